@@ -1,0 +1,55 @@
+package cgo
+
+/*
+#include "goudat/agent.h"
+
+#cgo noescape goudat_agent_queue_take
+#cgo noescape goudat_evd_arm
+*/
+import "C"
+
+import "unsafe"
+
+// AgentQueue collects the notifications of many CNOs behind one eventfd; it
+// lives in C memory. See include/goudat/agent.h for how the parts play together.
+type AgentQueue uintptr
+
+// Agent is the wait-proxy agent of one CNO; it lives in C memory.
+type Agent uintptr
+
+// NewAgentQueue makes a queue whose notifications make eventfd readable. It
+// gives 0 when there is no memory. The descriptor must outlive the queue.
+func NewAgentQueue(eventfd int) AgentQueue {
+	return AgentQueue(C.goudat_agent_queue_create(C.int(eventfd)))
+}
+
+// Free frees a queue that has no agents.
+func (q AgentQueue) Free() { C.goudat_agent_queue_free(C.uintptr_t(q)) }
+
+// Take gives the identifiers of up to len(ids) agents that were called since.
+func (q AgentQueue) Take(ids []uint64) int {
+	if len(ids) == 0 {
+		return 0
+	}
+	return int(C.goudat_agent_queue_take(C.uintptr_t(q), (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(ids))), C.int(len(ids))))
+}
+
+// NewAgent makes an agent that reports to the queue under id. It gives 0 when
+// there is no memory.
+func (q AgentQueue) NewAgent(id uint64) Agent {
+	return Agent(C.goudat_agent_create(C.uintptr_t(q), C.uint64_t(id)))
+}
+
+// Free frees an agent whose CNO is freed.
+func (a Agent) Free() { C.goudat_agent_free(C.uintptr_t(a)) }
+
+// EVDArm asks for one notification of the EVD through the CNO and the agent,
+// and then takes up to len(events) events that are there already. Without
+// events, the next one calls the agent. The EVD must have been created with the
+// CNO, alone.
+func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, events []Event) (int, Return) {
+	var n C.int
+	r := C.goudat_evd_arm(C.goudat_handle(evd), C.goudat_handle(cno), C.uintptr_t(agent),
+		(*C.goudat_event)(unsafe.Pointer(unsafe.SliceData(events))), C.int(len(events)), &n)
+	return int(n), Return(r)
+}

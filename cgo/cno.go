@@ -1,0 +1,58 @@
+package cgo
+
+/*
+#include "goudat/cno.h"
+
+#cgo noescape goudat_cno_create
+#cgo noescape goudat_cno_wait
+*/
+import "C"
+
+// CNOCreate creates a notification object with a wait-proxy agent, a C function
+// and its instance data, both 0 for none. The agent is called for one
+// notification only.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cno_create(IN DAT_IA_HANDLE ia_handle,
+//	                          IN DAT_OS_WAIT_PROXY_AGENT agent,
+//	                          OUT DAT_CNO_HANDLE *cno_handle)
+func CNOCreate(ia IAHandle, agentInstance, agentFunc uintptr) (CNOHandle, Return) {
+	var cno C.goudat_handle
+	r := C.goudat_cno_create(C.goudat_handle(ia), C.uintptr_t(agentInstance), C.uintptr_t(agentFunc), &cno)
+	return CNOHandle(cno), Return(r)
+}
+
+// CNOFree frees a notification object that no EVD uses.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
+func CNOFree(cno CNOHandle) Return {
+	return Return(C.goudat_cno_free(C.goudat_handle(cno)))
+}
+
+// CNOModifyAgent replaces the wait-proxy agent.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
+//	                                IN DAT_OS_WAIT_PROXY_AGENT agent)
+func CNOModifyAgent(cno CNOHandle, agentInstance, agentFunc uintptr) Return {
+	return Return(C.goudat_cno_modify_agent(C.goudat_handle(cno), C.uintptr_t(agentInstance), C.uintptr_t(agentFunc)))
+}
+
+// CNOWait blocks the thread until an EVD triggers the object, at most timeout
+// microseconds, and gives the EVD that was the first to do so. A time-out gives
+// QueueEmpty.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle,
+//	                        IN DAT_TIMEOUT timeout,
+//	                        OUT DAT_EVD_HANDLE *evd_handle)
+func CNOWait(cno CNOHandle, timeout uint32) (EVDHandle, Return) {
+	var evd C.goudat_handle
+	r := C.goudat_cno_wait(C.goudat_handle(cno), C.DAT_TIMEOUT(timeout), &evd)
+	return EVDHandle(evd), Return(r)
+}

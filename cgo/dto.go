@@ -1,0 +1,79 @@
+package cgo
+
+/*
+#include "goudat/dto.h"
+
+#cgo noescape goudat_ep_post_send
+#cgo nocallback goudat_ep_post_send
+#cgo noescape goudat_ep_post_recv
+#cgo nocallback goudat_ep_post_recv
+#cgo noescape goudat_ep_post_rdma_read
+#cgo nocallback goudat_ep_post_rdma_read
+#cgo noescape goudat_ep_post_rdma_write
+#cgo nocallback goudat_ep_post_rdma_write
+*/
+import "C"
+
+import "unsafe"
+
+// EPPostSend posts a send of the gathered segments.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
+//	                            IN DAT_COUNT num_segments,
+//	                            IN DAT_LMR_TRIPLET *local_iov,
+//	                            IN DAT_DTO_COOKIE user_cookie,
+//	                            IN DAT_COMPLETION_FLAGS completion_flags)
+func EPPostSend(ep EPHandle, iov []LMRTriplet, cookie uint64, flags CompletionFlags) Return {
+	return Return(C.goudat_ep_post_send(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
+		C.uint64_t(cookie), C.DAT_COMPLETION_FLAGS(flags)))
+}
+
+// EPPostRecv posts a receive into the scattered segments.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle,
+//	                            IN DAT_COUNT num_segments,
+//	                            IN DAT_LMR_TRIPLET *local_iov,
+//	                            IN DAT_DTO_COOKIE user_cookie,
+//	                            IN DAT_COMPLETION_FLAGS completion_flags)
+func EPPostRecv(ep EPHandle, iov []LMRTriplet, cookie uint64, flags CompletionFlags) Return {
+	return Return(C.goudat_ep_post_recv(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
+		C.uint64_t(cookie), C.DAT_COMPLETION_FLAGS(flags)))
+}
+
+// EPPostRDMARead posts a read of remote memory into the scattered segments.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle,
+//	                                 IN DAT_COUNT num_segments,
+//	                                 IN DAT_LMR_TRIPLET *local_iov,
+//	                                 IN DAT_DTO_COOKIE user_cookie,
+//	                                 IN const DAT_RMR_TRIPLET *remote_buffer,
+//	                                 IN DAT_COMPLETION_FLAGS completion_flags)
+func EPPostRDMARead(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTriplet, flags CompletionFlags) Return {
+	return Return(C.goudat_ep_post_rdma_read(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
+		C.uint64_t(cookie), (*C.DAT_RMR_TRIPLET)(unsafe.Pointer(remote)), C.DAT_COMPLETION_FLAGS(flags)))
+}
+
+// EPPostRDMAWrite posts a write of the gathered segments to remote memory.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
+//	                                  IN DAT_COUNT num_segments,
+//	                                  IN DAT_LMR_TRIPLET *local_iov,
+//	                                  IN DAT_DTO_COOKIE user_cookie,
+//	                                  IN const DAT_RMR_TRIPLET *remote_buffer,
+//	                                  IN DAT_COMPLETION_FLAGS completion_flags)
+func EPPostRDMAWrite(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTriplet, flags CompletionFlags) Return {
+	return Return(C.goudat_ep_post_rdma_write(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
+		C.uint64_t(cookie), (*C.DAT_RMR_TRIPLET)(unsafe.Pointer(remote)), C.DAT_COMPLETION_FLAGS(flags)))
+}
+
+func localIOV(iov []LMRTriplet) *C.DAT_LMR_TRIPLET {
+	return (*C.DAT_LMR_TRIPLET)(unsafe.Pointer(unsafe.SliceData(iov)))
+}

@@ -1,0 +1,19 @@
+package cgo
+
+/*
+#include "goudat/memory.h"
+
+#cgo noescape goudat_copy_out
+*/
+import "C"
+
+import "unsafe"
+
+// CopyOut fills destination from C memory at source, an address that the
+// library handed out and that is still valid.
+func CopyOut(destination []byte, source uintptr) {
+	if len(destination) == 0 {
+		return
+	}
+	C.goudat_copy_out(unsafe.Pointer(unsafe.SliceData(destination)), C.uintptr_t(source), C.uint64_t(len(destination)))
+}

@@ -1,0 +1,29 @@
+package cgo
+
+/*
+#include "goudat/pz.h"
+
+#cgo noescape goudat_pz_create
+*/
+import "C"
+
+// PZCreate creates a protection zone.
+//
+// Implements:
+//
+//	DAT_RETURN dat_pz_create(IN DAT_IA_HANDLE ia_handle,
+//	                         OUT DAT_PZ_HANDLE *pz_handle)
+func PZCreate(ia IAHandle) (PZHandle, Return) {
+	var pz C.goudat_handle
+	r := C.goudat_pz_create(C.goudat_handle(ia), &pz)
+	return PZHandle(pz), Return(r)
+}
+
+// PZFree frees a protection zone that nothing uses.
+//
+// Implements:
+//
+//	DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle)
+func PZFree(pz PZHandle) Return {
+	return Return(C.goudat_pz_free(C.goudat_handle(pz)))
+}

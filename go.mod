@@ -1,0 +1,3 @@
+module github.com/goudat/goudat
+
+go 1.24

@@ -1,0 +1,156 @@
+/*
+ * Wait-proxy agents: how a notification reaches Go without a thread that blocks in C.
+ *
+ * A CNO calls its agent once, on the thread that posted the event, often with
+ * library locks held. The agent only links itself into its queue and makes the
+ * queue's eventfd readable; Go's poller waits for that descriptor and takes the
+ * identifiers of the agents that were called.
+ */
+#ifndef GOUDAT_AGENT_H
+#define GOUDAT_AGENT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "cno.h"
+#include "evd.h"
+
+typedef struct goudat_agent {
+	struct goudat_agent_queue *queue;
+	struct goudat_agent *next;
+	uint64_t id;
+	bool queued;
+} goudat_agent;
+
+typedef struct goudat_agent_queue {
+	pthread_mutex_t lock;
+	goudat_agent *head;
+	goudat_agent **tail;
+	int eventfd;
+} goudat_agent_queue;
+
+/* The queue does not own eventfd. Returns 0 when there is no memory. */
+static inline uintptr_t goudat_agent_queue_create(int eventfd)
+{
+	goudat_agent_queue *queue = calloc(1, sizeof(*queue));
+
+	if (queue == NULL)
+		return 0;
+	pthread_mutex_init(&queue->lock, NULL);
+	queue->tail = &queue->head;
+	queue->eventfd = eventfd;
+	return (uintptr_t)queue;
+}
+
+static inline void goudat_agent_queue_free(uintptr_t queue_address)
+{
+	goudat_agent_queue *queue = (goudat_agent_queue *)queue_address;
+
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
+}
+
+/* Takes the identifiers of up to max agents that were called since. */
+static inline int goudat_agent_queue_take(uintptr_t queue_address, uint64_t *ids, int max)
+{
+	goudat_agent_queue *queue = (goudat_agent_queue *)queue_address;
+	int n = 0;
+
+	pthread_mutex_lock(&queue->lock);
+	while (n < max && queue->head != NULL) {
+		goudat_agent *agent = queue->head;
+
+		queue->head = agent->next;
+		if (queue->head == NULL)
+			queue->tail = &queue->head;
+		agent->next = NULL;
+		agent->queued = false;
+		ids[n++] = agent->id;
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return n;
+}
+
+static inline uintptr_t goudat_agent_create(uintptr_t queue_address, uint64_t id)
+{
+	goudat_agent *agent = calloc(1, sizeof(*agent));
+
+	if (agent == NULL)
+		return 0;
+	agent->queue = (goudat_agent_queue *)queue_address;
+	agent->id = id;
+	return (uintptr_t)agent;
+}
+
+/* Only for an agent whose CNO is freed: nothing may call it any more. */
+static inline void goudat_agent_free(uintptr_t agent_address)
+{
+	goudat_agent *agent = (goudat_agent *)agent_address;
+	goudat_agent_queue *queue = agent->queue;
+
+	pthread_mutex_lock(&queue->lock);
+	if (agent->queued) {
+		goudat_agent **link = &queue->head;
+
+		while (*link != agent)
+			link = &(*link)->next;
+		*link = agent->next;
+		if (queue->tail == &agent->next)
+			queue->tail = link;
+	}
+	pthread_mutex_unlock(&queue->lock);
+	free(agent);
+}
+
+/*
+ * The DAT_AGENT_FUNC. It disables the EVD, so that the provider's thread is not
+ * woken for each further completion while nobody waits.
+ */
+static inline void goudat_agent_called(DAT_PVOID instance, DAT_EVD_HANDLE evd)
+{
+	static const uint64_t one = 1;
+	goudat_agent *agent = instance;
+	goudat_agent_queue *queue = agent->queue;
+	bool was_empty = false;
+
+	if (evd != DAT_HANDLE_NULL)
+		dat_evd_disable(evd);
+	pthread_mutex_lock(&queue->lock);
+	if (!agent->queued) {
+		was_empty = queue->head == NULL;
+		agent->queued = true;
+		*queue->tail = agent;
+		queue->tail = &agent->next;
+	}
+	pthread_mutex_unlock(&queue->lock);
+	/* A full counter leaves the descriptor readable, which is all that matters. */
+	if (was_empty && write(queue->eventfd, &one, sizeof(one)) < 0)
+		return;
+}
+
+/*
+ * Arms the CNO for one notification and then takes what is there already, in
+ * this order: an event that comes before the agent is in place is found by the
+ * dequeue, one that comes after calls the agent. dat_cno_wait consumes an older
+ * trigger, without which the CNO would stay silent.
+ */
+static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent,
+					goudat_event *events, int max, int *count)
+{
+	goudat_handle triggered;
+	DAT_RETURN ret;
+
+	*count = 0;
+	(void)goudat_cno_wait(cno, 0, &triggered);
+	ret = goudat_cno_modify_agent(cno, agent, (uintptr_t)goudat_agent_called);
+	if (ret == DAT_SUCCESS)
+		ret = goudat_evd_enable(evd);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	return goudat_evd_dequeue_batch(evd, events, max, count);
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* Consumer notification object calls. */
+#ifndef GOUDAT_CNO_H
+#define GOUDAT_CNO_H
+
+#include "native.h"
+
+static inline DAT_OS_WAIT_PROXY_AGENT goudat_wait_proxy_agent(uintptr_t instance, uintptr_t func)
+{
+	DAT_OS_WAIT_PROXY_AGENT agent = {
+		.instance_data = (DAT_PVOID)instance,
+		.proxy_agent_func = (DAT_AGENT_FUNC)func,
+	};
+
+	return agent;
+}
+
+static inline DAT_RETURN goudat_cno_create(goudat_handle ia, uintptr_t agent_instance,
+					   uintptr_t agent_func, goudat_handle *cno)
+{
+	DAT_CNO_HANDLE handle = DAT_HANDLE_NULL;
+	DAT_RETURN ret = dat_cno_create((DAT_IA_HANDLE)ia,
+					goudat_wait_proxy_agent(agent_instance, agent_func), &handle);
+
+	*cno = (goudat_handle)handle;
+	return ret;
+}
+
+static inline DAT_RETURN goudat_cno_free(goudat_handle cno)
+{
+	return dat_cno_free((DAT_CNO_HANDLE)cno);
+}
+
+static inline DAT_RETURN goudat_cno_modify_agent(goudat_handle cno, uintptr_t agent_instance,
+						 uintptr_t agent_func)
+{
+	return dat_cno_modify_agent((DAT_CNO_HANDLE)cno,
+				    goudat_wait_proxy_agent(agent_instance, agent_func));
+}
+
+static inline DAT_RETURN goudat_cno_wait(goudat_handle cno, DAT_TIMEOUT timeout, goudat_handle *evd)
+{
+	DAT_EVD_HANDLE handle = DAT_HANDLE_NULL;
+	DAT_RETURN ret = dat_cno_wait((DAT_CNO_HANDLE)cno, timeout, &handle);
+
+	*evd = (goudat_handle)handle;
+	return ret;
+}
+
+#endif

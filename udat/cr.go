@@ -1,0 +1,129 @@
+package udat
+
+import (
+	"net/netip"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+// CR is a connection request that arrived on a service point. It is answered
+// once, by Accept or by Reject; later calls give ErrClosed. Its methods may be
+// called from any goroutine.
+type CR struct {
+	obj    object
+	psp    *PSP
+	handle cgo.CRHandle
+	param  CRParam
+}
+
+func (cr *CR) object() *object {
+	if cr == nil {
+		return nil
+	}
+	return &cr.obj
+}
+
+// CRParam holds the parameters of a connection request.
+type CRParam struct {
+	PSP           *PSP
+	RemoteAddress netip.Addr
+	// PrivateData is what the peer gave to Connect. The CMA provider pads it
+	// with zeros to its limit: a program that needs the exact length sends it along.
+	PrivateData []byte
+}
+
+// newCR copies what the library knows of the request, which is gone with the answer.
+func newCR(psp *PSP, data *cgo.CRArrivalEventData) *CR {
+	cr := &CR{psp: psp, handle: data.CRHandle, param: CRParam{PSP: psp}}
+	var param cgo.CRParam
+	if r := cgo.CRQuery(data.CRHandle, cgo.CRFieldAll, &param); r.OK() {
+		cr.param.RemoteAddress = cgo.SockAddrAt(param.RemoteIAAddressPtr).Addr()
+		if param.PrivateData != 0 && param.PrivateDataSize > 0 {
+			cr.param.PrivateData = make([]byte, param.PrivateDataSize)
+			cgo.CopyOut(cr.param.PrivateData, param.PrivateData)
+		}
+	}
+	cr.obj.born("connection request", NoSubtype, func() error { return cr.Reject(nil) }, &psp.obj, &psp.ia.obj)
+	return cr
+}
+
+// Query gives the parameters of the request, also after it was answered.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
+//	                        IN DAT_CR_PARAM_MASK cr_param_mask,
+//	                        OUT DAT_CR_PARAM *cr_param)
+func (cr *CR) Query() (CRParam, error) {
+	if cr == nil || cr.psp == nil {
+		return CRParam{}, refuse("dat_cr_query", ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package")
+	}
+	return cr.param, nil
+}
+
+// Accept accepts the request on an unconnected endpoint of the same adapter and
+// sends privateData along. The outcome is an event on the endpoint's connect
+// EVD: EventConnectionEstablished, or a failure. The library reports nothing
+// when the peer has vanished meanwhile: after AcceptTimeout it is
+// EventConnectionAcceptCompletionError.
+//
+// Whatever Accept returns, apart from a refusal of its arguments, the request
+// is answered.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cr_accept(IN DAT_CR_HANDLE cr_handle,
+//	                         IN DAT_EP_HANDLE ep_handle,
+//	                         IN DAT_COUNT private_data_size,
+//	                         IN const DAT_PVOID private_data)
+func (cr *CR) Accept(ep *EP, privateData []byte) error {
+	const op = "dat_cr_accept"
+	if ep.object() == nil {
+		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint is nil")
+	}
+	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) { return ep.accept(op, cr, privateData) })
+}
+
+// Reject rejects the request. The peer gets EventConnectionPeerRejected with
+// privateData.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cr_reject(IN DAT_CR_HANDLE cr_handle,
+//	                         IN DAT_COUNT private_data_size,
+//	                         IN const DAT_PVOID private_data)
+func (cr *CR) Reject(privateData []byte) error {
+	const op = "dat_cr_reject"
+	return cr.answer(op, privateData, InvalidArg2, func() (bool, error) {
+		return true, check(op, cgo.CRReject(cr.handle, privateData))
+	})
+}
+
+// answer runs native once. It reports whether it got as far as the library,
+// which consumes the request even when the answer fails.
+func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native func() (answered bool, err error)) error {
+	var outcome error
+	err := cr.object().seal(op, InvalidHandleCR, func() error {
+		if err := cr.psp.ia.checkPrivateData(op, privateData, arg); err != nil {
+			return err
+		}
+		answered, err := native()
+		if !answered {
+			return err
+		}
+		outcome = err
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return outcome
+}
+
+// checkPrivateData refuses what the library would write beyond its buffers for.
+func (ia *IA) checkPrivateData(op string, privateData []byte, arg ReturnSubtype) error {
+	if most := ia.providerAttr.MaxPrivateDataSize; len(privateData) > most {
+		return refuse(op, ErrInvalidParameter, arg, "the private data has %d bytes, this provider carries at most %d", len(privateData), most)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package udat
+
+import "github.com/goudat/goudat/cgo"
+
+// PZ is a protection zone: endpoints of a zone reach only memory that is
+// registered in the same zone. Its methods may be called from any goroutine.
+type PZ struct {
+	obj    object
+	ia     *IA
+	handle cgo.PZHandle
+}
+
+func (pz *PZ) object() *object {
+	if pz == nil {
+		return nil
+	}
+	return &pz.obj
+}
+
+// CreatePZ creates a protection zone on an adapter.
+//
+// Implements:
+//
+//	DAT_RETURN dat_pz_create(IN DAT_IA_HANDLE ia_handle,
+//	                         OUT DAT_PZ_HANDLE *pz_handle)
+func CreatePZ(ia *IA) (*PZ, error) {
+	const op = "dat_pz_create"
+	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
+		return nil, err
+	}
+	defer ia.obj.leave()
+	handle, r := cgo.PZCreate(ia.handle)
+	if err := check(op, r); err != nil {
+		return nil, err
+	}
+	pz := &PZ{ia: ia, handle: handle}
+	pz.obj.born("protection zone", InvalidStatePZInUse, pz.Free, &ia.obj)
+	return pz, nil
+}
+
+// Free frees the zone. It fails with ErrInvalidState, and names them, while
+// endpoints or memory regions are in it, and with ErrClosed the second time.
+//
+// Implements:
+//
+//	DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle)
+func (pz *PZ) Free() error {
+	const op = "dat_pz_free"
+	return pz.object().seal(op, InvalidHandlePZ, func() error {
+		return check(op, cgo.PZFree(pz.handle))
+	})
+}

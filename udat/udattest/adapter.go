@@ -1,0 +1,96 @@
+// Package udattest helps tests that need a uDAPL device: it opens the adapters
+// of the test device, makes endpoints and connects them.
+//
+// The environment variable UDAT_TEST_IA lists, separated by commas, the
+// registry names of the adapters to test on; goudat's scripts/testbed sets it.
+// Then a device that is missing fails the test. Without it, tests skip.
+package udattest
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// Patience bounds every wait of this package. It has room for a device that is emulated.
+const Patience = 30 * time.Second
+
+// Names gives the registry names of the adapters to test on. Without any, the test skips.
+func Names(t testing.TB) []string {
+	t.Helper()
+	list := os.Getenv("UDAT_TEST_IA")
+	if list == "" {
+		t.Skip("no RDMA device to test on: run goudat's scripts/test, or go test -exec <goudat>/scripts/testbed, or set UDAT_TEST_IA to the registry name of an adapter")
+	}
+	return strings.Split(list, ",")
+}
+
+// Open opens an adapter and closes it when the test ends. Whatever the test
+// left alive on it is an error.
+func Open(t testing.TB, name string) *udat.IA {
+	t.Helper()
+	ia, err := udat.Open(name)
+	if err != nil {
+		t.Fatalf("UDAT_TEST_IA names %s, which cannot be opened: %v", name, err)
+	}
+	t.Cleanup(func() {
+		if err := ia.Close(udat.CloseGraceful); err != nil {
+			t.Errorf("closing %s: %v", name, err)
+			ia.Close(udat.CloseAbrupt)
+		}
+	})
+	return ia
+}
+
+// ForEachIA runs a subtest on each adapter.
+func ForEachIA(t *testing.T, test func(t *testing.T, ia *udat.IA)) {
+	t.Helper()
+	for _, name := range Names(t) {
+		t.Run(name, func(t *testing.T) { test(t, Open(t, name)) })
+	}
+}
+
+// Address gives the address by which peers reach the adapter.
+func Address(t testing.TB, ia *udat.IA) netip.Addr {
+	t.Helper()
+	attr, _, err := ia.Query()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return attr.Address
+}
+
+// Context gives a context that ends with the test, or with Patience.
+func Context(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Wait takes the next event of an EVD and fails the test when none comes.
+func Wait(t testing.TB, evd *udat.EVD) udat.Event {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	event, err := evd.Wait(ctx)
+	if err != nil {
+		t.Fatalf("waiting for an event: %v", err)
+	}
+	return event
+}
+
+// Expect takes the next event of an EVD and fails the test when it is another.
+func Expect(t testing.TB, evd *udat.EVD, want udat.EventNumber) udat.Event {
+	t.Helper()
+	event := Wait(t, evd)
+	if event.Number != want {
+		t.Fatalf("got the event %v, want %v", event.Number, want)
+	}
+	return event
+}
