@@ -43,10 +43,12 @@ func (q AgentQueue) NewAgent(id uint64) Agent {
 // Free frees an agent whose CNO is freed.
 func (a Agent) Free() { C.goudat_agent_free(C.uintptr_t(a)) }
 
-// EVDArm asks for one notification of the EVD through the CNO and the agent,
-// and then takes up to len(events) events that are there already. Without
-// events, the next one calls the agent. The EVD must have been created with the
-// CNO, alone.
+// AgentFunc gives the C function that a CNO is to call with an Agent as instance data.
+func AgentFunc() uintptr { return uintptr(C.goudat_agent_func()) }
+
+// EVDArm makes sure that the next event of the EVD calls the agent, and then
+// takes up to len(events) events that are there already. The EVD must feed the
+// CNO alone, and the CNO must have been created with the agent.
 func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, events []Event) (int, Return) {
 	var n C.int
 	r := C.goudat_evd_arm(C.goudat_handle(evd), C.goudat_handle(cno), C.uintptr_t(agent),

@@ -129,7 +129,7 @@ func (evd *EVD) createCNO(op string) error {
 	if evd.agent == 0 {
 		return refuse(op, ErrInsufficientResources, ResourceMemory, "no memory for the wait-proxy agent")
 	}
-	cno, r := cgo.CNOCreate(evd.ia.handle, 0, 0)
+	cno, r := cgo.CNOCreate(evd.ia.handle, uintptr(evd.agent), cgo.AgentFunc())
 	if err := check(op, r); err != nil {
 		evd.ia.notifier.unregister(evd.agent, evd.agentID)
 		return err
@@ -143,8 +143,7 @@ func (evd *EVD) freeCNO() {
 	evd.ia.notifier.unregister(evd.agent, evd.agentID)
 }
 
-// complete reads the queue length that the library chose, and silences the CNO
-// until somebody waits.
+// complete reads the queue length that the library chose, and arms the EVD.
 func (evd *EVD) complete(op string) error {
 	var param cgo.EVDParam
 	if r := cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &param); !r.OK() {
@@ -152,7 +151,7 @@ func (evd *EVD) complete(op string) error {
 	}
 	evd.qlen = int(param.QLen)
 	evd.capacity.total = evd.qlen
-	return check(op, cgo.EVDDisable(evd.handle))
+	return check(op, cgo.EVDEnable(evd.handle))
 }
 
 // EVDParam holds the parameters of an event dispatcher.

@@ -236,7 +236,9 @@ func (ia *IA) Close(flags CloseFlags) error {
 		}
 		registry.Lock()
 		r := cgo.IAClose(ia.handle, cgo.CloseGraceful)
-		if !r.OK() && flags == CloseAbrupt {
+		if !r.OK() {
+			// The program has nothing left on the adapter, but the CMA provider
+			// keeps a request whose peer vanished before it was answered.
 			r = cgo.IAClose(ia.handle, cgo.CloseAbrupt)
 		}
 		registry.Unlock()

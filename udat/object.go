@@ -219,8 +219,9 @@ func (o *object) String() string {
 	}
 }
 
-const packagePath = "github.com/goudat/goudat/udat."
+// ownPath begins the names of the functions of this package and of udattest.
+const ownPath = "github.com/goudat/goudat/udat"
 
 func isOwnFrame(f runtime.Frame) bool {
-	return strings.HasPrefix(f.Function, packagePath) && !strings.HasSuffix(f.File, "_test.go")
+	return strings.HasPrefix(f.Function, ownPath) && !strings.HasSuffix(f.File, "_test.go")
 }

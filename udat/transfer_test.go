@@ -3,11 +3,14 @@ package udat_test
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
+
+var loopback = netip.MustParseAddr("127.0.0.1")
 
 func fill(b []byte, seed byte) {
 	for i := range b {

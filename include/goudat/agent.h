@@ -23,6 +23,7 @@ typedef struct goudat_agent {
 	struct goudat_agent *next;
 	uint64_t id;
 	bool queued;
+	bool called; /* since the EVD was armed last */
 } goudat_agent;
 
 typedef struct goudat_agent_queue {
@@ -119,6 +120,7 @@ static inline void goudat_agent_called(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 	if (evd != DAT_HANDLE_NULL)
 		dat_evd_disable(evd);
 	pthread_mutex_lock(&queue->lock);
+	agent->called = true;
 	if (!agent->queued) {
 		was_empty = queue->head == NULL;
 		agent->queued = true;
@@ -131,25 +133,43 @@ static inline void goudat_agent_called(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 		return;
 }
 
+/* Where the agent's function is, for dat_cno_create. */
+static inline uintptr_t goudat_agent_func(void)
+{
+	return (uintptr_t)goudat_agent_called;
+}
+
 /*
- * Arms the CNO for one notification and then takes what is there already, in
- * this order: an event that comes before the agent is in place is found by the
- * dequeue, one that comes after calls the agent. dat_cno_wait consumes an older
- * trigger, without which the CNO would stay silent.
+ * Makes sure that the next event calls the agent, and then takes what is there
+ * already. An EVD whose agent was not called since the last time is armed
+ * still, which costs nothing to find out.
+ *
+ * Once it has called its agent, a CNO forgets it and stays triggered, and
+ * silent, until dat_cno_wait. The agent is put back before that, so that a CNO
+ * that is not triggered has one at any time.
  */
-static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent,
+static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent_address,
 					goudat_event *events, int max, int *count)
 {
+	goudat_agent *agent = (goudat_agent *)agent_address;
 	goudat_handle triggered;
-	DAT_RETURN ret;
+	bool called;
 
 	*count = 0;
-	(void)goudat_cno_wait(cno, 0, &triggered);
-	ret = goudat_cno_modify_agent(cno, agent, (uintptr_t)goudat_agent_called);
-	if (ret == DAT_SUCCESS)
-		ret = goudat_evd_enable(evd);
-	if (ret != DAT_SUCCESS)
-		return ret;
+	pthread_mutex_lock(&agent->queue->lock);
+	called = agent->called;
+	agent->called = false;
+	pthread_mutex_unlock(&agent->queue->lock);
+	if (called) {
+		DAT_RETURN ret = goudat_cno_modify_agent(cno, agent_address, goudat_agent_func());
+
+		if (ret == DAT_SUCCESS)
+			ret = goudat_cno_wait(cno, 0, &triggered);
+		if (ret == DAT_SUCCESS)
+			ret = goudat_evd_enable(evd);
+		if (ret != DAT_SUCCESS)
+			return ret;
+	}
 	return goudat_evd_dequeue_batch(evd, events, max, count);
 }
 

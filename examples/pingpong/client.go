@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+const connectTimeout = 15 * time.Second
+
+// dial is the client: it connects, talks, and disconnects.
+func dial(ctx context.Context, s settings, address netip.Addr) (err error) {
+	n, err := newNode("client", s)
+	defer func() { err = errors.Join(err, n.close()) }()
+	if err != nil {
+		return err
+	}
+	if err := n.postReceives(); err != nil {
+		return err
+	}
+	n.say("connecting to %v, qualifier %d", address, s.qual)
+	if err := n.ep.Connect(address, s.qual, connectTimeout, s.greeting()); err != nil {
+		return err
+	}
+	n.status("connect")
+	established, err := n.expect(ctx, udat.EventConnectionEstablished)
+	if err != nil {
+		return err
+	}
+	n.status("established")
+	remote, err := parseTriplet(established.PrivateData())
+	if err != nil {
+		return err
+	}
+	if err := n.ping(ctx, s); err != nil {
+		return err
+	}
+	if err := n.writeAndRead(ctx, s, remote); err != nil {
+		return err
+	}
+	if s.graceful {
+		err = n.leaveGracefully(ctx, s)
+	} else {
+		err = n.leaveAbruptly(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
+	n.summary.print(n, s)
+	return nil
+}
+
+// ping sends each message and waits for the answer.
+func (n *node) ping(ctx context.Context, s settings) error {
+	for m := range s.roundTrips() {
+		start := time.Now()
+		if err := n.send(m, 1); err != nil {
+			return err
+		}
+		if m.number == 0 {
+			n.status("send posted")
+		}
+		answer := message{number: m.number, size: m.size, from: fromServer}
+		if err := n.receive(ctx, answer); err != nil {
+			return err
+		}
+		n.summary.roundTrip(m.size, time.Since(start))
+		if _, err := n.completion(ctx, n.request); err != nil {
+			return err
+		}
+	}
+	n.status("messages exchanged")
+	return nil
+}
+
+// writeAndRead writes the server's memory, has the server check it, and reads
+// what the server has put there.
+func (n *node) writeAndRead(ctx context.Context, s settings, remote udat.RMRTriplet) error {
+	next := uint64(len(s.sizes) * s.count)
+	local, err := n.exposed.Segment(0, exposedSize)
+	if err != nil {
+		return err
+	}
+	message{from: written}.write(n.exposed.Bytes())
+	if err := n.ep.PostRDMAWrite([]udat.Segment{local}, 0, remote, 0); err != nil {
+		return err
+	}
+	n.status("RDMA write posted")
+	if _, err := n.completion(ctx, n.request); err != nil {
+		return err
+	}
+	// The server looks when it has this message, which comes behind the write.
+	if err := n.send(message{number: next, from: fromClient}, 1); err != nil {
+		return err
+	}
+	if _, err := n.completion(ctx, n.request); err != nil {
+		return err
+	}
+	if err := n.receive(ctx, message{number: next, from: fromServer}); err != nil {
+		return err
+	}
+	clear(n.exposed.Bytes())
+	if err := n.ep.PostRDMARead([]udat.Segment{local}, 0, remote, 0); err != nil {
+		return err
+	}
+	n.status("RDMA read posted")
+	if _, err := n.completion(ctx, n.request); err != nil {
+		return err
+	}
+	if err := (message{size: exposedSize, from: readBack}).check(n.exposed.Bytes()); err != nil {
+		return fmt.Errorf("RDMA read: %w", err)
+	}
+	n.say("RDMA write and RDMA read of %d bytes verified", exposedSize)
+	n.summary.count(exposedSize)
+	return nil
+}
+
+// leaveGracefully disconnects while messages are in flight: all of them arrive.
+func (n *node) leaveGracefully(ctx context.Context, s settings) error {
+	if err := n.send(s.farewell(), farewell); err != nil {
+		return err
+	}
+	if err := n.ep.Disconnect(udat.CloseGraceful); err != nil {
+		return err
+	}
+	n.status("graceful disconnect")
+	for range farewell {
+		if _, err := n.completion(ctx, n.request); err != nil {
+			return fmt.Errorf("graceful disconnect: %w", err)
+		}
+	}
+	if _, err := n.expect(ctx, udat.EventConnectionDisconnected); err != nil {
+		return err
+	}
+	n.status("disconnected")
+	return nil
+}
+
+// leaveAbruptly disconnects while messages are in flight: from the first one
+// that fails on, all do.
+func (n *node) leaveAbruptly(ctx context.Context, s settings) error {
+	if err := n.send(s.farewell(), farewell); err != nil {
+		return err
+	}
+	if err := n.ep.Disconnect(udat.CloseAbrupt); err != nil {
+		return err
+	}
+	n.status("abrupt disconnect")
+	if _, err := n.expect(ctx, udat.EventConnectionDisconnected); err != nil {
+		return err
+	}
+	flushed := 0
+	for range farewell {
+		event, err := n.request.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case event.Status == udat.DTOErrFlushed:
+			flushed++
+		case event.Status != udat.DTOSuccess || flushed > 0:
+			return fmt.Errorf("abrupt disconnect: a send ended with %v after %d were flushed", event.Status, flushed)
+		}
+	}
+	n.say("of %d sends in flight, %d were flushed", farewell, flushed)
+	n.status("disconnected")
+	return nil
+}

@@ -1,0 +1,158 @@
+// Pingpong takes an endpoint through its whole life: two processes connect,
+// exchange messages, write and read each other's memory by RDMA, check every
+// byte, and disconnect, gracefully and abruptly. See README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// settings are what both sides must know; the client tells them to the server.
+type settings struct {
+	provider string
+	qual     udat.ConnQual
+	sizes    []int
+	count    int
+	graceful bool
+	timeout  time.Duration
+}
+
+func (s settings) largest() int { return slices.Max(s.sizes) }
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "pingpong:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	providers := flag.String("provider", os.Getenv("UDAT_TEST_IA"), "registry `names` of the adapters to use, separated by commas; default: $UDAT_TEST_IA, else all that open")
+	sizes := flag.String("sizes", "0,1,64,1024,4096,65536", "message sizes in `bytes`, separated by commas")
+	count := flag.Int("count", 50, "round trips for each size")
+	qual := flag.Uint("qual", 7471, "connection qualifier that the server listens on")
+	disconnect := flag.String("disconnect", "", "graceful or abrupt; default: one run of each, or graceful with -connect")
+	timeout := flag.Duration("timeout", 2*time.Minute, "most that one run may take")
+	server := flag.Bool("server", false, "be the server, for one client on another host")
+	connect := flag.String("connect", "", "be the client of the server on `host`")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	s := settings{qual: udat.ConnQual(*qual), count: *count, timeout: *timeout, graceful: *disconnect != "abrupt"}
+	var err error
+	switch {
+	case flag.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	case *server && *connect != "":
+		return errors.New("-server and -connect exclude each other")
+	case *count < 1 || *count > maxCount:
+		return fmt.Errorf("-count must be 1 to %d", maxCount)
+	case !slices.Contains([]string{"", "graceful", "abrupt"}, *disconnect):
+		return errors.New("-disconnect must be graceful or abrupt")
+	}
+	if s.sizes, err = parseSizes(*sizes); err != nil {
+		return err
+	}
+	names, err := adapters(*providers)
+	if err != nil {
+		return err
+	}
+	switch {
+	case *server:
+		s.provider = names[0]
+		return within(ctx, 0, func(ctx context.Context) error { return serve(ctx, s) })
+	case *connect != "":
+		s.provider = names[0]
+		address, err := resolve(*connect)
+		if err != nil {
+			return err
+		}
+		return within(ctx, s.timeout, func(ctx context.Context) error { return dial(ctx, s, address) })
+	}
+	modes := []bool{true, false}
+	if *disconnect != "" {
+		modes = []bool{s.graceful}
+	}
+	for _, s.provider = range names {
+		for _, s.graceful = range modes {
+			if err := runBoth(ctx, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func within(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run took longer than -timeout %v: %w", limit, context.DeadlineExceeded))
+		defer cancel()
+	}
+	return f(ctx)
+}
+
+func parseSizes(list string) ([]int, error) {
+	var sizes []int
+	for _, field := range strings.Split(list, ",") {
+		size, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil || size < 0 || size > maxSize {
+			return nil, fmt.Errorf("-sizes: %q is not a number from 0 to %d", field, maxSize)
+		}
+		sizes = append(sizes, size)
+	}
+	if len(sizes) > maxSizes {
+		return nil, fmt.Errorf("-sizes: at most %d sizes", maxSizes)
+	}
+	return sizes, nil
+}
+
+// adapters splits the list, or tries what the registry has.
+func adapters(list string) ([]string, error) {
+	if list != "" {
+		return strings.Split(list, ","), nil
+	}
+	infos, err := udat.Providers()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, info := range infos {
+		ia, err := udat.Open(info.IAName)
+		if err != nil {
+			continue
+		}
+		names = append(names, info.IAName)
+		if err := ia.Close(udat.CloseGraceful); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("none of the %d registered adapters opens: is there an RDMA device, and an entry for it in dat.conf?", len(infos))
+	}
+	return names, nil
+}
+
+func resolve(host string) (netip.Addr, error) {
+	addresses, err := net.DefaultResolver.LookupNetIP(context.Background(), "ip4", host)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("-connect: %w", err)
+	}
+	return addresses[0].Unmap(), nil
+}

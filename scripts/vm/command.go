@@ -1,0 +1,68 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// command prepares a tool of set-up. It speaks English, asks nothing and ends with this process.
+func command(dir, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// output runs a tool and returns what it prints; its error has what it complains about.
+func output(dir, name string, args ...string) (string, error) {
+	cmd := command(dir, name, args...)
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Run(); err != nil {
+		return out.String(), toolError(name, err, complaints.String())
+	}
+	return out.String(), nil
+}
+
+// filter pipes data through a tool.
+func filter(data []byte, name string, args ...string) ([]byte, error) {
+	cmd := command("", name, args...)
+	var out, complaints bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), &out, &complaints
+	if err := cmd.Run(); err != nil {
+		return out.Bytes(), toolError(name, err, complaints.String())
+	}
+	return out.Bytes(), nil
+}
+
+func toolError(name string, err error, complaints string) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("the tool %s is missing: %w", name, exec.ErrNotFound)
+	}
+	return fmt.Errorf("%s: %w: %s", name, err, lastLine(complaints))
+}
+
+// asRoot runs a tool that changes the system.
+func asRoot(name string, args ...string) error {
+	if os.Geteuid() != 0 {
+		// Without a terminal sudo could only fail, after a while, when it wants a password.
+		args = append([]string{"-n", name}, args...)
+		name = "sudo"
+	}
+	_, err := output("", name, args...)
+	return err
+}
+
+// lastLine is the part of a tool's complaints that says most.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

@@ -1,0 +1,154 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The names and the address are part of what the test bed promises to programs; the host program sets the
+// environment that goes with them.
+const (
+	netdev   = "dummy0"
+	device   = "rxe0"
+	address  = "10.77.0.1"
+	hostname = "testbed"
+)
+
+// ipv4GID is address as the RoCE v2 GID table shows it.
+const ipv4GID = "0000:0000:0000:0000:0000:ffff:0a4d:0001"
+
+// hardwareAddress is fixed so that the GIDs that derive from it are the same in every run.
+var hardwareAddress = [6]byte{0x02, 0x00, 0x0a, 0x4d, 0x00, 0x01}
+
+// setUpDevice loads the RDMA modules, brings the network up and, if attach is set, makes an rxe device and waits
+// until programs can use it.
+func setUpDevice(attach bool) error {
+	// An address that is still being checked for duplicates is missing from the GID table, and arrives there at any
+	// later moment.
+	for _, scope := range []string{"all", "default"} {
+		if err := disableDuplicateDetection(scope); err != nil {
+			return err
+		}
+	}
+	if err := linkUp("lo"); err != nil {
+		return err
+	}
+	if err := loadModules("/modules.rdma"); err != nil {
+		return err
+	}
+	if attach {
+		if err := loadModules("/modules.rxe"); err != nil {
+			return err
+		}
+	}
+	if err := disableDuplicateDetection(netdev); err != nil {
+		return err
+	}
+	if err := setHardwareAddress(netdev, hardwareAddress); err != nil {
+		return err
+	}
+	if err := setMTU(netdev, 9000); err != nil {
+		return err
+	}
+	if err := setAddress(netdev, [4]byte{10, 77, 0, 1}, [4]byte{255, 255, 255, 0}); err != nil {
+		return err
+	}
+	if err := linkUp(netdev); err != nil {
+		return err
+	}
+	if !attach {
+		return nil
+	}
+	if err := addRDMALink(device, "rxe", netdev); err != nil {
+		return fmt.Errorf("attach %s to %s: %w", device, netdev, err)
+	}
+	if err := poll(10*time.Second, deviceReady); err != nil {
+		return err
+	}
+	nodes, err := filepath.Glob("/dev/infiniband/*")
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if err := os.Chmod(node, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deviceReady returns what is still missing.
+func deviceReady() error {
+	for _, node := range []string{"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"} {
+		if _, err := os.Stat(node); err != nil {
+			return err
+		}
+	}
+	port := "/sys/class/infiniband/" + device + "/ports/1"
+	if state := readLine(port + "/state"); !strings.HasSuffix(state, "ACTIVE") {
+		return fmt.Errorf("port 1 of %s is in state %q", device, state)
+	}
+	if err := addressesFinal(netdev); err != nil {
+		return err
+	}
+	gids, err := filepath.Glob(port + "/gids/*")
+	if err != nil {
+		return err
+	}
+	for _, gid := range gids {
+		if readLine(gid) == ipv4GID && readLine(port+"/gid_attrs/types/"+filepath.Base(gid)) == "RoCE v2" {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s has no RoCE v2 GID for %s", device, address)
+}
+
+// addressesFinal checks that no IPv6 address of an interface is tentative any more: it would add a GID later.
+func addressesFinal(name string) error {
+	const tentative = "40"
+	table, err := os.ReadFile("/proc/net/if_inet6")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a kernel without IPv6
+	}
+	if err != nil {
+		return err
+	}
+	found := false
+	for line := range strings.Lines(string(table)) {
+		f := strings.Fields(line)
+		if len(f) != 6 || f[5] != name {
+			continue
+		}
+		found = true
+		if f[4] == tentative {
+			return fmt.Errorf("an IPv6 address of %s is still tentative", name)
+		}
+	}
+	if !found {
+		return fmt.Errorf("%s has no IPv6 address yet", name)
+	}
+	return nil
+}
+
+// readLine gives "" for a file that cannot be read: unused entries of a GID table give EINVAL.
+func readLine(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func disableDuplicateDetection(scope string) error {
+	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+scope+"/accept_dad", []byte("0"), 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a kernel without IPv6
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestKernelLine(t *testing.T) {
+	for record, want := range map[string]string{
+		"6,339,5140900,-;rdma_rxe: loaded\n":                    "[    5.140900] rdma_rxe: loaded",
+		"4,1,12,-;text; with a semicolon\n SUBSYSTEM=pci\n\x00": "[    0.000012] text; with a semicolon",
+		"no prefix\n": "no prefix",
+	} {
+		if got := kernelLine(record); got != want {
+			t.Errorf("%q: got %q, want %q", record, got, want)
+		}
+	}
+}
+
+func TestRDMALinkMessage(t *testing.T) {
+	want := "\x30\x00\x00\x00\x03\x14\x05\x00\x01\x00\x00\x00\x00\x00\x00\x00" +
+		"\x09\x00\x02\x00rxe0\x00\x00\x00\x00" + "\x08\x00\x41\x00rxe\x00" + "\x0b\x00\x33\x00dummy0\x00\x00"
+	if got := string(rdmaNewLinkMessage("rxe0", "rxe", "dummy0")); got != want {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+}
+
+func TestAcknowledged(t *testing.T) {
+	answer := func(code string) []byte {
+		return []byte("\x24\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00" + code)
+	}
+	if err := acknowledged(answer("\x00\x00\x00\x00")); err != nil {
+		t.Errorf("success: %v", err)
+	}
+	if err := acknowledged(answer("\xef\xff\xff\xff")); !errors.Is(err, syscall.EEXIST) {
+		t.Errorf("refusal: %v", err)
+	}
+	if err := acknowledged([]byte("short")); err == nil {
+		t.Error("a short answer was accepted")
+	}
+}
+
+func TestPoll(t *testing.T) {
+	calls := 0
+	err := poll(time.Minute, func() error {
+		if calls++; calls < 3 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if err != nil || calls != 3 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+	if err := poll(time.Millisecond, func() error { return errors.New("never") }); err == nil ||
+		!strings.Contains(err.Error(), "never") {
+		t.Errorf("got %v", err)
+	}
+}

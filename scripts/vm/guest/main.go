@@ -1,0 +1,121 @@
+//go:build linux && amd64
+
+// Command guest is PID 1 of the test bed's machine. It makes the host's root file system and the RDMA device
+// available, runs one program and reports its exit code; the host then ends the machine.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+func main() {
+	if os.Getpid() != 1 {
+		fmt.Fprintln(os.Stderr, "guest: this is the init of a test bed's machine and runs nowhere else")
+		os.Exit(2)
+	}
+	conn, err := setUpControl()
+	if err != nil {
+		// Nobody can be told but the console; a panic of the kernel then ends the machine.
+		fmt.Printf("testbed init: %v\n", err)
+		os.Exit(1)
+	}
+	if err := serve(conn); err != nil {
+		conn.Send(wire.KindFailure, []byte(err.Error()))
+	}
+	// The host ends the machine as soon as it has the last frame. Init must not return: that panics the kernel.
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
+// setUpControl goes as far as is needed to talk to the host.
+func setUpControl() (*wire.Conn, error) {
+	if err := mountKernelFilesystems(); err != nil {
+		return nil, err
+	}
+	if err := loadModules("/modules.root"); err != nil {
+		return nil, err
+	}
+	port, err := openPort(wire.PortName, 10*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	return wire.NewConn(port), nil
+}
+
+// serve does the one job of this machine.
+func serve(conn *wire.Conn) error {
+	kind, payload, err := conn.Receive()
+	if err != nil {
+		return fmt.Errorf("receive the job: %w", err)
+	}
+	if kind != wire.KindJob {
+		return fmt.Errorf("the first frame is of kind %d, not a job", kind)
+	}
+	var job wire.Job
+	if err := wire.Decode(payload, &job); err != nil {
+		return fmt.Errorf("decode the job: %w", err)
+	}
+	step := func(format string, args ...any) {
+		conn.Send(wire.KindStep, fmt.Appendf(nil, format, args...))
+	}
+	step("got the job")
+
+	// Modules come out of the initramfs and the device needs no file of the host, so both proceed beside the mounts.
+	device := make(chan error, 1)
+	go func() {
+		if err := setUpDevice(job.Device); err != nil {
+			device <- err
+			return
+		}
+		step("device is ready")
+		device <- nil
+	}()
+	root := assembleRoot(job.Shares)
+	step("root file system is mounted")
+	if err := errors.Join(root, <-device); err != nil {
+		return err
+	}
+	if err := enterRoot(); err != nil {
+		return err
+	}
+	if err := writeConfiguration(job.Device); err != nil {
+		return err
+	}
+	if err := setLimits(job); err != nil {
+		return err
+	}
+	code, err := runProgram(conn, job)
+	if err != nil {
+		return err
+	}
+	// What the program wrote to a share is on the host only after this.
+	syscall.Sync()
+	if err := unmountShares(job.Shares); err != nil {
+		return err
+	}
+	return conn.Send(wire.KindExit, []byte{byte(code)})
+}
+
+func setLimits(job wire.Job) error {
+	const unlimited = ^uint64(0)
+	const memlock = 8 // RLIMIT_MEMLOCK, which package syscall does not name
+	for _, limit := range []struct {
+		what  int
+		value uint64
+		// A core file would vanish with the machine, after a long time of writing.
+	}{{memlock, unlimited}, {syscall.RLIMIT_CORE, 0}, {syscall.RLIMIT_NOFILE, job.Nofile}} {
+		err := syscall.Setrlimit(limit.what, &syscall.Rlimit{Cur: limit.value, Max: limit.value})
+		if err != nil {
+			return fmt.Errorf("set resource limit %d to %d: %w", limit.what, limit.value, err)
+		}
+	}
+	syscall.Umask(job.Umask)
+	return nil
+}

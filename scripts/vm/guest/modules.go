@@ -1,0 +1,44 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// sysFinitModule is the number of finit_module on amd64; package syscall is older than the call.
+const sysFinitModule = 313
+
+// loadModules loads the modules that a list names, a file name a line. The host has put them in order already.
+func loadModules(list string) error {
+	f, err := os.Open(list)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	names := bufio.NewScanner(f)
+	for names.Scan() {
+		if err := loadModule(names.Text()); err != nil {
+			return err
+		}
+	}
+	return names.Err()
+}
+
+func loadModule(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	noParameters := [1]byte{0}
+	_, _, errno := syscall.Syscall(sysFinitModule, f.Fd(), uintptr(unsafe.Pointer(&noParameters)), 0)
+	if errno != 0 && errno != syscall.EEXIST {
+		return fmt.Errorf("load %s: %w", path, errno)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+const newRoot = "/root"
+
+// transport is the 9p options that all mounts share. A large msize is what makes reads of libraries and test
+// binaries fast.
+const transport = "trans=virtio,version=9p2000.L,msize=524288,"
+
+type mountPoint struct {
+	source, target, kind string
+	flags                uintptr
+	data                 string
+}
+
+func (m mountPoint) mount() error {
+	if err := os.MkdirAll(m.target, 0o755); err != nil {
+		return fmt.Errorf("make the mount point %s: %w", m.target, err)
+	}
+	if err := syscall.Mount(m.source, m.target, m.kind, m.flags, m.data); err != nil {
+		return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
+	}
+	return nil
+}
+
+func mountAll(points ...mountPoint) error {
+	for _, p := range points {
+		if err := p.mount(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mountKernelFilesystems() error {
+	const quiet = syscall.MS_NOSUID | syscall.MS_NOEXEC
+	return mountAll(
+		mountPoint{"devtmpfs", "/dev", "devtmpfs", syscall.MS_NOSUID, "mode=755"},
+		mountPoint{"proc", "/proc", "proc", quiet | syscall.MS_NODEV, ""},
+		mountPoint{"sysfs", "/sys", "sysfs", quiet | syscall.MS_NODEV, ""},
+	)
+}
+
+// assembleRoot makes the root file system of the program in newRoot: the host's, under a layer in memory that takes
+// all writes.
+func assembleRoot(shares []wire.Share) error {
+	err := mountAll(
+		// The host's files are read-only here, so caching them freely is what makes this bearable without KVM.
+		mountPoint{"root", "/host", "9p", syscall.MS_RDONLY, transport + "cache=loose"},
+		mountPoint{"tmpfs", "/layer", "tmpfs", 0, "size=80%,mode=755"},
+	)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{"/layer/upper", "/layer/work"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	err = mountAll(
+		mountPoint{"overlay", newRoot, "overlay", 0, "lowerdir=/host,upperdir=/layer/upper,workdir=/layer/work"},
+		mountPoint{"tmpfs", newRoot + "/run", "tmpfs", syscall.MS_NOSUID | syscall.MS_NODEV, "mode=755"},
+	)
+	if err != nil {
+		return err
+	}
+	for _, share := range shares {
+		// mmap makes shared mappings work, which no cache at all does not.
+		m := mountPoint{share.Tag, newRoot + share.Path, "9p", 0, transport + "cache=mmap"}
+		if err := m.mount(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enterRoot makes newRoot the root of this process and of all that it starts.
+func enterRoot() error {
+	const quiet = syscall.MS_NOSUID | syscall.MS_NODEV
+	for _, dir := range []string{"/dev", "/proc", "/sys"} {
+		if err := (mountPoint{dir, newRoot + dir, "", syscall.MS_MOVE, ""}).mount(); err != nil {
+			return err
+		}
+	}
+	err := mountAll(
+		mountPoint{"devpts", newRoot + "/dev/pts", "devpts", syscall.MS_NOSUID | syscall.MS_NOEXEC,
+			"gid=5,mode=620,ptmxmode=666"},
+		mountPoint{"tmpfs", newRoot + "/dev/shm", "tmpfs", quiet, "mode=1777"},
+	)
+	if err != nil {
+		return err
+	}
+	for link, target := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2",
+	} {
+		if err := os.Symlink(target, newRoot+"/dev/"+link); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	if err := os.Chdir(newRoot); err != nil {
+		return err
+	}
+	// The initramfs cannot be pivoted away from; moving over it and changing root is how every init does it.
+	if err := syscall.Mount(".", "/", "", syscall.MS_MOVE, ""); err != nil {
+		return fmt.Errorf("move the root file system: %w", err)
+	}
+	if err := syscall.Chroot("."); err != nil {
+		return fmt.Errorf("change root: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// unmountShares reports what a lazy flush at the machine's end would hide.
+func unmountShares(shares []wire.Share) error {
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	for i := len(shares) - 1; i >= 0; i-- {
+		if err := syscall.Unmount(shares[i].Path, 0); err != nil {
+			return fmt.Errorf("unmount the share %s: %w", shares[i].Path, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// port is a virtio-serial port. Reads and writes block in the kernel: the driver's edge notifications are not what
+// the Go runtime's poller expects.
+type port int
+
+func (p port) Read(b []byte) (int, error) {
+	for {
+		n, err := syscall.Read(int(p), b)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 0, err
+		case n == 0 && len(b) > 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (p port) Write(b []byte) (int, error) {
+	for {
+		n, err := syscall.Write(int(p), b)
+		if err != syscall.EINTR {
+			return max(n, 0), err
+		}
+	}
+}
+
+// openPort waits for the port to appear: the driver learns its name from the host some time after the module is
+// loaded, and nothing announces it in a machine without udev.
+func openPort(name string, limit time.Duration) (port, error) {
+	var fd int
+	err := poll(limit, func() error {
+		names, err := filepath.Glob("/sys/class/virtio-ports/*/name")
+		if err != nil {
+			return err
+		}
+		for _, file := range names {
+			text, err := os.ReadFile(file)
+			if err != nil || strings.TrimSpace(string(text)) != name {
+				continue
+			}
+			fd, err = syscall.Open("/dev/"+filepath.Base(filepath.Dir(file)), syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+			return err
+		}
+		return fmt.Errorf("there is no virtio-serial port %s", name)
+	})
+	return port(fd), err
+}
+
+// poll calls ready until it returns nil, and returns its last error when that takes longer than limit.
+func poll(limit time.Duration, ready func() error) error {
+	deadline := time.Now().Add(limit)
+	for {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waited %s: %w", limit, err)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}

@@ -1,0 +1,234 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+// The exit codes of a shell for a program that does not start.
+const (
+	exitCannotExecute = 126
+	exitNotFound      = 127
+	exitSignalBase    = 128
+)
+
+// output is one stream of the program and the frames that it becomes.
+type output struct {
+	from *os.File
+	kind wire.Kind
+}
+
+// stdio is the program's end and init's end of its standard files.
+type stdio struct {
+	program []*os.File
+	outputs []output
+	keys    *os.File // what is typed goes here; nil without a terminal
+}
+
+// runProgram starts the program, relays its output until the last byte and returns its exit code.
+func runProgram(conn *wire.Conn, job wire.Job) (int, error) {
+	if job.Path == "" {
+		return 0, nil
+	}
+	if err := os.Chdir(job.Dir); err != nil {
+		return 0, fmt.Errorf("the working folder cannot be entered in the machine; if it is below /run or /dev, share it with --share: %w", err)
+	}
+	messages, err := openKernelMessages()
+	if err != nil {
+		return 0, err
+	}
+	files, err := openStdio(job.Terminal)
+	if err != nil {
+		return 0, err
+	}
+	pid, err := startProgram(job, files)
+	for _, f := range files.program {
+		f.Close()
+	}
+	if err != nil {
+		return explainStart(conn, job, err)
+	}
+	if err := conn.Send(wire.KindStarted, nil); err != nil {
+		return 0, err
+	}
+	go obey(conn, pid, files.keys)
+
+	var relays sync.WaitGroup
+	for _, o := range files.outputs {
+		relays.Add(1)
+		go func() {
+			defer relays.Done()
+			relay(conn, o)
+		}()
+	}
+	status, err := reap(pid)
+	if err != nil {
+		return 0, err
+	}
+	// A process that the program left behind would hold the pipes and the shares: with the program the machine ends.
+	if err := killRest(); err != nil {
+		return 0, err
+	}
+	relays.Wait()
+
+	code := exitCode(status)
+	if code != 0 {
+		if text := messages.read(); text != "" {
+			conn.Send(wire.KindKernel, []byte(text))
+		}
+	}
+	return code, nil
+}
+
+func openStdio(terminal *wire.Size) (stdio, error) {
+	if terminal != nil {
+		master, slave, err := openTerminal(*terminal)
+		if err != nil {
+			return stdio{}, err
+		}
+		return stdio{
+			program: []*os.File{slave, slave, slave},
+			outputs: []output{{master, wire.KindStdout}},
+			keys:    master,
+		}, nil
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return stdio{}, err
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		return stdio{}, err
+	}
+	errRead, errWrite, err := os.Pipe()
+	if err != nil {
+		return stdio{}, err
+	}
+	return stdio{
+		program: []*os.File{null, outWrite, errWrite},
+		outputs: []output{{outRead, wire.KindStdout}, {errRead, wire.KindStderr}},
+	}, nil
+}
+
+// startProgram does not use package os/exec: init has to wait for every process, not just for this one.
+func startProgram(job wire.Job, files stdio) (pid int, err error) {
+	var fds []uintptr
+	for _, f := range files.program {
+		fds = append(fds, f.Fd())
+	}
+	return syscall.ForkExec(job.Path, job.Args, &syscall.ProcAttr{
+		Env:   job.Env,
+		Files: fds,
+		// A session of its own makes a process group that signals can be sent to.
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: job.Terminal != nil},
+	})
+}
+
+// explainStart tells the caller what a shell would tell.
+func explainStart(conn *wire.Conn, job wire.Job, err error) (int, error) {
+	code := exitCannotExecute
+	if errors.Is(err, syscall.ENOENT) {
+		code = exitNotFound
+	}
+	return code, conn.Send(wire.KindStderr, fmt.Appendf(nil, "testbed: cannot run %s: %v\n", job.Path, err))
+}
+
+// obey does what the host asks while the program runs. Signals go to the whole process group, as from a terminal:
+// a shell script's children, and a test's helper processes, get them too.
+func obey(conn *wire.Conn, pid int, keys *os.File) {
+	for {
+		kind, payload, err := conn.Receive()
+		if err != nil {
+			return
+		}
+		switch kind {
+		case wire.KindSignal:
+			if len(payload) == 1 {
+				syscall.Kill(-pid, syscall.Signal(payload[0]))
+			}
+		case wire.KindInput:
+			if keys != nil {
+				keys.Write(payload)
+			}
+		case wire.KindInputEnd:
+			if keys != nil {
+				keys.Write([]byte{endOfInput})
+			}
+		case wire.KindResize:
+			var size wire.Size
+			if keys != nil && wire.Decode(payload, &size) == nil {
+				resizeTerminal(keys, size)
+			}
+		}
+	}
+}
+
+// relay ends at the end of the stream; a terminal reports that as EIO.
+func relay(conn *wire.Conn, o output) {
+	defer o.from.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := o.from.Read(buffer)
+		if n > 0 {
+			if conn.Send(o.kind, buffer[:n]) != nil {
+				// Nobody listens any more, but a program that blocks here would never end.
+				io.Copy(io.Discard, o.from)
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// reap collects ended processes, as init must, until it has the program's.
+func reap(pid int) (syscall.WaitStatus, error) {
+	for {
+		var status syscall.WaitStatus
+		ended, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 0, fmt.Errorf("wait for the program: %w", err)
+		case ended == pid:
+			return status, nil
+		}
+	}
+}
+
+// killRest ends all processes but init.
+func killRest() error {
+	if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+		return fmt.Errorf("kill what the program left behind: %w", err)
+	}
+	return poll(10*time.Second, func() error {
+		for {
+			pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+			switch {
+			case err == syscall.ECHILD:
+				return nil
+			case err != nil && err != syscall.EINTR:
+				return err
+			case pid == 0:
+				return errors.New("a process that the program left behind cannot be killed; is it stuck in the kernel?")
+			}
+		}
+	})
+}
+
+func exitCode(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return exitSignalBase + int(status.Signal())
+	}
+	return status.ExitStatus()
+}

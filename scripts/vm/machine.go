@@ -1,0 +1,226 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+// machineConfig is what all machines of a run have in common.
+type machineConfig struct {
+	emulator    string
+	kernel      string
+	initramfs   string
+	accelerator string
+	memory      string
+	verbose     bool
+}
+
+// machine is a running qemu.
+type machine struct {
+	control *wire.Conn
+	frames  chan frame // closed when the machine has ended, or has to
+	console *tail
+	errors  *tail // what qemu itself has to say
+
+	process *os.Process
+	ended   chan struct{} // closed when the process is gone
+	state   error         // how it ended; valid after ended
+	broken  error         // why the frames stopped while it ran; valid after frames
+	readers sync.WaitGroup
+}
+
+// frame is one that the guest sent.
+type frame struct {
+	kind    wire.Kind
+	payload []byte
+}
+
+// startMachine boots a machine and hands it its job. The caller must end it.
+func startMachine(config machineConfig, job wire.Job) (*machine, error) {
+	console, consoleEnd, err := socketPair("console")
+	if err != nil {
+		return nil, err
+	}
+	defer consoleEnd.Close()
+	control, controlEnd, err := socketPair("control")
+	if err != nil {
+		console.Close()
+		return nil, err
+	}
+	defer controlEnd.Close()
+
+	m := &machine{
+		control: wire.NewConn(control),
+		frames:  make(chan frame),
+		console: &tail{},
+		errors:  &tail{},
+		ended:   make(chan struct{}),
+	}
+	if config.verbose {
+		m.console.copyTo = os.Stderr
+	}
+	cmd := exec.Command(config.emulator, machineArguments(config, job)...)
+	cmd.ExtraFiles = []*os.File{consoleEnd, controlEnd}
+	cmd.Stderr = m.errors
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		// Whatever ends this process ends the machine.
+		Pdeathsig: syscall.SIGKILL,
+		// A signal from the terminal is for this process only, which passes it on.
+		Setpgid: true,
+	}
+	started := make(chan error)
+	go func() {
+		// The death signal is tied to the thread that started the process, not to this process.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		m.process = cmd.Process
+		started <- err
+		if err != nil {
+			return
+		}
+		m.state = cmd.Wait()
+		close(m.ended)
+	}()
+	if err := <-started; err != nil {
+		console.Close()
+		control.Close()
+		return nil, fmt.Errorf("start qemu: %w", err)
+	}
+	m.readers.Add(1)
+	go func() {
+		defer m.readers.Done()
+		defer console.Close()
+		io.Copy(m.console, console)
+	}()
+	go func() {
+		defer close(m.frames)
+		defer control.Close()
+		// It waits in the socket until the guest is up. A machine that is gone already is noticed below.
+		m.control.SendValue(wire.KindJob, job)
+		m.broken = m.receive()
+	}()
+	return m, nil
+}
+
+// receive writes the program's output and passes everything else on, until the machine ends. It writes here, so that
+// the order is kept, and a reader who does not read stops the program but neither signals nor the time limit.
+func (m *machine) receive() error {
+	for {
+		kind, payload, err := m.control.Receive()
+		// A qemu that ends with something unread resets the connection.
+		if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("receive from the machine: %w", err)
+		}
+		switch kind {
+		case wire.KindStdout:
+			_, err = os.Stdout.Write(payload)
+		case wire.KindStderr:
+			_, err = os.Stderr.Write(payload)
+		default:
+			m.frames <- frame{kind, payload}
+		}
+		if err != nil {
+			return fmt.Errorf("pass on the program's output: %w", err)
+		}
+	}
+}
+
+// end ends the machine, if it has not ended.
+func (m *machine) end() {
+	m.process.Kill()
+	<-m.ended
+	m.readers.Wait()
+}
+
+// failure ends a machine whose frames have stopped, and says why they did.
+func (m *machine) failure() string {
+	m.end()
+	if m.broken != nil {
+		return m.broken.Error()
+	}
+	if complaint := lastLine(m.errors.String()); complaint != "" {
+		return "qemu: " + complaint
+	}
+	if m.state != nil {
+		return "qemu: " + m.state.Error()
+	}
+	return "the machine stopped by itself"
+}
+
+// kernelArguments are mostly about what a boot need not wait for.
+var kernelArguments = []string{
+	"console=ttyS0",
+	// A kernel that has gone wrong must end the machine, with the reason on the console.
+	"panic=-1", "oops=panic",
+	"tsc=reliable", "no_timer_check", "mitigations=off", "random.trust_cpu=on",
+	"nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "audit=0", "apparmor=0", "cryptomgr.notests",
+}
+
+// machineArguments is qemu's command line. The console and the control port are its files 3 and 4.
+func machineArguments(config machineConfig, job wire.Job) []string {
+	args := []string{
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		// Each controller that is not there is one that the kernel does not wait for.
+		"-machine", "q35,usb=off,hpet=off,smbus=off,sata=off",
+		"-smp", fmt.Sprint(min(runtime.NumCPU(), 4)), "-m", config.memory,
+		"-kernel", config.kernel, "-initrd", config.initramfs,
+	}
+	if config.accelerator == acceleratorKVM {
+		args = append(args, "-accel", "kvm", "-cpu", "host")
+	} else {
+		args = append(args, "-accel", "tcg,thread=multi", "-cpu", "max")
+	}
+	kernel := kernelArguments
+	if !config.verbose {
+		// The serial line takes a good part of the boot if it has to show all messages.
+		kernel = append(kernel[:len(kernel):len(kernel)], "quiet")
+	}
+	args = append(args,
+		"-append", strings.Join(kernel, " "),
+		"-chardev", "socket,id=console,fd=3", "-serial", "chardev:console",
+		"-chardev", "socket,id=control,fd=4", "-device", "virtio-serial-pci,max_ports=2",
+		"-device", "virtserialport,chardev=control,name="+wire.PortName,
+	)
+	args = append(args, sharedFolder("root", "/", ",readonly=on")...)
+	for _, share := range job.Shares {
+		args = append(args, sharedFolder(share.Tag, share.Path, "")...)
+	}
+	return args
+}
+
+// sharedFolder gives the machine a folder over 9p. With the security model "none" a caller who is not root can use
+// it too: changes of owner are not made then, instead of refused.
+func sharedFolder(tag, path, access string) []string {
+	escaped := strings.ReplaceAll(path, ",", ",,")
+	return []string{
+		"-fsdev", "local,id=" + tag + ",path=" + escaped + ",security_model=none,multidevs=remap" + access,
+		"-device", "virtio-9p-pci,fsdev=" + tag + ",mount_tag=" + tag,
+	}
+}
+
+// socketPair makes a stream whose second end is for another process.
+func socketPair(name string) (ours, theirs *os.File, err error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the %s socket: %w", name, err)
+	}
+	// Only then can a read be interrupted by Close.
+	if err := syscall.SetNonblock(fds[0], true); err != nil {
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name), nil
+}

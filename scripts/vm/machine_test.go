@@ -1,0 +1,50 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+func TestMachineArguments(t *testing.T) {
+	job := wire.Job{Shares: []wire.Share{{Tag: "share0", Path: "/a, b"}}}
+	config := machineConfig{kernel: "/k", initramfs: "/i", memory: "3G", accelerator: acceleratorTCG}
+	args := machineArguments(config, job)
+	for _, want := range []string{"local,id=share0,path=/a,, b,security_model=none,multidevs=remap",
+		"local,id=root,path=/,security_model=none,multidevs=remap,readonly=on", "3G", "tcg,thread=multi"} {
+		if !slices.Contains(args, want) {
+			t.Errorf("%q is not in %q", want, args)
+		}
+	}
+	kernel := args[slices.Index(args, "-append")+1]
+	if !strings.HasSuffix(kernel, " quiet") || !strings.Contains(kernel, "panic=-1") {
+		t.Errorf("the kernel's arguments are %q", kernel)
+	}
+	config.verbose, config.accelerator = true, acceleratorKVM
+	args = machineArguments(config, job)
+	if !slices.Contains(args, "kvm") || strings.Contains(args[slices.Index(args, "-append")+1], "quiet") {
+		t.Errorf("verbose with KVM: %q", args)
+	}
+}
+
+func TestTail(t *testing.T) {
+	var all tail
+	for range 5000 {
+		all.Write([]byte(strings.Repeat("x", 60) + "\r\n"))
+	}
+	all.Write([]byte("the end\r\n"))
+	lines := strings.Split(all.String(), "\n")
+	if len(lines) != tailLines || lines[len(lines)-1] != "the end" || lines[0] != strings.Repeat("x", 60) {
+		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-1])
+	}
+	if len(all.kept) > 2*tailBytes+100 {
+		t.Errorf("%d bytes are kept", len(all.kept))
+	}
+	if empty := (&tail{}).String(); empty != "" {
+		t.Errorf("an empty tail is %q", empty)
+	}
+}

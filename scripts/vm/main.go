@@ -1,0 +1,116 @@
+//go:build linux && amd64
+
+// Command vm runs a program inside a throw-away virtual machine that has a soft-RoCE device. scripts/testbed builds
+// and starts it; "scripts/testbed --help" says what it does.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// The exit codes that are not the program's own.
+const (
+	exitUsage         = 2
+	exitTimeLimit     = 124
+	exitFailure       = 125
+	exitCannotExecute = 126
+	exitNotFound      = 127
+	exitSignalBase    = 128
+)
+
+func main() {
+	os.Exit(testbed())
+}
+
+func testbed() int {
+	options, err := parseOptions(os.Args[1:], os.Environ())
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(help)
+		return 0
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "testbed: %v (scripts/testbed --help tells more)\n", err)
+		return exitUsage
+	}
+	log := &progress{out: os.Stderr, verbose: options.verbose}
+
+	program, err := newProgram(options)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "testbed: %v\n", err)
+		var unusable *unusableProgram
+		if errors.As(err, &unusable) {
+			return unusable.code
+		}
+		return exitFailure
+	}
+
+	// From here on a signal must not end this process before the machine is gone.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP)
+
+	ready := make(chan setup, 1)
+	go func() {
+		// The death signal of the tools that set-up runs is tied to the thread that started them.
+		runtime.LockOSThread()
+		ready <- prepare(options, log)
+	}()
+	var s setup
+	select {
+	case s = <-ready:
+	case sig := <-signals:
+		// What set-up has started dies with this process, and what it has half made is removed by the next one.
+		return exitSignalBase + int(sig.(syscall.Signal))
+	}
+	if s.err != nil {
+		fmt.Fprintf(os.Stderr, "testbed: %v\n", s.err)
+		return exitFailure
+	}
+	return run(program, s.machine, signals, log)
+}
+
+// setup is what prepare makes.
+type setup struct {
+	machine machineConfig
+	err     error
+}
+
+// prepare makes sure that all that a machine needs is in the cache.
+func prepare(options options, log *progress) (s setup) {
+	fail := func(err error) setup { return setup{err: err} }
+	cache, err := openCache(options.cache)
+	if err != nil {
+		return fail(err)
+	}
+	cache.touch(filepath.Dir(os.Args[0]))
+	emulator, err := findEmulator(log)
+	if err != nil {
+		return fail(err)
+	}
+	kernel, err := cache.kernel(options.kernelPackage, log)
+	if err != nil {
+		return fail(err)
+	}
+	initramfs, err := cache.initramfs(kernel, log)
+	if err != nil {
+		return fail(err)
+	}
+	s.machine = machineConfig{
+		emulator:  emulator,
+		kernel:    kernel.image,
+		initramfs: initramfs,
+		memory:    options.memory,
+		verbose:   options.verbose,
+	}
+	s.machine.accelerator, err = cache.accelerator(options.accelerator, s.machine, log)
+	if err != nil {
+		return fail(err)
+	}
+	return s
+}

@@ -1,0 +1,166 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// moduleFile is a module as it is in the package.
+type moduleFile struct {
+	content    []byte
+	compressed bool
+	builtIn    bool // part of the kernel's image: there is nothing to load
+}
+
+// moduleSet is modules by name, in which underscores stand for dashes.
+type moduleSet map[string]moduleFile
+
+// moduleName takes the name out of a file's.
+func moduleName(file string) (name string, compressed, found bool) {
+	name, suffix, found := strings.Cut(file, ".ko")
+	if !found {
+		return "", false, false
+	}
+	switch suffix {
+	case "":
+	case ".xz", ".zst", ".gz":
+		compressed = true
+	default:
+		return "", false, false
+	}
+	return strings.ReplaceAll(name, "-", "_"), compressed, true
+}
+
+// addBuiltIn adds the modules of a file modules.builtin, which has a path a line.
+func (s moduleSet) addBuiltIn(list string) {
+	for line := range strings.Lines(list) {
+		if name, _, found := moduleName(path.Base(strings.TrimSpace(line))); found {
+			s[name] = moduleFile{builtIn: true}
+		}
+	}
+}
+
+// plain gives a module's ELF file.
+func (s moduleSet) plain(name string) ([]byte, error) {
+	module, found := s[name]
+	if !found {
+		return nil, fmt.Errorf("the kernel package has no module %s", name)
+	}
+	if !module.compressed {
+		return module.content, nil
+	}
+	content, err := decompress(module.content)
+	if err != nil {
+		return nil, fmt.Errorf("decompress the module %s: %w", name, err)
+	}
+	s[name] = moduleFile{content: content}
+	return content, nil
+}
+
+// order lists the wanted modules and what they depend on, each after its own dependencies and none twice. loaded has
+// what earlier lists contain, and is added to.
+func (s moduleSet) order(wanted []string, loaded map[string]bool) ([]string, error) {
+	var names []string
+	for _, name := range wanted {
+		if loaded[name] {
+			continue
+		}
+		loaded[name] = true
+		module, found := s[name]
+		if module.builtIn || !found && slices.Contains(optionalModules, name) {
+			continue
+		}
+		content, err := s.plain(name)
+		if err != nil {
+			return nil, err
+		}
+		dependencies, err := moduleDependencies(content)
+		if err != nil {
+			return nil, fmt.Errorf("module %s: %w", name, err)
+		}
+		before, err := s.order(dependencies, loaded)
+		if err != nil {
+			return nil, fmt.Errorf("%w, which %s needs", err, name)
+		}
+		names = append(append(names, before...), name)
+	}
+	return names, nil
+}
+
+// moduleDependencies reads the depends= entry of a module's .modinfo section.
+func moduleDependencies(content []byte) ([]string, error) {
+	file, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	section := file.Section(".modinfo")
+	if section == nil {
+		return nil, fmt.Errorf("it has no .modinfo section")
+	}
+	info, err := section.Data()
+	if err != nil {
+		return nil, err
+	}
+	return parseDependencies(info), nil
+}
+
+// parseDependencies reads a list of strings "key=value" that end with a zero byte.
+func parseDependencies(info []byte) []string {
+	var names []string
+	for entry := range strings.SplitSeq(string(info), "\x00") {
+		value, found := strings.CutPrefix(entry, "depends=")
+		if !found {
+			continue
+		}
+		for name := range strings.SplitSeq(value, ",") {
+			if name != "" {
+				names = append(names, strings.ReplaceAll(name, "-", "_"))
+			}
+		}
+	}
+	return names
+}
+
+// moduleLists names the files that tell init what to load, as init knows them.
+var moduleLists = []struct {
+	name   string
+	wanted *[]string
+}{{"modules.root", &rootModules}, {"modules.rdma", &rdmaModules}, {"modules.rxe", &rxeModules}}
+
+// write puts the modules of the lists, and the lists, into dir.
+func (s moduleSet) write(dir string) error {
+	if err := os.Mkdir(filepath.Join(dir, "modules"), 0o755); err != nil {
+		return err
+	}
+	loaded := map[string]bool{}
+	for _, list := range moduleLists {
+		names, err := s.order(*list.wanted, loaded)
+		if err != nil {
+			return err
+		}
+		var lines strings.Builder
+		for _, name := range names {
+			file := "modules/" + name + ".ko"
+			content, err := s.plain(name)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, file), content, 0o644); err != nil {
+				return err
+			}
+			fmt.Fprintf(&lines, "/%s\n", file)
+		}
+		if err := os.WriteFile(filepath.Join(dir, list.name), []byte(lines.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+const help = `Usage: scripts/testbed [flags] PROGRAM [ARGUMENTS...]
+       scripts/testbed [flags] --shell
+       go test -exec "$PWD/scripts/testbed" ./...        (go run -exec works alike)
+
+Runs PROGRAM in a throw-away virtual machine that has a soft-RoCE RDMA device, and exits as it exits. The program has
+the caller's working folder, environment and arguments; it runs as root; its standard input is empty. It sees the
+file system of the host, and what it writes there vanishes with the machine, except in shared folders. The work
+folder of "go test" and $GOCOVERDIR are shared by themselves. When the program ends, so does all that it started.
+
+Flags, which go before PROGRAM:
+  --timeout DURATION  end the machine after this long; 0 is never. The default is a minute more than the program's
+                      own -test.timeout, or 15m                                           [TESTBED_TIMEOUT]
+  --share FOLDER      let the program write to this folder; may be repeated               [TESTBED_SHARE, with colons]
+  --memory SIZE       memory of the machine, as 2G (the default) or 900M                  [TESTBED_MEMORY]
+  --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL]
+  --no-device         no RDMA device
+  --shell             an interactive shell in the machine instead of a program
+  --verbose           show each step and the machine's console                            [TESTBED_VERBOSE=1]
+  --help              this text
+
+In the machine: the device rxe0 over the interface dummy0, 10.77.0.1, host name testbed. Set unless the caller has
+set them: DAT_OVERRIDE (a dat.conf with the next two), UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0,
+UDAT_TEST_ADDR=10.77.0.1. UDAT_TESTBED=1 is always set.
+
+Exit codes: the program's own, 128+n if signal n killed it, and
+    2  bad usage                              125  the machine failed: there is no result
+  124  the time limit was exceeded            126  PROGRAM cannot be executed       127  PROGRAM was not found
+INT, TERM, QUIT and HUP are passed on to the program's process group; the machine ends 3 seconds later at the latest,
+at once with a second signal. At the time limit the program gets QUIT, for which a Go program prints its goroutines.
+
+The first run fetches Debian's kernel package (about 70 MB) and unpacks it into $GOUDAT_CACHE, by default
+~/.cache/goudat; nothing is installed but qemu-system-x86, if that is missing. TESTBED_KERNEL_PACKAGE names a
+linux-image .deb file to be used instead of fetching one. Remove the folder to start afresh.
+`
+
+type options struct {
+	timeout       time.Duration // 0: no limit
+	timeoutGiven  bool
+	shares        []string
+	memory        string
+	accelerator   string
+	device        bool
+	shell         bool
+	verbose       bool
+	cache         string
+	kernelPackage string
+	command       []string
+}
+
+// list collects a flag that may be repeated.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, ":") }
+
+func (l *list) Set(value string) error {
+	*l = append(*l, value)
+	return nil
+}
+
+// parseOptions reads flags, and the environment for what the flags leave open.
+func parseOptions(args, environment []string) (options, error) {
+	env := func(name string) string { return lookup(environment, name) }
+	var o options
+	var timeout string
+	var shares list
+	var noDevice bool
+	flags := flag.NewFlagSet("testbed", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	flags.StringVar(&timeout, "timeout", env("TESTBED_TIMEOUT"), "")
+	flags.Var(&shares, "share", "")
+	flags.StringVar(&o.memory, "memory", or(env("TESTBED_MEMORY"), "2G"), "")
+	flags.StringVar(&o.accelerator, "accel", or(env("TESTBED_ACCEL"), "auto"), "")
+	flags.BoolVar(&noDevice, "no-device", false, "")
+	flags.BoolVar(&o.shell, "shell", false, "")
+	flags.BoolVar(&o.verbose, "verbose", env("TESTBED_VERBOSE") == "1", "")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	o.device = !noDevice
+	o.command = flags.Args()
+	o.kernelPackage = env("TESTBED_KERNEL_PACKAGE")
+
+	if o.shell && len(o.command) > 0 {
+		return o, errors.New("--shell takes no program")
+	}
+	if !o.shell && len(o.command) == 0 {
+		return o, errors.New("name a program to run")
+	}
+	if !regexp.MustCompile(`^[1-9][0-9]*[MG]$`).MatchString(o.memory) {
+		return o, fmt.Errorf("the memory size %q is not a number with M or G", o.memory)
+	}
+	if !slices.Contains([]string{"auto", "kvm", "tcg"}, o.accelerator) {
+		return o, fmt.Errorf("the acceleration %q is none of auto, kvm, tcg", o.accelerator)
+	}
+	if timeout != "" {
+		d, err := time.ParseDuration(timeout)
+		if err != nil && timeout != "0" || d < 0 {
+			return o, fmt.Errorf("the timeout %q is not a duration such as 90s or 20m", timeout)
+		}
+		o.timeout, o.timeoutGiven = d, true
+	}
+	if !o.timeoutGiven && !o.shell {
+		o.timeout = defaultTimeout(o.command)
+	}
+	for _, dir := range append(filepath.SplitList(env("TESTBED_SHARE")), shares...) {
+		if dir == "" {
+			continue
+		}
+		absolute, err := shareFolder(dir)
+		if err != nil {
+			return o, err
+		}
+		o.shares = append(o.shares, absolute)
+	}
+	var err error
+	o.cache, err = cacheFolder(env)
+	return o, err
+}
+
+// defaultTimeout leaves the program's own limit the time to act first: it reports more than the test bed can.
+func defaultTimeout(command []string) time.Duration {
+	const fallback = 15 * time.Minute
+	for i, arg := range command {
+		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if name != "test.timeout" || !strings.HasPrefix(arg, "-") {
+			continue
+		}
+		if !given && i+1 < len(command) {
+			value = command[i+1]
+		}
+		if d, err := time.ParseDuration(value); err == nil && d > 0 {
+			return d + time.Minute
+		}
+	}
+	return fallback
+}
+
+// shareFolder checks a folder for --share.
+func shareFolder(dir string) (string, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(absolute)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("share a folder that exists: %w", err)
+	case !info.IsDir():
+		return "", fmt.Errorf("share a folder: %s is a file", dir)
+	case absolute == "/":
+		return "", errors.New("share a folder, not the whole file system")
+	}
+	return absolute, nil
+}
+
+func cacheFolder(env func(string) string) (string, error) {
+	dir := env("GOUDAT_CACHE")
+	if dir == "" {
+		base := env("XDG_CACHE_HOME")
+		if !filepath.IsAbs(base) {
+			home := env("HOME")
+			if home == "" {
+				return "", errors.New("set GOUDAT_CACHE to a folder for the machine's kernel: there is no HOME")
+			}
+			base = filepath.Join(home, ".cache")
+		}
+		dir = filepath.Join(base, "goudat")
+	}
+	return filepath.Abs(dir)
+}
+
+// lookup gives the last value of a variable, which is the one that counts.
+func lookup(environment []string, name string) string {
+	for _, entry := range slices.Backward(environment) {
+		if value, found := strings.CutPrefix(entry, name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+func or(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
+}

@@ -1,0 +1,104 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseOptions(t *testing.T) {
+	dir := t.TempDir()
+	home := "HOME=/home/somebody"
+	for _, c := range []struct {
+		name  string
+		args  []string
+		env   []string
+		check func(options) bool
+	}{
+		{"defaults", []string{"true"}, []string{home}, func(o options) bool {
+			return o.timeout == 15*time.Minute && o.memory == "2G" && o.device && o.accelerator == "auto" && !o.verbose &&
+				!o.shell && o.cache == "/home/somebody/.cache/goudat" && len(o.shares) == 0
+		}},
+		{"flags end at the program", []string{"--no-device", "prog", "--timeout", "x"}, []string{home}, func(o options) bool {
+			return !o.device && slices.Equal(o.command, []string{"prog", "--timeout", "x"})
+		}},
+		{"limit of a test", []string{"x.test", "-test.v", "-test.timeout=10m0s"}, []string{home}, func(o options) bool {
+			return o.timeout == 11*time.Minute
+		}},
+		{"limit of a test in two words", []string{"x.test", "--test.timeout", "20s"}, []string{home}, func(o options) bool {
+			return o.timeout == 80*time.Second
+		}},
+		{"test without limit", []string{"x.test", "-test.timeout=0s"}, []string{home}, func(o options) bool {
+			return o.timeout == 15*time.Minute
+		}},
+		{"flag beats test", []string{"--timeout=5s", "x.test", "-test.timeout=10m0s"}, []string{home}, func(o options) bool {
+			return o.timeout == 5*time.Second
+		}},
+		{"flag beats environment", []string{"--timeout=5s", "--memory", "1G", "true"},
+			[]string{home, "TESTBED_TIMEOUT=7s", "TESTBED_MEMORY=3G", "TESTBED_ACCEL=tcg", "TESTBED_VERBOSE=1"},
+			func(o options) bool {
+				return o.timeout == 5*time.Second && o.memory == "1G" && o.accelerator == "tcg" && o.verbose
+			}},
+		{"no limit", []string{"true"}, []string{home, "TESTBED_TIMEOUT=0"}, func(o options) bool { return o.timeout == 0 }},
+		{"shell has no limit", []string{"--shell"}, []string{home}, func(o options) bool { return o.timeout == 0 && o.shell }},
+		{"shares", []string{"--share", dir, "--share", dir + "/..", "true"}, []string{home, "TESTBED_SHARE=" + dir + "::/tmp"},
+			func(o options) bool {
+				return len(o.shares) == 4 && o.shares[1] == "/tmp" && !strings.Contains(o.shares[3], "..")
+			}},
+		{"cache of XDG", []string{"true"}, []string{home, "XDG_CACHE_HOME=/c"}, func(o options) bool { return o.cache == "/c/goudat" }},
+		{"own cache", []string{"true"}, []string{"GOUDAT_CACHE=/d"}, func(o options) bool { return o.cache == "/d" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, err := parseOptions(c.args, c.env)
+			if err != nil || !c.check(o) {
+				t.Errorf("got %+v, %v", o, err)
+			}
+		})
+	}
+}
+
+func TestParseOptionsRefuses(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "name a program"},
+		{[]string{"--shell", "true"}, "takes no program"},
+		{[]string{"--memory", "lots", "true"}, "memory"},
+		{[]string{"--memory", "2GB", "true"}, "memory"},
+		{[]string{"--timeout", "5", "true"}, "timeout"},
+		{[]string{"--timeout", "-5s", "true"}, "timeout"},
+		{[]string{"--accel", "hvf", "true"}, "acceleration"},
+		{[]string{"--share", "/no/such/folder", "true"}, "exists"},
+		{[]string{"--share", "/etc/passwd", "true"}, "is a file"},
+		{[]string{"--share", "/", "true"}, "whole file system"},
+		{[]string{"--bogus", "true"}, "bogus"},
+	} {
+		if _, err := parseOptions(c.args, []string{"HOME=/h"}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want an error with %q", c.args, err, c.want)
+		}
+	}
+	if _, err := parseOptions([]string{"true"}, nil); err == nil || !strings.Contains(err.Error(), "GOUDAT_CACHE") {
+		t.Errorf("without HOME: %v", err)
+	}
+	if _, err := parseOptions([]string{"--help"}, nil); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("--help: %v", err)
+	}
+}
+
+func TestHelpFits(t *testing.T) {
+	lines := strings.Split(help, "\n")
+	if len(lines) > 45 {
+		t.Errorf("the help has %d lines", len(lines))
+	}
+	for _, line := range lines {
+		if len(line) > 120 {
+			t.Errorf("a line of the help has %d columns: %s", len(line), line)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+func TestShares(t *testing.T) {
+	coverage := t.TempDir()
+	got := shares("/tmp/go-build123/b042/x.test", []string{"/srv/b", "/srv", "/srv/b"}, coverage)
+	want := []string{"/srv", "/srv/b", "/tmp/go-build123/b042", coverage}
+	slices.Sort(want)
+	var folders []string
+	tags := map[string]bool{}
+	for _, s := range got {
+		folders = append(folders, s.Path)
+		tags[s.Tag] = true
+	}
+	if !slices.Equal(folders, want) || len(tags) != len(want) {
+		t.Errorf("got %v, want %q, each with a tag of its own", got, want)
+	}
+	for _, path := range []string{"/usr/bin/true", "/tmp/go-build/b001/x", "/tmp/go-build123/x"} {
+		if got := shares(path, nil, ""); len(got) > 0 {
+			t.Errorf("%s shares %v, want nothing", path, got)
+		}
+	}
+	want1 := []wire.Share{{Tag: "share0", Path: "/t/go-build1/b001"}}
+	if got := shares("/t/go-build1/b001/exe/prog", nil, "/no/such/folder"); !slices.Equal(got, want1) {
+		t.Errorf("got %v, want %v", got, want1)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	got := environment([]string{"A=1", "UDAT_TEST_IA=mine", "DAT_OVERRIDE=", "UDAT_TESTBED=no"}, true)
+	for name, want := range map[string]string{"A": "1", "UDAT_TEST_IA": "mine", "DAT_OVERRIDE": "",
+		"UDAT_TEST_ADDR": "10.77.0.1", "UDAT_TESTBED": "1"} {
+		if value := lookup(got, name); value != want {
+			t.Errorf("%s is %q, want %q", name, value, want)
+		}
+	}
+	if got := environment([]string{"A=1"}, false); !slices.Equal(got, []string{"A=1", "UDAT_TESTBED=1"}) {
+		t.Errorf("without a device: %q", got)
+	}
+}

@@ -1,0 +1,296 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A test that needs a particular program in the machine runs this test binary there, with this variable set to what
+// it is to do.
+const roleVariable = "TESTBED_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		os.Exit(playRole(role))
+	}
+	if err := openSources(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// openSources opens what the launcher builds: "go test" repeats a test whose files have changed, and it knows only
+// those which the test itself opens.
+func openSources() error {
+	sources, err := filepath.Glob("guest/*.go")
+	if err != nil {
+		return err
+	}
+	for _, file := range append(sources, "../testbed") {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	return nil
+}
+
+// runLimit bounds one run of the test bed, the machine's boot on a busy host included.
+const runLimit = 90 * time.Second
+
+// needMachine is the first line of each test that starts a machine. Tests that do may run beside each other.
+func needMachine(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a virtual machine")
+	}
+	if os.Getenv("UDAT_TESTBED") != "" {
+		t.Skip("runs in the test bed, not in a machine of it")
+	}
+	prepared.Do(func() { prepareCache(t) })
+	t.Parallel()
+}
+
+var prepared sync.Once
+
+// prepareCache makes what is missing in the cache, for which the test bed has something to say. From then on it is
+// silent.
+func prepareCache(t *testing.T) {
+	for _, quiet := range []bool{false, true} {
+		b := newBed(t, "true")
+		b.limit = 8 * time.Minute // the first time, it fetches a kernel
+		b.start()
+		b.wait()
+		b.wantExit(0)
+		if quiet && b.stdout.Len()+b.stderr.Len() > 0 {
+			t.Errorf("running true prints %q and %q", b.stdout.String(), b.stderr.String())
+		}
+	}
+}
+
+// launcher is the absolute path of scripts/testbed.
+func launcher(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../testbed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// bed is one run of the test bed.
+type bed struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout bytes.Buffer
+	stderr bytes.Buffer
+	ended  chan error
+	qemu   int // its process; 0: not looked for
+	limit  time.Duration
+}
+
+func newBed(t *testing.T, args ...string) *bed {
+	t.Helper()
+	b := &bed{t: t, cmd: exec.Command(launcher(t), args...), ended: make(chan error, 1), limit: runLimit}
+	b.cmd.Stdout, b.cmd.Stderr = &b.stdout, &b.stderr
+	return b
+}
+
+// runBed runs the test bed to its end.
+func runBed(t *testing.T, args ...string) *bed {
+	t.Helper()
+	b := newBed(t, args...)
+	b.start()
+	b.wait()
+	return b
+}
+
+func (b *bed) start() {
+	b.t.Helper()
+	if err := b.cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { b.cmd.Process.Kill() })
+	go func() { b.ended <- b.cmd.Wait() }()
+}
+
+// startUntil starts the test bed and returns once the program has written a line to standard output.
+func (b *bed) startUntil(line string) {
+	b.t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { read.Close() })
+	b.cmd.Stdout = write
+	b.start()
+	write.Close()
+	if err := read.SetReadDeadline(time.Now().Add(runLimit)); err != nil {
+		b.t.Fatal(err)
+	}
+	seen := make([]byte, len(line)+1)
+	if n, err := io.ReadFull(read, seen); err != nil || string(seen) != line+"\n" {
+		b.t.Fatalf("the program wrote %q (%v), want %q; stderr: %s", seen[:n], err, line, b.stderr.String())
+	}
+	b.qemu = childNamed(b.t, b.cmd.Process.Pid, "qemu-system")
+}
+
+func (b *bed) signal(s syscall.Signal) {
+	b.t.Helper()
+	if err := b.cmd.Process.Signal(s); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// wait waits for the end of the test bed, and of its machine.
+func (b *bed) wait() {
+	b.t.Helper()
+	select {
+	case err := <-b.ended:
+		if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+			b.t.Fatal(err)
+		}
+	case <-time.After(b.limit):
+		b.t.Fatalf("the test bed has not ended after %s", b.limit)
+	}
+	if b.qemu != 0 {
+		waitGone(b.t, b.qemu)
+	}
+}
+
+func (b *bed) wantExit(code int) {
+	b.t.Helper()
+	if got := b.cmd.ProcessState.ExitCode(); got != code {
+		b.t.Errorf("exit code %d, want %d; stdout: %.2000q, stderr: %s", got, code, b.stdout.String(), b.stderr.String())
+	}
+}
+
+func (b *bed) wantStderr(part string) {
+	b.t.Helper()
+	if !strings.Contains(b.stderr.String(), part) {
+		b.t.Errorf("stderr is %q, want it to contain %q", b.stderr.String(), part)
+	}
+}
+
+// childNamed returns the process whose parent is the given one.
+func childNamed(t *testing.T, parent int, name string) int {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		// "pid (name) state parent ..."
+		open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+		fields := strings.Fields(string(text[end+1:]))
+		if strings.HasPrefix(string(text[open+1:end]), name) && fields[1] == strconv.Itoa(parent) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	t.Fatalf("process %d has no child %s", parent, name)
+	return 0
+}
+
+// waitGone waits for the end of a process that is not a child of this one.
+func waitGone(t *testing.T, pid int) {
+	t.Helper()
+	const sysPidfdOpen = 434
+	fd, _, errno := syscall.Syscall(sysPidfdOpen, uintptr(pid), 0, 0)
+	if errno == syscall.ESRCH {
+		return
+	}
+	if errno != 0 {
+		t.Fatalf("watch process %d: %v", pid, errno)
+	}
+	defer syscall.Close(int(fd))
+	var set syscall.FdSet
+	set.Bits[fd/64] |= 1 << (fd % 64)
+	limit := syscall.Timeval{Sec: 10}
+	for {
+		n, err := syscall.Select(int(fd)+1, &set, nil, nil, &limit)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			t.Errorf("process %d is still there (%v)", pid, err)
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		return
+	}
+}
+
+// report is what the role "report" finds out about itself.
+type report struct {
+	Args   []string
+	Env    []string
+	Dir    string
+	Stdin  []byte
+	Umask  int
+	User   int
+	Limits [2]uint64 // memlock, nofile
+	Host   string
+}
+
+// binaryOutput has each byte value and no regularity that would hide a lost or repeated block.
+func binaryOutput(seed uint32) []byte {
+	b := make([]byte, 1<<20)
+	for i := range b {
+		seed = seed*1664525 + 1013904223
+		b[i] = byte(seed >> 24)
+	}
+	return b
+}
+
+func playRole(role string) int {
+	switch role {
+	case "report":
+		r := report{Args: os.Args, Env: os.Environ(), Umask: umask(), User: os.Getuid()}
+		r.Dir, _ = os.Getwd()
+		r.Stdin, _ = io.ReadAll(os.Stdin)
+		for i, limit := range []int{8, syscall.RLIMIT_NOFILE} {
+			var l syscall.Rlimit
+			if err := syscall.Getrlimit(limit, &l); err == nil {
+				r.Limits[i] = l.Cur
+			}
+		}
+		r.Host, _ = os.Hostname()
+		if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
+			return 1
+		}
+		return 77
+	case "binary":
+		errs := make(chan error, 2)
+		go func() { _, err := os.Stdout.Write(binaryOutput(1)); errs <- err }()
+		go func() { _, err := os.Stderr.Write(binaryOutput(2)); errs <- err }()
+		if errors.Join(<-errs, <-errs) != nil {
+			return 1
+		}
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "no such role: %s\n", role)
+	return 1
+}

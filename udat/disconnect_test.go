@@ -1,0 +1,158 @@
+package udat_test
+
+import (
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+func one(s udat.Segment) []udat.Segment { return []udat.Segment{s} }
+
+// Flushed receives come in the order in which they were posted.
+func TestAbruptDisconnectFlushes(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		const n = 8
+		for i := range uint64(n) {
+			want(t, active.PostRecv(one(active.Segment(t, 0, 64)), i, 0))
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 64)), i, 0))
+		}
+		if s := status(t, active.EP); s.RecvIdle || !s.RequestIdle {
+			t.Errorf("with receives posted the status is %+v", s)
+		}
+		want(t, passive.Disconnect(udat.CloseAbrupt))
+		for _, e := range []*udattest.Endpoint{active, passive} {
+			udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+			for i := range uint64(n) {
+				event := udattest.Expect(t, e.Recv, udat.EventDTOCompletion)
+				if event.Cookie != i || event.Status != udat.DTOErrFlushed || event.Operation != udat.DTOReceive || event.Length != 0 {
+					t.Errorf("completion %d is %+v", i, event)
+				}
+				want(t, event.Err(), udat.DTOErrFlushed)
+			}
+			if s := status(t, e.EP); !s.RecvIdle {
+				t.Errorf("after the flush the status is %+v", s)
+			}
+		}
+	})
+}
+
+// Sends wait for receives that the peer posts late; a graceful disconnect waits
+// for the sends, with nobody looking at the request EVD.
+func TestGracefulDisconnectDrains(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		const n = 12
+		for i := range uint64(n) {
+			want(t, active.PostSend(one(active.Segment(t, 0, 4096)), i, 0))
+		}
+		want(t, active.Disconnect(udat.CloseGraceful))
+		wantState(t, active.EP, udat.EPStateDisconnectPending)
+		want(t, active.Disconnect(udat.CloseGraceful)) // has no effect
+		want(t, active.PostSend(one(active.Segment(t, 0, 1)), 99, 0), udat.ErrInvalidState, udat.InvalidStateEPDiscPending)
+		wantState(t, active.EP, udat.EPStateDisconnectPending)
+		wantNoEvent(t, active.Connect)
+
+		for i := range uint64(n) {
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 4096)), i, 0))
+		}
+		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		wantState(t, active.EP, udat.EPStateDisconnected)
+		for _, evd := range []*udat.EVD{active.Request, passive.Recv} {
+			for i := range uint64(n) {
+				event := udattest.Expect(t, evd, udat.EventDTOCompletion)
+				if event.Cookie != i || event.Status != udat.DTOSuccess || event.Length != 4096 {
+					t.Errorf("completion %d is %+v", i, event)
+				}
+			}
+		}
+		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
+		if s := status(t, active.EP); !s.RequestIdle {
+			t.Errorf("at the end the status is %+v", s)
+		}
+	})
+}
+
+func TestAbruptEndsGracefulDisconnect(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		want(t, active.PostSend(one(active.Segment(t, 0, 4096)), 1, 0)) // nobody receives it
+		want(t, active.Disconnect(udat.CloseGraceful))
+		wantState(t, active.EP, udat.EPStateDisconnectPending)
+		want(t, active.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
+		event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
+		want(t, event.Err(), udat.DTOErrFlushed)
+	})
+}
+
+// The peer ends the connection while a graceful disconnect waits for it.
+func TestPeerEndsGracefulDisconnect(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		want(t, active.PostSend(one(active.Segment(t, 0, 4096)), 1, 0))
+		want(t, active.Disconnect(udat.CloseGraceful))
+		want(t, passive.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
+		if event.Err() == nil {
+			t.Error("a send that nobody received has succeeded")
+		}
+		wantState(t, active.EP, udat.EPStateDisconnected)
+	})
+}
+
+func TestDisconnectStatesAndFlags(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		want(t, e.Disconnect(udat.CloseAbrupt), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
+		want(t, e.Disconnect(udat.CloseGraceful), udat.ErrInvalidState)
+		want(t, e.Disconnect(77), udat.ErrInvalidParameter, udat.InvalidArg2)
+
+		listener := udattest.Listen(t, ia)
+		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+		// The CMA provider does not survive a request that arrives while its
+		// service point is being freed.
+		udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+		want(t, e.Disconnect(udat.CloseGraceful)) // aborts the establishment
+		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+		wantState(t, e.EP, udat.EPStateDisconnected)
+	})
+}
+
+// Both endpoints of a connection change roles, with receives left over from it.
+func TestResetAndConnectAgain(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		a, b := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		for round := range uint64(4) {
+			udattest.ConnectPair(t, listener, a, b)
+			want(t, a.Reset(), udat.ErrInvalidState, udat.InvalidStateEPConnected)
+			want(t, b.PostRecv(one(b.Segment(t, 0, 64)), round, 0))
+			want(t, b.PostRecv(one(b.Segment(t, 0, 64)), round+100, 0))
+			want(t, a.PostSend(one(a.Segment(t, 0, 64)), round, 0))
+			event := udattest.Expect(t, b.Recv, udat.EventDTOCompletion)
+			want(t, event.Err())
+			if event.Cookie != round {
+				t.Errorf("round %d: the receive has the cookie %d", round, event.Cookie)
+			}
+			event = udattest.Expect(t, a.Request, udat.EventDTOCompletion)
+			want(t, event.Err())
+			want(t, b.Disconnect(udat.CloseGraceful))
+			for _, e := range []*udattest.Endpoint{a, b} {
+				udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+				want(t, e.Reset())
+				wantState(t, e.EP, udat.EPStateUnconnected)
+			}
+			event = udattest.Expect(t, b.Recv, udat.EventDTOCompletion)
+			want(t, event.Err(), udat.DTOErrFlushed)
+			if event.Cookie != round+100 {
+				t.Errorf("round %d: the flushed receive has the cookie %d", round, event.Cookie)
+			}
+			wantNoEvent(t, b.Recv)
+			a, b = b, a
+		}
+	})
+}
