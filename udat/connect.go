@@ -97,7 +97,7 @@ func (ep *EP) expire(attempt uint64, event EventNumber) {
 		return // its event is on the way
 	}
 	c.verdict.Store(uint32(event))
-	cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt)
+	ep.disconnectAbruptly()
 	ep.connectEVD.reap()
 	if c.verdict.Swap(0) != 0 {
 		c.outlived.Store(true)

@@ -1,6 +1,10 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+)
 
 // Disconnect ends the connection, or its establishment. When that is done, both
 // sides get EventConnectionDisconnected on their connect EVDs.
@@ -50,7 +54,51 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 			return nil
 		}
 	}
-	return check(op, cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt))
+	return check(op, ep.disconnectAbruptly())
+}
+
+// disconnectAbruptly ends the connection with nothing posted meanwhile. The
+// caller holds control.
+func (ep *EP) disconnectAbruptly() Return {
+	ep.lockDirections()
+	defer ep.unlockDirections()
+	return ep.disconnectNative()
+}
+
+// disconnectNative ends the connection in the library, which does not return
+// until it has seen all posted receives flushed. It waits for ever for one that
+// was posted while the peer disconnected: the adapter may have done its flushing
+// by then. The caller holds control and both directions.
+func (ep *EP) disconnectNative() Return {
+	returned, rescued := make(chan struct{}), make(chan bool)
+	go func() { rescued <- ep.rescueDisconnect(returned) }()
+	r := cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt)
+	close(returned)
+	if <-rescued {
+		ep.recvEVD.reap()
+		for _, event := range ep.recv.flush(ep) {
+			ep.recvEVD.add(event)
+		}
+	}
+	return r
+}
+
+// rescueAfter is longer than any disconnect takes that is not stuck.
+const rescueAfter = time.Second
+
+// rescueDisconnect gets the library out of a disconnect that is stuck. A receive
+// that the verbs layer refuses makes it forget those that it waits for.
+func (ep *EP) rescueDisconnect(returned <-chan struct{}) bool {
+	timer := time.NewTimer(rescueAfter)
+	defer timer.Stop()
+	select {
+	case <-returned:
+		return false
+	case <-timer.C:
+	}
+	const more = 1024 // segments than any adapter takes
+	cgo.EPPostRecv(ep.handle, make([]cgo.LMRTriplet, more), maxEndpointNumber<<endpointShift, 0)
+	return true
 }
 
 // startDraining lets no more requests in and has those that are outstanding
@@ -120,7 +168,7 @@ func (ep *EP) drain(stop <-chan struct{}) {
 	defer ep.obj.leave()
 	ep.connection.stopDraining()
 	// Should it fail, the connection has ended already.
-	cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt)
+	ep.disconnectAbruptly()
 }
 
 // Reset makes a disconnected endpoint unconnected again, with the same

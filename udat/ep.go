@@ -181,31 +181,46 @@ func (p *epParts) parents(ia *IA) []*object {
 }
 
 // create makes a native endpoint of the parts, with room for its events
-// reserved, and reads back the attributes that it has.
+// reserved. It completes the attributes.
 func (p *epParts) create(op string, ia *IA) (cgo.EPHandle, error) {
 	if err := p.check(op, ia); err != nil {
 		return 0, err
 	}
-	var native *cgo.EPAttr
-	if p.attr != nil {
-		native = p.attr.native()
+	if p.attr == nil {
+		handle, attr, err := p.createNative(op, ia, nil)
+		if err != nil {
+			return 0, err
+		}
+		cgo.EPFree(handle)
+		p.attr = &attr
 	}
-	handle, r := cgo.EPCreate(ia.handle, p.pz.handle, p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle(), native)
-	if err := check(op, r); err != nil {
+	native := p.attr.native()
+	if p.recv != nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
+		native.MaxRecvDTOs++ // kept free for rescueDisconnect
+	}
+	handle, _, err := p.createNative(op, ia, native)
+	if err != nil {
 		return 0, err
 	}
-	var param cgo.EPParam
-	if r := cgo.EPQuery(handle, cgo.EPFieldAll, &param); !r.OK() {
-		cgo.EPFree(handle)
-		return 0, check("dat_ep_query", r)
-	}
-	attr := newEPAttr(&param.EPAttr)
-	p.attr = &attr
 	if err := p.reserve(op); err != nil {
 		cgo.EPFree(handle)
 		return 0, err
 	}
 	return handle, nil
+}
+
+// createNative makes a native endpoint and gives the attributes that it has.
+func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, EPAttr, error) {
+	handle, r := cgo.EPCreate(ia.handle, p.pz.handle, p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle(), attr)
+	if err := check(op, r); err != nil {
+		return 0, EPAttr{}, err
+	}
+	var param cgo.EPParam
+	if r := cgo.EPQuery(handle, cgo.EPFieldAll, &param); !r.OK() {
+		cgo.EPFree(handle)
+		return 0, EPAttr{}, check("dat_ep_query", r)
+	}
+	return handle, newEPAttr(&param.EPAttr), nil
 }
 
 func (evd *EVD) nativeHandle() cgo.EVDHandle {
@@ -496,9 +511,12 @@ func (ep *EP) Free() error {
 }
 
 // freeNative frees the native endpoint. Connection events that name it are
-// dropped from then on: their private data points into it.
+// dropped from then on: their private data points into it. The library would
+// disconnect by itself, but then nothing could get it out when that is stuck.
+// The caller holds control and both directions.
 func (ep *EP) freeNative(op string) error {
 	ep.ia.endpoints.removeHandle(ep.handle)
+	ep.disconnectNative()
 	if err := check(op, cgo.EPFree(ep.handle)); err != nil {
 		ep.ia.endpoints.addHandle(ep, ep.handle)
 		return err

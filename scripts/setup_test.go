@@ -1,0 +1,131 @@
+//go:build linux && amd64
+
+// Package scripts has the tests of the shell scripts beside it.
+package scripts
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHeadersMissing builds against a copy of the system's headers that lacks those of uDAPL.
+func TestHeadersMissing(t *testing.T) {
+	const system = "/usr/include"
+	headers := t.TempDir()
+	if err := linkAllBut(system, headers, "dat2"); err != nil {
+		t.Fatal(err)
+	}
+	own, err := exec.Command("gcc", "-print-file-name=include").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	multiarch, err := exec.Command("gcc", "-print-multiarch").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"-nostdinc"}
+	for _, folder := range []string{
+		strings.TrimSpace(string(own)), filepath.Join(headers, strings.TrimSpace(string(multiarch))), headers,
+	} {
+		flags = append(flags, "-isystem", folder)
+	}
+	build := exec.Command("go", "build", "./cgo")
+	build.Dir = ".."
+	build.Env = append(os.Environ(), "CGO_ENABLED=1", "CC=gcc", "CGO_CFLAGS="+strings.Join(flags, " "))
+	output, err := build.CombinedOutput()
+	if err == nil {
+		t.Fatal("it builds without the headers of uDAPL")
+	}
+	if n := strings.Count(string(output), "\n"); n > 12 {
+		t.Errorf("the compiler prints %d lines, more than a user reads", n)
+	}
+	if !strings.Contains(string(output), "install libdapl-dev") {
+		t.Error("nothing tells which package to install")
+	}
+	if strings.Contains(string(output), "undefined:") || strings.Contains(string(output), "could not determine") {
+		t.Error("errors that follow from the missing headers are shown")
+	}
+	t.Logf("the output:\n%s", output)
+}
+
+func linkAllBut(from, to, missing string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == missing {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// In a virtual machine there is a device that with-device can find, and one can be had without.
+
+func TestDeviceIsFound(t *testing.T) {
+	needMachine(t)
+	// The test bed's own description of its device is put away, so that only the search can find it.
+	output, err := exec.Command("./testbed", "env", "-u", "UDAT_TEST_IA", "-u", "UDAT_TEST_ADDR", "-u", "DAT_OVERRIDE",
+		"./with-device", "bash", "-c", `env | grep -E "^(UDAT_TEST_|DAPL_)" | sort && cat "$DAT_OVERRIDE"`).Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	const want = `DAPL_SCM_NETDEV=dummy0
+UDAT_TEST_ADDR=10.77.0.1
+UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0
+ofa-v2-cma-rxe0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "dummy0 0" ""
+ofa-v2-scm-rxe0 u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "rxe0 1" ""
+`
+	if string(output) != want {
+		t.Errorf("got\n%swant\n%s", output, want)
+	}
+}
+
+func TestDeviceIsMissing(t *testing.T) {
+	needMachine(t)
+	demo := exec.Command("./demo")
+	// Its inner half runs in a machine without the module rdma_rxe.
+	demo.Env = append(os.Environ(), "TESTBED_FLAGS=--no-device", "UDAT_TEST_IA=")
+	output, err := demo.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("without a device the demo ended with: %v", err)
+	}
+	if !strings.Contains(string(output), "the kernel module rdma_rxe is not loaded") {
+		t.Errorf("nothing tells why:\n%s", output)
+	}
+	if strings.Contains(string(output), "round trip") {
+		t.Errorf("without a device data was transferred:\n%s", output)
+	}
+}
+
+// needMachine skips where no virtual machine is to be started.
+func needMachine(t *testing.T) {
+	t.Helper()
+	switch {
+	case testing.Short():
+		t.Skip("starts a virtual machine")
+	case os.Getenv("UDAT_TESTBED") != "":
+		t.Skip("runs in the test bed, not in a machine of it")
+	}
+	if devices, err := filepath.Glob("/sys/class/infiniband/*"); err != nil || len(devices) > 0 {
+		t.Skip("this machine has an RDMA device, with which the scripts start no virtual machine")
+	}
+}
+
+// explain adds what a program complained about.
+func explain(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return err.Error() + "\n" + string(exit.Stderr)
+	}
+	return err.Error()
+}
