@@ -32,6 +32,10 @@ type connection struct {
 	verdict  atomic.Uint32
 	outlived atomic.Bool
 
+	// rescued is set when the native endpoint was reset to get out of a
+	// disconnect that was stuck.
+	rescued atomic.Bool
+
 	// draining is true while a graceful disconnect completes the requests; stop
 	// ends that, idle says that there are none left.
 	draining atomic.Bool
@@ -45,6 +49,7 @@ func (c *connection) restart() {
 	c.attempt.Add(1)
 	c.verdict.Store(0)
 	c.outlived.Store(false)
+	c.rescued.Store(false)
 }
 
 // settle notes that the attempt in progress has had its event.

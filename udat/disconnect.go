@@ -75,13 +75,47 @@ func (ep *EP) disconnectNative() Return {
 	r := cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt)
 	close(returned)
 	if <-rescued {
-		ep.recvEVD.reap()
-		for _, event := range ep.recv.flush(ep) {
-			ep.recvEVD.add(event)
-		}
+		// A reset takes the receives from the adapter. It also makes the native
+		// endpoint unconnected, which the program must not see.
+		ep.connection.rescued.Store(true)
+		cgo.EPReset(ep.handle)
+		ep.flushReceives()
 	}
 	return r
 }
+
+// flushReceives completes the receives that the library has lost.
+func (ep *EP) flushReceives() {
+	if ep.recvEVD == nil {
+		return
+	}
+	ep.recvEVD.reap()
+	for _, event := range ep.recv.flush(ep) {
+		ep.recvEVD.add(event)
+	}
+}
+
+// settleRequests waits until the requests of a disconnected endpoint have
+// completed. The library destroys an endpoint without that, and reads its
+// memory when the completions come. Suppressed requests at the end may have
+// succeeded without a word, so that the waiting has a bound. The caller holds
+// control and both directions.
+func (ep *EP) settleRequests(op string) {
+	if ep.request.outstanding() == 0 {
+		return
+	}
+	bound := make(chan struct{})
+	timer := time.AfterFunc(settleWithin, func() { close(bound) })
+	defer timer.Stop()
+	for ep.requestEVD.reap(); ep.request.outstanding() > 0; ep.requestEVD.reap() {
+		if ep.requestEVD.await(op, bound, nil) != nil {
+			return
+		}
+	}
+}
+
+// settleWithin is far longer than an adapter takes to flush its requests.
+const settleWithin = 2 * time.Second
 
 // rescueAfter is longer than any disconnect takes that is not stuck.
 const rescueAfter = time.Second

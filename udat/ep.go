@@ -418,8 +418,11 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 // The caller holds the gate.
 func (ep *EP) state(op string) (EPState, error) {
 	state, _, _, r := cgo.EPGetStatus(ep.handle)
-	if state == EPStateConnected && ep.connection.draining.Load() {
+	switch {
+	case state == EPStateConnected && ep.connection.draining.Load():
 		state = EPStateDisconnectPending
+	case state == EPStateUnconnected && ep.connection.rescued.Load():
+		state = EPStateDisconnected
 	}
 	return state, check(op, r)
 }
@@ -517,6 +520,7 @@ func (ep *EP) Free() error {
 func (ep *EP) freeNative(op string) error {
 	ep.ia.endpoints.removeHandle(ep.handle)
 	ep.disconnectNative()
+	ep.settleRequests(op)
 	if err := check(op, cgo.EPFree(ep.handle)); err != nil {
 		ep.ia.endpoints.addHandle(ep, ep.handle)
 		return err

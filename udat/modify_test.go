@@ -3,6 +3,7 @@ package udat_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -39,8 +40,8 @@ func TestModifyLeavesWorkingEndpoint(t *testing.T) {
 			udat.EPFieldMaxRecvIOV | udat.EPFieldMaxRequestIOV | udat.EPFieldMaxRDMAReadIn | udat.EPFieldMaxRDMAReadOut |
 			udat.EPFieldRecvEVDHandle | udat.EPFieldRequestEVDHandle | udat.EPFieldConnectEVDHandle
 		want(t, b.Modify(fields, &udat.EPParam{Attr: attr, RecvEVD: other.Recv, RequestEVD: other.Request, ConnectEVD: other.Connect}))
-		if got := attributes(t, b.EP); got != attr {
-			t.Errorf("the attributes are %+v, want %+v", got, attr)
+		if diff := cmp.Diff(attr, attributes(t, b.EP)); diff != "" {
+			t.Errorf("the attributes are not those that were asked for (-want +got):\n%s", diff)
 		}
 		if s := status(t, b.EP); s.State != udat.EPStateUnconnected || s.RecvIdle {
 			t.Errorf("the status is %+v", s)
@@ -113,8 +114,8 @@ func TestModifyRefusals(t *testing.T) {
 		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: -1}}), udat.ErrInvalidParameter)
 		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 4096}}), udat.ErrInsufficientResources)
 		want(t, e.Modify(0, &udat.EPParam{}))
-		if after := attributes(t, e.EP); after != before {
-			t.Errorf("the attributes changed from %+v to %+v", before, after)
+		if diff := cmp.Diff(before, attributes(t, e.EP)); diff != "" {
+			t.Errorf("the attributes changed (-before +after):\n%s", diff)
 		}
 		want(t, e.PostRecv(one(e.Segment(t, 0, 64)), 1, 0))
 		want(t, e.PostRecv(one(e.Segment(t, 0, 64)), 2, 0))

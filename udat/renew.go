@@ -71,9 +71,7 @@ func (p *epParts) mustReserve() {
 
 // flush completes what the library has lost.
 func (ep *EP) flush() {
-	for _, event := range ep.recv.flush(ep) {
-		ep.recvEVD.add(event)
-	}
+	ep.flushReceives()
 	for _, event := range ep.request.flush(ep) {
 		ep.requestEVD.add(event)
 	}
