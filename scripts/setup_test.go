@@ -78,7 +78,8 @@ func TestDeviceIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	const want = `DAPL_SCM_NETDEV=dummy0
+	const want = `DAPL_DBG_TYPE=0
+DAPL_SCM_NETDEV=dummy0
 UDAT_TEST_ADDR=10.77.0.1
 UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0
 ofa-v2-cma-rxe0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "dummy0 0" ""

@@ -37,7 +37,8 @@ Flags, which go before PROGRAM:
 
 In the machine: the device rxe0 over the interface dummy0, 10.77.0.1, host name testbed. Set unless the caller has
 set them: DAT_OVERRIDE (a dat.conf with the next two), UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0,
-UDAT_TEST_ADDR=10.77.0.1. UDAT_TESTBED=1 is always set.
+UDAT_TEST_ADDR=10.77.0.1, DAT_DBG_TYPE=0 and DAPL_DBG_TYPE=0 (no messages of the native library; 0xffff is all).
+UDAT_TESTBED=1 is always set.
 
 Exit codes: the program's own, 128+n if signal n killed it, and
     2  bad usage                              125  the machine failed: there is no result

@@ -33,11 +33,14 @@ type unusableProgram struct {
 
 func (e *unusableProgram) Error() string { return fmt.Sprintf("%s: %s", e.name, e.reason) }
 
-// deviceEnvironment is how programs find the device; the guest sets the device up to match.
+// deviceEnvironment is how programs find the device; the guest sets the device up to match. The native library would
+// mix its messages with the program's output.
 var deviceEnvironment = []string{
 	"DAT_OVERRIDE=/run/goudat/dat.conf",
 	"UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0",
 	"UDAT_TEST_ADDR=10.77.0.1",
+	"DAT_DBG_TYPE=0",
+	"DAPL_DBG_TYPE=0",
 }
 
 func newProgram(o options) (program, error) {
