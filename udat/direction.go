@@ -15,15 +15,15 @@ import (
 // The library gets a native cookie of our own, which leads a completion back to
 // the endpoint, the operation and the slot that holds the program's cookie.
 type direction struct {
-	mu     sync.Mutex
-	handle cgo.EPHandle // 0 once the endpoint is freed
-	pz     *PZ
-	tag    uint64 // the endpoint's number, placed for a native cookie
-	limit  uint64 // operations that may be outstanding
-	maxIOV int
-	maxLen uint64 // bytes that one operation may transfer
-	closed bool   // a graceful disconnect has begun, which lets no more requests in
-	broken bool   // a post failed inside the library, whose records are wrong since
+	mu                          sync.Mutex
+	handle                      cgo.EPHandle // 0 once the endpoint is freed
+	pz                          *PZ
+	tag                         uint64 // the endpoint's number, placed for a native cookie
+	limit                       uint64 // operations that may be outstanding
+	maxIOV                      int
+	maxMessageSize, maxRDMASize uint32
+	closed                      bool // a graceful disconnect has begun, which lets no more requests in
+	broken                      bool // a post failed inside the library, whose records are wrong since
 
 	posted  atomic.Uint64 // written under mu
 	retired atomic.Uint64 // written under the EVD's lock
@@ -45,8 +45,9 @@ const (
 )
 
 // open starts the direction anew for a native endpoint. The caller holds mu.
-func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, limit, maxIOV int, maxLen uint32) {
-	d.handle, d.pz, d.limit, d.maxIOV, d.maxLen = handle, pz, uint64(limit), maxIOV, uint64(maxLen)
+func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, limit, maxIOV int, attr *EPAttr) {
+	d.handle, d.pz, d.limit, d.maxIOV = handle, pz, uint64(limit), maxIOV
+	d.maxMessageSize, d.maxRDMASize = attr.MaxMessageSize, attr.MaxRDMASize
 	d.closed, d.broken = false, false
 	d.tag = uint64(number) << endpointShift
 	d.posted.Store(0)
@@ -56,6 +57,14 @@ func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, limit, maxI
 		d.ops = make([]DTO, slots)
 	}
 	d.iov = make([]cgo.LMRTriplet, 0, d.maxIOV)
+}
+
+// mostBytes is what one operation of a kind may transfer.
+func (d *direction) mostBytes(kind DTO) uint32 {
+	if kind == DTORDMARead || kind == DTORDMAWrite {
+		return d.maxRDMASize
+	}
+	return d.maxMessageSize
 }
 
 func (d *direction) outstanding() uint64 { return d.posted.Load() - d.retired.Load() }

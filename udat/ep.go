@@ -351,8 +351,8 @@ func (ep *EP) install(op string, p epParts, handle cgo.EPHandle) error {
 	ep.handle, ep.number = handle, number
 	ep.pz, ep.recvEVD, ep.requestEVD, ep.connectEVD, ep.attr = p.pz, p.recv, p.request, p.connect, *p.attr
 	a := p.attr
-	ep.recv.open(handle, number, p.pz, a.MaxRecvDTOs, a.MaxRecvIOV, a.MaxMessageSize)
-	ep.request.open(handle, number, p.pz, a.MaxRequestDTOs, a.MaxRequestIOV, a.MaxMessageSize)
+	ep.recv.open(handle, number, p.pz, a.MaxRecvDTOs, a.MaxRecvIOV, a)
+	ep.request.open(handle, number, p.pz, a.MaxRequestDTOs, a.MaxRequestIOV, a)
 	ep.early.start()
 	ep.connection.restart()
 	return nil

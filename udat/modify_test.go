@@ -67,6 +67,12 @@ func TestModifyLeavesWorkingEndpoint(t *testing.T) {
 			}
 		}
 		want(t, b.PostSend(one(b.Segment(t, 0, 8193)), 0, 0), udat.ErrInvalidParameter)
+		remote, err := a.Memory.RMRTriplet(0, 20000)
+		want(t, err)
+		want(t, b.PostRDMAWrite(one(b.Segment(t, 0, 16385)), 0, remote, 0), udat.ErrInvalidParameter)
+		want(t, b.PostRDMAWrite(one(b.Segment(t, 0, 16384)), 0, remote, 0))
+		written := udattest.Expect(t, b.Request, udat.EventDTOCompletion)
+		want(t, written.Err())
 		s := b.Segment(t, 0, 8)
 		want(t, b.PostSend([]udat.Segment{s, s, s, s}, 0, 0), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, a.PostRecv(one(a.Segment(t, 0, 64)), 0, 0))

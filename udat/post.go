@@ -106,13 +106,7 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 	}
 	d := &ep.request
 	d.mu.Lock()
-	native, err := d.prepare(op, DTORDMARead, iov, cookie, MemPrivLocalWrite)
-	if err == nil {
-		err = ep.checkRDMA(op, remote)
-	}
-	if err == nil && ep.attr.MaxRDMAReadOut == 0 {
-		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made with MaxRDMAReadOut 0")
-	}
+	native, err := ep.prepareRDMA(op, DTORDMARead, iov, cookie, MemPrivLocalWrite, remote)
 	if err == nil {
 		err = d.finish(op, cgo.EPPostRDMARead(d.handle, d.iov, native, &remote, flags))
 	}
@@ -143,10 +137,7 @@ func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, fla
 	}
 	d := &ep.request
 	d.mu.Lock()
-	native, err := d.prepare(op, DTORDMAWrite, iov, cookie, MemPrivLocalRead)
-	if err == nil {
-		err = ep.checkRDMA(op, remote)
-	}
+	native, err := ep.prepareRDMA(op, DTORDMAWrite, iov, cookie, MemPrivLocalRead, remote)
 	if err == nil {
 		err = d.finish(op, cgo.EPPostRDMAWrite(d.handle, d.iov, native, &remote, flags))
 	}
@@ -193,8 +184,8 @@ func (d *direction) prepare(op string, kind DTO, iov []Segment, cookie uint64, n
 		total += uint64(s.triplet.SegmentLength)
 		d.iov = append(d.iov, s.triplet)
 	}
-	if total > d.maxLen {
-		return 0, refuse(op, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d", total, d.maxLen)
+	if most := d.mostBytes(kind); total > uint64(most) {
+		return 0, refuse(op, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d", total, most)
 	}
 	return d.record(kind, cookie), nil
 }
@@ -243,20 +234,24 @@ func (d *direction) finish(op string, r Return) error {
 	return check(op, r)
 }
 
-// checkRDMA checks what an RDMA operation has beside its segments. The caller
-// has prepared the request direction and holds its lock.
-func (ep *EP) checkRDMA(op string, remote RMRTriplet) error {
+// prepareRDMA is prepare with the checks of what an RDMA operation has beside
+// its segments.
+func (ep *EP) prepareRDMA(op string, kind DTO, iov []Segment, cookie uint64, needs MemPriv, remote RMRTriplet) (uint64, error) {
+	native, err := ep.request.prepare(op, kind, iov, cookie, needs)
+	if err != nil {
+		return 0, err
+	}
 	var total uint64
 	for _, t := range ep.request.iov {
 		total += uint64(t.SegmentLength)
 	}
 	switch {
 	case total > uint64(remote.SegmentLength):
-		return refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d", total, remote.SegmentLength)
-	case total > uint64(ep.attr.MaxRDMASize):
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d", total, ep.attr.MaxRDMASize)
+		return 0, refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d", total, remote.SegmentLength)
+	case kind == DTORDMARead && ep.attr.MaxRDMAReadOut == 0:
+		return 0, refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made with MaxRDMAReadOut 0")
 	}
-	return nil
+	return native, nil
 }
 
 // errNoEndpoint says that the direction belongs to no native endpoint. explain

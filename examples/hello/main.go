@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -11,6 +12,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		check(errors.New("usage: hello NAME, the name of an entry in dat.conf"))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 
