@@ -94,6 +94,10 @@ func (psp *PSP) Query() (PSPParam, error) {
 // Free stops listening. Requests that were not answered are rejected, and those
 // not yet dequeued disappear: the library would keep the listener alive for them.
 //
+// With the CMA provider, a request that arrives in the very moment in which the
+// library frees the service point can end the process: a server that peers
+// still call should keep its service point until it exits.
+//
 // Implements:
 //
 //	DAT_RETURN dat_psp_free(IN DAT_PSP_HANDLE psp_handle)

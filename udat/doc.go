@@ -1,0 +1,44 @@
+// Package udat is a Go binding for uDAPL, the user-level Direct Access Transport
+// API: RDMA over InfiniBand, RoCE and iWARP through the native library libdat2
+// and its OpenFabrics providers.
+//
+// # Names
+//
+// A C function is found by its name: dat_ep_post_send is EP.PostSend,
+// dat_evd_dequeue is EVD.Dequeue. Functions that create are functions of the
+// package: dat_ep_create is CreateEP, dat_ia_open is Open, dat_lmr_create is
+// RegisterMemory and AllocMemory. The String of a constant is its C name.
+//
+// # Objects
+//
+// Everything is made on an interface adapter (IA). An endpoint (EP) has a
+// protection zone (PZ), which decides what memory (LMR) it reaches, and event
+// dispatchers (EVD) for the completions of its receives, for those of its
+// requests, and for the events of its connection. The active side connects an
+// endpoint; the passive side listens on a service point (PSP), gets a
+// connection request (CR) and accepts it on an endpoint.
+//
+// Each object has one Free, an adapter has Close. An object that others use
+// refuses to go, and names them. A call on an object that is freed, nil, or a
+// zero value is an error, ErrInvalidHandle, and never reaches the library.
+//
+// # Errors and events
+//
+// A call that fails gives an *Error, which matches by type, by subtype and the
+// standard errors of the same meaning. What happens later is an Event, on an
+// EVD; Event.Err says whether something failed.
+//
+// # Goroutines
+//
+// All methods may be called from any goroutine. Posts wait for no other
+// endpoint, and for nothing but another post in the same direction on theirs,
+// or a disconnect. A goroutine in EVD.Wait holds no thread.
+//
+// # The native library
+//
+// Where the library breaks its own specification, or the process, the binding
+// gives what the specification promises, or an error. The library prints
+// messages of its own: set DAT_DBG_TYPE and DAPL_DBG_TYPE to 0 before the
+// program starts to silence them. A child process that is forked, but does not
+// exec, must not touch an adapter.
+package udat
