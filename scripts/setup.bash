@@ -27,6 +27,9 @@ need_go() {
 		stop "Go 1.24 or newer is needed, and $(command -v go) is go1.${BASH_REMATCH[1]}: install one from https://go.dev/dl"
 	fi
 	say "using $(command -v go), $(cut -d' ' -f3 <<<"$version")"
+	# Go does not look at headers outside a package's folder when it decides what to build anew: their sum is a flag.
+	CGO_CFLAGS="${CGO_CFLAGS:--g -O2} -DGOUDAT_HEADERS=$(cat include/goudat/*.h | sha256sum | cut -c1-16)"
+	export CGO_CFLAGS
 }
 
 # need_platform stops where none of what follows could work.

@@ -2,6 +2,7 @@ package udat_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -236,6 +237,31 @@ func TestConcurrentFree(t *testing.T) {
 			close(start)
 			calls.Wait()
 			want(t, active.Free(), udat.ErrClosed)
+		}
+	})
+}
+
+// Sends that are outstanding when their endpoint is freed complete in memory
+// that the library has freed, unless it is kept from that.
+func TestFreeWithRequestsOutstanding(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for range 20 {
+			active, passive := udattest.Pair(t, ia, nil)
+			for i := range uint64(attributes(t, active.EP).MaxRequestDTOs) {
+				want(t, active.PostSend(one(active.Segment(t, 0, 4096)), i, 0))
+			}
+			want(t, active.EP.Free())
+			want(t, passive.EP.Free())
+			for i := uint64(0); ; i++ {
+				event, err := active.Request.Dequeue()
+				if errors.Is(err, udat.ErrQueueEmpty) {
+					break
+				}
+				want(t, err)
+				if event.Cookie != i || event.Status != udat.DTOErrFlushed {
+					t.Errorf("completion %d is %+v", i, event)
+				}
+			}
 		}
 	})
 }
