@@ -114,8 +114,9 @@ func (ep *EP) settleRequests(op string) {
 	}
 }
 
-// settleWithin is far longer than an adapter takes to flush its requests.
-const settleWithin = 2 * time.Second
+// settleWithin is far longer than an adapter takes to flush its requests, and
+// short enough for a program that ends with suppressed ones.
+const settleWithin = 250 * time.Millisecond
 
 // rescueAfter is longer than any disconnect takes that is not stuck.
 const rescueAfter = time.Second
