@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -154,9 +155,20 @@ func (n *node) completion(ctx context.Context, evd *udat.EVD) (udat.Event, error
 		return event, err
 	}
 	if err := event.Err(); err != nil {
-		return event, fmt.Errorf("%v: %w", event.Operation, err)
+		return event, fmt.Errorf("%v: %w%s", event.Operation, err, n.reason(ctx))
 	}
 	return event, nil
+}
+
+// reason says how the connection ended, which a failed operation does not tell.
+func (n *node) reason(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	event, err := n.connect.Wait(ctx)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(", the connection ended with %v", event.Number)
 }
 
 // postReceive makes slot i ready for a message; its number is the cookie.
