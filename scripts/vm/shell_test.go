@@ -27,7 +27,7 @@ func TestShellOnTerminal(t *testing.T) {
 	out := b.stdout.String()
 	for _, part := range []string{"31 97", "/dev/pts/0", "state ACTIVE", "code 7", " icanon", " echo "} {
 		if !strings.Contains(out, part) {
-			t.Errorf("the terminal shows %q, want it to contain %q", out, part)
+			t.Errorf("the terminal shows %q (script says %q), want it to contain %q", out, b.stderr.String(), part)
 		}
 	}
 }
