@@ -192,6 +192,9 @@ func (p *epParts) create(op string, ia *IA) (cgo.EPHandle, error) {
 			return 0, err
 		}
 		cgo.EPFree(handle)
+		if p.request == nil {
+			attr.MaxRequestIOV = 0 // the library refuses its own default
+		}
 		p.attr = &attr
 	}
 	native := p.attr.native()

@@ -163,6 +163,8 @@ func (d *direction) prepare(op string, kind DTO, iov []Segment, cookie uint64, n
 	switch {
 	case d.handle == 0:
 		return 0, errNoEndpoint
+	case d.limit == 0:
+		return 0, refuse(op, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions")
 	case d.closed:
 		return 0, refuse(op, ErrInvalidState, InvalidStateEPDiscPending, "the endpoint is being disconnected")
 	case d.broken:
