@@ -72,16 +72,19 @@ func (d *direction) outstanding() uint64 { return d.posted.Load() - d.retired.Lo
 func (d *direction) slot(sequence uint64) uint64 { return sequence & uint64(len(d.cookies)-1) }
 
 // record notes an operation that is about to be posted and gives its native
-// cookie. It counts only once the caller has called accepted.
+// cookie. It counts from then on, since its completion may be taken before the
+// post returns.
 func (d *direction) record(op DTO, cookie uint64) uint64 {
 	sequence := d.posted.Load()
 	slot := d.slot(sequence)
 	d.cookies[slot].Store(cookie)
 	d.ops[slot] = op
+	d.posted.Add(1)
 	return d.tag | uint64(op)<<operationShift | sequence&sequenceMask
 }
 
-func (d *direction) accepted() { d.posted.Add(1) }
+// withdraw forgets the operation that was recorded last: it is not posted.
+func (d *direction) withdraw() { d.posted.Add(^uint64(0)) }
 
 // retire notes the completion with the given sequence bits and gives the
 // program's cookie. Completions come in posting order and a suppressed one is

@@ -151,7 +151,7 @@ func (ep *EP) startDraining() bool {
 	}
 	c.stop = make(chan struct{})
 	c.draining.Store(true)
-	go ep.drain(c.stop)
+	go ep.drain(c.stop, ep.requestEVD)
 	return true
 }
 
@@ -177,9 +177,8 @@ func (ep *EP) idleReached() {
 // drain disconnects once the requests have completed, with success or not. The
 // program may take the completions as they come; those that it does not take
 // are kept for it on the EVD.
-func (ep *EP) drain(stop <-chan struct{}) {
+func (ep *EP) drain(stop <-chan struct{}, evd *EVD) {
 	const op = "dat_ep_disconnect"
-	evd := ep.requestEVD
 	for ep.request.outstanding() > 0 {
 		if err := evd.await(op, stop, ep.connection.idle); err != nil {
 			return

@@ -2,6 +2,7 @@ package udat
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/goudat/goudat/cgo"
@@ -133,17 +134,19 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 		a := *attr
 		p.attr = &a
 	}
-	n, err := p.create(op, ia)
+	handle, err := p.create(op, ia)
 	if err != nil {
 		return nil, err
 	}
 	ep := &EP{ia: ia}
 	ep.connection.idle = make(chan struct{}, 1)
-	if err := ep.install(op, p, n); err != nil {
+	number, err := ep.newNumber(op)
+	if err != nil {
 		p.release()
-		cgo.EPFree(n)
+		cgo.EPFree(handle)
 		return nil, err
 	}
+	ep.install(p, handle, number)
 	ep.obj.born("endpoint", NoSubtype, ep.Free, p.parents(ia)...)
 	return ep, nil
 }
@@ -187,21 +190,15 @@ func (p *epParts) create(op string, ia *IA) (cgo.EPHandle, error) {
 		return 0, err
 	}
 	if p.attr == nil {
-		handle, attr, err := p.createNative(op, ia, nil)
-		if err != nil {
+		if err := p.takeDefaults(op, ia); err != nil {
 			return 0, err
 		}
-		cgo.EPFree(handle)
-		if p.request == nil {
-			attr.MaxRequestIOV = 0 // the library refuses its own default
-		}
-		p.attr = &attr
 	}
 	native := p.attr.native()
 	if p.recv != nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
 		native.MaxRecvDTOs++ // kept free for rescueDisconnect
 	}
-	handle, _, err := p.createNative(op, ia, native)
+	handle, err := p.createNative(op, ia, native)
 	if err != nil {
 		return 0, err
 	}
@@ -212,18 +209,29 @@ func (p *epParts) create(op string, ia *IA) (cgo.EPHandle, error) {
 	return handle, nil
 }
 
-// createNative makes a native endpoint and gives the attributes that it has.
-func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, EPAttr, error) {
+func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, error) {
 	handle, r := cgo.EPCreate(ia.handle, p.pz.handle, p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle(), attr)
-	if err := check(op, r); err != nil {
-		return 0, EPAttr{}, err
+	return handle, check(op, r)
+}
+
+// takeDefaults asks the provider for its attributes, which it tells only of an
+// endpoint that has them.
+func (p *epParts) takeDefaults(op string, ia *IA) error {
+	handle, err := p.createNative(op, ia, nil)
+	if err != nil {
+		return err
 	}
+	defer cgo.EPFree(handle)
 	var param cgo.EPParam
 	if r := cgo.EPQuery(handle, cgo.EPFieldAll, &param); !r.OK() {
-		cgo.EPFree(handle)
-		return 0, EPAttr{}, check("dat_ep_query", r)
+		return check("dat_ep_query", r)
 	}
-	return handle, newEPAttr(&param.EPAttr), nil
+	attr := newEPAttr(&param.EPAttr)
+	if p.request == nil {
+		attr.MaxRequestIOV = 0 // the library refuses its own default
+	}
+	p.attr = &attr
+	return nil
 }
 
 func (evd *EVD) nativeHandle() cgo.EVDHandle {
@@ -238,14 +246,16 @@ func (evd *EVD) nativeHandle() cgo.EVDHandle {
 // before anybody looked.
 const connectionEventsPerEP = 4
 
-func (p *epParts) claims() []struct {
+// claim is the room that an endpoint needs on one of its EVDs.
+type claim struct {
 	evd *EVD
 	n   int
-} {
-	return []struct {
-		evd *EVD
-		n   int
-	}{{p.recv, p.attr.MaxRecvDTOs}, {p.request, p.attr.MaxRequestDTOs}, {p.connect, connectionEventsPerEP}}
+}
+
+func (p *epParts) claims() []claim {
+	return slices.DeleteFunc([]claim{
+		{p.recv, p.attr.MaxRecvDTOs}, {p.request, p.attr.MaxRequestDTOs}, {p.connect, connectionEventsPerEP},
+	}, func(c claim) bool { return c.evd == nil })
 }
 
 // reserve claims room for the events, since an EVD that overflows is lost, and
@@ -253,12 +263,9 @@ func (p *epParts) claims() []struct {
 func (p *epParts) reserve(op string) error {
 	claims := p.claims()
 	for i, c := range claims {
-		if c.evd == nil {
-			continue
-		}
 		if left, ok := c.evd.capacity.reserve(c.n); !ok {
 			for _, done := range claims[:i] {
-				done.evd.releaseCapacity(done.n)
+				done.evd.capacity.release(done.n)
 			}
 			return refuse(op, ErrInsufficientResources, ResourceTEVD,
 				"the endpoint can have %d events at once on an event dispatcher that has room for %d of its %d", c.n, left, c.evd.qlen)
@@ -269,13 +276,7 @@ func (p *epParts) reserve(op string) error {
 
 func (p *epParts) release() {
 	for _, c := range p.claims() {
-		c.evd.releaseCapacity(c.n)
-	}
-}
-
-func (evd *EVD) releaseCapacity(n int) {
-	if evd != nil {
-		evd.capacity.release(n)
+		c.evd.capacity.release(c.n)
 	}
 }
 
@@ -343,13 +344,18 @@ func mostIf(evd *EVD, n int) int {
 	return n
 }
 
-// install makes the native endpoint the one behind ep. The caller has ep to
-// itself: it is new, or its gate is closed and its directions are locked.
-func (ep *EP) install(op string, p epParts, handle cgo.EPHandle) error {
+// newNumber enters the endpoint in the adapter's table.
+func (ep *EP) newNumber(op string) (uint32, error) {
 	number, ok := ep.ia.endpoints.add(ep)
 	if !ok {
-		return refuse(op, ErrInsufficientResources, ResourceTEP, "the adapter has as many endpoints as can be told apart")
+		return 0, refuse(op, ErrInsufficientResources, ResourceTEP, "the adapter has as many endpoints as can be told apart")
 	}
+	return number, nil
+}
+
+// install makes the native endpoint the one behind ep. The caller has ep to
+// itself: it is new, or its gate is closed and its directions are locked.
+func (ep *EP) install(p epParts, handle cgo.EPHandle, number uint32) {
 	ep.ia.endpoints.addHandle(ep, handle)
 	ep.handle, ep.number = handle, number
 	ep.pz, ep.recvEVD, ep.requestEVD, ep.connectEVD, ep.attr = p.pz, p.recv, p.request, p.connect, *p.attr
@@ -358,7 +364,6 @@ func (ep *EP) install(op string, p epParts, handle cgo.EPHandle) error {
 	ep.request.open(handle, number, p.pz, a.MaxRequestDTOs, a.MaxRequestIOV, a)
 	ep.early.start()
 	ep.connection.restart()
-	return nil
 }
 
 func (ep *EP) parts() epParts {

@@ -3,9 +3,9 @@ package udat
 import (
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/goudat/goudat/cgo"
-	"syscall"
 )
 
 // notifier brings the notifications of an adapter's EVDs from the library's
@@ -21,13 +21,8 @@ type notifier struct {
 	evds map[uint64]*EVD
 }
 
-const (
-	eventfdNonblock = syscall.O_NONBLOCK
-	eventfdCloexec  = syscall.O_CLOEXEC
-)
-
 func newNotifier() (*notifier, error) {
-	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, eventfdNonblock|eventfdCloexec, 0)
+	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if errno != 0 {
 		return nil, os.NewSyscallError("eventfd", errno)
 	}

@@ -226,11 +226,11 @@ func privilegesSubtype(needs MemPriv) ReturnSubtype {
 // finish notes what the library made of a post. A refusal by state is harmless;
 // any other failure leaves the library's records of the direction in disorder.
 func (d *direction) finish(op string, r Return) error {
-	switch {
-	case r.OK():
-		d.accepted()
+	if r.OK() {
 		return nil
-	case r.Type() != ErrInvalidState:
+	}
+	d.withdraw()
+	if r.Type() != ErrInvalidState {
 		d.broken = true
 	}
 	return check(op, r)
@@ -249,11 +249,14 @@ func (ep *EP) prepareRDMA(op string, kind DTO, iov []Segment, cookie uint64, nee
 	}
 	switch {
 	case total > uint64(remote.SegmentLength):
-		return 0, refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d", total, remote.SegmentLength)
+		err = refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d", total, remote.SegmentLength)
 	case kind == DTORDMARead && ep.attr.MaxRDMAReadOut == 0:
-		return 0, refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made with MaxRDMAReadOut 0")
+		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made with MaxRDMAReadOut 0")
 	}
-	return native, nil
+	if err != nil {
+		ep.request.withdraw()
+	}
+	return native, err
 }
 
 // errNoEndpoint says that the direction belongs to no native endpoint. explain

@@ -22,17 +22,29 @@ func (ep *EP) renew(op string, p epParts) error {
 		old.mustReserve()
 		return err
 	}
-	ep.obj.gate.Lock()
-	defer ep.obj.gate.Unlock()
-	if ep.obj.state != lifeAlive {
+	if err := ep.exchange(op, p, handle); err != nil {
 		p.release()
 		old.mustReserve()
 		cgo.EPFree(handle)
+		return err
+	}
+	return nil
+}
+
+// exchange puts the new native endpoint in the place of the old one, which it
+// frees. When it fails, the new one is the caller's still.
+func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle) error {
+	ep.obj.gate.Lock()
+	defer ep.obj.gate.Unlock()
+	if ep.obj.state != lifeAlive {
 		return ep.obj.unusable(op, InvalidHandleEP)
 	}
 	ep.lockDirections()
 	defer ep.unlockDirections()
-
+	newNumber, err := ep.newNumber(op)
+	if err != nil {
+		return err
+	}
 	ep.connection.cancel()
 	ep.reap()
 	number, early := ep.number, ep.early.take()
@@ -42,9 +54,7 @@ func (ep *EP) renew(op string, p epParts) error {
 	}
 	if err := ep.freeNative(op); err != nil {
 		ep.request.broken, ep.recv.broken = true, true
-		p.release()
-		old.mustReserve()
-		cgo.EPFree(handle)
+		ep.ia.endpoints.remove(newNumber)
 		return err
 	}
 	ep.reap()
@@ -52,20 +62,17 @@ func (ep *EP) renew(op string, p epParts) error {
 		ep.flush()
 		ep.ia.endpoints.remove(number)
 	}
-	if err := ep.install(op, p, handle); err != nil {
-		return err
-	}
+	ep.install(p, handle, newNumber)
 	ep.obj.setParents(p.parents(ep.ia)...)
-	return ep.repost(op, early)
+	ep.repost(op, early)
+	return nil
 }
 
 // mustReserve takes back room that was released a moment ago. Should another
 // endpoint have taken it meanwhile, the account is overdrawn until one goes.
 func (p *epParts) mustReserve() {
 	for _, c := range p.claims() {
-		if c.evd != nil {
-			c.evd.capacity.release(-c.n)
-		}
+		c.evd.capacity.release(-c.n)
 	}
 }
 
@@ -110,23 +117,23 @@ func (e *earlyReceives) take() []earlyReceive {
 	return e.list
 }
 
-// repost posts the receives on the new native endpoint. Those whose memory is
-// not in its protection zone fail.
-func (ep *EP) repost(op string, early []earlyReceive) error {
+// repost posts the receives on the new native endpoint. Those that it does not
+// take, because their memory is not in its protection zone, fail.
+func (ep *EP) repost(op string, early []earlyReceive) {
 	d := &ep.recv
 	for _, e := range early {
 		native, err := d.prepare(op, DTOReceive, e.iov, e.cookie, MemPrivLocalWrite)
 		if err == nil {
 			err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, e.flags))
 		}
-		switch {
-		case err == nil:
+		if err == nil {
 			ep.early.note(e.iov, e.cookie, e.flags)
-		case errors.Is(err, ErrProtectionViolation):
-			ep.recvEVD.add(Event{Number: EventDTOCompletion, Cookie: e.cookie, Operation: DTOReceive, Status: DTOErrLocalProtection, ep: ep})
-		default:
-			return err
+			continue
 		}
+		status := DTOErrLocalEP
+		if errors.Is(err, ErrProtectionViolation) {
+			status = DTOErrLocalProtection
+		}
+		ep.recvEVD.add(Event{Number: EventDTOCompletion, Cookie: e.cookie, Operation: DTOReceive, Status: status, ep: ep})
 	}
-	return nil
 }
