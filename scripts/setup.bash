@@ -39,11 +39,70 @@ need_platform() {
 		stop "there is no HOME: set GOUDAT_CACHE to a folder for what is fetched and built"
 }
 
-# need_native_stack installs what cgo needs to build against the native stack, and what programs need to run on it:
-# libibverbs has no rxe without ibverbs-providers.
+# need_native_stack chooses the native stack and gets what cgo needs to build against it, and programs to run on it: the
+# distribution's packages where it has them, else the build of scripts/native. GOUDAT_NATIVE=system or =source chooses by
+# hand; it is set to the choice.
 need_native_stack() {
-	has_native_stack ||
-		need_packages gcc libc6-dev libdapl-dev libibverbs-dev librdmacm-dev ibverbs-providers
+	if [[ -z ${GOUDAT_NATIVE:-} ]]; then
+		GOUDAT_NATIVE=source
+		! has_system_stack || GOUDAT_NATIVE=system
+	fi
+	case $GOUDAT_NATIVE in
+	system) need_system_stack ;;
+	source) need_source_stack ;;
+	*) stop "GOUDAT_NATIVE is $GOUDAT_NATIVE, and can be system or source" ;;
+	esac
+	export GOUDAT_NATIVE
+}
+
+need_system_stack() {
+	# libibverbs has no rxe without ibverbs-providers.
+	can_build || need_packages gcc libc6-dev libdapl-dev libibverbs-dev librdmacm-dev ibverbs-providers
+	say "using $(system_versions)"
+}
+
+need_source_stack() {
+	command -v "${CC:-gcc}" >/dev/null || need_packages gcc libc6-dev
+	"${checkout:?}/scripts/native" || exit
+	# shellcheck source=/dev/null # there is none before it is built
+	. "$(native_folder)/release/env"
+	say "using $(native_versions release)"
+}
+
+# has_system_stack tells whether there is a native stack but for that of scripts/native, or can be with the
+# distribution's packages.
+has_system_stack() {
+	! can_build || return 0
+	command -v apt-get >/dev/null || return
+	if ! have_package_lists; then
+		local as_root=() log
+		become_root libdapl-dev
+		log=$(mktemp) || stop "no temporary file can be made"
+		say "fetching the package lists"
+		apt "$log" update || stop "the package lists cannot be fetched: $(complaint "$log")"
+		rm -f -- "$log"
+	fi
+	[[ -n $(apt-cache madison libdapl-dev 2>/dev/null) ]]
+}
+
+# system_versions prints what the system's native stack is made of.
+system_versions() {
+	local versions
+	if versions=$(dpkg-query -W -f '${Package} ${Version}\n' libdapl2 libibverbs1 librdmacm1 2>/dev/null); then
+		echo "the packages $(paste -sd, <<<"$versions" | sed 's/,/, /g')"
+	else
+		echo "the native stack that the compiler finds"
+	fi
+}
+
+# native_folder prints where scripts/native builds.
+native_folder() {
+	readlink -m -- "${GOUDAT_NATIVE_DIR:-$checkout/native}"
+}
+
+# native_versions prints what a build of scripts/native is made of, and where it is.
+native_versions() {
+	printf '%s, in %s\n' "$(cat -- "$(native_folder)/$1/versions")" "$(native_folder)/$1"
 }
 
 # need_testbed installs what a virtual machine needs. The kernel's image is unpacked with xz; it then boots faster.
@@ -51,8 +110,8 @@ need_testbed() {
 	need_packages qemu-system-x86 xz-utils
 }
 
-# has_native_stack tells whether C programs build against the native stack, wherever it comes from.
-has_native_stack() {
+# can_build tells whether C programs build against the native stack, wherever it comes from.
+can_build() {
 	local flags
 	read -ra flags <<<"${CGO_CFLAGS:-} ${CGO_LDFLAGS:-}"
 	printf '#include <dat2/udat.h>\n#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\nint main(void) { return 0; }\n' |
@@ -74,18 +133,10 @@ need_packages() {
 		is_installed "$name" || missing+=("$name")
 	done
 	((${#missing[@]})) || return 0
-	local as_root=()
-	if ((EUID != 0)); then
-		command -v sudo >/dev/null ||
-			stop "${missing[*]} must be installed, by root: run apt-get install ${missing[*]}, or this as root"
-		as_root=(sudo)
-		# Without a terminal a question for the password would fail later, and less clearly.
-		[[ -t 0 ]] || sudo -n true 2>/dev/null ||
-			stop "${missing[*]} must be installed, and sudo wants a password: run apt-get install ${missing[*]} first"
-	fi
-	local log lists="" install=(install -y --no-install-recommends "${missing[@]}")
+	local as_root=() log lists="" install=(install -y --no-install-recommends "${missing[@]}")
+	become_root "${missing[@]}"
 	log=$(mktemp) || stop "no temporary file can be made"
-	if ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; then
+	if ! have_package_lists; then
 		say "fetching the package lists"
 		apt "$log" update || lists=$(complaint "$log")
 	fi
@@ -100,6 +151,20 @@ need_packages() {
 		apt "$log" "${install[@]}" || stop "${missing[*]} cannot be installed: ${lists:-$(complaint "$log")}"
 	fi
 	rm -f -- "$log"
+}
+
+# become_root sets as_root to what goes before a command to run it as root, who is to install the packages given.
+become_root() {
+	((EUID != 0)) || return 0
+	command -v sudo >/dev/null || stop "$* must be installed, by root: run apt-get install $*, or this as root"
+	as_root=(sudo)
+	# Without a terminal a question for the password would fail later, and less clearly.
+	[[ -t 0 ]] || sudo -n true 2>/dev/null ||
+		stop "$* must be installed, and sudo wants a password: run apt-get install $* first"
+}
+
+have_package_lists() {
+	compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null
 }
 
 # apt runs apt-get and shows how far it is: the size of the download, then one line in five seconds.

@@ -1,0 +1,183 @@
+//go:build linux && amd64
+
+package scripts
+
+import (
+	"archive/zip"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	modulePath    = "github.com/goudat/goudat"
+	moduleVersion = "v0.1.0"
+	shortProgram  = `package main
+
+import ("fmt"; "github.com/goudat/goudat/udat")
+
+func main() { fmt.Println(udat.Providers()) }
+`
+)
+
+// TestAnotherModule gets this module as others do, into a module cache, and builds a program that uses it.
+func TestAnotherModule(t *testing.T) {
+	u := newUser(t)
+	u.run(t, "go", "mod", "init", "example.com/program")
+	u.run(t, "go", "get", modulePath+"/udat@"+moduleVersion)
+	t.Run("system", func(t *testing.T) {
+		if err := exec.Command("gcc", "-include", "dat2/udat.h", "-x", "c", "-", "-fsyntax-only").Run(); err != nil {
+			t.Skip("the system has no headers of uDAPL")
+		}
+		u.run(t, "go", "build")
+		u.listsProviders(t)
+	})
+	t.Run("vendored", func(t *testing.T) {
+		// The C headers must be copied, too. No compiler runs.
+		u.run(t, "go", "mod", "vendor")
+		defer os.RemoveAll(filepath.Join(u.folder, "vendor"))
+		headers, err := filepath.Glob("../include/goudat/*.h")
+		if err != nil || len(headers) == 0 {
+			t.Fatalf("no headers: %v", err)
+		}
+		for _, header := range headers {
+			if _, err := os.Stat(filepath.Join(u.folder, "vendor", modulePath, "include/goudat", filepath.Base(header))); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("source", func(t *testing.T) {
+		if os.Getenv("GOUDAT_NATIVE") != "source" {
+			t.Skip("GOUDAT_NATIVE is not source: scripts/native need not have built the native stack")
+		}
+		native := os.Getenv("GOUDAT_NATIVE_DIR")
+		if native == "" {
+			native = "../native"
+		}
+		release, err := filepath.Abs(filepath.Join(native, "release"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.run(t, "bash", "-c", `. "$1/env" && go build`, "bash", release)
+		u.listsProviders(t)
+		if used := u.run(t, "ldd", "./program"); !strings.Contains(used, filepath.Join(release, "lib/libdat2.so.2")) {
+			t.Errorf("the program does not use the libdat2 of %s:\n%s", release, used)
+		}
+	})
+}
+
+// user is someone who has a module of their own and has set nothing.
+type user struct {
+	folder      string
+	environment []string
+}
+
+func newUser(t *testing.T) *user {
+	t.Helper()
+	folder := t.TempDir()
+	proxy := filepath.Join(folder, "proxy")
+	publish(t, proxy)
+	values, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	cache, other, _ := strings.Cut(strings.TrimSpace(string(values)), "\n")
+
+	u := &user{folder: filepath.Join(folder, "program")}
+	u.environment = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return strings.HasPrefix(name, "CGO_") || name == "LD_LIBRARY_PATH" || name == "GOFLAGS"
+	})
+	config := filepath.Join(folder, "dat.conf")
+	u.environment = append(u.environment, "DAT_OVERRIDE="+config, "GOMODCACHE="+filepath.Join(folder, "modules"), "GOWORK=off",
+		"GOSUMDB=off", "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache/download")+","+other)
+	write(t, config, `somewhere u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "eth0 0" ""`+"\n")
+	write(t, filepath.Join(u.folder, "main.go"), shortProgram)
+	// The files of a module cache may not be written, nor removed by others.
+	t.Cleanup(func() { u.run(t, "go", "clean", "-modcache") })
+	return u
+}
+
+// publish makes a folder a module proxy that has this module.
+func publish(t *testing.T, proxy string) {
+	t.Helper()
+	versions := filepath.Join(proxy, modulePath, "@v")
+	mod, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(versions, "list"), moduleVersion+"\n")
+	write(t, filepath.Join(versions, moduleVersion+".mod"), string(mod))
+	write(t, filepath.Join(versions, moduleVersion+".info"), `{"Version": "`+moduleVersion+`"}`)
+	file, err := os.Create(filepath.Join(versions, moduleVersion+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	archive := zip.NewWriter(file)
+	add := func(name string) error {
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			return err
+		}
+		w, err := archive.Create(modulePath + "@" + moduleVersion + "/" + name)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	}
+	// What else is in the checkout, such as builds, a program does not need.
+	for _, folder := range []string{"cgo", "include", "udat"} {
+		err := fs.WalkDir(os.DirFS(".."), folder, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			return add(name)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"go.mod", "LICENSE"} {
+		if err := add(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a command in the user's module.
+func (u *user) run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	command := exec.Command(name, args...)
+	command.Dir, command.Env = u.folder, u.environment
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}
+
+// listsProviders runs the program that was built.
+func (u *user) listsProviders(t *testing.T) {
+	t.Helper()
+	if output := u.run(t, "./program"); !strings.Contains(output, "[{somewhere 2 0 false}] <nil>") {
+		t.Errorf("the program prints %q", output)
+	}
+}

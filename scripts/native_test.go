@@ -1,0 +1,112 @@
+//go:build linux && amd64
+
+package scripts
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runNative runs scripts/native with what the build of the tests does not share.
+func runNative(t *testing.T, environment []string, arguments ...string) (folder, output string, err error) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "native")
+	cmd := exec.Command("./native", arguments...)
+	cmd.Env = append(os.Environ(), "GOUDAT_NATIVE_DIR="+folder, "GOUDAT_CACHE="+t.TempDir())
+	cmd.Env = append(cmd.Env, environment...)
+	text, err := cmd.CombinedOutput()
+	return folder, string(text), err
+}
+
+// A build that cannot be made says so in one line, and leaves nothing.
+func TestNativeFails(t *testing.T) {
+	wrong := t.TempDir()
+	for _, name := range []string{"rdma-core_56.1.orig.tar.gz", "dapl_2.1.10.1.f1e05b7a.orig.tar.xz"} {
+		if err := os.WriteFile(filepath.Join(wrong, name), []byte("not what was published"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offline := onPath(t, map[string]string{
+		"apt-get": "exit 100",
+		"curl":    "echo 'curl: (6) Could not resolve host' >&2; exit 6",
+	})
+	for _, c := range []struct {
+		name        string
+		environment []string
+		arguments   []string
+		lines       int
+		say         []string
+	}{
+		{"an archive is another", nil, []string{"--archives", wrong}, 1, []string{"SHA-256", "rdma-core_56.1.orig.tar.gz"}},
+		{"an archive is not there", nil, []string{"--archives", t.TempDir()}, 1, []string{"is not in"}},
+		{"no such folder", nil, []string{"--archives", wrong + "/none"}, 1, []string{"there is no"}},
+		{"two variants", nil, []string{"--debug", "--sanitize"}, 1, []string{"choose one"}},
+		{"no network", offline, nil, 2, []string{"fetching", "Could not resolve host", "--archives"}},
+		{"a folder with a space", []string{"GOUDAT_NATIVE_DIR=" + t.TempDir() + "/my native"}, nil, 1, []string{"space", "GOUDAT_NATIVE_DIR"}},
+		{"no tools", onPath(t, map[string]string{"cmake": "", "dpkg-query": "", "apt-get": ""}), nil, 1, []string{"without cmake, which must be installed"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			folder, output, err := runNative(t, c.environment, c.arguments...)
+			if err == nil {
+				t.Error("it succeeds")
+			}
+			if lines := strings.Count(output, "\n"); lines != c.lines {
+				t.Errorf("it says %d lines, want %d", lines, c.lines)
+			}
+			for _, word := range c.say {
+				if !strings.Contains(output, word) {
+					t.Errorf("it does not say %q", word)
+				}
+			}
+			left, _ := os.ReadDir(folder)
+			for _, entry := range left {
+				if entry.Name() != ".lock" {
+					t.Errorf("it leaves %s", entry.Name())
+				}
+			}
+			if t.Failed() {
+				t.Logf("the output:\n%s", output)
+			}
+		})
+	}
+}
+
+// A second run finds everything done.
+func TestNativeIsBuiltOnce(t *testing.T) {
+	if os.Getenv("GOUDAT_NATIVE") != "source" {
+		t.Log("nothing to test: the native stack is not built from source")
+		return
+	}
+	output, err := exec.Command("./native").CombinedOutput()
+	if err != nil || strings.Count(string(output), "\n") != 1 || !strings.Contains(string(output), "is built") {
+		t.Errorf("a second run says, with %v:\n%s", err, output)
+	}
+}
+
+// onPath gives an environment in which programs are replaced. Those with an
+// empty script are gone.
+func onPath(t *testing.T, programs map[string]string) []string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, path := range filepath.SplitList(os.Getenv("PATH")) {
+		entries, _ := os.ReadDir(path)
+		for _, entry := range entries {
+			if _, replaced := programs[entry.Name()]; !replaced {
+				// The first of a name is the one that counts.
+				_ = os.Symlink(filepath.Join(path, entry.Name()), filepath.Join(folder, entry.Name()))
+			}
+		}
+	}
+	for name, script := range programs {
+		if script == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{"PATH=" + folder}
+}
