@@ -28,7 +28,7 @@ var (
 	// rxe refuses to attach without crc32_generic, on which it does not depend in the sense of the module format. Newer
 	// kernels have neither.
 	rdmaModules = []string{"crc32_generic", "ib_core", "ib_uverbs", "rdma_cm", "rdma_ucm", "ib_umad", "dummy", "veth",
-		"virtio_net"}
+		"virtio_net", "sch_netem"}
 	rxeModules = []string{"rdma_rxe"}
 
 	optionalModules = []string{"crc32_generic"}

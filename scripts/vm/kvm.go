@@ -18,7 +18,13 @@ import (
 const (
 	acceleratorKVM = "kvm"
 	acceleratorTCG = "tcg"
+	// acceleratorCount is emulation of one processor whose time advances by a nanosecond with each instruction, so that
+	// what a program measures is how many it takes.
+	acceleratorCount = "count"
 )
+
+// countedTSC is the frequency of the time-stamp counter with acceleratorCount, in kHz.
+const countedTSC = 1000000
 
 // proofLimit is many times what a boot with KVM takes. A KVM that needs longer is of no use either.
 const proofLimit = 20 * time.Second
@@ -89,7 +95,7 @@ func proofKey(config machineConfig) (string, error) {
 
 // proveBoot boots a machine that has nothing to do, up to the point at which it would run a program.
 func proveBoot(config machineConfig, limit time.Duration) error {
-	m, err := startMachine(config, wire.Job{Nofile: openFilesLimit()})
+	m, err := startMachine(config, wire.Job{Nofile: openFilesLimit(), Addresses: addresses(1)}, programOutput{os.Stdout, os.Stderr}, nil)
 	if err != nil {
 		return err
 	}

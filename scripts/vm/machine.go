@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,6 +25,8 @@ type machineConfig struct {
 	accelerator string
 	memory      string
 	verbose     bool
+
+	tscFrequency int // in kHz; 0: the kernel has to find it out
 }
 
 // machine is a running qemu.
@@ -32,6 +35,7 @@ type machine struct {
 	frames  chan frame // closed when the machine has ended, or has to
 	console *tail
 	errors  *tail // what qemu itself has to say
+	out     programOutput
 
 	process *os.Process
 	ended   chan struct{} // closed when the process is gone
@@ -40,14 +44,18 @@ type machine struct {
 	readers sync.WaitGroup
 }
 
+// programOutput is where a program's output goes.
+type programOutput struct{ stdout, stderr io.Writer }
+
 // frame is one that the guest sent.
 type frame struct {
 	kind    wire.Kind
 	payload []byte
 }
 
-// startMachine boots a machine and hands it its job. The caller must end it.
-func startMachine(config machineConfig, job wire.Job) (*machine, error) {
+// startMachine boots a machine and hands it its job. wired is its end of the wire, nil for a machine alone. The caller
+// must end it.
+func startMachine(config machineConfig, job wire.Job, out programOutput, wired *os.File) (*machine, error) {
 	console, consoleEnd, err := socketPair("console")
 	if err != nil {
 		return nil, err
@@ -59,19 +67,26 @@ func startMachine(config machineConfig, job wire.Job) (*machine, error) {
 		return nil, err
 	}
 	defer controlEnd.Close()
+	if wired != nil {
+		defer wired.Close()
+	}
 
 	m := &machine{
 		control: wire.NewConn(control),
 		frames:  make(chan frame),
 		console: &tail{},
 		errors:  &tail{},
+		out:     out,
 		ended:   make(chan struct{}),
 	}
 	if config.verbose {
-		m.console.copyTo = os.Stderr
+		m.console.copyTo = out.stderr
 	}
 	cmd := exec.Command(config.emulator, machineArguments(config, job)...)
 	cmd.ExtraFiles = []*os.File{consoleEnd, controlEnd}
+	if wired != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, wired)
+	}
 	cmd.Stderr = m.errors
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		// Whatever ends this process ends the machine.
@@ -127,9 +142,9 @@ func (m *machine) receive() error {
 		}
 		switch kind {
 		case wire.KindStdout:
-			_, err = os.Stdout.Write(payload)
+			_, err = m.out.stdout.Write(payload)
 		case wire.KindStderr:
-			_, err = os.Stderr.Write(payload)
+			_, err = m.out.stderr.Write(payload)
 		default:
 			m.frames <- frame{kind, payload}
 		}
@@ -170,24 +185,31 @@ var kernelArguments = []string{
 	"nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "audit=0", "apparmor=0", "cryptomgr.notests",
 }
 
-// machineArguments is qemu's command line. The console and the control port are its files 3 and 4.
+// machineArguments is qemu's command line. The console, the control port and the wire are its files 3, 4 and 5.
 func machineArguments(config machineConfig, job wire.Job) []string {
 	args := []string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		// Each controller that is not there is one that the kernel does not wait for.
 		"-machine", "q35,usb=off,hpet=off,smbus=off,sata=off",
-		"-smp", fmt.Sprint(min(runtime.NumCPU(), 4)), "-m", config.memory,
+		"-m", config.memory,
 		"-kernel", config.kernel, "-initrd", config.initramfs,
 	}
-	if config.accelerator == acceleratorKVM {
-		args = append(args, "-accel", "kvm", "-cpu", "host")
-	} else {
-		args = append(args, "-accel", "tcg,thread=multi", "-cpu", "max")
+	processors := fmt.Sprint(min(runtime.NumCPU(), 4))
+	switch config.accelerator {
+	case acceleratorKVM:
+		args = append(args, "-accel", "kvm", "-cpu", "host", "-smp", processors)
+	case acceleratorCount:
+		args = append(args, "-accel", "tcg,thread=single", "-icount", "shift=0", "-cpu", "max", "-smp", "1")
+	default:
+		args = append(args, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", processors)
 	}
-	kernel := kernelArguments
+	kernel := slices.Clone(kernelArguments)
+	if config.tscFrequency != 0 {
+		kernel = append(kernel, fmt.Sprintf("tsc_early_khz=%d", config.tscFrequency))
+	}
 	if !config.verbose {
 		// The serial line takes a good part of the boot if it has to show all messages.
-		kernel = append(kernel[:len(kernel):len(kernel)], "quiet")
+		kernel = append(kernel, "quiet")
 	}
 	args = append(args,
 		"-append", strings.Join(kernel, " "),
@@ -195,6 +217,10 @@ func machineArguments(config machineConfig, job wire.Job) []string {
 		"-chardev", "socket,id=control,fd=4", "-device", "virtio-serial-pci,max_ports=2",
 		"-device", "virtserialport,chardev=control,name="+wire.PortName,
 	)
+	if len(job.Addresses) > 1 {
+		// No ROM: nothing is booted from the network.
+		args = append(args, "-netdev", "socket,id=wire,fd=5", "-device", "virtio-net-pci,netdev=wire,host_mtu=9000,romfile=")
+	}
 	args = append(args, sharedFolder("root", "/", ",readonly=on")...)
 	for _, share := range job.Shares {
 		args = append(args, sharedFolder(share.Tag, share.Path, "")...)

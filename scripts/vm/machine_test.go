@@ -29,6 +29,10 @@ func TestMachineArguments(t *testing.T) {
 	if !slices.Contains(args, "kvm") || strings.Contains(args[slices.Index(args, "-append")+1], "quiet") {
 		t.Errorf("verbose with KVM: %q", args)
 	}
+	config.accelerator = acceleratorCount
+	if args = machineArguments(config, job); !slices.Contains(args, "-icount") || args[slices.Index(args, "-smp")+1] != "1" {
+		t.Errorf("counting instructions: %q", args)
+	}
 }
 
 func TestTail(t *testing.T) {

@@ -72,7 +72,10 @@ func testbed() int {
 		fmt.Fprintf(os.Stderr, "testbed: %v\n", s.err)
 		return exitFailure
 	}
-	return run(program, s.machine, signals, log)
+	if options.machines > 1 {
+		return runFleet(program, options.machines, options.plainRank, s.machine, signals, log)
+	}
+	return run(program, alone, s.machine, signals, log)
 }
 
 // setup is what prepare makes.
@@ -111,6 +114,12 @@ func prepare(options options, log *progress) (s setup) {
 	s.machine.accelerator, err = cache.accelerator(options.accelerator, s.machine, log)
 	if err != nil {
 		return fail(err)
+	}
+	switch s.machine.accelerator {
+	case acceleratorTCG:
+		s.machine.tscFrequency = tscFrequency()
+	case acceleratorCount:
+		s.machine.tscFrequency = countedTSC
 	}
 	return s
 }

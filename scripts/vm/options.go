@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
 const help = `Usage: scripts/testbed [flags] PROGRAM [ARGUMENTS...]
@@ -25,11 +27,14 @@ file system of the host, and what it writes there vanishes with the machine, exc
 folder of "go test" and $GOCOVERDIR are shared by themselves. When the program ends, so does all that it started.
 
 Flags, which go before PROGRAM:
-  --timeout DURATION  end the machine after this long; 0 is never. The default is a minute more than the program's
+  --timeout DURATION  end the machine when PROGRAM has run so long; 0 is never. The default is a minute more than its
                       own -test.timeout, or 15m                                           [TESTBED_TIMEOUT]
   --share FOLDER      let the program write to this folder; may be repeated               [TESTBED_SHARE, with colons]
   --memory SIZE       memory of the machine, as 2G (the default) or 900M                  [TESTBED_MEMORY]
-  --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL]
+  --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL].
+                      count is emulation of one processor whose clock advances by a nanosecond with each instruction
+  --machines N        run PROGRAM in N machines (8 at most) on one wire, at the same time; see below
+  --plain-rank RANK   no "[rank] " before the output of this machine, as "go test" has to understand it
   --no-device         no RDMA device
   --shell             an interactive shell in the machine instead of a program
   --verbose           show each step and the machine's console                            [TESTBED_VERBOSE=1]
@@ -40,10 +45,15 @@ set them: DAT_OVERRIDE (a dat.conf with the next two), UDAT_TEST_IA=ofa-v2-cma-r
 UDAT_TEST_ADDR=10.77.0.1, DAT_DBG_TYPE=0 and DAPL_DBG_TYPE=0 (no messages of the native library; 0xffff is all).
 UDAT_TESTBED=1 is always set.
 
+With several machines, the device is rxe0 over eth0, at 10.77.0.1, 10.77.0.2 and so on, host names testbed0, testbed1
+and so on. PROGRAM finds its rank, from 0, in UDAT_TEST_RANK and all addresses by rank in UDAT_TEST_PEERS. Its output
+has "[rank] " before each line. The exit code is the largest. With package scripts/vm/control, Go programs can cut
+links, pause and kill machines, and wait for each other; its socket is ` + wire.ControlSocket + `.
+
 Exit codes: the program's own, 128+n if signal n killed it, and
     2  bad usage                              125  the machine failed: there is no result
   124  the time limit was exceeded            126  PROGRAM cannot be executed       127  PROGRAM was not found
-INT, TERM, QUIT and HUP are passed on to the program's process group; the machine ends 3 seconds later at the latest,
+INT, TERM, QUIT and HUP are passed on to the program's process group; the machine ends 10 seconds later at the latest,
 at once with a second signal. At the time limit the program gets QUIT, for which a Go program prints its goroutines.
 
 The first run fetches Debian's kernel package (about 70 MB) and unpacks it into $GOUDAT_CACHE, by default
@@ -52,18 +62,23 @@ linux-image .deb file to be used instead of fetching one. Remove the folder to s
 `
 
 type options struct {
-	timeout       time.Duration // 0: no limit
+	timeout       time.Duration // of the program; 0: no limit
 	timeoutGiven  bool
 	shares        []string
 	memory        string
 	accelerator   string
 	device        bool
+	machines      int
+	plainRank     int // the machine whose output has no prefix; -1: none
 	shell         bool
 	verbose       bool
 	cache         string
 	kernelPackage string
 	command       []string
 }
+
+// maxMachines is what one host is likely to have the memory for.
+const maxMachines = 8
 
 // list collects a flag that may be repeated.
 type list []string
@@ -90,6 +105,8 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.StringVar(&o.memory, "memory", or(env("TESTBED_MEMORY"), "2G"), "")
 	flags.StringVar(&o.accelerator, "accel", or(env("TESTBED_ACCEL"), "auto"), "")
 	flags.BoolVar(&noDevice, "no-device", false, "")
+	flags.IntVar(&o.machines, "machines", 1, "")
+	flags.IntVar(&o.plainRank, "plain-rank", -1, "")
 	flags.BoolVar(&o.shell, "shell", false, "")
 	flags.BoolVar(&o.verbose, "verbose", env("TESTBED_VERBOSE") == "1", "")
 	if err := flags.Parse(args); err != nil {
@@ -102,14 +119,20 @@ func parseOptions(args, environment []string) (options, error) {
 	if o.shell && len(o.command) > 0 {
 		return o, errors.New("--shell takes no program")
 	}
+	if o.machines < 1 || o.machines > maxMachines {
+		return o, fmt.Errorf("there can be 1 to %d machines, not %d", maxMachines, o.machines)
+	}
+	if o.shell && o.machines > 1 {
+		return o, errors.New("--shell takes one machine")
+	}
 	if !o.shell && len(o.command) == 0 {
 		return o, errors.New("name a program to run")
 	}
 	if !regexp.MustCompile(`^[1-9][0-9]*[MG]$`).MatchString(o.memory) {
 		return o, fmt.Errorf("the memory size %q is not a number with M or G", o.memory)
 	}
-	if !slices.Contains([]string{"auto", "kvm", "tcg"}, o.accelerator) {
-		return o, fmt.Errorf("the acceleration %q is none of auto, kvm, tcg", o.accelerator)
+	if !slices.Contains([]string{"auto", acceleratorKVM, acceleratorTCG, acceleratorCount}, o.accelerator) {
+		return o, fmt.Errorf("the acceleration %q is none of auto, kvm, tcg, count", o.accelerator)
 	}
 	if timeout != "" {
 		d, err := time.ParseDuration(timeout)

@@ -22,7 +22,7 @@ func TestParseOptions(t *testing.T) {
 	}{
 		{"defaults", []string{"true"}, []string{home}, func(o options) bool {
 			return o.timeout == 15*time.Minute && o.memory == "2G" && o.device && o.accelerator == "auto" && !o.verbose &&
-				!o.shell && o.cache == "/home/somebody/.cache/goudat" && len(o.shares) == 0
+				!o.shell && o.machines == 1 && o.cache == "/home/somebody/.cache/goudat" && len(o.shares) == 0
 		}},
 		{"flags end at the program", []string{"--no-device", "prog", "--timeout", "x"}, []string{home}, func(o options) bool {
 			return !o.device && slices.Equal(o.command, []string{"prog", "--timeout", "x"})
@@ -51,6 +51,7 @@ func TestParseOptions(t *testing.T) {
 				return len(o.shares) == 4 && o.shares[1] == "/tmp" && !strings.Contains(o.shares[3], "..")
 			}},
 		{"cache of XDG", []string{"true"}, []string{home, "XDG_CACHE_HOME=/c"}, func(o options) bool { return o.cache == "/c/goudat" }},
+		{"machines", []string{"--machines", "8", "true"}, []string{home}, func(o options) bool { return o.machines == 8 && o.plainRank == -1 }},
 		{"own cache", []string{"true"}, []string{"GOUDAT_CACHE=/d"}, func(o options) bool { return o.cache == "/d" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,6 +78,9 @@ func TestParseOptionsRefuses(t *testing.T) {
 		{[]string{"--share", "/no/such/folder", "true"}, "exists"},
 		{[]string{"--share", "/etc/passwd", "true"}, "is a file"},
 		{[]string{"--share", "/", "true"}, "whole file system"},
+		{[]string{"--machines", "0", "true"}, "1 to 8 machines"},
+		{[]string{"--machines", "9", "true"}, "1 to 8 machines"},
+		{[]string{"--machines", "2", "--shell"}, "one machine"},
 		{[]string{"--bogus", "true"}, "bogus"},
 	} {
 		if _, err := parseOptions(c.args, []string{"HOME=/h"}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -93,7 +97,7 @@ func TestParseOptionsRefuses(t *testing.T) {
 
 func TestHelpFits(t *testing.T) {
 	lines := strings.Split(help, "\n")
-	if len(lines) > 45 {
+	if len(lines) > 52 {
 		t.Errorf("the help has %d lines", len(lines))
 	}
 	for _, line := range lines {

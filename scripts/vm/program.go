@@ -19,9 +19,30 @@ import (
 // program is what to run in the machine.
 type program struct {
 	job     wire.Job
-	name    string // as the caller gave it
+	name    string // as the caller gave it, with the rank of the machine if there are several
 	timeout time.Duration
 	shell   bool
+}
+
+// addresses are the machines', by rank.
+func addresses(machines int) (list []string) {
+	for rank := range machines {
+		list = append(list, fmt.Sprintf("10.77.0.%d", rank+1))
+	}
+	return list
+}
+
+// on gives the program as it runs in one of several machines.
+func (p program) on(rank int) program {
+	p.name = fmt.Sprintf("%s in machine %d", p.name, rank)
+	p.job.Rank = rank
+	p.job.Env = slices.DeleteFunc(slices.Clone(p.job.Env), func(e string) bool { return strings.HasPrefix(e, "UDAT_TEST_ADDR=") })
+	p.job.Env = append(p.job.Env,
+		"UDAT_TEST_ADDR="+p.job.Addresses[rank],
+		fmt.Sprintf("UDAT_TEST_RANK=%d", rank),
+		"UDAT_TEST_PEERS="+strings.Join(p.job.Addresses, ","),
+	)
+	return p
 }
 
 // unusableProgram is a program that does not start, with the exit code that a shell would give.
@@ -68,7 +89,9 @@ func newProgram(o options) (program, error) {
 			Umask:  umask(),
 			Nofile: openFilesLimit(),
 			Shares: shares(path, o.shares, os.Getenv("GOCOVERDIR")),
-			Device: o.device,
+
+			Addresses: addresses(o.machines),
+			Device:    o.device,
 		},
 		name:    command[0],
 		timeout: o.timeout,

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -13,15 +14,28 @@ import (
 )
 
 const (
-	// grace is how long a program has to end after a signal or the time limit.
-	grace = 3 * time.Second
-	// bootLimit is many times what an emulated boot takes on a busy host.
-	bootLimit = 2 * time.Minute
+	// grace is how long a program has to end after a signal or the time limit. On a busy host it may not even be scheduled
+	// for some seconds.
+	grace = 10 * time.Second
+	// bootLimit is some times what an emulated boot takes on a busy host, which is a minute.
+	bootLimit = 5 * time.Minute
 )
 
+// surroundings are a machine's own among several.
+type surroundings struct {
+	rank  int
+	fleet *fleet
+	wired *os.File // its end of the wire
+	out   programOutput
+}
+
+// alone is a machine without others.
+var alone = surroundings{out: programOutput{os.Stdout, os.Stderr}}
+
 // run runs a program in a machine of its own and returns the exit code of the test bed.
-func run(p program, config machineConfig, signals <-chan os.Signal, log *progress) int {
-	name := filepath.Base(p.name)
+func run(p program, around surroundings, config machineConfig, signals <-chan os.Signal, log *progress) int {
+	name, stderr := filepath.Base(p.name), around.out.stderr
+	defer around.fleet.ended(around.rank)
 	var keyboard *keyboard
 	if p.shell {
 		keyboard = openKeyboard()
@@ -29,22 +43,23 @@ func run(p program, config machineConfig, signals <-chan os.Signal, log *progres
 		size := keyboard.size()
 		p.job.Terminal = &size
 	}
-	m, err := startMachine(config, p.job)
+	m, err := startMachine(config, p.job, around.out, around.wired)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "testbed: %v\n", err)
+		fmt.Fprintf(stderr, "testbed: %v\n", err)
 		return exitFailure
 	}
 	defer m.end()
+	around.fleet.started(around.rank, m)
 	log.step("the machine is started (%s)", config.accelerator)
 
 	fail := func(reason string) int {
 		m.end()
 		keyboard.restore()
-		fmt.Fprintf(os.Stderr, "testbed: the machine failed, there is no result of %s: %s\n", name, reason)
-		showSection("the machine's console", m.console.String())
+		fmt.Fprintf(stderr, "testbed: the machine failed, there is no result of %s: %s\n", name, reason)
+		showSection(stderr, "the machine's console", m.console.String())
 		return exitFailure
 	}
-	limit := newTimer(p.timeout)
+	limit := newTimer(0) // set once the program runs
 	boot := newTimer(bootLimit)
 	end := newTimer(0) // set once the machine's end is decided
 	started := false
@@ -53,7 +68,10 @@ func run(p program, config machineConfig, signals <-chan os.Signal, log *progres
 	for {
 		select {
 		case f, open := <-m.frames:
-			if !open {
+			switch {
+			case !open && around.fleet.wasKilled(around.rank):
+				return 0
+			case !open:
 				return fail(m.failure())
 			}
 			switch f.kind {
@@ -62,10 +80,12 @@ func run(p program, config machineConfig, signals <-chan os.Signal, log *progres
 			case wire.KindStarted:
 				log.step("%s runs", name)
 				started = true
-				boot = newTimer(0)
+				boot, limit = newTimer(0), newTimer(p.timeout)
 				keyboard.connect(m.control)
+			case wire.KindRequest:
+				around.fleet.request(around.rank, f.payload, func(r wire.Reply) { go m.control.SendValue(wire.KindReply, r) })
 			case wire.KindKernel:
-				showSection("kernel messages while "+name+" ran", string(f.payload))
+				showSection(stderr, "kernel messages while "+name+" ran", string(f.payload))
 			case wire.KindFailure:
 				return fail(string(f.payload))
 			case wire.KindExit:
@@ -89,12 +109,7 @@ func run(p program, config machineConfig, signals <-chan os.Signal, log *progres
 				continue
 			}
 			keyboard.restore()
-			fmt.Fprintf(os.Stderr, "testbed: %s exceeded its limit of %s\n", name, p.timeout)
-			if !started {
-				m.end()
-				showSection("the machine's console", m.console.String())
-				return exitTimeLimit
-			}
+			fmt.Fprintf(stderr, "testbed: %s exceeded its limit of %s\n", name, p.timeout)
 			m.control.Send(wire.KindSignal, []byte{byte(syscall.SIGQUIT)})
 			endCode, end = exitTimeLimit, newTimer(grace)
 
@@ -104,7 +119,7 @@ func run(p program, config machineConfig, signals <-chan os.Signal, log *progres
 		case <-end:
 			if endCode == exitTimeLimit {
 				m.end()
-				showSection("the machine's console", m.console.String())
+				showSection(stderr, "the machine's console", m.console.String())
 			}
 			return endCode
 		}
@@ -119,9 +134,9 @@ func newTimer(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-func showSection(title, text string) {
+func showSection(out io.Writer, title, text string) {
 	if text == "" {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "testbed: ---- %s ----\n%s\ntestbed: ---- end of %s ----\n", title, text, title)
+	fmt.Fprintf(out, "testbed: ---- %s ----\n%s\ntestbed: ---- end of %s ----\n", title, text, title)
 }

@@ -97,13 +97,14 @@ func TestOutputIsExact(t *testing.T) {
 func TestDeviceIsReady(t *testing.T) {
 	needMachine(t)
 	b := runBed(t, "sh", "-c", `cd /sys/class/infiniband/rxe0/ports/1 && cat state gids/1 gid_attrs/types/1 &&
-		cat /sys/class/net/dummy0/mtu && ls /dev/infiniband/uverbs0 /dev/infiniband/rdma_cm &&
+		cat /sys/class/net/dummy0/mtu /proc/sys/net/ipv4/ip_local_reserved_ports && ls /dev/infiniband/uverbs0 /dev/infiniband/rdma_cm &&
 		getent hosts testbed && cmp /etc/dat.conf "$DAT_OVERRIDE" && cat /etc/dat.conf && exit 1`)
 	b.wantExit(1)
 	want := `4: ACTIVE
 0000:0000:0000:0000:0000:ffff:0a4d:0001
 RoCE v2
 9000
+46248
 /dev/infiniband/rdma_cm
 /dev/infiniband/uverbs0
 10.77.0.1       testbed
@@ -133,6 +134,7 @@ func TestNoDevice(t *testing.T) {
 	b.start()
 	b.wait()
 	b.wantExit(exitSignalBase + int(syscall.SIGSEGV))
+	b.wantStderr("was ended by signal 11 (segmentation fault)")
 	if got, want := b.stdout.String(), "/sys/class/infiniband:\n[]\nlost\n"; got != want {
 		t.Errorf("output is %q, want %q", got, want)
 	}
@@ -148,12 +150,12 @@ func TestNoDevice(t *testing.T) {
 
 func TestTimeLimit(t *testing.T) {
 	needMachine(t)
-	b := newBed(t, "--timeout", "12s", "sh", "-c", "trap 'echo asked to quit >&2' QUIT; echo ready; while :; do sleep 1; done")
+	b := newBed(t, "--timeout", "15s", "sh", "-c", "trap 'echo asked to quit >&2' QUIT; echo ready; while :; do sleep 1; done")
 	b.startUntil("ready")
 	b.wait()
 	b.wantExit(exitTimeLimit)
 	b.wantStderr("asked to quit")
-	b.wantStderr("testbed: sh exceeded its limit of 12s")
+	b.wantStderr("testbed: sh exceeded its limit of 15s")
 }
 
 func TestPanicIsNoResult(t *testing.T) {
@@ -190,13 +192,9 @@ func TestSignalEndsMachineThatIgnoresIt(t *testing.T) {
 	needMachine(t)
 	b := newBed(t, "sh", "-c", "trap '' INT; echo ready; while :; do sleep 1; done")
 	b.startUntil("ready")
-	start := time.Now()
 	b.signal(syscall.SIGINT)
 	b.wait()
 	b.wantExit(exitSignalBase + int(syscall.SIGINT))
-	if took := time.Since(start); took > 6*time.Second {
-		t.Errorf("the machine ended %s after the signal, want 3s", took)
-	}
 }
 
 func TestSecondSignalEndsMachineAtOnce(t *testing.T) {
@@ -208,15 +206,15 @@ func TestSecondSignalEndsMachineAtOnce(t *testing.T) {
 	b.signal(syscall.SIGQUIT)
 	select {
 	case <-told:
-	case <-time.After(3 * time.Second):
+	case <-time.After(runLimit):
 		t.Error("the program was not told")
 	}
 	start := time.Now()
 	b.signal(syscall.SIGHUP)
 	b.wait()
 	b.wantExit(exitSignalBase + int(syscall.SIGHUP))
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("the machine ended %s after the second signal, want it at once", took)
+	if took := time.Since(start); took >= grace {
+		t.Errorf("the machine ended %s after the second signal, as if that were the first", took)
 	}
 }
 
@@ -247,7 +245,7 @@ func TestKilledTestBedLeavesNothing(t *testing.T) {
 // TestOutputThatNobodyTakes checks that a reader who stops reading does not keep the machine alive.
 func TestOutputThatNobodyTakes(t *testing.T) {
 	needMachine(t)
-	b := newBed(t, "--no-device", "--timeout", "12s", "sh", "-c", "echo ready; exec cat /dev/zero")
+	b := newBed(t, "--no-device", "--timeout", "15s", "sh", "-c", "echo ready; exec cat /dev/zero")
 	b.startUntil("ready") // and then reads no more
 	b.wait()
 	b.wantExit(exitTimeLimit)

@@ -8,27 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
-// The names and the address are part of what the test bed promises to programs; the host program sets the
-// environment that goes with them.
-const (
-	netdev   = "dummy0"
-	device   = "rxe0"
-	address  = "10.77.0.1"
-	hostname = "testbed"
-)
-
-// ipv4GID is address as the RoCE v2 GID table shows it.
-const ipv4GID = "0000:0000:0000:0000:0000:ffff:0a4d:0001"
-
-// hardwareAddress is fixed so that the GIDs that derive from it are the same in every run.
-var hardwareAddress = [6]byte{0x02, 0x00, 0x0a, 0x4d, 0x00, 0x01}
+// device is part of what the test bed promises to programs; the host program sets the environment that goes with it.
+const device = "rxe0"
 
 // setUpDevice loads the RDMA modules, brings the network up and, if attach is set, makes an rxe device and waits
 // until programs can use it.
-func setUpDevice(attach bool) error {
+func setUpDevice(at place, attach bool) error {
 	// An address that is still being checked for duplicates is missing from the GID table, and arrives there at any
 	// later moment.
 	for _, scope := range []string{"all", "default"} {
@@ -47,28 +34,16 @@ func setUpDevice(attach bool) error {
 			return err
 		}
 	}
-	if err := disableDuplicateDetection(netdev); err != nil {
-		return err
-	}
-	if err := setHardwareAddress(netdev, hardwareAddress); err != nil {
-		return err
-	}
-	if err := setMTU(netdev, 9000); err != nil {
-		return err
-	}
-	if err := setAddress(netdev, [4]byte{10, 77, 0, 1}, [4]byte{255, 255, 255, 0}); err != nil {
-		return err
-	}
-	if err := linkUp(netdev); err != nil {
+	if err := setUpInterface(at); err != nil {
 		return err
 	}
 	if !attach {
 		return nil
 	}
-	if err := addRDMALink(device, "rxe", netdev); err != nil {
-		return fmt.Errorf("attach %s to %s: %w", device, netdev, err)
+	if err := addRDMALink(device, "rxe", at.netdev); err != nil {
+		return fmt.Errorf("attach %s to %s: %w", device, at.netdev, err)
 	}
-	if err := poll(10*time.Second, deviceReady); err != nil {
+	if err := poll(patience, func() error { return deviceReady(at) }); err != nil {
 		return err
 	}
 	nodes, err := filepath.Glob("/dev/infiniband/*")
@@ -83,8 +58,25 @@ func setUpDevice(attach bool) error {
 	return nil
 }
 
+// setUpInterface makes the interface fit for a device, which needs an MTU of 9000 for one of its own of 4096.
+func setUpInterface(at place) error {
+	if err := disableDuplicateDetection(at.netdev); err != nil {
+		return err
+	}
+	if err := setHardwareAddress(at.netdev, at.hardwareAddress()); err != nil {
+		return err
+	}
+	if err := setMTU(at.netdev, 9000); err != nil {
+		return err
+	}
+	if err := setAddress(at.netdev, at.address.As4(), [4]byte{255, 255, 255, 0}); err != nil {
+		return err
+	}
+	return linkUp(at.netdev)
+}
+
 // deviceReady returns what is still missing.
-func deviceReady() error {
+func deviceReady(at place) error {
 	for _, node := range []string{"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"} {
 		if _, err := os.Stat(node); err != nil {
 			return err
@@ -94,7 +86,7 @@ func deviceReady() error {
 	if state := readLine(port + "/state"); !strings.HasSuffix(state, "ACTIVE") {
 		return fmt.Errorf("port 1 of %s is in state %q", device, state)
 	}
-	if err := addressesFinal(netdev); err != nil {
+	if err := addressesFinal(at.netdev); err != nil {
 		return err
 	}
 	gids, err := filepath.Glob(port + "/gids/*")
@@ -102,11 +94,11 @@ func deviceReady() error {
 		return err
 	}
 	for _, gid := range gids {
-		if readLine(gid) == ipv4GID && readLine(port+"/gid_attrs/types/"+filepath.Base(gid)) == "RoCE v2" {
+		if readLine(gid) == at.gid() && readLine(port+"/gid_attrs/types/"+filepath.Base(gid)) == "RoCE v2" {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s has no RoCE v2 GID for %s", device, address)
+	return fmt.Errorf("%s has no RoCE v2 GID for %s", device, at.address)
 }
 
 // addressesFinal checks that no IPv6 address of an interface is tentative any more: it would add a GID later.

@@ -42,7 +42,7 @@ func setUpControl() (*wire.Conn, error) {
 	if err := loadModules("/modules.root"); err != nil {
 		return nil, err
 	}
-	port, err := openPort(wire.PortName, 10*time.Second)
+	port, err := openPort(wire.PortName, patience)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +66,15 @@ func serve(conn *wire.Conn) error {
 		conn.Send(wire.KindStep, fmt.Appendf(nil, format, args...))
 	}
 	step("got the job")
+	at, err := newPlace(job)
+	if err != nil {
+		return err
+	}
 
 	// Modules come out of the initramfs and the device needs no file of the host, so both proceed beside the mounts.
 	device := make(chan error, 1)
 	go func() {
-		if err := setUpDevice(job.Device); err != nil {
+		if err := setUpDevice(at, job.Device); err != nil {
 			device <- err
 			return
 		}
@@ -85,13 +89,17 @@ func serve(conn *wire.Conn) error {
 	if err := enterRoot(); err != nil {
 		return err
 	}
-	if err := writeConfiguration(job.Device); err != nil {
+	if err := writeConfiguration(at, job.Device); err != nil {
 		return err
 	}
 	if err := setLimits(job); err != nil {
 		return err
 	}
-	code, err := runProgram(conn, job)
+	requests, err := listenForRequests(conn)
+	if err != nil {
+		return err
+	}
+	code, err := runProgram(conn, job, requests)
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,9 @@ func openPort(name string, limit time.Duration) (port, error) {
 	return port(fd), err
 }
 
+// patience bounds each wait for the kernel. It is long, as the host may be busy with other things.
+const patience = time.Minute
+
 // poll calls ready until it returns nil, and returns its last error when that takes longer than limit.
 func poll(limit time.Duration, ready func() error) error {
 	deadline := time.Now().Add(limit)

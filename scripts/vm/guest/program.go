@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
@@ -35,7 +35,7 @@ type stdio struct {
 }
 
 // runProgram starts the program, relays its output until the last byte and returns its exit code.
-func runProgram(conn *wire.Conn, job wire.Job) (int, error) {
+func runProgram(conn *wire.Conn, job wire.Job, asked *requests) (int, error) {
 	if job.Path == "" {
 		return 0, nil
 	}
@@ -60,7 +60,7 @@ func runProgram(conn *wire.Conn, job wire.Job) (int, error) {
 	if err := conn.Send(wire.KindStarted, nil); err != nil {
 		return 0, err
 	}
-	go obey(conn, pid, files.keys)
+	go obey(conn, pid, files.keys, asked)
 
 	var relays sync.WaitGroup
 	for _, o := range files.outputs {
@@ -81,6 +81,11 @@ func runProgram(conn *wire.Conn, job wire.Job) (int, error) {
 	relays.Wait()
 
 	code := exitCode(status)
+	if status.Signaled() {
+		// Those who get only the code, as "go test" does, do not pass it on.
+		conn.Send(wire.KindStderr, fmt.Appendf(nil, "testbed: %s was ended by signal %d (%v)\n",
+			filepath.Base(job.Path), status.Signal(), status.Signal()))
+	}
 	if code != 0 {
 		if text := messages.read(); text != "" {
 			conn.Send(wire.KindKernel, []byte(text))
@@ -144,7 +149,7 @@ func explainStart(conn *wire.Conn, job wire.Job, err error) (int, error) {
 
 // obey does what the host asks while the program runs. Signals go to the whole process group, as from a terminal:
 // a shell script's children, and a test's helper processes, get them too.
-func obey(conn *wire.Conn, pid int, keys *os.File) {
+func obey(conn *wire.Conn, pid int, keys *os.File, asked *requests) {
 	for {
 		kind, payload, err := conn.Receive()
 		if err != nil {
@@ -167,6 +172,11 @@ func obey(conn *wire.Conn, pid int, keys *os.File) {
 			var size wire.Size
 			if keys != nil && wire.Decode(payload, &size) == nil {
 				resizeTerminal(keys, size)
+			}
+		case wire.KindReply:
+			var reply wire.Reply
+			if wire.Decode(payload, &reply) == nil {
+				asked.answer(reply)
 			}
 		}
 	}
@@ -211,7 +221,7 @@ func killRest() error {
 	if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 		return fmt.Errorf("kill what the program left behind: %w", err)
 	}
-	return poll(10*time.Second, func() error {
+	return poll(patience, func() error {
 		for {
 			pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 			switch {

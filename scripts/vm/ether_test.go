@@ -1,0 +1,134 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// plug gives a machine's end of the wire as a test uses it.
+func plug(t *testing.T, end *os.File) net.Conn {
+	t.Helper()
+	conn, err := net.FileConn(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end.Close()
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// awaitRead waits until all that was sent has been read.
+func awaitRead(t *testing.T, conn net.Conn) {
+	t.Helper()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		var unread int32
+		var errno syscall.Errno
+		err := raw.Control(func(fd uintptr) {
+			_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCOUTQ, uintptr(unsafe.Pointer(&unread)))
+		})
+		switch {
+		case err != nil || errno != 0:
+			t.Fatal(err, errno)
+		case unread == 0:
+			return
+		case time.Now().After(deadline):
+			t.Fatalf("%d bytes are not read", unread)
+		}
+	}
+}
+
+func ethernet(to, from byte, content string) []byte {
+	frame := append([]byte{2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from, 8, 0}, content...)
+	if to == 0xff {
+		copy(frame, "\xff\xff\xff\xff\xff\xff")
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)
+}
+
+func TestEther(t *testing.T) {
+	const everybody = 0xff
+	e, ends, err := newEther(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plugs []net.Conn
+	for _, end := range ends {
+		plugs = append(plugs, plug(t, end))
+	}
+	send := func(from int, frame []byte) {
+		t.Helper()
+		if _, err := plugs[from].Write(frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	receives := func(at int, want []byte) {
+		t.Helper()
+		plugs[at].SetReadDeadline(time.Now().Add(time.Minute))
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(plugs[at], got); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("machine %d gets %q, %v, want %q", at, got, err, want)
+		}
+	}
+	// What comes to one machine in order shows that nothing came to it before.
+	send(0, ethernet(everybody, 1, "hello"))
+	receives(1, ethernet(everybody, 1, "hello"))
+	receives(2, ethernet(everybody, 1, "hello"))
+	send(1, ethernet(1, 2, "only for the first"))
+	receives(0, ethernet(1, 2, "only for the first"))
+	send(0, ethernet(2, 1, "only for the second"))
+	receives(1, ethernet(2, 1, "only for the second"))
+
+	e.setCut(1, true)
+	send(0, ethernet(everybody, 1, "not for the second"))
+	receives(2, ethernet(everybody, 1, "not for the second"))
+	send(1, ethernet(everybody, 2, "lost"))
+	plugs[2].SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := plugs[2].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("over a cut link come %d bytes, %v", n, err)
+	}
+	// When the wire has begun to read the next frame, it is through with this one.
+	back := ethernet(everybody, 2, "back")
+	send(1, back[:frameHeader])
+	awaitRead(t, plugs[1])
+	e.setCut(1, false)
+	send(1, back[frameHeader:])
+	receives(2, ethernet(everybody, 2, "back"))
+	receives(0, ethernet(everybody, 2, "back"))
+
+	// A machine that takes nothing, and one that is gone, hold up nobody.
+	plugs[1].Close()
+	for range queueLength + 1000 {
+		send(0, ethernet(everybody, 1, "more"))
+	}
+	send(2, ethernet(1, 3, "still here"))
+	receives(0, ethernet(1, 3, "still here"))
+}
+
+func TestPrefixed(t *testing.T) {
+	var out bytes.Buffer
+	p := newPrefixed(&out, "[3] ")
+	for _, piece := range []string{"one\ntw", "o", "\n\nthree", ""} {
+		if n, err := p.Write([]byte(piece)); n != len(piece) || err != nil {
+			t.Errorf("%q: %d, %v", piece, n, err)
+		}
+	}
+	p.close()
+	p.close()
+	if got, want := out.String(), "[3] one\n[3] two\n[3] \n[3] three\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

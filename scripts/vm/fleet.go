@@ -1,0 +1,164 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+// fleet is what the machines of a run know of each other. A nil one is that of a machine alone.
+type fleet struct {
+	ether *ether
+
+	mu       sync.Mutex
+	members  []*member
+	meetings map[string]*meeting
+}
+
+// member is a machine in the fleet.
+type member struct {
+	machine *machine // nil until it is started
+	killed  bool     // on request, so that this is no failure
+	gone    bool     // killed, or at the end of its program
+}
+
+// meeting is where the machines wait for each other.
+type meeting struct {
+	among   []int // the ranks that take part, none for all
+	arrived []bool
+	values  []string
+	replies []func(wire.Reply) // to those who have arrived
+}
+
+func newFleet(machines int, e *ether) *fleet {
+	f := &fleet{ether: e, meetings: map[string]*meeting{}}
+	for range machines {
+		f.members = append(f.members, &member{})
+	}
+	return f
+}
+
+// started makes a machine known.
+func (f *fleet) started(rank int, m *machine) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.members[rank].machine = m
+}
+
+// ended takes a machine out of the meetings.
+func (f *fleet) ended(rank int) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.members[rank].gone = true
+	f.finishMeetings()
+}
+
+func (f *fleet) wasKilled(rank int) bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.members[rank].killed
+}
+
+// request does what a program in a machine asks for. The reply may come much later.
+func (f *fleet) request(from int, payload []byte, reply func(wire.Reply)) {
+	var r wire.Request
+	if err := wire.Decode(payload, &r); err != nil {
+		return // the guest, not the program, has made it
+	}
+	answer := func(a wire.Reply) {
+		a.ID = r.ID
+		reply(a)
+	}
+	switch {
+	case f == nil:
+		answer(wire.Reply{Error: "the machine is alone: start the test bed with --machines"})
+	case r.Verb == wire.Meet:
+		f.meet(from, r, answer)
+	case r.Rank < 0 || r.Rank >= len(f.members):
+		answer(wire.Reply{Error: fmt.Sprintf("there is no machine %d, their ranks are 0 to %d", r.Rank, len(f.members)-1)})
+	default:
+		a := wire.Reply{}
+		if err := f.disturb(r.Verb, r.Rank); err != nil {
+			a.Error = err.Error()
+		}
+		answer(a)
+	}
+}
+
+// disturb does something to a machine, or to its link.
+func (f *fleet) disturb(verb wire.Verb, rank int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	target := f.members[rank]
+	if target.machine == nil {
+		return fmt.Errorf("machine %d is not up", rank)
+	}
+	switch verb {
+	case wire.Cut, wire.Restore:
+		f.ether.setCut(rank, verb == wire.Cut)
+		return nil
+	case wire.Pause:
+		return target.machine.process.Signal(syscall.SIGSTOP)
+	case wire.Resume:
+		return target.machine.process.Signal(syscall.SIGCONT)
+	case wire.Kill:
+		target.killed, target.gone = true, true
+		f.finishMeetings()
+		return target.machine.process.Kill()
+	}
+	return fmt.Errorf("the test bed knows no request %q", verb)
+}
+
+func (f *fleet) meet(from int, r wire.Request, reply func(wire.Reply)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.meetings[r.Name]
+	if m == nil {
+		m = &meeting{among: r.Among, arrived: make([]bool, len(f.members)), values: make([]string, len(f.members))}
+		f.meetings[r.Name] = m
+	}
+	if m.arrived[from] {
+		reply(wire.Reply{Error: fmt.Sprintf("machine %d is at the meeting %q already", from, r.Name)})
+		return
+	}
+	m.arrived[from], m.values[from] = true, r.Value
+	m.replies = append(m.replies, reply)
+	f.finishMeetings()
+}
+
+// finishMeetings answers those for whom nobody waits any more. The caller holds mu.
+func (f *fleet) finishMeetings() {
+	for name, m := range f.meetings {
+		if f.waitsForAny(m) {
+			continue
+		}
+		for _, reply := range m.replies {
+			reply(wire.Reply{Values: m.values})
+		}
+		delete(f.meetings, name)
+	}
+}
+
+func (f *fleet) waitsForAny(m *meeting) bool {
+	for rank, member := range f.members {
+		invited := len(m.among) == 0 || slices.Contains(m.among, rank)
+		if invited && !m.arrived[rank] && !member.gone {
+			return true
+		}
+	}
+	return false
+}

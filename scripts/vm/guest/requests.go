@@ -1,0 +1,85 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+// requests passes on what programs in the machine ask of the test bed, and its answers.
+type requests struct {
+	to *wire.Conn
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]chan wire.Reply
+}
+
+func listenForRequests(to *wire.Conn) (*requests, error) {
+	if err := os.MkdirAll(filepath.Dir(wire.ControlSocket), 0o755); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("unix", wire.ControlSocket)
+	if err != nil {
+		return nil, fmt.Errorf("listen for requests to the test bed: %w", err)
+	}
+	r := &requests{to: to, waiting: map[uint64]chan wire.Reply{}}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.serve(conn)
+		}
+	}()
+	return r, nil
+}
+
+// serve takes one request after the other.
+func (r *requests) serve(conn net.Conn) {
+	defer conn.Close()
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() {
+		var request wire.Request
+		reply := wire.Reply{}
+		if err := json.Unmarshal(lines.Bytes(), &request); err != nil {
+			reply.Error = fmt.Sprintf("the request is not understood: %v", err)
+		} else {
+			reply = r.ask(request)
+		}
+		if json.NewEncoder(conn).Encode(reply) != nil {
+			return
+		}
+	}
+}
+
+func (r *requests) ask(request wire.Request) wire.Reply {
+	answer := make(chan wire.Reply, 1)
+	r.mu.Lock()
+	r.last++
+	request.ID = r.last
+	r.waiting[request.ID] = answer
+	r.mu.Unlock()
+	if err := r.to.SendValue(wire.KindRequest, request); err != nil {
+		return wire.Reply{Error: err.Error()}
+	}
+	return <-answer
+}
+
+func (r *requests) answer(reply wire.Reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if answer := r.waiting[reply.ID]; answer != nil {
+		answer <- reply
+		delete(r.waiting, reply.ID)
+	}
+}
