@@ -1,14 +1,21 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
 package cgo
 
 /*
 #include "goudat/agent.h"
 
 #cgo noescape goudat_agent_queue_take
+#cgo nocallback goudat_agent_queue_take
 #cgo noescape goudat_evd_arm
+#cgo nocallback goudat_evd_arm
 */
 import "C"
 
-import "unsafe"
+import (
+	"time"
+	"unsafe"
+)
 
 // AgentQueue collects the notifications of many CNOs behind one eventfd; it
 // lives in C memory. See include/goudat/agent.h for how the parts play together.
@@ -26,12 +33,15 @@ func NewAgentQueue(eventfd int) AgentQueue {
 // Free frees a queue that has no agents.
 func (q AgentQueue) Free() { C.goudat_agent_queue_free(C.uintptr_t(q)) }
 
-// Take gives the identifiers of up to len(ids) agents that were called since.
-func (q AgentQueue) Take(ids []uint64) int {
+// Take gives the identifiers of up to len(ids) agents that were called since, and
+// how long ago the first of them was.
+func (q AgentQueue) Take(ids []uint64) (n int, age time.Duration) {
 	if len(ids) == 0 {
-		return 0
+		return 0, 0
 	}
-	return int(C.goudat_agent_queue_take(C.uintptr_t(q), (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(ids))), C.int(len(ids))))
+	var ns C.uint64_t
+	taken := C.goudat_agent_queue_take(C.uintptr_t(q), (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(ids))), C.int(len(ids)), &ns)
+	return int(taken), time.Duration(ns)
 }
 
 // NewAgent makes an agent that reports to the queue under id. It gives 0 when

@@ -1,12 +1,17 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
 package cgo
 
 /*
 #include "goudat/cno.h"
 
 #cgo noescape goudat_cno_create
+#cgo noescape goudat_cno_query
 #cgo noescape goudat_cno_wait
 */
 import "C"
+
+import "unsafe"
 
 // CNOCreate creates a notification object with a wait-proxy agent, a C function
 // and its instance data, both 0 for none. The agent is called for one
@@ -40,6 +45,17 @@ func CNOFree(cno CNOHandle) Return {
 //	                                IN DAT_OS_WAIT_PROXY_AGENT agent)
 func CNOModifyAgent(cno CNOHandle, agentInstance, agentFunc uintptr) Return {
 	return Return(C.goudat_cno_modify_agent(C.goudat_handle(cno), C.uintptr_t(agentInstance), C.uintptr_t(agentFunc)))
+}
+
+// CNOQuery fills the parameters of a notification object, whatever mask says.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
+//	                         IN DAT_CNO_PARAM_MASK cno_param_mask,
+//	                         OUT DAT_CNO_PARAM *cno_param)
+func CNOQuery(cno CNOHandle, mask CNOParamMask, param *CNOParam) Return {
+	return Return(C.goudat_cno_query(C.goudat_handle(cno), C.DAT_CNO_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
 
 // CNOWait blocks the thread until an EVD triggers the object, at most timeout

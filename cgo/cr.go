@@ -1,3 +1,5 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
 package cgo
 
 /*
@@ -45,4 +47,15 @@ func CRAccept(cr CRHandle, ep EPHandle, privateData []byte) Return {
 func CRReject(cr CRHandle, privateData []byte) Return {
 	return Return(C.goudat_cr_reject(C.goudat_handle(cr), C.DAT_COUNT(len(privateData)),
 		unsafe.Pointer(unsafe.SliceData(privateData))))
+}
+
+// CRHandoff passes a connection request on to the service point of another
+// connection qualifier. The providers do not implement it.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cr_handoff(IN DAT_CR_HANDLE cr_handle,
+//	                          IN DAT_CONN_QUAL handoff)
+func CRHandoff(cr CRHandle, qual uint64) Return {
+	return Return(C.goudat_cr_handoff(C.goudat_handle(cr), C.DAT_CONN_QUAL(qual)))
 }

@@ -1,3 +1,5 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
 package cgo
 
 /*
@@ -11,6 +13,8 @@ package cgo
 #cgo nocallback goudat_ep_post_rdma_read
 #cgo noescape goudat_ep_post_rdma_write
 #cgo nocallback goudat_ep_post_rdma_write
+#cgo noescape goudat_ep_post_batch
+#cgo nocallback goudat_ep_post_batch
 */
 import "C"
 
@@ -73,6 +77,25 @@ func EPPostRDMAWrite(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTr
 	return Return(C.goudat_ep_post_rdma_write(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
 		C.uint64_t(cookie), (*C.DAT_RMR_TRIPLET)(unsafe.Pointer(remote)), C.DAT_COMPLETION_FLAGS(flags)))
 }
+
+// EPPostBatch posts operations in one crossing, each by its own C function, until
+// one is refused, whose return it gives. iov has the segments of all of them, in
+// order.
+func EPPostBatch(ep EPHandle, posts []Post, iov []LMRTriplet) (accepted int, r Return) {
+	var n C.int
+	ret := C.goudat_ep_post_batch(C.goudat_handle(ep), (*C.goudat_post)(unsafe.Pointer(unsafe.SliceData(posts))),
+		C.int(len(posts)), localIOV(iov), &n)
+	return int(n), Return(ret)
+}
+
+// A Post has the layout of a goudat_post, which dto.h asserts too: these do not
+// compile otherwise.
+const (
+	_ = -(unsafe.Sizeof(Post{}) ^ 40)
+	_ = -(unsafe.Offsetof(Post{}.Cookie) ^ 8)
+	_ = -(unsafe.Offsetof(Post{}.Remote) ^ 16)
+	_ = -(unsafe.Offsetof(Post{}.Flags) ^ 32)
+)
 
 func localIOV(iov []LMRTriplet) *C.DAT_LMR_TRIPLET {
 	return (*C.DAT_LMR_TRIPLET)(unsafe.Pointer(unsafe.SliceData(iov)))

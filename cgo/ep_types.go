@@ -26,6 +26,7 @@ type ServiceType uint32
 
 const (
 	ServiceTypeRC            ServiceType = 0 // DAT_SERVICE_TYPE_RC
+	ServiceTypeIBUD          ServiceType = 1 // DAT_IB_SERVICE_TYPE_UD
 	ServiceTypeExtensionBase ServiceType = 1 // DAT_SERVICE_TYPE_EXTENSION_BASE
 )
 

@@ -1,3 +1,5 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
 package cgo
 
 /*
@@ -9,10 +11,17 @@ package cgo
 #cgo nocallback goudat_evd_dequeue
 #cgo noescape goudat_evd_dequeue_batch
 #cgo nocallback goudat_evd_dequeue_batch
+#cgo noescape goudat_evd_spin
+#cgo nocallback goudat_evd_spin
+#cgo nocallback goudat_evd_post_se
+#cgo noescape goudat_evd_wait
 */
 import "C"
 
-import "unsafe"
+import (
+	"time"
+	"unsafe"
+)
 
 // EVDCreate creates an event dispatcher for at least minQLen events, fed by the
 // streams in flags. cno may be 0.
@@ -79,6 +88,65 @@ func EVDDisable(evd EVDHandle) Return {
 	return Return(C.goudat_evd_disable(C.goudat_handle(evd)))
 }
 
+// EVDSetUnwaitable makes waits on the dispatcher fail, those in progress
+// included.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle)
+func EVDSetUnwaitable(evd EVDHandle) Return {
+	return Return(C.goudat_evd_set_unwaitable(C.goudat_handle(evd)))
+}
+
+// EVDClearUnwaitable allows waits on the dispatcher again.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle)
+func EVDClearUnwaitable(evd EVDHandle) Return {
+	return Return(C.goudat_evd_clear_unwaitable(C.goudat_handle(evd)))
+}
+
+// EVDResize changes the length of the queue. With the OpenIB providers it never
+// returns for a dispatcher of completions and corrupts the memory of any other.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle,
+//	                          IN DAT_COUNT evd_min_qlen)
+func EVDResize(evd EVDHandle, minQLen int32) Return {
+	return Return(C.goudat_evd_resize(C.goudat_handle(evd), C.DAT_COUNT(minQLen)))
+}
+
+// EVDPostSE posts a software event, whose number must be EventSoftware. pointer
+// is the datum of the event: the library does not look at it.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_post_se(IN DAT_EVD_HANDLE evd_handle,
+//	                           IN const DAT_EVENT *event)
+func EVDPostSE(evd EVDHandle, number EventNumber, pointer uint64) Return {
+	return Return(C.goudat_evd_post_se(C.goudat_handle(evd), C.DAT_EVENT_NUMBER(number), C.uint64_t(pointer)))
+}
+
+// EVDWait blocks the thread until threshold events are queued, at most timeout
+// microseconds, and takes one of them. It gives how many more are queued, after
+// TimeoutExpired too.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle,
+//	                        IN DAT_TIMEOUT timeout,
+//	                        IN DAT_COUNT threshold,
+//	                        OUT DAT_EVENT *event,
+//	                        OUT DAT_COUNT *n_more)
+func EVDWait(evd EVDHandle, timeout uint32, threshold int32, event *Event) (more int32, r Return) {
+	var n C.DAT_COUNT
+	ret := C.goudat_evd_wait(C.goudat_handle(evd), C.DAT_TIMEOUT(timeout), C.DAT_COUNT(threshold),
+		(*C.goudat_event)(unsafe.Pointer(event)), &n)
+	return int32(n), Return(ret)
+}
+
 // EVDDequeue takes one event, or returns QueueEmpty.
 //
 // Implements:
@@ -98,5 +166,17 @@ func EVDDequeueBatch(evd EVDHandle, events []Event) (int, Return) {
 	var n C.int
 	r := C.goudat_evd_dequeue_batch(C.goudat_handle(evd),
 		(*C.goudat_event)(unsafe.Pointer(unsafe.SliceData(events))), C.int(len(events)), &n)
+	return int(n), Return(r)
+}
+
+// EVDSpin is EVDDequeueBatch that looks again and again for up to budget, in
+// the same crossing, while there is no event.
+func EVDSpin(evd EVDHandle, events []Event, budget time.Duration) (int, Return) {
+	if len(events) == 0 {
+		return 0, Success.Return()
+	}
+	var n C.int
+	r := C.goudat_evd_spin(C.goudat_handle(evd),
+		(*C.goudat_event)(unsafe.Pointer(unsafe.SliceData(events))), C.int(len(events)), C.uint64_t(max(budget, 0)), &n)
 	return int(n), Return(r)
 }

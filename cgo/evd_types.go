@@ -12,6 +12,7 @@ const (
 	EVDAsync         EVDFlags = 0x100 // DAT_EVD_ASYNC_FLAG
 	EVDDefault       EVDFlags = 0x1f0 // DAT_EVD_DEFAULT_FLAG
 	EVDExtensionBase EVDFlags = 0x200 // DAT_EVD_EXTENSION_BASE
+	EVDIBExtension   EVDFlags = 0x200 // DAT_IB_EVD_EXTENSION_FLAG
 )
 
 // EVDState holds the three independent parts of an EVD's state, DAT_EVD_STATE. They are bits.

@@ -1,26 +1,13 @@
 package cgo
 
-import "unsafe"
+import (
+	"context"
+	"os"
+	"unsafe"
+)
 
-// EventNumber names the kind of an event, DAT_EVENT_NUMBER. As an error it
-// names what went wrong; Failure tells which values are.
+// EventNumber names the kind of an event, DAT_EVENT_NUMBER.
 type EventNumber uint32
-
-// Error gives the C name.
-func (n EventNumber) Error() string { return n.String() }
-
-// Failure reports whether the event says that something failed: a connection
-// that was not established or broke, or an asynchronous error.
-func (n EventNumber) Failure() bool {
-	switch n {
-	case EventConnectionPeerRejected, EventConnectionNonPeerRejected, EventConnectionAcceptCompletionError,
-		EventConnectionBroken, EventConnectionTimedOut, EventConnectionUnreachable,
-		EventAsyncErrorEVDOverflow, EventAsyncErrorIACatastrophic, EventAsyncErrorEPBroken,
-		EventAsyncErrorTimedOut, EventAsyncErrorProviderInternalError:
-		return true
-	}
-	return false
-}
 
 const (
 	EventDTOCompletion                   EventNumber = 0x00001 // DAT_DTO_COMPLETION_EVENT
@@ -43,8 +30,74 @@ const (
 	EventHAUpToMultiPath                 EventNumber = 0x08102 // DAT_HA_UP_TO_MULTI_PATH
 	EventSoftware                        EventNumber = 0x10001 // DAT_SOFTWARE_EVENT
 	EventExtension                       EventNumber = 0x20000 // DAT_EXTENSION_EVENT
+	EventIBDTO                           EventNumber = 0x40000 // DAT_IB_DTO_EVENT
 	EventIBExtensionRangeBase            EventNumber = 0x40000 // DAT_IB_EXTENSION_RANGE_BASE
+	EventIBUDConnectionRequest           EventNumber = 0x40001 // DAT_IB_UD_CONNECTION_REQUEST_EVENT
+	EventIBUDConnectionEstablished       EventNumber = 0x40002 // DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED
+	EventIBUDConnectionReject            EventNumber = 0x40003 // DAT_IB_UD_CONNECTION_REJECT_EVENT
+	EventIBUDConnectionError             EventNumber = 0x40004 // DAT_IB_UD_CONNECTION_ERROR_EVENT
 	EventIWExtensionRangeBase            EventNumber = 0x80000 // DAT_IW_EXTENSION_RANGE_BASE
+)
+
+// ConnectionEvent is the EventNumber of a connection event, as a type of its
+// own. The values that are failures are errors.
+type ConnectionEvent uint32
+
+// Error gives the C name.
+func (e ConnectionEvent) Error() string { return e.String() }
+
+// Failure reports whether the connection was not established, or broke.
+func (e ConnectionEvent) Failure() bool {
+	switch e {
+	case ConnectionPeerRejected, ConnectionNonPeerRejected, ConnectionAcceptCompletionError,
+		ConnectionBroken, ConnectionTimedOut, ConnectionUnreachable:
+		return true
+	}
+	return false
+}
+
+// Is makes ConnectionTimedOut match the standard errors for a time-out.
+func (e ConnectionEvent) Is(target error) bool {
+	return e == ConnectionTimedOut && (target == os.ErrDeadlineExceeded || target == context.DeadlineExceeded)
+}
+
+const (
+	ConnectionEstablished           ConnectionEvent = 0x04001 // DAT_CONNECTION_EVENT_ESTABLISHED
+	ConnectionPeerRejected          ConnectionEvent = 0x04002 // DAT_CONNECTION_EVENT_PEER_REJECTED
+	ConnectionNonPeerRejected       ConnectionEvent = 0x04003 // DAT_CONNECTION_EVENT_NON_PEER_REJECTED
+	ConnectionAcceptCompletionError ConnectionEvent = 0x04004 // DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR
+	ConnectionDisconnected          ConnectionEvent = 0x04005 // DAT_CONNECTION_EVENT_DISCONNECTED
+	ConnectionBroken                ConnectionEvent = 0x04006 // DAT_CONNECTION_EVENT_BROKEN
+	ConnectionTimedOut              ConnectionEvent = 0x04007 // DAT_CONNECTION_EVENT_TIMED_OUT
+	ConnectionUnreachable           ConnectionEvent = 0x04008 // DAT_CONNECTION_EVENT_UNREACHABLE
+)
+
+// AsyncEvent is the EventNumber of an asynchronous event, as a type of its own.
+// The values that are failures are errors.
+type AsyncEvent uint32
+
+// Error gives the C name.
+func (e AsyncEvent) Error() string { return e.String() }
+
+// Failure reports whether the event is an error. Those about the number of
+// paths are none.
+func (e AsyncEvent) Failure() bool {
+	switch e {
+	case AsyncErrorEVDOverflow, AsyncErrorIACatastrophic, AsyncErrorEPBroken,
+		AsyncErrorTimedOut, AsyncErrorProviderInternalError:
+		return true
+	}
+	return false
+}
+
+const (
+	AsyncErrorEVDOverflow           AsyncEvent = 0x08001 // DAT_ASYNC_ERROR_EVD_OVERFLOW
+	AsyncErrorIACatastrophic        AsyncEvent = 0x08002 // DAT_ASYNC_ERROR_IA_CATASTROPHIC
+	AsyncErrorEPBroken              AsyncEvent = 0x08003 // DAT_ASYNC_ERROR_EP_BROKEN
+	AsyncErrorTimedOut              AsyncEvent = 0x08004 // DAT_ASYNC_ERROR_TIMED_OUT
+	AsyncErrorProviderInternalError AsyncEvent = 0x08005 // DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
+	HADownTo1                       AsyncEvent = 0x08101 // DAT_HA_DOWN_TO_1
+	HAUpToMultiPath                 AsyncEvent = 0x08102 // DAT_HA_UP_TO_MULTI_PATH
 )
 
 // DTOStatus is the outcome of a data transfer operation,
@@ -74,15 +127,23 @@ const (
 type DTO uint32
 
 const (
-	DTOSend                  DTO = 0 // DAT_DTO_SEND
-	DTORDMAWrite             DTO = 1 // DAT_DTO_RDMA_WRITE
-	DTORDMARead              DTO = 2 // DAT_DTO_RDMA_READ
-	DTOReceive               DTO = 3 // DAT_DTO_RECEIVE
-	DTOReceiveWithInvalidate DTO = 4 // DAT_DTO_RECEIVE_WITH_INVALIDATE
-	DTOBindMW                DTO = 5 // DAT_DTO_BIND_MW
-	DTOLMRFMR                DTO = 6 // DAT_DTO_LMR_FMR
-	DTOLMRInvalidate         DTO = 7 // DAT_DTO_LMR_INVALIDATE
-	DTOExtensionBase         DTO = 8 // DAT_DTO_EXTENSION_BASE
+	DTOSend                  DTO = 0  // DAT_DTO_SEND
+	DTORDMAWrite             DTO = 1  // DAT_DTO_RDMA_WRITE
+	DTORDMARead              DTO = 2  // DAT_DTO_RDMA_READ
+	DTOReceive               DTO = 3  // DAT_DTO_RECEIVE
+	DTOReceiveWithInvalidate DTO = 4  // DAT_DTO_RECEIVE_WITH_INVALIDATE
+	DTOBindMW                DTO = 5  // DAT_DTO_BIND_MW
+	DTOLMRFMR                DTO = 6  // DAT_DTO_LMR_FMR
+	DTOLMRInvalidate         DTO = 7  // DAT_DTO_LMR_INVALIDATE
+	DTOIBRDMAWriteImmed      DTO = 8  // DAT_IB_DTO_RDMA_WRITE_IMMED
+	DTOExtensionBase         DTO = 8  // DAT_DTO_EXTENSION_BASE
+	DTOIBRecvImmed           DTO = 9  // DAT_IB_DTO_RECV_IMMED
+	DTOIBFetchAdd            DTO = 10 // DAT_IB_DTO_FETCH_ADD
+	DTOIBCmpSwap             DTO = 11 // DAT_IB_DTO_CMP_SWAP
+	DTOIBRecvMsgImmed        DTO = 12 // DAT_IB_DTO_RECV_MSG_IMMED
+	DTOIBSendUD              DTO = 13 // DAT_IB_DTO_SEND_UD
+	DTOIBRecvUD              DTO = 14 // DAT_IB_DTO_RECV_UD
+	DTOIBRecvUDImmed         DTO = 15 // DAT_IB_DTO_RECV_UD_IMMED
 )
 
 // Event is laid out as DAT_EVENT. Which accessor applies follows from Number.
@@ -94,10 +155,16 @@ type Event struct {
 	Extension [8]uint64 // event_extension_data
 }
 
-// DTO gives the data of an EventDTOCompletion. The providers also report plain
-// completions, failed receives above all, under EventIBExtensionRangeBase.
+// DTO gives the data of an EventDTOCompletion and of an EventIBDTO. The
+// providers also report plain completions, failed receives above all, under
+// EventIBDTO.
 func (e *Event) DTO() *DTOCompletionEventData {
 	return (*DTOCompletionEventData)(unsafe.Pointer(&e.Data))
+}
+
+// RMRBind gives the data of an EventRMRBindCompletion.
+func (e *Event) RMRBind() *RMRBindCompletionEventData {
+	return (*RMRBindCompletionEventData)(unsafe.Pointer(&e.Data))
 }
 
 // CRArrival gives the data of an EventConnectionRequest.
@@ -110,9 +177,20 @@ func (e *Event) Connection() *ConnectionEventData {
 	return (*ConnectionEventData)(unsafe.Pointer(&e.Data))
 }
 
+// IBExtension gives what the events of the InfiniBand extensions, EventIBDTO
+// and above, have beside their data.
+func (e *Event) IBExtension() *IBExtensionEventData {
+	return (*IBExtensionEventData)(unsafe.Pointer(&e.Extension))
+}
+
 // AsyncError gives the data of an asynchronous error event.
 func (e *Event) AsyncError() *AsyncErrorEventData {
 	return (*AsyncErrorEventData)(unsafe.Pointer(&e.Data))
+}
+
+// Software gives the data of an EventSoftware.
+func (e *Event) Software() *SoftwareEventData {
+	return (*SoftwareEventData)(unsafe.Pointer(&e.Data))
 }
 
 // DTOCompletionEventData is laid out as DAT_DTO_COMPLETION_EVENT_DATA. The
@@ -125,6 +203,13 @@ type DTOCompletionEventData struct {
 	TransferredLength uint32    // transfered_length
 	Operation         DTO       // operation
 	RMRContext        uint32    // rmr_context
+}
+
+// RMRBindCompletionEventData is laid out as DAT_RMR_BIND_COMPLETION_EVENT_DATA.
+type RMRBindCompletionEventData struct {
+	RMRHandle  RMRHandle // rmr_handle
+	UserCookie uint64    // user_cookie
+	Status     DTOStatus // status
 }
 
 // CRArrivalEventData is laid out as DAT_CR_ARRIVAL_EVENT_DATA.
@@ -148,4 +233,9 @@ type ConnectionEventData struct {
 type AsyncErrorEventData struct {
 	Handle uintptr // dat_handle
 	Reason int32   // reason
+}
+
+// SoftwareEventData is laid out as DAT_SOFTWARE_EVENT_DATA.
+type SoftwareEventData struct {
+	Pointer uintptr // pointer
 }

@@ -64,6 +64,7 @@ func (f EVDFlags) String() string {
 		{uint64(EVDConnection), "DAT_EVD_CONNECTION_FLAG"},
 		{uint64(EVDRMRBind), "DAT_EVD_RMR_BIND_FLAG"},
 		{uint64(EVDAsync), "DAT_EVD_ASYNC_FLAG"},
+		{uint64(EVDIBExtension), "DAT_IB_EVD_EXTENSION_FLAG"},
 	})
 }
 
@@ -86,6 +87,7 @@ func (p MemPriv) String() string {
 		{uint64(MemPrivRemoteRead), "DAT_MEM_PRIV_REMOTE_READ_FLAG"},
 		{uint64(MemPrivLocalWrite), "DAT_MEM_PRIV_LOCAL_WRITE_FLAG"},
 		{uint64(MemPrivRemoteWrite), "DAT_MEM_PRIV_REMOTE_WRITE_FLAG"},
+		{uint64(MemPrivIBRemoteAtomic), "DAT_IB_MEM_PRIV_REMOTE_ATOMIC"},
 	})
 }
 

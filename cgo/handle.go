@@ -1,24 +1,61 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
 package cgo
 
-// The handles are integers and not pointers: see include/goudat/native.h. The
-// zero value is DAT_HANDLE_NULL.
-type (
-	// IAHandle is a DAT_IA_HANDLE.
-	IAHandle uintptr
-	// PZHandle is a DAT_PZ_HANDLE.
-	PZHandle uintptr
-	// EVDHandle is a DAT_EVD_HANDLE.
-	EVDHandle uintptr
-	// CNOHandle is a DAT_CNO_HANDLE.
-	CNOHandle uintptr
-	// EPHandle is a DAT_EP_HANDLE.
-	EPHandle uintptr
-	// LMRHandle is a DAT_LMR_HANDLE.
-	LMRHandle uintptr
-	// PSPHandle is a DAT_PSP_HANDLE.
-	PSPHandle uintptr
-	// CRHandle is a DAT_CR_HANDLE.
-	CRHandle uintptr
-	// SRQHandle is a DAT_SRQ_HANDLE.
-	SRQHandle uintptr
-)
+/*
+#include "goudat/handle.h"
+
+#cgo noescape goudat_get_consumer_context
+#cgo noescape goudat_get_handle_type
+#cgo noescape goudat_get_ia_handle
+*/
+import "C"
+
+// SetConsumerContext keeps a value with an object. The providers do so for
+// every kind but CNO, SRQ and CSP, whose handles are invalid to them here.
+//
+// Implements:
+//
+//	DAT_RETURN dat_set_consumer_context(IN DAT_HANDLE dat_handle,
+//	                                    IN DAT_CONTEXT context)
+func SetConsumerContext(handle Handle, context uint64) Return {
+	return Return(C.goudat_set_consumer_context(C.goudat_handle(handle), C.uint64_t(context)))
+}
+
+// GetConsumerContext gives the value that SetConsumerContext set, 0 before that.
+//
+// Implements:
+//
+//	DAT_RETURN dat_get_consumer_context(IN DAT_HANDLE dat_handle,
+//	                                    OUT DAT_CONTEXT *context)
+func GetConsumerContext(handle Handle) (uint64, Return) {
+	var context C.uint64_t
+	r := C.goudat_get_consumer_context(C.goudat_handle(handle), &context)
+	return uint64(context), Return(r)
+}
+
+// GetHandleType gives the kind of object. The providers know every kind but
+// CNO, SRQ and CSP, whose handles are invalid to them here.
+//
+// Implements:
+//
+//	DAT_RETURN dat_get_handle_type(IN DAT_HANDLE dat_handle,
+//	                               OUT DAT_HANDLE_TYPE *handle_type)
+func GetHandleType(handle Handle) (HandleType, Return) {
+	var handleType C.DAT_HANDLE_TYPE
+	r := C.goudat_get_handle_type(C.goudat_handle(handle), &handleType)
+	return HandleType(handleType), Return(r)
+}
+
+// GetIAHandle gives the provider's own handle of the adapter that the registry
+// knows by a small number, and the other way round.
+//
+// Implements:
+//
+//	DAT_RETURN dats_get_ia_handle(IN DAT_IA_HANDLE handle,
+//	                              OUT DAT_IA_HANDLE *ia_handle)
+func GetIAHandle(handle IAHandle) (IAHandle, Return) {
+	var ia C.goudat_handle
+	r := C.goudat_get_ia_handle(C.goudat_handle(handle), &ia)
+	return IAHandle(ia), Return(r)
+}

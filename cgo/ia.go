@@ -1,3 +1,5 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
 package cgo
 
 /*
@@ -66,6 +68,24 @@ func IAQuery(ia IAHandle, iaMask IAAttrMask, iaAttr *IAAttr, providerMask Provid
 		C.DAT_IA_ATTR_MASK(iaMask), unsafe.Pointer(iaAttr),
 		C.DAT_PROVIDER_ATTR_MASK(providerMask), unsafe.Pointer(providerAttr))
 	return EVDHandle(evd), Return(r)
+}
+
+// NamedAttr is an attribute by name, a DAT_NAMED_ATTR.
+type NamedAttr struct {
+	Name  string
+	Value string
+}
+
+// NamedAttrs copies the count attributes at an address that IAQuery gave and that
+// is still valid: the list is the library's own, and other adapters' queries
+// write to it.
+func NamedAttrs(address uintptr, count int32) []NamedAttr {
+	var attrs []NamedAttr
+	for i := range count {
+		attr := C.goudat_named_attr(C.uintptr_t(address), C.DAT_COUNT(i))
+		attrs = append(attrs, NamedAttr{C.GoString(attr.name), C.GoString(attr.value)})
+	}
+	return attrs
 }
 
 // IAClose closes the adapter. CloseAbrupt frees what is alive on it first,

@@ -1,3 +1,5 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
 package cgo
 
 /*
@@ -6,3 +8,6 @@ package cgo
 #include "goudat/native.h"
 */
 import "C"
+
+// The headers are in a package so that "go mod vendor" copies them.
+import _ "github.com/goudat/goudat/include/goudat"

@@ -1,11 +1,16 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
 package cgo
 
 /*
 #include "goudat/pz.h"
 
 #cgo noescape goudat_pz_create
+#cgo noescape goudat_pz_query
 */
 import "C"
+
+import "unsafe"
 
 // PZCreate creates a protection zone.
 //
@@ -17,6 +22,17 @@ func PZCreate(ia IAHandle) (PZHandle, Return) {
 	var pz C.goudat_handle
 	r := C.goudat_pz_create(C.goudat_handle(ia), &pz)
 	return PZHandle(pz), Return(r)
+}
+
+// PZQuery fills the parameters of a protection zone.
+//
+// Implements:
+//
+//	DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
+//	                        IN DAT_PZ_PARAM_MASK pz_param_mask,
+//	                        OUT DAT_PZ_PARAM *pz_param)
+func PZQuery(pz PZHandle, mask PZParamMask, param *PZParam) Return {
+	return Return(C.goudat_pz_query(C.goudat_handle(pz), C.DAT_PZ_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
 
 // PZFree frees a protection zone that nothing uses.

@@ -5,6 +5,7 @@ package cgo
 // says nothing reliable, since providers leave it out of many codes.
 type Return uint32
 
+// The parts of a Return, as bits.
 const (
 	ClassError   Return = 0x80000000 // DAT_CLASS_ERROR
 	ClassWarning Return = 0x40000000 // DAT_CLASS_WARNING
@@ -15,6 +16,10 @@ const (
 // Return gives the code that has the type and nothing else.
 func (t ReturnType) Return() Return { return Return(t) }
 
+// Class gives the class part as it stands, ReturnClassSuccess where the provider
+// has left it out.
+func (r Return) Class() ReturnClass { return ReturnClass(r & (ClassError | ClassWarning)) }
+
 // Type gives the type part.
 func (r Return) Type() ReturnType { return ReturnType(r & TypeMask) }
 
@@ -24,13 +29,33 @@ func (r Return) Subtype() ReturnSubtype { return ReturnSubtype(r & SubtypeMask) 
 // OK reports whether the call succeeded.
 func (r Return) OK() bool { return r.Type() == Success }
 
+// IB gives the code without its class, for comparison with those that the
+// InfiniBand extensions have added to the type ExtensionBase.
+func (r Return) IB() IBReturn { return IBReturn(r & (TypeMask | SubtypeMask)) }
+
 // String gives the C names of type and subtype.
 func (r Return) String() string {
-	if r.Subtype() == NoSubtype {
+	switch {
+	case r.Type() == ExtensionBase:
+		return r.IB().String()
+	case r.Subtype() == NoSubtype:
 		return r.Type().String()
 	}
 	return r.Type().String() + " " + r.Subtype().String()
 }
+
+// ReturnClass is the class part of a Return. Each value but ReturnClassSuccess
+// is an error.
+type ReturnClass uint32
+
+// Error gives the C name.
+func (c ReturnClass) Error() string { return c.String() }
+
+const (
+	ReturnClassSuccess ReturnClass = 0x00000000 // DAT_CLASS_SUCCESS
+	ReturnClassWarning ReturnClass = 0x40000000 // DAT_CLASS_WARNING
+	ReturnClassError   ReturnClass = 0x80000000 // DAT_CLASS_ERROR
+)
 
 // ReturnType is the type part of a Return, DAT_RETURN_TYPE. Each value but
 // Success is an error.
@@ -180,4 +205,17 @@ const (
 	MajorNotFound                  ReturnSubtype = 101 // DAT_MAJOR_NOT_FOUND
 	MinorNotFound                  ReturnSubtype = 102 // DAT_MINOR_NOT_FOUND
 	ThreadSafetyNotFound           ReturnSubtype = 103 // DAT_THREAD_SAFETY_NOT_FOUND
+)
+
+// IBReturn is a code of the InfiniBand extensions without its class,
+// DAT_IB_RETURN. It has no subtype: the header counts on in those bits. Each
+// value is an error.
+type IBReturn uint32
+
+// Error gives the C name.
+func (r IBReturn) Error() string { return r.String() }
+
+const (
+	IBErr           IBReturn = 0x10000000 // DAT_IB_ERR
+	IBCollectiveErr IBReturn = 0x10000001 // DAT_IB_COLLECTIVE_ERR
 )

@@ -22,6 +22,7 @@ typedef struct goudat_agent {
 	struct goudat_agent_queue *queue;
 	struct goudat_agent *next;
 	uint64_t id;
+	uint64_t called_at; /* in nanoseconds, when it was queued */
 	bool queued;
 	bool called; /* since the EVD was armed last */
 } goudat_agent;
@@ -54,13 +55,18 @@ static inline void goudat_agent_queue_free(uintptr_t queue_address)
 	free(queue);
 }
 
-/* Takes the identifiers of up to max agents that were called since. */
-static inline int goudat_agent_queue_take(uintptr_t queue_address, uint64_t *ids, int max)
+/*
+ * Takes the identifiers of up to max agents that were called since, and tells how many nanoseconds ago the first of
+ * them was.
+ */
+static inline int goudat_agent_queue_take(uintptr_t queue_address, uint64_t *ids, int max,
+					  uint64_t *age)
 {
 	goudat_agent_queue *queue = (goudat_agent_queue *)queue_address;
 	int n = 0;
 
 	pthread_mutex_lock(&queue->lock);
+	*age = queue->head != NULL ? goudat_monotonic_ns() - queue->head->called_at : 0;
 	while (n < max && queue->head != NULL) {
 		goudat_agent *agent = queue->head;
 
@@ -124,6 +130,7 @@ static inline void goudat_agent_called(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 	if (!agent->queued) {
 		was_empty = queue->head == NULL;
 		agent->queued = true;
+		agent->called_at = goudat_monotonic_ns();
 		*queue->tail = agent;
 		queue->tail = &agent->next;
 	}

@@ -37,6 +37,11 @@ static inline DAT_RETURN goudat_cno_modify_agent(goudat_handle cno, uintptr_t ag
 				    goudat_wait_proxy_agent(agent_instance, agent_func));
 }
 
+static inline DAT_RETURN goudat_cno_query(goudat_handle cno, DAT_CNO_PARAM_MASK mask, void *param)
+{
+	return dat_cno_query((DAT_CNO_HANDLE)cno, mask, param);
+}
+
 static inline DAT_RETURN goudat_cno_wait(goudat_handle cno, DAT_TIMEOUT timeout, goudat_handle *evd)
 {
 	DAT_EVD_HANDLE handle = DAT_HANDLE_NULL;

@@ -23,4 +23,9 @@ static inline DAT_RETURN goudat_cr_reject(goudat_handle cr, DAT_COUNT private_da
 			     (DAT_PVOID)(uintptr_t)private_data);
 }
 
+static inline DAT_RETURN goudat_cr_handoff(goudat_handle cr, DAT_CONN_QUAL handoff)
+{
+	return dat_cr_handoff((DAT_CR_HANDLE)cr, handoff);
+}
+
 #endif

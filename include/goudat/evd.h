@@ -3,6 +3,7 @@
 #define GOUDAT_EVD_H
 
 #include <string.h>
+#include <time.h>
 
 #include "native.h"
 
@@ -49,6 +50,33 @@ static inline DAT_RETURN goudat_evd_disable(goudat_handle evd)
 	return dat_evd_disable((DAT_EVD_HANDLE)evd);
 }
 
+static inline DAT_RETURN goudat_evd_set_unwaitable(goudat_handle evd)
+{
+	return dat_evd_set_unwaitable((DAT_EVD_HANDLE)evd);
+}
+
+static inline DAT_RETURN goudat_evd_clear_unwaitable(goudat_handle evd)
+{
+	return dat_evd_clear_unwaitable((DAT_EVD_HANDLE)evd);
+}
+
+static inline DAT_RETURN goudat_evd_resize(goudat_handle evd, DAT_COUNT min_qlen)
+{
+	return dat_evd_resize((DAT_EVD_HANDLE)evd, min_qlen);
+}
+
+/* The pointer of a software event carries a number. */
+static inline DAT_RETURN goudat_evd_post_se(goudat_handle evd, DAT_EVENT_NUMBER number,
+					    uint64_t pointer)
+{
+	DAT_EVENT event;
+
+	memset(&event, 0, sizeof(event));
+	event.event_number = number;
+	event.event_data.software_event_data.pointer = (DAT_PVOID)(uintptr_t)pointer;
+	return dat_evd_post_se((DAT_EVD_HANDLE)evd, &event);
+}
+
 /* The library leaves parts of an event unwritten; zeroed first, they are at least the same each time. */
 static inline DAT_RETURN goudat_evd_dequeue(goudat_handle evd, goudat_event *event)
 {
@@ -56,17 +84,75 @@ static inline DAT_RETURN goudat_evd_dequeue(goudat_handle evd, goudat_event *eve
 	return dat_evd_dequeue((DAT_EVD_HANDLE)evd, (DAT_EVENT *)event);
 }
 
-/* Takes up to max events in one crossing. The return value is that of the call that ended it. */
-static inline DAT_RETURN goudat_evd_dequeue_batch(goudat_handle evd, goudat_event *events, int max,
-						  int *count)
+static inline DAT_RETURN goudat_evd_wait(goudat_handle evd, DAT_TIMEOUT timeout,
+					 DAT_COUNT threshold, goudat_event *event,
+					 DAT_COUNT *n_more)
+{
+	memset(event, 0, sizeof(*event));
+	*n_more = 0;
+	return dat_evd_wait((DAT_EVD_HANDLE)evd, timeout, threshold, (DAT_EVENT *)event, n_more);
+}
+
+/*
+ * Takes up to max events, of which the first is zeroed and stays so when there is none. The return value is that of the
+ * call that ended it.
+ */
+static inline DAT_RETURN goudat_evd_take(goudat_handle evd, goudat_event *events, int max, int *count)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	int n = 0;
 
-	while (n < max && (ret = goudat_evd_dequeue(evd, &events[n])) == DAT_SUCCESS)
-		n++;
+	while (n < max && (ret = dat_evd_dequeue((DAT_EVD_HANDLE)evd, (DAT_EVENT *)&events[n])) == DAT_SUCCESS)
+		if (++n < max)
+			memset(&events[n], 0, sizeof(events[n]));
 	*count = n;
 	return ret;
+}
+
+/* Takes up to max events, at least 1, in one crossing. */
+static inline DAT_RETURN goudat_evd_dequeue_batch(goudat_handle evd, goudat_event *events, int max,
+						  int *count)
+{
+	memset(events, 0, sizeof(*events));
+	return goudat_evd_take(evd, events, max, count);
+}
+
+static inline uint64_t goudat_monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * goudat_evd_dequeue_batch that looks again and again, for up to budget
+ * nanoseconds, until there is an event. Reading the clock can cost as much as
+ * many looks, so that it is read first when nothing has come for a while, and
+ * then after twice as many looks each time.
+ */
+static inline DAT_RETURN goudat_evd_spin(goudat_handle evd, goudat_event *events, int max,
+					 uint64_t budget, int *count)
+{
+	const int most_looks = 512;
+	uint64_t begin = 0;
+
+	memset(events, 0, sizeof(*events));
+	for (int looks = 32;; looks = looks < most_looks ? 2 * looks : most_looks) {
+		uint64_t now;
+		DAT_RETURN ret;
+
+		for (int i = 0; i < looks; i++) {
+			ret = goudat_evd_take(evd, events, max, count);
+			if (*count > 0 || DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY)
+				return ret;
+		}
+		now = goudat_monotonic_ns();
+		if (begin == 0)
+			begin = now;
+		if (now - begin >= budget)
+			return ret;
+	}
 }
 
 #endif

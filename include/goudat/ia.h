@@ -37,4 +37,9 @@ static inline DAT_RETURN goudat_ia_close(goudat_handle ia, DAT_CLOSE_FLAGS flags
 	return dat_ia_close((DAT_IA_HANDLE)ia, flags);
 }
 
+static inline const DAT_NAMED_ATTR *goudat_named_attr(uintptr_t attributes, DAT_COUNT i)
+{
+	return (const DAT_NAMED_ATTR *)attributes + i;
+}
+
 #endif

@@ -13,17 +13,23 @@ typedef struct goudat_lmr_result {
 	DAT_RMR_CONTEXT rmr_context;
 } goudat_lmr_result;
 
-/* Registers memory of type DAT_MEM_TYPE_VIRTUAL, whose region description is a bare address. */
-static inline DAT_RETURN goudat_lmr_create_virtual(goudat_handle ia, uintptr_t address,
-						   DAT_VLEN length, goudat_handle pz,
-						   DAT_MEM_PRIV_FLAGS privileges,
-						   DAT_VA_TYPE va_type, goudat_lmr_result *result)
+/* The region description is a union, of which Go fills both words. */
+static inline DAT_RETURN goudat_lmr_create(goudat_handle ia, DAT_MEM_TYPE mem_type,
+					   uintptr_t region, uintptr_t shared_memory_id,
+					   DAT_VLEN length, goudat_handle pz,
+					   DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type,
+					   goudat_lmr_result *result)
 {
-	DAT_REGION_DESCRIPTION region = {.for_va = (DAT_PVOID)address};
+	DAT_REGION_DESCRIPTION description = {
+		.for_shared_memory = {
+			.virtual_address = (DAT_PVOID)region,
+			.shared_memory_id = (DAT_LMR_COOKIE)shared_memory_id,
+		},
+	};
 	DAT_LMR_HANDLE handle = DAT_HANDLE_NULL;
 	DAT_VLEN registered_length = 0;
 	DAT_VADDR registered_address = 0;
-	DAT_RETURN ret = dat_lmr_create((DAT_IA_HANDLE)ia, DAT_MEM_TYPE_VIRTUAL, region, length,
+	DAT_RETURN ret = dat_lmr_create((DAT_IA_HANDLE)ia, mem_type, description, length,
 					(DAT_PZ_HANDLE)pz, privileges, va_type, &handle,
 					&result->lmr_context, &result->rmr_context,
 					&registered_length, &registered_address);
@@ -37,6 +43,25 @@ static inline DAT_RETURN goudat_lmr_create_virtual(goudat_handle ia, uintptr_t a
 static inline DAT_RETURN goudat_lmr_free(goudat_handle lmr)
 {
 	return dat_lmr_free((DAT_LMR_HANDLE)lmr);
+}
+
+static inline DAT_RETURN goudat_lmr_query(goudat_handle lmr, DAT_LMR_PARAM_MASK mask, void *param)
+{
+	return dat_lmr_query((DAT_LMR_HANDLE)lmr, mask, param);
+}
+
+static inline DAT_RETURN goudat_lmr_sync_rdma_read(goudat_handle ia,
+						   const DAT_LMR_TRIPLET *segments,
+						   DAT_VLEN num_segments)
+{
+	return dat_lmr_sync_rdma_read((DAT_IA_HANDLE)ia, segments, num_segments);
+}
+
+static inline DAT_RETURN goudat_lmr_sync_rdma_write(goudat_handle ia,
+						    const DAT_LMR_TRIPLET *segments,
+						    DAT_VLEN num_segments)
+{
+	return dat_lmr_sync_rdma_write((DAT_IA_HANDLE)ia, segments, num_segments);
 }
 
 #endif

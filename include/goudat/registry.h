@@ -6,6 +6,8 @@
 
 #include "native.h"
 
+#include <dat2/dat_registry.h>
+
 /* Fills infos[0..max). The native call wants an array of pointers, each to one entry. */
 static inline DAT_RETURN goudat_registry_list_providers(DAT_COUNT max, DAT_COUNT *count,
 							void *infos)
@@ -21,6 +23,16 @@ static inline DAT_RETURN goudat_registry_list_providers(DAT_COUNT max, DAT_COUNT
 	ret = dat_registry_list_providers(max, count, list);
 	free(list);
 	return ret;
+}
+
+static inline DAT_RETURN goudat_registry_add_provider(uintptr_t provider, const void *info)
+{
+	return dat_registry_add_provider((const DAT_PROVIDER *)provider, info);
+}
+
+static inline DAT_RETURN goudat_registry_remove_provider(uintptr_t provider, const void *info)
+{
+	return dat_registry_remove_provider((const DAT_PROVIDER *)provider, info);
 }
 
 /* An unknown type leaves the minor text unset: both start empty. */

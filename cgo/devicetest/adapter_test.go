@@ -1,0 +1,293 @@
+package devicetest
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// outcome fails the test when a call did not return the type and subtype wanted.
+func outcome(t testing.TB, call string, got cgo.Return, want cgo.ReturnType, subtype cgo.ReturnSubtype) {
+	t.Helper()
+	if got.Type() != want || got.Subtype() != subtype {
+		t.Fatalf("%s returned %v, want %v", call, got, cgo.Return(want)|cgo.Return(subtype))
+	}
+}
+
+func success(t testing.TB, call string, got cgo.Return) {
+	t.Helper()
+	outcome(t, call, got, cgo.Success, cgo.NoSubtype)
+}
+
+// adapter is an open interface adapter.
+type adapter struct {
+	cgo.IAHandle
+	name    string
+	async   cgo.EVDHandle
+	address *cgo.SockAddr
+}
+
+func openAdapter(t testing.TB, name string) *adapter {
+	t.Helper()
+	a := &adapter{name: name}
+	var r cgo.Return
+	a.IAHandle, a.async, r = cgo.IAOpen(name, 64)
+	success(t, "IAOpen "+name, r)
+	t.Cleanup(func() { success(t, "IAClose", cgo.IAClose(a.IAHandle, cgo.CloseGraceful)) })
+	var attr cgo.IAAttr
+	_, r = cgo.IAQuery(a.IAHandle, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
+	success(t, "IAQuery", r)
+	address := cgo.SockAddrAt(attr.IAAddressPtr)
+	a.address = &address
+	return a
+}
+
+func forEachAdapter(t *testing.T, test func(t *testing.T, a *adapter)) {
+	t.Helper()
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) { test(t, openAdapter(t, name)) })
+	}
+}
+
+// hasPatches tells whether the native library is that of scripts/native. Others
+// have faults that its patches mend, which there is nothing to test of.
+func hasPatches(t *testing.T) bool {
+	patched := os.Getenv("GOUDAT_NATIVE") == "source"
+	if !patched {
+		t.Log("nothing to test: this native library has no patches")
+	}
+	return patched
+}
+
+// queue is an EVD with a CNO of its own, by which a test waits for its events.
+type queue struct {
+	cgo.EVDHandle
+	cno cgo.CNOHandle
+}
+
+const queueLength = 64
+
+func (a *adapter) newQueue(t testing.TB, flags cgo.EVDFlags) queue {
+	t.Helper()
+	cno, r := cgo.CNOCreate(a.IAHandle, 0, 0)
+	success(t, "CNOCreate", r)
+	t.Cleanup(func() { success(t, "CNOFree", cgo.CNOFree(cno)) })
+	evd, r := cgo.EVDCreate(a.IAHandle, queueLength, cno, flags)
+	success(t, "EVDCreate", r)
+	t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+	return queue{evd, cno}
+}
+
+// next takes the next event, for which it waits.
+func (q queue) next(t testing.TB) cgo.Event {
+	t.Helper()
+	deadline := time.Now().Add(udattest.Patience)
+	for time.Now().Before(deadline) {
+		var event cgo.Event
+		r := cgo.EVDDequeue(q.EVDHandle, &event)
+		if r.OK() {
+			return event
+		}
+		outcome(t, "EVDDequeue", r, cgo.QueueEmpty, cgo.NoSubtype)
+		// A trigger that coincides with the end of the time-out is lost.
+		const slice = uint32(time.Second / time.Microsecond)
+		if _, r = cgo.CNOWait(q.cno, slice); r.Type() != cgo.QueueEmpty {
+			success(t, "CNOWait", r)
+		}
+	}
+	t.Fatalf("no event came in %v", udattest.Patience)
+	panic("not reached")
+}
+
+func (q queue) expect(t testing.TB, want cgo.EventNumber) cgo.Event {
+	t.Helper()
+	event := q.next(t)
+	if event.Number != want {
+		t.Fatalf("got the event %v, want %v", event.Number, want)
+	}
+	return event
+}
+
+// completion expects a data transfer operation to complete with success.
+func (q queue) completion(t testing.TB, want cgo.EventNumber, cookie uint64) cgo.Event {
+	t.Helper()
+	event := q.expect(t, want)
+	if dto := event.DTO(); dto.UserCookie != cookie || dto.Status != cgo.DTOSuccess {
+		t.Fatalf("operation %d completed with %v, want operation %d to succeed", dto.UserCookie, dto.Status, cookie)
+	}
+	return event
+}
+
+func (a *adapter) newPZ(t testing.TB) cgo.PZHandle {
+	t.Helper()
+	pz, r := cgo.PZCreate(a.IAHandle)
+	success(t, "PZCreate", r)
+	t.Cleanup(func() { success(t, "PZFree", cgo.PZFree(pz)) })
+	return pz
+}
+
+// memory is registered memory outside the Go heap.
+type memory struct {
+	cgo.LMRHandle
+	bytes                  []byte
+	address                uintptr
+	lmrContext, rmrContext uint32
+}
+
+const (
+	memorySize       = 4096
+	memoryPrivileges = cgo.MemPrivAll | cgo.MemPrivIBRemoteAtomic
+)
+
+// newPage gives memory that does not move, and its address.
+func newPage(t testing.TB) ([]byte, uintptr) {
+	t.Helper()
+	page, err := syscall.Mmap(-1, 0, memorySize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Munmap(page); err != nil {
+			t.Error(err)
+		}
+	})
+	return page, uintptr(unsafe.Pointer(&page[0]))
+}
+
+func (a *adapter) newMemory(t testing.TB, pz cgo.PZHandle) *memory {
+	t.Helper()
+	m := &memory{}
+	m.bytes, m.address = newPage(t)
+	var size uint64
+	var r cgo.Return
+	m.LMRHandle, m.lmrContext, m.rmrContext, size, r = cgo.LMRCreateVirtual(a.IAHandle, m.address, memorySize, pz, memoryPrivileges, cgo.VATypeVA)
+	success(t, "LMRCreateVirtual", r)
+	t.Cleanup(func() { success(t, "LMRFree", cgo.LMRFree(m.LMRHandle)) })
+	if size != memorySize {
+		t.Errorf("registered %d bytes, want %d", size, memorySize)
+	}
+	return m
+}
+
+func (m *memory) local(offset, length int) cgo.LMRTriplet {
+	return cgo.LMRTriplet{VirtualAddress: uint64(m.address) + uint64(offset), SegmentLength: uint32(length), LMRContext: m.lmrContext}
+}
+
+func (m *memory) remote(offset, length int) cgo.RMRTriplet {
+	return cgo.RMRTriplet{VirtualAddress: uint64(m.address) + uint64(offset), SegmentLength: uint32(length), RMRContext: m.rmrContext}
+}
+
+// endpoint has event dispatchers and memory of its own.
+type endpoint struct {
+	cgo.EPHandle
+	pz                     cgo.PZHandle
+	recv, request, connect queue
+	memory                 *memory
+}
+
+func endpointAttr() *cgo.EPAttr {
+	return &cgo.EPAttr{
+		ServiceType:    cgo.ServiceTypeRC,
+		MaxMessageSize: memorySize,
+		MaxRDMASize:    memorySize,
+		MaxRecvDTOs:    8,
+		MaxRequestDTOs: 8,
+		MaxRecvIOV:     2,
+		MaxRequestIOV:  2,
+		MaxRDMAReadIn:  2,
+		MaxRDMAReadOut: 2,
+	}
+}
+
+func (a *adapter) newEndpoint(t testing.TB) *endpoint {
+	t.Helper()
+	return a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+		return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
+	})
+}
+
+func (a *adapter) makeEndpoint(t testing.TB, create func(*endpoint) (cgo.EPHandle, cgo.Return)) *endpoint {
+	t.Helper()
+	e := &endpoint{pz: a.newPZ(t)}
+	e.recv = a.newQueue(t, cgo.EVDDTO)
+	e.request = a.newQueue(t, cgo.EVDDTO)
+	e.connect = a.newQueue(t, cgo.EVDConnection)
+	e.memory = a.newMemory(t, e.pz)
+	var r cgo.Return
+	e.EPHandle, r = create(e)
+	success(t, "creating an endpoint", r)
+	t.Cleanup(func() { success(t, "EPFree", cgo.EPFree(e.EPHandle)) })
+	return e
+}
+
+func (e *endpoint) state(t testing.TB) cgo.EPState {
+	t.Helper()
+	state, _, _, r := cgo.EPGetStatus(e.EPHandle)
+	success(t, "EPGetStatus", r)
+	return state
+}
+
+func (e *endpoint) wantState(t testing.TB, want cgo.EPState) {
+	t.Helper()
+	if got := e.state(t); got != want {
+		t.Fatalf("the endpoint is in the state %v, want %v", got, want)
+	}
+}
+
+// listener is a service point and the requests that arrive on it.
+type listener struct {
+	cgo.PSPHandle
+	qual     uint64
+	requests queue
+}
+
+func (a *adapter) listen(t testing.TB) *listener {
+	t.Helper()
+	l := &listener{requests: a.newQueue(t, cgo.EVDCR)}
+	var r cgo.Return
+	l.PSPHandle, l.qual, r = cgo.PSPCreateAny(a.IAHandle, l.requests.EVDHandle, cgo.PSPConsumer)
+	success(t, "PSPCreateAny", r)
+	t.Cleanup(func() { success(t, "PSPFree", cgo.PSPFree(l.PSPHandle)) })
+	return l
+}
+
+func (l *listener) request(t testing.TB) cgo.CRHandle {
+	t.Helper()
+	event := l.requests.expect(t, cgo.EventConnectionRequest)
+	return event.CRArrival().CRHandle
+}
+
+// connect connects two endpoints, and disconnects them when the test ends.
+func (a *adapter) connect(t testing.TB, l *listener, active, passive *endpoint, privateData []byte) {
+	t.Helper()
+	success(t, "EPConnect", cgo.EPConnect(active.EPHandle, a.address, l.qual, cgo.TimeoutInfinite, privateData, cgo.QOSBestEffort, cgo.ConnectDefault))
+	success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
+	active.connect.expect(t, cgo.EventConnectionEstablished)
+	passive.connect.expect(t, cgo.EventConnectionEstablished)
+	t.Cleanup(func() {
+		if active.state(t) == cgo.EPStateConnected {
+			disconnect(t, active, passive)
+		}
+	})
+}
+
+func disconnect(t testing.TB, e, peer *endpoint) {
+	t.Helper()
+	success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt))
+	e.connect.expect(t, cgo.EventConnectionDisconnected)
+	peer.connect.expect(t, cgo.EventConnectionDisconnected)
+}
+
+// connectedPair gives an endpoint that has connected and one that has accepted.
+func (a *adapter) connectedPair(t testing.TB) (active, passive *endpoint) {
+	t.Helper()
+	l := a.listen(t)
+	active, passive = a.newEndpoint(t), a.newEndpoint(t)
+	a.connect(t, l, active, passive, nil)
+	return active, passive
+}

@@ -1,0 +1,153 @@
+package devicetest
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// extension checks what an event says of an extended operation.
+func extension(t *testing.T, event cgo.Event, operation cgo.DTO, want cgo.IBExtType) *cgo.IBExtensionEventData {
+	t.Helper()
+	if got := event.DTO().Operation; got != operation {
+		t.Errorf("the completed operation is %v, want %v", got, operation)
+	}
+	data := event.IBExtension()
+	if data.Type != want || data.Status != cgo.IBOpSuccess {
+		t.Errorf("the extension data is %v, %v, want %v", data.Type, data.Status, want)
+	}
+	return data
+}
+
+func TestIBPostRDMAWriteImmed(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		active, passive := a.connectedPair(t)
+		success(t, "IBPostRecvUD", cgo.IBPostRecvUD(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
+		copy(active.memory.bytes, "immediate")
+		remote := passive.memory.remote(512, 9)
+		const immediate = 0x12345678
+		success(t, "IBPostRDMAWriteImmed", cgo.IBPostRDMAWriteImmed(active.EPHandle,
+			[]cgo.LMRTriplet{active.memory.local(0, 4), active.memory.local(4, 5)}, 2, &remote, immediate, cgo.CompletionDefault))
+		extension(t, active.request.completion(t, cgo.EventIBDTO, 2), cgo.DTOIBRDMAWriteImmed, cgo.IBExtRDMAWriteImmed)
+		received := passive.recv.completion(t, cgo.EventIBDTO, 1)
+		data := extension(t, received, cgo.DTOIBRecvImmed, cgo.IBExtRDMAWriteImmedData)
+		if data.ImmedData != immediate {
+			t.Errorf("the immediate data is %#x, want %#x", data.ImmedData, immediate)
+		}
+		if got := passive.memory.bytes[512:521]; string(got) != "immediate" {
+			t.Errorf("the peer's memory has %q", got)
+		}
+	})
+}
+
+func TestIBAtomics(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		active, passive := a.connectedPair(t)
+		const initial, added, swapped = 1 << 40, 7, 99
+		result, target := active.memory.bytes[:8], passive.memory.bytes[8:16]
+		local, remote := active.memory.local(0, 8), passive.memory.remote(8, 8)
+		binary.NativeEndian.PutUint64(target, initial)
+
+		check := func(old, now uint64) {
+			t.Helper()
+			if got := binary.NativeEndian.Uint64(result); got != old {
+				t.Errorf("the old value is %d, want %d", got, old)
+			}
+			if got := binary.NativeEndian.Uint64(target); got != now {
+				t.Errorf("the new value is %d, want %d", got, now)
+			}
+		}
+		success(t, "IBPostFetchAndAdd", cgo.IBPostFetchAndAdd(active.EPHandle, added, &local, 1, &remote, cgo.CompletionDefault))
+		extension(t, active.request.completion(t, cgo.EventIBDTO, 1), cgo.DTOIBFetchAdd, cgo.IBExtFetchAndAdd)
+		check(initial, initial+added)
+
+		success(t, "IBPostCmpAndSwap", cgo.IBPostCmpAndSwap(active.EPHandle, initial+added, swapped, &local, 2, &remote, cgo.CompletionDefault))
+		extension(t, active.request.completion(t, cgo.EventIBDTO, 2), cgo.DTOIBCmpSwap, cgo.IBExtCmpAndSwap)
+		check(initial+added, swapped)
+
+		success(t, "IBPostCmpAndSwap", cgo.IBPostCmpAndSwap(active.EPHandle, initial, 0, &local, 3, &remote, cgo.CompletionDefault))
+		active.request.completion(t, cgo.EventIBDTO, 3)
+		check(swapped, swapped)
+	})
+}
+
+// Datagrams need an endpoint of their own type, which no provider makes over Ethernet.
+func TestIBDatagramsRefused(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		e := a.newEndpoint(t)
+		var ah cgo.IBAddrHandle
+		outcome(t, "IBPostSendUD", cgo.IBPostSendUD(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 16)}, &ah, 1, cgo.CompletionDefault),
+			cgo.InvalidHandle, cgo.InvalidHandleEP)
+		outcome(t, "IBUDCMFree", cgo.IBUDCMFree(e.EPHandle, 0), cgo.NotImplemented, cgo.NoSubtype)
+		outcome(t, "IBUDAHFree of a zone", cgo.IBUDAHFree(cgo.EPHandle(e.pz), &ah), cgo.InvalidHandle, cgo.InvalidHandleEP)
+	})
+}
+
+func TestIBCounters(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		e := a.newEndpoint(t)
+		for _, object := range []struct {
+			handle cgo.Handle
+			all    int32
+		}{
+			{cgo.Handle(a.IAHandle), int32(cgo.IACounterAll)},
+			{cgo.Handle(e.EPHandle), int32(cgo.EPCounterAll)},
+			{cgo.Handle(e.recv.EVDHandle), int32(cgo.EVDCounterAll)},
+		} {
+			values := make([]uint64, object.all)
+			outcome(t, "IBQueryCounters", cgo.IBQueryCounters(object.handle, object.all, values, true), cgo.NotImplemented, cgo.NoSubtype)
+			outcome(t, "IBPrintCounters", cgo.IBPrintCounters(object.handle, object.all, false), cgo.NotImplemented, cgo.NoSubtype)
+		}
+		for _, counters := range []cgo.IACounterType{cgo.IACounterTypeCM, cgo.IACounterTypeLnk, cgo.IACounterTypeDiag} {
+			outcome(t, "IBStartCounter", cgo.IBStartCounter(a.IAHandle, counters), cgo.NotImplemented, cgo.NoSubtype)
+			outcome(t, "IBStopCounter", cgo.IBStopCounter(a.IAHandle, counters), cgo.NotImplemented, cgo.NoSubtype)
+		}
+	})
+}
+
+func TestExtensionOp(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		const unknown cgo.IBOp = 999
+		outcome(t, "ExtensionOp", cgo.ExtensionOp(cgo.Handle(a.IAHandle), unknown), cgo.NotImplemented, cgo.NoSubtype)
+		outcome(t, "ExtensionOp(0)", cgo.ExtensionOp(0, unknown), cgo.InvalidHandle, cgo.InvalidHandle1)
+	})
+}
+
+// The adapter must not be opened in between.
+func TestIBOpenQuery(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		var ia cgo.IAAttr
+		var provider cgo.ProviderAttr
+		query, r := cgo.IBOpenQuery(name, cgo.IAFieldAll, &ia, cgo.ProviderFieldAll, &provider)
+		success(t, "IBOpenQuery", r)
+		success(t, "IBCloseQuery", cgo.IBCloseQuery(query))
+		if ia.ExtensionSupported != cgo.ExtensionIB || provider.MaxPrivateDataSize == 0 {
+			t.Errorf("%s has the extensions %v and %d bytes of private data", name, ia.ExtensionSupported, provider.MaxPrivateDataSize)
+		}
+	}
+	_, r := cgo.IBOpenQuery("no such adapter", cgo.IAFieldAll, new(cgo.IAAttr), cgo.ProviderFieldNone, nil)
+	outcome(t, "IBOpenQuery", r, cgo.ProviderNotFound, cgo.NameNotRegistered)
+	outcome(t, "IBCloseQuery(0)", cgo.IBCloseQuery(0), cgo.InvalidHandle, cgo.InvalidHandleIA)
+}
+
+func TestIBStrerror(t *testing.T) {
+	message, r := cgo.StrerrorExtension(cgo.ClassError | cgo.Return(cgo.ExtensionBase))
+	success(t, "StrerrorExtension", r)
+	if message != "DAT_IB_ERR" {
+		t.Errorf("StrerrorExtension gave %q", message)
+	}
+	message, r = cgo.StrerrorExtension(cgo.QueueFull.Return())
+	success(t, "StrerrorExtension of a plain code", r)
+	if message != "DAT_QUEUE_FULL" {
+		t.Errorf("StrerrorExtension gave %q for a plain code", message)
+	}
+	message, r = cgo.StrerrorExtStatus(cgo.IBOpErr)
+	success(t, "StrerrorExtStatus", r)
+	if message != "DAT_IB_OP_ERR" {
+		t.Errorf("StrerrorExtStatus gave %q", message)
+	}
+	_, r = cgo.StrerrorExtStatus(77)
+	outcome(t, "StrerrorExtStatus of an unknown status", r, cgo.InvalidParameter, cgo.NoSubtype)
+}

@@ -1,0 +1,104 @@
+package devicetest
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+func TestPZQuery(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		pz := a.newPZ(t)
+		var param cgo.PZParam
+		success(t, "PZQuery", cgo.PZQuery(pz, cgo.PZFieldAll, &param))
+		if param.IAHandle != a.IAHandle {
+			t.Errorf("the zone's adapter is %#x, want %#x", param.IAHandle, a.IAHandle)
+		}
+		a.newMemory(t, pz)
+		outcome(t, "PZFree", cgo.PZFree(pz), cgo.InvalidState, cgo.InvalidStatePZInUse)
+	})
+}
+
+func TestLMRQuery(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		pz := a.newPZ(t)
+		m := a.newMemory(t, pz)
+		var param cgo.LMRParam
+		success(t, "LMRQuery", cgo.LMRQuery(m.LMRHandle, cgo.LMRFieldAll, &param))
+		want := cgo.LMRParam{
+			IAHandle:          a.IAHandle,
+			MemType:           cgo.MemTypeVirtual,
+			RegionDesc:        cgo.RegionDescription{Address: m.address, SharedMemoryID: param.RegionDesc.SharedMemoryID},
+			Length:            memorySize,
+			PZHandle:          pz,
+			MemPriv:           memoryPrivileges,
+			VAType:            cgo.VATypeVA,
+			LMRContext:        m.lmrContext,
+			RMRContext:        m.rmrContext,
+			RegisteredSize:    memorySize,
+			RegisteredAddress: uint64(m.address),
+		}
+		if param != want {
+			t.Errorf("got the parameters\n%+v, want\n%+v", param, want)
+		}
+	})
+}
+
+func TestLMRCreateOfOtherMemory(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		pz := a.newPZ(t)
+		m := a.newMemory(t, pz)
+		id := new([cgo.LMRCookieSize]byte)
+		shared := cgo.RegionDescription{Address: m.address, SharedMemoryID: uintptr(unsafe.Pointer(id))}
+		virtual := cgo.RegionDescription{Address: m.address}
+		for _, test := range []struct {
+			name    string
+			memType cgo.MemType
+			region  cgo.RegionDescription
+			vaType  cgo.VAType
+			want    cgo.ReturnType
+			subtype cgo.ReturnSubtype
+		}{
+			{"LMR", cgo.MemTypeLMR, cgo.RegionDescription{Address: uintptr(m.LMRHandle)}, cgo.VATypeVA, cgo.NotImplemented, cgo.NoSubtype},
+			{"null LMR", cgo.MemTypeLMR, cgo.RegionDescription{}, cgo.VATypeVA, cgo.InvalidHandle, cgo.InvalidHandleLMR},
+			{"shared", cgo.MemTypeSharedVirtual, shared, cgo.VATypeVA, cgo.InsufficientResources, cgo.ResourceMemoryRegion},
+			{"zero-based", cgo.MemTypeVirtual, virtual, cgo.VATypeZB, cgo.NotImplemented, cgo.NoSubtype},
+			{"unknown", 9, virtual, cgo.VATypeVA, cgo.InvalidParameter, cgo.InvalidArg2},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				lmr, _, _, _, _, r := cgo.LMRCreate(a.IAHandle, test.memType, test.region, memorySize, pz, cgo.MemPrivLocalRead, test.vaType)
+				outcome(t, "LMRCreate", r, test.want, test.subtype)
+				if lmr != 0 {
+					t.Errorf("LMRCreate gave the handle %#x though it failed", lmr)
+				}
+			})
+		}
+	})
+}
+
+func TestLMRSync(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		m := a.newMemory(t, a.newPZ(t))
+		segments := []cgo.LMRTriplet{m.local(0, 16), m.local(64, 16)}
+		success(t, "LMRSyncRDMARead", cgo.LMRSyncRDMARead(a.IAHandle, segments))
+		success(t, "LMRSyncRDMAWrite", cgo.LMRSyncRDMAWrite(a.IAHandle, segments))
+	})
+}
+
+func TestRMR(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		e := a.newEndpoint(t)
+		rmr, r := cgo.RMRCreate(e.pz)
+		outcome(t, "RMRCreate", r, cgo.InsufficientResources, cgo.ResourceMemoryRegion)
+		if rmr != 0 {
+			t.Errorf("RMRCreate gave the handle %#x though it failed", rmr)
+		}
+		var param cgo.RMRParam
+		outcome(t, "RMRQuery", cgo.RMRQuery(0, cgo.RMRFieldAll, &param), cgo.InvalidHandle, cgo.InvalidHandleRMR)
+		segment := e.memory.local(0, 16)
+		_, r = cgo.RMRBind(0, e.memory.LMRHandle, &segment, cgo.MemPrivRemoteRead, cgo.VATypeVA, e.EPHandle, 1, cgo.CompletionDefault)
+		outcome(t, "RMRBind", r, cgo.InvalidHandle, cgo.InvalidHandleRMR)
+		outcome(t, "RMRFree", cgo.RMRFree(0), cgo.InvalidHandle, cgo.InvalidHandleRMR)
+	})
+}

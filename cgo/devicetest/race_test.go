@@ -1,0 +1,167 @@
+package devicetest
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// Attempts that end while the peer answers, and requests of peers that have
+// left, hang or crash the library as it was published. That of scripts/native
+// has a patch, which this is the test of.
+func TestConnectionLock(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		watchdog := time.AfterFunc(udattest.Patience, func() { panic("a call does not return") })
+		defer watchdog.Stop()
+		l := a.listen(t)
+		active, passive := a.newRacer(t, 1), a.newRacer(t, 2)
+		// The least of several, as the machine may have been busy with something else.
+		pause := a.connectTime(t, l, active, passive)
+		for range 4 {
+			pause = min(pause, a.connectTime(t, l, active, passive))
+		}
+
+		for range 100 {
+			watchdog.Reset(udattest.Patience)
+			from := active.newEndpoint(t)
+			active.connectTo(t, l, from, "")
+			active.spin(pause)
+			to := passive.answer(t, l)
+			active.spin(pause)
+			if active.random.IntN(2) == 0 {
+				active.end(t, from)
+				passive.end(t, to...)
+			} else {
+				passive.end(t, to...)
+				active.end(t, from)
+			}
+		}
+
+		// Nothing of it stays behind.
+		active.drain(t)
+		passive.drain(t)
+		a.connectTime(t, l, active, passive)
+	})
+}
+
+// racer makes one endpoint after another.
+type racer struct {
+	a             *adapter
+	pz            cgo.PZHandle
+	done, connect queue
+	random        *rand.Rand
+}
+
+func (a *adapter) newRacer(t testing.TB, seed uint64) *racer {
+	return &racer{a, a.newPZ(t), a.newQueue(t, cgo.EVDDTO), a.newQueue(t, cgo.EVDConnection), rand.New(rand.NewPCG(seed, 0))}
+}
+
+func (r *racer) newEndpoint(t testing.TB) cgo.EPHandle {
+	t.Helper()
+	ep, ret := cgo.EPCreate(r.a.IAHandle, r.pz, r.done.EVDHandle, r.done.EVDHandle, r.connect.EVDHandle, endpointAttr())
+	success(t, "EPCreate", ret)
+	return ep
+}
+
+func (r *racer) connectTo(t testing.TB, l *listener, ep cgo.EPHandle, privateData string) {
+	t.Helper()
+	success(t, "EPConnect", cgo.EPConnect(ep, r.a.address, l.qual, cgo.TimeoutInfinite, []byte(privateData), cgo.QOSBestEffort, cgo.ConnectDefault))
+}
+
+// acceptFrom accepts the request with that private data. Others that come
+// before it are late ones, whose peers have left.
+func (r *racer) acceptFrom(t testing.TB, l *listener, privateData string, ep cgo.EPHandle) {
+	t.Helper()
+	for {
+		request := l.request(t)
+		if requestData(t, request, len(privateData)) == privateData {
+			success(t, "CRAccept", cgo.CRAccept(request, ep, nil))
+			return
+		}
+		success(t, "CRReject", cgo.CRReject(request, nil))
+	}
+}
+
+// requestData gives the first bytes of a request's private data. Providers
+// lengthen it with zeros.
+func requestData(t testing.TB, request cgo.CRHandle, size int) string {
+	t.Helper()
+	var param cgo.CRParam
+	success(t, "CRQuery", cgo.CRQuery(request, cgo.CRFieldAll, &param))
+	data := make([]byte, min(size, int(param.PrivateDataSize)))
+	cgo.CopyOut(data, param.PrivateData)
+	return string(data)
+}
+
+// end disconnects, which is a mistake in some states, and frees.
+func (r *racer) end(t testing.TB, eps ...cgo.EPHandle) {
+	t.Helper()
+	for _, ep := range eps {
+		cgo.EPDisconnect(ep, cgo.CloseAbrupt)
+		success(t, "EPFree", cgo.EPFree(ep))
+	}
+	r.drain(t)
+}
+
+func (r *racer) drain(t testing.TB) {
+	t.Helper()
+	for {
+		var event cgo.Event
+		ret := cgo.EVDDequeue(r.connect.EVDHandle, &event)
+		if ret.Type() == cgo.QueueEmpty {
+			return
+		}
+		success(t, "EVDDequeue", ret)
+	}
+}
+
+// undisturbed is the private data of a connection that is to succeed.
+const undisturbed = "undisturbed"
+
+// connectTime is how long a connection takes that nobody disturbs.
+func (a *adapter) connectTime(t testing.TB, l *listener, active, passive *racer) time.Duration {
+	t.Helper()
+	from, to := active.newEndpoint(t), passive.newEndpoint(t)
+	start := time.Now()
+	active.connectTo(t, l, from, undisturbed)
+	passive.acceptFrom(t, l, undisturbed, to)
+	active.connect.expect(t, cgo.EventConnectionEstablished)
+	passive.connect.expect(t, cgo.EventConnectionEstablished)
+	took := time.Since(start)
+	success(t, "EPDisconnect", cgo.EPDisconnect(from, cgo.CloseAbrupt))
+	active.connect.expect(t, cgo.EventConnectionDisconnected)
+	passive.connect.expect(t, cgo.EventConnectionDisconnected)
+	active.end(t, from)
+	passive.end(t, to)
+	return took
+}
+
+// answer accepts or rejects what requests there are, and gives the endpoints.
+func (r *racer) answer(t testing.TB, l *listener) (answered []cgo.EPHandle) {
+	t.Helper()
+	for {
+		var event cgo.Event
+		ret := cgo.EVDDequeue(l.requests.EVDHandle, &event)
+		if ret.Type() == cgo.QueueEmpty {
+			return answered
+		}
+		success(t, "EVDDequeue", ret)
+		request, ep := event.CRArrival().CRHandle, r.newEndpoint(t)
+		answered = append(answered, ep)
+		if r.random.IntN(3) == 0 || !cgo.CRAccept(request, ep, nil).OK() {
+			success(t, "CRReject", cgo.CRReject(request, nil))
+		}
+	}
+}
+
+// spin lets up to so much time pass, with steps finer than a timer's.
+func (r *racer) spin(longest time.Duration) {
+	for end := time.Now().Add(time.Duration(r.random.Int64N(int64(longest)))); time.Now().Before(end); {
+	}
+}

@@ -1,0 +1,79 @@
+package devicetest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// threadDelay is how long threads of a provider stand still.
+const threadDelay = 20 * time.Millisecond
+
+// slowThreads makes the threads of a provider, which block all signals, stand
+// still for a moment whenever they have released a lock.
+const slowThreads = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	/* found in the first call, as it cannot be while a library is unloaded */
+	static int (*unlock)(pthread_mutex_t *);
+	int ret;
+	sigset_t blocked;
+
+	if (unlock == NULL)
+		unlock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+	ret = unlock(mutex);
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	if (sigismember(&blocked, SIGSEGV))
+		usleep(THREAD_DELAY_US);
+	return ret;
+}
+`
+
+// adapterVariable names the adapter that a process of TestUnload opens and closes.
+const adapterVariable = "DEVICETEST_UNLOAD"
+
+// The provider is unloaded with its last adapter. A thread of it that has not
+// left it by then ends the process: the library as it was published does not
+// wait for that.
+func TestUnload(t *testing.T) {
+	if name := os.Getenv(adapterVariable); name != "" {
+		t.Cleanup(func() { time.Sleep(10 * threadDelay) }) // nothing tells when a thread is gone
+		openAdapter(t, name)
+		return
+	}
+	if !hasPatches(t) {
+		return
+	}
+	folder := t.TempDir()
+	source, library := filepath.Join(folder, "slow.c"), filepath.Join(folder, "slow.so")
+	if err := os.WriteFile(source, []byte(slowThreads), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", fmt.Sprintf("-DTHREAD_DELAY_US=%d", threadDelay.Microseconds()), "-o", library, source, "-ldl").CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			c := exec.CommandContext(udattest.Context(t), self, "-test.run", "^TestUnload$")
+			c.Env = append(os.Environ(), "LD_PRELOAD="+library, adapterVariable+"="+name)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Errorf("a process that opens and closes the adapter: %v\n%s", err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+//go:build linux && !(386 || arm || mips || mipsle)
+
+package cgo
+
+/*
+#cgo LDFLAGS: -ldl
+#include "goudat/provider.h"
+
+#cgo noescape goudat_dlopen
+#cgo noescape goudat_provider_init
+#cgo noescape goudat_provider_fini
+#cgo noescape goudat_registry_knows
+*/
+import "C"
+
+import (
+	"bytes"
+	"unsafe"
+)
+
+// Library is a library that DLOpen loaded.
+type Library uintptr
+
+// DLOpen loads a library, for the life of the process. On failure it gives 0 and
+// what the loader says.
+func DLOpen(path string) (Library, string) {
+	cPath := append([]byte(path), 0)
+	var message [512]byte
+	library := C.goudat_dlopen((*C.char)(unsafe.Pointer(&cPath[0])), (*C.char)(unsafe.Pointer(&message[0])), C.size_t(len(message)))
+	text, _, _ := bytes.Cut(message[:], []byte{0})
+	return Library(library), string(text)
+}
+
+// DLClose takes back DLOpen. The library stays in memory.
+func DLClose(library Library) { C.goudat_dlclose(C.goudat_handle(library)) }
+
+// IsProvider reports whether the library exports what ProviderInit and
+// ProviderFini call.
+func IsProvider(library Library) bool { return C.goudat_is_provider(C.goudat_handle(library)) != 0 }
+
+// ProviderInit makes a provider library register itself under the name in info,
+// for the device in instanceData, "rxe0 1" for example. The library keeps copies.
+// Nothing says whether it did: see RegistryKnows. A name that it has already,
+// and instance data without a space, damage it.
+//
+// Calls:
+//
+//	void dat_provider_init(IN const DAT_PROVIDER_INFO *provider_info,
+//	                       IN const char *instance_data)
+func ProviderInit(library Library, info *ProviderInfo, instanceData string) {
+	cData := append([]byte(instanceData), 0)
+	C.goudat_provider_init(C.goudat_handle(library), unsafe.Pointer(info), (*C.char)(unsafe.Pointer(&cData[0])))
+}
+
+// ProviderFini takes back ProviderInit. No adapter of that name may be open.
+//
+// Calls:
+//
+//	void dat_provider_fini(IN const DAT_PROVIDER_INFO *provider_info)
+func ProviderFini(library Library, info *ProviderInfo) {
+	C.goudat_provider_fini(C.goudat_handle(library), unsafe.Pointer(info))
+}
+
+// RegistryKnows reports whether a provider has registered itself under the name,
+// the version and the thread safety in info.
+func RegistryKnows(info *ProviderInfo) bool {
+	return C.goudat_registry_knows(unsafe.Pointer(info)) != 0
+}

@@ -1,0 +1,3 @@
+// Package goudat has no Go code: it makes "go mod vendor" copy the C headers
+// beside this file, which package cgo includes.
+package goudat

@@ -1,0 +1,71 @@
+/* Provider libraries: loading them, and the two functions that each of them exports. */
+#ifndef GOUDAT_PROVIDER_H
+#define GOUDAT_PROVIDER_H
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+#include "native.h"
+
+#include <dat2/dat_registry.h>
+
+/*
+ * Loads a library for the life of the process, since a provider's threads may
+ * still run its code when the last reference goes. On failure it gives 0 and the
+ * loader's message: dlerror belongs to the thread, so that it takes one call.
+ */
+static inline goudat_handle goudat_dlopen(const char *path, char *message, size_t size)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+
+	if (library == NULL) {
+		const char *error = dlerror();
+
+		snprintf(message, size, "%s", error != NULL ? error : "");
+	}
+	return (goudat_handle)library;
+}
+
+static inline void goudat_dlclose(goudat_handle library)
+{
+	dlclose((void *)library);
+}
+
+static inline int goudat_is_provider(goudat_handle library)
+{
+	return dlsym((void *)library, DAT_PROVIDER_INIT_FUNC_STR) != NULL &&
+	       dlsym((void *)library, DAT_PROVIDER_FINI_FUNC_STR) != NULL;
+}
+
+static inline void goudat_provider_init(goudat_handle library, const void *info,
+					const char *instance_data)
+{
+	DAT_PROVIDER_INIT_FUNC init =
+		(DAT_PROVIDER_INIT_FUNC)dlsym((void *)library, DAT_PROVIDER_INIT_FUNC_STR);
+
+	init(info, instance_data);
+}
+
+static inline void goudat_provider_fini(goudat_handle library, const void *info)
+{
+	DAT_PROVIDER_FINI_FUNC fini =
+		(DAT_PROVIDER_FINI_FUNC)dlsym((void *)library, DAT_PROVIDER_FINI_FUNC_STR);
+
+	fini(info);
+}
+
+/*
+ * The dynamic registry lists nothing. What is in it shows when the same is added
+ * once more.
+ */
+static inline int goudat_registry_knows(const void *info)
+{
+	static const DAT_PROVIDER nobody;
+
+	if (dat_registry_add_provider(&nobody, info) != DAT_SUCCESS)
+		return 1;
+	dat_registry_remove_provider(&nobody, info);
+	return 0;
+}
+
+#endif
