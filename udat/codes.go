@@ -2,11 +2,24 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
+// ReturnClass is the class part of a DAT_RETURN. Each value but ClassSuccess is
+// an error that matches, with errors.Is, any Error of that class. The providers
+// leave the class out of many codes: ClassError matches those as well.
+type ReturnClass = cgo.ReturnClass
+
+// The classes.
+const (
+	ClassSuccess ReturnClass = cgo.ReturnClassSuccess // DAT_CLASS_SUCCESS
+	ClassWarning ReturnClass = cgo.ReturnClassWarning // DAT_CLASS_WARNING
+	ClassError   ReturnClass = cgo.ReturnClassError   // DAT_CLASS_ERROR
+)
+
 // ReturnType is the type part of a DAT_RETURN. Each value is an error that
 // matches, with errors.Is, any Error of that type whatever its subtype.
 type ReturnType = cgo.ReturnType
 
-// The errors by type.
+// The errors by type. What the extensions of all transports have added is of the
+// type ErrExtensionBase; IBReturn tells more.
 const (
 	ErrAbort                     ReturnType = cgo.Abort                     // DAT_ABORT
 	ErrConnQualInUse             ReturnType = cgo.ConnQualInUse             // DAT_CONN_QUAL_IN_USE
@@ -28,13 +41,16 @@ const (
 	ErrInvalidAddress            ReturnType = cgo.InvalidAddress            // DAT_INVALID_ADDRESS
 	ErrInterruptedCall           ReturnType = cgo.InterruptedCall           // DAT_INTERRUPTED_CALL
 	ErrConnQualUnavailable       ReturnType = cgo.ConnQualUnavailable       // DAT_CONN_QUAL_UNAVAILABLE
+	ErrReservedLMR               ReturnType = cgo.ReservedLMR               // DAT_RESERVED_LMR
 	ErrPortInUse                 ReturnType = cgo.PortInUse                 // DAT_PORT_IN_USE
 	ErrCommNotSupported          ReturnType = cgo.CommNotSupported          // DAT_COMM_NOT_SUPPORTED
+	ErrExtensionBase             ReturnType = cgo.ExtensionBase             // DAT_EXTENSION_BASE
 	ErrNotImplemented            ReturnType = cgo.NotImplemented            // DAT_NOT_IMPLEMENTED
 )
 
 // ReturnSubtype is the subtype part of a DAT_RETURN. Each value but NoSubtype
-// is an error that matches, with errors.Is, any Error of that subtype.
+// is an error that matches, with errors.Is, any Error of that subtype. Those of
+// the type ErrExtensionBase have none.
 type ReturnSubtype = cgo.ReturnSubtype
 
 // The errors by subtype.
@@ -143,4 +159,14 @@ const (
 	MajorNotFound                  ReturnSubtype = cgo.MajorNotFound                  // DAT_MAJOR_NOT_FOUND
 	MinorNotFound                  ReturnSubtype = cgo.MinorNotFound                  // DAT_MINOR_NOT_FOUND
 	ThreadSafetyNotFound           ReturnSubtype = cgo.ThreadSafetyNotFound           // DAT_THREAD_SAFETY_NOT_FOUND
+)
+
+// IBReturn is a code of the InfiniBand extensions. Each value is an error that
+// matches, with errors.Is, an Error with that very code.
+type IBReturn = cgo.IBReturn
+
+// The errors of the InfiniBand extensions.
+const (
+	ErrIB           IBReturn = cgo.IBErr           // DAT_IB_ERR
+	ErrIBCollective IBReturn = cgo.IBCollectiveErr // DAT_IB_COLLECTIVE_ERR
 )

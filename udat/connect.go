@@ -3,6 +3,7 @@ package udat
 import (
 	"math"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,8 @@ const TimeoutInfinite time.Duration = math.MaxInt64
 // AcceptTimeout is how long an accepted connection may take to be established.
 const AcceptTimeout = 60 * time.Second
 
+var acceptTimeout = AcceptTimeout // shorter in tests
+
 // connection is what the binding adds to the library's management of a connection.
 //
 // The library's own connect time-outs are not used: their timer is not
@@ -26,36 +29,75 @@ type connection struct {
 	attempt atomic.Uint64 // counts attempts, so that a late timer knows that it is
 	pending atomic.Bool   // the attempt has had no event yet
 
-	// verdict is the event that the next failure is to be reported as, because
-	// the binding has caused it. outlived is set once it was reported without
-	// one: the library's own comes too late then.
-	verdict  atomic.Uint32
-	outlived atomic.Bool
+	// unanswered ends a disconnect that the peer does not answer. It is stopped by
+	// the event of the end: that of the establishment may be taken after the disconnect.
+	unanswered atomic.Pointer[time.Timer]
 
-	// rescued is set when the native endpoint was reset to get out of a
-	// disconnect that was stuck.
-	rescued atomic.Bool
+	// inLibrary is true from the start of an attempt until the library has
+	// reported its end. An attempt that is aborted goes on in the library, which
+	// may work on the peer's answer at any time and reports that no more, or
+	// with the socket CM provider late.
+	inLibrary atomic.Bool
+	aborted   atomic.Pointer[time.Time] // when it was, nil unless it was
 
-	// draining is true while a graceful disconnect completes the requests; stop
-	// ends that, idle says that there are none left.
-	draining atomic.Bool
-	stop     chan struct{} // guarded by the endpoint's control
-	idle     chan struct{}
+	// service is where the endpoint has connected to, nil for one that has not.
+	service atomic.Pointer[remoteService]
+
+	established atomic.Bool
+	// outcome is locked while it is decided that an attempt is aborted, which
+	// the library may establish in the same moment.
+	outcome sync.Mutex
+	// over is set by the one event that ends the connection, or the attempt. The
+	// library may have more: its own for what the binding has ended, and with
+	// the socket CM provider the peer's disconnect after the connection broke.
+	over atomic.Bool
+	// leaving is set when the library has begun a disconnect, after which soft-RoCE
+	// looks at no receive that is posted.
+	leaving atomic.Bool
+	// failure is the event that ended an attempt. The program gets it when the
+	// native endpoint is replaced: see fail.
+	failure atomic.Pointer[Event]
+
+	// ended is set when the native endpoint is unconnected again and the program
+	// must see DISCONNECTED: what is posted is flushed by the binding. It changes
+	// with both directions locked.
+	ended atomic.Bool
+
+	// draining is there while a graceful disconnect completes the requests. It
+	// changes with the endpoint's control locked.
+	draining atomic.Pointer[draining]
+}
+
+// draining is the completing of the requests by one graceful disconnect. The
+// goroutine of one that was ended may still run beside the next.
+type draining struct {
+	stop chan struct{} // ends it when closed
+	idle chan struct{} // says that no requests are left
 }
 
 // restart forgets the connection that was. The caller has the endpoint to itself.
 func (c *connection) restart() {
 	c.settle()
+	stopTimer(&c.unanswered)
+	c.inLibrary.Store(false)
+	c.aborted.Store(nil)
 	c.attempt.Add(1)
-	c.verdict.Store(0)
-	c.outlived.Store(false)
-	c.rescued.Store(false)
+	c.service.Store(nil)
+	c.established.Store(false)
+	c.over.Store(false)
+	c.leaving.Store(false)
+	c.failure.Store(nil)
+	c.ended.Store(false)
 }
 
 // settle notes that the attempt in progress has had its event.
 func (c *connection) settle() {
 	c.pending.Store(false)
-	if t := c.timer.Swap(nil); t != nil {
+	stopTimer(&c.timer)
+}
+
+func stopTimer(timer *atomic.Pointer[time.Timer]) {
+	if t := timer.Swap(nil); t != nil {
 		t.Stop()
 	}
 }
@@ -63,12 +105,14 @@ func (c *connection) settle() {
 // cancel ends what goes on in the background. The caller holds control.
 func (c *connection) cancel() {
 	c.settle()
+	stopTimer(&c.unanswered)
 	c.stopDraining()
 }
 
 // begin notes a new attempt. It is called before the library starts it.
 func (c *connection) begin() (attempt uint64) {
 	c.pending.Store(true)
+	c.inLibrary.Store(true)
 	return c.attempt.Add(1)
 }
 
@@ -89,41 +133,144 @@ func (ep *EP) expire(attempt uint64, event EventNumber) {
 	const op = "dat_ep_disconnect"
 	ep.control.Lock()
 	defer ep.control.Unlock()
-	if ep.object().enter(op, InvalidHandleEP) != nil {
-		return
-	}
-	defer ep.obj.leave()
 	c := &ep.connection
-	if c.attempt.Load() != attempt || !c.pending.Load() {
-		return
-	}
-	state, err := ep.state(op)
-	if err != nil || state != EPStateActiveConnectionPending && state != EPStateCompletionPending {
+	if c.attempt.Load() != attempt || !c.pending.Load() || !ep.attempting(op) {
 		return // its event is on the way
 	}
-	c.verdict.Store(uint32(event))
-	ep.disconnectAbruptly()
-	ep.connectEVD.reap()
-	if c.verdict.Swap(0) != 0 {
-		c.outlived.Store(true)
-		c.settle()
-		ep.connectEVD.add(Event{Number: event, ep: ep})
+	ep.abortAs(callTimeOut, op, event)
+}
+
+// attempting tells whether an attempt is in progress. The caller does not hold
+// the gate.
+func (ep *EP) attempting(op string) bool {
+	state, err := ep.stateNow(op)
+	return err == nil && inAttempt(state)
+}
+
+func inAttempt(state EPState) bool {
+	return state == EPStateActiveConnectionPending || state == EPStateCompletionPending
+}
+
+// connectionEvent brings the records up to date with an event of the library. It
+// reports false for one that the program must not see, or not yet. The caller
+// holds the lock of the connect EVD.
+func (ep *EP) connectionEvent(event *Event) bool {
+	c := &ep.connection
+	c.settle()
+	if event.Number != EventConnectionDisconnected { // as which an abort reports itself
+		c.inLibrary.Store(false)
+	}
+	if event.Number == EventConnectionEstablished {
+		return c.establish()
+	}
+	known := c.over.Swap(true)
+	stopTimer(&c.unanswered)
+	switch {
+	case known:
+		return false
+	case c.established.Load():
+		if event.Number != EventConnectionBroken {
+			// The CMA provider reports a rejection when the peer, who has accepted,
+			// goes away before it has heard of the establishment.
+			event.Number = EventConnectionDisconnected
+		}
+		return true
+	}
+	failure := *event
+	c.failure.Store(&failure)
+	go ep.fail()
+	return false
+}
+
+// establish notes that the library has established the connection. It reports
+// false when the attempt was aborted before that.
+func (c *connection) establish() bool {
+	c.outcome.Lock() // who decides to abort may have looked, and not said so yet
+	defer c.outcome.Unlock()
+	established := !c.over.Load()
+	c.established.Store(established)
+	return established
+}
+
+// abort ends the attempt in progress with the given event, which the program
+// gets once the library is done with the attempt. It reports false, and does
+// nothing, if the attempt has had its outcome in the last moment. The caller
+// holds control.
+func (ep *EP) abort(op string, event EventNumber) (aborted bool, err error) {
+	if !ep.decideAbort(event) {
+		return false, nil
+	}
+	ep.connection.settle()
+	r := ep.disconnectAbruptly()
+	time.AfterFunc(settleWithin, ep.fail)
+	return true, check(op, r)
+}
+
+// abortAs is abort as a call of its own in the eyes of the shadow.
+func (ep *EP) abortAs(c epCall, op string, event EventNumber) {
+	call := ep.shadow.begin(c)
+	if aborted, err := ep.abort(op, event); aborted {
+		call.end(&err)
+	} else {
+		call.withdraw()
 	}
 }
 
-// connectionEvent brings the records up to date with an event of the library.
-// It gives the number to report, or false for an event that the program has had
-// already under another. The caller holds the lock of the connect EVD.
-func (ep *EP) connectionEvent(n EventNumber) (EventNumber, bool) {
+// decideAbort notes that the attempt ends with the given event, unless it has
+// had its outcome. From then on nobody sees that the library establishes it.
+func (ep *EP) decideAbort(event EventNumber) bool {
 	c := &ep.connection
-	c.settle()
-	if n == EventConnectionEstablished {
-		return n, true
+	c.outcome.Lock()
+	defer c.outcome.Unlock()
+	state, _, _, r := cgo.EPGetStatus(ep.handle)
+	if !r.OK() || !inAttempt(state) {
+		return false
 	}
-	if v := c.verdict.Swap(0); v != 0 {
-		return EventNumber(v), true
+	if !c.over.Swap(true) {
+		c.failure.Store(&Event{Number: event, ep: ep})
 	}
-	return n, !c.outlived.Swap(false)
+	return true
+}
+
+// wasAborted tells of a connection that the library has established whether its
+// attempt was aborted before.
+func (c *connection) wasAborted() bool {
+	if c.established.Load() {
+		return false
+	}
+	c.outcome.Lock()
+	defer c.outcome.Unlock()
+	return c.over.Load()
+}
+
+// fail replaces the native endpoint of an attempt that has failed, after which
+// the program gets the event that says so. The socket CM provider leaves the
+// receives of such an endpoint where they are, takes more for ever and loses
+// sends. And with an attempt that was broken off, both providers give the peer
+// half a connection unless the endpoint goes.
+func (ep *EP) fail() {
+	const op = "dat_ep_connect"
+	ep.control.Lock()
+	defer ep.control.Unlock()
+	if ep.obj.enter(op, InvalidHandleEP) != nil {
+		return
+	}
+	ep.obj.leave() // it stays alive: Free takes control
+	if ep.connection.failure.Load() == nil {
+		return // another replacement was faster
+	}
+	if ep.renew(op, ep.parts(), EPStateDisconnected) != nil {
+		ep.reportFailure() // it must do without
+	}
+}
+
+// reportFailure gives the program the event that ended the attempt, if it has
+// not got it. The caller holds control.
+func (ep *EP) reportFailure() {
+	if event := ep.connection.failure.Swap(nil); event != nil {
+		ep.shadow.event(event.Number)
+		ep.connectEVD.add(*event)
+	}
 }
 
 // Connect asks the service that listens on qual at the adapter with the given
@@ -149,19 +296,26 @@ func (ep *EP) connectionEvent(n EventNumber) (EventNumber, bool) {
 //	                          IN DAT_CONNECT_FLAGS connect_flags)
 func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_connect"
-	if ep == nil {
-		return ep.object().enter(op, InvalidHandleEP)
-	}
-	remote = remote.Unmap()
+	service := remoteService{remote.Unmap(), qual}
 	switch {
-	case !remote.IsValid() || remote.IsUnspecified():
+	case ep == nil:
+		return ep.object().enter(op, InvalidHandleEP)
+	case !service.address.IsValid() || service.address.IsUnspecified():
 		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address %v is not that of an adapter", remote)
-	case !remote.Is4() || remote.IsMulticast():
+	case !service.address.Is4() || service.address.IsMulticast():
 		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, it must be an IPv4 unicast address", remote)
 	case !qual.valid():
 		return refuse(op, ErrInvalidParameter, InvalidArg3, "the connection qualifier is %d, it must be 1 to %d", qual, maxConnQual)
+	}
+	return ep.connect(op, service, timeout, privateData, connectArguments{callConnect, InvalidArg4, InvalidArg5})
+}
+
+func (ep *EP) connect(op string, service remoteService, timeout time.Duration, privateData []byte, arguments connectArguments) (err error) {
+	switch {
+	case ep == nil:
+		return ep.object().enter(op, InvalidHandleEP)
 	case timeout <= 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg4, "the time-out is %v, it must be positive", timeout)
+		return refuse(op, ErrInvalidParameter, arguments.timeout, "the time-out is %v, it must be positive", timeout)
 	}
 	ep.control.Lock()
 	defer ep.control.Unlock()
@@ -169,16 +323,19 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 		return err
 	}
 	defer ep.obj.leave()
-	if err := ep.ia.checkPrivateData(op, privateData, InvalidArg5); err != nil {
+	if err := ep.ia.checkPrivateData(op, privateData, arguments.privateData); err != nil {
 		return err
 	}
-	if err := ep.readyToConnect(op); err != nil {
+	if err := ep.readyToConnect(op, EPStateUnconnected); err != nil {
 		return err
 	}
+	defer ep.shadow.begin(arguments.call).end(&err)
 	attempt := ep.connection.begin()
-	address := cgo.NewSockAddr(remote)
-	r := cgo.EPConnect(ep.handle, &address, uint64(qual), cgo.TimeoutInfinite, privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
+	ep.connection.service.Store(&service)
+	address := cgo.NewSockAddr(service.address)
+	r := cgo.EPConnect(ep.handle, &address, uint64(service.qual), cgo.TimeoutInfinite, privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
 	if err := check(op, r); err != nil {
+		ep.connection.inLibrary.Store(false)
 		ep.connection.settle()
 		return err
 	}
@@ -186,13 +343,66 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 	return nil
 }
 
-// readyToConnect refuses an endpoint that is not at the beginning of its life,
-// and ends the part of it in which receives are noted for a Modify.
-func (ep *EP) readyToConnect(op string) error {
+// requireConnectable refuses an endpoint that cannot connect from the given state.
+func (ep *EP) requireConnectable(op string, from EPState) error {
 	if ep.connectEVD == nil {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher")
 	}
-	if err := ep.requireState(op, EPStateUnconnected); err != nil {
+	return ep.requireState(op, from)
+}
+
+// DupConnect is Connect to the service that another endpoint of the adapter has
+// connected to. That endpoint, from, must be CONNECTED, and must have begun the
+// connection: the provider does not know what service one belongs to that was
+// accepted.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ep_dup_connect(IN DAT_EP_HANDLE ep_handle,
+//	                              IN DAT_EP_HANDLE ep_dup_handle,
+//	                              IN DAT_TIMEOUT timeout,
+//	                              IN DAT_COUNT private_data_size,
+//	                              IN const DAT_PVOID private_data,
+//	                              IN DAT_QOS quality_of_service)
+func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) error {
+	const op = "dat_ep_dup_connect"
+	leave, err := enterAll(op, argument{ep.object(), InvalidHandleEP}, argument{from.object(), InvalidHandleEP})
+	if err != nil {
+		return err
+	}
+	if from.ia != ep.ia {
+		leave()
+		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the other endpoint belongs to another adapter")
+	}
+	service := from.connection.service.Load()
+	err = from.requireState(op, EPStateConnected)
+	leave()
+	switch {
+	case err != nil:
+		return err
+	case service == nil:
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the connection of the other endpoint was accepted: it is not known where its peer listens")
+	}
+	return ep.connect(op, *service, timeout, privateData, connectArguments{callDupConnect, InvalidArg3, InvalidArg4})
+}
+
+// remoteService is where an endpoint connects to.
+type remoteService struct {
+	address netip.Addr
+	qual    ConnQual
+}
+
+// connectArguments is what differs between Connect and DupConnect: the call, and
+// the subtypes by which errors name the arguments.
+type connectArguments struct {
+	call                 epCall
+	timeout, privateData ReturnSubtype
+}
+
+// readyToConnect is requireConnectable for a connection that begins now. It ends
+// the part of the endpoint's life in which receives are noted for a Modify.
+func (ep *EP) readyToConnect(op string, from EPState) error {
+	if err := ep.requireConnectable(op, from); err != nil {
 		return err
 	}
 	ep.recv.mu.Lock()
@@ -242,11 +452,25 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	if answered, err = ep.acceptNative(op, cr, privateData); !answered || err == nil {
 		return answered, err
 	}
-	// A failed accept leaves the native endpoint with a dangling address.
-	if renewErr := ep.renew(op, ep.parts()); renewErr != nil {
+	// A failed accept leaves the native endpoint with a dangling address, and the
+	// CMA provider loses its queue pair when the peer has gone.
+	ep.markStuck()
+	// The error has said it all: there is no event of this attempt.
+	ep.connection.over.Store(true)
+	ep.connection.failure.Store(nil)
+	if renewErr := ep.renew(op, ep.parts(), EPStateUnconnected); renewErr != nil {
 		return true, renewErr
 	}
 	return true, err
+}
+
+// markStuck notes that a queue pair may be lost. The caller holds control.
+func (ep *EP) markStuck() {
+	for _, o := range []*object{ep.pz.object(), ep.recvEVD.object(), ep.requestEVD.object(), ep.srq.object()} {
+		if o != nil {
+			o.stuck.Store(true)
+		}
+	}
 }
 
 func (ep *EP) acceptNative(op string, cr *CR, privateData []byte) (answered bool, err error) {
@@ -254,17 +478,27 @@ func (ep *EP) acceptNative(op string, cr *CR, privateData []byte) (answered bool
 		return false, err
 	}
 	defer ep.obj.leave()
-	if ep.ia != cr.psp.ia {
+	if ep.ia != cr.service.ia {
 		return false, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter than the request")
 	}
-	if err := ep.readyToConnect(op); err != nil {
+	from, call := EPStateUnconnected, callAccept
+	rsp := cr.service.rsp
+	if rsp != nil {
+		from, call = EPStatePassiveConnectionPending, callAcceptReserved
+	}
+	if err := ep.readyToConnect(op, from); err != nil {
 		return false, err
+	}
+	defer ep.shadow.begin(call).end(&err)
+	if rsp != nil {
+		defer ep.reserved.CompareAndSwap(rsp, nil)
 	}
 	attempt := ep.connection.begin()
 	if err := check(op, cgo.CRAccept(cr.handle, ep.handle, privateData)); err != nil {
+		ep.connection.inLibrary.Store(false)
 		ep.connection.settle()
 		return true, err
 	}
-	ep.limit(attempt, AcceptTimeout, EventConnectionAcceptCompletionError)
+	ep.limit(attempt, acceptTimeout, EventConnectionAcceptCompletionError)
 	return true, nil
 }

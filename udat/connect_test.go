@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"os"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +41,16 @@ func want(t *testing.T, err error, targets ...error) {
 	}
 	if len(targets) == 0 && err != nil {
 		t.Error(err)
+	}
+}
+
+// wantDetail demands an error that says what was wrong, as those of the library
+// do not.
+func wantDetail(t *testing.T, err error) {
+	t.Helper()
+	var e *udat.Error
+	if !errors.As(err, &e) || e.Detail == "" {
+		t.Errorf("the error does not explain itself: %v", err)
 	}
 }
 
@@ -87,7 +100,7 @@ func TestConnectNobodyListens(t *testing.T) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		want(t, e.EP.Connect(udattest.Address(t, ia), udattest.ConnQual(), udattest.Patience, nil))
 		event := udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
-		want(t, event.Err(), udat.EventConnectionNonPeerRejected)
+		want(t, event.Err(), udat.ConnectionNonPeerRejected)
 		wantState(t, e.EP, udat.EPStateDisconnected)
 
 		// The endpoint is of use again.
@@ -128,16 +141,16 @@ func TestConnectWrongAddress(t *testing.T) {
 					event := udattest.Wait(t, e.Connect)
 					err = event.Err()
 				}
-				var number udat.EventNumber
+				var failure udat.ConnectionEvent
 				switch {
-				case errors.As(err, &number):
-					if number != udat.EventConnectionTimedOut && number != udat.EventConnectionUnreachable && number != udat.EventConnectionNonPeerRejected {
-						t.Errorf("failed with %v", number)
+				case errors.As(err, &failure):
+					if failure != udat.ConnectionTimedOut && failure != udat.ConnectionUnreachable && failure != udat.ConnectionNonPeerRejected {
+						t.Errorf("failed with %v", failure)
 					}
 				default:
 					want(t, err, udat.ErrInvalidAddress)
 				}
-				if d := time.Since(start); d > timeout+10*time.Second {
+				if d := time.Since(start); d > timeout+udattest.Patience {
 					t.Errorf("took %v", d)
 				}
 				wantNoEvent(t, e.Connect)
@@ -162,13 +175,136 @@ func TestConnectTimeout(t *testing.T) {
 		listener := udattest.Listen(t, ia)
 		e := udattest.NewEndpoint(t, ia, nil)
 		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, 300*time.Millisecond, nil))
-		udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+		// The request may come or not: the library may not even have sent it by then.
 		event := udattest.Expect(t, e.Connect, udat.EventConnectionTimedOut)
-		want(t, event.Err(), udat.EventConnectionTimedOut)
+		want(t, event.Err(), udat.ConnectionTimedOut, os.ErrDeadlineExceeded, context.DeadlineExceeded)
 		wantState(t, e.EP, udat.EPStateDisconnected)
 		wantNoEvent(t, e.Connect)
 		want(t, e.Reset())
 		wantState(t, e.EP, udat.EPStateUnconnected)
+	})
+}
+
+// attemptEnds are the ways in which an attempt ends before its outcome.
+var attemptEnds = []struct {
+	name  string
+	end   func(*udat.EP) error
+	event udat.EventNumber
+}{
+	{"time-out", func(ep *udat.EP) error { udat.Expire(ep); return nil }, udat.EventConnectionTimedOut},
+	{"Disconnect", func(ep *udat.EP) error { return ep.Disconnect(udat.CloseAbrupt) }, udat.EventConnectionDisconnected},
+}
+
+// The library may establish a connection whose attempt is being aborted. Nobody
+// sees that: neither a state nor an event tells of it.
+func TestEstablishedDuringAbort(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for _, test := range attemptEnds {
+			t.Run(test.name, func(t *testing.T) {
+				listener := udattest.Listen(t, ia)
+				active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+				want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udat.TimeoutInfinite, nil))
+				cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+
+				release := sync.OnceFunc(udat.HoldPosts(active.EP))
+				defer release()
+				ended := make(chan error, 1)
+				go func() { ended <- test.end(active.EP) }()
+				udat.AwaitAbort(active.EP)
+				want(t, cr.Accept(passive.EP, nil))
+				udat.AwaitConnected(active.EP)
+				wantState(t, active.EP, udat.EPStateDisconnected)
+				udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
+				wantNoEvent(t, active.Connect)
+				wantState(t, active.EP, udat.EPStateDisconnected)
+				release()
+
+				want(t, <-ended)
+				udattest.Expect(t, active.Connect, test.event)
+				wantState(t, active.EP, udat.EPStateDisconnected)
+				wantNoEvent(t, active.Connect)
+				udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
+			})
+		}
+	})
+}
+
+// Nor does the event that is taken between the look at the attempt and the
+// decision to abort it.
+func TestEstablishedDuringDecision(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		for range 5 {
+			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+			want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udat.TimeoutInfinite, nil))
+			cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+			decide := udat.BeginAbort(active.EP)
+			ctx, cancel := context.WithCancel(udattest.Context(t))
+			taken := make(chan error, 1)
+			go func() { taken <- second(active.Connect.Wait(ctx)) }()
+			want(t, cr.Accept(passive.EP, nil))
+			udat.AwaitSettled(active.EP)
+			decide()
+			cancel()
+			want(t, receive(t, taken), context.Canceled)
+			wantState(t, active.EP, udat.EPStateDisconnected)
+		}
+	})
+}
+
+// establishedBefore gives two endpoints, of which the first was connecting when
+// the call that ends its attempt was made, and was connected before that could.
+func establishedBefore(t *testing.T, ia *udat.IA, end func(*udat.EP) error) (active, passive *udattest.Endpoint) {
+	t.Helper()
+	listener := udattest.Listen(t, ia)
+	active, passive = udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+	release := sync.OnceFunc(udat.HoldOutcome(active.EP))
+	defer release()
+	want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udat.TimeoutInfinite, nil))
+	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+
+	ended := make(chan error, 1)
+	go func() { ended <- end(active.EP) }()
+	udat.AwaitControl(active.EP)
+	want(t, cr.Accept(passive.EP, nil))
+	udat.AwaitConnected(active.EP)
+	// The end that may follow must not overtake the establishment.
+	udat.AwaitConnected(passive.EP)
+	release()
+	want(t, <-ended)
+	return active, passive
+}
+
+// A connection that is established in the moment in which its attempt would be
+// aborted stays, or ends as a connection does.
+func TestEstablishedBeforeAbort(t *testing.T) {
+	reports := watch(t)
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for _, test := range attemptEnds {
+			t.Run(test.name, func(t *testing.T) {
+				active, _ := establishedBefore(t, ia, test.end)
+				udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
+				if test.event != udat.EventConnectionTimedOut {
+					udattest.Expect(t, active.Connect, test.event)
+					wantNoReport(t, reports)
+					return
+				}
+				wantState(t, active.EP, udat.EPStateConnected)
+				wantNoEvent(t, active.Connect)
+				wantNoReport(t, reports)
+			})
+		}
+	})
+}
+
+// So does one that is established in the moment in which its endpoint is freed.
+func TestEstablishedBeforeFree(t *testing.T) {
+	reports := watch(t)
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		_, passive := establishedBefore(t, ia, (*udat.EP).Free)
+		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
+		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
+		wantNoReport(t, reports)
 	})
 }
 
@@ -237,4 +373,481 @@ func waitForRequest(t *testing.T, evd *udat.EVD) {
 	if err := udat.AwaitEvent(ctx, evd); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// DupConnect calls the service that another endpoint has connected to.
+func TestDupConnect(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		first, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		second, other := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		want(t, second.EP.DupConnect(first.EP, udattest.Patience, nil), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
+		udattest.ConnectPair(t, listener, first, peer)
+		want(t, second.EP.DupConnect(first.EP, 0, nil), udat.ErrInvalidParameter, udat.InvalidArg3)
+		want(t, second.EP.DupConnect(first.EP, udattest.Patience, make([]byte, 500)), udat.ErrInvalidParameter, udat.InvalidArg4)
+		want(t, second.EP.DupConnect(peer.EP, udattest.Patience, nil), udat.ErrInvalidParameter, udat.InvalidArg2)
+		want(t, second.EP.DupConnect(nil, udattest.Patience, nil), udat.ErrInvalidHandle, udat.InvalidHandleEP)
+		want(t, (*udat.EP)(nil).DupConnect(first.EP, udattest.Patience, nil), udat.ErrInvalidHandle, udat.InvalidHandleEP)
+		want(t, first.EP.DupConnect(first.EP, udattest.Patience, nil), udat.ErrInvalidState, udat.InvalidStateEPConnected)
+
+		want(t, second.EP.DupConnect(first.EP, udattest.Patience, []byte("again")))
+		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+		param, err := cr.Query()
+		want(t, err)
+		if !bytes.HasPrefix(param.PrivateData, []byte("again")) {
+			t.Errorf("the private data arrived as %q", param.PrivateData)
+		}
+		want(t, cr.Accept(other.EP, nil))
+		udattest.Expect(t, second.Connect, udat.EventConnectionEstablished)
+		want(t, first.EP.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, first.Connect, udat.EventConnectionDisconnected)
+		want(t, first.EP.Reset())
+		want(t, first.EP.DupConnect(second.EP, udattest.Patience, nil))
+		want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Reject(nil))
+		udattest.Expect(t, first.Connect, udat.EventConnectionPeerRejected)
+	})
+}
+
+// However an attempt fails, the receives that were posted complete before the
+// event that says so, and what is posted afterwards completes at once. The peer
+// of one that was broken off does not get half a connection.
+func TestFailedAttempt(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for _, c := range []struct {
+			name  string
+			end   func(e *udattest.Endpoint, cr *udat.CR) error // nil for one that nobody answers
+			event udat.EventNumber
+		}{
+			{"nobody listens", nil, udat.EventConnectionNonPeerRejected},
+			{"rejected", func(_ *udattest.Endpoint, cr *udat.CR) error { return cr.Reject(nil) }, udat.EventConnectionPeerRejected},
+			{"broken off", func(e *udattest.Endpoint, _ *udat.CR) error { return e.Disconnect(udat.CloseAbrupt) }, udat.EventConnectionDisconnected},
+			{"broken off gracefully", func(e *udattest.Endpoint, _ *udat.CR) error { return e.Disconnect(udat.CloseGraceful) }, udat.EventConnectionDisconnected},
+			{"timed out", func(e *udattest.Endpoint, _ *udat.CR) error { udat.Expire(e.EP); return nil }, udat.EventConnectionTimedOut},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				listener := udattest.Listen(t, ia)
+				e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+				for i := range uint64(3) {
+					want(t, e.PostRecv(one(e.Segment(t, 0, 8)), i, 0))
+				}
+				qual := listener.ConnQual
+				if c.end == nil {
+					qual = udattest.ConnQual()
+				}
+				want(t, e.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+				var cr *udat.CR
+				if c.end != nil {
+					cr = udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+					want(t, c.end(e, cr))
+				}
+				udattest.Expect(t, e.Connect, c.event)
+				wantState(t, e.EP, udat.EPStateDisconnected)
+				for i := range uint64(3) {
+					wantFlushed(t, e.Recv, i)
+				}
+				if s := status(t, e.EP); !s.RecvIdle || !s.RequestIdle {
+					t.Errorf("the status is %+v", s)
+				}
+				want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 3, 0))
+				wantFlushed(t, e.Recv, 3)
+				want(t, e.PostSend(one(e.Segment(t, 0, 8)), 4, udat.CompletionSuppress))
+				wantFlushed(t, e.Request, 4)
+
+				if cr != nil && c.event != udat.EventConnectionPeerRejected {
+					wantNoConnection(t, cr, peer)
+				}
+				want(t, e.Reset())
+				for _, evd := range []*udat.EVD{e.Recv, e.Request, e.Connect} {
+					wantNoEvent(t, evd)
+				}
+				udattest.ConnectPair(t, udattest.Listen(t, ia), e, udattest.NewEndpoint(t, ia, nil))
+			})
+		}
+	})
+}
+
+// wantFlushed takes the next completion, which must be there already.
+func wantFlushed(t *testing.T, evd *udat.EVD, cookie uint64) {
+	t.Helper()
+	event, err := evd.Dequeue()
+	want(t, err)
+	if event.Cookie != cookie || event.Status != udat.DTOErrFlushed {
+		t.Errorf("got %+v, want operation %d to be flushed", event, cookie)
+	}
+}
+
+// wantNoConnection accepts a request whose sender has given up. That fails, now
+// or in an event.
+func wantNoConnection(t *testing.T, cr *udat.CR, e *udattest.Endpoint) {
+	t.Helper()
+	restore := udat.SetAcceptTimeout(300 * time.Millisecond) // not for connections that are to be
+	err := cr.Accept(e.EP, nil)
+	restore()
+	if err != nil {
+		wantState(t, e.EP, udat.EPStateUnconnected)
+		return
+	}
+	event := udattest.Wait(t, e.Connect)
+	if event.Number == udat.EventConnectionEstablished {
+		event = udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+	}
+	wantState(t, e.EP, udat.EPStateDisconnected)
+	want(t, e.Reset())
+}
+
+// What is posted to an endpoint whose attempt has failed does not pile up.
+func TestPostsToFailedEndpointAreBounded(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		want(t, e.EP.Connect(udattest.Address(t, ia), udattest.ConnQual(), udattest.Patience, nil))
+		udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
+		param, err := e.Request.Query()
+		want(t, err)
+		for i := range param.QLen {
+			want(t, e.PostSend(nil, uint64(i), 0))
+		}
+		want(t, e.PostSend(nil, 0, 0), udat.ErrInsufficientResources)
+		wantFlushed(t, e.Request, 0)
+		want(t, e.PostSend(nil, 0, 0))
+	})
+}
+
+// A disconnect while the accepted connection is being established ends it on
+// both sides.
+func TestDisconnectBeforeEstablished(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		for _, flags := range []udat.CloseFlags{udat.CloseAbrupt, udat.CloseGraceful} {
+			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
+			want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+			want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(passive.EP, nil))
+			want(t, passive.Disconnect(flags))
+			for _, e := range []*udattest.Endpoint{active, passive} {
+				event := udattest.Wait(t, e.Connect)
+				if event.Number == udat.EventConnectionEstablished {
+					event = udattest.Wait(t, e.Connect)
+				}
+				if event.Number != udat.EventConnectionDisconnected && event.Err() == nil {
+					t.Errorf("the last event is %v", event.Number)
+				}
+				wantState(t, e.EP, udat.EPStateDisconnected)
+			}
+			wantCompletion(t, passive.Recv, 1, udat.DTOErrFlushed)
+		}
+	})
+}
+
+// An accept of which the library never tells the outcome ends all the same.
+func TestAcceptTimeout(t *testing.T) {
+	const timeout = 300 * time.Millisecond
+	defer udat.SetAcceptTimeout(timeout)()
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+		udat.DisconnectNatively(e.EP)
+		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+		begin := time.Now()
+		want(t, cr.Accept(peer.EP, nil))
+		event := udattest.Wait(t, peer.Connect)
+		// The socket CM provider takes the connection for established.
+		switch n := event.Number; n {
+		case udat.EventConnectionAcceptCompletionError:
+			want(t, event.Err(), udat.ConnectionAcceptCompletionError)
+			if d := time.Since(begin); d < timeout {
+				t.Errorf("the accept timed out after %v", d)
+			}
+			wantState(t, peer.EP, udat.EPStateDisconnected)
+			want(t, peer.Reset())
+		case udat.EventConnectionEstablished:
+		default:
+			t.Errorf("got the event %v", n)
+		}
+		want(t, e.Free())
+	})
+}
+
+// The time-out of an attempt that has ended disturbs none that comes later.
+func TestTimeoutEndsWithAttempt(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		connect := func() *udat.CR {
+			want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+			return udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+		}
+		want(t, connect().Reject(nil))
+		udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
+		want(t, e.Reset())
+		cr := connect()
+		udat.ExpireFormer(e.EP)
+		wantState(t, e.EP, udat.EPStateActiveConnectionPending)
+		wantNoEvent(t, e.Connect)
+		want(t, cr.Accept(peer.EP, nil))
+		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+		udattest.Expect(t, peer.Connect, udat.EventConnectionEstablished)
+	})
+}
+
+// An attempt without a time-out, to a host that never answers, can be ended at
+// any time.
+func TestNoAnswerEver(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for _, end := range []func(*udattest.Endpoint) error{
+			func(e *udattest.Endpoint) error { return e.Disconnect(udat.CloseAbrupt) },
+			func(e *udattest.Endpoint) error { return e.Free() },
+		} {
+			e := udattest.NewEndpoint(t, ia, nil)
+			if err := e.EP.Connect(udattest.Address(t, ia).Next(), udattest.ConnQual(), udat.TimeoutInfinite, nil); err != nil {
+				want(t, err, udat.ErrInvalidAddress)
+				continue
+			}
+			begin := time.Now()
+			want(t, end(e))
+			if d := time.Since(begin); d > udattest.Patience {
+				t.Errorf("ending the attempt took %v", d)
+			}
+		}
+	})
+}
+
+// What the peer sent along belongs to the event: neither a later event nor the
+// end of the endpoint changes it.
+func TestPrivateDataIsTheEvents(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		var events []udat.Event
+		const rounds = 8
+		data := func(round int) []byte { return bytes.Repeat([]byte{byte('a' + round)}, 40) }
+		for round := range rounds {
+			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+			want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, data(round)))
+			request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+			want(t, request.CR().Accept(passive.EP, data(round)))
+			udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
+			want(t, passive.Disconnect(udat.CloseAbrupt))
+			event := udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
+			udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+			want(t, active.EP.Free())
+			want(t, passive.EP.Free())
+			param, err := request.CR().Query() // answered, and its connection has gone
+			want(t, err)
+			if !bytes.HasPrefix(param.PrivateData, data(round)) || param.RemoteAddress != udattest.Address(t, ia) {
+				t.Errorf("the request has become %+v", param)
+			}
+			events = append(events, event)
+		}
+		for round, event := range events {
+			if !bytes.HasPrefix(event.PrivateData(), data(round)) {
+				t.Errorf("the private data of round %d is %q", round, event.PrivateData())
+			}
+		}
+	})
+}
+
+// What the library leaves in a queue of an endpoint that is freed is dropped,
+// also when another endpoint has taken its place in memory.
+func TestEventsOfFreedEndpoint(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		for range 4 {
+			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+			udattest.ConnectPair(t, listener, active, passive)
+			want(t, active.PostRecv(one(active.Segment(t, 0, 8)), 1, 0))
+			want(t, active.EP.Free())
+			udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
+			ep, err := udat.CreateEP(ia, active.PZ, active.Recv, active.Request, active.Connect, nil)
+			want(t, err)
+			wantNoEvent(t, active.Connect)
+			wantState(t, ep, udat.EPStateUnconnected)
+			want(t, ep.Free())
+		}
+	})
+}
+
+// The library gives the handle of a freed endpoint to the next one, perhaps while
+// events that name the freed one are still on the event dispatcher that it had.
+func TestEventsOnAnotherEVD(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		freed, next := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		if udat.OwnerOfEvent(next.EP, next.Connect) != next.EP {
+			t.Error("an event on the endpoint's own event dispatcher is not the endpoint's")
+		}
+		if udat.OwnerOfEvent(next.EP, freed.Connect) != nil {
+			t.Error("an event on another event dispatcher is the endpoint's")
+		}
+	})
+}
+
+// The addresses that Query gives are right, or none, while connections come and go.
+func TestQueryWhileConnecting(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		address := udattest.Address(t, ia)
+		stop, asking := make(chan struct{}), sync.WaitGroup{}
+		for _, e := range []*udattest.Endpoint{active, passive} {
+			asking.Add(1)
+			go func() {
+				defer asking.Done()
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					p, err := e.EP.Query()
+					if err != nil || p.RemoteAddress.IsValid() && p.RemoteAddress != address {
+						t.Errorf("query gives %v, %v", p.RemoteAddress, err)
+						return
+					}
+				}
+			}()
+		}
+		for range 5 {
+			udattest.ConnectPair(t, listener, active, passive)
+			want(t, active.Disconnect(udat.CloseAbrupt))
+			for _, e := range []*udattest.Endpoint{active, passive} {
+				udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+				want(t, e.Reset())
+			}
+			active, passive = passive, active
+		}
+		close(stop)
+		asking.Wait()
+	})
+}
+
+// Endpoints that are reset again and again lose no event although nobody takes
+// any, and the event dispatcher's room is shared among its endpoints.
+func TestConnectionEventsKept(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		param, err := e.Connect.Query()
+		want(t, err)
+		address, qual := udattest.Address(t, ia), udattest.ConnQual()
+		const attempts = 20
+		for range attempts {
+			want(t, e.EP.Connect(address, qual, udattest.Patience, nil))
+			awaitState(t, e.EP, udat.EPStateDisconnected)
+			want(t, e.Reset())
+		}
+		for range attempts {
+			udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
+		}
+		wantNoEvent(t, e.Connect)
+		wantNoEvent(t, ia.AsyncEVD())
+
+		const eventsPerEP = 4
+		var eps []*udat.EP
+		for range param.QLen/eventsPerEP - 1 {
+			ep, err := udat.CreateEP(ia, e.PZ, nil, nil, e.Connect, nil)
+			want(t, err)
+			eps = append(eps, ep)
+		}
+		_, err = udat.CreateEP(ia, e.PZ, nil, nil, e.Connect, nil)
+		want(t, err, udat.ErrInsufficientResources, udat.ResourceTEVD)
+		for _, ep := range eps {
+			want(t, ep.Free())
+		}
+	})
+}
+
+// awaitState returns once the endpoint is in the state.
+func awaitState(t *testing.T, ep *udat.EP, state udat.EPState) {
+	t.Helper()
+	for ctx := udattest.Context(t); status(t, ep).State != state; runtime.Gosched() {
+		if err := ctx.Err(); err != nil {
+			t.Fatalf("the endpoint does not become %v: %v", state, err)
+		}
+	}
+}
+
+// A request that its endpoint cannot take, or that is answered with more than
+// fits, still waits for an answer.
+func TestAnswerRefused(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		deaf, err := udat.CreateEP(ia, peer.PZ, nil, nil, nil, nil)
+		want(t, err)
+		defer deaf.Free()
+		foreign := udattest.NewEndpoint(t, udattest.Open(t, ia.Name()), nil)
+		_, provider, err := ia.Query()
+		want(t, err)
+		long := make([]byte, provider.MaxPrivateDataSize+1)
+		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+		want(t, cr.Accept(deaf, nil), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
+		want(t, cr.Accept(foreign.EP, nil), udat.ErrInvalidHandle, udat.InvalidHandleEP)
+		want(t, cr.Accept(&udat.EP{}, nil), udat.ErrInvalidHandle, udat.InvalidHandleEP)
+		want(t, cr.Reject(long), udat.ErrInvalidParameter, udat.InvalidArg2)
+		want(t, cr.Reject(long[1:]))
+		event := udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
+		if !bytes.HasPrefix(event.PrivateData(), long[1:]) {
+			t.Errorf("the private data arrived as %x", event.PrivateData())
+		}
+	})
+}
+
+// A server survives clients that give up before it answers, and can free all
+// that it had for them: the CMA provider loses queue pairs on the way.
+func TestAcceptOfClientsThatLeft(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, client *udat.IA) {
+		server, err := udat.Open(client.Name())
+		want(t, err)
+		listener := udattest.Listen(t, server)
+		peer := udattest.NewEndpoint(t, server, nil)
+		leaver := udattest.NewEndpoint(t, client, nil)
+		want(t, leaver.EP.Connect(udattest.Address(t, client), listener.ConnQual, udattest.Patience, nil))
+		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+		want(t, leaver.EP.Free())
+		wantNoConnection(t, cr, peer)
+		udattest.ConnectPair(t, udattest.Listen(t, client), peer, udattest.NewEndpoint(t, client, nil))
+		want(t, peer.EP.Free())
+		want(t, peer.Memory.Free())
+		for _, evd := range []*udat.EVD{peer.Recv, peer.Request, peer.Connect} {
+			want(t, evd.Free())
+		}
+		want(t, peer.PZ.Free())
+		want(t, listener.PSP.Free())
+		want(t, listener.Requests.Free())
+		want(t, server.Close(udat.CloseGraceful))
+		want(t, server.Close(udat.CloseGraceful), udat.ErrClosed)
+		want(t, second(server.AsyncEVD().Dequeue()), udat.ErrClosed)
+
+		// The service is gone for good, and another adapter can be opened.
+		late := udattest.NewEndpoint(t, client, nil)
+		want(t, late.EP.Connect(udattest.Address(t, client), listener.ConnQual, udattest.Patience, nil))
+		if n := udattest.Wait(t, late.Connect).Number; n != udat.EventConnectionPeerRejected && n != udat.EventConnectionNonPeerRejected {
+			t.Errorf("a client of the closed adapter got %v", n)
+		}
+		udattest.Pair(t, udattest.Open(t, client.Name()), nil)
+	})
+}
+
+// A connection that was established ends as one, though the peer who has
+// accepted it goes away before it has heard of that.
+func TestPeerGoesAwayWhileAccepting(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		e := udattest.NewEndpoint(t, ia, nil)
+		for range 3 {
+			peer := udattest.NewEndpoint(t, ia, nil)
+			want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+			want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(peer.EP, nil))
+			established := udattest.Wait(t, e.Connect).Number == udat.EventConnectionEstablished
+			want(t, peer.EP.Free())
+			if established {
+				// A peer that disconnects while it is COMPLETION_PENDING tells nobody.
+				want(t, e.Disconnect(udat.CloseAbrupt))
+				if n := udattest.Wait(t, e.Connect).Number; n != udat.EventConnectionDisconnected && n != udat.EventConnectionBroken {
+					t.Errorf("the connection ended with %v", n)
+				}
+			}
+			want(t, e.Reset())
+		}
+	})
 }

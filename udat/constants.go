@@ -22,7 +22,8 @@ const (
 	EPStateCompletionPending          EPState = cgo.EPStateCompletionPending          // DAT_EP_STATE_COMPLETION_PENDING
 )
 
-// EventNumber names the kind of an event.
+// EventNumber names the kind of an event. ConnectionEvent and AsyncEvent are the
+// parts of it that can be errors.
 type EventNumber = cgo.EventNumber
 
 // The kinds of events.
@@ -43,7 +44,43 @@ const (
 	EventAsyncErrorEPBroken              EventNumber = cgo.EventAsyncErrorEPBroken              // DAT_ASYNC_ERROR_EP_BROKEN
 	EventAsyncErrorTimedOut              EventNumber = cgo.EventAsyncErrorTimedOut              // DAT_ASYNC_ERROR_TIMED_OUT
 	EventAsyncErrorProviderInternalError EventNumber = cgo.EventAsyncErrorProviderInternalError // DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
+	EventHADownTo1                       EventNumber = cgo.EventHADownTo1                       // DAT_HA_DOWN_TO_1
+	EventHAUpToMultiPath                 EventNumber = cgo.EventHAUpToMultiPath                 // DAT_HA_UP_TO_MULTI_PATH
 	EventSoftware                        EventNumber = cgo.EventSoftware                        // DAT_SOFTWARE_EVENT
+)
+
+// ConnectionEvent is what happened to a connection: the EventNumber of a
+// connection event as a type of its own. Those that are failures, Failure tells
+// which, are errors to be matched with errors.Is; Event.Err gives them.
+// ConnectionTimedOut matches os.ErrDeadlineExceeded and context.DeadlineExceeded too.
+type ConnectionEvent = cgo.ConnectionEvent
+
+// What happens to connections.
+const (
+	ConnectionEstablished           ConnectionEvent = cgo.ConnectionEstablished           // DAT_CONNECTION_EVENT_ESTABLISHED
+	ConnectionPeerRejected          ConnectionEvent = cgo.ConnectionPeerRejected          // DAT_CONNECTION_EVENT_PEER_REJECTED
+	ConnectionNonPeerRejected       ConnectionEvent = cgo.ConnectionNonPeerRejected       // DAT_CONNECTION_EVENT_NON_PEER_REJECTED
+	ConnectionAcceptCompletionError ConnectionEvent = cgo.ConnectionAcceptCompletionError // DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR
+	ConnectionDisconnected          ConnectionEvent = cgo.ConnectionDisconnected          // DAT_CONNECTION_EVENT_DISCONNECTED
+	ConnectionBroken                ConnectionEvent = cgo.ConnectionBroken                // DAT_CONNECTION_EVENT_BROKEN
+	ConnectionTimedOut              ConnectionEvent = cgo.ConnectionTimedOut              // DAT_CONNECTION_EVENT_TIMED_OUT
+	ConnectionUnreachable           ConnectionEvent = cgo.ConnectionUnreachable           // DAT_CONNECTION_EVENT_UNREACHABLE
+)
+
+// AsyncEvent is what happened on an adapter outside any call: the EventNumber of
+// an asynchronous event as a type of its own. Those that are failures, Failure
+// tells which, are errors to be matched with errors.Is; Event.Err gives them.
+type AsyncEvent = cgo.AsyncEvent
+
+// What happens on adapters.
+const (
+	AsyncErrorEVDOverflow           AsyncEvent = cgo.AsyncErrorEVDOverflow           // DAT_ASYNC_ERROR_EVD_OVERFLOW
+	AsyncErrorIACatastrophic        AsyncEvent = cgo.AsyncErrorIACatastrophic        // DAT_ASYNC_ERROR_IA_CATASTROPHIC
+	AsyncErrorEPBroken              AsyncEvent = cgo.AsyncErrorEPBroken              // DAT_ASYNC_ERROR_EP_BROKEN
+	AsyncErrorTimedOut              AsyncEvent = cgo.AsyncErrorTimedOut              // DAT_ASYNC_ERROR_TIMED_OUT
+	AsyncErrorProviderInternalError AsyncEvent = cgo.AsyncErrorProviderInternalError // DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
+	HADownTo1                       AsyncEvent = cgo.HADownTo1                       // DAT_HA_DOWN_TO_1
+	HAUpToMultiPath                 AsyncEvent = cgo.HAUpToMultiPath                 // DAT_HA_UP_TO_MULTI_PATH
 )
 
 // DTO names a data transfer operation.
@@ -51,11 +88,16 @@ type DTO = cgo.DTO
 
 // The data transfer operations.
 const (
-	DTOSend      DTO = cgo.DTOSend      // DAT_DTO_SEND
-	DTORDMAWrite DTO = cgo.DTORDMAWrite // DAT_DTO_RDMA_WRITE
-	DTORDMARead  DTO = cgo.DTORDMARead  // DAT_DTO_RDMA_READ
-	DTOReceive   DTO = cgo.DTOReceive   // DAT_DTO_RECEIVE
-	DTOBindMW    DTO = cgo.DTOBindMW    // DAT_DTO_BIND_MW
+	DTOSend             DTO = cgo.DTOSend             // DAT_DTO_SEND
+	DTORDMAWrite        DTO = cgo.DTORDMAWrite        // DAT_DTO_RDMA_WRITE
+	DTORDMARead         DTO = cgo.DTORDMARead         // DAT_DTO_RDMA_READ
+	DTOReceive          DTO = cgo.DTOReceive          // DAT_DTO_RECEIVE
+	DTOBindMW           DTO = cgo.DTOBindMW           // DAT_DTO_BIND_MW
+	DTOIBRDMAWriteImmed DTO = cgo.DTOIBRDMAWriteImmed // DAT_IB_DTO_RDMA_WRITE_IMMED
+	DTOIBRecvImmed      DTO = cgo.DTOIBRecvImmed      // DAT_IB_DTO_RECV_IMMED
+	DTOIBFetchAdd       DTO = cgo.DTOIBFetchAdd       // DAT_IB_DTO_FETCH_ADD
+	DTOIBCmpSwap        DTO = cgo.DTOIBCmpSwap        // DAT_IB_DTO_CMP_SWAP
+	DTOIBRecvMsgImmed   DTO = cgo.DTOIBRecvMsgImmed   // DAT_IB_DTO_RECV_MSG_IMMED
 )
 
 // DTOStatus is the outcome of a data transfer operation. Every value but
@@ -76,6 +118,7 @@ const (
 	DTOErrReceiverNotReady DTOStatus = cgo.DTOErrReceiverNotReady // DAT_DTO_ERR_RECEIVER_NOT_READY
 	DTOErrPartialPacket    DTOStatus = cgo.DTOErrPartialPacket    // DAT_DTO_ERR_PARTIAL_PACKET
 	RMROperationFailed     DTOStatus = cgo.RMROperationFailed     // DAT_RMR_OPERATION_FAILED
+	DTOErrLocalMMError     DTOStatus = cgo.DTOErrLocalMMError     // DAT_DTO_ERR_LOCAL_MM_ERROR
 )
 
 // CompletionFlags say how an operation completes. They are bits.
@@ -113,6 +156,45 @@ const (
 	EVDAsync      EVDFlags = cgo.EVDAsync      // DAT_EVD_ASYNC_FLAG
 )
 
+// PSPFlags say who makes the endpoint for a connection request. They are bits.
+type PSPFlags = cgo.PSPFlags
+
+// The flags of a public service point.
+const (
+	PSPConsumer PSPFlags = cgo.PSPConsumer // DAT_PSP_CONSUMER_FLAG
+	PSPProvider PSPFlags = cgo.PSPProvider // DAT_PSP_PROVIDER_FLAG
+)
+
+// HandleType names a kind of object.
+type HandleType = cgo.HandleType
+
+// The kinds of objects.
+const (
+	HandleTypeCR  HandleType = cgo.HandleTypeCR  // DAT_HANDLE_TYPE_CR
+	HandleTypeEP  HandleType = cgo.HandleTypeEP  // DAT_HANDLE_TYPE_EP
+	HandleTypeEVD HandleType = cgo.HandleTypeEVD // DAT_HANDLE_TYPE_EVD
+	HandleTypeIA  HandleType = cgo.HandleTypeIA  // DAT_HANDLE_TYPE_IA
+	HandleTypeLMR HandleType = cgo.HandleTypeLMR // DAT_HANDLE_TYPE_LMR
+	HandleTypePSP HandleType = cgo.HandleTypePSP // DAT_HANDLE_TYPE_PSP
+	HandleTypePZ  HandleType = cgo.HandleTypePZ  // DAT_HANDLE_TYPE_PZ
+	HandleTypeRMR HandleType = cgo.HandleTypeRMR // DAT_HANDLE_TYPE_RMR
+	HandleTypeRSP HandleType = cgo.HandleTypeRSP // DAT_HANDLE_TYPE_RSP
+	HandleTypeCNO HandleType = cgo.HandleTypeCNO // DAT_HANDLE_TYPE_CNO
+	HandleTypeSRQ HandleType = cgo.HandleTypeSRQ // DAT_HANDLE_TYPE_SRQ
+	HandleTypeCSP HandleType = cgo.HandleTypeCSP // DAT_HANDLE_TYPE_CSP
+)
+
+// EVDState is the state of an event dispatcher, in independent parts. They are bits.
+type EVDState = cgo.EVDState
+
+// The parts of an event dispatcher's state.
+const (
+	EVDStateEnabled    EVDState = cgo.EVDStateEnabled    // DAT_EVD_STATE_ENABLED
+	EVDStateDisabled   EVDState = cgo.EVDStateDisabled   // DAT_EVD_STATE_DISABLED
+	EVDStateWaitable   EVDState = cgo.EVDStateWaitable   // DAT_EVD_STATE_WAITABLE
+	EVDStateUnwaitable EVDState = cgo.EVDStateUnwaitable // DAT_EVD_STATE_UNWAITABLE
+)
+
 // MemPriv holds memory privileges. They are bits.
 type MemPriv = cgo.MemPriv
 
@@ -124,6 +206,9 @@ const (
 	MemPrivLocalWrite  MemPriv = cgo.MemPrivLocalWrite  // DAT_MEM_PRIV_LOCAL_WRITE_FLAG
 	MemPrivRemoteWrite MemPriv = cgo.MemPrivRemoteWrite // DAT_MEM_PRIV_REMOTE_WRITE_FLAG
 	MemPrivAll         MemPriv = cgo.MemPrivAll         // DAT_MEM_PRIV_ALL_FLAG
+
+	// MemPrivIBRemoteAtomic is not part of MemPrivAll.
+	MemPrivIBRemoteAtomic MemPriv = cgo.MemPrivIBRemoteAtomic // DAT_IB_MEM_PRIV_REMOTE_ATOMIC
 )
 
 // ServiceType is the transport service of an endpoint.

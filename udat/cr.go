@@ -10,10 +10,10 @@ import (
 // once, by Accept or by Reject; later calls give ErrClosed. Its methods may be
 // called from any goroutine.
 type CR struct {
-	obj    object
-	psp    *PSP
-	handle cgo.CRHandle
-	param  CRParam
+	obj     object
+	service *service
+	handle  cgo.CRHandle
+	param   CRParam
 }
 
 func (cr *CR) object() *object {
@@ -25,7 +25,11 @@ func (cr *CR) object() *object {
 
 // CRParam holds the parameters of a connection request.
 type CRParam struct {
-	PSP           *PSP
+	// PSP or RSP is the service point that the request came to; the other is nil.
+	PSP *PSP
+	RSP *RSP
+	// LocalEP is the endpoint that an RSP has reserved, nil for a PSP.
+	LocalEP       *EP
 	RemoteAddress netip.Addr
 	// PrivateData is what the peer gave to Connect. The CMA provider pads it
 	// with zeros to its limit: a program that needs the exact length sends it along.
@@ -33,8 +37,11 @@ type CRParam struct {
 }
 
 // newCR copies what the library knows of the request, which is gone with the answer.
-func newCR(psp *PSP, data *cgo.CRArrivalEventData) *CR {
-	cr := &CR{psp: psp, handle: data.CRHandle, param: CRParam{PSP: psp}}
+func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
+	cr := &CR{service: s, handle: data.CRHandle, param: CRParam{PSP: s.psp, RSP: s.rsp}}
+	if s.rsp != nil {
+		cr.param.LocalEP = s.rsp.ep
+	}
 	var param cgo.CRParam
 	if r := cgo.CRQuery(data.CRHandle, cgo.CRFieldAll, &param); r.OK() {
 		cr.param.RemoteAddress = cgo.SockAddrAt(param.RemoteIAAddressPtr).Addr()
@@ -43,7 +50,7 @@ func newCR(psp *PSP, data *cgo.CRArrivalEventData) *CR {
 			cgo.CopyOut(cr.param.PrivateData, param.PrivateData)
 		}
 	}
-	cr.obj.born("connection request", NoSubtype, func() error { return cr.Reject(nil) }, &psp.obj, &psp.ia.obj)
+	cr.obj.born("connection request", NoSubtype, func() error { return cr.Reject(nil) }, &s.obj, &s.ia.obj)
 	return cr
 }
 
@@ -55,14 +62,15 @@ func newCR(psp *PSP, data *cgo.CRArrivalEventData) *CR {
 //	                        IN DAT_CR_PARAM_MASK cr_param_mask,
 //	                        OUT DAT_CR_PARAM *cr_param)
 func (cr *CR) Query() (CRParam, error) {
-	if cr == nil || cr.psp == nil {
+	if cr == nil || cr.service == nil {
 		return CRParam{}, refuse("dat_cr_query", ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package")
 	}
 	return cr.param, nil
 }
 
 // Accept accepts the request on an unconnected endpoint of the same adapter and
-// sends privateData along. The outcome is an event on the endpoint's connect
+// sends privateData along. ep is nil for a request that came to an RSP, which is
+// accepted on the endpoint that is reserved. The outcome is an event on the endpoint's connect
 // EVD: EventConnectionEstablished, or a failure. The library reports nothing
 // when the peer has vanished meanwhile: after AcceptTimeout it is
 // EventConnectionAcceptCompletionError.
@@ -78,10 +86,32 @@ func (cr *CR) Query() (CRParam, error) {
 //	                         IN const DAT_PVOID private_data)
 func (cr *CR) Accept(ep *EP, privateData []byte) error {
 	const op = "dat_cr_accept"
-	if ep.object() == nil {
+	if cr != nil && cr.param.LocalEP != nil {
+		if ep != nil && ep != cr.param.LocalEP {
+			return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the request is for a reserved endpoint: leave the endpoint out")
+		}
+		ep = cr.param.LocalEP
+	}
+	if ep == nil {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint is nil")
 	}
 	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) { return ep.accept(op, cr, privateData) })
+}
+
+// HandOff fails with ErrNotImplemented: no provider can hand a request to another
+// qualifier. The request still waits for its answer.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cr_handoff(IN DAT_CR_HANDLE cr_handle,
+//	                          IN DAT_CONN_QUAL handoff)
+func (cr *CR) HandOff(qual ConnQual) error {
+	const op = "dat_cr_handoff"
+	if err := cr.object().enter(op, InvalidHandleCR); err != nil {
+		return err
+	}
+	defer cr.obj.leave()
+	return check(op, cgo.CRHandoff(cr.handle, uint64(qual)))
 }
 
 // Reject rejects the request. The peer gets EventConnectionPeerRejected with
@@ -95,6 +125,9 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 func (cr *CR) Reject(privateData []byte) error {
 	const op = "dat_cr_reject"
 	return cr.answer(op, privateData, InvalidArg2, func() (bool, error) {
+		if rsp := cr.service.rsp; rsp != nil {
+			defer rsp.release(callReject)
+		}
 		return true, check(op, cgo.CRReject(cr.handle, privateData))
 	})
 }
@@ -104,7 +137,7 @@ func (cr *CR) Reject(privateData []byte) error {
 func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native func() (answered bool, err error)) error {
 	var outcome error
 	err := cr.object().seal(op, InvalidHandleCR, func() error {
-		if err := cr.psp.ia.checkPrivateData(op, privateData, arg); err != nil {
+		if err := cr.service.ia.checkPrivateData(op, privateData, arg); err != nil {
 			return err
 		}
 		answered, err := native()

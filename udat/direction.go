@@ -2,6 +2,7 @@ package udat
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +16,9 @@ import (
 // The library gets a native cookie of our own, which leads a completion back to
 // the endpoint, the operation and the slot that holds the program's cookie.
 type direction struct {
+	ep    *EP        // nil for that of an SRQ
+	owner regionUser // the endpoint, or the SRQ
+
 	mu                          sync.Mutex
 	handle                      cgo.EPHandle // 0 once the endpoint is freed
 	pz                          *PZ
@@ -24,44 +28,67 @@ type direction struct {
 	maxMessageSize, maxRDMASize uint32
 	closed                      bool // a graceful disconnect has begun, which lets no more requests in
 	broken                      bool // a post failed inside the library, whose records are wrong since
+	shared                      bool // an SRQ takes the receives
+
+	evd        *EVD         // nil for a direction that is not used
+	suppressed uint64       // operations since the last that is reported
+	hidden     atomic.Int64 // operations outstanding that are reported to the binding alone
 
 	posted  atomic.Uint64 // written under mu
 	retired atomic.Uint64 // written under the EVD's lock
-	cookies []atomic.Uint64
-	ops     []DTO            // beside cookies
+	untaken untaken
+	slots   []slot
 	iov     []cgo.LMRTriplet // scratch
+	regions []*LMR           // beside iov
+	known   knownRegions
+	batch   batchScratch
 }
 
-// A native cookie: the endpoint's number, the operation, the sequence number.
-const (
-	endpointBits  = 24
-	operationBits = 3
-	sequenceBits  = 64 - endpointBits - operationBits
+// slot is the record of an operation.
+type slot struct {
+	cookie  atomic.Uint64
+	op      operation
+	region  *LMR   // whose memory the operation uses, nil for none
+	regions []*LMR // further ones
+}
 
-	operationShift = sequenceBits
-	endpointShift  = sequenceBits + operationBits
+// A native cookie: the number of the endpoint or SRQ, the operation, whether it
+// is hidden, and the sequence number, or, in an SRQ, that of the slot.
+const (
+	numberBits    = 24
+	operationBits = 3
+	hiddenBits    = 1
+	sequenceBits  = 64 - numberBits - operationBits - hiddenBits
+
+	hiddenBit      = 1 << sequenceBits
+	operationShift = sequenceBits + hiddenBits
+	numberShift    = operationShift + operationBits
 	sequenceMask   = 1<<sequenceBits - 1
 	operationMask  = 1<<operationBits - 1
 )
 
 // open starts the direction anew for a native endpoint. The caller holds mu.
-func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, limit, maxIOV int, attr *EPAttr) {
-	d.handle, d.pz, d.limit, d.maxIOV = handle, pz, uint64(limit), maxIOV
+func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, evd *EVD, limit, maxIOV int, attr *EPAttr) {
+	d.handle, d.pz, d.evd, d.limit, d.maxIOV = handle, pz, evd, uint64(limit), maxIOV
+	d.suppressed = 0
+	d.hidden.Store(0)
 	d.maxMessageSize, d.maxRDMASize = attr.MaxMessageSize, attr.MaxRDMASize
 	d.closed, d.broken = false, false
-	d.tag = uint64(number) << endpointShift
+	d.tag = uint64(number) << numberShift
 	d.posted.Store(0)
 	d.retired.Store(0)
-	if slots := 1 << bits.Len64(d.limit); len(d.cookies) != slots {
-		d.cookies = make([]atomic.Uint64, slots)
-		d.ops = make([]DTO, slots)
+	d.untaken.restart()
+	if slots := 1 << bits.Len64(d.limit); len(d.slots) != slots {
+		d.slots = make([]slot, slots)
 	}
 	d.iov = make([]cgo.LMRTriplet, 0, d.maxIOV)
+	d.regions = make([]*LMR, 0, d.maxIOV)
 }
 
 // mostBytes is what one operation of a kind may transfer.
-func (d *direction) mostBytes(kind DTO) uint32 {
-	if kind == DTORDMARead || kind == DTORDMAWrite {
+func (d *direction) mostBytes(op operation) uint32 {
+	switch op {
+	case opRDMARead, opRDMAWrite, opRDMAWriteImmed:
 		return d.maxRDMASize
 	}
 	return d.maxMessageSize
@@ -69,22 +96,41 @@ func (d *direction) mostBytes(kind DTO) uint32 {
 
 func (d *direction) outstanding() uint64 { return d.posted.Load() - d.retired.Load() }
 
-func (d *direction) slot(sequence uint64) uint64 { return sequence & uint64(len(d.cookies)-1) }
+// idleForProgram reports whether the program has taken all completions.
+func (d *direction) idleForProgram() bool { return d.outstanding() == 0 && !d.untaken.any() }
+
+// idle reports whether nothing is outstanding, with a look at what has completed
+// in the library.
+func (d *direction) idle() bool {
+	if d.outstanding() > 0 {
+		d.evd.reap()
+	}
+	return d.outstanding() == 0
+}
+
+func (d *direction) slot(sequence uint64) *slot { return &d.slots[sequence&uint64(len(d.slots)-1)] }
 
 // record notes an operation that is about to be posted and gives its native
 // cookie. It counts from then on, since its completion may be taken before the
 // post returns.
-func (d *direction) record(op DTO, cookie uint64) uint64 {
+func (d *direction) record(op operation, cookie uint64) uint64 {
 	sequence := d.posted.Load()
-	slot := d.slot(sequence)
-	d.cookies[slot].Store(cookie)
-	d.ops[slot] = op
+	s := d.slot(sequence)
+	s.cookie.Store(cookie)
+	s.op = op
+	s.use(d.regions)
 	d.posted.Add(1)
 	return d.tag | uint64(op)<<operationShift | sequence&sequenceMask
 }
 
-// withdraw forgets the operation that was recorded last: it is not posted.
-func (d *direction) withdraw() { d.posted.Add(^uint64(0)) }
+// withdraw forgets the operation that was recorded last, with its native cookie:
+// it is not posted.
+func (d *direction) withdraw(native uint64) {
+	d.posted.Add(^uint64(0))
+	if native&hiddenBit != 0 {
+		d.hidden.Add(-1)
+	}
+}
 
 // retire notes the completion with the given sequence bits and gives the
 // program's cookie. Completions come in posting order and a suppressed one is
@@ -93,23 +139,47 @@ func (d *direction) withdraw() { d.posted.Add(^uint64(0)) }
 func (d *direction) retire(sequence uint64) (cookie uint64) {
 	retired := d.retired.Load()
 	full := retired + (sequence-retired)&sequenceMask
-	cookie = d.cookies[d.slot(full)].Load()
+	cookie = d.slot(full).cookie.Load()
 	d.retired.Store(full + 1)
 	return cookie
 }
 
+// use notes the memory regions of the operation.
+func (s *slot) use(regions []*LMR) {
+	s.region, s.regions = nil, s.regions[:0]
+	if len(regions) > 0 {
+		s.region = regions[0]
+		s.regions = append(s.regions, regions[1:]...)
+	}
+}
+
+func (s *slot) uses(lmr *LMR) bool { return s.region == lmr || slices.Contains(s.regions, lmr) }
+
+// uses reports whether an operation that is outstanding uses the memory region.
+// The caller holds mu.
+func (d *direction) uses(lmr *LMR) bool {
+	if !d.known.set.has(lmr) {
+		return false
+	}
+	for sequence := d.retired.Load(); sequence < d.posted.Load(); sequence++ {
+		if d.slot(sequence).uses(lmr) {
+			return true
+		}
+	}
+	return false
+}
+
+// failed gives the completion of an operation that the library does not complete.
+func (d *direction) failed(op operation, cookie uint64, status DTOStatus) Event {
+	return Event{Number: EventDTOCompletion, Cookie: cookie, Operation: op.dto(), Status: status, ep: d.ep}
+}
+
 // flush retires what is outstanding and gives the completions that the library
 // failed to report. The caller holds mu and has reaped the EVD.
-func (d *direction) flush(ep *EP) (events []Event) {
+func (d *direction) flush() (events []Event) {
 	for sequence := d.retired.Load(); sequence < d.posted.Load(); sequence++ {
-		slot := d.slot(sequence)
-		events = append(events, Event{
-			Number:    EventDTOCompletion,
-			Cookie:    d.cookies[slot].Load(),
-			Operation: d.ops[slot],
-			Status:    DTOErrFlushed,
-			ep:        ep,
-		})
+		s := d.slot(sequence)
+		events = append(events, d.failed(s.op, s.cookie.Load(), DTOErrFlushed))
 	}
 	d.retired.Store(d.posted.Load())
 	return events

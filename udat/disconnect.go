@@ -21,7 +21,7 @@ import (
 //
 //	DAT_RETURN dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle,
 //	                             IN DAT_CLOSE_FLAGS disconnect_flags)
-func (ep *EP) Disconnect(flags CloseFlags) error {
+func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	const op = "dat_ep_disconnect"
 	if ep == nil {
 		return ep.object().enter(op, InvalidHandleEP)
@@ -39,6 +39,15 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 	if err != nil {
 		return err
 	}
+	defer ep.shadow.begin(disconnectCall(flags)).end(&err)
+	if inAttempt(state) {
+		if aborted, err := ep.abort(op, EventConnectionDisconnected); aborted {
+			return err
+		}
+		if state, err = ep.state(op); err != nil {
+			return err
+		}
+	}
 	switch state {
 	case EPStateDisconnected:
 		return nil
@@ -48,13 +57,46 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 		if flags == CloseGraceful {
 			return nil
 		}
-		ep.connection.stopDraining()
+		defer ep.connection.stopDraining()
 	case EPStateConnected:
-		if flags == CloseGraceful && ep.startDraining() {
-			return nil
+		if flags == CloseGraceful {
+			if ep.startDraining() {
+				return nil
+			}
+			return check(op, ep.disconnectInOrder())
 		}
 	}
 	return check(op, ep.disconnectAbruptly())
+}
+
+// disconnectInOrder ends the connection without waiting for the peer, who must
+// answer soon: the library would wait for a minute. The caller holds control.
+func (ep *EP) disconnectInOrder() Return {
+	c := &ep.connection
+	ep.lockDirections()
+	defer ep.unlockDirections()
+	r := ep.disconnectNative(cgo.CloseGraceful)
+	attempt := c.attempt.Load()
+	c.unanswered.Store(time.AfterFunc(answerWithin, func() { ep.leaveUnanswered(attempt) }))
+	if c.over.Load() {
+		stopTimer(&c.unanswered) // the answer was faster
+	}
+	return r
+}
+
+// answerWithin is how long the library waits in an abrupt disconnect.
+const answerWithin = 250 * time.Millisecond
+
+// leaveUnanswered ends a connection whose peer has not answered the disconnect.
+func (ep *EP) leaveUnanswered(attempt uint64) {
+	const op = "dat_ep_disconnect"
+	ep.control.Lock()
+	defer ep.control.Unlock()
+	if ep.connection.attempt.Load() != attempt || ep.obj.enter(op, InvalidHandleEP) != nil {
+		return
+	}
+	defer ep.obj.leave()
+	ep.disconnectAbruptly()
 }
 
 // disconnectAbruptly ends the connection with nothing posted meanwhile. The
@@ -62,22 +104,25 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 func (ep *EP) disconnectAbruptly() Return {
 	ep.lockDirections()
 	defer ep.unlockDirections()
-	return ep.disconnectNative()
+	return ep.disconnectNative(cgo.CloseAbrupt)
 }
 
 // disconnectNative ends the connection in the library, which does not return
 // until it has seen all posted receives flushed. It waits for ever for one that
 // was posted while the peer disconnected: the adapter may have done its flushing
 // by then. The caller holds control and both directions.
-func (ep *EP) disconnectNative() Return {
-	returned, rescued := make(chan struct{}), make(chan bool)
-	go func() { rescued <- ep.rescueDisconnect(returned) }()
-	r := cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt)
-	close(returned)
-	if <-rescued {
+func (ep *EP) disconnectNative(flags CloseFlags) Return {
+	ep.connection.noteAbort()
+	ep.connection.leaving.Store(true)
+	rescue := ep.startRescue(flags)
+	r := cgo.EPDisconnect(ep.handle, flags)
+	if rescue.end() {
+		if flags == cgo.CloseGraceful {
+			cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt) // nothing is reset before the end
+		}
 		// A reset takes the receives from the adapter. It also makes the native
 		// endpoint unconnected, which the program must not see.
-		ep.connection.rescued.Store(true)
+		ep.connection.ended.Store(true)
 		cgo.EPReset(ep.handle)
 		ep.flushReceives()
 	}
@@ -90,7 +135,7 @@ func (ep *EP) flushReceives() {
 		return
 	}
 	ep.recvEVD.reap()
-	for _, event := range ep.recv.flush(ep) {
+	for _, event := range ep.recv.flush() {
 		ep.recvEVD.add(event)
 	}
 }
@@ -114,27 +159,41 @@ func (ep *EP) settleRequests(op string) {
 	}
 }
 
-// settleWithin is far longer than an adapter takes to flush its requests, and
-// short enough for a program that ends with suppressed ones.
-const settleWithin = 250 * time.Millisecond
-
-// rescueAfter is longer than any disconnect takes that is not stuck.
-const rescueAfter = time.Second
-
-// rescueDisconnect gets the library out of a disconnect that is stuck. A receive
-// that the verbs layer refuses makes it forget those that it waits for.
-func (ep *EP) rescueDisconnect(returned <-chan struct{}) bool {
-	timer := time.NewTimer(rescueAfter)
-	defer timer.Stop()
-	select {
-	case <-returned:
-		return false
-	case <-timer.C:
+// noteAbort notes when an attempt that is in the library is ended.
+func (c *connection) noteAbort() {
+	if c.inLibrary.Load() && c.aborted.Load() == nil {
+		now := time.Now()
+		c.aborted.Store(&now)
 	}
-	const more = 1024 // segments than any adapter takes
-	cgo.EPPostRecv(ep.handle, make([]cgo.LMRTriplet, more), maxEndpointNumber<<endpointShift, 0)
-	return true
 }
+
+// endAttempt aborts the attempt in progress, if there is one, and waits until the
+// library is done with it. The caller holds control and nothing else, so that
+// nobody has to wait for the gate or for the directions meanwhile.
+func (ep *EP) endAttempt(op string) {
+	if !ep.connection.inLibrary.Load() {
+		return
+	}
+	if ep.attempting(op) {
+		ep.abortAs(callDisconnectAbrupt, op, EventConnectionDisconnected)
+	}
+	ep.settleAttempt()
+}
+
+// settleAttempt waits until the library is done with an answer of the peer that
+// came about when the attempt was aborted. It does not notice that the endpoint
+// is freed meanwhile: the socket CM provider then waits for ever, the CMA
+// provider loses the queue pair or reads its memory. The caller holds control.
+func (ep *EP) settleAttempt() {
+	c := &ep.connection
+	if at := c.aborted.Load(); at != nil && c.inLibrary.Load() {
+		time.Sleep(time.Until(at.Add(settleWithin)))
+	}
+}
+
+// settleWithin is far longer than an adapter takes to flush its requests, or the
+// library to work on an answer, and short enough for a program that ends.
+var settleWithin = 250 * time.Millisecond // longer in tests
 
 // startDraining lets no more requests in and has those that are outstanding
 // completed. It reports false when there are none. The caller holds control.
@@ -143,33 +202,33 @@ func (ep *EP) startDraining() bool {
 	ep.request.mu.Lock()
 	ep.request.closed = true
 	ep.request.mu.Unlock()
-	if ep.request.outstanding() > 0 {
-		ep.requestEVD.reap()
-	}
-	if ep.request.outstanding() == 0 {
+	if ep.request.idle() {
 		return false
 	}
-	c.stop = make(chan struct{})
-	c.draining.Store(true)
-	go ep.drain(c.stop, ep.requestEVD)
+	d := &draining{stop: make(chan struct{}), idle: make(chan struct{}, 1)}
+	c.draining.Store(d)
+	go ep.drain(d, ep.requestEVD)
 	return true
 }
 
-// stopDraining ends the graceful part of a disconnect. The caller holds control.
+// stopDraining ends the graceful part of a disconnect, once the library has
+// begun its own: until then the endpoint would look connected again. The caller
+// holds control.
 func (c *connection) stopDraining() {
-	if c.draining.Swap(false) {
-		close(c.stop)
+	if d := c.draining.Swap(nil); d != nil {
+		close(d.stop)
 	}
 }
 
 // idleReached says that no request is outstanding any more. The caller holds
 // the lock of the request EVD.
 func (ep *EP) idleReached() {
-	if !ep.connection.draining.Load() {
+	d := ep.connection.draining.Load()
+	if d == nil {
 		return
 	}
 	select {
-	case ep.connection.idle <- struct{}{}:
+	case d.idle <- struct{}{}:
 	default:
 	}
 }
@@ -177,10 +236,11 @@ func (ep *EP) idleReached() {
 // drain disconnects once the requests have completed, with success or not. The
 // program may take the completions as they come; those that it does not take
 // are kept for it on the EVD.
-func (ep *EP) drain(stop <-chan struct{}, evd *EVD) {
+func (ep *EP) drain(d *draining, evd *EVD) {
 	const op = "dat_ep_disconnect"
 	for ep.request.outstanding() > 0 {
-		if err := evd.await(op, stop, ep.connection.idle); err != nil {
+		ep.reportSuppressed()
+		if err := evd.await(op, d.stop, d.idle); err != nil {
 			return
 		}
 		if evd.object().enter(op, InvalidHandleEVDRequest) != nil {
@@ -192,7 +252,7 @@ func (ep *EP) drain(stop <-chan struct{}, evd *EVD) {
 	ep.control.Lock()
 	defer ep.control.Unlock()
 	select {
-	case <-stop: // somebody was faster
+	case <-d.stop: // somebody was faster
 		return
 	default:
 	}
@@ -200,9 +260,9 @@ func (ep *EP) drain(stop <-chan struct{}, evd *EVD) {
 		return
 	}
 	defer ep.obj.leave()
-	ep.connection.stopDraining()
 	// Should it fail, the connection has ended already.
-	ep.disconnectAbruptly()
+	ep.disconnectInOrder()
+	ep.connection.stopDraining()
 }
 
 // Reset makes a disconnected endpoint unconnected again, with the same
@@ -216,18 +276,14 @@ func (ep *EP) drain(stop <-chan struct{}, evd *EVD) {
 // Implements:
 //
 //	DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
-func (ep *EP) Reset() error {
+func (ep *EP) Reset() (err error) {
 	const op = "dat_ep_reset"
 	if ep == nil {
 		return ep.object().enter(op, InvalidHandleEP)
 	}
 	ep.control.Lock()
 	defer ep.control.Unlock()
-	if err := ep.obj.enter(op, InvalidHandleEP); err != nil {
-		return err
-	}
-	state, err := ep.state(op)
-	ep.obj.leave()
+	state, err := ep.stateNow(op)
 	switch {
 	case err != nil:
 		return err
@@ -236,5 +292,23 @@ func (ep *EP) Reset() error {
 	case state != EPStateDisconnected:
 		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v", state, EPStateDisconnected)
 	}
-	return ep.renew(op, ep.parts())
+	ep.awaitEnd()
+	defer ep.shadow.begin(callReset).end(&err)
+	return ep.renew(op, ep.parts(), EPStateUnconnected)
 }
+
+// awaitEnd waits for the event of the end of a connection or an attempt. The
+// library shows the state before it posts the event, which nobody would get once
+// the native endpoint is replaced. The caller holds control.
+func (ep *EP) awaitEnd() {
+	c := &ep.connection
+	for start := time.Now(); ep.connectEVD != nil && !c.ended.Load(); time.Sleep(time.Millisecond) {
+		ep.connectEVD.reap()
+		if c.over.Load() || time.Since(start) > endWithin {
+			return
+		}
+	}
+}
+
+// endWithin is far longer than a thread of the library takes from the one to the other.
+var endWithin = 5 * time.Second // longer in tests

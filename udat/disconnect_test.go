@@ -1,7 +1,10 @@
 package udat_test
 
 import (
+	"errors"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -88,6 +91,37 @@ func TestAbruptEndsGracefulDisconnect(t *testing.T) {
 	})
 }
 
+// A disconnect without an answer ends soon, also when the event of the
+// establishment is taken only then.
+func TestEstablishedTakenAfterDisconnect(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+		want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(passive.EP, nil))
+		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
+		udat.AwaitConnected(active.EP)
+		want(t, active.Disconnect(udat.CloseGraceful))
+		ctx := udattest.Context(t)
+		event, err := active.Connect.Dequeue() // one event, where Wait would look at all
+		for errors.Is(err, udat.ErrQueueEmpty) && ctx.Err() == nil {
+			runtime.Gosched()
+			event, err = active.Connect.Dequeue()
+		}
+		want(t, err)
+		if event.Number != udat.EventConnectionEstablished {
+			t.Errorf("the first event is %v", event.Number)
+		}
+		if !udat.AwaitsAnswer(active.EP) {
+			t.Error("nothing ends the disconnect any more")
+		}
+		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		if udat.AwaitsAnswer(active.EP) {
+			t.Error("something would end a disconnect that has ended")
+		}
+	})
+}
+
 // The peer ends the connection while a graceful disconnect waits for it.
 func TestPeerEndsGracefulDisconnect(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -154,5 +188,49 @@ func TestResetAndConnectAgain(t *testing.T) {
 			wantNoEvent(t, b.Recv)
 			a, b = b, a
 		}
+	})
+}
+
+// A receive that is posted as soon as Disconnect returns, before anybody has seen
+// an event of it, completes too.
+func TestRecvRightAfterDisconnect(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for _, flags := range []udat.CloseFlags{udat.CloseAbrupt, udat.CloseGraceful} {
+			t.Run(flags.String(), func(t *testing.T) {
+				active, _ := udattest.Pair(t, ia, nil)
+				into := one(active.Segment(t, 0, 8))
+				want(t, active.PostRecv(into, 1, 0))
+				want(t, active.Disconnect(flags))
+				want(t, active.PostRecv(into, 2, 0))
+				want(t, active.PostRecv(into, 3, 0))
+				for cookie := range uint64(3) {
+					if event := udattest.Wait(t, active.Recv); event.Cookie != cookie+1 || event.Status != udat.DTOErrFlushed {
+						t.Errorf("receive %d completes with %v, cookie %d", cookie+1, event.Err(), event.Cookie)
+					}
+				}
+				udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+			})
+		}
+	})
+}
+
+// The state of an endpoint may tell of the end of its connection before the event
+// does. A reset at that moment does not lose the event.
+func TestResetKeepsLateEvent(t *testing.T) {
+	defer udat.SetEndWithin(time.Hour)()
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active := disconnected(t, ia)
+		deliver := udat.WithholdEnd(active.EP)
+		reset := make(chan error, 1)
+		go func() { reset <- active.Reset() }()
+		select {
+		case <-reset:
+			t.Error("the endpoint was reset before the event came")
+		case <-time.After(50 * time.Millisecond):
+		}
+		deliver()
+		want(t, receive(t, reset))
+		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		wantState(t, active.EP, udat.EPStateUnconnected)
 	})
 }

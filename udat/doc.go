@@ -11,28 +11,44 @@
 //
 // # Objects
 //
-// Everything is made on an interface adapter (IA). An endpoint (EP) has a
+// Everything is made on an interface adapter (IA), which Open finds by the name of
+// an entry in dat.conf, of a device or of a network interface. An endpoint (EP) has a
 // protection zone (PZ), which decides what memory (LMR) it reaches, and event
 // dispatchers (EVD) for the completions of its receives, for those of its
 // requests, and for the events of its connection. The active side connects an
 // endpoint; the passive side listens on a service point (PSP), gets a
-// connection request (CR) and accepts it on an endpoint.
+// connection request (CR) and accepts it on an endpoint. A notification object
+// (CNO) tells which of several event dispatchers have events.
 //
 // Each object has one Free, an adapter has Close. An object that others use
 // refuses to go, and names them. A call on an object that is freed, nil, or a
 // zero value is an error, ErrInvalidHandle, and never reaches the library.
 //
+// The garbage collector frees none of them. Living lists those that are alive,
+// with the lines of the program that made them; an adapter that the program has
+// dropped is reported, see OnLeak.
+//
 // # Errors and events
 //
 // A call that fails gives an *Error, which matches by type, by subtype and the
 // standard errors of the same meaning. What happens later is an Event, on an
-// EVD; Event.Err says whether something failed.
+// EVD; Event.Err says whether something failed: a DTOStatus, a ConnectionEvent
+// or an AsyncEvent.
 //
 // # Goroutines
 //
 // All methods may be called from any goroutine. Posts wait for no other
 // endpoint, and for nothing but another post in the same direction on theirs,
-// or a disconnect. A goroutine in EVD.Wait holds no thread.
+// or a disconnect. A goroutine in EVD.Wait or CNO.Wait holds no thread.
+//
+// # Assertions
+//
+// With the environment variable UDAT_ASSERT set to panic or log, or after
+// SetAssertions, the state of each endpoint is compared at its calls and events
+// with what the specification says it must be. A difference, which is a fault of
+// the native library or of this package, is an AssertionError: it tells what led
+// there. That is for tests: it costs time at each operation. Otherwise it costs
+// nothing but a look at a pointer.
 //
 // # The native library
 //

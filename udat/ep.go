@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -27,6 +28,7 @@ type EP struct {
 	recvEVD    *EVD
 	requestEVD *EVD
 	connectEVD *EVD
+	srq        *SRQ // nil for an endpoint with receives of its own
 	attr       EPAttr
 
 	recv    direction
@@ -34,7 +36,14 @@ type EP struct {
 	early   earlyReceives
 
 	connection connection
+	shadow     *shadow // nil without assertions
+
+	// reserved is the reserved service point that waits for a request, or an
+	// answer, on behalf of the endpoint. It is set under control.
+	reserved atomic.Pointer[RSP]
 }
+
+const endpointKind = "endpoint"
 
 func (ep *EP) object() *object {
 	if ep == nil {
@@ -45,13 +54,19 @@ func (ep *EP) object() *object {
 
 // EPAttr holds the attributes of an endpoint. A zero EPAttr is not usable: start
 // from what Query gives for an endpoint with the provider's defaults.
+//
+// All streams of completions that come to the same EVD must have the same
+// completion flags, of which CompletionDefault stands for CompletionEVDThreshold;
+// with an EVD that takes software events too, they must be that.
+// Providers take them as hints: what says that some completions wake nobody may
+// be woken by them all the same.
 type EPAttr struct {
 	ServiceType            ServiceType     // ServiceTypeRC
 	MaxMessageSize         uint32          // bytes of a send or a receive, 1 to IAAttr.MaxMessageSize
 	MaxRDMASize            uint32          // bytes of an RDMA read or write, 1 to IAAttr.MaxRDMASize
 	QOS                    QOS             // QOSBestEffort
-	RecvCompletionFlags    CompletionFlags // 0, CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
-	RequestCompletionFlags CompletionFlags // 0, CompletionEVDThreshold or CompletionUnsignalled
+	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
+	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
 	MaxRecvDTOs            int             // receives outstanding, 1 to IAAttr.MaxDTOPerEP; 0 without a receive EVD
 	MaxRequestDTOs         int             // requests outstanding, likewise
 	MaxRecvIOV             int             // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO
@@ -80,6 +95,16 @@ func (a *EPAttr) native() *cgo.EPAttr {
 		SRQSoftHW:              int32(a.SRQSoftHW),
 		MaxRDMAReadIOV:         int32(a.MaxRDMAReadIOV),
 		MaxRDMAWriteIOV:        int32(a.MaxRDMAWriteIOV),
+	}
+}
+
+// setDefaultFlags says what no flags stand for, so that they can be compared.
+func (a *EPAttr) setDefaultFlags() {
+	if a.RecvCompletionFlags == CompletionDefault {
+		a.RecvCompletionFlags = CompletionEVDThreshold
+	}
+	if a.RequestCompletionFlags == CompletionDefault {
+		a.RequestCompletionFlags = CompletionEVDThreshold
 	}
 }
 
@@ -120,72 +145,111 @@ func newEPAttr(a *cgo.EPAttr) EPAttr {
 //	                         IN DAT_EVD_HANDLE recv_evd_handle,
 //	                         IN DAT_EVD_HANDLE request_evd_handle,
 //	                         IN DAT_EVD_HANDLE connect_evd_handle,
-//	                         IN DAT_EP_ATTR *ep_attributes,
+//	                         IN const DAT_EP_ATTR *ep_attributes,
 //	                         OUT DAT_EP_HANDLE *ep_handle)
 func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, error) {
-	const op = "dat_ep_create"
-	leave, err := enterAll(op, epArguments(ia, pz, recv, request, connect)...)
+	return createEP("dat_ep_create", ia, epParts{pz: pz, recv: recv, request: request, connect: connect}, attr)
+}
+
+// CreateEPWithSRQ creates an endpoint that takes its receives from a shared
+// receive queue: they are posted there, and PostRecv fails. Completions of those
+// receives come to recv, which must have room for all that may be posted to srq,
+// once however many endpoints share both. All event dispatchers are needed.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ep_create_with_srq(IN DAT_IA_HANDLE ia_handle,
+//	                                  IN DAT_PZ_HANDLE pz_handle,
+//	                                  IN DAT_EVD_HANDLE recv_evd_handle,
+//	                                  IN DAT_EVD_HANDLE request_evd_handle,
+//	                                  IN DAT_EVD_HANDLE connect_evd_handle,
+//	                                  IN DAT_SRQ_HANDLE srq_handle,
+//	                                  IN const DAT_EP_ATTR *ep_attributes,
+//	                                  OUT DAT_EP_HANDLE *ep_handle)
+func CreateEPWithSRQ(ia *IA, pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAttr) (*EP, error) {
+	const op = "dat_ep_create_with_srq"
+	switch {
+	case srq == nil:
+		return nil, srq.object().enter(op, InvalidHandleSRQ)
+	case recv == nil:
+		return nil, recv.object().enter(op, InvalidHandleEVDRecv)
+	case request == nil:
+		return nil, request.object().enter(op, InvalidHandleEVDRequest)
+	case connect == nil:
+		return nil, connect.object().enter(op, InvalidHandleEVDConn)
+	}
+	return createEP(op, ia, epParts{pz: pz, recv: recv, request: request, connect: connect, srq: srq}, attr)
+}
+
+func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
+	leave, err := enterAll(op, p.arguments(ia)...)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	p := epParts{pz: pz, recv: recv, request: request, connect: connect}
 	if attr != nil {
 		a := *attr
 		p.attr = &a
 	}
-	handle, err := p.create(op, ia)
+	handle, err := p.create(op, ia, nil)
 	if err != nil {
 		return nil, err
 	}
 	ep := &EP{ia: ia}
-	ep.connection.idle = make(chan struct{}, 1)
+	ep.shadow = newShadow(ep)
+	ep.recv.ep, ep.request.ep = ep, ep
+	ep.recv.owner, ep.request.owner = ep, ep
 	number, err := ep.newNumber(op)
 	if err != nil {
-		p.release()
+		releaseClaims(p.claims(), nil)
 		cgo.EPFree(handle)
 		return nil, err
 	}
 	ep.install(p, handle, number)
-	ep.obj.born("endpoint", NoSubtype, ep.Free, p.parents(ia)...)
+	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
 	return ep, nil
-}
-
-// epArguments lists what an endpoint is made of, without the EVDs that are left out.
-func epArguments(ia *IA, pz *PZ, recv, request, connect *EVD) []argument {
-	arguments := []argument{{ia.object(), InvalidHandleIA}, {pz.object(), InvalidHandlePZ}}
-	if recv != nil {
-		arguments = append(arguments, argument{&recv.obj, InvalidHandleEVDRecv})
-	}
-	if request != nil {
-		arguments = append(arguments, argument{&request.obj, InvalidHandleEVDRequest})
-	}
-	if connect != nil {
-		arguments = append(arguments, argument{&connect.obj, InvalidHandleEVDConn})
-	}
-	return arguments
 }
 
 // epParts is what a native endpoint is made from.
 type epParts struct {
 	pz                     *PZ
-	recv, request, connect *EVD
+	recv, request, connect *EVD    // nil for none
+	srq                    *SRQ    // nil for none
 	attr                   *EPAttr // nil for the provider's defaults, until created
 }
 
-func (p *epParts) parents(ia *IA) []*object {
-	parents := []*object{&ia.obj, &p.pz.obj}
-	for _, evd := range []*EVD{p.recv, p.request, p.connect} {
-		if evd != nil {
-			parents = append(parents, &evd.obj)
-		}
+// arguments lists the parts, without those that are left out.
+func (p *epParts) arguments(ia *IA) []argument {
+	arguments := []argument{{ia.object(), InvalidHandleIA}, {p.pz.object(), InvalidHandlePZ}}
+	if p.recv != nil {
+		arguments = append(arguments, argument{&p.recv.obj, InvalidHandleEVDRecv})
+	}
+	if p.request != nil {
+		arguments = append(arguments, argument{&p.request.obj, InvalidHandleEVDRequest})
+	}
+	if p.connect != nil {
+		arguments = append(arguments, argument{&p.connect.obj, InvalidHandleEVDConn})
+	}
+	if p.srq != nil {
+		arguments = append(arguments, argument{&p.srq.obj, InvalidHandleSRQ})
+	}
+	return arguments
+}
+
+func (p *epParts) parents(ia *IA) (parents []*object) {
+	for _, a := range p.arguments(ia) {
+		parents = append(parents, a.object)
 	}
 	return parents
 }
 
-// create makes a native endpoint of the parts, with room for its events
-// reserved. It completes the attributes.
-func (p *epParts) create(op string, ia *IA) (cgo.EPHandle, error) {
+// freeReceives is the room that forgetReceives needs in the library's record of
+// the receives.
+const freeReceives = 1
+
+// create makes a native endpoint of the parts, with the room for its events that
+// goes beyond what is held reserved. It completes the attributes.
+func (p *epParts) create(op string, ia *IA, held []claim) (cgo.EPHandle, error) {
 	if err := p.check(op, ia); err != nil {
 		return 0, err
 	}
@@ -194,15 +258,16 @@ func (p *epParts) create(op string, ia *IA) (cgo.EPHandle, error) {
 			return 0, err
 		}
 	}
+	p.attr.setDefaultFlags()
 	native := p.attr.native()
-	if p.recv != nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
-		native.MaxRecvDTOs++ // kept free for rescueDisconnect
+	if p.recv != nil && p.srq == nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
+		native.MaxRecvDTOs += freeReceives
 	}
 	handle, err := p.createNative(op, ia, native)
 	if err != nil {
 		return 0, err
 	}
-	if err := p.reserve(op); err != nil {
+	if err := reserveClaims(op, p.claims(), held); err != nil {
 		cgo.EPFree(handle)
 		return 0, err
 	}
@@ -210,8 +275,13 @@ func (p *epParts) create(op string, ia *IA) (cgo.EPHandle, error) {
 }
 
 func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, error) {
-	handle, r := cgo.EPCreate(ia.handle, p.pz.handle, p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle(), attr)
-	return handle, check(op, r)
+	recv, request, connect := p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle()
+	if p.srq != nil {
+		handle, r := cgo.EPCreateWithSRQ(ia.handle, p.pz.handle, recv, request, connect, p.srq.handle, attr)
+		return handle, checkMade(op, r)
+	}
+	handle, r := cgo.EPCreate(ia.handle, p.pz.handle, recv, request, connect, attr)
+	return handle, checkMade(op, r)
 }
 
 // takeDefaults asks the provider for its attributes, which it tells only of an
@@ -246,38 +316,15 @@ func (evd *EVD) nativeHandle() cgo.EVDHandle {
 // before anybody looked.
 const connectionEventsPerEP = 4
 
-// claim is the room that an endpoint needs on one of its EVDs.
-type claim struct {
-	evd *EVD
-	n   int
-}
-
 func (p *epParts) claims() []claim {
-	return slices.DeleteFunc([]claim{
-		{p.recv, p.attr.MaxRecvDTOs}, {p.request, p.attr.MaxRequestDTOs}, {p.connect, connectionEventsPerEP},
-	}, func(c claim) bool { return c.evd == nil })
-}
-
-// reserve claims room for the events, since an EVD that overflows is lost, and
-// the endpoints on it hang.
-func (p *epParts) reserve(op string) error {
-	claims := p.claims()
-	for i, c := range claims {
-		if left, ok := c.evd.capacity.reserve(c.n); !ok {
-			for _, done := range claims[:i] {
-				done.evd.capacity.release(done.n)
-			}
-			return refuse(op, ErrInsufficientResources, ResourceTEVD,
-				"the endpoint can have %d events at once on an event dispatcher that has room for %d of its %d", c.n, left, c.evd.qlen)
-		}
+	a := p.attr
+	recv := claim{evd: p.recv, n: a.MaxRecvDTOs, completions: true, flags: a.RecvCompletionFlags}
+	if p.srq != nil {
+		recv.n, recv.srq = p.srq.attr.MaxRecvDTOs, p.srq
 	}
-	return nil
-}
-
-func (p *epParts) release() {
-	for _, c := range p.claims() {
-		c.evd.capacity.release(c.n)
-	}
+	request := claim{evd: p.request, n: a.MaxRequestDTOs, completions: true, flags: a.RequestCompletionFlags}
+	connect := claim{evd: p.connect, n: connectionEventsPerEP}
+	return slices.DeleteFunc([]claim{recv, request, connect}, func(c claim) bool { return c.evd == nil })
 }
 
 // check refuses what the library would accept and break on.
@@ -285,6 +332,8 @@ func (p *epParts) check(op string, ia *IA) error {
 	switch {
 	case p.pz.ia != ia:
 		return refuse(op, ErrInvalidHandle, InvalidHandlePZ, "the protection zone belongs to another adapter")
+	case p.srq != nil && p.srq.ia != ia:
+		return refuse(op, ErrInvalidHandle, InvalidHandleSRQ, "the shared receive queue belongs to another adapter")
 	case p.recv != nil && (p.recv.ia != ia || p.recv.flags&EVDDTO == 0):
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRecv, "the receive event dispatcher must be one for completions on the same adapter")
 	case p.request != nil && (p.request.ia != ia || p.request.flags&EVDDTO == 0):
@@ -298,19 +347,27 @@ func (p *epParts) check(op string, ia *IA) error {
 	return p.checkAttr(op, &ia.attr)
 }
 
+// The completion flags that an endpoint's streams may have.
+var (
+	recvFlags    = []CompletionFlags{CompletionDefault, CompletionEVDThreshold, CompletionSolicitedWait, CompletionUnsignalled}
+	requestFlags = []CompletionFlags{CompletionDefault, CompletionEVDThreshold, CompletionUnsignalled}
+)
+
 func (p *epParts) checkAttr(op string, most *IAAttr) error {
 	a := p.attr
-	const recvFlags = CompletionEVDThreshold | CompletionSolicitedWait | CompletionUnsignalled
-	const requestFlags = CompletionEVDThreshold | CompletionUnsignalled
 	switch {
 	case a.ServiceType != ServiceTypeRC:
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the service type is %v, only %v is supported", a.ServiceType, ServiceTypeRC)
 	case a.QOS != QOSBestEffort:
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the quality of service is %v, only %v is supported", a.QOS, QOSBestEffort)
-	case a.RecvCompletionFlags&^recvFlags != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it may have %v", a.RecvCompletionFlags, recvFlags)
-	case a.RequestCompletionFlags&^requestFlags != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it may have %v", a.RequestCompletionFlags, requestFlags)
+	case !slices.Contains(recvFlags, a.RecvCompletionFlags):
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be one of %v", a.RecvCompletionFlags, recvFlags)
+	case !slices.Contains(requestFlags, a.RequestCompletionFlags):
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be one of %v", a.RequestCompletionFlags, requestFlags)
+	case p.recv.takesMore() && !byThreshold(a.RecvCompletionFlags):
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be %v with an event dispatcher that takes software events too", a.RecvCompletionFlags, CompletionEVDThreshold)
+	case p.request.takesMore() && !byThreshold(a.RequestCompletionFlags):
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be %v with an event dispatcher that takes software events too", a.RequestCompletionFlags, CompletionEVDThreshold)
 	}
 	for _, f := range []struct {
 		name             string
@@ -332,6 +389,13 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		}
 	}
 	return nil
+}
+
+// takesMore reports whether an EVD for completions is fed by other streams too.
+func (evd *EVD) takesMore() bool { return evd != nil && evd.flags&^(EVDDTO|EVDRMRBind) != 0 }
+
+func byThreshold(flags CompletionFlags) bool {
+	return flags == CompletionDefault || flags == CompletionEVDThreshold
 }
 
 func oneIf(evd *EVD) int { return mostIf(evd, 1) }
@@ -356,24 +420,35 @@ func (ep *EP) newNumber(op string) (uint32, error) {
 // install makes the native endpoint the one behind ep. The caller has ep to
 // itself: it is new, or its gate is closed and its directions are locked.
 func (ep *EP) install(p epParts, handle cgo.EPHandle, number uint32) {
-	ep.ia.endpoints.addHandle(ep, handle)
+	ep.ia.endpoints.addHandle(ep, handle, p.connect)
 	ep.handle, ep.number = handle, number
-	ep.pz, ep.recvEVD, ep.requestEVD, ep.connectEVD, ep.attr = p.pz, p.recv, p.request, p.connect, *p.attr
+	ep.pz, ep.recvEVD, ep.requestEVD, ep.connectEVD, ep.srq, ep.attr = p.pz, p.recv, p.request, p.connect, p.srq, *p.attr
 	a := p.attr
-	ep.recv.open(handle, number, p.pz, a.MaxRecvDTOs, a.MaxRecvIOV, a)
-	ep.request.open(handle, number, p.pz, a.MaxRequestDTOs, a.MaxRequestIOV, a)
+	if p.srq != nil {
+		p.srq.attach(ep, p.recv)
+	}
+	ep.recv.shared = p.srq != nil
+	ep.recv.open(handle, number, p.pz, p.recv, a.MaxRecvDTOs, a.MaxRecvIOV, a)
+	ep.request.open(handle, number, p.pz, p.request, a.MaxRequestDTOs, a.MaxRequestIOV, a)
 	ep.early.start()
 	ep.connection.restart()
 }
 
 func (ep *EP) parts() epParts {
 	attr := ep.attr
-	return epParts{pz: ep.pz, recv: ep.recvEVD, request: ep.requestEVD, connect: ep.connectEVD, attr: &attr}
+	return epParts{pz: ep.pz, recv: ep.recvEVD, request: ep.requestEVD, connect: ep.connectEVD, srq: ep.srq, attr: &attr}
+}
+
+// detach takes the endpoint from its shared receive queue.
+func (ep *EP) detach() {
+	if ep.srq != nil {
+		ep.srq.detach(ep, ep.recvEVD)
+	}
 }
 
 // direction gives the queue that an operation belongs to.
-func (ep *EP) direction(op DTO) *direction {
-	if op == DTOReceive {
+func (ep *EP) direction(op operation) *direction {
+	if op == opReceive {
 		return &ep.recv
 	}
 	return &ep.request
@@ -416,21 +491,46 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 	state, err := ep.state(op)
 	return EPStatus{
 		State:       state,
-		RecvIdle:    ep.recv.outstanding() == 0,
-		RequestIdle: ep.request.outstanding() == 0,
+		RecvIdle:    ep.recv.idleForProgram(),
+		RequestIdle: ep.request.idleForProgram(),
 	}, err
 }
 
-// state gives the library's state, and DISCONNECT_PENDING while the binding
-// completes the requests for a graceful disconnect, which the library does not.
-// The caller holds the gate.
+// state gives the state of the endpoint, with a look at the shadow. The caller
+// holds the gate.
 func (ep *EP) state(op string) (EPState, error) {
+	if ep.shadow != nil {
+		return ep.shadow.observe(op)
+	}
+	return ep.libraryState(op)
+}
+
+// stateNow is state for a caller that does not hold the gate.
+func (ep *EP) stateNow(op string) (EPState, error) {
+	if err := ep.obj.enter(op, InvalidHandleEP); err != nil {
+		return 0, err
+	}
+	defer ep.obj.leave()
+	return ep.state(op)
+}
+
+// libraryState gives the library's state, but DISCONNECT_PENDING while the
+// binding completes the requests for a graceful disconnect, and the states of an
+// endpoint that is reserved: the library knows neither. What the library does not
+// know is looked at first, since it is taken back only once the library has moved
+// on. The caller holds the gate.
+func (ep *EP) libraryState(op string) (EPState, error) {
+	draining, reserved := ep.connection.draining.Load(), ep.reserved.Load()
 	state, _, _, r := cgo.EPGetStatus(ep.handle)
 	switch {
-	case state == EPStateConnected && ep.connection.draining.Load():
-		state = EPStateDisconnectPending
-	case state == EPStateUnconnected && ep.connection.rescued.Load():
+	case (state == EPStateConnected || state == EPStateDisconnectPending) && ep.connection.wasAborted():
 		state = EPStateDisconnected
+	case state == EPStateConnected && draining != nil:
+		state = EPStateDisconnectPending
+	case state == EPStateUnconnected && ep.connection.ended.Load():
+		state = EPStateDisconnected
+	case state == EPStateUnconnected && reserved != nil:
+		state = reserved.state()
 	}
 	return state, check(op, r)
 }
@@ -441,13 +541,14 @@ type EPParam struct {
 	IA             *IA
 	State          EPState
 	LocalAddress   netip.Addr
-	LocalPortQual  uint64
+	LocalPortQual  uint64     // 0 unless connected or connecting
 	RemoteAddress  netip.Addr // zero unless connected or connecting
 	RemotePortQual uint64
 	PZ             *PZ
 	RecvEVD        *EVD
 	RequestEVD     *EVD
 	ConnectEVD     *EVD
+	SRQ            *SRQ // nil for an endpoint with receives of its own
 	Attr           EPAttr
 }
 
@@ -473,6 +574,10 @@ func (ep *EP) Query() (EPParam, error) {
 	if r := cgo.EPQuery(ep.handle, cgo.EPFieldAll, &native); !r.OK() {
 		return EPParam{}, check(op, r)
 	}
+	if !hasConnection(state) {
+		// That of the native endpoint, which Modify and Reset replace.
+		native.LocalPortQual = 0
+	}
 	return EPParam{
 		IA:             ep.ia,
 		State:          state,
@@ -484,13 +589,60 @@ func (ep *EP) Query() (EPParam, error) {
 		RecvEVD:        ep.recvEVD,
 		RequestEVD:     ep.requestEVD,
 		ConnectEVD:     ep.connectEVD,
+		SRQ:            ep.srq,
 		Attr:           ep.attr,
 	}, nil
 }
 
-// Free frees the endpoint in any state; a connection is broken off. Completions
-// that were not dequeued may still come or not, both is safe. A second Free
-// gives ErrClosed.
+// hasConnection reports whether a connection, or the making of one, is under way.
+func hasConnection(state EPState) bool {
+	switch state {
+	case EPStateActiveConnectionPending, EPStateCompletionPending, EPStateConnected, EPStateDisconnectPending:
+		return true
+	}
+	return false
+}
+
+// RecvQuery fails with ErrNotImplemented: no provider tells how many receive
+// buffers are in use, which GetStatus does as far as it can be known.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ep_recv_query(IN DAT_EP_HANDLE ep_handle,
+//	                             OUT DAT_COUNT *nbufs_allocated,
+//	                             OUT DAT_COUNT *bufs_alloc_span)
+func (ep *EP) RecvQuery() (allocated, span int, err error) {
+	const op = "dat_ep_recv_query"
+	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
+		return 0, 0, err
+	}
+	defer ep.obj.leave()
+	a, s, r := cgo.EPRecvQuery(ep.handle)
+	return int(a), int(s), check(op, r)
+}
+
+// SetWatermark fails with ErrNotImplemented: no provider limits the receives
+// that an endpoint takes from a shared receive queue.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ep_set_watermark(IN DAT_EP_HANDLE ep_handle,
+//	                                IN DAT_COUNT soft_high_watermark,
+//	                                IN DAT_COUNT hard_high_watermark)
+func (ep *EP) SetWatermark(soft, hard int) error {
+	const op = "dat_ep_set_watermark"
+	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
+		return err
+	}
+	defer ep.obj.leave()
+	return check(op, cgo.EPSetWatermark(ep.handle, int32(soft), int32(hard)))
+}
+
+// Free frees the endpoint; a connection is broken off, and one that is being
+// made aborted, which takes a quarter of a second. Completions that were
+// not dequeued may still come or not, both is safe. It fails with
+// ErrInvalidState while a reserved service point holds the endpoint, and with
+// ErrClosed the second time.
 //
 // Implements:
 //
@@ -502,10 +654,16 @@ func (ep *EP) Free() error {
 	}
 	ep.control.Lock()
 	defer ep.control.Unlock()
-	return ep.obj.seal(op, InvalidHandleEP, func() error {
-		ep.connection.cancel()
+	ep.endAttempt(op)
+	return ep.obj.seal(op, InvalidHandleEP, func() (err error) {
+		if rsp := ep.reserved.Load(); rsp != nil {
+			return refuse(op, ErrInvalidState, stateSubtype(rsp.state()), "a reserved service point holds the endpoint")
+		}
+		defer ep.shadow.begin(callFree).end(&err)
 		ep.lockDirections()
 		defer ep.unlockDirections()
+		// A post that was in flight would see an endpoint that is connected again.
+		ep.connection.cancel()
 		ep.reap()
 		if err := ep.freeNative(op); err != nil {
 			return err
@@ -514,8 +672,11 @@ func (ep *EP) Free() error {
 		// What the library left in its queues is dropped now, while its own
 		// records of the endpoint are fresh.
 		ep.reap()
+		ep.detach()
 		p := ep.parts()
-		p.release()
+		releaseClaims(p.claims(), nil)
+		ep.recv.known.leave(ep)
+		ep.request.known.leave(ep)
 		ep.handle, ep.recv.handle, ep.request.handle = 0, 0, 0
 		return nil
 	})
@@ -527,13 +688,21 @@ func (ep *EP) Free() error {
 // The caller holds control and both directions.
 func (ep *EP) freeNative(op string) error {
 	ep.ia.endpoints.removeHandle(ep.handle)
-	ep.disconnectNative()
+	ep.disconnectNative(cgo.CloseAbrupt)
 	ep.settleRequests(op)
+	ep.settleAttempt()
 	if err := check(op, cgo.EPFree(ep.handle)); err != nil {
-		ep.ia.endpoints.addHandle(ep, ep.handle)
+		ep.ia.endpoints.addHandle(ep, ep.handle, ep.connectEVD)
 		return err
 	}
 	return nil
+}
+
+// uses reports whether an operation that is outstanding uses the memory region.
+func (ep *EP) uses(lmr *LMR) bool {
+	ep.lockDirections()
+	defer ep.unlockDirections()
+	return ep.recv.uses(lmr) || ep.request.uses(lmr)
 }
 
 func (ep *EP) lockDirections() {

@@ -13,7 +13,7 @@ func TestCreateEPAttributes(t *testing.T) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		most, _, err := ia.Query()
 		want(t, err)
-		good := attributes(t, e.EP)
+		good := e.Attr(t)
 		for name, c := range map[string]struct {
 			change func(*udat.EPAttr)
 			err    error
@@ -89,7 +89,7 @@ func TestCreateEPArguments(t *testing.T) {
 		want(t, ep.PostRecv(nil, 0, 0), udat.ErrInvalidState, udat.InvalidStateEPNotReady)
 		want(t, ep.Connect(udattest.Address(t, ia), 1, udattest.Patience, nil), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
 		// Modify gives it what it lacks.
-		attr := attributes(t, e.EP)
+		attr := e.Attr(t)
 		want(t, ep.Modify(udat.EPFieldRecvEVDHandle|udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRecvIOV, &udat.EPParam{RecvEVD: e.Recv, Attr: attr}))
 		want(t, ep.PostRecv([]udat.Segment{e.Segment(t, 0, 8)}, 0, 0))
 		want(t, ep.Free())

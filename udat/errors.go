@@ -4,24 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"strings"
 
 	"github.com/goudat/goudat/cgo"
 )
 
 // ErrClosed matches the error of a call on an object that was freed or closed.
-var ErrClosed = errors.New("udat: object is freed")
+// That error also matches net.ErrClosed, which says the same of connections.
+var ErrClosed error = closed{}
+
+type closed struct{}
+
+func (closed) Error() string        { return "udat: object is freed" }
+func (closed) Is(target error) bool { return target == net.ErrClosed }
 
 // Return is a DAT_RETURN: class, type and subtype in one number.
 type Return = cgo.Return
 
 // Error is the error of every failed call.
 //
-// errors.Is matches it by type (ErrInvalidState), whatever the subtype, and by
-// subtype (InvalidStateEPConnected). Where they mean the same, the standard
-// errors match too: os.ErrDeadlineExceeded for ErrTimeoutExpired,
-// errors.ErrUnsupported for ErrNotImplemented and ErrModelNotSupported, and the
-// error of the context that ended a wait.
+// errors.Is matches it by type (ErrInvalidState), whatever the subtype, by
+// subtype (InvalidStateEPConnected), by class (ClassError, ClassWarning) and by
+// the codes of an extension (ErrIB). Where they mean the same, the standard
+// errors match too:
+//
+//   - os.ErrDeadlineExceeded and context.DeadlineExceeded: ErrTimeoutExpired
+//   - errors.ErrUnsupported: ErrNotImplemented and ErrModelNotSupported
+//   - net.ErrClosed: ErrClosed
+//   - the error, and the cause, of the context that ended a wait
 type Error struct {
 	// Op is the C name of the call, dat_ep_connect for example.
 	Op string
@@ -30,13 +42,16 @@ type Error struct {
 	Return Return
 	// Detail says what was wrong and what may be, in words. It may be empty.
 	Detail string
-	// Err is the cause where there is one beside the library: ErrClosed, a
-	// context's error.
+	// Err is the cause where there is one beside the library: ErrClosed,
+	// ErrNoNativeLibrary, a context's error.
 	Err error
 }
 
+// Error names the call, gives the texts of Strerror for the code and, where that
+// knows none, the code itself, and then Detail or else the cause. It is for
+// people to read, and may change: programs match with errors.Is.
 func (e *Error) Error() string {
-	s := "udat: " + e.Op + ": " + e.Return.String()
+	s := "udat: " + e.Op + ": " + text(e.Return)
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}
@@ -46,24 +61,83 @@ func (e *Error) Error() string {
 	return s
 }
 
+func text(r Return) string {
+	major, minor, err := Strerror(r)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%v (code 0x%08x)", r, uint32(r))
+	case minor == "":
+		return major
+	}
+	return major + " " + minor
+}
+
+// Strerror gives the library's texts for the type and the subtype of a code,
+// which are their C names. Where the library has none, or one that no header
+// has, they are those of the headers. minor is empty for a code without a
+// subtype. It fails with ErrInvalidParameter when the headers have no such type
+// or no such subtype.
+//
+// Implements:
+//
+//	DAT_RETURN dat_strerror(IN DAT_RETURN value,
+//	                        OUT const char **major_message,
+//	                        OUT const char **minor_message)
+func Strerror(value Return) (major, minor string, err error) {
+	major, minor, r := cgo.Strerror(value)
+	if r.OK() && minor != misspelt {
+		return major, minor, nil
+	}
+	if value.Type() == ErrExtensionBase {
+		major, minor = value.IB().String(), ""
+	} else {
+		major, minor = value.Type().String(), ""
+		if value.Subtype() != NoSubtype {
+			minor = value.Subtype().String()
+		}
+	}
+	if !isCName(major) || minor != "" && !isCName(minor) {
+		return "", "", refuse("dat_strerror", ErrInvalidParameter, InvalidArg1, "there is no code 0x%08x", uint32(value))
+	}
+	return major, minor, nil
+}
+
+// misspelt is what the library makes of DAT_INVALID_STATE_EP_EVD_RECV.
+const misspelt = "DAT_INVALID_STATE_EP_EVD_RCV"
+
+// isCName tells the String of a constant from that of a value that has no name.
+func isCName(s string) bool { return strings.HasPrefix(s, "DAT_") }
+
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is implements the matching that the type's comment describes.
 func (e *Error) Is(target error) bool {
 	switch t := target.(type) {
+	case ReturnClass:
+		return t != ClassSuccess && e.class() == t
 	case ReturnType:
 		return e.Return.Type() == t
 	case ReturnSubtype:
-		return t != NoSubtype && e.Return.Subtype() == t
+		return t != NoSubtype && e.Return.Type() != ErrExtensionBase && e.Return.Subtype() == t
+	case IBReturn:
+		return e.Return.IB() == t
 	}
 	switch target {
-	case os.ErrDeadlineExceeded:
-		return e.Return.Type() == ErrTimeoutExpired
+	case os.ErrDeadlineExceeded, context.DeadlineExceeded:
+		return e.Timeout()
 	case errors.ErrUnsupported:
 		return e.Return.Type() == ErrNotImplemented || e.Return.Type() == ErrModelNotSupported
 	}
 	return false
+}
+
+// class gives the class of the code, which the providers leave out of many.
+func (e *Error) class() ReturnClass {
+	if c := e.Return.Class(); c != ClassSuccess {
+		return c
+	}
+	return ClassError
 }
 
 // Timeout reports whether a time-out was the reason, as net.Error has it.
@@ -74,11 +148,27 @@ func check(op string, r Return) error {
 	if r.OK() {
 		return nil
 	}
+	if !cgo.Available {
+		return withoutLibrary(op)
+	}
 	return &Error{Op: op, Return: r}
 }
 
-// refuse makes the error of a call that the binding did not pass on.
+// checkMade is check for calls that make an object. What the kernel refuses
+// because of a limit, as that of a control group, comes as an empty queue.
+func checkMade(op string, r Return) error {
+	if r.Type() == ErrQueueEmpty {
+		r = cgo.ClassError | Return(ErrInsufficientResources)
+	}
+	return check(op, r)
+}
+
+// refuse makes the error of a call that the binding did not pass on. Without the
+// native library that is what is wrong with each call: no object is there.
 func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any) error {
+	if !cgo.Available {
+		return withoutLibrary(op)
+	}
 	return &Error{Op: op, Return: cgo.ClassError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)}
 }
 

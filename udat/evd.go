@@ -2,6 +2,7 @@ package udat
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -10,24 +11,41 @@ import (
 // it. Its methods may be called from any goroutine; each event goes to one of
 // those that ask.
 type EVD struct {
-	obj     object
-	ia      *IA
+	obj object
+	ia  *IA
+	nativeEVD
+	flags EVDFlags
+	qlen  int
+
+	capacity capacity
+	streams  streams
+	full     atomic.Bool // an event was lost for want of room, none was taken since
+
+	// mu serialises the taking of events, so that completions retire in order.
+	// It is released by unlock.
+	mu       sync.Mutex
+	backlog  backlog
+	draining bool        // what is decoded goes to the backlog
+	news     int         // events that came to the backlog since mu was taken
+	dropped  uint64      // asynchronous errors that nobody took in time
+	raw      []cgo.Event // see scratch
+
+	turn      turn // of the goroutine that spins
+	eagerness eagerness
+	waiters   waiterList
+	closing   chan struct{} // closed when the EVD is freed
+
+	attachment atomic.Pointer[attachment] // to a CNO, written under mu
+	disabled   atomic.Bool                // does not trigger it
+}
+
+// nativeEVD is what the library has of an EVD, with the notification object and
+// the agent by which the binding waits on it.
+type nativeEVD struct {
 	handle  cgo.EVDHandle
 	cno     cgo.CNOHandle
 	agent   cgo.Agent
 	agentID uint64
-	flags   EVDFlags
-	qlen    int
-
-	capacity capacity
-
-	// mu serialises the taking of events, so that completions retire in order.
-	mu      sync.Mutex
-	backlog backlog
-	raw     [16]cgo.Event // scratch
-
-	waiters waiterList
-	closing chan struct{} // closed when the EVD is freed
 }
 
 func (evd *EVD) object() *object {
@@ -38,10 +56,7 @@ func (evd *EVD) object() *object {
 }
 
 const (
-	// minCRQLen and minConnectionQLen are the least lengths of the queues for
-	// connection requests and connection events. With the CMA provider an
-	// overflow of the first ends the process, and a peer decides when.
-	minCRQLen         = 4096
+	// minConnectionQLen is the least length of a queue for connection events.
 	minConnectionQLen = 256
 
 	knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
@@ -51,7 +66,10 @@ const (
 // is fed by the streams in flags.
 //
 // An EVD for completions must have room for all operations that may be
-// outstanding on the endpoints that use it: CreateEP refuses otherwise.
+// outstanding on the endpoints that use it: CreateEP refuses otherwise. It can
+// take software events too, and nothing else.
+//
+// ModifyCNO attaches the EVD to a CNO.
 //
 // Implements:
 //
@@ -72,39 +90,46 @@ func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error) {
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, it must be 1 to %d", minQLen, most)
 	case flags == 0 || flags&^knownEVDFlags != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be some of %v", flags, knownEVDFlags)
-	case flags&EVDDTO != 0 && flags&^(EVDDTO|EVDRMRBind) != 0:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, no provider lets completions share an EVD with other streams", flags)
+	case flags&EVDDTO != 0 && flags&^(EVDDTO|EVDRMRBind|EVDSoftware) != 0:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, completions share an EVD with software events only", flags)
 	}
 	if flags&EVDConnection != 0 {
 		minQLen = max(minQLen, min(minConnectionQLen, most))
 	}
-	if flags&EVDCR != 0 {
-		minQLen = max(minQLen, min(minCRQLen, most))
-	}
 	evd := &EVD{ia: ia, flags: flags, closing: make(chan struct{})}
-	if err := evd.createCNO(op); err != nil {
-		return nil, err
-	}
-	handle, r := cgo.EVDCreate(ia.handle, int32(minQLen), evd.cno, flags)
-	if err := check(op, r); err != nil {
-		evd.freeCNO()
-		return nil, err
-	}
-	evd.handle = handle
-	if err := evd.complete(op); err != nil {
-		cgo.EVDFree(handle)
-		evd.freeCNO()
+	evd.eagerness.most.Store(int64(DefaultWaitSpin))
+	if err := evd.createNative(op, minQLen); err != nil {
 		return nil, err
 	}
 	evd.obj.born("event dispatcher", InvalidStateEVDInUse, evd.Free, &ia.obj)
 	return evd, nil
 }
 
+// createNative makes the native EVD, armed.
+func (evd *EVD) createNative(op string, minQLen int) error {
+	if err := evd.createCNO(op); err != nil {
+		return err
+	}
+	handle, r := cgo.EVDCreate(evd.ia.handle, int32(minQLen), evd.cno, evd.flags)
+	if err := checkMade(op, r); err != nil {
+		evd.freeCNO()
+		return err
+	}
+	evd.handle = handle
+	if err := evd.complete(op); err != nil {
+		cgo.EVDFree(handle)
+		evd.freeCNO()
+		return err
+	}
+	return nil
+}
+
 // newAsyncEVD wraps the EVD that comes with the adapter. It is the one EVD that
 // gets its CNO after it was made, which breaks only those for completions.
 func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 	const op = "dat_ia_open"
-	evd := &EVD{ia: ia, handle: handle, flags: EVDAsync, closing: make(chan struct{})}
+	evd := &EVD{ia: ia, flags: EVDAsync, closing: make(chan struct{})}
+	evd.handle = handle
 	if err := evd.createCNO(op); err != nil {
 		return nil, err
 	}
@@ -119,6 +144,7 @@ func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 		return nil, err
 	}
 	evd.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, evd.Free)
+	evd.keepEmpty() // of what came before it had a CNO
 	return evd, nil
 }
 
@@ -157,8 +183,13 @@ func (evd *EVD) complete(op string) error {
 // EVDParam holds the parameters of an event dispatcher.
 type EVDParam struct {
 	IA    *IA
-	QLen  int // events that the queue holds, at least as many as were asked for
+	QLen  int      // events that the queue holds, at least as many as were asked for
+	State EVDState // EVDStateEnabled or Disabled, and EVDStateWaitable or Unwaitable
+	CNO   *CNO     // nil when it is attached to none
 	Flags EVDFlags
+	// Dropped is how many asynchronous errors were dropped because nobody took
+	// them: see IA.AsyncEVD. It is 0 for any other EVD.
+	Dropped uint64
 }
 
 // Query gives the parameters of the event dispatcher.
@@ -173,7 +204,20 @@ func (evd *EVD) Query() (EVDParam, error) {
 		return EVDParam{}, err
 	}
 	defer evd.obj.leave()
-	return EVDParam{IA: evd.ia, QLen: evd.qlen, Flags: evd.flags}, nil
+	param := EVDParam{IA: evd.ia, QLen: evd.qlen, State: EVDStateEnabled | EVDStateWaitable, Flags: evd.flags}
+	if evd.disabled.Load() {
+		param.State ^= EVDStateEnabled | EVDStateDisabled
+	}
+	if evd.waiters.unwaitable.Load() {
+		param.State ^= EVDStateWaitable | EVDStateUnwaitable
+	}
+	if a := evd.attachment.Load(); a != nil {
+		param.CNO = a.cno
+	}
+	evd.mu.Lock()
+	param.Dropped = evd.dropped
+	evd.mu.Unlock()
+	return param, nil
 }
 
 // Free frees the event dispatcher with the events in it. Waiters get ErrClosed.
@@ -189,11 +233,16 @@ func (evd *EVD) Free() error {
 		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher goes with its adapter")
 	}
 	return evd.object().seal(op, NoSubtype, func() error {
-		if err := check(op, cgo.EVDFree(evd.handle)); err != nil {
+		left, err := evd.obj.orphan(evd.ia, check(op, cgo.EVDFree(evd.handle)))
+		switch {
+		case err != nil:
 			return err
+		case left:
+			evd.ia.notifier.forget(evd.agentID)
+		default:
+			evd.freeCNO()
 		}
-		evd.freeCNO()
-		close(evd.closing)
+		evd.end()
 		return nil
 	})
 }
@@ -206,157 +255,13 @@ func (evd *EVD) abandon(op string) error {
 			return err
 		}
 		evd.freeCNO()
-		close(evd.closing)
+		evd.end()
 		return nil
 	})
 }
 
-// Dequeue takes one event without waiting. It fails with ErrQueueEmpty when
-// there is none. It does not allocate, except for a connection request and for
-// a connection event with private data.
-//
-// Implements:
-//
-//	DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle,
-//	                           OUT DAT_EVENT *event)
-func (evd *EVD) Dequeue() (Event, error) {
-	const op = "dat_evd_dequeue"
-	var event Event
-	found, err := evd.take(op, &event)
-	if err == nil && !found {
-		err = errQueueEmpty
-	}
-	return event, err
-}
-
-// errQueueEmpty is shared: an empty queue is no news, and polling must not allocate.
-var errQueueEmpty = &Error{Op: "dat_evd_dequeue", Return: cgo.ClassError | Return(ErrQueueEmpty)}
-
-// take takes one event if there is one.
-func (evd *EVD) take(op string, event *Event) (bool, error) {
-	if err := evd.object().enter(op, NoSubtype); err != nil {
-		return false, err
-	}
-	defer evd.obj.leave()
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	if evd.backlog.pop(event) {
-		return true, nil
-	}
-	var raw cgo.Event
-	for {
-		r := cgo.EVDDequeue(evd.handle, &raw)
-		if r.Type() == ErrQueueEmpty {
-			return false, nil
-		}
-		if !r.OK() {
-			return false, check(op, r)
-		}
-		if evd.decode(&raw, event) {
-			return true, nil
-		}
-	}
-}
-
-// reap moves what the library has queued to the backlog, where the program
-// finds it in the same order. The records of the endpoints are up to date then.
-// The caller holds the gate.
-func (evd *EVD) reap() {
-	evd.mu.Lock()
-	before := len(evd.backlog.events)
-	evd.drain(cgo.EVDDequeueBatch(evd.handle, evd.raw[:]))
-	added := len(evd.backlog.events) > before
-	evd.mu.Unlock()
-	if added {
-		evd.wakeAll()
-	}
-}
-
-// drain moves the n events in raw to the backlog and goes on until the library
-// has no more. The caller holds mu.
-func (evd *EVD) drain(n int, r cgo.Return) {
-	for {
-		for i := range evd.raw[:n] {
-			var event Event
-			if evd.decode(&evd.raw[i], &event) {
-				evd.backlog.push(event)
-			}
-		}
-		if !r.OK() || n == 0 {
-			return
-		}
-		n, r = cgo.EVDDequeueBatch(evd.handle, evd.raw[:])
-	}
-}
-
-// add puts an event of the binding's own behind those that are there.
-func (evd *EVD) add(event Event) {
-	evd.mu.Lock()
-	evd.drain(cgo.EVDDequeueBatch(evd.handle, evd.raw[:]))
-	evd.backlog.push(event)
-	evd.mu.Unlock()
-	evd.wakeAll()
-}
-
-// forget removes the events for which drop reports true.
-func (evd *EVD) forget(drop func(*Event) bool) {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	evd.drain(cgo.EVDDequeueBatch(evd.handle, evd.raw[:]))
-	var kept backlog
-	var event Event
-	for evd.backlog.pop(&event) {
-		if !drop(&event) {
-			kept.push(event)
-		}
-	}
-	evd.backlog = kept
-}
-
-// backlog is the part of an EVD's queue that lies in Go.
-type backlog struct {
-	events []Event
-	head   int
-}
-
-func (b *backlog) push(e Event) { b.events = append(b.events, e) }
-
-func (b *backlog) pop(e *Event) bool {
-	if b.head == len(b.events) {
-		return false
-	}
-	*e = b.events[b.head]
-	b.events[b.head] = Event{} // let go of what it refers to
-	b.head++
-	if b.head == len(b.events) {
-		b.events, b.head = b.events[:0], 0
-	}
-	return true
-}
-
-func (b *backlog) empty() bool { return b.head == len(b.events) }
-
-// capacity accounts for the events that may come to an EVD at once.
-type capacity struct {
-	mu    sync.Mutex
-	total int
-	used  int
-}
-
-// reserve claims room for n more events. It reports false, and what is left,
-// when there is not so much.
-func (c *capacity) reserve(n int) (left int, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n > c.total-c.used {
-		return c.total - c.used, false
-	}
-	c.used += n
-	return c.total - c.used, true
-}
-
-func (c *capacity) release(n int) {
-	c.mu.Lock()
-	c.used -= n
-	c.mu.Unlock()
+// end lets go of who waits for events. The caller holds the gate for writing.
+func (evd *EVD) end() {
+	evd.detach()
+	close(evd.closing)
 }

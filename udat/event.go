@@ -8,40 +8,56 @@ type Event struct {
 	// Number says what happened, and which of the other fields have a meaning.
 	Number EventNumber
 
+	kept generation // of a completion that lies in the backlog, 0 for none
+
 	// Cookie, Operation, Status and Length describe the completion of a data
 	// transfer operation, EventDTOCompletion. Length is the number of bytes
-	// transferred, 0 unless Status is DTOSuccess.
+	// transferred, 0 unless Status is DTOSuccess. An EventSoftware has Cookie,
+	// as PostSE was given it.
 	Cookie    uint64
 	Operation DTO
 	Status    DTOStatus
 	Length    uint32
 
+	// Immediate is the value that came with the operations DTOIBRecvImmed, whose
+	// Length is that of the peer's RDMA write, and DTOIBRecvMsgImmed.
+	Immediate uint32
+
 	ep          *EP
 	cr          *CR
+	evd         *EVD
 	privateData []byte
 }
 
 // EP gives the endpoint of a completion, of a connection event, or of an
-// asynchronous error that concerns one; nil for any other.
-func (e *Event) EP() *EP { return e.ep }
+// asynchronous error that concerns one; nil for any other. A receive of an SRQ
+// names its endpoint only when that has its receive EVD for itself: the library
+// does not tell which of several it was.
+func (e Event) EP() *EP { return e.ep }
 
 // CR gives the connection request of an EventConnectionRequest, nil for any
 // other. It must be accepted or rejected.
-func (e *Event) CR() *CR { return e.cr }
+func (e Event) CR() *CR { return e.cr }
+
+// EVD gives the event dispatcher that an EventAsyncErrorEVDOverflow is about,
+// nil for any other event.
+func (e Event) EVD() *EVD { return e.evd }
 
 // PrivateData gives what the peer sent along with a connection event. The
 // providers pad it: a program that needs the exact length sends it along.
-func (e *Event) PrivateData() []byte { return e.privateData }
+func (e Event) PrivateData() []byte { return e.privateData }
 
 // Err gives nil for an event of success, the DTOStatus of a failed completion,
-// and the EventNumber of a connection that failed or of an asynchronous error.
-// The peer's orderly EventConnectionDisconnected is no error.
-func (e *Event) Err() error {
-	switch {
+// the ConnectionEvent of a connection that failed, and the AsyncEvent of an
+// asynchronous error. The peer's orderly EventConnectionDisconnected is no error.
+func (e Event) Err() error {
+	switch connection, async := ConnectionEvent(e.Number), AsyncEvent(e.Number); {
 	case e.Number == EventDTOCompletion && e.Status != DTOSuccess:
 		return e.Status
-	case e.Number.Failure():
-		return e.Number
+	case connection.Failure():
+		return connection
+	case async.Failure():
+		return async
 	}
 	return nil
 }
@@ -52,11 +68,15 @@ func (e *Event) Err() error {
 func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 	switch n := raw.Number; {
 	case n == EventDTOCompletion || n == cgo.EventIBExtensionRangeBase:
-		return evd.decodeDTO(raw.DTO(), event)
+		return evd.decodeDTO(raw, event)
 	case n == EventConnectionRequest:
-		return evd.decodeCRArrival(raw.CRArrival(), event)
+		evd.ia.services.dispatch(raw.CRArrival())
+		return false
 	case n >= EventConnectionEstablished && n <= EventConnectionUnreachable:
 		return evd.decodeConnection(n, raw.Connection(), event)
+	case n == EventSoftware:
+		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
+		return true
 	default:
 		*event = Event{Number: n, ep: evd.ia.endpoints.withHandle(cgo.EPHandle(raw.AsyncError().Handle))}
 		return true
@@ -65,37 +85,61 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 
 // decodeDTO takes everything but status and length from our own record: the
 // library leaves the operation unwritten and may name an endpoint that is gone.
-func (evd *EVD) decodeDTO(dto *cgo.DTOCompletionEventData, event *Event) bool {
+func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
+	dto := raw.DTO()
 	native := dto.UserCookie
-	ep := evd.ia.endpoints.numbered(uint32(native >> endpointShift))
-	if ep == nil {
-		return false
-	}
-	op := DTO(native >> operationShift & operationMask)
-	d := ep.direction(op)
-	*event = Event{
-		Number:    EventDTOCompletion,
-		Cookie:    d.retire(native & sequenceMask),
-		Operation: op,
-		Status:    dto.Status,
-		ep:        ep,
+	number, op, sequence := uint32(native>>numberShift), operation(native>>operationShift&operationMask), native&sequenceMask
+	*event = Event{Number: EventDTOCompletion, Operation: op.dto(), Status: dto.Status}
+	if op == opSharedReceive {
+		srq := evd.ia.srqs.numbered(number)
+		if srq == nil {
+			return false
+		}
+		event.Cookie, event.ep = srq.retire(sequence, evd)
+	} else {
+		ep := evd.ia.endpoints.numbered(number)
+		if ep == nil {
+			return false
+		}
+		d := ep.direction(op)
+		if evd.draining && native&hiddenBit == 0 {
+			event.kept = d.untaken.add()
+		}
+		event.Cookie, event.ep = d.retire(sequence), ep
+		if d == &ep.request && d.outstanding() == 0 {
+			ep.idleReached()
+		}
+		ep.shadow.completion()
+		if native&hiddenBit != 0 {
+			d.hidden.Add(-1)
+			if dto.Status == DTOSuccess {
+				return false
+			}
+		}
 	}
 	if dto.Status == DTOSuccess {
 		event.Length = dto.TransferredLength
-	}
-	if d == &ep.request && d.outstanding() == 0 {
-		ep.idleReached()
+		if raw.Number == cgo.EventIBExtensionRangeBase && event.Operation == DTOReceive {
+			event.decodeImmediate(raw)
+		}
 	}
 	return true
 }
 
-func (evd *EVD) decodeConnection(n EventNumber, data *cgo.ConnectionEventData, event *Event) bool {
-	ep := evd.ia.endpoints.withHandle(data.EPHandle)
-	if ep == nil {
-		return false
+// decodeImmediate completes the event of a receive that came with an immediate
+// value: only for those does the library use an extended event and tell the
+// operation.
+func (event *Event) decodeImmediate(raw *cgo.Event) {
+	event.Operation = DTOIBRecvImmed
+	if raw.DTO().Operation == cgo.DTOIBRecvMsgImmed {
+		event.Operation = DTOIBRecvMsgImmed
 	}
-	n, ok := ep.connectionEvent(n)
-	if !ok {
+	event.Immediate = littleEndian(raw.IBExtension().ImmedData)
+}
+
+func (evd *EVD) decodeConnection(n EventNumber, data *cgo.ConnectionEventData, event *Event) bool {
+	ep := evd.ia.endpoints.connecting(data.EPHandle, evd)
+	if ep == nil {
 		return false
 	}
 	*event = Event{Number: n, ep: ep}
@@ -103,17 +147,9 @@ func (evd *EVD) decodeConnection(n EventNumber, data *cgo.ConnectionEventData, e
 		event.privateData = make([]byte, data.PrivateDataSize)
 		cgo.CopyOut(event.privateData, data.PrivateData)
 	}
-	return true
-}
-
-func (evd *EVD) decodeCRArrival(data *cgo.CRArrivalEventData, event *Event) bool {
-	evd.ia.mu.Lock()
-	psp := evd.ia.psps[cgo.PSPHandle(data.SPHandle)]
-	evd.ia.mu.Unlock()
-	if psp == nil {
-		cgo.CRReject(data.CRHandle, nil)
+	if !ep.connectionEvent(event) {
 		return false
 	}
-	*event = Event{Number: EventConnectionRequest, cr: newCR(psp, data)}
+	ep.shadow.event(event.Number)
 	return true
 }

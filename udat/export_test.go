@@ -3,30 +3,551 @@ package udat
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/goudat/goudat/cgo"
 )
 
 // AwaitEvent waits until an event is queued, without taking it.
 func AwaitEvent(ctx context.Context, evd *EVD) error {
 	for {
-		ready, err := evd.arm("dat_evd_wait")
+		ready, err := evd.armFor(waitOp, 1)
 		if ready || err != nil {
 			return err
 		}
-		if err := evd.await("dat_evd_wait", ctx.Done(), nil); err != nil {
+		if err := evd.block(waitOp, 1, ctx.Done(), nil, nil); err != nil {
 			return err
 		}
 	}
 }
 
 // AwaitWaiter returns once a goroutine waits on the EVD.
-func AwaitWaiter(evd *EVD) {
-	for {
-		evd.waiters.mu.Lock()
-		n := len(evd.waiters.list)
-		evd.waiters.mu.Unlock()
-		if n > 0 {
-			return
+func AwaitWaiter(evd *EVD) { AwaitWaiters(evd, 1) }
+
+// AwaitWaiters returns once n goroutines wait on the EVD.
+func AwaitWaiters(evd *EVD, n int) {
+	l := &evd.waiters
+	await(func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.singles.length+l.batches.length+l.observers.length >= n
+	})
+}
+
+// StallRequests keeps the connection requests of an adapter with a service point
+// from their service points until resume is called.
+func StallRequests(ia *IA) (resume func()) {
+	ia.services.mu.Lock()
+	return ia.services.mu.Unlock
+}
+
+// IsFull reports whether all room of the EVD is taken.
+func IsFull(evd *EVD) bool {
+	evd.capacity.mu.Lock()
+	defer evd.capacity.mu.Unlock()
+	return evd.capacity.used == evd.capacity.total
+}
+
+// AwaitCNOWaiters returns once n goroutines wait on the CNO, agents included.
+func AwaitCNOWaiters(cno *CNO, n int) {
+	await(func() bool { return CNOWaiters(cno) >= n })
+}
+
+func await(done func() bool) {
+	for deadline := time.Now().Add(time.Minute); !done(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			panic("what the test waits for does not happen")
 		}
-		runtime.Gosched()
 	}
 }
+
+// HoldEvents keeps who looks for events of the EVD from them until release is called.
+func HoldEvents(evd *EVD) (release func()) {
+	evd.mu.Lock()
+	return evd.mu.Unlock
+}
+
+// AwaitCNOAwake returns once nobody sleeps who waits on the CNO.
+func AwaitCNOAwake(cno *CNO) {
+	await(func() bool { return CNOWaiters(cno) == 0 })
+}
+
+// CNOWaiters gives how many goroutines wait on the CNO, agents included.
+func CNOWaiters(cno *CNO) int {
+	cno.mu.Lock()
+	defer cno.mu.Unlock()
+	return cno.waiters.length
+}
+
+// StaysInUse tells whether an object is in use all the time while what uses it
+// is given the same parents again, so often.
+func StaysInUse(times int) bool {
+	var parent, user object
+	user.setParents(&parent)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range times {
+			user.setParents(&parent)
+		}
+	}()
+	for {
+		select {
+		case <-done:
+			return true
+		default:
+		}
+		if len(parent.living()) == 0 {
+			return false
+		}
+	}
+}
+
+// AwaitEmpty returns once no room of the EVD is taken.
+func AwaitEmpty(evd *EVD) {
+	c := &evd.capacity
+	await(func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.used == 0
+	})
+}
+
+// Forged gives the segment with a key that belongs to no region, which the
+// checks before a post cannot see.
+func Forged(s Segment) Segment {
+	s.triplet.LMRContext ^= 0xff
+	return s
+}
+
+// ProvokeAsyncErrors makes the library report n errors on the asynchronous EVD,
+// by overflows of an EVD whose room is not accounted for.
+func ProvokeAsyncErrors(ia *IA, n int) error {
+	evd, err := CreateEVD(ia, 1, EVDSoftware)
+	if err != nil {
+		return err
+	}
+	defer evd.Free()
+	for range evd.qlen {
+		if r := cgo.EVDPostSE(evd.handle, EventSoftware, 0); !r.OK() {
+			return check("dat_evd_post_se", r)
+		}
+	}
+	for range n {
+		if r := cgo.EVDPostSE(evd.handle, EventSoftware, 0); r.Type() != ErrQueueFull {
+			return check("dat_evd_post_se", r)
+		}
+	}
+	return nil
+}
+
+// Pins gives the number of pieces of Go memory that are pinned.
+func Pins() (n int) {
+	pins.Range(func(any, any) bool {
+		n++
+		return true
+	})
+	return n
+}
+
+// ConfigEntries gives library and parameters of each entry of a name in dat.conf.
+func ConfigEntries(name string) (entries []string) {
+	for _, e := range findConfigEntries(name) {
+		entries = append(entries, e.library+" "+e.parameters)
+	}
+	return entries
+}
+
+// EventsSeen gives how many events lie in the backlog or were dropped from it.
+func EventsSeen(evd *EVD) int {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	return evd.backlog.len() + int(evd.dropped)
+}
+
+// BacklogCap gives for how many events the backlog has memory.
+func BacklogCap(evd *EVD) int {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	return cap(evd.backlog.events)
+}
+
+// RawIA gives the adapter's native handle.
+func RawIA(ia *IA) cgo.IAHandle { return ia.handle }
+
+// SetAcceptTimeout replaces AcceptTimeout until restore is called.
+func SetAcceptTimeout(d time.Duration) (restore func()) {
+	old := acceptTimeout
+	acceptTimeout = d
+	return func() { acceptTimeout = old }
+}
+
+// ExpireFormer lets the time-out of the attempt before come now, as one does that
+// was already on its way when the attempt ended.
+func ExpireFormer(ep *EP) { ep.expire(ep.connection.attempt.Load()-1, EventConnectionTimedOut) }
+
+// HoldPosts keeps the endpoint from posting and from disconnecting until release
+// is called.
+func HoldPosts(ep *EP) (release func()) {
+	ep.lockDirections()
+	return ep.unlockDirections
+}
+
+// HoldRequests keeps the endpoint from posting requests, and from disconnecting,
+// until release is called. Receives can be posted.
+func HoldRequests(ep *EP) (release func()) {
+	ep.request.mu.Lock()
+	return ep.request.mu.Unlock
+}
+
+// HoldGate keeps the endpoint from being freed or replaced until release is called.
+func HoldGate(ep *EP) (release func()) {
+	ep.obj.gate.RLock()
+	return ep.obj.gate.RUnlock
+}
+
+// AwaitSealed waits until a call that frees or replaces the endpoint has closed
+// its gate, or is about to.
+func AwaitSealed(ep *EP) {
+	await(func() bool {
+		open := ep.obj.gate.TryRLock()
+		if open {
+			ep.obj.gate.RUnlock()
+		}
+		return !open
+	})
+}
+
+// HoldOutcome keeps an attempt from being aborted until release is called.
+func HoldOutcome(ep *EP) (release func()) {
+	ep.connection.outcome.Lock()
+	return ep.connection.outcome.Unlock
+}
+
+// BeginAbort begins to decide that the attempt in progress is aborted, which
+// decide ends.
+func BeginAbort(ep *EP) (decide func()) {
+	unwatch(ep) // there is no call that aborts it
+	c := &ep.connection
+	c.outcome.Lock()
+	return func() {
+		c.over.Store(true)
+		c.outcome.Unlock()
+	}
+}
+
+// AwaitsAnswer tells whether a disconnect that the peer does not answer will end.
+func AwaitsAnswer(ep *EP) bool { return ep.connection.unanswered.Load() != nil }
+
+// AwaitSettled waits until an event of the attempt in progress is being taken.
+func AwaitSettled(ep *EP) { await(func() bool { return !ep.connection.pending.Load() }) }
+
+// AwaitAbort waits until it is decided that the attempt in progress is aborted.
+func AwaitAbort(ep *EP) { await(ep.connection.over.Load) }
+
+// AwaitControl waits until a call, or a time-out, has the endpoint to itself.
+func AwaitControl(ep *EP) {
+	await(func() bool {
+		free := ep.control.TryLock()
+		if free {
+			ep.control.Unlock()
+		}
+		return !free
+	})
+}
+
+// AwaitConnected waits until the library has established the connection.
+func AwaitConnected(ep *EP) {
+	await(func() bool {
+		state, _, _, _ := cgo.EPGetStatus(ep.handle)
+		return state == EPStateConnected
+	})
+}
+
+// Expire lets the time-out of the attempt in progress come now.
+func Expire(ep *EP) { ep.expire(ep.connection.attempt.Load(), EventConnectionTimedOut) }
+
+// SetSettleWithin replaces the time that the library has for an attempt that was
+// aborted, until restore is called.
+func SetSettleWithin(d time.Duration) (restore func()) {
+	old := settleWithin
+	settleWithin = d
+	return func() { settleWithin = old }
+}
+
+// WithholdEnd has the event that ended a connection, and was taken, come again
+// when deliver is called, as if that had been the first time.
+func WithholdEnd(ep *EP) (deliver func()) {
+	ep.ia.endpoints.removeHandle(ep.handle) // the library may report the end once more
+	ep.connection.over.Store(false)
+	return func() {
+		ep.connectEVD.add(Event{Number: EventConnectionDisconnected, ep: ep})
+		ep.connection.over.Store(true)
+	}
+}
+
+// SetEndWithin replaces the time that the library has from the end of a connection
+// to its event, until restore is called.
+func SetEndWithin(d time.Duration) (restore func()) {
+	old := endWithin
+	endWithin = d
+	return func() { endWithin = old }
+}
+
+// DisconnectNatively breaks off an attempt in a way that its peer does not hear of.
+func DisconnectNatively(ep *EP) {
+	ep.control.Lock()
+	defer ep.control.Unlock()
+	ep.connection.established.Store(true) // what follows is the end of a connection, not a failure
+	unwatch(ep)
+	cgo.EPDisconnect(ep.handle, CloseAbrupt)
+}
+
+// unwatch ends the watching of an endpoint that a test leads astray.
+func unwatch(ep *EP) {
+	if ep.shadow != nil {
+		ep.shadow.mu.Lock()
+		defer ep.shadow.mu.Unlock()
+		ep.shadow.beliefs = nil
+	}
+}
+
+// AllowSegments lets sends of the endpoint have more segments than it was made
+// for, which the library refuses.
+func AllowSegments(ep *EP, n int) {
+	ep.request.mu.Lock()
+	defer ep.request.mu.Unlock()
+	ep.request.maxIOV = n
+}
+
+// HiddenPosts gives how many operations are outstanding that are reported to the
+// binding alone.
+func HiddenPosts(ep *EP) int64 { return ep.request.hidden.Load() }
+
+// AllowSharedSegments is AllowSegments for the receives of a shared queue.
+func AllowSharedSegments(srq *SRQ, n int) {
+	srq.mu.Lock()
+	defer srq.mu.Unlock()
+	srq.attr.MaxRecvIOV = n
+}
+
+// EPCall is a call in the table of the shadow.
+type EPCall = epCall
+
+// EPStates are the states in the table of the shadow.
+var EPStates = epStates
+
+// ProgramCalls gives the calls in the table that a program makes on an endpoint.
+func ProgramCalls() (list []EPCall) {
+	for c := range epCalls {
+		if c != callCreate && c != callTimeOut {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Succeeds gives the states in which an endpoint may be after a call that the
+// table allows, none for one that is freed. ok is false for a call that it refuses.
+func Succeeds(c EPCall, from EPState) (to []EPState, ok bool) {
+	for _, m := range c.moves(from) {
+		if !m.failed {
+			return reachable(m.to), true
+		}
+	}
+	return nil, false
+}
+
+// The calls of the table by their names.
+const (
+	CallCreate             = callCreate
+	CallModify             = callModify
+	CallModifyPZ           = callModifyPZ
+	CallConnect            = callConnect
+	CallAccept             = callAccept
+	CallAcceptReserved     = callAcceptReserved
+	CallReject             = callReject
+	CallRSPCreate          = callRSPCreate
+	CallRSPFree            = callRSPFree
+	CallDisconnectAbrupt   = callDisconnectAbrupt
+	CallDisconnectGraceful = callDisconnectGraceful
+	CallReset              = callReset
+	CallFree               = callFree
+	CallPostRecv           = callPostRecv
+	CallPostSend           = callPostSend
+	CallPostRDMARead       = callPostRDMARead
+	CallPostRDMAWrite      = callPostRDMAWrite
+)
+
+// StateNone is the state of an endpoint that does not exist.
+const StateNone = stateNone
+
+// After gives the state that a call which succeeds leads to at once, and the event
+// that reports it, 0 for none. ok is false for a call that the table refuses.
+func After(c EPCall, from EPState) (to EPState, reports EventNumber, ok bool) {
+	for _, m := range c.moves(from) {
+		if !m.failed {
+			return m.to, m.reports, true
+		}
+	}
+	return from, 0, false
+}
+
+// Follows gives the state that an event of the library tells of. ok is false for
+// an event that the table does not have in the state.
+func Follows(event EventNumber, from EPState) (to EPState, ok bool) {
+	for _, m := range silentMoves(from) {
+		if m.reports == event {
+			return m.to, true
+		}
+	}
+	return from, false
+}
+
+// Refusal gives the type of the error with which the table refuses a call. ok is
+// false for a call that it allows.
+func Refusal(c EPCall, from EPState) (refusal ReturnType, ok bool) {
+	for _, m := range c.moves(from) {
+		if !m.failed && !m.mayRefuse {
+			return 0, false
+		}
+	}
+	return c.refusal(from), true
+}
+
+// reachable gives the state and those that the library may make of it.
+func reachable(from EPState) (list []EPState) {
+	if from == stateNone {
+		return nil
+	}
+	list = append(list, from)
+	for i := 0; i < len(list); i++ {
+		for _, m := range silentMoves(list[i]) {
+			list = append(list, m.to)
+		}
+	}
+	return list
+}
+
+// StateSubtype gives the subtype of an ErrInvalidState for a state.
+func StateSubtype(state EPState) ReturnSubtype { return stateSubtype(state) }
+
+// HasShadow reports whether assertions watch the endpoint.
+func HasShadow(ep *EP) bool { return ep.shadow != nil }
+
+// ForceShadow makes the shadow of the endpoint believe in a state.
+func ForceShadow(ep *EP, state EPState) {
+	ep.shadow.mu.Lock()
+	defer ep.shadow.mu.Unlock()
+	ep.shadow.beliefs = []belief{{state: state}}
+}
+
+// ResetNative resets the native endpoint behind the binding's back.
+func ResetNative(ep *EP) error { return check("dat_ep_reset", cgo.EPReset(ep.handle)) }
+
+// StepsKept is how many steps the history of an endpoint has.
+const StepsKept = stepsKept
+
+// PrintLeak is what OnLeak has by default, and LeakText what that prints.
+var (
+	PrintLeak = printLeak
+	LeakText  = leakText
+)
+
+// ReportLeak reports the leak of an adapter that is none.
+func ReportLeak() { (&ledger{records: map[uint64]record{0: {}}}).dropped() }
+
+// LeftBehind reports whether the adapter was closed in Go alone, since the
+// library had lost objects of it: its goroutines and descriptors stay.
+func LeftBehind(ia *IA) bool { return ia.orphans.Load() }
+
+// SetLatency replaces what the binding believes that notifications of the adapter
+// take, of which waits spin a multiple.
+func SetLatency(ia *IA, d time.Duration) { ia.notifier.latency.average.Store(int64(d)) }
+
+// SpinFor has the next wait on the EVD spin for so long, beyond MaxSpin too.
+func SpinFor(evd *EVD, d time.Duration) {
+	SetLatency(evd.ia, d)
+	evd.eagerness.most.Store(int64(d))
+}
+
+// AwaitSpinner returns once a goroutine spins in a wait.
+func AwaitSpinner() { await(func() bool { return Spinners() > 0 }) }
+
+// Spinners gives how many goroutines of the process spin in a wait.
+func Spinners() int { return int(spinners.Load()) }
+
+// Spins gives for each of so many waits, which all are in vain or all find their
+// event, whether it spins first.
+func Spins(waits int, found bool) (spun []bool) {
+	var e eagerness
+	var nobody waiterList
+	e.most.Store(int64(DefaultWaitSpin))
+	e.pause.Store(mostPause)
+	for range waits {
+		spins := e.begin(&nobody)
+		if spins {
+			e.end(found)
+		}
+		spun = append(spun, spins)
+	}
+	return spun
+}
+
+// TurnEnds tells whether a goroutine that has had a processor for so long, and
+// calls so often with so many events found, has let others run.
+func TurnEnds(had time.Duration, calls, found int) bool {
+	var t turn
+	begun := int64(time.Since(turnEpoch) - had)
+	t.begun.Store(begun)
+	for range calls {
+		t.called(found)
+	}
+	return t.begun.Load() != begun
+}
+
+// AwaitBacklog waits until n events of the EVD are in the binding's own queue.
+func AwaitBacklog(evd *EVD, n int) {
+	await(func() bool {
+		ready, err := evd.armFor(waitOp, n)
+		return ready && err == nil
+	})
+}
+
+// ForgetReceives does what gets the library out of a disconnect that is stuck.
+func ForgetReceives(ep *EP) {
+	ep.lockDirections()
+	defer ep.unlockDirections()
+	ep.forgetReceives(new(atomic.Bool))
+}
+
+// EstimatedWake gives how long waking is thought to take after notifications of
+// these ages.
+func EstimatedWake(ages ...time.Duration) time.Duration {
+	var l latency
+	for _, age := range ages {
+		l.note(age)
+	}
+	return l.wake()
+}
+
+// WasRescued tells whether a disconnect of the endpoint was stuck.
+func WasRescued(ep *EP) bool { return ep.connection.ended.Load() }
+
+// RescueLooks has somebody look so often whether a disconnect is stuck, on an
+// endpoint that looks so, and gives whether receives were forgotten.
+func RescueLooks(ep *EP, looks int) bool {
+	ep.lockDirections()
+	defer ep.unlockDirections()
+	r := &rescue{ep: ep, flags: CloseAbrupt}
+	r.timer = time.AfterFunc(time.Hour, func() {}) // nobody looks but this
+	for range looks {
+		r.look()
+	}
+	return r.end()
+}
+
+// OwnerOfEvent gives the endpoint that a connection event belongs to which names
+// the native endpoint of ep and comes on evd.
+func OwnerOfEvent(ep *EP, evd *EVD) *EP { return ep.ia.endpoints.connecting(ep.handle, evd) }

@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"net/netip"
 	"slices"
-	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -16,6 +15,7 @@ type IA struct {
 	obj      object
 	name     string
 	handle   cgo.IAHandle
+	provider *provider // nil for an entry of dat.conf
 	async    *EVD
 	notifier *notifier
 
@@ -23,9 +23,9 @@ type IA struct {
 	providerAttr ProviderAttr
 
 	endpoints endpointTable
-
-	mu   sync.Mutex
-	psps map[cgo.PSPHandle]*PSP
+	srqs      numberTable[SRQ]
+	services  services
+	orphans   atomic.Bool // native objects are left behind: see object.orphan
 }
 
 func (ia *IA) object() *object {
@@ -35,15 +35,30 @@ func (ia *IA) object() *object {
 	return &ia.obj
 }
 
-// asyncQLen is room enough for the errors that come before anybody looks: a
+// asyncQLen is room enough for the errors that come before the binding looks: a
 // full asynchronous EVD is dead for good.
-const asyncQLen = 256
+const asyncQLen = 4096
 
-// Open opens the adapter that the registry knows as name: see Providers.
+// Open opens the adapter that name means, which is the first of these that fits:
+//
+//   - an entry of the registry, see Providers. It hides a device of that name.
+//   - "cma:eth0", the CMA provider (libdaplofa) on a network interface, or on
+//     that with an IPv4 address.
+//   - "scm:mlx5_0/1", the socket CM provider (libdaploscm) on a device and a
+//     port; without "/1", on the first active port.
+//   - "mlx5_0", a device, see Devices. It is that of the CMA provider on an
+//     interface of the device that has an IPv4 address, since that provider
+//     drives every kind of device and connects over the device itself. Where
+//     there is no such interface, it is that of the socket CM provider, which
+//     connects over any other network.
+//   - "eth0", a network interface: the same choice.
+//
+// All but the first need no entry in dat.conf. An adapter's ProviderAttr has the
+// name in full. A peer has to use the same provider.
 //
 // It fails with ErrProviderNotFound when no such entry or no such library
-// exists, and with the provider's error when the device cannot be used; the
-// error's Detail says what to look at.
+// exists, and with the provider's error when the device cannot be used. The
+// error's Detail says what a user can do, and it matches a Problem.
 //
 // Implements:
 //
@@ -53,42 +68,61 @@ const asyncQLen = 256
 //	                       OUT DAT_IA_HANDLE *ia_handle)
 func Open(name string) (*IA, error) {
 	const op = "dat_ia_open"
-	if name == "" || len(name) >= cgo.NameMaxLength || strings.IndexByte(name, 0) >= 0 {
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg1, "the name %q must have 1 to %d bytes, none of them 0", name, cgo.NameMaxLength-1)
+	if err := needLibrary(op); err != nil {
+		return nil, err
+	}
+	if assertVariableErr != nil {
+		return nil, assertVariableErr
+	}
+	if err := checkName(op, name); err != nil {
+		return nil, err
+	}
+	if err := checkFileLimit(op); err != nil {
+		return nil, err
 	}
 	notifier, err := newNotifier()
 	if err != nil {
 		return nil, &Error{Op: op, Return: cgo.ClassError | Return(ErrInsufficientResources), Err: err}
 	}
-	registry.Lock()
-	handle, asyncHandle, r := cgo.IAOpen(name, asyncQLen)
-	registry.Unlock()
-	if !r.OK() {
-		notifier.close()
-		return nil, &Error{Op: op, Return: r, Detail: explainOpenFailure(name, r)}
-	}
-	ia := &IA{name: name, handle: handle, notifier: notifier, psps: make(map[cgo.PSPHandle]*PSP)}
-	if err := ia.complete(asyncHandle); err != nil {
-		cgo.IAClose(handle, cgo.CloseAbrupt)
+	handle, asyncHandle, provider, err := openNative(op, name)
+	if err != nil {
 		notifier.close()
 		return nil, err
 	}
+	ia := &IA{name: name, handle: handle, provider: provider, notifier: notifier}
+	if err := ia.complete(asyncHandle); err != nil {
+		closeNative(handle, provider, cgo.CloseAbrupt)
+		notifier.close()
+		return nil, err
+	}
+	openLedger(ia)
 	ia.obj.born("interface adapter", InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	return ia, nil
 }
 
 // complete reads the attributes and gives the asynchronous EVD its notification.
 func (ia *IA) complete(asyncHandle cgo.EVDHandle) error {
+	if err := ia.readAttributes(); err != nil {
+		return err
+	}
+	var err error
+	ia.async, err = newAsyncEVD(ia, asyncHandle)
+	return err
+}
+
+// readAttributes copies the attributes. The library has one list of named ones
+// for all adapters of a provider, which any opening or closing rewrites.
+func (ia *IA) readAttributes() error {
 	const op = "dat_ia_query"
+	registry.Lock()
+	defer registry.Unlock()
 	var attr cgo.IAAttr
 	var providerAttr cgo.ProviderAttr
 	if _, r := cgo.IAQuery(ia.handle, cgo.IAFieldAll, &attr, cgo.ProviderFieldAll, &providerAttr); !r.OK() {
 		return check(op, r)
 	}
 	ia.attr, ia.providerAttr = newIAAttr(&attr), newProviderAttr(&providerAttr)
-	var err error
-	ia.async, err = newAsyncEVD(ia, asyncHandle)
-	return err
+	return nil
 }
 
 // Name gives the name that the adapter was opened by.
@@ -100,7 +134,9 @@ func (ia *IA) Name() string {
 }
 
 // AsyncEVD gives the EVD on which the adapter reports asynchronous errors. It
-// lives as long as the adapter and cannot be freed.
+// lives as long as the adapter and cannot be freed. A program need not look at
+// it: of several thousand errors that nobody took the oldest are dropped, and
+// counted in EVDParam.Dropped.
 func (ia *IA) AsyncEVD() *EVD {
 	if ia == nil {
 		return nil
@@ -111,11 +147,11 @@ func (ia *IA) AsyncEVD() *EVD {
 // IAAttr holds the attributes of an adapter: what it is, and the most that it
 // can give of each thing.
 type IAAttr struct {
-	AdapterName            string
+	AdapterName            string // the device's, see Devices
 	VendorName             string
 	HardwareVersionMajor   uint32
 	HardwareVersionMinor   uint32
-	FirmwareVersionMajor   uint32
+	FirmwareVersionMajor   uint32 // 0: a Device has the version of the firmware
 	FirmwareVersionMinor   uint32
 	Address                netip.Addr // the address that peers connect to
 	MaxEPs                 int
@@ -126,65 +162,166 @@ type IAAttr struct {
 	MaxEVDQLen             int
 	MaxIOVSegmentsPerDTO   int
 	MaxLMRs                int
-	MaxLMRBlockSize        uint32
+	MaxLMRBlockSize        uint32 // bytes; 4 GiB - 1 stands for more
+	MaxLMRVirtualAddress   uint64
 	MaxPZs                 int
-	MaxMessageSize         uint32
-	MaxRDMASize            uint32
+	MaxMessageSize         uint32 // bytes
+	MaxRDMASize            uint32 // bytes
+	MaxRMRs                int
+	MaxRMRTargetAddress    uint64
+	MaxSRQs                int // 0 with providers that have them all the same
+	MaxEPPerSRQ            int // likewise
+	MaxRecvPerSRQ          int // likewise
 	MaxIOVSegmentsPerRead  int
 	MaxIOVSegmentsPerWrite int
+	MaxRDMAReadIn          int // of the adapter
+	MaxRDMAReadOut         int // of the adapter
+	// MaxRDMAReadPerEPInGuaranteed says that MaxRDMAReadPerEPIn does not depend on
+	// what other endpoints use; MaxRDMAReadPerEPOutGuaranteed likewise.
+	MaxRDMAReadPerEPInGuaranteed  bool
+	MaxRDMAReadPerEPOutGuaranteed bool
+	ZBSupported                   bool      // regions whose addresses count from 0
+	ExtensionSupported            Extension // ExtensionIB: RDMA write with immediate data, atomic operations
+	ExtensionVersion              int
+	TransportAttr                 []NamedAttr
+	VendorAttr                    []NamedAttr
 }
 
 // ProviderAttr holds the attributes of the provider of an adapter.
 type ProviderAttr struct {
-	ProviderName           string
-	ProviderVersionMajor   uint32
-	ProviderVersionMinor   uint32
-	DaplVersionMajor       uint32
-	DaplVersionMinor       uint32
-	IsThreadSafe           bool
-	MaxPrivateDataSize     int // bytes that Connect, Accept and Reject can carry
-	OptimalBufferAlignment int
-	SRQSupported           bool
+	ProviderName             string // the adapter's name in the registry
+	ProviderVersionMajor     uint32
+	ProviderVersionMinor     uint32
+	DaplVersionMajor         uint32
+	DaplVersionMinor         uint32
+	IOVOwnershipOnReturn     IOVOwnership
+	QOSSupported             QOS
+	CompletionFlagsSupported CompletionFlags
+	IsThreadSafe             bool // of the provider; this package is, whatever it says
+	MaxPrivateDataSize       int  // bytes that Connect, Accept and Reject can carry
+	SupportsMultipath        bool
+	EPCreator                EPCreatorForPSP
+	PZSupport                PZSupport
+	OptimalBufferAlignment   int // bytes
+	// EVDStreamMergingSupported tells which two event streams may feed one EVD. The
+	// indices are those of the bits in EVDFlags.
+	EVDStreamMergingSupported [6][6]bool
+	SRQSupported              bool // false with providers that have them all the same
+	// ProviderSpecificAttr names what else there is to know: the GUID and a GID of
+	// the device, its port's MTU and state when the adapter was opened, which of the
+	// extension's operations work.
+	ProviderSpecificAttr []NamedAttr
 }
+
+// NamedAttr is an attribute that has no field of its own.
+type NamedAttr = cgo.NamedAttr
+
+// Extension names a set of extensions of the API.
+type Extension = cgo.Extension
+
+// The extensions.
+const (
+	ExtensionNone Extension = cgo.ExtensionNone // DAT_EXTENSION_NONE
+	ExtensionIB   Extension = cgo.ExtensionIB   // DAT_EXTENSION_IB
+	ExtensionIW   Extension = cgo.ExtensionIW   // DAT_EXTENSION_IW
+)
+
+// IOVOwnership says who may touch the list of segments after a post.
+type IOVOwnership = cgo.IOVOwnership
+
+// The owners of a list of segments.
+const (
+	IOVConsumer      IOVOwnership = cgo.IOVConsumer      // DAT_IOV_CONSUMER
+	IOVProviderNomod IOVOwnership = cgo.IOVProviderNomod // DAT_IOV_PROVIDER_NOMOD
+	IOVProviderMod   IOVOwnership = cgo.IOVProviderMod   // DAT_IOV_PROVIDER_MOD
+)
+
+// EPCreatorForPSP says when a service point makes the endpoint for a request.
+type EPCreatorForPSP = cgo.EPCreatorForPSP
+
+// When a service point makes endpoints.
+const (
+	PSPCreatesEPNever   EPCreatorForPSP = cgo.PSPCreatesEPNever   // DAT_PSP_CREATES_EP_NEVER
+	PSPCreatesEPIfasked EPCreatorForPSP = cgo.PSPCreatesEPIfasked // DAT_PSP_CREATES_EP_IFASKED
+	PSPCreatesEPAlways  EPCreatorForPSP = cgo.PSPCreatesEPAlways  // DAT_PSP_CREATES_EP_ALWAYS
+)
+
+// PZSupport says whether processes can share a protection zone.
+type PZSupport = cgo.PZSupport
+
+// Whether processes can share a protection zone.
+const (
+	PZUnique    PZSupport = cgo.PZUnique    // DAT_PZ_UNIQUE
+	PZShareable PZSupport = cgo.PZShareable // DAT_PZ_SHAREABLE
+)
 
 func newIAAttr(a *cgo.IAAttr) IAAttr {
 	return IAAttr{
-		AdapterName:            cString(a.AdapterName[:]),
-		VendorName:             cString(a.VendorName[:]),
-		HardwareVersionMajor:   a.HardwareVersionMajor,
-		HardwareVersionMinor:   a.HardwareVersionMinor,
-		FirmwareVersionMajor:   a.FirmwareVersionMajor,
-		FirmwareVersionMinor:   a.FirmwareVersionMinor,
-		Address:                cgo.SockAddrAt(a.IAAddressPtr).Addr(),
-		MaxEPs:                 int(a.MaxEPs),
-		MaxDTOPerEP:            int(a.MaxDTOPerEP),
-		MaxRDMAReadPerEPIn:     int(a.MaxRDMAReadPerEPIn),
-		MaxRDMAReadPerEPOut:    int(a.MaxRDMAReadPerEPOut),
-		MaxEVDs:                int(a.MaxEVDs),
-		MaxEVDQLen:             int(a.MaxEVDQLen),
-		MaxIOVSegmentsPerDTO:   int(a.MaxIOVSegmentsPerDTO),
-		MaxLMRs:                int(a.MaxLMRs),
-		MaxLMRBlockSize:        a.MaxLMRBlockSize,
-		MaxPZs:                 int(a.MaxPZs),
-		MaxMessageSize:         a.MaxMessageSize,
-		MaxRDMASize:            a.MaxRDMASize,
-		MaxIOVSegmentsPerRead:  int(a.MaxIOVSegmentsPerRDMARead),
-		MaxIOVSegmentsPerWrite: int(a.MaxIOVSegmentsPerRDMAWrite),
+		AdapterName:                   cString(a.AdapterName[:]),
+		VendorName:                    cString(a.VendorName[:]),
+		HardwareVersionMajor:          a.HardwareVersionMajor,
+		HardwareVersionMinor:          a.HardwareVersionMinor,
+		FirmwareVersionMajor:          a.FirmwareVersionMajor,
+		FirmwareVersionMinor:          a.FirmwareVersionMinor,
+		Address:                       cgo.SockAddrAt(a.IAAddressPtr).Addr(),
+		MaxEPs:                        int(a.MaxEPs),
+		MaxDTOPerEP:                   int(a.MaxDTOPerEP),
+		MaxRDMAReadPerEPIn:            int(a.MaxRDMAReadPerEPIn),
+		MaxRDMAReadPerEPOut:           int(a.MaxRDMAReadPerEPOut),
+		MaxEVDs:                       int(a.MaxEVDs),
+		MaxEVDQLen:                    int(a.MaxEVDQLen),
+		MaxIOVSegmentsPerDTO:          int(a.MaxIOVSegmentsPerDTO),
+		MaxLMRs:                       int(a.MaxLMRs),
+		MaxLMRBlockSize:               a.MaxLMRBlockSize,
+		MaxLMRVirtualAddress:          a.MaxLMRVirtualAddress,
+		MaxPZs:                        int(a.MaxPZs),
+		MaxMessageSize:                a.MaxMessageSize,
+		MaxRDMASize:                   a.MaxRDMASize,
+		MaxRMRs:                       int(a.MaxRMRs),
+		MaxRMRTargetAddress:           a.MaxRMRTargetAddress,
+		MaxSRQs:                       int(a.MaxSRQs),
+		MaxEPPerSRQ:                   int(a.MaxEPPerSRQ),
+		MaxRecvPerSRQ:                 int(a.MaxRecvPerSRQ),
+		MaxIOVSegmentsPerRead:         int(a.MaxIOVSegmentsPerRDMARead),
+		MaxIOVSegmentsPerWrite:        int(a.MaxIOVSegmentsPerRDMAWrite),
+		MaxRDMAReadIn:                 int(a.MaxRDMAReadIn),
+		MaxRDMAReadOut:                int(a.MaxRDMAReadOut),
+		MaxRDMAReadPerEPInGuaranteed:  a.MaxRDMAReadPerEPInGuaranteed != 0,
+		MaxRDMAReadPerEPOutGuaranteed: a.MaxRDMAReadPerEPOutGuaranteed != 0,
+		ZBSupported:                   a.ZBSupported != 0,
+		ExtensionSupported:            a.ExtensionSupported,
+		ExtensionVersion:              int(a.ExtensionVersion),
+		TransportAttr:                 cgo.NamedAttrs(a.TransportAttr, a.NumTransportAttr),
+		VendorAttr:                    cgo.NamedAttrs(a.VendorAttr, a.NumVendorAttr),
 	}
 }
 
+// newProviderAttr leaves out the fields that no provider fills.
 func newProviderAttr(a *cgo.ProviderAttr) ProviderAttr {
-	return ProviderAttr{
-		ProviderName:           cString(a.ProviderName[:]),
-		ProviderVersionMajor:   a.ProviderVersionMajor,
-		ProviderVersionMinor:   a.ProviderVersionMinor,
-		DaplVersionMajor:       a.DaplVersionMajor,
-		DaplVersionMinor:       a.DaplVersionMinor,
-		IsThreadSafe:           a.IsThreadSafe != 0,
-		MaxPrivateDataSize:     int(a.MaxPrivateDataSize),
-		OptimalBufferAlignment: int(a.OptimalBufferAlignment),
-		SRQSupported:           a.SRQSupported != 0,
+	attr := ProviderAttr{
+		ProviderName:             cString(a.ProviderName[:]),
+		ProviderVersionMajor:     a.ProviderVersionMajor,
+		ProviderVersionMinor:     a.ProviderVersionMinor,
+		DaplVersionMajor:         a.DaplVersionMajor,
+		DaplVersionMinor:         a.DaplVersionMinor,
+		IOVOwnershipOnReturn:     a.IOVOwnershipOnReturn,
+		QOSSupported:             a.DatQOSSupported,
+		CompletionFlagsSupported: a.CompletionFlagsSupported,
+		IsThreadSafe:             a.IsThreadSafe != 0,
+		MaxPrivateDataSize:       int(a.MaxPrivateDataSize),
+		SupportsMultipath:        a.SupportsMultipath != 0,
+		EPCreator:                a.EPCreator,
+		PZSupport:                a.PZSupport,
+		OptimalBufferAlignment:   int(a.OptimalBufferAlignment),
+		SRQSupported:             a.SRQSupported != 0,
+		ProviderSpecificAttr:     cgo.NamedAttrs(a.ProviderSpecificAttr, a.NumProviderSpecificAttr),
 	}
+	for i, row := range a.EVDStreamMergingSupported {
+		for j, mergeable := range row {
+			attr.EVDStreamMergingSupported[i][j] = mergeable != 0
+		}
+	}
+	return attr
 }
 
 func cString(b []byte) string {
@@ -210,13 +347,21 @@ func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
 		return IAAttr{}, ProviderAttr{}, err
 	}
 	defer ia.obj.leave()
-	return ia.attr, ia.providerAttr, nil
+	attr, providerAttr := ia.attr, ia.providerAttr
+	attr.TransportAttr = slices.Clone(attr.TransportAttr)
+	attr.VendorAttr = slices.Clone(attr.VendorAttr)
+	providerAttr.ProviderSpecificAttr = slices.Clone(providerAttr.ProviderSpecificAttr)
+	return attr, providerAttr, nil
 }
 
 // Close closes the adapter. CloseGraceful fails with ErrInvalidState, and names
 // them, while objects are alive on it. CloseAbrupt frees them first, in the
 // order that they need; their methods give ErrClosed afterwards. A second
 // Close gives ErrClosed.
+//
+// With the CMA provider a peer that gives up while its request is accepted can
+// cost a queue pair, which the library loses. The native adapter then stays open
+// until the process ends, and rejects what arrives on its service points.
 //
 // Implements:
 //
@@ -228,21 +373,27 @@ func (ia *IA) Close(flags CloseFlags) error {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be %v or %v", flags, CloseAbrupt, CloseGraceful)
 	}
 	if flags == CloseAbrupt {
+		_ = ia.AsyncEVD().ModifyCNO(nil) // an adapter that is gone fails below
+		ia.abortAttempts()
 		ia.freeChildren()
 	}
 	return ia.object().seal(op, InvalidHandleIA, func() error {
+		if ia.orphans.Load() {
+			return ia.leaveBehind(op)
+		}
+		remains, err := ia.services.stop(op)
+		if err != nil {
+			return err
+		}
 		if err := ia.async.abandon(op); err != nil {
 			return err
 		}
-		registry.Lock()
-		r := cgo.IAClose(ia.handle, cgo.CloseGraceful)
-		if !r.OK() {
-			// The program has nothing left on the adapter, but the CMA provider
-			// keeps a request whose peer vanished before it was answered.
-			r = cgo.IAClose(ia.handle, cgo.CloseAbrupt)
+		// The program has nothing left on the adapter.
+		native := cgo.CloseGraceful
+		if remains {
+			native = cgo.CloseAbrupt
 		}
-		registry.Unlock()
-		if err := check(op, r); err != nil {
+		if err := check(op, closeNative(ia.handle, ia.provider, native)); err != nil {
 			return err
 		}
 		ia.notifier.close()
@@ -250,7 +401,31 @@ func (ia *IA) Close(flags CloseFlags) error {
 	})
 }
 
-// freeChildren frees what is alive on the adapter, users before what they use.
+// leaveBehind takes a native adapter out of the program's sight that cannot be
+// closed: with orphans the library ends the process. It rejects all connection
+// requests until the process ends.
+func (ia *IA) leaveBehind(op string) error {
+	return ia.async.obj.seal(op, InvalidHandleEVDAsync, func() error {
+		ia.async.end()
+		return nil
+	})
+}
+
+// abortAttempts aborts all connections that are being made, so that the waiting
+// for the library, which freeing the endpoints takes, is over for all at once.
+func (ia *IA) abortAttempts() {
+	if ia == nil {
+		return
+	}
+	for _, ep := range ia.endpoints.all() {
+		if ep.connection.inLibrary.Load() {
+			_ = ep.Disconnect(CloseAbrupt)
+		}
+	}
+}
+
+// freeChildren frees what is alive on the adapter, users before what they use,
+// and endpoints after the requests of others, which are answered with that.
 // A child that another goroutine frees meanwhile is none of our business, and
 // one that cannot be freed makes the close fail, so that errors say nothing new.
 func (ia *IA) freeChildren() {
@@ -259,6 +434,7 @@ func (ia *IA) freeChildren() {
 	}
 	for children := ia.obj.living(); len(children) > 0; children = ia.obj.living() {
 		leaves := slices.DeleteFunc(children, func(o *object) bool { return len(o.living()) > 0 })
+		slices.SortStableFunc(leaves, endpointsLast)
 		freed := false
 		for _, o := range leaves {
 			freed = o.free() == nil || freed
@@ -267,4 +443,14 @@ func (ia *IA) freeChildren() {
 			return
 		}
 	}
+}
+
+func endpointsLast(a, b *object) int {
+	switch isEP, otherIsEP := a.kind == endpointKind, b.kind == endpointKind; {
+	case isEP == otherIsEP:
+		return 0
+	case isEP:
+		return 1
+	}
+	return -1
 }

@@ -3,6 +3,10 @@ package udat_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,152 +16,414 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Every call on a freed object is an error that says so.
-func TestUseAfterFree(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		listener := udattest.Listen(t, ia)
-		segment := e.Segment(t, 0, 8)
-		remote, err := e.Memory.RMRTriplet(0, 8)
-		want(t, err)
-		want(t, e.EP.Free())
-		want(t, e.Memory.Free())
-		want(t, e.PZ.Free())
-		want(t, e.Recv.Free())
-		want(t, listener.PSP.Free())
-
-		calls := map[string]func() error{
-			"EP.Free":         e.EP.Free,
-			"EP.GetStatus":    func() error { _, err := e.EP.GetStatus(); return err },
-			"EP.Query":        func() error { _, err := e.EP.Query(); return err },
-			"EP.Modify":       func() error { return e.EP.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{}) },
-			"EP.Connect":      func() error { return e.EP.Connect(udattest.Address(t, ia), 1, time.Second, nil) },
-			"EP.Disconnect":   func() error { return e.EP.Disconnect(udat.CloseAbrupt) },
-			"EP.Reset":        e.EP.Reset,
-			"EP.PostSend":     func() error { return e.EP.PostSend(one(segment), 0, 0) },
-			"EP.PostRecv":     func() error { return e.EP.PostRecv(one(segment), 0, 0) },
-			"EP.PostRDMARead": func() error { return e.EP.PostRDMARead(one(segment), 0, remote, 0) },
-			"EP.PostRDMAWrite": func() error {
-				return e.EP.PostRDMAWrite(one(segment), 0, remote, 0)
-			},
-			"LMR.Free":       e.Memory.Free,
-			"LMR.Segment":    func() error { _, err := e.Memory.Segment(0, 1); return err },
-			"LMR.RMRTriplet": func() error { _, err := e.Memory.RMRTriplet(0, 1); return err },
-			"PZ.Free":        e.PZ.Free,
-			"AllocMemory":    func() error { _, err := udat.AllocMemory(e.PZ, 8, udat.MemPrivAll); return err },
-			"EVD.Free":       e.Recv.Free,
-			"EVD.Query":      func() error { _, err := e.Recv.Query(); return err },
-			"EVD.Dequeue":    func() error { _, err := e.Recv.Dequeue(); return err },
-			"EVD.Wait":       func() error { _, err := e.Recv.Wait(context.Background()); return err },
-			"CreateEP": func() error {
-				_, err := udat.CreateEP(ia, e.PZ, nil, nil, nil, nil)
-				return err
-			},
-			"PSP.Free":  listener.PSP.Free,
-			"PSP.Query": func() error { _, err := listener.PSP.Query(); return err },
-		}
-		for name, call := range calls {
-			t.Run(name, func(t *testing.T) { want(t, call(), udat.ErrClosed, udat.ErrInvalidHandle) })
-		}
-		if e.Memory.Bytes() != nil {
-			t.Error("a freed region still gives its memory")
-		}
-	})
+// live is an object of each kind that there can be, and what their calls need
+// beside them.
+type live struct {
+	objects   map[reflect.Type]udat.Object
+	connect   *udat.EVD
+	requests  *udat.EVD
+	segment   udat.Segment
+	remote    udat.RMRTriplet
+	freeOrder []udat.Object
 }
 
-// Nil pointers and zero values are errors too. No device is needed for that.
-func TestNilAndZeroObjects(t *testing.T) {
-	for _, objects := range []struct {
-		name string
-		ia   *udat.IA
-		pz   *udat.PZ
-		evd  *udat.EVD
-		ep   *udat.EP
-		lmr  *udat.LMR
-		psp  *udat.PSP
-		cr   *udat.CR
-	}{
-		{name: "nil"},
-		{"zero", &udat.IA{}, &udat.PZ{}, &udat.EVD{}, &udat.EP{}, &udat.LMR{}, &udat.PSP{}, &udat.CR{}},
+// makeLive makes the objects on an adapter of their own.
+func makeLive(t *testing.T, name string) *live {
+	t.Helper()
+	ia, err := udat.Open(name)
+	want(t, err)
+	t.Cleanup(func() {
+		if err := ia.Close(udat.CloseAbrupt); !errors.Is(err, udat.ErrClosed) {
+			want(t, err)
+		}
+	})
+	e, reserved := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+	listener := udattest.Listen(t, ia)
+	cno, err := udat.CreateCNO(ia, nil)
+	want(t, err)
+	srq, err := udat.CreateSRQ(ia, e.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1})
+	want(t, err)
+	requests, err := udat.CreateEVD(ia, 8, udat.EVDCR)
+	want(t, err)
+	rsp, err := udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests)
+	want(t, err)
+	client := udattest.NewEndpoint(t, ia, nil)
+	want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+	remote, err := e.Memory.RMRTriplet(0, 8)
+	want(t, err)
+	l := &live{
+		objects:   map[reflect.Type]udat.Object{},
+		connect:   e.Connect,
+		requests:  requests,
+		segment:   e.Segment(t, 0, 8),
+		remote:    remote,
+		freeOrder: []udat.Object{cr, listener.PSP, rsp, e.EP, srq, e.Memory, e.PZ, cno, e.Recv, e.Connect, requests, ia},
+	}
+	for _, o := range l.freeOrder {
+		if typ := reflect.TypeOf(o); l.objects[typ] == nil {
+			l.objects[typ] = o
+		}
+	}
+	return l
+}
+
+// free frees the objects.
+func (l *live) free(t *testing.T) {
+	t.Helper()
+	for _, o := range l.freeOrder {
+		switch o := o.(type) {
+		case *udat.IA:
+			want(t, o.Close(udat.CloseAbrupt))
+		case *udat.CR:
+			want(t, o.Reject(nil))
+		case interface{ Free() error }:
+			want(t, o.Free())
+		}
+	}
+}
+
+// none has no objects but nil ones.
+func none() *live { return &live{objects: map[reflect.Type]udat.Object{}} }
+
+// zeros has objects that the package did not make.
+func zeros() *live {
+	l := none()
+	for _, typ := range objectTypes {
+		l.objects[typ] = reflect.New(typ.Elem()).Interface().(udat.Object)
+	}
+	l.connect, l.requests = &udat.EVD{}, &udat.EVD{}
+	return l
+}
+
+// argument gives a valid one for the i-th parameter of a call.
+func (l *live) argument(t *testing.T, c *surfaceCall, i int) reflect.Value {
+	t.Helper()
+	typ := c.f.Type().In(i)
+	if isObject(typ) && typ.Kind() == reflect.Pointer {
+		o := l.objects[typ]
+		switch c.stream(i) {
+		case udat.EVDConnection:
+			o = l.connect
+		case udat.EVDCR:
+			o = l.requests
+		}
+		if v := reflect.ValueOf(o); v.IsValid() {
+			return v
+		}
+		return reflect.Zero(typ)
+	}
+	for _, v := range []any{
+		context.Background(), time.Second, loopback, udat.ConnQual(1), make([]byte, 8), make([]udat.Event, 1), []udat.Segment{l.segment},
+		[]udat.Post{{Segments: []udat.Segment{l.segment}}},
+		l.segment, l.remote, 1, uint32(1), uint64(1), false, "no-such-adapter", udat.MemPrivAll, udat.EVDDTO, udat.PSPConsumer, udat.CloseAbrupt,
+		udat.CompletionDefault, udat.EPFieldMaxRecvDTOs, &udat.EPParam{}, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}, udat.IACounterTypeCM,
+		udat.IBAddrHandle{}, udat.Return(0),
 	} {
-		o := objects
-		t.Run(o.name, func(t *testing.T) {
-			for name, err := range map[string]error{
-				"Open":            second(udat.Open("")),
-				"IA.Close":        o.ia.Close(udat.CloseAbrupt),
-				"IA.Close again":  o.ia.Close(udat.CloseGraceful),
-				"CreatePZ":        second(udat.CreatePZ(o.ia)),
-				"PZ.Free":         o.pz.Free(),
-				"CreateEVD":       second(udat.CreateEVD(o.ia, 8, udat.EVDDTO)),
-				"EVD.Free":        o.evd.Free(),
-				"EVD.Dequeue":     second(o.evd.Dequeue()),
-				"EVD.Wait":        second(o.evd.Wait(context.Background())),
-				"EVD.Query":       second(o.evd.Query()),
-				"CreateEP":        second(udat.CreateEP(o.ia, o.pz, o.evd, o.evd, o.evd, nil)),
-				"EP.Free":         o.ep.Free(),
-				"EP.GetStatus":    second(o.ep.GetStatus()),
-				"EP.Query":        second(o.ep.Query()),
-				"EP.Modify":       o.ep.Modify(0, &udat.EPParam{}),
-				"EP.Connect":      o.ep.Connect(loopback, 1, time.Second, nil),
-				"EP.Disconnect":   o.ep.Disconnect(udat.CloseAbrupt),
-				"EP.Reset":        o.ep.Reset(),
-				"EP.PostSend":     o.ep.PostSend(nil, 0, 0),
-				"EP.PostRecv":     o.ep.PostRecv(nil, 0, 0),
-				"EP.PostRDMARead": o.ep.PostRDMARead(nil, 0, udat.RMRTriplet{}, 0),
-				"AllocMemory":     second(udat.AllocMemory(o.pz, 8, udat.MemPrivAll)),
-				"LMR.Free":        o.lmr.Free(),
-				"LMR.Segment":     second(o.lmr.Segment(0, 0)),
-				"CreatePSP":       second(udat.CreatePSP(o.ia, 1, o.evd)),
-				"PSP.Free":        o.psp.Free(),
-				"PSP.Query":       second(o.psp.Query()),
-				"CR.Accept":       o.cr.Accept(o.ep, nil),
-				"CR.Reject":       o.cr.Reject(nil),
-				"CR.Query":        second(o.cr.Query()),
-			} {
-				if name == "Open" {
-					want(t, err, udat.ErrInvalidParameter)
-				} else {
-					t.Run(name, func(t *testing.T) { want(t, err, udat.ErrInvalidHandle) })
+		if reflect.TypeOf(v).AssignableTo(typ) && typ.Kind() != reflect.Interface || typ == reflect.TypeFor[context.Context]() {
+			return reflect.ValueOf(v)
+		}
+	}
+	if typ.Kind() == reflect.Interface || typ.Kind() == reflect.Func || typ.Kind() == reflect.Pointer {
+		return reflect.Zero(typ)
+	}
+	t.Fatalf("%s has a parameter of type %v, for which there is no value", c.name, typ)
+	return reflect.Value{}
+}
+
+func (l *live) arguments(t *testing.T, c *surfaceCall) []reflect.Value {
+	t.Helper()
+	args := make([]reflect.Value, c.f.Type().NumIn())
+	for i := range args {
+		args[i] = l.argument(t, c, i)
+	}
+	return args
+}
+
+// errorOf calls a function.
+func (c *surfaceCall) errorOf(args []reflect.Value) error {
+	results, err := c.call(args)
+	if c.name == "EVD.Events" {
+		for _, err = range results[0].Interface().(iter.Seq2[udat.Event, error]) {
+			break
+		}
+	}
+	return err
+}
+
+func (c *surfaceCall) takes(typ reflect.Type) bool {
+	for i := range c.f.Type().NumIn() {
+		if c.f.Type().In(i) == typ {
+			return true
+		}
+	}
+	return false
+}
+
+// objectParameters gives the positions of the objects among the parameters of a
+// call that can fail.
+func (c *surfaceCall) objectParameters() (positions []int) {
+	if !c.reportsErrors() && c.name != "EVD.Events" {
+		return nil
+	}
+	for i := range c.f.Type().NumIn() {
+		if isObject(c.f.Type().In(i)) {
+			positions = append(positions, i)
+		}
+	}
+	return positions
+}
+
+// What is left out of the tests of all calls, with the reason.
+var (
+	usableAfterFree = map[string]string{
+		"CR.Query": "tells of a request that was answered too",
+	}
+	looksElsewhereFirst = map[string]string{
+		"AllocHugeMemory": "needs huge pages before it can look at the zone",
+	}
+	mayBeNil = map[string][]int{
+		"CreateEP":      {2, 3, 4},
+		"EVD.ModifyCNO": {1},
+	}
+	// The one parameter that is an object is the last that there can be.
+	looksAtFirstOnly = map[string]string{
+		"CreateCSP": "is not implemented",
+		"RMR.Bind":  "is not implemented",
+	}
+)
+
+// Every call on a freed object, or with one, is an error that says so.
+func TestUseAfterFree(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			freed, alive := makeLive(t, name), makeLive(t, name)
+			freed.free(t)
+			calls := surface()
+			for _, call := range sortedKeys(calls) {
+				c := calls[call]
+				if usableAfterFree[call] != "" || looksElsewhereFirst[call] != "" {
+					continue
+				}
+				for n, i := range c.objectParameters() {
+					if n > 0 && looksAtFirstOnly[call] != "" {
+						continue
+					}
+					for _, typ := range kindsOf(c.f.Type().In(i)) {
+						o := freed.objects[typ]
+						if o == nil {
+							continue // there is none of its kind
+						}
+						args := alive.arguments(t, c)
+						args[i] = reflect.ValueOf(o)
+						t.Run(fmt.Sprintf("%s %d %s", call, i, typ.Elem().Name()), func(t *testing.T) {
+							want(t, c.errorOf(args), udat.ErrClosed, udat.ErrInvalidHandle)
+						})
+					}
 				}
 			}
-			if o.lmr.Bytes() != nil || o.ia.AsyncEVD() != nil || o.ia.Name() != "" {
-				t.Error("an object that is none has parts")
+			if lmr := freed.objects[reflect.TypeFor[*udat.LMR]()].(*udat.LMR); lmr.Bytes() != nil {
+				t.Error("a freed region still gives its memory")
 			}
+			alive.free(t)
 		})
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+// kindsOf gives the kinds of objects that a parameter takes.
+func kindsOf(typ reflect.Type) []reflect.Type {
+	if typ.Kind() == reflect.Interface {
+		return objectTypes
+	}
+	return []reflect.Type{typ}
+}
+
+// Nil pointers and objects that the package did not make are errors too. No
+// device is needed for that.
+func TestNilAndZeroObjects(t *testing.T) {
+	calls := surface()
+	for name, l := range map[string]*live{"nil": none(), "zero": zeros()} {
+		t.Run(name, func(t *testing.T) {
+			for _, call := range sortedKeys(calls) {
+				c := calls[call]
+				if len(c.objectParameters()) == 0 || looksElsewhereFirst[call] != "" {
+					continue
+				}
+				if name == "zero" && c.takes(reflect.TypeFor[udat.Segment]()) {
+					continue // its length is looked at first: see TestNilAndZeroArguments
+				}
+				t.Run(call, func(t *testing.T) {
+					want(t, c.errorOf(l.arguments(t, c)), udat.ErrInvalidHandle)
+				})
+			}
+		})
+	}
+	for name, o := range map[string]*live{"nil": none(), "zero": zeros()} {
+		ia, _ := o.objects[reflect.TypeFor[*udat.IA]()].(*udat.IA)
+		lmr, _ := o.objects[reflect.TypeFor[*udat.LMR]()].(*udat.LMR)
+		if lmr.Bytes() != nil || ia.AsyncEVD() != nil || ia.Name() != "" {
+			t.Errorf("an object that is %s has parts", name)
+		}
+	}
+}
+
+// Nil and zero objects among living ones.
+func TestNilAndZeroArguments(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			alive := makeLive(t, name)
+			calls := surface()
+			for _, call := range sortedKeys(calls) {
+				c := calls[call]
+				if usableAfterFree[call] != "" || looksElsewhereFirst[call] != "" || looksAtFirstOnly[call] != "" {
+					continue
+				}
+				for _, i := range c.objectParameters() {
+					for _, typ := range kindsOf(c.f.Type().In(i)) {
+						for what, o := range map[string]reflect.Value{"nil": reflect.Zero(typ), "zero": reflect.New(typ.Elem())} {
+							if what == "nil" && slices.Contains(mayBeNil[call], i) {
+								continue
+							}
+							args := alive.arguments(t, c)
+							args[i] = o
+							t.Run(fmt.Sprintf("%s %d %s %s", call, i, what, typ.Elem().Name()), func(t *testing.T) {
+								want(t, c.errorOf(args), udat.ErrInvalidHandle)
+							})
+						}
+					}
+				}
+			}
+			alive.free(t)
+		})
+	}
+}
+
+// The objects that a call takes must all be of the same adapter.
+func TestObjectsOfAnotherAdapter(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			here, there := makeLive(t, name), makeLive(t, name)
+			calls := surface()
+			for _, call := range sortedKeys(calls) {
+				c := calls[call]
+				positions := c.objectParameters()
+				if len(positions) < 2 || looksAtFirstOnly[call] != "" {
+					continue
+				}
+				for _, i := range positions {
+					args := here.arguments(t, c)
+					args[i] = there.argument(t, c, i)
+					t.Run(fmt.Sprintf("%s %d", call, i), func(t *testing.T) {
+						want(t, c.errorOf(args), udat.ErrInvalidHandle)
+					})
+				}
+			}
+			// All are as they were.
+			here.free(t)
+			there.free(t)
+		})
+	}
+}
 
 // A parent that is in use refuses to go and names its users.
 func TestFreeInUse(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		listener := udattest.Listen(t, ia)
-		for _, c := range []struct {
-			err   error
+		cno, err := udat.CreateCNO(ia, nil)
+		want(t, err)
+		want(t, e.Connect.ModifyCNO(cno))
+		srqZone, err := udat.CreatePZ(ia)
+		want(t, err)
+		srq, err := udat.CreateSRQ(ia, srqZone, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1})
+		want(t, err)
+		shared, err := udat.CreateEPWithSRQ(ia, e.PZ, e.Recv, e.Request, e.Connect, srq, nil)
+		want(t, err)
+		reserved := udattest.NewEndpoint(t, ia, nil)
+		requests, err := udat.CreateEVD(ia, 8, udat.EVDCR)
+		want(t, err)
+		rsp, err := udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests)
+		want(t, err)
+		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
+
+		inUse := []struct {
+			o     udat.Object
 			sub   udat.ReturnSubtype
 			names []string
 		}{
-			{e.PZ.Free(), udat.InvalidStatePZInUse, []string{"endpoint", "memory region"}},
-			{e.Recv.Free(), udat.InvalidStateEVDInUse, []string{"endpoint"}},
-			{listener.Requests.Free(), udat.InvalidStateEVDInUse, []string{"public service point"}},
-			{ia.AsyncEVD().Free(), udat.InvalidStateEVDInUse, nil},
-			{ia.Close(udat.CloseGraceful), udat.InvalidStateIAInUse, []string{"endpoint", "protection zone"}},
-		} {
-			want(t, c.err, udat.ErrInvalidState, c.sub)
+			{e.PZ, udat.InvalidStatePZInUse, []string{"endpoint", "memory region"}},
+			{srqZone, udat.InvalidStatePZInUse, []string{"shared receive queue"}},
+			{srq, udat.InvalidStateSRQInUse, []string{"endpoint"}},
+			{e.Memory, udat.InvalidStateLMRInUse, []string{"endpoint"}},
+			{e.Recv, udat.InvalidStateEVDInUse, []string{"endpoint"}},
+			{listener.Requests, udat.InvalidStateEVDInUse, []string{"public service point"}},
+			{requests, udat.InvalidStateEVDInUse, []string{"reserved service point"}},
+			{ia.AsyncEVD(), udat.InvalidStateEVDInUse, nil},
+			{cno, udat.InvalidStateCNOInUse, []string{"event dispatcher"}},
+			{reserved.EP, udat.InvalidStateEPReserved, nil},
+			{ia, udat.InvalidStateIAInUse, []string{"endpoint", "more"}},
+		}
+		// Nothing uses these, and freeing a service point rejects its requests.
+		tested := []reflect.Type{reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CR](), reflect.TypeFor[*udat.RMR](), reflect.TypeFor[*udat.CSP]()}
+		for _, c := range inUse {
+			tested = append(tested, reflect.TypeOf(c.o))
+			err := freeOf(c.o)
+			want(t, err, udat.ErrInvalidState, c.sub)
+			wantDetail(t, err)
 			for _, name := range c.names {
-				if c.err != nil && !strings.Contains(c.err.Error(), name) {
-					t.Errorf("the error does not name the %s: %v", name, c.err)
+				if err != nil && !strings.Contains(err.Error(), name) {
+					t.Errorf("the error does not name the %s: %v", name, err)
 				}
 			}
-			if c.names != nil && !strings.Contains(c.err.Error(), "lifetime_test.go:") {
-				t.Errorf("the error does not say where it was made: %v", c.err)
+			if c.names != nil && !strings.Contains(err.Error(), "lifetime_test.go:") {
+				t.Errorf("the error does not say where it was made: %v", err)
+			}
+		}
+		for _, typ := range objectTypes {
+			if !slices.Contains(tested, typ) {
+				t.Errorf("what uses a %v is not tested", typ)
 			}
 		}
 		// All still work.
 		peer := udattest.NewEndpoint(t, ia, nil)
 		udattest.ConnectPair(t, listener, e, peer)
+		for _, o := range []udat.Object{rsp, requests, shared, srq, srqZone} {
+			want(t, freeOf(o))
+		}
+		want(t, e.Connect.ModifyCNO(nil))
+		want(t, cno.Free())
+	})
+}
+
+// freeOf frees an object of any kind, an adapter gracefully.
+func freeOf(o udat.Object) error {
+	if ia, ok := o.(*udat.IA); ok {
+		return ia.Close(udat.CloseGraceful)
+	}
+	return o.(interface{ Free() error }).Free()
+}
+
+// A panic in the body of a loop over events leaves the event dispatcher usable.
+func TestPanicAmongEvents(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd, err := udat.CreateEVD(ia, 8, udat.EVDSoftware)
+		want(t, err)
+		want(t, evd.PostSE(1))
+		want(t, evd.PostSE(2))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("there was no panic")
+				}
+			}()
+			for range evd.Events(udattest.Context(t)) {
+				panic("in the middle")
+			}
+		}()
+		if event := udattest.Expect(t, evd, udat.EventSoftware); event.Cookie != 2 {
+			t.Errorf("the event after the panic has the cookie %d", event.Cookie)
+		}
+		want(t, evd.Free())
 	})
 }
 
@@ -247,7 +513,7 @@ func TestFreeWithRequestsOutstanding(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for range 20 {
 			active, passive := udattest.Pair(t, ia, nil)
-			for i := range uint64(attributes(t, active.EP).MaxRequestDTOs) {
+			for i := range uint64(active.Attr(t).MaxRequestDTOs) {
 				want(t, active.PostSend(one(active.Segment(t, 0, 4096)), i, 0))
 			}
 			want(t, active.EP.Free())
@@ -265,3 +531,33 @@ func TestFreeWithRequestsOutstanding(t *testing.T) {
 		}
 	})
 }
+
+func TestCloseFlags(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		want(t, ia.Close(77), udat.ErrInvalidParameter, udat.InvalidArg2)
+		udattest.Pair(t, ia, nil)
+	})
+}
+
+// An adapter that is closed stays so, although the library gives its handle to
+// the next one.
+func TestClosedAdapterIsNotTheNext(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			closed, err := udat.Open(name)
+			want(t, err)
+			pz, err := udat.CreatePZ(closed)
+			want(t, err)
+			want(t, closed.Close(udat.CloseAbrupt))
+			next := udattest.Open(t, name)
+			want(t, second(udat.CreatePZ(closed)), udat.ErrClosed)
+			want(t, second(udat.CreateEVD(closed, 8, udat.EVDDTO)), udat.ErrClosed)
+			want(t, closed.Close(udat.CloseAbrupt), udat.ErrClosed)
+			want(t, pz.Free(), udat.ErrClosed)
+			want(t, second(udat.AllocMemory(pz, 8, udat.MemPrivAll)), udat.ErrClosed)
+			udattest.Pair(t, next, nil)
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

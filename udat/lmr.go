@@ -3,8 +3,8 @@ package udat
 import (
 	"math"
 	"runtime"
+	"strings"
 	"sync/atomic"
-	"syscall"
 	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
@@ -21,9 +21,10 @@ type LMR struct {
 	rmrContext uint32
 	privileges MemPriv
 	memory     []byte
-	pin        runtime.Pinner
-	mapped     bool
-	gone       atomic.Bool // freed, for posts, which do not open the gate
+	pin        *runtime.Pinner // of memory that Go manages
+	mapping    []byte          // whole pages of memory outside the Go heap
+	gone       atomic.Bool     // freed, for posts, which do not open the gate
+	users      regionUsers
 }
 
 func (lmr *LMR) object() *object {
@@ -33,9 +34,14 @@ func (lmr *LMR) object() *object {
 	return &lmr.obj
 }
 
-// RegisterMemory registers memory of the Go heap. The slice's memory is pinned
-// until Free: the garbage collector neither moves nor frees it. Privileges for
-// remote access need the local ones of the same kind.
+// RegisterMemory registers the memory of a slice, that is its length and not
+// what its capacity has beyond. Memory of the Go heap is pinned until Free: the
+// garbage collector neither moves nor frees it. Remote write needs the privilege
+// to write locally.
+//
+// What else lies in the same pages is out of a peer's reach. Memory from
+// elsewhere, which the program has mapped itself for example, must stay mapped
+// until Free.
 //
 // Implements:
 //
@@ -52,34 +58,10 @@ func (lmr *LMR) object() *object {
 //	                          OUT DAT_VLEN *registered_size,
 //	                          OUT DAT_VADDR *registered_address)
 func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) {
-	lmr := &LMR{memory: memory}
+	lmr := &LMR{memory: memory[:len(memory):len(memory)]}
 	if len(memory) > 0 {
-		lmr.pin.Pin(unsafe.SliceData(memory))
+		lmr.pin = newPin(memory)
 	}
-	if err := lmr.register(pz, privileges); err != nil {
-		lmr.pin.Unpin()
-		return nil, err
-	}
-	return lmr, nil
-}
-
-// AllocMemory allocates size bytes of zeroed, page-aligned memory outside the
-// Go heap and registers it. Free returns the memory to the system: the slice
-// that Bytes gave must not be touched after that.
-//
-// Implements:
-//
-//	DAT_RETURN dat_lmr_create(...), see RegisterMemory
-func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
-	const op = "dat_lmr_create"
-	if size <= 0 {
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the size is %d, it must be positive", size)
-	}
-	memory, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
-	if err != nil {
-		return nil, &Error{Op: op, Return: cgo.ClassError | Return(ErrInsufficientResources) | Return(ResourceMemory), Err: err}
-	}
-	lmr := &LMR{memory: memory, mapped: true}
 	if err := lmr.register(pz, privileges); err != nil {
 		lmr.release()
 		return nil, err
@@ -87,7 +69,7 @@ func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 	return lmr, nil
 }
 
-const knownPrivileges = MemPrivAll
+const knownPrivileges = MemPrivAll | MemPrivIBRemoteAtomic
 
 func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	const op = "dat_lmr_create"
@@ -104,12 +86,11 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	}
 	defer pz.obj.leave()
 
-	address := uintptr(unsafe.Pointer(unsafe.SliceData(lmr.memory)))
-	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, address, uint64(len(lmr.memory)), pz.handle, privileges, cgo.VATypeVA)
+	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, privileges, cgo.VATypeVA)
 	if !r.OK() {
 		err := &Error{Op: op, Return: r}
 		if r.Type() == ErrInsufficientResources {
-			err.Detail = "the memory could not be pinned: is the limit on locked memory (ulimit -l) high enough, and may the memory be written?"
+			err.explain(explainPinning(len(lmr.memory)))
 		}
 		return err
 	}
@@ -117,14 +98,6 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	lmr.lmrContext, lmr.rmrContext = lmrContext, rmrContext
 	lmr.obj.born("memory region", InvalidStateLMRInUse, lmr.Free, &pz.obj, &pz.ia.obj)
 	return nil
-}
-
-func (lmr *LMR) release() {
-	lmr.pin.Unpin()
-	if lmr.mapped {
-		// The memory came from Mmap whole, so that this cannot fail.
-		_ = syscall.Munmap(lmr.memory)
-	}
 }
 
 // Bytes gives the registered memory. It is nil once the region is freed.
@@ -136,8 +109,10 @@ func (lmr *LMR) Bytes() []byte {
 	return lmr.memory
 }
 
-// Free ends the registration and the pinning. Operations that are still posted
-// on the memory fail; they never reach it.
+// Free ends the registration and the pinning. It fails with ErrInvalidState,
+// and names the endpoints, while operations that use the memory are outstanding:
+// take their completions first, or free the endpoints. A peer that still has the
+// RMRTriplet gets DTOErrRemoteAccess.
 //
 // Implements:
 //
@@ -145,13 +120,76 @@ func (lmr *LMR) Bytes() []byte {
 func (lmr *LMR) Free() error {
 	const op = "dat_lmr_free"
 	return lmr.object().seal(op, InvalidHandleLMR, func() error {
-		if err := check(op, cgo.LMRFree(lmr.handle)); err != nil {
+		if err := lmr.refusePosted(op); err != nil {
 			return err
 		}
+		// No post gets through from here on; one that did meanwhile is found now.
 		lmr.gone.Store(true)
+		err := lmr.refusePosted(op)
+		if err == nil {
+			err = check(op, cgo.LMRFree(lmr.handle))
+		}
+		if err != nil {
+			lmr.gone.Store(false)
+			return err
+		}
+		lmr.users.end(lmr)
 		lmr.release()
 		return nil
 	})
+}
+
+// refusePosted refuses to free memory that the adapter may still read or write.
+func (lmr *LMR) refusePosted(op string) error {
+	var users []string
+	for _, user := range lmr.users.all() {
+		if user.uses(lmr) {
+			users = append(users, user.object().String())
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "operations on the memory are outstanding on: %s", strings.Join(users, ", "))
+}
+
+// LMRParam holds the parameters of a memory region.
+type LMRParam struct {
+	IA         *IA
+	PZ         *PZ
+	Address    uint64 // virtual address of the first byte
+	Length     int    // bytes, all of them registered
+	Privileges MemPriv
+	LMRContext uint32 // the local key
+	RMRContext uint32 // the remote key, which RMRTriplet gives to a peer
+}
+
+// Query gives the parameters of the region. The type of memory is virtual
+// memory always, and its addresses count from 0.
+//
+// Implements:
+//
+//	DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
+//	                         IN DAT_LMR_PARAM_MASK lmr_param_mask,
+//	                         OUT DAT_LMR_PARAM *lmr_param)
+func (lmr *LMR) Query() (LMRParam, error) {
+	if err := lmr.object().enter("dat_lmr_query", InvalidHandleLMR); err != nil {
+		return LMRParam{}, err
+	}
+	defer lmr.obj.leave()
+	return LMRParam{
+		IA:         lmr.pz.ia,
+		PZ:         lmr.pz,
+		Address:    lmr.address(),
+		Length:     len(lmr.memory),
+		Privileges: lmr.privileges,
+		LMRContext: lmr.lmrContext,
+		RMRContext: lmr.rmrContext,
+	}, nil
+}
+
+func (lmr *LMR) address() uint64 {
+	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(lmr.memory))))
 }
 
 // Segment is a piece of a registered region, for the local side of an
@@ -205,5 +243,5 @@ func (lmr *LMR) piece(offset, length int) (uint64, error) {
 		return 0, refuse(op, ErrInvalidParameter, InvalidArg2,
 			"the piece of %d bytes at offset %d is not inside the region of %d bytes", length, offset, size)
 	}
-	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(lmr.memory)))) + uint64(offset), nil
+	return lmr.address() + uint64(offset), nil
 }

@@ -1,5 +1,12 @@
 package udat
 
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goudat/goudat/cgo"
+)
+
 // fixedEPFields cannot be modified in any state.
 const fixedEPFields = EPFieldIAHandle | EPFieldEPState | EPFieldLocalIAAddressPtr | EPFieldLocalPortQual |
 	EPFieldRemoteIAAddressPtr | EPFieldRemotePortQual
@@ -9,13 +16,15 @@ const unsupportedEPFields = EPFieldComm | EPFieldSRQHandle | EPFieldSRQSoftHW |
 	EPFieldNumTransportAttr | EPFieldTransportSpecificAttr | EPFieldNumProviderAttr | EPFieldProviderSpecificAttr
 
 // Modify changes the parameters that mask names to those in param, all of them
-// or, when it fails, none. The endpoint must be UNCONNECTED; receives that are
+// or, when it fails, none. The endpoint must be UNCONNECTED, or, except for the
+// protection zone, RESERVED or PASSIVE_CONNECTION_PENDING. Receives that are
 // posted stay so. Receives whose memory is not in a new protection zone
 // complete with DTOErrLocalProtection.
 //
-// It fails with ErrInvalidParameter for fields that cannot change and for
-// values that are out of range, with ErrInvalidState in any other state, and
-// with ErrNotImplemented for fields that no provider supports.
+// It fails with ErrInvalidParameter for fields that cannot change and for values
+// that are out of range, and with ErrInvalidState in any other state. For fields
+// and values that no provider supports, the ErrInvalidParameter matches
+// errors.ErrUnsupported too.
 //
 // The native endpoint is replaced: the library's own call destroys the queue
 // pair of a live endpoint.
@@ -24,8 +33,8 @@ const unsupportedEPFields = EPFieldComm | EPFieldSRQHandle | EPFieldSRQSoftHW |
 //
 //	DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
 //	                         IN DAT_EP_PARAM_MASK ep_param_mask,
-//	                         IN DAT_EP_PARAM *ep_param)
-func (ep *EP) Modify(mask EPParamMask, param *EPParam) error {
+//	                         IN const DAT_EP_PARAM *ep_param)
+func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	const op = "dat_ep_modify"
 	if ep == nil {
 		return ep.object().enter(op, InvalidHandleEP)
@@ -38,7 +47,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) error {
 	case mask&fixedEPFields != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "adapter, state, addresses and port qualifiers cannot be modified")
 	case mask&unsupportedEPFields != 0:
-		return refuse(op, ErrNotImplemented, NoSubtype, "communicator, SRQ, watermark and transport or provider specific attributes cannot be modified")
+		return refuseUnsupported(op, InvalidArg2, "communicator, SRQ, watermark and transport or provider specific attributes cannot be modified")
 	}
 	ep.control.Lock()
 	defer ep.control.Unlock()
@@ -46,12 +55,13 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) error {
 	if err != nil || mask == 0 {
 		return err
 	}
-	leave, err := enterAll(op, epArguments(ep.ia, p.pz, p.recv, p.request, p.connect)...)
+	leave, err := enterAll(op, p.arguments(ep.ia)...)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return ep.renew(op, p)
+	defer ep.shadow.begin(modifyCall(mask)).end(&err)
+	return ep.renew(op, p, EPStateUnconnected)
 }
 
 // merge gives the parts of the endpoint with those of param that mask names.
@@ -60,7 +70,7 @@ func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error
 		return epParts{}, err
 	}
 	defer ep.obj.leave()
-	if err := ep.requireState(op, EPStateUnconnected); err != nil {
+	if err := ep.requireModifiable(op, mask); err != nil {
 		return epParts{}, err
 	}
 	p := ep.parts()
@@ -84,22 +94,62 @@ func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error
 	assign(&a.MaxRDMAReadIOV, b.MaxRDMAReadIOV, mask&EPFieldMaxRDMAReadIOV)
 	assign(&a.MaxRDMAWriteIOV, b.MaxRDMAWriteIOV, mask&EPFieldMaxRDMAWriteIOV)
 
-	if posted := int(ep.recv.outstanding()); posted > a.MaxRecvDTOs {
-		return p, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, but %d receives are posted", a.MaxRecvDTOs, posted)
-	}
-	if longest := ep.longestEarlyReceive(); longest > a.MaxRecvIOV {
-		return p, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, but a receive with %d segments is posted", a.MaxRecvIOV, longest)
+	switch {
+	case a.ServiceType != ServiceTypeRC:
+		return p, refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported", a.ServiceType, ServiceTypeRC))
+	case a.QOS != QOSBestEffort:
+		return p, refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported", a.QOS, QOSBestEffort))
 	}
 	return p, nil
 }
 
-func (ep *EP) longestEarlyReceive() (segments int) {
-	ep.recv.mu.Lock()
-	defer ep.recv.mu.Unlock()
+// checkPosted refuses attributes with which the receives that are posted cannot
+// stay so. The caller holds the lock of the receives, without which more can be
+// posted.
+func (ep *EP) checkPosted(op string, a *EPAttr) error {
+	posted, longest := int(ep.recv.outstanding()), 0
 	for _, e := range ep.early.list {
-		segments = max(segments, len(e.iov))
+		longest = max(longest, len(e.iov))
 	}
-	return segments
+	switch {
+	case posted > 0 && a.RecvCompletionFlags != ep.attr.RecvCompletionFlags:
+		return refuse(op, ErrInvalidState, NoSubtype, "RecvCompletionFlags cannot change while %d receives are posted", posted)
+	case posted > a.MaxRecvDTOs:
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, but %d receives are posted", a.MaxRecvDTOs, posted)
+	case longest > a.MaxRecvIOV:
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, but a receive with %d segments is posted", a.MaxRecvIOV, longest)
+	}
+	return nil
+}
+
+// refuseUnsupported makes the error for what no provider supports, which
+// dat_ep_modify, unlike dat_ep_create, counts among the invalid parameters.
+func refuseUnsupported(op string, arg ReturnSubtype, detail string) error {
+	return &Error{
+		Op:     op,
+		Return: cgo.ClassError | Return(ErrInvalidParameter) | Return(arg),
+		Detail: detail,
+		Err:    errors.ErrUnsupported,
+	}
+}
+
+// requireModifiable refuses fields that cannot change in the endpoint's state.
+func (ep *EP) requireModifiable(op string, mask EPParamMask) error {
+	state, err := ep.state(op)
+	if err != nil {
+		return err
+	}
+	switch state {
+	case EPStateUnconnected:
+		return nil
+	case EPStateReserved, EPStatePassiveConnectionPending:
+		if mask&EPFieldPZHandle == 0 {
+			return nil
+		}
+		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, the protection zone can change in %v only", state, EPStateUnconnected)
+	}
+	return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it can be modified in %v, %v and %v",
+		state, EPStateUnconnected, EPStateReserved, EPStatePassiveConnectionPending)
 }
 
 func assign[T any](to *T, value T, wanted EPParamMask) {

@@ -1,21 +1,13 @@
 package udat_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
-
-func attributes(t *testing.T, ep *udat.EP) udat.EPAttr {
-	t.Helper()
-	p, err := ep.Query()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p.Attr
-}
 
 // After a Modify of every field that can change, receives that were posted are
 // still there, and the endpoint connects and transfers by the new values.
@@ -27,7 +19,7 @@ func TestModifyLeavesWorkingEndpoint(t *testing.T) {
 		for i := range uint64(3) {
 			want(t, b.PostRecv(one(b.Segment(t, 0, 64)), i, 0))
 		}
-		attr := attributes(t, b.EP)
+		attr := b.Attr(t)
 		attr.MaxMessageSize = 8192
 		attr.MaxRDMASize = 16384
 		attr.MaxRecvDTOs += 5
@@ -40,7 +32,7 @@ func TestModifyLeavesWorkingEndpoint(t *testing.T) {
 			udat.EPFieldMaxRecvIOV | udat.EPFieldMaxRequestIOV | udat.EPFieldMaxRDMAReadIn | udat.EPFieldMaxRDMAReadOut |
 			udat.EPFieldRecvEVDHandle | udat.EPFieldRequestEVDHandle | udat.EPFieldConnectEVDHandle
 		want(t, b.Modify(fields, &udat.EPParam{Attr: attr, RecvEVD: other.Recv, RequestEVD: other.Request, ConnectEVD: other.Connect}))
-		if diff := cmp.Diff(attr, attributes(t, b.EP)); diff != "" {
+		if diff := cmp.Diff(attr, b.Attr(t)); diff != "" {
 			t.Errorf("the attributes are not those that were asked for (-want +got):\n%s", diff)
 		}
 		if s := status(t, b.EP); s.State != udat.EPStateUnconnected || s.RecvIdle {
@@ -103,28 +95,81 @@ func TestModifyProtectionZone(t *testing.T) {
 	})
 }
 
+// The port of the native endpoint, which Modify replaces, is not shown as long as
+// there is no connection that could have it.
+func TestModifyLeavesPort(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		before, err := e.Query()
+		want(t, err)
+		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 5}}))
+		after, err := e.Query()
+		want(t, err)
+		if before.LocalPortQual != after.LocalPortQual {
+			t.Errorf("the port was %d and is %d", before.LocalPortQual, after.LocalPortQual)
+		}
+	})
+}
+
 func TestModifyRefusals(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
-		before := attributes(t, e.EP)
+		before := e.Attr(t)
 		for _, f := range []udat.EPParamMask{
 			udat.EPFieldIAHandle, udat.EPFieldEPState, udat.EPFieldLocalIAAddressPtr, udat.EPFieldLocalPortQual,
 			udat.EPFieldRemoteIAAddressPtr, udat.EPFieldRemotePortQual, 1 << 40,
 		} {
 			want(t, e.Modify(f|udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 3}}), udat.ErrInvalidParameter, udat.InvalidArg2)
 		}
-		want(t, e.Modify(udat.EPFieldSRQHandle, &udat.EPParam{}), udat.ErrNotImplemented)
+		want(t, e.Modify(udat.EPFieldSRQHandle, &udat.EPParam{}), udat.ErrInvalidParameter, errors.ErrUnsupported)
+		want(t, e.Modify(udat.EPFieldServiceType, &udat.EPParam{Attr: udat.EPAttr{ServiceType: 7}}), udat.ErrInvalidParameter, errors.ErrUnsupported)
+		want(t, e.Modify(udat.EPFieldQOS, &udat.EPParam{Attr: udat.EPAttr{QOS: 8}}), udat.ErrInvalidParameter, errors.ErrUnsupported)
 		want(t, e.Modify(udat.EPFieldPZHandle, &udat.EPParam{}), udat.ErrInvalidHandle, udat.InvalidHandlePZ)
 		want(t, e.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: e.Connect}), udat.ErrInvalidHandle, udat.InvalidHandleEVDRecv)
 		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, nil), udat.ErrInvalidParameter)
 		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: -1}}), udat.ErrInvalidParameter)
 		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 4096}}), udat.ErrInsufficientResources)
 		want(t, e.Modify(0, &udat.EPParam{}))
-		if diff := cmp.Diff(before, attributes(t, e.EP)); diff != "" {
+		if diff := cmp.Diff(before, e.Attr(t)); diff != "" {
 			t.Errorf("the attributes changed (-before +after):\n%s", diff)
 		}
 		want(t, e.PostRecv(one(e.Segment(t, 0, 64)), 1, 0))
 		want(t, e.PostRecv(one(e.Segment(t, 0, 64)), 2, 0))
 		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 1}}), udat.ErrInvalidParameter)
+	})
+}
+
+// Receives that are posted while the endpoint is modified count as those before.
+func TestModifyBesidePosts(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		release := udat.HoldGate(e.EP)
+		modified := make(chan error, 1)
+		go func() {
+			modified <- e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 1}})
+		}()
+		udat.AwaitSealed(e.EP)
+		for i := range uint64(2) {
+			want(t, e.PostRecv(one(e.Segment(t, 64*int(i), 64)), i, 0))
+		}
+		release()
+		want(t, receive(t, modified), udat.ErrInvalidParameter)
+		udattest.ConnectPair(t, udattest.Listen(t, ia), peer, e)
+		for i := range uint64(2) {
+			want(t, peer.PostSend(one(peer.Segment(t, 0, 64)), i, 0))
+			udattest.Completion(t, e.Recv, i)
+		}
+	})
+}
+
+// Parts of another adapter, which the library would take, are refused.
+func TestModifyForeignParts(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, foreign := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, udattest.Open(t, ia.Name()), nil)
+		want(t, e.Modify(udat.EPFieldPZHandle, &udat.EPParam{PZ: foreign.PZ}), udat.ErrInvalidHandle, udat.InvalidHandlePZ)
+		want(t, e.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: foreign.Recv}), udat.ErrInvalidHandle, udat.InvalidHandleEVDRecv)
+		want(t, e.Modify(udat.EPFieldRequestEVDHandle, &udat.EPParam{RequestEVD: foreign.Request}), udat.ErrInvalidHandle, udat.InvalidHandleEVDRequest)
+		want(t, e.Modify(udat.EPFieldConnectEVDHandle, &udat.EPParam{ConnectEVD: foreign.Connect}), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
+		want(t, foreign.PZ.Free(), udat.ErrInvalidState) // its own endpoint is in it still
 	})
 }

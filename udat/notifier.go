@@ -4,6 +4,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"weak"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -16,22 +17,28 @@ type notifier struct {
 	queue cgo.AgentQueue
 	done  chan struct{} // closed when the goroutine has ended
 
+	dispatching sync.Mutex // guards the queue's end and ids
+	closed      bool
+	ids         [64]uint64 // scratch
+
+	latency latency
+
 	mu   sync.Mutex
 	next uint64
-	evds map[uint64]*EVD
+	evds map[uint64]weak.Pointer[EVD] // no reason to keep an adapter that the program has dropped
 }
 
 func newNotifier() (*notifier, error) {
-	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	if errno != 0 {
-		return nil, os.NewSyscallError("eventfd", errno)
+	file, fd, err := newEventFD()
+	if err != nil {
+		return nil, err
 	}
 	n := &notifier{
-		file: os.NewFile(fd, "eventfd"),
+		file: file,
 		done: make(chan struct{}),
-		evds: make(map[uint64]*EVD),
+		evds: make(map[uint64]weak.Pointer[EVD]),
 	}
-	if n.queue = cgo.NewAgentQueue(int(fd)); n.queue == 0 {
+	if n.queue = cgo.NewAgentQueue(fd); n.queue == 0 {
 		n.file.Close()
 		return nil, syscall.ENOMEM
 	}
@@ -43,28 +50,41 @@ func newNotifier() (*notifier, error) {
 func (n *notifier) close() {
 	n.file.Close()
 	<-n.done
+	n.dispatching.Lock()
+	defer n.dispatching.Unlock()
+	n.closed = true
 	n.queue.Free()
 }
 
 func (n *notifier) run() {
 	defer close(n.done)
 	var counter [8]byte
-	var ids [64]uint64
 	for {
 		// The only error is that of the closed file.
 		if _, err := n.file.Read(counter[:]); err != nil {
 			return
 		}
-		for {
-			count := n.queue.Take(ids[:])
-			for _, id := range ids[:count] {
-				if evd := n.find(id); evd != nil {
-					evd.wakeAll()
-				}
+		n.dispatch()
+	}
+}
+
+// dispatch brings the notifications that are there to their EVDs. When it
+// returns they have got there, whoever brought them.
+func (n *notifier) dispatch() {
+	n.dispatching.Lock()
+	defer n.dispatching.Unlock()
+	for !n.closed {
+		count, age := n.queue.Take(n.ids[:])
+		if count > 0 {
+			n.latency.note(age)
+		}
+		for _, id := range n.ids[:count] {
+			if evd := n.find(id); evd != nil {
+				evd.notified()
 			}
-			if count < len(ids) {
-				break
-			}
+		}
+		if count < len(n.ids) {
+			return
 		}
 	}
 }
@@ -72,7 +92,7 @@ func (n *notifier) run() {
 func (n *notifier) find(id uint64) *EVD {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.evds[id]
+	return n.evds[id].Value()
 }
 
 // register makes the agent for an EVD, 0 when there is no memory.
@@ -82,15 +102,20 @@ func (n *notifier) register(evd *EVD) (agent cgo.Agent, id uint64) {
 	n.next++
 	agent = n.queue.NewAgent(n.next)
 	if agent != 0 {
-		n.evds[n.next] = evd
+		n.evds[n.next] = weak.Make(evd)
 	}
 	return agent, n.next
 }
 
 // unregister frees the agent, whose CNO must be freed.
 func (n *notifier) unregister(agent cgo.Agent, id uint64) {
-	n.mu.Lock()
-	delete(n.evds, id)
-	n.mu.Unlock()
+	n.forget(id)
 	agent.Free()
+}
+
+// forget lets go of the EVD of an agent, which may still be called.
+func (n *notifier) forget(id uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.evds, id)
 }

@@ -3,7 +3,6 @@ package udat
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"runtime"
 	"slices"
 	"sort"
@@ -19,20 +18,24 @@ import (
 // because the library crashes when a parent goes before its children. What an
 // object uses cannot go while its own gate is open.
 type object struct {
-	serial uint64 // order of birth, which is also the order of taking several gates
-	kind   string
+	record
 	inUse  ReturnSubtype // subtype of the error for freeing it too early
-	origin []uintptr     // where the program made it
 	free   func() error  // the object's own Free
+	ledger *ledger       // that of the adapter, nil for what the binding has made for itself
 
 	// gate is held for reading by a call that uses the native object and for
 	// writing by one that frees or replaces it.
 	gate  sync.RWMutex
 	state lifeState // guarded by gate
 
+	// stuck is set when the library may have lost a queue pair that uses the
+	// native object, which nobody can free then.
+	stuck atomic.Bool
+
 	mu      sync.Mutex
 	parents []*object
 	users   map[*object]struct{}
+	context any // the program's own
 }
 
 type lifeState uint8
@@ -43,18 +46,26 @@ const (
 	lifeFreed
 )
 
+// record tells what an object is, and outlives it.
+type record struct {
+	serial uint64 // order of birth, which is also the order of taking several gates
+	kind   string
+	stack  []uintptr // of the call that made it
+}
+
 var births atomic.Uint64
 
 // born completes the object once its native counterpart exists and records it
 // as a user of its parents, whose gates the caller holds.
 func (o *object) born(kind string, inUse ReturnSubtype, free func() error, parents ...*object) {
-	o.serial = births.Add(1)
-	o.kind, o.inUse, o.free, o.parents = kind, inUse, free, parents
-	o.origin = make([]uintptr, 16)
-	o.origin = o.origin[:runtime.Callers(2, o.origin)]
+	stack := make([]uintptr, 16)
+	o.record = record{births.Add(1), kind, stack[:runtime.Callers(2, stack)]}
+	o.inUse, o.free, o.parents = inUse, free, parents
 	for _, p := range parents {
 		p.addUser(o)
+		o.ledger = p.ledger
 	}
+	o.ledger.add(o.record)
 	o.state = lifeAlive
 }
 
@@ -89,6 +100,16 @@ func (o *object) enter(op string, invalid ReturnSubtype) error {
 }
 
 func (o *object) leave() { o.gate.RUnlock() }
+
+// refused gives the error of a call that no object takes: the refusal, if this one
+// is alive.
+func (o *object) refused(op string, invalid ReturnSubtype, refusal error) error {
+	if err := o.enter(op, invalid); err != nil {
+		return err
+	}
+	o.leave()
+	return refusal
+}
 
 // argument is an object that a call takes besides its own.
 type argument struct {
@@ -160,10 +181,21 @@ func (o *object) seal(op string, invalid ReturnSubtype, release func() error) er
 		return err
 	}
 	o.state = lifeFreed
+	o.ledger.remove(o.serial)
 	for _, p := range o.parents {
 		p.removeUser(o)
 	}
 	return nil
+}
+
+// orphan takes the outcome of freeing the native object. One that is stuck is
+// left behind, and has gone for the program.
+func (o *object) orphan(ia *IA, err error) (left bool, _ error) {
+	if err == nil || !o.stuck.Load() {
+		return false, err
+	}
+	ia.orphans.Store(true)
+	return true, nil
 }
 
 func (o *object) refuseInUse(op string) error {
@@ -196,25 +228,32 @@ func (o *object) living() []*object {
 // setParents changes what the object uses. The caller holds the object's gate
 // for writing and those of the new parents.
 func (o *object) setParents(parents ...*object) {
-	for _, p := range o.parents {
-		p.removeUser(o)
-	}
-	o.parents = parents
 	for _, p := range parents {
 		p.addUser(o)
 	}
+	for _, p := range o.parents {
+		if !slices.Contains(parents, p) { // one that stays is in use all the time
+			p.removeUser(o)
+		}
+	}
+	o.parents = parents
 }
 
 // String names the object by its kind and the line of the program that made it.
-func (o *object) String() string {
-	frames := runtime.CallersFrames(o.origin)
+func (r record) String() string { return r.origin("").String() }
+
+// origin finds the line of the program that made the object.
+func (r record) origin(adapter string) Origin {
+	o := Origin{Serial: r.serial, Kind: r.kind, Adapter: adapter}
+	frames := runtime.CallersFrames(r.stack)
 	for {
 		frame, more := frames.Next()
-		if frame.Function != "" && !isOwnFrame(frame) {
-			return fmt.Sprintf("%s (made at %s:%d)", o.kind, path.Base(frame.File), frame.Line)
+		if frame.Function != "" && isProgramFrame(frame) {
+			o.Function, o.File, o.Line = frame.Function, frame.File, frame.Line
+			return o
 		}
 		if !more {
-			return o.kind
+			return o
 		}
 	}
 }
@@ -222,6 +261,9 @@ func (o *object) String() string {
 // ownPath begins the names of the functions of this package and of udattest.
 const ownPath = "github.com/goudat/goudat/udat"
 
-func isOwnFrame(f runtime.Frame) bool {
-	return strings.HasPrefix(f.Function, ownPath) && !strings.HasSuffix(f.File, "_test.go")
+// isProgramFrame reports whether a call is one of the program's, or of a test,
+// and not of the binding or of the runtime, which starts the binding's goroutines.
+func isProgramFrame(f runtime.Frame) bool {
+	return strings.HasSuffix(f.File, "_test.go") ||
+		!strings.HasPrefix(f.Function, ownPath) && !strings.HasPrefix(f.Function, "runtime.")
 }

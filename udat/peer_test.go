@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	udattest.Main(m)
 }
 
 // peer connects, posts a receive, says that it has, and lives until it is killed.

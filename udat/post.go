@@ -11,8 +11,8 @@ import (
 // to the request EVD. A post does not allocate.
 //
 // flags may have CompletionSuppress for no completion when the send succeeds,
-// CompletionSolicitedWait and CompletionBarrierFence. Suppressed sends count as
-// outstanding until a later one completes.
+// CompletionSolicitedWait and CompletionBarrierFence. Suppressed sends may count
+// as outstanding until a later one completes, but never fill the queue.
 //
 // It fails with ErrInvalidState unless connected, ErrInsufficientResources when
 // EPAttr.MaxRequestDTOs are outstanding, ErrProtectionViolation for memory of
@@ -36,9 +36,10 @@ func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) erro
 	}
 	d := &ep.request
 	d.mu.Lock()
-	native, err := d.prepare(op, DTOSend, iov, cookie, MemPrivLocalRead)
+	native, err := d.prepare(op, opSend, iov, cookie, MemPrivLocalRead)
 	if err == nil {
-		err = d.finish(op, cgo.EPPostSend(d.handle, d.iov, native, flags))
+		native, flags = d.suppress(native, flags)
+		err = d.finish(op, native, cgo.EPPostSend(d.handle, d.iov, native, flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -72,9 +73,9 @@ func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) erro
 	}
 	d := &ep.recv
 	d.mu.Lock()
-	native, err := d.prepare(op, DTOReceive, iov, cookie, MemPrivLocalWrite)
+	native, err := d.prepare(op, opReceive, iov, cookie, MemPrivLocalWrite)
 	if err == nil {
-		err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, flags))
+		err = d.finish(op, native, cgo.EPPostRecv(d.handle, d.iov, native, flags))
 	}
 	if err == nil {
 		ep.early.note(iov, cookie, flags)
@@ -106,9 +107,10 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 	}
 	d := &ep.request
 	d.mu.Lock()
-	native, err := ep.prepareRDMA(op, DTORDMARead, iov, cookie, MemPrivLocalWrite, remote)
+	native, err := ep.prepareRDMA(op, opRDMARead, iov, cookie, MemPrivLocalWrite, remote)
 	if err == nil {
-		err = d.finish(op, cgo.EPPostRDMARead(d.handle, d.iov, native, &remote, flags))
+		native, flags = d.suppress(native, flags)
+		err = d.finish(op, native, cgo.EPPostRDMARead(d.handle, d.iov, native, &remote, flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -137,9 +139,10 @@ func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, fla
 	}
 	d := &ep.request
 	d.mu.Lock()
-	native, err := ep.prepareRDMA(op, DTORDMAWrite, iov, cookie, MemPrivLocalRead, remote)
+	native, err := ep.prepareRDMA(op, opRDMAWrite, iov, cookie, MemPrivLocalRead, remote)
 	if err == nil {
-		err = d.finish(op, cgo.EPPostRDMAWrite(d.handle, d.iov, native, &remote, flags))
+		native, flags = d.suppress(native, flags)
+		err = d.finish(op, native, cgo.EPPostRDMAWrite(d.handle, d.iov, native, &remote, flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -159,48 +162,87 @@ func checkPostFlags(op string, flags, known CompletionFlags, arg ReturnSubtype) 
 
 // prepare checks an operation and gives the native cookie for it; the native
 // segments are in d.iov then. The caller holds mu.
-func (d *direction) prepare(op string, kind DTO, iov []Segment, cookie uint64, needs MemPriv) (uint64, error) {
+func (d *direction) prepare(op string, kind operation, iov []Segment, cookie uint64, needs MemPriv) (uint64, error) {
+	if err := d.examine(op, kind, iov, needs); err != nil {
+		return 0, err
+	}
+	if d.flushes(kind) {
+		return 0, d.flushPost(op, kind, cookie)
+	}
+	return d.record(kind, cookie), nil
+}
+
+// examine checks an operation, and puts its native segments into d.iov. The
+// caller holds mu.
+func (d *direction) examine(op string, kind operation, iov []Segment, needs MemPriv) error {
 	switch {
 	case d.handle == 0:
-		return 0, errNoEndpoint
+		return errNotReady
+	case d.shared:
+		return refuse(op, ErrInvalidState, InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post there")
 	case d.limit == 0:
-		return 0, refuse(op, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions")
+		return refuse(op, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions")
 	case d.closed:
-		return 0, refuse(op, ErrInvalidState, InvalidStateEPDiscPending, "the endpoint is being disconnected")
+		return refuse(op, ErrInvalidState, InvalidStateEPDiscPending, "the endpoint is being disconnected")
 	case d.broken:
-		return 0, refuse(op, ErrInvalidState, InvalidStateEPNotReady, "an earlier post failed inside the library, the endpoint must be disconnected and reset")
+		return refuse(op, ErrInvalidState, InvalidStateEPNotReady, "an earlier post failed inside the library, the endpoint must be disconnected and reset")
 	case len(iov) > d.maxIOV:
-		return 0, refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d", len(iov), d.maxIOV)
-	case d.outstanding() >= d.limit:
-		return 0, refuse(op, ErrInsufficientResources, ResourceMemory, "all %d operations of the endpoint are outstanding", d.limit)
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d", len(iov), d.maxIOV)
+	case d.outstanding() >= d.limit && !d.reclaim():
+		return refuse(op, ErrInsufficientResources, ResourceMemory, "all %d operations of the endpoint are outstanding", d.limit)
 	}
-	d.iov = d.iov[:0]
-	var total uint64
+	total, err := d.gather(op, iov, needs)
+	if err != nil {
+		return err
+	}
+	if most := d.mostBytes(kind); total > uint64(most) {
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d", total, most)
+	}
+	return nil
+}
+
+// flushes tells whether an operation completes at once instead of being posted.
+func (d *direction) flushes(kind operation) bool {
+	c := &d.ep.connection
+	return c.ended.Load() || kind == opReceive && (c.over.Load() || c.leaving.Load()) && d.idle()
+}
+
+// errFlushed says that an operation was posted and has completed already.
+var errFlushed = errors.New("operation flushed")
+
+// flushPost completes an operation on an endpoint that has ended: the library
+// does not, or leaves it to the adapter, and soft-RoCE looks at no receive that
+// is posted after the end. What nobody
+// takes fills the event dispatcher, as it would have in the library.
+func (d *direction) flushPost(op string, kind operation, cookie uint64) error {
+	if !d.evd.addWithin(d.failed(kind, cookie, DTOErrFlushed)) {
+		return refuse(op, ErrInsufficientResources, ResourceMemory, "the completions of earlier operations, which nobody took, fill the event dispatcher")
+	}
+	return errFlushed
+}
+
+// gather checks the segments and puts their native form into d.iov.
+func (d *direction) gather(op string, iov []Segment, needs MemPriv) (total uint64, err error) {
+	d.iov, d.regions = d.iov[:0], d.regions[:0]
 	for i := range iov {
 		s := &iov[i]
 		if s.lmr != nil {
+			d.known.meet(s.lmr, d.owner)
 			if err := s.check(op, i, d.pz, needs); err != nil {
 				return 0, err
 			}
+			d.regions = append(d.regions, s.lmr)
 		}
 		total += uint64(s.triplet.SegmentLength)
 		d.iov = append(d.iov, s.triplet)
 	}
-	if most := d.mostBytes(kind); total > uint64(most) {
-		return 0, refuse(op, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d", total, most)
-	}
-	return d.record(kind, cookie), nil
+	return total, nil
 }
 
 func (s *Segment) check(op string, i int, pz *PZ, needs MemPriv) error {
 	switch {
 	case s.lmr.gone.Load():
-		return &Error{
-			Op:     op,
-			Return: cgo.ClassError | Return(ErrInvalidHandle) | Return(InvalidHandleLMR),
-			Detail: "the memory region of a segment is already freed",
-			Err:    ErrClosed,
-		}
+		return s.lmr.obj.freed(op, InvalidHandleLMR)
 	case s.lmr.pz != pz:
 		return refuse(op, ErrProtectionViolation, protectionSubtype(needs), "segment %d is not in the endpoint's protection zone", i)
 	case s.lmr.privileges&needs == 0:
@@ -225,11 +267,18 @@ func privilegesSubtype(needs MemPriv) ReturnSubtype {
 
 // finish notes what the library made of a post. A refusal by state is harmless;
 // any other failure leaves the library's records of the direction in disorder.
-func (d *direction) finish(op string, r Return) error {
+func (d *direction) finish(op string, native uint64, r Return) error {
 	if r.OK() {
+		d.ep.shadow.posted(d, op)
 		return nil
 	}
-	d.withdraw()
+	d.withdraw(native)
+	return d.refusedByLibrary(op, r)
+}
+
+// refusedByLibrary gives the error of an operation that the library has not
+// taken.
+func (d *direction) refusedByLibrary(op string, r Return) error {
 	if r.Type() != ErrInvalidState {
 		d.broken = true
 	}
@@ -238,39 +287,46 @@ func (d *direction) finish(op string, r Return) error {
 
 // prepareRDMA is prepare with the checks of what an RDMA operation has beside
 // its segments.
-func (ep *EP) prepareRDMA(op string, kind DTO, iov []Segment, cookie uint64, needs MemPriv, remote RMRTriplet) (uint64, error) {
+func (ep *EP) prepareRDMA(op string, kind operation, iov []Segment, cookie uint64, needs MemPriv, remote RMRTriplet) (uint64, error) {
 	native, err := ep.request.prepare(op, kind, iov, cookie, needs)
 	if err != nil {
 		return 0, err
 	}
+	return native, ep.request.checkRemote(op, kind, native, remote)
+}
+
+// checkRemote checks what an RDMA operation has beside its segments, and
+// withdraws the operation, which was prepared last, if it refuses it.
+func (d *direction) checkRemote(op string, kind operation, native uint64, remote RMRTriplet) (err error) {
 	var total uint64
-	for _, t := range ep.request.iov {
-		total += uint64(t.SegmentLength)
+	for i := range d.iov {
+		total += uint64(d.iov[i].SegmentLength)
 	}
 	switch {
 	case total > uint64(remote.SegmentLength):
 		err = refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d", total, remote.SegmentLength)
-	case kind == DTORDMARead && ep.attr.MaxRDMAReadOut == 0:
+	case kind == opRDMARead && d.ep.attr.MaxRDMAReadOut == 0:
 		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made with MaxRDMAReadOut 0")
 	}
 	if err != nil {
-		ep.request.withdraw()
+		d.withdraw(native)
 	}
-	return native, err
+	return err
 }
 
-// errNoEndpoint says that the direction belongs to no native endpoint. explain
-// finds out why once the direction's lock is released.
-var errNoEndpoint = errors.New("no native endpoint")
+// errNotReady says that the direction belongs to no native endpoint, or to one
+// that is not connected. explain finds out more once the direction's lock is
+// released.
+var errNotReady = errors.New("endpoint not ready")
 
 // explain completes the error of a post with what takes the gate to know: the
 // library names UNCONNECTED whatever the state is.
 func (ep *EP) explain(op string, err error) error {
-	if err == nil {
+	if err == nil || err == errFlushed {
 		return nil
 	}
 	e, isError := err.(*Error)
-	if err != errNoEndpoint && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {
+	if err != errNotReady && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {
 		return err
 	}
 	if gone := ep.obj.enter(op, InvalidHandleEP); gone != nil {
@@ -280,5 +336,5 @@ func (ep *EP) explain(op string, err error) error {
 	if required := ep.requireState(op, EPStateConnected); required != nil {
 		return required
 	}
-	return err
+	return refuse(op, ErrInvalidState, NoSubtype, "the endpoint was not connected when the operation was posted")
 }

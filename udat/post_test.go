@@ -2,6 +2,7 @@ package udat_test
 
 import (
 	"bytes"
+	"sync"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -104,7 +105,7 @@ func TestPostRefusals(t *testing.T) {
 		if s := status(t, active.EP); !s.RequestIdle {
 			t.Errorf("after refusals the status is %+v", s)
 		}
-		most := attributes(t, active.EP).MaxRequestDTOs
+		most := active.Attr(t).MaxRequestDTOs
 		for i := range most {
 			want(t, active.PostSend(one(active.Segment(t, 0, 1)), uint64(i), 0))
 		}
@@ -119,46 +120,131 @@ func TestPostRefusals(t *testing.T) {
 				t.Errorf("completion %d is %+v", i, event)
 			}
 		}
+		for range most {
+			want(t, udattest.Expect(t, passive.Recv, udat.EventDTOCompletion).Err())
+		}
+		want(t, passive.PostRecv(one(passive.Segment(t, 0, 1)), 0, 0))
+		want(t, active.PostSend(one(active.Segment(t, 0, 1)), 99, 0))
+		wantCompletion(t, active.Request, 99, udat.DTOSuccess)
 	})
 }
 
-// A message that is longer than the buffer for it fails on both sides and
-// breaks the connection.
-func TestMessageTooLong(t *testing.T) {
+// Posts of many goroutines on one endpoint complete each once, with their own cookies.
+func TestConcurrentPosts(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRequestDTOs, attr.MaxRecvDTOs = 200, 200
+		active, passive := udattest.Pair(t, ia, &attr)
+		const goroutines, posts = 4, 50
+		out, in := one(active.Segment(t, 0, 8)), one(passive.Segment(t, 0, 8))
+		for range 3 {
+			var posting sync.WaitGroup
+			for g := range uint64(goroutines) {
+				posting.Add(1)
+				go func() {
+					defer posting.Done()
+					for i := range uint64(posts) {
+						want(t, passive.PostRecv(in, g<<32|i, 0))
+						want(t, active.PostSend(out, g<<32|i, 0))
+					}
+				}()
+			}
+			posting.Wait()
+			for _, evd := range []*udat.EVD{active.Request, passive.Recv} {
+				seen := map[uint64]bool{}
+				for range goroutines * posts {
+					event := udattest.Expect(t, evd, udat.EventDTOCompletion)
+					want(t, event.Err())
+					seen[event.Cookie] = true
+				}
+				if len(seen) != goroutines*posts {
+					t.Errorf("%d posts completed with %d cookies", goroutines*posts, len(seen))
+				}
+			}
+		}
+	})
+}
+
+// A post that fails inside the library, whose records are wrong after that, is
+// an error, ends posting until a reset, and leaves the completions of those
+// before it as they are.
+func TestPostFailsInLibrary(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 100)), 1, 0))
-		want(t, active.PostSend(one(active.Segment(t, 0, 4000)), 2, 0))
-		for _, evd := range []*udat.EVD{passive.Recv, active.Request} {
-			event := udattest.Expect(t, evd, udat.EventDTOCompletion)
-			if event.Err() == nil || event.Status == udat.DTOErrFlushed || event.Length != 0 {
-				t.Errorf("%v completed as %v", event.Operation, event.Status)
-			}
-			t.Logf("%v completed as %v", event.Operation, event.Status)
+		for i := range uint64(3) {
+			want(t, active.PostSend(one(active.Segment(t, 0, 8)), i, 0))
 		}
+		udat.AllowSegments(active.EP, 1000)
+		if err := active.PostSend(make([]udat.Segment, 1000), 3, 0); err == nil {
+			t.Error("a post of a thousand segments has succeeded")
+		}
+		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 4, 0), udat.ErrInvalidState, udat.InvalidStateEPNotReady)
+		for range 3 {
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 0, 0))
+		}
+		for i := range uint64(3) {
+			wantCompletion(t, active.Request, i, udat.DTOSuccess)
+		}
+		want(t, active.Disconnect(udat.CloseAbrupt))
 		for _, e := range []*udattest.Endpoint{active, passive} {
-			event := udattest.Wait(t, e.Connect)
-			if event.Number != udat.EventConnectionBroken && event.Number != udat.EventConnectionDisconnected {
-				t.Errorf("the connection ended with %v", event.Number)
-			}
-			wantState(t, e.EP, udat.EPStateDisconnected)
+			udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+			want(t, e.Reset())
 		}
+		wantNoEvent(t, active.Request)
+		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
+		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 0, 0))
+		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 5, 0))
+		wantCompletion(t, active.Request, 5, udat.DTOSuccess)
 	})
 }
 
-// Memory without the privilege cannot be reached by the peer.
-func TestRemoteAccessDenied(t *testing.T) {
+// An endpoint is idle in a direction when nothing is outstanding there, whatever
+// kind of operation it is.
+func TestIdle(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		local, err := udat.AllocMemory(passive.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)
+		remote, err := passive.Memory.RMRTriplet(0, 8)
 		want(t, err)
-		defer local.Free()
-		remote, err := local.RMRTriplet(0, 4096)
+		s := one(active.Segment(t, 0, 8))
+		wantIdle := func(recv, request bool) {
+			t.Helper()
+			if got := status(t, active.EP); got.RecvIdle != recv || got.RequestIdle != request {
+				t.Errorf("the status is %+v", got)
+			}
+		}
+		wantIdle(true, true)
+		want(t, active.PostRecv(s, 1, 0))
+		wantIdle(false, true)
+		for name, post := range map[string]func() error{
+			"send":                 func() error { return active.PostSend(s, 2, 0) },
+			"read":                 func() error { return active.PostRDMARead(s, 2, remote, 0) },
+			"write":                func() error { return active.PostRDMAWrite(s, 2, remote, 0) },
+			"write with immediate": func() error { return active.PostRDMAWriteImmed(s, 2, remote, 1, 0) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 3, 0))
+				want(t, post())
+				wantIdle(false, false) // nobody has taken the completion
+				wantCompletion(t, active.Request, 2, udat.DTOSuccess)
+				wantIdle(false, true)
+			})
+		}
+		want(t, passive.PostSend(one(passive.Segment(t, 0, 8)), 4, 0))
+		wantCompletion(t, active.Recv, 1, udat.DTOSuccess)
+		wantIdle(true, true)
+	})
+}
+
+// An RDMA read that could never complete is refused.
+func TestReadWithoutDepth(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRDMAReadOut = 0
+		active, passive := udattest.Pair(t, ia, &attr)
+		remote, err := passive.Memory.RMRTriplet(0, 8)
 		want(t, err)
-		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 4096)), 1, remote, 0))
-		event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
-		want(t, event.Err(), udat.DTOErrRemoteAccess)
-		udattest.Expect(t, active.Connect, udat.EventConnectionBroken)
-		want(t, passive.Disconnect(udat.CloseAbrupt))
+		want(t, active.PostRDMARead(one(active.Segment(t, 0, 8)), 1, remote, 0), udat.ErrInvalidParameter)
+		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 8)), 2, remote, 0))
+		wantCompletion(t, active.Request, 2, udat.DTOSuccess)
 	})
 }

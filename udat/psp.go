@@ -1,7 +1,5 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
-
 // ConnQual is a connection qualifier: the number on which a service listens, 1
 // to 64535. It is not a TCP port, though the providers derive one from it.
 type ConnQual uint64
@@ -10,25 +8,35 @@ const maxConnQual ConnQual = 64535
 
 func (q ConnQual) valid() bool { return q >= 1 && q <= maxConnQual }
 
+func (q ConnQual) check(op string) error {
+	if q.valid() {
+		return nil
+	}
+	return refuse(op, ErrInvalidParameter, InvalidArg2, "the connection qualifier is %d, it must be 1 to %d", q, maxConnQual)
+}
+
 // PSP is a public service point: it listens for connection requests. Its
 // methods may be called from any goroutine.
 type PSP struct {
-	obj    object
-	ia     *IA
-	evd    *EVD
-	qual   ConnQual
-	handle cgo.PSPHandle
+	service service
 }
 
 func (psp *PSP) object() *object {
 	if psp == nil {
 		return nil
 	}
-	return &psp.obj
+	return &psp.service.obj
 }
 
 // CreatePSP listens on a connection qualifier. Each request that arrives is an
 // EventConnectionRequest on evd, which must have been made for them (EVDCR).
+// While evd is full, requests are rejected, and the adapter's AsyncEVD reports
+// EventAsyncErrorEVDOverflow.
+//
+// flags must be PSPConsumer: the program chooses the endpoint when it accepts.
+// With PSPProvider it fails with ErrModelNotSupported: no provider can accept a
+// request on an endpoint that it has made itself.
+//
 // It fails with ErrConnQualInUse when something listens there already.
 //
 // Implements:
@@ -38,34 +46,46 @@ func (psp *PSP) object() *object {
 //	                          IN DAT_EVD_HANDLE evd_handle,
 //	                          IN DAT_PSP_FLAGS psp_flags,
 //	                          OUT DAT_PSP_HANDLE *psp_handle)
-func CreatePSP(ia *IA, qual ConnQual, evd *EVD) (*PSP, error) {
+func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	const op = "dat_psp_create"
+	switch flags {
+	case PSPConsumer:
+	case PSPProvider:
+		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "no provider can accept a request on an endpoint that it has made itself: use %v", PSPConsumer)
+	default:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be %v", flags, PSPConsumer)
+	}
+	return createPSP(op, ia, evd, qual, qual.check(op))
+}
+
+// CreatePSPAny listens on a connection qualifier that nothing listens on yet,
+// which Query tells. All else is as with CreatePSP.
+//
+// Implements:
+//
+//	DAT_RETURN dat_psp_create_any(IN DAT_IA_HANDLE ia_handle,
+//	                              OUT DAT_CONN_QUAL *conn_qual,
+//	                              IN DAT_EVD_HANDLE evd_handle,
+//	                              IN DAT_PSP_FLAGS psp_flags,
+//	                              OUT DAT_PSP_HANDLE *psp_handle)
+func CreatePSPAny(ia *IA, evd *EVD) (*PSP, error) {
+	return createPSP("dat_psp_create_any", ia, evd, anyConnQual, nil)
+}
+
+func createPSP(op string, ia *IA, evd *EVD, qual ConnQual, refused error) (*PSP, error) {
 	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{evd.object(), InvalidHandleEVDCR})
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	switch {
-	case evd.ia != ia:
-		return nil, refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher belongs to another adapter")
-	case evd.flags&EVDCR == 0:
-		return nil, refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher was made for %v, it needs %v", evd.flags, EVDCR)
-	case !qual.valid():
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "the connection qualifier is %d, it must be 1 to %d", qual, maxConnQual)
+	if refused != nil {
+		return nil, refused
 	}
-	psp := &PSP{ia: ia, evd: evd, qual: qual}
-	// A request may arrive before the handle is known: nobody takes it meanwhile.
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	handle, r := cgo.PSPCreate(ia.handle, uint64(qual), evd.handle, cgo.PSPConsumer)
-	if err := check(op, r); err != nil {
+	psp := &PSP{service{ia: ia, evd: evd, qual: qual}}
+	psp.service.psp = psp
+	if err := psp.service.listen(op, "public service point", psp.Free); err != nil {
 		return nil, err
 	}
-	psp.handle = handle
-	psp.obj.born("public service point", NoSubtype, psp.Free, &ia.obj, &evd.obj)
-	ia.mu.Lock()
-	ia.psps[handle] = psp
-	ia.mu.Unlock()
 	return psp, nil
 }
 
@@ -74,6 +94,7 @@ type PSPParam struct {
 	IA       *IA
 	ConnQual ConnQual
 	EVD      *EVD
+	Flags    PSPFlags
 }
 
 // Query gives the parameters of the service point.
@@ -87,38 +108,24 @@ func (psp *PSP) Query() (PSPParam, error) {
 	if err := psp.object().enter("dat_psp_query", InvalidHandlePSP); err != nil {
 		return PSPParam{}, err
 	}
-	defer psp.obj.leave()
-	return PSPParam{IA: psp.ia, ConnQual: psp.qual, EVD: psp.evd}, nil
+	s := &psp.service
+	defer s.obj.leave()
+	return PSPParam{IA: s.ia, ConnQual: s.qual, EVD: s.evd, Flags: PSPConsumer}, nil
 }
 
-// Free stops listening. Requests that were not answered are rejected, and those
-// not yet dequeued disappear: the library would keep the listener alive for them.
+// Free stops taking requests. Those that were not answered are rejected, and
+// those not yet dequeued disappear. Connections that were accepted live on.
 //
-// With the CMA provider, a request that arrives in the very moment in which the
-// library frees the service point can end the process: a server that peers
-// still call should keep its service point until it exits.
+// The native service point stays until the adapter closes, and rejects what
+// arrives: no other process can listen on the qualifier before that.
 //
 // Implements:
 //
 //	DAT_RETURN dat_psp_free(IN DAT_PSP_HANDLE psp_handle)
 func (psp *PSP) Free() error {
 	const op = "dat_psp_free"
-	if err := psp.object().enter(op, InvalidHandlePSP); err != nil {
-		return err
+	if psp == nil {
+		return psp.object().enter(op, InvalidHandlePSP)
 	}
-	psp.evd.forget(func(e *Event) bool { return e.cr != nil && e.cr.psp == psp })
-	psp.obj.leave()
-	for _, cr := range psp.obj.living() {
-		// Whoever answers it first, it is answered.
-		_ = cr.free()
-	}
-	return psp.obj.seal(op, InvalidHandlePSP, func() error {
-		if err := check(op, cgo.PSPFree(psp.handle)); err != nil {
-			return err
-		}
-		psp.ia.mu.Lock()
-		delete(psp.ia.psps, psp.handle)
-		psp.ia.mu.Unlock()
-		return nil
-	})
+	return psp.service.free(op, InvalidHandlePSP, func() {})
 }

@@ -30,12 +30,32 @@ func CreatePZ(ia *IA) (*PZ, error) {
 	}
 	defer ia.obj.leave()
 	handle, r := cgo.PZCreate(ia.handle)
-	if err := check(op, r); err != nil {
+	if err := checkMade(op, r); err != nil {
 		return nil, err
 	}
 	pz := &PZ{ia: ia, handle: handle}
 	pz.obj.born("protection zone", InvalidStatePZInUse, pz.Free, &ia.obj)
 	return pz, nil
+}
+
+// PZParam holds the parameters of a protection zone.
+type PZParam struct {
+	IA *IA
+}
+
+// Query gives the parameters of the zone.
+//
+// Implements:
+//
+//	DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
+//	                        IN DAT_PZ_PARAM_MASK pz_param_mask,
+//	                        OUT DAT_PZ_PARAM *pz_param)
+func (pz *PZ) Query() (PZParam, error) {
+	if err := pz.object().enter("dat_pz_query", InvalidHandlePZ); err != nil {
+		return PZParam{}, err
+	}
+	defer pz.obj.leave()
+	return PZParam{IA: pz.ia}, nil
 }
 
 // Free frees the zone. It fails with ErrInvalidState, and names them, while
@@ -47,6 +67,7 @@ func CreatePZ(ia *IA) (*PZ, error) {
 func (pz *PZ) Free() error {
 	const op = "dat_pz_free"
 	return pz.object().seal(op, InvalidHandlePZ, func() error {
-		return check(op, cgo.PZFree(pz.handle))
+		_, err := pz.obj.orphan(pz.ia, check(op, cgo.PZFree(pz.handle)))
+		return err
 	})
 }

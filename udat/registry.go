@@ -1,17 +1,15 @@
 package udat
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/goudat/goudat/cgo"
 )
 
 // registry serialises opening and closing, which load and unload the libraries
-// of the providers.
+// of the providers, and guards providers.
 var registry sync.Mutex
 
 // ProviderInfo describes an entry of the registry: an adapter that Open may open.
@@ -24,7 +22,8 @@ type ProviderInfo struct {
 
 // Providers lists the registry's entries. They come from the file that the
 // environment variable DAT_OVERRIDE names, else from /etc/dat.conf, as it was
-// when the program started. An entry says nothing about whether its device exists.
+// when the program started; after them come those of RegisterProvider. An entry
+// says nothing about whether its device exists.
 //
 // Implements:
 //
@@ -32,9 +31,26 @@ type ProviderInfo struct {
 //	                                       OUT DAT_COUNT *entries_returned,
 //	                                       OUT DAT_PROVIDER_INFO *(dat_provider_list[]))
 func Providers() ([]ProviderInfo, error) {
-	const op = "dat_registry_list_providers"
 	registry.Lock()
 	defer registry.Unlock()
+	infos, err := configProviders()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		if p := providers[name]; p.asked {
+			infos = append(infos, newProviderInfo(p.info()))
+		}
+	}
+	return infos, nil
+}
+
+// configProviders lists the entries of dat.conf. The caller holds registry.
+func configProviders() ([]ProviderInfo, error) {
+	const op = "dat_registry_list_providers"
+	if err := needLibrary(op); err != nil {
+		return nil, err
+	}
 	// With room for none, the library says how many there are.
 	count, _ := cgo.RegistryListProviders(nil)
 	if count == 0 {
@@ -46,50 +62,46 @@ func Providers() ([]ProviderInfo, error) {
 		return nil, err
 	}
 	infos := make([]ProviderInfo, count)
-	for i, p := range raw[:count] {
-		infos[i] = ProviderInfo{
-			IAName:       cString(p.IAName[:]),
-			VersionMajor: p.DaplVersionMajor,
-			VersionMinor: p.DaplVersionMinor,
-			ThreadSafe:   p.IsThreadSafe != 0,
-		}
+	for i := range infos {
+		infos[i] = newProviderInfo(&raw[i])
 	}
 	return infos, nil
 }
 
-// explainOpenFailure says what a user can look at.
-func explainOpenFailure(name string, r Return) string {
-	if r.Type() == ErrProviderNotFound {
-		infos, err := Providers()
-		if err != nil || len(infos) == 0 {
-			return fmt.Sprintf("%q is not registered, nothing is: is there a file %s with an entry for it?", name, registryFile())
-		}
-		var names []string
-		for _, info := range infos {
-			if info.IAName == name {
-				return fmt.Sprintf("%q is registered in %s, but its library could not be loaded", name, registryFile())
-			}
-			names = append(names, info.IAName)
-		}
-		const most = 6
-		if len(names) > most {
-			names = append(names[:most], "...")
-		}
-		return fmt.Sprintf("%q is not registered; %s has %s", name, registryFile(), strings.Join(names, ", "))
+func newProviderInfo(p *cgo.ProviderInfo) ProviderInfo {
+	return ProviderInfo{
+		IAName:       cString(p.IAName[:]),
+		VersionMajor: p.DaplVersionMajor,
+		VersionMinor: p.DaplVersionMinor,
+		ThreadSafe:   p.IsThreadSafe != 0,
 	}
-	devices, _ := filepath.Glob("/sys/class/infiniband/*")
-	if len(devices) == 0 {
-		return fmt.Sprintf("this machine has no RDMA device: is the driver of %q loaded?", name)
-	}
-	for i, d := range devices {
-		devices[i] = filepath.Base(d)
-	}
-	return fmt.Sprintf("the entry of %q in %s does not fit the RDMA devices of this machine: %s", name, registryFile(), strings.Join(devices, ", "))
 }
 
-func registryFile() string {
-	if file := os.Getenv("DAT_OVERRIDE"); file != "" {
-		return file
+// HARelationship says whether two adapters share hardware.
+type HARelationship = cgo.HARelationship
+
+// Whether two adapters share hardware.
+const (
+	HAFalse       HARelationship = cgo.HAFalse       // DAT_HA_FALSE
+	HATrue        HARelationship = cgo.HATrue        // DAT_HA_TRUE
+	HAUnknown     HARelationship = cgo.HAUnknown     // DAT_HA_UNKNOWN
+	HAConflicting HARelationship = cgo.HAConflicting // DAT_HA_CONFLICTING
+)
+
+// ProvidersRelated fails with ErrNotImplemented: the library does not export the
+// function. Adapters on the same device have the same AdapterName in their IAAttr.
+//
+// Implements:
+//
+//	DAT_RETURN dat_registry_providers_related(IN const DAT_NAME_PTR name1,
+//	                                          IN const DAT_NAME_PTR name2,
+//	                                          OUT DAT_HA_RELATIONSHIP *relationship)
+func ProvidersRelated(name1, name2 string) (HARelationship, error) {
+	const op = "dat_registry_providers_related"
+	for _, name := range []string{name1, name2} {
+		if err := checkName(op, name); err != nil {
+			return HAUnknown, err
+		}
 	}
-	return "/etc/dat.conf"
+	return HAUnknown, refuseNotExported(op)
 }

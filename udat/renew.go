@@ -12,28 +12,29 @@ import (
 // not the gate, and what the parts name is kept alive.
 //
 // Receives that were posted since the endpoint was last unconnected are posted
-// again. What else is outstanding completes with DTOErrFlushed.
-func (ep *EP) renew(op string, p epParts) error {
+// again. What else is outstanding completes with DTOErrFlushed. becomes is the
+// state that the program sees from then on, UNCONNECTED or DISCONNECTED.
+func (ep *EP) renew(op string, p epParts, becomes EPState) error {
+	ep.settleAttempt() // before anything is locked that others wait for
+	// The old endpoint's room on the EVDs serves the new one.
 	old := ep.parts()
-	// Freed first, the old endpoint's room on the EVDs can serve the new one.
-	old.release()
-	handle, err := p.create(op, ep.ia)
+	held := old.claims()
+	handle, err := p.create(op, ep.ia, held)
 	if err != nil {
-		old.mustReserve()
 		return err
 	}
-	if err := ep.exchange(op, p, handle); err != nil {
-		p.release()
-		old.mustReserve()
+	if err := ep.exchange(op, p, handle, becomes); err != nil {
+		releaseClaims(p.claims(), held)
 		cgo.EPFree(handle)
 		return err
 	}
+	releaseClaims(held, p.claims())
 	return nil
 }
 
 // exchange puts the new native endpoint in the place of the old one, which it
 // frees. When it fails, the new one is the caller's still.
-func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle) error {
+func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPState) error {
 	ep.obj.gate.Lock()
 	defer ep.obj.gate.Unlock()
 	if ep.obj.state != lifeAlive {
@@ -41,6 +42,9 @@ func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle) error {
 	}
 	ep.lockDirections()
 	defer ep.unlockDirections()
+	if err := ep.checkPosted(op, p.attr); err != nil {
+		return err
+	}
 	newNumber, err := ep.newNumber(op)
 	if err != nil {
 		return err
@@ -62,24 +66,30 @@ func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle) error {
 		ep.flush()
 		ep.ia.endpoints.remove(number)
 	}
+	ep.detach()
+	ep.reportFailure()
 	ep.install(p, handle, newNumber)
+	if becomes == EPStateDisconnected {
+		ep.end()
+	}
 	ep.obj.setParents(p.parents(ep.ia)...)
 	ep.repost(op, early)
 	return nil
 }
 
-// mustReserve takes back room that was released a moment ago. Should another
-// endpoint have taken it meanwhile, the account is overdrawn until one goes.
-func (p *epParts) mustReserve() {
-	for _, c := range p.claims() {
-		c.evd.capacity.release(-c.n)
-	}
+// end makes an endpoint whose native counterpart is new look like one that was
+// disconnected: what is posted completes at once with DTOErrFlushed. The caller
+// holds the gate for writing and both directions.
+func (ep *EP) end() {
+	ep.connection.over.Store(true)
+	ep.connection.ended.Store(true)
+	ep.early.stop()
 }
 
 // flush completes what the library has lost.
 func (ep *EP) flush() {
 	ep.flushReceives()
-	for _, event := range ep.request.flush(ep) {
+	for _, event := range ep.request.flush() {
 		ep.requestEVD.add(event)
 	}
 }
@@ -122,9 +132,9 @@ func (e *earlyReceives) take() []earlyReceive {
 func (ep *EP) repost(op string, early []earlyReceive) {
 	d := &ep.recv
 	for _, e := range early {
-		native, err := d.prepare(op, DTOReceive, e.iov, e.cookie, MemPrivLocalWrite)
+		native, err := d.prepare(op, opReceive, e.iov, e.cookie, MemPrivLocalWrite)
 		if err == nil {
-			err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, e.flags))
+			err = d.finish(op, native, cgo.EPPostRecv(d.handle, d.iov, native, e.flags))
 		}
 		if err == nil {
 			ep.early.note(e.iov, e.cookie, e.flags)
@@ -134,6 +144,6 @@ func (ep *EP) repost(op string, early []earlyReceive) {
 		if errors.Is(err, ErrProtectionViolation) {
 			status = DTOErrLocalProtection
 		}
-		ep.recvEVD.add(Event{Number: EventDTOCompletion, Cookie: e.cookie, Operation: DTOReceive, Status: status, ep: ep})
+		d.evd.add(d.failed(opReceive, e.cookie, status))
 	}
 }

@@ -2,16 +2,18 @@ package udat
 
 import (
 	"context"
-	"slices"
-	"sync"
 
 	"github.com/goudat/goudat/cgo"
 )
 
-// Wait takes one event, and waits for it as long as ctx allows. A waiting
-// goroutine holds no thread. When ctx ends first, the error matches that of the
+// Wait takes one event, and waits for it as long as ctx allows. A goroutine that
+// sleeps holds no thread; before it sleeps it looks for the event a while, see
+// SetWaitSpin. When ctx ends first, the error matches that of the
 // context, and no event is lost; an event that is there already is given even
 // when ctx has ended. Wait does not allocate beyond what Dequeue does.
+//
+// It fails with ErrInvalidState after SetUnwaitable, and with ErrClosed when the
+// EVD is freed.
 //
 // Implements:
 //
@@ -21,107 +23,208 @@ import (
 //	                        OUT DAT_EVENT *event,
 //	                        OUT DAT_COUNT *n_more)
 func (evd *EVD) Wait(ctx context.Context) (Event, error) {
-	const op = "dat_evd_wait"
+	var events [1]Event
+	if n, err := evd.wait(ctx, events[:], 1); n == 0 {
+		return Event{}, err
+	}
+	return events[0], nil
+}
+
+// WaitBatch waits until threshold events are there, and takes as many as there
+// are then, up to len(events). threshold must be 1 to len(events), and not more
+// than the queue holds. When ctx ends first, no event is taken. Otherwise it is
+// Wait, and calls the same C function.
+func (evd *EVD) WaitBatch(ctx context.Context, events []Event, threshold int) (int, error) {
+	if err := evd.checkThreshold(events, threshold); err != nil {
+		return 0, err
+	}
+	return evd.wait(ctx, events, threshold)
+}
+
+const waitOp = "dat_evd_wait"
+
+func (evd *EVD) checkThreshold(events []Event, threshold int) error {
+	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
+		return err
+	}
+	defer evd.obj.leave()
+	if most := min(len(events), evd.qlen); threshold < 1 || threshold > most {
+		return refuse(waitOp, ErrInvalidParameter, InvalidArg3,
+			"the threshold is %d, it must be 1 to %d, since the slice has room for %d events and the queue for %d", threshold, most, len(events), evd.qlen)
+	}
+	return nil
+}
+
+// wait takes events once there are need of them.
+func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error) {
+	if evd == nil {
+		return 0, evd.object().enter(waitOp, NoSubtype)
+	}
+	if err := checkContext(waitOp, ctx); err != nil {
+		return 0, err
+	}
+	if evd.waiters.unwaitable.Load() {
+		return 0, evd.obj.refused(waitOp, NoSubtype, errUnwaitable)
+	}
+	var revoked <-chan struct{}
 	for {
-		var event Event
-		if found, err := evd.take(op, &event); found || err != nil {
-			return event, err
+		n, err := evd.takeIf(events, need)
+		if n > 0 {
+			return n, err
 		}
-		if err := evd.await(op, ctx.Done(), nil); err != nil {
-			if err == errStopped {
-				err = interrupted(op, context.Cause(ctx))
+		if err != nil {
+			evd.waiters.notify() // the next one finds out for itself
+			return 0, err
+		}
+		if need == 1 && evd.eagerness.begin(&evd.waiters) {
+			n, err := evd.spin(ctx, events)
+			evd.eagerness.end(n > 0)
+			if n > 0 {
+				return n, err
 			}
-			return Event{}, err
+		}
+		if revoked == nil {
+			revoked = evd.waiters.revocation()
+		}
+		switch err := evd.block(waitOp, need, ctx.Done(), nil, revoked); err {
+		case nil:
+		case errStopped:
+			return 0, interrupted(waitOp, context.Cause(ctx))
+		default:
+			return 0, err
 		}
 	}
+}
+
+func checkContext(op string, ctx context.Context) error {
+	if ctx == nil {
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the context is nil")
+	}
+	return nil
+}
+
+// takeIf takes events if there are need of them. When others wait, it arms the
+// EVD, and those that are left wake who can use them.
+func (evd *EVD) takeIf(events []Event, need int) (int, error) {
+	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
+		return 0, err
+	}
+	defer evd.obj.leave()
+	evd.mu.Lock()
+	defer evd.unlock()
+	if need > 1 || evd.waiters.takers() {
+		if err := evd.arm(waitOp); err != nil {
+			return 0, err
+		}
+	}
+	if need > 1 && evd.backlog.len() < need {
+		return 0, nil
+	}
+	return evd.fill(waitOp, events)
 }
 
 // errStopped says that a wait's stop channel was closed.
-var errStopped = &Error{Op: "dat_evd_wait", Return: cgo.ClassError | Return(ErrInterruptedCall)}
+var errStopped = &Error{Op: waitOp, Return: cgo.ClassError | Return(ErrInterruptedCall)}
 
-// await returns nil when there may be an event, or when something is received
-// from also; errStopped when stop is closed; and ErrClosed when the EVD is freed.
-// The caller must not hold the gate: a freed EVD waits for it.
-func (evd *EVD) await(op string, stop, also <-chan struct{}) error {
-	w := evd.waiters.add()
-	defer evd.waiters.remove(w)
-	ready, err := evd.arm(op)
-	if err != nil || ready {
-		return err
+// errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
+var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable")
+
+// block returns nil when it is time to look for events again, or when something
+// is received from also; errStopped when stop is closed, errUnwaitable when
+// revoked is, and ErrClosed when the EVD is freed. The caller must not hold the
+// gate: a freed EVD waits for it.
+func (evd *EVD) block(op string, need int, stop, also, revoked <-chan struct{}) error {
+	w := newWaiter(need)
+	evd.waiters.add(w)
+	ready, err := evd.armFor(op, need)
+	if err == nil && !ready {
+		select {
+		case <-w.wake:
+		case <-also:
+		case <-stop:
+			err = errStopped
+		case <-revoked:
+			err = errUnwaitable
+		case <-evd.closing:
+			err = evd.obj.freed(op, NoSubtype)
+		}
 	}
-	select {
-	case <-w.wake:
-		return nil
-	case <-also:
-		return nil
-	case <-stop:
-		return errStopped
-	case <-evd.closing:
-		return evd.obj.freed(op, NoSubtype)
+	if !evd.waiters.remove(w) {
+		err = nil // it was woken, and owes it to the others to look, whatever else has happened
 	}
+	w.release()
+	return err
 }
 
-// arm asks the library for a notification of the next event. It reports true
-// when there are events already.
-func (evd *EVD) arm(op string) (ready bool, err error) {
+// armFor arms the EVD. It reports true when there are need events, or for an
+// observer, whose need is 0, any that it has not seen.
+func (evd *EVD) armFor(op string, need int) (ready bool, err error) {
 	if err := evd.object().enter(op, NoSubtype); err != nil {
 		return false, err
 	}
 	defer evd.obj.leave()
 	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	n, r := cgo.EVDArm(evd.handle, evd.cno, evd.agent, evd.raw[:])
-	if !r.OK() && r.Type() != ErrQueueEmpty {
-		return false, check(op, r)
+	defer evd.unlock()
+	if err := evd.arm(op); err != nil {
+		return false, err
 	}
-	evd.drain(n, r)
-	return !evd.backlog.empty(), nil
-}
-
-// wakeAll lets every waiter look again. Which of them gets an event is decided
-// by the lock of the EVD; the others wait on.
-func (evd *EVD) wakeAll() { evd.waiters.wakeAll() }
-
-// waiter is one goroutine that waits on an EVD.
-type waiter struct {
-	wake chan struct{} // holds one wake-up, so that none is missed before the waiter blocks
-}
-
-var waiterPool = sync.Pool{New: func() any { return &waiter{wake: make(chan struct{}, 1)} }}
-
-// waiterList holds the goroutines that wait on an EVD.
-type waiterList struct {
-	mu   sync.Mutex
-	list []*waiter
-}
-
-func (l *waiterList) add() *waiter {
-	w := waiterPool.Get().(*waiter)
-	l.mu.Lock()
-	l.list = append(l.list, w)
-	l.mu.Unlock()
-	return w
-}
-
-func (l *waiterList) remove(w *waiter) {
-	l.mu.Lock()
-	i := slices.Index(l.list, w)
-	l.list = slices.Delete(l.list, i, i+1)
-	l.mu.Unlock()
-	select {
-	case <-w.wake: // a wake-up that came too late must not reach the next user
-	default:
+	if need == 0 {
+		return evd.news > 0, nil
 	}
-	waiterPool.Put(w)
+	return evd.backlog.len() >= need, nil
 }
 
-func (l *waiterList) wakeAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.list {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+// await is block for the binding itself: it returns nil when completions were
+// recorded, whoever has taken them from the library.
+func (evd *EVD) await(op string, stop, also <-chan struct{}) error {
+	return evd.block(op, 0, stop, also, nil)
+}
+
+// notified is called when the library has events after the EVD was armed. It
+// runs on the adapter's one goroutine for that.
+func (evd *EVD) notified() {
+	if evd.flags&EVDAsync != 0 {
+		evd.keepEmpty()
 	}
+	evd.waiters.notify()
+	evd.announce()
+}
+
+// SetUnwaitable ends the waits on the event dispatcher with ErrInvalidState,
+// subtype InvalidStateEVDUnwaitable, and lets no more begin until
+// ClearUnwaitable. Events come as before, and Dequeue, Poll, SpinPoll and the
+// CNO give them.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle)
+func (evd *EVD) SetUnwaitable() error {
+	const op = "dat_evd_set_unwaitable"
+	if err := evd.object().enter(op, NoSubtype); err != nil {
+		return err
+	}
+	defer evd.obj.leave()
+	if err := check(op, cgo.EVDSetUnwaitable(evd.handle)); err != nil {
+		return err
+	}
+	evd.waiters.revoke()
+	return nil
+}
+
+// ClearUnwaitable allows waits again.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle)
+func (evd *EVD) ClearUnwaitable() error {
+	const op = "dat_evd_clear_unwaitable"
+	if err := evd.object().enter(op, NoSubtype); err != nil {
+		return err
+	}
+	defer evd.obj.leave()
+	if err := check(op, cgo.EVDClearUnwaitable(evd.handle)); err != nil {
+		return err
+	}
+	evd.waiters.restore()
+	return nil
 }

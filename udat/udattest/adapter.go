@@ -1,13 +1,8 @@
-// Package udattest helps tests that need a uDAPL device: it opens the adapters
-// of the test device, makes endpoints and connects them.
-//
-// The environment variable UDAT_TEST_IA lists, separated by commas, the
-// registry names of the adapters to test on; goudat's scripts/testbed sets it.
-// Then a device that is missing fails the test. Without it, tests skip.
 package udattest
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"os"
 	"strings"
@@ -17,8 +12,9 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Patience bounds every wait of this package. It has room for a device that is emulated.
-const Patience = 30 * time.Second
+// Patience bounds every wait of this package. It has room for a device that is
+// emulated, on a machine that has other things to do. TestMain may change it.
+var Patience = 30 * time.Second
 
 // Names gives the registry names of the adapters to test on. Without any, the test skips.
 func Names(t testing.TB) []string {
@@ -30,8 +26,8 @@ func Names(t testing.TB) []string {
 	return strings.Split(list, ",")
 }
 
-// Open opens an adapter and closes it when the test ends. Whatever the test
-// left alive on it is an error.
+// Open opens an adapter and closes it when the test ends, unless the test has.
+// Whatever the test left alive on it is an error.
 func Open(t testing.TB, name string) *udat.IA {
 	t.Helper()
 	ia, err := udat.Open(name)
@@ -39,7 +35,7 @@ func Open(t testing.TB, name string) *udat.IA {
 		t.Fatalf("UDAT_TEST_IA names %s, which cannot be opened: %v", name, err)
 	}
 	t.Cleanup(func() {
-		if err := ia.Close(udat.CloseGraceful); err != nil {
+		if err := ia.Close(udat.CloseGraceful); err != nil && !errors.Is(err, udat.ErrClosed) {
 			t.Errorf("closing %s: %v", name, err)
 			ia.Close(udat.CloseAbrupt)
 		}
@@ -93,4 +89,27 @@ func Expect(t testing.TB, evd *udat.EVD, want udat.EventNumber) udat.Event {
 		t.Fatalf("got the event %v, want %v", event.Number, want)
 	}
 	return event
+}
+
+// Completion takes the next event of an EVD and fails the test unless it is the
+// completion of the operation that was posted with cookie, with success.
+func Completion(t testing.TB, evd *udat.EVD, cookie uint64) udat.Event {
+	t.Helper()
+	event := Expect(t, evd, udat.EventDTOCompletion)
+	if err := event.Err(); err != nil || event.Cookie != cookie {
+		t.Fatalf("operation %d, %v, completed with %v; want operation %d", event.Cookie, event.Operation, event.Status, cookie)
+	}
+	return event
+}
+
+// NoEvent fails the test when an event is queued on an EVD. It does not wait.
+func NoEvent(t testing.TB, evd *udat.EVD) {
+	t.Helper()
+	event, err := evd.Dequeue()
+	switch {
+	case err == nil:
+		t.Fatalf("got the event %v, want none", event.Number)
+	case !errors.Is(err, udat.ErrQueueEmpty):
+		t.Fatalf("looking for an event: %v", err)
+	}
 }

@@ -1,6 +1,7 @@
 package udattest
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"sync/atomic"
@@ -17,8 +18,15 @@ type Endpoint struct {
 	Recv    *udat.EVD
 	Request *udat.EVD
 	Connect *udat.EVD
-	// Memory is registered with all privileges.
-	Memory *udat.LMR
+	Memory  *udat.LMR
+}
+
+// Options say how an endpoint is made.
+type Options struct {
+	Attr        *udat.EPAttr // the provider's defaults if nil
+	QueueLength int          // of each event dispatcher, 256 if 0
+	MemorySize  int          // in bytes, 64 KiB if 0
+	Privileges  udat.MemPriv // of the memory, all if 0
 }
 
 const (
@@ -30,21 +38,61 @@ const (
 // defaults. All is freed when the test ends.
 func NewEndpoint(t testing.TB, ia *udat.IA, attr *udat.EPAttr) *Endpoint {
 	t.Helper()
+	return Options{Attr: attr}.NewEndpoint(t, ia)
+}
+
+// NewEndpoint makes an unconnected endpoint. All is freed when the test ends.
+func (o Options) NewEndpoint(t testing.TB, ia *udat.IA) *Endpoint {
+	t.Helper()
+	o.QueueLength = cmp.Or(o.QueueLength, queueLength)
+	o.MemorySize = cmp.Or(o.MemorySize, memorySize)
+	o.Privileges = cmp.Or(o.Privileges, udat.MemPrivAll)
 	e := &Endpoint{IA: ia}
 	e.PZ = made(t, func() (*udat.PZ, error) { return udat.CreatePZ(ia) })
-	e.Recv = newEVD(t, ia, udat.EVDDTO)
-	e.Request = newEVD(t, ia, udat.EVDDTO)
-	e.Connect = newEVD(t, ia, udat.EVDConnection)
-	e.Memory = made(t, func() (*udat.LMR, error) { return udat.AllocMemory(e.PZ, memorySize, udat.MemPrivAll) })
+	e.Recv = newEVD(t, ia, o.QueueLength, udat.EVDDTO)
+	e.Request = newEVD(t, ia, o.QueueLength, udat.EVDDTO)
+	e.Connect = newEVD(t, ia, o.QueueLength, udat.EVDConnection)
+	e.Memory = made(t, func() (*udat.LMR, error) { return udat.AllocMemory(e.PZ, o.MemorySize, o.Privileges) })
 	e.EP = made(t, func() (*udat.EP, error) {
-		return udat.CreateEP(ia, e.PZ, e.Recv, e.Request, e.Connect, attr)
+		return udat.CreateEP(ia, e.PZ, e.Recv, e.Request, e.Connect, o.Attr)
 	})
 	return e
 }
 
-func newEVD(t testing.TB, ia *udat.IA, flags udat.EVDFlags) *udat.EVD {
+// DefaultAttr gives the attributes that endpoints of the adapter have by default.
+func DefaultAttr(t testing.TB, ia *udat.IA) udat.EPAttr {
 	t.Helper()
-	return made(t, func() (*udat.EVD, error) { return udat.CreateEVD(ia, queueLength, flags) })
+	pz, err := udat.CreatePZ(ia)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free(t, pz)
+	evd, err := udat.CreateEVD(ia, queueLength, udat.EVDDTO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free(t, evd)
+	ep, err := udat.CreateEP(ia, pz, evd, evd, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free(t, ep)
+	return (&Endpoint{EP: ep}).Attr(t)
+}
+
+// Attr gives the attributes of the endpoint.
+func (e *Endpoint) Attr(t testing.TB) udat.EPAttr {
+	t.Helper()
+	param, err := e.Query()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return param.Attr
+}
+
+func newEVD(t testing.TB, ia *udat.IA, length int, flags udat.EVDFlags) *udat.EVD {
+	t.Helper()
+	return made(t, func() (*udat.EVD, error) { return udat.CreateEVD(ia, length, flags) })
 }
 
 type object interface{ Free() error }
@@ -82,7 +130,9 @@ var qualifiers atomic.Uint64
 // ConnQual gives a connection qualifier that no other test of the process uses,
 // and hardly one of another process.
 func ConnQual() udat.ConnQual {
-	const first, span = 20000, 20000
+	// Below the ports that the system gives to those who connect, which start at
+	// 32768; the socket CM provider adds 1000.
+	const first, span = 10000, 21000
 	return udat.ConnQual(first + (uint64(os.Getpid())*64+qualifiers.Add(1))%span)
 }
 
@@ -96,24 +146,32 @@ type Listener struct {
 // Listen makes a service point, which is freed when the test ends.
 func Listen(t testing.TB, ia *udat.IA) *Listener {
 	t.Helper()
-	l := &Listener{Requests: newEVD(t, ia, udat.EVDCR), ConnQual: ConnQual()}
-	l.PSP = made(t, func() (*udat.PSP, error) { return udat.CreatePSP(ia, l.ConnQual, l.Requests) })
+	l := &Listener{Requests: newEVD(t, ia, queueLength, udat.EVDCR), ConnQual: ConnQual()}
+	l.PSP = made(t, func() (*udat.PSP, error) { return udat.CreatePSP(ia, l.ConnQual, l.Requests, udat.PSPConsumer) })
 	return l
 }
 
 // Pair makes two endpoints on an adapter that are connected with each other.
 func Pair(t testing.TB, ia *udat.IA, attr *udat.EPAttr) (active, passive *Endpoint) {
 	t.Helper()
-	listener := Listen(t, ia)
-	active, passive = NewEndpoint(t, ia, attr), NewEndpoint(t, ia, attr)
+	return PairAcross(t, ia, ia, attr)
+}
+
+// PairAcross makes two connected endpoints, each on an adapter of its own. Both
+// adapters must be of the same provider.
+func PairAcross(t testing.TB, activeIA, passiveIA *udat.IA, attr *udat.EPAttr) (active, passive *Endpoint) {
+	t.Helper()
+	listener := Listen(t, passiveIA)
+	active, passive = NewEndpoint(t, activeIA, attr), NewEndpoint(t, passiveIA, attr)
 	ConnectPair(t, listener, active, passive)
 	return active, passive
 }
 
-// ConnectPair connects two unconnected endpoints through a listener.
+// ConnectPair connects two unconnected endpoints through a listener, which must
+// be on the adapter of the passive one.
 func ConnectPair(t testing.TB, listener *Listener, active, passive *Endpoint) {
 	t.Helper()
-	if err := active.EP.Connect(Address(t, active.IA), listener.ConnQual, Patience, nil); err != nil {
+	if err := active.EP.Connect(Address(t, passive.IA), listener.ConnQual, Patience, nil); err != nil {
 		t.Fatal(err)
 	}
 	request := Expect(t, listener.Requests, udat.EventConnectionRequest)

@@ -1,0 +1,176 @@
+package udat
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// assertVariable is the environment variable that turns assertions on.
+const assertVariable = "UDAT_ASSERT"
+
+// assertions has what new endpoints report to, nil when they are not checked.
+var assertions atomic.Pointer[func(*AssertionError)]
+
+// assertVariableErr refuses to open an adapter when the variable says nothing sensible.
+var assertVariableErr = takeAssertVariable(os.Getenv(assertVariable))
+
+func takeAssertVariable(value string) error {
+	switch value {
+	case "":
+	case "panic":
+		SetAssertions(PanicOnAssertion)
+	case "log":
+		SetAssertions(LogAssertion)
+	default:
+		return refuse("dat_ia_open", ErrInvalidParameter, NoSubtype, "the environment variable %s is %q, it may be panic or log", assertVariable, value)
+	}
+	return nil
+}
+
+// SetAssertions has the endpoints that are created from now on checked: at each
+// of their calls and events, the state that dat_ep_get_status gives is compared
+// with what the specification says it must be. report gets the first difference
+// of an endpoint; PanicOnAssertion and LogAssertion are such functions. Nil turns
+// the checking off, for endpoints that are created from now on. SetAssertions
+// gives what was set before.
+//
+// The environment variable UDAT_ASSERT, which may be panic or log, does the same
+// from the start of the program.
+//
+// report is called in the middle of a call, by any goroutine, with locks held:
+// it must not call this package.
+func SetAssertions(report func(*AssertionError)) (previous func(*AssertionError)) {
+	var now *func(*AssertionError)
+	if report != nil {
+		now = &report
+	}
+	if before := assertions.Swap(now); before != nil {
+		previous = *before
+	}
+	return previous
+}
+
+// PanicOnAssertion panics. It is for SetAssertions.
+func PanicOnAssertion(e *AssertionError) { panic(e) }
+
+// LogAssertion writes the difference and its history with the package log. It is
+// for SetAssertions.
+func LogAssertion(e *AssertionError) { log.Print(e) }
+
+// AssertionError is a difference between the state of an endpoint and what the
+// specification says of it. It is a fault of the native library, or of this
+// package.
+type AssertionError struct {
+	// Endpoint names the endpoint by the line of the program that made it.
+	Endpoint string
+	// At is the C name of the call, or the event, at which the difference showed.
+	At string
+	// Impossible is true when At itself could not have happened, an event or the
+	// success of a call. Otherwise the state of the endpoint is wrong.
+	Impossible bool
+	// Allowed has the states in which the endpoint may be by the specification.
+	// There is more than one when the library may have done something of which
+	// the program has had no event yet, and while other calls are in progress.
+	Allowed []EPState
+	// Got is the state that the library reports. It has no meaning when
+	// Impossible is true.
+	Got EPState
+	// History has the last calls and events of the endpoint, At at its end.
+	History []AssertionStep
+}
+
+// AssertionStep is a call or an event in the life of an endpoint.
+type AssertionStep struct {
+	// What is the C name of the call, with a word for one that was begun or is
+	// done, or the name of the event.
+	What string
+	// Time is when it happened, for the last time if Count is more than 1.
+	Time  time.Time
+	Count int
+	// State is what the library reported then, if HasState is true.
+	State    EPState
+	HasState bool
+	// Err is the error of a call that failed.
+	Err error
+}
+
+// Error tells the difference in one line and then the history, a line each.
+func (e *AssertionError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "udat: assertion: %s: ", e.Endpoint)
+	if e.Impossible {
+		fmt.Fprintf(&b, "%s has happened, which the specification does not allow in %s", e.At, either(e.Allowed))
+	} else {
+		fmt.Fprintf(&b, "at %s the state is %v, the specification allows %s", e.At, e.Got, either(e.Allowed))
+	}
+	for _, s := range e.History {
+		b.WriteString("\n\t")
+		b.WriteString(s.String())
+	}
+	return b.String()
+}
+
+// String gives time, what happened, the state and the error.
+func (s AssertionStep) String() string {
+	text := s.Time.Format("15:04:05.000000") + " " + s.What
+	if s.Count > 1 {
+		text += fmt.Sprintf(" (%d times)", s.Count)
+	}
+	if s.HasState {
+		text += ": " + s.State.String()
+	}
+	if s.Err != nil {
+		text += ": " + s.Err.Error()
+	}
+	return text
+}
+
+func either(states []EPState) string {
+	names := make([]string, len(states))
+	for i, s := range states {
+		names[i] = s.String()
+	}
+	return strings.Join(names, " or ")
+}
+
+// stepsKept is how much of its history an endpoint remembers.
+const stepsKept = 64
+
+// stepHistory has the last calls and events of an endpoint.
+type stepHistory struct {
+	steps []AssertionStep // a ring once it has stepsKept
+	next  int             // where the oldest is then
+}
+
+// add notes a step. One that repeats the last is counted with it: a program that
+// polls would fill the history with nothing else.
+func (h *stepHistory) add(s AssertionStep) {
+	s.Time, s.Count = time.Now(), 1
+	if last := h.last(); last != nil && last.What == s.What && last.State == s.State && last.HasState == s.HasState && last.Err == nil && s.Err == nil {
+		last.Time = s.Time
+		last.Count++
+		return
+	}
+	if len(h.steps) < stepsKept {
+		h.steps = append(h.steps, s)
+		return
+	}
+	h.steps[h.next] = s
+	h.next = (h.next + 1) % stepsKept
+}
+
+func (h *stepHistory) last() *AssertionStep {
+	if len(h.steps) == 0 {
+		return nil
+	}
+	return &h.steps[(h.next+len(h.steps)-1)%len(h.steps)]
+}
+
+// list gives the steps, the oldest first.
+func (h *stepHistory) list() []AssertionStep {
+	return append(append([]AssertionStep{}, h.steps[h.next:]...), h.steps[:h.next]...)
+}

@@ -1,0 +1,158 @@
+package udat
+
+import "github.com/goudat/goudat/cgo"
+
+// backlog is the part of an EVD's queue that lies in Go. The program reads it
+// before the library's.
+type backlog struct {
+	events []Event
+	head   int
+}
+
+func (b *backlog) push(e Event) {
+	if len(b.events) == cap(b.events) && b.head > len(b.events)/2 {
+		n := copy(b.events, b.events[b.head:])
+		clear(b.events[n:])
+		b.events, b.head = b.events[:n], 0
+	}
+	b.events = append(b.events, e)
+}
+
+func (b *backlog) pop(e *Event) bool {
+	if b.head == len(b.events) {
+		return false
+	}
+	*e = b.events[b.head]
+	b.events[b.head] = Event{} // let go of what it refers to
+	b.head++
+	if b.head == len(b.events) {
+		b.events, b.head = b.events[:0], 0
+	}
+	return true
+}
+
+func (b *backlog) len() int { return len(b.events) - b.head }
+
+// maxAsyncBacklog bounds what nobody takes: no program needs to look at the
+// asynchronous EVD.
+const maxAsyncBacklog = 4096
+
+// queue adds an event to the backlog. The caller holds mu.
+func (evd *EVD) queue(event Event) {
+	if evd.flags&EVDAsync != 0 && evd.backlog.len() >= maxAsyncBacklog {
+		var oldest Event
+		evd.backlog.pop(&oldest)
+		evd.dropped++
+	}
+	evd.backlog.push(event)
+	evd.news++
+}
+
+// unlock releases mu. Events that came to the backlog, and are there still, wake
+// who can use them.
+func (evd *EVD) unlock() {
+	if evd.news > 0 {
+		evd.waiters.wakeFor(evd.news, evd.backlog.len())
+		evd.news = 0
+		evd.announce()
+	}
+	evd.mu.Unlock()
+}
+
+// reap moves what the library has queued to the backlog, where the program
+// finds it in the same order. The records of the endpoints are up to date then.
+// The caller holds the gate.
+func (evd *EVD) reap() {
+	evd.mu.Lock()
+	defer evd.unlock()
+	evd.drain()
+}
+
+// add puts an event of the binding's own behind those that are there.
+func (evd *EVD) add(event Event) {
+	evd.mu.Lock()
+	defer evd.unlock()
+	evd.drain()
+	evd.queue(event)
+}
+
+// addWithin is add unless the queue is as long as it may be.
+func (evd *EVD) addWithin(event Event) bool {
+	evd.mu.Lock()
+	defer evd.unlock()
+	evd.drain()
+	if evd.backlog.len() >= evd.qlen {
+		return false
+	}
+	evd.queue(event)
+	return true
+}
+
+// forget removes the events for which drop reports true.
+func (evd *EVD) forget(drop func(*Event) bool) {
+	evd.mu.Lock()
+	defer evd.unlock()
+	evd.drain()
+	var kept backlog
+	var event Event
+	for evd.backlog.pop(&event) {
+		if drop(&event) {
+			evd.taken(&event)
+		} else {
+			kept.push(event)
+		}
+	}
+	evd.backlog = kept
+}
+
+// keepEmpty arms the EVD, and takes what the library has queued, whether or not
+// the program wants it: the library's asynchronous EVD is dead for good once it
+// was full.
+func (evd *EVD) keepEmpty() {
+	const op = "dat_evd_dequeue"
+	if evd.object().enter(op, NoSubtype) != nil {
+		return
+	}
+	defer evd.obj.leave()
+	evd.mu.Lock()
+	defer evd.unlock()
+	_ = evd.arm(op) // whoever takes events next gets the same error
+}
+
+// arm makes sure that the library notifies of the next event, and moves to the
+// backlog what it has queued. The caller holds the gate and mu.
+func (evd *EVD) arm(op string) error {
+	raw := evd.scratch(drainAtOnce)
+	n, r := cgo.EVDArm(evd.handle, evd.cno, evd.agent, raw)
+	return checkDequeue(op, evd.drainFrom(raw, n, r))
+}
+
+// drainAtOnce is how many events one crossing moves to the backlog.
+const drainAtOnce = 16
+
+// drain moves to the backlog what the library has queued. The caller holds mu.
+// A failure is that of whoever takes events next.
+func (evd *EVD) drain() {
+	raw := evd.scratch(drainAtOnce)
+	n, r := cgo.EVDDequeueBatch(evd.handle, raw)
+	evd.drainFrom(raw, n, r)
+}
+
+// drainFrom is drain with the outcome of the first crossing. It gives what the
+// last one returned.
+func (evd *EVD) drainFrom(raw []cgo.Event, n int, r Return) Return {
+	evd.draining = true
+	defer func() { evd.draining = false }()
+	for {
+		for i := range raw[:n] {
+			var event Event
+			if evd.decode(&raw[i], &event) {
+				evd.queue(event)
+			}
+		}
+		if !r.OK() || n == 0 {
+			return r
+		}
+		n, r = cgo.EVDDequeueBatch(evd.handle, raw)
+	}
+}

@@ -1,0 +1,261 @@
+package udat_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// postAll posts a batch, all of which must be accepted.
+func postAll(t *testing.T, ep *udat.EP, batch []udat.Post) {
+	t.Helper()
+	if n, err := ep.PostBatch(batch); n != len(batch) || err != nil {
+		t.Fatalf("%d of %d operations were accepted: %v", n, len(batch), err)
+	}
+}
+
+// wantAccepted demands that a batch ends at an operation.
+func wantAccepted(t *testing.T, ep *udat.EP, batch []udat.Post, accepted int, targets ...error) {
+	t.Helper()
+	n, err := ep.PostBatch(batch)
+	if n != accepted {
+		t.Errorf("%d operations were accepted, expected %d: %v", n, accepted, err)
+	}
+	want(t, err, targets...)
+}
+
+// Operations of all kinds in one batch are done in its order.
+func TestPostBatch(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		const size = 3000
+		remote, err := passive.Memory.RMRTriplet(0, size)
+		want(t, err)
+		written, message := active.Memory.Bytes()[:size], active.Memory.Bytes()[36000:36000+size]
+		fill(written, 5)
+		fill(message, 8)
+		postAll(t, passive.EP, []udat.Post{
+			{Operation: udat.DTOReceive, Segments: []udat.Segment{passive.Segment(t, 10000, 100), passive.Segment(t, 10200, size)}, Cookie: 1},
+			{Operation: udat.DTOReceive, Segments: one(passive.Segment(t, 20000, size)), Cookie: 2},
+		})
+		postAll(t, active.EP, []udat.Post{
+			{Operation: udat.DTORDMAWrite, Segments: []udat.Segment{active.Segment(t, 0, 7), active.Segment(t, 7, size-7)}, Cookie: 3, Remote: remote},
+			{Operation: udat.DTOReceive, Segments: one(active.Segment(t, 40000, 8)), Cookie: 4},
+			{Operation: udat.DTORDMARead, Segments: one(active.Segment(t, 30000, size)), Cookie: 5, Remote: remote, Flags: udat.CompletionBarrierFence},
+			{Operation: udat.DTOSend, Segments: one(active.Segment(t, 36000, size)), Cookie: 6, Flags: udat.CompletionSuppress},
+			{Operation: udat.DTOSend, Cookie: 7},
+		})
+		for _, due := range []struct {
+			evd       *udat.EVD
+			operation udat.DTO
+			cookie    uint64
+			length    uint32
+		}{
+			{active.Request, udat.DTORDMAWrite, 3, size}, {active.Request, udat.DTORDMARead, 5, size}, {active.Request, udat.DTOSend, 7, 0},
+			{passive.Recv, udat.DTOReceive, 1, size}, {passive.Recv, udat.DTOReceive, 2, 0},
+		} {
+			event := udattest.Expect(t, due.evd, udat.EventDTOCompletion)
+			if event.Err() != nil || event.Operation != due.operation || event.Cookie != due.cookie || event.Length != due.length {
+				t.Errorf("got %+v, expected %+v", event, due)
+			}
+		}
+		there := passive.Memory.Bytes()
+		if !bytes.Equal(there[:size], written) {
+			t.Error("the write arrived changed")
+		}
+		if !bytes.Equal(there[10000:10100], message[:100]) || !bytes.Equal(there[10200:10200+size-100], message[100:]) {
+			t.Error("the message arrived changed")
+		}
+		if !bytes.Equal(active.Memory.Bytes()[30000:30000+size], written) {
+			t.Error("what was read is not what was written")
+		}
+		if s := status(t, active.EP); s.RecvIdle || !s.RequestIdle {
+			t.Errorf("with a receive outstanding the status is %+v", s)
+		}
+	})
+}
+
+// What is refused in a batch, and what is behind it, is not posted. What is before it is.
+func TestPostBatchRefusals(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		remote, err := passive.Memory.RMRTriplet(0, 100)
+		want(t, err)
+		good := udat.Post{Segments: one(active.Segment(t, 0, 8)), Cookie: 1}
+		foreign := udat.Post{Segments: one(passive.Segment(t, 0, 8))}
+		long := udat.Post{Operation: udat.DTORDMAWrite, Segments: one(active.Segment(t, 0, 101)), Remote: remote}
+		accepted := 0
+		for range passive.Attr(t).MaxRecvDTOs {
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 0, 0))
+		}
+		for _, c := range []struct {
+			bad     udat.Post
+			targets []error
+		}{
+			{foreign, []error{udat.ErrProtectionViolation}},
+			{long, []error{udat.ErrInvalidParameter, udat.InvalidArg5}},
+			{udat.Post{Operation: udat.DTOBindMW}, []error{udat.ErrInvalidParameter}},
+			{udat.Post{Operation: 0xffffffff}, []error{udat.ErrInvalidParameter}},
+			{udat.Post{Flags: 1 << 20}, []error{udat.ErrInvalidParameter, udat.InvalidArg5}},
+			{udat.Post{Segments: make([]udat.Segment, 100)}, []error{udat.ErrInvalidParameter, udat.InvalidArg2}},
+		} {
+			wantAccepted(t, active.EP, []udat.Post{c.bad, good}, 0, c.targets...)
+			wantAccepted(t, active.EP, []udat.Post{good, good, c.bad, good}, 2, c.targets...)
+			for range 2 {
+				want(t, udattest.Completion(t, active.Request, good.Cookie).Err())
+				accepted++
+			}
+			udattest.NoEvent(t, active.Request)
+			if s := status(t, active.EP); !s.RequestIdle {
+				t.Errorf("after a refusal the status is %+v", s)
+			}
+		}
+		for range accepted {
+			want(t, udattest.Wait(t, passive.Recv).Err())
+		}
+		udattest.NoEvent(t, passive.Recv)
+		wantAccepted(t, active.EP, nil, 0)
+	})
+}
+
+// A batch that is longer than the queue is accepted as far as there is room, and the rest once completions were taken.
+func TestPostBatchBeyondQueue(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRecvDTOs, attr.MaxRequestDTOs = 200, 100 // more than one crossing takes
+		active, passive := udattest.Pair(t, ia, &attr)
+		batch := make([]udat.Post, 150)
+		for i := range batch {
+			batch[i] = udat.Post{Segments: one(active.Segment(t, 0, 8)), Cookie: uint64(i)}
+		}
+		receives := make([]udat.Post, len(batch))
+		for i := range receives {
+			receives[i] = udat.Post{Operation: udat.DTOReceive, Segments: one(passive.Segment(t, 0, 8)), Cookie: uint64(i)}
+		}
+		postAll(t, passive.EP, receives)
+		wantAccepted(t, active.EP, batch, 100, udat.ErrInsufficientResources)
+		for i := range batch {
+			if i == 100 {
+				postAll(t, active.EP, batch[100:])
+			}
+			want(t, udattest.Completion(t, active.Request, uint64(i)).Err())
+			want(t, udattest.Completion(t, passive.Recv, uint64(i)).Err())
+		}
+	})
+}
+
+// A batch on an endpoint that has no connection, no longer has one, or is gone.
+func TestPostBatchStates(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		unconnected := udattest.NewEndpoint(t, ia, nil)
+		receive := udat.Post{Operation: udat.DTOReceive, Segments: one(unconnected.Segment(t, 0, 8)), Cookie: 1}
+		send := udat.Post{Segments: one(unconnected.Segment(t, 0, 8)), Cookie: 2}
+		wantAccepted(t, unconnected.EP, []udat.Post{receive, receive, send}, 2, udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
+		want(t, unconnected.EP.Free())
+		wantAccepted(t, unconnected.EP, []udat.Post{receive}, 0, udat.ErrClosed)
+		wantAccepted(t, unconnected.EP, nil, 0, udat.ErrClosed)
+		wantAccepted(t, unconnected.EP, []udat.Post{{Operation: 99}}, 0, udat.ErrClosed)
+		wantAccepted(t, nil, []udat.Post{receive}, 0, udat.ErrInvalidHandle, udat.InvalidHandleEP)
+		wantAccepted(t, &udat.EP{}, []udat.Post{receive}, 0, udat.ErrInvalidHandle)
+
+		active, _ := udattest.Pair(t, ia, nil)
+		want(t, active.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		after := []udat.Post{
+			{Segments: one(active.Segment(t, 0, 8)), Cookie: 3}, {Segments: one(active.Segment(t, 0, 8)), Cookie: 4},
+			{Operation: udat.DTOReceive, Segments: one(active.Segment(t, 0, 8)), Cookie: 5},
+		}
+		postAll(t, active.EP, after)
+		for _, due := range []struct {
+			evd    *udat.EVD
+			cookie uint64
+		}{{active.Request, 3}, {active.Request, 4}, {active.Recv, 5}} {
+			event := udattest.Expect(t, due.evd, udat.EventDTOCompletion)
+			if event.Cookie != due.cookie || event.Status != udat.DTOErrFlushed {
+				t.Errorf("after the end of the connection an operation completed as %+v", event)
+			}
+		}
+	})
+}
+
+// Receives of a batch live on when the endpoint is modified before it is connected, as others do.
+func TestPostBatchBeforeModify(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		postAll(t, passive.EP, []udat.Post{
+			{Operation: udat.DTOReceive, Segments: one(passive.Segment(t, 0, 8)), Cookie: 1},
+			{Operation: udat.DTOReceive, Segments: one(passive.Segment(t, 8, 8)), Cookie: 2},
+		})
+		param := udat.EPParam{Attr: passive.Attr(t)}
+		param.Attr.MaxRecvDTOs--
+		want(t, passive.Modify(udat.EPFieldMaxRecvDTOs, &param))
+		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
+		batch := make([]udat.Post, 2)
+		for i := range batch {
+			batch[i].Segments = one(active.Segment(t, 0, 8))
+		}
+		postAll(t, active.EP, batch)
+		for cookie := range uint64(2) {
+			want(t, udattest.Completion(t, passive.Recv, cookie+1).Err())
+		}
+	})
+}
+
+// When the library refuses one of a batch, those before it complete, and nothing
+// is left of it and of those behind.
+func TestPostBatchFailsInLibrary(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		udat.AllowSegments(active.EP, 1000)
+		segments := one(active.Segment(t, 0, 8))
+		batch := []udat.Post{
+			{Operation: udat.DTOSend, Segments: segments, Cookie: 1},
+			{Operation: udat.DTOSend, Segments: segments, Cookie: 2},
+			{Operation: udat.DTOSend, Segments: make([]udat.Segment, 1000), Cookie: 3},
+			{Operation: udat.DTOSend, Segments: segments, Cookie: 4},
+		}
+		if n, err := active.PostBatch(batch); n != 2 || err == nil {
+			t.Errorf("%d operations were accepted: %v", n, err)
+		}
+		for cookie := range uint64(2) {
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), cookie, 0))
+			wantCompletion(t, active.Request, cookie+1, udat.DTOSuccess)
+		}
+		if !status(t, active.EP).RequestIdle {
+			t.Error("the endpoint is not idle: a send that was refused counts")
+		}
+		want(t, active.PostSend(segments, 5, 0), udat.ErrInvalidState, udat.InvalidStateEPNotReady)
+	})
+}
+
+// A suppressed post that the binding wants to hear of, and the library refuses,
+// is not waited for.
+func TestSuppressedPostFailsInLibrary(t *testing.T) {
+	posts := map[string]func(*udat.EP, []udat.Segment) error{
+		"alone": func(ep *udat.EP, segments []udat.Segment) error {
+			return ep.PostSend(segments, 1, udat.CompletionSuppress)
+		},
+		"batch": func(ep *udat.EP, segments []udat.Segment) error {
+			_, err := ep.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: segments, Cookie: 1, Flags: udat.CompletionSuppress}})
+			return err
+		},
+	}
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for name, post := range posts {
+			t.Run(name, func(t *testing.T) {
+				attr := udattest.DefaultAttr(t, ia)
+				attr.MaxRequestDTOs = 4 // so that each is reported
+				active, _ := udattest.Pair(t, ia, &attr)
+				udat.AllowSegments(active.EP, 1000)
+				if err := post(active.EP, make([]udat.Segment, 1000)); err == nil {
+					t.Error("a post of a thousand segments has succeeded")
+				}
+				if n := udat.HiddenPosts(active.EP); n != 0 {
+					t.Errorf("%d hidden posts are outstanding", n)
+				}
+			})
+		}
+	})
+}

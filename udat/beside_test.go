@@ -1,0 +1,21 @@
+package udat_test
+
+import "sync/atomic"
+
+// beside calls f over and over until stop is called, or it fails. What stop gives
+// brings the failure, or nil.
+func beside(f func() error) (stop func() <-chan error) {
+	var over atomic.Bool
+	stopped := make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil && !over.Load() {
+			err = f()
+		}
+		stopped <- err
+	}()
+	return func() <-chan error {
+		over.Store(true)
+		return stopped
+	}
+}

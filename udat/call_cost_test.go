@@ -1,0 +1,228 @@
+//go:build linux && cgo && !(386 || arm || mips || mipsle)
+
+package udat_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/cgo/cloop"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// call is a call that can be made again and again without a network, in three ways that do the same on the same object.
+// Each function makes it n times.
+type call struct {
+	name  string
+	c     func(n int) error // in a loop in C
+	cgo   func(n int) error // in a crossing each, without what udat does
+	udat  func(n int) error // as a program makes it
+	batch func(n int) error // many in one crossing, nil if there is no such call
+
+	// renew makes room for most more calls, for one that uses something up.
+	renew func(b *testing.B)
+	most  int
+}
+
+// BenchmarkCall is what the binding costs by itself, in a form for benchstat:
+//
+//	go test -run '^$' -bench '^BenchmarkCall$' -count 10 -exec "$PWD/scripts/testbed" ./udat >calls
+//	benchstat -col /in calls
+//
+// With the flag --accel count of scripts/testbed, its numbers are instructions in place of nanoseconds.
+func BenchmarkCall(b *testing.B) {
+	for _, name := range udattest.Names(b) {
+		b.Run("ia="+name, func(b *testing.B) {
+			ia := udattest.Open(b, name)
+			for _, c := range calls(b, ia) {
+				b.Run("call="+c.name, c.benchmark)
+			}
+		})
+	}
+}
+
+func (c call) benchmark(b *testing.B) {
+	for _, way := range []struct {
+		in   string
+		make func(n int) error
+	}{{"C", c.c}, {"cgo", c.cgo}, {"udat", c.udat}, {"batch", c.batch}} {
+		if way.make == nil {
+			continue
+		}
+		b.Run("in="+way.in, func(b *testing.B) {
+			b.ReportAllocs()
+			for left := b.N; left > 0; {
+				n := left
+				if c.renew != nil {
+					b.StopTimer()
+					c.renew(b)
+					b.StartTimer()
+					n = min(n, c.most)
+				}
+				if err := way.make(n); err != nil {
+					b.Fatal(err)
+				}
+				left -= n
+			}
+		})
+	}
+}
+
+// repeat makes a function of the call in Go out of one of a single call.
+func repeat(one func() error) func(n int) error {
+	return func(n int) error {
+		for range n {
+			if err := one(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// failed gives an error for a return that is none of success.
+func failed(r cgo.Return) error {
+	if !r.OK() {
+		return fmt.Errorf("the library returned %v", r)
+	}
+	return nil
+}
+
+func calls(b *testing.B, ia *udat.IA) []call {
+	e := udattest.NewEndpoint(b, ia, nil)
+	ep, evd, lmr := udat.NativeEP(e.EP), udat.NativeEVD(e.Recv), udat.NativeLMR(e.Memory)
+	events := make([]udat.Event, 64)
+	list := []call{
+		{
+			name: "nothing",
+			c:    func(n int) error { cloop.Nothing(n); return nil },
+			cgo:  repeat(func() error { cloop.CallNothing(); return nil }),
+		},
+		{
+			name: "dat_ep_get_status",
+			c:    func(n int) error { return failed(cloop.EPGetStatus(ep, n)) },
+			cgo: repeat(func() error {
+				_, _, _, r := cgo.EPGetStatus(ep)
+				return failed(r)
+			}),
+			udat: repeat(func() error { return second(e.GetStatus()) }),
+		},
+		{
+			name: "dat_ep_query",
+			c:    func(n int) error { return failed(cloop.EPQuery(ep, n)) },
+			cgo: repeat(func() error {
+				var param cgo.EPParam
+				return failed(cgo.EPQuery(ep, cgo.EPFieldAll, &param))
+			}),
+			udat: repeat(func() error { return second(e.Query()) }),
+		},
+		{
+			name: "dat_lmr_query",
+			c:    func(n int) error { return failed(cloop.LMRQuery(lmr, n)) },
+			cgo: repeat(func() error {
+				var param cgo.LMRParam
+				return failed(cgo.LMRQuery(lmr, cgo.LMRFieldAll, &param))
+			}),
+			udat: repeat(func() error { return second(e.Memory.Query()) }),
+		},
+		{
+			name: "dat_evd_dequeue,empty",
+			c:    func(n int) error { return failed(cloop.EVDDequeueEmpty(evd, n)) },
+			cgo: repeat(func() error {
+				var event cgo.Event
+				if r := cgo.EVDDequeue(evd, &event); r.Type() != udat.ErrQueueEmpty {
+					return fmt.Errorf("the queue is not empty: %v", r)
+				}
+				return nil
+			}),
+			udat: repeat(func() error {
+				if _, err := e.Recv.Dequeue(); !errors.Is(err, udat.ErrQueueEmpty) {
+					return fmt.Errorf("the queue is not empty: %v", err)
+				}
+				return nil
+			}),
+			batch: repeat(func() error { return second(e.Recv.Poll(events)) }),
+		},
+	}
+	return append(list, softwareEventCall(b, ia, events), postRecvCall(b, ia))
+}
+
+// softwareEventCall posts an event and takes it.
+func softwareEventCall(b *testing.B, ia *udat.IA, events []udat.Event) call {
+	evd, err := udat.CreateEVD(ia, len(events), udat.EVDSoftware)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { evd.Free() })
+	native := udat.NativeEVD(evd)
+	return call{
+		name: "dat_evd_post_se+dat_evd_dequeue",
+		c:    func(n int) error { return failed(cloop.SoftwareEvent(native, n)) },
+		cgo: repeat(func() error {
+			var event cgo.Event
+			if err := failed(cgo.EVDPostSE(native, cgo.EventSoftware, 0)); err != nil {
+				return err
+			}
+			return failed(cgo.EVDDequeue(native, &event))
+		}),
+		udat: repeat(func() error {
+			if err := evd.PostSE(0); err != nil {
+				return err
+			}
+			return second(evd.Dequeue())
+		}),
+	}
+}
+
+// postRecvCall posts receives that no message comes to.
+func postRecvCall(b *testing.B, ia *udat.IA) call {
+	const receives = 2048
+	attr := udattest.DefaultAttr(b, ia)
+	attr.MaxRecvDTOs = receives
+	options := udattest.Options{Attr: &attr, QueueLength: receives}
+	var e *udattest.Endpoint
+	var iov []udat.Segment
+	batch := make([]udat.Post, 64)
+	return call{
+		name: "dat_ep_post_recv",
+		most: receives,
+		renew: func(b *testing.B) {
+			var peer *udattest.Endpoint
+			if e != nil {
+				e.EP.Free()
+			}
+			peer, e = options.NewEndpoint(b, ia), options.NewEndpoint(b, ia)
+			udattest.ConnectPair(b, udattest.Listen(b, ia), peer, e)
+			iov = one(e.Segment(b, 0, 8))
+			for i := range batch {
+				batch[i] = udat.Post{Operation: udat.DTOReceive, Segments: iov}
+			}
+		},
+		c: func(n int) error {
+			segment := udat.NativeSegment(iov[0])
+			return failed(cloop.EPPostRecv(udat.NativeEP(e.EP), &segment, udat.NobodysCookie, n))
+		},
+		cgo: func(n int) error {
+			segments := []cgo.LMRTriplet{udat.NativeSegment(iov[0])}
+			return repeat(func() error {
+				return failed(cgo.EPPostRecv(udat.NativeEP(e.EP), segments, udat.NobodysCookie, 0))
+			})(n)
+		},
+		udat: func(n int) error {
+			return repeat(func() error { return e.PostRecv(iov, 0, 0) })(n)
+		},
+		batch: func(n int) error {
+			for n > 0 {
+				posted, err := e.PostBatch(batch[:min(n, len(batch))])
+				if err != nil {
+					return err
+				}
+				n -= posted
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,114 @@
+package udat_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// All streams on an EVD have the same completion flags.
+func TestCompletionFlagsPerEVD(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		create := func(recv, request *udat.EVD, recvFlags, requestFlags udat.CompletionFlags) error {
+			attr := udattest.DefaultAttr(t, ia)
+			attr.RecvCompletionFlags, attr.RequestCompletionFlags = recvFlags, requestFlags
+			ep, err := udat.CreateEP(ia, e.PZ, recv, request, e.Connect, &attr)
+			if err == nil {
+				want(t, ep.Free())
+			}
+			return err
+		}
+		const (
+			standard    = udat.CompletionEVDThreshold
+			solicited   = udat.CompletionSolicitedWait
+			unsignalled = udat.CompletionUnsignalled
+		)
+		mismatch := []error{udat.ErrInvalidParameter, udat.InvalidArg6}
+		want(t, create(e.Recv, e.Request, standard, standard))
+		want(t, create(e.Recv, e.Request, 0, 0))
+		want(t, create(e.Recv, e.Request, solicited, standard), mismatch...)
+		want(t, create(e.Recv, e.Request, standard, unsignalled), mismatch...)
+		want(t, create(e.Request, e.Recv, unsignalled, standard), mismatch...)
+
+		alone, err := udat.CreateEVD(ia, 64, udat.EVDDTO)
+		want(t, err)
+		want(t, create(alone, alone, unsignalled, unsignalled))
+		want(t, create(alone, alone, solicited, standard), mismatch...)
+		want(t, create(alone, alone, solicited, solicited), mismatch...)
+		want(t, create(alone, e.Request, solicited, standard))
+		want(t, create(alone, e.Request, solicited|standard, standard), mismatch...)
+
+		// An EVD that takes software events too allows only the usual flags.
+		mixed, err := udat.CreateEVD(ia, 64, udat.EVDDTO|udat.EVDSoftware)
+		want(t, err)
+		want(t, create(mixed, mixed, standard, 0))
+		want(t, create(mixed, mixed, unsignalled, unsignalled), mismatch...)
+		want(t, create(mixed, e.Request, solicited, standard), mismatch...)
+		want(t, create(e.Recv, mixed, standard, unsignalled), mismatch...)
+
+		// Modify keeps to it, and changes nothing when it cannot.
+		modify := func(flags udat.CompletionFlags) error {
+			return e.EP.Modify(udat.EPFieldRecvCompletionFlags, &udat.EPParam{Attr: udat.EPAttr{RecvCompletionFlags: flags}})
+		}
+		want(t, modify(unsignalled))
+		want(t, create(e.Recv, e.Request, standard, standard), mismatch...)
+		want(t, create(e.Recv, e.Request, unsignalled, standard))
+		want(t, e.EP.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: e.Request}), mismatch...)
+		want(t, create(e.Recv, e.Request, unsignalled, standard))
+		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
+		want(t, modify(standard), udat.ErrInvalidState)
+		want(t, alone.Free())
+		want(t, mixed.Free())
+	})
+}
+
+// Nobody else gets the room of an endpoint that is replaced meanwhile.
+func TestModifyKeepsRoom(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		evd := createEVD(t, ia, 16, udat.EVDDTO|udat.EVDSoftware)
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRecvDTOs, attr.MaxRequestDTOs = 4, 4
+		ep, err := udat.CreateEP(ia, e.PZ, evd, evd, e.Connect, &attr)
+		want(t, err)
+		for err == nil {
+			err = evd.PostSE(0)
+		}
+		want(t, err, udat.ErrQueueFull)
+		stop := beside(func() error {
+			if err := evd.PostSE(0); !errors.Is(err, udat.ErrQueueFull) {
+				return fmt.Errorf("posting to a full event dispatcher gives %v", err)
+			}
+			return nil
+		})
+		for range 20 {
+			want(t, ep.Modify(udat.EPFieldMaxMessageSize, &udat.EPParam{Attr: udat.EPAttr{MaxMessageSize: 64}}))
+		}
+		want(t, receive(t, stop()))
+
+		// Less room, and more again, as much as there is. Each part of it can move.
+		set := func(recv, request int) error {
+			return ep.Modify(udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestDTOs,
+				&udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: recv, MaxRequestDTOs: request}})
+		}
+		want(t, set(1, 7))
+		want(t, set(7, 1))
+		want(t, set(7, 2), udat.ErrInsufficientResources)
+		want(t, set(1, 2))
+		for range 5 {
+			want(t, evd.PostSE(0))
+		}
+		want(t, evd.PostSE(0), udat.ErrQueueFull)
+		want(t, set(2, 2), udat.ErrInsufficientResources)
+		want(t, ep.Free())
+		for range 3 {
+			want(t, evd.PostSE(0))
+		}
+		want(t, evd.PostSE(0), udat.ErrQueueFull)
+		want(t, evd.Free())
+	})
+}

@@ -1,0 +1,334 @@
+//go:build linux
+
+package udat_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// The library reads its registry and its environment when the program starts, so
+// that tests of those start this test program once more, as a child that opens
+// adapters, says what became of each, and ends.
+
+// childVariable has what the child is to do: a childTask in JSON.
+const childVariable = "UDAT_TEST_CHILD"
+
+type childTask struct {
+	Add      []string // names to register with RegisterProvider for the socket provider and the device of AddFor
+	AddFor   string   // instance data
+	Open     []string // adapters by name
+	Register []int    // sizes of memory to register on each, in bytes
+	MaxLock  uint64   // limit on locked memory in bytes, 0 to leave it
+	MaxFiles uint64   // limit on open files, 0 to leave it
+	List     bool     // the registry
+	Loaded   bool     // tell which provider libraries are in memory after that
+	Cycles   []string // instance data of a CMA provider to register, open, close and unregister several times
+	// WrongState names an adapter to make an endpoint on whose shadow is led astray.
+	WrongState string
+	// Connect names an adapter to connect Endpoints on, to Qualifier at Address.
+	// Then the child waits for the end of its standard input.
+	Connect   string
+	Endpoints int
+	Address   netip.Addr
+	Qualifier udat.ConnQual
+}
+
+// childResult is what the child says.
+type childResult struct {
+	Opened    []childOutcome
+	Providers []string
+	MoreFiles []int // for each of Cycles: open after the last round, and not after the first
+	Loaded    []string
+}
+
+// childOutcome is what became of one adapter: an error or what Query gives.
+type childOutcome struct {
+	Return       udat.Return
+	Problem      udat.Problem
+	NoPermission bool // the error matches fs.ErrPermission
+	Text         string
+	Provider     string
+	PrivateData  int
+}
+
+// A child does its task before TestMain, which knows nothing of it.
+func init() {
+	text := os.Getenv(childVariable)
+	if text == "" {
+		return
+	}
+	var task childTask
+	err := json.Unmarshal([]byte(text), &task)
+	if err == nil {
+		err = task.run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func (task childTask) run() error {
+	for resource, limit := range map[int]uint64{8 /* RLIMIT_MEMLOCK */ : task.MaxLock, syscall.RLIMIT_NOFILE: task.MaxFiles} {
+		if limit > 0 {
+			if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+				return err
+			}
+		}
+	}
+	var result childResult
+	for _, name := range task.Add {
+		if err := udat.RegisterProvider(name, scm, task.AddFor); err != nil {
+			return err
+		}
+	}
+	for _, name := range task.Open {
+		result.Opened = append(result.Opened, task.open(name))
+	}
+	if task.Loaded {
+		maps, err := os.ReadFile("/proc/self/maps")
+		if err != nil {
+			return err
+		}
+		for _, library := range []string{cma, scm} {
+			if strings.Contains(string(maps), "/"+library) {
+				result.Loaded = append(result.Loaded, library)
+			}
+		}
+	}
+	if task.WrongState != "" {
+		if err := makeWrongState(task.WrongState); err != nil {
+			return err
+		}
+	}
+	if task.Connect != "" {
+		if err := task.connect(); err != nil {
+			return err
+		}
+	}
+	if task.List {
+		infos, err := udat.Providers()
+		if err != nil {
+			return err
+		}
+		for _, info := range infos {
+			result.Providers = append(result.Providers, info.IAName)
+		}
+	}
+	for _, instance := range task.Cycles {
+		more, err := cycle(instance)
+		if err != nil {
+			return err
+		}
+		result.MoreFiles = append(result.MoreFiles, more)
+	}
+	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+func cycle(instance string) (moreFiles int, err error) {
+	const name = "cycle"
+	first := 0
+	for round := range 4 {
+		if err := udat.RegisterProvider(name, cma, instance); err != nil {
+			return 0, err
+		}
+		ia, err := udat.Open(name)
+		if err != nil {
+			return 0, err
+		}
+		if err := errors.Join(ia.Close(udat.CloseGraceful), udat.UnregisterProvider(name)); err != nil {
+			return 0, err
+		}
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return 0, err
+		}
+		if round == 0 {
+			first = len(files)
+		}
+		moreFiles = len(files) - first
+	}
+	return moreFiles, nil
+}
+
+func (task childTask) connect() error {
+	ia, err := udat.Open(task.Connect)
+	if err != nil {
+		return err
+	}
+	defer ia.Close(udat.CloseAbrupt)
+	pz, err := udat.CreatePZ(ia)
+	if err != nil {
+		return err
+	}
+	evd, err := udat.CreateEVD(ia, 16, udat.EVDConnection)
+	if err != nil {
+		return err
+	}
+	for range task.Endpoints {
+		ep, err := udat.CreateEP(ia, pz, nil, nil, evd, nil)
+		if err != nil {
+			return err
+		}
+		if err := ep.Connect(task.Address, task.Qualifier, udat.TimeoutInfinite, nil); err != nil {
+			return err
+		}
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func makeWrongState(name string) error {
+	ia, err := udat.Open(name)
+	if err != nil {
+		return err
+	}
+	defer ia.Close(udat.CloseAbrupt)
+	pz, err := udat.CreatePZ(ia)
+	if err != nil {
+		return err
+	}
+	ep, err := udat.CreateEP(ia, pz, nil, nil, nil, nil)
+	if err != nil {
+		return err
+	}
+	if udat.HasShadow(ep) {
+		udat.ForceShadow(ep, udat.EPStateConnected)
+	}
+	_, err = ep.GetStatus()
+	return err
+}
+
+func (task childTask) open(name string) (outcome childOutcome) {
+	err := func() error {
+		ia, err := udat.Open(name)
+		if err != nil {
+			return err
+		}
+		defer ia.Close(udat.CloseAbrupt)
+		_, attr, err := ia.Query()
+		if err != nil {
+			return err
+		}
+		outcome.Provider, outcome.PrivateData = attr.ProviderName, attr.MaxPrivateDataSize
+		pz, err := udat.CreatePZ(ia)
+		for _, size := range task.Register {
+			if err == nil {
+				_, err = udat.AllocMemory(pz, size, udat.MemPrivLocalRead)
+			}
+		}
+		return err
+	}()
+	if err != nil {
+		outcome.Text = err.Error()
+		outcome.NoPermission = errors.Is(err, fs.ErrPermission)
+		var e *udat.Error
+		if errors.As(err, &e) {
+			outcome.Return = e.Return
+		}
+		errors.As(err, &outcome.Problem)
+	}
+	return outcome
+}
+
+// command makes the command that starts the child.
+func (task childTask) command(t *testing.T) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Another user may not be allowed into the folder of the program.
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), childVariable+"="+string(text), "DAT_DBG_TYPE=0", "DAPL_DBG_TYPE=0",
+		// It opens what its task has, and nothing else. Leaks are looked for in the
+		// parent: with few files, or none left, that cannot be done.
+		"UDAT_TEST_IA=", "ASAN_OPTIONS=detect_leaks=0:"+os.Getenv("ASAN_OPTIONS"))
+	return cmd
+}
+
+// child is how a child is started.
+type child struct {
+	task   childTask
+	config *string // content of its dat.conf, nil for that of this process
+	env    []string
+	nobody bool // without any privilege
+}
+
+func (c child) run(t *testing.T) childResult {
+	t.Helper()
+	cmd := c.task.command(t)
+	if c.config != nil {
+		cmd.Env = append(cmd.Env, "DAT_OVERRIDE="+writeConfigFile(t, *c.config))
+	}
+	cmd.Env = append(cmd.Env, c.env...)
+	if c.nobody {
+		const nobody = 65534
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("the child: %v\n%s%s", err, stdout, stderr.Bytes())
+	}
+	var result childResult
+	if err := json.Unmarshal(stdout, &result); err != nil {
+		t.Fatalf("the child says %q: %v", stdout, err)
+	}
+	return result
+}
+
+// writeConfigFile writes a file that any user may read.
+func writeConfigFile(t *testing.T, content string) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "dat.conf-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	file := filepath.Join(folder, "dat.conf")
+	want(t, os.Chmod(folder, 0o755))
+	want(t, os.WriteFile(file, []byte(content), 0o644))
+	return file
+}
+
+func command(t *testing.T, line string) {
+	t.Helper()
+	fields := strings.Fields(line)
+	if out, err := exec.Command(fields[0], fields[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+}
+
+// spare is a device beside that of the tests, on an interface that is down and
+// has no address.
+type spare struct{ device, netInterface string }
+
+// addSpare makes a device, which the end of the test removes.
+func addSpare(t *testing.T) spare {
+	t.Helper()
+	s := spare{"rxetest", "dummytest"}
+	command(t, "ip link add "+s.netInterface+" type dummy")
+	t.Cleanup(func() { command(t, "ip link delete "+s.netInterface) })
+	command(t, "rdma link add "+s.device+" type rxe netdev "+s.netInterface)
+	t.Cleanup(func() { command(t, "rdma link delete "+s.device) })
+	want(t, os.Chmod(findDevice(t, s.device).Node, 0o666))
+	return s
+}

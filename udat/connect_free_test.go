@@ -1,0 +1,106 @@
+package udat_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// An endpoint can be freed at the very moment at which the peer's answer comes,
+// and nothing of it stays: what it used can be freed too.
+func TestFreeWhileAnswered(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const rounds, apart = 30, 50 * time.Microsecond
+		listener := udattest.Listen(t, ia)
+		for i := range rounds {
+			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+			want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+			request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+			want(t, request.CR().Accept(passive.EP, nil))
+			// Sooner or later after the answer was sent, and no processor given up.
+			for start := time.Now(); time.Since(start) < time.Duration(i)*apart; {
+			}
+			for _, e := range []*udattest.Endpoint{active, passive} {
+				for _, o := range []interface{ Free() error }{e.EP, e.Memory, e.PZ, e.Recv, e.Request, e.Connect} {
+					want(t, o.Free())
+				}
+			}
+		}
+	})
+}
+
+// Freeing an endpoint that is connecting takes its time, which no other call has
+// to spend with it.
+func TestFreeWhileConnectingWaitsAlone(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		within := 2 * time.Second
+		for !callsDuringFree(t, ia, listener, within) {
+			// They were slow, or had to wait.
+			if within *= 3; within > udattest.Patience {
+				t.Fatal("no call returns before the endpoint is freed")
+			}
+		}
+	})
+}
+
+// callsDuringFree frees an endpoint that is connecting, for which the library has
+// the given time, and reports whether other calls returned within that.
+func callsDuringFree(t *testing.T, ia *udat.IA, listener *udattest.Listener, within time.Duration) bool {
+	t.Helper()
+	defer udat.SetSettleWithin(within)()
+	e, other := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+	want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+	udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+	start := time.Now()
+	freed := make(chan error, 1)
+	go func() { freed <- e.EP.Free() }()
+	s, err := e.GetStatus()
+	for err == nil && s.State != udat.EPStateDisconnected {
+		s, err = e.GetStatus()
+	}
+	posted := e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0)
+	want(t, other.Memory.Free())
+	early := false
+	select {
+	case err := <-freed:
+		early = true
+		want(t, err)
+	default:
+		defer func() { want(t, receive(t, freed)) }()
+	}
+	inTime := time.Since(start) < within
+	if inTime {
+		want(t, err)
+		want(t, posted)
+		if early {
+			t.Error("the endpoint was freed before the library was done with its attempt")
+		}
+	}
+	return inTime
+}
+
+// An abrupt close waits once for all the connections that are being made.
+func TestCloseWhileConnecting(t *testing.T) {
+	// So long that the rest of closing is short beside it, on a busy machine too.
+	const attempts, wait = 40, 2 * time.Second
+	defer udat.SetSettleWithin(wait)()
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			ia, err := udat.Open(name)
+			want(t, err)
+			listener := udattest.Listen(t, ia)
+			for range attempts {
+				e := udattest.NewEndpoint(t, ia, nil)
+				want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+			}
+			start := time.Now()
+			want(t, ia.Close(udat.CloseAbrupt))
+			if took := time.Since(start); took > attempts*wait/2 {
+				t.Errorf("closing took %v", took)
+			}
+		})
+	}
+}

@@ -1,0 +1,333 @@
+package udat
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+//go:generate go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=PhysState,Problem
+
+// Transport is the transport of an RDMA device. RoCE devices have
+// TransportInfiniBand, on ports of LinkLayerEthernet.
+type Transport = cgo.IBVTransportType
+
+// The transports of RDMA devices.
+const (
+	TransportUnknown     Transport = cgo.IBVTransportUnknown     // IBV_TRANSPORT_UNKNOWN
+	TransportInfiniBand  Transport = cgo.IBVTransportIB          // IBV_TRANSPORT_IB
+	TransportIWARP       Transport = cgo.IBVTransportIWARP       // IBV_TRANSPORT_IWARP
+	TransportUSNIC       Transport = cgo.IBVTransportUSNIC       // IBV_TRANSPORT_USNIC
+	TransportUSNICUDP    Transport = cgo.IBVTransportUSNICUDP    // IBV_TRANSPORT_USNIC_UDP
+	TransportUnspecified Transport = cgo.IBVTransportUnspecified // IBV_TRANSPORT_UNSPECIFIED
+)
+
+// PortState is the logical state of a port. Only an active port transfers data.
+type PortState = cgo.IBVPortState
+
+// The states of ports.
+const (
+	PortNop         PortState = cgo.IBVPortNop         // IBV_PORT_NOP
+	PortDown        PortState = cgo.IBVPortDown        // IBV_PORT_DOWN
+	PortInit        PortState = cgo.IBVPortInit        // IBV_PORT_INIT
+	PortArmed       PortState = cgo.IBVPortArmed       // IBV_PORT_ARMED
+	PortActive      PortState = cgo.IBVPortActive      // IBV_PORT_ACTIVE
+	PortActiveDefer PortState = cgo.IBVPortActiveDefer // IBV_PORT_ACTIVE_DEFER
+)
+
+// PhysState is the physical state of a port, as the InfiniBand specification has
+// it. verbs.h has no names for it; these are those of the kernel.
+type PhysState uint8
+
+// The physical states of ports.
+const (
+	PhysNone              PhysState = 0 // none
+	PhysSleep             PhysState = 1 // Sleep
+	PhysPolling           PhysState = 2 // Polling
+	PhysDisabled          PhysState = 3 // Disabled
+	PhysTraining          PhysState = 4 // PortConfigurationTraining
+	PhysLinkUp            PhysState = 5 // LinkUp
+	PhysLinkErrorRecovery PhysState = 6 // LinkErrorRecovery
+	PhysTest              PhysState = 7 // Phy Test
+)
+
+// LinkLayer is the link layer of a port.
+type LinkLayer = cgo.IBVLinkLayer
+
+// The link layers.
+const (
+	LinkLayerUnspecified LinkLayer = cgo.IBVLinkLayerUnspecified // IBV_LINK_LAYER_UNSPECIFIED
+	LinkLayerInfiniBand  LinkLayer = cgo.IBVLinkLayerInfiniBand  // IBV_LINK_LAYER_INFINIBAND
+	LinkLayerEthernet    LinkLayer = cgo.IBVLinkLayerEthernet    // IBV_LINK_LAYER_ETHERNET
+)
+
+// GIDType says which protocol an entry of a port's table of GIDs is for.
+type GIDType = cgo.IBVGIDType
+
+// The types of GIDs. Those of iWARP devices have GIDTypeIB.
+const (
+	GIDTypeIB     GIDType = cgo.IBVGIDTypeIB     // IBV_GID_TYPE_IB
+	GIDTypeRoCEv1 GIDType = cgo.IBVGIDTypeRoCEv1 // IBV_GID_TYPE_ROCE_V1
+	GIDTypeRoCEv2 GIDType = cgo.IBVGIDTypeRoCEv2 // IBV_GID_TYPE_ROCE_V2
+)
+
+// GUID is the world-wide unique identifier of a device.
+type GUID [8]byte
+
+// String writes the GUID as four groups of four hexadecimal digits.
+func (g GUID) String() string {
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", binary.BigEndian.Uint16(g[0:]), binary.BigEndian.Uint16(g[2:]),
+		binary.BigEndian.Uint16(g[4:]), binary.BigEndian.Uint16(g[6:]))
+}
+
+// Device is an RDMA device of this machine.
+type Device struct {
+	Name      string    // the kernel's name, mlx5_0 for example
+	Transport Transport // TransportUnknown where libibverbs has no driver
+	NodeGUID  GUID
+	Firmware  string // version of the firmware
+	Node      string // device file through which programs use it
+	Ports     []Port
+
+	// Err says why the device cannot be used, with a Problem in it. Then
+	// Firmware and Ports are missing.
+	Err error
+}
+
+// Port is a port of a Device.
+type Port struct {
+	Number    int // the first is 1
+	State     PortState
+	PhysState PhysState
+	LinkLayer LinkLayer
+	ActiveMTU int    // bytes of payload in a packet
+	MaxMTU    int    // bytes
+	LID       uint16 // local identifier in an InfiniBand subnet, else 0
+	GIDs      []GID
+	// Interfaces names the network interfaces that belong to the port, in the
+	// order of their GIDs.
+	Interfaces []string
+}
+
+// GID is a used entry of a port's table of GIDs. On RoCE there is one for each
+// address of the interface and each version of the protocol.
+type GID struct {
+	Index     int // position in the table
+	Addr      netip.Addr
+	Type      GIDType
+	Interface string // network interface that it belongs to, where there is one
+}
+
+const (
+	sysDevices  = "/sys/class/infiniband"
+	nodesFolder = "/dev/infiniband"
+)
+
+// Devices lists the RDMA devices of this machine by name, whether the registry
+// has an entry for them or not. One that cannot be used is in the list with the
+// reason. Without any, the list is empty and err nil.
+func Devices() (devices []Device, err error) {
+	if err := needLibrary("ibv_get_device_list"); err != nil {
+		return nil, err
+	}
+	list, count, errno := cgo.IBVGetDeviceList()
+	switch errno {
+	case 0:
+		defer cgo.IBVFreeDeviceList(list)
+	case syscall.ENOSYS: // a kernel without RDMA
+		return nil, nil
+	default:
+		return nil, os.NewSyscallError("ibv_get_device_list", errno)
+	}
+	for i := range count {
+		devices = append(devices, describeDevice(list, i))
+	}
+	// The library leaves out what it has no driver for.
+	entries, _ := os.ReadDir(sysDevices)
+	for _, entry := range entries {
+		name := entry.Name()
+		if findDevice(devices, name) == nil {
+			devices = append(devices, Device{Name: name, Transport: TransportUnknown, Err: fmt.Errorf(
+				"%w of the device %s: install the package ibverbs-providers, or the vendor's library for libibverbs", ProblemNoDriver, name)})
+		}
+	}
+	slices.SortFunc(devices, func(a, b Device) int { return strings.Compare(a.Name, b.Name) })
+	return devices, nil
+}
+
+func findDevice(devices []Device, name string) *Device {
+	i := slices.IndexFunc(devices, func(d Device) bool { return d.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &devices[i]
+}
+
+func describeDevice(list cgo.IBVDeviceList, i int) Device {
+	raw := list.Device(i)
+	d := Device{Name: raw.Name, Transport: raw.TransportType, NodeGUID: raw.GUID, Node: filepath.Join(nodesFolder, raw.DevName)}
+	context, errno := cgo.IBVOpenDevice(list, i)
+	if errno != 0 {
+		// The library gives ENOENT where the node may not be opened.
+		d.Err = nodeProblem(d.Node)
+		if d.Err == nil {
+			d.Err = fmt.Errorf("%w: the device %s: %w", ProblemUnknown, d.Name, os.NewSyscallError("ibv_open_device", errno))
+		}
+		return d
+	}
+	defer cgo.IBVCloseDevice(context)
+	attr, errno := cgo.IBVQueryDevice(context)
+	if errno != 0 {
+		d.Err = fmt.Errorf("%w: the device %s: %w", ProblemUnknown, d.Name, os.NewSyscallError("ibv_query_device", errno))
+		return d
+	}
+	d.Firmware = attr.FirmwareVersion
+	for number := 1; number <= attr.PhysPortCount; number++ {
+		port, err := describePort(d, context, number)
+		if err != nil {
+			d.Err = fmt.Errorf("%w: the port %d of the device %s: %w", ProblemUnknown, number, d.Name, err)
+			d.Ports = nil
+			return d
+		}
+		d.Ports = append(d.Ports, port)
+	}
+	return d
+}
+
+func describePort(d Device, context cgo.IBVContext, number int) (Port, error) {
+	attr, errno := cgo.IBVQueryPort(context, uint8(number))
+	if errno != 0 {
+		return Port{}, os.NewSyscallError("ibv_query_port", errno)
+	}
+	p := Port{
+		Number:    number,
+		State:     attr.State,
+		PhysState: PhysState(attr.PhysState),
+		LinkLayer: attr.LinkLayer,
+		ActiveMTU: bytesOfMTU(attr.ActiveMTU),
+		MaxMTU:    bytesOfMTU(attr.MaxMTU),
+		LID:       attr.LID,
+	}
+	folder := filepath.Join(sysDevices, d.Name, "ports", fmt.Sprint(number), "gid_attrs")
+	roce := attr.LinkLayer == LinkLayerEthernet && d.Transport == TransportInfiniBand
+	for index := range attr.GIDTblLen {
+		raw, errno := cgo.IBVQueryGID(context, uint8(number), index)
+		if errno != 0 || raw == [16]byte{} {
+			continue // an unused entry
+		}
+		gid := GID{
+			Index:     index,
+			Addr:      netip.AddrFrom16(raw),
+			Type:      gidType(roce, readLine(filepath.Join(folder, "types", fmt.Sprint(index)))),
+			Interface: readLine(filepath.Join(folder, "ndevs", fmt.Sprint(index))),
+		}
+		p.GIDs = append(p.GIDs, gid)
+		if gid.Interface != "" && !slices.Contains(p.Interfaces, gid.Interface) {
+			p.Interfaces = append(p.Interfaces, gid.Interface)
+		}
+	}
+	if len(p.Interfaces) == 0 {
+		p.Interfaces = interfacesBySys(d, number)
+	}
+	return p, nil
+}
+
+// bytesOfMTU turns an enum ibv_mtu, of which 1 is 256 bytes, into bytes.
+func bytesOfMTU(mtu uint32) int {
+	if mtu < 1 || mtu > 5 {
+		return 0
+	}
+	return 128 << mtu
+}
+
+// gidType reads what the kernel says of a GID: "RoCE v2" or "IB/RoCE v1".
+func gidType(roce bool, text string) GIDType {
+	switch {
+	case !roce:
+		return GIDTypeIB
+	case text == "RoCE v2":
+		return GIDTypeRoCEv2
+	}
+	return GIDTypeRoCEv1
+}
+
+// interfacesBySys finds the network interfaces of a port whose GIDs name none:
+// those of the same hardware (IPoIB, iWARP), or the one that a software device
+// stands on.
+func interfacesBySys(d Device, port int) []string {
+	folder := filepath.Join(sysDevices, d.Name)
+	if parent := readLine(filepath.Join(folder, "parent")); parent != "" {
+		return []string{parent}
+	}
+	var names []string
+	entries, _ := os.ReadDir(filepath.Join(folder, "device/net"))
+	for _, entry := range entries {
+		name := entry.Name()
+		// The ports of an interface's hardware count from 0.
+		if devPort := readLine(filepath.Join("/sys/class/net", name, "dev_port")); devPort == fmt.Sprint(port-1) || len(entries) == 1 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// readLine gives "" for a file that cannot be read: unused entries of a table of
+// GIDs give EINVAL.
+func readLine(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// nodeProblem says why a device file cannot be used, nil if it can.
+func nodeProblem(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	switch {
+	case err == nil:
+		file.Close()
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: you may not read and write %s: change its mode or its group, or be root", ProblemNoPermission, path)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: there is no %s: load the kernel modules ib_uverbs and rdma_ucm; a container must be given %s", ProblemNoNode, path, nodesFolder)
+	}
+	return fmt.Errorf("%w: %w", ProblemUnknown, err)
+}
+
+// ipv4 gives the first IPv4 address of a network interface, the zero Addr if it
+// has none.
+func ipv4(name string) netip.Addr {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return netip.Addr{}
+	}
+	for _, a := range addressesOf(i) {
+		if a.Is4() {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// addressesOf gives the addresses of a network interface, as far as they can be read.
+func addressesOf(i *net.Interface) (addresses []netip.Addr) {
+	addrs, _ := i.Addrs()
+	for _, a := range addrs {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			addresses = append(addresses, prefix.Addr())
+		}
+	}
+	return addresses
+}

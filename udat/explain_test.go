@@ -1,0 +1,250 @@
+//go:build linux
+
+package udat_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// wantProblem fails the test unless the adapter did not open for the reason, and
+// the error says each of the words.
+func wantProblem(t *testing.T, o childOutcome, problem udat.Problem, words ...string) {
+	t.Helper()
+	if o.Problem != problem || o.Text == "" || o.NoPermission != (problem == udat.ProblemNoPermission) {
+		t.Errorf("it is %+v, want the problem: %v", o, problem)
+	}
+	if strings.Contains(o.Text, "\n") {
+		t.Errorf("the explanation has more than one line: %q", o.Text)
+	}
+	for _, word := range words {
+		if !strings.Contains(o.Text, word) {
+			t.Errorf("the explanation %q does not speak of %q", o.Text, word)
+		}
+	}
+}
+
+// Each way in which an entry of dat.conf can be wrong has its explanation.
+func TestExplainEntries(t *testing.T) {
+	p := testPlace(t)
+	for _, c := range []struct {
+		line    string // the entry "x"
+		r       udat.ReturnType
+		problem udat.Problem
+		words   []string
+	}{
+		{`y u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoEntry, []string{"dat.conf", "y", p.device.Name}},
+		{`x u2.0 nonthreadsafe default libdaplnone.so.2 dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoLibrary, []string{"libdaplnone.so.2", "No such file"}},
+		{`x u2.0 nonthreadsafe default libc.so.6 dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoLibrary, []string{"libc.so.6", "provider"}},
+		{`x u2.0 threadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemBadEntry, []string{"nonthreadsafe"}},
+		{`x u1.2 nonthreadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemBadEntry, []string{"u2.0"}},
+		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "NET" ""`, udat.ErrProviderNotFound, udat.ProblemBadEntry, []string{"NET", "port"}},
+		{`x u2.0 nonthreadsafe nondefault ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoEntry, []string{"no valid entry"}},
+		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "none7 0" ""`, udat.ErrInvalidAddress, udat.ProblemWrongInterface, []string{"none7", "NET", "dat.conf"}},
+		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "192.0.2.1 0" ""`, udat.ErrInvalidAddress, udat.ProblemWrongInterface, []string{"192.0.2.1", "NET"}},
+		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "lo 0" ""`, udat.ErrInvalidAddress, udat.ProblemWrongInterface, []string{"lo", "NET of DEVICE"}},
+		{`x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "none7 1" ""`, udat.ErrInternalError, udat.ProblemNoDevice, []string{"none7", "DEVICE"}},
+		{`x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "NET 1" ""`, udat.ErrInternalError, udat.ProblemNoDevice, []string{"DEVICE 1"}},
+		{`x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 77" ""`, udat.ErrInternalError, udat.ProblemNoPort, []string{"77"}},
+		{`x u2.0 nonthreadsafe default libdaploucm.so.2 dapl.2.0 "none7 1" ""`, udat.ErrProviderNotFound, udat.ProblemNoDevice, []string{"none7", "DEVICE"}},
+		// The first whose library loads is the one that the library takes.
+		{`x u2.0 nonthreadsafe default libdaplnone.so.2 dapl.2.0 "NET 0" ""
+x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 77" ""`, udat.ErrInternalError, udat.ProblemNoPort, nil},
+	} {
+		replace := strings.NewReplacer("NET", p.netInterface, "DEVICE", p.device.Name)
+		config := replace.Replace(c.line) + "\n"
+		o := child{task: childTask{Open: []string{"x"}}, config: &config}.run(t).Opened[0]
+		for i := range c.words {
+			c.words[i] = replace.Replace(c.words[i])
+		}
+		wantProblem(t, o, c.problem, c.words...)
+		if o.Return.Type() != c.r {
+			t.Errorf("%s: the code is %v, want %v", config, o.Return, c.r)
+		}
+	}
+}
+
+func TestExplainMissingFile(t *testing.T) {
+	udattest.Names(t)
+	const file = "/nonexistent/dat.conf"
+	for _, o := range (child{task: childTask{Open: []string{"x"}}, env: []string{"DAT_OVERRIDE=" + file}}).run(t).Opened {
+		wantProblem(t, o, udat.ProblemNoEntry, file, "no such file")
+	}
+}
+
+// The socket provider's address comes from an interface that the environment
+// names. Without one it leaves the device half open, for the next attempt.
+func TestExplainSocketAddress(t *testing.T) {
+	p := testPlace(t)
+	name := "scm:" + p.device.Name
+	task := childTask{Add: []string{"mine"}, AddFor: p.device.Name + " 1", Open: []string{name, name, "mine", "mine"}}
+	for _, o := range (child{task: task, env: []string{"DAPL_SCM_NETDEV=none7"}}).run(t).Opened {
+		wantProblem(t, o, udat.ProblemNoAddress, "DAPL_SCM_NETDEV", "none7")
+	}
+}
+
+func TestExplainNoAddress(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	udattest.Names(t)
+	s := addSpare(t)
+	o := child{task: childTask{Open: []string{"cma:" + s.netInterface}}}.run(t).Opened[0]
+	wantProblem(t, o, udat.ProblemNoAddress, s.netInterface, "ip address add")
+}
+
+// A user who may not use a device file learns which.
+func TestExplainNoPermission(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	p := testPlace(t)
+	task := childTask{Open: append(udattest.Names(t), "cma:"+p.netInterface, "scm:"+p.device.Name+"/1", p.device.Name)}
+	for _, o := range (child{task: task, nobody: true}).run(t).Opened {
+		if o.Text != "" {
+			t.Fatalf("an ordinary user cannot open an adapter: %+v", o)
+		}
+	}
+	forbid(t, p.device.Node)
+	for _, o := range (child{task: task, nobody: true}).run(t).Opened {
+		wantProblem(t, o, udat.ProblemNoPermission, p.device.Node)
+	}
+}
+
+func TestExplainNoPermissionForCMA(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	p := testPlace(t)
+	const node = "/dev/infiniband/rdma_cm"
+	forbid(t, node)
+	task := childTask{Open: []string{"cma:" + p.netInterface, "scm:" + p.device.Name}}
+	opened := child{task: task, nobody: true}.run(t).Opened
+	wantProblem(t, opened[0], udat.ProblemNoPermission, node)
+	if o := opened[1]; o.Text != "" {
+		t.Errorf("the socket provider needs no %s, and gives %+v", node, o)
+	}
+}
+
+// forbid takes a device file from all but root, until the test ends.
+func forbid(t *testing.T, node string) {
+	t.Helper()
+	want(t, os.Chmod(node, 0o600))
+	t.Cleanup(func() { want(t, os.Chmod(node, 0o666)) })
+}
+
+func TestExplainNoNode(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	p := testPlace(t)
+	const node = "/dev/infiniband/rdma_cm"
+	moveAway(t, node, node+".away")
+	o := child{task: childTask{Open: []string{"cma:" + p.netInterface}}}.run(t).Opened[0]
+	wantProblem(t, o, udat.ProblemNoNode, node, "rdma_ucm")
+}
+
+func moveAway(t *testing.T, from, to string) {
+	t.Helper()
+	want(t, os.Rename(from, to))
+	t.Cleanup(func() { want(t, os.Rename(to, from)) })
+}
+
+// A device for which libibverbs has no driver is not one that is missing.
+func TestExplainNoDriver(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	p := testPlace(t)
+	driver := filepath.Join(driversFolder(t), "rxe.driver")
+	if _, err := os.Stat(driver); err != nil {
+		t.Logf("not tested: this machine's libibverbs has its drivers elsewhere: %v", err)
+		return
+	}
+	moveAway(t, driver, "/etc/rxe.driver") // every file in the folder counts
+	task := childTask{Open: []string{"scm:" + p.device.Name, "cma:" + p.netInterface, p.device.Name}}
+	for _, o := range (child{task: task}).run(t).Opened {
+		wantProblem(t, o, udat.ProblemNoDriver, p.device.Name, "ibverbs-providers")
+	}
+}
+
+// driversFolder gives the folder in which the libibverbs of this process finds
+// its drivers: that of the system, or one beside a library built from source.
+func driversFolder(t *testing.T) string {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	want(t, err)
+	for line := range strings.Lines(string(maps)) {
+		if _, library, found := strings.Cut(strings.TrimSpace(line), " /"); found && strings.HasPrefix(filepath.Base(library), "libibverbs.so") {
+			folder := filepath.Join("/", filepath.Dir(filepath.Dir(library)), "etc/libibverbs.d")
+			if _, err := os.Stat(folder); err == nil {
+				return folder
+			}
+		}
+	}
+	return "/etc/libibverbs.d"
+}
+
+// An adapter opens with a limit on locked memory that memory does not fit in.
+func TestExplainMemlockLimit(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	const limit = 64 << 10
+	for _, c := range []struct {
+		sizes []int
+		fit   bool
+	}{
+		{[]int{limit / 2}, true},
+		{[]int{limit + 1}, false},
+		{[]int{1 << 20}, false},
+		{[]int{limit / 2, limit/2 + 1}, false},
+	} {
+		task := childTask{Open: udattest.Names(t), Register: c.sizes, MaxLock: limit}
+		for _, o := range (child{task: task, nobody: true}).run(t).Opened {
+			if c.fit {
+				if o.Text != "" {
+					t.Errorf("%d bytes do not fit in %d: %+v", c.sizes, limit, o)
+				}
+				continue
+			}
+			wantProblem(t, o, udat.ProblemMemlockLimit, "65536 bytes", "ulimit -l")
+			if o.Return.Type() != udat.ErrInsufficientResources {
+				t.Errorf("the code is %v", o.Return)
+			}
+		}
+	}
+}
+
+// With too few files left the library would crash.
+func TestExplainFileLimit(t *testing.T) {
+	names := udattest.Names(t)
+	for limit := uint64(7); limit < 70; limit += 3 {
+		for _, o := range (child{task: childTask{Open: names, MaxFiles: limit}}).run(t).Opened {
+			if o.Text == "" {
+				if limit < 32 {
+					t.Errorf("an adapter opens with a limit of %d files", limit)
+				}
+				continue
+			}
+			if limit > 64 {
+				t.Errorf("no adapter opens with a limit of %d files: %v", limit, o.Text)
+			}
+			wantProblem(t, o, udat.ProblemFileLimit, "ulimit -n")
+		}
+	}
+}
+
+func TestProblemMatches(t *testing.T) {
+	want(t, udat.ProblemNoPermission, fs.ErrPermission)
+	if errors.Is(udat.ProblemNoNode, fs.ErrPermission) || errors.Is(udat.ProblemNoPermission, fs.ErrNotExist) {
+		t.Error("a problem matches an error of another kind")
+	}
+}

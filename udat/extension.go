@@ -1,0 +1,137 @@
+package udat
+
+import (
+	"encoding/binary"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+// atomicSize is the number of bytes that an atomic operation is about.
+const atomicSize = 8
+
+// PostRDMAWriteImmed is PostRDMAWrite that also completes the peer's next
+// receive, with Event.Immediate, and Operation DTOIBRecvImmed. The peer must
+// have posted one; its memory is not touched. It is an InfiniBand extension.
+//
+// The value arrives as it was given, whatever the byte orders of the hosts.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep,
+//	                                        IN DAT_COUNT size,
+//	                                        IN DAT_LMR_TRIPLET *lbuf,
+//	                                        IN DAT_DTO_COOKIE cookie,
+//	                                        IN DAT_RMR_TRIPLET *rbuf,
+//	                                        IN DAT_UINT32 idata,
+//	                                        IN DAT_COMPLETION_FLAGS flgs)
+func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet, immediate uint32, flags CompletionFlags) error {
+	const op = "dat_ib_post_rdma_write_immed"
+	if ep == nil {
+		return ep.object().enter(op, InvalidHandleEP)
+	}
+	if err := checkPostFlags(op, flags, requestPostFlags, InvalidArg7); err != nil {
+		return err
+	}
+	d := &ep.request
+	d.mu.Lock()
+	native, err := ep.prepareExtension(op, opRDMAWriteImmed, iov, cookie, MemPrivLocalRead, remote)
+	if err == nil {
+		native, flags = d.suppress(native, flags)
+		err = d.finish(op, native, cgo.IBPostRDMAWriteImmed(d.handle, d.iov, native, &remote, littleEndian(immediate), flags))
+	}
+	d.mu.Unlock()
+	return ep.explain(op, err)
+}
+
+// PostFetchAndAdd adds a number to 8 bytes of remote memory, atomically with
+// regard to other such operations on the peer's adapter. local gets the bytes'
+// old value, in the byte order of the adapter's host. The peer must have given
+// the memory MemPrivIBRemoteAtomic, and its address must be a multiple of 8;
+// local must have 8 bytes. For completion, flags and errors see PostRDMARead.
+// It is an InfiniBand extension.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep,
+//	                                     IN DAT_UINT64 add_val,
+//	                                     IN DAT_LMR_TRIPLET *lbuf,
+//	                                     IN DAT_DTO_COOKIE cookie,
+//	                                     IN DAT_RMR_TRIPLET *rbuf,
+//	                                     IN DAT_COMPLETION_FLAGS flgs)
+func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
+	const op = "dat_ib_post_fetch_and_add"
+	return ep.postAtomic(op, opFetchAndAdd, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) Return {
+		d := &ep.request
+		return cgo.IBPostFetchAndAdd(d.handle, add, &d.iov[0], native, &remote, flags)
+	})
+}
+
+// PostCmpAndSwap replaces 8 bytes of remote memory by swap if they equal
+// compare. local gets the bytes' old value either way. For the rest see
+// PostFetchAndAdd.
+//
+// Implements:
+//
+//	DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep,
+//	                                    IN DAT_UINT64 cmp_value,
+//	                                    IN DAT_UINT64 swap_value,
+//	                                    IN DAT_LMR_TRIPLET *lbuf,
+//	                                    IN DAT_DTO_COOKIE cookie,
+//	                                    IN DAT_RMR_TRIPLET *rbuf,
+//	                                    IN DAT_COMPLETION_FLAGS flgs)
+func (ep *EP) PostCmpAndSwap(compare, swap uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
+	const op = "dat_ib_post_cmp_and_swap"
+	return ep.postAtomic(op, opCmpAndSwap, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) Return {
+		d := &ep.request
+		return cgo.IBPostCmpAndSwap(d.handle, compare, swap, &d.iov[0], native, &remote, flags)
+	})
+}
+
+func (ep *EP) postAtomic(op string, kind operation, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags, post func(native uint64, flags CompletionFlags) Return) error {
+	if ep == nil {
+		return ep.object().enter(op, InvalidHandleEP)
+	}
+	if err := checkPostFlags(op, flags, requestPostFlags, InvalidArg6); err != nil {
+		return err
+	}
+	switch {
+	case local.Len() != atomicSize:
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "the local segment has %d bytes, it must have %d", local.Len(), atomicSize)
+	case remote.SegmentLength < atomicSize:
+		return refuse(op, ErrInvalidParameter, InvalidArg5, "the remote memory has %d bytes, it must have %d", remote.SegmentLength, atomicSize)
+	case remote.VirtualAddress%atomicSize != 0:
+		return refuse(op, ErrInvalidParameter, InvalidArg5, "the remote address 0x%x is not a multiple of %d", remote.VirtualAddress, atomicSize)
+	}
+	d := &ep.request
+	iov := [1]Segment{local}
+	d.mu.Lock()
+	native, err := ep.prepareExtension(op, kind, iov[:], cookie, MemPrivLocalWrite, remote)
+	if err == nil {
+		native, flags = d.suppress(native, flags)
+		err = d.finish(op, native, post(native, flags))
+	}
+	d.mu.Unlock()
+	return ep.explain(op, err)
+}
+
+// prepareExtension is prepareRDMA for an operation of which the library does not
+// check whether the endpoint is connected.
+func (ep *EP) prepareExtension(op string, kind operation, iov []Segment, cookie uint64, needs MemPriv, remote RMRTriplet) (uint64, error) {
+	d := &ep.request
+	if d.handle == 0 {
+		return 0, errNotReady
+	}
+	if state, _, _, r := cgo.EPGetStatus(d.handle); r.OK() && state != EPStateConnected {
+		return 0, errNotReady
+	}
+	return ep.prepareRDMA(op, kind, iov, cookie, needs, remote)
+}
+
+// littleEndian gives a value whose bytes in memory are little-endian. The
+// library puts an immediate value on the wire as it lies in memory, and the C
+// programs that a peer may be are mostly of that order.
+func littleEndian(v uint32) uint32 {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], v)
+	return binary.NativeEndian.Uint32(b[:])
+}

@@ -1,0 +1,277 @@
+package udat_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+const failureSize = 4096
+
+// failing is what a case of TestTransferFailure works with. Cookies 1 and up
+// are for its operations.
+type failing struct {
+	t               *testing.T
+	active, passive *udattest.Endpoint
+	local           udat.Segment // failureSize bytes
+	region          *udat.LMR    // twice failureSize bytes, on the passive side
+	remote          udat.RMRTriplet
+}
+
+func (f *failing) read()  { want(f.t, f.active.PostRDMARead(one(f.local), 1, f.remote, 0)) }
+func (f *failing) write() { want(f.t, f.active.PostRDMAWrite(one(f.local), 1, f.remote, 0)) }
+func (f *failing) send()  { want(f.t, f.active.PostSend(one(f.local), 1, 0)) }
+
+// moved is the operation on memory that begins so many bytes further on.
+func moved(by int, operate func(f *failing)) func(f *failing) {
+	return func(f *failing) {
+		f.remote.VirtualAddress += uint64(by)
+		operate(f)
+	}
+}
+
+// Operations that the adapters refuse to carry out, each with what both sides
+// get. Where there are two statuses, rxe gives the first and other adapters may
+// give the second.
+var transferFailures = []struct {
+	name       string
+	privileges udat.MemPriv                  // of the region
+	otherZone  bool                          // that the region is in
+	receive    func(f *failing) udat.Segment // that the peer receives the message to
+	cause      func(f *failing)
+	status     []udat.DTOStatus // of the operation
+	received   []udat.DTOStatus // of the receive
+}{
+	{
+		name:       "read without privilege",
+		privileges: udat.MemPrivAll &^ udat.MemPrivRemoteRead,
+		cause:      (*failing).read,
+		status:     []udat.DTOStatus{udat.DTOErrRemoteAccess},
+	},
+	{
+		name:       "write without privilege",
+		privileges: udat.MemPrivAll &^ udat.MemPrivRemoteWrite,
+		cause:      (*failing).write,
+		status:     []udat.DTOStatus{udat.DTOErrRemoteAccess},
+	},
+	{
+		name:       "write to local memory",
+		privileges: udat.MemPrivLocalRead | udat.MemPrivLocalWrite,
+		cause:      (*failing).write,
+		status:     []udat.DTOStatus{udat.DTOErrRemoteAccess},
+	},
+	{
+		name:       "read beyond the end",
+		privileges: udat.MemPrivAll,
+		cause:      moved(failureSize+1, (*failing).read),
+		status:     []udat.DTOStatus{udat.DTOErrRemoteAccess},
+	},
+	{
+		name:       "write beyond the end",
+		privileges: udat.MemPrivAll,
+		cause:      moved(failureSize+1, (*failing).write),
+		status:     []udat.DTOStatus{udat.DTOErrRemoteAccess},
+	},
+	{
+		name:       "write before the start",
+		privileges: udat.MemPrivAll,
+		cause:      moved(-1, (*failing).write),
+		status:     []udat.DTOStatus{udat.DTOErrRemoteAccess},
+	},
+	{
+		name:       "write with a key of nobody's",
+		privileges: udat.MemPrivAll,
+		cause: func(f *failing) {
+			f.remote.RMRContext ^= 0xff
+			f.write()
+		},
+		status: []udat.DTOStatus{udat.DTOErrRemoteAccess},
+	},
+	{
+		name:       "read from another protection zone",
+		privileges: udat.MemPrivAll,
+		otherZone:  true,
+		cause:      (*failing).read,
+		status:     []udat.DTOStatus{udat.DTOErrRemoteAccess},
+	},
+	{
+		name:       "write to freed memory",
+		privileges: udat.MemPrivAll,
+		cause: func(f *failing) {
+			want(f.t, f.region.Free())
+			f.write()
+		},
+		status: []udat.DTOStatus{udat.DTOErrRemoteAccess},
+	},
+	{
+		name:       "read to memory that is not registered",
+		privileges: udat.MemPrivAll,
+		cause: func(f *failing) {
+			f.local = udat.Forged(f.local)
+			f.read()
+		},
+		status: []udat.DTOStatus{udat.DTOErrLocalProtection},
+	},
+	{
+		name:       "send of memory that is not registered",
+		privileges: udat.MemPrivAll,
+		cause: func(f *failing) {
+			f.local = udat.Forged(f.local)
+			f.send()
+		},
+		status: []udat.DTOStatus{udat.DTOErrLocalEP, udat.DTOErrLocalProtection},
+	},
+	{
+		name:       "message longer than the receive",
+		privileges: udat.MemPrivAll,
+		receive:    func(f *failing) udat.Segment { return f.passive.Segment(f.t, 0, failureSize-1) },
+		cause:      (*failing).send,
+		status:     []udat.DTOStatus{udat.DTOErrRemoteResponder},
+		received:   []udat.DTOStatus{udat.DTOErrLocalEP, udat.DTOErrLocalLength},
+	},
+	{
+		name:       "receive to memory that is not registered",
+		privileges: udat.MemPrivAll,
+		receive:    func(f *failing) udat.Segment { return udat.Forged(f.passive.Segment(f.t, 0, failureSize)) },
+		cause:      (*failing).send,
+		status:     []udat.DTOStatus{udat.DTOErrRemoteResponder},
+		received:   []udat.DTOStatus{udat.DTOErrLocalEP, udat.DTOErrLocalProtection},
+	},
+}
+
+// An operation that fails says why, on every side that takes part in it; it
+// flushes what is behind it, breaks the connection and changes no memory. The
+// endpoints are as good as new after a reset.
+func TestTransferFailure(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		otherZone, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer otherZone.Free()
+		for _, c := range transferFailures {
+			t.Run(c.name, func(t *testing.T) {
+				// The endpoints are those of the case before.
+				udattest.ConnectPair(t, listener, active, passive)
+				pz := passive.PZ
+				if c.otherZone {
+					pz = otherZone
+				}
+				region, err := udat.AllocMemory(pz, 2*failureSize, c.privileges)
+				want(t, err)
+				defer region.Free()
+				fill(region.Bytes(), 1)
+				fill(active.Memory.Bytes(), 2)
+				remote, err := region.RMRTriplet(0, failureSize)
+				want(t, err)
+				f := &failing{t, active, passive, active.Segment(t, 0, failureSize), region, remote}
+				if c.receive != nil {
+					want(t, passive.PostRecv(one(c.receive(f)), 1, 0))
+				}
+				want(t, passive.PostRecv(one(passive.Segment(t, 8192, 8)), 11, 0))
+				want(t, active.PostRecv(one(active.Segment(t, 8192, 8)), 10, 0))
+
+				c.cause(f)
+				want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0)) // goes down with the first
+
+				// The passive side goes first: the library frees its connection
+				// request twice when it takes a failed completion in the moment in
+				// which the peer disconnects.
+				broken, other := active, passive
+				if c.receive != nil {
+					broken, other = passive, active
+					wantCompletion(t, passive.Recv, 1, c.received...)
+				}
+				wantCompletion(t, active.Request, 1, c.status...)
+				wantCompletion(t, active.Request, 2, udat.DTOErrFlushed)
+				wantCompletion(t, active.Recv, 10, udat.DTOErrFlushed)
+				// With the socket CM provider the passive side would hear no more.
+				want(t, passive.Disconnect(udat.CloseAbrupt))
+				wantCompletion(t, passive.Recv, 11, udat.DTOErrFlushed)
+				event := udattest.Expect(t, broken.Connect, udat.EventConnectionBroken)
+				want(t, event.Err(), udat.ConnectionBroken)
+				event = udattest.Wait(t, other.Connect)
+				if n := event.Number; n != udat.EventConnectionBroken && n != udat.EventConnectionDisconnected {
+					t.Errorf("the other side's connection ended with %v", n)
+				}
+				wantState(t, active.EP, udat.EPStateDisconnected)
+				wantState(t, passive.EP, udat.EPStateDisconnected)
+
+				untouched := make([]byte, 2*failureSize)
+				fill(untouched, 1)
+				if region.Bytes() != nil && !bytes.Equal(region.Bytes(), untouched) {
+					t.Error("the remote memory has changed")
+				}
+				fill(untouched, 2)
+				if !bytes.Equal(active.Memory.Bytes()[:2*failureSize], untouched) {
+					t.Error("the local memory has changed")
+				}
+
+				// What is posted after the end is flushed too.
+				want(t, active.PostSend(one(active.Segment(t, 0, 8)), 3, 0))
+				wantCompletion(t, active.Request, 3, udat.DTOErrFlushed)
+				for _, e := range []*udattest.Endpoint{active, passive} {
+					want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 4, 0))
+					wantFlushed(t, e.Recv, 4)
+				}
+				want(t, active.Reset())
+				want(t, passive.Reset())
+				for _, evd := range []*udat.EVD{active.Recv, active.Request, active.Connect, passive.Recv, passive.Request, passive.Connect} {
+					wantNoEvent(t, evd)
+				}
+			})
+		}
+		udattest.ConnectPair(t, listener, active, passive)
+		remote, err := passive.Memory.RMRTriplet(0, failureSize)
+		want(t, err)
+		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, failureSize)), 1, remote, 0))
+		wantCompletion(t, active.Request, 1, udat.DTOSuccess)
+	})
+}
+
+// A disconnect flushes what is outstanding on both sides, in order.
+func TestFlushed(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		remote, err := passive.Memory.RMRTriplet(0, 64)
+		want(t, err)
+		want(t, active.PostSend(one(active.Segment(t, 0, 64)), 1, 0)) // nobody receives it
+		want(t, active.PostRDMARead(one(active.Segment(t, 0, 64)), 2, remote, 0))
+		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 64)), 3, remote, 0))
+		want(t, active.PostRecv(one(active.Segment(t, 64, 64)), 4, 0))
+		want(t, active.PostRecv(nil, 5, 0))
+		want(t, active.Disconnect(udat.CloseAbrupt))
+		for cookie := range uint64(3) {
+			wantCompletion(t, active.Request, 1+cookie, udat.DTOErrFlushed)
+		}
+		for cookie := range uint64(2) {
+			wantCompletion(t, active.Recv, 4+cookie, udat.DTOErrFlushed)
+		}
+		for _, e := range []*udattest.Endpoint{active, passive} {
+			event := udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+			want(t, event.Err())
+			want(t, e.PostSend(nil, 6, 0)) // too late, and flushed too
+			wantCompletion(t, e.Request, 6, udat.DTOErrFlushed)
+			want(t, e.PostRecv(nil, 7, 0))
+			wantFlushed(t, e.Recv, 7)
+		}
+	})
+}
+
+// wantCompletion takes the next completion, which must be that of cookie.
+func wantCompletion(t *testing.T, evd *udat.EVD, cookie uint64, statuses ...udat.DTOStatus) {
+	t.Helper()
+	event := udattest.Expect(t, evd, udat.EventDTOCompletion)
+	if event.Cookie != cookie || !slices.Contains(statuses, event.Status) {
+		t.Errorf("got operation %d, %v, %v; want operation %d, one of %v", event.Cookie, event.Operation, event.Status, cookie, statuses)
+	}
+	if event.Status != udat.DTOSuccess {
+		want(t, event.Err(), event.Status)
+		if event.Length != 0 {
+			t.Errorf("operation %d failed, yet has transferred %d bytes", event.Cookie, event.Length)
+		}
+	}
+}

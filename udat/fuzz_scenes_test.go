@@ -1,0 +1,535 @@
+package udat_test
+
+import (
+	"context"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// A scene is several calls that lead to something which single ones rarely
+// reach. Each ends early when a call fails.
+type scene struct {
+	name string
+	play func(s *sequence)
+}
+
+// scenes are in here as often as they are to be played.
+var scenes = []scene{
+	{"endpoint", func(s *sequence) { s.playEndpoint() }},
+	{"pair", func(s *sequence) { s.playPair() }},
+	{"pair", func(s *sequence) { s.playPair() }},
+	{"pair", func(s *sequence) { s.playPair() }},
+	{"traffic", (*sequence).playTraffic},
+	{"traffic", (*sequence).playTraffic},
+	{"traffic", (*sequence).playTraffic},
+	{"traffic", (*sequence).playTraffic},
+	{"disconnect", (*sequence).playDisconnect},
+	{"disconnect", (*sequence).playDisconnect},
+	{"duplicate", (*sequence).playDuplicate},
+	{"modify", (*sequence).playModify},
+	{"flood", (*sequence).playFlood},
+	{"serve", (*sequence).playServe},
+	{"serve", (*sequence).playServe},
+	{"shared receive queue", (*sequence).playSRQ},
+	{"reserved service point", (*sequence).playRSP},
+	{"notification", (*sequence).playNotification},
+	{"storm", (*sequence).playStorm},
+	{"storm", (*sequence).playStorm},
+	{"poll", (*sequence).playPoll},
+	{"free", (*sequence).playFree},
+}
+
+var fuzzQualifiers atomic.Uint64
+
+// fuzzQualifier gives a connection qualifier that was not used lately.
+func fuzzQualifier() udat.ConnQual {
+	const first, span = 2000, 15000
+	return udat.ConnQual(first + fuzzQualifiers.Add(1)%span)
+}
+
+// outcome is do for a call with one result.
+func outcome[T any](s *sequence, name string, args ...any) (o T, ok bool) {
+	results, err := s.do(name, args...)
+	if err != nil {
+		return o, false
+	}
+	return results[0].(T), true
+}
+
+// playEndpoint makes an endpoint with all that it needs, in a cluster of its own.
+func (s *sequence) playEndpoint() *cluster {
+	ia := s.focus.ia
+	if len(s.clusters) < maxClusters {
+		s.focus = &cluster{ia: ia, objects: map[reflect.Type][]udat.Object{}}
+		s.clusters = append(s.clusters, s.focus)
+	}
+	c := s.focus
+	length := choose(&s.script, 64, 256, 32)
+	ok := false
+	if c.pz, ok = outcome[*udat.PZ](s, "CreatePZ", ia); !ok {
+		return nil
+	}
+	if c.recv, ok = outcome[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO); !ok {
+		return nil
+	}
+	c.request = c.recv
+	if s.percent(70) {
+		if c.request, ok = outcome[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO|choose(&s.script, 0, udat.EVDSoftware)); !ok {
+			return nil
+		}
+	}
+	if c.connect, ok = outcome[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDConnection); !ok {
+		return nil
+	}
+	if c.memory, ok = outcome[*udat.LMR](s, "AllocMemory", c.pz, 16<<10, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic); !ok {
+		return nil
+	}
+	var attr any
+	if s.percent(30) {
+		changed := defaultEPAttr
+		parameter{s: s}.changeAttr(&changed)
+		attr = &changed
+	}
+	if c.ep, ok = outcome[*udat.EP](s, "CreateEP", ia, c.pz, c.recv, c.request, c.connect, attr); !ok {
+		return nil
+	}
+	return c
+}
+
+// unconnected gives a cluster whose endpoint can connect, on the focus' adapter.
+func (s *sequence) unconnected(other *cluster) *cluster {
+	ia := s.focus.ia
+	for _, c := range s.clusters {
+		if c == other || c.ia != ia || c.ep == nil {
+			continue
+		}
+		if status, err := c.ep.GetStatus(); err == nil && status.State == udat.EPStateUnconnected {
+			return c
+		}
+	}
+	return s.playEndpoint()
+}
+
+// listen makes a service point in the cluster, unless it has one.
+func (s *sequence) listen(c *cluster) bool {
+	if c.psp != nil {
+		if _, err := c.psp.Query(); err == nil {
+			return true
+		}
+	}
+	ok := false
+	if c.requests, ok = outcome[*udat.EVD](s, "CreateEVD", c.ia, choose(&s.script, 4, 16, 64), udat.EVDCR); !ok {
+		return false
+	}
+	if s.percent(20) {
+		if c.psp, ok = outcome[*udat.PSP](s, "CreatePSPAny", c.ia, c.requests); !ok {
+			return false
+		}
+		param, _ := c.psp.Query()
+		c.qual = param.ConnQual
+		return true
+	}
+	c.qual = fuzzQualifier()
+	c.psp, ok = outcome[*udat.PSP](s, "CreatePSP", c.ia, c.qual, c.requests, udat.PSPConsumer)
+	return ok
+}
+
+// next waits for the next event, which may never come.
+func (s *sequence) next(evd *udat.EVD) (udat.Event, bool) {
+	return s.nextWithin(evd, within().patience)
+}
+
+// expected waits for an event that comes unless another call has seen to it that
+// it does not.
+func (s *sequence) expected(evd *udat.EVD) (udat.Event, bool) {
+	return s.nextWithin(evd, within().likely)
+}
+
+func (s *sequence) nextWithin(evd *udat.EVD, limit time.Duration) (udat.Event, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return outcome[udat.Event](s, "EVD.Wait", evd, ctx)
+}
+
+// playPair connects two endpoints, of the same adapter or of another one of the
+// same provider.
+func (s *sequence) playPair() (active, passive *cluster) {
+	passive = s.unconnected(nil)
+	if passive == nil || !s.listen(passive) {
+		return nil, nil
+	}
+	if s.percent(20) {
+		s.focus = choose(&s.script, s.clusters...)
+		if s.focus.ia.Name() != passive.ia.Name() {
+			s.focus = passive
+		}
+	}
+	active = s.unconnected(passive)
+	if active == nil {
+		return nil, nil
+	}
+	timeout := choose(&s.script, longTimeouts...)
+	if nativeFromSource() && s.percent(10) {
+		timeout = time.Duration(1+s.below(60)) * time.Millisecond
+	}
+	if _, err := s.do("EP.Connect", active.ep, s.address(passive), passive.qual, timeout, make([]byte, s.below(56))); err != nil {
+		return nil, nil
+	}
+	event, ok := s.expected(passive.requests)
+	if !ok || event.CR() == nil {
+		return nil, nil
+	}
+	if _, err := s.do("CR.Accept", event.CR(), passive.ep, make([]byte, s.below(56))); err != nil {
+		return nil, nil
+	}
+	if s.percent(10) {
+		return nil, nil // to be found with the connection half made
+	}
+	for _, c := range []*cluster{active, passive} {
+		if event, ok := s.expected(c.connect); !ok || event.Number != udat.EventConnectionEstablished {
+			return nil, nil
+		}
+	}
+	active.peer, passive.peer = passive, active
+	return active, passive
+}
+
+// connected gives an endpoint that is connected, and its peer.
+func (s *sequence) connected() (c, peer *cluster) {
+	for _, c := range append([]*cluster{s.focus}, s.clusters...) {
+		if c.peer == nil {
+			continue
+		}
+		if status, err := c.ep.GetStatus(); err == nil && status.State == udat.EPStateConnected {
+			return c, c.peer
+		}
+	}
+	return s.playPair()
+}
+
+// playTraffic posts operations of all kinds to a connected endpoint.
+func (s *sequence) playTraffic() {
+	c, peer := s.connected()
+	if c == nil {
+		return
+	}
+	posted := 0
+	for range 1 + s.below(6) {
+		local, _ := c.memory.Segment(8*s.below(64), choose(&s.script, 8, 0, 64, 100, 4096))
+		eight, _ := c.memory.Segment(8*s.below(64), 8)
+		into, _ := peer.memory.Segment(8*s.below(64), choose(&s.script, 4096, 4096, 4096, 8))
+		remote, _ := peer.memory.RMRTriplet(8*s.below(64), 8192)
+		flags := choose(&s.script, 0, 0, 0, udat.CompletionSuppress, udat.CompletionSolicitedWait, udat.CompletionBarrierFence)
+		cookie := uint64(s.below(256))
+		kind := s.below(7)
+		if kind <= 2 && s.percent(90) {
+			if _, err := s.do("EP.PostRecv", peer.ep, one(into), cookie, nil); err != nil {
+				return
+			}
+		}
+		var err error
+		switch kind {
+		case 0, 1:
+			_, err = s.do("EP.PostSend", c.ep, []udat.Segment{local, eight}, cookie, flags)
+		case 2:
+			_, err = s.do("EP.PostRDMAWriteImmed", c.ep, one(local), cookie, remote, uint32(7), flags)
+		case 3:
+			_, err = s.do("EP.PostRDMAWrite", c.ep, one(local), cookie, remote, flags)
+		case 4:
+			_, err = s.do("EP.PostRDMARead", c.ep, one(local), cookie, remote, flags)
+		case 5:
+			_, err = s.do("EP.PostFetchAndAdd", c.ep, uint64(1), eight, cookie, remote, flags)
+		case 6:
+			_, err = s.do("EP.PostCmpAndSwap", c.ep, uint64(0), uint64(1), eight, cookie, remote, flags)
+		}
+		if err != nil {
+			break
+		}
+		posted++
+	}
+	if posted > 0 && s.percent(60) {
+		if _, ok := s.next(c.request); ok {
+			s.do("EVD.Poll", c.request, make([]udat.Event, 16))
+		}
+		s.do("EVD.Poll", peer.recv, make([]udat.Event, 16))
+	}
+}
+
+// playDisconnect ends a connection, on one side or on both, and makes what it
+// ends with ready for another.
+func (s *sequence) playDisconnect() {
+	c, peer := s.connected()
+	if c == nil {
+		return
+	}
+	s.do("EP.Disconnect", c.ep, choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful))
+	if s.percent(30) {
+		s.do("EP.Disconnect", peer.ep, choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful))
+	}
+	if s.percent(70) {
+		s.next(c.connect)
+		s.next(peer.connect)
+	}
+	if s.percent(70) {
+		s.do("EP.Reset", c.ep)
+		s.do("EP.Reset", peer.ep)
+	}
+}
+
+// playDuplicate connects one more endpoint to the service of another.
+func (s *sequence) playDuplicate() {
+	c, peer := s.connected()
+	if c != nil && peer.psp == nil {
+		c, peer = peer, c
+	}
+	if c == nil || peer.psp == nil {
+		return
+	}
+	s.focus = c
+	active, passive := s.unconnected(c), s.unconnected(peer)
+	if active == nil || passive == nil {
+		return
+	}
+	if _, err := s.do("EP.DupConnect", active.ep, c.ep, 10*time.Second, nil); err != nil {
+		return
+	}
+	if event, ok := s.expected(peer.requests); ok && passive != active {
+		s.do("CR.Accept", event.CR(), passive.ep, nil)
+		s.expected(active.connect)
+	}
+}
+
+// playModify changes parameters of an endpoint that receives are posted to.
+func (s *sequence) playModify() {
+	c := s.unconnected(nil)
+	if c == nil {
+		return
+	}
+	into, _ := c.memory.Segment(0, 64)
+	for range s.below(3) {
+		s.do("EP.PostRecv", c.ep, one(into), uint64(1), nil)
+	}
+	param, ok := outcome[udat.EPParam](s, "EP.Query", c.ep)
+	if !ok {
+		return
+	}
+	parameter{s: s}.changeAttr(&param.Attr)
+	mask := choose(&s.script, udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestDTOs, udat.EPFieldMaxMessageSize|udat.EPFieldMaxRDMASize,
+		udat.EPFieldMaxRecvIOV|udat.EPFieldMaxRequestIOV, udat.EPFieldMaxRDMAReadIn|udat.EPFieldMaxRDMAReadOut, udat.EPFieldPZHandle|udat.EPFieldRecvEVDHandle)
+	s.do("EP.Modify", c.ep, mask, &param)
+}
+
+// playFlood sends a listener more requests than it answers.
+func (s *sequence) playFlood() {
+	server := s.unconnected(nil)
+	if server == nil || !s.listen(server) {
+		return
+	}
+	for range 2 + s.below(6) {
+		ep, ok := outcome[*udat.EP](s, "CreateEP", server.ia, server.pz, server.recv, server.request, server.connect, &udat.EPAttr{
+			MaxMessageSize: 4096, MaxRDMASize: 4096, MaxRecvDTOs: 1, MaxRequestDTOs: 1, MaxRecvIOV: 1, MaxRequestIOV: 1,
+		})
+		if !ok {
+			return
+		}
+		s.do("EP.Connect", ep, s.address(server), server.qual, 10*time.Second, nil)
+	}
+	if s.percent(50) {
+		s.serve(server)
+	}
+}
+
+func (s *sequence) playServe() {
+	for _, c := range s.clusters {
+		if c.requests != nil {
+			s.serve(c)
+		}
+	}
+}
+
+// serve answers what has come to a listener, in one way or the other.
+func (s *sequence) serve(c *cluster) {
+	for range 4 {
+		event, ok := outcome[udat.Event](s, "EVD.Dequeue", c.requests)
+		if !ok {
+			return
+		}
+		switch s.below(4) {
+		case 0:
+			s.do("CR.Reject", event.CR(), make([]byte, s.below(56)))
+		case 1, 2:
+			s.focus = c
+			if server := s.unconnected(nil); server != nil {
+				s.do("CR.Accept", event.CR(), server.ep, nil)
+			}
+		}
+	}
+}
+
+// playSRQ connects an endpoint with a shared receive queue and sends to it.
+func (s *sequence) playSRQ() {
+	c := s.playEndpoint()
+	if c == nil {
+		return
+	}
+	srq, ok := outcome[*udat.SRQ](s, "CreateSRQ", c.ia, c.pz, udat.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 2})
+	if !ok {
+		return
+	}
+	ep, ok := outcome[*udat.EP](s, "CreateEPWithSRQ", c.ia, c.pz, c.recv, c.request, c.connect, srq, nil)
+	if !ok {
+		return
+	}
+	c.ep = ep
+	segment, _ := c.memory.Segment(0, 64)
+	for range s.below(6) {
+		s.do("SRQ.PostRecv", srq, one(segment), uint64(s.below(8)))
+	}
+	if s.percent(60) {
+		s.playPair()
+		s.playTraffic()
+	}
+}
+
+// playRSP connects to an endpoint that is reserved.
+func (s *sequence) playRSP() {
+	passive := s.unconnected(nil)
+	if passive == nil {
+		return
+	}
+	requests, ok := outcome[*udat.EVD](s, "CreateEVD", passive.ia, 8, udat.EVDCR)
+	if !ok {
+		return
+	}
+	qual := fuzzQualifier()
+	if _, err := s.do("CreateRSP", passive.ia, qual, passive.ep, requests); err != nil {
+		return
+	}
+	active := s.unconnected(passive)
+	if active == nil || s.percent(20) {
+		return
+	}
+	if _, err := s.do("EP.Connect", active.ep, s.address(passive), qual, 10*time.Second, nil); err != nil {
+		return
+	}
+	event, ok := s.expected(requests)
+	if !ok {
+		return
+	}
+	switch s.below(4) {
+	case 0:
+		s.do("CR.Reject", event.CR(), nil)
+	case 1, 2:
+		if _, err := s.do("CR.Accept", event.CR(), nil, nil); err == nil {
+			s.expected(active.connect)
+			s.expected(passive.connect)
+			active.peer, passive.peer = passive, active
+		}
+	}
+}
+
+// playNotification attaches an event dispatcher to a notification object and
+// has something happen on it.
+func (s *sequence) playNotification() {
+	cno, ok := outcome[*udat.CNO](s, "CreateCNO", s.focus.ia, s.agent(nil))
+	if !ok {
+		return
+	}
+	evd, ok := outcome[*udat.EVD](s, "CreateEVD", s.focus.ia, 8, udat.EVDSoftware)
+	if !ok {
+		return
+	}
+	s.do("EVD.ModifyCNO", evd, cno)
+	for _, other := range []*udat.EVD{s.focus.recv, s.focus.connect} {
+		if other != nil && s.percent(50) {
+			s.do("EVD.ModifyCNO", other, cno)
+		}
+	}
+	s.beside("CNO.Wait", cno, context.Background())
+	for range s.below(12) {
+		s.do("EVD.PostSE", evd, uint64(1))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	s.do("CNO.Wait", cno, ctx)
+	if s.percent(50) {
+		s.do("EVD.Events", evd, ctx)
+	}
+	s.beside("EVD.Wait", evd, context.Background())
+}
+
+// playStorm has others use an endpoint while it and what it needs are freed,
+// disconnected or replaced.
+func (s *sequence) playStorm() {
+	c, peer := s.connected()
+	if c == nil {
+		return
+	}
+	local, _ := c.memory.Segment(0, 64)
+	for range 2 + s.below(4) {
+		switch s.below(9) {
+		case 0:
+			s.beside("EVD.Wait", c.request, context.Background())
+		case 1:
+			s.beside("EVD.Wait", c.connect, context.Background())
+		case 2:
+			s.beside("EVD.WaitBatch", c.recv, context.Background(), make([]udat.Event, 4), 2)
+		case 3:
+			s.beside("EP.PostSend", c.ep, one(local), uint64(1), nil)
+		case 4:
+			s.beside("EP.PostRecv", c.ep, one(local), uint64(1), nil)
+		case 5:
+			s.beside("EP.Disconnect", c.ep, choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful))
+		case 6:
+			s.beside("EP.Free", peer.ep)
+		case 7:
+			s.beside("EP.Query", c.ep)
+		case 8:
+			s.beside("EVD.SpinPoll", c.request, make([]udat.Event, 4), 2*time.Millisecond)
+		}
+	}
+	switch s.below(7) {
+	case 0:
+		s.do("EP.Free", c.ep)
+	case 1:
+		s.do("EP.Free", c.ep)
+		s.do("LMR.Free", c.memory)
+		s.do("EVD.Free", c.request)
+		s.do("EVD.Free", c.connect)
+	case 2:
+		s.do("EP.Disconnect", c.ep, udat.CloseGraceful)
+		s.do("EP.Free", c.ep)
+	case 3:
+		s.do("EP.Disconnect", c.ep, udat.CloseAbrupt)
+		s.do("EP.Reset", c.ep)
+	case 4:
+		s.do("IA.Close", c.ia, udat.CloseAbrupt)
+	case 5:
+		s.do("EVD.SetUnwaitable", c.request)
+	case 6:
+		s.do("EP.Free", peer.ep)
+		s.do("EP.PostSend", c.ep, one(local), uint64(1), nil)
+	}
+}
+
+// playPoll takes the events of all that the focus has.
+func (s *sequence) playPoll() {
+	for _, o := range s.objects(s.focus, reflect.TypeFor[*udat.EVD]()) {
+		s.do("EVD.Poll", o, make([]udat.Event, 8))
+	}
+}
+
+// playFree frees some of what the focus has, in the order that is right.
+func (s *sequence) playFree() {
+	for _, typ := range []reflect.Type{reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.EP](), reflect.TypeFor[*udat.SRQ](), reflect.TypeFor[*udat.LMR](), reflect.TypeFor[*udat.EVD](), reflect.TypeFor[*udat.CNO](), reflect.TypeFor[*udat.PZ]()} {
+		if s.percent(20) {
+			return
+		}
+		for _, o := range s.objects(s.focus, typ) {
+			s.free(o)
+		}
+	}
+}

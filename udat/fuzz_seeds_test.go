@@ -1,0 +1,8 @@
+//go:build !race
+
+package udat_test
+
+const (
+	seedsAtOnce  = 60
+	modelsAtOnce = 1000
+)

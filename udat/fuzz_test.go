@@ -1,0 +1,619 @@
+package udat_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// FuzzCalls makes sequences of calls of the whole package, which the input
+// decides, on objects in all states of life, some of the calls beside each
+// other. Each must return in time, without a panic, with an error of the
+// package or none, and with an error if an object that it gets is freed. In the
+// end everything is closed, and nothing may be left of it.
+//
+// Without -fuzz it runs fixed sequences; those of a failure are
+// FuzzCalls/seed#N. With -fuzz, a failure prints the input and the calls that
+// the sequence made up to then: see fuzzLog.
+func FuzzCalls(f *testing.F) {
+	names := udattest.Names(f)
+	for _, name := range names {
+		// The CMA provider leaks two descriptors each time that its last adapter closes.
+		udattest.Open(f, name)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range seeds() {
+		script := make([]byte, 100+random.IntN(500))
+		for i := range script {
+			script[i] = byte(random.Uint32())
+		}
+		f.Add(script)
+	}
+	log := openFuzzLog(f)
+	f.Fuzz(func(t *testing.T, script []byte) {
+		log.begin(script)
+		s := newSequence(t, names, script, log)
+		previous := udat.SetAssertions(func(e *udat.AssertionError) { s.fail("%v", e) })
+		defer func() { udat.SetAssertions(previous) }()
+		s.run()
+		log.end(t, s)
+	})
+	log.report()
+}
+
+// seeds is the number of fixed sequences. They take part of the time for -fuzz.
+func seeds() int {
+	if fuzzing() {
+		return 20
+	}
+	return seedsAtOnce
+}
+
+const (
+	maxSteps = 60
+	// maxBeside is how many calls are made beside the sequence at once.
+	maxBeside   = 6
+	maxClusters = 8
+)
+
+// bounds are those in time. Those of steps and frees are counted from the begin
+// of the sequence, and end it early.
+type bounds struct {
+	steps   time.Duration // calls and scenes
+	frees   time.Duration // of what is freed one by one in the end
+	closing time.Duration // how long an adapter may be in use
+	settle  time.Duration // how long what was closed may have goroutines, and more than its share of the system
+	hang    time.Duration // when the sequence counts as hanging
+	patience,
+	likely time.Duration // how long a scene waits for an event, and for one that must come
+}
+
+// The fuzzing engine ends a process with a sequence that takes 10 seconds.
+// Otherwise there is time for a machine that has much else to do.
+var (
+	fuzzBounds = bounds{steps: 1500 * time.Millisecond, frees: 3 * time.Second, closing: 5 * time.Second, settle: 3 * time.Second,
+		hang: 9 * time.Second, patience: 200 * time.Millisecond, likely: 200 * time.Millisecond}
+	testBounds = bounds{steps: 10 * time.Second, frees: 20 * time.Second, closing: time.Minute, settle: time.Minute,
+		hang: 4 * time.Minute, patience: 200 * time.Millisecond, likely: 500 * time.Millisecond}
+)
+
+func within() bounds {
+	if fuzzing() {
+		return fuzzBounds
+	}
+	return testBounds
+}
+
+// sequence is one sequence of calls.
+type sequence struct {
+	script
+	t     *testing.T
+	names []string // of the adapters
+	calls map[string]*surfaceCall
+	order []string // their names, sorted
+	start time.Time
+	log   *fuzzLog
+
+	// focus is the cluster that arguments are most likely from.
+	focus    *cluster
+	clusters []*cluster
+
+	besides sync.WaitGroup // calls beside the sequence
+	slots   chan struct{}
+
+	mu      sync.Mutex
+	known   map[udat.Object]string // the objects, and their names
+	flags   map[*udat.EVD]udat.EVDFlags
+	async   map[*udat.EVD]bool
+	freed   map[udat.Object]bool
+	counts  map[string]int
+	history []string
+}
+
+// script is the input.
+type script struct{ rest []byte }
+
+func (s *script) byte() byte {
+	if len(s.rest) == 0 {
+		return 0
+	}
+	b := s.rest[0]
+	s.rest = s.rest[1:]
+	return b
+}
+
+// below gives a number from 0 to n-1.
+func (s *script) below(n int) int {
+	b := int(s.byte())
+	if n > 256 {
+		b = b<<8 | int(s.byte())
+	}
+	return b % n
+}
+
+// percent is true in so many of 100 cases.
+func (s *script) percent(n int) bool { return int(s.byte())*100 < n*256 }
+
+func choose[T any](s *script, values ...T) T { return values[s.below(len(values))] }
+
+// cluster is a group of objects that fit together.
+type cluster struct {
+	ia      *udat.IA
+	objects map[reflect.Type][]udat.Object
+
+	// What the scenes made.
+	pz                     *udat.PZ
+	recv, request, connect *udat.EVD
+	memory                 *udat.LMR
+	ep                     *udat.EP
+	peer                   *cluster // of the endpoint that ep is connected with
+	requests               *udat.EVD
+	psp                    *udat.PSP
+	qual                   udat.ConnQual
+}
+
+func newSequence(t *testing.T, names []string, input []byte, log *fuzzLog) *sequence {
+	s := &sequence{
+		script: script{input},
+		t:      t,
+		names:  names,
+		calls:  surface(),
+		start:  time.Now(),
+		log:    log,
+		slots:  make(chan struct{}, maxBeside),
+		known:  map[udat.Object]string{},
+		flags:  map[*udat.EVD]udat.EVDFlags{},
+		async:  map[*udat.EVD]bool{},
+		freed:  map[udat.Object]bool{},
+		counts: map[string]int{},
+	}
+	s.order = sortedKeys(s.calls)
+	return s
+}
+
+func (s *sequence) run() {
+	watchdog := time.AfterFunc(within().hang, s.hang)
+	defer watchdog.Stop()
+	before := runtime.NumGoroutine()
+	for _, i := range choose(&s.script, []int{0, 1}, []int{1, 0}, []int{0}, []int{1}, []int{0, 0}, []int{1, 1}) {
+		s.open(s.names[i%len(s.names)])
+	}
+	for range maxSteps {
+		if len(s.rest) == 0 || time.Since(s.start) > within().steps {
+			break
+		}
+		s.step()
+	}
+	s.close()
+	s.besides.Wait()
+	s.close() // what calls beside the sequence have opened
+	_ = udat.UnregisterProvider(registeredName)
+	s.checkClosed()
+	if s.leftBehind() {
+		s.log.startAgain()
+		return
+	}
+	s.checkGoroutines(before)
+}
+
+func (s *sequence) step() {
+	if len(s.clusters) == 0 {
+		s.open(s.names[0])
+		return
+	}
+	s.focus = choose(&s.script, s.clusters...)
+	if s.percent(45) {
+		scene := choose(&s.script, scenes...)
+		s.note("scene %s", scene.name)
+		scene.play(s)
+		return
+	}
+	c := s.calls[s.order[s.below(len(s.order))]]
+	switch {
+	case c.name == "IA.Close" && s.percent(70): // it ends much
+		return
+	case unsupported[c.name] && s.percent(70): // it does little
+		return
+	}
+	beside := s.percent(25)
+	s.invoke(c, s.arguments(c, beside), beside)
+}
+
+// unsupported are calls that no provider of the distributions supports, so that
+// they always fail.
+var unsupported = map[string]bool{
+	"CNO.Trigger": true, "CR.HandOff": true, "CSP.Free": true, "CSP.Query": true, "CreateCNOFD": true, "CreateCSP": true,
+	"CreateRMR": true, "CreateRMRForEP": true, "EP.CommonConnect": true, "EP.FreeUDAH": true, "EP.FreeUDCM": true,
+	"EP.PostRDMAReadToRMR": true, "EP.PostRecvUD": true, "EP.PostSendUD": true, "EP.PostSendWithInvalidate": true,
+	"EP.QueryCounters": true, "EP.RecvQuery": true, "EP.SetWatermark": true, "EVD.QueryCounters": true,
+	"IA.PrintCounters": true, "IA.QueryCounters": true, "IA.StartCounter": true, "IA.StopCounter": true, "RMR.Bind": true,
+	"ProvidersRelated": true, "RMR.Free": true, "RMR.Query": true, "SRQ.Resize": true, "SRQ.SetLowWatermark": true,
+}
+
+// open opens an adapter with a cluster of its own.
+func (s *sequence) open(name string) {
+	s.focus = &cluster{objects: map[reflect.Type][]udat.Object{}}
+	s.clusters = append(s.clusters, s.focus)
+	results, err := s.do("Open", name)
+	if err != nil {
+		s.t.Fatalf("the adapter does not open: %v", err)
+	}
+	s.focus.ia = results[0].(*udat.IA)
+}
+
+// do makes a call whose arguments are given. Those that are nil are zero values.
+func (s *sequence) do(name string, args ...any) ([]any, error) {
+	c := s.calls[name]
+	results, err := s.invoke(c, s.values(c, args), false)
+	out := make([]any, len(results))
+	for i, r := range results {
+		out[i] = r.Interface()
+	}
+	return out, err
+}
+
+func (s *sequence) values(c *surfaceCall, args []any) []reflect.Value {
+	values := make([]reflect.Value, len(args))
+	for i, a := range args {
+		if values[i] = reflect.ValueOf(a); a == nil {
+			values[i] = reflect.Zero(c.f.Type().In(i))
+		}
+	}
+	return values
+}
+
+// invoke makes a call, here or beside, and judges its outcome.
+func (s *sequence) invoke(c *surfaceCall, args []reflect.Value, beside bool) ([]reflect.Value, error) {
+	if !beside {
+		return s.judged(c, args, "", s.focus)
+	}
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		return nil, errBusy
+	}
+	into := s.focus
+	s.besides.Add(1)
+	go func() {
+		defer s.besides.Done()
+		defer func() { <-s.slots }()
+		s.judged(c, args, "beside: ", into)
+	}()
+	return nil, errBusy
+}
+
+// beside makes a call beside the sequence, whose arguments are given.
+func (s *sequence) beside(name string, args ...any) {
+	c := s.calls[name]
+	s.invoke(c, s.values(c, args), true)
+}
+
+// errBusy stands for the outcome of a call that goes on.
+var errBusy = errors.New("the call goes on")
+
+func (s *sequence) judged(c *surfaceCall, args []reflect.Value, prefix string, into *cluster) ([]reflect.Value, error) {
+	freed := s.freedAmong(args)
+	line := s.note("%s%s", prefix, s.describe(c, args))
+	results, err := c.call(args)
+	if c.name == "EVD.Events" {
+		results, err = nil, s.loop(results[0])
+	}
+	s.outcome(line, err)
+	if err != nil {
+		s.checkError(c, err)
+	} else if freed != "" && c.reportsErrors() && c.name != "CR.Query" {
+		s.fail("%s was freed, and %s succeeds", freed, c.name)
+	}
+	if err == nil {
+		s.noteFreed(c, args)
+		if unsupported[c.name] {
+			s.fail("%s succeeds", c.name)
+		}
+	}
+	if c.name == "IA.AsyncEVD" && len(results) > 0 {
+		s.noteAsync(results[0].Interface().(*udat.EVD))
+	}
+	s.noteResults(args, results, into)
+	return results, err
+}
+
+// loop takes up to two events in a loop.
+func (s *sequence) loop(events reflect.Value) (err error) {
+	left := 2
+	for _, err = range events.Interface().(iter.Seq2[udat.Event, error]) {
+		if left--; left == 0 {
+			break
+		}
+	}
+	return err
+}
+
+// checkError accepts the errors of the package.
+func (s *sequence) checkError(c *surfaceCall, err error) {
+	var e *udat.Error
+	if !errors.As(err, &e) {
+		s.fail("%s gives an error that is none of the package's: %T %v", c.name, err, err)
+		return
+	}
+	if e.Op == "" || e.Return.OK() || e.Error() == "" {
+		s.fail("%s gives an error without content: %#v", c.name, e)
+	}
+}
+
+// freedAmong names an object among the arguments that is freed.
+func (s *sequence) freedAmong(args []reflect.Value) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range args {
+		if o, ok := a.Interface().(udat.Object); ok && s.freed[o] {
+			return s.known[o]
+		}
+	}
+	return ""
+}
+
+// noteFreed notes what the call has freed.
+func (s *sequence) noteFreed(c *surfaceCall, args []reflect.Value) {
+	_, verb, _ := strings.Cut(c.name, ".")
+	switch verb {
+	case "Free", "Close", "Accept", "Reject":
+		s.mu.Lock()
+		s.freed[args[0].Interface().(udat.Object)] = true
+		s.mu.Unlock()
+	}
+}
+
+// noteResults takes new objects among the results, and among the events in the
+// arguments, into the cluster.
+func (s *sequence) noteResults(args, results []reflect.Value, into *cluster) {
+	for _, a := range args {
+		if events, ok := a.Interface().([]udat.Event); ok {
+			for i := range events {
+				s.noteEvent(events[i], into)
+			}
+		}
+	}
+	for _, r := range results {
+		switch r := r.Interface().(type) {
+		case udat.Event:
+			s.noteEvent(r, into)
+		case udat.Object:
+			s.noteObject(r, into)
+		}
+	}
+}
+
+func (s *sequence) noteEvent(event udat.Event, into *cluster) {
+	event.Err()
+	event.PrivateData()
+	if cr := event.CR(); cr != nil {
+		s.noteObject(cr, into)
+	}
+}
+
+func (s *sequence) noteObject(o udat.Object, into *cluster) {
+	typ := reflect.TypeOf(o)
+	if reflect.ValueOf(o).IsNil() {
+		return
+	}
+	var flags udat.EVDFlags
+	if evd, ok := o.(*udat.EVD); ok {
+		param, _ := evd.Query()
+		flags = param.Flags
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[o] != "" {
+		return
+	}
+	s.known[o] = fmt.Sprintf("%s%d", strings.ToLower(typ.Elem().Name()), len(s.known)+1)
+	if evd, ok := o.(*udat.EVD); ok {
+		s.flags[evd] = flags
+	}
+	into.objects[typ] = append(into.objects[typ], o)
+}
+
+// fail reports a fault. The calls up to there are shown at the end.
+func (s *sequence) fail(format string, args ...any) {
+	s.note("FAULT: "+format, args...)
+	s.t.Errorf(format, args...)
+}
+
+// hang ends the process, since the sequence cannot be ended.
+func (s *sequence) hang() {
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	s.mu.Lock()
+	history := strings.Join(s.history, "\n")
+	s.mu.Unlock()
+	report := fmt.Sprintf("FuzzCalls hangs, after %v:\n%s\n\n%s\n", time.Since(s.start), history, stacks)
+	s.log.write(report)
+	fmt.Fprint(os.Stderr, report)
+	os.Exit(2)
+}
+
+func (s *sequence) noteAsync(evd *udat.EVD) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.async[evd] = true
+}
+
+// isAsync tells whether an event dispatcher is one that goes with its adapter.
+func (s *sequence) isAsync(evd *udat.EVD) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.async[evd]
+}
+
+func (s *sequence) objects(c *cluster, typ reflect.Type) []udat.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(c.objects[typ])
+}
+
+// all gives the objects that are known.
+func (s *sequence) all() []udat.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var objects []udat.Object
+	for _, c := range s.clusters {
+		for _, typ := range objectTypes {
+			objects = append(objects, c.objects[typ]...)
+		}
+	}
+	return objects
+}
+
+// close closes the adapters, some gracefully, once what is on them is freed in
+// an order that the script decides.
+func (s *sequence) close() {
+	if s.percent(30) {
+		s.freeAll()
+	}
+	for _, o := range s.all() {
+		if ia, ok := o.(*udat.IA); ok && !s.isFreed(ia) {
+			s.closeAdapter(ia)
+		}
+	}
+}
+
+func (s *sequence) isFreed(o udat.Object) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.freed[o]
+}
+
+// freeAll frees what is there. What is in use is tried again when others are free.
+func (s *sequence) freeAll() {
+	for range 5 {
+		objects := s.all()
+		rest := s.below(256)
+		rand.New(rand.NewPCG(uint64(rest), 0)).Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+		left := 0
+		for _, o := range objects {
+			if time.Since(s.start) > within().frees {
+				return
+			}
+			if s.isFreed(o) && s.percent(95) {
+				continue
+			}
+			if _, err := s.free(o); err != nil && !errors.Is(err, udat.ErrClosed) {
+				left++
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// free calls what frees an object of its kind.
+func (s *sequence) free(o udat.Object) ([]any, error) {
+	switch o := o.(type) {
+	case *udat.IA:
+		return nil, nil
+	case *udat.CR:
+		return s.do("CR.Reject", o, nil)
+	case *udat.EVD:
+		if s.isAsync(o) {
+			return nil, nil
+		}
+	}
+	results, err := s.do(reflect.TypeOf(o).Elem().Name()+".Free", o)
+	var e *udat.Error
+	if errors.As(err, &e) && e.Detail == "" {
+		s.fail("the library does not free %s: %v", s.word(o), err)
+	}
+	return results, err
+}
+
+func (s *sequence) closeAdapter(ia *udat.IA) {
+	if s.percent(30) {
+		if _, err := s.do("IA.Close", ia, udat.CloseGraceful); err == nil {
+			return
+		}
+	}
+	// Calls beside may make or free objects meanwhile, which the adapter then refuses to leave alone.
+	for deadline := time.Now().Add(within().closing); ; {
+		_, err := s.do("IA.Close", ia, udat.CloseAbrupt)
+		if err == nil || errors.Is(err, udat.ErrClosed) {
+			return
+		}
+		if time.Now().After(deadline) || !errors.Is(err, udat.InvalidStateIAInUse) {
+			s.fail("%s cannot be closed: %v", s.word(ia), err)
+			return
+		}
+	}
+}
+
+// checkClosed checks that closing the adapters has ended all objects.
+func (s *sequence) checkClosed() {
+	for _, o := range s.all() {
+		if _, err := udat.GetHandleType(o); !errors.Is(err, udat.ErrClosed) {
+			s.fail("%s lives on without its adapter: %v", s.word(o), err)
+		}
+	}
+}
+
+// leftBehind tells whether the library has lost something, and an adapter stays
+// with it.
+func (s *sequence) leftBehind() bool {
+	return slices.ContainsFunc(s.all(), func(o udat.Object) bool {
+		ia, ok := o.(*udat.IA)
+		return ok && udat.LeftBehind(ia)
+	})
+}
+
+// checkGoroutines checks that no goroutine is left. Those that are told to end
+// need a moment for it.
+func (s *sequence) checkGoroutines(before int) {
+	for deadline := time.Now().Add(within().settle); runtime.NumGoroutine() > before; {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<20)
+			s.fail("there are %d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// note adds a line to the history.
+func (s *sequence) note(format string, args ...any) (line int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := fmt.Sprintf(format, args...)
+	s.history = append(s.history, text)
+	s.log.write(text + "\n")
+	return len(s.history) - 1
+}
+
+// outcome completes the line of a call.
+func (s *sequence) outcome(line int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := "ok"
+	if err != nil {
+		text = err.Error()
+	}
+	call := s.history[line]
+	name, _, _ := strings.Cut(strings.TrimPrefix(call, "beside: "), "(")
+	if err == nil {
+		s.counts[name+" ok"]++
+	} else {
+		s.counts[name+" failed"]++
+	}
+	s.history[line] = call + ": " + text
+	s.log.write(fmt.Sprintf("  %d: %s\n", line, text))
+}

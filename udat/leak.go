@@ -1,0 +1,155 @@
+package udat
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Origin tells what an object is, and which line of the program made it.
+type Origin struct {
+	Serial  uint64 // order of making, over all objects of the process
+	Kind    string // "endpoint" for example
+	Adapter string // the name that the adapter was opened by
+
+	// The call that made it. For a connection request, which no call made, they
+	// are empty.
+	Function string
+	File     string
+	Line     int
+}
+
+// String gives "endpoint (made at server.go:42)" for example.
+func (o Origin) String() string {
+	if o.File == "" {
+		return o.Kind
+	}
+	return fmt.Sprintf("%s (made at %s:%d)", o.Kind, path.Base(o.File), o.Line)
+}
+
+// Living lists the objects that are alive, made and not freed, in the order in
+// which they were made. What the binding has made for itself is not among them.
+func Living() []Origin {
+	ledgers.mu.Lock()
+	defer ledgers.mu.Unlock()
+	var living []Origin
+	for l := range ledgers.open {
+		living = append(living, l.origins()...)
+	}
+	sortOrigins(living)
+	return living
+}
+
+func sortOrigins(origins []Origin) {
+	slices.SortFunc(origins, func(a, b Origin) int { return cmp.Compare(a.Serial, b.Serial) })
+}
+
+// OnLeak sets the function that is called when the garbage collector finds that
+// the program has dropped an adapter, with everything on it, and has not closed
+// it. It gets the adapter and what is alive on it, in the order of making. The
+// default prints them on the standard error; nil does nothing.
+//
+// The native objects live on, with the memory that they use: nothing is freed
+// that was not freed by the program. While a goroutine waits on an adapter, while
+// it has a service point, and while a CNO on it has an agent, it is in use and not
+// found; Living lists it all the same.
+//
+// The function must not block: it holds up the cleanups of the whole program.
+func OnLeak(report func(leaked []Origin)) { leakReport.Store(&report) }
+
+var leakReport atomic.Pointer[func([]Origin)]
+
+func init() { OnLeak(printLeak) }
+
+func printLeak(leaked []Origin) { os.Stderr.WriteString(leakText(leaked)) }
+
+func leakText(leaked []Origin) string {
+	const most = 20
+	var text strings.Builder
+	text.WriteString("udat: the program has dropped an adapter without closing it, and with it:\n")
+	for i, o := range leaked {
+		if i == most {
+			fmt.Fprintf(&text, "\t%d more\n", len(leaked)-most)
+			break
+		}
+		fmt.Fprintf(&text, "\t%v\n", o)
+	}
+	return text.String()
+}
+
+// ledger lists what is alive on an adapter, the adapter included. It refers to
+// none of it, so that it is still there when the program has dropped everything.
+type ledger struct {
+	adapter string
+
+	mu      sync.Mutex
+	records map[uint64]record // by serial number
+}
+
+// ledgers has the ledgers of all adapters that are open.
+var ledgers = struct {
+	mu   sync.Mutex
+	open map[*ledger]struct{}
+}{open: make(map[*ledger]struct{})}
+
+// openLedger begins the ledger of an adapter that is about to be born.
+func openLedger(ia *IA) {
+	l := &ledger{adapter: ia.name, records: make(map[uint64]record)}
+	ia.obj.ledger = l
+	ledgers.mu.Lock()
+	ledgers.open[l] = struct{}{}
+	ledgers.mu.Unlock()
+	runtime.AddCleanup(ia, (*ledger).dropped, l)
+}
+
+func (l *ledger) add(r record) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	l.records[r.serial] = r
+	l.mu.Unlock()
+}
+
+// remove strikes out an object that is freed. The adapter is the last to go.
+func (l *ledger) remove(serial uint64) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	delete(l.records, serial)
+	empty := len(l.records) == 0
+	l.mu.Unlock()
+	if empty {
+		ledgers.mu.Lock()
+		delete(ledgers.open, l)
+		ledgers.mu.Unlock()
+	}
+}
+
+func (l *ledger) origins() []Origin {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	origins := make([]Origin, 0, len(l.records))
+	for _, r := range l.records {
+		origins = append(origins, r.origin(l.adapter))
+	}
+	return origins
+}
+
+// dropped runs once the adapter is out of the program's reach.
+func (l *ledger) dropped() {
+	leaked := l.origins()
+	report := *leakReport.Load()
+	if len(leaked) == 0 || report == nil {
+		return // it was closed, as it should be
+	}
+	sortOrigins(leaked)
+	report(leaked)
+}

@@ -1,0 +1,13 @@
+package udat
+
+import "github.com/goudat/goudat/cgo"
+
+// What benchmarks give to the library themselves.
+
+func NativeEP(ep *EP) cgo.EPHandle           { return ep.handle }
+func NativeEVD(evd *EVD) cgo.EVDHandle       { return evd.handle }
+func NativeLMR(lmr *LMR) cgo.LMRHandle       { return lmr.handle }
+func NativeSegment(s Segment) cgo.LMRTriplet { return s.triplet }
+
+// NobodysCookie is a native cookie whose completion is dropped.
+const NobodysCookie = uint64(maxNumber) << numberShift

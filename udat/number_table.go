@@ -1,0 +1,87 @@
+package udat
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// numberTable gives objects small numbers, which native cookies carry, and finds
+// the object that a completion belongs to. What is not in the table is gone, and
+// its completions with it: the library leaves those of freed objects in its queues.
+//
+// Numbers are looked up without a lock, once for each completion.
+type numberTable[T any] struct {
+	slots atomic.Pointer[[]atomic.Pointer[T]]
+
+	mu   sync.Mutex
+	free []uint32
+}
+
+const (
+	// maxNumber is what fits a native cookie.
+	maxNumber        = 1<<numberBits - 1
+	firstNumberSlots = 64
+)
+
+// add enters the object under a number of its own. It reports false when all
+// numbers are taken.
+func (t *numberTable[T]) add(o *T) (uint32, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.free) == 0 && !t.grow() {
+		return 0, false
+	}
+	number := t.free[0]
+	t.free = t.free[1:]
+	(*t.slots.Load())[number].Store(o)
+	return number, true
+}
+
+func (t *numberTable[T]) grow() bool {
+	var old []atomic.Pointer[T]
+	if p := t.slots.Load(); p != nil {
+		old = *p
+	}
+	size := max(firstNumberSlots, 2*len(old))
+	if size > maxNumber {
+		return false
+	}
+	slots := make([]atomic.Pointer[T], size)
+	for i := range old {
+		slots[i].Store(old[i].Load())
+	}
+	for i := len(old); i < size; i++ {
+		t.free = append(t.free, uint32(i))
+	}
+	t.slots.Store(&slots)
+	return true
+}
+
+func (t *numberTable[T]) remove(number uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	(*t.slots.Load())[number].Store(nil)
+	t.free = append(t.free, number)
+}
+
+func (t *numberTable[T]) numbered(number uint32) *T {
+	p := t.slots.Load()
+	if p == nil || number >= uint32(len(*p)) {
+		return nil
+	}
+	return (*p)[number].Load()
+}
+
+// all gives the objects in the table.
+func (t *numberTable[T]) all() (objects []*T) {
+	p := t.slots.Load()
+	if p == nil {
+		return nil
+	}
+	for i := range *p {
+		if o := (*p)[i].Load(); o != nil {
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}

@@ -1,0 +1,30 @@
+package udat
+
+// operation is what a post does, as a native cookie tells it: the library leaves
+// the operation of most completions unwritten.
+type operation uint8
+
+const (
+	opSend operation = iota
+	opRDMAWrite
+	opRDMARead
+	opReceive
+	opRDMAWriteImmed
+	opFetchAndAdd
+	opCmpAndSwap
+	opSharedReceive
+)
+
+// dto gives the operation's name in events.
+func (op operation) dto() DTO {
+	return [...]DTO{
+		opSend:           DTOSend,
+		opRDMAWrite:      DTORDMAWrite,
+		opRDMARead:       DTORDMARead,
+		opReceive:        DTOReceive,
+		opRDMAWriteImmed: DTOIBRDMAWriteImmed,
+		opFetchAndAdd:    DTOIBFetchAdd,
+		opCmpAndSwap:     DTOIBCmpSwap,
+		opSharedReceive:  DTOReceive,
+	}[op]
+}

@@ -1,0 +1,18 @@
+//go:build !linux || 386 || arm || mips || mipsle
+
+package udat
+
+import (
+	"math"
+	"os"
+)
+
+// What the package needs of 64-bit Linux. Elsewhere there is no native library, so
+// that nothing of this is called.
+
+func newEventFD() (*os.File, int, error)    { return nil, 0, ErrNoNativeLibrary }
+func mapMemory(int) ([]byte, error)         { return nil, ErrNoNativeLibrary }
+func mapHugePages(int, int) ([]byte, error) { return nil, ErrNoNativeLibrary }
+func unmapMemory([]byte)                    {}
+func lockableMemory() uint64                { return math.MaxUint64 }
+func checkFileLimit(string) error           { return ErrNoNativeLibrary }

@@ -1,0 +1,156 @@
+package udat
+
+import (
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+const dequeueOp = "dat_evd_dequeue"
+
+// Dequeue takes one event without waiting. It fails with ErrQueueEmpty when
+// there is none. It does not allocate, except for a connection request and for
+// a connection event with private data.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle,
+//	                           OUT DAT_EVENT *event)
+func (evd *EVD) Dequeue() (Event, error) {
+	var events [1]Event
+	n, err := evd.poll(events[:], 0)
+	switch {
+	case n > 0:
+		return events[0], nil
+	case err == nil:
+		err = errQueueEmpty
+	}
+	return Event{}, err
+}
+
+// errQueueEmpty is shared: an empty queue is no news, and polling must not allocate.
+var errQueueEmpty = &Error{Op: dequeueOp, Return: cgo.ClassError | Return(ErrQueueEmpty)}
+
+// Poll takes as many events as there are, up to len(events), without waiting,
+// and gives their number, which is 0 when there are none. It calls
+// dat_evd_dequeue in C as often as it takes, and allocates no more than Dequeue.
+func (evd *EVD) Poll(events []Event) (int, error) {
+	if len(events) == 0 {
+		return 0, evd.refuseEmptySlice()
+	}
+	return evd.poll(events, 0)
+}
+
+// MaxSpin is the longest time that SpinPoll spins.
+const MaxSpin = time.Second
+
+// spinSlice is how long one crossing spins. The lock of the EVD is held
+// meanwhile, which the binding's own work on it and Free wait for.
+const spinSlice = time.Millisecond
+
+// SpinPoll is Poll that looks again and again for up to budget, 0 to MaxSpin,
+// while there is no event. It spins in C, up to a millisecond in one call, and
+// keeps a processor busy with that.
+func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
+	switch {
+	case len(events) == 0:
+		return 0, evd.refuseEmptySlice()
+	case budget < 0 || budget > MaxSpin:
+		return 0, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin)
+	}
+	for {
+		slice := min(budget, spinSlice)
+		budget -= slice
+		n, err := evd.poll(events, slice)
+		if err == nil {
+			evd.turn.called(n)
+		}
+		if n > 0 || err != nil || budget == 0 {
+			return n, err
+		}
+	}
+}
+
+func (evd *EVD) refuseEmptySlice() error {
+	return evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event"))
+}
+
+// poll takes what is there. While nothing is, it looks again until spin is over.
+func (evd *EVD) poll(events []Event, spin time.Duration) (int, error) {
+	if err := evd.object().enter(dequeueOp, NoSubtype); err != nil {
+		return 0, err
+	}
+	defer evd.obj.leave()
+	evd.mu.Lock()
+	defer evd.unlock()
+	if spin == 0 || evd.backlog.len() > 0 {
+		return evd.fill(dequeueOp, events)
+	}
+	raw := evd.scratch(len(events))
+	got, r := cgo.EVDSpin(evd.handle, raw, spin)
+	return evd.decodeAll(events, raw[:got]), checkDequeue(dequeueOp, r)
+}
+
+// fill takes events from the backlog and then from the library, until events is
+// full or no more are there. The caller holds the gate and mu.
+func (evd *EVD) fill(op string, events []Event) (int, error) {
+	n := 0
+	for n < len(events) && evd.backlog.pop(&events[n]) {
+		evd.taken(&events[n])
+		n++
+	}
+	for n < len(events) {
+		raw := evd.scratch(len(events) - n)
+		got, r := cgo.EVDDequeueBatch(evd.handle, raw)
+		n += evd.decodeAll(events[n:], raw[:got])
+		if !r.OK() {
+			return n, checkDequeue(op, r)
+		}
+	}
+	return n, nil
+}
+
+// decodeAll gives how many of the events the program may see.
+func (evd *EVD) decodeAll(events []Event, raw []cgo.Event) (n int) {
+	for i := range raw {
+		if evd.decode(&raw[i], &events[n]) {
+			evd.taken(&events[n])
+			n++
+		}
+	}
+	return n
+}
+
+// checkDequeue is check for calls that end when the queue is empty.
+func checkDequeue(op string, r Return) error {
+	if r.Type() == ErrQueueEmpty {
+		return nil
+	}
+	return check(op, r)
+}
+
+// scratch gives room for up to n events of the library, at least one. More than
+// the queue holds are never there. The caller holds mu.
+func (evd *EVD) scratch(n int) []cgo.Event {
+	const least = 16
+	if n > len(evd.raw) && len(evd.raw) < max(evd.qlen, least) {
+		evd.raw = make([]cgo.Event, max(min(n, evd.qlen), least))
+	}
+	return evd.raw[:min(n, len(evd.raw))]
+}
+
+// taken gives back the room of an event that leaves the queue.
+func (evd *EVD) taken(event *Event) {
+	switch event.Number {
+	case EventDTOCompletion:
+		if event.kept != 0 {
+			event.direction().untaken.remove(event.kept)
+			event.kept = 0
+		}
+	case EventSoftware:
+		evd.capacity.release(1)
+	case EventConnectionRequest:
+		evd.capacity.release(1)
+		evd.full.Store(false)
+	}
+}

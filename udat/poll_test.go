@@ -1,0 +1,140 @@
+package udat_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// takers are the calls that take several events without waiting for a context.
+var takers = map[string]func(*udat.EVD, []udat.Event) (int, error){
+	"Poll":     (*udat.EVD).Poll,
+	"SpinPoll": func(evd *udat.EVD, events []udat.Event) (int, error) { return evd.SpinPoll(events, 0) },
+	"SpinPoll for a while": func(evd *udat.EVD, events []udat.Event) (int, error) {
+		return evd.SpinPoll(events, 5*time.Millisecond)
+	},
+}
+
+func TestPoll(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for name, take := range takers {
+			t.Run(name, func(t *testing.T) {
+				evd := createEVD(t, ia, 100, udat.EVDSoftware)
+				events := make([]udat.Event, 40)
+				poll := func(most, n int, first uint64) {
+					t.Helper()
+					got, err := take(evd, events[:most])
+					want(t, err)
+					if got != n {
+						t.Fatalf("got %d events, want %d", got, n)
+					}
+					for i := range uint64(got) {
+						if events[i].Cookie != first+i {
+							t.Errorf("got the cookie %d, want %d", events[i].Cookie, first+i)
+						}
+					}
+				}
+				poll(40, 0, 0)
+				for i := range uint64(100) {
+					post(t, evd, i)
+				}
+				poll(1, 1, 0)
+				poll(40, 40, 1)
+				// The first of these lie in the backlog, the last does not.
+				waitForRequest(t, evd)
+				wantCookies(t, evd, 41)
+				post(t, evd, 100)
+				poll(20, 20, 42)
+				poll(40, 39, 62)
+				poll(40, 0, 0)
+			})
+		}
+	})
+}
+
+func TestPollArguments(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		post(t, evd, 1)
+		for name, take := range takers {
+			t.Run(name, func(t *testing.T) {
+				for _, events := range [][]udat.Event{nil, {}} {
+					want(t, second(take(evd, events)), udat.ErrInvalidParameter)
+				}
+			})
+		}
+		var events [1]udat.Event
+		for _, budget := range []time.Duration{-1, udat.MaxSpin + 1} {
+			want(t, second(evd.SpinPoll(events[:], budget)), udat.ErrInvalidParameter)
+		}
+		wantCookies(t, evd, 1) // nobody has taken it
+	})
+}
+
+// Spinning lasts as long as it should, finds what comes meanwhile, and keeps
+// nobody from the EVD for the whole time.
+func TestSpinPoll(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		var events [4]udat.Event
+		const budget = 30 * time.Millisecond
+		begin := time.Now()
+		n, err := passive.Recv.SpinPoll(events[:], budget)
+		want(t, err)
+		if spent := time.Since(begin); n != 0 || spent < budget || spent > udattest.Patience {
+			t.Errorf("spinning for %v took %v and gave %d events", budget, spent, n)
+		}
+
+		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 7, 0))
+		sent := make(chan error)
+		go func() { sent <- active.PostSend(one(active.Segment(t, 0, 8)), 8, 0) }()
+		for n = 0; n == 0 && time.Since(begin) < udattest.Patience; {
+			n, err = passive.Recv.SpinPoll(events[:], udat.MaxSpin)
+			want(t, err)
+		}
+		want(t, <-sent)
+		if n != 1 || events[0].Cookie != 7 || events[0].Err() != nil {
+			t.Errorf("got %d events, %+v", n, events[0])
+		}
+		want(t, failure(udattest.Wait(t, active.Request)))
+
+		// Software events are posted, and the EVD is freed, while it spins.
+		longest := udat.MaxSpin
+		for range 4 {
+			if longest = min(longest, freeWhileSpinning(t, ia)); longest < udat.MaxSpin/2 {
+				break
+			}
+		}
+		if longest >= udat.MaxSpin/2 {
+			t.Errorf("Free waited %v for the spinning to end", longest)
+		}
+	})
+}
+
+func freeWhileSpinning(t *testing.T, ia *udat.IA) time.Duration {
+	evd := createEVD(t, ia, 8, udat.EVDSoftware)
+	done := make(chan error)
+	go func() {
+		var events [4]udat.Event
+		for taken := 0; ; {
+			n, err := evd.SpinPoll(events[:], udat.MaxSpin)
+			if taken += n; err != nil {
+				if taken != 3 {
+					err = fmt.Errorf("%d events came, and then: %w", taken, err)
+				}
+				done <- err
+				return
+			}
+		}
+	}()
+	post(t, evd, 1, 2, 3)
+	udat.AwaitEmpty(evd)
+	begin := time.Now()
+	want(t, evd.Free())
+	spent := time.Since(begin)
+	want(t, receive(t, done), udat.ErrClosed)
+	return spent
+}

@@ -1,0 +1,339 @@
+//go:build linux
+
+package udat_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+const (
+	cma = "libdaplofa.so.2"
+	scm = "libdaploscm.so.2"
+)
+
+func providerName(t *testing.T, ia *udat.IA) string {
+	t.Helper()
+	_, attr, err := ia.Query()
+	want(t, err)
+	return attr.ProviderName
+}
+
+// An adapter that no entry names opens by its device or its interface, and
+// transfers.
+func TestOpenByDevice(t *testing.T) {
+	p := testPlace(t)
+	byCMA := "cma:" + p.netInterface
+	bySCM := "scm:" + p.device.Name + "/1"
+	for name, full := range map[string]string{
+		byCMA:                  byCMA,
+		bySCM:                  bySCM,
+		"scm:" + p.device.Name: bySCM,
+		p.device.Name:          byCMA,
+		p.netInterface:         byCMA,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ia := udattest.Open(t, name)
+			if ia.Name() != name || providerName(t, ia) != full {
+				t.Errorf("%s is opened as %s, want %s", ia.Name(), providerName(t, ia), full)
+			}
+			active, passive := udattest.Pair(t, ia, nil)
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
+			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
+			event := udattest.Expect(t, passive.Recv, udat.EventDTOCompletion)
+			want(t, event.Err())
+		})
+	}
+}
+
+// Without an IPv4 address there is only the socket CM provider.
+func TestOpenByDeviceWithoutAddress(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	udattest.Names(t)
+	s := addSpare(t)
+	names := []string{s.device, s.netInterface}
+	for i, outcome := range (child{task: childTask{Open: names}}).run(t).Opened {
+		if full := "scm:" + s.device + "/1"; outcome.Provider != full {
+			t.Errorf("%s is opened as %+v, want %s", names[i], outcome, full)
+		}
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+// Adapters open and close in any order, several at once and again, with both
+// providers, and leave nothing behind.
+func TestOpenByDeviceAgain(t *testing.T) {
+	p := testPlace(t)
+	names := []string{"cma:" + p.netInterface, "scm:" + p.device.Name + "/1", p.device.Name}
+	files := 0
+	for round := range 6 {
+		var ias []*udat.IA
+		for range 2 {
+			for _, name := range names {
+				ia, err := udat.Open(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ias = append(ias, ia)
+			}
+		}
+		if round%2 == 0 {
+			for i, j := 0, len(ias)-1; i < j; i, j = i+1, j-1 {
+				ias[i], ias[j] = ias[j], ias[i]
+			}
+		}
+		for _, ia := range ias {
+			want(t, ia.Close(udat.CloseGraceful))
+			want(t, ia.Close(udat.CloseGraceful), udat.ErrClosed)
+		}
+		switch n := openFiles(t); {
+		case round == 0: // the libraries and what they keep are there now
+			files = n
+		case n != files:
+			t.Fatalf("after round %d there are %d open files, before it %d", round, n, files)
+		}
+	}
+}
+
+// An abrupt close works as for other adapters.
+func TestOpenByDeviceCloseAbrupt(t *testing.T) {
+	p := testPlace(t)
+	for _, name := range []string{"cma:" + p.netInterface, "scm:" + p.device.Name + "/1"} {
+		ia, err := udat.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		want(t, ia.Close(udat.CloseGraceful), udat.InvalidStateIAInUse)
+		want(t, ia.Close(udat.CloseAbrupt))
+		want(t, pz.Free(), udat.ErrClosed)
+	}
+}
+
+// Goroutines open, query and close adapters of all names at once.
+func TestOpenByDeviceConcurrently(t *testing.T) {
+	p := testPlace(t)
+	names := append(udattest.Names(t), "cma:"+p.netInterface, "scm:"+p.device.Name+"/1", p.device.Name, p.netInterface)
+	var group sync.WaitGroup
+	for _, name := range names {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for range 5 {
+				ia, err := udat.Open(name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, attr, _ := ia.Query(); len(attr.ProviderSpecificAttr) == 0 {
+					t.Errorf("%s has no named attributes", name)
+				}
+				want(t, ia.Close(udat.CloseGraceful))
+				_, err = udat.Devices()
+				want(t, err)
+			}
+		}()
+	}
+	group.Wait()
+}
+
+// The registry comes before devices: a name of both is that of the entry.
+func TestEntryHidesDevice(t *testing.T) {
+	p := testPlace(t)
+	config := `DEVICE u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 1" ""
+cma:NET u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 1" ""
+`
+	replace := strings.NewReplacer("DEVICE", p.device.Name, "NET", p.netInterface)
+	config = replace.Replace(config)
+	names := []string{p.device.Name, "cma:" + p.netInterface, p.netInterface}
+	opened := child{task: childTask{Open: names}, config: &config}.run(t).Opened
+	for i, o := range opened[:2] {
+		if o.Provider != names[i] || o.PrivateData != 68 {
+			t.Errorf("%s is opened as %+v, want the entry for the socket provider", names[i], o)
+		}
+	}
+	// The interface has the entry's name, which is for another provider.
+	if o := opened[2]; o.Provider != "cma:"+p.netInterface {
+		t.Errorf("%s is opened as %+v", p.netInterface, o)
+	}
+}
+
+func TestRegisterProvider(t *testing.T) {
+	p := testPlace(t)
+	for name, library := range map[string]string{"my cma": cma, "my scm": scm} {
+		instance := p.netInterface + " 0"
+		if library == scm {
+			instance = p.device.Name + " 1"
+		}
+		want(t, udat.RegisterProvider(name, library, instance))
+		if !registered(t, name) {
+			t.Errorf("%q is not listed", name)
+		}
+		want(t, udat.RegisterProvider(name, library, instance), udat.ErrProviderAlreadyRegistered)
+		ia, err := udat.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if full := providerName(t, ia); full != name {
+			t.Errorf("%q is opened as %q", name, full)
+		}
+		again, err := udat.Open(name)
+		want(t, err)
+		want(t, again.Close(udat.CloseGraceful))
+		want(t, udat.UnregisterProvider(name), udat.ErrProviderInUse)
+		udattest.Pair(t, ia, nil) // it has suffered no harm
+		want(t, ia.Close(udat.CloseAbrupt))
+		want(t, udat.UnregisterProvider(name))
+		want(t, udat.UnregisterProvider(name), udat.ErrProviderNotFound)
+		if registered(t, name) {
+			t.Errorf("%q is still listed", name)
+		}
+		_, err = udat.Open(name)
+		want(t, err, udat.ErrProviderNotFound, udat.ProblemNoEntry)
+
+		want(t, udat.RegisterProvider(name, library, instance))
+		ia, err = udat.Open(name)
+		want(t, err)
+		want(t, ia.Close(udat.CloseGraceful))
+		want(t, udat.UnregisterProvider(name))
+	}
+}
+
+// The library stays in memory when nothing uses it: loaded anew, it would forget
+// files that it has open.
+func TestRegisterProviderAgain(t *testing.T) {
+	p := testPlace(t)
+	if more := (child{task: childTask{Cycles: []string{p.netInterface + " 0"}}}).run(t).MoreFiles[0]; more != 0 {
+		t.Errorf("registering again leaves %d files open", more)
+	}
+}
+
+// A provider's threads may run on for a moment after its last adapter is closed.
+func TestLibraryStaysLoaded(t *testing.T) {
+	result := child{task: childTask{Open: udattest.Names(t), Loaded: true}}.run(t)
+	for _, o := range result.Opened {
+		if o.Text != "" {
+			t.Errorf("an adapter does not open: %s", o.Text)
+		}
+	}
+	if want := []string{cma, scm}; !slices.Equal(result.Loaded, want) {
+		t.Errorf("after the last close %v are loaded, want %v", result.Loaded, want)
+	}
+}
+
+func registered(t *testing.T, name string) bool {
+	t.Helper()
+	infos, err := udat.Providers()
+	want(t, err)
+	for _, info := range infos {
+		if info.IAName == name {
+			return true
+		}
+	}
+	return false
+}
+
+func TestRegisterProviderRefuses(t *testing.T) {
+	p := testPlace(t)
+	for _, c := range []struct {
+		name, library, instance string
+		errors                  []error
+	}{
+		{"", cma, "eth0 0", []error{udat.ErrInvalidParameter, udat.InvalidArg1}},
+		{strings.Repeat("n", 256), cma, "eth0 0", []error{udat.ErrInvalidParameter, udat.InvalidArg1}},
+		{"a\x00b", cma, "eth0 0", []error{udat.ErrInvalidParameter, udat.InvalidArg1}},
+		{"n", "", "eth0 0", []error{udat.ErrInvalidParameter, udat.InvalidArg2}},
+		{"n", "a\x00b", "eth0 0", []error{udat.ErrInvalidParameter, udat.InvalidArg2}},
+		{"n", cma, "", []error{udat.ErrInvalidParameter, udat.InvalidArg3}},
+		{"n", cma, "eth0", []error{udat.ErrInvalidParameter, udat.InvalidArg3}},
+		{"n", cma, "eth0 ", []error{udat.ErrInvalidParameter, udat.InvalidArg3}},
+		{"n", cma, " 0", []error{udat.ErrInvalidParameter, udat.InvalidArg3}},
+		{"n", cma, "eth0 0\x00", []error{udat.ErrInvalidParameter, udat.InvalidArg3}},
+		{"n", "libdaplnone.so.2", "eth0 0", []error{udat.ErrProviderNotFound, udat.ProblemNoLibrary}},
+		{"n", "libc.so.6", "eth0 0", []error{udat.ErrProviderNotFound, udat.ProblemNoLibrary}},
+		{udattest.Names(t)[0], cma, p.netInterface + " 0", []error{udat.ErrProviderAlreadyRegistered}},
+	} {
+		err := udat.RegisterProvider(c.name, c.library, c.instance)
+		want(t, err, append(c.errors, udat.ClassError)...)
+		if registered(t, "n") {
+			t.Fatalf("after %v it is registered", err)
+		}
+	}
+	for _, name := range []string{"", "n", udattest.Names(t)[0]} {
+		want(t, udat.UnregisterProvider(name), udat.ErrProviderNotFound)
+	}
+}
+
+// Adapters that do not open leave nothing behind.
+func TestOpenFailsAgain(t *testing.T) {
+	p := testPlace(t)
+	const name = "no such port"
+	want(t, udat.RegisterProvider(name, scm, p.device.Name+" 99"))
+	files := openFiles(t)
+	for range 3 {
+		for _, c := range []struct {
+			name   string
+			errors []error
+		}{
+			{name, []error{udat.ErrInvalidParameter, udat.InvalidArg1, udat.ProblemNoPort}},
+			{"scm:" + p.device.Name + "/99", []error{udat.ErrInvalidParameter, udat.InvalidArg1, udat.ProblemNoPort}},
+			{"scm:none/1", []error{udat.ErrInternalError, udat.ProblemNoDevice}},
+			{"cma:none", []error{udat.ErrInvalidAddress, udat.ProblemWrongInterface}},
+		} {
+			_, err := udat.Open(c.name)
+			want(t, err, c.errors...)
+		}
+	}
+	if n := openFiles(t); n > files+5 { // what the two libraries have for themselves, once
+		t.Errorf("adapters that did not open leave %d files open", n-files)
+	}
+	want(t, udat.UnregisterProvider(name))
+}
+
+func TestProvidersRelated(t *testing.T) {
+	names := udattest.Names(t)
+	relationship, err := udat.ProvidersRelated(names[0], names[0])
+	want(t, err, udat.ErrNotImplemented, errors.ErrUnsupported)
+	if relationship != udat.HAUnknown {
+		t.Errorf("the relationship is %v", relationship)
+	}
+	_, err = udat.ProvidersRelated(names[0], "")
+	want(t, err, udat.ErrInvalidParameter)
+}
+
+func TestOpenRefusesNames(t *testing.T) {
+	udattest.Names(t)
+	for _, name := range []string{
+		"", "a\x00b", strings.Repeat("n", 256), "cma:", "cma:a b", "cma:a/1", "scm:", "scm:/1", "scm:a b", "scm:a/", "scm:a/0", "scm:a/-1",
+		"scm:a/256", "scm:a/x", "scm:a/1/2",
+	} {
+		_, err := udat.Open(name)
+		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg1)
+		var e *udat.Error
+		if errors.As(err, &e) && e.Detail == "" {
+			t.Errorf("the name %q is refused without a reason", name)
+		}
+	}
+	for _, name := range []string{"none", "ucm:rxe0/1", "cma"} {
+		_, err := udat.Open(name)
+		want(t, err, udat.ErrProviderNotFound, udat.ProblemNoEntry)
+	}
+}

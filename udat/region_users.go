@@ -1,0 +1,111 @@
+package udat
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// An endpoint or shared receive queue and a memory region know of each other from the first post that names the region,
+// until either is freed. So freeing the region looks at those that may use it, and not at every endpoint of the adapter.
+
+// regionUser is an *EP or an *SRQ.
+type regionUser interface {
+	object() *object
+	// uses reports whether an operation that is outstanding uses the region.
+	uses(*LMR) bool
+	// forgetRegion lets go of a region that is freed.
+	forgetRegion(*LMR)
+}
+
+// regionUsers has those that have posted operations on a region.
+type regionUsers struct {
+	mu   sync.Mutex // taken last
+	set  smallSet[regionUser]
+	over bool // the region is freed
+}
+
+// add reports false when the region is freed.
+func (u *regionUsers) add(user regionUser) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.over {
+		u.set.add(user)
+	}
+	return !u.over
+}
+
+func (u *regionUsers) remove(user regionUser) {
+	u.mu.Lock()
+	u.set.remove(user)
+	u.mu.Unlock()
+}
+
+// all gives those that are there, in the order in which they were made.
+func (u *regionUsers) all() []regionUser {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.SortedFunc(u.set.all(), func(a, b regionUser) int { return cmp.Compare(a.object().serial, b.object().serial) })
+}
+
+// end lets no more in, and has those that are there forget the region.
+func (u *regionUsers) end(lmr *LMR) {
+	u.mu.Lock()
+	u.over = true
+	u.mu.Unlock()
+	for _, user := range u.all() {
+		user.forgetRegion(lmr)
+	}
+	u.mu.Lock()
+	u.set = smallSet[regionUser]{}
+	u.mu.Unlock()
+}
+
+// knownRegions are the regions that a direction has posted operations on. It is guarded by the direction's lock.
+type knownRegions struct {
+	latest *LMR
+	set    smallSet[*LMR]
+}
+
+// meet notes that the owner of the direction may use the region. It comes before the look at whether the region is freed:
+// who frees it then finds the owner, or the owner finds it freed.
+func (k *knownRegions) meet(lmr *LMR, owner regionUser) {
+	if k.latest == lmr {
+		return
+	}
+	if !k.set.has(lmr) {
+		if !lmr.users.add(owner) {
+			return
+		}
+		k.set.add(lmr)
+	}
+	k.latest = lmr
+}
+
+func (k *knownRegions) forget(lmr *LMR) {
+	if k.latest == lmr {
+		k.latest = nil
+	}
+	k.set.remove(lmr)
+}
+
+// leave has the regions forget the owner.
+func (k *knownRegions) leave(owner regionUser) {
+	for lmr := range k.set.all() {
+		lmr.users.remove(owner)
+	}
+	*k = knownRegions{}
+}
+
+func (ep *EP) forgetRegion(lmr *LMR) {
+	ep.lockDirections()
+	defer ep.unlockDirections()
+	ep.recv.known.forget(lmr)
+	ep.request.known.forget(lmr)
+}
+
+func (srq *SRQ) forgetRegion(lmr *LMR) {
+	srq.mu.Lock()
+	defer srq.mu.Unlock()
+	srq.scratch.known.forget(lmr)
+}

@@ -1,0 +1,16 @@
+package udat
+
+// RegionUsers gives how many endpoints and queues freeing the region would look at.
+func RegionUsers(lmr *LMR) int { return len(lmr.users.all()) }
+
+// RegionsOf gives how many regions the endpoint knows.
+func RegionsOf(ep *EP) (n int) {
+	ep.lockDirections()
+	defer ep.unlockDirections()
+	for _, d := range []*direction{&ep.recv, &ep.request} {
+		for range d.known.set.all() {
+			n++
+		}
+	}
+	return n
+}

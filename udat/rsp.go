@@ -1,0 +1,131 @@
+package udat
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// RSP is a reserved service point: it takes one connection request, for an
+// endpoint that is chosen beforehand. Its methods may be called from any goroutine.
+//
+// It stands on a native public service point: the library's reserved ones end
+// the process when their request is rejected and the endpoint freed, and lose
+// endpoints when a qualifier is used twice.
+type RSP struct {
+	service service
+	ep      *EP
+	// requested is set once the one request has arrived.
+	requested atomic.Bool
+}
+
+func (rsp *RSP) object() *object {
+	if rsp == nil {
+		return nil
+	}
+	return &rsp.service.obj
+}
+
+// CreateRSP listens on a connection qualifier for one request, which is for ep
+// and arrives as an EventConnectionRequest on evd. Further requests are rejected.
+//
+// ep must be UNCONNECTED and becomes RESERVED; with the request it becomes
+// PASSIVE_CONNECTION_PENDING. In both states it can be modified, except for its
+// protection zone, but neither freed nor connected. It is UNCONNECTED again when
+// the request is rejected, or the service point freed before the request was
+// accepted.
+//
+// Implements:
+//
+//	DAT_RETURN dat_rsp_create(IN DAT_IA_HANDLE ia_handle,
+//	                          IN DAT_CONN_QUAL conn_qual,
+//	                          IN DAT_EP_HANDLE ep_handle,
+//	                          IN DAT_EVD_HANDLE evd_handle,
+//	                          OUT DAT_RSP_HANDLE *rsp_handle)
+func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
+	const op = "dat_rsp_create"
+	if ep == nil {
+		return nil, ep.object().enter(op, InvalidHandleEP)
+	}
+	ep.control.Lock()
+	defer ep.control.Unlock()
+	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{&ep.obj, InvalidHandleEP}, argument{evd.object(), InvalidHandleEVDCR})
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := qual.check(op); err != nil {
+		return nil, err
+	}
+	if ep.ia != ia {
+		return nil, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter")
+	}
+	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
+		return nil, err
+	}
+	rsp := &RSP{service: service{ia: ia, evd: evd, qual: qual}, ep: ep}
+	rsp.service.rsp = rsp
+	defer ep.shadow.begin(callRSPCreate).end(&err)
+	if err := rsp.service.listen(op, "reserved service point", rsp.Free); err != nil {
+		return nil, err
+	}
+	return rsp, nil
+}
+
+// state gives the state of the endpoint, which the library believes UNCONNECTED.
+func (rsp *RSP) state() EPState {
+	if rsp.requested.Load() {
+		return EPStatePassiveConnectionPending
+	}
+	return EPStateReserved
+}
+
+// release lets go of the endpoint, if that has not happened before.
+func (rsp *RSP) release(because epCall) {
+	var err error
+	defer rsp.ep.shadow.begin(because).end(&err)
+	if !rsp.ep.reserved.CompareAndSwap(rsp, nil) {
+		err = errNotReserved
+	}
+}
+
+// errNotReserved says that a service point holds its endpoint no more.
+var errNotReserved = errors.New("endpoint not reserved")
+
+// RSPParam holds the parameters of a reserved service point.
+type RSPParam struct {
+	IA       *IA
+	ConnQual ConnQual
+	EVD      *EVD
+	EP       *EP
+}
+
+// Query gives the parameters of the service point.
+//
+// Implements:
+//
+//	DAT_RETURN dat_rsp_query(IN DAT_RSP_HANDLE rsp_handle,
+//	                         IN DAT_RSP_PARAM_MASK rsp_param_mask,
+//	                         OUT DAT_RSP_PARAM *rsp_param)
+func (rsp *RSP) Query() (RSPParam, error) {
+	if err := rsp.object().enter("dat_rsp_query", InvalidHandleRSP); err != nil {
+		return RSPParam{}, err
+	}
+	s := &rsp.service
+	defer s.obj.leave()
+	return RSPParam{IA: s.ia, ConnQual: s.qual, EVD: s.evd, EP: rsp.ep}, nil
+}
+
+// Free ends the reservation. A request that was not answered is rejected; a
+// connection that was accepted lives on. What PSP.Free says of the qualifier
+// holds here too.
+//
+// Implements:
+//
+//	DAT_RETURN dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle)
+func (rsp *RSP) Free() error {
+	const op = "dat_rsp_free"
+	if rsp == nil {
+		return rsp.object().enter(op, InvalidHandleRSP)
+	}
+	return rsp.service.free(op, InvalidHandleRSP, func() { rsp.release(callRSPFree) })
+}

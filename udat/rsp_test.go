@@ -1,0 +1,178 @@
+package udat_test
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// reserve makes an endpoint with a reserved service point.
+func reserve(t *testing.T, ia *udat.IA) (*udattest.Endpoint, *udat.RSP, *udat.EVD, udat.ConnQual) {
+	t.Helper()
+	e := udattest.NewEndpoint(t, ia, nil)
+	requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
+	want(t, err)
+	qual := udattest.ConnQual()
+	rsp, err := udat.CreateRSP(ia, qual, e.EP, requests)
+	want(t, err)
+	t.Cleanup(func() {
+		_ = rsp.Free()
+		want(t, requests.Free())
+	})
+	return e, rsp, requests, qual
+}
+
+func TestRSP(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, rsp, requests, qual := reserve(t, ia)
+		wantState(t, e.EP, udat.EPStateReserved)
+		param, err := rsp.Query()
+		want(t, err)
+		if param.IA != ia || param.EP != e.EP || param.EVD != requests || param.ConnQual != qual {
+			t.Errorf("the service point says %+v", param)
+		}
+		want(t, e.EP.Free(), udat.ErrInvalidState, udat.InvalidStateEPReserved)
+		want(t, e.EP.Disconnect(udat.CloseAbrupt), udat.ErrInvalidState, udat.InvalidStateEPReserved)
+		want(t, e.EP.Reset(), udat.ErrInvalidState, udat.InvalidStateEPReserved)
+		want(t, e.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil), udat.ErrInvalidState, udat.InvalidStateEPReserved)
+		want(t, e.EP.PostSend(one(e.Segment(t, 0, 8)), 1, 0), udat.ErrInvalidState, udat.InvalidStateEPReserved)
+		want(t, e.EP.Modify(udat.EPFieldPZHandle, &udat.EPParam{PZ: e.PZ}), udat.ErrInvalidState, udat.InvalidStateEPReserved)
+		want(t, e.EP.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 5}}))
+		_, err = udat.CreateRSP(ia, udattest.ConnQual(), e.EP, requests)
+		want(t, err, udat.ErrInvalidState, udat.InvalidStateEPReserved)
+		// Nor is there a second on the qualifier, which would take the place of the first.
+		spare := udattest.NewEndpoint(t, ia, nil)
+		_, err = udat.CreateRSP(ia, qual, spare.EP, requests)
+		want(t, err, udat.ErrConnQualInUse)
+		wantState(t, spare.EP, udat.EPStateUnconnected)
+
+		client := udattest.NewEndpoint(t, ia, nil)
+		want(t, client.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, []byte("hello")))
+		cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
+		wantState(t, e.EP, udat.EPStatePassiveConnectionPending)
+		crParam, err := cr.Query()
+		want(t, err)
+		if crParam.LocalEP != e.EP || crParam.RSP != rsp || crParam.PSP != nil {
+			t.Errorf("the request says %+v", crParam)
+		}
+		want(t, e.EP.Free(), udat.ErrInvalidState, udat.InvalidStateEPPassConnPending)
+		want(t, e.EP.Disconnect(udat.CloseAbrupt), udat.ErrInvalidState, udat.InvalidStateEPPassConnPending)
+		want(t, e.EP.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 6}}))
+		wantState(t, e.EP, udat.EPStatePassiveConnectionPending)
+
+		// The reservation is for one.
+		second := udattest.NewEndpoint(t, ia, nil)
+		want(t, second.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+		if n := udattest.Wait(t, second.Connect).Number; n != udat.EventConnectionPeerRejected && n != udat.EventConnectionNonPeerRejected {
+			t.Errorf("the second client got %v", n)
+		}
+
+		want(t, cr.Accept(second.EP, nil), udat.ErrInvalidHandle, udat.InvalidHandleEP)
+		// A refusal leaves the reservation as it is.
+		want(t, e.EP.Modify(udat.EPFieldConnectEVDHandle, &udat.EPParam{}))
+		want(t, cr.Accept(nil, nil), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
+		wantState(t, e.EP, udat.EPStatePassiveConnectionPending)
+		want(t, e.EP.Modify(udat.EPFieldConnectEVDHandle, &udat.EPParam{ConnectEVD: e.Connect}))
+		want(t, cr.Accept(nil, nil))
+		udattest.Expect(t, client.Connect, udat.EventConnectionEstablished)
+		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+		for i := range 6 {
+			want(t, e.EP.PostRecv(one(e.Segment(t, 0, 8)), uint64(i), 0))
+		}
+		want(t, e.EP.PostRecv(one(e.Segment(t, 0, 8)), 7, 0), udat.ErrInsufficientResources)
+		want(t, client.EP.PostSend(one(client.Segment(t, 0, 8)), 1, 0))
+		udattest.Expect(t, e.Recv, udat.EventDTOCompletion)
+		want(t, rsp.Free())
+		want(t, rsp.Free(), udat.ErrClosed)
+		wantState(t, e.EP, udat.EPStateConnected)
+		want(t, e.EP.Free())
+	})
+}
+
+func TestRSPRejects(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, rsp, requests, qual := reserve(t, ia)
+		client := udattest.NewEndpoint(t, ia, nil)
+		want(t, client.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+		want(t, udattest.Expect(t, requests, udat.EventConnectionRequest).CR().Reject(nil))
+		udattest.Expect(t, client.Connect, udat.EventConnectionPeerRejected)
+		wantState(t, e.EP, udat.EPStateUnconnected)
+		want(t, e.EP.Free())
+		want(t, rsp.Free())
+	})
+}
+
+// An endpoint is not seen reserved while a service point is made that is refused.
+func TestRSPRefusedUnseen(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports := watch(t)
+		listener, e := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
+		resume := sync.OnceFunc(udat.StallRequests(ia))
+		defer resume()
+		made := make(chan error, 1)
+		go func() { made <- second(udat.CreateRSP(ia, listener.ConnQual, e.EP, listener.Requests)) }()
+		udat.AwaitControl(e.EP)
+		for n := 0; n < 1000 && !t.Failed(); n++ {
+			wantState(t, e.EP, udat.EPStateUnconnected)
+			runtime.Gosched()
+		}
+		resume()
+		want(t, receive(t, made), udat.ErrConnQualInUse)
+		wantNoReport(t, reports)
+	})
+}
+
+// Freeing the service point gives the endpoint back, with a request or without.
+func TestFreeRSP(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, rsp, _, _ := reserve(t, ia)
+		want(t, rsp.Free())
+		wantState(t, e.EP, udat.EPStateUnconnected)
+
+		pending, rsp, requests, qual := reserve(t, ia)
+		client := udattest.NewEndpoint(t, ia, nil)
+		want(t, client.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+		cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
+		want(t, rsp.Free())
+		wantState(t, pending.EP, udat.EPStateUnconnected)
+		want(t, cr.Accept(nil, nil), udat.ErrClosed)
+		udattest.Expect(t, client.Connect, udat.EventConnectionPeerRejected)
+
+		// Both can be used for something else.
+		udattest.ConnectPair(t, udattest.Listen(t, ia), e, pending)
+	})
+}
+
+// Closing abruptly copes with endpoints that are reserved.
+func TestCloseWithRSP(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			other := udattest.Open(t, name)
+			client := udattest.NewEndpoint(t, other, nil)
+			ia, err := udat.Open(name)
+			want(t, err)
+			reserve := func() (*udat.EP, *udat.EVD, udat.ConnQual) {
+				evd, err := udat.CreateEVD(ia, 4, udat.EVDCR|udat.EVDConnection)
+				want(t, err)
+				pz, err := udat.CreatePZ(ia)
+				want(t, err)
+				ep, err := udat.CreateEP(ia, pz, nil, nil, evd, nil)
+				want(t, err)
+				qual := udattest.ConnQual()
+				_, err = udat.CreateRSP(ia, qual, ep, evd)
+				want(t, err)
+				return ep, evd, qual
+			}
+			reserve()
+			_, evd, qual := reserve()
+			want(t, client.EP.Connect(udattest.Address(t, other), qual, udattest.Patience, nil))
+			udattest.Expect(t, evd, udat.EventConnectionRequest)
+			want(t, ia.Close(udat.CloseGraceful), udat.ErrInvalidState, udat.InvalidStateIAInUse)
+			want(t, ia.Close(udat.CloseAbrupt))
+			udattest.Expect(t, client.Connect, udat.EventConnectionPeerRejected)
+		})
+	}
+}

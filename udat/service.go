@@ -1,0 +1,230 @@
+package udat
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+// services holds the native service points of an adapter, on which PSPs and
+// RSPs stand.
+//
+// The library's own way has three faults that end the process: on the CMA
+// provider a request for which the event dispatcher has no room, a request that
+// arrives while a service point is freed, and most uses of reserved service
+// points. So all requests come to one long queue of the binding's own, which a
+// goroutine empties at all times, and a native service point stays until the
+// adapter closes. Between owners it rejects what arrives.
+type services struct {
+	mu sync.Mutex
+	// points has the owners of the native service points, nil between owners.
+	points map[ConnQual]*service
+	queue  *EVD          // nil until the first service point
+	done   chan struct{} // closed when the goroutine has ended
+}
+
+// requestQLen is the length of the queue that all requests come to. The
+// goroutine empties it faster than the library's thread can fill it.
+const requestQLen = 16384
+
+// service is what a PSP and an RSP have in common.
+type service struct {
+	obj  object
+	ia   *IA
+	evd  *EVD
+	qual ConnQual
+
+	psp *PSP // or
+	rsp *RSP // the one whose part this is
+}
+
+// listen makes the owner's native service point. The caller holds mu, and the
+// gates of the adapter and of the event dispatcher.
+func (s *services) listen(op string, owner *service) error {
+	if s.queue == nil {
+		if err := s.start(op, owner.ia); err != nil {
+			return err
+		}
+	}
+	if owner.qual == anyConnQual {
+		return s.listenAnywhere(op, owner)
+	}
+	return s.take(op, owner.qual, owner)
+}
+
+// take gives the owner the native service point for the qualifier, which may be
+// one that has lost its owner. The caller holds mu.
+func (s *services) take(op string, qual ConnQual, owner *service) error {
+	former, exists := s.points[qual]
+	if former != nil {
+		return refuse(op, ErrConnQualInUse, NoSubtype, "a service point of this program listens on %d", qual)
+	}
+	if !exists {
+		// A request may arrive before this returns: the goroutine needs mu.
+		_, r := cgo.PSPCreate(owner.ia.handle, uint64(qual), s.queue.handle, cgo.PSPConsumer)
+		if err := check(op, r); err != nil {
+			return err
+		}
+	}
+	owner.qual = qual
+	s.points[qual] = owner
+	return nil
+}
+
+const (
+	// anyConnQual asks for a qualifier that is free.
+	anyConnQual ConnQual = 0
+	// firstAnyQual is where the search for one begins, as in the library.
+	firstAnyQual ConnQual = 1024
+)
+
+func (s *services) listenAnywhere(op string, owner *service) error {
+	for qual, former := range s.points {
+		if former == nil {
+			return s.take(op, qual, owner)
+		}
+	}
+	for qual := firstAnyQual; qual <= maxConnQual; qual++ {
+		err := s.take(op, qual, owner)
+		if !errors.Is(err, ErrConnQualInUse) {
+			return err
+		}
+	}
+	return refuse(op, ErrConnQualUnavailable, NoSubtype, "something listens on every qualifier from %d to %d", firstAnyQual, maxConnQual)
+}
+
+// leave takes the native service point from its owner.
+func (s *services) leave(owner *service) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.points[owner.qual] == owner {
+		s.points[owner.qual] = nil
+	}
+}
+
+func (s *services) start(op string, ia *IA) error {
+	queue, err := newRequestEVD(op, ia)
+	if err != nil {
+		return err
+	}
+	s.queue, s.done = queue, make(chan struct{})
+	s.points = make(map[ConnQual]*service)
+	go s.run(queue, s.done)
+	return nil
+}
+
+// run empties the queue until it is freed. Taking is dispatching: see decode.
+func (s *services) run(queue *EVD, done chan struct{}) {
+	defer close(done)
+	for queue.await("dat_evd_wait", nil, nil) == nil {
+	}
+}
+
+// stop ends the goroutine. It reports whether there is something native for the
+// library to free when it closes the adapter: only there are service points
+// freed after their listening has ended. The caller has the adapter to itself.
+func (s *services) stop(op string) (remains bool, err error) {
+	if s.queue == nil {
+		return s.done != nil, nil
+	}
+	if err := s.queue.abandon(op); err != nil {
+		return true, err
+	}
+	<-s.done
+	s.queue = nil
+	return true, nil
+}
+
+// newRequestEVD makes the queue that all connection requests come to. It is
+// freed by the library when the adapter closes.
+func newRequestEVD(op string, ia *IA) (*EVD, error) {
+	evd := &EVD{ia: ia, flags: EVDCR, closing: make(chan struct{})}
+	if err := evd.createNative(op, min(requestQLen, ia.attr.MaxEVDQLen)); err != nil {
+		return nil, err
+	}
+	evd.obj.born("queue of connection requests", NoSubtype, evd.Free)
+	return evd, nil
+}
+
+// dispatch brings a request to the service point that owns its qualifier, and
+// rejects it when there is none or when that has no room. The caller holds the
+// lock of the queue.
+func (s *services) dispatch(data *cgo.CRArrivalEventData) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owner := s.points[ConnQual(data.ConnQual)]
+	if owner == nil || !owner.arrived(data) {
+		cgo.CRReject(data.CRHandle, nil)
+	}
+}
+
+// arrived queues a request on the event dispatcher of the service point. It
+// reports false when the request must be rejected.
+func (s *service) arrived(data *cgo.CRArrivalEventData) bool {
+	if _, ok := s.evd.capacity.reserve(1); !ok {
+		s.evd.overflowed()
+		return false
+	}
+	if s.rsp != nil && s.rsp.requested.Swap(true) {
+		s.evd.capacity.release(1)
+		return false
+	}
+	if s.rsp != nil {
+		s.rsp.ep.shadow.event(EventConnectionRequest)
+	}
+	s.evd.add(Event{Number: EventConnectionRequest, cr: newCR(s, data)})
+	return true
+}
+
+// overflowed reports an event that was lost for want of room, once until there
+// is room again.
+func (evd *EVD) overflowed() {
+	if !evd.full.Swap(true) {
+		evd.ia.async.add(Event{Number: EventAsyncErrorEVDOverflow, evd: evd})
+	}
+}
+
+// listen begins the service. The object is complete when the first request comes.
+func (s *service) listen(op, kind string, free func() error) error {
+	switch {
+	case s.evd.ia != s.ia:
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher belongs to another adapter")
+	case s.evd.flags&EVDCR == 0:
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher was made for %v, it needs %v", s.evd.flags, EVDCR)
+	}
+	services := &s.ia.services
+	services.mu.Lock()
+	defer services.mu.Unlock()
+	if err := services.listen(op, s); err != nil {
+		return err
+	}
+	if s.rsp != nil { // before its request can come, and not when nothing comes of it
+		s.rsp.ep.reserved.Store(s.rsp)
+	}
+	s.obj.born(kind, NoSubtype, free, &s.ia.obj, &s.evd.obj)
+	return nil
+}
+
+// free ends the service: no more requests arrive, and those that were not
+// answered are rejected.
+func (s *service) free(op string, invalid ReturnSubtype, release func()) error {
+	if err := s.obj.enter(op, invalid); err != nil {
+		return err
+	}
+	s.retire()
+	s.obj.leave()
+	return s.obj.seal(op, invalid, func() error {
+		release()
+		return nil
+	})
+}
+
+func (s *service) retire() {
+	s.ia.services.leave(s)
+	s.evd.forget(func(e *Event) bool { return e.cr != nil && e.cr.service == s })
+	for _, cr := range s.obj.living() {
+		// Whoever answers it first, it is answered.
+		_ = cr.free()
+	}
+}

@@ -1,0 +1,239 @@
+package udat_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+func TestCreatePSPRefuses(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		l := udattest.Listen(t, ia)
+		e := udattest.NewEndpoint(t, ia, nil)
+		create := func(qual udat.ConnQual, evd *udat.EVD, flags udat.PSPFlags) error {
+			_, err := udat.CreatePSP(ia, qual, evd, flags)
+			return err
+		}
+		want(t, create(0, l.Requests, udat.PSPConsumer), udat.ErrInvalidParameter, udat.InvalidArg2)
+		want(t, create(64536, l.Requests, udat.PSPConsumer), udat.ErrInvalidParameter, udat.InvalidArg2)
+		want(t, create(udattest.ConnQual(), e.Connect, udat.PSPConsumer), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
+		want(t, create(udattest.ConnQual(), nil, udat.PSPConsumer), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
+		want(t, create(udattest.ConnQual(), l.Requests, udat.PSPProvider), udat.ErrModelNotSupported)
+		want(t, create(udattest.ConnQual(), l.Requests, 7), udat.ErrInvalidParameter, udat.InvalidArg4)
+		want(t, create(l.ConnQual, l.Requests, udat.PSPConsumer), udat.ErrConnQualInUse)
+
+		// Another adapter on the same device is another program to the library.
+		other := udattest.Open(t, ia.Name())
+		evd, err := udat.CreateEVD(other, 4, udat.EVDCR)
+		want(t, err)
+		_, err = udat.CreatePSP(other, l.ConnQual, evd, udat.PSPConsumer)
+		want(t, err, udat.ErrConnQualInUse)
+		_, err = udat.CreatePSP(ia, udattest.ConnQual(), evd, udat.PSPConsumer)
+		want(t, err, udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
+		want(t, evd.Free())
+	})
+}
+
+// A qualifier can be listened on again, and belongs to nobody in between.
+func TestListenAgain(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		l := udattest.Listen(t, ia)
+		want(t, l.PSP.Free())
+		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil))
+		if n := udattest.Wait(t, e.Connect).Number; n != udat.EventConnectionPeerRejected && n != udat.EventConnectionNonPeerRejected {
+			t.Errorf("the client of a freed service point got %v", n)
+		}
+		want(t, e.EP.Reset())
+
+		evd, err := udat.CreateEVD(ia, 4, udat.EVDCR)
+		want(t, err)
+		defer func() { want(t, evd.Free()) }()
+		psp, err := udat.CreatePSP(ia, l.ConnQual, evd, udat.PSPConsumer)
+		want(t, err)
+		again := &udattest.Listener{PSP: psp, Requests: evd, ConnQual: l.ConnQual}
+		udattest.ConnectPair(t, again, e, peer)
+		want(t, psp.Free())
+		// A connection outlives the service point that it came through.
+		want(t, peer.EP.PostRecv(one(peer.Segment(t, 0, 8)), 1, 0))
+		want(t, e.EP.PostSend(one(e.Segment(t, 0, 8)), 1, 0))
+		udattest.Expect(t, peer.Recv, udat.EventDTOCompletion)
+	})
+}
+
+func TestCreatePSPAny(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		l := udattest.Listen(t, ia)
+		seen := map[udat.ConnQual]bool{l.ConnQual: true}
+		var last *udat.PSP
+		for range 3 {
+			psp, err := udat.CreatePSPAny(ia, l.Requests)
+			want(t, err)
+			param, err := psp.Query()
+			want(t, err)
+			if seen[param.ConnQual] {
+				t.Errorf("the qualifier %d was given twice", param.ConnQual)
+			}
+			seen[param.ConnQual] = true
+			last = psp
+			defer func() { want(t, psp.Free()) }()
+		}
+		param, err := last.Query()
+		want(t, err)
+		if param.IA != ia || param.EVD != l.Requests || param.Flags != udat.PSPConsumer {
+			t.Errorf("the service point says %+v", param)
+		}
+		any := &udattest.Listener{PSP: last, Requests: l.Requests, ConnQual: param.ConnQual}
+		udattest.ConnectPair(t, any, udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil))
+	})
+}
+
+// Requests beyond the length of the event dispatcher are rejected and reported
+// once; when there is room again, they come again.
+func TestRequestsBeyondQueue(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const room, clients = 4, 7
+		evd, err := udat.CreateEVD(ia, room, udat.EVDCR)
+		want(t, err)
+		defer func() { want(t, evd.Free()) }()
+		psp, err := udat.CreatePSP(ia, udattest.ConnQual(), evd, udat.PSPConsumer)
+		want(t, err)
+		defer func() { want(t, psp.Free()) }()
+		param, err := psp.Query()
+		want(t, err)
+
+		connect := func() *udattest.Endpoint {
+			e := udattest.NewEndpoint(t, ia, nil)
+			want(t, e.EP.Connect(udattest.Address(t, ia), param.ConnQual, udattest.Patience, nil))
+			return e
+		}
+		for range room {
+			connect()
+		}
+		waitUntilFull(t, evd)
+		for range clients - room {
+			if n := udattest.Wait(t, connect().Connect).Number; n != udat.EventConnectionPeerRejected && n != udat.EventConnectionNonPeerRejected {
+				t.Errorf("a client beyond the queue got %v", n)
+			}
+		}
+		overflow := udattest.Expect(t, ia.AsyncEVD(), udat.EventAsyncErrorEVDOverflow)
+		if overflow.EVD() != evd {
+			t.Errorf("the overflow names %v", overflow.EVD())
+		}
+		wantNoEvent(t, ia.AsyncEVD())
+
+		first := udattest.Expect(t, evd, udat.EventConnectionRequest)
+		late := connect()
+		for range room - 1 {
+			udattest.Expect(t, evd, udat.EventConnectionRequest)
+		}
+		peer := udattest.NewEndpoint(t, ia, nil)
+		want(t, udattest.Expect(t, evd, udat.EventConnectionRequest).CR().Accept(peer.EP, nil))
+		udattest.Expect(t, late.Connect, udat.EventConnectionEstablished)
+		want(t, first.CR().Reject(nil))
+	})
+}
+
+// waitUntilFull returns once as many requests as fit are queued.
+func waitUntilFull(t *testing.T, evd *udat.EVD) {
+	t.Helper()
+	ctx := udattest.Context(t)
+	for !udat.IsFull(evd) {
+		if err := ctx.Err(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.Gosched()
+	}
+}
+
+// The native queue has room for the requests of many peers while the binding
+// is kept from emptying it: its overflow would end the process on the CMA provider.
+func TestRequestsWhileStalled(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const clients = 96
+		l := udattest.Listen(t, ia)
+		resume := udat.StallRequests(ia)
+		shared := udattest.NewEndpoint(t, ia, nil)
+		endpoints := make([]*udat.EP, clients)
+		evd, err := udat.CreateEVD(ia, clients*8, udat.EVDConnection)
+		want(t, err)
+		for i := range endpoints {
+			ep, err := udat.CreateEP(ia, shared.PZ, nil, nil, evd, nil)
+			want(t, err)
+			endpoints[i] = ep
+			want(t, ep.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil))
+		}
+		// The last client is refused by another service of the peer's, by which
+		// time the requests of the others have arrived.
+		nobody := udattest.NewEndpoint(t, ia, nil)
+		want(t, nobody.EP.Connect(udattest.Address(t, ia), udattest.ConnQual(), udattest.Patience, nil))
+		udattest.Expect(t, nobody.Connect, udat.EventConnectionNonPeerRejected)
+		resume()
+		for range clients {
+			want(t, udattest.Expect(t, l.Requests, udat.EventConnectionRequest).CR().Reject(nil))
+		}
+		for _, ep := range endpoints {
+			want(t, ep.Free())
+		}
+		want(t, evd.Free())
+	})
+}
+
+// A service point can come and go while peers call it.
+func TestFreePSPUnderRequests(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const clients, rounds = 4, 40
+		qual := udattest.ConnQual()
+		requests, err := udat.CreateEVD(ia, clients, udat.EVDCR)
+		want(t, err)
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		for range clients {
+			e := udattest.NewEndpoint(t, ia, nil)
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for !stop.Load() {
+					if err := e.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil); err != nil {
+						t.Error(err)
+						return
+					}
+					ctx, cancel := context.WithTimeout(context.Background(), udattest.Patience)
+					_, err := e.Connect.Wait(ctx)
+					cancel()
+					if err != nil {
+						t.Errorf("a client got no answer: %v", err)
+						return
+					}
+					if err := e.EP.Reset(); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}()
+		}
+		for range rounds {
+			psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
+			want(t, err)
+			for range clients {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				event, err := requests.Wait(ctx)
+				cancel()
+				if err != nil {
+					break // rejected ones may be slow to come again
+				}
+				want(t, event.CR().Reject(nil))
+			}
+			want(t, psp.Free())
+		}
+		stop.Store(true)
+		wg.Wait()
+		want(t, requests.Free())
+	})
+}

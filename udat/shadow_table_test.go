@@ -1,0 +1,126 @@
+package udat
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// known reports whether the table may name the state.
+func known(s EPState) bool { return s == stateNone || slices.Contains(epStates, s) }
+
+func TestShadowTableIsComplete(t *testing.T) {
+	for c := range epCalls {
+		if strings.HasPrefix(c.String(), "epCall(") {
+			t.Errorf("the call %d has no name", c)
+		}
+		if !slices.ContainsFunc(callRules, func(r callRule) bool { return slices.Contains(r.calls, c) }) {
+			t.Errorf("%v has no rule", c)
+		}
+		for _, from := range append(states(stateNone), epStates...) {
+			possible, done := c.moves(from), 0
+			for _, m := range possible {
+				if !known(m.to) {
+					t.Errorf("%v leads from %v to %v", c, from, m.to)
+				}
+				if !m.failed {
+					done++
+				}
+			}
+			if done > 1 || done == 0 && len(possible) > 0 {
+				t.Errorf("%v in %v has %d ways to succeed", c, from, done)
+			}
+			if r := c.refusal(from); r != ErrInvalidState && r != ErrInvalidHandle {
+				t.Errorf("%v in %v is refused with %v", c, from, r)
+			}
+		}
+	}
+	for _, r := range callRules {
+		for _, from := range r.from {
+			if !known(from) {
+				t.Errorf("%v has a rule for %v", r.calls, from)
+			}
+		}
+	}
+	for n := EventConnectionRequest; n <= EventConnectionUnreachable; n++ {
+		if strings.HasPrefix(n.String(), "EventNumber(") {
+			continue
+		}
+		if !slices.ContainsFunc(eventRules, func(r eventRule) bool { return r.event == n }) {
+			t.Errorf("%v has no rule", n)
+		}
+	}
+	for _, r := range eventRules {
+		for _, s := range append(slices.Clone(r.from), r.to) {
+			if !known(s) {
+				t.Errorf("%v has a rule for %v", r.event, s)
+			}
+		}
+	}
+}
+
+// Every state can be reached, and left for good.
+func TestShadowTableIsConnected(t *testing.T) {
+	walk := func(from EPState) []EPState {
+		seen := states(from)
+		for i := 0; i < len(seen); i++ {
+			next := slices.Clone(silentMoves(seen[i]))
+			for c := range epCalls {
+				next = append(next, c.moves(seen[i])...)
+			}
+			for _, m := range next {
+				if !slices.Contains(seen, m.to) {
+					seen = append(seen, m.to)
+				}
+			}
+		}
+		return seen
+	}
+	fromNone := walk(stateNone)
+	for _, s := range epStates {
+		if !slices.Contains(fromNone, s) {
+			t.Errorf("%v cannot be reached", s)
+		}
+		if !slices.Contains(walk(s), stateNone) {
+			t.Errorf("an endpoint in %v can never be freed", s)
+		}
+	}
+}
+
+// What the manual pages say of calls, state by state: where the call leads, "="
+// for nowhere, "-" when it is disallowed.
+func TestShadowTableAgreesWithManual(t *testing.T) {
+	letters := map[EPState]string{
+		EPStateUnconnected: "U", EPStateReserved: "R", EPStatePassiveConnectionPending: "P",
+		EPStateActiveConnectionPending: "A", EPStateTentativeConnectionPending: "T", EPStateCompletionPending: "C",
+		EPStateConnected: "N", EPStateDisconnectPending: "G", EPStateDisconnected: "D", stateNone: ".",
+	}
+	for c, want := range map[epCall]string{
+		//                     URPATCNGD
+		callModify:             "===-=----",
+		callModifyPZ:           "=---=----",
+		callDisconnectAbrupt:   "---D-DG==",
+		callDisconnectGraceful: "---D-DG==",
+		callFree:               ".--.-....",
+		callGetStatus:          "=========",
+		callConnect:            "A--------",
+		callRSPCreate:          "R--------",
+		callReset:              "=-------U",
+		callPostRecv:           "=========",
+		callPostSend:           "------=-=",
+	} {
+		got := ""
+		for _, from := range epStates {
+			letter := "-"
+			for _, m := range c.moves(from) {
+				if letter = letters[m.to]; m.to == from {
+					letter = "="
+				}
+			}
+			got += letter
+		}
+		if got != want {
+			t.Errorf("%v leads to %s, want %s", c, got, want)
+		}
+	}
+}

@@ -1,0 +1,354 @@
+//go:build linux
+
+package udat_test
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// reportedOne gives the only report.
+func reportedOne(t *testing.T, reports func() []*udat.AssertionError) *udat.AssertionError {
+	t.Helper()
+	list := reports()
+	if len(list) != 1 {
+		t.Fatalf("there are %d reports: %v", len(list), list)
+	}
+	return list[0]
+}
+
+func TestAssertionsAreOff(t *testing.T) {
+	previous := udat.SetAssertions(nil)
+	defer func() { udat.SetAssertions(previous) }()
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if udat.HasShadow(udattest.NewEndpoint(t, ia, nil).EP) {
+			t.Error("an endpoint is watched that nobody asked for")
+		}
+		watch(t)
+		if !udat.HasShadow(udattest.NewEndpoint(t, ia, nil).EP) {
+			t.Error("an endpoint is not watched")
+		}
+	})
+}
+
+// The library has moved where no call and no event leads.
+func TestAssertionFindsWrongState(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports := watch(t)
+		active, passive := udattest.Pair(t, ia, nil)
+		want(t, active.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
+		wantState(t, active.EP, udat.EPStateDisconnected)
+		wantNoReport(t, reports)
+
+		want(t, udat.ResetNative(active.EP))
+		wantState(t, active.EP, udat.EPStateUnconnected)
+		wantState(t, active.EP, udat.EPStateUnconnected) // reported once
+		e := reportedOne(t, reports)
+		if e.At != "dat_ep_get_status" || e.Impossible || e.Got != udat.EPStateUnconnected || !slices.Equal(e.Allowed, []udat.EPState{udat.EPStateDisconnected}) {
+			t.Errorf("reported is %+v", e)
+		}
+		if !strings.Contains(e.Endpoint, "endpoint (made at shadow_test.go:") {
+			t.Errorf("the endpoint is called %q", e.Endpoint)
+		}
+
+		// The history tells how it came to that, in order, and is in the text.
+		var last time.Time
+		var happened []string
+		for _, s := range e.History {
+			happened = append(happened, s.What)
+			if s.Time.Before(last) || s.Count < 1 {
+				t.Errorf("a step is out of order: %v", s)
+			}
+			last = s.Time
+			if !strings.Contains(e.Error(), s.String()) {
+				t.Errorf("the text has no %q:\n%v", s, e)
+			}
+		}
+		if wanted := []string{
+			"dat_ep_create",
+			"dat_ep_connect",       // looks at the state
+			"dat_ep_connect begun", // has its effect
+			"dat_ep_connect done",
+			"DAT_CONNECTION_EVENT_ESTABLISHED",
+			"dat_ep_disconnect",
+			"dat_ep_disconnect, abrupt begun",
+			"dat_ep_disconnect, abrupt done",
+			"DAT_CONNECTION_EVENT_DISCONNECTED",
+			"dat_ep_get_status",
+			"dat_ep_get_status",
+		}; !slices.Equal(happened, wanted) {
+			t.Errorf("the history is %q, want %q", happened, wanted)
+		}
+		if s := e.History[len(e.History)-1]; !s.HasState || s.State != udat.EPStateUnconnected {
+			t.Errorf("the last step is %v", s)
+		}
+		if s := e.History[len(e.History)-2]; !s.HasState || s.State != udat.EPStateDisconnected {
+			t.Errorf("the last step but one is %v", s)
+		}
+	})
+}
+
+// A call that succeeds, and an event that comes, where the specification has
+// none of it.
+func TestAssertionFindsImpossible(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		for name, test := range map[string]struct {
+			at         string
+			impossible bool
+			provoke    func(t *testing.T, active, passive *udattest.Endpoint)
+		}{
+			"call": {"dat_ep_free", true, func(t *testing.T, active, passive *udattest.Endpoint) {
+				want(t, active.EP.Free())
+			}},
+			"event": {"DAT_CONNECTION_EVENT_DISCONNECTED", true, func(t *testing.T, active, passive *udattest.Endpoint) {
+				want(t, passive.Disconnect(udat.CloseAbrupt))
+				udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+			}},
+			"post": {"dat_ep_post_send", true, func(t *testing.T, active, passive *udattest.Endpoint) {
+				want(t, active.PostSend(one(active.Segment(t, 0, 8)), 1, 0))
+				want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0)) // the report leaves nothing locked
+			}},
+			"completion": {"DAT_DTO_COMPLETION_EVENT", false, func(t *testing.T, active, passive *udattest.Endpoint) {
+				want(t, passive.PostSend(one(passive.Segment(t, 0, 8)), 1, 0))
+				udattest.Expect(t, active.Recv, udat.EventDTOCompletion)
+			}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				reports := watch(t)
+				active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+				udattest.ConnectPair(t, listener, active, passive)
+				want(t, active.PostRecv(one(active.Segment(t, 0, 8)), 1, 0))
+				wantNoReport(t, reports)
+				udat.ForceShadow(active.EP, udat.EPStateReserved)
+				test.provoke(t, active, passive)
+				if e := reportedOne(t, reports); e.At != test.at || e.Impossible != test.impossible || !slices.Contains(e.Allowed, udat.EPStateReserved) {
+					t.Errorf("reported is %+v", e)
+				}
+			})
+		}
+	})
+}
+
+// After a report by a panic that was recovered, the endpoint can be freed.
+func TestAssertionPanics(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		previous := udat.SetAssertions(udat.PanicOnAssertion)
+		defer func() { udat.SetAssertions(previous) }()
+		listener := udattest.Listen(t, ia)
+		for name, provoke := range map[string]func(e *udattest.Endpoint) error{
+			"status": func(e *udattest.Endpoint) error {
+				_, err := e.GetStatus()
+				return err
+			},
+			"disconnect": func(e *udattest.Endpoint) error { return e.Disconnect(udat.CloseAbrupt) },
+			"send":       func(e *udattest.Endpoint) error { return e.PostSend(one(e.Segment(t, 0, 8)), 1, 0) },
+			"receive":    func(e *udattest.Endpoint) error { return e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0) },
+		} {
+			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+			udattest.ConnectPair(t, listener, active, passive)
+			udat.ForceShadow(active.EP, udat.EPStateReserved)
+			func() {
+				defer func() {
+					if _, ok := recover().(*udat.AssertionError); !ok {
+						t.Errorf("%s: there was no panic", name)
+					}
+				}()
+				_ = provoke(active)
+			}()
+			want(t, active.EP.Free())
+		}
+	})
+}
+
+// The history has the last steps, and counts what repeats itself.
+func TestAssertionHistoryIsBounded(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports := watch(t)
+		e := udattest.NewEndpoint(t, ia, nil)
+		for range 2 * udat.StepsKept {
+			want(t, e.Modify(udat.EPFieldQOS, &udat.EPParam{}))
+		}
+		for range 10 {
+			wantState(t, e.EP, udat.EPStateUnconnected)
+		}
+		udat.ForceShadow(e.EP, udat.EPStateReserved)
+		_, err := e.Query()
+		want(t, err)
+		history := reportedOne(t, reports).History
+		if len(history) != udat.StepsKept {
+			t.Errorf("the history has %d steps", len(history))
+		}
+		if s := history[len(history)-1]; s.What != "dat_ep_query" || s.Count != 1 {
+			t.Errorf("the last step is %v", s)
+		}
+		if s := history[len(history)-2]; s.What != "dat_ep_get_status" || s.Count != 10 {
+			t.Errorf("the last step but one is %v", s)
+		}
+		for i, s := range history[1:] {
+			if s.Time.Before(history[i].Time) {
+				t.Errorf("a step is out of order: %v", s)
+			}
+		}
+	})
+}
+
+// The environment variable is read when the program starts: the test starts
+// this program as a child that makes an endpoint in a wrong state.
+func TestAssertVariable(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		for value, test := range map[string]struct {
+			dies   bool
+			output string
+		}{
+			"":      {false, ""},
+			"log":   {false, "udat: assertion: endpoint (made at child_test.go:"},
+			"panic": {true, "udat: assertion: endpoint (made at child_test.go:"},
+		} {
+			cmd := childTask{WrongState: name}.command(t)
+			cmd.Env = append(cmd.Env, "UDAT_ASSERT="+value)
+			output, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if died := errors.As(err, &exit); died != test.dies || err != nil && !died {
+				t.Errorf("with UDAT_ASSERT=%s the child ends with %v: %s", value, err, output)
+			}
+			if reported := bytes.Contains(output, []byte("assertion")); !strings.Contains(string(output), test.output) || reported != (test.output != "") {
+				t.Errorf("with UDAT_ASSERT=%s the child says %s", value, output)
+			}
+		}
+		result := child{task: childTask{Open: []string{name}}, env: []string{"UDAT_ASSERT=sometimes"}}.run(t)
+		if o := result.Opened[0]; o.Return.Type() != udat.ErrInvalidParameter || !strings.Contains(o.Text, `UDAT_ASSERT is "sometimes", it may be panic or log`) {
+			t.Errorf("with a bad UDAT_ASSERT opening gives %+v", o)
+		}
+	}
+}
+
+// A receive that is being posted while the endpoint is freed does not see that
+// its graceful disconnect is given up.
+func TestAssertionsFreeInDisconnect(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports := watch(t)
+		listener := udattest.Listen(t, ia)
+		for range 5 {
+			a, b := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+			udattest.ConnectPair(t, listener, a, b)
+			want(t, a.PostSend(one(a.Segment(t, 0, 8)), 1, 0)) // which nobody receives
+			want(t, a.Disconnect(udat.CloseGraceful))
+			release := udat.HoldRequests(a.EP)
+			freed := make(chan error, 1)
+			go func() { freed <- a.EP.Free() }()
+			udat.AwaitSealed(a.EP)
+			want(t, a.PostRecv(one(a.Segment(t, 0, 8)), 1, 0))
+			release()
+			want(t, <-freed)
+			udattest.Expect(t, b.Connect, udat.EventConnectionDisconnected)
+			want(t, b.EP.Free())
+		}
+		wantNoReport(t, reports)
+	})
+}
+
+// Calls on other goroutines, which see the endpoint while it changes, are no
+// difference, and neither is the state that they see.
+func TestAssertionsBesideCalls(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports := watch(t)
+		listener := udattest.Listen(t, ia)
+		a, b := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		stop := make(chan struct{})
+		var group sync.WaitGroup
+		for _, e := range []*udattest.Endpoint{a, b} {
+			group.Add(1)
+			go func() {
+				defer group.Done()
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if _, err := e.GetStatus(); err != nil {
+						t.Error(err)
+						return
+					}
+					runtime.Gosched()
+				}
+			}()
+		}
+		for range 5 {
+			udattest.ConnectPair(t, listener, a, b)
+			want(t, a.PostSend(one(a.Segment(t, 0, 8)), 1, 0))
+			want(t, a.Disconnect(udat.CloseGraceful))
+			want(t, b.PostRecv(one(b.Segment(t, 0, 8)), 1, 0))
+			for _, e := range []*udattest.Endpoint{a, b} {
+				udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+				want(t, e.Reset())
+			}
+
+			// The same with a reserved service point, and an abrupt end.
+			requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
+			want(t, err)
+			qual := udattest.ConnQual()
+			rsp, err := udat.CreateRSP(ia, qual, b.EP, requests)
+			want(t, err)
+			want(t, a.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+			want(t, udattest.Expect(t, requests, udat.EventConnectionRequest).CR().Accept(nil, nil))
+			for _, e := range []*udattest.Endpoint{a, b} {
+				udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+			}
+			want(t, a.PostSend(one(a.Segment(t, 0, 8)), 1, 0))
+			want(t, a.Disconnect(udat.CloseGraceful))
+			want(t, a.Disconnect(udat.CloseAbrupt))
+			for _, e := range []*udattest.Endpoint{a, b} {
+				udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+				want(t, e.Reset())
+			}
+			want(t, rsp.Free())
+			want(t, requests.Free())
+		}
+		close(stop)
+		group.Wait()
+		wantNoReport(t, reports)
+	})
+}
+
+// Neither is what they see of a call that fails: the library moves the endpoint
+// first, and then back.
+func TestAssertionsBesideFailingCalls(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports := watch(t)
+		listener := udattest.Listen(t, ia)
+		e := udattest.NewEndpoint(t, ia, nil)
+		stop := beside(func() error { return second(e.GetStatus()) })
+		for range 20 {
+			if e.EP.Connect(netip.MustParseAddr("203.0.113.9"), 1, udattest.Patience, nil) == nil {
+				want(t, e.Disconnect(udat.CloseAbrupt)) // the provider tells by an event
+				udattest.Wait(t, e.Connect)
+				want(t, e.Reset())
+				break
+			}
+		}
+		for range 3 {
+			leaver := udattest.NewEndpoint(t, ia, nil)
+			want(t, leaver.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+			cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+			want(t, leaver.EP.Free())
+			wantNoConnection(t, cr, e)
+		}
+		want(t, receive(t, stop()))
+		wantNoReport(t, reports)
+	})
+}

@@ -1,0 +1,132 @@
+package udat_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+func createEVD(t testing.TB, ia *udat.IA, qlen int, flags udat.EVDFlags) *udat.EVD {
+	t.Helper()
+	evd, err := udat.CreateEVD(ia, qlen, flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := evd.Free(); err != nil && !errors.Is(err, udat.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return evd
+}
+
+func post(t testing.TB, evd *udat.EVD, cookies ...uint64) {
+	t.Helper()
+	for _, cookie := range cookies {
+		if err := evd.PostSE(cookie); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantCookies takes software events, which must be there already.
+func wantCookies(t testing.TB, evd *udat.EVD, cookies ...uint64) {
+	t.Helper()
+	for _, cookie := range cookies {
+		event, err := evd.Dequeue()
+		if err != nil {
+			t.Fatalf("instead of the software event %d: %v", cookie, err)
+		}
+		if event.Number != udat.EventSoftware || event.Cookie != cookie || event.EP() != nil || event.Err() != nil {
+			t.Fatalf("got %+v, want the software event %d", event, cookie)
+		}
+	}
+}
+
+func TestSoftwareEvents(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		const most = ^uint64(0)
+		post(t, evd, 1, 2, most, 0)
+		if event := udattest.Wait(t, evd); event.Number != udat.EventSoftware || event.Cookie != 1 {
+			t.Errorf("got %+v", event)
+		}
+		wantCookies(t, evd, 2, most, 0)
+		wantNoEvent(t, evd)
+	})
+}
+
+// A full queue refuses events, takes some again when there is room, and the
+// library has not noticed: its overflow costs an asynchronous error.
+func TestSoftwareEventQueueFull(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		param, err := evd.Query()
+		want(t, err)
+		for round := range uint64(3) {
+			for i := range uint64(param.QLen) {
+				want(t, evd.PostSE(round<<32|i))
+			}
+			want(t, evd.PostSE(0), udat.ErrQueueFull)
+			want(t, evd.PostSE(0), udat.ErrQueueFull)
+			wantCookies(t, evd, round<<32)
+			want(t, evd.PostSE(round<<32|uint64(param.QLen)))
+			want(t, evd.PostSE(0), udat.ErrQueueFull)
+			for i := range uint64(param.QLen) {
+				wantCookies(t, evd, round<<32|(i+1))
+			}
+			wantNoEvent(t, evd)
+		}
+		wantNoEvent(t, ia.AsyncEVD())
+	})
+}
+
+func TestSoftwareEventArguments(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		for _, evd := range []*udat.EVD{e.Recv, e.Connect, ia.AsyncEVD()} {
+			want(t, evd.PostSE(1), udat.ErrInvalidParameter, udat.InvalidArg1)
+			wantNoEvent(t, evd)
+		}
+	})
+}
+
+// Software events keep their place among the completions, and operations that
+// may be outstanding keep their room.
+func TestSoftwareEventsAmongCompletions(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		attr := passive.Attr(t)
+		evd := createEVD(t, ia, attr.MaxRecvDTOs+2, udat.EVDDTO|udat.EVDSoftware)
+		want(t, passive.EP.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: evd}))
+		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
+
+		post(t, evd, 1)
+		for i := range uint64(2) {
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 10+i, 0))
+			want(t, active.PostSend(one(active.Segment(t, 0, 8)), i, 0))
+			// A send completes when the receive has.
+			want(t, failure(udattest.Wait(t, active.Request)))
+		}
+		post(t, evd, 2)
+		for _, cookie := range []uint64{1, 10, 11, 2} {
+			if event, err := evd.Dequeue(); err != nil || event.Cookie != cookie {
+				t.Errorf("got %+v, %v, want the cookie %d", event, err, cookie)
+			}
+		}
+		wantNoEvent(t, evd)
+
+		param, err := evd.Query()
+		want(t, err)
+		for range param.QLen - attr.MaxRecvDTOs {
+			post(t, evd, 3)
+		}
+		want(t, evd.PostSE(4), udat.ErrQueueFull)
+		want(t, passive.EP.Free())
+		post(t, evd, 4)
+	})
+}
+
+func failure(event udat.Event) error { return event.Err() }

@@ -1,0 +1,314 @@
+package udat
+
+import (
+	"sync"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+// SRQ is a shared receive queue: receives that are posted there serve whichever
+// of its endpoints a message comes to. Its methods may be called from any goroutine.
+type SRQ struct {
+	obj    object
+	ia     *IA
+	pz     *PZ
+	attr   SRQAttr
+	number uint32 // in the adapter's table
+
+	// mu is taken last, also below the locks of EVDs.
+	mu      sync.Mutex
+	handle  cgo.SRQHandle // 0 once freed
+	broken  bool          // a post failed inside the library, whose records are wrong since
+	slots   []sharedSlot
+	free    []uint32 // slots that hold no receive
+	scratch direction
+	feeds   map[*EVD]*feed
+}
+
+// sharedSlot is the record of a receive. Unlike those of an endpoint, they do
+// not complete in the order of posting.
+type sharedSlot struct {
+	slot
+	posted bool
+}
+
+// feed is an EVD that completions of the queue come to.
+type feed struct {
+	claims int // native endpoints for which there is room on the EVD
+	eps    map[*EP]struct{}
+}
+
+func (srq *SRQ) object() *object {
+	if srq == nil {
+		return nil
+	}
+	return &srq.obj
+}
+
+// SRQAttr holds the attributes of a shared receive queue.
+type SRQAttr struct {
+	MaxRecvDTOs int // receives outstanding, 1 to IAAttr.MaxDTOPerEP
+	MaxRecvIOV  int // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO
+	// LowWatermark must be 0: no provider reports that few receives are left.
+	LowWatermark int
+}
+
+// CreateSRQ creates a shared receive queue in a protection zone. Only memory of
+// that zone can be posted, whatever the zone of the endpoints.
+//
+// Implements:
+//
+//	DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle,
+//	                          IN DAT_PZ_HANDLE pz_handle,
+//	                          IN DAT_SRQ_ATTR *srq_attr,
+//	                          OUT DAT_SRQ_HANDLE *srq_handle)
+func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
+	const op = "dat_srq_create"
+	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{pz.object(), InvalidHandlePZ})
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	switch {
+	case pz.ia != ia:
+		return nil, refuse(op, ErrInvalidHandle, InvalidHandlePZ, "the protection zone belongs to another adapter")
+	case attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > ia.attr.MaxDTOPerEP:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, it must be 1 to %d", attr.MaxRecvDTOs, ia.attr.MaxDTOPerEP)
+	case attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > ia.attr.MaxIOVSegmentsPerDTO:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, it must be 1 to %d", attr.MaxRecvIOV, ia.attr.MaxIOVSegmentsPerDTO)
+	case attr.LowWatermark != 0:
+		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the low watermark is %d, no provider has one: it must be 0", attr.LowWatermark)
+	}
+	native := cgo.SRQAttr{MaxRecvDTOs: int32(attr.MaxRecvDTOs), MaxRecvIOV: int32(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
+	handle, r := cgo.SRQCreate(ia.handle, pz.handle, &native)
+	if err := checkMade(op, r); err != nil {
+		return nil, err
+	}
+	srq := &SRQ{ia: ia, pz: pz, attr: attr, handle: handle, feeds: make(map[*EVD]*feed)}
+	number, ok := ia.srqs.add(srq)
+	if !ok {
+		cgo.SRQFree(handle)
+		return nil, refuse(op, ErrInsufficientResources, ResourceSRQ, "the adapter has as many shared receive queues as can be told apart")
+	}
+	srq.number = number
+	srq.slots = make([]sharedSlot, attr.MaxRecvDTOs)
+	srq.free = make([]uint32, attr.MaxRecvDTOs)
+	for i := range srq.free {
+		srq.free[i] = uint32(i)
+	}
+	srq.scratch = direction{
+		owner:   srq,
+		pz:      pz,
+		iov:     make([]cgo.LMRTriplet, 0, attr.MaxRecvIOV),
+		regions: make([]*LMR, 0, attr.MaxRecvIOV),
+	}
+	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
+	return srq, nil
+}
+
+// PostRecv makes the memory of the segments ready for one message to any of the
+// queue's endpoints. The memory belongs to the adapter until the completion,
+// which carries cookie and comes to the receive EVD of the endpoint that the
+// message came to. For errors see EP.PostRecv. A post does not allocate.
+//
+// Implements:
+//
+//	DAT_RETURN dat_srq_post_recv(IN DAT_SRQ_HANDLE srq_handle,
+//	                             IN DAT_COUNT num_segments,
+//	                             IN DAT_LMR_TRIPLET *local_iov,
+//	                             IN DAT_DTO_COOKIE user_cookie)
+func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
+	const op = "dat_srq_post_recv"
+	if srq == nil {
+		return srq.object().enter(op, InvalidHandleSRQ)
+	}
+	err := srq.post(op, iov, cookie)
+	if err != errNotReady {
+		return err
+	}
+	// It is freed, or was never made.
+	return srq.obj.refused(op, InvalidHandleSRQ, srq.obj.freed(op, InvalidHandleSRQ))
+}
+
+func (srq *SRQ) post(op string, iov []Segment, cookie uint64) error {
+	srq.mu.Lock()
+	defer srq.mu.Unlock()
+	switch {
+	case srq.handle == 0:
+		return errNotReady
+	case srq.broken:
+		return refuse(op, ErrInvalidState, InvalidStateSRQError, "an earlier post failed inside the library, the queue must be freed")
+	case len(iov) > srq.attr.MaxRecvIOV:
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d", len(iov), srq.attr.MaxRecvIOV)
+	case len(srq.free) == 0:
+		return refuse(op, ErrInsufficientResources, ResourceMemory, "all %d receives of the queue are outstanding", srq.attr.MaxRecvDTOs)
+	}
+	d := &srq.scratch
+	if _, err := d.gather(op, iov, MemPrivLocalWrite); err != nil {
+		return err
+	}
+	index := srq.free[len(srq.free)-1]
+	native := uint64(srq.number)<<numberShift | uint64(opSharedReceive)<<operationShift | uint64(index)
+	if err := check(op, cgo.SRQPostRecv(srq.handle, d.iov, native)); err != nil {
+		srq.broken = true
+		return err
+	}
+	// The completion, should it be there already, waits for mu.
+	s := &srq.slots[index]
+	s.cookie.Store(cookie)
+	s.use(d.regions)
+	s.posted = true
+	srq.free = srq.free[:len(srq.free)-1]
+	return nil
+}
+
+// retire notes the completion of a receive. It gives the program's cookie and,
+// if only one endpoint uses the EVD that the completion came to, the endpoint.
+func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, ep *EP) {
+	srq.mu.Lock()
+	defer srq.mu.Unlock()
+	s := &srq.slots[index]
+	if s.posted {
+		s.posted = false
+		srq.free = append(srq.free, uint32(index))
+	}
+	if f := srq.feeds[evd]; f != nil && len(f.eps) == 1 {
+		for only := range f.eps {
+			ep = only
+		}
+	}
+	return s.cookie.Load(), ep
+}
+
+// uses reports whether a receive that is outstanding uses the memory region.
+func (srq *SRQ) uses(lmr *LMR) bool {
+	srq.mu.Lock()
+	defer srq.mu.Unlock()
+	if !srq.scratch.known.set.has(lmr) {
+		return false
+	}
+	for i := range srq.slots {
+		if s := &srq.slots[i]; s.posted && s.uses(lmr) {
+			return true
+		}
+	}
+	return false
+}
+
+// reserve claims room on an EVD for all receives of the queue, once for all
+// endpoints that share the EVD.
+func (srq *SRQ) reserve(evd *EVD) (left int, ok bool) {
+	srq.mu.Lock()
+	defer srq.mu.Unlock()
+	f := srq.feed(evd)
+	if f.claims == 0 {
+		if left, ok := evd.capacity.reserve(srq.attr.MaxRecvDTOs); !ok {
+			return left, false
+		}
+	}
+	f.claims++
+	return 0, true
+}
+
+func (srq *SRQ) release(evd *EVD) {
+	srq.mu.Lock()
+	defer srq.mu.Unlock()
+	f := srq.feed(evd)
+	if f.claims--; f.claims == 0 {
+		evd.capacity.release(srq.attr.MaxRecvDTOs)
+		delete(srq.feeds, evd)
+	}
+}
+
+func (srq *SRQ) feed(evd *EVD) *feed {
+	f := srq.feeds[evd]
+	if f == nil {
+		f = &feed{eps: make(map[*EP]struct{})}
+		srq.feeds[evd] = f
+	}
+	return f
+}
+
+func (srq *SRQ) attach(ep *EP, evd *EVD) {
+	srq.mu.Lock()
+	srq.feed(evd).eps[ep] = struct{}{}
+	srq.mu.Unlock()
+}
+
+func (srq *SRQ) detach(ep *EP, evd *EVD) {
+	srq.mu.Lock()
+	delete(srq.feed(evd).eps, ep)
+	srq.mu.Unlock()
+}
+
+// SRQParam holds the parameters of a shared receive queue.
+type SRQParam struct {
+	IA          *IA
+	PZ          *PZ
+	Attr        SRQAttr
+	Outstanding int // receives that are posted and have not completed
+}
+
+// Query gives the parameters of the queue.
+//
+// Implements:
+//
+//	DAT_RETURN dat_srq_query(IN DAT_SRQ_HANDLE srq_handle,
+//	                         IN DAT_SRQ_PARAM_MASK srq_param_mask,
+//	                         OUT DAT_SRQ_PARAM *srq_param)
+func (srq *SRQ) Query() (SRQParam, error) {
+	if err := srq.object().enter("dat_srq_query", InvalidHandleSRQ); err != nil {
+		return SRQParam{}, err
+	}
+	defer srq.obj.leave()
+	srq.mu.Lock()
+	defer srq.mu.Unlock()
+	return SRQParam{IA: srq.ia, PZ: srq.pz, Attr: srq.attr, Outstanding: len(srq.slots) - len(srq.free)}, nil
+}
+
+// Resize fails with ErrNotImplemented: the providers say yes and change nothing.
+//
+// Implements:
+//
+//	DAT_RETURN dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle,
+//	                          IN DAT_COUNT srq_max_recv_dto)
+func (srq *SRQ) Resize(maxRecvDTOs int) error {
+	return srq.unsupported("dat_srq_resize", "no provider can resize a shared receive queue: make another one")
+}
+
+// SetLowWatermark fails with ErrNotImplemented: no provider reports that few
+// receives are left.
+//
+// Implements:
+//
+//	DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle,
+//	                          IN DAT_COUNT low_watermark)
+func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
+	return srq.unsupported("dat_srq_set_lw", "no provider has low watermarks: count what Query says is outstanding")
+}
+
+func (srq *SRQ) unsupported(op, why string) error {
+	return srq.object().refused(op, InvalidHandleSRQ, refuse(op, ErrNotImplemented, NoSubtype, "%s", why))
+}
+
+// Free frees the queue with the receives that are posted to it, which do not
+// complete. It fails with ErrInvalidState, and names them, while endpoints use
+// the queue, and with ErrClosed the second time.
+//
+// Implements:
+//
+//	DAT_RETURN dat_srq_free(IN DAT_SRQ_HANDLE srq_handle)
+func (srq *SRQ) Free() error {
+	const op = "dat_srq_free"
+	return srq.object().seal(op, InvalidHandleSRQ, func() error {
+		srq.mu.Lock()
+		defer srq.mu.Unlock()
+		if _, err := srq.obj.orphan(srq.ia, check(op, cgo.SRQFree(srq.handle))); err != nil {
+			return err
+		}
+		srq.handle = 0
+		srq.scratch.known.leave(srq)
+		srq.ia.srqs.remove(srq.number)
+		return nil
+	})
+}

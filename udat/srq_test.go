@@ -1,0 +1,248 @@
+package udat_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// shared is a shared receive queue with endpoints that use it.
+type shared struct {
+	*udattest.Endpoint // whose zone, EVDs and memory the others use too
+	srq                *udat.SRQ
+	eps                []*udat.EP
+}
+
+func newShared(t *testing.T, ia *udat.IA, receives, endpoints int) *shared {
+	t.Helper()
+	s := &shared{Endpoint: udattest.NewEndpoint(t, ia, nil)}
+	var err error
+	s.srq, err = udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 2})
+	want(t, err)
+	t.Cleanup(func() {
+		if err := s.srq.Free(); !errors.Is(err, udat.ErrClosed) {
+			want(t, err)
+		}
+	})
+	for range endpoints {
+		ep, err := udat.CreateEPWithSRQ(ia, s.PZ, s.Recv, s.Request, s.Connect, s.srq, nil)
+		want(t, err)
+		s.eps = append(s.eps, ep)
+		t.Cleanup(func() {
+			if err := ep.Free(); !errors.Is(err, udat.ErrClosed) {
+				want(t, err)
+			}
+		})
+	}
+	return s
+}
+
+// client connects an endpoint of its own with one of the queue's.
+func (s *shared) client(t *testing.T, listener *udattest.Listener, ep *udat.EP) *udattest.Endpoint {
+	t.Helper()
+	e := udattest.NewEndpoint(t, s.IA, nil)
+	server := *s.Endpoint
+	server.EP = ep
+	udattest.ConnectPair(t, listener, e, &server)
+	return e
+}
+
+func TestSRQ(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const receives, clients, rounds = 8, 3, 5
+		s := newShared(t, ia, receives, clients)
+		listener := udattest.Listen(t, ia)
+		var senders []*udattest.Endpoint
+		for _, ep := range s.eps {
+			senders = append(senders, s.client(t, listener, ep))
+		}
+		segment := func(i uint64) udat.Segment { return s.Segment(t, int(i)*64, 64) }
+		for i := range uint64(receives) {
+			want(t, s.srq.PostRecv(one(segment(i)), i))
+		}
+		want(t, s.srq.PostRecv(one(segment(0)), 99), udat.ErrInsufficientResources)
+		param, err := s.srq.Query()
+		want(t, err)
+		if param.Outstanding != receives || param.IA != ia || param.PZ != s.PZ || param.Attr.MaxRecvDTOs != receives {
+			t.Errorf("the queue says %+v", param)
+		}
+		got := make(map[uint64]int)
+		for round := range uint64(rounds) {
+			for i, sender := range senders {
+				message := round<<8 | uint64(i)
+				binary.BigEndian.PutUint64(sender.Memory.Bytes(), message)
+				want(t, sender.PostSend(one(sender.Segment(t, 0, 8)), message, 0))
+				want(t, udattest.Expect(t, sender.Request, udat.EventDTOCompletion).Err())
+			}
+			for range senders {
+				event := udattest.Expect(t, s.Recv, udat.EventDTOCompletion)
+				want(t, event.Err())
+				if event.Operation != udat.DTOReceive || event.Length != 8 || event.Cookie >= receives {
+					t.Fatalf("a receive completed as %+v", event)
+				}
+				if event.EP() != nil {
+					t.Error("an event that may be of any of three endpoints names one")
+				}
+				got[binary.BigEndian.Uint64(s.Memory.Bytes()[event.Cookie*64:])]++
+				want(t, s.srq.PostRecv(one(segment(event.Cookie)), event.Cookie))
+			}
+		}
+		for round := range uint64(rounds) {
+			for i := range uint64(clients) {
+				if n := got[round<<8|i]; n != 1 {
+					t.Errorf("message %d of client %d arrived %d times", round, i, n)
+				}
+			}
+		}
+
+		// Freeing some endpoints leaves the receives to the others, and one that
+		// has its EVD alone is named by events.
+		want(t, s.eps[0].Free())
+		want(t, s.eps[1].Free())
+		want(t, senders[2].PostSend(one(senders[2].Segment(t, 0, 8)), 1, 0))
+		if event := udattest.Expect(t, s.Recv, udat.EventDTOCompletion); event.Err() != nil || event.EP() != s.eps[2] {
+			t.Errorf("a receive completed as %+v for %v", event, event.EP())
+		}
+		want(t, s.srq.Free(), udat.ErrInvalidState, udat.InvalidStateSRQInUse)
+		want(t, s.PZ.Free(), udat.ErrInvalidState, udat.InvalidStatePZInUse)
+		want(t, s.Memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
+		want(t, s.eps[2].Free())
+		want(t, s.srq.Free())
+		want(t, s.srq.Free(), udat.ErrClosed)
+		want(t, s.srq.PostRecv(one(segment(0)), 1), udat.ErrClosed)
+		want(t, s.srq.Resize(1), udat.ErrClosed)
+		_, err = s.srq.Query()
+		want(t, err, udat.ErrClosed)
+	})
+}
+
+// An endpoint of a shared queue can be disconnected, reset and used again.
+func TestSRQEndpointReset(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		s := newShared(t, ia, 4, 1)
+		listener := udattest.Listen(t, ia)
+		ep := s.eps[0]
+		for i := range uint64(4) {
+			want(t, s.srq.PostRecv(one(s.Segment(t, int(i)*64, 64)), i))
+		}
+		for range 3 {
+			client := s.client(t, listener, ep)
+			want(t, client.PostSend(one(client.Segment(t, 0, 8)), 1, 0))
+			event := udattest.Expect(t, s.Recv, udat.EventDTOCompletion)
+			want(t, event.Err())
+			want(t, s.srq.PostRecv(one(s.Segment(t, int(event.Cookie)*64, 64)), event.Cookie))
+			want(t, client.EP.Disconnect(udat.CloseAbrupt))
+			udattest.Expect(t, s.Connect, udat.EventConnectionDisconnected)
+			want(t, ep.Reset())
+		}
+		wantNoEvent(t, s.Recv)
+	})
+}
+
+// After a post that failed in the library its records are in disorder: the queue
+// takes no more, and what was posted before completes as it should.
+func TestSRQPostFailsInLibrary(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		s := newShared(t, ia, 4, 1)
+		sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
+		want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), 1))
+		udat.AllowSharedSegments(s.srq, 1000)
+		if err := s.srq.PostRecv(make([]udat.Segment, 1000), 2); err == nil {
+			t.Error("a post of a thousand segments has succeeded")
+		}
+		want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), 3), udat.ErrInvalidState, udat.InvalidStateSRQError)
+		want(t, sender.PostSend(one(sender.Segment(t, 0, 8)), 4, 0))
+		wantCompletion(t, s.Recv, 1, udat.DTOSuccess)
+	})
+}
+
+func TestSRQRefuses(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		s := newShared(t, ia, 4, 1)
+		ep := s.eps[0]
+		create := func(ia *udat.IA, pz *udat.PZ, attr udat.SRQAttr) error {
+			_, err := udat.CreateSRQ(ia, pz, attr)
+			return err
+		}
+		want(t, create(ia, s.PZ, udat.SRQAttr{MaxRecvIOV: 1}), udat.ErrInvalidParameter, udat.InvalidArg3)
+		want(t, create(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 1}), udat.ErrInvalidParameter, udat.InvalidArg3)
+		want(t, create(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 1 << 30, MaxRecvIOV: 1}), udat.ErrInvalidParameter, udat.InvalidArg3)
+		want(t, create(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1, LowWatermark: 1}), udat.ErrModelNotSupported)
+		want(t, create(ia, nil, udat.SRQAttr{}), udat.ErrInvalidHandle, udat.InvalidHandlePZ)
+		want(t, create(nil, s.PZ, udat.SRQAttr{}), udat.ErrInvalidHandle, udat.InvalidHandleIA)
+		other := udattest.NewEndpoint(t, udattest.Open(t, ia.Name()), nil)
+		want(t, create(ia, other.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}), udat.ErrInvalidHandle, udat.InvalidHandlePZ)
+
+		endpoint := func(recv, request, connect *udat.EVD, srq *udat.SRQ) error {
+			_, err := udat.CreateEPWithSRQ(ia, s.PZ, recv, request, connect, srq, nil)
+			return err
+		}
+		want(t, endpoint(s.Recv, s.Request, s.Connect, nil), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
+		want(t, endpoint(s.Recv, s.Request, s.Connect, &udat.SRQ{}), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
+		want(t, endpoint(nil, s.Request, s.Connect, s.srq), udat.ErrInvalidHandle, udat.InvalidHandleEVDRecv)
+		want(t, endpoint(s.Recv, nil, s.Connect, s.srq), udat.ErrInvalidHandle, udat.InvalidHandleEVDRequest)
+		want(t, endpoint(s.Recv, s.Request, nil, s.srq), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
+		_, err := udat.CreateEPWithSRQ(other.IA, other.PZ, other.Recv, other.Request, other.Connect, s.srq, nil)
+		want(t, err, udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
+
+		// The EVD needs room for the receives of the queue, once for all endpoints.
+		big, err := udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 40, MaxRecvIOV: 1})
+		want(t, err)
+		small, err := udat.CreateEVD(ia, 40, udat.EVDDTO)
+		want(t, err)
+		var eps []*udat.EP
+		for range 3 {
+			ep, err := udat.CreateEPWithSRQ(ia, s.PZ, small, s.Request, s.Connect, big, nil)
+			want(t, err)
+			eps = append(eps, ep)
+		}
+		param, err := ep.Query()
+		want(t, err)
+		room, err := small.Query()
+		want(t, err)
+		attr := param.Attr
+		attr.MaxRecvDTOs = room.QLen - 40
+		private, err := udat.CreateEP(ia, s.PZ, small, s.Request, s.Connect, &attr)
+		want(t, err)
+		want(t, endpoint(small, s.Request, s.Connect, s.srq), udat.ErrInsufficientResources, udat.ResourceTEVD)
+		want(t, private.Free())
+		for _, ep := range eps {
+			want(t, ep.Free())
+		}
+		attr.MaxRecvDTOs = room.QLen
+		private, err = udat.CreateEP(ia, s.PZ, small, s.Request, s.Connect, &attr)
+		want(t, err)
+		want(t, private.Free())
+		want(t, small.Free())
+
+		want(t, ep.PostRecv(one(s.Segment(t, 0, 8)), 1, 0), udat.ErrInvalidState, udat.InvalidStateSRQInUse)
+		if param.SRQ != s.srq {
+			t.Errorf("the endpoint says that its queue is %v", param.SRQ)
+		}
+		want(t, s.srq.PostRecv([]udat.Segment{{}, {}, {}}, 1), udat.ErrInvalidParameter, udat.InvalidArg2)
+		want(t, s.srq.PostRecv(one(other.Segment(t, 0, 8)), 1), udat.ErrProtectionViolation)
+		want(t, s.srq.Resize(100), udat.ErrNotImplemented)
+		want(t, s.srq.SetLowWatermark(1), udat.ErrNotImplemented)
+		want(t, (*udat.SRQ)(nil).PostRecv(nil, 1), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
+		want(t, (&udat.SRQ{}).PostRecv(nil, 1), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
+		want(t, (&udat.SRQ{}).Free(), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
+		want(t, big.Free())
+	})
+}
+
+// A shared receive queue alone keeps its protection zone: the library would
+// spoil the zone for good.
+func TestSRQKeepsZone(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		srq, err := udat.CreateSRQ(ia, pz, udat.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})
+		want(t, err)
+		want(t, pz.Free(), udat.ErrInvalidState, udat.InvalidStatePZInUse)
+		want(t, srq.Free())
+		want(t, pz.Free())
+	})
+}

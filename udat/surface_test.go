@@ -1,0 +1,169 @@
+package udat_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// objectTypes are the kinds of objects, as pointers.
+var objectTypes = []reflect.Type{
+	reflect.TypeFor[*udat.IA](), reflect.TypeFor[*udat.PZ](), reflect.TypeFor[*udat.LMR](), reflect.TypeFor[*udat.RMR](),
+	reflect.TypeFor[*udat.EVD](), reflect.TypeFor[*udat.CNO](), reflect.TypeFor[*udat.EP](), reflect.TypeFor[*udat.SRQ](),
+	reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CSP](), reflect.TypeFor[*udat.CR](),
+}
+
+// functions are the package's exported functions.
+var functions = map[string]any{
+	"AllocHugeMemory":    udat.AllocHugeMemory,
+	"AllocMemory":        udat.AllocMemory,
+	"CreateCNO":          udat.CreateCNO,
+	"CreateCNOFD":        udat.CreateCNOFD,
+	"CreateCSP":          udat.CreateCSP,
+	"CreateEP":           udat.CreateEP,
+	"CreateEPWithSRQ":    udat.CreateEPWithSRQ,
+	"CreateEVD":          udat.CreateEVD,
+	"CreatePSP":          udat.CreatePSP,
+	"CreatePSPAny":       udat.CreatePSPAny,
+	"CreatePZ":           udat.CreatePZ,
+	"CreateRMR":          udat.CreateRMR,
+	"CreateRMRForEP":     udat.CreateRMRForEP,
+	"CreateRSP":          udat.CreateRSP,
+	"CreateSRQ":          udat.CreateSRQ,
+	"Devices":            udat.Devices,
+	"GetConsumerContext": udat.GetConsumerContext,
+	"GetHandleType":      udat.GetHandleType,
+	"Open":               udat.Open,
+	"Providers":          udat.Providers,
+	"ProvidersRelated":   udat.ProvidersRelated,
+	"QueryAdapter":       udat.QueryAdapter,
+	"RegisterMemory":     udat.RegisterMemory,
+	"RegisterProvider":   udat.RegisterProvider,
+	"SetConsumerContext": udat.SetConsumerContext,
+	"Strerror":           udat.Strerror,
+	"UnregisterProvider": udat.UnregisterProvider,
+	"WriteConfig":        udat.WriteConfig,
+}
+
+// forTheProcess are the functions that set or tell something for the whole
+// process. They have tests of their own.
+var forTheProcess = []string{"Living", "LogAssertion", "OnLeak", "PanicOnAssertion", "SetAssertions"}
+
+// surfaceCall is an exported function, or a method of an object, whose receiver
+// is the first argument.
+type surfaceCall struct {
+	name   string // CreateEP, EP.Free
+	f      reflect.Value
+	method bool
+}
+
+// surface gives all functions, and all methods of objects, by name.
+func surface() map[string]*surfaceCall {
+	calls := map[string]*surfaceCall{}
+	for name, f := range functions {
+		calls[name] = &surfaceCall{name: name, f: reflect.ValueOf(f)}
+	}
+	for _, typ := range objectTypes {
+		for i := range typ.NumMethod() {
+			m := typ.Method(i)
+			name := typ.Elem().Name() + "." + m.Name
+			calls[name] = &surfaceCall{name: name, f: m.Func, method: true}
+		}
+	}
+	return calls
+}
+
+var errorType = reflect.TypeFor[error]()
+
+// call calls the function and gives its error, nil if it has none.
+func (c *surfaceCall) call(args []reflect.Value) (results []reflect.Value, err error) {
+	results = c.f.Call(args)
+	if n := len(results); n > 0 && results[n-1].Type() == errorType {
+		err, _ = results[n-1].Interface().(error)
+		results = results[:n-1]
+	}
+	return results, err
+}
+
+// reportsErrors tells whether the function can fail.
+func (c *surfaceCall) reportsErrors() bool {
+	t := c.f.Type()
+	return t.NumOut() > 0 && t.Out(t.NumOut()-1) == errorType
+}
+
+func isObject(t reflect.Type) bool { return t.Implements(reflect.TypeFor[udat.Object]()) }
+
+// stream is what an event dispatcher must be fed by to serve as the i-th
+// argument, 0 when any will do.
+func (c *surfaceCall) stream(i int) udat.EVDFlags {
+	if c.f.Type().In(i) != reflect.TypeFor[*udat.EVD]() {
+		return 0
+	}
+	switch c.name {
+	case "CreateEP", "CreateEPWithSRQ":
+		if i == 4 {
+			return udat.EVDConnection
+		}
+		return udat.EVDDTO
+	case "CreatePSP", "CreatePSPAny", "CreateRSP":
+		return udat.EVDCR
+	case "EVD.PostSE":
+		return udat.EVDSoftware
+	}
+	return 0
+}
+
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// The tables above have all that the sources have.
+func TestSurfaceIsComplete(t *testing.T) {
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool {
+		return !strings.HasSuffix(f.Name(), "_test.go")
+	}, 0)
+	want(t, err)
+	calls := surface()
+	found := 0
+	for _, file := range packages["udat"].Files {
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			name := f.Name.Name
+			if f.Recv != nil {
+				receiver := receiverName(f.Recv.List[0].Type)
+				if name == "object" && !slices.ContainsFunc(objectTypes, func(o reflect.Type) bool { return o.Elem().Name() == receiver }) {
+					t.Errorf("objectTypes lacks %s", receiver)
+				}
+				continue
+			}
+			if f.Name.IsExported() && !slices.Contains(forTheProcess, name) {
+				found++
+				if calls[name] == nil {
+					t.Errorf("functions lacks %s", name)
+				}
+			}
+		}
+	}
+	if found != len(functions) {
+		t.Errorf("the sources have %d functions, the table %d", found, len(functions))
+	}
+}
+
+func receiverName(e ast.Expr) string {
+	if star, ok := e.(*ast.StarExpr); ok {
+		e = star.X
+	}
+	if name, ok := e.(*ast.Ident); ok {
+		return name.Name
+	}
+	return ""
+}

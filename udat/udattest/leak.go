@@ -1,0 +1,42 @@
+package udattest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// Main runs the tests of a package and ends the process, as TestMain's last
+// call. When the tests have left objects alive, it prints each of them with the
+// line that made it, and the run fails.
+func Main(m *testing.M) {
+	code := m.Run()
+	if living := udat.Living(); len(living) > 0 {
+		fmt.Fprintf(os.Stderr, "udattest: the tests have left %d objects alive:\n", len(living))
+		for _, o := range living {
+			fmt.Fprintf(os.Stderr, "\t%v\n", o)
+		}
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// CheckLeaks fails the test when objects are alive at its end that were made
+// after this call. It comes first in a test, so that what the test cleans up is
+// gone by then. A test that runs in parallel with others must not use it.
+func CheckLeaks(t testing.TB) {
+	t.Helper()
+	var last uint64
+	for _, o := range udat.Living() {
+		last = o.Serial
+	}
+	t.Cleanup(func() {
+		for _, o := range udat.Living() {
+			if o.Serial > last {
+				t.Errorf("left alive: %v", o)
+			}
+		}
+	})
+}

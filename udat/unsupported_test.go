@@ -1,0 +1,123 @@
+package udat_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// What no provider can do, or the library does not export, is refused with an
+// error that says so, and the object is as good as before.
+func TestUnsupported(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		ep, pz := active.EP, active.PZ
+		iov := one(active.Segment(t, 0, 8))
+		address := udattest.Address(t, ia)
+		remote, err := passive.Memory.RMRTriplet(0, 8)
+		want(t, err)
+		cno, err := udat.CreateCNO(ia, nil)
+		want(t, err)
+		defer func() { want(t, cno.Free()) }()
+
+		second := func(_ any, err error) error { return err }
+		for name, err := range map[string]error{
+			"EP.RecvQuery":              func() error { _, _, err := ep.RecvQuery(); return err }(),
+			"EP.SetWatermark":           ep.SetWatermark(1, 2),
+			"EP.CommonConnect":          ep.CommonConnect(address, udattest.Patience, nil),
+			"EP.PostRDMAReadToRMR":      ep.PostRDMAReadToRMR(remote, 1, remote, 0),
+			"EP.PostSendWithInvalidate": ep.PostSendWithInvalidate(iov, 1, 0, true, 1),
+			"CreateRMRForEP":            second(udat.CreateRMRForEP(pz)),
+			"CreateCSP":                 second(udat.CreateCSP(ia, address, active.Connect)),
+			"CreateCNOFD":               func() error { _, _, err := udat.CreateCNOFD(ia); return err }(),
+			"CNO.Trigger":               second(cno.Trigger()),
+			"IA.QueryCounters":          second(ia.QueryCounters(false)),
+			"EP.QueryCounters":          second(ep.QueryCounters(false)),
+			"EVD.QueryCounters":         second(active.Recv.QueryCounters(false)),
+			"IA.PrintCounters":          ia.PrintCounters(false),
+			"IA.StartCounter":           ia.StartCounter(udat.IACounterTypeCM),
+			"IA.StopCounter":            ia.StopCounter(udat.IACounterTypeCM),
+		} {
+			if !errors.Is(err, udat.ErrNotImplemented) || !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("%s gives %v", name, err)
+			}
+		}
+		for name, err := range map[string]error{
+			"CreateRMR":     second(udat.CreateRMR(pz)),
+			"EP.PostSendUD": ep.PostSendUD(iov, udat.IBAddrHandle{}, 1, 0),
+			"EP.PostRecvUD": ep.PostRecvUD(iov, 1, 0),
+			"EP.FreeUDCM":   ep.FreeUDCM(1),
+			"EP.FreeUDAH":   ep.FreeUDAH(udat.IBAddrHandle{}),
+		} {
+			if !errors.Is(err, udat.ErrModelNotSupported) || !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("%s gives %v", name, err)
+			}
+		}
+		for name, err := range map[string]error{
+			"RMR.Bind":  second(new(udat.RMR).Bind(iov[0], udat.MemPrivAll, ep, 1, 0)),
+			"RMR.Query": second(new(udat.RMR).Query()),
+			"RMR.Free":  new(udat.RMR).Free(),
+			"CSP.Query": second(new(udat.CSP).Query()),
+			"CSP.Free":  new(udat.CSP).Free(),
+		} {
+			if !errors.Is(err, udat.ErrInvalidHandle) {
+				t.Errorf("%s gives %v", name, err)
+			}
+		}
+		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
+		want(t, active.PostSend(iov, 1, 0))
+		want(t, udattest.Expect(t, passive.Recv, udat.EventDTOCompletion).Err())
+	})
+}
+
+// A request that could not be handed off can still be accepted.
+func TestHandOff(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		l := udattest.Listen(t, ia)
+		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil))
+		cr := udattest.Expect(t, l.Requests, udat.EventConnectionRequest).CR()
+		want(t, cr.HandOff(1), udat.ErrNotImplemented)
+		want(t, cr.Accept(peer.EP, nil))
+		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+		want(t, cr.HandOff(1), udat.ErrClosed)
+	})
+}
+
+func TestQueryAdapter(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			attr, providerAttr, err := udat.QueryAdapter(name)
+			want(t, err)
+			ia := udattest.Open(t, name)
+			openAttr, openProviderAttr, err := ia.Query()
+			want(t, err)
+			if attr.Address != openAttr.Address || attr.MaxEPs != openAttr.MaxEPs || providerAttr.MaxPrivateDataSize != openProviderAttr.MaxPrivateDataSize {
+				t.Errorf("the query says %+v, the open adapter %+v", attr, openAttr)
+			}
+			// An adapter that is opened beside the query works.
+			_, _, err = udat.QueryAdapter(name)
+			want(t, err)
+			udattest.Pair(t, ia, nil)
+		})
+	}
+	_, _, err := udat.QueryAdapter("no such adapter")
+	want(t, err, udat.ErrProviderNotFound)
+}
+
+func TestProviders(t *testing.T) {
+	names := udattest.Names(t)
+	infos, err := udat.Providers()
+	want(t, err)
+	for _, name := range names {
+		found := false
+		for _, info := range infos {
+			found = found || info.IAName == name && info.VersionMajor == 2 && !info.ThreadSafe
+		}
+		if !found {
+			t.Errorf("%s is not among the providers: %+v", name, infos)
+		}
+	}
+}

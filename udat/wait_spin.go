@@ -1,0 +1,119 @@
+package udat
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// DefaultWaitSpin is the longest time that Wait spins before it sleeps, unless
+// SetWaitSpin sets another one.
+const DefaultWaitSpin = 500 * time.Microsecond
+
+// SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, may look
+// for an event before it sleeps, from 0 for never to MaxSpin.
+//
+// To sleep and to be woken takes the time of two changes of threads and more,
+// which an event that comes soon need not pay. So Wait spins first, in C, about
+// as long as being woken has lately taken on the adapter: some 20 µs as a rule,
+// and never longer than the limit. Waits that were in vain make it spin more and
+// more rarely, down to one of 64 waits, until one succeeds. It does not spin
+// while another goroutine waits on the event dispatcher, while all processors
+// but one spin in waits, or when GOMAXPROCS is 1.
+func (evd *EVD) SetWaitSpin(most time.Duration) error {
+	const op = waitOp
+	if err := evd.object().enter(op, NoSubtype); err != nil {
+		return err
+	}
+	defer evd.obj.leave()
+	if most < 0 || most > MaxSpin {
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", most, MaxSpin)
+	}
+	evd.eagerness.most.Store(int64(most))
+	return nil
+}
+
+// eagerness decides which waits spin.
+type eagerness struct {
+	most   atomic.Int64 // nanoseconds
+	pause  atomic.Int32 // waits that sleep at once, after the last in vain
+	sleeps atomic.Int32 // of them, those to come
+}
+
+// mostPause makes the spinning of waits that are always in vain cost little.
+const mostPause = 63
+
+// spinners counts the goroutines of the process that spin in a wait.
+var spinners atomic.Int32
+
+// begin reports whether a wait is to spin, and then must end.
+func (e *eagerness) begin(others *waiterList) bool {
+	if e.most.Load() == 0 || e.sleeps.Load() > 0 && e.sleeps.Add(-1) >= 0 || others.takers() {
+		return false
+	}
+	if int(spinners.Add(1)) < runtime.GOMAXPROCS(0) {
+		return true
+	}
+	spinners.Add(-1)
+	return false
+}
+
+func (e *eagerness) end(found bool) {
+	spinners.Add(-1)
+	pause := int32(0)
+	if !found {
+		pause = min(2*e.pause.Load()+1, mostPause)
+	}
+	e.pause.Store(pause)
+	e.sleeps.Store(pause)
+}
+
+// waitSlice is how long a wait spins in one crossing. The lock of the EVD is held
+// meanwhile, and nobody sees that the wait is to end.
+const waitSlice = 50 * time.Microsecond
+
+// spin looks for events about as long as it takes to be woken.
+func (evd *EVD) spin(ctx context.Context, events []Event) (n int, err error) {
+	left := min(evd.ia.notifier.latency.wake(), time.Duration(evd.eagerness.most.Load()))
+	for n == 0 && err == nil && left > 0 && ctx.Err() == nil && !evd.waiters.unwaitable.Load() {
+		n, err = evd.poll(events, min(left, waitSlice))
+		left -= waitSlice
+	}
+	if err == nil {
+		evd.turn.called(n)
+	}
+	return n, err
+}
+
+// latency is how long notifications have lately taken from the library to the
+// binding's goroutine.
+type latency struct{ average atomic.Int64 } // in nanoseconds, written by one goroutine
+
+const (
+	// leastWake is the time to be woken as long as nothing is known.
+	leastWake = 20 * time.Microsecond
+
+	// wakeParts is how many times the latency it takes to be woken: the provider's
+	// thread is woken first, and the goroutine that waits last.
+	wakeParts = 3
+
+	// latencyWeight of old values makes the average forget a slow one soon.
+	latencyWeight = 8
+
+	// mostLatency keeps a machine that stood still from being remembered.
+	mostLatency = time.Millisecond
+)
+
+func (l *latency) note(age time.Duration) {
+	age = min(age, mostLatency)
+	if average := l.average.Load(); average > 0 {
+		age = (time.Duration(average)*(latencyWeight-1) + age) / latencyWeight
+	}
+	l.average.Store(int64(age))
+}
+
+// wake estimates how long it takes to be woken.
+func (l *latency) wake() time.Duration {
+	return max(time.Duration(wakeParts*l.average.Load()), leastWake)
+}

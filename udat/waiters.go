@@ -1,0 +1,158 @@
+package udat
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// waiter is one goroutine that waits.
+type waiter struct {
+	wake  chan struct{} // holds one wake-up, so that none is missed before the waiter blocks
+	need  int           // events that it waits for; 0 for an observer
+	place link[*waiter]
+}
+
+var waiterPool = sync.Pool{New: func() any {
+	w := &waiter{wake: make(chan struct{}, 1)}
+	w.place.member = w
+	return w
+}}
+
+func newWaiter(need int) *waiter {
+	w := waiterPool.Get().(*waiter)
+	w.need = need
+	return w
+}
+
+// release gives back a waiter that is in no list.
+func (w *waiter) release() {
+	select {
+	case <-w.wake: // a wake-up that came too late must not reach the next user
+	default:
+	}
+	waiterPool.Put(w)
+}
+
+// waiterList holds the goroutines that wait on an EVD. To be woken is to leave
+// the list.
+//
+// One event wakes one of them. So a waiter that was woken must look for events,
+// and tell the others of what it leaves, before it gives up.
+type waiterList struct {
+	mu      sync.Mutex
+	singles fifo[*waiter] // wait for an event
+	batches fifo[*waiter] // wait for several
+
+	// observers are the binding's own: they wait for completions to be recorded
+	// and take no events.
+	observers fifo[*waiter]
+
+	unwaitable atomic.Bool   // written under mu
+	revoked    chan struct{} // closed when it becomes unwaitable
+}
+
+func (l *waiterList) list(w *waiter) *fifo[*waiter] {
+	switch w.need {
+	case 0:
+		return &l.observers
+	case 1:
+		return &l.singles
+	}
+	return &l.batches
+}
+
+func (l *waiterList) add(w *waiter) {
+	l.mu.Lock()
+	l.list(w).push(&w.place)
+	l.mu.Unlock()
+}
+
+// remove reports false when the waiter has been woken.
+func (l *waiterList) remove(w *waiter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.list(w).remove(&w.place)
+}
+
+// takers reports whether anybody waits for events to take.
+func (l *waiterList) takers() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.singles.length+l.batches.length > 0
+}
+
+// notify wakes one who looks what has come, and who tells the others.
+func (l *waiterList) notify() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wakeAll(&l.observers)
+	if !wakeFirst(&l.singles) {
+		wakeFirst(&l.batches)
+	}
+}
+
+// wakeFor wakes who can use events: news have come, there are left of them in all.
+func (l *waiterList) wakeFor(news, left int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wakeAll(&l.observers)
+	for n := min(news, left); n > 0 && wakeFirst(&l.singles); n-- {
+	}
+	for w := l.batches.head; w != nil; {
+		next := w.next
+		if w.member.need <= left {
+			l.batches.remove(w)
+			w.member.signal()
+		}
+		w = next
+	}
+}
+
+// revocation gives a channel that is closed when a wait that has begun must end.
+func (l *waiterList) revocation() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.revocationLocked()
+}
+
+func (l *waiterList) revocationLocked() chan struct{} {
+	if l.revoked == nil {
+		l.revoked = make(chan struct{})
+	}
+	return l.revoked
+}
+
+// revoke ends the waits in progress and allows no more of them.
+func (l *waiterList) revoke() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unwaitable.Swap(true) {
+		return
+	}
+	close(l.revocationLocked())
+}
+
+// restore allows waits again.
+func (l *waiterList) restore() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unwaitable.Swap(false) {
+		l.revoked = nil
+	}
+}
+
+func (w *waiter) signal() { w.wake <- struct{}{} }
+
+func wakeFirst(list *fifo[*waiter]) bool {
+	w := list.pop()
+	if w == nil {
+		return false
+	}
+	w.member.signal()
+	return true
+}
+
+func wakeAll(list *fifo[*waiter]) {
+	for wakeFirst(list) {
+	}
+}
