@@ -1,0 +1,55 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The clauses are numbered through, page by page.
+func TestClauseNumbers(t *testing.T) {
+	var want, got []string
+	for _, page := range []struct {
+		letter  byte
+		clauses int
+	}{{'C', 26}, {'G', 6}, {'M', 30}, {'D', 24}, {'F', 12}} {
+		for i := range page.clauses {
+			want = append(want, fmt.Sprintf("%c-%02d", page.letter, i+1))
+		}
+	}
+	for _, c := range Clauses {
+		got = append(got, c.ID)
+		if !strings.HasSuffix(c.Text, ".") {
+			t.Errorf("%s is no sentence: %q", c.ID, c.Text)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the clauses (-want +got):\n%s", diff)
+	}
+}
+
+// What the clauses say of where udat makes something good is there.
+func TestProtectionsExist(t *testing.T) {
+	sources := make(map[string]string)
+	for _, c := range Clauses {
+		for _, place := range Places(c.Protection) {
+			if _, ok := sources[place.File]; !ok {
+				text, err := os.ReadFile("../../" + place.File)
+				if err != nil {
+					t.Errorf("%s: %v", c.ID, err)
+				}
+				sources[place.File] = string(text)
+			}
+			for _, name := range place.Functions {
+				isFunction := strings.Contains(sources[place.File], ") "+name+"(") || strings.Contains(sources[place.File], "func "+name+"(")
+				isField := strings.Contains(sources[place.File], "\t"+name+" ")
+				if !isFunction && !isField {
+					t.Errorf("%s: %s has no %s", c.ID, place.File, name)
+				}
+			}
+		}
+	}
+}

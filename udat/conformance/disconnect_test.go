@@ -1,0 +1,421 @@
+package conformance
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+var _ = try(map[string]func(*trial){
+	"D-01": eitherSide,
+	"D-02": abruptByDefault,
+	"D-03": abruptFlushes,
+	"D-04": failuresStayFailures,
+	"D-05": flushedInOrder,
+	"D-06": gracefulDrains,
+	"D-07": gracefulIsPending,
+	"D-08": abruptEndsGraceful,
+	"D-09": gracefulTwice,
+	"D-10": flagsMeanTheSame,
+	"D-11": pendingTakesNoRequests,
+	"D-12": endIsReported,
+	"D-13": peerIsTold,
+	"D-14": stateFollows,
+	"D-15": completionsFirst,
+	"D-16": disconnectedAlready,
+	"D-17": notUnconnected,
+	"D-18": notReserved,
+	"D-19": notPassivePending,
+	"D-20": notTentative,
+	"D-21": abortsConnecting,
+	"D-22": abortsCompleting,
+	"D-23": invalidFlags,
+	"D-24": disconnectInvalidHandle,
+})
+
+var closeFlags = []udat.CloseFlags{udat.CloseAbrupt, udat.CloseGraceful}
+
+func eitherSide(t *trial) {
+	for _, flags := range closeFlags {
+		a, b := t.pair()
+		t.must(a.Disconnect(flags))
+		t.disconnected(a, b)
+		c, d := t.pair()
+		t.must(d.Disconnect(flags))
+		t.disconnected(c, d)
+	}
+}
+
+// The value that flags have when a program sets none is the abrupt one.
+func abruptByDefault(t *trial) {
+	a, b := t.pair()
+	t.postSend(a, 1, 2) // which nobody receives: a graceful disconnect would wait
+	var flags udat.CloseFlags
+	t.must(a.Disconnect(flags))
+	t.flushed(a.Request, 1, 2)
+	t.disconnected(a, b)
+}
+
+func abruptFlushes(t *trial) {
+	a, b := t.pair()
+	t.postRecv(a, series(0, 8)...)
+	t.postSend(a, 20, 21)
+	t.postRead(a, b, 22)
+	t.postWrite(a, b, 23)
+	t.must(a.Disconnect(udat.CloseAbrupt))
+	t.disconnected(a, b)
+	t.flushed(a.Recv, series(0, 8)...)
+	t.flushed(a.Request, 20, 21, 22, 23)
+	t.wantIdle(a, true, true)
+
+	// The side that did not ask for it, too.
+	c, d := t.pair()
+	t.postRecv(d, series(0, 8)...)
+	t.postSend(d, 20, 21)
+	t.must(c.Disconnect(udat.CloseAbrupt))
+	t.disconnected(c, d)
+	t.flushed(d.Recv, series(0, 8)...)
+	t.flushed(d.Request, 20, 21)
+	t.wantIdle(d, true, true)
+}
+
+// Half of the messages have a receive, so that the disconnect comes in the middle.
+func failuresStayFailures(t *trial) {
+	const n = 64
+	for range 4 {
+		a, b := t.deepPair(n)
+		t.postRecv(b, series(0, n/2)...)
+		t.postSend(a, series(0, n)...)
+		t.must(a.Disconnect(udat.CloseAbrupt))
+		t.disconnected(a, b)
+		sent := t.completions(a.Request, series(0, n)...)
+		if !monotone(sent) || sent[n-1] == udat.DTOSuccess {
+			t.Errorf("the sends complete with %v", sent)
+		}
+		if received := t.completions(b.Recv, series(0, n/2)...); !monotone(received) {
+			t.Errorf("the receives complete with %v", received)
+		}
+	}
+}
+
+func flushedInOrder(t *trial) {
+	const n = 200
+	a, b := t.deepPair(n)
+	t.postRecv(a, series(0, n)...)
+	for i := range uint64(n) {
+		switch i % 3 {
+		case 0:
+			t.postSend(a, i)
+		case 1:
+			t.postRead(a, b, i)
+		case 2:
+			t.postWrite(a, b, i)
+		}
+	}
+	t.must(b.Disconnect(udat.CloseAbrupt))
+	t.disconnected(a, b)
+	t.flushed(a.Recv, series(0, n)...)
+	t.flushed(a.Request, series(0, n)...)
+	udattest.NoEvent(t, a.Recv)
+	udattest.NoEvent(t, a.Request)
+}
+
+// Hundreds of requests wait for receives when the disconnect begins; nobody takes
+// their completions before it has ended.
+func gracefulDrains(t *trial) {
+	const n = 400
+	a, b := t.deepPair(n)
+	var sends int
+	for i := range uint64(n) {
+		switch i % 4 {
+		case 1:
+			t.postRead(a, b, i)
+		case 2:
+			t.postWrite(a, b, i)
+		default:
+			t.postSend(a, i)
+			sends++
+		}
+	}
+	t.must(a.Disconnect(udat.CloseGraceful))
+	t.wantState(a, udat.EPStateDisconnectPending)
+	t.postRecv(b, series(0, sends)...)
+	t.disconnected(a, b)
+	for i, status := range t.completions(a.Request, series(0, n)...) {
+		if status != udat.DTOSuccess {
+			t.Fatalf("request %d of %d completes with %v", i, n, status)
+		}
+	}
+	for i, status := range t.completions(b.Recv, series(0, sends)...) {
+		if status != udat.DTOSuccess {
+			t.Fatalf("message %d of %d arrives with %v", i, sends, status)
+		}
+	}
+	t.wantIdle(a, true, true)
+}
+
+func gracefulIsPending(t *trial) {
+	a, b := t.disconnecting()
+	t.wantIdle(a, true, false)
+	if err := quiet(a.Connect, 20*time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	t.wantState(a, udat.EPStateDisconnectPending)
+	t.wantState(b, udat.EPStateConnected)
+	t.postRecv(b, 1)
+	t.disconnected(a, b)
+	udattest.Completion(t, a.Request, 9001)
+	udattest.Completion(t, b.Recv, 1)
+}
+
+func abruptEndsGraceful(t *trial) {
+	a, b := t.disconnecting()
+	t.must(a.Disconnect(udat.CloseAbrupt))
+	t.disconnected(a, b)
+	t.flushed(a.Request, 9001)
+}
+
+func gracefulTwice(t *trial) {
+	a, b := t.disconnecting()
+	for range 3 {
+		t.must(a.Disconnect(udat.CloseGraceful))
+		t.wantState(a, udat.EPStateDisconnectPending)
+	}
+	t.wantState(b, udat.EPStateConnected)
+	t.postRecv(b, 1)
+	t.disconnected(a, b)
+	udattest.Completion(t, a.Request, 9001)
+	udattest.NoEvent(t, a.Connect)
+}
+
+// flagsMeanTheSame compares what comes of both flags in each state without a
+// connection.
+func flagsMeanTheSame(t *trial) {
+	t.walk(func(e *udattest.Endpoint, state udat.EPState) {
+		switch state {
+		case udat.EPStateConnected, udat.EPStateDisconnectPending, udat.EPStateActiveConnectionPending:
+			return // of the last more below, since it changes there
+		}
+		var returns []udat.Return
+		for _, flags := range closeFlags {
+			var e2 *udat.Error
+			if err := e.Disconnect(flags); errors.As(err, &e2) {
+				returns = append(returns, e2.Return)
+			} else {
+				returns = append(returns, 0)
+			}
+			t.wantState(e, state)
+		}
+		if returns[0] != returns[1] {
+			t.Errorf("in %v an abrupt disconnect gives %v, a graceful one %v", state, returns[0], returns[1])
+		}
+	})
+	completing := t.completing(len(closeFlags))
+	for i, flags := range closeFlags {
+		connecting, _ := t.connecting(nil)
+		for _, e := range []*udattest.Endpoint{connecting, completing[i]} {
+			t.must(e.Disconnect(flags))
+			t.disconnected(e)
+		}
+	}
+}
+
+func pendingTakesNoRequests(t *trial) {
+	a, b := t.disconnecting()
+	s, remote := one(a.Segment(t, 0, 8)), t.remote(b)
+	for name, err := range map[string]error{
+		"send":      a.PostSend(s, 1, 0),
+		"read":      a.PostRDMARead(s, 1, remote, 0),
+		"write":     a.PostRDMAWrite(s, 1, remote, 0),
+		"immediate": a.PostRDMAWriteImmed(s, 1, remote, 1, 0),
+		"fetch":     a.PostFetchAndAdd(1, s[0], 1, remote, 0),
+		"swap":      a.PostCmpAndSwap(1, 1, s[0], 1, remote, 0),
+	} {
+		if !errors.Is(err, udat.ErrInvalidState) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+	t.postRecv(b, 1)
+	t.disconnected(a, b)
+	udattest.Completion(t, a.Request, 9001)
+	udattest.NoEvent(t, a.Request) // nothing was posted
+}
+
+func endIsReported(t *trial) {
+	for _, flags := range closeFlags {
+		a, b := t.pair()
+		t.must(a.Disconnect(flags))
+		event := udattest.Expect(t, a.Connect, udat.EventConnectionDisconnected)
+		if event.EP() != a.EP || event.Err() != nil {
+			t.Errorf("the event is %+v", event)
+		}
+		t.disconnected(b)
+		t.must(a.Reset())
+		udattest.NoEvent(t, a.Connect) // one is enough
+	}
+}
+
+func peerIsTold(t *trial) {
+	for _, flags := range closeFlags {
+		a, b := t.pair()
+		t.must(a.Disconnect(flags))
+		if event := udattest.Expect(t, b.Connect, udat.EventConnectionDisconnected); event.EP() != b.EP {
+			t.Error("the event names another endpoint")
+		}
+		t.disconnected(a)
+		t.must(b.Reset())
+		udattest.NoEvent(t, b.Connect)
+	}
+}
+
+func stateFollows(t *trial) {
+	for _, flags := range closeFlags {
+		a, b := t.pair()
+		t.must(a.Disconnect(flags))
+		// Nothing is called but get_status, and nobody takes an event.
+		for deadline := time.Now().Add(udattest.Patience); t.status(a).State != udat.EPStateDisconnected; {
+			if time.Now().After(deadline) {
+				t.Fatalf("the endpoint stays in %v", t.status(a).State)
+			}
+		}
+		t.disconnected(a, b)
+	}
+}
+
+func completionsFirst(t *trial) {
+	_, err := udat.CreateEVD(t.ia, 64, udat.EVDDTO|udat.EVDConnection)
+	t.refused(err, udat.ErrInvalidParameter)
+	// With EVDs of their own, all completions are there by then.
+	a, b := t.pair()
+	t.postRecv(b, series(0, 8)...)
+	t.postSend(a, series(0, 8)...)
+	t.must(a.Disconnect(udat.CloseGraceful))
+	udattest.Expect(t, a.Connect, udat.EventConnectionDisconnected)
+	events := make([]udat.Event, 16)
+	if n, err := a.Request.Poll(events); n != 8 || err != nil || slices.ContainsFunc(events[:n], func(e udat.Event) bool { return e.Err() != nil }) {
+		t.Errorf("at the disconnect there are %d completions, %v: %v", n, err, events[:n])
+	}
+	udattest.Expect(t, b.Connect, udat.EventConnectionDisconnected)
+	t.notShown("no provider lets completions and connection events share an EVD, so that there is no order to see; with EVDs of their own, all completions are there when a graceful disconnect is reported",
+		"a provider that merges the two streams, as EVDStreamMergingSupported would say")
+}
+
+func disconnectedAlready(t *trial) {
+	a, b := t.pair()
+	t.must(a.Disconnect(udat.CloseAbrupt))
+	t.disconnected(a, b)
+	for _, e := range []*udattest.Endpoint{a, b} {
+		for _, flags := range closeFlags {
+			t.must(e.Disconnect(flags))
+			t.wantState(e, udat.EPStateDisconnected)
+		}
+		if err := quiet(e.Connect, 20*time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		t.must(e.Reset())
+	}
+	t.connectTo(a, b)
+	t.exchange(a, b)
+}
+
+// disallowed shows that no flags disconnect an endpoint in a state.
+func (t *trial) disallowed(e *udattest.Endpoint, subtype udat.ReturnSubtype) {
+	t.Helper()
+	before := t.status(e)
+	for _, flags := range closeFlags {
+		t.refused(e.Disconnect(flags), udat.ErrInvalidState, subtype)
+		if s := t.status(e); s != before {
+			t.Errorf("the call has changed the status from %+v to %+v", before, s)
+		}
+	}
+}
+
+func notUnconnected(t *trial) {
+	e := t.endpoint()
+	t.postRecv(e, 1)
+	t.disallowed(e, udat.InvalidStateEPUnconnected)
+	udattest.NoEvent(t, e.Recv) // is not flushed
+	udattest.NoEvent(t, e.Connect)
+}
+
+func notReserved(t *trial) {
+	e, _, _, _ := t.reserved()
+	t.postRecv(e, 1)
+	t.disallowed(e, udat.InvalidStateEPReserved)
+	udattest.NoEvent(t, e.Recv)
+}
+
+func notPassivePending(t *trial) {
+	e, client, _, cr := t.passive()
+	t.postRecv(e, 1)
+	t.disallowed(e, udat.InvalidStateEPPassConnPending)
+	udattest.NoEvent(t, e.Recv)
+	t.must(cr.Accept(nil, nil)) // goes on
+	udattest.Expect(t, client.Connect, udat.EventConnectionEstablished)
+	udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+}
+
+// wantNoTentative shows that no program gets into TENTATIVE_CONNECTION_PENDING.
+func (t *trial) wantNoTentative() {
+	t.Helper()
+	psp, err := udat.CreatePSP(t.ia, udattest.ConnQual(), t.evd(8, udat.EVDCR), udat.PSPProvider)
+	t.refused(err, udat.ErrModelNotSupported)
+	if psp != nil {
+		t.Error("a failed call gives a service point")
+	}
+	t.notShown("no endpoint gets into the state: a service point with the provider flag is refused, since no provider accepts a request on an endpoint that it has made itself",
+		"a provider that makes endpoints for its service points")
+}
+
+func notTentative(t *trial) { t.wantNoTentative() }
+
+func abortsConnecting(t *trial) {
+	for _, flags := range closeFlags {
+		e, cr := t.connecting(func(e *udattest.Endpoint) { t.postRecv(e, 1, 2) })
+		t.postRecv(e, 3)
+		t.must(e.Disconnect(flags))
+		t.disconnected(e)
+		t.flushed(e.Recv, 1, 2, 3)
+		t.wantIdle(e, true, true)
+		udattest.NoEvent(t, e.Connect)
+		_ = cr.Reject(nil) // its peer has gone
+		t.must(e.Reset())
+		peer := t.endpoint()
+		t.connectTo(e, peer) // and is as good as new
+		t.exchange(e, peer)
+	}
+}
+
+func abortsCompleting(t *trial) {
+	completing := t.completing(len(closeFlags))
+	for i, flags := range closeFlags {
+		e := completing[i]
+		t.postRecv(e, 1, 2)
+		t.must(e.Disconnect(flags))
+		t.disconnected(e)
+		t.flushed(e.Recv, 1, 2)
+		t.wantIdle(e, true, true)
+		udattest.NoEvent(t, e.Connect)
+	}
+}
+
+func invalidFlags(t *trial) {
+	t.walkAll(func(e *udattest.Endpoint, state udat.EPState) {
+		for _, flags := range []udat.CloseFlags{2, 3, 77, 1 << 31} {
+			if err := e.Disconnect(flags); !errors.Is(err, udat.ErrInvalidParameter) {
+				t.Errorf("flags %d in %v: the error is %v", uint32(flags), state, err)
+			}
+			t.wantState(e, state)
+		}
+	})
+	t.remark(noTentative)
+}
+
+func disconnectInvalidHandle(t *trial) {
+	for _, flags := range closeFlags {
+		t.wantInvalidHandle(func(ep *udat.EP) error { return ep.Disconnect(flags) })
+	}
+}

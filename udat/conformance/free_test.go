@@ -1,0 +1,228 @@
+package conformance
+
+import (
+	"errors"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+var _ = try(map[string]func(*trial){
+	"F-01": freeUnconnected,
+	"F-02": freeConnecting,
+	"F-03": freeConnected,
+	"F-04": freeReserved,
+	"F-05": freePassivePending,
+	"F-06": freeTentative,
+	"F-07": completionsAfterFree,
+	"F-08": operationsGoAlong,
+	"F-09": streamsEnd,
+	"F-10": useAfterFree,
+	"F-11": freeAgain,
+	"F-12": freeInvalidHandle,
+})
+
+// free frees an endpoint and complains if it is still there.
+func (t *trial) free(e *udattest.Endpoint) {
+	t.Helper()
+	t.must(e.EP.Free())
+	_, err := e.GetStatus()
+	t.refused(err, udat.ErrInvalidHandle, udat.ErrClosed)
+}
+
+func freeUnconnected(t *trial) {
+	t.free(t.endpoint())
+	e := t.endpoint()
+	t.postRecv(e, 1)
+	t.free(e)
+	a, b := t.pair()
+	t.must(a.Disconnect(udat.CloseAbrupt))
+	t.disconnected(a, b)
+	t.must(a.Reset())
+	t.wantState(a, udat.EPStateUnconnected)
+	t.free(a)
+}
+
+func freeConnecting(t *trial) {
+	e, cr := t.connecting(func(e *udattest.Endpoint) { t.postRecv(e, 1) })
+	t.free(e)
+	// The request that has arrived is answered in vain.
+	_ = cr.Reject(nil)
+	udattest.NoEvent(t, e.Connect)
+	t.must(e.Memory.Free())
+
+	// Nor does a request that nobody has looked at hold the endpoint.
+	listener, f := udattest.Listen(t, t.ia), t.endpoint()
+	t.must(f.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil))
+	t.free(f)
+}
+
+func freeConnected(t *trial) {
+	a, b := t.pair()
+	t.free(a)
+	t.disconnected(b)
+
+	c, d := t.disconnecting()
+	t.free(c)
+	t.disconnected(d)
+
+	e, f := t.pair()
+	t.must(e.Disconnect(udat.CloseAbrupt))
+	t.disconnected(e, f)
+	t.free(e)
+	t.free(f)
+}
+
+func freeReserved(t *trial) {
+	e, rsp, _, _ := t.reserved()
+	t.refused(e.EP.Free(), udat.ErrInvalidState, udat.InvalidStateEPReserved)
+	t.wantState(e, udat.EPStateReserved)
+	t.must(rsp.Free())
+	t.wantState(e, udat.EPStateUnconnected)
+	t.free(e)
+}
+
+func freePassivePending(t *trial) {
+	e, client, _, cr := t.passive()
+	t.refused(e.EP.Free(), udat.ErrInvalidState, udat.InvalidStateEPPassConnPending)
+	t.wantState(e, udat.EPStatePassiveConnectionPending)
+	t.must(cr.Reject(nil))
+	udattest.Expect(t, client.Connect, udat.EventConnectionPeerRejected)
+	t.wantState(e, udat.EPStateUnconnected)
+	t.free(e)
+}
+
+func freeTentative(t *trial) { t.wantNoTentative() }
+
+func completionsAfterFree(t *trial) {
+	a, b := t.pair()
+	t.postRecv(b, series(0, 8)...)
+	t.postSend(a, series(0, 4)...)
+	for range 4 {
+		udattest.Expect(t, a.Request, udat.EventDTOCompletion)
+	}
+	// Four receives have completed, four have not, and nobody has looked.
+	t.free(b)
+	events := make([]udat.Event, 16)
+	for _, evd := range []*udat.EVD{b.Recv, b.Request, b.Connect} {
+		n, err := evd.Poll(events)
+		if err != nil && !errors.Is(err, udat.ErrQueueEmpty) {
+			t.Error(err)
+		}
+		for _, event := range events[:n] {
+			if event.Number == udat.EventDTOCompletion && event.Cookie >= 8 {
+				t.Errorf("there is the completion %+v", event)
+			}
+			if ep := event.EP(); ep != nil {
+				_, err := ep.GetStatus()
+				t.refused(err, udat.ErrClosed)
+			}
+		}
+		if err := quiet(evd, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	t.disconnected(a)
+	// The EVDs serve others.
+	ep, err := udat.CreateEP(t.ia, b.PZ, b.Recv, b.Request, b.Connect, nil)
+	t.must(err)
+	t.cleanup(ep)
+	b.EP = ep
+	t.must(a.Reset())
+	t.connectTo(a, b)
+	t.exchange(a, b)
+}
+
+func operationsGoAlong(t *trial) {
+	a, b := t.pair()
+	t.postRecv(a, series(0, 8)...)
+	t.postSend(a, 9)
+	t.postRead(a, b, 10)
+	t.refused(a.Memory.Free(), udat.ErrInvalidState) // the operations use it
+	t.free(a)
+	t.must(a.Memory.Free())
+	t.disconnected(b)
+	t.must(a.PZ.Free())
+
+	// What was posted before a connection, too.
+	e := t.endpoint()
+	t.postRecv(e, 1, 2)
+	t.free(e)
+	t.must(e.Memory.Free())
+}
+
+func streamsEnd(t *trial) {
+	for _, e := range func() []*udattest.Endpoint {
+		a, b := t.pair()
+		t.postRecv(a, 1, 2)
+		t.postSend(a, 3)
+		t.postRecv(b, 4, 5)
+		return []*udattest.Endpoint{a, b, t.endpoint()}
+	}() {
+		for _, evd := range []*udat.EVD{e.Recv, e.Request, e.Connect} {
+			t.refused(evd.Free(), udat.ErrInvalidState, udat.InvalidStateEVDInUse)
+		}
+		t.free(e)
+		for _, evd := range []*udat.EVD{e.Recv, e.Request, e.Connect} {
+			t.must(evd.Free())
+		}
+	}
+}
+
+func useAfterFree(t *trial) {
+	listener := udattest.Listen(t, t.ia)
+	requests := t.evd(8, udat.EVDCR)
+	origin, peer := t.pair()
+	client := t.endpoint()
+	e := t.endpoint()
+	s, remote, address := one(e.Segment(t, 0, 8)), t.remote(peer), t.address()
+	t.must(client.EP.Connect(address, listener.ConnQual, udattest.Patience, nil))
+	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+	ep := e.EP
+	t.free(e)
+	for name, err := range map[string]error{
+		"connect":     ep.Connect(address, listener.ConnQual, udattest.Patience, nil),
+		"dup_connect": ep.DupConnect(origin.EP, udattest.Patience, nil),
+		"dup source":  peer.DupConnect(ep, udattest.Patience, nil),
+		"disconnect":  ep.Disconnect(udat.CloseAbrupt),
+		"reset":       ep.Reset(),
+		"free":        ep.Free(),
+		"get_status":  func() error { _, err := ep.GetStatus(); return err }(),
+		"query":       func() error { _, err := ep.Query(); return err }(),
+		"modify":      ep.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 5}}),
+		"recv":        ep.PostRecv(s, 1, 0),
+		"send":        ep.PostSend(s, 1, 0),
+		"read":        ep.PostRDMARead(s, 1, remote, 0),
+		"write":       ep.PostRDMAWrite(s, 1, remote, 0),
+		"immediate":   ep.PostRDMAWriteImmed(s, 1, remote, 1, 0),
+		"fetch":       ep.PostFetchAndAdd(1, s[0], 1, remote, 0),
+		"swap":        ep.PostCmpAndSwap(1, 1, s[0], 1, remote, 0),
+		"rsp_create":  func() error { _, err := udat.CreateRSP(t.ia, udattest.ConnQual(), ep, requests); return err }(),
+		"cr_accept":   cr.Accept(ep, nil),
+		"recv_query":  func() error { _, _, err := ep.RecvQuery(); return err }(),
+		"watermark":   ep.SetWatermark(1, 2),
+	} {
+		if !errors.Is(err, udat.ErrInvalidHandle) || !errors.Is(err, udat.ErrClosed) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+	// The request was not answered by the accept that failed.
+	t.must(cr.Reject(nil))
+	udattest.Expect(t, client.Connect, udat.EventConnectionPeerRejected)
+}
+
+func freeAgain(t *trial) {
+	e := t.endpoint()
+	t.must(e.EP.Free())
+	for range 3 {
+		t.refused(e.EP.Free(), udat.ErrInvalidHandle, udat.ErrClosed)
+	}
+	// Nor does it hit the endpoint that has taken its place.
+	other := t.endpoint()
+	t.refused(e.EP.Free(), udat.ErrClosed)
+	t.wantState(other, udat.EPStateUnconnected)
+}
+
+func freeInvalidHandle(t *trial) {
+	t.wantInvalidHandle(func(ep *udat.EP) error { return ep.Free() })
+}

@@ -1,0 +1,237 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+var _ = try(map[string]func(*trial){
+	"G-01": tellsState,
+	"G-02": tellsReceives,
+	"G-03": tellsRequests,
+	"G-04": isSnapshot,
+	"G-05": statusOfInvalidHandle,
+	"G-06": statusConcurrently,
+})
+
+func tellsState(t *trial) {
+	seen := make(map[udat.EPState]bool)
+	t.walkAll(func(e *udattest.Endpoint, state udat.EPState) {
+		seen[state] = true
+		t.wantState(e, state)
+		if got := t.query(e).State; got != state {
+			t.Errorf("query gives the state %v, want %v", got, state)
+		}
+	})
+	const states = 8 // that the pages name, without TENTATIVE_CONNECTION_PENDING
+	if len(seen) != states {
+		t.Errorf("the endpoint was in %d states, want %d: %v", len(seen), states, seen)
+	}
+	t.remark(noTentative)
+}
+
+func tellsReceives(t *trial) {
+	// Receives can be posted in all states before a connection, too.
+	posted := make(map[*udattest.Endpoint]bool)
+	t.walkAll(func(e *udattest.Endpoint, state udat.EPState) {
+		switch state {
+		case udat.EPStateConnected, udat.EPStateDisconnectPending, udat.EPStateDisconnected:
+			return
+		case udat.EPStateActiveConnectionPending:
+			return // a receive of the peer would let the walk's send complete
+		}
+		t.wantIdle(e, !posted[e], true)
+		t.postRecv(e, 1)
+		posted[e] = true
+		t.wantIdle(e, false, true)
+	})
+	connecting, _ := t.connecting(nil)
+	t.wantIdle(connecting, true, true)
+	t.postRecv(connecting, 1)
+	t.wantIdle(connecting, false, true)
+
+	a, b := t.pair()
+	t.wantIdle(b, true, true)
+	t.postRecv(b, 1, 2)
+	t.wantIdle(b, false, true)
+	t.postSend(a, 3)
+	udattest.Completion(t, b.Recv, 1)
+	t.wantIdle(b, false, true) // one is left
+	t.postSend(a, 4)
+	udattest.Completion(t, b.Recv, 2)
+	t.wantIdle(b, true, true)
+	t.completions(a.Request, 3, 4)
+
+	// Those that are flushed are not outstanding any more.
+	t.postRecv(a, 5, 6)
+	t.wantIdle(a, false, true)
+	t.must(b.Disconnect(udat.CloseAbrupt))
+	t.disconnected(a, b)
+	t.flushed(a.Recv, 5, 6)
+	t.wantIdle(a, true, true)
+}
+
+func tellsRequests(t *trial) {
+	a, b := t.pair()
+	t.wantIdle(a, true, true)
+	for name, post := range map[string]func(){
+		"send":  func() { t.postRecv(b, 1); t.postSend(a, 2) },
+		"read":  func() { t.postRead(a, b, 2) },
+		"write": func() { t.postWrite(a, b, 2) },
+	} {
+		post()
+		if s := t.status(a); s.RequestIdle || !s.RecvIdle {
+			t.Errorf("with a %s posted, the status is %+v", name, s)
+		}
+		udattest.Completion(t, a.Request, 2)
+		if s := t.status(a); !s.RequestIdle {
+			t.Errorf("after the %s the status is %+v", name, s)
+		}
+	}
+	udattest.Completion(t, b.Recv, 1)
+
+	// Of several that are in progress, the last one counts: the peer has no
+	// receive for the send at first.
+	t.postSend(a, 1)
+	t.postRead(a, b, 2)
+	t.postWrite(a, b, 3)
+	t.wantIdle(a, true, false)
+	t.wantIdle(b, true, true)
+	t.postRecv(b, 4)
+	for cookie := range uint64(3) {
+		t.wantIdle(a, true, false)
+		udattest.Completion(t, a.Request, cookie+1)
+	}
+	t.wantIdle(a, true, true)
+	udattest.Completion(t, b.Recv, 4)
+
+	// A read alone, and a write alone, behind a send that does not go on.
+	for _, post := range []func(){func() { t.postRead(a, b, 2) }, func() { t.postWrite(a, b, 2) }} {
+		t.postSend(a, 1)
+		post()
+		t.postRecv(b, 3)
+		udattest.Completion(t, a.Request, 1)
+		t.wantIdle(a, true, false)
+		udattest.Completion(t, a.Request, 2)
+		t.wantIdle(a, true, true)
+		udattest.Completion(t, b.Recv, 3)
+	}
+
+	// What was flushed is not outstanding any more.
+	t.postSend(a, 7)
+	t.must(a.Disconnect(udat.CloseAbrupt))
+	t.flushed(a.Request, 7)
+	t.wantIdle(a, true, true)
+	t.disconnected(a, b)
+}
+
+// A snapshot neither waits for what is outstanding nor takes its completion.
+func isSnapshot(t *trial) {
+	a, b := t.pair()
+	ctx, cancel := context.WithCancel(context.Background())
+	var waiting sync.WaitGroup
+	for _, evd := range []*udat.EVD{a.Recv, a.Connect} {
+		waiting.Add(1)
+		go func() {
+			defer waiting.Done()
+			_, _ = evd.Wait(ctx)
+		}()
+	}
+	t.postRecv(a, 1)
+	t.postSend(a, 2) // does not complete yet
+	done := make(chan error, 1)
+	go func() {
+		for range 1000 {
+			s, err := a.GetStatus()
+			if err == nil && (s != udat.EPStatus{State: udat.EPStateConnected}) {
+				err = errors.New("the snapshot has changed")
+			}
+			if err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	select {
+	case err := <-done:
+		t.must(err)
+	case <-time.After(udattest.Patience):
+		t.Fatal("get_status waits")
+	}
+	cancel()
+	waiting.Wait()
+	t.postRecv(b, 3)
+	udattest.Completion(t, a.Request, 2)
+	udattest.Completion(t, b.Recv, 3)
+}
+
+// invalid gives endpoints that are none: nil, zero and freed.
+func (t *trial) invalid() map[string]*udat.EP {
+	t.Helper()
+	e := t.endpoint()
+	t.must(e.EP.Free())
+	return map[string]*udat.EP{"nil": nil, "zero": {}, "freed": e.EP}
+}
+
+// wantInvalidHandle makes a call on each endpoint that is none.
+func (t *trial) wantInvalidHandle(call func(*udat.EP) error) {
+	t.Helper()
+	for name, ep := range t.invalid() {
+		if err := call(ep); !errors.Is(err, udat.ErrInvalidHandle) || !errors.Is(err, udat.InvalidHandleEP) {
+			t.Errorf("with a %s endpoint the error is %v", name, err)
+		}
+	}
+}
+
+func statusOfInvalidHandle(t *trial) {
+	t.wantInvalidHandle(func(ep *udat.EP) error {
+		_, err := ep.GetStatus()
+		return err
+	})
+}
+
+func statusConcurrently(t *trial) {
+	a, b := t.pair()
+	const messages, watchers = 200, 4
+	var stop atomic.Bool
+	var watching sync.WaitGroup
+	failures := make(chan error, watchers)
+	for i := range watchers {
+		e := []*udattest.Endpoint{a, b}[i%2]
+		watching.Add(1)
+		go func() {
+			defer watching.Done()
+			for !stop.Load() {
+				s, err := e.GetStatus()
+				if err == nil && s.State != udat.EPStateConnected {
+					err = errors.New("the state is " + s.State.String())
+				}
+				if err != nil {
+					failures <- err
+					return
+				}
+			}
+		}()
+	}
+	for i := range uint64(messages) {
+		t.postRecv(b, i)
+		t.postSend(a, i)
+		udattest.Completion(t, b.Recv, i)
+		udattest.Completion(t, a.Request, i)
+	}
+	stop.Store(true)
+	watching.Wait()
+	close(failures)
+	for err := range failures {
+		t.Error(err)
+	}
+	t.wantIdle(a, true, true)
+	t.wantIdle(b, true, true)
+}

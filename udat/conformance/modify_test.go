@@ -1,0 +1,478 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+var _ = try(map[string]func(*trial){
+	"M-01": neverModified(udat.EPFieldIAHandle),
+	"M-02": neverModified(udat.EPFieldEPState),
+	"M-03": neverModified(udat.EPFieldLocalIAAddressPtr),
+	"M-04": neverModified(udat.EPFieldLocalPortQual),
+	"M-05": neverModified(udat.EPFieldRemoteIAAddressPtr),
+	"M-06": neverModified(udat.EPFieldRemotePortQual),
+	"M-07": zoneModified,
+	"M-08": receivesOutsideZone,
+	"M-09": modifiedEarly("M-09"),
+	"M-10": modifiedEarly("M-10"),
+	"M-11": modifiedEarly("M-11"),
+	"M-12": oneServiceType,
+	"M-13": modifiedEarly("M-13"),
+	"M-14": modifiedEarly("M-14"),
+	"M-15": oneQuality,
+	"M-16": receiveFlagsModified,
+	"M-17": requestFlagsModified,
+	"M-18": modifiedEarly("M-18"),
+	"M-19": modifiedEarly("M-19"),
+	"M-20": modifiedEarly("M-20"),
+	"M-21": modifiedEarly("M-21"),
+	"M-22": modifiedEarly("M-22"),
+	"M-23": modifiedEarly("M-23"),
+	"M-24": specificAttributes(udat.EPFieldNumTransportAttr, udat.EPFieldTransportSpecificAttr, "transport"),
+	"M-25": specificAttributes(udat.EPFieldNumProviderAttr, udat.EPFieldProviderSpecificAttr, "provider"),
+	"M-26": outsideItsStates,
+	"M-27": invalidValues,
+	"M-28": modifyInvalidHandle,
+	"M-29": behavesByNewValues,
+	"M-30": togetherOrNot,
+})
+
+// field is a parameter of an endpoint that can be modified. set gives it a value,
+// another one in each round.
+type field struct {
+	mask udat.EPParamMask
+	set  func(p *udat.EPParam, s *spares, round int)
+	get  func(p *udat.EPParam) any
+}
+
+// spares are what an endpoint can be given in place of what it has.
+type spares struct {
+	own, other *udattest.Endpoint
+}
+
+func (s *spares) evd(round int, of func(*udattest.Endpoint) *udat.EVD) *udat.EVD {
+	return of([]*udattest.Endpoint{s.other, s.own}[round%2])
+}
+
+// number is a field with a number, three of which the rounds take in turn.
+func number[T int | uint32](mask udat.EPParamMask, at func(*udat.EPAttr) *T, values ...T) field {
+	return field{
+		mask: mask,
+		set:  func(p *udat.EPParam, _ *spares, round int) { *at(&p.Attr) = values[round%len(values)] },
+		get:  func(p *udat.EPParam) any { return *at(&p.Attr) },
+	}
+}
+
+var fields = map[string]field{
+	"M-09": {
+		udat.EPFieldRecvEVDHandle,
+		func(p *udat.EPParam, s *spares, round int) {
+			p.RecvEVD = s.evd(round, func(e *udattest.Endpoint) *udat.EVD { return e.Recv })
+		},
+		func(p *udat.EPParam) any { return p.RecvEVD },
+	},
+	"M-10": {
+		udat.EPFieldRequestEVDHandle,
+		func(p *udat.EPParam, s *spares, round int) {
+			p.RequestEVD = s.evd(round, func(e *udattest.Endpoint) *udat.EVD { return e.Request })
+		},
+		func(p *udat.EPParam) any { return p.RequestEVD },
+	},
+	"M-11": {
+		udat.EPFieldConnectEVDHandle,
+		func(p *udat.EPParam, s *spares, round int) {
+			p.ConnectEVD = s.evd(round, func(e *udattest.Endpoint) *udat.EVD { return e.Connect })
+		},
+		func(p *udat.EPParam) any { return p.ConnectEVD },
+	},
+	"M-13": number(udat.EPFieldMaxMessageSize, func(a *udat.EPAttr) *uint32 { return &a.MaxMessageSize }, 4096, 1024, 8192),
+	"M-14": number(udat.EPFieldMaxRDMASize, func(a *udat.EPAttr) *uint32 { return &a.MaxRDMASize }, 4096, 1024, 8192),
+	"M-18": number(udat.EPFieldMaxRecvDTOs, func(a *udat.EPAttr) *int { return &a.MaxRecvDTOs }, 9, 20, 5),
+	"M-19": number(udat.EPFieldMaxRequestDTOs, func(a *udat.EPAttr) *int { return &a.MaxRequestDTOs }, 9, 20, 5),
+	"M-20": number(udat.EPFieldMaxRecvIOV, func(a *udat.EPAttr) *int { return &a.MaxRecvIOV }, 2, 3, 1),
+	"M-21": number(udat.EPFieldMaxRequestIOV, func(a *udat.EPAttr) *int { return &a.MaxRequestIOV }, 2, 3, 1),
+	"M-22": number(udat.EPFieldMaxRDMAReadIn, func(a *udat.EPAttr) *int { return &a.MaxRDMAReadIn }, 2, 3, 1),
+	"M-23": number(udat.EPFieldMaxRDMAReadOut, func(a *udat.EPAttr) *int { return &a.MaxRDMAReadOut }, 2, 3, 1),
+}
+
+var (
+	receiveFlags = field{
+		udat.EPFieldRecvCompletionFlags,
+		func(p *udat.EPParam, _ *spares, round int) {
+			p.Attr.RecvCompletionFlags = []udat.CompletionFlags{unsignalled, solicited, threshold}[round]
+		},
+		func(p *udat.EPParam) any { return p.Attr.RecvCompletionFlags },
+	}
+	requestFlags = field{
+		udat.EPFieldRequestCompletionFlags,
+		func(p *udat.EPParam, _ *spares, round int) {
+			p.Attr.RequestCompletionFlags = []udat.CompletionFlags{unsignalled, threshold, unsignalled}[round]
+		},
+		func(p *udat.EPParam) any { return p.Attr.RequestCompletionFlags },
+	}
+	protectionZone = field{
+		udat.EPFieldPZHandle,
+		func(p *udat.EPParam, s *spares, round int) { p.PZ = s.other.PZ },
+		func(p *udat.EPParam) any { return p.PZ },
+	}
+)
+
+// early gives the round of one of the early states.
+func early(state udat.EPState) (round int, ok bool) {
+	round = slices.Index([]udat.EPState{udat.EPStateUnconnected, udat.EPStateReserved, udat.EPStatePassiveConnectionPending}, state)
+	return round, round >= 0
+}
+
+// refusedUnchanged complains of a Modify that does not fail as it should, or has
+// changed something all the same.
+func (t *trial) refusedUnchanged(e *udattest.Endpoint, mask udat.EPParamMask, param *udat.EPParam, targets ...error) {
+	t.Helper()
+	before := t.query(e)
+	err := e.Modify(mask, param)
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Errorf("modifying the fields 0x%x in %v: the error is %v, want one that matches %v", uint64(mask), before.State, err, target)
+		}
+	}
+	if changed := changes(before, t.query(e)); changed != "" {
+		t.Errorf("modifying the fields 0x%x in %v was refused and has changed %s", uint64(mask), before.State, changed)
+	}
+}
+
+// modify changes a field and complains unless query has the new value, and all
+// else is as it was.
+func (t *trial) modify(e *udattest.Endpoint, f field, s *spares, round int) {
+	t.Helper()
+	before := t.query(e)
+	want := before
+	f.set(&want, s, round)
+	if f.get(&want) == f.get(&before) {
+		t.Errorf("the trial changes nothing: the field 0x%x has the value %v already", uint64(f.mask), f.get(&before))
+	}
+	t.must(e.Modify(f.mask, &want))
+	if wrong := changes(want, t.query(e)); wrong != "" {
+		t.Errorf("after modifying the field 0x%x in %v, not what is asked for: %s", uint64(f.mask), before.State, wrong)
+	}
+}
+
+// changes names the parameters that differ, with their values.
+func changes(before, after udat.EPParam) string {
+	var list []string
+	compare := func(x, y reflect.Value) {
+		for i := range x.NumField() {
+			if from, to := x.Field(i).Interface(), y.Field(i).Interface(); from != to {
+				list = append(list, fmt.Sprintf("%s from %v to %v", x.Type().Field(i).Name, from, to))
+			}
+		}
+	}
+	compare(reflect.ValueOf(before.Attr), reflect.ValueOf(after.Attr))
+	before.Attr, after.Attr = udat.EPAttr{}, udat.EPAttr{}
+	compare(reflect.ValueOf(before), reflect.ValueOf(after))
+	return strings.Join(list, ", ")
+}
+
+func neverModified(mask udat.EPParamMask) func(*trial) {
+	return func(t *trial) {
+		t.walkAll(func(e *udattest.Endpoint, _ udat.EPState) {
+			t.refusedUnchanged(e, mask, &udat.EPParam{}, udat.ErrInvalidParameter, udat.InvalidArg2)
+		})
+	}
+}
+
+// modifiedEarly shows that a field may change in the early states and in no other.
+func modifiedEarly(id string) func(*trial) {
+	return func(t *trial) { t.modifiedEarly(fields[id]) }
+}
+
+func (t *trial) modifiedEarly(f field) {
+	t.Helper()
+	s := &spares{other: t.endpoint()}
+	t.walk(func(e *udattest.Endpoint, state udat.EPState) {
+		if s.own == nil {
+			own := *e // with the EVDs that it has at first
+			s.own = &own
+		}
+		round, ok := early(state)
+		if ok {
+			t.modify(e, f, s, round)
+			return
+		}
+		param := t.query(e)
+		f.set(&param, s, 0)
+		t.refusedUnchanged(e, f.mask, &param, udat.ErrInvalidState)
+	})
+	t.remark(noTentative)
+}
+
+func zoneModified(t *trial) {
+	s := &spares{other: t.endpoint()}
+	t.walk(func(e *udattest.Endpoint, state udat.EPState) {
+		if state != udat.EPStateUnconnected {
+			t.refusedUnchanged(e, udat.EPFieldPZHandle, &udat.EPParam{PZ: s.other.PZ}, udat.ErrInvalidState)
+			return
+		}
+		t.modify(e, protectionZone, s, 0)
+		// Nothing holds the old zone any more; the new one's memory is used.
+		t.must(e.Memory.Free())
+		t.must(e.PZ.Free())
+		t.refused(s.other.PZ.Free(), udat.ErrInvalidState)
+		e.Memory = s.other.Memory
+		t.postRecv(e, 1)
+	})
+	t.remark(noTentative)
+}
+
+func receivesOutsideZone(t *trial) {
+	other, e, peer := t.endpoint(), t.endpoint(), t.endpoint()
+	t.postRecv(e, 1, 2)
+	t.must(e.Modify(udat.EPFieldPZHandle, &udat.EPParam{PZ: other.PZ}))
+	for cookie := uint64(1); cookie <= 2; cookie++ {
+		event := udattest.Expect(t, e.Recv, udat.EventDTOCompletion)
+		if event.Cookie != cookie || event.Status != udat.DTOErrLocalProtection {
+			t.Errorf("receive %d completed with %v", event.Cookie, event.Status)
+		}
+	}
+	t.wantIdle(e, true, true)
+	t.refused(e.PostRecv(one(e.Segment(t, 0, message)), 3, 0), udat.ErrProtectionViolation)
+	e.Memory = other.Memory
+	t.postRecv(e, 4)
+	t.connectTo(peer, e)
+	t.postSend(peer, 5)
+	udattest.Completion(t, e.Recv, 4)
+	udattest.Completion(t, peer.Request, 5)
+	t.must(e.EP.Free()) // before the memory and zone that it uses now
+}
+
+// oneValue shows what can be shown of a field for which there is only one value.
+func (t *trial) oneValue(mask udat.EPParamMask, wrong udat.EPAttr) {
+	t.Helper()
+	t.walk(func(e *udattest.Endpoint, state udat.EPState) {
+		param := t.query(e)
+		if _, ok := early(state); !ok {
+			t.refusedUnchanged(e, mask, &param, udat.ErrInvalidState)
+			return
+		}
+		t.must(e.Modify(mask, &param))
+		t.refusedUnchanged(e, mask, &udat.EPParam{Attr: wrong}, udat.ErrInvalidParameter, errors.ErrUnsupported)
+	})
+}
+
+func oneServiceType(t *trial) {
+	t.oneValue(udat.EPFieldServiceType, udat.EPAttr{ServiceType: cgo.ServiceTypeIBUD})
+	t.notShown("reliable connections are the only service type that can be had: it is accepted in the early states and refused in the others, and so is any other type, but nothing can change",
+		"a provider with a second service type that works")
+}
+
+func oneQuality(t *trial) {
+	t.oneValue(udat.EPFieldQOS, udat.EPAttr{QOS: cgo.QOSPremium})
+	t.notShown("best effort is the only quality of service that can be had: it is accepted in the early states and refused in the others, and so is any other quality, but nothing can change",
+		"a provider with a second quality of service")
+}
+
+func receiveFlagsModified(t *trial) {
+	t.modifiedEarly(receiveFlags)
+	e := t.endpoint()
+	for _, flags := range []udat.CompletionFlags{udat.CompletionSuppress, udat.CompletionBarrierFence, threshold | unsignalled, 1 << 20} {
+		t.refusedUnchanged(e, receiveFlags.mask, &udat.EPParam{Attr: udat.EPAttr{RecvCompletionFlags: flags}}, udat.ErrInvalidParameter)
+	}
+	t.postRecv(e, 1)
+	t.refusedUnchanged(e, receiveFlags.mask, &udat.EPParam{Attr: udat.EPAttr{RecvCompletionFlags: unsignalled}}, udat.ErrInvalidState)
+}
+
+func requestFlagsModified(t *trial) {
+	t.modifiedEarly(requestFlags)
+	e := t.endpoint()
+	for _, flags := range []udat.CompletionFlags{udat.CompletionSuppress, udat.CompletionBarrierFence, solicited, threshold | unsignalled} {
+		t.refusedUnchanged(e, requestFlags.mask, &udat.EPParam{Attr: udat.EPAttr{RequestCompletionFlags: flags}}, udat.ErrInvalidParameter)
+	}
+}
+
+func specificAttributes(number, list udat.EPParamMask, kind string) func(*trial) {
+	return func(t *trial) {
+		t.walk(func(e *udattest.Endpoint, _ udat.EPState) {
+			for _, mask := range []udat.EPParamMask{number, list, number | list} {
+				t.refusedUnchanged(e, mask, &udat.EPParam{}, udat.ErrInvalidParameter, errors.ErrUnsupported)
+			}
+		})
+		t.notShown("no provider has "+kind+"-specific attributes of endpoints: they are refused as not supported, in every state",
+			"a provider that has one")
+	}
+}
+
+func outsideItsStates(t *trial) {
+	all := []field{protectionZone, receiveFlags, requestFlags}
+	for _, f := range fields {
+		all = append(all, f)
+	}
+	s := &spares{other: t.endpoint()}
+	t.walkAll(func(e *udattest.Endpoint, state udat.EPState) {
+		own := *e
+		s.own = &own
+		_, isEarly := early(state)
+		for _, f := range all {
+			if isEarly && (f.mask != protectionZone.mask || state == udat.EPStateUnconnected) {
+				continue
+			}
+			param := t.query(e)
+			f.set(&param, s, 0)
+			t.refusedUnchanged(e, f.mask, &param, udat.ErrInvalidState)
+		}
+	})
+	t.remark(noTentative)
+}
+
+func invalidValues(t *trial) {
+	foreign := udattest.NewEndpoint(t, udattest.Open(t, t.ia.Name()), nil)
+	e := t.endpoint()
+	most, _, err := t.ia.Query()
+	t.must(err)
+	invalid := func(mask udat.EPParamMask, param udat.EPParam, targets ...error) {
+		t.Helper()
+		t.refusedUnchanged(e, mask, &param, targets...)
+	}
+	attr := func(mask udat.EPParamMask, a udat.EPAttr) {
+		t.Helper()
+		invalid(mask, udat.EPParam{Attr: a}, udat.ErrInvalidParameter)
+	}
+	for bit := range 64 {
+		if mask := udat.EPParamMask(1) << bit; mask&udat.EPFieldAll == 0 {
+			invalid(mask, udat.EPParam{}, udat.ErrInvalidParameter)
+			invalid(mask|udat.EPFieldMaxRecvDTOs, udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 3}}, udat.ErrInvalidParameter)
+		}
+	}
+	t.refusedUnchanged(e, udat.EPFieldMaxRecvDTOs, nil, udat.ErrInvalidParameter)
+	for _, fixed := range []udat.EPParamMask{udat.EPFieldIAHandle, udat.EPFieldEPState, udat.EPFieldSRQHandle, udat.EPFieldNumProviderAttr} {
+		invalid(fixed|udat.EPFieldMaxRecvDTOs, udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 3}}, udat.ErrInvalidParameter)
+	}
+	attr(udat.EPFieldServiceType, udat.EPAttr{ServiceType: 77})
+	attr(udat.EPFieldQOS, udat.EPAttr{QOS: 77})
+	attr(udat.EPFieldMaxMessageSize, udat.EPAttr{MaxMessageSize: 0})
+	attr(udat.EPFieldMaxRDMASize, udat.EPAttr{MaxRDMASize: 0})
+	attr(udat.EPFieldRecvCompletionFlags, udat.EPAttr{RecvCompletionFlags: udat.CompletionSuppress})
+	attr(udat.EPFieldRequestCompletionFlags, udat.EPAttr{RequestCompletionFlags: solicited})
+	for _, wrong := range []struct {
+		mask udat.EPParamMask
+		set  func(*udat.EPAttr, int)
+		most int
+	}{
+		{udat.EPFieldMaxRecvDTOs, func(a *udat.EPAttr, n int) { a.MaxRecvDTOs = n }, most.MaxDTOPerEP},
+		{udat.EPFieldMaxRequestDTOs, func(a *udat.EPAttr, n int) { a.MaxRequestDTOs = n }, most.MaxDTOPerEP},
+		{udat.EPFieldMaxRecvIOV, func(a *udat.EPAttr, n int) { a.MaxRecvIOV = n }, most.MaxIOVSegmentsPerDTO},
+		{udat.EPFieldMaxRequestIOV, func(a *udat.EPAttr, n int) { a.MaxRequestIOV = n }, most.MaxIOVSegmentsPerDTO},
+		{udat.EPFieldMaxRDMAReadIn, func(a *udat.EPAttr, n int) { a.MaxRDMAReadIn = n }, most.MaxRDMAReadPerEPIn},
+		{udat.EPFieldMaxRDMAReadOut, func(a *udat.EPAttr, n int) { a.MaxRDMAReadOut = n }, most.MaxRDMAReadPerEPOut},
+	} {
+		for _, n := range []int{-1, wrong.most + 1} {
+			var a udat.EPAttr
+			wrong.set(&a, n)
+			attr(wrong.mask, a)
+		}
+	}
+	// Objects that will not do are named as such.
+	invalid(udat.EPFieldPZHandle, udat.EPParam{}, udat.ErrInvalidHandle, udat.InvalidHandlePZ)
+	invalid(udat.EPFieldPZHandle, udat.EPParam{PZ: foreign.PZ}, udat.ErrInvalidHandle, udat.InvalidHandlePZ)
+	invalid(udat.EPFieldRecvEVDHandle, udat.EPParam{RecvEVD: e.Connect}, udat.ErrInvalidHandle, udat.InvalidHandleEVDRecv)
+	invalid(udat.EPFieldRequestEVDHandle, udat.EPParam{RequestEVD: foreign.Request}, udat.ErrInvalidHandle, udat.InvalidHandleEVDRequest)
+	invalid(udat.EPFieldConnectEVDHandle, udat.EPParam{ConnectEVD: e.Recv}, udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
+	t.remark("an object that will not do, as an EVD of another kind, gives the more telling DAT_INVALID_HANDLE, as it does at creation")
+}
+
+func modifyInvalidHandle(t *trial) {
+	t.wantInvalidHandle(func(ep *udat.EP) error {
+		return ep.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 3}})
+	})
+	t.wantInvalidHandle(func(ep *udat.EP) error { return ep.Modify(0, &udat.EPParam{}) })
+}
+
+func behavesByNewValues(t *trial) {
+	other := t.endpoint() // made first, to be freed last
+	a, b := t.endpoint(), t.endpoint()
+	t.postRecv(b, 0, 1, 2)
+	attr := t.query(b).Attr
+	attr.MaxMessageSize, attr.MaxRDMASize = 8192, 16384
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs = attr.MaxRecvDTOs+5, attr.MaxRequestDTOs+7
+	attr.MaxRecvIOV, attr.MaxRequestIOV = 2, 3
+	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = 2, 2
+	var mask udat.EPParamMask
+	for _, f := range fields {
+		mask |= f.mask
+	}
+	t.must(b.Modify(mask, &udat.EPParam{Attr: attr, RecvEVD: other.Recv, RequestEVD: other.Request, ConnectEVD: other.Connect}))
+	param := t.query(b)
+	if diff := cmp.Diff(attr, param.Attr); diff != "" {
+		t.Errorf("the attributes are not those that were asked for (-want +got):\n%s", diff)
+	}
+	t.wantIdle(b, false, true)
+	b.Recv, b.Request, b.Connect = param.RecvEVD, param.RequestEVD, param.ConnectEVD
+	if b.Recv != other.Recv || b.Request != other.Request || b.Connect != other.Connect {
+		t.Error("the EVDs are not those that were asked for")
+	}
+	t.connectTo(a, b)
+	for i := 3; i < attr.MaxRecvDTOs; i++ {
+		t.postRecv(b, uint64(i))
+	}
+	s := b.Segment(t, 0, 8)
+	t.refused(b.PostRecv(one(s), 0, 0), udat.ErrInsufficientResources)
+	for i := range uint64(attr.MaxRecvDTOs) {
+		t.postSend(a, i)
+		udattest.Completion(t, a.Request, i)
+		udattest.Completion(t, b.Recv, i)
+	}
+	t.refused(b.PostRecv([]udat.Segment{s, s, s}, 0, 0), udat.ErrInvalidParameter)
+	t.refused(b.PostSend([]udat.Segment{s, s, s, s}, 0, 0), udat.ErrInvalidParameter)
+	t.refused(b.PostSend(one(b.Segment(t, 0, 8193)), 0, 0), udat.ErrInvalidParameter)
+	whole, err := a.Memory.RMRTriplet(0, 20000)
+	t.must(err)
+	t.refused(b.PostRDMAWrite(one(b.Segment(t, 0, 16385)), 0, whole, 0), udat.ErrInvalidParameter)
+	t.must(b.PostRDMAWrite(one(b.Segment(t, 0, 16384)), 9, whole, 0))
+	udattest.Completion(t, b.Request, 9)
+	for i := range attr.MaxRequestDTOs { // which nobody receives
+		t.postSend(b, uint64(i))
+	}
+	t.refused(b.PostSend(one(s), 0, 0), udat.ErrInsufficientResources)
+	t.must(b.EP.Free())
+}
+
+func togetherOrNot(t *trial) {
+	e := t.endpoint()
+	attr := t.query(e).Attr
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs, attr.MaxMessageSize = 5, 6, 4096
+	const good = udat.EPFieldMaxRecvDTOs | udat.EPFieldMaxRequestDTOs | udat.EPFieldMaxMessageSize
+	for name, bad := range map[string]struct {
+		mask   udat.EPParamMask
+		change func(*udat.EPParam)
+		err    error
+	}{
+		"unknown bit":    {1 << 40, func(*udat.EPParam) {}, udat.ErrInvalidParameter},
+		"fixed field":    {udat.EPFieldEPState, func(*udat.EPParam) {}, udat.ErrInvalidParameter},
+		"invalid value":  {udat.EPFieldMaxRecvIOV, func(p *udat.EPParam) { p.Attr.MaxRecvIOV = -1 }, udat.ErrInvalidParameter},
+		"invalid object": {udat.EPFieldPZHandle, func(p *udat.EPParam) { p.PZ = nil }, udat.ErrInvalidHandle},
+		"no room":        {udat.EPFieldMaxRecvDTOs, func(p *udat.EPParam) { p.Attr.MaxRecvDTOs = 1 << 14 }, udat.ErrInsufficientResources},
+	} {
+		param := t.query(e)
+		param.Attr = attr
+		bad.change(&param)
+		before := t.query(e)
+		if err := e.Modify(good|bad.mask, &param); !errors.Is(err, bad.err) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+		if changed := changes(before, t.query(e)); changed != "" {
+			t.Errorf("%s: the call was refused and has changed %s", name, changed)
+		}
+	}
+	t.must(e.Modify(good, &udat.EPParam{Attr: attr}))
+	if got := t.query(e).Attr; got != attr {
+		t.Errorf("the attributes are\n%+v, want\n%+v", got, attr)
+	}
+	t.postRecv(e, series(0, 5)...)
+	t.refused(e.PostRecv(one(e.Segment(t, 0, message)), 5, 0), udat.ErrInsufficientResources)
+}

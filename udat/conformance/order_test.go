@@ -1,0 +1,130 @@
+package conformance
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// What the clauses say of order and loss, where several of them meet.
+
+func forEach(t *testing.T, test func(t *trial)) {
+	t.Helper()
+	udattest.ForEachIA(t, func(sub *testing.T, ia *udat.IA) { test(&trial{T: sub, ia: ia}) })
+}
+
+// Both sides disconnect at once, abruptly or not, while messages go both ways.
+// Each gets one event, and each operation one completion, in order.
+func TestBothSidesDisconnect(t *testing.T) {
+	const n = 64
+	forEach(t, func(t *trial) {
+		for _, flags := range [][2]udat.CloseFlags{
+			{udat.CloseAbrupt, udat.CloseAbrupt},
+			{udat.CloseGraceful, udat.CloseGraceful},
+			{udat.CloseAbrupt, udat.CloseGraceful},
+		} {
+			a, b := t.deepPair(n)
+			both := []*udattest.Endpoint{a, b}
+			for _, e := range both {
+				t.postRecv(e, series(0, n)...)
+			}
+			for _, e := range both {
+				t.postSend(e, series(0, n)...)
+			}
+			var disconnecting sync.WaitGroup
+			failures := make([]error, len(both))
+			for i, e := range both {
+				disconnecting.Add(1)
+				go func() {
+					defer disconnecting.Done()
+					failures[i] = e.Disconnect(flags[i])
+				}()
+			}
+			disconnecting.Wait()
+			for i, e := range both {
+				t.must(failures[i])
+				t.disconnected(e)
+				for _, evd := range []*udat.EVD{e.Request, e.Recv} {
+					if status := t.completions(evd, series(0, n)...); !monotone(status) {
+						t.Errorf("with the flags %v the completions are %v", flags, status)
+					}
+				}
+				t.wantIdle(e, true, true)
+				t.must(e.Reset())
+				for _, evd := range []*udat.EVD{e.Request, e.Recv, e.Connect} {
+					udattest.NoEvent(t, evd)
+				}
+			}
+		}
+	})
+}
+
+// Both sides give up while the connection is made: the one that asked for it and,
+// by the time that it accepts, the other.
+func TestDisconnectWhileConnecting(t *testing.T) {
+	forEach(t, func(t *trial) {
+		listener := udattest.Listen(t, t.ia)
+		for _, flags := range closeFlags {
+			a, b := t.endpoint(), t.endpoint()
+			t.postRecv(a, 1, 2)
+			t.postRecv(b, 3, 4)
+			t.must(a.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil))
+			cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+			t.must(cr.Accept(b.EP, nil))
+			t.must(a.Disconnect(flags))
+			t.must(b.Disconnect(flags))
+			for _, e := range []*udattest.Endpoint{a, b} {
+				event := udattest.Wait(t, e.Connect)
+				if event.Number == udat.EventConnectionEstablished {
+					event = udattest.Wait(t, e.Connect)
+				}
+				if event.Number != udat.EventConnectionDisconnected && event.Err() == nil {
+					t.Errorf("the end is reported as %v", event.Number)
+				}
+				t.wantState(e, udat.EPStateDisconnected)
+			}
+			t.flushed(a.Recv, 1, 2)
+			t.flushed(b.Recv, 3, 4)
+			for _, e := range []*udattest.Endpoint{a, b} {
+				t.must(e.Reset())
+				udattest.NoEvent(t, e.Connect)
+			}
+			t.connectTo(a, b)
+			t.exchange(a, b)
+		}
+	})
+}
+
+// A graceful disconnect of one side ends in the middle of what the other sends: no
+// message that was sent with success is lost.
+func TestGracefulAgainstSender(t *testing.T) {
+	const n = 200
+	forEach(t, func(t *trial) {
+		a, b := t.deepPair(n)
+		t.postRecv(a, series(0, n)...)
+		t.postRecv(b, series(0, n)...)
+		t.postSend(a, series(0, n)...)
+		t.must(a.Disconnect(udat.CloseGraceful))
+		for i := range uint64(n) { // what comes too late is refused or flushed
+			if b.PostSend(one(b.Segment(t, 0, message)), i, 0) != nil {
+				break
+			}
+		}
+		t.disconnected(a, b)
+		for i, status := range t.completions(a.Request, series(0, n)...) {
+			if status != udat.DTOSuccess {
+				t.Fatalf("send %d completes with %v", i, status)
+			}
+		}
+		for i, status := range t.completions(b.Recv, series(0, n)...) {
+			if status != udat.DTOSuccess {
+				t.Fatalf("message %d arrives with %v", i, status)
+			}
+		}
+		if status := t.completions(a.Recv, series(0, n)...); !monotone(status) {
+			t.Errorf("the receives complete with %v", status)
+		}
+	})
+}

@@ -1,0 +1,249 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Report is what a run of the suite found.
+type Report struct {
+	Adapters []Adapter
+	Results  []Result
+}
+
+// Adapter is one that the suite ran on.
+type Adapter struct {
+	Name     string // by which it was opened
+	Device   string
+	Provider string // the provider's version and that of its interface
+}
+
+// Result is what the suite found of a clause on an adapter.
+type Result struct {
+	Clause  string // its ID
+	Adapter string
+	Outcome Outcome
+
+	// Reason says why the clause is not shown, or how it is violated; Needs says
+	// what it would take to show it.
+	Reason string `json:",omitempty"`
+	Needs  string `json:",omitempty"`
+	// Remark is what one should know of a clause that is shown.
+	Remark string `json:",omitempty"`
+	// Library is what the native library does by itself, empty where that was not tried.
+	Library string `json:",omitempty"`
+}
+
+// Complete reports whether there is a result for each clause on each adapter.
+func (r *Report) Complete() bool { return len(r.Results) == len(Clauses)*len(r.Adapters) }
+
+// Count gives how many clauses have the outcome on the adapter.
+func (r *Report) Count(adapter string, o Outcome) (n int) {
+	for _, result := range r.Results {
+		if result.Adapter == adapter && result.Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// WriteJSON writes the report for programs.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "\t")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+const introduction = `# Conformance
+
+What the uDAPL manual pages on endpoints require, clause by clause, and what a program that uses ` + "`udat`" + ` gets. The
+suite in ` + "`udat/conformance`" + ` has written this page; its package comment says how to renew it, and the README how to
+run it on another provider. Do not edit.
+
+* **shown**: the suite has caused what the clause speaks of, and seen what it requires. A number leads to a remark.
+* **not shown**: it cannot be caused on this provider. A number leads to the reason and to what would be needed.
+* **the library by itself**: what the native library does without ` + "`udat`" + `, as tried by the suite; *untried* is what it
+  is known to do that would end the process, hang it or leave it damaged. [native-library.md](native-library.md) has more.
+* **made good in**: where ` + "`udat`" + ` makes the difference.
+
+The early states are ` + Early + `.
+`
+
+// WriteMarkdown writes the report as a page to read. Equal results give equal pages.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	p := &page{report: r}
+	p.text.WriteString(introduction)
+	p.adapters()
+	for _, manual := range Pages {
+		p.clauses(manual)
+	}
+	p.footnotes()
+	_, err := io.WriteString(w, p.text.String())
+	return err
+}
+
+// page is a report that is being written.
+type page struct {
+	report *Report
+	text   strings.Builder
+	notes  []string
+}
+
+func (p *page) line(format string, args ...any) {
+	fmt.Fprintf(&p.text, format, args...)
+	p.text.WriteByte('\n')
+}
+
+// row writes a row of a table.
+func (p *page) row(cells ...string) {
+	for i := range cells {
+		cells[i] = strings.ReplaceAll(strings.ReplaceAll(cells[i], "|", `\|`), "\n", " ")
+	}
+	p.line("| %s |", strings.Join(cells, " | "))
+}
+
+func (p *page) head(cells ...string) {
+	p.row(cells...)
+	p.line("|%s", strings.Repeat("---|", len(cells)))
+}
+
+func (p *page) adapters() {
+	p.line("")
+	p.head("adapter", "device", "provider", "shown", "not shown", "violated")
+	for _, a := range p.report.Adapters {
+		count := func(o Outcome) string { return fmt.Sprint(p.report.Count(a.Name, o)) }
+		p.row("`"+a.Name+"`", a.Device, a.Provider, count(Shown), count(NotShown), count(Violated))
+	}
+}
+
+func (p *page) clauses(manual Page) {
+	p.line("\n## %s: `%s`\n", manual.Function, manual.Method)
+	if manual.Letter == 'M' {
+		p.line("Up to M-25, each clause is a field and the states in which it may change.\n")
+	}
+	head := []string{"", "requirement"}
+	for _, a := range p.report.Adapters {
+		head = append(head, "`"+a.Name+"`")
+	}
+	p.head(append(head, "the library by itself", "made good in")...)
+	for _, c := range Clauses {
+		if c.ID[0] != manual.Letter {
+			continue
+		}
+		row := []string{c.ID, c.Text}
+		for _, a := range p.report.Adapters {
+			row = append(row, p.outcome(c.ID, a.Name))
+		}
+		p.row(append(row, p.library(c), places(c.Protection))...)
+	}
+}
+
+func (p *page) result(id, adapter string) (Result, bool) {
+	i := slices.IndexFunc(p.report.Results, func(r Result) bool { return r.Clause == id && r.Adapter == adapter })
+	if i < 0 {
+		return Result{}, false
+	}
+	return p.report.Results[i], true
+}
+
+func (p *page) outcome(id, adapter string) string {
+	result, ok := p.result(id, adapter)
+	if !ok {
+		return "not run"
+	}
+	text := result.Outcome.String()
+	if result.Outcome != Shown {
+		text = "**" + text + "**"
+	}
+	var notes []string
+	for _, note := range []string{sentence(result.Reason, ""), sentence(result.Needs, "needed: "), sentence(result.Remark, "")} {
+		if note != "" {
+			notes = append(notes, note)
+		}
+	}
+	if len(notes) > 0 {
+		text += p.note(strings.Join(notes, " "))
+	}
+	return text
+}
+
+// sentence makes one of what is said in lower case and without a full stop.
+func sentence(text, before string) string {
+	if text == "" {
+		return ""
+	}
+	text = before + text
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// note gives the mark of a footnote, the same one for the same text.
+func (p *page) note(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	i := slices.Index(p.notes, text)
+	if i < 0 {
+		i = len(p.notes)
+		p.notes = append(p.notes, text)
+	}
+	return fmt.Sprintf(" [%d](#notes)", i+1)
+}
+
+func (p *page) footnotes() {
+	if len(p.notes) == 0 {
+		return
+	}
+	p.line("\n## Notes\n")
+	for i, note := range p.notes {
+		p.line("%d. %s", i+1, note)
+	}
+}
+
+// library says what the library does by itself, once where the adapters agree.
+func (p *page) library(c Clause) string {
+	var adapters, seen []string
+	for _, a := range p.report.Adapters {
+		if result, ok := p.result(c.ID, a.Name); ok && result.Library != "" {
+			adapters, seen = append(adapters, a.Name), append(seen, result.Library)
+		}
+	}
+	var parts []string
+	if len(slices.Compact(slices.Clone(seen))) == 1 && len(seen) == len(p.report.Adapters) {
+		parts = append(parts, seen[0])
+	} else {
+		for i, text := range seen {
+			parts = append(parts, "`"+adapters[i]+"`: "+text)
+		}
+	}
+	if c.Untried != "" {
+		parts = append(parts, "*untried:* "+c.Untried)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Place is a file of the module and the functions in it that make a difference good.
+type Place struct {
+	File      string
+	Functions []string
+}
+
+// Places takes the Protection of a clause apart.
+func Places(protection string) (list []Place) {
+	for _, part := range strings.Split(protection, ";") {
+		file, functions, _ := strings.Cut(strings.TrimSpace(part), ":")
+		if file != "" {
+			list = append(list, Place{file, strings.Split(strings.TrimSpace(functions), ", ")})
+		}
+	}
+	return list
+}
+
+func places(protection string) string {
+	var parts []string
+	for _, place := range Places(protection) {
+		parts = append(parts, fmt.Sprintf("[%s](../%s): `%s`", place.File[strings.LastIndexByte(place.File, '/')+1:], place.File, strings.Join(place.Functions, "`, `")))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,200 @@
+package conformance
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+const noTentative = "TENTATIVE_CONNECTION_PENDING is left out: no provider accepts a request on an endpoint that it has made itself"
+
+// walk leads an endpoint through the states of its life, and calls visit in each:
+// with its peer in ACTIVE_CONNECTION_PENDING, with itself in all others. A
+// visitor may modify the endpoint, and must leave it in its state. What is left
+// out is COMPLETION_PENDING, for which there is completing.
+func (t *trial) walk(visit func(e *udattest.Endpoint, state udat.EPState)) {
+	t.Helper()
+	requests := t.evd(8, udat.EVDCR)
+	peer, e := t.endpoint(), t.endpoint()
+	call := func(e *udattest.Endpoint, state udat.EPState) {
+		t.Helper()
+		t.wantState(e, state)
+		visit(e, state)
+		t.wantState(e, state)
+		param := t.query(e)
+		e.Recv, e.Request, e.Connect = param.RecvEVD, param.RequestEVD, param.ConnectEVD
+	}
+	call(e, udat.EPStateUnconnected)
+	qual := udattest.ConnQual()
+	rsp, err := udat.CreateRSP(t.ia, qual, e.EP, requests)
+	t.must(err)
+	t.cleanup(rsp)
+	call(e, udat.EPStateReserved)
+	t.must(peer.EP.Connect(t.address(), qual, udattest.Patience, nil))
+	cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
+	call(e, udat.EPStatePassiveConnectionPending)
+	call(peer, udat.EPStateActiveConnectionPending)
+	t.must(cr.Accept(nil, nil))
+	udattest.Expect(t, peer.Connect, udat.EventConnectionEstablished)
+	udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+	call(e, udat.EPStateConnected)
+	t.postSend(e, 9001) // which nobody receives
+	t.must(e.Disconnect(udat.CloseGraceful))
+	call(e, udat.EPStateDisconnectPending)
+	t.must(e.Disconnect(udat.CloseAbrupt))
+	udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+	call(e, udat.EPStateDisconnected)
+}
+
+// walkAll is walk with COMPLETION_PENDING.
+func (t *trial) walkAll(visit func(e *udattest.Endpoint, state udat.EPState)) {
+	t.Helper()
+	e := t.completing(1)[0]
+	visit(e, udat.EPStateCompletionPending)
+	t.wantState(e, udat.EPStateCompletionPending)
+	t.walk(visit)
+}
+
+// reserved makes an endpoint with a reserved service point.
+func (t *trial) reserved() (e *udattest.Endpoint, rsp *udat.RSP, requests *udat.EVD, qual udat.ConnQual) {
+	t.Helper()
+	requests, e, qual = t.evd(8, udat.EVDCR), t.endpoint(), udattest.ConnQual()
+	rsp, err := udat.CreateRSP(t.ia, qual, e.EP, requests)
+	t.must(err)
+	t.cleanup(rsp)
+	t.wantState(e, udat.EPStateReserved)
+	return e, rsp, requests, qual
+}
+
+// passive makes an endpoint in PASSIVE_CONNECTION_PENDING.
+func (t *trial) passive() (e, client *udattest.Endpoint, rsp *udat.RSP, cr *udat.CR) {
+	t.Helper()
+	client = t.endpoint()
+	e, rsp, requests, qual := t.reserved()
+	t.must(client.EP.Connect(t.address(), qual, udattest.Patience, nil))
+	cr = udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
+	t.wantState(e, udat.EPStatePassiveConnectionPending)
+	return e, client, rsp, cr
+}
+
+// connecting makes an endpoint in ACTIVE_CONNECTION_PENDING, with the request
+// that waits for an answer. prepare, if not nil, is called before that.
+func (t *trial) connecting(prepare func(e *udattest.Endpoint)) (*udattest.Endpoint, *udat.CR) {
+	t.Helper()
+	listener, e := udattest.Listen(t, t.ia), t.endpoint()
+	if prepare != nil {
+		prepare(e)
+	}
+	t.must(e.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil))
+	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+	t.wantState(e, udat.EPStateActiveConnectionPending)
+	return e, cr
+}
+
+// disconnecting makes an endpoint that a send, which nobody receives, keeps in
+// DISCONNECT_PENDING.
+func (t *trial) disconnecting() (e, peer *udattest.Endpoint) {
+	t.Helper()
+	e, peer = t.pair()
+	t.postSend(e, 9001)
+	t.must(e.Disconnect(udat.CloseGraceful))
+	t.wantState(e, udat.EPStateDisconnectPending)
+	return e, peer
+}
+
+// completing makes endpoints in COMPLETION_PENDING: each has accepted the request
+// of another process, which is stopped before it could go on.
+func (t *trial) completing(n int) []*udattest.Endpoint {
+	t.Helper()
+	listener := udattest.Listen(t, t.ia)
+	cmd := exec.CommandContext(udattest.Context(t), os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d %d", peerVariable, t.ia.Name(), t.address(), listener.ConnQual, n))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	t.must(err)
+	t.must(cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	var requests []*udat.CR
+	for range n {
+		requests = append(requests, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR())
+	}
+	t.must(cmd.Process.Signal(syscall.SIGSTOP))
+	var status syscall.WaitStatus
+	_, err = syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+	t.must(err)
+	if !status.Stopped() {
+		t.Fatalf("the peer has ended: %v", status)
+	}
+	var endpoints []*udattest.Endpoint
+	for _, cr := range requests {
+		e := t.endpoint()
+		t.must(cr.Accept(e.EP, nil))
+		t.wantState(e, udat.EPStateCompletionPending)
+		endpoints = append(endpoints, e)
+	}
+	return endpoints
+}
+
+// peerVariable makes this test program the peer of a trial: the adapter, the
+// address and the qualifier to connect to, and how many endpoints.
+const peerVariable = "UDAT_CONFORMANCE_PEER"
+
+func init() {
+	task := os.Getenv(peerVariable)
+	if task == "" {
+		return
+	}
+	if err := bePeer(task); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// bePeer asks for connections and waits for the end of its standard input.
+func bePeer(task string) error {
+	var name, to string
+	var qual udat.ConnQual
+	var n int
+	if _, err := fmt.Sscan(task, &name, &to, &qual, &n); err != nil {
+		return err
+	}
+	address, err := netip.ParseAddr(to)
+	if err != nil {
+		return err
+	}
+	ia, err := udat.Open(name)
+	if err != nil {
+		return err
+	}
+	defer ia.Close(udat.CloseAbrupt)
+	pz, err := udat.CreatePZ(ia)
+	if err != nil {
+		return err
+	}
+	evd, err := udat.CreateEVD(ia, 16, udat.EVDConnection)
+	if err != nil {
+		return err
+	}
+	for range n {
+		ep, err := udat.CreateEP(ia, pz, nil, nil, evd, nil)
+		if err != nil {
+			return err
+		}
+		if err := ep.Connect(address, qual, udat.TimeoutInfinite, nil); err != nil {
+			return err
+		}
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}

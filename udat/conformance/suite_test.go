@@ -1,0 +1,217 @@
+package conformance
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+var (
+	adapterNames = flag.String("ia", os.Getenv("UDAT_TEST_IA"), "the adapters to run on: names that udat.Open takes, separated by commas")
+	reportFile   = flag.String("report", "", "write a report to this `file`, a page to read (.md) or JSON (.json); "+
+		"a relative name is relative to the package's folder")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := os.Setenv("UDAT_TEST_IA", *adapterNames); err != nil {
+		panic(err)
+	}
+	udattest.Main(m)
+}
+
+// TestClauses runs the trial of each clause on each adapter, reports what came of
+// it, and fails when a clause is violated, or the page in docs is not of today.
+func TestClauses(t *testing.T) {
+	report := &Report{}
+	for _, name := range udattest.Names(t) {
+		report.Adapters = append(report.Adapters, describe(t, name))
+	}
+	for _, c := range Clauses {
+		t.Run(c.ID, func(t *testing.T) {
+			for _, a := range report.Adapters {
+				tr := &trial{result: Result{Clause: c.ID, Adapter: a.Name, Outcome: Shown}}
+				passed := t.Run(a.Name, tr.run)
+				if tr.T == nil {
+					continue // -run has left it out
+				}
+				if !passed {
+					tr.result.Outcome = Violated
+				}
+				tr.result.Library = observe(t, c.ID, a.Name)
+				report.Results = append(report.Results, tr.result)
+			}
+		})
+	}
+	for _, a := range report.Adapters {
+		t.Logf("%s: %d clauses shown, %d not shown, %d violated", a.Name,
+			report.Count(a.Name, Shown), report.Count(a.Name, NotShown), report.Count(a.Name, Violated))
+	}
+	if *reportFile != "" {
+		if err := writeReport(report, *reportFile); err != nil {
+			t.Error(err)
+		}
+	}
+	comparePage(t, report)
+}
+
+func describe(t *testing.T, name string) Adapter {
+	t.Helper()
+	attr, provider, err := udattest.Open(t, name).Query()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Adapter{
+		Name:   name,
+		Device: attr.AdapterName,
+		Provider: fmt.Sprintf("version %d.%d, interface %d.%d", provider.ProviderVersionMajor, provider.ProviderVersionMinor,
+			provider.DaplVersionMajor, provider.DaplVersionMinor),
+	}
+}
+
+func writeReport(report *Report, file string) error {
+	var text bytes.Buffer
+	write := report.WriteJSON
+	switch filepath.Ext(file) {
+	case ".md":
+		write = report.WriteMarkdown
+	case ".json":
+	default:
+		return fmt.Errorf("the report's name is %s, it must end in .md or .json", file)
+	}
+	if err := write(&text); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text.Bytes(), 0o644)
+}
+
+// The page in docs is that of the test bed's adapters.
+var pageAdapters = []string{"ofa-v2-cma-rxe0", "ofa-v2-scm-rxe0"}
+
+const pageFile = "../../docs/conformance.md"
+
+func comparePage(t *testing.T, report *Report) {
+	t.Helper()
+	var names []string
+	for _, a := range report.Adapters {
+		names = append(names, a.Name)
+	}
+	switch {
+	case !slices.Equal(names, pageAdapters):
+		t.Logf("docs/conformance.md is about %s: it is not compared", strings.Join(pageAdapters, " and "))
+		return
+	case !report.Complete():
+		t.Log("not all clauses were run: docs/conformance.md is not compared")
+		return
+	}
+	var want bytes.Buffer
+	if err := report.WriteMarkdown(&want); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(pageFile)
+	if err != nil {
+		t.Fatalf("%v: the package's comment says how to write it", err)
+	}
+	if diff := cmp.Diff(strings.Split(want.String(), "\n"), strings.Split(string(page), "\n")); diff != "" {
+		t.Errorf("docs/conformance.md is stale, the package's comment says how to renew it (-of this run +in docs):\n%s", diff)
+	}
+}
+
+// trials has the trial of each clause.
+var trials = make(map[string]func(*trial))
+
+// try enters the trials of a page.
+func try(page map[string]func(*trial)) bool {
+	for id, do := range page {
+		trials[id] = do
+	}
+	return true
+}
+
+func TestEachClauseHasTrial(t *testing.T) {
+	for _, c := range Clauses {
+		if trials[c.ID] == nil {
+			t.Errorf("%s has no trial", c.ID)
+		}
+	}
+	if len(trials) != len(Clauses) {
+		t.Errorf("there are %d trials for %d clauses", len(trials), len(Clauses))
+	}
+	for id := range probes {
+		if trials[id] == nil {
+			t.Errorf("there is a probe of %s, which is no clause", id)
+		}
+	}
+}
+
+// trial is the attempt to show a clause on an adapter. It is the test, whose
+// first complaint it keeps.
+type trial struct {
+	*testing.T
+	ia     *udat.IA
+	result Result
+}
+
+func (t *trial) run(test *testing.T) {
+	t.T = test
+	udattest.CheckLeaks(t)
+	t.ia = udattest.Open(t, t.result.Adapter)
+	trials[t.result.Clause](t)
+	if t.result.Outcome == NotShown {
+		t.Logf("not shown: %s; needed: %s", t.result.Reason, t.result.Needs)
+	}
+}
+
+// notShown says why the clause cannot be shown. What the trial has tried besides
+// may still violate it.
+func (t *trial) notShown(reason, needs string) {
+	if !t.Failed() {
+		t.result.Outcome, t.result.Reason, t.result.Needs = NotShown, reason, needs
+	}
+}
+
+// remark says what one should know though the clause is shown.
+func (t *trial) remark(text string) {
+	if !t.Failed() {
+		t.result.Remark = text
+	}
+}
+
+func (t *trial) complain(text string) {
+	if !t.Failed() {
+		t.result.Reason, t.result.Needs, t.result.Remark = text, "", ""
+	}
+}
+
+func (t *trial) Error(args ...any) {
+	t.Helper()
+	t.complain(fmt.Sprint(args...))
+	t.T.Error(args...)
+}
+
+func (t *trial) Errorf(format string, args ...any) {
+	t.Helper()
+	t.complain(fmt.Sprintf(format, args...))
+	t.T.Errorf(format, args...)
+}
+
+func (t *trial) Fatal(args ...any) {
+	t.Helper()
+	t.complain(fmt.Sprint(args...))
+	t.T.Fatal(args...)
+}
+
+func (t *trial) Fatalf(format string, args ...any) {
+	t.Helper()
+	t.complain(fmt.Sprintf(format, args...))
+	t.T.Fatalf(format, args...)
+}
