@@ -1,0 +1,295 @@
+//go:build linux
+
+package reliability
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/goudat/goudat/scripts/vm/control"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// limit is one of a process.
+type limit struct {
+	what         string
+	nobody       bool           // it is none for root
+	adapters     bool           // it refuses them
+	prepare      func(s *scene) // before there is an adapter
+	lower, raise func(s *scene)
+}
+
+var limits = map[string]limit{
+	"files": {
+		what:     "no more files can be opened",
+		adapters: true,
+		lower:    func(s *scene) { s.lowerLimit(syscall.RLIMIT_NOFILE, uint64(highestFile(s)+4)) },
+		raise:    func(s *scene) { s.raiseLimit(syscall.RLIMIT_NOFILE) },
+	},
+	"memory": {
+		what:   "no more memory can be locked",
+		nobody: true,
+		lower:  func(s *scene) { s.lowerLimit(rlimitMemlock, uint64(holdings(s.T).pinned+256)<<10) },
+		raise:  func(s *scene) { s.raiseLimit(rlimitMemlock) },
+	},
+	"queue pairs": {
+		what:    "no more queue pairs can be made",
+		prepare: (*scene).enterGroup,
+		lower:   func(s *scene) { s.limitObjects(6) },
+		raise:   func(s *scene) { s.allowObjects("max") },
+	},
+}
+
+// What is refused at a limit is refused by name, and disturbs nothing that is there.
+func TestLimitReached(t *testing.T) {
+	for _, name := range []string{"files", "memory", "queue pairs"} {
+		t.Run(name, func(t *testing.T) {
+			play(t, limits[name].what+", with two connections alive", func(s *scene) {
+				if !s.near() {
+					s.serveLimited()
+					return
+				}
+				stream, spare := s.tell(0), s.tell(0)
+				v := s.startVictim(name, fmt.Sprintf("%[1]v:%[2]d %[1]v:%[3]d", s.peerAddress(), stream, spare))
+				s.saw("%s; the connections that were there went on", v.says())
+				v.wait()
+				s.meet("")
+				s.reconnect()
+			})
+		})
+	}
+}
+
+// The messages of each connection of a victim at a limit.
+const limitedMessages = 400
+
+// serveLimited is the peer of a victim at a limit.
+func (s *scene) serveLimited() {
+	listener, spare := udattest.Listen(s.T, s.ia), udattest.Listen(s.T, s.ia)
+	s.tell(int(listener.ConnQual))
+	s.tell(int(spare.ConnQual))
+	s.acceptAll(spare)
+	for range 3 { // connections, the last after the limit
+		e := s.endpoint()
+		r := s.receive(e)
+		cr := udattest.Expect(s.T, listener.Requests, udat.EventConnectionRequest).CR()
+		s.do(cr.Accept(e.EP, nil))
+		udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+		defer r.expect(limitedMessages)
+	}
+	s.meet("")
+	s.reconnect()
+}
+
+// reach is a victim's way to a limit and back.
+func (s *scene) reach(l limit, stream, spare netip.AddrPort) string {
+	s.Helper()
+	first, second := s.connectTo(stream), s.connectTo(stream)
+	on := udattest.Options{QueueLength: 4096}.NewEndpoint(s.T, s.ia)
+	more := attempts{s: s, on: on, to: spare, refused: map[string]error{}, adapters: l.adapters}
+	before := holdings(s.T)
+	other := make(chan sent)
+	result := s.send(first, limitedMessages, map[int]func(){
+		100: func() {
+			go func() { other <- s.send(second, limitedMessages, nil) }()
+			l.lower(s)
+			more.press()
+		},
+		200: more.round,
+		300: func() {
+			l.raise(s)
+			more.free()
+		},
+	})
+	for _, result := range []sent{result, <-other} {
+		if result.acknowledged != limitedMessages {
+			s.Errorf("on a connection that was there %s", result.of(limitedMessages))
+		}
+	}
+	before.await(s.T)
+	if result := s.send(s.connectTo(stream), limitedMessages, nil); result.acknowledged != limitedMessages {
+		s.Errorf("on a connection after that %s", result.of(limitedMessages))
+	}
+	return more.String()
+}
+
+func (s *scene) connectTo(service netip.AddrPort) *udattest.Endpoint {
+	s.Helper()
+	e := s.endpoint()
+	s.do(e.EP.Connect(service.Addr(), udat.ConnQual(service.Port()), bound, nil))
+	udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+	return e
+}
+
+// attempts are to make objects of all kinds.
+type attempts struct {
+	s        *scene
+	on       *udattest.Endpoint // what endpoints share
+	to       netip.AddrPort
+	made     []freer
+	refused  map[string]error // the first of each kind
+	adapters bool             // open some, too
+}
+
+// press makes one of each kind again and again, until well after some are refused.
+func (a *attempts) press() {
+	a.s.Helper()
+	const rounds = 8
+	for range rounds {
+		a.round()
+	}
+	if len(a.refused) == 0 {
+		a.s.Errorf("nothing is refused though there are %d objects more", len(a.made))
+	}
+}
+
+func (a *attempts) round() {
+	a.try("an event dispatcher", func() (freer, error) { return udat.CreateEVD(a.s.ia, 64, udat.EVDDTO) })
+	a.try("memory", func() (freer, error) { return udat.AllocMemory(a.on.PZ, 64<<10, udat.MemPrivAll) })
+	var ep *udat.EP
+	a.try("an endpoint", func() (_ freer, err error) {
+		ep, err = udat.CreateEP(a.s.ia, a.on.PZ, a.on.Recv, a.on.Request, a.on.Connect, nil)
+		return ep, err
+	})
+	if ep != nil {
+		a.try("a connection", func() (freer, error) { return nil, a.connect(ep) })
+	}
+	if a.adapters {
+		a.try("an adapter", func() (freer, error) {
+			ia, err := udat.Open(a.s.provider)
+			return adapter{ia}, err
+		})
+	}
+}
+
+// connect connects, and gives an error for an event that is no success.
+func (a *attempts) connect(ep *udat.EP) error {
+	if err := ep.Connect(a.to.Addr(), udat.ConnQual(a.to.Port()), bound, nil); err != nil {
+		return err
+	}
+	event := udattest.Wait(a.s.T, a.on.Connect)
+	return event.Err()
+}
+
+func (a *attempts) try(what string, do func() (freer, error)) {
+	a.s.Helper()
+	o, err := do()
+	if err == nil && o != nil {
+		a.made = append(a.made, o)
+	}
+	if err == nil {
+		return
+	}
+	if a.refused[what] == nil {
+		a.refused[what] = err
+	}
+	if !errors.Is(err, udat.ErrInsufficientResources) {
+		a.s.Errorf("%s is refused with: %v", what, err)
+	}
+}
+
+func (a *attempts) free() {
+	a.s.Helper()
+	for _, o := range slices.Backward(a.made) {
+		a.s.do(o.Free())
+	}
+}
+
+// String tells what was refused.
+func (a *attempts) String() string {
+	var texts []string
+	for _, what := range slices.Sorted(maps.Keys(a.refused)) {
+		text := a.refused[what].Error()
+		var refusal *udat.Error
+		if errors.As(a.refused[what], &refusal) {
+			text = refusal.Return.String()
+		}
+		texts = append(texts, fmt.Sprintf("%s is refused with %s", what, text))
+	}
+	return strings.Join(texts, "; ")
+}
+
+type freer interface{ Free() error }
+
+// adapter closes where others are freed.
+type adapter struct{ *udat.IA }
+
+func (a adapter) Free() error { return a.Close(udat.CloseGraceful) }
+
+// highestFile gives the number of the last file that is open.
+func highestFile(s *scene) int {
+	s.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	s.do(err)
+	highest := 0
+	for _, entry := range entries {
+		n, err := strconv.Atoi(entry.Name())
+		s.do(err)
+		highest = max(highest, n)
+	}
+	return highest
+}
+
+const rlimitMemlock = 8 // which package syscall lacks
+
+// lowerLimit sets the soft limit of a resource, and raiseLimit makes it as high
+// as it may be.
+func (s *scene) lowerLimit(resource int, to uint64) {
+	s.Helper()
+	var limit syscall.Rlimit
+	s.do(syscall.Getrlimit(resource, &limit))
+	limit.Cur = to
+	s.do(syscall.Setrlimit(resource, &limit))
+}
+
+func (s *scene) raiseLimit(resource int) {
+	s.Helper()
+	var limit syscall.Rlimit
+	s.do(syscall.Getrlimit(resource, &limit))
+	limit.Cur = limit.Max
+	s.do(syscall.Setrlimit(resource, &limit))
+}
+
+// groups is where control groups are, by which the kernel limits what a process
+// has of an RDMA device.
+const groups = "/sys/fs/cgroup"
+
+// enterGroup puts the process into a control group of its own.
+func (s *scene) enterGroup() {
+	s.Helper()
+	if _, err := os.Stat(groups + "/cgroup.procs"); err != nil {
+		s.do(syscall.Mount("cgroup2", groups, "cgroup2", 0, ""))
+	}
+	s.do(os.WriteFile(groups+"/cgroup.subtree_control", []byte("+rdma"), 0o644))
+	s.do(os.MkdirAll(s.group(), 0o755))
+	s.do(os.WriteFile(s.group()+"/cgroup.procs", []byte("0"), 0o644))
+}
+
+func (s *scene) group() string { return fmt.Sprintf("%s/reliability-%d", groups, os.Getpid()) }
+
+// limitObjects leaves room for so many objects of the device more: queue pairs,
+// completion queues, pieces of memory.
+func (s *scene) limitObjects(more int) {
+	s.Helper()
+	current, err := os.ReadFile(s.group() + "/rdma.current")
+	s.do(err)
+	_, text, _ := strings.Cut(string(current), "hca_object=")
+	var objects int
+	_, err = fmt.Sscan(text, &objects)
+	s.do(err)
+	s.allowObjects(strconv.Itoa(objects + more))
+}
+
+func (s *scene) allowObjects(most string) {
+	s.Helper()
+	s.do(os.WriteFile(s.group()+"/rdma.max", []byte(control.Device+" hca_object="+most), 0o644))
+}

@@ -1,0 +1,149 @@
+//go:build linux
+
+package reliability
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/scripts/vm/control"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// background is the context of disturbances, which the test bed answers at once.
+var background = context.Background()
+
+// patience is less than the adapter's retries take: a program that waits for a
+// peer that is gone wants to know sooner.
+const patience = 15 * time.Second
+
+// transferRun is what a transfer runs.
+type transferRun = func(s *scene, e *udattest.Endpoint, n int, disturb map[int]func()) sent
+
+// eachTransfer plays a scenario with each kind of operation, which what is
+// completed by.
+func eachTransfer(t *testing.T, what string, do func(s *scene, run transferRun)) {
+	for _, transfer := range transfers {
+		t.Run(transfer.name, func(t *testing.T) {
+			play(t, fmt.Sprintf(what, transfer.name), func(s *scene) { do(s, transfer.run) })
+		})
+	}
+}
+
+// A link that fails for a second is not noticed but by the time that it takes.
+func TestLinkCutBriefly(t *testing.T) {
+	eachTransfer(t, "the link is cut for a second, in the middle of %s", func(s *scene, run transferRun) {
+		const n = 300
+		result := run(s, s.connect(), n, map[int]func(){50 + s.rand.IntN(200): func() {
+			s.do(control.Cut(background, s.peer))
+			time.AfterFunc(time.Second, func() { s.do(control.Restore(background, s.peer)) })
+		}})
+		if !s.near() {
+			return
+		}
+		if result.acknowledged != n {
+			s.Errorf("%d of %d operations succeeded, then came %v", result.acknowledged, n, result.failure)
+		}
+		s.saw("%s; the longest pause was %v", result.of(n), rounded(result.slowest))
+	})
+}
+
+// After ten seconds the connection may have ended, or may go on.
+func TestLinkCutLong(t *testing.T) {
+	eachTransfer(t, "the link is cut for ten seconds, in the middle of %s", func(s *scene, run transferRun) {
+		const n = 300
+		result := run(s, s.connect(), n, map[int]func(){50 + s.rand.IntN(200): func() {
+			s.do(control.Cut(background, s.peer))
+			time.AfterFunc(10*time.Second, func() { s.do(control.Restore(background, s.peer)) })
+		}})
+		if s.near() {
+			if result.failure == nil && result.acknowledged != n {
+				s.Errorf("%d of %d operations succeeded, and none failed", result.acknowledged, n)
+			}
+			s.saw("%s; the longest pause was %v", result.of(n), rounded(result.slowest))
+		}
+		s.reconnect()
+	})
+}
+
+// A link that stays cut ends the connection.
+func TestLinkCutForGood(t *testing.T) {
+	eachTransfer(t, "the link is cut for good, in the middle of %s", func(s *scene, run transferRun) {
+		const n = 300
+		s.patience = patience
+		result := run(s, s.connect(), n, map[int]func(){50 + s.rand.IntN(200): func() {
+			s.do(control.Cut(background, s.peer))
+		}})
+		if s.near() {
+			if result.failure == nil {
+				s.Error("no operation failed")
+			}
+			s.saw("%s, after %v: the program disconnected", result.of(n), rounded(result.slowest))
+			s.do(control.Restore(background, s.peer))
+		}
+		s.meet("")
+		s.reconnect()
+	})
+}
+
+// A disconnect that the peer cannot answer ends all the same, and soon.
+func TestDisconnectUnanswered(t *testing.T) {
+	play(t, "the link is cut, then a side disconnects in order", func(s *scene) {
+		e := s.connect()
+		if s.near() {
+			s.do(control.Cut(background, s.peer))
+			start := time.Now()
+			s.do(e.Disconnect(udat.CloseGraceful))
+			s.saw("Disconnect returns after %v", rounded(time.Since(start)))
+			if event := s.outcome(e); event.Number != udat.EventConnectionDisconnected {
+				s.Errorf("the connection ends with %v", event.Number)
+			}
+			s.do(control.Restore(background, s.peer))
+		}
+		s.meet("")
+		s.reconnect()
+	})
+}
+
+// Packets that are lost, and come in another order, are a matter of the adapters.
+func TestLoss(t *testing.T) {
+	for _, loss := range []string{"1%", "5%", "10%"} {
+		t.Run(loss, func(t *testing.T) {
+			play(t, loss+" of the packets are lost, some come late or twice", func(s *scene) {
+				const n = 200
+				s.do(control.Impair(background, "delay", "1ms", "loss", loss, "reorder", "75%", "50%", "duplicate", "1%"))
+				defer func() { s.do(control.Impair(background)) }()
+				result := s.deliver(s.connect(), n, nil)
+				if !s.near() {
+					return
+				}
+				if result.acknowledged != n {
+					s.Errorf("%d of %d messages were acknowledged, then came %v", result.acknowledged, n, result.failure)
+				}
+				s.saw("%s; the longest pause was %v", result.of(n), rounded(result.slowest))
+			})
+		})
+	}
+}
+
+// A machine that stands still is like a link that is cut, but that it does not
+// notice the time.
+func TestMachinePaused(t *testing.T) {
+	play(t, "the peer's machine stands still for two seconds, in the middle of sends", func(s *scene) {
+		const n = 300
+		result := s.deliver(s.connect(), n, map[int]func(){50 + s.rand.IntN(200): func() {
+			s.do(control.Pause(background, s.peer))
+			time.AfterFunc(2*time.Second, func() { s.do(control.Resume(background, s.peer)) })
+		}})
+		if s.near() {
+			if result.failure == nil && result.acknowledged != n {
+				s.Errorf("%d of %d messages were acknowledged, and none failed", result.acknowledged, n)
+			}
+			s.saw("%s; the longest pause was %v", result.of(n), rounded(result.slowest))
+		}
+		s.reconnect()
+	})
+}

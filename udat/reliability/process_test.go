@@ -1,0 +1,133 @@
+//go:build linux
+
+package reliability
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// outcome gives the next event of the connection, and how long it took.
+func (s *scene) outcome(e *udattest.Endpoint) udat.Event {
+	s.Helper()
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	event, err := e.Connect.Wait(ctx)
+	if err != nil {
+		s.Fatalf("the connection has no outcome: %v", err)
+	}
+	s.saw("%v, after %v", event.Number, rounded(time.Since(start)))
+	return event
+}
+
+// A server process that dies before it has answered, or as it has, gives the
+// client an event.
+func TestServerProcessKilledInEstablishment(t *testing.T) {
+	for _, test := range []struct{ stage, what string }{
+		{stageRequested, "the server's process is killed before it answers a request"},
+		{stageAccepted, "the server's process is killed as it has accepted"},
+	} {
+		t.Run(test.stage, func(t *testing.T) {
+			play(t, test.what, func(s *scene) {
+				if s.near() {
+					e := s.endpoint()
+					s.do(e.EP.Connect(s.peerAddress(), udat.ConnQual(s.tell(0)), bound, nil))
+					if event := s.outcome(e); event.Number == udat.EventConnectionEstablished {
+						s.outcome(e)
+					}
+				} else {
+					v := s.startVictim(test.stage, "")
+					s.tell(v.qualifier())
+					if got := v.says(); got != "stopped" {
+						s.Fatalf("the victim says %q", got)
+					}
+					v.kill()
+				}
+				s.reconnect()
+			})
+		})
+	}
+}
+
+// A client process that dies before it is accepted leaves the server a request
+// that can be answered.
+func TestClientProcessKilledBeforeAccept(t *testing.T) {
+	play(t, "the client's process is killed before it is accepted", func(s *scene) {
+		if s.near() {
+			listener := udattest.Listen(s.T, s.ia)
+			s.tell(int(listener.ConnQual))
+			cr := udattest.Expect(s.T, listener.Requests, udat.EventConnectionRequest).CR()
+			s.meet("the request is here")
+			s.meet("") // the client is dead
+			e := s.endpoint()
+			if err := cr.Accept(e.EP, nil); err != nil {
+				s.saw("the accept fails: %v", err)
+			} else if s.outcome(e).Number == udat.EventConnectionEstablished {
+				s.outcome(e)
+			}
+		} else {
+			v := s.startVictim(stageConnecting, fmt.Sprintf("%v:%d", s.peerAddress(), s.tell(0)))
+			s.meet("")
+			v.kill()
+			s.meet("")
+		}
+		s.reconnect()
+	})
+}
+
+// A process that dies as it receives ends the sender's operations, and the
+// connection.
+func TestProcessKilledInTransfer(t *testing.T) {
+	play(t, "the receiver's process is killed, in the middle of sends", func(s *scene) {
+		if s.near() {
+			e := s.endpoint()
+			s.do(e.EP.Connect(s.peerAddress(), udat.ConnQual(s.tell(0)), bound, nil))
+			udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+			result := s.send(e, untilFailure, map[int]func(){50 + s.rand.IntN(100): func() { s.meet("now") }})
+			s.saw("%s", result.of(untilFailure))
+			s.outcome(e)
+		} else {
+			v := s.startVictim(stageReceiving, "")
+			s.tell(v.qualifier())
+			s.meet("")
+			v.kill()
+		}
+		s.reconnect()
+	})
+}
+
+// A graceful disconnect waits for sends for which the peer has no receives. The
+// peer's death ends it.
+func TestProcessKilledInDisconnect(t *testing.T) {
+	play(t, "the peer's process is killed during a graceful disconnect, with sends outstanding", func(s *scene) {
+		if s.near() {
+			e := s.endpoint()
+			s.do(e.EP.Connect(s.peerAddress(), udat.ConnQual(s.tell(0)), bound, nil))
+			udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+			for i := range window {
+				s.do(e.PostSend([]udat.Segment{e.Segment(s.T, 0, 64)}, uint64(i), 0))
+			}
+			s.do(e.Disconnect(udat.CloseGraceful))
+			s.meet("now")
+			s.outcome(e)
+			for i := range window {
+				if event := udattest.Wait(s.T, e.Request); event.Cookie != uint64(i) || event.Err() == nil {
+					s.Errorf("the completion of send %d is %v, cookie %d", i, event.Err(), event.Cookie)
+				}
+			}
+		} else {
+			v := s.startVictim(stageEstablished, "")
+			s.tell(v.qualifier())
+			v.says()
+			s.meet("")
+			v.kill()
+		}
+		s.reconnect()
+	})
+}

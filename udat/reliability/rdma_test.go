@@ -1,0 +1,101 @@
+//go:build linux
+
+package reliability
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// transfer is a stream of one kind of operation from near, with its checks.
+type transfer struct {
+	name string
+	run  transferRun
+}
+
+var transfers = []transfer{
+	{"sends", (*scene).deliver},
+	{"RDMA writes", (*scene).write},
+	{"RDMA reads", (*scene).read},
+}
+
+// remoteSlot gives a piece of far's memory, in which a stream turns around.
+type remoteSlot func(number, length int) udat.RMRTriplet
+
+// share lets near reach the slots of far's memory for messages.
+func (s *scene) share(e *udattest.Endpoint) remoteSlot {
+	s.Helper()
+	base, err := e.Memory.RMRTriplet(window*slotSize, posted*slotSize)
+	s.do(err)
+	var remote udat.RMRTriplet
+	_, err = fmt.Sscan(s.meet(fmt.Sprint(base.VirtualAddress, base.RMRContext)), &remote.VirtualAddress, &remote.RMRContext)
+	if err != nil {
+		s.Fatalf("the other side has failed: %v", err)
+	}
+	return func(number, length int) udat.RMRTriplet {
+		t := remote
+		t.VirtualAddress += uint64(number % posted * slotSize)
+		t.SegmentLength = uint32(length)
+		return t
+	}
+}
+
+// slot is this side's own of those that share shares.
+func slot(e *udattest.Endpoint, number int) []byte {
+	return e.Memory.Bytes()[(window+number%posted)*slotSize:][:slotSize]
+}
+
+// write writes messages into far's memory, and checks that those which were
+// acknowledged are there.
+func (s *scene) write(e *udattest.Endpoint, n int, disturb map[int]func()) (result sent) {
+	s.Helper()
+	remote := s.share(e)
+	if s.near() {
+		result = s.request(e, n, disturb, func(number int) error {
+			from := s.fill(e, number)
+			return e.PostRDMAWrite([]udat.Segment{from}, uint64(number), remote(number, from.Len()), 0)
+		}, nil)
+		s.tell(result.acknowledged)
+		return result
+	}
+	result.acknowledged = s.tell(0)
+	// Writes that were not acknowledged may have reached the slots of older ones.
+	for number := max(0, result.acknowledged+window-posted); number < result.acknowledged; number++ {
+		content := message(number)
+		if !slices.Equal(slot(e, number)[:len(content)], content) {
+			s.Errorf("write %d was acknowledged, and is not there", number)
+		}
+	}
+	return result
+}
+
+// read reads messages from far's memory, and checks them.
+func (s *scene) read(e *udattest.Endpoint, n int, disturb map[int]func()) (result sent) {
+	s.Helper()
+	if !s.near() {
+		for number := range posted {
+			copy(slot(e, number), message(number))
+		}
+		s.share(e)
+		result.acknowledged = s.tell(0)
+		return result
+	}
+	remote := s.share(e)
+	place := func(number int) (offset, length int) {
+		return number % window * slotSize, len(message(number % posted))
+	}
+	result = s.request(e, n, disturb, func(number int) error {
+		offset, length := place(number)
+		return e.PostRDMARead([]udat.Segment{e.Segment(s.T, offset, length)}, uint64(number), remote(number, length), 0)
+	}, func(number int) {
+		offset, length := place(number)
+		if !slices.Equal(e.Memory.Bytes()[offset:][:length], message(number%posted)) {
+			s.Errorf("read %d has brought something else", number)
+		}
+	})
+	s.tell(result.acknowledged)
+	return result
+}

@@ -1,0 +1,294 @@
+//go:build linux
+
+package reliability
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/scripts/vm/control"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// seedFlag decides on moments and contents.
+var seedFlag = flag.Uint64("reliability.seed", 1, "decides on the moments at which things break, and on contents")
+
+// Bound is what the program sets for an operation: longer than the adapter's own
+// retries take, on a busy machine too.
+const bound = 90 * time.Second
+
+// The ranks of the machines. The same tests run on each, in step.
+const (
+	nearRank = iota // breaks things, and sends
+	farRank         // answers
+	// Those from here on take the place of far where a machine is killed.
+	firstVictimRank
+)
+
+// untilTurn is longer than all other tests take: a machine that is to be killed
+// waits for its turn.
+const untilTurn = time.Hour
+
+// scene is one machine's part in a test.
+type scene struct {
+	*testing.T
+	what     string // happens
+	provider string // the adapter's name
+	rank     int
+	peer     int // the other one's rank
+	ia       *udat.IA
+	rand     *rand.Rand
+	// patience is how long the program waits for the completion of a send.
+	patience time.Duration
+
+	name  string // of its meetings
+	steps int
+}
+
+func (s *scene) near() bool { return s.rank == nearRank }
+
+// play runs a scenario on two machines, with each provider. What happens stands
+// on the page.
+func play(t *testing.T, what string, do func(s *scene)) {
+	playOn(t, udattest.Names(t), farRank, what, do)
+}
+
+func playOn(t *testing.T, providers []string, far int, what string, do func(s *scene)) {
+	rank, err := control.Rank()
+	if err != nil {
+		t.Skip(err)
+	}
+	if rank != nearRank && rank != far {
+		return
+	}
+	for _, provider := range providers {
+		t.Run(provider, func(t *testing.T) {
+			// An adapter that stays open, since the library keeps some of the last one's descriptors.
+			udattest.Open(t, provider)
+			newScene(t, what, provider, far).play(func(s *scene) {
+				s.ia = udattest.Open(s.T, provider)
+				do(s)
+			})
+		})
+	}
+}
+
+// newScene gives the part of this machine, which is near or far.
+func newScene(t *testing.T, what, provider string, far int) *scene {
+	rank, err := control.Rank()
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := far
+	if rank == far {
+		peer = nearRank
+	}
+	return &scene{
+		T: t, what: what, provider: provider, rank: rank, peer: peer, name: t.Name(), patience: bound,
+		rand: rand.New(rand.NewPCG(*seedFlag, uint64(len(t.Name())))),
+	}
+}
+
+// play plays the part when the other side does, and checks that nothing is left
+// of it.
+func (s *scene) play(do func(s *scene)) {
+	s.Helper()
+	s.meetWithin(untilTurn, "")
+	before := holdings(s.T)
+	ok := s.Run("run", func(t *testing.T) {
+		inner := *s
+		inner.T = t
+		do(&inner)
+	})
+	if !ok {
+		return // the other side notices that this process ends
+	}
+	s.name += " is over"
+	s.meet("")
+	before.await(s.T)
+}
+
+// meet waits for the other side, and gives the value that it brings.
+func (s *scene) meet(value string) string {
+	s.Helper()
+	return s.meetWithin(3*bound, value)
+}
+
+func (s *scene) meetWithin(limit time.Duration, value string) string {
+	s.Helper()
+	s.steps++
+	other, err := s.meetAt(strconv.Itoa(s.steps), limit, value)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return other
+}
+
+// meetAt is a meeting that is out of the others' order.
+func (s *scene) meetAt(step string, limit time.Duration, value string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	values, err := control.Meet(ctx, s.name+", "+step, value, s.rank, s.peer)
+	if err != nil {
+		return "", err
+	}
+	return values[s.peer], nil
+}
+
+// tell is meet for numbers.
+func (s *scene) tell(n int) int {
+	s.Helper()
+	other, err := strconv.Atoi(s.meet(strconv.Itoa(n)))
+	if err != nil {
+		s.Fatalf("the other side has failed: %v", err)
+	}
+	return other
+}
+
+// do makes a disturbance, or ends one.
+func (s *scene) do(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// peerAddress is the other machine's.
+func (s *scene) peerAddress() netip.Addr {
+	s.Helper()
+	peers, err := control.Peers()
+	s.do(err)
+	return peers[s.peer]
+}
+
+// connect gives this side's end of a new connection.
+func (s *scene) connect() *udattest.Endpoint {
+	s.Helper()
+	e := s.endpoint()
+	if s.near() {
+		qual := udat.ConnQual(s.tell(0))
+		s.do(e.EP.Connect(s.peerAddress(), qual, bound, nil))
+	} else {
+		listener := udattest.Listen(s.T, s.ia)
+		s.tell(int(listener.ConnQual))
+		cr := udattest.Expect(s.T, listener.Requests, udat.EventConnectionRequest).CR()
+		s.do(cr.Accept(e.EP, nil))
+	}
+	udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+	return e
+}
+
+// endpoint gives an endpoint for a stream in either direction.
+func (s *scene) endpoint() *udattest.Endpoint {
+	s.Helper()
+	attr := udattest.DefaultAttr(s.T, s.ia)
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs = posted, window
+	e := udattest.Options{Attr: &attr, MemorySize: memorySize}.NewEndpoint(s.T, s.ia)
+	if holdings(s.T).pinned == 0 {
+		s.Error("the memory does not count as pinned, so that what is left of it would not be seen")
+	}
+	return e
+}
+
+// reconnect shows that both sides can go on.
+func (s *scene) reconnect() {
+	s.Helper()
+	e := s.connect()
+	if s.near() {
+		s.do(e.PostSend([]udat.Segment{e.Segment(s.T, 0, 64)}, 1, 0))
+		s.succeeded(udattest.Wait(s.T, e.Request))
+	} else {
+		s.do(e.PostRecv([]udat.Segment{e.Segment(s.T, 0, 64)}, 1, 0))
+		s.succeeded(udattest.Wait(s.T, e.Recv))
+	}
+	s.meet("")
+}
+
+func (s *scene) succeeded(event udat.Event) {
+	s.Helper()
+	if err := event.Err(); err != nil {
+		s.Errorf("a completion fails: %v", err)
+	}
+}
+
+// saw notes what the program saw, for the page.
+func (s *scene) saw(format string, args ...any) {
+	s.Helper()
+	text := fmt.Sprintf(format, args...)
+	s.Logf("saw: %s", text)
+	page.add(s.what, s.provider, text)
+}
+
+// held is what the process has of the system's resources.
+type held struct{ descriptors, threads, pinned int }
+
+func holdings(t *testing.T) (h held) {
+	t.Helper()
+	for folder, n := range map[string]*int{"/proc/self/fd": &h.descriptors, "/proc/self/task": &h.threads} {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*n = len(entries)
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(status) {
+		if rest, found := strings.CutPrefix(string(line), "VmPin:"); found {
+			fmt.Sscan(rest, &h.pinned) // kilobytes
+		}
+	}
+	return h
+}
+
+// compare checks that the process has no more than it had. Go keeps the threads
+// that it once needed.
+func (h held) compare(t *testing.T) {
+	t.Helper()
+	if now := holdings(t); !now.within(h) {
+		t.Errorf("the process holds %+v, before it was %+v", now, h)
+	}
+}
+
+func (h held) within(before held) bool {
+	const moreThreads = 16
+	return h.descriptors <= before.descriptors && h.threads <= before.threads+moreThreads && h.pinned <= before.pinned
+}
+
+// await is compare for what the library gives back in its own time.
+func (h held) await(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(bound); !holdings(t).within(h) && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	h.compare(t)
+}
+
+// TestMain ends the process with the first failure, after which the two sides are
+// no longer in step. That in turn ends the other side's waiting.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	udattest.Patience = bound
+	set := func(name, value string) {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	set("test.failfast", "true")
+	if rank, err := control.Rank(); err == nil && rank != nearRank {
+		set("test.v", "false") // "go test" takes one machine's word
+	}
+	udattest.Main(m)
+}

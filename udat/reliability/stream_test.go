@@ -1,0 +1,221 @@
+//go:build linux
+
+package reliability
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// A stream is a sequence of messages of different lengths and contents, each
+// with its number, which the receiver checks.
+const (
+	slotSize   = 8 << 10
+	window     = 16 // sends at a time
+	posted     = 64 // receives
+	memorySize = (window + posted) * slotSize
+	leastSize  = 8
+)
+
+// message gives the content of a message.
+func message(number int) []byte {
+	r := rand.New(rand.NewPCG(uint64(number), 7))
+	b := make([]byte, leastSize+r.IntN(slotSize-leastSize+1))
+	binary.BigEndian.PutUint64(b, uint64(number))
+	for i := leastSize; i < len(b); i++ {
+		b[i] = byte(number + i*(number|1))
+	}
+	return b
+}
+
+// sent is what became of a stream at the sender.
+type sent struct {
+	acknowledged int           // so many of the first messages succeeded
+	failure      error         // of the first that did not
+	slowest      time.Duration // that a completion took after the one before
+}
+
+// of tells of a stream of n messages.
+func (r sent) of(n int) string {
+	if r.failure == nil && r.acknowledged == n {
+		return fmt.Sprintf("all %d succeeded", n)
+	}
+	return fmt.Sprintf("%d succeeded, then one ended with %v", r.acknowledged, r.failure)
+}
+
+// rounded is how exact a time is worth telling.
+func rounded(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// send sends messages until one fails, or until there were n.
+func (s *scene) send(e *udattest.Endpoint, n int, disturb map[int]func()) sent {
+	s.Helper()
+	return s.request(e, n, disturb, func(number int) error {
+		return e.PostSend([]udat.Segment{s.fill(e, number)}, uint64(number), 0)
+	}, nil)
+}
+
+// fill puts the content of a message where it is sent or written from.
+func (s *scene) fill(e *udattest.Endpoint, number int) udat.Segment {
+	s.Helper()
+	content := message(number)
+	slot := number % window * slotSize
+	copy(e.Memory.Bytes()[slot:], content)
+	return e.Segment(s.T, slot, len(content))
+}
+
+// request posts operations until one fails, or until there were n, and then
+// waits for the completions of all that were posted; completed, unless it is nil,
+// is told of each that succeeded. If one does not come within the patience, the
+// endpoint is disconnected, which must bring the rest within the bound.
+func (s *scene) request(e *udattest.Endpoint, n int, disturb map[int]func(), post func(number int) error, completed func(number int)) (result sent) {
+	s.Helper()
+	next, done := 0, 0
+	last := time.Now()
+	gaveUp := false
+	for {
+		for next < n && next-done < window && result.failure == nil && !gaveUp {
+			if d := disturb[next]; d != nil {
+				d()
+			}
+			err := post(next)
+			if errors.Is(err, udat.ErrInvalidState) {
+				result.failure = err // the connection has ended meanwhile
+				break
+			}
+			s.do(err)
+			next++
+		}
+		if done == next {
+			return result
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+		event, err := e.Request.Wait(ctx)
+		cancel()
+		if err != nil {
+			if gaveUp {
+				s.Fatalf("no completion of %d operations, and none after the disconnect: %v", next-done, err)
+			}
+			gaveUp, s.patience = true, bound
+			s.do(e.Disconnect(udat.CloseAbrupt))
+			continue
+		}
+		result.slowest = max(result.slowest, time.Since(last))
+		last = time.Now()
+		if event.Cookie != uint64(done) {
+			s.Fatalf("the completion of operation %d comes in place of that of %d", event.Cookie, done)
+		}
+		switch err := event.Err(); {
+		case err == nil && result.failure != nil:
+			s.Errorf("operation %d succeeds after one that failed", done)
+		case err == nil:
+			result.acknowledged++
+			if completed != nil {
+				completed(done)
+			}
+		case result.failure == nil:
+			result.failure = err
+		}
+		done++
+	}
+}
+
+// receiver takes a stream.
+type receiver struct {
+	s        *scene
+	e        *udattest.Endpoint
+	received atomic.Int64 // messages, each checked
+	cancel   context.CancelFunc
+	done     chan struct{}
+}
+
+// receive takes what comes, until end.
+func (s *scene) receive(e *udattest.Endpoint) *receiver {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &receiver{s: s, e: e, cancel: cancel, done: make(chan struct{})}
+	for i := range posted {
+		s.do(r.post(i))
+	}
+	s.Cleanup(r.end)
+	go r.run(ctx)
+	return r
+}
+
+func (r *receiver) post(number int) error {
+	slot := (window + number%posted) * slotSize
+	return r.e.PostRecv([]udat.Segment{r.e.Segment(r.s.T, slot, slotSize)}, uint64(number), 0)
+}
+
+func (r *receiver) run(ctx context.Context) {
+	defer close(r.done)
+	for event, err := range r.e.Recv.Events(ctx) {
+		if err != nil || event.Err() != nil {
+			return
+		}
+		number := int(r.received.Load())
+		slot := (window + number%posted) * slotSize
+		got := r.e.Memory.Bytes()[slot:][:event.Length]
+		if event.Cookie != uint64(number) || !slices.Equal(got, message(number)) {
+			r.s.Errorf("in place of message %d comes one of %d bytes, receive %d", number, len(got), event.Cookie)
+			return
+		}
+		r.received.Add(1)
+		if err := r.post(number + posted); err != nil {
+			return
+		}
+	}
+}
+
+func (r *receiver) end() {
+	r.cancel()
+	<-r.done
+}
+
+// expect ends the receiving once as many messages have come as were acknowledged.
+func (r *receiver) expect(acknowledged int) {
+	r.s.Helper()
+	// The message is there before its acknowledgement, and its completion soon.
+	for deadline := time.Now().Add(bound); int(r.received.Load()) < acknowledged && time.Now().Before(deadline); {
+		select {
+		case <-r.done:
+			deadline = time.Now()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	r.end()
+	if got := int(r.received.Load()); got < acknowledged {
+		r.s.Errorf("%d messages were acknowledged, %d have arrived", acknowledged, got)
+	}
+}
+
+// deliver sends n messages from near to far, disturbed where the numbers say so,
+// and checks that what was acknowledged has arrived.
+func (s *scene) deliver(e *udattest.Endpoint, n int, disturb map[int]func()) (result sent) {
+	s.Helper()
+	if s.near() {
+		s.meet("") // the receives are posted
+		result = s.send(e, n, disturb)
+		s.tell(result.acknowledged)
+		s.meet("")
+		return result
+	}
+	r := s.receive(e)
+	s.meet("")
+	acknowledged := s.tell(0)
+	r.expect(acknowledged)
+	s.meet("")
+	return sent{acknowledged: int(r.received.Load())}
+}

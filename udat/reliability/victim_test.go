@@ -1,0 +1,166 @@
+//go:build linux
+
+package reliability
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// A victim is a process that stops at a stage of a connection's life, and is
+// killed there. It runs TestVictim.
+type victim struct {
+	s     *scene
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	in    io.WriteCloser
+}
+
+// The environment of a victim, and the prefix of what it says.
+const (
+	stageVariable   = "RELIABILITY_STAGE"
+	adapterVariable = "RELIABILITY_ADAPTER"
+	serviceVariable = "RELIABILITY_SERVICE" // addresses and qualifiers, for one that connects
+	victimSays      = "victim: "
+)
+
+// The stages at which a victim stops.
+const (
+	stageRequested   = "requested"   // it has a request that it does not answer
+	stageAccepted    = "accepted"    // it has accepted, and takes no notice of what follows
+	stageReceiving   = "receiving"   // it receives messages
+	stageEstablished = "established" // it does nothing
+	stageConnecting  = "connecting"  // it has asked for a connection
+
+	// These end by themselves, with all freed.
+	stageReceivingUntilLost = "receiving until lost" // it receives messages until the device is gone
+	stageSendingUntilLost   = "sending until lost"   // it sends them
+	stageReceivingOne       = "receiving one"
+)
+
+func (s *scene) startVictim(stage string, service string) *victim {
+	s.Helper()
+	// By this name a user finds the program too who may not enter its folder, as that of "go test".
+	cmd := exec.Command("/proc/self/exe", "-test.run", "^TestVictim$", "-test.timeout", bound.String())
+	cmd.Env = append(os.Environ(), stageVariable+"="+stage, adapterVariable+"="+s.provider, serviceVariable+"="+service)
+	if limits[stage].nobody {
+		const nobody = 65534
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	s.do(err)
+	in, err := cmd.StdinPipe()
+	s.do(err)
+	s.do(cmd.Start())
+	v := &victim{s, cmd, bufio.NewScanner(out), in}
+	s.Cleanup(v.kill)
+	return v
+}
+
+// says gives what the victim says next.
+func (v *victim) says() string {
+	v.s.Helper()
+	for v.lines.Scan() {
+		if text, found := strings.CutPrefix(v.lines.Text(), victimSays); found {
+			return text
+		}
+		fmt.Println(v.lines.Text())
+	}
+	v.s.Fatal("the victim has ended by itself")
+	return ""
+}
+
+func (v *victim) kill() {
+	v.cmd.Process.Kill()
+	v.cmd.Wait()
+}
+
+// TestVictim is a victim's life, and no test of its own.
+func TestVictim(t *testing.T) {
+	stage := os.Getenv(stageVariable)
+	if stage == "" {
+		return
+	}
+	say := func(format string, args ...any) { fmt.Printf(victimSays+format+"\n", args...) }
+	stop := func() {
+		say("stopped")
+		select {}
+	}
+	s := &scene{T: t, provider: os.Getenv(adapterVariable), patience: bound}
+	var services []netip.AddrPort
+	for _, text := range strings.Fields(os.Getenv(serviceVariable)) {
+		services = append(services, netip.MustParseAddrPort(text))
+	}
+	l, limited := limits[stage]
+	if limited && l.prepare != nil {
+		l.prepare(s)
+	}
+	s.ia = udattest.Open(t, s.provider)
+	if limited {
+		say("%s", s.reach(l, services[0], services[1]))
+		return
+	}
+	e := s.endpoint()
+	if len(services) > 0 {
+		s.do(e.EP.Connect(services[0].Addr(), udat.ConnQual(services[0].Port()), bound, nil))
+	}
+	if stage == stageConnecting {
+		stop()
+	}
+	if stage == stageSendingUntilLost {
+		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+		s.outlive(e, say, func() int {
+			return s.send(e, untilFailure, map[int]func(){100: func() { say("sending") }}).acknowledged
+		})
+		return
+	}
+	listener := udattest.Listen(t, s.ia)
+	say("%d", listener.ConnQual)
+	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+	if stage == stageRequested {
+		stop()
+	}
+	var r *receiver
+	switch stage {
+	case stageReceiving, stageReceivingUntilLost:
+		r = s.receive(e)
+	case stageReceivingOne:
+		s.do(e.PostRecv([]udat.Segment{e.Segment(t, 0, 64)}, 1, 0))
+	}
+	s.do(cr.Accept(e.EP, nil))
+	if stage == stageAccepted {
+		stop()
+	}
+	udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+	switch stage {
+	case stageReceivingUntilLost:
+		s.outlive(e, say, func() int {
+			<-r.done
+			return int(r.received.Load())
+		})
+	case stageReceivingOne:
+		s.succeeded(udattest.Wait(t, e.Recv))
+	default:
+		stop()
+	}
+}
+
+// qualifier is that of a victim that listens.
+func (v *victim) qualifier() int {
+	v.s.Helper()
+	qual, err := strconv.Atoi(v.says())
+	v.s.do(err)
+	return qual
+}

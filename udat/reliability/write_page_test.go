@@ -1,0 +1,71 @@
+//go:build linux
+
+package reliability
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/scripts/vm/control"
+)
+
+var pageFlag = flag.String("reliability.page", "", "write what was seen to this file")
+
+// findings are what the program saw, by what happened.
+type findings struct {
+	order     []string
+	providers []string
+	saw       map[string]map[string][]string
+}
+
+var page = findings{saw: map[string]map[string][]string{}}
+
+func (f *findings) add(what, provider, text string) {
+	if f.saw[what] == nil {
+		f.saw[what] = map[string][]string{}
+		f.order = append(f.order, what)
+	}
+	if !slices.Contains(f.providers, provider) {
+		f.providers = append(f.providers, provider)
+	}
+	f.saw[what][provider] = append(f.saw[what][provider], text)
+}
+
+func (f *findings) table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| what happens | %s |\n|---%s|\n", strings.Join(f.providers, " | "), strings.Repeat("|---", len(f.providers)))
+	for _, what := range f.order {
+		fmt.Fprintf(&b, "| %s |", what)
+		for _, provider := range f.providers {
+			fmt.Fprintf(&b, " %s |", strings.Join(f.saw[what][provider], "; "))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// TestWritePage comes last, and puts the table in its place on the page.
+func TestWritePage(t *testing.T) {
+	if rank, err := control.Rank(); *pageFlag == "" || err != nil || rank != nearRank {
+		return
+	}
+	const begin, end = "<!-- what was seen -->\n", "<!-- end -->"
+	text, err := os.ReadFile(*pageFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, found := strings.Cut(string(text), begin)
+	_, tail, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no place for the table", *pageFlag)
+	}
+	made := fmt.Sprintf("Seed %d, %d processors a machine.\n\n", *seedFlag, runtime.NumCPU())
+	if err := os.WriteFile(*pageFlag, []byte(head+begin+made+page.table()+end+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

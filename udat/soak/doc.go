@@ -1,0 +1,10 @@
+// Package soak runs package udat for long: it makes connections, keeps them
+// busy, ends them in every way at random moments and makes them again, and
+// checks that no operation stays without an end, that what was acknowledged has
+// arrived in order and once, and that the process grows by nothing.
+//
+// It has tests only, which are short unless flags say otherwise:
+//
+//	go test -timeout 70m -exec "$PWD/scripts/with-device" ./udat/soak -run TestLoad -soak.load 30m
+//	go test -timeout 70m -exec "$PWD/scripts/with-device" ./udat/soak -run TestCycles -soak.cycles 50000
+package soak

@@ -1,0 +1,465 @@
+//go:build linux
+
+package soak
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// bound is what the program sets for each operation: far more than any takes, on
+// a busy machine too.
+const bound = 60 * time.Second
+
+// life is one connection, from the first receive that is posted to the last
+// completion, as one end sees it.
+type life struct {
+	*end
+	server  bool
+	peer    *life
+	plan    *plan
+	number  uint32 // of the connection, in all cookies
+	sending key
+	getting key
+
+	established                                context.Context // ends when it is, or when it will not be any more
+	over                                       context.Context // ends when nothing comes any more but flushed receives
+	freed                                      context.Context // ends when the endpoint is freed in the middle of it
+	idle                                       context.Context // ends when all requests of a plan with a limit have completed
+	nowEstablished, nowOver, nowFreed, nowIdle context.CancelFunc
+
+	wasEstablished bool
+	freeing        atomic.Bool
+
+	// Requests: posted, completed, of those with success, and why that ended.
+	requested, completed, acknowledged int
+	failure                            error
+
+	// Receives, likewise; the messages are those of the peer's requests up to next.
+	receives, taken, messages, next int
+	flushed                         bool
+}
+
+func (e *end) newLife(p *plan, server bool, number uint32, sending, getting key) *life {
+	l := &life{end: e, server: server, plan: p, number: number, sending: sending, getting: getting}
+	for _, c := range []struct {
+		ctx *context.Context
+		end *context.CancelFunc
+	}{{&l.established, &l.nowEstablished}, {&l.over, &l.nowOver}, {&l.freed, &l.nowFreed}, {&l.idle, &l.nowIdle}} {
+		*c.ctx, *c.end = context.WithCancel(context.Background())
+	}
+	return l
+}
+
+// prepare posts the receives, and puts there what the peer reads.
+func (l *life) prepare() error {
+	l.sending.fill(l.memory.Bytes()[exposedAt:][:exposedSize], exposed, 0)
+	for range posted {
+		if err := l.postReceive(); err != nil {
+			return fmt.Errorf("posting receives before the connection: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l *life) cookie(n int) uint64 { return uint64(l.number)<<32 | uint64(n) }
+
+// connect asks for the connection. The number of the life goes along.
+func (l *life) connect(address connectTo) error {
+	number := binary.BigEndian.AppendUint32(nil, l.number)
+	if err := l.ep.Connect(address.addr, address.qual, bound, number); err != nil && !l.isFreed(err) {
+		return err
+	}
+	return nil
+}
+
+// accept answers the request for this life. It reports false if none came, or
+// none that can be accepted, as the other end has given up.
+func (l *life) accept(requests *udat.EVD) (accepted bool, err error) {
+	ctx, cancel := l.untilPeerGaveUp()
+	defer cancel()
+	for {
+		event, err := requests.Wait(ctx)
+		if err != nil {
+			return false, l.excuse(err)
+		}
+		cr := event.CR()
+		param, err := cr.Query()
+		if err != nil {
+			return false, err
+		}
+		if len(param.PrivateData) < 4 || binary.BigEndian.Uint32(param.PrivateData) != l.number {
+			cr.Reject(nil) // of an earlier life, whose maker has given up
+			continue
+		}
+		if err := cr.Accept(l.ep, nil); err != nil {
+			return false, l.excuse(err)
+		}
+		return true, nil
+	}
+}
+
+// untilPeerGaveUp gives a context for what may not happen if the plan is that the
+// other end gives up.
+func (l *life) untilPeerGaveUp() (context.Context, context.CancelFunc) {
+	const later = 500 * time.Millisecond
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	if l.plan.early {
+		stop := context.AfterFunc(l.peer.over, func() { time.AfterFunc(later, cancel) })
+		return ctx, func() { stop(); cancel() }
+	}
+	return ctx, cancel
+}
+
+// excuse gives nil in place of an error if the other end has given up.
+func (l *life) excuse(err error) error {
+	if l.plan.early {
+		return nil
+	}
+	return err
+}
+
+// isFreed tells of an error whether it is what a call on an endpoint must give
+// that is freed in the middle of it.
+func (l *life) isFreed(err error) bool {
+	return errors.Is(err, udat.ErrClosed) && l.freeing.Load()
+}
+
+// run is the life between the call that begins the connection and its end.
+func (l *life) run() error {
+	defer l.nowOver()
+	defer l.nowEstablished()
+	defer l.nowIdle()
+	event, err := l.outcome()
+	if err != nil {
+		return err
+	}
+	if event == 0 {
+		return l.takeReceives()
+	}
+	if event != udat.EventConnectionEstablished {
+		if !l.plan.early {
+			return fmt.Errorf("the connection is not made: %v", event)
+		}
+		return l.takeReceives() // to the other end it may have looked made
+	}
+	l.wasEstablished = true
+	l.nowEstablished()
+	ctx, stop := context.WithCancel(context.Background())
+	received := make(chan error, 1)
+	go func() { received <- l.receive(ctx) }()
+	err = l.request()
+	l.nowIdle()
+	if err == nil {
+		err = l.ending()
+	}
+	stop()
+	err = errors.Join(err, <-received)
+	if err == nil {
+		err = l.takeReceives() // what arrived before the end
+	}
+	return err
+}
+
+// outcome gives the event that begins or refuses the connection, 0 if the
+// endpoint is freed.
+func (l *life) outcome() (udat.EventNumber, error) {
+	ctx, cancel := l.untilPeerGaveUp()
+	defer cancel()
+	event, err := l.connectionEvent(ctx)
+	if err == nil || ctx.Err() == nil || l.excuse(err) != nil {
+		return event, err
+	}
+	// The other end has given up, and this one does not hear of it.
+	if err := l.ep.Disconnect(udat.CloseAbrupt); l.isFreed(err) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	return l.connectionEvent(ctx)
+}
+
+// ending waits for the event that ends the connection.
+func (l *life) ending() error {
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	event, err := l.connectionEvent(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the connection has no end: %w", err)
+	case event != 0 && event != udat.EventConnectionDisconnected && event != udat.EventConnectionBroken:
+		return fmt.Errorf("the connection ends with %v", event)
+	}
+	return nil
+}
+
+// connectionEvent gives the next event of the connection, 0 if the endpoint is
+// freed.
+func (l *life) connectionEvent(ctx context.Context) (udat.EventNumber, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.freed, cancel)()
+	event, err := l.conn.Wait(ctx)
+	if l.freed.Err() != nil {
+		return 0, nil
+	}
+	return event.Number, err
+}
+
+// request keeps requests outstanding until one fails, or until the plan's limit,
+// and then waits for the completions of all.
+func (l *life) request() error {
+	var events [window]udat.Event
+	for {
+		for l.failure == nil && l.requested-l.completed < window && (l.plan.limit == 0 || l.requested < l.plan.limit) {
+			err := l.postRequest(l.requested)
+			if errors.Is(err, udat.ErrInvalidState) || err != nil && l.isFreed(err) {
+				l.failure = err // the connection has ended
+				break
+			}
+			if err != nil {
+				return err
+			}
+			l.requested++
+		}
+		if l.requested == l.completed {
+			return nil
+		}
+		n, err := l.await(events[:])
+		if err != nil {
+			return fmt.Errorf("%d requests do not complete: %w", l.requested-l.completed, err)
+		}
+		if n == 0 {
+			return nil
+		}
+		for i := range events[:n] {
+			if err := l.finished(&events[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// await takes completions of requests. It gives none only if the endpoint is
+// freed and there are no more.
+func (l *life) await(events []udat.Event) (n int, err error) {
+	if n, err = l.reqs.Poll(events); n > 0 || err != nil {
+		return n, err
+	}
+	ctx, cancel := context.WithTimeout(l.freed, bound)
+	defer cancel()
+	n, err = l.reqs.WaitBatch(ctx, events, 1)
+	if err != nil && l.freed.Err() != nil {
+		return l.reqs.Poll(events)
+	}
+	return n, err
+}
+
+func (l *life) postRequest(n int) error {
+	what, offset, length := l.sending.request(n)
+	at := n % window * slotSize
+	iov := l.segment(at, length)
+	if what != rdmaRead {
+		l.sending.fill(l.memory.Bytes()[at:][:length], n, 0)
+	}
+	switch what {
+	case rdmaWrite:
+		return l.ep.PostRDMAWrite(iov, l.cookie(n), l.peer.remote(landingAt+n%landing*slotSize, length), 0)
+	case rdmaRead:
+		return l.ep.PostRDMARead(iov, l.cookie(n), l.peer.remote(exposedAt+offset, length), 0)
+	}
+	return l.ep.PostSend(iov, l.cookie(n), 0)
+}
+
+func (l *life) remote(offset, length int) udat.RMRTriplet {
+	r, err := l.memory.RMRTriplet(offset, length)
+	if err != nil {
+		panic(fmt.Sprintf("there is no piece of %d bytes at %d in the memory: %v", length, offset, err))
+	}
+	return r
+}
+
+// finished checks the completion of a request.
+func (l *life) finished(event *udat.Event) error {
+	n := l.completed
+	if event.Cookie != l.cookie(n) {
+		return fmt.Errorf("a request completes with the cookie %#x, the next is %#x", event.Cookie, l.cookie(n))
+	}
+	l.completed++
+	if err := event.Err(); err != nil {
+		if l.failure == nil {
+			l.failure = err
+		}
+		return nil
+	}
+	if l.acknowledged < n {
+		return fmt.Errorf("request %d succeeds, request %d did not", n, l.acknowledged)
+	}
+	l.acknowledged++
+	what, offset, length := l.sending.request(n)
+	if what != rdmaRead {
+		return nil
+	}
+	return l.getting.check("what RDMA read", l.memory.Bytes()[n%window*slotSize:][:length], exposed, offset)
+}
+
+// receive takes messages and posts receives in their place.
+func (l *life) receive(ctx context.Context) error {
+	var events [posted]udat.Event
+	for {
+		n, err := l.recv.WaitBatch(ctx, events[:], 1)
+		if ctx.Err() != nil && n == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range events[:n] {
+			if err := l.received(&events[i]); err != nil {
+				return err
+			}
+			if l.flushed || ctx.Err() != nil {
+				continue
+			}
+			if err := l.postReceive(); err != nil && !errors.Is(err, udat.ErrInvalidState) && !l.isFreed(err) {
+				return fmt.Errorf("posting a receive: %w", err)
+			}
+		}
+	}
+}
+
+func (l *life) postReceive() error {
+	at := receivesAt + l.receives%posted*slotSize
+	err := l.ep.PostRecv(l.segment(at, slotSize), l.cookie(l.receives), 0)
+	if err == nil {
+		l.receives++
+	}
+	return err
+}
+
+// takeReceives takes what completions of receives there are.
+func (l *life) takeReceives() error {
+	var events [posted]udat.Event
+	for {
+		n, err := l.recv.Poll(events[:])
+		if n == 0 || err != nil {
+			return err
+		}
+		for i := range events[:n] {
+			if err := l.received(&events[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// received checks the completion of a receive: it has the message of the peer's
+// next send, behind which the writes before it have landed.
+func (l *life) received(event *udat.Event) error {
+	n := l.taken
+	if event.Cookie != l.cookie(n) {
+		return fmt.Errorf("a receive completes with the cookie %#x, the next is %#x", event.Cookie, l.cookie(n))
+	}
+	l.taken++
+	if event.Err() != nil {
+		l.flushed = true
+		return nil
+	}
+	if l.flushed {
+		return fmt.Errorf("receive %d succeeds after one that failed", n)
+	}
+	for ; ; l.next++ {
+		what, _, length := l.getting.request(l.next)
+		switch what {
+		case send:
+			l.next++
+			l.messages++
+			if int(event.Length) != length {
+				return fmt.Errorf("message %d has %d bytes, want %d", l.messages-1, event.Length, length)
+			}
+			at := receivesAt + n%posted*slotSize
+			return l.getting.check("the message", l.memory.Bytes()[at:][:length], l.next-1, 0)
+		case rdmaWrite:
+			if err := l.landed(l.next, length); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// landed checks what the peer's RDMA write has written.
+func (l *life) landed(n, length int) error {
+	return l.getting.check("what RDMA write", l.memory.Bytes()[landingAt+n%landing*slotSize:][:length], n, 0)
+}
+
+// compare checks, once both ends are over, that the peer has what this end was
+// told that it has.
+func (l *life) compare() error {
+	sends, acknowledged := 0, 0
+	for n := range l.requested {
+		what, _, length := l.sending.request(n)
+		switch {
+		case what == send:
+			sends++
+			if n < l.acknowledged {
+				acknowledged++
+			}
+		case what == rdmaWrite && n < l.acknowledged && n >= l.requested-landing:
+			if err := l.peer.landed(n, length); err != nil {
+				return fmt.Errorf("acknowledged, but %w", err)
+			}
+		}
+	}
+	if l.plan.alone(l) == gracefully && l.acknowledged < l.requested {
+		return fmt.Errorf("of %d requests %d have succeeded before a graceful disconnect, then came %w", l.requested, l.acknowledged, l.failure)
+	}
+	got := l.peer.messages
+	if got > sends || got < acknowledged && !l.peer.freeing.Load() {
+		return fmt.Errorf("of %d messages %d were acknowledged, and %d have arrived", sends, acknowledged, got)
+	}
+	return nil
+}
+
+// finish checks that the end of the connection has left nothing open, and gets
+// the end ready for the next.
+func (l *life) finish(how renewal) error {
+	if !l.freeing.Load() {
+		status, err := l.ep.GetStatus()
+		switch {
+		case err != nil:
+			return err
+		case status.State == udat.EPStateUnconnected && l.plan.early && !l.wasEstablished:
+			how = max(how, remake) // with receives posted that belong to this life
+		case status.State != udat.EPStateDisconnected || !status.RequestIdle:
+			return fmt.Errorf("after the connection the endpoint is in %+v", status)
+		}
+	} else {
+		how = max(how, remake)
+	}
+	if err := l.renew(how); err != nil {
+		return fmt.Errorf("the end, to be %v: %w", how, err)
+	}
+	if how == remakeAll {
+		return nil
+	}
+	if err := l.takeReceives(); err != nil {
+		return err
+	}
+	if how == reset && l.taken != l.receives {
+		return fmt.Errorf("of %d receives %d have completed, after a reset", l.receives, l.taken)
+	}
+	if how == reset {
+		if event, err := l.conn.Dequeue(); err == nil {
+			return fmt.Errorf("the connection has ended, and then comes %v", event.Number)
+		}
+	}
+	return nil
+}
