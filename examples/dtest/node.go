@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/goudat/goudat/examples/internal/adapter"
+	"github.com/goudat/goudat/udat"
+)
+
+const (
+	// notes is how many messages come before the pings: the place of the peer's
+	// memory, the end of its writes, the end of its reads.
+	notes = 3
+	// pings is how many messages go back and forth.
+	pings = 100
+
+	// fewestEvents has room for the completions of an endpoint with the provider's
+	// defaults.
+	fewestEvents = 64
+)
+
+// node is one side: an adapter, an endpoint on it, and memory.
+type node struct {
+	o        options
+	ia       *udat.IA
+	attr     udat.IAAttr
+	provider udat.ProviderAttr
+	pz       *udat.PZ
+	cno      *udat.CNO
+	requests *udat.EVD // for connections
+	connect  *udat.EVD
+	request  *udat.EVD
+	recv     *udat.EVD
+	ep       *udat.EP
+
+	in, out *udat.LMR // what the peer writes and reads, and what is sent and read to
+	notesIn *udat.LMR // a slot for each note
+	noteOut *udat.LMR
+
+	notesSeen int
+	remote    udat.RMRTriplet // the peer's in
+	connected bool
+	times     times
+}
+
+// newNode opens the adapter and makes everything up to an unconnected endpoint
+// with receives for the notes. The caller closes the node, also when newNode fails.
+func newNode(o options) (*node, error) {
+	n := &node{o: o}
+	for _, step := range []func() error{n.open, n.register, n.createEVDs, n.createEP, n.postNotes} {
+		if err := step(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (n *node) open() error {
+	err := timed(&n.times.open, func() (err error) {
+		n.ia, err = adapter.Open(n.o.provider)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if n.attr, n.provider, err = n.ia.Query(); err != nil {
+		return err
+	}
+	say("opened %s: %s at %v", n.ia.Name(), n.attr.AdapterName, n.attr.Address)
+	return timed(&n.times.pzCreate, func() (err error) {
+		n.pz, err = udat.CreatePZ(n.ia)
+		return err
+	})
+}
+
+// depths gives how many receives and requests may be outstanding.
+func (n *node) depths() (receives, requests int) {
+	if n.o.writeOnly || n.o.writePingPong {
+		return 2 * notes, notes + reads + n.o.signalRate
+	}
+	return notes + pings, notes + reads + max(pings, n.o.signalRate)
+}
+
+func (n *node) register() error {
+	receives, _ := n.depths()
+	slots := receives * n.o.size
+	err := timed(&n.times.lmrCreate, func() (err error) {
+		n.in, err = udat.AllocMemory(n.pz, slots, udat.MemPrivAll)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if n.out, err = udat.AllocMemory(n.pz, slots, udat.MemPrivAll); err != nil {
+		return err
+	}
+	fill(n.in.Bytes()[:n.o.size], fillIn)
+	fill(n.out.Bytes()[:n.o.size], fillOut)
+	const local = udat.MemPrivLocalRead | udat.MemPrivLocalWrite
+	if n.notesIn, err = udat.AllocMemory(n.pz, notes*tripletSize, local); err != nil {
+		return err
+	}
+	n.noteOut, err = udat.AllocMemory(n.pz, tripletSize, local)
+	return err
+}
+
+func (n *node) createEVDs() (err error) {
+	if n.o.useCNO {
+		err := timed(&n.times.cnoCreate, func() (err error) {
+			n.cno, err = udat.CreateCNO(n.ia, nil)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err = timed(&n.times.evdCreate, func() (err error) {
+		n.requests, err = udat.CreateEVD(n.ia, 10, udat.EVDCR)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if n.connect, err = udat.CreateEVD(n.ia, 10, udat.EVDConnection); err != nil {
+		return err
+	}
+	receives, requests := n.depths()
+	if n.request, err = udat.CreateEVD(n.ia, max(2*requests, fewestEvents), udat.EVDDTO); err != nil {
+		return err
+	}
+	if n.recv, err = udat.CreateEVD(n.ia, max(2*receives, fewestEvents), udat.EVDDTO); err != nil {
+		return err
+	}
+	if n.cno == nil {
+		return nil
+	}
+	return errors.Join(n.request.ModifyCNO(n.cno), n.recv.ModifyCNO(n.cno))
+}
+
+// createEP asks for what the C program asks for. The number of reads counts for
+// the peer, the rest is this side's own.
+func (n *node) createEP() error {
+	defaults, err := n.defaultAttr()
+	if err != nil {
+		return err
+	}
+	attr := defaults
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs = n.depths()
+	attr.MaxRecvIOV, attr.MaxRequestIOV = 1, 1
+	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = reads, reads
+	return timed(&n.times.epCreate, func() (err error) {
+		n.ep, err = udat.CreateEP(n.ia, n.pz, n.recv, n.request, n.connect, &attr)
+		return err
+	})
+}
+
+func (n *node) defaultAttr() (udat.EPAttr, error) {
+	ep, err := udat.CreateEP(n.ia, n.pz, n.recv, n.request, n.connect, nil)
+	if err != nil {
+		return udat.EPAttr{}, err
+	}
+	param, err := ep.Query()
+	return param.Attr, errors.Join(err, ep.Free())
+}
+
+// postNotes posts a receive for each note; its number is the cookie.
+func (n *node) postNotes() error {
+	for i := range notes {
+		segment, err := n.notesIn.Segment(i*tripletSize, tripletSize)
+		if err != nil {
+			return err
+		}
+		if err := n.ep.PostRecv([]udat.Segment{segment}, uint64(i), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close frees everything in the order in which it is used. It tries all.
+func (n *node) close() error {
+	if n.ia == nil {
+		return nil
+	}
+	var errs []error
+	free := func(made bool, total *time.Duration, free func() error) {
+		if made {
+			errs = append(errs, timed(total, free))
+		}
+	}
+	var untimed time.Duration
+	free(n.ep != nil, &n.times.epFree, n.ep.Free)
+	free(n.notesIn != nil, &untimed, n.notesIn.Free)
+	free(n.noteOut != nil, &untimed, n.noteOut.Free)
+	free(n.requests != nil, &untimed, n.requests.Free)
+	free(n.connect != nil, &untimed, n.connect.Free)
+	free(n.recv != nil, &n.times.evdFree, n.recv.Free)
+	free(n.request != nil, &n.times.evdFree, n.request.Free)
+	free(n.cno != nil, &n.times.cnoFree, n.cno.Free)
+	free(n.in != nil, &n.times.lmrFree, n.in.Free)
+	free(n.out != nil, &untimed, n.out.Free)
+	free(n.pz != nil, &n.times.pzFree, n.pz.Free)
+	free(true, &n.times.close, func() error { return n.ia.Close(udat.CloseGraceful) })
+	return errors.Join(errs...)
+}
+
+func (n *node) role() string {
+	if n.o.server() {
+		return "server"
+	}
+	return "client"
+}
+
+func (n *node) peer() string {
+	if n.o.server() {
+		return "client"
+	}
+	return "server"
+}
+
+func (n *node) sayMore(format string, args ...any) {
+	if n.o.verbose {
+		say(format, args...)
+	}
+}
+
+// poll takes the next event of evd and counts how often there was none.
+func poll(ctx context.Context, evd *udat.EVD, polls *int) (udat.Event, error) {
+	for {
+		event, err := evd.Dequeue()
+		if !errors.Is(err, udat.ErrQueueEmpty) {
+			return event, err
+		}
+		*polls++
+		if err := ctx.Err(); err != nil {
+			return event, err
+		}
+		runtime.Gosched()
+	}
+}
+
+// take takes the next completion of evd in the way that the flags ask for.
+func (n *node) take(ctx context.Context, evd *udat.EVD, polls *int) (udat.Event, error) {
+	switch {
+	case n.cno != nil:
+		for {
+			event, err := evd.Dequeue()
+			if !errors.Is(err, udat.ErrQueueEmpty) {
+				return event, err
+			}
+			// It may tell of the other EVD, whose turn comes later.
+			if _, err := n.cno.Wait(ctx); err != nil {
+				return event, err
+			}
+		}
+	case n.o.polling:
+		return poll(ctx, evd, polls)
+	}
+	return evd.Wait(ctx)
+}
+
+// collect takes the next completion, which must be that of the operation that
+// was posted with cookie, of so many bytes.
+func (n *node) collect(ctx context.Context, evd *udat.EVD, polls *int, cookie uint64, length int) (udat.Event, error) {
+	event, err := n.take(ctx, evd, polls)
+	if err != nil {
+		return event, err
+	}
+	return event, n.check(event, cookie, length)
+}
+
+func (n *node) check(event udat.Event, cookie uint64, length int) error {
+	if err := event.Err(); err != nil {
+		return fmt.Errorf("%v: %w%s", event.Operation, err, n.reason())
+	}
+	if event.Cookie != cookie || int(event.Length) != length {
+		return fmt.Errorf("%v %d of %d bytes completed, want %d of %d bytes: do both sides have the same -b and -B?",
+			event.Operation, event.Cookie, event.Length, cookie, length)
+	}
+	return nil
+}
+
+// reason says how the connection ended, which a failed operation does not tell.
+func (n *node) reason() string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	event, err := n.connect.Wait(ctx)
+	if err != nil {
+		return ""
+	}
+	n.connected = false
+	return fmt.Sprintf(", the connection ended with %v", event.Number)
+}
+
+// expect waits for a connection event.
+func (n *node) expect(ctx context.Context, want udat.EventNumber) (udat.Event, error) {
+	var event udat.Event
+	var err error
+	if n.o.polling {
+		event, err = poll(ctx, n.connect, &n.times.connectPolls)
+	} else {
+		event, err = n.connect.Wait(ctx)
+	}
+	if err != nil {
+		return event, fmt.Errorf("waiting for %v: %w", want, err)
+	}
+	if event.Number != want {
+		return event, fmt.Errorf("waiting for %v: %w", want, udat.ConnectionEvent(event.Number))
+	}
+	return event, nil
+}
+
+// report prints the results once everything is freed, as that is timed too.
+func (n *node) report() { n.times.print(os.Stdout, os.Getpid(), n.o) }

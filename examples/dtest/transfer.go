@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// What the regions hold at first, apart from texts at their beginning.
+const (
+	fillIn  = 'a'
+	fillOut = 'b'
+)
+
+func fill(b []byte, with byte) {
+	for i := range b {
+		b[i] = with
+	}
+}
+
+// transfer does what the flags ask for, on a connection that is established.
+func (n *node) transfer(ctx context.Context) error {
+	if err := n.exchangePlaces(ctx); err != nil {
+		return err
+	}
+	switch {
+	case n.o.writePingPong:
+		return n.writePingPong(ctx)
+	case n.o.writeOnly && n.attr.ExtensionSupported == udat.ExtensionIB:
+		return n.writeImmediate(ctx)
+	}
+	if err := n.writeBurst(ctx); err != nil {
+		return err
+	}
+	// The C program decides likewise, so that both sides of a pair agree.
+	if n.o.writeOnly || !n.canRead() {
+		return nil
+	}
+	if err := n.readBurst(ctx); err != nil {
+		return err
+	}
+	return n.pingPong(ctx)
+}
+
+func (n *node) canRead() bool {
+	for _, attr := range n.provider.ProviderSpecificAttr {
+		if attr.Name == "DAT_IB_RDMA_READ" {
+			return attr.Value == "TRUE"
+		}
+	}
+	return false
+}
+
+// putText writes a text that ends with a zero, as much of it as there is room for.
+func (n *node) putText(lmr *udat.LMR, offset int, text string) {
+	if offset < n.o.size {
+		copy(lmr.Bytes()[offset:n.o.size], text+"\x00")
+	}
+}
+
+// checkText compares what the peer has put into memory.
+func (n *node) checkText(b []byte, want string) error {
+	want = want[:min(len(want), len(b))]
+	if !bytes.HasPrefix(b, []byte(want)) {
+		return fmt.Errorf("there is %q where the %s should have written %q", b[:min(len(b), 64)], n.peer(), want)
+	}
+	say("the %s wrote %q", n.peer(), want)
+	return nil
+}
+
+func writeText(who string) string { return who + " RDMA write data..." }
+
+func readText(who string) string { return who + " RDMA read data..." }

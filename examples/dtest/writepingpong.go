@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/goudat/goudat/examples/internal/pause"
+	"github.com/goudat/goudat/udat"
+)
+
+// writePingPong has both sides write in turn. Nothing tells a side that the
+// other has written but the last byte, which counts the writes.
+func (n *node) writePingPong(ctx context.Context) error {
+	say("RDMA writes back and forth")
+	for _, size := range n.o.pingPongSizes() {
+		start := time.Now()
+		if err := n.writesInTurn(ctx, size); err != nil {
+			return fmt.Errorf("RDMA writes of %d bytes: %w", size, err)
+		}
+		n.times.roundTrips = time.Since(start)
+		if n.o.allSizes {
+			n.times.printRoundTrips(os.Stdout, os.Getpid(), n.o, size)
+		}
+	}
+	return n.settle(ctx)
+}
+
+// settle has the client read a byte before it leaves, and wait a moment. The last
+// write is in its memory before the server's adapter hears that it is, and the C
+// server takes it for a failure when the connection ends in between.
+func (n *node) settle(ctx context.Context) error {
+	if n.o.server() {
+		return nil
+	}
+	segment, err := n.out.Segment(0, 1)
+	if err != nil {
+		return err
+	}
+	const cookie = 0x9999
+	if err := n.ep.PostRDMARead([]udat.Segment{segment}, cookie, n.remote, udat.CompletionDefault); err != nil {
+		return err
+	}
+	if _, err := n.collect(ctx, n.request, &n.times.writePolls, cookie, 1); err != nil {
+		return err
+	}
+	return pause.UntilPeerHears(ctx)
+}
+
+func (n *node) writesInTurn(ctx context.Context, size int) error {
+	segment, err := n.out.Segment(0, size)
+	if err != nil {
+		return err
+	}
+	in, out := n.in.Bytes()[:size], n.out.Bytes()[:size]
+	// What the sides register has room for the sizes that go a little beyond -b.
+	remote := n.remote
+	remote.SegmentLength = uint32(size)
+	for i := range n.o.burst {
+		count := byte(i + 1)
+		if n.o.server() {
+			if err := n.awaitWrite(ctx, size-1, count); err != nil {
+				return err
+			}
+		}
+		if n.o.checkData {
+			if err := n.prepare(out[:size-1], in[:size-1], i); err != nil {
+				return err
+			}
+		}
+		out[size-1] = count
+		flags := n.signal(i)
+		if n.o.server() && i == n.o.burst-1 {
+			// The client may leave as soon as it sees this write, before it is known here
+			// to be done.
+			flags = udat.CompletionSuppress
+		}
+		if err := n.ep.PostRDMAWrite([]udat.Segment{segment}, uint64(i), remote, flags); err != nil {
+			return err
+		}
+		if flags&udat.CompletionSuppress == 0 {
+			// As the C program, which never waits while it plays this game.
+			event, err := poll(ctx, n.request, &n.times.writePolls)
+			if err != nil {
+				return err
+			}
+			if err := n.check(event, uint64(i), size); err != nil {
+				return err
+			}
+		}
+		if n.o.server() {
+			continue
+		}
+		if err := n.awaitWrite(ctx, size-1, count); err != nil {
+			return err
+		}
+		if n.o.checkData && !bytes.Equal(in, out) {
+			return fmt.Errorf("write %d came back changed", i)
+		}
+	}
+	return nil
+}
+
+var patterns = []byte{0, 0xff, 0x55, 0xaa}
+
+// prepare makes the content of write i: the client has patterns and, after the
+// last one, random bytes; the server returns what came.
+func (n *node) prepare(out, in []byte, i int) error {
+	which := i % (len(patterns) + 1)
+	switch {
+	case n.o.server():
+		copy(out, in)
+		if which < len(patterns) && bytes.Count(in, patterns[which:which+1]) != len(in) {
+			return fmt.Errorf("write %d is not all %#02x", i, patterns[which])
+		}
+	case which < len(patterns):
+		fill(out, patterns[which])
+	default:
+		rand.Read(out)
+	}
+	return nil
+}
+
+// awaitWrite polls the byte at offset until the peer has written it.
+func (n *node) awaitWrite(ctx context.Context, offset int, want byte) error {
+	for spins := 1; n.load(offset) != want; spins++ {
+		if spins%256 != 0 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		event, err := n.connect.Dequeue()
+		if err == nil {
+			n.connected = false
+			return udat.ConnectionEvent(event.Number)
+		}
+		if !errors.Is(err, udat.ErrQueueEmpty) {
+			return err
+		}
+		runtime.Gosched()
+	}
+	return nil
+}
+
+// load reads a byte that the adapter may be writing. The word around it lies in
+// the region, whose memory starts and ends with a page.
+func (n *node) load(offset int) byte {
+	word := (*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(n.in.Bytes())), offset&^3))
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], atomic.LoadUint32(word))
+	return b[offset&3]
+}

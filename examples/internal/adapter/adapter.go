@@ -1,0 +1,53 @@
+// Package adapter chooses adapters for programs that are told none.
+package adapter
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// Open opens the adapter of that name, and without a name the first registered
+// one that opens.
+func Open(name string) (*udat.IA, error) {
+	if name != "" {
+		return udat.Open(name)
+	}
+	infos, err := udat.Providers()
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		if ia, err := udat.Open(info.IAName); err == nil {
+			return ia, nil
+		}
+	}
+	return nil, noneOpens(len(infos))
+}
+
+// Names gives the names in a list with commas between, and without a list those
+// of all registered adapters that open.
+func Names(list string) ([]string, error) {
+	if list != "" {
+		return strings.Split(list, ","), nil
+	}
+	infos, err := udat.Providers()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, info := range infos {
+		if _, _, err := udat.QueryAdapter(info.IAName); err == nil {
+			names = append(names, info.IAName)
+		}
+	}
+	if len(names) == 0 {
+		return nil, noneOpens(len(infos))
+	}
+	return names, nil
+}
+
+func noneOpens(registered int) error {
+	return fmt.Errorf("none of the %d registered adapters opens: is there an RDMA device, and an entry for it in dat.conf?", registered)
+}

@@ -1,0 +1,67 @@
+// Package dtestparams is how the native stack's programs dtest and dtestx, and
+// their ports, tell each other over TCP what is needed to connect. The layouts
+// are those of the C programs.
+package dtestparams
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+const (
+	// size is the number of bytes of a message.
+	size = 128
+	// maxProvider is what the C programs have room for, without the final zero.
+	maxProvider = 63
+)
+
+// Parameters is what a side must know of the other one.
+type Parameters struct {
+	Address  netip.Addr // of the adapter, IPv4
+	Provider string     // the adapter's name
+}
+
+// ValidProvider reports whether a name can be told to a peer.
+func ValidProvider(name string) bool {
+	return name != "" && len(name) <= maxProvider && !strings.ContainsAny(name, " \t\r\n\x00")
+}
+
+// marshal gives the text that goes over TCP. The port's LID, the number of a
+// queue pair and the scope come first, and are zero where there is an IP address.
+// The address is printed as the number that a host finds in its memory: hosts of
+// different byte orders do not understand each other.
+func (p Parameters) marshal() []byte {
+	four := p.Address.As4()
+	b := make([]byte, size)
+	copy(b, fmt.Sprintf("%04x:%08x:%08x:%08x:%s", 0, 0, 0, binary.NativeEndian.Uint32(four[:]), p.Provider))
+	return b
+}
+
+var errNotUnderstood = errors.New("what it sends is not understood: it is another program")
+
+func parse(b []byte) (Parameters, error) {
+	var p Parameters
+	text, _, _ := bytes.Cut(b, []byte{0})
+	fields := strings.SplitN(string(text), ":", 5)
+	if len(fields) < 5 || !ValidProvider(fields[4]) {
+		return p, errNotUnderstood
+	}
+	p.Provider = fields[4]
+	var numbers [4]uint32
+	for i := range numbers {
+		if _, err := fmt.Sscanf(fields[i], "%x", &numbers[i]); err != nil {
+			return p, errNotUnderstood
+		}
+	}
+	if numbers[3] == 0 {
+		return p, fmt.Errorf("its provider %s has no IP address: only the UCM provider does without, which package udat does not serve", p.Provider)
+	}
+	var four [4]byte
+	binary.NativeEndian.PutUint32(four[:], numbers[3])
+	p.Address = netip.AddrFrom4(four)
+	return p, nil
+}

@@ -1,0 +1,42 @@
+package dtestparams
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLayout(t *testing.T) {
+	p := Parameters{netip.MustParseAddr("10.77.0.1"), "ofa-v2-cma-rxe0"}
+	address := "01004d0a"
+	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
+		address = "0a4d0001"
+	}
+	text := "0000:00000000:00000000:" + address + ":ofa-v2-cma-rxe0"
+	want := text + strings.Repeat("\x00", 128-len(text))
+	if diff := cmp.Diff(want, string(p.marshal())); diff != "" {
+		t.Errorf("layout (-want +got):\n%s", diff)
+	}
+	for _, p.Provider = range []string{"cma:eth0", strings.Repeat("p", maxProvider)} {
+		got, err := parse(p.marshal())
+		if err != nil || got != p {
+			t.Errorf("%v arrives as %v, %v", p, got, err)
+		}
+	}
+}
+
+func TestNotUnderstood(t *testing.T) {
+	for _, text := range []string{"", "GET / HTTP/1.1", "0000:00000000:00000000:01004d0a", "0000:00000000:00000000:01004d0a:",
+		"0000:00000000:00000000:hello:p", "0000:00000000:00000000:01004d0a:two words",
+		"0000:00000000:00000000:01004d0a:" + strings.Repeat("p", 90),
+		"0001:00000011:00000000:00000000:ofa-v2-ucm", "0000:00000000:00000000:1ffffffff:p"} {
+		b := make([]byte, size)
+		copy(b, text)
+		if p, err := parse(b); err == nil {
+			t.Errorf("%q gives %v", text, p)
+		}
+	}
+}

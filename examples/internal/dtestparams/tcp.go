@@ -1,0 +1,111 @@
+package dtestparams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Port is where a server waits for its client.
+const Port = 15828
+
+const (
+	// patience is how long a client asks again when a server that is just starting
+	// does not wait yet.
+	patience = 20 * time.Second
+	// between is the time from one question to the next.
+	between = 20 * time.Millisecond
+)
+
+// Listener waits for one client.
+type Listener struct {
+	ctx      context.Context
+	listener net.Listener
+	stop     func() bool
+}
+
+// Listen begins to wait. When ctx ends, so does Accept.
+func Listen(ctx context.Context) (*Listener, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", fmt.Sprintf(":%d", Port))
+	if err != nil {
+		return nil, err
+	}
+	return &Listener{ctx, listener, context.AfterFunc(ctx, func() { listener.Close() })}, nil
+}
+
+// Accept gives the client, and waits for no other.
+func (l *Listener) Accept() (*Conn, error) {
+	defer l.listener.Close()
+	defer l.stop()
+	conn, err := l.listener.Accept()
+	if err != nil {
+		return nil, errors.Join(l.ctx.Err(), err)
+	}
+	return newConn(l.ctx, conn), nil
+}
+
+// Dial goes to the server on host. It tries again for a while when nobody waits there.
+func Dial(ctx context.Context, host string) (*Conn, error) {
+	var dialer net.Dialer
+	deadline := time.Now().Add(patience)
+	again := time.NewTicker(between)
+	defer again.Stop()
+	for {
+		conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(Port)))
+		if err == nil {
+			return newConn(ctx, conn), nil
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(deadline) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-again.C:
+		}
+	}
+}
+
+// Conn is a connection to the peer. It ends with the context.
+type Conn struct {
+	ctx  context.Context
+	conn net.Conn
+	stop func() bool
+}
+
+func newConn(ctx context.Context, conn net.Conn) *Conn {
+	return &Conn{ctx, conn, context.AfterFunc(ctx, func() { conn.Close() })}
+}
+
+// Send tells the peer the parameters of this side.
+func (c *Conn) Send(p Parameters) error {
+	if _, err := c.conn.Write(p.marshal()); err != nil {
+		return errors.Join(c.ctx.Err(), err)
+	}
+	return nil
+}
+
+// Receive waits for the parameters of the peer.
+func (c *Conn) Receive() (Parameters, error) {
+	b := make([]byte, size)
+	if _, err := io.ReadFull(c.conn, b); err != nil {
+		return Parameters{}, errors.Join(c.ctx.Err(), fmt.Errorf("%v does not say where it is: %w", c.conn.RemoteAddr(), err))
+	}
+	p, err := parse(b)
+	if err != nil {
+		return p, fmt.Errorf("%v: %w", c.conn.RemoteAddr(), err)
+	}
+	return p, nil
+}
+
+// Close ends the connection.
+func (c *Conn) Close() error {
+	c.stop()
+	return c.conn.Close()
+}

@@ -1,0 +1,50 @@
+// Package getopt reads flags of one letter in the way of the C function of that
+// name, so that the port of a C program takes the C program's command lines.
+package getopt
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Parse calls set for each flag, in order, until it fails. The letters in valued
+// take a value, which is the rest of the argument or else the next one. What is
+// no flag is an error.
+func Parse(args []string, valued string, set func(letter byte, value string) error) error {
+	for len(args) > 0 {
+		letters, isFlag := strings.CutPrefix(args[0], "-")
+		if !isFlag || letters == "" {
+			return fmt.Errorf("unexpected argument %q", args[0])
+		}
+		args = args[1:]
+		for letters != "" {
+			letter := letters[0]
+			letters = letters[1:]
+			var value string
+			if strings.IndexByte(valued, letter) >= 0 {
+				switch {
+				case letters != "":
+					value, letters = letters, ""
+				case len(args) > 0:
+					value, args = args[0], args[1:]
+				default:
+					return fmt.Errorf("-%c needs a value", letter)
+				}
+			}
+			if err := set(letter, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Number reads the value of a flag that is a whole number.
+func Number(letter byte, value string, least, most int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("-%c: %q is not a number from %d to %d", letter, value, least, most)
+	}
+	return n, nil
+}

@@ -1,0 +1,88 @@
+package pairing
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Process is a program that runs.
+type Process struct {
+	cmd    *exec.Cmd
+	lines  chan string
+	done   sync.WaitGroup
+	mu     sync.Mutex
+	output bytes.Buffer
+}
+
+// Start starts the program, which is killed when ctx ends.
+func (p *Program) Start(t testing.TB, ctx context.Context, flags []string) *Process {
+	t.Helper()
+	s := &Process{
+		cmd:   exec.CommandContext(ctx, p.Path, append(p.Args[:len(p.Args):len(p.Args)], flags...)...),
+		lines: make(chan string, 1000),
+	}
+	s.cmd.Env = append(os.Environ(), p.Env...)
+	s.cmd.WaitDelay = 10 * time.Second
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Stdout, s.cmd.Stderr = write, write
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	s.done.Add(1)
+	go s.collect(read)
+	return s
+}
+
+func (s *Process) collect(from io.ReadCloser) {
+	defer s.done.Done()
+	defer from.Close()
+	defer close(s.lines)
+	for lines := bufio.NewScanner(from); lines.Scan(); {
+		s.mu.Lock()
+		fmt.Fprintln(&s.output, lines.Text())
+		s.mu.Unlock()
+		select {
+		case s.lines <- lines.Text():
+		default: // nobody waits for a line any more
+		}
+	}
+}
+
+// Await waits for a line that has the text. It gives false when the process ends.
+func (s *Process) Await(text string) bool {
+	for line := range s.lines {
+		if strings.Contains(line, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// Wait waits for the end of the process, and of what it says.
+func (s *Process) Wait() error {
+	s.done.Wait()
+	return s.cmd.Wait()
+}
+
+// Text gives what the process has said so far.
+func (s *Process) Text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.output.String()
+}
+
+// Signal sends a signal to the process.
+func (s *Process) Signal(signal os.Signal) error { return s.cmd.Process.Signal(signal) }
