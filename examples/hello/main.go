@@ -28,7 +28,7 @@ func main() {
 	b := must(udat.CreateEP(ia, pz, done, done, events, nil))
 
 	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
-	must(udat.CreatePSP(ia, 5000, requests))
+	must(udat.CreatePSP(ia, 5000, requests, udat.PSPConsumer))
 	check(a.Connect(attr.Address, 5000, 10*time.Second, nil))
 	request := must(requests.Wait(ctx))
 	check(request.CR().Accept(b, nil))

@@ -13,11 +13,11 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/goudat/goudat/examples/internal/adapter"
+	"github.com/goudat/goudat/examples/internal/messagesizes"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -66,10 +66,10 @@ func run() error {
 	case !slices.Contains([]string{"", "graceful", "abrupt"}, *disconnect):
 		return errors.New("-disconnect must be graceful or abrupt")
 	}
-	if s.sizes, err = parseSizes(*sizes); err != nil {
-		return err
+	if s.sizes, err = messagesizes.Parse(*sizes, 0, maxSize, maxSizes); err != nil {
+		return fmt.Errorf("-sizes: %w", err)
 	}
-	names, err := adapters(*providers)
+	names, err := adapter.Names(*providers)
 	if err != nil {
 		return err
 	}
@@ -106,47 +106,6 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 		defer cancel()
 	}
 	return f(ctx)
-}
-
-func parseSizes(list string) ([]int, error) {
-	var sizes []int
-	for _, field := range strings.Split(list, ",") {
-		size, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil || size < 0 || size > maxSize {
-			return nil, fmt.Errorf("-sizes: %q is not a number from 0 to %d", field, maxSize)
-		}
-		sizes = append(sizes, size)
-	}
-	if len(sizes) > maxSizes {
-		return nil, fmt.Errorf("-sizes: at most %d sizes", maxSizes)
-	}
-	return sizes, nil
-}
-
-// adapters splits the list, or tries what the registry has.
-func adapters(list string) ([]string, error) {
-	if list != "" {
-		return strings.Split(list, ","), nil
-	}
-	infos, err := udat.Providers()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, info := range infos {
-		ia, err := udat.Open(info.IAName)
-		if err != nil {
-			continue
-		}
-		names = append(names, info.IAName)
-		if err := ia.Close(udat.CloseGraceful); err != nil {
-			return nil, err
-		}
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("none of the %d registered adapters opens: is there an RDMA device, and an entry for it in dat.conf?", len(infos))
-	}
-	return names, nil
 }
 
 func resolve(host string) (netip.Addr, error) {

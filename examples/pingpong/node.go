@@ -143,7 +143,7 @@ func (n *node) expect(ctx context.Context, want udat.EventNumber) (udat.Event, e
 		return event, fmt.Errorf("waiting for %v: %w", want, err)
 	}
 	if event.Number != want {
-		return event, fmt.Errorf("waiting for %v: %w", want, event.Number)
+		return event, fmt.Errorf("waiting for %v: %w", want, udat.ConnectionEvent(event.Number))
 	}
 	return event, nil
 }

@@ -17,7 +17,8 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Main(m)
 }
 
 func TestBothProcesses(t *testing.T) {
@@ -25,7 +26,7 @@ func TestBothProcesses(t *testing.T) {
 		for mode, graceful := range map[string]bool{"graceful": true, "abrupt": false} {
 			t.Run(provider+"/"+mode, func(t *testing.T) {
 				t.Setenv(childVariable, "1")
-				s := settings{provider: provider, qual: udattest.ConnQual(), sizes: []int{0, 1, 5000}, count: 3, graceful: graceful, timeout: time.Minute}
+				s := settings{provider: provider, qual: udattest.ConnQual(), sizes: []int{0, 1, 5000}, count: 3, graceful: graceful, timeout: udattest.Patience}
 				if err := runBoth(udattest.Context(t), s); err != nil {
 					t.Error(err)
 				}
@@ -37,7 +38,7 @@ func TestBothProcesses(t *testing.T) {
 // A client whose server is not there fails, and says so.
 func TestNoServer(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
-		s := settings{provider: provider, qual: udattest.ConnQual(), sizes: []int{1}, count: 1, timeout: time.Minute}
+		s := settings{provider: provider, qual: udattest.ConnQual(), sizes: []int{1}, count: 1, timeout: udattest.Patience}
 		address, err := ownAddress(provider)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/goudat/goudat/examples/mpi/mpi"
+)
+
+// Tags of the messages.
+const (
+	tagUp   = iota // a row for the rank above
+	tagDown        // a row for the rank below
+	tagRows        // a part of the result, for rank 0
+)
+
+// progressTime is how often a run that takes long tells how far it is.
+const progressTime = 5 * time.Second
+
+// share gives the rows that a rank computes, from first to before end. The first
+// and the last row of the square are not computed.
+func share(rank, ranks, cells int) (first, end int) {
+	rows := cells - 2
+	return 1 + rank*rows/ranks, 1 + (rank+1)*rows/ranks
+}
+
+// compute does this rank's part of the work. Rank 0 compares with the serial
+// result and prints.
+func compute(world *mpi.World, s settings, out io.Writer) error {
+	rank, ranks := world.Rank(), world.Size()
+	first, end := share(rank, ranks, s.cells)
+	if rank == 0 {
+		fmt.Fprintf(out, "%s: %d x %d cells, %d steps, %d ranks with %d rows or one more\n", s.adapter, s.cells, s.cells, s.steps, ranks, (s.cells-2)/ranks)
+	}
+	// The rows next to the rank's own are those of its neighbours, or the edge.
+	p := newPlate(end-first+2, s.cells)
+	p.warm(first - 1)
+
+	began := time.Now()
+	told := began
+	var largest [1]float64
+	for step := 1; step <= s.steps; step++ {
+		if err := exchange(world.Comm, p); err != nil {
+			return err
+		}
+		change := p.step()
+		if step%checkEvery != 0 && step != s.steps {
+			continue
+		}
+		if err := mpi.Allreduce(world.Comm, []float64{change}, largest[:], mpi.Max); err != nil {
+			return err
+		}
+		if rank == 0 && time.Since(told) >= progressTime {
+			told = time.Now()
+			fmt.Fprintf(out, "step %d of %d, largest change %.6f\n", step, s.steps, largest[0])
+		}
+	}
+	elapsed := time.Since(began)
+	square, err := collect(world.Comm, p, s.cells)
+	if err != nil || rank != 0 {
+		return err
+	}
+	fmt.Fprintf(out, "%d steps took %v, largest change in the last %.6f\n", s.steps, elapsed.Round(time.Millisecond), largest[0])
+	fmt.Fprintf(out, "temperature in the middle %.6f\n", square[s.cells/2*s.cells+s.cells/2])
+	if err := compare(square, solve(s.cells, s.steps).now, s.cells); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "all %d cells are what one process computes\n", len(square))
+	return nil
+}
+
+// checkEvery is after how many steps the ranks find the largest change.
+const checkEvery = 10
+
+// exchange gives the neighbours this rank's outermost rows, and gets theirs.
+func exchange(c *mpi.Comm, p *plate) error {
+	last := p.rows() - 1
+	var requests []*mpi.Request
+	if above := c.Rank() - 1; above >= 0 {
+		requests = append(requests, mpi.Irecv(c, p.row(0), above, tagDown), mpi.Isend(c, p.row(1), above, tagUp))
+	}
+	if below := c.Rank() + 1; below < c.Size() {
+		requests = append(requests, mpi.Irecv(c, p.row(last), below, tagUp), mpi.Isend(c, p.row(last-1), below, tagDown))
+	}
+	_, err := mpi.Waitall(requests...)
+	return err
+}
+
+// collect gives rank 0 the whole square.
+func collect(c *mpi.Comm, p *plate, cells int) ([]float64, error) {
+	own := p.now[p.width : len(p.now)-p.width]
+	if c.Rank() != 0 {
+		return nil, mpi.Send(c, own, 0, tagRows)
+	}
+	square := newPlate(cells, cells)
+	square.warm(0)
+	for rank := range c.Size() {
+		first, end := share(rank, c.Size(), cells)
+		rows := square.now[first*cells : end*cells]
+		if rank == 0 {
+			copy(rows, own)
+			continue
+		}
+		if _, err := mpi.Recv(c, rows, rank, tagRows); err != nil {
+			return nil, err
+		}
+	}
+	return square.now, nil
+}
+
+// compare tells which cell is the first that differs. A cell has the same value
+// whichever process computes it, to the last bit.
+func compare(got, want []float64, width int) error {
+	for i := range want {
+		if got[i] != want[i] {
+			return fmt.Errorf("cell %d of row %d has %v, and %v in one process", i%width, i/width, got[i], want[i])
+		}
+	}
+	return nil
+}

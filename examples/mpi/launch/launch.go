@@ -1,0 +1,164 @@
+// Package launch starts the ranks of a message-passing program on this machine:
+// processes that have a number each, and a socket to the launcher. Over it they
+// tell where they listen, learn where the others do, and hear when one has died.
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// MaxRanks is the most ranks that a job may have.
+const MaxRanks = 64
+
+// Job says what is to be started.
+type Job struct {
+	Ranks   int
+	Program string // the program that calls Run, if empty
+	Args    []string
+	Env     []string // in addition to the launcher's own
+
+	// Stdout and Stderr get the ranks' lines, each behind the number of its rank.
+	Stdout, Stderr io.Writer
+
+	// Grace is how long ranks may run on after one has failed, before they are
+	// told to end; 30 seconds if 0.
+	Grace time.Duration
+
+	// Started, if not nil, is called with each process.
+	Started func(rank int, process *os.Process)
+}
+
+// ExitError says that a rank has failed.
+type ExitError struct {
+	Rank int
+	// Code is the exit code, or 128 and the number of the signal that ended the rank.
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string { return fmt.Sprintf("rank %d ended with %v", e.Rank, e.Err) }
+
+// Unwrap gives the error of os/exec.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+const (
+	defaultGrace = 30 * time.Second
+	// killDelay is how long a rank may take to end when it has been told to.
+	killDelay = 10 * time.Second
+)
+
+// Run starts the ranks and waits until all have ended. When ctx ends they get
+// SIGTERM, and SIGKILL if that does not help; Run gives the cause. When ranks
+// fail, the error is the ExitError with the highest code, of equal ones the first.
+func (j Job) Run(ctx context.Context) error {
+	if j.Ranks < 1 || j.Ranks > MaxRanks {
+		return fmt.Errorf("launch: %d ranks, there must be 1 to %d", j.Ranks, MaxRanks)
+	}
+	if j.Program == "" {
+		program, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		j.Program = program
+	}
+	if j.Grace == 0 {
+		j.Grace = defaultGrace
+	}
+	running, end := context.WithCancel(ctx)
+	defer end()
+
+	board := newSwitchboard(j.Ranks)
+	defer board.close()
+	ended := make(chan *ExitError)
+	job := rand.Uint64()
+	var printing sync.Mutex
+	started := 0
+	var failed error
+	for rank := range j.Ranks {
+		if failed = j.start(running, board, rank, job, &printing, ended); failed != nil {
+			end()
+			break
+		}
+		started++
+	}
+
+	var worst *ExitError
+	for range started {
+		e := <-ended
+		if e == nil || worst != nil && running.Err() != nil {
+			continue // it was told to end
+		}
+		if worst == nil {
+			defer time.AfterFunc(j.Grace, end).Stop()
+		}
+		if worst == nil || e.Code > worst.Code {
+			worst = e
+		}
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case worst != nil:
+		return worst
+	}
+	return nil
+}
+
+// start starts a rank. ended gets its end, nil for one without an error.
+func (j Job) start(ctx context.Context, board *switchboard, rank int, job uint64, printing *sync.Mutex, ended chan<- *ExitError) error {
+	theirs, err := board.socket(rank)
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	cmd := exec.CommandContext(ctx, j.Program, j.Args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = killDelay
+	cmd.ExtraFiles = []*os.File{theirs} // becomes controlFD
+	cmd.Env = append(append(os.Environ(), j.Env...),
+		rankVariable+"="+strconv.Itoa(rank), sizeVariable+"="+strconv.Itoa(j.Ranks), jobVariable+"="+strconv.FormatUint(job, 16))
+	stdout := &prefixer{to: j.Stdout, rank: rank, mu: printing}
+	stderr := &prefixer{to: j.Stderr, rank: rank, mu: printing}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("launch: rank %d: %w", rank, err)
+	}
+	if j.Started != nil {
+		j.Started(rank, cmd.Process)
+	}
+	go func() {
+		err := cmd.Wait()
+		stdout.finish()
+		stderr.finish()
+		ended <- exitError(rank, err)
+	}()
+	return nil
+}
+
+func exitError(rank int, err error) *ExitError {
+	if err == nil {
+		return nil
+	}
+	e := &ExitError{Rank: rank, Code: 1, Err: err}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		e.Code = exit.ExitCode()
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			const signalled = 128
+			e.Code = signalled + int(status.Signal())
+		}
+	}
+	return e
+}

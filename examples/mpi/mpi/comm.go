@@ -1,0 +1,83 @@
+package mpi
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Comm is a communicator: some of the ranks, numbered from 0, whose messages
+// are apart from those of all other communicators. The calls on one that all of
+// its ranks must make, Split and the collective operations, are made by one
+// goroutine at a time, and in the same order everywhere. All other calls may be
+// made by any goroutine.
+type Comm struct {
+	world *World
+	id    uint32
+	group []int // ranks in the world
+	rank  int
+}
+
+// Rank is the number of this process in the communicator.
+func (c *Comm) Rank() int { return c.rank }
+
+// Size is how many ranks the communicator has.
+func (c *Comm) Size() int { return len(c.group) }
+
+// The messages of collective operations are apart from those of the program.
+func (c *Comm) userContext() uint32       { return 2 * c.id }
+func (c *Comm) collectiveContext() uint32 { return 2*c.id + 1 }
+
+// status describes a message to the program.
+func (c *Comm) status(m *message) Status {
+	return Status{Source: slices.Index(c.group, m.source), Tag: m.tag, Count: m.length / sizes[m.element]}
+}
+
+// Undefined is a color for Split.
+const Undefined = -1
+
+// Split makes new communicators of the ranks of this one: those with the same
+// color get one together, in the order of their keys and, where these are equal,
+// of their ranks in c. A rank with the color Undefined gets none, but nil. All
+// ranks of c must call it.
+func (c *Comm) Split(color, key int) (*Comm, error) {
+	if color < Undefined {
+		return nil, badArgument("the color is %d, it must be 0 or more, or Undefined", color)
+	}
+	w := c.world
+	w.mu.Lock()
+	id := uint64(w.nextContext)
+	w.mu.Unlock()
+	mine := []int64{int64(color), int64(key), int64(id)}
+	all := make([]int64, len(mine)*c.Size())
+	if err := Allgather(c, mine, all); err != nil {
+		return nil, err
+	}
+	type member struct {
+		rank int // in c
+		key  int64
+	}
+	var members []member
+	for rank := range c.Size() {
+		theirs := all[rank*len(mine):][:len(mine)]
+		if theirs[0] == int64(color) {
+			members = append(members, member{rank, theirs[1]})
+		}
+		// Communicators of different colors may have the same number, as they have no rank in common.
+		id = max(id, uint64(theirs[2]))
+	}
+	w.mu.Lock()
+	w.nextContext = max(w.nextContext, uint32(id)+1)
+	w.mu.Unlock()
+	if color == Undefined {
+		return nil, nil
+	}
+	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(a.key, b.key) })
+	made := &Comm{world: w, id: uint32(id)}
+	for i, m := range members {
+		made.group = append(made.group, c.group[m.rank])
+		if m.rank == c.rank {
+			made.rank = i
+		}
+	}
+	return made, nil
+}

@@ -1,0 +1,64 @@
+package mpi
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// An offer that comes before this rank has heard that it is connected is taken
+// once it has.
+func TestEarlyOffer(t *testing.T) { runRanks(t, 3, "early offer") }
+
+func init() { tasks["early offer"] = earlyOffer }
+
+func earlyOffer(w *World) error {
+	const length = 2 * eagerLimit
+	switch w.Rank() {
+	case 0:
+		if _, err := Recv(w.Comm, []int{0}, 2, 0); err != nil { // rank 1 is ready
+			return err
+		}
+		return Send(w.Comm, numbersFrom(0, length), 1, 0)
+	case 2:
+		if _, err := Sendrecv(w.Comm, []int{0}, 1, 0, []int{0}, 1, 0); err != nil {
+			return err
+		}
+		if _, err := Recv(w.Comm, []int{0}, 1, 1); err != nil {
+			return err
+		}
+		return Send(w.Comm, []int{0}, 0, 0)
+	}
+	// The connection to rank 2 is there before this rank stops listening to news of connections.
+	if _, err := Sendrecv(w.Comm, []int{0}, 2, 0, []int{0}, 2, 0); err != nil {
+		return err
+	}
+	got := make([]uint8, length)
+	request := Irecv(w.Comm, got, 0, 0)
+	if err := w.connections.ModifyCNO(nil); err != nil {
+		return err
+	}
+	if err := Send(w.Comm, []int{0}, 2, 1); err != nil {
+		return err
+	}
+	sender := w.peers[0]
+	if err := w.await(func() bool { return len(sender.transfers) > 0 || sender.link == connected }); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	deaf := sender.link == connecting
+	w.mu.Unlock()
+	if err := w.connections.ModifyCNO(w.cno); err != nil {
+		return err
+	}
+	if !deaf {
+		return errors.New("rank 1 has heard of its connection though nothing told it")
+	}
+	if _, err := request.Wait(); err != nil {
+		return err
+	}
+	if !slices.Equal(got, numbersFrom(0, length)) {
+		return errors.New("other contents came than were sent")
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package mpi
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/goudat/goudat/udat"
+)
+
+const (
+	// AnySource receives from every rank.
+	AnySource = -1
+	// AnyTag receives messages of every tag.
+	AnyTag = -1
+)
+
+// envelope is what decides which receive takes a message. In a receive, source
+// and tag may be AnySource and AnyTag.
+type envelope struct {
+	context uint32 // of the communicator
+	source  int    // rank in the world
+	tag     int
+}
+
+// takes tells whether a receive with envelope e takes a message with envelope m.
+func (e envelope) takes(m envelope) bool {
+	return e.context == m.context &&
+		(e.source == AnySource || e.source == m.source) &&
+		(e.tag == AnyTag || e.tag == m.tag)
+}
+
+// message is a message that has arrived, or the offer of one.
+type message struct {
+	envelope
+	element reflect.Kind
+	length  int    // bytes
+	payload []byte // nil for an offer
+
+	from   *peer // that offers it
+	offer  uint32
+	memory udat.RMRTriplet
+}
+
+// receive is a buffer that waits for a message.
+type receive struct {
+	comm *Comm
+	envelope
+	buffer  data
+	request *Request
+}
+
+// matcher brings receives and messages together, in MPI's order: a message goes
+// to the earliest posted receive that takes it, and a receive gets the earliest
+// message of those that it takes. As the messages of a peer arrive in the order
+// in which they were sent, none overtakes another.
+type matcher struct {
+	posted     []*receive
+	unexpected []*message
+}
+
+// post gives the message for a receive, or keeps the receive and gives nil.
+func (m *matcher) post(r *receive) *message {
+	if i := m.find(r.envelope); i >= 0 {
+		found := m.unexpected[i]
+		m.unexpected = slices.Delete(m.unexpected, i, i+1)
+		return found
+	}
+	m.posted = append(m.posted, r)
+	return nil
+}
+
+// arrive gives the receive for a message, or nil: then the caller keeps the
+// message, with keep.
+func (m *matcher) arrive(e envelope) *receive {
+	i := slices.IndexFunc(m.posted, func(r *receive) bool { return r.takes(e) })
+	if i < 0 {
+		return nil
+	}
+	found := m.posted[i]
+	m.posted = slices.Delete(m.posted, i, i+1)
+	return found
+}
+
+// keep keeps a message for which no receive was posted.
+func (m *matcher) keep(u *message) { m.unexpected = append(m.unexpected, u) }
+
+// probe gives the message that a receive would get, nil if it would wait.
+func (m *matcher) probe(e envelope) *message {
+	if i := m.find(e); i >= 0 {
+		return m.unexpected[i]
+	}
+	return nil
+}
+
+func (m *matcher) find(e envelope) int {
+	return slices.IndexFunc(m.unexpected, func(u *message) bool { return e.takes(u.envelope) })
+}

@@ -1,0 +1,108 @@
+package mpi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/examples/mpi/launch"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// A test that needs ranks starts this test binary for each of them, with the
+// name of what they do, and of the adapter, in the environment.
+const (
+	taskVariable    = "MPI_TEST_TASK"
+	adapterVariable = "MPI_TEST_ADAPTER"
+)
+
+// tasks is what ranks can do, by name.
+var tasks = map[string]func(w *World) error{}
+
+func TestMain(m *testing.M) {
+	if launch.IsRank() {
+		if err := runTask(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	udattest.Main(m)
+}
+
+// patience bounds what a job of a test may take. It has room for a device that
+// is emulated on a busy machine.
+const patience = 4 * time.Minute
+
+func runTask() error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("the task took too long"))
+	defer cancel()
+	w, err := Init(ctx, os.Getenv(adapterVariable))
+	if err != nil {
+		return err
+	}
+	if err := tasks[os.Getenv(taskVariable)](w); err != nil {
+		return errors.Join(err, w.end())
+	}
+	return w.Close()
+}
+
+// output keeps what ranks write, and can call a function at each line.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	line func(string)
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.line != nil {
+		o.line(string(b))
+	}
+	return o.text.Write(b)
+}
+
+func taskJob(adapter string, ranks int, task string, out *output) launch.Job {
+	return launch.Job{
+		Ranks: ranks, Env: []string{taskVariable + "=" + task, adapterVariable + "=" + adapter},
+		Stdout: out, Stderr: out,
+	}
+}
+
+// runRanks runs a task on some ranks on each adapter. All must succeed.
+func runRanks(t *testing.T, ranks int, task string) {
+	t.Helper()
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			out := &output{}
+			if err := taskJob(adapter, ranks, task, out).Run(context.Background()); err != nil {
+				t.Errorf("%v\n%s", err, out.text.String())
+			}
+		})
+	}
+}
+
+func TestHello(t *testing.T) { runRanks(t, 2, "hello") }
+
+func init() {
+	tasks["hello"] = func(w *World) error {
+		if w.Rank() == 0 {
+			return Send(w.Comm, []int32{1, 2, 3}, 1, 7)
+		}
+		got := make([]int32, 5)
+		status, err := Recv(w.Comm, got, 0, 7)
+		if err != nil {
+			return err
+		}
+		if status != (Status{0, 7, 3}) || got[2] != 3 {
+			return fmt.Errorf("got %v, %v", status, got)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// finding is one thing that is in the way, in one line.
+type finding struct {
+	Problem string `json:"problem"`
+	Text    string `json:"text"`
+}
+
+// findings collects them. What was found more than once is said once.
+type findings struct{ list []finding }
+
+// add takes an error that has a Problem in it.
+func (f *findings) add(err error) {
+	text := err.Error()
+	var e *udat.Error
+	if errors.As(err, &e) && e.Detail != "" {
+		text = e.Detail
+	}
+	f.addText(problemOf(err), text)
+}
+
+func (f *findings) addText(problem udat.Problem, text string) {
+	found := finding{problem.Error(), strings.Join(strings.Fields(text), " ")}
+	if !slices.Contains(f.list, found) {
+		f.list = append(f.list, found)
+	}
+}
+
+func (f *findings) addDevices(devices []udat.Device) {
+	if len(devices) == 0 {
+		f.addText(udat.ProblemNoDevice, "no RDMA device: this machine has none, or its driver is not loaded")
+	}
+	for _, d := range devices {
+		for _, err := range d.Problems() {
+			f.add(err)
+		}
+	}
+}
+
+// elsewhere are the problems of entries that are for another machine, as most of
+// the file that comes with the library are.
+var elsewhere = []udat.Problem{udat.ProblemNoDevice, udat.ProblemWrongInterface, udat.ProblemNoLibrary}
+
+// addAdapters says why adapters did not open. Of entries for another machine it
+// makes one finding for each problem, unless they are few.
+func (f *findings) addAdapters(adapters []adapter, everything bool) {
+	const few = 3
+	failed := map[udat.Problem][]adapter{}
+	entries, opened := 0, 0
+	for _, a := range adapters {
+		switch {
+		case a.Entry && a.Opens:
+			opened++
+			entries++
+		case a.Entry:
+			entries++
+			failed[problemOf(a.err)] = append(failed[problemOf(a.err)], a)
+		case !a.Opens:
+			f.add(a.err)
+		}
+	}
+	for problem := udat.ProblemUnknown; problem <= udat.ProblemFileLimit; problem++ {
+		of := failed[problem]
+		if len(of) > few && slices.Contains(elsewhere, problem) {
+			f.addText(problem, fmt.Sprintf("%v: that of %d entries in dat.conf: %s", problem, len(of), names(of)))
+			continue
+		}
+		for _, a := range of {
+			f.add(a.err)
+		}
+	}
+	if everything && opened == 0 {
+		text := "%v: none of the %d in dat.conf opens: udatinfo -config prints entries for the devices that are here, for /etc/dat.conf or a file that DAT_OVERRIDE names"
+		f.addText(udat.ProblemNoEntry, fmt.Sprintf(text, udat.ProblemNoEntry, entries))
+	}
+}
+
+func names(adapters []adapter) string {
+	const most = 4
+	var list []string
+	for _, a := range adapters[:min(most, len(adapters))] {
+		list = append(list, a.Name)
+	}
+	if len(adapters) > most {
+		list = append(list, "...")
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// childVariable makes the processes that the tests start behave as udatinfo,
+// with that limit on locked memory if it is a number.
+const childVariable = "UDATINFO_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childVariable); text != "" {
+		if limit, err := strconv.ParseUint(text, 10, 64); err == nil {
+			if err := syscall.Setrlimit(8 /* RLIMIT_MEMLOCK */, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+				panic(err)
+			}
+		}
+		main()
+		return
+	}
+	udattest.Patience = 2 * time.Minute // for a whole process that opens all adapters, on a busy machine
+	udattest.Main(m)
+}
+
+// process is how udatinfo is started.
+type process struct {
+	args    []string
+	config  *string // content of its dat.conf, nil for that of this process
+	memlock string  // limit on locked memory
+	nobody  bool    // without any privilege
+}
+
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// findings are the lines of the findings.
+func (r result) findings() (list []string) {
+	for line := range strings.Lines(r.stdout) {
+		if text, ok := strings.CutPrefix(line, "finding: "); ok {
+			list = append(list, strings.TrimSpace(text))
+		}
+	}
+	return list
+}
+
+func (p process) run(t *testing.T) result {
+	t.Helper()
+	cmd := exec.CommandContext(udattest.Context(t), "/proc/self/exe", p.args...)
+	cmd.Dir = "/"
+	if p.memlock == "" {
+		p.memlock = "unchanged"
+	}
+	cmd.Env = append(os.Environ(), childVariable+"="+p.memlock)
+	if p.config != nil {
+		cmd.Env = append(cmd.Env, "DAT_OVERRIDE="+configFile(t, *p.config))
+	}
+	if p.nobody {
+		const nobody = 65534
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() < 0 {
+		t.Fatalf("udatinfo %v: %v\n%s%s", p.args, err, stdout.String(), stderr.String())
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// configFile writes a file that any user may read.
+func configFile(t *testing.T, content string) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "dat.conf-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	file := filepath.Join(folder, "dat.conf")
+	if err := errors.Join(os.Chmod(folder, 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestEverything(t *testing.T) {
+	names := udattest.Names(t)
+	text := process{}.run(t)
+	if text.code != 0 {
+		t.Fatalf("exit code %d\n%s%s", text.code, text.stdout, text.stderr)
+	}
+	for _, word := range append(names, "MaxPrivateDataSize", "DAT_IB_NODE_GUID", "locked memory", "open files", "ACTIVE") {
+		if !strings.Contains(text.stdout, word) {
+			t.Errorf("it does not print %q:\n%s", word, text.stdout)
+		}
+	}
+
+	out := process{args: []string{"-json"}}.run(t)
+	var r report
+	if err := json.Unmarshal([]byte(out.stdout), &r); err != nil || out.code != 0 {
+		t.Fatalf("exit code %d, %v\n%s%s", out.code, err, out.stdout, out.stderr)
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(r.Adapters, func(a adapter) bool { return a.Name == name })
+		if i < 0 || !r.Adapters[i].Opens || !r.Adapters[i].Entry {
+			t.Fatalf("%s is not among the adapters %+v", name, r.Adapters)
+		}
+		a := r.Adapters[i]
+		if a.IA["MaxEVDQLen"].(float64) < 1 || a.IA["ExtensionSupported"] != udat.ExtensionIB.String() || a.Provider["ProviderName"] != name {
+			t.Errorf("%s has the attributes %v %v", name, a.IA, a.Provider)
+		}
+		if !slices.ContainsFunc(r.Devices, func(d device) bool { return d.Name == a.IA["AdapterName"] && len(d.Ports) > 0 }) {
+			t.Errorf("the device of %s is not among %+v", name, r.Devices)
+		}
+	}
+	if !slices.ContainsFunc(r.Adapters, func(a adapter) bool { return a.Opens && !a.Entry }) {
+		t.Errorf("no adapter opens by its device: %+v", r.Adapters)
+	}
+}
+
+// The providers' messages, which go to standard output, do not get into it.
+func TestMessages(t *testing.T) {
+	udattest.Names(t)
+	t.Setenv("DAPL_DBG_TYPE", "0xffff")
+	out := process{args: []string{"-json"}}.run(t)
+	if !json.Valid([]byte(out.stdout)) {
+		t.Errorf("it prints %s", out.stdout)
+	}
+}
+
+// What -config prints is a dat.conf with which the adapters open.
+func TestConfig(t *testing.T) {
+	udattest.Names(t)
+	out := process{args: []string{"-config"}}.run(t)
+	if out.code != 0 {
+		t.Fatalf("exit code %d\n%s", out.code, out.stderr)
+	}
+	again := process{config: &out.stdout, args: []string{"-json"}}.run(t)
+	var r report
+	if err := json.Unmarshal([]byte(again.stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	opened := map[string]bool{}
+	for _, a := range r.Adapters {
+		if a.Entry && a.Opens {
+			opened[a.Provider["ProviderName"].(string)[:len("ofa-v2-cma")]] = true
+		}
+	}
+	if !opened["ofa-v2-cma"] || !opened["ofa-v2-scm"] {
+		t.Errorf("with the file\n%sthe adapters are %+v", out.stdout, r.Adapters)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for _, args := range [][]string{{"-none"}, {"-register", "-1"}, {"-config", "-json"}, {"-config", "rxe0"}} {
+		if out := (process{args: args}).run(t); out.code != 2 || !strings.Contains(out.stderr, "Usage:") || out.stdout != "" {
+			t.Errorf("with %v: exit code %d\n%s%s", args, out.code, out.stdout, out.stderr)
+		}
+	}
+	if out := (process{args: []string{"-h"}}).run(t); out.code != 0 || !strings.HasPrefix(out.stdout, "Usage:") || out.stderr != "" {
+		t.Errorf("with -h: exit code %d\n%s%s", out.code, out.stdout, out.stderr)
+	}
+}
+
+// wantFinding fails the test unless there is exactly one finding with the words.
+func wantFinding(t *testing.T, out result, code int, words ...string) {
+	t.Helper()
+	found := 0
+	for _, line := range out.findings() {
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) }) {
+			found++
+		}
+	}
+	if found != 1 || out.code != code {
+		t.Errorf("exit code %d, want %d; findings, one of which should have %q:\n%s\n%s", out.code, code, words, strings.Join(out.findings(), "\n"), out.stderr)
+	}
+}
+
+// Entries that do not fit are findings; that the devices open without them saves the day.
+func TestFindingsOfEntries(t *testing.T) {
+	udattest.Names(t)
+	for config, words := range map[string][]string{
+		"# none\n": {udat.ProblemNoEntry.Error(), "-config"},
+		"x u2.0 nonthreadsafe default libdaplnone.so.2 dapl.2.0 \"eth0 0\" \"\"\n":   {udat.ProblemNoLibrary.Error(), "libdaplnone.so.2"},
+		"x u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"none7 0\" \"\"\n":   {udat.ProblemWrongInterface.Error(), "none7"},
+		"x u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 \"none_7 1\" \"\"\n": {udat.ProblemNoDevice.Error(), "none_7"},
+	} {
+		wantFinding(t, process{config: &config}.run(t), 0, words...)
+		wantFinding(t, process{config: &config, args: []string{"x"}}.run(t), 1, words[0])
+	}
+}
+
+// Many entries for other machines make one finding.
+func TestFindingsAreFew(t *testing.T) {
+	udattest.Names(t)
+	var config strings.Builder
+	for i := range 30 {
+		config.WriteString("x" + strconv.Itoa(i) + " u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 \"none" + strconv.Itoa(i) + " 1\" \"\"\n")
+	}
+	text := config.String()
+	out := process{config: &text}.run(t)
+	wantFinding(t, out, 0, udat.ProblemNoDevice.Error(), "30 entries")
+	if n := len(out.findings()); n != 2 {
+		t.Errorf("there are %d findings: %q", n, out.findings())
+	}
+}
+
+func command(t *testing.T, line string) {
+	t.Helper()
+	fields := strings.Fields(line)
+	if out, err := exec.Command(fields[0], fields[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+}
+
+func TestFindingNoPermission(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	for _, node := range []string{"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"} {
+		if err := os.Chmod(node, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out := process{nobody: true}.run(t)
+		if err := os.Chmod(node, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		code := 1
+		if node == "/dev/infiniband/rdma_cm" {
+			code = 0 // the socket provider needs none
+		}
+		wantFinding(t, out, code, udat.ProblemNoPermission.Error(), node)
+		if n := len(out.findings()); n > 2 { // with none of the entries opening
+			t.Errorf("it is said more than once: %q", out.findings())
+		}
+	}
+	if out := (process{nobody: true}).run(t); out.code != 0 || len(out.findings()) > 0 {
+		t.Errorf("with permission: exit code %d, findings %q", out.code, out.findings())
+	}
+}
+
+func TestFindingMemlockLimit(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	const limit = 256 << 10
+	out := process{nobody: true, memlock: strconv.Itoa(limit)}.run(t)
+	wantFinding(t, out, 0, udat.ProblemMemlockLimit.Error(), strconv.Itoa(limit), "ulimit -l")
+	if !strings.Contains(out.stdout, strconv.Itoa(limit)+" bytes") {
+		t.Errorf("the limit is not shown:\n%s", out.stdout)
+	}
+	out = process{nobody: true, memlock: strconv.Itoa(limit), args: []string{"-register", "4096"}}.run(t)
+	if out.code != 0 || len(out.findings()) > 0 {
+		t.Errorf("with little memory: exit code %d, findings %q", out.code, out.findings())
+	}
+}
+
+func TestFindingPortDown(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	command(t, "ip link add dummytest type dummy")
+	t.Cleanup(func() { command(t, "ip link delete dummytest") })
+	command(t, "ip address add 10.79.0.1/24 dev dummytest")
+	command(t, "rdma link add rxetest type rxe netdev dummytest")
+	t.Cleanup(func() { command(t, "rdma link delete rxetest") })
+	wantFinding(t, process{}.run(t), 0, udat.ProblemPortDown.Error(), "rxetest", "ip link set dummytest up")
+	command(t, "ip link set dummytest up")
+	// The kernel gives the device its addresses a moment later.
+	for deadline := time.Now().Add(udattest.Patience); ; {
+		out := process{}.run(t)
+		if out.code == 0 && len(out.findings()) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("with the port up: exit code %d, findings %q", out.code, out.findings())
+		}
+	}
+}
+
+// Without a device nothing opens. This comes last: the device that is made again
+// takes a moment to be what it was.
+func TestFindingNoDevice(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	command(t, "rdma link delete rxe0")
+	out := process{}.run(t)
+	config := process{args: []string{"-config"}}.run(t)
+	command(t, "rdma link add rxe0 type rxe netdev dummy0")
+	wantFinding(t, out, 1, "no RDMA device: this machine has none")
+	if config.code != 1 || config.stdout != "" || config.stderr == "" {
+		t.Errorf("-config: exit code %d\n%s%s", config.code, config.stdout, config.stderr)
+	}
+	for deadline := time.Now().Add(udattest.Patience); (process{}).run(t).code != 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("the device that was made again does not open")
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestJSONRoundTrip(t *testing.T) {
+	for _, want := range [][]result{{}, someResults()} {
+		var text strings.Builder
+		r, err := newReporter("json", &text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reportAll(t, r, want)
+		var got []result
+		if err := json.Unmarshal([]byte(text.String()), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestJSONNames(t *testing.T) {
+	var text strings.Builder
+	r, err := newReporter("json", &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reportAll(t, r, someResults()[2:3])
+	for _, want := range []string{`"operation": "send"`, `"measure": "bandwidth"`, `"message_rate": 1234567`, `"window": 64`} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%s is missing in\n%s", want, text.String())
+		}
+	}
+	var r2 result
+	if err := json.Unmarshal([]byte(`{"operation": "jump"}`), &r2); err == nil {
+		t.Error("an unknown operation is read")
+	}
+}

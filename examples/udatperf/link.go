@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// link is an endpoint with its event dispatchers. It counts what is posted, so
+// that each completion is known to be the one that is due. One goroutine uses it.
+type link struct {
+	ep      *udat.EP
+	connect *udat.EVD
+	request *udat.EVD
+	recv    *udat.EVD
+
+	wait     bool // for events, rather than spin until they are there
+	requests int  // most requests outstanding
+	receives int  // most receives outstanding
+	events   []udat.Event
+
+	connected         bool
+	posted, completed uint64 // requests
+
+	segment           udat.Segment // that messages are received into
+	expected          int          // receives that are still to be posted
+	prepared, arrived uint64       // receives
+}
+
+// batch is how many completions are taken at once, at most.
+const batch = 16
+
+// spinBudget is how long a poll spins before it looks whether the run is over.
+const spinBudget = time.Millisecond
+
+// newLink makes an unconnected endpoint. The caller frees the link, also when
+// newLink fails.
+func newLink(ia *udat.IA, pz *udat.PZ, requests, receives int, wait bool) (*link, error) {
+	l := &link{wait: wait, requests: requests, receives: receives, events: make([]udat.Event, batch)}
+	// An endpoint is made with the provider's defaults first, which need room too.
+	const defaults = 32
+	for _, e := range []struct {
+		evd    **udat.EVD
+		length int
+		flags  udat.EVDFlags
+	}{{&l.connect, 8, udat.EVDConnection}, {&l.request, max(requests, defaults), udat.EVDDTO}, {&l.recv, max(receives, defaults), udat.EVDDTO}} {
+		var err error
+		if *e.evd, err = udat.CreateEVD(ia, e.length, e.flags); err != nil {
+			return l, err
+		}
+	}
+	var err error
+	if l.ep, err = udat.CreateEP(ia, pz, l.recv, l.request, l.connect, nil); err != nil {
+		return l, err
+	}
+	depth := udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: receives, MaxRequestDTOs: requests}}
+	return l, l.ep.Modify(udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestDTOs, &depth)
+}
+
+func (l *link) free() error {
+	if l == nil {
+		return nil
+	}
+	var errs []error
+	if l.ep != nil {
+		errs = append(errs, l.settle(), l.ep.Free())
+	}
+	for _, evd := range []*udat.EVD{l.connect, l.request, l.recv} {
+		if evd != nil {
+			errs = append(errs, evd.Free())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// settleTime bounds the wait for the end of a connection, which comes at once
+// where the library's thread gets to run.
+const settleTime = 30 * time.Second
+
+// settle ends the connection, if it is still there, and what is outstanding.
+// Not every device completes a receive that was posted while the connection
+// ended: Reset does.
+func (l *link) settle() error {
+	if !l.connected {
+		return nil
+	}
+	if err := l.ep.Disconnect(udat.CloseAbrupt); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	for {
+		status, err := l.ep.GetStatus()
+		if err != nil {
+			return err
+		}
+		if status.State == udat.EPStateDisconnected {
+			return l.ep.Reset()
+		}
+		if _, err := l.connect.Wait(ctx); err != nil {
+			return fmt.Errorf("waiting for the end of the connection: %w", err)
+		}
+	}
+}
+
+// established waits for the connection.
+func (l *link) established(ctx context.Context) error {
+	event, err := l.connect.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	if event.Number != udat.EventConnectionEstablished {
+		return fmt.Errorf("connecting: %w", udat.ConnectionEvent(event.Number))
+	}
+	l.connected = true
+	return nil
+}
+
+// take gives one or more completions, all of success.
+func (l *link) take(ctx context.Context, evd *udat.EVD, events []udat.Event) (n int, err error) {
+	if l.wait {
+		n, err = evd.WaitBatch(ctx, events, 1)
+	}
+	for !l.wait && n == 0 && err == nil {
+		if n, err = evd.SpinPoll(events, spinBudget); n == 0 && err == nil {
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return n, l.check(events[:n])
+}
+
+func (l *link) check(events []udat.Event) error {
+	for _, event := range events {
+		if err := event.Err(); err != nil {
+			return fmt.Errorf("%v: %w%s", event.Operation, err, l.ending())
+		}
+	}
+	return nil
+}
+
+// ending says how the connection ended, which a failed operation does not tell.
+func (l *link) ending() string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	event, err := l.connect.Wait(ctx)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(", the connection ended with %v", event.Number)
+}
+
+// outstanding is the number of requests that have not completed.
+func (l *link) outstanding() int { return int(l.posted - l.completed) }
+
+// done counts completions of requests, which come in the order of posting.
+func (l *link) done(events []udat.Event) error {
+	for _, event := range events {
+		if event.Cookie != l.completed {
+			return fmt.Errorf("request %d completed, and %d is due", event.Cookie, l.completed)
+		}
+		l.completed++
+	}
+	return nil
+}
+
+// reap waits until no more than some requests are outstanding.
+func (l *link) reap(ctx context.Context, some int) error {
+	for l.outstanding() > some {
+		n, err := l.take(ctx, l.request, l.events)
+		if err == nil {
+			err = l.done(l.events[:n])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reapReady takes the completions that are there, and waits for some only when
+// no more requests can be posted.
+func (l *link) reapReady(ctx context.Context) error {
+	n, err := l.request.Poll(l.events)
+	if err == nil {
+		err = l.check(l.events[:n])
+	}
+	if err == nil {
+		err = l.done(l.events[:n])
+	}
+	if err != nil {
+		return err
+	}
+	return l.reap(ctx, l.requests-1)
+}
+
+// expect prepares for count messages into a segment: as many receives are posted
+// now as can be, the others by replenish.
+func (l *link) expect(segment udat.Segment, count int) error {
+	l.segment, l.expected = segment, count
+	return l.replenish()
+}
+
+func (l *link) replenish() error {
+	for l.expected > 0 && int(l.prepared-l.arrived) < l.receives {
+		if err := l.ep.PostRecv([]udat.Segment{l.segment}, l.prepared, 0); err != nil {
+			return err
+		}
+		l.prepared++
+		l.expected--
+	}
+	return nil
+}
+
+// receive waits for messages, takes up to as many as given, and gives how many.
+// Each must fill the segment.
+func (l *link) receive(ctx context.Context, most int) (int, error) {
+	n, err := l.take(ctx, l.recv, l.events[:min(most, batch)])
+	if err != nil {
+		return 0, err
+	}
+	for _, event := range l.events[:n] {
+		if event.Cookie != l.arrived || int(event.Length) != l.segment.Len() {
+			return 0, fmt.Errorf("message %d of %d bytes arrived, and %d of %d bytes is due", event.Cookie, event.Length, l.arrived, l.segment.Len())
+		}
+		l.arrived++
+	}
+	return n, nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// latency makes the operations of a step one after the other and takes the time
+// of each: half that until the answer is there, or that until the completion.
+func (c *client) latency(ctx context.Context, s step, post poster, r *result) error {
+	half := s.halfRoundTrip(c.shape.wait)
+	r.Timing = timingCompletion
+	if half {
+		r.Timing = timingHalfRoundTrip
+	}
+	samples := make([]time.Duration, 0, s.Count)
+	for i := range s.total() {
+		start := time.Now()
+		if err := post(i); err != nil {
+			return err
+		}
+		var err error
+		if half {
+			err = c.message(ctx, s, i)
+		} else {
+			err = c.data.reap(ctx, 0)
+		}
+		took := time.Since(start)
+		if err != nil {
+			return err
+		}
+		if half {
+			took /= 2
+		}
+		if i >= s.Warmup {
+			samples = append(samples, took)
+		}
+		if err := c.between(ctx, s, i); err != nil {
+			return err
+		}
+	}
+	r.Latency = latencyOf(samples)
+	return c.data.reap(ctx, 0)
+}
+
+// between is what the client does outside the time of operation i.
+func (c *client) between(ctx context.Context, s step, i int) error {
+	c.progress.at(i + 1)
+	if err := c.oldValue(s, i); err != nil {
+		return err
+	}
+	if s.Operation == opSend {
+		if err := c.data.replenish(); err != nil {
+			return err
+		}
+		return c.data.reapReady(ctx)
+	}
+	// The next RDMA write changes the memory that this one is made from.
+	return c.data.reap(ctx, 0)
+}
+
+// pong is the server's part: it answers each message with one of its own.
+func (n *node) pong(ctx context.Context, s step, post poster) error {
+	for i := range s.total() {
+		if err := n.message(ctx, s, i); err != nil {
+			return err
+		}
+		if s.Operation == opWrite {
+			if err := n.data.reap(ctx, 0); err != nil {
+				return err
+			}
+		}
+		if err := post(i); err != nil {
+			return err
+		}
+		if s.Operation == opWrite {
+			continue
+		}
+		if err := n.data.replenish(); err != nil {
+			return err
+		}
+		if err := n.data.reapReady(ctx); err != nil {
+			return err
+		}
+	}
+	return n.data.reap(ctx, 0)
+}
+
+// message waits for the peer's message i.
+func (n *node) message(ctx context.Context, s step, i int) error {
+	if s.Operation == opWrite {
+		return n.written(ctx, s.Size, byte(i+1))
+	}
+	_, err := n.data.receive(ctx, 1)
+	return err
+}
+
+// written spins until the last byte of an RDMA write is there, which no event
+// tells: the adapter writes it last. Meanwhile it takes the completion of the
+// own write before, and sees the connection end.
+func (n *node) written(ctx context.Context, size int, number byte) error {
+	at := n.area + size - 1
+	// The adapter writes behind the compiler's back: only an atomic load is sure
+	// to look each time, and there is none of a byte.
+	word := (*uint32)(unsafe.Pointer(&n.memory.Bytes()[at&^3]))
+	var bytes [4]byte
+	for spins := 1; ; spins++ {
+		binary.NativeEndian.PutUint32(bytes[:], atomic.LoadUint32(word))
+		if bytes[at&3] == number {
+			return nil
+		}
+		if spins%64 != 0 {
+			continue
+		}
+		if err := n.data.reapReady(ctx); err != nil {
+			return err
+		}
+		if spins%4096 != 0 {
+			continue
+		}
+		runtime.Gosched()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		switch event, err := n.data.connect.Dequeue(); {
+		case err == nil:
+			return fmt.Errorf("the connection ended with %v", event.Number)
+		case !errors.Is(err, udat.ErrQueueEmpty):
+			return err
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// node is one side: an adapter, memory, and the two connections.
+type node struct {
+	ia      *udat.IA
+	pz      *udat.PZ
+	control *control
+	data    *link
+	memory  *udat.LMR // what is sent from, then what is received into
+	area    int       // bytes of each half
+	shape   shape
+}
+
+// shape is what both sides must agree on before they connect.
+type shape struct {
+	largest int  // bytes of the largest message
+	window  int  // requests that the client keeps outstanding
+	wait    bool // for events
+}
+
+// openNode opens the adapter. The caller closes the node, also when it fails.
+func openNode(adapter string) (*node, error) {
+	n := &node{}
+	var err error
+	if n.ia, err = udat.Open(adapter); err != nil {
+		return n, err
+	}
+	n.pz, err = udat.CreatePZ(n.ia)
+	return n, err
+}
+
+// equip makes memory and two unconnected endpoints.
+func (n *node) equip(s shape) error {
+	n.shape = s
+	// Atomic operations give an old value each, and want their memory aligned.
+	const page = 4096
+	n.area = (max(s.largest, atomicSize*s.window) + page - 1) / page * page
+	var err error
+	if n.memory, err = udat.AllocMemory(n.pz, 2*n.area, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic); err != nil {
+		return err
+	}
+	if n.control, err = newControl(n.ia, n.pz); err != nil {
+		return err
+	}
+	// With twice as many receives the sender need not wait for one.
+	n.data, err = newLink(n.ia, n.pz, s.window, 2*s.window, s.wait)
+	return err
+}
+
+func (n *node) source(size int) []byte { return n.memory.Bytes()[:size] }
+func (n *node) target(size int) []byte { return n.memory.Bytes()[n.area:][:size] }
+
+func (n *node) sourceSegment(size int) (udat.Segment, error) { return n.memory.Segment(0, size) }
+func (n *node) targetSegment(size int) (udat.Segment, error) { return n.memory.Segment(n.area, size) }
+
+// halfRoundTrip tells whether a latency is half the time until the answer of a
+// peer that takes part; otherwise it is the time until the completion. A peer
+// that waits for events gets none for an RDMA write.
+func (s step) halfRoundTrip(wait bool) bool {
+	return s.Measure == measureLatency && (s.Operation == opSend || s.Operation == opWrite && !wait)
+}
+
+// lay fills the source and clears the target.
+func (n *node) lay(s step, server bool) {
+	contents{s, server}.write(n.source(s.Size))
+	clear(n.target(s.Size))
+}
+
+// arrived checks what the step has brought to this side's target.
+func (n *node) arrived(s step, server bool) error {
+	switch {
+	case s.Operation == opRead && server, s.Operation.atomic() && !server:
+		return nil
+	case s.Operation == opRead, server && !s.Operation.atomic(), s.halfRoundTrip(n.shape.wait):
+		last := -1
+		if s.Operation == opWrite && s.halfRoundTrip(n.shape.wait) {
+			last = int(byte(s.total()))
+		}
+		return contents{s, !server}.check(n.target(s.Size), last)
+	case s.Operation.atomic():
+		if got := loadCounter(n.target(atomicSize)); got != uint64(s.total()) {
+			return fmt.Errorf("%v: the counter is %d after %d operations", s, got, s.total())
+		}
+	}
+	return nil
+}
+
+// closeError says what could not be freed.
+type closeError struct{ error }
+
+func (e closeError) Unwrap() error { return e.error }
+
+// close frees everything in the order in which it is used. It tries all.
+func (n *node) close() error {
+	var errs []error
+	if n.control != nil {
+		errs = append(errs, n.control.free())
+		if n.control.memory != nil {
+			errs = append(errs, n.control.memory.Free())
+		}
+	}
+	errs = append(errs, n.data.free())
+	if n.memory != nil {
+		errs = append(errs, n.memory.Free())
+	}
+	if n.pz != nil {
+		errs = append(errs, n.pz.Free())
+	}
+	if n.ia != nil {
+		errs = append(errs, n.ia.Close(udat.CloseGraceful))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return closeError{err}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+// result is one measurement. Of Latency and Bandwidth it has the one that was
+// measured.
+type result struct {
+	Adapter    string     `json:"adapter"`
+	Operation  operation  `json:"operation"`
+	Measure    measure    `json:"measure"`
+	Timing     string     `json:"timing,omitempty"` // what a latency is the time of
+	Polling    bool       `json:"polling"`
+	Bytes      int        `json:"bytes"`
+	Iterations int        `json:"iterations"`
+	Window     int        `json:"window,omitempty"` // operations outstanding, of a bandwidth
+	Latency    *latency   `json:"latency_us,omitempty"`
+	Bandwidth  *bandwidth `json:"bandwidth_mib_s,omitempty"`
+}
+
+const (
+	timingHalfRoundTrip = "half round trip"
+	timingCompletion    = "completion"
+)
+
+// reporter writes results in some format. What it has after finish is complete,
+// also when the measurements were not.
+type reporter interface {
+	add(result) error
+	finish() error
+}
+
+func newReporter(format string, w io.Writer) (reporter, error) {
+	switch format {
+	case "table":
+		return &tableReporter{w: w}, nil
+	case "json":
+		return &jsonReporter{w: w, results: []result{}}, nil
+	case "csv":
+		return newCSVReporter(w), nil
+	}
+	return nil, fmt.Errorf("-format: %q is none of table, json, csv", format)
+}
