@@ -1,0 +1,89 @@
+//go:build linux && amd64
+
+package scripts
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each measurement gives a number in C and in Go on each adapter, also with several endpoints. How good they are is
+// not a matter of tests.
+func TestBench(t *testing.T) {
+	needMachine(t)
+	file := filepath.Join(t.TempDir(), "results.json")
+	output, err := exec.Command("./bench", "--smoke", "--json", file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Results []struct {
+			Adapter, Measurement string
+			C, Go                []float64
+		}
+		Scale struct{ Crowds, Waiters []crowd }
+	}
+	if err := json.Unmarshal(text, &report); err != nil {
+		t.Fatal(err)
+	}
+	const measurements, adapters = 12, 2
+	if len(report.Results) != measurements*adapters {
+		t.Errorf("there are %d results, expected %d measurements on each of %d adapters", len(report.Results), measurements, adapters)
+	}
+	for _, r := range report.Results {
+		if len(r.C) != 1 || len(r.Go) != 1 || r.C[0] <= 0 || r.Go[0] <= 0 {
+			t.Errorf("%s on %s gave %v in C and %v in Go", r.Measurement, r.Adapter, r.C, r.Go)
+		}
+		if !strings.Contains(string(output), r.Measurement) {
+			t.Errorf("the table lacks %s", r.Measurement)
+		}
+	}
+	checkScale(t, report.Scale.Crowds, 2*adapters, "create", "connect", "message", "free", "threads")
+	checkScale(t, report.Scale.Waiters, 2*adapters, "wake", "threads")
+}
+
+// crowd is a number of endpoints, or of those that wait, with what each round has found.
+type crowd struct {
+	Adapter, Missing string
+	Own              bool
+	Count, EVDs      int
+	C, Go            []map[string]float64
+}
+
+// checkScale looks for the numbers of all crowds.
+func checkScale(t *testing.T, list []crowd, length int, names ...string) {
+	t.Helper()
+	if len(list) != length {
+		t.Errorf("there are %d results of %v, expected %d", len(list), names, length)
+	}
+	for _, c := range list {
+		samples := append(c.Go, c.C...)
+		if c.Missing != "" || len(c.Go) != 1 || len(samples) == 1 && c.EVDs != 1 {
+			t.Errorf("%+v is not complete", c)
+		}
+		for _, sample := range samples {
+			for _, name := range names {
+				if sample[name] <= 0 {
+					t.Errorf("%+v has no %s", c, name)
+				}
+			}
+		}
+	}
+}
+
+func TestBenchRefusesArguments(t *testing.T) {
+	for _, arguments := range [][]string{{"--rounds"}, {"--rounds", "0"}, {"--rounds", "many"}, {"--no-such-option"}, {"word"}, {"--scale", "--only", "x"}, {"--scale", "--quick"}, {"--calls", "--smoke"}, {"--most", "16"}, {"--scale", "--most", "x"}} {
+		output, err := exec.Command("./bench", arguments...).CombinedOutput()
+		if err == nil || !strings.HasPrefix(string(output), "bench: ") || !strings.Contains(string(output), "Usage: scripts/bench") {
+			t.Errorf("%v: %v\n%s", arguments, err, output)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// calls is what single calls cost, in C and in Go, without a network.
+type calls struct {
+	Command string    `json:"command"`
+	Machine machine   `json:"machine"`
+	Costs   []oneCall `json:"costs"`
+}
+
+// oneCall is the cost of a call that is made in one way.
+type oneCall struct {
+	Adapter      string    `json:"adapter"`
+	Call         string    `json:"call"`
+	In           string    `json:"in"` // C, cgo, udat or batch
+	Time         []float64 `json:"time_ns"`
+	Instructions []float64 `json:"instructions"`
+}
+
+// callLine is a line of BenchmarkCall.
+var callLine = regexp.MustCompile(`^BenchmarkCall/ia=([^/]+)/call=([^/]+)/in=(C|cgo|udat|batch)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op`)
+
+// runCalls runs the benchmarks of a test binary. In a machine whose clock counts instructions, that is what they give.
+func (c *calls) run(binary string, rounds, operations int, instructions bool) error {
+	command := exec.Command(binary, "-test.run", "^$", "-test.bench", "^BenchmarkCall$", "-test.count", strconv.Itoa(rounds),
+		"-test.benchtime", strconv.Itoa(operations)+"x")
+	command.Stderr = os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	return c.read(string(output), instructions)
+}
+
+func (c *calls) read(output string, instructions bool) error {
+	found := 0
+	for line := range strings.Lines(output) {
+		parts := callLine.FindStringSubmatch(line)
+		if parts == nil {
+			continue
+		}
+		value, err := strconv.ParseFloat(parts[4], 64)
+		if err != nil {
+			return err
+		}
+		found++
+		one := c.of(parts[1], parts[2], parts[3])
+		if instructions {
+			one.Instructions = append(one.Instructions, value)
+		} else {
+			one.Time = append(one.Time, value)
+		}
+	}
+	if found == 0 {
+		return fmt.Errorf("there is no result of BenchmarkCall in\n%s", output)
+	}
+	return nil
+}
+
+// of gives the cost of a call, which it makes if there is none.
+func (c *calls) of(adapter, call, in string) *oneCall {
+	if one := c.find(adapter, call, in); one != nil {
+		return one
+	}
+	c.Costs = append(c.Costs, oneCall{Adapter: adapter, Call: call, In: in})
+	return &c.Costs[len(c.Costs)-1]
+}
+
+func (c *calls) find(adapter, call, in string) *oneCall {
+	for i := range c.Costs {
+		if one := &c.Costs[i]; one.Adapter == adapter && one.Call == call && one.In == in {
+			return one
+		}
+	}
+	return nil
+}
+
+const callsTitle = "## What a call costs beyond C"
+
+const callsIntroduction = callsTitle + `
+
+Without a network: the same call on the same object, made in C in a loop; from Go, in a crossing each, without what the
+package ` + "`udat`" + ` does around it; by ` + "`udat`" + `; and, where it has that, many in one crossing (` + "`PostBatch`, `Poll`" + `). The
+numbers of Go are what comes on top of C. They are medians of
+[BenchmarkCall](../udat/call_cost_test.go), run by
+
+    %s
+
+on %s, %s, load %s at the start; %s; %s. **Nothing** is a call of a C function that does nothing. An
+event is posted and taken. The receives are posted on a connected endpoint. ` + "`dat_lmr_query`" + ` needs no C in ` + "`udat`" + `, which knows
+the answer.
+
+`
+
+const instructionsIntroduction = `
+Instructions, of all that the processor did, counted in a virtual machine whose clock advances with each (` + "`scripts/testbed --accel count`" + `):
+
+`
+
+func (c *calls) markdown() string {
+	var b strings.Builder
+	m := c.Machine
+	fmt.Fprintf(&b, callsIntroduction, c.Command, m.Processor, m.Kernel, m.Load, m.Stack, m.Go)
+	c.write(&b, "ns", func(o *oneCall) []float64 { return o.Time })
+	b.WriteString(instructionsIntroduction)
+	c.write(&b, "instructions", func(o *oneCall) []float64 { return o.Instructions })
+	return b.String()
+}
+
+var ways = []string{"cgo", "udat", "batch"}
+
+// write makes a table of what each call costs in one unit.
+func (c *calls) write(b *strings.Builder, unit string, valuesOf func(*oneCall) []float64) {
+	fmt.Fprintf(b, "| | C, %s | a crossing each | `udat` | many in one crossing |\n|---|---:|---:|---:|---:|\n", unit)
+	for i := range c.Costs {
+		base := &c.Costs[i]
+		if base.In != "C" || len(valuesOf(base)) == 0 {
+			continue
+		}
+		inC := summarize(valuesOf(base)).median
+		fmt.Fprintf(b, "| %s, %s | %s |", base.Call, base.Adapter, number(inC))
+		for _, way := range ways {
+			if one := c.find(base.Adapter, base.Call, way); one != nil && len(valuesOf(one)) > 0 {
+				fmt.Fprintf(b, " %s |", beyond(summarize(valuesOf(one)).median-inC))
+			} else {
+				b.WriteString(" |")
+			}
+		}
+		b.WriteString("\n")
+	}
+}
+
+// beyond shows a difference with its sign.
+func beyond(difference float64) string {
+	if difference >= 0 {
+		return "+" + number(difference)
+	}
+	return number(difference)
+}

@@ -1,0 +1,38 @@
+/* Connections that come and go, and the status of one that stays. */
+#include "twin.h"
+
+/* Each connection has an endpoint of its own, which the client ends in order. */
+double measure_connects(struct node *node, int count)
+{
+	uint64_t begin = now_ns();
+	DAT_EVENT event;
+
+	for (int i = 0; i < count; i++) {
+		DAT_EP_HANDLE ep = endpoint_create(node, FEW, FEW);
+
+		if (node->server) {
+			endpoint_accept(node, ep, 0, NULL);
+		} else {
+			endpoint_connect(node, ep, &event);
+			must("dat_ep_disconnect", dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+		}
+		connection_event(node, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
+		must("dat_ep_free", dat_ep_free(ep));
+	}
+	return count / ((double)(now_ns() - begin) / 1e9);
+}
+
+double measure_status(struct node *node, int count)
+{
+	uint64_t begin = now_ns();
+
+	for (int i = 0; i < count; i++) {
+		DAT_EP_STATE state;
+		DAT_BOOLEAN recv_idle, request_idle;
+
+		must("dat_ep_get_status", dat_ep_get_status(node->ep, &state, &recv_idle, &request_idle));
+		if (state != DAT_EP_STATE_CONNECTED)
+			stop("the endpoint's state is %d", state);
+	}
+	return (double)(now_ns() - begin) / count;
+}

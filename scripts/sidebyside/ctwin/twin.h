@@ -1,0 +1,67 @@
+/* One side of the measurements in C. What it does, and in what order, is what the twin in Go does. */
+#ifndef TWIN_H
+#define TWIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dat2/udat.h>
+
+#include "../cprogram/program.h"
+
+enum {
+	MOST_REQUESTS = 64,   /* outstanding */
+	MOST_RECEIVES = 1024, /* so many that a peer which is not scheduled for a while does not run out of them */
+	MOST_BYTES = 1 << 20, /* of a message */
+	BURST = 32,	      /* receives that are posted, and completions that are taken, at once */
+	FEW = 8,	      /* operations of an endpoint that only connects */
+};
+
+/* What a client needs to reach the server's memory; it comes with the connection. */
+struct remote_memory {
+	uint64_t address;
+	uint32_t context;
+	uint32_t length;
+};
+
+struct node {
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	DAT_EVD_HANDLE requests_done, receives_done, connections, arrivals;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	DAT_EP_ATTR attr;
+	DAT_CONN_QUAL qual;
+	DAT_SOCK_ADDR address; /* the server's */
+	unsigned char *memory; /* MOST_BYTES to send from, and as many to receive into */
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	struct remote_memory mine, peer;
+	bool server;
+};
+
+/* Sorts the values. */
+uint64_t median(uint64_t *values, size_t count);
+
+void node_open(struct node *node, const char *ia_name);
+void node_listen(struct node *node, DAT_CONN_QUAL qual);
+void node_accept(struct node *node);
+void node_connect(struct node *node, const char *address, DAT_CONN_QUAL qual);
+void node_close(struct node *node);
+DAT_EP_HANDLE endpoint_create(const struct node *node, int requests, int receives);
+void endpoint_connect(const struct node *node, DAT_EP_HANDLE ep, DAT_EVENT *event);
+void endpoint_accept(const struct node *node, DAT_EP_HANDLE ep, int size, void *private_data);
+void connection_event(const struct node *node, DAT_EVENT_NUMBER expected, DAT_EVENT *event);
+
+/* Each measures count operations, and the server takes its part in them. */
+double measure_round_trip(struct node *node, size_t bytes, int count, bool polling); /* ns */
+double measure_rate(struct node *node, size_t bytes, int count, int window);	      /* messages per second */
+double measure_rdma(struct node *node, bool write, size_t bytes, int count, int window); /* bytes per second */
+double measure_connects(struct node *node, int count);				      /* per second */
+double measure_status(struct node *node, int count);				      /* ns for a call */
+
+/* What a server does before the client begins. */
+void expect_messages(struct node *node, size_t bytes, int count);
+
+#endif

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+const (
+	requests    = 4   // of an endpoint, outstanding
+	receives    = 2   // likewise
+	ownLength   = 8   // of the queue of an event dispatcher that one endpoint has for itself
+	eventsPerEP = 4   // on the event dispatcher for connections
+	leastShared = 256 // length
+	message     = 8   // bytes
+	alive       = 256 // connections after which the process says that it goes on
+	burst       = 32  // completions that are taken at once
+)
+
+// station is what an endpoint is made of. The event dispatchers are the same for all where they are shared.
+type station struct {
+	ep                *udat.EP
+	done, connections *udat.EVD
+}
+
+// crowd is an adapter with many endpoints.
+type crowd struct {
+	ia   *udat.IA
+	pz   *udat.PZ
+	attr udat.EPAttr
+
+	arrivals, done, connections *udat.EVD // the last two where they are shared
+
+	psp     *udat.PSP
+	qual    udat.ConnQual
+	address netip.Addr // the server's
+
+	memory   *udat.LMR
+	from, to []udat.Segment // a message to send from, and one to receive into, for all
+
+	stations      []station
+	count, rounds int
+	server, own   bool
+	events        [burst]udat.Event
+	ctx           context.Context
+}
+
+func (c *crowd) open(adapter string) (err error) {
+	c.ctx = context.Background()
+	if c.ia, err = udat.Open(adapter); err != nil {
+		return err
+	}
+	if c.pz, err = udat.CreatePZ(c.ia); err != nil {
+		return err
+	}
+	if err := c.readDefaultAttributes(); err != nil {
+		return err
+	}
+	if c.memory, err = udat.AllocMemory(c.pz, 4096, udat.MemPrivAll); err != nil {
+		return err
+	}
+	from, err := c.memory.Segment(0, message)
+	if err != nil {
+		return err
+	}
+	to, err := c.memory.Segment(message, message)
+	if err != nil {
+		return err
+	}
+	c.from, c.to = []udat.Segment{from}, []udat.Segment{to}
+	c.stations = make([]station, c.count)
+	return nil
+}
+
+// readDefaultAttributes makes an endpoint for it: the provider tells its defaults only of one that has them.
+func (c *crowd) readDefaultAttributes() error {
+	done, err := udat.CreateEVD(c.ia, 64, udat.EVDDTO)
+	if err != nil {
+		return err
+	}
+	connections, err := udat.CreateEVD(c.ia, ownLength, udat.EVDConnection)
+	if err != nil {
+		return err
+	}
+	ep, err := udat.CreateEP(c.ia, c.pz, done, done, connections, nil)
+	if err != nil {
+		return err
+	}
+	param, err := ep.Query()
+	if err != nil {
+		return err
+	}
+	c.attr = param.Attr
+	c.attr.MaxRequestDTOs, c.attr.MaxRecvDTOs = requests, receives
+	return errors.Join(ep.Free(), done.Free(), connections.Free())
+}
+
+// evds makes the event dispatchers of an endpoint, or of all.
+func (c *crowd) evds(done, connections int) (s station, err error) {
+	if s.done, err = udat.CreateEVD(c.ia, done, udat.EVDDTO); err != nil {
+		return s, err
+	}
+	s.connections, err = udat.CreateEVD(c.ia, connections, udat.EVDConnection)
+	return s, err
+}
+
+func (c *crowd) create() (err error) {
+	var s station
+	if !c.own {
+		if s, err = c.evds(c.count*(requests+receives)+leastShared, c.count*eventsPerEP+leastShared); err != nil {
+			return err
+		}
+		c.done, c.connections = s.done, s.connections
+	}
+	for i := range c.stations {
+		if c.own {
+			if s, err = c.evds(ownLength, ownLength); err != nil {
+				return err
+			}
+		}
+		if s.ep, err = udat.CreateEP(c.ia, c.pz, s.done, s.done, s.connections, &c.attr); err != nil {
+			return err
+		}
+		c.stations[i] = s
+	}
+	return nil
+}
+
+func (c *crowd) listen() (err error) {
+	if c.arrivals, err = udat.CreateEVD(c.ia, leastShared, udat.EVDCR); err != nil {
+		return err
+	}
+	if c.psp, err = udat.CreatePSP(c.ia, c.qual, c.arrivals, udat.PSPConsumer); err != nil {
+		return err
+	}
+	attr, _, err := c.ia.Query()
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening", attr.Address)
+	return nil
+}
+
+// meet makes the connections, one after the other.
+func (c *crowd) meet() error {
+	for i := range c.stations {
+		s := &c.stations[i]
+		if err := c.postReceive(i); err != nil {
+			return err
+		}
+		if c.server {
+			arrival, err := c.arrivals.Wait(c.ctx)
+			if err != nil {
+				return err
+			}
+			if err := arrival.CR().Accept(s.ep, nil); err != nil {
+				return err
+			}
+		} else if err := s.ep.Connect(c.address, c.qual, udat.TimeoutInfinite, nil); err != nil {
+			return err
+		}
+		if err := c.connectionEvent(s, udat.EventConnectionEstablished, false); err != nil {
+			return err
+		}
+		if i%alive == alive-1 {
+			fmt.Println("alive")
+		}
+	}
+	return nil
+}
+
+func (c *crowd) connectionEvent(s *station, expected udat.EventNumber, ofAny bool) error {
+	event, err := s.connections.Wait(c.ctx)
+	if err == nil && (event.Number != expected || !ofAny && event.EP() != s.ep) {
+		err = fmt.Errorf("%v came in place of %v", event.Number, expected)
+	}
+	return err
+}
+
+func (c *crowd) postReceive(i int) error {
+	return c.stations[i].ep.PostRecv(c.to, uint64(i)<<1|1, 0)
+}
+
+func (c *crowd) postSend(i int) error {
+	return c.stations[i].ep.PostSend(c.from, uint64(i)<<1, 0)
+}
+
+// exchange has the client, in each round, send a message on each endpoint, which the server answers.
+func (c *crowd) exchange(rounds int) error {
+	for range rounds {
+		if !c.server {
+			for i := range c.stations {
+				if err := c.postSend(i); err != nil {
+					return err
+				}
+			}
+		}
+		if err := c.takeRound(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeRound takes a message on each endpoint.
+func (c *crowd) takeRound() error {
+	for i := 0; i < c.count; {
+		evd := c.done
+		if c.own {
+			evd = c.stations[i].done
+		}
+		came, err := c.take(evd)
+		if err != nil {
+			return err
+		}
+		i += came
+	}
+	return nil
+}
+
+// take takes completions, and tells how many of them were of receives.
+func (c *crowd) take(evd *udat.EVD) (came int, err error) {
+	n, err := evd.SpinPoll(c.events[:], time.Millisecond)
+	if err != nil {
+		return 0, err
+	}
+	for i := range n {
+		event := &c.events[i]
+		if err := event.Err(); err != nil {
+			return 0, err
+		}
+		if event.Cookie&1 == 0 {
+			continue
+		}
+		came++
+		if err := c.received(int(event.Cookie >> 1)); err != nil {
+			return 0, err
+		}
+	}
+	return came, nil
+}
+
+// received has the endpoint have a receive again, which the server follows with its answer.
+func (c *crowd) received(i int) error {
+	if err := c.postReceive(i); err != nil || !c.server {
+		return err
+	}
+	return c.postSend(i)
+}
+
+// part has the client end the connections, one after the other. The server sees them end in whatever order the library
+// looks at them, and frees its endpoints after that.
+func (c *crowd) part() error {
+	for i := range c.stations {
+		s := &c.stations[i]
+		if c.server {
+			if err := c.connectionEvent(s, udat.EventConnectionDisconnected, !c.own); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.ep.Disconnect(udat.CloseGraceful); err != nil {
+			return err
+		}
+		if err := c.connectionEvent(s, udat.EventConnectionDisconnected, false); err != nil {
+			return err
+		}
+		if err := c.free(s); err != nil {
+			return err
+		}
+		if i%alive == alive-1 {
+			fmt.Println("alive")
+		}
+	}
+	for i := range c.stations {
+		if !c.server {
+			break
+		}
+		if err := c.free(&c.stations[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *crowd) free(s *station) error {
+	if err := s.ep.Free(); err != nil || !c.own {
+		return err
+	}
+	return errors.Join(s.done.Free(), s.connections.Free())
+}
+
+func (c *crowd) close() error { return c.ia.Close(udat.CloseAbrupt) }

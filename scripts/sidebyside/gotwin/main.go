@@ -1,0 +1,112 @@
+// Command gotwin is one side of the measurements in Go: "gotwin server ADAPTER QUALIFIER" or "gotwin client ADAPTER
+// ADDRESS QUALIFIER". What it does, and in what order, is what the twin in C does.
+//
+// Once connected it takes one measurement per line of standard input, and says on standard output when the server is
+// ready and what the result is.
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"strconv"
+
+	"github.com/goudat/goudat/udat"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "twin in Go:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, orders io.Reader, out io.Writer) error {
+	n, err := meet(args, out)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "connected")
+	if err := n.obey(orders, out); err != nil {
+		return err
+	}
+	return n.close()
+}
+
+// meet makes a node that is connected to its peer.
+func meet(args []string, out io.Writer) (*node, error) {
+	server := len(args) == 3 && args[0] == "server"
+	if client := len(args) == 4 && args[0] == "client"; !server && !client {
+		return nil, errors.New("server ADAPTER QUALIFIER or client ADAPTER ADDRESS QUALIFIER")
+	}
+	number, err := strconv.ParseUint(args[len(args)-1], 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	n, err := openNode(args[1])
+	if err != nil {
+		return nil, err
+	}
+	n.qual = udat.ConnQual(number)
+	if server {
+		return n, n.serve(out)
+	}
+	if n.address, err = netip.ParseAddr(args[2]); err != nil {
+		return nil, err
+	}
+	return n, n.dial()
+}
+
+// order is a measurement that is to be made.
+type order struct {
+	name, how            string
+	bytes, count, window int
+}
+
+func (n *node) obey(orders io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(orders)
+	for lines.Scan() && lines.Text() != "end" {
+		var o order
+		if _, err := fmt.Sscan(lines.Text(), &o.name, &o.how, &o.bytes, &o.count, &o.window); err != nil {
+			return fmt.Errorf("this is no measurement: %s", lines.Text())
+		}
+		if o.count < 1 || o.bytes < 0 || o.bytes > mostBytes || o.window < 1 || o.window > mostRequests {
+			return fmt.Errorf("such a measurement cannot be made: %+v", o)
+		}
+		if n.server {
+			if o.name == "roundtrip" || o.name == "rate" {
+				if err := n.expectMessages(o.bytes, o.count); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintln(out, "ready")
+		}
+		result, err := n.measure(o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+		fmt.Fprintf(out, "result %v\n", result)
+	}
+	return lines.Err()
+}
+
+func (n *node) measure(o order) (float64, error) {
+	switch {
+	case o.name == "roundtrip":
+		return n.measureRoundTrip(o.bytes, o.count, o.how)
+	case o.name == "rate":
+		return n.measureRate(o.bytes, o.count, o.window)
+	case o.name == "connect":
+		return n.measureConnects(o.count)
+	case n.server: // which takes no part in the others
+		return 0, nil
+	case o.name == "write", o.name == "read":
+		return n.measureRDMA(o.name == "write", o.bytes, o.count, o.window)
+	case o.name == "status":
+		return n.measureStatus(o.count)
+	}
+	return 0, fmt.Errorf("there is no measurement %q", o.name)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+
+	"github.com/goudat/goudat/udat"
+)
+
+const (
+	mostRequests = 64      // outstanding
+	mostReceives = 1024    // so many that a peer which is not scheduled for a while does not run out of them
+	mostBytes    = 1 << 20 // of a message
+	tripletSize  = 16      // of a packed udat.RMRTriplet
+	burst        = 32      // receives that are posted, and completions that are taken, at once
+	few          = 8       // operations of an endpoint that only connects
+)
+
+// node is an adapter with what is made on it, and a connection.
+type node struct {
+	ia   *udat.IA
+	pz   *udat.PZ
+	ep   *udat.EP
+	attr udat.EPAttr
+
+	requestsDone, receivesDone, connections, arrivals *udat.EVD
+
+	psp     *udat.PSP
+	qual    udat.ConnQual
+	address netip.Addr // the server's
+	server  bool
+
+	memory *udat.LMR // mostBytes to send from, and as many to receive into
+	peer   udat.RMRTriplet
+	events []udat.Event
+
+	receives [burst]udat.Post // of which all have the one segment
+	iov      [1]udat.Segment
+	ctx      context.Context
+}
+
+func openNode(adapter string) (n *node, err error) {
+	n = &node{events: make([]udat.Event, burst), ctx: context.Background()}
+	if n.ia, err = udat.Open(adapter); err != nil {
+		return nil, err
+	}
+	if n.pz, err = udat.CreatePZ(n.ia); err != nil {
+		return nil, err
+	}
+	if n.requestsDone, err = udat.CreateEVD(n.ia, mostRequests+few, udat.EVDDTO); err != nil {
+		return nil, err
+	}
+	if n.receivesDone, err = udat.CreateEVD(n.ia, mostReceives+few, udat.EVDDTO); err != nil {
+		return nil, err
+	}
+	if n.connections, err = udat.CreateEVD(n.ia, 256, udat.EVDConnection); err != nil {
+		return nil, err
+	}
+	if err := n.readDefaultAttributes(); err != nil {
+		return nil, err
+	}
+	if n.memory, err = udat.AllocMemory(n.pz, 2*mostBytes, udat.MemPrivAll); err != nil {
+		return nil, err
+	}
+	n.ep, err = n.createEndpoint(mostRequests, mostReceives)
+	return n, err
+}
+
+// readDefaultAttributes makes an endpoint for it: the provider tells its defaults only of one that has them.
+func (n *node) readDefaultAttributes() error {
+	ep, err := udat.CreateEP(n.ia, n.pz, n.receivesDone, n.requestsDone, n.connections, nil)
+	if err != nil {
+		return err
+	}
+	param, err := ep.Query()
+	if err != nil {
+		return err
+	}
+	n.attr = param.Attr
+	return ep.Free()
+}
+
+func (n *node) createEndpoint(requests, receives int) (*udat.EP, error) {
+	attr := n.attr
+	attr.MaxRequestDTOs, attr.MaxRecvDTOs = requests, receives
+	return udat.CreateEP(n.ia, n.pz, n.receivesDone, n.requestsDone, n.connections, &attr)
+}
+
+// serve listens, and accepts the one client.
+func (n *node) serve(out io.Writer) (err error) {
+	n.server = true
+	if n.arrivals, err = udat.CreateEVD(n.ia, 256, udat.EVDCR); err != nil {
+		return err
+	}
+	if n.psp, err = udat.CreatePSP(n.ia, n.qual, n.arrivals, udat.PSPConsumer); err != nil {
+		return err
+	}
+	attr, _, err := n.ia.Query()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "listening", attr.Address)
+	mine, err := n.memory.RMRTriplet(0, mostBytes)
+	if err != nil {
+		return err
+	}
+	place, err := mine.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	return n.acceptOn(n.ep, place)
+}
+
+func (n *node) dial() error {
+	event, err := n.connectOn(n.ep)
+	if err != nil {
+		return err
+	}
+	place := event.PrivateData() // padded
+	return n.peer.UnmarshalBinary(place[:min(len(place), tripletSize)])
+}
+
+func (n *node) acceptOn(ep *udat.EP, privateData []byte) error {
+	arrival, err := n.arrivals.Wait(n.ctx)
+	if err != nil {
+		return err
+	}
+	if err := arrival.CR().Accept(ep, privateData); err != nil {
+		return err
+	}
+	_, err = n.connectionEvent(udat.EventConnectionEstablished)
+	return err
+}
+
+func (n *node) connectOn(ep *udat.EP) (udat.Event, error) {
+	if err := ep.Connect(n.address, n.qual, udat.TimeoutInfinite, nil); err != nil {
+		return udat.Event{}, err
+	}
+	return n.connectionEvent(udat.EventConnectionEstablished)
+}
+
+func (n *node) connectionEvent(expected udat.EventNumber) (udat.Event, error) {
+	event, err := n.connections.Wait(n.ctx)
+	if err == nil && event.Number != expected {
+		err = fmt.Errorf("%v came in place of %v", event.Number, expected)
+	}
+	return event, err
+}
+
+// close ends the connection if the node is the client, and else sees it end.
+func (n *node) close() error {
+	if !n.server {
+		if err := n.ep.Disconnect(udat.CloseGraceful); err != nil {
+			return err
+		}
+	}
+	if _, err := n.connectionEvent(udat.EventConnectionDisconnected); err != nil {
+		return err
+	}
+	errs := []error{n.ep.Free(), n.memory.Free()}
+	if n.server {
+		errs = append(errs, n.psp.Free(), n.arrivals.Free())
+	}
+	errs = append(errs, n.requestsDone.Free(), n.receivesDone.Free(), n.connections.Free(), n.pz.Free(),
+		n.ia.Close(udat.CloseGraceful))
+	return errors.Join(errs...)
+}

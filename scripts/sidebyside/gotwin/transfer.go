@@ -1,0 +1,218 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// postReceives posts receives into the second half of the memory.
+func (n *node) postReceives(bytes, count int) error {
+	into, err := n.memory.Segment(mostBytes, bytes)
+	if err != nil {
+		return err
+	}
+	n.iov[0] = into
+	for i := range n.receives {
+		n.receives[i] = udat.Post{Operation: udat.DTOReceive, Segments: n.iov[:]}
+	}
+	for count > 0 {
+		posted, err := n.ep.PostBatch(n.receives[:min(count, len(n.receives))])
+		if err != nil {
+			return err
+		}
+		count -= posted
+	}
+	return nil
+}
+
+// take takes the completions that are there, up to as many as given, which is at most a burst.
+func (n *node) take(evd *udat.EVD, most int) (int, error) {
+	taken, err := evd.Poll(n.events[:min(most, burst)])
+	if err != nil {
+		return 0, err
+	}
+	return taken, n.check(taken)
+}
+
+func (n *node) check(taken int) error {
+	for i := range taken {
+		if err := n.events[i].Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spin takes one completion or more, up to as many as given.
+func (n *node) spin(evd *udat.EVD, most int) (int, error) {
+	for {
+		taken, err := evd.SpinPoll(n.events[:min(most, burst)], time.Millisecond)
+		if err != nil {
+			return 0, err
+		}
+		if taken > 0 {
+			return taken, n.check(taken)
+		}
+	}
+}
+
+// arrive takes one message, and spins or sleeps until it is there.
+func (n *node) arrive(polling bool) (err error) {
+	if polling {
+		_, err = n.spin(n.receivesDone, 1)
+		return err
+	}
+	taken, err := n.receivesDone.WaitBatch(n.ctx, n.events[:1], 1)
+	if err != nil {
+		return err
+	}
+	return n.check(taken)
+}
+
+func (n *node) expectMessages(bytes, count int) error {
+	return n.postReceives(bytes, min(count, mostReceives))
+}
+
+// measureRoundTrip gives the median in nanoseconds. The server answers each message. What need not be done before a
+// message goes is done while it is on its way: receives are posted, and completions of sends taken, many at a time.
+// Whether one polls, waits, or waits without spinning before it sleeps, says how: "poll", "wait" or "sleep".
+func (n *node) measureRoundTrip(bytes, count int, how string) (float64, error) {
+	polling, spin := how == "poll", udat.DefaultWaitSpin
+	if how == "sleep" {
+		spin = 0
+	}
+	if err := n.receivesDone.SetWaitSpin(spin); err != nil {
+		return 0, err
+	}
+	from, err := n.memory.Segment(0, bytes)
+	if err != nil {
+		return 0, err
+	}
+	iov := [...]udat.Segment{from}
+	times := make([]time.Duration, count)
+	posted, outstanding, used := min(count, mostReceives), 0, 0
+	if !n.server {
+		if err := n.expectMessages(bytes, count); err != nil {
+			return 0, err
+		}
+	}
+	start := time.Now()
+	before := time.Duration(0)
+	for i := range count {
+		if n.server {
+			if err := n.arrive(polling); err != nil {
+				return 0, err
+			}
+		}
+		if err := n.ep.PostSend(iov[:], 0, 0); err != nil {
+			return 0, err
+		}
+		if outstanding++; outstanding >= burst {
+			taken, err := n.take(n.requestsDone, outstanding-1)
+			if err != nil {
+				return 0, err
+			}
+			outstanding -= taken
+		}
+		if used == burst {
+			more := min(count-posted, used)
+			if err := n.postReceives(bytes, more); err != nil {
+				return 0, err
+			}
+			posted += more
+			used = 0
+		}
+		if !n.server {
+			if err := n.arrive(polling); err != nil {
+				return 0, err
+			}
+		}
+		used++
+		after := time.Since(start)
+		times[i] = after - before
+		before = after
+	}
+	for outstanding > 0 {
+		taken, err := n.spin(n.requestsDone, outstanding)
+		if err != nil {
+			return 0, err
+		}
+		outstanding -= taken
+	}
+	slices.Sort(times)
+	return float64(times[count/2]), nil
+}
+
+// sink takes messages, and posts receives in their place.
+func (n *node) sink(bytes, count int) error {
+	posted, used := min(count, mostReceives), 0
+	for left := count; left > 0; {
+		taken, err := n.spin(n.receivesDone, burst)
+		if err != nil {
+			return err
+		}
+		left -= taken
+		if used += taken; used >= burst {
+			more := min(count-posted, used)
+			if err := n.postReceives(bytes, more); err != nil {
+				return err
+			}
+			posted += more
+			used = 0
+		}
+	}
+	return nil
+}
+
+// measureRate gives messages per second.
+func (n *node) measureRate(bytes, count, window int) (float64, error) {
+	if n.server {
+		return 0, n.sink(bytes, count)
+	}
+	from, err := n.memory.Segment(0, bytes)
+	if err != nil {
+		return 0, err
+	}
+	return n.stream(count, window, udat.Post{Operation: udat.DTOSend, Segments: []udat.Segment{from}})
+}
+
+// measureRDMA gives bytes per second.
+func (n *node) measureRDMA(write bool, bytes, count, window int) (float64, error) {
+	local, err := n.memory.Segment(0, bytes)
+	if err != nil {
+		return 0, err
+	}
+	post := udat.Post{Operation: udat.DTORDMARead, Segments: []udat.Segment{local}, Remote: n.peer}
+	post.Remote.SegmentLength = uint32(bytes)
+	if write {
+		post.Operation = udat.DTORDMAWrite
+	}
+	perSecond, err := n.stream(count, window, post)
+	return perSecond * float64(bytes), err
+}
+
+// stream keeps as many requests outstanding as the window has, and gives how many there were in a second.
+func (n *node) stream(count, window int, post udat.Post) (float64, error) {
+	batch := make([]udat.Post, window)
+	for i := range batch {
+		batch[i] = post
+	}
+	begin := time.Now()
+	for posted, completed := 0, 0; completed < count; {
+		if room := min(count-posted, window-(posted-completed)); room > 0 {
+			accepted, err := n.ep.PostBatch(batch[:room])
+			if err != nil {
+				return 0, err
+			}
+			posted += accepted
+		}
+		taken, err := n.spin(n.requestsDone, burst)
+		if err != nil {
+			return 0, err
+		}
+		completed += taken
+	}
+	return float64(count) / time.Since(begin).Seconds(), nil
+}

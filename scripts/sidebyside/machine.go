@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"strings"
+)
+
+// machine is where it was measured.
+type machine struct {
+	Host      string `json:"host"`      // the processor of the machine that the command was given on
+	Processor string `json:"processor"` // the one that the twins had, which is another one in the test bed
+	CPUs      int    `json:"cpus"`
+	Kernel    string `json:"kernel"`
+	Load      string `json:"load"`  // of the machine that the command was given on, when it began
+	Stack     string `json:"stack"` // the native libraries
+	Compiler  string `json:"compiler"`
+	Go        string `json:"go"`
+}
+
+// complete adds what is found where the twins run.
+func (m *machine) complete() {
+	m.Processor = processor()
+	m.CPUs = runtime.NumCPU()
+	m.Go = runtime.Version()
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel = "Linux " + strings.TrimSpace(string(release))
+	}
+}
+
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}

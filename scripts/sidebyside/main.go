@@ -1,0 +1,154 @@
+// Command sidebyside measures the same work in C and in Go by turns, and makes a page of what it has found. It is a part
+// of scripts/bench.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("sidebyside", flag.ContinueOnError)
+	var r report
+	var p programs
+	flags.StringVar(&p.c, "c", "", "the twin in C")
+	flags.StringVar(&p.golang, "go", "", "the twin in Go")
+	flags.IntVar(&r.Rounds, "rounds", 9, "rounds of each measurement")
+	work := flags.Float64("work", 1, "factor for the number of operations in a round")
+	only := flags.String("only", "", "only measurements whose name has this in it")
+	references := flags.Bool("references", false, "measure with other programs, too")
+	dtest := flags.String("dtest", "", "the native stack's dtest")
+	var many programs
+	flags.StringVar(&many.c, "scale-c", "", "the program in C for many endpoints")
+	flags.StringVar(&many.golang, "scale-go", "", "the one in Go; with both, many endpoints are measured")
+	few := flags.Bool("scale-few", false, "make them a few")
+	most := flags.Int("scale-most", math.MaxInt, "the largest number of endpoints")
+	dapltest := flags.String("dapltest", "", "the native stack's dapltest")
+	test := flags.String("calls", "", "a test binary, whose BenchmarkCall is run")
+	instructions := flags.Bool("instructions", false, "its numbers are instructions, and are added to the file")
+	file := flags.String("json", "", "file for the results")
+	page := flags.String("page", "", "write this page from the file, and measure nothing")
+	flags.StringVar(&r.Command, "command", "", "the command as the user gave it")
+	flags.StringVar(&r.Machine.Host, "host", "", "the user's machine")
+	flags.StringVar(&r.Machine.Load, "load", "", "its load")
+	flags.StringVar(&r.Machine.Stack, "stack", "", "the native libraries")
+	flags.StringVar(&r.Machine.Compiler, "compiler", "", "the C compiler")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case *file == "":
+		return errors.New("-json is missing")
+	case *page != "":
+		return makePage(*file, *page)
+	case r.Rounds < 1:
+		return errors.New("-rounds must be 1 or more")
+	}
+	if *test != "" {
+		return r.measureCalls(*test, *file, *instructions)
+	}
+	if p.c != "" {
+		if err := r.measure(p, *work, *only); err != nil {
+			return err
+		}
+	}
+	if many.c != "" {
+		if err := r.measureScale(many, *few, *most, *file); err != nil {
+			return err
+		}
+	}
+	if *references && *only == "" {
+		fmt.Fprintln(os.Stderr, "bench: measuring with other programs")
+		list := tools(*dtest, *dapltest, deviceOf(), adapters(), *work)
+		r.References = measureReferences(list, os.Getenv("UDAT_TEST_ADDR"), min(r.Rounds, mostReferenceRounds))
+	}
+	printTable(os.Stdout, r)
+	return r.write(*file)
+}
+
+// measure runs everything on each adapter of the test device.
+func (r *report) measure(p programs, work float64, only string) error {
+	r.Machine.complete()
+	names := adapters()
+	if len(names) == 0 {
+		return errors.New("UDAT_TEST_IA names no adapter: run this by scripts/bench")
+	}
+	var list []measurement
+	for _, m := range measurements(work) {
+		if strings.Contains(m.name, only) {
+			list = append(list, m)
+		}
+	}
+	for i, adapter := range names {
+		fmt.Fprintln(os.Stderr, "bench: measuring on", adapter)
+		results, err := compare(p, adapter, firstQual+2*i, list, r.Rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", adapter, err)
+		}
+		r.Results = append(r.Results, results...)
+	}
+	return nil
+}
+
+// callOperations is how often each call is made in a round.
+const callOperations = 20000
+
+// measureCalls writes what single calls cost. Where instructions are counted, one round is as good as many, and they are added
+// to the times that were measured before.
+func (r *report) measureCalls(test, file string, instructions bool) error {
+	if !instructions {
+		r.Machine.complete()
+		r.Calls = &calls{Command: r.Command, Machine: r.Machine}
+		if err := r.Calls.run(test, r.Rounds, callOperations, false); err != nil {
+			return err
+		}
+		return r.write(file)
+	}
+	former, err := readReport(file)
+	if err != nil {
+		return err
+	}
+	if err := former.Calls.run(test, 1, callOperations/10, true); err != nil {
+		return err
+	}
+	fmt.Print(former.Calls.markdown())
+	return former.write(file)
+}
+
+// measureScale has many endpoints on each adapter of the test device, or a few.
+func (r *report) measureScale(p programs, few bool, most int, file string) error {
+	sizes := allSizes
+	if few {
+		sizes = fewSizes
+	}
+	sizes.endpoints = slices.DeleteFunc(slices.Clone(sizes.endpoints), func(n int) bool { return n > most })
+	r.Scale = &scale{Command: r.Command, Machine: r.Machine, Rounds: r.Rounds}
+	fmt.Fprintln(os.Stderr, "bench: measuring many endpoints")
+	if err := r.Scale.measure(p, sizes, func() error { return r.write(file) }); err != nil {
+		return err
+	}
+	if r.Scale.empty() {
+		return errors.New("no number of endpoints could be measured")
+	}
+	return nil
+}
+
+// adapters gives the names of those of the test device.
+func adapters() []string {
+	return strings.FieldsFunc(os.Getenv("UDAT_TEST_IA"), func(r rune) bool { return r == ',' })
+}
+
+// mostReferenceRounds bounds the time that other programs take.
+const mostReferenceRounds = 5

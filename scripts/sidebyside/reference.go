@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// reference is a measurement by a program that is not of this project.
+type reference struct {
+	Tool    string    `json:"tool"` // with its arguments
+	What    string    `json:"what"`
+	Unit    string    `json:"unit"`
+	Values  []float64 `json:"values"`
+	Missing string    `json:"missing,omitempty"` // why there are none
+}
+
+func (r reference) text() string {
+	if len(r.Values) == 0 {
+		return "not measured: " + r.Missing
+	}
+	return fmt.Sprintf("%s  %s", spread(summarize(r.Values)), r.Tool)
+}
+
+// tool is a program that runs as its own server and client.
+type tool struct {
+	program       string
+	common        []string // arguments of both
+	what, unit    string
+	value         *regexp.Regexp // whose group is the number
+	addressOption string         // "" when the address is the last argument
+
+	// For a program whose server takes arguments of its own, and serves until it is ended: then common is the client's
+	// alone, and the address goes before the last of them.
+	server []string
+	last   int // how many are to come after the address
+}
+
+// clientArguments are those of a client.
+func (t tool) clientArguments(address string) []string {
+	before := len(t.common) - t.last
+	arguments := append([]string{}, t.common[:before]...)
+	if t.addressOption != "" {
+		arguments = append(arguments, t.addressOption)
+	}
+	return append(append(arguments, address), t.common[before:]...)
+}
+
+// serverArguments are those of a server.
+func (t tool) serverArguments() []string {
+	if t.server != nil {
+		return t.server
+	}
+	return t.common
+}
+
+// perftestRow is a row of numbers, of which group is the one at a place, counted from 0.
+func perftestRow(place int) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s*\d+\s+\d+` + strings.Repeat(`\s+[\d.]+`, place-2) + `\s+([\d.]+)`)
+}
+
+var dapltestBandwidth = regexp.MustCompile(`(?m)^\s*Bandwidth\s*:\s*([\d.]+) MB/sec`)
+
+var dtestLatency = regexp.MustCompile(`PingPong:.* latency ([\d.]+) us`)
+
+// tools lists what is run. perftest measures on the device, without uDAPL; dtest and dapltest through an adapter.
+func tools(dtest, dapltest, device string, adapters []string, work float64) []tool {
+	count := func(n int) string { return strconv.Itoa(max(int(float64(n)*work), 5)) }
+	verbs := func(bytes string, n int) []string { return []string{"-d", device, "-s", bytes, "-n", count(n)} }
+	list := []tool{
+		{program: "ib_send_lat", common: verbs("8", 1000), what: "half a round trip, 8 B, polling, verbs", unit: "µs", value: perftestRow(4)},
+		{program: "ib_send_lat", common: verbs("4096", 500), what: "half a round trip, 4 KiB, polling, verbs", unit: "µs", value: perftestRow(4)},
+		{program: "ib_write_bw", common: verbs("65536", 200), what: "RDMA write, 64 KiB, verbs", unit: "MiB/s", value: perftestRow(3)},
+		{program: "ib_write_bw", common: verbs("1048576", 12), what: "RDMA write, 1 MiB, verbs", unit: "MiB/s", value: perftestRow(3)},
+		{program: "ib_read_bw", common: verbs("65536", 200), what: "RDMA read, 64 KiB, verbs", unit: "MiB/s", value: perftestRow(3)},
+	}
+	for _, adapter := range adapters {
+		list = append(list, tool{
+			program: dtest, common: []string{"-P", adapter, "-b", "8", "-B", count(200)}, addressOption: "-h",
+			what: "half a round trip, 8 B, dtest on " + adapter, unit: "µs (mean)", value: dtestLatency,
+		})
+		for _, operation := range []struct{ name, what string }{{"RW", "write"}, {"RR", "read"}} {
+			list = append(list, tool{
+				program: dapltest, server: []string{"-T", "S", "-D", adapter}, addressOption: "-s", last: 3,
+				common: []string{"-T", "P", "-D", adapter, "-i", count(200), "-p", "16", "-m", "p", operation.name, "65536", "1"},
+				what:   "RDMA " + operation.what + ", 64 KiB, dapltest on " + adapter, unit: "MiB/s", value: dapltestBandwidth,
+			})
+		}
+	}
+	return list
+}
+
+// measureReferences runs each tool as often as there are rounds. One that cannot be run is no failure: the result says why.
+func measureReferences(list []tool, address string, rounds int) (references []reference) {
+	for _, t := range list {
+		r := reference{What: t.what, Unit: t.unit, Tool: strings.Join(append([]string{filepath.Base(t.program)}, t.common...), " ")}
+		for range rounds {
+			value, err := t.run(address)
+			if err != nil {
+				r.Values, r.Missing = nil, err.Error()
+				break
+			}
+			r.Values = append(r.Values, value)
+		}
+		fmt.Fprintln(os.Stderr, "bench:  ", r.What, r.text())
+		references = append(references, r)
+	}
+	return references
+}
+
+// run starts the server, and the client until it finds the server.
+func (t tool) run(address string) (float64, error) {
+	if _, err := exec.LookPath(t.program); err != nil || t.program == "" {
+		return 0, fmt.Errorf("there is no program %s", filepath.Base(t.program))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	server := exec.CommandContext(ctx, t.program, t.serverArguments()...)
+	if err := server.Start(); err != nil {
+		return 0, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
+	defer func() {
+		server.Process.Kill()
+		<-ended
+	}()
+	arguments := t.clientArguments(address)
+	// A client that comes before the server listens gives up at once.
+	for {
+		output, err := exec.CommandContext(ctx, t.program, arguments...).CombinedOutput()
+		if found := t.value.FindSubmatch(output); found != nil {
+			if t.server != nil {
+				return strconv.ParseFloat(string(found[1]), 64)
+			}
+			select {
+			case <-ended:
+				ended <- nil
+			case <-ctx.Done():
+			}
+			return strconv.ParseFloat(string(found[1]), 64)
+		}
+		select {
+		case <-ended:
+			ended <- nil
+			return 0, fmt.Errorf("its server ended, and the client with %v", err)
+		case <-ctx.Done():
+			return 0, fmt.Errorf("it gave no result within %v: %v", patience, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// deviceOf gives the name of the first RDMA device.
+func deviceOf() string {
+	devices, err := filepath.Glob("/sys/class/infiniband/*")
+	if err != nil || len(devices) == 0 {
+		return ""
+	}
+	return filepath.Base(devices[0])
+}

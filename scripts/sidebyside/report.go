@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+)
+
+// report is what a run has found, as the JSON file has it.
+type report struct {
+	Command    string      `json:"command"`
+	Machine    machine     `json:"machine"`
+	Rounds     int         `json:"rounds"`
+	Results    []result    `json:"results"`
+	References []reference `json:"references"`
+	Scale      *scale      `json:"scale,omitempty"`
+	Calls      *calls      `json:"calls,omitempty"`
+}
+
+// result is one measurement on one adapter: a number for each round.
+type result struct {
+	Adapter       string    `json:"adapter"`
+	Measurement   string    `json:"measurement"`
+	Unit          string    `json:"unit"`
+	LowerIsBetter bool      `json:"lower_is_better"`
+	Goal          float64   `json:"goal,omitempty"` // the worst ratio of Go to C that is aimed at
+	C             []float64 `json:"c"`
+	Go            []float64 `json:"go"`
+}
+
+func (r result) met(ratio float64) bool {
+	switch {
+	case r.Goal == 0:
+		return true
+	case r.LowerIsBetter:
+		return ratio <= r.Goal
+	}
+	return ratio >= r.Goal
+}
+
+func readReport(name string) (report, error) {
+	var r report
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(text, &r)
+}
+
+func (r report) write(name string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(text, '\n'), 0o644)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+// programs are the twins.
+type programs struct{ c, golang string }
+
+// firstQual is the connection qualifier of the first twin. Each has one for itself, as a qualifier may stay in use for a
+// while after its owner has gone.
+const firstQual = 7600
+
+// compare runs the measurements on an adapter, in C and in Go by turns. Twins that have nothing to do wait for their
+// next order and use no processor.
+func compare(p programs, adapter string, qual int, list []measurement, rounds int) (results []result, err error) {
+	inC, err := startTwin(p.c, adapter, qual)
+	if err != nil {
+		return nil, err
+	}
+	defer inC.kill()
+	inGo, err := startTwin(p.golang, adapter, qual+1)
+	if err != nil {
+		return nil, err
+	}
+	defer inGo.kill()
+	for _, m := range list {
+		r := result{Adapter: adapter, Measurement: m.name, Unit: m.unit.name, LowerIsBetter: m.unit.lowerIsBetter, Goal: m.goal}
+		for round := range rounds {
+			if err := r.measureBoth(inC, inGo, m, round%2 == 1); err != nil {
+				return nil, fmt.Errorf("%s: %w", m.name, err)
+			}
+		}
+		results = append(results, r)
+		fmt.Fprintln(os.Stderr, "bench:  ", line(r))
+	}
+	if err := inC.end(); err != nil {
+		return nil, err
+	}
+	return results, inGo.end()
+}
+
+// measureBoth is a round. Who is first changes from round to round.
+func (r *result) measureBoth(inC, inGo twin, m measurement, goFirst bool) error {
+	turns := []struct {
+		twin   twin
+		values *[]float64
+	}{{inC, &r.C}, {inGo, &r.Go}}
+	if goFirst {
+		turns[0], turns[1] = turns[1], turns[0]
+	}
+	for _, t := range turns {
+		value, err := t.twin.measure(m)
+		if err != nil {
+			return err
+		}
+		*t.values = append(*t.values, value*m.unit.scale)
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// scale is what a run with many endpoints, and many that wait, has found.
+type scale struct {
+	Command     string         `json:"command"`
+	Machine     machine        `json:"machine"`
+	Rounds      int            `json:"rounds"`
+	Memory      int            `json:"memory"`      // MiB that the machine has
+	Descriptors uint64         `json:"descriptors"` // that a process may have open
+	Crowds      []crowdResult  `json:"crowds"`
+	Waiters     []waiterResult `json:"waiters"`
+}
+
+// crowdResult is a number of endpoints that a process had connected, all to one other process: those of each round.
+type crowdResult struct {
+	Adapter string    `json:"adapter"`
+	Own     bool      `json:"own"` // each endpoint had event dispatchers of its own
+	Count   int       `json:"count"`
+	C       []figures `json:"c"`
+	Go      []figures `json:"go"`
+	Missing string    `json:"missing,omitempty"` // why there are none
+}
+
+// waiterResult is a number of threads in C, or goroutines, that waited.
+type waiterResult struct {
+	Adapter string    `json:"adapter"`
+	Count   int       `json:"count"`
+	EVDs    int       `json:"evds"`
+	C       []figures `json:"c"` // none where several wait on an event dispatcher
+	Go      []figures `json:"go"`
+	Missing string    `json:"missing,omitempty"`
+}
+
+// figures are a line of results: times in ns, memory in bytes for each, and numbers.
+type figures map[string]float64
+
+// scaleSizes are the numbers that are measured.
+type scaleSizes struct{ endpoints, waiters []int }
+
+var (
+	allSizes      = scaleSizes{[]int{1, 16, 64, 256, 1024, 4096}, []int{100, 1000, 10000}}
+	fewSizes      = scaleSizes{[]int{4}, []int{20}}
+	waitersOnEach = []int{1, 100} // event dispatcher
+)
+
+const (
+	// firstScaleQual is the first of the connection qualifiers, of which each run has one for itself.
+	firstScaleQual = 8000
+	// mostInRounds is up to how many there is more than one round: with the socket CM provider, the library takes the longer
+	// for a connection the more there are.
+	mostInRounds = 1000
+	// messagesOfCrowd is how many messages the endpoints of a process have in a round, all in all.
+	messagesOfCrowd = 4096
+	// enoughDescriptors is for event dispatchers and sockets of all endpoints.
+	enoughDescriptors = 1 << 17
+)
+
+// measure has the programs make the same numbers of endpoints, and of waiters, by turns. What takes long comes last, and
+// each result is saved, so that a run that is broken off has been good for something.
+func (s *scale) measure(p programs, sizes scaleSizes, save func() error) error {
+	s.Machine.complete()
+	s.Memory, s.Descriptors = memoryOfMachine(), raiseDescriptors(enoughDescriptors)
+	for _, adapter := range adapters() {
+		for _, count := range sizes.waiters {
+			for _, each := range waitersOnEach {
+				r := s.waiters(p, adapter, count, max(count/each, 1))
+				s.Waiters = append(s.Waiters, r)
+				fmt.Fprintln(os.Stderr, "bench:  ", r.Adapter+", "+r.line())
+			}
+		}
+	}
+	qual := firstScaleQual
+	for _, count := range sizes.endpoints {
+		for _, adapter := range adapters() {
+			for _, own := range []bool{false, true} {
+				r := s.crowd(p, adapter, count, own, &qual)
+				s.Crowds = append(s.Crowds, r)
+				fmt.Fprintln(os.Stderr, "bench:  ", r.Adapter+", "+r.line())
+				if err := save(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *scale) waiters(p programs, adapter string, count, evds int) waiterResult {
+	r := waiterResult{Adapter: adapter, Count: count, EVDs: evds}
+	inC := &r.C
+	if evds < count {
+		inC = nil
+	}
+	r.Missing = byTurns(s.Rounds, inC, &r.Go, func(inGo bool) (figures, error) { return p.waiters(inGo, adapter, count, evds) })
+	return r
+}
+
+func (s *scale) crowd(p programs, adapter string, count int, own bool, qual *int) crowdResult {
+	r := crowdResult{Adapter: adapter, Own: own, Count: count}
+	rounds := s.Rounds
+	if count > mostInRounds {
+		rounds = 1
+	}
+	r.Missing = byTurns(rounds, &r.C, &r.Go, func(inGo bool) (figures, error) {
+		*qual++
+		return p.crowd(inGo, adapter, *qual, count, own)
+	})
+	return r
+}
+
+// empty reports that nothing was measured.
+func (s *scale) empty() bool {
+	for _, r := range s.Crowds {
+		if r.Missing == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// byTurns measures in C, unless there is no room for the samples, and in Go. Who is first changes from round to round. It
+// tells why there are no samples if a program fails.
+func byTurns(rounds int, inC, inGo *[]figures, measure func(inGo bool) (figures, error)) (missing string) {
+	for round := range rounds {
+		for turn := range 2 {
+			isGo := (round+turn)%2 == 1
+			samples := inC
+			if isGo {
+				samples = inGo
+			}
+			if samples == nil {
+				continue
+			}
+			one, err := measure(isGo)
+			if err != nil {
+				return err.Error()
+			}
+			*samples = append(*samples, one)
+		}
+	}
+	return ""
+}
+
+func (p programs) named(inGo bool) string {
+	if inGo {
+		return p.golang
+	}
+	return p.c
+}
+
+// crowd has a client and a server connect, and gives what the client says.
+func (p programs) crowd(inGo bool, adapter string, qual, count int, own bool) (figures, error) {
+	how := "shared"
+	if own {
+		how = "own"
+	}
+	rest := []string{strconv.Itoa(qual), strconv.Itoa(count), how, strconv.Itoa(max(messagesOfCrowd/count/2, 2))}
+	server, err := start(0, p.named(inGo), append([]string{"server", adapter}, rest...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer server.kill()
+	address, err := server.expect("listening")
+	if err != nil {
+		return nil, err
+	}
+	client, err := start(1, p.named(inGo), append([]string{"client", adapter, address}, rest...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer client.kill()
+	go server.result() // which is the client's seen from the other side
+	return client.result()
+}
+
+// waiters gives what the one program says.
+func (p programs) waiters(inGo bool, adapter string, count, evds int) (figures, error) {
+	args := []string{"waiters", adapter, strconv.Itoa(count)}
+	if inGo {
+		args = append(args, strconv.Itoa(evds))
+	}
+	program, err := start(0, p.named(inGo), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer program.kill()
+	return program.result()
+}
+
+// result reads the line that has it. Before that come others, which say that the program goes on.
+func (p *process) result() (figures, error) {
+	for {
+		select {
+		case line, ok := <-p.lines:
+			if !ok {
+				return nil, fmt.Errorf("%s ended early", p.name)
+			}
+			if rest, found := strings.CutPrefix(line, "result "); found {
+				return readFigures(rest)
+			}
+		case <-time.After(patience):
+			return nil, fmt.Errorf("%s said nothing for %v", p.name, patience)
+		}
+	}
+}
+
+// readFigures reads "name=number name=number".
+func readFigures(text string) (figures, error) {
+	s := make(figures)
+	for _, field := range strings.Fields(text) {
+		name, value, _ := strings.Cut(field, "=")
+		number, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no result: %w", text, err)
+		}
+		s[name] = number
+	}
+	return s, nil
+}
+
+// values gives those of one name.
+func values(samples []figures, name string) []float64 {
+	list := make([]float64, len(samples))
+	for i, s := range samples {
+		list[i] = s[name]
+	}
+	return list
+}
+
+func (r crowdResult) line() string {
+	how := "shared"
+	if r.Own {
+		how = "own"
+	}
+	return fmt.Sprintf("%d endpoints, %s event dispatchers: %s", r.Count, how, crowdColumns.text(r.C, r.Go, r.Missing))
+}
+
+func (r waiterResult) line() string {
+	return fmt.Sprintf("%d that wait on %d event dispatchers: %s", r.Count, r.EVDs, waiterColumns.text(r.C, r.Go, r.Missing))
+}
+
+// raiseDescriptors lets this process and its children have so many open, if it may, and gives how many they may.
+func raiseDescriptors(enough uint64) uint64 {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return 0
+	}
+	if limit.Cur < enough {
+		more := syscall.Rlimit{Cur: enough, Max: max(enough, limit.Max)}
+		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &more) == nil {
+			return more.Cur
+		}
+	}
+	return limit.Cur
+}
+
+// memoryOfMachine is in MiB.
+func memoryOfMachine() int {
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int(uint64(info.Totalram) * uint64(info.Unit) >> 20)
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// patience bounds the wait for a twin's next line. An emulated machine that others keep busy needs much of it.
+const patience = 3 * time.Minute
+
+// process is one side of a twin.
+type process struct {
+	name    string
+	command *exec.Cmd
+	stdin   io.WriteCloser
+	lines   chan string // closed at the end of the output
+}
+
+// start runs a program on one processor, since the two sides of a twin would otherwise be moved about, and meet on one
+// while another has nothing to do.
+func start(processor int, program string, args ...string) (*process, error) {
+	command := exec.Command("taskset", append([]string{"-c", strconv.Itoa(processor % runtime.NumCPU()), program}, args...)...)
+	p := &process{name: program + " " + args[0], command: command, lines: make(chan string, 16)}
+	p.command.Stderr = os.Stderr
+	// With one processor, Go's runtime would take a long call into C for a reason to start threads that look after others.
+	p.command.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(max(runtime.NumCPU(), 2)))
+	stdin, err := p.command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := p.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin = stdin
+	if err := p.command.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.lines)
+		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+			p.lines <- scanner.Text()
+		}
+	}()
+	return p, nil
+}
+
+// expect takes the next line, which must begin with the word, and gives the rest of it.
+func (p *process) expect(word string) (string, error) {
+	select {
+	case line, ok := <-p.lines:
+		first, rest, _ := strings.Cut(line, " ")
+		switch {
+		case !ok:
+			return "", fmt.Errorf("%s ended early", p.name)
+		case first != word:
+			return "", fmt.Errorf("%s said %q in place of %q", p.name, line, word)
+		}
+		return rest, nil
+	case <-time.After(patience):
+		return "", fmt.Errorf("%s did not say %q within %v", p.name, word, patience)
+	}
+}
+
+func (p *process) order(line string) error {
+	if _, err := fmt.Fprintln(p.stdin, line); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	return nil
+}
+
+// end waits for the process, which has been told to end.
+func (p *process) end() error {
+	kill := time.AfterFunc(patience, func() { p.command.Process.Kill() })
+	defer kill.Stop()
+	for range p.lines {
+	}
+	if err := p.command.Wait(); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	return nil
+}
+
+// kill ends the process at once; it does no harm to one that has ended.
+func (p *process) kill() {
+	if p != nil {
+		p.command.Process.Kill()
+		p.end()
+	}
+}
+
+// twin is a server and its client, which are connected.
+type twin struct{ server, client *process }
+
+func startTwin(program, adapter string, qual int) (t twin, err error) {
+	defer func() {
+		if err != nil {
+			t.kill()
+		}
+	}()
+	number := strconv.Itoa(qual)
+	if t.server, err = start(0, program, "server", adapter, number); err != nil {
+		return t, err
+	}
+	address, err := t.server.expect("listening")
+	if err != nil {
+		return t, err
+	}
+	if t.client, err = start(1, program, "client", adapter, address, number); err != nil {
+		return t, err
+	}
+	for _, p := range []*process{t.server, t.client} {
+		if _, err = p.expect("connected"); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// measure gives the client's number.
+func (t twin) measure(m measurement) (float64, error) {
+	if err := t.server.order(m.line()); err != nil {
+		return 0, err
+	}
+	if _, err := t.server.expect("ready"); err != nil {
+		return 0, err
+	}
+	if err := t.client.order(m.line()); err != nil {
+		return 0, err
+	}
+	text, err := t.client.expect("result")
+	if err != nil {
+		return 0, err
+	}
+	if _, err := t.server.expect("result"); err != nil {
+		return 0, err
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s gave no number: %w", t.client.name, err)
+	}
+	return value, nil
+}
+
+// end has the client end the connection, and waits for both.
+func (t twin) end() error {
+	err := errors.Join(t.client.order("end"), t.server.order("end"))
+	return errors.Join(err, t.client.end(), t.server.end())
+}
+
+func (t twin) kill() {
+	t.client.kill()
+	t.server.kill()
+}
