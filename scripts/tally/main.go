@@ -180,6 +180,7 @@ func (t *tally) testEnd(e event) {
 	case "fail":
 		t.pkg.failed++
 		t.fail("failed: %s %s", short(e.Package), e.Test)
+		t.reasons = append(t.reasons, messages(t.output[e.Test])...)
 		t.show(e.Test)
 	case "skip":
 		t.pkg.skipped++
@@ -296,6 +297,28 @@ func skipReason(output []string) string {
 		return line
 	}
 	return "no reason given"
+}
+
+// messages are the first lines that a test reported. The summary repeats them, as a log may reach its reader as nothing
+// but its end.
+func messages(output []string) []string {
+	const (
+		most    = 3
+		longest = 300 // characters
+	)
+	var found []string
+	for _, line := range output {
+		line = strings.TrimSpace(line)
+		file, _, hasText := strings.Cut(line, ": ")
+		if !hasText || !isPlace(file) || len(found) == most {
+			continue
+		}
+		if len(line) > longest {
+			line = strings.ToValidUTF8(line[:longest], "") + " ..."
+		}
+		found = append(found, "  "+line)
+	}
+	return found
 }
 
 func isPlace(text string) bool {

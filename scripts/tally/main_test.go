@@ -23,7 +23,7 @@ func TestTally(t *testing.T) {
 		{"two runs", "run x\n" + start + pass + passed + "exit 0\nrun y\n" + start + pass + passed + "exit 0\n",
 			"test: 2 passed, 0 failed, 0 skipped", true, nil},
 		{"failure", "run x\n" + start + pass + fail + failed + "exit 1\n", "test: 1 passed, 1 failed, 0 skipped", false,
-			[]string{"a_test.go:4: wrong", "failed: p TestC"}},
+			[]string{"a_test.go:4: wrong", "failed: p TestC", "test:   failed: p TestC\ntest:     a_test.go:4: wrong\ntest: 1 passed"}},
 		{"skip", "run x\n" + start + pass + skip + passed + "exit 0\n", "test: 1 passed, 0 failed, 1 skipped", true,
 			[]string{"skipped: p TestB: no luck"}},
 		{"skip on the device", "run-noskip x\n" + start + skip + passed + "exit 0\n",

@@ -1,0 +1,204 @@
+// Command apistatus compares the native API with its Go wrappers and writes what
+// it finds to three pages: docs/api-status.md, docs/porting-table.md, and the
+// excerpts of programs in docs/porting.md.
+//
+//	go run ./scripts/apistatus          writes the pages
+//	go run ./scripts/apistatus -check   prints a line for each problem, and fails if there is one
+//
+// The native API is what the installed headers declare (prototypes, inline
+// functions, and the macros dat_ia_open and dat_ib_*) and what the dynamic
+// symbol table of libdat2 has. Headers and library are those that cgo would
+// take, with CC, CGO_CFLAGS and CGO_LDFLAGS.
+//
+// A Go function or method wraps the C functions whose prototypes stand in the
+// block "Implements:" at the end of its comment; in package cgo it is the raw
+// wrapper, in package udat the method. The types in such a prototype must be
+// those of the header; parameters may have other names. A second wrapper of a
+// function may write "(...), see First" instead.
+//
+// A test uses a wrapper if the body of the test names it, or that of a function
+// of the tests, of udattest or of an example that the test names, and so on.
+// Names are resolved by the type checker. What is called through an interface
+// is not seen, nor what one wrapper calls of another.
+//
+// A type of udat stands for a C type if it is the object that a handle is of, or
+// has the name of a type of cgo whose comment names the C type. A constant of
+// udat has the C name beside it. A field has the member's name. For any other C
+// name answers.go says what to use instead, or why there is nothing.
+//
+// A problem is a function without raw wrapper, without method, or without a test
+// of its method; a prototype that differs from the header's; a type, member or
+// constant without a Go name and without an answer, and an answer that is not
+// needed or names what does not exist; a step of a ported program that one side
+// or the page lacks; a page that is not what apistatus would write.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const pageFile = "docs/api-status.md"
+
+func main() {
+	check := flag.Bool("check", false, "write nothing; print a line for each problem and fail if there is one")
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "Usage: go run ./scripts/apistatus [-check]\n\n"+
+			"Compares the native API with its Go wrappers and writes %s, %s and\nthe excerpts in %s.\n\n", pageFile, tableFile, guideFile)
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	problems, err := run(*check)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "apistatus: %v\n", err)
+		os.Exit(1)
+	}
+	for _, problem := range problems {
+		fmt.Println(problem)
+	}
+	if len(problems) > 0 {
+		os.Exit(1)
+	}
+}
+
+func run(check bool) (problems []string, err error) {
+	m, err := findModule()
+	if err != nil {
+		return nil, err
+	}
+	s, err := m.examine()
+	if err != nil {
+		return nil, err
+	}
+	c, err := m.counterparts()
+	if err != nil {
+		return nil, err
+	}
+	table, tableProblems := s.portingTable(c)
+	guide, guideProblems, err := m.portingGuide()
+	if err != nil {
+		return nil, err
+	}
+	problems = slices.Concat(s.problems, tableProblems, guideProblems)
+	for _, page := range []struct {
+		file string
+		text []byte
+	}{{pageFile, s.page()}, {tableFile, table}, {guideFile, guide}} {
+		file := filepath.Join(m.root, filepath.FromSlash(page.file))
+		if !check {
+			if err := os.WriteFile(file, page.text, 0o644); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		old, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		if !bytes.Equal(old, page.text) {
+			problems = append(problems, page.file+" is stale: run go run ./scripts/apistatus")
+		}
+	}
+	if !check {
+		return nil, nil
+	}
+	return problems, nil
+}
+
+// counterparts reads the types and constants of both sides.
+func (m *module) counterparts() (*counterparts, error) {
+	d, err := m.toolchain.declarations()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := m.goNames("cgo")
+	if err != nil {
+		return nil, err
+	}
+	own, err := m.goNames("udat")
+	if err != nil {
+		return nil, err
+	}
+	return findCounterparts(d, raw, own, answers), nil
+}
+
+// module is the Go module that wraps the native API.
+type module struct {
+	root, path string
+	toolchain  toolchain
+}
+
+func findModule() (*module, error) {
+	values, err := goEnv("GOMOD", "CC", "CGO_CFLAGS", "CGO_LDFLAGS")
+	if err != nil {
+		return nil, err
+	}
+	if filepath.Base(values[0]) != "go.mod" {
+		return nil, errors.New("run it in goudat's folder")
+	}
+	m := &module{root: filepath.Dir(values[0])}
+	m.toolchain = toolchain{
+		cc:      strings.Fields(values[1]),
+		cflags:  strings.Fields(values[2]),
+		ldflags: strings.Fields(values[3]),
+	}
+	path, err := m.goCommand("list", "-m")
+	m.path = strings.TrimSpace(string(path))
+	return m, err
+}
+
+func goEnv(names ...string) ([]string, error) {
+	out, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		return nil, commandError("go env", err)
+	}
+	return strings.Split(string(out), "\n"), nil
+}
+
+func (m *module) goCommand(args ...string) ([]byte, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = m.root
+	out, err := cmd.Output()
+	return out, commandError("go "+args[0], err)
+}
+
+// commandError adds what the command had to say.
+func commandError(name string, err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("%s: %s", name, strings.TrimSpace(string(exit.Stderr)))
+	}
+	return err
+}
+
+// examine gathers everything.
+func (m *module) examine() (*status, error) {
+	api, err := m.toolchain.nativeAPI()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := m.wrappers("cgo")
+	if err != nil {
+		return nil, err
+	}
+	methods, err := m.wrappers("udat")
+	if err != nil {
+		return nil, err
+	}
+	uses, err := m.testUses()
+	if err != nil {
+		return nil, err
+	}
+	return newStatus(api, raw, methods, uses), nil
+}

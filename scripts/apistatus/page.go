@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+const none = "**none**"
+
+// page writes the status as Markdown.
+func (s *status) page() []byte {
+	var b bytes.Buffer
+	b.WriteString(`# API status
+
+Which Go function stands for which function of the native API. scripts/apistatus writes this page from the installed
+headers, the symbols of libdat2 and the Go sources; its comment says how it decides. Do not edit.
+
+`)
+	b.WriteString(s.summary())
+	b.WriteString(`
+- **exported**: yes, or no if the headers declare what the library does not have; macros and inline functions are in
+  the headers alone.
+- **raw wrapper**: in package cgo. **method**: in package udat. **tests**: one or two that use the method, or the raw
+  wrapper where there is no method.
+
+| C function | exported | raw wrapper | method | tests |
+| --- | --- | --- | --- | --- |
+`)
+	for _, r := range s.rows {
+		if r.exemption != nil && r.exemption.raw {
+			continue
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.name, r.kind(), links(r.raw), r.methodCell(), r.testCell())
+	}
+	b.WriteString("\n## Left out\n\n")
+	for i := range exemptions {
+		e := &exemptions[i]
+		var excused []string
+		for _, r := range s.rows {
+			if r.exemption == e {
+				excused = append(excused, "`"+r.name+"`")
+			}
+		}
+		if e.raw {
+			fmt.Fprintf(&b, "- All of `%s`, %d functions: %s\n", e.name, len(excused), e.reason)
+		} else {
+			fmt.Fprintf(&b, "- A method for %s: %s\n", strings.Join(excused, " and "), e.reason)
+		}
+	}
+	return b.Bytes()
+}
+
+// summary counts.
+func (s *status) summary() string {
+	var all, exported, missing, macros, inline, raw, methods, tested, left int
+	for _, r := range s.rows {
+		if r.exemption != nil && r.exemption.raw {
+			left++
+			continue
+		}
+		all++
+		switch {
+		case r.exported:
+			exported++
+		case r.macro:
+			macros++
+		case r.inline:
+			inline++
+		default:
+			missing++
+		}
+		if len(r.raw) > 0 {
+			raw++
+		}
+		if len(r.allMethods()) > 0 {
+			methods++
+		}
+		if len(r.tests) > 0 {
+			tested++
+		}
+	}
+	return fmt.Sprintf("%d functions: %d exported, %d declared but not exported, %d macros, %d inline. "+
+		"%d have a raw wrapper, %d a method, %d a test.\n%d more are left out, see the end.\n",
+		all, exported, missing, macros, inline, raw, methods, tested, left)
+}
+
+func (r *row) methodCell() string {
+	switch {
+	case len(r.methods) > 0:
+		return links(r.methods)
+	case len(r.via) == 1 && len(r.allMethods()) > 0:
+		return fmt.Sprintf("as `%s`", r.via[0].name)
+	case len(r.via) > 1:
+		return "by its macros"
+	case r.exemption != nil:
+		return "-"
+	}
+	return none
+}
+
+func (r *row) testCell() string {
+	var cells []string
+	for _, u := range r.tests {
+		cells = append(cells, link(u.test, u.file))
+	}
+	return list(cells)
+}
+
+func links(wrappers []*wrapper) string {
+	var cells []string
+	for _, w := range wrappers {
+		cells = append(cells, link(w.name, w.file))
+	}
+	return list(cells)
+}
+
+// link leads from the folder of the page to a file of the module.
+func link(text, file string) string { return fmt.Sprintf("[%s](../%s)", text, file) }
+
+func list(cells []string) string {
+	if len(cells) == 0 {
+		return none
+	}
+	return strings.Join(cells, ", ")
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// wrapper is a Go function or method that says which C functions it wraps.
+type wrapper struct {
+	name       string // EP.PostSend, CreateEP
+	id         string // as go/types writes it in full
+	file       string // below the module's folder
+	line       int
+	doc        string
+	signature  string // parameters and results
+	prototypes []prototype
+}
+
+func (w *wrapper) String() string { return fmt.Sprintf("%s:%d: %s", w.file, w.line, w.name) }
+
+// wrappers reads the exported wrappers of the package in a folder, in the order of files and lines.
+func (m *module) wrappers(folder string) (found []*wrapper, err error) {
+	err = m.eachDeclaration(folder, func(decl ast.Decl, file string, line int) {
+		if w := wrapperOf(decl, m.path+"/"+folder); w != nil {
+			w.file, w.line = file, line
+			found = append(found, w)
+		}
+	})
+	return found, err
+}
+
+// eachDeclaration goes through the package in a folder, without its tests, in the order of files and lines.
+func (m *module) eachDeclaration(folder string, visit func(decl ast.Decl, file string, line int)) error {
+	entries, err := os.ReadDir(filepath.Join(m.root, folder))
+	if err != nil {
+		return err
+	}
+	fset := token.NewFileSet()
+	for _, entry := range entries {
+		name := entry.Name()
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, filepath.Join(m.root, folder, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			visit(decl, path.Join(folder, name), fset.Position(decl.Pos()).Line)
+		}
+	}
+	return nil
+}
+
+// wrapperOf gives nil for what is not exported or has no block "Implements:".
+func wrapperOf(decl ast.Decl, pkg string) *wrapper {
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok {
+		return nil
+	}
+	block, ok := implements(f.Doc.Text())
+	name := nameOf(f)
+	if !ok || name == "" {
+		return nil
+	}
+	w := &wrapper{name: name, id: pkg + "." + name, doc: f.Doc.Text(), signature: signature(f), prototypes: parsePrototypes(block)}
+	if typ, method, ok := strings.Cut(name, "."); ok {
+		star := ""
+		if _, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
+			star = "*"
+		}
+		w.id = "(" + star + pkg + "." + typ + ")." + method
+	}
+	return w
+}
+
+// nameOf gives Func or Type.Method, "" for what is not exported.
+func nameOf(f *ast.FuncDecl) string {
+	if !f.Name.IsExported() {
+		return ""
+	}
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	receiver := f.Recv.List[0].Type
+	if s, ok := receiver.(*ast.StarExpr); ok {
+		receiver = s.X
+	}
+	typ, ok := receiver.(*ast.Ident)
+	if !ok || !typ.IsExported() {
+		return ""
+	}
+	return typ.Name + "." + f.Name.Name
+}
+
+// signature gives parameters and results as they are written.
+func signature(f *ast.FuncDecl) string {
+	var b strings.Builder
+	if err := printer.Fprint(&b, token.NewFileSet(), f.Type); err != nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(strings.TrimPrefix(b.String(), "func")), " ")
+}
+
+// implements gives the indented text after the line "Implements:".
+func implements(comment string) (block string, ok bool) {
+	for _, line := range strings.Split(comment, "\n") {
+		switch {
+		case line == "Implements:":
+			ok = true
+		case ok && strings.HasPrefix(line, "\t"):
+			block += line + "\n"
+		case ok && line != "":
+			return block, ok
+		}
+	}
+	return block, ok
+}
