@@ -23,11 +23,17 @@ type hardwareAddress [6]byte
 // isGroup tells an address that is not one machine's.
 func (a hardwareAddress) isGroup() bool { return a[0]&1 != 0 }
 
-// port is a machine's end of the wire. qemu writes each frame after its length.
+// port is where a machine's cable goes.
 type port struct {
-	conn *os.File
-	out  chan []byte // frames for the machine, with their lengths
-	cut  atomic.Bool
+	cable atomic.Pointer[cable] // nil: no machine, or one that is gone
+	cut   atomic.Bool
+}
+
+// cable leads to one machine. qemu writes each frame after its length.
+type cable struct {
+	conn   *os.File
+	out    chan []byte   // frames for the machine, with their lengths
+	pulled chan struct{} // closed when the machine is gone
 }
 
 const (
@@ -40,27 +46,40 @@ const (
 	leastEthernet = 14 // a frame's destination, source and type
 )
 
-// newEther makes the wire, and the other ends for qemu.
-func newEther(machines int) (e *ether, ends []*os.File, err error) {
-	e = &ether{learned: map[hardwareAddress]*port{}}
+func newEther(machines int) *ether {
+	e := &ether{learned: map[hardwareAddress]*port{}}
 	for range machines {
-		ours, theirs, err := socketPair("wire")
-		if err != nil {
-			return nil, nil, err
-		}
-		p := &port{conn: ours, out: make(chan []byte, queueLength)}
-		e.ports, ends = append(e.ports, p), append(ends, theirs)
-		go e.read(p)
-		go p.write()
+		e.ports = append(e.ports, &port{})
 	}
-	return e, ends, nil
+	return e
+}
+
+// plug gives a machine a cable of its own, in place of the one that it may have had, and returns the end for qemu.
+func (e *ether) plug(rank int) (end *os.File, err error) {
+	ours, theirs, err := socketPair("wire")
+	if err != nil {
+		return nil, err
+	}
+	c := &cable{conn: ours, out: make(chan []byte, queueLength), pulled: make(chan struct{})}
+	p := e.ports[rank]
+	if old := p.cable.Swap(c); old != nil {
+		old.conn.Close()
+	}
+	go func() {
+		e.read(p, c)
+		p.cable.CompareAndSwap(c, nil)
+		close(c.pulled)
+		ours.Close()
+	}()
+	go c.write()
+	return theirs, nil
 }
 
 // read takes what a machine sends, until it is gone.
-func (e *ether) read(p *port) {
+func (e *ether) read(p *port, c *cable) {
 	for {
 		var header [frameHeader]byte
-		if _, err := io.ReadFull(p.conn, header[:]); err != nil {
+		if _, err := io.ReadFull(c.conn, header[:]); err != nil {
 			return
 		}
 		size := binary.BigEndian.Uint32(header[:])
@@ -69,7 +88,7 @@ func (e *ether) read(p *port) {
 		}
 		frame := make([]byte, frameHeader+size)
 		copy(frame, header[:])
-		if _, err := io.ReadFull(p.conn, frame[frameHeader:]); err != nil {
+		if _, err := io.ReadFull(c.conn, frame[frameHeader:]); err != nil {
 			return
 		}
 		if !p.cut.Load() {
@@ -92,21 +111,28 @@ func (e *ether) forward(from *port, frame []byte) {
 		if p == from || to != nil && p != to || p.cut.Load() {
 			continue
 		}
+		c := p.cable.Load()
+		if c == nil {
+			continue
+		}
 		select {
-		case p.out <- frame:
+		case c.out <- frame:
 		default:
 		}
 	}
 }
 
 // write hands a machine its frames, until it is gone.
-func (p *port) write() {
-	for frame := range p.out {
-		if _, err := p.conn.Write(frame); err != nil {
-			break
+func (c *cable) write() {
+	for {
+		select {
+		case frame := <-c.out:
+			if _, err := c.conn.Write(frame); err != nil {
+				return
+			}
+		case <-c.pulled:
+			return
 		}
-	}
-	for range p.out {
 	}
 }
 

@@ -16,8 +16,12 @@ import (
 )
 
 // plug gives a machine's end of the wire as a test uses it.
-func plug(t *testing.T, end *os.File) net.Conn {
+func plug(t *testing.T, e *ether, rank int) net.Conn {
 	t.Helper()
+	end, err := e.plug(rank)
+	if err != nil {
+		t.Fatal(err)
+	}
 	conn, err := net.FileConn(end)
 	if err != nil {
 		t.Fatal(err)
@@ -61,13 +65,10 @@ func ethernet(to, from byte, content string) []byte {
 
 func TestEther(t *testing.T) {
 	const everybody = 0xff
-	e, ends, err := newEther(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := newEther(3)
 	var plugs []net.Conn
-	for _, end := range ends {
-		plugs = append(plugs, plug(t, end))
+	for rank := range 3 {
+		plugs = append(plugs, plug(t, e, rank))
 	}
 	send := func(from int, frame []byte) {
 		t.Helper()
@@ -108,6 +109,19 @@ func TestEther(t *testing.T) {
 	send(1, back[frameHeader:])
 	receives(2, ethernet(everybody, 2, "back"))
 	receives(0, ethernet(everybody, 2, "back"))
+
+	// One that is booted again has a new cable, with nothing on it of what the first one has left.
+	first := plug(t, e, 1)
+	send(0, ethernet(everybody, 1, "for the first boot"))
+	receives(2, ethernet(everybody, 1, "for the first boot"))
+	if _, err := first.Write(back[:frameHeader]); err != nil {
+		t.Fatal(err)
+	}
+	plugs[1] = plug(t, e, 1)
+	send(0, ethernet(everybody, 1, "for the second boot"))
+	receives(1, ethernet(everybody, 1, "for the second boot"))
+	send(1, ethernet(1, 2, "up"))
+	receives(0, ethernet(1, 2, "up"))
 
 	// A machine that takes nothing, and one that is gone, hold up nobody.
 	plugs[1].Close()

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -41,6 +42,14 @@ func newFleet(machines int, e *ether) *fleet {
 		f.members = append(f.members, &member{})
 	}
 	return f
+}
+
+// plug gives the machine's end of the wire, nil for a machine alone.
+func (f *fleet) plug(rank int) (*os.File, error) {
+	if f == nil {
+		return nil, nil
+	}
+	return f.ether.plug(rank)
 }
 
 // started makes a machine known.

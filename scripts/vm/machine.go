@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
@@ -24,9 +25,13 @@ type machineConfig struct {
 	initramfs   string
 	accelerator string
 	memory      string
-	verbose     bool
+	verbose     bool // the console is shown
 
 	tscFrequency int // in kHz; 0: the kernel has to find it out
+
+	// bootLimits are how long to wait for a machine, boot after boot.
+	bootLimits []time.Duration
+	quiet      bool // the kernel keeps its messages from the console; they take a good part of the boot
 }
 
 // machine is a running qemu.
@@ -56,6 +61,9 @@ type frame struct {
 // startMachine boots a machine and hands it its job. wired is its end of the wire, nil for a machine alone. The caller
 // must end it.
 func startMachine(config machineConfig, job wire.Job, out programOutput, wired *os.File) (*machine, error) {
+	if wired != nil {
+		defer wired.Close()
+	}
 	console, consoleEnd, err := socketPair("console")
 	if err != nil {
 		return nil, err
@@ -67,9 +75,6 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 		return nil, err
 	}
 	defer controlEnd.Close()
-	if wired != nil {
-		defer wired.Close()
-	}
 
 	m := &machine{
 		control: wire.NewConn(control),
@@ -161,6 +166,15 @@ func (m *machine) end() {
 	m.readers.Wait()
 }
 
+// abandonBoot ends a machine that is not up, and tells whether its program has been started after all.
+func (m *machine) abandonBoot() (started bool) {
+	m.end()
+	for f := range m.frames {
+		started = started || f.kind == wire.KindStarted
+	}
+	return started
+}
+
 // failure ends a machine whose frames have stopped, and says why they did.
 func (m *machine) failure() string {
 	m.end()
@@ -207,8 +221,7 @@ func machineArguments(config machineConfig, job wire.Job) []string {
 	if config.tscFrequency != 0 {
 		kernel = append(kernel, fmt.Sprintf("tsc_early_khz=%d", config.tscFrequency))
 	}
-	if !config.verbose {
-		// The serial line takes a good part of the boot if it has to show all messages.
+	if config.quiet {
 		kernel = append(kernel, "quiet")
 	}
 	args = append(args,

@@ -12,7 +12,7 @@ import (
 
 func TestMachineArguments(t *testing.T) {
 	job := wire.Job{Shares: []wire.Share{{Tag: "share0", Path: "/a, b"}}}
-	config := machineConfig{kernel: "/k", initramfs: "/i", memory: "3G", accelerator: acceleratorTCG}
+	config := machineConfig{kernel: "/k", initramfs: "/i", memory: "3G", accelerator: acceleratorTCG, quiet: true}
 	args := machineArguments(config, job)
 	for _, want := range []string{"local,id=share0,path=/a,, b,security_model=none,multidevs=remap",
 		"local,id=root,path=/,security_model=none,multidevs=remap,readonly=on", "3G", "tcg,thread=multi"} {
@@ -24,10 +24,10 @@ func TestMachineArguments(t *testing.T) {
 	if !strings.HasSuffix(kernel, " quiet") || !strings.Contains(kernel, "panic=-1") {
 		t.Errorf("the kernel's arguments are %q", kernel)
 	}
-	config.verbose, config.accelerator = true, acceleratorKVM
+	config.quiet, config.accelerator = false, acceleratorKVM
 	args = machineArguments(config, job)
 	if !slices.Contains(args, "kvm") || strings.Contains(args[slices.Index(args, "-append")+1], "quiet") {
-		t.Errorf("verbose with KVM: %q", args)
+		t.Errorf("not quiet, with KVM: %q", args)
 	}
 	config.accelerator = acceleratorCount
 	if args = machineArguments(config, job); !slices.Contains(args, "-icount") || args[slices.Index(args, "-smp")+1] != "1" {

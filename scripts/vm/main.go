@@ -110,6 +110,9 @@ func prepare(options options, log *progress) (s setup) {
 		initramfs: initramfs,
 		memory:    options.memory,
 		verbose:   options.verbose,
+
+		bootLimits: bootLimits,
+		quiet:      !options.verbose,
 	}
 	s.machine.accelerator, err = cache.accelerator(options.accelerator, s.machine, log)
 	if err != nil {

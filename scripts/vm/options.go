@@ -55,6 +55,7 @@ Exit codes: the program's own, 128+n if signal n killed it, and
   124  the time limit was exceeded            126  PROGRAM cannot be executed       127  PROGRAM was not found
 INT, TERM, QUIT and HUP are passed on to the program's process group; the machine ends 10 seconds later at the latest,
 at once with a second signal. At the time limit the program gets QUIT, for which a Go program prints its goroutines.
+A machine that is not up after a minute is booted again, twice at most, which is said on standard error.
 
 The first run fetches Debian's kernel package (about 70 MB) and unpacks it into $GOUDAT_CACHE, by default
 ~/.cache/goudat; nothing is installed but qemu-system-x86, if that is missing. TESTBED_KERNEL_PACKAGE names a

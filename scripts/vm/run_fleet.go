@@ -10,12 +10,7 @@ import (
 // runFleet runs a program in several machines on one wire, and returns the largest exit code. What the machine of the rank
 // plain writes has no prefix.
 func runFleet(p program, machines, plain int, config machineConfig, signals <-chan os.Signal, log *progress) int {
-	ether, ends, err := newEther(machines)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "testbed: %v\n", err)
-		return exitFailure
-	}
-	fleet := newFleet(machines, ether)
+	fleet := newFleet(machines, newEther(machines))
 	var forwards []chan os.Signal
 	codes := make(chan int)
 	for rank := range machines {
@@ -26,7 +21,7 @@ func runFleet(p program, machines, plain int, config machineConfig, signals <-ch
 		out, err := newPrefixed(os.Stdout, prefix), newPrefixed(os.Stderr, prefix)
 		forward := make(chan os.Signal, cap(signals))
 		forwards = append(forwards, forward)
-		around := surroundings{rank: rank, fleet: fleet, wired: ends[rank], out: programOutput{out, err}}
+		around := surroundings{rank: rank, fleet: fleet, out: programOutput{out, err}}
 		go func() {
 			code := run(p.on(rank), around, config, forward, log)
 			out.close()

@@ -44,8 +44,8 @@ func TestProgramHasCallersSurroundings(t *testing.T) {
 	b.start()
 	b.wait()
 	b.wantExit(77)
-	if b.stderr.Len() > 0 {
-		t.Errorf("stderr is %q, want nothing", b.stderr.String())
+	if complaints := b.programErrors(); complaints != "" {
+		t.Errorf("stderr is %q, want nothing", complaints)
 	}
 	var got report
 	if err := json.Unmarshal(b.stdout.Bytes(), &got); err != nil {
@@ -89,8 +89,8 @@ func TestOutputIsExact(t *testing.T) {
 	if !bytes.Equal(b.stdout.Bytes(), binaryOutput(1)) {
 		t.Errorf("standard output differs (%d bytes)", b.stdout.Len())
 	}
-	if !bytes.Equal(b.stderr.Bytes(), binaryOutput(2)) {
-		t.Errorf("standard error differs (%d bytes): %.300q", b.stderr.Len(), b.stderr.String())
+	if got := b.programErrors(); got != string(binaryOutput(2)) {
+		t.Errorf("standard error differs (%d bytes): %.300q", len(got), got)
 	}
 }
 

@@ -1,0 +1,60 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+// TestStandingStillIsBootedAgain boots a machine that is never up the first time. No real one can be made to do that, so this
+// test binary plays the emulator.
+func TestStandingStillIsBootedAgain(t *testing.T) {
+	t.Setenv(roleVariable, "emulator")
+	for _, c := range []struct {
+		name   string
+		limits []time.Duration
+		exit   int
+		stdout string
+		stderr string
+	}{
+		{"second boot", []time.Duration{time.Second, runLimit}, 5, "it runs", bootedAgain + ": it was not up after 1s\n"},
+		{"no second boot", []time.Duration{time.Second}, exitFailure, "", "there is no result of echo: it was not up after 1s\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			around := surroundings{out: programOutput{&stdout, &stderr}}
+			config := machineConfig{emulator: os.Args[0], bootLimits: c.limits, quiet: true}
+			code := run(program{name: "echo"}, around, config, nil, &progress{out: &stderr})
+			if code != c.exit || stdout.String() != c.stdout {
+				t.Errorf("exit code %d, standard output %q; want %d, %q; stderr: %s", code, stdout.String(), c.exit, c.stdout, stderr.String())
+			}
+			if !strings.Contains(stderr.String(), c.stderr) {
+				t.Errorf("stderr is %q, want it to contain %q", stderr.String(), c.stderr)
+			}
+		})
+	}
+}
+
+// playEmulator has the files that qemu has. It stands still where the kernel is to be quiet, which it is at its first boot.
+func playEmulator() int {
+	if slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasSuffix(arg, " quiet") }) {
+		time.Sleep(runLimit)
+		return 1
+	}
+	control := wire.NewConn(os.NewFile(4, "control"))
+	if kind, _, err := control.Receive(); err != nil || kind != wire.KindJob {
+		return 1
+	}
+	control.Send(wire.KindStarted, nil)
+	control.Send(wire.KindStdout, []byte("it runs"))
+	control.Send(wire.KindExit, []byte{5})
+	time.Sleep(runLimit)
+	return 1
+}
