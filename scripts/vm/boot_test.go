@@ -24,8 +24,8 @@ func TestStandingStillIsBootedAgain(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"second boot", []time.Duration{time.Second, runLimit}, 5, "it runs", bootedAgain + ": it was not up after 1s\n"},
-		{"no second boot", []time.Duration{time.Second}, exitFailure, "", "there is no result of echo: it was not up after 1s\n"},
+		{"second boot", []time.Duration{time.Second, runLimit}, 5, "it runs", bootedAgain + ": it was not up after 1s, its last step was: none\n"},
+		{"no second boot", []time.Duration{time.Second}, exitFailure, "", "there is no result of echo: it was not up after 1s, its last step was: none\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

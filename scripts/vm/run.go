@@ -63,6 +63,8 @@ func run(p program, around surroundings, config machineConfig, signals <-chan os
 	limit := newTimer(0) // set once the program runs
 	boots := config.bootLimits
 	boot := newTimer(boots[0])
+	const noStep = "none"
+	lastStep := noStep // of the boot
 	end := newTimer(0) // set once the machine's end is decided
 	started := false
 	endCode := 0
@@ -78,7 +80,8 @@ func run(p program, around surroundings, config machineConfig, signals <-chan os
 			}
 			switch f.kind {
 			case wire.KindStep:
-				log.step("%s", f.payload)
+				lastStep = string(f.payload)
+				log.step("%s", lastStep)
 			case wire.KindStarted:
 				log.step("%s runs", name)
 				started = true
@@ -116,8 +119,8 @@ func run(p program, around surroundings, config machineConfig, signals <-chan os
 			endCode, end = exitTimeLimit, newTimer(grace)
 
 		case <-boot:
-			late := fmt.Sprintf("it was not up after %s", boots[0])
-			boots = boots[1:]
+			late := fmt.Sprintf("it was not up after %s, its last step was: %s", boots[0], lastStep)
+			boots, lastStep = boots[1:], noStep
 			switch started := m.abandonBoot(); {
 			case around.fleet.wasKilled(around.rank):
 				return 0
