@@ -171,21 +171,47 @@ func (s *scene) peerAddress() netip.Addr {
 	return peers[s.peer]
 }
 
-// connect gives this side's end of a new connection.
+// connect gives this side's end of a new connection. An attempt may fail soon
+// after a link has come back: the kernel looks for the peer's hardware address
+// for a second only. Both sides then know of it, and try again.
 func (s *scene) connect() *udattest.Endpoint {
 	s.Helper()
 	e := s.endpoint()
+	var try func() error
 	if s.near() {
 		qual := udat.ConnQual(s.tell(0))
-		s.do(e.EP.Connect(s.peerAddress(), qual, bound, nil))
+		try = func() error { return e.EP.Connect(s.peerAddress(), qual, bound, nil) }
 	} else {
 		listener := udattest.Listen(s.T, s.ia)
 		s.tell(int(listener.ConnQual))
-		cr := udattest.Expect(s.T, listener.Requests, udat.EventConnectionRequest).CR()
-		s.do(cr.Accept(e.EP, nil))
+		try = func() error {
+			return udattest.Expect(s.T, listener.Requests, udat.EventConnectionRequest).CR().Accept(e.EP, nil)
+		}
 	}
-	udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
-	return e
+	for deadline := time.Now().Add(bound); ; {
+		err := s.attempt(e, try)
+		if err == nil {
+			return e
+		}
+		if time.Now().After(deadline) {
+			s.Fatal(err)
+		}
+		s.Logf("an attempt to connect failed: %v", err)
+	}
+}
+
+// attempt tries to connect once; the endpoint is unconnected if it fails.
+func (s *scene) attempt(e *udattest.Endpoint, try func() error) error {
+	s.Helper()
+	if err := try(); err != nil {
+		return err
+	}
+	event := udattest.Wait(s.T, e.Connect)
+	if event.Number == udat.EventConnectionEstablished {
+		return nil
+	}
+	s.do(e.Reset())
+	return fmt.Errorf("the attempt ends with %v", event.Number)
 }
 
 // endpoint gives an endpoint for a stream in either direction.
