@@ -66,22 +66,29 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 			return check(op, ep.disconnectInOrder())
 		}
 	}
-	return check(op, ep.disconnectAbruptly())
+	return check(op, ep.breakOff())
 }
 
 // disconnectInOrder ends the connection without waiting for the peer, who must
 // answer soon: the library would wait for a minute. The caller holds control.
 func (ep *EP) disconnectInOrder() Return {
-	c := &ep.connection
 	ep.lockDirections()
 	defer ep.unlockDirections()
 	r := ep.disconnectNative(cgo.CloseGraceful)
-	attempt := c.attempt.Load()
-	c.unanswered.Store(time.AfterFunc(answerWithin, func() { ep.leaveUnanswered(attempt) }))
-	if c.over.Load() {
-		stopTimer(&c.unanswered) // the answer was faster
-	}
+	ep.limitEnd(answerWithin, ep.leaveUnanswered)
 	return r
+}
+
+// limitEnd has the connection ended otherwise, unless its end is reported in time.
+// The caller holds control.
+func (ep *EP) limitEnd(within time.Duration, otherwise func(attempt uint64)) {
+	c := &ep.connection
+	attempt := c.attempt.Load()
+	stopTimer(&c.unanswered)
+	c.unanswered.Store(time.AfterFunc(within, func() { otherwise(attempt) }))
+	if c.over.Load() {
+		stopTimer(&c.unanswered) // the report was faster
+	}
 }
 
 // answerWithin is how long the library waits in an abrupt disconnect.
@@ -96,7 +103,42 @@ func (ep *EP) leaveUnanswered(attempt uint64) {
 		return
 	}
 	defer ep.obj.leave()
-	ep.disconnectAbruptly()
+	ep.breakOff()
+}
+
+// breakOff ends an established connection abruptly. The caller holds control.
+func (ep *EP) breakOff() Return {
+	r := ep.disconnectAbruptly()
+	ep.limitEnd(endWithin, ep.endUnreported)
+	return r
+}
+
+// endUnreported ends a connection whose end the library does not report. That of
+// the distributions' packages has such connections with the socket CM provider:
+// those that it said to be established though the queue pair was not ready.
+func (ep *EP) endUnreported(attempt uint64) {
+	if ep.decideEnd(attempt) {
+		ep.fail()
+	}
+}
+
+// decideEnd notes that the connection has ended, unless the library has reported
+// so in the last moment.
+func (ep *EP) decideEnd(attempt uint64) bool {
+	const op = "dat_ep_disconnect"
+	ep.control.Lock()
+	defer ep.control.Unlock()
+	c := &ep.connection
+	if c.attempt.Load() != attempt || ep.obj.enter(op, InvalidHandleEP) != nil {
+		return false
+	}
+	defer ep.obj.leave()
+	ep.connectEVD.reap()
+	if c.over.Swap(true) {
+		return false
+	}
+	c.failure.Store(&Event{Number: EventConnectionDisconnected, ep: ep})
+	return true
 }
 
 // disconnectAbruptly ends the connection with nothing posted meanwhile. The

@@ -287,6 +287,9 @@ func WithholdEnd(ep *EP) (deliver func()) {
 	}
 }
 
+// LoseEnd has the library's event of the end of a connection lost.
+func LoseEnd(ep *EP) { ep.ia.endpoints.removeHandle(ep.handle) }
+
 // SetEndWithin replaces the time that the library has from the end of a connection
 // to its event, until restore is called.
 func SetEndWithin(d time.Duration) (restore func()) {

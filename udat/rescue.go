@@ -18,7 +18,8 @@ type rescue struct {
 	returned atomic.Bool // the disconnect has
 
 	mu    sync.Mutex // held during a look, guards what follows
-	stuck bool       // at the look before
+	looks int
+	stuck bool // at the look before
 	done  bool
 }
 
@@ -52,7 +53,8 @@ func (r *rescue) look() {
 	if r.returned.Load() {
 		return
 	}
-	flushing := r.ep.isFlushing(r.flags)
+	r.looks++
+	flushing := r.isFlushing()
 	if flushing && r.stuck {
 		r.ep.recvEVD.reap() // messages that arrived before the end
 		r.ep.forgetReceives(&r.returned)
@@ -63,12 +65,19 @@ func (r *rescue) look() {
 }
 
 // isFlushing tells whether a disconnect has got so far that no more receives
-// succeed: an abrupt one waits for the peer before that, a graceful one does not.
-func (ep *EP) isFlushing(flags CloseFlags) bool {
-	state, _, _, r := cgo.EPGetStatus(ep.handle)
-	ended := state == EPStateDisconnected || flags == CloseGraceful && state == EPStateDisconnectPending
-	return r.OK() && ended && ep.recvEVD != nil
+// succeed: a graceful one does not wait for the peer before that, an abrupt one
+// for a moment. The caller holds mu.
+func (r *rescue) isFlushing() bool {
+	state, _, _, ret := cgo.EPGetStatus(r.ep.handle)
+	ended := state == EPStateDisconnected
+	if state == EPStateDisconnectPending {
+		ended = r.flags == CloseGraceful || r.looks > looksForPeer
+	}
+	return ret.OK() && ended && r.ep.recvEVD != nil
 }
+
+// looksForPeer are far more than there are while the library waits for the peer.
+const looksForPeer = 10
 
 // forgetReceives makes the library forget the receives that it waits for. It
 // keeps them in a ring, between one end that a post moves on and another that a
