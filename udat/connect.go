@@ -29,8 +29,9 @@ type connection struct {
 	attempt atomic.Uint64 // counts attempts, so that a late timer knows that it is
 	pending atomic.Bool   // the attempt has had no event yet
 
-	// unanswered ends a disconnect that the peer does not answer. It is stopped by
-	// the event of the end: that of the establishment may be taken after the disconnect.
+	// unanswered ends a disconnect that the peer does not answer, or whose end the
+	// library does not report. It is stopped by the event of the end: that of the
+	// establishment may be taken after the disconnect.
 	unanswered atomic.Pointer[time.Timer]
 
 	// inLibrary is true from the start of an attempt until the library has
@@ -54,8 +55,9 @@ type connection struct {
 	// leaving is set when the library has begun a disconnect, after which soft-RoCE
 	// looks at no receive that is posted.
 	leaving atomic.Bool
-	// failure is the event that ended an attempt. The program gets it when the
-	// native endpoint is replaced: see fail.
+	// failure is the event that ended an attempt, or a connection whose end the
+	// library does not report. The program gets it when the native endpoint is
+	// replaced: see fail.
 	failure atomic.Pointer[Event]
 
 	// ended is set when the native endpoint is unconnected again and the program
@@ -247,7 +249,8 @@ func (c *connection) wasAborted() bool {
 // the program gets the event that says so. The socket CM provider leaves the
 // receives of such an endpoint where they are, takes more for ever and loses
 // sends. And with an attempt that was broken off, both providers give the peer
-// half a connection unless the endpoint goes.
+// half a connection unless the endpoint goes. The same ends a connection that does
+// not end in the library: see endUnreported.
 func (ep *EP) fail() {
 	const op = "dat_ep_connect"
 	ep.control.Lock()

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -42,19 +44,43 @@ func TestStandingStillIsBootedAgain(t *testing.T) {
 	}
 }
 
+// TestAbandonedBootHasBegun checks that a program which began as the time was over is noticed: it must not run twice.
+func TestAbandonedBootHasBegun(t *testing.T) {
+	t.Setenv(roleVariable, "emulator")
+	for _, quiet := range []bool{true, false} {
+		m, err := startMachine(machineConfig{emulator: os.Args[0], quiet: quiet}, wire.Job{}, programOutput{io.Discard, io.Discard}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(runLimit); !strings.Contains(m.console.String(), stands); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the emulator does not start")
+			}
+		}
+		if started := m.abandonBoot(); started == quiet {
+			t.Errorf("an abandoned boot has begun the program: %t, want %t", started, !quiet)
+		}
+	}
+}
+
+// stands is what the emulator writes on the console when it will do no more.
+const stands = "nothing more"
+
 // playEmulator has the files that qemu has. It stands still where the kernel is to be quiet, which it is at its first boot.
 func playEmulator() int {
+	console, control := os.NewFile(3, "console"), wire.NewConn(os.NewFile(4, "control"))
 	if slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasSuffix(arg, " quiet") }) {
+		fmt.Fprintln(console, stands)
 		time.Sleep(runLimit)
 		return 1
 	}
-	control := wire.NewConn(os.NewFile(4, "control"))
 	if kind, _, err := control.Receive(); err != nil || kind != wire.KindJob {
 		return 1
 	}
 	control.Send(wire.KindStarted, nil)
 	control.Send(wire.KindStdout, []byte("it runs"))
 	control.Send(wire.KindExit, []byte{5})
+	fmt.Fprintln(console, stands)
 	time.Sleep(runLimit)
 	return 1
 }
