@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strconv"
+)
+
+// builder builds test binaries in a folder.
+type builder struct {
+	folder    string
+	test2json string // the program that reads what test binaries print
+	builds    int
+}
+
+func newBuilder(ctx context.Context, folder string) (*builder, error) {
+	b := &builder{folder: folder, test2json: filepath.Join(folder, "test2json")}
+	if err := goCommand(ctx, nil, "build", "-o", b.test2json, "cmd/test2json"); err != nil {
+		return nil, errors.New("test2json, a part of Go, does not build, see above")
+	}
+	return b, nil
+}
+
+// build builds what a run needs. With an error it returns the jobs of the packages that do build.
+func (b *builder) build(ctx context.Context, r run) ([]job, error) {
+	if r.fuzz > 0 {
+		var jobs []job
+		for _, p := range r.packages {
+			jobs = append(jobs, job{run: r, pkg: p, shard: shard{of: 1}})
+		}
+		return jobs, nil
+	}
+	var jobs []job
+	var failed error
+	for _, batch := range batches(r.packages) {
+		b.builds++
+		folder := filepath.Join(b.folder, strconv.Itoa(b.builds))
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return nil, err
+		}
+		args := append([]string{"test", "-c", "-buildvcs=false", "-o", folder + "/"}, r.build...)
+		for _, p := range batch {
+			args = append(args, p.ImportPath)
+		}
+		if err := goCommand(ctx, r.environment, args...); err != nil {
+			failed = errors.New("some tests do not build, see above")
+		}
+		for _, p := range batch {
+			binary := filepath.Join(folder, path.Base(p.ImportPath)+".test")
+			if _, err := os.Stat(binary); err != nil {
+				failed = fmt.Errorf("the tests of %s do not build", short(p.ImportPath))
+				continue
+			}
+			shards, err := r.deal(p)
+			if err != nil {
+				return jobs, err
+			}
+			for _, s := range shards {
+				jobs = append(jobs, job{run: r, pkg: p, shard: s, binary: binary})
+			}
+		}
+	}
+	return jobs, failed
+}
+
+// deal deals the tests of a package to the machines that the run has for it.
+func (r run) deal(p testPackage) ([]shard, error) {
+	tests, err := p.tests()
+	if err != nil {
+		return nil, err
+	}
+	return deal(tests, r.shards[p.ImportPath], r.skip), nil
+}
+
+// batches divides packages so that no two of a batch have binaries of the same name.
+func batches(packages []testPackage) (list [][]testPackage) {
+	seen := map[string]int{}
+	for _, p := range packages {
+		name := path.Base(p.ImportPath)
+		if seen[name] == len(list) {
+			list = append(list, nil)
+		}
+		list[seen[name]] = append(list[seen[name]], p)
+		seen[name]++
+	}
+	return list
+}
+
+func goCommand(ctx context.Context, environment []string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), environment...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
+	return cmd.Run()
+}
+
+// inCheckout is the absolute path of a file of the checkout, which is the working folder.
+func inCheckout(file string) string {
+	folder, err := os.Getwd()
+	if err != nil {
+		panic(err) // nothing works without
+	}
+	return filepath.Join(folder, file)
+}

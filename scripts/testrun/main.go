@@ -1,0 +1,71 @@
+// Command testrun builds the test binaries and runs them, several side by side, and ends with the number of tests. It is
+// a part of scripts/test, which has made sure of all that it needs.
+//
+// Go's own command would run one binary for each package, and would run the binaries of different builds one after the
+// other. Most tests of devices wait for a device, each in a machine of its own, so that processors would be idle for
+// most of that time.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	began := time.Now()
+	var (
+		o          options
+		complaints list
+	)
+	flag.StringVar(&o.work, "work", "", "the `folder` to build in")
+	flag.StringVar(&o.native, "native", "source", "the native stack that the environment leads to, source or system")
+	flag.Var(&o.system, "system", "a variable of the environment that leads to the system's native stack; may be repeated")
+	flag.StringVar(&o.libraries, "libraries", "", "the `folder` of the libraries of the native stack from source")
+	flag.BoolVar(&o.quick, "quick", false, "leave out the builds that look for races and for faults of memory")
+	flag.BoolVar(&o.long, "long", false, "run the long searches, too")
+	flag.DurationVar(&o.fuzz, "fuzz", 0, "how long to make random calls")
+	flag.BoolVar(&o.ownDevice, "own-device", false, "the device is one of this machine, which one test at a time can have")
+	flag.BoolVar(&o.inMachine, "in-machine", false, "this is a machine of the test bed, which cannot boot others")
+	flag.Var(&complaints, "complaint", "a check of the code that has failed; may be repeated")
+	slots := flag.Int("slots", runtime.NumCPU()+1, "how many machines run at once")
+	flag.Parse()
+
+	t := &tally{out: os.Stdout, shown: time.Now()}
+	for _, name := range complaints {
+		t.complain(name)
+	}
+	go func() {
+		for range time.Tick(time.Second) {
+			t.pulse(time.Now())
+		}
+	}()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	packages, err := listPackages(ctx, flag.Args())
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "test: %v\n", err)
+		os.Exit(1)
+	}
+	s := &schedule{work: o.work, slots: *slots, oneDevice: o.ownDevice || o.inMachine, tally: t}
+	s.all(ctx, o.plan(packages))
+	if !t.summary(time.Since(began)) {
+		os.Exit(1)
+	}
+}
+
+// list collects a flag that may be repeated.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, " ") }
+
+func (l *list) Set(value string) error {
+	*l = append(*l, value)
+	return nil
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+)
+
+// testPackage is a package that has tests.
+type testPackage struct {
+	ImportPath   string
+	Dir          string
+	TestGoFiles  []string
+	XTestGoFiles []string
+}
+
+const module = "github.com/goudat/goudat/"
+
+// listPackages finds the packages with tests that the patterns name, all of them without a pattern.
+func listPackages(ctx context.Context, patterns []string) ([]testPackage, error) {
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles", "--"}, patterns...)...)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.Output()
+	if err != nil {
+		return nil, errors.New("the packages do not load, see above")
+	}
+	var packages []testPackage
+	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
+		var p testPackage
+		switch err := decoder.Decode(&p); {
+		case err == io.EOF:
+			return packages, nil
+		case err != nil:
+			return nil, fmt.Errorf("read the list of packages: %w", err)
+		case len(p.TestGoFiles)+len(p.XTestGoFiles) > 0:
+			packages = append(packages, p)
+		}
+	}
+}
+
+var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+
+// tests lists the tests of the package by their names in its files. It may have some that this build leaves out.
+func (p testPackage) tests() ([]string, error) {
+	var names []string
+	for _, file := range append(append([]string(nil), p.TestGoFiles...), p.XTestGoFiles...) {
+		text, err := os.ReadFile(filepath.Join(p.Dir, file))
+		if err != nil {
+			return nil, err
+		}
+		for _, match := range testFunction.FindAllSubmatch(text, -1) {
+			if name := string(match[1]); name != "TestMain" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}

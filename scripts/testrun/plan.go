@@ -1,0 +1,189 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// options are what scripts/test was asked for, and what it has found.
+type options struct {
+	work      string
+	native    string
+	system    list
+	libraries string
+	quick     bool
+	long      bool
+	fuzz      time.Duration
+	ownDevice bool
+	inMachine bool
+}
+
+// run is packages that are built and tested in one way.
+type run struct {
+	title    string
+	packages []testPackage
+
+	build       []string // flags of "go test -c"
+	environment []string // of the build and of the tests
+	exec        []string // the command that runs a test binary, none to run it here
+	flags       []string // of the test binaries
+	only        string   // a pattern of tests; such a run is not dealt to several machines
+	skip        string   // a pattern of tests
+	shards      map[string]int
+
+	device   bool // a skipped test is a failure
+	machines int  // that one test binary takes at once
+	fuzz     time.Duration
+}
+
+// Which packages need what. All tests but these packages' get a device. The test bed's own tests boot machines themselves.
+var (
+	hostPackages = packagePattern(`cgo$|scripts(/|$)|examples/internal/(getopt|messagesizes)$`)
+	// The same program runs in all machines, two of which are killed.
+	machinesPackages = packagePattern(`udat/reliability$`)
+	transferPackages = packagePattern(`(udat|examples/pingpong)$`)
+	// Connections that end at random moments are what the native stack of the packages has its races with, too.
+	soakPackages = packagePattern(`udat/soak$`)
+	racePackages = packagePattern(`udat(/|$)`)
+	udatPackage  = packagePattern(`udat$`)
+)
+
+const (
+	transferTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer)$`
+	// These take long, and are like the ones that are run.
+	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
+	// Some start a process for each of many adapters that do not open, and one makes a thousand sequences of calls: both
+	// take long.
+	asanSkip = `^Test(Explain|WriteConfig|Model)`
+)
+
+// inShards has the packages that are dealt to several machines.
+var inShards = map[string]int{module + "udat": 4, module + "udat/conformance": 2}
+
+// plan lists the runs, those that take longest first.
+func (o options) plan(packages []testPackage) []run {
+	fromSource := o.native == "source"
+	withDevice := []string{"scripts/with-device"}
+	onDevice := but(packages, hostPackages, machinesPackages)
+	if !fromSource {
+		onDevice = but(onDevice, soakPackages)
+	}
+	runs := []run{{
+		title:    "testing what needs no device",
+		packages: of(packages, hostPackages),
+	}, {
+		title:    "testing on the device",
+		packages: onDevice,
+		exec:     withDevice,
+		device:   true,
+		shards:   inShards,
+	}}
+	// Peers that fail are what the native stack of the packages has its races with.
+	if fromSource && !o.inMachine {
+		r := run{
+			title:    "testing what several machines do when they, their processes and their links fail",
+			packages: of(packages, machinesPackages),
+			exec:     []string{"scripts/testbed", "--machines", "4", "--plain-rank", "0", "--memory", "640M"},
+			device:   true,
+			machines: 2, // of the four, most sleep at any time
+		}
+		if !o.long {
+			r.skip = machinesSkip
+		}
+		runs = append(runs, r)
+	}
+	if len(o.system) > 0 {
+		runs = append(runs, run{
+			title:       "testing transfers with the system's native stack",
+			packages:    of(packages, transferPackages),
+			environment: append([]string{"GOUDAT_NATIVE=system"}, o.system...),
+			exec:        withDevice,
+			device:      true,
+			only:        transferTests,
+		})
+	}
+	if !o.quick {
+		runs = append(runs, run{
+			// All slow the same code down, so that they share a run: the endpoints' states are compared with the specification,
+			// too.
+			title:       "testing on the device with the race detector and all checks of pointers in C",
+			packages:    but(of(packages, racePackages), machinesPackages, soakPackages),
+			build:       []string{"-race"},
+			environment: []string{"UDAT_ASSERT=panic", "GOEXPERIMENT=cgocheck2"},
+			exec:        withDevice,
+			device:      true,
+			shards:      inShards,
+		}, o.withAddressSanitizer(of(packages, udatPackage)))
+	}
+	if o.fuzz > 0 {
+		runs = append(runs, run{
+			title:    "making random calls for " + o.fuzz.String(),
+			packages: of(packages, udatPackage),
+			exec:     withDevice,
+			device:   true,
+			fuzz:     o.fuzz,
+		})
+	}
+	return withPackages(runs)
+}
+
+func (o options) withAddressSanitizer(packages []testPackage) run {
+	r := run{
+		title:    "testing on the device with the address sanitizer",
+		packages: packages,
+		build:    []string{"-asan"},
+		// The stacks of allocations need their upper ends: the provider's library at the lower one has no names.
+		environment: []string{
+			"ASAN_OPTIONS=fast_unwind_on_malloc=0:suppressions=" + inCheckout("scripts/asan.supp"),
+			"LSAN_OPTIONS=print_suppressions=0:suppressions=" + inCheckout("scripts/lsan.supp"),
+		},
+		exec:   []string{"scripts/with-device"},
+		device: true,
+		skip:   asanSkip,
+		shards: inShards,
+	}
+	if o.native == "source" {
+		// The address sanitizer's own dlopen does not see the run path of the library that calls it.
+		r.exec = append(r.exec, "env", "LD_LIBRARY_PATH="+o.libraries)
+	}
+	return r
+}
+
+func packagePattern(expression string) *regexp.Regexp {
+	return regexp.MustCompile("^" + regexp.QuoteMeta(module) + "(" + expression + ")")
+}
+
+func of(packages []testPackage, pattern *regexp.Regexp) (matching []testPackage) {
+	for _, p := range packages {
+		if pattern.MatchString(p.ImportPath) {
+			matching = append(matching, p)
+		}
+	}
+	return matching
+}
+
+func but(packages []testPackage, patterns ...*regexp.Regexp) (others []testPackage) {
+next:
+	for _, p := range packages {
+		for _, pattern := range patterns {
+			if pattern.MatchString(p.ImportPath) {
+				continue next
+			}
+		}
+		others = append(others, p)
+	}
+	return others
+}
+
+func withPackages(runs []run) (some []run) {
+	for _, r := range runs {
+		if len(r.packages) > 0 {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// short is a package's folder in the checkout.
+func short(pkg string) string { return strings.TrimPrefix(pkg, module) }

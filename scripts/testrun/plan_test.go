@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func everyPackage(t *testing.T) []testPackage {
+	t.Helper()
+	packages, err := listPackages(context.Background(), []string{module + "..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+// Whatever is left out, each package is tested once on the processor's own terms, without what slows it down.
+func TestPlanTestsAll(t *testing.T) {
+	packages := everyPackage(t)
+	for _, o := range []options{
+		{native: "source"},
+		{native: "source", quick: true},
+		{native: "source", long: true, fuzz: time.Minute, system: list{"CGO_LDFLAGS="}},
+	} {
+		tested := map[string]int{}
+		for _, r := range o.plan(packages) {
+			if len(r.build) > 0 || r.only != "" || r.fuzz > 0 {
+				continue
+			}
+			for _, p := range r.packages {
+				tested[p.ImportPath]++
+			}
+		}
+		for _, p := range packages {
+			if tested[p.ImportPath] != 1 {
+				t.Errorf("with %+v %s is tested %d times", o, p.ImportPath, tested[p.ImportPath])
+			}
+		}
+	}
+}
+
+// What takes long runs only when it is asked for.
+func TestPlanLong(t *testing.T) {
+	packages := everyPackage(t)
+	titles := func(o options) (text string) {
+		for _, r := range o.plan(packages) {
+			text += r.title + r.skip + strings.Join(r.build, "") + "\n"
+		}
+		return text
+	}
+	if text := titles(options{native: "source"}); !strings.Contains(text, machinesSkip) || strings.Contains(text, "random") {
+		t.Errorf("a plain run is\n%s", text)
+	}
+	if text := titles(options{native: "source", long: true, fuzz: time.Minute}); strings.Contains(text, machinesSkip) || !strings.Contains(text, "random") {
+		t.Errorf("a long run is\n%s", text)
+	}
+	if text := titles(options{native: "source", quick: true}); strings.Contains(text, "-race") || strings.Contains(text, "-asan") {
+		t.Errorf("a quick run is\n%s", text)
+	}
+}
+
+// The tests of a package are found by name, in all of its files.
+func TestPackageTests(t *testing.T) {
+	for _, p := range everyPackage(t) {
+		if p.ImportPath != module+"scripts/testrun" {
+			continue
+		}
+		tests, err := p.tests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"TestPackageTests", "TestTally", "TestDeal"} {
+			if !slices.Contains(tests, name) {
+				t.Errorf("%s is not among %v", name, tests)
+			}
+		}
+		return
+	}
+	t.Error("this package is not found")
+}

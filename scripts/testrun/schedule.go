@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// binaryLimit is how long one test binary may run. With the race detector on a busy machine the longest one takes some
+	// minutes.
+	binaryLimit = 20 * time.Minute
+	// grace is how long after that limit a binary may still report what its goroutines do.
+	grace = 2 * time.Minute
+)
+
+// job is a test binary that is ready to run.
+type job struct {
+	run
+	pkg    testPackage
+	shard  shard
+	binary string
+}
+
+func (j job) String() string { return short(j.pkg.ImportPath) + j.shard.String() }
+
+// schedule runs jobs side by side, in the order of the runs, while the next run is built.
+type schedule struct {
+	work      string // folder
+	slots     int    // how many machines run at once
+	oneDevice bool   // tests share a device of this machine, which one can have at a time
+	tally     *tally
+}
+
+func (s *schedule) all(ctx context.Context, runs []run) {
+	b, err := newBuilder(ctx, s.work)
+	if err != nil {
+		s.tally.fail("%v", err)
+		return
+	}
+	slots := newSlots(s.slots)
+	jobs := make(chan job, 1000)
+	go func() {
+		defer close(jobs)
+		for i, r := range runs {
+			s.tally.say("building for: %s", r.title)
+			if i > 0 {
+				slots.take(1)
+			}
+			built, err := b.build(ctx, r)
+			if i > 0 {
+				slots.give(1)
+			}
+			if err != nil {
+				s.tally.fail("%s: %v", r.title, err)
+			}
+			for _, j := range built {
+				jobs <- j
+			}
+		}
+	}()
+	var device sync.Mutex
+	var running sync.WaitGroup
+	defer running.Wait()
+	for j := range jobs {
+		exclusive := s.oneDevice && j.device
+		n := min(max(j.machines, 1), s.slots)
+		slots.take(n)
+		if ctx.Err() != nil {
+			s.tally.fail("%s: interrupted", j)
+			return
+		}
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			defer slots.give(n)
+			if exclusive {
+				device.Lock()
+				defer device.Unlock()
+			}
+			s.one(ctx, b.test2json, j)
+		}()
+	}
+}
+
+// one runs a job to its end.
+func (s *schedule) one(ctx context.Context, test2json string, j job) {
+	ctx, cancel := context.WithTimeout(ctx, binaryLimit+grace+j.fuzz)
+	defer cancel()
+	args := j.command(test2json)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = j.pkg.Dir
+	cmd.Env = append(os.Environ(), append(j.environment, "PWD="+j.pkg.Dir)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	output, input := io.Pipe()
+	cmd.Stdout, cmd.Stderr = input, input
+	o := s.tally.begin(j.String(), j.title, j.device)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		o.read(bufio.NewReader(output))
+	}()
+	err := cmd.Run()
+	input.Close()
+	<-read
+	o.end(err, processorTime(cmd.ProcessState))
+}
+
+// processorTime is what a process and those that it has waited for have used.
+func processorTime(state *os.ProcessState) time.Duration {
+	if state == nil {
+		return 0
+	}
+	return state.UserTime() + state.SystemTime()
+}
+
+// command is what prints the job's results as "go test -json" does.
+func (j job) command(test2json string) []string {
+	program := j.exec
+	if len(program) > 0 {
+		program = append([]string{inCheckout(program[0])}, program[1:]...)
+	}
+	if j.fuzz > 0 {
+		// One process at a time, as the device is one. Making inputs shorter takes longer than it is worth.
+		return []string{"go", "test", "-json", "-count=1", "-run=^$", "-fuzz=.", "-fuzztime=" + j.fuzz.String(), "-fuzzminimizetime=10x",
+			"-parallel=1", "-timeout=" + (j.fuzz + binaryLimit).String(), "-exec='" + strings.Join(program, "' '") + "'"}
+	}
+	command := append([]string{test2json, "-t", "-p", j.pkg.ImportPath}, program...)
+	command = append(command, j.binary, "-test.paniconexit0", "-test.v=test2json", "-test.timeout="+binaryLimit.String())
+	if only := j.only + j.shard.run; only != "" { // one of the two at most
+		command = append(command, "-test.run="+only)
+	}
+	if j.shard.skip != "" {
+		command = append(command, "-test.skip="+j.shard.skip)
+	}
+	return append(command, j.flags...)
+}
+
+// slots bounds how many machines run at once.
+type slots struct {
+	mu    sync.Mutex
+	given sync.Cond
+	free  int
+}
+
+func newSlots(n int) *slots {
+	s := &slots{free: n}
+	s.given.L = &s.mu
+	return s
+}
+
+func (s *slots) take(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.free < n {
+		s.given.Wait()
+	}
+	s.free -= n
+}
+
+func (s *slots) give(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free += n
+	s.given.Broadcast()
+}
