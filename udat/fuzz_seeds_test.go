@@ -4,5 +4,5 @@ package udat_test
 
 const (
 	seedsAtOnce  = 60
-	modelsAtOnce = 1000
+	modelsAtOnce = 200
 )

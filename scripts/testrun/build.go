@@ -28,7 +28,7 @@ func newBuilder(ctx context.Context, folder string) (*builder, error) {
 
 // build builds what a run needs. With an error it returns the jobs of the packages that do build.
 func (b *builder) build(ctx context.Context, r run) ([]job, error) {
-	if r.fuzz > 0 {
+	if r.fuzz {
 		var jobs []job
 		for _, p := range r.packages {
 			jobs = append(jobs, job{run: r, pkg: p, shard: shard{of: 1}})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -13,8 +14,7 @@ type options struct {
 	system    list
 	libraries string
 	quick     bool
-	long      bool
-	fuzz      time.Duration
+	long      time.Duration // of each of the long searches, 0 without
 	ownDevice bool
 	inMachine bool
 }
@@ -32,9 +32,10 @@ type run struct {
 	skip        string   // a pattern of tests
 	shards      map[string]int
 
-	device   bool // a skipped test is a failure
-	machines int  // that one test binary takes at once
-	fuzz     time.Duration
+	device   bool          // a skipped test is a failure
+	machines int           // that one test binary takes at once
+	fuzz     bool          // make random calls
+	lasts    time.Duration // longer than a test binary may take
 }
 
 // Which packages need what. All tests but these packages' get a device. The test bed's own tests boot machines themselves.
@@ -88,8 +89,10 @@ func (o options) plan(packages []testPackage) []run {
 			device:   true,
 			machines: 2, // of the four, most sleep at any time
 		}
-		if !o.long {
+		if o.long == 0 {
 			r.skip = machinesSkip
+		} else {
+			r.flags = []string{"-reliability.flood=2000", seedFlag("reliability.seed")}
 		}
 		runs = append(runs, r)
 	}
@@ -116,16 +119,33 @@ func (o options) plan(packages []testPackage) []run {
 			shards:      inShards,
 		}, o.withAddressSanitizer(of(packages, udatPackage)))
 	}
-	if o.fuzz > 0 {
-		runs = append(runs, run{
-			title:    "making random calls for " + o.fuzz.String(),
-			packages: of(packages, udatPackage),
-			exec:     withDevice,
-			device:   true,
-			fuzz:     o.fuzz,
-		})
+	if o.long > 0 {
+		runs = append(runs, o.searches(packages)...)
 	}
 	return withPackages(runs)
+}
+
+// searches are the runs that find what is rare.
+func (o options) searches(packages []testPackage) []run {
+	search := run{exec: []string{"scripts/with-device"}, device: true, lasts: o.long}
+	calls, models, load, cycles := search, search, search, search
+	calls.title, calls.packages, calls.fuzz = "making random calls", of(packages, udatPackage), true
+	models.title, models.packages, models.only = "comparing random sequences of calls with the specification", of(packages, udatPackage), "^TestModel$"
+	models.flags = []string{"-model.for=" + o.long.String()}
+	// Both providers share the time.
+	load.title, load.packages, load.only = "keeping connections busy, and breaking them", of(packages, soakPackages), "^TestLoad$"
+	load.flags = []string{"-soak.load=" + (o.long / 2).String(), seedFlag("soak.seed")}
+	cycles.title, cycles.packages, cycles.only = "making and ending connections", of(packages, soakPackages), "^TestCycles$"
+	cycles.flags = []string{fmt.Sprintf("-soak.cycles=%d", max(100, int(o.long/cycleTime))), seedFlag("soak.seed")}
+	return []run{calls, models, load, cycles}
+}
+
+// cycleTime is about what a cycle takes on an emulated machine, with each provider.
+const cycleTime = 300 * time.Millisecond
+
+// seedFlag gives a test that chooses at random another seed in each run. The test's log names the seed when it fails.
+func seedFlag(name string) string {
+	return fmt.Sprintf("-%s=%d", name, time.Now().Unix())
 }
 
 func (o options) withAddressSanitizer(packages []testPackage) run {

@@ -23,11 +23,11 @@ func TestPlanTestsAll(t *testing.T) {
 	for _, o := range []options{
 		{native: "source"},
 		{native: "source", quick: true},
-		{native: "source", long: true, fuzz: time.Minute, system: list{"CGO_LDFLAGS="}},
+		{native: "source", long: time.Minute, system: list{"CGO_LDFLAGS="}},
 	} {
 		tested := map[string]int{}
 		for _, r := range o.plan(packages) {
-			if len(r.build) > 0 || r.only != "" || r.fuzz > 0 {
+			if len(r.build) > 0 || r.only != "" || r.fuzz {
 				continue
 			}
 			for _, p := range r.packages {
@@ -54,7 +54,7 @@ func TestPlanLong(t *testing.T) {
 	if text := titles(options{native: "source"}); !strings.Contains(text, machinesSkip) || strings.Contains(text, "random") {
 		t.Errorf("a plain run is\n%s", text)
 	}
-	if text := titles(options{native: "source", long: true, fuzz: time.Minute}); strings.Contains(text, machinesSkip) || !strings.Contains(text, "random") {
+	if text := titles(options{native: "source", long: time.Minute}); strings.Contains(text, machinesSkip) || !strings.Contains(text, "random") {
 		t.Errorf("a long run is\n%s", text)
 	}
 	if text := titles(options{native: "source", quick: true}); strings.Contains(text, "-race") || strings.Contains(text, "-asan") {

@@ -91,7 +91,7 @@ func (s *schedule) all(ctx context.Context, runs []run) {
 
 // one runs a job to its end.
 func (s *schedule) one(ctx context.Context, test2json string, j job) {
-	ctx, cancel := context.WithTimeout(ctx, binaryLimit+grace+j.fuzz)
+	ctx, cancel := context.WithTimeout(ctx, j.limit()+grace)
 	defer cancel()
 	args := j.command(test2json)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -121,19 +121,22 @@ func processorTime(state *os.ProcessState) time.Duration {
 	return state.UserTime() + state.SystemTime()
 }
 
+// limit is how long the test binary may run. With a search, all but the search are far from it.
+func (j job) limit() time.Duration { return binaryLimit + 2*j.lasts }
+
 // command is what prints the job's results as "go test -json" does.
 func (j job) command(test2json string) []string {
 	program := j.exec
 	if len(program) > 0 {
 		program = append([]string{inCheckout(program[0])}, program[1:]...)
 	}
-	if j.fuzz > 0 {
+	if j.fuzz {
 		// One process at a time, as the device is one. Making inputs shorter takes longer than it is worth.
-		return []string{"go", "test", "-json", "-count=1", "-run=^$", "-fuzz=.", "-fuzztime=" + j.fuzz.String(), "-fuzzminimizetime=10x",
-			"-parallel=1", "-timeout=" + (j.fuzz + binaryLimit).String(), "-exec='" + strings.Join(program, "' '") + "'"}
+		return []string{"go", "test", "-json", "-count=1", "-run=^$", "-fuzz=.", "-fuzztime=" + j.lasts.String(), "-fuzzminimizetime=10x",
+			"-parallel=1", "-timeout=" + j.limit().String(), "-exec='" + strings.Join(program, "' '") + "'"}
 	}
 	command := append([]string{test2json, "-t", "-p", j.pkg.ImportPath}, program...)
-	command = append(command, j.binary, "-test.paniconexit0", "-test.v=test2json", "-test.timeout="+binaryLimit.String())
+	command = append(command, j.binary, "-test.paniconexit0", "-test.v=test2json", "-test.timeout="+j.limit().String())
 	if only := j.only + j.shard.run; only != "" { // one of the two at most
 		command = append(command, "-test.run="+only)
 	}
