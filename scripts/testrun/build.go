@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -74,7 +76,16 @@ func (r run) deal(p testPackage) ([]shard, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(tests, func(a, b string) int { return cmp.Compare(order(a), order(b)) })
 	return deal(tests, r.shards[p.ImportPath], r.skip), nil
+}
+
+// order is 0 for what is dealt first, and 1 for all else.
+func order(test string) int {
+	if slices.Contains(longTests, test) {
+		return 0
+	}
+	return 1
 }
 
 // batches divides packages so that no two of a batch have binaries of the same name.

@@ -62,6 +62,9 @@ const (
 // inShards has the packages that are dealt to several machines.
 var inShards = map[string]int{module + "udat": 4, module + "udat/conformance": 2}
 
+// longTests are dealt first, so that each is in a shard of its own.
+var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestClauses"}
+
 // plan lists the runs, those that take longest first.
 func (o options) plan(packages []testPackage) []run {
 	fromSource := o.native == "source"
