@@ -60,10 +60,17 @@ const (
 )
 
 // inShards has the packages that are dealt to several machines.
-var inShards = map[string]int{module + "udat": 4, module + "udat/conformance": 2}
+var inShards = map[string]int{
+	module + "udat":             4,
+	module + "udat/conformance": 2,
+	module + "scripts":          3,
+	module + "scripts/vm":       2,
+	module + "examples/dtest":   3,
+	module + "examples/mpi/mpi": 2,
+}
 
 // longTests are dealt first, so that each is in a shard of its own.
-var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestClauses"}
+var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench"}
 
 // plan lists the runs, those that take longest first.
 func (o options) plan(packages []testPackage) []run {
@@ -76,6 +83,7 @@ func (o options) plan(packages []testPackage) []run {
 	runs := []run{{
 		title:    "testing what needs no device",
 		packages: of(packages, hostPackages),
+		shards:   inShards,
 	}, {
 		title:    "testing on the device",
 		packages: onDevice,
