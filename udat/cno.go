@@ -318,8 +318,8 @@ func (evd *EVD) hasEvents() (bool, error) {
 func (evd *EVD) ModifyCNO(cno *CNO) error {
 	const op = "dat_evd_modify_cno"
 	arguments := []argument{{evd.object(), NoSubtype}}
-	if cno != nil {
-		arguments = append(arguments, argument{&cno.obj, InvalidHandleCNO})
+	if evd != nil && cno != nil { // nothing new uses a CNO of an adapter that is being closed
+		arguments = append(arguments, argument{evd.ia.object(), NoSubtype}, argument{&cno.obj, InvalidHandleCNO})
 	}
 	leave, err := enterAll(op, arguments...)
 	if err != nil {

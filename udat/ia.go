@@ -2,8 +2,10 @@ package udat
 
 import (
 	"bytes"
+	"errors"
 	"net/netip"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
@@ -26,6 +28,8 @@ type IA struct {
 	srqs      numberTable[SRQ]
 	services  services
 	orphans   atomic.Bool // native objects are left behind: see object.orphan
+
+	closing sync.Mutex // held by Close, so that a second one comes after it
 }
 
 func (ia *IA) object() *object {
@@ -355,9 +359,11 @@ func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
 }
 
 // Close closes the adapter. CloseGraceful fails with ErrInvalidState, and names
-// them, while objects are alive on it. CloseAbrupt frees them first, in the
-// order that they need; their methods give ErrClosed afterwards. A second
-// Close gives ErrClosed.
+// them, while objects are alive on it, and leaves it as it was. CloseAbrupt frees
+// them first, in the order that they need; their methods give ErrClosed
+// afterwards. Calls that create objects fail with ErrClosed from the moment at
+// which CloseAbrupt begins. A second Close waits for the first and gives
+// ErrClosed.
 //
 // With the CMA provider a peer that gives up while its request is accepted can
 // cost a queue pair, which the library loses. The native adapter then stays open
@@ -369,36 +375,48 @@ func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
 //	                        IN DAT_CLOSE_FLAGS ia_flags)
 func (ia *IA) Close(flags CloseFlags) error {
 	const op = "dat_ia_close"
-	if flags != CloseAbrupt && flags != CloseGraceful {
+	switch {
+	case flags != CloseAbrupt && flags != CloseGraceful:
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be %v or %v", flags, CloseAbrupt, CloseGraceful)
+	case ia == nil:
+		return ia.object().enter(op, InvalidHandleIA)
 	}
-	if flags == CloseAbrupt {
-		_ = ia.AsyncEVD().ModifyCNO(nil) // an adapter that is gone fails below
-		ia.abortAttempts()
-		ia.freeChildren()
+	ia.closing.Lock()
+	defer ia.closing.Unlock()
+	if flags == CloseGraceful {
+		return ia.obj.seal(op, InvalidHandleIA, func() error { return ia.release(op) })
 	}
-	return ia.object().seal(op, InvalidHandleIA, func() error {
-		if ia.orphans.Load() {
-			return ia.leaveBehind(op)
-		}
-		remains, err := ia.services.stop(op)
-		if err != nil {
-			return err
-		}
-		if err := ia.async.abandon(op); err != nil {
-			return err
-		}
-		// The program has nothing left on the adapter.
-		native := cgo.CloseGraceful
-		if remains {
-			native = cgo.CloseAbrupt
-		}
-		if err := check(op, closeNative(ia.handle, ia.provider, native)); err != nil {
-			return err
-		}
-		ia.notifier.close()
-		return nil
-	})
+	if err := ia.obj.beginClosing(op, InvalidHandleIA); err != nil {
+		return err
+	}
+	defer ia.obj.stopClosing()
+	_ = ia.async.ModifyCNO(nil)
+	ia.abortAttempts()
+	ia.freeChildren()
+	return ia.obj.sealFrom(lifeClosing, op, InvalidHandleIA, func() error { return ia.release(op) })
+}
+
+// release closes the native adapter, on which the program has nothing left.
+func (ia *IA) release(op string) error {
+	if ia.orphans.Load() {
+		return ia.leaveBehind(op)
+	}
+	remains, err := ia.services.stop(op)
+	if err != nil {
+		return err
+	}
+	if err := ia.async.abandon(op); err != nil {
+		return err
+	}
+	native := cgo.CloseGraceful
+	if remains {
+		native = cgo.CloseAbrupt
+	}
+	if err := check(op, closeNative(ia.handle, ia.provider, native)); err != nil {
+		return err
+	}
+	ia.notifier.close()
+	return nil
 }
 
 // leaveBehind takes a native adapter out of the program's sight that cannot be
@@ -414,9 +432,6 @@ func (ia *IA) leaveBehind(op string) error {
 // abortAttempts aborts all connections that are being made, so that the waiting
 // for the library, which freeing the endpoints takes, is over for all at once.
 func (ia *IA) abortAttempts() {
-	if ia == nil {
-		return
-	}
 	for _, ep := range ia.endpoints.all() {
 		if ep.connection.inLibrary.Load() {
 			_ = ep.Disconnect(CloseAbrupt)
@@ -426,18 +441,16 @@ func (ia *IA) abortAttempts() {
 
 // freeChildren frees what is alive on the adapter, users before what they use,
 // and endpoints after the requests of others, which are answered with that.
-// A child that another goroutine frees meanwhile is none of our business, and
+// A child that another goroutine has freed meanwhile is free all the same, and
 // one that cannot be freed makes the close fail, so that errors say nothing new.
 func (ia *IA) freeChildren() {
-	if ia == nil {
-		return
-	}
 	for children := ia.obj.living(); len(children) > 0; children = ia.obj.living() {
 		leaves := slices.DeleteFunc(children, func(o *object) bool { return len(o.living()) > 0 })
 		slices.SortStableFunc(leaves, endpointsLast)
 		freed := false
 		for _, o := range leaves {
-			freed = o.free() == nil || freed
+			err := o.free()
+			freed = freed || err == nil || errors.Is(err, ErrClosed)
 		}
 		if !freed {
 			return

@@ -81,10 +81,14 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	case privileges&MemPrivRemoteWrite != 0 && privileges&MemPrivLocalWrite == 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "remote write needs local write, the privileges are %v", privileges)
 	}
-	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
+	if pz == nil {
+		return pz.object().enter(op, InvalidHandlePZ)
+	}
+	leave, err := enterAll(op, argument{pz.ia.object(), InvalidHandlePZ}, argument{&pz.obj, InvalidHandlePZ})
+	if err != nil {
 		return err
 	}
-	defer pz.obj.leave()
+	defer leave()
 
 	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, privileges, cgo.VATypeVA)
 	if !r.OK() {

@@ -43,6 +43,7 @@ type lifeState uint8
 const (
 	lifeUnborn lifeState = iota // a zero value that the program made itself
 	lifeAlive
+	lifeClosing // an adapter only: what is on it lives, and nothing new is made
 	lifeFreed
 )
 
@@ -56,17 +57,22 @@ type record struct {
 var births atomic.Uint64
 
 // born completes the object once its native counterpart exists and records it
-// as a user of its parents, whose gates the caller holds.
+// as a user of its parents, whose gates the caller holds. From the first record
+// on a close finds the object: it cannot free it before the last.
 func (o *object) born(kind string, inUse ReturnSubtype, free func() error, parents ...*object) {
 	stack := make([]uintptr, 16)
+	o.gate.Lock()
+	defer o.gate.Unlock()
 	o.record = record{births.Add(1), kind, stack[:runtime.Callers(2, stack)]}
 	o.inUse, o.free, o.parents = inUse, free, parents
+	o.state = lifeAlive
 	for _, p := range parents {
-		p.addUser(o)
 		o.ledger = p.ledger
 	}
 	o.ledger.add(o.record)
-	o.state = lifeAlive
+	for _, p := range parents {
+		p.addUser(o)
+	}
 }
 
 func (o *object) addUser(user *object) {
@@ -147,17 +153,24 @@ func leaveAll(arguments []argument) {
 
 // unusable says why the object is not alive. The caller holds the gate.
 func (o *object) unusable(op string, invalid ReturnSubtype) error {
-	if o.state == lifeUnborn {
+	switch o.state {
+	case lifeUnborn:
 		return refuse(op, ErrInvalidHandle, invalid, "the object was not made by this package's functions")
+	case lifeClosing:
+		return o.closed(op, invalid, "is being closed")
 	}
 	return o.freed(op, invalid)
 }
 
 func (o *object) freed(op string, invalid ReturnSubtype) error {
+	return o.closed(op, invalid, "is already freed")
+}
+
+func (o *object) closed(op string, invalid ReturnSubtype, how string) error {
 	return &Error{
 		Op:     op,
 		Return: cgo.ClassError | Return(ErrInvalidHandle) | Return(invalid),
-		Detail: "the " + o.kind + " is already freed",
+		Detail: "the " + o.kind + " " + how,
 		Err:    ErrClosed,
 	}
 }
@@ -166,12 +179,38 @@ func (o *object) freed(op string, invalid ReturnSubtype) error {
 // It waits for the calls in flight, and refuses while the object has users. When
 // release fails the object lives on.
 func (o *object) seal(op string, invalid ReturnSubtype, release func() error) error {
+	return o.sealFrom(lifeAlive, op, invalid, release)
+}
+
+// beginClosing ends the making of objects on an adapter, and waits for the calls
+// in flight. sealFrom or stopClosing must follow.
+func (o *object) beginClosing(op string, invalid ReturnSubtype) error {
+	o.gate.Lock()
+	defer o.gate.Unlock()
+	if o.state != lifeAlive {
+		return o.unusable(op, invalid)
+	}
+	o.state = lifeClosing
+	return nil
+}
+
+// stopClosing makes an adapter usable again whose closing has failed.
+func (o *object) stopClosing() {
+	o.gate.Lock()
+	defer o.gate.Unlock()
+	if o.state == lifeClosing {
+		o.state = lifeAlive
+	}
+}
+
+// sealFrom is seal for an object in the given state.
+func (o *object) sealFrom(state lifeState, op string, invalid ReturnSubtype, release func() error) error {
 	if o == nil {
 		return refuse(op, ErrInvalidHandle, invalid, "the object is nil")
 	}
 	o.gate.Lock()
 	defer o.gate.Unlock()
-	if o.state != lifeAlive {
+	if o.state != state {
 		return o.unusable(op, invalid)
 	}
 	if err := o.refuseInUse(op); err != nil {

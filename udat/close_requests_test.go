@@ -1,0 +1,238 @@
+//go:build linux
+
+package udat_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// closingVariable tells this test program to be a server that closes its adapter
+// again and again: a closingServer in JSON. The server is a process of its own:
+// the library ends it when a close goes wrong.
+const closingVariable = "UDAT_TEST_CLOSING"
+
+type closingServer struct {
+	Adapter   string
+	ConnQuals []udat.ConnQual
+	Rounds    int
+	Accept    bool // the requests, else they are left unanswered
+	KeepOpen  bool // another adapter, so that the provider stays loaded and its threads run
+}
+
+func init() {
+	text := os.Getenv(closingVariable)
+	if text == "" {
+		return
+	}
+	var server closingServer
+	err := json.Unmarshal([]byte(text), &server)
+	if err == nil {
+		err = server.run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func (s closingServer) run() error {
+	if s.KeepOpen {
+		ia, err := udat.Open(s.Adapter)
+		if err != nil {
+			return err
+		}
+		defer ia.Close(udat.CloseAbrupt)
+	}
+	for i := range s.Rounds {
+		if err := s.round(i); err != nil {
+			return fmt.Errorf("round %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// round opens the adapter, listens, and closes it abruptly once some requests
+// have arrived.
+func (s closingServer) round(round int) error {
+	ia, err := udat.Open(s.Adapter)
+	if err != nil {
+		return err
+	}
+	requests, err := udat.CreateEVD(ia, 64, udat.EVDCR)
+	if err != nil {
+		return err
+	}
+	for _, qual := range s.ConnQuals {
+		if _, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer); err != nil {
+			return fmt.Errorf("listening on %d: %w", qual, err)
+		}
+	}
+	var wg sync.WaitGroup
+	arrived := make(chan struct{}, 1)
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		s.serve(ia, requests, 1+round%4, arrived)
+	}()
+	var late error
+	select {
+	case <-arrived:
+	case <-time.After(udattest.Patience):
+		late = errors.New("no request arrives")
+	}
+	start := time.Now()
+	if err := ia.Close(udat.CloseAbrupt); err != nil {
+		return err
+	}
+	if took := time.Since(start); took > udattest.Patience {
+		return fmt.Errorf("the close took %v", took)
+	}
+	wg.Wait()
+	return late
+}
+
+// serve answers requests until the adapter is closed, and says when more of them
+// have come than it leaves.
+func (s closingServer) serve(ia *udat.IA, requests *udat.EVD, enough int, arrived chan<- struct{}) {
+	pz, err := udat.CreatePZ(ia)
+	if err != nil {
+		return
+	}
+	connect, err := udat.CreateEVD(ia, 1024, udat.EVDConnection)
+	if err != nil {
+		return
+	}
+	for n := 1; ; n++ {
+		event, err := requests.Wait(context.Background())
+		if err != nil {
+			return
+		}
+		if n == enough {
+			arrived <- struct{}{}
+		}
+		if !s.Accept {
+			continue
+		}
+		ep, err := udat.CreateEP(ia, pz, nil, nil, connect, nil)
+		if err != nil {
+			continue // the adapter closes, or too many are connected
+		}
+		if event.CR().Accept(ep, nil) != nil {
+			_ = ep.Free()
+		}
+	}
+}
+
+// caller connects again and again.
+type caller struct {
+	ia      *udat.IA
+	address netip.Addr
+	qual    udat.ConnQual
+	pz      *udat.PZ
+	connect *udat.EVD
+}
+
+func newCaller(t *testing.T, ia *udat.IA, qual udat.ConnQual) *caller {
+	t.Helper()
+	c := &caller{ia: ia, address: udattest.Address(t, ia), qual: qual}
+	var err error
+	c.pz, err = udat.CreatePZ(ia)
+	want(t, err)
+	c.connect, err = udat.CreateEVD(ia, 8, udat.EVDConnection)
+	want(t, err)
+	return c
+}
+
+// call connects once, and ends the connection when there is one.
+func (c *caller) call(ctx context.Context) error {
+	ep, err := udat.CreateEP(c.ia, c.pz, nil, nil, c.connect, nil)
+	if err != nil {
+		return err
+	}
+	if err := ep.Connect(c.address, c.qual, udattest.Patience, nil); err != nil {
+		return errors.Join(err, ep.Free())
+	}
+	_, err = c.connect.Wait(ctx)
+	return errors.Join(err, ep.Free())
+}
+
+func (c *caller) free(t *testing.T) {
+	t.Helper()
+	want(t, c.connect.Free())
+	want(t, c.pz.Free())
+}
+
+// run starts the server and calls it until it ends.
+func (s closingServer) run1(t *testing.T, callers int) {
+	t.Helper()
+	ia := udattest.Open(t, s.Adapter)
+	text, err := json.Marshal(s)
+	want(t, err)
+	bound, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(bound, "/proc/self/exe")
+	cmd.Env = append(os.Environ(), closingVariable+"="+string(text))
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	want(t, cmd.Start())
+	ctx, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for i := range callers {
+		c := newCaller(t, ia, s.ConnQuals[i%len(s.ConnQuals)])
+		defer c.free(t)
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for ctx.Err() == nil {
+				if err := c.call(ctx); err != nil && ctx.Err() == nil {
+					t.Errorf("a client: %v", err)
+					return
+				}
+			}
+		}()
+	}
+	err = cmd.Wait()
+	stop()
+	wg.Wait()
+	if err != nil {
+		t.Errorf("the server: %v\n%s", err, output.Bytes())
+	}
+}
+
+// An adapter can be closed abruptly while requests arrive.
+func TestCloseUnderRequests(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, accept := range []bool{false, true} {
+				t.Run(fmt.Sprintf("accept=%v", accept), func(t *testing.T) {
+					closingServer{
+						Adapter:   name,
+						ConnQuals: []udat.ConnQual{udattest.ConnQual()},
+						Rounds:    closesUnderRequests(),
+						Accept:    accept,
+					}.run1(t, 4)
+				})
+			}
+		})
+	}
+}
+
+func closesUnderRequests() int {
+	var n int
+	fmt.Sscan(os.Getenv("CLOSES"), &n)
+	return max(n, 25)
+}
