@@ -2,7 +2,6 @@ package udat
 
 import (
 	"bytes"
-	"errors"
 	"net/netip"
 	"slices"
 	"sync"
@@ -88,12 +87,13 @@ func Open(name string) (*IA, error) {
 	if err != nil {
 		return nil, &Error{Op: op, Return: cgo.ClassError | Return(ErrInsufficientResources), Err: err}
 	}
-	handle, asyncHandle, provider, err := openNative(op, name)
+	handle, asyncHandle, provider, library, err := openNative(op, name)
 	if err != nil {
 		notifier.close()
 		return nil, err
 	}
 	ia := &IA{name: name, handle: handle, provider: provider, notifier: notifier}
+	ia.services.overTCP = isSCM(library)
 	if err := ia.complete(asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)
 		notifier.close()
@@ -365,6 +365,9 @@ func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
 // which CloseAbrupt begins. A second Close waits for the first and gives
 // ErrClosed.
 //
+// Requests that arrive meanwhile are rejected. A close ends listening first, and
+// lets the library finish with what is on its way.
+//
 // With the CMA provider a peer that gives up while its request is accepted can
 // cost a queue pair, which the library loses. The native adapter then stays open
 // until the process ends, and rejects what arrives on its service points.
@@ -398,7 +401,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 
 // release closes the native adapter, on which the program has nothing left.
 func (ia *IA) release(op string) error {
-	if ia.orphans.Load() {
+	if ia.orphans.Load() || !ia.services.endListening(ia) {
 		return ia.leaveBehind(op)
 	}
 	remains, err := ia.services.stop(op)
@@ -449,8 +452,8 @@ func (ia *IA) freeChildren() {
 		slices.SortStableFunc(leaves, endpointsLast)
 		freed := false
 		for _, o := range leaves {
-			err := o.free()
-			freed = freed || err == nil || errors.Is(err, ErrClosed)
+			_ = o.free() // a request is answered even if that fails
+			freed = freed || o.isFreed()
 		}
 		if !freed {
 			return

@@ -227,6 +227,12 @@ func (o *object) sealFrom(state lifeState, op string, invalid ReturnSubtype, rel
 	return nil
 }
 
+func (o *object) isFreed() bool {
+	o.gate.RLock()
+	defer o.gate.RUnlock()
+	return o.state == lifeFreed
+}
+
 // orphan takes the outcome of freeing the native object. One that is stuck is
 // left behind, and has gone for the program.
 func (o *object) orphan(ia *IA, err error) (left bool, _ error) {

@@ -4,6 +4,7 @@ package udat
 
 import (
 	"math"
+	"net/netip"
 	"os"
 )
 
@@ -16,3 +17,5 @@ func mapHugePages(int, int) ([]byte, error) { return nil, ErrNoNativeLibrary }
 func unmapMemory([]byte)                    {}
 func lockableMemory() uint64                { return math.MaxUint64 }
 func checkFileLimit(string) error           { return ErrNoNativeLibrary }
+
+func endListeningOnTCP(netip.Addr, []ConnQual) bool { return true }

@@ -162,24 +162,25 @@ func (p *provider) opened(ok bool) {
 	}
 }
 
-// openNative opens the adapter that a name means. Without an entry in dat.conf
-// there is a provider, which the caller gives to closeNative.
-func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provider, err error) {
+// openNative opens the adapter that a name means, and tells the library of its
+// provider. Without an entry in dat.conf there is a provider, which the caller
+// gives to closeNative.
+func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provider, library string, err error) {
 	registry.Lock()
 	defer registry.Unlock()
 	p, err = providerOf(op, name)
 	if err != nil {
-		return 0, 0, nil, err
+		return 0, 0, nil, "", err
 	}
 	entry := name
 	if p != nil {
 		if err := p.checkPort(op); err != nil {
 			p.opened(false)
-			return 0, 0, nil, err
+			return 0, 0, nil, "", err
 		}
-		entry = p.name
+		entry, library = p.name, p.libraryName
 	} else {
-		keepLibrary(name)
+		library = keepLibrary(name)
 	}
 	ia, async, r := cgo.IAOpen(entry, asyncQLen)
 	if !r.OK() {
@@ -188,7 +189,7 @@ func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provi
 	if p != nil {
 		p.opened(r.OK())
 	}
-	return ia, async, p, err
+	return ia, async, p, library, err
 }
 
 // keptLibraries are provider libraries that stay in memory, guarded by registry.
@@ -196,17 +197,19 @@ var keptLibraries = map[string]bool{}
 
 // keepLibrary makes the library of an entry of dat.conf stay in memory for good.
 // With its last adapter libdat2 unloads it, under the feet of its threads: they
-// have signals blocked, so that the process would end without a word.
-func keepLibrary(name string) {
+// have signals blocked, so that the process would end without a word. It gives the
+// library that the adapter opens with.
+func keepLibrary(name string) string {
 	for _, e := range findConfigEntries(name) {
 		if !keptLibraries[e.library] {
 			library, _ := cgo.DLOpen(e.library)
 			keptLibraries[e.library] = library != 0 // if it does not load, libdat2 takes the next entry
 		}
 		if keptLibraries[e.library] {
-			return
+			return e.library
 		}
 	}
+	return ""
 }
 
 // closeNative closes an adapter that openNative opened.

@@ -20,8 +20,12 @@ type services struct {
 	mu sync.Mutex
 	// points has the owners of the native service points, nil between owners.
 	points map[ConnQual]*service
+	native map[ConnQual]cgo.PSPHandle
 	queue  *EVD          // nil until the first service point
 	done   chan struct{} // closed when the goroutine has ended
+
+	overTCP bool      // the provider listens on TCP
+	own     *ownCalls // while listening ends
 }
 
 // requestQLen is the length of the queue that all requests come to. The
@@ -62,10 +66,11 @@ func (s *services) take(op string, qual ConnQual, owner *service) error {
 	}
 	if !exists {
 		// A request may arrive before this returns: the goroutine needs mu.
-		_, r := cgo.PSPCreate(owner.ia.handle, uint64(qual), s.queue.handle, cgo.PSPConsumer)
+		psp, r := cgo.PSPCreate(owner.ia.handle, uint64(qual), s.queue.handle, cgo.PSPConsumer)
 		if err := check(op, r); err != nil {
 			return err
 		}
+		s.native[qual] = psp
 	}
 	owner.qual = qual
 	s.points[qual] = owner
@@ -109,7 +114,7 @@ func (s *services) start(op string, ia *IA) error {
 		return err
 	}
 	s.queue, s.done = queue, make(chan struct{})
-	s.points = make(map[ConnQual]*service)
+	s.points, s.native = make(map[ConnQual]*service), make(map[ConnQual]cgo.PSPHandle)
 	go s.run(queue, s.done)
 	return nil
 }
@@ -153,6 +158,9 @@ func newRequestEVD(op string, ia *IA) (*EVD, error) {
 func (s *services) dispatch(data *cgo.CRArrivalEventData) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.own.takes(data) {
+		return
+	}
 	owner := s.points[ConnQual(data.ConnQual)]
 	if owner == nil || !owner.arrived(data) {
 		cgo.CRReject(data.CRHandle, nil)
