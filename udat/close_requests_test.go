@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net/netip"
 	"os"
@@ -174,7 +175,11 @@ func (c *caller) call(ctx context.Context) error {
 		return errors.Join(err, ep.Free())
 	}
 	event, err := c.connect.Wait(ctx)
-	if err == nil && event.Number == udat.EventConnectionEstablished {
+	switch {
+	case err != nil:
+	case event.Number == udat.EventConnectionTimedOut:
+		err = errors.New("a request has no answer")
+	case event.Number == udat.EventConnectionEstablished:
 		_, err = c.connect.Wait(ctx)
 	}
 	return errors.Join(err, ep.Free())
@@ -232,7 +237,7 @@ func TestCloseUnderRequests(t *testing.T) {
 					closingServer{
 						Adapter:   name,
 						ConnQuals: []udat.ConnQual{udattest.ConnQual()},
-						Rounds:    closesUnderRequests(),
+						Rounds:    *closesFlag,
 						Accept:    accept,
 					}.attack(t, 4)
 				})
@@ -241,8 +246,4 @@ func TestCloseUnderRequests(t *testing.T) {
 	}
 }
 
-func closesUnderRequests() int {
-	var n int
-	fmt.Sscan(os.Getenv("CLOSES"), &n)
-	return max(n, 25)
-}
+var closesFlag = flag.Int("closes", 25, "how often TestCloseUnderRequests closes an adapter in each way")
