@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -59,9 +60,21 @@ func (s closingServer) run() error {
 		}
 		defer ia.Close(udat.CloseAbrupt)
 	}
+	const settled = 5
+	first := 0
 	for i := range s.Rounds {
 		if err := s.round(i); err != nil {
 			return fmt.Errorf("round %d: %w", i, err)
+		}
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return err
+		}
+		if i == settled {
+			first = len(files)
+		}
+		if i > settled && s.KeepOpen && len(files) > first+settled {
+			return fmt.Errorf("%d files are open after round %d, %d after round %d", len(files), i, first, settled)
 		}
 	}
 	return nil
@@ -239,6 +252,7 @@ func TestCloseUnderRequests(t *testing.T) {
 						ConnQuals: []udat.ConnQual{udattest.ConnQual()},
 						Rounds:    *closesFlag,
 						Accept:    accept,
+						KeepOpen:  !accept,
 					}.attack(t, 4)
 				})
 			}
@@ -247,3 +261,33 @@ func TestCloseUnderRequests(t *testing.T) {
 }
 
 var closesFlag = flag.Int("closes", 25, "how often TestCloseUnderRequests closes an adapter in each way")
+
+// A stranger who connects to the TCP port of a service point and sends nothing
+// holds up no close.
+func TestCloseWithSilentStranger(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			qual := udattest.ConnQual()
+			for range 3 {
+				ia := openUnchecked(t, name)
+				requests, err := udat.CreateEVD(ia, 8, udat.EVDCR)
+				want(t, err)
+				_, err = udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
+				want(t, err)
+				port := netip.AddrPortFrom(udattest.Address(t, ia), uint16(qual)+1000)
+				stranger, err := net.Dial("tcp4", port.String())
+				if err == nil { // with a provider that listens there
+					defer stranger.Close()
+				}
+				start := time.Now()
+				want(t, ia.Close(udat.CloseAbrupt))
+				if took := time.Since(start); took > udattest.Patience/6 {
+					t.Errorf("the close took %v", took)
+				}
+				if udat.LeftBehind(ia) {
+					t.Error("the native adapter is left behind")
+				}
+			}
+		})
+	}
+}

@@ -401,7 +401,10 @@ func (ia *IA) Close(flags CloseFlags) error {
 
 // release closes the native adapter, on which the program has nothing left.
 func (ia *IA) release(op string) error {
-	if ia.orphans.Load() || !ia.services.endListening(ia) {
+	if !ia.orphans.Load() && !ia.services.endListening(ia) {
+		ia.orphans.Store(true)
+	}
+	if ia.orphans.Load() {
 		return ia.leaveBehind(op)
 	}
 	remains, err := ia.services.stop(op)
