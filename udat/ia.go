@@ -395,6 +395,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	defer ia.obj.stopClosing()
 	_ = ia.async.ModifyCNO(nil)
 	ia.abortAttempts()
+	ia.freeServices()
 	ia.freeChildren()
 	return ia.obj.sealFrom(lifeClosing, op, InvalidHandleIA, func() error { return ia.release(op) })
 }
@@ -442,6 +443,14 @@ func (ia *IA) abortAttempts() {
 		if ep.connection.inLibrary.Load() {
 			_ = ep.Disconnect(CloseAbrupt)
 		}
+	}
+}
+
+// freeServices frees the service points, so that no more requests are made of what
+// arrives.
+func (ia *IA) freeServices() {
+	for _, owner := range ia.services.owners() {
+		_ = owner.obj.free() // those that another goroutine has freed are free all the same
 	}
 }
 

@@ -99,6 +99,18 @@ func (s *services) listenAnywhere(op string, owner *service) error {
 	return refuse(op, ErrConnQualUnavailable, NoSubtype, "something listens on every qualifier from %d to %d", firstAnyQual, maxConnQual)
 }
 
+func (s *services) owners() []*service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var owners []*service
+	for _, owner := range s.points {
+		if owner != nil {
+			owners = append(owners, owner)
+		}
+	}
+	return owners
+}
+
 // leave takes the native service point from its owner.
 func (s *services) leave(owner *service) {
 	s.mu.Lock()
