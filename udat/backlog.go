@@ -49,8 +49,13 @@ func (evd *EVD) queue(event Event) {
 }
 
 // unlock releases mu. Events that came to the backlog, and are there still, wake
-// who can use them.
+// who can use them; completions that were recorded, whether or not anybody gets
+// an event of them, wake the binding itself.
 func (evd *EVD) unlock() {
+	if evd.recorded {
+		evd.recorded = false
+		evd.waiters.tellObservers()
+	}
 	if evd.news > 0 {
 		evd.waiters.wakeFor(evd.news, evd.backlog.len())
 		evd.news = 0

@@ -94,8 +94,8 @@ func (ep *EP) postSome(d *direction, batch []Post) (accepted int, op string, err
 		if accepted, r = cgo.EPPostBatch(d.handle, prepared, d.batch.iov); accepted < len(prepared) {
 			op = postKindOf(prepared[accepted].Operation).call
 			err = d.refusedByLibrary(op, r)
-			for i := range prepared[accepted:] {
-				d.withdraw(prepared[accepted+i].Cookie)
+			for range prepared[accepted:] {
+				d.withdraw()
 			}
 		}
 		ep.notePosts(d, batch[:accepted])
@@ -142,7 +142,7 @@ func (d *direction) examinePost(kind *postKind, p *Post) error {
 func (d *direction) preparePost(kind *postKind, p *Post) error {
 	native, flags := d.record(kind.operation, p.Cookie), p.Flags
 	if kind.remote {
-		if err := d.checkRemote(kind.call, kind.operation, native, p.Remote); err != nil {
+		if err := d.checkRemote(kind.call, kind.operation, p.Remote); err != nil {
 			return err
 		}
 	}

@@ -59,6 +59,9 @@ type connection struct {
 	// library does not report. The program gets it when the native endpoint is
 	// replaced: see fail.
 	failure atomic.Pointer[Event]
+	// held is the event of the end of a connection while the requests complete,
+	// which comes first. The program gets it from reportEnd.
+	held atomic.Pointer[Event]
 
 	// ended is set when the native endpoint is unconnected again and the program
 	// must see DISCONNECTED: what is posted is flushed by the binding. It changes
@@ -74,7 +77,6 @@ type connection struct {
 // goroutine of one that was ended may still run beside the next.
 type draining struct {
 	stop chan struct{} // ends it when closed
-	idle chan struct{} // says that no requests are left
 }
 
 // restart forgets the connection that was. The caller has the endpoint to itself.
@@ -89,6 +91,7 @@ func (c *connection) restart() {
 	c.over.Store(false)
 	c.leaving.Store(false)
 	c.failure.Store(nil)
+	c.held.Store(nil)
 	c.ended.Store(false)
 }
 
@@ -176,7 +179,7 @@ func (ep *EP) connectionEvent(event *Event) bool {
 			// goes away before it has heard of the establishment.
 			event.Number = EventConnectionDisconnected
 		}
-		return true
+		return !ep.holdEnd(event)
 	}
 	failure := *event
 	c.failure.Store(&failure)

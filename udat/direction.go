@@ -31,8 +31,8 @@ type direction struct {
 	shared                      bool // an SRQ takes the receives
 
 	evd        *EVD         // nil for a direction that is not used
-	suppressed uint64       // operations since the last that is reported
-	hidden     atomic.Int64 // operations outstanding that are reported to the binding alone
+	suppressed uint64       // operations since the last that completes in any case
+	hidden     atomic.Int64 // operations outstanding whose success is reported to the binding alone
 
 	posted  atomic.Uint64 // written under mu
 	retired atomic.Uint64 // written under the EVD's lock
@@ -48,15 +48,26 @@ type direction struct {
 type slot struct {
 	cookie  atomic.Uint64
 	op      operation
+	success successNews
 	region  *LMR   // whose memory the operation uses, nil for none
 	regions []*LMR // further ones
 }
+
+// successNews is who hears when an operation succeeds. The program hears when
+// one of its own fails, whatever this is.
+type successNews uint8
+
+const (
+	toProgram successNews = iota
+	toBinding
+	toNobody
+)
 
 // A native cookie: the number of the endpoint or SRQ, the operation, whether it
 // is hidden, and the sequence number, or, in an SRQ, that of the slot.
 const (
 	numberBits    = 24
-	operationBits = 3
+	operationBits = 4
 	hiddenBits    = 1
 	sequenceBits  = 64 - numberBits - operationBits - hiddenBits
 
@@ -97,15 +108,18 @@ func (d *direction) mostBytes(op operation) uint32 {
 func (d *direction) outstanding() uint64 { return d.posted.Load() - d.retired.Load() }
 
 // idleForProgram reports whether the program has taken all completions.
-func (d *direction) idleForProgram() bool { return d.outstanding() == 0 && !d.untaken.any() }
+func (d *direction) idleForProgram() bool { return d.settled() && !d.untaken.any() }
 
-// idle reports whether nothing is outstanding, with a look at what has completed
-// in the library.
+// settled reports whether nothing is outstanding, as far as completions were taken
+// from the library.
+func (d *direction) settled() bool { return d.outstanding() == 0 }
+
+// idle is settled with a look at what has completed in the library.
 func (d *direction) idle() bool {
 	if d.outstanding() > 0 {
 		d.evd.reap()
 	}
-	return d.outstanding() == 0
+	return d.settled()
 }
 
 func (d *direction) slot(sequence uint64) *slot { return &d.slots[sequence&uint64(len(d.slots)-1)] }
@@ -117,18 +131,25 @@ func (d *direction) record(op operation, cookie uint64) uint64 {
 	sequence := d.posted.Load()
 	s := d.slot(sequence)
 	s.cookie.Store(cookie)
-	s.op = op
+	s.op, s.success = op, toProgram
 	s.use(d.regions)
 	d.posted.Add(1)
 	return d.tag | uint64(op)<<operationShift | sequence&sequenceMask
 }
 
-// withdraw forgets the operation that was recorded last, with its native cookie:
-// it is not posted.
-func (d *direction) withdraw(native uint64) {
-	d.posted.Add(^uint64(0))
-	if native&hiddenBit != 0 {
+// last gives the record of the operation that was recorded last. There must be one
+// that is outstanding.
+func (d *direction) last() *slot { return d.slot(d.posted.Load() - 1) }
+
+// withdraw forgets the operation that was recorded last: it is not posted.
+func (d *direction) withdraw() {
+	if d.last().success == toBinding {
 		d.hidden.Add(-1)
+	}
+	d.posted.Add(^uint64(0))
+	d.suppressed = 0
+	for sequence := d.posted.Load(); sequence > d.retired.Load() && d.slot(sequence-1).success == toNobody; sequence-- {
+		d.suppressed++
 	}
 }
 
@@ -175,10 +196,14 @@ func (d *direction) failed(op operation, cookie uint64, status DTOStatus) Event 
 }
 
 // flush retires what is outstanding and gives the completions that the library
-// failed to report. The caller holds mu and has reaped the EVD.
+// failed to report. Of a suppressed operation it is not known whether there is
+// one to give: it may have succeeded. The caller holds mu and has reaped the EVD.
 func (d *direction) flush() (events []Event) {
 	for sequence := d.retired.Load(); sequence < d.posted.Load(); sequence++ {
 		s := d.slot(sequence)
+		if s.success != toProgram {
+			continue
+		}
 		events = append(events, d.failed(s.op, s.cookie.Load(), DTOErrFlushed))
 	}
 	d.retired.Store(d.posted.Load())

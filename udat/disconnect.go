@@ -168,6 +168,7 @@ func (ep *EP) disconnectNative(flags CloseFlags) Return {
 		cgo.EPReset(ep.handle)
 		ep.flushReceives()
 	}
+	ep.settleRequests()
 	return r
 }
 
@@ -179,25 +180,6 @@ func (ep *EP) flushReceives() {
 	ep.recvEVD.reap()
 	for _, event := range ep.recv.flush() {
 		ep.recvEVD.add(event)
-	}
-}
-
-// settleRequests waits until the requests of a disconnected endpoint have
-// completed. The library destroys an endpoint without that, and reads its
-// memory when the completions come. Suppressed requests at the end may have
-// succeeded without a word, so that the waiting has a bound. The caller holds
-// control and both directions.
-func (ep *EP) settleRequests(op string) {
-	if ep.request.outstanding() == 0 {
-		return
-	}
-	bound := make(chan struct{})
-	timer := time.AfterFunc(settleWithin, func() { close(bound) })
-	defer timer.Stop()
-	for ep.requestEVD.reap(); ep.request.outstanding() > 0; ep.requestEVD.reap() {
-		if ep.requestEVD.await(op, bound, nil) != nil {
-			return
-		}
 	}
 }
 
@@ -233,10 +215,6 @@ func (ep *EP) settleAttempt() {
 	}
 }
 
-// settleWithin is far longer than an adapter takes to flush its requests, or the
-// library to work on an answer, and short enough for a program that ends.
-var settleWithin = 250 * time.Millisecond // longer in tests
-
 // startDraining lets no more requests in and has those that are outstanding
 // completed. It reports false when there are none. The caller holds control.
 func (ep *EP) startDraining() bool {
@@ -247,7 +225,7 @@ func (ep *EP) startDraining() bool {
 	if ep.request.idle() {
 		return false
 	}
-	d := &draining{stop: make(chan struct{}), idle: make(chan struct{}, 1)}
+	d := &draining{stop: make(chan struct{})}
 	c.draining.Store(d)
 	go ep.drain(d, ep.requestEVD)
 	return true
@@ -262,27 +240,16 @@ func (c *connection) stopDraining() {
 	}
 }
 
-// idleReached says that no request is outstanding any more. The caller holds
-// the lock of the request EVD.
-func (ep *EP) idleReached() {
-	d := ep.connection.draining.Load()
-	if d == nil {
-		return
-	}
-	select {
-	case d.idle <- struct{}{}:
-	default:
-	}
-}
-
 // drain disconnects once the requests have completed, with success or not. The
 // program may take the completions as they come; those that it does not take
 // are kept for it on the EVD.
 func (ep *EP) drain(d *draining, evd *EVD) {
 	const op = "dat_ep_disconnect"
-	for ep.request.outstanding() > 0 {
-		ep.reportSuppressed()
-		if err := evd.await(op, d.stop, d.idle); err != nil {
+	for requests := &ep.request; !requests.settled(); {
+		requests.mu.Lock()
+		requests.report()
+		requests.mu.Unlock()
+		if err := evd.await(op, requests.settled, d.stop); err != nil {
 			return
 		}
 		if evd.object().enter(op, InvalidHandleEVDRequest) != nil {

@@ -488,6 +488,7 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 		return EPStatus{}, err
 	}
 	defer ep.obj.leave()
+	ep.notice()
 	state, err := ep.state(op)
 	return EPStatus{
 		State:       state,
@@ -665,6 +666,7 @@ func (ep *EP) Free() error {
 		// A post that was in flight would see an endpoint that is connected again.
 		ep.connection.cancel()
 		ep.reap()
+		ep.reportEnd()
 		if err := ep.freeNative(op); err != nil {
 			return err
 		}
@@ -689,7 +691,6 @@ func (ep *EP) Free() error {
 func (ep *EP) freeNative(op string) error {
 	ep.ia.endpoints.removeHandle(ep.handle)
 	ep.disconnectNative(cgo.CloseAbrupt)
-	ep.settleRequests(op)
 	ep.settleAttempt()
 	if err := check(op, cgo.EPFree(ep.handle)); err != nil {
 		ep.ia.endpoints.addHandle(ep, ep.handle, ep.connectEVD)

@@ -27,6 +27,7 @@ type EVD struct {
 	backlog  backlog
 	draining bool        // what is decoded goes to the backlog
 	news     int         // events that came to the backlog since mu was taken
+	recorded bool        // completions of endpoints were, since then
 	dropped  uint64      // asynchronous errors that nobody took in time
 	raw      []cgo.Event // see scratch
 

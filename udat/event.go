@@ -102,19 +102,19 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 			return false
 		}
 		d := ep.direction(op)
-		if evd.draining && native&hiddenBit == 0 {
+		hidden := native&hiddenBit != 0
+		kept := hidden && dto.Status == DTOSuccess || op == opReport // from the program
+		if evd.draining && !kept {
 			event.kept = d.untaken.add()
 		}
 		event.Cookie, event.ep = d.retire(sequence), ep
-		if d == &ep.request && d.outstanding() == 0 {
-			ep.idleReached()
-		}
+		evd.recorded = true
 		ep.shadow.completion()
-		if native&hiddenBit != 0 {
+		if hidden {
 			d.hidden.Add(-1)
-			if dto.Status == DTOSuccess {
-				return false
-			}
+		}
+		if kept {
+			return false
 		}
 	}
 	if dto.Status == DTOSuccess {

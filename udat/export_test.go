@@ -16,7 +16,7 @@ func AwaitEvent(ctx context.Context, evd *EVD) error {
 		if ready || err != nil {
 			return err
 		}
-		if err := evd.block(waitOp, 1, ctx.Done(), nil, nil); err != nil {
+		if err := evd.block(waitOp, 1, nil, ctx.Done(), nil); err != nil {
 			return err
 		}
 	}

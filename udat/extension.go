@@ -37,7 +37,7 @@ func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet
 	native, err := ep.prepareExtension(op, opRDMAWriteImmed, iov, cookie, MemPrivLocalRead, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, native, cgo.IBPostRDMAWriteImmed(d.handle, d.iov, native, &remote, littleEndian(immediate), flags))
+		err = d.finish(op, cgo.IBPostRDMAWriteImmed(d.handle, d.iov, native, &remote, littleEndian(immediate), flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -108,7 +108,7 @@ func (ep *EP) postAtomic(op string, kind operation, local Segment, cookie uint64
 	native, err := ep.prepareExtension(op, kind, iov[:], cookie, MemPrivLocalWrite, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, native, post(native, flags))
+		err = d.finish(op, post(native, flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)

@@ -123,6 +123,9 @@ func (lmr *LMR) Bytes() []byte {
 //	DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 func (lmr *LMR) Free() error {
 	const op = "dat_lmr_free"
+	if lmr != nil {
+		lmr.settleUsers(op)
+	}
 	return lmr.object().seal(op, InvalidHandleLMR, func() error {
 		if err := lmr.refusePosted(op); err != nil {
 			return err

@@ -13,6 +13,7 @@ const (
 	opFetchAndAdd
 	opCmpAndSwap
 	opSharedReceive
+	opReport // the binding's own, of which the program never hears: see report
 )
 
 // dto gives the operation's name in events.
@@ -26,5 +27,6 @@ func (op operation) dto() DTO {
 		opFetchAndAdd:    DTOIBFetchAdd,
 		opCmpAndSwap:     DTOIBCmpSwap,
 		opSharedReceive:  DTOReceive,
+		opReport:         DTORDMAWrite,
 	}[op]
 }

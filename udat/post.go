@@ -39,7 +39,7 @@ func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) erro
 	native, err := d.prepare(op, opSend, iov, cookie, MemPrivLocalRead)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, native, cgo.EPPostSend(d.handle, d.iov, native, flags))
+		err = d.finish(op, cgo.EPPostSend(d.handle, d.iov, native, flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -75,7 +75,7 @@ func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) erro
 	d.mu.Lock()
 	native, err := d.prepare(op, opReceive, iov, cookie, MemPrivLocalWrite)
 	if err == nil {
-		err = d.finish(op, native, cgo.EPPostRecv(d.handle, d.iov, native, flags))
+		err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, flags))
 	}
 	if err == nil {
 		ep.early.note(iov, cookie, flags)
@@ -110,7 +110,7 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 	native, err := ep.prepareRDMA(op, opRDMARead, iov, cookie, MemPrivLocalWrite, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, native, cgo.EPPostRDMARead(d.handle, d.iov, native, &remote, flags))
+		err = d.finish(op, cgo.EPPostRDMARead(d.handle, d.iov, native, &remote, flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -142,7 +142,7 @@ func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, fla
 	native, err := ep.prepareRDMA(op, opRDMAWrite, iov, cookie, MemPrivLocalRead, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, native, cgo.EPPostRDMAWrite(d.handle, d.iov, native, &remote, flags))
+		err = d.finish(op, cgo.EPPostRDMAWrite(d.handle, d.iov, native, &remote, flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -267,12 +267,12 @@ func privilegesSubtype(needs MemPriv) ReturnSubtype {
 
 // finish notes what the library made of a post. A refusal by state is harmless;
 // any other failure leaves the library's records of the direction in disorder.
-func (d *direction) finish(op string, native uint64, r Return) error {
+func (d *direction) finish(op string, r Return) error {
 	if r.OK() {
 		d.ep.shadow.posted(d, op)
 		return nil
 	}
-	d.withdraw(native)
+	d.withdraw()
 	return d.refusedByLibrary(op, r)
 }
 
@@ -292,12 +292,12 @@ func (ep *EP) prepareRDMA(op string, kind operation, iov []Segment, cookie uint6
 	if err != nil {
 		return 0, err
 	}
-	return native, ep.request.checkRemote(op, kind, native, remote)
+	return native, ep.request.checkRemote(op, kind, remote)
 }
 
 // checkRemote checks what an RDMA operation has beside its segments, and
 // withdraws the operation, which was prepared last, if it refuses it.
-func (d *direction) checkRemote(op string, kind operation, native uint64, remote RMRTriplet) (err error) {
+func (d *direction) checkRemote(op string, kind operation, remote RMRTriplet) (err error) {
 	var total uint64
 	for i := range d.iov {
 		total += uint64(d.iov[i].SegmentLength)
@@ -309,7 +309,7 @@ func (d *direction) checkRemote(op string, kind operation, native uint64, remote
 		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made with MaxRDMAReadOut 0")
 	}
 	if err != nil {
-		d.withdraw(native)
+		d.withdraw()
 	}
 	return err
 }

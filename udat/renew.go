@@ -67,6 +67,7 @@ func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPStat
 		ep.ia.endpoints.remove(number)
 	}
 	ep.detach()
+	ep.reportEnd()
 	ep.reportFailure()
 	ep.install(p, handle, newNumber)
 	if becomes == EPStateDisconnected {
@@ -134,7 +135,7 @@ func (ep *EP) repost(op string, early []earlyReceive) {
 	for _, e := range early {
 		native, err := d.prepare(op, opReceive, e.iov, e.cookie, MemPrivLocalWrite)
 		if err == nil {
-			err = d.finish(op, native, cgo.EPPostRecv(d.handle, d.iov, native, e.flags))
+			err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, e.flags))
 		}
 		if err == nil {
 			ep.early.note(e.iov, e.cookie, e.flags)

@@ -16,13 +16,16 @@ func (d *direction) suppress(native uint64, flags CompletionFlags) (uint64, Comp
 	}
 	d.suppressed++
 	if d.suppressed < d.limit/4 {
+		d.last().success = toNobody
 		return native, flags
 	}
 	return d.hide(native), flags &^ CompletionSuppress
 }
 
-// hide marks the cookie of an operation that is reported to the binding alone.
+// hide has the success of the operation that was recorded last reported to the
+// binding alone, and gives its native cookie for that.
 func (d *direction) hide(native uint64) uint64 {
+	d.last().success = toBinding
 	d.suppressed = 0
 	d.hidden.Add(1)
 	return native | hiddenBit
@@ -38,19 +41,21 @@ func (d *direction) reclaim() bool {
 	return d.outstanding() < d.limit
 }
 
-// reportSuppressed has the binding told when the suppressed operations at the
-// end of the queue have completed, by a write of no bytes behind them.
-func (ep *EP) reportSuppressed() {
-	d := &ep.request
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.suppressed == 0 || d.handle == 0 || d.outstanding() >= d.limit {
+// report has the binding told when the suppressed operations at the end of the
+// queue are done, by a write of no bytes behind them: see opReport. Operations
+// complete in order, and those that fail, or that the end of the connection
+// flushes, do so in any case, also when they are suppressed. So when the write
+// completes, in whatever way, those before it that have not are known to have
+// succeeded. The caller holds mu.
+func (d *direction) report() {
+	if d.suppressed == 0 || d.settled() || d.handle == 0 || d.broken || d.outstanding() >= d.limit {
 		return
 	}
 	d.regions = d.regions[:0]
-	native := d.hide(d.record(opRDMAWrite, 0))
-	if !cgo.EPPostRDMAWrite(d.handle, nil, native, &RMRTriplet{}, CompletionDefault).OK() {
-		// The connection has gone, and with it all that is outstanding.
-		d.withdraw(native)
+	native := d.hide(d.record(opReport, 0))
+	r := cgo.EPPostRDMAWrite(d.handle, nil, native, &RMRTriplet{}, CompletionDefault)
+	if !r.OK() {
+		d.withdraw()
+		d.broken = r.Type() != ErrInvalidState
 	}
 }

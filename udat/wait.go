@@ -86,7 +86,7 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 		if revoked == nil {
 			revoked = evd.waiters.revocation()
 		}
-		switch err := evd.block(waitOp, need, ctx.Done(), nil, revoked); err {
+		switch err := evd.block(waitOp, need, nil, ctx.Done(), revoked); err {
 		case nil:
 		case errStopped:
 			return 0, interrupted(waitOp, context.Cause(ctx))
@@ -129,18 +129,17 @@ var errStopped = &Error{Op: waitOp, Return: cgo.ClassError | Return(ErrInterrupt
 // errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
 var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable")
 
-// block returns nil when it is time to look for events again, or when something
-// is received from also; errStopped when stop is closed, errUnwaitable when
-// revoked is, and ErrClosed when the EVD is freed. The caller must not hold the
-// gate: a freed EVD waits for it.
-func (evd *EVD) block(op string, need int, stop, also, revoked <-chan struct{}) error {
+// block returns nil when it is time to look for events again; errStopped when
+// stop is closed, errUnwaitable when revoked is, and ErrClosed when the EVD is
+// freed. It does not wait when done, unless that is nil, reports true. The caller
+// must not hold the gate: a freed EVD waits for it.
+func (evd *EVD) block(op string, need int, done func() bool, stop, revoked <-chan struct{}) error {
 	w := newWaiter(need)
 	evd.waiters.add(w)
 	ready, err := evd.armFor(op, need)
-	if err == nil && !ready {
+	if err == nil && !ready && (done == nil || !done()) {
 		select {
 		case <-w.wake:
-		case <-also:
 		case <-stop:
 			err = errStopped
 		case <-revoked:
@@ -175,9 +174,10 @@ func (evd *EVD) armFor(op string, need int) (ready bool, err error) {
 }
 
 // await is block for the binding itself: it returns nil when completions were
-// recorded, whoever has taken them from the library.
-func (evd *EVD) await(op string, stop, also <-chan struct{}) error {
-	return evd.block(op, 0, stop, also, nil)
+// recorded, whoever has taken them from the library. What done looks at must not
+// change otherwise.
+func (evd *EVD) await(op string, done func() bool, stop <-chan struct{}) error {
+	return evd.block(op, 0, done, stop, nil)
 }
 
 // notified is called when the library has events after the EVD was armed. It

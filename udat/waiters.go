@@ -46,6 +46,7 @@ type waiterList struct {
 	// observers are the binding's own: they wait for completions to be recorded
 	// and take no events.
 	observers fifo[*waiter]
+	observed  atomic.Bool // there are some; written under mu
 
 	unwaitable atomic.Bool   // written under mu
 	revoked    chan struct{} // closed when it becomes unwaitable
@@ -64,6 +65,7 @@ func (l *waiterList) list(w *waiter) *fifo[*waiter] {
 func (l *waiterList) add(w *waiter) {
 	l.mu.Lock()
 	l.list(w).push(&w.place)
+	l.observed.Store(l.observers.length > 0)
 	l.mu.Unlock()
 }
 
@@ -71,7 +73,9 @@ func (l *waiterList) add(w *waiter) {
 func (l *waiterList) remove(w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.list(w).remove(&w.place)
+	removed := l.list(w).remove(&w.place)
+	l.observed.Store(l.observers.length > 0)
+	return removed
 }
 
 // takers reports whether anybody waits for events to take.
@@ -81,11 +85,25 @@ func (l *waiterList) takers() bool {
 	return l.singles.length+l.batches.length > 0
 }
 
+// tellObservers wakes the observers. It costs nothing when there are none.
+func (l *waiterList) tellObservers() {
+	if l.observed.Load() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.wakeObservers()
+	}
+}
+
+func (l *waiterList) wakeObservers() {
+	wakeAll(&l.observers)
+	l.observed.Store(false)
+}
+
 // notify wakes one who looks what has come, and who tells the others.
 func (l *waiterList) notify() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wakeAll(&l.observers)
+	l.wakeObservers()
 	if !wakeFirst(&l.singles) {
 		wakeFirst(&l.batches)
 	}
@@ -95,7 +113,7 @@ func (l *waiterList) notify() {
 func (l *waiterList) wakeFor(news, left int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wakeAll(&l.observers)
+	l.wakeObservers()
 	for n := min(news, left); n > 0 && wakeFirst(&l.singles); n-- {
 	}
 	for w := l.batches.head; w != nil; {

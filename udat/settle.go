@@ -1,0 +1,149 @@
+package udat
+
+import "time"
+
+// The requests of an endpoint are settled when the library has completed those
+// that complete, and it is known of the suppressed ones that they have succeeded.
+// Until then the adapter may use their memory, and nobody may say of any of them
+// that it has failed.
+
+// settleWithin is far longer than an adapter takes to flush its requests, or the
+// library to work on an answer, and short enough for a program that ends.
+var settleWithin = 250 * time.Millisecond // longer in tests
+
+// settleRequests waits, for so long, until the requests of an endpoint whose
+// connection the library has ended are settled. The library destroys an endpoint
+// without that, and reads its memory when the completions come. The caller holds
+// control and both directions.
+func (ep *EP) settleRequests() {
+	const op = "dat_ep_disconnect"
+	d := &ep.request
+	if d.settled() {
+		return
+	}
+	bound, stop := after(settleWithin)
+	defer stop()
+	for d.evd.reap(); !d.settled(); d.evd.reap() {
+		d.report()
+		if d.evd.await(op, d.settled, bound) != nil || isClosed(bound) {
+			return
+		}
+	}
+}
+
+// after gives a channel that is closed after a time, unless stop is called.
+func after(d time.Duration) (over <-chan struct{}, stop func() bool) {
+	c := make(chan struct{})
+	return c, time.AfterFunc(d, func() { close(c) }).Stop
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// holdEnd keeps the event of the end of a connection until the requests are
+// settled: once the program has it, no completion is to come any more. It reports
+// false when they are. The caller holds the lock of the connect EVD.
+func (ep *EP) holdEnd(event *Event) bool {
+	if ep.request.settled() {
+		return false
+	}
+	held := *event
+	ep.connection.held.Store(&held)
+	go ep.releaseEnd()
+	return true
+}
+
+// releaseEnd settles the requests of a connection that has ended, and reports that
+// it has, unless another call was faster.
+func (ep *EP) releaseEnd() {
+	const op = "dat_ep_disconnect"
+	ep.control.Lock()
+	defer ep.control.Unlock()
+	if ep.connection.held.Load() == nil || ep.obj.enter(op, InvalidHandleEP) != nil {
+		return
+	}
+	defer ep.obj.leave()
+	ep.lockDirections()
+	ep.settleRequests()
+	ep.unlockDirections()
+	ep.reportEnd()
+}
+
+// reportEnd gives the program the event of the end of the connection if that was
+// held. The caller holds control.
+func (ep *EP) reportEnd() {
+	if event := ep.connection.held.Swap(nil); event != nil {
+		ep.shadow.event(event.Number)
+		ep.connectEVD.add(*event)
+	}
+}
+
+// settleUsers waits for suppressed operations that use the memory region: nothing
+// tells the program when they are done. It does not wait for others.
+func (lmr *LMR) settleUsers(op string) {
+	bound, stop := after(settleWithin)
+	defer stop()
+	for _, user := range lmr.users.all() {
+		if ep, ok := user.(*EP); ok { // no operation of a shared receive queue is suppressed
+			for !isClosed(bound) && ep.awaitSuppressed(op, lmr, bound) {
+			}
+		}
+	}
+}
+
+// awaitSuppressed reports false when nothing that uses the region is outstanding,
+// or something is that is not suppressed. Else it waits until requests complete.
+func (ep *EP) awaitSuppressed(op string, lmr *LMR, bound <-chan struct{}) (waited bool) {
+	if ep.obj.enter(op, InvalidHandleEP) != nil {
+		return false
+	}
+	d := &ep.request
+	ep.lockDirections()
+	retired := d.retired.Load()
+	waited = !ep.recv.uses(lmr) && d.usesSuppressed(lmr)
+	if waited {
+		d.report()
+		d.evd.reap()
+	}
+	evd := d.evd
+	ep.unlockDirections()
+	ep.obj.leave()
+	return waited && evd.await(op, func() bool { return d.retired.Load() != retired }, bound) == nil
+}
+
+// usesSuppressed reports whether operations that are outstanding use the memory
+// region, and all that do are suppressed. The caller holds mu.
+func (d *direction) usesSuppressed(lmr *LMR) (uses bool) {
+	for sequence := d.retired.Load(); sequence < d.posted.Load(); sequence++ {
+		if s := d.slot(sequence); s.uses(lmr) {
+			if s.success == toProgram {
+				return false
+			}
+			uses = true
+		}
+	}
+	return uses
+}
+
+// notice brings up to date what is known of suppressed requests, as far as that
+// can be done without waiting.
+func (ep *EP) notice() {
+	d := &ep.request
+	if d.settled() || !d.mu.TryLock() {
+		return
+	}
+	defer d.mu.Unlock()
+	if d.hidden.Load() == 0 {
+		d.report()
+	}
+	if d.hidden.Load() > 0 && d.evd.mu.TryLock() {
+		defer d.evd.unlock()
+		d.evd.drain()
+	}
+}
