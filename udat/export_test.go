@@ -276,6 +276,12 @@ func SetSettleWithin(d time.Duration) (restore func()) {
 	return func() { settleWithin = old }
 }
 
+// SettleWithin gives that time.
+func SettleWithin() time.Duration { return settleWithin }
+
+// LoseCompletions has the completions of the endpoint's operations lost from now on.
+func LoseCompletions(ep *EP) { (*ep.ia.endpoints.slots.Load())[ep.number].Store(nil) }
+
 // WithholdEnd has the event that ended a connection, and was taken, come again
 // when deliver is called, as if that had been the first time.
 func WithholdEnd(ep *EP) (deliver func()) {

@@ -1,10 +1,13 @@
 package udat_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -36,8 +39,8 @@ func (s *sender) send(t *testing.T, flags udat.CompletionFlags) {
 	s.posted[number] = flags
 }
 
-// receive posts receives, as many as flags, for sends that it posts with those, and
-// waits until all have arrived.
+// deliver posts a send with each of the flags, and receives for them, and waits
+// until all have arrived.
 func (s *sender) deliver(t *testing.T, flags ...udat.CompletionFlags) {
 	t.Helper()
 	for i := range flags {
@@ -184,5 +187,162 @@ func TestCompletionsAtTheEnd(t *testing.T) {
 				})
 			}
 		}
+	})
+}
+
+// await waits until done reports true.
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for ctx := udattest.Context(t); !done(); runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatal(what)
+		}
+	}
+}
+
+// While a connection is there, too, suppressed sends that have arrived keep neither
+// the endpoint from being idle nor their memory, and those that have not do. What
+// the binding does to find out is not to be seen.
+func TestSuppressedAreDone(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRequestDTOs = depth
+		active, passive := udattest.Pair(t, ia, &attr)
+		s := newSender(active, passive)
+		isIdle := func() bool { return status(t, s.EP).RequestIdle }
+		for n := range 5 {
+			s.deliver(t, slices.Repeat([]udat.CompletionFlags{suppressed}, n)...)
+			await(t, "the endpoint is not idle, though all sends have arrived", isIdle)
+		}
+
+		other, err := udat.AllocMemory(s.PZ, messageSize, udat.MemPrivAll)
+		want(t, err)
+		segment, err := other.Segment(0, messageSize)
+		want(t, err)
+		s.deliver(t, suppressed, suppressed)
+		want(t, s.PostSend(one(segment), 1000, suppressed))
+		want(t, other.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
+		if isIdle() {
+			t.Error("the endpoint is idle, though a send has not arrived")
+		}
+		want(t, passive.PostRecv(one(passive.Segment(t, 0, messageSize)), 0, 0))
+		want(t, udattest.Completion(t, passive.Recv, 0).Err())
+		want(t, other.Free())
+		await(t, "the endpoint is not idle, though all sends have arrived", isIdle)
+
+		// What is not suppressed has a completion, which is to be taken first.
+		s.deliver(t, suppressed, signalled)
+		begin := time.Now()
+		want(t, s.Memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
+		if took := time.Since(begin); took > udat.SettleWithin() {
+			t.Errorf("it took %v to say so", took)
+		}
+		if isIdle() {
+			t.Error("the endpoint is idle, though a completion was not taken")
+		}
+		udattest.Expect(t, s.Request, udat.EventDTOCompletion)
+		want(t, s.Memory.Free())
+		wantNoEvent(t, s.Request)
+		wantState(t, s.EP, udat.EPStateConnected)
+	})
+}
+
+// The agent of a CNO, and who waits for several events, hear nothing of suppressed
+// sends that succeed, nor of how the binding learns that they have.
+func TestSuppressedWakeNobody(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRequestDTOs = depth
+		active, passive := udattest.Pair(t, ia, &attr)
+		cno := createCNO(t, ia, func(*udat.EVD) { t.Error("the agent is called") }, active.Request)
+		s := newSender(active, passive)
+		ctx, cancel := context.WithCancel(context.Background())
+		waited := make(chan error)
+		go func() { waited <- second(s.Request.WaitBatch(ctx, make([]udat.Event, 2), 2)) }()
+		udat.AwaitWaiter(s.Request)
+		for range 10 {
+			s.deliver(t, suppressed, suppressed, suppressed)
+			await(t, "the endpoint is not idle", func() bool { return status(t, s.EP).RequestIdle })
+		}
+		want(t, s.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, s.Connect, udat.EventConnectionDisconnected)
+		want(t, s.Reset())
+		cancel()
+		want(t, receive(t, waited), context.Canceled)
+		want(t, cno.ModifyAgent(nil))
+		wantNoEvent(t, s.Request)
+	})
+}
+
+// An operation that fails ends the connection: with it those behind it, which are
+// reported, and none before it, which have succeeded. All are suppressed or not.
+func TestFailureBehindSuppressed(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for _, flags := range []udat.CompletionFlags{signalled, suppressed} {
+			t.Run(flags.String(), func(t *testing.T) {
+				attr := udattest.DefaultAttr(t, ia)
+				attr.MaxRequestDTOs = depth
+				active, passive := udattest.Pair(t, ia, &attr)
+				s := newSender(active, passive)
+				s.deliver(t, suppressed, suppressed)
+				s.answer(t)
+				remote, err := passive.Memory.RMRTriplet(0, messageSize)
+				want(t, err)
+				remote.RMRContext ^= 0xffff00
+				const failing = 500
+				want(t, s.PostRDMAWrite(one(s.Segment(t, 0, messageSize)), failing, remote, flags))
+				const behind = 3
+				for i := range uint64(behind) {
+					want(t, s.PostSend(one(s.Segment(t, 0, messageSize)), failing+1+i, suppressed))
+				}
+				for i := range uint64(behind + 1) {
+					event := udattest.Expect(t, s.Request, udat.EventDTOCompletion)
+					if event.Cookie != failing+i || event.Err() == nil {
+						t.Errorf("completion %d is %+v", i, event)
+					}
+				}
+				udattest.Expect(t, s.Connect, udat.EventConnectionBroken)
+				wantNoEvent(t, s.Request)
+				if !status(t, s.EP).RequestIdle {
+					t.Error("the endpoint is not idle")
+				}
+				want(t, s.Memory.Free())
+				want(t, s.Reset())
+				wantNoEvent(t, s.Request)
+			})
+		}
+	})
+}
+
+// Of requests whose completions the library loses, those that are suppressed may
+// have succeeded: nothing is said of them.
+func TestLostCompletions(t *testing.T) {
+	defer udat.SetSettleWithin(50 * time.Millisecond)()
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRequestDTOs = depth
+		active, passive := udattest.Pair(t, ia, &attr)
+		s := newSender(active, passive)
+		flags := []udat.CompletionFlags{suppressed, signalled, suppressed, suppressed, signalled, suppressed}
+		for _, f := range flags {
+			s.send(t, f)
+		}
+		udat.LoseCompletions(s.EP)
+		want(t, s.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, s.Connect, udat.EventConnectionDisconnected)
+		wantNoEvent(t, s.Request)
+		if status(t, s.EP).RequestIdle {
+			t.Error("the endpoint is idle, though completions are missing")
+		}
+		want(t, s.Memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
+		want(t, s.Reset())
+		for _, cookie := range []uint64{2, 5} {
+			wantCompletion(t, s.Request, cookie, udat.DTOErrFlushed)
+		}
+		wantNoEvent(t, s.Request)
+		if !status(t, s.EP).RequestIdle {
+			t.Error("after the reset the endpoint is not idle")
+		}
+		want(t, s.Memory.Free())
 	})
 }
