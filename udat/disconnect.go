@@ -14,6 +14,12 @@ import (
 // in DISCONNECT_PENDING and takes no more of them, and CloseAbrupt ends the
 // waiting. Neither blocks until the connection has ended.
 //
+// Whichever side ends the connection, the event comes once the requests have
+// completed, for which it waits up to a quarter of a second. A suppressed request
+// completes if it has failed, or was flushed, and not if it has succeeded. From
+// then on no completion of a request is to come, and their memory can be freed
+// once those that are there were taken.
+//
 // It does nothing in DISCONNECTED, and fails with ErrInvalidState in
 // UNCONNECTED and in the other states before a connection.
 //
@@ -276,8 +282,10 @@ func (ep *EP) drain(d *draining, evd *EVD) {
 
 // Reset makes a disconnected endpoint unconnected again, with the same
 // attributes, so that it can connect or accept once more. Receives that are
-// still posted complete with DTOErrFlushed. It does nothing in UNCONNECTED, and
-// fails with ErrInvalidState in any other state.
+// still posted complete with DTOErrFlushed, and so do requests whose completions
+// the library has lost. Nothing is said of a suppressed request whose outcome is
+// not known. Reset does nothing in UNCONNECTED, and fails with ErrInvalidState in
+// any other state.
 //
 // The native endpoint is replaced: the library's own reset loses receives, and
 // an endpoint that was accepted on writes to freed memory when it connects.

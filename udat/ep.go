@@ -469,12 +469,18 @@ type EPStatus struct {
 	State EPState
 	// RecvIdle is true when no receive is outstanding, RequestIdle when no
 	// send, RDMA read or RDMA write is. An operation is outstanding until its
-	// completion has been taken from the EVD.
+	// completion has been taken from the EVD, a suppressed one that succeeds
+	// until the binding has learned so.
 	RecvIdle    bool
 	RequestIdle bool
 }
 
 // GetStatus gives a snapshot of the endpoint. It waits for nothing and does not allocate.
+//
+// The library tells nobody that a suppressed request has succeeded. GetStatus has
+// the binding ask for it, so that RequestIdle is true soon after the last one has,
+// with the next call. After the end of a connection it is true as soon as the
+// program has taken the completions, which all come before the event of the end.
 //
 // Implements:
 //

@@ -115,7 +115,8 @@ func (lmr *LMR) Bytes() []byte {
 
 // Free ends the registration and the pinning. It fails with ErrInvalidState,
 // and names the endpoints, while operations that use the memory are outstanding:
-// take their completions first, or free the endpoints. A peer that still has the
+// take their completions first, or free the endpoints. Suppressed operations, which
+// may have none, it awaits for a quarter of a second. A peer that still has the
 // RMRTriplet gets DTOErrRemoteAccess.
 //
 // Implements:

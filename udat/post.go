@@ -11,8 +11,16 @@ import (
 // to the request EVD. A post does not allocate.
 //
 // flags may have CompletionSuppress for no completion when the send succeeds,
-// CompletionSolicitedWait and CompletionBarrierFence. Suppressed sends may count
-// as outstanding until a later one completes, but never fill the queue.
+// CompletionSolicitedWait and CompletionBarrierFence. Suppressed sends that have
+// succeeded count as outstanding until the binding has learned so, but never fill
+// the queue: see EP.GetStatus.
+//
+// A completion with a failure, of a suppressed send or any other, means that the
+// send is not known to have succeeded. DTOErrFlushed is what the adapter says of
+// what it had not seen acknowledged when the connection ended: the message may
+// have arrived even so. No completion of a suppressed send means that it has
+// succeeded, once EventConnectionDisconnected or EventConnectionBroken was taken
+// and the endpoint is idle.
 //
 // It fails with ErrInvalidState unless connected, ErrInsufficientResources when
 // EPAttr.MaxRequestDTOs are outstanding, ErrProtectionViolation for memory of
