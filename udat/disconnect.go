@@ -164,17 +164,19 @@ func (ep *EP) disconnectNative(flags CloseFlags) Return {
 	ep.connection.leaving.Store(true)
 	rescue := ep.startRescue(flags)
 	r := cgo.EPDisconnect(ep.handle, flags)
-	if rescue.end() {
-		if flags == cgo.CloseGraceful {
-			cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt) // nothing is reset before the end
-		}
-		// A reset takes the receives from the adapter. It also makes the native
+	rescued := rescue.end()
+	if rescued && flags == cgo.CloseGraceful {
+		cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt) // nothing is reset before the end
+	}
+	ep.settleRequests()
+	if rescued {
+		// A reset takes what is posted from the adapter. It also makes the native
 		// endpoint unconnected, which the program must not see.
 		ep.connection.ended.Store(true)
 		cgo.EPReset(ep.handle)
-		ep.flushReceives()
+		ep.reap()
+		ep.flush()
 	}
-	ep.settleRequests()
 	return r
 }
 

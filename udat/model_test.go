@@ -337,7 +337,7 @@ func (w *modelWorld) compare() error {
 	for _, e := range w.eps {
 		s, err := e.ep.GetStatus()
 		// When a suppressed send has arrived, the endpoint is idle soon.
-		for end := time.Now().Add(modelPatience); err == nil && !s.RequestIdle && len(e.requests) == 0 && time.Now().Before(end); {
+		for end := time.Now().Add(modelPatience); err == nil && !s.RequestIdle && len(e.requests)+len(e.lateRequests) == 0 && time.Now().Before(end); {
 			s, err = e.ep.GetStatus()
 		}
 		if e.state == udat.StateNone {

@@ -194,7 +194,7 @@ var Clauses = []Clause{
 		Untried: "rejecting ends the process"},
 	{ID: "F-07", Text: "Completions that were not taken may be there or not; taking them later is safe.",
 		Untried:    "what comes later is written to freed memory",
-		Protection: "udat/endpoints.go: removeHandle; udat/event.go: decodeDTO, decodeConnection; udat/disconnect.go: settleRequests"},
+		Protection: "udat/endpoints.go: removeHandle; udat/event.go: decodeDTO, decodeConnection; udat/settle.go: settleRequests"},
 	{ID: "F-08", Text: "Operations that are posted go with the endpoint."},
 	{ID: "F-09", Text: "The endpoint's event streams end: its EVDs can be freed."},
 	{ID: "F-10", Text: "Any later use of the endpoint is an error.", Untried: freedHandle, Protection: atGate},
