@@ -103,9 +103,9 @@ func TestPeerKilled(t *testing.T) {
 		if err != nil || line != "DAT_CONNECTION_EVENT_ESTABLISHED\n" {
 			t.Fatalf("the peer says %q, %v", line, err)
 		}
-		// One message arrives; the next has nobody to receive it.
-		for i := range uint64(2) {
-			want(t, e.PostSend(one(e.Segment(t, 0, 4096)), i, 0))
+		// One message arrives; the next ones have nobody to receive them.
+		for i, flags := range []udat.CompletionFlags{signalled, suppressed, signalled, suppressed} {
+			want(t, e.PostSend(one(e.Segment(t, 0, 4096)), uint64(i), flags))
 		}
 		want(t, e.PostRecv(one(e.Segment(t, 0, 4096)), 7, 0))
 		event := udattest.Expect(t, e.Request, udat.EventDTOCompletion)
@@ -116,12 +116,20 @@ func TestPeerKilled(t *testing.T) {
 		if n := event.Number; n != udat.EventConnectionDisconnected && n != udat.EventConnectionBroken {
 			t.Errorf("the connection ended with %v", n)
 		}
-		event = udattest.Expect(t, e.Request, udat.EventDTOCompletion)
-		if event.Err() == nil || event.Cookie != 1 {
-			t.Errorf("the send to the dead peer completed as %+v", event)
+		for cookie := range uint64(3) {
+			event, err = e.Request.Dequeue()
+			want(t, err)
+			if event.Err() == nil || event.Cookie != cookie+1 {
+				t.Errorf("the send %d to the dead peer completed as %+v", cookie+1, event)
+			}
 		}
 		event = udattest.Expect(t, e.Recv, udat.EventDTOCompletion)
 		want(t, event.Err(), udat.DTOErrFlushed)
+		wantNoEvent(t, e.Request)
+		if s := status(t, e.EP); !s.RequestIdle || !s.RecvIdle {
+			t.Errorf("at the end the status is %+v", s)
+		}
+		want(t, e.Memory.Free())
 
 		// The program goes on.
 		want(t, e.Reset())

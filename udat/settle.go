@@ -2,10 +2,10 @@ package udat
 
 import "time"
 
-// The requests of an endpoint are settled when the library has completed those
-// that complete, and it is known of the suppressed ones that they have succeeded.
-// Until then the adapter may use their memory, and nobody may say of any of them
-// that it has failed.
+// The requests of an endpoint are settled when the outcome of each is known: the
+// library has completed it, or it is suppressed and a later one has completed, so
+// that it has succeeded. Until then the adapter may use its memory, and nobody may
+// say that it has failed.
 
 // settleWithin is far longer than an adapter takes to flush its requests, or the
 // library to work on an answer, and short enough for a program that ends.
@@ -31,7 +31,7 @@ func (ep *EP) settleRequests() {
 	}
 }
 
-// after gives a channel that is closed after a time, unless stop is called.
+// after returns a channel that is closed after a time, unless stop is called.
 func after(d time.Duration) (over <-chan struct{}, stop func() bool) {
 	c := make(chan struct{})
 	return c, time.AfterFunc(d, func() { close(c) }).Stop
@@ -47,8 +47,8 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // holdEnd keeps the event of the end of a connection until the requests are
-// settled: once the program has it, no completion is to come any more. It reports
-// false when they are. The caller holds the lock of the connect EVD.
+// settled, so that none of them completes after it. It reports false when they are
+// settled already. The caller holds the lock of the connect EVD.
 func (ep *EP) holdEnd(event *Event) bool {
 	if ep.request.settled() {
 		return false
@@ -59,8 +59,8 @@ func (ep *EP) holdEnd(event *Event) bool {
 	return true
 }
 
-// releaseEnd settles the requests of a connection that has ended, and reports that
-// it has, unless another call was faster.
+// releaseEnd settles the requests of a connection that has ended and reports the
+// end, unless another call has done so.
 func (ep *EP) releaseEnd() {
 	const op = "dat_ep_disconnect"
 	ep.control.Lock()
@@ -84,8 +84,8 @@ func (ep *EP) reportEnd() {
 	}
 }
 
-// settleUsers waits for suppressed operations that use the memory region: nothing
-// tells the program when they are done. It does not wait for others.
+// settleUsers waits for suppressed operations that use the memory region, since no
+// completion tells the program when they are done. It does not wait for others.
 func (lmr *LMR) settleUsers(op string) {
 	bound, stop := after(settleWithin)
 	defer stop()
@@ -97,8 +97,8 @@ func (lmr *LMR) settleUsers(op string) {
 	}
 }
 
-// awaitSuppressed reports false when nothing that uses the region is outstanding,
-// or something is that is not suppressed. Else it waits until requests complete.
+// awaitSuppressed waits until requests complete if operations that use the region
+// are outstanding and all of those are suppressed. Otherwise it reports false.
 func (ep *EP) awaitSuppressed(op string, lmr *LMR, bound <-chan struct{}) (waited bool) {
 	if ep.obj.enter(op, InvalidHandleEP) != nil {
 		return false
@@ -131,8 +131,8 @@ func (d *direction) usesSuppressed(lmr *LMR) (uses bool) {
 	return uses
 }
 
-// notice brings up to date what is known of suppressed requests, as far as that
-// can be done without waiting.
+// notice updates what is known of suppressed requests without waiting: a call asks,
+// and a later one finds the answer.
 func (ep *EP) notice() {
 	d := &ep.request
 	if d.settled() || !d.mu.TryLock() {
