@@ -157,6 +157,7 @@ var sends = map[string]struct{ delivered, stuck []udat.CompletionFlags }{
 // are taken the endpoint is idle and the memory free. Nothing comes after that,
 // not by a reset either.
 func TestCompletionsAtTheEnd(t *testing.T) {
+	defer udat.SetSettleWithin(udattest.Patience)() // the machine may be busy
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for name, posts := range sends {
 			for endName, end := range ends {
@@ -204,6 +205,7 @@ func await(t *testing.T, what string, done func() bool) {
 // the endpoint from being idle nor their memory, and those that have not do. What
 // the binding does to find out is not to be seen.
 func TestSuppressedAreDone(t *testing.T) {
+	defer udat.SetSettleWithin(2 * time.Second)() // the machine may be busy
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		attr := udattest.DefaultAttr(t, ia)
 		attr.MaxRequestDTOs = depth
@@ -250,6 +252,7 @@ func TestSuppressedAreDone(t *testing.T) {
 // The agent of a CNO, and who waits for several events, hear nothing of suppressed
 // sends that succeed, nor of how the binding learns that they have.
 func TestSuppressedWakeNobody(t *testing.T) {
+	defer udat.SetSettleWithin(udattest.Patience)() // the machine may be busy
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		attr := udattest.DefaultAttr(t, ia)
 		attr.MaxRequestDTOs = depth
@@ -277,6 +280,7 @@ func TestSuppressedWakeNobody(t *testing.T) {
 // An operation that fails ends the connection: with it those behind it, which are
 // reported, and none before it, which have succeeded. All are suppressed or not.
 func TestFailureBehindSuppressed(t *testing.T) {
+	defer udat.SetSettleWithin(udattest.Patience)() // the machine may be busy
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for _, flags := range []udat.CompletionFlags{signalled, suppressed} {
 			t.Run(flags.String(), func(t *testing.T) {
