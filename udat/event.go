@@ -95,7 +95,13 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		if srq == nil {
 			return false
 		}
-		event.Cookie, event.ep = srq.retire(sequence, evd)
+		var lost int
+		event.Cookie, event.ep, lost = srq.retire(sequence, evd)
+		for range lost {
+			if flushed, ok := srq.takeLost(); ok {
+				evd.queue(flushed)
+			}
+		}
 	} else {
 		ep := evd.ia.endpoints.numbered(number)
 		if ep == nil {

@@ -42,6 +42,14 @@ func StallRequests(ia *IA) (resume func()) {
 	return ia.services.mu.Unlock
 }
 
+// WithoutSpareReceives has native shared receive queues made that are no longer
+// than they must be, until restore is called.
+func WithoutSpareReceives() (restore func()) {
+	most := mostSpare
+	mostSpare = 0
+	return func() { mostSpare = most }
+}
+
 // IsFull reports whether all room of the EVD is taken.
 func IsFull(evd *EVD) bool {
 	evd.capacity.mu.Lock()

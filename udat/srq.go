@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/cookiering"
+	"github.com/goudat/goudat/udat/internal/sharedreceives"
 )
 
 // SRQ is a shared receive queue: receives that are posted there serve whichever
@@ -21,6 +23,11 @@ type SRQ struct {
 	broken  bool          // a post failed inside the library, whose records are wrong since
 	slots   []sharedSlot
 	free    []uint32 // slots that hold no receive
+	ring    *cookiering.Ring
+	waiting []uint32 // slots of receives that the library takes later, see handOver
+	tracker sharedreceives.Tracker
+	lookAt  uint64   // look for lost receives when this one completes
+	lost    []uint64 // cookies of those that were found, to be reported
 	scratch direction
 	feeds   map[*EVD]*feed
 }
@@ -30,12 +37,15 @@ type SRQ struct {
 type sharedSlot struct {
 	slot
 	posted bool
+	number uint64           // in the order in which the library takes them, 0 while the receive waits
+	iov    []cgo.LMRTriplet // while the receive waits
 }
 
 // feed is an EVD that completions of the queue come to.
 type feed struct {
 	claims int // native endpoints for which there is room on the EVD
-	eps    map[*EP]struct{}
+	eps    map[*EP]*sharedreceives.Holder
+	only   *EP // if there is one alone
 }
 
 func (srq *SRQ) object() *object {
@@ -55,6 +65,10 @@ type SRQAttr struct {
 
 // CreateSRQ creates a shared receive queue in a protection zone. Only memory of
 // that zone can be posted, whatever the zone of the endpoints.
+//
+// The native queue is longer than MaxRecvDTOs, by three times as much, but at
+// least 255 and at most 4096, as far as the adapter allows it. That spares the
+// posts work when receives complete out of order, and is no room for more of them.
 //
 // Implements:
 //
@@ -79,12 +93,11 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	case attr.LowWatermark != 0:
 		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the low watermark is %d, no provider has one: it must be 0", attr.LowWatermark)
 	}
-	native := cgo.SRQAttr{MaxRecvDTOs: int32(attr.MaxRecvDTOs), MaxRecvIOV: int32(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
-	handle, r := cgo.SRQCreate(ia.handle, pz.handle, &native)
+	handle, ring, r := createNativeSRQ(ia, pz, &attr)
 	if err := checkMade(op, r); err != nil {
 		return nil, err
 	}
-	srq := &SRQ{ia: ia, pz: pz, attr: attr, handle: handle, feeds: make(map[*EVD]*feed)}
+	srq := &SRQ{ia: ia, pz: pz, attr: attr, handle: handle, ring: ring, feeds: make(map[*EVD]*feed)}
 	number, ok := ia.srqs.add(srq)
 	if !ok {
 		cgo.SRQFree(handle)
@@ -109,7 +122,21 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 // PostRecv makes the memory of the segments ready for one message to any of the
 // queue's endpoints. The memory belongs to the adapter until the completion,
 // which carries cookie and comes to the receive EVD of the endpoint that the
-// message came to. For errors see EP.PostRecv. A post does not allocate.
+// message came to. Receives are taken in the order of posting, and complete in
+// any order. For errors see EP.PostRecv. A post does not allocate.
+//
+// A post is accepted while fewer than MaxRecvDTOs receives are outstanding. In
+// rare cases, when a message was very slow to arrive, the library takes a receive
+// only after the completion of another one; it waits in the binding until then.
+//
+// A receive that was taken for a message completes with DTOErrFlushed if the
+// connection ends before the whole message has come. Soft-RoCE forgets such a
+// receive since Linux 6.3. The binding then completes it, naming no endpoint, once
+// a later receive has completed and no endpoint can have it: each that used the
+// queue at that time was freed or reset, or has itself completed a later receive.
+// The latter is known only of an endpoint that has its receive EVD to itself. The
+// completion comes to the receive EVD of one of the queue's endpoints. If all
+// receives are forgotten, none is found: free the queue and create another.
 //
 // Implements:
 //
@@ -148,9 +175,7 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) error {
 		return err
 	}
 	index := srq.free[len(srq.free)-1]
-	native := uint64(srq.number)<<numberShift | uint64(opSharedReceive)<<operationShift | uint64(index)
-	if err := check(op, cgo.SRQPostRecv(srq.handle, d.iov, native)); err != nil {
-		srq.broken = true
+	if err := srq.handOver(op, index, d.iov); err != nil {
 		return err
 	}
 	// The completion, should it be there already, waits for mu.
@@ -162,22 +187,34 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) error {
 	return nil
 }
 
-// retire notes the completion of a receive. It gives the program's cookie and,
-// if only one endpoint uses the EVD that the completion came to, the endpoint.
-func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, ep *EP) {
+// retire notes the completion of a receive. It returns the program's cookie and,
+// if only one endpoint uses the EVD that the completion came to, the endpoint, and
+// how many receives are lost, which the caller is to report with takeLost.
+func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, ep *EP, lost int) {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
 	s := &srq.slots[index]
+	cookie = s.cookie.Load()
+	var holder *sharedreceives.Holder
+	if f := srq.feeds[evd]; f != nil && f.only != nil {
+		ep, holder = f.only, f.eps[f.only]
+	}
 	if s.posted {
-		s.posted = false
-		srq.free = append(srq.free, uint32(index))
-	}
-	if f := srq.feeds[evd]; f != nil && len(f.eps) == 1 {
-		for only := range f.eps {
-			ep = only
+		srq.tracker.Complete(s.number, holder)
+		srq.forget(uint32(index))
+		if srq.tracker.Completed() >= srq.lookAt {
+			srq.lookForLost()
 		}
+		srq.handOverWaiting()
 	}
-	return s.cookie.Load(), ep
+	return cookie, ep, len(srq.lost)
+}
+
+// forget frees the slot of a receive that is not outstanding any more.
+func (srq *SRQ) forget(index uint32) {
+	srq.slots[index].posted = false
+	srq.free = append(srq.free, index)
+	srq.ring.Complete(int(index))
 }
 
 // uses reports whether a receive that is outstanding uses the memory region.
@@ -223,22 +260,46 @@ func (srq *SRQ) release(evd *EVD) {
 func (srq *SRQ) feed(evd *EVD) *feed {
 	f := srq.feeds[evd]
 	if f == nil {
-		f = &feed{eps: make(map[*EP]struct{})}
+		f = &feed{eps: make(map[*EP]*sharedreceives.Holder)}
 		srq.feeds[evd] = f
 	}
 	return f
 }
 
+// attach notes an endpoint that is not connected yet.
 func (srq *SRQ) attach(ep *EP, evd *EVD) {
 	srq.mu.Lock()
-	srq.feed(evd).eps[ep] = struct{}{}
+	f := srq.feed(evd)
+	f.eps[ep] = srq.tracker.Join()
+	f.choose()
 	srq.mu.Unlock()
 }
 
+// detach notes that an endpoint has gone, whose completions were all seen.
 func (srq *SRQ) detach(ep *EP, evd *EVD) {
 	srq.mu.Lock()
-	delete(srq.feed(evd).eps, ep)
+	f := srq.feed(evd)
+	srq.tracker.Leave(f.eps[ep])
+	delete(f.eps, ep)
+	f.choose()
+	srq.lookForLost()
+	srq.handOverWaiting()
 	srq.mu.Unlock()
+	for {
+		event, ok := srq.takeLost()
+		if !ok {
+			return
+		}
+		evd.add(event)
+	}
+}
+
+func (f *feed) choose() {
+	f.only = nil
+	if len(f.eps) == 1 {
+		for f.only = range f.eps {
+		}
+	}
 }
 
 // SRQParam holds the parameters of a shared receive queue.

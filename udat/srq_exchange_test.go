@@ -14,7 +14,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-var sharedMessages = flag.Int("srq.messages", 1200, "how many messages each part of TestSRQExchange sends through a shared receive queue, with each provider")
+var sharedMessages = flag.Int("srq.messages", 400, "how many messages TestSRQExchange sends through a shared receive queue, with each provider and number of peers")
 
 // sharedLoad is traffic from several peers into one shared receive queue.
 type sharedLoad struct {
@@ -22,6 +22,7 @@ type sharedLoad struct {
 	messages              int                   // in all
 	ahead                 int                   // sends that a peer has outstanding
 	size                  func(peer, n int) int // bytes of the n-th message of a peer
+	tight                 bool                  // the native queue has no places to spare
 }
 
 const (
@@ -107,6 +108,9 @@ func (r *sharedReceiver) take(event *udat.Event) error {
 // receive that was posted, unharmed, and in order among those of its peer.
 func (l sharedLoad) exchange(t *testing.T, ia *udat.IA) {
 	perPeer := max(l.messages/l.peers, 1)
+	if l.tight {
+		defer udat.WithoutSpareReceives()()
+	}
 	options := udattest.Options{QueueLength: max(l.receives, 256), MemorySize: l.receives * sharedBuffer}
 	e := options.NewEndpoint(t, ia)
 	srq, err := udat.CreateSRQ(ia, e.PZ, udat.SRQAttr{MaxRecvDTOs: l.receives, MaxRecvIOV: 1})
@@ -139,15 +143,20 @@ func (l sharedLoad) exchange(t *testing.T, ia *udat.IA) {
 		udattest.ConnectPair(t, listener, senders[peer], &server)
 	}
 
-	ctx, cancel := context.WithCancelCause(udattest.Context(t))
+	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
+	wait := func(evd *udat.EVD) (udat.Event, error) {
+		ctx, cancel := context.WithTimeout(ctx, udattest.Patience)
+		defer cancel()
+		return evd.Wait(ctx)
+	}
 	var working sync.WaitGroup
 	for i, evd := range evds {
 		working.Add(1)
 		go func() {
 			defer working.Done()
 			for range perEVD[i] {
-				event, err := evd.Wait(ctx)
+				event, err := wait(evd)
 				if err == nil {
 					err = r.take(&event)
 				}
@@ -167,7 +176,7 @@ func (l sharedLoad) exchange(t *testing.T, ia *udat.IA) {
 			defer working.Done()
 			for n := range perPeer + l.ahead {
 				if n >= l.ahead { // the one that was in this place before
-					if event, err := sender.Request.Wait(ctx); err != nil || event.Err() != nil {
+					if event, err := wait(sender.Request); err != nil || event.Err() != nil {
 						cancel(fmt.Errorf("peer %d sending: %w, %w", peer, err, event.Err()))
 						return
 					}
@@ -206,7 +215,7 @@ func (l sharedLoad) exchange(t *testing.T, ia *udat.IA) {
 // than another: each completion names the receive that the message is in.
 func TestSRQTwoPeers(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		sharedLoad{peers: 2, receives: 8, evds: 1, messages: 200, ahead: 1, size: func(peer, n int) int {
+		sharedLoad{peers: 2, receives: 8, evds: 1, messages: 60, ahead: 1, size: func(peer, n int) int {
 			return [...]int{sharedBuffer, 8}[peer]
 		}}.exchange(t, ia)
 	})
@@ -228,11 +237,17 @@ func TestSRQExchange(t *testing.T) {
 			{peers: 2, receives: 2, evds: 1, ahead: 2, size: mixed},
 			{peers: 3, receives: 1, evds: 1, ahead: 1, size: mixed},
 			{peers: 6, receives: 16, evds: 1, ahead: 4, size: small},
+			{peers: 6, receives: 16, evds: 2, ahead: 4, size: mixed, tight: true},
 			{peers: 8, receives: 24, evds: 3, ahead: 4, size: mixed},
-			{peers: 32, receives: 40, evds: 2, ahead: 2, size: mixed},
+			{peers: 32, receives: 64, evds: 2, ahead: 2, size: mixed},
+			{peers: 32, receives: 64, evds: 1, ahead: 2, size: mixed, tight: true},
 		} {
 			l.messages = *sharedMessages
-			t.Run(fmt.Sprintf("%d peers, %d receives, %d EVDs", l.peers, l.receives, l.evds), func(t *testing.T) { l.exchange(t, ia) })
+			if l.receives < 2*l.peers {
+				l.messages /= 40 // most of the time goes by with messages that are refused for want of a receive
+			}
+			name := fmt.Sprintf("%d peers, %d receives, %d EVDs, tight %v", l.peers, l.receives, l.evds, l.tight)
+			t.Run(name, func(t *testing.T) { l.exchange(t, ia) })
 		}
 	})
 }

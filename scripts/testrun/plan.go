@@ -40,7 +40,7 @@ type run struct {
 
 // Which packages need what. All tests but these packages' get a device. The test bed's own tests boot machines themselves.
 var (
-	hostPackages = packagePattern(`cgo$|scripts(/|$)|examples/internal/(getopt|messagesizes)$`)
+	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/(getopt|messagesizes)$`)
 	// The same program runs in all machines, two of which are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
 	transferPackages = packagePattern(`(udat|examples/pingpong)$`)
@@ -122,7 +122,7 @@ func (o options) plan(packages []testPackage) []run {
 			// All slow the same code down, so that they share a run: the endpoints' states are compared with the specification,
 			// too.
 			title:       "testing on the device with the race detector and all checks of pointers in C",
-			packages:    but(of(packages, racePackages), machinesPackages, soakPackages),
+			packages:    but(of(packages, racePackages), hostPackages, machinesPackages, soakPackages),
 			build:       []string{"-race"},
 			environment: []string{"UDAT_ASSERT=panic", "GOEXPERIMENT=cgocheck2"},
 			exec:        withDevice,
