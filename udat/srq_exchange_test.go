@@ -14,7 +14,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-var sharedMessages = flag.Int("srq.messages", 400, "how many messages TestSRQExchange sends through a shared receive queue, with each provider and number of peers")
+var sharedMessages = flag.Int("srq.messages", 100, "how many messages TestSRQExchange sends through a shared receive queue, with each provider and number of peers")
 
 // sharedLoad is traffic from several peers into one shared receive queue.
 type sharedLoad struct {
@@ -244,7 +244,7 @@ func TestSRQExchange(t *testing.T) {
 		} {
 			l.messages = *sharedMessages
 			if l.receives < 2*l.peers {
-				l.messages /= 40 // most of the time goes by with messages that are refused for want of a receive
+				l.messages /= 20 // most of the time goes by with messages that are refused for want of a receive
 			}
 			name := fmt.Sprintf("%d peers, %d receives, %d EVDs, tight %v", l.peers, l.receives, l.evds, l.tight)
 			t.Run(name, func(t *testing.T) { l.exchange(t, ia) })
