@@ -47,11 +47,14 @@ func _() {
 	_ = x[ProblemNoAddress-11]
 	_ = x[ProblemMemlockLimit-12]
 	_ = x[ProblemFileLimit-13]
+	_ = x[ProblemReadOnlyMemory-14]
+	_ = x[ProblemUnreadableMemory-15]
+	_ = x[ProblemUnmappedMemory-16]
 }
 
-const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfaceno IPv4 addresslimit on locked memory too lowlimit on open files too low"
+const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfaceno IPv4 addresslimit on locked memory too lowlimit on open files too lowread-only memoryunreadable memoryunmapped memory"
 
-var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 229, 259, 286}
+var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 229, 259, 286, 302, 319, 334}
 
 func (i Problem) String() string {
 	idx := int(i) - 0

@@ -2,6 +2,7 @@ package udat
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -132,22 +133,36 @@ func Forged(s Segment) Segment {
 // ProvokeAsyncErrors makes the library report n errors on the asynchronous EVD,
 // by overflows of an EVD whose room is not accounted for.
 func ProvokeAsyncErrors(ia *IA, n int) error {
-	evd, err := CreateEVD(ia, 1, EVDSoftware)
+	provoke, release, err := PrepareAsyncErrors(ia)
 	if err != nil {
 		return err
 	}
-	defer evd.Free()
-	for range evd.qlen {
-		if r := cgo.EVDPostSE(evd.handle, EventSoftware, 0); !r.OK() {
-			return check("dat_evd_post_se", r)
-		}
-	}
+	defer release()
 	for range n {
-		if r := cgo.EVDPostSE(evd.handle, EventSoftware, 0); r.Type() != ErrQueueFull {
-			return check("dat_evd_post_se", r)
+		if err := provoke(); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// PrepareAsyncErrors makes what provokes one asynchronous error each time.
+func PrepareAsyncErrors(ia *IA) (provoke, release func() error, err error) {
+	evd, err := CreateEVD(ia, 1, EVDSoftware)
+	if err != nil {
+		return nil, nil, err
+	}
+	for range evd.qlen {
+		if r := cgo.EVDPostSE(evd.handle, EventSoftware, 0); !r.OK() {
+			return nil, nil, errors.Join(check("dat_evd_post_se", r), evd.Free())
+		}
+	}
+	return func() error {
+		if r := cgo.EVDPostSE(evd.handle, EventSoftware, 0); r.Type() != ErrQueueFull {
+			return check("dat_evd_post_se", r)
+		}
+		return nil
+	}, evd.Free, nil
 }
 
 // Pins gives the number of pieces of Go memory that are pinned.
@@ -172,6 +187,11 @@ func EventsSeen(evd *EVD) int {
 	evd.mu.Lock()
 	defer evd.mu.Unlock()
 	return evd.backlog.len() + int(evd.dropped)
+}
+
+// AwaitEventsSeen returns once n events lie in the backlog or were dropped from it.
+func AwaitEventsSeen(evd *EVD, n int) {
+	await(func() bool { return EventsSeen(evd) >= n })
 }
 
 // BacklogCap gives for how many events the backlog has memory.
@@ -568,3 +588,9 @@ func RescueLooks(ep *EP, looks int) bool {
 // OwnerOfEvent gives the endpoint that a connection event belongs to which names
 // the native endpoint of ep and comes on evd.
 func OwnerOfEvent(ep *EP, evd *EVD) *EP { return ep.ia.endpoints.connecting(ep.handle, evd) }
+
+// Number gives the number by which completions name the endpoint.
+func Number(ep *EP) uint32 { return ep.number }
+
+// MappingProblem says why pages of memory cannot be registered, nil if they can.
+var MappingProblem = mappingProblem

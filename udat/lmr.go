@@ -41,7 +41,9 @@ func (lmr *LMR) object() *object {
 //
 // What else lies in the same pages is out of a peer's reach. Memory from
 // elsewhere, which the program has mapped itself for example, must stay mapped
-// until Free.
+// until Free. The pages must allow what the privileges ask for: a string's bytes,
+// for example, can be registered for reading only. When the memory cannot be
+// registered, the error matches the Problem that was found.
 //
 // Implements:
 //
@@ -94,7 +96,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	if !r.OK() {
 		err := &Error{Op: op, Return: r}
 		if r.Type() == ErrInsufficientResources {
-			err.explain(explainPinning(len(lmr.memory)))
+			err.explain(explainPinning(lmr.address(), uint64(len(lmr.memory)), privileges))
 		}
 		return err
 	}

@@ -4,6 +4,7 @@ package udat_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -83,6 +84,7 @@ func TestMappedMemory(t *testing.T) {
 		defer syscall.Munmap(memory)
 		_, err = udat.RegisterMemory(passive.PZ, memory, udat.MemPrivAll)
 		want(t, err, udat.ErrInsufficientResources)
+		want(t, err, udat.ProblemReadOnlyMemory)
 		if err == nil || !strings.Contains(err.Error(), "written") {
 			t.Errorf("the error does not explain itself: %v", err)
 		}
@@ -97,6 +99,102 @@ func TestMappedMemory(t *testing.T) {
 			t.Error("the peer read something else")
 		}
 	})
+}
+
+// Memory whose pages do not allow what the privileges ask for.
+func TestMemoryOfUnfitPages(t *testing.T) {
+	page := os.Getpagesize()
+	mapping := func(t *testing.T, protections ...int) []byte {
+		t.Helper()
+		memory, err := syscall.Mmap(-1, 0, len(protections)*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { want(t, syscall.Munmap(memory)) })
+		for i, p := range protections {
+			want(t, syscall.Mprotect(memory[i*page:(i+1)*page], p))
+		}
+		return memory
+	}
+	const none, read, both = syscall.PROT_NONE, syscall.PROT_READ, syscall.PROT_READ | syscall.PROT_WRITE
+	const text = "a string that the linker has put among the constants of the program"
+	constant := unsafe.Slice(unsafe.StringData(text), len(text))
+	half := mapping(t, both, both, read, both)
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer pz.Free()
+		for _, c := range []struct {
+			name       string
+			memory     []byte
+			privileges udat.MemPriv
+			problem    udat.Problem
+			words      string
+		}{
+			{"a string, all", constant, udat.MemPrivAll, udat.ProblemReadOnlyMemory, "DAT_MEM_PRIV_LOCAL_WRITE_FLAG"},
+			{"a string, write", constant, udat.MemPrivLocalWrite, udat.ProblemReadOnlyMemory, "from byte 0 on"},
+			{"a string, read", constant, udat.MemPrivLocalRead | udat.MemPrivRemoteRead, 0, ""},
+			{"read-only page", mapping(t, read), udat.MemPrivAll, udat.ProblemReadOnlyMemory, "cannot be written"},
+			{"read-only page in the middle", half[100:], udat.MemPrivLocalRead | udat.MemPrivLocalWrite, udat.ProblemReadOnlyMemory, fmt.Sprintf("from byte %d on", 2*page-100)},
+			{"read-only page at the end", half[:2*page+1], udat.MemPrivAll, udat.ProblemReadOnlyMemory, "cannot be written"},
+			{"writable pages before", half[:2*page], udat.MemPrivAll, 0, ""},
+			{"atomic operations", mapping(t, read), udat.MemPrivRemoteRead | udat.MemPrivIBRemoteAtomic, udat.ProblemReadOnlyMemory, "ATOMIC"},
+			{"no access", mapping(t, both, none), udat.MemPrivAll, udat.ProblemUnreadableMemory, "cannot be read"},
+		} {
+			lmr, err := udat.RegisterMemory(pz, c.memory, c.privileges)
+			if c.problem == 0 {
+				if err != nil {
+					t.Errorf("%s: %v", c.name, err)
+					continue
+				}
+				want(t, lmr.Free())
+				continue
+			}
+			want(t, err, c.problem, udat.ErrInsufficientResources)
+			if err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), udat.ProblemUnknown.Error()) {
+				t.Errorf("%s: the error does not explain itself: %v", c.name, err)
+			}
+		}
+	})
+}
+
+func TestMappingProblem(t *testing.T) {
+	const maps = `10000-12000 r--p 00000000 08:01 131 /usr/bin/program
+12000-14000 rw-p 00002000 08:01 131 /usr/bin/program
+14000-15000 ---p 00000000 00:00 0
+20000-30000 rw-p 00000000 00:00 0 [heap]
+ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]
+`
+	const read, write = udat.MemPrivLocalRead, udat.MemPrivLocalWrite
+	for _, c := range []struct {
+		address, size uint64
+		privileges    udat.MemPriv
+		want          error
+		words         string
+	}{
+		{0x10000, 0x2000, read | udat.MemPrivRemoteRead, nil, ""},
+		{0x10000, 0x4000, read, nil, ""},
+		{0x12000, 0x2000, udat.MemPrivAll, nil, ""},
+		{0x20001, 0xffff, udat.MemPrivAll, nil, ""},
+		{0x10010, 1, write, udat.ProblemReadOnlyMemory, "from byte 0 on"},
+		{0x11000, 0x2000, udat.MemPrivRemoteWrite, udat.ProblemReadOnlyMemory, "0x11000"},
+		{0x12000, 0x2001, read, udat.ProblemUnreadableMemory, "from byte 8192 on"},
+		{0x15000, 1, read, udat.ProblemUnmappedMemory, "0x15000"},
+		{0x20000, 0x10001, read, udat.ProblemUnmappedMemory, "byte 65536 "},
+		{0x1000, 0x10000, read, udat.ProblemUnmappedMemory, "0x1000,"},
+		{0xffffffffffff0000, 0x1000, read, udat.ProblemUnmappedMemory, "0xffffffffffff0000"},
+	} {
+		err := udat.MappingProblem(maps, c.address, c.size, c.privileges)
+		switch {
+		case c.want == nil && err != nil, c.want != nil && !errors.Is(err, c.want):
+			t.Errorf("%d bytes at 0x%x for %v: %v, want %v", c.size, c.address, c.privileges, err, c.want)
+		case err != nil && !strings.Contains(err.Error(), c.words):
+			t.Errorf("%d bytes at 0x%x for %v: %q does not say %q", c.size, c.address, c.privileges, err, c.words)
+		}
+	}
+	for _, maps := range []string{"", "nonsense\n", "x-y rw-p\n"} {
+		want(t, udat.MappingProblem(maps, 0x10000, 1, read)) // nothing is known
+	}
 }
 
 const hugePage = 2 << 20
