@@ -56,12 +56,20 @@ func (a Agent) Free() { C.goudat_agent_free(C.uintptr_t(a)) }
 // AgentFunc gives the C function that a CNO is to call with an Agent as instance data.
 func AgentFunc() uintptr { return uintptr(C.goudat_agent_func()) }
 
+// Disarm says that the agent may not be called for the next event of its EVD,
+// unless EVDArm comes before it.
+func (a Agent) Disarm() { C.goudat_agent_disarm(C.uintptr_t(a)) }
+
 // EVDArm makes sure that the next event of the EVD calls the agent, and then
 // takes up to len(events) events that are there already. The EVD must feed the
 // CNO alone, and the CNO must have been created with the agent.
-func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, events []Event) (int, Return) {
-	var n C.int
-	r := C.goudat_evd_arm(C.goudat_handle(evd), C.goudat_handle(cno), C.uintptr_t(agent),
-		(*C.goudat_event)(unsafe.Pointer(unsafe.SliceData(events))), C.int(len(events)), &n)
-	return int(n), Return(r)
+//
+// If armed is false, the Return says why, no event was taken, and the next
+// EVDArm tries again. Otherwise the Return is that of the last dat_evd_dequeue.
+func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, events []Event) (n int, armed bool, r Return) {
+	var count C.int
+	var done C.bool
+	ret := C.goudat_evd_arm(C.goudat_handle(evd), C.goudat_handle(cno), C.uintptr_t(agent),
+		(*C.goudat_event)(unsafe.Pointer(unsafe.SliceData(events))), C.int(len(events)), &count, &done)
+	return int(count), bool(done), Return(ret)
 }

@@ -28,7 +28,9 @@ func (a Agent) Free() {}
 
 func AgentFunc() (_ uintptr) { return }
 
-func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, events []Event) (_ int, ret Return) {
+func (a Agent) Disarm() {}
+
+func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, events []Event) (_ int, _ bool, ret Return) {
 	ret = withoutLibrary
 	return
 }

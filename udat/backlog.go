@@ -1,6 +1,11 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"time"
+	"weak"
+
+	"github.com/goudat/goudat/cgo"
+)
 
 // backlog is the part of an EVD's queue that lies in Go. The program reads it
 // before the library's.
@@ -121,16 +126,33 @@ func (evd *EVD) keepEmpty() {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	_ = evd.arm(op) // whoever takes events next gets the same error
+	if evd.arm(op) != nil {
+		// No program needs to look at it, so that nobody else may try again.
+		again := weak.Make(evd) // no reason to keep an adapter that the program has dropped
+		time.AfterFunc(armAgainAfter, func() {
+			if evd := again.Value(); evd != nil {
+				evd.keepEmpty()
+			}
+		})
+	}
 }
 
 // arm makes sure that the library notifies of the next event, and moves to the
-// backlog what it has queued. The caller holds the gate and mu.
+// backlog what it has queued, even when it fails. After a failure the EVD is not
+// armed, and the next call of arm tries again. The caller holds the gate and mu.
 func (evd *EVD) arm(op string) error {
 	raw := evd.scratch(drainAtOnce)
-	n, r := cgo.EVDArm(evd.handle, evd.cno, evd.agent, raw)
+	n, armed, r := cgo.EVDArm(evd.handle, evd.cno, evd.agent, raw)
+	if !armed {
+		evd.drain()
+		return checkArmed(op, r)
+	}
 	return checkDequeue(op, evd.drainFrom(raw, n, r))
 }
+
+// armAgainAfter is how long the binding's own waits on an EVD that could not be
+// armed look for events without notifications, before they try again.
+const armAgainAfter = 10 * time.Millisecond
 
 // drainAtOnce is how many events one crossing moves to the backlog.
 const drainAtOnce = 16

@@ -2,7 +2,9 @@ package udat
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 )
 
 // CNO is a consumer notification object: it tells which of the EVDs that
@@ -145,8 +147,15 @@ func (cno *CNO) setAgent(agent func(*EVD)) {
 // callAgent waits as any program may, and calls the agent unless it was replaced.
 func (cno *CNO) callAgent(c *agentCall) {
 	evd, err := cno.wait(c.stop)
-	if err != nil {
-		return
+	for ; err != nil; evd, err = cno.wait(c.stop) {
+		if err == errStopped || errors.Is(err, ErrClosed) {
+			return
+		}
+		select { // the library cannot notify of events now
+		case <-time.After(armAgainAfter):
+		case <-c.stop:
+		case <-cno.closing:
+		}
 	}
 	cno.mu.Lock()
 	mine := cno.agent == c
@@ -169,7 +178,8 @@ const cnoWaitOp = "dat_cno_wait"
 // An EVD is given again and again while it has events, in turn with the others
 // that have some, so that none is missed and none starves. Several goroutines
 // may get the same one, and find that the events are gone. A disabled EVD is not
-// given.
+// given. If the library cannot notify of an EVD's events, Wait returns its error,
+// and the next Wait looks at that EVD again.
 //
 // Implements:
 //
@@ -186,7 +196,7 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	}
 	evd, err := cno.wait(ctx.Done())
 	if err == errStopped {
-		err = interrupted(cnoWaitOp, context.Cause(ctx))
+		err = interrupted(cnoWaitOp, ctx)
 	}
 	return evd, err
 }
@@ -211,7 +221,10 @@ func (cno *CNO) wait(stop <-chan struct{}) (*EVD, error) {
 			continue
 		}
 		if has, err := a.evd.hasEvents(); err != nil {
-			cno.handOn()
+			// It is not armed: whoever waits next has to look at it again.
+			if !cno.offer(a) {
+				cno.handOn()
+			}
 			return nil, err
 		} else if has && cno.offer(a) {
 			return a.evd, nil
@@ -254,7 +267,8 @@ func (cno *CNO) block(stop <-chan struct{}) (err error) {
 	return err
 }
 
-// offer queues an EVD that has events behind the others, for whoever asks next.
+// offer queues an EVD that has events, or is not armed, behind the others, for
+// whoever asks next.
 // It reports false when the EVD was detached meanwhile, or disabled: its events
 // may be such as came only then.
 func (cno *CNO) offer(a *attachment) bool {
@@ -295,7 +309,7 @@ func (evd *EVD) announce() {
 }
 
 // hasEvents reports whether the EVD has events. When not, it is armed, and
-// announced when that changes.
+// announced when that changes, unless there is an error.
 func (evd *EVD) hasEvents() (bool, error) {
 	if evd.obj.enter(cnoWaitOp, NoSubtype) != nil {
 		return false, nil // freed, and so detached
@@ -303,8 +317,10 @@ func (evd *EVD) hasEvents() (bool, error) {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	err := evd.arm(cnoWaitOp)
-	return evd.backlog.len() > 0, err
+	if err := evd.arm(cnoWaitOp); evd.backlog.len() == 0 {
+		return false, err
+	}
+	return true, nil
 }
 
 // ModifyCNO attaches the event dispatcher to a CNO of the same adapter, in place

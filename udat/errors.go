@@ -33,7 +33,8 @@ type Return = cgo.Return
 //   - os.ErrDeadlineExceeded and context.DeadlineExceeded: ErrTimeoutExpired
 //   - errors.ErrUnsupported: ErrNotImplemented and ErrModelNotSupported
 //   - net.ErrClosed: ErrClosed
-//   - the error, and the cause, of the context that ended a wait
+//   - the error of the context that ended a wait, and its cause: see context.Cause.
+//     It is a time-out if the context's error is context.DeadlineExceeded.
 type Error struct {
 	// Op is the C name of the call, dat_ep_connect for example.
 	Op string
@@ -43,7 +44,7 @@ type Error struct {
 	// Detail says what was wrong and what may be, in words. It may be empty.
 	Detail string
 	// Err is the cause where there is one beside the library: ErrClosed,
-	// ErrNoNativeLibrary, a context's error.
+	// ErrNoNativeLibrary, the error of a context and its cause.
 	Err error
 }
 
@@ -163,6 +164,15 @@ func checkMade(op string, r Return) error {
 	return check(op, r)
 }
 
+// checkArmed is check for arming an EVD, whose failure must not pass for an empty
+// queue or for a time-out.
+func checkArmed(op string, r Return) error {
+	if t := r.Type(); t == ErrQueueEmpty || t == ErrTimeoutExpired {
+		r = cgo.ClassError | Return(ErrInternalError)
+	}
+	return check(op, r)
+}
+
 // refuse makes the error of a call that the binding did not pass on. Without the
 // native library that is what is wrong with each call: no object is there.
 func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any) error {
@@ -172,11 +182,20 @@ func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any
 	return &Error{Op: op, Return: cgo.ClassError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)}
 }
 
-// interrupted makes the error of a wait that its context ended.
-func interrupted(op string, cause error) error {
+// interrupted makes the error of a wait that its context ended. It matches both
+// the context's error, which decides whether that was a time-out, and the cause.
+func interrupted(op string, ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
 	t := ErrInterruptedCall
-	if errors.Is(cause, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) {
 		t = ErrTimeoutExpired
 	}
-	return &Error{Op: op, Return: cgo.ClassError | Return(t), Err: cause}
+	switch {
+	case cause == nil:
+	case errors.Is(cause, err):
+		err = cause
+	default:
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return &Error{Op: op, Return: cgo.ClassError | Return(t), Err: err}
 }

@@ -2,6 +2,8 @@ package udat
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -13,7 +15,8 @@ import (
 // when ctx has ended. Wait does not allocate beyond what Dequeue does.
 //
 // It fails with ErrInvalidState after SetUnwaitable, and with ErrClosed when the
-// EVD is freed.
+// EVD is freed. If the library cannot notify of events, Wait returns its error
+// instead of sleeping, and the next Wait tries again.
 //
 // Implements:
 //
@@ -73,7 +76,7 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 			return n, err
 		}
 		if err != nil {
-			evd.waiters.notify() // the next one finds out for itself
+			evd.waiters.notify() // the next one finds out for itself, and tries to arm it
 			return 0, err
 		}
 		if need == 1 && evd.eagerness.begin(&evd.waiters) {
@@ -89,7 +92,7 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 		switch err := evd.block(waitOp, need, nil, ctx.Done(), revoked); err {
 		case nil:
 		case errStopped:
-			return 0, interrupted(waitOp, context.Cause(ctx))
+			return 0, interrupted(waitOp, ctx)
 		default:
 			return 0, err
 		}
@@ -104,7 +107,8 @@ func checkContext(op string, ctx context.Context) error {
 }
 
 // takeIf takes events if there are need of them. When others wait, it arms the
-// EVD, and those that are left wake who can use them.
+// EVD, and those that are left wake who can use them. If that fails, it fails
+// only when there is nothing to take.
 func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
 		return 0, err
@@ -112,15 +116,22 @@ func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
+	var unarmed error
 	if need > 1 || evd.waiters.takers() {
-		if err := evd.arm(waitOp); err != nil {
-			return 0, err
-		}
+		unarmed = evd.arm(waitOp)
 	}
 	if need > 1 && evd.backlog.len() < need {
-		return 0, nil
+		return 0, unarmed
 	}
-	return evd.fill(waitOp, events)
+	n, err := evd.fill(waitOp, events)
+	if unarmed != nil {
+		if n > 0 {
+			evd.waiters.notify() // the others have to arm it themselves
+		} else if err == nil {
+			err = unarmed
+		}
+	}
+	return n, err
 }
 
 // errStopped says that a wait's stop channel was closed.
@@ -164,20 +175,36 @@ func (evd *EVD) armFor(op string, need int) (ready bool, err error) {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	if err := evd.arm(op); err != nil {
-		return false, err
-	}
+	err = evd.arm(op)
 	if need == 0 {
-		return evd.news > 0, nil
+		ready = evd.news > 0
+	} else {
+		ready = evd.backlog.len() >= need
 	}
-	return evd.backlog.len() >= need, nil
+	if ready {
+		err = nil
+	}
+	return ready, err
 }
 
 // await is block for the binding itself: it returns nil when completions were
 // recorded, whoever has taken them from the library. What done looks at must not
-// change otherwise.
+// change otherwise. If the library cannot notify of completions, it returns nil
+// from time to time: what the binding has begun must not depend on that. The
+// errors that are left say that the wait was stopped or the EVD freed.
 func (evd *EVD) await(op string, done func() bool, stop <-chan struct{}) error {
-	return evd.block(op, 0, done, stop, nil)
+	err := evd.block(op, 0, done, stop, nil)
+	if err == nil || err == errStopped || errors.Is(err, ErrClosed) {
+		return err
+	}
+	select {
+	case <-time.After(armAgainAfter):
+	case <-stop:
+		return errStopped
+	case <-evd.closing:
+		return evd.obj.freed(op, NoSubtype)
+	}
+	return nil
 }
 
 // notified is called when the library has events after the EVD was armed. It

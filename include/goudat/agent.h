@@ -24,7 +24,7 @@ typedef struct goudat_agent {
 	uint64_t id;
 	uint64_t called_at; /* in nanoseconds, when it was queued */
 	bool queued;
-	bool called; /* since the EVD was armed last */
+	bool called; /* since the EVD was armed last, or arming it has failed */
 } goudat_agent;
 
 typedef struct goudat_agent_queue {
@@ -146,37 +146,62 @@ static inline uintptr_t goudat_agent_func(void)
 	return (uintptr_t)goudat_agent_called;
 }
 
+/* Has the next goudat_evd_arm take all its steps: the EVD may not be armed any more. */
+static inline void goudat_agent_disarm(uintptr_t agent_address)
+{
+	goudat_agent *agent = (goudat_agent *)agent_address;
+
+	pthread_mutex_lock(&agent->queue->lock);
+	agent->called = true;
+	pthread_mutex_unlock(&agent->queue->lock);
+}
+
 /*
- * Makes sure that the next event calls the agent, and then takes what is there
- * already. An EVD whose agent was not called since the last time is armed
- * still, which costs nothing to find out.
+ * Makes sure that the next event calls the agent. An EVD whose agent was not
+ * called since the last time is armed still, which costs nothing to find out.
  *
  * Once it has called its agent, a CNO forgets it and stays triggered, and
  * silent, until dat_cno_wait. The agent is put back before that, so that a CNO
  * that is not triggered has one at any time.
+ *
+ * When a step fails, the EVD counts as not armed, and the next call takes all
+ * steps again: dat_cno_wait then finds nothing, if it had succeeded before.
  */
-static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent_address,
-					goudat_event *events, int max, int *count)
+static inline DAT_RETURN goudat_agent_arm(goudat_agent *agent, goudat_handle evd, goudat_handle cno)
 {
-	goudat_agent *agent = (goudat_agent *)agent_address;
 	goudat_handle triggered;
+	DAT_RETURN ret;
 	bool called;
 
-	*count = 0;
 	pthread_mutex_lock(&agent->queue->lock);
 	called = agent->called;
 	agent->called = false;
 	pthread_mutex_unlock(&agent->queue->lock);
-	if (called) {
-		DAT_RETURN ret = goudat_cno_modify_agent(cno, agent_address, goudat_agent_func());
-
-		if (ret == DAT_SUCCESS)
-			ret = goudat_cno_wait(cno, 0, &triggered);
-		if (ret == DAT_SUCCESS)
-			ret = goudat_evd_enable(evd);
-		if (ret != DAT_SUCCESS)
-			return ret;
+	if (!called)
+		return DAT_SUCCESS;
+	ret = goudat_cno_modify_agent(cno, (uintptr_t)agent, goudat_agent_func());
+	if (ret == DAT_SUCCESS) {
+		ret = goudat_cno_wait(cno, 0, &triggered);
+		if (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY)
+			ret = DAT_SUCCESS;
 	}
+	if (ret == DAT_SUCCESS)
+		ret = goudat_evd_enable(evd);
+	if (ret != DAT_SUCCESS)
+		goudat_agent_disarm((uintptr_t)agent);
+	return ret;
+}
+
+/* Arms the EVD, and then takes what is there already. When it is not armed, the return value says why. */
+static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent_address,
+					goudat_event *events, int max, int *count, bool *armed)
+{
+	DAT_RETURN ret = goudat_agent_arm((goudat_agent *)agent_address, evd, cno);
+
+	*count = 0;
+	*armed = ret == DAT_SUCCESS;
+	if (!*armed)
+		return ret;
 	return goudat_evd_dequeue_batch(evd, events, max, count);
 }
 

@@ -58,8 +58,8 @@ const (
 )
 
 // Run starts the ranks and waits until all have ended. When ctx ends they get
-// SIGTERM, and SIGKILL if that does not help; Run gives the cause. When ranks
-// fail, the error is the ExitError with the highest code, of equal ones the first.
+// SIGTERM, and SIGKILL if that does not help; Run returns an error that matches
+// that of ctx and its cause. When ranks fail, the error is the ExitError with the highest code, of equal ones the first.
 func (j Job) Run(ctx context.Context) error {
 	if j.Ranks < 1 || j.Ranks > MaxRanks {
 		return fmt.Errorf("launch: %d ranks, there must be 1 to %d", j.Ranks, MaxRanks)
@@ -109,7 +109,7 @@ func (j Job) Run(ctx context.Context) error {
 	case failed != nil:
 		return failed
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return ContextError(ctx)
 	case worst != nil:
 		return worst
 	}

@@ -44,7 +44,8 @@ type World struct {
 
 // Init makes this process, which a launcher has started, a rank of its job, and
 // waits until the other ranks are there. adapter is a name for udat.Open. When
-// ctx ends, all operations fail with its cause.
+// ctx ends, all operations fail with an error that matches the error of ctx and
+// its cause.
 func Init(ctx context.Context, adapter string) (*World, error) {
 	member, err := launch.Join()
 	if err != nil {
@@ -67,7 +68,7 @@ func Init(ctx context.Context, adapter string) (*World, error) {
 	w.forget = context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.fail(context.Cause(ctx))
+		w.fail(launch.ContextError(ctx))
 	})
 	if err == nil {
 		w.work.Add(2)
