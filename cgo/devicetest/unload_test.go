@@ -55,14 +55,7 @@ func TestUnload(t *testing.T) {
 	if !hasPatches(t) {
 		return
 	}
-	folder := t.TempDir()
-	source, library := filepath.Join(folder, "slow.c"), filepath.Join(folder, "slow.so")
-	if err := os.WriteFile(source, []byte(slowThreads), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", fmt.Sprintf("-DTHREAD_DELAY_US=%d", threadDelay.Microseconds()), "-o", library, source, "-ldl").CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
+	library := buildPreload(t, slowThreads, fmt.Sprintf("-DTHREAD_DELAY_US=%d", threadDelay.Microseconds()))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -76,4 +69,19 @@ func TestUnload(t *testing.T) {
 			}
 		})
 	}
+}
+
+// buildPreload makes a library of C source that can be preloaded.
+func buildPreload(t *testing.T, content string, flags ...string) (library string) {
+	t.Helper()
+	folder := t.TempDir()
+	source, library := filepath.Join(folder, "preload.c"), filepath.Join(folder, "preload.so")
+	if err := os.WriteFile(source, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	arguments := append([]string{"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"}, flags...)
+	if out, err := exec.Command("gcc", append(arguments, "-o", library, source, "-ldl")...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	return library
 }
