@@ -460,23 +460,15 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	}
 	// A failed accept leaves the native endpoint with a dangling address, and the
 	// CMA provider loses its queue pair when the peer has gone.
-	ep.markStuck()
+	parts := ep.parts()
+	parts.markStuck(ep.ia)
 	// The error has said it all: there is no event of this attempt.
 	ep.connection.over.Store(true)
 	ep.connection.failure.Store(nil)
-	if renewErr := ep.renew(op, ep.parts(), EPStateUnconnected); renewErr != nil {
+	if renewErr := ep.renew(op, parts, EPStateUnconnected); renewErr != nil {
 		return true, renewErr
 	}
 	return true, err
-}
-
-// markStuck notes that a queue pair may be lost. The caller holds control.
-func (ep *EP) markStuck() {
-	for _, o := range []*object{ep.pz.object(), ep.recvEVD.object(), ep.requestEVD.object(), ep.srq.object()} {
-		if o != nil {
-			o.stuck.Store(true)
-		}
-	}
 }
 
 func (ep *EP) acceptNative(op string, cr *CR, privateData []byte) (answered bool, err error) {

@@ -202,11 +202,14 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	number, err := ep.newNumber(op)
 	if err != nil {
 		releaseClaims(p.claims(), nil)
-		cgo.EPFree(handle)
+		p.discard(ia, handle)
 		return nil, err
 	}
 	ep.install(p, handle, number)
-	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
+	ep.obj.born(endpointKind, NoSubtype, func() error {
+		_, err := ep.free()
+		return err
+	}, p.parents(ia)...)
 	return ep, nil
 }
 
@@ -268,10 +271,33 @@ func (p *epParts) create(op string, ia *IA, held []claim) (cgo.EPHandle, error) 
 		return 0, err
 	}
 	if err := reserveClaims(op, p.claims(), held); err != nil {
-		cgo.EPFree(handle)
+		p.discard(ia, handle)
 		return 0, err
 	}
 	return handle, nil
+}
+
+// discard frees a native endpoint that nothing was done with.
+func (p *epParts) discard(ia *IA, handle cgo.EPHandle) {
+	if !cgo.EPFree(handle).OK() {
+		p.leaveBehind(ia)
+	}
+}
+
+// leaveBehind takes note of a native endpoint that the library has failed to free.
+// A second try would end the process: the first has taken the endpoint from the
+// adapter's list. What it was made of may not go any more, and the native adapter
+// stays open.
+func (p *epParts) leaveBehind(ia *IA) {
+	p.markStuck(ia)
+	ia.orphans.Store(true)
+}
+
+// markStuck notes that a queue pair of the parts may be lost.
+func (p *epParts) markStuck(ia *IA) {
+	for _, o := range p.parents(ia) {
+		o.stuck.Store(true)
+	}
 }
 
 func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, error) {
@@ -291,7 +317,7 @@ func (p *epParts) takeDefaults(op string, ia *IA) error {
 	if err != nil {
 		return err
 	}
-	defer cgo.EPFree(handle)
+	defer p.discard(ia, handle)
 	var param cgo.EPParam
 	if r := cgo.EPQuery(handle, cgo.EPFieldAll, &param); !r.OK() {
 		return check("dat_ep_query", r)
@@ -651,18 +677,31 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 // ErrInvalidState while a reserved service point holds the endpoint, and with
 // ErrClosed the second time.
 //
+// If the library fails to free the native endpoint, Free returns its error, and
+// the endpoint is gone all the same. The native adapter then stays open until the
+// process ends.
+//
 // Implements:
 //
 //	DAT_RETURN dat_ep_free(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Free() error {
+	failure, err := ep.free()
+	if err != nil {
+		return err
+	}
+	return failure
+}
+
+// free frees the endpoint. failure is why the native one is left behind.
+func (ep *EP) free() (failure, err error) {
 	const op = "dat_ep_free"
 	if ep == nil {
-		return ep.object().enter(op, InvalidHandleEP)
+		return nil, ep.object().enter(op, InvalidHandleEP)
 	}
 	ep.control.Lock()
 	defer ep.control.Unlock()
 	ep.endAttempt(op)
-	return ep.obj.seal(op, InvalidHandleEP, func() (err error) {
+	err = ep.obj.seal(op, InvalidHandleEP, func() (err error) {
 		if rsp := ep.reserved.Load(); rsp != nil {
 			return refuse(op, ErrInvalidState, stateSubtype(rsp.state()), "a reserved service point holds the endpoint")
 		}
@@ -673,13 +712,14 @@ func (ep *EP) Free() error {
 		ep.connection.cancel()
 		ep.reap()
 		ep.reportEnd()
-		if err := ep.freeNative(op); err != nil {
-			return err
-		}
-		ep.ia.endpoints.remove(ep.number)
+		failure = ep.freeNative(op)
+		ep.ia.endpoints.hide(ep.number)
 		// What the library left in its queues is dropped now, while its own
 		// records of the endpoint are fresh.
 		ep.reap()
+		if failure == nil {
+			ep.ia.endpoints.release(ep.number)
+		}
 		ep.detach()
 		p := ep.parts()
 		releaseClaims(p.claims(), nil)
@@ -688,21 +728,25 @@ func (ep *EP) Free() error {
 		ep.handle, ep.recv.handle, ep.request.handle = 0, 0, 0
 		return nil
 	})
+	return failure, err
 }
 
-// freeNative frees the native endpoint. Connection events that name it are
+// freeNative frees the native endpoint, or leaves it behind: nobody may use it
+// afterwards, whatever the outcome. Connection events that name it are
 // dropped from then on: their private data points into it. The library would
 // disconnect by itself, but then nothing could get it out when that is stuck.
-// The caller holds control and both directions.
+// The caller holds control and both directions, and releases the endpoint's number
+// if there is no error.
 func (ep *EP) freeNative(op string) error {
 	ep.ia.endpoints.removeHandle(ep.handle)
 	ep.disconnectNative(cgo.CloseAbrupt)
 	ep.settleAttempt()
-	if err := check(op, cgo.EPFree(ep.handle)); err != nil {
-		ep.ia.endpoints.addHandle(ep, ep.handle, ep.connectEVD)
-		return err
+	err := check(op, cgo.EPFree(ep.handle))
+	if err != nil {
+		old := ep.parts()
+		old.leaveBehind(ep.ia)
 	}
-	return nil
+	return err
 }
 
 // uses reports whether an operation that is outstanding uses the memory region.

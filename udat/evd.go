@@ -3,6 +3,7 @@ package udat
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -113,16 +114,26 @@ func (evd *EVD) createNative(op string, minQLen int) error {
 	}
 	handle, r := cgo.EVDCreate(evd.ia.handle, int32(minQLen), evd.cno, evd.flags)
 	if err := checkMade(op, r); err != nil {
-		evd.freeCNO()
+		evd.freeCNO(evd.ia)
 		return err
 	}
 	evd.handle = handle
 	if err := evd.complete(op); err != nil {
-		cgo.EVDFree(handle)
-		evd.freeCNO()
+		evd.discard()
 		return err
 	}
 	return nil
+}
+
+// discard frees what the library has of an EVD that nobody uses, or leaves it
+// behind.
+func (evd *EVD) discard() {
+	if freeEVD(evd.handle).OK() {
+		evd.freeCNO(evd.ia)
+		return
+	}
+	evd.ia.orphans.Store(true)
+	evd.ia.notifier.forget(evd.agentID)
 }
 
 // newAsyncEVD wraps the EVD that comes with the adapter. It is the one EVD that
@@ -136,12 +147,12 @@ func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 	}
 	r := cgo.EVDModifyCNO(handle, evd.cno)
 	if err := check(op, r); err != nil {
-		evd.freeCNO()
+		evd.freeCNO(evd.ia)
 		return nil, err
 	}
 	if err := evd.complete(op); err != nil {
 		cgo.EVDModifyCNO(handle, 0)
-		evd.freeCNO()
+		evd.freeCNO(evd.ia)
 		return nil, err
 	}
 	evd.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, evd.Free)
@@ -165,9 +176,14 @@ func (evd *EVD) createCNO(op string) error {
 	return nil
 }
 
-func (evd *EVD) freeCNO() {
-	cgo.CNOFree(evd.cno)
-	evd.ia.notifier.unregister(evd.agent, evd.agentID)
+// freeCNO frees the notification object with its agent, or leaves both behind.
+func (n *nativeEVD) freeCNO(ia *IA) {
+	if cgo.CNOFree(n.cno).OK() {
+		ia.notifier.unregister(n.agent, n.agentID)
+		return
+	}
+	ia.orphans.Store(true)
+	ia.notifier.forget(n.agentID)
 }
 
 // complete reads the queue length that the library chose, and arms the EVD.
@@ -234,18 +250,48 @@ func (evd *EVD) Free() error {
 		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher goes with its adapter")
 	}
 	return evd.object().seal(op, NoSubtype, func() error {
-		left, err := evd.obj.orphan(evd.ia, check(op, cgo.EVDFree(evd.handle)))
+		evd.reap() // the library throws away what it has queued, whether or not it succeeds
+		left, err := evd.obj.orphan(evd.ia, check(op, freeEVD(evd.handle)))
 		switch {
 		case err != nil:
+			evd.survived()
 			return err
 		case left:
 			evd.ia.notifier.forget(evd.agentID)
 		default:
-			evd.freeCNO()
+			evd.freeCNO(evd.ia)
 		}
 		evd.end()
 		return nil
 	})
+}
+
+const (
+	// busyWithin is far longer than the kernel takes for a command.
+	busyWithin = 100 * time.Millisecond
+	busyPause  = time.Millisecond
+)
+
+// freeEVD frees a native EVD. It tries again for a while after an internal error:
+// the kernel refuses, with EBUSY, to destroy a completion queue while another
+// command for it is under way, such as that by which a thread of the library asks
+// to be notified of the next completion, and then the library leaves the EVD as it
+// was, but disabled.
+func freeEVD(handle cgo.EVDHandle) Return {
+	for start := time.Now(); ; time.Sleep(busyPause) {
+		r := cgo.EVDFree(handle)
+		if r.Type() != ErrInternalError || time.Since(start) >= busyWithin {
+			return r
+		}
+	}
+}
+
+// survived has an EVD whose native part could not be freed armed again by whoever
+// waits. The caller holds the gate for writing.
+func (evd *EVD) survived() {
+	evd.agent.Disarm()
+	evd.waiters.notify()
+	evd.announce()
 }
 
 // abandon ends the asynchronous EVD, which the adapter frees when it closes. It
@@ -255,7 +301,7 @@ func (evd *EVD) abandon(op string) error {
 		if err := check(op, cgo.EVDModifyCNO(evd.handle, 0)); err != nil {
 			return err
 		}
-		evd.freeCNO()
+		evd.freeCNO(evd.ia)
 		evd.end()
 		return nil
 	})

@@ -8,6 +8,8 @@ import (
 // numberTable gives objects small numbers, which native cookies carry, and finds
 // the object that a completion belongs to. What is not in the table is gone, and
 // its completions with it: the library leaves those of freed objects in its queues.
+// A number has one owner, the native object that was made with it: it is hidden
+// when that is freed, and released only if that has succeeded.
 //
 // Numbers are looked up without a lock, once for each completion.
 type numberTable[T any] struct {
@@ -57,10 +59,19 @@ func (t *numberTable[T]) grow() bool {
 	return true
 }
 
-func (t *numberTable[T]) remove(number uint32) {
+// hide makes completions that carry the number nobody's. The object has the number
+// still, and no other gets it.
+func (t *numberTable[T]) hide(number uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	(*t.slots.Load())[number].Store(nil)
+}
+
+// release gives back a hidden number, for the next object. It comes once, when
+// nothing native is left that could complete under the number.
+func (t *numberTable[T]) release(number uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.free = append(t.free, number)
 }
 

@@ -25,7 +25,7 @@ func (ep *EP) renew(op string, p epParts, becomes EPState) error {
 	}
 	if err := ep.exchange(op, p, handle, becomes); err != nil {
 		releaseClaims(p.claims(), held)
-		cgo.EPFree(handle)
+		p.discard(ep.ia, handle)
 		return err
 	}
 	releaseClaims(held, p.claims())
@@ -33,7 +33,9 @@ func (ep *EP) renew(op string, p epParts, becomes EPState) error {
 }
 
 // exchange puts the new native endpoint in the place of the old one, which it
-// frees. When it fails, the new one is the caller's still.
+// frees. When it fails, nothing has changed, and the new one is the caller's still.
+// That the old one cannot be freed is no reason to fail: it is of no use any more,
+// and the new one is there.
 func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPState) error {
 	ep.obj.gate.Lock()
 	defer ep.obj.gate.Unlock()
@@ -54,17 +56,16 @@ func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPStat
 	number, early := ep.number, ep.early.take()
 	if early != nil {
 		// The old endpoint's flushing of receives that live on is no news.
-		ep.ia.endpoints.remove(number)
+		ep.ia.endpoints.hide(number)
 	}
-	if err := ep.freeNative(op); err != nil {
-		ep.request.broken, ep.recv.broken = true, true
-		ep.ia.endpoints.remove(newNumber)
-		return err
-	}
+	failure := ep.freeNative(op)
 	ep.reap()
 	if early == nil {
 		ep.flush()
-		ep.ia.endpoints.remove(number)
+		ep.ia.endpoints.hide(number)
+	}
+	if failure == nil {
+		ep.ia.endpoints.release(number)
 	}
 	ep.detach()
 	ep.reportEnd()

@@ -55,17 +55,17 @@ func (evd *EVD) replace(op string, minQLen int) error {
 	old, oldQLen := evd.nativeEVD, evd.qlen
 	err := evd.createNative(op, minQLen)
 	if err == nil {
-		if err = check(op, cgo.EVDFree(old.handle)); err != nil {
-			cgo.EVDFree(evd.handle)
-			evd.freeCNO()
+		if err = check(op, freeEVD(old.handle)); err != nil {
+			evd.discard()
+			old.agent.Disarm()
 		}
 	}
 	if err != nil {
 		evd.nativeEVD, evd.qlen, evd.capacity.total = old, oldQLen, oldQLen
+		evd.waiters.notify() // the old one has to be armed again
 		return err
 	}
-	cgo.CNOFree(old.cno)
-	evd.ia.notifier.unregister(old.agent, old.agentID)
+	old.freeCNO(evd.ia)
 	if evd.waiters.unwaitable.Load() {
 		cgo.EVDSetUnwaitable(evd.handle)
 	}

@@ -364,12 +364,16 @@ func (srq *SRQ) Free() error {
 	return srq.object().seal(op, InvalidHandleSRQ, func() error {
 		srq.mu.Lock()
 		defer srq.mu.Unlock()
-		if _, err := srq.obj.orphan(srq.ia, check(op, cgo.SRQFree(srq.handle))); err != nil {
+		left, err := srq.obj.orphan(srq.ia, check(op, cgo.SRQFree(srq.handle)))
+		if err != nil {
 			return err
 		}
 		srq.handle = 0
 		srq.scratch.known.leave(srq)
-		srq.ia.srqs.remove(srq.number)
+		srq.ia.srqs.hide(srq.number)
+		if !left {
+			srq.ia.srqs.release(srq.number)
+		}
 		return nil
 	})
 }
