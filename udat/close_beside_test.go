@@ -83,7 +83,7 @@ func creators(ia *udat.IA) []func() error {
 func TestCloseBesideCreators(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			for range 20 {
+			for range 10 {
 				ia := openUnchecked(t, name)
 				var calls sync.WaitGroup
 				var made atomic.Int32
@@ -226,7 +226,7 @@ func TestFreeTwiceAtOnce(t *testing.T) {
 func TestCloseBesideFree(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			for range 30 {
+			for range 15 {
 				ia := openUnchecked(t, name)
 				frees := everything(t, ia)
 				var calls sync.WaitGroup

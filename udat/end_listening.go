@@ -34,9 +34,6 @@ func (s *services) quals() []ConnQual {
 	return quals
 }
 
-// settleListening bounds each wait for the library. That takes milliseconds.
-const settleListening = 10 * time.Second
-
 // endListeningHeld ends the listening of the CMA provider. A service point that
 // is freed while a request waits for its answer stays in the library, and rejects
 // what comes. So each gets a request of the adapter's own, is freed, and has the
@@ -46,42 +43,44 @@ const settleListening = 10 * time.Second
 // Without a connection to itself, on a device that is down for example, nothing
 // arrives either.
 func (s *services) endListeningHeld(ia *IA) {
-	own, err := newOwnCalls(ia)
+	quals := s.quals()
+	own, err := newOwnCalls(ia, len(quals)+1)
 	if err != nil {
 		return
 	}
-	s.mu.Lock()
-	s.own = own
-	s.mu.Unlock()
-	defer func() {
-		own.free()
-		s.mu.Lock()
-		s.own = nil
-		s.mu.Unlock()
-	}()
-	var held []cgo.CRHandle
-	var last ConnQual
-	for _, qual := range s.quals() {
-		if !own.call(qual) {
-			continue
-		}
-		select {
-		case cr := <-own.arrived:
-			held, last = append(held, cr), qual
-			cgo.PSPFree(s.native[qual])
-		case <-time.After(settleListening):
-		}
+	s.setOwnCalls(own)
+	defer own.free()
+	defer s.setOwnCalls(nil)
+	for _, qual := range quals {
+		own.call(qual)
 	}
-	if last != 0 && own.call(last) {
-		own.await(1)
+	var held []heldCall
+	own.await(func() bool {
+		select {
+		case h := <-own.arrived:
+			held = append(held, h)
+			cgo.PSPFree(s.native[h.qual])
+		default:
+		}
+		return len(held)+own.ended == len(own.eps)
+	})
+	if len(held) > 0 {
+		own.call(held[0].qual)
+		own.await(func() bool { return len(held)+own.ended == len(own.eps) })
 		s.queue.obj.gate.RLock()
 		s.queue.reap()
 		s.queue.obj.gate.RUnlock()
 	}
-	for _, cr := range held {
-		cgo.CRReject(cr, nil)
+	for _, h := range held {
+		cgo.CRReject(h.cr, nil)
 	}
-	own.await(len(held))
+	own.await(func() bool { return own.ended == len(own.eps) })
+}
+
+func (s *services) setOwnCalls(own *ownCalls) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own = own
 }
 
 // ownCalls are the connection requests of an adapter to itself.
@@ -92,34 +91,38 @@ type ownCalls struct {
 	eps     []cgo.EPHandle
 	ended   int // of the attempts
 	token   []byte
-	arrived chan cgo.CRHandle
+	arrived chan heldCall
 }
 
-// ownCallEvents is the length of the queue for the outcomes of own calls, which
-// the library makes longer.
-const ownCallEvents = 256
+// heldCall is a request of the adapter's own that waits for its answer.
+type heldCall struct {
+	qual ConnQual
+	cr   cgo.CRHandle
+}
 
-func newOwnCalls(ia *IA) (*ownCalls, error) {
+// newOwnCalls prepares for up to n requests.
+func newOwnCalls(ia *IA, n int) (*ownCalls, error) {
 	const op = "dat_ia_close"
 	pz, r := cgo.PZCreate(ia.handle)
 	if err := check(op, r); err != nil {
 		return nil, err
 	}
-	connect, r := cgo.EVDCreate(ia.handle, ownCallEvents, 0, EVDConnection)
+	length := min(max(minConnectionQLen, n*connectionEventsPerEP), ia.attr.MaxEVDQLen)
+	connect, r := cgo.EVDCreate(ia.handle, int32(length), 0, EVDConnection)
 	if err := check(op, r); err != nil {
 		cgo.PZFree(pz)
 		return nil, err
 	}
-	own := &ownCalls{ia: ia, pz: pz, connect: connect, token: make([]byte, 16), arrived: make(chan cgo.CRHandle, 1)}
+	own := &ownCalls{ia: ia, pz: pz, connect: connect, token: make([]byte, 16), arrived: make(chan heldCall, n)}
 	rand.Read(own.token)
 	return own, nil
 }
 
-// call sends a request, and reports whether it could.
-func (own *ownCalls) call(qual ConnQual) bool {
+// call sends a request, if it can.
+func (own *ownCalls) call(qual ConnQual) {
 	ep, r := cgo.EPCreate(own.ia.handle, own.pz, 0, 0, own.connect, nil)
 	if !r.OK() {
-		return false
+		return
 	}
 	own.eps = append(own.eps, ep)
 	address := cgo.NewSockAddr(own.ia.attr.Address)
@@ -127,7 +130,6 @@ func (own *ownCalls) call(qual ConnQual) bool {
 	if !r.OK() {
 		own.ended++
 	}
-	return r.OK()
 }
 
 // takes reports whether a request that has arrived is one of these.
@@ -145,25 +147,29 @@ func (own *ownCalls) takes(data *cgo.CRArrivalEventData) bool {
 		return false
 	}
 	select {
-	case own.arrived <- data.CRHandle:
+	case own.arrived <- heldCall{ConnQual(data.ConnQual), data.CRHandle}:
 		return true
 	default: // too late: it is rejected
 		return false
 	}
 }
 
-// await waits until n more attempts have ended.
-func (own *ownCalls) await(n int) {
+// await takes the outcomes of the attempts until the calls are where they should
+// be, or ownCallsWithin is over.
+func (own *ownCalls) await(done func() bool) {
 	var event cgo.Event
-	for end := time.Now().Add(settleListening); n > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(ownCallsWithin); !done() && time.Now().Before(end); {
 		if cgo.EVDDequeue(own.connect, &event).OK() {
 			own.ended++
-			n--
-			continue
+		} else {
+			time.Sleep(time.Millisecond / 4)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
+
+// ownCallsWithin is far longer than an adapter takes to connect to itself. With a
+// link that is down it may never do so.
+const ownCallsWithin = 3 * time.Second
 
 func (own *ownCalls) free() {
 	if own.ended < len(own.eps) { // the library may work on them still

@@ -15,6 +15,10 @@ import (
 // TCP port to listen on.
 const tcpOffset = 1000
 
+// settleListening is far longer than the library's thread takes to close the
+// sockets of what is on its way.
+const settleListening = 10 * time.Second
+
 // endListeningOnTCP ends the listening of the socket CM provider. Its thread
 // keeps a socket for each request until it has done with it, and closes it then:
 // when none is left on the ports of the service points, nothing refers to those.
