@@ -5,6 +5,7 @@ package udat_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +35,7 @@ type closingServer struct {
 	Accept    bool // the requests, else they are left unanswered
 	Many      int
 	KeepOpen  bool // another adapter, so that the provider stays loaded and its threads run
+	Late      bool // a request comes after the close, over a connection from before
 }
 
 func init() {
@@ -63,6 +66,12 @@ func (s closingServer) run() error {
 	const settled = 5
 	first := 0
 	for i := range s.Rounds {
+		if s.Late {
+			if err := s.lateRound(); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := s.round(i); err != nil {
 			return fmt.Errorf("round %d: %w", i, err)
 		}
@@ -118,6 +127,48 @@ func (s closingServer) round(round int) error {
 	}
 	wg.Wait()
 	return late
+}
+
+// lateRound closes the adapter between a client's connection to the TCP port of
+// the socket CM provider and the request that comes over it.
+func (s closingServer) lateRound() error {
+	ia, err := udat.Open(s.Adapter)
+	if err != nil {
+		return err
+	}
+	defer ia.Close(udat.CloseAbrupt)
+	attr, _, err := ia.Query()
+	if err != nil {
+		return err
+	}
+	requests, err := udat.CreateEVD(ia, 8, udat.EVDCR)
+	if err != nil {
+		return err
+	}
+	if _, err := udat.CreatePSP(ia, s.ConnQuals[0], requests, udat.PSPConsumer); err != nil {
+		return err
+	}
+	const firstPort, version = 1000, 8
+	conn, err := net.Dial("tcp4", netip.AddrPortFrom(attr.Address, uint16(s.ConnQuals[0])+firstPort).String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := ia.Close(udat.CloseAbrupt); err != nil {
+		return err
+	}
+	request := make([]byte, messageHeader)
+	binary.BigEndian.PutUint16(request, version)
+	if _, err := conn.Write(request); err != nil {
+		return nil // the library has closed the connection
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(udattest.Patience)); err != nil {
+		return err
+	}
+	if _, err := conn.Read(request); os.IsTimeout(err) {
+		return errors.New("the library keeps a connection to an adapter that is closed")
+	}
+	return nil
 }
 
 // serve answers requests until the adapter is closed, and says when enough of
@@ -261,6 +312,22 @@ func TestCloseUnderRequests(t *testing.T) {
 }
 
 var closesFlag = flag.Int("closes", 25, "how often TestCloseUnderRequests closes an adapter in each way")
+
+// A request that comes after the close does not find the service point that is
+// gone, though its connection was made before.
+func TestCloseBeforeRequest(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		if strings.Contains(name, "scm") {
+			closingServer{
+				Adapter:   name,
+				ConnQuals: []udat.ConnQual{udattest.ConnQual()},
+				Rounds:    5,
+				KeepOpen:  true,
+				Late:      true,
+			}.attack(t, 0)
+		}
+	}
+}
 
 // A stranger who connects to the TCP port of a service point and sends nothing
 // holds up no close.

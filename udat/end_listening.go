@@ -59,7 +59,7 @@ func (s *services) endListeningHeld(ia *IA) {
 		select {
 		case h := <-own.arrived:
 			held = append(held, h)
-			cgo.PSPFree(s.native[h.qual])
+			s.free(h.qual)
 		default:
 		}
 		return len(held)+own.ended == len(own.eps)
@@ -75,6 +75,15 @@ func (s *services) endListeningHeld(ia *IA) {
 		cgo.CRReject(h.cr, nil)
 	}
 	own.await(func() bool { return own.ended == len(own.eps) })
+}
+
+// free frees a native service point, on which a request waits.
+func (s *services) free(qual ConnQual) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cgo.PSPFree(s.native[qual])
+	delete(s.native, qual)
+	delete(s.points, qual)
 }
 
 func (s *services) setOwnCalls(own *ownCalls) {
