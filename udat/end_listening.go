@@ -97,6 +97,7 @@ type ownCalls struct {
 	ia      *IA
 	pz      cgo.PZHandle
 	connect cgo.EVDHandle
+	unused  cgo.EVDHandle // for completions: see newOwnCalls
 	eps     []cgo.EPHandle
 	ended   int // of the attempts
 	token   []byte
@@ -109,7 +110,9 @@ type heldCall struct {
 	cr   cgo.CRHandle
 }
 
-// newOwnCalls prepares for up to n requests.
+// newOwnCalls prepares for up to n requests. Their endpoints need a queue for
+// completions, though there will be none: for those without, the library has one
+// that it destroys each time when the last adapter of a device is closed.
 func newOwnCalls(ia *IA, n int) (*ownCalls, error) {
 	const op = "dat_ia_close"
 	pz, r := cgo.PZCreate(ia.handle)
@@ -122,14 +125,20 @@ func newOwnCalls(ia *IA, n int) (*ownCalls, error) {
 		cgo.PZFree(pz)
 		return nil, err
 	}
-	own := &ownCalls{ia: ia, pz: pz, connect: connect, token: make([]byte, 16), arrived: make(chan heldCall, n)}
+	unused, r := cgo.EVDCreate(ia.handle, 1, 0, EVDDTO)
+	if err := check(op, r); err != nil {
+		cgo.EVDFree(connect)
+		cgo.PZFree(pz)
+		return nil, err
+	}
+	own := &ownCalls{ia: ia, pz: pz, connect: connect, unused: unused, token: make([]byte, 16), arrived: make(chan heldCall, n)}
 	rand.Read(own.token)
 	return own, nil
 }
 
 // call sends a request, if it can.
 func (own *ownCalls) call(qual ConnQual) {
-	ep, r := cgo.EPCreate(own.ia.handle, own.pz, 0, 0, own.connect, nil)
+	ep, r := cgo.EPCreate(own.ia.handle, own.pz, own.unused, own.unused, own.connect, nil)
 	if !r.OK() {
 		return
 	}
@@ -190,6 +199,7 @@ func (own *ownCalls) free() {
 	for _, ep := range own.eps {
 		cgo.EPFree(ep)
 	}
+	cgo.EVDFree(own.unused)
 	cgo.EVDFree(own.connect)
 	cgo.PZFree(own.pz)
 }
