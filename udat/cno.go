@@ -171,9 +171,9 @@ func (cno *CNO) callAgent(c *agentCall) {
 const cnoWaitOp = "dat_cno_wait"
 
 // Wait gives an attached EVD that has events, and waits for one as long as ctx
-// allows. When ctx ends first, the error matches that of the context; an EVD that
-// has events already is given even when ctx has ended, once the provider's thread
-// has told of them.
+// allows. When ctx ends first, the error matches that of the context and its
+// cause; an EVD that has events already is given even when ctx has ended, once the
+// provider's thread has told of them.
 //
 // An EVD is given again and again while it has events, in turn with the others
 // that have some, so that none is missed and none starves. Several goroutines

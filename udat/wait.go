@@ -10,9 +10,9 @@ import (
 
 // Wait takes one event, and waits for it as long as ctx allows. A goroutine that
 // sleeps holds no thread; before it sleeps it looks for the event a while, see
-// SetWaitSpin. When ctx ends first, the error matches that of the
-// context, and no event is lost; an event that is there already is given even
-// when ctx has ended. Wait does not allocate beyond what Dequeue does.
+// SetWaitSpin. When ctx ends first, the error matches that of the context and its
+// cause, and no event is lost; an event that is there already is given even when
+// ctx has ended. Wait does not allocate beyond what Dequeue does.
 //
 // It fails with ErrInvalidState after SetUnwaitable, and with ErrClosed when the
 // EVD is freed. If the library cannot notify of events, Wait returns its error
