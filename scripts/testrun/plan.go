@@ -43,7 +43,7 @@ var (
 	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/(getopt|messagesizes)$`)
 	// The same program runs in all machines, two of which are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
-	transferPackages = packagePattern(`(udat|examples/pingpong)$`)
+	systemPackages = packagePattern(`(udat|examples/pingpong)$`)
 	// Connections that end at random moments are what the native stack of the packages has its races with, too.
 	soakPackages = packagePattern(`udat/soak$`)
 	racePackages = packagePattern(`udat(/|$)`)
@@ -51,7 +51,8 @@ var (
 )
 
 const (
-	transferTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer)$`
+	// Transfers, and the protections against what the patches mend in the native stack from source.
+	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhileBusy)$`
 	// These take long, and are like the ones that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// Some start a process for each of many adapters that do not open, and one makes a thousand sequences of calls: both
@@ -109,12 +110,12 @@ func (o options) plan(packages []testPackage) []run {
 	}
 	if len(o.system) > 0 {
 		runs = append(runs, run{
-			title:       "testing transfers with the system's native stack",
-			packages:    of(packages, transferPackages),
+			title:       "testing transfers and protections with the system's native stack",
+			packages:    of(packages, systemPackages),
 			environment: append([]string{"GOUDAT_NATIVE=system"}, o.system...),
 			exec:        withDevice,
 			device:      true,
-			only:        transferTests,
+			only:        systemTests,
 		})
 	}
 	if !o.quick {
