@@ -14,13 +14,14 @@ import (
 // come, and closing the adapter frees that all the same. The goroutine that
 // empties the queue runs meanwhile, and rejects what arrives.
 func (s *services) endListening(ia *IA) bool {
-	if s.queue == nil {
+	quals := s.quals()
+	switch {
+	case len(quals) == 0: // it may have tried to listen, in vain
 		return true
+	case s.overTCP:
+		return endListeningOnTCP(ia.attr.Address, quals)
 	}
-	if s.overTCP {
-		return endListeningOnTCP(ia.attr.Address, s.quals())
-	}
-	s.endListeningHeld(ia)
+	s.endListeningHeld(ia, quals)
 	return true
 }
 
@@ -42,8 +43,7 @@ func (s *services) quals() []ConnQual {
 //
 // Without a connection to itself, on a device that is down for example, nothing
 // arrives either.
-func (s *services) endListeningHeld(ia *IA) {
-	quals := s.quals()
+func (s *services) endListeningHeld(ia *IA, quals []ConnQual) {
 	own, err := newOwnCalls(ia, len(quals)+1)
 	if err != nil {
 		return
