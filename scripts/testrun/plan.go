@@ -43,7 +43,7 @@ var (
 	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/(getopt|messagesizes)$`)
 	// The same program runs in all machines, two of which are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
-	systemPackages = packagePattern(`(udat|examples/pingpong)$`)
+	systemPackages   = packagePattern(`(udat|examples/pingpong)$`)
 	// Connections that end at random moments are what the native stack of the packages has its races with, too.
 	soakPackages = packagePattern(`udat/soak$`)
 	racePackages = packagePattern(`udat(/|$)`)
@@ -155,7 +155,7 @@ func (o options) searches(packages []testPackage) []run {
 // cycleTime is about what a cycle takes on an emulated machine, with each provider.
 const cycleTime = 300 * time.Millisecond
 
-// seedFlag gives a test that chooses at random another seed in each run. The test's log names the seed when it fails.
+// seedFlag returns the flag by which a test that chooses at random has another seed in each run. The test's log names the seed when it fails.
 func seedFlag(name string) string {
 	return fmt.Sprintf("-%s=%d", name, time.Now().Unix())
 }
