@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type machineConfig struct {
 	initramfs   string
 	accelerator string
 	memory      string
+	processors  int  // 0: as many as the host has, 4 at most
 	verbose     bool // the console is shown
 
 	tscFrequency int // in kHz; 0: the kernel has to find it out
@@ -199,6 +201,9 @@ var kernelArguments = []string{
 	"nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "audit=0", "apparmor=0", "cryptomgr.notests",
 }
 
+// mostByDefault is how many processors a machine has at most unless more are asked for: emulated ones get in each other's way.
+const mostByDefault = 4
+
 // machineArguments is qemu's command line. The console, the control port and the wire are its files 3, 4 and 5.
 func machineArguments(config machineConfig, job wire.Job) []string {
 	args := []string{
@@ -208,7 +213,7 @@ func machineArguments(config machineConfig, job wire.Job) []string {
 		"-m", config.memory,
 		"-kernel", config.kernel, "-initrd", config.initramfs,
 	}
-	processors := fmt.Sprint(min(runtime.NumCPU(), 4))
+	processors := fmt.Sprint(cmp.Or(config.processors, min(runtime.NumCPU(), mostByDefault)))
 	switch config.accelerator {
 	case acceleratorKVM:
 		args = append(args, "-accel", "kvm", "-cpu", "host", "-smp", processors)

@@ -29,6 +29,10 @@ func TestMachineArguments(t *testing.T) {
 	if !slices.Contains(args, "kvm") || strings.Contains(args[slices.Index(args, "-append")+1], "quiet") {
 		t.Errorf("not quiet, with KVM: %q", args)
 	}
+	config.processors = 7
+	if args = machineArguments(config, job); args[slices.Index(args, "-smp")+1] != "7" {
+		t.Errorf("with seven processors: %q", args)
+	}
 	config.accelerator = acceleratorCount
 	if args = machineArguments(config, job); !slices.Contains(args, "-icount") || args[slices.Index(args, "-smp")+1] != "1" {
 		t.Errorf("counting instructions: %q", args)

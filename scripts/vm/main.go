@@ -105,11 +105,12 @@ func prepare(options options, log *progress) (s setup) {
 		return fail(err)
 	}
 	s.machine = machineConfig{
-		emulator:  emulator,
-		kernel:    kernel.image,
-		initramfs: initramfs,
-		memory:    options.memory,
-		verbose:   options.verbose,
+		emulator:   emulator,
+		kernel:     kernel.image,
+		initramfs:  initramfs,
+		memory:     options.memory,
+		processors: options.processors,
+		verbose:    options.verbose,
 
 		bootLimits: bootLimits,
 		quiet:      !options.verbose,

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ Flags, which go before PROGRAM:
   --memory SIZE       memory of the machine, as 2G (the default) or 900M                  [TESTBED_MEMORY]
   --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL].
                       count is emulation of one processor whose clock advances by a nanosecond with each instruction
+  --cpus N            processors of the machine, 64 at most; by default those of the host, 4 at most [TESTBED_CPUS]
   --machines N        run PROGRAM in N machines (8 at most) on one wire, at the same time; see below
   --plain-rank RANK   no "[rank] " before the output of this machine, as "go test" has to understand it
   --no-device         no RDMA device
@@ -68,6 +70,7 @@ type options struct {
 	shares        []string
 	memory        string
 	accelerator   string
+	processors    int // 0: the default
 	device        bool
 	machines      int
 	plainRank     int // the machine whose output has no prefix; -1: none
@@ -80,6 +83,9 @@ type options struct {
 
 // maxMachines is what one host is likely to have the memory for.
 const maxMachines = 8
+
+// maxProcessors is more than any host of the test bed has to spare.
+const maxProcessors = 64
 
 // list collects a flag that may be repeated.
 type list []string
@@ -95,7 +101,7 @@ func (l *list) Set(value string) error {
 func parseOptions(args, environment []string) (options, error) {
 	env := func(name string) string { return lookup(environment, name) }
 	var o options
-	var timeout string
+	var timeout, processors string
 	var shares list
 	var noDevice bool
 	flags := flag.NewFlagSet("testbed", flag.ContinueOnError)
@@ -105,6 +111,7 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.Var(&shares, "share", "")
 	flags.StringVar(&o.memory, "memory", or(env("TESTBED_MEMORY"), "2G"), "")
 	flags.StringVar(&o.accelerator, "accel", or(env("TESTBED_ACCEL"), "auto"), "")
+	flags.StringVar(&processors, "cpus", env("TESTBED_CPUS"), "")
 	flags.BoolVar(&noDevice, "no-device", false, "")
 	flags.IntVar(&o.machines, "machines", 1, "")
 	flags.IntVar(&o.plainRank, "plain-rank", -1, "")
@@ -134,6 +141,16 @@ func parseOptions(args, environment []string) (options, error) {
 	}
 	if !slices.Contains([]string{"auto", acceleratorKVM, acceleratorTCG, acceleratorCount}, o.accelerator) {
 		return o, fmt.Errorf("the acceleration %q is none of auto, kvm, tcg, count", o.accelerator)
+	}
+	if processors != "" {
+		n, err := strconv.Atoi(processors)
+		if err != nil || n < 1 || n > maxProcessors {
+			return o, fmt.Errorf("a machine can have 1 to %d processors, not %q", maxProcessors, processors)
+		}
+		if n > 1 && o.accelerator == acceleratorCount {
+			return o, errors.New("with --accel count a machine has one processor")
+		}
+		o.processors = n
 	}
 	if timeout != "" {
 		d, err := time.ParseDuration(timeout)

@@ -52,6 +52,7 @@ func TestParseOptions(t *testing.T) {
 			}},
 		{"cache of XDG", []string{"true"}, []string{home, "XDG_CACHE_HOME=/c"}, func(o options) bool { return o.cache == "/c/goudat" }},
 		{"machines", []string{"--machines", "8", "true"}, []string{home}, func(o options) bool { return o.machines == 8 && o.plainRank == -1 }},
+		{"processors", []string{"true"}, []string{home, "TESTBED_CPUS=3"}, func(o options) bool { return o.processors == 3 }},
 		{"own cache", []string{"true"}, []string{"GOUDAT_CACHE=/d"}, func(o options) bool { return o.cache == "/d" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -71,6 +72,9 @@ func TestParseOptionsRefuses(t *testing.T) {
 		{nil, "name a program"},
 		{[]string{"--shell", "true"}, "takes no program"},
 		{[]string{"--memory", "lots", "true"}, "memory"},
+		{[]string{"--cpus", "0", "true"}, "processors"},
+		{[]string{"--cpus", "two", "true"}, "processors"},
+		{[]string{"--accel", "count", "--cpus", "2", "true"}, "one processor"},
 		{[]string{"--memory", "2GB", "true"}, "memory"},
 		{[]string{"--timeout", "5", "true"}, "timeout"},
 		{[]string{"--timeout", "-5s", "true"}, "timeout"},
