@@ -27,6 +27,7 @@ type machineConfig struct {
 	accelerator string
 	memory      string
 	processors  int  // 0: as many as the host has, 4 at most
+	coarse      bool // timers expire at clock ticks
 	verbose     bool // the console is shown
 
 	tscFrequency int // in kHz; 0: the kernel has to find it out
@@ -225,6 +226,9 @@ func machineArguments(config machineConfig, job wire.Job) []string {
 	kernel := slices.Clone(kernelArguments)
 	if config.tscFrequency != 0 {
 		kernel = append(kernel, fmt.Sprintf("tsc_early_khz=%d", config.tscFrequency))
+	}
+	if config.coarse {
+		kernel = append(kernel, "highres=off", "nohz=off")
 	}
 	if config.quiet {
 		kernel = append(kernel, "quiet")

@@ -29,6 +29,14 @@ func TestMachineArguments(t *testing.T) {
 	if !slices.Contains(args, "kvm") || strings.Contains(args[slices.Index(args, "-append")+1], "quiet") {
 		t.Errorf("not quiet, with KVM: %q", args)
 	}
+	if strings.Contains(kernel, "highres") {
+		t.Errorf("coarse timers without being asked: %q", kernel)
+	}
+	config.coarse = true
+	args = machineArguments(config, job)
+	if kernel = args[slices.Index(args, "-append")+1]; !strings.Contains(kernel, "highres=off") {
+		t.Errorf("no coarse timers: %q", kernel)
+	}
 	config.processors = 7
 	if args = machineArguments(config, job); args[slices.Index(args, "-smp")+1] != "7" {
 		t.Errorf("with seven processors: %q", args)

@@ -110,6 +110,7 @@ func prepare(options options, log *progress) (s setup) {
 		initramfs:  initramfs,
 		memory:     options.memory,
 		processors: options.processors,
+		coarse:     options.coarse,
 		verbose:    options.verbose,
 
 		bootLimits: bootLimits,

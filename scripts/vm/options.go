@@ -35,6 +35,8 @@ Flags, which go before PROGRAM:
   --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL].
                       count is emulation of one processor whose clock advances by a nanosecond with each instruction
   --cpus N            processors of the machine, 64 at most; by default those of the host, 4 at most [TESTBED_CPUS]
+  --coarse-timers     timers of the machine expire at its clock ticks, each 4 ms. An emulated machine then takes a
+                      third less of the host's processors                               [TESTBED_COARSE_TIMERS=1]
   --machines N        run PROGRAM in N machines (8 at most) on one wire, at the same time; see below
   --plain-rank RANK   no "[rank] " before the output of this machine, as "go test" has to understand it
   --no-device         no RDMA device
@@ -71,6 +73,7 @@ type options struct {
 	memory        string
 	accelerator   string
 	processors    int // 0: the default
+	coarse        bool
 	device        bool
 	machines      int
 	plainRank     int // the machine whose output has no prefix; -1: none
@@ -112,6 +115,7 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.StringVar(&o.memory, "memory", or(env("TESTBED_MEMORY"), "2G"), "")
 	flags.StringVar(&o.accelerator, "accel", or(env("TESTBED_ACCEL"), "auto"), "")
 	flags.StringVar(&processors, "cpus", env("TESTBED_CPUS"), "")
+	flags.BoolVar(&o.coarse, "coarse-timers", env("TESTBED_COARSE_TIMERS") == "1", "")
 	flags.BoolVar(&noDevice, "no-device", false, "")
 	flags.IntVar(&o.machines, "machines", 1, "")
 	flags.IntVar(&o.plainRank, "plain-rank", -1, "")

@@ -21,7 +21,7 @@ func TestParseOptions(t *testing.T) {
 		check func(options) bool
 	}{
 		{"defaults", []string{"true"}, []string{home}, func(o options) bool {
-			return o.timeout == 15*time.Minute && o.memory == "2G" && o.device && o.accelerator == "auto" && !o.verbose &&
+			return o.timeout == 15*time.Minute && o.memory == "2G" && o.device && o.accelerator == "auto" && !o.verbose && !o.coarse && o.processors == 0 &&
 				!o.shell && o.machines == 1 && o.cache == "/home/somebody/.cache/goudat" && len(o.shares) == 0
 		}},
 		{"flags end at the program", []string{"--no-device", "prog", "--timeout", "x"}, []string{home}, func(o options) bool {
@@ -53,6 +53,7 @@ func TestParseOptions(t *testing.T) {
 		{"cache of XDG", []string{"true"}, []string{home, "XDG_CACHE_HOME=/c"}, func(o options) bool { return o.cache == "/c/goudat" }},
 		{"machines", []string{"--machines", "8", "true"}, []string{home}, func(o options) bool { return o.machines == 8 && o.plainRank == -1 }},
 		{"processors", []string{"true"}, []string{home, "TESTBED_CPUS=3"}, func(o options) bool { return o.processors == 3 }},
+		{"coarse timers", []string{"true"}, []string{home, "TESTBED_COARSE_TIMERS=1"}, func(o options) bool { return o.coarse }},
 		{"own cache", []string{"true"}, []string{"GOUDAT_CACHE=/d"}, func(o options) bool { return o.cache == "/d" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
