@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -58,6 +59,8 @@ const (
 	// Some start a process for each of many adapters that do not open, and one makes a thousand sequences of calls: both
 	// take long.
 	asanSkip = `^Test(Explain|WriteConfig|Model)`
+	// So do these, which do many times what other tests do.
+	asanSkipMore = asanSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ShadowTableHoldsOnDevice|ExactlyOnce)$`
 )
 
 // inShards has the packages that are dealt to several machines.
@@ -134,7 +137,26 @@ func (o options) plan(packages []testPackage) []run {
 	if o.long > 0 {
 		runs = append(runs, o.searches(packages)...)
 	}
-	return withPackages(runs)
+	runs = withPackages(runs)
+	for i := range runs {
+		runs[i].environment = append(runs[i].environment, o.smallMachines(runs[i])...)
+	}
+	return runs
+}
+
+// smallMachines returns the environment that keeps the test bed's machines from waiting for each other's processors and
+// clocks: emulated, the tests take half of the processors' time then. A run with the long searches has machines with several
+// processors and exact clocks.
+func (o options) smallMachines(r run) (environment []string) {
+	if o.long > 0 {
+		return nil
+	}
+	for _, variable := range []string{"TESTBED_CPUS", "TESTBED_COARSE_TIMERS"} {
+		if os.Getenv(variable) == "" {
+			environment = append(environment, variable+"=1")
+		}
+	}
+	return environment
 }
 
 // searches are the runs that find what is rare.
@@ -172,8 +194,11 @@ func (o options) withAddressSanitizer(packages []testPackage) run {
 		},
 		exec:   []string{"scripts/with-device"},
 		device: true,
-		skip:   asanSkip,
+		skip:   asanSkipMore,
 		shards: inShards,
+	}
+	if o.long > 0 {
+		r.skip = asanSkip
 	}
 	if o.native == "source" {
 		// The address sanitizer's own dlopen does not see the run path of the library that calls it.

@@ -47,14 +47,16 @@ func TestPlanLong(t *testing.T) {
 	packages := everyPackage(t)
 	titles := func(o options) (text string) {
 		for _, r := range o.plan(packages) {
-			text += r.title + r.skip + strings.Join(r.build, "") + "\n"
+			text += r.title + r.skip + strings.Join(r.build, "") + strings.Join(r.environment, "") + "\n"
 		}
 		return text
 	}
-	if text := titles(options{native: "source"}); !strings.Contains(text, machinesSkip) || strings.Contains(text, "random") {
+	if text := titles(options{native: "source"}); !strings.Contains(text, machinesSkip) || strings.Contains(text, "random") ||
+		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, "TESTBED_CPUS=1TESTBED_COARSE_TIMERS=1") {
 		t.Errorf("a plain run is\n%s", text)
 	}
-	if text := titles(options{native: "source", long: time.Minute}); strings.Contains(text, machinesSkip) || !strings.Contains(text, "random") {
+	if text := titles(options{native: "source", long: time.Minute}); strings.Contains(text, machinesSkip) || !strings.Contains(text, "random") ||
+		strings.Contains(text, asanSkipMore) || strings.Contains(text, "TESTBED_CPUS") {
 		t.Errorf("a long run is\n%s", text)
 	}
 	if text := titles(options{native: "source", quick: true}); strings.Contains(text, "-race") || strings.Contains(text, "-asan") {
