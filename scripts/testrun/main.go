@@ -35,6 +35,7 @@ func main() {
 	flag.Var(&complaints, "complaint", "a check of the code that has failed; may be repeated")
 	slots := flag.Int("slots", runtime.NumCPU()+1, "how many machines run at once")
 	flag.Parse()
+	o.small = smallMachines()
 
 	t := &tally{out: os.Stdout, shown: time.Now()}
 	for _, name := range complaints {

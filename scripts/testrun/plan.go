@@ -18,6 +18,7 @@ type options struct {
 	long      time.Duration // of each of the long searches, 0 without
 	ownDevice bool
 	inMachine bool
+	small     []string // the environment for machines that take little of the processors
 }
 
 // run is packages that are built and tested in one way.
@@ -138,19 +139,17 @@ func (o options) plan(packages []testPackage) []run {
 		runs = append(runs, o.searches(packages)...)
 	}
 	runs = withPackages(runs)
-	for i := range runs {
-		runs[i].environment = append(runs[i].environment, o.smallMachines(runs[i])...)
+	if o.long == 0 { // the searches have machines as users have them
+		for i := range runs {
+			runs[i].environment = append(runs[i].environment, o.small...)
+		}
 	}
 	return runs
 }
 
 // smallMachines returns the environment that keeps the test bed's machines from waiting for each other's processors and
-// clocks: emulated, the tests take half of the processors' time then. A run with the long searches has machines with several
-// processors and exact clocks.
-func (o options) smallMachines(r run) (environment []string) {
-	if o.long > 0 {
-		return nil
-	}
+// clocks: emulated, the tests take half of the processors' time then. What the user has set stays.
+func smallMachines() (environment []string) {
 	for _, variable := range []string{"TESTBED_CPUS", "TESTBED_COARSE_TIMERS"} {
 		if os.Getenv(variable) == "" {
 			environment = append(environment, variable+"=1")

@@ -51,12 +51,12 @@ func TestPlanLong(t *testing.T) {
 		}
 		return text
 	}
-	if text := titles(options{native: "source"}); !strings.Contains(text, machinesSkip) || strings.Contains(text, "random") ||
-		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, "TESTBED_CPUS=1TESTBED_COARSE_TIMERS=1") {
+	if text := titles(options{native: "source", small: []string{"SMALL"}}); !strings.Contains(text, machinesSkip) || strings.Contains(text, "random") ||
+		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, "SMALL") {
 		t.Errorf("a plain run is\n%s", text)
 	}
-	if text := titles(options{native: "source", long: time.Minute}); strings.Contains(text, machinesSkip) || !strings.Contains(text, "random") ||
-		strings.Contains(text, asanSkipMore) || strings.Contains(text, "TESTBED_CPUS") {
+	if text := titles(options{native: "source", long: time.Minute, small: []string{"SMALL"}}); strings.Contains(text, machinesSkip) || !strings.Contains(text, "random") ||
+		strings.Contains(text, asanSkipMore) || strings.Contains(text, "SMALL") {
 		t.Errorf("a long run is\n%s", text)
 	}
 	if text := titles(options{native: "source", quick: true}); strings.Contains(text, "-race") || strings.Contains(text, "-asan") {
