@@ -135,14 +135,15 @@ func (o options) plan(packages []testPackage) []run {
 			shards:      inShards,
 		}, o.withAddressSanitizer(of(packages, udatPackage)))
 	}
+	environment := o.small
 	if o.long > 0 {
 		runs = append(runs, o.searches(packages)...)
+		// The machines are as users have them. The variable asks tests for what takes long.
+		environment = []string{"GOUDAT_TEST_LONG=1"}
 	}
 	runs = withPackages(runs)
-	if o.long == 0 { // the searches have machines as users have them
-		for i := range runs {
-			runs[i].environment = append(runs[i].environment, o.small...)
-		}
+	for i := range runs {
+		runs[i].environment = append(runs[i].environment, environment...)
 	}
 	return runs
 }
