@@ -16,8 +16,8 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -34,114 +34,196 @@ var (
 	optionalModules = []string{"crc32_generic"}
 )
 
+// kernelChoice says where a kernel comes from: a suite of Debian's archive, such as trixie-backports, or a package that is
+// a file.
+type kernelChoice struct {
+	suite  string
+	file   string // an absolute path; "" for a suite
+	mirror string // of Debian's archive; "" for that of the system's apt
+}
+
+func (c kernelChoice) String() string {
+	if c.file != "" {
+		return filepath.Base(c.file)
+	}
+	return "Debian " + c.suite
+}
+
 // kernel is an unpacked kernel package.
 type kernel struct {
-	dir   string
-	image string
+	dir     string
+	image   string
+	release string // what uname -r prints, as 6.12.107+deb13-amd64
 }
+
+// releaseFile has the kernel's release, in its folder.
+const releaseFile = "release"
 
 // kernel returns the kernel in the cache, which it fetches and unpacks if there is none. A kernel that is there is
 // used as it is: looking for a newer one would cost time, and a network, in each run.
-func (c *cache) kernel(file string, log *progress) (kernel, error) {
+func (c *cache) kernel(choice kernelChoice, log *progress) (kernel, error) {
 	key := sha256.New()
-	fmt.Fprintln(key, "layout 2", rootModules, rdmaModules, rxeModules)
-	if file != "" {
-		info, err := os.Stat(file)
-		if err != nil {
-			return kernel{}, fmt.Errorf("TESTBED_KERNEL_PACKAGE: %w", err)
+	fmt.Fprintln(key, "layout 3", rootModules, rdmaModules, rxeModules)
+	var files []string
+	if choice.file == "" {
+		fmt.Fprintln(key, choice.suite)
+	} else {
+		var err error
+		if files, err = packageFiles(choice.file); err != nil {
+			return kernel{}, err
 		}
-		fmt.Fprintln(key, file, info.Size(), info.ModTime())
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil {
+				return kernel{}, fmt.Errorf("the kernel's package: %w", err)
+			}
+			fmt.Fprintln(key, file, info.Size(), info.ModTime())
+		}
 	}
 	dir, err := c.entry(fmt.Sprintf("kernel-%x", key.Sum(nil)[:6]), log, func(dir string) error {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-		if file != "" {
-			return unpackKernel(file, dir, log)
+		if choice.file != "" {
+			return unpackKernel(files, dir, log)
 		}
-		return fetchKernel(dir, log)
+		if err := fetchKernel(choice, dir, log); err != nil {
+			return fmt.Errorf("the kernel of Debian %s cannot be had: %w; TESTBED_KERNEL_PACKAGE can name a file "+
+				"linux-image-...-amd64.deb of Debian instead, and GOUDAT_CACHE another folder than %s", choice.suite, err, c.dir)
+		}
+		return nil
 	})
-	return kernel{dir, filepath.Join(dir, "vmlinux")}, err
+	if err != nil {
+		return kernel{}, err
+	}
+	release, err := os.ReadFile(filepath.Join(dir, releaseFile))
+	return kernel{dir, filepath.Join(dir, "vmlinux"), string(release)}, err
 }
 
-// fetchKernel downloads Debian's current kernel package and unpacks it into dir.
-func fetchKernel(dir string, log *progress) error {
-	name, size, err := findKernelPackage()
-	if err != nil {
-		log.setUp("fetching the package lists, since %v", err)
-		if err := asRoot("apt-get", "update", "-q"); err != nil {
-			return err
-		}
-		if name, size, err = findKernelPackage(); err != nil {
-			return fmt.Errorf("%w; set TESTBED_KERNEL_PACKAGE to a file linux-image-...-amd64.deb of Debian", err)
-		}
-	}
-	download := filepath.Join(dir, "download")
-	if err := os.Mkdir(download, 0o755); err != nil {
-		return err
-	}
-	log.setUp("fetching the kernel package %s (%d MB)", name, size>>20)
-	fetch := func() error {
-		_, err := output(download, "apt-get", "download", "-q", name)
-		return err
-	}
-	if err := fetch(); err != nil {
-		// Lists that are older than the archive name files that are gone.
-		log.setUp("fetching the package lists, since %v", err)
-		if err := asRoot("apt-get", "update", "-q"); err != nil {
-			return err
-		}
-		if name, _, err = findKernelPackage(); err != nil {
-			return err
-		}
-		if err := fetch(); err != nil {
-			return fmt.Errorf("fetch the kernel package: %w", err)
-		}
-	}
-	files, err := filepath.Glob(filepath.Join(download, "*.deb"))
+// fetchKernel downloads the current kernel of a suite and unpacks it into dir.
+func fetchKernel(choice kernelChoice, dir string, log *progress) error {
+	folder := filepath.Join(dir, "archive")
+	a, err := openArchive(folder, choice.suite, choice.mirror, log)
 	if err != nil {
 		return err
 	}
-	if len(files) != 1 {
-		return fmt.Errorf("apt-get download %s left %d packages, not one", name, len(files))
-	}
-	if err := unpackKernel(files[0], dir, log); err != nil {
+	names, err := kernelPackages(a)
+	if err != nil {
 		return err
 	}
-	return os.RemoveAll(download)
+	files, err := a.download(log, names...)
+	if err != nil {
+		return err
+	}
+	if err := unpackKernel(files, dir, log); err != nil {
+		return err
+	}
+	return os.RemoveAll(folder)
 }
 
-// findKernelPackage names the package that the meta-package linux-image-amd64 stands for, and its size.
-func findKernelPackage() (name string, size int, err error) {
+// kernelPackages lists the packages that have the files of a suite's current kernel.
+func kernelPackages(a *archive) ([]string, error) {
 	const meta = "linux-image-amd64"
-	depends, err := output("", "apt-cache", "depends", meta)
+	names, err := a.depends(meta)
 	if err != nil {
-		return "", 0, fmt.Errorf("the package lists do not have %s", meta)
+		return nil, err
 	}
-	for line := range strings.Lines(depends) {
-		if f := strings.Fields(line); len(f) == 2 && f[0] == "Depends:" && strings.HasPrefix(f[1], "linux-image-") {
-			name = f[1]
-			break
+	for _, name := range names {
+		if !strings.HasPrefix(name, "linux-image-") {
+			continue
 		}
-	}
-	if name == "" {
-		return "", 0, fmt.Errorf("%s stands for no package", meta)
-	}
-	show, err := output("", "apt-cache", "show", "--no-all-versions", name)
-	if err != nil {
-		return "", 0, fmt.Errorf("the package lists do not have %s", name)
-	}
-	for line := range strings.Lines(show) {
-		if value, found := strings.CutPrefix(line, "Size: "); found {
-			size, _ = strconv.Atoi(strings.TrimSpace(value))
+		parts, err := a.depends(name)
+		if err != nil {
+			return nil, err
 		}
+		return append([]string{name}, slices.DeleteFunc(parts, func(part string) bool { return !kernelPart.MatchString(part) })...), nil
 	}
-	return name, size, nil
+	return nil, fmt.Errorf("%s of %s stands for no package", meta, a.suite)
 }
 
-// unpackKernel takes the kernel's image and the modules of the lists out of a package.
-func unpackKernel(file, dir string, log *progress) error {
-	log.setUp("unpacking the kernel of %s", filepath.Base(file))
+// kernelPart is the packages on which linux-image depends for a part of the kernel: newer ones have the image, the modules, and
+// the list of those that are built in, apart.
+var kernelPart = regexp.MustCompile(`^linux-(base|binary|modules)-[0-9]`)
+
+// packageFiles lists a package's file, and those of the packages that have other parts of its kernel, which must be beside it.
+func packageFiles(file string) ([]string, error) {
+	if info, err := os.Stat(file); err != nil {
+		return nil, fmt.Errorf("the kernel's package: %w", err)
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("the kernel's package %s is no file", file)
+	}
+	fields, err := output("", "dpkg-deb", "--field", file, "Depends", "Version")
+	if err != nil {
+		return nil, fmt.Errorf("%s is no package of a kernel: %w", file, err)
+	}
+	parts, version := kernelParts(fields)
+	files := []string{file}
+	for _, part := range parts {
+		// The file's name lacks the epoch that a version may begin with.
+		beside := filepath.Join(filepath.Dir(file), part+"_"+version[strings.Index(version, ":")+1:]+"_amd64.deb")
+		if _, err := os.Stat(beside); err != nil {
+			return nil, fmt.Errorf("%s has only a part of its kernel, and needs %s beside it: %w", filepath.Base(file), part, err)
+		}
+		files = append(files, beside)
+	}
+	return files, nil
+}
+
+// kernelParts reads the fields Depends and Version of a package.
+func kernelParts(fields string) (parts []string, version string) {
+	for line := range strings.Lines(fields) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch name {
+		case "Version":
+			version = strings.TrimSpace(value)
+		case "Depends":
+			for dependency := range strings.SplitSeq(value, ",") {
+				if words := strings.Fields(dependency); len(words) > 0 && kernelPart.MatchString(words[0]) {
+					parts = append(parts, words[0])
+				}
+			}
+		}
+	}
+	return parts, version
+}
+
+// unpackKernel takes the kernel's image and the modules of the lists out of packages.
+func unpackKernel(files []string, dir string, log *progress) error {
+	content := kernelContent{modules: moduleSet{}}
+	for _, file := range files {
+		log.setUp("unpacking %s", filepath.Base(file))
+		if err := content.addPackage(file); err != nil {
+			return fmt.Errorf("unpack %s: %w", filepath.Base(file), err)
+		}
+	}
+	if content.image == nil {
+		return fmt.Errorf("%s has no kernel", filepath.Base(files[0]))
+	}
+	if err := content.modules.write(dir); err != nil {
+		return err
+	}
+	// Started from its uncompressed form, the kernel is up three seconds earlier without KVM.
+	image := content.image
+	if plain, err := uncompressedKernel(image); err == nil {
+		image = plain
+	} else {
+		log.setUp("booting will take longer, as the kernel stays compressed: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, releaseFile), []byte(content.release), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "vmlinux"), image, 0o644)
+}
+
+// kernelContent is what has been read from a kernel's packages.
+type kernelContent struct {
+	image   []byte
+	release string
+	modules moduleSet
+}
+
+// addPackage reads a package.
+func (k *kernelContent) addPackage(file string) error {
 	cmd := command("", "dpkg-deb", "--fsys-tarfile", file)
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
@@ -150,55 +232,47 @@ func unpackKernel(file, dir string, log *progress) error {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return err
+		return toolError("dpkg-deb", err, "")
 	}
-	image, modules, readErr := readKernelPackage(pipe)
+	readErr := k.addFiles(pipe)
 	if readErr != nil {
 		cmd.Process.Kill()
 	}
 	if err := cmd.Wait(); readErr == nil && err != nil {
-		readErr = fmt.Errorf("dpkg-deb: %w: %s", err, lastLine(complaints.String()))
+		readErr = toolError("dpkg-deb", err, complaints.String())
 	}
-	if readErr != nil {
-		return fmt.Errorf("unpack %s: %w", filepath.Base(file), readErr)
-	}
-	if err := modules.write(dir); err != nil {
-		return err
-	}
-	// Started from its uncompressed form, the kernel is up three seconds earlier without KVM.
-	if plain, err := uncompressedKernel(image); err == nil {
-		image = plain
-	} else {
-		log.setUp("booting will take longer, as the kernel stays compressed: %v", err)
-	}
-	return os.WriteFile(filepath.Join(dir, "vmlinux"), image, 0o644)
+	return readErr
 }
 
-// readKernelPackage reads the files of a package from its tar stream.
-func readKernelPackage(r io.Reader) (image []byte, modules moduleSet, err error) {
-	modules = moduleSet{}
+// addFiles reads the files of a package from its tar stream.
+func (k *kernelContent) addFiles(r io.Reader) error {
 	files := tar.NewReader(r)
 	for {
 		header, err := files.Next()
 		if err == io.EOF {
-			break
+			return nil
 		}
 		if err != nil {
-			return nil, nil, err
+			return err
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
 		}
 		name := path.Clean("/" + header.Name)
-		switch {
-		case header.Typeflag != tar.TypeReg:
-		case strings.HasPrefix(name, "/boot/vmlinuz-"):
-			if image, err = io.ReadAll(files); err != nil {
-				return nil, nil, err
+		if release, found := imageRelease(name); found {
+			k.release = release
+			if k.image, err = io.ReadAll(files); err != nil {
+				return err
 			}
+			continue
+		}
+		switch {
 		case path.Base(name) == "modules.builtin":
 			list, err := io.ReadAll(files)
 			if err != nil {
-				return nil, nil, err
+				return err
 			}
-			modules.addBuiltIn(string(list))
+			k.modules.addBuiltIn(string(list))
 		case strings.Contains(name, "/kernel/"):
 			module, compressed, found := moduleName(path.Base(name))
 			if !found || !wantedFolder(name) {
@@ -206,15 +280,21 @@ func readKernelPackage(r io.Reader) (image []byte, modules moduleSet, err error)
 			}
 			content, err := io.ReadAll(files)
 			if err != nil {
-				return nil, nil, err
+				return err
 			}
-			modules[module] = moduleFile{content: content, compressed: compressed}
+			k.modules[module] = moduleFile{content: content, compressed: compressed}
 		}
 	}
-	if image == nil {
-		return nil, nil, errors.New("it has no /boot/vmlinuz")
+}
+
+// imageRelease tells whether a file is a kernel's image, and the release that its name has. Newer packages have it beside the
+// modules.
+func imageRelease(name string) (release string, found bool) {
+	if release, found := strings.CutPrefix(name, "/boot/vmlinuz-"); found {
+		return release, true
 	}
-	return image, modules, nil
+	folder, file := path.Split(name)
+	return path.Base(folder), file == "vmlinuz" && path.Base(path.Dir(path.Clean(folder))) == "modules"
 }
 
 // moduleFolders has the lists' modules and all that these can depend on.

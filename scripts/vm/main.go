@@ -96,10 +96,11 @@ func prepare(options options, log *progress) (s setup) {
 	if err != nil {
 		return fail(err)
 	}
-	kernel, err := cache.kernel(options.kernelPackage, log)
+	kernel, err := cache.kernel(options.kernel, log)
 	if err != nil {
 		return fail(err)
 	}
+	log.setUp("booting Linux %s (%s)", kernel.release, options.kernel)
 	initramfs, err := cache.initramfs(kernel, log)
 	if err != nil {
 		return fail(err)

@@ -37,6 +37,8 @@ Flags, which go before PROGRAM:
   --cpus N            processors of the machine, 64 at most; by default those of the host, 4 at most [TESTBED_CPUS]
   --coarse-timers     timers of the machine expire at its clock ticks, each 4 ms. An emulated machine then takes a
                       third less of the host's processors                               [TESTBED_COARSE_TIMERS=1]
+  --kernel KERNEL     boot the kernel of a suite of Debian, as bookworm, trixie or trixie-backports, or that of a
+                      linux-image .deb file, which has the other parts of a split kernel beside it [TESTBED_KERNEL]
   --machines N        run PROGRAM in N machines (8 at most) on one wire, at the same time; see below
   --plain-rank RANK   no "[rank] " before the output of this machine, as "go test" has to understand it
   --no-device         no RDMA device
@@ -61,27 +63,28 @@ INT, TERM, QUIT and HUP are passed on to the program's process group; the machin
 at once with a second signal. At the time limit the program gets QUIT, for which a Go program prints its goroutines.
 A machine that is not up after a minute is booted again, twice at most, which is said on standard error.
 
-The first run fetches Debian's kernel package (about 70 MB) and unpacks it into $GOUDAT_CACHE, by default
-~/.cache/goudat; nothing is installed but qemu-system-x86, if that is missing. TESTBED_KERNEL_PACKAGE names a
-linux-image .deb file to be used instead of fetching one. Remove the folder to start afresh.
+The first run with a kernel fetches it (100 MB) and unpacks it into $GOUDAT_CACHE, by default ~/.cache/goudat. Without
+--kernel it is that of the Debian at hand, or TESTBED_KERNEL_PACKAGE, a .deb file. Packages come from the mirror that
+apt is configured with, or from GOUDAT_DEBIAN_MIRROR; the system's package lists stay as they are. Nothing is installed
+but qemu-system-x86, if that is missing. Remove the folder to start afresh.
 `
 
 type options struct {
-	timeout       time.Duration // of the program; 0: no limit
-	timeoutGiven  bool
-	shares        []string
-	memory        string
-	accelerator   string
-	processors    int // 0: the default
-	coarse        bool
-	device        bool
-	machines      int
-	plainRank     int // the machine whose output has no prefix; -1: none
-	shell         bool
-	verbose       bool
-	cache         string
-	kernelPackage string
-	command       []string
+	timeout      time.Duration // of the program; 0: no limit
+	timeoutGiven bool
+	shares       []string
+	memory       string
+	accelerator  string
+	processors   int  // 0: the default
+	coarse       bool // timers expire at clock ticks
+	device       bool
+	machines     int
+	plainRank    int // the machine whose output has no prefix; -1: none
+	shell        bool
+	verbose      bool
+	cache        string
+	kernel       kernelChoice
+	command      []string
 }
 
 // maxMachines is what one host is likely to have the memory for.
@@ -107,6 +110,7 @@ func parseOptions(args, environment []string) (options, error) {
 	var timeout, processors string
 	var shares list
 	var noDevice bool
+	var kernel string
 	flags := flag.NewFlagSet("testbed", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
@@ -117,6 +121,7 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.StringVar(&processors, "cpus", env("TESTBED_CPUS"), "")
 	flags.BoolVar(&o.coarse, "coarse-timers", env("TESTBED_COARSE_TIMERS") == "1", "")
 	flags.BoolVar(&noDevice, "no-device", false, "")
+	flags.StringVar(&kernel, "kernel", or(env("TESTBED_KERNEL"), env("TESTBED_KERNEL_PACKAGE")), "")
 	flags.IntVar(&o.machines, "machines", 1, "")
 	flags.IntVar(&o.plainRank, "plain-rank", -1, "")
 	flags.BoolVar(&o.shell, "shell", false, "")
@@ -126,7 +131,6 @@ func parseOptions(args, environment []string) (options, error) {
 	}
 	o.device = !noDevice
 	o.command = flags.Args()
-	o.kernelPackage = env("TESTBED_KERNEL_PACKAGE")
 
 	if o.shell && len(o.command) > 0 {
 		return o, errors.New("--shell takes no program")
@@ -177,8 +181,48 @@ func parseOptions(args, environment []string) (options, error) {
 		o.shares = append(o.shares, absolute)
 	}
 	var err error
+	if o.kernel, err = chooseKernel(kernel, env(mirrorVariable)); err != nil {
+		return o, err
+	}
 	o.cache, err = cacheFolder(env)
 	return o, err
+}
+
+// chooseKernel tells a suite from a file. Without either, it is the suite of this system, or on another system than Debian
+// one that has long been tested.
+func chooseKernel(name, mirror string) (kernelChoice, error) {
+	switch {
+	case name == "":
+		return kernelChoice{suite: or(debianSuite("/etc/os-release"), "trixie"), mirror: mirror}, nil
+	case strings.HasSuffix(name, ".deb") || strings.Contains(name, "/"):
+		file, err := filepath.Abs(name)
+		return kernelChoice{file: file}, err
+	case !regexp.MustCompile(`^[a-z][a-z0-9.-]*$`).MatchString(name):
+		return kernelChoice{}, fmt.Errorf("the kernel %q is neither a suite of Debian, as trixie-backports, nor a .deb file", name)
+	}
+	return kernelChoice{suite: name, mirror: mirror}, nil
+}
+
+// debianSuite reads the suite of a Debian system out of its os-release, "" for other systems.
+func debianSuite(file string) (suite string) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	debian := false
+	for line := range strings.Lines(string(content)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch value = strings.Trim(value, `"'`); name {
+		case "ID":
+			debian = value == "debian"
+		case "VERSION_CODENAME":
+			suite = value
+		}
+	}
+	if !debian {
+		return ""
+	}
+	return suite
 }
 
 // defaultTimeout leaves the program's own limit the time to act first: it reports more than the test bed can.

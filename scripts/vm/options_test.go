@@ -5,6 +5,8 @@ package main
 import (
 	"errors"
 	"flag"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -109,5 +111,49 @@ func TestHelpFits(t *testing.T) {
 		if len(line) > 120 {
 			t.Errorf("a line of the help has %d columns: %s", len(line), line)
 		}
+	}
+}
+
+func TestChooseKernel(t *testing.T) {
+	for name, want := range map[string]kernelChoice{
+		"bookworm":             {suite: "bookworm", mirror: "m"},
+		"trixie-backports":     {suite: "trixie-backports", mirror: "m"},
+		"/a/linux-image-1.deb": {file: "/a/linux-image-1.deb"},
+		"/a/kernel":            {file: "/a/kernel"},
+	} {
+		if got, err := chooseKernel(name, "m"); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if got, err := chooseKernel("a.deb", ""); err != nil || !filepath.IsAbs(got.file) {
+		t.Errorf("a relative name: %+v, %v", got, err)
+	}
+	if got, err := chooseKernel("", ""); err != nil || got.suite == "" {
+		t.Errorf("no name: %+v, %v", got, err)
+	}
+	for _, name := range []string{"6.12", "Trixie", "two words"} {
+		if _, err := chooseKernel(name, ""); err == nil || !strings.Contains(err.Error(), "neither a suite") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestDebianSuite(t *testing.T) {
+	for content, want := range map[string]string{
+		"ID=debian\nVERSION_CODENAME=trixie\n":              "trixie",
+		"VERSION_CODENAME=\"bookworm\"\nID=\"debian\"\n":    "bookworm",
+		"ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble": "",
+		"ID=debian\n": "",
+	} {
+		file := filepath.Join(t.TempDir(), "os-release")
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := debianSuite(file); got != want {
+			t.Errorf("%q: %q, want %q", content, got, want)
+		}
+	}
+	if got := debianSuite("/nowhere"); got != "" {
+		t.Errorf("without a file: %q", got)
 	}
 }

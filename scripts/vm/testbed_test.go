@@ -191,11 +191,12 @@ func (b *bed) wantStderr(part string) {
 	}
 }
 
-// programErrors is standard error without what the test bed says of a boot that it has to repeat, which is no fault of a test.
+// programErrors is standard error without what the test bed says of the kernel that it boots, and of a boot that it has to
+// repeat, which is no fault of a test.
 func (b *bed) programErrors() string {
 	var kept strings.Builder
 	for line := range strings.Lines(b.stderr.String()) {
-		if !strings.HasPrefix(line, bootedAgain) {
+		if !strings.HasPrefix(line, bootedAgain) && !strings.HasPrefix(line, "testbed: booting Linux ") {
 			kept.WriteString(line)
 		}
 	}

@@ -1,0 +1,226 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// mirrorVariable names a mirror of Debian's archive, for systems whose apt has none.
+const mirrorVariable = "GOUDAT_DEBIAN_MIRROR"
+
+// archiveKeys is where Debian and Ubuntu have the keys that Debian's archive is signed with.
+const archiveKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+// archiveSettings are what an archive's apt has otherwise than the system's. What the system has set about proxies and
+// passwords is meant for it, too.
+const archiveSettings = `APT::Architecture "amd64";
+APT::Sandbox::User "";
+APT::Update::Error-Mode "any";
+APT::Get::AllowUnauthenticated "false";
+Acquire::AllowInsecureRepositories "false";
+Acquire::AllowWeakRepositories "false";
+Acquire::AllowDowngradeToInsecureRepositories "false";
+Acquire::Languages "none";
+#clear APT::Architectures;
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear Acquire::IndexTargets::deb::DEP-11;
+`
+
+// archive is a suite of Debian's package archive, as an apt sees it that has its lists and its cache in a folder of its
+// own. The system's apt only tells where the archive is.
+type archive struct {
+	suite  string
+	mirror string
+	dir    string
+}
+
+// openArchive fetches the package lists of a suite. The archive is in dir, which must not exist and which the caller
+// removes. Without a mirror it takes the one that the system's apt has.
+func openArchive(dir, suite, mirror string, log *progress) (*archive, error) {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return nil, errors.New("there is no apt-get, which fetches packages of Debian")
+	}
+	if _, err := os.Stat(archiveKeys); err != nil {
+		return nil, fmt.Errorf("the keys of Debian's archive are missing: install the package debian-archive-keyring (%w)", err)
+	}
+	mirrors := []string{mirror}
+	if mirror == "" {
+		mirrors = configuredMirrors()
+	}
+	if len(mirrors) == 0 {
+		return nil, errors.New("apt is configured with no mirror of Debian's archive: set " + mirrorVariable +
+			" to the address of one, as sources.list of a Debian system has it")
+	}
+	// The first one whose lists bear Debian's signature is a mirror of Debian's archive.
+	var reasons []string
+	for i, mirror := range mirrors {
+		a := &archive{suite: suite, mirror: mirror, dir: filepath.Join(dir, strconv.Itoa(i))}
+		log.setUp("fetching the package lists of %s from %s", suite, mirror)
+		err := a.update()
+		if err == nil {
+			return a, nil
+		}
+		reasons = append(reasons, fmt.Sprintf("%s has no package lists of %s: %v", mirror, suite, err))
+	}
+	return nil, fmt.Errorf("%s (%s names another mirror of Debian's archive)", strings.Join(reasons, "; "), mirrorVariable)
+}
+
+// configuredMirrors lists what may be mirrors of Debian's archive in the configuration of the system's apt: first those
+// whose lists say that they are, then those that have no lists yet.
+func configuredMirrors() []string {
+	const format = "$(ORIGIN)|$(RELEASE)|$(REPO_URI)"
+	listed, err := output("", "apt-get", "indextargets", "--format", format)
+	if err != nil {
+		return nil
+	}
+	all, err := output("", "apt-get", "indextargets", "--no-release-info", "--format", format)
+	if err != nil {
+		return nil
+	}
+	return parseMirrors(listed, all)
+}
+
+// parseMirrors takes the mirrors out of lines "origin|suite|mirror". The origin is of no use in the lines of all.
+func parseMirrors(listed, all string) (mirrors []string) {
+	seen := map[string]bool{}
+	take := func(lines string, wanted func(origin string) bool) {
+		for line := range strings.Lines(lines) {
+			fields := strings.SplitN(strings.TrimSpace(line), "|", 3)
+			// Security updates have a mirror of their own, which has nothing else.
+			if len(fields) != 3 || strings.Contains(fields[1], "security") || seen[fields[2]] {
+				continue
+			}
+			seen[fields[2]] = true
+			if wanted(fields[0]) {
+				mirrors = append(mirrors, fields[2])
+			}
+		}
+	}
+	take(listed, func(origin string) bool { return origin == "Debian" })
+	take(all, func(string) bool { return true })
+	return mirrors
+}
+
+// update fetches the package lists.
+func (a *archive) update() error {
+	if strings.ContainsAny(a.mirror, " \t\n") {
+		return errors.New("there is white space in the address")
+	}
+	for _, folder := range []string{"state/lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(a.dir, folder), 0o755); err != nil {
+			return err
+		}
+	}
+	for name, content := range map[string]string{
+		"settings":     archiveSettings,
+		"state/status": "",
+		"list.sources": fmt.Sprintf("Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n", a.mirror, a.suite, archiveKeys),
+	} {
+		if err := os.WriteFile(filepath.Join(a.dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	_, err := a.apt("apt-get", "update", "-q")
+	return err
+}
+
+// depends lists the packages that one depends on, without alternatives.
+func (a *archive) depends(name string) ([]string, error) {
+	text, err := a.apt("apt-cache", "depends", name)
+	if err != nil {
+		return nil, fmt.Errorf("%s has no package %s: %w", a.suite, name, err)
+	}
+	var names []string
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "Depends:" && !strings.HasPrefix(f[1], "<") {
+			names = append(names, f[1])
+		}
+	}
+	return names, nil
+}
+
+// size is that of packages, in bytes.
+func (a *archive) size(names ...string) (bytes int, err error) {
+	text, err := a.apt("apt-cache", append([]string{"show", "--no-all-versions"}, names...)...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", a.suite, err)
+	}
+	for line := range strings.Lines(text) {
+		if value, found := strings.CutPrefix(line, "Size: "); found {
+			n, err := strconv.Atoi(strings.TrimSpace(value))
+			if err != nil {
+				return 0, err
+			}
+			bytes += n
+		}
+	}
+	return bytes, nil
+}
+
+// download fetches packages and returns their files, which are in the archive's folder.
+func (a *archive) download(log *progress, names ...string) (files []string, err error) {
+	size, err := a.size(names...)
+	if err != nil {
+		return nil, err
+	}
+	log.setUp("fetching %s (%d MB)", strings.Join(names, ", "), (size+1<<20-1)>>20)
+	folder := filepath.Join(a.dir, "packages")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return nil, err
+	}
+	if _, err := a.aptIn(folder, "apt-get", append([]string{"download", "-q"}, names...)...); err != nil {
+		return nil, fmt.Errorf("fetch %s: %w", strings.Join(names, ", "), err)
+	}
+	files, err = filepath.Glob(filepath.Join(folder, "*.deb"))
+	if err == nil && len(files) != len(names) {
+		err = fmt.Errorf("apt-get download %s left %d packages, not %d", strings.Join(names, " "), len(files), len(names))
+	}
+	return files, err
+}
+
+// apt runs a tool of apt and returns what it prints.
+func (a *archive) apt(tool string, args ...string) (string, error) { return a.aptIn("", tool, args...) }
+
+func (a *archive) aptIn(folder, tool string, args ...string) (string, error) {
+	own := []string{"-c", filepath.Join(a.dir, "settings")}
+	for _, setting := range []struct{ name, value string }{
+		{"Dir::Etc::SourceList", filepath.Join(a.dir, "list.sources")},
+		{"Dir::Etc::SourceParts", "/dev/null"},
+		{"Dir::Etc::Preferences", "/dev/null"},
+		{"Dir::Etc::PreferencesParts", "/dev/null"},
+		{"Dir::State", filepath.Join(a.dir, "state")},
+		{"Dir::State::status", filepath.Join(a.dir, "state/status")},
+		{"Dir::Cache", filepath.Join(a.dir, "cache")},
+	} {
+		own = append(own, "-o", setting.name+"="+setting.value)
+	}
+	cmd := command(folder, tool, append(own, args...)...)
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s %s: %w: %s", tool, args[0], err, firstComplaint(complaints.String()))
+	}
+	return out.String(), nil
+}
+
+// firstComplaint is the cause of what an apt complains about; the last line is often only that something has failed.
+func firstComplaint(text string) string {
+	for _, kind := range []string{"E: ", "W: "} {
+		for line := range strings.Lines(text) {
+			if complaint, found := strings.CutPrefix(line, kind); found {
+				return strings.TrimSpace(complaint)
+			}
+		}
+	}
+	return lastLine(text)
+}
