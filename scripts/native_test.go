@@ -30,9 +30,10 @@ func TestNativeFails(t *testing.T) {
 		}
 	}
 	offline := onPath(t, map[string]string{
-		"apt-get": "exit 100",
+		"apt-get": "echo E: Unable to fetch >&2; exit 100",
 		"curl":    "echo 'curl: (6) Could not resolve host' >&2; exit 6",
 	})
+	mirror := "GOUDAT_DEBIAN_MIRROR=http://mirror.example/debian"
 	for _, c := range []struct {
 		name        string
 		environment []string
@@ -44,7 +45,9 @@ func TestNativeFails(t *testing.T) {
 		{"an archive is not there", nil, []string{"--archives", t.TempDir()}, 1, []string{"is not in"}},
 		{"no such folder", nil, []string{"--archives", wrong + "/none"}, 1, []string{"there is no"}},
 		{"two variants", nil, []string{"--debug", "--sanitize"}, 1, []string{"choose one"}},
-		{"no network", offline, nil, 2, []string{"fetching", "Could not resolve host", "--archives"}},
+		{"no network", append(offline, mirror), nil, 2, []string{"fetching", "from http://mirror.example/debian (", "curl: (6) Could not resolve host)", "--archives"}},
+		{"no mirror", append(offline, "GOUDAT_DEBIAN_MIRROR="), nil, 2, []string{"no mirror", "--mirror", "GOUDAT_DEBIAN_MIRROR", "--archives"}},
+		{"a mirror that is no URL", nil, []string{"--mirror", "two words"}, 1, []string{"--mirror needs the URL"}},
 		{"a folder with a space", []string{"GOUDAT_NATIVE_DIR=" + t.TempDir() + "/my native"}, nil, 1, []string{"space", "GOUDAT_NATIVE_DIR"}},
 		{"no tools", onPath(t, map[string]string{"cmake": "", "dpkg-query": "", "apt-get": ""}), nil, 1, []string{"without cmake, which must be installed"}},
 	} {

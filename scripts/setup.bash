@@ -105,9 +105,10 @@ native_versions() {
 	printf '%s, in %s\n' "$(cat -- "$(native_folder)/$1/versions")" "$(native_folder)/$1"
 }
 
-# need_testbed installs what a virtual machine needs. The kernel's image is unpacked with xz; it then boots faster.
+# need_testbed installs what a virtual machine needs. The kernel is signed with Debian's keys, and its image is unpacked with
+# xz; it then boots faster.
 need_testbed() {
-	need_packages qemu-system-x86 xz-utils
+	need_packages qemu-system-x86 xz-utils debian-archive-keyring
 }
 
 # can_build tells whether C programs build against the native stack, wherever it comes from.
