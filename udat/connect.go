@@ -55,6 +55,11 @@ type connection struct {
 	// leaving is set when the library has begun a disconnect, after which soft-RoCE
 	// looks at no receive that is posted.
 	leaving atomic.Bool
+	// failed is set when an operation has failed, so that the connection is broken,
+	// whatever ends it first.
+	failed atomic.Bool
+	// breaking ends a connection that is broken unless something else does.
+	breaking atomic.Pointer[time.Timer]
 	// failure is the event that ended an attempt, or a connection whose end the
 	// library does not report. The program gets it when the native endpoint is
 	// replaced: see fail.
@@ -83,6 +88,7 @@ type draining struct {
 func (c *connection) restart() {
 	c.settle()
 	stopTimer(&c.unanswered)
+	stopTimer(&c.breaking)
 	c.inLibrary.Store(false)
 	c.aborted.Store(nil)
 	c.attempt.Add(1)
@@ -90,6 +96,7 @@ func (c *connection) restart() {
 	c.established.Store(false)
 	c.over.Store(false)
 	c.leaving.Store(false)
+	c.failed.Store(false)
 	c.failure.Store(nil)
 	c.held.Store(nil)
 	c.ended.Store(false)
@@ -179,7 +186,11 @@ func (ep *EP) connectionEvent(event *Event) bool {
 			// goes away before it has heard of the establishment.
 			event.Number = EventConnectionDisconnected
 		}
-		return !ep.holdEnd(event)
+		if ep.holdEnd(event) {
+			return false
+		}
+		event.Number = c.endedBy(event.Number)
+		return true
 	}
 	failure := *event
 	c.failure.Store(&failure)

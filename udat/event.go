@@ -79,6 +79,9 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 		return true
 	default:
 		*event = Event{Number: n, ep: evd.ia.endpoints.withHandle(cgo.EPHandle(raw.AsyncError().Handle))}
+		if n == EventAsyncErrorEPBroken && event.ep != nil {
+			event.ep.broken()
+		}
 		return true
 	}
 }
@@ -116,6 +119,9 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		event.Cookie, event.ep = d.retire(sequence), ep
 		evd.recorded = true
 		ep.shadow.completion()
+		if dto.Status != DTOSuccess {
+			ep.operationFailed(dto.Status)
+		}
 		if hidden {
 			d.hidden.Add(-1)
 		}

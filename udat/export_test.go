@@ -594,3 +594,7 @@ func Number(ep *EP) uint32 { return ep.number }
 
 // MappingProblem says why pages of memory cannot be registered, nil if they can.
 var MappingProblem = mappingProblem
+
+// BreakQueuePair has the adapter report an error of the endpoint's queue pair, which
+// soft-RoCE of older kernels does not.
+func BreakQueuePair(ep *EP) { ep.broken() }

@@ -79,6 +79,7 @@ func (ep *EP) releaseEnd() {
 // held. The caller holds control.
 func (ep *EP) reportEnd() {
 	if event := ep.connection.held.Swap(nil); event != nil {
+		event.Number = ep.connection.endedBy(event.Number)
 		ep.shadow.event(event.Number)
 		ep.connectEVD.add(*event)
 	}
