@@ -224,6 +224,9 @@ func TestFindingsAreFew(t *testing.T) {
 func command(t *testing.T, line string) {
 	t.Helper()
 	fields := strings.Fields(line)
+	if _, err := exec.LookPath(fields[0]); err != nil {
+		t.Fatalf("the test needs the command %s (the package iproute2 has ip and rdma): %v", fields[0], err)
+	}
 	if out, err := exec.Command(fields[0], fields[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", line, err, out)
 	}

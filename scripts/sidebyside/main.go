@@ -27,6 +27,7 @@ func run(args []string) error {
 	flags.StringVar(&p.golang, "go", "", "the twin in Go")
 	flags.IntVar(&r.Rounds, "rounds", 9, "rounds of each measurement")
 	work := flags.Float64("work", 1, "factor for the number of operations in a round")
+	goals := flags.Bool("goals", true, "compare the ratios with their goals")
 	only := flags.String("only", "", "only measurements whose name has this in it")
 	references := flags.Bool("references", false, "measure with other programs, too")
 	dtest := flags.String("dtest", "", "the native stack's dtest")
@@ -60,7 +61,7 @@ func run(args []string) error {
 		return r.measureCalls(*test, *file, *instructions)
 	}
 	if p.c != "" {
-		if err := r.measure(p, *work, *only); err != nil {
+		if err := r.measure(p, *work, *only, *goals); err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func run(args []string) error {
 }
 
 // measure runs everything on each adapter of the test device.
-func (r *report) measure(p programs, work float64, only string) error {
+func (r *report) measure(p programs, work float64, only string, goals bool) error {
 	r.Machine.complete()
 	names := adapters()
 	if len(names) == 0 {
@@ -88,6 +89,9 @@ func (r *report) measure(p programs, work float64, only string) error {
 	var list []measurement
 	for _, m := range measurements(work) {
 		if strings.Contains(m.name, only) {
+			if !goals {
+				m.goal = 0
+			}
 			list = append(list, m)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -71,6 +72,7 @@ var dtestLatency = regexp.MustCompile(`PingPong:.* latency ([\d.]+) us`)
 
 // tools lists what is run. perftest measures on the device, without uDAPL; dtest and dapltest through an adapter.
 func tools(dtest, dapltest, device string, adapters []string, work float64) []tool {
+	dtest, dapltest = cmp.Or(dtest, "dtest"), cmp.Or(dapltest, "dapltest")
 	count := func(n int) string { return strconv.Itoa(max(int(float64(n)*work), 5)) }
 	verbs := func(bytes string, n int) []string { return []string{"-d", device, "-s", bytes, "-n", count(n)} }
 	list := []tool{
@@ -116,8 +118,8 @@ func measureReferences(list []tool, address string, rounds int) (references []re
 
 // run starts the server, and the client until it finds the server.
 func (t tool) run(address string) (float64, error) {
-	if _, err := exec.LookPath(t.program); err != nil || t.program == "" {
-		return 0, fmt.Errorf("there is no program %s", filepath.Base(t.program))
+	if _, err := exec.LookPath(t.program); err != nil {
+		return 0, fmt.Errorf("%s is not installed", filepath.Base(t.program))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

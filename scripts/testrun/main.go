@@ -48,10 +48,13 @@ func main() {
 	}()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	packages, err := listPackages(ctx, flag.Args())
+	packages, untested, err := listPackages(ctx, flag.Args())
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "test: %v\n", err)
 		os.Exit(1)
+	}
+	if len(packages) == 0 && len(untested) > 0 {
+		t.noTests(untested)
 	}
 	s := &schedule{work: o.work, slots: *slots, oneDevice: o.ownDevice || o.inMachine, tally: t}
 	s.all(ctx, o.plan(packages))

@@ -23,8 +23,8 @@ type testPackage struct {
 
 const module = "github.com/goudat/goudat/"
 
-// listPackages finds the packages with tests that the patterns name, all of them without a pattern.
-func listPackages(ctx context.Context, patterns []string) ([]testPackage, error) {
+// listPackages finds the packages with tests that the patterns name, all of them without a pattern. untested has the others.
+func listPackages(ctx context.Context, patterns []string) (packages []testPackage, untested []string, err error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
@@ -32,18 +32,19 @@ func listPackages(ctx context.Context, patterns []string) ([]testPackage, error)
 	cmd.Stderr = os.Stderr
 	output, err := cmd.Output()
 	if err != nil {
-		return nil, errors.New("the packages do not load, see above")
+		return nil, nil, errors.New("the packages do not load, see above")
 	}
-	var packages []testPackage
 	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
 		var p testPackage
 		switch err := decoder.Decode(&p); {
 		case err == io.EOF:
-			return packages, nil
+			return packages, untested, nil
 		case err != nil:
-			return nil, fmt.Errorf("read the list of packages: %w", err)
+			return nil, nil, fmt.Errorf("read the list of packages: %w", err)
 		case len(p.TestGoFiles)+len(p.XTestGoFiles) > 0:
 			packages = append(packages, p)
+		default:
+			untested = append(untested, short(p.ImportPath))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 func everyPackage(t *testing.T) []testPackage {
 	t.Helper()
-	packages, err := listPackages(context.Background(), []string{module + "..."})
+	packages, _, err := listPackages(context.Background(), []string{module + "..."})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,3 +116,20 @@ func TestSlowest(t *testing.T) {
 		t.Errorf("the output is:\n%s", text)
 	}
 }
+
+// Packages without tests are no failure, but those of which nothing is known are.
+func TestNoTests(t *testing.T) {
+	for _, packages := range [][]string{nil, {"examples/hello"}} {
+		var out strings.Builder
+		tally := &tally{out: &out}
+		if packages != nil {
+			tally.noTests(packages)
+		}
+		if success := tally.summary(0); success != (packages != nil) {
+			t.Errorf("%q: success is %v", packages, success)
+		}
+		if packages != nil && !strings.Contains(out.String(), "there are no tests in examples/hello") {
+			t.Errorf("the output is:\n%s", out.String())
+		}
+	}
+}

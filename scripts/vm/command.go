@@ -47,12 +47,15 @@ func toolError(name string, err error, complaints string) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("the tool %s is missing: %w", name, exec.ErrNotFound)
 	}
-	return fmt.Errorf("%s: %w: %s", name, err, lastLine(complaints))
+	return fmt.Errorf("%s: %w: %s", name, err, firstComplaint(complaints))
 }
 
 // asRoot runs a tool that changes the system.
 func asRoot(name string, args ...string) error {
 	if os.Geteuid() != 0 {
+		if _, err := exec.LookPath("sudo"); err != nil {
+			return fmt.Errorf("%s must be run as root, and there is no sudo: %w", name, exec.ErrNotFound)
+		}
 		// Without a terminal sudo could only fail, after a while, when it wants a password.
 		args = append([]string{"-n", name}, args...)
 		name = "sudo"

@@ -70,3 +70,17 @@ func TestLauncherNeedsGo(t *testing.T) {
 	b.wantExit(exitFailure)
 	b.wantStderr("Go is missing")
 }
+
+// A cache folder that cannot be made is named, with the reason.
+func TestLauncherNeedsCache(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "file", "cache")
+	if err := os.WriteFile(filepath.Dir(cache), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := newBed(t, "true")
+	b.cmd.Env = append(os.Environ(), "GOUDAT_CACHE="+cache)
+	b.start()
+	b.wait()
+	b.wantExit(exitFailure)
+	b.wantStderr("the cache folder " + cache + " cannot be used (Not a directory): GOUDAT_CACHE names another\n")
+}

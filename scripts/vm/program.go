@@ -80,6 +80,9 @@ func newProgram(o options) (program, error) {
 	if err != nil {
 		return program{}, err
 	}
+	if err := checkRegistry(os.Getenv("DAT_OVERRIDE"), dir); err != nil {
+		return program{}, err
+	}
 	p := program{
 		job: wire.Job{
 			Path:   path,
@@ -98,6 +101,22 @@ func newProgram(o options) (program, error) {
 		shell:   o.shell,
 	}
 	return p, nil
+}
+
+// checkRegistry looks at the file that the caller's DAT_OVERRIDE names, which the native library would not find until a machine
+// has booted. Those of the test bed itself are made in the machine.
+func checkRegistry(file, dir string) error {
+	if file == "" || slices.Contains(wire.DatConf, file) {
+		return nil
+	}
+	path := file
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if _, err := os.ReadFile(path); err != nil {
+		return fmt.Errorf("DAT_OVERRIDE names a file that cannot be read: %w", err)
+	}
+	return nil
 }
 
 // findProgram looks a program up as a shell does, and gives its absolute path.

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/scripts/vm/wire"
@@ -31,6 +34,19 @@ func TestShares(t *testing.T) {
 	want1 := []wire.Share{{Tag: "share0", Path: "/t/go-build1/b001"}}
 	if got := shares("/t/go-build1/b001/exe/prog", nil, "/no/such/folder"); !slices.Equal(got, want1) {
 		t.Errorf("got %v, want %v", got, want1)
+	}
+}
+
+func TestCheckRegistry(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "there"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for file, fine := range map[string]bool{"": true, "there": true, dir + "/there": true, "/run/goudat/dat.conf": true, "/etc/dat.conf": true,
+		"gone": false, dir + "/gone": false, dir: false} {
+		if err := checkRegistry(file, dir); (err == nil) != fine || err != nil && !strings.Contains(err.Error(), "DAT_OVERRIDE") {
+			t.Errorf("%q: %v", file, err)
+		}
 	}
 }
 

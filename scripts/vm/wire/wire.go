@@ -85,6 +85,9 @@ type Request struct {
 // ControlSocket is where programs in a machine find the test bed.
 const ControlSocket = "/run/goudat/control"
 
+// DatConf are the files in a machine that have entries for its device.
+var DatConf = []string{"/run/goudat/dat.conf", "/etc/dat.conf"}
+
 // Verb is what a Request asks for.
 type Verb string
 
