@@ -69,6 +69,7 @@ const stands = "nothing more"
 // playEmulator has the files that qemu has. It stands still where the kernel is to be quiet, which it is at its first boot.
 func playEmulator() int {
 	console, control := os.NewFile(3, "console"), wire.NewConn(os.NewFile(4, "control"))
+	control.Send(wire.KindReady, nil)
 	if slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasSuffix(arg, " quiet") }) {
 		fmt.Fprintln(console, stands)
 		time.Sleep(runLimit)

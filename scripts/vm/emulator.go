@@ -21,19 +21,29 @@ func findEmulator(log *progress) (string, error) {
 	if path, err := exec.LookPath(emulatorProgram); err == nil {
 		return path, nil
 	}
-	missing := errors.New("qemu is missing: install the package qemu-system-x86")
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return "", missing
-	}
-	log.setUp("installing the package qemu-system-x86")
-	install := func() error {
-		return asRoot("apt-get", "install", "-q", "-y", "--no-install-recommends", "qemu-system-x86")
-	}
-	if first := install(); first != nil {
-		// Lists that are older than the archive name files that are gone, and there may be none.
-		if isFinal(first) || asRoot("apt-get", "update", "-q") != nil || install() != nil {
-			return "", fmt.Errorf("%w (%w)", missing, first)
-		}
+	if err := installPackages(log, "qemu-system-x86"); err != nil {
+		return "", fmt.Errorf("qemu is missing: %w", err)
 	}
 	return exec.LookPath(emulatorProgram)
+}
+
+// installPackages installs packages of the system, with the system's apt.
+func installPackages(log *progress, names ...string) error {
+	list := strings.Join(names, " ")
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return fmt.Errorf("install what the packages %s of Debian have", list)
+	}
+	log.setUp("installing %s", list)
+	install := func() error {
+		return asRoot("apt-get", append([]string{"install", "-q", "-y", "--no-install-recommends"}, names...)...)
+	}
+	first := install()
+	if first == nil {
+		return nil
+	}
+	// Lists that are older than the archive name files that are gone, and there may be none.
+	if isFinal(first) || asRoot("apt-get", "update", "-q") != nil || install() != nil {
+		return fmt.Errorf("install the packages %s (%w)", list, first)
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ func TestEmulatorCannotBeInstalled(t *testing.T) {
 			}
 			t.Setenv("PATH", folder)
 			_, err := findEmulator(&progress{out: io.Discard})
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "install the package qemu-system-x86") {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "install the packages qemu-system-x86") {
 				t.Errorf("%v, want an error with %q and what to install", err, c.want)
 			}
 			if content, err := os.ReadFile(calls); string(content) != c.calls {

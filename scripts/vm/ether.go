@@ -3,8 +3,6 @@
 package main
 
 import (
-	"encoding/binary"
-	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -12,7 +10,8 @@ import (
 
 // ether is the wire between machines: an Ethernet switch with a port for each of them.
 type ether struct {
-	ports []*port
+	ports   []*port
+	framing framing
 
 	mu      sync.Mutex
 	learned map[hardwareAddress]*port // where an address was seen as a sender's
@@ -29,38 +28,21 @@ type port struct {
 	cut   atomic.Bool
 }
 
-// cable leads to one machine. qemu writes each frame after its length.
-type cable struct {
-	conn   *os.File
-	out    chan []byte   // frames for the machine, with their lengths
-	pulled chan struct{} // closed when the machine is gone
-}
-
-const (
-	// queueLength is for as many frames as wait for a machine that is busy. Those that find no room are lost, as in any
-	// switch: a machine that is paused must not hold up the others.
-	queueLength = 4096
-	// maxFrame is what qemu may send at once.
-	maxFrame      = 68 << 10
-	frameHeader   = 4  // the length
-	leastEthernet = 14 // a frame's destination, source and type
-)
-
-func newEther(machines int) *ether {
-	e := &ether{learned: map[hardwareAddress]*port{}}
+func newEther(machines int, framing framing) *ether {
+	e := &ether{framing: framing, learned: map[hardwareAddress]*port{}}
 	for range machines {
 		e.ports = append(e.ports, &port{})
 	}
 	return e
 }
 
-// plug gives a machine a cable of its own, in place of the one that it may have had, and returns the end for qemu.
+// plug gives a machine a cable of its own, in place of the one that it may have had, and returns the machine's end.
 func (e *ether) plug(rank int) (end *os.File, err error) {
-	ours, theirs, err := socketPair("wire")
+	ours, theirs, err := e.framing.connect()
 	if err != nil {
 		return nil, err
 	}
-	c := &cable{conn: ours, out: make(chan []byte, queueLength), pulled: make(chan struct{})}
+	c := newCable(ours, e.framing)
 	p := e.ports[rank]
 	if old := p.cable.Swap(c); old != nil {
 		old.conn.Close()
@@ -78,17 +60,8 @@ func (e *ether) plug(rank int) (end *os.File, err error) {
 // read takes what a machine sends, until it is gone.
 func (e *ether) read(p *port, c *cable) {
 	for {
-		var header [frameHeader]byte
-		if _, err := io.ReadFull(c.conn, header[:]); err != nil {
-			return
-		}
-		size := binary.BigEndian.Uint32(header[:])
-		if size < leastEthernet || size > maxFrame {
-			return
-		}
-		frame := make([]byte, frameHeader+size)
-		copy(frame, header[:])
-		if _, err := io.ReadFull(c.conn, frame[frameHeader:]); err != nil {
+		frame, err := c.read()
+		if err != nil {
 			return
 		}
 		if !p.cut.Load() {
@@ -118,20 +91,6 @@ func (e *ether) forward(from *port, frame []byte) {
 		select {
 		case c.out <- frame:
 		default:
-		}
-	}
-}
-
-// write hands a machine its frames, until it is gone.
-func (c *cable) write() {
-	for {
-		select {
-		case frame := <-c.out:
-			if _, err := c.conn.Write(frame); err != nil {
-				return
-			}
-		case <-c.pulled:
-			return
 		}
 	}
 }

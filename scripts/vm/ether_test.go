@@ -64,8 +64,20 @@ func ethernet(to, from byte, content string) []byte {
 }
 
 func TestEther(t *testing.T) {
+	t.Run("stream", func(t *testing.T) { testEther(t, stream) })
+	t.Run("packets", func(t *testing.T) { testEther(t, packets) })
+}
+
+func testEther(t *testing.T, framing framing) {
 	const everybody = 0xff
-	e := newEther(3)
+	e := newEther(3, framing)
+	ethernet := func(to, from byte, content string) []byte {
+		frame := ethernet(to, from, content)
+		if framing == packets {
+			return frame[frameHeader:]
+		}
+		return frame
+	}
 	var plugs []net.Conn
 	for rank := range 3 {
 		plugs = append(plugs, plug(t, e, rank))
@@ -101,12 +113,12 @@ func TestEther(t *testing.T) {
 	if n, err := plugs[2].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("over a cut link come %d bytes, %v", n, err)
 	}
-	// When the wire has begun to read the next frame, it is through with this one.
-	back := ethernet(everybody, 2, "back")
-	send(1, back[:frameHeader])
+	// When the wire has begun to read the next frame, which goes to nobody, it is through with this one.
+	nothing := ethernet(2, 2, "")
+	send(1, nothing)
 	awaitRead(t, plugs[1])
 	e.setCut(1, false)
-	send(1, back[frameHeader:])
+	send(1, ethernet(everybody, 2, "back"))
 	receives(2, ethernet(everybody, 2, "back"))
 	receives(0, ethernet(everybody, 2, "back"))
 
@@ -114,7 +126,10 @@ func TestEther(t *testing.T) {
 	first := plug(t, e, 1)
 	send(0, ethernet(everybody, 1, "for the first boot"))
 	receives(2, ethernet(everybody, 1, "for the first boot"))
-	if _, err := first.Write(back[:frameHeader]); err != nil {
+	if framing == stream {
+		nothing = nothing[:frameHeader]
+	}
+	if _, err := first.Write(nothing); err != nil {
 		t.Fatal(err)
 	}
 	plugs[1] = plug(t, e, 1)

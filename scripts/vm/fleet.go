@@ -121,13 +121,13 @@ func (f *fleet) disturb(verb wire.Verb, rank int) error {
 		f.ether.setCut(rank, verb == wire.Cut)
 		return nil
 	case wire.Pause:
-		return target.machine.process.Signal(syscall.SIGSTOP)
+		return target.machine.processes.signal(syscall.SIGSTOP)
 	case wire.Resume:
-		return target.machine.process.Signal(syscall.SIGCONT)
+		return target.machine.processes.signal(syscall.SIGCONT)
 	case wire.Kill:
 		target.killed, target.gone = true, true
 		f.finishMeetings()
-		return target.machine.process.Kill()
+		return target.machine.processes.signal(syscall.SIGKILL)
 	}
 	return fmt.Errorf("the test bed knows no request %q", verb)
 }

@@ -44,7 +44,7 @@ func writeInitramfs(w io.Writer, init []byte, kernel fs.FS) error {
 	}
 	archive.add("init", 0o755, init)
 	err := fs.WalkDir(kernel, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path == "vmlinux" || path == releaseFile {
+		if err != nil || d.IsDir() || path == imageFile || path == releaseFile {
 			return err
 		}
 		content, err := fs.ReadFile(kernel, path)

@@ -56,8 +56,11 @@ type kernel struct {
 	release string // what uname -r prints, as 6.12.107+deb13-amd64
 }
 
-// releaseFile has the kernel's release, in its folder.
-const releaseFile = "release"
+// The files of a kernel's folder beside its modules.
+const (
+	imageFile   = "vmlinux"
+	releaseFile = "release"
+)
 
 // kernel returns the kernel in the cache, which it fetches and unpacks if there is none. A kernel that is there is
 // used as it is: looking for a newer one would cost time, and a network, in each run.
@@ -97,7 +100,7 @@ func (c *cache) kernel(choice kernelChoice, log *progress) (kernel, error) {
 		return kernel{}, err
 	}
 	release, err := os.ReadFile(filepath.Join(dir, releaseFile))
-	return kernel{dir, filepath.Join(dir, "vmlinux"), string(release)}, err
+	return kernel{dir, filepath.Join(dir, imageFile), string(release)}, err
 }
 
 // fetchKernel downloads the current kernel of a suite and unpacks it into dir.
@@ -212,7 +215,7 @@ func unpackKernel(files []string, dir string, log *progress) error {
 	if err := os.WriteFile(filepath.Join(dir, releaseFile), []byte(content.release), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "vmlinux"), image, 0o644)
+	return os.WriteFile(filepath.Join(dir, imageFile), image, 0o644)
 }
 
 // kernelContent is what has been read from a kernel's packages.

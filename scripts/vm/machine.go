@@ -21,7 +21,7 @@ import (
 
 // machineConfig is what all machines of a run have in common.
 type machineConfig struct {
-	emulator    string
+	emulator    string // of no use to User-Mode Linux, whose kernel is the program
 	kernel      string
 	initramfs   string
 	accelerator string
@@ -37,19 +37,20 @@ type machineConfig struct {
 	quiet      bool // the kernel keeps its messages from the console; they take a good part of the boot
 }
 
-// machine is a running qemu.
+// machine is a running qemu, or kernel of User-Mode Linux.
 type machine struct {
+	name    string // what the program is called in messages
 	control *wire.Conn
 	frames  chan frame // closed when the machine has ended, or has to
 	console *tail
-	errors  *tail // what qemu itself has to say
+	errors  *tail // what the program itself has to say
 	out     programOutput
 
-	process *os.Process
-	ended   chan struct{} // closed when the process is gone
-	state   error         // how it ended; valid after ended
-	broken  error         // why the frames stopped while it ran; valid after frames
-	readers sync.WaitGroup
+	processes processGroup
+	ended     chan struct{} // closed when the processes are gone
+	state     error         // how the machine ended; valid after ended
+	broken    error         // why the frames stopped while it ran; valid after frames
+	readers   sync.WaitGroup
 }
 
 // programOutput is where a program's output goes.
@@ -79,7 +80,12 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	}
 	defer controlEnd.Close()
 
+	cmd, name := exec.Command(config.emulator, machineArguments(config, job)...), "qemu"
+	if config.accelerator == acceleratorUML {
+		cmd, name = umlCommand(config, job), "User-Mode Linux"
+	}
 	m := &machine{
+		name:    name,
 		control: wire.NewConn(control),
 		frames:  make(chan frame),
 		console: &tail{},
@@ -90,12 +96,16 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	if config.verbose {
 		m.console.copyTo = out.stderr
 	}
-	cmd := exec.Command(config.emulator, machineArguments(config, job)...)
 	cmd.ExtraFiles = []*os.File{consoleEnd, controlEnd}
 	if wired != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, wired)
 	}
-	cmd.Stderr = m.errors
+	if config.accelerator == acceleratorUML {
+		// It begins with what the host lacks, before there is a console.
+		cmd.Stdout, cmd.Stderr = consoleEnd, consoleEnd
+	} else {
+		cmd.Stderr = m.errors
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		// Whatever ends this process ends the machine.
 		Pdeathsig: syscall.SIGKILL,
@@ -107,18 +117,21 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 		// The death signal is tied to the thread that started the process, not to this process.
 		runtime.LockOSThread()
 		err := cmd.Start()
-		m.process = cmd.Process
+		if err == nil {
+			m.processes.leader = cmd.Process.Pid
+		}
 		started <- err
 		if err != nil {
 			return
 		}
+		m.processes.awaitEnd()
 		m.state = cmd.Wait()
 		close(m.ended)
 	}()
 	if err := <-started; err != nil {
 		console.Close()
 		control.Close()
-		return nil, fmt.Errorf("start qemu: %w", err)
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	m.readers.Add(1)
 	go func() {
@@ -129,19 +142,18 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	go func() {
 		defer close(m.frames)
 		defer control.Close()
-		// It waits in the socket until the guest is up. A machine that is gone already is noticed below.
-		m.control.SendValue(wire.KindJob, job)
-		m.broken = m.receive()
+		m.broken = m.receive(job)
 	}()
 	return m, nil
 }
 
-// receive writes the program's output and passes everything else on, until the machine ends. It writes here, so that
-// the order is kept, and a reader who does not read stops the program but neither signals nor the time limit.
-func (m *machine) receive() error {
+// receive hands a machine that is up its job, writes the program's output and passes everything else on, until the machine
+// ends. It writes here, so that the order is kept, and a reader who does not read stops the program but neither signals nor
+// the time limit.
+func (m *machine) receive(job wire.Job) error {
 	for {
 		kind, payload, err := m.control.Receive()
-		// A qemu that ends with something unread resets the connection.
+		// A machine that ends with something unread resets the connection.
 		if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
 			return nil
 		}
@@ -149,6 +161,9 @@ func (m *machine) receive() error {
 			return fmt.Errorf("receive from the machine: %w", err)
 		}
 		switch kind {
+		case wire.KindReady:
+			// A machine that is gone already is noticed by the next frame, which does not come.
+			m.control.SendValue(wire.KindJob, job)
 		case wire.KindStdout:
 			_, err = m.out.stdout.Write(payload)
 		case wire.KindStderr:
@@ -164,7 +179,7 @@ func (m *machine) receive() error {
 
 // end ends the machine, if it has not ended.
 func (m *machine) end() {
-	m.process.Kill()
+	m.processes.signal(syscall.SIGKILL)
 	<-m.ended
 	m.readers.Wait()
 }
@@ -185,10 +200,10 @@ func (m *machine) failure() string {
 		return m.broken.Error()
 	}
 	if complaint := lastLine(m.errors.String()); complaint != "" {
-		return "qemu: " + complaint
+		return m.name + ": " + complaint
 	}
 	if m.state != nil {
-		return "qemu: " + m.state.Error()
+		return m.name + ": " + m.state.Error()
 	}
 	return "the machine stopped by itself"
 }
@@ -262,7 +277,11 @@ func sharedFolder(tag, path, access string) []string {
 
 // socketPair makes a stream whose second end is for another process.
 func socketPair(name string) (ours, theirs *os.File, err error) {
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	return connectedSockets(name, syscall.SOCK_STREAM)
+}
+
+func connectedSockets(name string, kind int) (ours, theirs *os.File, err error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, kind|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the %s socket: %w", name, err)
 	}

@@ -92,15 +92,19 @@ func prepare(options options, log *progress) (s setup) {
 		return fail(err)
 	}
 	cache.touch(filepath.Dir(os.Args[0]))
-	emulator, err := findEmulator(log)
+	var emulator string
+	var kernel kernel
+	source := options.kernel.String()
+	if options.accelerator == acceleratorUML {
+		source = "User-Mode Linux"
+		kernel, err = cache.umlKernel(options.umlKernel, options.processors, options.mirror, log)
+	} else if emulator, err = findEmulator(log); err == nil {
+		kernel, err = cache.kernel(options.kernel, log)
+	}
 	if err != nil {
 		return fail(err)
 	}
-	kernel, err := cache.kernel(options.kernel, log)
-	if err != nil {
-		return fail(err)
-	}
-	log.setUp("booting Linux %s (%s)", kernel.release, options.kernel)
+	log.setUp("booting Linux %s (%s)", kernel.release, source)
 	initramfs, err := cache.initramfs(kernel, log)
 	if err != nil {
 		return fail(err)

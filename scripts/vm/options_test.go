@@ -56,6 +56,16 @@ func TestParseOptions(t *testing.T) {
 		{"machines", []string{"--machines", "8", "true"}, []string{home}, func(o options) bool { return o.machines == 8 && o.plainRank == -1 }},
 		{"processors", []string{"true"}, []string{home, "TESTBED_CPUS=3"}, func(o options) bool { return o.processors == 3 }},
 		{"coarse timers", []string{"true"}, []string{home, "TESTBED_COARSE_TIMERS=1"}, func(o options) bool { return o.coarse }},
+		{"processors", []string{"--cpus", "2", "true"}, []string{home}, func(o options) bool { return o.processors == 2 }},
+		{"User-Mode Linux", []string{"true"}, []string{home, "TESTBED_ACCEL=uml"}, func(o options) bool {
+			return o.accelerator == acceleratorUML && o.processors == 1 && o.umlKernel == ""
+		}},
+		{"its kernel", []string{"--cpus=2", "--accel", "uml", "true"}, []string{home, "TESTBED_UML_KERNEL=/bin/../bin/sh"}, func(o options) bool {
+			return o.processors == 2 && o.umlKernel == "/bin/sh"
+		}},
+		{"its kernel is not asked for", []string{"true"}, []string{home, "TESTBED_UML_KERNEL=/nowhere"}, func(o options) bool {
+			return o.processors == 0
+		}},
 		{"own cache", []string{"true"}, []string{"GOUDAT_CACHE=/d"}, func(o options) bool { return o.cache == "/d" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,6 +98,12 @@ func TestParseOptionsRefuses(t *testing.T) {
 		{[]string{"--machines", "0", "true"}, "1 to 8 machines"},
 		{[]string{"--machines", "9", "true"}, "1 to 8 machines"},
 		{[]string{"--machines", "2", "--shell"}, "one machine"},
+		{[]string{"--cpus", "0", "true"}, "1 to 8 processors"},
+		{[]string{"--cpus", "9", "--accel", "uml", "true"}, "1 to 8 processors"},
+		{[]string{"--cpus", "2", "--accel", "count", "true"}, "one processor"},
+		{[]string{"--kernel", "trixie", "--accel", "uml", "true"}, "--uml-kernel"},
+		{[]string{"--uml-kernel", "/etc/passwd", "--accel", "uml", "true"}, "is not executable"},
+		{[]string{"--uml-kernel", "/nowhere", "--accel", "uml", "true"}, "not found"},
 		{[]string{"--bogus", "true"}, "bogus"},
 	} {
 		if _, err := parseOptions(c.args, []string{"HOME=/h"}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -104,7 +120,7 @@ func TestParseOptionsRefuses(t *testing.T) {
 
 func TestHelpFits(t *testing.T) {
 	lines := strings.Split(help, "\n")
-	if len(lines) > 52 {
+	if len(lines) > 58 {
 		t.Errorf("the help has %d lines", len(lines))
 	}
 	for _, line := range lines {

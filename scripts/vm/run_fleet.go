@@ -10,7 +10,7 @@ import (
 // runFleet runs a program in several machines on one wire, and returns the largest exit code. What the machine of the rank
 // plain writes has no prefix.
 func runFleet(p program, machines, plain int, config machineConfig, signals <-chan os.Signal, log *progress) int {
-	fleet := newFleet(machines, newEther(machines))
+	fleet := newFleet(machines, newEther(machines, config.framing()))
 	var forwards []chan os.Signal
 	codes := make(chan int)
 	for rank := range machines {

@@ -160,17 +160,21 @@ func TestTimeLimit(t *testing.T) {
 
 func TestPanicIsNoResult(t *testing.T) {
 	needMachine(t)
-	b := runBed(t, "sh", "-c", "echo c >/proc/sysrq-trigger; sleep 60")
+	script, console := "echo c >/proc/sysrq-trigger; sleep 60", "sysrq triggered crash"
+	if userMode { // which has no such trigger
+		script, console = "echo 2 >/proc/sys/vm/panic_on_oom && tail /dev/zero", "panic_on_oom is enabled"
+	}
+	b := runBed(t, "--memory", "256M", "sh", "-c", script)
 	b.wantExit(exitFailure)
 	b.wantStderr("there is no result of sh")
-	b.wantStderr("sysrq triggered crash") // the console
+	b.wantStderr(console)
 }
 
 func TestKilledMachineIsNoResult(t *testing.T) {
 	needMachine(t)
 	b := newBed(t, "sh", "-c", "echo ready; sleep 60")
 	b.startUntil("ready")
-	if err := syscall.Kill(b.qemu, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(b.leader, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	b.wait()
@@ -239,7 +243,7 @@ func TestKilledTestBedLeavesNothing(t *testing.T) {
 	b := newBed(t, "sh", "-c", "echo ready; sleep 60")
 	b.startUntil("ready")
 	b.signal(syscall.SIGKILL)
-	b.wait() // for qemu, too
+	b.wait() // for the machine, too
 }
 
 // TestOutputThatNobodyTakes checks that a reader who stops reading does not keep the machine alive.

@@ -37,11 +37,15 @@ func TestMain(m *testing.M) {
 // openSources opens what the launcher builds: "go test" repeats a test whose files have changed, and it knows only
 // those which the test itself opens.
 func openSources() error {
-	sources, err := filepath.Glob("guest/*.go")
-	if err != nil {
-		return err
+	sources := []string{"../testbed"}
+	for _, pattern := range []string{"guest/*.go", "uml/*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, files...)
 	}
-	for _, file := range append(sources, "../testbed") {
+	for _, file := range sources {
 		f, err := os.Open(file)
 		if err != nil {
 			return err
@@ -75,7 +79,7 @@ var prepared sync.Once
 func prepareCache(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		b := newBed(t, "true")
-		b.limit = runLimit + 5*time.Minute // the first time, it fetches a kernel
+		b.limit = runLimit + 15*time.Minute // the first time, it fetches a kernel, or builds one
 		b.start()
 		b.wait()
 		b.wantExit(0)
@@ -95,6 +99,9 @@ func launcher(t *testing.T) string {
 	return path
 }
 
+// userMode says that the machines are those of User-Mode Linux.
+var userMode = os.Getenv("TESTBED_ACCEL") == acceleratorUML
+
 // bed is one run of the test bed.
 type bed struct {
 	t      *testing.T
@@ -102,7 +109,7 @@ type bed struct {
 	stdout bytes.Buffer
 	stderr bytes.Buffer
 	ended  chan error
-	qemu   int // its process; 0: not looked for
+	leader int // the first process of its machine; 0: not looked for
 	limit  time.Duration
 }
 
@@ -150,7 +157,11 @@ func (b *bed) startUntil(line string) *os.File {
 	if n, err := io.ReadFull(read, seen); err != nil || string(seen) != line+"\n" {
 		b.t.Fatalf("the program wrote %q (%v), want %q; stderr: %s", seen[:n], err, line, b.stderr.String())
 	}
-	b.qemu = childNamed(b.t, b.cmd.Process.Pid, "qemu-system")
+	name := "qemu-system"
+	if userMode {
+		name = imageFile
+	}
+	b.leader = childNamed(b.t, b.cmd.Process.Pid, name)
 	return read
 }
 
@@ -172,8 +183,8 @@ func (b *bed) wait() {
 	case <-time.After(b.limit):
 		b.t.Fatalf("the test bed has not ended after %s", b.limit)
 	}
-	if b.qemu != 0 {
-		waitGone(b.t, b.qemu)
+	if b.leader != 0 {
+		waitGone(b.t, b.leader)
 	}
 }
 

@@ -34,6 +34,11 @@ func setUpDevice(at place, attach bool) error {
 			return err
 		}
 	}
+	if userMode && at.netdev == wireInterface {
+		if err := renameInterface("vec0", wireInterface); err != nil {
+			return err
+		}
+	}
 	if err := setUpInterface(at); err != nil {
 		return err
 	}

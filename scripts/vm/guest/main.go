@@ -42,7 +42,11 @@ func setUpControl() (*wire.Conn, error) {
 	if err := loadModules("/modules.root"); err != nil {
 		return nil, err
 	}
-	port, err := openPort(wire.PortName, patience)
+	open := openPort
+	if userMode {
+		open = openControlTerminal
+	}
+	port, err := open(patience)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +55,9 @@ func setUpControl() (*wire.Conn, error) {
 
 // serve does the one job of this machine.
 func serve(conn *wire.Conn) error {
+	if err := conn.Send(wire.KindReady, nil); err != nil {
+		return fmt.Errorf("tell the host that the machine is up: %w", err)
+	}
 	kind, payload, err := conn.Receive()
 	if err != nil {
 		return fmt.Errorf("receive the job: %w", err)

@@ -54,9 +54,12 @@ func mountKernelFilesystems() error {
 // assembleRoot makes the root file system of the program in newRoot: the host's, under a layer in memory that takes
 // all writes.
 func assembleRoot(shares []wire.Share) error {
+	host, share := virtualRoot, virtualShare
+	if userMode {
+		host, share = userModeRoot, userModeShare
+	}
 	err := mountAll(
-		// The host's files are read-only here, so caching them freely is what makes this bearable without KVM.
-		mountPoint{"root", "/host", "9p", syscall.MS_RDONLY, transport + "cache=loose"},
+		host("/host"),
 		mountPoint{"tmpfs", "/layer", "tmpfs", 0, "size=80%,mode=755"},
 	)
 	if err != nil {
@@ -74,14 +77,23 @@ func assembleRoot(shares []wire.Share) error {
 	if err != nil {
 		return err
 	}
-	for _, share := range shares {
-		// mmap makes shared mappings work, which no cache at all does not.
-		m := mountPoint{share.Tag, newRoot + share.Path, "9p", 0, transport + "cache=mmap"}
-		if err := m.mount(); err != nil {
+	for _, s := range shares {
+		if err := share(s).mount(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// virtualRoot is the host's file system in a virtual machine. It is read-only here, so that caching it freely is safe, which
+// is what makes it bearable without KVM.
+func virtualRoot(target string) mountPoint {
+	return mountPoint{"root", target, "9p", syscall.MS_RDONLY, transport + "cache=loose"}
+}
+
+// virtualShare is a folder of the host. The cache mmap makes shared mappings work, which no cache at all does not.
+func virtualShare(share wire.Share) mountPoint {
+	return mountPoint{share.Tag, newRoot + share.Path, "9p", 0, transport + "cache=mmap"}
 }
 
 // enterRoot makes newRoot the root of this process and of all that it starts.

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// port is a virtio-serial port. Reads and writes block in the kernel: the driver's edge notifications are not what
+// port is a virtio-serial port, or a terminal. Reads and writes block in the kernel: the driver's edge notifications are not what
 // the Go runtime's poller expects.
 type port int
 
@@ -40,9 +42,10 @@ func (p port) Write(b []byte) (int, error) {
 	}
 }
 
-// openPort waits for the port to appear: the driver learns its name from the host some time after the module is
+// openPort waits for the virtio-serial port to appear: the driver learns its name from the host some time after the module is
 // loaded, and nothing announces it in a machine without udev.
-func openPort(name string, limit time.Duration) (port, error) {
+func openPort(limit time.Duration) (port, error) {
+	const name = wire.PortName
 	var fd int
 	err := poll(limit, func() error {
 		names, err := filepath.Glob("/sys/class/virtio-ports/*/name")

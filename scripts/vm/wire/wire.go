@@ -15,12 +15,19 @@ import (
 // PortName is the name under which the guest finds the control port.
 const PortName = "goudat.testbed"
 
+// What User-Mode Linux has instead. Its guest finds UserModeVariable in its environment, and the control port is the
+// terminal /dev/ttyN with the number ControlTerminal.
+const (
+	UserModeVariable = "testbed_user_mode"
+	ControlTerminal  = 1
+)
+
 // Kind says what a frame carries.
 type Kind byte
 
 // The frames from the host.
 const (
-	KindJob      Kind = iota + 1 // a gob of Job; the first frame, sent once
+	KindJob      Kind = iota + 1 // a gob of Job; the first frame, sent once, in answer to KindReady
 	KindSignal                   // one byte, the signal's number, for the program
 	KindInput                    // bytes typed at the caller's terminal
 	KindInputEnd                 // nothing more will be typed
@@ -39,6 +46,7 @@ const (
 	KindFailure                  // text: why there will be no result
 	KindExit                     // one byte, the exit code
 	KindRequest                  // a gob of Request
+	KindReady                    // the first frame: the guest can receive
 )
 
 // maxPayload bounds a frame, so that a corrupt length is an error and not an allocation of gigabytes.

@@ -1,0 +1,58 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"fmt"
+	"os/exec"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
+)
+
+// acceleratorUML is User-Mode Linux: a kernel that is an ordinary process, whose programs run on the host's processor. It
+// needs neither KVM nor emulation. System calls are slow, and threads of one process take turns.
+const acceleratorUML = "uml"
+
+// umlArguments is the command line of a kernel of User-Mode Linux. The console, the control port and the wire are its files
+// 3, 4 and 5.
+func umlArguments(config machineConfig, job wire.Job) []string {
+	args := []string{
+		"mem=" + config.memory, "initrd=" + config.initramfs,
+		"con=null", "ssl=null", "con0=null,fd:3", fmt.Sprintf("con%d=fd:4", wire.ControlTerminal), "console=tty0",
+		// A kernel that has gone wrong must end, with the reason on the console, and not start anew.
+		"panic=-1", "oops=panic", "noreboot",
+		// Not to be taken for root=98:0, with which it would look for a disk.
+		"root=none",
+		// Goes to init's environment, as the kernel does not know it.
+		wire.UserModeVariable + "=1",
+	}
+	if config.processors > 1 {
+		// The processors need the quick way into the kernel.
+		args = append(args, fmt.Sprintf("ncpus=%d", config.processors), "seccomp=on")
+	} else {
+		args = append(args, "seccomp=auto")
+	}
+	if len(job.Addresses) > 1 {
+		args = append(args, "vec0:transport=fd,fd=5,mtu=9000")
+	}
+	if config.quiet {
+		args = append(args, "quiet")
+	}
+	return args
+}
+
+// umlCommand prepares to start the kernel. What the caller has set is for the program, not for the kernel.
+func umlCommand(config machineConfig, job wire.Job) *exec.Cmd {
+	cmd := exec.Command(config.kernel, umlArguments(config, job)...)
+	// The kernel takes the last variable other than PATH for the end of the stack: a short one must be there.
+	cmd.Env = []string{"HOME=/"}
+	return cmd
+}
+
+// framing is that of the machines' wire.
+func (c machineConfig) framing() framing {
+	if c.accelerator == acceleratorUML {
+		return packets
+	}
+	return stream
+}
