@@ -159,7 +159,7 @@ func (b *bed) startUntil(line string) *os.File {
 	}
 	name := "qemu-system"
 	if userMode {
-		name = imageFile
+		name = "" // that of the kernel's file
 	}
 	b.leader = childNamed(b.t, b.cmd.Process.Pid, name)
 	return read
@@ -172,7 +172,7 @@ func (b *bed) signal(s syscall.Signal) {
 	}
 }
 
-// wait waits for the end of the test bed, and of its machine.
+// wait waits for the end of the test bed, and of its machine's processes.
 func (b *bed) wait() {
 	b.t.Helper()
 	select {
@@ -185,6 +185,7 @@ func (b *bed) wait() {
 	}
 	if b.leader != 0 {
 		waitGone(b.t, b.leader)
+		waitGroupGone(b.t, b.leader)
 	}
 }
 
@@ -266,6 +267,18 @@ func waitGone(t *testing.T, pid int) {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 		return
+	}
+}
+
+// waitGroupGone waits for the end of all processes of a group.
+func waitGroupGone(t *testing.T, group int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); syscall.Kill(-group, 0) != syscall.ESRCH; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("processes of the group %d are still there", group)
+			syscall.Kill(-group, syscall.SIGKILL)
+			return
+		}
 	}
 }
 
