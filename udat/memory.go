@@ -58,7 +58,11 @@ func AllocHugeMemory(pz *PZ, size, pageSize int, privileges MemPriv) (*LMR, erro
 	}
 	mapping, err := mapHugePages(size, pageSize)
 	if errors.Is(err, syscall.EINVAL) {
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "the size of a page is %d, the kernel has huge pages of %v bytes", pageSize, hugePageSizes())
+		sizes := hugePageSizes()
+		if len(sizes) == 0 {
+			return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "the size of a page is %d, the kernel has no huge pages", pageSize)
+		}
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "the size of a page is %d, the kernel has huge pages of %v bytes", pageSize, sizes)
 	}
 	if err != nil {
 		return nil, noMemory(op, err, fmt.Sprintf("%d huge pages of %d bytes are needed, and not as many are free: reserve them in %s/nr_hugepages",

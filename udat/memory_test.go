@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -202,6 +203,9 @@ const hugePage = 2 << 20
 func TestHugeMemory(t *testing.T) {
 	const pages = 3
 	udattest.Names(t)
+	if refusedWithoutHugePages(t) {
+		return
+	}
 	reserveHugePages(t, pages)
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		want(t, second(udat.AllocHugeMemory(nil, 100, hugePage, udat.MemPrivAll)), udat.ErrInvalidHandle, udat.InvalidHandlePZ)
@@ -246,6 +250,9 @@ func TestHugeMemory(t *testing.T) {
 }
 
 func TestHugeMemoryRefused(t *testing.T) {
+	if refusedWithoutHugePages(t) {
+		return
+	}
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
@@ -272,6 +279,26 @@ func TestHugeMemoryRefused(t *testing.T) {
 		want(t, second(udat.AllocHugeMemory(pz, most, hugePage, udat.MemPrivAll)), udat.ErrInsufficientResources)
 		want(t, second(udat.AllocMemory(pz, most, udat.MemPrivAll)), udat.ErrInsufficientResources, udat.ResourceMemory)
 	})
+}
+
+// refusedWithoutHugePages checks, where the kernel has no huge pages at all, that the
+// error says so.
+func refusedWithoutHugePages(t *testing.T) bool {
+	t.Helper()
+	if sizes, err := filepath.Glob("/sys/kernel/mm/hugepages/*"); err != nil || len(sizes) > 0 {
+		return false
+	}
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer pz.Free()
+		_, err = udat.AllocHugeMemory(pz, 100, hugePage, udat.MemPrivAll)
+		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg3)
+		if err == nil || !strings.Contains(err.Error(), "the kernel has no huge pages") {
+			t.Errorf("the error does not explain itself: %v", err)
+		}
+	})
+	return true
 }
 
 // reserveHugePages reserves huge pages for the test, as root can do.
