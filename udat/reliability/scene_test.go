@@ -50,6 +50,8 @@ type scene struct {
 	rand     *rand.Rand
 	// patience is how long the program waits for the completion of a send.
 	patience time.Duration
+	// losing is set while the device is removed: the adapter may refuse what is posted.
+	losing bool
 
 	name  string // of its meetings
 	steps int

@@ -92,7 +92,7 @@ func (s *scene) request(e *udattest.Endpoint, n int, disturb map[int]func(), pos
 				d()
 			}
 			err := post(next)
-			if errors.Is(err, udat.ErrInvalidState) {
+			if errors.Is(err, udat.ErrInvalidState) || s.losing && errors.Is(err, udat.ErrInternalError) {
 				result.failure = err // the connection has ended meanwhile
 				break
 			}

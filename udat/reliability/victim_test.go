@@ -121,6 +121,7 @@ func TestVictim(t *testing.T) {
 	}
 	if stage == stageSendingUntilLost {
 		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+		s.losing = true
 		s.outlive(e, say, func() int {
 			return s.send(e, untilFailure, map[int]func(){100: func() { say("sending") }}).acknowledged
 		})
