@@ -15,7 +15,7 @@ import "unsafe"
 
 // CNOCreate creates a notification object with a wait-proxy agent, a C function
 // and its instance data, both 0 for none. The agent is called for one
-// notification only.
+// notification only, and must not enter Go: see AgentFunc.
 //
 // Implements:
 //

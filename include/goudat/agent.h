@@ -115,29 +115,36 @@ static inline void goudat_agent_free(uintptr_t agent_address)
 /*
  * The DAT_AGENT_FUNC. It disables the EVD, so that the provider's thread is not
  * woken for each further completion while nobody waits.
+ *
+ * Once it has released the lock, the agent and its queue may be freed: it writes
+ * before that. It leaves errno as it was, since the library builds return values
+ * from it. It must never enter Go: a call that takes events, arms an EVD or posts
+ * a software event may call it, and cgo is told that those do not call back.
  */
 static inline void goudat_agent_called(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 {
 	static const uint64_t one = 1;
 	goudat_agent *agent = instance;
 	goudat_agent_queue *queue = agent->queue;
-	bool was_empty = false;
+	const int saved_errno = errno;
 
 	if (evd != DAT_HANDLE_NULL)
 		dat_evd_disable(evd);
 	pthread_mutex_lock(&queue->lock);
 	agent->called = true;
 	if (!agent->queued) {
-		was_empty = queue->head == NULL;
+		const bool was_empty = queue->head == NULL;
+
 		agent->queued = true;
 		agent->called_at = goudat_monotonic_ns();
 		*queue->tail = agent;
 		queue->tail = &agent->next;
+		if (was_empty && write(queue->eventfd, &one, sizeof(one)) < 0) {
+			/* A full counter leaves the descriptor readable, which is all that matters. */
+		}
 	}
 	pthread_mutex_unlock(&queue->lock);
-	/* A full counter leaves the descriptor readable, which is all that matters. */
-	if (was_empty && write(queue->eventfd, &one, sizeof(one)) < 0)
-		return;
+	errno = saved_errno;
 }
 
 /* Where the agent's function is, for dat_cno_create. */

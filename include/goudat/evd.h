@@ -125,11 +125,25 @@ static inline uint64_t goudat_monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/* Tells the processor that this is a spin loop. */
+static inline void goudat_cpu_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /*
  * goudat_evd_dequeue_batch that looks again and again, for up to budget
  * nanoseconds, until there is an event. Reading the clock can cost as much as
  * many looks, so that it is read first when nothing has come for a while, and
  * then after twice as many looks each time.
+ *
+ * Each look takes the EVD's lock, which is not fair: the pause after a look that
+ * finds nothing is when a thread that posts an event can get it. The first look
+ * has none before it.
  */
 static inline DAT_RETURN goudat_evd_spin(goudat_handle evd, goudat_event *events, int max,
 					 uint64_t budget, int *count)
@@ -146,6 +160,7 @@ static inline DAT_RETURN goudat_evd_spin(goudat_handle evd, goudat_event *events
 			ret = goudat_evd_take(evd, events, max, count);
 			if (*count > 0 || DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY)
 				return ret;
+			goudat_cpu_pause();
 		}
 		now = goudat_monotonic_ns();
 		if (begin == 0)
