@@ -55,19 +55,29 @@ func TestUnload(t *testing.T) {
 	if !hasPatches(t) {
 		return
 	}
-	library := buildPreload(t, slowThreads, fmt.Sprintf("-DTHREAD_DELAY_US=%d", threadDelay.Microseconds()))
+	library := buildSlowThreads(t)
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) { runWith(t, library, "^TestUnload$", adapterVariable+"="+name) })
+	}
+}
+
+// buildSlowThreads makes the library that slows the provider's threads down when it is preloaded.
+func buildSlowThreads(t *testing.T) string {
+	t.Helper()
+	return buildPreload(t, slowThreads, fmt.Sprintf("-DTHREAD_DELAY_US=%d", threadDelay.Microseconds()))
+}
+
+// runWith runs tests of this program in a process of their own, with a library preloaded.
+func runWith(t *testing.T, library, tests string, environment ...string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			c := exec.CommandContext(udattest.Context(t), self, "-test.run", "^TestUnload$")
-			c.Env = append(os.Environ(), "LD_PRELOAD="+library, adapterVariable+"="+name)
-			if out, err := c.CombinedOutput(); err != nil {
-				t.Errorf("a process that opens and closes the adapter: %v\n%s", err, out)
-			}
-		})
+	c := exec.CommandContext(udattest.Context(t), self, "-test.run", tests)
+	c.Env = append(append(os.Environ(), "LD_PRELOAD="+library), environment...)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("a process of its own: %v\n%s", err, out)
 	}
 }
 

@@ -1,0 +1,332 @@
+package devicetest
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// What the library as it was published does wrong when connections end, are given
+// up or find no room for their events. Most of it ends the process or stops its
+// connection management.
+
+// watch ends the process when a test takes too long: a call that hangs cannot be stopped.
+func watch(t *testing.T) {
+	watchdog := time.AfterFunc(2*udattest.Patience, func() { panic("a call does not return") })
+	t.Cleanup(func() { watchdog.Stop() })
+}
+
+func isSocketCM(a *adapter) bool { return strings.Contains(a.name, "scm") }
+
+func (a *adapter) startConnect(t testing.TB, l *listener, e *endpoint, timeout uint32) {
+	t.Helper()
+	success(t, "EPConnect", cgo.EPConnect(e.EPHandle, a.address, l.qual, timeout, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+}
+
+func (q queue) empty(t testing.TB) {
+	t.Helper()
+	var event cgo.Event
+	if r := cgo.EVDDequeue(q.EVDHandle, &event); r.Type() != cgo.QueueEmpty {
+		t.Errorf("there is another event: %v (%v)", event.Number, r)
+	}
+}
+
+// An endpoint that is reset connects again as a new one does, and disconnects.
+func TestDisconnectAfterReset(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		for range 3 {
+			a.startConnect(t, l, active, cgo.TimeoutInfinite)
+			success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
+			active.connect.expect(t, cgo.EventConnectionEstablished)
+			passive.connect.expect(t, cgo.EventConnectionEstablished)
+			segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
+			success(t, "EPPostRecv", cgo.EPPostRecv(active.EPHandle, segments, 1, cgo.CompletionDefault))
+			disconnect(t, active, passive)
+			active.recv.next(t)
+			success(t, "EPReset", cgo.EPReset(active.EPHandle))
+			success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+		}
+	})
+}
+
+// A connect that was given up is not established afterwards.
+func TestAbortedConnect(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		a.startConnect(t, l, active, cgo.TimeoutInfinite)
+		request := l.request(t)
+		success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt))
+		active.connect.expect(t, cgo.EventConnectionDisconnected)
+		if !cgo.CRAccept(request, passive.EPHandle, nil).OK() {
+			success(t, "CRReject", cgo.CRReject(request, nil))
+		} else if isSocketCM(a) { // CMA tells the peer when the endpoint is freed
+			if event := passive.connect.next(t); event.Number == cgo.EventConnectionEstablished {
+				t.Error("the peer is told that the connection is established")
+			}
+		}
+		// Another connection takes as long as the answer would have.
+		a.connectedPair(t)
+		active.connect.empty(t)
+		cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
+	})
+}
+
+// The requests that find no room are rejected, and the service point goes on.
+func TestFullRequestQueue(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		requests, r := cgo.EVDCreate(a.IAHandle, 1, 0, cgo.EVDCR)
+		success(t, "EVDCreate", r)
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(requests)) })
+		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests, cgo.PSPConsumer)
+		success(t, "PSPCreateAny", r)
+		t.Cleanup(func() { success(t, "PSPFree", cgo.PSPFree(psp)) })
+		var param cgo.EVDParam
+		success(t, "EVDQuery", cgo.EVDQuery(requests, cgo.EVDFieldAll, &param))
+
+		active := a.newRacer(t, 1)
+		const beyond = 4
+		eps := make([]cgo.EPHandle, int(param.QLen)+beyond)
+		for i := range eps {
+			eps[i] = active.newEndpoint(t)
+			success(t, "EPConnect", cgo.EPConnect(eps[i], a.address, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+		}
+		for range beyond {
+			active.connect.next(t)
+		}
+		for answered := 0; answered < int(param.QLen); {
+			var event cgo.Event
+			if !cgo.EVDDequeue(requests, &event).OK() {
+				time.Sleep(time.Millisecond) // the EVD has no CNO, as one that is full would not trigger it
+				continue
+			}
+			success(t, "CRReject", cgo.CRReject(event.CRArrival().CRHandle, nil))
+			active.connect.next(t)
+			answered++
+		}
+		active.end(t, eps...)
+		a.connectedPair(t)
+	})
+}
+
+// A connection whose event finds no room ends, and others are made.
+func TestFullConnectionQueue(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		active, pz, done := a.newRacer(t, 1), a.newPZ(t), a.newQueue(t, cgo.EVDDTO)
+		full, r := cgo.EVDCreate(a.IAHandle, 1, 0, cgo.EVDConnection)
+		success(t, "EVDCreate", r)
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(full)) })
+		var param cgo.EVDParam
+		success(t, "EVDQuery", cgo.EVDQuery(full, cgo.EVDFieldAll, &param))
+
+		const beyond = 2
+		var from, to []cgo.EPHandle
+		for i := range int(param.QLen) + beyond {
+			from = append(from, active.newEndpoint(t))
+			success(t, "EPConnect", cgo.EPConnect(from[i], a.address, l.qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+			ep, r := cgo.EPCreate(a.IAHandle, pz, done.EVDHandle, done.EVDHandle, full, endpointAttr())
+			success(t, "EPCreate", r)
+			to = append(to, ep)
+			success(t, "CRAccept", cgo.CRAccept(l.request(t), ep, nil))
+			active.connect.expect(t, cgo.EventConnectionEstablished)
+			if i >= int(param.QLen) {
+				active.connect.expect(t, cgo.EventConnectionDisconnected)
+			}
+		}
+		a.connectedPair(t)
+		active.end(t, from...)
+		for _, ep := range to {
+			cgo.EPDisconnect(ep, cgo.CloseAbrupt)
+			success(t, "EPFree", cgo.EPFree(ep))
+		}
+	})
+}
+
+// An endpoint that was reserved for a request, or made for it, is free of it when it is rejected.
+func TestRejectReserved(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		requests := a.newQueue(t, cgo.EVDCR)
+		active, reserved := a.newEndpoint(t), a.newEndpoint(t)
+		qual := uint64(udattest.ConnQual())
+		rsp, r := cgo.RSPCreate(a.IAHandle, qual, reserved.EPHandle, requests.EVDHandle)
+		success(t, "RSPCreate", r)
+		l := &listener{qual: qual, requests: requests}
+		a.startConnect(t, l, active, cgo.TimeoutInfinite)
+		success(t, "CRReject", cgo.CRReject(l.request(t), nil))
+		active.connect.expect(t, cgo.EventConnectionPeerRejected)
+		success(t, "RSPFree", cgo.RSPFree(rsp))
+		success(t, "EPReset", cgo.EPReset(active.EPHandle))
+
+		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPProvider)
+		success(t, "PSPCreateAny", r)
+		l.qual = qual
+		a.startConnect(t, l, active, cgo.TimeoutInfinite)
+		success(t, "CRReject", cgo.CRReject(l.request(t), nil))
+		active.connect.expect(t, cgo.EventConnectionPeerRejected)
+		success(t, "PSPFree", cgo.PSPFree(psp))
+
+		// The endpoint can be used, as one that never had a request.
+		a.connect(t, a.listen(t), a.newEndpoint(t), reserved, nil)
+	})
+}
+
+// A receive of a shared queue that fails is of an endpoint that is found among others without a queue pair.
+func TestSharedReceiveFails(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		var srq cgo.SRQHandle
+		passive := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			srq = a.newSRQ(t, e.pz)
+			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
+		})
+		bare, r := cgo.EPCreate(a.IAHandle, 0, passive.recv.EVDHandle, passive.request.EVDHandle, passive.connect.EVDHandle, endpointAttr())
+		success(t, "EPCreate", r)
+		t.Cleanup(func() { success(t, "EPFree", cgo.EPFree(bare)) })
+		active := a.newEndpoint(t)
+		a.connect(t, a.listen(t), active, passive, nil)
+		success(t, "SRQPostRecv", cgo.SRQPostRecv(srq, []cgo.LMRTriplet{passive.memory.local(0, 4)}, 1))
+		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 64)}, 2, cgo.CompletionDefault))
+		failed := passive.recv.next(t)
+		if failed.DTO().Status == cgo.DTOSuccess {
+			t.Error("64 bytes were received in 4")
+		}
+		passive.connect.expect(t, cgo.EventConnectionBroken)
+		active.request.next(t)
+		cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt)
+	})
+}
+
+// slowVariable is set in the process in which the provider's threads are slow.
+const slowVariable = "DEVICETEST_SLOW"
+
+// isSlow runs the test in a process whose provider has slow threads, and tells whether this is it.
+func isSlow(t *testing.T, environment ...string) bool {
+	t.Helper()
+	if os.Getenv(slowVariable) != "" {
+		return true
+	}
+	if hasPatches(t) {
+		runWith(t, buildSlowThreads(t), "^"+t.Name()+"$", append(environment, slowVariable+"=1")...)
+	}
+	return false
+}
+
+// A reset while the provider's thread has the connection lock does not take it from it.
+func TestResetBesideThread(t *testing.T) {
+	if !isSlow(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		for range 2 {
+			a.startConnect(t, l, active, cgo.TimeoutInfinite)
+			success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
+			active.connect.expect(t, cgo.EventConnectionEstablished)
+			passive.connect.expect(t, cgo.EventConnectionEstablished)
+			success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseGraceful))
+			passive.connect.expect(t, cgo.EventConnectionDisconnected)
+			success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+			active.connect.expect(t, cgo.EventConnectionDisconnected)
+			success(t, "EPReset", cgo.EPReset(active.EPHandle))
+		}
+	})
+}
+
+// The time-out of a connect comes just when its endpoint is freed.
+func TestConnectTimeoutBesideFree(t *testing.T) {
+	// What is freed is overwritten.
+	if !isSlow(t, "MALLOC_PERTURB_=90") {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		r := a.newRacer(t, 1)
+		const timeout = 60 * time.Millisecond
+		for i := range 10 {
+			ep := r.newEndpoint(t)
+			start := time.Now()
+			success(t, "EPConnect", cgo.EPConnect(ep, a.address, l.qual, uint32(timeout/time.Microsecond), nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+			time.Sleep(time.Until(start.Add(timeout + time.Duration(i)*threadDelay/10)))
+			success(t, "EPFree", cgo.EPFree(ep))
+		}
+		r.drain(t)
+	})
+}
+
+// Who takes a failed completion of an EVD gets it while the thread has a request for the same EVD.
+func TestFailureBesideRequest(t *testing.T) {
+	if !isSlow(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		both, r := cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO|cgo.EVDCR)
+		if !r.OK() {
+			t.Skipf("completions and requests do not go to one EVD: %v", r)
+		}
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(both)) })
+		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, both, cgo.PSPConsumer)
+		success(t, "PSPCreateAny", r)
+		t.Cleanup(func() { success(t, "PSPFree", cgo.PSPFree(psp)) })
+		third := a.newEndpoint(t)
+		active := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, both, e.connect.EVDHandle, endpointAttr())
+		})
+		passive := a.newEndpoint(t)
+		a.connect(t, a.listen(t), active, passive, nil)
+
+		success(t, "EPConnect", cgo.EPConnect(third.EPHandle, a.address, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+		nowhere := cgo.RMRTriplet{VirtualAddress: 8, SegmentLength: 4, RMRContext: 1}
+		success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 4)}, 1, &nowhere, cgo.CompletionDefault))
+		for request, failure := false, false; !request || !failure; {
+			var event cgo.Event
+			if !cgo.EVDDequeue(both, &event).OK() {
+				continue
+			}
+			switch event.Number {
+			case cgo.EventConnectionRequest:
+				request = true
+				success(t, "CRReject", cgo.CRReject(event.CRArrival().CRHandle, nil))
+			case cgo.EventDTOCompletion:
+				failure = event.DTO().Status != cgo.DTOSuccess
+			default:
+				t.Fatalf("got the event %v", event.Number)
+			}
+		}
+		active.connect.expect(t, cgo.EventConnectionBroken)
+		third.connect.next(t)
+	})
+}
