@@ -229,21 +229,27 @@ func TestSharedReceiveFails(t *testing.T) {
 // slowVariable is set in the process in which the provider's threads are slow.
 const slowVariable = "DEVICETEST_SLOW"
 
-// isSlow runs the test in a process whose provider has slow threads, and tells whether this is it.
-func isSlow(t *testing.T, environment ...string) bool {
+// isSlow runs the test in a process of its own, in which threads of the provider are slow, and tells whether this is it.
+func isSlow(t *testing.T, source string, environment ...string) bool {
 	t.Helper()
 	if os.Getenv(slowVariable) != "" {
 		return true
 	}
-	if hasPatches(t) {
-		runWith(t, buildSlowThreads(t), "^"+t.Name()+"$", append(environment, slowVariable+"=1")...)
+	if !hasPatches(t) {
+		return false
+	}
+	library, test := buildPreload(t, source, threadDelayFlag()), "^"+t.Name()+"$"
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			runWith(t, library, test, append(environment, slowVariable+"=1", "UDAT_TEST_IA="+name)...)
+		})
 	}
 	return false
 }
 
 // A reset while the provider's thread has the connection lock does not take it from it.
 func TestResetBesideThread(t *testing.T) {
-	if !isSlow(t) {
+	if !isSlow(t, slowThreads) {
 		return
 	}
 	watch(t)
@@ -264,31 +270,70 @@ func TestResetBesideThread(t *testing.T) {
 	})
 }
 
-// The time-out of a connect comes just when its endpoint is freed.
+// slowTimer makes the thread of the provider's timers, which alone asks for the time, stand still whenever it has
+// released a lock.
+const slowTimer = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static __thread int is_timer;
+
+int gettimeofday(struct timeval *tv, void *tz)
+{
+	static int (*get)(struct timeval *, void *);
+	sigset_t blocked;
+
+	if (get == NULL)
+		get = (int (*)(struct timeval *, void *))dlsym(RTLD_NEXT, "gettimeofday");
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	is_timer = sigismember(&blocked, SIGSEGV);
+	return get(tv, tz);
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	static int (*unlock)(pthread_mutex_t *);
+	int ret;
+
+	if (unlock == NULL)
+		unlock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+	ret = unlock(mutex);
+	if (is_timer)
+		usleep(15 * THREAD_DELAY_US);
+	return ret;
+}
+`
+
+// A connect's time-out has come, and its endpoint is freed before the thread gets to it.
 func TestConnectTimeoutBesideFree(t *testing.T) {
-	// What is freed is overwritten.
-	if !isSlow(t, "MALLOC_PERTURB_=90") {
+	// What is freed is overwritten at once.
+	if !isSlow(t, slowTimer, "GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.perturb=90") {
 		return
 	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		r := a.newRacer(t, 1)
-		const timeout = 60 * time.Millisecond
-		for i := range 10 {
-			ep := r.newEndpoint(t)
-			start := time.Now()
-			success(t, "EPConnect", cgo.EPConnect(ep, a.address, l.qual, uint32(timeout/time.Microsecond), nil, cgo.QOSBestEffort, cgo.ConnectDefault))
-			time.Sleep(time.Until(start.Add(timeout + time.Duration(i)*threadDelay/10)))
-			success(t, "EPFree", cgo.EPFree(ep))
-		}
+		const timeout, delay = 500 * time.Millisecond, 15 * threadDelay
+		l, r := a.listen(t), a.newRacer(t, 1)
+		ep := r.newEndpoint(t)
+		start := time.Now()
+		success(t, "EPConnect", cgo.EPConnect(ep, a.address, l.qual, uint32(timeout/time.Microsecond), nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+		request := l.request(t)
+		// The thread begins to wait late, looks late whether the time has come, and then has the timer in hand.
+		time.Sleep(time.Until(start.Add(timeout + 2*delay + delay/2)))
+		success(t, "EPFree", cgo.EPFree(ep))
+		time.Sleep(delay)
+		success(t, "CRReject", cgo.CRReject(request, nil))
 		r.drain(t)
 	})
 }
 
 // Who takes a failed completion of an EVD gets it while the thread has a request for the same EVD.
 func TestFailureBesideRequest(t *testing.T) {
-	if !isSlow(t) {
+	if !isSlow(t, slowThreads) {
 		return
 	}
 	watch(t)
@@ -301,32 +346,59 @@ func TestFailureBesideRequest(t *testing.T) {
 		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, both, cgo.PSPConsumer)
 		success(t, "PSPCreateAny", r)
 		t.Cleanup(func() { success(t, "PSPFree", cgo.PSPFree(psp)) })
-		third := a.newEndpoint(t)
-		active := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, both, e.connect.EVDHandle, endpointAttr())
-		})
-		passive := a.newEndpoint(t)
-		a.connect(t, a.listen(t), active, passive, nil)
+		l, r1 := a.listen(t), a.newRacer(t, 1)
+		const failures, between = 4, 2 * threadDelay // a request takes the thread longer than that
+		var failing [failures]*endpoint
+		var peers [failures]cgo.EPHandle
+		for i := range failing {
+			failing[i] = a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+				return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, both, e.connect.EVDHandle, endpointAttr())
+			})
+			peers[i] = r1.newEndpoint(t)
+			a.startConnect(t, l, failing[i], cgo.TimeoutInfinite)
+			success(t, "CRAccept", cgo.CRAccept(l.request(t), peers[i], nil))
+			failing[i].connect.expect(t, cgo.EventConnectionEstablished)
+			r1.connect.expect(t, cgo.EventConnectionEstablished)
+		}
 
-		success(t, "EPConnect", cgo.EPConnect(third.EPHandle, a.address, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
-		nowhere := cgo.RMRTriplet{VirtualAddress: 8, SegmentLength: 4, RMRContext: 1}
-		success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 4)}, 1, &nowhere, cgo.CompletionDefault))
-		for request, failure := false, false; !request || !failure; {
-			var event cgo.Event
-			if !cgo.EVDDequeue(both, &event).OK() {
-				continue
-			}
-			switch event.Number {
-			case cgo.EventConnectionRequest:
-				request = true
-				success(t, "CRReject", cgo.CRReject(event.CRArrival().CRHandle, nil))
-			case cgo.EventDTOCompletion:
-				failure = event.DTO().Status != cgo.DTOSuccess
-			default:
-				t.Fatalf("got the event %v", event.Number)
+		asking := a.newEndpoint(t)
+		a.startConnect(t, &listener{qual: qual}, asking, cgo.TimeoutInfinite)
+		requests, failed := 0, 0
+		for _, e := range failing {
+			nowhere := cgo.RMRTriplet{VirtualAddress: 8, SegmentLength: 4, RMRContext: 1}
+			success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 4)}, 1, &nowhere, cgo.CompletionDefault))
+			for start := time.Now(); time.Since(start) < between; {
+				takeBoth(t, both, &requests, &failed)
 			}
 		}
-		active.connect.expect(t, cgo.EventConnectionBroken)
-		third.connect.next(t)
+		for requests < 1 || failed < failures {
+			takeBoth(t, both, &requests, &failed)
+		}
+		for _, e := range failing {
+			e.connect.expect(t, cgo.EventConnectionBroken)
+		}
+		asking.connect.next(t)
+		r1.end(t, peers[:]...)
 	})
+}
+
+// takeBoth takes an event, if there is one, of an EVD for requests, which it rejects, and completions, which have failed.
+func takeBoth(t *testing.T, evd cgo.EVDHandle, requests, failed *int) {
+	t.Helper()
+	var event cgo.Event
+	if !cgo.EVDDequeue(evd, &event).OK() {
+		return
+	}
+	switch event.Number {
+	case cgo.EventConnectionRequest:
+		*requests++
+		success(t, "CRReject", cgo.CRReject(event.CRArrival().CRHandle, nil))
+	case cgo.EventDTOCompletion:
+		*failed++
+		if event.DTO().Status == cgo.DTOSuccess {
+			t.Error("a write to nowhere has succeeded")
+		}
+	default:
+		t.Fatalf("got the event %v", event.Number)
+	}
 }

@@ -40,6 +40,11 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 }
 `
 
+// threadDelayFlag tells a library that slows threads down for how long.
+func threadDelayFlag() string {
+	return fmt.Sprintf("-DTHREAD_DELAY_US=%d", threadDelay.Microseconds())
+}
+
 // adapterVariable names the adapter that a process of TestUnload opens and closes.
 const adapterVariable = "DEVICETEST_UNLOAD"
 
@@ -55,16 +60,10 @@ func TestUnload(t *testing.T) {
 	if !hasPatches(t) {
 		return
 	}
-	library := buildSlowThreads(t)
+	library := buildPreload(t, slowThreads, threadDelayFlag())
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) { runWith(t, library, "^TestUnload$", adapterVariable+"="+name) })
 	}
-}
-
-// buildSlowThreads makes the library that slows the provider's threads down when it is preloaded.
-func buildSlowThreads(t *testing.T) string {
-	t.Helper()
-	return buildPreload(t, slowThreads, fmt.Sprintf("-DTHREAD_DELAY_US=%d", threadDelay.Microseconds()))
 }
 
 // runWith runs tests of this program in a process of their own, with a library preloaded.
@@ -74,10 +73,12 @@ func runWith(t *testing.T, library, tests string, environment ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(udattest.Context(t), self, "-test.run", tests)
+	c := exec.CommandContext(udattest.Context(t), self, "-test.v", "-test.run", tests)
 	c.Env = append(append(os.Environ(), "LD_PRELOAD="+library), environment...)
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Errorf("a process of its own: %v\n%s", err, out)
+	out, err := c.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Errorf("a process of its own: %v", err)
 	}
 }
 
