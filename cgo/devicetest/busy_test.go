@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/goudat/goudat/udat/udattest"
@@ -49,17 +48,7 @@ func TestBusyQueues(t *testing.T) {
 		return
 	}
 	library := buildPreload(t, busyKernel)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			c := exec.CommandContext(udattest.Context(t), self, "-test.run", "^TestBusyQueues$")
-			c.Env = append(os.Environ(), "LD_PRELOAD="+library, busyVariable+"="+name)
-			if out, err := c.CombinedOutput(); err != nil {
-				t.Errorf("a process that makes and frees endpoints: %v\n%s", err, out)
-			}
-		})
+		t.Run(name, func(t *testing.T) { runWith(t, library, "^TestBusyQueues$", busyVariable+"="+name) })
 	}
 }
