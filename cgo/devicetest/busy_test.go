@@ -1,29 +1,45 @@
 package devicetest
 
 import (
+	"fmt"
 	"os"
 	"testing"
+	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// busyKernel makes the kernel refuse to destroy each queue a few times, as it does
+// busyKernel makes the kernel refuse to destroy each queue for a while, as it does
 // while another thread has a command for the queue under way.
 const busyKernel = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <time.h>
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
 
 #define DESTROY(name)                                                         \
 	int name(void *queue);                                                \
 	int name(void *queue)                                                 \
 	{                                                                     \
-		static __thread int refusals;                                 \
+		static __thread void *last; /* librdmacm tries some only once */ \
+		static __thread double since;                                 \
 		int (*destroy)(void *) = (int (*)(void *))dlsym(RTLD_NEXT, #name); \
                                                                               \
-		if (refusals++ < 3)                                           \
+		if (queue != last)                                            \
+			since = now();                                        \
+		last = queue;                                                 \
+		if (now() < since + BUSY_MS / 1e3)                            \
 			return errno = EBUSY;                                 \
-		refusals = 0;                                                 \
+		last = NULL;                                                  \
 		return destroy(queue);                                        \
 	}
 
@@ -34,20 +50,46 @@ DESTROY(ibv_destroy_cq)
 // busyVariable names the adapter that a process of TestBusyQueues uses.
 const busyVariable = "DEVICETEST_BUSY"
 
+// busyFor is long for a command, whose thread does not run.
+const busyFor = 600 * time.Millisecond
+
 // The library as it was published gives up when a queue cannot be destroyed at
-// once: it loses a queue pair, and fails to free an EVD.
+// once: it loses a queue pair, and fails to free an EVD. Others go on meanwhile.
 func TestBusyQueues(t *testing.T) {
 	if name := os.Getenv(busyVariable); name != "" {
 		a := openAdapter(t, name)
-		for range 3 {
-			a.newEndpoint(t)
+		other := a.newEndpoint(t)
+		r := a.newRacer(t, 1)
+		ep := r.newEndpoint(t)
+		start, freed := time.Now(), make(chan time.Duration)
+		go func() {
+			if ret := cgo.EPFree(ep); !ret.OK() {
+				t.Errorf("EPFree returned %v", ret)
+			}
+			freed <- time.Since(start)
+		}()
+		var longest time.Duration
+		for {
+			start := time.Now()
+			success(t, "EPReset", cgo.EPReset(other.EPHandle)) // takes the lock of connections
+			longest = max(longest, time.Since(start))
+			select {
+			case all := <-freed:
+				if all < busyFor {
+					t.Errorf("an endpoint with a busy queue pair was freed in %v", all)
+				}
+				if longest > busyFor*9/10 {
+					t.Errorf("another call took %v", longest)
+				}
+				return
+			case <-time.After(time.Millisecond):
+			}
 		}
-		return
 	}
 	if !hasPatches(t) {
 		return
 	}
-	library := buildPreload(t, busyKernel)
+	library := buildPreload(t, busyKernel, fmt.Sprintf("-DBUSY_MS=%d", busyFor.Milliseconds()))
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) { runWith(t, library, "^TestBusyQueues$", busyVariable+"="+name) })
 	}
