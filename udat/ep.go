@@ -302,6 +302,9 @@ func (p *epParts) markStuck(ia *IA) {
 
 func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, error) {
 	recv, request, connect := p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle()
+	if ia.provider != nil && (recv == 0 || request == 0) {
+		ia.provider.ownQueue.Store(true)
+	}
 	if p.srq != nil {
 		handle, r := cgo.EPCreateWithSRQ(ia.handle, p.pz.handle, recv, request, connect, p.srq.handle, attr)
 		return handle, checkMade(op, r)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -20,6 +21,10 @@ type provider struct {
 	instanceData string
 	asked        bool // by RegisterProvider, and not only by the name of a device
 	open         int  // adapters
+
+	// ownQueue is set when the library has made a completion queue of its own, for
+	// an endpoint without one. It needs no lock.
+	ownQueue atomic.Bool
 }
 
 var providers = map[string]*provider{}
@@ -155,11 +160,26 @@ func (p *provider) opened(ok bool) {
 		p.open++
 	case p.open > 0:
 	case p.asked:
-		cgo.ProviderFini(p.library, p.info())
-		cgo.ProviderInit(p.library, p.info(), p.instanceData)
+		p.restart()
 	default:
 		p.remove()
 	}
+}
+
+// closed is called when an adapter of the provider has been closed. With the last
+// one the library destroys a completion queue of its own, if it has made one, and
+// would use it again in the next: the provider starts afresh.
+func (p *provider) closed() {
+	p.open--
+	if p.open == 0 && p.ownQueue.Swap(false) {
+		p.restart()
+	}
+}
+
+// restart makes the library forget the device, of which no adapter is open.
+func (p *provider) restart() {
+	cgo.ProviderFini(p.library, p.info())
+	cgo.ProviderInit(p.library, p.info(), p.instanceData)
 }
 
 // openNative opens the adapter that a name means, and tells the library of its
@@ -226,7 +246,7 @@ func closeNative(ia cgo.IAHandle, p *provider, flags cgo.CloseFlags) cgo.Return 
 		r = cgo.Success.Return()
 	}
 	if r.OK() {
-		p.open--
+		p.closed()
 	}
 	return r
 }

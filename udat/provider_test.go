@@ -112,6 +112,27 @@ func TestOpenByDeviceAgain(t *testing.T) {
 	}
 }
 
+// For endpoints without event dispatchers for completions the library makes a queue,
+// which goes with the last adapter.
+func TestOpenByDeviceWithoutQueues(t *testing.T) {
+	p := testPlace(t)
+	for _, name := range []string{"cma:" + p.netInterface, "scm:" + p.device.Name + "/1"} {
+		for range 3 {
+			ia, err := udat.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pz, err := udat.CreatePZ(ia)
+			want(t, err)
+			ep, err := udat.CreateEP(ia, pz, nil, nil, nil, nil)
+			want(t, err)
+			want(t, ep.Free())
+			want(t, pz.Free())
+			want(t, ia.Close(udat.CloseGraceful))
+		}
+	}
+}
+
 // An abrupt close works as for other adapters.
 func TestOpenByDeviceCloseAbrupt(t *testing.T) {
 	p := testPlace(t)
