@@ -229,6 +229,9 @@ func TestSharedReceiveFails(t *testing.T) {
 // slowVariable is set in the process in which the provider's threads are slow.
 const slowVariable = "DEVICETEST_SLOW"
 
+// overwriteFreed has memory overwritten as soon as it is freed.
+const overwriteFreed = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.perturb=90"
+
 // isSlow runs the test in a process of its own, in which threads of the provider are slow, and tells whether this is it.
 func isSlow(t *testing.T, source string, environment ...string) bool {
 	t.Helper()
@@ -267,6 +270,31 @@ func TestResetBesideThread(t *testing.T) {
 			active.connect.expect(t, cgo.EventConnectionDisconnected)
 			success(t, "EPReset", cgo.EPReset(active.EPHandle))
 		}
+	})
+}
+
+// An accept is given up, and its service point is freed, before the peer's answer
+// is there: the thread has an event of a service point that has gone.
+func TestEventAfterServicePoint(t *testing.T) {
+	if !isSlow(t, slowThreads, overwriteFreed) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		requests := a.newQueue(t, cgo.EVDCR)
+		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
+		success(t, "PSPCreateAny", r)
+		l := &listener{psp, qual, requests}
+		a.startConnect(t, l, active, cgo.TimeoutInfinite)
+		success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
+		success(t, "EPDisconnect", cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt))
+		success(t, "PSPFree", cgo.PSPFree(psp))
+		passive.connect.next(t) // it may have been established
+		active.connect.next(t)
+		// The thread takes events in the order in which they come.
+		a.connectedPair(t)
+		cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt)
 	})
 }
 
@@ -310,8 +338,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 // A connect's time-out has come, and its endpoint is freed before the thread gets to it.
 func TestConnectTimeoutBesideFree(t *testing.T) {
-	// What is freed is overwritten at once.
-	if !isSlow(t, slowTimer, "GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.perturb=90") {
+	if !isSlow(t, slowTimer, overwriteFreed) {
 		return
 	}
 	watch(t)
