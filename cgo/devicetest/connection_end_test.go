@@ -226,6 +226,34 @@ func TestSharedReceiveFails(t *testing.T) {
 	})
 }
 
+// Nothing can be posted to an endpoint without a protection zone, which has no queue pair.
+func TestPostWithoutQueuePair(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			return cgo.EPCreate(a.IAHandle, 0, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
+		})
+		wantNotReady(t, e)
+		local, remote := e.memory.local(0, 8), e.memory.remote(0, 8)
+		r := cgo.IBPostFetchAndAdd(e.EPHandle, 1, &local, 1, &remote, cgo.CompletionDefault)
+		if r.OK() {
+			t.Error("an endpoint without a queue pair takes an atomic operation")
+		}
+	})
+}
+
+// wantNotReady posts to an endpoint without a queue pair.
+func wantNotReady(t *testing.T, e *endpoint) {
+	t.Helper()
+	segments := []cgo.LMRTriplet{e.memory.local(0, 8)}
+	outcome(t, "EPPostRecv", cgo.EPPostRecv(e.EPHandle, segments, 1, cgo.CompletionDefault), cgo.InvalidState, cgo.InvalidStateEPNotReady)
+	if cgo.EPPostSend(e.EPHandle, segments, 1, cgo.CompletionDefault).OK() {
+		t.Error("an endpoint without a queue pair takes a send")
+	}
+}
+
 // slowVariable is set in the process in which the provider's threads are slow.
 const slowVariable = "DEVICETEST_SLOW"
 
