@@ -113,6 +113,19 @@ func (q queue) expect(t testing.TB, want cgo.EventNumber) cgo.Event {
 	return event
 }
 
+// drain takes what is there.
+func (q queue) drain(t testing.TB) {
+	t.Helper()
+	for {
+		var event cgo.Event
+		r := cgo.EVDDequeue(q.EVDHandle, &event)
+		if r.Type() == cgo.QueueEmpty {
+			return
+		}
+		success(t, "EVDDequeue", r)
+	}
+}
+
 // completion expects a data transfer operation to complete with success.
 func (q queue) completion(t testing.TB, want cgo.EventNumber, cookie uint64) cgo.Event {
 	t.Helper()

@@ -111,14 +111,7 @@ func (r *racer) end(t testing.TB, eps ...cgo.EPHandle) {
 
 func (r *racer) drain(t testing.TB) {
 	t.Helper()
-	for {
-		var event cgo.Event
-		ret := cgo.EVDDequeue(r.connect.EVDHandle, &event)
-		if ret.Type() == cgo.QueueEmpty {
-			return
-		}
-		success(t, "EVDDequeue", ret)
-	}
+	r.connect.drain(t)
 }
 
 // undisturbed is the private data of a connection that is to succeed.

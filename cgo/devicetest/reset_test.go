@@ -1,0 +1,101 @@
+package devicetest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// refusingKernel makes the kernel refuse queue pairs, and changes of their state, while a file is there.
+const refusingKernel = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int refuses(void)
+{
+	const char *file = getenv("DEVICETEST_REFUSE");
+
+	return file != NULL && access(file, F_OK) == 0;
+}
+
+void *ibv_create_qp(void *pd, void *attr);
+void *ibv_create_qp(void *pd, void *attr)
+{
+	void *(*create)(void *, void *) = (void *(*)(void *, void *))dlsym(RTLD_NEXT, "ibv_create_qp");
+
+	if (refuses()) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return create(pd, attr);
+}
+
+int ibv_modify_qp(void *qp, void *attr, int mask);
+int ibv_modify_qp(void *qp, void *attr, int mask)
+{
+	int (*modify)(void *, void *, int) = (int (*)(void *, void *, int))dlsym(RTLD_NEXT, "ibv_modify_qp");
+
+	if (refuses())
+		return errno = ENOMEM;
+	return modify(qp, attr, mask);
+}
+`
+
+// refuseVariable names the file that has the kernel refuse.
+const refuseVariable = "DEVICETEST_REFUSE"
+
+// A reset that finds no room fails, and leaves an endpoint that can be freed, or
+// reset when there is room again.
+func TestResetFails(t *testing.T) {
+	file := os.Getenv(refuseVariable)
+	if file == "" {
+		if !hasPatches(t) {
+			return
+		}
+		library := buildPreload(t, refusingKernel)
+		for _, name := range udattest.Names(t) {
+			t.Run(name, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "refuse")
+				runWith(t, library, "^TestResetFails$", refuseVariable+"="+file, "UDAT_TEST_IA="+name)
+			})
+		}
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		a.connect(t, l, active, passive, nil)
+		disconnect(t, active, passive)
+
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []*endpoint{active, passive, active} {
+			if r := cgo.EPReset(e.EPHandle); r.OK() {
+				t.Error("a reset without room succeeds")
+			}
+			e.wantState(t, cgo.EPStateDisconnected)
+			if !isSocketCM(a) { // which keeps the queue pair
+				wantNotReady(t, e)
+			}
+			if cgo.EPConnect(e.EPHandle, a.address, l.qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault).OK() {
+				t.Error("an endpoint that was not reset connects")
+			}
+			success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt))
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+
+		success(t, "EPReset", cgo.EPReset(active.EPHandle))
+		active.wantState(t, cgo.EPStateUnconnected)
+		a.connect(t, l, active, a.newEndpoint(t), nil)
+	})
+}
