@@ -266,10 +266,13 @@ func (evd *EVD) Free() error {
 	})
 }
 
+// busyWithin is far longer than the kernel takes for a command, also when the
+// command's thread does not run for a while.
+var busyWithin = time.Second // shorter in tests
+
 const (
-	// busyWithin is far longer than the kernel takes for a command.
-	busyWithin = 100 * time.Millisecond
-	busyPause  = time.Millisecond
+	firstBusyPause   = time.Millisecond
+	longestBusyPause = 64 * time.Millisecond
 )
 
 // freeEVD frees a native EVD. It tries again for a while after an internal error:
@@ -278,11 +281,13 @@ const (
 // to be notified of the next completion, and then the library leaves the EVD as it
 // was, but disabled.
 func freeEVD(handle cgo.EVDHandle) Return {
-	for start := time.Now(); ; time.Sleep(busyPause) {
+	start := time.Now()
+	for pause := firstBusyPause; ; pause = min(2*pause, longestBusyPause) {
 		r := cgo.EVDFree(handle)
 		if r.Type() != ErrInternalError || time.Since(start) >= busyWithin {
 			return r
 		}
+		time.Sleep(pause)
 	}
 }
 

@@ -324,6 +324,14 @@ func WithholdEnd(ep *EP) (deliver func()) {
 // LoseEnd has the library's event of the end of a connection lost.
 func LoseEnd(ep *EP) { ep.ia.endpoints.removeHandle(ep.handle) }
 
+// SetBusyWithin replaces the time for which the freeing of a busy EVD is tried again,
+// until restore is called.
+func SetBusyWithin(d time.Duration) (restore func()) {
+	old := busyWithin
+	busyWithin = d
+	return func() { busyWithin = old }
+}
+
 // SetEndWithin replaces the time that the library has from the end of a connection
 // to its event, until restore is called.
 func SetEndWithin(d time.Duration) (restore func()) {

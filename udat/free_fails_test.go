@@ -209,9 +209,39 @@ func TestEVDFreeWhileBusy(t *testing.T) {
 	})
 }
 
+// On a machine with too little time a command may be under way for long.
+func TestEVDFreeWhileLongBusy(t *testing.T) {
+	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
+		const busy = 300 * time.Millisecond
+		evd := createEVD(t, ia, 8, udat.EVDDTO)
+		calls.evdFree.next(always, udat.Return(udat.ErrInternalError))
+		defer time.AfterFunc(busy, func() { calls.evdFree.stop() }).Stop()
+		want(t, evd.Free())
+	})
+}
+
+// An adapter whose asynchronous EVD leaves its CNO behind is not closed natively.
+func TestCloseWhenCNOFreeFails(t *testing.T) {
+	withFailingCalls(t, func(t *testing.T, first *udat.IA, calls *failingCalls) {
+		for _, flags := range []udat.CloseFlags{udat.CloseGraceful, udat.CloseAbrupt} {
+			ia := udattest.Open(t, first.Name())
+			calls.cnoFree.next(1, returnOf(udat.ErrInvalidState))
+			want(t, ia.Close(flags))
+			calls.cnoFree.wantFailed(t)
+			if !udat.LeftBehind(ia) {
+				t.Error("the native adapter is closed with a CNO")
+			}
+			want(t, ia.Close(flags), udat.ErrClosed)
+			// It shares its device with others.
+			udattest.Pair(t, udattest.Open(t, first.Name()), nil)
+		}
+	})
+}
+
 // An EVD that cannot be freed works as before: it has its events, and is armed.
 func TestEVDThatCannotBeFreed(t *testing.T) {
 	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
+		defer udat.SetBusyWithin(100 * time.Millisecond)()
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
 		want(t, evd.SetWaitSpin(0))
 		for name, free := range map[string]func() error{

@@ -54,7 +54,7 @@ var (
 
 const (
 	// Transfers, and the protections against what the patches mend in the native stack from source.
-	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhileBusy|OpenByDeviceWithoutQueues)$`
+	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues)$`
 	// These take long, and are like the ones that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// Some start a process for each of many adapters that do not open, and one makes a thousand sequences of calls: both

@@ -18,7 +18,7 @@ struct call {
 	int32_t failed;  /* how many have */
 };
 
-enum { CNO_MODIFY_AGENT, CNO_WAIT, EVD_ENABLE, EVD_FREE, EP_FREE, CALLS };
+enum { CNO_MODIFY_AGENT, CNO_WAIT, CNO_FREE, EVD_ENABLE, EVD_FREE, EP_FREE, CALLS };
 
 static struct call *calls;
 
@@ -67,6 +67,7 @@ struct agent {
 
 uint32_t dat_cno_modify_agent(void *cno, struct agent agent);
 uint32_t dat_cno_wait(void *cno, uint32_t timeout, void **evd);
+uint32_t dat_cno_free(void *cno);
 uint32_t dat_evd_enable(void *evd);
 uint32_t dat_evd_disable(void *evd);
 uint32_t dat_evd_free(void *evd);
@@ -80,6 +81,11 @@ uint32_t dat_cno_modify_agent(void *cno, struct agent agent)
 uint32_t dat_cno_wait(void *cno, uint32_t timeout, void **evd)
 {
 	CALL(CNO_WAIT, "dat_cno_wait", (void *, uint32_t, void **), cno, timeout, evd);
+}
+
+uint32_t dat_cno_free(void *cno)
+{
+	CALL(CNO_FREE, "dat_cno_free", (void *), cno);
 }
 
 uint32_t dat_evd_enable(void *evd)
