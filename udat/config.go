@@ -113,6 +113,19 @@ func findConfigEntries(name string) (entries []configEntry) {
 	return entries
 }
 
+// badConfigLine finds the first line of the registry's file that is neither an entry nor empty nor a comment. The library
+// passes over such lines without a word.
+func badConfigLine(text string) (number int, line string) {
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		if _, ok := parseConfigEntry(line); !ok && line != "" && line[0] != '#' {
+			return number, line
+		}
+	}
+	return 0, ""
+}
+
 // parseConfigEntry reads a line. It is not one where a field is missing.
 func parseConfigEntry(line string) (configEntry, bool) {
 	var fields []string

@@ -97,9 +97,15 @@ func explainUnknownName(name string, infos []ProviderInfo) error {
 	state := "which has " + enumerate(infos, func(i ProviderInfo) string { return i.IAName })
 	if len(infos) == 0 {
 		state = "which has no valid entry"
-		if _, err := os.Stat(file); err != nil {
-			state = "which cannot be read: " + cause(err)
+	}
+	if text, err := os.ReadFile(file); err != nil {
+		state = "which cannot be read: " + cause(err)
+	} else if number, line := badConfigLine(string(text)); number > 0 {
+		const longest = 60
+		if len(line) > longest {
+			line = line[:longest] + "..."
 		}
+		state += fmt.Sprintf(", and whose line %d is no entry of eight fields: %q", number, line)
 	}
 	devices, _ := Devices()
 	here := "this machine has no RDMA device"

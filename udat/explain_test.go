@@ -47,6 +47,7 @@ func TestExplainEntries(t *testing.T) {
 		{`x u1.2 nonthreadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemBadEntry, []string{"u2.0"}},
 		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "NET" ""`, udat.ErrProviderNotFound, udat.ProblemBadEntry, []string{"NET", "port"}},
 		{`x u2.0 nonthreadsafe nondefault ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoEntry, []string{"no valid entry"}},
+		{"# a comment\n\n" + `x u2.0 nonthreadsafe default ` + cma + ` "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoEntry, []string{"line 3", "eight fields", "x u2.0"}},
 		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "none7 0" ""`, udat.ErrInvalidAddress, udat.ProblemWrongInterface, []string{"none7", "NET", "dat.conf"}},
 		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "192.0.2.1 0" ""`, udat.ErrInvalidAddress, udat.ProblemWrongInterface, []string{"192.0.2.1", "NET"}},
 		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "lo 0" ""`, udat.ErrInvalidAddress, udat.ProblemWrongInterface, []string{"lo", "NET of DEVICE"}},

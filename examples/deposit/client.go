@@ -22,6 +22,9 @@ func (n *node) connect(ctx context.Context, host string, qual udat.ConnQual) (pl
 		return place, err
 	}
 	established, err := n.waitConnection(ctx, udat.EventConnectionEstablished)
+	if errors.Is(err, udat.ConnectionNonPeerRejected) {
+		err = fmt.Errorf("nobody listens there: start the server first (%w)", err)
+	}
 	if err != nil {
 		return place, err
 	}

@@ -31,7 +31,10 @@ func dial(ctx context.Context, o options) error {
 	deadline := time.Now().Add(patience)
 	for {
 		rejected, err := dialOnce(ctx, o, p)
-		if !rejected || time.Now().After(deadline) {
+		if rejected && time.Now().After(deadline) {
+			return fmt.Errorf("nobody listens there: start the server first (%w)", err)
+		}
+		if !rejected {
 			return err
 		}
 		say("the server does not listen yet")

@@ -77,8 +77,11 @@ func (n *node) connectFirst(ctx context.Context, server netip.Addr) error {
 			return err
 		}
 		event, err := n.expect(ctx, udat.EventConnectionEstablished)
-		if event.Number != udat.EventConnectionNonPeerRejected || time.Now().After(deadline) {
+		if event.Number != udat.EventConnectionNonPeerRejected {
 			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("nobody listens there: start the server first (%w)", err)
 		}
 		n.sayMore("nobody listens")
 		if err := pause.For(ctx, between); err != nil {

@@ -66,8 +66,11 @@ func (n *node) connectTo(ctx context.Context, server dtestparams.Parameters) (ud
 			return udat.Event{}, err
 		}
 		event, err := n.expect(ctx, udat.EventConnectionEstablished)
-		if event.Number != udat.EventConnectionNonPeerRejected || time.Now().After(deadline) {
+		if event.Number != udat.EventConnectionNonPeerRejected {
 			return event, err
+		}
+		if time.Now().After(deadline) {
+			return event, fmt.Errorf("nobody listens there: start the server first (%w)", err)
 		}
 		say("the server does not listen yet")
 		if err := pause.For(ctx, between); err != nil {

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -13,7 +12,8 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		check(errors.New("usage: hello NAME, the name of an entry in dat.conf"))
+		fmt.Fprintln(os.Stderr, "usage: hello NAME, the name of an entry in dat.conf")
+		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

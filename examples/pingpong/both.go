@@ -20,12 +20,14 @@ import (
 // readyVariable names the descriptor on which a server says that it listens.
 const readyVariable = "PINGPONG_READY_FD"
 
-func announceReady() {
+// announceReady reports false for a server that was started by hand.
+func announceReady() bool {
 	fd, err := strconv.Atoi(os.Getenv(readyVariable))
 	if err != nil {
-		return // started by hand
+		return false
 	}
 	os.NewFile(uintptr(fd), "ready").Close()
+	return true
 }
 
 // runBoth runs a server and a client as two processes of this program.
@@ -43,7 +45,7 @@ func runBoth(ctx context.Context, s settings) error {
 	defer cancel()
 
 	sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.sizes), " ", ","), "[]")
-	common := []string{"-provider", s.provider, "-qual", fmt.Sprint(s.qual), "-timeout", s.timeout.String()}
+	common := []string{"-verbose=" + strconv.FormatBool(s.verbose), "-provider", s.provider, "-qual", fmt.Sprint(s.qual), "-timeout", s.timeout.String()}
 	server, err := start(ctx, append(common, "-server"), true)
 	if err != nil {
 		return err

@@ -22,12 +22,15 @@ func dial(ctx context.Context, s settings, address netip.Addr) (err error) {
 	if err := n.postReceives(); err != nil {
 		return err
 	}
-	n.say("connecting to %v, qualifier %d", address, s.qual)
+	n.detail("connecting to %v, qualifier %d", address, s.qual)
 	if err := n.ep.Connect(address, s.qual, connectTimeout, s.greeting()); err != nil {
 		return err
 	}
 	n.status("connect")
 	established, err := n.expect(ctx, udat.EventConnectionEstablished)
+	if errors.Is(err, udat.ConnectionNonPeerRejected) {
+		return fmt.Errorf("nobody listens at %v, qualifier %d: start the server first (%w)", address, s.qual, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -166,7 +169,7 @@ func (n *node) leaveAbruptly(ctx context.Context, s settings) error {
 			return fmt.Errorf("abrupt disconnect: a send ended with %v after %d were flushed", event.Status, flushed)
 		}
 	}
-	n.say("of %d sends in flight, %d were flushed", farewell, flushed)
+	n.detail("of %d sends in flight, %d were flushed", farewell, flushed)
 	n.status("disconnected")
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,16 +30,38 @@ type settings struct {
 	count    int
 	graceful bool
 	timeout  time.Duration
+	verbose  bool // each step is shown
 }
 
 func (s settings) largest() int { return slices.Max(s.sizes) }
 
 func main() {
-	if err := run(); err != nil {
+	err := run()
+	var usage *usageError
+	switch {
+	case err == nil:
+	case errors.Is(err, errInterrupted):
+		fmt.Fprintln(os.Stderr, "pingpong: interrupted")
+		os.Exit(interrupted)
+	case errors.As(err, &usage):
+		fmt.Fprintln(os.Stderr, "pingpong:", err)
+		os.Exit(2)
+	default:
 		fmt.Fprintln(os.Stderr, "pingpong:", err)
 		os.Exit(1)
 	}
 }
+
+// interrupted is the exit code after Ctrl-C, as a shell gives it.
+const interrupted = 130
+
+// errInterrupted is what ends a run at Ctrl-C.
+var errInterrupted = errors.New("interrupted")
+
+// usageError is a flag or a value that cannot be used.
+type usageError struct{ error }
+
+func usage(format string, values ...any) error { return &usageError{fmt.Errorf(format, values...)} }
 
 func run() error {
 	providers := flag.String("provider", os.Getenv("UDAT_TEST_IA"), "registry `names` of the adapters to use, separated by commas; default: $UDAT_TEST_IA, else all that open")
@@ -49,25 +72,26 @@ func run() error {
 	timeout := flag.Duration("timeout", 2*time.Minute, "most that one run may take")
 	server := flag.Bool("server", false, "be the server, for one client on another host")
 	connect := flag.String("connect", "", "be the client of the server on `host`")
+	verbose := flag.Bool("verbose", false, "show each step, and the state of the endpoint at each")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	s := settings{qual: udat.ConnQual(*qual), count: *count, timeout: *timeout, graceful: *disconnect != "abrupt"}
+	s := settings{qual: udat.ConnQual(*qual), count: *count, timeout: *timeout, verbose: *verbose, graceful: *disconnect != "abrupt"}
 	var err error
 	switch {
 	case flag.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
+		return usage("unexpected argument %q", flag.Arg(0))
 	case *server && *connect != "":
-		return errors.New("-server and -connect exclude each other")
+		return usage("-server and -connect exclude each other")
 	case *count < 1 || *count > maxCount:
-		return fmt.Errorf("-count must be 1 to %d", maxCount)
+		return usage("-count must be 1 to %d", maxCount)
 	case !slices.Contains([]string{"", "graceful", "abrupt"}, *disconnect):
-		return errors.New("-disconnect must be graceful or abrupt")
+		return usage("-disconnect must be graceful or abrupt")
 	}
 	if s.sizes, err = messagesizes.Parse(*sizes, 0, maxSize, maxSizes); err != nil {
-		return fmt.Errorf("-sizes: %w", err)
+		return usage("-sizes: %w", err)
 	}
 	names, err := adapter.Names(*providers)
 	if err != nil {
@@ -76,14 +100,14 @@ func run() error {
 	switch {
 	case *server:
 		s.provider = names[0]
-		return within(ctx, 0, func(ctx context.Context) error { return serve(ctx, s) })
+		return reason(ctx, within(ctx, 0, func(ctx context.Context) error { return serve(ctx, s) }))
 	case *connect != "":
 		s.provider = names[0]
 		address, err := resolve(*connect)
 		if err != nil {
 			return err
 		}
-		return within(ctx, s.timeout, func(ctx context.Context) error { return dial(ctx, s, address) })
+		return reason(ctx, within(ctx, s.timeout, func(ctx context.Context) error { return dial(ctx, s, address) }))
 	}
 	modes := []bool{true, false}
 	if *disconnect != "" {
@@ -92,11 +116,21 @@ func run() error {
 	for _, s.provider = range names {
 		for _, s.graceful = range modes {
 			if err := runBoth(ctx, s); err != nil {
-				return err
+				return reason(ctx, err)
 			}
 		}
 	}
+	fmt.Printf("pingpong: two processes exchanged messages, wrote and read each other's memory, and disconnected, over %s: every byte was right\n",
+		strings.Join(names, " and "))
 	return nil
+}
+
+// reason replaces what follows from an interrupt by that.
+func reason(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
 }
 
 func within(ctx context.Context, limit time.Duration, f func(context.Context) error) error {

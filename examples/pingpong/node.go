@@ -13,6 +13,7 @@ import (
 // node is one side: an adapter, an endpoint on it, and memory for the messages.
 type node struct {
 	who     string
+	verbose bool
 	ia      *udat.IA
 	pz      *udat.PZ
 	connect *udat.EVD
@@ -39,7 +40,7 @@ const (
 // newNode opens the adapter and makes everything up to an unconnected endpoint.
 // The caller closes the node, also when newNode fails.
 func newNode(who string, s settings) (*node, error) {
-	n := &node{who: who, slot: max(s.largest(), 1)}
+	n := &node{who: who, verbose: s.verbose, slot: max(s.largest(), 1)}
 	var err error
 	if n.ia, err = udat.Open(s.provider); err != nil {
 		return n, err
@@ -48,7 +49,7 @@ func newNode(who string, s settings) (*node, error) {
 	if err != nil {
 		return n, err
 	}
-	n.say("opened %s: device %s at %v, private data up to %d bytes", n.ia.Name(), attr.AdapterName, attr.Address, provider.MaxPrivateDataSize)
+	n.detail("opened %s: device %s at %v, private data up to %d bytes", n.ia.Name(), attr.AdapterName, attr.Address, provider.MaxPrivateDataSize)
 	if n.pz, err = udat.CreatePZ(n.ia); err != nil {
 		return n, err
 	}
@@ -89,7 +90,7 @@ func (n *node) configure() error {
 	if err != nil {
 		return err
 	}
-	n.say("modified: receives %d -> %d, requests %d -> %d", before.Attr.MaxRecvDTOs, after.Attr.MaxRecvDTOs,
+	n.detail("modified: receives %d -> %d, requests %d -> %d", before.Attr.MaxRecvDTOs, after.Attr.MaxRecvDTOs,
 		before.Attr.MaxRequestDTOs, after.Attr.MaxRequestDTOs)
 	n.status("modified")
 	return nil
@@ -117,7 +118,7 @@ func (n *node) close() error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	n.say("freed everything")
+	n.detail("freed everything")
 	return nil
 }
 
@@ -125,8 +126,18 @@ func (n *node) say(format string, args ...any) {
 	fmt.Printf("%s: %s\n", n.who, fmt.Sprintf(format, args...))
 }
 
-// status prints where the endpoint is in its life.
+// detail is say for a step that only who asks for all of them wants to see.
+func (n *node) detail(format string, args ...any) {
+	if n.verbose {
+		n.say(format, args...)
+	}
+}
+
+// status shows where the endpoint is in its life, as a detail.
 func (n *node) status(step string) {
+	if !n.verbose {
+		return
+	}
 	status, err := n.ep.GetStatus()
 	if err != nil {
 		n.say("%-22s %v", step, err)

@@ -34,8 +34,11 @@ func serve(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	n.say("listening at %v, qualifier %d", attr.Address, s.qual)
-	announceReady()
+	announce := n.say
+	if announceReady() {
+		announce = n.detail
+	}
+	announce("listening at %v, qualifier %d", attr.Address, s.qual)
 
 	event, err := requests.Wait(ctx)
 	if err != nil {
@@ -53,7 +56,7 @@ func (n *node) answer(ctx context.Context, s settings, cr *udat.CR) error {
 	if s, err = s.greeted(request.PrivateData); err != nil {
 		return errors.Join(err, cr.Reject(nil))
 	}
-	n.say("%v asks for %d round trips each of %v bytes", request.RemoteAddress, s.count, s.sizes)
+	n.detail("%v asks for %d round trips each of %v bytes", request.RemoteAddress, s.count, s.sizes)
 	triplet, err := n.exposed.RMRTriplet(0, exposedSize)
 	if err != nil {
 		return err
@@ -111,7 +114,7 @@ func (n *node) offerMemory(ctx context.Context, s settings) error {
 	if err := (message{size: exposedSize, from: written}).check(n.exposed.Bytes()); err != nil {
 		return fmt.Errorf("RDMA write: %w", err)
 	}
-	n.say("RDMA write of %d bytes verified", exposedSize)
+	n.detail("RDMA write of %d bytes verified", exposedSize)
 	n.summary.count(exposedSize)
 	message{from: readBack}.write(n.exposed.Bytes())
 	if err := n.send(message{number: next, from: fromServer}, 1); err != nil {
@@ -136,7 +139,7 @@ func (n *node) bye(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	n.say("the client has left, %d receives were flushed", flushed)
+	n.detail("the client has left, %d receives were flushed", flushed)
 	n.status("flushed")
 	return nil
 }

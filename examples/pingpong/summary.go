@@ -33,10 +33,10 @@ func (s *summary) print(n *node, settings settings) {
 			continue
 		}
 		all = append(all, trips...)
-		n.say("round trip of %7d bytes: p50 %9v  p99 %9v", size, percentile(trips, 50), percentile(trips, 99))
+		n.detail("round trip of %7d bytes: p50 %9v  p99 %9v", size, percentile(trips, 50), percentile(trips, 99))
 	}
 	if len(all) > 0 {
-		n.say("round trip of all sizes:     p50 %9v  p99 %9v", percentile(all, 50), percentile(all, 99))
+		n.say("round trip of all sizes: p50 %v, p99 %v", percentile(all, 50), percentile(all, 99))
 	}
 }
 

@@ -35,9 +35,13 @@ func (f *findings) addText(problem udat.Problem, text string) {
 	}
 }
 
+// withoutDevice is what to do where there is no RDMA device.
+const withoutDevice = "without hardware, \"modprobe rdma_rxe\" and \"rdma link add rxe0 type rxe netdev eth0\" make one of a network interface, " +
+	"and scripts/testbed of goudat runs a program in a virtual machine that has one"
+
 func (f *findings) addDevices(devices []udat.Device) {
 	if len(devices) == 0 {
-		f.addText(udat.ProblemNoDevice, "no RDMA device: this machine has none, or its driver is not loaded")
+		f.addText(udat.ProblemNoDevice, "no RDMA device: this machine has none, or its driver is not loaded; "+withoutDevice)
 	}
 	for _, d := range devices {
 		for _, err := range d.Problems() {

@@ -130,5 +130,8 @@ func showConfig(out io.Writer) error {
 			return nil
 		}
 	}
-	return errors.New("there is no RDMA device that can be used")
+	if len(devices) > 0 {
+		return errors.New("there is no RDMA device that can be used: udatinfo without -config says why")
+	}
+	return errors.New("there is no RDMA device: " + withoutDevice)
 }

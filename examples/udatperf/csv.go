@@ -23,6 +23,7 @@ func (c *csvReporter) add(r result) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
+	r = r.rounded()
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	record := []string{r.Adapter, r.Operation.String(), r.Measure.String(), r.Timing, strconv.FormatBool(r.Polling),
 		strconv.Itoa(r.Bytes), strconv.Itoa(r.Iterations)}

@@ -12,7 +12,7 @@ type jsonReporter struct {
 }
 
 func (j *jsonReporter) add(r result) error {
-	j.results = append(j.results, r)
+	j.results = append(j.results, r.rounded())
 	return nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,8 +21,15 @@ func TestJSONRoundTrip(t *testing.T) {
 		if err := json.Unmarshal([]byte(text.String()), &got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		rounded := []result{}
+		for _, r := range want {
+			rounded = append(rounded, r.rounded())
+		}
+		if diff := cmp.Diff(rounded, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if number := regexp.MustCompile(`\.\d{4,}`).FindString(text.String()); number != "" {
+			t.Errorf("a number has the digits %s, of which no measurement has so many", number)
 		}
 	}
 }

@@ -112,7 +112,11 @@ func (l *link) established(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
-	if event.Number != udat.EventConnectionEstablished {
+	switch event.Number {
+	case udat.EventConnectionEstablished:
+	case udat.EventConnectionNonPeerRejected:
+		return fmt.Errorf("connecting: nobody listens there: start the server first (%w)", event.Err())
+	default:
 		return fmt.Errorf("connecting: %w", udat.ConnectionEvent(event.Number))
 	}
 	l.connected = true

@@ -47,9 +47,19 @@ func main() {
 			return
 		}
 		fmt.Fprintln(os.Stderr, "udatperf:", oneLine(err))
+		if wrong := new(usageError); errors.As(err, &wrong) {
+			os.Exit(2)
+		}
 		os.Exit(1)
 	}
 }
+
+// usageError is a flag or a value that cannot be used.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+func usage(format string, values ...any) error { return &usageError{fmt.Errorf(format, values...)} }
 
 // oneLine gives the text of an error, which has several lines if it joins several errors.
 func oneLine(err error) string {
@@ -82,8 +92,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 			fmt.Fprintln(stderr, "Usage of udatperf:")
 			flags.SetOutput(stderr)
 			flags.PrintDefaults()
+			return err
 		}
-		return err
+		return &usageError{err}
 	}
 	s.qual = udat.ConnQual(*qual)
 	var err, err2, err3 error
@@ -94,23 +105,28 @@ func run(args []string, stdout, stderr io.Writer) error {
 	}
 	switch err := cmp.Or(err, err2, err3); {
 	case err != nil:
-		return err
+		return &usageError{err}
 	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+		return usage("unexpected argument %q", flags.Arg(0))
 	case *server && *connect != "":
-		return errors.New("-server and -connect exclude each other")
+		return usage("-server and -connect exclude each other")
 	case s.count < 1 || s.count > maxCount:
-		return fmt.Errorf("-count must be 1 to %d", maxCount)
+		return usage("-count must be 1 to %d", maxCount)
 	case s.warmup < 0 || s.warmup > maxCount:
-		return fmt.Errorf("-warmup must be 0 to %d", maxCount)
+		return usage("-warmup must be 0 to %d", maxCount)
 	case s.window < 1 || s.window > maxWindow:
-		return fmt.Errorf("-window must be 1 to %d", maxWindow)
+		return usage("-window must be 1 to %d", maxWindow)
 	case s.timeout <= 0:
-		return errors.New("-timeout must be more than 0")
+		return usage("-timeout must be more than 0")
 	}
 	report, err := newReporter(*format, stdout)
 	if err != nil {
-		return err
+		return &usageError{err}
+	}
+	if *picture != "" && !*server {
+		if err := checkPicture(*picture); err != nil {
+			return fmt.Errorf("-svg: %w", err)
+		}
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -172,6 +188,20 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 	err := f(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("the run took longer than -timeout %v: %w", limit, err)
+	}
+	return err
+}
+
+// checkPicture finds out before the measurements whether the picture can be written. What is there stays.
+func checkPicture(name string) error {
+	_, gone := os.Stat(name)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	err = file.Close()
+	if gone != nil {
+		err = errors.Join(err, os.Remove(name))
 	}
 	return err
 }

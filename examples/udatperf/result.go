@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 )
 
 // result is one measurement. Of Latency and Bandwidth it has the one that was
@@ -18,6 +19,26 @@ type result struct {
 	Window     int        `json:"window,omitempty"` // operations outstanding, of a bandwidth
 	Latency    *latency   `json:"latency_us,omitempty"`
 	Bandwidth  *bandwidth `json:"bandwidth_mib_s,omitempty"`
+}
+
+// rounded has the digits that a measurement can have: times to a nanosecond, bandwidths to a thousandth.
+func (r result) rounded() result {
+	round := func(values ...*float64) {
+		for _, v := range values {
+			*v = math.Round(*v*1000) / 1000
+		}
+	}
+	if r.Latency != nil {
+		l := *r.Latency
+		round(&l.Min, &l.Typical, &l.Average, &l.Deviation, &l.P90, &l.P99, &l.P999, &l.Max)
+		r.Latency = &l
+	}
+	if r.Bandwidth != nil {
+		b := *r.Bandwidth
+		round(&b.Peak, &b.Average, &b.MessageRate)
+		r.Bandwidth = &b
+	}
+	return r
 }
 
 const (

@@ -6,9 +6,12 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"io"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -110,14 +113,46 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// What cannot be used is known before anything is measured: no adapter is needed to find out.
+func TestWrongUse(t *testing.T) {
+	for _, args := range [][]string{{"-none"}, {"-count", "0"}, {"-count", "x"}, {"-op", "x"}, {"-sizes", "0"}, {"-format", "x"}, {"-server", "-connect", "h"}, {"word"}} {
+		err := run(args, io.Discard, io.Discard)
+		if wrong := new(usageError); !errors.As(err, &wrong) {
+			t.Errorf("%q: %v, want a wrong use", args, err)
+		}
+	}
+	folder := t.TempDir()
+	err := run([]string{"-svg", filepath.Join(folder, "none", "x.svg"), "-provider", "none"}, io.Discard, io.Discard)
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a picture that cannot be written: %v", err)
+	}
+	// What is there stays, and nothing is left, when nothing was measured.
+	kept, made := filepath.Join(folder, "kept.svg"), filepath.Join(folder, "made.svg")
+	if err := os.WriteFile(kept, []byte("kept"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{kept, made} {
+		if err := checkPicture(file); err != nil {
+			t.Error(err)
+		}
+	}
+	if content, err := os.ReadFile(kept); string(content) != "kept" {
+		t.Errorf("the picture is %q, %v", content, err)
+	}
+	if _, err := os.Stat(made); err == nil {
+		t.Error("an empty picture is left")
+	}
+}
+
 // A client whose server is not there fails, and says so.
 func TestNoServer(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		ia := udattest.Open(t, adapter)
 		err := measureAll(udattest.Context(t), small(adapter), udattest.Address(t, ia), nil, func(result) error { return nil })
-		const text = "connecting: DAT_CONNECTION_EVENT_NON_PEER_REJECTED"
-		if err == nil || err.Error() != text {
-			t.Errorf("got %v, want %s", err, text)
+		for _, text := range []string{"start the server first", "DAT_CONNECTION_EVENT_NON_PEER_REJECTED"} {
+			if err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("got %v, want it to say %s", err, text)
+			}
 		}
 	}
 }

@@ -61,8 +61,11 @@ func Dial(ctx context.Context, host string) (*Conn, error) {
 		if err == nil {
 			return newConn(ctx, conn), nil
 		}
-		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(deadline) {
+		if !errors.Is(err, syscall.ECONNREFUSED) {
 			return nil, err
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("nobody waits there: start the server first (%w)", err)
 		}
 		select {
 		case <-ctx.Done():

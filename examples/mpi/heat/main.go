@@ -43,9 +43,17 @@ func main() {
 	if errors.As(err, &exit) {
 		code = exit.Code
 	}
+	if wrong := new(usageError); errors.As(err, &wrong) {
+		code = 2
+	}
 	fmt.Fprintln(os.Stderr, "heat:", strings.ReplaceAll(err.Error(), "\n", "; "))
 	os.Exit(code)
 }
+
+// usageError is a flag or a value that cannot be used.
+type usageError struct{ error }
+
+func usage(format string, values ...any) error { return &usageError{fmt.Errorf(format, values...)} }
 
 // errInterrupted is what ends a run at Ctrl-C.
 var errInterrupted = errors.New("interrupted")
@@ -64,22 +72,23 @@ func run(args []string, stdout, stderr io.Writer) error {
 			fmt.Fprintln(stderr, "Usage of heat:")
 			flags.SetOutput(stderr)
 			flags.PrintDefaults()
+			return err
 		}
-		return err
+		return &usageError{err}
 	}
 	switch {
 	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+		return usage("unexpected argument %q", flags.Arg(0))
 	case *ranks < 1 || *ranks > launch.MaxRanks:
-		return fmt.Errorf("-n must be 1 to %d", launch.MaxRanks)
+		return usage("-n must be 1 to %d", launch.MaxRanks)
 	case s.cells < 3 || s.cells > maxCells:
-		return fmt.Errorf("-cells must be 3 to %d", maxCells)
+		return usage("-cells must be 3 to %d", maxCells)
 	case s.cells-2 < *ranks:
-		return fmt.Errorf("-n %d is more than there are rows to compute, %d", *ranks, s.cells-2)
+		return usage("-n %d is more than there are rows to compute, %d", *ranks, s.cells-2)
 	case s.steps < 1 || s.steps > maxSteps:
-		return fmt.Errorf("-steps must be 1 to %d", maxSteps)
+		return usage("-steps must be 1 to %d", maxSteps)
 	case s.timeout <= 0:
-		return errors.New("-timeout must be more than 0")
+		return usage("-timeout must be more than 0")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
