@@ -350,7 +350,7 @@ func unmetSettings(wanted, got string) (missing []string) {
 }
 
 // umlSteps is about how many lines make prints.
-const umlSteps = 1570
+const umlSteps = 1350
 
 // compile says now and then how far it is.
 func (b umlBuild) compile() error {
