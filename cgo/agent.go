@@ -53,7 +53,7 @@ func (q AgentQueue) NewAgent(id uint64) Agent {
 // Free frees an agent whose CNO is freed.
 func (a Agent) Free() { C.goudat_agent_free(C.uintptr_t(a)) }
 
-// AgentFunc gives the C function that a CNO is to call with an Agent as instance data. It never
+// AgentFunc returns the C function that a CNO is to call with an Agent as instance data. It never
 // enters Go, which no function of a CNO may: calls that take events, arm an EVD or post to one are
 // marked as nocallback, and may call it.
 func AgentFunc() uintptr { return uintptr(C.goudat_agent_func()) }

@@ -34,8 +34,8 @@ func moved(by int, operate func(f *failing)) func(f *failing) {
 }
 
 // Operations that the adapters refuse to carry out, each with what both sides
-// get. Where there are several statuses, rxe of Linux 6.1 gives the first and other
-// adapters may give the others.
+// get. Where there are several statuses, rxe of Linux 6.1 reports the first and other
+// adapters may report the others.
 var transferFailures = []struct {
 	name       string
 	privileges udat.MemPriv                  // of the region

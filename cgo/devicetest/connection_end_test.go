@@ -45,10 +45,7 @@ func TestDisconnectAfterReset(t *testing.T) {
 		l := a.listen(t)
 		active, passive := a.newEndpoint(t), a.newEndpoint(t)
 		for range 3 {
-			a.startConnect(t, l, active, cgo.TimeoutInfinite)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
-			active.connect.expect(t, cgo.EventConnectionEstablished)
-			passive.connect.expect(t, cgo.EventConnectionEstablished)
+			a.connect(t, l, active, passive, nil)
 			segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
 			success(t, "EPPostRecv", cgo.EPPostRecv(active.EPHandle, segments, 1, cgo.CompletionDefault))
 			disconnect(t, active, passive)
@@ -288,10 +285,7 @@ func TestResetBesideThread(t *testing.T) {
 		l := a.listen(t)
 		active, passive := a.newEndpoint(t), a.newEndpoint(t)
 		for range 2 {
-			a.startConnect(t, l, active, cgo.TimeoutInfinite)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
-			active.connect.expect(t, cgo.EventConnectionEstablished)
-			passive.connect.expect(t, cgo.EventConnectionEstablished)
+			a.connect(t, l, active, passive, nil)
 			success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseGraceful))
 			passive.connect.expect(t, cgo.EventConnectionDisconnected)
 			success(t, "EPReset", cgo.EPReset(passive.EPHandle))

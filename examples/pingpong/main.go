@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// interrupted is the exit code after Ctrl-C, as a shell gives it.
+// interrupted is the exit code after Ctrl-C, as a shell reports it.
 const interrupted = 130
 
 // errInterrupted is what ends a run at Ctrl-C.

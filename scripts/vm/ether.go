@@ -36,7 +36,7 @@ func newEther(machines int, framing framing) *ether {
 	return e
 }
 
-// plug gives a machine a cable of its own, in place of the one that it may have had, and returns the machine's end.
+// plug connects a machine to a cable of its own, in place of any earlier one, and returns the machine's end.
 func (e *ether) plug(rank int) (end *os.File, err error) {
 	ours, theirs, err := e.framing.connect()
 	if err != nil {
