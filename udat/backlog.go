@@ -44,29 +44,56 @@ const maxAsyncBacklog = 4096
 
 // queue adds an event to the backlog. The caller holds mu.
 func (evd *EVD) queue(event Event) {
-	if evd.flags&EVDAsync != 0 && evd.backlog.len() >= maxAsyncBacklog {
-		var oldest Event
-		evd.backlog.pop(&oldest)
-		evd.dropped++
+	if evd.attention&^attendDraining != 0 {
+		evd.attend(&event)
 	}
 	evd.backlog.push(event)
 	evd.news++
+}
+
+// attend has the backlog of asynchronous errors stay within bounds, and that of an
+// EVD that counts its room hold some for the event.
+func (evd *EVD) attend(event *Event) {
+	if evd.attention&attendBacklog != 0 {
+		if evd.backlog.len() >= max(maxAsyncBacklog, evd.qlen) {
+			var oldest Event
+			evd.backlog.pop(&oldest)
+			evd.dropped++
+		}
+		return
+	}
+	if event.held&roomHeld == 0 {
+		evd.holdRoom(event)
+	}
+	event.held |= roomMoved
+	evd.room.moved.Add(1)
 }
 
 // unlock releases mu. Events that came to the backlog, and are there still, wake
 // who can use them; completions that were recorded, whether or not anybody gets
 // an event of them, wake the binding itself.
 func (evd *EVD) unlock() {
-	if evd.recorded {
-		evd.recorded = false
-		evd.waiters.tellObservers()
-	}
-	if evd.news > 0 {
-		evd.waiters.wakeFor(evd.news, evd.backlog.len())
-		evd.news = 0
-		evd.announce()
+	if evd.news != 0 {
+		evd.tell()
 	}
 	evd.mu.Unlock()
+}
+
+// news is the number of events that came to the backlog, beside recordedNews.
+type news int
+
+// recordedNews says that completions of endpoints were recorded.
+const recordedNews news = 1 << 62
+
+func (evd *EVD) tell() {
+	if evd.news&recordedNews != 0 {
+		evd.waiters.tellObservers()
+	}
+	if n := int(evd.news &^ recordedNews); n > 0 {
+		evd.waiters.wakeFor(n, evd.backlog.len())
+		evd.announce()
+	}
+	evd.news = 0
 }
 
 // reap moves what the library has queued to the backlog, where the program
@@ -117,7 +144,7 @@ func (evd *EVD) forget(drop func(*Event) bool) {
 
 // keepEmpty arms the EVD, and takes what the library has queued, whether or not
 // the program wants it: the library's asynchronous EVD is dead for good once it
-// was full.
+// was full, and events that a full queue of connection events does not take are lost.
 func (evd *EVD) keepEmpty() {
 	const op = "dat_evd_dequeue"
 	if evd.object().enter(op, NoSubtype) != nil {
@@ -168,8 +195,8 @@ func (evd *EVD) drain() {
 // drainFrom is drain with the outcome of the first crossing. It gives what the
 // last one returned.
 func (evd *EVD) drainFrom(raw []cgo.Event, n int, r Return) Return {
-	evd.draining = true
-	defer func() { evd.draining = false }()
+	evd.attention |= attendDraining
+	defer func() { evd.attention &^= attendDraining }()
 	for {
 		for i := range raw[:n] {
 			var event Event

@@ -122,6 +122,7 @@ func (ep *EP) prepareSome(d *direction, batch []Post) (op string, err error) {
 		}
 		if d.flushes(kind.operation) {
 			if len(s.posts) > 0 {
+				d.giveRoom()
 				break // it must not overtake those before
 			}
 			return op, d.flushPost(op, kind.operation, p.Cookie)

@@ -56,7 +56,7 @@ func (ep *EP) breakOffBroken(attempt uint64) (forgotten bool) {
 	}
 	defer ep.obj.leave()
 	state, _, _, r := cgo.EPGetStatus(ep.handle)
-	ep.connectEVD.reap()
+	ep.queue.reap()
 	if !r.OK() || !c.established.Load() || c.over.Load() {
 		return false
 	}

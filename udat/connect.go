@@ -165,7 +165,7 @@ func inAttempt(state EPState) bool {
 
 // connectionEvent brings the records up to date with an event of the library. It
 // reports false for one that the program must not see, or not yet. The caller
-// holds the lock of the connect EVD.
+// holds the lock of the queue that it came to.
 func (ep *EP) connectionEvent(event *Event) bool {
 	c := &ep.connection
 	c.settle()

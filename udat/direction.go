@@ -24,6 +24,10 @@ type direction struct {
 	pz                          *PZ
 	tag                         uint64 // the endpoint's number, placed for a native cookie
 	limit                       uint64 // operations that may be outstanding
+	freely                      uint64 // of them, those that need no room on the EVD: none while it counts
+	epoch                       epoch  // of the EVD's count that has what is outstanding; written under its lock, too
+	prepaid                     int    // receives to be posted again, which have their room
+	quietly                     uint64 // suppressed operations in a row that are not reported to the binding
 	maxIOV                      int
 	maxMessageSize, maxRDMASize uint32
 	closed                      bool // a graceful disconnect has begun, which lets no more requests in
@@ -78,8 +82,15 @@ const (
 	operationMask  = 1<<operationBits - 1
 )
 
-// open starts the direction anew for a native endpoint. The caller holds mu.
-func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, evd *EVD, limit, maxIOV int, attr *EPAttr) {
+// open starts the direction anew for a native endpoint. repost operations are to be
+// posted again, which have room on the EVD since the given epoch, or if the
+// direction had the same EVD before. The caller holds mu.
+func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, evd *EVD, limit, maxIOV int, attr *EPAttr, repost int, since epoch) {
+	if d.evd == evd {
+		since = d.endRoom(repost)
+	} else {
+		d.endRoom(0)
+	}
 	d.handle, d.pz, d.evd, d.limit, d.maxIOV = handle, pz, evd, uint64(limit), maxIOV
 	d.suppressed = 0
 	d.hidden.Store(0)
@@ -94,6 +105,10 @@ func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, evd *EVD, l
 	}
 	d.iov = make([]cgo.LMRTriplet, 0, d.maxIOV)
 	d.regions = make([]*LMR, 0, d.maxIOV)
+	d.beginRoom(repost, since)
+	if d.epoch != 0 {
+		d.prepaid = repost
+	}
 }
 
 // mostBytes is what one operation of a kind may transfer.
@@ -147,6 +162,7 @@ func (d *direction) withdraw() {
 		d.hidden.Add(-1)
 	}
 	d.posted.Add(^uint64(0))
+	d.giveRoom()
 	d.suppressed = 0
 	for sequence := d.posted.Load(); sequence > d.retired.Load() && d.slot(sequence-1).success == toNobody; sequence-- {
 		d.suppressed++
@@ -205,6 +221,9 @@ func (d *direction) flush() (events []Event) {
 			continue
 		}
 		events = append(events, d.failed(s.op, s.cookie.Load(), DTOErrFlushed))
+	}
+	if d.epoch != 0 {
+		d.evd.room.tally.add(d.epoch, -int(d.outstanding()))
 	}
 	d.retired.Store(d.posted.Load())
 	return events

@@ -139,7 +139,7 @@ func (ep *EP) decideEnd(attempt uint64) bool {
 		return false
 	}
 	defer ep.obj.leave()
-	ep.connectEVD.reap()
+	ep.queue.reap()
 	if c.over.Swap(true) {
 		return false
 	}
@@ -322,7 +322,7 @@ func (ep *EP) Reset() (err error) {
 func (ep *EP) awaitEnd() {
 	c := &ep.connection
 	for start := time.Now(); ep.connectEVD != nil && !c.ended.Load(); time.Sleep(time.Millisecond) {
-		ep.connectEVD.reap()
+		ep.queue.reap()
 		if c.over.Load() || time.Since(start) > endWithin {
 			return
 		}

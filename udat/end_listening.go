@@ -119,7 +119,7 @@ func newOwnCalls(ia *IA, n int) (*ownCalls, error) {
 	if err := check(op, r); err != nil {
 		return nil, err
 	}
-	length := min(max(minConnectionQLen, n*connectionEventsPerEP), ia.attr.MaxEVDQLen)
+	length := min(n*connectionEventsPerEP, ia.attr.MaxEVDQLen)
 	connect, r := cgo.EVDCreate(ia.handle, int32(length), 0, EVDConnection)
 	if err := check(op, r); err != nil {
 		cgo.PZFree(pz)

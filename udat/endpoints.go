@@ -20,21 +20,20 @@ type endpointTable struct {
 type handleOwner struct {
 	ep      *EP
 	connect *EVD
+	queue   *connectionQueue
 }
 
 // addHandle makes events that name the handle come to the endpoint. The library
 // gives a handle again once it is free: events of the one before are dropped
 // first, as long as the handle is nobody's.
-func (t *endpointTable) addHandle(ep *EP, handle cgo.EPHandle, connect *EVD) {
-	if connect != nil {
-		connect.reap()
-	}
+func (t *endpointTable) addHandle(ep *EP, handle cgo.EPHandle, connect *EVD, queue *connectionQueue) {
+	queue.reap()
 	t.handles.Lock()
 	defer t.handles.Unlock()
 	if t.byHandle == nil {
 		t.byHandle = make(map[cgo.EPHandle]handleOwner)
 	}
-	t.byHandle[handle] = handleOwner{ep, connect}
+	t.byHandle[handle] = handleOwner{ep, connect, queue}
 }
 
 func (t *endpointTable) removeHandle(handle cgo.EPHandle) {
@@ -49,14 +48,13 @@ func (t *endpointTable) withHandle(handle cgo.EPHandle) *EP {
 	return t.byHandle[handle].ep
 }
 
-// connecting gives the endpoint that a connection event belongs to, nil if the
-// event is of one that is freed: on another event dispatcher than its own, an
-// endpoint's handle is that of the one that had it before.
-func (t *endpointTable) connecting(handle cgo.EPHandle, on *EVD) *EP {
-	t.handles.Lock()
-	defer t.handles.Unlock()
-	if owner := t.byHandle[handle]; owner.connect == on {
-		return owner.ep
+// connecting returns the endpoint that a connection event belongs to and its
+// connect EVD, nil if the event is of one that is freed: on another queue than its
+// own, an endpoint's handle is that of the one that had it before. The caller holds
+// handles until the event has got there: nothing is freed before.
+func (t *endpointTable) connecting(handle cgo.EPHandle, on *EVD) (ep *EP, connect *EVD) {
+	if owner := t.byHandle[handle]; owner.ep != nil && owner.queue.evd == on {
+		return owner.ep, owner.connect
 	}
-	return nil
+	return nil, nil
 }

@@ -28,7 +28,8 @@ type EP struct {
 	recvEVD    *EVD
 	requestEVD *EVD
 	connectEVD *EVD
-	srq        *SRQ // nil for an endpoint with receives of its own
+	queue      *connectionQueue // of connection events, nil without connectEVD
+	srq        *SRQ             // nil for an endpoint with receives of its own
 	attr       EPAttr
 
 	recv    direction
@@ -135,8 +136,9 @@ func newEPAttr(a *cgo.EPAttr) EPAttr {
 // nil recv or request means that nothing is posted in that direction, a nil
 // connect that the endpoint does not connect; Modify can set them later.
 //
-// A nil attr means the provider's defaults, which Query gives. The EVDs must
-// have room for all operations that attr allows to be outstanding.
+// A nil attr means the provider's defaults, which Query gives. The EVDs may be
+// shorter than the operations that attr allows to be outstanding: then a post
+// needs room on its EVD, see CreateEVD.
 //
 // Implements:
 //
@@ -153,8 +155,9 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 
 // CreateEPWithSRQ creates an endpoint that takes its receives from a shared
 // receive queue: they are posted there, and PostRecv fails. Completions of those
-// receives come to recv, which must have room for all that may be posted to srq,
-// once however many endpoints share both. All event dispatchers are needed.
+// receives come to recv, on which they take room if it is shorter than all that
+// may be posted to srq, once however many endpoints share both. All event
+// dispatchers are needed.
 //
 // Implements:
 //
@@ -182,43 +185,55 @@ func CreateEPWithSRQ(ia *IA, pz *PZ, recv, request, connect *EVD, srq *SRQ, attr
 }
 
 func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
-	leave, err := enterAll(op, p.arguments(ia)...)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	if attr != nil {
 		a := *attr
 		p.attr = &a
-	}
-	handle, err := p.create(op, ia, nil)
-	if err != nil {
-		return nil, err
 	}
 	ep := &EP{ia: ia}
 	ep.shadow = newShadow(ep)
 	ep.recv.ep, ep.request.ep = ep, ep
 	ep.recv.owner, ep.request.owner = ep, ep
-	number, err := ep.newNumber(op)
-	if err != nil {
-		releaseClaims(p.claims(), nil)
-		p.discard(ia, handle)
+	if err := ep.make(op, &p); err != nil {
 		return nil, err
 	}
-	ep.install(p, handle, number)
+	recount(ep.claims(&p)...)
+	return ep, nil
+}
+
+// make makes the endpoint's native counterpart for the first time.
+func (ep *EP) make(op string, p *epParts) error {
+	leave, err := enterAll(op, p.arguments(ep.ia)...)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	handle, err := ep.create(op, p, nil)
+	if err != nil {
+		return err
+	}
+	number, err := ep.newNumber(op)
+	if err != nil {
+		leaveClaims(ep.claims(p), nil)
+		p.discard(ep.ia, handle)
+		return err
+	}
+	ep.lockDirections() // who recounts an EVD knows them already
+	ep.install(*p, handle, number, 0, 0)
+	ep.unlockDirections()
 	ep.obj.born(endpointKind, NoSubtype, func() error {
 		_, err := ep.free()
 		return err
-	}, p.parents(ia)...)
-	return ep, nil
+	}, p.parents(ep.ia)...)
+	return nil
 }
 
 // epParts is what a native endpoint is made from.
 type epParts struct {
 	pz                     *PZ
-	recv, request, connect *EVD    // nil for none
-	srq                    *SRQ    // nil for none
-	attr                   *EPAttr // nil for the provider's defaults, until created
+	recv, request, connect *EVD             // nil for none
+	queue                  *connectionQueue // of connection events, nil until created
+	srq                    *SRQ             // nil for none
+	attr                   *EPAttr          // nil for the provider's defaults, until created
 }
 
 // arguments lists the parts, without those that are left out.
@@ -250,14 +265,22 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 // the receives.
 const freeReceives = 1
 
-// create makes a native endpoint of the parts, with the room for its events that
-// goes beyond what is held reserved. It completes the attributes.
-func (p *epParts) create(op string, ia *IA, held []claim) (cgo.EPHandle, error) {
+// create makes a native endpoint of the parts, whose streams are entered at the
+// EVDs beside those that are held. It completes the attributes.
+func (ep *EP) create(op string, p *epParts, held []claim) (cgo.EPHandle, error) {
+	ia := ep.ia
 	if err := p.check(op, ia); err != nil {
 		return 0, err
 	}
+	var err error
+	if p.queue = nil; p.connect != nil {
+		if p.queue, err = ia.connections.join(op, ia); err != nil {
+			return 0, err
+		}
+	}
 	if p.attr == nil {
 		if err := p.takeDefaults(op, ia); err != nil {
+			p.queue.leave()
 			return 0, err
 		}
 	}
@@ -268,9 +291,10 @@ func (p *epParts) create(op string, ia *IA, held []claim) (cgo.EPHandle, error) 
 	}
 	handle, err := p.createNative(op, ia, native)
 	if err != nil {
+		p.queue.leave()
 		return 0, err
 	}
-	if err := reserveClaims(op, p.claims(), held); err != nil {
+	if err := enterClaims(op, ep.claims(p), held); err != nil {
 		p.discard(ia, handle)
 		return 0, err
 	}
@@ -281,7 +305,9 @@ func (p *epParts) create(op string, ia *IA, held []claim) (cgo.EPHandle, error) 
 func (p *epParts) discard(ia *IA, handle cgo.EPHandle) {
 	if !cgo.EPFree(handle).OK() {
 		p.leaveBehind(ia)
+		return
 	}
+	p.queue.leave()
 }
 
 // leaveBehind takes note of a native endpoint that the library has failed to free.
@@ -301,9 +327,13 @@ func (p *epParts) markStuck(ia *IA) {
 }
 
 func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, error) {
-	recv, request, connect := p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle()
+	recv, request := p.recv.nativeHandle(), p.request.nativeHandle()
 	if ia.provider != nil && (recv == 0 || request == 0) {
 		ia.provider.ownQueue.Store(true)
+	}
+	var connect cgo.EVDHandle
+	if p.queue != nil {
+		connect = p.queue.evd.handle
 	}
 	if p.srq != nil {
 		handle, r := cgo.EPCreateWithSRQ(ia.handle, p.pz.handle, recv, request, connect, p.srq.handle, attr)
@@ -320,7 +350,11 @@ func (p *epParts) takeDefaults(op string, ia *IA) error {
 	if err != nil {
 		return err
 	}
-	defer p.discard(ia, handle)
+	defer func() {
+		if !cgo.EPFree(handle).OK() {
+			p.leaveBehind(ia)
+		}
+	}()
 	var param cgo.EPParam
 	if r := cgo.EPQuery(handle, cgo.EPFieldAll, &param); !r.OK() {
 		return check("dat_ep_query", r)
@@ -338,22 +372,6 @@ func (evd *EVD) nativeHandle() cgo.EVDHandle {
 		return 0
 	}
 	return evd.handle
-}
-
-// connectionEventsPerEP is the room that an endpoint needs on its connect EVD:
-// established and disconnected, twice over for one that is reset and used again
-// before anybody looked.
-const connectionEventsPerEP = 4
-
-func (p *epParts) claims() []claim {
-	a := p.attr
-	recv := claim{evd: p.recv, n: a.MaxRecvDTOs, completions: true, flags: a.RecvCompletionFlags}
-	if p.srq != nil {
-		recv.n, recv.srq = p.srq.attr.MaxRecvDTOs, p.srq
-	}
-	request := claim{evd: p.request, n: a.MaxRequestDTOs, completions: true, flags: a.RequestCompletionFlags}
-	connect := claim{evd: p.connect, n: connectionEventsPerEP}
-	return slices.DeleteFunc([]claim{recv, request, connect}, func(c claim) bool { return c.evd == nil })
 }
 
 // check refuses what the library would accept and break on.
@@ -446,26 +464,28 @@ func (ep *EP) newNumber(op string) (uint32, error) {
 	return number, nil
 }
 
-// install makes the native endpoint the one behind ep. The caller has ep to
-// itself: it is new, or its gate is closed and its directions are locked.
-func (ep *EP) install(p epParts, handle cgo.EPHandle, number uint32) {
-	ep.ia.endpoints.addHandle(ep, handle, p.connect)
+// install makes the native endpoint the one behind ep. repost receives are to be
+// posted again: see direction.open. The caller has ep to itself: it is new, or its
+// gate is closed; and its directions are locked.
+func (ep *EP) install(p epParts, handle cgo.EPHandle, number uint32, repost int, since epoch) {
+	ep.ia.endpoints.addHandle(ep, handle, p.connect, p.queue)
 	ep.handle, ep.number = handle, number
 	ep.pz, ep.recvEVD, ep.requestEVD, ep.connectEVD, ep.srq, ep.attr = p.pz, p.recv, p.request, p.connect, p.srq, *p.attr
+	ep.queue = p.queue
 	a := p.attr
 	if p.srq != nil {
 		p.srq.attach(ep, p.recv)
 	}
 	ep.recv.shared = p.srq != nil
-	ep.recv.open(handle, number, p.pz, p.recv, a.MaxRecvDTOs, a.MaxRecvIOV, a)
-	ep.request.open(handle, number, p.pz, p.request, a.MaxRequestDTOs, a.MaxRequestIOV, a)
+	ep.recv.open(handle, number, p.pz, p.recv, a.MaxRecvDTOs, a.MaxRecvIOV, a, repost, since)
+	ep.request.open(handle, number, p.pz, p.request, a.MaxRequestDTOs, a.MaxRequestIOV, a, 0, 0)
 	ep.early.start()
 	ep.connection.restart()
 }
 
 func (ep *EP) parts() epParts {
 	attr := ep.attr
-	return epParts{pz: ep.pz, recv: ep.recvEVD, request: ep.requestEVD, connect: ep.connectEVD, srq: ep.srq, attr: &attr}
+	return epParts{pz: ep.pz, recv: ep.recvEVD, request: ep.requestEVD, connect: ep.connectEVD, queue: ep.queue, srq: ep.srq, attr: &attr}
 }
 
 // detach takes the endpoint from its shared receive queue.
@@ -486,11 +506,12 @@ func (ep *EP) direction(op operation) *direction {
 // reap brings the records up to date with the library's queues. An endpoint
 // keeps its EVDs alive, so that their gates need not be opened.
 func (ep *EP) reap() {
-	for _, evd := range []*EVD{ep.recvEVD, ep.requestEVD, ep.connectEVD} {
+	for _, evd := range []*EVD{ep.recvEVD, ep.requestEVD} {
 		if evd != nil {
 			evd.reap()
 		}
 	}
+	ep.queue.reap()
 }
 
 // EPStatus is a snapshot of an endpoint.
@@ -701,6 +722,8 @@ func (ep *EP) free() (failure, err error) {
 	if ep == nil {
 		return nil, ep.object().enter(op, InvalidHandleEP)
 	}
+	var claims []claim
+	defer func() { recount(claims...) }()
 	ep.control.Lock()
 	defer ep.control.Unlock()
 	ep.endAttempt(op)
@@ -722,10 +745,14 @@ func (ep *EP) free() (failure, err error) {
 		ep.reap()
 		if failure == nil {
 			ep.ia.endpoints.release(ep.number)
+			ep.queue.leave()
 		}
 		ep.detach()
+		ep.recv.endRoom(0)
+		ep.request.endRoom(0)
 		p := ep.parts()
-		releaseClaims(p.claims(), nil)
+		claims = ep.claims(&p)
+		leaveClaims(claims, nil)
 		ep.recv.known.leave(ep)
 		ep.request.known.leave(ep)
 		ep.handle, ep.recv.handle, ep.request.handle = 0, 0, 0

@@ -16,21 +16,23 @@ type EVD struct {
 	ia  *IA
 	nativeEVD
 	flags EVDFlags
+	kept  bool // empty, by the notifier: see keepEmpty
 	qlen  int
 
+	room     room
 	capacity capacity
 	streams  streams
 	full     atomic.Bool // an event was lost for want of room, none was taken since
 
 	// mu serialises the taking of events, so that completions retire in order.
 	// It is released by unlock.
-	mu       sync.Mutex
-	backlog  backlog
-	draining bool        // what is decoded goes to the backlog
-	news     int         // events that came to the backlog since mu was taken
-	recorded bool        // completions of endpoints were, since then
-	dropped  uint64      // asynchronous errors that nobody took in time
-	raw      []cgo.Event // see scratch
+	mu          sync.Mutex
+	backlog     backlog
+	attention   uint8       // see attendDraining
+	news        news        // since mu was taken
+	dropped     uint64      // asynchronous errors that nobody took in time
+	raw         []cgo.Event // see scratch
+	recountedIn epoch       // see recount
 
 	turn      turn // of the goroutine that spins
 	eagerness eagerness
@@ -57,19 +59,19 @@ func (evd *EVD) object() *object {
 	return &evd.obj
 }
 
-const (
-	// minConnectionQLen is the least length of a queue for connection events.
-	minConnectionQLen = 256
-
-	knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
-)
+const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 
 // CreateEVD creates an event dispatcher that holds at least minQLen events and
 // is fed by the streams in flags.
 //
-// An EVD for completions must have room for all operations that may be
-// outstanding on the endpoints that use it: CreateEP refuses otherwise. It can
-// take software events too, and nothing else.
+// An EVD for completions can take software events too, and nothing else. Any
+// endpoint can use it, whatever its length. While the endpoints' attributes allow
+// no more operations to be outstanding than it holds, it needs no attention.
+// Otherwise each operation takes room when it is posted, until its completion is
+// taken, and a post without room fails. What a program does not see takes room,
+// too: suppressed operations until the binding has learned that they are done,
+// those of an endpoint that the program has not freed or reset, and receives of a
+// shared queue, on each receive EVD of its endpoints. See EVD.Resize.
 //
 // ModifyCNO attaches the EVD to a CNO.
 //
@@ -95,11 +97,10 @@ func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error) {
 	case flags&EVDDTO != 0 && flags&^(EVDDTO|EVDRMRBind|EVDSoftware) != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, completions share an EVD with software events only", flags)
 	}
-	if flags&EVDConnection != 0 {
-		minQLen = max(minQLen, min(minConnectionQLen, most))
-	}
 	evd := &EVD{ia: ia, flags: flags, closing: make(chan struct{})}
-	evd.eagerness.most.Store(int64(DefaultWaitSpin))
+	if flags&(EVDDTO|EVDSoftware) != 0 { // spinning in C finds nothing of what is queued in Go
+		evd.eagerness.most.Store(int64(DefaultWaitSpin))
+	}
 	if err := evd.createNative(op, minQLen); err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (evd *EVD) discard() {
 // gets its CNO after it was made, which breaks only those for completions.
 func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 	const op = "dat_ia_open"
-	evd := &EVD{ia: ia, flags: EVDAsync, closing: make(chan struct{})}
+	evd := &EVD{ia: ia, flags: EVDAsync, kept: true, attention: attendBacklog, closing: make(chan struct{})}
 	evd.handle = handle
 	if err := evd.createCNO(op); err != nil {
 		return nil, err
@@ -192,9 +193,17 @@ func (evd *EVD) complete(op string) error {
 	if r := cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &param); !r.OK() {
 		return check(op, r)
 	}
-	evd.qlen = int(param.QLen)
-	evd.capacity.total = evd.qlen
+	evd.room.native.Store(int64(param.QLen))
+	evd.setLength(int(param.QLen))
 	return check(op, cgo.EVDEnable(evd.handle))
+}
+
+// setLength sets how many events the EVD holds. The caller holds mu, or has the
+// EVD to itself.
+func (evd *EVD) setLength(n int) {
+	evd.qlen = n
+	evd.capacity.total.Store(int64(n))
+	evd.room.length.Store(int64(n))
 }
 
 // EVDParam holds the parameters of an event dispatcher.

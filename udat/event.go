@@ -8,7 +8,7 @@ type Event struct {
 	// Number says what happened, and which of the other fields have a meaning.
 	Number EventNumber
 
-	kept generation // of a completion that lies in the backlog, 0 for none
+	held held // what it gives back when it is taken
 
 	// Cookie, Operation, Status and Length describe the completion of a data
 	// transfer operation, EventDTOCompletion. Length is the number of bytes
@@ -73,9 +73,13 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 		evd.ia.services.dispatch(raw.CRArrival())
 		return false
 	case n >= EventConnectionEstablished && n <= EventConnectionUnreachable:
-		return evd.decodeConnection(n, raw.Connection(), event)
+		evd.decodeConnection(n, raw.Connection())
+		return false
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
+		if evd.attention&attendCounting != 0 {
+			event.held = roomHeld
+		}
 		return true
 	default:
 		*event = Event{Number: n, ep: evd.ia.endpoints.withHandle(cgo.EPHandle(raw.AsyncError().Handle))}
@@ -100,6 +104,9 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		}
 		var lost int
 		event.Cookie, event.ep, lost = srq.retire(sequence, evd)
+		if evd.attention&attendCounting != 0 {
+			evd.holdRoom(event)
+		}
 		for range lost {
 			if flushed, ok := srq.takeLost(); ok {
 				evd.queue(flushed)
@@ -113,11 +120,11 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		d := ep.direction(op)
 		hidden := native&hiddenBit != 0
 		kept := hidden && dto.Status == DTOSuccess || op == opReport // from the program
-		if evd.draining && !kept {
-			event.kept = d.untaken.add()
+		if evd.attention != 0 {
+			evd.account(d, sequence, kept, event)
 		}
 		event.Cookie, event.ep = d.retire(sequence), ep
-		evd.recorded = true
+		evd.news |= recordedNews
 		ep.shadow.completion()
 		if dto.Status != DTOSuccess {
 			ep.operationFailed(dto.Status)
@@ -149,19 +156,23 @@ func (event *Event) decodeImmediate(raw *cgo.Event) {
 	event.Immediate = littleEndian(raw.IBExtension().ImmedData)
 }
 
-func (evd *EVD) decodeConnection(n EventNumber, data *cgo.ConnectionEventData, event *Event) bool {
-	ep := evd.ia.endpoints.connecting(data.EPHandle, evd)
+// decodeConnection brings a connection event to the EVD of its endpoint.
+func (evd *EVD) decodeConnection(n EventNumber, data *cgo.ConnectionEventData) {
+	table := &evd.ia.endpoints
+	table.handles.Lock()
+	defer table.handles.Unlock()
+	ep, connect := table.connecting(data.EPHandle, evd)
 	if ep == nil {
-		return false
+		return
 	}
-	*event = Event{Number: n, ep: ep}
+	event := Event{Number: n, ep: ep}
 	if data.PrivateData != 0 && data.PrivateDataSize > 0 {
 		event.privateData = make([]byte, data.PrivateDataSize)
 		cgo.CopyOut(event.privateData, data.PrivateData)
 	}
-	if !ep.connectionEvent(event) {
-		return false
+	if !ep.connectionEvent(&event) {
+		return
 	}
 	ep.shadow.event(event.Number)
-	return true
+	connect.add(event)
 }

@@ -53,9 +53,7 @@ func WithoutSpareReceives() (restore func()) {
 
 // IsFull reports whether all room of the EVD is taken.
 func IsFull(evd *EVD) bool {
-	evd.capacity.mu.Lock()
-	defer evd.capacity.mu.Unlock()
-	return evd.capacity.used == evd.capacity.total
+	return evd.capacity.used.Load() == evd.capacity.total.Load()
 }
 
 // AwaitCNOWaiters returns once n goroutines wait on the CNO, agents included.
@@ -113,14 +111,26 @@ func StaysInUse(times int) bool {
 	}
 }
 
+// CountsRoom tells whether posts need room on the EVD.
+func CountsRoom(evd *EVD) bool {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	return evd.attention&attendCounting != 0
+}
+
+// Queued is how many events lie in the backlog of the EVD.
+func Queued(evd *EVD) int {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	return evd.backlog.len()
+}
+
+// Reap moves what the library has queued to the backlog.
+func Reap(evd *EVD) { evd.tidy() }
+
 // AwaitEmpty returns once no room of the EVD is taken.
 func AwaitEmpty(evd *EVD) {
-	c := &evd.capacity
-	await(func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.used == 0
-	})
+	await(func() bool { return evd.capacity.used.Load() == 0 })
 }
 
 // Forged gives the segment with a key that belongs to no region, which the
@@ -594,8 +604,18 @@ func RescueLooks(ep *EP, looks int) bool {
 }
 
 // OwnerOfEvent gives the endpoint that a connection event belongs to which names
-// the native endpoint of ep and comes on evd.
-func OwnerOfEvent(ep *EP, evd *EVD) *EP { return ep.ia.endpoints.connecting(ep.handle, evd) }
+// the native endpoint of ep and comes to the queue of that, or to another one.
+func OwnerOfEvent(ep *EP, another bool) *EP {
+	t := &ep.ia.endpoints
+	t.handles.Lock()
+	defer t.handles.Unlock()
+	on := ep.queue.evd
+	if another {
+		on = new(EVD)
+	}
+	owner, _ := t.connecting(ep.handle, on)
+	return owner
+}
 
 // Number gives the number by which completions name the endpoint.
 func Number(ep *EP) uint32 { return ep.number }

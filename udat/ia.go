@@ -26,7 +26,10 @@ type IA struct {
 	endpoints endpointTable
 	srqs      numberTable[SRQ]
 	services  services
-	orphans   atomic.Bool // native objects are left behind: see object.orphan
+
+	connections connectionQueues
+
+	orphans atomic.Bool // native objects are left behind: see object.orphan
 
 	closing sync.Mutex // held by Close, so that a second one comes after it
 }
@@ -407,6 +410,9 @@ func (ia *IA) release(op string) error {
 	}
 	if ia.orphans.Load() {
 		return ia.leaveBehind(op)
+	}
+	if err := ia.connections.free(); err != nil {
+		return err
 	}
 	remains, err := ia.services.stop(op)
 	if err != nil {

@@ -59,7 +59,11 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer func() {
+		leave()
+		now := ep.parts()
+		recount(ep.claims(&now)...)
+	}()
 	defer ep.shadow.begin(modifyCall(mask)).end(&err)
 	return ep.renew(op, p, EPStateUnconnected)
 }

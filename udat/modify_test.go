@@ -128,7 +128,6 @@ func TestModifyRefusals(t *testing.T) {
 		want(t, e.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: e.Connect}), udat.ErrInvalidHandle, udat.InvalidHandleEVDRecv)
 		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, nil), udat.ErrInvalidParameter)
 		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: -1}}), udat.ErrInvalidParameter)
-		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 4096}}), udat.ErrInsufficientResources)
 		want(t, e.Modify(0, &udat.EPParam{}))
 		if diff := cmp.Diff(before, e.Attr(t)); diff != "" {
 			t.Errorf("the attributes changed (-before +after):\n%s", diff)

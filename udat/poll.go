@@ -19,10 +19,10 @@ const dequeueOp = "dat_evd_dequeue"
 func (evd *EVD) Dequeue() (Event, error) {
 	var events [1]Event
 	n, err := evd.poll(events[:], 0)
-	switch {
-	case n > 0:
+	if n > 0 {
 		return events[0], nil
-	case err == nil:
+	}
+	if err == nil {
 		err = errQueueEmpty
 	}
 	return Event{}, err
@@ -81,6 +81,9 @@ func (evd *EVD) poll(events []Event, spin time.Duration) (int, error) {
 		return 0, err
 	}
 	defer evd.obj.leave()
+	if evd.flags&EVDConnection != 0 {
+		evd.ia.connections.reap()
+	}
 	evd.mu.Lock()
 	defer evd.unlock()
 	if spin == 0 || evd.backlog.len() > 0 {
@@ -143,14 +146,16 @@ func (evd *EVD) scratch(n int) []cgo.Event {
 func (evd *EVD) taken(event *Event) {
 	switch event.Number {
 	case EventDTOCompletion:
-		if event.kept != 0 {
-			event.direction().untaken.remove(event.kept)
-			event.kept = 0
+		if event.held != 0 {
+			evd.release(event)
 		}
 	case EventSoftware:
-		evd.capacity.release(1)
+		evd.capacity.release()
+		if event.held != 0 {
+			evd.release(event)
+		}
 	case EventConnectionRequest:
-		evd.capacity.release(1)
+		evd.capacity.release()
 		evd.full.Store(false)
 	}
 }

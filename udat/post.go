@@ -181,7 +181,7 @@ func (d *direction) prepare(op string, kind operation, iov []Segment, cookie uin
 }
 
 // examine checks an operation, and puts its native segments into d.iov. The
-// caller holds mu.
+// operation has its room then. The caller holds mu.
 func (d *direction) examine(op string, kind operation, iov []Segment, needs MemPriv) error {
 	switch {
 	case d.handle == 0:
@@ -196,14 +196,16 @@ func (d *direction) examine(op string, kind operation, iov []Segment, needs MemP
 		return refuse(op, ErrInvalidState, InvalidStateEPNotReady, "an earlier post failed inside the library, the endpoint must be disconnected and reset")
 	case len(iov) > d.maxIOV:
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d", len(iov), d.maxIOV)
-	case d.outstanding() >= d.limit && !d.reclaim():
-		return refuse(op, ErrInsufficientResources, ResourceMemory, "all %d operations of the endpoint are outstanding", d.limit)
+	case d.outstanding() >= d.freely && !d.admit():
+		return d.errFull(op)
 	}
 	total, err := d.gather(op, iov, needs)
 	if err != nil {
+		d.giveRoom()
 		return err
 	}
 	if most := d.mostBytes(kind); total > uint64(most) {
+		d.giveRoom()
 		return refuse(op, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d", total, most)
 	}
 	return nil
@@ -223,8 +225,13 @@ var errFlushed = errors.New("operation flushed")
 // is posted after the end. What nobody
 // takes fills the event dispatcher, as it would have in the library.
 func (d *direction) flushPost(op string, kind operation, cookie uint64) error {
-	if !d.evd.addWithin(d.failed(kind, cookie, DTOErrFlushed)) {
-		return refuse(op, ErrInsufficientResources, ResourceMemory, "the completions of earlier operations, which nobody took, fill the event dispatcher")
+	event := d.failed(kind, cookie, DTOErrFlushed)
+	switch {
+	case d.epoch != 0:
+		d.giveRoom() // to the event
+		d.evd.add(event)
+	case !d.evd.addWithin(event):
+		return d.evd.errNoRoom(op)
 	}
 	return errFlushed
 }

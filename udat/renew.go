@@ -16,19 +16,18 @@ import (
 // state that the program sees from then on, UNCONNECTED or DISCONNECTED.
 func (ep *EP) renew(op string, p epParts, becomes EPState) error {
 	ep.settleAttempt() // before anything is locked that others wait for
-	// The old endpoint's room on the EVDs serves the new one.
 	old := ep.parts()
-	held := old.claims()
-	handle, err := p.create(op, ep.ia, held)
+	held := ep.claims(&old)
+	handle, err := ep.create(op, &p, held)
 	if err != nil {
 		return err
 	}
 	if err := ep.exchange(op, p, handle, becomes); err != nil {
-		releaseClaims(p.claims(), held)
+		leaveClaims(ep.claims(&p), held)
 		p.discard(ep.ia, handle)
 		return err
 	}
-	releaseClaims(held, p.claims())
+	leaveClaims(held, ep.claims(&p))
 	return nil
 }
 
@@ -51,6 +50,12 @@ func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPStat
 	if err != nil {
 		return err
 	}
+	repost, since, err := ep.takeRepostRoom(op, p.recv)
+	if err != nil {
+		ep.ia.endpoints.hide(newNumber)
+		ep.ia.endpoints.release(newNumber)
+		return err
+	}
 	ep.connection.cancel()
 	ep.reap()
 	number, early := ep.number, ep.early.take()
@@ -66,17 +71,44 @@ func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPStat
 	}
 	if failure == nil {
 		ep.ia.endpoints.release(number)
+		ep.queue.leave()
 	}
 	ep.detach()
 	ep.reportEnd()
 	ep.reportFailure()
-	ep.install(p, handle, newNumber)
+	ep.install(p, handle, newNumber, repost, since)
 	if becomes == EPStateDisconnected {
 		ep.end()
 	}
 	ep.obj.setParents(p.parents(ep.ia)...)
 	ep.repost(op, early)
 	return nil
+}
+
+// takeRepostRoom takes room for the receives that are to be posted again, if they
+// are to complete on another EVD than so far. It returns their number, and the
+// epoch in which they have room there. The caller holds the lock of the receives.
+func (ep *EP) takeRepostRoom(op string, evd *EVD) (repost int, since epoch, err error) {
+	if !ep.early.noting || evd == nil || ep.recv.shared {
+		return 0, 0, nil
+	}
+	repost = int(ep.recv.outstanding())
+	if evd == ep.recvEVD {
+		return repost, 0, nil
+	}
+	evd.mu.Lock()
+	defer evd.unlock()
+	if evd.attention&attendCounting == 0 {
+		return repost, 0, nil
+	}
+	if s := evd.room.shares[&ep.recv]; s != nil {
+		evd.uncharge(s) // nothing of it completes here yet
+	}
+	since = evd.room.tally.epoch()
+	if !evd.room.take(since, repost) {
+		return 0, 0, evd.errNoRoom(op)
+	}
+	return repost, since, nil
 }
 
 // end makes an endpoint whose native counterpart is new look like one that was
@@ -147,5 +179,9 @@ func (ep *EP) repost(op string, early []earlyReceive) {
 			status = DTOErrLocalProtection
 		}
 		d.evd.add(d.failed(opReceive, e.cookie, status))
+	}
+	if d.prepaid > 0 {
+		d.evd.room.tally.add(d.epoch, -d.prepaid)
+		d.prepaid = 0
 	}
 }

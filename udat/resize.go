@@ -1,18 +1,18 @@
 package udat
 
-import (
-	"errors"
+import "github.com/goudat/goudat/cgo"
 
-	"github.com/goudat/goudat/cgo"
-)
-
-// Resize makes the queue hold at least minQLen events. Events and waiters stay.
-// It does nothing when the queue holds so many already.
+// Resize makes the queue hold at least minQLen events, in place of as many as it
+// has held. Events and waiters stay, and whatever uses the EVD goes on.
 //
-// It fails with ErrInvalidState, and names them, while endpoints or service
-// points use the EVD, and for the asynchronous EVD: the library's own resize
-// never returns, or corrupts memory, so that the native EVD is replaced, which
-// those that feed it would not survive.
+// It fails with ErrInvalidState if there are more events, or completions to come,
+// than it would hold. A WaitBatch whose threshold it no more reaches fails.
+//
+// The library's queue for completions keeps its length while endpoints use it, as
+// no provider can change that. If it is shorter than the EVD, the operations that
+// are outstanding at the same time must fit the former, and together with the
+// completions that were not taken the latter. For a queue that is long enough for
+// both, call Resize before endpoints use the EVD, or make another one.
 //
 // Implements:
 //
@@ -20,38 +20,91 @@ import (
 //	                          IN DAT_COUNT evd_min_qlen)
 func (evd *EVD) Resize(minQLen int) error {
 	const op = "dat_evd_resize"
-	if evd == nil {
-		return evd.object().enter(op, NoSubtype)
-	}
-	evd.obj.gate.Lock()
-	defer evd.obj.gate.Unlock()
-	if evd.obj.state != lifeAlive {
-		return evd.obj.unusable(op, NoSubtype)
-	}
-	switch most := evd.ia.attr.MaxEVDQLen; {
-	case minQLen < 1 || minQLen > most:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, it must be 1 to %d", minQLen, most)
-	case minQLen <= evd.qlen:
-		return nil
-	case evd.flags&EVDAsync != 0:
-		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "no provider can resize what is in use, and the adapter uses its asynchronous event dispatcher")
-	}
-	if err := evd.obj.refuseInUse(op); err != nil {
-		var inUse *Error
-		if errors.As(err, &inUse) {
-			inUse.Detail = "no provider can resize what is in use: " + inUse.Detail
-		}
+	if err := evd.object().enter(op, NoSubtype); err != nil {
 		return err
 	}
-	return evd.replace(op, minQLen)
+	most := evd.ia.attr.MaxEVDQLen
+	evd.obj.leave()
+	if minQLen < 1 || minQLen > most {
+		return evd.obj.refused(op, NoSubtype, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, it must be 1 to %d", minQLen, most))
+	}
+	if done, err := evd.replaceBy(op, minQLen); done {
+		return err
+	}
+	// Where it is to be known what is outstanding, that takes a first step.
+	again, err := evd.setLengthInUse(op, minQLen, false)
+	evd.recount()
+	if !again {
+		return err
+	}
+	_, err = evd.setLengthInUse(op, minQLen, true)
+	evd.recount()
+	return err
 }
 
-// replace puts a longer native EVD, which is armed, in the place of the old one,
-// which nothing feeds. The caller holds the gate for writing.
-func (evd *EVD) replace(op string, minQLen int) error {
+// replaceBy puts a native EVD of another length in the place of one that nothing
+// in the library feeds. It reports false, and does nothing, for any other.
+func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
+	evd.obj.gate.Lock()
+	defer evd.obj.gate.Unlock()
+	switch {
+	case evd.obj.state != lifeAlive:
+		return true, evd.obj.unusable(op, NoSubtype)
+	case evd.flags&EVDAsync != 0, evd.flags&EVDDTO != 0 && len(evd.obj.living()) > 0:
+		return false, nil
+	}
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()
+	if minQLen == evd.qlen {
+		return true, nil
+	}
+	if err := evd.refuseTooShort(op, minQLen, evd.backlog.len()); err != nil {
+		return true, err
+	}
+	return true, evd.replace(op, minQLen)
+}
+
+// setLengthInUse changes the length of an EVD whose native one stays. It reports
+// whether the EVD has to be recounted first, unless that was done.
+func (evd *EVD) setLengthInUse(op string, n int, recounted bool) (again bool, err error) {
+	if err := evd.obj.enter(op, NoSubtype); err != nil {
+		return false, err
+	}
+	defer evd.obj.leave()
+	evd.mu.Lock()
+	defer evd.unlock()
+	evd.drain()
+	was := evd.qlen
+	evd.setLength(n)
+	evd.decideCounting(0)
+	if evd.attention&attendCounting != 0 && !recounted {
+		evd.setLength(was)
+		return true, nil
+	}
+	there := evd.backlog.len()
+	if evd.attention&attendCounting != 0 {
+		there = evd.room.tally.used()
+	}
+	if err := evd.refuseTooShort(op, n, there); err != nil {
+		evd.setLength(was)
+		evd.decideCounting(0)
+		return false, err
+	}
+	evd.waiters.wakeBatches()
+	return false, nil
+}
+
+func (evd *EVD) refuseTooShort(op string, n, there int) error {
+	if there <= n {
+		return nil
+	}
+	return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the queue length is %d, but there are %d events or completions to come: take some first", n, there)
+}
+
+// replace puts a native EVD of another length, which is armed, in the place of the
+// old one. The caller holds the gate for writing and mu, and has drained it.
+func (evd *EVD) replace(op string, minQLen int) error {
 	old, oldQLen := evd.nativeEVD, evd.qlen
 	err := evd.createNative(op, minQLen)
 	if err == nil {
@@ -61,7 +114,9 @@ func (evd *EVD) replace(op string, minQLen int) error {
 		}
 	}
 	if err != nil {
-		evd.nativeEVD, evd.qlen, evd.capacity.total = old, oldQLen, oldQLen
+		evd.nativeEVD = old
+		evd.room.native.Store(int64(oldQLen))
+		evd.setLength(oldQLen)
 		evd.waiters.notify() // the old one has to be armed again
 		return err
 	}
@@ -69,5 +124,6 @@ func (evd *EVD) replace(op string, minQLen int) error {
 	if evd.waiters.unwaitable.Load() {
 		cgo.EVDSetUnwaitable(evd.handle)
 	}
+	evd.waiters.wakeBatches()
 	return nil
 }

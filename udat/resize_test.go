@@ -1,7 +1,6 @@
 package udat_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -52,41 +51,110 @@ func TestResize(t *testing.T) {
 			}
 			post(t, evd, 2)
 			want(t, receive(t, done))
-			for _, n := range []int{1, is, qlen(t, evd)} {
-				now := qlen(t, evd)
-				if want(t, evd.Resize(n)); qlen(t, evd) != now {
-					t.Errorf("a queue for %d was resized to %d although it held %d", now, qlen(t, evd), n)
-				}
+			post(t, evd, 3, 4, 5)
+			want(t, evd.Resize(2), udat.ErrInvalidState)
+			want(t, evd.Resize(3))
+			if now := qlen(t, evd); now < 3 || now > 4 {
+				t.Errorf("a queue for 3 has room for %d", now)
 			}
+			wantCookies(t, evd, 3, 4, 5)
+			// A wait for more events than there can be any more ends.
+			want(t, evd.Resize(16))
+			go func() { done <- second(evd.WaitBatch(ctx, make([]udat.Event, 10), 10)) }()
+			udat.AwaitWaiter(evd)
+			want(t, evd.Resize(2))
+			want(t, receive(t, done), udat.ErrInvalidState)
 		}
 	})
 }
 
-// A resized EVD works for what comes after.
-func TestResizeBeforeUse(t *testing.T) {
+// EVDs in use become longer and shorter, for every kind of stream.
+func TestResizeInUse(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		evd := createEVD(t, ia, 4, udat.EVDDTO)
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		change := func() error {
-			return passive.EP.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: evd})
+		a, b := newCrowd(t, ia, 8, 3), newCrowd(t, ia, 64, 3)
+		listener := udattest.Listen(t, ia)
+		exchange := func() {
+			t.Helper()
+			want(t, a.eps[0].PostRecv(a.segment(t), 1, 0))
+			want(t, b.eps[0].PostSend(b.segment(t), 2, 0))
+			wantCompletion(t, b.evd, 2, udat.DTOSuccess)
+			wantCompletion(t, a.evd, 1, udat.DTOSuccess)
 		}
-		want(t, change(), udat.ErrInsufficientResources)
-		want(t, evd.Resize(passive.Attr(t).MaxRecvDTOs))
-		want(t, change())
-		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
-		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
-		want(t, failure(udattest.Wait(t, evd)))
-
-		now := qlen(t, evd)
-		want(t, evd.Resize(now))
-		err := evd.Resize(now + 1)
-		want(t, err, udat.ErrInvalidState, udat.InvalidStateEVDInUse)
-		for _, words := range []string{"no provider can resize", "endpoint (made at"} {
-			if err != nil && !strings.Contains(err.Error(), words) {
-				t.Errorf("the error does not explain itself: %v", err)
+		connect(t, listener, a, b, 0)
+		exchange()
+		was := qlen(t, a.evd)
+		for i, n := range []int{was + 100, was, 4, 1, 64, 4} {
+			for _, evd := range []*udat.EVD{a.evd, a.events, listener.Requests, ia.AsyncEVD()} {
+				want(t, evd.Resize(n))
+				if now := qlen(t, evd); now < n {
+					t.Errorf("an event dispatcher for %d holds %d", n, now)
+				}
+			}
+			exchange()
+			if i < 2 {
+				connect(t, listener, a, b, i+1)
 			}
 		}
+
+		// Not below what is there, outstanding or not taken.
+		for i := range uint64(3) {
+			want(t, a.eps[0].PostRecv(a.segment(t), 10+i, 0))
+		}
+		want(t, b.eps[0].PostSend(b.segment(t), 1, 0))
+		wantCompletion(t, b.evd, 1, udat.DTOSuccess)
+		want(t, a.evd.Resize(2), udat.ErrInvalidState)
+		want(t, a.evd.Resize(3))
+		want(t, a.eps[1].PostRecv(a.segment(t), 20, 0), noRoom...)
+		wantCompletion(t, a.evd, 10, udat.DTOSuccess)
+		want(t, a.eps[1].PostRecv(a.segment(t), 20, 0))
+		want(t, a.eps[1].PostRecv(a.segment(t), 21, 0), noRoom...)
+		want(t, a.evd.Resize(4))
+		want(t, a.eps[1].PostRecv(a.segment(t), 21, 0))
+		want(t, a.eps[1].PostRecv(a.segment(t), 22, 0), noRoom...)
+
+		for _, ep := range b.eps {
+			want(t, ep.Disconnect(udat.CloseAbrupt))
+			awaitState(t, ep, udat.EPStateDisconnected)
+		}
+		await(t, "the ends of the connections", func() bool { return udat.Queued(b.events) == 3 })
+		want(t, b.events.Resize(2), udat.ErrInvalidState)
+		want(t, b.events.Resize(3))
+		for range 3 {
+			udattest.Expect(t, b.events, udat.EventConnectionDisconnected)
+		}
+		wantNoOverflow(t, ia)
+	})
+}
+
+// A queue that was made longer holds the completions that nobody takes, even where
+// the library's is shorter.
+func TestResizeBeyondNative(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		a, b := newCrowd(t, ia, 8, 1), newCrowd(t, ia, 64, 1)
+		connect(t, udattest.Listen(t, ia), a, b, 0)
+		was := qlen(t, a.evd)
+		want(t, a.evd.Resize(10*was))
+		remote, err := b.memory.RMRTriplet(0, 8)
+		want(t, err)
+		for i := range 10 * was {
+			await(t, "room for a write", func() bool {
+				err := a.eps[0].PostRDMAWrite(a.segment(t), uint64(i), remote, 0)
+				if err != nil {
+					want(t, err, udat.ErrInsufficientResources)
+					// Its queue is full: see what has completed.
+					_, err = a.evd.Query()
+					want(t, err)
+					udat.Reap(a.evd)
+				}
+				return err == nil
+			})
+		}
+		want(t, a.eps[0].PostRDMAWrite(a.segment(t), 0, remote, 0), udat.ErrInsufficientResources)
+		for i := range 10 * was {
+			wantCompletion(t, a.evd, uint64(i), udat.DTOSuccess)
+		}
+		wantNoEvent(t, a.evd)
+		wantNoOverflow(t, ia)
 	})
 }
 
@@ -100,7 +168,7 @@ func TestResizeArguments(t *testing.T) {
 				want(t, evd.Resize(n), udat.ErrInvalidParameter, udat.InvalidArg2)
 			}
 		}
-		want(t, listener.Requests.Resize(most.MaxEVDQLen), udat.ErrInvalidState, udat.InvalidStateEVDInUse)
-		want(t, ia.AsyncEVD().Resize(most.MaxEVDQLen), udat.ErrInvalidState, udat.InvalidStateEVDInUse)
+		want(t, listener.Requests.Resize(most.MaxEVDQLen))
+		want(t, ia.AsyncEVD().Resize(most.MaxEVDQLen))
 	})
 }

@@ -182,12 +182,12 @@ func (s *services) dispatch(data *cgo.CRArrivalEventData) {
 // arrived queues a request on the event dispatcher of the service point. It
 // reports false when the request must be rejected.
 func (s *service) arrived(data *cgo.CRArrivalEventData) bool {
-	if _, ok := s.evd.capacity.reserve(1); !ok {
+	if !s.evd.capacity.reserve() {
 		s.evd.overflowed()
 		return false
 	}
 	if s.rsp != nil && s.rsp.requested.Swap(true) {
-		s.evd.capacity.release(1)
+		s.evd.capacity.release()
 		return false
 	}
 	if s.rsp != nil {

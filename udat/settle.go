@@ -48,7 +48,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // holdEnd keeps the event of the end of a connection until the requests are
 // settled, so that none of them completes after it. It reports false when they are
-// settled already. The caller holds the lock of the connect EVD.
+// settled already. The caller holds the lock of the queue that it came to.
 func (ep *EP) holdEnd(event *Event) bool {
 	if ep.request.settled() {
 		return false

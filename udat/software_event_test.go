@@ -93,8 +93,8 @@ func TestSoftwareEventArguments(t *testing.T) {
 	})
 }
 
-// Software events keep their place among the completions, and operations that
-// may be outstanding keep their room.
+// Software events keep their place among the completions, and share the room with
+// operations.
 func TestSoftwareEventsAmongCompletions(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
@@ -120,12 +120,17 @@ func TestSoftwareEventsAmongCompletions(t *testing.T) {
 
 		param, err := evd.Query()
 		want(t, err)
-		for range param.QLen - attr.MaxRecvDTOs {
+		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 12, 0))
+		for range param.QLen - 1 {
 			post(t, evd, 3)
 		}
 		want(t, evd.PostSE(4), udat.ErrQueueFull)
+		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 13, 0), noRoom...)
 		want(t, passive.EP.Free())
 		post(t, evd, 4)
+		want(t, evd.PostSE(5), udat.ErrQueueFull)
+		wantCookies(t, evd, 3)
+		post(t, evd, 5)
 	})
 }
 

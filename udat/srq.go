@@ -30,6 +30,7 @@ type SRQ struct {
 	lost    []uint64 // cookies of those that were found, to be reported
 	scratch direction
 	feeds   map[*EVD]*feed
+	counted []countedEVD // EVDs that count their room, on which each receive that is outstanding has some
 }
 
 // sharedSlot is the record of a receive. Unlike those of an endpoint, they do
@@ -43,9 +44,8 @@ type sharedSlot struct {
 
 // feed is an EVD that completions of the queue come to.
 type feed struct {
-	claims int // native endpoints for which there is room on the EVD
-	eps    map[*EP]*sharedreceives.Holder
-	only   *EP // if there is one alone
+	eps  map[*EP]*sharedreceives.Holder
+	only *EP // if there is one alone
 }
 
 func (srq *SRQ) object() *object {
@@ -125,6 +125,10 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 // message came to. Receives are taken in the order of posting, and complete in
 // any order. For errors see EP.PostRecv. A post does not allocate.
 //
+// A receive may complete on the receive EVD of any of the queue's endpoints. On
+// each of those that are shorter than what their endpoints may have outstanding,
+// it takes room: see CreateEVD.
+//
 // A post is accepted while fewer than MaxRecvDTOs receives are outstanding. In
 // rare cases, when a message was very slow to arrive, the library takes a receive
 // only after the completion of another one; it waits in the binding until then.
@@ -149,34 +153,46 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	if srq == nil {
 		return srq.object().enter(op, InvalidHandleSRQ)
 	}
-	err := srq.post(op, iov, cookie)
-	if err != errNotReady {
+	full, err := srq.post(op, iov, cookie)
+	if full != nil {
+		full.tidy()
+		full, err = srq.post(op, iov, cookie)
+	}
+	switch {
+	case full != nil:
+		return full.errNoRoom(op)
+	case err != errNotReady:
 		return err
 	}
 	// It is freed, or was never made.
 	return srq.obj.refused(op, InvalidHandleSRQ, srq.obj.freed(op, InvalidHandleSRQ))
 }
 
-func (srq *SRQ) post(op string, iov []Segment, cookie uint64) error {
+// post returns the EVD that has no room for the receive, if there is one.
+func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err error) {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
 	switch {
 	case srq.handle == 0:
-		return errNotReady
+		return nil, errNotReady
 	case srq.broken:
-		return refuse(op, ErrInvalidState, InvalidStateSRQError, "an earlier post failed inside the library, the queue must be freed")
+		return nil, refuse(op, ErrInvalidState, InvalidStateSRQError, "an earlier post failed inside the library, the queue must be freed")
 	case len(iov) > srq.attr.MaxRecvIOV:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d", len(iov), srq.attr.MaxRecvIOV)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d", len(iov), srq.attr.MaxRecvIOV)
 	case len(srq.free) == 0:
-		return refuse(op, ErrInsufficientResources, ResourceMemory, "all %d receives of the queue are outstanding", srq.attr.MaxRecvDTOs)
+		return nil, refuse(op, ErrInsufficientResources, ResourceMemory, "all %d receives of the queue are outstanding", srq.attr.MaxRecvDTOs)
 	}
 	d := &srq.scratch
 	if _, err := d.gather(op, iov, MemPrivLocalWrite); err != nil {
-		return err
+		return nil, err
+	}
+	if full := srq.takeRoom(); full != nil {
+		return full, nil
 	}
 	index := srq.free[len(srq.free)-1]
 	if err := srq.handOver(op, index, d.iov); err != nil {
-		return err
+		srq.giveRoom(srq.counted)
+		return nil, err
 	}
 	// The completion, should it be there already, waits for mu.
 	s := &srq.slots[index]
@@ -184,7 +200,7 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) error {
 	s.use(d.regions)
 	s.posted = true
 	srq.free = srq.free[:len(srq.free)-1]
-	return nil
+	return nil, nil
 }
 
 // retire notes the completion of a receive. It returns the program's cookie and,
@@ -215,6 +231,7 @@ func (srq *SRQ) forget(index uint32) {
 	srq.slots[index].posted = false
 	srq.free = append(srq.free, index)
 	srq.ring.Complete(int(index))
+	srq.giveRoom(srq.counted)
 }
 
 // uses reports whether a receive that is outstanding uses the memory region.
@@ -230,31 +247,6 @@ func (srq *SRQ) uses(lmr *LMR) bool {
 		}
 	}
 	return false
-}
-
-// reserve claims room on an EVD for all receives of the queue, once for all
-// endpoints that share the EVD.
-func (srq *SRQ) reserve(evd *EVD) (left int, ok bool) {
-	srq.mu.Lock()
-	defer srq.mu.Unlock()
-	f := srq.feed(evd)
-	if f.claims == 0 {
-		if left, ok := evd.capacity.reserve(srq.attr.MaxRecvDTOs); !ok {
-			return left, false
-		}
-	}
-	f.claims++
-	return 0, true
-}
-
-func (srq *SRQ) release(evd *EVD) {
-	srq.mu.Lock()
-	defer srq.mu.Unlock()
-	f := srq.feed(evd)
-	if f.claims--; f.claims == 0 {
-		evd.capacity.release(srq.attr.MaxRecvDTOs)
-		delete(srq.feeds, evd)
-	}
 }
 
 func (srq *SRQ) feed(evd *EVD) *feed {
@@ -282,6 +274,9 @@ func (srq *SRQ) detach(ep *EP, evd *EVD) {
 	srq.tracker.Leave(f.eps[ep])
 	delete(f.eps, ep)
 	f.choose()
+	if len(f.eps) == 0 {
+		delete(srq.feeds, evd)
+	}
 	srq.lookForLost()
 	srq.handOverWaiting()
 	srq.mu.Unlock()
@@ -324,7 +319,7 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	defer srq.obj.leave()
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
-	return SRQParam{IA: srq.ia, PZ: srq.pz, Attr: srq.attr, Outstanding: len(srq.slots) - len(srq.free)}, nil
+	return SRQParam{IA: srq.ia, PZ: srq.pz, Attr: srq.attr, Outstanding: srq.outstanding()}, nil
 }
 
 // Resize fails with ErrNotImplemented: the providers say yes and change nothing.

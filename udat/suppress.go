@@ -15,7 +15,7 @@ func (d *direction) suppress(native uint64, flags CompletionFlags) (uint64, Comp
 		return native, flags
 	}
 	d.suppressed++
-	if d.suppressed < d.limit/4 {
+	if d.suppressed < d.quietly {
 		d.last().success = toNobody
 		return native, flags
 	}
@@ -48,7 +48,8 @@ func (d *direction) reclaim() bool {
 // completes, in whatever way, those before it that have not are known to have
 // succeeded. The caller holds mu.
 func (d *direction) report() {
-	if d.suppressed == 0 || d.settled() || d.handle == 0 || d.broken || d.outstanding() >= d.limit {
+	if d.suppressed == 0 || d.settled() || d.handle == 0 || d.broken || d.outstanding() >= d.limit ||
+		d.epoch != 0 && !d.evd.room.take(d.epoch, 1) {
 		return
 	}
 	d.regions = d.regions[:0]

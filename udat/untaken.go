@@ -7,13 +7,14 @@ import "sync/atomic"
 // until it takes them, or the native endpoint is replaced.
 type untaken struct{ packed atomic.Uint64 } // the generation, and behind it the count
 
-// generation tells one native endpoint of a direction from the next. It is never 0.
+// generation tells one native endpoint of a direction from the next. It is never
+// 0, and fits generationMask.
 type generation uint32
 
 const untakenBits = 32
 
 func (u *untaken) restart() {
-	next := generation(u.packed.Load()>>untakenBits) + 1
+	next := generation(u.packed.Load()>>untakenBits+1) & generation(generationMask)
 	u.packed.Store(uint64(max(next, 1)) << untakenBits)
 }
 

@@ -121,6 +121,9 @@ func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 		unarmed = evd.arm(waitOp)
 	}
 	if need > 1 && evd.backlog.len() < need {
+		if need > evd.qlen {
+			return 0, errShortened
+		}
 		return 0, unarmed
 	}
 	n, err := evd.fill(waitOp, events)
@@ -133,6 +136,10 @@ func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 	}
 	return n, err
 }
+
+// errShortened is the error of waits for more events than a queue holds that was
+// made shorter meanwhile.
+var errShortened = refuse(waitOp, ErrInvalidState, NoSubtype, "the event dispatcher was made shorter than the threshold")
 
 // errStopped says that a wait's stop channel was closed.
 var errStopped = &Error{Op: waitOp, Return: cgo.ClassError | Return(ErrInterruptedCall)}
@@ -210,7 +217,7 @@ func (evd *EVD) await(op string, done func() bool, stop <-chan struct{}) error {
 // notified is called when the library has events after the EVD was armed. It
 // runs on the adapter's one goroutine for that.
 func (evd *EVD) notified() {
-	if evd.flags&EVDAsync != 0 {
+	if evd.kept {
 		evd.keepEmpty()
 	}
 	evd.waiters.notify()

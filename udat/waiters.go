@@ -126,6 +126,14 @@ func (l *waiterList) wakeFor(news, left int) {
 	}
 }
 
+// wakeBatches has those who wait for several events look whether the queue still
+// holds so many.
+func (l *waiterList) wakeBatches() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wakeAll(&l.batches)
+}
+
 // revocation gives a channel that is closed when a wait that has begun must end.
 func (l *waiterList) revocation() <-chan struct{} {
 	l.mu.Lock()

@@ -53,14 +53,14 @@ func failureGivesNothing(t *trial) {
 	wrong := attr
 	wrong.MaxRecvDTOs = -1
 	many := attr
-	many.MaxRecvDTOs = 1 << 14
+	many.MaxRecvDTOs = 1 << 30
 	before := len(udat.Living())
 	for name, create := range map[string]func() (*udat.EP, error){
 		"adapter":   func() (*udat.EP, error) { return udat.CreateEP(nil, e.PZ, e.Recv, e.Request, e.Connect, nil) },
 		"zone":      func() (*udat.EP, error) { return udat.CreateEP(t.ia, nil, e.Recv, e.Request, e.Connect, nil) },
 		"EVD":       func() (*udat.EP, error) { return udat.CreateEP(t.ia, e.PZ, e.Connect, e.Request, e.Connect, nil) },
 		"attribute": func() (*udat.EP, error) { return udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, &wrong) },
-		"room":      func() (*udat.EP, error) { return udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, &many) },
+		"limit":     func() (*udat.EP, error) { return udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, &many) },
 	} {
 		ep, err := create()
 		if err == nil || ep != nil {
@@ -512,26 +512,26 @@ func createInvalidAttributes(t *trial) {
 }
 
 func createWithoutRoom(t *trial) {
-	pz, _ := t.zone()
-	small, other := t.evd(8, udat.EVDDTO), t.evd(256, udat.EVDDTO)
-	attr := udattest.DefaultAttr(t, t.ia)
-	create := func(recvs int) (*udat.EP, error) {
-		attr.MaxRecvDTOs = recvs
-		return udat.CreateEP(t.ia, pz, small, other, nil, &attr)
+	e := t.endpoint()
+	create := func() (*udat.EP, error) { return udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, nil) }
+	lift, ok := t.limitObjects()
+	if !ok {
+		t.notShown("the resources of the device are too many to be used up", "a control group that limits its objects, as in the test bed")
+		return
 	}
-	param, err := small.Query()
+	before := len(udat.Living())
+	for range 3 {
+		_, err := create()
+		t.refused(err, udat.ErrInsufficientResources)
+	}
+	if n := len(udat.Living()); n != before {
+		t.Errorf("the calls have left %d objects", n-before)
+	}
+	lift()
+	ep, err := create()
 	t.must(err)
-	_, err = create(param.QLen + 1)
-	t.refused(err, udat.ErrInsufficientResources)
-	ep, err := create(param.QLen)
-	t.must(err)
-	_, err = create(1) // of what another has taken
-	t.refused(err, udat.ErrInsufficientResources)
 	t.must(ep.Free())
-	ep, err = create(param.QLen)
-	t.must(err)
-	t.must(ep.Free())
-	t.remark("the resource is the room on an EVD; those of the device are too many to be used up")
+	t.remark("the resource is the number of the device's objects, as a control group limits it")
 }
 
 func createUnsupportedModel(t *trial) {

@@ -456,7 +456,7 @@ func togetherOrNot(t *trial) {
 		"fixed field":    {udat.EPFieldEPState, func(*udat.EPParam) {}, udat.ErrInvalidParameter},
 		"invalid value":  {udat.EPFieldMaxRecvIOV, func(p *udat.EPParam) { p.Attr.MaxRecvIOV = -1 }, udat.ErrInvalidParameter},
 		"invalid object": {udat.EPFieldPZHandle, func(p *udat.EPParam) { p.PZ = nil }, udat.ErrInvalidHandle},
-		"no room":        {udat.EPFieldMaxRecvDTOs, func(p *udat.EPParam) { p.Attr.MaxRecvDTOs = 1 << 14 }, udat.ErrInsufficientResources},
+		"beyond limits":  {udat.EPFieldMaxRecvDTOs, func(p *udat.EPParam) { p.Attr.MaxRecvDTOs = 1 << 30 }, udat.ErrInvalidParameter},
 	} {
 		param := t.query(e)
 		param.Attr = attr

@@ -66,7 +66,8 @@ func TestCompletionFlagsPerEVD(t *testing.T) {
 	})
 }
 
-// Nobody else gets the room of an endpoint that is replaced meanwhile.
+// Nobody else gets the room of what is outstanding on an endpoint that is replaced
+// meanwhile.
 func TestModifyKeepsRoom(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
@@ -75,10 +76,18 @@ func TestModifyKeepsRoom(t *testing.T) {
 		attr.MaxRecvDTOs, attr.MaxRequestDTOs = 4, 4
 		ep, err := udat.CreateEP(ia, e.PZ, evd, evd, e.Connect, &attr)
 		want(t, err)
+		for i := range uint64(3) {
+			want(t, ep.PostRecv(one(e.Segment(t, 0, 8)), i, 0))
+		}
+		posted := 0
 		for err == nil {
 			err = evd.PostSE(0)
+			posted++
 		}
 		want(t, err, udat.ErrQueueFull)
+		if n := qlen(t, evd) - 3; posted-1 != n {
+			t.Errorf("%d software events were posted, there is room for %d", posted-1, n)
+		}
 		stop := beside(func() error {
 			if err := evd.PostSE(0); !errors.Is(err, udat.ErrQueueFull) {
 				return fmt.Errorf("posting to a full event dispatcher gives %v", err)
@@ -90,25 +99,23 @@ func TestModifyKeepsRoom(t *testing.T) {
 		}
 		want(t, receive(t, stop()))
 
-		// Less room, and more again, as much as there is. Each part of it can move.
-		set := func(recv, request int) error {
-			return ep.Modify(udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestDTOs,
-				&udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: recv, MaxRequestDTOs: request}})
+		// Where there is no room for what is outstanding, it does not move.
+		small := createEVD(t, ia, 2, udat.EVDDTO)
+		other, err := udat.CreateEP(ia, e.PZ, small, e.Request, e.Connect, &attr)
+		want(t, err)
+		for err == nil {
+			err = other.PostRecv(one(e.Segment(t, 0, 8)), 9, 0)
 		}
-		want(t, set(1, 7))
-		want(t, set(7, 1))
-		want(t, set(7, 2), udat.ErrInsufficientResources)
-		want(t, set(1, 2))
-		for range 5 {
-			want(t, evd.PostSE(0))
-		}
+		want(t, err, noRoom...)
+		want(t, ep.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: small}), noRoom...)
 		want(t, evd.PostSE(0), udat.ErrQueueFull)
-		want(t, set(2, 2), udat.ErrInsufficientResources)
-		want(t, ep.Free())
+		want(t, other.Free())
+		want(t, ep.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: small}))
 		for range 3 {
 			want(t, evd.PostSE(0))
 		}
 		want(t, evd.PostSE(0), udat.ErrQueueFull)
+		want(t, ep.Free())
 		want(t, evd.Free())
 	})
 }

@@ -1,0 +1,97 @@
+package udat
+
+import "sync"
+
+// connectionQueues are the queues that all connection events of an adapter come
+// to. Each has room for all that its endpoints can cause, and is emptied at all
+// times: the library loses events for which a queue is too short. From there they
+// go to the program's event dispatchers, in whose part of memory that is Go's
+// there is room for any number.
+type connectionQueues struct {
+	mu   sync.Mutex
+	list []*connectionQueue
+}
+
+// connectionQueue is one of them, with as many native endpoints as use it.
+type connectionQueue struct {
+	evd *EVD
+
+	mu        *sync.Mutex // that of the list
+	endpoints int
+}
+
+const (
+	connectionQLen = 16384
+
+	// connectionEventsPerEP is more than a native endpoint causes: that it is
+	// established, and that it has ended, once or twice.
+	connectionEventsPerEP = 4
+)
+
+// join returns a queue with room for the events of a native endpoint. leave must
+// follow when the endpoint is freed.
+func (c *connectionQueues) join(op string, ia *IA) (*connectionQueue, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.list {
+		if q.endpoints < q.evd.qlen/connectionEventsPerEP {
+			q.endpoints++
+			return q, nil
+		}
+	}
+	evd, err := newConnectionEVD(op, ia)
+	if err != nil {
+		return nil, err
+	}
+	q := &connectionQueue{evd: evd, mu: &c.mu, endpoints: 1}
+	c.list = append(c.list, q)
+	return q, nil
+}
+
+func (q *connectionQueue) leave() {
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	q.endpoints--
+	q.mu.Unlock()
+}
+
+// reap takes the events that are there.
+func (q *connectionQueue) reap() {
+	if q != nil {
+		q.evd.reap()
+	}
+}
+
+// reap takes the events of all endpoints. The caller holds no lock of an EVD.
+func (c *connectionQueues) reap() {
+	c.mu.Lock()
+	list := c.list
+	c.mu.Unlock()
+	for _, q := range list {
+		q.evd.tidy()
+	}
+}
+
+// free frees the queues of an adapter that has no endpoints left.
+func (c *connectionQueues) free() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ; len(c.list) > 0; c.list = c.list[1:] {
+		if err := c.list[0].evd.Free(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newConnectionEVD(op string, ia *IA) (*EVD, error) {
+	evd := &EVD{ia: ia, flags: EVDConnection, kept: true, closing: make(chan struct{})}
+	if err := evd.createNative(op, min(connectionQLen, ia.attr.MaxEVDQLen)); err != nil {
+		return nil, err
+	}
+	evd.obj.born("queue of connection events", NoSubtype, evd.Free)
+	evd.keepEmpty()
+	return evd, nil
+}

@@ -1,0 +1,92 @@
+package udat
+
+// A direction of an endpoint counts what it has outstanding while its EVD does.
+
+// admit takes what an operation needs: a place in the queue, and room on the EVD
+// where that counts. withdraw or giveRoom give the room back. The caller holds mu.
+func (d *direction) admit() bool {
+	switch {
+	case d.outstanding() >= d.limit && !d.reclaim():
+		return false
+	case d.prepaid > 0:
+		d.prepaid--
+		return true
+	}
+	return d.epoch == 0 || d.evd.takeRoom(d.epoch)
+}
+
+// errFull says which of what admit takes is missing.
+func (d *direction) errFull(op string) error {
+	if d.outstanding() >= d.limit {
+		return refuse(op, ErrInsufficientResources, ResourceMemory, "all %d operations of the endpoint are outstanding", d.limit)
+	}
+	return d.evd.errNoRoom(op)
+}
+
+// giveRoom gives back the room of an operation that is not posted.
+func (d *direction) giveRoom() {
+	if d.epoch != 0 {
+		d.evd.room.tally.add(d.epoch, -1)
+	}
+}
+
+// endRoom gives back the room of what is outstanding, but for the part that
+// stays. It returns the epoch in which that has its room. The caller holds mu.
+func (d *direction) endRoom(stays int) epoch {
+	had := d.epoch
+	if had != 0 {
+		d.evd.room.tally.add(had, stays-d.prepaid-int(d.outstanding()))
+	}
+	d.epoch, d.prepaid = 0, 0
+	return had
+}
+
+// beginRoom counts n operations if the EVD counts, unless they have their room
+// since the given epoch. The caller holds mu.
+func (d *direction) beginRoom(n int, since epoch) {
+	d.epoch = 0
+	d.freely, d.quietly = d.limit, d.limit/4
+	if d.evd == nil || d.shared {
+		return
+	}
+	d.evd.mu.Lock()
+	defer d.evd.unlock()
+	if d.evd.attention&attendCounting == 0 {
+		return
+	}
+	r := &d.evd.room
+	d.epoch = r.tally.epoch()
+	if d.epoch != since {
+		r.tally.add(d.epoch, n)
+	}
+	if s := r.shares[d]; s != nil {
+		d.evd.uncharge(s)
+	}
+	d.freely, d.quietly = 0, 0
+}
+
+func (d *direction) charge(_ *EVD, limit int) int { return limit }
+
+func (d *direction) leaveRoom(*EVD) {} // it has: see EP.free and open
+
+func (d *direction) syncRoom(evd *EVD) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.evd == evd && d.handle != 0 {
+		if d.epoch == 0 {
+			d.report() // no suppressed operation keeps its room unnoticed
+		}
+		d.beginRoom(d.prepaid+int(d.outstanding()), d.epoch)
+		return
+	}
+	evd.mu.Lock()
+	defer evd.unlock()
+	if s := evd.room.shares[d]; s != nil {
+		evd.uncharge(s)
+	}
+}
+
+// retires is how many operations a completion with the given sequence bits retires.
+func (d *direction) retires(sequence uint64) int {
+	return int((sequence-d.retired.Load())&sequenceMask) + 1
+}
