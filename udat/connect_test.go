@@ -741,6 +741,36 @@ func TestConnectionEventsKept(t *testing.T) {
 	})
 }
 
+// One event dispatcher of 8 keeps the connection events of any number of endpoints.
+func TestConnectionEventsOfMany(t *testing.T) {
+	const endpoints = 300
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		connect := createEVD(t, ia, 8, udat.EVDConnection)
+		address, qual := udattest.Address(t, ia), udattest.ConnQual()
+		eps := make(map[*udat.EP]bool)
+		for range endpoints {
+			ep, err := udat.CreateEP(ia, pz, nil, nil, connect, nil)
+			want(t, err)
+			eps[ep] = true
+			want(t, ep.Connect(address, qual, udattest.Patience, nil))
+		}
+		await(t, "the events", func() bool { return udat.Queued(connect) == endpoints })
+		for range endpoints {
+			event := udattest.Expect(t, connect, udat.EventConnectionNonPeerRejected)
+			if !eps[event.EP()] {
+				t.Errorf("the event is of another endpoint: %+v", event)
+			}
+			delete(eps, event.EP())
+			want(t, event.EP().Free())
+		}
+		wantNoEvent(t, connect)
+		wantNoEvent(t, ia.AsyncEVD())
+		want(t, pz.Free())
+	})
+}
+
 // awaitState returns once the endpoint is in the state.
 func awaitState(t *testing.T, ep *udat.EP, state udat.EPState) {
 	t.Helper()

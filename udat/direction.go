@@ -106,9 +106,6 @@ func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, evd *EVD, l
 	d.iov = make([]cgo.LMRTriplet, 0, d.maxIOV)
 	d.regions = make([]*LMR, 0, d.maxIOV)
 	d.beginRoom(repost, since)
-	if d.epoch != 0 {
-		d.prepaid = repost
-	}
 }
 
 // mostBytes is what one operation of a kind may transfer.

@@ -159,6 +159,9 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 // may be posted to srq, once however many endpoints share both. All event
 // dispatchers are needed.
 //
+// It fails with ErrInsufficientResources, subtype ResourceTEVD, if receives that
+// are posted to srq already have no room on recv, which other endpoints use.
+//
 // Implements:
 //
 //	DAT_RETURN dat_ep_create_with_srq(IN DAT_IA_HANDLE ia_handle,
@@ -180,6 +183,9 @@ func CreateEPWithSRQ(ia *IA, pz *PZ, recv, request, connect *EVD, srq *SRQ, attr
 		return nil, request.object().enter(op, InvalidHandleEVDRequest)
 	case connect == nil:
 		return nil, connect.object().enter(op, InvalidHandleEVDConn)
+	}
+	if err := recv.lengthenFor(op, srq); err != nil {
+		return nil, err
 	}
 	return createEP(op, ia, epParts{pz: pz, recv: recv, request: request, connect: connect, srq: srq}, attr)
 }
@@ -297,6 +303,11 @@ func (ep *EP) create(op string, p *epParts, held []claim) (cgo.EPHandle, error) 
 	if err := enterClaims(op, ep.claims(p), held); err != nil {
 		p.discard(ia, handle)
 		return 0, err
+	}
+	if p.srq != nil && p.recv.tooShort() {
+		leaveClaims(ep.claims(p), held)
+		p.discard(ia, handle)
+		return 0, p.recv.errNoRoom(op)
 	}
 	return handle, nil
 }

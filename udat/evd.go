@@ -34,6 +34,8 @@ type EVD struct {
 	raw         []cgo.Event // see scratch
 	recountedIn epoch       // see recount
 
+	recounting sync.Mutex // one at a time; taken before the locks of directions
+
 	turn      turn // of the goroutine that spins
 	eagerness eagerness
 	waiters   waiterList
@@ -65,13 +67,16 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 // is fed by the streams in flags.
 //
 // An EVD for completions can take software events too, and nothing else. Any
-// endpoint can use it, whatever its length. While the endpoints' attributes allow
-// no more operations to be outstanding than it holds, it needs no attention.
-// Otherwise each operation takes room when it is posted, until its completion is
-// taken, and a post without room fails. What a program does not see takes room,
-// too: suppressed operations until the binding has learned that they are done,
-// those of an endpoint that the program has not freed or reset, and receives of a
-// shared queue, on each receive EVD of its endpoints. See EVD.Resize.
+// endpoint can use it, whatever its length and the endpoint's attributes. If the
+// attributes allow more operations to be outstanding than the EVD holds, each takes
+// room when it is posted, and gives it back when its completion is taken. A post
+// without room fails with ErrInsufficientResources, subtype ResourceTEVD, and
+// changes nothing: take completions and post again, or see Resize. A suppressed
+// operation has its room until the binding has learned that it is done, and a
+// receive of a shared queue has room on each receive EVD of the queue's endpoints.
+//
+// Connection events are kept in memory, however many come. Connection requests
+// beyond the length are rejected.
 //
 // ModifyCNO attaches the EVD to a CNO.
 //

@@ -177,12 +177,10 @@ func TestCreateWhenFreeFails(t *testing.T) {
 		want(t, err)
 		evd := createEVD(t, ia, 1, udat.EVDDTO)
 		attr := udattest.DefaultAttr(t, ia)
-		param, err := evd.Query()
-		want(t, err)
-		attr.MaxRecvDTOs = param.QLen + 1
+		attr.RequestCompletionFlags = udat.CompletionUnsignalled // unlike its receives
 		fail()
 		_, err = udat.CreateEP(ia, pz, evd, evd, nil, &attr)
-		want(t, err, udat.ErrInsufficientResources, udat.ResourceTEVD)
+		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
 		want(t, pz.Free())
 		want(t, evd.Free())
 	})

@@ -23,7 +23,8 @@ import (
 // and the endpoint is idle.
 //
 // It fails with ErrInvalidState unless connected, ErrInsufficientResources when
-// EPAttr.MaxRequestDTOs are outstanding, ErrProtectionViolation for memory of
+// EPAttr.MaxRequestDTOs are outstanding, or with the subtype ResourceTEVD when the
+// request EVD has no room, see CreateEVD; ErrProtectionViolation for memory of
 // another protection zone, ErrPrivilegesViolation for memory without
 // MemPrivLocalRead, and ErrInvalidParameter; nothing is posted then.
 //
@@ -59,8 +60,9 @@ func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) erro
 // message that is longer breaks the connection. Receives can be posted in any
 // state, and should be before the connection is established.
 //
-// It fails with ErrInsufficientResources when EPAttr.MaxRecvDTOs are
-// outstanding, ErrProtectionViolation for memory of another protection zone,
+// It fails with ErrInsufficientResources when EPAttr.MaxRecvDTOs are outstanding,
+// or with the subtype ResourceTEVD when the receive EVD has no room, see CreateEVD;
+// ErrProtectionViolation for memory of another protection zone,
 // ErrPrivilegesViolation for memory without MemPrivLocalWrite, and
 // ErrInvalidParameter; nothing is posted then.
 //

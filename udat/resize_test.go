@@ -141,10 +141,7 @@ func TestResizeBeyondNative(t *testing.T) {
 				err := a.eps[0].PostRDMAWrite(a.segment(t), uint64(i), remote, 0)
 				if err != nil {
 					want(t, err, udat.ErrInsufficientResources)
-					// Its queue is full: see what has completed.
-					_, err = a.evd.Query()
-					want(t, err)
-					udat.Reap(a.evd)
+					udat.Reap(a.evd) // the endpoint's own queue is full
 				}
 				return err == nil
 			})

@@ -139,7 +139,9 @@ func (evd *EVD) dismiss(f feeder, stays int) {
 		f.leaveRoom(evd)
 		delete(r.shares, f)
 	}
-	evd.decideCounting(0)
+	if evd.attention&attendCounting != 0 { // it does not begin with that
+		evd.decideCounting(0)
+	}
 }
 
 func (r *room) setLimit(s *share, limit int) {
@@ -193,6 +195,8 @@ func (evd *EVD) beginCounting() {
 // one counts for all that it may have outstanding. The caller holds neither gates
 // nor locks: who disconnects an endpoint holds its directions for a while.
 func (evd *EVD) recount() {
+	evd.recounting.Lock()
+	defer evd.recounting.Unlock()
 	evd.mu.Lock()
 	if evd.recountedIn == evd.room.tally.epoch() {
 		evd.mu.Unlock()
@@ -265,11 +269,11 @@ const (
 // release gives back what an event has that leaves the queue. The caller holds
 // the lock.
 func (evd *EVD) release(event *Event) {
+	if event.held&roomMoved != 0 { // first, so that nobody sees more room in the library than there is
+		evd.room.moved.Add(-1)
+	}
 	if event.held&roomHeld != 0 {
 		evd.room.tally.add(evd.room.tally.epoch(), -1)
-	}
-	if event.held&roomMoved != 0 {
-		evd.room.moved.Add(-1)
 	}
 	if g := generation(event.held & generationMask); g != 0 {
 		event.direction().untaken.remove(g)

@@ -31,7 +31,8 @@ func (d *direction) giveRoom() {
 }
 
 // endRoom gives back the room of what is outstanding, but for the part that
-// stays. It returns the epoch in which that has its room. The caller holds mu.
+// stays. It returns the epoch in which that has its room. The caller holds mu, and
+// no completion of the direction can come.
 func (d *direction) endRoom(stays int) epoch {
 	had := d.epoch
 	if had != 0 {
@@ -41,20 +42,37 @@ func (d *direction) endRoom(stays int) epoch {
 	return had
 }
 
-// beginRoom counts n operations if the EVD counts, unless they have their room
-// since the given epoch. The caller holds mu.
+// beginRoom counts n operations that are to be posted again, if the EVD counts,
+// unless they have their room since the given epoch. The caller holds mu.
 func (d *direction) beginRoom(n int, since epoch) {
-	d.epoch = 0
 	d.freely, d.quietly = d.limit, d.limit/4
 	if d.evd == nil || d.shared {
 		return
 	}
 	d.evd.mu.Lock()
 	defer d.evd.unlock()
-	if d.evd.attention&attendCounting == 0 {
-		return
+	if d.count(n, since) {
+		d.prepaid = n
 	}
+}
+
+// followRoom counts what is outstanding if the EVD counts. The caller holds mu.
+func (d *direction) followRoom() {
+	d.evd.mu.Lock()
+	defer d.evd.unlock()
+	d.freely, d.quietly = d.limit, d.limit/4
+	d.count(d.prepaid+int(d.outstanding()), d.epoch)
+}
+
+// count counts n operations in the EVD's epoch, unless that is the given one, in
+// which they count. It reports false when the EVD does not count. The caller holds
+// mu and the EVD's lock.
+func (d *direction) count(n int, since epoch) bool {
 	r := &d.evd.room
+	if d.evd.attention&attendCounting == 0 {
+		d.epoch = 0
+		return false
+	}
 	d.epoch = r.tally.epoch()
 	if d.epoch != since {
 		r.tally.add(d.epoch, n)
@@ -63,6 +81,7 @@ func (d *direction) beginRoom(n int, since epoch) {
 		d.evd.uncharge(s)
 	}
 	d.freely, d.quietly = 0, 0
+	return true
 }
 
 func (d *direction) charge(_ *EVD, limit int) int { return limit }
@@ -76,7 +95,7 @@ func (d *direction) syncRoom(evd *EVD) {
 		if d.epoch == 0 {
 			d.report() // no suppressed operation keeps its room unnoticed
 		}
-		d.beginRoom(d.prepaid+int(d.outstanding()), d.epoch)
+		d.followRoom()
 		return
 	}
 	evd.mu.Lock()

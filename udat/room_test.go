@@ -23,13 +23,15 @@ func isNoRoom(err error) bool {
 // crowd is a number of endpoints that share their EVDs, and know what they have
 // outstanding.
 type crowd struct {
-	ia     *udat.IA
-	pz     *udat.PZ
-	memory *udat.LMR
-	evd    *udat.EVD // for receives and requests
-	events *udat.EVD // of connections
-	srq    *udat.SRQ // nil for endpoints with receives of their own
-	eps    []*udat.EP
+	ia      *udat.IA
+	pz      *udat.PZ
+	memory  *udat.LMR
+	evd     *udat.EVD // for receives and requests
+	request *udat.EVD // for the latter, if not nil
+	events  *udat.EVD // of connections
+	srq     *udat.SRQ // nil for endpoints with receives of their own
+	cno     *udat.CNO // of the event dispatchers for completions, if not nil
+	eps     []*udat.EP
 
 	mu      sync.Mutex
 	next    uint64
@@ -67,15 +69,22 @@ func newEmptyCrowd(t *testing.T, ia *udat.IA, length int) *crowd {
 	return c
 }
 
+func (c *crowd) requests() *udat.EVD {
+	if c.request != nil {
+		return c.request
+	}
+	return c.evd
+}
+
 // join adds an endpoint, which must be admitted.
 func (c *crowd) join(t *testing.T, attr *udat.EPAttr) *udat.EP {
 	t.Helper()
 	var ep *udat.EP
 	var err error
 	if c.srq != nil {
-		ep, err = udat.CreateEPWithSRQ(c.ia, c.pz, c.evd, c.evd, c.events, c.srq, attr)
+		ep, err = udat.CreateEPWithSRQ(c.ia, c.pz, c.evd, c.requests(), c.events, c.srq, attr)
 	} else {
-		ep, err = udat.CreateEP(c.ia, c.pz, c.evd, c.evd, c.events, attr)
+		ep, err = udat.CreateEP(c.ia, c.pz, c.evd, c.requests(), c.events, attr)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -559,4 +568,71 @@ func wantNoOverflow(t *testing.T, ia *udat.IA) {
 			t.Errorf("an event dispatcher has overflowed: %+v", event)
 		}
 	}
+}
+
+// Receives of a shared queue have room on each receive EVD of its endpoints, those
+// that were posted before there was an endpoint included.
+func TestSharedReceivesRoom(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const receives = 64
+		c, senders := newEmptyCrowd(t, ia, 8), newCrowd(t, ia, 256, 3)
+		other := &crowd{ia: ia, pz: c.pz, memory: c.memory, evd: createEVD(t, ia, 8, udat.EVDDTO), events: c.events, ends: c.ends}
+		srq, err := udat.CreateSRQ(ia, c.pz, udat.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 1})
+		want(t, err)
+		t.Cleanup(func() { want(t, srq.Free()) })
+		c.srq, other.srq = srq, srq
+		for i := range uint64(receives) {
+			want(t, srq.PostRecv(c.segment(t), i))
+		}
+		length := qlen(t, c.evd)
+		c.join(t, nil)
+		c.join(t, nil)
+		if now := qlen(t, c.evd); now != length {
+			t.Errorf("the event dispatcher held %d and holds %d", length, now)
+		}
+		listener := udattest.Listen(t, ia)
+		connect(t, listener, senders, c, 0)
+		connect(t, listener, senders, c, 1)
+		send := func(i int) {
+			t.Helper()
+			want(t, senders.eps[i].PostSend(senders.segment(t), 1, 0))
+			wantCompletion(t, senders.evd, 1, udat.DTOSuccess)
+		}
+		for i := range receives {
+			send(i % 2)
+		}
+		udat.Reap(c.evd)
+		want(t, srq.PostRecv(c.segment(t), 99), noRoom...)
+		wantCompletions := func(evd *udat.EVD, n int) {
+			t.Helper()
+			for range n {
+				want(t, udattest.Expect(t, evd, udat.EventDTOCompletion).Err())
+			}
+		}
+		wantCompletions(c.evd, receives)
+		wantNoEvent(t, c.evd)
+
+		// On a second EVD as well, the shorter of which says how many there can be.
+		want(t, c.evd.Resize(40))
+		for i := range uint64(2 * length) {
+			want(t, srq.PostRecv(c.segment(t), i))
+		}
+		other.join(t, nil)
+		want(t, srq.PostRecv(c.segment(t), 99), noRoom...)
+		senders.eps[0], senders.eps[2] = senders.eps[2], senders.eps[0]
+		connect(t, listener, senders, other, 0)
+		for range 2 * length {
+			send(0)
+		}
+		wantCompletions(other.evd, 2*length)
+		for i := range uint64(length) {
+			want(t, srq.PostRecv(c.segment(t), i))
+		}
+		want(t, srq.PostRecv(c.segment(t), 99), noRoom...)
+		want(t, other.eps[0].Free())
+		for i := range uint64(length) {
+			want(t, srq.PostRecv(c.segment(t), i))
+		}
+		wantNoOverflow(t, ia)
+	})
 }

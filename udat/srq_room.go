@@ -77,3 +77,33 @@ func (srq *SRQ) syncRoom(evd *EVD) {
 		srq.leaveRoom(evd)
 	}
 }
+
+// lengthenFor makes the library's queue of an EVD that no endpoint uses long
+// enough for all receives of a shared queue: those that are posted cannot wait for
+// room. The EVD itself keeps its length.
+func (evd *EVD) lengthenFor(op string, srq *SRQ) error {
+	evd.obj.gate.Lock()
+	defer evd.obj.gate.Unlock()
+	receives := srq.attr.MaxRecvDTOs
+	if evd.obj.state != lifeAlive || evd.ia != srq.ia || evd.flags&EVDDTO == 0 || // which is refused later
+		int(evd.room.native.Load()) >= receives || len(evd.obj.living()) > 0 {
+		return nil
+	}
+	evd.mu.Lock()
+	defer evd.unlock()
+	evd.drain()
+	length := evd.qlen
+	if err := evd.replace(op, min(receives, evd.ia.attr.MaxEVDQLen)); err != nil {
+		return err
+	}
+	evd.setLength(length)
+	return nil
+}
+
+// tooShort reports whether more may come to the library's queue than that holds.
+func (evd *EVD) tooShort() bool {
+	evd.mu.Lock()
+	defer evd.unlock()
+	r := &evd.room
+	return evd.attention&attendCounting != 0 && int64(r.tally.used())-r.moved.Load() > r.native.Load()
+}

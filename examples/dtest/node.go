@@ -18,10 +18,6 @@ const (
 	notes = 3
 	// pings is how many messages go back and forth.
 	pings = 100
-
-	// fewestEvents has room for the completions of an endpoint with the provider's
-	// defaults.
-	fewestEvents = 64
 )
 
 // node is one side: an adapter, an endpoint on it, and memory.
@@ -130,10 +126,10 @@ func (n *node) createEVDs() (err error) {
 		return err
 	}
 	receives, requests := n.depths()
-	if n.request, err = udat.CreateEVD(n.ia, max(2*requests, fewestEvents), udat.EVDDTO); err != nil {
+	if n.request, err = udat.CreateEVD(n.ia, 2*requests, udat.EVDDTO); err != nil {
 		return err
 	}
-	if n.recv, err = udat.CreateEVD(n.ia, max(2*receives, fewestEvents), udat.EVDDTO); err != nil {
+	if n.recv, err = udat.CreateEVD(n.ia, 2*receives, udat.EVDDTO); err != nil {
 		return err
 	}
 	if n.cno == nil {

@@ -88,8 +88,7 @@ func (n *node) register() (err error) {
 }
 
 func (n *node) createEVDs() (err error) {
-	// Room for an endpoint with the provider's defaults, too.
-	completions := max(n.o.slots(), 64)
+	completions := n.o.slots()
 	for _, evd := range []struct {
 		evd   **udat.EVD
 		room  int

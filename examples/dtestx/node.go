@@ -104,8 +104,8 @@ func (n *node) createEP() (err error) {
 		{&n.request, udat.EVDDTO},
 		{&n.recv, udat.EVDDTO},
 	} {
-		const room = 64 // for the operations that an endpoint has by default
-		if *evd.evd, err = udat.CreateEVD(n.ia, room, evd.flags); err != nil {
+		const length = 64 // more than there is outstanding
+		if *evd.evd, err = udat.CreateEVD(n.ia, length, evd.flags); err != nil {
 			return err
 		}
 	}

@@ -40,13 +40,11 @@ const spinBudget = time.Millisecond
 // newLink fails.
 func newLink(ia *udat.IA, pz *udat.PZ, requests, receives int, wait bool) (*link, error) {
 	l := &link{wait: wait, requests: requests, receives: receives, events: make([]udat.Event, batch)}
-	// An endpoint is made with the provider's defaults first, which need room too.
-	const defaults = 32
 	for _, e := range []struct {
 		evd    **udat.EVD
 		length int
 		flags  udat.EVDFlags
-	}{{&l.connect, 8, udat.EVDConnection}, {&l.request, max(requests, defaults), udat.EVDDTO}, {&l.recv, max(receives, defaults), udat.EVDDTO}} {
+	}{{&l.connect, 8, udat.EVDConnection}, {&l.request, requests, udat.EVDDTO}, {&l.recv, receives, udat.EVDDTO}} {
 		var err error
 		if *e.evd, err = udat.CreateEVD(ia, e.length, e.flags); err != nil {
 			return l, err
