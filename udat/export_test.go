@@ -36,6 +36,13 @@ func AwaitWaiters(evd *EVD, n int) {
 	})
 }
 
+// StallNotifications keeps the notifications of an adapter's EVDs from who waits
+// for them until resume is called.
+func StallNotifications(ia *IA) (resume func()) {
+	ia.notifier.dispatching.Lock()
+	return ia.notifier.dispatching.Unlock
+}
+
 // StallRequests keeps the connection requests of an adapter with a service point
 // from their service points until resume is called.
 func StallRequests(ia *IA) (resume func()) {

@@ -70,7 +70,7 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 		return 0, evd.obj.refused(waitOp, NoSubtype, errUnwaitable)
 	}
 	var revoked <-chan struct{}
-	for {
+	for stopped := false; ; {
 		n, err := evd.takeIf(events, need)
 		if n > 0 {
 			return n, err
@@ -78,6 +78,9 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 		if err != nil {
 			evd.waiters.notify() // the next one finds out for itself, and tries to arm it
 			return 0, err
+		}
+		if stopped {
+			return 0, interrupted(waitOp, ctx)
 		}
 		if need == 1 && evd.eagerness.begin(&evd.waiters) {
 			n, err := evd.spin(ctx, events)
@@ -92,7 +95,7 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 		switch err := evd.block(waitOp, need, nil, ctx.Done(), revoked); err {
 		case nil:
 		case errStopped:
-			return 0, interrupted(waitOp, ctx)
+			stopped = true // look again: what is there may not have been told of yet
 		default:
 			return 0, err
 		}

@@ -324,6 +324,33 @@ func TestCancelHandsEventOn(t *testing.T) {
 	})
 }
 
+// A wait that ends takes events of which no notification has come yet.
+func TestCancelTakesWhatIsThere(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		want(t, evd.SetWaitSpin(0))
+		for i := range uint64(100) { // in most of them the waiter is asleep when the event comes
+			for threshold := 1; threshold <= 2; threshold++ {
+				ctx, cancel := context.WithCancel(udattest.Context(t))
+				events := make([]udat.Event, 2)
+				done := make(chan error)
+				resume := udat.StallNotifications(ia)
+				go func() { done <- second(evd.WaitBatch(ctx, events, threshold)) }()
+				udat.AwaitWaiter(evd)
+				for range threshold {
+					post(t, evd, i)
+				}
+				cancel()
+				err := receive(t, done)
+				resume()
+				if err != nil || events[threshold-1].Cookie != i {
+					t.Fatalf("round %d, threshold %d: got the error %v and the events %+v", i, threshold, err, events)
+				}
+			}
+		}
+	})
+}
+
 // A batch comes when it is complete, and not at all when the wait ends first.
 func TestWaitBatch(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
