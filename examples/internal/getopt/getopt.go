@@ -12,10 +12,20 @@ import (
 // take a value, which is the rest of the argument or else the next one. What is
 // no flag is an error.
 func Parse(args []string, valued string, set func(letter byte, value string) error) error {
+	operands, err := ParseFlags(args, valued, set)
+	if err == nil && len(operands) > 0 {
+		err = fmt.Errorf("unexpected argument %q", operands[0])
+	}
+	return err
+}
+
+// ParseFlags is Parse up to the first argument that is no flag, and returns that
+// one and all that follow.
+func ParseFlags(args []string, valued string, set func(letter byte, value string) error) (operands []string, err error) {
 	for len(args) > 0 {
 		letters, isFlag := strings.CutPrefix(args[0], "-")
 		if !isFlag || letters == "" {
-			return fmt.Errorf("unexpected argument %q", args[0])
+			return args, nil
 		}
 		args = args[1:]
 		for letters != "" {
@@ -29,15 +39,15 @@ func Parse(args []string, valued string, set func(letter byte, value string) err
 				case len(args) > 0:
 					value, args = args[0], args[1:]
 				default:
-					return fmt.Errorf("-%c needs a value", letter)
+					return nil, fmt.Errorf("-%c needs a value", letter)
 				}
 			}
 			if err := set(letter, value); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // Number reads the value of a flag that is a whole number.

@@ -56,6 +56,15 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+func TestOperands(t *testing.T) {
+	for line, want := range map[string]string{"": "", "-v": "", "-b 1 RW 8 -v": "RW 8 -v", "-vb1 -": "-"} {
+		operands, err := getopt.ParseFlags(strings.Fields(line), "b", func(byte, string) error { return nil })
+		if got := strings.Join(operands, " "); err != nil || got != want {
+			t.Errorf("%q has the operands %q and gives %v, want %q", line, got, err, want)
+		}
+	}
+}
+
 func TestNumber(t *testing.T) {
 	for _, value := range []string{"1", "8", "+3"} {
 		if _, err := getopt.Number('b', value, 1, 8); err != nil {
