@@ -1,0 +1,313 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// transactionTest is a transaction on a server.
+type transactionTest struct {
+	transaction
+	threads []*thread
+}
+
+// listenForTransaction makes the endpoints of all threads, which listen.
+func listenForTransaction(ctx context.Context, s side, t transaction) (runner, error) {
+	threads, err := newThreads(ctx, s, t)
+	if err != nil {
+		return nil, err
+	}
+	return &transactionTest{t, threads}, nil
+}
+
+func (t *transactionTest) run(ctx context.Context) error { return runThreads(ctx, t.threads) }
+
+func (t *transactionTest) done() { fmt.Println("Server: Transaction Test Finished for this client") }
+
+// runTransaction is a transaction on a client.
+func runTransaction(ctx context.Context, s side, t transaction) error {
+	threads, err := newThreads(ctx, s, t)
+	if err != nil {
+		return err
+	}
+	if err := runThreads(ctx, threads); err != nil {
+		return err
+	}
+	var total statistics
+	for _, th := range threads {
+		total.add(th.stats)
+	}
+	total.print(t)
+	return nil
+}
+
+func newThreads(ctx context.Context, s side, t transaction) ([]*thread, error) {
+	threads := make([]*thread, t.threads)
+	err := together(ctx, t.threads, func(_ context.Context, i int) (err error) {
+		s := s
+		s.port += udat.ConnQual(i * t.endpoints)
+		threads[i], err = newThread(s, t)
+		return err
+	})
+	if err != nil {
+		for _, th := range threads {
+			if th != nil {
+				err = errors.Join(err, th.close())
+			}
+		}
+		return nil, err
+	}
+	return threads, nil
+}
+
+// runThreads runs the threads, and frees what they have.
+func runThreads(ctx context.Context, threads []*thread) error {
+	gate := newGate(len(threads))
+	return together(ctx, len(threads), func(ctx context.Context, i int) error {
+		return errors.Join(threads[i].run(ctx, gate), threads[i].close())
+	})
+}
+
+// gate holds threads until all are there.
+type gate struct {
+	missing atomic.Int32
+	opened  chan struct{}
+}
+
+func newGate(threads int) *gate {
+	g := &gate{opened: make(chan struct{})}
+	g.missing.Store(int32(threads))
+	return g
+}
+
+func (g *gate) pass(ctx context.Context) error {
+	if g.missing.Add(-1) == 0 {
+		close(g.opened)
+	}
+	select {
+	case <-g.opened:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// run connects the endpoints and goes through the operations.
+func (t *thread) run(ctx context.Context, gate *gate) error {
+	t.ctx, t.end = context.WithCancelCause(ctx)
+	return explain(t.ctx, t.exchange(ctx, gate))
+}
+
+func (t *thread) exchange(ctx context.Context, gate *gate) error {
+	if err := t.prepare(); err != nil {
+		return err
+	}
+	if err := t.begin(gate); err != nil {
+		return fmt.Errorf("waiting for the peer to begin: %w", err)
+	}
+	t.trace.say(1, "port %d: begin", t.port)
+	start := time.Now()
+	for i := range t.iterations {
+		if err := t.iterate(i); err != nil {
+			return fmt.Errorf("iteration %d: %w", i, err)
+		}
+	}
+	if err := t.finish(ctx); err != nil {
+		return fmt.Errorf("waiting for the peer to finish: %w", err)
+	}
+	t.stats.elapsed = time.Since(start)
+	t.trace.say(1, "port %d: end", t.port)
+	return nil
+}
+
+// begin waits until both sides are ready for transfers. The servers' threads say so
+// first; the clients' answer when all of them have heard it.
+func (t *thread) begin(gate *gate) error {
+	if t.server {
+		if err := t.sendSyncs(t.ctx, beginOut); err != nil {
+			return err
+		}
+		return t.takeSyncs(beginIn)
+	}
+	if err := t.takeSyncs(beginIn); err != nil {
+		return err
+	}
+	if err := gate.pass(t.ctx); err != nil {
+		return err
+	}
+	return t.sendSyncs(t.ctx, beginOut)
+}
+
+// finish waits until both sides have everything.
+func (t *thread) finish(ctx context.Context) error {
+	send := func() error { return lastNote(t.sendSyncs(ctx, endOut)) }
+	if t.server {
+		if err := send(); err != nil {
+			return err
+		}
+		return t.takeSyncs(endIn)
+	}
+	if err := t.takeSyncs(endIn); err != nil {
+		return err
+	}
+	return send()
+}
+
+// sendSyncs sends a note on each endpoint.
+func (t *thread) sendSyncs(ctx context.Context, buffer int) error {
+	for _, l := range t.links {
+		if err := l.sendNote(l.notes, buffer, syncSize); err != nil {
+			return err
+		}
+	}
+	for _, l := range t.links {
+		if err := l.takeNote(ctx, l.request, buffer, syncSize); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *thread) takeSyncs(buffer int) error {
+	for _, l := range t.links {
+		if err := l.takeNote(t.ctx, l.recv, buffer, syncSize); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// iterate goes once through the operations.
+func (t *thread) iterate(iteration int) error {
+	t.trace.say(2, "port %d: iteration %d", t.port, iteration)
+	last := iteration == t.iterations-1
+	if last {
+		// The peer's last note comes behind the transfers.
+		for _, l := range t.links {
+			if err := l.postNote(l.notes, endIn, syncSize); err != nil {
+				return err
+			}
+		}
+	}
+	for i, o := range t.operations {
+		t.trace.say(3, "port %d: %v", t.port, o)
+		if err := t.transfer(i, last); err != nil {
+			return fmt.Errorf("operation %d, %v: %w", i, o, err)
+		}
+		t.stats.count(o, t.mine(o), len(t.links))
+		if t.validate && i == t.quiet() {
+			if err := t.checkData(iteration); err != nil {
+				return err
+			}
+			if !last {
+				t.fill(iteration + 1)
+			}
+		}
+	}
+	return nil
+}
+
+// transfer does an operation on all endpoints at a time. A receive is posted again
+// unless it was the last one.
+func (t *thread) transfer(i int, last bool) error {
+	o := t.operations[i]
+	if t.mine(o) {
+		if err := t.post(i); err != nil || o.late && !t.server {
+			return err
+		}
+		return t.reap(i)
+	}
+	if o.kind != sendReceive {
+		return nil // the peer does it alone
+	}
+	for _, l := range t.links {
+		if err := t.takeTransfer(l, l.recv, i); err != nil {
+			return err
+		}
+		if o.late && !t.server {
+			if err := t.reapLate(l); err != nil {
+				return err
+			}
+		}
+	}
+	if last {
+		return nil
+	}
+	return t.postReceives(i)
+}
+
+func (t *thread) post(i int) error {
+	for _, l := range t.links {
+		tr := &l.transfers[i]
+		var err error
+		switch tr.kind {
+		case rdmaRead:
+			err = l.ep.PostRDMARead(tr.iov, uint64(i), tr.remote, udat.CompletionDefault)
+		case rdmaWrite:
+			err = l.ep.PostRDMAWrite(tr.iov, uint64(i), tr.remote, udat.CompletionDefault)
+		case sendReceive:
+			err = l.ep.PostSend(tr.iov, uint64(i), udat.CompletionDefault)
+		}
+		if err != nil {
+			return err
+		}
+		if tr.late && !t.server {
+			l.unreaped = append(l.unreaped, i)
+		}
+	}
+	return nil
+}
+
+func (t *thread) postReceives(i int) error {
+	for _, l := range t.links {
+		if err := l.ep.PostRecv(l.transfers[i].iov, uint64(i), udat.CompletionDefault); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reap takes the completions of an operation, behind those that were left for later
+// and have come meanwhile.
+func (t *thread) reap(i int) error {
+	for _, l := range t.links {
+		for len(l.unreaped) > 0 {
+			if err := t.reapLate(l); err != nil {
+				return err
+			}
+		}
+		if err := t.takeTransfer(l, l.request, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reapLate takes the completion of the first send that was left for later, if there
+// is one.
+func (t *thread) reapLate(l *threadLink) error {
+	if len(l.unreaped) == 0 {
+		return nil
+	}
+	i := l.unreaped[0]
+	l.unreaped = l.unreaped[1:]
+	return t.takeTransfer(l, l.request, i)
+}
+
+// takeTransfer takes a completion, which must be that of the operation.
+func (t *thread) takeTransfer(l *threadLink, evd *udat.EVD, i int) error {
+	next := take
+	if t.poll {
+		next = poll
+	}
+	event, err := next(t.ctx, evd)
+	if err != nil {
+		return err
+	}
+	return completion{l.ep, uint64(i), l.transfers[i].bytes()}.check(event)
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// measurement is what the client measures.
+type measurement struct {
+	t      *performanceTest
+	iov    []udat.Segment
+	remote udat.RMRTriplet
+	events []udat.Event
+
+	elapsed     time.Duration
+	utilization float64 // of all processors, in percent
+	posts       durations
+	reaps       durations
+	latency     durations
+}
+
+// durations are of so many calls.
+type durations struct {
+	count       int
+	total       time.Duration
+	least, most time.Duration
+}
+
+// add adds a call that has taken so long.
+func (d *durations) add(took time.Duration) {
+	if d.count == 0 || took < d.least {
+		d.least = took
+	}
+	d.most = max(d.most, took)
+	d.total += took
+	d.count++
+}
+
+func (d *durations) mean() float64 {
+	if d.count == 0 {
+		return 0
+	}
+	return microseconds(d.total) / float64(d.count)
+}
+
+func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func newMeasurement(t *performanceTest, remote udat.RMRTriplet) (*measurement, error) {
+	iov, err := t.memory.segments(t.operation.segments)
+	return &measurement{t: t, iov: iov, remote: remote, events: make([]udat.Event, 1)}, err
+}
+
+func (m *measurement) post() error {
+	begin := time.Now()
+	var err error
+	if m.t.operation.kind == rdmaRead {
+		err = m.t.link.ep.PostRDMARead(m.iov, 0, m.remote, udat.CompletionDefault)
+	} else {
+		err = m.t.link.ep.PostRDMAWrite(m.iov, 0, m.remote, udat.CompletionDefault)
+	}
+	m.posts.add(time.Since(begin))
+	return err
+}
+
+// reap takes one completion.
+func (m *measurement) reap(ctx context.Context, polls bool) error {
+	begin := time.Now()
+	for {
+		var err error
+		n := 1
+		if polls {
+			n, err = m.t.link.request.SpinPoll(m.events, pollBudget)
+		} else {
+			m.events[0], err = m.t.link.request.Wait(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if n == 1 {
+			break
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	m.reaps.add(time.Since(begin))
+	event := m.events[0]
+	return errors.Join(event.Err(), completion{m.t.link.ep, 0, m.t.operation.bytes()}.check(event))
+}
+
+// throughput keeps as many operations outstanding as the pipeline is long.
+func (m *measurement) throughput(ctx context.Context) error {
+	before := processorTimes()
+	begin := time.Now()
+	posted := 0
+	for ; posted < m.t.pipeline; posted++ {
+		if err := m.post(); err != nil {
+			return err
+		}
+	}
+	for range m.t.iterations {
+		if err := m.reap(ctx, m.t.poll); err != nil {
+			return err
+		}
+		if posted == m.t.iterations {
+			continue
+		}
+		if err := m.post(); err != nil {
+			return err
+		}
+		posted++
+	}
+	m.elapsed = time.Since(begin)
+	m.utilization = processorTimes().since(before)
+	return nil
+}
+
+// latencies times single operations, from the post to the completion. It polls.
+func (m *measurement) latencies(ctx context.Context) error {
+	posts, reaps := m.posts, m.reaps
+	for range m.t.iterations {
+		begin := time.Now()
+		if err := m.post(); err != nil {
+			return err
+		}
+		if err := m.reap(ctx, true); err != nil {
+			return err
+		}
+		m.latency.add(time.Since(begin))
+	}
+	m.posts, m.reaps = posts, reaps
+	return nil
+}
+
+// times are what the processors have done since the machine started, in ticks.
+type times struct{ busy, idle float64 }
+
+func processorTimes() times {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return times{}
+	}
+	line, _, _ := strings.Cut(string(stat), "\n")
+	var t times
+	// user, nice, system, idle
+	for i, field := range strings.Fields(line) {
+		ticks, err := strconv.ParseFloat(field, 64)
+		switch {
+		case err != nil || i > 4:
+		case i == 4:
+			t.idle = ticks
+		default:
+			t.busy += ticks
+		}
+	}
+	return t
+}
+
+// since is how busy the processors have been, in percent.
+func (t times) since(before times) float64 {
+	busy, idle := t.busy-before.busy, t.idle-before.idle
+	return 100 * busy / math.Max(busy+idle, 1)
+}
+
+// print prints what the C program does. Here a megabyte is 2^20 bytes.
+func (m *measurement) print(p performance) {
+	mode := "blocking"
+	if p.poll {
+		mode = "polling"
+	}
+	o := p.operation
+	seconds := m.elapsed.Seconds()
+	megabytes := float64(o.bytes()) * float64(p.iterations) / (1 << 20)
+	rate, bandwidth := float64(p.iterations)/seconds, megabytes/seconds
+	fmt.Println("------------------------- Statistics -------------------------")
+	for _, row := range []struct {
+		what  string
+		value any
+	}{
+		{"Mode", mode}, {"Operation Type", o.kind}, {"Number of Operations", p.iterations}, {"Segment Size", o.size},
+		{"Number of Segments", o.segments}, {"Pipeline Length", p.pipeline},
+	} {
+		fmt.Printf("    %-20s : %v\n", row.what, row.value)
+	}
+	fmt.Println()
+	for _, row := range []struct {
+		what  string
+		value float64
+		unit  string
+	}{
+		{"Total Time", seconds, " sec"}, {"Total Data Exchanged", megabytes, " MB"}, {"CPU Utilization", m.utilization, ""},
+		{"Operation Throughput", rate, " ops/sec"}, {"Bandwidth", bandwidth, " MB/sec"},
+	} {
+		fmt.Printf("    %-20s : %.2f%s\n", row.what, row.value, row.unit)
+	}
+	for _, block := range []struct {
+		what string
+		d    durations
+	}{{"Latency", m.latency}, {"Time Per Post", m.posts}, {"Time Per Reap", m.reaps}} {
+		fmt.Printf("\n%s\n    Arithmetic mean      : %.2f us\n    maximum              : %.2f us\n    minimum              : %.2f us\n",
+			block.what, block.d.mean(), microseconds(block.d.most), microseconds(block.d.least))
+	}
+	const line = "---------------------------------------------------------------------"
+	fmt.Printf("\nNOTE: 1 MB = 1024 KB = 1048576 B \n%s\n", line)
+	fmt.Printf("raw: %v, %d, %d, %d, %d, %.2f, %.2f, %.2f, %.2f, %.2f, %.2f \n%s\n", o.kind, p.iterations, o.size, o.segments, p.pipeline,
+		m.utilization, rate, bandwidth, m.latency.mean(), m.posts.mean(), m.reaps.mean(), line)
+}
