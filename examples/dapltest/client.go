@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/goudat/goudat/examples/internal/pause"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -59,6 +60,8 @@ func request(ctx context.Context, c command) (err error) {
 		err = runPerformance(ctx, s, c.performance)
 	case testQuit:
 		fmt.Printf("Quit_Cmd.server_name: %s\nQuit_Cmd.device_name: %s\n", c.host, n.ia.Name())
+		// The C server takes it for a failure if it does not hear that its answer is here.
+		err = pause.UntilPeerHears(ctx)
 	}
 	fmt.Println("DT_cs_Client: ========== End of Work -- Client Exiting")
 	return err
@@ -97,7 +100,7 @@ func (c *client) ask(ctx context.Context) (a answer, err error) {
 	linked, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	post := func() error { return c.control.postNote(c.notes, answerBuffer, controlSize) }
-	if err := c.control.connect(ctx, c.to, c.port, nil, post, end); err != nil {
+	if err := c.control.connect(ctx, service{address: c.to, port: c.port}, c.trace, post, end); err != nil {
 		return a, err
 	}
 	h := hello{protocolVersion, hostIsLittle, c.test, uint32(c.endpoints())}

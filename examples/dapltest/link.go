@@ -59,28 +59,38 @@ func newLink(ia *udat.IA, pz *udat.PZ, length lengths, attr udat.EPAttr, listens
 }
 
 const (
-	// attempts is how often a client tries to connect to who rejects it.
-	attempts = 8
+	// persistence is how long a client tries again to connect when it is rejected.
+	persistence = 20 * time.Second
 	// between is the time from one attempt to the next.
-	between = 100 * time.Millisecond
+	between = 20 * time.Millisecond
 )
+
+// service is what a client connects to.
+type service struct {
+	address     netip.Addr
+	port        udat.ConnQual
+	privateData []byte // for the server
+}
 
 // connect connects to a server, which may not listen yet. post posts the receives,
 // which are gone with an attempt that has failed. When the connection ends, it
 // calls end with the reason.
-func (l *link) connect(ctx context.Context, to netip.Addr, port udat.ConnQual, privateData []byte, post func() error, end func(error)) error {
-	for attempt := 1; ; attempt++ {
+func (l *link) connect(ctx context.Context, to service, t trace, post func() error, end func(error)) error {
+	t.say(1, "connecting to %v, port %d", to.address, to.port)
+	deadline := time.Now().Add(persistence)
+	for {
 		if err := post(); err != nil {
 			return err
 		}
-		if err := l.ep.Connect(to, port, patience, privateData); err != nil {
+		if err := l.ep.Connect(to.address, to.port, patience, to.privateData); err != nil {
 			return err
 		}
 		err := l.establish(ctx, end)
 		rejected := errors.Is(err, udat.ConnectionPeerRejected) || errors.Is(err, udat.ConnectionNonPeerRejected)
-		if !rejected || attempt == attempts {
+		if !rejected || time.Now().After(deadline) {
 			return err
 		}
+		t.say(1, "nobody listens at port %d", to.port)
 		if err := pause.For(ctx, between); err != nil {
 			return err
 		}

@@ -182,3 +182,24 @@ func TestServerDies(t *testing.T) {
 		})
 	}
 }
+
+// A client that starts before its server finds it. With socket CM it can come at the
+// wrong moment: see dtestsrq.
+func TestClientFirst(t *testing.T) {
+	self := ownProgram(t)
+	for _, provider := range udattest.Names(t) {
+		if strings.Contains(provider, "scm") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+		defer cancel()
+		c := startClient(t, ctx, self, provider, "-T T -d -i 1 client SR server SR")
+		if !c.Await("nobody listens") {
+			t.Fatalf("the client does not try: %v\n%s", c.Wait(), c.Text())
+		}
+		s := startServer(t, ctx, self, provider)
+		checkEnd(t, c, "Stats")
+		checkEnd(t, startClient(t, ctx, self, provider, "-T Q"), "Quit_Cmd")
+		checkEnd(t, s, "Exiting.")
+	}
+}

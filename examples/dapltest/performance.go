@@ -216,7 +216,7 @@ func runPerformance(ctx context.Context, s side, p performance) error {
 func (t *performanceTest) measure(ctx context.Context) (*measurement, error) {
 	linked, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	if err := t.link.connect(ctx, t.to, t.port, nil, t.postNote, end); err != nil {
+	if err := t.link.connect(ctx, service{address: t.to, port: t.port}, t.trace, t.postNote, end); err != nil {
 		return nil, err
 	}
 	if err := t.link.takeNote(linked, t.link.recv, noteIn, placeSize); err != nil {

@@ -164,8 +164,7 @@ func (t *thread) prepare() error {
 
 func (t *thread) connect(l *threadLink) error {
 	if !t.server {
-		t.trace.say(1, "connecting to port %d", l.port)
-		return l.connect(t.ctx, t.to, l.port, []byte(greeting), l.postFirst, t.end)
+		return l.connect(t.ctx, service{t.to, l.port, []byte(greeting)}, t.trace, l.postFirst, t.end)
 	}
 	ctx, cancel := patient(t.ctx)
 	defer cancel()
