@@ -110,7 +110,12 @@ func (c *client) ask(ctx context.Context) (a answer, err error) {
 	if err := lastNote(c.tell(ctx, commandBuffer, c.message())); err != nil {
 		return a, err
 	}
-	if err := c.control.takeNote(linked, c.control.recv, answerBuffer, controlSize); err != nil {
+	// The server may have to wait for the end of another measurement.
+	event, err := take(linked, c.control.recv)
+	if err != nil {
+		return a, err
+	}
+	if err := (completion{c.control.ep, noteCookie(answerBuffer), controlSize}).check(event); err != nil {
 		return a, err
 	}
 	if _, err := binary.Decode(c.notes.bytes(answerBuffer), order, &a); err != nil {

@@ -203,3 +203,21 @@ func TestClientFirst(t *testing.T) {
 		checkEnd(t, s, "Exiting.")
 	}
 }
+
+// A server takes clients that come at a time one after the other, and runs measurements one after the other.
+func TestClientsAtATime(t *testing.T) {
+	self := ownProgram(t)
+	provider := udattest.Names(t)[0]
+	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+	defer cancel()
+	s := startServer(t, ctx, self, provider)
+	var running []*pairing.Process
+	for _, flags := range []string{"-T P -i 200 RW", "-T T -i 20 client SR server SR", "-T P -i 200 RR", "-T T -i 20 -w 2 server SR client SR"} {
+		running = append(running, startClient(t, ctx, self, provider, flags))
+	}
+	for _, c := range running {
+		checkEnd(t, c, "Client Exiting")
+	}
+	checkEnd(t, startClient(t, ctx, self, provider, "-T Q"), "Quit_Cmd")
+	checkEnd(t, s, "Exiting.")
+}

@@ -36,13 +36,14 @@ type server struct {
 	nextPort udat.ConnQual
 	tests    sync.WaitGroup
 	failed   atomic.Int32
-	// measuring is held by the performance test that runs.
-	measuring sync.Mutex
+	// measuring has an element while a performance test runs, beside which there is no
+	// other one.
+	measuring chan struct{}
 }
 
 // serve is the server: it runs until a client tells it to quit.
 func serve(ctx context.Context, c command) (err error) {
-	s := &server{command: c, nextPort: c.port + 1}
+	s := &server{command: c, nextPort: c.port + 1, measuring: make(chan struct{}, 1)}
 	defer func() {
 		s.tests.Wait()
 		err = errors.Join(err, s.close())
@@ -158,7 +159,7 @@ func (s *server) serveClient(ctx context.Context) (quit bool, err error) {
 	}
 	s.trace.say(1, "a client connects for test %d with %d endpoints", h.Test, h.Endpoints)
 	first := s.takePorts(int(h.Endpoints))
-	test, err := s.prepare(ctx, h, first)
+	test, err := s.prepare(linked, h, first)
 	if err != nil {
 		return false, err
 	}
@@ -215,10 +216,15 @@ func (s *server) prepare(ctx context.Context, h hello, first udat.ConnQual) (run
 		if err != nil {
 			return nil, err
 		}
-		s.measuring.Lock()
-		test, err := listenForPerformance(side, p, s.measuring.Unlock)
+		select {
+		case s.measuring <- struct{}{}:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the end of another measurement: %w", context.Cause(ctx))
+		}
+		over := func() { <-s.measuring }
+		test, err := listenForPerformance(side, p, over)
 		if err != nil {
-			s.measuring.Unlock()
+			over()
 			return nil, err
 		}
 		return test, nil

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/goudat/goudat/udat"
+import (
+	"errors"
+
+	"github.com/goudat/goudat/udat"
+)
 
 // The lengths of event dispatchers are the C program's.
 const (
@@ -14,23 +18,21 @@ const (
 // than that: it posts less than the attributes allow.
 func completionQueue(length, outstanding int) int { return max(length, outstanding) }
 
-// defaultEPAttr are the attributes of the endpoints that are made without any.
-func defaultEPAttr(ia *udat.IA) (udat.EPAttr, error) {
-	pz, err := udat.CreatePZ(ia)
-	if err != nil {
-		return udat.EPAttr{}, err
+// defaultEPAttr returns the attributes of an endpoint that is made without any.
+func defaultEPAttr(ia *udat.IA) (attr udat.EPAttr, err error) {
+	var pz *udat.PZ
+	var evd *udat.EVD
+	var ep *udat.EP
+	defer func() { err = errors.Join(err, free(ep, evd, pz)) }()
+	if pz, err = udat.CreatePZ(ia); err != nil {
+		return attr, err
 	}
-	evd, err := udat.CreateEVD(ia, 64, udat.EVDDTO)
-	if err != nil {
-		return udat.EPAttr{}, err
+	if evd, err = udat.CreateEVD(ia, 64, udat.EVDDTO); err != nil {
+		return attr, err
 	}
-	ep, err := udat.CreateEP(ia, pz, evd, evd, nil, nil)
-	if err != nil {
-		return udat.EPAttr{}, err
+	if ep, err = udat.CreateEP(ia, pz, evd, evd, nil, nil); err != nil {
+		return attr, err
 	}
 	param, err := ep.Query()
-	if err != nil {
-		return udat.EPAttr{}, err
-	}
-	return param.Attr, free(ep, evd, pz)
+	return param.Attr, err
 }
