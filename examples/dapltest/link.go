@@ -27,8 +27,7 @@ type lengths struct{ recv, request, connection int }
 
 func sameLengths(n int) lengths { return lengths{n, n, n} }
 
-// newLink makes an unconnected endpoint. attr may be nil for the provider's
-// defaults, and must have room for what they allow.
+// newLink makes an unconnected endpoint.
 func newLink(ia *udat.IA, pz *udat.PZ, length lengths, attr udat.EPAttr, listens bool) (l *link, err error) {
 	l = &link{}
 	defer func() {
