@@ -27,7 +27,8 @@ type lengths struct{ recv, request, connection int }
 
 func sameLengths(n int) lengths { return lengths{n, n, n} }
 
-// newLink makes an unconnected endpoint.
+// newLink makes an unconnected endpoint. The lengths are for what is posted at a
+// time, which is less than what the attributes allow.
 func newLink(ia *udat.IA, pz *udat.PZ, length lengths, attr udat.EPAttr, listens bool) (l *link, err error) {
 	l = &link{}
 	defer func() {
@@ -41,8 +42,8 @@ func newLink(ia *udat.IA, pz *udat.PZ, length lengths, attr udat.EPAttr, listens
 		flags  udat.EVDFlags
 		wanted bool
 	}{
-		{&l.recv, completionQueue(length.recv, attr.MaxRecvDTOs), udat.EVDDTO, true},
-		{&l.request, completionQueue(length.request, attr.MaxRequestDTOs), udat.EVDDTO | udat.EVDRMRBind, true},
+		{&l.recv, length.recv, udat.EVDDTO, true},
+		{&l.request, length.request, udat.EVDDTO | udat.EVDRMRBind, true},
 		{&l.requests, length.connection, udat.EVDCR, listens},
 		{&l.connection, length.connection, udat.EVDConnection, true},
 	} {

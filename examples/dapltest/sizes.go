@@ -13,11 +13,6 @@ const (
 	testQueue   = 8
 )
 
-// completionQueue is the length of an event dispatcher for the completions of an
-// endpoint, of which so many can be outstanding. The C program's length is less
-// than that: it posts less than the attributes allow.
-func completionQueue(length, outstanding int) int { return max(length, outstanding) }
-
 // defaultEPAttr returns the attributes of an endpoint that is made without any.
 func defaultEPAttr(ia *udat.IA) (attr udat.EPAttr, err error) {
 	var pz *udat.PZ
