@@ -42,13 +42,16 @@ func TestCompletionFlagsPerEVD(t *testing.T) {
 		want(t, create(alone, e.Request, solicited, standard))
 		want(t, create(alone, e.Request, solicited|standard, standard), mismatch...)
 
-		// An EVD that takes software events too allows only the usual flags.
-		mixed, err := udat.CreateEVD(ia, 64, udat.EVDDTO|udat.EVDSoftware)
-		want(t, err)
-		want(t, create(mixed, mixed, standard, 0))
-		want(t, create(mixed, mixed, unsignalled, unsignalled), mismatch...)
-		want(t, create(mixed, e.Request, solicited, standard), mismatch...)
-		want(t, create(e.Recv, mixed, standard, unsignalled), mismatch...)
+		// An EVD that takes other events too allows only the usual flags.
+		for _, other := range []udat.EVDFlags{udat.EVDSoftware, udat.EVDCR} {
+			mixed, err := udat.CreateEVD(ia, 64, udat.EVDDTO|other)
+			want(t, err)
+			want(t, create(mixed, mixed, standard, 0))
+			want(t, create(mixed, mixed, unsignalled, unsignalled), mismatch...)
+			want(t, create(mixed, e.Request, solicited, standard), mismatch...)
+			want(t, create(e.Recv, mixed, standard, unsignalled), mismatch...)
+			want(t, mixed.Free())
+		}
 
 		// Modify keeps to it, and changes nothing when it cannot.
 		modify := func(flags udat.CompletionFlags) error {
@@ -62,7 +65,6 @@ func TestCompletionFlagsPerEVD(t *testing.T) {
 		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
 		want(t, modify(standard), udat.ErrInvalidState)
 		want(t, alone.Free())
-		want(t, mixed.Free())
 	})
 }
 

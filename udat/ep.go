@@ -58,7 +58,7 @@ func (ep *EP) object() *object {
 //
 // All streams of completions that come to the same EVD must have the same
 // completion flags, of which CompletionDefault stands for CompletionEVDThreshold;
-// with an EVD that takes software events too, they must be that.
+// with an EVD that takes other events too, they must be that.
 // Providers take them as hints: what says that some completions wake nobody may
 // be woken by them all the same.
 type EPAttr struct {
@@ -423,9 +423,9 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 	case !slices.Contains(requestFlags, a.RequestCompletionFlags):
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be one of %v", a.RequestCompletionFlags, requestFlags)
 	case p.recv.takesMore() && !byThreshold(a.RecvCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be %v with an event dispatcher that takes software events too", a.RecvCompletionFlags, CompletionEVDThreshold)
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too", a.RecvCompletionFlags, CompletionEVDThreshold)
 	case p.request.takesMore() && !byThreshold(a.RequestCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be %v with an event dispatcher that takes software events too", a.RequestCompletionFlags, CompletionEVDThreshold)
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too", a.RequestCompletionFlags, CompletionEVDThreshold)
 	}
 	for _, f := range []struct {
 		name             string

@@ -66,8 +66,8 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 // CreateEVD creates an event dispatcher that holds at least minQLen events and
 // is fed by the streams in flags.
 //
-// An EVD for completions can take software events too, and nothing else. Any
-// endpoint can use it, whatever its length and the endpoint's attributes. If the
+// An EVD for completions can take software events and connection requests too, as
+// no provider has it take connection events. Any endpoint can use it, whatever its length and the endpoint's attributes. If the
 // attributes allow more operations to be outstanding than the EVD holds, each takes
 // room when it is posted, and gives it back when its completion is taken. A post
 // without room fails with ErrInsufficientResources, subtype ResourceTEVD, and
@@ -99,8 +99,8 @@ func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error) {
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, it must be 1 to %d", minQLen, most)
 	case flags == 0 || flags&^knownEVDFlags != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be some of %v", flags, knownEVDFlags)
-	case flags&EVDDTO != 0 && flags&^(EVDDTO|EVDRMRBind|EVDSoftware) != 0:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, completions share an EVD with software events only", flags)
+	case flags&EVDDTO != 0 && flags&EVDConnection != 0:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, no provider has completions and connection events on one EVD", flags)
 	}
 	evd := &EVD{ia: ia, flags: flags, closing: make(chan struct{})}
 	if flags&(EVDDTO|EVDSoftware) != 0 { // spinning in C finds nothing of what is queued in Go

@@ -327,7 +327,7 @@ func (p parameter) completionFlags() udat.CompletionFlags {
 }
 
 func (p parameter) evdFlags() udat.EVDFlags {
-	return choose(&p.s.script, udat.EVDDTO, udat.EVDDTO, udat.EVDConnection, udat.EVDCR, udat.EVDSoftware, udat.EVDDTO|udat.EVDSoftware,
+	return choose(&p.s.script, udat.EVDDTO, udat.EVDDTO|udat.EVDCR, udat.EVDConnection, udat.EVDCR, udat.EVDSoftware, udat.EVDDTO|udat.EVDSoftware,
 		udat.EVDCR|udat.EVDConnection|udat.EVDSoftware, udat.EVDDTO|udat.EVDConnection, udat.EVDAsync, udat.EVDRMRBind, 0, 1<<30)
 }
 

@@ -149,13 +149,13 @@ func (evd *EVD) taken(event *Event) {
 		if event.held != 0 {
 			evd.release(event)
 		}
-	case EventSoftware:
+	case EventSoftware, EventConnectionRequest:
 		evd.capacity.release()
 		if event.held != 0 {
 			evd.release(event)
 		}
-	case EventConnectionRequest:
-		evd.capacity.release()
-		evd.full.Store(false)
+		if event.Number == EventConnectionRequest {
+			evd.full.Store(false)
+		}
 	}
 }

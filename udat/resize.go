@@ -47,14 +47,14 @@ func (evd *EVD) Resize(minQLen int) error {
 func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	evd.obj.gate.Lock()
 	defer evd.obj.gate.Unlock()
-	switch {
-	case evd.obj.state != lifeAlive:
+	if evd.obj.state != lifeAlive {
 		return true, evd.obj.unusable(op, NoSubtype)
-	case evd.flags&EVDAsync != 0, evd.flags&EVDDTO != 0 && len(evd.obj.living()) > 0:
-		return false, nil
 	}
 	evd.mu.Lock()
 	defer evd.unlock()
+	if evd.flags&EVDAsync != 0 || len(evd.room.shares) > 0 {
+		return false, nil
+	}
 	evd.drain()
 	if minQLen == evd.qlen {
 		return true, nil

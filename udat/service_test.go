@@ -140,6 +140,67 @@ func TestRequestsBeyondQueue(t *testing.T) {
 	})
 }
 
+// Requests may come among completions, and share the room with operations.
+func TestRequestsAmongCompletions(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDDTO|udat.EVDCR)
+		psp, err := udat.CreatePSP(ia, udattest.ConnQual(), evd, udat.PSPConsumer)
+		want(t, err)
+		want(t, evd.Resize(12)) // no endpoint uses it
+		param, err := psp.Query()
+		want(t, err)
+		passive := udattest.NewEndpoint(t, ia, nil)
+		ep, err := udat.CreateEP(ia, passive.PZ, evd, evd, passive.Connect, nil)
+		want(t, err)
+		connect := func() *udattest.Endpoint {
+			e := udattest.NewEndpoint(t, ia, nil)
+			want(t, e.EP.Connect(udattest.Address(t, ia), param.ConnQual, udattest.Patience, nil))
+			return e
+		}
+		active := connect()
+		want(t, udattest.Expect(t, evd, udat.EventConnectionRequest).CR().Accept(ep, nil))
+		udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
+		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
+
+		segment := one(passive.Segment(t, 0, 8))
+		for i := range uint64(2) {
+			want(t, ep.PostRecv(segment, i, 0))
+		}
+		receiveOne := func() {
+			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 9, 0))
+			wantCompletion(t, active.Request, 9, udat.DTOSuccess)
+		}
+		receiveOne()
+		await(t, "the message", func() bool { udat.Reap(evd); return udat.Queued(evd) == 1 })
+		for range 2 {
+			connect()
+		}
+		await(t, "the requests", func() bool { return udat.Queued(evd) == 3 })
+		receiveOne()
+		await(t, "another message", func() bool { udat.Reap(evd); return udat.Queued(evd) == 4 })
+
+		room := qlen(t, evd) - 4
+		for i := range room {
+			want(t, ep.PostRecv(segment, uint64(10+i), 0))
+		}
+		want(t, ep.PostRecv(segment, 99, 0), noRoom...)
+		want(t, evd.Resize(qlen(t, evd)-1), udat.ErrInvalidState)
+		wantCompletion(t, evd, 0, udat.DTOSuccess)
+		want(t, ep.PostRecv(segment, 20, 0))
+		want(t, ep.PostRecv(segment, 99, 0), noRoom...)
+		want(t, udattest.Expect(t, evd, udat.EventConnectionRequest).CR().Reject(nil))
+		want(t, ep.PostRecv(segment, 21, 0))
+		want(t, ep.PostRecv(segment, 99, 0), noRoom...)
+		want(t, psp.Free()) // drops the other one
+		want(t, ep.PostRecv(segment, 22, 0))
+		want(t, ep.PostRecv(segment, 99, 0), noRoom...)
+		wantCompletion(t, evd, 1, udat.DTOSuccess)
+		want(t, ep.Free())
+		wantNoOverflow(t, ia)
+		want(t, evd.Free())
+	})
+}
+
 // waitUntilFull returns once as many requests as fit are queued.
 func waitUntilFull(t *testing.T, evd *udat.EVD) {
 	t.Helper()

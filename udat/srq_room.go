@@ -84,13 +84,13 @@ func (srq *SRQ) syncRoom(evd *EVD) {
 func (evd *EVD) lengthenFor(op string, srq *SRQ) error {
 	evd.obj.gate.Lock()
 	defer evd.obj.gate.Unlock()
-	receives := srq.attr.MaxRecvDTOs
-	if evd.obj.state != lifeAlive || evd.ia != srq.ia || evd.flags&EVDDTO == 0 || // which is refused later
-		int(evd.room.native.Load()) >= receives || len(evd.obj.living()) > 0 {
-		return nil
-	}
 	evd.mu.Lock()
 	defer evd.unlock()
+	receives := srq.attr.MaxRecvDTOs
+	if evd.obj.state != lifeAlive || evd.ia != srq.ia || evd.flags&EVDDTO == 0 || // which is refused later
+		int(evd.room.native.Load()) >= receives || len(evd.room.shares) > 0 {
+		return nil
+	}
 	evd.drain()
 	length := evd.qlen
 	if err := evd.replace(op, min(receives, evd.ia.attr.MaxEVDQLen)); err != nil {

@@ -362,13 +362,15 @@ func sameFlags(t *trial) {
 
 func mixedEVDTakesThreshold(t *trial) {
 	pz, _ := t.zone()
-	mixed, plain := t.evd(256, udat.EVDDTO|udat.EVDSoftware), t.evd(256, udat.EVDDTO)
-	t.wantInvalidParameter(t.create(pz, mixed, plain, unsignalled, threshold))
-	t.wantInvalidParameter(t.create(pz, mixed, plain, solicited, threshold))
-	t.wantInvalidParameter(t.create(pz, plain, mixed, threshold, unsignalled))
-	t.wantInvalidParameter(t.create(pz, mixed, mixed, unsignalled, unsignalled))
-	t.must(t.create(pz, mixed, mixed, threshold, threshold))
-	t.remark("with software events, the only other stream that the providers let an EVD for completions have")
+	for _, other := range []udat.EVDFlags{udat.EVDSoftware, udat.EVDCR} {
+		mixed, plain := t.evd(256, udat.EVDDTO|other), t.evd(256, udat.EVDDTO)
+		t.wantInvalidParameter(t.create(pz, mixed, plain, unsignalled, threshold))
+		t.wantInvalidParameter(t.create(pz, mixed, plain, solicited, threshold))
+		t.wantInvalidParameter(t.create(pz, plain, mixed, threshold, unsignalled))
+		t.wantInvalidParameter(t.create(pz, mixed, mixed, unsignalled, unsignalled))
+		t.must(t.create(pz, mixed, mixed, threshold, threshold))
+	}
+	t.remark("with software events and connection requests, the only other streams that the providers let an EVD for completions have")
 }
 
 func unsignalledAlone(t *trial) {
