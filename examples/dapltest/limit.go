@@ -98,6 +98,9 @@ const (
 	limitSize        = 4096 // bytes of a region
 )
 
+// limitStreams feed the event dispatchers but those of connection events.
+const limitStreams = udat.EVDDTO | udat.EVDRMRBind | udat.EVDCR
+
 // firstLimitPort is the first of the qualifiers on which service points listen. In
 // the C program it is 0xaffab1e, of which the socket CM provider takes the low half.
 const firstLimitPort udat.ConnQual = 0xab1e
@@ -116,12 +119,12 @@ const (
 
 // objectSet is one object of each kind.
 type objectSet struct {
-	ia                         *udat.IA
-	pz                         *udat.PZ
-	cno                        *udat.CNO
-	evd, connections, requests *udat.EVD
-	ep                         *udat.EP
-	buffer                     *buffers
+	ia               *udat.IA
+	pz               *udat.PZ
+	cno              *udat.CNO
+	connections, evd *udat.EVD
+	ep               *udat.EP
+	buffer           *buffers
 }
 
 func (t *limitTest) makeSets(needs depth) error {
@@ -165,8 +168,7 @@ func (s *objectSet) makeEVDs() (err error) {
 		flags  udat.EVDFlags
 	}{
 		{&s.connections, limitQueue, udat.EVDConnection},
-		{&s.requests, limitQueue, udat.EVDCR},
-		{&s.evd, limitCompletions, udat.EVDDTO | udat.EVDRMRBind},
+		{&s.evd, limitCompletions, limitStreams},
 	} {
 		if *evd.evd, err = udat.CreateEVD(s.ia, evd.length, evd.flags); err != nil {
 			return err
@@ -183,7 +185,7 @@ func (s *objectSet) makeEP() (*udat.EP, error) {
 func (t *limitTest) freeSets() error {
 	var errs []error
 	for _, s := range t.sets {
-		errs = append(errs, free(s.ep, s.buffer, s.evd, s.requests, s.connections, s.cno, s.pz, closer{s.ia}))
+		errs = append(errs, free(s.ep, s.buffer, s.evd, s.connections, s.cno, s.pz, closer{s.ia}))
 	}
 	return errors.Join(errs...)
 }

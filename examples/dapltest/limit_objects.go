@@ -27,7 +27,7 @@ func (t *limitTest) notifications() error {
 
 func (t *limitTest) dispatchers() error {
 	return t.exhaust("dat_evd_create", "EVDs", "created", func(i int) (object, error) {
-		return udat.CreateEVD(t.set(i).ia, limitQueue, udat.EVDDTO|udat.EVDRMRBind)
+		return udat.CreateEVD(t.set(i).ia, limitQueue, limitStreams)
 	})
 }
 
@@ -50,7 +50,7 @@ func (t *limitTest) reserved() error {
 		if err != nil {
 			return nil, err
 		}
-		rsp, err := udat.CreateRSP(s.ia, firstLimitPort+udat.ConnQual(i), ep, s.requests)
+		rsp, err := udat.CreateRSP(s.ia, firstLimitPort+udat.ConnQual(i), ep, s.evd)
 		if err != nil {
 			return nil, errors.Join(err, ep.Free())
 		}
@@ -61,7 +61,7 @@ func (t *limitTest) reserved() error {
 func (t *limitTest) public() error {
 	return t.exhaust("dat_psp_create", "PSPs", "created", func(i int) (object, error) {
 		s := t.set(i)
-		return udat.CreatePSP(s.ia, firstLimitPort+udat.ConnQual(i), s.requests, udat.PSPConsumer)
+		return udat.CreatePSP(s.ia, firstLimitPort+udat.ConnQual(i), s.evd, udat.PSPConsumer)
 	})
 }
 
