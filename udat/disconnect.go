@@ -162,12 +162,14 @@ func (ep *EP) disconnectAbruptly() Return {
 func (ep *EP) disconnectNative(flags CloseFlags) Return {
 	ep.connection.noteAbort()
 	ep.connection.leaving.Store(true)
+	ep.rest()
 	rescue := ep.startRescue(flags)
 	r := cgo.EPDisconnect(ep.handle, flags)
 	rescued := rescue.end()
 	if rescued && flags == cgo.CloseGraceful {
 		cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt) // nothing is reset before the end
 	}
+	ep.wake()
 	ep.settleRequests()
 	if rescued {
 		// A reset takes what is posted from the adapter. It also makes the native

@@ -781,8 +781,10 @@ func (ep *EP) free() (failure, err error) {
 func (ep *EP) freeNative(op string) error {
 	ep.ia.endpoints.removeHandle(ep.handle)
 	ep.disconnectNative(cgo.CloseAbrupt)
+	ep.rest()
 	ep.settleAttempt()
 	err := check(op, cgo.EPFree(ep.handle))
+	ep.wake()
 	if err != nil {
 		old := ep.parts()
 		old.leaveBehind(ep.ia)
@@ -800,6 +802,17 @@ func (ep *EP) uses(lmr *LMR) bool {
 func (ep *EP) lockDirections() {
 	ep.request.mu.Lock()
 	ep.recv.mu.Lock()
+}
+
+// rest and wake are those of both directions, which the caller holds.
+func (ep *EP) rest() {
+	ep.request.rest()
+	ep.recv.rest()
+}
+
+func (ep *EP) wake() {
+	ep.recv.wake()
+	ep.request.wake()
 }
 
 func (ep *EP) unlockDirections() {

@@ -21,6 +21,7 @@ type EVD struct {
 
 	room     room
 	capacity capacity
+	requests atomic.Int64 // of connections, among the events of capacity
 	streams  streams
 	full     atomic.Bool // an event was lost for want of room, none was taken since
 

@@ -135,6 +135,26 @@ func Queued(evd *EVD) int {
 // Reap moves what the library has queued to the backlog.
 func Reap(evd *EVD) { evd.tidy() }
 
+// AwaitRest returns once a call that has the endpoint waits for the library.
+func AwaitRest(ep *EP) {
+	d := &ep.request
+	await(func() bool {
+		d.evd.mu.Lock()
+		defer d.evd.mu.Unlock()
+		return d.evd.room.shares[d].resting
+	})
+}
+
+// Settle has the requests of an endpoint that rests over, whose completions were
+// lost.
+func Settle(ep *EP) {
+	d := &ep.request
+	d.evd.mu.Lock()
+	defer d.evd.mu.Unlock()
+	d.retired.Store(d.posted.Load())
+	d.evd.waiters.tellObservers()
+}
+
 // AwaitEmpty returns once no room of the EVD is taken.
 func AwaitEmpty(evd *EVD) {
 	await(func() bool { return evd.capacity.used.Load() == 0 })

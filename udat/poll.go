@@ -155,6 +155,7 @@ func (evd *EVD) taken(event *Event) {
 			evd.release(event)
 		}
 		if event.Number == EventConnectionRequest {
+			evd.requests.Add(-1)
 			evd.full.Store(false)
 		}
 	}

@@ -2,7 +2,9 @@ package udat
 
 import (
 	"math"
+	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // Room on an EVD for completions is a matter of posting. The library has none to
@@ -38,13 +40,17 @@ type room struct {
 	native atomic.Int64 // how many of them the library's queue holds
 	moved  atomic.Int64 // how many of those that are counted lie in the backlog
 	tally  tally
+
+	unknown atomic.Int64 // shares of which it is not known what they have outstanding
 }
 
 // share is what a feeder may have outstanding.
 type share struct {
 	uses    int // an endpoint that is being replaced uses it twice
 	limit   int
-	charged int // room that counts as taken until the feeder's is known
+	charged int  // room that counts as taken until the feeder counts its own
+	unknown bool // charged is the most that it may be
+	resting bool // see direction.rest
 }
 
 // tally is the room that is taken, with the epoch that it belongs to: counting
@@ -149,9 +155,16 @@ func (r *room) setLimit(s *share, limit int) {
 	s.limit = limit
 }
 
-func (evd *EVD) uncharge(s *share) {
-	evd.room.tally.add(evd.room.tally.epoch(), -s.charged)
-	s.charged = 0
+func (evd *EVD) uncharge(s *share) { evd.room.charge(s, 0) }
+
+// charge changes what a feeder is charged with, now that this is known.
+func (r *room) charge(s *share, n int) {
+	r.tally.add(r.tally.epoch(), n-s.charged)
+	s.charged = n
+	if s.unknown {
+		s.unknown = false
+		r.unknown.Add(-1)
+	}
 }
 
 // holds is how many events the EVD holds, wherever they come from.
@@ -161,11 +174,15 @@ func (r *room) holds() int { return int(min(r.length.Load(), r.native.Load())) }
 // has are to come. The caller holds the lock, and recounts without it.
 func (evd *EVD) decideCounting(further int) {
 	r := &evd.room
-	might := r.limits + int(evd.capacity.used.Load()) + further
+	softwareEvents := int(evd.capacity.used.Load() - evd.requests.Load())
+	might := r.limits + softwareEvents + further
 	switch counting := evd.attention&attendCounting != 0; {
 	case counting == (r.limits > 0 && might > r.holds()):
 	case counting:
 		evd.attention &^= attendCounting
+		for _, s := range r.shares {
+			evd.uncharge(s)
+		}
 		r.tally.next(0)
 	default:
 		evd.beginCounting()
@@ -186,14 +203,17 @@ func (evd *EVD) beginCounting() {
 	evd.attention |= attendCounting
 	r.tally.next(used)
 	for f, s := range r.shares {
-		s.charged = f.charge(evd, s.limit)
-		r.tally.add(r.tally.epoch(), s.charged)
+		r.charge(s, f.charge(evd, s.limit))
+		if s.charged > 0 {
+			s.unknown = true
+			r.unknown.Add(1)
+		}
 	}
 }
 
 // recount has each feeder that does not know the mode yet follow it. Until then
 // one counts for all that it may have outstanding. The caller holds neither gates
-// nor locks: who disconnects an endpoint holds its directions for a while.
+// nor locks.
 func (evd *EVD) recount() {
 	evd.recounting.Lock()
 	defer evd.recounting.Unlock()
@@ -213,6 +233,17 @@ func (evd *EVD) recount() {
 	}
 }
 
+// recountWithin is far longer than a recount takes.
+const recountWithin = 100 * time.Millisecond
+
+// awaitRecount waits for a recount that is under way. It needs no direction that
+// knows the mode: the caller may hold such a one.
+func (evd *EVD) awaitRecount() {
+	for start := time.Now(); evd.room.unknown.Load() > 0 && time.Since(start) < recountWithin; {
+		runtime.Gosched()
+	}
+}
+
 // takeRoom takes room for an operation. If there is none it looks whether
 // completions make some: those that the program does not see, and, where the
 // library's queue is shorter than the EVD, those that move to the backlog. The
@@ -221,6 +252,7 @@ func (evd *EVD) takeRoom(e epoch) bool {
 	if evd.room.take(e, 1) {
 		return true
 	}
+	evd.awaitRecount()
 	evd.reap()
 	return evd.room.take(e, 1)
 }

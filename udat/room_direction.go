@@ -1,5 +1,7 @@
 package udat
 
+import "runtime"
+
 // A direction of an endpoint counts what it has outstanding while its EVD does.
 
 // admit takes what an operation needs: a place in the queue, and room on the EVD
@@ -89,7 +91,12 @@ func (d *direction) charge(_ *EVD, limit int) int { return limit }
 func (d *direction) leaveRoom(*EVD) {} // it has: see EP.free and open
 
 func (d *direction) syncRoom(evd *EVD) {
-	d.mu.Lock()
+	for !d.mu.TryLock() {
+		if d.restsOn(evd) {
+			return
+		}
+		runtime.Gosched()
+	}
 	defer d.mu.Unlock()
 	if d.evd == evd && d.handle != 0 {
 		if d.epoch == 0 {
@@ -103,6 +110,50 @@ func (d *direction) syncRoom(evd *EVD) {
 	if s := evd.room.shares[d]; s != nil {
 		evd.uncharge(s)
 	}
+}
+
+// rest lets others know that the caller, who holds mu, is about to wait for the
+// library, and posts nothing until wake but a report. Nobody must wait for mu just
+// to learn what is outstanding.
+func (d *direction) rest() { d.setResting(true) }
+
+// wake ends that, and makes up for what has been missed.
+func (d *direction) wake() {
+	if d.setResting(false) {
+		d.followRoom()
+	}
+}
+
+func (d *direction) setResting(resting bool) (counted bool) {
+	if d.evd == nil || d.shared {
+		return false
+	}
+	d.evd.mu.Lock()
+	defer d.evd.unlock()
+	s := d.evd.room.shares[d]
+	if s != nil {
+		s.resting = resting
+	}
+	return s != nil
+}
+
+// restsOn reports whether the direction rests. If so, and if the EVD counts all
+// that it may have outstanding, it has the EVD count what it has.
+func (d *direction) restsOn(evd *EVD) bool {
+	evd.mu.Lock()
+	defer evd.unlock()
+	s := evd.room.shares[d]
+	switch {
+	case s == nil:
+		return true // it has left
+	case !s.resting:
+		return false
+	}
+	if s.unknown {
+		const report = 1
+		evd.room.charge(s, min(s.charged, int(d.outstanding())+report))
+	}
+	return true
 }
 
 // retires is how many operations a completion with the given sequence bits retires.

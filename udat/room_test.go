@@ -400,6 +400,77 @@ func TestSuppressedBeforeRoomCounts(t *testing.T) {
 	})
 }
 
+// An endpoint that comes to an EVD, or leaves it, does not wait for another one that
+// is being disconnected. It has all room but what that has outstanding.
+func TestRoomBesideDisconnect(t *testing.T) {
+	defer udat.SetSettleWithin(10 * udattest.Patience)()
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		a, b := newEmptyCrowd(t, ia, 15), newCrowd(t, ia, 64, 1)
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRecvDTOs, attr.MaxRequestDTOs = 4, 4
+		first := a.join(t, &attr)
+		connect(t, udattest.Listen(t, ia), a, b, 0)
+		remote, err := b.memory.RMRTriplet(0, 8)
+		want(t, err)
+		udat.LoseCompletions(first)
+		want(t, first.PostRDMAWrite(a.segment(t), 1, remote, 0))
+		disconnected := make(chan error)
+		go func() { disconnected <- first.Disconnect(udat.CloseAbrupt) }()
+		udat.AwaitRest(first)
+		t.Cleanup(func() { udat.Settle(first) })
+		if udat.CountsRoom(a.evd) {
+			t.Fatal("an event dispatcher that is long enough counts its room")
+		}
+
+		attr.MaxRecvDTOs = 64
+		var second *udat.EP
+		free := qlen(t, a.evd) - 1
+		for range 2 {
+			made := make(chan error)
+			go func() {
+				ep, err := udat.CreateEP(ia, a.pz, a.evd, a.evd, a.events, &attr)
+				second = ep
+				made <- err
+			}()
+			want(t, receive(t, made))
+			const reports = 2 // the binding's own that the first may yet post
+			for i := range free - reports {
+				want(t, second.PostRecv(a.segment(t), uint64(i), 0))
+			}
+			for err == nil {
+				err = second.PostRecv(a.segment(t), 99, 0)
+			}
+			want(t, err, noRoom...)
+			if !udat.CountsRoom(a.evd) {
+				t.Error("an event dispatcher that is too short does not count its room")
+			}
+			go func() { made <- second.Free() }()
+			want(t, receive(t, made))
+			var flushed [64]udat.Event // or not: that depends on the provider
+			_, err = a.evd.Poll(flushed[:])
+			want(t, err)
+			if udat.CountsRoom(a.evd) {
+				t.Error("an event dispatcher that is long enough counts its room")
+			}
+		}
+
+		second, err = udat.CreateEP(ia, a.pz, a.evd, a.evd, a.events, &attr)
+		want(t, err)
+		select {
+		case err := <-disconnected:
+			t.Errorf("the disconnect has ended with %v", err)
+		default:
+		}
+		udat.Settle(first)
+		want(t, receive(t, disconnected))
+		for i := range qlen(t, a.evd) {
+			want(t, second.PostRecv(a.segment(t), uint64(i), 0))
+		}
+		want(t, second.PostRecv(a.segment(t), 99, 0), noRoom...)
+		want(t, second.Free())
+	})
+}
+
 // What is posted on an endpoint that has ended completes at once, as long as there
 // is room.
 func TestRoomAfterEnd(t *testing.T) {

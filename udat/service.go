@@ -193,6 +193,7 @@ func (s *service) arrived(data *cgo.CRArrivalEventData) bool {
 	if s.rsp != nil {
 		s.rsp.ep.shadow.event(EventConnectionRequest)
 	}
+	s.evd.requests.Add(1)
 	s.evd.add(Event{Number: EventConnectionRequest, cr: newCR(s, data)})
 	return true
 }

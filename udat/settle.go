@@ -21,6 +21,8 @@ func (ep *EP) settleRequests() {
 	if d.settled() {
 		return
 	}
+	ep.rest()
+	defer ep.wake()
 	bound, stop := after(settleWithin)
 	defer stop()
 	for d.evd.reap(); !d.settled(); d.evd.reap() {

@@ -18,6 +18,7 @@ func (evd *EVD) PostSE(cookie uint64) error {
 	err, again := evd.postSE(cookie)
 	if again {
 		evd.recount()
+		evd.awaitRecount()
 		if err == errQueueFull {
 			err, _ = evd.postSE(cookie)
 		}
@@ -59,7 +60,7 @@ func (evd *EVD) postAmongCompletions(op string, cookie uint64) (err error, again
 	evd.decideCounting(1)
 	r := &evd.room
 	e, counting := r.tally.epoch(), evd.attention&attendCounting != 0
-	again = evd.recountedIn != e
+	again = evd.recountedIn != e || r.unknown.Load() > 0
 	if !evd.capacity.reserve() {
 		return errQueueFull, again
 	}

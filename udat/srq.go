@@ -155,6 +155,7 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	}
 	full, err := srq.post(op, iov, cookie)
 	if full != nil {
+		full.awaitRecount()
 		full.tidy()
 		full, err = srq.post(op, iov, cookie)
 	}
