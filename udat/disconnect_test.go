@@ -96,10 +96,20 @@ func TestEstablishedTakenAfterDisconnect(t *testing.T) {
 		listener := udattest.Listen(t, ia)
 		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(passive.EP, nil))
-		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
+		request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+		next, resume := udat.HoldConnectionEvents(active.EP)
+		want(t, request.CR().Accept(passive.EP, nil))
 		udat.AwaitConnected(active.EP)
+		udat.AwaitConnected(passive.EP)
 		want(t, active.Disconnect(udat.CloseGraceful))
+		for udat.Queued(active.Connect) == 0 && next() {
+		}
+		awaits := udat.AwaitsAnswer(active.EP)
+		resume()
+		if !awaits {
+			t.Error("nothing ends the disconnect any more")
+		}
+		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
 		udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
 		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
 		if udat.AwaitsAnswer(active.EP) {

@@ -330,6 +330,21 @@ func AwaitConnected(ep *EP) {
 	})
 }
 
+// HoldConnectionEvents keeps the connection events of an endpoint's adapter in the
+// library until resume is called. next has the binding take one, if there is one.
+func HoldConnectionEvents(ep *EP) (next func() bool, resume func()) {
+	q := ep.queue.evd
+	q.mu.Lock()
+	return func() bool {
+		raw := make([]cgo.Event, 1)
+		n, _ := cgo.EVDDequeueBatch(q.handle, raw)
+		if n > 0 {
+			q.decode(&raw[0], &Event{})
+		}
+		return n > 0
+	}, q.unlock
+}
+
 // Expire lets the time-out of the attempt in progress come now.
 func Expire(ep *EP) { ep.expire(ep.connection.attempt.Load(), EventConnectionTimedOut) }
 
