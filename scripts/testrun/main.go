@@ -20,10 +20,7 @@ import (
 
 func main() {
 	began := time.Now()
-	var (
-		o          options
-		complaints list
-	)
+	var o options
 	flag.StringVar(&o.work, "work", "", "the `folder` to build in")
 	flag.StringVar(&o.native, "native", "source", "the native stack that the environment leads to, source or system")
 	flag.Var(&o.system, "system", "a variable of the environment that leads to the system's native stack; may be repeated")
@@ -32,15 +29,12 @@ func main() {
 	flag.DurationVar(&o.long, "long", 0, "how long each of the long searches takes; 0 is none")
 	flag.BoolVar(&o.ownDevice, "own-device", false, "the device is one of this machine, which one test at a time can have")
 	flag.BoolVar(&o.inMachine, "in-machine", false, "this is a machine of the test bed, which cannot boot others")
-	flag.Var(&complaints, "complaint", "a check of the code that has failed; may be repeated")
+	check := flag.String("check", "", "a `command` that checks the code, to run beside the tests")
 	slots := flag.Int("slots", runtime.NumCPU()+1, "how many machines run at once")
 	flag.Parse()
 	o.small = smallMachines()
 
 	t := &tally{out: os.Stdout, shown: time.Now()}
-	for _, name := range complaints {
-		t.complain(name)
-	}
 	go func() {
 		for range time.Tick(time.Second) {
 			t.pulse(time.Now())
@@ -56,7 +50,7 @@ func main() {
 	if len(packages) == 0 && len(untested) > 0 {
 		t.noTests(untested)
 	}
-	s := &schedule{work: o.work, slots: *slots, oneDevice: o.ownDevice || o.inMachine, tally: t}
+	s := &schedule{work: o.work, slots: *slots, oneDevice: o.ownDevice || o.inMachine, check: *check, tally: t}
 	s.all(ctx, o.plan(packages))
 	if !t.summary(time.Since(began)) {
 		os.Exit(1)

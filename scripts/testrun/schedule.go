@@ -35,6 +35,7 @@ type schedule struct {
 	work      string // folder
 	slots     int    // how many machines run at once
 	oneDevice bool   // tests share a device of this machine, which one can have at a time
+	check     string // a command that checks the code, empty for none
 	tally     *tally
 }
 
@@ -68,6 +69,15 @@ func (s *schedule) all(ctx context.Context, runs []run) {
 	var device sync.Mutex
 	var running sync.WaitGroup
 	defer running.Wait()
+	if s.check != "" {
+		slots.take(1)
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			defer slots.give(1)
+			s.checks(ctx)
+		}()
+	}
 	for j := range jobs {
 		exclusive := s.oneDevice && j.device
 		n := min(max(j.machines, 1), s.slots)
@@ -87,6 +97,17 @@ func (s *schedule) all(ctx context.Context, runs []run) {
 			s.one(ctx, b.test2json, j)
 		}()
 	}
+}
+
+// checks runs what checks the code. Its last line says what is wrong.
+func (s *schedule) checks(ctx context.Context) {
+	s.tally.say("checking the code: %s", s.check)
+	began := time.Now()
+	cmd := exec.CommandContext(ctx, inCheckout(s.check))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	output, err := cmd.CombinedOutput()
+	s.tally.checked(s.check, string(output), err, time.Since(began), processorTime(cmd.ProcessState))
 }
 
 // one runs a job to its end.

@@ -73,11 +73,16 @@ func (c *counts) add(d counts) {
 	c.skipped += d.skipped
 }
 
-// complain notes a check of the code that has failed.
-func (t *tally) complain(check string) {
+// checked notes how the check of the code ended.
+func (t *tally) checked(command, output string, err error, took, processor time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.reasons = append(t.reasons, check+" complains")
+	if err != nil {
+		fmt.Fprint(t.out, output)
+		lines := strings.Split(strings.TrimSpace(output), "\n")
+		t.failLocked("%s: %v: %s", command, err, lines[len(lines)-1])
+	}
+	t.sayLocked("  %-30s in %.0fs, %.0fs of a processor", command, took.Seconds(), processor.Seconds())
 }
 
 // noTests notes that there are no tests in any of the packages to test.

@@ -46,7 +46,8 @@ func TestTally(t *testing.T) {
 		{"no binary", "", []binary{{"no such file\n", false, exit}}, "0 passed, 1 failed, 0 skipped", false, []string{"no such file"}},
 		{"cut off", "", []binary{{pass, false, errors.New("signal: killed")}}, "1 passed, 1 failed, 0 skipped", false, []string{"signal: killed"}},
 		{"no tests", "", []binary{{passed, false, nil}}, "0 passed, 1 failed, 0 skipped", false, []string{"there was no test"}},
-		{"a check", "gofmt", []binary{{pass + passed, false, nil}}, "1 passed, 0 failed, 0 skipped", false, []string{"gofmt complains"}},
+		{"a check", "badly formatted.go\ncomplaints by gofmt\n", []binary{{pass + passed, false, nil}}, "1 passed, 0 failed, 0 skipped", false,
+			[]string{"badly formatted.go\n", "scripts/check: exit status 1: complaints by gofmt", "test:   scripts/check: exit"}},
 		{"nothing", "", nil, "0 passed, 0 failed, 0 skipped", false, []string{"nothing was run"}},
 	}
 	for _, test := range tests {
@@ -54,7 +55,7 @@ func TestTally(t *testing.T) {
 			var out strings.Builder
 			tally := &tally{out: &out}
 			if test.check != "" {
-				tally.complain(test.check)
+				tally.checked("scripts/check", test.check, exit, 0, 0)
 			}
 			for i, b := range test.binaries {
 				o := tally.begin("p"+string(rune('0'+i)), "title", b.noSkips)
