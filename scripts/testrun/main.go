@@ -25,7 +25,7 @@ func main() {
 	flag.StringVar(&o.native, "native", "source", "the native stack that the environment leads to, source or system")
 	flag.Var(&o.system, "system", "a variable of the environment that leads to the system's native stack; may be repeated")
 	flag.StringVar(&o.libraries, "libraries", "", "the `folder` of the libraries of the native stack from source")
-	flag.BoolVar(&o.quick, "quick", false, "leave out the builds that look for races and for faults of memory")
+	flag.BoolVar(&o.quick, "quick", false, "run each test once at most, and not those that take long")
 	flag.DurationVar(&o.long, "long", 0, "how long each of the long searches takes; 0 is none")
 	flag.BoolVar(&o.ownDevice, "own-device", false, "the device is one of this machine, which one test at a time can have")
 	flag.BoolVar(&o.inMachine, "in-machine", false, "this is a machine of the test bed, which cannot boot others")
@@ -33,6 +33,7 @@ func main() {
 	slots := flag.Int("slots", runtime.NumCPU()+1, "how many machines run at once")
 	flag.Parse()
 	o.small = smallMachines()
+	o.named = flag.NArg() > 0
 
 	t := &tally{out: os.Stdout, shown: time.Now()}
 	go func() {

@@ -15,6 +15,7 @@ type options struct {
 	system    list
 	libraries string
 	quick     bool
+	named     bool          // the packages were named, so that none of them is left out
 	long      time.Duration // of each of the long searches, 0 without
 	ownDevice bool
 	inMachine bool
@@ -45,7 +46,9 @@ var (
 	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/(getopt|messagesizes)$`)
 	// The same program runs in all machines, two of which are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
-	systemPackages   = packagePattern(`(udat|examples/pingpong)$`)
+	// Most of what these do is to boot machines, and to break them.
+	testBedPackages = packagePattern(`scripts(/vm)?$`)
+	systemPackages  = packagePattern(`(udat|examples/pingpong)$`)
 	// Connections that end at random moments are what the native stack of the packages has its races with, too.
 	soakPackages = packagePattern(`udat/soak$`)
 	racePackages = packagePattern(`udat(/|$)`)
@@ -57,6 +60,8 @@ const (
 	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues)$`
 	// These take long, and are like the ones that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
+	// These do many times what other tests do.
+	quickSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice|GoWithGo)$`
 	// Some start a process for each of many adapters that do not open, and one makes a thousand sequences of calls: both
 	// take long.
 	asanSkip = `^Test(Explain|WriteConfig|Model)`
@@ -79,6 +84,9 @@ var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls
 
 // plan lists the runs, those that take longest first.
 func (o options) plan(packages []testPackage) []run {
+	if o.quick && !o.named {
+		packages = but(packages, testBedPackages, machinesPackages, soakPackages)
+	}
 	fromSource := o.native == "source"
 	withDevice := []string{"scripts/with-device"}
 	onDevice := but(packages, hostPackages, machinesPackages)
@@ -112,7 +120,7 @@ func (o options) plan(packages []testPackage) []run {
 		}
 		runs = append(runs, r)
 	}
-	if len(o.system) > 0 {
+	if len(o.system) > 0 && !o.quick {
 		runs = append(runs, run{
 			title:       "testing transfers and protections with the system's native stack",
 			packages:    of(packages, systemPackages),
@@ -140,6 +148,11 @@ func (o options) plan(packages []testPackage) []run {
 		runs = append(runs, o.searches(packages)...)
 		// The machines are as users have them. The variable asks tests for what takes long.
 		environment = []string{"GOUDAT_TEST_LONG=1"}
+	}
+	if o.quick {
+		for i := range runs {
+			runs[i].skip = quickSkip
+		}
 	}
 	runs = withPackages(runs)
 	for i := range runs {

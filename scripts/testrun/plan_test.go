@@ -22,7 +22,7 @@ func TestPlanTestsAll(t *testing.T) {
 	packages := everyPackage(t)
 	for _, o := range []options{
 		{native: "source"},
-		{native: "source", quick: true},
+		{native: "source", quick: true, named: true},
 		{native: "source", long: time.Minute, system: list{"CGO_LDFLAGS="}},
 	} {
 		tested := map[string]int{}
@@ -59,8 +59,25 @@ func TestPlanLong(t *testing.T) {
 		strings.Contains(text, asanSkipMore) || strings.Contains(text, "SMALL") {
 		t.Errorf("a long run is\n%s", text)
 	}
-	if text := titles(options{native: "source", quick: true}); strings.Contains(text, "-race") || strings.Contains(text, "-asan") {
-		t.Errorf("a quick run is\n%s", text)
+}
+
+// A quick run leaves out what takes long, but no package that is named.
+func TestPlanQuick(t *testing.T) {
+	packages := everyPackage(t)
+	o := options{native: "source", quick: true, system: list{"CGO_LDFLAGS="}}
+	for _, o.named = range []bool{false, true} {
+		var tested []string
+		for _, r := range o.plan(packages) {
+			if len(r.build) > 0 || slices.Contains(r.environment, "GOUDAT_NATIVE=system") || r.skip != quickSkip {
+				t.Errorf("a quick run has %+v", r)
+			}
+			for _, p := range r.packages {
+				tested = append(tested, short(p.ImportPath))
+			}
+		}
+		if slices.Contains(tested, "scripts/vm") != o.named || !slices.Contains(tested, "udat") {
+			t.Errorf("with packages named = %v, a quick run tests %v", o.named, tested)
+		}
 	}
 }
 
