@@ -9,8 +9,10 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // builder builds test binaries in a folder.
@@ -75,6 +77,13 @@ func (r run) deal(p testPackage) ([]shard, error) {
 	tests, err := p.tests()
 	if err != nil {
 		return nil, err
+	}
+	if r.skip != "" && !strings.Contains(r.skip, "/") {
+		skipped, err := regexp.Compile(r.skip)
+		if err != nil {
+			return nil, err
+		}
+		tests = slices.DeleteFunc(tests, skipped.MatchString)
 	}
 	slices.SortStableFunc(tests, func(a, b string) int { return cmp.Compare(order(a), order(b)) })
 	return deal(tests, r.shards[p.ImportPath], r.skip), nil

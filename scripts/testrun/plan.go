@@ -60,8 +60,10 @@ const (
 	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues)$`
 	// These take long, and are like the ones that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
-	// These do many times what other tests do.
-	quickSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice|GoWithGo)$`
+	// These make calls in all states and orders. With the race detector the states are compared with the specification,
+	// too, so that once is enough.
+	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
+	quickSkip = walksSkip + `|^TestGoWithGo$`
 	// Some start a process for each of many adapters that do not open, and one makes a thousand sequences of calls: both
 	// take long.
 	asanSkip = `^Test(Explain|WriteConfig|Model)`
@@ -93,17 +95,24 @@ func (o options) plan(packages []testPackage) []run {
 	if !fromSource {
 		onDevice = but(onDevice, soakPackages)
 	}
-	runs := []run{{
-		title:    "testing what needs no device",
-		packages: of(packages, hostPackages),
-		shards:   inShards,
-	}, {
+	plain := run{
 		title:    "testing on the device",
 		packages: onDevice,
 		exec:     withDevice,
 		device:   true,
 		shards:   inShards,
-	}}
+	}
+	switch {
+	case o.quick:
+		plain.skip = quickSkip
+	case o.long == 0:
+		plain.skip = walksSkip
+	}
+	runs := []run{{
+		title:    "testing what needs no device",
+		packages: of(packages, hostPackages),
+		shards:   inShards,
+	}, plain}
 	// Peers that fail are what the native stack of the packages has its races with.
 	if fromSource && !o.inMachine {
 		r := run{
@@ -148,11 +157,6 @@ func (o options) plan(packages []testPackage) []run {
 		runs = append(runs, o.searches(packages)...)
 		// The machines are as users have them. The variable asks tests for what takes long.
 		environment = []string{"GOUDAT_TEST_LONG=1"}
-	}
-	if o.quick {
-		for i := range runs {
-			runs[i].skip = quickSkip
-		}
 	}
 	runs = withPackages(runs)
 	for i := range runs {
