@@ -268,7 +268,7 @@ type child struct {
 	task   childTask
 	config *string // content of its dat.conf, nil for that of this process
 	env    []string
-	nobody bool // without any privilege
+	nobody bool // without any privilege but to read files
 }
 
 func (c child) run(t *testing.T) childResult {
@@ -279,8 +279,14 @@ func (c child) run(t *testing.T) childResult {
 	}
 	cmd.Env = append(cmd.Env, c.env...)
 	if c.nobody {
-		const nobody = 65534
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		const (
+			nobody      = 65534
+			readAnyFile = 2 // CAP_DAC_READ_SEARCH: libraries may lie in a folder that only their owner may enter
+		)
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: []uintptr{readAnyFile},
+		}
 	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

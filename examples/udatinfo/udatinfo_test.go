@@ -41,7 +41,7 @@ type process struct {
 	args    []string
 	config  *string // content of its dat.conf, nil for that of this process
 	memlock string  // limit on locked memory
-	nobody  bool    // without any privilege
+	nobody  bool    // without any privilege but to read files
 }
 
 type result struct {
@@ -71,8 +71,14 @@ func (p process) run(t *testing.T) result {
 		cmd.Env = append(cmd.Env, "DAT_OVERRIDE="+configFile(t, *p.config))
 	}
 	if p.nobody {
-		const nobody = 65534
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		const (
+			nobody      = 65534
+			readAnyFile = 2 // CAP_DAC_READ_SEARCH: libraries may lie in a folder that only their owner may enter
+		)
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: []uintptr{readAnyFile},
+		}
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -55,8 +55,14 @@ func (s *scene) startVictim(stage string, service string) *victim {
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^TestVictim$", "-test.timeout", bound.String())
 	cmd.Env = append(os.Environ(), stageVariable+"="+stage, adapterVariable+"="+s.provider, serviceVariable+"="+service)
 	if limits[stage].nobody {
-		const nobody = 65534
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		const (
+			nobody      = 65534
+			readAnyFile = 2 // CAP_DAC_READ_SEARCH: libraries may lie in a folder that only their owner may enter
+		)
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: []uintptr{readAnyFile},
+		}
 	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
