@@ -29,7 +29,7 @@ type EP struct {
 	requestEVD *EVD
 	connectEVD *EVD
 	queue      *connectionQueue // of connection events, nil without connectEVD
-	srq        *SRQ             // nil for an endpoint with receives of its own
+	srq        *SRQ             // nil for an endpoint with receives of its own; never changes
 	attr       EPAttr
 
 	recv    direction
@@ -195,7 +195,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		a := *attr
 		p.attr = &a
 	}
-	ep := &EP{ia: ia}
+	ep := &EP{ia: ia, srq: p.srq}
 	ep.shadow = newShadow(ep)
 	ep.recv.ep, ep.request.ep = ep, ep
 	ep.recv.owner, ep.request.owner = ep, ep
@@ -479,9 +479,8 @@ func (ep *EP) newNumber(op string) (uint32, error) {
 // posted again: see direction.open. The caller has ep to itself: it is new, or its
 // gate is closed; and its directions are locked.
 func (ep *EP) install(p epParts, handle cgo.EPHandle, number uint32, repost int, since epoch) {
-	ep.ia.endpoints.addHandle(ep, handle, p.connect, p.queue)
 	ep.handle, ep.number = handle, number
-	ep.pz, ep.recvEVD, ep.requestEVD, ep.connectEVD, ep.srq, ep.attr = p.pz, p.recv, p.request, p.connect, p.srq, *p.attr
+	ep.pz, ep.recvEVD, ep.requestEVD, ep.connectEVD, ep.attr = p.pz, p.recv, p.request, p.connect, *p.attr
 	ep.queue = p.queue
 	a := p.attr
 	if p.srq != nil {
@@ -492,6 +491,8 @@ func (ep *EP) install(p epParts, handle cgo.EPHandle, number uint32, repost int,
 	ep.request.open(handle, number, p.pz, p.request, a.MaxRequestDTOs, a.MaxRequestIOV, a, 0, 0)
 	ep.early.start()
 	ep.connection.restart()
+	// Last, since an event that names the handle finds the endpoint from here on.
+	ep.ia.endpoints.addHandle(ep, handle, p.connect, p.queue)
 }
 
 func (ep *EP) parts() epParts {
