@@ -83,7 +83,7 @@ func (evd *EVD) unlock() {
 type news int
 
 // recordedNews says that completions of endpoints were recorded.
-const recordedNews news = 1 << 62
+const recordedNews news = 1 << 30
 
 func (evd *EVD) tell() {
 	if evd.news&recordedNews != 0 {
