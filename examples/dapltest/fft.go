@@ -177,7 +177,7 @@ func want(target, err error) error {
 		return nil
 	}
 	if err == nil {
-		return fmt.Errorf("the call has succeeded, and must give %w", target)
+		return fmt.Errorf("the call succeeded, and must fail with %w", target)
 	}
-	return fmt.Errorf("the call gives %w, and must give %w", err, target)
+	return fmt.Errorf("the call failed with %w, and must fail with %w", err, target)
 }

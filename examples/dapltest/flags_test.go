@@ -101,10 +101,10 @@ func TestWrongFlags(t *testing.T) {
 		"-T Q", "-T L limit_x", "-T L -w 0", "-T F", "-T F -f x", "-T F -f pz case3", "-T F -f pz x", "-T F -f pz case",
 	} {
 		if _, err := parseCommand(strings.Fields(line)); err == nil || errors.Is(err, errHelp) {
-			t.Errorf("%q gives %v", line, err)
+			t.Errorf("%q returns %v", line, err)
 		}
 	}
 	if _, err := parseCommand([]string{"-h"}); !errors.Is(err, errHelp) {
-		t.Errorf("-h gives %v", err)
+		t.Errorf("-h returns %v", err)
 	}
 }

@@ -234,7 +234,7 @@ func (s *server) prepare(ctx context.Context, h hello, first udat.ConnQual) (run
 	return nil, fmt.Errorf("there is no test %d for a server", h.Test)
 }
 
-// takePorts gives the first of so many qualifiers.
+// takePorts returns the first of so many qualifiers.
 func (s *server) takePorts(count int) udat.ConnQual {
 	if s.nextPort >= s.port+ports {
 		s.nextPort = s.port + 1

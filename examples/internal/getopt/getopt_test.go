@@ -48,11 +48,11 @@ func TestParseErrors(t *testing.T) {
 	}
 	for _, line := range []string{"file", "-", "-v file", "-b", "-vb"} {
 		if err := getopt.Parse(strings.Fields(line), "b", set); err == nil || errors.Is(err, errSet) {
-			t.Errorf("%q gives %v", line, err)
+			t.Errorf("%q returns %v", line, err)
 		}
 	}
 	if err := getopt.Parse([]string{"-vx"}, "b", set); !errors.Is(err, errSet) {
-		t.Errorf("a flag that is refused gives %v", err)
+		t.Errorf("a flag that is refused returns %v", err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestOperands(t *testing.T) {
 	for line, want := range map[string]string{"": "", "-v": "", "-b 1 RW 8 -v": "RW 8 -v", "-vb1 -": "-"} {
 		operands, err := getopt.ParseFlags(strings.Fields(line), "b", func(byte, string) error { return nil })
 		if got := strings.Join(operands, " "); err != nil || got != want {
-			t.Errorf("%q has the operands %q and gives %v, want %q", line, got, err, want)
+			t.Errorf("%q has the operands %q and the error %v, want %q", line, got, err, want)
 		}
 	}
 }
