@@ -28,9 +28,9 @@ var shapes = []shape{
 	{name: "dapltest, endpoints that share", length: 8, events: 8, endpoints: 8, receives: 2, writes: 2},
 	{name: "pscom", length: 16, events: 16, endpoints: 1, receives: 8, writes: 4},
 	{name: "Open MPI", length: 4 * 102, events: 256, endpoints: 16, grow: 8 * 102, attr: depths(84, 84), receives: 10, writes: 5, idleToo: true},
-	{name: "MVAPICH2", length: 6000, events: 256, endpoints: 80, attr: depths(128, 64), receives: 32, writes: 4, idleToo: true},
+	{name: "MVAPICH2", length: 6000, events: 256, endpoints: 80, attr: depths(128, 64), receives: 6, writes: 4, idleToo: true},
 	{name: "Photon", length: 64, apart: true, events: 64, endpoints: 12, attr: depths(64, 64), receives: 2, writes: 16},
-	{name: "NetPIPE", length: 1024, apart: true, events: 8, endpoints: 1, attr: depths(8000, 8000), receives: 500, writes: 50, notified: true},
+	{name: "NetPIPE", length: 1024, apart: true, events: 8, endpoints: 1, attr: depths(8000, 8000), receives: 100, writes: 20, notified: true},
 	{name: "HTX", length: 32, apart: true, events: 8, endpoints: 2, attr: depths(256, 256), receives: 10, writes: 8, notified: true},
 	{name: "srdma", length: 10, events: 10, endpoints: 6, attr: depths(33, 37), receives: 3, writes: 3},
 }

@@ -30,7 +30,7 @@ func main() {
 	flag.BoolVar(&o.ownDevice, "own-device", false, "the device is one of this machine, which one test at a time can have")
 	flag.BoolVar(&o.inMachine, "in-machine", false, "this is a machine of the test bed, which cannot boot others")
 	check := flag.String("check", "", "a `command` that checks the code, to run beside the tests")
-	slots := flag.Int("slots", runtime.NumCPU()+1, "how many machines run at once")
+	slots := flag.Int("slots", runtime.NumCPU()+2, "how many machines run at once")
 	flag.Parse()
 	o.small = smallMachines()
 	o.named = flag.NArg() > 0

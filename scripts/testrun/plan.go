@@ -68,7 +68,7 @@ const (
 	// take long.
 	asanSkip = `^Test(Explain|WriteConfig|Model)`
 	// So do these, which do many times what other tests do.
-	asanSkipMore = asanSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ShadowTableHoldsOnDevice|ExactlyOnce)$`
+	asanSkipMore = asanSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ShadowTableHoldsOnDevice|ExactlyOnce|NilAndZeroArguments)$`
 )
 
 // inShards has the packages that are dealt to several machines.
