@@ -42,7 +42,8 @@ func streamsOf(claims []claim, evd *EVD, flags CompletionFlags) (n int) {
 }
 
 // claim is the place of a stream of completions on an EVD: its flags, and how
-// many operations may be outstanding that complete there.
+// many operations may be outstanding that complete there. The feeder is nil if they
+// need no room there.
 type claim struct {
 	evd    *EVD
 	feeder feeder
@@ -54,6 +55,8 @@ type claim struct {
 func (ep *EP) claims(p *epParts) (claims []claim) {
 	a := p.attr
 	switch {
+	case p.apart != nil:
+		claims = append(claims, claim{evd: p.recv, flags: a.RecvCompletionFlags})
 	case p.srq != nil:
 		claims = append(claims, claim{p.recv, p.srq, p.srq.attr.MaxRecvDTOs, a.RecvCompletionFlags})
 	case p.recv != nil:
@@ -74,7 +77,9 @@ func enterClaims(op string, claims, held []claim) error {
 			return refuse(op, ErrInvalidParameter, InvalidArg6,
 				"the completion flags are %v, on an event dispatcher that others with %v use: all must have the same", c.flags, have)
 		}
-		c.evd.admit(c.feeder, c.n)
+		if c.feeder != nil {
+			c.evd.admit(c.feeder, c.n)
+		}
 	}
 	return nil
 }
@@ -83,6 +88,9 @@ func enterClaims(op string, claims, held []claim) error {
 func leaveClaims(claims, kept []claim) {
 	for _, c := range claims {
 		c.evd.streams.leave(c.flags)
+		if c.feeder == nil {
+			continue
+		}
 		stays := c.n
 		for _, k := range kept {
 			if k.evd == c.evd && k.feeder == c.feeder {

@@ -29,6 +29,7 @@ type EP struct {
 	requestEVD *EVD
 	connectEVD *EVD
 	queue      *connectionQueue // of connection events, nil without connectEVD
+	apart      *EVD             // see epParts
 	srq        *SRQ             // nil for an endpoint with receives of its own; never changes
 	attr       EPAttr
 
@@ -156,11 +157,10 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 // CreateEPWithSRQ creates an endpoint that takes its receives from a shared
 // receive queue: they are posted there, and PostRecv fails. Completions of those
 // receives come to recv, on which they take room if it is shorter than all that
-// may be posted to srq, once however many endpoints share both. All event
+// may be posted to srq, once however many endpoints share both. If receives that
+// are posted to srq already have no room on recv, which other endpoints use, those of
+// the endpoint take none: completions beyond its length are kept in memory. All event
 // dispatchers are needed.
-//
-// It fails with ErrInsufficientResources, subtype ResourceTEVD, if receives that
-// are posted to srq already have no room on recv, which other endpoints use.
 //
 // Implements:
 //
@@ -238,6 +238,7 @@ type epParts struct {
 	pz                     *PZ
 	recv, request, connect *EVD             // nil for none
 	queue                  *connectionQueue // of connection events, nil until created
+	apart                  *EVD             // where shared receives complete in the library, nil if that is recv
 	srq                    *SRQ             // nil for none
 	attr                   *EPAttr          // nil for the provider's defaults, until created
 }
@@ -279,7 +280,8 @@ func (ep *EP) create(op string, p *epParts, held []claim) (cgo.EPHandle, error) 
 		return 0, err
 	}
 	var err error
-	if p.queue = nil; p.connect != nil {
+	p.queue, p.apart = nil, nil
+	if p.connect != nil {
 		if p.queue, err = ia.connections.join(op, ia); err != nil {
 			return 0, err
 		}
@@ -295,21 +297,36 @@ func (ep *EP) create(op string, p *epParts, held []claim) (cgo.EPHandle, error) 
 	if p.recv != nil && p.srq == nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
 		native.MaxRecvDTOs += freeReceives
 	}
-	handle, err := p.createNative(op, ia, native)
-	if err != nil {
-		p.queue.leave()
-		return 0, err
-	}
 	if err := enterClaims(op, ep.claims(p), held); err != nil {
-		p.discard(ia, handle)
+		p.leaveQueues(ia)
 		return 0, err
 	}
 	if p.srq != nil && p.recv.tooShort() {
 		leaveClaims(ep.claims(p), held)
-		p.discard(ia, handle)
-		return 0, p.recv.errNoRoom(op)
+		if p.apart, err = newReceiveEVD(op, p.srq, p.recv); err == nil {
+			err = enterClaims(op, ep.claims(p), held)
+		}
+		if err != nil {
+			p.leaveQueues(ia)
+			return 0, err
+		}
+	}
+	handle, err := p.createNative(op, ia, native)
+	if err != nil {
+		leaveClaims(ep.claims(p), held)
+		p.leaveQueues(ia)
+		return 0, err
 	}
 	return handle, nil
+}
+
+// leaveQueues lets go of the queues of a native endpoint that is freed, or was
+// never made.
+func (p *epParts) leaveQueues(ia *IA) {
+	p.queue.leave()
+	if p.apart != nil && p.apart.Free() != nil {
+		ia.orphans.Store(true)
+	}
 }
 
 // discard frees a native endpoint that nothing was done with.
@@ -318,7 +335,7 @@ func (p *epParts) discard(ia *IA, handle cgo.EPHandle) {
 		p.leaveBehind(ia)
 		return
 	}
-	p.queue.leave()
+	p.leaveQueues(ia)
 }
 
 // leaveBehind takes note of a native endpoint that the library has failed to free.
@@ -339,6 +356,9 @@ func (p *epParts) markStuck(ia *IA) {
 
 func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, error) {
 	recv, request := p.recv.nativeHandle(), p.request.nativeHandle()
+	if p.apart != nil {
+		recv = p.apart.handle
+	}
 	if ia.provider != nil && (recv == 0 || request == 0) {
 		ia.provider.ownQueue.Store(true)
 	}
@@ -481,7 +501,7 @@ func (ep *EP) newNumber(op string) (uint32, error) {
 func (ep *EP) install(p epParts, handle cgo.EPHandle, number uint32, repost int, since epoch) {
 	ep.handle, ep.number = handle, number
 	ep.pz, ep.recvEVD, ep.requestEVD, ep.connectEVD, ep.attr = p.pz, p.recv, p.request, p.connect, *p.attr
-	ep.queue = p.queue
+	ep.queue, ep.apart = p.queue, p.apart
 	a := p.attr
 	if p.srq != nil {
 		p.srq.attach(ep, p.recv)
@@ -497,7 +517,7 @@ func (ep *EP) install(p epParts, handle cgo.EPHandle, number uint32, repost int,
 
 func (ep *EP) parts() epParts {
 	attr := ep.attr
-	return epParts{pz: ep.pz, recv: ep.recvEVD, request: ep.requestEVD, connect: ep.connectEVD, queue: ep.queue, srq: ep.srq, attr: &attr}
+	return epParts{pz: ep.pz, recv: ep.recvEVD, request: ep.requestEVD, connect: ep.connectEVD, queue: ep.queue, apart: ep.apart, srq: ep.srq, attr: &attr}
 }
 
 // detach takes the endpoint from its shared receive queue.
@@ -522,6 +542,9 @@ func (ep *EP) reap() {
 		if evd != nil {
 			evd.reap()
 		}
+	}
+	if ep.apart != nil {
+		ep.apart.reap()
 	}
 	ep.queue.reap()
 }
@@ -757,7 +780,8 @@ func (ep *EP) free() (failure, err error) {
 		ep.reap()
 		if failure == nil {
 			ep.ia.endpoints.release(ep.number)
-			ep.queue.leave()
+			old := ep.parts()
+			old.leaveQueues(ep.ia)
 		}
 		ep.detach()
 		ep.recv.endRoom(0)

@@ -17,6 +17,7 @@ type EVD struct {
 	nativeEVD
 	flags EVDFlags
 	kept  bool // empty, by the notifier: see keepEmpty
+	onto  *EVD // where the completions go that come here, nil for nowhere else
 	qlen  int
 
 	room     room

@@ -68,6 +68,10 @@ func (e Event) Err() error {
 func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 	switch n := raw.Number; {
 	case n == EventDTOCompletion || n == cgo.EventIBExtensionRangeBase:
+		if evd.onto != nil {
+			evd.onto.adopt(raw)
+			return false
+		}
 		return evd.decodeDTO(raw, event)
 	case n == EventConnectionRequest:
 		evd.ia.services.dispatch(raw.CRArrival())

@@ -170,19 +170,24 @@ func TestCloseWhenFreeFails(t *testing.T) {
 	})
 }
 
-// So does an endpoint that could not be made, for want of room on an EVD.
-func TestCreateWhenFreeFails(t *testing.T) {
+// So does one that is of no use, for want of room on an EVD.
+func TestModifyWhenFreeFails(t *testing.T) {
 	withFailingEPFree(t, func(t *testing.T, ia *udat.IA, fail func()) {
-		pz, err := udat.CreatePZ(ia)
+		e := udattest.NewEndpoint(t, ia, nil)
+		small := createEVD(t, ia, 2, udat.EVDDTO)
+		other, err := udat.CreateEP(ia, e.PZ, small, e.Request, e.Connect, nil)
 		want(t, err)
-		evd := createEVD(t, ia, 1, udat.EVDDTO)
-		attr := udattest.DefaultAttr(t, ia)
-		attr.RequestCompletionFlags = udat.CompletionUnsignalled // unlike its receives
+		iov := one(e.Segment(t, 0, 8))
+		for err == nil {
+			err = other.PostRecv(iov, 1, 0)
+		}
+		want(t, err, noRoom...)
+		want(t, e.PostRecv(iov, 2, 0))
 		fail()
-		_, err = udat.CreateEP(ia, pz, evd, evd, nil, &attr)
-		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
-		want(t, pz.Free())
-		want(t, evd.Free())
+		want(t, e.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: small}), noRoom...)
+		want(t, e.PostRecv(iov, 3, 0))
+		want(t, other.Free())
+		want(t, small.Free())
 	})
 }
 

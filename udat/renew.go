@@ -71,7 +71,8 @@ func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPStat
 	}
 	if failure == nil {
 		ep.ia.endpoints.release(number)
-		ep.queue.leave()
+		old := ep.parts()
+		old.leaveQueues(ep.ia)
 	}
 	ep.detach()
 	ep.reportEnd()

@@ -507,6 +507,77 @@ func connect(t *testing.T, listener *udattest.Listener, a, b *crowd, index int) 
 		&udattest.Endpoint{EP: b.eps[index], IA: b.ia, Connect: b.events})
 }
 
+// An endpoint is admitted whose shared queue has more receives than there is room for
+// on an EVD that others use.
+func TestSharedReceivesBeyondRoom(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const receives = 100
+		c, senders := newCrowd(t, ia, 8, 1), newCrowd(t, ia, 256, 3)
+		srq, err := udat.CreateSRQ(ia, c.pz, udat.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 1})
+		want(t, err)
+		t.Cleanup(func() { want(t, srq.Free()) })
+		listener := udattest.Listen(t, ia)
+		connect(t, listener, senders, c, 0)
+		room := qlen(t, c.evd)
+		want(t, c.eps[0].PostRecv(c.segment(t), 1000, 0))
+		for i := range uint64(receives) {
+			want(t, srq.PostRecv(c.segment(t), i))
+		}
+		c.srq = srq
+		for i := 1; i <= 2; i++ {
+			c.join(t, nil)
+			connect(t, listener, senders, c, i)
+		}
+		remote, err := c.memory.RMRTriplet(0, 8)
+		want(t, err)
+		send := func(i int) {
+			t.Helper()
+			want(t, senders.eps[i].PostSend(senders.segment(t), 1, 0))
+			wantCompletion(t, senders.evd, 1, udat.DTOSuccess)
+		}
+		for i := range receives {
+			send(1 + i%2)
+		}
+		// Completions that were not taken fill the event dispatcher.
+		await(t, "the completions", func() bool { return udat.Queued(c.evd) == receives })
+		want(t, c.eps[0].PostRDMAWrite(c.segment(t), 1, remote, 0), noRoom...)
+		seen := make(map[uint64]bool)
+		for range receives {
+			event := udattest.Expect(t, c.evd, udat.EventDTOCompletion)
+			want(t, event.Err())
+			if seen[event.Cookie] || event.Cookie >= receives {
+				t.Errorf("the completion of receive %d is not what is outstanding", event.Cookie)
+			}
+			seen[event.Cookie] = true
+		}
+		// The other endpoint has all of the room again, but for its receive.
+		for i := range room - 1 {
+			want(t, c.eps[0].PostRecv(c.segment(t), uint64(2000+i), 0))
+		}
+		want(t, c.eps[0].PostRecv(c.segment(t), 99, 0), noRoom...)
+		send(0)
+		wantCompletion(t, c.evd, 1000, udat.DTOSuccess)
+
+		// What is posted later needs no room, and a reset changes nothing.
+		for i := range uint64(receives) {
+			want(t, srq.PostRecv(c.segment(t), i))
+		}
+		want(t, c.eps[1].Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, c.events, udat.EventConnectionDisconnected)
+		udattest.Expect(t, senders.events, udat.EventConnectionDisconnected)
+		want(t, c.eps[1].Reset())
+		want(t, senders.eps[1].Reset())
+		connect(t, listener, senders, c, 1)
+		send(1)
+		send(2)
+		for range 2 {
+			want(t, udattest.Expect(t, c.evd, udat.EventDTOCompletion).Err())
+		}
+		wantNoEvent(t, c.evd)
+		wantNoOverflow(t, ia)
+	})
+}
+
 // crowdSize is how many endpoints share an EVD.
 func crowdSize() int {
 	if os.Getenv("GOUDAT_TEST_LONG") != "" {
