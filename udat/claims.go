@@ -108,3 +108,9 @@ func recount(claims ...claim) {
 		c.evd.recount()
 	}
 }
+
+// recount does so for the EVDs of an endpoint, whose control the caller holds.
+func (ep *EP) recount() {
+	now := ep.parts()
+	recount(ep.claims(&now)...)
+}

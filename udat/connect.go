@@ -273,6 +273,7 @@ func (ep *EP) fail() {
 		return
 	}
 	ep.obj.leave() // it stays alive: Free takes control
+	defer ep.recount()
 	if ep.connection.failure.Load() == nil {
 		return // another replacement was faster
 	}
@@ -476,6 +477,7 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	// The error has said it all: there is no event of this attempt.
 	ep.connection.over.Store(true)
 	ep.connection.failure.Store(nil)
+	defer ep.recount()
 	if renewErr := ep.renew(op, parts, EPStateUnconnected); renewErr != nil {
 		return true, renewErr
 	}

@@ -314,6 +314,7 @@ func (ep *EP) Reset() (err error) {
 		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v", state, EPStateDisconnected)
 	}
 	ep.awaitEnd()
+	defer ep.recount()
 	defer ep.shadow.begin(callReset).end(&err)
 	return ep.renew(op, ep.parts(), EPStateUnconnected)
 }

@@ -184,9 +184,6 @@ func CreateEPWithSRQ(ia *IA, pz *PZ, recv, request, connect *EVD, srq *SRQ, attr
 	case connect == nil:
 		return nil, connect.object().enter(op, InvalidHandleEVDConn)
 	}
-	if err := recv.lengthenFor(op, srq); err != nil {
-		return nil, err
-	}
 	return createEP(op, ia, epParts{pz: pz, recv: recv, request: request, connect: connect, srq: srq}, attr)
 }
 
@@ -195,6 +192,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		a := *attr
 		p.attr = &a
 	}
+	p.lengthenQueues(op, ia)
 	ep := &EP{ia: ia, srq: p.srq}
 	ep.shadow = newShadow(ep)
 	ep.recv.ep, ep.request.ep = ep, ep

@@ -59,11 +59,8 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		leave()
-		now := ep.parts()
-		recount(ep.claims(&now)...)
-	}()
+	defer ep.recount()
+	defer leave()
 	defer ep.shadow.begin(modifyCall(mask)).end(&err)
 	return ep.renew(op, p, EPStateUnconnected)
 }

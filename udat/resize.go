@@ -9,10 +9,11 @@ import "github.com/goudat/goudat/cgo"
 // than it would hold. A WaitBatch whose threshold it no more reaches fails.
 //
 // The library's queue for completions keeps its length while endpoints use it, as
-// no provider can change that. If it is shorter than the EVD, the operations that
-// are outstanding at the same time must fit the former, and together with the
-// completions that were not taken the latter. For a queue that is long enough for
-// both, call Resize before endpoints use the EVD, or make another one.
+// no provider can change that. It has room for all operations of the first endpoint
+// that has come to it. If it is shorter than the EVD, the operations that are
+// outstanding at the same time must fit the former, and together with the
+// completions that were not taken the latter. For many endpoints, call Resize before
+// they use the EVD.
 //
 // Implements:
 //
@@ -105,7 +106,7 @@ func (evd *EVD) refuseTooShort(op string, n, there int) error {
 // replace puts a native EVD of another length, which is armed, in the place of the
 // old one. The caller holds the gate for writing and mu, and has drained it.
 func (evd *EVD) replace(op string, minQLen int) error {
-	old, oldQLen := evd.nativeEVD, evd.qlen
+	old, oldQLen, oldNative := evd.nativeEVD, evd.qlen, evd.room.native.Load()
 	err := evd.createNative(op, minQLen)
 	if err == nil {
 		if err = check(op, freeEVD(old.handle)); err != nil {
@@ -115,7 +116,7 @@ func (evd *EVD) replace(op string, minQLen int) error {
 	}
 	if err != nil {
 		evd.nativeEVD = old
-		evd.room.native.Store(int64(oldQLen))
+		evd.room.native.Store(oldNative)
 		evd.setLength(oldQLen)
 		evd.waiters.notify() // the old one has to be armed again
 		return err

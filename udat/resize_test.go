@@ -126,11 +126,46 @@ func TestResizeInUse(t *testing.T) {
 	})
 }
 
+// A queue that was made longer in use has room for all operations of its endpoint.
+func TestResizeGivesRoom(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const each = 16
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRecvDTOs, attr.MaxRequestDTOs = each, each
+		for _, apart := range []bool{false, true} {
+			a, b := newEmptyCrowd(t, ia, 8), newCrowd(t, ia, 64, 1)
+			if apart {
+				a.request = createEVD(t, ia, 8, udat.EVDDTO)
+			}
+			ep := a.join(t, &attr)
+			connect(t, udattest.Listen(t, ia), a, b, 0)
+			room := qlen(t, a.evd)
+			for i := range room {
+				want(t, ep.PostRecv(a.segment(t), uint64(i), 0))
+			}
+			want(t, a.evd.Resize(2*each))
+			want(t, a.requests().Resize(2*each))
+			for i := room; i < each; i++ {
+				want(t, ep.PostRecv(a.segment(t), uint64(i), 0))
+			}
+			remote, err := b.memory.RMRTriplet(0, 8)
+			want(t, err)
+			for i := range uint64(each) {
+				want(t, ep.PostRDMAWrite(a.segment(t), i, remote, 0))
+			}
+			for i := range uint64(each) {
+				wantCompletion(t, a.requests(), i, udat.DTOSuccess)
+			}
+			wantNoOverflow(t, ia)
+		}
+	})
+}
+
 // A queue that was made longer holds the completions that nobody takes, even where
 // the library's is shorter.
 func TestResizeBeyondNative(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		a, b := newCrowd(t, ia, 8, 1), newCrowd(t, ia, 64, 1)
+		a, b := newCrowd(t, ia, 8, 3), newCrowd(t, ia, 64, 1)
 		connect(t, udattest.Listen(t, ia), a, b, 0)
 		was := qlen(t, a.evd)
 		want(t, a.evd.Resize(10*was))

@@ -78,28 +78,6 @@ func (srq *SRQ) syncRoom(evd *EVD) {
 	}
 }
 
-// lengthenFor makes the library's queue of an EVD that no endpoint uses long
-// enough for all receives of a shared queue: those that are posted cannot wait for
-// room. The EVD itself keeps its length.
-func (evd *EVD) lengthenFor(op string, srq *SRQ) error {
-	evd.obj.gate.Lock()
-	defer evd.obj.gate.Unlock()
-	evd.mu.Lock()
-	defer evd.unlock()
-	receives := srq.attr.MaxRecvDTOs
-	if evd.obj.state != lifeAlive || evd.ia != srq.ia || evd.flags&EVDDTO == 0 || // which is refused later
-		int(evd.room.native.Load()) >= receives || len(evd.room.shares) > 0 {
-		return nil
-	}
-	evd.drain()
-	length := evd.qlen
-	if err := evd.replace(op, min(receives, evd.ia.attr.MaxEVDQLen)); err != nil {
-		return err
-	}
-	evd.setLength(length)
-	return nil
-}
-
 // tooShort reports whether more may come to the library's queue than that holds.
 func (evd *EVD) tooShort() bool {
 	evd.mu.Lock()

@@ -1,0 +1,62 @@
+package udat
+
+// The library cannot change its queue for completions while endpoints use it. So the
+// first endpoint that comes to an EVD has it made long enough for all that the
+// endpoint may have outstanding, for Resize to use, and for shared receives that are
+// posted already, which cannot wait for room. The EVD itself keeps its length.
+
+const (
+	// mostAhead bounds what a queue is made longer for an endpoint's own operations,
+	// of which the program may never post so many.
+	mostAhead = 4096
+
+	// usualDTOs is what the providers' default is in each direction.
+	usualDTOs = 16
+)
+
+// lengthenQueues makes the queues of an endpoint longer that nobody uses yet. It
+// fails quietly: they have room for what the program has asked for.
+func (p *epParts) lengthenQueues(op string, ia *IA) {
+	receives, requests := usualDTOs, usualDTOs
+	if p.attr != nil {
+		receives, requests = min(p.attr.MaxRecvDTOs, mostAhead), min(p.attr.MaxRequestDTOs, mostAhead)
+	}
+	if p.srq != nil {
+		receives = p.srq.attr.MaxRecvDTOs
+	}
+	if p.recv == p.request {
+		p.recv.lengthen(op, ia, receives+requests)
+		return
+	}
+	p.recv.lengthen(op, ia, receives)
+	p.request.lengthen(op, ia, requests)
+}
+
+func (evd *EVD) lengthen(op string, ia *IA, n int) {
+	if evd == nil || ia == nil || !evd.isShorter(min(n, ia.attr.MaxEVDQLen)) {
+		return
+	}
+	evd.obj.gate.Lock()
+	defer evd.obj.gate.Unlock()
+	if evd.obj.state != lifeAlive || evd.ia != ia || evd.flags&EVDDTO == 0 { // which is refused later
+		return
+	}
+	evd.mu.Lock()
+	defer evd.unlock()
+	if len(evd.room.shares) > 0 {
+		return
+	}
+	evd.drain()
+	length := evd.qlen
+	if evd.replace(op, min(n, ia.attr.MaxEVDQLen)) == nil {
+		evd.setLength(length)
+	}
+}
+
+// isShorter reports whether the library's queue is too short for n completions, and
+// no endpoint uses it.
+func (evd *EVD) isShorter(n int) bool {
+	evd.mu.Lock()
+	defer evd.unlock()
+	return int(evd.room.native.Load()) < n && len(evd.room.shares) == 0
+}
