@@ -362,7 +362,7 @@ func (p parameter) changeAttr(a *udat.EPAttr) {
 		case 0:
 			a.MaxRecvDTOs = choose(s, 1, 8, 32, 0, -1, 100, math.MaxInt)
 		case 1:
-			a.MaxRequestDTOs = choose(s, 1, 2, 8, 32, 0, -1, 1<<20)
+			a.MaxRequestDTOs = choose(s, 1, 2, 8, 32, 0, -1, 1<<12)
 		case 2:
 			a.MaxRecvIOV = choose(s, 1, 8, 32, 0, 33)
 		case 3:
