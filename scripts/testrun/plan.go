@@ -52,7 +52,9 @@ var (
 	// Connections that end at random moments are what the native stack of the packages has its races with, too.
 	soakPackages = packagePattern(`udat/soak$`)
 	racePackages = packagePattern(`udat(/|$)`)
-	udatPackage  = packagePattern(`udat$`)
+	// What these do one goroutine does, a call after the other.
+	sequentialPackages = packagePattern(`udat/conformance$`)
+	udatPackage        = packagePattern(`udat$`)
 )
 
 const (
@@ -63,7 +65,8 @@ const (
 	// These make calls in all states and orders. With the race detector the states are compared with the specification,
 	// too, so that once is enough.
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
-	quickSkip = walksSkip + `|^TestGoWithGo$`
+	// These pair each program with those in C, or do many times what other tests do.
+	quickSkip = walksSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ManyEndpointsOnShortEVDs|ProgramShapes|SRQExchange|ReplaceWhenFreeFails|ExplainFileLimit)$`
 	// Some start a process for each of many adapters that do not open, and one makes a thousand sequences of calls: both
 	// take long.
 	asanSkip = `^Test(Explain|WriteConfig|Model)`
@@ -140,11 +143,15 @@ func (o options) plan(packages []testPackage) []run {
 		})
 	}
 	if !o.quick {
+		race := but(of(packages, racePackages), hostPackages, machinesPackages, soakPackages)
+		if o.long == 0 {
+			race = but(race, sequentialPackages)
+		}
 		runs = append(runs, run{
 			// All slow the same code down, so that they share a run: the endpoints' states are compared with the specification,
 			// too.
 			title:       "testing on the device with the race detector and all checks of pointers in C",
-			packages:    but(of(packages, racePackages), hostPackages, machinesPackages, soakPackages),
+			packages:    race,
 			build:       []string{"-race"},
 			environment: []string{"UDAT_ASSERT=panic", "GOEXPERIMENT=cgocheck2"},
 			exec:        withDevice,

@@ -26,6 +26,8 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("UDAT_TEST_IA", *adapterNames); err != nil {
 		panic(err)
 	}
+	// The states that the clauses pass through are compared with the specification's table, too.
+	udat.SetAssertions(udat.PanicOnAssertion)
 	udattest.Main(m)
 }
 
