@@ -1,4 +1,4 @@
-# The set-up that scripts/demo and scripts/test share: Go, and the distribution's packages. Sourced, after "program" is
+# The set-up that the scripts share: Go, and the distribution's packages. Sourced, after "program" is
 # set to the name that starts each line of output.
 # shellcheck shell=bash
 
@@ -119,6 +119,16 @@ can_build() {
 		"${CC:-gcc}" -x c - "${flags[@]}" -ldat2 -libverbs -lrdmacm -o /dev/null 2>/dev/null || return
 	# A stack built from source has its providers within itself.
 	! is_installed libibverbs1 || is_installed ibverbs-providers
+}
+
+# build_pair C GO FOLDER: builds the two programs that do the same, of these folders of scripts/sidebyside, into FOLDER.
+build_pair() {
+	local flags libraries
+	read -ra flags <<<"$CGO_CFLAGS"
+	read -ra libraries <<<"${CGO_LDFLAGS:-}"
+	"${CC:-gcc}" "${flags[@]}" -std=gnu11 -O2 -Wall -Wextra -Werror scripts/sidebyside/{cprogram,"$1"}/*.c "${libraries[@]}" -ldat2 \
+		-o "$3/$1" || stop "$1 does not build, see above"
+	go build -buildvcs=false -o "$3/$2" "./scripts/sidebyside/$2" || stop "$2 does not build, see above"
 }
 
 is_installed() {

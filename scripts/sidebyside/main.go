@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,6 +32,10 @@ func run(args []string) error {
 	only := flags.String("only", "", "only measurements whose name has this in it")
 	references := flags.Bool("references", false, "measure with other programs, too")
 	dtest := flags.String("dtest", "", "the native stack's dtest")
+	flags.StringVar(&p.serverBy, "server-by", "", "a `command` that runs a server on another host; it takes the program's name and arguments")
+	address := flags.String("address", os.Getenv("UDAT_TEST_ADDR"), "the server's address, for other programs")
+	device := flags.String("device", deviceOf(), "the RDMA device, for other programs")
+	serverDevice := flags.String("server-device", "", "that of the server on another host")
 	var many programs
 	flags.StringVar(&many.c, "scale-c", "", "the program in C for many endpoints")
 	flags.StringVar(&many.golang, "scale-go", "", "the one in Go; with both, many endpoints are measured")
@@ -72,8 +77,8 @@ func run(args []string) error {
 	}
 	if *references && *only == "" {
 		fmt.Fprintln(os.Stderr, "bench: measuring with other programs")
-		list := tools(*dtest, *dapltest, deviceOf(), adapters(), *work)
-		r.References = measureReferences(list, os.Getenv("UDAT_TEST_ADDR"), min(r.Rounds, mostReferenceRounds))
+		list := tools(*dtest, *dapltest, *device, cmp.Or(*serverDevice, *device), adapters(), *work)
+		r.References = measureReferences(list, p.serverBy, *address, min(r.Rounds, mostReferenceRounds))
 	}
 	printTable(os.Stdout, r)
 	return r.write(*file)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // reference is a measurement by a program that is not of this project.
@@ -37,10 +38,11 @@ type tool struct {
 	value         *regexp.Regexp // whose group is the number
 	addressOption string         // "" when the address is the last argument
 
-	// For a program whose server takes arguments of its own, and serves until it is ended: then common is the client's
-	// alone, and the address goes before the last of them.
+	// For a program whose server takes arguments of its own: then common is the client's alone, and the address goes
+	// before the last of them.
 	server []string
-	last   int // how many are to come after the address
+	last   int  // how many are to come after the address
+	serves bool // until it is ended
 }
 
 // clientArguments are those of a client.
@@ -70,8 +72,9 @@ var dapltestBandwidth = regexp.MustCompile(`(?m)^\s*Bandwidth\s*:\s*([\d.]+) MB/
 
 var dtestLatency = regexp.MustCompile(`PingPong:.* latency ([\d.]+) us`)
 
-// tools lists what is run. perftest measures on the device, without uDAPL; dtest and dapltest through an adapter.
-func tools(dtest, dapltest, device string, adapters []string, work float64) []tool {
+// tools lists what is run. perftest measures on the device, without uDAPL; dtest and dapltest through an adapter. The
+// devices are that of the client, and that of the server if it is on another host.
+func tools(dtest, dapltest, device, serverDevice string, adapters []string, work float64) []tool {
 	dtest, dapltest = cmp.Or(dtest, "dtest"), cmp.Or(dapltest, "dapltest")
 	count := func(n int) string { return strconv.Itoa(max(int(float64(n)*work), 5)) }
 	verbs := func(bytes string, n int) []string { return []string{"-d", device, "-s", bytes, "-n", count(n)} }
@@ -82,6 +85,9 @@ func tools(dtest, dapltest, device string, adapters []string, work float64) []to
 		{program: "ib_write_bw", common: verbs("1048576", 12), what: "RDMA write, 1 MiB, verbs", unit: "MiB/s", value: perftestRow(3)},
 		{program: "ib_read_bw", common: verbs("65536", 200), what: "RDMA read, 64 KiB, verbs", unit: "MiB/s", value: perftestRow(3)},
 	}
+	for i := range list {
+		list[i].server = append([]string{"-d", serverDevice}, list[i].common[2:]...)
+	}
 	for _, adapter := range adapters {
 		list = append(list, tool{
 			program: dtest, common: []string{"-P", adapter, "-b", "8", "-B", count(200)}, addressOption: "-h",
@@ -89,7 +95,7 @@ func tools(dtest, dapltest, device string, adapters []string, work float64) []to
 		})
 		for _, operation := range []struct{ name, what string }{{"RW", "write"}, {"RR", "read"}} {
 			list = append(list, tool{
-				program: dapltest, server: []string{"-T", "S", "-D", adapter}, addressOption: "-s", last: 3,
+				program: dapltest, server: []string{"-T", "S", "-D", adapter}, serves: true, addressOption: "-s", last: 3,
 				common: []string{"-T", "P", "-D", adapter, "-i", count(200), "-p", "16", "-m", "p", operation.name, "65536", "1"},
 				what:   "RDMA " + operation.what + ", 64 KiB, dapltest on " + adapter, unit: "MiB/s", value: dapltestBandwidth,
 			})
@@ -99,11 +105,11 @@ func tools(dtest, dapltest, device string, adapters []string, work float64) []to
 }
 
 // measureReferences runs each tool as often as there are rounds. One that cannot be run is no failure: the result says why.
-func measureReferences(list []tool, address string, rounds int) (references []reference) {
+func measureReferences(list []tool, serverBy, address string, rounds int) (references []reference) {
 	for _, t := range list {
 		r := reference{What: t.what, Unit: t.unit, Tool: strings.Join(append([]string{filepath.Base(t.program)}, t.common...), " ")}
 		for range rounds {
-			value, err := t.run(address)
+			value, err := t.run(serverBy, address)
 			if err != nil {
 				r.Values, r.Missing = nil, err.Error()
 				break
@@ -116,14 +122,18 @@ func measureReferences(list []tool, address string, rounds int) (references []re
 	return references
 }
 
-// run starts the server, and the client until it finds the server.
-func (t tool) run(address string) (float64, error) {
+// run starts the server, by the command serverBy if there is one, and the client until it finds the server.
+func (t tool) run(serverBy, address string) (float64, error) {
 	if _, err := exec.LookPath(t.program); err != nil {
 		return 0, fmt.Errorf("%s is not installed", filepath.Base(t.program))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	server := exec.CommandContext(ctx, t.program, t.serverArguments()...)
+	serve := append([]string{t.program}, t.serverArguments()...)
+	if serverBy != "" {
+		serve = append([]string{serverBy, filepath.Base(t.program)}, t.serverArguments()...)
+	}
+	server := exec.CommandContext(ctx, serve[0], serve[1:]...)
 	if err := server.Start(); err != nil {
 		return 0, err
 	}
@@ -138,7 +148,7 @@ func (t tool) run(address string) (float64, error) {
 	for {
 		output, err := exec.CommandContext(ctx, t.program, arguments...).CombinedOutput()
 		if found := t.value.FindSubmatch(output); found != nil {
-			if t.server != nil {
+			if t.serves {
 				return strconv.ParseFloat(string(found[1]), 64)
 			}
 			select {
@@ -151,12 +161,23 @@ func (t tool) run(address string) (float64, error) {
 		select {
 		case <-ended:
 			ended <- nil
-			return 0, fmt.Errorf("its server ended, and the client with %v", err)
+			return 0, fmt.Errorf("its server ended, and the client with %v: %s", err, lastLine(output))
 		case <-ctx.Done():
-			return 0, fmt.Errorf("it gave no result within %v: %v", patience, err)
+			return 0, fmt.Errorf("it gave no result within %v: %v: %s", patience, err, lastLine(output))
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// lastLine returns the last line that has something but signs.
+func lastLine(output []byte) string {
+	last := ""
+	for line := range strings.Lines(string(output)) {
+		if strings.ContainsFunc(line, unicode.IsLetter) {
+			last = strings.TrimSpace(line)
+		}
+	}
+	return last
 }
 
 // deviceOf gives the name of the first RDMA device.

@@ -18,7 +18,7 @@ const (
 )
 
 func TestNumbersOfOtherPrograms(t *testing.T) {
-	for _, tool := range tools("/somewhere/dtest", "/somewhere/dapltest", "rxe0", []string{"adapter"}, 1) {
+	for _, tool := range tools("/somewhere/dtest", "/somewhere/dapltest", "rxe0", "rxe0", []string{"adapter"}, 1) {
 		text, want := dtestRow, "13461.87"
 		switch tool.program {
 		case "ib_send_lat":
@@ -37,7 +37,7 @@ func TestNumbersOfOtherPrograms(t *testing.T) {
 // A program that is not there is no failure of the run.
 func TestMissingProgram(t *testing.T) {
 	list := []tool{{program: "no-such-program-as-this", common: []string{"-x"}, what: "something", value: dtestLatency}}
-	got := measureReferences(list, "127.0.0.1", 3)
+	got := measureReferences(list, "", "127.0.0.1", 3)
 	if len(got) != 1 || got[0].Missing == "" || len(got[0].Values) != 0 {
 		t.Errorf("got %+v", got)
 	}

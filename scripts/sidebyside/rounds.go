@@ -6,7 +6,10 @@ import (
 )
 
 // programs are the twins.
-type programs struct{ c, golang string }
+type programs struct {
+	c, golang string
+	serverBy  string // the command that runs a server on another host
+}
 
 // firstQual is the connection qualifier of the first twin. Each has one for itself, as a qualifier may stay in use for a
 // while after its owner has gone.
@@ -15,12 +18,12 @@ const firstQual = 7600
 // compare runs the measurements on an adapter, in C and in Go by turns. Twins that have nothing to do wait for their
 // next order and use no processor.
 func compare(p programs, adapter string, qual int, list []measurement, rounds int) (results []result, err error) {
-	inC, err := startTwin(p.c, adapter, qual)
+	inC, err := startTwin(p.c, p.serverBy, adapter, qual)
 	if err != nil {
 		return nil, err
 	}
 	defer inC.kill()
-	inGo, err := startTwin(p.golang, adapter, qual+1)
+	inGo, err := startTwin(p.golang, p.serverBy, adapter, qual+1)
 	if err != nil {
 		return nil, err
 	}

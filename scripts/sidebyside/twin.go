@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -100,14 +101,19 @@ func (p *process) kill() {
 // twin is a server and its client, which are connected.
 type twin struct{ server, client *process }
 
-func startTwin(program, adapter string, qual int) (t twin, err error) {
+// startTwin starts the server by the command serverBy, if there is one: it takes the program's name and arguments.
+func startTwin(program, serverBy, adapter string, qual int) (t twin, err error) {
 	defer func() {
 		if err != nil {
 			t.kill()
 		}
 	}()
 	number := strconv.Itoa(qual)
-	if t.server, err = start(0, program, "server", adapter, number); err != nil {
+	serve := []string{program, "server", adapter, number}
+	if serverBy != "" {
+		serve = []string{serverBy, filepath.Base(program), "server", adapter, number}
+	}
+	if t.server, err = start(0, serve[0], serve[1:]...); err != nil {
 		return t, err
 	}
 	address, err := t.server.expect("listening")

@@ -52,16 +52,17 @@ func TestClauses(t *testing.T) {
 				tr.result.Library = observe(t, c.ID, a.Name)
 				report.Results = append(report.Results, tr.result)
 			}
+			// A clause that ends the process leaves the results of those before it.
+			if *reportFile != "" {
+				if err := writeReport(report, *reportFile); err != nil {
+					t.Error(err)
+				}
+			}
 		})
 	}
 	for _, a := range report.Adapters {
 		t.Logf("%s: %d clauses shown, %d not shown, %d violated", a.Name,
 			report.Count(a.Name, Shown), report.Count(a.Name, NotShown), report.Count(a.Name, Violated))
-	}
-	if *reportFile != "" {
-		if err := writeReport(report, *reportFile); err != nil {
-			t.Error(err)
-		}
 	}
 	comparePage(t, report)
 }
