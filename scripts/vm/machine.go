@@ -26,9 +26,10 @@ type machineConfig struct {
 	initramfs   string
 	accelerator string
 	memory      string
-	processors  int  // 0: as many as the host has, 4 at most
-	coarse      bool // timers expire at clock ticks
-	verbose     bool // the console is shown
+	processors  int    // 0: as many as the host has, 4 at most
+	coarse      bool   // timers expire at clock ticks
+	verbose     bool   // the console is shown
+	consoleLogs string // the folder for consoles; empty for none
 
 	tscFrequency int // in kHz; 0: the kernel has to find it out
 
@@ -80,6 +81,13 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	}
 	defer controlEnd.Close()
 
+	consoleLog, err := createConsoleLog(config.consoleLogs, job)
+	if err != nil {
+		console.Close()
+		control.Close()
+		return nil, err
+	}
+
 	cmd, name := exec.Command(config.emulator, machineArguments(config, job)...), "qemu"
 	if config.accelerator == acceleratorUML {
 		cmd, name = umlCommand(config, job), "User-Mode Linux"
@@ -93,9 +101,11 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 		out:     out,
 		ended:   make(chan struct{}),
 	}
+	var shown io.Writer
 	if config.verbose {
-		m.console.copyTo = out.stderr
+		shown = out.stderr
 	}
+	m.console.copyTo = consoleLog.with(shown)
 	cmd.ExtraFiles = []*os.File{consoleEnd, controlEnd}
 	if wired != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, wired)
@@ -131,12 +141,14 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	if err := <-started; err != nil {
 		console.Close()
 		control.Close()
+		consoleLog.close()
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	m.readers.Add(1)
 	go func() {
 		defer m.readers.Done()
 		defer console.Close()
+		defer consoleLog.close()
 		io.Copy(m.console, console)
 	}()
 	go func() {

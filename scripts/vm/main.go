@@ -118,6 +118,8 @@ func prepare(options options, log *progress) (s setup) {
 		coarse:     options.coarse,
 		verbose:    options.verbose,
 
+		consoleLogs: options.consoleLogs,
+
 		bootLimits: bootLimits,
 		quiet:      !options.verbose,
 	}

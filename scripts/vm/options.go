@@ -47,6 +47,9 @@ Flags, which go before PROGRAM:
   --no-device         no RDMA device
   --shell             an interactive shell in the machine instead of a program
   --verbose           show each step and the machine's console                            [TESTBED_VERBOSE=1]
+  --console-logs FOLDER
+                      keep the console of each machine that says something there, in a file of this folder
+                                                                                          [TESTBED_CONSOLE_LOGS]
   --help              this text
 
 In the machine: the device rxe0 over the interface dummy0, 10.77.0.1, host name testbed. Set unless the caller has
@@ -90,6 +93,7 @@ type options struct {
 	plainRank    int // the machine whose output has no prefix; -1: none
 	shell        bool
 	verbose      bool
+	consoleLogs  string // a folder
 	cache        string
 	kernel       kernelChoice
 	umlKernel    string // a file; "": the one that is built
@@ -133,6 +137,7 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.IntVar(&o.machines, "machines", 1, "")
 	flags.IntVar(&o.plainRank, "plain-rank", -1, "")
 	flags.BoolVar(&o.shell, "shell", false, "")
+	flags.StringVar(&o.consoleLogs, "console-logs", env("TESTBED_CONSOLE_LOGS"), "")
 	flags.BoolVar(&o.verbose, "verbose", env("TESTBED_VERBOSE") == "1", "")
 	if err := flags.Parse(args); err != nil {
 		return o, err

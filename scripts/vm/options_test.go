@@ -46,6 +46,7 @@ func TestParseOptions(t *testing.T) {
 			func(o options) bool {
 				return o.timeout == 5*time.Second && o.memory == "1G" && o.accelerator == "tcg" && o.verbose
 			}},
+		{"console logs", []string{"true"}, []string{home, "TESTBED_CONSOLE_LOGS=/logs"}, func(o options) bool { return o.consoleLogs == "/logs" }},
 		{"no limit", []string{"true"}, []string{home, "TESTBED_TIMEOUT=0"}, func(o options) bool { return o.timeout == 0 }},
 		{"shell has no limit", []string{"--shell"}, []string{home}, func(o options) bool { return o.timeout == 0 && o.shell }},
 		{"shares", []string{"--share", dir, "--share", dir + "/..", "true"}, []string{home, "TESTBED_SHARE=" + dir + "::/tmp"},

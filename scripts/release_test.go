@@ -1,0 +1,168 @@
+//go:build linux && amd64
+
+package scripts
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// repository is a small module that has the scripts for releases, and a scripts/test that does nothing.
+type repository struct{ folder string }
+
+const (
+	oldAPI = "package udat\n\nfunc Open(name string) error { return nil }\n"
+	// A program that calls Open goes on to build with the one, not with the other.
+	moreAPI  = oldAPI + "\nfunc Close() {}\n"
+	otherAPI = "package udat\n\nfunc Open() error { return nil }\n"
+
+	emptyChangelog = "# Changelog\n\n## [Unreleased]\n\n[Unreleased]: https://github.com/goudat/goudat/commits/main\n"
+	added          = "### Added\n\n- Something.\n"
+)
+
+func newRepository(t *testing.T) *repository {
+	t.Helper()
+	r := &repository{t.TempDir()}
+	for _, name := range []string{"release", "apichanges", "tools/go.mod", "tools/go.sum"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.write(t, "scripts/"+name, string(text))
+	}
+	r.write(t, "scripts/test", "#!/bin/sh\n[ ! -e fails ]\n")
+	r.write(t, "go.mod", "module github.com/goudat/goudat\n\ngo 1.24\n")
+	r.write(t, "udat/udat.go", oldAPI)
+	r.write(t, "CHANGELOG.md", strings.Replace(emptyChangelog, "[Unreleased]\n\n[", "[Unreleased]\n\n"+added+"\n[", 1))
+	r.git(t, "init", "--quiet", "--initial-branch=main")
+	r.commit(t)
+	return r
+}
+
+func (r *repository) write(t *testing.T, name, text string) {
+	t.Helper()
+	write(t, filepath.Join(r.folder, name), text)
+	if filepath.Dir(name) == "scripts" {
+		if err := os.Chmod(filepath.Join(r.folder, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (r *repository) git(t *testing.T, args ...string) string {
+	t.Helper()
+	output, err := r.run("git", args...)
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, output)
+	}
+	return output
+}
+
+func (r *repository) commit(t *testing.T) {
+	t.Helper()
+	r.git(t, "add", "--all")
+	r.git(t, "commit", "--quiet", "--message", "change")
+}
+
+// change writes a file, and what is new into the changelog.
+func (r *repository) change(t *testing.T, api, news string) {
+	t.Helper()
+	changelog := filepath.Join(r.folder, "CHANGELOG.md")
+	text, err := os.ReadFile(changelog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(t, "CHANGELOG.md", strings.Replace(string(text), "## [Unreleased]\n", "## [Unreleased]\n\n"+news, 1))
+	r.write(t, "udat/udat.go", api)
+	r.commit(t)
+}
+
+func (r *repository) run(name string, args ...string) (string, error) {
+	command := exec.Command(name, args...)
+	command.Dir = r.folder
+	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org",
+		"GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org", "GOFLAGS=")
+	output, err := command.CombinedOutput()
+	return string(output), err
+}
+
+// release makes a release, and checks what it says.
+func (r *repository) release(t *testing.T, fine bool, says string, args ...string) {
+	t.Helper()
+	output, err := r.run("scripts/release", append([]string{"--date", "2027-01-31"}, args...)...)
+	if (err == nil) != fine || !strings.Contains(output, says) {
+		t.Errorf("release %v: %v, want %q\n%s", args, err, says, output)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	r := newRepository(t)
+	r.release(t, false, "the first version", "v0.2.0")
+	r.release(t, false, "VERSION must be", "0.1.0")
+	r.release(t, true, "v0.1.0, 2027-01-31\n\n"+added, "--dry-run", "v0.1.0")
+	r.release(t, true, "git push origin main v0.1.0", "v0.1.0")
+	changelog, err := os.ReadFile(filepath.Join(r.folder, "CHANGELOG.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2027-01-31\n\n" + added +
+		"\n[Unreleased]: https://github.com/goudat/goudat/compare/v0.1.0...HEAD\n[0.1.0]: https://github.com/goudat/goudat/releases/tag/v0.1.0\n"
+	if string(changelog) != want {
+		t.Errorf("the changelog is\n%s\nwant\n%s", changelog, want)
+	}
+	if notes := r.git(t, "tag", "--list", "--format=%(contents)", "v0.1.0"); strings.TrimSpace(notes) != "v0.1.0\n\n"+strings.TrimSpace(added) {
+		t.Errorf("the tag says\n%s", notes)
+	}
+	if left := r.git(t, "status", "--porcelain"); left != "" {
+		t.Errorf("changes are left:\n%s", left)
+	}
+
+	r.release(t, false, "is there already", "v0.1.0")
+	r.release(t, false, "is empty", "v0.1.1")
+	r.change(t, moreAPI, "### Added\n\n- Close.\n")
+	r.release(t, false, "does not come after", "v0.1.2")
+	r.write(t, "udat/udat.go", otherAPI)
+	r.release(t, false, "has changes", "v0.1.1")
+	r.change(t, otherAPI, "### Changed\n\n- Open takes nothing.\n")
+	r.release(t, false, "v0.1.1 may not break programs: choose v0.2.0", "v0.1.1")
+	r.git(t, "checkout", "--quiet", "-b", "side")
+	r.release(t, false, "the branch side", "v0.2.0")
+	r.git(t, "checkout", "--quiet", "main")
+	r.write(t, "fails", "")
+	r.commit(t)
+	r.release(t, false, "scripts/test fails", "v0.2.0")
+	r.git(t, "rm", "--quiet", "fails")
+	r.commit(t)
+	r.release(t, true, "git push origin main v0.2.0", "v0.2.0")
+	changelog, err = os.ReadFile(filepath.Join(r.folder, "CHANGELOG.md"))
+	if err != nil || !strings.Contains(string(changelog), "...HEAD\n[0.2.0]: https://github.com/goudat/goudat/compare/v0.1.0...v0.2.0\n[0.1.0]: ") {
+		t.Errorf("%v: the changelog is\n%s", err, changelog)
+	}
+}
+
+func TestAPIChanges(t *testing.T) {
+	r := newRepository(t)
+	if output, err := r.run("scripts/apichanges"); err == nil || !strings.Contains(output, "there is no release") {
+		t.Errorf("without a tag: %v\n%s", err, output)
+	}
+	r.git(t, "tag", "v0.1.0")
+	for _, c := range []struct{ api, all, incompatible string }{
+		{oldAPI, "", ""},
+		{moreAPI, "udat since v0.1.0:\nCompatible changes:\n- Close: added\n", ""},
+		{otherAPI, "Incompatible changes:\n- Open: changed from func(string) error to func() error\n", "Open: changed from"},
+	} {
+		r.write(t, "udat/udat.go", c.api)
+		for _, s := range []struct {
+			want string
+			args []string
+		}{{c.all, nil}, {c.incompatible, []string{"--incompatible"}}} {
+			output, err := r.run("scripts/apichanges", s.args...)
+			if err != nil || s.want == "" && output != "" || !strings.Contains(output, s.want) {
+				t.Errorf("%v: got %v and %q, want %q", s.args, err, output, s.want)
+			}
+		}
+	}
+}
