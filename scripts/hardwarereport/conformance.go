@@ -41,7 +41,7 @@ func (r *report) conformance(ctx context.Context, p *progress, a adapter) outcom
 				r.detail("Conformance over "+a.Provider, said)
 			}
 		case ctx.Err() != nil:
-			complaints = append(complaints, "the time ended at "+cmp.Or(at, "no clause"))
+			complaints = append(complaints, "ended at "+cmp.Or(at, "no clause"))
 		case at == "" || seen[at]:
 			complaints = append(complaints, "the suite ended: "+err.Error())
 			r.detail("Conformance over "+a.Provider, said)

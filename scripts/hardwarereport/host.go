@@ -270,8 +270,8 @@ func (h *host) deviceFacts(all *information, netdev string) (facts []fact) {
 		}
 		add("device", "%s, %s", d.Name, strings.TrimPrefix(d.Transport, "IBV_TRANSPORT_"))
 		add("driver", "%s %s", driver, read("/sys/module/"+driver+"/version"))
-		add("model", "%s %s %s:%s, firmware %s", read(folder+"/hca_type"), read(folder+"/board_id"), read(folder+"/device/vendor"),
-			read(folder+"/device/device"), d.Firmware)
+		add("model", "%s %s %s %s", read(folder+"/hca_type"), read(folder+"/board_id"), read(folder+"/device/vendor"), read(folder+"/device/device"))
+		add("firmware", "%s", d.Firmware)
 		for _, p := range d.Ports {
 			if p.Number != h.Port {
 				continue

@@ -27,7 +27,7 @@ type side struct {
 }
 
 func (r *report) exchanges() []exchange {
-	stream := []string{"-sizes", "8,4096,65536,1048576", "-count", "500", "-disconnect", "graceful"}
+	stream := []string{"-sizes", "8,4096,65536,1048576", "-count", "100", "-disconnect", "graceful"}
 	if r.quick {
 		stream = []string{"-sizes", "8", "-count", "5", "-disconnect", "graceful"}
 	}
@@ -69,7 +69,7 @@ func (r *report) pairs(ctx context.Context, p *progress, on *host, adapters []ad
 	for _, a := range adapters {
 		t.head = append(t.head, a.Provider)
 	}
-	passed, all, missing := 0, 0, map[string]bool{}
+	passed, failed, left, missing := 0, 0, 0, map[string]bool{}
 	for _, e := range r.exchanges() {
 		if r.quick && e.program != "pingpong" && e.program != "dtest" {
 			continue
@@ -81,26 +81,41 @@ func (r *report) pairs(ctx context.Context, p *progress, on *host, adapters []ad
 			row := []string{e.program, e.what, language(inGo[0]), language(inGo[1])}
 			for _, a := range adapters {
 				p.say("%s, server in %s, client in %s, over %s", e.program, row[2], row[3], a.Provider)
-				result := r.pair(ctx, on, e, inGo, a)
-				row = append(row, r.clean.text(oneLine(result)))
-				if strings.Contains(result, " is not installed") {
-					missing[e.program] = true
-					continue
+				result := notRun
+				if ctx.Err() == nil {
+					result = r.pair(ctx, on, e, inGo, a)
 				}
-				all++
-				if result == "passed" {
+				row = append(row, r.clean.text(oneLine(result)))
+				switch {
+				case result == notRun:
+					left++
+				case strings.HasSuffix(result, missingProgram):
+					missing[e.program] = true
+				case result == pairPassed:
 					passed++
+				default:
+					failed++
 				}
 			}
 			t.add(row...)
 		}
 	}
-	o := outcome{summary: fmt.Sprintf("%d of %d pairs passed", passed, all), failed: passed < all, text: t.String()}
+	o := outcome{summary: fmt.Sprintf("%d of %d pairs passed", passed, passed+failed), failed: failed+left > 0, text: t.String()}
+	if left > 0 {
+		o.summary += fmt.Sprintf("; no time was left for %d", left)
+	}
 	if len(missing) > 0 {
 		o.summary += "; not installed: " + strings.Join(sortedKeys(missing), ", ") + " in C"
 	}
 	return o
 }
+
+// What a pair comes to, unless it fails.
+const (
+	pairPassed     = "passed"
+	notRun         = "not run"
+	missingProgram = " is not installed"
+)
 
 func language(inGo bool) string {
 	if inGo {
@@ -123,7 +138,7 @@ func (e exchange) arguments(of side, a adapter, rest []string, address string) [
 	return append(own, args...)
 }
 
-// pair runs one pair, and returns "passed" or what went wrong.
+// pair runs one pair, and returns pairPassed or what went wrong.
 func (r *report) pair(ctx context.Context, on *host, e exchange, inGo [2]bool, a adapter) string {
 	const most = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, most)
@@ -162,8 +177,8 @@ func (r *report) pair(ctx context.Context, on *host, e exchange, inGo [2]bool, a
 		return "failed: " + reason
 	}
 	if !server.await(ctx, sides[0].listens) {
-		if strings.Contains(server.said(), " is not installed") {
-			return names[0] + " is not installed on the other host"
+		if strings.HasSuffix(server.said(), missingProgram) {
+			return "on the other host, " + names[0] + missingProgram
 		}
 		return fail("the server does not listen", server.said())
 	}
@@ -175,15 +190,22 @@ func (r *report) pair(ctx context.Context, on *host, e exchange, inGo [2]bool, a
 	if clientErr != nil || !strings.Contains(client.said(), sides[1].passes) {
 		server.kill()
 		server.wait(ctx)
-		return fail(fmt.Sprintf("the client ended with %v", clientErr), "The server:\n"+server.said()+"\n\nThe client:\n"+client.said())
+		return fail(ending("client", clientErr), "The server:\n"+server.said()+"\n\nThe client:\n"+client.said())
 	}
 	if e.serves {
-		return "passed"
+		return pairPassed
 	}
 	if err := server.wait(ctx); err != nil || !strings.Contains(server.said(), sides[0].passes) {
-		return fail(fmt.Sprintf("the server ended with %v", err), "The server:\n"+server.said()+"\n\nThe client:\n"+client.said())
+		return fail(ending("server", err), "The server:\n"+server.said()+"\n\nThe client:\n"+client.said())
 	}
-	return "passed"
+	return pairPassed
+}
+
+func ending(side string, err error) string {
+	if err == nil {
+		return "the " + side + " does not say that all was well"
+	}
+	return fmt.Sprintf("the %s: %v", side, err)
 }
 
 func where(on *host) string {

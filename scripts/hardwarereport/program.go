@@ -53,7 +53,7 @@ func (t toolbox) find(name string) (string, error) {
 	}
 	path, err := exec.LookPath(filepath.Join(folder, name))
 	if err != nil {
-		return "", fmt.Errorf("%s is not installed", name)
+		return "", errors.New(name + missingProgram)
 	}
 	return path, nil
 }

@@ -128,19 +128,39 @@ func (r *report) run(ctx context.Context) error {
 func (r *report) runStep(ctx context.Context, s step, number, of int, most time.Duration) {
 	stepContext, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	stepContext, gone := context.WithCancelCause(stepContext)
+	defer gone(nil)
+	go r.watchDevice(stepContext, gone)
 	began := time.Now()
 	p := newProgress(r.out, fmt.Sprintf("report: %d of %d: %s", number, of, s.title), most)
 	result := s.do(stepContext, p)
 	p.stop()
 	if !r.here.present() {
 		result.failed = true
-		result.summary += "; the device has gone away meanwhile"
+		result.summary += "; meanwhile " + errDeviceGone.Error()
 	}
 	if ctx.Err() != nil {
 		result.failed = true
 		result.summary = "interrupted: " + result.summary
 	}
 	r.finish(s.title, time.Since(began), result)
+}
+
+// watchDevice ends a step whose device goes away: what comes after that tells nothing of goudat.
+func (r *report) watchDevice(ctx context.Context, gone context.CancelCauseFunc) {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if !r.here.present() {
+				gone(errDeviceGone)
+				return
+			}
+		}
+	}
 }
 
 func (r *report) finish(title string, took time.Duration, result outcome) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,17 +29,14 @@ func (r *report) twins(ctx context.Context, p *progress, on *host, a adapter) ou
 	if r.quick {
 		rounds, work = "1", "0.001"
 	}
-	m, failed := r.sideBySide(ctx, p, "C beside Go over "+a.Provider+where(on), on, []adapter{a}, "-goals=false",
+	m, err := r.sideBySide(ctx, p, "C beside Go over "+a.Provider+where(on), on, []adapter{a}, "-goals=false",
 		"-c", filepath.Join(r.tools.built, "ctwin"), "-go", filepath.Join(r.tools.built, "gotwin"), "-rounds", rounds, "-work", work)
-	if failed != nil {
-		return *failed
-	}
 	t := table{head: []string{"", "unit", "C", "Go", "Go/C"}}
 	for _, result := range m.Results {
 		c, g := median(result.C), median(result.Go)
 		t.add(result.Measurement, result.Unit, number(c), number(g), fmt.Sprintf("%.2f", g/c))
 	}
-	return outcome{summary: "measured, medians of " + rounds + " rounds", text: t.String()}
+	return r.measuredOutcome(t, fmt.Sprintf("%d measured, medians of %s rounds", len(m.Results), rounds), err)
 }
 
 // references measures with programs that are not of this project.
@@ -56,10 +54,7 @@ func (r *report) references(ctx context.Context, p *progress, on *host, adapters
 			args = append(args, "-"+name, path)
 		}
 	}
-	m, failed := r.sideBySide(ctx, p, "Other programs"+where(on), on, adapters, args...)
-	if failed != nil {
-		return *failed
-	}
+	m, err := r.sideBySide(ctx, p, "Other programs"+where(on), on, adapters, args...)
 	t := table{head: []string{"", "unit", "", "program"}}
 	found := 0
 	for _, reference := range m.References {
@@ -70,27 +65,36 @@ func (r *report) references(ctx context.Context, p *progress, on *host, adapters
 		}
 		t.add(reference.What, reference.Unit, r.clean.text(value), reference.Tool)
 	}
-	return outcome{summary: fmt.Sprintf("%d of %d measured", found, len(m.References)), text: t.String()}
+	return r.measuredOutcome(t, fmt.Sprintf("%d of %d measured", found, len(m.References)), err)
 }
 
-func (r *report) sideBySide(ctx context.Context, p *progress, title string, on *host, adapters []adapter, args ...string) (measured, *outcome) {
-	var m measured
-	fail := func(format string, values ...any) (measured, *outcome) {
-		return m, &outcome{summary: fmt.Sprintf(format, values...), failed: true}
+// measuredOutcome has what was measured before an error.
+func (r *report) measuredOutcome(t table, summary string, err error) outcome {
+	o := outcome{summary: summary, failed: err != nil}
+	if err != nil {
+		o.summary += "; then failed: " + err.Error()
 	}
+	if len(t.rows) > 0 {
+		o.text = t.String()
+	}
+	return o
+}
+
+// sideBySide runs scripts/sidebyside. The results are those until an error, if there is one.
+func (r *report) sideBySide(ctx context.Context, p *progress, title string, on *host, adapters []adapter, args ...string) (m measured, err error) {
 	file := filepath.Join(r.work, "sidebyside.json")
 	os.Remove(file)
 	args = append(args, "-json", file)
 	self, err := os.Executable()
 	if err != nil {
-		return fail("not run: %v", err)
+		return m, err
 	}
 	if on != nil {
 		args = append(args, "-server-by", self)
 	}
 	cmd, err := r.command(nil, "sidebyside", args...)
 	if err != nil {
-		return fail("not run: %v", err)
+		return m, err
 	}
 	names := ""
 	for i, a := range adapters {
@@ -105,7 +109,7 @@ func (r *report) sideBySide(ctx context.Context, p *progress, title string, on *
 	}
 	process, err := start(ctx, cmd)
 	if err != nil {
-		return fail("not run: %v", err)
+		return m, err
 	}
 	for number := 0; ; number++ {
 		line, ok := process.line(ctx, number)
@@ -119,14 +123,11 @@ func (r *report) sideBySide(ctx context.Context, p *progress, title string, on *
 	if readErr == nil {
 		readErr = json.Unmarshal(text, &m)
 	}
-	if err == nil {
-		err = readErr
-	}
+	err = cmp.Or(err, readErr)
 	if err != nil {
 		r.detail(title, process.said())
-		return fail("failed: %v", err)
 	}
-	return m, nil
+	return m, err
 }
 
 func median(values []float64) float64 {

@@ -66,7 +66,7 @@ func run(args []string) error {
 		return r.measureCalls(*test, *file, *instructions)
 	}
 	if p.c != "" {
-		if err := r.measure(p, *work, *only, *goals); err != nil {
+		if err := r.measure(p, *work, *only, *goals, *file); err != nil {
 			return err
 		}
 	}
@@ -78,14 +78,18 @@ func run(args []string) error {
 	if *references && *only == "" {
 		fmt.Fprintln(os.Stderr, "bench: measuring with other programs")
 		list := tools(*dtest, *dapltest, *device, cmp.Or(*serverDevice, *device), adapters(), *work)
-		r.References = measureReferences(list, p.serverBy, *address, min(r.Rounds, mostReferenceRounds))
+		measureReferences(list, p.serverBy, *address, min(r.Rounds, mostReferenceRounds), func(found reference) {
+			r.References = append(r.References, found)
+			r.write(*file)
+		})
 	}
 	printTable(os.Stdout, r)
 	return r.write(*file)
 }
 
-// measure runs everything on each adapter of the test device.
-func (r *report) measure(p programs, work float64, only string, goals bool) error {
+// measure runs everything on each adapter of the test device. Whoever ends it early has the results until then in the
+// file.
+func (r *report) measure(p programs, work float64, only string, goals bool, file string) error {
 	r.Machine.complete()
 	names := adapters()
 	if len(names) == 0 {
@@ -102,11 +106,13 @@ func (r *report) measure(p programs, work float64, only string, goals bool) erro
 	}
 	for i, adapter := range names {
 		fmt.Fprintln(os.Stderr, "bench: measuring on", adapter)
-		results, err := compare(p, adapter, firstQual+2*i, list, r.Rounds)
+		err := compare(p, adapter, firstQual+2*i, list, r.Rounds, func(found result) error {
+			r.Results = append(r.Results, found)
+			return r.write(file)
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", adapter, err)
 		}
-		r.Results = append(r.Results, results...)
 	}
 	return nil
 }

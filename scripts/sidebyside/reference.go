@@ -104,8 +104,9 @@ func tools(dtest, dapltest, device, serverDevice string, adapters []string, work
 	return list
 }
 
-// measureReferences runs each tool as often as there are rounds. One that cannot be run is no failure: the result says why.
-func measureReferences(list []tool, serverBy, address string, rounds int) (references []reference) {
+// measureReferences runs each tool as often as there are rounds, and hands out what it has found. One that cannot be run
+// is no failure: the result says why.
+func measureReferences(list []tool, serverBy, address string, rounds int, found func(reference)) {
 	for _, t := range list {
 		r := reference{What: t.what, Unit: t.unit, Tool: strings.Join(append([]string{filepath.Base(t.program)}, t.common...), " ")}
 		for range rounds {
@@ -117,9 +118,8 @@ func measureReferences(list []tool, serverBy, address string, rounds int) (refer
 			r.Values = append(r.Values, value)
 		}
 		fmt.Fprintln(os.Stderr, "bench:  ", r.What, r.text())
-		references = append(references, r)
+		found(r)
 	}
-	return references
 }
 
 // run starts the server, by the command serverBy if there is one, and the client until it finds the server.

@@ -37,7 +37,8 @@ func TestNumbersOfOtherPrograms(t *testing.T) {
 // A program that is not there is no failure of the run.
 func TestMissingProgram(t *testing.T) {
 	list := []tool{{program: "no-such-program-as-this", common: []string{"-x"}, what: "something", value: dtestLatency}}
-	got := measureReferences(list, "", "127.0.0.1", 3)
+	var got []reference
+	measureReferences(list, "", "127.0.0.1", 3, func(found reference) { got = append(got, found) })
 	if len(got) != 1 || got[0].Missing == "" || len(got[0].Values) != 0 {
 		t.Errorf("got %+v", got)
 	}

@@ -15,33 +15,35 @@ type programs struct {
 // while after its owner has gone.
 const firstQual = 7600
 
-// compare runs the measurements on an adapter, in C and in Go by turns. Twins that have nothing to do wait for their
-// next order and use no processor.
-func compare(p programs, adapter string, qual int, list []measurement, rounds int) (results []result, err error) {
+// compare runs the measurements on an adapter, in C and in Go by turns, and hands out each result. Twins that have
+// nothing to do wait for their next order and use no processor.
+func compare(p programs, adapter string, qual int, list []measurement, rounds int, found func(result) error) error {
 	inC, err := startTwin(p.c, p.serverBy, adapter, qual)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer inC.kill()
 	inGo, err := startTwin(p.golang, p.serverBy, adapter, qual+1)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer inGo.kill()
 	for _, m := range list {
 		r := result{Adapter: adapter, Measurement: m.name, Unit: m.unit.name, LowerIsBetter: m.unit.lowerIsBetter, Goal: m.goal}
 		for round := range rounds {
 			if err := r.measureBoth(inC, inGo, m, round%2 == 1); err != nil {
-				return nil, fmt.Errorf("%s: %w", m.name, err)
+				return fmt.Errorf("%s: %w", m.name, err)
 			}
 		}
-		results = append(results, r)
 		fmt.Fprintln(os.Stderr, "bench:  ", line(r))
+		if err := found(r); err != nil {
+			return err
+		}
 	}
 	if err := inC.end(); err != nil {
-		return nil, err
+		return err
 	}
-	return results, inGo.end()
+	return inGo.end()
 }
 
 // measureBoth is a round. Who is first changes from round to round.

@@ -85,7 +85,7 @@ var inShards = map[string]int{
 }
 
 // longTests are dealt first, so that each is in a shard of its own.
-var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench"}
+var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench", "TestReport"}
 
 // plan lists the runs, those that take longest first.
 func (o options) plan(packages []testPackage) []run {
