@@ -2,7 +2,9 @@ package udat_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"net/netip"
 	"os"
@@ -26,6 +28,14 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	flag.Parse()
+	if os.Getenv("UDAT_TEST_IA") == "" {
+		// Examples need a device as well, and cannot skip.
+		skip := flag.Lookup("test.skip").Value
+		if err := skip.Set("^Example|" + cmp.Or(skip.String(), "^Example")); err != nil {
+			panic(err)
+		}
 	}
 	udattest.Main(m)
 }

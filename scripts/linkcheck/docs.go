@@ -172,8 +172,7 @@ func (c *checkout) docProblems(d *docs) (problems []string) {
 
 // linksIn collects the links of all blocks.
 func linksIn(d *comment.Doc) (links []comment.Text) {
-	var visit func(list []comment.Text)
-	visit = func(list []comment.Text) {
+	visit := func(list []comment.Text) {
 		for _, t := range list {
 			switch t.(type) {
 			case *comment.Link, *comment.DocLink:

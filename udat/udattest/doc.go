@@ -43,4 +43,7 @@
 // it in a virtual machine that has one:
 //
 //	go test -exec <goudat>/scripts/testbed ./...
+//
+// Tests of several machines have goudat's scripts/vm/control to meet each other,
+// and to cut links and kill machines. Package udat/reliability has an example.
 package udattest
