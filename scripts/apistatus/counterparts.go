@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,8 +36,10 @@ func (a *answer) covers(name string) bool { return longestPattern(a.names, name)
 // if none does. Patterns are separated by spaces; a * in them stands for anything.
 func longestPattern(patterns, name string) (length int) {
 	for _, pattern := range strings.Fields(patterns) {
-		expression := "^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$"
-		if len(pattern) > length && regexp.MustCompile(expression).MatchString(name) {
+		if len(pattern) <= length {
+			continue
+		}
+		if fits, _ := path.Match(pattern, name); fits { // no name of C has a slash
 			length = len(pattern)
 		}
 	}
