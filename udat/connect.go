@@ -43,6 +43,9 @@ type connection struct {
 
 	// service is where the endpoint has connected to, nil for one that has not.
 	service atomic.Pointer[remoteService]
+	// called is the qualifier of the service point whose request was accepted, 0
+	// for an endpoint that has accepted none.
+	called atomic.Uint64
 
 	established atomic.Bool
 	// outcome is locked while it is decided that an attempt is aborted, which
@@ -93,6 +96,7 @@ func (c *connection) restart() {
 	c.aborted.Store(nil)
 	c.attempt.Add(1)
 	c.service.Store(nil)
+	c.called.Store(uint64(anyConnQual))
 	c.established.Store(false)
 	c.over.Store(false)
 	c.leaving.Store(false)
@@ -322,8 +326,9 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address %v is not that of an adapter", remote)
 	case !service.address.Is4() || service.address.IsMulticast():
 		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, it must be an IPv4 unicast address", remote)
-	case !qual.valid():
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "the connection qualifier is %d, it must be 1 to %d", qual, maxConnQual)
+	}
+	if err := qual.check(op, InvalidArg3); err != nil {
+		return err
 	}
 	return ep.connect(op, service, timeout, privateData, connectArguments{callConnect, InvalidArg4, InvalidArg5})
 }
@@ -505,6 +510,7 @@ func (ep *EP) acceptNative(op string, cr *CR, privateData []byte) (answered bool
 		defer ep.reserved.CompareAndSwap(rsp, nil)
 	}
 	attempt := ep.connection.begin()
+	ep.connection.called.Store(uint64(cr.param.ConnQual))
 	if err := check(op, cgo.CRAccept(cr.handle, ep.handle, privateData)); err != nil {
 		ep.connection.inLibrary.Store(false)
 		ep.connection.settle()

@@ -28,6 +28,9 @@ type CRParam struct {
 	// PSP or RSP is the service point that the request came to; the other is nil.
 	PSP *PSP
 	RSP *RSP
+	// ConnQual is the qualifier of the service point, as that was given it. The
+	// peer may have used another that means the same.
+	ConnQual ConnQual
 	// LocalEP is the endpoint that an RSP has reserved, nil for a PSP.
 	LocalEP       *EP
 	RemoteAddress netip.Addr
@@ -38,7 +41,7 @@ type CRParam struct {
 
 // newCR copies what the library knows of the request, which is gone with the answer.
 func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
-	cr := &CR{service: s, handle: data.CRHandle, param: CRParam{PSP: s.psp, RSP: s.rsp}}
+	cr := &CR{service: s, handle: data.CRHandle, param: CRParam{PSP: s.psp, RSP: s.rsp, ConnQual: s.qual}}
 	if s.rsp != nil {
 		cr.param.LocalEP = s.rsp.ep
 	}

@@ -3,6 +3,8 @@ package udat
 import (
 	"bytes"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
@@ -14,25 +16,27 @@ import (
 // come, and closing the adapter frees that all the same. The goroutine that
 // empties the queue runs meanwhile, and rejects what arrives.
 func (s *services) endListening(ia *IA) bool {
-	quals := s.quals()
+	ports := s.ports()
 	switch {
-	case len(quals) == 0: // it may have tried to listen, in vain
+	case len(ports) == 0: // it may have tried to listen, in vain
 		return true
 	case s.overTCP:
-		return endListeningOnTCP(ia.attr.Address, quals)
+		if !endListeningOnTCP(ia.attr.Address, ports) {
+			return false
+		}
+	default:
+		s.endListeningHeld(ia, ports)
 	}
-	s.endListeningHeld(ia, quals)
+	for _, port := range ports {
+		listening.Delete(s.placeOf(ia, port))
+	}
 	return true
 }
 
-func (s *services) quals() []ConnQual {
+func (s *services) ports() []port {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var quals []ConnQual
-	for qual := range s.native {
-		quals = append(quals, qual)
-	}
-	return quals
+	return slices.Collect(maps.Keys(s.points))
 }
 
 // endListeningHeld ends the listening of the CMA provider. A service point that
@@ -43,29 +47,29 @@ func (s *services) quals() []ConnQual {
 //
 // Without a connection to itself, on a device that is down for example, nothing
 // arrives either.
-func (s *services) endListeningHeld(ia *IA, quals []ConnQual) {
-	own, err := newOwnCalls(ia, len(quals)+1)
+func (s *services) endListeningHeld(ia *IA, ports []port) {
+	own, err := newOwnCalls(ia, len(ports)+1)
 	if err != nil {
 		return
 	}
 	s.setOwnCalls(own)
 	defer own.free()
 	defer s.setOwnCalls(nil)
-	for _, qual := range quals {
-		own.call(qual)
+	for _, port := range ports {
+		own.call(port)
 	}
 	var held []heldCall
 	own.await(func() bool {
 		select {
 		case h := <-own.arrived:
 			held = append(held, h)
-			s.free(h.qual)
+			s.free(h.port)
 		default:
 		}
 		return len(held)+own.ended == len(own.eps)
 	})
 	if len(held) > 0 {
-		own.call(held[0].qual)
+		own.call(held[0].port)
 		own.await(func() bool { return len(held)+own.ended == len(own.eps) })
 		s.queue.obj.gate.RLock()
 		s.queue.reap()
@@ -78,12 +82,13 @@ func (s *services) endListeningHeld(ia *IA, quals []ConnQual) {
 }
 
 // free frees a native service point, on which a request waits.
-func (s *services) free(qual ConnQual) {
+func (s *services) free(port port) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	cgo.PSPFree(s.native[qual])
-	delete(s.native, qual)
-	delete(s.points, qual)
+	if point := s.points[port]; point != nil {
+		cgo.PSPFree(point.handle)
+		delete(s.points, port)
+	}
 }
 
 func (s *services) setOwnCalls(own *ownCalls) {
@@ -106,7 +111,7 @@ type ownCalls struct {
 
 // heldCall is a request of the adapter's own that waits for its answer.
 type heldCall struct {
-	qual ConnQual
+	port port
 	cr   cgo.CRHandle
 }
 
@@ -137,14 +142,14 @@ func newOwnCalls(ia *IA, n int) (*ownCalls, error) {
 }
 
 // call sends a request, if it can.
-func (own *ownCalls) call(qual ConnQual) {
+func (own *ownCalls) call(port port) {
 	ep, r := cgo.EPCreate(own.ia.handle, own.pz, own.unused, own.unused, own.connect, nil)
 	if !r.OK() {
 		return
 	}
 	own.eps = append(own.eps, ep)
 	address := cgo.NewSockAddr(own.ia.attr.Address)
-	r = cgo.EPConnect(ep, &address, uint64(qual), cgo.TimeoutInfinite, own.token, cgo.QOSBestEffort, cgo.ConnectDefault)
+	r = cgo.EPConnect(ep, &address, uint64(port), cgo.TimeoutInfinite, own.token, cgo.QOSBestEffort, cgo.ConnectDefault)
 	if !r.OK() {
 		own.ended++
 	}
@@ -165,7 +170,7 @@ func (own *ownCalls) takes(data *cgo.CRArrivalEventData) bool {
 		return false
 	}
 	select {
-	case own.arrived <- heldCall{ConnQual(data.ConnQual), data.CRHandle}:
+	case own.arrived <- heldCall{portOnCMA(ConnQual(data.ConnQual)), data.CRHandle}:
 		return true
 	default: // too late: it is rejected
 		return false

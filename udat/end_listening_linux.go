@@ -11,10 +11,6 @@ import (
 	"time"
 )
 
-// tcpOffset is what the socket CM provider adds to a connection qualifier for the
-// TCP port to listen on.
-const tcpOffset = 1000
-
 // settleListening is far longer than the library's thread takes to close the
 // sockets of what is on its way.
 const settleListening = 10 * time.Second
@@ -24,16 +20,16 @@ const settleListening = 10 * time.Second
 // when none is left on the ports of the service points, nothing refers to those.
 // The sockets are those of this process, and can be shut down without the
 // library: it takes that for the end of the peer.
-func endListeningOnTCP(address netip.Addr, quals []ConnQual) bool {
-	l := tcpListening{address: address, ports: make(map[int]bool)}
-	for _, qual := range quals {
-		l.ports[int(qual)+tcpOffset] = true
+func endListeningOnTCP(address netip.Addr, ports []port) bool {
+	l := tcpListening{address: address, ports: make(map[port]bool)}
+	for _, port := range ports {
+		l.ports[port] = true
 	}
 	end := time.Now().Add(settleListening)
 	// The thread may have accepted a connection that is not to be seen yet. When it
 	// closes one that was there before the end of listening, and had its own end
 	// after that, it has gone on.
-	last := l.connect(int(quals[0])+tcpOffset, end)
+	last := l.connect(ports[0], end)
 	if last != nil {
 		defer last.Close()
 	}
@@ -73,13 +69,13 @@ func endListeningOnTCP(address netip.Addr, quals []ConnQual) bool {
 // tcpListening is where an adapter listens.
 type tcpListening struct {
 	address netip.Addr
-	ports   map[int]bool
+	ports   map[port]bool
 }
 
 // connect makes a connection that the library's thread has accepted.
-func (l tcpListening) connect(port int, end time.Time) *net.TCPConn {
+func (l tcpListening) connect(port port, end time.Time) *net.TCPConn {
 	dialer := net.Dialer{Deadline: end}
-	c, err := dialer.Dial("tcp4", net.JoinHostPort(l.address.String(), strconv.Itoa(port)))
+	c, err := dialer.Dial("tcp4", net.JoinHostPort(l.address.String(), strconv.Itoa(int(port))))
 	if err != nil {
 		return nil
 	}
@@ -134,7 +130,7 @@ func (l tcpListening) has(fd int) bool {
 		return false
 	}
 	local := addrPort(name)
-	return local.Addr() == l.address && l.ports[int(local.Port())]
+	return local.Addr() == l.address && l.ports[port(local.Port())]
 }
 
 func addrPort(name syscall.Sockaddr) netip.AddrPort {

@@ -633,7 +633,7 @@ type EPParam struct {
 	LocalAddress   netip.Addr
 	LocalPortQual  uint64     // 0 unless connected or connecting
 	RemoteAddress  netip.Addr // zero unless connected or connecting
-	RemotePortQual uint64
+	RemotePortQual uint64     // likewise
 	PZ             *PZ
 	RecvEVD        *EVD
 	RequestEVD     *EVD
@@ -642,8 +642,10 @@ type EPParam struct {
 	Attr           EPAttr
 }
 
-// Query gives the parameters of the endpoint. Port qualifiers are what the
-// provider knows: the socket CM provider often reports 0.
+// Query gives the parameters of the endpoint. The port qualifier of the side that
+// listens is its connection qualifier, as the program gave it to Connect or to the
+// service point. The other one is what the provider knows: 0 with the socket CM
+// provider.
 //
 // Implements:
 //
@@ -664,9 +666,14 @@ func (ep *EP) Query() (EPParam, error) {
 	if r := cgo.EPQuery(ep.handle, cgo.EPFieldAll, &native); !r.OK() {
 		return EPParam{}, check(op, r)
 	}
-	if !hasConnection(state) {
+	switch service, called := ep.connection.service.Load(), ep.connection.called.Load(); {
+	case !hasConnection(state):
 		// That of the native endpoint, which Modify and Reset replace.
-		native.LocalPortQual = 0
+		native.LocalPortQual, native.RemotePortQual = 0, 0
+	case service != nil: // the CMA provider knows the port
+		native.RemotePortQual = uint64(service.qual)
+	case called != uint64(anyConnQual):
+		native.LocalPortQual = called
 	}
 	return EPParam{
 		IA:             ep.ia,

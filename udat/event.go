@@ -39,6 +39,15 @@ func (e Event) EP() *EP { return e.ep }
 // other. It must be accepted or rejected.
 func (e Event) CR() *CR { return e.cr }
 
+// ConnQual gives the qualifier that the request of an EventConnectionRequest came
+// to, as the service point was given it, 0 for any other event.
+func (e Event) ConnQual() ConnQual {
+	if e.cr == nil {
+		return 0
+	}
+	return e.cr.param.ConnQual
+}
+
 // EVD gives the event dispatcher that an EventAsyncErrorEVDOverflow is about,
 // nil for any other event.
 func (e Event) EVD() *EVD { return e.evd }

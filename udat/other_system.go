@@ -18,4 +18,4 @@ func unmapMemory([]byte)                    {}
 func lockableMemory() uint64                { return math.MaxUint64 }
 func checkFileLimit(string) error           { return ErrNoNativeLibrary }
 
-func endListeningOnTCP(netip.Addr, []ConnQual) bool { return true }
+func endListeningOnTCP(netip.Addr, []port) bool { return true }

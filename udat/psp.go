@@ -1,20 +1,5 @@
 package udat
 
-// ConnQual is a connection qualifier: the number on which a service listens, 1
-// to 64535. It is not a TCP port, though the providers derive one from it.
-type ConnQual uint64
-
-const maxConnQual ConnQual = 64535
-
-func (q ConnQual) valid() bool { return q >= 1 && q <= maxConnQual }
-
-func (q ConnQual) check(op string) error {
-	if q.valid() {
-		return nil
-	}
-	return refuse(op, ErrInvalidParameter, InvalidArg2, "the connection qualifier is %d, it must be 1 to %d", q, maxConnQual)
-}
-
 // PSP is a public service point: it listens for connection requests. Its
 // methods may be called from any goroutine.
 type PSP struct {
@@ -37,7 +22,8 @@ func (psp *PSP) object() *object {
 // With PSPProvider it fails with ErrModelNotSupported: no provider can accept a
 // request on an endpoint that it has made itself.
 //
-// It fails with ErrConnQualInUse when something listens there already.
+// It fails with ErrConnQualInUse when something listens there already, by that
+// number or by another that means the same: see ConnQual.
 //
 // Implements:
 //
@@ -55,7 +41,7 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	default:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be %v", flags, PSPConsumer)
 	}
-	return createPSP(op, ia, evd, qual, qual.check(op))
+	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2))
 }
 
 // CreatePSPAny listens on a connection qualifier that nothing listens on yet,

@@ -53,7 +53,7 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 		return nil, err
 	}
 	defer leave()
-	if err := qual.check(op); err != nil {
+	if err := qual.check(op, InvalidArg2); err != nil {
 		return nil, err
 	}
 	if ep.ia != ia {

@@ -17,15 +17,20 @@ import (
 // goroutine empties at all times, and a native service point stays until the
 // adapter closes. Between owners it rejects what arrives.
 type services struct {
-	mu sync.Mutex
-	// points has the owners of the native service points, nil between owners.
-	points map[ConnQual]*service
-	native map[ConnQual]cgo.PSPHandle
+	mu     sync.Mutex
+	points map[port]*servicePoint
 	queue  *EVD          // nil until the first service point
 	done   chan struct{} // closed when the goroutine has ended
 
 	overTCP bool      // the provider listens on TCP
 	own     *ownCalls // while listening ends
+}
+
+// servicePoint is a native service point.
+type servicePoint struct {
+	handle cgo.PSPHandle
+	qual   ConnQual // that it was made for, as the library reports it
+	owner  *service // nil between owners
 }
 
 // requestQLen is the length of the queue that all requests come to. The
@@ -57,55 +62,69 @@ func (s *services) listen(op string, owner *service) error {
 	return s.take(op, owner.qual, owner)
 }
 
+// portOf gives the port that the provider makes of a qualifier.
+func (s *services) portOf(qual ConnQual) port {
+	if s.overTCP {
+		return portOnTCP(qual)
+	}
+	return portOnCMA(qual)
+}
+
+// placeOf gives the place of a port of the adapter.
+func (s *services) placeOf(ia *IA, port port) place {
+	return place{s.overTCP, ia.attr.Address, port}
+}
+
 // take gives the owner the native service point for the qualifier, which may be
 // one that has lost its owner. The caller holds mu.
 func (s *services) take(op string, qual ConnQual, owner *service) error {
-	former, exists := s.points[qual]
-	if former != nil {
-		return refuse(op, ErrConnQualInUse, NoSubtype, "a service point of this program listens on %d", qual)
+	port := s.portOf(qual)
+	place := s.placeOf(owner.ia, port)
+	if port == 0 {
+		// The library would listen on a port that the system chooses.
+		return refuse(op, ErrConnQualUnavailable, NoSubtype, "the qualifier %d leads to %v, which does not exist: choose another", qual, place)
 	}
-	if !exists {
+	point := s.points[port]
+	switch {
+	case point == nil:
 		// A request may arrive before this returns: the goroutine needs mu.
 		psp, r := cgo.PSPCreate(owner.ia.handle, uint64(qual), s.queue.handle, cgo.PSPConsumer)
-		if err := check(op, r); err != nil {
-			return err
+		if !r.OK() {
+			return place.cannotListen(op, qual, r)
 		}
-		s.native[qual] = psp
+		point = &servicePoint{handle: psp, qual: qual}
+		s.points[port] = point
+	case point.owner != nil:
+		return place.inUse(op, qual, point.owner.qual)
 	}
 	owner.qual = qual
-	s.points[qual] = owner
+	point.owner = owner
+	listening.Store(place, qual)
 	return nil
 }
 
-const (
-	// anyConnQual asks for a qualifier that is free.
-	anyConnQual ConnQual = 0
-	// firstAnyQual is where the search for one begins, as in the library.
-	firstAnyQual ConnQual = 1024
-)
-
 func (s *services) listenAnywhere(op string, owner *service) error {
-	for qual, former := range s.points {
-		if former == nil {
-			return s.take(op, qual, owner)
+	for _, point := range s.points {
+		if point.owner == nil {
+			return s.take(op, point.qual, owner)
 		}
 	}
-	for qual := firstAnyQual; qual <= maxConnQual; qual++ {
+	for qual := firstAnyQual; qual <= lastAnyQual; qual++ {
 		err := s.take(op, qual, owner)
 		if !errors.Is(err, ErrConnQualInUse) {
 			return err
 		}
 	}
-	return refuse(op, ErrConnQualUnavailable, NoSubtype, "something listens on every qualifier from %d to %d", firstAnyQual, maxConnQual)
+	return refuse(op, ErrConnQualUnavailable, NoSubtype, "something listens on every qualifier from %d to %d", firstAnyQual, lastAnyQual)
 }
 
 func (s *services) owners() []*service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var owners []*service
-	for _, owner := range s.points {
-		if owner != nil {
-			owners = append(owners, owner)
+	for _, point := range s.points {
+		if point.owner != nil {
+			owners = append(owners, point.owner)
 		}
 	}
 	return owners
@@ -115,8 +134,8 @@ func (s *services) owners() []*service {
 func (s *services) leave(owner *service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.points[owner.qual] == owner {
-		s.points[owner.qual] = nil
+	if point := s.points[s.portOf(owner.qual)]; point != nil && point.owner == owner {
+		point.owner = nil
 	}
 }
 
@@ -126,7 +145,7 @@ func (s *services) start(op string, ia *IA) error {
 		return err
 	}
 	s.queue, s.done = queue, make(chan struct{})
-	s.points, s.native = make(map[ConnQual]*service), make(map[ConnQual]cgo.PSPHandle)
+	s.points = make(map[port]*servicePoint)
 	go s.run(queue, s.done)
 	return nil
 }
@@ -164,7 +183,7 @@ func newRequestEVD(op string, ia *IA) (*EVD, error) {
 	return evd, nil
 }
 
-// dispatch brings a request to the service point that owns its qualifier, and
+// dispatch brings a request to the service point that owns its port, and
 // rejects it when there is none or when that has no room. The caller holds the
 // lock of the queue.
 func (s *services) dispatch(data *cgo.CRArrivalEventData) {
@@ -173,8 +192,8 @@ func (s *services) dispatch(data *cgo.CRArrivalEventData) {
 	if s.own.takes(data) {
 		return
 	}
-	owner := s.points[ConnQual(data.ConnQual)]
-	if owner == nil || !owner.arrived(data) {
+	point := s.points[s.portOf(ConnQual(data.ConnQual))]
+	if point == nil || point.owner == nil || !point.owner.arrived(data) {
 		cgo.CRReject(data.CRHandle, nil)
 	}
 }

@@ -21,7 +21,6 @@ func TestCreatePSPRefuses(t *testing.T) {
 			return err
 		}
 		want(t, create(0, l.Requests, udat.PSPConsumer), udat.ErrInvalidParameter, udat.InvalidArg2)
-		want(t, create(64536, l.Requests, udat.PSPConsumer), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, create(udattest.ConnQual(), e.Connect, udat.PSPConsumer), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
 		want(t, create(udattest.ConnQual(), nil, udat.PSPConsumer), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
 		want(t, create(udattest.ConnQual(), l.Requests, udat.PSPProvider), udat.ErrModelNotSupported)

@@ -41,18 +41,46 @@ func TestPairs(t *testing.T) {
 			// Less than one RDMA write, and more of them than may be outstanding.
 			for _, size := range []int{1, (window+2)*piece + 1} {
 				t.Run(fmt.Sprintf("%s/%s/%d bytes", provider, sides.name, size), func(t *testing.T) {
-					pair(t, provider, sides.server, sides.client, size)
+					pair(t, provider, sides.server, sides.client, udattest.ConnQual(), size)
 				})
 			}
 		}
 	}
 }
 
+// Both languages mean the same by a qualifier, however large: a port as it comes,
+// a process id, a rank in the high bits.
+func TestWideQualifiers(t *testing.T) {
+	providers := udattest.Names(t)
+	native, own := buildNative(t), ownProgram(t)
+	for _, provider := range providers {
+		for _, qual := range []udat.ConnQual{65000, 65535, 70000, 65536 + udat.ConnQual(os.Getpid()), 1<<35 + 8} {
+			for _, sides := range []struct{ name, server, client string }{
+				{"C server, Go client", native, own},
+				{"Go server, C client", own, native},
+			} {
+				t.Run(fmt.Sprintf("%s/%s/%d", provider, sides.name, qual), func(t *testing.T) {
+					if needsPrivilege(provider, qual) && os.Geteuid() != 0 {
+						t.Skip("the TCP port is below 1024")
+					}
+					pair(t, provider, sides.server, sides.client, qual, 1)
+				})
+			}
+		}
+	}
+}
+
+// needsPrivilege reports whether the provider makes a TCP port of the qualifier
+// that not everybody may listen on.
+func needsPrivilege(provider string, qual udat.ConnQual) bool {
+	return strings.Contains(provider, "scm") && uint16(qual+1000) < 1024
+}
+
 // pair runs both and checks that they end well and have the same sum.
-func pair(t *testing.T, provider, server, client string, size int) {
+func pair(t *testing.T, provider, server, client string, qualifier udat.ConnQual, size int) {
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
-	qual := fmt.Sprint(udattest.ConnQual())
+	qual := fmt.Sprint(qualifier)
 	s := start(t, ctx, server, "-q", qual, provider)
 	if !s.await("waiting for a client") {
 		t.Fatalf("the server does not start: %v\n%s", s.cmd.Wait(), s.text)

@@ -1,0 +1,171 @@
+package udat_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// wideQualifiers are such as programs use: process ids and ports as they come,
+// and a rank in the high bits.
+var wideQualifiers = []udat.ConnQual{65000, 65535, 65536, 70000, 1<<22 + 321, 2<<35 + 8, 1<<35 + 8, math.MaxUint64}
+
+// A qualifier of any size works, and is what the program gave wherever it is told.
+func TestWideQualifiers(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for _, qual := range wideQualifiers {
+			t.Run(fmt.Sprint(qual), func(t *testing.T) {
+				if strings.Contains(ia.Name(), "scm") && uint16(qual+1000) < 1024 && os.Geteuid() != 0 {
+					t.Skip("the TCP port is below 1024")
+				}
+				requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
+				want(t, err)
+				defer func() { want(t, requests.Free()) }()
+				psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { want(t, psp.Free()) }()
+				if param, err := psp.Query(); err != nil || param.ConnQual != qual {
+					t.Errorf("the service point says %+v, %v", param, err)
+				}
+				active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+				want(t, active.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+				request := udattest.Expect(t, requests, udat.EventConnectionRequest)
+				param, err := request.CR().Query()
+				want(t, err)
+				if request.ConnQual() != qual || param.ConnQual != qual {
+					t.Errorf("the request came to %d and %d", request.ConnQual(), param.ConnQual)
+				}
+				want(t, request.CR().Accept(passive.EP, nil))
+				established := udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
+				if established.ConnQual() != 0 {
+					t.Errorf("%v has the qualifier %d", established.Number, established.ConnQual())
+				}
+				udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
+				if param, err := active.Query(); err != nil || param.RemotePortQual != uint64(qual) {
+					t.Errorf("the client says %+v, %v", param, err)
+				}
+				if param, err := passive.Query(); err != nil || param.LocalPortQual != uint64(qual) {
+					t.Errorf("the server says %+v, %v", param, err)
+				}
+				twin := udattest.NewEndpoint(t, ia, nil)
+				want(t, twin.EP.DupConnect(active.EP, udattest.Patience, nil))
+				second := udattest.Expect(t, requests, udat.EventConnectionRequest)
+				want(t, second.CR().Reject(nil))
+				udattest.Expect(t, twin.Connect, udat.EventConnectionPeerRejected)
+			})
+		}
+	})
+}
+
+// A reserved service point has any qualifier too.
+func TestWideQualifierReserved(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const qual = 1<<35 + 24
+		requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
+		want(t, err)
+		defer func() { want(t, requests.Free()) }()
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		rsp, err := udat.CreateRSP(ia, qual, passive.EP, requests)
+		want(t, err)
+		defer func() { want(t, rsp.Free()) }()
+		want(t, active.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+		request := udattest.Expect(t, requests, udat.EventConnectionRequest)
+		if request.ConnQual() != qual {
+			t.Errorf("the request came to %d", request.ConnQual())
+		}
+		want(t, request.CR().Accept(nil, nil))
+		udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
+	})
+}
+
+// synonym gives another qualifier of which the provider makes the same port.
+func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {
+	if strings.Contains(ia.Name(), "scm") {
+		return qual + 3<<16
+	}
+	const folded, first = 32001, 33534
+	if qual < first {
+		t.Fatalf("no qualifier is folded into %d", qual)
+	}
+	return qual - first + 7*folded
+}
+
+// Two qualifiers of which the provider makes the same port are one: the error
+// has both, whichever adapter of the program listens.
+func TestQualifiersThatMeet(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		qual := udattest.ConnQual() + 25000
+		other := synonym(t, ia, qual)
+		requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
+		want(t, err)
+		defer func() { want(t, requests.Free()) }()
+		psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
+		want(t, err)
+
+		another := udattest.Open(t, ia.Name())
+		evd, err := udat.CreateEVD(another, 4, udat.EVDCR)
+		want(t, err)
+		defer func() { want(t, evd.Free()) }()
+		spare := udattest.NewEndpoint(t, ia, nil)
+		for name, create := range map[string]func() error{
+			"PSP":             func() error { _, err := udat.CreatePSP(ia, other, requests, udat.PSPConsumer); return err },
+			"RSP":             func() error { _, err := udat.CreateRSP(ia, other, spare.EP, requests); return err },
+			"another adapter": func() error { _, err := udat.CreatePSP(another, other, evd, udat.PSPConsumer); return err },
+		} {
+			err := create()
+			want(t, err, udat.ErrConnQualInUse)
+			if text := fmt.Sprint(err); !strings.Contains(text, fmt.Sprint(qual)) || !strings.Contains(text, fmt.Sprint(other)) {
+				t.Errorf("%s: the error names not both of %d and %d: %v", name, qual, other, err)
+			}
+		}
+
+		// A peer that uses the other number reaches the service, which hears its own.
+		e := udattest.NewEndpoint(t, ia, nil)
+		want(t, e.EP.Connect(udattest.Address(t, ia), other, udattest.Patience, nil))
+		request := udattest.Expect(t, requests, udat.EventConnectionRequest)
+		if request.ConnQual() != qual {
+			t.Errorf("the request came to %d, want %d", request.ConnQual(), qual)
+		}
+		want(t, request.CR().Reject(nil))
+		udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
+
+		// Once it has gone, the other number is free.
+		want(t, psp.Free())
+		psp, err = udat.CreatePSP(ia, other, requests, udat.PSPConsumer)
+		want(t, err)
+		want(t, e.Reset())
+		want(t, e.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+		request = udattest.Expect(t, requests, udat.EventConnectionRequest)
+		if request.ConnQual() != other {
+			t.Errorf("the request came to %d, want %d", request.ConnQual(), other)
+		}
+		want(t, request.CR().Reject(nil))
+		udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
+		want(t, psp.Free())
+	})
+}
+
+// A qualifier that leads nowhere is refused by who would listen, and leads nowhere.
+func TestQualifierOfNoPort(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if !strings.Contains(ia.Name(), "scm") {
+			return
+		}
+		const none = 64536 + 5<<16
+		l := udattest.Listen(t, ia)
+		_, err := udat.CreatePSP(ia, none, l.Requests, udat.PSPConsumer)
+		want(t, err, udat.ErrConnQualUnavailable)
+		wantDetail(t, err)
+		e := udattest.NewEndpoint(t, ia, nil)
+		want(t, e.EP.Connect(udattest.Address(t, ia), none, time.Second, nil))
+		udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
+	})
+}
