@@ -54,8 +54,10 @@ func (ep *EP) object() *object {
 	return &ep.obj
 }
 
-// EPAttr holds the attributes of an endpoint. A zero EPAttr is not usable: start
-// from what Query gives for an endpoint with the provider's defaults.
+// EPAttr holds the attributes of an endpoint. A zero field stands for the
+// provider's default, which IA.DefaultEPAttr tells: &EPAttr{MaxRecvDTOs: 64} is all
+// that a program needs which posts many receives. What Query returns has the
+// values that the endpoint has.
 //
 // All streams of completions that come to the same EVD must have the same
 // completion flags, of which CompletionDefault stands for CompletionEVDThreshold;
@@ -64,17 +66,17 @@ func (ep *EP) object() *object {
 // be woken by them all the same.
 type EPAttr struct {
 	ServiceType            ServiceType     // ServiceTypeRC
-	MaxMessageSize         uint32          // bytes of a send or a receive, 1 to IAAttr.MaxMessageSize
-	MaxRDMASize            uint32          // bytes of an RDMA read or write, 1 to IAAttr.MaxRDMASize
+	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
+	MaxRDMASize            uint32          // bytes of an RDMA read or write, at most IAAttr.MaxRDMASize
 	QOS                    QOS             // QOSBestEffort
 	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
 	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
-	MaxRecvDTOs            int             // receives outstanding, 1 to IAAttr.MaxDTOPerEP; 0 without a receive EVD
+	MaxRecvDTOs            int             // receives outstanding, at most IAAttr.MaxDTOPerEP; 0 without a receive EVD
 	MaxRequestDTOs         int             // requests outstanding, likewise
-	MaxRecvIOV             int             // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO
+	MaxRecvIOV             int             // segments of a receive, at most IAAttr.MaxIOVSegmentsPerDTO
 	MaxRequestIOV          int             // segments of a request, likewise
-	MaxRDMAReadIn          int             // RDMA reads that the peer may have in progress
-	MaxRDMAReadOut         int             // RDMA reads in progress; without any, none can be posted
+	MaxRDMAReadIn          int             // RDMA reads that the peer may have in progress, or NoRDMAReads
+	MaxRDMAReadOut         int             // RDMA reads in progress; with NoRDMAReads none can be posted
 	SRQSoftHW              int
 	MaxRDMAReadIOV         int
 	MaxRDMAWriteIOV        int
@@ -92,41 +94,11 @@ func (a *EPAttr) native() *cgo.EPAttr {
 		MaxRequestDTOs:         int32(a.MaxRequestDTOs),
 		MaxRecvIOV:             int32(a.MaxRecvIOV),
 		MaxRequestIOV:          int32(a.MaxRequestIOV),
-		MaxRDMAReadIn:          int32(a.MaxRDMAReadIn),
-		MaxRDMAReadOut:         int32(a.MaxRDMAReadOut),
+		MaxRDMAReadIn:          int32(readsOf(a.MaxRDMAReadIn)),
+		MaxRDMAReadOut:         int32(readsOf(a.MaxRDMAReadOut)),
 		SRQSoftHW:              int32(a.SRQSoftHW),
 		MaxRDMAReadIOV:         int32(a.MaxRDMAReadIOV),
 		MaxRDMAWriteIOV:        int32(a.MaxRDMAWriteIOV),
-	}
-}
-
-// setDefaultFlags says what no flags stand for, so that they can be compared.
-func (a *EPAttr) setDefaultFlags() {
-	if a.RecvCompletionFlags == CompletionDefault {
-		a.RecvCompletionFlags = CompletionEVDThreshold
-	}
-	if a.RequestCompletionFlags == CompletionDefault {
-		a.RequestCompletionFlags = CompletionEVDThreshold
-	}
-}
-
-func newEPAttr(a *cgo.EPAttr) EPAttr {
-	return EPAttr{
-		ServiceType:            a.ServiceType,
-		MaxMessageSize:         a.MaxMessageSize,
-		MaxRDMASize:            a.MaxRDMASize,
-		QOS:                    a.QOS,
-		RecvCompletionFlags:    a.RecvCompletionFlags,
-		RequestCompletionFlags: a.RequestCompletionFlags,
-		MaxRecvDTOs:            int(a.MaxRecvDTOs),
-		MaxRequestDTOs:         int(a.MaxRequestDTOs),
-		MaxRecvIOV:             int(a.MaxRecvIOV),
-		MaxRequestIOV:          int(a.MaxRequestIOV),
-		MaxRDMAReadIn:          int(a.MaxRDMAReadIn),
-		MaxRDMAReadOut:         int(a.MaxRDMAReadOut),
-		SRQSoftHW:              int(a.SRQSoftHW),
-		MaxRDMAReadIOV:         int(a.MaxRDMAReadIOV),
-		MaxRDMAWriteIOV:        int(a.MaxRDMAWriteIOV),
 	}
 }
 
@@ -137,7 +109,8 @@ func newEPAttr(a *cgo.EPAttr) EPAttr {
 // nil recv or request means that nothing is posted in that direction, a nil
 // connect that the endpoint does not connect; Modify can set them later.
 //
-// A nil attr means the provider's defaults, which Query gives. The EVDs may be
+// A nil attr stands for the provider's defaults, and so does a zero field of it:
+// see IA.DefaultEPAttr. The EVDs may be
 // shorter than the operations that attr allows to be outstanding: then a post
 // needs room on its EVD, see CreateEVD.
 //
@@ -238,7 +211,7 @@ type epParts struct {
 	queue                  *connectionQueue // of connection events, nil until created
 	apart                  *EVD             // where shared receives complete in the library, nil if that is recv
 	srq                    *SRQ             // nil for none
-	attr                   *EPAttr          // nil for the provider's defaults, until created
+	attr                   *EPAttr          // completed by setDefaults
 }
 
 // arguments lists the parts, without those that are left out.
@@ -274,6 +247,7 @@ const freeReceives = 1
 // EVDs beside those that are held. It completes the attributes.
 func (ep *EP) create(op string, p *epParts, held []claim) (cgo.EPHandle, error) {
 	ia := ep.ia
+	p.setDefaults(ia)
 	if err := p.check(op, ia); err != nil {
 		return 0, err
 	}
@@ -284,13 +258,6 @@ func (ep *EP) create(op string, p *epParts, held []claim) (cgo.EPHandle, error) 
 			return 0, err
 		}
 	}
-	if p.attr == nil {
-		if err := p.takeDefaults(op, ia); err != nil {
-			p.queue.leave()
-			return 0, err
-		}
-	}
-	p.attr.setDefaultFlags()
 	native := p.attr.native()
 	if p.recv != nil && p.srq == nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
 		native.MaxRecvDTOs += freeReceives
@@ -372,30 +339,6 @@ func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandl
 	return handle, checkMade(op, r)
 }
 
-// takeDefaults asks the provider for its attributes, which it tells only of an
-// endpoint that has them.
-func (p *epParts) takeDefaults(op string, ia *IA) error {
-	handle, err := p.createNative(op, ia, nil)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if !cgo.EPFree(handle).OK() {
-			p.leaveBehind(ia)
-		}
-	}()
-	var param cgo.EPParam
-	if r := cgo.EPQuery(handle, cgo.EPFieldAll, &param); !r.OK() {
-		return check("dat_ep_query", r)
-	}
-	attr := newEPAttr(&param.EPAttr)
-	if p.request == nil {
-		attr.MaxRequestIOV = 0 // the library refuses its own default
-	}
-	p.attr = &attr
-	return nil
-}
-
 func (evd *EVD) nativeHandle() cgo.EVDHandle {
 	if evd == nil {
 		return 0
@@ -416,9 +359,6 @@ func (p *epParts) check(op string, ia *IA) error {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRequest, "the request event dispatcher must be one for completions on the same adapter")
 	case p.connect != nil && (p.connect.ia != ia || p.connect.flags&EVDConnection == 0):
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the connect event dispatcher must be one for connection events on the same adapter")
-	}
-	if p.attr == nil {
-		return nil
 	}
 	return p.checkAttr(op, &ia.attr)
 }
@@ -444,24 +384,28 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too", a.RecvCompletionFlags, CompletionEVDThreshold)
 	case p.request.takesMore() && !byThreshold(a.RequestCompletionFlags):
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too", a.RequestCompletionFlags, CompletionEVDThreshold)
+	case p.recv == nil && a.MaxRecvDTOs != 0:
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRecvDTOs is %d, but the endpoint has no receive event dispatcher: leave it 0", a.MaxRecvDTOs)
+	case p.request == nil && (a.MaxRequestDTOs != 0 || a.MaxRequestIOV != 0):
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRequestDTOs is %d and MaxRequestIOV %d, but the endpoint has no request event dispatcher: leave both 0", a.MaxRequestDTOs, a.MaxRequestIOV)
 	}
 	for _, f := range []struct {
-		name             string
-		value, low, high int
+		name        string
+		value, most int
 	}{
-		{"MaxMessageSize", int(a.MaxMessageSize), 1, int(most.MaxMessageSize)},
-		{"MaxRDMASize", int(a.MaxRDMASize), 1, int(most.MaxRDMASize)},
-		{"MaxRecvDTOs", a.MaxRecvDTOs, oneIf(p.recv), mostIf(p.recv, most.MaxDTOPerEP)},
-		{"MaxRequestDTOs", a.MaxRequestDTOs, oneIf(p.request), mostIf(p.request, most.MaxDTOPerEP)},
-		{"MaxRecvIOV", a.MaxRecvIOV, oneIf(p.recv), most.MaxIOVSegmentsPerDTO},
-		{"MaxRequestIOV", a.MaxRequestIOV, oneIf(p.request), mostIf(p.request, most.MaxIOVSegmentsPerDTO)},
-		{"MaxRDMAReadIn", a.MaxRDMAReadIn, 0, most.MaxRDMAReadPerEPIn},
-		{"MaxRDMAReadOut", a.MaxRDMAReadOut, 0, most.MaxRDMAReadPerEPOut},
-		{"MaxRDMAReadIOV", a.MaxRDMAReadIOV, 0, most.MaxIOVSegmentsPerRead},
-		{"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, 0, most.MaxIOVSegmentsPerWrite},
+		{"MaxMessageSize", int(a.MaxMessageSize), int(most.MaxMessageSize)},
+		{"MaxRDMASize", int(a.MaxRDMASize), int(most.MaxRDMASize)},
+		{"MaxRecvDTOs", a.MaxRecvDTOs, most.MaxDTOPerEP},
+		{"MaxRequestDTOs", a.MaxRequestDTOs, most.MaxDTOPerEP},
+		{"MaxRecvIOV", a.MaxRecvIOV, most.MaxIOVSegmentsPerDTO},
+		{"MaxRequestIOV", a.MaxRequestIOV, most.MaxIOVSegmentsPerDTO},
+		{"MaxRDMAReadIn", readsOf(a.MaxRDMAReadIn), most.MaxRDMAReadPerEPIn},
+		{"MaxRDMAReadOut", readsOf(a.MaxRDMAReadOut), most.MaxRDMAReadPerEPOut},
+		{"MaxRDMAReadIOV", a.MaxRDMAReadIOV, most.MaxIOVSegmentsPerRead},
+		{"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
 	} {
-		if f.value < f.low || f.value > f.high {
-			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %d, it must be %d to %d", f.name, f.value, f.low, f.high)
+		if f.value < 0 || f.value > f.most {
+			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %d, it must be 1 to %d, or 0 for the default", f.name, f.value, f.most)
 		}
 	}
 	return nil
@@ -472,16 +416,6 @@ func (evd *EVD) takesMore() bool { return evd != nil && evd.flags&^(EVDDTO|EVDRM
 
 func byThreshold(flags CompletionFlags) bool {
 	return flags == CompletionDefault || flags == CompletionEVDThreshold
-}
-
-func oneIf(evd *EVD) int { return mostIf(evd, 1) }
-
-// mostIf gives n for a direction that has an EVD, 0 for one that has not.
-func mostIf(evd *EVD, n int) int {
-	if evd == nil {
-		return 0
-	}
-	return n
 }
 
 // newNumber enters the endpoint in the adapter's table.

@@ -39,6 +39,23 @@ func withFailingEPFree(t *testing.T, test func(t *testing.T, ia *udat.IA, fail f
 	})
 }
 
+// Making an endpoint makes one native endpoint, with attributes or without: no
+// other is freed.
+func TestEndpointIsMadeOnce(t *testing.T) {
+	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		for _, attr := range []*udat.EPAttr{nil, {}, {MaxRecvDTOs: 3}} {
+			calls.epFree.nextLate(always, 0) // which counts them
+			ep, err := udat.CreateEP(ia, e.PZ, e.Recv, e.Request, e.Connect, attr)
+			want(t, err)
+			if n := calls.epFree.stop(); n != 0 {
+				t.Errorf("%d native endpoints were freed while one was made with %+v", n, attr)
+			}
+			want(t, ep.Free())
+		}
+	})
+}
+
 // wantOwnNumbers makes endpoints until numbers have come round, and looks whether
 // each has a number of its own.
 func wantOwnNumbers(t *testing.T, ia *udat.IA, others ...*udat.EP) {

@@ -322,8 +322,8 @@ func (d *direction) checkRemote(op string, kind operation, remote RMRTriplet) (e
 	switch {
 	case total > uint64(remote.SegmentLength):
 		err = refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d", total, remote.SegmentLength)
-	case kind == opRDMARead && d.ep.attr.MaxRDMAReadOut == 0:
-		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made with MaxRDMAReadOut 0")
+	case kind == opRDMARead && readsOf(d.ep.attr.MaxRDMAReadOut) == 0:
+		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
 	}
 	if err != nil {
 		d.withdraw()

@@ -239,7 +239,7 @@ func TestIdle(t *testing.T) {
 func TestReadWithoutDepth(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		attr := udattest.DefaultAttr(t, ia)
-		attr.MaxRDMAReadOut = 0
+		attr.MaxRDMAReadOut = udat.NoRDMAReads
 		active, passive := udattest.Pair(t, ia, &attr)
 		remote, err := passive.Memory.RMRTriplet(0, 8)
 		want(t, err)

@@ -141,27 +141,12 @@ func (n *node) createEVDs() (err error) {
 // createEP asks for what the C program asks for. The number of reads counts for
 // the peer, the rest is this side's own.
 func (n *node) createEP() error {
-	defaults, err := n.defaultAttr()
-	if err != nil {
-		return err
-	}
-	attr := defaults
+	attr := udat.EPAttr{MaxRecvIOV: 1, MaxRequestIOV: 1, MaxRDMAReadIn: reads, MaxRDMAReadOut: reads}
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = n.depths()
-	attr.MaxRecvIOV, attr.MaxRequestIOV = 1, 1
-	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = reads, reads
 	return timed(&n.times.epCreate, func() (err error) {
 		n.ep, err = udat.CreateEP(n.ia, n.pz, n.recv, n.request, n.connect, &attr)
 		return err
 	})
-}
-
-func (n *node) defaultAttr() (udat.EPAttr, error) {
-	ep, err := udat.CreateEP(n.ia, n.pz, n.recv, n.request, n.connect, nil)
-	if err != nil {
-		return udat.EPAttr{}, err
-	}
-	param, err := ep.Query()
-	return param.Attr, errors.Join(err, ep.Free())
 }
 
 // postNotes posts a receive for each note; its number is the cookie.

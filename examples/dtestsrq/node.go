@@ -106,13 +106,8 @@ func (n *node) createEVDs() (err error) {
 	return nil
 }
 
-func (n *node) createEPs() error {
-	attr, err := n.defaultAttr()
-	if err != nil {
-		return err
-	}
-	attr.MaxRecvDTOs, attr.MaxRequestDTOs = n.o.messages, n.o.messages
-	attr.MaxRecvIOV, attr.MaxRequestIOV = 1, 1
+func (n *node) createEPs() (err error) {
+	attr := udat.EPAttr{MaxRecvDTOs: n.o.messages, MaxRequestDTOs: n.o.messages, MaxRecvIOV: 1, MaxRequestIOV: 1}
 	if n.o.srq {
 		n.srq, err = udat.CreateSRQ(n.ia, n.pz, udat.SRQAttr{MaxRecvDTOs: n.o.slots(), MaxRecvIOV: 1})
 		if err != nil {
@@ -134,15 +129,6 @@ func (n *node) createEP(attr *udat.EPAttr) (*udat.EP, error) {
 		return udat.CreateEPWithSRQ(n.ia, n.pz, n.recv, n.request, n.connect, n.srq, attr)
 	}
 	return udat.CreateEP(n.ia, n.pz, n.recv, n.request, n.connect, attr)
-}
-
-func (n *node) defaultAttr() (udat.EPAttr, error) {
-	ep, err := udat.CreateEP(n.ia, n.pz, n.recv, n.request, n.connect, nil)
-	if err != nil {
-		return udat.EPAttr{}, err
-	}
-	param, err := ep.Query()
-	return param.Attr, errors.Join(err, ep.Free())
 }
 
 func (n *node) postAll() error {

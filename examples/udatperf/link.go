@@ -51,11 +51,8 @@ func newLink(ia *udat.IA, pz *udat.PZ, requests, receives int, wait bool) (*link
 		}
 	}
 	var err error
-	if l.ep, err = udat.CreateEP(ia, pz, l.recv, l.request, l.connect, nil); err != nil {
-		return l, err
-	}
-	depth := udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: receives, MaxRequestDTOs: requests}}
-	return l, l.ep.Modify(udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestDTOs, &depth)
+	l.ep, err = udat.CreateEP(ia, pz, l.recv, l.request, l.connect, &udat.EPAttr{MaxRecvDTOs: receives, MaxRequestDTOs: requests})
+	return l, err
 }
 
 func (l *link) free() error {

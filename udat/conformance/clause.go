@@ -48,7 +48,7 @@ var Clauses = []Clause{
 	{ID: "C-03", Text: "The receive EVD may be left out: nobody wants receive completions.",
 		Protection: "udat/ep.go: checkAttr; udat/post.go: prepare"},
 	{ID: "C-04", Text: "The request EVD may be left out: nobody wants request completions.",
-		Protection: "udat/ep.go: takeDefaults; udat/post.go: prepare"},
+		Protection: "udat/ep_attr_default.go: setDefaults; udat/post.go: prepare"},
 	{ID: "C-05", Text: "The connect EVD may be left out for the time being.",
 		Untried:    "a connect EVD that is given later by dat_ep_modify costs the queue pair with CMA",
 		Protection: "udat/connect.go: requireConnectable; udat/modify.go: Modify"},

@@ -142,6 +142,15 @@ func defaultsAreTold(t *trial) {
 	if b := t.query(udattest.NewEndpoint(t, t.ia, &a)).Attr; a != b {
 		t.Errorf("the defaults make an endpoint with %+v, want %+v", b, a)
 	}
+	// The adapter knows them, and a field that is left out is one of them.
+	if b := t.ia.DefaultEPAttr(); a != b {
+		t.Errorf("the adapter tells the defaults %+v, want %+v", b, a)
+	}
+	want := a
+	want.MaxRecvDTOs = 24
+	if b := t.query(udattest.NewEndpoint(t, t.ia, &udat.EPAttr{MaxRecvDTOs: 24})).Attr; b != want {
+		t.Errorf("an endpoint with MaxRecvDTOs alone has %+v, want %+v", b, want)
+	}
 }
 
 func defaultsSuffice(t *trial) {
@@ -464,17 +473,11 @@ func createInvalidAttributes(t *trial) {
 	t.must(err)
 	good := t.query(e).Attr
 	for name, change := range map[string]func(*udat.EPAttr){
-		"no message size":       func(a *udat.EPAttr) { a.MaxMessageSize = 0 },
-		"no RDMA size":          func(a *udat.EPAttr) { a.MaxRDMASize = 0 },
-		"no receives":           func(a *udat.EPAttr) { a.MaxRecvDTOs = 0 },
 		"negative receives":     func(a *udat.EPAttr) { a.MaxRecvDTOs = -1 },
 		"receives":              func(a *udat.EPAttr) { a.MaxRecvDTOs = most.MaxDTOPerEP + 1 },
-		"no requests":           func(a *udat.EPAttr) { a.MaxRequestDTOs = 0 },
 		"negative requests":     func(a *udat.EPAttr) { a.MaxRequestDTOs = -1 },
 		"requests":              func(a *udat.EPAttr) { a.MaxRequestDTOs = most.MaxDTOPerEP + 1 },
-		"no receive segments":   func(a *udat.EPAttr) { a.MaxRecvIOV = 0 },
 		"receive segments":      func(a *udat.EPAttr) { a.MaxRecvIOV = most.MaxIOVSegmentsPerDTO + 1 },
-		"no request segments":   func(a *udat.EPAttr) { a.MaxRequestIOV = 0 },
 		"request segments":      func(a *udat.EPAttr) { a.MaxRequestIOV = most.MaxIOVSegmentsPerDTO + 1 },
 		"negative reads in":     func(a *udat.EPAttr) { a.MaxRDMAReadIn = -1 },
 		"reads in":              func(a *udat.EPAttr) { a.MaxRDMAReadIn = most.MaxRDMAReadPerEPIn + 1 },

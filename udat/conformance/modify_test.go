@@ -355,8 +355,12 @@ func invalidValues(t *trial) {
 	}
 	attr(udat.EPFieldServiceType, udat.EPAttr{ServiceType: 77})
 	attr(udat.EPFieldQOS, udat.EPAttr{QOS: 77})
-	attr(udat.EPFieldMaxMessageSize, udat.EPAttr{MaxMessageSize: 0})
-	attr(udat.EPFieldMaxRDMASize, udat.EPAttr{MaxRDMASize: 0})
+	if tooLarge := most.MaxMessageSize + 1; tooLarge > 0 {
+		attr(udat.EPFieldMaxMessageSize, udat.EPAttr{MaxMessageSize: tooLarge})
+	}
+	if tooLarge := most.MaxRDMASize + 1; tooLarge > 0 {
+		attr(udat.EPFieldMaxRDMASize, udat.EPAttr{MaxRDMASize: tooLarge})
+	}
 	attr(udat.EPFieldRecvCompletionFlags, udat.EPAttr{RecvCompletionFlags: udat.CompletionSuppress})
 	attr(udat.EPFieldRequestCompletionFlags, udat.EPAttr{RequestCompletionFlags: solicited})
 	for _, wrong := range []struct {

@@ -59,25 +59,11 @@ func (o Options) NewEndpoint(t testing.TB, ia *udat.IA) *Endpoint {
 	return e
 }
 
-// DefaultAttr gives the attributes that endpoints of the adapter have by default.
+// DefaultAttr gives the attributes that endpoints of the adapter have by default:
+// see udat.IA.DefaultEPAttr.
 func DefaultAttr(t testing.TB, ia *udat.IA) udat.EPAttr {
 	t.Helper()
-	pz, err := udat.CreatePZ(ia)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer free(t, pz)
-	evd, err := udat.CreateEVD(ia, queueLength, udat.EVDDTO)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer free(t, evd)
-	ep, err := udat.CreateEP(ia, pz, evd, evd, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer free(t, ep)
-	return (&Endpoint{EP: ep}).Attr(t)
+	return ia.DefaultEPAttr()
 }
 
 // Attr gives the attributes of the endpoint.

@@ -29,9 +29,8 @@ type station struct {
 
 // crowd is an adapter with many endpoints.
 type crowd struct {
-	ia   *udat.IA
-	pz   *udat.PZ
-	attr udat.EPAttr
+	ia *udat.IA
+	pz *udat.PZ
 
 	arrivals, done, connections *udat.EVD // the last two where they are shared
 
@@ -57,9 +56,6 @@ func (c *crowd) open(adapter string) (err error) {
 	if c.pz, err = udat.CreatePZ(c.ia); err != nil {
 		return err
 	}
-	if err := c.readDefaultAttributes(); err != nil {
-		return err
-	}
 	if c.memory, err = udat.AllocMemory(c.pz, 4096, udat.MemPrivAll); err != nil {
 		return err
 	}
@@ -74,29 +70,6 @@ func (c *crowd) open(adapter string) (err error) {
 	c.from, c.to = []udat.Segment{from}, []udat.Segment{to}
 	c.stations = make([]station, c.count)
 	return nil
-}
-
-// readDefaultAttributes makes an endpoint for it: the provider tells its defaults only of one that has them.
-func (c *crowd) readDefaultAttributes() error {
-	done, err := udat.CreateEVD(c.ia, 64, udat.EVDDTO)
-	if err != nil {
-		return err
-	}
-	connections, err := udat.CreateEVD(c.ia, ownLength, udat.EVDConnection)
-	if err != nil {
-		return err
-	}
-	ep, err := udat.CreateEP(c.ia, c.pz, done, done, connections, nil)
-	if err != nil {
-		return err
-	}
-	param, err := ep.Query()
-	if err != nil {
-		return err
-	}
-	c.attr = param.Attr
-	c.attr.MaxRequestDTOs, c.attr.MaxRecvDTOs = requests, receives
-	return errors.Join(ep.Free(), done.Free(), connections.Free())
 }
 
 // evds makes the event dispatchers of an endpoint, or of all.
@@ -116,13 +89,14 @@ func (c *crowd) create() (err error) {
 		}
 		c.done, c.connections = s.done, s.connections
 	}
+	attr := udat.EPAttr{MaxRequestDTOs: requests, MaxRecvDTOs: receives}
 	for i := range c.stations {
 		if c.own {
 			if s, err = c.evds(ownLength, ownLength); err != nil {
 				return err
 			}
 		}
-		if s.ep, err = udat.CreateEP(c.ia, c.pz, s.done, s.done, s.connections, &c.attr); err != nil {
+		if s.ep, err = udat.CreateEP(c.ia, c.pz, s.done, s.done, s.connections, &attr); err != nil {
 			return err
 		}
 		c.stations[i] = s

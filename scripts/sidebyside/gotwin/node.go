@@ -21,10 +21,9 @@ const (
 
 // node is an adapter with what is made on it, and a connection.
 type node struct {
-	ia   *udat.IA
-	pz   *udat.PZ
-	ep   *udat.EP
-	attr udat.EPAttr
+	ia *udat.IA
+	pz *udat.PZ
+	ep *udat.EP
 
 	requestsDone, receivesDone, connections, arrivals *udat.EVD
 
@@ -59,9 +58,6 @@ func openNode(adapter string) (n *node, err error) {
 	if n.connections, err = udat.CreateEVD(n.ia, 256, udat.EVDConnection); err != nil {
 		return nil, err
 	}
-	if err := n.readDefaultAttributes(); err != nil {
-		return nil, err
-	}
 	if n.memory, err = udat.AllocMemory(n.pz, 2*mostBytes, udat.MemPrivAll); err != nil {
 		return nil, err
 	}
@@ -69,24 +65,9 @@ func openNode(adapter string) (n *node, err error) {
 	return n, err
 }
 
-// readDefaultAttributes makes an endpoint for it: the provider tells its defaults only of one that has them.
-func (n *node) readDefaultAttributes() error {
-	ep, err := udat.CreateEP(n.ia, n.pz, n.receivesDone, n.requestsDone, n.connections, nil)
-	if err != nil {
-		return err
-	}
-	param, err := ep.Query()
-	if err != nil {
-		return err
-	}
-	n.attr = param.Attr
-	return ep.Free()
-}
-
 func (n *node) createEndpoint(requests, receives int) (*udat.EP, error) {
-	attr := n.attr
-	attr.MaxRequestDTOs, attr.MaxRecvDTOs = requests, receives
-	return udat.CreateEP(n.ia, n.pz, n.receivesDone, n.requestsDone, n.connections, &attr)
+	return udat.CreateEP(n.ia, n.pz, n.receivesDone, n.requestsDone, n.connections,
+		&udat.EPAttr{MaxRequestDTOs: requests, MaxRecvDTOs: receives})
 }
 
 // serve listens, and accepts the one client.

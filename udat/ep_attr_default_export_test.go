@@ -1,0 +1,36 @@
+package udat
+
+import "github.com/goudat/goudat/cgo"
+
+// NativeDefaults returns the attributes that the library gives to an endpoint
+// that is made of the parts of ep, without attributes.
+func NativeDefaults(ep *EP) (EPAttr, error) {
+	const op = "dat_ep_create"
+	handle, r := cgo.EPCreate(ep.ia.handle, ep.pz.handle, ep.recvEVD.handle, ep.requestEVD.handle, 0, nil)
+	if err := check(op, r); err != nil {
+		return EPAttr{}, err
+	}
+	defer cgo.EPFree(handle)
+	var param cgo.EPParam
+	if err := check(op, cgo.EPQuery(handle, cgo.EPFieldAll, &param)); err != nil {
+		return EPAttr{}, err
+	}
+	a := &param.EPAttr
+	return EPAttr{
+		ServiceType:            a.ServiceType,
+		MaxMessageSize:         a.MaxMessageSize,
+		MaxRDMASize:            a.MaxRDMASize,
+		QOS:                    a.QOS,
+		RecvCompletionFlags:    a.RecvCompletionFlags,
+		RequestCompletionFlags: a.RequestCompletionFlags,
+		MaxRecvDTOs:            int(a.MaxRecvDTOs),
+		MaxRequestDTOs:         int(a.MaxRequestDTOs),
+		MaxRecvIOV:             int(a.MaxRecvIOV),
+		MaxRequestIOV:          int(a.MaxRequestIOV),
+		MaxRDMAReadIn:          int(a.MaxRDMAReadIn),
+		MaxRDMAReadOut:         int(a.MaxRDMAReadOut),
+		SRQSoftHW:              int(a.SRQSoftHW),
+		MaxRDMAReadIOV:         int(a.MaxRDMAReadIOV),
+		MaxRDMAWriteIOV:        int(a.MaxRDMAWriteIOV),
+	}, nil
+}

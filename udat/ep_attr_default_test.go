@@ -1,0 +1,124 @@
+package udat_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// What the binding says the defaults are is what the library makes of none.
+func TestDefaultEPAttr(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		native, err := udat.NativeDefaults(e.EP)
+		want(t, err)
+		if diff := cmp.Diff(native, ia.DefaultEPAttr()); diff != "" {
+			t.Errorf("the library has other defaults (-library +binding):\n%s", diff)
+		}
+		if diff := cmp.Diff(native, e.Attr(t)); diff != "" {
+			t.Errorf("an endpoint without attributes has others (-library +endpoint):\n%s", diff)
+		}
+		if none := (*udat.IA)(nil).DefaultEPAttr(); none != (udat.EPAttr{}) {
+			t.Errorf("no adapter has the defaults %+v", none)
+		}
+	})
+}
+
+// Each field that is left out is a default, alone and beside others.
+func TestZeroFieldsAreDefaults(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for name, change := range map[string]func(*udat.EPAttr){
+			"none":           func(*udat.EPAttr) {},
+			"receives":       func(a *udat.EPAttr) { a.MaxRecvDTOs = 24 },
+			"requests":       func(a *udat.EPAttr) { a.MaxRequestDTOs = 3 },
+			"segments":       func(a *udat.EPAttr) { a.MaxRecvIOV, a.MaxRequestIOV = 1, 2 },
+			"sizes":          func(a *udat.EPAttr) { a.MaxMessageSize, a.MaxRDMASize = 100, 200 },
+			"reads in":       func(a *udat.EPAttr) { a.MaxRDMAReadIn = 1 },
+			"no reads":       func(a *udat.EPAttr) { a.MaxRDMAReadIn, a.MaxRDMAReadOut = udat.NoRDMAReads, udat.NoRDMAReads },
+			"receive flags":  func(a *udat.EPAttr) { a.RecvCompletionFlags = udat.CompletionSolicitedWait },
+			"request flags":  func(a *udat.EPAttr) { a.RequestCompletionFlags = udat.CompletionUnsignalled },
+			"write segments": func(a *udat.EPAttr) { a.MaxRDMAWriteIOV = 2 },
+		} {
+			t.Run(name, func(t *testing.T) {
+				var attr udat.EPAttr
+				expected := ia.DefaultEPAttr()
+				change(&attr)
+				change(&expected)
+				given := attr
+				e := udattest.NewEndpoint(t, ia, &attr)
+				if diff := cmp.Diff(expected, e.Attr(t)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if attr != given {
+					t.Errorf("the program's attributes were changed to %+v", attr)
+				}
+				// What Query returns makes the same endpoint.
+				if diff := cmp.Diff(expected, udattest.NewEndpoint(t, ia, &expected).Attr(t)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+	})
+}
+
+// Modify takes zero fields for the defaults, too.
+func TestModifyToDefaults(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, &udat.EPAttr{
+			MaxMessageSize: 100, MaxRecvDTOs: 3, MaxRequestIOV: 1, MaxRDMAReadIn: udat.NoRDMAReads, MaxRDMAReadOut: udat.NoRDMAReads,
+		})
+		want(t, e.Modify(udat.EPFieldMaxMessageSize|udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestIOV|udat.EPFieldMaxRDMAReadIn|udat.EPFieldMaxRDMAReadOut,
+			&udat.EPParam{}))
+		if diff := cmp.Diff(ia.DefaultEPAttr(), e.Attr(t)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// An endpoint without event dispatchers has defaults that suit that.
+func TestDefaultsWithoutEVDs(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		expected := ia.DefaultEPAttr()
+		expected.MaxRecvDTOs, expected.MaxRequestDTOs, expected.MaxRequestIOV = 0, 0, 0
+		for _, attr := range []*udat.EPAttr{nil, {}} {
+			ep, err := udat.CreateEP(ia, e.PZ, nil, nil, nil, attr)
+			want(t, err)
+			param, err := ep.Query()
+			want(t, err)
+			if diff := cmp.Diff(expected, param.Attr); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			want(t, ep.Free())
+		}
+		attr := ia.DefaultEPAttr()
+		_, err := udat.CreateEP(ia, e.PZ, nil, e.Request, nil, &attr)
+		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
+		wantDetail(t, err)
+		_, err = udat.CreateEP(ia, e.PZ, e.Recv, nil, nil, &attr)
+		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
+		wantDetail(t, err)
+	})
+}
+
+// Without RDMA reads none can be posted, nor does a negative number ask for none.
+func TestNoRDMAReads(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr := udat.EPAttr{MaxRDMAReadIn: udat.NoRDMAReads, MaxRDMAReadOut: udat.NoRDMAReads}
+		e, peer := udattest.NewEndpoint(t, ia, &attr), udattest.NewEndpoint(t, ia, nil)
+		udattest.ConnectPair(t, udattest.Listen(t, ia), e, peer)
+		remote, err := peer.Memory.RMRTriplet(0, 8)
+		want(t, err)
+		want(t, e.PostRDMARead(one(e.Segment(t, 0, 8)), 1, remote, 0), udat.ErrInvalidParameter)
+		want(t, e.PostRDMAWrite(one(e.Segment(t, 0, 8)), 1, remote, 0))
+		udattest.Completion(t, e.Request, 1)
+		for _, n := range []int{-1, math.MinInt32 + 1, math.MinInt} {
+			_, err := udat.CreateEP(ia, e.PZ, e.Recv, e.Request, nil, &udat.EPAttr{MaxRDMAReadOut: n})
+			want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
+		}
+	})
+}
