@@ -281,7 +281,7 @@ func (ep *EP) fail() {
 	if ep.connection.failure.Load() == nil {
 		return // another replacement was faster
 	}
-	if ep.renew(op, ep.parts(), EPStateDisconnected) != nil {
+	if ep.renew(op, ep.parts(), EPStateDisconnected, earlyKept) != nil {
 		ep.reportFailure() // it must do without
 	}
 }
@@ -483,7 +483,7 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	ep.connection.over.Store(true)
 	ep.connection.failure.Store(nil)
 	defer ep.recount()
-	if renewErr := ep.renew(op, parts, EPStateUnconnected); renewErr != nil {
+	if renewErr := ep.renew(op, parts, EPStateUnconnected, earlyKept); renewErr != nil {
 		return true, renewErr
 	}
 	return true, err

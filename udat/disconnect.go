@@ -288,8 +288,11 @@ func (ep *EP) drain(d *draining, evd *EVD) {
 // attributes, so that it can connect or accept once more. Receives that are
 // still posted complete with DTOErrFlushed, and so do requests whose completions
 // the library has lost. Nothing is said of a suppressed request whose outcome is
-// not known. Reset does nothing in UNCONNECTED, and fails with ErrInvalidState in
-// any other state.
+// not known.
+//
+// In UNCONNECTED it takes back the receives that were posted there, which complete
+// with DTOErrFlushed, so that their memory can be freed or used for something
+// else. It fails with ErrInvalidState in any other state.
 //
 // The native endpoint is replaced: the library's own reset loses receives, and
 // an endpoint that was accepted on writes to freed memory when it connects.
@@ -308,15 +311,16 @@ func (ep *EP) Reset() (err error) {
 	switch {
 	case err != nil:
 		return err
-	case state == EPStateUnconnected:
+	case state == EPStateDisconnected:
+		ep.awaitEnd()
+	case state != EPStateUnconnected:
+		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v or %v", state, EPStateDisconnected, EPStateUnconnected)
+	case ep.recv.idle():
 		return nil
-	case state != EPStateDisconnected:
-		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v", state, EPStateDisconnected)
 	}
-	ep.awaitEnd()
 	defer ep.recount()
 	defer ep.shadow.begin(callReset).end(&err)
-	return ep.renew(op, ep.parts(), EPStateUnconnected)
+	return ep.renew(op, ep.parts(), EPStateUnconnected, earlyFlushed)
 }
 
 // awaitEnd waits for the event of the end of a connection or an attempt. The

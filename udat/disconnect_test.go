@@ -256,3 +256,43 @@ func TestResetKeepsLateEvent(t *testing.T) {
 		wantState(t, active.EP, udat.EPStateUnconnected)
 	})
 }
+
+// Reset takes the receives back that were posted on an endpoint that has never
+// connected, so that their memory can go.
+func TestResetTakesReceivesBack(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const posted = 3
+		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		spare, err := udat.AllocMemory(e.PZ, 4096, udat.MemPrivAll)
+		want(t, err)
+		segment, err := spare.Segment(0, 8)
+		want(t, err)
+		for range 2 { // they come back as often as they are posted
+			for i := range uint64(posted) {
+				want(t, e.PostRecv(one(segment), i, 0))
+			}
+			want(t, spare.Free(), udat.ErrInvalidState)
+			want(t, e.Reset())
+			wantState(t, e.EP, udat.EPStateUnconnected)
+			for i := range uint64(posted) {
+				event := udattest.Expect(t, e.Recv, udat.EventDTOCompletion)
+				if event.Cookie != i || event.Status != udat.DTOErrFlushed || event.EP() != e.EP {
+					t.Errorf("receive %d completes with %+v", i, event)
+				}
+			}
+			if !status(t, e.EP).RecvIdle {
+				t.Error("receives are still outstanding")
+			}
+		}
+		want(t, spare.Free())
+		want(t, e.Reset()) // does nothing
+		wantNoEvent(t, e.Recv)
+
+		// The endpoint is as good as new, also for Modify, which keeps what is posted.
+		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 7, 0))
+		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: posted}}))
+		udattest.ConnectPair(t, udattest.Listen(t, ia), peer, e)
+		want(t, peer.PostSend(one(peer.Segment(t, 0, 8)), 1, 0))
+		udattest.Completion(t, e.Recv, 7)
+	})
+}

@@ -757,8 +757,8 @@ func (e *modelEP) reset() error {
 	if !done || err != nil {
 		return err
 	}
-	recvs, requests := e.lateRecvs, e.lateRequests
-	e.lateRecvs, e.lateRequests = nil, nil
+	recvs, requests := append(e.lateRecvs, e.recvs...), e.lateRequests
+	e.recvs, e.lateRecvs, e.lateRequests = nil, nil, nil
 	return errors.Join(e.completed(e.recv, recvs, false), e.completed(e.request, requests, false))
 }
 

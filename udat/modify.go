@@ -62,7 +62,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	defer ep.recount()
 	defer leave()
 	defer ep.shadow.begin(modifyCall(mask)).end(&err)
-	return ep.renew(op, p, EPStateUnconnected)
+	return ep.renew(op, p, EPStateUnconnected, earlyKept)
 }
 
 // merge gives the parts of the endpoint with those of param that mask names.

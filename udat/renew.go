@@ -12,9 +12,10 @@ import (
 // not the gate, and what the parts name is kept alive.
 //
 // Receives that were posted since the endpoint was last unconnected are posted
-// again. What else is outstanding completes with DTOErrFlushed. becomes is the
-// state that the program sees from then on, UNCONNECTED or DISCONNECTED.
-func (ep *EP) renew(op string, p epParts, becomes EPState) error {
+// again, if early says so. What else is outstanding completes with DTOErrFlushed.
+// becomes is the state that the program sees from then on, UNCONNECTED or
+// DISCONNECTED.
+func (ep *EP) renew(op string, p epParts, becomes EPState, early earlyFate) error {
 	ep.settleAttempt() // before anything is locked that others wait for
 	old := ep.parts()
 	held := ep.claims(&old)
@@ -22,7 +23,7 @@ func (ep *EP) renew(op string, p epParts, becomes EPState) error {
 	if err != nil {
 		return err
 	}
-	if err := ep.exchange(op, p, handle, becomes); err != nil {
+	if err := ep.exchange(op, p, handle, becomes, early); err != nil {
 		leaveClaims(ep.claims(&p), held)
 		p.discard(ep.ia, handle)
 		return err
@@ -31,11 +32,20 @@ func (ep *EP) renew(op string, p epParts, becomes EPState) error {
 	return nil
 }
 
+// earlyFate is what becomes of the receives that were posted since the endpoint was
+// last unconnected.
+type earlyFate bool
+
+const (
+	earlyKept    earlyFate = true
+	earlyFlushed earlyFate = false
+)
+
 // exchange puts the new native endpoint in the place of the old one, which it
 // frees. When it fails, nothing has changed, and the new one is the caller's still.
 // That the old one cannot be freed is no reason to fail: it is of no use any more,
 // and the new one is there.
-func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPState) error {
+func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPState, fate earlyFate) error {
 	ep.obj.gate.Lock()
 	defer ep.obj.gate.Unlock()
 	if ep.obj.state != lifeAlive {
@@ -49,6 +59,9 @@ func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPStat
 	newNumber, err := ep.newNumber(op)
 	if err != nil {
 		return err
+	}
+	if fate == earlyFlushed {
+		ep.early.stop() // from here on, nothing fails
 	}
 	repost, since, err := ep.takeRepostRoom(op, p.recv)
 	if err != nil {
