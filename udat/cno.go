@@ -8,16 +8,15 @@ import (
 )
 
 // CNO is a consumer notification object: it tells which of the EVDs that
-// EVD.ModifyCNO attached to it have events, to who waits on it and to an agent.
+// CreateEVDWithCNO or EVD.ModifyCNO attached to it have events, to who waits on it and to an agent.
 // Its methods may be called from any goroutine.
 //
 // The library's own reports only the first of several EVDs and breaks those that
 // are attached to it later, so that a CNO stands on the notifications by which
 // the binding waits on each EVD.
 //
-// There is no file descriptor to poll: dat_cno_fd_create and dat_cno_trigger are
-// in the header, but no library exports them. A goroutine in Wait holds no
-// thread either.
+// There is no file descriptor to poll: the library lacks dat_cno_fd_create. A
+// goroutine in Wait holds no thread either.
 type CNO struct {
 	obj     object
 	ia      *IA
@@ -348,15 +347,21 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.detach()
+	evd.attach(cno)
+	evd.announce()
+	return nil
+}
+
+// attach begins the attachment to a CNO, unless that is nil. The caller holds mu,
+// unless the EVD is new, and announces it.
+func (evd *EVD) attach(cno *CNO) {
 	if cno == nil {
-		return nil
+		return
 	}
 	a := &attachment{evd: evd, cno: cno}
 	a.place.member = a
 	cno.obj.addUser(&evd.obj)
 	evd.attachment.Store(a)
-	evd.announce()
-	return nil
 }
 
 // detach ends the attachment to a CNO. The caller holds mu, or the gate for writing.

@@ -528,3 +528,38 @@ func TestCloseAbruptWithCNO(t *testing.T) {
 		})
 	}
 }
+
+// An EVD may be attached to a CNO from the start.
+func TestCreateEVDWithCNO(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		cno := createCNO(t, ia, nil)
+		for _, flags := range []udat.EVDFlags{udat.EVDSoftware, udat.EVDDTO | udat.EVDSoftware, udat.EVDSoftware | udat.EVDConnection} {
+			evd, err := udat.CreateEVDWithCNO(ia, 8, cno, flags)
+			want(t, err)
+			if param, err := evd.Query(); err != nil || param.CNO != cno {
+				t.Errorf("the event dispatcher says %+v, %v", param, err)
+			}
+			want(t, cno.Free(), udat.ErrInvalidState, udat.InvalidStateCNOInUse)
+			wantSilent(t, cno)
+			post(t, evd, 5)
+			if got := waitCNO(t, cno); got != evd {
+				t.Errorf("the notification object gives %p, want %p", got, evd)
+			}
+			udattest.Expect(t, evd, udat.EventSoftware)
+			wantSilent(t, cno)
+			want(t, evd.Free())
+		}
+		evd, err := udat.CreateEVDWithCNO(ia, 8, nil, udat.EVDSoftware)
+		want(t, err)
+		if param, err := evd.Query(); err != nil || param.CNO != nil {
+			t.Errorf("the event dispatcher says %+v, %v", param, err)
+		}
+		want(t, evd.Free())
+
+		_, err = udat.CreateEVDWithCNO(udattest.Open(t, ia.Name()), 8, cno, udat.EVDSoftware)
+		want(t, err, udat.ErrInvalidHandle, udat.InvalidHandleCNO)
+		want(t, cno.Free())
+		_, err = udat.CreateEVDWithCNO(ia, 8, cno, udat.EVDSoftware)
+		want(t, err, udat.ErrClosed)
+	})
+}

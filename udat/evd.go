@@ -80,7 +80,7 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 // Connection events are kept in memory, however many come. Connection requests
 // beyond the length are rejected.
 //
-// ModifyCNO attaches the EVD to a CNO.
+// CreateEVDWithCNO attaches the EVD to a CNO from the start, ModifyCNO later.
 //
 // Implements:
 //
@@ -90,11 +90,25 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 //	                          IN DAT_EVD_FLAGS evd_flags,
 //	                          OUT DAT_EVD_HANDLE *evd_handle)
 func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error) {
+	return CreateEVDWithCNO(ia, minQLen, nil, flags)
+}
+
+// CreateEVDWithCNO is CreateEVD for an event dispatcher that is attached to a CNO
+// of the same adapter, which may be nil: see EVD.ModifyCNO.
+func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 	const op = "dat_evd_create"
-	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
+	arguments := []argument{{ia.object(), InvalidHandleIA}}
+	if cno != nil {
+		arguments = append(arguments, argument{&cno.obj, InvalidHandleCNO})
+	}
+	leave, err := enterAll(op, arguments...)
+	if err != nil {
 		return nil, err
 	}
-	defer ia.obj.leave()
+	defer leave()
+	if cno != nil && cno.ia != ia {
+		return nil, refuse(op, ErrInvalidHandle, InvalidHandleCNO, "the notification object belongs to another adapter")
+	}
 	most := ia.attr.MaxEVDQLen
 	switch {
 	case minQLen <= 0 || minQLen > most:
@@ -111,7 +125,9 @@ func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error) {
 	if err := evd.createNative(op, minQLen); err != nil {
 		return nil, err
 	}
+	evd.attach(cno) // first: a close of the adapter frees what is born
 	evd.obj.born("event dispatcher", InvalidStateEVDInUse, evd.Free, &ia.obj)
+	evd.announce()
 	return evd, nil
 }
 

@@ -73,7 +73,10 @@ var makers = map[reflect.Type]func(p parameter) any{
 		return choose(&p.s.script, udat.CloseAbrupt, udat.CloseGraceful, udat.CloseGraceful, udat.CloseAbrupt, 2, math.MaxUint32)
 	},
 	reflect.TypeFor[udat.CompletionFlags](): func(p parameter) any { return p.completionFlags() },
-	reflect.TypeFor[udat.EVDFlags]():        func(p parameter) any { return p.evdFlags() },
+	reflect.TypeFor[udat.EventNumber](): func(p parameter) any {
+		return choose(&p.s.script, udat.EventSoftware, udat.EventDTOCompletion, udat.EventConnectionRequest, udat.EventConnectionEstablished, 0)
+	},
+	reflect.TypeFor[udat.EVDFlags](): func(p parameter) any { return p.evdFlags() },
 	reflect.TypeFor[udat.PSPFlags](): func(p parameter) any {
 		return choose(&p.s.script, udat.PSPConsumer, udat.PSPConsumer, udat.PSPProvider, 0, 7)
 	},

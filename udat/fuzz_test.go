@@ -234,12 +234,11 @@ func (s *sequence) step() {
 // unsupported are calls that no provider of the distributions supports, so that
 // they always fail.
 var unsupported = map[string]bool{
-	"CNO.Trigger": true, "CR.HandOff": true, "CSP.Free": true, "CSP.Query": true, "CreateCNOFD": true, "CreateCSP": true,
-	"CreateRMR": true, "CreateRMRForEP": true, "EP.CommonConnect": true, "EP.FreeUDAH": true, "EP.FreeUDCM": true,
-	"EP.PostRDMAReadToRMR": true, "EP.PostRecvUD": true, "EP.PostSendUD": true, "EP.PostSendWithInvalidate": true,
+	"CR.HandOff": true, "CreateRMR": true, "EP.FreeUDAH": true, "EP.FreeUDCM": true,
+	"EP.PostRecvUD": true, "EP.PostSendUD": true,
 	"EP.QueryCounters": true, "EP.RecvQuery": true, "EP.SetWatermark": true, "EVD.QueryCounters": true,
 	"IA.PrintCounters": true, "IA.QueryCounters": true, "IA.StartCounter": true, "IA.StopCounter": true, "RMR.Bind": true,
-	"ProvidersRelated": true, "RMR.Free": true, "RMR.Query": true, "SRQ.Resize": true, "SRQ.SetLowWatermark": true,
+	"RMR.Free": true, "RMR.Query": true, "SRQ.Resize": true, "SRQ.SetLowWatermark": true,
 }
 
 // open opens an adapter with a cluster of its own.

@@ -118,7 +118,7 @@ func (l *live) argument(t *testing.T, c *surfaceCall, i int) reflect.Value {
 		[]udat.Post{{Segments: []udat.Segment{l.segment}}},
 		l.segment, l.remote, 1, uint32(1), uint64(1), false, "no-such-adapter", udat.MemPrivAll, udat.EVDDTO, udat.PSPConsumer, udat.CloseAbrupt,
 		udat.CompletionDefault, udat.EPFieldMaxRecvDTOs, &udat.EPParam{}, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}, udat.IACounterTypeCM,
-		udat.IBAddrHandle{}, udat.Return(0),
+		udat.IBAddrHandle{}, udat.Return(0), udat.EventSoftware,
 	} {
 		if reflect.TypeOf(v).AssignableTo(typ) && typ.Kind() != reflect.Interface || typ == reflect.TypeFor[context.Context]() {
 			return reflect.ValueOf(v)
@@ -183,13 +183,13 @@ var (
 		"AllocHugeMemory": "needs huge pages before it can look at the zone",
 	}
 	mayBeNil = map[string][]int{
-		"CreateEP":      {2, 3, 4},
-		"EVD.ModifyCNO": {1},
+		"CreateEP":         {2, 3, 4},
+		"CreateEVDWithCNO": {2},
+		"EVD.ModifyCNO":    {1},
 	}
 	// The one parameter that is an object is the last that there can be.
 	looksAtFirstOnly = map[string]string{
-		"CreateCSP": "is not implemented",
-		"RMR.Bind":  "is not implemented",
+		"RMR.Bind": "is not implemented",
 	}
 )
 
@@ -364,7 +364,7 @@ func TestFreeInUse(t *testing.T) {
 			{ia, udat.InvalidStateIAInUse, []string{"endpoint", "more"}},
 		}
 		// Nothing uses these, and freeing a service point rejects its requests.
-		tested := []reflect.Type{reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CR](), reflect.TypeFor[*udat.RMR](), reflect.TypeFor[*udat.CSP]()}
+		tested := []reflect.Type{reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CR](), reflect.TypeFor[*udat.RMR]()}
 		for _, c := range inUse {
 			tested = append(tested, reflect.TypeOf(c.o))
 			err := freeOf(c.o)

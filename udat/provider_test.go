@@ -329,17 +329,6 @@ func TestOpenFailsAgain(t *testing.T) {
 	want(t, udat.UnregisterProvider(name))
 }
 
-func TestProvidersRelated(t *testing.T) {
-	names := udattest.Names(t)
-	relationship, err := udat.ProvidersRelated(names[0], names[0])
-	want(t, err, udat.ErrNotImplemented, errors.ErrUnsupported)
-	if relationship != udat.HAUnknown {
-		t.Errorf("the relationship is %v", relationship)
-	}
-	_, err = udat.ProvidersRelated(names[0], "")
-	want(t, err, udat.ErrInvalidParameter)
-}
-
 func TestOpenRefusesNames(t *testing.T) {
 	udattest.Names(t)
 	for _, name := range []string{

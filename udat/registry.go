@@ -76,32 +76,3 @@ func newProviderInfo(p *cgo.ProviderInfo) ProviderInfo {
 		ThreadSafe:   p.IsThreadSafe != 0,
 	}
 }
-
-// HARelationship says whether two adapters share hardware.
-type HARelationship = cgo.HARelationship
-
-// Whether two adapters share hardware.
-const (
-	HAFalse       HARelationship = cgo.HAFalse       // DAT_HA_FALSE
-	HATrue        HARelationship = cgo.HATrue        // DAT_HA_TRUE
-	HAUnknown     HARelationship = cgo.HAUnknown     // DAT_HA_UNKNOWN
-	HAConflicting HARelationship = cgo.HAConflicting // DAT_HA_CONFLICTING
-)
-
-// ProvidersRelated fails with ErrNotImplemented: the library does not export the
-// function. Adapters on the same device have the same AdapterName in their IAAttr.
-//
-// Implements:
-//
-//	DAT_RETURN dat_registry_providers_related(IN const DAT_NAME_PTR name1,
-//	                                          IN const DAT_NAME_PTR name2,
-//	                                          OUT DAT_HA_RELATIONSHIP *relationship)
-func ProvidersRelated(name1, name2 string) (HARelationship, error) {
-	const op = "dat_registry_providers_related"
-	for _, name := range []string{name1, name2} {
-		if err := checkName(op, name); err != nil {
-			return HAUnknown, err
-		}
-	}
-	return HAUnknown, refuseNotExported(op)
-}

@@ -18,7 +18,7 @@ import (
 var objectTypes = []reflect.Type{
 	reflect.TypeFor[*udat.IA](), reflect.TypeFor[*udat.PZ](), reflect.TypeFor[*udat.LMR](), reflect.TypeFor[*udat.RMR](),
 	reflect.TypeFor[*udat.EVD](), reflect.TypeFor[*udat.CNO](), reflect.TypeFor[*udat.EP](), reflect.TypeFor[*udat.SRQ](),
-	reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CSP](), reflect.TypeFor[*udat.CR](),
+	reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CR](),
 }
 
 // functions are the package's exported functions.
@@ -26,16 +26,14 @@ var functions = map[string]any{
 	"AllocHugeMemory":    udat.AllocHugeMemory,
 	"AllocMemory":        udat.AllocMemory,
 	"CreateCNO":          udat.CreateCNO,
-	"CreateCNOFD":        udat.CreateCNOFD,
-	"CreateCSP":          udat.CreateCSP,
 	"CreateEP":           udat.CreateEP,
 	"CreateEPWithSRQ":    udat.CreateEPWithSRQ,
 	"CreateEVD":          udat.CreateEVD,
+	"CreateEVDWithCNO":   udat.CreateEVDWithCNO,
 	"CreatePSP":          udat.CreatePSP,
 	"CreatePSPAny":       udat.CreatePSPAny,
 	"CreatePZ":           udat.CreatePZ,
 	"CreateRMR":          udat.CreateRMR,
-	"CreateRMRForEP":     udat.CreateRMRForEP,
 	"CreateRSP":          udat.CreateRSP,
 	"CreateSRQ":          udat.CreateSRQ,
 	"Devices":            udat.Devices,
@@ -43,7 +41,6 @@ var functions = map[string]any{
 	"GetHandleType":      udat.GetHandleType,
 	"Open":               udat.Open,
 	"Providers":          udat.Providers,
-	"ProvidersRelated":   udat.ProvidersRelated,
 	"QueryAdapter":       udat.QueryAdapter,
 	"RegisterMemory":     udat.RegisterMemory,
 	"RegisterProvider":   udat.RegisterProvider,
@@ -55,7 +52,7 @@ var functions = map[string]any{
 
 // forTheProcess are the functions that set or tell something for the whole
 // process. They have tests of their own.
-var forTheProcess = []string{"Living", "LogAssertion", "OnLeak", "PanicOnAssertion", "SetAssertions"}
+var forTheProcess = []string{"Living", "LogAssertion", "OnLeak", "PanicOnAssertion", "PrintLeak", "SetAssertions"}
 
 // surfaceCall is an exported function, or a method of an object, whose receiver
 // is the first argument.

@@ -8,37 +8,23 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// What no provider can do, or the library does not export, is refused with an
-// error that says so, and the object is as good as before.
+// What no provider can do is refused with an error that says so, and the object is
+// as good as before.
 func TestUnsupported(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
 		ep, pz := active.EP, active.PZ
 		iov := one(active.Segment(t, 0, 8))
-		address := udattest.Address(t, ia)
-		remote, err := passive.Memory.RMRTriplet(0, 8)
-		want(t, err)
-		cno, err := udat.CreateCNO(ia, nil)
-		want(t, err)
-		defer func() { want(t, cno.Free()) }()
-
 		second := func(_ any, err error) error { return err }
 		for name, err := range map[string]error{
-			"EP.RecvQuery":              func() error { _, _, err := ep.RecvQuery(); return err }(),
-			"EP.SetWatermark":           ep.SetWatermark(1, 2),
-			"EP.CommonConnect":          ep.CommonConnect(address, udattest.Patience, nil),
-			"EP.PostRDMAReadToRMR":      ep.PostRDMAReadToRMR(remote, 1, remote, 0),
-			"EP.PostSendWithInvalidate": ep.PostSendWithInvalidate(iov, 1, 0, true, 1),
-			"CreateRMRForEP":            second(udat.CreateRMRForEP(pz)),
-			"CreateCSP":                 second(udat.CreateCSP(ia, address, active.Connect)),
-			"CreateCNOFD":               func() error { _, _, err := udat.CreateCNOFD(ia); return err }(),
-			"CNO.Trigger":               second(cno.Trigger()),
-			"IA.QueryCounters":          second(ia.QueryCounters(false)),
-			"EP.QueryCounters":          second(ep.QueryCounters(false)),
-			"EVD.QueryCounters":         second(active.Recv.QueryCounters(false)),
-			"IA.PrintCounters":          ia.PrintCounters(false),
-			"IA.StartCounter":           ia.StartCounter(udat.IACounterTypeCM),
-			"IA.StopCounter":            ia.StopCounter(udat.IACounterTypeCM),
+			"EP.RecvQuery":      func() error { _, _, err := ep.RecvQuery(); return err }(),
+			"EP.SetWatermark":   ep.SetWatermark(1, 2),
+			"IA.QueryCounters":  second(ia.QueryCounters(false)),
+			"EP.QueryCounters":  second(ep.QueryCounters(false)),
+			"EVD.QueryCounters": second(active.Recv.QueryCounters(false)),
+			"IA.PrintCounters":  ia.PrintCounters(false),
+			"IA.StartCounter":   ia.StartCounter(udat.IACounterTypeCM),
+			"IA.StopCounter":    ia.StopCounter(udat.IACounterTypeCM),
 		} {
 			if !errors.Is(err, udat.ErrNotImplemented) || !errors.Is(err, errors.ErrUnsupported) {
 				t.Errorf("%s gives %v", name, err)
@@ -59,8 +45,6 @@ func TestUnsupported(t *testing.T) {
 			"RMR.Bind":  second(new(udat.RMR).Bind(iov[0], udat.MemPrivAll, ep, 1, 0)),
 			"RMR.Query": second(new(udat.RMR).Query()),
 			"RMR.Free":  new(udat.RMR).Free(),
-			"CSP.Query": second(new(udat.CSP).Query()),
-			"CSP.Free":  new(udat.CSP).Free(),
 		} {
 			if !errors.Is(err, udat.ErrInvalidHandle) {
 				t.Errorf("%s gives %v", name, err)

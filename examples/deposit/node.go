@@ -80,11 +80,7 @@ func sum(memory []byte) uint32 {
 func (n *node) waitConnection(ctx context.Context, want udat.EventNumber) (udat.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
-	event, err := n.connection.Wait(ctx)
-	if err == nil && event.Number != want {
-		err = fmt.Errorf("got %v instead of %v", event.Number, want)
-	}
-	return event, err
+	return n.connection.Expect(ctx, want)
 }
 
 // step: completions

@@ -117,7 +117,8 @@ func TestNoServer(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
 		s := settings{qual: udattest.ConnQual(), bytes: 1, host: address(t, provider), adapters: []string{provider}}
 		err := run(udattest.Context(t), s)
-		const text = "got DAT_CONNECTION_EVENT_NON_PEER_REJECTED instead of DAT_CONNECTION_EVENT_ESTABLISHED"
+		const text = "nobody listens there: start the server first " +
+			"(udat: got DAT_CONNECTION_EVENT_NON_PEER_REJECTED instead of DAT_CONNECTION_EVENT_ESTABLISHED)"
 		if err == nil || err.Error() != text {
 			t.Errorf("got %v, want %s", err, text)
 		}

@@ -126,16 +126,11 @@ func (n *node) createEVDs() (err error) {
 		return err
 	}
 	receives, requests := n.depths()
-	if n.request, err = udat.CreateEVD(n.ia, 2*requests, udat.EVDDTO); err != nil {
+	if n.request, err = udat.CreateEVDWithCNO(n.ia, 2*requests, n.cno, udat.EVDDTO); err != nil {
 		return err
 	}
-	if n.recv, err = udat.CreateEVD(n.ia, 2*receives, udat.EVDDTO); err != nil {
-		return err
-	}
-	if n.cno == nil {
-		return nil
-	}
-	return errors.Join(n.request.ModifyCNO(n.cno), n.recv.ModifyCNO(n.cno))
+	n.recv, err = udat.CreateEVDWithCNO(n.ia, 2*receives, n.cno, udat.EVDDTO)
+	return err
 }
 
 // createEP asks for what the C program asks for. The number of reads counts for
@@ -280,18 +275,15 @@ func (n *node) reason() string {
 
 // expect waits for a connection event.
 func (n *node) expect(ctx context.Context, want udat.EventNumber) (udat.Event, error) {
-	var event udat.Event
-	var err error
-	if n.o.polling {
-		event, err = poll(ctx, n.connect, &n.times.connectPolls)
-	} else {
-		event, err = n.connect.Wait(ctx)
+	if !n.o.polling {
+		return n.connect.Expect(ctx, want)
 	}
-	if err != nil {
+	event, err := poll(ctx, n.connect, &n.times.connectPolls)
+	switch {
+	case err != nil:
 		return event, fmt.Errorf("waiting for %v: %w", want, err)
-	}
-	if event.Number != want {
-		return event, fmt.Errorf("waiting for %v: %w", want, udat.ConnectionEvent(event.Number))
+	case event.Number != want:
+		return event, &udat.EventError{Want: want, Event: event}
 	}
 	return event, nil
 }

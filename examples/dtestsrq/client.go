@@ -61,7 +61,7 @@ func (n *node) connectTo(ctx context.Context, server netip.Addr) error {
 		}
 	}
 	for range n.eps[1:] {
-		if _, err := n.expect(ctx, udat.EventConnectionEstablished); err != nil {
+		if _, err := n.connect.Expect(ctx, udat.EventConnectionEstablished); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (n *node) connectFirst(ctx context.Context, server netip.Addr) error {
 		if err := n.eps[0].Connect(server, n.o.qualifier, connectTimeout, endpointNumber(0)); err != nil {
 			return err
 		}
-		event, err := n.expect(ctx, udat.EventConnectionEstablished)
+		event, err := n.connect.Expect(ctx, udat.EventConnectionEstablished)
 		if event.Number != udat.EventConnectionNonPeerRejected {
 			return err
 		}
@@ -134,7 +134,7 @@ func (n *node) disconnect(ctx context.Context) error {
 
 func (n *node) awaitDisconnects(ctx context.Context) error {
 	for ; n.connected > 0; n.connected-- {
-		if _, err := n.expect(ctx, udat.EventConnectionDisconnected); err != nil {
+		if _, err := n.connect.Expect(ctx, udat.EventConnectionDisconnected); err != nil {
 			return err
 		}
 	}

@@ -186,18 +186,6 @@ func (n *node) sayMore(format string, args ...any) {
 	}
 }
 
-// expect waits for a connection event.
-func (n *node) expect(ctx context.Context, want udat.EventNumber) (udat.Event, error) {
-	event, err := n.connect.Wait(ctx)
-	if err != nil {
-		return event, fmt.Errorf("waiting for %v: %w", want, err)
-	}
-	if event.Number != want {
-		return event, fmt.Errorf("waiting for %v: %w", want, udat.ConnectionEvent(event.Number))
-	}
-	return event, nil
-}
-
 // answerTime bounds what a peer takes for its next message or connection.
 const answerTime = 30 * time.Second
 

@@ -45,7 +45,7 @@ func (n *node) acceptAll(ctx context.Context) error {
 		}
 	}
 	for range n.eps {
-		if _, err := n.expect(ctx, udat.EventConnectionEstablished); err != nil {
+		if _, err := n.connect.Expect(ctx, udat.EventConnectionEstablished); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,7 @@ func (n *node) connectTo(ctx context.Context, server dtestparams.Parameters) (ud
 		if err := n.ep.Connect(server.Address, qualifier, connectTimeout, endpointNumber); err != nil {
 			return udat.Event{}, err
 		}
-		event, err := n.expect(ctx, udat.EventConnectionEstablished)
+		event, err := n.connect.Expect(ctx, udat.EventConnectionEstablished)
 		if event.Number != udat.EventConnectionNonPeerRejected {
 			return event, err
 		}
@@ -113,6 +113,6 @@ func (n *node) disconnect(ctx context.Context) error {
 	// After an interrupt, too, the server is to see an end in order.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	_, err := n.expect(ctx, udat.EventConnectionDisconnected)
+	_, err := n.connect.Expect(ctx, udat.EventConnectionDisconnected)
 	return err
 }

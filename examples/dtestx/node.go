@@ -195,18 +195,6 @@ func (n *node) reason() string {
 	return fmt.Sprintf(", the connection ended with %v", event.Number)
 }
 
-// expect waits for a connection event.
-func (n *node) expect(ctx context.Context, want udat.EventNumber) (udat.Event, error) {
-	event, err := n.connect.Wait(ctx)
-	if err != nil {
-		return event, fmt.Errorf("waiting for %v: %w", want, err)
-	}
-	if event.Number != want {
-		return event, fmt.Errorf("waiting for %v: %w", want, udat.ConnectionEvent(event.Number))
-	}
-	return event, nil
-}
-
 // until looks again and again, until it sees what it waits for. Memory that the
 // peer changes with an RDMA operation does not say so.
 func (n *node) until(ctx context.Context, what string, look func() (bool, error)) error {

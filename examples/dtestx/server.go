@@ -35,7 +35,7 @@ func serve(ctx context.Context, o options) (err error) {
 		return err
 	}
 	if n.connected { // the client has more to do than this side knows of
-		_, err = n.expect(ctx, udat.EventConnectionDisconnected)
+		_, err = n.connect.Expect(ctx, udat.EventConnectionDisconnected)
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (n *node) accept(ctx context.Context) error {
 	if err := cr.Accept(n.ep, endpointNumber); err != nil {
 		return err
 	}
-	if _, err := n.expect(ctx, udat.EventConnectionEstablished); err != nil {
+	if _, err := n.connect.Expect(ctx, udat.EventConnectionEstablished); err != nil {
 		return err
 	}
 	say("connected")

@@ -27,7 +27,7 @@ func dial(ctx context.Context, s settings, address netip.Addr) (err error) {
 		return err
 	}
 	n.status("connect")
-	established, err := n.expect(ctx, udat.EventConnectionEstablished)
+	established, err := n.connect.Expect(ctx, udat.EventConnectionEstablished)
 	if errors.Is(err, udat.ConnectionNonPeerRejected) {
 		return fmt.Errorf("nobody listens at %v, qualifier %d: start the server first (%w)", address, s.qual, err)
 	}
@@ -136,7 +136,7 @@ func (n *node) leaveGracefully(ctx context.Context, s settings) error {
 			return fmt.Errorf("graceful disconnect: %w", err)
 		}
 	}
-	if _, err := n.expect(ctx, udat.EventConnectionDisconnected); err != nil {
+	if _, err := n.connect.Expect(ctx, udat.EventConnectionDisconnected); err != nil {
 		return err
 	}
 	n.status("disconnected")
@@ -153,7 +153,7 @@ func (n *node) leaveAbruptly(ctx context.Context, s settings) error {
 		return err
 	}
 	n.status("abrupt disconnect")
-	if _, err := n.expect(ctx, udat.EventConnectionDisconnected); err != nil {
+	if _, err := n.connect.Expect(ctx, udat.EventConnectionDisconnected); err != nil {
 		return err
 	}
 	flushed := 0

@@ -147,18 +147,6 @@ func (n *node) status(step string) {
 	n.say("%-22s %-26s recv idle %-5t request idle %t", step, state, status.RecvIdle, status.RequestIdle)
 }
 
-// expect waits for a connection event.
-func (n *node) expect(ctx context.Context, want udat.EventNumber) (udat.Event, error) {
-	event, err := n.connect.Wait(ctx)
-	if err != nil {
-		return event, fmt.Errorf("waiting for %v: %w", want, err)
-	}
-	if event.Number != want {
-		return event, fmt.Errorf("waiting for %v: %w", want, udat.ConnectionEvent(event.Number))
-	}
-	return event, nil
-}
-
 // completion waits for an operation to complete with success.
 func (n *node) completion(ctx context.Context, evd *udat.EVD) (udat.Event, error) {
 	event, err := evd.Wait(ctx)

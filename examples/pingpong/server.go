@@ -69,7 +69,7 @@ func (n *node) answer(ctx context.Context, s settings, cr *udat.CR) error {
 		return err
 	}
 	n.status("accept")
-	if _, err := n.expect(ctx, udat.EventConnectionEstablished); err != nil {
+	if _, err := n.connect.Expect(ctx, udat.EventConnectionEstablished); err != nil {
 		return err
 	}
 	n.status("established")
@@ -131,7 +131,7 @@ func (n *node) bye(ctx context.Context, s settings) error {
 			return fmt.Errorf("graceful disconnect: %w", err)
 		}
 	}
-	if _, err := n.expect(ctx, udat.EventConnectionDisconnected); err != nil {
+	if _, err := n.connect.Expect(ctx, udat.EventConnectionDisconnected); err != nil {
 		return err
 	}
 	n.status("disconnected")

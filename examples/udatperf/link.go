@@ -103,16 +103,12 @@ func (l *link) settle() error {
 
 // established waits for the connection.
 func (l *link) established(ctx context.Context) error {
-	event, err := l.connect.Wait(ctx)
-	if err != nil {
+	_, err := l.connect.Expect(ctx, udat.EventConnectionEstablished)
+	switch {
+	case errors.Is(err, udat.ConnectionNonPeerRejected):
+		return fmt.Errorf("connecting: nobody listens there: start the server first (%w)", udat.ConnectionNonPeerRejected)
+	case err != nil:
 		return fmt.Errorf("connecting: %w", err)
-	}
-	switch event.Number {
-	case udat.EventConnectionEstablished:
-	case udat.EventConnectionNonPeerRejected:
-		return fmt.Errorf("connecting: nobody listens there: start the server first (%w)", event.Err())
-	default:
-		return fmt.Errorf("connecting: %w", udat.ConnectionEvent(event.Number))
 	}
 	l.connected = true
 	return nil

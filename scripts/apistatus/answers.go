@@ -163,7 +163,9 @@ var answers = []answer{
 	// Connections and endpoints.
 	{"DAT_CONNECT_*", "none: no provider has more than one path"},
 	{"DAT_EP_STATE_CONNECTED_SINGLE_PATH DAT_EP_STATE_CONNECTED_MULTI_PATH", "none: no provider has more than one path"},
-	{"DAT_COMM DAT_EP_PARAM.comm DAT_CSP_PARAM.comm", "none: the library has no common service points"},
+	{"DAT_COMM DAT_EP_PARAM.comm DAT_CSP_HANDLE DAT_CSP_PARAM*", "none: the library has no common service points"},
+	{"DAT_HA_RELATIONSHIP DAT_HA_FALSE DAT_HA_TRUE DAT_HA_UNKNOWN DAT_HA_CONFLICTING", "none: the library has nothing that tells it; " +
+		"adapters on the same device have the same [[IAAttr.AdapterName]]"},
 	{"DAT_QOS_*", "none: providers take [[QOSBestEffort]] alone"},
 	{"DAT_EP_ATTR.ep_*", "none: no provider has such attributes"},
 	{"DAT_CR_PARAM.remote_port_qual", "none: not every provider knows it"},

@@ -26,7 +26,8 @@
 // udat has the C name beside it. A field has the member's name. For any other C
 // name answers.go says what to use instead, or why there is nothing.
 //
-// A problem is a function without raw wrapper, without method, or without a test
+// A problem is a function without raw wrapper, without method unless the library does
+// not export it, with one in that case, or without a test
 // of its method; a prototype that differs from the header's; a type, member or
 // constant without a Go name and without an answer, and an answer that is not
 // needed or names what does not exist; a step of a ported program that one side

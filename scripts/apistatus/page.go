@@ -19,10 +19,10 @@ headers, the symbols of libdat2 and the Go sources; its comment says how it deci
 `)
 	b.WriteString(s.summary())
 	b.WriteString(`
-- **exported**: yes, or no if the headers declare what the library does not have; macros and inline functions are in
-  the headers alone.
-- **raw wrapper**: in package cgo. **method**: in package udat. **tests**: one or two that use the method, or the raw
-  wrapper where there is no method.
+- **exported**: yes, or no if the headers declare what the library does not have, so that a program in C cannot be
+  linked with it either; macros and inline functions are in the headers alone.
+- **raw wrapper**: in package cgo. **method**: in package udat, - for a function that is not exported. **tests**: one or
+  two that use the method, or the raw wrapper where there is no method.
 
 | C function | exported | raw wrapper | method | tests |
 | --- | --- | --- | --- | --- |
@@ -93,7 +93,7 @@ func (r *row) methodCell() string {
 		return fmt.Sprintf("as `%s`", r.via[0].name)
 	case len(r.via) > 1:
 		return "by its macros"
-	case r.exemption != nil:
+	case r.exemption != nil || !r.linkable():
 		return "-"
 	}
 	return none

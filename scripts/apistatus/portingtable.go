@@ -163,10 +163,10 @@ func (r *row) goCell() string {
 		return "the methods of its macros"
 	case len(cells) == 0 && r.exemption != nil:
 		return "none: " + lowerFirst(strings.TrimSuffix(r.exemption.reason, "."))
+	case len(cells) == 0 && !r.linkable():
+		return "none: the library does not export it"
 	case len(cells) == 0:
 		return none
-	case !r.exported && !r.macro && !r.inline:
-		return strings.Join(cells, "<br>") + "<br>the library does not export the function"
 	}
 	return strings.Join(cells, "<br>")
 }

@@ -18,7 +18,8 @@ func TestPortingTable(t *testing.T) {
 	s := &status{rows: []*row{
 		{function: &function{prototype: prototype{name: "dat_pz_create"}, exported: true}, methods: []*wrapper{create}},
 		{function: &function{prototype: prototype{name: "dat_rmr_bind"}, exported: true}, methods: []*wrapper{bind}},
-		{function: &function{prototype: prototype{name: "dat_rmr_free"}}, methods: []*wrapper{list}},
+		{function: &function{prototype: prototype{name: "dat_rmr_free"}, exported: true}, methods: []*wrapper{list}},
+		{function: &function{prototype: prototype{name: "dat_rmr_missing"}}},
 		{function: &function{prototype: prototype{name: "dats_get"}, exported: true}, exemption: &exemption{reason: "It does nothing."}},
 		{function: &function{prototype: prototype{name: "dat_pz_lost"}, exported: true}},
 		{function: &function{prototype: prototype{name: "dat_elsewhere"}, exported: true}},
@@ -40,7 +41,8 @@ func TestPortingTable(t *testing.T) {
 	for _, line := range []string{
 		"| `dat_pz_create` | [CreatePZ](../udat/pz.go)`(ia *IA) (*PZ, error)` |",
 		"| `dat_rmr_bind` | [RMR.Bind](../udat/rmr.go)`() error`<br>fails: there is no region to bind |",
-		"| `dat_rmr_free` | [RMR.Free](../udat/rmr.go)`() error`<br>fails with ErrX<br>the library does not export the function |",
+		"| `dat_rmr_free` | [RMR.Free](../udat/rmr.go)`() error`<br>fails with ErrX |",
+		"| `dat_rmr_missing` | none: the library does not export it |",
 		"| `dats_get` | none: it does nothing |",
 		"| `dat_pz_lost` | **none** |",
 		"| `dat_extension_op` | the methods of its macros |",

@@ -95,6 +95,10 @@ func (s *status) complain(format string, args ...any) {
 	s.problems = append(s.problems, fmt.Sprintf(format, args...))
 }
 
+// linkable reports whether a program in C can call the function, so that udat must
+// have it too.
+func (r *row) linkable() bool { return r.exported || r.macro || r.inline }
+
 // allMethods gives the function's methods, or those that stand for them.
 func (r *row) allMethods() []*wrapper {
 	if len(r.methods) > 0 {
@@ -151,7 +155,10 @@ func (s *status) judge(r *row) {
 	if len(r.raw) == 0 {
 		s.complain("%s: no function of cgo implements it", r.name)
 	}
-	if len(r.allMethods()) == 0 && r.exemption == nil {
+	switch methods := r.allMethods(); {
+	case !r.linkable() && len(methods) > 0:
+		s.complain("%s: the library does not export it, but udat has %s", r.name, names(methods))
+	case r.linkable() && len(methods) == 0 && r.exemption == nil:
 		s.complain("%s: nothing in udat implements it", r.name)
 	}
 	if len(r.tests) > 0 {

@@ -15,23 +15,20 @@ import (
 // functions are those that take no object, with arguments that are right, and
 // those that make objects.
 var functions = map[string]func() error{
-	"AllocHugeMemory": func() error { return second(udat.AllocHugeMemory(nil, 1<<21, 1<<21, udat.MemPrivLocalRead)) },
-	"AllocMemory":     func() error { return second(udat.AllocMemory(nil, 4096, udat.MemPrivLocalRead)) },
-	"CreateCNO":       func() error { return second(udat.CreateCNO(nil, nil)) },
-	"CreateCNOFD":     func() error { _, _, err := udat.CreateCNOFD(nil); return err },
-	"CreateEP":        func() error { return second(udat.CreateEP(nil, nil, nil, nil, nil, nil)) },
-	"CreateEVD":       func() error { return second(udat.CreateEVD(nil, 0, 0)) },
-	"CreatePSPAny":    func() error { return second(udat.CreatePSPAny(nil, nil)) },
-	"CreatePZ":        func() error { return second(udat.CreatePZ(new(udat.IA))) },
-	"CreateSRQ":       func() error { return second(udat.CreateSRQ(nil, nil, udat.SRQAttr{})) },
-	"Devices":         func() error { return second(udat.Devices()) },
-	"GetHandleType":   func() error { return second(udat.GetHandleType(new(udat.EP))) },
-	"Open":            func() error { return second(udat.Open("ofa-v2-cma-eth0")) },
-	"Open of nothing": func() error { return second(udat.Open("")) },
-	"Providers":       func() error { return second(udat.Providers()) },
-	"ProvidersRelated": func() error {
-		return second(udat.ProvidersRelated("ofa-v2-cma-eth0", "ofa-v2-scm-rxe0"))
-	},
+	"AllocHugeMemory":    func() error { return second(udat.AllocHugeMemory(nil, 1<<21, 1<<21, udat.MemPrivLocalRead)) },
+	"AllocMemory":        func() error { return second(udat.AllocMemory(nil, 4096, udat.MemPrivLocalRead)) },
+	"CreateCNO":          func() error { return second(udat.CreateCNO(nil, nil)) },
+	"CreateEP":           func() error { return second(udat.CreateEP(nil, nil, nil, nil, nil, nil)) },
+	"CreateEVDWithCNO":   func() error { return second(udat.CreateEVDWithCNO(nil, 0, nil, 0)) },
+	"CreateEVD":          func() error { return second(udat.CreateEVD(nil, 0, 0)) },
+	"CreatePSPAny":       func() error { return second(udat.CreatePSPAny(nil, nil)) },
+	"CreatePZ":           func() error { return second(udat.CreatePZ(new(udat.IA))) },
+	"CreateSRQ":          func() error { return second(udat.CreateSRQ(nil, nil, udat.SRQAttr{})) },
+	"Devices":            func() error { return second(udat.Devices()) },
+	"GetHandleType":      func() error { return second(udat.GetHandleType(new(udat.EP))) },
+	"Open":               func() error { return second(udat.Open("ofa-v2-cma-eth0")) },
+	"Open of nothing":    func() error { return second(udat.Open("")) },
+	"Providers":          func() error { return second(udat.Providers()) },
 	"QueryAdapter":       func() error { _, _, err := udat.QueryAdapter("eth0"); return err },
 	"RegisterMemory":     func() error { return second(udat.RegisterMemory(nil, make([]byte, 8), udat.MemPrivLocalRead)) },
 	"RegisterProvider":   func() error { return udat.RegisterProvider("name", "libdaplofa.so.2", "eth0 0") },
@@ -44,7 +41,7 @@ func second[T any](_ T, err error) error { return err }
 var objectTypes = []reflect.Type{
 	reflect.TypeFor[udat.IA](), reflect.TypeFor[udat.PZ](), reflect.TypeFor[udat.LMR](), reflect.TypeFor[udat.RMR](),
 	reflect.TypeFor[udat.EVD](), reflect.TypeFor[udat.CNO](), reflect.TypeFor[udat.EP](), reflect.TypeFor[udat.SRQ](),
-	reflect.TypeFor[udat.PSP](), reflect.TypeFor[udat.RSP](), reflect.TypeFor[udat.CSP](), reflect.TypeFor[udat.CR](),
+	reflect.TypeFor[udat.PSP](), reflect.TypeFor[udat.RSP](), reflect.TypeFor[udat.CR](),
 }
 
 func main() {
