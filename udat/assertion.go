@@ -26,7 +26,7 @@ func takeAssertVariable(value string) error {
 	case "log":
 		SetAssertions(LogAssertion)
 	default:
-		return refuse("dat_ia_open", ErrInvalidParameter, NoSubtype, "the environment variable %s is %q, it may be panic or log", assertVariable, value)
+		return refuse("dat_ia_open", ErrInvalidParameter, NoSubtype, "the environment variable %s is %q: set it to panic or log, or leave it out", assertVariable, value)
 	}
 	return nil
 }

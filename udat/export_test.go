@@ -546,11 +546,8 @@ func ResetNative(ep *EP) error { return check("dat_ep_reset", cgo.EPReset(ep.han
 // StepsKept is how many steps the history of an endpoint has.
 const StepsKept = stepsKept
 
-// PrintLeak is what OnLeak has by default, and LeakText what that prints.
-var (
-	PrintLeak = printLeak
-	LeakText  = leakText
-)
+// LeakText is what PrintLeak prints.
+var LeakText = leakText
 
 // ReportLeak reports the leak of an adapter that is none.
 func ReportLeak() { (&ledger{records: map[uint64]record{0: {}}}).dropped() }

@@ -2,6 +2,7 @@ package udat
 
 import (
 	"bytes"
+	"cmp"
 	"net/netip"
 	"slices"
 	"sync"
@@ -77,8 +78,8 @@ func Open(name string) (*IA, error) {
 	if err := needLibrary(op); err != nil {
 		return nil, err
 	}
-	if assertVariableErr != nil {
-		return nil, assertVariableErr
+	if err := cmp.Or(assertVariableErr, leaksVariableErr); err != nil {
+		return nil, err
 	}
 	if err := checkName(op, name); err != nil {
 		return nil, err

@@ -53,7 +53,8 @@ func sortOrigins(origins []Origin) {
 // OnLeak sets the function that is called when the garbage collector finds that
 // the program has dropped an adapter, with everything on it, and has not closed
 // it. It gets the adapter and what is alive on it, in the order of making. The
-// default prints them on the standard error; nil does nothing.
+// default, nil, does nothing. PrintLeak is such a function, which the environment
+// variable UDAT_LEAKS=print sets from the start of the program.
 //
 // The native objects live on, with the memory that they use: nothing is freed
 // that was not freed by the program. While a goroutine waits on an adapter, while
@@ -65,9 +66,26 @@ func OnLeak(report func(leaked []Origin)) { leakReport.Store(&report) }
 
 var leakReport atomic.Pointer[func([]Origin)]
 
-func init() { OnLeak(printLeak) }
+// PrintLeak writes the objects to the standard error. It is for OnLeak.
+func PrintLeak(leaked []Origin) { os.Stderr.WriteString(leakText(leaked)) }
 
-func printLeak(leaked []Origin) { os.Stderr.WriteString(leakText(leaked)) }
+// leaksVariable is the environment variable that has leaks printed.
+const leaksVariable = "UDAT_LEAKS"
+
+// leaksVariableErr refuses to open an adapter when the variable says nothing sensible.
+var leaksVariableErr = takeLeaksVariable(os.Getenv(leaksVariable))
+
+func takeLeaksVariable(value string) error {
+	switch value {
+	case "":
+		OnLeak(nil)
+	case "print":
+		OnLeak(PrintLeak)
+	default:
+		return refuse("dat_ia_open", ErrInvalidParameter, NoSubtype, "the environment variable %s is %q: set it to print, or leave it out", leaksVariable, value)
+	}
+	return nil
+}
 
 func leakText(leaked []Origin) string {
 	const most = 20
@@ -148,7 +166,7 @@ func (l *ledger) dropped() {
 	leaked := l.origins()
 	report := *leakReport.Load()
 	if len(leaked) == 0 || report == nil {
-		return // it was closed, as it should be
+		return // it was closed, as it should be, or nobody wants to know
 	}
 	sortOrigins(leaked)
 	report(leaked)

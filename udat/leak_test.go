@@ -24,8 +24,16 @@ import (
 // cannot get rid of it again.
 const leakVariable = "UDAT_TEST_LEAK"
 
+// reportALeak, in its place, has this test program report a leak that it has not.
+const reportALeak = "report"
+
 func init() {
-	if name := os.Getenv(leakVariable); name != "" {
+	switch name := os.Getenv(leakVariable); name {
+	case "":
+	case reportALeak:
+		udat.ReportLeak()
+		os.Exit(0)
+	default:
 		if err := leak(name); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -232,7 +240,7 @@ func TestLiving(t *testing.T) {
 func TestNoLeakReport(t *testing.T) {
 	reported := make(chan []udat.Origin, 10)
 	udat.OnLeak(func(leaked []udat.Origin) { reported <- leaked })
-	defer udat.OnLeak(udat.PrintLeak)
+	defer udat.OnLeak(nil)
 	for _, name := range udattest.Names(t) {
 		collected := make(chan struct{})
 		func() {
@@ -263,6 +271,24 @@ func TestNoLeakReport(t *testing.T) {
 	udat.ReportLeak()
 	if len(reported) != 1 {
 		t.Errorf("%d leaks are reported, not the one", len(reported))
+	}
+}
+
+// Nothing is printed unless the environment asks for it.
+func TestLeaksVariable(t *testing.T) {
+	for value, output := range map[string]string{"": "", "print": "udat: the program has dropped an adapter"} {
+		cmd := exec.CommandContext(udattest.Context(t), os.Args[0])
+		cmd.Env = append(os.Environ(), leakVariable+"="+reportALeak, "UDAT_LEAKS="+value)
+		got, err := cmd.CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(got), output) || output == "" && len(got) > 0 {
+			t.Errorf("with UDAT_LEAKS=%s the child says %q, %v", value, got, err)
+		}
+	}
+	for _, name := range udattest.Names(t) {
+		result := child{task: childTask{Open: []string{name}}, env: []string{"UDAT_LEAKS=sometimes"}}.run(t)
+		if o := result.Opened[0]; o.Return.Type() != udat.ErrInvalidParameter || !strings.Contains(o.Text, `UDAT_LEAKS is "sometimes": set it to print`) {
+			t.Errorf("with a bad UDAT_LEAKS opening gives %+v", o)
+		}
 	}
 }
 

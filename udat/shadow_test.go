@@ -234,7 +234,7 @@ func TestAssertVariable(t *testing.T) {
 			}
 		}
 		result := child{task: childTask{Open: []string{name}}, env: []string{"UDAT_ASSERT=sometimes"}}.run(t)
-		if o := result.Opened[0]; o.Return.Type() != udat.ErrInvalidParameter || !strings.Contains(o.Text, `UDAT_ASSERT is "sometimes", it may be panic or log`) {
+		if o := result.Opened[0]; o.Return.Type() != udat.ErrInvalidParameter || !strings.Contains(o.Text, `UDAT_ASSERT is "sometimes": set it to panic or log`) {
 			t.Errorf("with a bad UDAT_ASSERT opening gives %+v", o)
 		}
 	}
