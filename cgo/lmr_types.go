@@ -1,10 +1,5 @@
 package cgo
 
-import (
-	"encoding/binary"
-	"fmt"
-)
-
 // MemPriv holds memory privileges, DAT_MEM_PRIV_FLAGS. They are bits.
 type MemPriv uint32
 
@@ -93,25 +88,4 @@ type RMRTriplet struct {
 	VirtualAddress uint64 // virtual_address
 	SegmentLength  uint32 // segment_length
 	RMRContext     uint32 // rmr_context
-}
-
-// rmrTripletSize is the number of bytes of a triplet's wire form.
-const rmrTripletSize = 16
-
-// AppendBinary appends the triplet in 16 bytes, big-endian: address, length, context.
-func (t RMRTriplet) AppendBinary(b []byte) ([]byte, error) {
-	b = binary.BigEndian.AppendUint64(b, t.VirtualAddress)
-	b = binary.BigEndian.AppendUint32(b, t.SegmentLength)
-	return binary.BigEndian.AppendUint32(b, t.RMRContext), nil
-}
-
-// UnmarshalBinary reads what AppendBinary wrote.
-func (t *RMRTriplet) UnmarshalBinary(b []byte) error {
-	if len(b) != rmrTripletSize {
-		return fmt.Errorf("cgo: an RMR triplet has %d bytes, not %d", rmrTripletSize, len(b))
-	}
-	t.VirtualAddress = binary.BigEndian.Uint64(b)
-	t.SegmentLength = binary.BigEndian.Uint32(b[8:])
-	t.RMRContext = binary.BigEndian.Uint32(b[12:])
-	return nil
 }

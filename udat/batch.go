@@ -152,7 +152,7 @@ func (d *direction) preparePost(kind *postKind, p *Post) error {
 	}
 	s := &d.batch
 	s.iov = append(s.iov, d.iov...)
-	s.posts = append(s.posts, cgo.Post{Operation: p.Operation, Segments: uint32(len(d.iov)), Cookie: native, Remote: p.Remote, Flags: flags})
+	s.posts = append(s.posts, cgo.Post{Operation: p.Operation, Segments: uint32(len(d.iov)), Cookie: native, Remote: cgo.RMRTriplet(p.Remote), Flags: flags})
 	return nil
 }
 

@@ -32,6 +32,7 @@ type childTask struct {
 	AddFor   string   // instance data
 	Open     []string // adapters by name
 	Register []int    // sizes of memory to register on each, in bytes
+	Cache    int      // size of memory to register through a cache, again and again
 	MaxLock  uint64   // limit on locked memory in bytes, 0 to leave it
 	MaxFiles uint64   // limit on open files, 0 to leave it
 	List     bool     // the registry
@@ -231,6 +232,9 @@ func (task childTask) open(name string) (outcome childOutcome) {
 			if err == nil {
 				_, err = udat.AllocMemory(pz, size, udat.MemPrivLocalRead)
 			}
+		}
+		if err == nil && task.Cache > 0 {
+			err = fillCache(pz, task.Cache)
 		}
 		return err
 	}()

@@ -182,6 +182,12 @@ func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any
 	return &Error{Op: op, Return: cgo.ClassError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)}
 }
 
+// invalid makes the error of a call that needs no library, and is wrong without
+// one too.
+func invalid(op string, s ReturnSubtype, format string, args ...any) error {
+	return &Error{Op: op, Return: cgo.ClassError | Return(ErrInvalidParameter) | Return(s), Detail: fmt.Sprintf(format, args...)}
+}
+
 // interrupted makes the error of a wait that its context ended. It matches both
 // the context's error, which decides whether that was a time-out, and the cause.
 func interrupted(op string, ctx context.Context) error {

@@ -665,3 +665,13 @@ var MappingProblem = mappingProblem
 // BreakQueuePair has the adapter report an error of the endpoint's queue pair, which
 // soft-RoCE of older kernels does not.
 func BreakQueuePair(ep *EP) { ep.broken() }
+
+// CountUnmapped counts the regions whose memory goes back to the system.
+func CountUnmapped() (unmapped func() int, restore func()) {
+	var n atomic.Int64
+	giveBack = func(mapping []byte) {
+		n.Add(1)
+		unmapMemory(mapping)
+	}
+	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
+}

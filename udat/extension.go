@@ -37,7 +37,7 @@ func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet
 	native, err := ep.prepareExtension(op, opRDMAWriteImmed, iov, cookie, MemPrivLocalRead, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, cgo.IBPostRDMAWriteImmed(d.handle, d.iov, native, &remote, littleEndian(immediate), flags))
+		err = d.finish(op, cgo.IBPostRDMAWriteImmed(d.handle, d.iov, native, remote.native(), littleEndian(immediate), flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -62,7 +62,7 @@ func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote R
 	const op = "dat_ib_post_fetch_and_add"
 	return ep.postAtomic(op, opFetchAndAdd, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) Return {
 		d := &ep.request
-		return cgo.IBPostFetchAndAdd(d.handle, add, &d.iov[0], native, &remote, flags)
+		return cgo.IBPostFetchAndAdd(d.handle, add, &d.iov[0], native, remote.native(), flags)
 	})
 }
 
@@ -83,7 +83,7 @@ func (ep *EP) PostCmpAndSwap(compare, swap uint64, local Segment, cookie uint64,
 	const op = "dat_ib_post_cmp_and_swap"
 	return ep.postAtomic(op, opCmpAndSwap, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) Return {
 		d := &ep.request
-		return cgo.IBPostCmpAndSwap(d.handle, compare, swap, &d.iov[0], native, &remote, flags)
+		return cgo.IBPostCmpAndSwap(d.handle, compare, swap, &d.iov[0], native, remote.native(), flags)
 	})
 }
 

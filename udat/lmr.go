@@ -1,11 +1,9 @@
 package udat
 
 import (
-	"math"
 	"runtime"
 	"strings"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -23,7 +21,8 @@ type LMR struct {
 	memory     []byte
 	pin        *runtime.Pinner // of memory that Go manages
 	mapping    []byte          // whole pages of memory outside the Go heap
-	gone       atomic.Bool     // freed, for posts, which do not open the gate
+	pages      atomic.Pointer[mappedPages]
+	gone       atomic.Bool // freed, for posts, which do not open the gate
 	users      regionUsers
 }
 
@@ -71,17 +70,35 @@ func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) {
 	return lmr, nil
 }
 
-const knownPrivileges = MemPrivAll | MemPrivIBRemoteAtomic
+const (
+	registerOp      = "dat_lmr_create"
+	knownPrivileges = MemPrivAll | MemPrivIBRemoteAtomic
+)
 
-func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
-	const op = "dat_lmr_create"
-	switch {
-	case len(lmr.memory) == 0:
+func checkMemory(op string, memory []byte) error {
+	if len(memory) == 0 {
 		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty")
+	}
+	return nil
+}
+
+func checkPrivileges(op string, privileges MemPriv) error {
+	switch {
 	case privileges == 0 || privileges&^knownPrivileges != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "the privileges are %v, they must be some of %v", privileges, knownPrivileges)
 	case privileges&MemPrivRemoteWrite != 0 && privileges&MemPrivLocalWrite == 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "remote write needs local write, the privileges are %v", privileges)
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "remote write needs local write: add MemPrivLocalWrite to the privileges, which are %v", privileges)
+	}
+	return nil
+}
+
+func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
+	const op = registerOp
+	if err := checkMemory(op, lmr.memory); err != nil {
+		return err
+	}
+	if err := checkPrivileges(op, privileges); err != nil {
+		return err
 	}
 	if pz == nil {
 		return pz.object().enter(op, InvalidHandlePZ)
@@ -198,60 +215,4 @@ func (lmr *LMR) Query() (LMRParam, error) {
 	}, nil
 }
 
-func (lmr *LMR) address() uint64 {
-	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(lmr.memory))))
-}
-
-// Segment is a piece of a registered region, for the local side of an
-// operation. The zero Segment is a piece without bytes.
-type Segment struct {
-	lmr     *LMR
-	triplet cgo.LMRTriplet
-}
-
-// Len gives the number of bytes.
-func (s Segment) Len() int { return int(s.triplet.SegmentLength) }
-
-// Segment gives the piece of length bytes that starts at offset.
-func (lmr *LMR) Segment(offset, length int) (Segment, error) {
-	address, err := lmr.piece(offset, length)
-	if err != nil {
-		return Segment{}, err
-	}
-	return Segment{lmr: lmr, triplet: cgo.LMRTriplet{
-		VirtualAddress: address,
-		SegmentLength:  uint32(length),
-		LMRContext:     lmr.lmrContext,
-	}}, nil
-}
-
-// RMRTriplet names remote memory, for the remote side of an RDMA operation. The
-// peer makes it with LMR.RMRTriplet and sends it over, for example with
-// AppendBinary.
-type RMRTriplet = cgo.RMRTriplet
-
-// RMRTriplet names the piece of length bytes that starts at offset, for a peer
-// that is to read or write it. The region must have been registered with the
-// remote privileges for that.
-func (lmr *LMR) RMRTriplet(offset, length int) (RMRTriplet, error) {
-	address, err := lmr.piece(offset, length)
-	if err != nil {
-		return RMRTriplet{}, err
-	}
-	return RMRTriplet{VirtualAddress: address, SegmentLength: uint32(length), RMRContext: lmr.rmrContext}, nil
-}
-
-// piece gives the address of a piece that lies inside the region.
-func (lmr *LMR) piece(offset, length int) (uint64, error) {
-	const op = "dat_lmr_query"
-	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
-		return 0, err
-	}
-	defer lmr.obj.leave()
-	size := len(lmr.memory)
-	if offset < 0 || length < 0 || offset > size || length > size-offset || int64(length) > math.MaxUint32 {
-		return 0, refuse(op, ErrInvalidParameter, InvalidArg2,
-			"the piece of %d bytes at offset %d is not inside the region of %d bytes", length, offset, size)
-	}
-	return lmr.address() + uint64(offset), nil
-}
+func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }

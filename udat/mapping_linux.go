@@ -9,24 +9,25 @@ import (
 	"syscall"
 )
 
-func mapMemory(size int) ([]byte, error) { return mapAnonymous(size, 0) }
+// mapMemory gives whole pages.
+func mapMemory(size int) ([]byte, error) { return mapPages(size, os.Getpagesize(), 0) }
 
 // mapHugePages fails with EINVAL when the kernel has no pages of that size.
 func mapHugePages(size, pageSize int) ([]byte, error) {
 	if pageSize <= os.Getpagesize() || pageSize&(pageSize-1) != 0 {
 		return nil, syscall.EINVAL
 	}
+	// Without its size the kernel would take pages of a default one.
+	const sizeShift = 26 // MAP_HUGE_SHIFT
+	return mapPages(size, pageSize, syscall.MAP_HUGETLB|bits.TrailingZeros(uint(pageSize))<<sizeShift)
+}
+
+func mapPages(size, pageSize, flags int) ([]byte, error) {
 	pages := pagesFor(size, pageSize)
 	if pages > math.MaxInt/pageSize {
 		return nil, syscall.ENOMEM
 	}
-	// Without its size the kernel would take pages of a default one.
-	const sizeShift = 26 // MAP_HUGE_SHIFT
-	return mapAnonymous(pages*pageSize, syscall.MAP_HUGETLB|bits.TrailingZeros(uint(pageSize))<<sizeShift)
-}
-
-func mapAnonymous(size, flags int) ([]byte, error) {
-	return syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|flags)
+	return syscall.Mmap(-1, 0, pages*pageSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|flags)
 }
 
 // unmapMemory gives back what mapMemory or mapHugePages gave, whole: that cannot fail.

@@ -131,6 +131,6 @@ func (lmr *LMR) release() {
 		pins.Delete(lmr.pin)
 	}
 	if lmr.mapping != nil {
-		unmapMemory(lmr.mapping)
+		lmr.unmap()
 	}
 }

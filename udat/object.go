@@ -167,10 +167,15 @@ func (o *object) freed(op string, invalid ReturnSubtype) error {
 }
 
 func (o *object) closed(op string, invalid ReturnSubtype, how string) error {
+	return closedError(op, invalid, "the "+o.kind+" "+how)
+}
+
+// closedError makes the error of a call on what was freed.
+func closedError(op string, invalid ReturnSubtype, detail string) error {
 	return &Error{
 		Op:     op,
 		Return: cgo.ClassError | Return(ErrInvalidHandle) | Return(invalid),
-		Detail: "the " + o.kind + " " + how,
+		Detail: detail,
 		Err:    ErrClosed,
 	}
 }

@@ -120,7 +120,7 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 	native, err := ep.prepareRDMA(op, opRDMARead, iov, cookie, MemPrivLocalWrite, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, cgo.EPPostRDMARead(d.handle, d.iov, native, &remote, flags))
+		err = d.finish(op, cgo.EPPostRDMARead(d.handle, d.iov, native, remote.native(), flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -152,7 +152,7 @@ func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, fla
 	native, err := ep.prepareRDMA(op, opRDMAWrite, iov, cookie, MemPrivLocalRead, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, cgo.EPPostRDMAWrite(d.handle, d.iov, native, &remote, flags))
+		err = d.finish(op, cgo.EPPostRDMAWrite(d.handle, d.iov, native, remote.native(), flags))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)

@@ -54,7 +54,7 @@ func (d *direction) report() {
 	}
 	d.regions = d.regions[:0]
 	native := d.hide(d.record(opReport, 0))
-	r := cgo.EPPostRDMAWrite(d.handle, nil, native, &RMRTriplet{}, CompletionDefault)
+	r := cgo.EPPostRDMAWrite(d.handle, nil, native, &cgo.RMRTriplet{}, CompletionDefault)
 	if !r.OK() {
 		d.withdraw()
 		d.broken = r.Type() != ErrInvalidState

@@ -1,0 +1,301 @@
+package udat
+
+import (
+	"errors"
+
+	"github.com/goudat/goudat/udat/internal/bufferpool"
+)
+
+// BufferPool is a pool of registered buffers, all of one size: for messages that
+// are copied, headers, and receives. It registers many buffers at once, when they
+// are needed, up to a limit. Its methods may be called from any goroutine.
+//
+// The buffers are memory of Go, which the pool keeps in place: a slice that the
+// program keeps beyond Buffer.Release, or the life of the pool, is no danger to
+// the process.
+type BufferPool struct {
+	pz     *PZ
+	config BufferPoolConfig
+	stride int
+	slabs  *bufferpool.Pool[*slab] // nil in a zero BufferPool
+}
+
+// slab is a region that several buffers are in.
+type slab struct {
+	lmr  *LMR
+	base int // of the first buffer, from the begin of the region
+}
+
+// BufferPoolConfig says what a pool has. A zero field stands for a default, except
+// for BufferSize and MaxBuffers, which must be positive.
+type BufferPoolConfig struct {
+	BufferSize  int     // bytes of each buffer
+	MaxBuffers  int     // how many there may be
+	SlabBuffers int     // how many are registered at once; default: as many as have 256 KiB
+	Privileges  MemPriv // default: MemPrivLocalRead and MemPrivLocalWrite
+}
+
+// BufferPoolStats are the counters of a pool.
+type BufferPoolStats struct {
+	Gets      uint64 // calls of Get that returned a buffer
+	Refusals  uint64 // those that found MaxBuffers in use
+	InUse     int    // buffers between Get and Release
+	MostInUse int    // most of them at a time
+	Buffers   int    // registered, in use or not
+	Regions   int    // registrations that they are in
+}
+
+const (
+	// bufferAlignment keeps two buffers out of one cache line.
+	bufferAlignment = 64
+	slabBytes       = 256 << 10
+	mostBuffers     = 1 << 31 // that a cookie has room for
+)
+
+// CreateBufferPool makes a pool in a protection zone. Nothing is registered yet.
+func CreateBufferPool(pz *PZ, config BufferPoolConfig) (*BufferPool, error) {
+	const op = registerOp
+	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
+		return nil, err
+	}
+	defer pz.obj.leave()
+	if config.Privileges == 0 {
+		config.Privileges = MemPrivLocalRead | MemPrivLocalWrite
+	}
+	const mostBytes = 1 << 40 // far more than memory, and small enough to be multiplied
+	switch {
+	case config.BufferSize <= 0 || config.BufferSize > mostBytes:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "BufferSize is %d, it must be 1 to %d", config.BufferSize, mostBytes)
+	case config.MaxBuffers <= 0 || config.MaxBuffers > mostBuffers:
+		return nil, refuse(op, ErrInvalidParameter, NoSubtype, "MaxBuffers is %d, it must be 1 to %d", config.MaxBuffers, mostBuffers)
+	case config.SlabBuffers < 0:
+		return nil, refuse(op, ErrInvalidParameter, NoSubtype, "SlabBuffers is %d, it must be positive, or 0 for the default", config.SlabBuffers)
+	}
+	if err := checkPrivileges(op, config.Privileges); err != nil {
+		return nil, err
+	}
+	p := &BufferPool{pz: pz, stride: (config.BufferSize + bufferAlignment - 1) / bufferAlignment * bufferAlignment}
+	if config.SlabBuffers == 0 {
+		config.SlabBuffers = max(slabBytes/p.stride, 1)
+	}
+	config.SlabBuffers = min(config.SlabBuffers, config.MaxBuffers)
+	if config.SlabBuffers > mostBytes/p.stride {
+		return nil, refuse(op, ErrInvalidParameter, NoSubtype, "SlabBuffers is %d, of %d bytes each no more than %d can be registered at once", config.SlabBuffers, p.stride, mostBytes/p.stride)
+	}
+	p.config = config
+	p.slabs = bufferpool.New(config.MaxBuffers, config.SlabBuffers, bufferpool.Backend[*slab]{Make: p.makeSlab, Free: freeSlab})
+	return p, nil
+}
+
+func (p *BufferPool) makeSlab(buffers int) (*slab, error) {
+	memory := make([]byte, buffers*p.stride+bufferAlignment-1)
+	base := int(-addressOf(memory) % bufferAlignment)
+	lmr, err := RegisterMemory(p.pz, memory, p.config.Privileges)
+	if err != nil {
+		return nil, err
+	}
+	return &slab{lmr, base}, nil
+}
+
+// freeSlab succeeds for memory that went with its adapter.
+func freeSlab(s *slab) error { return freeUnlessGone(s.lmr) }
+
+func freeUnlessGone(lmr *LMR) error {
+	if err := lmr.Free(); !errors.Is(err, ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// pool returns what the pool consists of.
+func (p *BufferPool) pool() (*bufferpool.Pool[*slab], error) {
+	if p == nil || p.slabs == nil {
+		return nil, refuse(registerOp, ErrInvalidHandle, NoSubtype, "the pool was not made by CreateBufferPool")
+	}
+	return p.slabs, nil
+}
+
+// Get takes a buffer out of the pool. What is in it is left from its last use. It
+// registers memory when all buffers are in use, which takes time, and does not
+// allocate otherwise. It fails with ErrInsufficientResources when
+// BufferPoolConfig.MaxBuffers are in use, and with the errors of RegisterMemory.
+func (p *BufferPool) Get() (Buffer, error) {
+	slabs, err := p.pool()
+	if err != nil {
+		return Buffer{}, err
+	}
+	handle, err := slabs.Get()
+	if err != nil {
+		return Buffer{}, p.explain(err)
+	}
+	b := Buffer{p, handle}
+	if s, _ := handle.Slab(); s.lmr.gone.Load() {
+		b.Release()
+		return Buffer{}, s.lmr.obj.freed(registerOp, InvalidHandleLMR)
+	}
+	return b, nil
+}
+
+// Find returns the buffer whose Cookie that is, as the completion of an operation
+// has it. It fails with ErrClosed when the buffer was released meanwhile.
+func (p *BufferPool) Find(cookie uint64) (Buffer, error) {
+	slabs, err := p.pool()
+	if err != nil {
+		return Buffer{}, err
+	}
+	handle, err := slabs.Find(cookie)
+	if err != nil {
+		return Buffer{}, p.explain(err)
+	}
+	return Buffer{p, handle}, nil
+}
+
+// explain makes an error of the binding of one of the pool.
+func (p *BufferPool) explain(err error) error {
+	const op = registerOp
+	switch {
+	case err == bufferpool.ErrClosed:
+		return closedError(op, NoSubtype, "the pool is already freed")
+	case err == bufferpool.ErrStale:
+		return closedError(op, NoSubtype, "the buffer is already released, or was never one of this pool")
+	case err == bufferpool.ErrAllOut:
+		return refuse(op, ErrInsufficientResources, ResourceMemory,
+			"all %d buffers of the pool are in use: release some, or make a pool with a larger MaxBuffers", p.config.MaxBuffers)
+	case err == bufferpool.ErrInUse:
+		return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "%d buffers of the pool are in use: release them first", p.slabs.Stats().InUse)
+	}
+	return err
+}
+
+// Trim ends registrations in which no buffer is in use, as long as at least keep
+// unused buffers stay registered. It returns how many buffers went. It fails with
+// ErrInvalidState, and has done what it could, when operations on a released
+// buffer are outstanding still.
+func (p *BufferPool) Trim(keep int) (freed int, err error) {
+	slabs, err := p.pool()
+	if err != nil {
+		return 0, err
+	}
+	freed, err = slabs.Trim(keep)
+	return freed, oneError(err)
+}
+
+// Stats returns the counters.
+func (p *BufferPool) Stats() BufferPoolStats {
+	slabs, err := p.pool()
+	if err != nil {
+		return BufferPoolStats{}
+	}
+	s := slabs.Stats()
+	return BufferPoolStats{Gets: s.Gets, Refusals: s.Refusals, InUse: s.InUse, MostInUse: s.MostInUse, Buffers: s.Buffers, Regions: s.Slabs}
+}
+
+// Free ends all registrations. It fails with ErrInvalidState while buffers are in
+// use, or operations on them outstanding, and with ErrClosed the second time. A
+// protection zone cannot be freed before its pools; an adapter can be closed
+// before, with CloseAbrupt.
+func (p *BufferPool) Free() error {
+	slabs, err := p.pool()
+	if err != nil {
+		return err
+	}
+	return p.explain(oneError(slabs.Close()))
+}
+
+// oneError returns the first of several errors that were joined, since each says
+// all there is to say.
+func oneError(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()[0]
+	}
+	return err
+}
+
+// Buffer is a buffer from BufferPool.Get until Release, by whichever copy of it that
+// is called. Its methods may be called from any goroutine. The zero Buffer is
+// none, and gives the errors of one that is released.
+type Buffer struct {
+	pool   *BufferPool
+	handle bufferpool.Handle[*slab]
+}
+
+// place returns where the buffer is.
+func (b Buffer) place() (lmr *LMR, offset int, err error) {
+	if !b.handle.Valid() {
+		return nil, 0, closedError(pieceOp, NoSubtype, "the buffer is already released")
+	}
+	s, number := b.handle.Slab()
+	return s.lmr, s.base + number*b.pool.stride, nil
+}
+
+// Bytes returns the memory of the buffer. It is nil once the buffer is released.
+func (b Buffer) Bytes() []byte {
+	lmr, offset, err := b.place()
+	if err != nil {
+		return nil
+	}
+	end := offset + b.pool.config.BufferSize
+	return lmr.memory[offset:end:end]
+}
+
+// inside checks a piece of the buffer and returns where it is in the region.
+func (b Buffer) inside(offset, length int) (lmr *LMR, begin int, err error) {
+	lmr, base, err := b.place()
+	if err != nil {
+		return nil, 0, err
+	}
+	if size := b.pool.config.BufferSize; offset < 0 || length < 0 || offset > size || length > size-offset {
+		return nil, 0, refuse(pieceOp, ErrInvalidParameter, InvalidArg2, "the piece of %d bytes at offset %d is not inside the buffer of %d bytes", length, offset, size)
+	}
+	return lmr, base + offset, nil
+}
+
+// Segment returns the piece of length bytes that starts at offset.
+func (b Buffer) Segment(offset, length int) (Segment, error) {
+	lmr, begin, err := b.inside(offset, length)
+	if err != nil {
+		return Segment{}, err
+	}
+	return lmr.Segment(begin, length)
+}
+
+// RMRTriplet names the piece of length bytes that starts at offset, for a peer. The
+// pool must have been made with the remote privileges for that. Mind that a peer
+// can reach the memory, whoever has the buffer, as long as the pool lives.
+func (b Buffer) RMRTriplet(offset, length int) (RMRTriplet, error) {
+	lmr, begin, err := b.inside(offset, length)
+	if err != nil {
+		return RMRTriplet{}, err
+	}
+	return lmr.RMRTriplet(begin, length)
+}
+
+// PeerByte returns the byte at offset, for a program that polls it: see
+// LMR.PeerByte.
+func (b Buffer) PeerByte(offset int) (PeerByte, error) {
+	lmr, begin, err := b.inside(offset, 1)
+	if err != nil {
+		return PeerByte{}, err
+	}
+	return lmr.PeerByte(begin)
+}
+
+// Cookie returns a number for BufferPool.Find, with which an operation on the buffer
+// can be posted: its completion leads back to the buffer. It changes with each
+// Get, and is never 0. That of the zero Buffer is 0.
+func (b Buffer) Cookie() uint64 {
+	if b == (Buffer{}) {
+		return 0
+	}
+	return b.handle.Cookie()
+}
+
+// Release gives the buffer back to the pool. The operations on it must be over:
+// nothing here knows of them, and the next one to get the buffer writes to its
+// memory. It fails with ErrClosed the second time.
+func (b Buffer) Release() error {
+	if b == (Buffer{}) {
+		return closedError(registerOp, NoSubtype, "the buffer is already released")
+	}
+	return b.pool.explain(b.pool.slabs.Put(b.handle))
+}

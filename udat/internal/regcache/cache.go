@@ -1,0 +1,469 @@
+// Package regcache keeps registrations of memory for the next time that the same
+// memory is used. It knows nothing of adapters: it is told how to register a
+// piece of memory and how to free what that gave.
+//
+// A registration keeps its memory alive and where it is. That is what makes it
+// safe to find one by addresses: for as long as the registration is there, no
+// other memory can have them.
+package regcache
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+// Limits bound what a cache holds.
+type Limits struct {
+	// IdleBytes and IdleRegions are how much stays registered although nobody uses it.
+	IdleBytes   int64
+	IdleRegions int
+	// Bytes and Regions are how much may be registered in all.
+	Bytes   int64
+	Regions int
+}
+
+// Stats count what a cache has and has done.
+type Stats struct {
+	Hits, Misses, Evictions, Refusals uint64
+	Regions, IdleRegions              int
+	Bytes, IdleBytes                  int64
+}
+
+// Errors of a cache. Those of a backend are passed on.
+var (
+	ErrClosed = errors.New("cache is closed")
+	ErrInUse  = errors.New("registrations are in use")
+)
+
+// LimitError says that memory does not fit.
+type LimitError struct {
+	Size   int64
+	Limits Limits
+	Stats  Stats
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%d bytes do not fit beside %d bytes in %d regions", e.Size, e.Stats.Bytes, e.Stats.Regions)
+}
+
+// Backend registers memory. Its functions are called without a lock, from any
+// goroutine. Register keeps the memory alive and in place until Free succeeds.
+type Backend[R any] struct {
+	Register func(memory []byte, privileges uint32) (R, error)
+	// Free fails, and leaves the region as it is, when that is in use behind the cache's back.
+	Free func(R) error
+	// Scarce reports whether an error of Register may go when others are freed.
+	Scarce func(error) bool
+}
+
+// Cache is a cache of registrations. It is safe for concurrent use.
+type Cache[R any] struct {
+	limits  Limits
+	backend Backend[R]
+
+	mu      sync.Mutex
+	closed  bool
+	classes []class[R]              // those that are found
+	idle    recency[R]              // those that are found, and that nobody uses
+	hidden  map[*Region[R]]struct{} // those that are found no more: in use, or impossible to free
+	pending []*pending
+	leaving int        // regions that are being freed
+	left    *sync.Cond // signals that they are
+	stats   Stats
+}
+
+// class has the regions with the same privileges.
+type class[R any] struct {
+	privileges uint32
+	rangeSet[R]
+}
+
+// Region is memory that a cache has registered.
+type Region[R any] struct {
+	Value      R
+	start, end uintptr
+	privileges uint32
+
+	// Guarded by the lock of the cache.
+	users        int
+	found        bool
+	older, newer *Region[R] // in the order of use, while nobody uses it
+}
+
+func (r *Region[R]) size() int64 { return int64(r.end - r.start) }
+
+// Start returns the address of the first byte.
+func (r *Region[R]) Start() uintptr { return r.start }
+
+// pending is memory that is being registered. Who wants some of it waits for that.
+type pending struct {
+	start, end uintptr
+	privileges uint32
+	forgotten  bool // nobody is to find it
+	done       chan struct{}
+}
+
+// New makes a cache.
+func New[R any](limits Limits, backend Backend[R]) *Cache[R] {
+	c := &Cache[R]{limits: limits, backend: backend, hidden: map[*Region[R]]struct{}{}}
+	c.left = sync.NewCond(&c.mu)
+	return c
+}
+
+func rangeOf(memory []byte) (start, end uintptr) {
+	start = uintptr(unsafe.Pointer(unsafe.SliceData(memory)))
+	return start, start + uintptr(len(memory))
+}
+
+// Acquire returns a region that contains the memory, of at least one byte, with at
+// least the privileges. Release must follow.
+func (c *Cache[R]) Acquire(memory []byte, privileges uint32) (*Region[R], error) {
+	start, end := rangeOf(memory)
+	size := int64(len(memory))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for tried := false; ; {
+		if c.closed {
+			return nil, ErrClosed
+		}
+		if region := c.find(start, end, privileges); region != nil {
+			c.use(region)
+			c.stats.Hits++
+			return region, nil
+		}
+		if p := c.registering(start, end, privileges); p != nil {
+			c.mu.Unlock()
+			<-p.done
+			c.mu.Lock()
+			continue
+		}
+		if c.fits(size) {
+			c.stats.Misses++
+			return c.register(memory, privileges)
+		}
+		if !tried {
+			tried = true
+			c.free(c.strays())
+			continue
+		}
+		victims := c.victims(size)
+		switch {
+		case len(victims) > 0:
+			c.free(victims)
+		case c.leaving > 0:
+			c.left.Wait()
+		default:
+			c.stats.Refusals++
+			return nil, &LimitError{Size: size, Limits: c.limits, Stats: c.stats}
+		}
+	}
+}
+
+// find returns a region that is there.
+func (c *Cache[R]) find(start, end uintptr, privileges uint32) *Region[R] {
+	for i := range c.classes {
+		if k := &c.classes[i]; k.privileges&privileges == privileges {
+			if region := k.covering(start, end); region != nil {
+				return region
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Cache[R]) registering(start, end uintptr, privileges uint32) *pending {
+	for _, p := range c.pending {
+		if p.start <= start && end <= p.end && p.privileges&privileges == privileges && !p.forgotten {
+			return p
+		}
+	}
+	return nil
+}
+
+func (c *Cache[R]) use(region *Region[R]) {
+	if region.users == 0 {
+		c.rouse(region)
+	}
+	region.users++
+}
+
+// rouse takes a region out of those that nobody uses.
+func (c *Cache[R]) rouse(region *Region[R]) {
+	c.idle.remove(region)
+	c.stats.IdleRegions--
+	c.stats.IdleBytes -= region.size()
+}
+
+func (c *Cache[R]) fits(size int64) bool {
+	return c.stats.Regions < c.limits.Regions && size <= c.limits.Bytes-c.stats.Bytes
+}
+
+// victims takes out those that nobody has used for the longest time, as many as must
+// be freed for so many bytes to fit, and none if that would not be enough.
+func (c *Cache[R]) victims(size int64) (victims []*Region[R]) {
+	bytes, regions := size-(c.limits.Bytes-c.stats.Bytes), c.stats.Regions+1-c.limits.Regions
+	if bytes > c.stats.IdleBytes || regions > c.stats.IdleRegions {
+		return nil
+	}
+	for bytes > 0 || regions > 0 {
+		region := c.evict()
+		bytes -= region.size()
+		regions--
+		victims = append(victims, region)
+	}
+	return victims
+}
+
+// strays takes out what nobody uses and could not be freed.
+func (c *Cache[R]) strays() (strays []*Region[R]) {
+	for region := range c.hidden {
+		if region.users == 0 {
+			delete(c.hidden, region)
+			strays = append(strays, region)
+		}
+	}
+	return strays
+}
+
+// evict takes out the region that nobody has used for the longest time.
+func (c *Cache[R]) evict() *Region[R] {
+	region := c.idle.oldest
+	c.rouse(region)
+	c.class(region.privileges).remove(region)
+	region.found = false
+	c.stats.Evictions++
+	return region
+}
+
+// free frees regions that were taken out. What cannot be freed stays as a stray. The
+// lock is released meanwhile.
+func (c *Cache[R]) free(regions []*Region[R]) (errs []error) {
+	if len(regions) == 0 {
+		return nil
+	}
+	c.leaving += len(regions)
+	c.mu.Unlock()
+	errs = make([]error, len(regions))
+	for i, region := range regions {
+		errs[i] = c.backend.Free(region.Value)
+	}
+	c.mu.Lock()
+	c.leaving -= len(regions)
+	c.left.Broadcast()
+	for i, region := range regions {
+		if errs[i] != nil {
+			c.hidden[region] = struct{}{}
+			continue
+		}
+		c.stats.Regions--
+		c.stats.Bytes -= region.size()
+	}
+	return errs
+}
+
+// register registers memory that fits. The lock is released meanwhile.
+func (c *Cache[R]) register(memory []byte, privileges uint32) (*Region[R], error) {
+	region := &Region[R]{privileges: privileges, users: 1}
+	region.start, region.end = rangeOf(memory)
+	p := &pending{start: region.start, end: region.end, privileges: privileges, done: make(chan struct{})}
+	c.pending = append(c.pending, p)
+	c.stats.Regions++
+	c.stats.Bytes += region.size()
+	c.mu.Unlock()
+	value, err := c.backend.Register(memory, privileges)
+	if err != nil && c.backend.Scarce(err) && c.makeRoom() {
+		value, err = c.backend.Register(memory, privileges)
+	}
+	c.mu.Lock()
+	c.pending = slices.DeleteFunc(c.pending, func(other *pending) bool { return other == p })
+	close(p.done)
+	if err != nil {
+		c.stats.Regions--
+		c.stats.Bytes -= region.size()
+		return nil, err
+	}
+	region.Value = value
+	c.free(c.insert(region, p.forgotten))
+	return region, nil
+}
+
+// makeRoom frees all that nobody uses, and reports whether there was something.
+func (c *Cache[R]) makeRoom() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	others := c.leaving > 0
+	freed, _ := c.flush()
+	for c.leaving > 0 {
+		c.left.Wait()
+	}
+	return freed > 0 || others
+}
+
+// class returns that of the privileges.
+func (c *Cache[R]) class(privileges uint32) *class[R] {
+	for i := range c.classes {
+		if c.classes[i].privileges == privileges {
+			return &c.classes[i]
+		}
+	}
+	c.classes = append(c.classes, class[R]{privileges: privileges})
+	return &c.classes[len(c.classes)-1]
+}
+
+// insert has a region be found, unless it is forgotten or another contains it. Those
+// that it contains are found no more; it returns what nobody uses of them.
+func (c *Cache[R]) insert(region *Region[R], forgotten bool) (unused []*Region[R]) {
+	k := c.class(region.privileges)
+	if forgotten || k.covering(region.start, region.end) != nil {
+		c.hidden[region] = struct{}{}
+		return nil
+	}
+	region.found = true
+	for _, other := range k.add(region) {
+		if c.hide(other) {
+			unused = append(unused, other)
+		}
+	}
+	return unused
+}
+
+// hide notes that a region was taken out of its class, and reports whether nobody
+// uses it, so that it must be freed.
+func (c *Cache[R]) hide(region *Region[R]) (unused bool) {
+	region.found = false
+	if region.users > 0 {
+		c.hidden[region] = struct{}{}
+		return false
+	}
+	c.rouse(region)
+	return true
+}
+
+// Release gives back a region. Whoever acquired it must do so once.
+func (c *Cache[R]) Release(region *Region[R]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if region.users--; region.users > 0 {
+		return
+	}
+	if !region.found {
+		delete(c.hidden, region)
+		c.free([]*Region[R]{region})
+		return
+	}
+	c.idle.add(region)
+	c.stats.IdleRegions++
+	c.stats.IdleBytes += region.size()
+	var victims []*Region[R]
+	for c.stats.IdleRegions > c.limits.IdleRegions || c.stats.IdleBytes > c.limits.IdleBytes {
+		victims = append(victims, c.evict())
+	}
+	c.free(victims)
+}
+
+// Flush frees all that nobody uses, and returns how many regions that were. The
+// error is that of those that could not be freed.
+func (c *Cache[R]) Flush() (freed int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flush()
+}
+
+func (c *Cache[R]) flush() (freed int, err error) {
+	victims := c.strays()
+	for c.idle.oldest != nil {
+		victims = append(victims, c.evict())
+	}
+	errs := c.free(victims)
+	for _, e := range errs {
+		if e == nil {
+			freed++
+		}
+	}
+	return freed, errors.Join(errs...)
+}
+
+// Forget frees the regions that nobody uses and that have a byte of the memory. It
+// fails with ErrInUse when others have one: they are found no more, and go when
+// they are released. It fails with the backend's error when one cannot be freed.
+func (c *Cache[R]) Forget(memory []byte) error {
+	start, end := rangeOf(memory)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	for c.leaving > 0 { // some of it, perhaps
+		c.left.Wait()
+	}
+	var inUse error
+	var victims []*Region[R]
+	for i := range c.classes {
+		k := &c.classes[i]
+		for _, region := range k.overlapping(start, end) {
+			k.remove(region)
+			if c.hide(region) {
+				victims = append(victims, region)
+			}
+		}
+	}
+	for region := range c.hidden {
+		switch {
+		case region.end <= start || end <= region.start:
+		case region.users > 0:
+			inUse = ErrInUse
+		default:
+			delete(c.hidden, region)
+			victims = append(victims, region)
+		}
+	}
+	for _, p := range c.pending {
+		if p.start < end && start < p.end {
+			p.forgotten = true
+			inUse = ErrInUse
+		}
+	}
+	return errors.Join(append(c.free(victims), inUse)...)
+}
+
+// Stats returns the counters.
+func (c *Cache[R]) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stats
+}
+
+// Close frees all and lets no more in. It fails with ErrInUse while regions are in
+// use, and with the backend's error when one cannot be freed, and can be called
+// again then.
+func (c *Cache[R]) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	for c.leaving > 0 {
+		c.left.Wait()
+	}
+	if c.stats.Regions > c.stats.IdleRegions+c.strayCount() {
+		return ErrInUse
+	}
+	c.closed = true
+	if _, err := c.flush(); err != nil {
+		c.closed = false
+		return err
+	}
+	return nil
+}
+
+func (c *Cache[R]) strayCount() (n int) {
+	for region := range c.hidden {
+		if region.users == 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,191 @@
+package udat
+
+import (
+	"encoding/binary"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// PeerByte is a byte of registered memory that a peer writes by RDMA, to be
+// polled: the fastest way to learn that the peer has written. LMR.PeerByte makes
+// it. Its methods may be called from any goroutine; none crosses into C, nor
+// allocates.
+//
+// To read the byte from a slice in a loop is wrong: the compiler may read it once
+// and loop for ever, and nothing orders what the program reads after it. Load and
+// SpinUntil read it as package sync/atomic does. What the peer's adapter wrote
+// before the byte is there once the byte is seen, to be read from the region's
+// memory in any way.
+//
+// # What the peer must do
+//
+// The byte must be the last that the peer writes: the last byte, at the highest
+// address, of an RDMA write, or one that a later RDMA write on the same
+// connection writes. The program polls no other byte of the message. Each write
+// must put another value there than the one before, as a count does.
+//
+// Adapters, and soft-RoCE, put the bytes of a write into memory in the order of
+// their addresses, and one write after the other. That is what programs in C
+// rely on too, and no promise of the specification: it only promises that the
+// bytes of a write are there when a message that the peer sent after it, or its
+// immediate data, has been received.
+type PeerByte struct {
+	word  *uint32 // that has the byte
+	shift uint8   // that makes it the lowest of the word
+	lmr   *LMR
+	pages *mappedPages // that the word is in, for memory outside the Go heap
+}
+
+// PeerByte returns the byte at offset. The four bytes around it whose address is
+// a multiple of 4 are read with it. They must be in the region: it fails with
+// ErrInvalidParameter where they are not, which cannot be in a region from
+// AllocMemory. They may be part of what the peer writes; a goroutine that writes
+// to them has a data race with those that poll.
+//
+// A PeerByte can be used for as long as the program likes. That of a region that
+// was freed does not change any more. The memory of a region from AllocMemory
+// goes back to the system when no PeerByte of it can be reached any more, if it
+// has any.
+func (lmr *LMR) PeerByte(offset int) (PeerByte, error) {
+	address, err := lmr.piece(offset, 1)
+	if err != nil {
+		return PeerByte{}, err
+	}
+	if err := lmr.object().enter(pieceOp, InvalidHandleLMR); err != nil {
+		return PeerByte{}, err
+	}
+	defer lmr.obj.leave()
+	const wordSize = 4
+	memory := lmr.memory
+	if lmr.mapping != nil {
+		memory = lmr.mapping
+	}
+	position := int(address % wordSize)
+	start := offset - position
+	if start < 0 || start > len(memory)-wordSize {
+		return PeerByte{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,
+			"the four bytes around the one at offset %d are not inside the region of %d bytes at 0x%x: register memory that begins and ends at multiples of 4, as that of AllocMemory does",
+			offset, len(lmr.memory), lmr.address())
+	}
+	return PeerByte{
+		word:  (*uint32)(unsafe.Pointer(&memory[start])),
+		shift: byteShift(position),
+		lmr:   lmr,
+		pages: lmr.keepPages(),
+	}, nil
+}
+
+// byteShift returns how far a byte of a word must be shifted to be its lowest.
+func byteShift(position int) uint8 {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return uint8(8 * position)
+	}
+	return uint8(8 * (3 - position))
+}
+
+// Load returns the byte. That of a zero PeerByte is 0.
+func (b PeerByte) Load() byte {
+	if b.word == nil {
+		return 0
+	}
+	return byte(atomic.LoadUint32(b.word) >> (b.shift & 31))
+}
+
+// Store sets the byte, to make it another than the peer will write. The peer must
+// not write it, nor the three around it, meanwhile. On a zero PeerByte it does
+// nothing.
+func (b PeerByte) Store(value byte) {
+	if b.word == nil {
+		return
+	}
+	for {
+		old := atomic.LoadUint32(b.word)
+		word := old&^(0xff<<b.shift) | uint32(value)<<b.shift
+		if atomic.CompareAndSwapUint32(b.word, old, word) {
+			return
+		}
+	}
+}
+
+// SpinUntil looks at the byte again and again until it is value, for up to
+// budget, 0 to MaxSpin, and reports whether it is. It keeps a processor busy, and
+// lets other goroutines run now and then, and at the end of a budget in vain.
+//
+// A peer that is gone writes no more, and nothing here tells: between budgets, of
+// a millisecond for example, look whether the connection has ended, and whether
+// the program is to end. It fails with ErrClosed once the region is freed.
+func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
+	if budget < 0 || budget > MaxSpin {
+		return false, refuse(pieceOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin)
+	}
+	if b.lmr == nil {
+		return false, b.lmr.object().enter(pieceOp, InvalidHandleLMR)
+	}
+	var begin time.Time
+	var turn time.Duration
+	for !b.lmr.gone.Load() {
+		if b.look(value) {
+			return true, nil
+		}
+		if begin.IsZero() {
+			begin = time.Now()
+		}
+		spun := time.Since(begin)
+		if spun >= budget {
+			runtime.Gosched()
+			return b.Load() == value, nil
+		}
+		if spun-turn >= longestTurn {
+			turn = spun
+			runtime.Gosched()
+		}
+	}
+	return false, b.lmr.obj.freed(pieceOp, InvalidHandleLMR)
+}
+
+// looksAtOnce is how often a loop looks before it reads the clock, which costs as
+// much as some dozens of looks.
+const looksAtOnce = 256
+
+// look looks so many times, as long as the byte is not value.
+func (b PeerByte) look(value byte) bool {
+	word, mask, wanted := b.word, uint32(0xff)<<(b.shift&31), uint32(value)<<(b.shift&31)
+	for range looksAtOnce {
+		if atomic.LoadUint32(word)&mask == wanted {
+			return true
+		}
+	}
+	return false
+}
+
+// mappedPages stands for the pages of a region outside the Go heap. They stay
+// mapped while it can be reached.
+type mappedPages struct{ memory []byte }
+
+// keepPages returns what keeps the pages of the region mapped, nil for memory that
+// Go manages. The caller holds the gate.
+func (lmr *LMR) keepPages() *mappedPages {
+	if lmr.mapping == nil {
+		return nil
+	}
+	for {
+		if pages := lmr.pages.Load(); pages != nil {
+			return pages
+		}
+		lmr.pages.CompareAndSwap(nil, &mappedPages{lmr.mapping})
+	}
+}
+
+// unmap gives the pages of the region back to the system, at once if no PeerByte
+// looks at them.
+func (lmr *LMR) unmap() {
+	if pages := lmr.pages.Swap(nil); pages != nil {
+		runtime.AddCleanup(pages, giveBack, pages.memory)
+		return
+	}
+	giveBack(lmr.mapping)
+}
+
+var giveBack = unmapMemory // counted in tests

@@ -1,0 +1,207 @@
+package udat_test
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// awaitByte spins until the peer has written the value.
+func awaitByte(t *testing.T, b udat.PeerByte, value byte) {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < udattest.Patience; {
+		arrived, err := b.SpinUntil(value, 100*time.Microsecond)
+		want(t, err)
+		if arrived {
+			return
+		}
+	}
+	t.Fatalf("the byte is %d, and %d did not come within %v", b.Load(), value, udattest.Patience)
+}
+
+// What the peer wrote before the byte is there when the byte is, in memory of both kinds, at any place and of any length.
+func TestPeerByte(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		registered, err := udat.RegisterMemory(passive.PZ, make([]byte, 20000), udat.MemPrivAll)
+		want(t, err)
+		for _, target := range []*udat.LMR{passive.Memory, registered} {
+			source := active.Memory.Bytes()
+			memory := target.Bytes()
+			value := byte(0)
+			for _, length := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 31, 33, 64, 255, 256, 4095, 4096, 4097, 9000} {
+				for _, offset := range []int{0, 1, 2, 3, 5} {
+					value++
+					fill(source[:length], value+1)
+					source[length-1] = value
+					end := offset + length - 1
+					last, err := target.PeerByte(end)
+					want(t, err)
+					last.Store(value - 1)
+					if memory[end] != value-1 || last.Load() != value-1 {
+						t.Fatalf("byte %d is %d, %d was stored", end, memory[end], value-1)
+					}
+					remote, err := target.RMRTriplet(offset, length)
+					want(t, err)
+					want(t, active.PostRDMAWrite(one(active.Segment(t, 0, length)), 1, remote, 0))
+					awaitByte(t, last, value)
+					if !bytes.Equal(memory[offset:offset+length], source[:length]) {
+						t.Fatalf("the last of %d bytes at %d has come before the others", length, offset)
+					}
+					wantCompletion(t, active.Request, 1, udat.DTOSuccess)
+				}
+			}
+			if arrived, err := mustByte(t, target, 0).SpinUntil(value+100, 2*time.Millisecond); arrived || err != nil {
+				t.Errorf("a value that nobody wrote: %v, %v", arrived, err)
+			}
+		}
+		want(t, registered.Free())
+	})
+}
+
+func mustByte(t *testing.T, lmr *udat.LMR, offset int) udat.PeerByte {
+	t.Helper()
+	b, err := lmr.PeerByte(offset)
+	want(t, err)
+	return b
+}
+
+// Both sides write and poll by turns, from goroutines of their own. The bytes before the last are read and written in
+// plain ways, which the race detector must find right.
+func TestPeerByteRoundTrips(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		const size, rounds = 40, 100
+		ctx := udattest.Context(t)
+		side := func(mine, peer *udattest.Endpoint, first bool) {
+			in, out := mine.Memory.Bytes()[:size], mine.Memory.Bytes()[size:2*size]
+			last := mustByte(t, mine.Memory, size-1)
+			remote, err := peer.Memory.RMRTriplet(0, size)
+			want(t, err)
+			segment := mine.Segment(t, size, size)
+			expected := make([]byte, size)
+			for i := range rounds {
+				count := byte(i + 1)
+				write := func() {
+					fill(out, count)
+					out[size-1] = count
+					want(t, mine.PostRDMAWrite(one(segment), uint64(i), remote, 0))
+				}
+				if first {
+					write()
+				}
+				awaitByte(t, last, count)
+				fill(expected, count)
+				expected[size-1] = count
+				if !bytes.Equal(in, expected) {
+					t.Errorf("write %d arrived as %x", i, in)
+				}
+				if !first {
+					write()
+				}
+				completion, err := mine.Request.Wait(ctx)
+				want(t, err)
+				want(t, completion.Err())
+			}
+		}
+		var both sync.WaitGroup
+		both.Add(2)
+		go func() { defer both.Done(); side(active, passive, true) }()
+		go func() { defer both.Done(); side(passive, active, false) }()
+		both.Wait()
+	})
+}
+
+func TestPeerByteArguments(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer pz.Free()
+		memory := make([]byte, 64)
+		odd, err := udat.RegisterMemory(pz, memory[1:62], udat.MemPrivAll)
+		want(t, err)
+		for offset, refused := range map[int]bool{0: true, 2: true, 3: false, 58: false, 59: true, 60: true, 61: true, -1: true} {
+			if _, err := odd.PeerByte(offset); refused {
+				want(t, err, udat.ErrInvalidParameter, udat.InvalidArg2)
+			} else {
+				want(t, err)
+			}
+		}
+		want(t, odd.Free())
+		// Of whole pages, each byte can be polled.
+		short, err := udat.AllocMemory(pz, 5, udat.MemPrivAll)
+		want(t, err)
+		b := mustByte(t, short, 4)
+		for _, budget := range []time.Duration{-1, udat.MaxSpin + 1} {
+			want(t, second(b.SpinUntil(0, budget)), udat.ErrInvalidParameter, udat.InvalidArg2)
+		}
+		if arrived, err := b.SpinUntil(0, 0); !arrived || err != nil {
+			t.Errorf("a byte that is there: %v, %v", arrived, err)
+		}
+		if arrived, err := b.SpinUntil(1, 0); arrived || err != nil {
+			t.Errorf("a byte that is not there, without a budget: %v, %v", arrived, err)
+		}
+		want(t, short.Free())
+		want(t, second(short.PeerByte(4)), udat.ErrClosed)
+		want(t, second(b.SpinUntil(0, time.Millisecond)), udat.ErrClosed, udat.InvalidHandleLMR)
+		var none udat.PeerByte
+		none.Store(1)
+		if none.Load() != 0 {
+			t.Error("a byte of nothing was set")
+		}
+		want(t, second(none.SpinUntil(0, 0)), udat.ErrInvalidHandle)
+	})
+}
+
+// One may look at memory outside the Go heap although the region is freed meanwhile: the pages stay until nobody looks,
+// and no longer.
+func TestPeerByteOfFreedMemory(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer pz.Free()
+		const regions = 8
+		unmapped, restore := udat.CountUnmapped()
+		defer restore()
+		for range regions {
+			lmr, err := udat.AllocMemory(pz, 1<<16, udat.MemPrivAll)
+			want(t, err)
+			var looking sync.WaitGroup
+			for i := range 3 {
+				b := mustByte(t, lmr, i<<12)
+				looking.Add(1)
+				go func() {
+					defer looking.Done()
+					var err error
+					for err == nil {
+						_, err = b.SpinUntil(1, 10*time.Microsecond)
+						b.Load()
+					}
+					want(t, err, udat.ErrClosed)
+					for range 100 {
+						b.Store(b.Load())
+					}
+				}()
+			}
+			want(t, lmr.Free())
+			looking.Wait()
+		}
+		for begin := time.Now(); unmapped() < regions && time.Since(begin) < udattest.Patience; {
+			runtime.GC()
+		}
+		if n := unmapped(); n != regions {
+			t.Errorf("the memory of %d regions of %d went back to the system", n, regions)
+		}
+		lmr, err := udat.AllocMemory(pz, 1<<16, udat.MemPrivAll)
+		want(t, err)
+		want(t, lmr.Free())
+		if n := unmapped(); n != regions+1 {
+			t.Error("memory that nobody looks at did not go back to the system at once")
+		}
+	})
+}

@@ -1,0 +1,288 @@
+package udat
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/goudat/goudat/udat/internal/regcache"
+)
+
+// RegistrationCache keeps registrations of the program's memory for the next time
+// that the same memory is used, since to register costs a system call and time
+// for each page: for long messages, which are sent from and read into the memory
+// that they are in. Its methods may be called from any goroutine.
+//
+//	registration, err := cache.Register(message, udat.MemPrivLocalRead|udat.MemPrivRemoteRead)
+//	...
+//	remote, err := registration.RMRTriplet(0, len(message))
+//	...                           // the peer reads, and says so
+//	err = registration.Release()  // the memory stays registered
+//
+// # Memory that Go manages
+//
+// A program in C finds a registration by the address of the memory, and must learn
+// from hooks in free and munmap when that is no longer the same memory. Go has no
+// such hooks, and needs none here: the memory stays pinned for as long as it is
+// registered. So the garbage collector cannot give its addresses to anything
+// else, and a registration that is found is right. The price is that memory which
+// the program has dropped is kept until it is evicted, up to the limits for what
+// is idle, or until Flush or Forget.
+//
+// A C program also registers the whole pages around a message. That would let
+// peers reach other objects of the program, which nothing pins. The cache
+// registers the bytes of the slice, without what its capacity has beyond, and
+// finds them for each slice that lies inside.
+//
+// # Memory that the program maps itself
+//
+// Memory from syscall.Mmap or from C, which Go does not manage, can be registered
+// too. The program must call Forget before it unmaps or frees it: what is mapped
+// there next would be taken for the same memory, and adapters would read and
+// write pages that are gone. Memory from AllocMemory and BufferPool is registered
+// already.
+//
+// # What peers can reach
+//
+// A registration that is idle is a registration all the same: a peer that was
+// given an RMRTriplet can use it until the memory is evicted. Where that matters,
+// use RegisterMemory and LMR.Free, or Forget.
+type RegistrationCache struct {
+	pz     *PZ
+	limits RegistrationCacheLimits
+	cache  *regcache.Cache[*LMR] // nil in a zero RegistrationCache
+}
+
+// RegistrationCacheLimits bound what a cache holds. A registration is idle when
+// nobody uses it. A zero field stands for the default.
+type RegistrationCacheLimits struct {
+	IdleBytes   int64 // that stay registered, negative for none; default 256 MiB
+	IdleRegions int   // that stay registered, negative for none; default 1024
+	Bytes       int64 // in all, idle and in use; default: no limit
+	Regions     int   // in all; default: no limit
+}
+
+// RegistrationCacheStats are the counters of a cache.
+type RegistrationCacheStats struct {
+	Hits        uint64 // calls of Register that found their memory registered
+	Misses      uint64 // those that have registered it, or tried to
+	Evictions   uint64 // idle registrations that were ended, for the limits, by Flush, or since the adapter had no room
+	Refusals    uint64 // calls that failed since what is in use leaves no room
+	Regions     int    // registrations, in use and idle
+	IdleRegions int
+	Bytes       int64 // of memory in them; what several have counts several times
+	IdleBytes   int64
+}
+
+const (
+	defaultIdleBytes   = 256 << 20
+	defaultIdleRegions = 1024
+)
+
+// CreateRegistrationCache makes a cache for memory in a protection zone.
+func CreateRegistrationCache(pz *PZ, limits RegistrationCacheLimits) (*RegistrationCache, error) {
+	const op = registerOp
+	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
+		return nil, err
+	}
+	defer pz.obj.leave()
+	if limits.Bytes < 0 || limits.Regions < 0 {
+		return nil, refuse(op, ErrInvalidParameter, NoSubtype, "the limits are %d bytes and %d regions, they must be positive, or 0 for none", limits.Bytes, limits.Regions)
+	}
+	c := &RegistrationCache{pz: pz, limits: limits}
+	c.cache = regcache.New(regcache.Limits{
+		IdleBytes:   max(defaultTo(limits.IdleBytes, defaultIdleBytes), 0),
+		IdleRegions: max(defaultTo(limits.IdleRegions, defaultIdleRegions), 0),
+		Bytes:       defaultTo(limits.Bytes, math.MaxInt64),
+		Regions:     defaultTo(limits.Regions, math.MaxInt),
+	}, regcache.Backend[*LMR]{Register: c.register, Free: freeUnlessGone, Scarce: isScarce})
+	return c, nil
+}
+
+func defaultTo[T comparable](value, standard T) T {
+	var zero T
+	if value == zero {
+		return standard
+	}
+	return value
+}
+
+func (c *RegistrationCache) register(memory []byte, privileges uint32) (*LMR, error) {
+	return RegisterMemory(c.pz, memory, MemPriv(privileges))
+}
+
+func isScarce(err error) bool { return errors.Is(err, ErrInsufficientResources) }
+
+// registrations returns what the cache consists of.
+func (c *RegistrationCache) registrations() (*regcache.Cache[*LMR], error) {
+	if c == nil || c.cache == nil {
+		return nil, refuse(registerOp, ErrInvalidHandle, NoSubtype, "the cache was not made by CreateRegistrationCache")
+	}
+	return c.cache, nil
+}
+
+// Register returns a registration of the memory of a slice, that is its length,
+// with the privileges, or more: one that is there or a new one. Release must
+// follow. Registrations of the same memory that are in use at once are one.
+//
+// What is idle makes room for a new one, if the limits or the adapter have none.
+// When what is in use leaves none, it fails with ErrInsufficientResources;
+// otherwise with the errors of RegisterMemory.
+func (c *RegistrationCache) Register(memory []byte, privileges MemPriv) (*Registration, error) {
+	const op = registerOp
+	cache, err := c.registrations()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMemory(op, memory); err != nil {
+		return nil, err
+	}
+	if err := checkPrivileges(op, privileges); err != nil {
+		return nil, err
+	}
+	region, err := cache.Acquire(memory, uint32(privileges))
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	lmr := region.Value
+	if lmr.gone.Load() {
+		cache.Release(region)
+		return nil, lmr.obj.freed(op, InvalidHandleLMR)
+	}
+	return &Registration{cache: cache, region: region, offset: int(addressOf(memory) - lmr.address()), length: len(memory)}, nil
+}
+
+// explain makes an error of the binding of one of the cache.
+func (c *RegistrationCache) explain(err error) error {
+	const op = registerOp
+	var limit *regcache.LimitError
+	switch {
+	case err == regcache.ErrClosed:
+		return closedError(op, NoSubtype, "the cache is already freed")
+	case err == regcache.ErrInUse:
+		return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "registrations of the cache are in use: release them first")
+	case errors.As(err, &limit):
+		return refuse(op, ErrInsufficientResources, ResourceMemoryRegion,
+			"%d bytes do not fit beside the %d bytes in %d regions that are in use: release registrations, or raise the limits of %s",
+			limit.Size, limit.Stats.Bytes-limit.Stats.IdleBytes, limit.Stats.Regions-limit.Stats.IdleRegions, c.limits.describe())
+	}
+	return oneError(err)
+}
+
+func (l RegistrationCacheLimits) describe() string {
+	switch {
+	case l.Bytes == 0:
+		return fmt.Sprintf("%d regions", l.Regions)
+	case l.Regions == 0:
+		return fmt.Sprintf("%d bytes", l.Bytes)
+	}
+	return fmt.Sprintf("%d bytes and %d regions", l.Bytes, l.Regions)
+}
+
+// Forget ends the idle registrations that have a byte of the memory: for memory that
+// goes back to where it came from, and for what peers are to reach no more. It
+// fails with ErrInvalidState when registrations of the memory are in use, which
+// are ended when they are released, or when operations on it are outstanding.
+func (c *RegistrationCache) Forget(memory []byte) error {
+	cache, err := c.registrations()
+	if err != nil {
+		return err
+	}
+	if err := checkMemory(registerOp, memory); err != nil {
+		return err
+	}
+	return c.explain(oneError(cache.Forget(memory)))
+}
+
+// Flush ends all idle registrations, and returns how many those were. It fails with
+// ErrInvalidState, and has done what it could, when operations on memory that was
+// released are outstanding still.
+func (c *RegistrationCache) Flush() (freed int, err error) {
+	cache, err := c.registrations()
+	if err != nil {
+		return 0, err
+	}
+	freed, err = cache.Flush()
+	return freed, oneError(err)
+}
+
+// Stats returns the counters.
+func (c *RegistrationCache) Stats() RegistrationCacheStats {
+	cache, err := c.registrations()
+	if err != nil {
+		return RegistrationCacheStats{}
+	}
+	return RegistrationCacheStats(cache.Stats())
+}
+
+// Free ends all registrations. It fails with ErrInvalidState while some are in use,
+// or operations on their memory outstanding, and with ErrClosed the second time.
+// A protection zone cannot be freed before its caches; an adapter can be closed
+// before, with CloseAbrupt.
+func (c *RegistrationCache) Free() error {
+	cache, err := c.registrations()
+	if err != nil {
+		return err
+	}
+	return c.explain(oneError(cache.Close()))
+}
+
+// Registration is memory that is registered from RegistrationCache.Register until
+// Release. Its methods may be called from any goroutine. Offsets count from the
+// begin of the slice that was registered.
+type Registration struct {
+	cache          *regcache.Cache[*LMR]
+	region         *regcache.Region[*LMR]
+	offset, length int // in the region
+	released       atomic.Bool
+}
+
+// inside returns where a piece of the memory is.
+func (r *Registration) inside(offset, length int) (lmr *LMR, begin int, err error) {
+	switch {
+	case r == nil || r.region == nil:
+		return nil, 0, refuse(pieceOp, ErrInvalidHandle, InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
+	case r.released.Load():
+		return nil, 0, closedError(pieceOp, InvalidHandleLMR, "the registration is already released")
+	case offset < 0 || length < 0 || offset > r.length || length > r.length-offset:
+		return nil, 0, refuse(pieceOp, ErrInvalidParameter, InvalidArg2, "the piece of %d bytes at offset %d is not inside the registered %d bytes", length, offset, r.length)
+	}
+	return r.region.Value, r.offset + offset, nil
+}
+
+// Segment returns the piece of length bytes that starts at offset. It can be used
+// until Release: a post after that may fail with ErrClosed.
+func (r *Registration) Segment(offset, length int) (Segment, error) {
+	lmr, begin, err := r.inside(offset, length)
+	if err != nil {
+		return Segment{}, err
+	}
+	return lmr.Segment(begin, length)
+}
+
+// RMRTriplet names the piece of length bytes that starts at offset, for a peer that
+// is to read or write it. The peer must be done when Release is called.
+func (r *Registration) RMRTriplet(offset, length int) (RMRTriplet, error) {
+	lmr, begin, err := r.inside(offset, length)
+	if err != nil {
+		return RMRTriplet{}, err
+	}
+	return lmr.RMRTriplet(begin, length)
+}
+
+// Release says that the memory is used no more. The operations on it must be over:
+// the cache may end the registration at any time, which does not happen while
+// operations of this process are outstanding, but breaks those of the peer. It
+// fails with ErrClosed the second time.
+func (r *Registration) Release() error {
+	const op = "dat_lmr_free"
+	switch {
+	case r == nil || r.region == nil:
+		return refuse(op, ErrInvalidHandle, InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
+	case r.released.Swap(true):
+		return closedError(op, InvalidHandleLMR, "the registration is already released")
+	}
+	r.cache.Release(r.region)
+	return nil
+}
