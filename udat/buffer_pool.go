@@ -2,6 +2,7 @@ package udat
 
 import (
 	"errors"
+	"math"
 
 	"github.com/goudat/goudat/udat/internal/bufferpool"
 )
@@ -49,7 +50,7 @@ const (
 	// bufferAlignment keeps two buffers out of one cache line.
 	bufferAlignment = 64
 	slabBytes       = 256 << 10
-	mostBuffers     = 1 << 31 // that a cookie has room for
+	mostBuffers     = math.MaxInt32 // that a cookie has room for
 )
 
 // CreateBufferPool makes a pool in a protection zone. Nothing is registered yet.
@@ -62,7 +63,7 @@ func CreateBufferPool(pz *PZ, config BufferPoolConfig) (*BufferPool, error) {
 	if config.Privileges == 0 {
 		config.Privileges = MemPrivLocalRead | MemPrivLocalWrite
 	}
-	const mostBytes = 1 << 40 // far more than memory, and small enough to be multiplied
+	const mostBytes = math.MaxUint32 & math.MaxInt // that a segment can have
 	switch {
 	case config.BufferSize <= 0 || config.BufferSize > mostBytes:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "BufferSize is %d, it must be 1 to %d", config.BufferSize, mostBytes)

@@ -175,8 +175,8 @@ func TestBufferPoolArguments(t *testing.T) {
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
 		for _, config := range []udat.BufferPoolConfig{
-			{}, {BufferSize: 1}, {MaxBuffers: 1}, {BufferSize: -1, MaxBuffers: 1}, {BufferSize: 1, MaxBuffers: -1}, {BufferSize: 1 << 62, MaxBuffers: 1},
-			{BufferSize: 1, MaxBuffers: 1, SlabBuffers: -1}, {BufferSize: 1 << 40, MaxBuffers: 2, SlabBuffers: 2},
+			{}, {BufferSize: 1}, {MaxBuffers: 1}, {BufferSize: -1, MaxBuffers: 1}, {BufferSize: 1, MaxBuffers: -1}, {BufferSize: 1 << 32, MaxBuffers: 1},
+			{BufferSize: 1, MaxBuffers: 1, SlabBuffers: -1}, {BufferSize: 1 << 31, MaxBuffers: 2, SlabBuffers: 2},
 			{BufferSize: 1, MaxBuffers: 1, Privileges: 1 << 20}, {BufferSize: 1, MaxBuffers: 1, Privileges: udat.MemPrivRemoteWrite},
 		} {
 			want(t, second(udat.CreateBufferPool(pz, config)), udat.ErrInvalidParameter)

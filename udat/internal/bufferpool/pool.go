@@ -91,9 +91,9 @@ func (h Handle[S]) Cookie() uint64 { return uint64(h.slot.index)<<lifeBits | uin
 func (p *Pool[S]) Find(cookie uint64) (Handle[S], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	index := int(cookie >> lifeBits)
-	if i := index / p.atOnce; i < len(p.slabs) && index%p.atOnce < len(p.slabs[i].slots) {
-		s := &p.slabs[i].slots[index%p.atOnce]
+	place, number := cookie>>lifeBits/uint64(p.atOnce), cookie>>lifeBits%uint64(p.atOnce)
+	if place < uint64(len(p.slabs)) && number < uint64(len(p.slabs[place].slots)) {
+		s := &p.slabs[place].slots[number]
 		life := s.life.Load()
 		if uint32(life) == uint32(cookie) && life%2 == 1 {
 			return Handle[S]{s, life}, nil
