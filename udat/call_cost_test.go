@@ -147,7 +147,43 @@ func calls(b *testing.B, ia *udat.IA) []call {
 			batch: repeat(func() error { return second(e.Recv.Poll(events)) }),
 		},
 	}
-	return append(list, softwareEventCall(b, ia, events), postRecvCall(b, ia))
+	return append(list, lookCall(b, e.Memory), softwareEventCall(b, ia, events), postRecvCall(b, ia))
+}
+
+// lookCall looks at a byte that no peer writes.
+func lookCall(b *testing.B, lmr *udat.LMR) call {
+	const nobodys = 77
+	last, err := lmr.PeerByte(63)
+	if err != nil {
+		b.Fatal(err)
+	}
+	last.Store(0)
+	found := func(found bool) error {
+		if found {
+			return errors.New("a byte has come from nowhere")
+		}
+		return nil
+	}
+	return call{
+		name: "look",
+		c:    func(n int) error { return found(cloop.Look(&lmr.Bytes()[63], nobodys, n)) },
+		udat: func(n int) error {
+			for range n {
+				if last.Load() == nobodys {
+					return found(true)
+				}
+			}
+			return nil
+		},
+		batch: func(n int) error {
+			for ; n > 0; n -= udat.LooksAtOnce {
+				if arrived, err := last.SpinUntil(nobodys, 0); arrived || err != nil {
+					return errors.Join(err, found(arrived))
+				}
+			}
+			return nil
+		},
+	}
 }
 
 // softwareEventCall posts an event and takes it.

@@ -675,3 +675,6 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 	}
 	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
 }
+
+// LooksAtOnce is how often PeerByte.SpinUntil looks without a budget.
+const LooksAtOnce = looksAtOnce

@@ -20,6 +20,14 @@ static void loop_nothing(int n)
 		nothing();
 }
 
+static int loop_look(const unsigned char *byte, unsigned char value, int n)
+{
+	while (n-- > 0)
+		if (__atomic_load_n(byte, __ATOMIC_ACQUIRE) == value)
+			return 1;
+	return 0;
+}
+
 static DAT_RETURN loop_get_status(goudat_handle ep, int n)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -99,6 +107,11 @@ func Nothing(n int) { C.loop_nothing(C.int(n)) }
 
 // CallNothing is one crossing into C, and nothing else.
 func CallNothing() { C.nothing() }
+
+// Look looks up to n times whether a byte is value, and reports whether it is.
+func Look(b *byte, value byte, n int) bool {
+	return C.loop_look((*C.uchar)(b), C.uchar(value), C.int(n)) != 0
+}
 
 // EPGetStatus asks for the status n times, or until that fails.
 func EPGetStatus(ep cgo.EPHandle, n int) cgo.Return {

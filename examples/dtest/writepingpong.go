@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/goudat/goudat/examples/internal/pause"
 	"github.com/goudat/goudat/udat"
@@ -61,13 +57,17 @@ func (n *node) writesInTurn(ctx context.Context, size int) error {
 		return err
 	}
 	in, out := n.in.Bytes()[:size], n.out.Bytes()[:size]
+	last, err := n.in.PeerByte(size - 1)
+	if err != nil {
+		return err
+	}
 	// What the sides register has room for the sizes that go a little beyond -b.
 	remote := n.remote
 	remote.SegmentLength = uint32(size)
 	for i := range n.o.burst {
 		count := byte(i + 1)
 		if n.o.server() {
-			if err := n.awaitWrite(ctx, size-1, count); err != nil {
+			if err := n.awaitWrite(ctx, last, count); err != nil {
 				return err
 			}
 		}
@@ -99,7 +99,7 @@ func (n *node) writesInTurn(ctx context.Context, size int) error {
 		if n.o.server() {
 			continue
 		}
-		if err := n.awaitWrite(ctx, size-1, count); err != nil {
+		if err := n.awaitWrite(ctx, last, count); err != nil {
 			return err
 		}
 		if n.o.checkData && !bytes.Equal(in, out) {
@@ -129,11 +129,13 @@ func (n *node) prepare(out, in []byte, i int) error {
 	return nil
 }
 
-// awaitWrite polls the byte at offset until the peer has written it.
-func (n *node) awaitWrite(ctx context.Context, offset int, want byte) error {
-	for spins := 1; n.load(offset) != want; spins++ {
-		if spins%256 != 0 {
-			continue
+// awaitWrite polls the byte that the peer writes last. Between looks, it sees whether
+// the connection has ended.
+func (n *node) awaitWrite(ctx context.Context, last udat.PeerByte, want byte) error {
+	const atOnce = 50 * time.Microsecond
+	for {
+		if written, err := last.SpinUntil(want, atOnce); written || err != nil {
+			return err
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -146,16 +148,5 @@ func (n *node) awaitWrite(ctx context.Context, offset int, want byte) error {
 		if !errors.Is(err, udat.ErrQueueEmpty) {
 			return err
 		}
-		runtime.Gosched()
 	}
-	return nil
-}
-
-// load reads a byte that the adapter may be writing. The word around it lies in
-// the region, whose memory starts and ends with a page.
-func (n *node) load(offset int) byte {
-	word := (*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(n.in.Bytes())), offset&^3))
-	var b [4]byte
-	binary.NativeEndian.PutUint32(b[:], atomic.LoadUint32(word))
-	return b[offset&3]
 }

@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
-	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -104,29 +100,23 @@ func (n *node) message(ctx context.Context, s step, i int) error {
 }
 
 // written spins until the last byte of an RDMA write is there, which no event
-// tells: the adapter writes it last. Meanwhile it takes the completion of the
-// own write before, and sees the connection end.
+// tells. Meanwhile it takes the completion of the own write before, and sees the
+// connection end.
 func (n *node) written(ctx context.Context, size int, number byte) error {
-	at := n.area + size - 1
-	// The adapter writes behind the compiler's back: only an atomic load is sure
-	// to look each time, and there is none of a byte.
-	word := (*uint32)(unsafe.Pointer(&n.memory.Bytes()[at&^3]))
-	var bytes [4]byte
-	for spins := 1; ; spins++ {
-		binary.NativeEndian.PutUint32(bytes[:], atomic.LoadUint32(word))
-		if bytes[at&3] == number {
-			return nil
+	last, err := n.memory.PeerByte(n.area + size - 1)
+	if err != nil {
+		return err
+	}
+	for {
+		// The completion must not wait for long: the next write needs it.
+		for range 64 {
+			if arrived, err := last.SpinUntil(number, 0); arrived || err != nil {
+				return err
+			}
+			if err := n.data.reapReady(ctx); err != nil {
+				return err
+			}
 		}
-		if spins%64 != 0 {
-			continue
-		}
-		if err := n.data.reapReady(ctx); err != nil {
-			return err
-		}
-		if spins%4096 != 0 {
-			continue
-		}
-		runtime.Gosched()
 		if err := ctx.Err(); err != nil {
 			return err
 		}

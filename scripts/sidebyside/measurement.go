@@ -34,6 +34,8 @@ func measurements(scale float64) []measurement {
 	list := []measurement{
 		{"round trip, 8 B, polling", "roundtrip", "poll", 8, 2000, 1, microseconds, 1.05},
 		{"round trip, 4 KiB, polling", "roundtrip", "poll", 4096, 1000, 1, microseconds, 1.05},
+		{"round trip, 8 B, polling memory", "mailbox", "poll", 8, 2000, 1, microseconds, 1.05},
+		{"round trip, 4 KiB, polling memory", "mailbox", "poll", 4096, 1000, 1, microseconds, 1.05},
 		{"round trip, 8 B, waiting", "roundtrip", "wait", 8, 500, 1, microseconds, 1.15},
 		{"round trip, 4 KiB, waiting", "roundtrip", "wait", 4096, 400, 1, microseconds, 1.15},
 		{"round trip, 8 B, sleeping", "roundtrip", "sleep", 8, 500, 1, microseconds, 0},

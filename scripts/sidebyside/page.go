@@ -74,7 +74,9 @@ Go run with GOMAXPROCS=2: with the 1 that pinning implies, Go's runtime takes th
   completions of sends taken, 32 at a time and while a message is on its way. *Polling* looks again and again;
   *waiting* is ` + "`dat_evd_wait`" + ` in C, which sleeps until the completion is there, and ` + "`WaitBatch`" + ` in Go, which looks for it
   for about as long as it takes to be woken, and then sleeps; *sleeping* is the same in C, and in Go without that look
-  (` + "`SetWaitSpin(0)`" + `). A program in C can spin before it waits too.
+  (` + "`SetWaitSpin(0)`" + `). A program in C can spin before it waits too. *Polling memory* has no messages: both sides write
+  to each other's memory by RDMA, and look at the last byte of their own, with an atomic load in C and ` + "`PeerByte.SpinUntil`" + `
+  in Go.
 * **Messages**: sends are posted as others complete. The server takes the messages and posts receives in their place.
 * **RDMA**: bytes that were written or read in a second, with 16 operations outstanding of 64 KiB and 4 of 1 MiB.
 * **Connect and disconnect**: an endpoint is made, connected, disconnected by the client, and freed.

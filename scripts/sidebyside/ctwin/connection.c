@@ -11,7 +11,7 @@ double measure_connects(struct node *node, int count)
 		DAT_EP_HANDLE ep = endpoint_create(node, FEW, FEW);
 
 		if (node->server) {
-			endpoint_accept(node, ep, 0, NULL);
+			endpoint_accept(node, ep);
 		} else {
 			endpoint_connect(node, ep, &event);
 			must("dat_ep_disconnect", dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));

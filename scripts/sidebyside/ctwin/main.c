@@ -18,6 +18,8 @@ static double measure(struct node *node, const struct order *o)
 {
 	if (strcmp(o->name, "roundtrip") == 0)
 		return measure_round_trip(node, o->bytes, o->count, strcmp(o->how, "poll") == 0);
+	if (strcmp(o->name, "mailbox") == 0)
+		return measure_memory_round_trip(node, o->bytes, o->count);
 	if (strcmp(o->name, "rate") == 0)
 		return measure_rate(node, o->bytes, o->count, o->window);
 	if (strcmp(o->name, "connect") == 0)
@@ -33,7 +35,7 @@ static double measure(struct node *node, const struct order *o)
 
 static void check(const struct order *o)
 {
-	if (o->count < 1 || o->bytes > MOST_BYTES || o->window < 1 || o->window > MOST_REQUESTS)
+	if (o->count < 1 || o->bytes > MOST_BYTES || (o->bytes == 0 && strcmp(o->name, "mailbox") == 0) || o->window < 1 || o->window > MOST_REQUESTS)
 		stop("such a measurement cannot be made: %s of %zu bytes, %d times, %d outstanding", o->name, o->bytes,
 		     o->count, o->window);
 }
@@ -52,6 +54,8 @@ static void obey(struct node *node)
 		if (node->server) {
 			if (strcmp(o.name, "roundtrip") == 0 || strcmp(o.name, "rate") == 0)
 				expect_messages(node, o.bytes, o.count);
+			if (strcmp(o.name, "mailbox") == 0)
+				expect_writes(node, o.bytes);
 			puts("ready");
 			fflush(stdout);
 		}

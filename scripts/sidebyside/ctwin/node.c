@@ -46,7 +46,7 @@ static void create_memory(struct node *node)
 					      &node->lmr_context, &rmr_context, &registered, &address));
 	node->mine.address = (uintptr_t)node->memory;
 	node->mine.context = rmr_context;
-	node->mine.length = MOST_BYTES;
+	node->mine.length = size;
 }
 
 void node_open(struct node *node, const char *ia_name)
@@ -98,27 +98,56 @@ void connection_event(const struct node *node, DAT_EVENT_NUMBER expected, DAT_EV
 		stop("connection event %#x came in place of %#x", event->event_number, expected);
 }
 
-void endpoint_accept(const struct node *node, DAT_EP_HANDLE ep, int size, void *private_data)
+static DAT_CR_HANDLE arrival(const struct node *node)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 
 	must("dat_evd_wait", dat_evd_wait(node->arrivals, DAT_TIMEOUT_INFINITE, 1, &event, &more));
-	must("dat_cr_accept", dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, size, private_data));
+	return event.event_data.cr_arrival_event_data.cr_handle;
+}
+
+static void accept_request(const struct node *node, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, int size, const void *private_data)
+{
+	DAT_EVENT event;
+
+	must("dat_cr_accept", dat_cr_accept(cr, ep, size, (DAT_PVOID)(uintptr_t)private_data));
 	connection_event(node, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+}
+
+void endpoint_accept(const struct node *node, DAT_EP_HANDLE ep)
+{
+	accept_request(node, arrival(node), ep, 0, NULL);
+}
+
+static void read_peer(struct node *node, const void *private_data, int size)
+{
+	if (size < (int)sizeof(node->peer))
+		stop("the peer did not say where its memory is");
+	memcpy(&node->peer, private_data, sizeof(node->peer));
 }
 
 void node_accept(struct node *node)
 {
-	endpoint_accept(node, node->ep, sizeof(node->mine), &node->mine);
+	DAT_CR_HANDLE cr = arrival(node);
+	DAT_CR_PARAM param;
+
+	must("dat_cr_query", dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	read_peer(node, param.private_data, param.private_data_size);
+	accept_request(node, cr, node->ep, sizeof(node->mine), &node->mine);
+}
+
+static void request_connection(const struct node *node, DAT_EP_HANDLE ep, int size, const void *private_data, DAT_EVENT *event)
+{
+	must("dat_ep_connect", dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)(uintptr_t)&node->address, node->qual,
+					      DAT_TIMEOUT_INFINITE, size, (DAT_PVOID)(uintptr_t)private_data,
+					      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	connection_event(node, DAT_CONNECTION_EVENT_ESTABLISHED, event);
 }
 
 void endpoint_connect(const struct node *node, DAT_EP_HANDLE ep, DAT_EVENT *event)
 {
-	must("dat_ep_connect", dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)(uintptr_t)&node->address, node->qual,
-					      DAT_TIMEOUT_INFINITE, 0, NULL, DAT_QOS_BEST_EFFORT,
-					      DAT_CONNECT_DEFAULT_FLAG));
-	connection_event(node, DAT_CONNECTION_EVENT_ESTABLISHED, event);
+	request_connection(node, ep, 0, NULL, event);
 }
 
 void node_connect(struct node *node, const char *address, DAT_CONN_QUAL qual)
@@ -131,10 +160,8 @@ void node_connect(struct node *node, const char *address, DAT_CONN_QUAL qual)
 		stop("%s is not an IPv4 address", address);
 	memcpy(&node->address, &in, sizeof(in));
 	node->qual = qual;
-	endpoint_connect(node, node->ep, &event);
-	if (data->private_data_size < (DAT_COUNT)sizeof(node->peer))
-		stop("the server did not say where its memory is");
-	memcpy(&node->peer, data->private_data, sizeof(node->peer));
+	request_connection(node, node->ep, sizeof(node->mine), &node->mine, &event);
+	read_peer(node, data->private_data, data->private_data_size);
 }
 
 /* The client ends the connection, and the server sees it end. */

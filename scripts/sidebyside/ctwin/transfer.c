@@ -122,6 +122,58 @@ double measure_round_trip(struct node *node, size_t bytes, int count, bool polli
 	return result;
 }
 
+void expect_writes(struct node *node, size_t bytes) { node->memory[MOST_BYTES + bytes - 1] = 0; }
+
+/*
+ * Both sides write to the other's memory in turn, and look at the last byte of their own, which counts the writes.
+ * Completions are taken many at a time, while a write is on its way.
+ */
+double measure_memory_round_trip(struct node *node, size_t bytes, int count)
+{
+	DAT_LMR_TRIPLET from = segment(node, 0, bytes);
+	DAT_RMR_TRIPLET remote = {
+		.rmr_context = node->peer.context,
+		.virtual_address = node->peer.address + MOST_BYTES,
+		.segment_length = bytes,
+	};
+	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
+	const unsigned char *last = node->memory + MOST_BYTES + bytes - 1;
+	uint64_t *times = malloc((size_t)count * sizeof(*times));
+	int outstanding = 0;
+	uint64_t before;
+	double result;
+
+	if (times == NULL)
+		stop("no memory");
+	if (!node->server)
+		expect_writes(node, bytes);
+	before = now_ns();
+	for (int i = 0; i < count; i++) {
+		unsigned char number = i + 1;
+		uint64_t after;
+
+		if (node->server)
+			while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != number)
+				;
+		node->memory[bytes - 1] = number;
+		must("dat_ep_post_rdma_write",
+		     dat_ep_post_rdma_write(node->ep, 1, &from, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
+		if (++outstanding >= BURST)
+			outstanding -= take(node->requests_done, outstanding - 1);
+		if (!node->server)
+			while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != number)
+				;
+		after = now_ns();
+		times[i] = after - before;
+		before = after;
+	}
+	while (outstanding > 0)
+		outstanding -= spin(node->requests_done, outstanding);
+	result = (double)median(times, (size_t)count);
+	free(times);
+	return result;
+}
+
 /* The server takes messages, and posts receives in their place. */
 static void sink(struct node *node, size_t bytes, int count)
 {

@@ -18,7 +18,7 @@ enum {
 	FEW = 8,	      /* operations of an endpoint that only connects */
 };
 
-/* What a client needs to reach the server's memory; it comes with the connection. */
+/* What a side needs to reach the other's memory; it comes with the connection. */
 struct remote_memory {
 	uint64_t address;
 	uint32_t context;
@@ -51,11 +51,12 @@ void node_connect(struct node *node, const char *address, DAT_CONN_QUAL qual);
 void node_close(struct node *node);
 DAT_EP_HANDLE endpoint_create(const struct node *node, int requests, int receives);
 void endpoint_connect(const struct node *node, DAT_EP_HANDLE ep, DAT_EVENT *event);
-void endpoint_accept(const struct node *node, DAT_EP_HANDLE ep, int size, void *private_data);
+void endpoint_accept(const struct node *node, DAT_EP_HANDLE ep);
 void connection_event(const struct node *node, DAT_EVENT_NUMBER expected, DAT_EVENT *event);
 
 /* Each measures count operations, and the server takes its part in them. */
 double measure_round_trip(struct node *node, size_t bytes, int count, bool polling); /* ns */
+double measure_memory_round_trip(struct node *node, size_t bytes, int count);	      /* ns */
 double measure_rate(struct node *node, size_t bytes, int count, int window);	      /* messages per second */
 double measure_rdma(struct node *node, bool write, size_t bytes, int count, int window); /* bytes per second */
 double measure_connects(struct node *node, int count);				      /* per second */
@@ -63,5 +64,6 @@ double measure_status(struct node *node, int count);				      /* ns for a call *
 
 /* What a server does before the client begins. */
 void expect_messages(struct node *node, size_t bytes, int count);
+void expect_writes(struct node *node, size_t bytes);
 
 #endif

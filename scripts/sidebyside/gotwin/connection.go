@@ -24,8 +24,8 @@ func (n *node) connectOnce() error {
 		return err
 	}
 	if n.server {
-		err = n.acceptOn(ep, nil)
-	} else if _, err = n.connectOn(ep); err == nil {
+		_, err = n.acceptOn(ep, nil)
+	} else if _, err = n.connectOn(ep, nil); err == nil {
 		err = ep.Disconnect(udat.CloseGraceful)
 	}
 	if err != nil {

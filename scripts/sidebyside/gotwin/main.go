@@ -77,10 +77,8 @@ func (n *node) obey(orders io.Reader, out io.Writer) error {
 			return fmt.Errorf("such a measurement cannot be made: %+v", o)
 		}
 		if n.server {
-			if o.name == "roundtrip" || o.name == "rate" {
-				if err := n.expectMessages(o.bytes, o.count); err != nil {
-					return err
-				}
+			if err := n.expect(o); err != nil {
+				return err
 			}
 			fmt.Fprintln(out, "ready")
 		}
@@ -93,10 +91,23 @@ func (n *node) obey(orders io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
+// expect is what a server does before the client begins.
+func (n *node) expect(o order) error {
+	switch o.name {
+	case "roundtrip", "rate":
+		return n.expectMessages(o.bytes, o.count)
+	case "mailbox":
+		return n.expectWrites(o.bytes)
+	}
+	return nil
+}
+
 func (n *node) measure(o order) (float64, error) {
 	switch {
 	case o.name == "roundtrip":
 		return n.measureRoundTrip(o.bytes, o.count, o.how)
+	case o.name == "mailbox":
+		return n.measureMemoryRoundTrip(o.bytes, o.count)
 	case o.name == "rate":
 		return n.measureRate(o.bytes, o.count, o.window)
 	case o.name == "connect":

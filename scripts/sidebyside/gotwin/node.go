@@ -14,7 +14,6 @@ const (
 	mostRequests = 64      // outstanding
 	mostReceives = 1024    // so many that a peer which is not scheduled for a while does not run out of them
 	mostBytes    = 1 << 20 // of a message
-	tripletSize  = 16      // of a packed udat.RMRTriplet
 	burst        = 32      // receives that are posted, and completions that are taken, at once
 	few          = 8       // operations of an endpoint that only connects
 )
@@ -33,6 +32,7 @@ type node struct {
 	server  bool
 
 	memory *udat.LMR // mostBytes to send from, and as many to receive into
+	mine   []byte    // what the peer needs to reach it
 	peer   udat.RMRTriplet
 	events []udat.Event
 
@@ -61,6 +61,13 @@ func openNode(adapter string) (n *node, err error) {
 	if n.memory, err = udat.AllocMemory(n.pz, 2*mostBytes, udat.MemPrivAll); err != nil {
 		return nil, err
 	}
+	mine, err := n.memory.RMRTripletOf(n.memory.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	if n.mine, err = mine.AppendBinary(nil); err != nil {
+		return nil, err
+	}
 	n.ep, err = n.createEndpoint(mostRequests, mostReceives)
 	return n, err
 }
@@ -84,40 +91,45 @@ func (n *node) serve(out io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprintln(out, "listening", attr.Address)
-	mine, err := n.memory.RMRTriplet(0, mostBytes)
+	request, err := n.acceptOn(n.ep, n.mine)
 	if err != nil {
 		return err
 	}
-	place, err := mine.AppendBinary(nil)
-	if err != nil {
-		return err
-	}
-	return n.acceptOn(n.ep, place)
+	return n.readPeer(request)
 }
 
 func (n *node) dial() error {
-	event, err := n.connectOn(n.ep)
+	event, err := n.connectOn(n.ep, n.mine)
 	if err != nil {
 		return err
 	}
-	place := event.PrivateData() // padded
-	return n.peer.UnmarshalBinary(place[:min(len(place), tripletSize)])
+	return n.readPeer(event.PrivateData())
 }
 
-func (n *node) acceptOn(ep *udat.EP, privateData []byte) error {
+// readPeer takes private data, which may be padded.
+func (n *node) readPeer(place []byte) error {
+	return n.peer.UnmarshalBinary(place[:min(len(place), udat.RMRTripletSize)])
+}
+
+// acceptOn accepts a request, and gives what came with it.
+func (n *node) acceptOn(ep *udat.EP, privateData []byte) (request []byte, err error) {
 	arrival, err := n.arrivals.Wait(n.ctx)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	param, err := arrival.CR().Query()
+	if err != nil {
+		return nil, err
 	}
 	if err := arrival.CR().Accept(ep, privateData); err != nil {
-		return err
+		return nil, err
 	}
 	_, err = n.connectionEvent(udat.EventConnectionEstablished)
-	return err
+	return param.PrivateData, err
 }
 
-func (n *node) connectOn(ep *udat.EP) (udat.Event, error) {
-	if err := ep.Connect(n.address, n.qual, udat.TimeoutInfinite, nil); err != nil {
+func (n *node) connectOn(ep *udat.EP, privateData []byte) (udat.Event, error) {
+	if err := ep.Connect(n.address, n.qual, udat.TimeoutInfinite, privateData); err != nil {
 		return udat.Event{}, err
 	}
 	return n.connectionEvent(udat.EventConnectionEstablished)

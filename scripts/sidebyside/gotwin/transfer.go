@@ -145,6 +145,87 @@ func (n *node) measureRoundTrip(bytes, count int, how string) (float64, error) {
 	return float64(times[count/2]), nil
 }
 
+// lastByte gives the byte that counts the peer's writes.
+func (n *node) lastByte(bytes int) (udat.PeerByte, error) {
+	return n.memory.PeerByte(mostBytes + bytes - 1)
+}
+
+func (n *node) expectWrites(bytes int) error {
+	last, err := n.lastByte(bytes)
+	last.Store(0)
+	return err
+}
+
+// measureMemoryRoundTrip gives the median in nanoseconds. Both sides write to the other's memory in turn, and look at the
+// last byte of their own, which counts the writes. Completions are taken many at a time, while a write is on its way.
+func (n *node) measureMemoryRoundTrip(bytes, count int) (float64, error) {
+	from, err := n.memory.Segment(0, bytes)
+	if err != nil {
+		return 0, err
+	}
+	remote, err := n.peer.Slice(mostBytes, bytes)
+	if err != nil {
+		return 0, err
+	}
+	last, err := n.lastByte(bytes)
+	if err != nil {
+		return 0, err
+	}
+	if !n.server {
+		last.Store(0)
+	}
+	iov := [...]udat.Segment{from}
+	counter := &n.memory.Bytes()[bytes-1]
+	times := make([]time.Duration, count)
+	outstanding := 0
+	start := time.Now()
+	before := time.Duration(0)
+	for i := range count {
+		number := byte(i + 1)
+		if n.server {
+			if err := awaitWrite(last, number); err != nil {
+				return 0, err
+			}
+		}
+		*counter = number
+		if err := n.ep.PostRDMAWrite(iov[:], 0, remote, 0); err != nil {
+			return 0, err
+		}
+		if outstanding++; outstanding >= burst {
+			taken, err := n.take(n.requestsDone, outstanding-1)
+			if err != nil {
+				return 0, err
+			}
+			outstanding -= taken
+		}
+		if !n.server {
+			if err := awaitWrite(last, number); err != nil {
+				return 0, err
+			}
+		}
+		after := time.Since(start)
+		times[i] = after - before
+		before = after
+	}
+	for outstanding > 0 {
+		taken, err := n.spin(n.requestsDone, outstanding)
+		if err != nil {
+			return 0, err
+		}
+		outstanding -= taken
+	}
+	slices.Sort(times)
+	return float64(times[count/2]), nil
+}
+
+func awaitWrite(last udat.PeerByte, number byte) error {
+	for {
+		if arrived, err := last.SpinUntil(number, time.Millisecond); arrived || err != nil {
+			return err
+		}
+	}
+}
+
 // sink takes messages, and posts receives in their place.
 func (n *node) sink(bytes, count int) error {
 	posted, used := min(count, mostReceives), 0
