@@ -2,7 +2,6 @@ package udat
 
 import (
 	"math/bits"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -185,22 +184,6 @@ func (s *slot) use(regions []*LMR) {
 		s.region = regions[0]
 		s.regions = append(s.regions, regions[1:]...)
 	}
-}
-
-func (s *slot) uses(lmr *LMR) bool { return s.region == lmr || slices.Contains(s.regions, lmr) }
-
-// uses reports whether an operation that is outstanding uses the memory region.
-// The caller holds mu.
-func (d *direction) uses(lmr *LMR) bool {
-	if !d.known.set.has(lmr) {
-		return false
-	}
-	for sequence := d.retired.Load(); sequence < d.posted.Load(); sequence++ {
-		if d.slot(sequence).uses(lmr) {
-			return true
-		}
-	}
-	return false
 }
 
 // failed gives the completion of an operation that the library does not complete.

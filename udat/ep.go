@@ -756,13 +756,6 @@ func (ep *EP) freeNative(op string) error {
 	return err
 }
 
-// uses reports whether an operation that is outstanding uses the memory region.
-func (ep *EP) uses(lmr *LMR) bool {
-	ep.lockDirections()
-	defer ep.unlockDirections()
-	return ep.recv.uses(lmr) || ep.request.uses(lmr)
-}
-
 func (ep *EP) lockDirections() {
 	ep.request.mu.Lock()
 	ep.recv.mu.Lock()

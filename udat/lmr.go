@@ -2,7 +2,6 @@ package udat
 
 import (
 	"runtime"
-	"strings"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
@@ -130,54 +129,6 @@ func (lmr *LMR) Bytes() []byte {
 	}
 	defer lmr.obj.leave()
 	return lmr.memory
-}
-
-// Free ends the registration and the pinning. It fails with ErrInvalidState,
-// and names the endpoints, while operations that use the memory are outstanding:
-// take their completions first, or free the endpoints. Suppressed operations, which
-// may have none, it awaits for a quarter of a second. A peer that still has the
-// RMRTriplet gets DTOErrRemoteAccess.
-//
-// Implements:
-//
-//	DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
-func (lmr *LMR) Free() error {
-	const op = "dat_lmr_free"
-	if lmr != nil {
-		lmr.settleUsers(op)
-	}
-	return lmr.object().seal(op, InvalidHandleLMR, func() error {
-		if err := lmr.refusePosted(op); err != nil {
-			return err
-		}
-		// No post gets through from here on; one that did meanwhile is found now.
-		lmr.gone.Store(true)
-		err := lmr.refusePosted(op)
-		if err == nil {
-			err = check(op, cgo.LMRFree(lmr.handle))
-		}
-		if err != nil {
-			lmr.gone.Store(false)
-			return err
-		}
-		lmr.users.end(lmr)
-		lmr.release()
-		return nil
-	})
-}
-
-// refusePosted refuses to free memory that the adapter may still read or write.
-func (lmr *LMR) refusePosted(op string) error {
-	var users []string
-	for _, user := range lmr.users.all() {
-		if user.uses(lmr) {
-			users = append(users, user.object().String())
-		}
-	}
-	if len(users) == 0 {
-		return nil
-	}
-	return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "operations on the memory are outstanding on: %s", strings.Join(users, ", "))
 }
 
 // LMRParam holds the parameters of a memory region.

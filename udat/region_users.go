@@ -12,8 +12,8 @@ import (
 // regionUser is an *EP or an *SRQ.
 type regionUser interface {
 	object() *object
-	// uses reports whether an operation that is outstanding uses the region.
-	uses(*LMR) bool
+	// uses tells what operations that are outstanding do with the region.
+	uses(*LMR) regionUse
 	// forgetRegion lets go of a region that is freed.
 	forgetRegion(*LMR)
 }

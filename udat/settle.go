@@ -87,53 +87,6 @@ func (ep *EP) reportEnd() {
 	}
 }
 
-// settleUsers waits for suppressed operations that use the memory region, since no
-// completion tells the program when they are done. It does not wait for others.
-func (lmr *LMR) settleUsers(op string) {
-	bound, stop := after(settleWithin)
-	defer stop()
-	for _, user := range lmr.users.all() {
-		if ep, ok := user.(*EP); ok { // no operation of a shared receive queue is suppressed
-			for !isClosed(bound) && ep.awaitSuppressed(op, lmr, bound) {
-			}
-		}
-	}
-}
-
-// awaitSuppressed waits until requests complete if operations that use the region
-// are outstanding and all of those are suppressed. Otherwise it reports false.
-func (ep *EP) awaitSuppressed(op string, lmr *LMR, bound <-chan struct{}) (waited bool) {
-	if ep.obj.enter(op, InvalidHandleEP) != nil {
-		return false
-	}
-	d := &ep.request
-	ep.lockDirections()
-	retired := d.retired.Load()
-	waited = !ep.recv.uses(lmr) && d.usesSuppressed(lmr)
-	if waited {
-		d.report()
-		d.evd.reap()
-	}
-	evd := d.evd
-	ep.unlockDirections()
-	ep.obj.leave()
-	return waited && evd.await(op, func() bool { return d.retired.Load() != retired }, bound) == nil
-}
-
-// usesSuppressed reports whether operations that are outstanding use the memory
-// region, and all that do are suppressed. The caller holds mu.
-func (d *direction) usesSuppressed(lmr *LMR) (uses bool) {
-	for sequence := d.retired.Load(); sequence < d.posted.Load(); sequence++ {
-		if s := d.slot(sequence); s.uses(lmr) {
-			if s.success == toProgram {
-				return false
-			}
-			uses = true
-		}
-	}
-	return uses
-}
-
 // notice updates what is known of suppressed requests without waiting: a call asks,
 // and a later one finds the answer.
 func (ep *EP) notice() {

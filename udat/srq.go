@@ -235,21 +235,6 @@ func (srq *SRQ) forget(index uint32) {
 	srq.giveRoom(srq.counted)
 }
 
-// uses reports whether a receive that is outstanding uses the memory region.
-func (srq *SRQ) uses(lmr *LMR) bool {
-	srq.mu.Lock()
-	defer srq.mu.Unlock()
-	if !srq.scratch.known.set.has(lmr) {
-		return false
-	}
-	for i := range srq.slots {
-		if s := &srq.slots[i]; s.posted && s.uses(lmr) {
-			return true
-		}
-	}
-	return false
-}
-
 func (srq *SRQ) feed(evd *EVD) *feed {
 	f := srq.feeds[evd]
 	if f == nil {
