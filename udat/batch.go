@@ -34,7 +34,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		kind := postKindOf(batch[accepted].Operation)
 		if kind == nil {
 			return accepted, ep.obj.refused(op, InvalidHandleEP, refuse(op, ErrInvalidParameter, NoSubtype,
-				"operation %d of the batch is %v, it must be %v, %v, %v or %v", accepted, batch[accepted].Operation,
+				"operation %d of the batch is %v, it must be %v, %v, %v or %v: post others with the method of their own", accepted, batch[accepted].Operation,
 				DTOSend, DTOReceive, DTORDMARead, DTORDMAWrite))
 		}
 		n, op, err = ep.postSome(ep.direction(kind.operation), batch[accepted:])

@@ -75,7 +75,7 @@ func enterClaims(op string, claims, held []claim) error {
 		if have, ok := c.evd.streams.join(c, held); !ok {
 			leaveClaims(claims[:i], held)
 			return refuse(op, ErrInvalidParameter, InvalidArg6,
-				"the completion flags are %v, on an event dispatcher that others with %v use: all must have the same", c.flags, have)
+				"the completion flags are %v, on an event dispatcher that others with %v use, and all must have the same: leave CompletionDefault everywhere, or use another event dispatcher", c.flags, have)
 		}
 		if c.feeder != nil {
 			c.evd.admit(c.feeder, c.n)

@@ -342,7 +342,7 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 	}
 	defer leave()
 	if cno != nil && cno.ia != evd.ia {
-		return refuse(op, ErrInvalidHandle, InvalidHandleCNO, "the notification object belongs to another adapter")
+		return refuse(op, ErrInvalidHandle, InvalidHandleCNO, "the notification object belongs to another adapter: create one on this")
 	}
 	evd.mu.Lock()
 	defer evd.unlock()

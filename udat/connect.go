@@ -323,7 +323,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 	case ep == nil:
 		return ep.object().enter(op, InvalidHandleEP)
 	case !service.address.IsValid() || service.address.IsUnspecified():
-		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address %v is not that of an adapter", remote)
+		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: give that of the peer's adapter, see IAAttr.Address", remote)
 	case !service.address.Is4() || service.address.IsMulticast():
 		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, it must be an IPv4 unicast address", remote)
 	}
@@ -338,7 +338,7 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 	case ep == nil:
 		return ep.object().enter(op, InvalidHandleEP)
 	case timeout <= 0:
-		return refuse(op, ErrInvalidParameter, arguments.timeout, "the time-out is %v, it must be positive", timeout)
+		return refuse(op, ErrInvalidParameter, arguments.timeout, "the time-out is %v, it must be positive: TimeoutInfinite waits for ever", timeout)
 	}
 	ep.control.Lock()
 	defer ep.control.Unlock()
@@ -369,7 +369,7 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 // requireConnectable refuses an endpoint that cannot connect from the given state.
 func (ep *EP) requireConnectable(op string, from EPState) error {
 	if ep.connectEVD == nil {
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher")
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher: give it one with CreateEP or Modify")
 	}
 	return ep.requireState(op, from)
 }
@@ -395,7 +395,7 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 	}
 	if from.ia != ep.ia {
 		leave()
-		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the other endpoint belongs to another adapter")
+		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the other endpoint belongs to another adapter: use Connect")
 	}
 	service := from.connection.service.Load()
 	err = from.requireState(op, EPStateConnected)
@@ -404,7 +404,7 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 	case err != nil:
 		return err
 	case service == nil:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the connection of the other endpoint was accepted: it is not known where its peer listens")
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the connection of the other endpoint was accepted: it is not known where its peer listens: use Connect")
 	}
 	return ep.connect(op, *service, timeout, privateData, connectArguments{callDupConnect, InvalidArg3, InvalidArg4})
 }
@@ -439,7 +439,28 @@ func (ep *EP) requireState(op string, want EPState) error {
 	if err != nil || state == want {
 		return err
 	}
-	return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v", state, want)
+	return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v: %s", state, want, wayTo(want, state))
+}
+
+// wayTo says how an endpoint comes from a state to the wanted one.
+func wayTo(want, state EPState) string {
+	switch {
+	case want == EPStateConnected && inAttempt(state):
+		return "wait for EventConnectionEstablished"
+	case want == EPStateConnected && state == EPStateUnconnected:
+		return "connect it first"
+	case want == EPStateConnected:
+		return "its connection is over, Reset it and connect it again"
+	case state == EPStateDisconnected:
+		return "Reset it first"
+	case state == EPStateDisconnectPending:
+		return "wait for EventConnectionDisconnected, and Reset it"
+	case state == EPStateReserved || state == EPStatePassiveConnectionPending:
+		return "free its reserved service point first"
+	case state == EPStateUnconnected: // wanted as the endpoint of a service point
+		return "its reserved service point holds it no more"
+	}
+	return "Disconnect it, wait for EventConnectionDisconnected, and Reset it"
 }
 
 // stateSubtype gives the subtype by which an ErrInvalidState names a state.
@@ -495,7 +516,7 @@ func (ep *EP) acceptNative(op string, cr *CR, privateData []byte) (answered bool
 	}
 	defer ep.obj.leave()
 	if ep.ia != cr.service.ia {
-		return false, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter than the request")
+		return false, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter than the request: accept on one of the same")
 	}
 	from, call := EPStateUnconnected, callAccept
 	rsp := cr.service.rsp

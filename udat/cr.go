@@ -66,7 +66,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 //	                        OUT DAT_CR_PARAM *cr_param)
 func (cr *CR) Query() (CRParam, error) {
 	if cr == nil || cr.service == nil {
-		return CRParam{}, refuse("dat_cr_query", ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package")
+		return CRParam{}, refuse("dat_cr_query", ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package: take it from Event.CR")
 	}
 	return cr.param, nil
 }
@@ -96,7 +96,7 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 		ep = cr.param.LocalEP
 	}
 	if ep == nil {
-		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint is nil")
+		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint is nil: give one, or Reject the request")
 	}
 	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) { return ep.accept(op, cr, privateData) })
 }
@@ -159,7 +159,7 @@ func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native fu
 // checkPrivateData refuses what the library would write beyond its buffers for.
 func (ia *IA) checkPrivateData(op string, privateData []byte, arg ReturnSubtype) error {
 	if most := ia.providerAttr.MaxPrivateDataSize; len(privateData) > most {
-		return refuse(op, ErrInvalidParameter, arg, "the private data has %d bytes, this provider carries at most %d", len(privateData), most)
+		return refuse(op, ErrInvalidParameter, arg, "the private data has %d bytes, this provider carries at most %d: send the rest as a message", len(privateData), most)
 	}
 	return nil
 }

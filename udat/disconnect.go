@@ -58,7 +58,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	case EPStateDisconnected:
 		return nil
 	case EPStateUnconnected, EPStateReserved, EPStatePassiveConnectionPending, EPStateTentativeConnectionPending:
-		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it has no connection", state)
+		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it has no connection: there is nothing to disconnect", state)
 	case EPStateDisconnectPending:
 		if flags == CloseGraceful {
 			return nil
@@ -314,7 +314,7 @@ func (ep *EP) Reset() (err error) {
 	case state == EPStateDisconnected:
 		ep.awaitEnd()
 	case state != EPStateUnconnected:
-		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v or %v", state, EPStateDisconnected, EPStateUnconnected)
+		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v or %v: %s", state, EPStateDisconnected, EPStateUnconnected, wayTo(EPStateUnconnected, state))
 	case ep.recv.idle():
 		return nil
 	}

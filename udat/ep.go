@@ -350,15 +350,15 @@ func (evd *EVD) nativeHandle() cgo.EVDHandle {
 func (p *epParts) check(op string, ia *IA) error {
 	switch {
 	case p.pz.ia != ia:
-		return refuse(op, ErrInvalidHandle, InvalidHandlePZ, "the protection zone belongs to another adapter")
+		return refuse(op, ErrInvalidHandle, InvalidHandlePZ, "the protection zone belongs to another adapter: create one on this")
 	case p.srq != nil && p.srq.ia != ia:
-		return refuse(op, ErrInvalidHandle, InvalidHandleSRQ, "the shared receive queue belongs to another adapter")
+		return refuse(op, ErrInvalidHandle, InvalidHandleSRQ, "the shared receive queue belongs to another adapter: create one on this")
 	case p.recv != nil && (p.recv.ia != ia || p.recv.flags&EVDDTO == 0):
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRecv, "the receive event dispatcher must be one for completions on the same adapter")
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRecv, "the receive event dispatcher must be one for completions on the same adapter: create it with EVDDTO")
 	case p.request != nil && (p.request.ia != ia || p.request.flags&EVDDTO == 0):
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRequest, "the request event dispatcher must be one for completions on the same adapter")
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRequest, "the request event dispatcher must be one for completions on the same adapter: create it with EVDDTO")
 	case p.connect != nil && (p.connect.ia != ia || p.connect.flags&EVDConnection == 0):
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the connect event dispatcher must be one for connection events on the same adapter")
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the connect event dispatcher must be one for connection events on the same adapter: create it with EVDConnection")
 	}
 	return p.checkAttr(op, &ia.attr)
 }
@@ -373,17 +373,17 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 	a := p.attr
 	switch {
 	case a.ServiceType != ServiceTypeRC:
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the service type is %v, only %v is supported", a.ServiceType, ServiceTypeRC)
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC)
 	case a.QOS != QOSBestEffort:
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the quality of service is %v, only %v is supported", a.QOS, QOSBestEffort)
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort)
 	case !slices.Contains(recvFlags, a.RecvCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be one of %v", a.RecvCompletionFlags, recvFlags)
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be one of %v: leave CompletionDefault", a.RecvCompletionFlags, recvFlags)
 	case !slices.Contains(requestFlags, a.RequestCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be one of %v", a.RequestCompletionFlags, requestFlags)
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be one of %v: leave CompletionDefault", a.RequestCompletionFlags, requestFlags)
 	case p.recv.takesMore() && !byThreshold(a.RecvCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too", a.RecvCompletionFlags, CompletionEVDThreshold)
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too: leave CompletionDefault, or use one of EVDDTO alone", a.RecvCompletionFlags, CompletionEVDThreshold)
 	case p.request.takesMore() && !byThreshold(a.RequestCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too", a.RequestCompletionFlags, CompletionEVDThreshold)
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too: leave CompletionDefault, or use one of EVDDTO alone", a.RequestCompletionFlags, CompletionEVDThreshold)
 	case p.recv == nil && a.MaxRecvDTOs != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRecvDTOs is %d, but the endpoint has no receive event dispatcher: leave it 0", a.MaxRecvDTOs)
 	case p.request == nil && (a.MaxRequestDTOs != 0 || a.MaxRequestIOV != 0):
@@ -422,7 +422,7 @@ func byThreshold(flags CompletionFlags) bool {
 func (ep *EP) newNumber(op string) (uint32, error) {
 	number, ok := ep.ia.endpoints.add(ep)
 	if !ok {
-		return 0, refuse(op, ErrInsufficientResources, ResourceTEP, "the adapter has as many endpoints as can be told apart")
+		return 0, refuse(op, ErrInsufficientResources, ResourceTEP, "the adapter has as many endpoints as can be told apart: free some, or open another adapter")
 	}
 	return number, nil
 }
@@ -703,7 +703,7 @@ func (ep *EP) free() (failure, err error) {
 	ep.endAttempt(op)
 	err = ep.obj.seal(op, InvalidHandleEP, func() (err error) {
 		if rsp := ep.reserved.Load(); rsp != nil {
-			return refuse(op, ErrInvalidState, stateSubtype(rsp.state()), "a reserved service point holds the endpoint")
+			return refuse(op, ErrInvalidState, stateSubtype(rsp.state()), "a reserved service point holds the endpoint: free that first")
 		}
 		defer ep.shadow.begin(callFree).end(&err)
 		ep.lockDirections()

@@ -107,16 +107,16 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	}
 	defer leave()
 	if cno != nil && cno.ia != ia {
-		return nil, refuse(op, ErrInvalidHandle, InvalidHandleCNO, "the notification object belongs to another adapter")
+		return nil, refuse(op, ErrInvalidHandle, InvalidHandleCNO, "the notification object belongs to another adapter: create one on this")
 	}
 	most := ia.attr.MaxEVDQLen
 	switch {
 	case minQLen <= 0 || minQLen > most:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, it must be 1 to %d", minQLen, most)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most)
 	case flags == 0 || flags&^knownEVDFlags != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be some of %v", flags, knownEVDFlags)
 	case flags&EVDDTO != 0 && flags&EVDConnection != 0:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, no provider has completions and connection events on one EVD", flags)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, but no provider has completions and connection events on one event dispatcher: create another for the connection events", flags)
 	}
 	evd := &EVD{ia: ia, flags: flags, closing: make(chan struct{})}
 	if flags&(EVDDTO|EVDSoftware) != 0 { // spinning in C finds nothing of what is queued in Go
@@ -189,7 +189,7 @@ func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 func (evd *EVD) createCNO(op string) error {
 	evd.agent, evd.agentID = evd.ia.notifier.register(evd)
 	if evd.agent == 0 {
-		return refuse(op, ErrInsufficientResources, ResourceMemory, "no memory for the wait-proxy agent")
+		return refuse(op, ErrInsufficientResources, ResourceMemory, "no memory for the wait-proxy agent: free other objects first")
 	}
 	cno, r := cgo.CNOCreate(evd.ia.handle, uintptr(evd.agent), cgo.AgentFunc())
 	if err := check(op, r); err != nil {
@@ -279,7 +279,7 @@ func (evd *EVD) Query() (EVDParam, error) {
 func (evd *EVD) Free() error {
 	const op = "dat_evd_free"
 	if evd != nil && evd.flags&EVDAsync != 0 {
-		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher goes with its adapter")
+		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher goes with its adapter: close that")
 	}
 	return evd.object().seal(op, NoSubtype, func() error {
 		evd.reap() // the library throws away what it has queued, whether or not it succeeds

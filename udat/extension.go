@@ -96,11 +96,11 @@ func (ep *EP) postAtomic(op string, kind operation, local Segment, cookie uint64
 	}
 	switch {
 	case local.Len() != atomicSize:
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "the local segment has %d bytes, it must have %d", local.Len(), atomicSize)
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "the local segment has %d bytes, make it %d bytes long", local.Len(), atomicSize)
 	case remote.SegmentLength < atomicSize:
-		return refuse(op, ErrInvalidParameter, InvalidArg5, "the remote memory has %d bytes, it must have %d", remote.SegmentLength, atomicSize)
+		return refuse(op, ErrInvalidParameter, InvalidArg5, "the remote memory has %d bytes, make it %d bytes long", remote.SegmentLength, atomicSize)
 	case remote.VirtualAddress%atomicSize != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg5, "the remote address 0x%x is not a multiple of %d", remote.VirtualAddress, atomicSize)
+		return refuse(op, ErrInvalidParameter, InvalidArg5, "the remote address is 0x%x, it must be a multiple of %d: have the peer align its memory", remote.VirtualAddress, atomicSize)
 	}
 	d := &ep.request
 	iov := [1]Segment{local}

@@ -35,6 +35,8 @@ type IA struct {
 	closing sync.Mutex // held by Close, so that a second one comes after it
 }
 
+const adapterKind = "interface adapter"
+
 func (ia *IA) object() *object {
 	if ia == nil {
 		return nil
@@ -104,7 +106,7 @@ func Open(name string) (*IA, error) {
 		return nil, err
 	}
 	openLedger(ia)
-	ia.obj.born("interface adapter", InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
+	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	return ia, nil
 }
 

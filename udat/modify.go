@@ -41,13 +41,13 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	}
 	switch {
 	case param == nil:
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "the parameters are nil")
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "the parameters are nil: give an EPParam with the fields that the mask names")
 	case mask&^EPFieldAll != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the mask has unknown bits: 0x%x", uint64(mask&^EPFieldAll))
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the mask has the unknown bits 0x%x: take them out", uint64(mask&^EPFieldAll))
 	case mask&fixedEPFields != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "adapter, state, addresses and port qualifiers cannot be modified")
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "adapter, state, addresses and port qualifiers cannot be modified: take their bits out of the mask")
 	case mask&unsupportedEPFields != 0:
-		return refuseUnsupported(op, InvalidArg2, "communicator, SRQ, watermark and transport or provider specific attributes cannot be modified")
+		return refuseUnsupported(op, InvalidArg2, "communicator, SRQ, watermark and transport or provider specific attributes cannot be modified: take their bits out of the mask")
 	}
 	ep.control.Lock()
 	defer ep.control.Unlock()
@@ -97,9 +97,9 @@ func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error
 
 	switch {
 	case a.ServiceType != ServiceTypeRC:
-		return p, refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported", a.ServiceType, ServiceTypeRC))
+		return p, refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC))
 	case a.QOS != QOSBestEffort:
-		return p, refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported", a.QOS, QOSBestEffort))
+		return p, refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort))
 	}
 	return p, nil
 }
@@ -114,11 +114,11 @@ func (ep *EP) checkPosted(op string, a *EPAttr) error {
 	}
 	switch {
 	case posted > 0 && a.RecvCompletionFlags != ep.attr.RecvCompletionFlags:
-		return refuse(op, ErrInvalidState, NoSubtype, "RecvCompletionFlags cannot change while %d receives are posted", posted)
+		return refuse(op, ErrInvalidState, NoSubtype, "RecvCompletionFlags cannot change while %d receives are posted: Reset takes them back", posted)
 	case posted > a.MaxRecvDTOs:
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, but %d receives are posted", a.MaxRecvDTOs, posted)
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, but %d receives are posted: make it at least that, or Reset takes them back", a.MaxRecvDTOs, posted)
 	case longest > a.MaxRecvIOV:
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, but a receive with %d segments is posted", a.MaxRecvIOV, longest)
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, but a receive with %d segments is posted: make it at least that, or Reset takes the receives back", a.MaxRecvIOV, longest)
 	}
 	return nil
 }
@@ -147,10 +147,10 @@ func (ep *EP) requireModifiable(op string, mask EPParamMask) error {
 		if mask&EPFieldPZHandle == 0 {
 			return nil
 		}
-		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, the protection zone can change in %v only", state, EPStateUnconnected)
+		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, the protection zone can change in %v only: %s", state, EPStateUnconnected, wayTo(EPStateUnconnected, state))
 	}
-	return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it can be modified in %v, %v and %v",
-		state, EPStateUnconnected, EPStateReserved, EPStatePassiveConnectionPending)
+	return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it can be modified in %v, %v and %v: %s",
+		state, EPStateUnconnected, EPStateReserved, EPStatePassiveConnectionPending, wayTo(EPStateUnconnected, state))
 }
 
 func assign[T any](to *T, value T, wanted EPParamMask) {

@@ -94,7 +94,7 @@ func (o *object) removeUser(user *object) {
 // the native object. A nil object is that of a nil pointer.
 func (o *object) enter(op string, invalid ReturnSubtype) error {
 	if o == nil {
-		return refuse(op, ErrInvalidHandle, invalid, "the object is nil")
+		return refuse(op, ErrInvalidHandle, invalid, "the object is nil: give one that was made")
 	}
 	o.gate.RLock()
 	if o.state == lifeAlive {
@@ -155,7 +155,7 @@ func leaveAll(arguments []argument) {
 func (o *object) unusable(op string, invalid ReturnSubtype) error {
 	switch o.state {
 	case lifeUnborn:
-		return refuse(op, ErrInvalidHandle, invalid, "the object was not made by this package's functions")
+		return refuse(op, ErrInvalidHandle, invalid, "the object was not made by this package's functions, such as CreateEP: give one that was")
 	case lifeClosing:
 		return o.closed(op, invalid, "is being closed")
 	}
@@ -211,7 +211,7 @@ func (o *object) stopClosing() {
 // sealFrom is seal for an object in the given state.
 func (o *object) sealFrom(state lifeState, op string, invalid ReturnSubtype, release func() error) error {
 	if o == nil {
-		return refuse(op, ErrInvalidHandle, invalid, "the object is nil")
+		return refuse(op, ErrInvalidHandle, invalid, "the object is nil: give one that was made")
 	}
 	o.gate.Lock()
 	defer o.gate.Unlock()
@@ -262,7 +262,13 @@ func (o *object) refuseInUse(op string) error {
 	if more := len(names) - most; more > 0 {
 		names = append(names[:most], fmt.Sprintf("%d more", more))
 	}
-	return refuse(op, ErrInvalidState, o.inUse, "the %s is still used by: %s", o.kind, strings.Join(names, ", "))
+	remedy := "free that first"
+	if o.kind == adapterKind {
+		remedy = "free all of that first, or close with CloseAbrupt"
+	} else if len(names) > 1 {
+		remedy = "free all of that first"
+	}
+	return refuse(op, ErrInvalidState, o.inUse, "the %s is still used by: %s; %s", o.kind, strings.Join(names, ", "), remedy)
 }
 
 func (o *object) living() []*object {

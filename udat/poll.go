@@ -72,7 +72,7 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 }
 
 func (evd *EVD) refuseEmptySlice() error {
-	return evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event"))
+	return evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event: make it longer"))
 }
 
 // poll takes what is there. While nothing is, it looks again until spin is over.

@@ -165,7 +165,7 @@ const (
 
 func checkPostFlags(op string, flags, known CompletionFlags, arg ReturnSubtype) error {
 	if flags&^known != 0 {
-		return refuse(op, ErrInvalidParameter, arg, "the completion flags are %v, they may have %v", flags, known)
+		return refuse(op, ErrInvalidParameter, arg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, known)
 	}
 	return nil
 }
@@ -189,15 +189,15 @@ func (d *direction) examine(op string, kind operation, iov []Segment, needs MemP
 	case d.handle == 0:
 		return errNotReady
 	case d.shared:
-		return refuse(op, ErrInvalidState, InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post there")
+		return refuse(op, ErrInvalidState, InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post to that")
 	case d.limit == 0:
-		return refuse(op, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions")
+		return refuse(op, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: give it one with CreateEP or Modify")
 	case d.closed:
-		return refuse(op, ErrInvalidState, InvalidStateEPDiscPending, "the endpoint is being disconnected")
+		return refuse(op, ErrInvalidState, InvalidStateEPDiscPending, "the endpoint is being disconnected: wait for EventConnectionDisconnected, Reset it and connect it again")
 	case d.broken:
-		return refuse(op, ErrInvalidState, InvalidStateEPNotReady, "an earlier post failed inside the library, the endpoint must be disconnected and reset")
+		return refuse(op, ErrInvalidState, InvalidStateEPNotReady, "an earlier post failed inside the library: Disconnect the endpoint and Reset it")
 	case len(iov) > d.maxIOV:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d", len(iov), d.maxIOV)
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", len(iov), d.maxIOV)
 	case d.outstanding() >= d.freely && !d.admit():
 		return d.errFull(op)
 	}
@@ -208,7 +208,7 @@ func (d *direction) examine(op string, kind operation, iov []Segment, needs MemP
 	}
 	if most := d.mostBytes(kind); total > uint64(most) {
 		d.giveRoom()
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d", total, most)
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, most)
 	}
 	return nil
 }
@@ -261,9 +261,9 @@ func (s *Segment) check(op string, i int, pz *PZ, needs MemPriv) error {
 	case s.lmr.gone.Load():
 		return s.lmr.obj.freed(op, InvalidHandleLMR)
 	case s.lmr.pz != pz:
-		return refuse(op, ErrProtectionViolation, protectionSubtype(needs), "segment %d is not in the endpoint's protection zone", i)
+		return refuse(op, ErrProtectionViolation, protectionSubtype(needs), "segment %d is not in the endpoint's protection zone: register its memory in that", i)
 	case s.lmr.privileges&needs == 0:
-		return refuse(op, ErrPrivilegesViolation, privilegesSubtype(needs), "segment %d has the privileges %v, the operation needs %v", i, s.lmr.privileges, needs)
+		return refuse(op, ErrPrivilegesViolation, privilegesSubtype(needs), "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, s.lmr.privileges, needs)
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func (d *direction) checkRemote(op string, kind operation, remote RMRTriplet) (e
 	}
 	switch {
 	case total > uint64(remote.SegmentLength):
-		err = refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d", total, remote.SegmentLength)
+		err = refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: make the segments shorter, or have the peer offer more", total, remote.SegmentLength)
 	case kind == opRDMARead && readsOf(d.ep.attr.MaxRDMAReadOut) == 0:
 		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
 	}
@@ -353,5 +353,5 @@ func (ep *EP) explain(op string, err error) error {
 	if required := ep.requireState(op, EPStateConnected); required != nil {
 		return required
 	}
-	return refuse(op, ErrInvalidState, NoSubtype, "the endpoint was not connected when the operation was posted")
+	return refuse(op, ErrInvalidState, NoSubtype, "the endpoint was not connected when the operation was posted: wait for EventConnectionEstablished first")
 }

@@ -66,7 +66,7 @@ func RegisterProvider(name, library, instanceData string) error {
 		return err
 	}
 	if _, ok := providers[name]; ok || known {
-		return refuse(op, ErrProviderAlreadyRegistered, NoSubtype, "there is already an entry %q", name)
+		return refuse(op, ErrProviderAlreadyRegistered, NoSubtype, "there is already an entry %q: choose another name", name)
 	}
 	p, err := addProvider(op, name, library, instanceData)
 	if err != nil {
@@ -91,9 +91,9 @@ func UnregisterProvider(name string) error {
 	p, ok := providers[name]
 	switch {
 	case !ok || !p.asked:
-		return refuse(op, ErrProviderNotFound, NameNotRegistered, "no RegisterProvider added %q", name)
+		return refuse(op, ErrProviderNotFound, NameNotRegistered, "no RegisterProvider added %q, and entries of dat.conf stay: give the name of one that was registered", name)
 	case p.open > 0:
-		return refuse(op, ErrProviderInUse, NoSubtype, "adapters of %q are still open: %d", name, p.open)
+		return refuse(op, ErrProviderInUse, NoSubtype, "adapters of %q are still open: %d, close them first", name, p.open)
 	}
 	p.remove()
 	return nil
@@ -101,7 +101,7 @@ func UnregisterProvider(name string) error {
 
 func checkName(op, name string) error {
 	if name == "" || len(name) >= cgo.NameMaxLength || strings.IndexByte(name, 0) >= 0 {
-		return refuse(op, ErrInvalidParameter, InvalidArg1, "the name %q must have 1 to %d bytes, none of them 0", name, cgo.NameMaxLength-1)
+		return refuse(op, ErrInvalidParameter, InvalidArg1, "the name is %q, it must be 1 to %d bytes long, without a 0", name, cgo.NameMaxLength-1)
 	}
 	return nil
 }

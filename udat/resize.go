@@ -27,7 +27,7 @@ func (evd *EVD) Resize(minQLen int) error {
 	most := evd.ia.attr.MaxEVDQLen
 	evd.obj.leave()
 	if minQLen < 1 || minQLen > most {
-		return evd.obj.refused(op, NoSubtype, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, it must be 1 to %d", minQLen, most))
+		return evd.obj.refused(op, NoSubtype, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most))
 	}
 	if done, err := evd.replaceBy(op, minQLen); done {
 		return err

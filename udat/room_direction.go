@@ -20,7 +20,7 @@ func (d *direction) admit() bool {
 // errFull says which of what admit takes is missing.
 func (d *direction) errFull(op string) error {
 	if d.outstanding() >= d.limit {
-		return refuse(op, ErrInsufficientResources, ResourceMemory, "all %d operations of the endpoint are outstanding", d.limit)
+		return refuse(op, ErrInsufficientResources, ResourceMemory, "all %d operations of the endpoint are outstanding: take completions, or raise EPAttr.MaxRecvDTOs or MaxRequestDTOs", d.limit)
 	}
 	return d.evd.errNoRoom(op)
 }

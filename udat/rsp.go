@@ -57,7 +57,7 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 		return nil, err
 	}
 	if ep.ia != ia {
-		return nil, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter")
+		return nil, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter: use one of the same")
 	}
 	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func (s *services) listenAnywhere(op string, owner *service) error {
 			return err
 		}
 	}
-	return refuse(op, ErrConnQualUnavailable, NoSubtype, "something listens on every qualifier from %d to %d", firstAnyQual, lastAnyQual)
+	return refuse(op, ErrConnQualUnavailable, NoSubtype, "something listens on every qualifier from %d to %d: free a service point", firstAnyQual, lastAnyQual)
 }
 
 func (s *services) owners() []*service {
@@ -229,9 +229,9 @@ func (evd *EVD) overflowed() {
 func (s *service) listen(op, kind string, free func() error) error {
 	switch {
 	case s.evd.ia != s.ia:
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher belongs to another adapter")
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher belongs to another adapter: create one on this")
 	case s.evd.flags&EVDCR == 0:
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher was made for %v, it needs %v", s.evd.flags, EVDCR)
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher was made for %v: create it with %v", s.evd.flags, EVDCR)
 	}
 	services := &s.ia.services
 	services.mu.Lock()

@@ -34,7 +34,7 @@ func (evd *EVD) postSE(cookie uint64) (err error, again bool) {
 	}
 	defer evd.obj.leave()
 	if evd.flags&EVDSoftware == 0 {
-		return refuse(op, ErrInvalidParameter, InvalidArg1, "the event dispatcher was made for %v, it needs %v", evd.flags, EVDSoftware), false
+		return refuse(op, ErrInvalidParameter, InvalidArg1, "the event dispatcher was made for %v: create it with %v", evd.flags, EVDSoftware), false
 	}
 	if evd.flags&EVDDTO != 0 {
 		return evd.postAmongCompletions(op, cookie)
@@ -81,5 +81,5 @@ func (evd *EVD) postAmongCompletions(op string, cookie uint64) (err error, again
 var errQueueFull = &Error{
 	Op:     "dat_evd_post_se",
 	Return: cgo.ClassError | Return(ErrQueueFull),
-	Detail: "events that were not taken, and operations that are outstanding, fill the event dispatcher",
+	Detail: "events that were not taken, and operations that are outstanding, fill the event dispatcher: take events, or make it longer with Resize",
 }

@@ -85,13 +85,13 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	defer leave()
 	switch {
 	case pz.ia != ia:
-		return nil, refuse(op, ErrInvalidHandle, InvalidHandlePZ, "the protection zone belongs to another adapter")
+		return nil, refuse(op, ErrInvalidHandle, InvalidHandlePZ, "the protection zone belongs to another adapter: create one on this")
 	case attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > ia.attr.MaxDTOPerEP:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, it must be 1 to %d", attr.MaxRecvDTOs, ia.attr.MaxDTOPerEP)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, make it 1 to %d", attr.MaxRecvDTOs, ia.attr.MaxDTOPerEP)
 	case attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > ia.attr.MaxIOVSegmentsPerDTO:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, it must be 1 to %d", attr.MaxRecvIOV, ia.attr.MaxIOVSegmentsPerDTO)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, make it 1 to %d", attr.MaxRecvIOV, ia.attr.MaxIOVSegmentsPerDTO)
 	case attr.LowWatermark != 0:
-		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the low watermark is %d, no provider has one: it must be 0", attr.LowWatermark)
+		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the low watermark is %d, no provider has one: leave it 0", attr.LowWatermark)
 	}
 	handle, ring, r := createNativeSRQ(ia, pz, &attr)
 	if err := checkMade(op, r); err != nil {
@@ -101,7 +101,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	number, ok := ia.srqs.add(srq)
 	if !ok {
 		cgo.SRQFree(handle)
-		return nil, refuse(op, ErrInsufficientResources, ResourceSRQ, "the adapter has as many shared receive queues as can be told apart")
+		return nil, refuse(op, ErrInsufficientResources, ResourceSRQ, "the adapter has as many shared receive queues as can be told apart: free some, or open another adapter")
 	}
 	srq.number = number
 	srq.slots = make([]sharedSlot, attr.MaxRecvDTOs)
@@ -177,11 +177,11 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 	case srq.handle == 0:
 		return nil, errNotReady
 	case srq.broken:
-		return nil, refuse(op, ErrInvalidState, InvalidStateSRQError, "an earlier post failed inside the library, the queue must be freed")
+		return nil, refuse(op, ErrInvalidState, InvalidStateSRQError, "an earlier post failed inside the library: free the queue and create another")
 	case len(iov) > srq.attr.MaxRecvIOV:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d", len(iov), srq.attr.MaxRecvIOV)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d: post several receives, or raise SRQAttr.MaxRecvIOV", len(iov), srq.attr.MaxRecvIOV)
 	case len(srq.free) == 0:
-		return nil, refuse(op, ErrInsufficientResources, ResourceMemory, "all %d receives of the queue are outstanding", srq.attr.MaxRecvDTOs)
+		return nil, refuse(op, ErrInsufficientResources, ResourceMemory, "all %d receives of the queue are outstanding: take completions, or raise SRQAttr.MaxRecvDTOs", srq.attr.MaxRecvDTOs)
 	}
 	d := &srq.scratch
 	if _, err := d.gather(op, iov, MemPrivLocalWrite); err != nil {

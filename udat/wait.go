@@ -53,7 +53,7 @@ func (evd *EVD) checkThreshold(events []Event, threshold int) error {
 	defer evd.obj.leave()
 	if most := min(len(events), evd.qlen); threshold < 1 || threshold > most {
 		return refuse(waitOp, ErrInvalidParameter, InvalidArg3,
-			"the threshold is %d, it must be 1 to %d, since the slice has room for %d events and the queue for %d", threshold, most, len(events), evd.qlen)
+			"the threshold is %d, make it 1 to %d, since the slice has room for %d events and the queue for %d", threshold, most, len(events), evd.qlen)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 
 func checkContext(op string, ctx context.Context) error {
 	if ctx == nil {
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the context is nil")
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the context is nil: context.Background is one that never ends")
 	}
 	return nil
 }
@@ -142,13 +142,13 @@ func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 
 // errShortened is the error of waits for more events than a queue holds that was
 // made shorter meanwhile.
-var errShortened = refuse(waitOp, ErrInvalidState, NoSubtype, "the event dispatcher was made shorter than the threshold")
+var errShortened = refuse(waitOp, ErrInvalidState, NoSubtype, "the event dispatcher was made shorter than the threshold: lower that")
 
 // errStopped says that a wait's stop channel was closed.
 var errStopped = &Error{Op: waitOp, Return: cgo.ClassError | Return(ErrInterruptedCall)}
 
 // errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
-var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable")
+var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")
 
 // block returns nil when it is time to look for events again; errStopped when
 // stop is closed, errUnwaitable when revoked is, and ErrClosed when the EVD is
