@@ -159,6 +159,10 @@ func EVDDequeue(evd EVDHandle, event *Event) Return {
 
 // EVDDequeueBatch calls dat_evd_dequeue until events is full or a call fails,
 // in one crossing. The Return is that of the last call.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_dequeue(...), see EVDDequeue
 func EVDDequeueBatch(evd EVDHandle, events []Event) (int, Return) {
 	if len(events) == 0 {
 		return 0, Success.Return()

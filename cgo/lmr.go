@@ -47,6 +47,10 @@ func LMRCreate(ia IAHandle, memType MemType, region RegionDescription, length ui
 }
 
 // LMRCreateVirtual is LMRCreate for MemTypeVirtual, memory of the process at address.
+//
+// Implements:
+//
+//	DAT_RETURN dat_lmr_create(...), see LMRCreate
 func LMRCreateVirtual(ia IAHandle, address uintptr, length uint64, pz PZHandle, privileges MemPriv, vaType VAType) (lmr LMRHandle, lmrContext, rmrContext uint32, registeredSize uint64, ret Return) {
 	lmr, lmrContext, rmrContext, registeredSize, _, ret = LMRCreate(ia, MemTypeVirtual, RegionDescription{Address: address},
 		length, pz, privileges, vaType)

@@ -52,7 +52,7 @@ func (cno *CNO) object() *object {
 // CreateCNO creates a notification object with an agent, which may be nil: see
 // ModifyAgent.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_cno_create(IN DAT_IA_HANDLE ia_handle,
 //	                          IN DAT_OS_WAIT_PROXY_AGENT agent,
@@ -77,7 +77,7 @@ type CNOParam struct {
 
 // Query gives the parameters of the notification object.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
 //	                         IN DAT_CNO_PARAM_MASK cno_param_mask,
@@ -100,7 +100,7 @@ func (cno *CNO) Query() (CNOParam, error) {
 // not called any more. It fails with ErrInvalidState, and names them, while EVDs
 // are attached, and with ErrClosed the second time.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
 func (cno *CNO) Free() error {
@@ -117,7 +117,7 @@ func (cno *CNO) Free() error {
 // nil means none. After ModifyAgent the former agent is not called any more,
 // though a call that has begun goes on.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
 //	                                IN DAT_OS_WAIT_PROXY_AGENT agent)
@@ -180,7 +180,7 @@ const cnoWaitOp = "dat_cno_wait"
 // given. If the library cannot notify of an EVD's events, Wait returns its error,
 // and the next Wait looks at that EVD again.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle,
 //	                        IN DAT_TIMEOUT timeout,
@@ -326,7 +326,7 @@ func (evd *EVD) hasEvents() (bool, error) {
 // of the one that it was attached to; nil detaches it. Events that are there
 // already count. An event dispatcher that is freed is detached.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_evd_modify_cno(IN DAT_EVD_HANDLE evd_handle,
 //	                              IN DAT_CNO_HANDLE cno_handle)
@@ -383,7 +383,7 @@ func (evd *EVD) detach() {
 // Enable and Disable are the binding's own: it uses those of the library for all
 // waiting.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Enable() error {
@@ -399,7 +399,7 @@ func (evd *EVD) Enable() error {
 // Disable keeps the events of the dispatcher from triggering its CNO. It changes
 // nothing for Wait, Poll and the others that take events.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Disable() error {

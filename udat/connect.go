@@ -379,7 +379,7 @@ func (ep *EP) requireConnectable(op string, from EPState) error {
 // connection: the provider does not know what service one belongs to that was
 // accepted.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_ep_dup_connect(IN DAT_EP_HANDLE ep_handle,
 //	                              IN DAT_EP_HANDLE ep_dup_handle,

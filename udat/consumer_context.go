@@ -10,7 +10,7 @@ type Object interface {
 // the one before. The library keeps one for some kinds of object only, and a
 // number at that, so that the binding does it for all.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_set_consumer_context(IN DAT_HANDLE dat_handle,
 //	                                    IN DAT_CONTEXT context)
@@ -28,7 +28,7 @@ func SetConsumerContext(o Object, context any) error {
 
 // GetConsumerContext gives the value that SetConsumerContext has set, nil before that.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_get_consumer_context(IN DAT_HANDLE dat_handle,
 //	                                    OUT DAT_CONTEXT *context)
@@ -45,7 +45,7 @@ func GetConsumerContext(o Object) (any, error) {
 
 // GetHandleType tells what kind an object is of.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_get_handle_type(IN DAT_HANDLE dat_handle,
 //	                               OUT DAT_HANDLE_TYPE *handle_type)

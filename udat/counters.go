@@ -114,7 +114,7 @@ func counted(op string, r Return) error {
 // need not be open. It opens the adapter for that and closes it: the library's
 // own way spoils adapters that are opened while a query is.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_ib_open_query(IN const DAT_NAME_PTR name,
 //	                             OUT DAT_HANDLE *ia_handle,

@@ -59,7 +59,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 
 // Query gives the parameters of the request, also after it was answered.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
 //	                        IN DAT_CR_PARAM_MASK cr_param_mask,

@@ -297,7 +297,7 @@ func (ep *EP) drain(d *draining, evd *EVD) {
 // The native endpoint is replaced: the library's own reset loses receives, and
 // an endpoint that was accepted on writes to freed memory when it connects.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Reset() (err error) {

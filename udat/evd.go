@@ -243,7 +243,7 @@ type EVDParam struct {
 
 // Query gives the parameters of the event dispatcher.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_evd_query(IN DAT_EVD_HANDLE evd_handle,
 //	                         IN DAT_EVD_PARAM_MASK evd_param_mask,

@@ -344,7 +344,7 @@ func cString(b []byte) string {
 // Query gives the attributes of the adapter and of its provider, as they were
 // when it was opened: they do not change.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
 //	                        OUT DAT_EVD_HANDLE *async_evd_handle,

@@ -145,7 +145,7 @@ type LMRParam struct {
 // Query gives the parameters of the region. The type of memory is virtual
 // memory always, and its addresses count from 0.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
 //	                         IN DAT_LMR_PARAM_MASK lmr_param_mask,

@@ -29,7 +29,7 @@ const unsupportedEPFields = EPFieldComm | EPFieldSRQHandle | EPFieldSRQSoftHW |
 // The native endpoint is replaced: the library's own call destroys the queue
 // pair of a live endpoint.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
 //	                         IN DAT_EP_PARAM_MASK ep_param_mask,

@@ -42,7 +42,7 @@ var providers = map[string]*provider{}
 // loaded or is no provider. The library then stays in memory for good, as its
 // threads may still be running when the last adapter is closed.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_registry_add_provider(IN const DAT_PROVIDER *provider,
 //	                                     IN const DAT_PROVIDER_INFO *provider_info)
@@ -80,7 +80,7 @@ func RegisterProvider(name, library, instanceData string) error {
 // while adapters of that name are open, and with ErrProviderNotFound for a name
 // that RegisterProvider did not register; the entries of dat.conf stay.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_registry_remove_provider(IN const DAT_PROVIDER *provider,
 //	                                        IN const DAT_PROVIDER_INFO *provider_info)

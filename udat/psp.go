@@ -47,7 +47,7 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 // CreatePSPAny listens on a connection qualifier that nothing listens on yet,
 // which Query tells. All else is as with CreatePSP.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_psp_create_any(IN DAT_IA_HANDLE ia_handle,
 //	                              OUT DAT_CONN_QUAL *conn_qual,
@@ -85,7 +85,7 @@ type PSPParam struct {
 
 // Query gives the parameters of the service point.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_psp_query(IN DAT_PSP_HANDLE psp_handle,
 //	                         IN DAT_PSP_PARAM_MASK psp_param_mask,
@@ -105,7 +105,7 @@ func (psp *PSP) Query() (PSPParam, error) {
 // The native service point stays until the adapter closes, and rejects what
 // arrives: no other process can listen on the qualifier before that.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_psp_free(IN DAT_PSP_HANDLE psp_handle)
 func (psp *PSP) Free() error {

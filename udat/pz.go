@@ -45,7 +45,7 @@ type PZParam struct {
 
 // Query gives the parameters of the zone.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
 //	                        IN DAT_PZ_PARAM_MASK pz_param_mask,

@@ -15,7 +15,7 @@ import "github.com/goudat/goudat/cgo"
 // completions that were not taken the latter. For many endpoints, call Resize before
 // they use the EVD.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle,
 //	                          IN DAT_COUNT evd_min_qlen)

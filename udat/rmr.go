@@ -28,7 +28,7 @@ const noRMR = "no provider implements remote memory regions: register memory wit
 
 // CreateRMR fails with ErrModelNotSupported: see RMR.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_rmr_create(IN DAT_PZ_HANDLE pz_handle,
 //	                          OUT DAT_RMR_HANDLE *rmr_handle)
@@ -39,7 +39,7 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 
 // Bind fails: there is no region to bind.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle,
 //	                        IN DAT_LMR_HANDLE lmr_handle,
@@ -56,7 +56,7 @@ func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 
 // Query fails: there is no region to ask.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
 //	                         IN DAT_RMR_PARAM_MASK rmr_param_mask,
@@ -67,7 +67,7 @@ func (rmr *RMR) Query() (RMRParam, error) {
 
 // Free fails: there is no region to free.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle)
 func (rmr *RMR) Free() error {

@@ -34,7 +34,7 @@ func (rsp *RSP) object() *object {
 // the request is rejected, or the service point freed before the request was
 // accepted.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_rsp_create(IN DAT_IA_HANDLE ia_handle,
 //	                          IN DAT_CONN_QUAL conn_qual,
@@ -101,7 +101,7 @@ type RSPParam struct {
 
 // Query gives the parameters of the service point.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_rsp_query(IN DAT_RSP_HANDLE rsp_handle,
 //	                         IN DAT_RSP_PARAM_MASK rsp_param_mask,
@@ -119,7 +119,7 @@ func (rsp *RSP) Query() (RSPParam, error) {
 // connection that was accepted lives on. What PSP.Free says of the qualifier
 // holds here too.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle)
 func (rsp *RSP) Free() error {

@@ -293,7 +293,7 @@ type SRQParam struct {
 
 // Query gives the parameters of the queue.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_srq_query(IN DAT_SRQ_HANDLE srq_handle,
 //	                         IN DAT_SRQ_PARAM_MASK srq_param_mask,
@@ -310,7 +310,7 @@ func (srq *SRQ) Query() (SRQParam, error) {
 
 // Resize fails with ErrNotImplemented: the providers say yes and change nothing.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle,
 //	                          IN DAT_COUNT srq_max_recv_dto)
@@ -321,7 +321,7 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 // SetLowWatermark fails with ErrNotImplemented: no provider reports that few
 // receives are left.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle,
 //	                          IN DAT_COUNT low_watermark)

@@ -10,7 +10,7 @@ const noUD = "unreliable datagrams need a provider whose connection manager exch
 // RoCE, after which they can neither be disconnected nor used, and the CMA
 // provider refuses them.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_ib_post_send_ud(IN DAT_EP_HANDLE ep,
 //	                               IN DAT_COUNT segments,
@@ -24,7 +24,7 @@ func (ep *EP) PostSendUD(iov []Segment, to IBAddrHandle, cookie uint64, flags Co
 
 // PostRecvUD fails with ErrModelNotSupported: see PostSendUD.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_ib_post_recv_ud(IN DAT_EP_HANDLE ep,
 //	                               IN DAT_COUNT segments,
@@ -37,7 +37,7 @@ func (ep *EP) PostRecvUD(iov []Segment, cookie uint64, flags CompletionFlags) er
 
 // FreeUDCM fails with ErrModelNotSupported: see PostSendUD.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_ib_ud_cm_free(IN DAT_EP_HANDLE ep,
 //	                             IN DAT_CONTEXT cm_ptr)
@@ -45,7 +45,7 @@ func (ep *EP) FreeUDCM(cm uint64) error { return ep.noUD("dat_ib_ud_cm_free") }
 
 // FreeUDAH fails with ErrModelNotSupported: see PostSendUD.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_ib_ud_ah_free(IN DAT_EP_HANDLE ep,
 //	                             IN DAT_IB_ADDR_HANDLE *ah_ptr)

@@ -18,7 +18,7 @@ import (
 // EVD is freed. If the library cannot notify of events, Wait returns its error
 // instead of sleeping, and the next Wait tries again.
 //
-// Implements:
+// Stands in for:
 //
 //	DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle,
 //	                        IN DAT_TIMEOUT timeout,

@@ -12,9 +12,12 @@
 //
 // A Go function or method wraps the C functions whose prototypes stand in the
 // block "Implements:" at the end of its comment; in package cgo it is the raw
-// wrapper, in package udat the method. The types in such a prototype must be
-// those of the header; parameters may have other names. A second wrapper of a
-// function may write "(...), see First" instead.
+// wrapper, in package udat the method. A method of udat that does the work itself
+// has the block "Stands in for:" instead. Which of the two it is the type checker
+// decides: whether its declaration, those that it names, and so on, name the raw
+// wrapper. The types in such a prototype must be those of the header; parameters may
+// have other names. A second wrapper of a function may write "(...), see First"
+// instead.
 //
 // A test uses a wrapper if the body of the test names it, or that of a function
 // of the tests, of udattest or of an example that the test names, and so on.
@@ -26,12 +29,13 @@
 // udat has the C name beside it. A field has the member's name. For any other C
 // name answers.go says what to use instead, or why there is nothing.
 //
-// A problem is a function without raw wrapper, without method unless the library does
-// not export it, with one in that case, or without a test
-// of its method; a prototype that differs from the header's; a type, member or
-// constant without a Go name and without an answer, and an answer that is not
-// needed or names what does not exist; a step of a ported program that one side
-// or the page lacks; a page that is not what apistatus would write.
+// A problem is a function without raw wrapper or without a test of its method; one
+// that the library exports without method, or does not export with one; a prototype
+// that differs from the header's; a method that does not call the C function that it
+// implements, or calls the one that it stands in for, unless calls.go says why; a
+// type, member or constant without a Go name and without an answer, and an answer
+// that is not needed or names what does not exist; a step of a ported program that
+// one side or the page lacks; a page that is not what apistatus would write.
 package main
 
 import (
@@ -138,6 +142,7 @@ func (m *module) counterparts() (*counterparts, error) {
 type module struct {
 	root, path string
 	toolchain  toolchain
+	standIns   map[string]string // see calls.go
 }
 
 func findModule() (*module, error) {
@@ -148,7 +153,7 @@ func findModule() (*module, error) {
 	if filepath.Base(values[0]) != "go.mod" {
 		return nil, errors.New("run it in goudat's folder")
 	}
-	m := &module{root: filepath.Dir(values[0])}
+	m := &module{root: filepath.Dir(values[0]), standIns: standIns}
 	m.toolchain = toolchain{
 		cc:      strings.Fields(values[1]),
 		cflags:  strings.Fields(values[2]),
@@ -197,9 +202,19 @@ func (m *module) examine() (*status, error) {
 	if err != nil {
 		return nil, err
 	}
-	uses, err := m.testUses()
+	packages, err := m.list()
 	if err != nil {
 		return nil, err
 	}
-	return newStatus(api, raw, methods, uses), nil
+	uses, err := m.testUses(packages)
+	if err != nil {
+		return nil, err
+	}
+	callers, err := m.calls(packages)
+	if err != nil {
+		return nil, err
+	}
+	s := newStatus(api, raw, methods, uses)
+	s.judgeCalls(callers, m.standIns)
+	return s, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,8 +22,9 @@ headers, the symbols of libdat2 and the Go sources; its comment says how it deci
 	b.WriteString(`
 - **exported**: yes, or no if the headers declare what the library does not have, so that a program in C cannot be
   linked with it either; macros and inline functions are in the headers alone.
-- **raw wrapper**: in package cgo. **method**: in package udat, - for a function that is not exported. **tests**: one or
-  two that use the method, or the raw wrapper where there is no method.
+- **raw wrapper**: in package cgo. **method**: in package udat, - for a function that is not exported. One that stands in
+  does the work itself, and does not call the function: the comment says why. **tests**: one or two that use the method,
+  or the raw wrapper where there is no method.
 
 | C function | exported | raw wrapper | method | tests |
 | --- | --- | --- | --- | --- |
@@ -53,7 +55,7 @@ headers, the symbols of libdat2 and the Go sources; its comment says how it deci
 
 // summary counts.
 func (s *status) summary() string {
-	var all, exported, missing, macros, inline, raw, methods, tested, left int
+	var all, exported, missing, macros, inline, raw, methods, standing, tested, left int
 	for _, r := range s.rows {
 		if r.exemption != nil && r.exemption.raw {
 			left++
@@ -76,13 +78,16 @@ func (s *status) summary() string {
 		if len(r.allMethods()) > 0 {
 			methods++
 		}
+		if slices.ContainsFunc(r.methods, func(w *wrapper) bool { return w.standsIn }) {
+			standing++
+		}
 		if len(r.tests) > 0 {
 			tested++
 		}
 	}
 	return fmt.Sprintf("%d functions: %d exported, %d declared but not exported, %d macros, %d inline. "+
-		"%d have a raw wrapper, %d a method, %d a test.\n%d more are left out, see the end.\n",
-		all, exported, missing, macros, inline, raw, methods, tested, left)
+		"%d have a raw wrapper, %d a method, which stands in\nfor %d of them, %d a test. %d more are left out, see the end.\n",
+		all, exported, missing, macros, inline, raw, methods, standing, tested, left)
 }
 
 func (r *row) methodCell() string {
@@ -110,7 +115,11 @@ func (r *row) testCell() string {
 func links(wrappers []*wrapper) string {
 	var cells []string
 	for _, w := range wrappers {
-		cells = append(cells, link(w.name, w.file))
+		cell := link(w.name, w.file)
+		if w.standsIn {
+			cell += " stands in"
+		}
+		cells = append(cells, cell)
 	}
 	return list(cells)
 }

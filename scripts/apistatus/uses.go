@@ -41,15 +41,8 @@ func (p *goPackage) path() string {
 
 // testUses finds out which tests use which functions of the module: by the full
 // name of the function, the uses with the fewest steps first.
-func (m *module) testUses() (map[string][]use, error) {
-	packages, err := m.list()
-	if err != nil {
-		return nil, err
-	}
-	exports := map[string]string{}
-	for _, p := range packages {
-		exports[p.ImportPath] = p.Export
-	}
+func (m *module) testUses(packages []*goPackage) (map[string][]use, error) {
+	exports := exportsOf(packages)
 	g := &references{module: m, names: map[string][]string{}}
 	for _, p := range packages {
 		if p.DepOnly && p.ForTest == "" || strings.HasSuffix(p.ImportPath, ".test") || !m.concerns(p) {
@@ -60,6 +53,14 @@ func (m *module) testUses() (map[string][]use, error) {
 		}
 	}
 	return g.uses(), nil
+}
+
+func exportsOf(packages []*goPackage) map[string]string {
+	exports := map[string]string{}
+	for _, p := range packages {
+		exports[p.ImportPath] = p.Export
+	}
+	return exports
 }
 
 // concerns reports whether a package can have to do with the wrappers.
@@ -99,6 +100,8 @@ type references struct {
 	module *module
 	names  map[string][]string
 	tests  []test
+
+	wrapped bool // the wrapped API's own declarations count, too
 }
 
 type test struct{ id, name, file string }
@@ -130,7 +133,7 @@ func (g *references) add(p *goPackage, exports map[string]string) error {
 	for _, file := range files {
 		name := fset.File(file.FileStart).Name()
 		isTest := strings.HasSuffix(name, "_test.go")
-		if !isTest && (wrapped || p.ForTest != "") {
+		if !isTest && (wrapped && !g.wrapped || p.ForTest != "") {
 			continue
 		}
 		short, err := filepath.Rel(g.module.root, name)

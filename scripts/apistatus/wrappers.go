@@ -21,6 +21,7 @@ type wrapper struct {
 	doc        string
 	signature  string // parameters and results
 	prototypes []prototype
+	standsIn   bool // the prototypes are of what it does without the C function
 }
 
 func (w *wrapper) String() string { return fmt.Sprintf("%s:%d: %s", w.file, w.line, w.name) }
@@ -59,18 +60,19 @@ func (m *module) eachDeclaration(folder string, visit func(decl ast.Decl, file s
 	return nil
 }
 
-// wrapperOf gives nil for what is not exported or has no block "Implements:".
+// wrapperOf gives nil for what is not exported or has no block "Implements:" or
+// "Stands in for:".
 func wrapperOf(decl ast.Decl, pkg string) *wrapper {
 	f, ok := decl.(*ast.FuncDecl)
 	if !ok {
 		return nil
 	}
-	block, ok := implements(f.Doc.Text())
+	block, standsIn, ok := implements(f.Doc.Text())
 	name := nameOf(f)
 	if !ok || name == "" {
 		return nil
 	}
-	w := &wrapper{name: name, id: pkg + "." + name, doc: f.Doc.Text(), signature: signature(f), prototypes: parsePrototypes(block)}
+	w := &wrapper{name: name, id: pkg + "." + name, doc: f.Doc.Text(), signature: signature(f), prototypes: parsePrototypes(block), standsIn: standsIn}
 	if typ, method, ok := strings.Cut(name, "."); ok {
 		star := ""
 		if _, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
@@ -109,17 +111,18 @@ func signature(f *ast.FuncDecl) string {
 	return strings.Join(strings.Fields(strings.TrimPrefix(b.String(), "func")), " ")
 }
 
-// implements gives the indented text after the line "Implements:".
-func implements(comment string) (block string, ok bool) {
+// implements gives the indented text after the line "Implements:" or "Stands in
+// for:".
+func implements(comment string) (block string, standsIn, ok bool) {
 	for _, line := range strings.Split(comment, "\n") {
 		switch {
-		case line == "Implements:":
-			ok = true
+		case line == "Implements:" || line == "Stands in for:":
+			ok, standsIn = true, line != "Implements:"
 		case ok && strings.HasPrefix(line, "\t"):
 			block += line + "\n"
 		case ok && line != "":
-			return block, ok
+			return block, standsIn, ok
 		}
 	}
-	return block, ok
+	return block, standsIn, ok
 }

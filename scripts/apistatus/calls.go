@@ -1,0 +1,66 @@
+package main
+
+import "slices"
+
+// standIns are the methods that stand in for a C function and call it all the
+// same, on another object or for another purpose, with the reason.
+var standIns = map[string]string{
+	"CreateCNO": "the binding waits on an EVD by a CNO of the library's that is for it alone",
+	"CNO.Free":  "the same",
+	"EP.Reset":  "the library's own gets a disconnect out that is stuck",
+}
+
+// calls finds out which functions of the module the functions of udat lead to: by
+// the full name of the one that is called, the full names of those that lead there.
+func (m *module) calls(packages []*goPackage) (map[string][]string, error) {
+	exports := exportsOf(packages)
+	g := &references{module: m, names: map[string][]string{}, wrapped: true}
+	for _, p := range packages {
+		if p.ImportPath == m.path+"/udat" {
+			if err := g.add(p, exports); err != nil {
+				return nil, err
+			}
+		}
+	}
+	callers := map[string][]string{}
+	for id := range g.names {
+		seen := map[string]bool{id: true}
+		for next := []string{id}; len(next) > 0; {
+			last := len(next) - 1
+			names := g.names[next[last]]
+			next = next[:last]
+			for _, name := range names {
+				if !seen[name] {
+					seen[name] = true
+					next = append(next, name)
+					callers[name] = append(callers[name], id)
+				}
+			}
+		}
+	}
+	return callers, nil
+}
+
+// judgeCalls complains of methods that say that they implement a C function and do
+// not call it, or that they stand in for one and call it without a reason.
+func (s *status) judgeCalls(callers map[string][]string, reasons map[string]string) {
+	needed := map[string]bool{}
+	for _, r := range s.rows {
+		for _, method := range r.methods {
+			called := slices.ContainsFunc(r.raw, func(raw *wrapper) bool { return slices.Contains(callers[raw.id], method.id) })
+			switch {
+			case !called && !method.standsIn:
+				s.complain("%v: it does not call %s: write \"Stands in for:\"", method, r.name)
+			case called && method.standsIn && reasons[method.name] == "":
+				s.complain("%v: it calls %s: write \"Implements:\"", method, r.name)
+			case called && method.standsIn:
+				needed[method.name] = true
+			}
+		}
+	}
+	for _, name := range sortedKeys(reasons) {
+		if !needed[name] {
+			s.complain("scripts/apistatus/calls.go: the reason for %s is not needed: take it out", name)
+		}
+	}
+}
