@@ -1,10 +1,6 @@
 package cgo
 
-import (
-	"context"
-	"os"
-	"unsafe"
-)
+import "unsafe"
 
 // EventNumber names the kind of an event, DAT_EVENT_NUMBER.
 type EventNumber uint32
@@ -40,26 +36,8 @@ const (
 )
 
 // ConnectionEvent is the EventNumber of a connection event, as a type of its
-// own. The values that are failures are errors.
+// own.
 type ConnectionEvent uint32
-
-// Error gives the C name.
-func (e ConnectionEvent) Error() string { return e.String() }
-
-// Failure reports whether the connection was not established, or broke.
-func (e ConnectionEvent) Failure() bool {
-	switch e {
-	case ConnectionPeerRejected, ConnectionNonPeerRejected, ConnectionAcceptCompletionError,
-		ConnectionBroken, ConnectionTimedOut, ConnectionUnreachable:
-		return true
-	}
-	return false
-}
-
-// Is makes ConnectionTimedOut match the standard errors for a time-out.
-func (e ConnectionEvent) Is(target error) bool {
-	return e == ConnectionTimedOut && (target == os.ErrDeadlineExceeded || target == context.DeadlineExceeded)
-}
 
 const (
 	ConnectionEstablished           ConnectionEvent = 0x04001 // DAT_CONNECTION_EVENT_ESTABLISHED
@@ -73,22 +51,7 @@ const (
 )
 
 // AsyncEvent is the EventNumber of an asynchronous event, as a type of its own.
-// The values that are failures are errors.
 type AsyncEvent uint32
-
-// Error gives the C name.
-func (e AsyncEvent) Error() string { return e.String() }
-
-// Failure reports whether the event is an error. Those about the number of
-// paths are none.
-func (e AsyncEvent) Failure() bool {
-	switch e {
-	case AsyncErrorEVDOverflow, AsyncErrorIACatastrophic, AsyncErrorEPBroken,
-		AsyncErrorTimedOut, AsyncErrorProviderInternalError:
-		return true
-	}
-	return false
-}
 
 const (
 	AsyncErrorEVDOverflow           AsyncEvent = 0x08001 // DAT_ASYNC_ERROR_EVD_OVERFLOW
@@ -101,11 +64,8 @@ const (
 )
 
 // DTOStatus is the outcome of a data transfer operation,
-// DAT_DTO_COMPLETION_STATUS. Each value but DTOSuccess is an error.
+// DAT_DTO_COMPLETION_STATUS.
 type DTOStatus uint32
-
-// Error gives the C name.
-func (s DTOStatus) Error() string { return s.String() }
 
 const (
 	DTOSuccess             DTOStatus = 0  // DAT_DTO_SUCCESS

@@ -44,12 +44,8 @@ func (r Return) String() string {
 	return r.Type().String() + " " + r.Subtype().String()
 }
 
-// ReturnClass is the class part of a Return. Each value but ReturnClassSuccess
-// is an error.
+// ReturnClass is the class part of a Return.
 type ReturnClass uint32
-
-// Error gives the C name.
-func (c ReturnClass) Error() string { return c.String() }
 
 const (
 	ReturnClassSuccess ReturnClass = 0x00000000 // DAT_CLASS_SUCCESS
@@ -57,12 +53,8 @@ const (
 	ReturnClassError   ReturnClass = 0x80000000 // DAT_CLASS_ERROR
 )
 
-// ReturnType is the type part of a Return, DAT_RETURN_TYPE. Each value but
-// Success is an error.
+// ReturnType is the type part of a Return, DAT_RETURN_TYPE.
 type ReturnType uint32
-
-// Error gives the C name.
-func (t ReturnType) Error() string { return t.String() }
 
 const (
 	Success                   ReturnType = 0x00000000 // DAT_SUCCESS
@@ -93,12 +85,8 @@ const (
 	NotImplemented            ReturnType = 0x3fff0000 // DAT_NOT_IMPLEMENTED
 )
 
-// ReturnSubtype is the subtype part of a Return, DAT_RETURN_SUBTYPE. Each value
-// but NoSubtype is an error.
+// ReturnSubtype is the subtype part of a Return, DAT_RETURN_SUBTYPE.
 type ReturnSubtype uint32
-
-// Error gives the C name.
-func (s ReturnSubtype) Error() string { return s.String() }
 
 const (
 	NoSubtype                      ReturnSubtype = 0   // DAT_NO_SUBTYPE
@@ -208,12 +196,8 @@ const (
 )
 
 // IBReturn is a code of the InfiniBand extensions without its class,
-// DAT_IB_RETURN. It has no subtype: the header counts on in those bits. Each
-// value is an error.
+// DAT_IB_RETURN. It has no subtype: the header counts on in those bits.
 type IBReturn uint32
-
-// Error gives the C name.
-func (r IBReturn) Error() string { return r.String() }
 
 const (
 	IBErr           IBReturn = 0x10000000 // DAT_IB_ERR

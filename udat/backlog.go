@@ -194,7 +194,7 @@ func (evd *EVD) drain() {
 
 // drainFrom is drain with the outcome of the first crossing. It gives what the
 // last one returned.
-func (evd *EVD) drainFrom(raw []cgo.Event, n int, r Return) Return {
+func (evd *EVD) drainFrom(raw []cgo.Event, n int, r cgo.Return) cgo.Return {
 	evd.attention |= attendDraining
 	defer func() { evd.attention &^= attendDraining }()
 	for {

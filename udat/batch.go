@@ -90,9 +90,9 @@ func (ep *EP) postSome(d *direction, batch []Post) (accepted int, op string, err
 	}
 	prepared := d.batch.posts
 	if len(prepared) > 0 {
-		var r Return
+		var r cgo.Return
 		if accepted, r = cgo.EPPostBatch(d.handle, prepared, d.batch.iov); accepted < len(prepared) {
-			op = postKindOf(prepared[accepted].Operation).call
+			op = postKindOf(DTO(prepared[accepted].Operation)).call
 			err = d.refusedByLibrary(op, r)
 			for range prepared[accepted:] {
 				d.withdraw()
@@ -152,7 +152,7 @@ func (d *direction) preparePost(kind *postKind, p *Post) error {
 	}
 	s := &d.batch
 	s.iov = append(s.iov, d.iov...)
-	s.posts = append(s.posts, cgo.Post{Operation: p.Operation, Segments: uint32(len(d.iov)), Cookie: native, Remote: cgo.RMRTriplet(p.Remote), Flags: flags})
+	s.posts = append(s.posts, cgo.Post{Operation: cgo.DTO(p.Operation), Segments: uint32(len(d.iov)), Cookie: native, Remote: cgo.RMRTriplet(p.Remote), Flags: cgo.CompletionFlags(flags)})
 	return nil
 }
 

@@ -2,8 +2,6 @@ package udat
 
 import (
 	"time"
-
-	"github.com/goudat/goudat/cgo"
 )
 
 // brokenWithin is how long a connection that is broken may go on, so that the peer
@@ -55,7 +53,7 @@ func (ep *EP) breakOffBroken(attempt uint64) (forgotten bool) {
 		return false
 	}
 	defer ep.obj.leave()
-	state, _, _, r := cgo.EPGetStatus(ep.handle)
+	state, r := nativeState(ep.handle)
 	ep.queue.reap()
 	if !r.OK() || !c.established.Load() || c.over.Load() {
 		return false

@@ -133,7 +133,7 @@ func calls(b *testing.B, ia *udat.IA) []call {
 			c:    func(n int) error { return failed(cloop.EVDDequeueEmpty(evd, n)) },
 			cgo: repeat(func() error {
 				var event cgo.Event
-				if r := cgo.EVDDequeue(evd, &event); r.Type() != udat.ErrQueueEmpty {
+				if r := cgo.EVDDequeue(evd, &event); r.Type() != cgo.QueueEmpty {
 					return fmt.Errorf("the queue is not empty: %v", r)
 				}
 				return nil

@@ -90,16 +90,16 @@ func (p place) inUse(op string, wanted, owner ConnQual) error {
 }
 
 // cannotListen makes the error for a native service point that was not made.
-func (p place) cannotListen(op string, qual ConnQual, r Return) error {
+func (p place) cannotListen(op string, qual ConnQual, r cgo.Return) error {
 	owner, own := listening.Load(p)
 	switch t := r.Type(); {
-	case t == ErrConnQualInUse && own:
+	case t == cgo.ConnQualInUse && own:
 		return p.inUse(op, qual, owner.(ConnQual))
-	case t == ErrConnQualInUse:
+	case t == cgo.ConnQualInUse:
 		return refuse(op, ErrConnQualInUse, NoSubtype, "something else listens on %v, to which the qualifier %d leads: choose another", p, qual)
-	case t == ErrInvalidParameter && p.overTCP && p.port < firstFreePort:
+	case t == cgo.InvalidParameter && p.overTCP && p.port < firstFreePort:
 		// All that the library tells of a failed bind is that it failed.
-		return &Error{Op: op, Return: cgo.ClassError | Return(ErrInvalidParameter) | Return(InvalidArg2), Detail: fmt.Sprintf(
+		return &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg2), Detail: fmt.Sprintf(
 			"the qualifier %d leads to %v, and ports below %d take the capability CAP_NET_BIND_SERVICE: choose another qualifier", qual, p, firstFreePort)}
 	}
 	return check(op, r)

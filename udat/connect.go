@@ -242,7 +242,7 @@ func (ep *EP) decideAbort(event EventNumber) bool {
 	c := &ep.connection
 	c.outcome.Lock()
 	defer c.outcome.Unlock()
-	state, _, _, r := cgo.EPGetStatus(ep.handle)
+	state, r := nativeState(ep.handle)
 	if !r.OK() || !inAttempt(state) {
 		return false
 	}

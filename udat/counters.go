@@ -2,22 +2,35 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// IACounter, EPCounter and EVDCounter name what providers count for adapters,
-// endpoints and event dispatchers.
-type (
-	IACounter  = cgo.IACounter
-	EPCounter  = cgo.EPCounter
-	EVDCounter = cgo.EVDCounter
-)
+// IACounter names what a provider counts for an adapter.
+type IACounter int32
+
+// String returns the C name.
+func (v IACounter) String() string { return cgo.IACounter(v).String() }
+
+// EPCounter names what a provider counts for an endpoint.
+type EPCounter int32
+
+// String returns the C name.
+func (v EPCounter) String() string { return cgo.EPCounter(v).String() }
+
+// EVDCounter names what a provider counts for an event dispatcher.
+type EVDCounter int32
+
+// String returns the C name.
+func (v EVDCounter) String() string { return cgo.EVDCounter(v).String() }
 
 // IACounterType names a set of an adapter's counters that is sampled on demand.
-type IACounterType = cgo.IACounterType
+type IACounterType int32
+
+// String returns the C name.
+func (v IACounterType) String() string { return cgo.IACounterType(v).String() }
 
 // The sets of counters.
 const (
-	IACounterTypeCM   IACounterType = cgo.IACounterTypeCM   // DCNT_IA_CM
-	IACounterTypeLnk  IACounterType = cgo.IACounterTypeLnk  // DCNT_IA_LNK
-	IACounterTypeDiag IACounterType = cgo.IACounterTypeDiag // DCNT_IA_DIAG
+	IACounterTypeCM   IACounterType = IACounterType(cgo.IACounterTypeCM)   // DCNT_IA_CM
+	IACounterTypeLnk  IACounterType = IACounterType(cgo.IACounterTypeLnk)  // DCNT_IA_LNK
+	IACounterTypeDiag IACounterType = IACounterType(cgo.IACounterTypeDiag) // DCNT_IA_DIAG
 )
 
 const noCounters = "this provider was built without counters: build dapl with --enable-counters"
@@ -70,7 +83,7 @@ func queryCounters(o Object, invalid ReturnSubtype, handle func() cgo.Handle, al
 //	                                 IN int cntr,
 //	                                 IN int reset)
 func (ia *IA) PrintCounters(reset bool) error {
-	return ia.onCounters("dat_ib_print_counters", func() Return {
+	return ia.onCounters("dat_ib_print_counters", func() cgo.Return {
 		return cgo.IBPrintCounters(cgo.Handle(ia.handle), int32(cgo.IACounterAll), reset)
 	})
 }
@@ -82,7 +95,7 @@ func (ia *IA) PrintCounters(reset bool) error {
 //	DAT_RETURN dat_ib_start_counter(IN DAT_HANDLE dat_handle,
 //	                                IN DAT_COUNTER_TYPE type)
 func (ia *IA) StartCounter(counters IACounterType) error {
-	return ia.onCounters("dat_ib_start_counter", func() Return { return cgo.IBStartCounter(ia.handle, counters) })
+	return ia.onCounters("dat_ib_start_counter", func() cgo.Return { return cgo.IBStartCounter(ia.handle, cgo.IACounterType(counters)) })
 }
 
 // StopCounter ends what StartCounter began.
@@ -92,10 +105,10 @@ func (ia *IA) StartCounter(counters IACounterType) error {
 //	DAT_RETURN dat_ib_stop_counter(IN DAT_HANDLE dat_handle,
 //	                               IN DAT_COUNTER_TYPE type)
 func (ia *IA) StopCounter(counters IACounterType) error {
-	return ia.onCounters("dat_ib_stop_counter", func() Return { return cgo.IBStopCounter(ia.handle, counters) })
+	return ia.onCounters("dat_ib_stop_counter", func() cgo.Return { return cgo.IBStopCounter(ia.handle, cgo.IACounterType(counters)) })
 }
 
-func (ia *IA) onCounters(op string, native func() Return) error {
+func (ia *IA) onCounters(op string, native func() cgo.Return) error {
 	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
 		return err
 	}
@@ -103,8 +116,8 @@ func (ia *IA) onCounters(op string, native func() Return) error {
 	return counted(op, native())
 }
 
-func counted(op string, r Return) error {
-	if r.Type() == ErrNotImplemented {
+func counted(op string, r cgo.Return) error {
+	if r.Type() == cgo.NotImplemented {
 		return refuse(op, ErrNotImplemented, NoSubtype, noCounters)
 	}
 	return check(op, r)

@@ -20,29 +20,35 @@ import (
 
 // Transport is the transport of an RDMA device. RoCE devices have
 // TransportInfiniBand, on ports of LinkLayerEthernet.
-type Transport = cgo.IBVTransportType
+type Transport int32
+
+// String returns the C name.
+func (v Transport) String() string { return cgo.IBVTransportType(v).String() }
 
 // The transports of RDMA devices.
 const (
-	TransportUnknown     Transport = cgo.IBVTransportUnknown     // IBV_TRANSPORT_UNKNOWN
-	TransportInfiniBand  Transport = cgo.IBVTransportIB          // IBV_TRANSPORT_IB
-	TransportIWARP       Transport = cgo.IBVTransportIWARP       // IBV_TRANSPORT_IWARP
-	TransportUSNIC       Transport = cgo.IBVTransportUSNIC       // IBV_TRANSPORT_USNIC
-	TransportUSNICUDP    Transport = cgo.IBVTransportUSNICUDP    // IBV_TRANSPORT_USNIC_UDP
-	TransportUnspecified Transport = cgo.IBVTransportUnspecified // IBV_TRANSPORT_UNSPECIFIED
+	TransportUnknown     Transport = Transport(cgo.IBVTransportUnknown)     // IBV_TRANSPORT_UNKNOWN
+	TransportInfiniBand  Transport = Transport(cgo.IBVTransportIB)          // IBV_TRANSPORT_IB
+	TransportIWARP       Transport = Transport(cgo.IBVTransportIWARP)       // IBV_TRANSPORT_IWARP
+	TransportUSNIC       Transport = Transport(cgo.IBVTransportUSNIC)       // IBV_TRANSPORT_USNIC
+	TransportUSNICUDP    Transport = Transport(cgo.IBVTransportUSNICUDP)    // IBV_TRANSPORT_USNIC_UDP
+	TransportUnspecified Transport = Transport(cgo.IBVTransportUnspecified) // IBV_TRANSPORT_UNSPECIFIED
 )
 
 // PortState is the logical state of a port. Only an active port transfers data.
-type PortState = cgo.IBVPortState
+type PortState uint32
+
+// String returns the C name.
+func (v PortState) String() string { return cgo.IBVPortState(v).String() }
 
 // The states of ports.
 const (
-	PortNop         PortState = cgo.IBVPortNop         // IBV_PORT_NOP
-	PortDown        PortState = cgo.IBVPortDown        // IBV_PORT_DOWN
-	PortInit        PortState = cgo.IBVPortInit        // IBV_PORT_INIT
-	PortArmed       PortState = cgo.IBVPortArmed       // IBV_PORT_ARMED
-	PortActive      PortState = cgo.IBVPortActive      // IBV_PORT_ACTIVE
-	PortActiveDefer PortState = cgo.IBVPortActiveDefer // IBV_PORT_ACTIVE_DEFER
+	PortNop         PortState = PortState(cgo.IBVPortNop)         // IBV_PORT_NOP
+	PortDown        PortState = PortState(cgo.IBVPortDown)        // IBV_PORT_DOWN
+	PortInit        PortState = PortState(cgo.IBVPortInit)        // IBV_PORT_INIT
+	PortArmed       PortState = PortState(cgo.IBVPortArmed)       // IBV_PORT_ARMED
+	PortActive      PortState = PortState(cgo.IBVPortActive)      // IBV_PORT_ACTIVE
+	PortActiveDefer PortState = PortState(cgo.IBVPortActiveDefer) // IBV_PORT_ACTIVE_DEFER
 )
 
 // PhysState is the physical state of a port, as the InfiniBand specification has
@@ -62,23 +68,29 @@ const (
 )
 
 // LinkLayer is the link layer of a port.
-type LinkLayer = cgo.IBVLinkLayer
+type LinkLayer uint8
+
+// String returns the C name.
+func (v LinkLayer) String() string { return cgo.IBVLinkLayer(v).String() }
 
 // The link layers.
 const (
-	LinkLayerUnspecified LinkLayer = cgo.IBVLinkLayerUnspecified // IBV_LINK_LAYER_UNSPECIFIED
-	LinkLayerInfiniBand  LinkLayer = cgo.IBVLinkLayerInfiniBand  // IBV_LINK_LAYER_INFINIBAND
-	LinkLayerEthernet    LinkLayer = cgo.IBVLinkLayerEthernet    // IBV_LINK_LAYER_ETHERNET
+	LinkLayerUnspecified LinkLayer = LinkLayer(cgo.IBVLinkLayerUnspecified) // IBV_LINK_LAYER_UNSPECIFIED
+	LinkLayerInfiniBand  LinkLayer = LinkLayer(cgo.IBVLinkLayerInfiniBand)  // IBV_LINK_LAYER_INFINIBAND
+	LinkLayerEthernet    LinkLayer = LinkLayer(cgo.IBVLinkLayerEthernet)    // IBV_LINK_LAYER_ETHERNET
 )
 
 // GIDType says which protocol an entry of a port's table of GIDs is for.
-type GIDType = cgo.IBVGIDType
+type GIDType uint32
+
+// String returns the C name.
+func (v GIDType) String() string { return cgo.IBVGIDType(v).String() }
 
 // The types of GIDs. Those of iWARP devices have GIDTypeIB.
 const (
-	GIDTypeIB     GIDType = cgo.IBVGIDTypeIB     // IBV_GID_TYPE_IB
-	GIDTypeRoCEv1 GIDType = cgo.IBVGIDTypeRoCEv1 // IBV_GID_TYPE_ROCE_V1
-	GIDTypeRoCEv2 GIDType = cgo.IBVGIDTypeRoCEv2 // IBV_GID_TYPE_ROCE_V2
+	GIDTypeIB     GIDType = GIDType(cgo.IBVGIDTypeIB)     // IBV_GID_TYPE_IB
+	GIDTypeRoCEv1 GIDType = GIDType(cgo.IBVGIDTypeRoCEv1) // IBV_GID_TYPE_ROCE_V1
+	GIDTypeRoCEv2 GIDType = GIDType(cgo.IBVGIDTypeRoCEv2) // IBV_GID_TYPE_ROCE_V2
 )
 
 // GUID is the world-wide unique identifier of a device.
@@ -175,7 +187,7 @@ func findDevice(devices []Device, name string) *Device {
 
 func describeDevice(list cgo.IBVDeviceList, i int) Device {
 	raw := list.Device(i)
-	d := Device{Name: raw.Name, Transport: raw.TransportType, NodeGUID: raw.GUID, Node: filepath.Join(nodesFolder, raw.DevName)}
+	d := Device{Name: raw.Name, Transport: Transport(raw.TransportType), NodeGUID: raw.GUID, Node: filepath.Join(nodesFolder, raw.DevName)}
 	context, errno := cgo.IBVOpenDevice(list, i)
 	if errno != 0 {
 		// The library gives ENOENT where the node may not be opened.
@@ -211,15 +223,15 @@ func describePort(d Device, context cgo.IBVContext, number int) (Port, error) {
 	}
 	p := Port{
 		Number:    number,
-		State:     attr.State,
+		State:     PortState(attr.State),
 		PhysState: PhysState(attr.PhysState),
-		LinkLayer: attr.LinkLayer,
+		LinkLayer: LinkLayer(attr.LinkLayer),
 		ActiveMTU: bytesOfMTU(attr.ActiveMTU),
 		MaxMTU:    bytesOfMTU(attr.MaxMTU),
 		LID:       attr.LID,
 	}
 	folder := filepath.Join(sysDevices, d.Name, "ports", fmt.Sprint(number), "gid_attrs")
-	roce := attr.LinkLayer == LinkLayerEthernet && d.Transport == TransportInfiniBand
+	roce := attr.LinkLayer == cgo.IBVLinkLayerEthernet && d.Transport == TransportInfiniBand
 	for index := range attr.GIDTblLen {
 		raw, errno := cgo.IBVQueryGID(context, uint8(number), index)
 		if errno != 0 || raw == [16]byte{} {

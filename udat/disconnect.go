@@ -77,10 +77,10 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 
 // disconnectInOrder ends the connection without waiting for the peer, who must
 // answer soon: the library would wait for a minute. The caller holds control.
-func (ep *EP) disconnectInOrder() Return {
+func (ep *EP) disconnectInOrder() cgo.Return {
 	ep.lockDirections()
 	defer ep.unlockDirections()
-	r := ep.disconnectNative(cgo.CloseGraceful)
+	r := ep.disconnectNative(CloseGraceful)
 	ep.limitEnd(answerWithin, ep.leaveUnanswered)
 	return r
 }
@@ -113,7 +113,7 @@ func (ep *EP) leaveUnanswered(attempt uint64) {
 }
 
 // breakOff ends an established connection abruptly. The caller holds control.
-func (ep *EP) breakOff() Return {
+func (ep *EP) breakOff() cgo.Return {
 	r := ep.disconnectAbruptly()
 	ep.limitEnd(endWithin, ep.endUnreported)
 	return r
@@ -149,24 +149,24 @@ func (ep *EP) decideEnd(attempt uint64) bool {
 
 // disconnectAbruptly ends the connection with nothing posted meanwhile. The
 // caller holds control.
-func (ep *EP) disconnectAbruptly() Return {
+func (ep *EP) disconnectAbruptly() cgo.Return {
 	ep.lockDirections()
 	defer ep.unlockDirections()
-	return ep.disconnectNative(cgo.CloseAbrupt)
+	return ep.disconnectNative(CloseAbrupt)
 }
 
 // disconnectNative ends the connection in the library, which does not return
 // until it has seen all posted receives flushed. It waits for ever for one that
 // was posted while the peer disconnected: the adapter may have done its flushing
 // by then. The caller holds control and both directions.
-func (ep *EP) disconnectNative(flags CloseFlags) Return {
+func (ep *EP) disconnectNative(flags CloseFlags) cgo.Return {
 	ep.connection.noteAbort()
 	ep.connection.leaving.Store(true)
 	ep.rest()
 	rescue := ep.startRescue(flags)
-	r := cgo.EPDisconnect(ep.handle, flags)
+	r := cgo.EPDisconnect(ep.handle, cgo.CloseFlags(flags))
 	rescued := rescue.end()
-	if rescued && flags == cgo.CloseGraceful {
+	if rescued && flags == CloseGraceful {
 		cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt) // nothing is reset before the end
 	}
 	ep.wake()

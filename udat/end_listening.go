@@ -125,12 +125,12 @@ func newOwnCalls(ia *IA, n int) (*ownCalls, error) {
 		return nil, err
 	}
 	length := min(n*connectionEventsPerEP, ia.attr.MaxEVDQLen)
-	connect, r := cgo.EVDCreate(ia.handle, int32(length), 0, EVDConnection)
+	connect, r := cgo.EVDCreate(ia.handle, int32(length), 0, cgo.EVDFlags(EVDConnection))
 	if err := check(op, r); err != nil {
 		cgo.PZFree(pz)
 		return nil, err
 	}
-	unused, r := cgo.EVDCreate(ia.handle, 1, 0, EVDDTO)
+	unused, r := cgo.EVDCreate(ia.handle, 1, 0, cgo.EVDFlags(EVDDTO))
 	if err := check(op, r); err != nil {
 		cgo.EVDFree(connect)
 		cgo.PZFree(pz)

@@ -84,12 +84,12 @@ type EPAttr struct {
 
 func (a *EPAttr) native() *cgo.EPAttr {
 	return &cgo.EPAttr{
-		ServiceType:            a.ServiceType,
+		ServiceType:            cgo.ServiceType(a.ServiceType),
 		MaxMessageSize:         a.MaxMessageSize,
 		MaxRDMASize:            a.MaxRDMASize,
-		QOS:                    a.QOS,
-		RecvCompletionFlags:    a.RecvCompletionFlags,
-		RequestCompletionFlags: a.RequestCompletionFlags,
+		QOS:                    cgo.QOS(a.QOS),
+		RecvCompletionFlags:    cgo.CompletionFlags(a.RecvCompletionFlags),
+		RequestCompletionFlags: cgo.CompletionFlags(a.RequestCompletionFlags),
 		MaxRecvDTOs:            int32(a.MaxRecvDTOs),
 		MaxRequestDTOs:         int32(a.MaxRequestDTOs),
 		MaxRecvIOV:             int32(a.MaxRecvIOV),
@@ -538,6 +538,11 @@ func (ep *EP) stateNow(op string) (EPState, error) {
 	return ep.state(op)
 }
 
+func nativeState(handle cgo.EPHandle) (EPState, cgo.Return) {
+	state, _, _, r := cgo.EPGetStatus(handle)
+	return EPState(state), r
+}
+
 // libraryState gives the library's state, but DISCONNECT_PENDING while the
 // binding completes the requests for a graceful disconnect, and the states of an
 // endpoint that is reserved: the library knows neither. What the library does not
@@ -545,7 +550,7 @@ func (ep *EP) stateNow(op string) (EPState, error) {
 // on. The caller holds the gate.
 func (ep *EP) libraryState(op string) (EPState, error) {
 	draining, reserved := ep.connection.draining.Load(), ep.reserved.Load()
-	state, _, _, r := cgo.EPGetStatus(ep.handle)
+	state, r := nativeState(ep.handle)
 	switch {
 	case (state == EPStateConnected || state == EPStateDisconnectPending) && ep.connection.wasAborted():
 		state = EPStateDisconnected
@@ -744,7 +749,7 @@ func (ep *EP) free() (failure, err error) {
 // if there is no error.
 func (ep *EP) freeNative(op string) error {
 	ep.ia.endpoints.removeHandle(ep.handle)
-	ep.disconnectNative(cgo.CloseAbrupt)
+	ep.disconnectNative(CloseAbrupt)
 	ep.rest()
 	ep.settleAttempt()
 	err := check(op, cgo.EPFree(ep.handle))

@@ -17,12 +17,12 @@ func NativeDefaults(ep *EP) (EPAttr, error) {
 	}
 	a := &param.EPAttr
 	return EPAttr{
-		ServiceType:            a.ServiceType,
+		ServiceType:            ServiceType(a.ServiceType),
 		MaxMessageSize:         a.MaxMessageSize,
 		MaxRDMASize:            a.MaxRDMASize,
-		QOS:                    a.QOS,
-		RecvCompletionFlags:    a.RecvCompletionFlags,
-		RequestCompletionFlags: a.RequestCompletionFlags,
+		QOS:                    QOS(a.QOS),
+		RecvCompletionFlags:    CompletionFlags(a.RecvCompletionFlags),
+		RequestCompletionFlags: CompletionFlags(a.RequestCompletionFlags),
 		MaxRecvDTOs:            int(a.MaxRecvDTOs),
 		MaxRequestDTOs:         int(a.MaxRequestDTOs),
 		MaxRecvIOV:             int(a.MaxRecvIOV),

@@ -20,9 +20,6 @@ type closed struct{}
 func (closed) Error() string        { return "udat: object is freed" }
 func (closed) Is(target error) bool { return target == net.ErrClosed }
 
-// Return is a DAT_RETURN: class, type and subtype in one number.
-type Return = cgo.Return
-
 // Error is the error of every failed call.
 //
 // errors.Is matches it by type (ErrInvalidState), whatever the subtype, by
@@ -85,7 +82,7 @@ func text(r Return) string {
 //	                        OUT const char **major_message,
 //	                        OUT const char **minor_message)
 func Strerror(value Return) (major, minor string, err error) {
-	major, minor, r := cgo.Strerror(value)
+	major, minor, r := cgo.Strerror(cgo.Return(value))
 	if r.OK() && minor != misspelt {
 		return major, minor, nil
 	}
@@ -145,30 +142,30 @@ func (e *Error) class() ReturnClass {
 func (e *Error) Timeout() bool { return e.Return.Type() == ErrTimeoutExpired }
 
 // check turns what the library returned into an error.
-func check(op string, r Return) error {
+func check(op string, r cgo.Return) error {
 	if r.OK() {
 		return nil
 	}
 	if !cgo.Available {
 		return withoutLibrary(op)
 	}
-	return &Error{Op: op, Return: r}
+	return &Error{Op: op, Return: Return(r)}
 }
 
 // checkMade is check for calls that make an object. What the kernel refuses
 // because of a limit, as that of a control group, comes as an empty queue.
-func checkMade(op string, r Return) error {
-	if r.Type() == ErrQueueEmpty {
-		r = cgo.ClassError | Return(ErrInsufficientResources)
+func checkMade(op string, r cgo.Return) error {
+	if r.Type() == cgo.QueueEmpty {
+		r = cgo.ClassError | cgo.InsufficientResources.Return()
 	}
 	return check(op, r)
 }
 
 // checkArmed is check for arming an EVD, whose failure must not pass for an empty
 // queue or for a time-out.
-func checkArmed(op string, r Return) error {
-	if t := r.Type(); t == ErrQueueEmpty || t == ErrTimeoutExpired {
-		r = cgo.ClassError | Return(ErrInternalError)
+func checkArmed(op string, r cgo.Return) error {
+	if t := r.Type(); t == cgo.QueueEmpty || t == cgo.TimeoutExpired {
+		r = cgo.ClassError | cgo.InternalError.Return()
 	}
 	return check(op, r)
 }
@@ -179,13 +176,13 @@ func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any
 	if !cgo.Available {
 		return withoutLibrary(op)
 	}
-	return &Error{Op: op, Return: cgo.ClassError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)}
+	return &Error{Op: op, Return: classError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)}
 }
 
 // invalid makes the error of a call that needs no library, and is wrong without
 // one too.
 func invalid(op string, s ReturnSubtype, format string, args ...any) error {
-	return &Error{Op: op, Return: cgo.ClassError | Return(ErrInvalidParameter) | Return(s), Detail: fmt.Sprintf(format, args...)}
+	return &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(s), Detail: fmt.Sprintf(format, args...)}
 }
 
 // interrupted makes the error of a wait that its context ended. It matches both
@@ -203,5 +200,5 @@ func interrupted(op string, ctx context.Context) error {
 	default:
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	return &Error{Op: op, Return: cgo.ClassError | Return(t), Err: err}
+	return &Error{Op: op, Return: classError | Return(t), Err: err}
 }

@@ -311,7 +311,7 @@ func TestStrerror(t *testing.T) {
 				continue
 			}
 			want(t, err)
-			libraryMajor, libraryMinor, r := cgo.Strerror(code)
+			libraryMajor, libraryMinor, r := cgo.Strerror(cgo.Return(code))
 			if !r.OK() || minor != libraryMinor {
 				own[major+" "+minor] = true
 			} else if major != libraryMajor {

@@ -136,7 +136,7 @@ func (evd *EVD) createNative(op string, minQLen int) error {
 	if err := evd.createCNO(op); err != nil {
 		return err
 	}
-	handle, r := cgo.EVDCreate(evd.ia.handle, int32(minQLen), evd.cno, evd.flags)
+	handle, r := cgo.EVDCreate(evd.ia.handle, int32(minQLen), evd.cno, cgo.EVDFlags(evd.flags))
 	if err := checkMade(op, r); err != nil {
 		evd.freeCNO(evd.ia)
 		return err
@@ -312,11 +312,11 @@ const (
 // command for it is under way, such as that by which a thread of the library asks
 // to be notified of the next completion, and then the library leaves the EVD as it
 // was, but disabled.
-func freeEVD(handle cgo.EVDHandle) Return {
+func freeEVD(handle cgo.EVDHandle) cgo.Return {
 	start := time.Now()
 	for pause := firstBusyPause; ; pause = min(2*pause, longestBusyPause) {
 		r := cgo.EVDFree(handle)
-		if r.Type() != ErrInternalError || time.Since(start) >= busyWithin {
+		if r.Type() != cgo.InternalError || time.Since(start) >= busyWithin {
 			return r
 		}
 		time.Sleep(pause)

@@ -75,8 +75,8 @@ func (e Event) Err() error {
 // endpoint up to date. It reports false for an event that the program must not
 // see, of a freed endpoint for example. The caller holds mu.
 func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
-	switch n := raw.Number; {
-	case n == EventDTOCompletion || n == cgo.EventIBExtensionRangeBase:
+	switch n := EventNumber(raw.Number); {
+	case n == EventDTOCompletion || raw.Number == cgo.EventIBExtensionRangeBase:
 		if evd.onto != nil {
 			evd.onto.adopt(raw)
 			return false
@@ -109,7 +109,8 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 	dto := raw.DTO()
 	native := dto.UserCookie
 	number, op, sequence := uint32(native>>numberShift), operation(native>>operationShift&operationMask), native&sequenceMask
-	*event = Event{Number: EventDTOCompletion, Operation: op.dto(), Status: dto.Status}
+	status := DTOStatus(dto.Status)
+	*event = Event{Number: EventDTOCompletion, Operation: op.dto(), Status: status}
 	if op == opSharedReceive {
 		srq := evd.ia.srqs.numbered(number)
 		if srq == nil {
@@ -132,15 +133,15 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		}
 		d := ep.direction(op)
 		hidden := native&hiddenBit != 0
-		kept := hidden && dto.Status == DTOSuccess || op == opReport // from the program
+		kept := hidden && status == DTOSuccess || op == opReport // from the program
 		if evd.attention != 0 {
 			evd.account(d, sequence, kept, event)
 		}
 		event.Cookie, event.ep = d.retire(sequence), ep
 		evd.news |= recordedNews
 		ep.shadow.completion()
-		if dto.Status != DTOSuccess {
-			ep.operationFailed(dto.Status)
+		if status != DTOSuccess {
+			ep.operationFailed(status)
 		}
 		if hidden {
 			d.hidden.Add(-1)
@@ -149,7 +150,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 			return false
 		}
 	}
-	if dto.Status == DTOSuccess {
+	if status == DTOSuccess {
 		event.Length = dto.TransferredLength
 		if raw.Number == cgo.EventIBExtensionRangeBase && event.Operation == DTOReceive {
 			event.decodeImmediate(raw)

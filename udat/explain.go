@@ -54,8 +54,8 @@ func (p Problem) Is(target error) bool {
 // explainOpenFailure makes the error of a dat_ia_open that failed: the code, and
 // what a user can do. The first thing that is in the way is the one that is
 // named. The caller holds registry.
-func explainOpenFailure(op, name string, r Return, p *provider) error {
-	err := &Error{Op: op, Return: r}
+func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
+	err := &Error{Op: op, Return: Return(r)}
 	err.explain(findReason(name, p))
 	return err
 }

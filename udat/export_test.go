@@ -190,12 +190,12 @@ func PrepareAsyncErrors(ia *IA) (provoke, release func() error, err error) {
 		return nil, nil, err
 	}
 	for range evd.qlen {
-		if r := cgo.EVDPostSE(evd.handle, EventSoftware, 0); !r.OK() {
+		if r := cgo.EVDPostSE(evd.handle, cgo.EventSoftware, 0); !r.OK() {
 			return nil, nil, errors.Join(check("dat_evd_post_se", r), evd.Free())
 		}
 	}
 	return func() error {
-		if r := cgo.EVDPostSE(evd.handle, EventSoftware, 0); r.Type() != ErrQueueFull {
+		if r := cgo.EVDPostSE(evd.handle, cgo.EventSoftware, 0); r.Type() != cgo.QueueFull {
 			return check("dat_evd_post_se", r)
 		}
 		return nil
@@ -326,7 +326,7 @@ func AwaitControl(ep *EP) {
 func AwaitConnected(ep *EP) {
 	await(func() bool {
 		state, _, _, _ := cgo.EPGetStatus(ep.handle)
-		return state == EPStateConnected
+		return EPState(state) == EPStateConnected
 	})
 }
 
@@ -398,7 +398,7 @@ func DisconnectNatively(ep *EP) {
 	defer ep.control.Unlock()
 	ep.connection.established.Store(true) // what follows is the end of a connection, not a failure
 	unwatch(ep)
-	cgo.EPDisconnect(ep.handle, CloseAbrupt)
+	cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt)
 }
 
 // unwatch ends the watching of an endpoint that a test leads astray.

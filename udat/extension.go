@@ -37,7 +37,7 @@ func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet
 	native, err := ep.prepareExtension(op, opRDMAWriteImmed, iov, cookie, MemPrivLocalRead, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, cgo.IBPostRDMAWriteImmed(d.handle, d.iov, native, remote.native(), littleEndian(immediate), flags))
+		err = d.finish(op, cgo.IBPostRDMAWriteImmed(d.handle, d.iov, native, remote.native(), littleEndian(immediate), cgo.CompletionFlags(flags)))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -60,9 +60,9 @@ func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet
 //	                                     IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	const op = "dat_ib_post_fetch_and_add"
-	return ep.postAtomic(op, opFetchAndAdd, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) Return {
+	return ep.postAtomic(op, opFetchAndAdd, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) cgo.Return {
 		d := &ep.request
-		return cgo.IBPostFetchAndAdd(d.handle, add, &d.iov[0], native, remote.native(), flags)
+		return cgo.IBPostFetchAndAdd(d.handle, add, &d.iov[0], native, remote.native(), cgo.CompletionFlags(flags))
 	})
 }
 
@@ -81,13 +81,13 @@ func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote R
 //	                                    IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostCmpAndSwap(compare, swap uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	const op = "dat_ib_post_cmp_and_swap"
-	return ep.postAtomic(op, opCmpAndSwap, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) Return {
+	return ep.postAtomic(op, opCmpAndSwap, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) cgo.Return {
 		d := &ep.request
-		return cgo.IBPostCmpAndSwap(d.handle, compare, swap, &d.iov[0], native, remote.native(), flags)
+		return cgo.IBPostCmpAndSwap(d.handle, compare, swap, &d.iov[0], native, remote.native(), cgo.CompletionFlags(flags))
 	})
 }
 
-func (ep *EP) postAtomic(op string, kind operation, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags, post func(native uint64, flags CompletionFlags) Return) error {
+func (ep *EP) postAtomic(op string, kind operation, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags, post func(native uint64, flags CompletionFlags) cgo.Return) error {
 	if ep == nil {
 		return ep.object().enter(op, InvalidHandleEP)
 	}
@@ -121,7 +121,7 @@ func (ep *EP) prepareExtension(op string, kind operation, iov []Segment, cookie 
 	if d.handle == 0 {
 		return 0, errNotReady
 	}
-	if state, _, _, r := cgo.EPGetStatus(d.handle); r.OK() && state != EPStateConnected {
+	if state, r := nativeState(d.handle); r.OK() && state != EPStateConnected {
 		return 0, errNotReady
 	}
 	return ep.prepareRDMA(op, kind, iov, cookie, needs, remote)

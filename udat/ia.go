@@ -91,7 +91,7 @@ func Open(name string) (*IA, error) {
 	}
 	notifier, err := newNotifier()
 	if err != nil {
-		return nil, &Error{Op: op, Return: cgo.ClassError | Return(ErrInsufficientResources), Err: err}
+		return nil, &Error{Op: op, Return: classError | Return(ErrInsufficientResources), Err: err}
 	}
 	handle, asyncHandle, provider, library, err := openNative(op, name)
 	if err != nil {
@@ -224,45 +224,59 @@ type ProviderAttr struct {
 }
 
 // NamedAttr is an attribute that has no field of its own.
-type NamedAttr = cgo.NamedAttr
+type NamedAttr struct {
+	Name, Value string
+}
 
 // Extension names a set of extensions of the API.
-type Extension = cgo.Extension
+type Extension uint32
+
+// String returns the C name.
+func (v Extension) String() string { return cgo.Extension(v).String() }
 
 // The extensions.
 const (
-	ExtensionNone Extension = cgo.ExtensionNone // DAT_EXTENSION_NONE
-	ExtensionIB   Extension = cgo.ExtensionIB   // DAT_EXTENSION_IB
-	ExtensionIW   Extension = cgo.ExtensionIW   // DAT_EXTENSION_IW
+	ExtensionNone Extension = Extension(cgo.ExtensionNone) // DAT_EXTENSION_NONE
+	ExtensionIB   Extension = Extension(cgo.ExtensionIB)   // DAT_EXTENSION_IB
+	ExtensionIW   Extension = Extension(cgo.ExtensionIW)   // DAT_EXTENSION_IW
 )
 
 // IOVOwnership says who may touch the list of segments after a post.
-type IOVOwnership = cgo.IOVOwnership
+type IOVOwnership uint32
+
+// String returns the C name.
+func (v IOVOwnership) String() string { return cgo.IOVOwnership(v).String() }
 
 // The owners of a list of segments.
 const (
-	IOVConsumer      IOVOwnership = cgo.IOVConsumer      // DAT_IOV_CONSUMER
-	IOVProviderNomod IOVOwnership = cgo.IOVProviderNomod // DAT_IOV_PROVIDER_NOMOD
-	IOVProviderMod   IOVOwnership = cgo.IOVProviderMod   // DAT_IOV_PROVIDER_MOD
+	IOVConsumer      IOVOwnership = IOVOwnership(cgo.IOVConsumer)      // DAT_IOV_CONSUMER
+	IOVProviderNomod IOVOwnership = IOVOwnership(cgo.IOVProviderNomod) // DAT_IOV_PROVIDER_NOMOD
+	IOVProviderMod   IOVOwnership = IOVOwnership(cgo.IOVProviderMod)   // DAT_IOV_PROVIDER_MOD
 )
 
 // EPCreatorForPSP says when a service point makes the endpoint for a request.
-type EPCreatorForPSP = cgo.EPCreatorForPSP
+type EPCreatorForPSP uint32
+
+// String returns the C name.
+func (v EPCreatorForPSP) String() string { return cgo.EPCreatorForPSP(v).String() }
 
 // When a service point makes endpoints.
 const (
-	PSPCreatesEPNever   EPCreatorForPSP = cgo.PSPCreatesEPNever   // DAT_PSP_CREATES_EP_NEVER
-	PSPCreatesEPIfasked EPCreatorForPSP = cgo.PSPCreatesEPIfasked // DAT_PSP_CREATES_EP_IFASKED
-	PSPCreatesEPAlways  EPCreatorForPSP = cgo.PSPCreatesEPAlways  // DAT_PSP_CREATES_EP_ALWAYS
+	PSPCreatesEPNever   EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPNever)   // DAT_PSP_CREATES_EP_NEVER
+	PSPCreatesEPIfasked EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPIfasked) // DAT_PSP_CREATES_EP_IFASKED
+	PSPCreatesEPAlways  EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPAlways)  // DAT_PSP_CREATES_EP_ALWAYS
 )
 
 // PZSupport says whether processes can share a protection zone.
-type PZSupport = cgo.PZSupport
+type PZSupport uint32
+
+// String returns the C name.
+func (v PZSupport) String() string { return cgo.PZSupport(v).String() }
 
 // Whether processes can share a protection zone.
 const (
-	PZUnique    PZSupport = cgo.PZUnique    // DAT_PZ_UNIQUE
-	PZShareable PZSupport = cgo.PZShareable // DAT_PZ_SHAREABLE
+	PZUnique    PZSupport = PZSupport(cgo.PZUnique)    // DAT_PZ_UNIQUE
+	PZShareable PZSupport = PZSupport(cgo.PZShareable) // DAT_PZ_SHAREABLE
 )
 
 func newIAAttr(a *cgo.IAAttr) IAAttr {
@@ -299,11 +313,18 @@ func newIAAttr(a *cgo.IAAttr) IAAttr {
 		MaxRDMAReadPerEPInGuaranteed:  a.MaxRDMAReadPerEPInGuaranteed != 0,
 		MaxRDMAReadPerEPOutGuaranteed: a.MaxRDMAReadPerEPOutGuaranteed != 0,
 		ZBSupported:                   a.ZBSupported != 0,
-		ExtensionSupported:            a.ExtensionSupported,
+		ExtensionSupported:            Extension(a.ExtensionSupported),
 		ExtensionVersion:              int(a.ExtensionVersion),
-		TransportAttr:                 cgo.NamedAttrs(a.TransportAttr, a.NumTransportAttr),
-		VendorAttr:                    cgo.NamedAttrs(a.VendorAttr, a.NumVendorAttr),
+		TransportAttr:                 namedAttrs(a.TransportAttr, a.NumTransportAttr),
+		VendorAttr:                    namedAttrs(a.VendorAttr, a.NumVendorAttr),
 	}
+}
+
+func namedAttrs(address uintptr, count int32) (attrs []NamedAttr) {
+	for _, a := range cgo.NamedAttrs(address, count) {
+		attrs = append(attrs, NamedAttr(a))
+	}
+	return attrs
 }
 
 // newProviderAttr leaves out the fields that no provider fills.
@@ -314,17 +335,17 @@ func newProviderAttr(a *cgo.ProviderAttr) ProviderAttr {
 		ProviderVersionMinor:     a.ProviderVersionMinor,
 		DaplVersionMajor:         a.DaplVersionMajor,
 		DaplVersionMinor:         a.DaplVersionMinor,
-		IOVOwnershipOnReturn:     a.IOVOwnershipOnReturn,
-		QOSSupported:             a.DatQOSSupported,
-		CompletionFlagsSupported: a.CompletionFlagsSupported,
+		IOVOwnershipOnReturn:     IOVOwnership(a.IOVOwnershipOnReturn),
+		QOSSupported:             QOS(a.DatQOSSupported),
+		CompletionFlagsSupported: CompletionFlags(a.CompletionFlagsSupported),
 		IsThreadSafe:             a.IsThreadSafe != 0,
 		MaxPrivateDataSize:       int(a.MaxPrivateDataSize),
 		SupportsMultipath:        a.SupportsMultipath != 0,
-		EPCreator:                a.EPCreator,
-		PZSupport:                a.PZSupport,
+		EPCreator:                EPCreatorForPSP(a.EPCreator),
+		PZSupport:                PZSupport(a.PZSupport),
 		OptimalBufferAlignment:   int(a.OptimalBufferAlignment),
 		SRQSupported:             a.SRQSupported != 0,
-		ProviderSpecificAttr:     cgo.NamedAttrs(a.ProviderSpecificAttr, a.NumProviderSpecificAttr),
+		ProviderSpecificAttr:     namedAttrs(a.ProviderSpecificAttr, a.NumProviderSpecificAttr),
 	}
 	for i, row := range a.EVDStreamMergingSupported {
 		for j, mergeable := range row {

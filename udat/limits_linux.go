@@ -8,8 +8,6 @@ import (
 	"os"
 	"strconv"
 	"syscall"
-
-	"github.com/goudat/goudat/cgo"
 )
 
 // lockableMemory gives the most bytes that this process may lock, which is
@@ -40,7 +38,7 @@ func checkFileLimit(op string) error {
 	for range enough {
 		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 		if err != nil {
-			refusal := &Error{Op: op, Return: cgo.ClassError | Return(ErrInsufficientResources)}
+			refusal := &Error{Op: op, Return: classError | Return(ErrInsufficientResources)}
 			refusal.explain(fmt.Errorf("%w: an adapter needs room for %d files: %w: raise it (ulimit -n), or close files", ProblemFileLimit, enough, err))
 			return refusal
 		}

@@ -108,10 +108,10 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	}
 	defer leave()
 
-	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, privileges, cgo.VATypeVA)
+	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, cgo.MemPriv(privileges), cgo.VATypeVA)
 	if !r.OK() {
-		err := &Error{Op: op, Return: r}
-		if r.Type() == ErrInsufficientResources {
+		err := &Error{Op: op, Return: Return(r)}
+		if r.Type() == cgo.InsufficientResources {
 			err.explain(explainPinning(lmr.address(), uint64(len(lmr.memory)), privileges))
 		}
 		return err

@@ -27,7 +27,7 @@ func (ia *IA) SyncRDMAWrite(segments []Segment) error {
 	return ia.sync("dat_lmr_sync_rdma_write", segments, cgo.LMRSyncRDMAWrite)
 }
 
-func (ia *IA) sync(op string, segments []Segment, native func(cgo.IAHandle, []cgo.LMRTriplet) Return) error {
+func (ia *IA) sync(op string, segments []Segment, native func(cgo.IAHandle, []cgo.LMRTriplet) cgo.Return) error {
 	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
 		return err
 	}

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"unsafe"
-
-	"github.com/goudat/goudat/cgo"
 )
 
 // AllocMemory allocates size bytes of zeroed, page-aligned memory outside the
@@ -79,7 +77,7 @@ func checkSize(op string, size int) error {
 }
 
 func noMemory(op string, cause error, detail string) error {
-	return &Error{Op: op, Return: cgo.ClassError | Return(ErrInsufficientResources) | Return(ResourceMemory), Detail: detail, Err: cause}
+	return &Error{Op: op, Return: classError | Return(ErrInsufficientResources) | Return(ResourceMemory), Detail: detail, Err: cause}
 }
 
 // registerMapping registers the first size bytes of a mapping and makes it the region's own.

@@ -3,8 +3,6 @@ package udat
 import (
 	"errors"
 	"fmt"
-
-	"github.com/goudat/goudat/cgo"
 )
 
 // fixedEPFields cannot be modified in any state.
@@ -128,7 +126,7 @@ func (ep *EP) checkPosted(op string, a *EPAttr) error {
 func refuseUnsupported(op string, arg ReturnSubtype, detail string) error {
 	return &Error{
 		Op:     op,
-		Return: cgo.ClassError | Return(ErrInvalidParameter) | Return(arg),
+		Return: classError | Return(ErrInvalidParameter) | Return(arg),
 		Detail: detail,
 		Err:    errors.ErrUnsupported,
 	}

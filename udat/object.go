@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/goudat/goudat/cgo"
 )
 
 // object is what every kind of handle has in common: a gate, which keeps the
@@ -174,7 +172,7 @@ func (o *object) closed(op string, invalid ReturnSubtype, how string) error {
 func closedError(op string, invalid ReturnSubtype, detail string) error {
 	return &Error{
 		Op:     op,
-		Return: cgo.ClassError | Return(ErrInvalidHandle) | Return(invalid),
+		Return: classError | Return(ErrInvalidHandle) | Return(invalid),
 		Detail: detail,
 		Err:    ErrClosed,
 	}

@@ -29,7 +29,7 @@ func (evd *EVD) Dequeue() (Event, error) {
 }
 
 // errQueueEmpty is shared: an empty queue is no news, and polling must not allocate.
-var errQueueEmpty = &Error{Op: dequeueOp, Return: cgo.ClassError | Return(ErrQueueEmpty)}
+var errQueueEmpty = &Error{Op: dequeueOp, Return: classError | Return(ErrQueueEmpty)}
 
 // Poll takes as many events as there are, up to len(events), without waiting,
 // and gives their number, which is 0 when there are none. It calls
@@ -125,8 +125,8 @@ func (evd *EVD) decodeAll(events []Event, raw []cgo.Event) (n int) {
 }
 
 // checkDequeue is check for calls that end when the queue is empty.
-func checkDequeue(op string, r Return) error {
-	if r.Type() == ErrQueueEmpty {
+func checkDequeue(op string, r cgo.Return) error {
+	if r.Type() == cgo.QueueEmpty {
 		return nil
 	}
 	return check(op, r)

@@ -48,7 +48,7 @@ func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) erro
 	native, err := d.prepare(op, opSend, iov, cookie, MemPrivLocalRead)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, cgo.EPPostSend(d.handle, d.iov, native, flags))
+		err = d.finish(op, cgo.EPPostSend(d.handle, d.iov, native, cgo.CompletionFlags(flags)))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -85,7 +85,7 @@ func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) erro
 	d.mu.Lock()
 	native, err := d.prepare(op, opReceive, iov, cookie, MemPrivLocalWrite)
 	if err == nil {
-		err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, flags))
+		err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, cgo.CompletionFlags(flags)))
 	}
 	if err == nil {
 		ep.early.note(iov, cookie, flags)
@@ -120,7 +120,7 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 	native, err := ep.prepareRDMA(op, opRDMARead, iov, cookie, MemPrivLocalWrite, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, cgo.EPPostRDMARead(d.handle, d.iov, native, remote.native(), flags))
+		err = d.finish(op, cgo.EPPostRDMARead(d.handle, d.iov, native, remote.native(), cgo.CompletionFlags(flags)))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -152,7 +152,7 @@ func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, fla
 	native, err := ep.prepareRDMA(op, opRDMAWrite, iov, cookie, MemPrivLocalRead, remote)
 	if err == nil {
 		native, flags = d.suppress(native, flags)
-		err = d.finish(op, cgo.EPPostRDMAWrite(d.handle, d.iov, native, remote.native(), flags))
+		err = d.finish(op, cgo.EPPostRDMAWrite(d.handle, d.iov, native, remote.native(), cgo.CompletionFlags(flags)))
 	}
 	d.mu.Unlock()
 	return ep.explain(op, err)
@@ -284,7 +284,7 @@ func privilegesSubtype(needs MemPriv) ReturnSubtype {
 
 // finish notes what the library made of a post. A refusal by state is harmless;
 // any other failure leaves the library's records of the direction in disorder.
-func (d *direction) finish(op string, r Return) error {
+func (d *direction) finish(op string, r cgo.Return) error {
 	if r.OK() {
 		d.ep.shadow.posted(d, op)
 		return nil
@@ -295,8 +295,8 @@ func (d *direction) finish(op string, r Return) error {
 
 // refusedByLibrary gives the error of an operation that the library has not
 // taken.
-func (d *direction) refusedByLibrary(op string, r Return) error {
-	if r.Type() != ErrInvalidState {
+func (d *direction) refusedByLibrary(op string, r cgo.Return) error {
+	if r.Type() != cgo.InvalidState {
 		d.broken = true
 	}
 	return check(op, r)

@@ -119,7 +119,7 @@ func isInConfig(name string) (bool, error) {
 // addProvider makes an entry, whose name is in neither registry.
 func addProvider(op, name, library, instanceData string) (*provider, error) {
 	failed := func(format string, args ...any) error {
-		return &Error{Op: op, Return: cgo.ClassError | Return(ErrProviderNotFound), Detail: fmt.Sprintf(format, args...), Err: ProblemNoLibrary}
+		return &Error{Op: op, Return: classError | Return(ErrProviderNotFound), Detail: fmt.Sprintf(format, args...), Err: ProblemNoLibrary}
 	}
 	loaded, message := cgo.DLOpen(library)
 	if loaded == 0 {
@@ -242,7 +242,7 @@ func closeNative(ia cgo.IAHandle, p *provider, flags cgo.CloseFlags) cgo.Return 
 	}
 	// The adapter is closed by then: the library looks for the entry of dat.conf
 	// to unload the provider, and there is none.
-	if r.Type() == ErrProviderNotFound {
+	if r.Type() == cgo.ProviderNotFound {
 		r = cgo.Success.Return()
 	}
 	if r.OK() {
@@ -303,7 +303,7 @@ func (p *provider) checkPort(op string) error {
 	if d == nil || d.Err != nil || d.portOf(port) != nil {
 		return nil
 	}
-	err := &Error{Op: op, Return: cgo.ClassError | Return(ErrInvalidParameter) | Return(InvalidArg1)}
+	err := &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg1)}
 	err.explain(portMissing(d, port))
 	return err
 }

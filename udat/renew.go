@@ -182,7 +182,7 @@ func (ep *EP) repost(op string, early []earlyReceive) {
 	for _, e := range early {
 		native, err := d.prepare(op, opReceive, e.iov, e.cookie, MemPrivLocalWrite)
 		if err == nil {
-			err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, e.flags))
+			err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, cgo.CompletionFlags(e.flags)))
 		}
 		if err == nil {
 			ep.early.note(e.iov, e.cookie, e.flags)

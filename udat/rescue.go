@@ -68,7 +68,7 @@ func (r *rescue) look() {
 // succeed: a graceful one does not wait for the peer before that, an abrupt one
 // for a moment. The caller holds mu.
 func (r *rescue) isFlushing() bool {
-	state, _, _, ret := cgo.EPGetStatus(r.ep.handle)
+	state, ret := nativeState(r.ep.handle)
 	ended := state == EPStateDisconnected
 	if state == EPStateDisconnectPending {
 		ended = r.flags == CloseGraceful || r.looks > looksForPeer
@@ -91,7 +91,7 @@ func (ep *EP) forgetReceives(returned *atomic.Bool) {
 	refused := make([]cgo.LMRTriplet, more)
 	for n := 0; n < ep.attr.MaxRecvDTOs+freeReceives+1 && !returned.Load(); {
 		r := cgo.EPPostRecv(ep.handle, refused, maxNumber<<numberShift, 0)
-		if r.Type() != ErrInsufficientResources || r.Subtype() != ResourceMemory {
+		if r.Type() != cgo.InsufficientResources || r.Subtype() != cgo.ResourceMemory {
 			n++
 			continue
 		}

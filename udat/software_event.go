@@ -44,7 +44,7 @@ func (evd *EVD) postSE(cookie uint64) (err error, again bool) {
 	if !evd.capacity.reserve() {
 		return errQueueFull, false
 	}
-	if err = check(op, cgo.EVDPostSE(evd.handle, EventSoftware, cookie)); err != nil {
+	if err = check(op, cgo.EVDPostSE(evd.handle, cgo.EventNumber(EventSoftware), cookie)); err != nil {
 		evd.capacity.release()
 	}
 	return err, false
@@ -68,7 +68,7 @@ func (evd *EVD) postAmongCompletions(op string, cookie uint64) (err error, again
 		evd.capacity.release()
 		return errQueueFull, again
 	}
-	if err = check(op, cgo.EVDPostSE(evd.handle, EventSoftware, cookie)); err != nil {
+	if err = check(op, cgo.EVDPostSE(evd.handle, cgo.EventNumber(EventSoftware), cookie)); err != nil {
 		evd.capacity.release()
 		if counting {
 			r.tally.add(e, -1)
@@ -80,6 +80,6 @@ func (evd *EVD) postAmongCompletions(op string, cookie uint64) (err error, again
 // errQueueFull is shared: a producer may meet it often.
 var errQueueFull = &Error{
 	Op:     "dat_evd_post_se",
-	Return: cgo.ClassError | Return(ErrQueueFull),
+	Return: classError | Return(ErrQueueFull),
 	Detail: "events that were not taken, and operations that are outstanding, fill the event dispatcher: take events, or make it longer with Resize",
 }

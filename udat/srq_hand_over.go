@@ -26,7 +26,7 @@ func nativeLength(receives, most int) int {
 
 // createNativeSRQ makes the native queue, with fewer places to spare if the
 // adapter has not as many.
-func createNativeSRQ(ia *IA, pz *PZ, attr *SRQAttr) (cgo.SRQHandle, *cookiering.Ring, Return) {
+func createNativeSRQ(ia *IA, pz *PZ, attr *SRQAttr) (cgo.SRQHandle, *cookiering.Ring, cgo.Return) {
 	for length := nativeLength(attr.MaxRecvDTOs, ia.attr.MaxDTOPerEP); ; length = max(length/2, attr.MaxRecvDTOs) {
 		native := cgo.SRQAttr{MaxRecvDTOs: int32(length), MaxRecvIOV: int32(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
 		handle, r := cgo.SRQCreate(ia.handle, pz.handle, &native)
@@ -80,7 +80,7 @@ func (srq *SRQ) handOverWaiting() {
 // it passes the places behind that are not, while there is a receive outstanding
 // in front of them whose completion makes room, should one of them complete in
 // between.
-func (srq *SRQ) postNative(index uint32, iov []cgo.LMRTriplet) Return {
+func (srq *SRQ) postNative(index uint32, iov []cgo.LMRTriplet) cgo.Return {
 	if r := srq.pass(); !r.OK() {
 		return r
 	}
@@ -95,7 +95,7 @@ func (srq *SRQ) postNative(index uint32, iov []cgo.LMRTriplet) Return {
 
 // pass moves the library's ring on to a place that is free, by posts that the
 // adapter refuses.
-func (srq *SRQ) pass() Return {
+func (srq *SRQ) pass() cgo.Return {
 	for {
 		receive, occupied := srq.ring.Occupant()
 		if !occupied {
@@ -118,6 +118,6 @@ var tooManySegments [1024]cgo.LMRTriplet
 
 // looksFull reports whether the library has refused a post for want of a place,
 // and has changed nothing.
-func looksFull(r Return) bool {
-	return r.Type() == ErrInsufficientResources && r.Subtype() == ResourceMemory
+func looksFull(r cgo.Return) bool {
+	return r.Type() == cgo.InsufficientResources && r.Subtype() == cgo.ResourceMemory
 }

@@ -54,9 +54,9 @@ func (d *direction) report() {
 	}
 	d.regions = d.regions[:0]
 	native := d.hide(d.record(opReport, 0))
-	r := cgo.EPPostRDMAWrite(d.handle, nil, native, &cgo.RMRTriplet{}, CompletionDefault)
+	r := cgo.EPPostRDMAWrite(d.handle, nil, native, &cgo.RMRTriplet{}, cgo.CompletionFlags(CompletionDefault))
 	if !r.OK() {
 		d.withdraw()
-		d.broken = r.Type() != ErrInvalidState
+		d.broken = r.Type() != cgo.InvalidState
 	}
 }

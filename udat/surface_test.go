@@ -166,3 +166,29 @@ func receiverName(e ast.Expr) string {
 	}
 	return ""
 }
+
+// What users read is described in the documentation of this package: its fields and methods are not those of a type of
+// another package, and no message speaks of one.
+func TestTypesAreOwn(t *testing.T) {
+	for _, folder := range []string{".", "../cgo"} {
+		packages, err := parser.ParseDir(token.NewFileSet(), folder, func(f fs.FileInfo) bool {
+			return !strings.HasSuffix(f.Name(), "_test.go")
+		}, 0)
+		want(t, err)
+		for name, p := range packages {
+			ast.Inspect(p, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.TypeSpec:
+					if name == "udat" && n.Assign.IsValid() && n.Name.IsExported() {
+						t.Errorf("%s is another name of a type that its documentation does not show", n.Name)
+					}
+				case *ast.BasicLit:
+					if n.Kind == token.STRING && strings.Contains(n.Value, "cgo:") {
+						t.Errorf("package %s says %s", name, n.Value)
+					}
+				}
+				return true
+			})
+		}
+	}
+}

@@ -145,7 +145,7 @@ func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 var errShortened = refuse(waitOp, ErrInvalidState, NoSubtype, "the event dispatcher was made shorter than the threshold: lower that")
 
 // errStopped says that a wait's stop channel was closed.
-var errStopped = &Error{Op: waitOp, Return: cgo.ClassError | Return(ErrInterruptedCall)}
+var errStopped = &Error{Op: waitOp, Return: classError | Return(ErrInterruptedCall)}
 
 // errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
 var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")

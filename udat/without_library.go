@@ -34,7 +34,7 @@ func needLibrary(op string) error {
 func withoutLibrary(op string) error {
 	return &Error{
 		Op:     op,
-		Return: cgo.ClassError | Return(ErrNotImplemented),
+		Return: classError | Return(ErrNotImplemented),
 		Detail: "this program was built without the native library: " + remedy(runtime.GOOS, runtime.GOARCH, strconv.IntSize),
 		Err:    ErrNoNativeLibrary,
 	}

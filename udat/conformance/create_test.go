@@ -542,11 +542,11 @@ func createWithoutRoom(t *trial) {
 func createUnsupportedModel(t *trial) {
 	e := t.endpoint()
 	attr := t.query(e).Attr
-	attr.ServiceType = cgo.ServiceTypeIBUD // unreliable datagrams
+	attr.ServiceType = udat.ServiceType(cgo.ServiceTypeIBUD) // unreliable datagrams
 	_, err := udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, &attr)
 	t.refused(err, udat.ErrModelNotSupported, errors.ErrUnsupported)
 	attr = t.query(e).Attr
-	attr.QOS = cgo.QOSPremium
+	attr.QOS = udat.QOS(cgo.QOSPremium)
 	_, err = udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, &attr)
 	t.refused(err, udat.ErrModelNotSupported)
 }

@@ -267,13 +267,13 @@ func (t *trial) oneValue(mask udat.EPParamMask, wrong udat.EPAttr) {
 }
 
 func oneServiceType(t *trial) {
-	t.oneValue(udat.EPFieldServiceType, udat.EPAttr{ServiceType: cgo.ServiceTypeIBUD})
+	t.oneValue(udat.EPFieldServiceType, udat.EPAttr{ServiceType: udat.ServiceType(cgo.ServiceTypeIBUD)})
 	t.notShown("reliable connections are the only service type that can be had: it is accepted in the early states and refused in the others, and so is any other type, but nothing can change",
 		"a provider with a second service type that works")
 }
 
 func oneQuality(t *trial) {
-	t.oneValue(udat.EPFieldQOS, udat.EPAttr{QOS: cgo.QOSPremium})
+	t.oneValue(udat.EPFieldQOS, udat.EPAttr{QOS: udat.QOS(cgo.QOSPremium)})
 	t.notShown("best effort is the only quality of service that can be had: it is accepted in the early states and refused in the others, and so is any other quality, but nothing can change",
 		"a provider with a second quality of service")
 }

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -228,14 +229,14 @@ func (p *probe) withoutEVD(leave func(*queues)) string {
 }
 
 // flags makes two endpoints whose request EVD is the receive EVD of the other.
-func (p *probe) flags(stream cgo.EVDFlags, first, second cgo.CompletionFlags) string {
+func (p *probe) flags(stream cgo.EVDFlags, first, second udat.CompletionFlags) string {
 	q := p.queues(64)
 	q.recv = p.queue(64, stream)
 	attr := attributes()
-	attr.RecvCompletionFlags = first
+	attr.RecvCompletionFlags = cgo.CompletionFlags(first)
 	_, r := p.create(q, attr)
 	p.success(r)
-	attr.RecvCompletionFlags = second
+	attr.RecvCompletionFlags = cgo.CompletionFlags(second)
 	_, r = p.create(q, attr)
 	if stream != cgo.EVDDTO {
 		return fmt.Sprintf("%v is %s", second, p.accepted(r))
