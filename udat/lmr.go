@@ -76,7 +76,7 @@ const (
 
 func checkMemory(op string, memory []byte) error {
 	if len(memory) == 0 {
-		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty")
+		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty: it must have at least one byte")
 	}
 	return nil
 }

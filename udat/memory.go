@@ -30,7 +30,7 @@ func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 	}
 	mapping, err := mapMemory(size)
 	if err != nil {
-		return nil, noMemory(op, err, "")
+		return nil, noMemory(op, err, fmt.Sprintf("the system has no %d bytes for the process: ask for less, or look at its limits (ulimit -v) and those of its control group", size))
 	}
 	return registerMapping(pz, mapping, size, privileges)
 }

@@ -261,7 +261,7 @@ func (s *Segment) check(op string, i int, pz *PZ, needs MemPriv) error {
 	case s.lmr.gone.Load():
 		return s.lmr.obj.freed(op, InvalidHandleLMR)
 	case s.lmr.pz != pz:
-		return refuse(op, ErrProtectionViolation, protectionSubtype(needs), "segment %d is not in the endpoint's protection zone: register its memory in that", i)
+		return refuse(op, ErrProtectionViolation, protectionSubtype(needs), "segment %d is not in the endpoint's protection zone: register its memory there", i)
 	case s.lmr.privileges&needs == 0:
 		return refuse(op, ErrPrivilegesViolation, privilegesSubtype(needs), "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, s.lmr.privileges, needs)
 	}
@@ -321,7 +321,7 @@ func (d *direction) checkRemote(op string, kind operation, remote RMRTriplet) (e
 	}
 	switch {
 	case total > uint64(remote.SegmentLength):
-		err = refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: make the segments shorter, or have the peer offer more", total, remote.SegmentLength)
+		err = refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
 	case kind == opRDMARead && readsOf(d.ep.attr.MaxRDMAReadOut) == 0:
 		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
 	}
