@@ -4,6 +4,7 @@ package scripts
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,9 +22,17 @@ func TestPortingSnippets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile("../udat/porting_test.go")
+	files, err := filepath.Glob("../udat/porting*_test.go")
 	if err != nil {
 		t.Fatal(err)
+	}
+	var program []byte
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program = append(program, source...)
 	}
 	blocks := goBlock.FindAllSubmatch(excerpt.ReplaceAll(guide, nil), -1)
 	if len(blocks) == 0 {
@@ -31,7 +40,7 @@ func TestPortingSnippets(t *testing.T) {
 	}
 	for _, block := range blocks {
 		if !strings.Contains(string(program), string(block[1])) {
-			t.Errorf("udat/porting_test.go does not have this part of docs/porting.md:\n%s", block[1])
+			t.Errorf("no udat/porting*_test.go has this part of docs/porting.md:\n%s", block[1])
 		}
 	}
 }
