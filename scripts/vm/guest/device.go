@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -106,25 +107,58 @@ func deviceReady(at place) error {
 	return fmt.Errorf("%s has no RoCE v2 GID for %s", device, at.address)
 }
 
-// addressesFinal checks that no IPv6 address of an interface is tentative any more: it would add a GID later.
+// addressesFinal checks that each IPv6 address of an interface can be used. One that is tentative would add a GID later, and
+// until it has its local route, a queue pair that is connected to it waits a second for a neighbour.
 func addressesFinal(name string) error {
-	const tentative = "40"
-	table, err := os.ReadFile("/proc/net/if_inet6")
+	addresses, err := os.ReadFile("/proc/net/if_inet6")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // a kernel without IPv6
 	}
 	if err != nil {
 		return err
 	}
+	routes, err := os.ReadFile("/proc/net/ipv6_route")
+	if err != nil {
+		return err
+	}
+	return checkAddresses(name, string(addresses), string(routes))
+}
+
+// checkAddresses returns what an interface's addresses lack, by the kernel's tables of all addresses and routes.
+func checkAddresses(name, addresses, routes string) error {
+	const (
+		tentative  = 0x40       // IFA_F_TENTATIVE
+		localRoute = 0x80000000 // RTF_LOCAL
+	)
+	local := map[string]bool{}
+	for line := range strings.Lines(routes) {
+		// Destination, its prefix, source, its prefix, next hop, metric, references, uses, flags, interface.
+		f := strings.Fields(line)
+		if len(f) != 10 || f[9] != name {
+			continue
+		}
+		flags, err := strconv.ParseUint(f[8], 16, 32)
+		if err != nil {
+			return fmt.Errorf("read the IPv6 route %q: %w", line, err)
+		}
+		local[f[0]] = local[f[0]] || flags&localRoute != 0
+	}
 	found := false
-	for line := range strings.Lines(string(table)) {
+	for line := range strings.Lines(addresses) {
+		// Address, number of the interface, prefix, scope, flags, interface.
 		f := strings.Fields(line)
 		if len(f) != 6 || f[5] != name {
 			continue
 		}
 		found = true
-		if f[4] == tentative {
+		flags, err := strconv.ParseUint(f[4], 16, 32)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read the IPv6 address %q: %w", line, err)
+		case flags&tentative != 0:
 			return fmt.Errorf("an IPv6 address of %s is still tentative", name)
+		case !local[f[0]]:
+			return fmt.Errorf("an IPv6 address of %s has no local route yet", name)
 		}
 	}
 	if !found {
