@@ -23,6 +23,9 @@ func umlArguments(config machineConfig, job wire.Job) []string {
 		"panic=-1", "oops=panic", "noreboot",
 		// Not to be taken for root=98:0, with which it would look for a disk.
 		"root=none",
+		// The loop of short delays, whose speed the kernel would measure for 60 ms, a quarter of the boot: one turn takes a
+		// cycle. Delays are right for 5 GHz, and longer on slower processors.
+		"lpj=50000000",
 		// Goes to init's environment, as the kernel does not know it.
 		wire.UserModeVariable + "=1",
 	}

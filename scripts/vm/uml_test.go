@@ -19,7 +19,7 @@ func TestUMLArguments(t *testing.T) {
 		hasNot   []string
 	}{
 		{"one processor", machineConfig{processors: 1, quiet: true}, 1,
-			[]string{"mem=3G", "initrd=/i", "con0=null,fd:3", "con1=fd:4", "seccomp=auto", "quiet", "noreboot", "panic=-1", wire.UserModeVariable + "=1"},
+			[]string{"mem=3G", "initrd=/i", "con0=null,fd:3", "con1=fd:4", "seccomp=auto", "quiet", "noreboot", "lpj=50000000", "panic=-1", wire.UserModeVariable + "=1"},
 			[]string{"ncpus", "vec0"}},
 		{"two processors", machineConfig{processors: 2}, 1, []string{"ncpus=2", "seccomp=on"}, []string{"quiet", "seccomp=auto", "vec0"}},
 		{"on a wire", machineConfig{processors: 1}, 2, []string{"vec0:transport=fd,fd=5,mtu=9000"}, []string{"ncpus"}},

@@ -78,6 +78,11 @@ func setUpInterface(at place) error {
 	if err := setAddress(at.netdev, at.address.As4(), [4]byte{255, 255, 255, 0}); err != nil {
 		return err
 	}
+	// A dummy interface does not resolve addresses, unlike others. Were it to begin with that while it is up, its IPv6
+	// address would be tentative for up to a second, though there is no detection of duplicates.
+	if err := setFlags(at.netdev, 0); err != nil {
+		return err
+	}
 	return linkUp(at.netdev)
 }
 
