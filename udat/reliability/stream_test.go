@@ -85,7 +85,7 @@ func (s *scene) request(e *udattest.Endpoint, n int, disturb map[int]func(), pos
 	s.Helper()
 	next, done := 0, 0
 	last := time.Now()
-	gaveUp := false
+	gaveUp, failed := false, false
 	for {
 		for next < n && next-done < window && result.failure == nil && !gaveUp {
 			if d := disturb[next]; d != nil {
@@ -119,15 +119,18 @@ func (s *scene) request(e *udattest.Endpoint, n int, disturb map[int]func(), pos
 			s.Fatalf("the completion of operation %d comes in place of that of %d", event.Cookie, done)
 		}
 		switch err := event.Err(); {
-		case err == nil && result.failure != nil:
+		case err == nil && failed:
 			s.Errorf("operation %d succeeds after one that failed", done)
 		case err == nil:
 			result.acknowledged++
 			if completed != nil {
 				completed(done)
 			}
-		case result.failure == nil:
-			result.failure = err
+		default:
+			failed = true
+			if result.failure == nil {
+				result.failure = err
+			}
 		}
 		done++
 	}
