@@ -17,8 +17,17 @@ type cache struct {
 	dir string
 }
 
-// temporary marks what is being made.
-const temporary = ".tmp-"
+// workshop is a part of the cache in which one process at a time makes entries.
+type workshop struct {
+	lock      string // file
+	temporary string // marks what is being made
+}
+
+var (
+	shop = workshop{"lock", ".tmp-"}
+	// slowShop is for what takes minutes, so that nobody who needs other entries has to wait.
+	slowShop = workshop{"lock-slow", ".slow-"}
+)
 
 func openCache(dir string) (*cache, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -32,11 +41,20 @@ func (c *cache) path(name string) string { return filepath.Join(c.dir, name) }
 // entry returns the path of an entry, which build makes if it is missing. build gets the path at which to make it, a
 // file or a folder.
 func (c *cache) entry(name string, log *progress, build func(path string) error) (string, error) {
+	return c.entryOf(shop, name, log, build)
+}
+
+// slowEntry is entry for what takes minutes to make.
+func (c *cache) slowEntry(name string, log *progress, build func(path string) error) (string, error) {
+	return c.entryOf(slowShop, name, log, build)
+}
+
+func (c *cache) entryOf(w workshop, name string, log *progress, build func(path string) error) (string, error) {
 	path := c.path(name)
 	if c.touch(path) {
 		return path, nil
 	}
-	unlock, err := c.lock(log)
+	unlock, err := c.lock(w.lock, log)
 	if err != nil {
 		return "", err
 	}
@@ -44,8 +62,8 @@ func (c *cache) entry(name string, log *progress, build func(path string) error)
 	if c.touch(path) {
 		return path, nil
 	}
-	c.removeOld()
-	unfinished := c.path(temporary + name)
+	c.removeOld(w)
+	unfinished := c.path(w.temporary + name)
 	if err := build(unfinished); err != nil {
 		os.RemoveAll(unfinished)
 		return "", err
@@ -65,9 +83,9 @@ func (c *cache) touch(path string) bool {
 	return err == nil
 }
 
-// lock makes sure that one process at a time adds to the cache. The lock goes with the process that holds it.
-func (c *cache) lock(log *progress) (unlock func(), err error) {
-	f, err := os.OpenFile(c.path("lock"), os.O_RDWR|os.O_CREATE, 0o644)
+// lock makes sure that one process at a time is in a workshop. The lock goes with the process that holds it.
+func (c *cache) lock(name string, log *progress) (unlock func(), err error) {
+	f, err := os.OpenFile(c.path(name), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock the cache (GOUDAT_CACHE names another): %w", err)
 	}
@@ -86,9 +104,9 @@ func (c *cache) lock(log *progress) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// removeOld clears away what an interrupted set-up has left, and what nobody has used for a month. The caller holds
-// the lock, so that nothing temporary is in use.
-func (c *cache) removeOld() {
+// removeOld clears away what an interrupted set-up has left in a workshop, and what nobody has used for a month. The
+// caller holds the workshop's lock, so that nothing temporary of it is in use.
+func (c *cache) removeOld(w workshop) {
 	const month = 30 * 24 * time.Hour
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -96,10 +114,10 @@ func (c *cache) removeOld() {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || e.Name() == "lock" {
+		if err != nil {
 			continue
 		}
-		if strings.HasPrefix(e.Name(), temporary) || ownEntry(e.Name()) && time.Since(info.ModTime()) > month {
+		if strings.HasPrefix(e.Name(), w.temporary) || ownEntry(e.Name()) && time.Since(info.ModTime()) > month {
 			os.RemoveAll(c.path(e.Name()))
 		}
 	}

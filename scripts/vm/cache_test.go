@@ -65,7 +65,7 @@ func TestFailedEntryLeavesNothing(t *testing.T) {
 func TestOldEntriesGo(t *testing.T) {
 	c := newCache(t)
 	old := time.Now().Add(-40 * 24 * time.Hour)
-	for name, age := range map[string]time.Time{temporary + "kernel-1": time.Now(), "initramfs-old": old,
+	for name, age := range map[string]time.Time{shop.temporary + "kernel-1": time.Now(), slowShop.temporary + "kernel-2": time.Now(), "initramfs-old": old,
 		"initramfs-used": old, "kvm-new": time.Now(), "not-ours": old} {
 		if err := os.Mkdir(c.path(name), 0o755); err != nil {
 			t.Fatal(err)
@@ -82,7 +82,33 @@ func TestOldEntriesGo(t *testing.T) {
 	if _, err := c.entry("kernel-1", &progress{out: io.Discard}, make1); err != nil {
 		t.Fatal(err)
 	}
-	wantEntries(t, c, "initramfs-used", "kernel-1", "kvm-new", "lock", "not-ours")
+	wantEntries(t, c, slowShop.temporary+"kernel-2", "initramfs-used", "kernel-1", "kvm-new", "lock", "not-ours")
+}
+
+// Who needs another entry does not wait for one that takes minutes.
+func TestEntryBesideSlowEntry(t *testing.T) {
+	c := newCache(t)
+	log := &progress{out: io.Discard}
+	_, err := c.slowEntry("kernel-slow", log, func(path string) error {
+		if err := os.Mkdir(path, 0o755); err != nil {
+			return err
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.entry("kernel-quick", log, func(path string) error { return os.Mkdir(path, 0o755) })
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(time.Minute):
+			return errors.New("the other entry waits")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEntries(t, c, "kernel-quick", "kernel-slow", "lock", "lock-slow")
 }
 
 func wantEntries(t *testing.T, c *cache, want ...string) {

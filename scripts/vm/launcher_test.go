@@ -54,7 +54,7 @@ func TestLauncherBuilds(t *testing.T) {
 	if after := programs(); len(after) != len(before)+1 {
 		t.Errorf("a changed source made %q of %q, want one more", after, before)
 	}
-	if left, _ := filepath.Glob(filepath.Join(cache, temporary+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(cache, shop.temporary+"*")); len(left) > 0 {
 		t.Errorf("the launcher left %q", left)
 	}
 }

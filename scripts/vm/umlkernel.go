@@ -68,7 +68,7 @@ func (c *cache) umlKernel(prebuilt string, processors int, mirror string, log *p
 			return os.RemoveAll(build.dir)
 		}
 	}
-	dir, err := c.entry(fmt.Sprintf("kernel-uml-%x", key.Sum(nil)[:6]), log, func(dir string) error {
+	dir, err := c.slowEntry(fmt.Sprintf("kernel-uml-%x", key.Sum(nil)[:6]), log, func(dir string) error {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
