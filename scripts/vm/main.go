@@ -72,6 +72,9 @@ func testbed() int {
 		fmt.Fprintf(os.Stderr, "testbed: %v\n", s.err)
 		return exitFailure
 	}
+	if s.machine.accelerator == acceleratorUML {
+		program.job.CPUInfo = umlCPUInfo(hostCPUInfo(), s.machine.processors)
+	}
 	if options.machines > 1 {
 		return runFleet(program, options.machines, options.plainRank, s.machine, signals, log)
 	}

@@ -4,7 +4,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"strings"
 
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
@@ -58,4 +60,33 @@ func (c machineConfig) framing() framing {
 		return packets
 	}
 	return stream
+}
+
+// umlCPUInfo is what programs find in /proc/cpuinfo: the processor of the host, on which they run, so many times. Programs
+// that measure time, as perftest, look for its frequency.
+func umlCPUInfo(host string, processors int) string {
+	one, _, _ := strings.Cut(host, "\n\n")
+	var all strings.Builder
+	for i := range processors {
+		for line := range strings.Lines(one) {
+			name, _, _ := strings.Cut(line, ":")
+			switch line = strings.TrimRight(line, "\n"); strings.TrimSpace(name) {
+			case "processor":
+				line = fmt.Sprintf("processor\t: %d", i)
+			case "model name":
+				line += umlModelSuffix
+			}
+			all.WriteString(line + "\n")
+		}
+		all.WriteString("\n")
+	}
+	return all.String()
+}
+
+const umlModelSuffix = " (User-Mode Linux)"
+
+// hostCPUInfo is empty where there is none.
+func hostCPUInfo() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	return string(text)
 }

@@ -43,3 +43,17 @@ func TestUMLArguments(t *testing.T) {
 		})
 	}
 }
+
+func TestUMLCPUInfo(t *testing.T) {
+	const host = "processor\t: 0\nmodel name\t: Chip 1\ncpu MHz\t\t: 2000.0\n\nprocessor\t: 1\nmodel name\t: Chip 1\n\n"
+	const first = "processor\t: 0\nmodel name\t: Chip 1 (User-Mode Linux)\ncpu MHz\t\t: 2000.0\n\n"
+	if got := umlCPUInfo(host, 1); got != first {
+		t.Errorf("one processor is\n%s", got)
+	}
+	if got, want := umlCPUInfo(host, 2), first+strings.Replace(first, ": 0", ": 1", 1); got != want {
+		t.Errorf("two are\n%s", got)
+	}
+	if got := umlCPUInfo("", 1); strings.TrimSpace(got) != "" {
+		t.Errorf("of nothing came %q", got)
+	}
+}

@@ -99,6 +99,11 @@ func serve(conn *wire.Conn) error {
 	if err := writeConfiguration(at, job.Device); err != nil {
 		return err
 	}
+	if job.CPUInfo != "" {
+		if err := replaceCPUInfo(job.CPUInfo); err != nil {
+			return err
+		}
+	}
 	if err := setLimits(job); err != nil {
 		return err
 	}

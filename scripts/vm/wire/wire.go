@@ -68,8 +68,9 @@ type Job struct {
 	Rank      int
 
 	Shares   []Share
-	Device   bool  // attach an rxe device
-	Terminal *Size // run the program on a terminal of this size
+	CPUInfo  string // what /proc/cpuinfo is to have; empty: the kernel's own
+	Device   bool   // attach an rxe device
+	Terminal *Size  // run the program on a terminal of this size
 }
 
 // Share is a folder of the host that the machine can write to.
