@@ -110,6 +110,7 @@ func (c *calls) markdown() string {
 	var b strings.Builder
 	m := c.Machine
 	fmt.Fprintf(&b, callsIntroduction, c.Command, m.Processor, m.Kernel, m.Load, m.Stack, m.Go)
+	b.WriteString(image(callsPlot, "What a call by udat costs, and what of it is C's and what the crossing's"))
 	c.write(&b, "ns", func(o *oneCall) []float64 { return o.Time })
 	b.WriteString(instructionsIntroduction)
 	c.write(&b, "instructions", func(o *oneCall) []float64 { return o.Instructions })

@@ -28,6 +28,13 @@ func (m *machine) complete() {
 	}
 }
 
+// emulated reports that the processor was an emulator's, whose figures are not those of any processor.
+func (m machine) emulated() bool { return strings.HasPrefix(m.Processor, "QEMU TCG") }
+
+// userMode reports that it was the host's, under User-Mode Linux: a system call takes ten times as long as elsewhere, so that
+// what sleeps and is woken cannot be measured well.
+func (m machine) userMode() bool { return strings.HasSuffix(m.Processor, "(User-Mode Linux)") }
+
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

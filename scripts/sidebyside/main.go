@@ -44,6 +44,8 @@ func run(args []string) error {
 	dapltest := flags.String("dapltest", "", "the native stack's dapltest")
 	test := flags.String("calls", "", "a test binary, whose BenchmarkCall is run")
 	instructions := flags.Bool("instructions", false, "its numbers are instructions, and are added to the file")
+	processors := flags.Int("processors", 0, "only what a machine of User-Mode Linux needs so many for; 0: everything")
+	more := flags.Bool("more", false, "add the results to those in the file")
 	file := flags.String("json", "", "file for the results")
 	page := flags.String("page", "", "write this page from the file, and measure nothing")
 	flags.StringVar(&r.Command, "command", "", "the command as the user gave it")
@@ -65,8 +67,18 @@ func run(args []string) error {
 	if *test != "" {
 		return r.measureCalls(*test, *file, *instructions)
 	}
+	if *more {
+		former, err := readReport(*file)
+		if err != nil {
+			return err
+		}
+		r = former
+	}
 	if p.c != "" {
-		if err := r.measure(p, *work, *only, *goals, *file); err != nil {
+		wanted := func(m measurement) bool {
+			return strings.Contains(m.name, *only) && (*processors == 0 || m.processors() == *processors)
+		}
+		if err := r.measure(p, *work, wanted, *goals, *file); err != nil {
 			return err
 		}
 	}
@@ -87,17 +99,22 @@ func run(args []string) error {
 	return r.write(*file)
 }
 
-// measure runs everything on each adapter of the test device. Whoever ends it early has the results until then in the
-// file.
-func (r *report) measure(p programs, work float64, only string, goals bool, file string) error {
+// measure runs everything that is wanted on each adapter of the test device. Whoever ends it early has the results
+// until then in the file.
+func (r *report) measure(p programs, work float64, wanted func(measurement) bool, goals bool, file string) error {
+	former := r.Machine
 	r.Machine.complete()
+	if len(r.Results) > 0 {
+		// In a second machine, with fewer processors.
+		r.Machine.CPUs = former.CPUs
+	}
 	names := adapters()
 	if len(names) == 0 {
 		return errors.New("UDAT_TEST_IA names no adapter: run this by scripts/bench")
 	}
 	var list []measurement
 	for _, m := range measurements(work) {
-		if strings.Contains(m.name, only) {
+		if wanted(m) {
 			if !goals {
 				m.goal = 0
 			}
@@ -106,7 +123,7 @@ func (r *report) measure(p programs, work float64, only string, goals bool, file
 	}
 	for i, adapter := range names {
 		fmt.Fprintln(os.Stderr, "bench: measuring on", adapter)
-		err := compare(p, adapter, firstQual+2*i, list, r.Rounds, func(found result) error {
+		err := compare(p, adapter, firstQual+2*i, list, r.Rounds, r.Machine, func(found result) error {
 			r.Results = append(r.Results, found)
 			return r.write(file)
 		})
@@ -114,6 +131,7 @@ func (r *report) measure(p programs, work float64, only string, goals bool, file
 			return fmt.Errorf("%s: %w", adapter, err)
 		}
 	}
+	r.sort()
 	return nil
 }
 

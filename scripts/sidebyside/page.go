@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -19,18 +23,28 @@ func makePage(file, page string) error {
 	if err != nil {
 		return err
 	}
+	if err := r.writePlots(filepath.Dir(page)); err != nil {
+		return err
+	}
 	return os.WriteFile(page, []byte(text), 0o644)
 }
 
-// pageFor gives the new text of the page. Its sections that are not of this run stay as they are.
+// pageFor gives the new text of the page. Its sections that are not of this run stay as they are, and so does the part that
+// leads, from a real processor, when this run had an emulated one.
 func (r report) pageFor(page string) (string, error) {
-	text := r.markdown()
-	if len(r.Results) == 0 {
-		former, err := os.ReadFile(page)
-		if err != nil {
-			return "", err
-		}
-		text = string(former)
+	former, err := os.ReadFile(page)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	text := string(former)
+	switch {
+	case len(r.Results) == 0 && text == "":
+		return "", fmt.Errorf("%s is not there, and this run has only sections for it", page)
+	case len(r.Results) == 0:
+	case r.Machine.emulated() && leadsWithRealProcessor(text):
+		text = withSection(text, emulationTitle, r.emulationSection())
+	default:
+		text = r.markdown()
 	}
 	if r.Calls != nil {
 		text = withSection(text, callsTitle, r.Calls.markdown())
@@ -40,6 +54,15 @@ func (r report) pageFor(page string) (string, error) {
 	}
 	return keepSections(page, text)
 }
+
+// leadsWithRealProcessor tells from the table of the machine, which comes before the first section.
+func leadsWithRealProcessor(page string) bool {
+	lead, _, _ := strings.Cut(page, "\n## ")
+	_, seen, found := strings.Cut(lead, processorRow)
+	return found && !(machine{Processor: seen}).emulated()
+}
+
+const processorRow = "| Processor that the programs saw | "
 
 const introduction = `# Performance
 
@@ -55,12 +78,34 @@ which half of the rounds lie.
 | | |
 |---|---|
 | Machine | %s, load %s at the start |
-| Processor that the programs saw | %s, %d of them |
+` + processorRow + `%s, %d of them |
 | Kernel | %s |
 | Native stack | %s |
 | Compilers | %s; %s |
 
 `
+
+const userModeNote = `The kernel was User-Mode Linux (` + "`scripts/testbed --accel uml`" + `): it and the programs are processes of the machine, so that the code
+ran on its processor, without emulation. System calls take about 3 µs there in place of some tenths, and threads of one process
+take turns. What sleeps and is woken is therefore *not measured well here*; [Under emulation](#under-emulation) has it, if it was
+measured. Whoever polls had two processors, and all else one.
+
+`
+
+const (
+	emulationTitle        = "## Under emulation"
+	emulationIntroduction = emulationTitle + `
+
+From a run of its own, of
+
+    %s
+
+in a virtual machine whose processor is emulated (%s, %d of them, on %s, load %s at the start); %s; %s; %s; %s. Cells are as above.
+How long something takes, and what Go's part of it is, is mostly the emulator's here; but a system call does not take longer than
+everything else, so that what sleeps and is woken can be compared.
+
+`
+)
 
 const explanation = `## What is measured
 
@@ -87,36 +132,63 @@ func (r report) markdown() string {
 	var b strings.Builder
 	m := r.Machine
 	fmt.Fprintf(&b, introduction, r.Command, r.Rounds, m.Host, m.Load, m.Processor, m.CPUs, m.Kernel, m.Stack, m.Compiler, m.Go)
-	adapter := ""
-	for _, result := range r.Results {
-		if result.Adapter != adapter {
-			adapter = result.Adapter
-			fmt.Fprintf(&b, "## %s\n\n| | C | Go | unit | Go/C | goal | |\n|---|---:|---:|---|---:|---|---|\n", adapter)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | **%.3f** (%.3f to %.3f) | %s | %s |\n", result.Measurement, spread(summarize(result.C)),
-			spread(summarize(result.Go)), result.Unit, result.ratio().median, result.ratio().low, result.ratio().high, goalText(result), verdict(result))
-		if r.lastOf(adapter, result) {
-			b.WriteString("\n")
-		}
+	if m.userMode() {
+		b.WriteString(userModeNote)
 	}
+	if !m.emulated() && r.latencyPlot() != "" {
+		b.WriteString(image(latencyPlot, "Round trips over the size of the message, in C and in Go"))
+	}
+	r.writeTables(&b, "##")
 	r.writeMisses(&b)
+	if m.emulated() {
+		writeReasons(&b, emulationReasons, r.Results)
+	}
 	r.writeReferences(&b)
 	b.WriteString(explanation)
 	return b.String()
 }
 
-func (r report) lastOf(adapter string, result result) bool {
-	last := ""
-	for _, other := range r.Results {
-		if other.Adapter == adapter {
-			last = other.Measurement
-		}
-	}
-	return last == result.Measurement
+// emulationSection is the part of the page for a run in an emulated machine, below one on a real processor.
+func (r report) emulationSection() string {
+	var b strings.Builder
+	m := r.Machine
+	fmt.Fprintf(&b, emulationIntroduction, r.Command, m.Processor, m.CPUs, m.Host, m.Load, m.Kernel, m.Stack, m.Compiler, m.Go)
+	r.writeTables(&b, "###")
+	writeReasons(&b, emulationReasons, r.Results)
+	return b.String()
 }
 
-// reasons say why a goal can be missed, from profiles of the twins in the test bed.
-var reasons = []struct{ measurement, text string }{
+// writeTables writes a table for each adapter, under headings of this level.
+func (r report) writeTables(b *strings.Builder, level string) {
+	adapter := ""
+	for _, result := range r.Results {
+		if result.Bytes != 0 {
+			continue
+		}
+		if result.Adapter != adapter {
+			if adapter != "" {
+				b.WriteString("\n")
+			}
+			adapter = result.Adapter
+			fmt.Fprintf(b, "%s %s\n\n| | C | Go | unit | Go/C | goal | |\n|---|---:|---:|---|---:|---|---|\n", level, adapter)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | **%.3f** (%.3f to %.3f) | %s | %s |\n", result.Measurement, spread(summarize(result.C)),
+			spread(summarize(result.Go)), result.Unit, result.ratio().median, result.ratio().low, result.ratio().high, goalText(result), verdict(result))
+	}
+	b.WriteString("\n")
+}
+
+// reasons hold on any machine.
+var reasons = []reason{
+	{"waiting", "The provider's thread is woken, which writes to an eventfd, for which Go's poller wakes the binding's goroutine for " +
+		"notifications, which wakes the one that waits. That is the price of sleeping without a thread for each goroutine."},
+}
+
+// reason says why Go takes longer with some measurements.
+type reason struct{ measurement, text string }
+
+// emulationReasons are from profiles of the twins in the emulated test bed, and hold there alone.
+var emulationReasons = []reason{
 	{"polling", "It is the post that takes longer, and the part of it in C. In the test bed `dat_ep_post_send`, which over soft-RoCE is a " +
 		"system call that moves the message, took 36 µs in the twin in C, and 46 µs in the one in Go, with the clock read in C right " +
 		"before and after the same call; what Go adds around that was 1 µs. A profile has 1.5 to 1.8 times as many samples in the " +
@@ -124,8 +196,6 @@ var reasons = []struct{ measurement, text string }{
 		"timer that ticks made the twin in C no slower. Code that runs between the posts does: one that called 200 more small functions " +
 		"before each post took 44 µs for the post in place of 34, and one that counted for longer than these take, 36. We take it for " +
 		"the emulator's table of translated code, where the program pushes out the kernel's, and have no other machine to see it on."},
-	{"waiting", "The provider's thread is woken, which writes to an eventfd, for which Go's poller wakes the binding's goroutine for " +
-		"notifications, which wakes the one that waits. That is the price of sleeping without a thread for each goroutine."},
 	{"messages", "Go's monitor thread takes the processor of a goroutine that it has found in C for 10 ms, and looks every 20 µs for a " +
 		"while after that; here it has no processor of its own. Since `SpinPoll` lets others run every 5 ms the thread woke 171 times " +
 		"in 6000 round trips in place of 1864, and messages went from 0.6 of what C does to what the table has. The rest is as with polling."},
@@ -153,12 +223,14 @@ func (r report) writeMisses(b *strings.Builder) {
 		fmt.Fprintf(b, "* %s, %s: %.3f, %s by the goal: %s.\n", result.Measurement, result.Adapter, result.ratio().median, goalText(result), verdict(result))
 	}
 	b.WriteString("\n")
-	for _, reason := range reasons {
-		for _, result := range missed {
-			if strings.Contains(result.Measurement, reason.measurement) {
-				fmt.Fprintf(b, "**%s**: %s\n\n", strings.ToUpper(reason.measurement[:1])+reason.measurement[1:], reason.text)
-				break
-			}
+	writeReasons(b, reasons, missed)
+}
+
+// writeReasons writes those that are about one of the results.
+func writeReasons(b *strings.Builder, list []reason, results []result) {
+	for _, reason := range list {
+		if slices.ContainsFunc(results, func(r result) bool { return strings.Contains(r.Measurement, reason.measurement) }) {
+			fmt.Fprintf(b, "**%s**: %s\n\n", strings.ToUpper(reason.measurement[:1])+reason.measurement[1:], reason.text)
 		}
 	}
 }

@@ -68,3 +68,66 @@ func TestPageOfNothing(t *testing.T) {
 		t.Error("a page was made of no results")
 	}
 }
+
+func withProcessor(r report, processor string) report {
+	r.Machine.Processor = processor
+	return r
+}
+
+// A page that leads with a real processor keeps it when an emulated machine is measured, which has a section below it.
+func TestPageOfEmulation(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	file := filepath.Join(t.TempDir(), "r.json")
+	write := func(r report) string {
+		t.Helper()
+		if err := r.write(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := makePage(file, page); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	const (
+		emulator = "QEMU TCG CPU version 2.5+"
+		chip     = "Chip 1 (User-Mode Linux)"
+		lead     = processorRow + chip
+	)
+	if text := write(withProcessor(sample, emulator)); strings.Contains(text, emulationTitle) {
+		t.Errorf("a page of emulation alone has it as a section:\n%s", text)
+	}
+	if text := write(withProcessor(sample, chip)); strings.Contains(text, emulator) || !strings.Contains(text, lead) || !strings.Contains(text, userModeNote) {
+		t.Errorf("a real processor does not lead:\n%s", text)
+	}
+	for range 2 {
+		text := write(withProcessor(sample, emulator))
+		if !strings.Contains(text, lead) || strings.Count(text, "\n"+emulationTitle+"\n") != 1 || !strings.Contains(text, emulator) {
+			t.Errorf("the page is not that of both:\n%s", text)
+		}
+	}
+	if text := write(withProcessor(sample, chip)); !strings.Contains(text, "\n"+emulationTitle+"\n") {
+		t.Errorf("the section on emulation is gone:\n%s", text)
+	}
+}
+
+// What sleeps has no goal where it cannot be measured, and what polls none where its time is the emulator's.
+func TestGoalsOnMachines(t *testing.T) {
+	for _, c := range []struct {
+		processor        string
+		polling, waiting bool
+	}{{"Chip 1", true, true}, {"Chip 1 (User-Mode Linux)", true, false}, {"QEMU TCG CPU version 2.5+", false, true}} {
+		for _, m := range measurements(1) {
+			has := m.goalOn(machine{Processor: c.processor}) != 0
+			switch {
+			case strings.HasSuffix(m.name, "B, polling") && has != c.polling:
+				t.Errorf("%s on %s: a goal is %v", m.name, c.processor, has)
+			case strings.HasSuffix(m.name, "waiting") && has != c.waiting:
+				t.Errorf("%s on %s: a goal is %v", m.name, c.processor, has)
+			}
+		}
+	}
+}

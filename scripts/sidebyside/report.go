@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
+	"slices"
+	"strings"
 )
 
 // report is what a run has found, as the JSON file has it.
@@ -22,7 +25,9 @@ type result struct {
 	Measurement   string    `json:"measurement"`
 	Unit          string    `json:"unit"`
 	LowerIsBetter bool      `json:"lower_is_better"`
-	Goal          float64   `json:"goal,omitempty"` // the worst ratio of Go to C that is aimed at
+	Goal          float64   `json:"goal,omitempty"`   // the worst ratio of Go to C that is aimed at
+	Bytes         int       `json:"bytes,omitempty"`  // of one of many sizes, for a plot and not for the tables
+	Marked        bool      `json:"marked,omitempty"` // it cannot be measured well on this machine
 	C             []float64 `json:"c"`
 	Go            []float64 `json:"go"`
 }
@@ -35,6 +40,17 @@ func (r result) met(ratio float64) bool {
 		return ratio <= r.Goal
 	}
 	return ratio >= r.Goal
+}
+
+// sort has the results in the order of the measurements, adapter by adapter, when some came from another machine.
+func (r *report) sort() {
+	order := map[string]int{}
+	for i, m := range measurements(1) {
+		order[m.name] = i
+	}
+	slices.SortStableFunc(r.Results, func(a, b result) int {
+		return cmp.Or(strings.Compare(a.Adapter, b.Adapter), cmp.Compare(order[a.Measurement], order[b.Measurement]))
+	})
 }
 
 func readReport(name string) (report, error) {

@@ -17,7 +17,7 @@ const firstQual = 7600
 
 // compare runs the measurements on an adapter, in C and in Go by turns, and hands out each result. Twins that have
 // nothing to do wait for their next order and use no processor.
-func compare(p programs, adapter string, qual int, list []measurement, rounds int, found func(result) error) error {
+func compare(p programs, adapter string, qual int, list []measurement, rounds int, where machine, found func(result) error) error {
 	inC, err := startTwin(p.c, p.serverBy, adapter, qual)
 	if err != nil {
 		return err
@@ -29,7 +29,13 @@ func compare(p programs, adapter string, qual int, list []measurement, rounds in
 	}
 	defer inGo.kill()
 	for _, m := range list {
-		r := result{Adapter: adapter, Measurement: m.name, Unit: m.unit.name, LowerIsBetter: m.unit.lowerIsBetter, Goal: m.goal}
+		r := result{
+			Adapter: adapter, Measurement: m.name, Unit: m.unit.name, LowerIsBetter: m.unit.lowerIsBetter,
+			Goal: m.goalOn(where), Marked: m.sleeps && where.userMode(),
+		}
+		if m.sweep {
+			r.Bytes = m.bytes
+		}
 		for round := range rounds {
 			if err := r.measureBoth(inC, inGo, m, round%2 == 1); err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)

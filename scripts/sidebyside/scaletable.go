@@ -129,6 +129,9 @@ func (s *scale) markdown() string {
 	var b strings.Builder
 	m := s.Machine
 	fmt.Fprintf(&b, scaleIntroduction, s.Command, m.Host, m.CPUs, s.Memory, m.Load, m.Stack, m.Go, s.Rounds)
+	if !s.empty() {
+		b.WriteString(image(endpointsPlot, "Memory and time of an endpoint over the number of endpoints, in C and in Go"))
+	}
 	title := ""
 	for _, r := range s.sortedCrowds() {
 		how := "shared by all"

@@ -8,7 +8,7 @@ import (
 )
 
 // keptSections begin those of the page that have runs of their own.
-var keptSections = []string{callsTitle, scaleTitle}
+var keptSections = []string{emulationTitle, callsTitle, scaleTitle}
 
 // sectionOf gives the part of a page that begins with a title of the second level; empty if there is none.
 func sectionOf(page, title string) string {

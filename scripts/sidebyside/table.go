@@ -45,6 +45,8 @@ func goalText(r result) string {
 func verdict(r result) string {
 	ratio := r.ratio().median
 	switch {
+	case r.Marked:
+		return "not measured well here"
 	case r.Goal == 0:
 		return ""
 	case r.met(ratio):
@@ -57,6 +59,9 @@ func verdict(r result) string {
 func printTable(w io.Writer, r report) {
 	adapter := ""
 	for _, result := range r.Results {
+		if result.Bytes != 0 {
+			continue
+		}
 		if result.Adapter != adapter {
 			adapter = result.Adapter
 			fmt.Fprintf(w, "\n%s, median of %d rounds (and quartiles)\n", adapter, r.Rounds)

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// wellFormed checks that a text is XML, and gives how many elements of each name it has.
+func wellFormed(t *testing.T, text string) map[string]int {
+	t.Helper()
+	elements := map[string]int{}
+	for decoder := xml.NewDecoder(strings.NewReader(text)); ; {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return elements
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			elements[start.Name.Local]++
+			for _, a := range start.Attr {
+				if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") {
+					t.Errorf("%s has %s=%s", start.Name.Local, a.Name.Local, a.Value)
+				}
+			}
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		least, most float64
+		logarithmic bool
+		want        []float64
+	}{
+		{12, 140, true, []float64{10, 20, 50, 100, 200}},
+		{20, 20, true, []float64{20, 50}},
+		{3, 3000, true, []float64{2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}},
+		{0, 230, false, []float64{0, 50, 100, 150, 200, 250}},
+		{7, 7, false, []float64{0, 1, 2, 3, 4, 5, 6, 7}},
+	} {
+		if got := ticksOf(c.least, c.most, c.logarithmic); !cmp.Equal(got, c.want) {
+			t.Errorf("from %v to %v, logarithmic %v: got %v, want %v", c.least, c.most, c.logarithmic, got, c.want)
+		}
+	}
+}
+
+func TestStack(t *testing.T) {
+	for _, c := range []struct{ levels, want []float64 }{
+		{[]float64{3, 44, 73}, []float64{3, 41, 29}},
+		{[]float64{17, 147, 23}, []float64{17, 6, 0}},
+		{[]float64{100, 60, 80}, []float64{80, 0, 0}},
+	} {
+		if got := stack(c.levels...); !cmp.Equal(got, c.want) {
+			t.Errorf("of %v got %v, want %v", c.levels, got, c.want)
+		}
+	}
+}
+
+// plotted is a report that has something for each plot.
+func plotted() report {
+	r := withProcessor(sample, "Chip 1")
+	for _, adapter := range []string{"ofa-v2-cma-rxe0", "ofa-v2-scm-rxe0"} {
+		for i, bytes := range []int{64, 8, 4096} {
+			r.Results = append(r.Results, result{
+				Adapter: adapter, Measurement: "sizes", Unit: "µs", Bytes: bytes, C: []float64{float64(10 + i)}, Go: []float64{float64(11 + i)},
+			})
+		}
+	}
+	r.Calls = &calls{}
+	for way, time := range map[string]float64{"C": 3, "cgo": 44, "udat": 73} {
+		r.Calls.of("ofa-v2-cma-rxe0", "dat_ep_get_status", way).Time = []float64{time}
+	}
+	r.Scale = &scale{Rounds: 1}
+	for _, count := range []int{1, 16} {
+		r.Scale.Crowds = append(r.Scale.Crowds, crowdResult{
+			Adapter: "ofa-v2-cma-rxe0", Count: count,
+			C: []figures{{"memory": 2000, "create": 5000, "message": 900}}, Go: []figures{{"memory": 0, "create": 6000, "message": 950}},
+		}, crowdResult{Adapter: "ofa-v2-cma-rxe0", Count: count, Own: true, Missing: "none"})
+	}
+	return r
+}
+
+func TestPlots(t *testing.T) {
+	folder := t.TempDir()
+	file, page := filepath.Join(folder, "r.json"), filepath.Join(folder, "page.md")
+	if err := plotted().write(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := makePage(file, page); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for plot, want := range map[string]map[string]int{
+		latencyPlot:   {"polyline": 4, "circle": 12},
+		callsPlot:     {"rect": 1 + 3 + 3},
+		endpointsPlot: {"polyline": 6, "circle": 10},
+	} {
+		if !strings.Contains(string(text), "("+plot+")") {
+			t.Errorf("the page does not show %s", plot)
+		}
+		drawn, err := os.ReadFile(filepath.Join(folder, plot))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		elements := wellFormed(t, string(drawn))
+		for name, n := range want {
+			if elements[name] != n {
+				t.Errorf("%s has %d elements %s, expected %d:\n%s", plot, elements[name], name, n, drawn)
+			}
+		}
+	}
+	if strings.Contains(string(text), "| sizes |") {
+		t.Error("the tables have what is for the plot")
+	}
+}
+
+// Results of a second machine stand where they belong.
+func TestSortedResults(t *testing.T) {
+	list := measurements(1)
+	var r report
+	for _, place := range []int{0, 5, 2, 11} {
+		for _, adapter := range []string{"b", "a"} {
+			r.Results = append(r.Results, result{Adapter: adapter, Measurement: list[place].name})
+		}
+	}
+	r.sort()
+	var got []string
+	for _, one := range r.Results {
+		got = append(got, one.Adapter+" "+one.Measurement)
+	}
+	var want []string
+	for _, adapter := range []string{"a", "b"} {
+		for _, place := range []int{0, 2, 5, 11} {
+			want = append(want, adapter+" "+list[place].name)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
