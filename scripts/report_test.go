@@ -26,8 +26,8 @@ func TestReport(t *testing.T) {
 	for _, want := range []string{
 		"\n| conformance over CMA | of 98 clauses 4 shown, 0 not shown, 0 violated |",
 		"\n| conformance over socket CM | of 98 clauses 4 shown, 0 not shown, 0 violated |",
-		"\n| C beside Go over CMA, between the hosts | 12 measured, medians of 1 rounds |",
-		"\n| C beside Go over socket CM | 12 measured, medians of 1 rounds |",
+		"\n| C beside Go over CMA, between the hosts | 14 measured, medians of 1 rounds |",
+		"\n| C beside Go over socket CM | 14 measured, medians of 1 rounds |",
 		"\n| connections under load over CMA | passed |",
 		"\n| device | rxe0, IB | rxe0, IB |\n",
 		"\n| MaxRMRTargetAddress | 18446744073709551615 | 18446744073709551615 |\n",

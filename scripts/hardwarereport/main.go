@@ -40,6 +40,7 @@ type settings struct {
 	key      string
 	quick    bool
 	limit    time.Duration
+	patience int
 	version  string // of goudat
 	stack    string // the native libraries
 	compiler string
@@ -58,6 +59,7 @@ func run(args []string, out io.Writer) error {
 	flags.StringVar(&s.key, "key", os.Getenv(keyVariable), "what the server has said")
 	flags.BoolVar(&s.quick, "quick", false, "do as little of everything as shows that it works")
 	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "the time that all may take")
+	flags.IntVar(&s.patience, "patience", 1, "times as long as each step may take, for an emulated machine")
 	flags.StringVar(&s.version, "version", "", "that of goudat")
 	flags.StringVar(&s.stack, "stack", "", "the native libraries")
 	flags.StringVar(&s.compiler, "compiler", "", "the C compiler")
@@ -69,6 +71,8 @@ func run(args []string, out io.Writer) error {
 		return fmt.Errorf("there is no argument %s", flags.Arg(0))
 	case s.server && s.connect != "":
 		return errors.New("-server and -connect exclude each other")
+	case s.patience < 1:
+		return errors.New("-patience must be 1 or more")
 	case s.port == 0 || s.port > 65535:
 		return errors.New("-port must be 1 to 65535")
 	case s.connect != "" && s.key == "":

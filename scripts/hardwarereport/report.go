@@ -54,7 +54,7 @@ func newReport(s settings, here, there *host, work string, out io.Writer) *repor
 
 func (r *report) steps() (list []step) {
 	add := func(title string, most time.Duration, do func(context.Context, *progress) outcome) {
-		list = append(list, step{title, most, do})
+		list = append(list, step{title, most * time.Duration(r.patience), do})
 	}
 	for _, a := range r.here.opened() {
 		add("conformance over "+a.Provider, 150*time.Second, func(ctx context.Context, p *progress) outcome { return r.conformance(ctx, p, a) })

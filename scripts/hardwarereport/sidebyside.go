@@ -29,7 +29,7 @@ func (r *report) twins(ctx context.Context, p *progress, on *host, a adapter) ou
 	if r.quick {
 		rounds, work = "1", "0.001"
 	}
-	m, err := r.sideBySide(ctx, p, "C beside Go over "+a.Provider+where(on), on, []adapter{a}, "-goals=false",
+	m, err := r.sideBySide(ctx, p, "C beside Go over "+a.Provider+where(on), on, []adapter{a}, "-goals=false", "-sweep=false",
 		"-c", filepath.Join(r.tools.built, "ctwin"), "-go", filepath.Join(r.tools.built, "gotwin"), "-rounds", rounds, "-work", work)
 	t := table{head: []string{"", "unit", "C", "Go", "Go/C"}}
 	for _, result := range m.Results {

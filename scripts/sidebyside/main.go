@@ -30,6 +30,7 @@ func run(args []string) error {
 	work := flags.Float64("work", 1, "factor for the number of operations in a round")
 	goals := flags.Bool("goals", true, "compare the ratios with their goals")
 	only := flags.String("only", "", "only measurements whose name has this in it")
+	sweep := flags.Bool("sweep", true, "measure over sizes, too, for the plots")
 	references := flags.Bool("references", false, "measure with other programs, too")
 	dtest := flags.String("dtest", "", "the native stack's dtest")
 	flags.StringVar(&p.serverBy, "server-by", "", "a `command` that runs a server on another host; it takes the program's name and arguments")
@@ -76,7 +77,7 @@ func run(args []string) error {
 	}
 	if p.c != "" {
 		wanted := func(m measurement) bool {
-			return strings.Contains(m.name, *only) && (*processors == 0 || m.processors() == *processors)
+			return strings.Contains(m.name, *only) && (*sweep || !m.sweep) && (*processors == 0 || m.processors() == *processors)
 		}
 		if err := r.measure(p, *work, wanted, *goals, *file); err != nil {
 			return err

@@ -62,6 +62,8 @@ const (
 	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues)$`
 	// These take long, and are like the ones that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
+	// This one measures in emulated machines, for minutes.
+	hostSkip = `^TestReport$`
 	// These make calls in all states and orders. With the race detector the states are compared with the specification,
 	// too, so that once is enough.
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
@@ -111,11 +113,15 @@ func (o options) plan(packages []testPackage) []run {
 	case o.long == 0:
 		plain.skip = walksSkip
 	}
-	runs := []run{{
+	host := run{
 		title:    "testing what needs no device",
 		packages: of(packages, hostPackages),
 		shards:   inShards,
-	}, plain}
+	}
+	if o.long == 0 {
+		host.skip = hostSkip
+	}
+	runs := []run{host, plain}
 	// Peers that fail are what the native stack of the packages has its races with.
 	if fromSource && !o.inMachine {
 		r := run{

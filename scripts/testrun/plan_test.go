@@ -51,11 +51,11 @@ func TestPlanLong(t *testing.T) {
 		}
 		return text
 	}
-	if text := titles(options{native: "source", small: []string{"SMALL"}}); !strings.Contains(text, machinesSkip) || strings.Contains(text, "random") ||
+	if text := titles(options{native: "source", small: []string{"SMALL"}}); !strings.Contains(text, machinesSkip) || !strings.Contains(text, hostSkip) || strings.Contains(text, "random") ||
 		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, "SMALL") {
 		t.Errorf("a plain run is\n%s", text)
 	}
-	if text := titles(options{native: "source", long: time.Minute, small: []string{"SMALL"}}); strings.Contains(text, machinesSkip) || !strings.Contains(text, "random") ||
+	if text := titles(options{native: "source", long: time.Minute, small: []string{"SMALL"}}); strings.Contains(text, machinesSkip) || strings.Contains(text, hostSkip) || !strings.Contains(text, "random") ||
 		strings.Contains(text, asanSkipMore) || strings.Contains(text, "SMALL") {
 		t.Errorf("a long run is\n%s", text)
 	}

@@ -35,8 +35,7 @@ Flags, which go before PROGRAM:
   --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL].
                       count is emulation of one processor whose clock advances by a nanosecond with each instruction.
                       uml is User-Mode Linux, a kernel that is a process: see below
-  --cpus N            processors of the machine; by default those of the host, 4 at most, and 1 with --accel uml
-                                                                                          [TESTBED_CPUS]
+  --cpus N            processors of the machine; without this the host's, 4 at most, with uml 1  [TESTBED_CPUS]
   --coarse-timers     timers of an emulated machine expire at its clock ticks, each 4 ms: it then takes a third less of
                       the host's processors                                               [TESTBED_COARSE_TIMERS=1]
   --kernel KERNEL     boot the kernel of a suite of Debian, as bookworm, trixie or trixie-backports, or that of a
@@ -47,9 +46,7 @@ Flags, which go before PROGRAM:
   --no-device         no RDMA device
   --shell             an interactive shell in the machine instead of a program
   --verbose           show each step and the machine's console                            [TESTBED_VERBOSE=1]
-  --console-logs FOLDER
-                      keep the console of each machine that says something there, in a file of this folder
-                                                                                          [TESTBED_CONSOLE_LOGS]
+  --console-logs FOLDER  keep in a file there what a machine's console says              [TESTBED_CONSOLE_LOGS]
   --help              this text
 
 In the machine: the device rxe0 over the interface dummy0, 10.77.0.1, host name testbed. Set unless the caller has
