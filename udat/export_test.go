@@ -151,6 +151,9 @@ func Settle(ep *EP) {
 	d := &ep.request
 	d.evd.mu.Lock()
 	defer d.evd.mu.Unlock()
+	if d.epoch != 0 {
+		d.evd.room.tally.add(d.epoch, -int(d.outstanding()))
+	}
 	d.retired.Store(d.posted.Load())
 	d.evd.waiters.tellObservers()
 }
