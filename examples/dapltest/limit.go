@@ -101,9 +101,8 @@ const (
 // limitStreams feed the event dispatchers but those of connection events.
 const limitStreams = udat.EVDDTO | udat.EVDRMRBind | udat.EVDCR
 
-// firstLimitPort is the first of the qualifiers on which service points listen. In
-// the C program it is 0xaffab1e, of which the socket CM provider takes the low half.
-const firstLimitPort udat.ConnQual = 0xab1e
+// firstLimitQual is the first of the qualifiers on which service points listen.
+const firstLimitQual udat.ConnQual = 0xaffab1e
 
 // depth says how much of a set is made. Each object needs those before it.
 type depth int

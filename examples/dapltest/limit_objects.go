@@ -50,7 +50,7 @@ func (t *limitTest) reserved() error {
 		if err != nil {
 			return nil, err
 		}
-		rsp, err := udat.CreateRSP(s.ia, firstLimitPort+udat.ConnQual(i), ep, s.evd)
+		rsp, err := udat.CreateRSP(s.ia, firstLimitQual+udat.ConnQual(i), ep, s.evd)
 		if err != nil {
 			return nil, errors.Join(err, ep.Free())
 		}
@@ -61,7 +61,7 @@ func (t *limitTest) reserved() error {
 func (t *limitTest) public() error {
 	return t.exhaust("dat_psp_create", "PSPs", "created", func(i int) (object, error) {
 		s := t.set(i)
-		return udat.CreatePSP(s.ia, firstLimitPort+udat.ConnQual(i), s.evd, udat.PSPConsumer)
+		return udat.CreatePSP(s.ia, firstLimitQual+udat.ConnQual(i), s.evd, udat.PSPConsumer)
 	})
 }
 
