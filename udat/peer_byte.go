@@ -21,16 +21,20 @@ import (
 //
 // # What the peer must do
 //
-// The byte must be the last that the peer writes: the last byte, at the highest
-// address, of an RDMA write, or one that a later RDMA write on the same
-// connection writes. The program polls no other byte of the message. Each write
-// must put another value there than the one before, as a count does.
+// The byte must be the last that the peer writes, by an RDMA write of its own
+// behind the others on the same connection: see EP.PostBatch. Each time it must
+// get another value than it had, as a count does.
 //
-// Adapters, and soft-RoCE, put the bytes of a write into memory in the order of
-// their addresses, and one write after the other. That is what programs in C
-// rely on too, and no promise of the specification: it only promises that the
-// bytes of a write are there when a message that the peer sent after it, or its
-// immediate data, has been received.
+// Adapters, and soft-RoCE, put one write after the other into memory. That is no
+// promise of the specification: it only promises that the bytes of a write are
+// there when a message that the peer sent after it, or its immediate data, has
+// been received.
+//
+// Programs in C often poll the last byte of the write itself. It is the last to
+// come with adapters that put the bytes of a write into memory in the order of
+// their addresses. Soft-RoCE does not: on processors without fast short copies
+// (FSRM), Linux 6.4 and later copies backwards now and then. Who polls such a byte
+// must be able to tell that the rest has come, by a checksum for example.
 type PeerByte struct {
 	word  *uint32 // that has the byte
 	shift uint8   // that makes it the lowest of the word

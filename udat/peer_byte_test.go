@@ -24,6 +24,24 @@ func awaitByte(t *testing.T, b udat.PeerByte, value byte) {
 	t.Fatalf("the byte is %d, and %d did not come within %v", b.Load(), value, udattest.Patience)
 }
 
+// writeThenByte writes to the peer's memory and, by a write of its own, to its last byte.
+func writeThenByte(t *testing.T, e *udattest.Endpoint, source udat.Segment, last udat.Segment, target *udat.LMR, offset int) {
+	t.Helper()
+	var batch []udat.Post
+	for _, segment := range []udat.Segment{source, last} {
+		if segment.Len() == 0 {
+			continue
+		}
+		remote, err := target.RMRTriplet(offset, segment.Len())
+		want(t, err)
+		batch = append(batch, udat.Post{Operation: udat.DTORDMAWrite, Segments: []udat.Segment{segment}, Cookie: 1, Remote: remote, Flags: udat.CompletionSuppress})
+		offset += segment.Len()
+	}
+	batch[len(batch)-1].Flags = udat.CompletionDefault
+	_, err := e.PostBatch(batch)
+	want(t, err)
+}
+
 // What the peer wrote before the byte is there when the byte is, in memory of both kinds, at any place and of any length.
 func TestPeerByte(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -46,9 +64,7 @@ func TestPeerByte(t *testing.T) {
 					if memory[end] != value-1 || last.Load() != value-1 {
 						t.Fatalf("byte %d is %d, %d was stored", end, memory[end], value-1)
 					}
-					remote, err := target.RMRTriplet(offset, length)
-					want(t, err)
-					want(t, active.PostRDMAWrite(one(active.Segment(t, 0, length)), 1, remote, 0))
+					writeThenByte(t, active, active.Segment(t, 0, length-1), active.Segment(t, length-1, 1), target, offset)
 					awaitByte(t, last, value)
 					if !bytes.Equal(memory[offset:offset+length], source[:length]) {
 						t.Fatalf("the last of %d bytes at %d has come before the others", length, offset)
@@ -81,16 +97,14 @@ func TestPeerByteRoundTrips(t *testing.T) {
 		side := func(mine, peer *udattest.Endpoint, first bool) {
 			in, out := mine.Memory.Bytes()[:size], mine.Memory.Bytes()[size:2*size]
 			last := mustByte(t, mine.Memory, size-1)
-			remote, err := peer.Memory.RMRTriplet(0, size)
-			want(t, err)
-			segment := mine.Segment(t, size, size)
+			body, end := mine.Segment(t, size, size-1), mine.Segment(t, 2*size-1, 1)
 			expected := make([]byte, size)
 			for i := range rounds {
 				count := byte(i + 1)
 				write := func() {
 					fill(out, count)
 					out[size-1] = count
-					want(t, mine.PostRDMAWrite(one(segment), uint64(i), remote, 0))
+					writeThenByte(t, mine, body, end, peer.Memory, 0)
 				}
 				if first {
 					write()

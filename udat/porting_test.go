@@ -19,7 +19,7 @@ import (
 
 const (
 	slotSize    = 256
-	trailerSize = 3 // length of the message, number of the write
+	trailerSize = 3 // length of the message, number of the message
 )
 
 // slotWriter writes messages to a slot of the peer's memory.
@@ -34,16 +34,30 @@ func (w *slotWriter) write(message []byte, number byte) error {
 	n := copy(out[:slotSize-trailerSize], message)
 	binary.LittleEndian.PutUint16(out[n:], uint16(n))
 	out[n+2] = number
-	n += trailerSize
-	segment, err := w.out.SegmentOf(out[:n])
+	rest := slotSize - trailerSize - n // so that it ends where the slot ends
+	body, err := w.post(0, n+2, rest, number, udat.CompletionSuppress)
 	if err != nil {
 		return err
 	}
-	remote, err := w.slot.Slice(slotSize-n, n) // it ends where the slot ends
+	last, err := w.post(n+2, 1, rest, number, udat.CompletionDefault)
 	if err != nil {
 		return err
 	}
-	return w.ep.PostRDMAWrite([]udat.Segment{segment}, uint64(number), remote, udat.CompletionDefault)
+	_, err = w.ep.PostBatch([]udat.Post{body, last})
+	return err
+}
+
+// post is an RDMA write of a piece of the memory, to a place so far behind the same
+// place of the slot.
+func (w *slotWriter) post(offset, length, behind int, number byte, flags udat.CompletionFlags) (udat.Post, error) {
+	segment, err := w.out.Segment(offset, length)
+	if err != nil {
+		return udat.Post{}, err
+	}
+	remote, err := w.slot.Slice(behind+offset, length)
+	return udat.Post{
+		Operation: udat.DTORDMAWrite, Segments: []udat.Segment{segment}, Cookie: uint64(number), Remote: remote, Flags: flags,
+	}, err
 }
 
 // slotReader reads what the peer writes to a slot.

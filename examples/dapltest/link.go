@@ -136,12 +136,8 @@ func (l *link) accept(ctx context.Context, cr *udat.CR, reserved bool, end func(
 func (l *link) establish(ctx context.Context, end func(error)) error {
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	event, err := take(ctx, l.connection)
-	if err != nil {
+	if _, err := l.connection.Expect(ctx, udat.EventConnectionEstablished); err != nil {
 		return fmt.Errorf("connecting: %w", err)
-	}
-	if event.Number != udat.EventConnectionEstablished {
-		return fmt.Errorf("connecting: %w", udat.ConnectionEvent(event.Number))
 	}
 	watching, forget := context.WithCancel(context.Background())
 	l.ended, l.forget = make(chan struct{}), forget
