@@ -74,6 +74,33 @@ func unpacked(arrived []byte) ([]byte, error) {
 	return arrived[2:][:binary.BigEndian.Uint16(arrived)], nil
 }
 
+// drop frees what a program has for one peer, and leaves what its peers share. An
+// endpoint that is freed takes back what is posted on it.
+func drop(ep *udat.EP, memory *udat.LMR) error {
+	if err := ep.Free(); err != nil {
+		return err
+	}
+	return memory.Free()
+}
+
+// What one peer had goes with it, and another one goes on.
+func TestPortedDrop(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		l, e, gone, goneToo := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		shared, err := udat.CreateEP(ia, e.PZ, e.Recv, e.Request, e.Connect, nil)
+		want(t, err)
+		udattest.ConnectPair(t, l, &udattest.Endpoint{IA: ia, EP: shared, PZ: e.PZ, Recv: e.Recv, Request: e.Request, Connect: e.Connect}, gone)
+		memory, err := udat.AllocMemory(e.PZ, 64, udat.MemPrivAll)
+		want(t, err)
+		segment, err := memory.Segment(0, 64)
+		want(t, err)
+		want(t, shared.PostRecv(one(segment), 1, 0))
+		want(t, memory.Free(), udat.ErrInvalidState)
+		want(t, drop(shared, memory))
+		udattest.ConnectPair(t, l, e, goneToo)
+	})
+}
+
 // The numbers of C programs lead to their servers.
 func TestPortedQualifiers(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
