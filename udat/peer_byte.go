@@ -162,16 +162,8 @@ const looksAtOnce = 1024
 func (b PeerByte) look(value byte) bool {
 	word, mask, wanted := b.word, uint32(0xff)<<(b.shift&31), uint32(value)<<(b.shift&31)
 	for range looksAtOnce / 4 {
-		if atomic.LoadUint32(word)&mask == wanted {
-			return true
-		}
-		if atomic.LoadUint32(word)&mask == wanted {
-			return true
-		}
-		if atomic.LoadUint32(word)&mask == wanted {
-			return true
-		}
-		if atomic.LoadUint32(word)&mask == wanted {
+		switch wanted {
+		case atomic.LoadUint32(word) & mask, atomic.LoadUint32(word) & mask, atomic.LoadUint32(word) & mask, atomic.LoadUint32(word) & mask:
 			return true
 		}
 	}
