@@ -7,6 +7,7 @@ package cgo
 #include "goudat/provider.h"
 
 #cgo noescape goudat_dlopen
+#cgo noescape goudat_exports
 #cgo noescape goudat_provider_init
 #cgo noescape goudat_provider_fini
 #cgo noescape goudat_registry_knows
@@ -37,6 +38,14 @@ func DLClose(library Library) { C.goudat_dlclose(C.goudat_handle(library)) }
 // IsProvider reports whether the library exports what ProviderInit and
 // ProviderFini call.
 func IsProvider(library Library) bool { return C.goudat_is_provider(C.goudat_handle(library)) != 0 }
+
+// PSPFreeEndsListening reports whether PSPFree of the provider that the library has
+// can be called at any time, and gives the port back at once. It cannot in dapl as
+// published; the patched build of scripts/native says so by a symbol.
+func PSPFreeEndsListening(library Library) bool {
+	symbol := []byte("dapl_psp_free_ends_listening\x00")
+	return C.goudat_exports(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&symbol[0]))) != 0
+}
 
 // ProviderInit makes a provider library register itself under the name in info,
 // for the device in instanceData, "rxe0 1" for example. The library keeps copies.

@@ -408,6 +408,8 @@ func DLClose(library Library) {}
 
 func IsProvider(library Library) (_ bool) { return }
 
+func PSPFreeEndsListening(library Library) (_ bool) { return }
+
 func ProviderInit(library Library, info *ProviderInfo, instanceData string) {}
 
 func ProviderFini(library Library, info *ProviderInfo) {}

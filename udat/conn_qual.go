@@ -74,10 +74,16 @@ func (p place) String() string {
 	return fmt.Sprintf("port %d of the RDMA connection manager", p.port)
 }
 
-// listening has the qualifiers of the native service points of this process, by
-// their place. It tells a program of several adapters which of its own service
-// points is in the way of another.
-var listening sync.Map // place: ConnQual
+// listening has the native service points of this process, by their place. It
+// tells a program of several adapters which of its own service points is in the
+// way of another.
+var listening sync.Map // place: listener
+
+// listener is who has a place.
+type listener struct {
+	qual  ConnQual
+	freed bool // by the program, while the native service point stays
+}
 
 // inUse makes the error for a qualifier whose place a service point of this
 // program has.
@@ -91,10 +97,14 @@ func (p place) inUse(op string, wanted, owner ConnQual) error {
 
 // cannotListen makes the error for a native service point that was not made.
 func (p place) cannotListen(op string, qual ConnQual, r cgo.Return) error {
-	owner, own := listening.Load(p)
+	value, own := listening.Load(p)
+	owner, _ := value.(listener)
 	switch t := r.Type(); {
+	case t == cgo.ConnQualInUse && owner.freed:
+		return refuse(op, ErrConnQualInUse, NoSubtype, "%v, to which the qualifier %d leads, was that of a service point for %d, "+
+			"and stays taken until its adapter is closed, since this build of the library cannot free it: close that, or choose another qualifier", p, qual, owner.qual)
 	case t == cgo.ConnQualInUse && own:
-		return p.inUse(op, qual, owner.(ConnQual))
+		return p.inUse(op, qual, owner.qual)
 	case t == cgo.ConnQualInUse:
 		return refuse(op, ErrConnQualInUse, NoSubtype, "something else listens on %v, to which the qualifier %d leads: choose another", p, qual)
 	case t == cgo.InvalidParameter && p.overTCP && p.port < firstFreePort:

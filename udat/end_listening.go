@@ -15,7 +15,12 @@ import (
 // on their way. Its thread gives them to their service point long after they have
 // come, and closing the adapter frees that all the same. The goroutine that
 // empties the queue runs meanwhile, and rejects what arrives.
+//
+// A library whose service points can be freed is done with them by then.
 func (s *services) endListening(ia *IA) bool {
+	if s.canFree && s.queue != nil {
+		s.rejectArrived() // what has come just before the last service point was freed
+	}
 	ports := s.ports()
 	switch {
 	case len(ports) == 0: // it may have tried to listen, in vain
@@ -71,9 +76,7 @@ func (s *services) endListeningHeld(ia *IA, ports []port) {
 	if len(held) > 0 {
 		own.call(held[0].port)
 		own.await(func() bool { return len(held)+own.ended == len(own.eps) })
-		s.queue.obj.gate.RLock()
-		s.queue.reap()
-		s.queue.obj.gate.RUnlock()
+		s.rejectArrived()
 	}
 	for _, h := range held {
 		cgo.CRReject(h.cr, nil)

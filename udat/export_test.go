@@ -681,3 +681,6 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 
 // LooksAtOnce is how often PeerByte.SpinUntil looks without a budget.
 const LooksAtOnce = looksAtOnce
+
+// CanFreePort reports whether freeing a service point frees its port.
+func CanFreePort(ia *IA) bool { return ia.services.canFree }

@@ -99,7 +99,7 @@ func Open(name string) (*IA, error) {
 		return nil, err
 	}
 	ia := &IA{name: name, handle: handle, provider: provider, notifier: notifier}
-	ia.services.overTCP = isSCM(library)
+	ia.services.overTCP, ia.services.canFree = isSCM(library), endsListening(library)
 	if err := ia.complete(asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)
 		notifier.close()

@@ -232,6 +232,17 @@ func keepLibrary(name string) string {
 	return ""
 }
 
+// endsListening reports whether freeing a native service point of the library's
+// provider is safe at any time, and frees the port.
+func endsListening(name string) bool {
+	library, _ := cgo.DLOpen(name) // which is loaded already
+	if library == 0 {
+		return false
+	}
+	defer cgo.DLClose(library)
+	return cgo.PSPFreeEndsListening(library)
+}
+
 // closeNative closes an adapter that openNative opened.
 func closeNative(ia cgo.IAHandle, p *provider, flags cgo.CloseFlags) cgo.Return {
 	registry.Lock()

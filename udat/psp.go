@@ -102,10 +102,13 @@ func (psp *PSP) Query() (PSPParam, error) {
 // Free stops taking requests. Those that were not answered are rejected, and
 // those not yet dequeued disappear. Connections that were accepted live on.
 //
-// The native service point stays until the adapter closes, and rejects what
-// arrives: no other process can listen on the qualifier before that.
+// The port is free for others with the build of the native library that
+// scripts/native makes. With the distributions' the native service point stays
+// until the adapter closes, and rejects what arrives, since freeing it while a
+// request arrives ends the process: no other process, and no other adapter, can
+// listen on the qualifier before that.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_psp_free(IN DAT_PSP_HANDLE psp_handle)
 func (psp *PSP) Free() error {

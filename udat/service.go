@@ -15,7 +15,8 @@ import (
 // arrives while a service point is freed, and most uses of reserved service
 // points. So all requests come to one long queue of the binding's own, which a
 // goroutine empties at all times, and a native service point stays until the
-// adapter closes. Between owners it rejects what arrives.
+// adapter closes, unless the library is one that is mended. Between owners it
+// rejects what arrives.
 type services struct {
 	mu     sync.Mutex
 	points map[port]*servicePoint
@@ -23,6 +24,7 @@ type services struct {
 	done   chan struct{} // closed when the goroutine has ended
 
 	overTCP bool      // the provider listens on TCP
+	canFree bool      // a native service point can go with its owner
 	own     *ownCalls // while listening ends
 }
 
@@ -99,7 +101,7 @@ func (s *services) take(op string, qual ConnQual, owner *service) error {
 	}
 	owner.qual = qual
 	point.owner = owner
-	listening.Store(place, qual)
+	listening.Store(place, listener{qual: qual})
 	return nil
 }
 
@@ -130,13 +132,39 @@ func (s *services) owners() []*service {
 	return owners
 }
 
-// leave takes the native service point from its owner.
+// leave takes the native service point from its owner: it rejects what arrives.
 func (s *services) leave(owner *service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if point := s.points[s.portOf(owner.qual)]; point != nil && point.owner == owner {
+	port := s.portOf(owner.qual)
+	if point := s.points[port]; point != nil && point.owner == owner {
 		point.owner = nil
+		listening.Store(s.placeOf(owner.ia, port), listener{owner.qual, true})
 	}
+}
+
+// giveBack frees the native service point of a former owner, if it can and nobody
+// has taken it since. The requests that came to it are answered: the library keeps
+// the record of a service point for them.
+func (s *services) giveBack(former *service) {
+	if !s.canFree {
+		return
+	}
+	s.rejectArrived()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	port := s.portOf(former.qual)
+	if point := s.points[port]; point != nil && point.owner == nil && cgo.PSPFree(point.handle).OK() {
+		delete(s.points, port)
+		listening.CompareAndDelete(s.placeOf(former.ia, port), listener{former.qual, true}) // another adapter may listen there by now
+	}
+}
+
+// rejectArrived answers what has come to service points without owner.
+func (s *services) rejectArrived() {
+	s.queue.obj.gate.RLock()
+	defer s.queue.obj.gate.RUnlock()
+	s.queue.reap()
 }
 
 func (s *services) start(op string, ia *IA) error {
@@ -267,4 +295,5 @@ func (s *service) retire() {
 		// Whoever answers it first, it is answered.
 		_ = cr.free()
 	}
+	s.ia.services.giveBack(s)
 }

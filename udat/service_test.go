@@ -3,6 +3,7 @@ package udat_test
 import (
 	"context"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -295,5 +296,62 @@ func TestFreePSPUnderRequests(t *testing.T) {
 		stop.Store(true)
 		wg.Wait()
 		want(t, requests.Free())
+	})
+}
+
+// Where the library can free a service point, its port is free for others at once,
+// also while a connection lives that came through it. Where it cannot, the error
+// says so.
+func TestFreedPort(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if can := udat.CanFreePort(ia); can != nativeFromSource() {
+			t.Errorf("a port can be freed: %t", can)
+		}
+		other := udattest.Open(t, ia.Name()) // as good as another process, to the library
+		evd := createEVD(t, other, 4, udat.EVDCR)
+		for _, way := range []struct {
+			name string
+			use  func(t *testing.T, l *udattest.Listener)
+		}{
+			{"unused", func(*testing.T, *udattest.Listener) {}},
+			{"request waits", func(t *testing.T, l *udattest.Listener) {
+				e := udattest.NewEndpoint(t, ia, nil)
+				want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil))
+				udattest.Expect(t, l.Requests, udat.EventConnectionRequest)
+			}},
+			{"connected", func(t *testing.T, l *udattest.Listener) {
+				udattest.ConnectPair(t, l, udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil))
+			}},
+		} {
+			t.Run(way.name, func(t *testing.T) {
+				for range 3 {
+					l := udattest.Listen(t, ia)
+					way.use(t, l)
+					want(t, l.PSP.Free())
+					psp, err := udat.CreatePSP(other, l.ConnQual, evd, udat.PSPConsumer)
+					if !udat.CanFreePort(ia) {
+						want(t, err, udat.ErrConnQualInUse)
+						if err == nil || !strings.Contains(err.Error(), "this build of the library cannot free it") {
+							t.Errorf("the error does not say why: %v", err)
+						}
+						continue
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					// It listens, and so can the first again, in turn.
+					e, peer := udattest.NewEndpoint(t, other, nil), udattest.NewEndpoint(t, other, nil)
+					udattest.ConnectPair(t, &udattest.Listener{PSP: psp, Requests: evd, ConnQual: l.ConnQual}, e, peer)
+					want(t, psp.Free())
+					again, err := udat.CreatePSP(ia, l.ConnQual, l.Requests, udat.PSPConsumer)
+					if err != nil {
+						t.Fatal(err)
+					}
+					udattest.ConnectPair(t, &udattest.Listener{PSP: again, Requests: l.Requests, ConnQual: l.ConnQual},
+						udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil))
+					want(t, again.Free())
+				}
+			})
+		}
 	})
 }

@@ -37,6 +37,11 @@ static inline int goudat_is_provider(goudat_handle library)
 	       dlsym((void *)library, DAT_PROVIDER_FINI_FUNC_STR) != NULL;
 }
 
+static inline int goudat_exports(goudat_handle library, const char *symbol)
+{
+	return dlsym((void *)library, symbol) != NULL;
+}
+
 static inline void goudat_provider_init(goudat_handle library, const void *info,
 					const char *instance_data)
 {
