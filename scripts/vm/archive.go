@@ -21,7 +21,7 @@ const archiveKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 // archiveSettings are what an archive's apt has otherwise than the system's. What the system has set about proxies and
 // passwords is meant for it, too.
-const archiveSettings = `APT::Architecture "amd64";
+const archiveSettings = `APT::Architecture "%s";
 APT::Sandbox::User "";
 APT::Update::Error-Mode "any";
 APT::Get::AllowUnauthenticated "false";
@@ -40,13 +40,14 @@ Acquire::Languages "none";
 // own. The system's apt only tells where the archive is.
 type archive struct {
 	suite  string
+	arch   *architecture
 	mirror string
 	dir    string
 }
 
-// openArchive fetches the package lists of a suite. The archive is in dir, which must not exist and which the caller
+// openArchive fetches the package lists of a suite for an architecture. The archive is in dir, which must not exist and which the caller
 // removes. Without a mirror it takes the one that the system's apt has.
-func openArchive(dir, suite, mirror string, log *progress) (*archive, error) {
+func openArchive(dir, suite string, arch *architecture, mirror string, log *progress) (*archive, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return nil, errors.New("there is no apt-get, which fetches packages of Debian")
 	}
@@ -64,7 +65,7 @@ func openArchive(dir, suite, mirror string, log *progress) (*archive, error) {
 	// The first one whose lists bear Debian's signature is a mirror of Debian's archive.
 	var reasons []string
 	for i, mirror := range mirrors {
-		a := &archive{suite: suite, mirror: mirror, dir: filepath.Join(dir, strconv.Itoa(i))}
+		a := &archive{suite: suite, arch: arch, mirror: mirror, dir: filepath.Join(dir, strconv.Itoa(i))}
 		log.setUp("fetching the package lists of %s from %s", suite, mirror)
 		err := a.update()
 		if err == nil {
@@ -122,7 +123,7 @@ func (a *archive) update() error {
 		}
 	}
 	for name, content := range map[string]string{
-		"settings":     archiveSettings,
+		"settings":     fmt.Sprintf(archiveSettings, a.arch.name),
 		"state/status": "",
 		"list.sources": fmt.Sprintf("Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n", a.mirror, a.suite, archiveKeys),
 	} {
@@ -186,6 +187,17 @@ func (a *archive) download(log *progress, names ...string) (files []string, err 
 		err = fmt.Errorf("apt-get download %s left %d packages, not %d", strings.Join(names, " "), len(files), len(names))
 	}
 	return files, err
+}
+
+// downloadAll fetches packages and all that they depend on, and returns their files, which are in the archive's folder.
+func (a *archive) downloadAll(log *progress, names ...string) (files []string, err error) {
+	log.setUp("fetching the packages of %s for %s: %s", a.suite, a.arch.name, strings.Join(names, ", "))
+	// Nothing is installed: apt believes that there is no package yet, and leaves those in its cache.
+	_, err = a.apt("apt-get", append([]string{"install", "-q", "-y", "--no-install-recommends", "--download-only"}, names...)...)
+	if err != nil {
+		return nil, fmt.Errorf("fetch %s: %w", strings.Join(names, ", "), err)
+	}
+	return filepath.Glob(filepath.Join(a.dir, "cache/archives/*.deb"))
 }
 
 // apt runs a tool of apt and returns what it prints.

@@ -86,13 +86,13 @@ func TestArchiveRefuses(t *testing.T) {
 		{"there is none", "file:/nowhere", "does not have a Release file"},
 		{"white space", "file:/a b", "white space"},
 	} {
-		_, err := openArchive(filepath.Join(t.TempDir(), "archive"), "trixie", c.mirror, &progress{out: io.Discard})
+		_, err := openArchive(filepath.Join(t.TempDir(), "archive"), "trixie", amd64, c.mirror, &progress{out: io.Discard})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), mirrorVariable) {
 			t.Errorf("%s: %v, want an error with %q and %s", c.name, err, c.want, mirrorVariable)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := openArchive(filepath.Join(t.TempDir(), "archive"), "trixie", "", nil); err == nil || !strings.Contains(err.Error(), "no apt-get") {
+	if _, err := openArchive(filepath.Join(t.TempDir(), "archive"), "trixie", amd64, "", nil); err == nil || !strings.Contains(err.Error(), "no apt-get") {
 		t.Errorf("without apt-get: %v", err)
 	}
 }

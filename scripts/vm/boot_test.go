@@ -32,7 +32,7 @@ func TestStandingStillIsBootedAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			around := surroundings{out: programOutput{&stdout, &stderr}}
-			config := machineConfig{emulator: os.Args[0], bootLimits: c.limits, quiet: true}
+			config := machineConfig{arch: amd64, emulator: os.Args[0], bootLimits: c.limits, quiet: true}
 			code := run(program{name: "echo"}, around, config, nil, &progress{out: &stderr})
 			if code != c.exit || stdout.String() != c.stdout {
 				t.Errorf("exit code %d, standard output %q; want %d, %q; stderr: %s", code, stdout.String(), c.exit, c.stdout, stderr.String())
@@ -48,7 +48,7 @@ func TestStandingStillIsBootedAgain(t *testing.T) {
 func TestAbandonedBootHasBegun(t *testing.T) {
 	t.Setenv(roleVariable, "emulator")
 	for _, quiet := range []bool{true, false} {
-		m, err := startMachine(machineConfig{emulator: os.Args[0], quiet: quiet}, wire.Job{}, programOutput{io.Discard, io.Discard}, nil)
+		m, err := startMachine(machineConfig{arch: amd64, emulator: os.Args[0], quiet: quiet}, wire.Job{}, programOutput{io.Discard, io.Discard}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

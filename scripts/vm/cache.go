@@ -125,7 +125,7 @@ func (c *cache) removeOld(w workshop) {
 
 // ownEntry tells the test bed's entries from others that share the cache folder.
 func ownEntry(name string) bool {
-	for _, prefix := range []string{"testbed-", "kernel-", "initramfs-", "kvm-"} {
+	for _, prefix := range []string{"testbed-", "kernel-", "initramfs-", "kvm-", "root-"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

@@ -9,22 +9,20 @@ import (
 	"strings"
 )
 
-const emulatorProgram = "qemu-system-x86_64"
-
 // isFinal tells of failures that newer package lists do not mend.
 func isFinal(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || strings.Contains(err.Error(), "No space left on device") || strings.Contains(err.Error(), "password")
 }
 
-// findEmulator returns qemu's path, and installs qemu if it is missing.
-func findEmulator(log *progress) (string, error) {
-	if path, err := exec.LookPath(emulatorProgram); err == nil {
+// findEmulator returns the path of qemu for an architecture, and installs it if it is missing.
+func findEmulator(arch *architecture, log *progress) (string, error) {
+	if path, err := exec.LookPath(arch.emulator); err == nil {
 		return path, nil
 	}
-	if err := installPackages(log, "qemu-system-x86"); err != nil {
+	if err := installPackages(log, arch.emulatorPackage); err != nil {
 		return "", fmt.Errorf("qemu is missing: %w", err)
 	}
-	return exec.LookPath(emulatorProgram)
+	return exec.LookPath(arch.emulator)
 }
 
 // installPackages installs packages of the system, with the system's apt.

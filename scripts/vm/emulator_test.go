@@ -27,7 +27,7 @@ func TestEmulatorCannotBeInstalled(t *testing.T) {
 				}
 			}
 			t.Setenv("PATH", folder)
-			_, err := findEmulator(&progress{out: io.Discard})
+			_, err := findEmulator(amd64, &progress{out: io.Discard})
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "install the packages qemu-system-x86") {
 				t.Errorf("%v, want an error with %q and what to install", err, c.want)
 			}

@@ -14,12 +14,12 @@ import (
 )
 
 // initramfs returns the archive that the kernel starts from: init and the modules.
-func (c *cache) initramfs(k kernel, log *progress) (string, error) {
+func (c *cache) initramfs(arch *architecture, k kernel, log *progress) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	init, err := os.ReadFile(filepath.Join(filepath.Dir(self), "guest"))
+	init, err := os.ReadFile(filepath.Join(filepath.Dir(self), "guest-"+arch.name))
 	if err != nil {
 		return "", fmt.Errorf("the machine's init is not beside this program; start it with scripts/testbed: %w", err)
 	}

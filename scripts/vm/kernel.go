@@ -39,12 +39,16 @@ var (
 type kernelChoice struct {
 	suite  string
 	file   string // an absolute path; "" for a suite
+	arch   *architecture
 	mirror string // of Debian's archive; "" for that of the system's apt
 }
 
 func (c kernelChoice) String() string {
 	if c.file != "" {
 		return filepath.Base(c.file)
+	}
+	if c.arch.foreign {
+		return "Debian " + c.suite + " for " + c.arch.name
 	}
 	return "Debian " + c.suite
 }
@@ -70,9 +74,12 @@ func (c *cache) kernel(choice kernelChoice, log *progress) (kernel, error) {
 	var files []string
 	if choice.file == "" {
 		fmt.Fprintln(key, choice.suite)
+		if choice.arch.foreign {
+			fmt.Fprintln(key, choice.arch.name)
+		}
 	} else {
 		var err error
-		if files, err = packageFiles(choice.file); err != nil {
+		if files, err = packageFiles(choice.file, choice.arch); err != nil {
 			return kernel{}, err
 		}
 		for _, file := range files {
@@ -88,11 +95,11 @@ func (c *cache) kernel(choice kernelChoice, log *progress) (kernel, error) {
 			return err
 		}
 		if choice.file != "" {
-			return unpackKernel(files, dir, log)
+			return unpackKernel(files, choice.arch, dir, log)
 		}
 		if err := fetchKernel(choice, dir, log); err != nil {
 			return fmt.Errorf("the kernel of Debian %s cannot be had: %w; TESTBED_KERNEL_PACKAGE can name a file "+
-				"linux-image-...-amd64.deb of Debian instead, and GOUDAT_CACHE another folder than %s", choice.suite, err, c.dir)
+				"linux-image-...-%s.deb of Debian instead, and GOUDAT_CACHE another folder than %s", choice.suite, err, choice.arch.name, c.dir)
 		}
 		return nil
 	})
@@ -106,7 +113,7 @@ func (c *cache) kernel(choice kernelChoice, log *progress) (kernel, error) {
 // fetchKernel downloads the current kernel of a suite and unpacks it into dir.
 func fetchKernel(choice kernelChoice, dir string, log *progress) error {
 	folder := filepath.Join(dir, "archive")
-	a, err := openArchive(folder, choice.suite, choice.mirror, log)
+	a, err := openArchive(folder, choice.suite, choice.arch, choice.mirror, log)
 	if err != nil {
 		return err
 	}
@@ -118,7 +125,7 @@ func fetchKernel(choice kernelChoice, dir string, log *progress) error {
 	if err != nil {
 		return err
 	}
-	if err := unpackKernel(files, dir, log); err != nil {
+	if err := unpackKernel(files, choice.arch, dir, log); err != nil {
 		return err
 	}
 	return os.RemoveAll(folder)
@@ -126,7 +133,7 @@ func fetchKernel(choice kernelChoice, dir string, log *progress) error {
 
 // kernelPackages lists the packages that have the files of a suite's current kernel.
 func kernelPackages(a *archive) ([]string, error) {
-	const meta = "linux-image-amd64"
+	meta := "linux-image-" + a.arch.name
 	names, err := a.depends(meta)
 	if err != nil {
 		return nil, err
@@ -149,7 +156,7 @@ func kernelPackages(a *archive) ([]string, error) {
 var kernelPart = regexp.MustCompile(`^linux-(base|binary|modules)-[0-9]`)
 
 // packageFiles lists a package's file, and those of the packages that have other parts of its kernel, which must be beside it.
-func packageFiles(file string) ([]string, error) {
+func packageFiles(file string, arch *architecture) ([]string, error) {
 	if info, err := os.Stat(file); err != nil {
 		return nil, fmt.Errorf("the kernel's package: %w", err)
 	} else if !info.Mode().IsRegular() {
@@ -163,7 +170,7 @@ func packageFiles(file string) ([]string, error) {
 	files := []string{file}
 	for _, part := range parts {
 		// The file's name lacks the epoch that a version may begin with.
-		beside := filepath.Join(filepath.Dir(file), part+"_"+version[strings.Index(version, ":")+1:]+"_amd64.deb")
+		beside := filepath.Join(filepath.Dir(file), part+"_"+version[strings.Index(version, ":")+1:]+"_"+arch.name+".deb")
 		if _, err := os.Stat(beside); err != nil {
 			return nil, fmt.Errorf("%s has only a part of its kernel, and needs %s beside it: %w", filepath.Base(file), part, err)
 		}
@@ -191,11 +198,11 @@ func kernelParts(fields string) (parts []string, version string) {
 }
 
 // unpackKernel takes the kernel's image and the modules of the lists out of packages.
-func unpackKernel(files []string, dir string, log *progress) error {
-	content := kernelContent{modules: moduleSet{}}
+func unpackKernel(files []string, arch *architecture, dir string, log *progress) error {
+	content := kernelContent{arch: arch, modules: moduleSet{}}
 	for _, file := range files {
 		log.setUp("unpacking %s", filepath.Base(file))
-		if err := content.addPackage(file); err != nil {
+		if err := readPackage(file, content.addFiles); err != nil {
 			return fmt.Errorf("unpack %s: %w", filepath.Base(file), err)
 		}
 	}
@@ -220,13 +227,14 @@ func unpackKernel(files []string, dir string, log *progress) error {
 
 // kernelContent is what has been read from a kernel's packages.
 type kernelContent struct {
+	arch    *architecture
 	image   []byte
 	release string
 	modules moduleSet
 }
 
-// addPackage reads a package.
-func (k *kernelContent) addPackage(file string) error {
+// readPackage reads the files of a package as a tar stream.
+func readPackage(file string, read func(io.Reader) error) error {
 	cmd := command("", "dpkg-deb", "--fsys-tarfile", file)
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
@@ -237,7 +245,7 @@ func (k *kernelContent) addPackage(file string) error {
 	if err := cmd.Start(); err != nil {
 		return toolError("dpkg-deb", err, "")
 	}
-	readErr := k.addFiles(pipe)
+	readErr := read(pipe)
 	if readErr != nil {
 		cmd.Process.Kill()
 	}
@@ -278,7 +286,7 @@ func (k *kernelContent) addFiles(r io.Reader) error {
 			k.modules.addBuiltIn(string(list))
 		case strings.Contains(name, "/kernel/"):
 			module, compressed, found := moduleName(path.Base(name))
-			if !found || !wantedFolder(name) {
+			if !found || !wantedFolder(k.arch, name) {
 				continue
 			}
 			content, err := io.ReadAll(files)
@@ -300,18 +308,18 @@ func imageRelease(name string) (release string, found bool) {
 	return path.Base(folder), file == "vmlinuz" && path.Base(path.Dir(path.Clean(folder))) == "modules"
 }
 
-// moduleFolders has the lists' modules and all that these can depend on.
-var moduleFolders = []string{"arch/x86/crypto/", "crypto/", "lib/", "fs/9p/", "fs/netfs/", "fs/fscache/", "fs/overlayfs/",
+// moduleFolders has the lists' modules and all that these can depend on, beside those for the processor.
+var moduleFolders = []string{"crypto/", "lib/", "fs/9p/", "fs/netfs/", "fs/fscache/", "fs/overlayfs/",
 	"fs/configfs/", "fs/exportfs/", "net/", "drivers/virtio/", "drivers/char/", "drivers/infiniband/core/",
 	"drivers/infiniband/sw/"}
 
 // wantedFolder tells whether to read a module: a kernel has some hundred megabytes of others.
-func wantedFolder(name string) bool {
+func wantedFolder(arch *architecture, name string) bool {
 	_, inKernel, _ := strings.Cut(name, "/kernel/")
 	if path.Dir(inKernel) == "drivers/net" { // but not the network cards in the folders below
 		return true
 	}
-	return slices.ContainsFunc(moduleFolders, func(folder string) bool { return strings.HasPrefix(inKernel, folder) })
+	return strings.HasPrefix(inKernel, arch.modules) || slices.ContainsFunc(moduleFolders, func(folder string) bool { return strings.HasPrefix(inKernel, folder) })
 }
 
 // uncompressedKernel takes the kernel out of a bzImage, whose layout is in Documentation/arch/x86/boot.rst. It must

@@ -40,7 +40,7 @@ func TestKernelContent(t *testing.T) {
 		{{"./usr/share/doc/README": "no"}, {"./usr/lib/modules/6.1.0/modules.builtin": "kernel/lib/there.ko\n"},
 			{"./usr/lib/modules/6.1.0/vmlinuz": "image"}, {"./usr/lib/modules/6.1.0/kernel/drivers/net/dummy.ko.xz": "dummy"}},
 	} {
-		content := kernelContent{modules: moduleSet{}}
+		content := kernelContent{arch: amd64, modules: moduleSet{}}
 		for _, files := range packages {
 			if err := content.addFiles(tarOf(t, files)); err != nil {
 				t.Fatal(err)
@@ -78,14 +78,14 @@ func TestPackageFiles(t *testing.T) {
 	folder := t.TempDir()
 	whole := buildPackage(t, folder, "linux-image-6", "Depends: kmod")
 	split := buildPackage(t, folder, "linux-image-7", "Depends: linux-modules-7 (= 1-1)")
-	if files, err := packageFiles(whole); err != nil || !slices.Equal(files, []string{whole}) {
+	if files, err := packageFiles(whole, amd64); err != nil || !slices.Equal(files, []string{whole}) {
 		t.Errorf("a whole kernel: %q, %v", files, err)
 	}
-	if _, err := packageFiles(split); err == nil || !strings.Contains(err.Error(), "needs linux-modules-7 beside it") {
+	if _, err := packageFiles(split, amd64); err == nil || !strings.Contains(err.Error(), "needs linux-modules-7 beside it") {
 		t.Errorf("a part is missing: %v", err)
 	}
 	modules := buildPackage(t, folder, "linux-modules-7", "Depends: kmod")
-	if files, err := packageFiles(split); err != nil || !slices.Equal(files, []string{split, modules}) {
+	if files, err := packageFiles(split, amd64); err != nil || !slices.Equal(files, []string{split, modules}) {
 		t.Errorf("a split kernel: %q, %v", files, err)
 	}
 	garbage := filepath.Join(folder, "garbage.deb")
@@ -93,7 +93,7 @@ func TestPackageFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{garbage, folder, filepath.Join(folder, "none.deb")} {
-		if _, err := packageFiles(file); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := packageFiles(file, amd64); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -132,7 +132,7 @@ func TestKernelCannotBeHad(t *testing.T) {
 			}
 			t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 			cache := newCache(t)
-			_, err := cache.kernel(kernelChoice{suite: "trixie", mirror: "http://m.example"}, &progress{out: os.Stderr})
+			_, err := cache.kernel(kernelChoice{suite: "trixie", arch: amd64, mirror: "http://m.example"}, &progress{out: os.Stderr})
 			if err == nil {
 				t.Fatal("it has been had")
 			}

@@ -35,6 +35,9 @@ func (c *cache) accelerator(wanted string, config machineConfig, log *progress) 
 	if wanted != "auto" {
 		return wanted, nil
 	}
+	if config.arch.foreign {
+		return acceleratorTCG, nil
+	}
 	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {
 		log.step("no KVM: %v", err)

@@ -67,7 +67,7 @@ func TestProofKey(t *testing.T) {
 
 func TestGivenAcceleratorNeedsNoProof(t *testing.T) {
 	for _, kind := range []string{acceleratorKVM, acceleratorTCG} {
-		if got, err := newCache(t).accelerator(kind, machineConfig{}, &progress{out: io.Discard}); got != kind || err != nil {
+		if got, err := newCache(t).accelerator(kind, machineConfig{arch: amd64}, &progress{out: io.Discard}); got != kind || err != nil {
 			t.Errorf("%s: %s, %v", kind, got, err)
 		}
 	}

@@ -21,6 +21,8 @@ import (
 
 // machineConfig is what all machines of a run have in common.
 type machineConfig struct {
+	arch        *architecture
+	root        string // the folder with the files of a foreign architecture
 	emulator    string // of no use to User-Mode Linux, whose kernel is the program
 	kernel      string
 	initramfs   string
@@ -220,13 +222,11 @@ func (m *machine) failure() string {
 	return "the machine stopped by itself"
 }
 
-// kernelArguments are mostly about what a boot need not wait for.
+// kernelArguments are mostly about what a boot need not wait for. Each architecture has some more.
 var kernelArguments = []string{
-	"console=ttyS0",
 	// A kernel that has gone wrong must end the machine, with the reason on the console.
 	"panic=-1", "oops=panic",
-	"tsc=reliable", "no_timer_check", "mitigations=off", "random.trust_cpu=on",
-	"nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "audit=0", "apparmor=0", "cryptomgr.notests",
+	"mitigations=off", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "audit=0", "apparmor=0", "cryptomgr.notests",
 }
 
 // mostByDefault is how many processors a machine has at most unless more are asked for: emulated ones get in each other's way.
@@ -236,21 +236,20 @@ const mostByDefault = 4
 func machineArguments(config machineConfig, job wire.Job) []string {
 	args := []string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-		// Each controller that is not there is one that the kernel does not wait for.
-		"-machine", "q35,usb=off,hpet=off,smbus=off,sata=off",
 		"-m", config.memory,
 		"-kernel", config.kernel, "-initrd", config.initramfs,
 	}
+	args = append(args, config.arch.board...)
 	processors := fmt.Sprint(cmp.Or(config.processors, min(runtime.NumCPU(), mostByDefault)))
 	switch config.accelerator {
 	case acceleratorKVM:
 		args = append(args, "-accel", "kvm", "-cpu", "host", "-smp", processors)
 	case acceleratorCount:
-		args = append(args, "-accel", "tcg,thread=single", "-icount", "shift=0", "-cpu", "max", "-smp", "1")
+		args = append(args, "-accel", "tcg,thread=single", "-icount", "shift=0", "-cpu", config.arch.processor, "-smp", "1")
 	default:
-		args = append(args, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", processors)
+		args = append(args, "-accel", "tcg,thread=multi", "-cpu", config.arch.processor, "-smp", processors)
 	}
-	kernel := slices.Clone(kernelArguments)
+	kernel := append(slices.Clone(config.arch.kernel), kernelArguments...)
 	if config.tscFrequency != 0 {
 		kernel = append(kernel, fmt.Sprintf("tsc_early_khz=%d", config.tscFrequency))
 	}
@@ -271,6 +270,9 @@ func machineArguments(config machineConfig, job wire.Job) []string {
 		args = append(args, "-netdev", "socket,id=wire,fd=5", "-device", "virtio-net-pci,netdev=wire,host_mtu=9000,romfile=")
 	}
 	args = append(args, sharedFolder("root", "/", ",readonly=on")...)
+	if config.root != "" {
+		args = append(args, sharedFolder(wire.SystemTag, config.root, ",readonly=on")...)
+	}
 	for _, share := range job.Shares {
 		args = append(args, sharedFolder(share.Tag, share.Path, "")...)
 	}

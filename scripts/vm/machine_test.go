@@ -12,7 +12,7 @@ import (
 
 func TestMachineArguments(t *testing.T) {
 	job := wire.Job{Shares: []wire.Share{{Tag: "share0", Path: "/a, b"}}}
-	config := machineConfig{kernel: "/k", initramfs: "/i", memory: "3G", accelerator: acceleratorTCG, quiet: true}
+	config := machineConfig{arch: amd64, kernel: "/k", initramfs: "/i", memory: "3G", accelerator: acceleratorTCG, quiet: true}
 	args := machineArguments(config, job)
 	for _, want := range []string{"local,id=share0,path=/a,, b,security_model=none,multidevs=remap",
 		"local,id=root,path=/,security_model=none,multidevs=remap,readonly=on", "3G", "tcg,thread=multi"} {
@@ -44,6 +44,21 @@ func TestMachineArguments(t *testing.T) {
 	config.accelerator = acceleratorCount
 	if args = machineArguments(config, job); !slices.Contains(args, "-icount") || args[slices.Index(args, "-smp")+1] != "1" {
 		t.Errorf("counting instructions: %q", args)
+	}
+}
+
+// A machine of another architecture has a board and a console of its own, and a folder with its files.
+func TestForeignMachineArguments(t *testing.T) {
+	config := machineConfig{arch: arm64, root: "/r", kernel: "/k", initramfs: "/i", memory: "3G", accelerator: acceleratorTCG}
+	args := machineArguments(config, wire.Job{})
+	for _, want := range []string{"virt,gic-version=3", "neoverse-n1", "local,id=system,path=/r,security_model=none,multidevs=remap,readonly=on"} {
+		if !slices.Contains(args, want) {
+			t.Errorf("%q is not in %q", want, args)
+		}
+	}
+	kernel := args[slices.Index(args, "-append")+1]
+	if !strings.Contains(kernel, "console=ttyAMA0") || strings.Contains(kernel, "ttyS0") || strings.Contains(kernel, "tsc") {
+		t.Errorf("the kernel's arguments are %q", kernel)
 	}
 }
 

@@ -41,14 +41,12 @@ func testbed() int {
 	}
 	log := &progress{out: os.Stderr, verbose: options.verbose}
 
-	program, err := newProgram(options)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "testbed: %v\n", err)
-		var unusable *unusableProgram
-		if errors.As(err, &unusable) {
-			return unusable.code
+	// Where a foreign program is, is known when there is a root for it.
+	var p program
+	if !options.arch.foreign {
+		if p, err = newProgram(options, ""); err != nil {
+			return cannotRun(err)
 		}
-		return exitFailure
 	}
 
 	// From here on a signal must not end this process before the machine is gone.
@@ -72,13 +70,32 @@ func testbed() int {
 		fmt.Fprintf(os.Stderr, "testbed: %v\n", s.err)
 		return exitFailure
 	}
+	if options.printRoot {
+		fmt.Println(s.machine.root)
+		return 0
+	}
+	if options.arch.foreign {
+		if p, err = newProgram(options, s.machine.root); err != nil {
+			return cannotRun(err)
+		}
+	}
 	if s.machine.accelerator == acceleratorUML {
-		program.job.CPUInfo = umlCPUInfo(hostCPUInfo(), s.machine.processors)
+		p.job.CPUInfo = umlCPUInfo(hostCPUInfo(), s.machine.processors)
 	}
 	if options.machines > 1 {
-		return runFleet(program, options.machines, options.plainRank, s.machine, signals, log)
+		return runFleet(p, options.machines, options.plainRank, s.machine, signals, log)
 	}
-	return run(program, alone, s.machine, signals, log)
+	return run(p, alone, s.machine, signals, log)
+}
+
+// cannotRun says why a program does not run, and returns the exit code.
+func cannotRun(err error) int {
+	fmt.Fprintf(os.Stderr, "testbed: %v\n", err)
+	var unusable *unusableProgram
+	if errors.As(err, &unusable) {
+		return unusable.code
+	}
+	return exitFailure
 }
 
 // setup is what prepare makes.
@@ -95,24 +112,33 @@ func prepare(options options, log *progress) (s setup) {
 		return fail(err)
 	}
 	cache.touch(filepath.Dir(os.Args[0]))
+	if options.arch.foreign {
+		if s.machine.root, err = cache.root(options.arch, options.mirror, log); err != nil || options.printRoot {
+			s.err = err
+			return s
+		}
+	}
+	root := s.machine.root
 	var emulator string
 	var kernel kernel
 	source := options.kernel.String()
 	if options.accelerator == acceleratorUML {
 		source = "User-Mode Linux"
 		kernel, err = cache.umlKernel(options.umlKernel, options.processors, options.mirror, log)
-	} else if emulator, err = findEmulator(log); err == nil {
+	} else if emulator, err = findEmulator(options.arch, log); err == nil {
 		kernel, err = cache.kernel(options.kernel, log)
 	}
 	if err != nil {
 		return fail(err)
 	}
 	log.setUp("booting Linux %s (%s)", kernel.release, source)
-	initramfs, err := cache.initramfs(kernel, log)
+	initramfs, err := cache.initramfs(options.arch, kernel, log)
 	if err != nil {
 		return fail(err)
 	}
 	s.machine = machineConfig{
+		arch:       options.arch,
+		root:       root,
 		emulator:   emulator,
 		kernel:     kernel.image,
 		initramfs:  initramfs,
@@ -123,17 +149,18 @@ func prepare(options options, log *progress) (s setup) {
 
 		consoleLogs: options.consoleLogs,
 
-		bootLimits: bootLimits,
+		bootLimits: options.arch.bootLimits,
 		quiet:      !options.verbose,
 	}
 	s.machine.accelerator, err = cache.accelerator(options.accelerator, s.machine, log)
 	if err != nil {
 		return fail(err)
 	}
-	switch s.machine.accelerator {
-	case acceleratorTCG:
+	switch {
+	case options.arch != amd64:
+	case s.machine.accelerator == acceleratorTCG:
 		s.machine.tscFrequency = tscFrequency()
-	case acceleratorCount:
+	case s.machine.accelerator == acceleratorCount:
 		s.machine.tscFrequency = countedTSC
 	}
 	return s

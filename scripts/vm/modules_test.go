@@ -94,7 +94,7 @@ func TestWantedFolder(t *testing.T) {
 		"net/9p/9pnet.ko":                       true,
 		"fs/xfs/xfs.ko":                         false,
 	} {
-		if got := wantedFolder(modules + file); got != want {
+		if got := wantedFolder(amd64, modules+file); got != want {
 			t.Errorf("%s: %v, want %v", file, got, want)
 		}
 	}

@@ -35,6 +35,7 @@ Flags, which go before PROGRAM:
   --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL].
                       count is emulation of one processor whose clock advances by a nanosecond with each instruction.
                       uml is User-Mode Linux, a kernel that is a process: see below
+  --arch ARCH         processor of the machine, amd64 or arm64, which is emulated         [TESTBED_ARCH]
   --cpus N            processors of the machine; without this the host's, 4 at most, with uml 1  [TESTBED_CPUS]
   --coarse-timers     timers of an emulated machine expire at its clock ticks, each 4 ms: it then takes a third less of
                       the host's processors                                               [TESTBED_COARSE_TIMERS=1]
@@ -44,6 +45,7 @@ Flags, which go before PROGRAM:
   --machines N        run PROGRAM in N machines (8 at most) on one wire, at the same time; see below
   --plain-rank RANK   no "[rank] " before the output of this machine, as "go test" has to understand it
   --no-device         no RDMA device
+  --print-root        print the folder with the files of --arch, for a compiler's --sysroot, and run nothing
   --shell             an interactive shell in the machine instead of a program
   --verbose           show each step and the machine's console                            [TESTBED_VERBOSE=1]
   --console-logs FOLDER  keep in a file there what a machine's console says              [TESTBED_CONSOLE_LOGS]
@@ -64,6 +66,9 @@ root. A machine is up in a quarter of a second. Code in user space is as fast as
 On one processor, a thread that polls keeps it for up to 10 ms: programs that poll need --cpus 2. There are no huge
 pages. The first run, and the first with several processors, builds a kernel of Debian's source (160 MB, some minutes).
 
+With --arch arm64, the machine is emulated. Over the host's files it has those of Debian ` + rootSuite + ` for arm64, with the
+packages of the native stack and a compiler; the host's programs do not run there. scripts/arm64 builds some that do.
+
 Exit codes: the program's own, 128+n if signal n killed it, and
     2  bad usage                              125  the machine failed: there is no result
   124  the time limit was exceeded            126  PROGRAM cannot be executed       127  PROGRAM was not found
@@ -83,6 +88,8 @@ type options struct {
 	shares       []string
 	memory       string
 	accelerator  string
+	arch         *architecture
+	printRoot    bool // of the architecture, instead of running a program
 	processors   int  // 0: what suits the accelerator
 	coarse       bool // timers expire at clock ticks
 	device       bool
@@ -115,7 +122,7 @@ func (l *list) Set(value string) error {
 func parseOptions(args, environment []string) (options, error) {
 	env := func(name string) string { return lookup(environment, name) }
 	var o options
-	var timeout, processors string
+	var timeout, processors, arch string
 	var shares list
 	var noDevice bool
 	var kernel string
@@ -133,6 +140,8 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.StringVar(&kernel, "kernel", or(env("TESTBED_KERNEL"), env("TESTBED_KERNEL_PACKAGE")), "")
 	flags.IntVar(&o.machines, "machines", 1, "")
 	flags.IntVar(&o.plainRank, "plain-rank", -1, "")
+	flags.StringVar(&arch, "arch", or(env("TESTBED_ARCH"), amd64.name), "")
+	flags.BoolVar(&o.printRoot, "print-root", false, "")
 	flags.BoolVar(&o.shell, "shell", false, "")
 	flags.StringVar(&o.consoleLogs, "console-logs", env("TESTBED_CONSOLE_LOGS"), "")
 	flags.BoolVar(&o.verbose, "verbose", env("TESTBED_VERBOSE") == "1", "")
@@ -143,8 +152,17 @@ func parseOptions(args, environment []string) (options, error) {
 	o.command = flags.Args()
 	o.mirror = env(mirrorVariable)
 
-	if o.shell && len(o.command) > 0 {
+	var err error
+	if o.arch, err = findArchitecture(arch); err != nil {
+		return o, err
+	}
+	switch {
+	case o.shell && len(o.command) > 0:
 		return o, errors.New("--shell takes no program")
+	case o.printRoot && (o.shell || len(o.command) > 0):
+		return o, errors.New("--print-root takes no program")
+	case o.printRoot && !o.arch.foreign:
+		return o, fmt.Errorf("--print-root is for an architecture other than %s, which has the host's root", o.arch.name)
 	}
 	if o.machines < 1 || o.machines > maxMachines {
 		return o, fmt.Errorf("there can be 1 to %d machines, not %d", maxMachines, o.machines)
@@ -152,7 +170,7 @@ func parseOptions(args, environment []string) (options, error) {
 	if o.shell && o.machines > 1 {
 		return o, errors.New("--shell takes one machine")
 	}
-	if !o.shell && len(o.command) == 0 {
+	if !o.shell && !o.printRoot && len(o.command) == 0 {
 		return o, errors.New("name a program to run")
 	}
 	if !regexp.MustCompile(`^[1-9][0-9]*[MG]$`).MatchString(o.memory) {
@@ -191,10 +209,10 @@ func parseOptions(args, environment []string) (options, error) {
 		}
 		o.shares = append(o.shares, absolute)
 	}
-	var err error
 	if o.kernel, err = chooseKernel(kernel, env(mirrorVariable)); err != nil {
 		return o, err
 	}
+	o.kernel.arch = o.arch
 	o.cache, err = cacheFolder(env)
 	return o, err
 }
@@ -244,6 +262,8 @@ func (o *options) checkMachine(flags *flag.FlagSet) error {
 	named := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { named[f.Name] = true })
 	switch {
+	case o.arch.foreign && o.accelerator != "auto" && o.accelerator != acceleratorTCG:
+		return fmt.Errorf("a machine of %s is emulated: --accel can be tcg, not %s", o.arch.name, o.accelerator)
 	case o.accelerator == acceleratorCount && o.processors > 1:
 		return errors.New("with --accel count there is one processor")
 	case o.accelerator != acceleratorUML:
@@ -260,7 +280,7 @@ func (o *options) checkMachine(flags *flag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	if _, err := findProgram(file, ""); err != nil {
+	if _, err := findProgram(file, "", ""); err != nil {
 		return fmt.Errorf("the kernel for --uml-kernel: %w", err)
 	}
 	o.umlKernel = file

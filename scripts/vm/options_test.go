@@ -56,6 +56,10 @@ func TestParseOptions(t *testing.T) {
 		{"cache of XDG", []string{"true"}, []string{home, "XDG_CACHE_HOME=/c"}, func(o options) bool { return o.cache == "/c/goudat" }},
 		{"machines", []string{"--machines", "8", "true"}, []string{home}, func(o options) bool { return o.machines == 8 && o.plainRank == -1 }},
 		{"processors", []string{"true"}, []string{home, "TESTBED_CPUS=3"}, func(o options) bool { return o.processors == 3 }},
+		{"architecture of the host", []string{"true"}, []string{home}, func(o options) bool { return o.arch == amd64 && o.kernel.arch == amd64 }},
+		{"architecture", []string{"--arch", "arm64", "true"}, []string{home, "TESTBED_ARCH=amd64"}, func(o options) bool { return o.arch == arm64 && o.kernel.arch == arm64 }},
+		{"architecture of the environment", []string{"--accel", "tcg", "true"}, []string{home, "TESTBED_ARCH=arm64"}, func(o options) bool { return o.arch == arm64 }},
+		{"root of an architecture", []string{"--arch", "arm64", "--print-root"}, []string{home}, func(o options) bool { return o.printRoot }},
 		{"coarse timers", []string{"true"}, []string{home, "TESTBED_COARSE_TIMERS=1"}, func(o options) bool { return o.coarse }},
 		{"processors", []string{"--cpus", "2", "true"}, []string{home}, func(o options) bool { return o.processors == 2 }},
 		{"User-Mode Linux", []string{"true"}, []string{home, "TESTBED_ACCEL=uml"}, func(o options) bool {
@@ -105,6 +109,12 @@ func TestParseOptionsRefuses(t *testing.T) {
 		{[]string{"--kernel", "trixie", "--accel", "uml", "true"}, "--uml-kernel"},
 		{[]string{"--uml-kernel", "/etc/passwd", "--accel", "uml", "true"}, "is not executable"},
 		{[]string{"--uml-kernel", "/nowhere", "--accel", "uml", "true"}, "not found"},
+		{[]string{"--arch", "vax", "true"}, "none of amd64, arm64"},
+		{[]string{"--arch", "arm64", "--accel", "kvm", "true"}, "--accel can be tcg"},
+		{[]string{"--arch", "arm64", "--accel", "uml", "true"}, "--accel can be tcg"},
+		{[]string{"--print-root"}, "other than amd64"},
+		{[]string{"--arch", "arm64", "--print-root", "true"}, "takes no program"},
+		{[]string{"--arch", "arm64", "--print-root", "--shell"}, "takes no program"},
 		{[]string{"--bogus", "true"}, "bogus"},
 	} {
 		if _, err := parseOptions(c.args, []string{"HOME=/h"}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -121,7 +131,7 @@ func TestParseOptionsRefuses(t *testing.T) {
 
 func TestHelpFits(t *testing.T) {
 	lines := strings.Split(help, "\n")
-	if len(lines) > 58 {
+	if len(lines) > 63 {
 		t.Errorf("the help has %d lines", len(lines))
 	}
 	for _, line := range lines {

@@ -64,7 +64,8 @@ var deviceEnvironment = []string{
 	"DAPL_DBG_TYPE=0",
 }
 
-func newProgram(o options) (program, error) {
+// newProgram finds the program that the options name: in the folder root, unless that is "", and then on the host.
+func newProgram(o options, root string) (program, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return program{}, fmt.Errorf("find the working folder: %w", err)
@@ -72,11 +73,11 @@ func newProgram(o options) (program, error) {
 	command := o.command
 	if o.shell {
 		command = []string{"bash", "-i"}
-		if _, err := findProgram("bash", os.Getenv("PATH")); err != nil {
+		if _, err := findProgram("bash", os.Getenv("PATH"), root); err != nil {
 			command = []string{"/bin/sh", "-i"}
 		}
 	}
-	path, err := findProgram(command[0], os.Getenv("PATH"))
+	path, err := findProgram(command[0], os.Getenv("PATH"), root)
 	if err != nil {
 		return program{}, err
 	}
@@ -94,6 +95,7 @@ func newProgram(o options) (program, error) {
 			Shares: shares(path, o.shares, os.Getenv("GOCOVERDIR")),
 
 			Addresses: addresses(o.machines),
+			System:    o.arch.foreign,
 			Device:    o.device,
 		},
 		name:    command[0],
@@ -119,8 +121,9 @@ func checkRegistry(file, dir string) error {
 	return nil
 }
 
-// findProgram looks a program up as a shell does, and gives its absolute path.
-func findProgram(name, path string) (string, error) {
+// findProgram looks a program up as a shell does, each time in the folder root first unless that is "", and gives its absolute path
+// without the root.
+func findProgram(name, path, root string) (string, error) {
 	if name == "" {
 		return "", &unusableProgram{`""`, "not found", exitNotFound}
 	}
@@ -133,7 +136,10 @@ func findProgram(name, path string) (string, error) {
 	}
 	problem := &unusableProgram{name, "not found", exitNotFound}
 	for _, candidate := range candidates {
-		info, err := os.Stat(candidate)
+		info, err := os.Stat(root + candidate)
+		if root != "" && err != nil {
+			info, err = os.Stat(candidate)
+		}
 		switch {
 		case errors.Is(err, os.ErrPermission):
 			problem = &unusableProgram{name, "permission denied", exitCannotExecute}

@@ -37,6 +37,34 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// A program is looked for in the root before it is on the host, each time under its name on the machine.
+func TestFindProgram(t *testing.T) {
+	root, host := t.TempDir(), t.TempDir()
+	inRoot := filepath.Join(root, host)
+	if err := os.MkdirAll(inRoot, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{host + "/both", host + "/there", inRoot + "/both", inRoot + "/foreign"} {
+		mode := os.FileMode(0o755)
+		if file == host+"/both" {
+			mode = 0o644 // so that finding it would be an error
+		}
+		if err := os.WriteFile(file, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"both", "there", "foreign"} {
+		for _, name := range []string{name, host + "/" + name} {
+			if path, err := findProgram(name, "/nowhere:"+host, root); err != nil || path != filepath.Join(host, filepath.Base(name)) {
+				t.Errorf("%s is at %q, %v", name, path, err)
+			}
+		}
+	}
+	if path, err := findProgram("foreign", host, ""); err == nil {
+		t.Errorf("without a root, foreign is at %q", path)
+	}
+}
+
 func TestCheckRegistry(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "there"), nil, 0o644); err != nil {

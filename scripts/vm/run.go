@@ -17,10 +17,6 @@ import (
 // some seconds.
 const grace = 10 * time.Second
 
-// bootLimits allow for an emulated kernel that stands still for ever, which one in thousands does: it is booted again. The
-// last one is some times what a boot takes on a busy host.
-var bootLimits = []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute}
-
 // bootedAgain begins what is said of a machine that has stood still.
 const bootedAgain = "testbed: the machine is booted again"
 

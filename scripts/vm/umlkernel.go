@@ -142,7 +142,7 @@ func (b umlBuild) run(configuration string, patches []umlPatch, image string) er
 	if err := os.Mkdir(b.dir, 0o755); err != nil {
 		return err
 	}
-	archive, err := openArchive(filepath.Join(b.dir, "archive"), umlSuite, b.mirror, b.log)
+	archive, err := openArchive(filepath.Join(b.dir, "archive"), umlSuite, amd64, b.mirror, b.log)
 	if err != nil {
 		return err
 	}

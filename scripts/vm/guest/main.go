@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 // Command guest is PID 1 of the test bed's machine. It makes the host's root file system and the RDMA device
 // available, runs one program and reports its exit code; the host then ends the machine.
@@ -88,7 +88,7 @@ func serve(conn *wire.Conn) error {
 		step("device is ready")
 		device <- nil
 	}()
-	root := assembleRoot(job.Shares)
+	root := assembleRoot(job)
 	step("root file system is mounted")
 	if err := errors.Join(root, <-device); err != nil {
 		return err

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package main
 
@@ -9,9 +9,6 @@ import (
 	"syscall"
 	"unsafe"
 )
-
-// sysFinitModule is the number of finit_module on amd64; package syscall is older than the call.
-const sysFinitModule = 313
 
 // loadModules loads the modules that a list names, a file name a line. The host has put them in order already.
 func loadModules(list string) error {

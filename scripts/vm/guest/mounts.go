@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package main
 
@@ -51,17 +51,20 @@ func mountKernelFilesystems() error {
 	)
 }
 
-// assembleRoot makes the root file system of the program in newRoot: the host's, under a layer in memory that takes
-// all writes.
-func assembleRoot(shares []wire.Share) error {
+// assembleRoot makes the root file system of the program in newRoot: the host's, under that of another architecture if the machine
+// has one, and both under a layer in memory that takes all writes.
+func assembleRoot(job wire.Job) error {
 	host, share := virtualRoot, virtualShare
 	if userMode {
 		host, share = userModeRoot, userModeShare
 	}
-	err := mountAll(
-		host("/host"),
-		mountPoint{"tmpfs", "/layer", "tmpfs", 0, "size=80%,mode=755"},
-	)
+	layers := "/host"
+	points := []mountPoint{host("/host"), {"tmpfs", "/layer", "tmpfs", 0, "size=80%,mode=755"}}
+	if job.System {
+		layers = "/system:/host"
+		points = append(points, virtualFolder(wire.SystemTag, "/system"))
+	}
+	err := mountAll(points...)
 	if err != nil {
 		return err
 	}
@@ -71,13 +74,13 @@ func assembleRoot(shares []wire.Share) error {
 		}
 	}
 	err = mountAll(
-		mountPoint{"overlay", newRoot, "overlay", 0, "lowerdir=/host,upperdir=/layer/upper,workdir=/layer/work"},
+		mountPoint{"overlay", newRoot, "overlay", 0, "lowerdir=" + layers + ",upperdir=/layer/upper,workdir=/layer/work"},
 		mountPoint{"tmpfs", newRoot + "/run", "tmpfs", syscall.MS_NOSUID | syscall.MS_NODEV, "mode=755"},
 	)
 	if err != nil {
 		return err
 	}
-	for _, s := range shares {
+	for _, s := range job.Shares {
 		if err := share(s).mount(); err != nil {
 			return err
 		}
@@ -85,10 +88,13 @@ func assembleRoot(shares []wire.Share) error {
 	return nil
 }
 
-// virtualRoot is the host's file system in a virtual machine. It is read-only here, so that caching it freely is safe, which
-// is what makes it bearable without KVM.
-func virtualRoot(target string) mountPoint {
-	return mountPoint{"root", target, "9p", syscall.MS_RDONLY, transport + "cache=loose"}
+// virtualRoot is the host's file system in a virtual machine.
+func virtualRoot(target string) mountPoint { return virtualFolder("root", target) }
+
+// virtualFolder is a folder of the host that is read-only here, so that caching it freely is safe, which is what makes it bearable
+// without KVM.
+func virtualFolder(tag, target string) mountPoint {
+	return mountPoint{tag, target, "9p", syscall.MS_RDONLY, transport + "cache=loose"}
 }
 
 // virtualShare is a folder of the host. The cache mmap makes shared mappings work, which no cache at all does not.

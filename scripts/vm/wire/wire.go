@@ -69,9 +69,13 @@ type Job struct {
 
 	Shares   []Share
 	CPUInfo  string // what /proc/cpuinfo is to have; empty: the kernel's own
+	System   bool   // the folder SystemTag has files that go over those of the host
 	Device   bool   // attach an rxe device
 	Terminal *Size  // run the program on a terminal of this size
 }
+
+// SystemTag is the 9p device with the files of another architecture.
+const SystemTag = "system"
 
 // Share is a folder of the host that the machine can write to.
 type Share struct {
