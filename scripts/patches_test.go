@@ -5,13 +5,14 @@ package scripts
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// The patches are a series as git makes them: numbered, each with who, what and why, and applied in that order.
+// The patches are a series as git makes them: numbered, each with who, what, why and how to see it, and applied in that order.
 func TestPatchSeries(t *testing.T) {
 	files, err := filepath.Glob("patches/dapl/*")
 	if err != nil || len(files) == 0 {
@@ -29,8 +30,10 @@ func TestPatchSeries(t *testing.T) {
 }
 
 var (
-	patchName    = regexp.MustCompile(`^\d{4}-[a-z-]+\.patch$`)
-	patchHeader  = regexp.MustCompile(`^From [0-9a-f]{40} .*\nFrom: .+ <.+>\nDate: .+\nSubject: \[PATCH\] `)
+	patchName   = regexp.MustCompile(`^\d{4}-[a-z-]+\.patch$`)
+	patchHeader = regexp.MustCompile(`^From [0-9a-f]{40} .*\nFrom: .+ <.+>\nDate: .+\nSubject: \[PATCH\] `)
+	// A paragraph of its own says how the fault was seen, or what shows it.
+	patchSeen    = regexp.MustCompile(`\n\n(Seen|To see) `)
 	patchContent = regexp.MustCompile(`(?m)^diff --git a/(\S+) b/(\S+)$`)
 )
 
@@ -46,15 +49,135 @@ func patchProblems(number int, name, text string) (problems []string) {
 	if _, body, ok := strings.Cut(said, "\n\n"); !ok || len(strings.Fields(body)) < 20 {
 		problems = append(problems, "does not say why")
 	}
+	if !patchSeen.MatchString(said) {
+		problems = append(problems, "does not say how to see it")
+	}
+	if strings.Contains(said, "\nSigned-off-by:") {
+		problems = append(problems, "is signed off, which is for the one who sends it")
+	}
+	for _, line := range linuxOnly(changes) {
+		problems = append(problems, "has what Windows lacks, in a file that is built there: "+line)
+	}
 	if !found || !patchContent.MatchString(changes) {
 		problems = append(problems, "changes nothing")
 	}
 	return problems
 }
 
+// linuxWords are what no file that Windows builds may use by itself: dapl_osd.h has names of its own for them.
+var linuxWords = regexp.MustCompile(`\b(pthread_|__thread\b|__attribute__|__atomic_|__sync_|nanosleep\b|usleep\b|MSG_DONTWAIT\b)`)
+
+// linuxOnly lists the lines of a diff that add what Windows lacks. Both systems build all but the folders linux, and the
+// providers for the coprocessor, which Windows never had.
+func linuxOnly(diff string) (lines []string) {
+	file := ""
+	for line := range strings.Lines(diff) {
+		if match := patchContent.FindStringSubmatch(strings.TrimSuffix(line, "\n")); match != nil {
+			file = match[2]
+		}
+		if strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "+++ ") && linuxWords.MatchString(line) &&
+			!strings.Contains(file, "/linux/") && !strings.HasPrefix(file, "dapl/openib_mcm/") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// daplNames are what the files of the two systems define for the others.
+var daplNames = regexp.MustCompile(`(?m)^\+.*\b((?:dapl|DAPL)_(?:os|OS)_\w+)`)
+
+// What the patches add to the names that Linux has for all, they add for Windows, too.
+func TestPatchesKeepWindows(t *testing.T) {
+	files, err := filepath.Glob("patches/dapl/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var linux, windows strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split(string(text), "\ndiff --git ")[1:] {
+			switch {
+			case strings.HasPrefix(part, "a/dapl/udapl/linux/dapl_osd.h "):
+				linux.WriteString(part)
+			case strings.HasPrefix(part, "a/dapl/udapl/windows/dapl_osd.h "):
+				windows.WriteString(part)
+			}
+		}
+	}
+	found := 0
+	for _, match := range daplNames.FindAllStringSubmatch(linux.String(), -1) {
+		// What is written anew for Linux alone, Windows has in its own form.
+		if match[1] == "dapl_os_atomic_read" || match[1] == "dapl_os_atomic_set" {
+			continue
+		}
+		found++
+		if !strings.Contains(windows.String(), match[1]) {
+			t.Errorf("the patches add %s for Linux, and not for Windows", match[1])
+		}
+	}
+	if found == 0 {
+		t.Error("the patches add nothing for Linux, or it is not found")
+	}
+}
+
+// git makes commits of them, on the source as it was published.
+func TestPatchesApply(t *testing.T) {
+	archive := filepath.Join(cacheFolder(t), "archives/dapl_2.1.10.1.f1e05b7a.orig.tar.xz")
+	if _, err := os.Stat(archive); err != nil {
+		t.Skipf("scripts/native has left no archive: %v", err)
+	}
+	patches, err := filepath.Glob("patches/dapl/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, patch := range patches {
+		if patches[i], err = filepath.Abs(patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	source := t.TempDir()
+	run := func(name string, arguments ...string) string {
+		t.Helper()
+		cmd := exec.Command(name, arguments...)
+		cmd.Dir = source
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@b.c",
+			"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@b.c")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %s: %v\n%s", name, arguments[0], err, out)
+		}
+		return string(out)
+	}
+	run("tar", "-x", "--strip-components=1", "-f", archive)
+	run("git", "init", "-q")
+	run("git", "add", "--force", "--all")
+	run("git", "commit", "-q", "-m", "as published")
+	run("git", append([]string{"-c", "core.fsync=none", "am", "-q"}, patches...)...)
+	if commits := strings.Fields(run("git", "rev-list", "HEAD")); len(commits) != len(patches)+1 {
+		t.Errorf("%d patches make %d commits", len(patches), len(commits)-1)
+	}
+}
+
+// cacheFolder is where scripts/native keeps what it has fetched.
+func cacheFolder(t *testing.T) string {
+	t.Helper()
+	if folder := os.Getenv("GOUDAT_CACHE"); folder != "" {
+		return folder
+	}
+	base, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	return filepath.Join(base, "goudat")
+}
+
 func TestPatchProblems(t *testing.T) {
 	header := "From " + strings.Repeat("0", 40) + " Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nDate: now\nSubject: [PATCH] a: b\n\n"
-	body := strings.Repeat("a word or two\n", 6) + "---\n"
+	why, seen := strings.Repeat("a word or two\n", 6), "\nSeen once.\n"
+	body := why + seen + "---\n"
 	diff := "diff --git a/x b/x\n"
 	for _, c := range []struct{ name, text, problem string }{
 		{"0001-good.patch", header + body + diff, ""},
@@ -63,6 +186,10 @@ func TestPatchProblems(t *testing.T) {
 		{"0001-bare.patch", body + diff, "has no header"},
 		{"0001-short.patch", header + "Mends it.\n---\n" + diff, "does not say why"},
 		{"0001-empty.patch", header + body, "changes nothing"},
+		{"0001-unseen.patch", header + why + "---\n" + diff, "does not say how to see it"},
+		{"0001-signed.patch", header + why + seen + "\nSigned-off-by: A <a@b.c>\n---\n" + diff, "is signed off, which is for the one who sends it"},
+		{"0001-linux.patch", header + body + diff + "+	pthread_join(thread);\n", "has what Windows lacks, in a file that is built there: +	pthread_join(thread);"},
+		{"0001-there.patch", header + body + "diff --git a/x/linux/x b/x/linux/x\n+	pthread_join(thread);\n", ""},
 	} {
 		problems := patchProblems(1, c.name, c.text)
 		switch {
