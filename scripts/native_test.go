@@ -77,6 +77,27 @@ func TestNativeFails(t *testing.T) {
 	}
 }
 
+// Where there is no apt-get, it says what to install.
+func TestBuildToolsCommand(t *testing.T) {
+	for release, want := range map[string]string{
+		"NAME=Fedora\nID=fedora\n":                                        "dnf install gcc make cmake",
+		"ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n":                  "dnf install gcc make cmake",
+		"ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"\nVERSION=15.6\n": "zypper install gcc make cmake",
+		"ID=arch\n": "pacman -S",
+		"ID=void\n": "",
+		"":          "",
+	} {
+		file := filepath.Join(t.TempDir(), "os-release")
+		if err := os.WriteFile(file, []byte(release), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("bash", "-euc", ". ./setup.bash; build_tools_command "+file+"; build_tools_command /nowhere").CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(out), want) || want == "" && len(out) > 0 {
+			t.Errorf("%q: %q, %v, want %q", release, out, err, want)
+		}
+	}
+}
+
 // A second run finds everything done.
 func TestNativeIsBuiltOnce(t *testing.T) {
 	if os.Getenv("GOUDAT_NATIVE") != "source" {

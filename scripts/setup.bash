@@ -69,6 +69,20 @@ need_source_stack() {
 	say "using $(native_versions release)"
 }
 
+# build_tools_command prints the command that installs what scripts/native builds with, on the system that a file os-release
+# describes. It prints nothing for systems that are not known.
+build_tools_command() (
+	tools="gcc make cmake autoconf automake libtool patch tar xz gzip curl libnl3-devel"
+	ID="" ID_LIKE=""
+	# shellcheck source=/dev/null
+	! [[ -r $1 ]] || . "$1"
+	case " $ID $ID_LIKE " in
+	*" fedora "* | *" rhel "*) echo "dnf install $tools ninja-build pkgconf-pkg-config python3" ;;
+	*" suse "* | *" opensuse "*) echo "zypper install $tools ninja pkg-config python3" ;;
+	*" arch "*) echo "pacman -S --needed base-devel cmake ninja libnl python curl" ;;
+	esac
+)
+
 # has_system_stack tells whether there is a native stack but for that of scripts/native, or can be with the
 # distribution's packages.
 has_system_stack() {
