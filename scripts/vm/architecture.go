@@ -18,6 +18,8 @@ type architecture struct {
 	processor       string   // that an emulated machine has
 	modules         string   // the folder of modules for this processor alone
 	kernel          []string // the kernel's arguments
+	// uncompressed takes a kernel out of its image, nil where Debian has it as it is.
+	uncompressed func(image []byte) ([]byte, error)
 	// bootLimits allow for an emulated kernel that stands still for ever, which one in thousands does: it is booted again. The last
 	// one is some times what a boot takes on a busy host.
 	bootLimits []time.Duration
@@ -30,11 +32,12 @@ var (
 		emulator:        "qemu-system-x86_64",
 		emulatorPackage: "qemu-system-x86",
 		// Each controller that is not there is one that the kernel does not wait for.
-		board:      []string{"-machine", "q35,usb=off,hpet=off,smbus=off,sata=off"},
-		processor:  "max",
-		modules:    "arch/x86/crypto/",
-		kernel:     []string{"console=ttyS0", "tsc=reliable", "no_timer_check", "random.trust_cpu=on"},
-		bootLimits: []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute},
+		board:        []string{"-machine", "q35,usb=off,hpet=off,smbus=off,sata=off"},
+		processor:    "max",
+		modules:      "arch/x86/crypto/",
+		kernel:       []string{"console=ttyS0", "tsc=reliable", "no_timer_check", "random.trust_cpu=on"},
+		uncompressed: uncompressedKernel,
+		bootLimits:   []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute},
 	}
 	arm64 = &architecture{
 		name:            "arm64",

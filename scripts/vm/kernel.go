@@ -214,10 +214,12 @@ func unpackKernel(files []string, arch *architecture, dir string, log *progress)
 	}
 	// Started from its uncompressed form, the kernel is up three seconds earlier without KVM.
 	image := content.image
-	if plain, err := uncompressedKernel(image); err == nil {
-		image = plain
-	} else {
-		log.setUp("booting will take longer, as the kernel stays compressed: %v", err)
+	if arch.uncompressed != nil {
+		if plain, err := arch.uncompressed(image); err == nil {
+			image = plain
+		} else {
+			log.setUp("booting will take longer, as the kernel stays compressed: %v", err)
+		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, releaseFile), []byte(content.release), 0o644); err != nil {
 		return err
