@@ -8,6 +8,7 @@ package cgo
 #cgo noescape goudat_ep_create
 #cgo noescape goudat_ep_create_with_srq
 #cgo noescape goudat_ep_query
+#cgo nocallback goudat_ep_query
 #cgo noescape goudat_ep_modify
 #cgo noescape goudat_ep_get_status
 #cgo nocallback goudat_ep_get_status

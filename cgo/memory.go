@@ -6,6 +6,7 @@ package cgo
 #include "goudat/memory.h"
 
 #cgo noescape goudat_copy_out
+#cgo nocallback goudat_copy_out
 */
 import "C"
 

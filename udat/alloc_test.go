@@ -312,3 +312,22 @@ func TestLooksDoNotAllocate(t *testing.T) {
 		}
 	})
 }
+
+// Asking for the parameters of an object costs no allocation, where they have no slices.
+func TestQueryDoesNotAllocate(t *testing.T) {
+	previous := udat.SetAssertions(nil) // which do allocate
+	defer func() { udat.SetAssertions(previous) }()
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, _ := udattest.Pair(t, ia, nil) // connected, so that it has addresses
+		for name, query := range map[string]func() error{
+			"endpoint":         func() error { return second(e.Query()) },
+			"event dispatcher": func() error { return second(e.Recv.Query()) },
+			"memory region":    func() error { return second(e.Memory.Query()) },
+			"protection zone":  func() error { return second(e.PZ.Query()) },
+		} {
+			if n := testing.AllocsPerRun(100, func() { want(t, query()) }); n != 0 {
+				t.Errorf("to query the %s costs %v allocations", name, n)
+			}
+		}
+	})
+}
