@@ -3,9 +3,12 @@
 package udat_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/cgo/cloop"
@@ -22,8 +25,8 @@ type call struct {
 	udat  func(n int) error // as a program makes it
 	batch func(n int) error // many in one crossing, nil if there is no such call
 
-	// renew makes room for most more calls, for one that uses something up.
-	renew func(b *testing.B)
+	// renew makes room for most more calls, for one that uses something up. udat tells whether they are made by it.
+	renew func(udat bool) error
 	most  int
 }
 
@@ -47,8 +50,9 @@ func BenchmarkCall(b *testing.B) {
 func (c call) benchmark(b *testing.B) {
 	for _, way := range []struct {
 		in   string
+		udat bool
 		make func(n int) error
-	}{{"C", c.c}, {"cgo", c.cgo}, {"udat", c.udat}, {"batch", c.batch}} {
+	}{{"C", false, c.c}, {"cgo", false, c.cgo}, {"udat", true, c.udat}, {"batch", true, c.batch}} {
 		if way.make == nil {
 			continue
 		}
@@ -58,7 +62,9 @@ func (c call) benchmark(b *testing.B) {
 				n := left
 				if c.renew != nil {
 					b.StopTimer()
-					c.renew(b)
+					if err := c.renew(way.udat); err != nil {
+						b.Fatal(err)
+					}
 					b.StartTimer()
 					n = min(n, c.most)
 				}
@@ -147,7 +153,8 @@ func calls(b *testing.B, ia *udat.IA) []call {
 			batch: repeat(func() error { return second(e.Recv.Poll(events)) }),
 		},
 	}
-	return append(list, lookCall(b, e.Memory), softwareEventCall(b, ia, events), postRecvCall(b, ia))
+	x := newExchange(b, ia)
+	return append(list, lookCall(b, e.Memory), softwareEventCall(b, ia, events), x.postRecvCall(), x.completionCall(events))
 }
 
 // lookCall looks at a byte that no peer writes.
@@ -213,50 +220,137 @@ func softwareEventCall(b *testing.B, ia *udat.IA, events []udat.Event) call {
 	}
 }
 
-// postRecvCall posts receives that no message comes to.
-func postRecvCall(b *testing.B, ia *udat.IA) call {
-	const receives = 2048
+// exchange is a connection whose one side sends the messages that the other side's receives take. The queues are used again and
+// again, so that their memory is there.
+type exchange struct {
+	e, peer *udattest.Endpoint
+	iov     []udat.Segment // of a receive
+	receive []udat.Post
+	send    []udat.Post
+	waiting int // receives without a message
+}
+
+const (
+	mostReceives = 1024 // outstanding
+	atOnce       = 64   // in a batch
+)
+
+func newExchange(b *testing.B, ia *udat.IA) *exchange {
 	attr := udattest.DefaultAttr(b, ia)
-	attr.MaxRecvDTOs = receives
-	options := udattest.Options{Attr: &attr, QueueLength: receives}
-	var e *udattest.Endpoint
-	var iov []udat.Segment
-	batch := make([]udat.Post, 64)
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs = mostReceives, atOnce
+	options := udattest.Options{Attr: &attr, QueueLength: mostReceives}
+	x := &exchange{e: options.NewEndpoint(b, ia), peer: options.NewEndpoint(b, ia)}
+	udattest.ConnectPair(b, udattest.Listen(b, ia), x.peer, x.e)
+	x.iov = one(x.e.Segment(b, 0, 8))
+	x.receive = slices.Repeat([]udat.Post{{Operation: udat.DTOReceive, Segments: x.iov}}, atOnce)
+	x.send = slices.Repeat([]udat.Post{{Operation: udat.DTOSend, Segments: one(x.peer.Segment(b, 0, 8))}}, atOnce)
+	return x
+}
+
+func (x *exchange) postInC(n int) error {
+	x.waiting += n
+	segment := udat.NativeSegment(x.iov[0])
+	return failed(cloop.EPPostRecv(udat.NativeEP(x.e.EP), &segment, udat.NobodysCookie, n))
+}
+
+func (x *exchange) postBatch(n int) error {
+	x.waiting += n
+	return inBatches(x.e.EP, x.receive, n)
+}
+
+func inBatches(ep *udat.EP, batch []udat.Post, n int) error {
+	for n > 0 {
+		posted, err := ep.PostBatch(batch[:min(n, len(batch))])
+		if err != nil {
+			return err
+		}
+		n -= posted
+	}
+	return nil
+}
+
+// complete has a message come to each receive.
+func (x *exchange) complete() error {
+	events := make([]udat.Event, len(x.send))
+	for x.waiting > 0 {
+		n := min(x.waiting, len(x.send))
+		if err := inBatches(x.peer.EP, x.send, n); err != nil {
+			return err
+		}
+		x.waiting -= n
+		for n > 0 {
+			taken, err := x.peer.Request.SpinPoll(events[:n], time.Second)
+			if err != nil || taken == 0 {
+				return cmp.Or(err, errors.New("a message does not arrive"))
+			}
+			n -= taken
+		}
+	}
+	return nil
+}
+
+// empty takes all completions of receives.
+func (x *exchange) empty() error {
+	err := x.complete()
+	events := make([]udat.Event, mostReceives)
+	for taken := 1; taken > 0 && err == nil; {
+		taken, err = x.e.Recv.Poll(events)
+	}
+	return err
+}
+
+// postRecvCall posts receives.
+func (x *exchange) postRecvCall() call {
 	return call{
-		name: "dat_ep_post_recv",
-		most: receives,
-		renew: func(b *testing.B) {
-			var peer *udattest.Endpoint
-			if e != nil {
-				e.EP.Free()
-			}
-			peer, e = options.NewEndpoint(b, ia), options.NewEndpoint(b, ia)
-			udattest.ConnectPair(b, udattest.Listen(b, ia), peer, e)
-			iov = one(e.Segment(b, 0, 8))
-			for i := range batch {
-				batch[i] = udat.Post{Operation: udat.DTOReceive, Segments: iov}
-			}
-		},
-		c: func(n int) error {
-			segment := udat.NativeSegment(iov[0])
-			return failed(cloop.EPPostRecv(udat.NativeEP(e.EP), &segment, udat.NobodysCookie, n))
-		},
+		name:  "dat_ep_post_recv",
+		most:  mostReceives,
+		renew: func(bool) error { return x.empty() },
+		c:     x.postInC,
 		cgo: func(n int) error {
-			segments := []cgo.LMRTriplet{udat.NativeSegment(iov[0])}
+			x.waiting += n
+			segments := []cgo.LMRTriplet{udat.NativeSegment(x.iov[0])}
 			return repeat(func() error {
-				return failed(cgo.EPPostRecv(udat.NativeEP(e.EP), segments, udat.NobodysCookie, 0))
+				return failed(cgo.EPPostRecv(udat.NativeEP(x.e.EP), segments, udat.NobodysCookie, 0))
 			})(n)
 		},
 		udat: func(n int) error {
-			return repeat(func() error { return e.PostRecv(iov, 0, 0) })(n)
+			x.waiting += n
+			return repeat(func() error { return x.e.PostRecv(x.iov, 0, 0) })(n)
 		},
+		batch: x.postBatch,
+	}
+}
+
+// completionCall takes the completions of receives.
+func (x *exchange) completionCall(events []udat.Event) call {
+	evd := udat.NativeEVD(x.e.Recv)
+	return call{
+		name: "dat_evd_dequeue",
+		most: mostReceives,
+		renew: func(udat bool) error {
+			post := x.postInC // of which udat has no record
+			if udat {
+				post = x.postBatch
+			}
+			err := x.empty()
+			if err == nil {
+				err = post(mostReceives)
+			}
+			return cmp.Or(err, x.complete())
+		},
+		c: func(n int) error { return failed(cloop.EVDDequeue(evd, n)) },
+		cgo: repeat(func() error {
+			var event cgo.Event
+			return failed(cgo.EVDDequeue(evd, &event))
+		}),
+		udat: repeat(func() error { return second(x.e.Recv.Dequeue()) }),
 		batch: func(n int) error {
 			for n > 0 {
-				posted, err := e.PostBatch(batch[:min(n, len(batch))])
-				if err != nil {
-					return err
+				taken, err := x.e.Recv.Poll(events[:min(n, len(events))])
+				if err != nil || taken == 0 {
+					return cmp.Or(err, errors.New("a completion is missing"))
 				}
-				n -= posted
+				n -= taken
 			}
 			return nil
 		},

@@ -72,6 +72,16 @@ static DAT_RETURN loop_dequeue_empty(goudat_handle evd, int n)
 	return DAT_SUCCESS;
 }
 
+static DAT_RETURN loop_dequeue(goudat_handle evd, int n)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_EVENT event;
+
+	while (n-- > 0 && ret == DAT_SUCCESS)
+		ret = dat_evd_dequeue((DAT_EVD_HANDLE)evd, &event);
+	return ret;
+}
+
 static DAT_RETURN loop_software_event(goudat_handle evd, int n)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -131,6 +141,11 @@ func LMRQuery(lmr cgo.LMRHandle, n int) cgo.Return {
 // EVDDequeueEmpty looks n times for an event where there must be none.
 func EVDDequeueEmpty(evd cgo.EVDHandle, n int) cgo.Return {
 	return cgo.Return(C.loop_dequeue_empty(C.goudat_handle(evd), C.int(n)))
+}
+
+// EVDDequeue takes n events, which must be there.
+func EVDDequeue(evd cgo.EVDHandle, n int) cgo.Return {
+	return cgo.Return(C.loop_dequeue(C.goudat_handle(evd), C.int(n)))
 }
 
 // SoftwareEvent posts a software event and takes it, n times or until that fails.

@@ -94,10 +94,11 @@ numbers of Go are what comes on top of C. They are medians of
 
     %s
 
-on %s, %s, load %s at the start; %s; %s. **Nothing** is a call of a C function that does nothing. An
-event is posted and taken. The receives are posted on a connected endpoint. ` + "`dat_lmr_query`" + ` needs no C in ` + "`udat`" + `, which knows
-the answer. **Look** is one look at a byte that a peer may write, in C an atomic load, here ` + "`PeerByte.Load`" + `; many are in
-one call of ` + "`SpinUntil`" + `.
+on %s, %s, load %s at the start; %s; %s. **Nothing** is a call of a C function that does nothing. A
+software event is posted and taken. The receives that are posted, and the completions that are taken, are of a connected endpoint
+whose queues are not new; many at once are 64. ` + "`dat_lmr_query`" + ` needs no C in ` + "`udat`" + `, which knows the answer.
+**Look** is one look at a byte that a peer may write, in C an atomic load, here ` + "`PeerByte.Load`" + `; many are in one call of
+` + "`SpinUntil`" + `.
 
 `
 
