@@ -39,7 +39,7 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal(text, &report); err != nil {
 		t.Fatal(err)
 	}
-	const measurements, adapters = 14 + 7, 2 // seven of them are for the plot
+	const measurements, adapters = 15 + 7, 2 // seven of them are for the plot
 	if len(report.Results) != measurements*adapters {
 		t.Errorf("there are %d results, expected %d measurements on each of %d adapters", len(report.Results), measurements, adapters)
 	}

@@ -61,6 +61,7 @@ func measurements(scale float64) []measurement {
 		{name: "round trip, 4 KiB, polling", order: "roundtrip", how: "poll", bytes: 4096, count: 1000, window: 1, unit: microseconds, goal: 1.03},
 		{name: "round trip, 8 B, polling memory", order: "mailbox", how: "poll", bytes: 8, count: 2000, window: 1, unit: microseconds, goal: 1.03},
 		{name: "round trip, 4 KiB, polling memory", order: "mailbox", how: "poll", bytes: 4096, count: 1000, window: 1, unit: microseconds, goal: 1.03},
+		{name: "round trip, 8 B, polling for a second", order: "sustained", how: "poll", bytes: 8, count: 80000, window: 1, unit: microseconds, goal: 1.03},
 		{name: "round trip, 8 B, waiting", order: "roundtrip", how: "wait", bytes: 8, count: 500, window: 1, unit: microseconds, goal: 1.15, sleeps: true},
 		{name: "round trip, 4 KiB, waiting", order: "roundtrip", how: "wait", bytes: 4096, count: 400, window: 1, unit: microseconds, goal: 1.15, sleeps: true},
 		{name: "round trip, 8 B, sleeping", order: "roundtrip", how: "sleep", bytes: 8, count: 500, window: 1, unit: microseconds, sleeps: true},

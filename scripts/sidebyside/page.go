@@ -115,7 +115,8 @@ are two processes each, a server and a client, and make the same calls in the sa
 works the other waits for its turn, and uses no processor. Client and server are pinned to a processor each. Those in
 Go run with GOMAXPROCS=2: with the 1 that pinning implies, Go's runtime takes the processor away from calls into C.
 
-* **Round trip**: the server answers each message; the median of all messages of a round. Receives are posted, and
+* **Round trip**: the server answers each message; the median of all messages of a round, and *for a second* the mean, in
+  which each pause counts. Receives are posted, and
   completions of sends taken, 32 at a time and while a message is on its way. *Polling* looks again and again;
   *waiting* is ` + "`dat_evd_wait`" + ` in C, which sleeps until the completion is there, and ` + "`WaitBatch`" + ` in Go, which looks for it
   for about as long as it takes to be woken, and then sleeps; *sleeping* is the same in C, and in Go without that look

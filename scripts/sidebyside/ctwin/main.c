@@ -17,7 +17,9 @@ struct order {
 static double measure(struct node *node, const struct order *o)
 {
 	if (strcmp(o->name, "roundtrip") == 0)
-		return measure_round_trip(node, o->bytes, o->count, strcmp(o->how, "poll") == 0);
+		return measure_round_trip(node, o->bytes, o->count, strcmp(o->how, "poll") == 0, false);
+	if (strcmp(o->name, "sustained") == 0)
+		return measure_round_trip(node, o->bytes, o->count, true, true);
 	if (strcmp(o->name, "mailbox") == 0)
 		return measure_memory_round_trip(node, o->bytes, o->count);
 	if (strcmp(o->name, "rate") == 0)
@@ -52,7 +54,7 @@ static void obey(struct node *node)
 			stop("this is no measurement: %s", line);
 		check(&o);
 		if (node->server) {
-			if (strcmp(o.name, "roundtrip") == 0 || strcmp(o.name, "rate") == 0)
+			if (strcmp(o.name, "roundtrip") == 0 || strcmp(o.name, "sustained") == 0 || strcmp(o.name, "rate") == 0)
 				expect_messages(node, o.bytes, o.count);
 			if (strcmp(o.name, "mailbox") == 0)
 				expect_writes(node, o.bytes);

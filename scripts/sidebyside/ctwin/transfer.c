@@ -79,20 +79,20 @@ void expect_messages(struct node *node, size_t bytes, int count)
  * The server answers each message. What need not be done before a message goes is done while it is on its way:
  * receives are posted, and completions of sends taken, many at a time.
  */
-double measure_round_trip(struct node *node, size_t bytes, int count, bool polling)
+double measure_round_trip(struct node *node, size_t bytes, int count, bool polling, bool mean)
 {
 	DAT_LMR_TRIPLET from = segment(node, 0, bytes);
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
 	uint64_t *times = malloc((size_t)count * sizeof(*times));
 	int posted = count < MOST_RECEIVES ? count : MOST_RECEIVES, outstanding = 0, used = 0;
-	uint64_t before;
+	uint64_t begin, before;
 	double result;
 
 	if (times == NULL)
 		stop("no memory");
 	if (!node->server)
 		expect_messages(node, bytes, count);
-	before = now_ns();
+	begin = before = now_ns();
 	for (int i = 0; i < count; i++) {
 		uint64_t after;
 
@@ -117,7 +117,7 @@ double measure_round_trip(struct node *node, size_t bytes, int count, bool polli
 	}
 	while (outstanding > 0)
 		outstanding -= spin(node->requests_done, outstanding);
-	result = (double)median(times, (size_t)count);
+	result = mean ? (double)(before - begin) / count : (double)median(times, (size_t)count);
 	free(times);
 	return result;
 }

@@ -55,7 +55,7 @@ void endpoint_accept(const struct node *node, DAT_EP_HANDLE ep);
 void connection_event(const struct node *node, DAT_EVENT_NUMBER expected, DAT_EVENT *event);
 
 /* Each measures count operations, and the server takes its part in them. */
-double measure_round_trip(struct node *node, size_t bytes, int count, bool polling); /* ns */
+double measure_round_trip(struct node *node, size_t bytes, int count, bool polling, bool mean); /* ns */
 double measure_memory_round_trip(struct node *node, size_t bytes, int count);	      /* ns */
 double measure_rate(struct node *node, size_t bytes, int count, int window);	      /* messages per second */
 double measure_rdma(struct node *node, bool write, size_t bytes, int count, int window); /* bytes per second */

@@ -94,7 +94,7 @@ func (n *node) obey(orders io.Reader, out io.Writer) error {
 // expect is what a server does before the client begins.
 func (n *node) expect(o order) error {
 	switch o.name {
-	case "roundtrip", "rate":
+	case "roundtrip", "sustained", "rate":
 		return n.expectMessages(o.bytes, o.count)
 	case "mailbox":
 		return n.expectWrites(o.bytes)
@@ -105,9 +105,13 @@ func (n *node) expect(o order) error {
 func (n *node) measure(o order) (float64, error) {
 	switch {
 	case o.name == "roundtrip":
-		return n.measureRoundTrip(o.bytes, o.count, o.how)
+		times, err := n.roundTrips(o.bytes, o.count, o.how)
+		return median(times), err
 	case o.name == "mailbox":
 		return n.measureMemoryRoundTrip(o.bytes, o.count)
+	case o.name == "sustained":
+		times, err := n.roundTrips(o.bytes, o.count, "poll")
+		return mean(times), err
 	case o.name == "rate":
 		return n.measureRate(o.bytes, o.count, o.window)
 	case o.name == "connect":

@@ -75,27 +75,27 @@ func (n *node) expectMessages(bytes, count int) error {
 	return n.postReceives(bytes, min(count, mostReceives))
 }
 
-// measureRoundTrip gives the median in nanoseconds. The server answers each message. What need not be done before a
+// roundTrips returns how long each has taken. The server answers each message. What need not be done before a
 // message goes is done while it is on its way: receives are posted, and completions of sends taken, many at a time.
 // Whether one polls, waits, or waits without spinning before it sleeps, says how: "poll", "wait" or "sleep".
-func (n *node) measureRoundTrip(bytes, count int, how string) (float64, error) {
+func (n *node) roundTrips(bytes, count int, how string) ([]time.Duration, error) {
 	polling, spin := how == "poll", udat.DefaultWaitSpin
 	if how == "sleep" {
 		spin = 0
 	}
 	if err := n.receivesDone.SetWaitSpin(spin); err != nil {
-		return 0, err
+		return nil, err
 	}
 	from, err := n.memory.Segment(0, bytes)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	iov := [...]udat.Segment{from}
 	times := make([]time.Duration, count)
 	posted, outstanding, used := min(count, mostReceives), 0, 0
 	if !n.server {
 		if err := n.expectMessages(bytes, count); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	start := time.Now()
@@ -103,30 +103,30 @@ func (n *node) measureRoundTrip(bytes, count int, how string) (float64, error) {
 	for i := range count {
 		if n.server {
 			if err := n.arrive(polling); err != nil {
-				return 0, err
+				return nil, err
 			}
 		}
 		if err := n.ep.PostSend(iov[:], 0, 0); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if outstanding++; outstanding >= burst {
 			taken, err := n.take(n.requestsDone, outstanding-1)
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			outstanding -= taken
 		}
 		if used == burst {
 			more := min(count-posted, used)
 			if err := n.postReceives(bytes, more); err != nil {
-				return 0, err
+				return nil, err
 			}
 			posted += more
 			used = 0
 		}
 		if !n.server {
 			if err := n.arrive(polling); err != nil {
-				return 0, err
+				return nil, err
 			}
 		}
 		used++
@@ -137,12 +137,31 @@ func (n *node) measureRoundTrip(bytes, count int, how string) (float64, error) {
 	for outstanding > 0 {
 		taken, err := n.spin(n.requestsDone, outstanding)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		outstanding -= taken
 	}
+	return times, nil
+}
+
+// median is in nanoseconds, as the mean is. Both are 0 of nothing.
+func median(times []time.Duration) float64 {
+	if len(times) == 0 {
+		return 0
+	}
 	slices.Sort(times)
-	return float64(times[count/2]), nil
+	return float64(times[len(times)/2])
+}
+
+func mean(times []time.Duration) float64 {
+	if len(times) == 0 {
+		return 0
+	}
+	sum := time.Duration(0)
+	for _, t := range times {
+		sum += t
+	}
+	return float64(sum) / float64(len(times))
 }
 
 // lastByte gives the byte that counts the peer's writes.
