@@ -86,7 +86,13 @@ func (r run) deal(p testPackage) ([]shard, error) {
 		tests = slices.DeleteFunc(tests, skipped.MatchString)
 	}
 	slices.SortStableFunc(tests, func(a, b string) int { return cmp.Compare(order(a), order(b)) })
-	return deal(tests, r.shards[p.ImportPath], r.skip), nil
+	shards := deal(tests, r.shards[p.ImportPath], r.skip)
+	if r.skipParts != "" {
+		for i := range shards {
+			shards[i].skip = strings.TrimPrefix(shards[i].skip+"|"+r.skipParts, "|")
+		}
+	}
+	return shards, nil
 }
 
 // order is 0 for what is dealt first, and 1 for all else.

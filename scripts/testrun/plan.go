@@ -33,6 +33,7 @@ type run struct {
 	flags       []string // of the test binaries
 	only        string   // a pattern of tests; such a run is not dealt to several machines
 	skip        string   // a pattern of tests
+	skipParts   string   // a pattern of tests' parts, as "/part"
 	shards      map[string]int
 
 	device   bool          // a skipped test is a failure
@@ -74,6 +75,13 @@ const (
 	asanSkip = `^Test(Explain|WriteConfig|Model)`
 	// So do these, which do many times what other tests do.
 	asanSkipMore = asanSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ShadowTableHoldsOnDevice|ExactlyOnce|NilAndZeroArguments)$`
+)
+
+// What the race detector and the address sanitizer watch is Go's and the binding's own, which is the same over both
+// providers. Each watches one of them, so that both are watched.
+const (
+	socketCMParts = `/^ofa-v2-scm-`
+	cmaParts      = `/^ofa-v2-cma-`
 )
 
 // inShards has the packages that are dealt to several machines.
@@ -149,21 +157,23 @@ func (o options) plan(packages []testPackage) []run {
 		})
 	}
 	if !o.quick {
-		race := but(of(packages, racePackages), hostPackages, machinesPackages, soakPackages)
-		if o.long == 0 {
-			race = but(race, sequentialPackages)
-		}
-		runs = append(runs, run{
+		race := run{
 			// All slow the same code down, so that they share a run: the endpoints' states are compared with the specification,
 			// too.
 			title:       "testing on the device with the race detector and all checks of pointers in C",
-			packages:    race,
+			packages:    but(of(packages, racePackages), hostPackages, machinesPackages, soakPackages),
 			build:       []string{"-race"},
 			environment: []string{"UDAT_ASSERT=panic", "GOEXPERIMENT=cgocheck2"},
 			exec:        withDevice,
 			device:      true,
 			shards:      inShards,
-		}, o.withAddressSanitizer(of(packages, udatPackage)))
+		}
+		asan := o.withAddressSanitizer(of(packages, udatPackage))
+		if o.long == 0 {
+			race.packages = but(race.packages, sequentialPackages)
+			race.skipParts, asan.skipParts = socketCMParts, cmaParts
+		}
+		runs = append(runs, race, asan)
 	}
 	environment := o.small
 	if o.long > 0 {

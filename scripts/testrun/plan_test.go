@@ -47,16 +47,18 @@ func TestPlanLong(t *testing.T) {
 	packages := everyPackage(t)
 	titles := func(o options) (text string) {
 		for _, r := range o.plan(packages) {
-			text += r.title + r.skip + strings.Join(r.build, "") + strings.Join(r.environment, "") + "\n"
+			text += r.title + r.skip + r.skipParts + strings.Join(r.build, "") + strings.Join(r.environment, "") + "\n"
 		}
 		return text
 	}
 	if text := titles(options{native: "source", small: []string{"SMALL"}}); !strings.Contains(text, machinesSkip) || !strings.Contains(text, hostSkip) || strings.Contains(text, "random") ||
-		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, "SMALL") {
+		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, socketCMParts) || !strings.Contains(text, cmaParts) ||
+		!strings.Contains(text, "SMALL") {
 		t.Errorf("a plain run is\n%s", text)
 	}
 	if text := titles(options{native: "source", long: time.Minute, small: []string{"SMALL"}}); strings.Contains(text, machinesSkip) || strings.Contains(text, hostSkip) || !strings.Contains(text, "random") ||
-		strings.Contains(text, asanSkipMore) || strings.Contains(text, "SMALL") {
+		strings.Contains(text, asanSkipMore) || strings.Contains(text, socketCMParts) || strings.Contains(text, cmaParts) ||
+		strings.Contains(text, "SMALL") {
 		t.Errorf("a long run is\n%s", text)
 	}
 }
@@ -77,6 +79,32 @@ func TestPlanQuick(t *testing.T) {
 		}
 		if slices.Contains(tested, "scripts/vm") != o.named || !slices.Contains(tested, "udat") {
 			t.Errorf("with packages named = %v, a quick run tests %v", o.named, tested)
+		}
+	}
+}
+
+// Parts of tests are left out without a change of how the tests are dealt.
+func TestDealParts(t *testing.T) {
+	for _, p := range everyPackage(t) {
+		if p.ImportPath != module+"scripts/testrun" {
+			continue
+		}
+		r := run{skip: "^TestTally$", shards: map[string]int{p.ImportPath: 2}}
+		whole, err := r.deal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.skipParts = socketCMParts
+		parts, err := r.deal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range parts {
+			want := whole[i]
+			want.skip += "|" + socketCMParts
+			if s != want {
+				t.Errorf("without parts a shard is %+v, want %+v", s, want)
+			}
 		}
 	}
 }
