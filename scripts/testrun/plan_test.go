@@ -73,6 +73,9 @@ func TestPlanQuick(t *testing.T) {
 			if len(r.build) > 0 || slices.Contains(r.environment, "GOUDAT_NATIVE=system") || r.device && r.machines == 0 && r.skip != quickSkip {
 				t.Errorf("a quick run has %+v", r)
 			}
+			if r.device && (r.skipParts != "") == o.named {
+				t.Errorf("with packages named = %v, a quick run leaves out %q", o.named, r.skipParts)
+			}
 			for _, p := range r.packages {
 				tested = append(tested, short(p.ImportPath))
 			}
