@@ -42,6 +42,9 @@ type room struct {
 	tally  tally
 
 	unknown atomic.Int64 // shares of which it is not known what they have outstanding
+
+	late   []*direction // that have suppressed operations to report: see reportLater
+	isLate atomic.Bool  // there are some
 }
 
 // share is what a feeder may have outstanding.
@@ -249,6 +252,9 @@ func (evd *EVD) awaitRecount() {
 // library's queue is shorter than the EVD, those that move to the backlog. The
 // EVD is kept alive by an endpoint.
 func (evd *EVD) takeRoom(e epoch) bool {
+	if evd.room.isLate.Load() {
+		evd.reportLate()
+	}
 	if evd.room.take(e, 1) {
 		return true
 	}

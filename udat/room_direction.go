@@ -99,16 +99,46 @@ func (d *direction) syncRoom(evd *EVD) {
 	}
 	defer d.mu.Unlock()
 	if d.evd == evd && d.handle != 0 {
-		if d.epoch == 0 {
-			d.report() // no suppressed operation keeps its room unnoticed
-		}
+		// No suppressed operation keeps its room unnoticed.
+		reported := d.epoch != 0 || d.report()
 		d.followRoom()
+		if !reported {
+			evd.reportLater(d)
+		}
 		return
 	}
 	evd.mu.Lock()
 	defer evd.unlock()
 	if s := evd.room.shares[d]; s != nil {
 		evd.uncharge(s)
+	}
+}
+
+// reportLater has a direction report what it could not when counting began.
+func (evd *EVD) reportLater(d *direction) {
+	evd.mu.Lock()
+	defer evd.unlock()
+	evd.room.late = append(evd.room.late, d)
+	evd.room.isLate.Store(true)
+}
+
+// reportLate makes up for that where it can now. The caller may hold a direction.
+func (evd *EVD) reportLate() {
+	evd.mu.Lock()
+	late := evd.room.late
+	evd.room.late = nil
+	evd.room.isLate.Store(false)
+	evd.unlock()
+	for _, d := range late {
+		if !d.mu.TryLock() {
+			evd.reportLater(d)
+			continue
+		}
+		reported := d.evd != evd || d.report()
+		d.mu.Unlock()
+		if !reported {
+			evd.reportLater(d)
+		}
 	}
 }
 

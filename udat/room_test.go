@@ -401,6 +401,36 @@ func TestSuppressedBeforeRoomCounts(t *testing.T) {
 	})
 }
 
+// Nor do those that filled the endpoint's queue when the room began to count.
+func TestSuppressedInFullQueueBeforeRoomCounts(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const suppressed = 30
+		a, b := newEmptyCrowd(t, ia, suppressed+1), newEmptyCrowd(t, ia, 64)
+		first := a.join(t, &udat.EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: suppressed})
+		b.join(t, &udat.EPAttr{MaxRecvDTOs: suppressed})
+		connect(t, udattest.Listen(t, ia), a, b, 0)
+		for range suppressed { // outstanding until the peer has receives
+			want(t, first.PostSend(a.segment(t), 1, udat.CompletionSuppress))
+		}
+		room := qlen(t, a.evd)
+		second := a.join(t, &udat.EPAttr{MaxRecvDTOs: 2 * room})
+		if !udat.CountsRoom(a.evd) {
+			t.Fatal("an event dispatcher that is too short does not count its room")
+		}
+		for i := range suppressed {
+			want(t, b.eps[0].PostRecv(b.segment(t), uint64(i), 0))
+		}
+		for i := range suppressed {
+			wantCompletion(t, b.evd, uint64(i), udat.DTOSuccess)
+		}
+		for i := range room {
+			await(t, "room for an operation", func() bool { return second.PostRecv(a.segment(t), uint64(i), 0) == nil })
+		}
+		want(t, second.PostRecv(a.segment(t), 99, 0), noRoom...)
+		wantNoEvent(t, a.evd)
+	})
+}
+
 // An endpoint that comes to an EVD, or leaves it, does not wait for another one that
 // is being disconnected. It has all room but what that has outstanding.
 func TestRoomBesideDisconnect(t *testing.T) {
@@ -596,14 +626,36 @@ func TestManyEndpointsOnShortEVDs(t *testing.T) {
 			if shared {
 				name = "a shared queue"
 			}
-			t.Run(name, func(t *testing.T) { loadCrowds(t, ia, shared) })
+			t.Run(name, func(t *testing.T) { loadCrowds(t, ia, 8, crowdSize(), shared, nil) })
 		}
 	})
 }
 
-func loadCrowds(t *testing.T, ia *udat.IA, shared bool) {
-	const length = 8
-	active := newCrowd(t, ia, length, crowdSize())
+// The same while the EVDs, which begin with room for one event, become longer and
+// shorter.
+func TestResizeUnderLoad(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for _, shared := range []bool{false, true} {
+			resized := 0
+			loadCrowds(t, ia, 1, 16, shared, func(evd *udat.EVD) {
+				switch err := evd.Resize(1 + rand.IntN(40)); {
+				case err == nil:
+					resized++
+				case !errors.Is(err, udat.ErrInvalidState): // it has more than that
+					t.Error(err)
+				}
+			})
+			if resized == 0 {
+				t.Error("no event dispatcher was resized")
+			}
+		}
+	})
+}
+
+// loadCrowds has endpoints share EVDs of a length, and calls beside, if that is not
+// nil, for one of those again and again.
+func loadCrowds(t *testing.T, ia *udat.IA, length, endpoints int, shared bool, beside func(*udat.EVD)) {
+	active := newCrowd(t, ia, length, endpoints)
 	passive := newEmptyCrowd(t, ia, length)
 	if shared {
 		var err error
@@ -667,7 +719,24 @@ func loadCrowds(t *testing.T, ia *udat.IA, shared bool) {
 			}
 		})
 	}
+	loaded := make(chan struct{})
+	var disturber sync.WaitGroup
+	if beside != nil {
+		spawn(&disturber, func() {
+			for {
+				select {
+				case <-loaded:
+					return
+				default:
+					beside([]*crowd{active, passive}[rand.IntN(2)].evd)
+					runtime.Gosched()
+				}
+			}
+		})
+	}
 	workers.Wait()
+	close(loaded)
+	disturber.Wait()
 	for _, c := range []*crowd{active, passive} {
 		for n, changed := c.left(); n > 0; n, changed = c.left() {
 			select {

@@ -46,11 +46,14 @@ func (d *direction) reclaim() bool {
 // complete in order, and those that fail, or that the end of the connection
 // flushes, do so in any case, also when they are suppressed. So when the write
 // completes, in whatever way, those before it that have not are known to have
-// succeeded. The caller holds mu.
-func (d *direction) report() {
-	if d.suppressed == 0 || d.settled() || d.handle == 0 || d.broken || d.outstanding() >= d.limit ||
-		d.epoch != 0 && !d.evd.room.take(d.epoch, 1) {
-		return
+// succeeded. It returns false when there is no room for the write yet. The caller
+// holds mu.
+func (d *direction) report() bool {
+	if d.suppressed == 0 || d.settled() || d.handle == 0 || d.broken {
+		return true
+	}
+	if d.outstanding() >= d.limit || d.epoch != 0 && !d.evd.room.take(d.epoch, 1) {
+		return false
 	}
 	d.regions = d.regions[:0]
 	native := d.hide(d.record(opReport, 0))
@@ -59,4 +62,5 @@ func (d *direction) report() {
 		d.withdraw()
 		d.broken = r.Type() != cgo.InvalidState
 	}
+	return true
 }
