@@ -38,8 +38,8 @@ type attachment struct {
 
 // agentCall is an agent that is to be called.
 type agentCall struct {
-	agent func(*EVD)
-	stop  chan struct{} // closed when it is not to be called any more
+	agent func(*EVD)    // guarded by the CNO's mu
+	stop  chan struct{} // closed when there is none any more
 }
 
 func (cno *CNO) object() *object {
@@ -130,21 +130,29 @@ func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 	return nil
 }
 
+// setAgent keeps the goroutine that waits for an agent's sake: were each agent to
+// have its own, a program that replaces agents fast would make them faster than they
+// end.
 func (cno *CNO) setAgent(agent func(*EVD)) {
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
-	if cno.agent != nil {
-		close(cno.agent.stop)
+	switch c := cno.agent; {
+	case c != nil && agent != nil:
+		c.agent = agent
+	case c != nil:
+		close(c.stop)
 		cno.agent = nil
-	}
-	if agent != nil {
+	case agent != nil:
 		cno.agent = &agentCall{agent: agent, stop: make(chan struct{})}
 		go cno.callAgent(cno.agent)
 	}
 }
 
-// callAgent waits as any program may, and calls the agent unless it was replaced.
+// callAgent waits as any program may, and calls the agent that there is then.
 func (cno *CNO) callAgent(c *agentCall) {
+	if isClosed(c.stop) {
+		return // without a wait for others that come and go as fast
+	}
 	evd, err := cno.wait(c.stop)
 	for ; err != nil; evd, err = cno.wait(c.stop) {
 		if err == errStopped || errors.Is(err, ErrClosed) {
@@ -157,13 +165,13 @@ func (cno *CNO) callAgent(c *agentCall) {
 		}
 	}
 	cno.mu.Lock()
-	mine := cno.agent == c
+	mine, agent := cno.agent == c, c.agent
 	if mine {
 		cno.agent = nil
 	}
 	cno.mu.Unlock()
 	if mine {
-		c.agent(evd)
+		agent(evd)
 	}
 }
 

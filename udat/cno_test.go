@@ -413,6 +413,29 @@ func TestModifyCNO(t *testing.T) {
 	})
 }
 
+// Agents that are replaced fast do not pile up.
+func TestAgentReplacedOften(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		cno := createCNO(t, ia, nil, evd)
+		before := runtime.NumGoroutine()
+		called := make(chan int, 8)
+		const times = 1000
+		for i := range times {
+			want(t, cno.ModifyAgent(func(*udat.EVD) { called <- i }))
+		}
+		if more := runtime.NumGoroutine() - before; more > times/10 {
+			t.Errorf("%d goroutines wait for the sake of one agent", more)
+		}
+		post(t, evd, 1)
+		if last := receive(t, called); last != times-1 {
+			t.Errorf("the agent %d of %d is called", last, times)
+		}
+		want(t, cno.ModifyAgent(nil))
+		await(t, "the end of the goroutines", func() bool { return runtime.NumGoroutine() <= before })
+	})
+}
+
 // An agent is called once, also for events that are there already.
 func TestCNOAgent(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
