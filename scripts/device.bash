@@ -6,7 +6,8 @@
 find_device() {
 	local path reason=""
 	no_device="there is no RDMA device"
-	[[ -d /sys/module/rdma_rxe ]] || no_device+=", and the kernel module rdma_rxe is not loaded"
+	[[ -d /sys/module/rdma_rxe || -d /sys/module/siw ]] ||
+		no_device+=", and neither of the kernel modules rdma_rxe and siw is loaded"
 	for path in /sys/class/infiniband/*/ports/*; do
 		[[ -d $path ]] || continue
 		port=${path##*/}
@@ -47,9 +48,9 @@ port_problem() {
 }
 
 # find_address sets netdev and address. A RoCE port has its interface's IPv4 addresses in its table of GIDs; other
-# kinds of device have an interface of their own.
+# kinds of device have an interface of their own, which is also the one that the GIDs of iWARP are of.
 find_address() {
-	local file gid folder
+	local file gid name
 	for file in "$1"/gids/*; do
 		read -r gid <"$file" || continue
 		[[ $gid == 0000:0000:0000:0000:0000:ffff:* ]] || continue
@@ -61,13 +62,32 @@ find_address() {
 		return 0
 	done
 	command -v ip >/dev/null || return
-	for folder in "/sys/class/infiniband/$device/device/net/"*; do
-		netdev=${folder##*/}
+	for name in $(netdevs_of "$1"); do
+		netdev=$name
 		is_up "$netdev" || continue
 		address=$(ip -4 -o address show dev "$netdev" | sed -n 's|.* inet \([0-9.]*\)/.*|\1|p' | head -n1)
 		[[ -z $address ]] || return 0
 	done
 	return 1
+}
+
+# is_iwarp succeeds for a device that speaks iWARP.
+is_iwarp() {
+	local kind
+	read -r kind <"/sys/class/infiniband/$1/node_type"
+	[[ $kind == 4:* ]]
+}
+
+# netdevs_of prints the network interfaces of a port that are known. Of iWARP, older kernels tell only the rdma program.
+netdevs_of() {
+	local file name
+	for file in "$1"/gid_attrs/ndevs/*; do
+		! read -r name 2>/dev/null <"$file" || echo "$name"
+	done
+	for file in "/sys/class/infiniband/$device/device/net/"*; do
+		[[ ! -e $file ]] || echo "${file##*/}"
+	done
+	! command -v rdma >/dev/null || rdma link show "$device/$port" 2>/dev/null | sed -n 's/.* netdev \([^ ]*\).*/\1/p'
 }
 
 is_up() {

@@ -76,7 +76,7 @@ func linkAllBut(from, to, missing string) error {
 func TestDeviceIsFound(t *testing.T) {
 	needMachine(t)
 	// The test bed's own description of its device is put away, so that only the search can find it.
-	output, err := exec.Command("./testbed", "env", "-u", "UDAT_TEST_IA", "-u", "UDAT_TEST_ADDR", "-u", "DAT_OVERRIDE",
+	output, err := exec.Command("./testbed", "--device", "rxe", "env", "-u", "UDAT_TEST_IA", "-u", "UDAT_TEST_ADDR", "-u", "DAT_OVERRIDE",
 		"./with-device", "bash", "-c", `env | grep -E "^(UDAT_TEST_|DAPL_)" | sort && cat "$DAT_OVERRIDE"`).Output()
 	if err != nil {
 		t.Fatal(explain(err))
@@ -93,17 +93,71 @@ ofa-v2-scm-rxe0 u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "rxe0 1" ""
 	}
 }
 
+// Soft-iWARP has an adapter of the CMA provider alone. Only the kernel of User-Mode Linux has it.
+func TestSoftIWARPIsFound(t *testing.T) {
+	needMachine(t)
+	if os.Getenv("TESTBED_ACCEL") != "uml" {
+		t.Log("not tested: the machine is not under User-Mode Linux")
+		return
+	}
+	output, err := exec.Command("./testbed", "--device", "siw", "env", "-u", "UDAT_TEST_IA", "-u", "UDAT_TEST_ADDR", "-u", "DAT_OVERRIDE",
+		"./with-device", "bash", "-c", `env | grep ^UDAT_TEST_ | sort && cat "$DAT_OVERRIDE"`).Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	const want = `UDAT_TEST_ADDR=10.77.0.1
+UDAT_TEST_IA=ofa-v2-cma-siw0
+ofa-v2-cma-siw0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "dummy0 0" ""
+`
+	if string(output) != want {
+		t.Errorf("got\n%swant\n%s", output, want)
+	}
+}
+
+// TestSoftIWARPIsAdded has a machine make a device as scripts/test does. Whether its kernel can have soft-RoCE is what a
+// stand-in for modprobe says: all drivers are built in there.
+func TestSoftIWARPIsAdded(t *testing.T) {
+	needMachine(t)
+	if os.Getenv("TESTBED_ACCEL") != "uml" {
+		t.Log("not tested: the machine is not under User-Mode Linux")
+		return
+	}
+	const script = `
+set -euo pipefail
+. ./device.bash
+. ./soft-iwarp.bash
+folder=$(mktemp -d)
+PATH=$folder:$PATH
+printf '#!/bin/sh\nexit 0\n' >"$folder/modprobe"
+chmod +x "$folder/modprobe"
+! add_soft_iwarp || echo "in place of soft-RoCE"
+printf '#!/bin/sh\n[ "$2" != --dry-run ]\n' >"$folder/modprobe"
+add_soft_iwarp
+! add_soft_iwarp || echo "twice"
+echo "$device $netdev $address" /sys/class/infiniband/*
+remove_soft_iwarp
+! find_device || echo "it is still there"
+ip link show "$netdev" 2>/dev/null || true`
+	output, err := exec.Command("./testbed", "--device", "none", "bash", "-c", script).Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if want := "goudat_siw goudat-siw 10.77.1.1 /sys/class/infiniband/goudat_siw\n"; string(output) != want {
+		t.Errorf("got\n%swant\n%s", output, want)
+	}
+}
+
 func TestDeviceIsMissing(t *testing.T) {
 	needMachine(t)
 	demo := exec.Command("./demo")
 	// Its inner half runs in a machine without the module rdma_rxe.
-	demo.Env = append(os.Environ(), "TESTBED_FLAGS=--no-device", "UDAT_TEST_IA=")
+	demo.Env = append(os.Environ(), "TESTBED_FLAGS=--device none", "UDAT_TEST_IA=")
 	output, err := demo.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("without a device the demo ended with: %v", err)
 	}
-	if !strings.Contains(string(output), "the kernel module rdma_rxe is not loaded") {
+	if !strings.Contains(string(output), "neither of the kernel modules rdma_rxe and siw is loaded") {
 		t.Errorf("nothing tells why:\n%s", output)
 	}
 	if strings.Contains(string(output), "round trip") {

@@ -46,7 +46,7 @@ func TestConsoleLog(t *testing.T) {
 func TestConsoleLogOfMachine(t *testing.T) {
 	needMachine(t)
 	folder := t.TempDir()
-	b := newBed(t, "--console-logs", folder, "--no-device", "--verbose", "true")
+	b := newBed(t, "--console-logs", folder, "--device", "none", "--verbose", "true")
 	b.start()
 	b.wait()
 	b.wantExit(0)

@@ -30,8 +30,10 @@ var (
 	rdmaModules = []string{"crc32_generic", "ib_core", "ib_uverbs", "rdma_cm", "rdma_ucm", "ib_umad", "dummy", "veth",
 		"virtio_net", "sch_netem"}
 	rxeModules = []string{"rdma_rxe"}
+	// siw needs crc32c_generic likewise. Debian's kernels lack siw, others have it.
+	siwModules = []string{"crc32c_generic", "siw"}
 
-	optionalModules = []string{"crc32_generic"}
+	optionalModules = []string{"crc32_generic", "crc32c_generic", "siw"}
 )
 
 // kernelChoice says where a kernel comes from: a suite of Debian's archive, such as trixie-backports, or a package that is
@@ -70,7 +72,7 @@ const (
 // used as it is: looking for a newer one would cost time, and a network, in each run.
 func (c *cache) kernel(choice kernelChoice, log *progress) (kernel, error) {
 	key := sha256.New()
-	fmt.Fprintln(key, "layout 3", rootModules, rdmaModules, rxeModules)
+	fmt.Fprintln(key, "layout 4", rootModules, rdmaModules, rxeModules, siwModules)
 	var files []string
 	if choice.file == "" {
 		fmt.Fprintln(key, choice.suite)

@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-// Command vm runs a program inside a throw-away virtual machine that has a soft-RoCE device. scripts/testbed builds
+// Command vm runs a program inside a throw-away virtual machine that has an RDMA device. scripts/testbed builds
 // and starts it; "scripts/testbed --help" says what it does.
 package main
 

@@ -133,7 +133,7 @@ func parseDependencies(info []byte) []string {
 var moduleLists = []struct {
 	name   string
 	wanted *[]string
-}{{"modules.root", &rootModules}, {"modules.rdma", &rdmaModules}, {"modules.rxe", &rxeModules}}
+}{{"modules.root", &rootModules}, {"modules.rdma", &rdmaModules}, {"modules.rxe", &rxeModules}, {"modules.siw", &siwModules}}
 
 // write puts the modules of the lists, and the lists, into dir.
 func (s moduleSet) write(dir string) error {

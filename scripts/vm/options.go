@@ -22,7 +22,7 @@ const help = `Usage: scripts/testbed [flags] PROGRAM [ARGUMENTS...]
        scripts/testbed [flags] --shell
        go test -exec "$PWD/scripts/testbed" ./...        (go run -exec works alike)
 
-Runs PROGRAM in a throw-away virtual machine that has a soft-RoCE RDMA device, and exits as it exits. The program has
+Runs PROGRAM in a throw-away virtual machine that has an RDMA device in software, and exits as it exits. The program has
 the caller's working folder, environment and arguments; it runs as root; its standard input is empty. It sees the
 file system of the host, and what it writes there vanishes with the machine, except in shared folders. The work
 folder of "go test" and $GOCOVERDIR are shared by themselves. When the program ends, so does all that it started.
@@ -44,7 +44,8 @@ Flags, which go before PROGRAM:
   --uml-kernel FILE   take this kernel of User-Mode Linux instead of building one         [TESTBED_UML_KERNEL]
   --machines N        run PROGRAM in N machines (8 at most) on one wire, at the same time; see below
   --plain-rank RANK   no "[rank] " before the output of this machine, as "go test" has to understand it
-  --no-device         no RDMA device
+  --device KIND       rxe (soft-RoCE, the default), siw (soft-iWARP: with --accel uml, as Debian's kernels lack it)
+                      or none                                                             [TESTBED_DEVICE]
   --print-root        print the folder with the files of --arch, for a compiler's --sysroot, and run nothing
   --shell             an interactive shell in the machine instead of a program
   --verbose           show each step and the machine's console                            [TESTBED_VERBOSE=1]
@@ -52,11 +53,11 @@ Flags, which go before PROGRAM:
   --help              this text
 
 In the machine: the device rxe0 over the interface dummy0, 10.77.0.1, host name testbed. Set unless the caller has
-set them: DAT_OVERRIDE (a dat.conf with the next two), UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0,
-UDAT_TEST_ADDR=10.77.0.1, DAT_DBG_TYPE=0 and DAPL_DBG_TYPE=0 (no messages of the native library; 0xffff is all).
-UDAT_TESTBED=1 is always set.
+set them: DAT_OVERRIDE (a dat.conf with the next two), UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0 (with --device siw,
+ofa-v2-cma-siw0), UDAT_TEST_ADDR=10.77.0.1, DAT_DBG_TYPE=0 and DAPL_DBG_TYPE=0 (no messages of the native library;
+0xffff is all). UDAT_TESTBED=1 is always set.
 
-With several machines, the device is rxe0 over eth0, at 10.77.0.1, 10.77.0.2 and so on, host names testbed0, testbed1
+With several machines, the device is over eth0, at 10.77.0.1, 10.77.0.2 and so on, host names testbed0, testbed1
 and so on. PROGRAM finds its rank, from 0, in UDAT_TEST_RANK and all addresses by rank in UDAT_TEST_PEERS. Its output
 has "[rank] " before each line. The exit code is the largest. With package scripts/vm/control, Go programs can cut
 links, pause and kill machines, and wait for each other; its socket is ` + wire.ControlSocket + `.
@@ -92,7 +93,7 @@ type options struct {
 	printRoot    bool // of the architecture, instead of running a program
 	processors   int  // 0: what suits the accelerator
 	coarse       bool // timers expire at clock ticks
-	device       bool
+	device       wire.Device
 	machines     int
 	plainRank    int // the machine whose output has no prefix; -1: none
 	shell        bool
@@ -124,7 +125,7 @@ func parseOptions(args, environment []string) (options, error) {
 	var o options
 	var timeout, processors, arch string
 	var shares list
-	var noDevice bool
+	var device string
 	var kernel string
 	flags := flag.NewFlagSet("testbed", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -136,7 +137,7 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.StringVar(&processors, "cpus", env("TESTBED_CPUS"), "")
 	flags.BoolVar(&o.coarse, "coarse-timers", env("TESTBED_COARSE_TIMERS") == "1", "")
 	flags.StringVar(&o.umlKernel, "uml-kernel", env("TESTBED_UML_KERNEL"), "")
-	flags.BoolVar(&noDevice, "no-device", false, "")
+	flags.StringVar(&device, "device", or(env("TESTBED_DEVICE"), string(wire.RoCE)), "")
 	flags.StringVar(&kernel, "kernel", or(env("TESTBED_KERNEL"), env("TESTBED_KERNEL_PACKAGE")), "")
 	flags.IntVar(&o.machines, "machines", 1, "")
 	flags.IntVar(&o.plainRank, "plain-rank", -1, "")
@@ -148,7 +149,6 @@ func parseOptions(args, environment []string) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	o.device = !noDevice
 	o.command = flags.Args()
 	o.mirror = env(mirrorVariable)
 
@@ -172,6 +172,11 @@ func parseOptions(args, environment []string) (options, error) {
 	}
 	if !o.shell && !o.printRoot && len(o.command) == 0 {
 		return o, errors.New("name a program to run")
+	}
+	if device != "none" {
+		if o.device = wire.Device(device); !slices.Contains(wire.Devices, o.device) {
+			return o, fmt.Errorf("the device %q is none of rxe, siw, none", device)
+		}
 	}
 	if !regexp.MustCompile(`^[1-9][0-9]*[MG]$`).MatchString(o.memory) {
 		return o, fmt.Errorf("the memory size %q is not a number with M or G", o.memory)
@@ -266,6 +271,10 @@ func (o *options) checkMachine(flags *flag.FlagSet) error {
 		return fmt.Errorf("a machine of %s is emulated: --accel can be tcg, not %s", o.arch.name, o.accelerator)
 	case o.accelerator == acceleratorCount && o.processors > 1:
 		return errors.New("with --accel count there is one processor")
+	case o.accelerator == "auto" && o.device == wire.IWARP && !named["kernel"] && !o.arch.foreign:
+		o.accelerator = acceleratorUML // whose kernel is known to have the device
+	}
+	switch {
 	case o.accelerator != acceleratorUML:
 		return nil
 	case named["kernel"]:

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
 func TestParseOptions(t *testing.T) {
@@ -23,11 +25,17 @@ func TestParseOptions(t *testing.T) {
 		check func(options) bool
 	}{
 		{"defaults", []string{"true"}, []string{home}, func(o options) bool {
-			return o.timeout == 15*time.Minute && o.memory == "2G" && o.device && o.accelerator == "auto" && !o.verbose && !o.coarse && o.processors == 0 &&
+			return o.timeout == 15*time.Minute && o.memory == "2G" && o.device == wire.RoCE && o.accelerator == "auto" && !o.verbose && !o.coarse && o.processors == 0 &&
 				!o.shell && o.machines == 1 && o.cache == "/home/somebody/.cache/goudat" && len(o.shares) == 0
 		}},
-		{"flags end at the program", []string{"--no-device", "prog", "--timeout", "x"}, []string{home}, func(o options) bool {
-			return !o.device && slices.Equal(o.command, []string{"prog", "--timeout", "x"})
+		{"flags end at the program", []string{"--device", "none", "prog", "--timeout", "x"}, []string{home}, func(o options) bool {
+			return o.device == wire.NoDevice && slices.Equal(o.command, []string{"prog", "--timeout", "x"})
+		}},
+		{"device", []string{"--device=siw", "true"}, []string{home, "TESTBED_DEVICE=rxe"}, func(o options) bool {
+			return o.device == wire.IWARP && o.accelerator == acceleratorUML && o.processors == 1
+		}},
+		{"device of the environment", []string{"true"}, []string{home, "TESTBED_DEVICE=siw", "TESTBED_ACCEL=tcg"}, func(o options) bool {
+			return o.device == wire.IWARP && o.accelerator == acceleratorTCG
 		}},
 		{"limit of a test", []string{"x.test", "-test.v", "-test.timeout=10m0s"}, []string{home}, func(o options) bool {
 			return o.timeout == 11*time.Minute
@@ -115,6 +123,7 @@ func TestParseOptionsRefuses(t *testing.T) {
 		{[]string{"--print-root"}, "other than amd64"},
 		{[]string{"--arch", "arm64", "--print-root", "true"}, "takes no program"},
 		{[]string{"--arch", "arm64", "--print-root", "--shell"}, "takes no program"},
+		{[]string{"--device", "mlx5", "true"}, "rxe, siw, none"},
 		{[]string{"--bogus", "true"}, "bogus"},
 	} {
 		if _, err := parseOptions(c.args, []string{"HOME=/h"}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -131,7 +140,7 @@ func TestParseOptionsRefuses(t *testing.T) {
 
 func TestHelpFits(t *testing.T) {
 	lines := strings.Split(help, "\n")
-	if len(lines) > 63 {
+	if len(lines) > 64 {
 		t.Errorf("the help has %d lines", len(lines))
 	}
 	for _, line := range lines {

@@ -56,12 +56,14 @@ func (e *unusableProgram) Error() string { return fmt.Sprintf("%s: %s", e.name, 
 
 // deviceEnvironment is how programs find the device; the guest sets the device up to match. The native library would
 // mix its messages with the program's output.
-var deviceEnvironment = []string{
-	"DAT_OVERRIDE=/run/goudat/dat.conf",
-	"UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0",
-	"UDAT_TEST_ADDR=10.77.0.1",
-	"DAT_DBG_TYPE=0",
-	"DAPL_DBG_TYPE=0",
+func deviceEnvironment(device wire.Device) []string {
+	return []string{
+		"DAT_OVERRIDE=/run/goudat/dat.conf",
+		"UDAT_TEST_IA=" + strings.Join(device.Adapters(), ","),
+		"UDAT_TEST_ADDR=10.77.0.1",
+		"DAT_DBG_TYPE=0",
+		"DAPL_DBG_TYPE=0",
+	}
 }
 
 // newProgram finds the program that the options name: in the folder root, unless that is "", and then on the host.
@@ -156,10 +158,10 @@ func findProgram(name, path, root string) (string, error) {
 }
 
 // environment adds what the test bed promises to what the caller has.
-func environment(caller []string, device bool) []string {
+func environment(caller []string, device wire.Device) []string {
 	env := slices.Clone(caller)
-	if device {
-		for _, entry := range deviceEnvironment {
+	if device != wire.NoDevice {
+		for _, entry := range deviceEnvironment(device) {
 			name, _, _ := strings.Cut(entry, "=")
 			if !slices.ContainsFunc(caller, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
 				env = append(env, entry)
@@ -167,8 +169,14 @@ func environment(caller []string, device bool) []string {
 		}
 	}
 	// A second entry of the same name would leave open which one counts.
-	env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, "UDAT_TESTBED=") })
-	return append(env, "UDAT_TESTBED=1")
+	env = slices.DeleteFunc(env, func(e string) bool {
+		return strings.HasPrefix(e, "UDAT_TESTBED=") || strings.HasPrefix(e, wire.DeviceVariable+"=")
+	})
+	env = append(env, "UDAT_TESTBED=1")
+	if device != wire.NoDevice {
+		env = append(env, wire.DeviceVariable+"="+string(device))
+	}
+	return env
 }
 
 // goWorkFolder is the part of a path in the go command's work folder that belongs to one package. A test writes its

@@ -116,6 +116,29 @@ ofa-v2-scm-rxe0 u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "rxe0 1" ""
 	}
 }
 
+// TestSoftIWARP looks for the device, and for its adapter as the one of the machine. Debian's kernels have none, and a machine
+// says so.
+func TestSoftIWARP(t *testing.T) {
+	needMachine(t)
+	if os.Getenv("TESTBED_ACCEL") != acceleratorUML {
+		b := runBed(t, "--accel", acceleratorTCG, "--device", "siw", "true")
+		b.wantExit(exitFailure)
+		b.wantStderr("the kernel has no soft-iWARP")
+		return
+	}
+	b := runBed(t, "--device", "siw", "sh", "-c",
+		`ls /sys/class/infiniband && cat /sys/class/infiniband/siw0/ports/1/state && echo "$UDAT_TEST_IA" && cat "$DAT_OVERRIDE"`)
+	b.wantExit(0)
+	want := `siw0
+4: ACTIVE
+ofa-v2-cma-siw0
+ofa-v2-cma-siw0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "dummy0 0" ""
+`
+	if b.stdout.String() != want {
+		t.Errorf("output is\n%swant\n%s", b.stdout.String(), want)
+	}
+}
+
 // TestNoDevice checks also that writes vanish unless they go to a share.
 func TestNoDevice(t *testing.T) {
 	needMachine(t)
@@ -123,7 +146,7 @@ func TestNoDevice(t *testing.T) {
 	if err := os.Mkdir(shared, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b := newBed(t, "--no-device", "sh", "-c", `
+	b := newBed(t, "--device", "none", "sh", "-c", `
 		ls /sys/class/infiniband /sys/module/rdma_rxe; echo "[$UDAT_TEST_IA]"
 		echo kept >"$SHARED/kept"; echo lost >"$PRIVATE/lost"; cat "$PRIVATE/lost"; rm "$PRIVATE/there"
 		(while :; do :; done) & kill -SEGV $$`)
@@ -249,7 +272,7 @@ func TestKilledTestBedLeavesNothing(t *testing.T) {
 // TestOutputThatNobodyTakes checks that a reader who stops reading does not keep the machine alive.
 func TestOutputThatNobodyTakes(t *testing.T) {
 	needMachine(t)
-	b := newBed(t, "--no-device", "--timeout", "15s", "sh", "-c", "echo ready; exec cat /dev/zero")
+	b := newBed(t, "--device", "none", "--timeout", "15s", "sh", "-c", "echo ready; exec cat /dev/zero")
 	b.startUntil("ready") // and then reads no more
 	b.wait()
 	b.wantExit(exitTimeLimit)
@@ -287,7 +310,7 @@ func TestBrokenProgram(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/no/such/interpreter\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b := runBed(t, "--no-device", path)
+	b := runBed(t, "--device", "none", path)
 	b.wantExit(exitNotFound)
 	b.wantStderr("cannot run " + path)
 }

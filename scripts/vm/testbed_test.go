@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(playRole(role))
 	}
+	os.Unsetenv("TESTBED_DEVICE") // each test names its own
 	if err := openSources(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

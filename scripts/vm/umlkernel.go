@@ -81,22 +81,13 @@ func (c *cache) umlKernel(prebuilt string, processors int, mirror string, log *p
 	return kernel{dir: dir, image: or(prebuilt, filepath.Join(dir, imageFile)), release: string(release)}, err
 }
 
-// describeUML writes what else a kernel's folder has: its release, and that it has all modules built in.
+// describeUML writes what else a kernel's folder has: its release. It has all modules built in.
 func describeUML(dir, image string) error {
 	release, err := output("", image, "--version")
 	if err != nil {
 		return fmt.Errorf("%s does not run as User-Mode Linux: %w", image, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, releaseFile), []byte(strings.TrimSpace(release)), 0o644); err != nil {
-		return err
-	}
-	modules := moduleSet{}
-	for _, list := range moduleLists {
-		for _, name := range *list.wanted {
-			modules[name] = moduleFile{builtIn: true}
-		}
-	}
-	return modules.write(dir)
+	return os.WriteFile(filepath.Join(dir, releaseFile), []byte(strings.TrimSpace(release)), 0o644)
 }
 
 // umlContent returns what a kernel is made of beside its source.

@@ -291,5 +291,5 @@ func (s *scene) limitObjects(more int) {
 
 func (s *scene) allowObjects(most string) {
 	s.Helper()
-	s.do(os.WriteFile(s.group()+"/rdma.max", []byte(control.Device+" hca_object="+most), 0o644))
+	s.do(os.WriteFile(s.group()+"/rdma.max", []byte(control.Device()+" hca_object="+most), 0o644))
 }

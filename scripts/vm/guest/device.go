@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// device is part of what the test bed promises to programs; the host program sets the environment that goes with it.
-const device = "rxe0"
-
-// setUpDevice loads the RDMA modules, brings the network up and, if attach is set, makes an rxe device and waits
-// until programs can use it.
-func setUpDevice(at place, attach bool) error {
+// setUpDevice loads the RDMA modules, brings the network up, makes the device, unless there is to be none, and waits until
+// programs can use it.
+func setUpDevice(at place, device wire.Device) error {
 	// An address that is still being checked for duplicates is missing from the GID table, and arrives there at any
 	// later moment.
 	for _, scope := range []string{"all", "default"} {
@@ -30,8 +30,8 @@ func setUpDevice(at place, attach bool) error {
 	if err := loadModules("/modules.rdma"); err != nil {
 		return err
 	}
-	if attach {
-		if err := loadModules("/modules.rxe"); err != nil {
+	if device != wire.NoDevice {
+		if err := loadModules("/modules." + string(device)); err != nil {
 			return err
 		}
 	}
@@ -43,13 +43,16 @@ func setUpDevice(at place, attach bool) error {
 	if err := setUpInterface(at); err != nil {
 		return err
 	}
-	if !attach {
+	if device == wire.NoDevice {
 		return nil
 	}
-	if err := addRDMALink(device, "rxe", at.netdev); err != nil {
-		return fmt.Errorf("attach %s to %s: %w", device, at.netdev, err)
+	switch err := addRDMALink(device.Name(), string(device), at.netdev); {
+	case errors.Is(err, syscall.EINVAL) && device == wire.IWARP:
+		return errors.New("the kernel has no soft-iWARP; that of --accel uml has it")
+	case err != nil:
+		return fmt.Errorf("attach %s to %s: %w", device.Name(), at.netdev, err)
 	}
-	if err := poll(patience, func() error { return deviceReady(at) }); err != nil {
+	if err := poll(patience, func() error { return deviceReady(device, at) }); err != nil {
 		return err
 	}
 	nodes, err := filepath.Glob("/dev/infiniband/*")
@@ -87,18 +90,21 @@ func setUpInterface(at place) error {
 }
 
 // deviceReady returns what is still missing.
-func deviceReady(at place) error {
+func deviceReady(device wire.Device, at place) error {
 	for _, node := range []string{"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"} {
 		if _, err := os.Stat(node); err != nil {
 			return err
 		}
 	}
-	port := "/sys/class/infiniband/" + device + "/ports/1"
+	port := "/sys/class/infiniband/" + device.Name() + "/ports/1"
 	if state := readLine(port + "/state"); !strings.HasSuffix(state, "ACTIVE") {
-		return fmt.Errorf("port 1 of %s is in state %q", device, state)
+		return fmt.Errorf("port 1 of %s is in state %q", device.Name(), state)
 	}
 	if err := addressesFinal(at.netdev); err != nil {
 		return err
+	}
+	if device == wire.IWARP {
+		return nil // its one GID is made of the hardware address
 	}
 	gids, err := filepath.Glob(port + "/gids/*")
 	if err != nil {
@@ -109,7 +115,7 @@ func deviceReady(at place) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s has no RoCE v2 GID for %s", device, at.address)
+	return fmt.Errorf("%s has no RoCE v2 GID for %s", device.Name(), at.address)
 }
 
 // addressesFinal checks that each IPv6 address of an interface can be used. One that is tentative would add a GID later, and

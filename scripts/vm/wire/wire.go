@@ -70,12 +70,41 @@ type Job struct {
 	Shares   []Share
 	CPUInfo  string // what /proc/cpuinfo is to have; empty: the kernel's own
 	System   bool   // the folder SystemTag has files that go over those of the host
-	Device   bool   // attach an rxe device
+	Device   Device // to attach; NoDevice for none
 	Terminal *Size  // run the program on a terminal of this size
 }
 
 // SystemTag is the 9p device with the files of another architecture.
 const SystemTag = "system"
+
+// Device is a kind of RDMA device that is software, by its name in "rdma link add".
+type Device string
+
+// The devices that a machine can have.
+const (
+	NoDevice Device = ""
+	RoCE     Device = "rxe"
+	IWARP    Device = "siw"
+)
+
+// Devices are all kinds.
+var Devices = []Device{RoCE, IWARP}
+
+// DeviceVariable is in a program's environment, with the kind of its machine's device.
+const DeviceVariable = "UDAT_TESTBED_DEVICE"
+
+// Name is what the device is called in a machine.
+func (d Device) Name() string { return string(d) + "0" }
+
+// Adapters are those over the device that a machine's dat.conf has, by name: that of the CMA provider, and that of the socket
+// provider, which has no way to connect the queue pairs of iWARP.
+func (d Device) Adapters() []string {
+	names := []string{"ofa-v2-cma-" + d.Name()}
+	if d == RoCE {
+		names = append(names, "ofa-v2-scm-"+d.Name())
+	}
+	return names
+}
 
 // Share is a folder of the host that the machine can write to.
 type Share struct {
