@@ -93,7 +93,11 @@ func (ep *EP) postSome(d *direction, batch []Post) (accepted int, op string, err
 		var r cgo.Return
 		if accepted, r = cgo.EPPostBatch(d.handle, prepared, d.batch.iov); accepted < len(prepared) {
 			op = postKindOf(DTO(prepared[accepted].Operation)).call
-			err = d.refusedByLibrary(op, r)
+			if d.refusedAtEnd(r) {
+				accepted++
+			} else {
+				err = d.refusedByLibrary(op, r)
+			}
 			for range prepared[accepted:] {
 				d.withdraw()
 			}
@@ -127,6 +131,9 @@ func (ep *EP) prepareSome(d *direction, batch []Post) (op string, err error) {
 			}
 			return op, d.flushPost(op, kind.operation, p.Cookie)
 		}
+		if len(s.posts) == 0 && d.keeps(kind.operation, p.Cookie) {
+			return op, errFlushed
+		}
 		err = d.preparePost(kind, p)
 	}
 	return op, err
@@ -148,6 +155,9 @@ func (d *direction) preparePost(kind *postKind, p *Post) error {
 		}
 	}
 	if kind.operation != opReceive {
+		if kind.operation == opRDMARead {
+			flags = d.ep.readFlags(flags)
+		}
 		native, flags = d.suppress(native, flags)
 	}
 	s := &d.batch

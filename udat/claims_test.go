@@ -102,7 +102,8 @@ func TestModifyKeepsRoom(t *testing.T) {
 		want(t, receive(t, stop()))
 
 		// Where there is no room for what is outstanding, it does not move.
-		small := createEVD(t, ia, 2, udat.EVDDTO)
+		small := createEVD(t, ia, 3, udat.EVDDTO) // as many as are outstanding
+		attr.MaxRecvDTOs = qlen(t, small) + 1
 		other, err := udat.CreateEP(ia, e.PZ, small, e.Request, e.Connect, &attr)
 		want(t, err)
 		for err == nil {

@@ -22,7 +22,10 @@ func TestWriteConfig(t *testing.T) {
 	var config strings.Builder
 	want(t, udat.WriteConfig(&config, devices))
 	text := config.String()
-	task := childTask{Open: []string{"ofa-v2-cma-" + p.netInterface, "ofa-v2-scm-" + p.device.Name + "-1"}, List: true}
+	task := childTask{Open: []string{"ofa-v2-cma-" + p.netInterface}, List: true}
+	if p.bySCM() != "" {
+		task.Open = append(task.Open, "ofa-v2-scm-"+p.device.Name+"-1")
+	}
 	result := child{task: task, config: &text}.run(t)
 	for i, o := range result.Opened {
 		if o.Provider != task.Open[i] || o.PrivateData != []int{56, 68}[i] {

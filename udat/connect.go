@@ -222,8 +222,25 @@ func (ep *EP) abort(op string, event EventNumber) (aborted bool, err error) {
 	}
 	ep.connection.settle()
 	r := ep.disconnectAbruptly()
-	time.AfterFunc(settleWithin, ep.fail)
+	if ep.ia.iwarp {
+		// The native endpoint can stay until it is reset or freed, which waits for the peer's answer.
+		go ep.reportAborted()
+	} else {
+		time.AfterFunc(settleWithin, ep.fail)
+	}
 	return true, check(op, r)
+}
+
+// reportAborted gives the program the event of an attempt that was aborted, unless
+// the endpoint is freed.
+func (ep *EP) reportAborted() {
+	ep.control.Lock()
+	defer ep.control.Unlock()
+	if ep.obj.enter("dat_ep_connect", InvalidHandleEP) != nil {
+		return
+	}
+	ep.obj.leave() // it stays alive: Free takes control
+	ep.reportFailure()
 }
 
 // abortAs is abort as a call of its own in the eyes of the shadow.

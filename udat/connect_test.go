@@ -742,8 +742,8 @@ func TestConnectionEventsKept(t *testing.T) {
 
 // One event dispatcher of 8 keeps the connection events of any number of endpoints.
 func TestConnectionEventsOfMany(t *testing.T) {
-	const endpoints = 300
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		endpoints := fewerOnSIW(t, ia, 300, 40)
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
 		connect := createEVD(t, ia, 8, udat.EVDConnection)

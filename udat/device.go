@@ -177,6 +177,21 @@ func Devices() (devices []Device, err error) {
 	return devices, nil
 }
 
+// transportOf returns the transport of a device, which it does not open.
+func transportOf(name string) Transport {
+	list, count, errno := cgo.IBVGetDeviceList()
+	if errno != 0 {
+		return TransportUnknown
+	}
+	defer cgo.IBVFreeDeviceList(list)
+	for i := range count {
+		if d := list.Device(i); d.Name == name {
+			return Transport(d.TransportType)
+		}
+	}
+	return TransportUnknown
+}
+
 func findDevice(devices []Device, name string) *Device {
 	i := slices.IndexFunc(devices, func(d Device) bool { return d.Name == name })
 	if i < 0 {

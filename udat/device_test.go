@@ -59,6 +59,22 @@ func testPlace(t *testing.T) place {
 	return place{}
 }
 
+// byCMA gives the name by which the CMA provider opens on the port, and bySCM that
+// of the socket CM provider, "" for a device over which it does not connect.
+func (p place) byCMA() string { return "cma:" + p.netInterface }
+
+func (p place) bySCM() string {
+	if p.device.Transport == udat.TransportIWARP {
+		return ""
+	}
+	return fmt.Sprintf("scm:%s/%d", p.device.Name, p.port.Number)
+}
+
+// names gives those of both providers.
+func (p place) names() []string {
+	return slices.DeleteFunc([]string{p.byCMA(), p.bySCM()}, func(name string) bool { return name == "" })
+}
+
 func sysLine(t *testing.T, elements ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{"/sys/class/infiniband"}, elements...)...))
@@ -121,9 +137,10 @@ func TestDevicesInTestbed(t *testing.T) {
 		return
 	}
 	udattest.Names(t)
-	got := findDevice(t, "rxe0")
+	device := testPlace(t).device.Name
+	got := findDevice(t, device)
 	want := udat.Device{
-		Name:      "rxe0",
+		Name:      device,
 		Transport: udat.TransportInfiniBand,
 		NodeGUID:  udat.GUID{0, 0, 0x0a, 0xff, 0xfe, 0x4d, 0, 1},
 		Firmware:  got.Firmware,
@@ -141,6 +158,12 @@ func TestDevicesInTestbed(t *testing.T) {
 			},
 			Interfaces: []string{"dummy0"},
 		}},
+	}
+	if device == "siw0" {
+		want.Transport = udat.TransportIWARP
+		// The GID is the hardware address.
+		want.Ports[0].GIDs = []udat.GID{{Addr: netip.MustParseAddr("200:a4d:1::"), Type: udat.GIDTypeIB, Interface: "dummy0"}}
+		want.Ports[0].MaxMTU = 256 // of the dummy interface, which has no limit
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -32,6 +32,7 @@ type direction struct {
 	closed                      bool // a graceful disconnect has begun, which lets no more requests in
 	broken                      bool // a post failed inside the library, whose records are wrong since
 	shared                      bool // an SRQ takes the receives
+	misreadsEmpty               bool // the adapter misreads segments of no bytes: see gather
 
 	evd        *EVD         // nil for a direction that is not used
 	suppressed uint64       // operations since the last that completes in any case
@@ -40,6 +41,7 @@ type direction struct {
 	posted  atomic.Uint64 // written under mu
 	retired atomic.Uint64 // written under the EVD's lock
 	untaken untaken
+	order   completionOrder
 	slots   []slot
 	iov     []cgo.LMRTriplet // scratch
 	regions []*LMR           // beside iov
@@ -101,6 +103,10 @@ func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, evd *EVD, l
 	d.untaken.restart()
 	if slots := 1 << bits.Len64(d.limit); len(d.slots) != slots {
 		d.slots = make([]slot, slots)
+	}
+	d.misreadsEmpty = d.ep.ia.iwarp
+	if d.ep.ia.iwarp && d == &d.ep.request {
+		d.order.restart(len(d.slots))
 	}
 	d.iov = make([]cgo.LMRTriplet, 0, d.maxIOV)
 	d.regions = make([]*LMR, 0, d.maxIOV)
@@ -197,9 +203,18 @@ func (d *direction) failed(op operation, cookie uint64, status DTOStatus) Event 
 func (d *direction) flush() (events []Event) {
 	for sequence := d.retired.Load(); sequence < d.posted.Load(); sequence++ {
 		s := d.slot(sequence)
-		if s.success != toProgram {
+		if c := d.order.at(sequence); c != nil {
+			if event := d.order.settle(c); !c.silent {
+				events = append(events, event)
+			}
+			*c = earlyCompletion{}
 			continue
 		}
+		// A suppressed read on iWARP is known to have failed: see suppress.
+		if s.success != toProgram && !(d.order.early != nil && s.op == opRDMARead) {
+			continue
+		}
+		d.order.failed = true
 		events = append(events, d.failed(s.op, s.cookie.Load(), DTOErrFlushed))
 	}
 	if d.epoch != 0 {

@@ -39,14 +39,14 @@ func TestAbruptDisconnectFlushes(t *testing.T) {
 	})
 }
 
-// Sends wait for receives that the peer posts late; a graceful disconnect waits
-// for the sends, with nobody looking at the request EVD.
+// A graceful disconnect waits for requests that the peer holds up, with nobody looking at the request EVD.
 func TestGracefulDisconnectDrains(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
 		const n = 12
+		held := hold(t, active, passive)
 		for i := range uint64(n) {
-			want(t, active.PostSend(one(active.Segment(t, 0, 4096)), i, 0))
+			held.one(i, 0)
 		}
 		want(t, active.Disconnect(udat.CloseGraceful))
 		wantState(t, active.EP, udat.EPStateDisconnectPending)
@@ -55,19 +55,16 @@ func TestGracefulDisconnectDrains(t *testing.T) {
 		wantState(t, active.EP, udat.EPStateDisconnectPending)
 		wantNoEvent(t, active.Connect)
 
-		for i := range uint64(n) {
-			want(t, passive.PostRecv(one(passive.Segment(t, 0, 4096)), i, 0))
-		}
+		held.release()
 		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
 		wantState(t, active.EP, udat.EPStateDisconnected)
-		for _, evd := range []*udat.EVD{active.Request, passive.Recv} {
-			for i := range uint64(n) {
-				event := udattest.Expect(t, evd, udat.EventDTOCompletion)
-				if event.Cookie != i || event.Status != udat.DTOSuccess || event.Length != 4096 {
-					t.Errorf("completion %d is %+v", i, event)
-				}
+		for i := range uint64(n) {
+			event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
+			if event.Cookie != i || event.Status != udat.DTOSuccess || event.Length != heldSize {
+				t.Errorf("completion %d is %+v", i, event)
 			}
 		}
+		held.received()
 		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
 		if s := status(t, active.EP); !s.RequestIdle {
 			t.Errorf("at the end the status is %+v", s)
@@ -78,11 +75,12 @@ func TestGracefulDisconnectDrains(t *testing.T) {
 func TestAbruptEndsGracefulDisconnect(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		want(t, active.PostSend(one(active.Segment(t, 0, 4096)), 1, 0)) // nobody receives it
+		held := hold(t, active, passive, 1)
 		want(t, active.Disconnect(udat.CloseGraceful))
 		wantState(t, active.EP, udat.EPStateDisconnectPending)
 		want(t, active.Disconnect(udat.CloseAbrupt))
 		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		held.restore()
 		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
 		event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
 		want(t, event.Err(), udat.DTOErrFlushed)
@@ -122,13 +120,14 @@ func TestEstablishedTakenAfterDisconnect(t *testing.T) {
 func TestPeerEndsGracefulDisconnect(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		want(t, active.PostSend(one(active.Segment(t, 0, 4096)), 1, 0))
+		held := hold(t, active, passive, 1)
 		want(t, active.Disconnect(udat.CloseGraceful))
 		want(t, passive.Disconnect(udat.CloseAbrupt))
+		held.restore()
 		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
 		event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
 		if event.Err() == nil {
-			t.Error("a send that nobody received has succeeded")
+			t.Error("a request that had no answer has succeeded")
 		}
 		wantState(t, active.EP, udat.EPStateDisconnected)
 	})

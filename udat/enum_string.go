@@ -44,17 +44,18 @@ func _() {
 	_ = x[ProblemNoPort-8]
 	_ = x[ProblemPortDown-9]
 	_ = x[ProblemWrongInterface-10]
-	_ = x[ProblemNoAddress-11]
-	_ = x[ProblemMemlockLimit-12]
-	_ = x[ProblemFileLimit-13]
-	_ = x[ProblemReadOnlyMemory-14]
-	_ = x[ProblemUnreadableMemory-15]
-	_ = x[ProblemUnmappedMemory-16]
+	_ = x[ProblemWrongProvider-11]
+	_ = x[ProblemNoAddress-12]
+	_ = x[ProblemMemlockLimit-13]
+	_ = x[ProblemFileLimit-14]
+	_ = x[ProblemReadOnlyMemory-15]
+	_ = x[ProblemUnreadableMemory-16]
+	_ = x[ProblemUnmappedMemory-17]
 }
 
-const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfaceno IPv4 addresslimit on locked memory too lowlimit on open files too lowread-only memoryunreadable memoryunmapped memory"
+const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfacewrong provider for the deviceno IPv4 addresslimit on locked memory too lowlimit on open files too lowread-only memoryunreadable memoryunmapped memory"
 
-var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 229, 259, 286, 302, 319, 334}
+var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 243, 258, 288, 315, 331, 348, 363}
 
 func (i Problem) String() string {
 	idx := int(i) - 0

@@ -134,10 +134,14 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		d := ep.direction(op)
 		hidden := native&hiddenBit != 0
 		kept := hidden && status == DTOSuccess || op == opReport // from the program
-		if evd.attention != 0 {
-			evd.account(d, sequence, kept, event)
+		event.ep = ep
+		ordered := d.order.early == nil
+		if ordered {
+			if evd.attention != 0 {
+				evd.account(d, sequence, kept, event)
+			}
+			event.Cookie = d.retire(sequence)
 		}
-		event.Cookie, event.ep = d.retire(sequence), ep
 		evd.news |= recordedNews
 		ep.shadow.completion()
 		if status != DTOSuccess {
@@ -146,17 +150,28 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		if hidden {
 			d.hidden.Add(-1)
 		}
+		if !ordered {
+			event.setLength(raw)
+			d.retireInOrder(evd, sequence, *event, kept)
+			return false
+		}
 		if kept {
 			return false
 		}
 	}
-	if status == DTOSuccess {
+	event.setLength(raw)
+	return true
+}
+
+// setLength completes the event of an operation that has succeeded.
+func (event *Event) setLength(raw *cgo.Event) {
+	dto := raw.DTO()
+	if event.Status == DTOSuccess {
 		event.Length = dto.TransferredLength
 		if raw.Number == cgo.EventIBExtensionRangeBase && event.Operation == DTOReceive {
 			event.decodeImmediate(raw)
 		}
 	}
-	return true
 }
 
 // decodeImmediate completes the event of a receive that came with an immediate

@@ -35,6 +35,7 @@ const (
 	ProblemNoPort                          // no such port
 	ProblemPortDown                        // port not active
 	ProblemWrongInterface                  // wrong network interface
+	ProblemWrongProvider                   // wrong provider for the device
 	ProblemNoAddress                       // no IPv4 address
 	ProblemMemlockLimit                    // limit on locked memory too low
 	ProblemFileLimit                       // limit on open files too low
@@ -57,6 +58,18 @@ func (p Problem) Is(target error) bool {
 func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 	err := &Error{Op: op, Return: Return(r)}
 	err.explain(findReason(name, p))
+	return err
+}
+
+// checkProvider refuses the socket CM provider on iWARP: it opens, and connects the
+// queue pairs in a way that only InfiniBand and RoCE have.
+func (ia *IA) checkProvider(op string) error {
+	if !ia.iwarp || !ia.services.overTCP {
+		return nil
+	}
+	err := &Error{Op: op, Return: classError | Return(ErrModelNotSupported)}
+	err.explain(fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
+		ProblemWrongProvider, ia.attr.AdapterName))
 	return err
 }
 

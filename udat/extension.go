@@ -6,12 +6,46 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
+// extensionAttributes are the provider's names for the operations of the extension, as attributes of a device that
+// are TRUE or FALSE.
+var extensionAttributes = map[string]operation{
+	"DAT_IB_IMMED_DATA":    opRDMAWriteImmed,
+	"DAT_IB_FETCH_AND_ADD": opFetchAndAdd,
+	"DAT_IB_CMP_AND_SWAP":  opCmpAndSwap,
+}
+
+// lackedOperations are those that the attributes deny. The adapters' libraries
+// refuse them only when they are posted, if at all.
+func lackedOperations(attributes []NamedAttr) (lacked operationSet) {
+	for _, a := range attributes {
+		if op, known := extensionAttributes[a.Name]; known && a.Value == "FALSE" {
+			lacked |= 1 << op
+		}
+	}
+	return lacked
+}
+
+// Supports reports whether the adapter's device has an operation. It may lack those
+// of the InfiniBand extension, DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap,
+// and does on iWARP. Posting one that it lacks fails with ErrNotImplemented.
+func (a ProviderAttr) Supports(op DTO) bool {
+	lacked := lackedOperations(a.ProviderSpecificAttr)
+	for _, extended := range extensionAttributes {
+		if extended.dto() == op {
+			return !lacked.has(extended)
+		}
+	}
+	return true
+}
+
 // atomicSize is the number of bytes that an atomic operation is about.
 const atomicSize = 8
 
 // PostRDMAWriteImmed is PostRDMAWrite that also completes the peer's next
 // receive, with Event.Immediate, and Operation DTOIBRecvImmed. The peer must
-// have posted one; its memory is not touched. It is an InfiniBand extension.
+// have posted one; its memory is not touched. It is an InfiniBand extension:
+// it fails with ErrNotImplemented on a device that does not have it, as those of
+// iWARP.
 //
 // The value arrives as it was given, whatever the byte orders of the hosts.
 //
@@ -48,7 +82,7 @@ func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet
 // old value, in the byte order of the adapter's host. The peer must have given
 // the memory MemPrivIBRemoteAtomic, and its address must be a multiple of 8;
 // local must have 8 bytes. For completion, flags and errors see PostRDMARead.
-// It is an InfiniBand extension.
+// It is an InfiniBand extension: see PostRDMAWriteImmed.
 //
 // Implements:
 //
@@ -124,7 +158,12 @@ func (ep *EP) prepareExtension(op string, kind operation, iov []Segment, cookie 
 	if state, r := nativeState(d.handle); r.OK() && state != EPStateConnected {
 		return 0, errNotReady
 	}
-	return ep.prepareRDMA(op, kind, iov, cookie, needs, remote)
+	native, err := ep.prepareRDMA(op, kind, iov, cookie, needs, remote)
+	if err == nil && ep.ia.lacks.has(kind) {
+		d.withdraw()
+		err = refuse(op, ErrNotImplemented, NoSubtype, "the device %s does not have the operation", ep.ia.attr.AdapterName)
+	}
+	return native, err
 }
 
 // littleEndian gives a value whose bytes in memory are little-endian. The

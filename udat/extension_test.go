@@ -2,14 +2,54 @@ package udat_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
+// lacksExtension demands, of a device that speaks iWARP, that the operations of the
+// extension are refused and leave nothing behind.
+func lacksExtension(t *testing.T, ia *udat.IA) bool {
+	t.Helper()
+	if !udattest.IWARP(t, ia) {
+		return false
+	}
+	active, passive := udattest.Pair(t, ia, nil)
+	remote, err := passive.Memory.RMRTriplet(0, 8)
+	want(t, err)
+	local := active.Segment(t, 0, 8)
+	_, provider, err := ia.Query()
+	want(t, err)
+	for _, op := range []udat.DTO{udat.DTOIBRDMAWriteImmed, udat.DTOIBFetchAdd, udat.DTOIBCmpSwap} {
+		if provider.Supports(op) {
+			t.Errorf("the adapter says that it has %v", op)
+		}
+	}
+	for name, err := range map[string]error{
+		"PostRDMAWriteImmed": active.PostRDMAWriteImmed(one(local), 1, remote, 1, 0),
+		"PostFetchAndAdd":    active.PostFetchAndAdd(1, local, 1, remote, 0),
+		"PostCmpAndSwap":     active.PostCmpAndSwap(1, 2, local, 1, remote, 0),
+	} {
+		if !errors.Is(err, udat.ErrNotImplemented) || !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s gives %v", name, err)
+		}
+		wantDetail(t, err)
+	}
+	if s := status(t, active.EP); !s.RequestIdle {
+		t.Errorf("after refusals the status is %+v", s)
+	}
+	want(t, active.PostRDMAWrite(one(local), 2, remote, 0))
+	wantCompletion(t, active.Request, 2, udat.DTOSuccess)
+	return true
+}
+
 func TestRDMAWriteImmed(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if lacksExtension(t, ia) {
+			return
+		}
 		active, passive := udattest.Pair(t, ia, nil)
 		remote, err := passive.Memory.RMRTriplet(1024, 100)
 		want(t, err)
@@ -48,6 +88,9 @@ func TestRDMAWriteImmed(t *testing.T) {
 
 func TestAtomics(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if lacksExtension(t, ia) {
+			return
+		}
 		active, passive := udattest.Pair(t, ia, nil)
 		lmr, err := udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)
 		want(t, err)
@@ -81,6 +124,9 @@ func TestAtomics(t *testing.T) {
 // goes on.
 func TestExtensionsRefuse(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if lacksExtension(t, ia) {
+			return
+		}
 		active, passive := udattest.Pair(t, ia, nil)
 		aligned, err := passive.Memory.RMRTriplet(0, 16)
 		want(t, err)

@@ -49,12 +49,14 @@ var transferFailures = []struct {
 	// before it looks at what the peer has answered. The message completes with success
 	// where the adapter has seen it acknowledged.
 	nextArrives bool
+	siwAllows   bool // soft-iWARP of Linux 7.3 does not look at the privilege
 }{
 	{
 		name:       "read without privilege",
 		privileges: udat.MemPrivAll &^ udat.MemPrivRemoteRead,
 		cause:      (*failing).read,
 		status:     []udat.DTOStatus{udat.DTOErrRemoteAccess},
+		siwAllows:  true,
 	},
 	{
 		name:       "write without privilege",
@@ -145,21 +147,29 @@ var transferFailures = []struct {
 		receive:    func(f *failing) udat.Segment { return udat.Forged(f.passive.Segment(f.t, 0, failureSize)) },
 		cause:      (*failing).send,
 		status:     []udat.DTOStatus{udat.DTOErrRemoteResponder},
-		received:   []udat.DTOStatus{udat.DTOErrLocalEP, udat.DTOErrLocalProtection},
+		received:   []udat.DTOStatus{udat.DTOErrLocalEP, udat.DTOErrLocalProtection, udat.DTOErrTransport},
 	},
 }
 
 // An operation that fails says why, on every side that takes part in it; it
 // flushes what is behind it, breaks the connection and changes no memory. The
 // endpoints are as good as new after a reset.
+//
+// On iWARP only the side that refuses knows why, and not always before it hears
+// that the connection has ended. The other's operation may have succeeded before, as
+// far as it was handed to the connection, or is flushed.
 func TestTransferFailure(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		iwarp := udattest.IWARP(t, ia)
 		listener := udattest.Listen(t, ia)
 		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 		otherZone, err := udat.CreatePZ(ia)
 		want(t, err)
 		defer otherZone.Free()
 		for _, c := range transferFailures {
+			if iwarp && c.siwAllows {
+				continue
+			}
 			t.Run(c.name, func(t *testing.T) {
 				// The endpoints are those of the case before.
 				udattest.ConnectPair(t, listener, active, passive)
@@ -192,23 +202,29 @@ func TestTransferFailure(t *testing.T) {
 					broken, other = passive, active
 					wantCompletion(t, passive.Recv, 1, c.received...)
 				}
-				failed := wantCompletion(t, active.Request, 1, c.status...)
-				next := []udat.DTOStatus{udat.DTOErrFlushed}
-				if c.nextArrives {
+				statuses, next := c.status, []udat.DTOStatus{udat.DTOErrFlushed}
+				if c.nextArrives || iwarp {
 					next = append(next, udat.DTOSuccess)
+				}
+				if iwarp {
+					statuses = slices.Concat(statuses, next)
+				}
+				failed := wantCompletion(t, active.Request, 1, statuses...)
+				if failed.Operation == udat.DTORDMARead && failed.Err() == nil {
+					t.Error("the read has succeeded")
 				}
 				wantCompletion(t, active.Request, 2, next...)
 				wantCompletion(t, active.Recv, 10, udat.DTOErrFlushed)
-				if failed.Status != udat.DTOErrFlushed {
+				if failed.Status != udat.DTOErrFlushed && !iwarp {
 					// With the socket CM provider the passive side would hear no more.
 					want(t, passive.Disconnect(udat.CloseAbrupt))
 				} // else only this side's end can show that it was no disconnect
 				wantCompletion(t, passive.Recv, 11, next...)
-				event := udattest.Expect(t, broken.Connect, udat.EventConnectionBroken)
-				want(t, event.Err(), udat.ConnectionBroken)
-				event = udattest.Wait(t, other.Connect)
-				if n := event.Number; n != udat.EventConnectionBroken && n != udat.EventConnectionDisconnected {
-					t.Errorf("the other side's connection ended with %v", n)
+				for _, e := range []*udattest.Endpoint{broken, other} {
+					event := udattest.Wait(t, e.Connect)
+					if n := event.Number; n != udat.EventConnectionBroken && (e == broken && !iwarp || n != udat.EventConnectionDisconnected) {
+						t.Errorf("the connection ended with %v", n)
+					}
 				}
 				wantState(t, active.EP, udat.EPStateDisconnected)
 				wantState(t, passive.EP, udat.EPStateDisconnected)
@@ -251,7 +267,7 @@ func TestFlushed(t *testing.T) {
 		active, passive := udattest.Pair(t, ia, nil)
 		remote, err := passive.Memory.RMRTriplet(0, 64)
 		want(t, err)
-		want(t, active.PostSend(one(active.Segment(t, 0, 64)), 1, 0)) // nobody receives it
+		held := hold(t, active, passive, 1)
 		want(t, active.PostRDMARead(one(active.Segment(t, 0, 64)), 2, remote, 0))
 		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 64)), 3, remote, 0))
 		want(t, active.PostRecv(one(active.Segment(t, 64, 64)), 4, 0))
@@ -263,9 +279,13 @@ func TestFlushed(t *testing.T) {
 		for cookie := range uint64(2) {
 			wantCompletion(t, active.Recv, 4+cookie, udat.DTOErrFlushed)
 		}
+		held.restore()
 		for _, e := range []*udattest.Endpoint{active, passive} {
-			event := udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
-			want(t, event.Err())
+			// The other side's adapter may have an answer to a read left, which fails.
+			event := udattest.Wait(t, e.Connect)
+			if event.Number != udat.EventConnectionDisconnected && (e != passive || held.operation != udat.DTORDMARead) {
+				t.Errorf("the connection ended with %v", event.Number)
+			}
 			want(t, e.PostSend(nil, 6, 0)) // too late, and flushed too
 			wantCompletion(t, e.Request, 6, udat.DTOErrFlushed)
 			want(t, e.PostRecv(nil, 7, 0))

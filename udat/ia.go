@@ -23,6 +23,8 @@ type IA struct {
 
 	attr         IAAttr
 	providerAttr ProviderAttr
+	lacks        operationSet // the operations of the extension that the device does not have
+	iwarp        bool
 
 	endpoints endpointTable
 	srqs      numberTable[SRQ]
@@ -66,7 +68,8 @@ const asyncQLen = 4096
 // name in full. A peer has to use the same provider.
 //
 // It fails with ErrProviderNotFound when no such entry or no such library
-// exists, and with the provider's error when the device cannot be used. The
+// exists, with ErrModelNotSupported for the socket CM provider on iWARP, and with
+// the provider's error when the device cannot be used. The
 // error's Detail says what a user can do, and it matches a Problem.
 //
 // Implements:
@@ -115,8 +118,10 @@ func (ia *IA) complete(asyncHandle cgo.EVDHandle) error {
 	if err := ia.readAttributes(); err != nil {
 		return err
 	}
-	var err error
-	ia.async, err = newAsyncEVD(ia, asyncHandle)
+	err := ia.checkProvider("dat_ia_open")
+	if err == nil {
+		ia.async, err = newAsyncEVD(ia, asyncHandle)
+	}
 	return err
 }
 
@@ -132,6 +137,8 @@ func (ia *IA) readAttributes() error {
 		return check(op, r)
 	}
 	ia.attr, ia.providerAttr = newIAAttr(&attr), newProviderAttr(&providerAttr)
+	ia.lacks = lackedOperations(ia.providerAttr.ProviderSpecificAttr)
+	ia.iwarp = transportOf(ia.attr.AdapterName) == TransportIWARP
 	return nil
 }
 
@@ -191,7 +198,7 @@ type IAAttr struct {
 	MaxRDMAReadPerEPInGuaranteed  bool
 	MaxRDMAReadPerEPOutGuaranteed bool
 	ZBSupported                   bool      // regions whose addresses count from 0
-	ExtensionSupported            Extension // ExtensionIB: RDMA write with immediate data, atomic operations
+	ExtensionSupported            Extension // ExtensionIB, of which a device need not have all: see ProviderAttr.Supports
 	ExtensionVersion              int
 	TransportAttr                 []NamedAttr
 	VendorAttr                    []NamedAttr

@@ -507,16 +507,18 @@ func TestConcurrentFree(t *testing.T) {
 	})
 }
 
-// Sends that are outstanding when their endpoint is freed complete in memory
+// Requests that are outstanding when their endpoint is freed complete in memory
 // that the library has freed, unless it is kept from that.
 func TestFreeWithRequestsOutstanding(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for range 20 {
 			active, passive := udattest.Pair(t, ia, nil)
+			held := hold(t, active, passive)
 			for i := range uint64(active.Attr(t).MaxRequestDTOs) {
-				want(t, active.PostSend(one(active.Segment(t, 0, 4096)), i, 0))
+				held.one(i, 0)
 			}
 			want(t, active.EP.Free())
+			held.restore()
 			want(t, passive.EP.Free())
 			for i := uint64(0); ; i++ {
 				event, err := active.Request.Dequeue()

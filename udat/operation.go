@@ -16,6 +16,11 @@ const (
 	opReport // the binding's own, of which the program never hears: see report
 )
 
+// operationSet is a set of operations, a bit each.
+type operationSet uint16
+
+func (s operationSet) has(op operation) bool { return s>>op&1 != 0 }
+
 // dto gives the operation's name in events.
 func (op operation) dto() DTO {
 	return [...]DTO{

@@ -91,26 +91,44 @@ func (evd *EVD) poll(events []Event, spin time.Duration) (int, error) {
 	}
 	raw := evd.scratch(len(events))
 	got, r := cgo.EVDSpin(evd.handle, raw, spin)
-	return evd.decodeAll(events, raw[:got]), checkDequeue(dequeueOp, r)
+	n, r := evd.takeDecoded(events, raw, got, r)
+	return n, checkDequeue(dequeueOp, r)
 }
 
 // fill takes events from the backlog and then from the library, until events is
 // full or no more are there. The caller holds the gate and mu.
 func (evd *EVD) fill(op string, events []Event) (int, error) {
-	n := 0
-	for n < len(events) && evd.backlog.pop(&events[n]) {
-		evd.taken(&events[n])
-		n++
-	}
+	n := evd.takeBacklog(events)
 	for n < len(events) {
 		raw := evd.scratch(len(events) - n)
 		got, r := cgo.EVDDequeueBatch(evd.handle, raw)
-		n += evd.decodeAll(events[n:], raw[:got])
+		got, r = evd.takeDecoded(events[n:], raw, got, r)
+		n += got
 		if !r.OK() {
 			return n, checkDequeue(op, r)
 		}
 	}
 	return n, nil
+}
+
+// takeBacklog gives how many events it has taken from the backlog.
+func (evd *EVD) takeBacklog(events []Event) (n int) {
+	for n < len(events) && evd.backlog.pop(&events[n]) {
+		evd.taken(&events[n])
+		n++
+	}
+	return n
+}
+
+// takeDecoded takes what the library has given, n events with the return r. On
+// iWARP that goes through the backlog: see completionOrder. It returns how many
+// events the program may see, and what the library returned last.
+func (evd *EVD) takeDecoded(events []Event, raw []cgo.Event, n int, r cgo.Return) (int, cgo.Return) {
+	if !evd.ia.iwarp {
+		return evd.decodeAll(events, raw[:n]), r
+	}
+	r = evd.drainFrom(raw, n, r)
+	return evd.takeBacklog(events), r
 }
 
 // decodeAll gives how many of the events the program may see.

@@ -97,7 +97,8 @@ func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) erro
 // PostRDMARead reads the remote memory into the segments, in order. The peer
 // takes no part in it; it must have given the memory MemPrivRemoteRead. The
 // completion comes to the request EVD. For flags and errors see PostSend; the
-// segments need MemPrivLocalWrite.
+// segments need MemPrivLocalWrite, and may be IAAttr.MaxIOVSegmentsPerRead, which
+// is 1 on iWARP.
 //
 // Implements:
 //
@@ -119,7 +120,7 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 	d.mu.Lock()
 	native, err := ep.prepareRDMA(op, opRDMARead, iov, cookie, MemPrivLocalWrite, remote)
 	if err == nil {
-		native, flags = d.suppress(native, flags)
+		native, flags = d.suppress(native, ep.readFlags(flags))
 		err = d.finish(op, cgo.EPPostRDMARead(d.handle, d.iov, native, remote.native(), cgo.CompletionFlags(flags)))
 	}
 	d.mu.Unlock()
@@ -176,8 +177,11 @@ func (d *direction) prepare(op string, kind operation, iov []Segment, cookie uin
 	if err := d.examine(op, kind, iov, needs); err != nil {
 		return 0, err
 	}
-	if d.flushes(kind) {
+	switch {
+	case d.flushes(kind):
 		return 0, d.flushPost(op, kind, cookie)
+	case d.keeps(kind, cookie):
+		return 0, errFlushed
 	}
 	return d.record(kind, cookie), nil
 }
@@ -216,15 +220,16 @@ func (d *direction) examine(op string, kind operation, iov []Segment, needs MemP
 // flushes tells whether an operation completes at once instead of being posted.
 func (d *direction) flushes(kind operation) bool {
 	c := &d.ep.connection
-	return c.ended.Load() || kind == opReceive && (c.over.Load() || c.leaving.Load()) && d.idle()
+	return c.ended.Load() || (kind == opReceive || d.ep.ia.iwarp) && c.ending() && d.idle()
 }
 
-// errFlushed says that an operation was posted and has completed already.
+// errFlushed says that an operation needs no posting: it has completed already, or
+// does so with the end of the connection.
 var errFlushed = errors.New("operation flushed")
 
 // flushPost completes an operation on an endpoint that has ended: the library
 // does not, or leaves it to the adapter, and soft-RoCE looks at no receive that
-// is posted after the end. What nobody
+// is posted after the end, nor iWARP at a request. What nobody
 // takes fills the event dispatcher, as it would have in the library.
 func (d *direction) flushPost(op string, kind operation, cookie uint64) error {
 	event := d.failed(kind, cookie, DTOErrFlushed)
@@ -250,8 +255,16 @@ func (d *direction) gather(op string, iov []Segment, needs MemPriv) (total uint6
 			}
 			d.regions = append(d.regions, s.lmr)
 		}
+		if s.triplet.SegmentLength == 0 && d.misreadsEmpty {
+			continue // the kernel's soft-iWARP would end here
+		}
 		total += uint64(s.triplet.SegmentLength)
 		d.iov = append(d.iov, s.triplet)
+	}
+	// Soft-iWARP refuses a receive without segments, and makes an RDMA read without any
+	// with the segment of an earlier operation.
+	if len(d.iov) == 0 && needs == MemPrivLocalWrite && d.misreadsEmpty {
+		d.iov = append(d.iov, cgo.LMRTriplet{})
 	}
 	return total, nil
 }
@@ -285,7 +298,7 @@ func privilegesSubtype(needs MemPriv) ReturnSubtype {
 // finish notes what the library made of a post. A refusal by state is harmless;
 // any other failure leaves the library's records of the direction in disorder.
 func (d *direction) finish(op string, r cgo.Return) error {
-	if r.OK() {
+	if r.OK() || d.refusedAtEnd(r) {
 		d.ep.shadow.posted(d, op)
 		return nil
 	}
@@ -322,6 +335,10 @@ func (d *direction) checkRemote(op string, kind operation, remote RMRTriplet) (e
 	switch {
 	case total > uint64(remote.SegmentLength):
 		err = refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
+	case kind == opRDMARead && len(d.iov) > d.ep.ia.attr.MaxIOVSegmentsPerRead:
+		// The library takes them, and soft-iWARP then reads into the first segment alone.
+		err = refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d",
+			len(d.iov), d.ep.ia.attr.MaxIOVSegmentsPerRead)
 	case kind == opRDMARead && readsOf(d.ep.attr.MaxRDMAReadOut) == 0:
 		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
 	}

@@ -56,8 +56,9 @@ func (s *shape) run(t *testing.T, ia *udat.IA) {
 	}
 	sides := [2]*crowd{s.side(t, ia), s.side(t, ia)}
 	listener := udattest.Listen(t, ia)
-	for i := range s.endpoints {
-		if s.grow > 0 && i == s.endpoints/2 {
+	endpoints := fewerOnSIW(t, ia, s.endpoints, min(s.endpoints, 4))
+	for i := range endpoints {
+		if s.grow > 0 && i == endpoints/2 {
 			for _, c := range sides {
 				want(t, c.evd.Resize(s.grow))
 			}
@@ -75,7 +76,7 @@ func (s *shape) run(t *testing.T, ia *udat.IA) {
 			s.exchange(t, c, sides[1-side], i)
 		}
 	}
-	for i := range s.endpoints {
+	for i := range endpoints {
 		s.exchange(t, sides[i%2], sides[1-i%2], i)
 	}
 	for _, c := range sides {
@@ -85,7 +86,7 @@ func (s *shape) run(t *testing.T, ia *udat.IA) {
 				n++
 			}
 		}
-		if idle := map[bool]int{true: 2 * s.endpoints}[s.idleToo]; n != idle {
+		if idle := map[bool]int{true: 2 * endpoints}[s.idleToo]; n != idle {
 			t.Errorf("%d operations have not completed, want %d", n, idle)
 		}
 		wantNoEvent(t, c.evd)

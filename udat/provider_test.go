@@ -30,15 +30,11 @@ func providerName(t *testing.T, ia *udat.IA) string {
 // transfers.
 func TestOpenByDevice(t *testing.T) {
 	p := testPlace(t)
-	byCMA := "cma:" + p.netInterface
-	bySCM := "scm:" + p.device.Name + "/1"
-	for name, full := range map[string]string{
-		byCMA:                  byCMA,
-		bySCM:                  bySCM,
-		"scm:" + p.device.Name: bySCM,
-		p.device.Name:          byCMA,
-		p.netInterface:         byCMA,
-	} {
+	names := map[string]string{p.byCMA(): p.byCMA(), p.device.Name: p.byCMA(), p.netInterface: p.byCMA()}
+	if bySCM := p.bySCM(); bySCM != "" {
+		names[bySCM], names["scm:"+p.device.Name] = bySCM, bySCM
+	}
+	for name, full := range names {
 		t.Run(name, func(t *testing.T) {
 			ia := udattest.Open(t, name)
 			if ia.Name() != name || providerName(t, ia) != full {
@@ -51,6 +47,19 @@ func TestOpenByDevice(t *testing.T) {
 			want(t, event.Err())
 		})
 	}
+}
+
+// The socket CM provider opens over iWARP, and would never connect.
+func TestOpenSocketProviderOnIWARP(t *testing.T) {
+	p := testPlace(t)
+	if p.device.Transport != udat.TransportIWARP {
+		t.Log("not tested: the device does not speak iWARP")
+		return
+	}
+	_, err := udat.Open("scm:" + p.device.Name)
+	want(t, err, udat.ErrModelNotSupported, udat.ProblemWrongProvider)
+	wantDetail(t, err)
+	udattest.Pair(t, udattest.Open(t, p.byCMA()), nil)
 }
 
 // Without an IPv4 address there is only the socket CM provider.
@@ -81,7 +90,7 @@ func openFiles(t *testing.T) int {
 // providers, and leave nothing behind.
 func TestOpenByDeviceAgain(t *testing.T) {
 	p := testPlace(t)
-	names := []string{"cma:" + p.netInterface, "scm:" + p.device.Name + "/1", p.device.Name}
+	names := append(p.names(), p.device.Name)
 	files := 0
 	for round := range 6 {
 		var ias []*udat.IA
@@ -116,7 +125,7 @@ func TestOpenByDeviceAgain(t *testing.T) {
 // which goes with the last adapter.
 func TestOpenByDeviceWithoutQueues(t *testing.T) {
 	p := testPlace(t)
-	for _, name := range []string{"cma:" + p.netInterface, "scm:" + p.device.Name + "/1"} {
+	for _, name := range p.names() {
 		for range 3 {
 			ia, err := udat.Open(name)
 			if err != nil {
@@ -136,7 +145,7 @@ func TestOpenByDeviceWithoutQueues(t *testing.T) {
 // An abrupt close works as for other adapters.
 func TestOpenByDeviceCloseAbrupt(t *testing.T) {
 	p := testPlace(t)
-	for _, name := range []string{"cma:" + p.netInterface, "scm:" + p.device.Name + "/1"} {
+	for _, name := range p.names() {
 		ia, err := udat.Open(name)
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +161,7 @@ func TestOpenByDeviceCloseAbrupt(t *testing.T) {
 // Goroutines open, query and close adapters of all names at once.
 func TestOpenByDeviceConcurrently(t *testing.T) {
 	p := testPlace(t)
-	names := append(udattest.Names(t), "cma:"+p.netInterface, "scm:"+p.device.Name+"/1", p.device.Name, p.netInterface)
+	names := slices.Concat(udattest.Names(t), p.names(), []string{p.device.Name, p.netInterface})
 	var group sync.WaitGroup
 	for _, name := range names {
 		group.Add(1)
@@ -187,7 +196,9 @@ cma:NET u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 1" ""
 	names := []string{p.device.Name, "cma:" + p.netInterface, p.netInterface}
 	opened := child{task: childTask{Open: names}, config: &config}.run(t).Opened
 	for i, o := range opened[:2] {
-		if o.Provider != names[i] || o.PrivateData != 68 {
+		if p.bySCM() == "" { // the entry opens an adapter that would not connect
+			wantProblem(t, o, udat.ProblemWrongProvider)
+		} else if o.Provider != names[i] || o.PrivateData != 68 {
 			t.Errorf("%s is opened as %+v, want the entry for the socket provider", names[i], o)
 		}
 	}
@@ -199,7 +210,11 @@ cma:NET u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 1" ""
 
 func TestRegisterProvider(t *testing.T) {
 	p := testPlace(t)
-	for name, library := range map[string]string{"my cma": cma, "my scm": scm} {
+	libraries := map[string]string{"my cma": cma, "my scm": scm}
+	if p.bySCM() == "" {
+		delete(libraries, "my scm")
+	}
+	for name, library := range libraries {
 		instance := p.netInterface + " 0"
 		if library == scm {
 			instance = p.device.Name + " 1"
@@ -255,7 +270,7 @@ func TestLibraryStaysLoaded(t *testing.T) {
 			t.Errorf("an adapter does not open: %s", o.Text)
 		}
 	}
-	if want := []string{cma, scm}; !slices.Equal(result.Loaded, want) {
+	if want := []string{cma, scm}[:len(udattest.Names(t))]; !slices.Equal(result.Loaded, want) {
 		t.Errorf("after the last close %v are loaded, want %v", result.Loaded, want)
 	}
 }

@@ -655,7 +655,7 @@ func TestResizeUnderLoad(t *testing.T) {
 // loadCrowds has endpoints share EVDs of a length, and calls beside, if that is not
 // nil, for one of those again and again.
 func loadCrowds(t *testing.T, ia *udat.IA, length, endpoints int, shared bool, beside func(*udat.EVD)) {
-	active := newCrowd(t, ia, length, endpoints)
+	active := newCrowd(t, ia, length, fewerOnSIW(t, ia, endpoints, 20))
 	passive := newEmptyCrowd(t, ia, length)
 	if shared {
 		var err error

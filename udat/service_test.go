@@ -217,7 +217,7 @@ func waitUntilFull(t *testing.T, evd *udat.EVD) {
 // is kept from emptying it: its overflow would end the process on the CMA provider.
 func TestRequestsWhileStalled(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		const clients = 96
+		clients := fewerOnSIW(t, ia, 96, 40)
 		l := udattest.Listen(t, ia)
 		resume := udat.StallRequests(ia)
 		shared := udattest.NewEndpoint(t, ia, nil)

@@ -70,10 +70,15 @@ func (ep *EP) releaseEnd() {
 	if ep.connection.held.Load() == nil || ep.obj.enter(op, InvalidHandleEP) != nil {
 		return
 	}
-	defer ep.obj.leave()
 	ep.lockDirections()
 	ep.settleRequests()
+	lost := ep.ia.iwarp && !ep.request.settled()
 	ep.unlockDirections()
+	ep.obj.leave() // it stays alive: Free takes control
+	defer ep.recount()
+	if lost && ep.renew(op, ep.parts(), EPStateDisconnected, earlyKept) == nil {
+		return // with the end reported
+	}
 	ep.reportEnd()
 }
 

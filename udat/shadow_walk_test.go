@@ -3,6 +3,7 @@
 package udat_test
 
 import (
+	"errors"
 	"slices"
 	"syscall"
 	"testing"
@@ -20,10 +21,16 @@ func TestShadowTableHoldsOnDevice(t *testing.T) {
 		w := newWalk(t, ia)
 		for _, b := range builders {
 			state := b.state
+			if state == udat.EPStateCompletionPending && udattest.IWARP(t, ia) {
+				continue // the side that accepts is connected at once
+			}
 			if state == udat.EPStateCompletionPending {
 				w.stopped = stopPeer(t, ia, w.listener, len(udat.ProgramCalls()))
 			}
 			for _, call := range udat.ProgramCalls() {
+				if call == udat.CallAccept && state == udat.EPStateDisconnectPending && udattest.IWARP(t, ia) {
+					continue // no request comes over the network that keeps the endpoint in the state: see held
+				}
 				t.Run(state.String()+"/"+call.String(), func(t *testing.T) {
 					s := w.newSubject(t)
 					b.build(s, t)
@@ -188,10 +195,10 @@ func (s *subject) connected(t *testing.T) {
 	udattest.ConnectPair(t, s.listener, s.Endpoint, s.peer)
 }
 
-// disconnecting leaves a send that nobody receives.
+// disconnecting leaves a request that does not complete.
 func (s *subject) disconnecting(t *testing.T) {
 	s.connected(t)
-	want(t, s.PostSend(one(s.Segment(t, 0, 8)), 1, 0))
+	hold(t, s.Endpoint, s.peer, 1)
 	want(t, s.Disconnect(udat.CloseGraceful))
 }
 
@@ -217,6 +224,7 @@ func (s *subject) try(t *testing.T, call udat.EPCall, from udat.EPState) {
 		if state := status(t, s.EP).State; !slices.Contains(to, state) {
 			t.Errorf("%v leads from %v to %v, the table has %v", call, from, state, to)
 		}
+	case errors.Is(err, udat.ErrNotImplemented) && udattest.IWARP(t, s.ia): // by any device that speaks it
 	case !refused:
 		t.Errorf("%v is refused in %v: %v", call, from, err)
 	default:

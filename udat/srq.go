@@ -110,10 +110,11 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		srq.free[i] = uint32(i)
 	}
 	srq.scratch = direction{
-		owner:   srq,
-		pz:      pz,
-		iov:     make([]cgo.LMRTriplet, 0, attr.MaxRecvIOV),
-		regions: make([]*LMR, 0, attr.MaxRecvIOV),
+		owner:         srq,
+		pz:            pz,
+		misreadsEmpty: ia.iwarp,
+		iov:           make([]cgo.LMRTriplet, 0, attr.MaxRecvIOV),
+		regions:       make([]*LMR, 0, attr.MaxRecvIOV),
 	}
 	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
 	return srq, nil

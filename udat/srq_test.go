@@ -3,6 +3,7 @@ package udat_test
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -150,7 +151,7 @@ func TestSRQPostFailsInLibrary(t *testing.T) {
 		sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
 		want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), 1))
 		udat.AllowSharedSegments(s.srq, 1000)
-		if err := s.srq.PostRecv(make([]udat.Segment, 1000), 2); err == nil {
+		if err := s.srq.PostRecv(slices.Repeat(one(s.Segment(t, 0, 1)), 1000), 2); err == nil {
 			t.Error("a post of a thousand segments has succeeded")
 		}
 		want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), 3), udat.ErrInvalidState, udat.InvalidStateSRQError)

@@ -14,6 +14,10 @@ func (d *direction) suppress(native uint64, flags CompletionFlags) (uint64, Comp
 		d.suppressed = 0
 		return native, flags
 	}
+	if d.order.early != nil && d.last().op == opRDMARead {
+		// No other completion implies it: see completionOrder.
+		return d.hide(native), flags &^ CompletionSuppress
+	}
 	d.suppressed++
 	if d.suppressed < d.quietly {
 		d.last().success = toNobody

@@ -184,7 +184,7 @@ func TestWaitLosesNothing(t *testing.T) {
 // woken at once.
 func TestManyWaitersFewThreads(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		const n = 1000
+		n := fewerOnSIW(t, ia, 1000, 300)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		// Threads that earlier tests have needed stay. Each thread that loses its

@@ -113,3 +113,25 @@ func NoEvent(t testing.TB, evd *udat.EVD) {
 		t.Fatalf("looking for an event: %v", err)
 	}
 }
+
+// IWARP reports whether the adapter's device speaks iWARP. There a send completes
+// when it was handed to the connection, a message that no receive waits for ends
+// the connection, and atomic operations and immediate data do not exist.
+func IWARP(t testing.TB, ia *udat.IA) bool {
+	t.Helper()
+	attr, _, err := ia.Query()
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, err := udat.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range devices {
+		if d.Name == attr.AdapterName {
+			return d.Transport == udat.TransportIWARP
+		}
+	}
+	t.Fatalf("there is no device %s", attr.AdapterName)
+	return false
+}

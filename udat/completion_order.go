@@ -1,0 +1,80 @@
+package udat
+
+// Requests complete in the order of posting: the program may rely on it, and so do
+// the records of a direction. Soft-iWARP completes an RDMA read when the peer has
+// answered, and meanwhile what was posted behind it. On iWARP the binding
+// therefore keeps such completions until those before them have come.
+
+// completionOrder restores the order of posting. It is guarded by the lock of the
+// EVD.
+type completionOrder struct {
+	early  []earlyCompletion // by slot; nil for a direction whose completions come in order
+	latest uint64            // behind the last operation that has completed
+	failed bool              // an operation has, so that all behind it do
+}
+
+// earlyCompletion is the completion of an operation, which may have to wait.
+type earlyCompletion struct {
+	event  Event
+	here   bool
+	silent bool // not for the program
+}
+
+// restart starts with the first operation of a native endpoint.
+func (o *completionOrder) restart(slots int) {
+	*o = completionOrder{early: make([]earlyCompletion, slots)}
+}
+
+// at gives the completion of an operation, nil if it has none yet.
+func (o *completionOrder) at(sequence uint64) *earlyCompletion {
+	if o.early == nil {
+		return nil
+	}
+	if c := &o.early[sequence&uint64(len(o.early)-1)]; c.here {
+		return c
+	}
+	return nil
+}
+
+// retireInOrder notes a completion, and queues those that are due with it. The
+// caller holds the lock of the EVD.
+func (d *direction) retireInOrder(evd *EVD, sequence uint64, event Event, silent bool) {
+	o := &d.order
+	retired := d.retired.Load()
+	full := retired + (sequence-retired)&sequenceMask
+	event.Cookie = d.slot(full).cookie.Load()
+	o.early[full&uint64(len(o.early)-1)] = earlyCompletion{event, true, silent}
+	o.latest = max(o.latest, full+1)
+	d.posted.Load() // what the poster has noted of these operations is there
+	for ; retired < o.latest; retired++ {
+		c := o.at(retired)
+		if c == nil {
+			if d.slot(retired).success != toNobody {
+				break
+			}
+			continue // no read, so that it was done before the next
+		}
+		if due := o.settle(c); !c.silent {
+			due.held = held(d.untaken.add())
+			evd.queue(due) // where it takes room
+		}
+		*c = earlyCompletion{}
+	}
+	if d.epoch != 0 {
+		evd.room.tally.add(d.epoch, -int(retired-d.retired.Load()))
+	}
+	d.retired.Store(retired)
+}
+
+// settle gives the completion as the program gets it. A success behind a failure
+// only means that the adapter had handed the operation over before.
+func (o *completionOrder) settle(c *earlyCompletion) Event {
+	event := c.event
+	switch {
+	case event.Status != DTOSuccess:
+		o.failed = true
+	case o.failed:
+		event.Status, event.Length = DTOErrFlushed, 0
+	}
+	return event
+}
