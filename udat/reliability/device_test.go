@@ -54,7 +54,7 @@ func keepSending(s *scene) {
 	s.do(e.EP.Connect(s.peerAddress(), udat.ConnQual(s.tell(0)), bound, nil))
 	udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
 	result := s.send(e, untilFailure, map[int]func(){50 + s.rand.IntN(200): func() { s.meet("now") }})
-	s.tell(result.acknowledged)
+	s.tell(result.arrived)
 	s.saw("%s", result.of(untilFailure))
 	s.outcome(e)
 	s.saw("the other side saw %s", s.meet(""))

@@ -106,6 +106,9 @@ func TestProcessKilledInTransfer(t *testing.T) {
 // peer's death ends it.
 func TestProcessKilledInDisconnect(t *testing.T) {
 	play(t, "the peer's process is killed during a graceful disconnect, with sends outstanding", func(s *scene) {
+		if s.iwarp {
+			return // nothing that the program cannot end otherwise keeps a disconnect waiting
+		}
 		if s.near() {
 			e := s.endpoint()
 			s.do(e.EP.Connect(s.peerAddress(), udat.ConnQual(s.tell(0)), bound, nil))

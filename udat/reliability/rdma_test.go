@@ -54,11 +54,21 @@ func (s *scene) write(e *udattest.Endpoint, n int, disturb map[int]func()) (resu
 	s.Helper()
 	remote := s.share(e)
 	if s.near() {
-		result = s.request(e, n, disturb, func(number int) error {
+		all := n
+		if s.iwarp {
+			all++ // a read, which succeeds when all before it has arrived
+		}
+		result = s.request(e, all, nil, disturb, func(number int) error {
 			from := s.fill(e, number)
+			if number == n {
+				return e.PostRDMARead([]udat.Segment{from}, uint64(number), remote(number, from.Len()), 0)
+			}
 			return e.PostRDMAWrite([]udat.Segment{from}, uint64(number), remote(number, from.Len()), 0)
 		}, nil)
-		s.tell(result.acknowledged)
+		if result.acknowledged = min(result.acknowledged, n); !s.iwarp || result.failure == nil {
+			result.arrived = result.acknowledged
+		}
+		s.tell(result.arrived)
 		return result
 	}
 	result.acknowledged = s.tell(0)
@@ -87,7 +97,7 @@ func (s *scene) read(e *udattest.Endpoint, n int, disturb map[int]func()) (resul
 	place := func(number int) (offset, length int) {
 		return number % window * slotSize, len(message(number % posted))
 	}
-	result = s.request(e, n, disturb, func(number int) error {
+	result = s.request(e, n, nil, disturb, func(number int) error {
 		offset, length := place(number)
 		return e.PostRDMARead([]udat.Segment{e.Segment(s.T, offset, length)}, uint64(number), remote(number, length), 0)
 	}, func(number int) {

@@ -47,6 +47,7 @@ type scene struct {
 	rank     int
 	peer     int // the other one's rank
 	ia       *udat.IA
+	iwarp    bool // the device speaks it
 	rand     *rand.Rand
 	// patience is how long the program waits for the completion of a send.
 	patience time.Duration
@@ -79,6 +80,7 @@ func playOn(t *testing.T, providers []string, far int, what string, do func(s *s
 			udattest.Open(t, provider)
 			newScene(t, what, provider, far).play(func(s *scene) {
 				s.ia = udattest.Open(s.T, provider)
+				s.iwarp = udattest.IWARP(s.T, s.ia)
 				do(s)
 			})
 		})
@@ -233,10 +235,12 @@ func (s *scene) reconnect() {
 	s.Helper()
 	e := s.connect()
 	if s.near() {
+		s.meet("") // the receive is posted
 		s.do(e.PostSend([]udat.Segment{e.Segment(s.T, 0, 64)}, 1, 0))
 		s.succeeded(udattest.Wait(s.T, e.Request))
 	} else {
 		s.do(e.PostRecv([]udat.Segment{e.Segment(s.T, 0, 64)}, 1, 0))
+		s.meet("")
 		s.succeeded(udattest.Wait(s.T, e.Recv))
 	}
 	s.meet("")

@@ -40,6 +40,7 @@ func message(number int) []byte {
 // sent is what became of a stream at the sender.
 type sent struct {
 	acknowledged int           // so many of the first messages succeeded
+	arrived      int           // so many are known to be at the peer: see credit
 	failure      error         // of the first that did not
 	slowest      time.Duration // that a completion took after the one before
 }
@@ -63,9 +64,12 @@ func rounded(d time.Duration) time.Duration {
 // send sends messages until one fails, or until there were n.
 func (s *scene) send(e *udattest.Endpoint, n int, disturb map[int]func()) sent {
 	s.Helper()
-	return s.request(e, n, disturb, func(number int) error {
+	c := s.startCredit(e)
+	result := s.request(e, n, c, disturb, func(number int) error {
 		return e.PostSend([]udat.Segment{s.fill(e, number)}, uint64(number), 0)
 	}, nil)
+	result.arrived = c.arrived(result)
+	return result
 }
 
 // fill puts the content of a message where it is sent or written from.
@@ -81,13 +85,13 @@ func (s *scene) fill(e *udattest.Endpoint, number int) udat.Segment {
 // waits for the completions of all that were posted; completed, unless it is nil,
 // is told of each that succeeded. If one does not come within the patience, the
 // endpoint is disconnected, which must bring the rest within the bound.
-func (s *scene) request(e *udattest.Endpoint, n int, disturb map[int]func(), post func(number int) error, completed func(number int)) (result sent) {
+func (s *scene) request(e *udattest.Endpoint, n int, c *credit, disturb map[int]func(), post func(number int) error, completed func(number int)) (result sent) {
 	s.Helper()
 	next, done := 0, 0
 	last := time.Now()
 	gaveUp, failed := false, false
 	for {
-		for next < n && next-done < window && result.failure == nil && !gaveUp {
+		for next < n && next-done < window && result.failure == nil && !gaveUp && c.covers(next) {
 			if d := disturb[next]; d != nil {
 				d()
 			}
@@ -98,6 +102,12 @@ func (s *scene) request(e *udattest.Endpoint, n int, disturb map[int]func(), pos
 			}
 			s.do(err)
 			next++
+		}
+		if done == next && next < n && result.failure == nil && !gaveUp {
+			if result.failure = c.await(); errors.Is(result.failure, errNoCredit) {
+				s.do(e.Disconnect(udat.CloseAbrupt))
+			}
+			continue
 		}
 		if done == next {
 			return result
@@ -179,6 +189,7 @@ func (r *receiver) run(ctx context.Context) {
 		if err := r.post(number + posted); err != nil {
 			return
 		}
+		r.give()
 	}
 }
 
@@ -187,11 +198,11 @@ func (r *receiver) end() {
 	<-r.done
 }
 
-// expect ends the receiving once as many messages have come as were acknowledged.
-func (r *receiver) expect(acknowledged int) {
+// expect ends the receiving once as many messages have come as the sender knows of.
+func (r *receiver) expect(arrived int) {
 	r.s.Helper()
 	// The message is there before its acknowledgement, and its completion soon.
-	for deadline := time.Now().Add(bound); int(r.received.Load()) < acknowledged && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(bound); int(r.received.Load()) < arrived && time.Now().Before(deadline); {
 		select {
 		case <-r.done:
 			deadline = time.Now()
@@ -199,8 +210,8 @@ func (r *receiver) expect(acknowledged int) {
 		}
 	}
 	r.end()
-	if got := int(r.received.Load()); got < acknowledged {
-		r.s.Errorf("%d messages were acknowledged, %d have arrived", acknowledged, got)
+	if got := int(r.received.Load()); got < arrived {
+		r.s.Errorf("%d messages were acknowledged, %d have arrived", arrived, got)
 	}
 }
 
@@ -211,14 +222,13 @@ func (s *scene) deliver(e *udattest.Endpoint, n int, disturb map[int]func()) (re
 	if s.near() {
 		s.meet("") // the receives are posted
 		result = s.send(e, n, disturb)
-		s.tell(result.acknowledged)
+		s.tell(result.arrived)
 		s.meet("")
 		return result
 	}
 	r := s.receive(e)
 	s.meet("")
-	acknowledged := s.tell(0)
-	r.expect(acknowledged)
+	r.expect(s.tell(0))
 	s.meet("")
 	return sent{acknowledged: int(r.received.Load())}
 }

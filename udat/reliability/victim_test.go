@@ -114,6 +114,7 @@ func TestVictim(t *testing.T) {
 		l.prepare(s)
 	}
 	s.ia = udattest.Open(t, s.provider)
+	s.iwarp = udattest.IWARP(t, s.ia)
 	if limited {
 		say("%s", s.reach(l, services[0], services[1]))
 		return
@@ -129,7 +130,7 @@ func TestVictim(t *testing.T) {
 		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
 		s.losing = true
 		s.outlive(e, say, func() int {
-			return s.send(e, untilFailure, map[int]func(){100: func() { say("sending") }}).acknowledged
+			return s.send(e, untilFailure, map[int]func(){100: func() { say("sending") }}).arrived
 		})
 		return
 	}
