@@ -161,7 +161,7 @@ func (ep *EP) prepareExtension(op string, kind operation, iov []Segment, cookie 
 	native, err := ep.prepareRDMA(op, kind, iov, cookie, needs, remote)
 	if err == nil && ep.ia.lacks.has(kind) {
 		d.withdraw()
-		err = refuse(op, ErrNotImplemented, NoSubtype, "the device %s does not have the operation", ep.ia.attr.AdapterName)
+		err = refuse(op, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: do without where ProviderAttr.Supports says so", ep.ia.attr.AdapterName)
 	}
 	return native, err
 }

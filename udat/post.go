@@ -337,7 +337,7 @@ func (d *direction) checkRemote(op string, kind operation, remote RMRTriplet) (e
 		err = refuse(op, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
 	case kind == opRDMARead && len(d.iov) > d.ep.ia.attr.MaxIOVSegmentsPerRead:
 		// The library takes them, and soft-iWARP then reads into the first segment alone.
-		err = refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d",
+		err = refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads",
 			len(d.iov), d.ep.ia.attr.MaxIOVSegmentsPerRead)
 	case kind == opRDMARead && readsOf(d.ep.attr.MaxRDMAReadOut) == 0:
 		err = refuse(op, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
