@@ -51,18 +51,21 @@ func ExampleLMR_RMRTriplet() {
 	exposed := must(udat.AllocMemory(l.pz, 4096, udat.MemPrivLocalWrite|udat.MemPrivRemoteWrite))
 	place := must(exposed.RMRTriplet(1024, 512))
 	wire := must(place.AppendBinary(nil))
+	check(l.server.PostRecv(nil, 1, udat.CompletionDefault))
 
 	// The side that writes.
 	var remote udat.RMRTriplet
 	check(remote.UnmarshalBinary(wire))
 	own := must(udat.RegisterMemory(l.pz, []byte("written by the peer"), udat.MemPrivLocalRead))
 	text := must(own.Segment(0, len(own.Bytes())))
-	check(l.client.PostRDMAWrite([]udat.Segment{text}, 1, remote, udat.CompletionDefault))
-	event := must(l.sent.Wait(ctx)) // the other side gets no event
-	check(event.Err())
+	check(l.client.PostRDMAWrite([]udat.Segment{text}, 2, remote, udat.CompletionDefault))
+	check(l.client.PostSend(nil, 3, udat.CompletionDefault)) // an empty message
 
+	// The other side gets no event of the write, but what was written is there when a later message is.
+	event := must(l.received.Wait(ctx))
+	check(event.Err())
 	fmt.Println(len(wire), "bytes on the wire")
-	fmt.Printf("%s\n", exposed.Bytes()[1024:][:event.Length])
+	fmt.Printf("%s\n", exposed.Bytes()[1024:][:len("written by the peer")])
 	// Output:
 	// 16 bytes on the wire
 	// written by the peer

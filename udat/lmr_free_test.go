@@ -60,18 +60,17 @@ func TestFreeLMRWithPostedOperations(t *testing.T) {
 		if second.Bytes() == nil {
 			t.Error("the memory is gone although it could not be freed")
 		}
-		// There is no receive for the second.
 		want(t, active.PostSend(one(active.Segment(t, 0, 16)), 2, 0))
-		want(t, active.PostSend(one(active.Segment(t, 0, 16)), 3, 0))
-		wantInUse(t, active.Memory, "(requests); requests are over when their completions are there: wait for these, or disconnect the endpoint")
 		want(t, udattest.Expect(t, passive.Recv, udat.EventDTOCompletion).Err())
 		want(t, second.Free())
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 16)), 1, 0))
+		held := hold(t, active, passive, 3)
+		wantInUse(t, active.Memory, "(requests); requests are over when their completions are there: wait for these, or disconnect the endpoint")
+		held.release()
 		for range 2 {
 			want(t, udattest.Expect(t, active.Request, udat.EventDTOCompletion).Err())
 		}
 		want(t, active.Memory.Free())
-		want(t, udattest.Expect(t, passive.Recv, udat.EventDTOCompletion).Err())
+		held.received()
 
 		// With the endpoint go its operations.
 		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
@@ -146,13 +145,16 @@ func TestFreeLMRAfterAnswer(t *testing.T) {
 func TestFreeLMRWithSuppressedOperations(t *testing.T) {
 	defer udat.SetSettleWithin(50 * time.Millisecond)()
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, _ := udattest.Pair(t, ia, nil)
+		active, passive := udattest.Pair(t, ia, nil)
+		held := hold(t, active, passive)
 		from, message := mustAlloc(t, active.PZ)
-		want(t, active.PostSend(one(message), 1, udat.CompletionSuppress))
+		held.segments = one(message)
+		held.one(1, udat.CompletionSuppress)
 		wantInUse(t, from, "(suppressed requests); suppressed requests were not over within 50ms: the peer has not taken them yet, wait for a sign of it, or disconnect the endpoint")
-		want(t, active.PostSend(one(message), 2, 0))
+		held.one(2, 0)
 		wantInUse(t, from, "(requests, suppressed requests); requests are over", "; suppressed requests were not over")
 		want(t, active.EP.Disconnect(udat.CloseAbrupt))
+		held.restore()
 		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
 		awaitFree(t, from)
 	})
