@@ -1,6 +1,7 @@
 package udat_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -36,6 +37,9 @@ func TestCreateEPAttributes(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				attr := good
 				c.change(&attr)
+				if strings.HasSuffix(name, "too large") && attr.MaxMessageSize*attr.MaxRDMASize == 0 {
+					return // the adapter takes all that there can be: soft-iWARP
+				}
 				ep, err := udat.CreateEP(ia, e.PZ, e.Recv, e.Request, e.Connect, &attr)
 				want(t, err, c.err)
 				if ep != nil {
