@@ -26,7 +26,7 @@ func Example() {
 		return
 	}
 
-	ia := must(udat.Open("ofa-v2-cma-" + control.Device))
+	ia := must(udat.Open("ofa-v2-cma-" + control.Device()))
 	defer ia.Close(udat.CloseAbrupt)
 	pz := must(udat.CreatePZ(ia))
 	connections := must(udat.CreateEVD(ia, 8, udat.EVDConnection))
