@@ -103,7 +103,7 @@ func TestRelease(t *testing.T) {
 	r.release(t, false, "the first version", "v0.2.0")
 	r.release(t, false, "VERSION must be", "0.1.0")
 	r.release(t, true, "v0.1.0, 2027-01-31\n\n"+added, "--dry-run", "v0.1.0")
-	r.release(t, true, "git push origin main v0.1.0", "v0.1.0")
+	r.release(t, true, "git push origin main v0.1.0 scripts/vm/v0.1.0", "v0.1.0")
 	changelog, err := os.ReadFile(filepath.Join(r.folder, "CHANGELOG.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +115,9 @@ func TestRelease(t *testing.T) {
 	}
 	if notes := r.git(t, "tag", "--list", "--format=%(contents)", "v0.1.0"); strings.TrimSpace(notes) != "v0.1.0\n\n"+strings.TrimSpace(added) {
 		t.Errorf("the tag says\n%s", notes)
+	}
+	if tags := r.git(t, "tag", "--points-at", "HEAD"); tags != "scripts/vm/v0.1.0\nv0.1.0\n" {
+		t.Errorf("the release has the tags %q", tags)
 	}
 	if left := r.git(t, "status", "--porcelain"); left != "" {
 		t.Errorf("changes are left:\n%s", left)
@@ -136,7 +139,7 @@ func TestRelease(t *testing.T) {
 	r.release(t, false, "scripts/test fails", "v0.2.0")
 	r.git(t, "rm", "--quiet", "fails")
 	r.commit(t)
-	r.release(t, true, "git push origin main v0.2.0", "v0.2.0")
+	r.release(t, true, "git push origin main v0.2.0 scripts/vm/v0.2.0", "v0.2.0")
 	changelog, err = os.ReadFile(filepath.Join(r.folder, "CHANGELOG.md"))
 	if err != nil || !strings.Contains(string(changelog), "...HEAD\n[0.2.0]: https://github.com/goudat/goudat/compare/v0.1.0...v0.2.0\n[0.1.0]: ") {
 		t.Errorf("%v: the changelog is\n%s", err, changelog)

@@ -47,7 +47,7 @@ func (b *builder) build(ctx context.Context, r run) ([]job, error) {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			return nil, err
 		}
-		args := append([]string{"test", "-c", "-buildvcs=false", "-o", folder + "/"}, r.build...)
+		args := append([]string{"-C", batch[0].Module.Dir, "test", "-c", "-buildvcs=false", "-o", folder + "/"}, r.build...)
 		for _, p := range batch {
 			args = append(args, p.ImportPath)
 		}
@@ -103,16 +103,20 @@ func order(test string) int {
 	return 1
 }
 
-// batches divides packages so that no two of a batch have binaries of the same name.
+// batches divides packages so that those of a batch are of one module, and no two of them have binaries of the same name.
 func batches(packages []testPackage) (list [][]testPackage) {
-	seen := map[string]int{}
+	fits := func(batch []testPackage, p testPackage) bool {
+		return batch[0].Module == p.Module && !slices.ContainsFunc(batch, func(other testPackage) bool {
+			return path.Base(other.ImportPath) == path.Base(p.ImportPath)
+		})
+	}
 	for _, p := range packages {
-		name := path.Base(p.ImportPath)
-		if seen[name] == len(list) {
-			list = append(list, nil)
+		i := slices.IndexFunc(list, func(batch []testPackage) bool { return fits(batch, p) })
+		if i < 0 {
+			list = append(list, []testPackage{p})
+		} else {
+			list[i] = append(list[i], p)
 		}
-		list[seen[name]] = append(list[seen[name]], p)
-		seen[name]++
 	}
 	return list
 }

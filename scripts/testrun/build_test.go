@@ -5,16 +5,22 @@ import (
 	"testing"
 )
 
-// Binaries of the same name are not built into the same folder.
+// Binaries of the same name are not built into the same folder, and those of two modules not by one command.
 func TestBatches(t *testing.T) {
 	var packages []testPackage
 	for _, p := range []string{"a/x", "b/x", "a/y", "c/x", "b/y"} {
 		packages = append(packages, testPackage{ImportPath: p})
 	}
+	for i := range packages[3:] {
+		packages[3+i].Module.Dir = "another"
+	}
 	built := 0
 	for _, batch := range batches(packages) {
 		names := map[string]bool{}
 		for _, p := range batch {
+			if p.Module != batch[0].Module {
+				t.Errorf("%s is in the batch of another module", p.ImportPath)
+			}
 			name := path.Base(p.ImportPath)
 			if names[name] {
 				t.Errorf("%s is twice in a batch", name)

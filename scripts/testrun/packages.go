@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 // testPackage is a package that has tests.
@@ -19,16 +21,55 @@ type testPackage struct {
 	Dir          string
 	TestGoFiles  []string
 	XTestGoFiles []string
+	Module       struct{ Dir string }
 }
 
 const module = "github.com/goudat/goudat/"
+
+// testBedModule is the folder of a module within this one that is tested with it.
+const testBedModule = "scripts/vm"
 
 // listPackages finds the packages with tests that the patterns name, all of them without a pattern. untested has the others.
 func listPackages(ctx context.Context, patterns []string) (packages []testPackage, untested []string, err error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles", "--"}, patterns...)...)
+	own, testBed := patternsByModule(patterns)
+	for folder, patterns := range map[string][]string{".": own, testBedModule: testBed} {
+		if len(patterns) == 0 {
+			continue
+		}
+		tested, others, err := listModule(ctx, folder, patterns)
+		if err != nil {
+			return nil, nil, err
+		}
+		packages, untested = append(packages, tested...), append(untested, others...)
+	}
+	slices.SortFunc(packages, func(a, b testPackage) int { return strings.Compare(a.ImportPath, b.ImportPath) })
+	slices.Sort(untested)
+	return packages, untested, nil
+}
+
+// patternsByModule divides patterns, of which one with "..." may be about both modules.
+func patternsByModule(patterns []string) (own, testBed []string) {
+	for _, pattern := range patterns {
+		name := strings.TrimPrefix(strings.TrimPrefix(pattern, module), "./")
+		start, wild := strings.CutSuffix(name, "...")
+		switch within, found := strings.CutPrefix(name, testBedModule); {
+		case found && (within == "" || within[0] == '/'):
+			testBed = append(testBed, "."+within)
+			continue
+		case wild && strings.HasPrefix(testBedModule+"/", start):
+			testBed = append(testBed, "./...")
+		}
+		own = append(own, pattern)
+	}
+	return own, testBed
+}
+
+func listModule(ctx context.Context, folder string, patterns []string) (packages []testPackage, untested []string, err error) {
+	args := []string{"-C", folder, "list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Module", "--"}
+	cmd := exec.CommandContext(ctx, "go", append(args, patterns...)...)
 	cmd.Stderr = os.Stderr
 	output, err := cmd.Output()
 	if err != nil {

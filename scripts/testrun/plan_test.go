@@ -10,7 +10,8 @@ import (
 
 func everyPackage(t *testing.T) []testPackage {
 	t.Helper()
-	packages, _, err := listPackages(context.Background(), []string{module + "..."})
+	t.Chdir("../..") // where scripts/test starts
+	packages, _, err := listPackages(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,4 +131,24 @@ func TestPackageTests(t *testing.T) {
 		return
 	}
 	t.Error("this package is not found")
+}
+
+// The test bed is a module of its own, whose packages are named as all others are.
+func TestPatternsByModule(t *testing.T) {
+	for _, c := range []struct{ pattern, own, testBed string }{
+		{"./udat", "./udat", ""},
+		{"./...", "./...", "./..."},
+		{"./scripts/...", "./scripts/...", "./..."},
+		{"./scripts", "./scripts", ""},
+		{"./scripts/vm", "", "."},
+		{"scripts/vm/...", "", "./..."},
+		{module + "scripts/vm/guest", "", "./guest"},
+		{module + "...", module + "...", "./..."},
+		{"./scripts/vmx", "./scripts/vmx", ""},
+	} {
+		own, testBed := patternsByModule([]string{c.pattern})
+		if strings.Join(own, " ") != c.own || strings.Join(testBed, " ") != c.testBed {
+			t.Errorf("%s is %q and %q", c.pattern, own, testBed)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
@@ -33,7 +34,7 @@ type meeting struct {
 	among   []int // the ranks that take part, none for all
 	arrived []bool
 	values  []string
-	replies []func(wire.Reply) // to those who have arrived
+	replies []func(control.Reply) // to those who have arrived
 }
 
 func newFleet(machines int, e *ether) *fleet {
@@ -83,24 +84,24 @@ func (f *fleet) wasKilled(rank int) bool {
 }
 
 // request does what a program in a machine asks for. The reply may come much later.
-func (f *fleet) request(from int, payload []byte, reply func(wire.Reply)) {
-	var r wire.Request
+func (f *fleet) request(from int, payload []byte, reply func(control.Reply)) {
+	var r control.Request
 	if err := wire.Decode(payload, &r); err != nil {
 		return // the guest, not the program, has made it
 	}
-	answer := func(a wire.Reply) {
+	answer := func(a control.Reply) {
 		a.ID = r.ID
 		reply(a)
 	}
 	switch {
 	case f == nil:
-		answer(wire.Reply{Error: "the machine is alone: start the test bed with --machines"})
-	case r.Verb == wire.Meet:
+		answer(control.Reply{Error: "the machine is alone: start the test bed with --machines"})
+	case r.Verb == control.VerbMeet:
 		f.meet(from, r, answer)
 	case r.Rank < 0 || r.Rank >= len(f.members):
-		answer(wire.Reply{Error: fmt.Sprintf("there is no machine %d, their ranks are 0 to %d", r.Rank, len(f.members)-1)})
+		answer(control.Reply{Error: fmt.Sprintf("there is no machine %d, their ranks are 0 to %d", r.Rank, len(f.members)-1)})
 	default:
-		a := wire.Reply{}
+		a := control.Reply{}
 		if err := f.disturb(r.Verb, r.Rank); err != nil {
 			a.Error = err.Error()
 		}
@@ -109,7 +110,7 @@ func (f *fleet) request(from int, payload []byte, reply func(wire.Reply)) {
 }
 
 // disturb does something to a machine, or to its link.
-func (f *fleet) disturb(verb wire.Verb, rank int) error {
+func (f *fleet) disturb(verb control.Verb, rank int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	target := f.members[rank]
@@ -117,14 +118,14 @@ func (f *fleet) disturb(verb wire.Verb, rank int) error {
 		return fmt.Errorf("machine %d is not up", rank)
 	}
 	switch verb {
-	case wire.Cut, wire.Restore:
-		f.ether.setCut(rank, verb == wire.Cut)
+	case control.VerbCut, control.VerbRestore:
+		f.ether.setCut(rank, verb == control.VerbCut)
 		return nil
-	case wire.Pause:
+	case control.VerbPause:
 		return target.machine.processes.signal(syscall.SIGSTOP)
-	case wire.Resume:
+	case control.VerbResume:
 		return target.machine.processes.signal(syscall.SIGCONT)
-	case wire.Kill:
+	case control.VerbKill:
 		target.killed, target.gone = true, true
 		f.finishMeetings()
 		return target.machine.processes.signal(syscall.SIGKILL)
@@ -132,7 +133,7 @@ func (f *fleet) disturb(verb wire.Verb, rank int) error {
 	return fmt.Errorf("the test bed knows no request %q", verb)
 }
 
-func (f *fleet) meet(from int, r wire.Request, reply func(wire.Reply)) {
+func (f *fleet) meet(from int, r control.Request, reply func(control.Reply)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.meetings[r.Name]
@@ -141,7 +142,7 @@ func (f *fleet) meet(from int, r wire.Request, reply func(wire.Reply)) {
 		f.meetings[r.Name] = m
 	}
 	if m.arrived[from] {
-		reply(wire.Reply{Error: fmt.Sprintf("machine %d is at the meeting %q already", from, r.Name)})
+		reply(control.Reply{Error: fmt.Sprintf("machine %d is at the meeting %q already", from, r.Name)})
 		return
 	}
 	m.arrived[from], m.values[from] = true, r.Value
@@ -156,7 +157,7 @@ func (f *fleet) finishMeetings() {
 			continue
 		}
 		for _, reply := range m.replies {
-			reply(wire.Reply{Values: m.values})
+			reply(control.Reply{Values: m.values})
 		}
 		delete(f.meetings, name)
 	}

@@ -140,13 +140,13 @@ func disturb(ctx context.Context) error {
 }
 
 func TestControlOfMachineAlone(t *testing.T) {
-	var got wire.Reply
-	request := func(r wire.Request) {
+	var got control.Reply
+	request := func(r control.Request) {
 		t.Helper()
 		payload := encoded(t, r)
-		(*fleet)(nil).request(0, payload, func(reply wire.Reply) { got = reply })
+		(*fleet)(nil).request(0, payload, func(reply control.Reply) { got = reply })
 	}
-	request(wire.Request{ID: 7, Verb: wire.Cut})
+	request(control.Request{ID: 7, Verb: control.VerbCut})
 	if got.ID != 7 || !strings.Contains(got.Error, "alone") {
 		t.Errorf("the reply is %+v", got)
 	}
@@ -154,9 +154,9 @@ func TestControlOfMachineAlone(t *testing.T) {
 
 func TestMeeting(t *testing.T) {
 	f := newFleet(3, nil)
-	replies := map[int]wire.Reply{}
+	replies := map[int]control.Reply{}
 	meet := func(rank int, value string) {
-		f.request(rank, encoded(t, wire.Request{Verb: wire.Meet, Name: "here", Value: value}), func(r wire.Reply) { replies[rank] = r })
+		f.request(rank, encoded(t, control.Request{Verb: control.VerbMeet, Name: "here", Value: value}), func(r control.Reply) { replies[rank] = r })
 	}
 	meet(0, "a")
 	meet(2, "c")
@@ -173,7 +173,7 @@ func TestMeeting(t *testing.T) {
 			t.Errorf("machine %d gets %q", rank, got)
 		}
 	}
-	f.request(2, encoded(t, wire.Request{Verb: wire.Meet, Name: "alone", Among: []int{2}}), func(r wire.Reply) { replies[2] = r })
+	f.request(2, encoded(t, control.Request{Verb: control.VerbMeet, Name: "alone", Among: []int{2}}), func(r control.Reply) { replies[2] = r })
 	if got := replies[2].Values; !slices.Equal(got, []string{"", "", ""}) {
 		t.Errorf("a meeting of one gives %q", got)
 	}
@@ -184,7 +184,7 @@ func TestMeeting(t *testing.T) {
 	}
 }
 
-func encoded(t *testing.T, r wire.Request) []byte {
+func encoded(t *testing.T, r control.Request) []byte {
 	t.Helper()
 	var stream bytes.Buffer
 	conn := wire.NewConn(&stream)

@@ -19,9 +19,9 @@ func (c *cache) initramfs(arch *architecture, k kernel, log *progress) (string, 
 	if err != nil {
 		return "", err
 	}
-	init, err := os.ReadFile(filepath.Join(filepath.Dir(self), "guest-"+arch.name))
+	init, err := os.ReadFile(initFile(self, arch))
 	if err != nil {
-		return "", fmt.Errorf("the machine's init is not beside this program; start it with scripts/testbed: %w", err)
+		return "", fmt.Errorf("the machine's init: %w", err)
 	}
 	// The kernel's folder stands for the modules: it never changes under one name.
 	key := sha256.New()

@@ -12,10 +12,10 @@ import (
 // TestLauncherBuilds builds the programs into an empty cache, with all set against it that a caller may have set for
 // the program under test, and from a folder that is in no module.
 func TestLauncherBuilds(t *testing.T) {
-	checkout, cache := copyCheckout(t), filepath.Join(t.TempDir(), "a cache")
+	module, cache := copyModule(t), filepath.Join(t.TempDir(), "a cache")
 	run := func() *bed {
 		b := newBed(t, "--help")
-		b.cmd.Path = filepath.Join(checkout, "scripts/testbed")
+		b.cmd.Path = filepath.Join(module, "testbed")
 		b.cmd.Dir = t.TempDir()
 		b.cmd.Env = append(os.Environ(), "GOUDAT_CACHE="+cache, "GOFLAGS=-mod=vendor -race -tags=none", "GOOS=windows",
 			"GOARCH=arm64", "GOWORK=/nowhere/go.work", "GO111MODULE=off", "CGO_ENABLED=1", "GOAMD64=v4",
@@ -42,7 +42,7 @@ func TestLauncherBuilds(t *testing.T) {
 		t.Errorf("the second run made %q of %q", after, before)
 	}
 	// What the machine's init is made of is part of what the programs are named after.
-	source := filepath.Join(checkout, "scripts/vm/guest/main.go")
+	source := filepath.Join(module, "guest/main.go")
 	content, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)

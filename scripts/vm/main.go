@@ -1,7 +1,11 @@
 //go:build linux && amd64
 
-// Command vm runs a program inside a throw-away virtual machine that has an RDMA device. scripts/testbed builds
-// and starts it; "scripts/testbed --help" says what it does.
+// Command vm runs a program inside a throw-away virtual machine that has an RDMA device. The script testbed beside it
+// builds and starts it, and the init of the machines; "testbed --help" says what it does. Without that script,
+//
+//	go install github.com/goudat/goudat/scripts/vm@latest
+//
+// makes a command that fetches it.
 package main
 
 import (
@@ -30,13 +34,17 @@ func main() {
 }
 
 func testbed() int {
+	if err := launch(); err != nil {
+		fmt.Fprintf(os.Stderr, "testbed: %v\n", err)
+		return exitFailure
+	}
 	options, err := parseOptions(os.Args[1:], os.Environ())
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Print(help)
 		return 0
 	case err != nil:
-		fmt.Fprintf(os.Stderr, "testbed: %v (scripts/testbed --help tells more)\n", err)
+		fmt.Fprintf(os.Stderr, "testbed: %v (testbed --help tells more)\n", err)
 		return exitUsage
 	}
 	log := &progress{out: os.Stderr, verbose: options.verbose}

@@ -15,12 +15,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goudat/goudat/scripts/vm/wire"
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
-const help = `Usage: scripts/testbed [flags] PROGRAM [ARGUMENTS...]
-       scripts/testbed [flags] --shell
-       go test -exec "$PWD/scripts/testbed" ./...        (go run -exec works alike)
+const help = `Usage: testbed [flags] PROGRAM [ARGUMENTS...]
+       testbed [flags] --shell
+       go test -exec /path/to/testbed ./...        (go run -exec works alike)
 
 Runs PROGRAM in a throw-away virtual machine that has an RDMA device in software, and exits as it exits. The program has
 the caller's working folder, environment and arguments; it runs as root; its standard input is empty. It sees the
@@ -60,7 +60,7 @@ ofa-v2-cma-siw0), UDAT_TEST_ADDR=10.77.0.1, DAT_DBG_TYPE=0 and DAPL_DBG_TYPE=0 (
 With several machines, the device is over eth0, at 10.77.0.1, 10.77.0.2 and so on, host names testbed0, testbed1
 and so on. PROGRAM finds its rank, from 0, in UDAT_TEST_RANK and all addresses by rank in UDAT_TEST_PEERS. Its output
 has "[rank] " before each line. The exit code is the largest. With package scripts/vm/control, Go programs can cut
-links, pause and kill machines, and wait for each other; its socket is ` + wire.ControlSocket + `.
+links, pause and kill machines, and wait for each other; its socket is ` + control.Socket + `.
 
 With --accel uml, the kernel (Linux 7.3) and PROGRAM run on this host's processor as ordinary processes, without KVM or
 root. A machine is up in a quarter of a second. Code in user space is as fast as on the host, a system call takes 3 µs.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
@@ -84,7 +85,7 @@ func run(p program, around surroundings, config machineConfig, signals <-chan os
 				boot, limit = newTimer(0), newTimer(p.timeout)
 				keyboard.connect(m.control)
 			case wire.KindRequest:
-				around.fleet.request(around.rank, f.payload, func(r wire.Reply) { go m.control.SendValue(wire.KindReply, r) })
+				around.fleet.request(around.rank, f.payload, func(r control.Reply) { go m.control.SendValue(wire.KindReply, r) })
 			case wire.KindKernel:
 				showSection(stderr, "kernel messages while "+name+" ran", string(f.payload))
 			case wire.KindFailure:

@@ -315,31 +315,14 @@ func TestBrokenProgram(t *testing.T) {
 	b.wantStderr("cannot run " + path)
 }
 
-// copyCheckout makes a checkout with what the test bed needs, in a folder with a space in its name.
-func copyCheckout(t *testing.T) string {
+// copyModule makes a copy of the test bed, in a folder with a space in its name.
+func copyModule(t *testing.T) string {
 	t.Helper()
-	root := filepath.Join(t.TempDir(), "a check out")
-	for _, file := range []string{"go.mod", "scripts/testbed"} {
-		copyFile(t, filepath.Join("../..", file), filepath.Join(root, file))
-	}
-	if err := os.CopyFS(filepath.Join(root, "scripts/vm"), os.DirFS(".")); err != nil {
+	folder := filepath.Join(t.TempDir(), "a test bed")
+	if err := os.CopyFS(folder, os.DirFS(".")); err != nil {
 		t.Fatal(err)
 	}
-	return root
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	content, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, content, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	return folder
 }
 
 // writeModule makes a module that has nothing to do with this one.
@@ -391,7 +374,7 @@ func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 func TestGoTestWithCoverage(t *testing.T) {
 	needMachine(t)
 	dir := writeModule(t)
-	exec := "'" + filepath.Join(copyCheckout(t), "scripts/testbed") + "'"
+	exec := "'" + filepath.Join(copyModule(t), "testbed") + "'"
 	out, err := goCommand(t, dir, "test", "-exec", exec, "-coverprofile=c.out", "-v", ".")
 	if err != nil || !strings.Contains(out, "--- PASS: TestSum") || !strings.Contains(out, "coverage: 66.7%") {
 		t.Fatalf("go test: %v\n%s", err, out)

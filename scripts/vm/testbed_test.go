@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // openSources opens what the launcher builds: "go test" repeats a test whose files have changed, and it knows only
 // those which the test itself opens.
 func openSources() error {
-	sources := []string{"../testbed"}
+	sources := []string{"go.mod", "testbed"}
 	for _, pattern := range []string{"guest/*.go", "uml/*"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
@@ -90,10 +90,10 @@ func prepareCache(t *testing.T) {
 	}
 }
 
-// launcher is the absolute path of scripts/testbed.
+// launcher is the absolute path of the script testbed.
 func launcher(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs("../testbed")
+	path, err := filepath.Abs("testbed")
 	if err != nil {
 		t.Fatal(err)
 	}

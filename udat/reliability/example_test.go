@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // The same program runs in several machines of the test bed. The first one

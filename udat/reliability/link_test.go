@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
+	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // background is the context of disturbances, which the test bed answers at once.

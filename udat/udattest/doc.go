@@ -44,6 +44,6 @@
 //
 //	go test -exec <goudat>/scripts/testbed ./...
 //
-// Tests of several machines have goudat's scripts/vm/control to meet each other,
+// Tests of several machines have package udattest/control to meet each other,
 // and to cut links and kill machines. Package udat/reliability has an example.
 package udattest

@@ -1,5 +1,5 @@
 // Package control lets a program in the test bed disturb the machines of its run: their links, the packets, the
-// machines themselves. It works only there, with several machines: scripts/testbed --machines.
+// machines themselves. It works only there, with several machines: testbed --machines.
 package control
 
 import (
@@ -13,15 +13,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
 // Rank gives the rank of this machine, and Peers the addresses of all by rank. They fail elsewhere than in the test bed.
 func Rank() (int, error) {
 	rank, err := strconv.Atoi(os.Getenv("UDAT_TEST_RANK"))
 	if err != nil {
-		return 0, errors.New("there is no rank: start the program with scripts/testbed --machines")
+		return 0, errors.New("there is no rank: start the program with testbed --machines")
 	}
 	return rank, nil
 }
@@ -31,7 +29,7 @@ func Peers() ([]netip.Addr, error) {
 	for text := range strings.SplitSeq(os.Getenv("UDAT_TEST_PEERS"), ",") {
 		peer, err := netip.ParseAddr(text)
 		if err != nil {
-			return nil, errors.New("there are no peers: start the program with scripts/testbed --machines")
+			return nil, errors.New("there are no peers: start the program with testbed --machines")
 		}
 		peers = append(peers, peer)
 	}
@@ -39,42 +37,42 @@ func Peers() ([]netip.Addr, error) {
 }
 
 // Cut loses what a machine sends and what is sent to it from now on, until Restore.
-func Cut(ctx context.Context, rank int) error { return disturb(ctx, wire.Cut, rank) }
+func Cut(ctx context.Context, rank int) error { return disturb(ctx, VerbCut, rank) }
 
 // Restore ends a Cut.
-func Restore(ctx context.Context, rank int) error { return disturb(ctx, wire.Restore, rank) }
+func Restore(ctx context.Context, rank int) error { return disturb(ctx, VerbRestore, rank) }
 
 // Pause lets a machine stand still until Resume. Its clock stands still, too. A machine that pauses itself does not hear
 // of it: another one has to resume it.
-func Pause(ctx context.Context, rank int) error { return disturb(ctx, wire.Pause, rank) }
+func Pause(ctx context.Context, rank int) error { return disturb(ctx, VerbPause, rank) }
 
 // Resume ends a Pause.
-func Resume(ctx context.Context, rank int) error { return disturb(ctx, wire.Resume, rank) }
+func Resume(ctx context.Context, rank int) error { return disturb(ctx, VerbResume, rank) }
 
 // Kill ends a machine as a power failure does. Its exit code counts no more.
-func Kill(ctx context.Context, rank int) error { return disturb(ctx, wire.Kill, rank) }
+func Kill(ctx context.Context, rank int) error { return disturb(ctx, VerbKill, rank) }
 
-func disturb(ctx context.Context, verb wire.Verb, rank int) error {
-	_, err := ask(ctx, wire.Request{Verb: verb, Rank: rank})
+func disturb(ctx context.Context, verb Verb, rank int) error {
+	_, err := ask(ctx, Request{Verb: verb, Rank: rank})
 	return err
 }
 
 // Meet waits until the machines of the given ranks, or all if none is given, have called it with this name, each once, and
-// gives the values of all by rank. It does not need the wire. A machine that has ended, or was killed, is not waited for;
+// gives the values of all by rank. It does not need the  A machine that has ended, or was killed, is not waited for;
 // its value is empty.
 func Meet(ctx context.Context, name, value string, ranks ...int) ([]string, error) {
-	reply, err := ask(ctx, wire.Request{Verb: wire.Meet, Name: name, Value: value, Among: ranks})
+	reply, err := ask(ctx, Request{Verb: VerbMeet, Name: name, Value: value, Among: ranks})
 	return reply.Values, err
 }
 
-func ask(ctx context.Context, request wire.Request) (wire.Reply, error) {
-	fail := func(err error) (wire.Reply, error) {
+func ask(ctx context.Context, request Request) (Reply, error) {
+	fail := func(err error) (Reply, error) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return wire.Reply{}, fmt.Errorf("ask the test bed to %s: %w", request.Verb, err)
+		return Reply{}, fmt.Errorf("ask the test bed to %s: %w", request.Verb, err)
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", wire.ControlSocket)
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", Socket)
 	if err != nil {
 		return fail(err)
 	}
@@ -88,7 +86,7 @@ func ask(ctx context.Context, request wire.Request) (wire.Reply, error) {
 	if err != nil {
 		return fail(err)
 	}
-	var reply wire.Reply
+	var reply Reply
 	if err := json.Unmarshal(answer, &reply); err != nil {
 		return fail(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
@@ -174,7 +175,7 @@ func obey(conn *wire.Conn, pid int, keys *os.File, asked *requests) {
 				resizeTerminal(keys, size)
 			}
 		case wire.KindReply:
-			var reply wire.Reply
+			var reply control.Reply
 			if wire.Decode(payload, &reply) == nil {
 				asked.answer(reply)
 			}

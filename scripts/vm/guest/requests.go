@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
@@ -20,18 +21,18 @@ type requests struct {
 
 	mu      sync.Mutex
 	last    uint64
-	waiting map[uint64]chan wire.Reply
+	waiting map[uint64]chan control.Reply
 }
 
 func listenForRequests(to *wire.Conn) (*requests, error) {
-	if err := os.MkdirAll(filepath.Dir(wire.ControlSocket), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(control.Socket), 0o755); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("unix", wire.ControlSocket)
+	listener, err := net.Listen("unix", control.Socket)
 	if err != nil {
 		return nil, fmt.Errorf("listen for requests to the test bed: %w", err)
 	}
-	r := &requests{to: to, waiting: map[uint64]chan wire.Reply{}}
+	r := &requests{to: to, waiting: map[uint64]chan control.Reply{}}
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -49,8 +50,8 @@ func (r *requests) serve(conn net.Conn) {
 	defer conn.Close()
 	lines := bufio.NewScanner(conn)
 	for lines.Scan() {
-		var request wire.Request
-		reply := wire.Reply{}
+		var request control.Request
+		reply := control.Reply{}
 		if err := json.Unmarshal(lines.Bytes(), &request); err != nil {
 			reply.Error = fmt.Sprintf("the request is not understood: %v", err)
 		} else {
@@ -62,20 +63,20 @@ func (r *requests) serve(conn net.Conn) {
 	}
 }
 
-func (r *requests) ask(request wire.Request) wire.Reply {
-	answer := make(chan wire.Reply, 1)
+func (r *requests) ask(request control.Request) control.Reply {
+	answer := make(chan control.Reply, 1)
 	r.mu.Lock()
 	r.last++
 	request.ID = r.last
 	r.waiting[request.ID] = answer
 	r.mu.Unlock()
 	if err := r.to.SendValue(wire.KindRequest, request); err != nil {
-		return wire.Reply{Error: err.Error()}
+		return control.Reply{Error: err.Error()}
 	}
 	return <-answer
 }
 
-func (r *requests) answer(reply wire.Reply) {
+func (r *requests) answer(reply control.Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if answer := r.waiting[reply.ID]; answer != nil {

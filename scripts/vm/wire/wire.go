@@ -32,7 +32,7 @@ const (
 	KindInput                    // bytes typed at the caller's terminal
 	KindInputEnd                 // nothing more will be typed
 	KindResize                   // a gob of Size
-	KindReply                    // a gob of Reply
+	KindReply                    // a gob of control.Reply
 )
 
 // The frames from the guest. All output of the program precedes KindExit: one ordered stream is what makes sure
@@ -45,7 +45,7 @@ const (
 	KindKernel                   // text: kernel messages that were logged while the program ran
 	KindFailure                  // text: why there will be no result
 	KindExit                     // one byte, the exit code
-	KindRequest                  // a gob of Request
+	KindRequest                  // a gob of control.Request
 	KindReady                    // the first frame: the guest can receive
 )
 
@@ -112,44 +112,8 @@ type Share struct {
 	Path string
 }
 
-// Request is what a program in a machine asks of the test bed, for which it has the socket ControlSocket: a JSON object
-// and the end of a line, answered by a Reply in the same form.
-type Request struct {
-	ID   uint64 `json:"-"` // that of the answer
-	Verb Verb
-	Rank int // the machine that it is about
-
-	// Of a meeting.
-	Name, Value string
-	Among       []int // the ranks that take part, none for all
-}
-
-// ControlSocket is where programs in a machine find the test bed.
-const ControlSocket = "/run/goudat/control"
-
 // DatConf are the files in a machine that have entries for its device.
 var DatConf = []string{"/run/goudat/dat.conf", "/etc/dat.conf"}
-
-// Verb is what a Request asks for.
-type Verb string
-
-// The verbs. A link that is cut loses what is sent over it, in both directions. A machine that is paused stands still,
-// and does not notice that it did; one that is killed is gone, and its exit code counts no more.
-const (
-	Cut     Verb = "cut"
-	Restore Verb = "restore"
-	Pause   Verb = "pause"
-	Resume  Verb = "resume"
-	Kill    Verb = "kill"
-	Meet    Verb = "meet" // wait until all who take part have met under this name, and give each the values of all
-)
-
-// Reply is the answer to a Request.
-type Reply struct {
-	ID     uint64   `json:"-"`
-	Error  string   // empty: done
-	Values []string // by rank, of a meeting; empty for a machine that is gone
-}
 
 // Size is a terminal's, in characters.
 type Size struct {

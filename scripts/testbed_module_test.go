@@ -1,0 +1,148 @@
+//go:build linux && amd64
+
+package scripts
+
+import (
+	"archive/zip"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	testBedModule = modulePath + "/scripts/vm"
+	untagged      = "v0.0.0-20261123010203-0123456789ab" // the test bed at a commit
+)
+
+// testBedUser has the test bed in a module proxy, and a copy of scripts/testbed in a module cache, where no file can be
+// executed and the test bed is not.
+type testBedUser struct {
+	folder      string
+	environment []string
+}
+
+func newTestBedUser(t *testing.T) *testBedUser {
+	t.Helper()
+	u := &testBedUser{folder: t.TempDir()}
+	versions := filepath.Join(u.folder, "proxy", testBedModule, "@v")
+	write(t, filepath.Join(versions, "list"), moduleVersion+"\n")
+	for _, version := range []string{moduleVersion, untagged} {
+		publishTestBed(t, versions, version)
+	}
+	u.environment = append(os.Environ(), "GOMODCACHE="+filepath.Join(u.folder, "modules"), "GOSUMDB=off", "GOFLAGS=", "GOWORK=off",
+		"GOPROXY=file://"+filepath.Join(u.folder, "proxy"), "GOUDAT_CACHE="+filepath.Join(u.folder, "cache"))
+	// The files of a module cache may not be removed by others.
+	t.Cleanup(func() {
+		if output, err := u.command("go", "clean", "-modcache").CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, output)
+		}
+	})
+	return u
+}
+
+func (u *testBedUser) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = u.folder, u.environment
+	return cmd
+}
+
+// publishTestBed makes a version of the module in a module proxy's folder for it.
+func publishTestBed(t *testing.T, versions, version string) {
+	t.Helper()
+	mod, err := os.ReadFile("vm/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := `{"Version": "` + version + `"}`
+	write(t, filepath.Join(versions, version+".mod"), string(mod))
+	write(t, filepath.Join(versions, version+".info"), info)
+	write(t, filepath.Join(versions, version[strings.LastIndex(version, "-")+1:]+".info"), info)
+	file, err := os.Create(filepath.Join(versions, version+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	archive := zip.NewWriter(file)
+	err = fs.WalkDir(os.DirFS("vm"), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("vm", name))
+		if err != nil {
+			return err
+		}
+		w, err := archive.Create(testBedModule + "@" + version + "/" + name)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTestBedFromModuleCache starts the test bed out of the folder of this module in a module cache.
+func TestTestBedFromModuleCache(t *testing.T) {
+	u := newTestBedUser(t)
+	text, err := os.ReadFile("testbed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ version, output, problem string }{
+		{moduleVersion, "Usage: ", ""},
+		{"v0.1.1-0.20261123010203-0123456789ab", "Usage: ", ""},
+		{untagged, "Usage: ", ""},
+		{"v0.9.0", "", "testbed: the module " + testBedModule + "@v0.9.0 cannot be fetched: "},
+	} {
+		script := filepath.Join(u.folder, "cached", modulePath+"@"+c.version, "scripts/testbed")
+		write(t, script, string(text))
+		cmd := u.command("bash", script, "--help")
+		var complaints strings.Builder
+		cmd.Stderr = &complaints
+		output, err := cmd.Output()
+		if (err == nil) != (c.problem == "") || !strings.HasPrefix(string(output), c.output) {
+			t.Errorf("%s: %v, %.100q", c.version, err, output)
+		}
+		if said := complaints.String(); !strings.HasPrefix(said, c.problem) || c.problem == "" && said != "" || strings.Count(said, "\n") > 1 {
+			t.Errorf("%s: it says %q, want %q", c.version, said, c.problem)
+		}
+	}
+}
+
+// TestTestBedIsMissing starts it out of a checkout without the folder.
+func TestTestBedIsMissing(t *testing.T) {
+	text, err := os.ReadFile("testbed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "scripts/testbed")
+	write(t, script, string(text))
+	output, err := exec.Command("bash", script, "true").CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "scripts/vm is missing") || strings.Count(string(output), "\n") != 1 {
+		t.Errorf("%v, %q", err, output)
+	}
+}
+
+// TestTestBedIsInstalled gets the test bed as those do who have nothing else of goudat.
+func TestTestBedIsInstalled(t *testing.T) {
+	u := newTestBedUser(t)
+	u.environment = append(u.environment, "GOBIN="+u.folder)
+	if output, err := u.command("go", "install", testBedModule+"@"+moduleVersion).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	output, err := u.command("./vm", "--help").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(output), "Usage: ") {
+		t.Errorf("%v, %.300q", err, output)
+	}
+	built, err := filepath.Glob(filepath.Join(u.folder, "cache/testbed-*/guest-amd64"))
+	if err != nil || len(built) != 1 {
+		t.Errorf("it has built %q (%v)", built, err)
+	}
+}

@@ -1,0 +1,3 @@
+module github.com/goudat/goudat/scripts/vm
+
+go 1.24

@@ -1,0 +1,2 @@
+// Code generated from scripts/vm/control; DO NOT EDIT.
+

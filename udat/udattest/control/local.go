@@ -1,0 +1,84 @@
+// Code generated from scripts/vm/control; DO NOT EDIT.
+
+package control
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The names of what the test bed gives a machine that is not alone.
+const (
+	Device = "rxe0" // of RDMA
+	netdev = "eth0"
+)
+
+// Impair does to the packets that this machine sends what tc-netem(8) describes, as "loss", "5%", "delay", "10ms",
+// "reorder", "25%", "duplicate", "1%". It takes the place of an earlier one. No words end it.
+func Impair(ctx context.Context, words ...string) error {
+	if len(words) == 0 {
+		return command(ctx, "tc", "qdisc", "del", "dev", netdev, "root")
+	}
+	return command(ctx, "tc", append([]string{"qdisc", "replace", "dev", netdev, "root", "netem"}, words...)...)
+}
+
+// RemoveDevice takes the RDMA device from this machine, under whatever is open on it. It returns when the kernel has let
+// the device go, which waits for all programs to close it.
+func RemoveDevice(ctx context.Context) error { return command(ctx, "rdma", "link", "delete", Device) }
+
+// AttachDevice makes the RDMA device again, and returns when programs can use it.
+func AttachDevice(ctx context.Context) error {
+	if err := command(ctx, "rdma", "link", "add", Device, "type", "rxe", "netdev", netdev); err != nil {
+		return err
+	}
+	for !deviceReady() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not get ready: %w", Device, ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// deviceReady tells whether the device has its node, an active port and a GID for the interface's IPv4 address.
+func deviceReady() bool {
+	const port = "/sys/class/infiniband/" + Device + "/ports/1"
+	nodes, _ := filepath.Glob("/dev/infiniband/uverbs*")
+	state, _ := os.ReadFile(port + "/state")
+	gids, _ := filepath.Glob(port + "/gids/*")
+	return len(nodes) > 0 && bytes.Contains(state, []byte("ACTIVE")) && slices.ContainsFunc(gids, func(file string) bool {
+		gid, _ := os.ReadFile(file)
+		kind, _ := os.ReadFile(port + "/gid_attrs/types/" + filepath.Base(file))
+		return bytes.HasPrefix(gid, []byte("0000:0000:0000:0000:0000:ffff:")) && bytes.HasPrefix(kind, []byte("RoCE v2"))
+	})
+}
+
+// command runs a program of the package iproute2. It returns when ctx ends even if the program does not, as one that is
+// inside the kernel cannot be killed.
+func command(ctx context.Context, name string, args ...string) error {
+	fail := func(err error, out []byte) error {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	done := make(chan error, 1)
+	go func() {
+		out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+		if err != nil {
+			err = fail(err, out)
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fail(ctx.Err(), nil)
+	}
+}
