@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -55,8 +56,16 @@ func patchProblems(number int, name, text string) (problems []string) {
 	if strings.Contains(said, "\nSigned-off-by:") {
 		problems = append(problems, "is signed off, which is for the one who sends it")
 	}
+	for line := range strings.Lines(said[max(0, strings.Index(said, "\n\n")):]) {
+		if len(line) > 81 {
+			problems = append(problems, "has a line that is too long: "+strings.TrimSpace(line))
+		}
+	}
 	for _, line := range linuxOnly(changes) {
 		problems = append(problems, "has what Windows lacks, in a file that is built there: "+line)
+	}
+	for _, file := range notForWindows(changes) {
+		problems = append(problems, "adds "+file+", and not to what Windows builds")
 	}
 	if !found || !patchContent.MatchString(changes) {
 		problems = append(problems, "changes nothing")
@@ -64,8 +73,9 @@ func patchProblems(number int, name, text string) (problems []string) {
 	return problems
 }
 
-// linuxWords are what no file that Windows builds may use by itself: dapl_osd.h has names of its own for them.
-var linuxWords = regexp.MustCompile(`\b(pthread_|__thread\b|__attribute__|__atomic_|__sync_|nanosleep\b|usleep\b|MSG_DONTWAIT\b)`)
+// linuxWords are what no file that Windows builds may use by itself: dapl_osd.h has names of its own for them. The compiler
+// there is one for C of 1990, which has no initializers by name.
+var linuxWords = regexp.MustCompile(`\b(pthread_|__thread\b|__attribute__|__atomic_|__sync_|nanosleep\b|usleep\b|MSG_DONTWAIT\b)|= *\{ *\.\w+ *=`)
 
 // linuxOnly lists the lines of a diff that add what Windows lacks. Both systems build all but the folders linux, and the
 // providers for the coprocessor, which Windows never had.
@@ -81,6 +91,25 @@ func linuxOnly(diff string) (lines []string) {
 		}
 	}
 	return lines
+}
+
+var newSource = regexp.MustCompile(`(?m)^diff --git a/dapl/(\S+\.c) b/\S+\nnew file mode`)
+
+// notForWindows lists the new sources of a diff that it does not name where Windows lists its own: in a file that includes
+// those of a folder, or in a file SOURCES.
+func notForWindows(diff string) (files []string) {
+	for _, match := range newSource.FindAllStringSubmatch(diff, -1) {
+		file := match[1]
+		if strings.Contains(file, "linux/") || strings.HasPrefix(file, "openib_mcm/") {
+			continue
+		}
+		folder, name := path.Split(file)
+		if !strings.Contains(diff, "\n+#include \""+strings.ReplaceAll(folder, "/", `\`)+name) &&
+			!regexp.MustCompile(`(?m)^\+.*[\s\\]`+regexp.QuoteMeta(name)+`\b`).MatchString(diff) {
+			files = append(files, "dapl/"+file)
+		}
+	}
+	return files
 }
 
 // daplNames are what the files of the two systems define for the others.
@@ -179,6 +208,7 @@ func TestPatchProblems(t *testing.T) {
 	why, seen := strings.Repeat("a word or two\n", 6), "\nSeen once.\n"
 	body := why + seen + "---\n"
 	diff := "diff --git a/x b/x\n"
+	newFile := "diff --git a/dapl/common/x.c b/dapl/common/x.c\nnew file mode 100644\n"
 	for _, c := range []struct{ name, text, problem string }{
 		{"0001-good.patch", header + body + diff, ""},
 		{"0002-second.patch", header + body + diff, "is number 1"},
@@ -189,6 +219,11 @@ func TestPatchProblems(t *testing.T) {
 		{"0001-unseen.patch", header + why + "---\n" + diff, "does not say how to see it"},
 		{"0001-signed.patch", header + why + seen + "\nSigned-off-by: A <a@b.c>\n---\n" + diff, "is signed off, which is for the one who sends it"},
 		{"0001-linux.patch", header + body + diff + "+	pthread_join(thread);\n", "has what Windows lacks, in a file that is built there: +	pthread_join(thread);"},
+		{"0001-initializer.patch", header + body + diff + "+	struct a b = { .c = 1 };\n", "has what Windows lacks, in a file that is built there: +	struct a b = { .c = 1 };"},
+		{"0001-long.patch", header + why + strings.Repeat("long ", 17) + "\n" + seen + "---\n" + diff, "has a line that is too long: " + strings.TrimSpace(strings.Repeat("long ", 17))},
+		{"0001-new.patch", header + body + newFile, "adds dapl/common/x.c, and not to what Windows builds"},
+		{"0001-listed.patch", header + body + newFile + "diff --git a/dapl/dapl_common_src.c b/dapl/dapl_common_src.c\n+#include \"common\\x.c\"\n", ""},
+		{"0001-source.patch", header + body + newFile + "diff --git a/dapl/openib_scm/SOURCES b/dapl/openib_scm/SOURCES\n+\t..\\common\\x.c \\\n", ""},
 		{"0001-there.patch", header + body + "diff --git a/x/linux/x b/x/linux/x\n+	pthread_join(thread);\n", ""},
 	} {
 		problems := patchProblems(1, c.name, c.text)
