@@ -93,7 +93,7 @@ type options struct {
 	printRoot    bool // of the architecture, instead of running a program
 	processors   int  // 0: what suits the accelerator
 	coarse       bool // timers expire at clock ticks
-	device       wire.Device
+	device       control.DeviceKind
 	machines     int
 	plainRank    int // the machine whose output has no prefix; -1: none
 	shell        bool
@@ -137,7 +137,7 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.StringVar(&processors, "cpus", env("TESTBED_CPUS"), "")
 	flags.BoolVar(&o.coarse, "coarse-timers", env("TESTBED_COARSE_TIMERS") == "1", "")
 	flags.StringVar(&o.umlKernel, "uml-kernel", env("TESTBED_UML_KERNEL"), "")
-	flags.StringVar(&device, "device", or(env("TESTBED_DEVICE"), string(wire.RoCE)), "")
+	flags.StringVar(&device, "device", or(env("TESTBED_DEVICE"), string(control.RoCE)), "")
 	flags.StringVar(&kernel, "kernel", or(env("TESTBED_KERNEL"), env("TESTBED_KERNEL_PACKAGE")), "")
 	flags.IntVar(&o.machines, "machines", 1, "")
 	flags.IntVar(&o.plainRank, "plain-rank", -1, "")
@@ -174,7 +174,7 @@ func parseOptions(args, environment []string) (options, error) {
 		return o, errors.New("name a program to run")
 	}
 	if device != "none" {
-		if o.device = wire.Device(device); !slices.Contains(wire.Devices, o.device) {
+		if o.device = control.DeviceKind(device); !slices.Contains(control.DeviceKinds, o.device) {
 			return o, fmt.Errorf("the device %q is none of rxe, siw, none", device)
 		}
 	}
@@ -271,7 +271,7 @@ func (o *options) checkMachine(flags *flag.FlagSet) error {
 		return fmt.Errorf("a machine of %s is emulated: --accel can be tcg, not %s", o.arch.name, o.accelerator)
 	case o.accelerator == acceleratorCount && o.processors > 1:
 		return errors.New("with --accel count there is one processor")
-	case o.accelerator == "auto" && o.device == wire.IWARP && !named["kernel"] && !o.arch.foreign:
+	case o.accelerator == "auto" && o.device == control.IWARP && !named["kernel"] && !o.arch.foreign:
 		o.accelerator = acceleratorUML // whose kernel is known to have the device
 	}
 	switch {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goudat/goudat/scripts/vm/wire"
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
 func TestParseOptions(t *testing.T) {
@@ -25,17 +25,17 @@ func TestParseOptions(t *testing.T) {
 		check func(options) bool
 	}{
 		{"defaults", []string{"true"}, []string{home}, func(o options) bool {
-			return o.timeout == 15*time.Minute && o.memory == "2G" && o.device == wire.RoCE && o.accelerator == "auto" && !o.verbose && !o.coarse && o.processors == 0 &&
+			return o.timeout == 15*time.Minute && o.memory == "2G" && o.device == control.RoCE && o.accelerator == "auto" && !o.verbose && !o.coarse && o.processors == 0 &&
 				!o.shell && o.machines == 1 && o.cache == "/home/somebody/.cache/goudat" && len(o.shares) == 0
 		}},
 		{"flags end at the program", []string{"--device", "none", "prog", "--timeout", "x"}, []string{home}, func(o options) bool {
-			return o.device == wire.NoDevice && slices.Equal(o.command, []string{"prog", "--timeout", "x"})
+			return o.device == control.NoDevice && slices.Equal(o.command, []string{"prog", "--timeout", "x"})
 		}},
 		{"device", []string{"--device=siw", "true"}, []string{home, "TESTBED_DEVICE=rxe"}, func(o options) bool {
-			return o.device == wire.IWARP && o.accelerator == acceleratorUML && o.processors == 1
+			return o.device == control.IWARP && o.accelerator == acceleratorUML && o.processors == 1
 		}},
 		{"device of the environment", []string{"true"}, []string{home, "TESTBED_DEVICE=siw", "TESTBED_ACCEL=tcg"}, func(o options) bool {
-			return o.device == wire.IWARP && o.accelerator == acceleratorTCG
+			return o.device == control.IWARP && o.accelerator == acceleratorTCG
 		}},
 		{"limit of a test", []string{"x.test", "-test.v", "-test.timeout=10m0s"}, []string{home}, func(o options) bool {
 			return o.timeout == 11*time.Minute

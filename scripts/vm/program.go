@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
@@ -56,7 +57,7 @@ func (e *unusableProgram) Error() string { return fmt.Sprintf("%s: %s", e.name, 
 
 // deviceEnvironment is how programs find the device; the guest sets the device up to match. The native library would
 // mix its messages with the program's output.
-func deviceEnvironment(device wire.Device) []string {
+func deviceEnvironment(device control.DeviceKind) []string {
 	return []string{
 		"DAT_OVERRIDE=/run/goudat/dat.conf",
 		"UDAT_TEST_IA=" + strings.Join(device.Adapters(), ","),
@@ -158,9 +159,9 @@ func findProgram(name, path, root string) (string, error) {
 }
 
 // environment adds what the test bed promises to what the caller has.
-func environment(caller []string, device wire.Device) []string {
+func environment(caller []string, device control.DeviceKind) []string {
 	env := slices.Clone(caller)
-	if device != wire.NoDevice {
+	if device != control.NoDevice {
 		for _, entry := range deviceEnvironment(device) {
 			name, _, _ := strings.Cut(entry, "=")
 			if !slices.ContainsFunc(caller, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
@@ -170,11 +171,11 @@ func environment(caller []string, device wire.Device) []string {
 	}
 	// A second entry of the same name would leave open which one counts.
 	env = slices.DeleteFunc(env, func(e string) bool {
-		return strings.HasPrefix(e, "UDAT_TESTBED=") || strings.HasPrefix(e, wire.DeviceVariable+"=")
+		return strings.HasPrefix(e, "UDAT_TESTBED=") || strings.HasPrefix(e, control.KindVariable+"=")
 	})
 	env = append(env, "UDAT_TESTBED=1")
-	if device != wire.NoDevice {
-		env = append(env, wire.DeviceVariable+"="+string(device))
+	if device != control.NoDevice {
+		env = append(env, control.KindVariable+"="+string(device))
 	}
 	return env
 }

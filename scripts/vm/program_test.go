@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
@@ -79,19 +80,19 @@ func TestCheckRegistry(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	got := environment([]string{"A=1", "UDAT_TEST_IA=mine", "DAT_OVERRIDE=", "UDAT_TESTBED=no"}, wire.RoCE)
+	got := environment([]string{"A=1", "UDAT_TEST_IA=mine", "DAT_OVERRIDE=", "UDAT_TESTBED=no"}, control.RoCE)
 	for name, want := range map[string]string{"A": "1", "UDAT_TEST_IA": "mine", "DAT_OVERRIDE": "",
-		"UDAT_TEST_ADDR": "10.77.0.1", "UDAT_TESTBED": "1", wire.DeviceVariable: "rxe"} {
+		"UDAT_TEST_ADDR": "10.77.0.1", "UDAT_TESTBED": "1", control.KindVariable: "rxe"} {
 		if value := lookup(got, name); value != want {
 			t.Errorf("%s is %q, want %q", name, value, want)
 		}
 	}
-	for device, want := range map[wire.Device]string{wire.RoCE: "ofa-v2-cma-rxe0,ofa-v2-scm-rxe0", wire.IWARP: "ofa-v2-cma-siw0"} {
+	for device, want := range map[control.DeviceKind]string{control.RoCE: "ofa-v2-cma-rxe0,ofa-v2-scm-rxe0", control.IWARP: "ofa-v2-cma-siw0"} {
 		if value := lookup(environment(nil, device), "UDAT_TEST_IA"); value != want {
 			t.Errorf("UDAT_TEST_IA for %s is %q, want %q", device, value, want)
 		}
 	}
-	if got := environment([]string{"A=1"}, wire.NoDevice); !slices.Equal(got, []string{"A=1", "UDAT_TESTBED=1"}) {
+	if got := environment([]string{"A=1"}, control.NoDevice); !slices.Equal(got, []string{"A=1", "UDAT_TESTBED=1"}) {
 		t.Errorf("without a device: %q", got)
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
 // netdev is the interface that the test bed gives a machine that is not alone.
@@ -20,7 +18,7 @@ const netdev = "eth0"
 // Device is the name of this machine's RDMA device.
 func Device() string { return kind().Name() }
 
-func kind() wire.Device { return wire.Device(os.Getenv(wire.DeviceVariable)) }
+func kind() DeviceKind { return DeviceKind(os.Getenv(KindVariable)) }
 
 // Impair does to the packets that this machine sends what tc-netem(8) describes, as "loss", "5%", "delay", "10ms",
 // "reorder", "25%", "duplicate", "1%". It takes the place of an earlier one. No words end it.
@@ -59,7 +57,7 @@ func deviceReady() bool {
 	if len(nodes) == 0 || !bytes.Contains(state, []byte("ACTIVE")) {
 		return false
 	}
-	return kind() != wire.RoCE || slices.ContainsFunc(gids, func(file string) bool {
+	return kind() != RoCE || slices.ContainsFunc(gids, func(file string) bool {
 		gid, _ := os.ReadFile(file)
 		kind, _ := os.ReadFile(port + "/gid_attrs/types/" + filepath.Base(file))
 		return bytes.HasPrefix(gid, []byte("0000:0000:0000:0000:0000:ffff:")) && bytes.HasPrefix(kind, []byte("RoCE v2"))

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/goudat/goudat/scripts/vm/wire"
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
 // setUpDevice loads the RDMA modules, brings the network up, makes the device, unless there is to be none, and waits until
 // programs can use it.
-func setUpDevice(at place, device wire.Device) error {
+func setUpDevice(at place, device control.DeviceKind) error {
 	// An address that is still being checked for duplicates is missing from the GID table, and arrives there at any
 	// later moment.
 	for _, scope := range []string{"all", "default"} {
@@ -30,7 +30,7 @@ func setUpDevice(at place, device wire.Device) error {
 	if err := loadModules("/modules.rdma"); err != nil {
 		return err
 	}
-	if device != wire.NoDevice {
+	if device != control.NoDevice {
 		if err := loadModules("/modules." + string(device)); err != nil {
 			return err
 		}
@@ -43,11 +43,11 @@ func setUpDevice(at place, device wire.Device) error {
 	if err := setUpInterface(at); err != nil {
 		return err
 	}
-	if device == wire.NoDevice {
+	if device == control.NoDevice {
 		return nil
 	}
 	switch err := addRDMALink(device.Name(), string(device), at.netdev); {
-	case errors.Is(err, syscall.EINVAL) && device == wire.IWARP:
+	case errors.Is(err, syscall.EINVAL) && device == control.IWARP:
 		return errors.New("the kernel has no soft-iWARP; that of --accel uml has it")
 	case err != nil:
 		return fmt.Errorf("attach %s to %s: %w", device.Name(), at.netdev, err)
@@ -90,7 +90,7 @@ func setUpInterface(at place) error {
 }
 
 // deviceReady returns what is still missing.
-func deviceReady(device wire.Device, at place) error {
+func deviceReady(device control.DeviceKind, at place) error {
 	for _, node := range []string{"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"} {
 		if _, err := os.Stat(node); err != nil {
 			return err
@@ -103,7 +103,7 @@ func deviceReady(device wire.Device, at place) error {
 	if err := addressesFinal(at.netdev); err != nil {
 		return err
 	}
-	if device == wire.IWARP {
+	if device == control.IWARP {
 		return nil // its one GID is made of the hardware address
 	}
 	gids, err := filepath.Glob(port + "/gids/*")

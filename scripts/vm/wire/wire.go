@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
 // PortName is the name under which the guest finds the control port.
@@ -68,43 +70,14 @@ type Job struct {
 	Rank      int
 
 	Shares   []Share
-	CPUInfo  string // what /proc/cpuinfo is to have; empty: the kernel's own
-	System   bool   // the folder SystemTag has files that go over those of the host
-	Device   Device // to attach; NoDevice for none
-	Terminal *Size  // run the program on a terminal of this size
+	CPUInfo  string             // what /proc/cpuinfo is to have; empty: the kernel's own
+	System   bool               // the folder SystemTag has files that go over those of the host
+	Device   control.DeviceKind // to attach; NoDevice for none
+	Terminal *Size              // run the program on a terminal of this size
 }
 
 // SystemTag is the 9p device with the files of another architecture.
 const SystemTag = "system"
-
-// Device is a kind of RDMA device that is software, by its name in "rdma link add".
-type Device string
-
-// The devices that a machine can have.
-const (
-	NoDevice Device = ""
-	RoCE     Device = "rxe"
-	IWARP    Device = "siw"
-)
-
-// Devices are all kinds.
-var Devices = []Device{RoCE, IWARP}
-
-// DeviceVariable is in a program's environment, with the kind of its machine's device.
-const DeviceVariable = "UDAT_TESTBED_DEVICE"
-
-// Name is what the device is called in a machine.
-func (d Device) Name() string { return string(d) + "0" }
-
-// Adapters are those over the device that a machine's dat.conf has, by name: that of the CMA provider, and that of the socket
-// provider, which has no way to connect the queue pairs of iWARP.
-func (d Device) Adapters() []string {
-	names := []string{"ofa-v2-cma-" + d.Name()}
-	if d == RoCE {
-		names = append(names, "ofa-v2-scm-"+d.Name())
-	}
-	return names
-}
 
 // Share is a folder of the host that the machine can write to.
 type Share struct {

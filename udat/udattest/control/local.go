@@ -14,11 +14,13 @@ import (
 	"time"
 )
 
-// The names of what the test bed gives a machine that is not alone.
-const (
-	Device = "rxe0" // of RDMA
-	netdev = "eth0"
-)
+// netdev is the interface that the test bed gives a machine that is not alone.
+const netdev = "eth0"
+
+// Device is the name of this machine's RDMA device.
+func Device() string { return kind().Name() }
+
+func kind() DeviceKind { return DeviceKind(os.Getenv(KindVariable)) }
 
 // Impair does to the packets that this machine sends what tc-netem(8) describes, as "loss", "5%", "delay", "10ms",
 // "reorder", "25%", "duplicate", "1%". It takes the place of an earlier one. No words end it.
@@ -31,30 +33,33 @@ func Impair(ctx context.Context, words ...string) error {
 
 // RemoveDevice takes the RDMA device from this machine, under whatever is open on it. It returns when the kernel has let
 // the device go, which waits for all programs to close it.
-func RemoveDevice(ctx context.Context) error { return command(ctx, "rdma", "link", "delete", Device) }
+func RemoveDevice(ctx context.Context) error { return command(ctx, "rdma", "link", "delete", Device()) }
 
 // AttachDevice makes the RDMA device again, and returns when programs can use it.
 func AttachDevice(ctx context.Context) error {
-	if err := command(ctx, "rdma", "link", "add", Device, "type", "rxe", "netdev", netdev); err != nil {
+	if err := command(ctx, "rdma", "link", "add", Device(), "type", string(kind()), "netdev", netdev); err != nil {
 		return err
 	}
 	for !deviceReady() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not get ready: %w", Device, ctx.Err())
+			return fmt.Errorf("%s does not get ready: %w", Device(), ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return nil
 }
 
-// deviceReady tells whether the device has its node, an active port and a GID for the interface's IPv4 address.
+// deviceReady tells whether the device has its node, an active port and, if it is of RoCE, a GID for the interface's IPv4 address.
 func deviceReady() bool {
-	const port = "/sys/class/infiniband/" + Device + "/ports/1"
+	port := "/sys/class/infiniband/" + Device() + "/ports/1"
 	nodes, _ := filepath.Glob("/dev/infiniband/uverbs*")
 	state, _ := os.ReadFile(port + "/state")
 	gids, _ := filepath.Glob(port + "/gids/*")
-	return len(nodes) > 0 && bytes.Contains(state, []byte("ACTIVE")) && slices.ContainsFunc(gids, func(file string) bool {
+	if len(nodes) == 0 || !bytes.Contains(state, []byte("ACTIVE")) {
+		return false
+	}
+	return kind() != RoCE || slices.ContainsFunc(gids, func(file string) bool {
 		gid, _ := os.ReadFile(file)
 		kind, _ := os.ReadFile(port + "/gid_attrs/types/" + filepath.Base(file))
 		return bytes.HasPrefix(gid, []byte("0000:0000:0000:0000:0000:ffff:")) && bytes.HasPrefix(kind, []byte("RoCE v2"))

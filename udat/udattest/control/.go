@@ -1,2 +1,0 @@
-// Code generated from scripts/vm/control; DO NOT EDIT.
-
