@@ -35,6 +35,9 @@ func TestAnotherModule(t *testing.T) {
 		}
 		u.run(t, "go", "build")
 		u.listsProviders(t)
+		if os.Getenv("UDAT_TESTBED") == "" { // there are no virtual machines in the test bed
+			u.runsInTestbed(t)
+		}
 	})
 	t.Run("vendored", func(t *testing.T) {
 		// The C headers must be copied, too. No compiler runs.
@@ -130,22 +133,20 @@ func publish(t *testing.T, proxy string) {
 		}
 		return err
 	}
-	// What else is in the checkout, such as builds, a program does not need.
-	for _, folder := range []string{"cgo", "include", "udat"} {
-		err := fs.WalkDir(os.DirFS(".."), folder, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			return add(name)
-		})
-		if err != nil {
-			t.Fatal(err)
+	// As the Go commands make it: without folders that are modules of their own, and without what no repository has.
+	err = fs.WalkDir(os.DirFS(".."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == ".git" || name == "native" || name == "bin" || name != "." && exists(filepath.Join(name, "go.mod"))):
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
 		}
-	}
-	for _, name := range []string{"go.mod", "LICENSE"} {
-		if err := add(name); err != nil {
-			t.Fatal(err)
-		}
+		return add(name)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := archive.Close(); err != nil {
 		t.Fatal(err)

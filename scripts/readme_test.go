@@ -4,27 +4,179 @@ package scripts
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// The program in the README is that of examples/hello, line by line.
+// readme returns the blocks of the README that are of a language, as they are.
+func readme(t *testing.T, language string) (blocks []string) {
+	t.Helper()
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$")
+	for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+		blocks = append(blocks, m[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("the README has no block of %s", language)
+	}
+	return blocks
+}
+
+// The program in the README is that of examples/hellotest.
 func TestReadmeProgram(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	program, err := os.ReadFile("../examples/hellotest/hello_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile("../examples/hello/main.go")
+	if got := readme(t, "go"); len(got) != 1 || got[0] != string(program) {
+		t.Error("the program in the README is not that of examples/hellotest/hello_test.go")
+	}
+}
+
+// The README's numbers of functions are those that scripts/apistatus counts.
+func TestReadmeCounts(t *testing.T) {
+	status, err := os.ReadFile("../docs/api-status.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(readme), "```go\n")
-	block, _, found := strings.Cut(rest, "```")
-	if !found {
-		t.Fatal("the README has no Go program")
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	indented := "\t" + strings.TrimSuffix(strings.ReplaceAll(block, "\n", "\n\t"), "\t")
-	if !strings.Contains(string(program), strings.ReplaceAll(indented, "\n\t\n", "\n\n")) {
-		t.Error("the program in the README is not that of examples/hello/main.go")
+	counted := regexp.MustCompile(`(\d+) have a raw wrapper, (\d+) a method, which stands in\s+for (\d+) of them`).FindStringSubmatch(string(status))
+	said := regexp.MustCompile("wraps (\\d+) functions .*?has methods for (\\d+).*?\\s(\\d+) stand in").FindStringSubmatch(
+		strings.ReplaceAll(string(text), "\n", " "))
+	if counted == nil || said == nil || !slices.Equal(counted[1:], said[1:]) {
+		t.Errorf("docs/api-status.md has the numbers %q, the README %q", counted, said)
 	}
+}
+
+// TestReadmeCommands does what the README says, command by command, in an empty folder, as somebody who has Go and git:
+// what clones the repository gets this checkout. A system that has packages of the native stack gets these, any other
+// builds it. It takes minutes.
+func TestReadmeCommands(t *testing.T) {
+	packaged := hasPackages()
+	switch {
+	case os.Getenv("GOUDAT_TEST_LONG") == "":
+		t.Skip("GOUDAT_TEST_LONG is not set")
+	case os.Getenv("UDAT_TESTBED") != "":
+		t.Skip("there are no virtual machines in the test bed")
+	case os.Getuid() != 0:
+		t.Skip("only root can install packages")
+	}
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "hello_test.go"), readme(t, "go")[0])
+	var script strings.Builder
+	script.WriteString("set -e\ncd \"$README_FOLDER\"\nmkdir work\ncd work\n")
+	for _, block := range readme(t, "sh") {
+		switch {
+		case strings.HasPrefix(block, "apt-get install ") && !packaged, strings.Contains(block, "scripts/native\n") && packaged:
+			continue
+		case strings.HasPrefix(block, "go test "):
+			script.WriteString("cp \"$README_FOLDER/hello_test.go\" .\n")
+		}
+		script.WriteString("set -x\n" + block + "{ set +x; } 2>/dev/null\n")
+	}
+	command := exec.Command("bash", "-c", script.String())
+	command.Env = append(withoutSettings(), "README_FOLDER="+folder)
+	// The address is that of this checkout, as it is now.
+	command.Env = append(command.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+snapshot(t, folder)+".insteadOf",
+		"GIT_CONFIG_VALUE_0=https://"+modulePath)
+	// apt-get asks before it installs.
+	command.Stdin = strings.NewReader(strings.Repeat("y\n", 100))
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	t.Logf("the output:\n%s", output)
+	for _, want := range []string{
+		"every byte was right", // the demo
+		`received "hello"`,
+		"10.77.0.2 is one of 10.77.0.1,10.77.0.2",
+		"Usage: scripts/testbed",
+	} {
+		if !strings.Contains(string(output), want) {
+			t.Errorf("the output does not have %q", want)
+		}
+	}
+}
+
+// The README's commands are valid, and start scripts that there are.
+func TestReadmeScripts(t *testing.T) {
+	script := regexp.MustCompile(`(?:goudat/|\)"?/|` + "`" + `)(scripts/[a-z-]+)`)
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := script.FindAllStringSubmatch(string(text), -1)
+	if len(named) == 0 {
+		t.Error("the README names no scripts")
+	}
+	for _, m := range named {
+		if !exists(m[1]) {
+			t.Errorf("there is no %s", m[1])
+		}
+	}
+	for _, block := range readme(t, "sh") {
+		if output, err := exec.Command("bash", "-n", "-c", block).CombinedOutput(); err != nil {
+			t.Errorf("%s%s", block, output)
+		}
+	}
+}
+
+// runsInTestbed does what the README says of the test bed of a module cache, whose files nobody may write or execute.
+func (u *user) runsInTestbed(t *testing.T) {
+	write(t, filepath.Join(u.folder, "hello_test.go"), strings.Replace(readme(t, "go")[0], "package hellotest", "package main", 1))
+	// The programs of the test bed are built from the module cache, too.
+	const testbed = `"$(go list -m -f '{{.Dir}}' ` + modulePath + `)"/scripts/testbed`
+	if output := u.run(t, "bash", "-c", "GOUDAT_CACHE=$PWD/cache bash "+testbed+" --help"); !strings.Contains(output, "Usage: scripts/testbed") {
+		t.Errorf("the test bed printed\n%s", output)
+	}
+	for _, command := range readme(t, "sh") {
+		if !strings.HasPrefix(command, "go test") {
+			continue
+		}
+		if output := u.run(t, "bash", "-e", "-c", command); !strings.Contains(output, `received "hello"`) {
+			t.Errorf("%s printed\n%s", command, output)
+		}
+	}
+}
+
+// hasPackages tells whether the system's archive has the native stack.
+func hasPackages() bool {
+	const name = "libdapl-dev"
+	output, err := exec.Command("apt-cache", "madison", name).Output()
+	return err == nil && len(output) > 0 || exec.Command("dpkg-query", "-W", name).Run() == nil
+}
+
+// withoutSettings is the environment without what a developer of goudat may have set in it.
+func withoutSettings() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return strings.HasPrefix(name, "CGO_") || strings.HasPrefix(name, "UDAT_") || strings.HasPrefix(name, "GOUDAT_NATIVE") ||
+			slices.Contains([]string{"LD_LIBRARY_PATH", "GOFLAGS", "GOWORK", "GOPROXY", "DAT_OVERRIDE"}, name)
+	})
+}
+
+// snapshot makes a repository of the checkout's files as they are, and returns its folder.
+func snapshot(t *testing.T, folder string) string {
+	t.Helper()
+	repository := filepath.Join(folder, "repository")
+	command := exec.Command("bash", "-e", "-c", `mkdir "$1"
+tar -c -C .. --exclude=./.git --exclude=./native --exclude=./bin . | tar -x -C "$1"
+cd "$1"
+git init --quiet --initial-branch=main
+git add --all
+git -c user.name=goudat -c user.email=goudat@example.com commit --quiet --message snapshot`, "bash", repository)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return repository
 }

@@ -1,0 +1,139 @@
+//go:build linux && amd64
+
+package scripts
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Each Problem of udat stands in the page on troubles, with its text.
+func TestTroubleshootingHasEachProblem(t *testing.T) {
+	page := readFile(t, "docs/troubleshooting.md")
+	problems := regexp.MustCompile(`(?m)^\t(Problem[A-Z]\w+) .*// (.*)$`).FindAllStringSubmatch(readFile(t, "udat/explain.go"), -1)
+	if len(problems) == 0 {
+		t.Fatal("no problems were found in udat/explain.go")
+	}
+	for _, p := range problems {
+		if row := "\n| `" + p[1] + "`: `" + p[2] + "` |"; !strings.Contains(page, row) {
+			t.Errorf("the page has no row that begins with %s", row)
+		}
+	}
+}
+
+// What the page on troubles gives as messages of goudat is in its sources.
+func TestTroubleshootingQuotesMessages(t *testing.T) {
+	var sources strings.Builder
+	for _, folder := range []string{"udat", "scripts"} {
+		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			sources.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := readFile(t, "docs/troubleshooting.md")
+	foreign := regexp.MustCompile("(?s)\n## A program does not build.*?\n## ") // these are the compiler's and the linker's
+	row := regexp.MustCompile("(?m)^\\| (`[^|]*) \\|")
+	quoted := regexp.MustCompile("`([^`]*)`")
+	for _, cell := range row.FindAllStringSubmatch(foreign.ReplaceAllString(page, "\n## "), -1) {
+		for _, message := range quoted.FindAllStringSubmatch(cell[1], -1) {
+			for _, part := range strings.Split(message[1], "...") {
+				if part = strings.TrimSpace(part); strings.Contains(part, " ") && !strings.Contains(sources.String(), part) {
+					t.Errorf("no source has the message %q", part)
+				}
+			}
+		}
+	}
+}
+
+// The page on the thin layer has the functions that udat calls, and those that it stands in for, as scripts/apistatus
+// finds them.
+func TestThinLayerPage(t *testing.T) {
+	called, standsIn := map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(readFile(t, "docs/api-status.md")) {
+		cells := strings.Split(line, "|")
+		const columns = 7 // with what is before the first bar, and behind the last
+		if len(cells) != columns || !strings.HasPrefix(cells[1], " `dat") || !strings.HasPrefix(cells[4], " [") {
+			continue
+		}
+		name := strings.Trim(cells[1], " `")
+		if strings.Contains(cells[4], "stands in") {
+			standsIn[name] = true
+		} else {
+			called[name] = true
+		}
+	}
+	page := readFile(t, "docs/thin-layer.md")
+	_, table, found := strings.Cut(page, "| `udat` stands in for |\n")
+	if !found || len(called) == 0 || len(standsIn) == 0 {
+		t.Fatal("a table is missing")
+	}
+	names := regexp.MustCompile("`(dat_\\w+)`")
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		for i, functions := range []map[string]bool{called, standsIn} {
+			for _, name := range names.FindAllStringSubmatch(cells[i+2], -1) {
+				if !functions[name[1]] {
+					t.Errorf("%s is in the wrong column, or twice", name[1])
+				}
+				delete(functions, name[1])
+			}
+		}
+	}
+	for _, functions := range []map[string]bool{called, standsIn} {
+		for name := range functions {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+// The page on the patches of dapl has each, by its name and its subject.
+func TestPatchesPage(t *testing.T) {
+	page := readFile(t, "docs/dapl-patches.md")
+	patches, err := filepath.Glob("patches/dapl/*.patch")
+	if err != nil || len(patches) == 0 {
+		t.Fatalf("no patches: %v", err)
+	}
+	subject := regexp.MustCompile(`(?s)\nSubject: \[PATCH\] (.*?)\n\n`)
+	var rows []string
+	for _, patch := range patches {
+		m := subject.FindStringSubmatch(readFile(t, "scripts/"+patch))
+		if m == nil {
+			t.Errorf("%s has no subject", patch)
+			continue
+		}
+		number := strings.SplitN(filepath.Base(patch), "-", 2)[0]
+		rows = append(rows, "| ["+number+"](../scripts/"+patch+") | "+strings.ReplaceAll(m[1], "\n ", " ")+" |")
+	}
+	for _, row := range rows {
+		if !strings.Contains(page, row+"\n") {
+			t.Errorf("the page does not have the row\n%s", row)
+		}
+	}
+	if got := strings.Count(page, "\n| ["); got != len(rows) || !slices.IsSorted(rows) {
+		t.Errorf("the page has %d rows for %d patches", got, len(rows))
+	}
+}
