@@ -40,7 +40,7 @@ func (ia *IA) sync(op string, segments []Segment, native func(cgo.IAHandle, []cg
 			continue
 		}
 		if s.lmr.pz.ia != ia {
-			return refuse(op, ErrInvalidParameter, InvalidArg2, "segment %d belongs to another adapter: synchronise it there", i)
+			return refuse(op, ErrInvalidParameter, InvalidArg2, "segment %d belongs to another adapter: synchronize it there", i)
 		}
 		arguments = append(arguments, argument{&s.lmr.obj, InvalidHandleLMR})
 	}

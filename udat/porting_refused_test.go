@@ -20,7 +20,7 @@ var refusals = map[string]func(t *testing.T, ia *udat.IA) []error{
 	"an endpoint without a protection zone": func(t *testing.T, ia *udat.IA) []error {
 		return []error{second(udat.CreateEP(ia, nil, nil, nil, nil, nil))}
 	},
-	"objects of another adapter: an endpoint's EVDs, zone and SRQ, a service point's EVD, a CNO, the endpoint of an accept, memory to synchronise": func(t *testing.T, ia *udat.IA) []error {
+	"objects of another adapter: an endpoint's EVDs, zone and SRQ, a service point's EVD, a CNO, the endpoint of an accept, memory to synchronize": func(t *testing.T, ia *udat.IA) []error {
 		other := udattest.Open(t, ia.Name())
 		e, foreign := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, other, nil)
 		srq, err := udat.CreateSRQ(other, foreign.PZ, udat.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})

@@ -16,7 +16,7 @@ var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 		p := a.newParts(t)
 		return []cgo.Return{a.tryEP(t, 0, p, endpointAttr())}
 	},
-	"objects of another adapter: an endpoint's EVDs, zone and SRQ, a service point's EVD, a CNO, the endpoint of an accept, memory to synchronise": func(t *testing.T, a *adapter) []cgo.Return {
+	"objects of another adapter: an endpoint's EVDs, zone and SRQ, a service point's EVD, a CNO, the endpoint of an accept, memory to synchronize": func(t *testing.T, a *adapter) []cgo.Return {
 		p, other := a.newParts(t), openAdapter(t, a.name)
 		foreign := other.newEndpoint(t)
 		theirs := parts{foreign.pz, foreign.recv.EVDHandle, foreign.request.EVDHandle, foreign.connect.EVDHandle}

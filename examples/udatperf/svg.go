@@ -22,7 +22,7 @@ const (
 	legendLine   = 18.0
 )
 
-var colours = []string{"#1b6ca8", "#c2410c", "#15803d", "#7e22ce", "#a16207"} // by operation
+var colors = []string{"#1b6ca8", "#c2410c", "#15803d", "#7e22ce", "#a16207"} // by operation
 
 var dashes = []string{"none", "6 3", "2 3", "8 3 2 3"} // by adapter
 
@@ -156,20 +156,20 @@ func drawPanel(w io.Writer, left float64, title, unit string, curves []curve, ad
 	fmt.Fprintf(w, `<text x="%.1f" y="%.1f" text-anchor="middle">bytes</text>`+"\n", left+panelWidth/2, bottom+36)
 
 	for i, c := range curves {
-		colour := colours[int(c.operation)%len(colours)]
+		color := colors[int(c.operation)%len(colors)]
 		dash := dashes[slices.Index(adapters, c.adapter)%len(dashes)]
 		name := escape(c.operation.String() + ", " + c.adapter)
 		var places []string
 		for _, p := range c.points {
 			places = append(places, fmt.Sprintf("%.1f,%.1f", x.at(p.size), y.at(p.value)))
 		}
-		fmt.Fprintf(w, `<polyline points="%s" fill="none" stroke="%s" stroke-dasharray="%s" stroke-width="1.5"/>`+"\n", strings.Join(places, " "), colour, dash)
+		fmt.Fprintf(w, `<polyline points="%s" fill="none" stroke="%s" stroke-dasharray="%s" stroke-width="1.5"/>`+"\n", strings.Join(places, " "), color, dash)
 		for _, p := range c.points {
 			fmt.Fprintf(w, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s: %.0f bytes, %.2f %s</title></circle>`+"\n",
-				x.at(p.size), y.at(p.value), colour, name, p.size, p.value, unit)
+				x.at(p.size), y.at(p.value), color, name, p.size, p.value, unit)
 		}
 		line := bottom + marginBottom + legendLine*float64(i)
-		fmt.Fprintf(w, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-dasharray="%s" stroke-width="1.5"/>`+"\n", left, line, left+30, line, colour, dash)
+		fmt.Fprintf(w, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-dasharray="%s" stroke-width="1.5"/>`+"\n", left, line, left+30, line, color, dash)
 		fmt.Fprintf(w, `<text x="%.1f" y="%.1f">%s</text>`+"\n", left+36, line+4, name)
 	}
 	fmt.Fprintln(w, `</g>`)

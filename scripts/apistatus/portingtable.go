@@ -51,7 +51,7 @@ type portingTable struct {
 	*counterparts
 }
 
-// tableRow is a row of two cells. Neighbours with the same right cell become one.
+// tableRow is a row of two cells. Neighbors with the same right cell become one.
 type tableRow struct{ left, right string }
 
 // portingTable makes the page; what has no section is a problem.

@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// umlFiles are the configuration of User-Mode Linux and the patches for it, which have the kernel's licence: uml/COPYING.
+// umlFiles are the configuration of User-Mode Linux and the patches for it, which have the kernel's license: uml/COPYING.
 //
 //go:embed uml/*.config uml/*.patch
 var umlFiles embed.FS

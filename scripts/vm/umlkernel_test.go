@@ -63,7 +63,7 @@ func TestUMLContent(t *testing.T) {
 	}
 	for _, p := range patches {
 		if !strings.Contains(p.text, "SPDX-License-Identifier: GPL-2.0\n") || !strings.Contains(p.text, "\n--- a/") {
-			t.Errorf("%s has no licence or patches nothing", p.name)
+			t.Errorf("%s has no license or patches nothing", p.name)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func compute(world *mpi.World, s settings, out io.Writer) error {
 	if rank == 0 {
 		fmt.Fprintf(out, "%s: %d x %d cells, %d steps, %d ranks with %d rows or one more\n", s.adapter, s.cells, s.cells, s.steps, ranks, (s.cells-2)/ranks)
 	}
-	// The rows next to the rank's own are those of its neighbours, or the edge.
+	// The rows next to the rank's own are those of its neighbors, or the edge.
 	p := newPlate(end-first+2, s.cells)
 	p.warm(first - 1)
 
@@ -73,7 +73,7 @@ func compute(world *mpi.World, s settings, out io.Writer) error {
 // checkEvery is after how many steps the ranks find the largest change.
 const checkEvery = 10
 
-// exchange gives the neighbours this rank's outermost rows, and gets theirs.
+// exchange gives the neighbors this rank's outermost rows, and gets theirs.
 func exchange(c *mpi.Comm, p *plate) error {
 	last := p.rows() - 1
 	var requests []*mpi.Request

@@ -34,10 +34,10 @@ func (p *plate) warm(first int) {
 	}
 }
 
-// step brings each cell nearer to the mean of its four neighbours, and gives the
+// step brings each cell nearer to the mean of its four neighbors, and gives the
 // largest change.
 func (p *plate) step() float64 {
-	const rate = 0.2 // of what a neighbour is warmer; with more than a quarter it gets out of hand
+	const rate = 0.2 // of what a neighbor is warmer; with more than a quarter it gets out of hand
 	largest := 0.0
 	for y := 1; y < p.rows()-1; y++ {
 		for x := 1; x < p.width-1; x++ {

@@ -13,7 +13,7 @@ func TestContextError(t *testing.T) {
 		cancel(cause)
 		err := ContextError(ctx)
 		if !errors.Is(err, context.Canceled) || cause != nil && !errors.Is(err, cause) {
-			t.Errorf("the error of a context that was cancelled because of %v is %v", cause, err)
+			t.Errorf("the error of a context that was canceled because of %v is %v", cause, err)
 		}
 	}
 }

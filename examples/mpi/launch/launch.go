@@ -156,8 +156,8 @@ func exitError(rank int, err error) *ExitError {
 	if errors.As(err, &exit) {
 		e.Code = exit.ExitCode()
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			const signalled = 128
-			e.Code = signalled + int(status.Signal())
+			const signaled = 128
+			e.Code = signaled + int(status.Signal())
 		}
 	}
 	return e

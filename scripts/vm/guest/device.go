@@ -119,7 +119,7 @@ func deviceReady(device control.DeviceKind, at place) error {
 }
 
 // addressesFinal checks that each IPv6 address of an interface can be used. One that is tentative would add a GID later, and
-// until it has its local route, a queue pair that is connected to it waits a second for a neighbour.
+// until it has its local route, a queue pair that is connected to it waits a second for a neighbor.
 func addressesFinal(name string) error {
 	addresses, err := os.ReadFile("/proc/net/if_inet6")
 	if errors.Is(err, os.ErrNotExist) {
