@@ -25,7 +25,7 @@ type AgentQueue uintptr
 type Agent uintptr
 
 // NewAgentQueue makes a queue whose notifications make eventfd readable. It
-// gives 0 when there is no memory. The descriptor must outlive the queue.
+// returns 0 if there is no memory. The descriptor must outlive the queue.
 func NewAgentQueue(eventfd int) AgentQueue {
 	return AgentQueue(C.goudat_agent_queue_create(C.int(eventfd)))
 }
@@ -33,8 +33,8 @@ func NewAgentQueue(eventfd int) AgentQueue {
 // Free frees a queue that has no agents.
 func (q AgentQueue) Free() { C.goudat_agent_queue_free(C.uintptr_t(q)) }
 
-// Take gives the identifiers of up to len(ids) agents that were called since, and
-// how long ago the first of them was.
+// Take returns the identifiers of up to len(ids) agents that were called since
+// the last Take, and how long ago the first call was.
 func (q AgentQueue) Take(ids []uint64) (n int, age time.Duration) {
 	if len(ids) == 0 {
 		return 0, 0
@@ -44,7 +44,7 @@ func (q AgentQueue) Take(ids []uint64) (n int, age time.Duration) {
 	return int(taken), time.Duration(ns)
 }
 
-// NewAgent makes an agent that reports to the queue under id. It gives 0 when
+// NewAgent makes an agent that reports to the queue under id. It returns 0 if
 // there is no memory.
 func (q AgentQueue) NewAgent(id uint64) Agent {
 	return Agent(C.goudat_agent_create(C.uintptr_t(q), C.uint64_t(id)))

@@ -59,7 +59,7 @@ func CNOQuery(cno CNOHandle, mask CNOParamMask, param *CNOParam) Return {
 }
 
 // CNOWait blocks the thread until an EVD triggers the object, at most timeout
-// microseconds, and gives the EVD that was the first to do so. A time-out gives
+// microseconds, and returns the first EVD that did. After a time-out it returns
 // QueueEmpty.
 //
 // Implements:

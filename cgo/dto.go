@@ -78,9 +78,9 @@ func EPPostRDMAWrite(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTr
 		C.uint64_t(cookie), (*C.DAT_RMR_TRIPLET)(unsafe.Pointer(remote)), C.DAT_COMPLETION_FLAGS(flags)))
 }
 
-// EPPostBatch posts operations in one crossing, each by its own C function, until
-// one is refused, whose return it gives. iov has the segments of all of them, in
-// order.
+// EPPostBatch posts operations in one crossing, each by its own C function,
+// until one is refused, and returns the Return of that one. iov has the
+// segments of all of them, in order.
 func EPPostBatch(ep EPHandle, posts []Post, iov []LMRTriplet) (accepted int, r Return) {
 	var n C.int
 	ret := C.goudat_ep_post_batch(C.goudat_handle(ep), (*C.goudat_post)(unsafe.Pointer(unsafe.SliceData(posts))),

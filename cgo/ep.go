@@ -20,8 +20,8 @@ import "C"
 
 import "unsafe"
 
-// EPCreate creates an endpoint. The EVDs and attr may be zero, with the
-// consequences that the library gives that.
+// EPCreate creates an endpoint. The EVDs and attr may be zero: the library
+// accepts that.
 //
 // Implements:
 //
@@ -61,7 +61,7 @@ func EPCreateWithSRQ(ia IAHandle, pz PZHandle, recvEVD, requestEVD, connectEVD E
 }
 
 // EPQuery fills the parameters of an endpoint. Ask for EPFieldAll: on the
-// passive side, a narrower mask gives addresses that may be freed already.
+// passive side, with a narrower mask the addresses may be freed already.
 //
 // Implements:
 //
@@ -84,8 +84,9 @@ func EPModify(ep EPHandle, mask EPParamMask, param *EPParam) Return {
 	return Return(C.goudat_ep_modify(C.goudat_handle(ep), C.DAT_EP_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
 
-// EPGetStatus gives the state of an endpoint. The providers give counts of
-// outstanding operations where booleans are specified: 0 means idle.
+// EPGetStatus returns the state of an endpoint. Where the specification has
+// booleans, the providers return counts of outstanding operations: 0 means
+// idle.
 //
 // Implements:
 //
@@ -165,7 +166,7 @@ func EPFree(ep EPHandle) Return {
 	return Return(C.goudat_ep_free(C.goudat_handle(ep)))
 }
 
-// EPRecvQuery gives the number of receive buffers that the endpoint has from
+// EPRecvQuery returns the number of receive buffers that the endpoint has from
 // its shared receive queue, and over how many of them messages have arrived.
 // The providers do not implement it.
 //

@@ -130,8 +130,8 @@ func EVDPostSE(evd EVDHandle, number EventNumber, pointer uint64) Return {
 }
 
 // EVDWait blocks the thread until threshold events are queued, at most timeout
-// microseconds, and takes one of them. It gives how many more are queued, after
-// TimeoutExpired too.
+// microseconds, and takes one of them. It returns how many more are queued,
+// also after TimeoutExpired.
 //
 // Implements:
 //

@@ -115,40 +115,40 @@ type Event struct {
 	Extension [8]uint64 // event_extension_data
 }
 
-// DTO gives the data of an EventDTOCompletion and of an EventIBDTO. The
+// DTO returns the data of an EventDTOCompletion and of an EventIBDTO. The
 // providers also report plain completions, failed receives above all, under
 // EventIBDTO.
 func (e *Event) DTO() *DTOCompletionEventData {
 	return (*DTOCompletionEventData)(unsafe.Pointer(&e.Data))
 }
 
-// RMRBind gives the data of an EventRMRBindCompletion.
+// RMRBind returns the data of an EventRMRBindCompletion.
 func (e *Event) RMRBind() *RMRBindCompletionEventData {
 	return (*RMRBindCompletionEventData)(unsafe.Pointer(&e.Data))
 }
 
-// CRArrival gives the data of an EventConnectionRequest.
+// CRArrival returns the data of an EventConnectionRequest.
 func (e *Event) CRArrival() *CRArrivalEventData {
 	return (*CRArrivalEventData)(unsafe.Pointer(&e.Data))
 }
 
-// Connection gives the data of a connection event.
+// Connection returns the data of a connection event.
 func (e *Event) Connection() *ConnectionEventData {
 	return (*ConnectionEventData)(unsafe.Pointer(&e.Data))
 }
 
-// IBExtension gives what the events of the InfiniBand extensions, EventIBDTO
+// IBExtension returns what the events of the InfiniBand extensions, EventIBDTO
 // and above, have beside their data.
 func (e *Event) IBExtension() *IBExtensionEventData {
 	return (*IBExtensionEventData)(unsafe.Pointer(&e.Extension))
 }
 
-// AsyncError gives the data of an asynchronous error event.
+// AsyncError returns the data of an asynchronous error event.
 func (e *Event) AsyncError() *AsyncErrorEventData {
 	return (*AsyncErrorEventData)(unsafe.Pointer(&e.Data))
 }
 
-// Software gives the data of an EventSoftware.
+// Software returns the data of an EventSoftware.
 func (e *Event) Software() *SoftwareEventData {
 	return (*SoftwareEventData)(unsafe.Pointer(&e.Data))
 }

@@ -28,7 +28,7 @@ func flagsString(value uint64, zero string, names []flagName) string {
 	return strings.Join(set, "|")
 }
 
-// String gives the C names of the set bits.
+// String returns the C names of the set bits.
 func (f CompletionFlags) String() string {
 	return flagsString(uint64(f), "DAT_COMPLETION_DEFAULT_FLAG", []flagName{
 		{uint64(CompletionSuppress), "DAT_COMPLETION_SUPPRESS_FLAG"},
@@ -40,7 +40,7 @@ func (f CompletionFlags) String() string {
 	})
 }
 
-// String gives the C names of the set bits.
+// String returns the C names of the set bits.
 func (f ConnectFlags) String() string {
 	return flagsString(uint64(f), "DAT_CONNECT_DEFAULT_FLAG", []flagName{
 		{uint64(ConnectMultipathRequested), "DAT_CONNECT_MULTIPATH_REQUESTED_FLAG"},
@@ -48,14 +48,14 @@ func (f ConnectFlags) String() string {
 	})
 }
 
-// String gives the C name.
+// String returns the C name.
 func (f CloseFlags) String() string {
 	return flagsString(uint64(f), "DAT_CLOSE_ABRUPT_FLAG", []flagName{
 		{uint64(CloseGraceful), "DAT_CLOSE_GRACEFUL_FLAG"},
 	})
 }
 
-// String gives the C names of the set bits.
+// String returns the C names of the set bits.
 func (f EVDFlags) String() string {
 	return flagsString(uint64(f), "0", []flagName{
 		{uint64(EVDSoftware), "DAT_EVD_SOFTWARE_FLAG"},
@@ -68,7 +68,7 @@ func (f EVDFlags) String() string {
 	})
 }
 
-// String gives the C names of the set bits.
+// String returns the C names of the set bits.
 func (s EVDState) String() string {
 	return flagsString(uint64(s), "0", []flagName{
 		{uint64(EVDStateEnabled), "DAT_EVD_STATE_ENABLED"},
@@ -80,7 +80,7 @@ func (s EVDState) String() string {
 	})
 }
 
-// String gives the C names of the set bits.
+// String returns the C names of the set bits.
 func (p MemPriv) String() string {
 	return flagsString(uint64(p), "DAT_MEM_PRIV_NONE_FLAG", []flagName{
 		{uint64(MemPrivLocalRead), "DAT_MEM_PRIV_LOCAL_READ_FLAG"},
@@ -91,7 +91,7 @@ func (p MemPriv) String() string {
 	})
 }
 
-// String gives the C name.
+// String returns the C name.
 func (f PSPFlags) String() string {
 	return flagsString(uint64(f), "DAT_PSP_CONSUMER_FLAG", []flagName{
 		{uint64(PSPProvider), "DAT_PSP_PROVIDER_FLAG"},

@@ -22,7 +22,8 @@ func SetConsumerContext(handle Handle, context uint64) Return {
 	return Return(C.goudat_set_consumer_context(C.goudat_handle(handle), C.uint64_t(context)))
 }
 
-// GetConsumerContext gives the value that SetConsumerContext set, 0 before that.
+// GetConsumerContext returns the value that SetConsumerContext set, 0 before
+// that.
 //
 // Implements:
 //
@@ -34,7 +35,7 @@ func GetConsumerContext(handle Handle) (uint64, Return) {
 	return uint64(context), Return(r)
 }
 
-// GetHandleType gives the kind of object. The providers know every kind but
+// GetHandleType returns the kind of object. The providers know every kind but
 // CNO, SRQ and CSP, whose handles are invalid to them here.
 //
 // Implements:
@@ -47,8 +48,8 @@ func GetHandleType(handle Handle) (HandleType, Return) {
 	return HandleType(handleType), Return(r)
 }
 
-// GetIAHandle gives the provider's own handle of the adapter that the registry
-// knows by a small number, and the other way round.
+// GetIAHandle returns the provider's own handle of the adapter that the
+// registry knows by a small number, and the other way round.
 //
 // Implements:
 //

@@ -51,7 +51,7 @@ func IAOpen(name string, minQLen int32) (IAHandle, EVDHandle, Return) {
 }
 
 // IAQuery fills the attributes of the adapter and of its provider, as far as
-// the masks ask for, and gives the asynchronous error EVD. Pointers in the
+// the masks ask for, and returns the asynchronous error EVD. Pointers in the
 // attributes point into the library's memory.
 //
 // Implements:

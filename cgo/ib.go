@@ -146,10 +146,10 @@ func IBUDAHFree(ep EPHandle, ah *IBAddrHandle) Return {
 	return Return(C.goudat_ib_ud_ah_free(C.goudat_handle(ep), unsafe.Pointer(ah)))
 }
 
-// IBQueryCounters gives a counter of an IA, an EP or an EVD and sets it to 0 if
-// reset is true. The counter is an IACounter, EPCounter or EVDCounter; for the
-// last of each, which stands for all of them, values must have room for that
-// many. Without counters in the provider, it is not implemented.
+// IBQueryCounters returns a counter of an IA, an EP or an EVD and sets it to 0
+// if reset is true. The counter is an IACounter, EPCounter or EVDCounter; for
+// the last of each, which stands for all of them, values must have room for
+// that many. Without counters in the provider, it is not implemented.
 //
 // Implements:
 //
@@ -198,8 +198,8 @@ func IBStopCounter(ia IAHandle, counters IACounterType) Return {
 // interface adapter, but no other call takes it.
 type IBQueryHandle uintptr
 
-// IBOpenQuery fills attributes as IAQuery does, of an adapter that need not be
-// open. An adapter that is opened before IBCloseQuery can make no EVDs.
+// IBOpenQuery fills attributes as IAQuery does, of an adapter that may be
+// closed. An adapter that is opened before IBCloseQuery can make no EVDs.
 //
 // Implements:
 //
@@ -227,8 +227,8 @@ func IBCloseQuery(query IBQueryHandle) Return {
 	return Return(C.goudat_ib_close_query(C.goudat_handle(query)))
 }
 
-// StrerrorExtension gives the name of an extension's error code; for any other
-// code, Strerror's text for its type.
+// StrerrorExtension returns the name of an extension's error code; for any
+// other code, Strerror's text for its type.
 //
 // Implements:
 //
@@ -240,7 +240,7 @@ func StrerrorExtension(value Return) (string, Return) {
 	return C.GoString(message), Return(r)
 }
 
-// StrerrorExtStatus gives the name of an extended operation's status.
+// StrerrorExtStatus returns the name of an extended operation's status.
 //
 // Implements:
 //

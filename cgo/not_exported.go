@@ -1,12 +1,12 @@
 package cgo
 
 // The functions that the C headers declare and the library does not export, so
-// that a program that calls them cannot be linked. Here they exist all the
-// same, and give NotImplemented without calling anything.
+// that a program that calls them cannot be linked. Here they exist, and return
+// NotImplemented without calling anything.
 
 // CNOFDCreate would create a notification object with a file descriptor that is
-// readable when it is triggered. The library does not export it: it gives
-// NotImplemented.
+// readable when it is triggered. The library does not export it: the call
+// returns NotImplemented.
 //
 // Implements:
 //
@@ -18,7 +18,8 @@ func CNOFDCreate(IAHandle) (cno CNOHandle, fd int, ret Return) {
 }
 
 // CNOTrigger would take the EVD that triggered a notification object with a
-// file descriptor. The library does not export it: it gives NotImplemented.
+// file descriptor. The library does not export it: the call returns
+// NotImplemented.
 //
 // Implements:
 //
@@ -29,7 +30,7 @@ func CNOTrigger(CNOHandle) (EVDHandle, Return) {
 }
 
 // CSPCreate would listen for connection requests at a socket address. The
-// library does not export it: it gives NotImplemented.
+// library does not export it: the call returns NotImplemented.
 //
 // Implements:
 //
@@ -43,7 +44,7 @@ func CSPCreate(IAHandle, *Comm, *SockAddr, EVDHandle) (CSPHandle, Return) {
 }
 
 // CSPQuery would fill the parameters of a common service point. The library
-// does not export it: it gives NotImplemented.
+// does not export it: the call returns NotImplemented.
 //
 // Implements:
 //
@@ -54,8 +55,8 @@ func CSPQuery(CSPHandle, CSPParamMask, *CSPParam) Return {
 	return NotImplemented.Return()
 }
 
-// CSPFree would free a common service point. The library does not export it: it
-// gives NotImplemented.
+// CSPFree would free a common service point. The library does not export it:
+// the call returns NotImplemented.
 //
 // Implements:
 //
@@ -65,7 +66,8 @@ func CSPFree(CSPHandle) Return {
 }
 
 // EPCommonConnect would connect to a common service point; timeout is in
-// microseconds. The library does not export it: it gives NotImplemented.
+// microseconds. The library does not export it: the call returns
+// NotImplemented.
 //
 // Implements:
 //
@@ -79,7 +81,8 @@ func EPCommonConnect(ep EPHandle, remote *SockAddr, timeout uint32, privateData 
 }
 
 // EPPostRDMAReadToRMR would post a read into memory that a context for remote
-// access names. The library does not export it: it gives NotImplemented.
+// access names. The library does not export it: the call returns
+// NotImplemented.
 //
 // Implements:
 //
@@ -93,7 +96,7 @@ func EPPostRDMAReadToRMR(ep EPHandle, local *RMRTriplet, cookie uint64, remote *
 }
 
 // EPPostSendWithInvalidate would post a send that also takes back a context for
-// remote access of the peer's. The library does not export it: it gives
+// remote access of the peer's. The library does not export it: the call returns
 // NotImplemented.
 //
 // Implements:
@@ -110,7 +113,7 @@ func EPPostSendWithInvalidate(ep EPHandle, iov []LMRTriplet, cookie uint64, flag
 }
 
 // RMRCreateForEP would create a remote memory region for use by one endpoint at
-// a time. The library does not export it: it gives NotImplemented.
+// a time. The library does not export it: the call returns NotImplemented.
 //
 // Implements:
 //
@@ -121,8 +124,8 @@ func RMRCreateForEP(PZHandle) (RMRHandle, Return) {
 }
 
 // RegistryProvidersRelated would tell whether two adapters share hardware, so
-// that one can stand in for the other. The library does not export it: it gives
-// NotImplemented.
+// that one can stand in for the other. The library does not export it: the call
+// returns NotImplemented.
 //
 // Implements:
 //

@@ -22,8 +22,8 @@ import (
 // Library is a library that DLOpen loaded.
 type Library uintptr
 
-// DLOpen loads a library, for the life of the process. On failure it gives 0 and
-// what the loader says.
+// DLOpen loads a library, for the life of the process. On failure it returns 0
+// and what the loader says.
 func DLOpen(path string) (Library, string) {
 	cPath := append([]byte(path), 0)
 	var message [512]byte
@@ -40,7 +40,7 @@ func DLClose(library Library) { C.goudat_dlclose(C.goudat_handle(library)) }
 func IsProvider(library Library) bool { return C.goudat_is_provider(C.goudat_handle(library)) != 0 }
 
 // PSPFreeEndsListening reports whether PSPFree of the provider that the library has
-// can be called at any time, and gives the port back at once. It cannot in dapl as
+// can be called at any time, and frees the port at once. It cannot in dapl as
 // published; the patched build of scripts/native says so by a symbol.
 func PSPFreeEndsListening(library Library) bool {
 	symbol := []byte("dapl_psp_free_ends_listening\x00")

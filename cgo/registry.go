@@ -14,8 +14,9 @@ import "C"
 
 import "unsafe"
 
-// RegistryListProviders fills infos with the registry's entries and gives their
-// number. When infos is too short, it gives the number there is and InvalidParameter.
+// RegistryListProviders fills infos with the registry's entries and returns their
+// number. If infos is too short, it returns the number of entries and
+// InvalidParameter.
 //
 // Implements:
 //
@@ -54,7 +55,7 @@ func RegistryRemoveProvider(provider Provider, info *ProviderInfo) Return {
 	return Return(C.goudat_registry_remove_provider(C.uintptr_t(provider), unsafe.Pointer(info)))
 }
 
-// Strerror gives the library's texts for the type and the subtype of value.
+// Strerror returns the library's texts for the type and the subtype of value.
 //
 // Implements:
 //

@@ -13,27 +13,27 @@ const (
 	SubtypeMask  Return = 0x0000ffff // DAT_SUBTYPE_MASK
 )
 
-// Return gives the code that has the type and nothing else.
+// Return returns the code that has the type and nothing else.
 func (t ReturnType) Return() Return { return Return(t) }
 
-// Class gives the class part as it stands, ReturnClassSuccess where the provider
+// Class returns the class part as it stands, ReturnClassSuccess where the provider
 // has left it out.
 func (r Return) Class() ReturnClass { return ReturnClass(r & (ClassError | ClassWarning)) }
 
-// Type gives the type part.
+// Type returns the type part.
 func (r Return) Type() ReturnType { return ReturnType(r & TypeMask) }
 
-// Subtype gives the subtype part, NoSubtype where there is none.
+// Subtype returns the subtype part, NoSubtype where there is none.
 func (r Return) Subtype() ReturnSubtype { return ReturnSubtype(r & SubtypeMask) }
 
 // OK reports whether the call succeeded.
 func (r Return) OK() bool { return r.Type() == Success }
 
-// IB gives the code without its class, for comparison with those that the
+// IB returns the code without its class, for comparison with those that the
 // InfiniBand extensions have added to the type ExtensionBase.
 func (r Return) IB() IBReturn { return IBReturn(r & (TypeMask | SubtypeMask)) }
 
-// String gives the C names of type and subtype.
+// String returns the C names of type and subtype.
 func (r Return) String() string {
 	switch {
 	case r.Type() == ExtensionBase:

@@ -38,7 +38,7 @@ func RMRQuery(rmr RMRHandle, mask RMRParamMask, param *RMRParam) Return {
 	return Return(C.goudat_rmr_query(C.goudat_handle(rmr), C.DAT_RMR_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
 
-// RMRBind posts the binding of a region to a piece of local memory, and gives
+// RMRBind posts the binding of a region to a piece of local memory, and returns
 // the context by which peers name it then. A piece of length 0 unbinds.
 //
 // Implements:

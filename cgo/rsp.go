@@ -14,7 +14,7 @@ import "unsafe"
 
 // RSPCreate listens for one connection request on a connection qualifier, for
 // an endpoint that it reserves. The request is to be accepted without an
-// endpoint. Called again for the same qualifier, the library gives the same
+// endpoint. Called again for the same qualifier, the library returns the same
 // service point another endpoint, and the first stays reserved.
 //
 // Implements:

@@ -27,7 +27,7 @@ func NewSockAddr(addr netip.Addr) SockAddr {
 	return s
 }
 
-// Addr gives the IPv4 address, the zero Addr for any other family.
+// Addr returns the IPv4 address, the zero Addr for any other family.
 func (s SockAddr) Addr() netip.Addr {
 	if binary.NativeEndian.Uint16(s[0:]) != syscall.AF_INET {
 		return netip.Addr{}

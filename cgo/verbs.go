@@ -19,11 +19,12 @@ import (
 	"unsafe"
 )
 
-// The functions of libibverbs that describe devices. Each gives 0 or an errno.
-// The structures hold what udat reads of the C ones, which grow with the library.
+// The functions of libibverbs that describe devices. Each returns 0 or an
+// errno. The structures hold what udat reads of the C ones, which grow with the
+// library.
 
 type (
-	// IBVDeviceList is what ibv_get_device_list gives.
+	// IBVDeviceList is what ibv_get_device_list returns.
 	IBVDeviceList uintptr
 	// IBVContext is an open device, a struct ibv_context *.
 	IBVContext uintptr
@@ -111,7 +112,7 @@ func IBVCloseDevice(context IBVContext) syscall.Errno {
 	return syscall.Errno(C.goudat_ibv_close_device(C.goudat_handle(context)))
 }
 
-// IBVQueryDevice gives the attributes of a device.
+// IBVQueryDevice returns the attributes of a device.
 //
 // Calls:
 //
@@ -126,7 +127,7 @@ func IBVQueryDevice(context IBVContext) (IBVDeviceAttr, syscall.Errno) {
 	}, syscall.Errno(ret)
 }
 
-// IBVQueryPort gives the attributes of a port; the first is 1.
+// IBVQueryPort returns the attributes of a port; the first is 1.
 //
 // Calls:
 //
@@ -146,7 +147,8 @@ func IBVQueryPort(context IBVContext, port uint8) (IBVPortAttr, syscall.Errno) {
 	}, syscall.Errno(ret)
 }
 
-// IBVQueryGID gives an entry of a port's table of GIDs, zeros where there is none.
+// IBVQueryGID returns an entry of a port's table of GIDs, zeros where there is
+// none.
 //
 // Calls:
 //

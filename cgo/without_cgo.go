@@ -541,7 +541,7 @@ func SRQSetLW(srq SRQHandle, lowWatermark int32) (ret Return) {
 }
 
 type (
-	// IBVDeviceList is what ibv_get_device_list gives.
+	// IBVDeviceList is what ibv_get_device_list returns.
 	IBVDeviceList uintptr
 	// IBVContext is an open device, a struct ibv_context *.
 	IBVContext uintptr
