@@ -31,12 +31,12 @@ func takeAssertVariable(value string) error {
 	return nil
 }
 
-// SetAssertions has the endpoints that are created from now on checked: at each
-// of their calls and events, the state that dat_ep_get_status gives is compared
-// with what the specification says it must be. report gets the first difference
-// of an endpoint; PanicOnAssertion and LogAssertion are such functions. Nil turns
-// the checking off, for endpoints that are created from now on. SetAssertions
-// gives what was set before.
+// SetAssertions sets whether endpoints that are created from now on are
+// checked. At each call and event of such an endpoint, the state that
+// dat_ep_get_status returns is compared with what the specification says.
+// report gets the first difference of an endpoint; PanicOnAssertion and
+// LogAssertion are such functions. Nil turns the checks off. SetAssertions
+// returns the previous function.
 //
 // The environment variable UDAT_ASSERT, which may be panic or log, does the same
 // from the start of the program.
@@ -114,7 +114,7 @@ func (e *AssertionError) Error() string {
 	return b.String()
 }
 
-// String gives time, what happened, the state and the error.
+// String returns the time, what happened, the state and the error.
 func (s AssertionStep) String() string {
 	text := s.Time.Format("15:04:05.000000") + " " + s.What
 	if s.Count > 1 {

@@ -12,18 +12,19 @@ type Post struct {
 	Flags     CompletionFlags
 }
 
-// PostBatch posts operations in order, and gives how many of them were accepted.
-// When one is refused, which the error tells, it and those behind it are not
-// posted. Each operation is checked, and completes, as if it were posted alone:
-// see PostSend, PostRecv, PostRDMARead and PostRDMAWrite.
+// PostBatch posts operations in order, and returns how many of them were
+// accepted. If one is refused, the error says why, and neither it nor the
+// operations behind it are posted. Each operation is checked, and completes, as
+// if it were posted alone: see PostSend, PostRecv, PostRDMARead and
+// PostRDMAWrite.
 //
 // A post alone costs a crossing into C. A batch costs one for up to 64
 // operations that follow each other in the same direction, which are receives or
 // requests. It does not allocate, but for the first time on an endpoint. Another
 // batch or post in the same direction may come between two such parts.
 //
-// Nothing keeps the slice, which can be used again at once; the memory of the
-// segments cannot until the completion.
+// PostBatch does not keep the slice. The memory of the segments belongs to the
+// adapter until the completion.
 func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 	op := "dat_ep_post_send"
 	if len(batch) == 0 || ep == nil {

@@ -212,9 +212,9 @@ func oneError(err error) error {
 	return err
 }
 
-// Buffer is a buffer from BufferPool.Get until Release, by whichever copy of it that
-// is called. Its methods may be called from any goroutine. The zero Buffer is
-// none, and gives the errors of one that is released.
+// Buffer is a buffer of a BufferPool. It is valid from Get until Release, which any
+// copy of it may call. Its methods may be called from any goroutine. The zero Buffer
+// behaves as one that is released.
 type Buffer struct {
 	pool   *BufferPool
 	handle bufferpool.Handle[*slab]
@@ -261,8 +261,8 @@ func (b Buffer) Segment(offset, length int) (Segment, error) {
 }
 
 // RMRTriplet names the piece of length bytes that starts at offset, for a peer. The
-// pool must have been made with the remote privileges for that. Mind that a peer
-// can reach the memory, whoever has the buffer, as long as the pool lives.
+// pool must have been made with the remote privileges for that. The peer can reach
+// the memory as long as the pool lives, whoever uses the buffer.
 func (b Buffer) RMRTriplet(offset, length int) (RMRTriplet, error) {
 	lmr, begin, err := b.inside(offset, length)
 	if err != nil {
@@ -291,8 +291,8 @@ func (b Buffer) Cookie() uint64 {
 	return b.handle.Cookie()
 }
 
-// Release gives the buffer back to the pool. The operations on it must be over:
-// nothing here knows of them, and the next one to get the buffer writes to its
+// Release returns the buffer to the pool. The operations on it must be over:
+// the pool does not know of them, and the next user of the buffer writes to its
 // memory. It fails with ErrClosed the second time.
 func (b Buffer) Release() error {
 	if b == (Buffer{}) {

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// CNO is a consumer notification object: it tells which of the EVDs that
-// CreateEVDWithCNO or EVD.ModifyCNO attached to it have events, to who waits on it and to an agent.
-// Its methods may be called from any goroutine.
+// CNO is a consumer notification object: it tells waiters and an agent which of its EVDs have
+// events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs. Its methods may be called from any
+// goroutine.
 //
-// The library's own reports only the first of several EVDs and breaks those that
-// are attached to it later, so that a CNO stands on the notifications by which
-// the binding waits on each EVD.
+// The library's own CNO reports only the first of several EVDs, and breaks EVDs
+// that are attached later. This one uses the notifications by which udat waits
+// on each EVD.
 //
 // There is no file descriptor to poll: the library lacks dat_cno_fd_create. A
-// goroutine in Wait holds no thread either.
+// goroutine in Wait holds no thread.
 type CNO struct {
 	obj     object
 	ia      *IA
@@ -75,7 +75,7 @@ type CNOParam struct {
 	Agent func(*EVD) // nil when there is none, or it was called
 }
 
-// Query gives the parameters of the notification object.
+// Query returns the parameters of the notification object.
 //
 // Stands in for:
 //
@@ -177,16 +177,16 @@ func (cno *CNO) callAgent(c *agentCall) {
 
 const cnoWaitOp = "dat_cno_wait"
 
-// Wait gives an attached EVD that has events, and waits for one as long as ctx
-// allows. When ctx ends first, the error matches that of the context and its
-// cause; an EVD that has events already is given even when ctx has ended, once the
-// provider's thread has told of them.
+// Wait returns an attached EVD that has events. It blocks until there is one or
+// ctx ends; then the error matches the context's error and its cause. If an EVD
+// has events already, and the provider's thread has reported them, Wait returns it
+// even if ctx has ended.
 //
-// An EVD is given again and again while it has events, in turn with the others
-// that have some, so that none is missed and none starves. Several goroutines
-// may get the same one, and find that the events are gone. A disabled EVD is not
-// given. If the library cannot notify of an EVD's events, Wait returns its error,
-// and the next Wait looks at that EVD again.
+// Wait returns EVDs with events in turn, each again while it has events, so
+// that none is missed and none starves. Several goroutines may get the same
+// EVD, and find that its events are gone. Wait does not return a disabled EVD.
+// If the library cannot notify of an EVD's events, Wait returns its error, and
+// the next Wait looks at that EVD again.
 //
 // Stands in for:
 //
@@ -330,9 +330,9 @@ func (evd *EVD) hasEvents() (bool, error) {
 	return true, nil
 }
 
-// ModifyCNO attaches the event dispatcher to a CNO of the same adapter, in place
-// of the one that it was attached to; nil detaches it. Events that are there
-// already count. An event dispatcher that is freed is detached.
+// ModifyCNO attaches the event dispatcher to a CNO of the same adapter, and
+// detaches it from the one before; nil only detaches it. Events that are queued
+// already count. Free detaches an event dispatcher.
 //
 // Stands in for:
 //

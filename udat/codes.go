@@ -211,7 +211,7 @@ const (
 )
 
 // IBReturn is a code of the InfiniBand extensions. Each value is an error that
-// matches, with errors.Is, an Error with that very code.
+// matches, with errors.Is, an Error with exactly that code.
 type IBReturn uint32
 
 // String returns the C name.

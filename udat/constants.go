@@ -60,10 +60,10 @@ const (
 	EventSoftware                        EventNumber = EventNumber(cgo.EventSoftware)                        // DAT_SOFTWARE_EVENT
 )
 
-// ConnectionEvent is what happened to a connection: the EventNumber of a
-// connection event as a type of its own. Those that are failures, Failure tells
-// which, are errors to be matched with errors.Is; Event.Err gives them.
-// ConnectionTimedOut matches os.ErrDeadlineExceeded and context.DeadlineExceeded too.
+// ConnectionEvent is what happened to a connection: the EventNumber of a connection
+// event as a type of its own. The failures, see Failure, are errors to match with
+// errors.Is. Event.Err returns them. ConnectionTimedOut matches
+// os.ErrDeadlineExceeded and context.DeadlineExceeded too.
 type ConnectionEvent uint32
 
 // String returns the C name.
@@ -99,9 +99,9 @@ const (
 	ConnectionUnreachable           ConnectionEvent = ConnectionEvent(cgo.ConnectionUnreachable)           // DAT_CONNECTION_EVENT_UNREACHABLE
 )
 
-// AsyncEvent is what happened on an adapter outside any call: the EventNumber of
-// an asynchronous event as a type of its own. Those that are failures, Failure
-// tells which, are errors to be matched with errors.Is; Event.Err gives them.
+// AsyncEvent is what happened on an adapter outside any call: the EventNumber
+// of an asynchronous event as a type of its own. The failures, see Failure, are
+// errors to match with errors.Is. Event.Err returns them.
 type AsyncEvent uint32
 
 // String returns the C name.
@@ -110,8 +110,8 @@ func (v AsyncEvent) String() string { return cgo.AsyncEvent(v).String() }
 // Error returns the C name.
 func (v AsyncEvent) Error() string { return v.String() }
 
-// Failure reports whether the event is an error. Those about the number of
-// paths are none.
+// Failure reports whether the event is an error. Events about the number of
+// paths are not.
 func (v AsyncEvent) Failure() bool {
 	switch v {
 	case AsyncErrorEVDOverflow, AsyncErrorIACatastrophic, AsyncErrorEPBroken,

@@ -6,9 +6,9 @@ type Object interface {
 	object() *object
 }
 
-// SetConsumerContext keeps a value of the program's with an object, in place of
-// the one before. The library keeps one for some kinds of object only, and a
-// number at that, so that the binding does it for all.
+// SetConsumerContext keeps a value with an object, and replaces the one before.
+// The library keeps a number for some kinds of object only, so udat does it for
+// all.
 //
 // Stands in for:
 //
@@ -26,7 +26,7 @@ func SetConsumerContext(o Object, context any) error {
 	return nil
 }
 
-// GetConsumerContext gives the value that SetConsumerContext has set, nil before that.
+// GetConsumerContext returns the value that SetConsumerContext set, or nil.
 //
 // Stands in for:
 //

@@ -35,7 +35,7 @@ const (
 
 const noCounters = "this provider was built without counters: build dapl with --enable-counters"
 
-// QueryCounters gives the adapter's counters, indexed by IACounter, and sets
+// QueryCounters returns the adapter's counters, indexed by IACounter, and sets
 // them to 0 if reset is true. It fails with ErrNotImplemented unless the
 // provider was built with counters; the distributions' are not.
 //
@@ -49,12 +49,13 @@ func (ia *IA) QueryCounters(reset bool) ([]uint64, error) {
 	return queryCounters(ia, InvalidHandleIA, func() cgo.Handle { return cgo.Handle(ia.handle) }, int32(cgo.IACounterAll), reset)
 }
 
-// QueryCounters gives the endpoint's counters, indexed by EPCounter: see IA.QueryCounters.
+// QueryCounters returns the endpoint's counters, indexed by EPCounter: see
+// IA.QueryCounters.
 func (ep *EP) QueryCounters(reset bool) ([]uint64, error) {
 	return queryCounters(ep, InvalidHandleEP, func() cgo.Handle { return cgo.Handle(ep.handle) }, int32(cgo.EPCounterAll), reset)
 }
 
-// QueryCounters gives the event dispatcher's counters, indexed by EVDCounter:
+// QueryCounters returns the event dispatcher's counters, indexed by EVDCounter:
 // see IA.QueryCounters.
 func (evd *EVD) QueryCounters(reset bool) ([]uint64, error) {
 	return queryCounters(evd, NoSubtype, func() cgo.Handle { return cgo.Handle(evd.handle) }, int32(cgo.EVDCounterAll), reset)
@@ -123,9 +124,9 @@ func counted(op string, r cgo.Return) error {
 	return check(op, r)
 }
 
-// QueryAdapter gives the attributes of an adapter, and of its provider, that
-// need not be open. It opens the adapter for that and closes it: the library's
-// own way spoils adapters that are opened while a query is.
+// QueryAdapter returns the attributes of an adapter, which may be closed, and
+// of its provider. It opens the adapter and closes it: the library's own
+// function spoils adapters that are opened meanwhile.
 //
 // Stands in for:
 //

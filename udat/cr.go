@@ -6,9 +6,9 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// CR is a connection request that arrived on a service point. It is answered
-// once, by Accept or by Reject; later calls give ErrClosed. Its methods may be
-// called from any goroutine.
+// CR is a connection request that arrived on a service point. Accept or Reject
+// answers it, once; later calls fail with ErrClosed. Its methods may be called
+// from any goroutine.
 type CR struct {
 	obj     object
 	service *service
@@ -57,7 +57,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 	return cr
 }
 
-// Query gives the parameters of the request, also after it was answered.
+// Query returns the parameters of the request, also after the answer.
 //
 // Stands in for:
 //

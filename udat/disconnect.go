@@ -286,9 +286,9 @@ func (ep *EP) drain(d *draining, evd *EVD) {
 
 // Reset makes a disconnected endpoint unconnected again, with the same
 // attributes, so that it can connect or accept once more. Receives that are
-// still posted complete with DTOErrFlushed, and so do requests whose completions
-// the library has lost. Nothing is said of a suppressed request whose outcome is
-// not known.
+// still posted, and requests whose completions the library has lost, complete
+// with DTOErrFlushed. A suppressed request whose outcome is not known does not
+// complete.
 //
 // In UNCONNECTED it takes back the receives that were posted there, which complete
 // with DTOErrFlushed, so that their memory can be freed or used for something

@@ -4,7 +4,7 @@
 //
 // # Names
 //
-// A C function is found by its name: dat_ep_post_send is EP.PostSend,
+// Find a C function by its name: dat_ep_post_send is EP.PostSend,
 // dat_evd_dequeue is EVD.Dequeue. Functions that create are functions of the
 // package: dat_ep_create is CreateEP, dat_ia_open is Open, dat_lmr_create is
 // RegisterMemory and AllocMemory. The String of a constant is its C name.
@@ -21,8 +21,9 @@
 // (CNO) tells which of several event dispatchers have events.
 //
 // Each object has one Free, an adapter has Close. An object that others use
-// refuses to go, and names them. A call on an object that is freed, nil, or a
-// zero value is an error, ErrInvalidHandle, and never reaches the library.
+// cannot be freed; the error names them. A call on an object that is freed,
+// nil, or a zero value is an error, ErrInvalidHandle, and never reaches the
+// library.
 //
 // The garbage collector frees none of them. Living lists those that are alive,
 // with the lines of the program that made them; an adapter that the program has
@@ -30,10 +31,10 @@
 //
 // # Errors and events
 //
-// A call that fails gives an *Error, which matches by type, by subtype and the
-// standard errors of the same meaning. What happens later is an Event, on an
-// EVD; Event.Err says whether something failed: a DTOStatus, a ConnectionEvent
-// or an AsyncEvent.
+// A call that fails returns an *Error, which matches by type, by subtype and
+// the standard errors of the same meaning. What happens later is an Event, on
+// an EVD; Event.Err says whether something failed: a DTOStatus, a
+// ConnectionEvent or an AsyncEvent.
 //
 // # Goroutines
 //
@@ -52,8 +53,8 @@
 //
 // # The native library
 //
-// Where the library breaks its own specification, or the process, the binding
-// gives what the specification promises, or an error. The library prints
+// Where the library breaks its own specification, or the process, udat does
+// what the specification promises, or returns an error. The library prints
 // messages of its own: set DAT_DBG_TYPE and DAPL_DBG_TYPE to 0 before the
 // program starts to silence them. A child process that is forked, but does not
 // exec, must not touch an adapter.

@@ -55,9 +55,8 @@ func (ep *EP) object() *object {
 }
 
 // EPAttr holds the attributes of an endpoint. A zero field stands for the
-// provider's default, which IA.DefaultEPAttr tells: &EPAttr{MaxRecvDTOs: 64} is all
-// that a program needs which posts many receives. What Query returns has the
-// values that the endpoint has.
+// provider's default: see IA.DefaultEPAttr. A program that posts many receives
+// needs no more than &EPAttr{MaxRecvDTOs: 64}. Query returns the actual values.
 //
 // All streams of completions that come to the same EVD must have the same
 // completion flags, of which CompletionDefault stands for CompletionEVDThreshold;
@@ -105,14 +104,13 @@ func (a *EPAttr) native() *cgo.EPAttr {
 // CreateEP creates an endpoint in the state UNCONNECTED.
 //
 // Receive completions come to recv, those of sends and RDMA operations to
-// request, connection events to connect. One EVD may serve recv and request. A
-// nil recv or request means that nothing is posted in that direction, a nil
-// connect that the endpoint does not connect; Modify can set them later.
+// request, connection events to connect. One EVD may serve recv and request.
+// With a nil recv or request nothing can be posted in that direction. With a
+// nil connect the endpoint cannot connect. Modify can set them later.
 //
-// A nil attr stands for the provider's defaults, and so does a zero field of it:
-// see IA.DefaultEPAttr. The EVDs may be
-// shorter than the operations that attr allows to be outstanding: then a post
-// needs room on its EVD, see CreateEVD.
+// A nil attr, or a zero field of it, stands for the provider's default: see
+// IA.DefaultEPAttr. The EVDs may be shorter than the operations that attr
+// allows to be outstanding: then a post needs room on its EVD, see CreateEVD.
 //
 // Implements:
 //
@@ -127,13 +125,13 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 	return createEP("dat_ep_create", ia, epParts{pz: pz, recv: recv, request: request, connect: connect}, attr)
 }
 
-// CreateEPWithSRQ creates an endpoint that takes its receives from a shared
-// receive queue: they are posted there, and PostRecv fails. Completions of those
-// receives come to recv, on which they take room if it is shorter than all that
-// may be posted to srq, once however many endpoints share both. If receives that
-// are posted to srq already have no room on recv, which other endpoints use, those of
-// the endpoint take none: completions beyond its length are kept in memory. All event
-// dispatchers are needed.
+// CreateEPWithSRQ creates an endpoint that takes its receives from a shared receive
+// queue: they are posted there, and PostRecv fails. Completions of those receives
+// come to recv. If recv is shorter than all that may be posted to srq, they take room
+// on it, once for all endpoints that share both. If receives that are posted to srq
+// already have no room on recv, which other endpoints use, those of the endpoint take
+// none: completions beyond its length are kept in memory. All event dispatchers are
+// needed.
 //
 // Implements:
 //
@@ -492,11 +490,11 @@ type EPStatus struct {
 	RequestIdle bool
 }
 
-// GetStatus gives a snapshot of the endpoint. It waits for nothing and does not allocate.
+// GetStatus returns a snapshot of the endpoint. It does not block and does not allocate.
 //
-// The library tells nobody that a suppressed request has succeeded. GetStatus has
-// the binding ask for it, so that RequestIdle is true soon after the last one has,
-// with the next call. After the end of a connection it is true as soon as the
+// The library does not report that a suppressed request has succeeded. GetStatus
+// makes udat ask, so that a later call reports RequestIdle soon after the last
+// request has succeeded. After the end of a connection it is true as soon as the
 // program has taken the completions, which all come before the event of the end.
 //
 // Implements:
@@ -581,10 +579,10 @@ type EPParam struct {
 	Attr           EPAttr
 }
 
-// Query gives the parameters of the endpoint. The port qualifier of the side that
-// listens is its connection qualifier, as the program gave it to Connect or to the
-// service point. The other one is what the provider knows: 0 with the socket CM
-// provider.
+// Query returns the parameters of the endpoint. The port qualifier of the side
+// that listens is its connection qualifier, as the program gave it to Connect or
+// to the service point. The other one is what the provider knows: 0 with the
+// socket CM provider.
 //
 // Implements:
 //
@@ -674,15 +672,14 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 	return check(op, cgo.EPSetWatermark(ep.handle, int32(soft), int32(hard)))
 }
 
-// Free frees the endpoint; a connection is broken off, and one that is being
-// made aborted, which takes a quarter of a second. Completions that were
-// not dequeued may still come or not, both is safe. It fails with
-// ErrInvalidState while a reserved service point holds the endpoint, and with
-// ErrClosed the second time.
+// Free frees the endpoint. It breaks off a connection, and aborts one that is
+// being made, which takes a quarter of a second. Completions that were not
+// taken may still come. It fails with ErrInvalidState while a reserved service
+// point holds the endpoint, and with ErrClosed the second time.
 //
-// If the library fails to free the native endpoint, Free returns its error, and
-// the endpoint is gone all the same. The native adapter then stays open until the
-// process ends.
+// If the library fails to free the native endpoint, Free returns its error, but
+// the endpoint is gone. The native adapter then stays open until the process
+// ends.
 //
 // Implements:
 //

@@ -45,7 +45,7 @@ type Error struct {
 	Err error
 }
 
-// Error names the call, gives the texts of Strerror for the code and, where that
+// Error names the call, the texts of Strerror for the code and, where that
 // knows none, the code itself, and then Detail or else the cause. It is for
 // people to read, and may change: programs match with errors.Is.
 func (e *Error) Error() string {
@@ -70,9 +70,9 @@ func text(r Return) string {
 	return major + " " + minor
 }
 
-// Strerror gives the library's texts for the type and the subtype of a code,
-// which are their C names. Where the library has none, or one that no header
-// has, they are those of the headers. minor is empty for a code without a
+// Strerror returns the library's texts for the type and the subtype of a code,
+// which are their C names. Where the library has none, or a misspelled one, it
+// returns the names in the headers. minor is empty for a code without a
 // subtype. It fails with ErrInvalidParameter when the headers have no such type
 // or no such subtype.
 //
@@ -106,7 +106,7 @@ const misspelt = "DAT_INVALID_STATE_EP_EVD_RCV"
 // isCName tells the String of a constant from that of a value that has no name.
 func isCName(s string) bool { return strings.HasPrefix(s, "DAT_") }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is implements the matching that the type's comment describes.

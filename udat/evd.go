@@ -68,14 +68,12 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 // CreateEVD creates an event dispatcher that holds at least minQLen events and
 // is fed by the streams in flags.
 //
-// An EVD for completions can take software events and connection requests too, as
-// no provider has it take connection events. Any endpoint can use it, whatever its length and the endpoint's attributes. If the
-// attributes allow more operations to be outstanding than the EVD holds, each takes
-// room when it is posted, and gives it back when its completion is taken. A post
-// without room fails with ErrInsufficientResources, subtype ResourceTEVD, and
-// changes nothing: take completions and post again, or see Resize. A suppressed
-// operation has its room until the binding has learned that it is done, and a
-// receive of a shared queue has room on each receive EVD of the queue's endpoints.
+// An EVD for completions can take software events and connection requests too, but not connection events: no provider
+// supports that. Any endpoint can use it, whatever its length and the endpoint's attributes. If the attributes allow
+// more operations to be outstanding than the EVD holds, each operation takes room when it is posted, and frees it
+// when its completion is taken. A post without room fails with ErrInsufficientResources, subtype ResourceTEVD, and
+// changes nothing: take completions and post again, or see Resize. A suppressed operation keeps its room until udat
+// learns that it is done. A receive of a shared queue has room on each receive EVD of the queue's endpoints.
 //
 // Connection events are kept in memory, however many come. Connection requests
 // beyond the length are rejected.
@@ -241,7 +239,7 @@ type EVDParam struct {
 	Dropped uint64
 }
 
-// Query gives the parameters of the event dispatcher.
+// Query returns the parameters of the event dispatcher.
 //
 // Stands in for:
 //

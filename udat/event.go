@@ -29,18 +29,18 @@ type Event struct {
 	privateData []byte
 }
 
-// EP gives the endpoint of a completion, of a connection event, or of an
+// EP returns the endpoint of a completion, of a connection event, or of an
 // asynchronous error that concerns one; nil for any other. A receive of an SRQ
 // names its endpoint only when that has its receive EVD for itself: the library
 // does not tell which of several it was.
 func (e Event) EP() *EP { return e.ep }
 
-// CR gives the connection request of an EventConnectionRequest, nil for any
+// CR returns the connection request of an EventConnectionRequest, nil for any
 // other. It must be accepted or rejected.
 func (e Event) CR() *CR { return e.cr }
 
-// ConnQual gives the qualifier that the request of an EventConnectionRequest came
-// to, as the service point was given it, 0 for any other event.
+// ConnQual returns the qualifier that the request of an EventConnectionRequest
+// came to, as the service point was given it, 0 for any other event.
 func (e Event) ConnQual() ConnQual {
 	if e.cr == nil {
 		return 0
@@ -48,17 +48,18 @@ func (e Event) ConnQual() ConnQual {
 	return e.cr.param.ConnQual
 }
 
-// EVD gives the event dispatcher that an EventAsyncErrorEVDOverflow is about,
+// EVD returns the event dispatcher that an EventAsyncErrorEVDOverflow is about,
 // nil for any other event.
 func (e Event) EVD() *EVD { return e.evd }
 
-// PrivateData gives what the peer sent along with a connection event. The
+// PrivateData returns what the peer sent along with a connection event. The
 // providers pad it: a program that needs the exact length sends it along.
 func (e Event) PrivateData() []byte { return e.privateData }
 
-// Err gives nil for an event of success, the DTOStatus of a failed completion,
-// the ConnectionEvent of a connection that failed, and the AsyncEvent of an
-// asynchronous error. The peer's orderly EventConnectionDisconnected is no error.
+// Err returns nil for an event of success, the DTOStatus of a failed
+// completion, the ConnectionEvent of a connection that failed, and the
+// AsyncEvent of an asynchronous error. The peer's orderly
+// EventConnectionDisconnected is no error.
 func (e Event) Err() error {
 	switch connection, async := ConnectionEvent(e.Number), AsyncEvent(e.Number); {
 	case e.Number == EventDTOCompletion && e.Status != DTOSuccess:

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Expect waits for an event of the given number, as Wait does, and returns it. If
-// the event is another, or a completion that failed, Expect returns the event all
-// the same, with an *EventError: a connection request among these still has to be
-// answered. If no event comes, the error is that of Wait.
+// Expect waits for an event of the given number, as Wait does, and returns it.
+// If it is another event, or a completion that failed, Expect returns the event
+// with an *EventError. The program still has to answer a connection request. If
+// no event comes, the error is that of Wait.
 func (evd *EVD) Expect(ctx context.Context, number EventNumber) (Event, error) {
 	event, err := evd.Wait(ctx)
 	switch {

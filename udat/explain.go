@@ -15,11 +15,11 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Problem is something about the machine that a user can put right, and why an
-// adapter does not open, a device cannot be used or memory cannot be registered.
-// The library's codes do not tell; this is what the binding finds when it looks
-// for the reason. The Error of the call and a Device's Err match it with
-// errors.Is. ProblemNoPermission matches fs.ErrPermission, too.
+// Problem is a reason why an adapter does not open, a device cannot be used or
+// memory cannot be registered: something about the machine that a user can put
+// right. The library's codes do not tell, so udat looks for the reason itself.
+// The Error of the call and a Device's Err match it with errors.Is.
+// ProblemNoPermission matches fs.ErrPermission, too.
 type Problem uint8
 
 // The problems.
@@ -44,7 +44,7 @@ const (
 	ProblemUnmappedMemory                  // unmapped memory
 )
 
-// Error gives the problem in a few words.
+// Error returns the problem in a few words.
 func (p Problem) Error() string { return p.String() }
 
 // Is implements the matching of fs.ErrPermission.

@@ -142,7 +142,7 @@ func (ia *IA) readAttributes() error {
 	return nil
 }
 
-// Name gives the name that the adapter was opened by.
+// Name returns the name that the adapter was opened by.
 func (ia *IA) Name() string {
 	if ia == nil {
 		return ""
@@ -150,10 +150,10 @@ func (ia *IA) Name() string {
 	return ia.name
 }
 
-// AsyncEVD gives the EVD on which the adapter reports asynchronous errors. It
-// lives as long as the adapter and cannot be freed. A program need not look at
-// it: of several thousand errors that nobody took the oldest are dropped, and
-// counted in EVDParam.Dropped.
+// AsyncEVD returns the EVD on which the adapter reports asynchronous errors. It
+// lives as long as the adapter and cannot be freed. A program can ignore it: if
+// nobody takes the errors, all but the latest thousands are dropped, and
+// EVDParam.Dropped counts them.
 func (ia *IA) AsyncEVD() *EVD {
 	if ia == nil {
 		return nil
@@ -162,7 +162,7 @@ func (ia *IA) AsyncEVD() *EVD {
 }
 
 // IAAttr holds the attributes of an adapter: what it is, and the most that it
-// can give of each thing.
+// has of each thing.
 type IAAttr struct {
 	AdapterName            string // the device's, see Devices
 	VendorName             string
@@ -369,7 +369,7 @@ func cString(b []byte) string {
 	return string(b)
 }
 
-// Query gives the attributes of the adapter and of its provider, as they were
+// Query returns the attributes of the adapter and of its provider, as they were
 // when it was opened: they do not change.
 //
 // Stands in for:
@@ -392,12 +392,11 @@ func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
 	return attr, providerAttr, nil
 }
 
-// Close closes the adapter. CloseGraceful fails with ErrInvalidState, and names
-// them, while objects are alive on it, and leaves it as it was. CloseAbrupt frees
-// them first, in the order that they need; their methods give ErrClosed
-// afterwards. Calls that create objects fail with ErrClosed from the moment at
-// which CloseAbrupt begins. A second Close waits for the first and gives
-// ErrClosed.
+// Close closes the adapter. While objects are alive on it, CloseGraceful fails
+// with ErrInvalidState, names them, and changes nothing. CloseAbrupt frees them
+// first, in the right order; their methods then return ErrClosed. Calls that
+// create objects fail with ErrClosed from the moment at which CloseAbrupt
+// begins. A second Close waits for the first and returns ErrClosed.
 //
 // Requests that arrive meanwhile are rejected. A close ends listening first, and
 // lets the library finish with what is on its way.

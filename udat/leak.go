@@ -25,7 +25,7 @@ type Origin struct {
 	Line     int
 }
 
-// String gives "endpoint (made at server.go:42)" for example.
+// String returns "endpoint (made at server.go:42)" for example.
 func (o Origin) String() string {
 	if o.File == "" {
 		return o.Kind
@@ -52,14 +52,14 @@ func sortOrigins(origins []Origin) {
 
 // OnLeak sets the function that is called when the garbage collector finds that
 // the program has dropped an adapter, with everything on it, and has not closed
-// it. It gets the adapter and what is alive on it, in the order of making. The
-// default, nil, does nothing. PrintLeak is such a function, which the environment
-// variable UDAT_LEAKS=print sets from the start of the program.
+// it. It gets the adapter and what is alive on it, in the order of creation.
+// The default, nil, does nothing. PrintLeak is such a function; the environment
+// variable UDAT_LEAKS=print sets it from the start of the program.
 //
-// The native objects live on, with the memory that they use: nothing is freed
-// that was not freed by the program. While a goroutine waits on an adapter, while
-// it has a service point, and while a CNO on it has an agent, it is in use and not
-// found; Living lists it all the same.
+// The native objects live on, with the memory that they use: only the program
+// frees objects. An adapter counts as in use, and is not found, while a goroutine
+// waits on it, while it has a service point, and while a CNO on it has an agent.
+// Living lists it even then.
 //
 // The function must not block: it holds up the cleanups of the whole program.
 func OnLeak(report func(leaked []Origin)) { leakReport.Store(&report) }

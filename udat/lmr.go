@@ -32,16 +32,15 @@ func (lmr *LMR) object() *object {
 	return &lmr.obj
 }
 
-// RegisterMemory registers the memory of a slice, that is its length and not
-// what its capacity has beyond. Memory of the Go heap is pinned until Free: the
-// garbage collector neither moves nor frees it. Remote write needs the privilege
-// to write locally.
+// RegisterMemory registers the memory of a slice, up to its length. Memory of
+// the Go heap is pinned until Free: the garbage collector neither moves nor
+// frees it. Remote write needs the privilege to write locally.
 //
-// What else lies in the same pages is out of a peer's reach. Memory from
-// elsewhere, which the program has mapped itself for example, must stay mapped
-// until Free. The pages must allow what the privileges ask for: a string's bytes,
-// for example, can be registered for reading only. When the memory cannot be
-// registered, the error matches the Problem that was found.
+// A peer cannot reach other data in the same pages. Memory from elsewhere, such
+// as memory that the program mapped itself, must stay mapped until Free. The
+// pages must allow what the privileges ask for: a string's bytes, for example,
+// can be registered for reading only. If the memory cannot be registered, the
+// error matches the Problem that was found.
 //
 // Implements:
 //
@@ -122,7 +121,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	return nil
 }
 
-// Bytes gives the registered memory. It is nil once the region is freed.
+// Bytes returns the registered memory, or nil once the region is freed.
 func (lmr *LMR) Bytes() []byte {
 	if lmr.object().enter("dat_lmr_query", InvalidHandleLMR) != nil {
 		return nil
@@ -142,7 +141,7 @@ type LMRParam struct {
 	RMRContext uint32 // the remote key, which RMRTriplet gives to a peer
 }
 
-// Query gives the parameters of the region. The type of memory is virtual
+// Query returns the parameters of the region. The type of memory is virtual
 // memory always, and its addresses count from 0.
 //
 // Stands in for:

@@ -14,8 +14,8 @@ import (
 )
 
 // AllocMemory allocates size bytes of zeroed, page-aligned memory outside the
-// Go heap and registers it. Free returns the memory to the system: the slice
-// that Bytes gave must not be touched after that.
+// Go heap and registers it. Free returns the memory to the system: do not touch
+// the slice that Bytes returned after that.
 //
 // Implements:
 //
@@ -36,12 +36,13 @@ func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 }
 
 // AllocHugeMemory is AllocMemory in huge pages of pageSize bytes, 2 MiB (1<<21)
-// or 1 GiB (1<<30) for example, of which an adapter needs to know far fewer. The
-// pages are taken whole, so that size is best a multiple of pageSize.
+// or 1 GiB (1<<30) for example, so that the adapter has fewer pages to keep
+// track of. Pages are taken whole: size should be a multiple of pageSize.
 //
-// It fails with ErrInvalidParameter, and names them, when the kernel has pages
-// of other sizes, and with ErrInsufficientResources when not as many are free:
-// they must have been reserved, in /proc/sys/vm/nr_hugepages for example.
+// It fails with ErrInvalidParameter if the kernel has no pages of that size;
+// the error names the sizes that it has. It fails with ErrInsufficientResources
+// if not enough huge pages are free: reserve them, in /proc/sys/vm/nr_hugepages
+// for example.
 //
 // Implements:
 //

@@ -13,11 +13,11 @@ import (
 // it. Its methods may be called from any goroutine; none crosses into C, nor
 // allocates.
 //
-// To read the byte from a slice in a loop is wrong: the compiler may read it once
-// and loop for ever, and nothing orders what the program reads after it. Load and
-// SpinUntil read it as package sync/atomic does. What the peer's adapter wrote
-// before the byte is there once the byte is seen, to be read from the region's
-// memory in any way.
+// Do not read the byte from a slice in a loop: the compiler may read it once
+// and loop forever, and nothing orders what the program reads after it. Load
+// and SpinUntil read it as package sync/atomic does. Once the program has seen
+// the byte, everything that the peer's adapter wrote before it is in the
+// region's memory, and can be read in any way.
 //
 // # What the peer must do
 //

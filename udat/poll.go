@@ -32,8 +32,8 @@ func (evd *EVD) Dequeue() (Event, error) {
 var errQueueEmpty = &Error{Op: dequeueOp, Return: classError | Return(ErrQueueEmpty)}
 
 // Poll takes as many events as there are, up to len(events), without waiting,
-// and gives their number, which is 0 when there are none. It calls
-// dat_evd_dequeue in C as often as it takes, and allocates no more than Dequeue.
+// and returns their number, 0 if there are none. It calls dat_evd_dequeue in C
+// as often as it takes, and allocates no more than Dequeue.
 func (evd *EVD) Poll(events []Event) (int, error) {
 	if len(events) == 0 {
 		return 0, evd.refuseEmptySlice()

@@ -33,14 +33,13 @@ var providers = map[string]*provider{}
 // loads a provider's library, libdaplofa.so.2 for example, which registers
 // itself under the name. The instance data are what the entry of dat.conf would
 // have as its parameters: "eth0 0" for the CMA provider, "mlx5_0 1" for the
-// socket CM provider. Whether the device exists, Open finds out.
+// socket CM provider. Open finds out whether the device exists.
 //
-// It is what a provider does with the C function, which takes a table of C
-// functions and is for providers only. It fails with
-// ErrProviderAlreadyRegistered for a name that the registry has, and with
-// ErrProviderNotFound, and the loader's message, when the library cannot be
-// loaded or is no provider. The library then stays in memory for good, as its
-// threads may still be running when the last adapter is closed.
+// Providers use the C function for that, which takes a table of C functions. It
+// fails with ErrProviderAlreadyRegistered for a name that the registry has, and
+// with ErrProviderNotFound, and the loader's message, when the library cannot
+// be loaded or is no provider. The library then stays in memory: its threads
+// may still run when the last adapter is closed.
 //
 // Stands in for:
 //

@@ -44,8 +44,8 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2))
 }
 
-// CreatePSPAny listens on a connection qualifier that nothing listens on yet,
-// which Query tells. All else is as with CreatePSP.
+// CreatePSPAny is CreatePSP on a connection qualifier that nothing listens on
+// yet. Query returns which one.
 //
 // Stands in for:
 //
@@ -83,7 +83,7 @@ type PSPParam struct {
 	Flags    PSPFlags
 }
 
-// Query gives the parameters of the service point.
+// Query returns the parameters of the service point.
 //
 // Stands in for:
 //

@@ -43,7 +43,7 @@ type PZParam struct {
 	IA *IA
 }
 
-// Query gives the parameters of the zone.
+// Query returns the parameters of the zone.
 //
 // Stands in for:
 //

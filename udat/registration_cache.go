@@ -9,10 +9,10 @@ import (
 	"github.com/goudat/goudat/udat/internal/regcache"
 )
 
-// RegistrationCache keeps registrations of the program's memory for the next time
-// that the same memory is used, since to register costs a system call and time
-// for each page: for long messages, which are sent from and read into the memory
-// that they are in. Its methods may be called from any goroutine.
+// RegistrationCache keeps registrations of the program's memory for the next
+// use of the same memory. It is for long messages, which are sent from and read
+// into the memory that they are in: a registration costs a system call, and
+// time for each page. Its methods may be called from any goroutine.
 //
 //	registration, err := cache.Register(message, udat.MemPrivLocalRead|udat.MemPrivRemoteRead)
 //	...
@@ -45,9 +45,9 @@ import (
 //
 // # What peers can reach
 //
-// A registration that is idle is a registration all the same: a peer that was
-// given an RMRTriplet can use it until the memory is evicted. Where that matters,
-// use RegisterMemory and LMR.Free, or Forget.
+// An idle registration is still a registration: a peer that was given an
+// RMRTriplet can use it until the memory is evicted. Where that matters, use
+// RegisterMemory and LMR.Free, or Forget.
 type RegistrationCache struct {
 	pz     *PZ
 	limits RegistrationCacheLimits

@@ -2,11 +2,11 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// Resize makes the queue hold at least minQLen events, in place of as many as it
-// has held. Events and waiters stay, and whatever uses the EVD goes on.
+// Resize changes the length of the queue to at least minQLen events. Events,
+// waiters and users of the EVD stay.
 //
-// It fails with ErrInvalidState if there are more events, or completions to come,
-// than it would hold. A WaitBatch whose threshold it no more reaches fails.
+// It fails with ErrInvalidState if there are more events, or completions to
+// come, than it would hold. A WaitBatch with a larger threshold then fails.
 //
 // The library's queue for completions keeps its length while endpoints use it, as
 // no provider can change that. It has room for all operations of the first endpoint

@@ -99,7 +99,7 @@ type RSPParam struct {
 	EP       *EP
 }
 
-// Query gives the parameters of the service point.
+// Query returns the parameters of the service point.
 //
 // Stands in for:
 //

@@ -66,9 +66,9 @@ type SRQAttr struct {
 // CreateSRQ creates a shared receive queue in a protection zone. Only memory of
 // that zone can be posted, whatever the zone of the endpoints.
 //
-// The native queue is longer than MaxRecvDTOs, by three times as much, but at
-// least 255 and at most 4096, as far as the adapter allows it. That spares the
-// posts work when receives complete out of order, and is no room for more of them.
+// The native queue is longer than MaxRecvDTOs: by three times as much, at least
+// 255 and at most 4096, as far as the adapter allows. That makes posts cheaper
+// when receives complete out of order. It is not room for more receives.
 //
 // Implements:
 //
@@ -131,15 +131,15 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 // it takes room: see CreateEVD.
 //
 // A post is accepted while fewer than MaxRecvDTOs receives are outstanding. In
-// rare cases, when a message was very slow to arrive, the library takes a receive
-// only after the completion of another one; it waits in the binding until then.
+// rare cases, after a message that arrived late, the library takes a receive
+// only when another one has completed; the receive waits in udat until then.
 //
 // A receive that was taken for a message completes with DTOErrFlushed if the
 // connection ends before the whole message has come. Soft-RoCE forgets such a
-// receive since Linux 6.3. The binding then completes it, naming no endpoint, once
-// a later receive has completed and no endpoint can have it: each that used the
-// queue at that time was freed or reset, or has itself completed a later receive.
-// The latter is known only of an endpoint that has its receive EVD to itself. The
+// receive since Linux 6.3. udat then completes it without an endpoint, as soon as
+// a later receive has completed and no endpoint can have it: each endpoint that
+// used the queue then was freed or reset, or has completed a later receive itself.
+// udat knows the latter only if the endpoint has its receive EVD to itself. The
 // completion comes to the receive EVD of one of the queue's endpoints. If all
 // receives are forgotten, none is found: free the queue and create another.
 //
@@ -292,7 +292,7 @@ type SRQParam struct {
 	Outstanding int // receives that are posted and have not completed
 }
 
-// Query gives the parameters of the queue.
+// Query returns the parameters of the queue.
 //
 // Stands in for:
 //

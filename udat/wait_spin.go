@@ -14,13 +14,12 @@ const DefaultWaitSpin = 500 * time.Microsecond
 // SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, may look
 // for an event before it sleeps, from 0 for never to MaxSpin.
 //
-// To sleep and to be woken takes the time of two changes of threads and more,
-// which an event that comes soon need not pay. So Wait spins first, in C, about
-// as long as being woken has lately taken on the adapter: some 20 µs as a rule,
-// and never longer than the limit. Waits that were in vain make it spin more and
-// more rarely, down to one of 64 waits, until one succeeds. It does not spin
-// while another goroutine waits on the event dispatcher, while all processors
-// but one spin in waits, or when GOMAXPROCS is 1.
+// Sleeping costs at least two context switches. So Wait first spins briefly in
+// C, about as long as a recent wake-up took on the adapter: usually some 20 µs,
+// and never longer than the limit. It backs off when spinning does not help,
+// down to one of 64 waits, until a spin finds an event. It does not spin while
+// another goroutine waits on the event dispatcher, while all processors but one
+// spin in waits, or when GOMAXPROCS is 1.
 func (evd *EVD) SetWaitSpin(most time.Duration) error {
 	const op = waitOp
 	if err := evd.object().enter(op, NoSubtype); err != nil {

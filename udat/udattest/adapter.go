@@ -16,7 +16,8 @@ import (
 // emulated, on a machine that has other things to do. TestMain may change it.
 var Patience = 30 * time.Second
 
-// Names gives the registry names of the adapters to test on. Without any, the test skips.
+// Names returns the registry names of the adapters to test on. Without any, the test
+// skips.
 func Names(t testing.TB) []string {
 	t.Helper()
 	list := os.Getenv("UDAT_TEST_IA")
@@ -51,7 +52,7 @@ func ForEachIA(t *testing.T, test func(t *testing.T, ia *udat.IA)) {
 	}
 }
 
-// Address gives the address by which peers reach the adapter.
+// Address returns the address by which peers reach the adapter.
 func Address(t testing.TB, ia *udat.IA) netip.Addr {
 	t.Helper()
 	attr, _, err := ia.Query()
@@ -61,7 +62,7 @@ func Address(t testing.TB, ia *udat.IA) netip.Addr {
 	return attr.Address
 }
 
-// Context gives a context that ends with the test, or with Patience.
+// Context returns a context that ends with the test, or with Patience.
 func Context(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)

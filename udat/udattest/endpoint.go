@@ -59,14 +59,14 @@ func (o Options) NewEndpoint(t testing.TB, ia *udat.IA) *Endpoint {
 	return e
 }
 
-// DefaultAttr gives the attributes that endpoints of the adapter have by default:
-// see udat.IA.DefaultEPAttr.
+// DefaultAttr returns the attributes that endpoints of the adapter have by
+// default: see udat.IA.DefaultEPAttr.
 func DefaultAttr(t testing.TB, ia *udat.IA) udat.EPAttr {
 	t.Helper()
 	return ia.DefaultEPAttr()
 }
 
-// Attr gives the attributes of the endpoint.
+// Attr returns the attributes of the endpoint.
 func (e *Endpoint) Attr(t testing.TB) udat.EPAttr {
 	t.Helper()
 	param, err := e.Query()
@@ -101,7 +101,7 @@ func free(t testing.TB, o object) {
 	}
 }
 
-// Segment gives a piece of the endpoint's memory.
+// Segment returns a piece of the endpoint's memory.
 func (e *Endpoint) Segment(t testing.TB, offset, length int) udat.Segment {
 	t.Helper()
 	s, err := e.Memory.Segment(offset, length)
@@ -113,8 +113,8 @@ func (e *Endpoint) Segment(t testing.TB, offset, length int) udat.Segment {
 
 var qualifiers atomic.Uint64
 
-// ConnQual gives a connection qualifier that no other test of the process uses,
-// and hardly one of another process.
+// ConnQual returns a connection qualifier that no other test of the process
+// uses, and hardly one of another process.
 func ConnQual() udat.ConnQual {
 	// Below the ports that the system gives to those who connect, which start at
 	// 32768; the socket CM provider adds 1000.
