@@ -59,10 +59,9 @@ func (ep *EP) object() *object {
 // needs no more than &EPAttr{MaxRecvDTOs: 64}. Query returns the actual values.
 //
 // All streams of completions that come to the same EVD must have the same
-// completion flags, of which CompletionDefault stands for CompletionEVDThreshold;
-// with an EVD that takes other events too, they must be that.
-// Providers take them as hints: what says that some completions wake nobody may
-// be woken by them all the same.
+// completion flags; CompletionDefault stands for CompletionEVDThreshold. On an
+// EVD that takes other events too, the flags must be CompletionEVDThreshold.
+// The provider may ignore flags that suppress wake-ups.
 type EPAttr struct {
 	ServiceType            ServiceType     // ServiceTypeRC
 	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
