@@ -49,7 +49,8 @@ func TestNativeFails(t *testing.T) {
 		{"no mirror", append(offline, "GOUDAT_DEBIAN_MIRROR="), nil, 2, []string{"no mirror", "--mirror", "GOUDAT_DEBIAN_MIRROR", "--archives"}},
 		{"a mirror that is no URL", nil, []string{"--mirror", "two words"}, 1, []string{"--mirror needs the URL"}},
 		{"a folder with a space", []string{"GOUDAT_NATIVE_DIR=" + t.TempDir() + "/my native"}, nil, 1, []string{"space", "GOUDAT_NATIVE_DIR"}},
-		{"no tools", onPath(t, map[string]string{"cmake": "", "dpkg-query": "", "apt-get": ""}), nil, 1, []string{"without cmake, which must be installed"}},
+		{"no tools", onPath(t, map[string]string{"cmake": "", "ninja": "", "dpkg-query": "", "apt-get": ""}), nil, 3,
+			[]string{"must be installed:\nnative:   cmake\nnative:   ninja\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder, output, err := runNative(t, c.environment, c.arguments...)
@@ -95,6 +96,40 @@ func TestBuildToolsCommand(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(out), want) || want == "" && len(out) > 0 {
 			t.Errorf("%q: %q, %v, want %q", release, out, err, want)
 		}
+	}
+}
+
+// Where there is no apt-get, what it would install is looked for by the programs, and named if it is not there.
+func TestPackagesWithoutApt(t *testing.T) {
+	run := func(gone map[string]string, packages string) string {
+		gone["apt-get"], gone["dpkg-query"] = "", ""
+		cmd := exec.Command("bash", "-euc", "program=test; . ./setup.bash; need_packages "+packages)
+		cmd.Env = append(os.Environ(), onPath(t, gone)...)
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != (len(out) == 0) {
+			t.Errorf("need_packages %s: %v, %q", packages, err, out)
+		}
+		return string(out)
+	}
+	if said := run(map[string]string{}, "gcc libc6-dev xz-utils ca-certificates debian-archive-keyring"); said != "" {
+		t.Errorf("all is there, and it says %q", said)
+	}
+	said := run(map[string]string{"xz": "", "qemu-system-x86_64": ""}, "qemu-system-x86 gcc xz-utils")
+	if !strings.Contains(said, "install qemu-system-x86 xz-utils: install what stands for them here") || strings.Count(said, "\n") != 1 {
+		t.Errorf("it says %q", said)
+	}
+}
+
+// An ordinary user without sudo and without package lists gets the native stack from source, where it needs no package.
+func TestStackOfOrdinaryUser(t *testing.T) {
+	cmd := exec.Command("bash", "-euc", `program=test
+. ./setup.bash
+can_build() { return 1; }
+have_package_lists() { return 1; }
+can_become_root() { return 1; }
+has_system_stack || echo source`)
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "source\n" {
+		t.Errorf("%v, %q", err, out)
 	}
 }
 

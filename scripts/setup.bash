@@ -89,6 +89,7 @@ has_system_stack() {
 	! can_build || return 0
 	command -v apt-get >/dev/null || return
 	if ! have_package_lists; then
+		can_become_root || return
 		local as_root=() log
 		become_root libdapl-dev
 		log=$(mktemp) || stop "no temporary file can be made"
@@ -151,13 +152,14 @@ is_installed() {
 
 # need_packages installs those packages that are missing.
 need_packages() {
-	local name missing=()
-	[[ $(type -P dpkg-query apt-get | wc -l) == 2 ]] ||
-		stop "this is neither Debian nor Ubuntu, where it would install $*: install what stands for them here, and run this again"
+	local name missing=() found=is_installed
+	[[ $(type -P dpkg-query apt-get | wc -l) == 2 ]] || found=has_equivalent
 	for name in "$@"; do
-		is_installed "$name" || missing+=("$name")
+		"$found" "$name" || missing+=("$name")
 	done
 	((${#missing[@]})) || return 0
+	[[ $found == is_installed ]] ||
+		stop "this is neither Debian nor Ubuntu, where it would install ${missing[*]}: install what stands for them here, and run this again"
 	local as_root=() log lists="" install=(install -y --no-install-recommends "${missing[@]}")
 	become_root "${missing[@]}"
 	log=$(mktemp) || stop "no temporary file can be made"
@@ -176,6 +178,25 @@ need_packages() {
 		apt "$log" "${install[@]}" || stop "${missing[*]} cannot be installed: ${lists:-$(complaint "$log")}"
 	fi
 	rm -f -- "$log"
+}
+
+# has_equivalent tells whether what a package of Debian is needed for is there, on a system that has no such packages.
+has_equivalent() {
+	case $1 in
+	ca-certificates | debian-archive-keyring) ;; # what needs them says so itself
+	libc6-dev) "${CC:-gcc}" -include stdlib.h -E -x c /dev/null ;;
+	qemu-system-x86) command -v qemu-system-x86_64 ;;
+	qemu-system-arm) command -v qemu-system-aarch64 ;;
+	gcc-aarch64-linux-gnu) command -v aarch64-linux-gnu-gcc ;;
+	xz-utils) command -v xz ;;
+	iproute2) command -v ip ;;
+	*) command -v "$1" ;;
+	esac >/dev/null 2>&1
+}
+
+# can_become_root tells whether become_root would succeed without a question.
+can_become_root() {
+	((EUID == 0)) || sudo -n true 2>/dev/null
 }
 
 # become_root sets as_root to what goes before a command to run it as root, who is to install the packages given.
