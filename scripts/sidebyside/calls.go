@@ -87,9 +87,9 @@ const callsTitle = "## What a call costs beyond C"
 
 const callsIntroduction = callsTitle + `
 
-Without a network: the same call on the same object, made in C in a loop; from Go, in a crossing each, without what the
-package ` + "`udat`" + ` does around it; by ` + "`udat`" + `; and, where it has that, many in one crossing (` + "`PostBatch`, `Poll`" + `). The
-numbers of Go are what comes on top of C. They are medians of
+The same call on the same object, without a network, made in four ways: in a loop in C; by the [thin layer](thin-layer.md), package
+` + "`cgo`" + `, in a crossing each; by package ` + "`udat`" + `; and, where it has that, many in one crossing (` + "`PostBatch`, `Poll`" + `).
+The numbers of Go are what comes on top of C. They are medians of
 [BenchmarkCall](../udat/call_cost_test.go), run by
 
     %s
@@ -122,7 +122,7 @@ var ways = []string{"cgo", "udat", "batch"}
 
 // write makes a table of what each call costs in one unit.
 func (c *calls) write(b *strings.Builder, unit string, valuesOf func(*oneCall) []float64) {
-	fmt.Fprintf(b, "| | C, %s | a crossing each | `udat` | many in one crossing |\n|---|---:|---:|---:|---:|\n", unit)
+	fmt.Fprintf(b, "| | C, %s | `cgo` | `udat` | `udat`, many in one crossing |\n|---|---:|---:|---:|---:|\n", unit)
 	for i := range c.Costs {
 		base := &c.Costs[i]
 		if base.In != "C" || len(valuesOf(base)) == 0 {
