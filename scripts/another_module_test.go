@@ -29,15 +29,15 @@ func TestAnotherModule(t *testing.T) {
 	u := newUser(t)
 	u.run(t, "go", "mod", "init", "example.com/program")
 	u.run(t, "go", "get", modulePath+"/udat@"+moduleVersion)
+	inTestbed := false
 	t.Run("system", func(t *testing.T) {
 		if err := exec.Command("gcc", "-include", "dat2/udat.h", "-x", "c", "-", "-fsyntax-only").Run(); err != nil {
 			t.Skip("the system has no headers of uDAPL")
 		}
 		u.run(t, "go", "build")
 		u.listsProviders(t)
-		if os.Getenv("UDAT_TESTBED") == "" { // there are no virtual machines in the test bed
-			u.runsInTestbed(t)
-		}
+		u.runsInTestbed(t, "")
+		inTestbed = true
 	})
 	t.Run("vendored", func(t *testing.T) {
 		// The C headers must be copied, too. No compiler runs.
@@ -69,6 +69,9 @@ func TestAnotherModule(t *testing.T) {
 		u.listsProviders(t)
 		if used := u.run(t, "ldd", "./program"); !strings.Contains(used, filepath.Join(release, "lib/libdat2.so.2")) {
 			t.Errorf("the program does not use the libdat2 of %s:\n%s", release, used)
+		}
+		if !inTestbed { // once is enough
+			u.runsInTestbed(t, ". '"+release+"/env'")
 		}
 	})
 }
