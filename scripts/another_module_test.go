@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,11 +109,18 @@ func newUser(t *testing.T) *user {
 	return u
 }
 
-// publish makes a folder a module proxy that has this module.
+// publish makes a folder a module proxy that has this module, and that of the test bed.
 func publish(t *testing.T, proxy string) {
 	t.Helper()
-	versions := filepath.Join(proxy, modulePath, "@v")
-	mod, err := os.ReadFile("../go.mod")
+	for _, folder := range []string{".", "scripts/vm"} {
+		publishModule(t, proxy, path.Join(modulePath, folder), filepath.Join("..", folder))
+	}
+}
+
+func publishModule(t *testing.T, proxy, module, folder string) {
+	t.Helper()
+	versions := filepath.Join(proxy, module, "@v")
+	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,28 +133,31 @@ func publish(t *testing.T, proxy string) {
 	}
 	defer file.Close()
 	archive := zip.NewWriter(file)
-	add := func(name string) error {
-		text, err := os.ReadFile(filepath.Join("..", name))
+	files := os.DirFS(folder)
+	// As the Go commands make it: without folders that are modules of their own, and without what no repository has.
+	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == ".git" || name == "native" || name == "bin"):
+			return fs.SkipDir
+		case d.IsDir() && name != ".":
+			if _, err := fs.Stat(files, path.Join(name, "go.mod")); err == nil {
+				return fs.SkipDir
+			}
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
-		w, err := archive.Create(modulePath + "@" + moduleVersion + "/" + name)
+		w, err := archive.Create(module + "@" + moduleVersion + "/" + name)
 		if err == nil {
 			_, err = w.Write(text)
 		}
 		return err
-	}
-	// As the Go commands make it: without folders that are modules of their own, and without what no repository has.
-	err = fs.WalkDir(os.DirFS(".."), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (name == ".git" || name == "native" || name == "bin" || name != "." && exists(filepath.Join(name, "go.mod"))):
-			return fs.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		}
-		return add(name)
 	})
 	if err != nil {
 		t.Fatal(err)
