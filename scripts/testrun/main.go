@@ -29,6 +29,7 @@ func main() {
 	flag.DurationVar(&o.long, "long", 0, "how long each of the long searches takes; 0 is none")
 	flag.BoolVar(&o.ownDevice, "own-device", false, "the device is one of this machine, which one test at a time can have")
 	flag.BoolVar(&o.inMachine, "in-machine", false, "this is a machine of the test bed, which cannot boot others")
+	flag.BoolVar(&o.iwarp, "iwarp", false, "the device speaks iWARP, which only one of the providers can drive")
 	check := flag.String("check", "", "a `command` that checks the code, to run beside the tests")
 	slots := flag.Int("slots", runtime.NumCPU()+2, "how many machines run at once")
 	flag.Parse()

@@ -19,6 +19,7 @@ type options struct {
 	long      time.Duration // of each of the long searches, 0 without
 	ownDevice bool
 	inMachine bool
+	iwarp     bool     // only the CMA provider can drive the device
 	small     []string // the environment for machines that take little of the processors
 }
 
@@ -174,7 +175,9 @@ func (o options) plan(packages []testPackage) []run {
 		asan := o.withAddressSanitizer(of(packages, udatPackage))
 		if o.long == 0 {
 			race.packages = but(race.packages, sequentialPackages)
-			race.skipParts, asan.skipParts = socketCMParts, cmaParts
+			if !o.iwarp {
+				race.skipParts, asan.skipParts = socketCMParts, cmaParts
+			}
 		}
 		runs = append(runs, race, asan)
 	}
