@@ -29,9 +29,12 @@ import (
 // the sequence made up to then: see fuzzLog.
 func FuzzCalls(f *testing.F) {
 	names := udattest.Names(f)
+	deep := deepCalls
 	for _, name := range names {
 		// The CMA provider leaks two descriptors each time that its last adapter closes.
-		udattest.Open(f, name)
+		if ia := udattest.Open(f, name); !udattest.IWARP(f, ia) {
+			deep = slices.Concat(deepCalls, extensionCalls)
+		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range seeds() {
@@ -50,7 +53,7 @@ func FuzzCalls(f *testing.F) {
 		s.run()
 		log.end(t, s)
 	})
-	log.report()
+	log.report(deep)
 }
 
 // seeds is the number of fixed sequences. They take part of the time for -fuzz.
