@@ -78,6 +78,9 @@ func (cr *CR) Query() (CRParam, error) {
 // when the peer has vanished meanwhile: after AcceptTimeout it is
 // EventConnectionAcceptCompletionError.
 //
+// On iWARP the endpoint may send, write or read only once something from the peer
+// has arrived, though not all adapters insist on it: docs/native.md.
+//
 // Whatever Accept returns, apart from a refusal of its arguments, the request
 // is answered.
 //
