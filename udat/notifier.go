@@ -58,14 +58,18 @@ func (n *notifier) close() {
 
 func (n *notifier) run() {
 	defer close(n.done)
-	var counter [8]byte
-	for {
-		// The only error is that of the closed file.
-		if _, err := n.file.Read(counter[:]); err != nil {
-			return
-		}
-		n.dispatch()
+	conn, err := n.file.SyscallConn()
+	if err != nil {
+		return // it was closed already
 	}
+	// Nobody reads the eventfd: Go's poller, which looks for edges, tells of each
+	// write to it anyway. A read would be an edge as well, since there is room to
+	// write then, and would wake a thread for nothing. The only error is that of the
+	// closed file.
+	_ = conn.Read(func(uintptr) bool {
+		n.dispatch()
+		return false
+	})
 }
 
 // dispatch brings the notifications that are there to their EVDs. When it
