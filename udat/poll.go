@@ -45,12 +45,14 @@ func (evd *EVD) Poll(events []Event) (int, error) {
 const MaxSpin = time.Second
 
 // spinSlice is how long one crossing spins. The lock of the EVD is held
-// meanwhile, which the binding's own work on it and Free wait for.
-const spinSlice = time.Millisecond
+// meanwhile, which the binding's own work on it and Free wait for, and nobody sees
+// that a wait is to end. A crossing in vain takes 84 ns in all, 0.2 % of that; a
+// slice of a millisecond made Go's monitor thread look as often.
+const spinSlice = 50 * time.Microsecond
 
 // SpinPoll is Poll that looks again and again for up to budget, 0 to MaxSpin,
-// while there is no event. It spins in C, up to a millisecond in one call, and
-// keeps a processor busy with that.
+// while there is no event. It spins in C, up to 50 µs in one call, and keeps a
+// processor busy with that.
 func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	switch {
 	case len(events) == 0:
@@ -153,7 +155,7 @@ func checkDequeue(op string, r cgo.Return) error {
 // scratch gives room for up to n events of the library, at least one. More than
 // the queue holds are never there. The caller holds mu.
 func (evd *EVD) scratch(n int) []cgo.Event {
-	const least = 16
+	const least = 16 // a crossing adds 2 ns to each of so many
 	if n > len(evd.raw) && len(evd.raw) < max(evd.qlen, least) {
 		evd.raw = make([]cgo.Event, max(min(n, evd.qlen), least))
 	}
