@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goudat/goudat/examples/mpi/launch"
+	"github.com/goudat/goudat/examples/mpi/pmi"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -20,7 +20,7 @@ import (
 const childVariable = "HEAT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if launch.IsRank() || os.Getenv(childVariable) != "" {
+	if pmi.Launched() || os.Getenv(childVariable) != "" {
 		main()
 		return
 	}

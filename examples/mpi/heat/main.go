@@ -18,6 +18,7 @@ import (
 	"github.com/goudat/goudat/examples/internal/adapter"
 	"github.com/goudat/goudat/examples/mpi/launch"
 	"github.com/goudat/goudat/examples/mpi/mpi"
+	"github.com/goudat/goudat/examples/mpi/pmi"
 )
 
 // settings say what is to be computed.
@@ -83,7 +84,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return usage("-n must be 1 to %d", launch.MaxRanks)
 	case s.cells < 3 || s.cells > maxCells:
 		return usage("-cells must be 3 to %d", maxCells)
-	case s.cells-2 < *ranks:
+	case s.cells-2 < *ranks && !pmi.Launched():
 		return usage("-n %d is more than there are rows to compute, %d", *ranks, s.cells-2)
 	case s.steps < 1 || s.steps > maxSteps:
 		return usage("-steps must be 1 to %d", maxSteps)
@@ -93,8 +94,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	if launch.IsRank() {
-		s.adapter = *adapters
+	if pmi.Launched() {
+		s.adapter, _, _ = strings.Cut(*adapters, ",")
 		err := runRank(ctx, s, stdout)
 		if err != nil && ctx.Err() != nil {
 			os.Exit(1) // the launcher says why
@@ -126,11 +127,15 @@ func run(args []string, stdout, stderr io.Writer) error {
 func runRank(ctx context.Context, s settings, out io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("the run took longer than -timeout %v", s.timeout))
 	defer cancel()
-	world, err := mpi.Init(ctx, s.adapter)
+	world, err := mpi.Init(ctx, mpi.Options{Adapter: s.adapter})
 	if err != nil {
 		return err
 	}
-	err = compute(world, s, out)
+	if rows := s.cells - 2; rows < world.Size() {
+		err = usage("%d ranks are more than there are rows to compute, %d", world.Size(), rows)
+	} else {
+		err = compute(world, s, out)
+	}
 	// A world that has failed says so again when it is closed.
 	if closed := world.Close(); err == nil {
 		err = closed

@@ -1,6 +1,6 @@
-// Package launch starts the ranks of a message-passing program on this machine:
-// processes that have a number each, and a socket to the launcher. Over it they
-// tell where they listen, learn where the others do, and hear when one has died.
+// Package launch starts the ranks of a message-passing program on this machine,
+// where there is no mpiexec. It speaks PMI-1 with them, as mpiexec does, so that
+// they need not know what has started them.
 package launch
 
 import (
@@ -11,10 +11,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strconv"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/goudat/goudat/examples/mpi/pmi"
 )
 
 // MaxRanks is the most ranks that a job may have.
@@ -51,7 +53,19 @@ func (e *ExitError) Error() string { return fmt.Sprintf("rank %d ended with %v",
 // Unwrap gives the error of os/exec.
 func (e *ExitError) Unwrap() error { return e.Err }
 
+// AbortError says that a rank has asked for the end of the job.
+type AbortError struct {
+	Rank, Code int
+}
+
+func (e *AbortError) Error() string {
+	return fmt.Sprintf("rank %d has aborted the job with code %d", e.Rank, e.Code)
+}
+
 const (
+	// rankFD is the descriptor of a rank's line to the launcher.
+	rankFD = 3
+
 	defaultGrace = 30 * time.Second
 	// killDelay is how long a rank may take to end when it has been told to.
 	killDelay = 10 * time.Second
@@ -59,7 +73,9 @@ const (
 
 // Run starts the ranks and waits until all have ended. When ctx ends they get
 // SIGTERM, and SIGKILL if that does not help; Run returns an error that matches
-// that of ctx and its cause. When ranks fail, the error is the ExitError with the highest code, of equal ones the first.
+// that of ctx and its cause. When ranks fail, the error is the ExitError with the
+// highest code, of equal ones the first. When a rank aborts the job, it is an
+// AbortError.
 func (j Job) Run(ctx context.Context) error {
 	if j.Ranks < 1 || j.Ranks > MaxRanks {
 		return fmt.Errorf("launch: %d ranks, there must be 1 to %d", j.Ranks, MaxRanks)
@@ -77,15 +93,21 @@ func (j Job) Run(ctx context.Context) error {
 	running, end := context.WithCancel(ctx)
 	defer end()
 
-	board := newSwitchboard(j.Ranks)
-	defer board.close()
+	aborted := make(chan *AbortError, 1)
+	server := pmi.NewServer(fmt.Sprintf("goudat_%x", rand.Uint64()), j.Ranks, func(rank, code int) {
+		select {
+		case aborted <- &AbortError{rank, code}:
+			end()
+		default: // another one was first
+		}
+	})
+	defer server.Close()
 	ended := make(chan *ExitError)
-	job := rand.Uint64()
 	var printing sync.Mutex
 	started := 0
 	var failed error
 	for rank := range j.Ranks {
-		if failed = j.start(running, board, rank, job, &printing, ended); failed != nil {
+		if failed = j.start(running, server, rank, &printing, ended); failed != nil {
 			end()
 			break
 		}
@@ -110,6 +132,8 @@ func (j Job) Run(ctx context.Context) error {
 		return failed
 	case ctx.Err() != nil:
 		return ContextError(ctx)
+	case len(aborted) > 0:
+		return <-aborted
 	case worst != nil:
 		return worst
 	}
@@ -117,8 +141,8 @@ func (j Job) Run(ctx context.Context) error {
 }
 
 // start starts a rank. ended gets its end, nil for one without an error.
-func (j Job) start(ctx context.Context, board *switchboard, rank int, job uint64, printing *sync.Mutex, ended chan<- *ExitError) error {
-	theirs, err := board.socket(rank)
+func (j Job) start(ctx context.Context, server *pmi.Server, rank int, printing *sync.Mutex, ended chan<- *ExitError) error {
+	theirs, environment, err := server.Line(rank, rankFD)
 	if err != nil {
 		return err
 	}
@@ -126,9 +150,8 @@ func (j Job) start(ctx context.Context, board *switchboard, rank int, job uint64
 	cmd := exec.CommandContext(ctx, j.Program, j.Args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = killDelay
-	cmd.ExtraFiles = []*os.File{theirs} // becomes controlFD
-	cmd.Env = append(append(os.Environ(), j.Env...),
-		rankVariable+"="+strconv.Itoa(rank), sizeVariable+"="+strconv.Itoa(j.Ranks), jobVariable+"="+strconv.FormatUint(job, 16))
+	cmd.ExtraFiles = []*os.File{theirs} // the first becomes rankFD
+	cmd.Env = slices.Concat(os.Environ(), j.Env, environment)
 	stdout := &prefixer{to: j.Stdout, rank: rank, mu: printing}
 	stderr := &prefixer{to: j.Stderr, rank: rank, mu: printing}
 	cmd.Stdout, cmd.Stderr = stdout, stderr

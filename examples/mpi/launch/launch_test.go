@@ -3,34 +3,34 @@ package launch
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/goudat/goudat/examples/mpi/pmi"
 )
 
 // Ranks are processes of this test binary. The variable says what they do.
 const taskVariable = "LAUNCH_TEST_TASK"
 
-var tasks = map[string]func(m *Member) error{
-	"meet": meet, "exit": exitWithRank, "survive": survive, "linger": linger, "silent": func(*Member) error { return nil },
+var tasks = map[string]func(c *pmi.Client) error{
+	"meet": meet, "exit": exitWithRank, "survive": survive, "linger": linger, "abort": abort,
+	"silent": func(*pmi.Client) error { return nil },
 }
 
 func TestMain(m *testing.M) {
-	if !IsRank() {
+	if !pmi.Launched() {
 		os.Exit(m.Run())
 	}
-	member, err := Join()
+	c, err := pmi.Join(context.Background())
 	if err == nil {
-		err = tasks[os.Getenv(taskVariable)](member)
+		err = tasks[os.Getenv(taskVariable)](c)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -64,17 +64,7 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// next waits for a notice.
-func next(m *Member, wanted func(Notice) bool) (Notice, error) {
-	for {
-		n, err := m.Next()
-		if err != nil || wanted(n) {
-			return n, err
-		}
-	}
-}
-
-// All hear where the others listen, are asked to dial, and leave together.
+// All hear what the others have put.
 func TestMeeting(t *testing.T) {
 	out := &lines{}
 	if err := taskJob(3, "meet", out).Run(limited(t)); err != nil {
@@ -87,37 +77,18 @@ func TestMeeting(t *testing.T) {
 	}
 }
 
-func meet(m *Member) error {
-	place := func(rank int) Place {
-		return Place{netip.AddrFrom4([4]byte{10, 0, 0, byte(rank)}), uint64(1000 + rank)}
-	}
-	if err := m.Announce(place(m.Rank)); err != nil {
+func meet(c *pmi.Client) error {
+	ctx := context.Background()
+	if err := errors.Join(c.Put(ctx, fmt.Sprint("rank-", c.Rank), fmt.Sprint("place-", c.Rank)), c.Barrier(ctx)); err != nil {
 		return err
 	}
-	n, err := next(m, func(n Notice) bool { return n.World != nil })
-	if err != nil {
-		return err
-	}
-	for rank, p := range n.World {
-		if p != place(rank) {
-			return fmt.Errorf("rank %d is said to be at %v", rank, p)
+	for rank := range c.Size {
+		if place, err := c.Get(ctx, fmt.Sprint("rank-", rank)); err != nil || place != fmt.Sprint("place-", rank) {
+			return fmt.Errorf("rank %d is said to be at %q, %w", rank, place, err)
 		}
 	}
-	if err := m.AskToDial((m.Rank + 1) % m.Size); err != nil {
-		return err
-	}
-	n, err = next(m, func(n Notice) bool { return n.Dial != nil })
-	if err != nil || *n.Dial != (m.Rank+m.Size-1)%m.Size {
-		return fmt.Errorf("asked to dial: %v, %v", n, err)
-	}
-	if err := m.Leave(); err != nil {
-		return err
-	}
-	if _, err := next(m, func(n Notice) bool { return n.Left }); err != nil {
-		return err
-	}
 	fmt.Print("met") // without an end of the line
-	return m.Close()
+	return errors.Join(c.Finalize(ctx), c.Close())
 }
 
 // The error is that of the worst exit code.
@@ -129,12 +100,12 @@ func TestWorstExitCode(t *testing.T) {
 	}
 }
 
-func exitWithRank(m *Member) error {
-	os.Exit(21 * m.Rank)
+func exitWithRank(c *pmi.Client) error {
+	os.Exit(21 * c.Rank)
 	return nil
 }
 
-// When a rank is killed the others hear who it was.
+// When a rank is killed, the others hear in their barrier who it was.
 func TestDeath(t *testing.T) {
 	var processes [3]*os.Process
 	out := &lines{}
@@ -164,42 +135,33 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-func survive(m *Member) error {
+func survive(c *pmi.Client) error {
 	fmt.Println("joined")
-	n, err := next(m, func(n Notice) bool { return n.Died != nil })
-	if err == nil {
-		fmt.Println("heard of", *n.Died)
+	if c.Rank == 1 {
+		select {} // until it is killed
 	}
-	return err
+	err := c.Barrier(context.Background())
+	if !errors.Is(err, pmi.ErrRefused) || !strings.Contains(err.Error(), "rank_1_has_ended") {
+		return fmt.Errorf("the barrier gives %w", err)
+	}
+	fmt.Println("heard of 1")
+	return nil
 }
 
-// A rank that ends without a word counts as dead, too.
-func TestEndWithoutLeaving(t *testing.T) {
-	board := newSwitchboard(2)
-	defer board.close()
-	for rank := range 2 {
-		socket, err := board.socket(rank)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rank == 0 {
-			socket.Close() // before the other is there
-			continue
-		}
-		line, err := net.FileConn(socket)
-		socket.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer line.Close()
-		if err := line.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-		m := &Member{line: line, notices: json.NewDecoder(line)}
-		if n, err := m.Next(); err != nil || n.Died == nil || *n.Died != 0 {
-			t.Errorf("got %+v, %v", n, err)
-		}
+// A rank can end the job.
+func TestAbort(t *testing.T) {
+	err := taskJob(3, "abort", nil).Run(limited(t))
+	var aborted *AbortError
+	if !errors.As(err, &aborted) || *aborted != (AbortError{1, 7}) {
+		t.Errorf("got %v", err)
 	}
+}
+
+func abort(c *pmi.Client) error {
+	if c.Rank == 1 {
+		c.Abort(7)
+	}
+	return linger(c)
 }
 
 // Ranks that run on after another has failed are ended after some time.
@@ -217,7 +179,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-func linger(*Member) error {
+func linger(*pmi.Client) error {
 	time.Sleep(time.Hour)
 	return nil
 }
@@ -247,9 +209,6 @@ func TestBadJobs(t *testing.T) {
 	job.Program = "/nonexistent"
 	if err := job.Run(limited(t)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a program that is not there: %v", err)
-	}
-	if _, err := Join(); !errors.Is(err, ErrNotLaunched) {
-		t.Errorf("joining outside a job: %v", err)
 	}
 }
 

@@ -20,7 +20,7 @@ func (p *peer) send(o *outgoing) {
 		err = p.pump()
 	}
 	if err != nil {
-		p.world.suspect(p, err)
+		p.lose(err)
 	}
 }
 
@@ -93,7 +93,7 @@ func (p *peer) arrived(slot int, length uint32) error {
 	if err := p.dispatch(h, payload); err != nil {
 		return err
 	}
-	if p.world.left {
+	if p.world.left || p.world.err != nil {
 		return nil // a receive must not be posted while the peer disconnects
 	}
 	if err := p.postReceive(slot); err != nil {
@@ -109,6 +109,13 @@ func (p *peer) dispatch(h header, payload []byte) error {
 	case takenMessage:
 		return p.taken(h.offer)
 	case creditMessage:
+		return nil
+	case goodbyeMessage:
+		// No rank sends it before the launcher has heard of all that they are closing.
+		w.left = true
+		return nil
+	case deathMessage:
+		w.fail(&RankError{int(h.offer), ErrDied})
 		return nil
 	}
 	m := &message{

@@ -8,7 +8,7 @@ import (
 
 // An offer that comes before this rank has heard that it is connected is taken
 // once it has.
-func TestEarlyOffer(t *testing.T) { runRanks(t, 3, "early offer") }
+func TestEarlyOffer(t *testing.T) { runRanks(t, 4, "early offer") }
 
 func init() { tasks["early offer"] = earlyOffer }
 
@@ -16,21 +16,23 @@ func earlyOffer(w *World) error {
 	const length = 2 * eagerLimit
 	switch w.Rank() {
 	case 0:
-		if _, err := Recv(w.Comm, []int{0}, 2, 0); err != nil { // rank 1 is ready
+		if _, err := Recv(w.Comm, []int{0}, 1, 0); err != nil { // rank 2 is ready
 			return err
 		}
-		return Send(w.Comm, numbersFrom(0, length), 1, 0)
-	case 2:
-		if _, err := Sendrecv(w.Comm, []int{0}, 1, 0, []int{0}, 1, 0); err != nil {
+		return Send(w.Comm, numbersFrom(0, length), 2, 0)
+	case 1:
+		if _, err := Sendrecv(w.Comm, []int{0}, 2, 0, []int{0}, 2, 0); err != nil {
 			return err
 		}
-		if _, err := Recv(w.Comm, []int{0}, 1, 1); err != nil {
+		if _, err := Recv(w.Comm, []int{0}, 2, 1); err != nil {
 			return err
 		}
 		return Send(w.Comm, []int{0}, 0, 0)
+	case 3:
+		return nil
 	}
-	// The connection to rank 2 is there before this rank stops listening to news of connections.
-	if _, err := Sendrecv(w.Comm, []int{0}, 2, 0, []int{0}, 2, 0); err != nil {
+	// The connection to rank 1 is there before this rank stops listening to news of connections.
+	if _, err := Sendrecv(w.Comm, []int{0}, 1, 0, []int{0}, 1, 0); err != nil {
 		return err
 	}
 	got := make([]uint8, length)
@@ -38,7 +40,7 @@ func earlyOffer(w *World) error {
 	if err := w.connections.ModifyCNO(nil); err != nil {
 		return err
 	}
-	if err := Send(w.Comm, []int{0}, 2, 1); err != nil {
+	if err := Send(w.Comm, []int{0}, 1, 1); err != nil {
 		return err
 	}
 	sender := w.peers[0]
@@ -46,13 +48,13 @@ func earlyOffer(w *World) error {
 		return err
 	}
 	w.mu.Lock()
-	deaf := sender.link == connecting
+	deaf := sender.link == accepting
 	w.mu.Unlock()
 	if err := w.connections.ModifyCNO(w.cno); err != nil {
 		return err
 	}
 	if !deaf {
-		return errors.New("rank 1 has heard of its connection though nothing told it")
+		return errors.New("rank 2 has heard of its connection though nothing told it")
 	}
 	if _, err := request.Wait(); err != nil {
 		return err

@@ -3,7 +3,6 @@ package mpi
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -18,8 +17,16 @@ var (
 	ErrArgument = errors.New("mpi: impossible argument")
 	// ErrClosed says that the world is closed.
 	ErrClosed = errors.New("mpi: the world is closed")
-	// ErrDied says that a rank's process has ended, or closed its world, in the middle.
+	// ErrDied says that a rank's process has ended, or closed its world, in the
+	// middle, or that it cannot be reached any more.
 	ErrDied = errors.New("its process has ended")
+	// ErrAdapter says that a rank has no adapter, or one that does not go with the
+	// adapters of the others.
+	ErrAdapter = errors.New("no adapter that all ranks can use")
+	// ErrVersion says that a rank runs another build of the program.
+	ErrVersion = errors.New("it is another build of the program")
+	// ErrSize says that a rank was told another number of ranks.
+	ErrSize = errors.New("it was started for another number of ranks")
 	// ErrLauncherGone says that the process that started the ranks has ended.
 	ErrLauncherGone = errors.New("mpi: the launcher has gone")
 )
@@ -42,36 +49,50 @@ func badArgument(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrArgument, fmt.Sprintf(format, args...))
 }
 
-// suspicion is how long a lost connection waits for the launcher to say which
-// rank has died. It knows them in their order: a rank that ended because of
-// another's death is not blamed.
-const suspicion = 20 * time.Second
-
-// suspect takes note that the connection to a peer is lost. The caller holds mu.
-func (w *World) suspect(p *peer, cause error) {
-	if w.err != nil || w.leaving || p.link == lost {
+// lose takes note that the connection to a peer is lost. What has arrived before
+// that is looked at first: another rank may have died, and this peer has only told
+// of it before it ended. The caller holds mu.
+func (p *peer) lose(cause error) {
+	w := p.world
+	if p.link == lost {
 		return
 	}
 	p.link = lost
-	time.AfterFunc(suspicion, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if !w.leaving {
-			w.fail(&RankError{p.rank, cause})
+	var events [4 * slotCount]udat.Event
+	for w.err == nil && !w.left {
+		n, err := w.received.Poll(events[:])
+		if err != nil || n == 0 {
+			break
 		}
-	})
+		for _, event := range events[:n] {
+			if from, slot := w.parseCookie(event.Cookie); event.EP() == from.ep && event.Err() == nil {
+				_ = from.arrived(slot, event.Length) // its connection is lost, too, if this fails
+			}
+		}
+	}
+	if w.left {
+		return
+	}
+	w.fail(&RankError{p.rank, fmt.Errorf("%w: %w", ErrDied, cause)})
 }
 
-// fail ends all operations, now and later. The caller holds mu.
+// fail ends all operations, now and later, and tells the other ranks. The caller
+// holds mu.
 func (w *World) fail(err error) {
 	if w.err != nil {
 		return
 	}
 	w.err = err
+	w.end()
 	for _, r := range w.matcher.posted {
 		r.request.complete(Status{}, err)
 	}
 	w.matcher = matcher{}
+	if !w.left {
+		dead := &RankError{Rank: w.rank}
+		errors.As(err, &dead)
+		w.part(header{kind: deathMessage, offer: uint32(dead.Rank)})
+	}
 	var connections []*udat.EP
 	for _, p := range w.peers {
 		p.abandon(err)
@@ -81,14 +102,18 @@ func (w *World) fail(err error) {
 	}
 	w.changed.Broadcast()
 	if w.left {
-		return // nothing is under way, and Close frees the endpoints
+		return // nothing is under way, and free takes care of the endpoints
 	}
 	// What is under way ends with its connection. That may take long, and mu is needed meanwhile.
 	w.work.Add(1)
 	go func() {
 		defer w.work.Done()
+		// The errors tell that there is no connection, or none any more, which is all that is wanted.
 		for _, ep := range connections {
-			// It fails when there is no connection, or none any more, which is all that is wanted.
+			_ = ep.Disconnect(udat.CloseGraceful)
+		}
+		w.settle()
+		for _, ep := range connections {
 			_ = ep.Disconnect(udat.CloseAbrupt)
 		}
 	}()

@@ -23,11 +23,12 @@ const (
 type linkState int
 
 const (
-	idle       linkState = iota
-	asked                // the peer, which has the lower rank, was asked to connect
-	connecting           // an endpoint is on its way
+	idle      linkState = iota
+	dialing             // this rank has asked for a connection
+	awaited             // the peer asks for one, too, and its request counts
+	accepting           // the peer has asked for one
 	connected
-	lost // for good: the world is about to end
+	lost // for good
 )
 
 // peer is another rank, and the connection to it. The world's mu guards it.
@@ -49,26 +50,33 @@ type peer struct {
 	reading   []*transfer // one for each read under way, in the order of posting
 }
 
-// reach sees to it that there will be a connection. The lower of two ranks
-// connects, and the other asks it to, so that two attempts never meet.
+// reach sees to it that there will be a connection. Of two ranks that ask for one
+// at the same time, the request of the lower counts.
 func (p *peer) reach() error {
-	switch {
-	case p.link != idle:
+	if p.link != idle {
 		return nil
-	case p.world.rank < p.rank:
-		return p.dial()
 	}
-	p.link = asked
-	return p.world.member.AskToDial(p.rank)
-}
-
-func (p *peer) dial() error {
 	if err := p.equip(); err != nil {
 		return err
 	}
-	p.link = connecting
-	place := p.world.places[p.rank]
-	return p.ep.Connect(place.Address, udat.ConnQual(place.Qualifier), connectTimeout, p.world.greeting())
+	p.link = dialing
+	card := p.world.cards[p.rank]
+	return p.ep.Connect(card.Address, udat.ConnQual(card.Qualifier), connectTimeout, p.world.greeting())
+}
+
+// watch connects this rank with its neighbours, so that there is one to notice
+// when it dies, and a way for such news to all others.
+func (w *World) watch() error {
+	next := w.rank + 1
+	if next < len(w.peers) {
+		if err := w.peers[next].reach(); err != nil {
+			return err
+		}
+	}
+	if last := len(w.peers) - 1; w.rank == 0 && last > 1 {
+		return w.peers[last].reach()
+	}
+	return nil
 }
 
 // equip makes the endpoint and its memory, and posts the receives.
@@ -86,6 +94,7 @@ func (p *peer) equip() error {
 	}
 	p.credits = newCredits(slotCount)
 	p.offers = map[uint32]*outgoing{}
+	p.freeSlots = p.freeSlots[:0]
 	for slot := range slotCount {
 		p.freeSlots = append(p.freeSlots, slot)
 		if err := p.postReceive(slot); err != nil {
@@ -95,7 +104,7 @@ func (p *peer) equip() error {
 	return nil
 }
 
-// slot gives a piece of the memory. Those for receives come behind those for sends.
+// slot returns a piece of the memory. Those for receives come behind those for sends.
 func (p *peer) slot(i, length int) (udat.Segment, []byte, error) {
 	segment, err := p.memory.Segment(i*slotSize, length)
 	return segment, p.memory.Bytes()[i*slotSize:][:slotSize], err
@@ -124,11 +133,11 @@ func (w *World) parseCookie(c uint64) (*peer, int) {
 
 // greeting is the private data of a connection request: job and rank.
 func (w *World) greeting() []byte {
-	b := binary.LittleEndian.AppendUint64(nil, w.member.Job)
+	b := binary.LittleEndian.AppendUint64(nil, w.job)
 	return binary.LittleEndian.AppendUint32(b, uint32(w.rank))
 }
 
-// answer accepts the connection request of a lower rank, and rejects any other.
+// answer accepts the connection request of a rank, or rejects it.
 func (w *World) answer(request *udat.CR) {
 	param, err := request.Query()
 	p := w.caller(param.PrivateData)
@@ -137,38 +146,53 @@ func (w *World) answer(request *udat.CR) {
 		_ = request.Reject(nil)
 		return
 	}
-	p.link = connecting
+	// An endpoint that has asked for a connection itself goes when it is rejected.
+	p.ep = nil
+	p.link = accepting
 	if err := p.equip(); err != nil {
-		w.suspect(p, errors.Join(err, request.Reject(nil)))
+		p.lose(errors.Join(err, request.Reject(nil)))
 		return
 	}
 	if err := request.Accept(p.ep, nil); err != nil {
-		w.suspect(p, err)
+		p.lose(err)
 	}
 }
 
-// caller gives the peer that a greeting is from, nil if none may send it.
+// caller returns the peer that a greeting is from, nil if it may not connect now.
 func (w *World) caller(greeting []byte) *peer {
 	const size = 8 + 4 // providers may add to it
-	if len(greeting) < size || binary.LittleEndian.Uint64(greeting) != w.member.Job {
+	if len(greeting) < size || binary.LittleEndian.Uint64(greeting) != w.job {
 		return nil
 	}
 	rank := binary.LittleEndian.Uint32(greeting[8:])
-	if int64(rank) >= int64(w.rank) {
+	if int64(rank) >= int64(len(w.peers)) || int(rank) == w.rank {
 		return nil
 	}
-	if p := w.peers[rank]; p.link == idle || p.link == asked {
+	p := w.peers[rank]
+	if p.link == idle || p.link == awaited || p.link == dialing && p.rank < w.rank {
 		return p
 	}
 	return nil
 }
 
-// turn takes an event of the connection.
+// turn takes an event of a connection.
 func (p *peer) turn(event udat.Event) error {
-	if event.Number != udat.EventConnectionEstablished {
+	if event.EP() != p.ep {
+		return event.EP().Free() // the peer's request counts
+	}
+	switch {
+	case event.Number == udat.EventConnectionPeerRejected && p.link == dialing && p.rank < p.world.rank:
+		// Its own request is on its way.
+		ep := p.ep
+		p.ep, p.link = nil, awaited
+		return ep.Free()
+	case event.Number != udat.EventConnectionEstablished:
 		return fmt.Errorf("the connection: %w", udat.ConnectionEvent(event.Number))
 	}
 	p.link = connected
+	if p.world.err != nil {
+		return nil
+	}
 	if err := p.pump(); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package mpi
 
 import (
+	"errors"
+
 	"github.com/goudat/goudat/udat"
 )
 
@@ -49,6 +51,9 @@ func (w *World) handle(evd *udat.EVD, event udat.Event) {
 	case w.received:
 		var slot int
 		p, slot = w.parseCookie(event.Cookie)
+		if event.EP() != p.ep {
+			return // of one that was given up for another
+		}
 		if err = event.Err(); err == nil && w.err == nil {
 			err = p.arrived(slot, event.Length)
 		}
@@ -63,45 +68,24 @@ func (w *World) handle(evd *udat.EVD, event udat.Event) {
 			err = p.sent(slot)
 		}
 	}
-	if err != nil {
-		w.suspect(p, err)
+	// The event of the end of a connection, or of its failure, says more than those of what was flushed.
+	if err != nil && !errors.Is(err, udat.DTOErrFlushed) {
+		p.lose(err)
 	}
 	w.changed.Broadcast()
 }
 
-// hear takes the launcher's notices until the end.
+// hear notices the end of the launcher.
 func (w *World) hear() {
 	defer w.work.Done()
-	for {
-		n, err := w.member.Next()
-		w.mu.Lock()
-		switch {
-		case err != nil && !w.left:
-			w.fail(ErrLauncherGone)
-		case n.World != nil:
-			w.places = n.World
-		case n.Died != nil:
-			w.fail(&RankError{*n.Died, ErrDied})
-		case n.Left:
-			w.left = true
-		case n.Dial != nil:
-			w.called(*n.Dial)
-		}
-		w.changed.Broadcast()
-		w.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// called connects to a rank that has asked for it.
-func (w *World) called(rank int) {
-	if rank <= w.rank || rank >= len(w.peers) || w.err != nil {
+	select {
+	case <-w.line.Gone():
+	case <-w.running.Done():
 		return
 	}
-	p := w.peers[rank]
-	if err := p.reach(); err != nil {
-		w.suspect(p, err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.left {
+		w.fail(ErrLauncherGone)
 	}
 }

@@ -38,7 +38,7 @@ func (p *peer) take(r *receive, m *message) {
 	}
 	p.transfers = append(p.transfers, t)
 	if err := p.read(); err != nil {
-		p.world.suspect(p, err)
+		p.lose(err)
 	}
 }
 

@@ -21,6 +21,10 @@ const (
 	takenMessage
 	// creditMessage has nothing but the credits that every header has.
 	creditMessage
+	// goodbyeMessage says that all ranks are closing their worlds.
+	goodbyeMessage
+	// deathMessage names the rank that has died, in place of an offer.
+	deathMessage
 )
 
 // header stands at the beginning of each message.
@@ -80,7 +84,7 @@ func parseMessage(b []byte) (h header, payload []byte, err error) {
 		if h.length != h.memory.SegmentLength {
 			err = fmt.Errorf("%w: %d bytes of memory, and %d announced", errMalformed, h.memory.SegmentLength, h.length)
 		}
-	case takenMessage, creditMessage:
+	case takenMessage, creditMessage, goodbyeMessage, deathMessage:
 		return h, payload, nil
 	default:
 		return h, nil, fmt.Errorf("%w: its kind is %d", errMalformed, h.kind)

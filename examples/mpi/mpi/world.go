@@ -3,21 +3,35 @@ package mpi
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"sync"
+	"time"
 
 	"github.com/goudat/goudat/examples/mpi/launch"
+	"github.com/goudat/goudat/examples/mpi/pmi"
 	"github.com/goudat/goudat/udat"
 )
+
+// Options say how a process becomes a rank. The zero value is good.
+type Options struct {
+	// Adapter is a name for udat.Open. Without one it is that of the environment
+	// variable AdapterVariable, and without that the first adapter that opens.
+	Adapter string
+}
 
 // World is this process as one of the ranks of its job.
 type World struct {
 	*Comm // of all ranks
 
 	rank    int
-	member  *launch.Member
-	places  []launch.Place
+	job     uint64          // the same at all ranks, and another in every job
+	line    *pmi.Client     // to the launcher; nil for a rank that is alone
+	cards   []card          // by rank
 	running context.Context // of the goroutines
 	stop    context.CancelFunc
+	failed  context.Context // ends when the world does
+	end     context.CancelFunc
 	work    sync.WaitGroup // the goroutines
 	// forget ends the watch on the context of Init.
 	forget func() bool
@@ -37,55 +51,88 @@ type World struct {
 	nextContext uint32     // a number for communicators that is not in use
 	changed     *sync.Cond // a message was kept, something has completed, or the world has ended
 	err         error      // what has ended the world
-	leaving     bool       // this rank needs the others no more
-	left        bool       // and no other rank needs this one
+	left        bool       // all ranks are closing their worlds
 	closed      bool
+	hurry       bool // the end has waited long enough
 }
 
-// Init makes this process, which a launcher has started, a rank of its job, and
-// waits until the other ranks are there. adapter is a name for udat.Open. When
-// ctx ends, all operations fail with an error that matches the error of ctx and
-// its cause.
-func Init(ctx context.Context, adapter string) (*World, error) {
-	member, err := launch.Join()
-	if err != nil {
-		return nil, err
-	}
-	w := &World{rank: member.Rank, member: member, nextContext: 1}
+// Init makes this process a rank of the job that a launcher has started it for,
+// and waits until the other ranks are there. Without a launcher it is the only
+// rank, and needs no adapter. When ctx ends, all operations fail with an error
+// that matches the error of ctx and its cause.
+//
+// It fails with a RankError on all ranks when one has no adapter (ErrAdapter), is
+// another build of the program (ErrVersion), or believes in another number of
+// ranks (ErrSize).
+func Init(ctx context.Context, options Options) (*World, error) {
+	w := &World{nextContext: 1}
 	w.running, w.stop = context.WithCancel(context.Background())
+	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)
-	group := make([]int, member.Size)
-	for rank := range group {
-		group[rank] = rank
-		w.peers = append(w.peers, &peer{world: w, rank: rank})
+	line, err := pmi.Join(ctx)
+	switch {
+	case err == nil:
+		w.line, w.rank = line, line.Rank
+	case !errors.Is(err, pmi.ErrNoLauncher):
+		return nil, launcherError(err)
 	}
-	w.Comm = &Comm{world: w, group: group, rank: w.rank}
-
-	err = w.open(adapter)
-	if err == nil {
-		err = w.meet()
+	w.Comm = &Comm{world: w, rank: w.rank, group: []int{0}}
+	if w.line != nil {
+		w.group = make([]int, w.line.Size)
+		for rank := range w.group {
+			w.group[rank] = rank
+			w.peers = append(w.peers, &peer{world: w, rank: rank})
+		}
+		err = w.join(ctx, options)
+	} else {
+		w.peers = []*peer{{world: w}}
+		err = nil
 	}
 	w.forget = context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.fail(launch.ContextError(ctx))
 	})
-	if err == nil {
-		w.work.Add(2)
-		go w.hear()
-		go w.progress()
-		err = w.await(func() bool { return w.places != nil })
-	}
 	if err != nil {
-		return nil, errors.Join(err, w.end())
+		return nil, errors.Join(err, w.free())
 	}
 	return w, nil
+}
+
+// join opens the adapter, and meets the other ranks. That it has no adapter, it
+// tells them.
+func (w *World) join(ctx context.Context, options Options) error {
+	mine := newCard(w.Size())
+	trouble := w.open(options.adapterName())
+	if trouble == nil {
+		trouble = w.listen(&mine)
+	}
+	if trouble != nil {
+		mine.Trouble = trouble.Error()
+		trouble = &RankError{w.rank, fmt.Errorf("%w: %w", ErrAdapter, trouble)}
+	}
+	var err error
+	if w.cards, err = exchangeCards(ctx, w.line, mine); trouble != nil {
+		return trouble
+	}
+	if err != nil {
+		return err
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(w.line.Name())) // has no errors
+	w.job = hash.Sum64() ^ w.cards[0].Nonce
+	w.work.Add(2)
+	go w.hear()
+	go w.progress()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.watch()
 }
 
 // open makes all that the connections share.
 func (w *World) open(adapter string) error {
 	var err error
-	if w.ia, err = udat.Open(adapter); err != nil {
+	if w.ia, err = openAdapter(adapter); err != nil {
 		return err
 	}
 	if w.pz, err = udat.CreatePZ(w.ia); err != nil {
@@ -125,8 +172,8 @@ func (w *World) open(adapter string) error {
 	return errors.Join(err, ep.Free())
 }
 
-// meet listens, and tells the launcher where.
-func (w *World) meet() error {
+// listen makes it possible to connect to this rank, and notes on its card how.
+func (w *World) listen(mine *card) error {
 	psp, err := udat.CreatePSPAny(w.ia, w.calls)
 	if err != nil {
 		return err
@@ -135,11 +182,12 @@ func (w *World) meet() error {
 	if err != nil {
 		return err
 	}
-	attr, _, err := w.ia.Query()
+	attr, provider, err := w.ia.Query()
 	if err != nil {
 		return err
 	}
-	return w.member.Announce(launch.Place{Address: attr.Address, Qualifier: uint64(param.ConnQual)})
+	mine.Address, mine.Qualifier, mine.Provider = attr.Address, uint64(param.ConnQual), providerName(provider)
+	return nil
 }
 
 // await waits until something is true, or the world has ended.
@@ -164,20 +212,39 @@ func (w *World) Close() error {
 	if again {
 		return ErrClosed
 	}
-	return errors.Join(w.leave(), w.end())
+	return errors.Join(w.leave(), w.free())
 }
 
+// partingTime bounds what the end of a world waits for.
+const partingTime = 5 * time.Second
+
+// leave ends in good order: nothing is under way, and no rank needs another.
 func (w *World) leave() error {
-	if err := w.await(w.quiet); err != nil {
+	if err := w.await(w.quiet); err != nil || w.line == nil {
 		return err
+	}
+	if err := w.line.Barrier(w.failed); err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.fail(launcherError(err))
+		return w.err
 	}
 	w.mu.Lock()
-	w.leaving = true
+	w.left = true
+	w.part(header{kind: goodbyeMessage})
 	w.mu.Unlock()
-	if err := w.member.Leave(); err != nil {
-		return err
+	ctx, cancel := context.WithTimeout(w.failed, partingTime)
+	defer cancel()
+	return launcherError(w.line.Finalize(ctx))
+}
+
+// part sends each peer a last message.
+func (w *World) part(h header) {
+	for _, p := range w.peers {
+		if p.link == connected && len(p.freeSlots) > 0 && p.credits.spendLast() {
+			_ = p.post(&outgoing{header: h}) // whoever does not get it hears of the end of the connection
+		}
 	}
-	return w.await(func() bool { return w.left })
 }
 
 func (w *World) quiet() bool {
@@ -189,15 +256,18 @@ func (w *World) quiet() bool {
 	return true
 }
 
-// end frees everything.
-func (w *World) end() error {
+// free ends what is left, and frees everything.
+func (w *World) free() error {
 	w.mu.Lock()
 	w.fail(ErrClosed)
-	w.leaving = true
 	w.mu.Unlock()
 	w.forget()
+	w.settle()
 	w.stop()
-	err := w.member.Close()
+	var err error
+	if w.line != nil {
+		err = w.line.Close()
+	}
 	w.work.Wait()
 	if w.ia != nil {
 		err = errors.Join(err, w.ia.Close(udat.CloseAbrupt))
@@ -211,4 +281,31 @@ func (w *World) end() error {
 		}
 	}
 	return err
+}
+
+// settle waits until the last messages have arrived.
+func (w *World) settle() {
+	timer := time.AfterFunc(partingTime, func() { w.hurried() })
+	defer timer.Stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !w.hurry && !w.settled() {
+		w.changed.Wait()
+	}
+}
+
+func (w *World) hurried() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hurry = true
+	w.changed.Broadcast()
+}
+
+func (w *World) settled() bool {
+	for _, p := range w.peers {
+		if p.link == connected && len(p.freeSlots) < slotCount {
+			return false
+		}
+	}
+	return true
 }

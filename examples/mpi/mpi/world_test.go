@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,13 +20,18 @@ import (
 const (
 	taskVariable    = "MPI_TEST_TASK"
 	adapterVariable = "MPI_TEST_ADAPTER"
+	// misfitVariable has a variable for rank 1 alone.
+	misfitVariable = "MPI_TEST_MISFIT"
+	// These change what a rank tells the others.
+	buildVariable    = "MPI_TEST_BUILD"
+	protocolVariable = "MPI_TEST_PROTOCOL"
 )
 
 // tasks is what ranks can do, by name.
 var tasks = map[string]func(w *World) error{}
 
 func TestMain(m *testing.M) {
-	if launch.IsRank() {
+	if os.Getenv(taskVariable) != "" {
 		if err := runTask(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -40,14 +46,27 @@ func TestMain(m *testing.M) {
 const patience = 4 * time.Minute
 
 func runTask() error {
+	if name, value, found := strings.Cut(os.Getenv(misfitVariable), "="); found && os.Getenv("PMI_RANK") == "1" {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	alterCard = func(c *card) {
+		if build := os.Getenv(buildVariable); build != "" {
+			c.Build = build
+		}
+		if os.Getenv(protocolVariable) != "" {
+			c.Protocol++
+		}
+	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("the task took too long"))
 	defer cancel()
-	w, err := Init(ctx, os.Getenv(adapterVariable))
+	w, err := Init(ctx, Options{Adapter: os.Getenv(adapterVariable)})
 	if err != nil {
 		return err
 	}
 	if err := tasks[os.Getenv(taskVariable)](w); err != nil {
-		return errors.Join(err, w.end())
+		return errors.Join(err, w.free())
 	}
 	return w.Close()
 }

@@ -47,8 +47,8 @@ type Client struct {
 	answers chan message
 	gone    chan struct{} // closed when the line is lost
 	lost    error         // why; set before gone is closed
-	closed  context.Context
-	close   context.CancelFunc
+	closed  chan struct{} // by Close
+	closing sync.Once
 
 	mu sync.Mutex // one question at a time
 }
@@ -61,8 +61,7 @@ func Launched() bool {
 // Join makes this process a member of its job. It fails with ErrNoLauncher where
 // there is none. A process can join once.
 func Join(ctx context.Context) (*Client, error) {
-	c := &Client{maxKey: maxKey, maxValue: maxValue, answers: make(chan message), gone: make(chan struct{})}
-	c.closed, c.close = context.WithCancel(context.Background())
+	c := &Client{maxKey: maxKey, maxValue: maxValue, answers: make(chan message), gone: make(chan struct{}), closed: make(chan struct{})}
 	var err error
 	var fromPort bool
 	switch {
@@ -137,9 +136,7 @@ func (c *Client) join(ctx context.Context, fromPort bool) error {
 func (c *Client) introduce(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.send(newMessage("initack", "pmiid", os.Getenv(idVariable))); err != nil {
-		return err
-	}
+	c.send(newMessage("initack", "pmiid", os.Getenv(idVariable)))
 	if _, err := c.answer(ctx, "initack"); err != nil {
 		return err
 	}
@@ -209,41 +206,32 @@ func (c *Client) Name() string { return c.name }
 
 // Abort asks the launcher to end the job, this process included, with an exit
 // code. It has no answer.
-func (c *Client) Abort(code int) error {
+func (c *Client) Abort(code int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.send(newMessage("abort", "exitcode", strconv.Itoa(code)))
+	c.send(newMessage("abort", "exitcode", strconv.Itoa(code)))
 }
 
-// Close gives the line up. Waiting calls end with an error.
-func (c *Client) Close() error {
-	c.close()
-	return c.line.Close()
+// Close gives the line up. Waiting calls end with an error. The second time it
+// does nothing.
+func (c *Client) Close() (err error) {
+	c.closing.Do(func() {
+		close(c.closed)
+		err = c.line.Close()
+	})
+	return err
 }
 
 // ask sends a question and returns the answer, which must be the given one.
 func (c *Client) ask(ctx context.Context, answer string, question message) (message, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.send(question); err != nil {
-		return message{}, err
-	}
+	c.send(question)
 	return c.answer(ctx, answer)
 }
 
-// send fails with what has ended the line.
-func (c *Client) send(m message) error {
-	if _, err := c.line.Write(m.line()); err == nil {
-		return nil
-	}
-	for {
-		select {
-		case <-c.answers: // to a question that was given up
-		case <-c.gone:
-			return c.lost
-		}
-	}
-}
+// send needs no error: what has ended the line is for whoever reads from it.
+func (c *Client) send(m message) { _, _ = c.line.Write(m.line()) }
 
 // answer waits for a message. An answer that does not come in time would be taken
 // for that of the next question: the line is lost.
@@ -281,7 +269,7 @@ func (c *Client) read() {
 		}
 		select {
 		case c.answers <- m:
-		case <-c.closed.Done():
+		case <-c.closed:
 			c.lost = ErrGone
 			return
 		}

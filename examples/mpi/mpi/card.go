@@ -1,0 +1,175 @@
+package mpi
+
+import (
+	"context"
+	"debug/elf"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"strconv"
+	"unsafe"
+
+	"github.com/goudat/goudat/examples/mpi/pmi"
+)
+
+// protocolVersion changes with what goes over the connections.
+const protocolVersion = 1
+
+// card is what a rank tells all others through the launcher: how to reach it,
+// and what must be the same everywhere.
+type card struct {
+	Protocol int
+	Build    string // of the program
+	Machine  string // how numbers look in its memory
+	Size     int    // of the job
+	Nonce    uint64
+
+	Provider  string // of the adapter
+	Address   netip.Addr
+	Qualifier uint64
+
+	// Trouble says why this rank cannot take part.
+	Trouble string `json:",omitempty"`
+}
+
+// newCard returns the card of a rank that has no adapter yet.
+func newCard(size int) card {
+	order := "big"
+	if one := uint16(1); *(*byte)(unsafe.Pointer(&one)) == 1 {
+		order = "little"
+	}
+	c := card{
+		Protocol: protocolVersion, Build: buildID(), Machine: order + strconv.Itoa(strconv.IntSize),
+		Size: size, Nonce: rand.Uint64(),
+	}
+	if alterCard != nil {
+		alterCard(&c)
+	}
+	return c
+}
+
+// alterCard is for tests.
+var alterCard func(*card)
+
+// buildID returns what tells two builds of a program apart, and "" if the program
+// was linked without it.
+func buildID() string {
+	file, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	section := file.Section(".note.go.buildid")
+	if section == nil {
+		return ""
+	}
+	note, err := section.Data()
+	const header = 16 // sizes, type and "Go\0\0"
+	if err != nil || len(note) < header {
+		return ""
+	}
+	return string(note[header:])
+}
+
+// mostTrouble keeps a card shorter than what launchers allow.
+const mostTrouble = 300
+
+// text returns the card as a word for the launcher.
+func (c card) text() (string, error) {
+	c.Trouble = c.Trouble[:min(len(c.Trouble), mostTrouble)]
+	b, err := json.Marshal(c)
+	return base64.RawURLEncoding.EncodeToString(b), err
+}
+
+func parseCard(text string) (c card, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	return c, err
+}
+
+// check returns what keeps this rank from working with one that has the other card.
+func (c card) check(other card) error {
+	switch {
+	case other.Protocol != c.Protocol:
+		return fmt.Errorf("%w: version %d of the protocol, and here it is %d", ErrVersion, other.Protocol, c.Protocol)
+	case other.Machine != c.Machine:
+		return fmt.Errorf("%w: numbers are %s there, and here %s", ErrVersion, other.Machine, c.Machine)
+	case other.Build != c.Build:
+		return ErrVersion
+	case other.Size != c.Size:
+		return fmt.Errorf("%w: %d ranks, and here there are %d", ErrSize, other.Size, c.Size)
+	case other.Trouble != "":
+		return fmt.Errorf("%w: %s", ErrAdapter, other.Trouble)
+	case c.Trouble == "" && other.Provider != c.Provider:
+		return fmt.Errorf("%w: the provider is %s there, and here %s", ErrAdapter, other.Provider, c.Provider)
+	}
+	return nil
+}
+
+// cardKey is the key under which a rank puts its card.
+func cardKey(rank int) string { return fmt.Sprintf("goudat-card-%d", rank) }
+
+// exchangeCards gives all ranks this rank's card, and returns theirs. It fails on all
+// ranks when some have cards that do not go together.
+func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, error) {
+	text, err := mine.text()
+	if err != nil {
+		return nil, err
+	}
+	if err := client.Put(ctx, cardKey(client.Rank), text); err != nil {
+		return nil, launcherError(err)
+	}
+	if err := client.Barrier(ctx); err != nil {
+		return nil, launcherError(err)
+	}
+	cards := make([]card, client.Size)
+	for rank := range cards {
+		text, err := client.Get(ctx, cardKey(rank))
+		if errors.Is(err, pmi.ErrRefused) {
+			return nil, &RankError{rank, fmt.Errorf("%w: it has not told where it is", ErrVersion)}
+		}
+		if err != nil {
+			return nil, launcherError(err)
+		}
+		if cards[rank], err = parseCard(text); err != nil {
+			return nil, &RankError{rank, fmt.Errorf("%w: %w", ErrVersion, err)}
+		}
+	}
+	for rank, other := range cards {
+		if rank != client.Rank {
+			if err := mine.check(other); err != nil {
+				return nil, &RankError{rank, err}
+			}
+		}
+	}
+	return cards, nil
+}
+
+// launcherError is the error of a call of the launcher.
+func launcherError(err error) error {
+	switch {
+	case errors.Is(err, pmi.ErrGone):
+		return fmt.Errorf("%w: %w", ErrLauncherGone, err)
+	case errors.Is(err, pmi.ErrRefused):
+		return fmt.Errorf("%w: %w", ErrDied, err)
+	}
+	return err
+}
+
+// AdapterVariable is the environment variable that names the adapter of ranks
+// that are told none by their program.
+const AdapterVariable = "GOUDAT_MPI_ADAPTER"
+
+// adapterName returns the name of the adapter to use, "" for the first that works.
+func (o Options) adapterName() string {
+	if o.Adapter != "" {
+		return o.Adapter
+	}
+	return os.Getenv(AdapterVariable)
+}

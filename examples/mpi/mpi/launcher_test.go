@@ -1,0 +1,120 @@
+package mpi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/examples/mpi/launch"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// hydra runs a task on ranks that MPICH's launcher starts, with an environment of
+// their own.
+func hydra(t *testing.T, ranks int, task string, environment ...string) (string, error) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mpiexec, err := exec.LookPath("mpiexec.hydra")
+	if err != nil {
+		t.Skip("no mpiexec.hydra, which Debian's package mpich has")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, mpiexec, "-launcher", "fork", "-n", fmt.Sprint(ranks), program)
+	cmd.Env = append(append(os.Environ(), taskVariable+"="+task), environment...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	return out.String(), err
+}
+
+// MPICH's launcher starts the ranks, and the environment says on which adapter.
+func TestHydra(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			if out, err := hydra(t, 4, "traffic", AdapterVariable+"="+adapter); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// Ranks that nobody tells an adapter find one.
+func TestFirstAdapter(t *testing.T) {
+	udattest.Names(t)
+	if out, err := hydra(t, 2, "hello"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A process without a launcher is a rank alone, and needs no adapter.
+func TestAlone(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Env = append(os.Environ(), taskVariable+"=alone", "DAT_OVERRIDE=/nonexistent")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func init() {
+	tasks["alone"] = func(w *World) error {
+		if w.Rank() != 0 || w.Size() != 1 {
+			return fmt.Errorf("it is rank %d of %d", w.Rank(), w.Size())
+		}
+		if err := toOneself(w); err != nil {
+			return err
+		}
+		c, err := w.Split(0, 0)
+		if err != nil {
+			return err
+		}
+		return collectivesOn(c)
+	}
+	tasks["never"] = func(w *World) error { return errors.New("it began") }
+}
+
+// Ranks that do not go together all hear which one does not, and why.
+func TestMisfits(t *testing.T) {
+	adapters := udattest.Names(t)
+	for _, test := range []struct {
+		name string
+		// environment of the rank that does not fit
+		misfit string
+		want   error
+	}{
+		{"no adapter", adapterVariable + "=nonexistent", ErrAdapter},
+		{"another build", buildVariable + "=another", ErrVersion},
+		{"another number of ranks", "PMI_SIZE=2", ErrSize},
+		{"another protocol", protocolVariable + "=2", ErrVersion},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out := &output{}
+			job := taskJob(adapters[0], 3, "never", out)
+			job.Env = append(job.Env, misfitVariable+"="+test.misfit)
+			err := job.Run(context.Background())
+			var exit *launch.ExitError
+			if !errors.As(err, &exit) || exit.Code != 1 {
+				t.Errorf("the job ended with %v", err)
+			}
+			text := out.text.String()
+			// The misfit itself says it of another rank, or of itself.
+			if n := strings.Count(text, test.want.Error()); n < 3 || strings.Count(text, "mpi: rank 1: "+test.want.Error()) < 2 {
+				t.Errorf("%d say it:\n%s", n, text)
+			}
+		})
+	}
+}
