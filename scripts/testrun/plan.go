@@ -48,6 +48,8 @@ var (
 	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/(getopt|messagesizes)$`)
 	// The same program runs in all machines, two of which are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
+	// These start programs on all machines from one.
+	clusterPackages = packagePattern(`examples/mpi/cluster$`)
 	// Most of what these do is to boot machines, and to break them.
 	testBedPackages = packagePattern(`scripts(/vm)?$`)
 	systemPackages  = packagePattern(`(udat|examples/pingpong)$`)
@@ -101,11 +103,11 @@ var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls
 // plan lists the runs, those that take longest first.
 func (o options) plan(packages []testPackage) []run {
 	if o.quick && !o.named {
-		packages = but(packages, testBedPackages, machinesPackages, soakPackages)
+		packages = but(packages, testBedPackages, machinesPackages, clusterPackages, soakPackages)
 	}
 	fromSource := o.native == "source"
 	withDevice := []string{"scripts/with-device"}
-	onDevice := but(packages, hostPackages, machinesPackages)
+	onDevice := but(packages, hostPackages, machinesPackages, clusterPackages)
 	if !fromSource {
 		onDevice = but(onDevice, soakPackages)
 	}
@@ -148,6 +150,9 @@ func (o options) plan(packages []testPackage) []run {
 		} else {
 			r.flags = []string{"-reliability.flood=2000", seedFlag("reliability.seed")}
 		}
+		runs = append(runs, r)
+		r.title = "testing message passing on several machines"
+		r.packages, r.flags, r.skip = of(packages, clusterPackages), nil, ""
 		runs = append(runs, r)
 	}
 	if len(o.system) > 0 && !o.quick {

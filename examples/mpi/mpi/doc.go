@@ -1,17 +1,16 @@
 // Package mpi passes messages between the ranks of a parallel program, in the
 // shape of MPI's core, over package udat.
 //
-// A program calls Init in each of the processes that package launch has started.
-// Slices of any kind of number are sent and received: Send, Recv, Isend, Irecv,
+// A program calls Init in each of the processes that a launcher has started:
+// mpiexec.hydra, srun, or package launch. Slices of any kind of number are sent and received: Send, Recv, Isend, Irecv,
 // Wait, Waitall, Sendrecv, Probe; Barrier, Bcast, Reduce, Allreduce, Gather,
 // Scatter, Allgather and Alltoall are for all ranks of a communicator at once.
 // Numbers travel in the machine's own byte order.
 //
 // # Protocol
 //
-// Two ranks connect when one first sends to the other: the lower connects, and
-// the higher asks it to, through the launcher. Each side of a connection keeps
-// slotCount receives posted. A message takes one of them, and the right to send
+// Two ranks connect when one first sends to the other. Each side of a connection
+// keeps slotCount receives posted. A message takes one of them, and the right to send
 // it is a credit; credits return in the header of every message, and in one of
 // their own when many are owed.
 //
@@ -28,7 +27,7 @@
 //
 // # Failures
 //
-// When the process of a rank ends before its World is closed, the launcher tells
-// all others. Every operation of theirs, with whatever rank, then fails with a
-// RankError, within seconds.
+// When the process of a rank ends before its World is closed, its connections end,
+// and those that notice tell all others. Every operation of theirs, with whatever
+// rank, then fails with a RankError, within seconds.
 package mpi
