@@ -26,6 +26,7 @@ type card struct {
 	Build    string // of the program
 	Machine  string // how numbers look in its memory
 	Size     int    // of the job
+	Host     string
 	Nonce    uint64
 
 	Provider  string // of the adapter
@@ -42,9 +43,10 @@ func newCard(size int) card {
 	if one := uint16(1); *(*byte)(unsafe.Pointer(&one)) == 1 {
 		order = "little"
 	}
+	host, _ := os.Hostname() // without one, all ranks seem to be on one host
 	c := card{
 		Protocol: protocolVersion, Build: buildID(), Machine: order + strconv.Itoa(strconv.IntSize),
-		Size: size, Nonce: rand.Uint64(),
+		Size: size, Host: host, Nonce: rand.Uint64(),
 	}
 	if alterCard != nil {
 		alterCard(&c)

@@ -27,7 +27,7 @@ func (x *exchange) send(numbers data, dest int) {
 
 func (x *exchange) receive(numbers data, source int) {
 	x.requests = append(x.requests, x.comm.irecv(x.comm.collectiveContext(), numbers, source, collectiveTag))
-	x.counts = append(x.counts, len(numbers.bytes)/numbers.size)
+	x.counts = append(x.counts, numbers.count())
 }
 
 // wait ends the step, and makes room for the next.

@@ -28,8 +28,11 @@ func (c *Comm) userContext() uint32       { return 2 * c.id }
 func (c *Comm) collectiveContext() uint32 { return 2*c.id + 1 }
 
 // status describes a message to the program.
-func (c *Comm) status(m *message) Status {
-	return Status{Source: slices.Index(c.group, m.source), Tag: m.tag, Count: m.length / sizes[m.element]}
+func (c *Comm) status(element elementKind, length, source, tag int) Status {
+	if c.id != 0 {
+		source = slices.Index(c.group, source)
+	}
+	return Status{Source: source, Tag: tag, Count: length / element.size()}
 }
 
 // Undefined is a color for Split.

@@ -37,22 +37,18 @@ func earlyOffer(w *World) error {
 	}
 	got := make([]uint8, length)
 	request := Irecv(w.Comm, got, 0, 0)
-	if err := w.connections.ModifyCNO(nil); err != nil {
-		return err
-	}
 	if err := Send(w.Comm, []int{0}, 1, 1); err != nil {
 		return err
 	}
-	sender := w.peers[0]
-	if err := w.await(func() bool { return len(sender.transfers) > 0 || sender.link == connected }); err != nil {
-		return err
-	}
 	w.mu.Lock()
+	sender := w.peers[0]
+	for w.err == nil && len(sender.transfers) == 0 && sender.link != connected {
+		// Everything but the news of connections.
+		w.empty(w.calls, (*World).callEvent)
+		w.look(true, false)
+	}
 	deaf := sender.link == accepting
 	w.mu.Unlock()
-	if err := w.connections.ModifyCNO(w.cno); err != nil {
-		return err
-	}
 	if !deaf {
 		return errors.New("rank 2 has heard of its connection though nothing told it")
 	}

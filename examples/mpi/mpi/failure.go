@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -57,18 +58,11 @@ func (p *peer) lose(cause error) {
 	if p.link == lost {
 		return
 	}
+	if p.memory.block != nil && w.err == nil {
+		_, _ = p.look() // which is lost, whatever comes of it
+	}
 	p.link = lost
-	var events [4 * slotCount]udat.Event
-	for w.err == nil && !w.left {
-		n, err := w.received.Poll(events[:])
-		if err != nil || n == 0 {
-			break
-		}
-		for _, event := range events[:n] {
-			if from, slot := w.parseCookie(event.Cookie); event.EP() == from.ep && event.Err() == nil {
-				_ = from.arrived(slot, event.Length) // its connection is lost, too, if this fails
-			}
-		}
+	for w.err == nil && !w.left && w.pollAll() {
 	}
 	if w.left {
 		return
@@ -84,15 +78,15 @@ func (w *World) fail(err error) {
 	}
 	w.err = err
 	w.end()
+	if !w.left {
+		dead := &RankError{Rank: w.rank}
+		errors.As(err, &dead)
+		w.part(noticeDeath, dead.Rank)
+	}
 	for _, r := range w.matcher.posted {
 		r.request.complete(Status{}, err)
 	}
 	w.matcher = matcher{}
-	if !w.left {
-		dead := &RankError{Rank: w.rank}
-		errors.As(err, &dead)
-		w.part(header{kind: deathMessage, offer: uint32(dead.Rank)})
-	}
 	var connections []*udat.EP
 	for _, p := range w.peers {
 		p.abandon(err)
@@ -100,7 +94,7 @@ func (w *World) fail(err error) {
 			connections = append(connections, p.ep)
 		}
 	}
-	w.changed.Broadcast()
+	w.stir()
 	if w.left {
 		return // nothing is under way, and free takes care of the endpoints
 	}
@@ -108,15 +102,27 @@ func (w *World) fail(err error) {
 	w.work.Add(1)
 	go func() {
 		defer w.work.Done()
-		// The errors tell that there is no connection, or none any more, which is all that is wanted.
-		for _, ep := range connections {
-			_ = ep.Disconnect(udat.CloseGraceful)
-		}
 		w.settle()
 		for _, ep := range connections {
+			// It fails when there is no connection, or none any more, which is all that is wanted.
 			_ = ep.Disconnect(udat.CloseAbrupt)
 		}
+		w.drain()
 	}()
+}
+
+// drain waits until the adapter has let go of the memory of reads.
+func (w *World) drain() {
+	timer := time.AfterFunc(partingTime, w.hurryUp)
+	defer timer.Stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.reads > 0 && !w.hurry {
+		w.pollAll()
+		w.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		w.mu.Lock()
+	}
 }
 
 // abandon ends the operations with a peer. Transfers into memory of the program
@@ -133,14 +139,12 @@ func (p *peer) abandon(err error) {
 			t.end(err)
 		}
 	}
-	p.queue, p.offers, p.transfers = nil, nil, nil
+	p.queue, p.offers, p.transfers, p.acks = nil, nil, nil, nil
 }
 
 func (o *outgoing) abandon(err error) {
-	if o.region != nil {
-		err = errors.Join(err, o.region.Free())
+	if failed := o.region.release(); failed != nil {
+		err = errors.Join(err, failed)
 	}
-	if o.request != nil {
-		o.request.complete(Status{}, err)
-	}
+	o.request.complete(Status{}, err)
 }

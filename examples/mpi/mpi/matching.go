@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/goudat/goudat/udat"
@@ -32,9 +31,10 @@ func (e envelope) takes(m envelope) bool {
 // message is a message that has arrived, or the offer of one.
 type message struct {
 	envelope
-	element reflect.Kind
+	element elementKind
 	length  int    // bytes
 	payload []byte // nil for an offer
+	keeper  *peer  // in whose account it is kept
 
 	from   *peer // that offers it
 	offer  uint32
@@ -46,7 +46,7 @@ type receive struct {
 	comm *Comm
 	envelope
 	buffer  data
-	request *Request
+	request Request
 }
 
 // matcher brings receives and messages together, in MPI's order: a message goes
@@ -58,7 +58,7 @@ type matcher struct {
 	unexpected []*message
 }
 
-// post gives the message for a receive, or keeps the receive and gives nil.
+// post returns the message for a receive, or keeps the receive and returns nil.
 func (m *matcher) post(r *receive) *message {
 	if i := m.find(r.envelope); i >= 0 {
 		found := m.unexpected[i]
@@ -69,7 +69,7 @@ func (m *matcher) post(r *receive) *message {
 	return nil
 }
 
-// arrive gives the receive for a message, or nil: then the caller keeps the
+// arrive returns the receive for a message, or nil: then the caller keeps the
 // message, with keep.
 func (m *matcher) arrive(e envelope) *receive {
 	i := slices.IndexFunc(m.posted, func(r *receive) bool { return r.takes(e) })
@@ -84,7 +84,7 @@ func (m *matcher) arrive(e envelope) *receive {
 // keep keeps a message for which no receive was posted.
 func (m *matcher) keep(u *message) { m.unexpected = append(m.unexpected, u) }
 
-// probe gives the message that a receive would get, nil if it would wait.
+// probe returns the message that a receive would get, nil if it would wait.
 func (m *matcher) probe(e envelope) *message {
 	if i := m.find(e); i >= 0 {
 		return m.unexpected[i]

@@ -17,21 +17,36 @@ type Number interface {
 	Real | ~complex64 | ~complex128
 }
 
+// elementKind is the kind of the numbers of a message.
+type elementKind reflect.Kind
+
+func (k elementKind) String() string { return reflect.Kind(k).String() }
+
+// size returns the bytes of a number, 0 for what is none.
+func (k elementKind) size() int {
+	if int(k) < len(sizes) {
+		return int(sizes[k])
+	}
+	return 0
+}
+
 // data is the memory of a slice of numbers.
 type data struct {
 	bytes []byte
-	kind  reflect.Kind
-	size  int // bytes of a number
+	kind  elementKind
 }
 
 func dataOf[T Number](numbers []T) data {
 	size := int(unsafe.Sizeof(*new(T)))
 	first := (*byte)(unsafe.Pointer(unsafe.SliceData(numbers)))
-	return data{bytes: unsafe.Slice(first, len(numbers)*size), kind: reflect.TypeFor[T]().Kind(), size: size}
+	return data{bytes: unsafe.Slice(first, len(numbers)*size), kind: elementKind(reflect.TypeFor[T]().Kind())}
 }
 
+// count is how many numbers there are.
+func (d data) count() int { return len(d.bytes) / d.kind.size() }
+
 // sizes has the bytes of each kind of number.
-var sizes = map[reflect.Kind]int{}
+var sizes [reflect.UnsafePointer + 1]uint8
 
 func init() {
 	for _, number := range []any{
@@ -40,6 +55,6 @@ func init() {
 		float32(0), float64(0), complex64(0), complex128(0),
 	} {
 		t := reflect.TypeOf(number)
-		sizes[t.Kind()] = int(t.Size())
+		sizes[t.Kind()] = uint8(t.Size())
 	}
 }

@@ -1,22 +1,9 @@
 package mpi
 
 import (
-	"encoding/binary"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/goudat/goudat/udat"
-)
-
-const (
-	// slotCount is how many receives each side of a connection posts, and how
-	// many messages it may have under way.
-	slotCount = 16
-	// readWindow is how many RDMA reads of a connection are under way at most.
-	readWindow = 4
-
-	connectTimeout = time.Minute
 )
 
 // linkState is what has become of the connection to a peer.
@@ -38,170 +25,106 @@ type peer struct {
 	link  linkState
 
 	ep     *udat.EP
-	memory *udat.LMR // slots for sends, then slots for receives
+	bank   *bank
+	memory area
+	remote udat.RMRTriplet // the half of the peer's area that this rank writes
 
-	credits   credits
-	freeSlots []int       // for sends
-	queue     []*outgoing // that wait for the connection, a slot or a credit
-	offers    map[uint32]*outgoing
-	lastOffer uint32
+	// What this rank has posted, and what of that is known to be complete. Both
+	// count since the beginning and wrap around.
+	posted, completed uint32
+	sinceSignal       int // suppressed posts since the last that will complete
+
+	out     outRing
+	credit  uint32 // eager messages that the peer has granted since the beginning
+	eager   uint32 // of them, those that were sent
+	number  uint32 // of the next message to the peer
+	full    bool   // the peer has more than it wants to keep
+	acks    []uint32
+	queue   []*outgoing // that wait for the connection, or for room
+	offers  map[uint32]*outgoing
+	offered uint32    // number of the last offer
+	heard   time.Time // when something came from it
+
+	in       inRing
+	grant    grant
+	told     flow      // what the peer knows of consumed and granted
+	expected uint32    // number of the next message from the peer
+	early    []int     // receives with messages that are behind some in the ring
+	line     line      // this rank's, as it was written last
+	parting  uint32    // the count of posted with the last notice
+	seen     [2]uint64 // the peer's
+	kept     int       // bytes of messages from the peer that no receive has taken
 
 	transfers []*transfer // that have reads to post, in the order of their beginning, or that have failed
 	reading   []*transfer // one for each read under way, in the order of posting
 }
 
-// reach sees to it that there will be a connection. Of two ranks that ask for one
-// at the same time, the request of the lower counts.
-func (p *peer) reach() error {
-	if p.link != idle {
-		return nil
-	}
-	if err := p.equip(); err != nil {
-		return err
-	}
-	p.link = dialing
-	card := p.world.cards[p.rank]
-	return p.ep.Connect(card.Address, udat.ConnQual(card.Qualifier), connectTimeout, p.world.greeting())
+// outgoing is a message that waits to be sent, or an offer that waits to be taken.
+type outgoing struct {
+	header  header
+	memory  []byte
+	request *Request
+	region  *registration // what is offered
 }
 
-// watch connects this rank with its neighbours, so that there is one to notice
-// when it dies, and a way for such news to all others.
-func (w *World) watch() error {
-	next := w.rank + 1
-	if next < len(w.peers) {
-		if err := w.peers[next].reach(); err != nil {
-			return err
-		}
-	}
-	if last := len(w.peers) - 1; w.rank == 0 && last > 1 {
-		return w.peers[last].reach()
-	}
-	return nil
+// A cookie names the peer, what an operation is, and a value.
+type operation uint8
+
+const (
+	opWrite operation = iota // the value is that of posted
+	opSend                   // likewise, and the slot behind it
+	opRead
+)
+
+func cookie(p *peer, op operation, value uint32) uint64 {
+	return uint64(p.rank)<<40 | uint64(op)<<32 | uint64(value)
 }
 
-// equip makes the endpoint and its memory, and posts the receives.
-func (p *peer) equip() error {
-	w := p.world
-	var err error
-	if p.memory, err = udat.AllocMemory(w.pz, 2*slotCount*slotSize, udat.MemPrivLocalRead|udat.MemPrivLocalWrite); err != nil {
-		return err
+func (w *World) parseCookie(c uint64) (p *peer, op operation, value uint32) {
+	if rank := int(c >> 40); rank < len(w.peers) {
+		p = w.peers[rank]
 	}
-	if p.ep, err = udat.CreateEP(w.ia, w.pz, w.received, w.requested, w.connections, &w.attr); err != nil {
-		return err
-	}
-	if err := udat.SetConsumerContext(p.ep, p); err != nil {
-		return err
-	}
-	p.credits = newCredits(slotCount)
-	p.offers = map[uint32]*outgoing{}
-	p.freeSlots = p.freeSlots[:0]
-	for slot := range slotCount {
-		p.freeSlots = append(p.freeSlots, slot)
-		if err := p.postReceive(slot); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p, operation(c >> 32), uint32(c)
 }
 
-// slot returns a piece of the memory. Those for receives come behind those for sends.
-func (p *peer) slot(i, length int) (udat.Segment, []byte, error) {
-	segment, err := p.memory.Segment(i*slotSize, length)
-	return segment, p.memory.Bytes()[i*slotSize:][:slotSize], err
+// room reports whether the endpoint has room for so many operations. One place is
+// kept for the line.
+func (p *peer) room(n int) bool {
+	return p.link == connected && int(p.posted-p.completed)+n < p.world.depth
 }
 
-func (p *peer) postReceive(slot int) error {
-	segment, _, err := p.slot(slotCount+slot, slotSize)
+// signal decides whether an operation that is posted now completes with an event,
+// which it does from time to time: that makes room for others.
+func (p *peer) signal() udat.CompletionFlags {
+	p.posted++
+	p.sinceSignal++
+	if p.sinceSignal < p.world.depth/4 {
+		return udat.CompletionSuppress
+	}
+	p.sinceSignal = 0
+	return 0
+}
+
+// done takes note that the operation was completed, and with it those before it.
+func (p *peer) done(count uint32) {
+	if later(count, p.completed) {
+		p.completed = count
+	}
+}
+
+// write posts an RDMA write of this rank's half into the peer's.
+func (p *peer) write(at, length int, flags udat.CompletionFlags) error {
+	segment, err := p.memory.segment(at, length)
 	if err != nil {
 		return err
 	}
-	return p.ep.PostRecv([]udat.Segment{segment}, cookie(p.rank, slot), 0)
+	remote := p.remote
+	remote.VirtualAddress += uint64(at)
+	remote.SegmentLength = uint32(length)
+	return p.ep.PostRDMAWrite([]udat.Segment{segment}, cookie(p, opWrite, p.posted), remote, flags)
 }
 
-// A cookie names the peer, and the slot of a send or a receive, or tells that
-// the operation is an RDMA read.
-const (
-	cookieSlots = 1 << 16
-	cookieRead  = cookieSlots - 1
-)
-
-func cookie(rank, slot int) uint64 { return uint64(rank)*cookieSlots + uint64(slot) }
-
-func (w *World) parseCookie(c uint64) (*peer, int) {
-	return w.peers[c/cookieSlots], int(c % cookieSlots)
-}
-
-// greeting is the private data of a connection request: job and rank.
-func (w *World) greeting() []byte {
-	b := binary.LittleEndian.AppendUint64(nil, w.job)
-	return binary.LittleEndian.AppendUint32(b, uint32(w.rank))
-}
-
-// answer accepts the connection request of a rank, or rejects it.
-func (w *World) answer(request *udat.CR) {
-	param, err := request.Query()
-	p := w.caller(param.PrivateData)
-	if err != nil || p == nil || w.err != nil {
-		// One that cannot even be rejected has gone.
-		_ = request.Reject(nil)
-		return
-	}
-	// An endpoint that has asked for a connection itself goes when it is rejected.
-	p.ep = nil
-	p.link = accepting
-	if err := p.equip(); err != nil {
-		p.lose(errors.Join(err, request.Reject(nil)))
-		return
-	}
-	if err := request.Accept(p.ep, nil); err != nil {
-		p.lose(err)
-	}
-}
-
-// caller returns the peer that a greeting is from, nil if it may not connect now.
-func (w *World) caller(greeting []byte) *peer {
-	const size = 8 + 4 // providers may add to it
-	if len(greeting) < size || binary.LittleEndian.Uint64(greeting) != w.job {
-		return nil
-	}
-	rank := binary.LittleEndian.Uint32(greeting[8:])
-	if int64(rank) >= int64(len(w.peers)) || int(rank) == w.rank {
-		return nil
-	}
-	p := w.peers[rank]
-	if p.link == idle || p.link == awaited || p.link == dialing && p.rank < w.rank {
-		return p
-	}
-	return nil
-}
-
-// turn takes an event of a connection.
-func (p *peer) turn(event udat.Event) error {
-	if event.EP() != p.ep {
-		return event.EP().Free() // the peer's request counts
-	}
-	switch {
-	case event.Number == udat.EventConnectionPeerRejected && p.link == dialing && p.rank < p.world.rank:
-		// Its own request is on its way.
-		ep := p.ep
-		p.ep, p.link = nil, awaited
-		return ep.Free()
-	case event.Number != udat.EventConnectionEstablished:
-		return fmt.Errorf("the connection: %w", udat.ConnectionEvent(event.Number))
-	}
-	p.link = connected
-	if p.world.err != nil {
-		return nil
-	}
-	if err := p.pump(); err != nil {
-		return err
-	}
-	// The side that is called may have been offered messages before it heard that it is connected.
-	return p.read()
-}
-
-// quiet tells whether nothing is under way that this rank has begun.
+// quiet reports whether nothing is under way that this rank has begun.
 func (p *peer) quiet() bool {
-	return len(p.queue) == 0 && len(p.offers) == 0 && len(p.transfers) == 0 && len(p.reading) == 0 &&
-		(p.ep == nil || len(p.freeSlots) == slotCount)
+	return len(p.queue) == 0 && len(p.acks) == 0 && len(p.offers) == 0 && len(p.transfers) == 0 && len(p.reading) == 0
 }

@@ -1,11 +1,6 @@
 package mpi
 
-import (
-	"errors"
-	"math"
-
-	"github.com/goudat/goudat/udat"
-)
+import "math"
 
 const (
 	// MaxTag is the highest tag of a message; the lowest is 0.
@@ -17,7 +12,17 @@ const (
 // Send sends the numbers to rank dest. It returns when they may be changed,
 // which may be before they are received; for long messages it is not.
 func Send[T Number](c *Comm, numbers []T, dest, tag int) error {
-	_, err := Isend(c, numbers, dest, tag).Wait()
+	if err := c.checkSend(dest, tag); err != nil {
+		return err
+	}
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, err := c.begin(c.userContext(), dataOf(numbers), dest, tag)
+	if r == nil {
+		return err
+	}
+	_, err = r.wait()
 	return err
 }
 
@@ -25,14 +30,23 @@ func Send[T Number](c *Comm, numbers []T, dest, tag int) error {
 // A message may have fewer numbers than there is room for, see Status.Count. With
 // more it fails with ErrTruncated, and with ErrType for numbers of another kind.
 func Recv[T Number](c *Comm, numbers []T, source, tag int) (Status, error) {
-	return Irecv(c, numbers, source, tag).Wait()
+	if err := c.checkReceive(source, tag); err != nil {
+		return Status{}, err
+	}
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.receive()
+	defer w.reuse(r)
+	c.post(r, c.userContext(), dataOf(numbers), source, tag)
+	return r.request.wait()
 }
 
 // Isend begins a Send, and does not wait. The numbers must not change until the
 // request is done.
 func Isend[T Number](c *Comm, numbers []T, dest, tag int) *Request {
-	if err := c.checkSend(dest, tag, len(numbers)); err != nil {
-		return failedRequest(err)
+	if err := c.checkSend(dest, tag); err != nil {
+		return c.world.failedRequest(err)
 	}
 	return c.isend(c.userContext(), dataOf(numbers), dest, tag)
 }
@@ -41,7 +55,7 @@ func Isend[T Number](c *Comm, numbers []T, dest, tag int) *Request {
 // which they were begun.
 func Irecv[T Number](c *Comm, numbers []T, source, tag int) *Request {
 	if err := c.checkReceive(source, tag); err != nil {
-		return failedRequest(err)
+		return c.world.failedRequest(err)
 	}
 	return c.irecv(c.userContext(), dataOf(numbers), source, tag)
 }
@@ -65,15 +79,18 @@ func Probe(c *Comm, source, tag int) (Status, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return Status{}, err
 	}
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var status Status
-	err := c.world.await(func() (there bool) {
+	err := w.await(func() (there bool) {
 		status, there = c.probe(source, tag)
 		return there
 	})
 	return status, err
 }
 
-// Iprobe is Probe that does not wait. It tells whether there is a message.
+// Iprobe is Probe that does not wait. It reports whether there is a message.
 func Iprobe(c *Comm, source, tag int) (Status, bool, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return Status{}, false, err
@@ -81,6 +98,7 @@ func Iprobe(c *Comm, source, tag int) (Status, bool, error) {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.glance()
 	if w.err != nil {
 		return Status{}, false, w.err
 	}
@@ -88,13 +106,7 @@ func Iprobe(c *Comm, source, tag int) (Status, bool, error) {
 	return status, there, nil
 }
 
-func failedRequest(err error) *Request {
-	r := newRequest()
-	r.complete(Status{}, err)
-	return r
-}
-
-func (c *Comm) checkSend(dest, tag, count int) error {
+func (c *Comm) checkSend(dest, tag int) error {
 	switch {
 	case dest < 0 || dest >= c.Size():
 		return badArgument("the destination is %d, it must be 0 to %d", dest, c.Size()-1)
@@ -125,65 +137,89 @@ func (c *Comm) envelope(context uint32, source, tag int) envelope {
 // probe needs mu.
 func (c *Comm) probe(source, tag int) (Status, bool) {
 	if m := c.world.matcher.probe(c.envelope(c.userContext(), source, tag)); m != nil {
-		return c.status(m), true
+		return c.status(m.element, m.length, m.source, m.tag), true
 	}
 	return Status{}, false
 }
 
+// isend begins a send and returns its request.
 func (c *Comm) isend(context uint32, numbers data, dest, tag int) *Request {
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, err := c.begin(context, numbers, dest, tag)
+	if r == nil {
+		r = w.failedRequest(err) // done, whether it failed or not
+	}
+	return r
+}
+
+// begin begins a send. It returns no request if the send is done, or has failed.
+// The caller holds mu.
+func (c *Comm) begin(context uint32, numbers data, dest, tag int) (*Request, error) {
 	w, to := c.world, c.group[dest]
 	if len(numbers.bytes) > maxBytes {
-		return failedRequest(badArgument("a message of %d bytes, it must be no more than %d", len(numbers.bytes), maxBytes))
+		return nil, badArgument("a message of %d bytes, it must be no more than %d", len(numbers.bytes), maxBytes)
 	}
-	o := &outgoing{
-		header:  header{kind: eagerMessage, element: numbers.kind, context: context, tag: int32(tag), length: uint32(len(numbers.bytes))},
-		payload: numbers.bytes,
-		request: newRequest(),
+	if w.err != nil {
+		return nil, w.err
 	}
-	if len(numbers.bytes) > eagerLimit && to != w.rank {
-		if err := o.expose(w.pz, numbers.bytes); err != nil {
-			return failedRequest(err)
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.err != nil:
-		o.abandon(w.err)
-	case to == w.rank:
+	if to == w.rank {
 		// A message to oneself is kept as a copy, so that its sender need not wait for a receive.
-		w.arrive(&message{envelope: envelope{context, w.rank, tag}, element: numbers.kind, length: len(numbers.bytes), payload: numbers.bytes})
-		o.request.complete(Status{}, nil)
-	default:
-		w.peers[to].send(o)
+		w.arrive(nil, message{envelope: envelope{context, w.rank, tag}, element: numbers.kind, length: len(numbers.bytes), payload: numbers.bytes})
+		return nil, nil
 	}
-	return o.request
+	h := header{element: numbers.kind, context: context, tag: int32(tag), length: uint32(len(numbers.bytes))}
+	p := w.peers[to]
+	done, err := p.start(&h, numbers.bytes)
+	if err != nil {
+		p.lose(err)
+		return nil, w.err
+	}
+	if done {
+		return nil, nil
+	}
+	o := &outgoing{header: h, memory: numbers.bytes, request: w.request()}
+	p.wait(o)
+	return o.request, nil
 }
 
-// expose makes the message an offer.
-func (o *outgoing) expose(pz *udat.PZ, memory []byte) error {
-	var err error
-	if o.region, err = udat.RegisterMemory(pz, memory, udat.MemPrivLocalRead|udat.MemPrivRemoteRead); err != nil {
-		return err
-	}
-	o.header.kind, o.payload = offerMessage, nil
-	if o.header.memory, err = o.region.RMRTriplet(0, len(memory)); err != nil {
-		return errors.Join(err, o.region.Free())
-	}
-	return nil
-}
-
+// irecv begins a receive and returns its request.
 func (c *Comm) irecv(context uint32, numbers data, source, tag int) *Request {
 	w := c.world
-	r := &receive{comm: c, envelope: c.envelope(context, source, tag), buffer: numbers, request: newRequest()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	r := &receive{}
+	c.post(r, context, numbers, source, tag)
+	return &r.request
+}
+
+// post begins a receive. The caller holds mu.
+func (c *Comm) post(r *receive, context uint32, numbers data, source, tag int) {
+	w := c.world
+	w.pending++
+	r.comm, r.envelope, r.buffer = c, c.envelope(context, source, tag), numbers
+	r.request = Request{world: w}
 	if w.err != nil {
 		r.request.complete(Status{}, w.err)
-		return r.request
+		return
 	}
 	if m := w.matcher.post(r); m != nil {
 		w.deliver(r, m)
 	}
-	return r.request
+}
+
+// receive returns one for a call that waits for its end, and reuse takes it back.
+func (w *World) receive() *receive {
+	if n := len(w.spareReceives); n > 0 {
+		r := w.spareReceives[n-1]
+		w.spareReceives = w.spareReceives[:n-1]
+		return r
+	}
+	return &receive{}
+}
+
+func (w *World) reuse(r *receive) {
+	*r = receive{}
+	w.spareReceives = append(w.spareReceives, r)
 }

@@ -6,14 +6,18 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// pieceSize is the most bytes of an RDMA read.
-const pieceSize = 256 << 10
+const (
+	// pieceSize is the most bytes of an RDMA read.
+	pieceSize = 256 << 10
+	// readWindow is how many reads of a connection are under way at most.
+	readWindow = 4
+)
 
 // transfer is a message that was offered, on its way into the program's memory.
 type transfer struct {
 	receive     *receive
 	message     *message
-	region      *udat.LMR
+	region      *registration
 	length      int // bytes to read
 	posted      int // bytes of which reads are posted
 	outstanding int // reads
@@ -31,8 +35,8 @@ func (p *peer) take(r *receive, m *message) {
 		return
 	}
 	var err error
-	if t.region, err = udat.RegisterMemory(p.world.pz, r.buffer.bytes[:t.length], udat.MemPrivLocalWrite); err != nil {
-		p.send(t.answer())
+	if t.region, err = p.world.register(r.buffer.bytes[:t.length]); err != nil {
+		p.acknowledge(m.offer)
 		r.request.complete(Status{}, err)
 		return
 	}
@@ -44,19 +48,26 @@ func (p *peer) take(r *receive, m *message) {
 
 // read posts as many reads as may be under way.
 func (p *peer) read() error {
-	for p.link == connected && len(p.transfers) > 0 && len(p.reading) < readWindow {
+	for p.link == connected && len(p.transfers) > 0 && !p.transfers[0].failed && len(p.reading) < readWindow {
+		if !p.room(1) {
+			p.world.blocked = true
+			return nil
+		}
 		t := p.transfers[0]
 		n := min(pieceSize, t.length-t.posted)
-		segment, err := t.region.Segment(t.posted, n)
+		segment, err := t.region.lmr.Segment(t.posted, n)
 		if err != nil {
 			return err
 		}
 		remote := t.message.memory
 		remote.VirtualAddress += uint64(t.posted)
 		remote.SegmentLength = uint32(n)
-		if err := p.ep.PostRDMARead([]udat.Segment{segment}, cookie(p.rank, cookieRead), remote, 0); err != nil {
+		p.posted++
+		p.sinceSignal = 0
+		if err := p.ep.PostRDMARead([]udat.Segment{segment}, cookie(p, opRead, p.posted), remote, 0); err != nil {
 			return err
 		}
+		p.world.reads++
 		t.posted += n
 		t.outstanding++
 		p.reading = append(p.reading, t)
@@ -76,6 +87,7 @@ func (p *peer) readDone(failed error) error {
 	t := p.reading[0]
 	p.reading = p.reading[1:]
 	t.outstanding--
+	p.world.reads--
 	if err := p.world.err; err != nil {
 		if t.outstanding == 0 {
 			t.end(err)
@@ -98,26 +110,29 @@ func (p *peer) readDone(failed error) error {
 
 // finish ends a transfer that has brought everything, and tells the peer.
 func (p *peer) finish(t *transfer) {
-	p.send(t.answer())
+	p.acknowledge(t.message.offer)
 	t.end(nil)
 }
 
-func (t *transfer) answer() *outgoing {
-	return &outgoing{header: header{kind: takenMessage, offer: t.message.offer}}
+// acknowledge tells the peer that its offer was taken.
+func (p *peer) acknowledge(offer uint32) {
+	p.acks = append(p.acks, offer)
+	if err := p.pump(); err != nil {
+		p.lose(err)
+	}
 }
 
 // end lets go of the program's memory.
 func (t *transfer) end(err error) {
-	if t.region != nil {
-		if failed := t.region.Free(); err == nil {
-			err = failed
-		}
+	if failed := t.region.release(); err == nil {
+		err = failed
 	}
 	if err != nil {
 		t.receive.request.complete(Status{}, err)
 		return
 	}
-	t.receive.request.complete(t.receive.outcome(t.message))
+	m := t.message
+	t.receive.request.complete(t.receive.outcome(m.element, m.length, m.source, m.tag))
 }
 
 // taken ends the send of what was offered.
@@ -127,6 +142,6 @@ func (p *peer) taken(offer uint32) error {
 		return fmt.Errorf("%w: offer %d is unknown", errMalformed, offer)
 	}
 	delete(p.offers, offer)
-	o.request.complete(Status{}, o.region.Free())
+	o.request.complete(Status{}, o.region.release())
 	return nil
 }

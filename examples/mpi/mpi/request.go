@@ -12,25 +12,52 @@ type Status struct {
 // left alone until Wait gives the outcome. Wait may be called from several
 // goroutines and more than once.
 type Request struct {
-	done   chan struct{}
+	world  *World
+	done   bool
 	status Status
 	err    error
 }
 
-func newRequest() *Request { return &Request{done: make(chan struct{})} }
-
-// complete ends the request. It is called once.
-func (r *Request) complete(status Status, err error) {
-	r.status, r.err = status, err
-	close(r.done)
+// request makes one. The caller holds mu.
+func (w *World) request() *Request {
+	w.pending++
+	return &Request{world: w}
 }
+
+// complete ends the request. It is called once. The caller holds mu.
+func (r *Request) complete(status Status, err error) {
+	r.status, r.err, r.done = status, err, true
+	r.world.pending--
+	r.world.stir()
+}
+
+// failedRequest is one that could not begin.
+func (w *World) failedRequest(err error) *Request { return &Request{world: w, done: true, err: err} }
 
 // Wait waits until the operation is done. A send is done when its memory may be
 // used again, which says nothing of the receiver. The status has a meaning for
 // receives only.
 func (r *Request) Wait() (Status, error) {
-	<-r.done
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	return r.wait()
+}
+
+// wait is Wait for who holds mu.
+func (r *Request) wait() (Status, error) {
+	if !r.done {
+		r.world.finish(r)
+	}
 	return r.status, r.err
+}
+
+// finish waits until a request is done, which it is at the end of the world, too.
+func (w *World) finish(r *Request) {
+	for !r.done {
+		if w.await(func() bool { return r.done }) != nil && !r.done {
+			w.changed.Wait() // the adapter lets go of its memory
+		}
+	}
 }
 
 // Waitall waits for all requests. The error is that of the first that failed.

@@ -230,7 +230,7 @@ func wildcards(w *World) error {
 func TestFlood(t *testing.T) { runRanks(t, 2, "flood") }
 
 func floodTask(w *World) error {
-	const messages = 10 * slotCount
+	const messages = 160
 	peer := 1 - w.Rank()
 	for i := range messages {
 		if err := Send(w.Comm, []int{i}, peer, 0); err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -13,84 +12,105 @@ import (
 type messageKind uint8
 
 const (
-	// eagerMessage has the numbers behind the header.
-	eagerMessage messageKind = iota + 1
+	// dataMessage has the numbers behind the header.
+	dataMessage messageKind = iota + 1
 	// offerMessage names the memory that the receiver is to read the numbers from.
 	offerMessage
 	// takenMessage says that the receiver has read what was offered.
 	takenMessage
-	// creditMessage has nothing but the credits that every header has.
-	creditMessage
-	// goodbyeMessage says that all ranks are closing their worlds.
-	goodbyeMessage
-	// deathMessage names the rank that has died, in place of an offer.
-	deathMessage
+	// skipMessage says that the next message is at the beginning of the ring.
+	skipMessage
 )
 
 // header stands at the beginning of each message.
 type header struct {
 	kind    messageKind
-	element reflect.Kind // of the numbers
-	credits uint16       // receives that the sender of this message has posted again
+	element elementKind // of the numbers
+	payload uint16      // bytes behind the header
 	context uint32
 	tag     int32
-	offer   uint32          // number of the offer, of those of its sender to this peer
-	length  uint32          // bytes of the numbers
-	memory  udat.RMRTriplet // where they are, with an offer
+	length  uint32 // bytes of the numbers
+	number  uint32 // of the message, among the data and offers of its sender to this peer
+	flow    flow
+	source  uint32 // rank of the sender in the world; in a ring there is a checksum in its place
 }
 
 const (
-	headerSize  = 36
+	headerSize = 32
+	// offerSize is the payload of an offer: its number and the memory.
+	offerSize = 4 + tripletSize
+	// takenSize is the payload that says which offer was taken.
+	takenSize   = 4
 	tripletSize = 16
-	// slotSize is the memory of a receive.
-	slotSize = 8192
-	// eagerLimit is the most bytes that are sent along with the header.
-	eagerLimit = slotSize - headerSize
 )
 
 var errMalformed = errors.New("mpi: a malformed message")
 
-// append writes the header in little-endian order.
-func (h header) append(b []byte) []byte {
-	b = append(b, byte(h.kind), byte(h.element))
-	b = binary.LittleEndian.AppendUint16(b, h.credits)
-	for _, v := range []uint32{h.context, uint32(h.tag), h.offer, h.length} {
-		b = binary.LittleEndian.AppendUint32(b, v)
-	}
-	b, _ = h.memory.AppendBinary(b) // has no errors
-	return b
+// put writes the header to the beginning of b.
+func (h *header) put(b []byte) {
+	b = b[:headerSize]
+	le := binary.LittleEndian
+	le.PutUint32(b[0:], h.source)
+	le.PutUint16(b[4:], h.payload)
+	b[6], b[7] = byte(h.kind), byte(h.element)
+	le.PutUint32(b[8:], h.context)
+	le.PutUint32(b[12:], uint32(h.tag))
+	le.PutUint32(b[16:], h.length)
+	le.PutUint32(b[20:], h.number)
+	le.PutUint32(b[24:], h.flow.consumed)
+	le.PutUint32(b[28:], h.flow.granted)
 }
 
 // parseMessage reads a message. The payload is part of b.
-func parseMessage(b []byte) (h header, payload []byte, err error) {
+func parseMessage(b []byte, h *header) (payload []byte, err error) {
 	if len(b) < headerSize {
-		return h, nil, fmt.Errorf("%w: %d bytes", errMalformed, len(b))
+		return nil, fmt.Errorf("%w: %d bytes", errMalformed, len(b))
 	}
-	word := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4+4*i:]) }
-	h = header{
-		kind: messageKind(b[0]), element: reflect.Kind(b[1]), credits: binary.LittleEndian.Uint16(b[2:]),
-		context: word(0), tag: int32(word(1)), offer: word(2), length: word(3),
-	}
-	if err := h.memory.UnmarshalBinary(b[headerSize-tripletSize : headerSize]); err != nil {
-		return h, nil, err
-	}
+	le := binary.LittleEndian
+	h.source = le.Uint32(b[0:])
+	h.payload = le.Uint16(b[4:])
+	h.kind, h.element = messageKind(b[6]), elementKind(b[7])
+	h.context = le.Uint32(b[8:])
+	h.tag = int32(le.Uint32(b[12:]))
+	h.length = le.Uint32(b[16:])
+	h.number = le.Uint32(b[20:])
+	h.flow = flow{le.Uint32(b[24:]), le.Uint32(b[28:])}
 	payload = b[headerSize:]
+	if int(h.payload) > len(payload) {
+		return nil, fmt.Errorf("%w: %d bytes behind the header, and %d announced", errMalformed, len(payload), h.payload)
+	}
+	payload = payload[:h.payload]
+	want := 0
 	switch h.kind {
-	case eagerMessage:
-		if int(h.length) != len(payload) {
-			err = fmt.Errorf("%w: %d bytes of numbers, and %d announced", errMalformed, len(payload), h.length)
-		}
+	case dataMessage:
+		want = int(h.length)
 	case offerMessage:
-		if h.length != h.memory.SegmentLength {
-			err = fmt.Errorf("%w: %d bytes of memory, and %d announced", errMalformed, h.memory.SegmentLength, h.length)
-		}
-	case takenMessage, creditMessage, goodbyeMessage, deathMessage:
-		return h, payload, nil
+		want = offerSize
+	case takenMessage:
+		want = takenSize
+	case skipMessage:
 	default:
-		return h, nil, fmt.Errorf("%w: its kind is %d", errMalformed, h.kind)
+		return nil, fmt.Errorf("%w: its kind is %d", errMalformed, h.kind)
 	}
-	if size, ok := sizes[h.element]; err == nil && (!ok || int(h.length)%size != 0) {
-		err = fmt.Errorf("%w: %d bytes of %v", errMalformed, h.length, h.element)
+	if len(payload) != want {
+		return nil, fmt.Errorf("%w: %d bytes in a message of kind %d and length %d", errMalformed, len(payload), h.kind, h.length)
 	}
-	return h, payload, err
+	if h.kind == dataMessage || h.kind == offerMessage {
+		if size := h.element.size(); size == 0 || int(h.length)%size != 0 {
+			return nil, fmt.Errorf("%w: %d bytes of %v", errMalformed, h.length, h.element)
+		}
+	}
+	return payload, nil
+}
+
+// putOffer writes the payload of an offer.
+func putOffer(b []byte, number uint32, memory udat.RMRTriplet) {
+	binary.LittleEndian.PutUint32(b, number)
+	_, _ = memory.AppendBinary(b[4:4]) // has no errors
+}
+
+// parseOffer reads it.
+func parseOffer(b []byte) (number uint32, memory udat.RMRTriplet, err error) {
+	err = memory.UnmarshalBinary(b[4:offerSize])
+	return binary.LittleEndian.Uint32(b), memory, err
 }

@@ -36,22 +36,47 @@ type World struct {
 	// forget ends the watch on the context of Init.
 	forget func() bool
 
-	ia          *udat.IA
-	pz          *udat.PZ
-	cno         *udat.CNO
-	calls       *udat.EVD // connection requests
-	connections *udat.EVD
-	received    *udat.EVD
-	requested   *udat.EVD // completions of sends and RDMA reads
-	attr        udat.EPAttr
+	ia       *udat.IA
+	pz       *udat.PZ
+	cno      *udat.CNO
+	calls    *udat.EVD // connection requests
+	received *udat.EVD // eager messages
+	attr     udat.EPAttr
+	depth    int           // operations of an endpoint
+	spin     time.Duration // how long one looks for news before he sleeps
+	crowded  bool          // there are more ranks on this host than processors
+	// attention is how long a peer that was heard of is taken to be looking for news.
+	attention time.Duration
+	nap       time.Duration // the shortest
 
-	mu          sync.Mutex
-	peers       []*peer // by rank; that of this rank is not used
-	matcher     matcher
-	nextContext uint32     // a number for communicators that is not in use
-	changed     *sync.Cond // a message was kept, something has completed, or the world has ended
-	err         error      // what has ended the world
-	left        bool       // all ranks are closing their worlds
+	mu       sync.Mutex
+	changed  *sync.Cond // something has completed, a message was kept, nobody drives, or the world has ended
+	peers    []*peer    // by rank; that of this rank is not used
+	linked   []*peer    // those that have memory
+	banks    []*bank
+	areas    areas
+	receives receives
+	staging  staging
+	matcher  matcher
+	// spareReceives are for calls that wait for the end of theirs.
+	spareReceives []*receive
+
+	driven     bool               // somebody waits, and makes progress
+	wake       context.CancelFunc // ends his sleep
+	entries    uint64             // calls that have waited
+	turn       uint
+	eagerTurns int       // for how many turns eager messages are expected
+	blocked    bool      // something waits for completions
+	reads      int       // RDMA reads under way
+	pending    int       // requests
+	now        time.Time // about
+	events     [][]udat.Event
+	nesting    int
+
+	stats       Stats
+	nextContext uint32 // a number for communicators that is not in use
+	err         error  // what has ended the world
+	left        bool   // all ranks are closing their worlds
 	closed      bool
 	hurry       bool // the end has waited long enough
 }
@@ -118,15 +143,31 @@ func (w *World) join(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	w.adapt(mine.Host)
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(w.line.Name())) // has no errors
 	w.job = hash.Sum64() ^ w.cards[0].Nonce
 	w.work.Add(2)
 	go w.hear()
-	go w.progress()
+	go w.tend()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.watch()
+}
+
+// hear notices the end of the launcher.
+func (w *World) hear() {
+	defer w.work.Done()
+	select {
+	case <-w.line.Gone():
+	case <-w.running.Done():
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.left {
+		w.fail(ErrLauncherGone)
+	}
 }
 
 // open makes all that the connections share.
@@ -142,34 +183,45 @@ func (w *World) open(adapter string) error {
 		return err
 	}
 	ranks := len(w.peers)
-	const requests = slotCount + readWindow
-	for _, e := range []struct {
-		evd    **udat.EVD
-		length int
-		flags  udat.EVDFlags
-	}{
-		{&w.calls, 2 * ranks, udat.EVDCR},
-		{&w.connections, 4 * ranks, udat.EVDConnection},
-		{&w.received, slotCount * ranks, udat.EVDDTO},
-		{&w.requested, requests * ranks, udat.EVDDTO},
-	} {
-		if *e.evd, err = udat.CreateEVD(w.ia, e.length, e.flags); err != nil {
-			return err
-		}
-		if err := (*e.evd).ModifyCNO(w.cno); err != nil {
-			return err
-		}
+	w.depth = 32
+	if ranks > 64 {
+		w.depth = 8
 	}
-	// The attributes are a default endpoint's, but for the depths.
-	ep, err := udat.CreateEP(w.ia, w.pz, w.received, w.requested, w.connections, nil)
+	w.receives.most = min(4*ranks+2*receivesAtOnce, mostReceives)
+	if w.calls, err = w.dispatcher(max(2*ranks, 16), udat.EVDCR); err != nil {
+		return err
+	}
+	if w.received, err = w.dispatcher(w.receives.most+receivesAtOnce, udat.EVDDTO); err != nil {
+		return err
+	}
+	w.receives.pz = w.pz
+	if w.receives.srq, err = udat.CreateSRQ(w.ia, w.pz, udat.SRQAttr{MaxRecvDTOs: w.receives.most + receivesAtOnce, MaxRecvIOV: 1}); err != nil {
+		return err
+	}
+	if w.staging, err = newStaging(w.pz); err != nil {
+		return err
+	}
+	return w.attributes()
+}
+
+// mostReceives is how many receives there are at most for eager messages.
+const mostReceives = 512
+
+// attributes are those of all endpoints: a default endpoint's, but for the depths.
+func (w *World) attributes() error {
+	evd, err := udat.CreateEVD(w.ia, 256, udat.EVDDTO)
+	if err != nil {
+		return err
+	}
+	ep, err := udat.CreateEP(w.ia, w.pz, evd, evd, nil, nil)
 	if err != nil {
 		return err
 	}
 	param, err := ep.Query()
 	w.attr = param.Attr
-	w.attr.MaxRecvDTOs, w.attr.MaxRequestDTOs = slotCount, requests
+	w.attr.MaxRequestDTOs, w.attr.MaxRequestIOV, w.attr.MaxRecvIOV = w.depth, 1, 1
 	w.attr.MaxRDMAReadIn, w.attr.MaxRDMAReadOut = readWindow, readWindow
-	return errors.Join(err, ep.Free())
+	return errors.Join(err, ep.Free(), evd.Free())
 }
 
 // listen makes it possible to connect to this rank, and notes on its card how.
@@ -188,16 +240,6 @@ func (w *World) listen(mine *card) error {
 	}
 	mine.Address, mine.Qualifier, mine.Provider = attr.Address, uint64(param.ConnQual), providerName(provider)
 	return nil
-}
-
-// await waits until something is true, or the world has ended.
-func (w *World) await(something func() bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.err == nil && !something() {
-		w.changed.Wait()
-	}
-	return w.err
 }
 
 // Close waits until what this rank has sent is received or at the receiver, and
@@ -220,7 +262,10 @@ const partingTime = 5 * time.Second
 
 // leave ends in good order: nothing is under way, and no rank needs another.
 func (w *World) leave() error {
-	if err := w.await(w.quiet); err != nil || w.line == nil {
+	w.mu.Lock()
+	err := w.await(w.quiet)
+	w.mu.Unlock()
+	if err != nil || w.line == nil {
 		return err
 	}
 	if err := w.line.Barrier(w.failed); err != nil {
@@ -231,24 +276,30 @@ func (w *World) leave() error {
 	}
 	w.mu.Lock()
 	w.left = true
-	w.part(header{kind: goodbyeMessage})
+	w.part(noticeGoodbye, 0)
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(w.failed, partingTime)
 	defer cancel()
 	return launcherError(w.line.Finalize(ctx))
 }
 
-// part sends each peer a last message.
-func (w *World) part(h header) {
-	for _, p := range w.peers {
-		if p.link == connected && len(p.freeSlots) > 0 && p.credits.spendLast() {
-			_ = p.post(&outgoing{header: h}) // whoever does not get it hears of the end of the connection
+// part gives all peers a last notice.
+func (w *World) part(notice uint32, rank int) {
+	for _, p := range w.linked {
+		if p.link != connected {
+			continue
+		}
+		p.line.notice, p.line.rank = notice, uint32(rank)
+		p.posted++
+		p.parting = p.posted
+		if err := p.writeLine(0); err != nil {
+			p.parting = p.completed // who does not get it hears of the end of the connection
 		}
 	}
 }
 
 func (w *World) quiet() bool {
-	for _, p := range w.peers {
+	for _, p := range w.linked {
 		if !p.quiet() {
 			return false
 		}
@@ -283,29 +334,39 @@ func (w *World) free() error {
 	return err
 }
 
-// settle waits until the last messages have arrived.
+// settle waits until the last notices have arrived.
 func (w *World) settle() {
-	timer := time.AfterFunc(partingTime, func() { w.hurried() })
+	timer := time.AfterFunc(partingTime, w.hurryUp)
 	defer timer.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for !w.hurry && !w.settled() {
-		w.changed.Wait()
+	for w.ia != nil && !w.hurry && !w.settled() {
+		w.pollAll()
+		w.mu.Unlock()
+		time.Sleep(100 * time.Microsecond)
+		w.mu.Lock()
 	}
 }
 
-func (w *World) hurried() {
+func (w *World) hurryUp() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hurry = true
-	w.changed.Broadcast()
 }
 
 func (w *World) settled() bool {
-	for _, p := range w.peers {
-		if p.link == connected && len(p.freeSlots) < slotCount {
+	for _, p := range w.linked {
+		if p.link == connected && later(p.parting, p.completed) {
 			return false
 		}
 	}
 	return true
+}
+
+// Adapter is the name of the adapter, "" for a rank alone.
+func (w *World) Adapter() string {
+	if w.ia == nil {
+		return ""
+	}
+	return w.ia.Name()
 }

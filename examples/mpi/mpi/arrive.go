@@ -1,0 +1,232 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+)
+
+// look takes what the peer has written into this rank's memory, and reports
+// whether there was something.
+func (p *peer) look() (found bool, err error) {
+	found = p.lineChanged()
+	if found {
+		if err := p.lookAtLine(); err != nil {
+			return true, err
+		}
+	}
+	for !p.behind() {
+		message := p.in.next()
+		if message == nil {
+			break
+		}
+		found = true
+		taken, err := p.arrived(message)
+		if err != nil {
+			return true, err
+		}
+		if !taken {
+			p.world.eagerTurns = patientTurns // an eager message comes first
+			break
+		}
+		p.in.release(message)
+	}
+	if found {
+		p.heard = p.world.now
+		err = p.pump()
+	}
+	return found, err
+}
+
+// behind reports whether the peer is to wait: it has sent more than this rank
+// keeps, which nobody here is looking for.
+func (p *peer) behind() bool { return p.kept > 2*mostKept && !p.world.driven }
+
+func (p *peer) lineNow() [2]uint64 {
+	theirs := p.memory.block.Bytes()[p.memory.offset:]
+	return [2]uint64{atomic.LoadUint64(word(theirs, 0)), atomic.LoadUint64(word(theirs, 1))}
+}
+
+func (p *peer) lineChanged() bool { return p.lineNow() != p.seen }
+
+// lookAtLine takes what the peer has written into its line.
+func (p *peer) lookAtLine() error {
+	p.seen = p.lineNow()
+	return p.hear(parseLine(p.seen[0], p.seen[1]))
+}
+
+// hear takes the peer's line.
+func (p *peer) hear(l line) error {
+	p.full = l.full
+	if err := p.allow(l.flow); err != nil {
+		return err
+	}
+	switch l.notice {
+	case noticeGoodbye:
+		// No rank says it before the launcher has heard of all that they are closing.
+		p.world.left = true
+	case noticeDeath:
+		p.world.fail(&RankError{int(l.rank), ErrDied})
+	}
+	return nil
+}
+
+// allow takes what the peer allows.
+func (p *peer) allow(f flow) error {
+	if later(f.consumed, p.out.consumed) && !p.out.free(f.consumed) {
+		return fmt.Errorf("%w: more was read than written", errMalformed)
+	}
+	if later(f.granted, p.credit) {
+		p.credit = f.granted
+	}
+	return nil
+}
+
+// take takes a message that has come to the shared receive queue.
+func (w *World) take(slot, length int) error {
+	message, err := w.receives.bytes(slot, length)
+	if err != nil {
+		return err
+	}
+	var h header
+	if _, err := parseMessage(message, &h); err != nil {
+		return err
+	}
+	if int64(h.source) >= int64(len(w.peers)) || w.peers[h.source].memory.block == nil {
+		return fmt.Errorf("%w: it is from rank %d", errMalformed, h.source)
+	}
+	p := w.peers[h.source]
+	p.heard = w.now
+	p.grant.used++
+	// What the peer has written into its ring before comes first.
+	if _, err := p.look(); err != nil {
+		p.lose(err)
+		return nil
+	}
+	p.early = append(p.early, slot)
+	if err := p.takeEarly(); err != nil {
+		p.lose(err)
+	}
+	return nil
+}
+
+// takeEarly takes eager messages whose turn has come.
+func (p *peer) takeEarly() error {
+	w := p.world
+	for len(p.early) > 0 {
+		slot := p.early[0]
+		message, err := w.receives.bytes(slot, slotSize)
+		if err != nil {
+			return err
+		}
+		taken, err := p.arrived(message)
+		if err != nil || !taken {
+			return err
+		}
+		p.early = p.early[1:]
+		if err := w.receives.post(slot); err != nil {
+			return err
+		}
+		w.receives.renew(&p.grant)
+	}
+	return p.pump()
+}
+
+// arrived takes a message, unless it is not its turn.
+func (p *peer) arrived(text []byte) (taken bool, err error) {
+	var h header
+	payload, err := parseMessage(text, &h)
+	if err != nil {
+		return false, err
+	}
+	w := p.world
+	if h.kind == dataMessage || h.kind == offerMessage {
+		if h.number != p.expected {
+			return false, nil
+		}
+		p.expected++
+	}
+	if err := p.allow(h.flow); err != nil {
+		return false, err
+	}
+	switch h.kind {
+	case skipMessage:
+		return true, nil
+	case takenMessage:
+		return true, p.taken(binary.LittleEndian.Uint32(payload))
+	}
+	m := message{envelope: envelope{h.context, p.rank, int(h.tag)}, element: h.element, length: int(h.length)}
+	if h.kind == dataMessage {
+		m.payload = payload
+	} else {
+		m.from = p
+		if m.offer, m.memory, err = parseOffer(payload); err != nil {
+			return false, err
+		}
+		if m.memory.SegmentLength != h.length {
+			return false, fmt.Errorf("%w: %d bytes of memory, and %d announced", errMalformed, m.memory.SegmentLength, h.length)
+		}
+	}
+	w.arrive(p, m)
+	return true, nil
+}
+
+// arrive brings a message to its receive, or keeps it. What it keeps is copied,
+// so that the memory that it came in is free. from is nil for one of this rank's
+// own.
+func (w *World) arrive(from *peer, m message) {
+	if r := w.matcher.arrive(m.envelope); r != nil {
+		if m.from == nil {
+			r.fill(m.element, m.length, m.payload, m.source, m.tag)
+			return
+		}
+		offer := m
+		m.from.take(r, &offer)
+		return
+	}
+	kept := m
+	kept.payload = append([]byte(nil), m.payload...)
+	if from != nil {
+		kept.keeper = from
+		from.kept += keptMessage + len(m.payload)
+	}
+	w.matcher.keep(&kept)
+	w.stir()
+}
+
+// deliver gives a message that was kept to its receive.
+func (w *World) deliver(r *receive, m *message) {
+	if p := m.keeper; p != nil {
+		p.kept -= keptMessage + len(m.payload)
+		if p.line.full && !p.overfull() {
+			if err := p.report(); err != nil {
+				p.lose(err)
+			}
+		}
+	}
+	if m.from != nil {
+		m.from.take(r, m)
+		return
+	}
+	r.fill(m.element, m.length, m.payload, m.source, m.tag)
+}
+
+// fill copies the numbers of a message to where they are wanted.
+func (r *receive) fill(element elementKind, length int, payload []byte, source, tag int) {
+	if element == r.buffer.kind {
+		copy(r.buffer.bytes, payload)
+	}
+	r.request.complete(r.outcome(element, length, source, tag))
+}
+
+// outcome is what the program gets to know of a message that is in its buffer.
+func (r *receive) outcome(element elementKind, length, source, tag int) (Status, error) {
+	status := r.comm.status(element, length, source, tag)
+	switch {
+	case element != r.buffer.kind:
+		return status, ErrType
+	case length > len(r.buffer.bytes):
+		return status, ErrTruncated
+	}
+	return status, nil
+}

@@ -1,0 +1,42 @@
+package mpi
+
+import "github.com/goudat/goudat/udat"
+
+// bank has the event dispatchers that several endpoints share.
+type bank struct {
+	requests    *udat.EVD // completions of sends and of RDMA operations
+	connections *udat.EVD
+	used        int // endpoints that were made on it
+}
+
+// endpointsPerBank is how many endpoints share a bank. It leaves a few for
+// attempts that were given up.
+const endpointsPerBank = 32
+
+// bank returns one with room for another endpoint.
+func (w *World) bank() (*bank, error) {
+	if n := len(w.banks); n > 0 && w.banks[n-1].used < endpointsPerBank {
+		return w.banks[n-1], nil
+	}
+	n := min(endpointsPerBank, 2*len(w.peers)+2)
+	b := &bank{}
+	var err error
+	if b.requests, err = w.dispatcher(n*w.depth, udat.EVDDTO); err != nil {
+		return nil, err
+	}
+	if b.connections, err = w.dispatcher(4*n, udat.EVDConnection); err != nil {
+		return nil, err
+	}
+	b.used = endpointsPerBank - n
+	w.banks = append(w.banks, b)
+	return b, nil
+}
+
+// dispatcher makes an event dispatcher that wakes who sleeps.
+func (w *World) dispatcher(length int, flags udat.EVDFlags) (*udat.EVD, error) {
+	evd, err := udat.CreateEVD(w.ia, length, flags)
+	if err != nil {
+		return nil, err
+	}
+	return evd, evd.ModifyCNO(w.cno)
+}

@@ -1,0 +1,182 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// connectTimeout bounds the native attempt to connect.
+const connectTimeout = time.Minute
+
+// reach sees to it that there will be a connection. Of two ranks that ask for one
+// at the same time, the request of the lower counts.
+func (p *peer) reach() error {
+	if p.link != idle {
+		return nil
+	}
+	if err := p.equip(); err != nil {
+		return err
+	}
+	greeting, err := p.greeting()
+	if err != nil {
+		return err
+	}
+	p.link = dialing
+	card := p.world.cards[p.rank]
+	return p.ep.Connect(card.Address, udat.ConnQual(card.Qualifier), connectTimeout, greeting)
+}
+
+// watch connects this rank with its neighbours, so that there is one to notice
+// when it dies, and a way for such news to all others.
+func (w *World) watch() error {
+	next := w.rank + 1
+	if next < len(w.peers) {
+		if err := w.peers[next].reach(); err != nil {
+			return err
+		}
+	}
+	if last := len(w.peers) - 1; w.rank == 0 && last > 1 {
+		return w.peers[last].reach()
+	}
+	return nil
+}
+
+// equip makes the endpoint and its memory.
+func (p *peer) equip() error {
+	w := p.world
+	var err error
+	if p.memory.block == nil {
+		if p.memory, err = w.areas.get(w.pz, areaHalf(len(w.peers)), len(w.peers)); err != nil {
+			return err
+		}
+		size := ringSize(len(w.peers))
+		p.out.size = uint32(size)
+		p.in.memory = p.memory.theirs()[lineSpace:]
+		p.offers = map[uint32]*outgoing{}
+		if err := w.receives.refill(); err != nil {
+			return err
+		}
+		w.receives.begin(&p.grant)
+		p.told.granted = p.grant.total // which the greeting says
+		w.linked = append(w.linked, p)
+	}
+	if p.bank, err = w.bank(); err != nil {
+		return err
+	}
+	p.bank.used++
+	if p.ep, err = udat.CreateEPWithSRQ(w.ia, w.pz, w.received, p.bank.requests, p.bank.connections, w.receives.srq, &w.attr); err != nil {
+		return err
+	}
+	return udat.SetConsumerContext(p.ep, p)
+}
+
+// A greeting is the private data of a connection request, and of its acceptance:
+// the job, the rank, the memory that the peer is to write, and how many messages
+// it may send to the shared receive queue.
+const greetingSize = 8 + 4 + tripletSize + 4
+
+func (p *peer) greeting() ([]byte, error) {
+	triplet, err := p.memory.triplet()
+	if err != nil {
+		return nil, err
+	}
+	b := binary.LittleEndian.AppendUint64(nil, p.world.job)
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.world.rank))
+	b, _ = triplet.AppendBinary(b) // has no errors
+	return binary.LittleEndian.AppendUint32(b, p.grant.total), nil
+}
+
+// greeted takes the greeting of the peer.
+func (p *peer) greeted(greeting []byte) error {
+	if len(greeting) < greetingSize { // providers may add to it
+		return fmt.Errorf("%w: a greeting of %d bytes", errMalformed, len(greeting))
+	}
+	if err := p.remote.UnmarshalBinary(greeting[12:][:tripletSize]); err != nil {
+		return err
+	}
+	if int(p.remote.SegmentLength) != p.memory.half {
+		return fmt.Errorf("%w: memory of %d bytes, and here it is %d", errMalformed, p.remote.SegmentLength, p.memory.half)
+	}
+	p.credit = binary.LittleEndian.Uint32(greeting[12+tripletSize:])
+	return nil
+}
+
+// answer accepts the connection request of a rank, or rejects it.
+func (w *World) answer(request *udat.CR) {
+	param, err := request.Query()
+	p := w.caller(param.PrivateData)
+	if err != nil || p == nil || w.err != nil {
+		// One that cannot even be rejected has gone.
+		_ = request.Reject(nil)
+		return
+	}
+	// An endpoint that has asked for a connection itself goes when it is rejected.
+	p.ep = nil
+	p.link = accepting
+	err = p.equip()
+	var greeting []byte
+	if err == nil {
+		err = p.greeted(param.PrivateData)
+	}
+	if err == nil {
+		greeting, err = p.greeting()
+	}
+	if err != nil {
+		p.lose(errors.Join(err, request.Reject(nil)))
+		return
+	}
+	if err := request.Accept(p.ep, greeting); err != nil {
+		p.lose(err)
+	}
+}
+
+// caller returns the peer that a greeting is from, nil if it may not connect now.
+func (w *World) caller(greeting []byte) *peer {
+	if len(greeting) < greetingSize || binary.LittleEndian.Uint64(greeting) != w.job {
+		return nil
+	}
+	rank := binary.LittleEndian.Uint32(greeting[8:])
+	if int64(rank) >= int64(len(w.peers)) || int(rank) == w.rank {
+		return nil
+	}
+	p := w.peers[rank]
+	if p.link == idle || p.link == awaited || p.link == dialing && p.rank < w.rank {
+		return p
+	}
+	return nil
+}
+
+// turn takes an event of a connection.
+func (p *peer) turn(event udat.Event) error {
+	if event.EP() != p.ep {
+		return event.EP().Free() // the peer's request counts
+	}
+	switch {
+	case event.Number == udat.EventConnectionPeerRejected && p.link == dialing && p.rank < p.world.rank:
+		// Its own request is on its way.
+		ep := p.ep
+		p.ep, p.link = nil, awaited
+		return ep.Free()
+	case event.Number != udat.EventConnectionEstablished:
+		return fmt.Errorf("the connection: %w", udat.ConnectionEvent(event.Number))
+	}
+	if p.link == dialing {
+		if err := p.greeted(event.PrivateData()); err != nil {
+			return err
+		}
+	}
+	p.link = connected
+	p.heard = time.Now()
+	if p.world.err != nil {
+		return nil
+	}
+	if err := p.pump(); err != nil {
+		return err
+	}
+	// The side that is called may have been offered messages before it heard that it is connected.
+	return p.read()
+}

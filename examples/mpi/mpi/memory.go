@@ -1,0 +1,78 @@
+package mpi
+
+import (
+	"github.com/goudat/goudat/udat"
+)
+
+// Registered memory is made in blocks, as each registration costs the adapter
+// and the system something of its own.
+
+// area is the memory of a connection. Half of it is written by the peer: a line
+// and a ring. The other half has what this rank writes to the same places at the
+// peer: what is in there stays as it is for as long as it is in the peer's ring,
+// which is longer than the adapter needs it.
+type area struct {
+	block  *udat.LMR
+	offset int // of the peer's half, behind which this rank's is
+	half   int // size of each
+}
+
+func areaHalf(ranks int) int { return lineSpace + ringSize(ranks) }
+
+// theirs is the half that the peer writes, and ours the one that this rank does.
+func (a area) theirs() []byte { return a.block.Bytes()[a.offset:][:a.half:a.half] }
+func (a area) ours() []byte   { return a.block.Bytes()[a.offset+a.half:][:a.half:a.half] }
+
+// segment is a piece of this rank's half.
+func (a area) segment(at, length int) (udat.Segment, error) {
+	return a.block.Segment(a.offset+a.half+at, length)
+}
+
+// triplet names the peer's half, for the peer.
+func (a area) triplet() (udat.RMRTriplet, error) { return a.block.RMRTriplet(a.offset, a.half) }
+
+// areasAtOnce is how many areas a block has.
+const areasAtOnce = 8
+
+// areas makes them.
+type areas struct {
+	free []area
+}
+
+func (s *areas) get(pz *udat.PZ, half, ranks int) (area, error) {
+	if len(s.free) == 0 {
+		n := min(areasAtOnce, ranks)
+		block, err := udat.AllocMemory(pz, n*2*half, udat.MemPrivLocalRead|udat.MemPrivLocalWrite|udat.MemPrivRemoteWrite)
+		if err != nil {
+			return area{}, err
+		}
+		for i := range n {
+			s.free = append(s.free, area{block: block, offset: 2 * i * half, half: half})
+		}
+	}
+	a := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	return a, nil
+}
+
+// slotSize is that of the memory of an eager message, with its header.
+const slotSize = 8192
+
+// eagerLimit is the most bytes of numbers that an eager message has.
+const eagerLimit = slotSize - headerSize
+
+// slots are pieces of memory for eager messages.
+type slots struct {
+	block *udat.LMR
+}
+
+func newSlots(pz *udat.PZ, n int) (slots, error) {
+	block, err := udat.AllocMemory(pz, n*slotSize, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)
+	return slots{block}, err
+}
+
+func (s slots) bytes(i int) []byte { return s.block.Bytes()[i*slotSize:][:slotSize:slotSize] }
+
+func (s slots) segment(i, length int) (udat.Segment, error) {
+	return s.block.Segment(i*slotSize, length)
+}

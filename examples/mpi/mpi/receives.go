@@ -1,0 +1,92 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// receives are the memory that eager messages of all peers arrive in, posted to
+// one shared receive queue. Each peer is granted some of them, and sends no more:
+// those that are not granted yet are spare. When few are spare, more are made, up
+// to a limit, beyond which peers that ask for a connection are granted none; their
+// messages are then short, or offered.
+type receives struct {
+	srq    *udat.SRQ
+	pz     *udat.PZ
+	blocks []slots
+	most   int // receives
+	spare  int
+}
+
+const (
+	// receivesAtOnce is how many receives a block has.
+	receivesAtOnce = 16
+	// lowWatermark is how many receives should be spare.
+	lowWatermark = 8
+	// firstGrant is what a new connection is granted, and mostGranted what one that
+	// is used grows to.
+	firstGrant  = 4
+	mostGranted = 16
+)
+
+// refill makes more receives when few are spare.
+func (r *receives) refill() error {
+	if r.spare >= lowWatermark || len(r.blocks)*receivesAtOnce >= r.most {
+		return nil
+	}
+	block, err := newSlots(r.pz, receivesAtOnce)
+	if err != nil {
+		return err
+	}
+	r.blocks = append(r.blocks, block)
+	for i := range receivesAtOnce {
+		if err := r.post((len(r.blocks)-1)*receivesAtOnce + i); err != nil {
+			return err
+		}
+	}
+	r.spare += receivesAtOnce
+	return nil
+}
+
+func (r *receives) post(slot int) error {
+	segment, err := r.blocks[slot/receivesAtOnce].segment(slot%receivesAtOnce, slotSize)
+	if err != nil {
+		return err
+	}
+	return r.srq.PostRecv([]udat.Segment{segment}, uint64(slot))
+}
+
+// bytes returns what has arrived in a receive.
+func (r *receives) bytes(slot, length int) ([]byte, error) {
+	if slot/receivesAtOnce >= len(r.blocks) || length > slotSize {
+		return nil, fmt.Errorf("%w: %d bytes in receive %d", errMalformed, length, slot)
+	}
+	return r.blocks[slot/receivesAtOnce].bytes(slot % receivesAtOnce)[:length], nil
+}
+
+// grant is what a receiver has granted a peer.
+type grant struct {
+	total uint32 // since the beginning
+	used  uint32 // messages that have come
+}
+
+// open is how many messages may still come.
+func (g *grant) open() int { return int(g.total - g.used) }
+
+// begin grants a new connection its first receives.
+func (r *receives) begin(g *grant) {
+	n := min(firstGrant, r.spare)
+	r.spare -= n
+	g.total += uint32(n)
+}
+
+// renew gives a peer the receive back that its message took, and another one while
+// there are many, as it makes use of them.
+func (r *receives) renew(g *grant) {
+	g.total++
+	if g.open() < mostGranted && r.spare > lowWatermark {
+		r.spare--
+		g.total++
+	}
+}

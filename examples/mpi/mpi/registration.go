@@ -1,0 +1,33 @@
+package mpi
+
+import "github.com/goudat/goudat/udat"
+
+// registration is memory of the program that is registered for a long message.
+type registration struct {
+	lmr *udat.LMR
+}
+
+// register registers memory that a message is in, or is to come to.
+func (w *World) register(memory []byte) (*registration, error) {
+	lmr, err := udat.RegisterMemory(w.pz, memory, udat.MemPrivLocalRead|udat.MemPrivLocalWrite|udat.MemPrivRemoteRead)
+	if err != nil {
+		return nil, err
+	}
+	return &registration{lmr}, nil
+}
+
+// triplet names all of the memory for the peer.
+func (r *registration) triplet() (udat.RMRTriplet, error) {
+	if r == nil {
+		return udat.RMRTriplet{}, nil
+	}
+	return r.lmr.RMRTriplet(0, len(r.lmr.Bytes()))
+}
+
+// release says that the memory is used no more.
+func (r *registration) release() error {
+	if r == nil {
+		return nil
+	}
+	return r.lmr.Free()
+}

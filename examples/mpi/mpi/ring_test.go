@@ -1,0 +1,191 @@
+package mpi
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// pipe is a ring without a device: the sender's view, the receiver's, and the
+// writes that are on their way.
+type pipe struct {
+	out    outRing
+	in     inRing
+	writes []write
+	random *rand.Rand
+}
+
+type write struct {
+	at    int
+	bytes []byte
+}
+
+func newPipe(size int, random *rand.Rand) *pipe {
+	return &pipe{out: outRing{size: uint32(size)}, in: inRing{memory: make([]byte, size)}, random: random}
+}
+
+// send puts a message on its way, if there is room.
+func (p *pipe) send(payload []byte) bool {
+	space := ringSpace(len(payload))
+	at, skip, ok := p.out.claim(space)
+	if !ok {
+		return false
+	}
+	if skip >= 0 {
+		message := make([]byte, ringUnit)
+		(&header{kind: skipMessage}).put(message)
+		seal(message)
+		p.writes = append(p.writes, write{skip, message})
+	}
+	message := make([]byte, space)
+	(&header{kind: dataMessage, payload: uint16(len(payload)), element: elementKind(8), length: uint32(len(payload))}).put(message)
+	copy(message[headerSize:], payload)
+	seal(message)
+	p.writes = append(p.writes, write{at, message})
+	return true
+}
+
+// land lets a part of the oldest write appear, in any order of its words.
+func (p *pipe) land(t *testing.T) {
+	w := p.writes[0]
+	p.writes = p.writes[1:]
+	if slices.ContainsFunc(p.in.memory[w.at:][:len(w.bytes)], func(b byte) bool { return b != 0 }) {
+		t.Fatalf("%d bytes at %d are written over others", len(w.bytes), w.at)
+	}
+	order := p.random.Perm(len(w.bytes) / 8)
+	for i, k := range order {
+		if binary.NativeEndian.Uint64(w.bytes[8*k:]) == 0 {
+			continue
+		}
+		missing := slices.ContainsFunc(order[i:], func(k int) bool {
+			return !bytes.Equal(w.bytes[8*k:][:8], p.in.memory[w.at+8*k:][:8])
+		})
+		if m := p.in.next(); missing && m != nil && &m[0] == &p.in.memory[w.at] {
+			t.Fatal("a message is taken before it is there")
+		}
+		copy(p.in.memory[w.at+8*k:], w.bytes[8*k:][:8])
+	}
+}
+
+// What goes into a ring comes out of it, whole and in order, however much of it
+// is on its way, and the sender never writes over what was not read.
+func TestRing(t *testing.T) {
+	for _, size := range []int{1024, 4096} {
+		random := rand.New(rand.NewPCG(uint64(size), 1))
+		p := newPipe(size, random)
+		// The counters wrap around soon.
+		start := uint32(1<<32 - 10*size)
+		p.out.written, p.out.consumed, p.in.consumed, p.in.reported = start, start, start, start
+		var sent [][]byte
+		received, refused := 0, 0
+		for received < 5000 {
+			switch random.IntN(4) {
+			case 0, 1:
+				payload := make([]byte, random.IntN(mostInRing(size)+1))
+				for i := range payload {
+					payload[i] = byte(random.IntN(3)) // zeros, too
+				}
+				if p.send(payload) {
+					sent = append(sent, payload)
+				} else {
+					refused++
+				}
+			case 2:
+				if len(p.writes) > 0 {
+					p.land(t)
+				}
+			case 3:
+				message := p.in.next()
+				if message == nil {
+					continue
+				}
+				var h header
+				payload, err := parseMessage(message, &h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if h.kind == dataMessage {
+					if !bytes.Equal(payload, sent[received]) {
+						t.Fatalf("message %d of ring %d is another", received, size)
+					}
+					received++
+				}
+				p.in.release(message)
+				if p.in.due() || random.IntN(20) == 0 {
+					p.in.reported = p.in.consumed
+					if !p.out.free(p.in.consumed) {
+						t.Fatal("more was read than written")
+					}
+				}
+			}
+		}
+		if refused == 0 {
+			t.Error("the ring was never full")
+		}
+	}
+}
+
+// A sender that waits for room gets it, however long its message, once the
+// receiver has read all.
+func TestRingDrains(t *testing.T) {
+	for size := 1024; size <= 4096; size *= 2 {
+		p := newPipe(size, rand.New(rand.NewPCG(3, 3)))
+		for length := range 3 * mostInRing(size) {
+			length %= mostInRing(size) + 1
+			for p.send(make([]byte, length)) {
+			}
+			for len(p.writes) > 0 {
+				p.land(t)
+			}
+			for m := p.in.next(); m != nil; m = p.in.next() {
+				p.in.release(m)
+			}
+			if !p.in.due() && p.in.consumed != p.out.written {
+				t.Fatalf("a ring of %d is full of messages of %d bytes, and nothing is due", size, length)
+			}
+			if !p.out.free(p.in.consumed) || p.out.consumed != p.out.written {
+				t.Fatalf("of %d bytes %d were read", p.out.written, p.in.consumed)
+			}
+		}
+	}
+}
+
+func TestImpossibleCredit(t *testing.T) {
+	r := outRing{size: 1024}
+	if _, _, ok := r.claim(128); !ok || !r.free(128) || r.free(192) || r.free(1<<31) {
+		t.Error("more can be read than was written")
+	}
+}
+
+// What has the begin of a message and no right checksum is not taken.
+func TestRingGarbage(t *testing.T) {
+	r := inRing{memory: make([]byte, 1024)}
+	for i := range r.memory {
+		r.memory[i] = 0xff
+	}
+	if r.next() != nil {
+		t.Error("garbage is a message")
+	}
+	clear(r.memory)
+	r.memory[6] = byte(dataMessage)
+	if r.next() != nil {
+		t.Error("a message without a checksum is taken")
+	}
+}
+
+func TestLine(t *testing.T) {
+	for _, want := range []line{
+		{}, {flow: flow{1, 2}}, {flow: flow{1 << 31, 1<<32 - 1}, full: true}, {notice: noticeDeath, rank: 1 << 31, full: true}, {notice: noticeGoodbye},
+	} {
+		b := make([]byte, lineSpace)
+		want.put(b)
+		if got := parseLine(*word(b, 0), *word(b, 1)); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	if !later(0, 1<<32-1) || later(5, 5) || later(1<<32-1, 0) {
+		t.Error("counters that wrap around")
+	}
+}

@@ -1,0 +1,267 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// start begins to send a message, and returns true when its memory may be used
+// again at once. Otherwise make returns what waits in its place.
+func (p *peer) start(h *header, memory []byte) (done bool, err error) {
+	if len(p.queue) > 0 || p.full || p.link != connected {
+		return false, nil
+	}
+	return p.try(h, memory)
+}
+
+// wait queues a message that could not be sent at once.
+func (p *peer) wait(o *outgoing) {
+	p.queue = append(p.queue, o)
+	err := p.reach()
+	if err == nil {
+		err = p.pump()
+	}
+	if err != nil {
+		p.lose(err)
+	}
+}
+
+// try sends a message if it is short, or of middle length, and there is room.
+func (p *peer) try(h *header, memory []byte) (sent bool, err error) {
+	h.kind, h.number = dataMessage, p.number
+	switch {
+	case len(memory) <= mostInRing(int(p.out.size)):
+		sent, err = p.put(h, memory)
+	case len(memory) <= eagerLimit:
+		sent, err = p.sendEager(h, memory)
+	}
+	if sent {
+		p.number++
+	}
+	return sent, err
+}
+
+// put sends a short message: through the ring, if the peer is likely to look at it.
+// Otherwise it may sleep, or compute, and an eager message wakes it.
+func (p *peer) put(h *header, payload []byte) (bool, error) {
+	if !p.attentive() {
+		if err := p.lookAtLine(); err != nil {
+			return false, err
+		}
+		if sent, err := p.sendEager(h, payload); err != nil || sent {
+			return sent, err
+		}
+	}
+	return p.putInRing(h, payload)
+}
+
+// attentive reports whether the peer was heard of so lately that it is likely to
+// look at its ring still. Should it sleep all the same, it looks by itself before
+// long.
+func (p *peer) attentive() bool {
+	w := p.world
+	if w.attention == 0 {
+		return false
+	}
+	w.now = time.Now()
+	return w.now.Sub(p.heard) < w.attention
+}
+
+// pump does what can be done: sends, reads, and news for the peer.
+func (p *peer) pump() error {
+	if p.link != connected || p.world.err != nil {
+		return nil
+	}
+	if err := p.acknowledgeAll(); err != nil {
+		return err
+	}
+	for len(p.queue) > 0 {
+		o := p.queue[0]
+		sent, err := p.advance(o)
+		if err != nil {
+			return err
+		}
+		if !sent {
+			break
+		}
+		p.queue = p.queue[1:]
+	}
+	if err := p.read(); err != nil {
+		return err
+	}
+	return p.report()
+}
+
+// acknowledgeAll tells the peer which of its offers were taken. These messages
+// need no order among the others, and go first.
+func (p *peer) acknowledgeAll() error {
+	for len(p.acks) > 0 {
+		var payload [takenSize]byte
+		binary.LittleEndian.PutUint32(payload[:], p.acks[0])
+		if sent, err := p.put(&header{kind: takenMessage}, payload[:]); err != nil || !sent {
+			return err
+		}
+		p.acks = p.acks[1:]
+	}
+	return nil
+}
+
+// advance sends a message of the queue, or an offer of it.
+func (p *peer) advance(o *outgoing) (bool, error) {
+	if o.region == nil && len(o.memory) <= eagerLimit && !p.full && (p.credit != 0 || len(o.memory) <= mostInRing(int(p.out.size))) {
+		sent, err := p.try(&o.header, o.memory)
+		if sent {
+			o.request.complete(Status{}, nil)
+		}
+		return sent, err
+	}
+	if err := o.expose(p.world); err != nil {
+		o.request.complete(Status{}, err)
+		return true, nil
+	}
+	var payload [offerSize]byte
+	remote, err := o.region.triplet()
+	if err != nil {
+		return false, err
+	}
+	putOffer(payload[:], p.offered+1, remote)
+	o.header.kind, o.header.number = offerMessage, p.number
+	sent, err := p.put(&o.header, payload[:])
+	if sent {
+		p.number++
+		p.offered++
+		p.world.stats.Offered++
+		p.offers[p.offered] = o
+	}
+	return sent, err
+}
+
+// expose registers the memory of a message for the peer to read.
+func (o *outgoing) expose(w *World) (err error) {
+	if o.region == nil && len(o.memory) > 0 {
+		o.region, err = w.register(o.memory)
+	}
+	return err
+}
+
+// putInRing writes a message into the peer's ring, if there is room.
+func (p *peer) putInRing(h *header, payload []byte) (bool, error) {
+	if !p.room(2) {
+		p.world.blocked = true
+		return false, nil
+	}
+	space := ringSpace(len(payload))
+	at, skip, ok := p.out.claim(space)
+	if !ok {
+		return false, nil
+	}
+	ours := p.memory.ours()
+	if skip >= 0 {
+		place := ours[lineSpace+skip:][:ringUnit]
+		clear(place)
+		(&header{kind: skipMessage}).put(place)
+		seal(place)
+		if err := p.write(lineSpace+skip, ringUnit, p.signal()); err != nil {
+			return false, err
+		}
+	}
+	place := ours[lineSpace+at:][:space]
+	h.payload = uint16(len(payload))
+	p.tell(h)
+	h.put(place)
+	clear(place[headerSize+copy(place[headerSize:], payload):])
+	seal(place)
+	p.world.stats.Short++
+	return true, p.write(lineSpace+at, space, p.signal())
+}
+
+// tell has a message say what the peer is allowed.
+func (p *peer) tell(h *header) {
+	h.flow = flow{p.in.consumed, p.grant.total}
+	p.told, p.in.reported = h.flow, h.flow.consumed
+}
+
+// sendEager sends a message to the peer's shared receive queue, if it has granted
+// that.
+func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
+	w := p.world
+	n := len(w.staging.free)
+	if p.credit == p.eager {
+		return false, nil
+	}
+	if n == 0 || !p.room(1) {
+		w.blocked = true
+		return false, nil
+	}
+	slot := w.staging.free[n-1]
+	memory := w.staging.bytes(slot)
+	h.payload, h.source = uint16(len(payload)), uint32(w.rank)
+	p.tell(h)
+	h.put(memory)
+	copy(memory[headerSize:], payload)
+	segment, err := w.staging.segment(slot, headerSize+len(payload))
+	if err != nil {
+		return false, err
+	}
+	p.posted++
+	p.sinceSignal = 0
+	// The count of operations goes back to the full one: fewer than 64 Ki are under way.
+	value := p.posted<<16 | uint32(slot)
+	if err := p.ep.PostSend([]udat.Segment{segment}, cookie(p, opSend, value), 0); err != nil {
+		return false, err
+	}
+	w.staging.free = w.staging.free[:n-1]
+	p.eager++
+	w.stats.Eager++
+	return true, nil
+}
+
+// sent takes the completion of an eager message.
+func (p *peer) sent(value uint32) {
+	w := p.world
+	w.staging.free = append(w.staging.free, int(value&0xffff))
+	p.done(p.posted - uint32(uint16(p.posted)-uint16(value>>16)))
+}
+
+// report tells the peer what it is allowed if it may be waiting for that.
+func (p *peer) report() error {
+	w := p.world
+	full := p.overfull()
+	granted := p.grant.total - p.told.granted
+	if !p.in.due() && full == p.line.full && int(granted) < max(1, p.grant.open()/2) {
+		return nil
+	}
+	if int(p.posted-p.completed) >= w.depth || p.link != connected {
+		w.blocked = true
+		return nil
+	}
+	p.line.full = full
+	p.told = flow{p.in.consumed, p.grant.total}
+	p.in.reported = p.in.consumed
+	return p.writeLine(p.signal())
+}
+
+// overfull reports whether the peer is to offer its messages.
+func (p *peer) overfull() bool {
+	if p.line.full {
+		return p.kept > mostKept/2
+	}
+	return p.kept > mostKept
+}
+
+func (p *peer) writeLine(flags udat.CompletionFlags) error {
+	p.world.stats.Reports++
+	p.line.flow = p.told
+	p.line.put(p.memory.ours())
+	return p.write(0, lineSize, flags)
+}
+
+// mostKept is how many bytes of messages of a peer, and of what it takes to keep
+// each, may wait for receives. A peer with more of them offers its messages: that
+// leaves them where they are, and their senders wait.
+const (
+	mostKept    = 128 << 10
+	keptMessage = 128
+)

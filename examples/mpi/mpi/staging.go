@@ -1,0 +1,22 @@
+package mpi
+
+import "github.com/goudat/goudat/udat"
+
+// staging is the memory that eager messages are sent from, which they are copied
+// to. Each slot is free again when its send is complete.
+type staging struct {
+	slots
+	free []int
+}
+
+// stagingSlots is how many eager messages of this rank are on their way at most.
+const stagingSlots = 32
+
+func newStaging(pz *udat.PZ) (staging, error) {
+	memory, err := newSlots(pz, stagingSlots)
+	s := staging{slots: memory}
+	for i := range stagingSlots {
+		s.free = append(s.free, i)
+	}
+	return s, err
+}

@@ -1,0 +1,19 @@
+package mpi
+
+// Stats counts what a rank has done to pass messages, since Init.
+type Stats struct {
+	Short   uint64 // messages written into rings of peers, those of the protocol included
+	Eager   uint64 // messages sent to shared receive queues, likewise
+	Offered uint64 // messages that were offered, to be read
+	Reports uint64 // RDMA writes that told peers what they are allowed
+	Sleeps  uint64 // times that somebody slept for want of news
+	Naps    uint64 // sleeps that ended by themselves
+	Late    uint64 // of those, the ones that ended with news which no event had told of
+}
+
+// Stats returns the counters.
+func (w *World) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stats
+}

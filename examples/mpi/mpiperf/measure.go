@@ -1,0 +1,255 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/goudat/goudat/examples/mpi/mpi"
+)
+
+// test is something to measure.
+type test struct {
+	name string
+	unit string
+	// ranks is how many take part: two, or all if it is 0.
+	ranks int
+	// sized tells that messages have sizes.
+	sized bool
+	// do repeats something so many times.
+	do func(c *mpi.Comm, b *buffers, times int) error
+	// value makes what is printed of the time that one repetition takes.
+	value func(took time.Duration, size int) float64
+}
+
+// buffers are those of a rank.
+type buffers struct {
+	size     int
+	out, in  []byte
+	requests []*mpi.Request
+}
+
+// window is how many messages are under way when bandwidth is measured.
+const window = 64
+
+var tests = []test{
+	{"latency", "us", 2, true, pingpong, func(t time.Duration, _ int) float64 { return microseconds(t) }},
+	{"bandwidth", "MB/s", 2, true, stream, rate(1e6, 1)},
+	{"both ways", "MB/s", 2, true, bothWays, rate(1e6, 2)},
+	{"messages", "thousand/s", 2, true, stream, func(t time.Duration, _ int) float64 { return window / t.Seconds() / 1e3 }},
+	{"barrier", "us", 0, false, barrier, func(t time.Duration, _ int) float64 { return microseconds(t) }},
+	{"allreduce", "us", 0, true, allreduce, func(t time.Duration, _ int) float64 { return microseconds(t) }},
+	{"alltoall", "us", 0, true, alltoall, func(t time.Duration, _ int) float64 { return microseconds(t) }},
+}
+
+func microseconds(t time.Duration) float64 { return t.Seconds() * 1e6 }
+
+// rate makes bytes a second of the time of a window.
+func rate(unit float64, ways int) func(time.Duration, int) float64 {
+	return func(t time.Duration, size int) float64 { return float64(ways*window*size) / t.Seconds() / unit }
+}
+
+func testNames() (names []string) {
+	for _, t := range tests {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+func findTests(list string) (found []test, err error) {
+	if list == "all" {
+		return tests, nil
+	}
+next:
+	for name := range strings.SplitSeq(list, ",") {
+		for _, t := range tests {
+			if t.name == name {
+				found = append(found, t)
+				continue next
+			}
+		}
+		return nil, fmt.Errorf("-tests has %q, there are %s", name, strings.Join(testNames(), ", "))
+	}
+	return found, nil
+}
+
+// pingpong is the round trip of a message.
+func pingpong(c *mpi.Comm, b *buffers, times int) error {
+	for range times {
+		if c.Rank() == 0 {
+			if err := mpi.Send(c, b.out, 1, 0); err != nil {
+				return err
+			}
+			if _, err := mpi.Recv(c, b.in, 1, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := mpi.Recv(c, b.in, 0, 0); err != nil {
+			return err
+		}
+		if err := mpi.Send(c, b.out, 0, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stream is a window of messages, and an answer.
+func stream(c *mpi.Comm, b *buffers, times int) error {
+	var answer [1]byte
+	for range times {
+		b.requests = b.requests[:0]
+		for range window {
+			if c.Rank() == 0 {
+				b.requests = append(b.requests, mpi.Isend(c, b.out, 1, 0))
+			} else {
+				b.requests = append(b.requests, mpi.Irecv(c, b.in, 0, 0))
+			}
+		}
+		if _, err := mpi.Waitall(b.requests...); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			if _, err := mpi.Recv(c, answer[:], 1, 1); err != nil {
+				return err
+			}
+		} else if err := mpi.Send(c, answer[:], 0, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bothWays is a window of messages in each direction.
+func bothWays(c *mpi.Comm, b *buffers, times int) error {
+	peer := 1 - c.Rank()
+	for range times {
+		b.requests = b.requests[:0]
+		for range window {
+			b.requests = append(b.requests, mpi.Irecv(c, b.in, peer, 0))
+		}
+		for range window {
+			b.requests = append(b.requests, mpi.Isend(c, b.out, peer, 0))
+		}
+		if _, err := mpi.Waitall(b.requests...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func barrier(c *mpi.Comm, _ *buffers, times int) error {
+	for range times {
+		if err := mpi.Barrier(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func allreduce(c *mpi.Comm, b *buffers, times int) error {
+	out, in := make([]float64, max(b.size/8, 1)), make([]float64, max(b.size/8, 1))
+	for range times {
+		if err := mpi.Allreduce(c, out, in, mpi.Sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alltoall has messages of the size for each rank.
+func alltoall(c *mpi.Comm, b *buffers, times int) error {
+	out, in := make([]byte, b.size*c.Size()), make([]byte, b.size*c.Size())
+	for range times {
+		if err := mpi.Alltoall(c, out, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure does all tests. The ranks that take no part wait in a barrier.
+func (s settings) measure(w *mpi.World, out io.Writer) error {
+	color := 0
+	if w.Rank() > 1 {
+		color = mpi.Undefined
+	}
+	pair, err := w.Split(color, w.Rank())
+	if err != nil {
+		return err
+	}
+	if w.Rank() == 0 && !s.csv {
+		fmt.Fprintf(out, "%d ranks on %s\n", w.Size(), w.Adapter())
+		fmt.Fprintf(out, "%-10s %9s %12s\n", "", "bytes", "")
+	}
+	for _, t := range s.tests {
+		c := w.Comm
+		if t.ranks == 2 {
+			c = pair
+		}
+		sizes := s.sizes
+		if !t.sized {
+			sizes = []int{0}
+		}
+		for _, size := range sizes {
+			if c != nil && (t.ranks != 2 || c.Size() == 2) {
+				took, err := s.repeat(c, t, size)
+				if err != nil {
+					return err
+				}
+				if w.Rank() == 0 {
+					s.print(out, t, size, t.value(took, size))
+				}
+			}
+			if err := mpi.Barrier(w.Comm); err != nil {
+				return err
+			}
+		}
+	}
+	if s.stats {
+		fmt.Fprintf(out, "%+v\n", w.Stats())
+	}
+	return nil
+}
+
+func (s settings) print(out io.Writer, t test, size int, value float64) {
+	if s.csv {
+		fmt.Fprintf(out, "%s,%d,%g,%s\n", t.name, size, value, t.unit)
+		return
+	}
+	bytes := fmt.Sprint(size)
+	if !t.sized {
+		bytes = ""
+	}
+	fmt.Fprintf(out, "%-10s %9s %12.4g %s\n", t.name, bytes, value, t.unit)
+}
+
+// repeat does a test for as long as it should take, and returns what one
+// repetition takes. Rank 0 decides how many there are.
+func (s settings) repeat(c *mpi.Comm, t test, size int) (time.Duration, error) {
+	b := &buffers{size: size, out: make([]byte, size), in: make([]byte, size)}
+	for times := []int{1}; ; {
+		began := time.Now()
+		if err := t.do(c, b, times[0]); err != nil {
+			return 0, err
+		}
+		took := time.Since(began)
+		done := times[0]
+		next := 0 // enough
+		if took < s.time {
+			next = done * 2
+			if took > s.time/50 {
+				next = int(1.2*float64(done)*float64(s.time)/float64(took)) + 1
+			}
+		}
+		times[0] = next
+		if err := mpi.Bcast(c, times, 0); err != nil {
+			return 0, err
+		}
+		if times[0] == 0 {
+			return took / time.Duration(done), nil
+		}
+	}
+}
