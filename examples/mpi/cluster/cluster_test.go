@@ -5,6 +5,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -22,7 +23,11 @@ import (
 
 // A test that needs ranks starts this test binary for each of them, with the
 // name of what they do in the environment.
-const taskVariable = "CLUSTER_TEST_TASK"
+const (
+	taskVariable = "CLUSTER_TEST_TASK"
+	// boundVariable has the bound that the ranks ask for.
+	boundVariable = "CLUSTER_TEST_BOUND"
+)
 
 // tasks is what ranks can do, by name.
 var tasks = map[string]func(w *mpi.World) error{}
@@ -80,12 +85,19 @@ func serve(rank int) error {
 func runTask() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	w, err := mpi.Init(ctx, mpi.Options{})
+	var options mpi.Options
+	if text := os.Getenv(boundVariable); text != "" {
+		var err error
+		if options.Bound, err = time.ParseDuration(text); err != nil {
+			return err
+		}
+	}
+	w, err := mpi.Init(ctx, options)
 	if err != nil {
 		return err
 	}
 	err = tasks[os.Getenv(taskVariable)](w)
-	if closed := w.Close(); err == nil {
+	if closed := w.Close(); err == nil && !errors.Is(closed, mpi.ErrClosed) { // a task may have closed it
 		err = closed
 	}
 	return err

@@ -9,9 +9,6 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// connectTimeout bounds the native attempt to connect.
-const connectTimeout = time.Minute
-
 // reach sees to it that there will be a connection. Of two ranks that ask for one
 // at the same time, the request of the lower counts.
 func (p *peer) reach() error {
@@ -27,7 +24,7 @@ func (p *peer) reach() error {
 	}
 	p.link = dialing
 	card := p.world.cards[p.rank]
-	return p.ep.Connect(card.Address, udat.ConnQual(card.Qualifier), connectTimeout, greeting)
+	return p.ep.Connect(card.Address, udat.ConnQual(card.Qualifier), p.world.bound, greeting)
 }
 
 // watch connects this rank with its neighbours, so that there is one to notice
@@ -169,7 +166,7 @@ func (p *peer) turn(event udat.Event) error {
 			return err
 		}
 	}
-	p.link = connected
+	p.link, p.silent = connected, 0
 	p.heard = time.Now()
 	if p.world.err != nil {
 		return nil

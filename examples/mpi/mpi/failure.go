@@ -3,7 +3,6 @@ package mpi
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -107,22 +106,7 @@ func (w *World) fail(err error) {
 			// It fails when there is no connection, or none any more, which is all that is wanted.
 			_ = ep.Disconnect(udat.CloseAbrupt)
 		}
-		w.drain()
 	}()
-}
-
-// drain waits until the adapter has let go of the memory of reads.
-func (w *World) drain() {
-	timer := time.AfterFunc(partingTime, w.hurryUp)
-	defer timer.Stop()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.reads > 0 && !w.hurry {
-		w.pollAll()
-		w.mu.Unlock()
-		time.Sleep(time.Millisecond)
-		w.mu.Lock()
-	}
 }
 
 // abandon ends the operations with a peer. Transfers into memory of the program

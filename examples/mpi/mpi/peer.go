@@ -34,6 +34,9 @@ type peer struct {
 	posted, completed uint32
 	sinceSignal       int // suppressed posts since the last that will complete
 
+	checked uint32 // completed, when guard looked at it last
+	silent  int    // how many times guard has seen nothing happen
+
 	out     outRing
 	credit  uint32 // eager messages that the peer has granted since the beginning
 	eager   uint32 // of them, those that were sent

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,12 @@ type Options struct {
 	// Adapter is a name for udat.Open. Without one it is that of the environment
 	// variable AdapterVariable, and without that the first adapter that opens.
 	Adapter string
+
+	// Bound is how long it takes at most until operations fail when a rank cannot be
+	// reached any more, since its machine or a link has failed; 30 seconds if 0. A
+	// machine that stands still for so long counts as dead. When a process ends, the
+	// others hear of it at once.
+	Bound time.Duration
 }
 
 // World is this process as one of the ranks of its job.
@@ -42,6 +49,7 @@ type World struct {
 	calls    *udat.EVD // connection requests
 	received *udat.EVD // eager messages
 	attr     udat.EPAttr
+	bound    time.Duration
 	depth    int           // operations of an endpoint
 	spin     time.Duration // how long one looks for news before he sleeps
 	crowded  bool          // there are more ranks on this host than processors
@@ -78,7 +86,6 @@ type World struct {
 	err         error  // what has ended the world
 	left        bool   // all ranks are closing their worlds
 	closed      bool
-	hurry       bool // the end has waited long enough
 }
 
 // Init makes this process a rank of the job that a launcher has started it for,
@@ -90,7 +97,10 @@ type World struct {
 // another build of the program (ErrVersion), or believes in another number of
 // ranks (ErrSize).
 func Init(ctx context.Context, options Options) (*World, error) {
-	w := &World{nextContext: 1}
+	if options.Bound < 0 {
+		return nil, badArgument("the bound is %v, it must be positive, or 0", options.Bound)
+	}
+	w := &World{nextContext: 1, bound: cmp.Or(options.Bound, defaultBound)}
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)
@@ -147,9 +157,10 @@ func (w *World) join(ctx context.Context, options Options) error {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(w.line.Name())) // has no errors
 	w.job = hash.Sum64() ^ w.cards[0].Nonce
-	w.work.Add(2)
+	w.work.Add(3)
 	go w.hear()
 	go w.tend()
+	go w.guard()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.watch()
@@ -258,7 +269,7 @@ func (w *World) Close() error {
 }
 
 // partingTime bounds what the end of a world waits for.
-const partingTime = 5 * time.Second
+func (w *World) partingTime() time.Duration { return min(w.bound/4, 5*time.Second) }
 
 // leave ends in good order: nothing is under way, and no rank needs another.
 func (w *World) leave() error {
@@ -278,7 +289,7 @@ func (w *World) leave() error {
 	w.left = true
 	w.part(noticeGoodbye, 0)
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(w.failed, partingTime)
+	ctx, cancel := context.WithTimeout(w.failed, w.partingTime())
 	defer cancel()
 	return launcherError(w.line.Finalize(ctx))
 }
@@ -334,24 +345,18 @@ func (w *World) free() error {
 	return err
 }
 
-// settle waits until the last notices have arrived.
+// settle waits until the last notices have arrived, for no longer than
+// partingTime.
 func (w *World) settle() {
-	timer := time.AfterFunc(partingTime, w.hurryUp)
-	defer timer.Stop()
+	end := time.Now().Add(w.partingTime())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.ia != nil && !w.hurry && !w.settled() {
+	for w.ia != nil && !w.settled() && time.Now().Before(end) {
 		w.pollAll()
 		w.mu.Unlock()
 		time.Sleep(100 * time.Microsecond)
 		w.mu.Lock()
 	}
-}
-
-func (w *World) hurryUp() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.hurry = true
 }
 
 func (w *World) settled() bool {

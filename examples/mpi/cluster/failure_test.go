@@ -1,0 +1,337 @@
+//go:build linux
+
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/examples/mpi/mpi"
+	"github.com/goudat/goudat/udat/udattest"
+	"github.com/goudat/goudat/udat/udattest/control"
+)
+
+const (
+	// bound is what the ranks ask for.
+	bound = 5 * time.Second
+	// slack is for machines that are emulated, beside others.
+	slack = 10 * time.Second
+	// victimsVariable has the ranks that are going to fail, with commas between.
+	victimsVariable = "CLUSTER_TEST_VICTIMS"
+	// reportVariable has the beginning of the name of the file that a rank writes its
+	// report to, since launchers pass nothing on any more when they see a failure.
+	reportVariable = "CLUSTER_TEST_REPORT"
+)
+
+func init() { tasks["survive"] = survive }
+
+// survive waits in operations of each kind, with those that are going to fail and
+// with others, and tells when all have failed.
+func survive(w *mpi.World) error {
+	if err := mpi.Barrier(w.Comm); err != nil {
+		return err
+	}
+	var victims []int
+	for text := range strings.SplitSeq(os.Getenv(victimsVariable), ",") {
+		victim, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		victims = append(victims, victim)
+	}
+	victim, next := victims[0], (w.Rank()+1)%w.Size()
+	if slices.Contains(victims, w.Rank()) {
+		victim = 0 // they cannot reach the others
+	}
+	long := make([]float64, 1<<18)
+	operations := map[string]func() error{
+		"a receive from it":      func() error { _, err := mpi.Recv(w.Comm, []int{0}, victim, 1); return err },
+		"a receive from any":     func() error { _, err := mpi.Recv(w.Comm, []int{0}, mpi.AnySource, 2); return err },
+		"a receive from another": func() error { _, err := mpi.Recv(w.Comm, []int{0}, next, 3); return err },
+		"a long send to it":      func() error { return mpi.Send(w.Comm, long, victim, 4) },
+		"a long send to another": func() error { return mpi.Send(w.Comm, long, next, 5) },
+		"a probe":                func() error { _, err := mpi.Probe(w.Comm, mpi.AnySource, 6); return err },
+		"a barrier":              func() error { return mpi.Barrier(w.Comm) },
+	}
+	if w.Rank()%2 == 1 {
+		delete(operations, "a long send to it") // nor has it a connection with it, perhaps
+		delete(operations, "a barrier")
+	}
+	results := make(chan error, len(operations))
+	for name, do := range operations {
+		go func() {
+			err := do()
+			var e *mpi.RankError
+			if !errors.As(err, &e) || !errors.Is(err, mpi.ErrDied) {
+				err = fmt.Errorf("%s gives %v", name, err)
+			} else if there := slices.Contains(victims, e.Rank); there == slices.Contains(victims, w.Rank()) {
+				err = fmt.Errorf("%s blames rank %d: %v", name, e.Rank, err)
+			} else {
+				err = nil
+			}
+			results <- err
+		}()
+	}
+	fmt.Printf("rank %d is ready, process %d\n", w.Rank(), os.Getpid())
+	report := ""
+	for range operations {
+		if err := <-results; err != nil {
+			report += err.Error() + "\n"
+		}
+	}
+	heard := time.Now()
+	if err := w.Close(); !errors.Is(err, mpi.ErrDied) {
+		report += fmt.Sprintf("Close gives %v\n", err)
+	}
+	report += fmt.Sprintf("heard of it at %d\n", heard.UnixMilli())
+	file := os.Getenv(reportVariable) + strconv.Itoa(w.Rank())
+	if err := os.WriteFile(file+".new", []byte(report), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// job is one that is under way.
+type job struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	lines chan string
+	text  bytes.Buffer
+	hosts []netip.Addr
+	files string // the beginning of the names of the reports
+}
+
+// begin starts the task, and waits until all ranks are ready. It
+// returns their processes.
+func begin(t *testing.T, hosts []netip.Addr, ranks int, adapter string, victims []int) (*job, []int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	cmd := mpiexec(t, ctx, hosts, ranks, adapter, "survive")
+	files := "/tmp/" + strings.ReplaceAll(t.Name(), "/", "-") + "-"
+	// The ranks that are left go on by themselves.
+	cmd.Args = slices.Insert(cmd.Args, 1, "-disable-auto-cleanup")
+	cmd.Env = append(cmd.Env, victimsVariable+"="+strings.Trim(strings.ReplaceAll(fmt.Sprint(victims), " ", ","), "[]"),
+		boundVariable+"="+bound.String(), reportVariable+"="+files)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = writer, writer
+	err = cmd.Start()
+	writer.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{t: t, cmd: cmd, lines: make(chan string, 1000), hosts: hosts, files: files}
+	go j.read(reader)
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	pids := make([]int, ranks)
+	for range ranks {
+		var rank, pid int
+		j.expect(patience, "a rank is ready", func(line string) bool {
+			n, _ := fmt.Sscanf(line, "rank %d is ready, process %d", &rank, &pid)
+			return n == 2
+		})
+		pids[rank] = pid
+	}
+	return j, pids
+}
+
+func (j *job) read(from io.ReadCloser) {
+	defer from.Close()
+	for scanner := bufio.NewScanner(from); scanner.Scan(); {
+		j.lines <- scanner.Text()
+	}
+	close(j.lines)
+}
+
+// expect waits for a line.
+func (j *job) expect(limit time.Duration, what string, is func(line string) bool) {
+	j.t.Helper()
+	timer := time.After(limit)
+	for {
+		select {
+		case line, open := <-j.lines:
+			if !open {
+				j.t.Fatalf("not within the job: %s\n%s", what, j.text.String())
+			}
+			fmt.Fprintln(&j.text, line)
+			if is(line) {
+				return
+			}
+		case <-timer:
+			j.t.Fatalf("not within %v: %s\n%s", limit, what, j.text.String())
+		}
+	}
+}
+
+// expectReports waits for the reports of the ranks on some machines, and looks
+// whether they have heard of the failure in time.
+func (j *job) expectReports(since time.Time, ranks ...int) {
+	j.t.Helper()
+	var longest time.Duration
+	limit := time.Now().Add(patience)
+	for _, rank := range ranks {
+		var out bytes.Buffer
+		for {
+			code, err := runOn(j.hosts[0], j.hosts[rank%len(j.hosts)], "cat "+j.files+strconv.Itoa(rank), &out)
+			if err != nil {
+				j.t.Fatal(err)
+			}
+			if code == 0 {
+				break
+			}
+			if time.Now().After(limit) {
+				j.t.Fatalf("rank %d does not hear of it\n%s", rank, j.text.String())
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		var at int64
+		text := out.String()
+		if n, _ := fmt.Sscanf(text, "heard of it at %d", &at); n != 1 {
+			j.t.Errorf("rank %d: %s", rank, text)
+			continue
+		}
+		longest = max(longest, time.UnixMilli(at).Sub(since))
+	}
+	j.t.Logf("the last has heard of it after %v", longest)
+	if longest > bound+slack {
+		j.t.Errorf("it took %v, and the bound is %v", longest, bound)
+	}
+}
+
+// ranksOn are those on a machine: they were dealt in turn.
+func ranksOn(machine, machines int) []int { return []int{machine, machine + machines} }
+
+// A process that is killed is noticed at once.
+func TestProcessKilled(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			hosts := machines(t, 2)[:2]
+			// It is alone on its machine: there, the launcher would kill the others.
+			const victim = 1
+			j, pids := begin(t, hosts, 3, adapter, []int{victim})
+			since := time.Now()
+			if code, err := callShell(hosts[1].String(), fmt.Sprintf("kill -9 %d", pids[victim]), io.Discard); err != nil || code != 0 {
+				t.Fatal(code, err)
+			}
+			j.expectReports(since, 0, 2)
+		})
+	}
+}
+
+// A machine that loses its link is noticed within the bound, and so are the
+// others by the ranks on it.
+func TestLinkCut(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			hosts := machines(t, 3)[:3]
+			ctx := context.Background()
+			j, _ := begin(t, hosts, 6, adapter, ranksOn(2, 3))
+			since := time.Now()
+			if err := control.Cut(ctx, 2); err != nil {
+				t.Fatal(err)
+			}
+			restored := false
+			restore := func() {
+				if !restored {
+					restored = true
+					if err := control.Restore(ctx, 2); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			defer restore()
+			j.expectReports(since, 0, 1, 3, 4)
+			// Those behind the link have heard of it by then.
+			time.Sleep(time.Until(since.Add(bound + slack)))
+			restore()
+			j.expectReports(since, 2, 5)
+		})
+	}
+}
+
+// A machine that loses its power is noticed within the bound.
+func TestMachineKilled(t *testing.T) {
+	peers := machines(t, 4)
+	for i, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			victim := 3 - i // the machines that are left get fewer
+			hosts := peers[:victim+1]
+			j, _ := begin(t, hosts, 2*len(hosts), adapter, ranksOn(victim, len(hosts)))
+			since := time.Now()
+			if err := control.Kill(context.Background(), victim); err != nil {
+				t.Fatal(err)
+			}
+			var others []int
+			for rank := range 2 * len(hosts) {
+				if rank%len(hosts) != victim {
+					others = append(others, rank)
+				}
+			}
+			j.expectReports(since, others...)
+		})
+	}
+}
+
+// When the launcher is killed, nothing is left running.
+func TestLauncherKilled(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			hosts := machines(t, 2)[:2]
+			j, _ := begin(t, hosts, 4, adapter, []int{0})
+			if err := j.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			until := time.Now().Add(bound + slack)
+			for _, host := range hosts {
+				for {
+					var out bytes.Buffer
+					line := "for f in $(grep -lz ^PMI_RANK= /proc/[0-9]*/environ 2>/dev/null); do cat $(dirname $f)/comm; done | wc -l"
+					// The launcher's own processes have no rank.
+					if _, err := runOn(hosts[0], host, line, &out); err != nil {
+						t.Fatal(err)
+					}
+					if strings.TrimSpace(out.String()) == "0" {
+						break
+					}
+					if time.Now().After(until) {
+						t.Fatalf("on %v %s processes are left", host, strings.TrimSpace(out.String()))
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+			}
+		})
+	}
+}
+
+// runOn runs a line on a machine, without the remote shell on this one.
+func runOn(here, host netip.Addr, line string, out io.Writer) (int, error) {
+	if host != here {
+		return callShell(host.String(), line, out)
+	}
+	cmd := exec.Command("sh", "-c", line)
+	cmd.Stdout = out
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}

@@ -1,0 +1,146 @@
+package mpi
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func init() {
+	tasks["slow receiver"] = slowReceiver
+	tasks["pressure"] = pressure
+	tasks["ring traffic"] = func(w *World) error { return trafficBy(w, time.Hour) }
+	tasks["event traffic"] = func(w *World) error { return trafficBy(w, 0) }
+}
+
+// Messages go through the rings, and as events, whatever the machine would have
+// them do.
+func TestRingTraffic(t *testing.T)  { runRanks(t, 4, "ring traffic") }
+func TestEventTraffic(t *testing.T) { runRanks(t, 4, "event traffic") }
+
+func trafficBy(w *World, attention time.Duration) error {
+	w.mu.Lock()
+	w.attention = attention
+	before := w.stats
+	w.mu.Unlock()
+	if err := tasks["traffic"](w); err != nil {
+		return err
+	}
+	after := w.Stats()
+	short, eager := after.Short-before.Short, after.Eager-before.Eager
+	if attention > 0 && short < eager || attention == 0 && short > eager {
+		return fmt.Errorf("%d messages went through rings and %d as events", short, eager)
+	}
+	if after.Offered == 0 {
+		return fmt.Errorf("no message was offered")
+	}
+	return nil
+}
+
+// A receiver that does something else bounds its senders, not its memory.
+func TestSlowReceiver(t *testing.T) { runRanks(t, 4, "slow receiver") }
+
+func slowReceiver(w *World) error {
+	const messages = 3000
+	for _, length := range []int{8, 1000, 8000} {
+		if w.Rank() != 0 {
+			var sent atomic.Int32
+			done := make(chan error, 1)
+			go func() {
+				for i := range messages {
+					if err := Send(w.Comm, numbersFrom(i, length), 0, length); err != nil {
+						done <- err
+						return
+					}
+					sent.Add(1)
+				}
+				done <- nil
+			}()
+			// Rank 0 receives nothing before all are stuck.
+			for last := int32(-1); ; {
+				time.Sleep(50 * time.Millisecond)
+				now := sent.Load()
+				if now == last {
+					break
+				}
+				last = now
+			}
+			if n := int(sent.Load()); n > 2*(2*mostKept+ringSize(4)+mostGranted*slotSize)/(length+keptMessage)+10 {
+				return fmt.Errorf("%d messages of %d bytes were sent to one that receives none", n, length)
+			}
+			if err := Send(w.Comm, []int{1}, (w.Rank()%3)+1, 1); err != nil { // ranks 1 to 3 tell each other
+				return err
+			}
+			if _, err := Recv(w.Comm, []int{0}, AnySource, 1); err != nil {
+				return err
+			}
+			if err := Send(w.Comm, []int{1}, 0, 2); err != nil {
+				return err
+			}
+			if err := <-done; err != nil {
+				return err
+			}
+			if err := Barrier(w.Comm); err != nil {
+				return err
+			}
+			continue
+		}
+		time.Sleep(300 * time.Millisecond) // it computes
+		w.mu.Lock()
+		for _, p := range w.peers[1:] {
+			if most := 2*mostKept + ringSize(4) + mostGranted*slotSize; p.kept > most {
+				return fmt.Errorf("%d bytes from rank %d are kept, at most %d should be", p.kept, p.rank, most)
+			}
+		}
+		w.mu.Unlock()
+		for i := range messages {
+			for from := 1; from < w.Size(); from++ {
+				got := make([]uint8, length)
+				if _, err := Recv(w.Comm, got, from, length); err != nil {
+					return err
+				}
+				if !slices.Equal(got, numbersFrom(i, length)) {
+					return fmt.Errorf("message %d of %d bytes from rank %d is another", i, length, from)
+				}
+			}
+		}
+		for range 3 {
+			if _, err := Recv(w.Comm, []int{0}, AnySource, 2); err != nil {
+				return err
+			}
+		}
+		if err := Barrier(w.Comm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A message is found behind others that nobody wants yet, however many these are.
+func TestPressure(t *testing.T) { runRanks(t, 2, "pressure") }
+
+func pressure(w *World) error {
+	const unwanted = 2000
+	if w.Rank() == 0 {
+		var requests []*Request
+		for i := range unwanted {
+			requests = append(requests, Isend(w.Comm, numbersFrom(i, 1000), 1, 1))
+		}
+		requests = append(requests, Isend(w.Comm, []int{42}, 1, 2))
+		_, err := Waitall(requests...)
+		return err
+	}
+	var wanted [1]int
+	if _, err := Recv(w.Comm, wanted[:], 0, 2); err != nil || wanted[0] != 42 {
+		return fmt.Errorf("got %v, %w", wanted, err)
+	}
+	got := make([]uint8, 1000)
+	for i := range unwanted {
+		if _, err := Recv(w.Comm, got, 0, 1); err != nil || !slices.Equal(got, numbersFrom(i, 1000)) {
+			return fmt.Errorf("message %d is another, or %w", i, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package mpi
+
+import (
+	"fmt"
+	"time"
+)
+
+// When a process ends, its kernel ends its connections. A machine that loses its
+// power, or its link, says nothing, and adapters may try for minutes to reach it.
+// So a goroutine sees to it that each connection completes something from time to
+// time: where nothing is under way, it writes this rank's line into the peer's
+// memory once more. The peer's adapter answers, whatever the peer's program does.
+
+const (
+	// defaultBound is how long it takes at most, by default, until operations fail
+	// when a rank cannot be reached any more.
+	defaultBound = 30 * time.Second
+	// checks is how many times in a bound the connections are looked at, and silence
+	// how many times in a row nothing may have happened. One more check passes before
+	// the first that counts.
+	checks  = 5
+	silence = 3
+)
+
+// guard looks at the connections until the end.
+func (w *World) guard() {
+	defer w.work.Done()
+	ticks := time.NewTicker(w.bound / checks)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-w.running.Done():
+			return
+		case <-ticks.C:
+		}
+		w.mu.Lock()
+		if w.err == nil && !w.left {
+			w.now = time.Now()
+			w.pollAll() // what has come is news of who seems to be silent
+			for _, p := range w.linked {
+				if err := p.check(); err != nil {
+					p.lose(err)
+				}
+			}
+		}
+		w.mu.Unlock()
+	}
+}
+
+// check takes note whether the connection has completed something since the last
+// check, and fails when it has not for too long.
+func (p *peer) check() error {
+	w := p.world
+	switch p.link {
+	case idle, lost:
+		return nil
+	case connected:
+		if p.completed != p.checked || p.posted == p.completed {
+			p.checked, p.silent = p.completed, 0
+		} else if p.silent++; p.silent >= silence {
+			return fmt.Errorf("it has not answered for %v", silence*w.bound/checks)
+		}
+		if int(p.posted-p.completed) < w.depth {
+			p.posted++
+			p.sinceSignal = 0
+			p.told, p.in.reported = flow{p.in.consumed, p.grant.total}, p.in.consumed
+			return p.writeLine(0)
+		}
+	default:
+		// The connection is being made, which the peer's program takes part in.
+		if p.silent++; p.silent >= checks {
+			return fmt.Errorf("no connection to it could be made within %v", w.bound)
+		}
+	}
+	return nil
+}
