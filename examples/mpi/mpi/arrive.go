@@ -9,9 +9,10 @@ import (
 // look takes what the peer has written into this rank's memory, and reports
 // whether there was something.
 func (p *peer) look() (found bool, err error) {
-	found = p.lineChanged()
-	if found {
-		if err := p.lookAtLine(); err != nil {
+	if now := p.lineNow(); now != p.seen {
+		p.seen = now
+		found = true
+		if err := p.hear(parseLine(now[0], now[1])); err != nil {
 			return true, err
 		}
 	}
@@ -20,16 +21,24 @@ func (p *peer) look() (found bool, err error) {
 		if message == nil {
 			break
 		}
-		found = true
 		taken, err := p.arrived(message)
 		if err != nil {
 			return true, err
 		}
 		if !taken {
-			p.world.eagerTurns = patientTurns // an eager message comes first
+			// An eager message comes first.
+			p.world.eagerTurns = patientTurns
 			break
 		}
+		found = true
 		p.in.release(message)
+	}
+	if len(p.early) > 0 {
+		taken, err := p.takeEarly()
+		if err != nil {
+			return true, err
+		}
+		found = found || taken
 	}
 	if found {
 		p.heard = p.world.now
@@ -40,19 +49,22 @@ func (p *peer) look() (found bool, err error) {
 
 // behind reports whether the peer is to wait: it has sent more than this rank
 // keeps, which nobody here is looking for.
-func (p *peer) behind() bool { return p.kept > 2*mostKept && !p.world.driven }
+func (p *peer) behind() bool { return p.kept > 2*p.world.keep && !p.world.driven }
 
 func (p *peer) lineNow() [2]uint64 {
 	theirs := p.memory.block.Bytes()[p.memory.offset:]
 	return [2]uint64{atomic.LoadUint64(word(theirs, 0)), atomic.LoadUint64(word(theirs, 1))}
 }
 
-func (p *peer) lineChanged() bool { return p.lineNow() != p.seen }
-
-// lookAtLine takes what the peer has written into its line.
-func (p *peer) lookAtLine() error {
-	p.seen = p.lineNow()
-	return p.hear(parseLine(p.seen[0], p.seen[1]))
+// glimpse takes from the peer's line what it allows.
+func (p *peer) glimpse() error {
+	now := p.lineNow()
+	if now == p.seen {
+		return nil
+	}
+	l := parseLine(now[0], now[1])
+	p.full = l.full
+	return p.allow(l.flow)
 }
 
 // hear takes the peer's line.
@@ -99,37 +111,35 @@ func (w *World) take(slot, length int) error {
 	p.heard = w.now
 	p.grant.used++
 	// What the peer has written into its ring before comes first.
-	if _, err := p.look(); err != nil {
-		p.lose(err)
-		return nil
-	}
 	p.early = append(p.early, slot)
-	if err := p.takeEarly(); err != nil {
+	if _, err := p.look(); err != nil {
 		p.lose(err)
 	}
 	return nil
 }
 
-// takeEarly takes eager messages whose turn has come.
-func (p *peer) takeEarly() error {
+// takeEarly takes eager messages whose turn has come, and reports whether there
+// were some.
+func (p *peer) takeEarly() (found bool, err error) {
 	w := p.world
-	for len(p.early) > 0 {
+	for len(p.early) > 0 && !p.behind() {
 		slot := p.early[0]
 		message, err := w.receives.bytes(slot, slotSize)
 		if err != nil {
-			return err
+			return true, err
 		}
 		taken, err := p.arrived(message)
 		if err != nil || !taken {
-			return err
+			return found, err
 		}
+		found = true
 		p.early = p.early[1:]
 		if err := w.receives.post(slot); err != nil {
-			return err
+			return true, err
 		}
 		w.receives.renew(&p.grant)
 	}
-	return p.pump()
+	return found, nil
 }
 
 // arrived takes a message, unless it is not its turn.

@@ -123,7 +123,8 @@ func (p *peer) abandon(err error) {
 			t.end(err)
 		}
 	}
-	p.queue, p.offers, p.transfers, p.acks = nil, nil, nil, nil
+	p.queue, p.transfers, p.acks = nil, nil, nil
+	clear(p.offers)
 }
 
 func (o *outgoing) abandon(err error) {

@@ -30,7 +30,7 @@ func trafficBy(w *World, attention time.Duration) error {
 	}
 	after := w.Stats()
 	short, eager := after.Short-before.Short, after.Eager-before.Eager
-	if attention > 0 && short < eager || attention == 0 && short > eager {
+	if attention > 0 && short < eager || attention == 0 && eager < 20 {
 		return fmt.Errorf("%d messages went through rings and %d as events", short, eager)
 	}
 	if after.Offered == 0 {
@@ -39,12 +39,24 @@ func trafficBy(w *World, attention time.Duration) error {
 	return nil
 }
 
+// littleKept is what ranks keep that are to be under pressure soon.
+const littleKept = 16 << 10
+
+func keepLittle(w *World) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keep = littleKept
+}
+
 // A receiver that does something else bounds its senders, not its memory.
 func TestSlowReceiver(t *testing.T) { runRanks(t, 4, "slow receiver") }
 
 func slowReceiver(w *World) error {
-	const messages = 3000
+	keepLittle(w)
 	for _, length := range []int{8, 1000, 8000} {
+		// What a receiver keeps, what is granted, and what is in the ring.
+		most := (2*littleKept+mostGranted*slotSize)/(length+keptMessage) + ringSize(4)/ringUnit + 10
+		messages := most + 100
 		if w.Rank() != 0 {
 			var sent atomic.Int32
 			done := make(chan error, 1)
@@ -67,7 +79,7 @@ func slowReceiver(w *World) error {
 				}
 				last = now
 			}
-			if n := int(sent.Load()); n > 2*(2*mostKept+ringSize(4)+mostGranted*slotSize)/(length+keptMessage)+10 {
+			if n := int(sent.Load()); n > most {
 				return fmt.Errorf("%d messages of %d bytes were sent to one that receives none", n, length)
 			}
 			if err := Send(w.Comm, []int{1}, (w.Rank()%3)+1, 1); err != nil { // ranks 1 to 3 tell each other
@@ -122,7 +134,8 @@ func slowReceiver(w *World) error {
 func TestPressure(t *testing.T) { runRanks(t, 2, "pressure") }
 
 func pressure(w *World) error {
-	const unwanted = 2000
+	keepLittle(w)
+	const unwanted = 200
 	if w.Rank() == 0 {
 		var requests []*Request
 		for i := range unwanted {

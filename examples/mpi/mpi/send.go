@@ -10,7 +10,13 @@ import (
 // start begins to send a message, and returns true when its memory may be used
 // again at once. Otherwise make returns what waits in its place.
 func (p *peer) start(h *header, memory []byte) (done bool, err error) {
-	if len(p.queue) > 0 || p.full || p.link != connected {
+	if p.link != connected {
+		return false, nil
+	}
+	if err := p.glimpse(); err != nil {
+		return false, err
+	}
+	if len(p.queue) > 0 || p.full {
 		return false, nil
 	}
 	return p.try(h, memory)
@@ -47,9 +53,6 @@ func (p *peer) try(h *header, memory []byte) (sent bool, err error) {
 // Otherwise it may sleep, or compute, and an eager message wakes it.
 func (p *peer) put(h *header, payload []byte) (bool, error) {
 	if !p.attentive() {
-		if err := p.lookAtLine(); err != nil {
-			return false, err
-		}
 		if sent, err := p.sendEager(h, payload); err != nil || sent {
 			return sent, err
 		}
@@ -246,9 +249,9 @@ func (p *peer) report() error {
 // overfull reports whether the peer is to offer its messages.
 func (p *peer) overfull() bool {
 	if p.line.full {
-		return p.kept > mostKept/2
+		return p.kept > p.world.keep/2
 	}
-	return p.kept > mostKept
+	return p.kept > p.world.keep
 }
 
 func (p *peer) writeLine(flags udat.CompletionFlags) error {

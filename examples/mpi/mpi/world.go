@@ -50,6 +50,7 @@ type World struct {
 	received *udat.EVD // eager messages
 	attr     udat.EPAttr
 	bound    time.Duration
+	keep     int           // mostKept, but for tests
 	depth    int           // operations of an endpoint
 	spin     time.Duration // how long one looks for news before he sleeps
 	crowded  bool          // there are more ranks on this host than processors
@@ -100,7 +101,7 @@ func Init(ctx context.Context, options Options) (*World, error) {
 	if options.Bound < 0 {
 		return nil, badArgument("the bound is %v, it must be positive, or 0", options.Bound)
 	}
-	w := &World{nextContext: 1, bound: cmp.Or(options.Bound, defaultBound)}
+	w := &World{nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept}
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)
