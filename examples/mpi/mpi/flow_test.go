@@ -55,7 +55,7 @@ func slowReceiver(w *World) error {
 	keepLittle(w)
 	for _, length := range []int{8, 1000, 8000} {
 		// What a receiver keeps, what is granted, and what is in the ring.
-		most := (2*littleKept+mostGranted*slotSize)/(length+keptMessage) + ringSize(4)/ringUnit + 10
+		most := 2*littleKept/(length+keptMessage) + mostGranted + ringSize(4)/ringUnit + 10
 		messages := most + 100
 		if w.Rank() != 0 {
 			var sent atomic.Int32

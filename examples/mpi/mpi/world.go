@@ -98,31 +98,26 @@ type World struct {
 // another build of the program (ErrVersion), or believes in another number of
 // ranks (ErrSize).
 func Init(ctx context.Context, options Options) (*World, error) {
+	line, err := pmi.Join(ctx)
+	if err != nil && !errors.Is(err, pmi.ErrNoLauncher) {
+		return nil, launcherError(err)
+	}
+	return initialize(ctx, line, options)
+}
+
+// initialize is Init for a rank that has a line to its launcher, or none.
+func initialize(ctx context.Context, line *pmi.Client, options Options) (*World, error) {
 	if options.Bound < 0 {
 		return nil, badArgument("the bound is %v, it must be positive, or 0", options.Bound)
 	}
-	w := &World{nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept}
-	w.running, w.stop = context.WithCancel(context.Background())
-	w.failed, w.end = context.WithCancel(context.Background())
-	w.changed = sync.NewCond(&w.mu)
-	line, err := pmi.Join(ctx)
-	switch {
-	case err == nil:
-		w.line, w.rank = line, line.Rank
-	case !errors.Is(err, pmi.ErrNoLauncher):
-		return nil, launcherError(err)
+	rank, size := 0, 1
+	if line != nil {
+		rank, size = line.Rank, line.Size
 	}
-	w.Comm = &Comm{world: w, rank: w.rank, group: []int{0}}
-	if w.line != nil {
-		w.group = make([]int, w.line.Size)
-		for rank := range w.group {
-			w.group[rank] = rank
-			w.peers = append(w.peers, &peer{world: w, rank: rank})
-		}
+	w := newWorld(rank, size, options)
+	var err error
+	if w.line = line; line != nil {
 		err = w.join(ctx, options)
-	} else {
-		w.peers = []*peer{{world: w}}
-		err = nil
 	}
 	w.forget = context.AfterFunc(ctx, func() {
 		w.mu.Lock()
@@ -133,6 +128,20 @@ func Init(ctx context.Context, options Options) (*World, error) {
 		return nil, errors.Join(err, w.free())
 	}
 	return w, nil
+}
+
+// newWorld makes a world that has no adapter yet.
+func newWorld(rank, size int, options Options) *World {
+	w := &World{rank: rank, nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept}
+	w.running, w.stop = context.WithCancel(context.Background())
+	w.failed, w.end = context.WithCancel(context.Background())
+	w.changed = sync.NewCond(&w.mu)
+	w.Comm = &Comm{world: w, rank: rank, group: make([]int, size)}
+	for rank := range w.group {
+		w.group[rank] = rank
+		w.peers = append(w.peers, &peer{world: w, rank: rank})
+	}
+	return w
 }
 
 // join opens the adapter, and meets the other ranks. That it has no adapter, it
@@ -158,8 +167,14 @@ func (w *World) join(ctx context.Context, options Options) error {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(w.line.Name())) // has no errors
 	w.job = hash.Sum64() ^ w.cards[0].Nonce
-	w.work.Add(3)
+	w.work.Add(1)
 	go w.hear()
+	return w.begin()
+}
+
+// begin starts what goes on beside the program.
+func (w *World) begin() error {
+	w.work.Add(2)
 	go w.tend()
 	go w.guard()
 	w.mu.Lock()

@@ -61,23 +61,34 @@ func Launched() bool {
 // Join makes this process a member of its job. It fails with ErrNoLauncher where
 // there is none. A process can join once.
 func Join(ctx context.Context) (*Client, error) {
-	c := &Client{maxKey: maxKey, maxValue: maxValue, answers: make(chan message), gone: make(chan struct{}), closed: make(chan struct{})}
-	var err error
-	var fromPort bool
 	switch {
 	case os.Getenv(fdVariable) != "":
-		c.line, err = inherited()
+		line, err := inherited()
+		if err != nil {
+			return nil, err
+		}
+		return newClient(ctx, line, number(os.Getenv(rankVariable)), number(os.Getenv(sizeVariable)))
 	case os.Getenv(portVariable) != "":
-		fromPort = true
-		c.line, err = new(net.Dialer).DialContext(ctx, "tcp", os.Getenv(portVariable))
-	default:
-		return nil, ErrNoLauncher
+		line, err := new(net.Dialer).DialContext(ctx, "tcp", os.Getenv(portVariable))
+		if err != nil {
+			return nil, err
+		}
+		return newClient(ctx, line, unknown, unknown)
 	}
-	if err != nil {
-		return nil, err
+	return nil, ErrNoLauncher
+}
+
+// unknown is the rank, and the number of ranks, of a client that asks for them.
+const unknown = -2
+
+// newClient joins over a line.
+func newClient(ctx context.Context, line io.ReadWriteCloser, rank, size int) (*Client, error) {
+	c := &Client{
+		Rank: rank, Size: size, maxKey: maxKey, maxValue: maxValue,
+		line: line, answers: make(chan message), gone: make(chan struct{}), closed: make(chan struct{}),
 	}
 	go c.read()
-	if err := c.join(ctx, fromPort); err != nil {
+	if err := c.join(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
@@ -98,14 +109,11 @@ func inherited() (io.ReadWriteCloser, error) {
 	return os.NewFile(uintptr(fd), "launcher"), nil
 }
 
-func (c *Client) join(ctx context.Context, fromPort bool) error {
-	if fromPort {
+func (c *Client) join(ctx context.Context) error {
+	if c.Rank == unknown {
 		if err := c.introduce(ctx); err != nil {
 			return err
 		}
-	} else {
-		c.Rank = number(os.Getenv(rankVariable))
-		c.Size = number(os.Getenv(sizeVariable))
 	}
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size {
 		return fmt.Errorf("%w: the rank is %d of %d", ErrEnvironment, c.Rank, c.Size)

@@ -2,6 +2,7 @@ package pmi
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -45,15 +46,27 @@ func (s *Server) Line(rank, fd int) (*os.File, []string, error) {
 		theirs.Close()
 		return nil, nil, err
 	}
+	s.attach(rank, line)
+	return theirs, []string{
+		fdVariable + "=" + strconv.Itoa(fd), portVariable + "=", idVariable + "=",
+		rankVariable + "=" + strconv.Itoa(rank), sizeVariable + "=" + strconv.Itoa(s.size),
+	}, nil
+}
+
+// Join makes a member of the job that is part of this process, without an
+// environment: for tests, which can have several.
+func (s *Server) Join(ctx context.Context, rank int) (*Client, error) {
+	ours, theirs := net.Pipe()
+	s.attach(rank, ours)
+	return newClient(ctx, theirs, rank, s.size)
+}
+
+func (s *Server) attach(rank int, line net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines[rank] = line
 	s.serves.Add(1)
 	go s.serve(rank, line)
-	return theirs, []string{
-		fdVariable + "=" + strconv.Itoa(fd), portVariable + "=", idVariable + "=",
-		rankVariable + "=" + strconv.Itoa(rank), sizeVariable + "=" + strconv.Itoa(s.size),
-	}, nil
 }
 
 // Close ends the lines.
