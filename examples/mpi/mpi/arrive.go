@@ -194,6 +194,12 @@ func (w *World) arrive(from *peer, m message) {
 		m.from.take(r, &offer)
 		return
 	}
+	if m.context%2 == 1 {
+		if c := w.comms[m.context/2]; c != nil && c.stray(&m) {
+			w.discard(&m)
+			return
+		}
+	}
 	kept := m
 	kept.payload = append([]byte(nil), m.payload...)
 	if from != nil {
@@ -206,19 +212,26 @@ func (w *World) arrive(from *peer, m message) {
 
 // deliver gives a message that was kept to its receive.
 func (w *World) deliver(r *receive, m *message) {
-	if p := m.keeper; p != nil {
-		p.kept -= keptMessage + len(m.payload)
-		if p.line.full && !p.overfull() {
-			if err := p.report(); err != nil {
-				p.lose(err)
-			}
-		}
-	}
+	w.release(m)
 	if m.from != nil {
 		m.from.take(r, m)
 		return
 	}
 	r.fill(m.element, m.length, m.payload, m.source, m.tag)
+}
+
+// release takes a message out of the account of the peer that it was kept for.
+func (w *World) release(m *message) {
+	p := m.keeper
+	if p == nil {
+		return
+	}
+	p.kept -= keptMessage + len(m.payload)
+	if p.line.full && !p.overfull() {
+		if err := p.report(); err != nil {
+			p.lose(err)
+		}
+	}
 }
 
 // fill copies the numbers of a message to where they are wanted.

@@ -1,28 +1,89 @@
 package mpi
 
-// Bcast gives the root's numbers to all ranks, along a binomial tree.
-func Bcast[T Number](c *Comm, numbers []T, root int) error {
+// Bcast gives the root's numbers to all ranks.
+func Bcast[T Number](c *Comm, numbers []T, root int) error { return Ibcast(c, numbers, root).end() }
+
+// Ibcast begins a Bcast, and does not wait.
+func Ibcast[T Number](c *Comm, numbers []T, root int) *Request {
 	if err := c.checkRoot(root); err != nil {
-		return err
+		return c.refuse(err)
 	}
-	size := c.Size()
-	position := (c.rank - root + size) % size // in the tree, whose top is 0
-	x := exchange{comm: c}
-	// The lowest bit of a position leads to its parent, and the bits below that to its children.
-	bit := 1
-	for ; bit < size; bit *= 2 {
-		if position&bit != 0 {
-			x.receive(dataOf(numbers), (position-bit+root)%size)
-			if err := x.wait(); err != nil {
-				return err
-			}
-			break
+	if c.Size() > 2 && bytesOf(numbers) >= c.world.thresholds.bcast {
+		return bcastLong(c, numbers, root)
+	}
+	return bcastShort(c, numbers, root)
+}
+
+// tree is the place of a rank in a binomial tree.
+type tree struct {
+	size, root int
+	position   int // 0 for the root
+	bit        int // the lowest of the position; for the root, one that no position has
+}
+
+func (c *Comm) tree(root int) tree {
+	t := tree{size: c.Size(), root: root, position: (c.rank - root + c.Size()) % c.Size(), bit: 1}
+	for t.bit < t.size && t.position&t.bit == 0 {
+		t.bit *= 2
+	}
+	return t
+}
+
+// rank is that of the position.
+func (t tree) rank(position int) int { return (position + t.root) % t.size }
+
+// end is behind the last position of a subtree that begins at the position, and has the given bit.
+func (t tree) end(position, bit int) int { return min(position+bit, t.size) }
+
+// parent is the rank to which the lowest bit of the position leads.
+func (t tree) parent() int { return t.rank(t.position - t.bit) }
+
+// children are the bits that lead to a rank's children, the largest subtree first.
+func (t tree) children() (bits []int) {
+	for bit := t.bit / 2; bit > 0; bit /= 2 {
+		if t.position+bit < t.size {
+			bits = append(bits, bit)
 		}
 	}
-	for bit /= 2; bit > 0; bit /= 2 {
-		if position+bit < size {
-			x.send(dataOf(numbers), (position+bit+root)%size)
-		}
+	return bits
+}
+
+// bcastShort goes along a binomial tree.
+func bcastShort[T Number](c *Comm, numbers []T, root int) *Request {
+	s := c.schedule("bcast along a tree", root, kindOf[T]())
+	t := c.tree(root)
+	if t.position > 0 {
+		s.receive(dataOf(numbers), t.parent())
+		s.wait()
 	}
-	return x.wait()
+	for _, bit := range t.children() {
+		s.send(dataOf(numbers), t.rank(t.position+bit))
+	}
+	return s.start()
+}
+
+// bcastLong gives each rank a part along the tree, and then the parts go round, so that each number leaves the root
+// about once.
+func bcastLong[T Number](c *Comm, numbers []T, root int) *Request {
+	s := c.schedule("bcast in parts", root, kindOf[T]())
+	t := c.tree(root)
+	each := (len(numbers) + t.size - 1) / t.size
+	between := func(from, to int) data {
+		return dataOf(numbers[min(from*each, len(numbers)):min(to*each, len(numbers))])
+	}
+	if t.position > 0 {
+		s.receive(between(t.position, t.end(t.position, t.bit)), t.parent())
+		s.wait()
+	}
+	for _, bit := range t.children() {
+		child := t.position + bit
+		s.send(between(child, t.end(child, bit)), t.rank(child))
+	}
+	for step := range t.size - 1 {
+		in, out := (t.position-step-1+t.size)%t.size, (t.position-step+t.size)%t.size
+		s.receive(between(in, in+1), t.rank(t.position+t.size-1))
+		s.send(between(out, out+1), t.rank(t.position+1))
+		s.wait()
+	}
+	return s.start()
 }

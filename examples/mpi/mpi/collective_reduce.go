@@ -18,62 +18,314 @@ func Max[T Real](a, b T) T { return max(a, b) }
 //
 // The operation must be associative. Operands are combined in the order of the
 // ranks, whatever the root, so that it need not be commutative, and that results
-// of floating-point numbers are the same each time.
+// of floating-point numbers are the same each time. It must not call this package.
 func Reduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) error {
-	if err := c.checkRoot(root); err != nil {
-		return err
-	}
-	if c.rank == root && len(result) != len(send) {
-		return badArgument("result has %d numbers, and send %d", len(result), len(send))
-	}
-	partial, err := reduceToFirst(c, send, operation)
-	if err != nil {
-		return err
-	}
-	x := exchange{comm: c}
-	switch {
-	case c.rank == root && root == 0:
-		copy(result, partial)
-	case c.rank == root:
-		x.receive(dataOf(result), 0)
-	case c.rank == 0:
-		x.send(dataOf(partial), root)
-	}
-	return x.wait()
+	return Ireduce(c, send, result, operation, root).end()
 }
 
-// reduceToFirst gives rank 0 the result. Along a binomial tree, each rank
-// combines what comes from a run of ranks behind it.
-func reduceToFirst[T Number](c *Comm, send []T, operation func(a, b T) T) ([]T, error) {
-	partial := append([]T(nil), send...)
-	behind := make([]T, len(send))
-	x := exchange{comm: c}
+// Ireduce begins a Reduce, and does not wait.
+func Ireduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) *Request {
+	err := c.checkRoot(root)
+	if err == nil && c.rank == root && len(result) != len(send) {
+		err = badArgument("result has %d numbers, and send %d", len(result), len(send))
+	}
+	if err != nil {
+		return c.refuse(err)
+	}
+	if c.Size() > 2 && bytesOf(send) >= c.world.thresholds.reduce {
+		return reduceLong(c, send, result, operation, root)
+	}
+	return reduceShort(c, send, result, operation, root)
+}
+
+// reduceShort goes along a binomial tree, in which each rank combines what comes
+// from a run of ranks behind it, to rank 0, which sends the result to the root.
+func reduceShort[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) *Request {
+	s := c.schedule("reduce along a tree", root, kindOf[T]())
+	r := newReduction(s, send, operation)
 	for bit := 1; bit < c.Size(); bit *= 2 {
 		if c.rank&bit != 0 {
-			x.send(dataOf(partial), c.rank-bit)
-			return nil, x.wait()
+			s.send(dataOf(r.partial), c.rank-bit)
+			break
 		}
-		if c.rank+bit >= c.Size() {
-			continue
-		}
-		x.receive(dataOf(behind), c.rank+bit)
-		if err := x.wait(); err != nil {
-			return nil, err
-		}
-		for i := range partial {
-			partial[i] = operation(partial[i], behind[i])
+		if c.rank+bit < c.Size() {
+			s.receive(dataOf(r.other), c.rank+bit)
+			r.append(0, len(send))
 		}
 	}
-	return partial, nil
+	switch {
+	case c.rank == root && root == 0:
+		s.then(func() { copy(result, r.partial) })
+	case c.rank == root:
+		s.wait()
+		s.receive(dataOf(result), 0)
+	case c.rank == 0:
+		s.send(dataOf(r.partial), root)
+	}
+	return s.start()
+}
+
+// reduceLong has each rank combine a part, and send it to the root.
+func reduceLong[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) *Request {
+	s := c.schedule("reduce in parts", root, kindOf[T]())
+	r := newReduction(s, send, operation)
+	p := c.pairs()
+	from, to := r.scatter(p)
+	if c.rank != root {
+		if p.number >= 0 {
+			s.send(dataOf(r.partial[from:to]), root)
+		}
+		return s.start()
+	}
+	for number := range p.size {
+		from, to := p.part(number, len(send))
+		if rank := p.rank(number); rank != root {
+			s.receive(dataOf(result[from:to]), rank)
+		}
+	}
+	if p.number >= 0 {
+		s.then(func() { copy(result[from:to], r.partial[from:to]) })
+	}
+	return s.start()
 }
 
 // Allreduce is a Reduce whose result all ranks get, the same everywhere.
 func Allreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) error {
+	return Iallreduce(c, send, result, operation).end()
+}
+
+// Iallreduce begins an Allreduce, and does not wait.
+func Iallreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) *Request {
 	if len(result) != len(send) {
-		return badArgument("result has %d numbers, and send %d", len(result), len(send))
+		return c.refuse(badArgument("result has %d numbers, and send %d", len(result), len(send)))
 	}
-	if err := Reduce(c, send, result, operation, 0); err != nil {
-		return err
+	long := c.Size() > 2 && bytesOf(send) >= c.world.thresholds.allreduce
+	name := "allreduce by doubling"
+	if long {
+		name = "allreduce in parts"
 	}
-	return Bcast(c, result, 0)
+	s := c.schedule(name, 0, kindOf[T]())
+	r := newReduction(s, send, operation)
+	p := c.pairs()
+	if long {
+		r.scatter(p)
+		r.collect(p)
+	} else {
+		r.double(p)
+	}
+	r.unfold(p)
+	s.then(func() { copy(result, r.partial) })
+	return s.start()
+}
+
+// ReduceScatter is a Reduce of which each rank gets a part of the result: as many
+// numbers as counts says, which is the same on all, and as its receive has.
+func ReduceScatter[T Number](c *Comm, send, receive []T, counts []int, operation func(a, b T) T) error {
+	return IreduceScatter(c, send, receive, counts, operation).end()
+}
+
+// IreduceScatter begins a ReduceScatter, and does not wait.
+func IreduceScatter[T Number](c *Comm, send, receive []T, counts []int, operation func(a, b T) T) *Request {
+	if err := c.checkOwn("send", len(send), counts, len(receive)); err != nil {
+		return c.refuse(err)
+	}
+	if c.Size() > 2 && bytesOf(send) >= c.world.thresholds.reduceScatter {
+		return reduceScatterLong(c, send, receive, counts, operation)
+	}
+	s := c.schedule("reduce-scatter by doubling", 0, kindOf[T]())
+	r := newReduction(s, send, operation)
+	p := c.pairs()
+	r.double(p)
+	r.unfold(p)
+	s.then(func() { copy(receive, parts(r.partial, counts)[c.rank]) })
+	return s.start()
+}
+
+// reduceScatterLong has each rank get what all others have for its part, and
+// combine that.
+func reduceScatterLong[T Number](c *Comm, send, receive []T, counts []int, operation func(a, b T) T) *Request {
+	s := c.schedule("reduce-scatter in pairs", 0, kindOf[T]())
+	size, length := c.Size(), len(receive)
+	out, theirs := parts(send, counts), make([]T, size*length)
+	copy(part(theirs, c.rank, size), out[c.rank])
+	for distance := 1; distance < size; distance++ {
+		from, to := (c.rank-distance+size)%size, (c.rank+distance)%size
+		s.receive(dataOf(part(theirs, from, size)), from)
+		s.send(dataOf(out[to]), to)
+		s.wait()
+	}
+	s.then(func() {
+		copy(receive, theirs)
+		for rank := 1; rank < size; rank++ {
+			combine(receive, receive, part(theirs, rank, size), operation)
+		}
+	})
+	return s.start()
+}
+
+// combine makes of each number of a and of b one of result, which may be a or b.
+func combine[T Number](result, a, b []T, operation func(a, b T) T) {
+	for i := range result {
+		result[i] = operation(a[i], b[i])
+	}
+}
+
+// reduction has what a rank has combined so far, which is of a run of ranks.
+type reduction[T Number] struct {
+	schedule       *schedule
+	partial, other []T // other is what has come
+	operation      func(a, b T) T
+}
+
+func newReduction[T Number](s *schedule, send []T, operation func(a, b T) T) *reduction[T] {
+	return &reduction[T]{s, append([]T(nil), send...), make([]T, len(send)), operation}
+}
+
+// append combines some numbers with those of the run behind, and prepend with
+// those of the run before.
+func (r *reduction[T]) append(from, to int) {
+	r.schedule.then(func() { combine(r.partial[from:to], r.partial[from:to], r.other[from:to], r.operation) })
+}
+
+func (r *reduction[T]) prepend(from, to int) {
+	r.schedule.then(func() { combine(r.partial[from:to], r.other[from:to], r.partial[from:to], r.operation) })
+}
+
+// pairs numbers ranks so that there is a power of two of them, and a bit of the
+// number leads to a partner. Where there are more ranks, each of the first that
+// have a number stands for its neighbour, too. So numbers that are next to each other
+// are those of runs of ranks that are.
+type pairs struct {
+	size   int // the power of two
+	double int // numbers that stand for two ranks
+	number int // of this rank, -1 if it has none
+	own    int // this rank
+}
+
+func (c *Comm) pairs() pairs {
+	p := pairs{size: 1, own: c.rank}
+	for 2*p.size <= c.Size() {
+		p.size *= 2
+	}
+	p.double = c.Size() - p.size
+	switch {
+	case c.rank >= 2*p.double:
+		p.number = c.rank - p.double
+	case c.rank%2 == 0:
+		p.number = c.rank / 2
+	default:
+		p.number = -1
+	}
+	return p
+}
+
+// rank is the one that has the number.
+func (p pairs) rank(number int) int {
+	if number < p.double {
+		return 2 * number
+	}
+	return number + p.double
+}
+
+// part is what a number has of so many numbers at the end of scatter.
+func (p pairs) part(number, length int) (from, to int) {
+	to = length
+	for bit := 1; bit < p.size; bit *= 2 {
+		if middle := (from + to) / 2; number&bit == 0 {
+			to = middle
+		} else {
+			from = middle
+		}
+	}
+	return from, to
+}
+
+// fold has ranks without a number give what they have to those that stand for them.
+func (r *reduction[T]) fold(p pairs) {
+	switch {
+	case p.number < 0:
+		r.schedule.send(dataOf(r.partial), p.own-1)
+		r.schedule.wait()
+	case p.number < p.double:
+		r.schedule.receive(dataOf(r.other), p.own+1)
+		r.append(0, len(r.partial))
+	}
+}
+
+// unfold gives them the result.
+func (r *reduction[T]) unfold(p pairs) {
+	switch {
+	case p.number < 0:
+		r.schedule.receive(dataOf(r.partial), p.own-1)
+	case p.number < p.double:
+		r.schedule.send(dataOf(r.partial), p.own+1)
+	}
+}
+
+// double doubles the run of ranks whose numbers are combined, in each step.
+func (r *reduction[T]) double(p pairs) {
+	r.fold(p)
+	for bit := 1; bit < p.size && p.number >= 0; bit *= 2 {
+		partner := p.rank(p.number ^ bit)
+		r.schedule.receive(dataOf(r.other), partner)
+		r.schedule.send(dataOf(r.partial), partner)
+		r.meet(p.number&bit, 0, len(r.partial))
+	}
+}
+
+// meet combines with a partner, who is behind this rank, or before it.
+func (r *reduction[T]) meet(bit, from, to int) {
+	if bit == 0 {
+		r.append(from, to)
+	} else {
+		r.prepend(from, to)
+	}
+}
+
+// scatter leaves each number a part of what is combined: in each step a rank and
+// its partner give each other half of what they have. It returns the part of this
+// rank.
+func (r *reduction[T]) scatter(p pairs) (from, to int) {
+	r.fold(p)
+	if p.number < 0 {
+		return 0, 0
+	}
+	from, to = 0, len(r.partial)
+	for bit := 1; bit < p.size; bit *= 2 {
+		middle, keptFrom, keptTo := (from+to)/2, from, to
+		partner := p.rank(p.number ^ bit)
+		if p.number&bit == 0 {
+			keptTo = middle
+			r.schedule.send(dataOf(r.partial[middle:to]), partner)
+		} else {
+			keptFrom = middle
+			r.schedule.send(dataOf(r.partial[from:middle]), partner)
+		}
+		from, to = keptFrom, keptTo
+		r.schedule.receive(dataOf(r.other[from:to]), partner)
+		r.meet(p.number&bit, from, to)
+	}
+	return from, to
+}
+
+// collect brings the parts together again, on all numbers.
+func (r *reduction[T]) collect(p pairs) {
+	if p.number < 0 {
+		return
+	}
+	from, to := p.part(p.number, len(r.partial))
+	for bit := p.size / 2; bit > 0; bit /= 2 {
+		// What both had before they parted at this bit.
+		wide := pairs{size: bit}
+		start, end := wide.part(p.number, len(r.partial))
+		partner := p.rank(p.number ^ bit)
+		r.schedule.send(dataOf(r.partial[from:to]), partner)
+		if from == start {
+			r.schedule.receive(dataOf(r.partial[to:end]), partner)
+		} else {
+			r.schedule.receive(dataOf(r.partial[start:from]), partner)
+		}
+		r.schedule.wait()
+		from, to = start, end
+	}
 }

@@ -3,44 +3,87 @@ package mpi
 // Scatter gives each rank its part of the root's numbers, which are as many for
 // each. Ranks other than the root may give nil for all.
 func Scatter[T Number](c *Comm, all, receive []T, root int) error {
-	if err := c.checkRoot(root); err != nil {
-		return err
-	}
-	x := exchange{comm: c}
-	if c.rank != root {
-		x.receive(dataOf(receive), root)
-		return x.wait()
-	}
-	if err := c.checkParts("all", len(all), len(receive)); err != nil {
-		return err
-	}
-	for rank := range c.Size() {
-		if rank == root {
-			copy(receive, part(all, rank, c.Size()))
-			continue
-		}
-		x.send(dataOf(part(all, rank, c.Size())), rank)
-	}
-	return x.wait()
+	return Iscatter(c, all, receive, root).end()
 }
 
-// Alltoall is a Scatter from every rank: rank i gets part i of each rank's send,
-// and puts them together in the order of the ranks. In each step a rank sends to
-// one other and receives from one other.
-func Alltoall[T Number](c *Comm, send, receive []T) error {
-	size := c.Size()
-	if len(send)%size != 0 || len(receive) != len(send) {
-		return badArgument("send has %d numbers and receive %d, they must have as many, a multiple of %d", len(send), len(receive), size)
+// Iscatter begins a Scatter, and does not wait.
+func Iscatter[T Number](c *Comm, all, receive []T, root int) *Request {
+	err := c.checkRoot(root)
+	if err == nil && c.rank == root {
+		err = c.checkParts("all", len(all), len(receive))
 	}
-	copy(part(receive, c.rank, size), part(send, c.rank, size))
-	x := exchange{comm: c}
-	for distance := 1; distance < size; distance++ {
-		from, to := (c.rank-distance+size)%size, (c.rank+distance)%size
-		x.receive(dataOf(part(receive, from, size)), from)
-		x.send(dataOf(part(send, to, size)), to)
-		if err := x.wait(); err != nil {
-			return err
+	if err != nil {
+		return c.refuse(err)
+	}
+	if bytesOf(receive) >= c.world.thresholds.scatter {
+		return scatterLong(c, all, receive, root)
+	}
+	return scatterShort(c, all, receive, root)
+}
+
+// scatterShort goes along a binomial tree: a rank gets what all ranks behind it get.
+func scatterShort[T Number](c *Comm, all, receive []T, root int) *Request {
+	s := c.schedule("scatter along a tree", root, kindOf[T]())
+	t := c.tree(root)
+	length := len(receive)
+	theirs := make([]T, (t.end(t.position, t.bit)-t.position)*length)
+	if t.position > 0 {
+		s.receive(dataOf(theirs), t.parent())
+		s.wait()
+	} else {
+		for position := range t.size {
+			copy(part(theirs, position, t.size), part(all, t.rank(position), t.size))
 		}
 	}
-	return nil
+	for _, bit := range t.children() {
+		child := t.position + bit
+		s.send(dataOf(theirs[bit*length:][:(t.end(child, bit)-child)*length]), t.rank(child))
+	}
+	s.then(func() { copy(receive, theirs) })
+	return s.start()
+}
+
+// scatterLong has the root send to all.
+func scatterLong[T Number](c *Comm, all, receive []T, root int) *Request {
+	s := c.schedule("scatter", root, kindOf[T]())
+	if c.rank != root {
+		s.receive(dataOf(receive), root)
+		return s.start()
+	}
+	for rank := range c.Size() {
+		if rank != root {
+			s.send(dataOf(part(all, rank, c.Size())), rank)
+		}
+	}
+	copy(receive, part(all, root, c.Size()))
+	return s.start()
+}
+
+// Scatterv is a Scatter of as many numbers to each rank as the root says in
+// counts. Other ranks may give nil for all and counts.
+func Scatterv[T Number](c *Comm, all []T, counts []int, receive []T, root int) error {
+	return Iscatterv(c, all, counts, receive, root).end()
+}
+
+// Iscatterv begins a Scatterv, and does not wait.
+func Iscatterv[T Number](c *Comm, all []T, counts []int, receive []T, root int) *Request {
+	if err := c.checkRoot(root); err != nil {
+		return c.refuse(err)
+	}
+	s := c.schedule("scatterv", root, kindOf[T]())
+	if c.rank != root {
+		s.receive(dataOf(receive), root)
+		return s.start()
+	}
+	if err := c.checkOwn("all", len(all), counts, len(receive)); err != nil {
+		return c.refuse(err)
+	}
+	for rank, theirs := range parts(all, counts) {
+		if rank == root {
+			copy(receive, theirs)
+			continue
+		}
+		s.send(dataOf(theirs), rank)
+	}
+	return s.start()
 }

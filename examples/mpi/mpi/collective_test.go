@@ -30,11 +30,24 @@ func collectivesTask(w *World) error {
 		if c.Size() != size || c.Rank() != size-1-w.Rank() {
 			return fmt.Errorf("rank %d of %d, want %d of %d", c.Rank(), c.Size(), size-1-w.Rank(), size)
 		}
-		if err := collectivesOn(c); err != nil {
-			return fmt.Errorf("rank %d of %d: %w", c.Rank(), c.Size(), err)
+		for _, way := range []struct {
+			name string
+			thresholds
+		}{{"as usual", usualThresholds}, {"as if long", thresholds{}}} {
+			setThresholds(w, way.thresholds)
+			if err := collectivesOn(c); err != nil {
+				return fmt.Errorf("%s, rank %d of %d: %w", way.name, c.Rank(), c.Size(), err)
+			}
 		}
+		setThresholds(w, usualThresholds)
 	}
 	return Barrier(w.Comm)
+}
+
+func setThresholds(w *World, t thresholds) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.thresholds = t
 }
 
 func collectivesOn(c *Comm) error {
@@ -58,10 +71,10 @@ func collectivesOn(c *Comm) error {
 			return fmt.Errorf("float64: %w", err)
 		}
 	}
-	if err := extremes(c); err != nil {
-		return err
+	if err := severalAtOnce(c); err != nil {
+		return fmt.Errorf("several at once: %w", err)
 	}
-	return lengths(c)
+	return extremes(c)
 }
 
 // inputOf is what a rank puts in.
@@ -158,6 +171,103 @@ func collectivesOf[T Number](c *Comm, count int, roots []int) error {
 	if err := Barrier(c); err != nil {
 		return fmt.Errorf("Barrier: %w", err)
 	}
+	return unequalOf[T](c, roots[len(roots)-1:])
+}
+
+// unequalOf has ranks with no numbers, and with many.
+func unequalOf[T Number](c *Comm, roots []int) error {
+	size := c.Size()
+	// The ranks have 0, 1, 2 and 3 numbers, and 0 again. What rank i has of rank j's is in place j of its row.
+	count := func(from, to int) int { return (from + to) % 4 }
+	row := func(rank int) (counts []int, all []T) {
+		for other := range size {
+			counts = append(counts, count(rank, other))
+			all = append(all, inputOf[T](rank*size+other, count(rank, other))...)
+		}
+		return counts, all
+	}
+	counts, all := row(0)
+	mine := inputOf[T](c.Rank(), count(0, c.Rank()))
+	check := func(name string, err error, got, want []T) error {
+		if err == nil && !slices.Equal(got, want) {
+			err = fmt.Errorf("got %v, want %v", got, want)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	for _, root := range roots {
+		var got, from, want []T
+		var rootCounts []int
+		if c.Rank() == root {
+			got, from, want, rootCounts = make([]T, len(all)), all, all, counts
+		}
+		err := Gatherv(c, mine, got, rootCounts, root)
+		if err := check("Gatherv", err, got, want); err != nil {
+			return err
+		}
+		got = make([]T, len(mine))
+		err = Scatterv(c, from, rootCounts, got, root)
+		if err := check("Scatterv", err, got, mine); err != nil {
+			return err
+		}
+	}
+	got := make([]T, len(all))
+	err := Allgatherv(c, mine, got, counts)
+	if err := check("Allgatherv", err, got, all); err != nil {
+		return err
+	}
+	sendCounts, send := row(c.Rank())
+	var receiveCounts []int
+	var want []T
+	for other := range size {
+		receiveCounts = append(receiveCounts, count(other, c.Rank()))
+		want = append(want, inputOf[T](other*size+c.Rank(), count(other, c.Rank()))...)
+	}
+	got = make([]T, len(want))
+	err = Alltoallv(c, send, sendCounts, got, receiveCounts)
+	if err := check("Alltoallv", err, got, want); err != nil {
+		return err
+	}
+	for _, o := range []struct {
+		name      string
+		operation func(a, b T) T
+	}{{"ReduceScatter", Sum[T]}, {"ReduceScatter in order", second[T]}} {
+		sums := inputOf[T](0, len(all))
+		for rank := 1; rank < size; rank++ {
+			combine(sums, sums, inputOf[T](rank, len(all)), o.operation)
+		}
+		got = make([]T, len(mine))
+		err = ReduceScatter(c, inputOf[T](c.Rank(), len(all)), got, counts, o.operation)
+		if err := check(o.name, err, got, parts(sums, counts)[c.Rank()]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// severalAtOnce has operations under way at the same time, and waits for them in another order.
+func severalAtOnce(c *Comm) error {
+	const operations = 5
+	var requests []*Request
+	sums, roots := make([][1]int, operations), make([][1]int, operations)
+	for i := range operations {
+		roots[i][0] = i
+		if c.Rank() != i%c.Size() {
+			roots[i][0] = -1
+		}
+		requests = append(requests, Iallreduce(c, []int{c.Rank() + i}, sums[i][:], Sum), Ibcast(c, roots[i][:], i%c.Size()), Ibarrier(c))
+	}
+	slices.Reverse(requests)
+	if _, err := Waitall(requests...); err != nil {
+		return err
+	}
+	for i := range operations {
+		if want := c.Size()*(c.Size()-1)/2 + i*c.Size(); sums[i][0] != want || roots[i][0] != i {
+			return fmt.Errorf("operation %d: the sum is %d, want %d, and the root says %d", i, sums[i][0], want, roots[i][0])
+		}
+	}
 	return nil
 }
 
@@ -180,17 +290,74 @@ func extremes(c *Comm) error {
 	return nil
 }
 
-// lengths has two ranks disagree on how long a slice is: the one that gets
-// another length than it expects says so.
-func lengths(c *Comm) error {
-	if c.Size() > 2 {
-		return nil // those that wait for it to pass the numbers on would wait for ever
+// What one rank does wrong in a collective operation is an error on all that wait
+// for something, and what comes after it is as always.
+func TestMismatch(t *testing.T) { runRanks(t, 4, "mismatch") }
+
+func init() { tasks["mismatch"] = mismatchTask }
+
+func mismatchTask(w *World) error {
+	const wrong = 2
+	is := w.Rank() == wrong
+	long := func(yes bool, n int) []int64 {
+		if yes {
+			return make([]int64, n)
+		}
+		return make([]int64, 4)
 	}
-	for _, length := range []int{3, 5} {
-		err := Bcast(c, make([]int8, 4+c.Rank()*(length-4)), 0)
-		if c.Rank() == 0 && err != nil || c.Rank() == 1 && !errors.Is(err, ErrLength) {
-			return fmt.Errorf("Bcast of 4 numbers to %d: got %v", length, err)
+	for _, test := range []struct {
+		name string
+		do   func(c *Comm) error
+		// some must get the error; others may have their part already.
+		least int
+	}{
+		{"a slice that is too short", func(c *Comm) error { return Allreduce(c, make([]int, 4), make([]int, 4-b2i(is)), Sum) }, 4},
+		{"parts that are too short", func(c *Comm) error { return Allgather(c, []int{1}, make([]int, c.Size()-b2i(is))) }, 4},
+		{"a root that does not exist", func(c *Comm) error { return Bcast(c, []int{1}, 5*b2i(is)) }, 1},
+		{"more numbers", func(c *Comm) error { numbers := long(is, 5); return Allreduce(c, numbers, numbers, Sum) }, 4},
+		{"so many that another way is taken", func(c *Comm) error { numbers := long(is, 100_000); return Allreduce(c, numbers, numbers, Sum) }, 4},
+		{"more to distribute", func(c *Comm) error { return Bcast(c, long(is, 5), 0) }, 1},
+		{"another operation", func(c *Comm) error {
+			if is {
+				return Barrier(c)
+			}
+			return Alltoall(c, make([]int, c.Size()), make([]int, c.Size()))
+		}, 4},
+		{"another kind of numbers", func(c *Comm) error {
+			if is {
+				return Allgather(c, []int32{1}, make([]int32, c.Size()))
+			}
+			return Allgather(c, []float32{1}, make([]float32, c.Size()))
+		}, 4},
+		{"another root", func(c *Comm) error { return Reduce(c, []int{1}, []int{0}, Sum, 3*b2i(is)) }, 1},
+	} {
+		c, err := w.Comm.Dup()
+		if err != nil {
+			return err
+		}
+		failure := test.do(c)
+		if failure != nil && !errors.Is(failure, ErrArgument) && !errors.Is(failure, ErrLength) && !errors.Is(failure, ErrMismatch) && !errors.Is(failure, ErrElsewhere) {
+			return fmt.Errorf("%s: got %v", test.name, failure)
+		}
+		failures := []int{0}
+		if err := Allreduce(w.Comm, []int{b2i(failure != nil)}, failures, Sum); err != nil {
+			return fmt.Errorf("after %s: %w", test.name, err)
+		}
+		if failures[0] < test.least {
+			return fmt.Errorf("%s is an error on %d ranks, want %d at least; here it is %v", test.name, failures[0], test.least, failure)
+		}
+		// The same communicator goes on, once all are out of what has failed.
+		sum := []int{0}
+		if err := Allreduce(c, []int{1}, sum, Sum); err != nil || sum[0] != w.Size() {
+			return fmt.Errorf("after %s, on the same communicator: %v, %w", test.name, sum, err)
 		}
 	}
 	return nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -15,6 +15,11 @@ type Comm struct {
 	id    uint32
 	group []int // ranks in the world
 	rank  int
+
+	// The world's mu guards what is below.
+	sequence int          // of the next collective operation
+	running  []*schedule  // operations that have begun
+	failed   map[int]bool // operations whose messages nobody wants any more
 }
 
 // Rank is the number of this process in the communicator.
@@ -32,7 +37,7 @@ func (c *Comm) status(element elementKind, length, source, tag int) Status {
 	if c.id != 0 {
 		source = slices.Index(c.group, source)
 	}
-	return Status{Source: source, Tag: tag, Count: length / element.size()}
+	return Status{Source: source, Tag: tag, Count: length / max(element.size(), 1)}
 }
 
 // Undefined is a color for Split.
@@ -75,12 +80,22 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 		return nil, nil
 	}
 	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(a.key, b.key) })
-	made := &Comm{world: w, id: uint32(id)}
-	for i, m := range members {
-		made.group = append(made.group, c.group[m.rank])
-		if m.rank == c.rank {
-			made.rank = i
-		}
+	var group []int
+	for _, m := range members {
+		group = append(group, c.group[m.rank])
 	}
-	return made, nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.comm(uint32(id), group), nil
+}
+
+// Dup makes another communicator of the same ranks, whose messages are apart from
+// those of this one. All ranks of c must call it.
+func (c *Comm) Dup() (*Comm, error) { return c.Split(0, c.rank) }
+
+// comm makes a communicator. The caller holds mu.
+func (w *World) comm(id uint32, group []int) *Comm {
+	c := &Comm{world: w, id: id, group: group, rank: slices.Index(group, w.rank)}
+	w.comms[id] = c
+	return c
 }

@@ -93,6 +93,7 @@ func (w *World) fail(err error) {
 			connections = append(connections, p.ep)
 		}
 	}
+	w.run()
 	w.stir()
 	if w.left {
 		return // nothing is under way, and free takes care of the endpoints

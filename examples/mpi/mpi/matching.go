@@ -46,6 +46,7 @@ type receive struct {
 	comm *Comm
 	envelope
 	buffer  data
+	part    *schedule // nil for the program's own
 	request Request
 }
 
@@ -79,6 +80,22 @@ func (m *matcher) arrive(e envelope) *receive {
 	found := m.posted[i]
 	m.posted = slices.Delete(m.posted, i, i+1)
 	return found
+}
+
+// withdraw takes a receive back for which no message has come, and reports whether
+// there was none.
+func (m *matcher) withdraw(r *receive) bool {
+	i := slices.Index(m.posted, r)
+	if i < 0 {
+		return false
+	}
+	m.posted = slices.Delete(m.posted, i, i+1)
+	return true
+}
+
+// forget drops a message that was kept.
+func (m *matcher) forget(u *message) {
+	m.unexpected = slices.DeleteFunc(m.unexpected, func(other *message) bool { return other == u })
 }
 
 // keep keeps a message for which no receive was posted.

@@ -46,9 +46,13 @@ func dataOf[T Number](numbers []T) data {
 func (d data) count() int { return len(d.bytes) / d.kind.size() }
 
 // sizes has the bytes of each kind of number.
-var sizes [reflect.UnsafePointer + 1]uint8
+var sizes [reflect.UnsafePointer + 1]uint8 // by kind
+
+// valueKind is the kind of values that a codec has made bytes.
+const valueKind = elementKind(reflect.Struct)
 
 func init() {
+	sizes[valueKind] = 1
 	for _, number := range []any{
 		int(0), int8(0), int16(0), int32(0), int64(0),
 		uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0),

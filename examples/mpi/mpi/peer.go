@@ -64,6 +64,7 @@ type peer struct {
 
 // outgoing is a message that waits to be sent, or an offer that waits to be taken.
 type outgoing struct {
+	to      *peer
 	header  header
 	memory  []byte
 	request *Request

@@ -46,7 +46,7 @@ func Recv[T Number](c *Comm, numbers []T, source, tag int) (Status, error) {
 // request is done.
 func Isend[T Number](c *Comm, numbers []T, dest, tag int) *Request {
 	if err := c.checkSend(dest, tag); err != nil {
-		return c.world.failedRequest(err)
+		return c.world.endedRequest(err)
 	}
 	return c.isend(c.userContext(), dataOf(numbers), dest, tag)
 }
@@ -55,7 +55,7 @@ func Isend[T Number](c *Comm, numbers []T, dest, tag int) *Request {
 // which they were begun.
 func Irecv[T Number](c *Comm, numbers []T, source, tag int) *Request {
 	if err := c.checkReceive(source, tag); err != nil {
-		return c.world.failedRequest(err)
+		return c.world.endedRequest(err)
 	}
 	return c.irecv(c.userContext(), dataOf(numbers), source, tag)
 }
@@ -149,7 +149,7 @@ func (c *Comm) isend(context uint32, numbers data, dest, tag int) *Request {
 	defer w.mu.Unlock()
 	r, err := c.begin(context, numbers, dest, tag)
 	if r == nil {
-		r = w.failedRequest(err) // done, whether it failed or not
+		r = w.endedRequest(err)
 	}
 	return r
 }
@@ -179,7 +179,8 @@ func (c *Comm) begin(context uint32, numbers data, dest, tag int) (*Request, err
 	if done {
 		return nil, nil
 	}
-	o := &outgoing{header: h, memory: numbers.bytes, request: w.request()}
+	o := &outgoing{to: p, header: h, memory: numbers.bytes, request: w.request()}
+	o.request.outgoing = o
 	p.wait(o)
 	return o.request, nil
 }
@@ -199,7 +200,12 @@ func (c *Comm) post(r *receive, context uint32, numbers data, source, tag int) {
 	w := c.world
 	w.pending++
 	r.comm, r.envelope, r.buffer = c, c.envelope(context, source, tag), numbers
-	r.request = Request{world: w}
+	r.request = Request{world: w, want: -1, schedule: r.part}
+	if r.part != nil {
+		r.request.want = numbers.count()
+	} else {
+		r.request.receive = r
+	}
 	if w.err != nil {
 		r.request.complete(Status{}, w.err)
 		return

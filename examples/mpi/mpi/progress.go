@@ -71,7 +71,7 @@ func (w *World) look(completions, connections bool) bool {
 		}
 		found = w.empty(w.calls, (*World).callEvent) || found
 	}
-	return found
+	return w.run() || found
 }
 
 // empty takes all events of an event dispatcher.

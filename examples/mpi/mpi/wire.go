@@ -96,7 +96,7 @@ func parseMessage(b []byte, h *header) (payload []byte, err error) {
 		return nil, fmt.Errorf("%w: %d bytes in a message of kind %d and length %d", errMalformed, len(payload), h.kind, h.length)
 	}
 	if h.kind == dataMessage || h.kind == offerMessage {
-		if size := h.element.size(); size == 0 || int(h.length)%size != 0 {
+		if size := h.element.size(); h.length > 0 && size == 0 || size > 0 && int(h.length)%size != 0 {
 			return nil, fmt.Errorf("%w: %d bytes of %v", errMalformed, h.length, h.element)
 		}
 	}

@@ -43,17 +43,18 @@ type World struct {
 	// forget ends the watch on the context of Init.
 	forget func() bool
 
-	ia       *udat.IA
-	pz       *udat.PZ
-	cno      *udat.CNO
-	calls    *udat.EVD // connection requests
-	received *udat.EVD // eager messages
-	attr     udat.EPAttr
-	bound    time.Duration
-	keep     int           // mostKept, but for tests
-	depth    int           // operations of an endpoint
-	spin     time.Duration // how long one looks for news before he sleeps
-	crowded  bool          // there are more ranks on this host than processors
+	ia         *udat.IA
+	pz         *udat.PZ
+	cno        *udat.CNO
+	calls      *udat.EVD // connection requests
+	received   *udat.EVD // eager messages
+	attr       udat.EPAttr
+	bound      time.Duration
+	keep       int // mostKept, but for tests
+	thresholds thresholds
+	depth      int           // operations of an endpoint
+	spin       time.Duration // how long one looks for news before he sleeps
+	crowded    bool          // there are more ranks on this host than processors
 	// attention is how long a peer that was heard of is taken to be looking for news.
 	attention time.Duration
 	nap       time.Duration // the shortest
@@ -67,6 +68,8 @@ type World struct {
 	receives receives
 	staging  staging
 	matcher  matcher
+	comms    map[uint32]*Comm // by id
+	due      []*schedule      // for run
 	// spareReceives are for calls that wait for the end of theirs.
 	spareReceives []*receive
 
@@ -132,15 +135,16 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 
 // newWorld makes a world that has no adapter yet.
 func newWorld(rank, size int, options Options) *World {
-	w := &World{rank: rank, nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept}
+	w := &World{rank: rank, nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, thresholds: usualThresholds, comms: map[uint32]*Comm{}}
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)
-	w.Comm = &Comm{world: w, rank: rank, group: make([]int, size)}
-	for rank := range w.group {
-		w.group[rank] = rank
+	group := make([]int, size)
+	for rank := range group {
+		group[rank] = rank
 		w.peers = append(w.peers, &peer{world: w, rank: rank})
 	}
+	w.Comm = w.comm(0, group)
 	return w
 }
 
@@ -358,6 +362,7 @@ func (w *World) free() error {
 			_ = p.readDone(nil)
 		}
 	}
+	w.run()
 	return err
 }
 

@@ -1,0 +1,59 @@
+package mpi
+
+import "slices"
+
+// Alltoall is a Scatter from every rank: rank i gets part i of each rank's send,
+// and puts them together in the order of the ranks.
+func Alltoall[T Number](c *Comm, send, receive []T) error { return Ialltoall(c, send, receive).end() }
+
+// Ialltoall begins an Alltoall, and does not wait.
+func Ialltoall[T Number](c *Comm, send, receive []T) *Request {
+	size := c.Size()
+	if len(send)%size != 0 || len(receive) != len(send) {
+		return c.refuse(badArgument("send has %d numbers and receive %d, they must have as many, a multiple of %d", len(send), len(receive), size))
+	}
+	counts := slices.Repeat([]int{len(send) / size}, size)
+	if bytesOf(send)/size >= c.world.thresholds.alltoall {
+		return alltoall(c, "alltoall in pairs", true, send, counts, receive, counts)
+	}
+	return alltoall(c, "alltoall", false, send, counts, receive, counts)
+}
+
+// alltoall has each rank send to the others, which are at growing distances. In
+// pairs, it sends to one and receives from one at a time.
+func alltoall[T Number](c *Comm, name string, pairs bool, send []T, sendCounts []int, receive []T, receiveCounts []int) *Request {
+	s := c.schedule(name, 0, kindOf[T]())
+	size := c.Size()
+	out, in := parts(send, sendCounts), parts(receive, receiveCounts)
+	copy(in[c.rank], out[c.rank])
+	for distance := 1; distance < size; distance++ {
+		from, to := (c.rank-distance+size)%size, (c.rank+distance)%size
+		s.receive(dataOf(in[from]), from)
+		s.send(dataOf(out[to]), to)
+		if pairs {
+			s.wait()
+		}
+	}
+	return s.start()
+}
+
+// Alltoallv is an Alltoall of as many numbers for each rank as sendCounts says,
+// and from each as receiveCounts says.
+func Alltoallv[T Number](c *Comm, send []T, sendCounts []int, receive []T, receiveCounts []int) error {
+	return Ialltoallv(c, send, sendCounts, receive, receiveCounts).end()
+}
+
+// Ialltoallv begins an Alltoallv, and does not wait.
+func Ialltoallv[T Number](c *Comm, send []T, sendCounts []int, receive []T, receiveCounts []int) *Request {
+	err := c.checkCounts("send", len(send), sendCounts)
+	if err == nil {
+		err = c.checkCounts("receive", len(receive), receiveCounts)
+	}
+	if err == nil && sendCounts[c.rank] != receiveCounts[c.rank] {
+		err = badArgument("rank %d sends itself %d numbers, and receives %d", c.rank, sendCounts[c.rank], receiveCounts[c.rank])
+	}
+	if err != nil {
+		return c.refuse(err)
+	}
+	return alltoall(c, "alltoallv", true, send, sendCounts, receive, receiveCounts)
+}

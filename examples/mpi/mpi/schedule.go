@@ -1,0 +1,317 @@
+package mpi
+
+import (
+	"errors"
+	"hash/fnv"
+	"slices"
+)
+
+// A schedule is a collective operation under way: messages, and work to do when
+// those before it are through. Whoever makes progress takes it further, so that an
+// operation that nobody waits for needs no goroutine of its own.
+//
+// An operation that fails on one rank fails on all that are still in it: the rank
+// alarms the others. So a rank that gives a slice of another length than the
+// others, or calls another operation, leaves none waiting.
+type schedule struct {
+	comm     *Comm
+	sequence int // of the operation, among those of the communicator
+	tag      int
+	steps    []step
+	next     int
+	open     int        // messages under way
+	receives []*receive // of the messages since the last work
+	moving   bool       // in advance
+	due      bool       // for advance
+	stopped  bool       // by err
+	err      error
+	request  Request
+}
+
+// step is a message to or from a rank, or work, which begins when all messages
+// before it are through.
+type step struct {
+	kind    stepKind
+	rank    int // in the communicator
+	numbers data
+	work    func()
+}
+
+type stepKind uint8
+
+const (
+	sendStep stepKind = iota
+	receiveStep
+	workStep
+)
+
+func (s *schedule) send(numbers data, dest int) {
+	s.steps = append(s.steps, step{kind: sendStep, rank: dest, numbers: numbers})
+}
+
+func (s *schedule) receive(numbers data, source int) {
+	s.steps = append(s.steps, step{kind: receiveStep, rank: source, numbers: numbers})
+}
+
+// then adds work. It is done by whoever makes progress, and must not call this package.
+func (s *schedule) then(work func()) {
+	s.steps = append(s.steps, step{kind: workStep, work: work})
+}
+
+// wait has what comes later wait for the messages so far.
+func (s *schedule) wait() { s.then(nil) }
+
+// A collective operation's messages have a tag of their own: the operation's number, and a digest of what must be the same
+// on all ranks.
+const (
+	digestBits = 16
+	sequences  = 1 << 15
+	// alarm in place of the digest says that the operation has failed on a rank.
+	alarm = 0
+)
+
+// collective is what must be the same on all ranks.
+type collective struct {
+	name    string // of the operation, and how it is done
+	root    int
+	element elementKind
+}
+
+func (o collective) digest() int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte{byte(o.element), byte(o.root), byte(o.root >> 8), byte(o.root >> 16)}) // has no errors
+	_, _ = h.Write([]byte(o.name))
+	sum := h.Sum32()
+	return int((sum^sum>>digestBits)&(1<<digestBits-1)) | 1 // never alarm
+}
+
+// schedule begins the plan of an operation.
+func (c *Comm) schedule(name string, root int, element elementKind) *schedule {
+	return &schedule{comm: c, tag: collective{name, root, element}.digest()}
+}
+
+// refuse ends an operation that this rank cannot take part in.
+func (c *Comm) refuse(err error) *Request {
+	return (&schedule{comm: c, tag: 1, err: err}).start()
+}
+
+// start begins the operation.
+func (s *schedule) start() *Request {
+	c, w := s.comm, s.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.request = Request{world: w}
+	w.pending++
+	s.sequence = c.sequence
+	s.tag |= s.sequence << digestBits
+	c.sequence = (c.sequence + 1) % sequences
+	delete(c.failed, (c.sequence+sequences/2)%sequences) // of which nobody sends anything any more
+	c.running = append(c.running, s)
+	for _, m := range w.matcher.unexpected {
+		if s.concerns(m) && m.tag != s.tag {
+			s.fail(mismatch(m.tag))
+		}
+	}
+	s.advance()
+	w.run()
+	return &s.request
+}
+
+// concerns reports whether a message belongs to the operation.
+func (s *schedule) concerns(m *message) bool {
+	return m.context == s.comm.collectiveContext() && m.tag>>digestBits == s.sequence
+}
+
+// mismatch is the error for a message of the operation that has another tag.
+func mismatch(tag int) error {
+	if tag&(1<<digestBits-1) == alarm {
+		return ErrElsewhere
+	}
+	return ErrMismatch
+}
+
+// advance does what can be done. The caller holds mu, and is not in the middle of
+// taking a message.
+func (s *schedule) advance() {
+	w := s.comm.world
+	s.due = false
+	s.moving = true
+	defer func() { s.moving = false }()
+	for s.err == nil && s.next < len(s.steps) {
+		if w.err != nil {
+			s.err = w.err
+			break
+		}
+		step := &s.steps[s.next]
+		if step.kind == workStep {
+			if s.open > 0 {
+				return
+			}
+			s.recycle()
+			if step.work != nil {
+				step.work()
+			}
+		} else {
+			s.begin(step)
+		}
+		s.next++
+	}
+	if s.err != nil && !s.stopped {
+		s.stop()
+	}
+	if s.open == 0 {
+		s.finish()
+	}
+}
+
+// begin begins a message.
+func (s *schedule) begin(step *step) {
+	c, w := s.comm, s.comm.world
+	if step.kind == receiveStep {
+		r := w.receive()
+		s.receives = append(s.receives, r)
+		s.open++
+		r.part = s
+		c.post(r, c.collectiveContext(), step.numbers, step.rank, s.tag)
+		return
+	}
+	r, err := c.begin(c.collectiveContext(), step.numbers, step.rank, s.tag)
+	switch {
+	case err != nil:
+		s.err = err
+	case r != nil:
+		s.open++
+		r.schedule = s
+	}
+}
+
+// passed takes the end of a message.
+func (s *schedule) passed(r *Request) {
+	s.open--
+	err := r.err
+	if errors.Is(err, ErrTruncated) || err == nil && r.want >= 0 && r.status.Count != r.want {
+		err = ErrLength
+	}
+	if err != nil {
+		s.fail(err)
+	}
+	if s.open == 0 {
+		s.plan()
+	}
+}
+
+// fail has the operation end with an error.
+func (s *schedule) fail(err error) {
+	if s.err == nil {
+		s.err = err
+		s.plan()
+	}
+}
+
+// plan has whoever makes progress advance the schedule, as soon as he is through
+// with the message that he takes.
+func (s *schedule) plan() {
+	w := s.comm.world
+	if s.moving || s.due {
+		return
+	}
+	s.due = true
+	w.due = append(w.due, s)
+	w.stir()
+}
+
+// run advances the schedules that are due.
+func (w *World) run() (some bool) {
+	for len(w.due) > 0 {
+		s := w.due[0]
+		w.due = w.due[1:]
+		s.advance()
+		some = true
+	}
+	return some
+}
+
+// stop ends the receives, and alarms the other ranks if they cannot know.
+func (s *schedule) stop() {
+	c, w := s.comm, s.comm.world
+	s.stopped = true
+	for _, r := range s.receives {
+		if w.matcher.withdraw(r) {
+			r.request.done = true
+			w.pending--
+			s.open--
+		}
+	}
+	if w.err != nil {
+		return
+	}
+	if c.failed == nil {
+		c.failed = map[int]bool{}
+	}
+	c.failed[s.sequence] = true
+	for _, m := range slices.Clone(w.matcher.unexpected) {
+		if s.concerns(m) {
+			w.matcher.forget(m)
+			w.release(m)
+			w.discard(m)
+		}
+	}
+	if errors.Is(s.err, ErrElsewhere) {
+		return
+	}
+	for rank := range c.group {
+		if rank != c.rank {
+			// Whoever does not get it hears that this rank is lost.
+			_, _ = c.begin(c.collectiveContext(), data{}, rank, s.sequence<<digestBits|alarm)
+		}
+	}
+}
+
+// recycle gives the receives of messages that are through back.
+func (s *schedule) recycle() {
+	for _, r := range s.receives {
+		s.comm.world.reuse(r)
+	}
+	s.receives = s.receives[:0]
+}
+
+func (s *schedule) finish() {
+	c := s.comm
+	s.recycle()
+	c.running = slices.DeleteFunc(c.running, func(other *schedule) bool { return other == s })
+	s.request.complete(Status{}, s.err)
+}
+
+// stray takes a message of a collective operation for which no receive is posted,
+// if it is of no use, and reports whether it was.
+func (c *Comm) stray(m *message) bool {
+	sequence := m.tag >> digestBits
+	if c.failed[sequence] {
+		return true
+	}
+	for _, s := range c.running {
+		if s.sequence == sequence {
+			if m.tag == s.tag {
+				return false
+			}
+			s.fail(mismatch(m.tag))
+			return true
+		}
+	}
+	// What is ahead of this rank is for later.
+	behind := (c.sequence - sequence + sequences) % sequences
+	return behind > 0 && behind < sequences/2
+}
+
+// discard lets the sender of a message go on that nobody wants.
+func (w *World) discard(m *message) {
+	if m.from != nil {
+		m.from.acknowledge(m.offer)
+	}
+}
+
+// end waits for the end of a collective operation.
+func (r *Request) end() error {
+	_, err := r.Wait()
+	return err
+}
