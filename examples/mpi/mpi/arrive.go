@@ -185,6 +185,13 @@ func (p *peer) arrived(text []byte) (taken bool, err error) {
 // so that the memory that it came in is free. from is nil for one of this rank's
 // own.
 func (w *World) arrive(from *peer, m message) {
+	if len(w.handlers) > 0 {
+		if handle := w.handlers[m.context]; handle != nil {
+			offer := m
+			handle(&offer)
+			return
+		}
+	}
 	if r := w.matcher.arrive(m.envelope); r != nil {
 		if m.from == nil {
 			r.fill(m.element, m.length, m.payload, m.source, m.tag)

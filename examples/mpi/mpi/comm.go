@@ -34,10 +34,15 @@ func (c *Comm) collectiveContext() uint32 { return 2*c.id + 1 }
 
 // status describes a message to the program.
 func (c *Comm) status(element elementKind, length, source, tag int) Status {
-	if c.id != 0 {
-		source = slices.Index(c.group, source)
+	return Status{Source: c.rankOf(source), Tag: tag, Count: length / max(element.size(), 1)}
+}
+
+// rankOf is the communicator's rank of a rank of the world.
+func (c *Comm) rankOf(rank int) int {
+	if c.id == 0 {
+		return rank
 	}
-	return Status{Source: source, Tag: tag, Count: length / max(element.size(), 1)}
+	return slices.Index(c.group, rank)
 }
 
 // Undefined is a color for Split.

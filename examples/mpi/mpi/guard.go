@@ -61,10 +61,7 @@ func (p *peer) check() error {
 			return fmt.Errorf("it has not answered for %v", silence*w.bound/checks)
 		}
 		if int(p.posted-p.completed) < w.depth {
-			p.posted++
-			p.sinceSignal = 0
-			p.told, p.in.reported = flow{p.in.consumed, p.grant.total}, p.in.consumed
-			return p.writeLine(0)
+			return p.sayLine()
 		}
 	default:
 		// The connection is being made, which the peer's program takes part in.

@@ -32,7 +32,9 @@ type peer struct {
 	// What this rank has posted, and what of that is known to be complete. Both
 	// count since the beginning and wrap around.
 	posted, completed uint32
-	sinceSignal       int // suppressed posts since the last that will complete
+	signaled          uint32        // the count of the last operation that completes with an event
+	sinceSignal       int           // operations since that
+	writes            []windowWrite // that may be under way
 
 	checked uint32 // completed, when guard looked at it last
 	silent  int    // how many times guard has seen nothing happen
@@ -105,7 +107,12 @@ func (p *peer) signal() udat.CompletionFlags {
 	if p.sinceSignal < p.world.depth/4 {
 		return udat.CompletionSuppress
 	}
-	p.sinceSignal = 0
+	return p.mark()
+}
+
+// mark has the operation that is posted now complete with an event.
+func (p *peer) mark() udat.CompletionFlags {
+	p.signaled, p.sinceSignal = p.posted, 0
 	return 0
 }
 
@@ -113,6 +120,7 @@ func (p *peer) signal() udat.CompletionFlags {
 func (p *peer) done(count uint32) {
 	if later(count, p.completed) {
 		p.completed = count
+		p.written()
 	}
 }
 
@@ -130,5 +138,5 @@ func (p *peer) write(at, length int, flags udat.CompletionFlags) error {
 
 // quiet reports whether nothing is under way that this rank has begun.
 func (p *peer) quiet() bool {
-	return len(p.queue) == 0 && len(p.acks) == 0 && len(p.offers) == 0 && len(p.transfers) == 0 && len(p.reading) == 0
+	return len(p.queue) == 0 && len(p.acks) == 0 && len(p.offers) == 0 && len(p.transfers) == 0 && len(p.reading) == 0 && len(p.writes) == 0
 }

@@ -24,6 +24,11 @@ func (r *registration) triplet() (udat.RMRTriplet, error) {
 	return r.lmr.RMRTriplet(0, len(r.lmr.Bytes()))
 }
 
+// segment is a piece of the memory.
+func (r *registration) segment(at, length int) (udat.Segment, error) {
+	return r.lmr.Segment(at, length)
+}
+
 // release says that the memory is used no more.
 func (r *registration) release() error {
 	if r == nil {

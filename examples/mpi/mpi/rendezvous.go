@@ -13,37 +13,61 @@ const (
 	readWindow = 4
 )
 
-// transfer is a message that was offered, on its way into the program's memory.
+// transfer is memory of a peer on its way into the program's: a message that was
+// offered, or a piece of a window.
 type transfer struct {
-	receive     *receive
-	message     *message
+	from        udat.RMRTriplet
 	region      *registration
 	length      int // bytes to read
 	posted      int // bytes of which reads are posted
 	outstanding int // reads
 	failed      bool
+	then        func(err error) // what comes of it
 }
 
-// take begins to read what the peer has offered.
+// take begins to read what the peer has offered for a receive.
 func (p *peer) take(r *receive, m *message) {
-	t := &transfer{receive: r, message: m, length: min(m.length, len(r.buffer.bytes))}
+	n := min(m.length, len(r.buffer.bytes))
 	if m.element != r.buffer.kind {
-		t.length = 0
+		n = 0
 	}
-	if t.length == 0 {
-		p.finish(t)
+	p.fetchOffer(m, r.buffer.bytes[:n], func(err error) {
+		if err != nil {
+			r.request.complete(Status{}, err)
+			return
+		}
+		r.request.complete(r.outcome(m.element, m.length, m.source, m.tag))
+	})
+}
+
+// fetchOffer reads the beginning of what the peer has offered, and tells it that it may go on.
+func (p *peer) fetchOffer(m *message, memory []byte, then func(err error)) {
+	end := func(err error) {
+		if p.world.err == nil {
+			p.acknowledge(m.offer)
+		}
+		then(err)
+	}
+	if len(memory) == 0 {
+		end(nil)
 		return
 	}
-	var err error
-	if t.region, err = p.world.register(r.buffer.bytes[:t.length]); err != nil {
-		p.acknowledge(m.offer)
-		r.request.complete(Status{}, err)
-		return
+	if err := p.fetch(memory, m.memory, end); err != nil {
+		end(err)
 	}
-	p.transfers = append(p.transfers, t)
+}
+
+// fetch begins to read memory of a peer. If it cannot begin, it fails.
+func (p *peer) fetch(memory []byte, from udat.RMRTriplet, then func(err error)) error {
+	region, err := p.world.register(memory)
+	if err != nil {
+		return err
+	}
+	p.transfers = append(p.transfers, &transfer{from: from, region: region, length: len(memory), then: then})
 	if err := p.read(); err != nil {
 		p.lose(err)
 	}
+	return nil
 }
 
 // read posts as many reads as may be under way.
@@ -55,16 +79,15 @@ func (p *peer) read() error {
 		}
 		t := p.transfers[0]
 		n := min(pieceSize, t.length-t.posted)
-		segment, err := t.region.lmr.Segment(t.posted, n)
+		segment, err := t.region.segment(t.posted, n)
 		if err != nil {
 			return err
 		}
-		remote := t.message.memory
+		remote := t.from
 		remote.VirtualAddress += uint64(t.posted)
 		remote.SegmentLength = uint32(n)
 		p.posted++
-		p.sinceSignal = 0
-		if err := p.ep.PostRDMARead([]udat.Segment{segment}, cookie(p, opRead, p.posted), remote, 0); err != nil {
+		if err := p.ep.PostRDMARead([]udat.Segment{segment}, cookie(p, opRead, p.posted), remote, p.mark()); err != nil {
 			return err
 		}
 		p.world.reads++
@@ -99,19 +122,13 @@ func (p *peer) readDone(failed error) error {
 		if t.failed {
 			p.transfers = append(p.transfers, t) // for the end of the world, which is near
 		} else {
-			p.finish(t)
+			t.end(nil)
 		}
 	}
 	if failed != nil {
 		return failed
 	}
 	return p.read()
-}
-
-// finish ends a transfer that has brought everything, and tells the peer.
-func (p *peer) finish(t *transfer) {
-	p.acknowledge(t.message.offer)
-	t.end(nil)
 }
 
 // acknowledge tells the peer that its offer was taken.
@@ -127,12 +144,7 @@ func (t *transfer) end(err error) {
 	if failed := t.region.release(); err == nil {
 		err = failed
 	}
-	if err != nil {
-		t.receive.request.complete(Status{}, err)
-		return
-	}
-	m := t.message
-	t.receive.request.complete(t.receive.outcome(m.element, m.length, m.source, m.tag))
+	t.then(err)
 }
 
 // taken ends the send of what was offered.

@@ -190,15 +190,14 @@ func (p *peer) tell(h *header) {
 // that.
 func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
 	w := p.world
-	n := len(w.staging.free)
 	if p.credit == p.eager {
 		return false, nil
 	}
-	if n == 0 || !p.room(1) {
+	if len(w.staging.free) == 0 || !p.room(1) {
 		w.blocked = true
 		return false, nil
 	}
-	slot := w.staging.free[n-1]
+	slot := w.staging.take()
 	memory := w.staging.bytes(slot)
 	h.payload, h.source = uint16(len(payload)), uint32(w.rank)
 	p.tell(h)
@@ -209,13 +208,11 @@ func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
 		return false, err
 	}
 	p.posted++
-	p.sinceSignal = 0
 	// The count of operations goes back to the full one: fewer than 64 Ki are under way.
 	value := p.posted<<16 | uint32(slot)
-	if err := p.ep.PostSend([]udat.Segment{segment}, cookie(p, opSend, value), 0); err != nil {
+	if err := p.ep.PostSend([]udat.Segment{segment}, cookie(p, opSend, value), p.mark()); err != nil {
 		return false, err
 	}
-	w.staging.free = w.staging.free[:n-1]
 	p.eager++
 	w.stats.Eager++
 	return true, nil
@@ -252,6 +249,13 @@ func (p *peer) overfull() bool {
 		return p.kept > p.world.keep/2
 	}
 	return p.kept > p.world.keep
+}
+
+// sayLine writes the line, for its completion.
+func (p *peer) sayLine() error {
+	p.posted++
+	p.told, p.in.reported = flow{p.in.consumed, p.grant.total}, p.in.consumed
+	return p.writeLine(p.mark())
 }
 
 func (p *peer) writeLine(flags udat.CompletionFlags) error {

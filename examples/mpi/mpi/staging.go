@@ -20,3 +20,11 @@ func newStaging(pz *udat.PZ) (staging, error) {
 	}
 	return s, err
 }
+
+// take takes one of the slots that are free.
+func (s *staging) take() int {
+	n := len(s.free)
+	slot := s.free[n-1]
+	s.free = s.free[:n-1]
+	return slot
+}

@@ -68,8 +68,9 @@ type World struct {
 	receives receives
 	staging  staging
 	matcher  matcher
-	comms    map[uint32]*Comm // by id
-	due      []*schedule      // for run
+	comms    map[uint32]*Comm          // by id
+	due      []*schedule               // for run
+	handlers map[uint32]func(*message) // by context
 	// spareReceives are for calls that wait for the end of theirs.
 	spareReceives []*receive
 
@@ -135,7 +136,7 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 
 // newWorld makes a world that has no adapter yet.
 func newWorld(rank, size int, options Options) *World {
-	w := &World{rank: rank, nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, thresholds: usualThresholds, comms: map[uint32]*Comm{}}
+	w := &World{rank: rank, nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, thresholds: usualThresholds, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)
@@ -294,6 +295,7 @@ func (w *World) partingTime() time.Duration { return min(w.bound/4, 5*time.Secon
 // leave ends in good order: nothing is under way, and no rank needs another.
 func (w *World) leave() error {
 	w.mu.Lock()
+	w.flush()
 	err := w.await(w.quiet)
 	w.mu.Unlock()
 	if err != nil || w.line == nil {
@@ -323,8 +325,19 @@ func (w *World) part(notice uint32, rank int) {
 		p.line.notice, p.line.rank = notice, uint32(rank)
 		p.posted++
 		p.parting = p.posted
-		if err := p.writeLine(0); err != nil {
+		if err := p.writeLine(p.mark()); err != nil {
 			p.parting = p.completed // who does not get it hears of the end of the connection
+		}
+	}
+}
+
+// flush has those writes to windows complete that nobody has waited for.
+func (w *World) flush() {
+	for _, p := range w.linked {
+		if p.link == connected && len(p.writes) > 0 && later(p.posted, p.signaled) {
+			if err := p.sayLine(); err != nil {
+				p.lose(err)
+			}
 		}
 	}
 }

@@ -1,0 +1,622 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// Window is memory of each rank of a communicator that all of them may read and
+// write, without the other's help: Put and Get are RDMA operations. What they do
+// has happened when Fence returns, on all ranks, or Flush or Unlock on the one that
+// has called them. Between two fences, no two ranks may use the same numbers
+// unless all of them only read, or accumulate, or hold locks.
+//
+// Methods may be called from any goroutine, but for Fence and Free, which all ranks
+// call, in the same order as the communicator's collective operations.
+type Window[T Number] struct {
+	// Local is this rank's memory. It is not in Go's heap: after Free it must not be touched.
+	Local []T
+	core  *window
+}
+
+// CreateWindow makes a window in which this rank has so many numbers, which are 0.
+// All ranks of c must call it; the number may differ. Accumulate combines what it is
+// given with what is there: nil is for windows that need none. See Reduce
+// for what it may be and must not do.
+func CreateWindow[T Number](c *Comm, numbers int, combine func(there, given T) T) (*Window[T], error) {
+	size := int(unsafe.Sizeof(*new(T)))
+	var err error
+	if numbers < 0 || numbers > math.MaxUint32/size {
+		err = badArgument("a window of %d numbers, it must be 0 to %d", numbers, math.MaxUint32/size)
+		numbers = 0
+	}
+	core, err := c.createWindow(numbers*size, kindOf[T](), err)
+	if err != nil {
+		return nil, err
+	}
+	if combine != nil {
+		core.combine = func(there, given []byte) {
+			a, b := numbersOf[T](there), numbersOf[T](given)
+			for i := range a {
+				a[i] = combine(a[i], b[i])
+			}
+		}
+	}
+	core.ready()
+	return &Window[T]{Local: numbersOf[T](core.memory), core: core}, nil
+}
+
+// numbersOf is the reverse of dataOf. The memory must begin where numbers may.
+func numbersOf[T Number](b []byte) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
+}
+
+// offsetOf returns the byte at which a number begins, and one before all for an
+// index that no window has.
+func offsetOf[T Number](index int) int {
+	size := int(unsafe.Sizeof(*new(T)))
+	if index < 0 || index > math.MaxUint32/size {
+		return -size
+	}
+	return index * size
+}
+
+// Put writes numbers to the target's memory, from an index on. They must not change
+// until the next Fence, or Flush or Unlock of the target.
+func (w *Window[T]) Put(numbers []T, target, index int) error {
+	return w.core.put(dataOf(numbers).bytes, target, offsetOf[T](index))
+}
+
+// Get reads numbers from the target's memory, from an index on. They are there
+// after the next Fence, or Flush or Unlock of the target.
+func (w *Window[T]) Get(numbers []T, target, index int) error {
+	return w.core.get(dataOf(numbers).bytes, target, offsetOf[T](index))
+}
+
+// Accumulate combines each of the numbers with one of the target's. Accumulations
+// of several ranks do not disturb each other. The target does it, while its program
+// waits or computes. The numbers may change at once.
+func (w *Window[T]) Accumulate(numbers []T, target, index int) error {
+	return w.core.accumulate(dataOf(numbers).bytes, target, offsetOf[T](index))
+}
+
+// Fence waits until all that ranks have done to the window has happened. All ranks
+// must call it.
+func (w *Window[T]) Fence() error { return w.core.fence() }
+
+// Flush waits until all that this rank has done to the target's memory has happened.
+func (w *Window[T]) Flush(target int) error { return w.core.flushOne(target) }
+
+// Lock waits for the target's memory. With Exclusive, no other rank has its lock
+// meanwhile, and with Shared none that has asked for Exclusive. Ranks get it in the
+// order in which they ask.
+func (w *Window[T]) Lock(target int, mode LockMode) error { return w.core.lock(target, mode) }
+
+// Unlock flushes, and gives the lock back.
+func (w *Window[T]) Unlock(target int) error { return w.core.unlock(target) }
+
+// Free is a Fence, after which the window is no more.
+func (w *Window[T]) Free() error { return w.core.free() }
+
+// LockMode says who may have a lock at the same time.
+type LockMode int
+
+const (
+	Shared LockMode = iota
+	Exclusive
+)
+
+func (m LockMode) String() string {
+	switch m {
+	case Shared:
+		return "Shared"
+	case Exclusive:
+		return "Exclusive"
+	}
+	return fmt.Sprintf("LockMode(%d)", int(m))
+}
+
+// window is a Window of bytes. The world's mu guards it.
+type window struct {
+	comm    *Comm // of its own
+	element elementKind
+	lmr     *udat.LMR
+	memory  []byte
+	targets []target // by rank
+	combine func(there, given []byte)
+	lockers lockers
+	early   []func() // what has come before the window was ready
+	isReady bool
+	freed   bool
+	failed  error // of what has no other way to say it
+}
+
+// target is the memory of a rank, and what this rank has to do with it.
+type target struct {
+	memory     udat.RMRTriplet
+	length     int
+	written    uint32 // the peer's count of posted with the last Put
+	writing    bool   // there was one since the last flush
+	gets       int    // under way
+	unanswered int    // accumulations
+	asked      bool   // for the lock
+	locked     bool
+}
+
+// windowFailed is the length of the window of a rank that could not make one.
+const windowFailed = math.MaxUint64
+
+// createWindow makes the memory, and tells the other ranks of it.
+func (c *Comm) createWindow(length int, element elementKind, failed error) (*window, error) {
+	own, err := c.Dup()
+	if err != nil {
+		return nil, err
+	}
+	win := &window{comm: own, element: element, targets: make([]target, c.Size())}
+	if failed == nil {
+		failed = win.allocate(length)
+	}
+	var triplet udat.RMRTriplet
+	if failed == nil && win.lmr != nil && length > 0 {
+		triplet, failed = win.lmr.RMRTriplet(0, length)
+	}
+	mine := []uint64{uint64(length), uint64(element), 0, 0}
+	if failed != nil {
+		mine[0] = windowFailed
+	}
+	b, _ := triplet.AppendBinary(nil) // has no errors
+	copy(dataOf(mine[2:]).bytes, b)
+	all := make([]uint64, len(mine)*c.Size())
+	own.world.handle(own, win.handle)
+	if err := Allgather(own, mine, all); err != nil {
+		return nil, errors.Join(err, win.release())
+	}
+	for rank := range win.targets {
+		theirs := part(all, rank, c.Size())
+		switch {
+		case failed != nil:
+		case theirs[0] == windowFailed:
+			failed = ErrElsewhere
+		case theirs[1] != uint64(element):
+			failed = fmt.Errorf("%w: rank %d has a window of another kind of numbers", ErrMismatch, rank)
+		}
+		t := &win.targets[rank]
+		t.length = int(theirs[0])
+		if err := t.memory.UnmarshalBinary(dataOf(theirs[2:]).bytes); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	if failed != nil {
+		return nil, errors.Join(failed, win.release())
+	}
+	return win, nil
+}
+
+// allocate makes this rank's memory: page aligned, and outside Go's heap, as
+// peers write it.
+func (win *window) allocate(length int) error {
+	w := win.comm.world
+	if w.ia == nil {
+		win.memory = dataOf(make([]uint64, (length+7)/8)).bytes[:length]
+		return nil
+	}
+	var err error
+	win.lmr, err = udat.AllocMemory(w.pz, max(length, 1), udat.MemPrivAll)
+	if err != nil {
+		return err
+	}
+	win.memory = win.lmr.Bytes()[:length:length]
+	return nil
+}
+
+// ready begins to take what other ranks ask for.
+func (win *window) ready() {
+	w := win.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	win.isReady = true
+	for _, do := range win.early {
+		do()
+	}
+	win.early = nil
+}
+
+// release lets go of the memory.
+func (win *window) release() error {
+	w := win.comm.world
+	w.mu.Lock()
+	delete(w.handlers, win.comm.userContext())
+	win.freed = true
+	w.mu.Unlock()
+	if win.lmr == nil {
+		return nil
+	}
+	return win.lmr.Free()
+}
+
+// check returns what is wrong with an operation. The caller holds mu.
+func (win *window) check(rank, offset, length int) error {
+	switch w := win.comm.world; {
+	case win.freed:
+		return ErrClosed
+	case rank < 0 || rank >= len(win.targets):
+		return badArgument("the target is %d, it must be 0 to %d", rank, len(win.targets)-1)
+	case offset < 0 || length > win.targets[rank].length || offset > win.targets[rank].length-length:
+		size := win.element.size()
+		return badArgument("%d numbers from index %d on, and rank %d has %d", length/size, offset/size, rank, win.targets[rank].length/size)
+	case w.err != nil:
+		return w.err
+	}
+	return nil
+}
+
+// reach returns the peer, once it is connected; nil for this rank itself.
+func (win *window) reach(rank int) (*peer, error) {
+	w := win.comm.world
+	if rank == win.comm.rank {
+		return nil, nil
+	}
+	p := w.peers[win.comm.group[rank]]
+	if err := p.reach(); err != nil {
+		p.lose(err)
+		return nil, w.err
+	}
+	return p, w.await(func() bool { return p.link == connected })
+}
+
+// begin checks an operation, and returns the peer.
+func (win *window) begin(rank, offset, length int) (*peer, error) {
+	if err := win.check(rank, offset, length); err != nil || length == 0 {
+		return nil, err
+	}
+	return win.reach(rank)
+}
+
+func (win *window) put(numbers []byte, rank, offset int) error {
+	w := win.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, err := win.begin(rank, offset, len(numbers))
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		if len(numbers) > 0 {
+			copy(win.memory[offset:], numbers)
+		}
+		return nil
+	}
+	t := &win.targets[rank]
+	to := t.memory
+	to.VirtualAddress += uint64(offset)
+	if len(numbers) <= slotSize {
+		err = p.putCopy(numbers, to)
+	} else {
+		err = p.putLong(numbers, to)
+	}
+	t.written, t.writing = p.posted, true
+	return err
+}
+
+// putCopy writes numbers from a slot of the staging memory.
+func (p *peer) putCopy(numbers []byte, to udat.RMRTriplet) error {
+	w := p.world
+	if err := w.await(func() bool {
+		ready := p.room(1) && len(w.staging.free) > 0
+		w.blocked = w.blocked || !ready
+		return ready
+	}); err != nil {
+		return err
+	}
+	slot := w.staging.take()
+	copy(w.staging.bytes(slot), numbers)
+	segment, err := w.staging.segment(slot, len(numbers))
+	if err != nil {
+		return err
+	}
+	return p.postWrite(segment, to, windowWrite{slot: slot})
+}
+
+// putLong writes numbers from where they are, in pieces.
+func (p *peer) putLong(numbers []byte, to udat.RMRTriplet) error {
+	w := p.world
+	region, err := w.register(numbers)
+	if err != nil {
+		return err
+	}
+	for at := 0; at < len(numbers); at += pieceSize {
+		if err := w.await(func() bool {
+			ready := p.room(1)
+			w.blocked = w.blocked || !ready
+			return ready
+		}); err != nil {
+			return errors.Join(err, region.release())
+		}
+		n := min(pieceSize, len(numbers)-at)
+		segment, err := region.segment(at, n)
+		if err != nil {
+			return err
+		}
+		done := windowWrite{slot: -1}
+		if at+n == len(numbers) {
+			done.region = region
+		}
+		if err := p.postWrite(segment, to, done); err != nil {
+			return err
+		}
+		to.VirtualAddress += pieceSize
+	}
+	return nil
+}
+
+func (win *window) get(numbers []byte, rank, offset int) error {
+	w := win.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, err := win.begin(rank, offset, len(numbers))
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		if len(numbers) > 0 {
+			copy(numbers, win.memory[offset:])
+		}
+		return nil
+	}
+	t := &win.targets[rank]
+	from := t.memory
+	from.VirtualAddress += uint64(offset)
+	t.gets++
+	if err := p.fetch(numbers, from, func(err error) {
+		t.gets--
+		if err != nil && win.failed == nil {
+			win.failed = err
+		}
+		w.stir()
+	}); err != nil {
+		t.gets--
+		return err
+	}
+	return nil
+}
+
+// The tags of messages of a window.
+const (
+	// accumulateTag is for numbers, behind the offset in the target's memory, and
+	// accumulatedTag the answer.
+	accumulateTag = iota
+	accumulatedTag
+	lockSharedTag
+	lockExclusiveTag
+	lockedTag
+	unlockTag
+)
+
+const (
+	// accumulatePrefix is the size of the offset, with what keeps numbers aligned.
+	accumulatePrefix = 16
+	// mostAccumulated is how many bytes of numbers a message has: numbers of all kinds fit without a rest.
+	mostAccumulated = (eagerLimit - accumulatePrefix) &^ 15
+	// mostUnanswered bounds what a target has to do.
+	mostUnanswered = 16
+)
+
+func (win *window) accumulate(numbers []byte, rank, offset int) error {
+	w := win.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if win.combine == nil {
+		return badArgument("the window was made without an operation")
+	}
+	p, err := win.begin(rank, offset, len(numbers))
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		if len(numbers) > 0 {
+			win.combine(win.memory[offset:][:len(numbers)], numbers)
+		}
+		return nil
+	}
+	t := &win.targets[rank]
+	for len(numbers) > 0 {
+		n := min(len(numbers), mostAccumulated)
+		if err := w.await(func() bool { return t.unanswered < mostUnanswered }); err != nil {
+			return err
+		}
+		message := make([]byte, accumulatePrefix+n)
+		*(*uint64)(unsafe.Pointer(&message[0])) = uint64(offset)
+		copy(message[accumulatePrefix:], numbers)
+		t.unanswered++
+		if err := win.tell(rank, accumulateTag, message); err != nil {
+			return err
+		}
+		numbers, offset = numbers[n:], offset+n
+	}
+	return nil
+}
+
+// tell sends another rank a message of the window.
+func (win *window) tell(rank, tag int, message []byte) error {
+	_, err := win.comm.begin(win.comm.userContext(), dataOf(message), rank, tag)
+	return err
+}
+
+// handle takes a message of the window.
+func (win *window) handle(from, tag int, message []byte) {
+	if !win.isReady {
+		message = append([]byte(nil), message...)
+		win.early = append(win.early, func() { win.handle(from, tag, message) })
+		return
+	}
+	w := win.comm.world
+	t := &win.targets[from]
+	switch tag {
+	case accumulateTag:
+		if err := win.accumulated(message); err != nil {
+			w.fail(&RankError{win.comm.group[from], err})
+			return
+		}
+		_ = win.tell(from, accumulatedTag, nil) // it fails at the end of the world
+	case accumulatedTag:
+		t.unanswered--
+		w.stir()
+	case lockSharedTag:
+		win.grant(win.lockers.ask(from, Shared))
+	case lockExclusiveTag:
+		win.grant(win.lockers.ask(from, Exclusive))
+	case lockedTag:
+		t.locked = true
+		w.stir()
+	case unlockTag:
+		win.grant(win.lockers.leave(from))
+	}
+}
+
+// accumulated combines what another rank has sent.
+func (win *window) accumulated(message []byte) error {
+	if len(message) < accumulatePrefix || win.combine == nil {
+		return fmt.Errorf("%w: an accumulation of %d bytes", errMalformed, len(message))
+	}
+	// The message may begin anywhere, and numbers may not.
+	aligned := dataOf(make([]uint64, (len(message)+7)/8)).bytes[:len(message)]
+	copy(aligned, message)
+	offset, numbers := *(*uint64)(unsafe.Pointer(&aligned[0])), aligned[accumulatePrefix:]
+	if offset > uint64(len(win.memory)) || uint64(len(numbers)) > uint64(len(win.memory))-offset {
+		return fmt.Errorf("%w: an accumulation behind the end", errMalformed)
+	}
+	win.combine(win.memory[offset:][:len(numbers)], numbers)
+	return nil
+}
+
+// grant tells ranks that they have this rank's lock.
+func (win *window) grant(ranks []int) {
+	for _, rank := range ranks {
+		if rank == win.comm.rank {
+			win.targets[rank].locked = true
+			win.comm.world.stir()
+			continue
+		}
+		_ = win.tell(rank, lockedTag, nil) // it fails at the end of the world
+	}
+}
+
+func (win *window) lock(rank int, mode LockMode) error {
+	w := win.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if mode != Shared && mode != Exclusive {
+		return badArgument("the mode is %v, it must be Shared or Exclusive", mode)
+	}
+	if err := win.check(rank, 0, 0); err != nil {
+		return err
+	}
+	t := &win.targets[rank]
+	if t.asked {
+		return badArgument("the lock of rank %d is taken, or asked for, already", rank)
+	}
+	t.asked = true
+	tag := lockSharedTag
+	if mode == Exclusive {
+		tag = lockExclusiveTag
+	}
+	if rank == win.comm.rank {
+		win.handle(rank, tag, nil)
+	} else if err := win.tell(rank, tag, nil); err != nil {
+		return err
+	}
+	return w.await(func() bool { return t.locked })
+}
+
+func (win *window) unlock(rank int) error {
+	w := win.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := win.check(rank, 0, 0); err != nil {
+		return err
+	}
+	t := &win.targets[rank]
+	if !t.locked {
+		return badArgument("the lock of rank %d is not taken", rank)
+	}
+	err := win.flush(rank)
+	t.asked, t.locked = false, false
+	if rank == win.comm.rank {
+		win.handle(rank, unlockTag, nil)
+		return err
+	}
+	return errors.Join(err, win.tell(rank, unlockTag, nil))
+}
+
+// flush waits for what this rank has done to another one's memory. The caller
+// holds mu.
+func (win *window) flush(rank int) error {
+	w, t := win.comm.world, &win.targets[rank]
+	if t.writing {
+		p := w.peers[win.comm.group[rank]]
+		// The last write may be one that completes without an event. One behind it has one.
+		if err := w.await(func() bool {
+			if !later(t.written, p.completed) {
+				return true
+			}
+			w.blocked = true
+			if later(t.written, p.signaled) && int(p.posted-p.completed) < w.depth {
+				if err := p.sayLine(); err != nil {
+					p.lose(err)
+				}
+			}
+			return false
+		}); err != nil {
+			return err
+		}
+		t.writing = false
+	}
+	err := w.await(func() bool { return t.gets == 0 && t.unanswered == 0 })
+	if err == nil {
+		err, win.failed = win.failed, nil
+	}
+	return err
+}
+
+func (win *window) flushOne(rank int) error {
+	w := win.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := win.check(rank, 0, 0); err != nil {
+		return err
+	}
+	return win.flush(rank)
+}
+
+func (win *window) fence() error {
+	if err := win.flushAll(); err != nil {
+		return err
+	}
+	return Barrier(win.comm)
+}
+
+func (win *window) flushAll() error {
+	w := win.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := win.check(0, 0, 0); err != nil {
+		return err
+	}
+	for rank := range win.targets {
+		if err := win.flush(rank); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (win *window) free() error {
+	if err := win.fence(); err != nil {
+		return err
+	}
+	return win.release()
+}

@@ -1,0 +1,267 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Ranks write and read each other's memory, short pieces and long ones.
+func TestWindow(t *testing.T) { runRanks(t, 4, "window") }
+
+func init() {
+	tasks["window"] = windowTask
+	tasks["window accumulate"] = accumulateTask
+	tasks["window lock"] = lockTask
+	tasks["window arguments"] = windowArguments
+}
+
+func windowTask(w *World) error {
+	size, rank := w.Size(), w.Rank()
+	for _, length := range []int{1, 1000, slotSize / 8, slotSize/8 + 1, 3*pieceSize/8 + 5} {
+		// In each rank's memory, every rank has a part.
+		win, err := CreateWindow[float64](w.Comm, size*length, nil)
+		if err != nil {
+			return err
+		}
+		if err := win.Fence(); err != nil {
+			return err
+		}
+		value := func(from, to, i int) float64 { return float64(from*1000+to) + float64(i)/float64(length) }
+		for to := range size {
+			numbers := make([]float64, length)
+			for i := range numbers {
+				numbers[i] = value(rank, to, i)
+			}
+			if err := win.Put(numbers, to, rank*length); err != nil {
+				return err
+			}
+		}
+		if err := win.Fence(); err != nil {
+			return err
+		}
+		for from := range size {
+			for i, got := range win.Local[from*length:][:length] {
+				if got != value(from, rank, i) {
+					return fmt.Errorf("number %d of %d from rank %d is %v, want %v", i, length, from, got, value(from, rank, i))
+				}
+			}
+		}
+		got := make([][]float64, size)
+		for from := range size {
+			got[from] = make([]float64, size*length)
+			if err := win.Get(got[from], from, 0); err != nil {
+				return err
+			}
+		}
+		for from := range size {
+			if err := win.Flush(from); err != nil {
+				return err
+			}
+			for i, v := range got[from] {
+				if want := value(i/length, from, i%length); v != want {
+					return fmt.Errorf("number %d of %d at rank %d is %v, want %v", i, size*length, from, v, want)
+				}
+			}
+		}
+		if err := win.Free(); err != nil {
+			return err
+		}
+		if err := win.Put([]float64{1}, 0, 0); !errors.Is(err, ErrClosed) {
+			return fmt.Errorf("after Free: %v", err)
+		}
+	}
+	// One that nobody waits for before the end.
+	win, err := CreateWindow[int](w.Comm, 1, nil)
+	if err != nil {
+		return err
+	}
+	return win.Put([]int{rank}, (rank+1)%size, 0)
+}
+
+// Sums of what all ranks accumulate at the same time lose nothing.
+func TestAccumulate(t *testing.T) { runRanks(t, 4, "window accumulate") }
+
+func accumulateTask(w *World) error {
+	const rounds = 25
+	for _, length := range []int{1, 700, 5000} {
+		win, err := CreateWindow(w.Comm, length+1, Sum[complex128])
+		if err != nil {
+			return err
+		}
+		if err := win.Fence(); err != nil {
+			return err
+		}
+		numbers := make([]complex128, length)
+		for i := range rounds {
+			for j := range numbers {
+				numbers[j] = complex(float64(i+w.Rank()), float64(j))
+			}
+			for to := range w.Size() {
+				if err := win.Accumulate(numbers, to, 1); err != nil {
+					return err
+				}
+			}
+		}
+		if err := win.Fence(); err != nil {
+			return err
+		}
+		sum := 0
+		for rank := range w.Size() {
+			for i := range rounds {
+				sum += i + rank
+			}
+		}
+		for j, got := range win.Local[1:] {
+			if want := complex(float64(sum), float64(j*rounds*w.Size())); got != want || win.Local[0] != 0 {
+				return fmt.Errorf("number %d of %d is %v, want %v", j, length, got, want)
+			}
+		}
+		if err := win.Free(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Who has the lock can read, compute and write, and none comes between.
+func TestLock(t *testing.T) { runRanks(t, 4, "window lock") }
+
+func lockTask(w *World) error {
+	const rounds = 20
+	win, err := CreateWindow[int](w.Comm, 2, nil)
+	if err != nil {
+		return err
+	}
+	if err := win.Fence(); err != nil {
+		return err
+	}
+	random := rand.New(rand.NewPCG(uint64(w.Rank()), 1))
+	for range rounds {
+		target := random.IntN(2)
+		if err := win.Lock(target, Exclusive); err != nil {
+			return err
+		}
+		var counters [2]int
+		if err := errors.Join(win.Get(counters[:], target, 0), win.Flush(target)); err != nil {
+			return err
+		}
+		if counters[0] != counters[1] {
+			return fmt.Errorf("%v was read under the lock", counters)
+		}
+		counters[0]++
+		if err := errors.Join(win.Put(counters[:1], target, 0), win.Flush(target), win.Put(counters[:1], target, 1), win.Unlock(target)); err != nil {
+			return err
+		}
+		if err := win.Lock(target, Shared); err != nil {
+			return err
+		}
+		if err := errors.Join(win.Get(counters[:], target, 0), win.Unlock(target)); err != nil {
+			return err
+		}
+		if counters[0] != counters[1] {
+			return fmt.Errorf("%v was read under the shared lock", counters)
+		}
+	}
+	if err := win.Fence(); err != nil {
+		return err
+	}
+	sum := []int{0, 0}
+	if err := Allreduce(w.Comm, win.Local, sum, Sum); err != nil {
+		return err
+	}
+	if want := rounds * w.Size(); sum[0] != want || sum[1] != want {
+		return fmt.Errorf("counted %v, want %d", sum, want)
+	}
+	return win.Free()
+}
+
+func TestWindowArguments(t *testing.T) { runRanks(t, 2, "window arguments") }
+
+func windowArguments(w *World) error {
+	// Rank 1 has one number more.
+	win, err := CreateWindow[int32](w.Comm, 10+w.Rank(), nil)
+	if err != nil {
+		return err
+	}
+	two := []int32{1, 2}
+	for name, err := range map[string]error{
+		"target -1":               win.Put(two, -1, 0),
+		"target 2":                win.Get(two, 2, 0),
+		"an index that overflows": win.Get(two, 0, math.MinInt/2),
+		"index -1":                win.Put(two, 0, -1),
+		"behind the end":          win.Put(two, 0, 9),
+		"far behind the end":      win.Get(two, 0, math.MaxInt/8),
+		"no operation":            win.Accumulate(two, 0, 0),
+		"no such mode":            win.Lock(0, 2),
+		"no lock":                 win.Unlock(0),
+		"no such rank":            win.Flush(3),
+	} {
+		if !errors.Is(err, ErrArgument) {
+			return fmt.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := errors.Join(win.Put(two, 1, 9), win.Put(nil, 0, 10), win.Lock(1, Shared)); err != nil {
+		return err
+	}
+	if err := win.Lock(1, Shared); !errors.Is(err, ErrArgument) {
+		return fmt.Errorf("a second lock: %v", err)
+	}
+	if err := errors.Join(win.Unlock(1), win.Free()); err != nil {
+		return err
+	}
+	// What one rank does wrong is an error on both.
+	length := 3
+	if w.Rank() == 1 {
+		length = -1
+	}
+	_, err = CreateWindow[int32](w.Comm, length, nil)
+	if w.Rank() == 1 && !errors.Is(err, ErrArgument) || w.Rank() == 0 && !errors.Is(err, ErrElsewhere) {
+		return fmt.Errorf("a window of -1 numbers: %v", err)
+	}
+	if w.Rank() == 1 {
+		_, err = CreateWindow[int32](w.Comm, 3, nil)
+	} else {
+		_, err = CreateWindow[float32](w.Comm, 3, nil)
+	}
+	if !errors.Is(err, ErrMismatch) {
+		return fmt.Errorf("windows of different kinds: %v", err)
+	}
+	return Barrier(w.Comm)
+}
+
+// The lock goes to ranks in the order in which they ask, to readers together.
+func TestLockers(t *testing.T) {
+	var l lockers
+	for i, step := range []struct {
+		rank int
+		mode LockMode // of who asks
+		gone bool     // it gives the lock back
+		want []int
+	}{
+		{rank: 1, mode: Shared, want: []int{1}},
+		{rank: 2, mode: Shared, want: []int{2}},
+		{rank: 3, mode: Exclusive},
+		{rank: 4, mode: Shared}, // behind one who waits
+		{rank: 1, gone: true},
+		{rank: 2, gone: true, want: []int{3}},
+		{rank: 5, mode: Shared},
+		{rank: 3, gone: true, want: []int{4, 5}},
+		{rank: 4, gone: true},
+		{rank: 5, gone: true},
+		{rank: 6, mode: Exclusive, want: []int{6}},
+	} {
+		got := []int(nil)
+		if step.gone {
+			got = l.leave(step.rank)
+		} else {
+			got = l.ask(step.rank, step.mode)
+		}
+		if !slices.Equal(got, step.want) {
+			t.Fatalf("step %d: %v get it, want %v", i, got, step.want)
+		}
+	}
+}
