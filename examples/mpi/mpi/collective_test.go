@@ -51,14 +51,17 @@ func setThresholds(w *World, t thresholds) {
 }
 
 func collectivesOn(c *Comm) error {
-	var roots []int
-	for root := range c.Size() {
-		roots = append(roots, root)
+	roots := []int{c.Size() - 1}
+	if c.world.thresholds == usualThresholds {
+		roots = roots[:0]
+		for root := range c.Size() {
+			roots = append(roots, root)
+		}
 	}
 	if err := collectivesOf[int32](c, 5, roots); err != nil {
 		return fmt.Errorf("int32: %w", err)
 	}
-	last := roots[c.Size()-1:]
+	last := roots[len(roots)-1:]
 	if err := collectivesOf[complex128](c, 1, last); err != nil {
 		return fmt.Errorf("complex128: %w", err)
 	}
