@@ -30,7 +30,7 @@ type line struct {
 }
 
 const (
-	noticeNothing = iota
+	_ = iota // no notice
 	// noticeGoodbye says that all ranks are closing their worlds.
 	noticeGoodbye
 	// noticeDeath names a rank that has died.
