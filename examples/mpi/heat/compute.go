@@ -12,7 +12,6 @@ import (
 const (
 	tagUp   = iota // a row for the rank above
 	tagDown        // a row for the rank below
-	tagRows        // a part of the result, for rank 0
 )
 
 // progressTime is how often a run that takes long tells how far it is.
@@ -31,20 +30,32 @@ func compute(world *mpi.World, s settings, out io.Writer) error {
 	rank, ranks := world.Rank(), world.Size()
 	first, end := share(rank, ranks, s.cells)
 	if rank == 0 {
-		fmt.Fprintf(out, "%s: %d x %d cells, %d steps, %d ranks with %d rows or one more\n", s.adapter, s.cells, s.cells, s.steps, ranks, (s.cells-2)/ranks)
+		fmt.Fprintf(out, "%s: %d x %d cells, %d steps, %d ranks with %d rows or one more\n", world.Adapter(), s.cells, s.cells, s.steps, ranks, (s.cells-2)/ranks)
 	}
 	// The rows next to the rank's own are those of its neighbors, or the edge.
 	p := newPlate(end-first+2, s.cells)
 	p.warm(first - 1)
+	begin, err := restore(world.Comm, s, p)
+	if err != nil {
+		return err
+	}
+	if rank == 0 && begin > 0 {
+		fmt.Fprintf(out, "going on behind step %d\n", begin)
+	}
 
 	began := time.Now()
 	told := began
 	var largest [1]float64
-	for step := 1; step <= s.steps; step++ {
+	for step := begin + 1; step <= s.steps; step++ {
 		if err := exchange(world.Comm, p); err != nil {
 			return err
 		}
 		change := p.step()
+		if s.checkpoint != "" && (step%s.every == 0 || step == s.steps) {
+			if err := save(world.Comm, s, p, step); err != nil {
+				return err
+			}
+		}
 		if step%checkEvery != 0 && step != s.steps {
 			continue
 		}
@@ -61,7 +72,7 @@ func compute(world *mpi.World, s settings, out io.Writer) error {
 	if err != nil || rank != 0 {
 		return err
 	}
-	fmt.Fprintf(out, "%d steps took %v, largest change in the last %.6f\n", s.steps, elapsed.Round(time.Millisecond), largest[0])
+	fmt.Fprintf(out, "%d steps took %v, largest change in the last %.6f\n", s.steps-begin, elapsed.Round(time.Millisecond), largest[0])
 	fmt.Fprintf(out, "temperature in the middle %.6f\n", square[s.cells/2*s.cells+s.cells/2])
 	if err := compare(square, solve(s.cells, s.steps).now, s.cells); err != nil {
 		return err
@@ -87,26 +98,27 @@ func exchange(c *mpi.Comm, p *plate) error {
 	return err
 }
 
+// own are the cells that a rank computes.
+func (p *plate) own() []float64 { return p.now[p.width : len(p.now)-p.width] }
+
+// computed are how many cells each rank computes.
+func computed(ranks, cells int) (counts []int) {
+	for rank := range ranks {
+		first, end := share(rank, ranks, cells)
+		counts = append(counts, (end-first)*cells)
+	}
+	return counts
+}
+
 // collect gives rank 0 the whole square.
 func collect(c *mpi.Comm, p *plate, cells int) ([]float64, error) {
-	own := p.now[p.width : len(p.now)-p.width]
 	if c.Rank() != 0 {
-		return nil, mpi.Send(c, own, 0, tagRows)
+		return nil, mpi.Gatherv[float64](c, p.own(), nil, nil, 0)
 	}
 	square := newPlate(cells, cells)
 	square.warm(0)
-	for rank := range c.Size() {
-		first, end := share(rank, c.Size(), cells)
-		rows := square.now[first*cells : end*cells]
-		if rank == 0 {
-			copy(rows, own)
-			continue
-		}
-		if _, err := mpi.Recv(c, rows, rank, tagRows); err != nil {
-			return nil, err
-		}
-	}
-	return square.now, nil
+	err := mpi.Gatherv(c, p.own(), square.own(), computed(c.Size(), cells), 0)
+	return square.now, err
 }
 
 // compare tells which cell is the first that differs. A cell has the same value

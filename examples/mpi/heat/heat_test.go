@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,7 +35,7 @@ func TestHeat(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			err := run([]string{"-provider", adapter, "-n", "3", "-cells", "40", "-steps", "30"}, &stdout, &stderr)
+			err := heat().Start([]string{"-provider", adapter, "-n", "3", "-cells", "40", "-steps", "30"}, &stdout, &stderr)
 			if err != nil || stderr.Len() > 0 {
 				t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
 			}
@@ -47,6 +49,38 @@ func TestHeat(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A run that is told of a checkpoint goes on from there, on another number of
+// ranks, and comes to the same result.
+func TestCheckpoint(t *testing.T) {
+	adapter := udattest.Names(t)[0]
+	file := filepath.Join(t.TempDir(), "plate")
+	start := func(ranks, steps int) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if err := heat().Start([]string{"-provider", adapter, "-n", fmt.Sprint(ranks), "-cells", "30", "-steps", fmt.Sprint(steps), "-checkpoint", file, "-every", "20"}, &stdout, &stderr); err != nil {
+			t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
+		}
+		return stdout.String()
+	}
+	if out := start(3, 50); strings.Contains(out, "going on") {
+		t.Errorf("without a checkpoint:\n%s", out)
+	}
+	if out := start(2, 70); !strings.Contains(out, "going on behind step 50\n") || !strings.Contains(out, "\nrank 0: 20 steps took ") || !strings.Contains(out, "are what one process computes") {
+		t.Errorf("with one:\n%s", out)
+	}
+	for name, content := range map[string]string{"empty": "", "another": strings.Repeat("text", 100)} {
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := heat().Start([]string{"-provider", adapter, "-n", "2", "-cells", "30", "-checkpoint", file}, io.Discard, io.Discard); err == nil {
+			t.Errorf("%s file: no error", name)
+		}
+	}
+	if _, _, err := read(settings{cells: 31, steps: 100, checkpoint: file}); err == nil {
+		t.Error("the checkpoint of another plate: no error")
 	}
 }
 
@@ -87,15 +121,16 @@ func TestBadArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"-n 0":           "-n must be 1 to 64",
 		"-n 65":          "-n must be 1 to 64",
-		"-n 4 -cells 5":  "-n 4 is more than there are rows to compute, 3",
+		"-n 4 -cells 5":  "4 ranks are more than there are rows to compute, 3",
 		"-cells 2":       "-cells must be 3 to 4096",
 		"-steps 0":       "-steps must be 1 to 10000000",
+		"-every 0":       "-every must be 1 or more",
 		"-timeout 0s":    "-timeout must be more than 0",
 		"-temperature 3": "flag provided but not defined: -temperature",
 		"more":           `unexpected argument "more"`,
 	} {
 		var stdout, stderr bytes.Buffer
-		if err := run(strings.Fields(args), &stdout, &stderr); err == nil || err.Error() != want {
+		if err := heat().Start(strings.Fields(args), &stdout, &stderr); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", args, err, want)
 		}
 	}

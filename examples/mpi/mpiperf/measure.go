@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/goudat/goudat/examples/mpi/mpi"
@@ -48,30 +47,6 @@ func microseconds(t time.Duration) float64 { return t.Seconds() * 1e6 }
 // rate makes bytes a second of the time of a window.
 func rate(unit float64, ways int) func(time.Duration, int) float64 {
 	return func(t time.Duration, size int) float64 { return float64(ways*window*size) / t.Seconds() / unit }
-}
-
-func testNames() (names []string) {
-	for _, t := range tests {
-		names = append(names, t.name)
-	}
-	return names
-}
-
-func findTests(list string) (found []test, err error) {
-	if list == "all" {
-		return tests, nil
-	}
-next:
-	for name := range strings.SplitSeq(list, ",") {
-		for _, t := range tests {
-			if t.name == name {
-				found = append(found, t)
-				continue next
-			}
-		}
-		return nil, fmt.Errorf("-tests has %q, there are %s", name, strings.Join(testNames(), ", "))
-	}
-	return found, nil
 }
 
 // pingpong is the round trip of a message.
@@ -212,18 +187,6 @@ func (s settings) measure(w *mpi.World, out io.Writer) error {
 		fmt.Fprintf(out, "%+v\n", w.Stats())
 	}
 	return nil
-}
-
-func (s settings) print(out io.Writer, t test, size int, value float64) {
-	if s.csv {
-		fmt.Fprintf(out, "%s,%d,%g,%s\n", t.name, size, value, t.unit)
-		return
-	}
-	bytes := fmt.Sprint(size)
-	if !t.sized {
-		bytes = ""
-	}
-	fmt.Fprintf(out, "%-10s %9s %12.4g %s\n", t.name, bytes, value, t.unit)
 }
 
 // repeat does a test for as long as it should take, and returns what one

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/examples/mpi/pmi"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+func TestMain(m *testing.M) {
+	if pmi.Launched() {
+		main()
+		return
+	}
+	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Main(m)
+}
+
+// Each test has a line for each size.
+func TestPerf(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			err := perf().Start([]string{"-provider", adapter, "-n", "3", "-csv", "-time", "1ms", "-sizes", "8,20000"}, &stdout, &stderr)
+			if err != nil || stderr.Len() > 0 {
+				t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
+			}
+			for _, test := range tests {
+				sizes := []int{8, 20000}
+				if !test.sized {
+					sizes = []int{0}
+				}
+				for _, size := range sizes {
+					var value float64
+					_, rest, found := strings.Cut(stdout.String(), fmt.Sprintf("rank 0: %s,%d,", test.name, size))
+					if _, err := fmt.Sscanf(rest, "%g,"+test.unit, &value); !found || err != nil || value <= 0 {
+						t.Errorf("%s of %d bytes: %v, %v in\n%s", test.name, size, value, err, stdout.String())
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"-tests speed": `-tests has "speed", there are latency, bandwidth, both ways, messages, barrier, allreduce, alltoall`,
+		"-sizes 8,x":   fmt.Sprintf(`-sizes has "x", it must be bytes from 0 to %d`, maxSize),
+		"-time 0s":     "-time must be more than 0",
+	} {
+		var out bytes.Buffer
+		if err := perf().Start(strings.Fields(args), &out, &out); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", args, err, want)
+		}
+	}
+}

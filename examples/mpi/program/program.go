@@ -1,0 +1,168 @@
+// Package program is the frame of the programs of examples/mpi: flags, the start
+// of the ranks where no launcher has started them, signals and exit codes.
+package program
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/goudat/goudat/examples/internal/adapter"
+	"github.com/goudat/goudat/examples/mpi/launch"
+	"github.com/goudat/goudat/examples/mpi/mpi"
+	"github.com/goudat/goudat/examples/mpi/pmi"
+)
+
+// Program is what the ranks of a program do.
+type Program struct {
+	Name  string
+	Ranks int // without a flag that says how many
+
+	// Flags adds the program's own, and may be nil. The flags n, provider, timeout and bound are
+	// taken.
+	Flags func(flags *flag.FlagSet)
+
+	// Check returns what is wrong with the flags for so many ranks, a UsageError. It may be nil.
+	Check func(ranks int) error
+
+	// Run is what each rank does. What it writes to out is printed, with the number of the rank before it
+	// where the program has started its ranks itself.
+	Run func(ctx context.Context, w *mpi.World, out io.Writer) error
+}
+
+// UsageError is a flag or a value that cannot be used.
+type UsageError struct{ error }
+
+// Usage makes a UsageError.
+func Usage(format string, values ...any) error {
+	return &UsageError{fmt.Errorf(format, values...)}
+}
+
+// errInterrupted is what ends a run at Ctrl-C.
+var errInterrupted = errors.New("interrupted")
+
+// Main runs the program with the arguments of the process, and ends it.
+func (p Program) Main() {
+	err := p.Start(os.Args[1:], os.Stdout, os.Stderr)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		os.Exit(0)
+	}
+	code := 1
+	var exit *launch.ExitError
+	if errors.As(err, &exit) {
+		code = exit.Code
+	}
+	if wrong := new(UsageError); errors.As(err, &wrong) {
+		code = 2
+	}
+	fmt.Fprintf(os.Stderr, "%s: %s\n", p.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
+	os.Exit(code)
+}
+
+// settings are what all programs have.
+type settings struct {
+	ranks    int
+	adapters string
+	timeout  time.Duration
+	bound    time.Duration
+}
+
+// Start runs the program: as the rank that a launcher has started, else as the
+// launcher of its ranks on this machine, on one adapter after the other.
+func (p Program) Start(args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // an error is told by the caller
+	var s settings
+	flags.IntVar(&s.ranks, "n", p.Ranks, fmt.Sprintf("ranks, 1 to %d, where no launcher has started them", launch.MaxRanks))
+	flags.StringVar(&s.adapters, "provider", os.Getenv("UDAT_TEST_IA"), "`names` of the adapters to run on, separated by commas; default: $UDAT_TEST_IA, else the first that opens")
+	flags.DurationVar(&s.timeout, "timeout", 10*time.Minute, "most that a run on one adapter may take")
+	flags.DurationVar(&s.bound, "bound", 0, "how long it takes at most to notice that a rank cannot be reached; default 30s")
+	if p.Flags != nil {
+		p.Flags(flags)
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintf(stderr, "Usage of %s:\n", p.Name)
+			flags.SetOutput(stderr)
+			flags.PrintDefaults()
+			return err
+		}
+		return &UsageError{err}
+	}
+	switch {
+	case flags.NArg() > 0:
+		return Usage("unexpected argument %q", flags.Arg(0))
+	case s.ranks < 1 || s.ranks > launch.MaxRanks:
+		return Usage("-n must be 1 to %d", launch.MaxRanks)
+	case s.timeout <= 0:
+		return Usage("-timeout must be more than 0")
+	case s.bound < 0:
+		return Usage("-bound must not be less than 0")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if pmi.Launched() {
+		err := p.rank(ctx, s, stdout)
+		if err != nil && ctx.Err() != nil {
+			os.Exit(1) // the launcher says why
+		}
+		return err
+	}
+	if p.Check != nil {
+		if err := p.Check(s.ranks); err != nil {
+			return err
+		}
+	}
+	return p.launch(ctx, s, args, stdout, stderr)
+}
+
+// launch starts the ranks.
+func (p Program) launch(ctx context.Context, s settings, args []string, stdout, stderr io.Writer) error {
+	names, err := adapter.Names(s.adapters)
+	if err != nil {
+		return err
+	}
+	if s.adapters == "" {
+		names = names[:1]
+	}
+	for _, name := range names {
+		job := launch.Job{Ranks: s.ranks, Stdout: stdout, Stderr: stderr, Args: append(slices.Clone(args), "-provider", name)}
+		if err := job.Run(ctx); err != nil {
+			if ctx.Err() != nil {
+				return errInterrupted
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// rank is what each process does.
+func (p Program) rank(ctx context.Context, s settings, out io.Writer) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("the run took longer than -timeout %v", s.timeout))
+	defer cancel()
+	name, _, _ := strings.Cut(s.adapters, ",")
+	w, err := mpi.Init(ctx, mpi.Options{Adapter: name, Bound: s.bound})
+	if err != nil {
+		return err
+	}
+	if p.Check != nil {
+		err = p.Check(w.Size())
+	}
+	if err == nil {
+		err = p.Run(ctx, w, out)
+	}
+	// A world that has failed says so again when it is closed.
+	if closed := w.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/examples/mpi/mpi"
+	"github.com/goudat/goudat/examples/mpi/pmi"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+func TestMain(m *testing.M) {
+	if pmi.Launched() {
+		main()
+		return
+	}
+	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Main(m)
+}
+
+// Numbers are sorted on all kinds of ranks: none of them, fewer than there are
+// samples, and many.
+func TestSort(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		for _, n := range []struct{ ranks, numbers int }{{3, 0}, {3, 1}, {4, 30_000}} {
+			t.Run(fmt.Sprintf("%s/%d ranks/%d", adapter, n.ranks, n.numbers), func(t *testing.T) {
+				var stdout, stderr bytes.Buffer
+				err := sorter().Start([]string{"-provider", adapter, "-n", fmt.Sprint(n.ranks), "-numbers", fmt.Sprint(n.numbers)}, &stdout, &stderr)
+				if err != nil || stderr.Len() > 0 {
+					t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
+				}
+				for _, line := range []string{
+					fmt.Sprintf("rank 0: %s: %d numbers on %d ranks sorted in ", adapter, n.ranks*n.numbers, n.ranks),
+					"rank 0: they are in order, and those that there were\n",
+				} {
+					if !strings.Contains(stdout.String(), line) {
+						t.Errorf("no %q in\n%s", line, stdout.String())
+					}
+				}
+			})
+		}
+	}
+}
+
+// A rank alone sorts, and what is wrong is found.
+func TestVerify(t *testing.T) {
+	if os.Getenv("PMI_FD") != "" {
+		t.Skip("started by a launcher")
+	}
+	w, err := mpi.Init(t.Context(), mpi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	mine := []int{5, -3, 5, 0}
+	sorted, err := sortAll(w.Comm, append([]int(nil), mine...))
+	if err != nil || fmt.Sprint(sorted) != "[-3 0 5 5]" {
+		t.Errorf("got %v, %v", sorted, err)
+	}
+	if err := verify(w.Comm, mine, sorted); err != nil {
+		t.Error(err)
+	}
+	for name, wrong := range map[string][]int{"order": {0, -3, 5, 5}, "another number": {-3, 0, 4, 5}, "one less": {-3, 0, 5}, "swapped for others": {-4, 1, 5, 5}} {
+		if err := verify(w.Comm, mine, wrong); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"-n 0":        "-n must be 1 to 64",
+		"-numbers -1": fmt.Sprintf("-numbers must be 0 to %d", maxNumbers),
+	} {
+		var out bytes.Buffer
+		if err := sorter().Start(strings.Fields(args), &out, &out); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", args, err, want)
+		}
+	}
+}
