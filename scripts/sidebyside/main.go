@@ -47,6 +47,12 @@ func run(args []string) error {
 	instructions := flags.Bool("instructions", false, "its numbers are instructions, and are added to the file")
 	processors := flags.Int("processors", 0, "only what a machine of User-Mode Linux needs so many for; 0: everything")
 	more := flags.Bool("more", false, "add the results to those in the file")
+	var mpi mpiPrograms
+	flags.StringVar(&mpi.ours, "mpi", "", "mpiperf; with it, and the next three, message passing is measured")
+	flags.StringVar(&mpi.mpich, "mpi-mpich", "", "mpitwin with MPICH")
+	flags.StringVar(&mpi.openmpi, "mpi-openmpi", "", "mpitwin with Open MPI")
+	flags.StringVar(&mpi.udatperf, "mpi-udatperf", "", "udatperf")
+	mpiPage := flags.String("mpi-page", "", "write the section of this page on message passing from the file, and measure nothing")
 	file := flags.String("json", "", "file for the results")
 	page := flags.String("page", "", "write this page from the file, and measure nothing")
 	flags.StringVar(&r.Command, "command", "", "the command as the user gave it")
@@ -60,10 +66,15 @@ func run(args []string) error {
 	switch {
 	case *file == "":
 		return errors.New("-json is missing")
+	case *mpiPage != "":
+		return makeMPIPage(*file, *mpiPage)
 	case *page != "":
 		return makePage(*file, *page)
 	case r.Rounds < 1:
 		return errors.New("-rounds must be 1 or more")
+	}
+	if mpi.ours != "" {
+		return r.measureMPI(mpi, mpiSeconds**work, *few, *file)
 	}
 	if *test != "" {
 		return r.measureCalls(*test, *file, *instructions)
@@ -99,6 +110,9 @@ func run(args []string) error {
 	printTable(os.Stdout, r)
 	return r.write(*file)
 }
+
+// mpiSeconds is how long each measurement of message passing takes at least.
+const mpiSeconds = 0.3
 
 // measure runs everything that is wanted on each adapter of the test device. Whoever ends it early has the results
 // until then in the file.

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// messagePassing is what examples/mpi, MPICH and Open MPI measure of themselves, by turns.
+type messagePassing struct {
+	Command string   `json:"command"`
+	Machine machine  `json:"machine"`
+	Rounds  int      `json:"rounds"`
+	Values  []mpiRow `json:"values"`
+}
+
+// mpiRow is one measurement by one of them: a number for each round.
+type mpiRow struct {
+	By     string    `json:"by"`
+	Ranks  int       `json:"ranks"`
+	Test   string    `json:"test"`
+	Bytes  int       `json:"bytes"`
+	Unit   string    `json:"unit"`
+	Rounds []float64 `json:"rounds"`
+}
+
+// mpiPrograms are those that measure.
+type mpiPrograms struct {
+	ours     string // examples/mpi/mpiperf
+	mpich    string // mpitwin, compiled for each
+	openmpi  string
+	udatperf string // measures udat itself
+}
+
+// mpiMeasurer prints lines of a test, bytes, a value and its unit.
+type mpiMeasurer struct {
+	name        string
+	command     func(ranks int) []string
+	environment []string
+}
+
+var (
+	mpiSizes    = []int{8, 64, 1024, 8192, 65536, 1 << 20}
+	mpiRanks    = []int{2, 4}
+	mpiFewSizes = []int{8}
+)
+
+// byUdat names what udat itself takes, between two processes.
+const byUdat = "udat"
+
+// measurers are our library on each adapter, and the others over TCP on the interface of the device.
+func (p mpiPrograms) measurers(adapters []string, netdev string, seconds float64, sizes []int) (list []mpiMeasurer) {
+	var texts []string
+	for _, size := range sizes {
+		texts = append(texts, strconv.Itoa(size))
+	}
+	length := time.Duration(seconds * float64(time.Second))
+	for _, adapter := range adapters {
+		list = append(list, mpiMeasurer{
+			name: adapter,
+			command: func(ranks int) []string {
+				return []string{"mpiexec.hydra", "-n", strconv.Itoa(ranks), p.ours, "-csv", "-provider", adapter, "-time", length.String(), "-sizes", strings.Join(texts, ",")}
+			},
+		})
+	}
+	twin := append([]string{fmt.Sprint(seconds)}, texts...)
+	// Without shared memory, which they would take on one machine.
+	list = append(list, mpiMeasurer{
+		name: "MPICH, TCP",
+		command: func(ranks int) []string {
+			return append([]string{"mpiexec.hydra", "-n", strconv.Itoa(ranks), p.mpich}, twin...)
+		},
+		environment: []string{"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=" + netdev},
+	}, mpiMeasurer{
+		name: "Open MPI, TCP",
+		command: func(ranks int) []string {
+			return append([]string{
+				"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
+				"--mca", "btl_tcp_if_include", netdev, "-n", strconv.Itoa(ranks), p.openmpi,
+			}, twin...)
+		},
+		// It asks for the user's session folder, and for a way to other machines.
+		environment: []string{"OMPI_MCA_orte_tmpdir_base=/tmp", "OMPI_MCA_plm_rsh_agent=false", "PRTE_MCA_plm_ssh_agent=false"},
+	})
+	return list
+}
+
+// mpiLimit is the longest that one run of one of them may take.
+const mpiLimit = 10 * time.Minute
+
+// run measures once.
+func (m mpiMeasurer) run(ranks int) ([]mpiRow, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), mpiLimit)
+	defer cancel()
+	words := m.command(ranks)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Env = append(os.Environ(), m.environment...)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s with %d ranks: %w: %s%s", m.name, ranks, err, complaint.String(), out)
+	}
+	return parseMPI(m.name, ranks, string(out))
+}
+
+func parseMPI(by string, ranks int, text string) (rows []mpiRow, err error) {
+	for line := range strings.Lines(text) {
+		fields := strings.Split(strings.TrimSpace(line), ",")
+		if len(fields) != 4 {
+			return nil, fmt.Errorf("%s has printed %q", by, line)
+		}
+		size, err := strconv.Atoi(fields[1])
+		value, err2 := strconv.ParseFloat(fields[2], 64)
+		if err := errors.Join(err, err2); err != nil {
+			return nil, fmt.Errorf("%s has printed %q: %w", by, line, err)
+		}
+		rows = append(rows, mpiRow{By: by, Ranks: ranks, Test: fields[0], Bytes: size, Unit: fields[3], Rounds: []float64{value}})
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%s has printed nothing", by)
+	}
+	return rows, nil
+}
+
+// measureUdat is the round trip of 8 bytes that are written to memory which the peer polls, and how fast a read of 1 MiB
+// is.
+func (p mpiPrograms) measureUdat(adapter string) ([]mpiRow, error) {
+	var rows []mpiRow
+	for _, m := range []struct {
+		operation string
+		bytes     int
+		count     int
+		row       mpiRow
+		value     func(microseconds float64) float64
+	}{
+		{"write", 8, 2000, mpiRow{Test: "latency", Unit: "us"}, func(us float64) float64 { return 2 * us }},
+		{"read", 1 << 20, 100, mpiRow{Test: "bandwidth", Unit: "MB/s"}, func(us float64) float64 { return (1 << 20) / us }},
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), mpiLimit)
+		out, err := exec.CommandContext(ctx, p.udatperf, "-provider", adapter, "-op", m.operation, "-measure", "latency", "-sizes", strconv.Itoa(m.bytes),
+			"-count", strconv.Itoa(m.count), "-format", "csv").Output()
+		cancel()
+		if err != nil {
+			return nil, fmt.Errorf("udatperf: %w", err)
+		}
+		us, err := typical(string(out))
+		if err != nil {
+			return nil, err
+		}
+		row := m.row
+		row.By, row.Ranks, row.Bytes, row.Rounds = byUdat+" "+adapter, 2, m.bytes, []float64{m.value(us)}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// typical is the median in what udatperf prints for programs.
+func typical(text string) (float64, error) {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	column := slices.IndexFunc(strings.Split(lines[0], ","), func(name string) bool { return strings.HasPrefix(name, "typical") })
+	if len(lines) != 2 || column < 0 {
+		return 0, fmt.Errorf("udatperf has printed %q", text)
+	}
+	fields := strings.Split(lines[1], ",")
+	if column >= len(fields) {
+		return 0, fmt.Errorf("udatperf has printed %q", text)
+	}
+	return strconv.ParseFloat(fields[column], 64)
+}
+
+// measureMPI has all of them measure, by turns.
+func (r *report) measureMPI(p mpiPrograms, seconds float64, few bool, file string) error {
+	sizes, ranks := mpiSizes, mpiRanks
+	if few {
+		sizes, ranks = mpiFewSizes, mpiRanks[:1]
+	}
+	r.Machine.complete()
+	r.MPI = &messagePassing{Command: r.Command, Machine: r.Machine, Rounds: r.Rounds}
+	if len(adapters()) == 0 {
+		return errors.New("UDAT_TEST_IA names no adapter: run this by scripts/bench")
+	}
+	netdev, err := interfaceOf(os.Getenv("UDAT_TEST_ADDR"))
+	if err != nil {
+		return err
+	}
+	measurers := p.measurers(adapters(), netdev, seconds, sizes)
+	for round := range r.Rounds {
+		fmt.Fprintf(os.Stderr, "bench: message passing, round %d of %d\n", round+1, r.Rounds)
+		for _, adapter := range adapters() {
+			rows, err := p.measureUdat(adapter)
+			if err != nil {
+				return err
+			}
+			r.MPI.add(rows)
+		}
+		for _, n := range ranks {
+			for i := range measurers {
+				rows, err := measurers[(i+round)%len(measurers)].run(n)
+				if err != nil {
+					return err
+				}
+				r.MPI.add(rows)
+			}
+		}
+		if err := r.write(file); err != nil {
+			return err
+		}
+	}
+	fmt.Print(r.MPI.markdown())
+	return nil
+}
+
+// interfaceOf is the name of the network interface that has an address.
+func interfaceOf(address string) (string, error) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return "", err
+	}
+	for _, i := range interfaces {
+		addresses, err := i.Addrs()
+		if err != nil {
+			return "", err
+		}
+		for _, a := range addresses {
+			if ip, _, _ := strings.Cut(a.String(), "/"); ip == address {
+				return i.Name, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("no interface has the address %q", address)
+}
+
+// add adds what a round has found.
+func (m *messagePassing) add(rows []mpiRow) {
+	for _, row := range rows {
+		i := slices.IndexFunc(m.Values, func(known mpiRow) bool {
+			return known.By == row.By && known.Ranks == row.Ranks && known.Test == row.Test && known.Bytes == row.Bytes
+		})
+		if i < 0 {
+			m.Values = append(m.Values, row)
+			continue
+		}
+		m.Values[i].Rounds = append(m.Values[i].Rounds, row.Rounds...)
+	}
+}
+
+// find returns the median of a measurement.
+func (m *messagePassing) find(by string, ranks int, test string, size int) (float64, bool) {
+	for _, row := range m.Values {
+		if row.By == by && row.Ranks == ranks && row.Test == test && row.Bytes == size {
+			return summarize(row.Rounds).median, true
+		}
+	}
+	return 0, false
+}
+
+// by lists who has measured, ours first, and without udat itself.
+func (m *messagePassing) by() (names []string) {
+	for _, row := range m.Values {
+		if !strings.HasPrefix(row.By, byUdat+" ") && !slices.Contains(names, row.By) {
+			names = append(names, row.By)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(strings.Count(a, "TCP"), strings.Count(b, "TCP"))
+	})
+	return names
+}

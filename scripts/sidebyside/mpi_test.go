@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// measured is a report of two rounds.
+func measured(t *testing.T) *messagePassing {
+	t.Helper()
+	m := &messagePassing{Command: "scripts/bench --mpi", Rounds: 2}
+	for by, texts := range map[string][]string{
+		"a-cma":         {"latency,8,20,us\nlatency,1048576,2000,us\nbandwidth,1048576,950,MB/s\nbarrier,0,7,us\n", "latency,8,22,us\nlatency,1048576,2000,us\nbandwidth,1048576,970,MB/s\nbarrier,0,9,us\n"},
+		"MPICH, TCP":    {"latency,8,60,us\n", "latency,8,62,us\n"},
+		"udat a-cma":    {"latency,8,15,us\nbandwidth,1048576,1000,MB/s\n"},
+		"Open MPI, TCP": {"latency,8,70,us\n"},
+	} {
+		for _, text := range texts {
+			rows, err := parseMPI(by, 2, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.add(rows)
+		}
+	}
+	return m
+}
+
+func TestMessagePassing(t *testing.T) {
+	m := measured(t)
+	if got := m.by(); got[0] != "a-cma" || len(got) != 3 || slices.Contains(got, "udat a-cma") {
+		t.Errorf("by %q", got)
+	}
+	if v, found := m.find("a-cma", 2, "latency", 8); v != 21 || !found {
+		t.Errorf("the median is %v, %v", v, found)
+	}
+	text := m.markdown()
+	for _, line := range []string{
+		mpiTitle + "\n", "\n### 2 ranks\n",
+		"| a-cma | round trip of 8 bytes, us | 21.0 | 15.0 | 1.40 | at most 1.3: missed |\n",
+		"| a-cma | 1 MiB, and an RDMA read of it, MB/s | 960 | 1000 | 0.96 | at least 0.9: met |\n",
+		"| barrier |  | us | 8.00 |",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+}
+
+func TestParseMPI(t *testing.T) {
+	for _, text := range []string{"", "latency,8,20\n", "latency,8,fast,us\n", "latency,x,1,us\n"} {
+		if rows, err := parseMPI("it", 2, text); err == nil {
+			t.Errorf("%q: %v", text, rows)
+		}
+	}
+	if v, err := typical("bytes,typical[us],avg\n8,12.5,13\n"); v != 12.5 || err != nil {
+		t.Errorf("got %v, %v", v, err)
+	}
+	for _, text := range []string{"", "bytes,avg\n8,3\n", "bytes,typical\n8\n"} {
+		if v, err := typical(text); err == nil {
+			t.Errorf("%q: %v", text, v)
+		}
+	}
+}
+
+// The page keeps what is not of the section, and the plot is a picture.
+func TestMPIPage(t *testing.T) {
+	folder := t.TempDir()
+	file, page := filepath.Join(folder, "results.json"), filepath.Join(folder, "README.md")
+	if err := (&report{MPI: measured(t)}).write(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(page, []byte("# mpi\n\n"+mpiTitle+"\n\nold\n\n## Limits\n\nnone\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := makeMPIPage(file, page); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(text); !strings.HasPrefix(s, "# mpi\n\n"+mpiTitle) || strings.Contains(s, "old") || !strings.HasSuffix(s, "\n## Limits\n\nnone\n") {
+		t.Errorf("the page is\n%s", s)
+	}
+	plot, err := os.ReadFile(filepath.Join(folder, mpiPlot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(strings.NewReader(string(plot))); ; {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("%v in\n%s", err, plot)
+		}
+	}
+	if !strings.Contains(string(plot), ">a-cma<") || strings.Contains(string(plot), "NaN") || strings.Contains(string(plot), "Inf") {
+		t.Errorf("the plot is\n%s", plot)
+	}
+}
