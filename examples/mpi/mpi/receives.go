@@ -15,6 +15,7 @@ type receives struct {
 	srq    *udat.SRQ
 	pz     *udat.PZ
 	blocks []slots
+	first  int // what a new connection is granted
 	most   int // receives
 	spare  int
 }
@@ -28,6 +29,11 @@ const (
 	// is used grows to.
 	firstGrant  = 4
 	mostGranted = 16
+
+	// manyRanks is how many may each have some. With more, mostReceives is how many
+	// receives there are in all, and a new connection is granted one, while they last.
+	manyRanks    = 64
+	mostReceives = 128
 )
 
 // refill makes more receives when few are spare.
@@ -76,7 +82,7 @@ func (g *grant) open() int { return int(g.total - g.used) }
 
 // begin grants a new connection its first receives.
 func (r *receives) begin(g *grant) {
-	n := min(firstGrant, r.spare)
+	n := min(r.first, r.spare)
 	r.spare -= n
 	g.total += uint32(n)
 }

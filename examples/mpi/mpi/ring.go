@@ -25,7 +25,7 @@ const (
 
 // ringSize is the size of each ring in a world of so many ranks, a power of two.
 func ringSize(ranks int) int {
-	if ranks <= 64 {
+	if ranks <= manyRanks {
 		return 4096
 	}
 	return 1024

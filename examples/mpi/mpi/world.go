@@ -215,11 +215,10 @@ func (w *World) open(adapter string) error {
 		return err
 	}
 	ranks := len(w.peers)
-	w.depth = 32
-	if ranks > 64 {
-		w.depth = 8
+	w.depth, w.receives.first, w.receives.most = 32, firstGrant, firstGrant*ranks+2*receivesAtOnce
+	if ranks > manyRanks {
+		w.depth, w.receives.first, w.receives.most = 8, 1, mostReceives
 	}
-	w.receives.most = min(4*ranks+2*receivesAtOnce, mostReceives)
 	if w.calls, err = w.dispatcher(max(2*ranks, 16), udat.EVDCR); err != nil {
 		return err
 	}
@@ -235,9 +234,6 @@ func (w *World) open(adapter string) error {
 	}
 	return w.attributes()
 }
-
-// mostReceives is how many receives there are at most for eager messages.
-const mostReceives = 512
 
 // attributes are those of all endpoints: a default endpoint's, but for the depths.
 func (w *World) attributes() error {

@@ -38,6 +38,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if text := os.Getenv(crowdVariable); text != "" {
+		if err := runCrowded(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	udattest.Main(m)
 }
 
