@@ -150,17 +150,26 @@ func (p *peer) arrived(text []byte) (taken bool, err error) {
 		return false, err
 	}
 	w := p.world
-	if h.kind == dataMessage || h.kind == offerMessage {
+	switch h.kind {
+	case dataMessage, offerMessage, partMessage:
 		if h.number != p.expected {
 			return false, nil
 		}
-		p.expected++
+		if h.kind != partMessage {
+			p.expected++
+		}
 	}
 	if err := p.allow(h.flow); err != nil {
 		return false, err
 	}
 	switch h.kind {
 	case skipMessage:
+		return true, nil
+	case partMessage:
+		p.asks()
+		return true, nil
+	case stayMessage:
+		p.stays()
 		return true, nil
 	case takenMessage:
 		return true, p.taken(binary.LittleEndian.Uint32(payload))

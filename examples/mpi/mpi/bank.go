@@ -15,8 +15,10 @@ const endpointsPerBank = 32
 
 // bank returns one with room for another endpoint.
 func (w *World) bank() (*bank, error) {
-	if n := len(w.banks); n > 0 && w.banks[n-1].used < endpointsPerBank {
-		return w.banks[n-1], nil
+	for _, b := range w.banks {
+		if b.used < endpointsPerBank {
+			return b, nil
+		}
 	}
 	n := min(endpointsPerBank, 2*len(w.peers)+2)
 	b := &bank{}

@@ -72,9 +72,10 @@ func (p *peer) equip() error {
 }
 
 // A greeting is the private data of a connection request, and of its acceptance:
-// the job, the rank, the memory that the peer is to write, and how many messages
-// it may send to the shared receive queue.
-const greetingSize = 8 + 4 + tripletSize + 4
+// the job, the rank, how many connections these two had before, the memory that
+// the peer is to write, and how many messages it may send to the shared receive
+// queue.
+const greetingSize = 8 + 4 + 4 + tripletSize + 4
 
 func (p *peer) greeting() ([]byte, error) {
 	triplet, err := p.memory.triplet()
@@ -83,6 +84,7 @@ func (p *peer) greeting() ([]byte, error) {
 	}
 	b := binary.LittleEndian.AppendUint64(nil, p.world.job)
 	b = binary.LittleEndian.AppendUint32(b, uint32(p.world.rank))
+	b = binary.LittleEndian.AppendUint32(b, p.former)
 	b, _ = triplet.AppendBinary(b) // has no errors
 	return binary.LittleEndian.AppendUint32(b, p.grant.total), nil
 }
@@ -92,13 +94,13 @@ func (p *peer) greeted(greeting []byte) error {
 	if len(greeting) < greetingSize { // providers may add to it
 		return fmt.Errorf("%w: a greeting of %d bytes", errMalformed, len(greeting))
 	}
-	if err := p.remote.UnmarshalBinary(greeting[12:][:tripletSize]); err != nil {
+	if err := p.remote.UnmarshalBinary(greeting[16:][:tripletSize]); err != nil {
 		return err
 	}
 	if int(p.remote.SegmentLength) != p.memory.half {
 		return fmt.Errorf("%w: memory of %d bytes, and here it is %d", errMalformed, p.remote.SegmentLength, p.memory.half)
 	}
-	p.credit = binary.LittleEndian.Uint32(greeting[12+tripletSize:])
+	p.credit = binary.LittleEndian.Uint32(greeting[16+tripletSize:])
 	return nil
 }
 
@@ -111,8 +113,10 @@ func (w *World) answer(request *udat.CR) {
 		_ = request.Reject(nil)
 		return
 	}
-	// An endpoint that has asked for a connection itself goes when it is rejected.
-	p.ep = nil
+	if p.ep != nil {
+		w.givenUp[p.ep] = p.bank // it has asked for a connection itself, and goes when it is rejected
+		p.ep = nil
+	}
 	p.link = accepting
 	err = p.equip()
 	var greeting []byte
@@ -141,6 +145,17 @@ func (w *World) caller(greeting []byte) *peer {
 		return nil
 	}
 	p := w.peers[rank]
+	p.conclude()
+	if p.link == parted {
+		// The peer has heard of the end of the connection, and begins another.
+		if err := p.separate(); err != nil {
+			p.lose(err)
+			return nil
+		}
+	}
+	if binary.LittleEndian.Uint32(greeting[12:]) != p.former {
+		return nil // a request that was given up for the peer's own, in a former connection
+	}
 	if p.link == idle || p.link == awaited || p.link == dialing && p.rank < w.rank {
 		return p
 	}
@@ -149,14 +164,25 @@ func (w *World) caller(greeting []byte) *peer {
 
 // turn takes an event of a connection.
 func (p *peer) turn(event udat.Event) error {
-	if event.EP() != p.ep {
-		return event.EP().Free() // the peer's request counts
+	if ep := event.EP(); ep != p.ep {
+		if b := p.world.givenUp[ep]; b != nil {
+			delete(p.world.givenUp, ep)
+			b.used--
+		}
+		return ep.Free()
 	}
+	p.conclude()
 	switch {
+	case p.link == parted:
+		if err := p.separate(); err != nil || len(p.queue) == 0 {
+			return err
+		}
+		return p.reach()
 	case event.Number == udat.EventConnectionPeerRejected && p.link == dialing && p.rank < p.world.rank:
 		// Its own request is on its way.
 		ep := p.ep
 		p.ep, p.link = nil, awaited
+		p.bank.used--
 		return ep.Free()
 	case event.Number != udat.EventConnectionEstablished:
 		return fmt.Errorf("the connection: %w", udat.ConnectionEvent(event.Number))
@@ -171,6 +197,7 @@ func (p *peer) turn(event udat.Event) error {
 	if p.world.err != nil {
 		return nil
 	}
+	p.world.trim()
 	if err := p.pump(); err != nil {
 		return err
 	}

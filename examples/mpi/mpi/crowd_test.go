@@ -120,7 +120,7 @@ func (c *crowd) accept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	greeting := make([]byte, 12, greetingSize) // job and rank 0
+	greeting := make([]byte, 16, greetingSize) // job and rank 0, and the first connection
 	greeting, _ = triplet.AppendBinary(greeting)
 	greeting = binary.LittleEndian.AppendUint32(greeting, firstGrant)
 	for {

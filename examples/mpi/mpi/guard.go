@@ -37,6 +37,7 @@ func (w *World) guard() {
 		if w.err == nil && !w.left {
 			w.now = time.Now()
 			w.pollAll() // what has come is news of who seems to be silent
+			w.trim()
 			for _, p := range w.linked {
 				if err := p.check(); err != nil {
 					p.lose(err)

@@ -15,7 +15,8 @@ const (
 	awaited             // the peer asks for one, too, and its request counts
 	accepting           // the peer has asked for one
 	connected
-	lost // for good
+	parted // the connection ends, as both sides want
+	lost   // for good
 )
 
 // peer is another rank, and the connection to it. The world's mu guards it.
@@ -39,16 +40,20 @@ type peer struct {
 	checked uint32 // completed, when guard looked at it last
 	silent  int    // how many times guard has seen nothing happen
 
-	out     outRing
-	credit  uint32 // eager messages that the peer has granted since the beginning
-	eager   uint32 // of them, those that were sent
-	number  uint32 // of the next message to the peer
-	full    bool   // the peer has more than it wants to keep
-	acks    []uint32
-	queue   []*outgoing // that wait for the connection, or for room
-	offers  map[uint32]*outgoing
-	offered uint32    // number of the last offer
-	heard   time.Time // when something came from it
+	out        outRing
+	credit     uint32 // eager messages that the peer has granted since the beginning
+	eager      uint32 // of them, those that were sent
+	number     uint32 // of the next message to the peer
+	full       bool   // the peer has more than it wants to keep
+	farewell   farewell
+	former     uint32    // connections that have ended
+	leaving    bool      // disconnect was called
+	leaveAlone time.Time // until which the peer is not asked to part
+	acks       []uint32
+	queue      []*outgoing // that wait for the connection, or for room
+	offers     map[uint32]*outgoing
+	offered    uint32    // number of the last offer
+	heard      time.Time // when something came from it
 
 	in       inRing
 	grant    grant

@@ -47,6 +47,11 @@ func (w *World) look(completions, connections bool) bool {
 		if p.link == lost {
 			continue
 		}
+		if p.link == parted {
+			w.blocked = true
+			p.disconnect()
+			continue
+		}
 		news, err := p.look()
 		if err != nil {
 			p.lose(err)
@@ -129,6 +134,9 @@ func (w *World) requestEvent(event udat.Event) {
 			p.done(value)
 			err = p.pump()
 		}
+	}
+	if p.link == parted {
+		return // the peer was first to end the connection
 	}
 	// The event of the end of a connection, or of its failure, says more than those of what was flushed.
 	if err != nil && !errors.Is(err, udat.DTOErrFlushed) {

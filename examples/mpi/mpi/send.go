@@ -10,7 +10,7 @@ import (
 // start begins to send a message, and returns true when its memory may be used
 // again at once. Otherwise make returns what waits in its place.
 func (p *peer) start(h *header, memory []byte) (done bool, err error) {
-	if p.link != connected {
+	if p.link != connected || p.farewell != staying {
 		return false, nil
 	}
 	if err := p.glimpse(); err != nil {
@@ -80,7 +80,10 @@ func (p *peer) pump() error {
 	if err := p.acknowledgeAll(); err != nil {
 		return err
 	}
-	for len(p.queue) > 0 {
+	if err := p.tellParting(); err != nil {
+		return err
+	}
+	for len(p.queue) > 0 && p.farewell == staying {
 		o := p.queue[0]
 		sent, err := p.advance(o)
 		if err != nil {

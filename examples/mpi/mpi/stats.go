@@ -6,6 +6,7 @@ type Stats struct {
 	Eager   uint64 // messages sent to shared receive queues, likewise
 	Offered uint64 // messages that were offered, to be read
 	Reports uint64 // RDMA writes that told peers what they are allowed
+	Parted  uint64 // connections that were ended since there were too many
 	Sleeps  uint64 // times that somebody slept for want of news
 	Naps    uint64 // sleeps that ended by themselves
 	Late    uint64 // of those, the ones that ended with news which no event had told of

@@ -261,11 +261,7 @@ func (win *window) reach(rank int) (*peer, error) {
 		return nil, nil
 	}
 	p := w.peers[win.comm.group[rank]]
-	if err := p.reach(); err != nil {
-		p.lose(err)
-		return nil, w.err
-	}
-	return p, w.await(func() bool { return p.link == connected })
+	return p, w.await(p.ready)
 }
 
 // begin checks an operation, and returns the peer.
@@ -306,7 +302,7 @@ func (win *window) put(numbers []byte, rank, offset int) error {
 func (p *peer) putCopy(numbers []byte, to udat.RMRTriplet) error {
 	w := p.world
 	if err := w.await(func() bool {
-		ready := p.room(1) && len(w.staging.free) > 0
+		ready := p.ready() && p.room(1) && len(w.staging.free) > 0
 		w.blocked = w.blocked || !ready
 		return ready
 	}); err != nil {
@@ -330,7 +326,7 @@ func (p *peer) putLong(numbers []byte, to udat.RMRTriplet) error {
 	}
 	for at := 0; at < len(numbers); at += pieceSize {
 		if err := w.await(func() bool {
-			ready := p.room(1)
+			ready := p.ready() && p.room(1)
 			w.blocked = w.blocked || !ready
 			return ready
 		}); err != nil {

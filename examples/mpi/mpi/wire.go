@@ -18,6 +18,10 @@ const (
 	offerMessage
 	// takenMessage says that the receiver has read what was offered.
 	takenMessage
+	// partMessage says that this side has nothing more to say, behind all that it has sent, and that the connection may end.
+	partMessage
+	// stayMessage refuses that.
+	stayMessage
 	// skipMessage says that the next message is at the beginning of the ring.
 	skipMessage
 )
@@ -88,7 +92,7 @@ func parseMessage(b []byte, h *header) (payload []byte, err error) {
 		want = offerSize
 	case takenMessage:
 		want = takenSize
-	case skipMessage:
+	case skipMessage, partMessage, stayMessage:
 	default:
 		return nil, fmt.Errorf("%w: its kind is %d", errMalformed, h.kind)
 	}

@@ -25,6 +25,12 @@ type Options struct {
 	// machine that stands still for so long counts as dead. When a process ends, the
 	// others hear of it at once.
 	Bound time.Duration
+
+	// Connections is how many connections this rank keeps, 0 for as many as there are
+	// peers that it has something to say to. It parts with the peers that it has not
+	// heard of for longest. Those that something is under way with, and its two
+	// neighbors, it keeps in any case.
+	Connections int
 }
 
 // World is this process as one of the ranks of its job.
@@ -59,11 +65,14 @@ type World struct {
 	attention time.Duration
 	nap       time.Duration // the shortest
 
+	mostConnections int // 0 for no bound
+
 	mu       sync.Mutex
 	changed  *sync.Cond // something has completed, a message was kept, nobody drives, or the world has ended
 	peers    []*peer    // by rank; that of this rank is not used
 	linked   []*peer    // those that have memory
 	banks    []*bank
+	givenUp  map[*udat.EP]*bank // endpoints that the peer's request has taken the place of
 	areas    areas
 	receives receives
 	staging  staging
@@ -114,6 +123,9 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 	if options.Bound < 0 {
 		return nil, badArgument("the bound is %v, it must be positive, or 0", options.Bound)
 	}
+	if options.Connections < 0 {
+		return nil, badArgument("there may be %d connections, it must be positive, or 0", options.Connections)
+	}
 	rank, size := 0, 1
 	if line != nil {
 		rank, size = line.Rank, line.Size
@@ -136,7 +148,7 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 
 // newWorld makes a world that has no adapter yet.
 func newWorld(rank, size int, options Options) *World {
-	w := &World{rank: rank, nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, thresholds: usualThresholds, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
+	w := &World{rank: rank, nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, thresholds: usualThresholds, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)

@@ -1,0 +1,100 @@
+package mpi
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Ranks with fewer connections than peers part with some, and connect again: all
+// messages arrive, in order, and what is read and written is whole.
+func TestParting(t *testing.T) { runRanks(t, 6, "parting") }
+
+func init() { tasks["parting"] = partingTask }
+
+func partingTask(w *World) error {
+	const bound, rounds = 3, 40
+	w.mu.Lock()
+	w.mostConnections = bound
+	w.mu.Unlock()
+	win, err := CreateWindow[int](w.Comm, w.Size(), nil)
+	if err != nil {
+		return err
+	}
+	random := rand.New(rand.NewPCG(1, 1)) // the same on all ranks
+	written := make([]int, w.Size())
+	for round := range rounds {
+		// In each round the ranks are in pairs.
+		order := random.Perm(w.Size())
+		place := slices.Index(order, w.Rank())
+		other := order[place^1]
+		length := []int{1, 1000, 5000, 20_000}[random.IntN(4)]
+		got := make([]uint8, length)
+		if _, err := Sendrecv(w.Comm, numbersFrom(round+w.Rank(), length), other, round, got, other, round); err != nil {
+			return err
+		}
+		if !slices.Equal(got, numbersFrom(round+other, length)) {
+			return fmt.Errorf("round %d: %d bytes from rank %d are others", round, length, other)
+		}
+		if err := win.Put([]int{round}, other, w.Rank()); err != nil {
+			return err
+		}
+		if err := win.Flush(other); err != nil {
+			return err
+		}
+		written[other] = round
+	}
+	if err := win.Fence(); err != nil {
+		return err
+	}
+	for other, round := range written {
+		if win.Local[other] != round {
+			return fmt.Errorf("rank %d wrote %d, want %d", other, win.Local[other], round)
+		}
+	}
+	parted := []uint64{w.Stats().Parted}
+	if err := Allreduce(w.Comm, parted, parted, Sum); err != nil {
+		return err
+	}
+	if parted[0] < rounds/4 {
+		return fmt.Errorf("ranks have parted %d times", parted[0])
+	}
+	if err := win.Free(); err != nil {
+		return err
+	}
+	// When nothing is under way, there are no more than there may be.
+	for until := time.Now().Add(patience / 2); ; time.Sleep(10 * time.Millisecond) {
+		w.mu.Lock()
+		w.trim()
+		w.glance()
+		n := w.connections()
+		counted, there := w.endpoints()
+		w.mu.Unlock()
+		if counted != there {
+			return fmt.Errorf("the banks count %d endpoints, there are %d", counted, there)
+		}
+		if n <= bound {
+			break
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("there are %d connections, and may be %d", n, bound)
+		}
+	}
+	// Nobody closes its world while others still part.
+	return Barrier(w.Comm)
+}
+
+// endpoints counts them by the banks, and by the peers.
+func (w *World) endpoints() (counted, there int) {
+	for _, b := range w.banks {
+		counted += b.used - endpointsPerBank + min(endpointsPerBank, 2*len(w.peers)+2)
+	}
+	for _, p := range w.peers {
+		if p.ep != nil {
+			there++
+		}
+	}
+	return counted, there + len(w.givenUp)
+}
