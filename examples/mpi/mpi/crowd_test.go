@@ -237,7 +237,7 @@ func (w *World) connections() (n int) {
 
 // registered is how many bytes of memory are registered.
 func (w *World) registered() int {
-	total := stagingSlots*slotSize + len(w.receives.blocks)*receivesAtOnce*slotSize
+	total := stagingSlots*slotSize + len(w.receives.slots)*slotSize
 	blocks := map[*udat.LMR]bool{}
 	for _, p := range w.peers {
 		if p.memory.block != nil {

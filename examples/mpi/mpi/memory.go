@@ -61,18 +61,21 @@ const slotSize = 8192
 // eagerLimit is the most bytes of numbers that an eager message has.
 const eagerLimit = slotSize - headerSize
 
-// slots are pieces of memory for eager messages.
-type slots struct {
-	block *udat.LMR
+// slots are buffers for eager messages.
+type slots []udat.Buffer
+
+func newSlots(pool *udat.BufferPool, n int) (slots, error) {
+	var s slots
+	for range n {
+		b, err := pool.Get()
+		if err != nil {
+			return s, err
+		}
+		s = append(s, b)
+	}
+	return s, nil
 }
 
-func newSlots(pz *udat.PZ, n int) (slots, error) {
-	block, err := udat.AllocMemory(pz, n*slotSize, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)
-	return slots{block}, err
-}
+func (s slots) bytes(i int) []byte { return s[i].Bytes() }
 
-func (s slots) bytes(i int) []byte { return s.block.Bytes()[i*slotSize:][:slotSize:slotSize] }
-
-func (s slots) segment(i, length int) (udat.Segment, error) {
-	return s.block.Segment(i*slotSize, length)
-}
+func (s slots) segment(i, length int) (udat.Segment, error) { return s[i].Segment(0, length) }

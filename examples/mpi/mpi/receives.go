@@ -12,16 +12,16 @@ import (
 // to a limit, beyond which peers that ask for a connection are granted none; their
 // messages are then short, or offered.
 type receives struct {
-	srq    *udat.SRQ
-	pz     *udat.PZ
-	blocks []slots
-	first  int // what a new connection is granted
-	most   int // receives
-	spare  int
+	srq   *udat.SRQ
+	pool  *udat.BufferPool
+	slots slots
+	first int // what a new connection is granted
+	most  int // receives
+	spare int
 }
 
 const (
-	// receivesAtOnce is how many receives a block has.
+	// receivesAtOnce is how many receives are made at a time.
 	receivesAtOnce = 16
 	// lowWatermark is how many receives should be spare.
 	lowWatermark = 8
@@ -38,16 +38,17 @@ const (
 
 // refill makes more receives when few are spare.
 func (r *receives) refill() error {
-	if r.spare >= lowWatermark || len(r.blocks)*receivesAtOnce >= r.most {
+	if r.spare >= lowWatermark || len(r.slots) >= r.most {
 		return nil
 	}
-	block, err := newSlots(r.pz, receivesAtOnce)
+	more, err := newSlots(r.pool, receivesAtOnce)
 	if err != nil {
 		return err
 	}
-	r.blocks = append(r.blocks, block)
-	for i := range receivesAtOnce {
-		if err := r.post((len(r.blocks)-1)*receivesAtOnce + i); err != nil {
+	first := len(r.slots)
+	r.slots = append(r.slots, more...)
+	for i := range more {
+		if err := r.post(first + i); err != nil {
 			return err
 		}
 	}
@@ -56,7 +57,7 @@ func (r *receives) refill() error {
 }
 
 func (r *receives) post(slot int) error {
-	segment, err := r.blocks[slot/receivesAtOnce].segment(slot%receivesAtOnce, slotSize)
+	segment, err := r.slots.segment(slot, slotSize)
 	if err != nil {
 		return err
 	}
@@ -65,10 +66,10 @@ func (r *receives) post(slot int) error {
 
 // bytes returns what has arrived in a receive.
 func (r *receives) bytes(slot, length int) ([]byte, error) {
-	if slot/receivesAtOnce >= len(r.blocks) || length > slotSize {
+	if slot >= len(r.slots) || length > slotSize {
 		return nil, fmt.Errorf("%w: %d bytes in receive %d", errMalformed, length, slot)
 	}
-	return r.blocks[slot/receivesAtOnce].bytes(slot % receivesAtOnce)[:length], nil
+	return r.slots.bytes(slot)[:length], nil
 }
 
 // grant is what a receiver has granted a peer.

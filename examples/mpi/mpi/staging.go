@@ -12,8 +12,8 @@ type staging struct {
 // stagingSlots is how many eager messages of this rank are on their way at most.
 const stagingSlots = 32
 
-func newStaging(pz *udat.PZ) (staging, error) {
-	memory, err := newSlots(pz, stagingSlots)
+func newStaging(pool *udat.BufferPool) (staging, error) {
+	memory, err := newSlots(pool, stagingSlots)
 	s := staging{slots: memory}
 	for i := range stagingSlots {
 		s.free = append(s.free, i)

@@ -49,18 +49,19 @@ type World struct {
 	// forget ends the watch on the context of Init.
 	forget func() bool
 
-	ia         *udat.IA
-	pz         *udat.PZ
-	cno        *udat.CNO
-	calls      *udat.EVD // connection requests
-	received   *udat.EVD // eager messages
-	attr       udat.EPAttr
-	bound      time.Duration
-	keep       int // mostKept, but for tests
-	thresholds thresholds
-	depth      int           // operations of an endpoint
-	spin       time.Duration // how long one looks for news before he sleeps
-	crowded    bool          // there are more ranks on this host than processors
+	ia            *udat.IA
+	pz            *udat.PZ
+	registrations *udat.RegistrationCache
+	cno           *udat.CNO
+	calls         *udat.EVD // connection requests
+	received      *udat.EVD // eager messages
+	attr          udat.EPAttr
+	bound         time.Duration
+	keep          int // mostKept, but for tests
+	thresholds    thresholds
+	depth         int           // operations of an endpoint
+	spin          time.Duration // how long one looks for news before he sleeps
+	crowded       bool          // there are more ranks on this host than processors
 	// attention is how long a peer that was heard of is taken to be looking for news.
 	attention time.Duration
 	nap       time.Duration // the shortest
@@ -237,11 +238,19 @@ func (w *World) open(adapter string) error {
 	if w.received, err = w.dispatcher(w.receives.most+receivesAtOnce, udat.EVDDTO); err != nil {
 		return err
 	}
-	w.receives.pz = w.pz
+	w.receives.pool, err = udat.CreateBufferPool(w.pz, udat.BufferPoolConfig{
+		BufferSize: slotSize, MaxBuffers: w.receives.most + receivesAtOnce + stagingSlots, SlabBuffers: receivesAtOnce,
+	})
+	if err != nil {
+		return err
+	}
+	if w.registrations, err = newRegistrations(w.pz); err != nil {
+		return err
+	}
 	if w.receives.srq, err = udat.CreateSRQ(w.ia, w.pz, udat.SRQAttr{MaxRecvDTOs: w.receives.most + receivesAtOnce, MaxRecvIOV: 1}); err != nil {
 		return err
 	}
-	if w.staging, err = newStaging(w.pz); err != nil {
+	if w.staging, err = newStaging(w.receives.pool); err != nil {
 		return err
 	}
 	return w.attributes()
