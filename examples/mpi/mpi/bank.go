@@ -36,9 +36,5 @@ func (w *World) bank() (*bank, error) {
 
 // dispatcher makes an event dispatcher that wakes who sleeps.
 func (w *World) dispatcher(length int, flags udat.EVDFlags) (*udat.EVD, error) {
-	evd, err := udat.CreateEVD(w.ia, length, flags)
-	if err != nil {
-		return nil, err
-	}
-	return evd, evd.ModifyCNO(w.cno)
+	return udat.CreateEVDWithCNO(w.ia, length, w.cno, flags)
 }

@@ -71,13 +71,12 @@ type crowd struct {
 	memory      *udat.LMR
 	address     netip.Addr
 	qualifier   udat.ConnQual
-	depth       int
 }
 
 func newCrowd(t *testing.T, adapter string) *crowd {
 	t.Helper()
 	ia := udattest.Open(t, adapter)
-	c := &crowd{ia: ia, address: udattest.Address(t, ia), depth: 1}
+	c := &crowd{ia: ia, address: udattest.Address(t, ia)}
 	var errs [5]error
 	c.pz, errs[0] = udat.CreatePZ(ia)
 	c.requests, errs[1] = udat.CreateEVD(ia, 1024, udat.EVDCR)
@@ -106,16 +105,7 @@ func newCrowd(t *testing.T, adapter string) *crowd {
 
 // accept plays a peer for each connection that is asked for. All have the same memory.
 func (c *crowd) accept(ctx context.Context) error {
-	ep, err := udat.CreateEP(c.ia, c.pz, c.completions, c.completions, c.connections, nil)
-	if err != nil {
-		return err
-	}
-	param, err := ep.Query()
-	if err := errors.Join(err, ep.Free()); err != nil {
-		return err
-	}
-	attr := param.Attr
-	attr.MaxRecvDTOs, attr.MaxRequestDTOs, attr.MaxRequestIOV, attr.MaxRecvIOV = 1, 1, 1, 1
+	attr := udat.EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 1, MaxRequestIOV: 1, MaxRecvIOV: 1}
 	triplet, err := c.memory.RMRTriplet(0, areaHalf(1000))
 	if err != nil {
 		return err

@@ -232,6 +232,7 @@ func (w *World) open(adapter string) error {
 	if ranks > manyRanks {
 		w.depth, w.receives.first, w.receives.most = 8, 1, mostReceives
 	}
+	w.attr = udat.EPAttr{MaxRequestDTOs: w.depth, MaxRequestIOV: 1, MaxRecvIOV: 1, MaxRDMAReadIn: readWindow, MaxRDMAReadOut: readWindow}
 	if w.calls, err = w.dispatcher(max(2*ranks, 16), udat.EVDCR); err != nil {
 		return err
 	}
@@ -250,27 +251,8 @@ func (w *World) open(adapter string) error {
 	if w.receives.srq, err = udat.CreateSRQ(w.ia, w.pz, udat.SRQAttr{MaxRecvDTOs: w.receives.most + receivesAtOnce, MaxRecvIOV: 1}); err != nil {
 		return err
 	}
-	if w.staging, err = newStaging(w.receives.pool); err != nil {
-		return err
-	}
-	return w.attributes()
-}
-
-// attributes are those of all endpoints: a default endpoint's, but for the depths.
-func (w *World) attributes() error {
-	evd, err := udat.CreateEVD(w.ia, 256, udat.EVDDTO)
-	if err != nil {
-		return err
-	}
-	ep, err := udat.CreateEP(w.ia, w.pz, evd, evd, nil, nil)
-	if err != nil {
-		return err
-	}
-	param, err := ep.Query()
-	w.attr = param.Attr
-	w.attr.MaxRequestDTOs, w.attr.MaxRequestIOV, w.attr.MaxRecvIOV = w.depth, 1, 1
-	w.attr.MaxRDMAReadIn, w.attr.MaxRDMAReadOut = readWindow, readWindow
-	return errors.Join(err, ep.Free(), evd.Free())
+	w.staging, err = newStaging(w.receives.pool)
+	return err
 }
 
 // listen makes it possible to connect to this rank, and notes on its card how.
