@@ -2,15 +2,18 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// mpiTitle begins the section of the page that has message passing.
-const mpiTitle = "## Beside MPICH and Open MPI"
+// The sections of the page that have message passing, on a real processor and on
+// an emulated one.
+const (
+	mpiTitle          = "## Beside MPICH and Open MPI"
+	mpiEmulationTitle = "## Beside them, under emulation"
+)
 
 // mpiPlot is the file with the plot, beside the page.
 const mpiPlot = "beside.svg"
@@ -28,20 +31,30 @@ func makeMPIPage(file, page string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(page, []byte(withSection(string(former), mpiTitle, r.MPI.markdown())), 0o644); err != nil {
+	text := withSection(string(former), r.MPI.title(), r.MPI.markdown())
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil || r.MPI.Machine.emulated() {
 		return err
 	}
 	return os.WriteFile(filepath.Join(filepath.Dir(page), mpiPlot), []byte(r.MPI.plot()), 0o644)
 }
 
+func (m *messagePassing) title() string {
+	if m.Machine.emulated() {
+		return mpiEmulationTitle
+	}
+	return mpiTitle
+}
+
 // markdown is the section.
 func (m *messagePassing) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", mpiTitle)
-	fmt.Fprintf(&b, "Medians of %d rounds of `%s`, all by turns in one machine: %s, %d processors, %s, on %s at a load of %s.\n",
+	fmt.Fprintf(&b, "%s\n\n", m.title())
+	fmt.Fprintf(&b, "Medians of %d rounds of\n\n    %s\n\nwith all of them by turns in one machine: %s, %d processors, %s, on %s at a load of %s.\n",
 		m.Rounds, m.Command, m.Machine.Processor, m.Machine.CPUs, m.Machine.Kernel, m.Machine.Host, m.Machine.Load)
-	fmt.Fprintf(&b, "MPICH and Open MPI go over TCP on the interface of the device, without shared memory. Lower is better for times (us).\n\n")
-	fmt.Fprintf(&b, "![Round trips](%s)\n\n", mpiPlot)
+	b.WriteString("MPICH and Open MPI go over TCP on the interface of the device, without shared memory. Less is better where the unit is us.\n\n")
+	if !m.Machine.emulated() {
+		b.WriteString(image(mpiPlot, "Round trips over the size of the message"))
+	}
 	b.WriteString(m.goals())
 	names := m.by()
 	for _, ranks := range m.ranks() {
@@ -106,55 +119,25 @@ func (m *messagePassing) goals() string {
 	return b.String()
 }
 
-// The plot shows round trips of two ranks over the bytes, both in powers of ten.
-const (
-	plotWidth, plotHeight = 760, 440
-	plotLeft, plotRight   = 70, 190
-	plotTop, plotBottom   = 30, 50
-)
-
-var plotColors = []string{"#1b6ca8", "#5aa9e6", "#b5403a", "#d9902f"}
-
+// plot shows round trips of two ranks over the size of the message.
 func (m *messagePassing) plot() string {
-	type point struct{ x, y float64 }
-	curves := map[string][]point{}
-	low, high := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
-	for _, row := range m.Values {
-		if row.Test != "latency" || row.Ranks != 2 || row.Bytes == 0 || strings.HasPrefix(row.By, byUdat+" ") {
-			continue
-		}
-		p := point{math.Log10(float64(row.Bytes)), math.Log10(summarize(row.Rounds).median)}
-		curves[row.By] = append(curves[row.By], p)
-		low, high = point{min(low.x, p.x), min(low.y, math.Floor(p.y))}, point{max(high.x, p.x), max(high.y, math.Ceil(p.y))}
-	}
-	x := func(v float64) float64 {
-		return plotLeft + (v-low.x)/max(high.x-low.x, 1)*(plotWidth-plotLeft-plotRight)
-	}
-	y := func(v float64) float64 {
-		return plotHeight - plotBottom - (v-low.y)/max(high.y-low.y, 1)*(plotHeight-plotTop-plotBottom)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", plotWidth, plotHeight)
-	fmt.Fprintf(&b, `<text x="%d" y="18">round trip of a message between two ranks, microseconds</text>`+"\n", plotLeft)
-	if len(curves) > 0 {
-		for v := low.y; v <= high.y; v++ {
-			fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%.0f</text>`+"\n",
-				plotLeft, plotWidth-plotRight, y(v), y(v), plotLeft-8, y(v)+4, math.Pow(10, v))
-		}
+	chart := lineChart{
+		title: "round trip between two ranks", xTitle: "size of the message", yTitle: "µs, median", xLabel: bytesLabel, logY: true,
 	}
 	for i, name := range m.by() {
-		color := plotColors[i%len(plotColors)]
-		var line []string
-		for _, p := range curves[name] {
-			line = append(line, fmt.Sprintf("%.1f,%.1f", x(p.x), y(p.y)))
-			if i == 0 {
-				fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%.0f</text>`+"\n", x(p.x), plotHeight-plotBottom+20, math.Pow(10, p.x))
+		short := strings.TrimSuffix(strings.TrimPrefix(name, "ofa-v2-"), ", TCP")
+		c := curve{name: short, color: mpiColors[i%len(mpiColors)], dashed: short != name && strings.HasSuffix(name, "TCP")}
+		for _, row := range m.Values {
+			if row.By == name && row.Test == "latency" && row.Ranks == 2 && row.Bytes > 0 {
+				c.points = append(c.points, point{float64(row.Bytes), summarize(row.Rounds).median})
 			}
 		}
-		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(line, " "), color)
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", plotWidth-plotRight+10, plotTop+20+20*i, color, name)
+		chart.curves = append(chart.curves, c)
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">bytes</text>`+"\n</svg>\n", (plotLeft+plotWidth-plotRight)/2, plotHeight-12)
-	return b.String()
+	d := newDrawing(chartWidth, chartHeight)
+	d.lineChart(0, 0, chart)
+	return d.String()
 }
+
+// mpiColors are those of the two providers, and of the two libraries beside them.
+var mpiColors = []string{colorGo, colorMore, colorC, "#5aa05a"}

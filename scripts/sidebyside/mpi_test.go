@@ -99,7 +99,7 @@ func TestMPIPage(t *testing.T) {
 			t.Fatalf("%v in\n%s", err, plot)
 		}
 	}
-	if !strings.Contains(string(plot), ">a-cma<") || strings.Contains(string(plot), "NaN") || strings.Contains(string(plot), "Inf") {
+	if !strings.Contains(string(plot), ">a-cma</text>") || strings.Contains(string(plot), "NaN") || strings.Contains(string(plot), "Inf") {
 		t.Errorf("the plot is\n%s", plot)
 	}
 }

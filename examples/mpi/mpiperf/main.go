@@ -1,6 +1,6 @@
 // Mpiperf measures how fast package mpi passes messages: latency, bandwidth in one
-// direction and in both, message rate, barrier, allreduce and alltoall. It is
-// started as any program of package mpi is. Rank 0 prints a table, or lines with
+// direction and in both, message rate, barrier, allreduce and alltoall, and what
+// processor time a rank takes that waits. It is started as any program of package mpi is. Rank 0 prints a table, or lines with
 // commas for a program to read.
 package main
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"syscall"
 	"time"
 
 	"github.com/goudat/goudat/examples/mpi/mpi"
@@ -20,6 +21,8 @@ type test struct {
 	do func(c *mpi.Comm, b *buffers, times int) error
 	// value makes what is printed of the time that one repetition takes.
 	value func(took time.Duration, size int) float64
+	// alone, if not nil, measures without repetitions, and returns what is printed.
+	alone func(c *mpi.Comm, atLeast time.Duration) (float64, error)
 }
 
 // buffers are those of a rank.
@@ -33,16 +36,17 @@ type buffers struct {
 const window = 64
 
 var tests = []test{
-	{"latency", "us", 2, true, pingpong, func(t time.Duration, _ int) float64 { return microseconds(t) }},
-	{"bandwidth", "MB/s", 2, true, stream, rate(1e6, 1)},
-	{"both ways", "MB/s", 2, true, bothWays, rate(1e6, 2)},
-	{"messages", "thousand/s", 2, true, stream, func(t time.Duration, _ int) float64 { return window / t.Seconds() / 1e3 }},
-	{"barrier", "us", 0, false, barrier, func(t time.Duration, _ int) float64 { return microseconds(t) }},
-	{"allreduce", "us", 0, true, allreduce, func(t time.Duration, _ int) float64 { return microseconds(t) }},
-	{"alltoall", "us", 0, true, alltoall, func(t time.Duration, _ int) float64 { return microseconds(t) }},
+	{"latency", "us", 2, true, pingpong, microseconds, nil},
+	{"bandwidth", "MB/s", 2, true, stream, rate(1e6, 1), nil},
+	{"both ways", "MB/s", 2, true, bothWays, rate(1e6, 2), nil},
+	{"messages", "thousand/s", 2, true, stream, func(t time.Duration, _ int) float64 { return window / t.Seconds() / 1e3 }, nil},
+	{"barrier", "us", 0, false, barrier, microseconds, nil},
+	{"allreduce", "us", 0, true, allreduce, microseconds, nil},
+	{"alltoall", "us", 0, true, alltoall, microseconds, nil},
+	{"waiting", "ms/s", 2, false, nil, nil, waiting},
 }
 
-func microseconds(t time.Duration) float64 { return t.Seconds() * 1e6 }
+func microseconds(t time.Duration, _ int) float64 { return t.Seconds() * 1e6 }
 
 // rate makes bytes a second of the time of a window.
 func rate(unit float64, ways int) func(time.Duration, int) float64 {
@@ -145,6 +149,47 @@ func alltoall(c *mpi.Comm, b *buffers, times int) error {
 	return nil
 }
 
+// waiting is the processor time that a rank takes while it waits for a message that
+// comes late.
+func waiting(c *mpi.Comm, atLeast time.Duration) (float64, error) {
+	value := []float64{0}
+	if err := mpi.Barrier(c); err != nil {
+		return 0, err
+	}
+	if c.Rank() == 0 {
+		time.Sleep(longWait * atLeast)
+		if err := mpi.Send(c, value, 1, 0); err != nil {
+			return 0, err
+		}
+		_, err := mpi.Recv(c, value, 1, 0)
+		return value[0], err
+	}
+	began := time.Now()
+	before, err := processorTime()
+	if err != nil {
+		return 0, err
+	}
+	if _, err := mpi.Recv(c, value, 0, 0); err != nil {
+		return 0, err
+	}
+	after, err := processorTime()
+	if err != nil {
+		return 0, err
+	}
+	value[0] = (after - before).Seconds() * 1e3 / time.Since(began).Seconds()
+	return value[0], mpi.Send(c, value, 0, 0)
+}
+
+// longWait is for how many times the time of other tests the wait lasts.
+const longWait = 5
+
+// processorTime is what this process has taken of the processors.
+func processorTime() (time.Duration, error) {
+	var usage syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), err
+}
+
 // measure does all tests. The ranks that take no part wait in a barrier.
 func (s settings) measure(w *mpi.World, out io.Writer) error {
 	color := 0
@@ -170,12 +215,12 @@ func (s settings) measure(w *mpi.World, out io.Writer) error {
 		}
 		for _, size := range sizes {
 			if c != nil && (t.ranks != 2 || c.Size() == 2) {
-				took, err := s.repeat(c, t, size)
+				value, err := s.value(c, t, size)
 				if err != nil {
 					return err
 				}
 				if w.Rank() == 0 {
-					s.print(out, t, size, t.value(took, size))
+					s.print(out, t, size, value)
 				}
 			}
 			if err := mpi.Barrier(w.Comm); err != nil {
@@ -187,6 +232,18 @@ func (s settings) measure(w *mpi.World, out io.Writer) error {
 		fmt.Fprintf(out, "%+v\n", w.Stats())
 	}
 	return nil
+}
+
+// value returns what a test has found.
+func (s settings) value(c *mpi.Comm, t test, size int) (float64, error) {
+	if t.alone != nil {
+		return t.alone(c, s.time)
+	}
+	took, err := s.repeat(c, t, size)
+	if err != nil {
+		return 0, err
+	}
+	return t.value(took, size), nil
 }
 
 // repeat does a test for as long as it should take, and returns what one

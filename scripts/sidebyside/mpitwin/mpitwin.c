@@ -2,10 +2,13 @@
  * Measures what examples/mpi/mpiperf measures, with the MPI library that it is compiled for, and prints the same lines:
  * the test, the bytes, the value and its unit, with commas between.
  */
+#define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { window = 64 };
 
@@ -106,6 +109,34 @@ static const struct test {
 	{"alltoall", "us", 0, 1, alltoall, 0, 0},
 };
 
+static double processor_seconds(void)
+{
+	struct rusage u;
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* The processor time, in milliseconds a second, that a rank takes while it waits for a message that comes late. */
+static double waiting(MPI_Comm comm, double least)
+{
+	int rank;
+	double value = 0, began, before;
+	MPI_Comm_rank(comm, &rank);
+	MPI_Barrier(comm);
+	if (rank == 0) {
+		usleep((useconds_t)(5e6 * least));
+		MPI_Send(&value, 1, MPI_DOUBLE, 1, 0, comm);
+		MPI_Recv(&value, 1, MPI_DOUBLE, 1, 0, comm, MPI_STATUS_IGNORE);
+		return value;
+	}
+	began = MPI_Wtime();
+	before = processor_seconds();
+	MPI_Recv(&value, 1, MPI_DOUBLE, 0, 0, comm, MPI_STATUS_IGNORE);
+	value = (processor_seconds() - before) * 1e3 / (MPI_Wtime() - began);
+	MPI_Send(&value, 1, MPI_DOUBLE, 0, 0, comm);
+	return value;
+}
+
 /* Repeats a test for as long as it should take. Rank 0 decides how many times that is. */
 static double repeat(MPI_Comm comm, const struct test *t, struct buffers *b, double least)
 {
@@ -186,6 +217,12 @@ int main(int argc, char **argv)
 			MPI_Barrier(MPI_COMM_WORLD);
 		}
 	}
+	if (rank < 2) {
+		double value = waiting(pair, least);
+		if (rank == 0)
+			printf("waiting,0,%g,ms/s\n", value);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Finalize();
 	return 0;
 }
