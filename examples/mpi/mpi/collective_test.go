@@ -8,8 +8,15 @@ import (
 )
 
 // Every collective operation gives what a loop over all ranks' numbers gives, on
-// 2 to 8 ranks, with every root where they are few, for short and long slices.
-func TestCollectives(t *testing.T) { runRanks(t, 8, "collectives") }
+// 2 to 5 ranks, or to 8 in a long run, with every root where they are few, for
+// short and long slices.
+func TestCollectives(t *testing.T) {
+	ranks := 5
+	if longRun() {
+		ranks = 8
+	}
+	runRanks(t, ranks, "collectives")
+}
 
 func init() { tasks["collectives"] = collectivesTask }
 

@@ -31,7 +31,7 @@ const (
 // peers are played by this process: endpoints that accept.
 func TestMemoryOfPeers(t *testing.T) {
 	peers := 256
-	if os.Getenv("GOUDAT_TEST_LONG") != "" {
+	if longRun() {
 		peers = 4096
 	}
 	for _, adapter := range udattest.Names(t) {
@@ -255,7 +255,7 @@ func statusKiB(name string) int {
 // The memory of ranks that all have sent to each other.
 func TestMemoryOfRanks(t *testing.T) {
 	sizes := []int{2, 8}
-	if os.Getenv("GOUDAT_TEST_LONG") != "" {
+	if longRun() {
 		sizes = []int{2, 4, 8, 16, 32, 64}
 	}
 	for _, adapter := range udattest.Names(t) {

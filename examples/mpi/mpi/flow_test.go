@@ -100,13 +100,9 @@ func slowReceiver(w *World) error {
 			continue
 		}
 		time.Sleep(300 * time.Millisecond) // it computes
-		w.mu.Lock()
-		for _, p := range w.peers[1:] {
-			if most := 2*mostKept + ringSize(4) + mostGranted*slotSize; p.kept > most {
-				return fmt.Errorf("%d bytes from rank %d are kept, at most %d should be", p.kept, p.rank, most)
-			}
+		if err := w.checkKept(2*mostKept + ringSize(4) + mostGranted*slotSize); err != nil {
+			return err
 		}
-		w.mu.Unlock()
 		for i := range messages {
 			for from := 1; from < w.Size(); from++ {
 				got := make([]uint8, length)
@@ -125,6 +121,18 @@ func slowReceiver(w *World) error {
 		}
 		if err := Barrier(w.Comm); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkKept checks how much of each peer is kept.
+func (w *World) checkKept(most int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.peers[1:] {
+		if p.kept > most {
+			return fmt.Errorf("%d bytes from rank %d are kept, at most %d should be", p.kept, p.rank, most)
 		}
 	}
 	return nil

@@ -15,7 +15,11 @@ func TestParting(t *testing.T) { runRanks(t, 6, "parting") }
 func init() { tasks["parting"] = partingTask }
 
 func partingTask(w *World) error {
-	const bound, rounds = 3, 40
+	const bound = 3
+	rounds := 16
+	if longRun() {
+		rounds = 80
+	}
 	w.mu.Lock()
 	w.mostConnections = bound
 	w.mu.Unlock()
@@ -58,7 +62,7 @@ func partingTask(w *World) error {
 	if err := Allreduce(w.Comm, parted, parted, Sum); err != nil {
 		return err
 	}
-	if parted[0] < rounds/4 {
+	if parted[0] < uint64(rounds/4) {
 		return fmt.Errorf("ranks have parted %d times", parted[0])
 	}
 	if err := win.Free(); err != nil {

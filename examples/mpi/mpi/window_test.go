@@ -86,7 +86,7 @@ func windowTask(w *World) error {
 func TestAccumulate(t *testing.T) { runRanks(t, 4, "window accumulate") }
 
 func accumulateTask(w *World) error {
-	const rounds = 25
+	const rounds = 10
 	for _, length := range []int{1, 700, 5000} {
 		win, err := CreateWindow(w.Comm, length+1, Sum[complex128])
 		if err != nil {

@@ -52,6 +52,9 @@ func TestMain(m *testing.M) {
 // is emulated on a busy machine.
 const patience = 4 * time.Minute
 
+// longRun reports whether tests are to do what takes long.
+func longRun() bool { return os.Getenv("GOUDAT_TEST_LONG") != "" }
+
 func runTask() error {
 	if name, value, found := strings.Cut(os.Getenv(misfitVariable), "="); found && os.Getenv("PMI_RANK") == "1" {
 		if err := os.Setenv(name, value); err != nil {
