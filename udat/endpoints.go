@@ -28,6 +28,7 @@ type handleOwner struct {
 // first, as long as the handle is nobody's.
 func (t *endpointTable) addHandle(ep *EP, handle cgo.EPHandle, connect *EVD, queue *connectionQueue) {
 	queue.reap()
+	ep.ia.async.tidy()
 	t.handles.Lock()
 	defer t.handles.Unlock()
 	if t.byHandle == nil {

@@ -669,6 +669,10 @@ var MappingProblem = mappingProblem
 // soft-RoCE of older kernels does not.
 func BreakQueuePair(ep *EP) { ep.broken() }
 
+// Breaking reports whether the connection of the endpoint is about to be ended since
+// the adapter has reported an error of its queue pair.
+func Breaking(ep *EP) bool { return ep.connection.breaking.Load() != nil }
+
 // CountUnmapped counts the regions whose memory goes back to the system.
 func CountUnmapped() (unmapped func() int, restore func()) {
 	var n atomic.Int64
