@@ -120,7 +120,7 @@ func begin(t *testing.T, hosts []netip.Addr, ranks int, adapter string, victims 
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	cmd := mpiexec(t, ctx, hosts, ranks, adapter, "survive")
-	files := "/tmp/" + strings.ReplaceAll(t.Name(), "/", "-") + "-"
+	files := fmt.Sprintf("/tmp/%s-%d-", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
 	// The ranks that are left go on by themselves.
 	cmd.Args = slices.Insert(cmd.Args, 1, "-disable-auto-cleanup")
 	cmd.Env = append(cmd.Env, victimsVariable+"="+strings.Trim(strings.ReplaceAll(fmt.Sprint(victims), " ", ","), "[]"),
@@ -190,6 +190,7 @@ func (j *job) expectReports(since time.Time, ranks ...int) {
 	for _, rank := range ranks {
 		var out bytes.Buffer
 		for {
+			out.Reset() // there was no such file
 			code, err := runOn(j.hosts[0], j.hosts[rank%len(j.hosts)], "cat "+j.files+strconv.Itoa(rank), &out)
 			if err != nil {
 				j.t.Fatal(err)
