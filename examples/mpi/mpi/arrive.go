@@ -49,7 +49,9 @@ func (p *peer) look() (found bool, err error) {
 
 // behind reports whether the peer is to wait: it has sent more than this rank
 // keeps, which nobody here is looking for.
-func (p *peer) behind() bool { return p.kept > 2*p.world.keep && !p.world.driven }
+func (p *peer) behind() bool {
+	return p.kept > 2*p.world.keep && !p.world.driven && !p.concluding
+}
 
 func (p *peer) lineNow() [2]uint64 {
 	theirs := p.memory.block.Bytes()[p.memory.offset:]

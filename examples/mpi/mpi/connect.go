@@ -27,7 +27,7 @@ func (p *peer) reach() error {
 	return p.ep.Connect(card.Address, udat.ConnQual(card.Qualifier), p.world.bound, greeting)
 }
 
-// watch connects this rank with its neighbours, so that there is one to notice
+// watch connects this rank with its neighbors, so that there is one to notice
 // when it dies, and a way for such news to all others.
 func (w *World) watch() error {
 	next := w.rank + 1
@@ -172,6 +172,9 @@ func (p *peer) turn(event udat.Event) error {
 		return ep.Free()
 	}
 	p.conclude()
+	if event.Number != udat.EventConnectionEstablished && p.hasAsked() {
+		p.farewell = staying // the peer has not agreed, and the connection ends for another reason
+	}
 	switch {
 	case p.link == parted:
 		if err := p.separate(); err != nil || len(p.queue) == 0 {

@@ -54,7 +54,7 @@ func badArgument(format string, args ...any) error {
 // of it before it ended. The caller holds mu.
 func (p *peer) lose(cause error) {
 	w := p.world
-	if p.link == lost {
+	if p.link == lost || p.ended() {
 		return
 	}
 	if p.memory.block != nil && w.err == nil {

@@ -174,11 +174,34 @@ func (p *peer) separate() error {
 	return ep.Free()
 }
 
-// conclude takes what the peer may have said before it ended the connection.
+// conclude takes what the peer has said before it ended the connection: that it
+// agrees, or what was wrong otherwise.
 func (p *peer) conclude() {
-	if p.link == connected && p.farewell == asked {
-		if _, err := p.look(); err != nil {
-			p.lose(err)
-		}
+	if !p.hasAsked() {
+		return
 	}
+	w := p.world
+	p.concluding = true
+	w.empty(w.received, (*World).eagerEvent) // eager messages come before it
+	var err error
+	if p.hasAsked() {
+		_, err = p.look()
+	}
+	p.concluding = false
+	if err != nil {
+		p.lose(err)
+	}
+}
+
+// hasAsked reports whether the peer may end the connection at any time.
+func (p *peer) hasAsked() bool { return p.link == connected && p.farewell == asked }
+
+// ended reports whether the peer has ended the connection, as it may. The event
+// of that says what becomes of it.
+func (p *peer) ended() bool {
+	if !p.hasAsked() {
+		return false
+	}
+	status, err := p.ep.GetStatus()
+	return err == nil && status.State != udat.EPStateConnected
 }

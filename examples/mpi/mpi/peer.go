@@ -48,6 +48,7 @@ type peer struct {
 	farewell   farewell
 	former     uint32    // connections that have ended
 	leaving    bool      // disconnect was called
+	concluding bool      // what the peer has said last is taken in any case
 	leaveAlone time.Time // until which the peer is not asked to part
 	acks       []uint32
 	queue      []*outgoing // that wait for the connection, or for room

@@ -140,6 +140,7 @@ type target struct {
 	memory     udat.RMRTriplet
 	length     int
 	written    uint32 // the peer's count of posted with the last Put
+	former     uint32 // the peer's connections before the one that it went by
 	writing    bool   // there was one since the last flush
 	gets       int    // under way
 	unanswered int    // accumulations
@@ -294,7 +295,7 @@ func (win *window) put(numbers []byte, rank, offset int) error {
 	} else {
 		err = p.putLong(numbers, to)
 	}
-	t.written, t.writing = p.posted, true
+	t.written, t.former, t.writing = p.posted, p.former, true
 	return err
 }
 
@@ -556,8 +557,8 @@ func (win *window) flush(rank int) error {
 		p := w.peers[win.comm.group[rank]]
 		// The last write may be one that completes without an event. One behind it has one.
 		if err := w.await(func() bool {
-			if !later(t.written, p.completed) {
-				return true
+			if t.former != p.former || !later(t.written, p.completed) {
+				return true // a connection ends when all that was written is done
 			}
 			w.blocked = true
 			if later(t.written, p.signaled) && int(p.posted-p.completed) < w.depth {
