@@ -42,7 +42,7 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// The matrix is that of the cube: a cell within has 26 neighbours, and one in a
+// The matrix is that of the cube: a cell within has 26 neighbors, and one in a
 // corner has 7.
 func TestMatrix(t *testing.T) {
 	w, err := mpi.Init(t.Context(), mpi.Options{})
@@ -54,11 +54,11 @@ func TestMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for row, neighbours := range map[int]int{0: 7, 1: 11, 4: 17, 13: 26, 26: 7} {
-		if got := a.first[row+1] - a.first[row] - 1; got != neighbours {
-			t.Errorf("row %d has %d neighbours, want %d", row, got, neighbours)
+	for row, neighbors := range map[int]int{0: 7, 1: 11, 4: 17, 13: 26, 26: 7} {
+		if got := a.first[row+1] - a.first[row] - 1; got != neighbors {
+			t.Errorf("row %d has %d neighbors, want %d", row, got, neighbors)
 		}
-		if sum := a.rowSums()[row]; sum != float64(26-neighbours) {
+		if sum := a.rowSums()[row]; sum != float64(26-neighbors) {
 			t.Errorf("row %d has the sum %v", row, sum)
 		}
 	}

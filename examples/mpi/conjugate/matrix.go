@@ -3,19 +3,19 @@ package main
 import "github.com/goudat/goudat/examples/mpi/mpi"
 
 // matrix has the rows of a rank of a sparse matrix: each cell of a cube has an
-// equation with itself and its neighbours, up to 26 of them. The cube is cut into
+// equation with itself and its neighbors, up to 26 of them. The cube is cut into
 // layers, and each rank has some of them.
 type matrix struct {
 	layer int // cells of a layer
 	first []int
 	// columns and values are those of row i from first[i] to before first[i+1]. A column is an index into a vector that
-	// has a layer of each neighbour before and behind the rank's own.
+	// has a layer of each neighbor before and behind the rank's own.
 	columns []int32
 	values  []float64
 
-	// operand is what the matrix is multiplied with. It begins and ends with a layer of the neighbours.
+	// operand is what the matrix is multiplied with. It begins and ends with a layer of the neighbors.
 	operand []float64
-	halo    []*mpi.Persistent // brings these layers, and takes them to the neighbours
+	halo    []*mpi.Persistent // brings these layers, and takes them to the neighbors
 }
 
 // layers returns which layers of the cube a rank has.
@@ -38,7 +38,7 @@ func newMatrix(c *mpi.Comm, cells int) (*matrix, error) {
 }
 
 // row adds the equation of a cell: 26 times its own value less those of its
-// neighbours.
+// neighbors.
 func (a *matrix) row(x, y, z, first, cells int) {
 	for nz := max(z-1, 0); nz <= min(z+1, cells-1); nz++ {
 		for ny := max(y-1, 0); ny <= min(y+1, cells-1); ny++ {
@@ -91,7 +91,7 @@ const (
 	tagDown        // a layer for the rank behind
 )
 
-// meet prepares the exchange with the neighbours, which is the same each time: a
+// meet prepares the exchange with the neighbors, which is the same each time: a
 // case for persistent requests.
 func (a *matrix) meet(c *mpi.Comm) error {
 	own := a.own()
@@ -118,7 +118,7 @@ func (a *matrix) meet(c *mpi.Comm) error {
 	return nil
 }
 
-// exchange gives the neighbours this rank's outermost layers, and gets theirs.
+// exchange gives the neighbors this rank's outermost layers, and gets theirs.
 func (a *matrix) exchange() error {
 	if err := mpi.Startall(a.halo...); err != nil {
 		return err

@@ -193,7 +193,7 @@ func (r *reduction[T]) prepend(from, to int) {
 
 // pairs numbers ranks so that there is a power of two of them, and a bit of the
 // number leads to a partner. Where there are more ranks, each of the first that
-// have a number stands for its neighbour, too. So numbers that are next to each other
+// have a number stands for its neighbor, too. So numbers that are next to each other
 // are those of runs of ranks that are.
 type pairs struct {
 	size   int // the power of two
