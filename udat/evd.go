@@ -227,6 +227,13 @@ func (evd *EVD) setLength(n int) {
 	evd.room.length.Store(int64(n))
 }
 
+// length returns how many events the EVD holds, which Resize may be changing.
+func (evd *EVD) length() int {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	return evd.qlen
+}
+
 // EVDParam holds the parameters of an event dispatcher.
 type EVDParam struct {
 	IA    *IA
@@ -251,7 +258,7 @@ func (evd *EVD) Query() (EVDParam, error) {
 		return EVDParam{}, err
 	}
 	defer evd.obj.leave()
-	param := EVDParam{IA: evd.ia, QLen: evd.qlen, State: EVDStateEnabled | EVDStateWaitable, Flags: evd.flags}
+	param := EVDParam{IA: evd.ia, QLen: evd.length(), State: EVDStateEnabled | EVDStateWaitable, Flags: evd.flags}
 	if evd.disabled.Load() {
 		param.State ^= EVDStateEnabled | EVDStateDisabled
 	}

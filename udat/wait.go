@@ -51,9 +51,10 @@ func (evd *EVD) checkThreshold(events []Event, threshold int) error {
 		return err
 	}
 	defer evd.obj.leave()
-	if most := min(len(events), evd.qlen); threshold < 1 || threshold > most {
+	length := evd.length()
+	if most := min(len(events), length); threshold < 1 || threshold > most {
 		return refuse(waitOp, ErrInvalidParameter, InvalidArg3,
-			"the threshold is %d, make it 1 to %d, since the slice has room for %d events and the queue for %d", threshold, most, len(events), evd.qlen)
+			"the threshold is %d, make it 1 to %d, since the slice has room for %d events and the queue for %d", threshold, most, len(events), length)
 	}
 	return nil
 }

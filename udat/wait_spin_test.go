@@ -140,12 +140,12 @@ func TestEstimatedWake(t *testing.T) {
 		least, most time.Duration
 	}{
 		{"nothing known", nil, 20 * time.Microsecond, 20 * time.Microsecond},
-		{"one", []time.Duration{100 * time.Microsecond}, 300 * time.Microsecond, 300 * time.Microsecond},
-		{"always slow", slow, 599 * time.Microsecond, 600 * time.Microsecond},
+		{"one", []time.Duration{100 * time.Microsecond}, 200 * time.Microsecond, 200 * time.Microsecond},
+		{"always slow", slow, 399 * time.Microsecond, 400 * time.Microsecond},
 		{"always fast", fast, 20 * time.Microsecond, 20 * time.Microsecond},
 		{"slow, then fast", slices.Concat(slow, fast), 20 * time.Microsecond, 30 * time.Microsecond},
-		{"fast, then slow", slices.Concat(fast, slow), 580 * time.Microsecond, 600 * time.Microsecond},
-		{"stood still once", append(fast, time.Hour), 300 * time.Microsecond, 400 * time.Microsecond},
+		{"fast, then slow", slices.Concat(fast, slow), 385 * time.Microsecond, 400 * time.Microsecond},
+		{"stood still once", append(fast, time.Hour), 100 * time.Microsecond, 150 * time.Microsecond},
 	} {
 		if got := udat.EstimatedWake(c.ages...); got < c.least || got > c.most {
 			t.Errorf("%s: waking is thought to take %v, want %v to %v", c.name, got, c.least, c.most)

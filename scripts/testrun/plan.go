@@ -66,8 +66,8 @@ const (
 	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues)$`
 	// These take long, and are like the ones that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
-	// This one measures in emulated machines, for minutes.
-	hostSkip = `^TestReport$`
+	// One measures in emulated machines, the others install packages in roots of their own: they take minutes.
+	hostSkip = `^Test(Report|ReadmeCommands|Container)$`
 	// These make calls in all states and orders. With the race detector the states are compared with the specification,
 	// too, so that once is enough.
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`

@@ -132,6 +132,7 @@ func (s *scene) endOfLoss(v *victim, removed <-chan error, text string) {
 	s.meet("")
 	v = s.startVictim(stageReceivingOne, "")
 	s.tell(v.qualifier())
+	s.meet("") // a victim that accepts has posted its receive
 	v.wait()
 	s.meet("")
 }

@@ -53,6 +53,9 @@ func TestSlowReceiver(t *testing.T) { runRanks(t, 4, "slow receiver") }
 
 func slowReceiver(w *World) error {
 	keepLittle(w)
+	if err := Barrier(w.Comm); err != nil {
+		return err
+	}
 	for _, length := range []int{8, 1000, 8000} {
 		// What a receiver keeps, what is granted, and what is in the ring.
 		most := 2*littleKept/(length+keptMessage) + mostGranted + ringSize(4)/ringUnit + 10

@@ -93,6 +93,9 @@ func cancelTask(w *World) error {
 // cancelSend has rank 1 take nothing, until rank 0 has more to send than may be on its way.
 func cancelSend(w *World) error {
 	keepLittle(w)
+	if err := Barrier(w.Comm); err != nil {
+		return err
+	}
 	const many = 600
 	length := 1000
 	if w.Rank() == 0 {
