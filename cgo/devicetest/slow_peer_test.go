@@ -96,7 +96,7 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-// Messages that arrive byte by byte are messages all the same.
+// Messages that arrive byte by byte are messages too.
 func TestMessagesInPieces(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)

@@ -30,7 +30,7 @@ has come.
   -w COUNT     endpoints of a thread; default 1
   -r           the server listens on reserved service points
   -V           check all data; this adds three messages to each iteration
-  -P           poll for completions in place of waiting
+  -P           poll for completions instead of waiting
 
 Measurement: KIND is RW or RR.
   -i COUNT     operations; default 1000

@@ -61,7 +61,7 @@ Give both sides the same of those marked with a star.
   -b BYTES *   size of a transfer; default 4194304, with -W 1
   -B COUNT *   RDMA writes; default 1000
   -S COUNT     have one of COUNT writes reported; default 10, with -W 1
-  -p           poll for events in place of waiting
+  -p           poll for events instead of waiting
   -c           wait for completions with a CNO
   -d SECONDS   wait so long before accepting the client
   -t           print the times of all calls

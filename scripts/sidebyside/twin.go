@@ -63,7 +63,7 @@ func (p *process) expect(word string) (string, error) {
 		case !ok:
 			return "", fmt.Errorf("%s ended early", p.name)
 		case first != word:
-			return "", fmt.Errorf("%s said %q in place of %q", p.name, line, word)
+			return "", fmt.Errorf("%s said %q instead of %q", p.name, line, word)
 		}
 		return rest, nil
 	case <-time.After(patience):

@@ -20,7 +20,7 @@ type architecture struct {
 	kernel          []string // the kernel's arguments
 	// uncompressed takes a kernel out of its image, nil where Debian has it as it is.
 	uncompressed func(image []byte) ([]byte, error)
-	// bootLimits allow for an emulated kernel that stands still for ever, which one in thousands does: it is booted again. The last
+	// bootLimits allow for an emulated kernel that stands still forever, which one in thousands does: it is booted again. The last
 	// one is some times what a boot takes on a busy host.
 	bootLimits []time.Duration
 	foreign    bool // programs do not run on the host, whose files they therefore cannot use

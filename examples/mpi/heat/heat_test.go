@@ -153,7 +153,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// After many steps the plate is as it would be for ever: the sine at the upper
+// After many steps the plate is as it would be forever: the sine at the upper
 // edge falls off as a hyperbolic sine.
 func TestSolution(t *testing.T) {
 	const cells = 41

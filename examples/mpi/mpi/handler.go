@@ -1,6 +1,6 @@
 package mpi
 
-// handler takes messages of a communicator as they come, in place of receives. It
+// handler takes messages of a communicator as they come, instead of receives. It
 // is called by who makes progress, who holds mu, and may send.
 type handler func(from, tag int, message []byte)
 

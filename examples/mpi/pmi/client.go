@@ -16,7 +16,7 @@ import (
 // What a launcher puts into the environment of a process.
 const (
 	fdVariable   = "PMI_FD"   // descriptor of the socket to the launcher
-	portVariable = "PMI_PORT" // host:port of the launcher, in place of a descriptor
+	portVariable = "PMI_PORT" // host:port of the launcher, instead of a descriptor
 	idVariable   = "PMI_ID"   // by which the launcher knows who calls on its port
 	rankVariable = "PMI_RANK"
 	sizeVariable = "PMI_SIZE"

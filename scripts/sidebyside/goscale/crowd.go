@@ -150,7 +150,7 @@ func (c *crowd) meet() error {
 func (c *crowd) connectionEvent(s *station, expected udat.EventNumber, ofAny bool) error {
 	event, err := s.connections.Wait(c.ctx)
 	if err == nil && (event.Number != expected || !ofAny && event.EP() != s.ep) {
-		err = fmt.Errorf("%v came in place of %v", event.Number, expected)
+		err = fmt.Errorf("%v came instead of %v", event.Number, expected)
 	}
 	return err
 }

@@ -138,7 +138,7 @@ func (n *node) connectOn(ep *udat.EP, privateData []byte) (udat.Event, error) {
 func (n *node) connectionEvent(expected udat.EventNumber) (udat.Event, error) {
 	event, err := n.connections.Wait(n.ctx)
 	if err == nil && event.Number != expected {
-		err = fmt.Errorf("%v came in place of %v", event.Number, expected)
+		err = fmt.Errorf("%v came instead of %v", event.Number, expected)
 	}
 	return event, err
 }
