@@ -112,7 +112,7 @@ func (cno *CNO) Free() error {
 }
 
 // ModifyAgent replaces the agent: a function that is called once, on a goroutine
-// of the binding, with an EVD that has events, and then forgotten. An agent that
+// of udat, with an EVD that has events, and then forgotten. An agent that
 // is to be called again calls ModifyAgent, best when it has taken the events.
 // nil means none. After ModifyAgent the former agent is not called any more,
 // though a call that has begun goes on.
@@ -388,7 +388,7 @@ func (evd *EVD) detach() {
 // Enable lets the events of the dispatcher trigger its CNO, those that are there
 // already included. That is how an EVD begins.
 //
-// Enable and Disable are the binding's own: it uses those of the library for all
+// Enable and Disable are udat's own: it uses those of the library for all
 // waiting.
 //
 // Stands in for:

@@ -34,7 +34,7 @@ func (o Origin) String() string {
 }
 
 // Living lists the objects that are alive, made and not freed, in the order in
-// which they were made. What the binding has made for itself is not among them.
+// which they were made. What udat has made for itself is not among them.
 func Living() []Origin {
 	ledgers.mu.Lock()
 	defer ledgers.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 //
 // flags may have CompletionSuppress for no completion when the send succeeds,
 // CompletionSolicitedWait and CompletionBarrierFence. Suppressed sends that have
-// succeeded count as outstanding until the binding has learned so, but never fill
+// succeeded count as outstanding until udat has learned so, but never fill
 // the queue: see EP.GetStatus.
 //
 // A completion with a failure, of a suppressed send or any other, means that the
