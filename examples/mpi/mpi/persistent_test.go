@@ -3,7 +3,11 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // A persistent send and receive are done many times, short and long.
@@ -93,7 +97,12 @@ func cancelTask(w *World) error {
 // cancelSend has rank 1 take nothing, until rank 0 has more to send than may be on its way.
 func cancelSend(w *World) error {
 	keepLittle(w)
-	if err := Barrier(w.Comm); err != nil {
+	// A rank that waits in a call takes whatever comes, so that rank 1 waits for a signal.
+	cancelled := make(chan os.Signal, 1)
+	signal.Notify(cancelled, syscall.SIGUSR1)
+	defer signal.Stop(cancelled)
+	processes := make([]int, 2)
+	if err := Allgather(w.Comm, []int{os.Getpid()}, processes); err != nil {
 		return err
 	}
 	const many = 600
@@ -111,11 +120,19 @@ func cancelSend(w *World) error {
 		if !taken {
 			return errors.New("a send that waits was not cancelled")
 		}
+		if err := syscall.Kill(processes[1], syscall.SIGUSR1); err != nil {
+			return err
+		}
 		if err := Send(w.Comm, []int{many - 1}, 1, 3); err != nil {
 			return err
 		}
 		_, err := Waitall(requests[:many-1]...)
 		return err
+	}
+	select {
+	case <-cancelled:
+	case <-time.After(time.Minute):
+		return errors.New("rank 0 cancels nothing")
 	}
 	var sent [1]int
 	if _, err := Recv(w.Comm, sent[:], 0, 3); err != nil {
