@@ -47,6 +47,13 @@ func TestGoWithGo(t *testing.T) {
 	pairEach(t, self, self)
 }
 
+// What the C program does by itself is what the others are held against.
+func TestCWithC(t *testing.T) {
+	if native := nativeProgram(t); native != nil {
+		pairEach(t, native, native)
+	}
+}
+
 func TestGoClientWithCServer(t *testing.T) {
 	if native := nativeProgram(t); native != nil {
 		pairEach(t, native, ownProgram(t))

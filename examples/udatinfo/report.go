@@ -58,6 +58,9 @@ type adapter struct {
 	Provider map[string]any `json:"provider,omitempty"`
 	Named    []named        `json:"named,omitempty"`
 
+	// Operations tells which operations of the InfiniBand extension the device has.
+	Operations map[string]bool `json:"operations,omitempty"`
+
 	err error
 }
 
@@ -151,6 +154,10 @@ func tryAdapter(name string, register int, f *findings) adapter {
 		for _, n := range attrs {
 			a.Named = append(a.Named, named(n))
 		}
+	}
+	a.Operations = map[string]bool{}
+	for _, op := range []udat.DTO{udat.DTOIBRDMAWriteImmed, udat.DTOIBFetchAdd, udat.DTOIBCmpSwap} {
+		a.Operations[op.String()] = provider.Supports(op)
 	}
 	if register > 0 {
 		if err := registerMemory(ia, register); err != nil {

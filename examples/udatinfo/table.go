@@ -105,6 +105,7 @@ func (r *report) printAttributes(out io.Writer) {
 		func(a adapter) map[string]any { return a.IA },
 		func(a adapter) map[string]any { return a.Provider },
 		namedValues,
+		operations,
 	} {
 		keys := map[string]bool{}
 		for _, c := range columns {
@@ -139,6 +140,14 @@ func namedValues(a adapter) map[string]any {
 	values := map[string]any{}
 	for _, n := range a.Named {
 		values[n.Name] = n.Value
+	}
+	return values
+}
+
+func operations(a adapter) map[string]any {
+	values := map[string]any{}
+	for op, has := range a.Operations {
+		values[op] = has
 	}
 	return values
 }

@@ -131,8 +131,15 @@ func TestEverything(t *testing.T) {
 		if a.IA["MaxEVDQLen"].(float64) < 1 || a.IA["ExtensionSupported"] != udat.ExtensionIB.String() || a.Provider["ProviderName"] != name {
 			t.Errorf("%s has the attributes %v %v", name, a.IA, a.Provider)
 		}
-		if !slices.ContainsFunc(r.Devices, func(d device) bool { return d.Name == a.IA["AdapterName"] && len(d.Ports) > 0 }) {
-			t.Errorf("the device of %s is not among %+v", name, r.Devices)
+		of := slices.IndexFunc(r.Devices, func(d device) bool { return d.Name == a.IA["AdapterName"] && len(d.Ports) > 0 })
+		if of < 0 {
+			t.Fatalf("the device of %s is not among %+v", name, r.Devices)
+		}
+		iwarp := r.Devices[of].Transport == udat.TransportIWARP.String()
+		for _, op := range []udat.DTO{udat.DTOIBRDMAWriteImmed, udat.DTOIBFetchAdd, udat.DTOIBCmpSwap} {
+			if has, said := a.Operations[op.String()]; has == iwarp || !said {
+				t.Errorf("%s has the operations %v, on a device of %s", name, a.Operations, r.Devices[of].Transport)
+			}
 		}
 	}
 	if !slices.ContainsFunc(r.Adapters, func(a adapter) bool { return a.Opens && !a.Entry }) {
@@ -168,7 +175,8 @@ func TestConfig(t *testing.T) {
 			opened[a.Provider["ProviderName"].(string)[:len("ofa-v2-cma")]] = true
 		}
 	}
-	if !opened["ofa-v2-cma"] || !opened["ofa-v2-scm"] {
+	iwarp := slices.ContainsFunc(r.Devices, func(d device) bool { return d.Transport == udat.TransportIWARP.String() })
+	if !opened["ofa-v2-cma"] || opened["ofa-v2-scm"] == iwarp {
 		t.Errorf("with the file\n%sthe adapters are %+v", out.stdout, r.Adapters)
 	}
 }
@@ -287,9 +295,9 @@ func TestFindingPortDown(t *testing.T) {
 	command(t, "ip link add dummytest type dummy")
 	t.Cleanup(func() { command(t, "ip link delete dummytest") })
 	command(t, "ip address add 10.79.0.1/24 dev dummytest")
-	command(t, "rdma link add rxetest type rxe netdev dummytest")
-	t.Cleanup(func() { command(t, "rdma link delete rxetest") })
-	wantFinding(t, process{}.run(t), 0, udat.ProblemPortDown.Error(), "rxetest", "ip link set dummytest up")
+	command(t, "rdma link add rdmatest type "+testbedDevice()+" netdev dummytest")
+	t.Cleanup(func() { command(t, "rdma link delete rdmatest") })
+	wantFinding(t, process{}.run(t), 0, udat.ProblemPortDown.Error(), "rdmatest", "ip link set dummytest up")
 	command(t, "ip link set dummytest up")
 	// The kernel gives the device its addresses a moment later.
 	for deadline := time.Now().Add(udattest.Patience); ; {
@@ -303,16 +311,20 @@ func TestFindingPortDown(t *testing.T) {
 	}
 }
 
+// testbedDevice is the kind of the machine's device, as the rdma program names it.
+func testbedDevice() string { return os.Getenv("UDAT_TESTBED_DEVICE") }
+
 // Without a device nothing opens. This comes last: the device that is made again
 // takes a moment to be what it was.
 func TestFindingNoDevice(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return
 	}
-	command(t, "rdma link delete rxe0")
+	kind := testbedDevice()
+	command(t, "rdma link delete "+kind+"0")
 	out := process{}.run(t)
 	config := process{args: []string{"-config"}}.run(t)
-	command(t, "rdma link add rxe0 type rxe netdev dummy0")
+	command(t, "rdma link add "+kind+"0 type "+kind+" netdev dummy0")
 	wantFinding(t, out, 1, "no RDMA device: this machine has none")
 	if config.code != 1 || config.stdout != "" || config.stderr == "" {
 		t.Errorf("-config: exit code %d\n%s%s", config.code, config.stdout, config.stderr)
