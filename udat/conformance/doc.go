@@ -9,9 +9,12 @@
 // NAME is what udat.Open takes, or several of those, separated by commas; by
 // default it is UDAT_TEST_IA. The report is a page to read if the file's name
 // ends in .md, and JSON for programs if it ends in .json. The suite compares the
-// page of the test bed's two adapters with docs/conformance.md, and fails when
-// they differ. To renew that page:
+// page of the test bed's adapters with docs/conformance.md, and fails when they
+// differ. A machine has those over soft-RoCE, or that over soft-iWARP, whose report
+// is kept in testdata. To renew that, and the page:
 //
+//	TESTBED_SHARE="$PWD/udat/conformance/testdata" TESTBED_DEVICE=siw go test -count=1 \
+//		-exec "$PWD/scripts/testbed" ./udat/conformance -report testdata/siw.json
 //	TESTBED_SHARE="$PWD/docs" go test -count=1 -exec "$PWD/scripts/testbed" \
 //		./udat/conformance -report "$PWD/docs/conformance.md"
 //

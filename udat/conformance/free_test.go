@@ -136,12 +136,13 @@ func completionsAfterFree(t *trial) {
 func operationsGoAlong(t *trial) {
 	a, b := t.pair()
 	t.postRecv(a, series(0, 8)...)
-	t.postSend(a, 9)
+	t.stick(a, b, 9)
 	t.postRead(a, b, 10)
 	t.refused(a.Memory.Free(), udat.ErrInvalidState) // the operations use it
 	t.free(a)
 	t.must(a.Memory.Free())
 	t.disconnected(b)
+	t.freeRegions()
 	t.must(a.PZ.Free())
 
 	// What was posted before a connection, too.

@@ -12,7 +12,7 @@ import (
 
 func forEach(t *testing.T, test func(t *trial)) {
 	t.Helper()
-	udattest.ForEachIA(t, func(sub *testing.T, ia *udat.IA) { test(&trial{T: sub, ia: ia}) })
+	udattest.ForEachIA(t, func(sub *testing.T, ia *udat.IA) { test(&trial{T: sub, ia: ia, iwarp: udattest.IWARP(sub, ia)}) })
 }
 
 // Both sides disconnect at once, abruptly or not, while messages go both ways.

@@ -203,19 +203,22 @@ func (p *page) footnotes() {
 
 // library says what the library does by itself, once where the adapters agree.
 func (p *page) library(c Clause) string {
-	var adapters, seen []string
+	seenOn := make(map[string][]string)
+	var seen []string
 	for _, a := range p.report.Adapters {
 		if result, ok := p.result(c.ID, a.Name); ok && result.Library != "" {
-			adapters, seen = append(adapters, a.Name), append(seen, result.Library)
+			if seenOn[result.Library] == nil {
+				seen = append(seen, result.Library)
+			}
+			seenOn[result.Library] = append(seenOn[result.Library], "`"+a.Name+"`")
 		}
 	}
 	var parts []string
-	if len(slices.Compact(slices.Clone(seen))) == 1 && len(seen) == len(p.report.Adapters) {
-		parts = append(parts, seen[0])
-	} else {
-		for i, text := range seen {
-			parts = append(parts, "`"+adapters[i]+"`: "+text)
+	for _, text := range seen {
+		if len(seenOn[text]) < len(p.report.Adapters) {
+			text = strings.Join(seenOn[text], ", ") + ": " + text
 		}
+		parts = append(parts, text)
 	}
 	if c.Untried != "" {
 		parts = append(parts, "*untried:* "+c.Untried)

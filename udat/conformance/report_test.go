@@ -71,7 +71,7 @@ func TestJSON(t *testing.T) {
 func TestWriteReport(t *testing.T) {
 	for name, begin := range map[string]string{"a.md": "# Conformance\n", "a.json": "{\n"} {
 		file := filepath.Join(t.TempDir(), name)
-		if err := writeReport(sample(), file); err != nil {
+		if err := writeReport(t, sample(), file); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(file)
@@ -82,7 +82,7 @@ func TestWriteReport(t *testing.T) {
 			t.Errorf("%s begins with %.20q", name, text)
 		}
 	}
-	if err := writeReport(sample(), filepath.Join(t.TempDir(), "a.txt")); err == nil {
+	if err := writeReport(t, sample(), filepath.Join(t.TempDir(), "a.txt")); err == nil {
 		t.Error("a report of a kind that there is not is written")
 	}
 }

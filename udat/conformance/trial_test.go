@@ -137,12 +137,25 @@ func (t *trial) completions(evd *udat.EVD, cookies ...uint64) (status []udat.DTO
 	t.Helper()
 	for i, cookie := range cookies {
 		event := udattest.Expect(t, evd, udat.EventDTOCompletion)
+		for event.Cookie >= occupier {
+			event = udattest.Expect(t, evd, udat.EventDTOCompletion)
+		}
 		if event.Cookie != cookie {
 			t.Errorf("completion %d is that of the operation %d, want %d", i, event.Cookie, cookie)
 		}
 		status = append(status, event.Status)
 	}
 	return status
+}
+
+// succeeded takes the completions of operations that must all succeed.
+func (t *trial) succeeded(evd *udat.EVD, cookies ...uint64) {
+	t.Helper()
+	for i, status := range t.completions(evd, cookies...) {
+		if status != udat.DTOSuccess {
+			t.Errorf("operation %d completes with %v", cookies[i], status)
+		}
+	}
 }
 
 // flushed takes the completions of operations that must all fail.
@@ -183,11 +196,15 @@ func (t *trial) query(e *udattest.Endpoint) udat.EPParam {
 	return param
 }
 
-// disconnected expects the end of a connection on both sides.
+// disconnected expects the end of a connection on both sides. On iWARP the end of the
+// TCP connection is an error for the side that was sending, or answering a read.
 func (t *trial) disconnected(endpoints ...*udattest.Endpoint) {
 	t.Helper()
 	for _, e := range endpoints {
-		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+		event := udattest.Wait(t, e.Connect)
+		if n := event.Number; n != udat.EventConnectionDisconnected && !(t.iwarp && n == udat.EventConnectionBroken) {
+			t.Fatalf("got the event %v, want the end of the connection", n)
+		}
 		t.wantState(e, udat.EPStateDisconnected)
 	}
 }

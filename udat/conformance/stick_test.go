@@ -1,0 +1,138 @@
+package conformance
+
+import (
+	"errors"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// Many trials need requests that are still outstanding when they go on. A send
+// that no receive waits for is one, but on iWARP such a send completes, and ends the
+// connection. There it is an RDMA read behind several long ones.
+
+// handedOver is what iWARP differs in.
+const handedOver = "over iWARP a send or an RDMA write succeeds when it was handed to the TCP connection, whether or not it arrives; " +
+	"what waits are RDMA reads, and what is behind them"
+
+// stick posts requests that stay outstanding until unstick, or for a while on iWARP.
+func (t *trial) stick(e, peer *udattest.Endpoint, cookies ...uint64) {
+	t.Helper()
+	if !t.iwarp {
+		t.postSend(e, cookies...)
+		return
+	}
+	t.occupy(e, peer)
+	for _, cookie := range cookies {
+		t.postRead(e, peer, cookie)
+	}
+}
+
+// stickOnce posts one of several requests in a row, the first of which others wait for.
+func (t *trial) stickOnce(e, peer *udattest.Endpoint, cookie uint64) {
+	t.Helper()
+	switch {
+	case !t.iwarp:
+		t.postSend(e, cookie)
+	case cookie == 0:
+		t.stick(e, peer, cookie)
+	default:
+		t.postRead(e, peer, cookie)
+	}
+}
+
+// unstick lets them complete, and unstuck expects what the peer has received by that.
+func (t *trial) unstick(peer *udattest.Endpoint, cookies ...uint64) {
+	t.Helper()
+	if !t.iwarp {
+		t.postRecv(peer, cookies...)
+	}
+}
+
+func (t *trial) unstuck(peer *udattest.Endpoint, cookies ...uint64) {
+	t.Helper()
+	if !t.iwarp {
+		t.succeeded(peer.Recv, cookies...)
+	}
+}
+
+// occupation is how long the requests that stand in the way take.
+const occupation = 300 * time.Millisecond
+
+// occupying is the number of those requests at most, and measuredRead with how many
+// bytes their length is found. Their cookies begin with occupier, and nobody hears of
+// them unless they fail.
+const (
+	occupying    = 8
+	occupier     = 1 << 40
+	measuredRead = 1 << 20
+	longestRead  = 64 << 20
+)
+
+// sticks reports whether requests of an endpoint can be made to wait.
+func (t *trial) sticks(e *udattest.Endpoint) bool {
+	t.Helper()
+	return !t.iwarp || int(t.query(e).Attr.MaxRDMASize) >= longestRead
+}
+
+// occupy posts requests behind which others have to wait.
+func (t *trial) occupy(e, peer *udattest.Endpoint) {
+	t.Helper()
+	if t.longRead == 0 {
+		took := t.measure(t.pair())
+		t.longRead = min(max(measuredRead, int(measuredRead*occupation/occupying/took)), longestRead)
+	}
+	reads := min(occupying, t.query(e).Attr.MaxRequestDTOs-2)
+	size := min(t.longRead*occupying/reads, longestRead)
+	segment, err := t.region(e, size).Segment(0, size)
+	t.must(err)
+	remote, err := t.region(peer, size).RMRTriplet(0, size)
+	t.must(err)
+	for i := range uint64(reads) {
+		t.must(e.PostRDMARead(one(segment), occupier+i, remote, udat.CompletionSuppress))
+	}
+}
+
+// measure returns how long a read takes of measuredRead bytes.
+func (t *trial) measure(e, peer *udattest.Endpoint) time.Duration {
+	t.Helper()
+	segment, err := t.region(e, measuredRead).Segment(0, measuredRead)
+	t.must(err)
+	remote, err := t.region(peer, measuredRead).RMRTriplet(0, measuredRead)
+	t.must(err)
+	var took time.Duration
+	for range 2 { // the first has the pages made
+		begin := time.Now()
+		t.must(e.PostRDMARead(one(segment), 1, remote, 0))
+		udattest.Completion(t, e.Request, 1)
+		took = time.Since(begin)
+	}
+	return took
+}
+
+// region makes memory of an endpoint's protection zone, which is freed after the
+// endpoint.
+func (t *trial) region(e *udattest.Endpoint, size int) *udat.LMR {
+	t.Helper()
+	region, err := udat.AllocMemory(t.query(e).PZ, size, udat.MemPrivAll)
+	t.must(err)
+	t.Cleanup(func() {
+		_ = e.Disconnect(udat.CloseAbrupt)
+		_ = e.EP.Free()
+		if err := region.Free(); err != nil && !errors.Is(err, udat.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	t.regions = append(t.regions, region)
+	return region
+}
+
+// freeRegions frees the memory that requests were stuck with. They must have completed.
+func (t *trial) freeRegions() {
+	t.Helper()
+	for _, region := range t.regions {
+		t.must(region.Free())
+	}
+	t.regions = nil
+}
