@@ -409,6 +409,15 @@ func TestSuppressedInFullQueueBeforeRoomCounts(t *testing.T) {
 		first := a.join(t, &udat.EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: suppressed})
 		b.join(t, &udat.EPAttr{MaxRecvDTOs: suppressed})
 		connect(t, udattest.Listen(t, ia), a, b, 0)
+		receive := func() {
+			for i := range suppressed {
+				want(t, b.eps[0].PostRecv(b.segment(t), uint64(i), 0))
+			}
+		}
+		early := udattest.IWARP(t, ia) // where a message that is there before its receive ends the connection
+		if early {
+			receive()
+		}
 		for range suppressed { // outstanding until the peer has receives
 			want(t, first.PostSend(a.segment(t), 1, udat.CompletionSuppress))
 		}
@@ -417,8 +426,8 @@ func TestSuppressedInFullQueueBeforeRoomCounts(t *testing.T) {
 		if !udat.CountsRoom(a.evd) {
 			t.Fatal("an event dispatcher that is too short does not count its room")
 		}
-		for i := range suppressed {
-			want(t, b.eps[0].PostRecv(b.segment(t), uint64(i), 0))
+		if !early {
+			receive()
 		}
 		for i := range suppressed {
 			wantCompletion(t, b.evd, uint64(i), udat.DTOSuccess)
