@@ -52,7 +52,25 @@ func nativeProgram(t *testing.T) *pairing.Program {
 	return pairing.Native(t, "dtestx", "waiting to snd addr", passed)
 }
 
+// extended reports whether a device has what dtestx is about. Those of iWARP do not,
+// and the program says so.
+func extended(t *testing.T) bool {
+	t.Helper()
+	for _, provider := range udattest.Names(t) {
+		if !udattest.IWARP(t, udattest.Open(t, provider)) {
+			return true
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+		defer cancel()
+		fails(t, ctx, ownProgram(t).Start(t, ctx, []string{"-P", provider}), "the provider does not have the InfiniBand extensions")
+	}
+	return false
+}
+
 func pairEach(t *testing.T, server, client *pairing.Program, lines ...string) {
+	if !extended(t) {
+		return
+	}
 	for _, provider := range udattest.Names(t) {
 		for _, line := range lines {
 			t.Run(provider+"/"+line, func(t *testing.T) { pair(t, server, client, provider, line) })
@@ -78,6 +96,9 @@ func pair(t *testing.T, server, client *pairing.Program, provider, line string) 
 
 // Both sides say what is wrong when they are to write different sizes.
 func TestSizesDiffer(t *testing.T) {
+	if !extended(t) {
+		return
+	}
 	self := ownProgram(t)
 	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 	defer cancel()
@@ -93,6 +114,9 @@ func TestSizesDiffer(t *testing.T) {
 // A server fails whose client dies while it waits for the client's swap. Only the
 // C program takes long enough.
 func TestPeerDies(t *testing.T) {
+	if !extended(t) {
+		return
+	}
 	native := nativeProgram(t)
 	if native == nil {
 		return
@@ -117,6 +141,9 @@ func TestPeerDies(t *testing.T) {
 
 // A server that is interrupted while it waits ends in order.
 func TestInterrupt(t *testing.T) {
+	if !extended(t) {
+		return
+	}
 	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
 		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
@@ -142,6 +169,9 @@ func fails(t *testing.T, ctx context.Context, side *pairing.Process, reason stri
 // A client waits for a server that says where it is before it listens, as the C
 // one does.
 func TestServerListensLate(t *testing.T) {
+	if !extended(t) {
+		return
+	}
 	self := ownProgram(t)
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)

@@ -124,14 +124,14 @@ func (n *node) writeAndRead(ctx context.Context, s settings, remote udat.RMRTrip
 
 // leaveGracefully disconnects while messages are in flight: all of them arrive.
 func (n *node) leaveGracefully(ctx context.Context, s settings) error {
-	if err := n.send(s.farewell(), farewell); err != nil {
+	if err := n.send(s.farewell(), n.farewell()); err != nil {
 		return err
 	}
 	if err := n.ep.Disconnect(udat.CloseGraceful); err != nil {
 		return err
 	}
 	n.status("graceful disconnect")
-	for range farewell {
+	for range n.farewell() {
 		if _, err := n.completion(ctx, n.request); err != nil {
 			return fmt.Errorf("graceful disconnect: %w", err)
 		}
@@ -146,7 +146,7 @@ func (n *node) leaveGracefully(ctx context.Context, s settings) error {
 // leaveAbruptly disconnects while messages are in flight: from the first one
 // that fails on, all do.
 func (n *node) leaveAbruptly(ctx context.Context, s settings) error {
-	if err := n.send(s.farewell(), farewell); err != nil {
+	if err := n.send(s.farewell(), n.farewell()); err != nil {
 		return err
 	}
 	if err := n.ep.Disconnect(udat.CloseAbrupt); err != nil {
@@ -157,7 +157,7 @@ func (n *node) leaveAbruptly(ctx context.Context, s settings) error {
 		return err
 	}
 	flushed := 0
-	for range farewell {
+	for range n.farewell() {
 		event, err := n.request.Wait(ctx)
 		if err != nil {
 			return err
@@ -169,7 +169,7 @@ func (n *node) leaveAbruptly(ctx context.Context, s settings) error {
 			return fmt.Errorf("abrupt disconnect: a send ended with %v after %d were flushed", event.Status, flushed)
 		}
 	}
-	n.detail("of %d sends in flight, %d were flushed", farewell, flushed)
+	n.detail("of %d sends in flight, %d were flushed", n.farewell(), flushed)
 	n.status("disconnected")
 	return nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"iter"
+
+	"github.com/goudat/goudat/udat"
 )
 
 // message is one message of the conversation. Both sides know what is in it.
@@ -53,13 +55,24 @@ func (s settings) roundTrips() iter.Seq[message] {
 	}
 }
 
-// farewell is the number of messages that are in flight when the client
-// disconnects: more than the server has receives for, so that some still wait
-// for one when the disconnect begins.
-const (
-	farewell = receives + waiting
-	waiting  = 4
-)
+// waiting is how many of the client's last messages the server has no receive for
+// when they come, so that they still wait for one when the disconnect begins.
+const waiting = 4
+
+// waits reports how many messages may come before their receives: none over iWARP,
+// where such a message ends the connection.
+func waits(adapter string) (int, error) {
+	devices, err := udat.Devices()
+	for _, d := range devices {
+		if d.Name == adapter && d.Transport == udat.TransportIWARP {
+			return 0, err
+		}
+	}
+	return waiting, err
+}
+
+// farewell is the number of messages that are in flight when the client disconnects.
+func (n *node) farewell() int { return receives + n.waiting }
 
 // farewells gives the client's last messages, all alike.
 func (s settings) farewell() message {

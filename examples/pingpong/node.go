@@ -12,6 +12,7 @@ import (
 
 // node is one side: an adapter, an endpoint on it, and memory for the messages.
 type node struct {
+	waiting int // messages that the server has no receive for when they come
 	who     string
 	verbose bool
 	ia      *udat.IA
@@ -50,6 +51,9 @@ func newNode(who string, s settings) (*node, error) {
 		return n, err
 	}
 	n.detail("opened %s: device %s at %v, private data up to %d bytes", n.ia.Name(), attr.AdapterName, attr.Address, provider.MaxPrivateDataSize)
+	if n.waiting, err = waits(attr.AdapterName); err != nil {
+		return n, err
+	}
 	if n.pz, err = udat.CreatePZ(n.ia); err != nil {
 		return n, err
 	}

@@ -147,13 +147,13 @@ func (n *node) bye(ctx context.Context, s settings) error {
 // takeFarewell takes the client's last messages. Some of them wait for receives
 // while the client disconnects already.
 func (n *node) takeFarewell(ctx context.Context, s settings) error {
-	for i := range farewell {
+	for i := range n.farewell() {
 		slot, err := n.take(ctx, s.farewell())
 		if err != nil {
 			return err
 		}
 		if i == receives-1 {
-			for range waiting {
+			for range n.waiting {
 				if err := n.postReceive(slot); err != nil {
 					return err
 				}
