@@ -73,7 +73,11 @@ func (evd *EVD) attend(event *Event) {
 // who can use them; completions that were recorded, whether or not anybody gets
 // an event of them, wake the binding itself.
 func (evd *EVD) unlock() {
-	if evd.news != 0 {
+	switch {
+	case evd.news == 0:
+	case evd.news == recordedNews && !evd.waiters.observed.Load(): // as mostly, without a call
+		evd.news = 0
+	default:
 		evd.tell()
 	}
 	evd.mu.Unlock()

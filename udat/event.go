@@ -78,10 +78,6 @@ func (e Event) Err() error {
 func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 	switch n := EventNumber(raw.Number); {
 	case n == EventDTOCompletion || raw.Number == cgo.EventIBExtensionRangeBase:
-		if evd.onto != nil {
-			evd.onto.adopt(raw)
-			return false
-		}
 		return evd.decodeDTO(raw, event)
 	case n == EventConnectionRequest:
 		evd.ia.services.dispatch(raw.CRArrival())
@@ -113,6 +109,10 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 	status := DTOStatus(dto.Status)
 	*event = Event{Number: EventDTOCompletion, Operation: op.dto(), Status: status}
 	if op == opSharedReceive {
+		if evd.onto != nil {
+			evd.onto.adopt(raw)
+			return false
+		}
 		srq := evd.ia.srqs.numbered(number)
 		if srq == nil {
 			return false
