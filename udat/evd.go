@@ -228,11 +228,8 @@ func (evd *EVD) setLength(n int) {
 }
 
 // length returns how many events the EVD holds, which Resize may be changing.
-func (evd *EVD) length() int {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	return evd.qlen
-}
+// It does not wait for mu, which a goroutine that spins holds for long.
+func (evd *EVD) length() int { return int(evd.room.length.Load()) }
 
 // EVDParam holds the parameters of an event dispatcher.
 type EVDParam struct {

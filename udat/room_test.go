@@ -676,7 +676,8 @@ func loadCrowds(t *testing.T, ia *udat.IA, length, endpoints int, shared bool, b
 		passive.join(t, nil)
 	}
 	listener := udattest.Listen(t, ia)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*udattest.Patience)
+	bound := 2*udattest.Patience + time.Duration(endpoints)*time.Second // each is connected, ended and connected again
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
 	var takers, workers sync.WaitGroup
 	for _, c := range []*crowd{active, passive} {
