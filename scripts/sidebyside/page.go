@@ -188,6 +188,14 @@ var reasons = []reason{
 // reason says why Go takes longer with some measurements.
 type reason struct{ measurement, text string }
 
+// userModeReasons are from system calls counted with strace in the twins under User-Mode Linux, where each takes 3 µs.
+var userModeReasons = []reason{
+	{"connect", "The native library makes the same system calls for both twins: 50 for a connection on the client's side over CMA. Go's " +
+		"runtime makes as many more. Half of them or more are its monitor thread's, which looks every 20 µs for a while whenever the process has " +
+		"slept; the rest are the poller's, and wake threads for goroutines. On a machine with a processor to spare the monitor thread " +
+		"delays nobody, and system calls take a tenth of the time."},
+}
+
 // emulationReasons are from profiles of the twins in the emulated test bed, and hold there alone.
 var emulationReasons = []reason{
 	{"polling", "It is the post that takes longer, and the part of it in C. In the test bed `dat_ep_post_send`, which over soft-RoCE is a " +
@@ -225,6 +233,9 @@ func (r report) writeMisses(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	writeReasons(b, reasons, missed)
+	if r.Machine.userMode() {
+		writeReasons(b, userModeReasons, missed)
+	}
 }
 
 // writeReasons writes those that are about one of the results.
