@@ -1,0 +1,45 @@
+package mpi
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A rank that waits long leaves the processor to others: it sleeps, and wakes to
+// look by itself a few dozen times a second at the most.
+func TestLongWait(t *testing.T) { runRanks(t, 2, "long wait") }
+
+func init() { tasks["long wait"] = longWait }
+
+func longWait(w *World) error {
+	const (
+		wait       = 2 * time.Second
+		mostSleeps = uint64(4 * wait / longestNap) // the first are shorter
+		mostTurns  = 20_000                        // in the beginning
+	)
+	if err := Barrier(w.Comm); err != nil {
+		return err
+	}
+	if w.Rank() == 0 {
+		time.Sleep(wait)
+		return Send(w.Comm, []int{1}, 1, 0)
+	}
+	sleepsBefore, turnsBefore := w.efforts()
+	if _, err := Recv(w.Comm, []int{0}, 0, 0); err != nil {
+		return err
+	}
+	sleeps, turns := w.efforts()
+	sleeps, turns = sleeps-sleepsBefore, turns-turnsBefore
+	if sleeps > mostSleeps || turns > mostTurns {
+		return fmt.Errorf("in a wait of %v the rank has looked %d times, and slept %d times; at most %d and %d are right", wait, turns, sleeps, mostTurns, mostSleeps)
+	}
+	return nil
+}
+
+// efforts are how many times one has slept, and looked at the rings.
+func (w *World) efforts() (sleeps, turns uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stats.Sleeps, uint64(w.turn)
+}
