@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -294,24 +295,34 @@ func skipReason(output []string) string {
 	return "no reason given"
 }
 
-// messages are the first lines that a test reported. The summary repeats them, as a log may reach its reader as nothing
-// but its end.
+// messages are the first lines that a test reported, with those that continue them. The summary repeats them, as a log
+// may reach its reader as nothing but its end.
 func messages(output []string) []string {
 	const (
-		most    = 3
+		most    = 8
 		longest = 300 // characters
 	)
 	var found []string
+	message := math.MaxInt // the indentation of the last message
 	for _, line := range output {
-		line = strings.TrimSpace(line)
-		file, _, hasText := strings.Cut(line, ": ")
-		if !hasText || !isPlace(file) || len(found) == most {
+		text := strings.TrimSpace(line)
+		indentation := strings.Index(line, text)
+		file, _, hasText := strings.Cut(text, ": ")
+		switch {
+		case text == "" || len(found) == most:
+			continue
+		case hasText && isPlace(file):
+			message = indentation
+		case indentation > message:
+			text = "  " + text
+		default:
+			message = math.MaxInt
 			continue
 		}
-		if len(line) > longest {
-			line = strings.ToValidUTF8(line[:longest], "") + " ..."
+		if len(text) > longest {
+			text = strings.ToValidUTF8(text[:longest], "") + " ..."
 		}
-		found = append(found, "  "+line)
+		found = append(found, "  "+text)
 	}
 	return found
 }

@@ -3,10 +3,20 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 )
+
+// fails is the stream of a test that fails and prints some lines.
+func fails(lines ...string) string {
+	var stream strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&stream, "%s\n", fmt.Sprintf(`{"Action":"output","Package":"p","Test":"TestE","Output":%q}`, line+"\n"))
+	}
+	return stream.String() + `{"Action":"fail","Package":"p","Test":"TestE"}` + "\n"
+}
 
 func TestTally(t *testing.T) {
 	const (
@@ -34,6 +44,8 @@ func TestTally(t *testing.T) {
 		{"two binaries", "", []binary{{pass + passed, false, nil}, {pass + passed, true, nil}}, "2 passed, 0 failed, 0 skipped", true, nil},
 		{"failure", "", []binary{{pass + fail + failed, false, exit}}, "1 passed, 1 failed, 0 skipped", false,
 			[]string{"a_test.go:4: wrong", "failed: p0 TestC", "test:   failed: p0 TestC (title)\ntest:     a_test.go:4: wrong\n"}},
+		{"failure of several lines", "", []binary{{fails("    a_test.go:4: wrong", "        as rank 2 says", "    --- FAIL: TestE/a") + failed, false, exit}}, "0 passed, 1 failed, 0 skipped", false,
+			[]string{"test:     a_test.go:4: wrong\ntest:       as rank 2 says\ntest: the tests took"}},
 		{"skip", "", []binary{{pass + skip + passed, false, nil}}, "1 passed, 0 failed, 1 skipped", true,
 			[]string{"skipped: p0 TestB: no luck"}},
 		{"skip on the device", "", []binary{{skip + passed, true, nil}}, "0 passed, 0 failed, 1 skipped", false,

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -73,14 +74,10 @@ func slowReceiver(w *World) error {
 				}
 				done <- nil
 			}()
-			// Rank 0 receives nothing before all are stuck.
-			for last := int32(-1); ; {
-				time.Sleep(50 * time.Millisecond)
-				now := sent.Load()
-				if now == last {
-					break
-				}
-				last = now
+			// Rank 0 receives none of them before all ranks are stuck, with a message
+			// that it was offered.
+			if err := w.awaitState(func() bool { return len(w.peers[0].offers) > 0 || int(sent.Load()) > most }); err != nil {
+				return err
 			}
 			if n := int(sent.Load()); n > most {
 				return fmt.Errorf("%d messages of %d bytes were sent to one that receives none", n, length)
@@ -102,7 +99,17 @@ func slowReceiver(w *World) error {
 			}
 			continue
 		}
-		time.Sleep(300 * time.Millisecond) // it computes
+		// It computes until it has told all of them that it keeps too much.
+		if err := w.awaitState(func() bool {
+			return !slices.ContainsFunc(w.peers[1:], func(p *peer) bool { return !p.line.full })
+		}); err != nil {
+			return err
+		}
+		for range w.Size() - 1 {
+			if _, err := Recv(w.Comm, []int{0}, AnySource, 2); err != nil {
+				return err
+			}
+		}
 		if err := w.checkKept(2*mostKept + ringSize(4) + mostGranted*slotSize); err != nil {
 			return err
 		}
@@ -117,16 +124,24 @@ func slowReceiver(w *World) error {
 				}
 			}
 		}
-		for range 3 {
-			if _, err := Recv(w.Comm, []int{0}, AnySource, 2); err != nil {
-				return err
-			}
-		}
 		if err := Barrier(w.Comm); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// awaitState waits for a state that no event tells of, and makes no progress meanwhile.
+func (w *World) awaitState(there func() bool) error {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		w.mu.Lock()
+		done, err := there(), w.err
+		w.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+	}
+	return errors.New("what was waited for does not come")
 }
 
 // checkKept checks how much of each peer is kept.
