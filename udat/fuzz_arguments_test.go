@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"net/netip"
-	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -214,10 +213,6 @@ func (p parameter) context() context.Context {
 // answer that comes while the endpoint of an attempt that has timed out is
 // replaced can hang it.
 var longTimeouts = []time.Duration{10 * time.Second, time.Minute, udat.TimeoutInfinite}
-
-// nativeFromSource tells whether the native library is the one that
-// scripts/native builds, in which such races are mended.
-func nativeFromSource() bool { return os.Getenv("GOUDAT_NATIVE") == "source" }
 
 func (p parameter) duration() time.Duration {
 	if p.call.name == "EVD.SpinPoll" {
