@@ -107,6 +107,7 @@ type sequence struct {
 	calls map[string]*surfaceCall
 	order []string // their names, sorted
 	start time.Time
+	pulse *pulse
 	log   *fuzzLog
 
 	// focus is the cluster that arguments are most likely from.
@@ -187,6 +188,8 @@ func newSequence(t *testing.T, names []string, input []byte, log *fuzzLog) *sequ
 }
 
 func (s *sequence) run() {
+	s.pulse = startPulse()
+	defer s.pulse.end()
 	watchdog := time.AfterFunc(within().hang, s.hang)
 	defer watchdog.Stop()
 	before := runtime.NumGoroutine()
@@ -447,7 +450,7 @@ func (s *sequence) hang() {
 	s.mu.Lock()
 	history := strings.Join(s.history, "\n")
 	s.mu.Unlock()
-	report := fmt.Sprintf("FuzzCalls hangs, after %v:\n%s\n\n%s\n", time.Since(s.start), history, stacks)
+	report := fmt.Sprintf("FuzzCalls hangs, after %v, in which a ticker was late by %v at most:\n%s\n\n%s\n%s\n", time.Since(s.start), s.pulse.latest(), history, threadsInKernel(), stacks)
 	s.log.write(report)
 	fmt.Fprint(os.Stderr, report)
 	os.Exit(2)
