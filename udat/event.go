@@ -136,13 +136,6 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		hidden := native&hiddenBit != 0
 		kept := hidden && status == DTOSuccess || op == opReport // from the program
 		event.ep = ep
-		ordered := d.order.early == nil
-		if ordered {
-			if evd.attention != 0 {
-				evd.account(d, sequence, kept, event)
-			}
-			event.Cookie = d.retire(sequence)
-		}
 		evd.news |= recordedNews
 		ep.shadow.completion()
 		if status != DTOSuccess {
@@ -151,11 +144,15 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		if hidden {
 			d.hidden.Add(-1)
 		}
-		if !ordered {
+		if d.order.early != nil {
 			event.setLength(raw)
 			d.retireInOrder(evd, sequence, *event, kept)
 			return false
 		}
+		if evd.attention != 0 {
+			evd.account(d, sequence, kept, event)
+		}
+		event.Cookie = d.retire(sequence)
 		if kept {
 			return false
 		}
