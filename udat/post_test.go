@@ -247,8 +247,7 @@ func TestEmptySegments(t *testing.T) {
 		want(t, active.PostSend(around(active, 0), 2, 0))
 		want(t, active.PostRDMAWrite(around(active, 0), 3, remote, 0))
 		want(t, active.PostRDMARead(one(active.Segment(t, 64, 8)), 4, remote, 0))
-		want(t, active.PostRDMARead(one(active.Segment(t, 64, 0)), 5, remote, 0))
-		for cookie := range uint64(4) {
+		for cookie := range uint64(3) {
 			wantCompletion(t, active.Request, cookie+2, udat.DTOSuccess)
 		}
 		if event := wantCompletion(t, passive.Recv, 1, udat.DTOSuccess); event.Length != 8 {
@@ -261,6 +260,12 @@ func TestEmptySegments(t *testing.T) {
 				t.Errorf("%q was %s", got, name)
 			}
 		}
+		// Soft-iWARP can answer it only when it has no other answer to send.
+		active, passive = udattest.Pair(t, ia, nil)
+		remote, err = passive.Memory.RMRTriplet(512, 16)
+		want(t, err)
+		want(t, active.PostRDMARead(one(active.Segment(t, 64, 0)), 5, remote, 0))
+		wantCompletion(t, active.Request, 5, udat.DTOSuccess)
 	})
 }
 

@@ -631,11 +631,7 @@ func crowdSize() int {
 func TestManyEndpointsOnShortEVDs(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for _, shared := range []bool{false, true} {
-			name := "receives of their own"
-			if shared {
-				name = "a shared queue"
-			}
-			t.Run(name, func(t *testing.T) { loadCrowds(t, ia, 8, crowdSize(), shared, nil) })
+			t.Run(receives(shared), func(t *testing.T) { loadCrowds(t, ia, 8, crowdSize(), shared, nil) })
 		}
 	})
 }
@@ -645,20 +641,29 @@ func TestManyEndpointsOnShortEVDs(t *testing.T) {
 func TestResizeUnderLoad(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for _, shared := range []bool{false, true} {
-			resized := 0
-			loadCrowds(t, ia, 1, 16, shared, func(evd *udat.EVD) {
-				switch err := evd.Resize(1 + rand.IntN(40)); {
-				case err == nil:
-					resized++
-				case !errors.Is(err, udat.ErrInvalidState): // it has more than that
-					t.Error(err)
+			t.Run(receives(shared), func(t *testing.T) {
+				resized := 0
+				loadCrowds(t, ia, 1, 16, shared, func(evd *udat.EVD) {
+					switch err := evd.Resize(1 + rand.IntN(40)); {
+					case err == nil:
+						resized++
+					case !errors.Is(err, udat.ErrInvalidState): // it has more than that
+						t.Error(err)
+					}
+				})
+				if resized == 0 {
+					t.Error("no event dispatcher was resized")
 				}
 			})
-			if resized == 0 {
-				t.Error("no event dispatcher was resized")
-			}
 		}
 	})
+}
+
+func receives(shared bool) string {
+	if shared {
+		return "a shared queue"
+	}
+	return "receives of their own"
 }
 
 // loadCrowds has endpoints share EVDs of a length, and calls beside, if that is not
