@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/examples/internal/adapter"
 )
 
 // message is one message of the conversation. Both sides know what is in it.
@@ -61,14 +61,12 @@ const waiting = 4
 
 // waits reports how many messages may come before their receives: none over iWARP,
 // where such a message ends the connection.
-func waits(adapter string) (int, error) {
-	devices, err := udat.Devices()
-	for _, d := range devices {
-		if d.Name == adapter && d.Transport == udat.TransportIWARP {
-			return 0, err
-		}
+func waits(device string) (int, error) {
+	iwarp, err := adapter.IWARP(device)
+	if iwarp || err != nil {
+		return 0, err
 	}
-	return waiting, err
+	return waiting, nil
 }
 
 // farewell is the number of messages that are in flight when the client disconnects.

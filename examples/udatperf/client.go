@@ -67,6 +67,9 @@ func measureAll(ctx context.Context, s settings, address netip.Addr, p *progress
 	if err != nil {
 		return err
 	}
+	if len(s.operations) == 0 {
+		s.operations = c.operations()
+	}
 	steps := s.steps()
 	for i, step := range steps {
 		p.begin(fmt.Sprintf("%s: %v (%d of %d)", s.adapter, step, i+1, len(steps)), step.total())
@@ -118,6 +121,11 @@ func (c *client) run(ctx context.Context, s step, post poster) (result, error) {
 			return r, err
 		}
 	}
+	if c.counts(s) {
+		if post, err = c.withinReceives(ctx, post); err != nil {
+			return r, err
+		}
+	}
 	if s.Measure == measureLatency {
 		err = c.latency(ctx, s, post, &r)
 	} else {
@@ -125,6 +133,11 @@ func (c *client) run(ctx context.Context, s step, post poster) (result, error) {
 	}
 	if err != nil {
 		return r, fmt.Errorf("%v: %w", s, err)
+	}
+	if c.iwarp && s.Operation == opWrite && !s.halfRoundTrip(c.shape.wait) {
+		if err := c.flush(ctx, remote); err != nil {
+			return r, err
+		}
 	}
 	// The server has done its part when it takes this order.
 	verdict, err := c.control.ask(ctx, order{Verify: true})

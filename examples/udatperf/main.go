@@ -27,7 +27,7 @@ import (
 type settings struct {
 	adapter    string
 	qual       udat.ConnQual
-	operations []operation
+	operations []operation // all that the adapter has if empty
 	measures   []measure
 	sizes      []int // bytes
 	count      int
@@ -73,7 +73,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("udatperf", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // an error is told by the caller
 	adapterList := flags.String("provider", os.Getenv("UDAT_TEST_IA"), "`names` of the adapters to measure on, separated by commas; default: $UDAT_TEST_IA, else all of the registry that open")
-	operations := flags.String("op", strings.Join(operationNames, ","), "`operations` to measure, separated by commas")
+	operations := flags.String("op", "", fmt.Sprintf("`operations` to measure, separated by commas, of %s; default: all that the adapter's device has", strings.Join(operationNames, ", ")))
 	measures := flags.String("measure", strings.Join(measureNames, ","), "latency, bandwidth or both")
 	sizes := flags.String("sizes", "8,64,512,4096,32768", fmt.Sprintf("message sizes in `bytes`, separated by commas, each 1 to %d", maxSize))
 	var s settings
@@ -98,7 +98,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 	}
 	s.qual = udat.ConnQual(*qual)
 	var err, err2, err3 error
-	s.operations, err = parseList[operation]("-op", *operations)
+	if *operations != "" {
+		s.operations, err = parseList[operation]("-op", *operations)
+	}
 	s.measures, err2 = parseList[measure]("-measure", *measures)
 	if s.sizes, err3 = messagesizes.Parse(*sizes, 1, maxSize, maxSizes); err3 != nil {
 		err3 = fmt.Errorf("-sizes: %w", err3)

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"time"
+
+	"github.com/goudat/goudat/udat"
 )
 
 // bandwidth keeps a window of operations outstanding and takes the times of
@@ -72,7 +74,11 @@ func stream(first, count, window int, post poster, take func(most int) (int, err
 }
 
 // sink is the server's part for sends: it takes them.
-func (n *node) sink(ctx context.Context, s step) error {
+func (n *node) sink(ctx context.Context, s step, client udat.RMRTriplet) error {
+	c, err := newCounter(n, client)
+	if err != nil {
+		return err
+	}
 	for left := s.total(); left > 0; {
 		taken, err := n.data.receive(ctx, left)
 		if err != nil {
@@ -82,6 +88,11 @@ func (n *node) sink(ctx context.Context, s step) error {
 			return err
 		}
 		left -= taken
+		if n.counts(s) {
+			if err := c.count(ctx, s.total()-left); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	return n.data.reap(ctx, 0)
 }

@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
-
-	"github.com/goudat/goudat/udat"
 )
 
 // latency makes the operations of a step one after the other and takes the time
@@ -117,13 +113,7 @@ func (n *node) written(ctx context.Context, size int, number byte) error {
 				return err
 			}
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		switch event, err := n.data.connect.Dequeue(); {
-		case err == nil:
-			return fmt.Errorf("the connection ended with %v", event.Number)
-		case !errors.Is(err, udat.ErrQueueEmpty):
+		if err := n.data.alive(ctx); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/goudat/goudat/examples/internal/adapter"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -16,6 +18,9 @@ type node struct {
 	memory  *udat.LMR // what is sent from, then what is received into
 	area    int       // bytes of each half
 	shape   shape
+
+	provider udat.ProviderAttr
+	iwarp    bool // which the device speaks
 }
 
 // shape is what both sides must agree on before they connect.
@@ -26,10 +31,17 @@ type shape struct {
 }
 
 // openNode opens the adapter. The caller closes the node, also when it fails.
-func openNode(adapter string) (*node, error) {
+func openNode(name string) (*node, error) {
 	n := &node{}
 	var err error
-	if n.ia, err = udat.Open(adapter); err != nil {
+	if n.ia, err = udat.Open(name); err != nil {
+		return n, err
+	}
+	var attr udat.IAAttr
+	if attr, n.provider, err = n.ia.Query(); err != nil {
+		return n, err
+	}
+	if n.iwarp, err = adapter.IWARP(attr.AdapterName); err != nil {
 		return n, err
 	}
 	n.pz, err = udat.CreatePZ(n.ia)
@@ -43,15 +55,31 @@ func (n *node) equip(s shape) error {
 	const page = 4096
 	n.area = (max(s.largest, atomicSize*s.window) + page - 1) / page * page
 	var err error
-	if n.memory, err = udat.AllocMemory(n.pz, 2*n.area, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic); err != nil {
+	privileges := udat.MemPrivAll
+	if slices.ContainsFunc(n.operations(), operation.atomic) {
+		privileges |= udat.MemPrivIBRemoteAtomic
+	}
+	if n.memory, err = udat.AllocMemory(n.pz, 2*n.area, privileges); err != nil {
 		return err
 	}
 	if n.control, err = newControl(n.ia, n.pz); err != nil {
 		return err
 	}
 	// With twice as many receives the sender need not wait for one.
-	n.data, err = newLink(n.ia, n.pz, s.window, 2*s.window, s.wait)
+	n.data, err = newLink(n.ia, n.pz, s.window, windowsAhead*s.window, s.wait)
 	return err
+}
+
+// operations returns those that the adapter's device has.
+func (n *node) operations() []operation {
+	all := []operation{opSend, opWrite, opRead}
+	for op, dto := range map[operation]udat.DTO{opFetchAdd: udat.DTOIBFetchAdd, opCmpSwap: udat.DTOIBCmpSwap} {
+		if n.provider.Supports(dto) {
+			all = append(all, op)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 func (n *node) source(size int) []byte { return n.memory.Bytes()[:size] }

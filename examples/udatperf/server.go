@@ -159,19 +159,20 @@ func (n *node) prepare(s step) error {
 // takePart does what a step needs of the server: answers or receives. Other
 // operations need it for nothing.
 func (n *node) takePart(ctx context.Context, s step, target []byte) error {
-	switch {
-	case s.halfRoundTrip(n.shape.wait):
-		peer, err := unpackTriplet(target)
-		if err != nil {
-			return err
-		}
-		post, err := n.poster(s, peer)
-		if err != nil {
-			return err
-		}
-		return n.pong(ctx, s, post)
-	case s.Operation == opSend:
-		return n.sink(ctx, s)
+	answers := s.halfRoundTrip(n.shape.wait)
+	if !answers && s.Operation != opSend {
+		return nil
 	}
-	return nil
+	peer, err := unpackTriplet(target)
+	if err != nil {
+		return err
+	}
+	if !answers {
+		return n.sink(ctx, s, peer)
+	}
+	post, err := n.poster(s, peer)
+	if err != nil {
+		return err
+	}
+	return n.pong(ctx, s, post)
 }

@@ -1,4 +1,4 @@
-// Package adapter chooses adapters for programs that are told none.
+// Package adapter chooses adapters for programs that are told none, and knows what they are like.
 package adapter
 
 import (
@@ -46,6 +46,22 @@ func Names(list string) ([]string, error) {
 		return nil, noneOpens(len(infos))
 	}
 	return names, nil
+}
+
+// IWARP reports whether a device speaks iWARP: there a message that comes before
+// its receive ends the connection, and the completion of a send or an RDMA write
+// does not say that it has arrived.
+func IWARP(device string) (bool, error) {
+	devices, err := udat.Devices()
+	if err != nil {
+		return false, err
+	}
+	for _, d := range devices {
+		if d.Name == device {
+			return d.Transport == udat.TransportIWARP, nil
+		}
+	}
+	return false, nil
 }
 
 func noneOpens(registered int) error {
