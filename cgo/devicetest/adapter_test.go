@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"bytes"
 	"os"
 	"syscall"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -30,6 +32,7 @@ type adapter struct {
 	name    string
 	async   cgo.EVDHandle
 	address *cgo.SockAddr
+	iwarp   bool // which the device speaks
 }
 
 func openAdapter(t testing.TB, name string) *adapter {
@@ -44,7 +47,53 @@ func openAdapter(t testing.TB, name string) *adapter {
 	success(t, "IAQuery", r)
 	address := cgo.SockAddrAt(attr.IAAddressPtr)
 	a.address = &address
+	a.iwarp = speaksIWARP(t, attr)
 	return a
+}
+
+func speaksIWARP(t testing.TB, attr cgo.IAAttr) bool {
+	t.Helper()
+	devices, err := udat.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
+	for _, d := range devices {
+		if d.Name == string(name) {
+			return d.Transport == udat.TransportIWARP
+		}
+	}
+	t.Fatalf("there is no device %s", name)
+	return false
+}
+
+// extended checks the outcome of a call of InfiniBand's extensions, and reports
+// whether the device has them: those of iWARP must refuse it.
+func (a *adapter) extended(t testing.TB, call string, r cgo.Return) bool {
+	t.Helper()
+	if a.iwarp {
+		outcome(t, call, r, cgo.NotImplemented, cgo.NoSubtype)
+		return false
+	}
+	success(t, call, r)
+	return true
+}
+
+// extensionOf returns the extension that an adapter must have.
+func extensionOf(iwarp bool) cgo.Extension {
+	if iwarp {
+		return cgo.ExtensionNone
+	}
+	return cgo.ExtensionIB
+}
+
+// expectEnd expects the end of a connection on which an operation has failed.
+func (a *adapter) expectEnd(t testing.TB, q queue) {
+	t.Helper()
+	event := q.next(t)
+	if event.Number != cgo.EventConnectionBroken && !(a.iwarp && event.Number == cgo.EventConnectionDisconnected) {
+		t.Fatalf("got the event %v, want %v", event.Number, cgo.EventConnectionBroken)
+	}
 }
 
 func forEachAdapter(t *testing.T, test func(t *testing.T, a *adapter)) {

@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -195,7 +196,11 @@ func TestPostRecvFlushed(t *testing.T) {
 		active, passive := a.connectedPair(t)
 		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
 		disconnect(t, active, passive)
-		flushed := passive.recv.expect(t, cgo.EventIBDTO)
+		number := cgo.EventIBDTO
+		if a.iwarp {
+			number = cgo.EventDTOCompletion
+		}
+		flushed := passive.recv.expect(t, number)
 		if dto := flushed.DTO(); dto.UserCookie != 1 || dto.Status != cgo.DTOErrFlushed {
 			t.Errorf("operation %d completed with %v, want 1 and %v", dto.UserCookie, dto.Status, cgo.DTOErrFlushed)
 		}
@@ -207,7 +212,7 @@ func TestPostRecvFlushed(t *testing.T) {
 func TestRefusedPost(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
-		segments := make([]cgo.LMRTriplet, 1000)
+		segments := slices.Repeat([]cgo.LMRTriplet{active.memory.local(0, 1)}, 1000)
 		remote := passive.memory.remote(0, 16)
 		for call, r := range map[string]cgo.Return{
 			"EPPostSend":      cgo.EPPostSend(active.EPHandle, segments, 1, cgo.CompletionDefault),

@@ -17,9 +17,9 @@ func TestIAQuery(t *testing.T) {
 		if async != a.async {
 			t.Errorf("the asynchronous error EVD is %#x, and was %#x when the adapter was opened", async, a.async)
 		}
-		if attr.ExtensionSupported != cgo.ExtensionIB || attr.ExtensionVersion != cgo.IBExtensionVersion {
+		if want := extensionOf(a.iwarp); attr.ExtensionSupported != want || attr.ExtensionVersion != cgo.IBExtensionVersion {
 			t.Errorf("extensions are %v, version %d, want %v, version %d",
-				attr.ExtensionSupported, attr.ExtensionVersion, cgo.ExtensionIB, cgo.IBExtensionVersion)
+				attr.ExtensionSupported, attr.ExtensionVersion, want, cgo.IBExtensionVersion)
 		}
 		if !a.address.Addr().IsValid() {
 			t.Error("the adapter has no IPv4 address")

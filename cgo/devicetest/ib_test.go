@@ -28,8 +28,10 @@ func TestIBPostRDMAWriteImmed(t *testing.T) {
 		copy(active.memory.bytes, "immediate")
 		remote := passive.memory.remote(512, 9)
 		const immediate = 0x12345678
-		success(t, "IBPostRDMAWriteImmed", cgo.IBPostRDMAWriteImmed(active.EPHandle,
-			[]cgo.LMRTriplet{active.memory.local(0, 4), active.memory.local(4, 5)}, 2, &remote, immediate, cgo.CompletionDefault))
+		if !a.extended(t, "IBPostRDMAWriteImmed", cgo.IBPostRDMAWriteImmed(active.EPHandle,
+			[]cgo.LMRTriplet{active.memory.local(0, 4), active.memory.local(4, 5)}, 2, &remote, immediate, cgo.CompletionDefault)) {
+			return
+		}
 		extension(t, active.request.completion(t, cgo.EventIBDTO, 2), cgo.DTOIBRDMAWriteImmed, cgo.IBExtRDMAWriteImmed)
 		received := passive.recv.completion(t, cgo.EventIBDTO, 1)
 		data := extension(t, received, cgo.DTOIBRecvImmed, cgo.IBExtRDMAWriteImmedData)
@@ -59,7 +61,10 @@ func TestIBAtomics(t *testing.T) {
 				t.Errorf("the new value is %d, want %d", got, now)
 			}
 		}
-		success(t, "IBPostFetchAndAdd", cgo.IBPostFetchAndAdd(active.EPHandle, added, &local, 1, &remote, cgo.CompletionDefault))
+		if !a.extended(t, "IBPostFetchAndAdd", cgo.IBPostFetchAndAdd(active.EPHandle, added, &local, 1, &remote, cgo.CompletionDefault)) {
+			a.extended(t, "IBPostCmpAndSwap", cgo.IBPostCmpAndSwap(active.EPHandle, initial, swapped, &local, 2, &remote, cgo.CompletionDefault))
+			return
+		}
 		extension(t, active.request.completion(t, cgo.EventIBDTO, 1), cgo.DTOIBFetchAdd, cgo.IBExtFetchAndAdd)
 		check(initial, initial+added)
 
@@ -78,10 +83,14 @@ func TestIBDatagramsRefused(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		e := a.newEndpoint(t)
 		var ah cgo.IBAddrHandle
+		refusal, subtype := cgo.InvalidHandle, cgo.InvalidHandleEP
+		if a.iwarp {
+			refusal, subtype = cgo.NotImplemented, cgo.NoSubtype
+		}
 		outcome(t, "IBPostSendUD", cgo.IBPostSendUD(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 16)}, &ah, 1, cgo.CompletionDefault),
-			cgo.InvalidHandle, cgo.InvalidHandleEP)
+			refusal, subtype)
 		outcome(t, "IBUDCMFree", cgo.IBUDCMFree(e.EPHandle, 0), cgo.NotImplemented, cgo.NoSubtype)
-		outcome(t, "IBUDAHFree of a zone", cgo.IBUDAHFree(cgo.EPHandle(e.pz), &ah), cgo.InvalidHandle, cgo.InvalidHandleEP)
+		outcome(t, "IBUDAHFree of a zone", cgo.IBUDAHFree(cgo.EPHandle(e.pz), &ah), refusal, subtype)
 	})
 }
 
@@ -123,7 +132,7 @@ func TestIBOpenQuery(t *testing.T) {
 		query, r := cgo.IBOpenQuery(name, cgo.IAFieldAll, &ia, cgo.ProviderFieldAll, &provider)
 		success(t, "IBOpenQuery", r)
 		success(t, "IBCloseQuery", cgo.IBCloseQuery(query))
-		if ia.ExtensionSupported != cgo.ExtensionIB || provider.MaxPrivateDataSize == 0 {
+		if ia.ExtensionSupported != extensionOf(speaksIWARP(t, ia)) || provider.MaxPrivateDataSize == 0 {
 			t.Errorf("%s has the extensions %v and %d bytes of private data", name, ia.ExtensionSupported, provider.MaxPrivateDataSize)
 		}
 	}

@@ -67,6 +67,10 @@ func TestLMRCreateOfOtherMemory(t *testing.T) {
 			{"unknown", 9, virtual, cgo.VATypeVA, cgo.InvalidParameter, cgo.InvalidArg2},
 		} {
 			t.Run(test.name, func(t *testing.T) {
+				if a.iwarp && test.vaType == cgo.VATypeZB {
+					t.Log("not tested: on iWARP it is registered, by the address that it has")
+					return
+				}
 				lmr, _, _, _, _, r := cgo.LMRCreate(a.IAHandle, test.memType, test.region, memorySize, pz, cgo.MemPrivLocalRead, test.vaType)
 				outcome(t, "LMRCreate", r, test.want, test.subtype)
 				if lmr != 0 {

@@ -32,7 +32,11 @@ func TestSRQQuery(t *testing.T) {
 			t.Errorf("got the parameters %+v, want %+v", param, want)
 		}
 
-		success(t, "SRQResize", cgo.SRQResize(srq, 16))
+		if r := cgo.SRQResize(srq, 16); a.iwarp {
+			outcome(t, "SRQResize", r, cgo.InternalError, cgo.NoSubtype) // soft-iWARP's driver cannot
+		} else {
+			success(t, "SRQResize", r)
+		}
 		success(t, "SRQQuery", cgo.SRQQuery(srq, cgo.SRQFieldAll, &param))
 		if param != want {
 			t.Errorf("after SRQResize, got the parameters %+v, want %+v", param, want)

@@ -41,7 +41,8 @@ func TestIBV(t *testing.T) {
 			t.Errorf("the device has the attributes %+v, %v", device, errno)
 		}
 		port, errno := cgo.IBVQueryPort(context, 1)
-		if errno != 0 || port.GIDTblLen < 1 || port.MaxMTU < port.ActiveMTU || port.ActiveMTU == 0 {
+		// Soft-iWARP's driver says that the MTU is more than the most.
+		if errno != 0 || port.GIDTblLen < 1 || !a.iwarp && port.MaxMTU < port.ActiveMTU || port.ActiveMTU == 0 {
 			t.Errorf("the port has the attributes %+v, %v", port, errno)
 		}
 		if gid, errno := cgo.IBVQueryGID(context, 1, 0); errno != 0 || gid == [16]byte{} {

@@ -15,13 +15,13 @@ const (
 	fromServer = 0xaa
 )
 
-// peerPosts is how long the client leaves the server to post its receives: there
-// is no message that says that they are.
+// peerPosts is how long the client leaves the server to post its receives: the C
+// program posts them when it has sent its last note.
 const peerPosts = time.Second
 
-// pingPong sends messages back and forth, each from and to a slot of its own.
-func (n *node) pingPong(ctx context.Context) error {
-	say("messages back and forth")
+// postPings posts a receive for each of the peer's messages; its number is the
+// cookie.
+func (n *node) postPings() error {
 	for i := range pings {
 		slot, err := n.in.Segment(i*n.o.size, n.o.size)
 		if err != nil {
@@ -31,6 +31,12 @@ func (n *node) pingPong(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// pingPong sends messages back and forth, each from and to a slot of its own.
+func (n *node) pingPong(ctx context.Context) error {
+	say("messages back and forth")
 	mine, theirs := byte(fromServer), byte(fromClient)
 	if !n.o.server() {
 		mine, theirs = theirs, mine

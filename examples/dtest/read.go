@@ -34,6 +34,11 @@ func (n *node) readBurst(ctx context.Context) error {
 	if err := n.checkRead(n.out.Bytes()[:n.o.size]); err != nil {
 		return err
 	}
+	// The peer takes the note for leave to send: over iWARP a message that comes before
+	// its receive ends the connection.
+	if err := n.postPings(); err != nil {
+		return err
+	}
 	if err := n.sendNote(udat.CompletionSuppress); err != nil {
 		return err
 	}
