@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// architecture is that of a machine's processor.
+// architecture is a machine's processor architecture.
 type architecture struct {
 	name            string // as Go and Debian call it
 	emulator        string
 	emulatorPackage string
-	board           []string // qemu's arguments about the board
-	processor       string   // that an emulated machine has
-	modules         string   // the folder of modules for this processor alone
+	board           []string // qemu's arguments for the board
+	processor       string   // of an emulated machine
+	modules         string   // the folder of modules for this processor only
 	kernel          []string // the kernel's arguments
-	// uncompressed takes a kernel out of its image, nil where Debian has it as it is.
+	// uncompressed extracts a kernel from its image. It is nil where Debian's image is not compressed.
 	uncompressed func(image []byte) ([]byte, error)
-	// bootLimits allow for an emulated kernel that stands still forever, which one in thousands does: it is booted again. The last
-	// one is some times what a boot takes on a busy host.
+	// bootLimits allow for an emulated kernel that hangs forever, as one in thousands does: it is booted again. The
+	// last limit is several times what a boot takes on a busy host.
 	bootLimits []time.Duration
-	foreign    bool // programs do not run on the host, whose files they therefore cannot use
+	foreign    bool // programs do not run on the host, and cannot use its files
 }
 
 var (
@@ -31,9 +31,9 @@ var (
 		name:            "amd64",
 		emulator:        "qemu-system-x86_64",
 		emulatorPackage: "qemu-system-x86",
-		// Each controller that is not there is one that the kernel does not wait for.
+		// The kernel does not wait for controllers that do not exist.
 		board: []string{"-machine", "q35,usb=off,hpet=off,smbus=off,sata=off"},
-		// Copies and clearings by one repeated instruction are done byte by byte when emulated.
+		// The emulator runs repeated string instructions byte by byte. Without them the kernel and the C library copy words.
 		processor:    "max,-erms,-fsrm",
 		modules:      "arch/x86/crypto/",
 		kernel:       []string{"console=ttyS0", "tsc=reliable", "no_timer_check", "random.trust_cpu=on"},
@@ -45,7 +45,7 @@ var (
 		emulator:        "qemu-system-aarch64",
 		emulatorPackage: "qemu-system-arm",
 		board:           []string{"-machine", "virt,gic-version=3"},
-		// A server's processor. One that has all there is would spend its time on the codes that sign pointers.
+		// A server's processor. One with all features would spend its time on pointer authentication.
 		processor:  "neoverse-n1",
 		modules:    "arch/arm64/crypto/",
 		kernel:     []string{"console=ttyAMA0", "random.trust_bootloader=on"},

@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// mirrorVariable names a mirror of Debian's archive, for systems whose apt has none.
+// mirrorVariable names a mirror of Debian's archive, for systems whose apt has no such mirror.
 const mirrorVariable = "GOUDAT_DEBIAN_MIRROR"
 
-// archiveKeys is where Debian and Ubuntu have the keys that Debian's archive is signed with.
+// archiveKeys is the file in which Debian and Ubuntu have the keys that sign Debian's archive.
 const archiveKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// archiveSettings are what an archive's apt has otherwise than the system's. What the system has set about proxies and
-// passwords is meant for it, too.
+// archiveSettings are the settings in which an archive's apt differs from the system's. The system's proxies and
+// passwords apply to it, too.
 const archiveSettings = `APT::Architecture "%s";
 APT::Sandbox::User "";
 APT::Update::Error-Mode "any";
@@ -36,8 +36,8 @@ Acquire::Languages "none";
 #clear Acquire::IndexTargets::deb::DEP-11;
 `
 
-// archive is a suite of Debian's package archive, as an apt sees it that has its lists and its cache in a folder of its
-// own. The system's apt only tells where the archive is.
+// archive is a suite of Debian's package archive, read by an apt with lists and a cache in a folder of its own. The
+// system's apt only says where the archive is.
 type archive struct {
 	suite  string
 	arch   *architecture
@@ -45,8 +45,8 @@ type archive struct {
 	dir    string
 }
 
-// openArchive fetches the package lists of a suite for an architecture. The archive is in dir, which must not exist and which the caller
-// removes. Without a mirror it takes the one that the system's apt has.
+// openArchive fetches the package lists of a suite for an architecture. The archive is in dir, which must not exist;
+// the caller removes it. Without a mirror it takes the mirror of the system's apt.
 func openArchive(dir, suite string, arch *architecture, mirror string, log *progress) (*archive, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return nil, errors.New("there is no apt-get, which fetches packages of Debian")
@@ -62,7 +62,7 @@ func openArchive(dir, suite string, arch *architecture, mirror string, log *prog
 		return nil, errors.New("apt is configured with no mirror of Debian's archive: set " + mirrorVariable +
 			" to the address of one, as sources.list of a Debian system has it")
 	}
-	// The first one whose lists bear Debian's signature is a mirror of Debian's archive.
+	// Take the first one whose lists have Debian's signature.
 	var reasons []string
 	for i, mirror := range mirrors {
 		a := &archive{suite: suite, arch: arch, mirror: mirror, dir: filepath.Join(dir, strconv.Itoa(i))}
@@ -76,8 +76,8 @@ func openArchive(dir, suite string, arch *architecture, mirror string, log *prog
 	return nil, fmt.Errorf("%s (%s names another mirror of Debian's archive)", strings.Join(reasons, "; "), mirrorVariable)
 }
 
-// configuredMirrors lists what may be mirrors of Debian's archive in the configuration of the system's apt: first those
-// whose lists say that they are, then those that have no lists yet.
+// configuredMirrors lists possible mirrors of Debian's archive in the configuration of the system's apt: first those
+// whose lists say that they are mirrors of Debian, then those without lists.
 func configuredMirrors() []string {
 	const format = "$(ORIGIN)|$(RELEASE)|$(REPO_URI)"
 	listed, err := output("", "apt-get", "indextargets", "--format", format)
@@ -91,13 +91,13 @@ func configuredMirrors() []string {
 	return parseMirrors(listed, all)
 }
 
-// parseMirrors takes the mirrors out of lines "origin|suite|mirror". The origin is of no use in the lines of all.
+// parseMirrors extracts the mirrors from lines "origin|suite|mirror".
 func parseMirrors(listed, all string) (mirrors []string) {
 	seen := map[string]bool{}
 	take := func(lines string, wanted func(origin string) bool) {
 		for line := range strings.Lines(lines) {
 			fields := strings.SplitN(strings.TrimSpace(line), "|", 3)
-			// Security updates have a mirror of their own, which has nothing else.
+			// Security updates have a separate mirror with nothing else.
 			if len(fields) != 3 || strings.Contains(fields[1], "security") || seen[fields[2]] {
 				continue
 			}
@@ -115,7 +115,7 @@ func parseMirrors(listed, all string) (mirrors []string) {
 // update fetches the package lists.
 func (a *archive) update() error {
 	if strings.ContainsAny(a.mirror, " \t\n") {
-		return errors.New("there is white space in the address")
+		return errors.New("the address has white space")
 	}
 	for _, folder := range []string{"state/lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(a.dir, folder), 0o755); err != nil {
@@ -135,7 +135,7 @@ func (a *archive) update() error {
 	return err
 }
 
-// depends lists the packages that one depends on, without alternatives.
+// depends lists the dependencies of a package, without alternatives.
 func (a *archive) depends(name string) ([]string, error) {
 	text, err := a.apt("apt-cache", "depends", name)
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *archive) depends(name string) ([]string, error) {
 	return names, nil
 }
 
-// size is that of packages, in bytes.
+// size returns the total size of packages, in bytes.
 func (a *archive) size(names ...string) (bytes int, err error) {
 	text, err := a.apt("apt-cache", append([]string{"show", "--no-all-versions"}, names...)...)
 	if err != nil {
@@ -168,7 +168,7 @@ func (a *archive) size(names ...string) (bytes int, err error) {
 	return bytes, nil
 }
 
-// download fetches packages and returns their files, which are in the archive's folder.
+// download fetches packages into the archive's folder and returns their files.
 func (a *archive) download(log *progress, names ...string) (files []string, err error) {
 	size, err := a.size(names...)
 	if err != nil {
@@ -189,10 +189,10 @@ func (a *archive) download(log *progress, names ...string) (files []string, err 
 	return files, err
 }
 
-// downloadAll fetches packages and all that they depend on, and returns their files, which are in the archive's folder.
+// downloadAll fetches packages and all their dependencies into the archive's folder, and returns their files.
 func (a *archive) downloadAll(log *progress, names ...string) (files []string, err error) {
 	log.setUp("fetching the packages of %s for %s: %s", a.suite, a.arch.name, strings.Join(names, ", "))
-	// Nothing is installed: apt believes that there is no package yet, and leaves those in its cache.
+	// Nothing is installed: this apt sees no installed packages, and leaves the downloads in its cache.
 	_, err = a.apt("apt-get", append([]string{"install", "-q", "-y", "--no-install-recommends", "--download-only"}, names...)...)
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s: %w", strings.Join(names, ", "), err)
@@ -225,7 +225,8 @@ func (a *archive) aptIn(folder, tool string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// firstComplaint is the cause of what an apt complains about; the last line is often only that something has failed.
+// firstComplaint returns the first error of an apt, which is the cause. The last line often only says that something
+// failed.
 func firstComplaint(text string) string {
 	for _, kind := range []string{"E: ", "W: "} {
 		for line := range strings.Lines(text) {

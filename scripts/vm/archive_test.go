@@ -62,7 +62,7 @@ func TestConfiguredMirrors(t *testing.T) {
 	}
 }
 
-// An archive that is no mirror of Debian's is refused, and says so with the cause.
+// An archive that is no mirror of Debian's is refused, and the error has the cause.
 func TestArchiveRefuses(t *testing.T) {
 	unsigned := t.TempDir()
 	release := "Origin: Debian\nLabel: Debian\nSuite: trixie\nCodename: trixie\nComponents: main\nArchitectures: amd64\n" +
@@ -75,7 +75,7 @@ func TestArchiveRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What the system allows itself is not allowed here.
+	// Insecure settings of the system do not apply here.
 	settings := filepath.Join(t.TempDir(), "settings")
 	if err := os.WriteFile(settings, []byte(`Acquire::AllowInsecureRepositories "true"; APT::Get::AllowUnauthenticated "true";`), 0o644); err != nil {
 		t.Fatal(err)

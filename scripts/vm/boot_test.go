@@ -15,8 +15,8 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// TestStandingStillIsBootedAgain boots a machine that is never up the first time. No real one can be made to do that, so this
-// test binary plays the emulator.
+// TestStandingStillIsBootedAgain boots a machine that always hangs at its first boot. No real one does that on request,
+// so this test binary plays the emulator.
 func TestStandingStillIsBootedAgain(t *testing.T) {
 	t.Setenv(roleVariable, "emulator")
 	for _, c := range []struct {
@@ -44,7 +44,8 @@ func TestStandingStillIsBootedAgain(t *testing.T) {
 	}
 }
 
-// TestAbandonedBootHasBegun checks that a program which began as the time was over is noticed: it must not run twice.
+// TestAbandonedBootHasBegun checks that a program that began just as the time limit passed is noticed: it must not run
+// twice.
 func TestAbandonedBootHasBegun(t *testing.T) {
 	t.Setenv(roleVariable, "emulator")
 	for _, quiet := range []bool{true, false} {
@@ -63,10 +64,10 @@ func TestAbandonedBootHasBegun(t *testing.T) {
 	}
 }
 
-// stands is what the emulator writes on the console when it will do no more.
+// stands is what the emulator writes on the console before it hangs.
 const stands = "nothing more"
 
-// playEmulator has the files that qemu has. It stands still where the kernel is to be quiet, which it is at its first boot.
+// playEmulator has qemu's files. It hangs when the kernel is to be quiet, as at its first boot.
 func playEmulator() int {
 	console, control := os.NewFile(3, "console"), wire.NewConn(os.NewFile(4, "control"))
 	control.Send(wire.KindReady, nil)

@@ -10,21 +10,21 @@ import (
 	"syscall"
 )
 
-// framing is how a machine tells one frame from the next.
+// framing is how the frames of a machine are separated.
 type framing int
 
 const (
-	stream  framing = iota // by its length before each: qemu
-	packets                // by a packet of the socket for each: User-Mode Linux
+	stream  framing = iota // qemu: each frame after its length
+	packets                // User-Mode Linux: one packet of the socket for each frame
 )
 
-// cable leads to one machine.
+// cable connects one machine.
 type cable struct {
 	conn    *os.File
 	framing framing
-	out     chan []byte   // frames for the machine, with room for their lengths
+	out     chan []byte   // frames for the machine, after room for their lengths
 	pulled  chan struct{} // closed when the machine is gone
-	packet  []byte        // into which the next one is read
+	packet  []byte        // buffer for the next frame
 }
 
 func newCable(conn *os.File, framing framing) *cable {
@@ -36,10 +36,10 @@ func newCable(conn *os.File, framing framing) *cable {
 }
 
 const (
-	// queueLength is for as many frames as wait for a machine that is busy. Those that find no room are lost, as in any
-	// switch: a machine that is paused must not hold up the others.
+	// queueLength is how many frames can wait for a busy machine. Further ones are lost, as in any switch: a paused
+	// machine must not hold up the others.
 	queueLength = 4096
-	// maxFrame is what a machine may send at once.
+	// maxFrame is the largest frame that a machine may send.
 	maxFrame      = 68 << 10
 	frameHeader   = 4  // the length
 	leastEthernet = 14 // a frame's destination, source and type
@@ -72,7 +72,7 @@ func (f framing) connect() (ours, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// read returns the next frame after the room for its length, in which the length is if the machine gave it.
+// read returns the next frame, after room for its length. The machine may have filled in the length.
 func (c *cable) read() ([]byte, error) {
 	if c.framing == packets {
 		n, err := c.conn.Read(c.packet)
@@ -98,7 +98,7 @@ func (c *cable) read() ([]byte, error) {
 	return frame, err
 }
 
-// write hands a machine its frames, until it is gone.
+// write sends a machine its frames, until it is gone.
 func (c *cable) write() {
 	for {
 		select {

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// cache is a folder of entries that are made once and never changed. An entry is made under a temporary name and
-// renamed, so that one which exists is complete.
+// cache is a folder of entries that are made once and never changed. An entry is made under a temporary name and then
+// renamed, so that any existing entry is complete.
 type cache struct {
 	dir string
 }
 
-// workshop is a part of the cache in which one process at a time makes entries.
+// workshop is a part of the cache. Only one process at a time makes entries in it.
 type workshop struct {
 	lock      string // file
-	temporary string // marks what is being made
+	temporary string // prefix of unfinished entries
 }
 
 var (
 	shop = workshop{"lock", ".tmp-"}
-	// slowShop is for what takes minutes, so that nobody who needs other entries has to wait.
+	// slowShop is for entries that take minutes, so that nobody waits for them who needs other entries.
 	slowShop = workshop{"lock-slow", ".slow-"}
 )
 
@@ -38,13 +38,13 @@ func openCache(dir string) (*cache, error) {
 
 func (c *cache) path(name string) string { return filepath.Join(c.dir, name) }
 
-// entry returns the path of an entry, which build makes if it is missing. build gets the path at which to make it, a
-// file or a folder.
+// entry returns the path of an entry. If it is missing, build makes it: a file or a folder, at the path that build
+// receives.
 func (c *cache) entry(name string, log *progress, build func(path string) error) (string, error) {
 	return c.entryOf(shop, name, log, build)
 }
 
-// slowEntry is entry for what takes minutes to make.
+// slowEntry is entry for entries that take minutes to make.
 func (c *cache) slowEntry(name string, log *progress, build func(path string) error) (string, error) {
 	return c.entryOf(slowShop, name, log, build)
 }
@@ -71,25 +71,25 @@ func (c *cache) entryOf(w workshop, name string, log *progress, build func(path 
 	return path, os.Rename(unfinished, path)
 }
 
-// touch tells whether an entry exists, and that it is still in use.
+// touch reports whether an entry exists, and marks it as used.
 func (c *cache) touch(path string) bool {
 	now := time.Now()
 	err := os.Chtimes(path, now, now)
 	if err == nil {
 		return true
 	}
-	// A cache that belongs to somebody else can be used as it is.
+	// A cache that belongs to another user can be used as it is.
 	_, err = os.Lstat(path)
 	return err == nil
 }
 
-// lock makes sure that one process at a time is in a workshop. The lock goes with the process that holds it.
+// lock lets only one process at a time into a workshop. The lock ends with the process that holds it.
 func (c *cache) lock(name string, log *progress) (unlock func(), err error) {
 	f, err := os.OpenFile(c.path(name), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock the cache (GOUDAT_CACHE names another): %w", err)
 	}
-	// Only a set-up that takes its time is worth a word.
+	// Only a long set-up is worth a message.
 	notice := time.AfterFunc(2*time.Second, func() {
 		log.setUp("waiting for the set-up that another test bed is doing in %s", c.dir)
 	})
@@ -104,8 +104,8 @@ func (c *cache) lock(name string, log *progress) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// removeOld clears away what an interrupted set-up has left in a workshop, and what nobody has used for a month. The
-// caller holds the workshop's lock, so that nothing temporary of it is in use.
+// removeOld removes what an interrupted set-up left in a workshop, and entries that nobody has used for a month. The
+// caller holds the workshop's lock, so that no temporary file is in use.
 func (c *cache) removeOld(w workshop) {
 	const month = 30 * 24 * time.Hour
 	entries, err := os.ReadDir(c.dir)
@@ -123,7 +123,7 @@ func (c *cache) removeOld(w workshop) {
 	}
 }
 
-// ownEntry tells the test bed's entries from others that share the cache folder.
+// ownEntry reports whether an entry is the test bed's: others may share the cache folder.
 func ownEntry(name string) bool {
 	for _, prefix := range []string{"testbed-", "kernel-", "initramfs-", "kvm-", "root-"} {
 		if strings.HasPrefix(name, prefix) {

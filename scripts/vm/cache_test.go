@@ -61,7 +61,7 @@ func TestFailedEntryLeavesNothing(t *testing.T) {
 	wantEntries(t, c, "lock")
 }
 
-// TestOldEntriesGo has what a process leaves that is killed while it makes an entry, too.
+// TestOldEntriesGo includes what a process leaves behind that is killed while it makes an entry.
 func TestOldEntriesGo(t *testing.T) {
 	c := newCache(t)
 	old := time.Now().Add(-40 * 24 * time.Hour)
@@ -85,7 +85,7 @@ func TestOldEntriesGo(t *testing.T) {
 	wantEntries(t, c, slowShop.temporary+"kernel-2", "initramfs-used", "kernel-1", "kvm-new", "lock", "not-ours")
 }
 
-// Who needs another entry does not wait for one that takes minutes.
+// Other entries do not wait for one that takes minutes.
 func TestEntryBesideSlowEntry(t *testing.T) {
 	c := newCache(t)
 	log := &progress{out: io.Discard}

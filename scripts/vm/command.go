@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// command prepares a tool of set-up. It speaks English, asks nothing and ends with this process.
+// command prepares a tool for the set-up. The tool speaks English, asks no questions and ends with this process.
 func command(dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
@@ -21,7 +21,7 @@ func command(dir, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output runs a tool and returns what it prints; its error has what it complains about.
+// output runs a tool and returns its output. Its error has the tool's last error line.
 func output(dir, name string, args ...string) (string, error) {
 	cmd := command(dir, name, args...)
 	var out, complaints bytes.Buffer
@@ -56,7 +56,7 @@ func asRoot(name string, args ...string) error {
 		if _, err := exec.LookPath("sudo"); err != nil {
 			return fmt.Errorf("%s must be run as root, and there is no sudo: %w", name, exec.ErrNotFound)
 		}
-		// Without a terminal sudo could only fail, after a while, when it wants a password.
+		// Without a terminal, sudo would fail after a while if it needs a password.
 		args = append([]string{"-n", name}, args...)
 		name = "sudo"
 	}
@@ -64,7 +64,7 @@ func asRoot(name string, args ...string) error {
 	return err
 }
 
-// lastLine is the part of a tool's complaints that says most.
+// lastLine returns the last line of a tool's errors, which says most.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]

@@ -11,10 +11,10 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// consoleLog is the file that a machine's console goes to, nil for none.
+// consoleLog is the file for a machine's console, or nil.
 type consoleLog struct{ file *os.File }
 
-// createConsoleLog makes a file that is named after the program in the folder. Each boot has its own.
+// createConsoleLog makes a file in the folder, named after the program. Each boot has its own.
 func createConsoleLog(folder string, job wire.Job) (*consoleLog, error) {
 	if folder == "" {
 		return nil, nil
@@ -29,7 +29,7 @@ func createConsoleLog(folder string, job wire.Job) (*consoleLog, error) {
 	return &consoleLog{file}, nil
 }
 
-// with returns a writer that also writes to another one, if that is not nil.
+// with returns a writer that writes to the file and to another writer, which may be nil.
 func (l *consoleLog) with(other io.Writer) io.Writer {
 	switch {
 	case l == nil:
@@ -40,7 +40,7 @@ func (l *consoleLog) with(other io.Writer) io.Writer {
 	return io.MultiWriter(l.file, other)
 }
 
-// close leaves no file of a machine that has said nothing.
+// close removes the file if it is empty.
 func (l *consoleLog) close() {
 	if l == nil {
 		return

@@ -37,7 +37,7 @@ func TestConsoleLog(t *testing.T) {
 	}
 	var none *consoleLog
 	if none.with(nil) != nil {
-		t.Error("a console that goes nowhere is written")
+		t.Error("a console without a file is written")
 	}
 	none.close()
 }

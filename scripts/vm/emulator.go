@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// isFinal tells of failures that newer package lists do not mend.
+// isFinal matches failures that newer package lists do not cure.
 func isFinal(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || strings.Contains(err.Error(), "No space left on device") || strings.Contains(err.Error(), "password")
 }
 
-// findEmulator returns the path of qemu for an architecture, and installs it if it is missing.
+// findEmulator returns the path of qemu for an architecture. It installs qemu if it is missing.
 func findEmulator(arch *architecture, log *progress) (string, error) {
 	if path, err := exec.LookPath(arch.emulator); err == nil {
 		return path, nil
@@ -29,7 +29,7 @@ func findEmulator(arch *architecture, log *progress) (string, error) {
 func installPackages(log *progress, names ...string) error {
 	list := strings.Join(names, " ")
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return fmt.Errorf("install what the packages %s of Debian have", list)
+		return fmt.Errorf("install what Debian's packages %s have", list)
 	}
 	log.setUp("installing %s", list)
 	install := func() error {
@@ -39,7 +39,7 @@ func installPackages(log *progress, names ...string) error {
 	if first == nil {
 		return nil
 	}
-	// Lists that are older than the archive name files that are gone, and there may be none.
+	// Outdated lists name files that are gone, and there may be no lists.
 	if isFinal(first) || asRoot("apt-get", "update", "-q") != nil || install() != nil {
 		return fmt.Errorf("install the packages %s (%w)", list, first)
 	}

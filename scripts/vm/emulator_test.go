@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// When qemu cannot be installed, the first cause is what is said. What newer package lists cannot mend is not tried again.
+// When qemu cannot be installed, the error has the first cause. Nothing is tried again that newer package lists cannot
+// cure.
 func TestEmulatorCannotBeInstalled(t *testing.T) {
 	for _, c := range []struct{ name, install, update, want, calls string }{
 		{"no space", "echo 'E: Write error - write (28: No space left on device)' >&2; exit 100", "exit 0", "No space left on device", "install\n"},

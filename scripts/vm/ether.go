@@ -8,23 +8,23 @@ import (
 	"sync/atomic"
 )
 
-// ether is the wire between machines: an Ethernet switch with a port for each of them.
+// ether is the network between machines: an Ethernet switch with a port for each.
 type ether struct {
 	ports   []*port
 	framing framing
 
 	mu      sync.Mutex
-	learned map[hardwareAddress]*port // where an address was seen as a sender's
+	learned map[hardwareAddress]*port // the port from which an address last sent
 }
 
 type hardwareAddress [6]byte
 
-// isGroup tells an address that is not one machine's.
+// isGroup reports whether an address is a group address.
 func (a hardwareAddress) isGroup() bool { return a[0]&1 != 0 }
 
-// port is where a machine's cable goes.
+// port is the switch's end of a machine's cable.
 type port struct {
-	cable atomic.Pointer[cable] // nil: no machine, or one that is gone
+	cable atomic.Pointer[cable] // nil: no machine, or it is gone
 	cut   atomic.Bool
 }
 
@@ -36,7 +36,7 @@ func newEther(machines int, framing framing) *ether {
 	return e
 }
 
-// plug connects a machine to a cable of its own, in place of any earlier one, and returns the machine's end.
+// plug connects a machine with a new cable, which replaces an earlier one, and returns the machine's end.
 func (e *ether) plug(rank int) (end *os.File, err error) {
 	ours, theirs, err := e.framing.connect()
 	if err != nil {
@@ -57,7 +57,7 @@ func (e *ether) plug(rank int) (end *os.File, err error) {
 	return theirs, nil
 }
 
-// read takes what a machine sends, until it is gone.
+// read forwards what a machine sends, until it is gone.
 func (e *ether) read(p *port, c *cable) {
 	for {
 		frame, err := c.read()
@@ -70,7 +70,7 @@ func (e *ether) read(p *port, c *cable) {
 	}
 }
 
-// forward gives a frame to the port of its destination, or to all others.
+// forward sends a frame to the port of its destination, or to all other ports.
 func (e *ether) forward(from *port, frame []byte) {
 	destination := hardwareAddress(frame[frameHeader:])
 	source := hardwareAddress(frame[frameHeader+len(destination):])

@@ -15,7 +15,7 @@ import (
 	"unsafe"
 )
 
-// plug gives a machine's end of the wire as a test uses it.
+// plug returns a machine's end of the wire, for a test.
 func plug(t *testing.T, e *ether, rank int) net.Conn {
 	t.Helper()
 	end, err := e.plug(rank)
@@ -96,7 +96,7 @@ func testEther(t *testing.T, framing framing) {
 			t.Fatalf("machine %d gets %q, %v, want %q", at, got, err, want)
 		}
 	}
-	// What comes to one machine in order shows that nothing came to it before.
+	// A machine receives frames in order: this one shows that nothing came before it.
 	send(0, ethernet(everybody, 1, "hello"))
 	receives(1, ethernet(everybody, 1, "hello"))
 	receives(2, ethernet(everybody, 1, "hello"))
@@ -113,7 +113,7 @@ func testEther(t *testing.T, framing framing) {
 	if n, err := plugs[2].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("over a cut link come %d bytes, %v", n, err)
 	}
-	// When the wire has begun to read the next frame, which goes to nobody, it is through with this one.
+	// When the switch reads the next frame, which goes to nobody, it has finished with this one.
 	nothing := ethernet(2, 2, "")
 	send(1, nothing)
 	awaitRead(t, plugs[1])
@@ -122,7 +122,7 @@ func testEther(t *testing.T, framing framing) {
 	receives(2, ethernet(everybody, 2, "back"))
 	receives(0, ethernet(everybody, 2, "back"))
 
-	// One that is booted again has a new cable, with nothing on it of what the first one has left.
+	// A machine that is booted again has a new cable, without frames from before.
 	first := plug(t, e, 1)
 	send(0, ethernet(everybody, 1, "for the first boot"))
 	receives(2, ethernet(everybody, 1, "for the first boot"))
@@ -138,7 +138,7 @@ func testEther(t *testing.T, framing framing) {
 	send(1, ethernet(1, 2, "up"))
 	receives(0, ethernet(1, 2, "up"))
 
-	// A machine that takes nothing, and one that is gone, hold up nobody.
+	// A machine that takes nothing, or is gone, holds up nobody.
 	plugs[1].Close()
 	for range queueLength + 1000 {
 		send(0, ethernet(everybody, 1, "more"))

@@ -13,7 +13,7 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// fleet is what the machines of a run know of each other. A nil one is that of a machine alone.
+// fleet is the machines of a run. It is nil for a single machine.
 type fleet struct {
 	ether *ether
 
@@ -25,16 +25,16 @@ type fleet struct {
 // member is a machine in the fleet.
 type member struct {
 	machine *machine // nil until it is started
-	killed  bool     // on request, so that this is no failure
-	gone    bool     // killed, or at the end of its program
+	killed  bool     // killed on request, which is no failure
+	gone    bool     // killed, or its program has ended
 }
 
-// meeting is where the machines wait for each other.
+// meeting is a point at which machines wait for each other.
 type meeting struct {
-	among   []int // the ranks that take part, none for all
+	among   []int // the ranks that take part; none: all
 	arrived []bool
 	values  []string
-	replies []func(control.Reply) // to those who have arrived
+	replies []func(control.Reply) // replies to those who have arrived
 }
 
 func newFleet(machines int, e *ether) *fleet {
@@ -45,7 +45,7 @@ func newFleet(machines int, e *ether) *fleet {
 	return f
 }
 
-// plug gives the machine's end of the wire, nil for a machine alone.
+// plug returns the machine's end of the wire, or nil for a single machine.
 func (f *fleet) plug(rank int) (*os.File, error) {
 	if f == nil {
 		return nil, nil
@@ -53,7 +53,7 @@ func (f *fleet) plug(rank int) (*os.File, error) {
 	return f.ether.plug(rank)
 }
 
-// started makes a machine known.
+// started adds a machine.
 func (f *fleet) started(rank int, m *machine) {
 	if f == nil {
 		return
@@ -63,7 +63,7 @@ func (f *fleet) started(rank int, m *machine) {
 	f.members[rank].machine = m
 }
 
-// ended takes a machine out of the meetings.
+// ended removes a machine from the meetings.
 func (f *fleet) ended(rank int) {
 	if f == nil {
 		return
@@ -83,11 +83,11 @@ func (f *fleet) wasKilled(rank int) bool {
 	return f.members[rank].killed
 }
 
-// request does what a program in a machine asks for. The reply may come much later.
+// request handles a request from a program in a machine. The reply may come much later.
 func (f *fleet) request(from int, payload []byte, reply func(control.Reply)) {
 	var r control.Request
 	if err := wire.Decode(payload, &r); err != nil {
-		return // the guest, not the program, has made it
+		return // from the guest, not from the program
 	}
 	answer := func(a control.Reply) {
 		a.ID = r.ID
@@ -95,7 +95,7 @@ func (f *fleet) request(from int, payload []byte, reply func(control.Reply)) {
 	}
 	switch {
 	case f == nil:
-		answer(control.Reply{Error: "the machine is alone: start the test bed with --machines"})
+		answer(control.Reply{Error: "there is only one machine: start the test bed with --machines"})
 	case r.Verb == control.VerbMeet:
 		f.meet(from, r, answer)
 	case r.Rank < 0 || r.Rank >= len(f.members):
@@ -109,7 +109,7 @@ func (f *fleet) request(from int, payload []byte, reply func(control.Reply)) {
 	}
 }
 
-// disturb does something to a machine, or to its link.
+// disturb acts on a machine, or on its link.
 func (f *fleet) disturb(verb control.Verb, rank int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,7 +150,7 @@ func (f *fleet) meet(from int, r control.Request, reply func(control.Reply)) {
 	f.finishMeetings()
 }
 
-// finishMeetings answers those for whom nobody waits any more. The caller holds mu.
+// finishMeetings ends the meetings that are complete. The caller holds mu.
 func (f *fleet) finishMeetings() {
 	for name, m := range f.meetings {
 		if f.waitsForAny(m) {

@@ -32,7 +32,7 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// playFleet is run by two machines. The first one disturbs the second, and looks at it through an echo.
+// playFleet runs in two machines. The first disturbs the second, and watches it through an echo.
 func playFleet() int {
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
@@ -57,7 +57,7 @@ func beDisturbed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// An address that is the machine's own.
+	// An address of this machine.
 	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(peers[1], echoPort)))
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func beDisturbed(ctx context.Context) error {
 func disturb(ctx context.Context) error {
 	values, err := control.Meet(ctx, "listening", "first")
 	if err != nil || !slices.Equal(values, []string{"first", "second"}) {
-		return fmt.Errorf("the meeting gives %q, %v", values, err)
+		return fmt.Errorf("the meeting returns %q, %v", values, err)
 	}
 	peers, err := control.Peers()
 	if err != nil {
@@ -87,7 +87,7 @@ func disturb(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// echo sends a byte, and takes it back.
+	// echo sends a byte, and receives it back.
 	echo := func(limit time.Duration) error {
 		conn.SetDeadline(time.Now().Add(limit))
 		if _, err := conn.Write([]byte{1}); err != nil {
@@ -113,13 +113,13 @@ func disturb(ctx context.Context) error {
 			return err
 		}
 		if err := echo(time.Second); !errors.Is(err, os.ErrDeadlineExceeded) {
-			return fmt.Errorf("%s: the echo gives %v", d.name, err)
+			return fmt.Errorf("%s: the echo returns %v", d.name, err)
 		}
 		if err := d.end(); err != nil {
 			return err
 		}
 		conn.SetDeadline(time.Now().Add(runLimit))
-		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // the byte of before
+		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // the earlier byte
 			return fmt.Errorf("%s: after its end: %w", d.name, err)
 		}
 	}
@@ -134,7 +134,7 @@ func disturb(ctx context.Context) error {
 	}
 	values, err = control.Meet(ctx, "after", "first")
 	if err != nil || !slices.Equal(values, []string{"first", ""}) {
-		return fmt.Errorf("the survivors' meeting gives %q, %v", values, err)
+		return fmt.Errorf("the survivors' meeting returns %q, %v", values, err)
 	}
 	return nil
 }

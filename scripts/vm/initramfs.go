@@ -23,7 +23,7 @@ func (c *cache) initramfs(arch *architecture, k kernel, log *progress) (string, 
 	if err != nil {
 		return "", fmt.Errorf("the machine's init: %w", err)
 	}
-	// The kernel's folder stands for the modules: it never changes under one name.
+	// The name of the kernel's folder identifies the modules: the folder never changes.
 	key := sha256.New()
 	key.Write(init)
 	fmt.Fprintln(key, "layout 1", filepath.Base(k.dir))
@@ -36,7 +36,7 @@ func (c *cache) initramfs(arch *architecture, k kernel, log *progress) (string, 
 	})
 }
 
-// writeInitramfs does not compress: unpacking would cost more time in the machine than reading costs here.
+// writeInitramfs does not compress: unpacking in the machine would take longer than reading more here.
 func writeInitramfs(w io.Writer, init []byte, kernel fs.FS) error {
 	archive := cpioWriter{w: w}
 	for _, dir := range []string{"dev", "modules"} {
@@ -100,5 +100,5 @@ func (c *cpioWriter) write(b []byte) {
 	}
 }
 
-// pad fills up to a multiple of four.
+// pad pads to a multiple of four.
 func (c *cpioWriter) pad(size int) { c.write(make([]byte, (4-size%4)%4)) }

@@ -21,28 +21,28 @@ import (
 	"strings"
 )
 
-// The modules in the order in which they are loaded, each after what it depends on. The root list is what init needs
-// to reach the host and its files.
+// The modules in the order of loading, each after its dependencies. init needs the root list to reach the host and its
+// files.
 var (
 	rootModules = []string{"virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay"}
-	// rxe refuses to attach without crc32_generic, on which it does not depend in the sense of the module format. Newer
-	// kernels have neither.
+	// rxe refuses to attach without crc32_generic, but does not list it as a dependency. Newer kernels need no such
+	// module.
 	rdmaModules = []string{"crc32_generic", "ib_core", "ib_uverbs", "rdma_cm", "rdma_ucm", "ib_umad", "dummy", "veth",
 		"virtio_net", "sch_netem"}
 	rxeModules = []string{"rdma_rxe"}
-	// siw needs crc32c_generic likewise. Debian's kernels lack siw, others have it.
+	// siw needs crc32c_generic in the same way. Debian's kernels lack siw; others have it.
 	siwModules = []string{"crc32c_generic", "siw"}
 
 	optionalModules = []string{"crc32_generic", "crc32c_generic", "siw"}
 )
 
-// kernelChoice says where a kernel comes from: a suite of Debian's archive, such as trixie-backports, or a package that is
-// a file.
+// kernelChoice says where a kernel comes from: a suite of Debian's archive, such as trixie-backports, or a package
+// file.
 type kernelChoice struct {
 	suite  string
 	file   string // an absolute path; "" for a suite
 	arch   *architecture
-	mirror string // of Debian's archive; "" for that of the system's apt
+	mirror string // of Debian's archive; "" for the mirror of the system's apt
 }
 
 func (c kernelChoice) String() string {
@@ -59,17 +59,17 @@ func (c kernelChoice) String() string {
 type kernel struct {
 	dir     string
 	image   string
-	release string // what uname -r prints, as 6.12.107+deb13-amd64
+	release string // what uname -r prints, such as 6.12.107+deb13-amd64
 }
 
-// The files of a kernel's folder beside its modules.
+// The files in a kernel's folder, besides the modules.
 const (
 	imageFile   = "vmlinux"
 	releaseFile = "release"
 )
 
-// kernel returns the kernel in the cache, which it fetches and unpacks if there is none. A kernel that is there is
-// used as it is: looking for a newer one would cost time, and a network, in each run.
+// kernel returns the kernel in the cache. It fetches and unpacks one if there is none. It does not look for a newer
+// one, which would cost time, and need a network, in each run.
 func (c *cache) kernel(choice kernelChoice, log *progress) (kernel, error) {
 	key := sha256.New()
 	fmt.Fprintln(key, "layout 4", rootModules, rdmaModules, rxeModules, siwModules)
@@ -100,7 +100,7 @@ func (c *cache) kernel(choice kernelChoice, log *progress) (kernel, error) {
 			return unpackKernel(files, choice.arch, dir, log)
 		}
 		if err := fetchKernel(choice, dir, log); err != nil {
-			return fmt.Errorf("the kernel of Debian %s cannot be had: %w; TESTBED_KERNEL_PACKAGE can name a file "+
+			return fmt.Errorf("the kernel of Debian %s is not available: %w; TESTBED_KERNEL_PACKAGE can name a file "+
 				"linux-image-...-%s.deb of Debian instead, and GOUDAT_CACHE another folder than %s", choice.suite, err, choice.arch.name, c.dir)
 		}
 		return nil
@@ -133,7 +133,7 @@ func fetchKernel(choice kernelChoice, dir string, log *progress) error {
 	return os.RemoveAll(folder)
 }
 
-// kernelPackages lists the packages that have the files of a suite's current kernel.
+// kernelPackages lists the packages with the files of a suite's current kernel.
 func kernelPackages(a *archive) ([]string, error) {
 	meta := "linux-image-" + a.arch.name
 	names, err := a.depends(meta)
@@ -153,11 +153,12 @@ func kernelPackages(a *archive) ([]string, error) {
 	return nil, fmt.Errorf("%s of %s stands for no package", meta, a.suite)
 }
 
-// kernelPart is the packages on which linux-image depends for a part of the kernel: newer ones have the image, the modules, and
-// the list of those that are built in, apart.
+// kernelPart matches the packages on which linux-image depends for parts of the kernel: newer kernels have the image,
+// the modules and the list of built-in modules in separate packages.
 var kernelPart = regexp.MustCompile(`^linux-(base|binary|modules)-[0-9]`)
 
-// packageFiles lists a package's file, and those of the packages that have other parts of its kernel, which must be beside it.
+// packageFiles lists a package's file, and the files of packages with other parts of its kernel, which must be in the
+// same folder.
 func packageFiles(file string, arch *architecture) ([]string, error) {
 	if info, err := os.Stat(file); err != nil {
 		return nil, fmt.Errorf("the kernel's package: %w", err)
@@ -171,7 +172,7 @@ func packageFiles(file string, arch *architecture) ([]string, error) {
 	parts, version := kernelParts(fields)
 	files := []string{file}
 	for _, part := range parts {
-		// The file's name lacks the epoch that a version may begin with.
+		// A version may begin with an epoch, which the file's name lacks.
 		beside := filepath.Join(filepath.Dir(file), part+"_"+version[strings.Index(version, ":")+1:]+"_"+arch.name+".deb")
 		if _, err := os.Stat(beside); err != nil {
 			return nil, fmt.Errorf("%s has only a part of its kernel, and needs %s beside it: %w", filepath.Base(file), part, err)
@@ -199,7 +200,7 @@ func kernelParts(fields string) (parts []string, version string) {
 	return parts, version
 }
 
-// unpackKernel takes the kernel's image and the modules of the lists out of packages.
+// unpackKernel extracts the kernel's image and the modules in the lists from packages.
 func unpackKernel(files []string, arch *architecture, dir string, log *progress) error {
 	content := kernelContent{arch: arch, modules: moduleSet{}}
 	for _, file := range files {
@@ -214,7 +215,7 @@ func unpackKernel(files []string, arch *architecture, dir string, log *progress)
 	if err := content.modules.write(dir); err != nil {
 		return err
 	}
-	// Started from its uncompressed form, the kernel is up three seconds earlier without KVM.
+	// Without KVM, an uncompressed kernel is up three seconds earlier.
 	image := content.image
 	if arch.uncompressed != nil {
 		if plain, err := arch.uncompressed(image); err == nil {
@@ -229,7 +230,7 @@ func unpackKernel(files []string, arch *architecture, dir string, log *progress)
 	return os.WriteFile(filepath.Join(dir, imageFile), image, 0o644)
 }
 
-// kernelContent is what has been read from a kernel's packages.
+// kernelContent is what was read from a kernel's packages.
 type kernelContent struct {
 	arch    *architecture
 	image   []byte
@@ -302,8 +303,8 @@ func (k *kernelContent) addFiles(r io.Reader) error {
 	}
 }
 
-// imageRelease tells whether a file is a kernel's image, and the release that its name has. Newer packages have it beside the
-// modules.
+// imageRelease reports whether a file is a kernel's image, and returns the release in its name. Newer packages have the
+// image beside the modules.
 func imageRelease(name string) (release string, found bool) {
 	if release, found := strings.CutPrefix(name, "/boot/vmlinuz-"); found {
 		return release, true
@@ -312,22 +313,22 @@ func imageRelease(name string) (release string, found bool) {
 	return path.Base(folder), file == "vmlinuz" && path.Base(path.Dir(path.Clean(folder))) == "modules"
 }
 
-// moduleFolders has the lists' modules and all that these can depend on, beside those for the processor.
+// moduleFolders are the folders with the lists' modules and all possible dependencies, besides those for the processor.
 var moduleFolders = []string{"crypto/", "lib/", "fs/9p/", "fs/netfs/", "fs/fscache/", "fs/overlayfs/",
 	"fs/configfs/", "fs/exportfs/", "net/", "drivers/virtio/", "drivers/char/", "drivers/infiniband/core/",
 	"drivers/infiniband/sw/"}
 
-// wantedFolder tells whether to read a module: a kernel has some hundred megabytes of others.
+// wantedFolder reports whether to read a module: the others of a kernel are some hundred megabytes.
 func wantedFolder(arch *architecture, name string) bool {
 	_, inKernel, _ := strings.Cut(name, "/kernel/")
-	if path.Dir(inKernel) == "drivers/net" { // but not the network cards in the folders below
+	if path.Dir(inKernel) == "drivers/net" { // not the network cards in the folders below
 		return true
 	}
 	return strings.HasPrefix(inKernel, arch.modules) || slices.ContainsFunc(moduleFolders, func(folder string) bool { return strings.HasPrefix(inKernel, folder) })
 }
 
-// uncompressedKernel takes the kernel out of a bzImage, whose layout is in Documentation/arch/x86/boot.rst. It must
-// be one that can be entered directly, which a note in it says.
+// uncompressedKernel extracts the kernel from a bzImage, whose layout is in Documentation/arch/x86/boot.rst. The kernel
+// must have a note that says that it can be entered directly.
 func uncompressedKernel(image []byte) ([]byte, error) {
 	const headerEnd = 0x250
 	if len(image) < headerEnd || string(image[0x202:0x206]) != "HdrS" {
@@ -340,7 +341,7 @@ func uncompressedKernel(image []byte) ([]byte, error) {
 	offset := (setupSectors+1)*512 + int(binary.LittleEndian.Uint32(image[0x248:]))
 	length := int(binary.LittleEndian.Uint32(image[0x24c:]))
 	if offset+length > len(image) || length < 8 {
-		return nil, errors.New("the bzImage is cut off")
+		return nil, errors.New("the bzImage is truncated")
 	}
 	plain, err := decompress(image[offset : offset+length])
 	if err != nil {
@@ -383,8 +384,8 @@ func hasDirectEntry(file *elf.File) bool {
 	return false
 }
 
-// decompress recognizes a format by its first bytes. The kernel's build appends to the stream, so what follows it is
-// not looked at.
+// decompress recognizes a format by its first bytes. It ignores what follows the stream, as the kernel's build appends
+// to it.
 func decompress(data []byte) ([]byte, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xfd7zXZ\x00")):
@@ -406,5 +407,5 @@ func decompress(data []byte) ([]byte, error) {
 	case bytes.HasPrefix(data, []byte("\x7fELF")):
 		return data, nil
 	}
-	return nil, fmt.Errorf("the compression that begins with % x is not known", data[:min(4, len(data))])
+	return nil, fmt.Errorf("unknown compression, beginning with % x", data[:min(4, len(data))])
 }

@@ -32,7 +32,7 @@ func TestKernelParts(t *testing.T) {
 	}
 }
 
-// A kernel's files are found where a whole package has them, and where several have them.
+// A kernel's files are found in one package, and in several.
 func TestKernelContent(t *testing.T) {
 	for _, packages := range [][]map[string]string{
 		{{"./boot/vmlinuz-6.1.0": "image", "./lib/modules/6.1.0/kernel/drivers/net/dummy.ko.xz": "dummy",
@@ -116,7 +116,7 @@ func buildPackage(t *testing.T, folder, name, field string) string {
 	return file
 }
 
-// Without space or network, the cause and the ways out are on the last line, and nothing is tried twice.
+// Without space or network, the last line has the cause and what to do, and nothing is tried twice.
 func TestKernelCannotBeHad(t *testing.T) {
 	for _, c := range []struct{ name, script, cause string }{
 		{"no network", "echo 'E: Failed to fetch http://m.example/x  Temporary failure resolving' >&2; echo 'E: Some index files failed to download.' >&2; exit 100",
@@ -134,7 +134,7 @@ func TestKernelCannotBeHad(t *testing.T) {
 			cache := newCache(t)
 			_, err := cache.kernel(kernelChoice{suite: "trixie", arch: amd64, mirror: "http://m.example"}, &progress{out: os.Stderr})
 			if err == nil {
-				t.Fatal("it has been had")
+				t.Fatal("there is a kernel")
 			}
 			for _, want := range []string{c.cause, "TESTBED_KERNEL_PACKAGE", "GOUDAT_CACHE"} {
 				if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

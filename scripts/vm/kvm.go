@@ -18,19 +18,19 @@ import (
 const (
 	acceleratorKVM = "kvm"
 	acceleratorTCG = "tcg"
-	// acceleratorCount is emulation of one processor whose time advances by a nanosecond with each instruction, so that
-	// what a program measures is how many it takes.
+	// acceleratorCount emulates one processor whose time advances by a nanosecond with each instruction. A program that
+	// measures time counts instructions.
 	acceleratorCount = "count"
 )
 
 // countedTSC is the frequency of the time-stamp counter with acceleratorCount, in kHz.
 const countedTSC = 1000000
 
-// proofLimit is many times what a boot with KVM takes. A KVM that needs longer is of no use either.
+// proofLimit is many times what a boot with KVM takes. A KVM that needs longer is of no use.
 const proofLimit = 20 * time.Second
 
-// accelerator decides between KVM and emulation. That /dev/kvm can be opened proves nothing: there are virtual
-// machines in which a guest then crawls or stops. So KVM has to boot this kernel once.
+// accelerator chooses between KVM and emulation. An open /dev/kvm proves nothing: in some virtual machines a guest then
+// crawls or stops. So KVM has to boot this kernel once.
 func (c *cache) accelerator(wanted string, config machineConfig, log *progress) (string, error) {
 	if wanted != "auto" {
 		return wanted, nil
@@ -55,7 +55,7 @@ func (c *cache) accelerator(wanted string, config machineConfig, log *progress) 
 	})
 }
 
-// provenAccelerator runs the proof, unless its outcome for this key is known already.
+// provenAccelerator runs the proof, unless its result for this key is known.
 func (c *cache) provenAccelerator(key string, log *progress, proof func() error) (string, error) {
 	file, err := c.entry("kvm-"+key, log, func(path string) error {
 		outcome := "yes"
@@ -79,13 +79,13 @@ func (c *cache) provenAccelerator(key string, log *progress, proof func() error)
 	return acceleratorTCG, nil
 }
 
-// proofKey changes with everything that the outcome depends on.
+// proofKey changes with everything that the result depends on.
 func proofKey(config machineConfig) (string, error) {
 	var host syscall.Utsname
 	if err := syscall.Uname(&host); err != nil {
 		return "", err
 	}
-	// Stands for qemu's version, and takes no process to find out.
+	// Identifies qemu's version without starting it.
 	emulator, err := os.Stat(config.emulator)
 	if err != nil {
 		return "", err
@@ -96,7 +96,7 @@ func proofKey(config machineConfig) (string, error) {
 	return fmt.Sprintf("%x", key.Sum(nil)[:6]), nil
 }
 
-// proveBoot boots a machine that has nothing to do, up to the point at which it would run a program.
+// proveBoot boots a machine up to the point at which it would run a program.
 func proveBoot(config machineConfig, limit time.Duration) error {
 	m, err := startMachine(config, wire.Job{Nofile: openFilesLimit(), Addresses: addresses(1)}, programOutput{os.Stdout, os.Stderr}, nil)
 	if err != nil {
@@ -105,7 +105,7 @@ func proveBoot(config machineConfig, limit time.Duration) error {
 	defer func() {
 		m.end()
 		for range m.frames {
-			// The reader of a machine with no program is never stuck, and is not to be left behind.
+			// Without a program the reader never blocks. Wait for it.
 		}
 	}()
 	deadline := time.NewTimer(limit)

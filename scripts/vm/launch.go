@@ -13,8 +13,9 @@ import (
 	"syscall"
 )
 
-// launch starts the launcher, which builds the machines' init beside this program, if there is none as "go install" leaves
-// it. It returns if there is one, and with an error if the launcher cannot be had.
+// launch starts the launcher if the machines' init is not beside this program, as after "go install". The launcher
+// builds the init, and runs the program again. launch returns nil if there is an init, and an error if there is no
+// launcher.
 func launch() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -35,16 +36,16 @@ func launch() error {
 	return fmt.Errorf("run %s: %w", arguments[1], syscall.Exec(bash, arguments, os.Environ()))
 }
 
-// initFile is where the launcher has put the init of machines.
+// initFile is the init of the machines, as built by the launcher.
 func initFile(self string, arch *architecture) string {
 	return filepath.Join(filepath.Dir(self), "guest-"+arch.name)
 }
 
-// moduleFolder fetches the module that this program was built of, if it has a version.
+// moduleFolder fetches the module that this program was built from, if it has a version.
 func moduleFolder() (string, error) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "", errors.New("this program was built of a module without a version")
+		return "", errors.New("this program was built from a module without a version")
 	}
 	cmd := exec.Command("go", "-C", "/", "mod", "download", "-json", info.Main.Path+"@"+info.Main.Version)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=on")

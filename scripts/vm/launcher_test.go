@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestLauncherBuilds builds the programs into an empty cache, with all set against it that a caller may have set for
-// the program under test, and from a folder that is in no module.
+// TestLauncherBuilds builds the programs into an empty cache, from a folder outside of any module. The environment has
+// hostile settings that a caller may have for the program under test.
 func TestLauncherBuilds(t *testing.T) {
 	module, cache := copyModule(t), filepath.Join(t.TempDir(), "a cache")
 	run := func() *bed {
@@ -41,7 +41,7 @@ func TestLauncherBuilds(t *testing.T) {
 	if after := programs(); len(after) != len(before) {
 		t.Errorf("the second run made %q of %q", after, before)
 	}
-	// What the machine's init is made of is part of what the programs are named after.
+	// The name of the programs depends on the sources of the machine's init, too.
 	source := filepath.Join(module, "guest/main.go")
 	content, err := os.ReadFile(source)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestLauncherNeedsGo(t *testing.T) {
 	b := newBed(t, "true")
 	b.cmd.Env = append(os.Environ(), "PATH=/usr/bin:/bin")
 	if _, err := os.Stat("/usr/bin/go"); err == nil {
-		t.Skip("Go is where all other tools are")
+		t.Skip("Go is in the folder of all other tools")
 	}
 	b.start()
 	b.wait()
@@ -71,7 +71,7 @@ func TestLauncherNeedsGo(t *testing.T) {
 	b.wantStderr("Go is missing")
 }
 
-// A cache folder that cannot be made is named, with the reason.
+// If the cache folder cannot be made, the error names it, with the reason.
 func TestLauncherNeedsCache(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "file", "cache")
 	if err := os.WriteFile(filepath.Dir(cache), nil, 0o644); err != nil {

@@ -19,34 +19,34 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// machineConfig is what all machines of a run have in common.
+// machineConfig is the common configuration of all machines of a run.
 type machineConfig struct {
 	arch        *architecture
 	root        string // the folder with the files of a foreign architecture
-	emulator    string // of no use to User-Mode Linux, whose kernel is the program
+	emulator    string // not for User-Mode Linux, whose kernel is the program
 	kernel      string
 	initramfs   string
 	accelerator string
 	memory      string
 	processors  int    // 0: as many as the host has, 4 at most
 	coarse      bool   // timers expire at clock ticks
-	verbose     bool   // the console is shown
-	consoleLogs string // the folder for consoles; empty for none
+	verbose     bool   // show the console
+	consoleLogs string // the folder for console logs; "": none
 
-	tscFrequency int // in kHz; 0: the kernel has to find it out
+	tscFrequency int // in kHz; 0: the kernel measures it
 
-	// bootLimits are how long to wait for a machine, boot after boot.
+	// bootLimits are how long to wait for a machine at each boot.
 	bootLimits []time.Duration
-	quiet      bool // the kernel keeps its messages from the console; they take a good part of the boot
+	quiet      bool // the kernel does not log to the console, which takes a good part of the boot
 }
 
 // machine is a running qemu, or kernel of User-Mode Linux.
 type machine struct {
-	name    string // what the program is called in messages
+	name    string // the program's name in messages
 	control *wire.Conn
-	frames  chan frame // closed when the machine has ended, or has to
+	frames  chan frame // closed when the machine has ended, or must end
 	console *tail
-	errors  *tail // what the program itself has to say
+	errors  *tail // output of qemu or the kernel itself
 	out     programOutput
 
 	processes processGroup
@@ -56,17 +56,17 @@ type machine struct {
 	readers   sync.WaitGroup
 }
 
-// programOutput is where a program's output goes.
+// programOutput is the destination of a program's output.
 type programOutput struct{ stdout, stderr io.Writer }
 
-// frame is one that the guest sent.
+// frame is a frame from the guest.
 type frame struct {
 	kind    wire.Kind
 	payload []byte
 }
 
-// startMachine boots a machine and hands it its job. wired is its end of the wire, nil for a machine alone. The caller
-// must end it.
+// startMachine boots a machine and sends it its job. wired is its end of the wire, or nil for a single machine. The
+// caller must end the machine.
 func startMachine(config machineConfig, job wire.Job, out programOutput, wired *os.File) (*machine, error) {
 	if wired != nil {
 		defer wired.Close()
@@ -113,7 +113,7 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 		cmd.ExtraFiles = append(cmd.ExtraFiles, wired)
 	}
 	if config.accelerator == acceleratorUML {
-		// It begins with what the host lacks, before there is a console.
+		// It begins with errors before there is a console, such as what the host lacks.
 		cmd.Stdout, cmd.Stderr = consoleEnd, consoleEnd
 	} else {
 		cmd.Stderr = m.errors
@@ -121,7 +121,7 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		// Whatever ends this process ends the machine.
 		Pdeathsig: syscall.SIGKILL,
-		// A signal from the terminal is for this process only, which passes it on.
+		// A signal from the terminal goes to this process only, which passes it on.
 		Setpgid: true,
 	}
 	started := make(chan error)
@@ -161,13 +161,13 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	return m, nil
 }
 
-// receive hands a machine that is up its job, writes the program's output and passes everything else on, until the machine
-// ends. It writes here, so that the order is kept, and a reader who does not read stops the program but neither signals nor
-// the time limit.
+// receive sends a machine its job once it is up, writes the program's output and passes on all other frames, until the
+// machine ends. It writes the output here to keep the order. A reader that does not read stops the program, but not
+// signals or the time limit.
 func (m *machine) receive(job wire.Job) error {
 	for {
 		kind, payload, err := m.control.Receive()
-		// A machine that ends with something unread resets the connection.
+		// A machine that ends with unread data resets the connection.
 		if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
 			return nil
 		}
@@ -176,7 +176,7 @@ func (m *machine) receive(job wire.Job) error {
 		}
 		switch kind {
 		case wire.KindReady:
-			// A machine that is gone already is noticed by the next frame, which does not come.
+			// If the machine is gone already, the missing next frame shows it.
 			m.control.SendValue(wire.KindJob, job)
 		case wire.KindStdout:
 			_, err = m.out.stdout.Write(payload)
@@ -198,7 +198,7 @@ func (m *machine) end() {
 	m.readers.Wait()
 }
 
-// abandonBoot ends a machine that is not up, and tells whether its program has been started after all.
+// abandonBoot ends a machine that is not up, and reports whether its program was started after all.
 func (m *machine) abandonBoot() (started bool) {
 	m.end()
 	for f := range m.frames {
@@ -207,7 +207,7 @@ func (m *machine) abandonBoot() (started bool) {
 	return started
 }
 
-// failure ends a machine whose frames have stopped, and says why they did.
+// failure ends a machine whose frames have stopped, and returns the reason.
 func (m *machine) failure() string {
 	m.end()
 	if m.broken != nil {
@@ -222,24 +222,26 @@ func (m *machine) failure() string {
 	return "the machine stopped by itself"
 }
 
-// kernelArguments are mostly about what a boot need not wait for. Each architecture has some more.
+// kernelArguments mostly turn off what a boot would wait for. Each architecture adds some.
 var kernelArguments = []string{
-	// A kernel that has gone wrong must end the machine, with the reason on the console.
+	// A kernel that panics must end the machine, with the reason on the console.
 	"panic=-1", "oops=panic",
 	"mitigations=off", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "audit=0", "apparmor=0", "cryptomgr.notests",
 }
 
-// emulatedArguments spare emulated machines what takes a third to a half of their processors' time, and what programs do
-// not notice. The emulator keeps the code that it has translated by its address in the program: where libraries lie
-// elsewhere in each process, each process has them translated again. The others are the kernel's hardenings.
+// emulatedArguments switch off what takes a third to a half of an emulated machine's processor time, and what programs
+// do not notice. The emulator caches translated code by its virtual address. With libraries at random addresses it would
+// translate them again for each process. The other arguments switch off hardening of the kernel.
 var emulatedArguments = []string{
 	"norandmaps", "init_on_alloc=0", "hardened_usercopy=off", "randomize_kstack_offset=off", "lsm=",
 }
 
-// mostByDefault is how many processors a machine has at most unless more are asked for: emulated ones get in each other's way.
+// mostByDefault is the most processors of a machine unless the options ask for more: emulated processors slow each
+// other down.
 const mostByDefault = 4
 
-// machineArguments is qemu's command line. The console, the control port and the wire are its files 3, 4 and 5.
+// machineArguments returns qemu's command line. The console, the control port and the wire are its descriptors 3, 4 and
+// 5.
 func machineArguments(config machineConfig, job wire.Job) []string {
 	args := []string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -276,7 +278,7 @@ func machineArguments(config machineConfig, job wire.Job) []string {
 		"-device", "virtserialport,chardev=control,name="+wire.PortName,
 	)
 	if len(job.Addresses) > 1 {
-		// No ROM: nothing is booted from the network.
+		// No ROM: the machine does not boot from the network.
 		args = append(args, "-netdev", "socket,id=wire,fd=5", "-device", "virtio-net-pci,netdev=wire,host_mtu=9000,romfile=")
 	}
 	args = append(args, sharedFolder("root", "/", ",readonly=on")...)
@@ -289,8 +291,8 @@ func machineArguments(config machineConfig, job wire.Job) []string {
 	return args
 }
 
-// sharedFolder gives the machine a folder over 9p. With the security model "none" a caller who is not root can use
-// it too: changes of owner are not made then, instead of refused.
+// sharedFolder shares a folder with the machine over 9p. The security model "none" also works for a caller who is not
+// root: it ignores changes of owner instead of refusing them.
 func sharedFolder(tag, path, access string) []string {
 	escaped := strings.ReplaceAll(path, ",", ",,")
 	return []string{
@@ -299,7 +301,7 @@ func sharedFolder(tag, path, access string) []string {
 	}
 }
 
-// socketPair makes a stream whose second end is for another process.
+// socketPair makes a stream. Its second end is for another process.
 func socketPair(name string) (ours, theirs *os.File, err error) {
 	return connectedSockets(name, syscall.SOCK_STREAM)
 }
@@ -309,7 +311,7 @@ func connectedSockets(name string, kind int) (ours, theirs *os.File, err error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the %s socket: %w", name, err)
 	}
-	// Only then can a read be interrupted by Close.
+	// Close can interrupt a read only then.
 	if err := syscall.SetNonblock(fds[0], true); err != nil {
 		return nil, nil, err
 	}

@@ -51,7 +51,7 @@ func TestMachineArguments(t *testing.T) {
 	}
 }
 
-// A machine of another architecture has a board and a console of its own, and a folder with its files.
+// A machine of another architecture has another board and console, and a folder with its files.
 func TestForeignMachineArguments(t *testing.T) {
 	config := machineConfig{arch: arm64, root: "/r", kernel: "/k", initramfs: "/i", memory: "3G", accelerator: acceleratorTCG}
 	args := machineArguments(config, wire.Job{})

@@ -49,7 +49,7 @@ func testbed() int {
 	}
 	log := &progress{out: os.Stderr, verbose: options.verbose}
 
-	// Where a foreign program is, is known when there is a root for it.
+	// The path of a foreign program is known only when there is a root for it.
 	var p program
 	if !options.arch.foreign {
 		if p, err = newProgram(options, ""); err != nil {
@@ -71,7 +71,7 @@ func testbed() int {
 	select {
 	case s = <-ready:
 	case sig := <-signals:
-		// What set-up has started dies with this process, and what it has half made is removed by the next one.
+		// The set-up's child processes die with this process. The next set-up removes what is half made.
 		return exitSignalBase + int(sig.(syscall.Signal))
 	}
 	if s.err != nil {
@@ -96,7 +96,7 @@ func testbed() int {
 	return run(p, alone, s.machine, signals, log)
 }
 
-// cannotRun says why a program does not run, and returns the exit code.
+// cannotRun prints why a program does not run, and returns the exit code.
 func cannotRun(err error) int {
 	fmt.Fprintf(os.Stderr, "testbed: %v\n", err)
 	var unusable *unusableProgram
@@ -106,13 +106,13 @@ func cannotRun(err error) int {
 	return exitFailure
 }
 
-// setup is what prepare makes.
+// setup is the result of prepare.
 type setup struct {
 	machine machineConfig
 	err     error
 }
 
-// prepare makes sure that all that a machine needs is in the cache.
+// prepare puts all that a machine needs into the cache.
 func prepare(options options, log *progress) (s setup) {
 	fail := func(err error) setup { return setup{err: err} }
 	cache, err := openCache(options.cache)

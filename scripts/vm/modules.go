@@ -13,17 +13,17 @@ import (
 	"strings"
 )
 
-// moduleFile is a module as it is in the package.
+// moduleFile is a module as in the package.
 type moduleFile struct {
 	content    []byte
 	compressed bool
-	builtIn    bool // part of the kernel's image: there is nothing to load
+	builtIn    bool // part of the kernel's image: nothing to load
 }
 
-// moduleSet is modules by name, in which underscores stand for dashes.
+// moduleSet maps names to modules. The names have underscores for dashes.
 type moduleSet map[string]moduleFile
 
-// moduleName takes the name out of a file's.
+// moduleName returns the module's name from a file name.
 func moduleName(file string) (name string, compressed, found bool) {
 	name, suffix, found := strings.Cut(file, ".ko")
 	if !found {
@@ -39,7 +39,7 @@ func moduleName(file string) (name string, compressed, found bool) {
 	return strings.ReplaceAll(name, "-", "_"), compressed, true
 }
 
-// addBuiltIn adds the modules of a file modules.builtin, which has a path a line.
+// addBuiltIn adds the modules in a file modules.builtin, which has one path per line.
 func (s moduleSet) addBuiltIn(list string) {
 	for line := range strings.Lines(list) {
 		if name, _, found := moduleName(path.Base(strings.TrimSpace(line))); found {
@@ -48,7 +48,7 @@ func (s moduleSet) addBuiltIn(list string) {
 	}
 }
 
-// plain gives a module's ELF file.
+// plain returns a module's ELF file.
 func (s moduleSet) plain(name string) ([]byte, error) {
 	module, found := s[name]
 	if !found {
@@ -65,8 +65,8 @@ func (s moduleSet) plain(name string) ([]byte, error) {
 	return content, nil
 }
 
-// order lists the wanted modules and what they depend on, each after its own dependencies and none twice. loaded has
-// what earlier lists contain, and is added to.
+// order lists the wanted modules and their dependencies, each after its own dependencies and none twice. loaded has the
+// modules of earlier lists; order adds to it.
 func (s moduleSet) order(wanted []string, loaded map[string]bool) ([]string, error) {
 	var names []string
 	for _, name := range wanted {
@@ -129,7 +129,7 @@ func parseDependencies(info []byte) []string {
 	return names
 }
 
-// moduleLists names the files that tell init what to load, as init knows them.
+// moduleLists are init's names for the files that say what to load.
 var moduleLists = []struct {
 	name   string
 	wanted *[]string

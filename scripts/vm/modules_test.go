@@ -47,7 +47,7 @@ func TestModuleOrder(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 	if again, err := set.order([]string{"mid_1", "top"}, loaded); err != nil || len(again) > 0 {
-		t.Errorf("what an earlier list has is loaded again: %q, %v", again, err)
+		t.Errorf("a module of an earlier list is loaded again: %q, %v", again, err)
 	}
 }
 

@@ -91,7 +91,7 @@ type options struct {
 	accelerator  string
 	arch         *architecture
 	printRoot    bool // of the architecture, instead of running a program
-	processors   int  // 0: what suits the accelerator
+	processors   int  // 0: the accelerator's default
 	coarse       bool // timers expire at clock ticks
 	device       control.DeviceKind
 	machines     int
@@ -101,12 +101,12 @@ type options struct {
 	consoleLogs  string // a folder
 	cache        string
 	kernel       kernelChoice
-	umlKernel    string // a file; "": the one that is built
-	mirror       string // of Debian's archive; "": that of the system's apt
+	umlKernel    string // a file; "": the test bed builds one
+	mirror       string // of Debian's archive; "": the mirror of the system's apt
 	command      []string
 }
 
-// maxMachines is what one host is likely to have the memory for.
+// maxMachines is for the memory of a typical host.
 const maxMachines = 8
 
 // list collects a flag that may be repeated.
@@ -119,7 +119,7 @@ func (l *list) Set(value string) error {
 	return nil
 }
 
-// parseOptions reads flags, and the environment for what the flags leave open.
+// parseOptions reads the flags, and the environment for options that the flags do not set.
 func parseOptions(args, environment []string) (options, error) {
 	env := func(name string) string { return lookup(environment, name) }
 	var o options
@@ -162,7 +162,7 @@ func parseOptions(args, environment []string) (options, error) {
 	case o.printRoot && (o.shell || len(o.command) > 0):
 		return o, errors.New("--print-root takes no program")
 	case o.printRoot && !o.arch.foreign:
-		return o, fmt.Errorf("--print-root is for an architecture other than %s, which has the host's root", o.arch.name)
+		return o, fmt.Errorf("--print-root is for an architecture other than %s, which uses the host's root", o.arch.name)
 	}
 	if o.machines < 1 || o.machines > maxMachines {
 		return o, fmt.Errorf("there can be 1 to %d machines, not %d", maxMachines, o.machines)
@@ -222,8 +222,8 @@ func parseOptions(args, environment []string) (options, error) {
 	return o, err
 }
 
-// chooseKernel tells a suite from a file. Without either, it is the suite of this system, or on another system than Debian
-// one that has long been tested.
+// chooseKernel decides whether text names a suite or a file. Without text, it chooses the suite of this system, or a
+// well-tested suite if this system is not Debian.
 func chooseKernel(name, mirror string) (kernelChoice, error) {
 	switch {
 	case name == "":
@@ -232,12 +232,12 @@ func chooseKernel(name, mirror string) (kernelChoice, error) {
 		file, err := filepath.Abs(name)
 		return kernelChoice{file: file}, err
 	case !regexp.MustCompile(`^[a-z][a-z0-9.-]*$`).MatchString(name):
-		return kernelChoice{}, fmt.Errorf("the kernel %q is neither a suite of Debian, as trixie-backports, nor a .deb file", name)
+		return kernelChoice{}, fmt.Errorf("the kernel %q is neither a suite of Debian, such as trixie-backports, nor a .deb file", name)
 	}
 	return kernelChoice{suite: name, mirror: mirror}, nil
 }
 
-// debianSuite reads the suite of a Debian system out of its os-release, "" for other systems.
+// debianSuite returns the suite of a Debian system from its os-release, or "" for other systems.
 func debianSuite(file string) (suite string) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -259,10 +259,11 @@ func debianSuite(file string) (suite string) {
 	return suite
 }
 
-// maxProcessors is what the kernel of User-Mode Linux is built for.
+// maxProcessors is the limit of the User-Mode Linux kernel's configuration.
 const maxProcessors = 8
 
-// checkMachine checks what depends on the accelerator, and sets the number of processors of User-Mode Linux.
+// checkMachine checks the options that depend on the accelerator, and sets the number of processors for User-Mode
+// Linux.
 func (o *options) checkMachine(flags *flag.FlagSet) error {
 	named := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { named[f.Name] = true })
@@ -272,7 +273,7 @@ func (o *options) checkMachine(flags *flag.FlagSet) error {
 	case o.accelerator == acceleratorCount && o.processors > 1:
 		return errors.New("with --accel count there is one processor")
 	case o.accelerator == "auto" && o.device == control.IWARP && !named["kernel"] && !o.arch.foreign:
-		o.accelerator = acceleratorUML // whose kernel is known to have the device
+		o.accelerator = acceleratorUML // its kernel has the device
 	}
 	switch {
 	case o.accelerator != acceleratorUML:
@@ -296,7 +297,7 @@ func (o *options) checkMachine(flags *flag.FlagSet) error {
 	return nil
 }
 
-// defaultTimeout leaves the program's own limit the time to act first: it reports more than the test bed can.
+// defaultTimeout lets the program's own limit act first: it reports more than the test bed can.
 func defaultTimeout(command []string) time.Duration {
 	const fallback = 15 * time.Minute
 	for i, arg := range command {
@@ -323,11 +324,11 @@ func shareFolder(dir string) (string, error) {
 	info, err := os.Stat(absolute)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("share a folder that exists: %w", err)
+		return "", fmt.Errorf("--share needs a folder that exists: %w", err)
 	case !info.IsDir():
-		return "", fmt.Errorf("share a folder: %s is a file", dir)
+		return "", fmt.Errorf("--share needs a folder: %s is a file", dir)
 	case absolute == "/":
-		return "", errors.New("share a folder, not the whole file system")
+		return "", errors.New("--share takes a folder, not the whole file system")
 	}
 	return absolute, nil
 }
@@ -348,7 +349,7 @@ func cacheFolder(env func(string) string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// lookup gives the last value of a variable, which is the one that counts.
+// lookup returns the last value of a variable: that one counts.
 func lookup(environment []string, name string) string {
 	for _, entry := range slices.Backward(environment) {
 		if value, found := strings.CutPrefix(entry, name+"="); found {

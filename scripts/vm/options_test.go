@@ -76,7 +76,7 @@ func TestParseOptions(t *testing.T) {
 		{"its kernel", []string{"--cpus=2", "--accel", "uml", "true"}, []string{home, "TESTBED_UML_KERNEL=/bin/../bin/sh"}, func(o options) bool {
 			return o.processors == 2 && o.umlKernel == "/bin/sh"
 		}},
-		{"its kernel is not asked for", []string{"true"}, []string{home, "TESTBED_UML_KERNEL=/nowhere"}, func(o options) bool {
+		{"no kernel is wanted", []string{"true"}, []string{home, "TESTBED_UML_KERNEL=/nowhere"}, func(o options) bool {
 			return o.processors == 0
 		}},
 		{"own cache", []string{"true"}, []string{"GOUDAT_CACHE=/d"}, func(o options) bool { return o.cache == "/d" }},

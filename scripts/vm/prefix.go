@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// prefixed writes whole lines, each after a prefix, so that those of several machines can be told apart.
+// prefixed writes whole lines, each after a prefix that identifies the machine.
 type prefixed struct {
 	to     io.Writer
-	mu     sync.Mutex // the machine and the test bed write
+	mu     sync.Mutex // both the machine and the test bed write
 	prefix string
-	line   []byte // that has no end yet
+	line   []byte // the unfinished line
 }
 
 func newPrefixed(to io.Writer, prefix string) *prefixed { return &prefixed{to: to, prefix: prefix} }
 
-// Write hands over all whole lines at once, so that nothing comes between.
+// Write writes all whole lines in one call, so that nothing comes between them.
 func (p *prefixed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,7 +38,7 @@ func (p *prefixed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// close writes a last line that has no end.
+// close writes an unfinished last line.
 func (p *prefixed) close() {
 	p.mu.Lock()
 	unfinished := len(p.line) > 0

@@ -9,13 +9,13 @@ import (
 	"unsafe"
 )
 
-// processGroup is a machine's processes: the one that was started, whose number is the group's, and those which it has
-// started itself. User-Mode Linux has one for each address space of the machine.
+// processGroup is a machine's processes: the leader, whose number is the group's, and its children. User-Mode Linux has
+// a process for each address space of the machine.
 type processGroup struct {
 	leader int
 
 	mu    sync.Mutex
-	ended bool // the leader's number may be another process's from now on
+	ended bool // the leader's number may now be another process's
 }
 
 // signal sends a signal to all processes of the group. It fails when the leader has ended.
@@ -28,7 +28,8 @@ func (g *processGroup) signal(s syscall.Signal) error {
 	return syscall.Kill(-g.leader, s)
 }
 
-// awaitEnd returns when the leader has ended, and the others have been killed. The leader is left to be waited for.
+// awaitEnd returns when the leader has ended and the others have been killed. The caller must still wait for the
+// leader.
 func (g *processGroup) awaitEnd() {
 	const (
 		pid    = 1         // P_PID of <sys/wait.h>

@@ -28,7 +28,7 @@ func TestProcessGroup(t *testing.T) {
 	if err := g.signal(syscall.SIGCONT); err != nil {
 		t.Error(err)
 	}
-	// Only the leader: the other one is killed when it has ended.
+	// Only the leader: the other process is killed after its end.
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}

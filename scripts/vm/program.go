@@ -17,15 +17,15 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// program is what to run in the machine.
+// program is the program to run in the machine.
 type program struct {
 	job     wire.Job
-	name    string // as the caller gave it, with the rank of the machine if there are several
+	name    string // as the caller named it, with the rank of the machine if there are several
 	timeout time.Duration
 	shell   bool
 }
 
-// addresses are the machines', by rank.
+// addresses are the addresses of the machines, by rank.
 func addresses(machines int) (list []string) {
 	for rank := range machines {
 		list = append(list, fmt.Sprintf("10.77.0.%d", rank+1))
@@ -33,7 +33,7 @@ func addresses(machines int) (list []string) {
 	return list
 }
 
-// on gives the program as it runs in one of several machines.
+// on returns the program for one of several machines.
 func (p program) on(rank int) program {
 	p.name = fmt.Sprintf("%s in machine %d", p.name, rank)
 	p.job.Rank = rank
@@ -46,7 +46,7 @@ func (p program) on(rank int) program {
 	return p
 }
 
-// unusableProgram is a program that does not start, with the exit code that a shell would give.
+// unusableProgram is the error of a program that does not start, with a shell's exit code for it.
 type unusableProgram struct {
 	name   string
 	reason string
@@ -55,8 +55,8 @@ type unusableProgram struct {
 
 func (e *unusableProgram) Error() string { return fmt.Sprintf("%s: %s", e.name, e.reason) }
 
-// deviceEnvironment is how programs find the device; the guest sets the device up to match. The native library would
-// mix its messages with the program's output.
+// deviceEnvironment tells programs where the device is; the guest sets up the device to match. It also silences the
+// native library, whose messages would mix with the program's output.
 func deviceEnvironment(device control.DeviceKind) []string {
 	return []string{
 		"DAT_OVERRIDE=/run/goudat/dat.conf",
@@ -67,7 +67,7 @@ func deviceEnvironment(device control.DeviceKind) []string {
 	}
 }
 
-// newProgram finds the program that the options name: in the folder root, unless that is "", and then on the host.
+// newProgram finds the program that the options name: in the folder root, if not "", and then on the host.
 func newProgram(o options, root string) (program, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -108,8 +108,8 @@ func newProgram(o options, root string) (program, error) {
 	return p, nil
 }
 
-// checkRegistry looks at the file that the caller's DAT_OVERRIDE names, which the native library would not find until a machine
-// has booted. Those of the test bed itself are made in the machine.
+// checkRegistry checks the file that the caller's DAT_OVERRIDE names. Otherwise the native library would miss it only
+// after a machine has booted. The test bed's own files are made in the machine.
 func checkRegistry(file, dir string) error {
 	if file == "" || slices.Contains(wire.DatConf, file) {
 		return nil
@@ -124,7 +124,7 @@ func checkRegistry(file, dir string) error {
 	return nil
 }
 
-// findProgram looks a program up as a shell does, each time in the folder root first unless that is "", and gives its absolute path
+// findProgram looks up a program as a shell does, in the folder root first, if not "". It returns the absolute path
 // without the root.
 func findProgram(name, path, root string) (string, error) {
 	if name == "" {
@@ -158,7 +158,7 @@ func findProgram(name, path, root string) (string, error) {
 	return "", problem
 }
 
-// environment adds what the test bed promises to what the caller has.
+// environment adds the test bed's variables to the caller's environment.
 func environment(caller []string, device control.DeviceKind) []string {
 	env := slices.Clone(caller)
 	if device != control.NoDevice {
@@ -169,7 +169,7 @@ func environment(caller []string, device control.DeviceKind) []string {
 			}
 		}
 	}
-	// A second entry of the same name would leave open which one counts.
+	// With two entries of the same name, it would be open which one counts.
 	env = slices.DeleteFunc(env, func(e string) bool {
 		return strings.HasPrefix(e, "UDAT_TESTBED=") || strings.HasPrefix(e, control.KindVariable+"=")
 	})
@@ -180,18 +180,18 @@ func environment(caller []string, device control.DeviceKind) []string {
 	return env
 }
 
-// goWorkFolder is the part of a path in the go command's work folder that belongs to one package. A test writes its
-// coverage and its log of opened files there.
+// goWorkFolder matches the part of a path in the go command's work folder that belongs to one package. A test writes
+// its coverage and its log of opened files there.
 var goWorkFolder = regexp.MustCompile(`^(.*/go-build[0-9]+/b[0-9]+)/`)
 
-// shares lists the folders that the program may write to, outer ones before those that they contain.
+// shares lists the folders that the program may write to, outer folders before inner ones.
 func shares(path string, given []string, coverage string) []wire.Share {
 	folders := slices.Clone(given)
 	if match := goWorkFolder.FindStringSubmatch(path); match != nil {
 		folders = append(folders, match[1])
 	}
 	if coverage != "" {
-		// A folder that does not exist, or is not one, is for the program to complain about.
+		// If a folder does not exist, or is a file, the program complains.
 		if absolute, err := shareFolder(coverage); err == nil {
 			folders = append(folders, absolute)
 		}
@@ -210,14 +210,14 @@ func umask() int {
 	return mask
 }
 
-// openFilesLimit is this process's, or what a program that opens many connections needs.
+// openFilesLimit is this process's limit, or at least what a program with many connections needs.
 func openFilesLimit() uint64 {
 	const least = 65536
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return least
 	}
-	// Above this the kernel refuses; the machine's own limit is fs.nr_open's default.
+	// The kernel refuses more: the machine's limit is the default of fs.nr_open.
 	const most = 1 << 20
 	return min(max(limit.Cur, least), most)
 }

@@ -38,7 +38,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// A program is looked for in the root before it is on the host, each time under its name on the machine.
+// A program is looked up in the root before the host, under its name in the machine.
 func TestFindProgram(t *testing.T) {
 	root, host := t.TempDir(), t.TempDir()
 	inRoot := filepath.Join(root, host)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// progress tells the caller what takes time.
+// progress tells the user what takes time.
 type progress struct {
 	out     io.Writer
 	verbose bool
@@ -20,7 +20,7 @@ func (p *progress) setUp(format string, args ...any) {
 	fmt.Fprintf(p.out, "testbed: "+format+"\n", args...)
 }
 
-// step reports a step of every run; only --verbose shows it.
+// step reports a step of every run. Only --verbose shows it.
 func (p *progress) step(format string, args ...any) {
 	if !p.verbose {
 		return

@@ -16,19 +16,19 @@ import (
 	"strings"
 )
 
-// rootSuite is the last one of Debian that has packages of uDAPL.
+// rootSuite is the last Debian suite with packages of uDAPL.
 const rootSuite = "bookworm"
 
-// rootPackages are what programs of another architecture run on and are linked with: the native stack, what it is built with,
-// and a compiler, since some tests compile C.
+// rootPackages are what programs of another architecture need: the native stack, its build dependencies, and a
+// compiler, since some tests compile C.
 var rootPackages = []string{"libdapl-dev", "dapl2-utils", "libibverbs-dev", "librdmacm-dev", "ibverbs-providers",
 	"libnl-3-dev", "libnl-route-3-dev", "libasan8", "gcc", "libc6-dev", "dash", "bash", "coreutils", "grep", "sed", "iproute2"}
 
 // unneededFolders are the parts of packages that no program needs.
 var unneededFolders = []string{"usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/info/", "usr/share/lintian/"}
 
-// root returns a folder with the files of a Debian system of another architecture, which it fetches and unpacks if there is
-// none. Nothing in it was run, so that it lacks what packages make when they are installed.
+// root returns a folder with the files of a Debian system of another architecture. It fetches and unpacks them if they
+// are missing. No program in it has run, so it lacks what packages generate when they are installed.
 func (c *cache) root(arch *architecture, mirror string, log *progress) (string, error) {
 	key := sha256.New()
 	fmt.Fprintln(key, "layout 1", arch.name, rootSuite, rootPackages, unneededFolders)
@@ -37,7 +37,7 @@ func (c *cache) root(arch *architecture, mirror string, log *progress) (string, 
 			return err
 		}
 		if err := fetchRoot(arch, mirror, dir, log); err != nil {
-			return fmt.Errorf("the packages of Debian %s for %s cannot be had: %w; GOUDAT_CACHE can name another folder than %s",
+			return fmt.Errorf("the packages of Debian %s for %s are not available: %w; GOUDAT_CACHE can name another folder than %s",
 				rootSuite, arch.name, err, c.dir)
 		}
 		return nil
@@ -67,7 +67,7 @@ func fetchRoot(arch *architecture, mirror, dir string, log *progress) error {
 	return os.RemoveAll(folder)
 }
 
-// mergedFolders are links into /usr on each Debian system, while packages may still have folders of these names.
+// mergedFolders are links into /usr on each Debian system. Packages may still have folders of these names.
 var mergedFolders = []string{"bin", "sbin", "lib"}
 
 func makeMergedFolders(dir string) error {
@@ -82,7 +82,7 @@ func makeMergedFolders(dir string) error {
 	return nil
 }
 
-// rootName is where a file of a package goes, "" for one that is not needed.
+// rootName returns the path for a file of a package, or "" if the file is not needed.
 func rootName(name string) string {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	first, rest, _ := strings.Cut(name, "/")

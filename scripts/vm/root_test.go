@@ -27,7 +27,7 @@ func TestRootName(t *testing.T) {
 	}
 }
 
-// The files of packages are laid out as on a system where /lib is a link, wherever a package has them.
+// The files of packages are laid out as on a system where /lib is a link, even if a package has them elsewhere.
 func TestUnpackRoot(t *testing.T) {
 	dir := t.TempDir()
 	if err := makeMergedFolders(dir); err != nil {

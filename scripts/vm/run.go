@@ -14,24 +14,24 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// grace is how long a program has to end after a signal or the time limit. On a busy host it may not even be scheduled for
-// some seconds.
+// grace is how long a program may take to end after a signal or the time limit. On a busy host it may not be scheduled
+// for some seconds.
 const grace = 10 * time.Second
 
-// bootedAgain begins what is said of a machine that has stood still.
+// bootedAgain begins the message about a machine that hung.
 const bootedAgain = "testbed: the machine is booted again"
 
-// surroundings are a machine's own among several.
+// surroundings are what differs between the machines of a run.
 type surroundings struct {
 	rank  int
 	fleet *fleet
 	out   programOutput
 }
 
-// alone is a machine without others.
+// alone are the surroundings of a single machine.
 var alone = surroundings{out: programOutput{os.Stdout, os.Stderr}}
 
-// run runs a program in a machine of its own and returns the exit code of the test bed.
+// run runs a program in a machine of its own and returns the test bed's exit code.
 func run(p program, around surroundings, config machineConfig, signals <-chan os.Signal, log *progress) int {
 	name, stderr := filepath.Base(p.name), around.out.stderr
 	defer around.fleet.ended(around.rank)
@@ -125,7 +125,7 @@ func run(p program, around surroundings, config machineConfig, signals <-chan os
 				return fail(late)
 			}
 			fmt.Fprintf(stderr, "%s: %s\n", bootedAgain, late)
-			config.quiet = false // so that its console shows where it stands still
+			config.quiet = false // so that its console shows where it hangs
 			again, err := around.start(config, p.job)
 			if err != nil {
 				return fail(err.Error())
@@ -158,7 +158,7 @@ func (s surroundings) start(config machineConfig, job wire.Job) (*machine, error
 	return m, err
 }
 
-// newTimer gives a channel that never delivers for 0.
+// newTimer returns a timer's channel. For 0 the channel never delivers.
 func newTimer(d time.Duration) <-chan time.Time {
 	if d == 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// runFleet runs a program in several machines on one wire, and returns the largest exit code. What the machine of the rank
-// plain writes has no prefix.
+// runFleet runs a program in several machines on one network, and returns the largest exit code. The output of the
+// machine with the rank plain has no prefix.
 func runFleet(p program, machines, plain int, config machineConfig, signals <-chan os.Signal, log *progress) int {
 	fleet := newFleet(machines, newEther(machines, config.framing()))
 	var forwards []chan os.Signal

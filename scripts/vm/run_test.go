@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// copySelf puts this test binary into a folder.
+// copySelf copies this test binary into a folder.
 func copySelf(t *testing.T, dir string) string {
 	t.Helper()
 	self, err := os.ReadFile(os.Args[0])
@@ -51,7 +51,7 @@ func TestProgramHasCallersSurroundings(t *testing.T) {
 	if err := json.Unmarshal(b.stdout.Bytes(), &got); err != nil {
 		t.Fatalf("%v in %q", err, b.stdout.String())
 	}
-	// JSON replaces what is not UTF-8.
+	// JSON replaces invalid UTF-8.
 	for i := range args {
 		args[i] = strings.ToValidUTF8(args[i], "\ufffd")
 	}
@@ -116,8 +116,8 @@ ofa-v2-scm-rxe0 u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "rxe0 1" ""
 	}
 }
 
-// TestSoftIWARP looks for the device, and for its adapter as the one of the machine. Debian's kernels have none, and a machine
-// says so.
+// TestSoftIWARP checks that the machine has the device, and only its adapter. Debian's kernels have no such device, and
+// the machine says so.
 func TestSoftIWARP(t *testing.T) {
 	needMachine(t)
 	if os.Getenv("TESTBED_ACCEL") != acceleratorUML {
@@ -184,7 +184,7 @@ func TestTimeLimit(t *testing.T) {
 func TestPanicIsNoResult(t *testing.T) {
 	needMachine(t)
 	script, console := "echo c >/proc/sysrq-trigger; sleep 60", "sysrq triggered crash"
-	if userMode { // which has no such trigger
+	if userMode { // which has no sysrq trigger
 		script, console = "echo 2 >/proc/sys/vm/panic_on_oom && tail /dev/zero", "panic_on_oom is enabled"
 	}
 	b := runBed(t, "--memory", "256M", "sh", "-c", script)
@@ -245,7 +245,7 @@ func TestSecondSignalEndsMachineAtOnce(t *testing.T) {
 	}
 }
 
-// watcher closes seen when text has been written to it.
+// watcher closes seen when the text has been written to it.
 type watcher struct {
 	text    string
 	seen    chan struct{}
@@ -269,7 +269,7 @@ func TestKilledTestBedLeavesNothing(t *testing.T) {
 	b.wait() // for the machine, too
 }
 
-// TestOutputThatNobodyTakes checks that a reader who stops reading does not keep the machine alive.
+// TestOutputThatNobodyTakes checks that a reader that stops reading does not keep the machine alive.
 func TestOutputThatNobodyTakes(t *testing.T) {
 	needMachine(t)
 	b := newBed(t, "--device", "none", "--timeout", "15s", "sh", "-c", "echo ready; exec cat /dev/zero")
@@ -303,7 +303,7 @@ func TestUnusableProgram(t *testing.T) {
 	}
 }
 
-// TestBrokenProgram is about what only the attempt to execute shows.
+// TestBrokenProgram is about errors that only the attempt to execute shows.
 func TestBrokenProgram(t *testing.T) {
 	needMachine(t)
 	path := filepath.Join(t.TempDir(), "broken")
@@ -315,7 +315,7 @@ func TestBrokenProgram(t *testing.T) {
 	b.wantStderr("cannot run " + path)
 }
 
-// copyModule makes a copy of the test bed, in a folder with a space in its name.
+// copyModule copies the test bed into a folder with a space in its name.
 func copyModule(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "a test bed")
@@ -325,7 +325,7 @@ func copyModule(t *testing.T) string {
 	return folder
 }
 
-// writeModule makes a module that has nothing to do with this one.
+// writeModule makes an unrelated module.
 func writeModule(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -390,7 +390,7 @@ func TestGoTestWithCoverage(t *testing.T) {
 func TestGoRun(t *testing.T) {
 	needMachine(t)
 	out, err := goCommand(t, writeModule(t), "run", "-exec", "'"+launcher(t)+"'", "./cmd", "two words")
-	// Before it, the test bed says what it boots.
+	// The test bed first prints what it boots.
 	if err == nil || !strings.HasSuffix(out, "\ntwo words\nexit status 3\n") {
 		t.Errorf("go run: %v, %q", err, out)
 	}

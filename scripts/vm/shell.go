@@ -12,16 +12,16 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// keyboard is the caller's terminal while a shell runs in the machine. Its methods do nothing on nil, which is a run
-// without a shell, and do what is possible when standard input is not a terminal.
+// keyboard is the caller's terminal while a shell runs in the machine. It is nil in a run without a shell; its methods
+// then do nothing. If standard input is not a terminal, they do what is possible.
 type keyboard struct {
 	mu    sync.Mutex
-	saved *syscall.Termios // the modes to go back to; nil: unchanged
+	saved *syscall.Termios // the modes to restore; nil: unchanged
 }
 
 func openKeyboard() *keyboard { return &keyboard{} }
 
-// connect sends what is typed, and changes of the window's size, to the machine.
+// connect sends keyboard input, and changes of the window size, to the machine.
 func (k *keyboard) connect(to *wire.Conn) {
 	if k == nil {
 		return
@@ -53,7 +53,7 @@ func (k *keyboard) connect(to *wire.Conn) {
 	}()
 }
 
-// makeRaw hands every key to the machine, whose own terminal does all that a terminal does.
+// makeRaw passes every key to the machine, which has a terminal of its own.
 func (k *keyboard) makeRaw() {
 	var modes syscall.Termios
 	if ioctl(os.Stdin, syscall.TCGETS, unsafe.Pointer(&modes)) != nil {
@@ -86,7 +86,7 @@ func (k *keyboard) restore() {
 	}
 }
 
-// size is the window's, or a usual one.
+// size returns the window size, or a usual one.
 func (k *keyboard) size() wire.Size {
 	var window struct{ rows, cols, x, y uint16 }
 	if ioctl(os.Stdin, syscall.TIOCGWINSZ, unsafe.Pointer(&window)) != nil || window.rows == 0 || window.cols == 0 {

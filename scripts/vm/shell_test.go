@@ -13,14 +13,14 @@ func TestShellOnTerminal(t *testing.T) {
 	needMachine(t)
 	script, err := exec.LookPath("script")
 	if err != nil {
-		t.Skip("needs the program script, which makes a terminal")
+		t.Skip("needs the command script, which makes a terminal")
 	}
 	b := newBed(t)
 	b.cmd = exec.Command(script, "--quiet", "--return", "--command",
 		"stty rows 31 columns 97; '"+launcher(t)+"' --shell; echo code $?; stty -a", "/dev/null")
 	b.cmd.Env = append(os.Environ(), "TERM=dumb")
 	b.cmd.Stdout, b.cmd.Stderr = &b.stdout, &b.stderr
-	// Typed ahead, it waits in the terminal until the shell reads.
+	// This is typed ahead. It waits in the terminal until the shell reads.
 	b.cmd.Stdin = strings.NewReader("stty size; tty; rdma link show rxe0/1; exit 7\n")
 	b.start()
 	b.wait()

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the text that is written to it.
 type tail struct {
 	mu     sync.Mutex
 	kept   []byte
-	copyTo io.Writer // gets everything, at once
+	copyTo io.Writer // receives everything, immediately
 }
 
 const (
@@ -33,7 +33,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is the last lines, with plain line ends.
+// String returns the last lines, with plain line ends.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

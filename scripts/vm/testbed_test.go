@@ -19,15 +19,14 @@ import (
 	"time"
 )
 
-// A test that needs a particular program in the machine runs this test binary there, with this variable set to what
-// it is to do.
+// A test that needs a particular program in the machine runs this test binary there. This variable says what it does.
 const roleVariable = "TESTBED_TEST_ROLE"
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(playRole(role))
 	}
-	os.Unsetenv("TESTBED_DEVICE") // each test names its own
+	os.Unsetenv("TESTBED_DEVICE") // each test uses its own
 	if err := openSources(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -35,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openSources opens what the launcher builds: "go test" repeats a test whose files have changed, and it knows only
-// those which the test itself opens.
+// openSources opens the launcher's sources. "go test" repeats a test when files have changed that the test itself has
+// opened.
 func openSources() error {
 	sources := []string{"go.mod", "testbed"}
 	for _, pattern := range []string{"guest/*.go", "uml/*"} {
@@ -56,11 +55,10 @@ func openSources() error {
 	return nil
 }
 
-// runLimit bounds one run of the test bed. It is there for what hangs: on a busy host the machine's boots alone may take
-// minutes.
+// runLimit bounds one run of the test bed, in case it hangs. On a busy host, booting alone may take minutes.
 const runLimit = 10 * time.Minute
 
-// needMachine is the first line of each test that starts a machine. Tests that do may run beside each other.
+// needMachine is the first line of each test that starts a machine. Such tests may run in parallel.
 func needMachine(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -75,8 +73,7 @@ func needMachine(t *testing.T) {
 
 var prepared sync.Once
 
-// prepareCache makes what is missing in the cache, for which the test bed has something to say. From then on it is
-// silent.
+// prepareCache fills the cache. The test bed prints messages while it does that, and is silent from then on.
 func prepareCache(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		b := newBed(t, "true")
@@ -100,7 +97,7 @@ func launcher(t *testing.T) string {
 	return path
 }
 
-// userMode says that the machines are those of User-Mode Linux.
+// userMode reports whether the machines run User-Mode Linux.
 var userMode = os.Getenv("TESTBED_ACCEL") == acceleratorUML
 
 // bed is one run of the test bed.
@@ -139,8 +136,8 @@ func (b *bed) start() {
 	go func() { b.ended <- b.cmd.Wait() }()
 }
 
-// startUntil starts the test bed and returns once the program has written a line to standard output. It gives the rest of
-// the output.
+// startUntil starts the test bed, waits until the program has written a line to standard output, and returns the rest
+// of the output.
 func (b *bed) startUntil(line string) *os.File {
 	b.t.Helper()
 	read, write, err := os.Pipe()
@@ -160,7 +157,7 @@ func (b *bed) startUntil(line string) *os.File {
 	}
 	name := "qemu-system"
 	if userMode {
-		name = "" // that of the kernel's file
+		name = "" // the name of the kernel's file
 	}
 	b.leader = childNamed(b.t, b.cmd.Process.Pid, name)
 	return read
@@ -204,8 +201,8 @@ func (b *bed) wantStderr(part string) {
 	}
 }
 
-// programErrors is standard error without what the test bed says of the kernel that it boots, and of a boot that it has to
-// repeat, which is no fault of a test.
+// programErrors returns standard error without the test bed's messages about the kernel that it boots, and about a
+// repeated boot, which is no fault of the test.
 func (b *bed) programErrors() string {
 	var kept strings.Builder
 	for line := range strings.Lines(b.stderr.String()) {
@@ -216,7 +213,7 @@ func (b *bed) programErrors() string {
 	return kept.String()
 }
 
-// childNamed returns the process whose parent is the given one.
+// childNamed returns the child of a process that has this name.
 func childNamed(t *testing.T, parent int, name string) int {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -283,7 +280,7 @@ func waitGroupGone(t *testing.T, group int) {
 	}
 }
 
-// report is what the role "report" finds out about itself.
+// report is what the role "report" reports about itself.
 type report struct {
 	Args   []string
 	Env    []string
@@ -295,7 +292,7 @@ type report struct {
 	Host   string
 }
 
-// binaryOutput has each byte value and no regularity that would hide a lost or repeated block.
+// binaryOutput has each byte value, and no regularity that would hide a lost or repeated block.
 func binaryOutput(seed uint32) []byte {
 	b := make([]byte, 1<<20)
 	for i := range b {

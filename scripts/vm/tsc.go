@@ -13,9 +13,9 @@ func readTSC() uint64
 // tscInterval is long enough for a frequency to a ten-thousandth.
 const tscInterval = 20 * time.Millisecond
 
-// tscFrequency measures the frequency of the host's time-stamp counter, in kHz. An emulated machine has the same counter.
-// Its kernel would measure it too, but gets it wrong by a factor on a busy host, and then all its clocks and time-outs go
-// wrong by that factor.
+// tscFrequency measures the frequency of the host's time-stamp counter, in kHz. An emulated machine has the same
+// counter. On a busy host, its kernel would measure a wrong frequency, and all its clocks and time-outs would be wrong
+// by that factor.
 func tscFrequency() int {
 	ticks, at := tscAndTime()
 	time.Sleep(tscInterval)
@@ -24,7 +24,7 @@ func tscFrequency() int {
 	return int(math.Round(float64(laterTicks-ticks) / float64(elapsed) * float64(time.Millisecond)))
 }
 
-// tscAndTime reads both clocks in the same moment, as well as that can be done.
+// tscAndTime reads both clocks as close to the same moment as possible.
 func tscAndTime() (ticks uint64, at time.Time) {
 	shortest := uint64(math.MaxUint64)
 	for range 20 {

@@ -20,7 +20,7 @@ func TestTSCFrequency(t *testing.T) {
 	}
 }
 
-// The machine's clock goes as that of the host.
+// The machine's clock runs like the host's.
 func TestClockOfMachine(t *testing.T) {
 	needMachine(t)
 	b := newBed(t, "sh", "-c", "echo begin; while read up rest </proc/uptime; do echo $up; sleep 1; done")
@@ -37,8 +37,8 @@ func TestClockOfMachine(t *testing.T) {
 		return inside, time.Now()
 	}
 	inside, outside := now()
-	// What this is about is a factor of four. A busy host may hold up a line by seconds, which matters the less the more
-	// time has gone by.
+	// The fault was a factor of four. A busy host may delay a line by seconds, which matters less the longer the test
+	// runs.
 	for {
 		laterInside, laterOutside := now()
 		within, real := laterInside-inside, laterOutside.Sub(outside)

@@ -11,28 +11,28 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// acceleratorUML is User-Mode Linux: a kernel that is an ordinary process, whose programs run on the host's processor. It
-// needs neither KVM nor emulation. System calls are slow, and threads of one process take turns.
+// acceleratorUML is User-Mode Linux: a kernel that is an ordinary process. Its programs run on the host's processor. It
+// needs neither KVM nor emulation. System calls are slow, and the threads of a process take turns.
 const acceleratorUML = "uml"
 
-// umlArguments is the command line of a kernel of User-Mode Linux. The console, the control port and the wire are its files
-// 3, 4 and 5.
+// umlArguments returns the command line of a User-Mode Linux kernel. The console, the control port and the wire are its
+// descriptors 3, 4 and 5.
 func umlArguments(config machineConfig, job wire.Job) []string {
 	args := []string{
 		"mem=" + config.memory, "initrd=" + config.initramfs,
 		"con=null", "ssl=null", "con0=null,fd:3", fmt.Sprintf("con%d=fd:4", wire.ControlTerminal), "console=tty0",
-		// A kernel that has gone wrong must end, with the reason on the console, and not start anew.
+		// A kernel that panics must end, with the reason on the console, and not restart.
 		"panic=-1", "oops=panic", "noreboot",
-		// Not to be taken for root=98:0, with which it would look for a disk.
+		// Otherwise the default is root=98:0, and the kernel looks for a disk.
 		"root=none",
-		// The loop of short delays, whose speed the kernel would measure for 60 ms, a quarter of the boot: one turn takes a
-		// cycle. Delays are right for 5 GHz, and longer on slower processors.
+		// The speed of the loop for short delays. The kernel would measure it for 60 ms, a quarter of the boot. One
+		// turn takes a cycle: delays are right for 5 GHz, and longer on slower processors.
 		"lpj=50000000",
 		// Goes to init's environment, as the kernel does not know it.
 		wire.UserModeVariable + "=1",
 	}
 	if config.processors > 1 {
-		// The processors need the quick way into the kernel.
+		// Several processors need the fast system calls.
 		args = append(args, fmt.Sprintf("ncpus=%d", config.processors), "seccomp=on")
 	} else {
 		args = append(args, "seccomp=auto")
@@ -46,15 +46,15 @@ func umlArguments(config machineConfig, job wire.Job) []string {
 	return args
 }
 
-// umlCommand prepares to start the kernel. What the caller has set is for the program, not for the kernel.
+// umlCommand prepares to start the kernel. The caller's environment is for the program, not for the kernel.
 func umlCommand(config machineConfig, job wire.Job) *exec.Cmd {
 	cmd := exec.Command(config.kernel, umlArguments(config, job)...)
-	// The kernel takes the last variable other than PATH for the end of the stack: a short one must be there.
+	// The kernel takes the last variable other than PATH for the end of the stack. That variable must be short.
 	cmd.Env = []string{"HOME=/"}
 	return cmd
 }
 
-// framing is that of the machines' wire.
+// framing returns the framing of the machines' wire.
 func (c machineConfig) framing() framing {
 	if c.accelerator == acceleratorUML {
 		return packets

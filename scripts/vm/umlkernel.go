@@ -23,24 +23,24 @@ import (
 	"time"
 )
 
-// umlFiles are the configuration of User-Mode Linux and the patches for it, which have the kernel's license: uml/COPYING.
+// umlFiles are the configuration of User-Mode Linux and its patches. They have the kernel's license: uml/COPYING.
 //
 //go:embed uml/*.config uml/*.patch
 var umlFiles embed.FS
 
 const (
-	// umlSuite is where the source comes from: older kernels have neither a quick way into the kernel (seccomp) nor more
-	// than one processor under User-Mode Linux.
+	// umlSuite has the source. Older kernels have neither fast system calls (seccomp) nor more than one processor under
+	// User-Mode Linux.
 	umlSuite = "trixie-backports"
-	// umlSource is what the patches were made for. When the suite has it no more, its newest kernel is taken.
+	// umlSource is the kernel that the patches were made for. If the suite no longer has it, its newest kernel is used.
 	umlSource = "linux-source-7.3"
 
 	umlConfig           = "uml/kernel.config"
 	umlProcessorsConfig = "uml/processors.config" // beyond umlConfig, for more than one processor
 )
 
-// umlKernel returns the kernel for a number of processors, which it builds if the cache has none. prebuilt is a file to be
-// used instead, "" for none.
+// umlKernel returns the kernel for a number of processors. It builds one if the cache has none. prebuilt is a file to
+// use instead, or "".
 func (c *cache) umlKernel(prebuilt string, processors int, mirror string, log *progress) (kernel, error) {
 	key := sha256.New()
 	make := func(dir string) error { return describeUML(dir, prebuilt) }
@@ -81,7 +81,8 @@ func (c *cache) umlKernel(prebuilt string, processors int, mirror string, log *p
 	return kernel{dir: dir, image: or(prebuilt, filepath.Join(dir, imageFile)), release: string(release)}, err
 }
 
-// describeUML writes what else a kernel's folder has: its release. It has all modules built in.
+// describeUML writes the other files of a kernel's folder: its release, and an empty list of modules, since all are
+// built in.
 func describeUML(dir, image string) error {
 	release, err := output("", image, "--version")
 	if err != nil {
@@ -90,7 +91,7 @@ func describeUML(dir, image string) error {
 	return os.WriteFile(filepath.Join(dir, releaseFile), []byte(strings.TrimSpace(release)), 0o644)
 }
 
-// umlContent returns what a kernel is made of beside its source.
+// umlContent returns all that a kernel depends on besides its source.
 func umlContent(processors int) (configuration string, patches []umlPatch, err error) {
 	names := []string{umlConfig}
 	if processors > 1 {
@@ -119,10 +120,10 @@ func umlContent(processors int) (configuration string, patches []umlPatch, err e
 
 type umlPatch struct{ name, text string }
 
-// umlBuild makes a kernel of User-Mode Linux from Debian's source.
+// umlBuild builds a User-Mode Linux kernel from Debian's source.
 type umlBuild struct {
-	dir    string // which it makes, and the caller removes
-	mirror string // of Debian's archive; "" for that of the system's apt
+	dir    string // umlBuild makes it; the caller removes it
+	mirror string // of Debian's archive; "" for the mirror of the system's apt
 	log    *progress
 }
 
@@ -169,7 +170,7 @@ func (b umlBuild) run(configuration string, patches []umlPatch, image string) er
 
 func (b umlBuild) source() string { return filepath.Join(b.dir, "source") }
 
-// umlSourcePackage is umlSource if the suite has it, and otherwise its newest source of a kernel.
+// umlSourcePackage returns umlSource if the suite has it, and otherwise the suite's newest kernel source.
 func umlSourcePackage(a *archive) (string, error) {
 	text, err := a.apt("apt-cache", "pkgnames", "linux-source-")
 	if err != nil {
@@ -197,7 +198,7 @@ func newestSource(names []string) (newest string) {
 	return newest
 }
 
-// buildTools are the files that a build needs, with the packages that have them.
+// buildTools maps the files that a build needs to their packages.
 var buildTools = []struct{ file, pack string }{
 	{"gcc", "gcc"}, {"make", "make"}, {"flex", "flex"}, {"bison", "bison"}, {"bc", "bc"}, {"patch", "patch"},
 	{"xz", "xz-utils"}, {"strip", "binutils"}, {"/usr/include/stdio.h", "libc6-dev"}, {"/usr/include/linux/types.h", "linux-libc-dev"},
@@ -222,12 +223,12 @@ func needBuildTools(log *progress) error {
 	return installPackages(log, missing...)
 }
 
-// unneededSource has what a kernel of User-Mode Linux is not compiled from: two thirds of the source. The files that
-// describe the configuration must stay.
+// unneededSource matches source that User-Mode Linux does not need: two thirds of it. The files that describe the
+// configuration must stay.
 var unneededSource = []string{"arch/[!ux]*", "drivers/gpu/*", "drivers/media/*", "drivers/net/ethernet/*",
 	"drivers/net/wireless/*", "drivers/scsi/*", "drivers/staging/*", "drivers/usb/*", "sound/*", "tools/testing/*"}
 
-// unpack takes the kernel's source out of a package, in which it is a compressed archive.
+// unpack extracts the kernel's source from a package, which has it in a compressed archive.
 func (b umlBuild) unpack(file string) error {
 	if err := os.Mkdir(b.source(), 0o755); err != nil {
 		return err
@@ -258,7 +259,7 @@ func (b umlBuild) unpackInner(files *tar.Reader) error {
 	for {
 		header, err := files.Next()
 		if err == io.EOF {
-			return errors.New("it has no source of a kernel")
+			return errors.New("it has no kernel source")
 		}
 		if err != nil {
 			return err
@@ -281,7 +282,7 @@ func (b umlBuild) unpackInner(files *tar.Reader) error {
 	}
 }
 
-// patch leaves the source as it was if the patch does not apply.
+// patch applies a patch, or leaves the source as it was.
 func (b umlBuild) patch(p umlPatch) error {
 	for _, dry := range []string{"--dry-run", "--no-backup-if-mismatch"} {
 		if _, err := filter([]byte(p.text), "patch", "--batch", "--forward", "--fuzz=0", "--strip=1", dry, "--directory="+b.source()); err != nil {
@@ -291,14 +292,14 @@ func (b umlBuild) patch(p umlPatch) error {
 	return nil
 }
 
-// make prepares a run of make that depends on nothing that the caller has set for other builds.
+// make prepares a run of make that ignores the caller's settings for other builds.
 func (b umlBuild) make(args ...string) *exec.Cmd {
 	cmd := command("", "make", append([]string{"--directory=" + b.source(), "ARCH=um"}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "LC_ALL=C", "KBUILD_BUILD_USER=goudat", "KBUILD_BUILD_HOST=testbed"}
 	return cmd
 }
 
-// configure checks also that the kernel has everything: a setting whose conditions are not met is dropped without a word.
+// configure also checks that the kernel has all settings: make silently drops a setting whose conditions are not met.
 func (b umlBuild) configure(configuration string) error {
 	wanted := filepath.Join(b.dir, "wanted.config")
 	if err := os.WriteFile(wanted, []byte(configuration), 0o644); err != nil {
@@ -321,7 +322,7 @@ func (b umlBuild) configure(configuration string) error {
 	return nil
 }
 
-// unmetSettings lists the settings of a configuration that another one does not have.
+// unmetSettings lists the settings of a configuration that another one lacks.
 func unmetSettings(wanted, got string) (missing []string) {
 	has := map[string]bool{}
 	for line := range strings.Lines(got) {
@@ -340,15 +341,15 @@ func unmetSettings(wanted, got string) (missing []string) {
 	return missing
 }
 
-// umlSteps is about how many lines make prints.
+// umlSteps is about the number of lines that make prints.
 const umlSteps = 1350
 
-// compile says now and then how far it is.
+// compile prints its progress now and then.
 func (b umlBuild) compile() error {
 	cmd := b.make(fmt.Sprintf("--jobs=%d", runtime.NumCPU()), "linux")
 	complaints := &tail{}
 	cmd.Stderr = complaints
-	// The compilers in one group, so that none outlives a build that is given up.
+	// The compilers are in one group, so that none outlives an aborted build.
 	cmd.SysProcAttr.Setpgid = true
 	lines, err := cmd.StdoutPipe()
 	if err != nil {

@@ -45,7 +45,7 @@ func TestNewestSource(t *testing.T) {
 	}
 }
 
-// TestUMLContent checks that the kernels differ, and that each patch can be told from what it patches.
+// TestUMLContent checks that the kernels differ, and that each patch has a license and patches something.
 func TestUMLContent(t *testing.T) {
 	one, patches, err := umlContent(1)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestUMLContent(t *testing.T) {
 	}
 }
 
-// TestPatchAppliesWholly checks that a patch of which a part does not apply changes nothing.
+// TestPatchAppliesWholly checks that a patch changes nothing if a part of it does not apply.
 func TestPatchAppliesWholly(t *testing.T) {
 	b := umlBuild{dir: t.TempDir()}
 	file := filepath.Join(b.source(), "file")
@@ -111,7 +111,7 @@ func TestUnpackNeedsSource(t *testing.T) {
 	}
 }
 
-// TestPrebuiltKernel checks that a kernel which is given is taken as it is.
+// TestPrebuiltKernel checks that a prebuilt kernel is used unchanged.
 func TestPrebuiltKernel(t *testing.T) {
 	c, file := newCache(t), filepath.Join(t.TempDir(), "kernel")
 	if err := os.WriteFile(file, []byte("#!/bin/sh\n[ \"$*\" = --version ] && echo 7.3.4\n"), 0o755); err != nil {

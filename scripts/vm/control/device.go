@@ -1,6 +1,6 @@
 package control
 
-// DeviceKind is a kind of RDMA device that is software, by its name in "rdma link add".
+// DeviceKind is a kind of software RDMA device, by its name in "rdma link add".
 type DeviceKind string
 
 // The devices that a machine can have.
@@ -13,14 +13,14 @@ const (
 // DeviceKinds are all kinds.
 var DeviceKinds = []DeviceKind{RoCE, IWARP}
 
-// KindVariable is in a program's environment, with the kind of its machine's device.
+// KindVariable is the environment variable with the kind of the machine's device.
 const KindVariable = "UDAT_TESTBED_DEVICE"
 
-// Name is what the device is called in a machine.
+// Name returns the device's name in a machine.
 func (d DeviceKind) Name() string { return string(d) + "0" }
 
-// Adapters are those over the device that a machine's dat.conf has, by name: that of the CMA provider, and that of the socket
-// provider, which has no way to connect the queue pairs of iWARP.
+// Adapters returns the names of the adapters over the device in a machine's dat.conf: that of the CMA provider and,
+// except over iWARP, that of the socket provider, which cannot connect iWARP queue pairs.
 func (d DeviceKind) Adapters() []string {
 	names := []string{"ofa-v2-cma-" + d.Name()}
 	if d == RoCE {

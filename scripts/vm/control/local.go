@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// netdev is the interface that the test bed gives a machine that is not alone.
+// netdev is the network interface of a machine that has peers.
 const netdev = "eth0"
 
 // Device is the name of this machine's RDMA device.
@@ -20,8 +20,9 @@ func Device() string { return kind().Name() }
 
 func kind() DeviceKind { return DeviceKind(os.Getenv(KindVariable)) }
 
-// Impair does to the packets that this machine sends what tc-netem(8) describes, as "loss", "5%", "delay", "10ms",
-// "reorder", "25%", "duplicate", "1%". It takes the place of an earlier one. No words end it.
+// Impair disturbs the packets that this machine sends, with arguments of tc-netem(8) such as "loss", "5%", "delay",
+// "10ms", "reorder", "25%", "duplicate", "1%". It replaces an earlier Impair. Without arguments it ends the
+// disturbance.
 func Impair(ctx context.Context, words ...string) error {
 	if len(words) == 0 {
 		return command(ctx, "tc", "qdisc", "del", "dev", netdev, "root")
@@ -29,8 +30,8 @@ func Impair(ctx context.Context, words ...string) error {
 	return command(ctx, "tc", append([]string{"qdisc", "replace", "dev", netdev, "root", "netem"}, words...)...)
 }
 
-// RemoveDevice takes the RDMA device from this machine, under whatever is open on it. It returns when the kernel has let
-// the device go, which waits for all programs to close it.
+// RemoveDevice removes the RDMA device from this machine, even if programs have it open. It returns when the kernel has
+// released the device, which waits for all programs to close it.
 func RemoveDevice(ctx context.Context) error { return command(ctx, "rdma", "link", "delete", Device()) }
 
 // AttachDevice makes the RDMA device again, and returns when programs can use it.
@@ -41,14 +42,15 @@ func AttachDevice(ctx context.Context) error {
 	for !deviceReady() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not get ready: %w", Device(), ctx.Err())
+			return fmt.Errorf("%s did not get ready: %w", Device(), ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return nil
 }
 
-// deviceReady tells whether the device has its node, an active port and, if it is of RoCE, a GID for the interface's IPv4 address.
+// deviceReady reports whether the device has its node, an active port and, for RoCE, a GID for the interface's IPv4
+// address.
 func deviceReady() bool {
 	port := "/sys/class/infiniband/" + Device() + "/ports/1"
 	nodes, _ := filepath.Glob("/dev/infiniband/uverbs*")
@@ -64,7 +66,7 @@ func deviceReady() bool {
 	})
 }
 
-// command runs a program of the package iproute2. It returns when ctx ends even if the program does not, as one that is
+// command runs a program of the package iproute2. It returns when ctx ends, even if the program does not: a program
 // inside the kernel cannot be killed.
 func command(ctx context.Context, name string, args ...string) error {
 	fail := func(err error, out []byte) error {

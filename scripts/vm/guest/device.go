@@ -14,11 +14,10 @@ import (
 	"github.com/goudat/goudat/scripts/vm/control"
 )
 
-// setUpDevice loads the RDMA modules, brings the network up, makes the device, unless there is to be none, and waits until
-// programs can use it.
+// setUpDevice loads the RDMA modules, brings up the network, makes the device unless the machine has none, and waits
+// until programs can use it.
 func setUpDevice(at place, device control.DeviceKind) error {
-	// An address that is still being checked for duplicates is missing from the GID table, and arrives there at any
-	// later moment.
+	// An address that is still being checked for duplicates is missing from the GID table, and appears there later.
 	for _, scope := range []string{"all", "default"} {
 		if err := disableDuplicateDetection(scope); err != nil {
 			return err
@@ -67,7 +66,7 @@ func setUpDevice(at place, device control.DeviceKind) error {
 	return nil
 }
 
-// setUpInterface makes the interface fit for a device, which needs an MTU of 9000 for one of its own of 4096.
+// setUpInterface prepares the interface for a device. The device needs an MTU of 9000 for its own MTU of 4096.
 func setUpInterface(at place) error {
 	if err := disableDuplicateDetection(at.netdev); err != nil {
 		return err
@@ -81,15 +80,15 @@ func setUpInterface(at place) error {
 	if err := setAddress(at.netdev, at.address.As4(), [4]byte{255, 255, 255, 0}); err != nil {
 		return err
 	}
-	// A dummy interface does not resolve addresses, unlike others. Were it to begin with that while it is up, its IPv6
-	// address would be tentative for up to a second, though there is no detection of duplicates.
+	// Unlike others, a dummy interface does not resolve addresses. If that were turned on while the interface is up,
+	// its IPv6 address would be tentative for up to a second, even without duplicate address detection.
 	if err := setFlags(at.netdev, 0); err != nil {
 		return err
 	}
 	return linkUp(at.netdev)
 }
 
-// deviceReady returns what is still missing.
+// deviceReady returns an error with what is still missing.
 func deviceReady(device control.DeviceKind, at place) error {
 	for _, node := range []string{"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"} {
 		if _, err := os.Stat(node); err != nil {
@@ -104,7 +103,7 @@ func deviceReady(device control.DeviceKind, at place) error {
 		return err
 	}
 	if device == control.IWARP {
-		return nil // its one GID is made of the hardware address
+		return nil // its only GID is made of the hardware address
 	}
 	gids, err := filepath.Glob(port + "/gids/*")
 	if err != nil {
@@ -118,8 +117,8 @@ func deviceReady(device control.DeviceKind, at place) error {
 	return fmt.Errorf("%s has no RoCE v2 GID for %s", device.Name(), at.address)
 }
 
-// addressesFinal checks that each IPv6 address of an interface can be used. One that is tentative would add a GID later, and
-// until it has its local route, a queue pair that is connected to it waits a second for a neighbor.
+// addressesFinal checks that each IPv6 address of an interface can be used. A tentative address would add a GID later.
+// Until an address has its local route, a queue pair that connects to it waits a second for a neighbor.
 func addressesFinal(name string) error {
 	addresses, err := os.ReadFile("/proc/net/if_inet6")
 	if errors.Is(err, os.ErrNotExist) {
@@ -135,7 +134,8 @@ func addressesFinal(name string) error {
 	return checkAddresses(name, string(addresses), string(routes))
 }
 
-// checkAddresses returns what an interface's addresses lack, by the kernel's tables of all addresses and routes.
+// checkAddresses returns an error with what an interface's addresses lack, from the kernel's tables of addresses and
+// routes.
 func checkAddresses(name, addresses, routes string) error {
 	const (
 		tentative  = 0x40       // IFA_F_TENTATIVE
@@ -178,7 +178,7 @@ func checkAddresses(name, addresses, routes string) error {
 	return nil
 }
 
-// readLine gives "" for a file that cannot be read: unused entries of a GID table give EINVAL.
+// readLine returns "" for a file that cannot be read: unused entries of a GID table give EINVAL.
 func readLine(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

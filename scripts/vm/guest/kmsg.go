@@ -11,8 +11,8 @@ import (
 // maxKernelLines is how many of the last kernel messages are shown.
 const maxKernelLines = 100
 
-// usualMessage is logged whenever anybody asks for the state of a device over an interface that has no speed, such as
-// dummy0. It would hide what matters.
+// usualMessage is logged whenever a program queries a device over an interface without a speed, such as dummy0. It
+// would hide what matters.
 const usualMessage = "speed is unknown, defaulting to"
 
 // kernelMessages is a position in the kernel's log.
@@ -40,7 +40,7 @@ func (k *kernelMessages) read() string {
 	for {
 		n, err := syscall.Read(k.fd, record)
 		if err == syscall.EPIPE || err == syscall.EINTR {
-			continue // EPIPE: the log has wrapped, the next read goes on at its oldest message
+			continue // EPIPE: the log has wrapped; the next read continues at the oldest message
 		}
 		if err != nil || n <= 0 {
 			break

@@ -21,20 +21,20 @@ func main() {
 	}
 	conn, err := setUpControl()
 	if err != nil {
-		// Nobody can be told but the console; a panic of the kernel then ends the machine.
+		// Only the console can be told. A panic of the kernel then ends the machine.
 		fmt.Printf("testbed init: %v\n", err)
 		os.Exit(1)
 	}
 	if err := serve(conn); err != nil {
 		conn.Send(wire.KindFailure, []byte(err.Error()))
 	}
-	// The host ends the machine as soon as it has the last frame. Init must not return: that panics the kernel.
+	// The host ends the machine as soon as it has the last frame. Init must not return: that would panic the kernel.
 	for {
 		time.Sleep(time.Hour)
 	}
 }
 
-// setUpControl goes as far as is needed to talk to the host.
+// setUpControl does what is needed to talk to the host.
 func setUpControl() (*wire.Conn, error) {
 	if err := mountKernelFilesystems(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func setUpControl() (*wire.Conn, error) {
 	return wire.NewConn(port), nil
 }
 
-// serve does the one job of this machine.
+// serve runs the machine's one job.
 func serve(conn *wire.Conn) error {
 	if err := conn.Send(wire.KindReady, nil); err != nil {
 		return fmt.Errorf("tell the host that the machine is up: %w", err)
@@ -78,7 +78,7 @@ func serve(conn *wire.Conn) error {
 		return err
 	}
 
-	// Modules come out of the initramfs and the device needs no file of the host, so both proceed beside the mounts.
+	// Modules come from the initramfs, and the device needs no file of the host. So this runs beside the mounts.
 	device := make(chan error, 1)
 	go func() {
 		if err := setUpDevice(at, job.Device); err != nil {
@@ -115,7 +115,7 @@ func serve(conn *wire.Conn) error {
 	if err != nil {
 		return err
 	}
-	// What the program wrote to a share is on the host only after this.
+	// Only after this is the program's output to a share on the host.
 	syscall.Sync()
 	if err := unmountShares(job.Shares); err != nil {
 		return err
@@ -125,11 +125,11 @@ func serve(conn *wire.Conn) error {
 
 func setLimits(job wire.Job) error {
 	const unlimited = ^uint64(0)
-	const memlock = 8 // RLIMIT_MEMLOCK, which package syscall does not name
+	const memlock = 8 // RLIMIT_MEMLOCK, which package syscall lacks
 	for _, limit := range []struct {
 		what  int
 		value uint64
-		// A core file would vanish with the machine, after a long time of writing.
+		// A core file would take long to write, and vanish with the machine.
 	}{{memlock, unlimited}, {syscall.RLIMIT_CORE, 0}, {syscall.RLIMIT_NOFILE, job.Nofile}} {
 		err := syscall.Setrlimit(limit.what, &syscall.Rlimit{Cur: limit.value, Max: limit.value})
 		if err != nil {

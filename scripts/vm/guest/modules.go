@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// loadModules loads the modules that a list names, a file name a line. The host has put them in order already.
-// User-Mode Linux has them built in.
+// loadModules loads the modules in a list, which has one file name per line, in the right order. User-Mode Linux has
+// them built in.
 func loadModules(list string) error {
 	if userMode {
 		return nil

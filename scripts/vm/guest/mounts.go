@@ -13,8 +13,7 @@ import (
 
 const newRoot = "/root"
 
-// transport is the 9p options that all mounts share. A large msize is what makes reads of libraries and test
-// binaries fast.
+// transport is the 9p options of all mounts. A large msize makes reads of libraries and test binaries fast.
 const transport = "trans=virtio,version=9p2000.L,msize=524288,"
 
 type mountPoint struct {
@@ -51,8 +50,8 @@ func mountKernelFilesystems() error {
 	)
 }
 
-// assembleRoot makes the root file system of the program in newRoot: the host's, under that of another architecture if the machine
-// has one, and both under a layer in memory that takes all writes.
+// assembleRoot makes the program's root file system in newRoot. It stacks the host's file system, that of another
+// architecture if the machine has one, and a layer in memory that takes all writes.
 func assembleRoot(job wire.Job) error {
 	host, share := virtualRoot, virtualShare
 	if userMode {
@@ -91,18 +90,18 @@ func assembleRoot(job wire.Job) error {
 // virtualRoot is the host's file system in a virtual machine.
 func virtualRoot(target string) mountPoint { return virtualFolder("root", target) }
 
-// virtualFolder is a folder of the host that is read-only here, so that caching it freely is safe, which is what makes it bearable
-// without KVM.
+// virtualFolder is a folder of the host that is read-only here. Caching it freely is therefore safe, and makes it fast
+// enough without KVM.
 func virtualFolder(tag, target string) mountPoint {
 	return mountPoint{tag, target, "9p", syscall.MS_RDONLY, transport + "cache=loose"}
 }
 
-// virtualShare is a folder of the host. The cache mmap makes shared mappings work, which no cache at all does not.
+// virtualShare is a folder of the host. Shared mappings need at least the cache mode mmap.
 func virtualShare(share wire.Share) mountPoint {
 	return mountPoint{share.Tag, newRoot + share.Path, "9p", 0, transport + "cache=mmap"}
 }
 
-// enterRoot makes newRoot the root of this process and of all that it starts.
+// enterRoot makes newRoot the root of this process and of its children.
 func enterRoot() error {
 	const quiet = syscall.MS_NOSUID | syscall.MS_NODEV
 	for _, dir := range []string{"/dev", "/proc", "/sys"} {
@@ -128,7 +127,7 @@ func enterRoot() error {
 	if err := os.Chdir(newRoot); err != nil {
 		return err
 	}
-	// The initramfs cannot be pivoted away from; moving over it and changing root is how every init does it.
+	// pivot_root does not work on the initramfs. Like every init, move the new root over it and change root.
 	if err := syscall.Mount(".", "/", "", syscall.MS_MOVE, ""); err != nil {
 		return fmt.Errorf("move the root file system: %w", err)
 	}
@@ -138,7 +137,7 @@ func enterRoot() error {
 	return os.Chdir("/")
 }
 
-// unmountShares reports what a lazy flush at the machine's end would hide.
+// unmountShares reports errors that a lazy flush at the machine's end would hide.
 func unmountShares(shares []wire.Share) error {
 	if err := os.Chdir("/"); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// port is a virtio-serial port, or a terminal. Reads and writes block in the kernel: the driver's edge notifications are not what
-// the Go runtime's poller expects.
+// port is a virtio-serial port, or a terminal. Reads and writes block in the kernel: the Go runtime's poller does not
+// work with the driver's notifications.
 type port int
 
 func (p port) Read(b []byte) (int, error) {

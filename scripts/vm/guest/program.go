@@ -22,7 +22,7 @@ const (
 	exitSignalBase    = 128
 )
 
-// output is one stream of the program and the frames that it becomes.
+// output is one output stream of the program, and its frames.
 type output struct {
 	from *os.File
 	kind wire.Kind
@@ -32,7 +32,7 @@ type output struct {
 type stdio struct {
 	program []*os.File
 	outputs []output
-	keys    *os.File // what is typed goes here; nil without a terminal
+	keys    *os.File // for keyboard input; nil without a terminal
 }
 
 // runProgram starts the program, relays its output until the last byte and returns its exit code.
@@ -75,7 +75,7 @@ func runProgram(conn *wire.Conn, job wire.Job, asked *requests) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// A process that the program left behind would hold the pipes and the shares: with the program the machine ends.
+	// A process that the program left behind would hold the pipes and the shares. The machine ends with the program.
 	if err := killRest(); err != nil {
 		return 0, err
 	}
@@ -83,7 +83,7 @@ func runProgram(conn *wire.Conn, job wire.Job, asked *requests) (int, error) {
 
 	code := exitCode(status)
 	if status.Signaled() {
-		// Those who get only the code, as "go test" does, do not pass it on.
+		// Callers that see only the code, such as "go test", do not print it.
 		conn.Send(wire.KindStderr, fmt.Appendf(nil, "testbed: %s was ended by signal %d (%v)\n",
 			filepath.Base(job.Path), status.Signal(), status.Signal()))
 	}
@@ -139,7 +139,7 @@ func startProgram(job wire.Job, files stdio) (pid int, err error) {
 	})
 }
 
-// explainStart tells the caller what a shell would tell.
+// explainStart prints what a shell would print.
 func explainStart(conn *wire.Conn, job wire.Job, err error) (int, error) {
 	code := exitCannotExecute
 	if errors.Is(err, syscall.ENOENT) {
@@ -148,8 +148,8 @@ func explainStart(conn *wire.Conn, job wire.Job, err error) (int, error) {
 	return code, conn.Send(wire.KindStderr, fmt.Appendf(nil, "testbed: cannot run %s: %v\n", job.Path, err))
 }
 
-// obey does what the host asks while the program runs. Signals go to the whole process group, as from a terminal:
-// a shell script's children, and a test's helper processes, get them too.
+// obey handles the host's requests while the program runs. Signals go to the whole process group, as from a terminal:
+// the children of a shell script and the helper processes of a test receive them, too.
 func obey(conn *wire.Conn, pid int, keys *os.File, asked *requests) {
 	for {
 		kind, payload, err := conn.Receive()
@@ -183,7 +183,7 @@ func obey(conn *wire.Conn, pid int, keys *os.File, asked *requests) {
 	}
 }
 
-// relay ends at the end of the stream; a terminal reports that as EIO.
+// relay ends at the end of the stream. A terminal reports that as EIO.
 func relay(conn *wire.Conn, o output) {
 	defer o.from.Close()
 	buffer := make([]byte, 64<<10)
@@ -191,7 +191,7 @@ func relay(conn *wire.Conn, o output) {
 		n, err := o.from.Read(buffer)
 		if n > 0 {
 			if conn.Send(o.kind, buffer[:n]) != nil {
-				// Nobody listens any more, but a program that blocks here would never end.
+				// Nobody reads any more, but a program that blocks here would never end.
 				io.Copy(io.Discard, o.from)
 				return
 			}
@@ -202,7 +202,7 @@ func relay(conn *wire.Conn, o output) {
 	}
 }
 
-// reap collects ended processes, as init must, until it has the program's.
+// reap collects ended processes, as init must, until the program has ended.
 func reap(pid int) (syscall.WaitStatus, error) {
 	for {
 		var status syscall.WaitStatus
@@ -231,7 +231,7 @@ func killRest() error {
 			case err != nil && err != syscall.EINTR:
 				return err
 			case pid == 0:
-				return errors.New("a process that the program left behind cannot be killed; is it stuck in the kernel?")
+				return errors.New("a process that the program left behind cannot be killed: is it stuck in the kernel?")
 			}
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// requests passes on what programs in the machine ask of the test bed, and its answers.
+// requests relays requests from programs in the machine to the test bed, and the answers.
 type requests struct {
 	to *wire.Conn
 
@@ -45,7 +45,7 @@ func listenForRequests(to *wire.Conn) (*requests, error) {
 	return r, nil
 }
 
-// serve takes one request after the other.
+// serve handles one request after the other.
 func (r *requests) serve(conn net.Conn) {
 	defer conn.Close()
 	lines := bufio.NewScanner(conn)

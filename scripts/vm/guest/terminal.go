@@ -11,7 +11,7 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// endOfInput is what a terminal's line discipline takes for the end of the input.
+// endOfInput is the character that ends the input of a terminal.
 const endOfInput = 4
 
 func openTerminal(size wire.Size) (master, slave *os.File, err error) {

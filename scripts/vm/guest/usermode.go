@@ -12,8 +12,8 @@ import (
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// userMode says that the kernel is a process of the host, User-Mode Linux. It has the host's files without any server, and a
-// terminal for the control port.
+// userMode reports whether the kernel is User-Mode Linux, a process of the host. It has the host's files without a
+// server, and a terminal for the control port.
 var userMode = os.Getenv(wire.UserModeVariable) != ""
 
 func userModeRoot(target string) mountPoint {

@@ -1,5 +1,5 @@
-// Package wire is what the host program and the guest's init say to each other over the machine's control port: a
-// stream of frames, each a kind, a length and a payload.
+// Package wire is the protocol between the host program and the guest's init over the machine's control port: a stream
+// of frames, each with a kind, a length and a payload.
 package wire
 
 import (
@@ -17,7 +17,7 @@ import (
 // PortName is the name under which the guest finds the control port.
 const PortName = "goudat.testbed"
 
-// What User-Mode Linux has instead. Its guest finds UserModeVariable in its environment, and the control port is the
+// User-Mode Linux has no such port. Its guest finds UserModeVariable in its environment. The control port is the
 // terminal /dev/ttyN with the number ControlTerminal.
 const (
 	UserModeVariable = "testbed_user_mode"
@@ -37,13 +37,13 @@ const (
 	KindReply                    // a gob of control.Reply
 )
 
-// The frames from the guest. All output of the program precedes KindExit: one ordered stream is what makes sure
-// that nothing is lost when the host ends the machine at once.
+// The frames from the guest. All output of the program precedes KindExit: with one ordered stream nothing is lost when
+// the host ends the machine at once.
 const (
 	KindStdout  Kind = iota + 64 // bytes that the program wrote
 	KindStderr                   // bytes that the program wrote
 	KindStep                     // text: what the guest has done so far
-	KindStarted                  // the program runs, signals reach it from here on
+	KindStarted                  // the program runs, and signals reach it from now on
 	KindKernel                   // text: kernel messages that were logged while the program ran
 	KindFailure                  // text: why there will be no result
 	KindExit                     // one byte, the exit code
@@ -56,23 +56,23 @@ const maxPayload = 64 << 20
 
 const headerSize = 5
 
-// Job is what a machine is started for.
+// Job is the job of a machine.
 type Job struct {
-	Path   string   // the program's file; empty: set the machine up and report success
+	Path   string   // the program's file; empty: set up the machine and report success
 	Args   []string // with the program's name
 	Env    []string
 	Dir    string
 	Umask  int
 	Nofile uint64 // limit of open files
 
-	// Addresses are the machines' by rank, as 10.77.0.1. A machine that is alone has no wire.
+	// Addresses are the machines' addresses by rank, such as 10.77.0.1. A single machine has no network.
 	Addresses []string
 	Rank      int
 
 	Shares   []Share
-	CPUInfo  string             // what /proc/cpuinfo is to have; empty: the kernel's own
-	System   bool               // the folder SystemTag has files that go over those of the host
-	Device   control.DeviceKind // to attach; NoDevice for none
+	CPUInfo  string             // the content of /proc/cpuinfo; empty: the kernel's own
+	System   bool               // the folder SystemTag has files that replace those of the host
+	Device   control.DeviceKind // to attach; NoDevice: none
 	Terminal *Size              // run the program on a terminal of this size
 }
 
@@ -85,10 +85,10 @@ type Share struct {
 	Path string
 }
 
-// DatConf are the files in a machine that have entries for its device.
+// DatConf are the files in a machine with entries for its device.
 var DatConf = []string{"/run/goudat/dat.conf", "/etc/dat.conf"}
 
-// Size is a terminal's, in characters.
+// Size is the size of a terminal, in characters.
 type Size struct {
 	Rows, Cols uint16
 }
@@ -117,8 +117,8 @@ func (c *Conn) Send(kind Kind, payload []byte) error {
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// The port takes a limited number of bytes at a time; io.Writer does not allow a short write without an error,
-	// but a raw file does exactly that.
+	// The port takes a limited number of bytes at a time. A raw file may make a short write without an error, which
+	// io.Writer does not allow.
 	for len(frame) > 0 {
 		n, err := c.w.Write(frame)
 		if err != nil {
@@ -129,8 +129,7 @@ func (c *Conn) Send(kind Kind, payload []byte) error {
 	return nil
 }
 
-// SendValue writes one frame whose payload is a gob. Gob, since arguments and environment are bytes that need not
-// be UTF-8.
+// SendValue writes one frame whose payload is a gob: arguments and environment may be invalid UTF-8.
 func (c *Conn) SendValue(kind Kind, value any) error {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(value); err != nil {

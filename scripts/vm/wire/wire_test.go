@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// piecewise takes at most three bytes a write, as a file may.
+// piecewise takes at most three bytes per write, as a file may.
 type piecewise struct{ bytes.Buffer }
 
 func (p *piecewise) Write(b []byte) (int, error) { return p.Buffer.Write(b[:min(3, len(b))]) }

@@ -17,7 +17,8 @@ import (
 	"strings"
 )
 
-// Rank gives the rank of this machine, and Peers the addresses of all by rank. They fail elsewhere than in the test bed.
+// Rank returns the rank of this machine, and Peers returns the addresses of all, by rank. They fail outside of the test
+// bed.
 func Rank() (int, error) {
 	rank, err := strconv.Atoi(os.Getenv("UDAT_TEST_RANK"))
 	if err != nil {
@@ -38,20 +39,20 @@ func Peers() ([]netip.Addr, error) {
 	return peers, nil
 }
 
-// Cut loses what a machine sends and what is sent to it from now on, until Restore.
+// Cut drops everything that a machine sends and everything sent to it, until Restore.
 func Cut(ctx context.Context, rank int) error { return disturb(ctx, VerbCut, rank) }
 
 // Restore ends a Cut.
 func Restore(ctx context.Context, rank int) error { return disturb(ctx, VerbRestore, rank) }
 
-// Pause lets a machine stand still until Resume. Its clock stands still, too. A machine that pauses itself does not hear
-// of it: another one has to resume it.
+// Pause stops a machine until Resume. Its clock stops, too. A machine that pauses itself does not notice: another one
+// has to resume it.
 func Pause(ctx context.Context, rank int) error { return disturb(ctx, VerbPause, rank) }
 
 // Resume ends a Pause.
 func Resume(ctx context.Context, rank int) error { return disturb(ctx, VerbResume, rank) }
 
-// Kill ends a machine as a power failure does. Its exit code counts no more.
+// Kill ends a machine as a power failure does. Its exit code no longer counts.
 func Kill(ctx context.Context, rank int) error { return disturb(ctx, VerbKill, rank) }
 
 func disturb(ctx context.Context, verb Verb, rank int) error {
@@ -59,9 +60,9 @@ func disturb(ctx context.Context, verb Verb, rank int) error {
 	return err
 }
 
-// Meet waits until the machines of the given ranks, or all if none is given, have called it with this name, each once, and
-// gives the values of all by rank. It does not need the  A machine that has ended, or was killed, is not waited for;
-// its value is empty.
+// Meet waits until the machines of the given ranks, or all if none are given, have called it with this name, each once.
+// It returns the values of all, by rank. It works without the network. It does not wait for a machine that has ended or
+// was killed; the value of such a machine is empty.
 func Meet(ctx context.Context, name, value string, ranks ...int) ([]string, error) {
 	reply, err := ask(ctx, Request{Verb: VerbMeet, Name: name, Value: value, Among: ranks})
 	return reply.Values, err
