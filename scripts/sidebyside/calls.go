@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// calls is what single calls cost, in C and in Go, without a network.
+// calls are the costs of single calls, in C and in Go, without a network.
 type calls struct {
 	Command string    `json:"command"`
 	Machine machine   `json:"machine"`
 	Costs   []oneCall `json:"costs"`
 }
 
-// oneCall is the cost of a call that is made in one way.
+// oneCall is the cost of one way to make a call.
 type oneCall struct {
 	Adapter      string    `json:"adapter"`
 	Call         string    `json:"call"`
@@ -28,7 +28,8 @@ type oneCall struct {
 // callLine is a line of BenchmarkCall.
 var callLine = regexp.MustCompile(`^BenchmarkCall/ia=([^/]+)/call=([^/]+)/in=(C|cgo|udat|batch)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op`)
 
-// runCalls runs the benchmarks of a test binary. In a machine whose clock counts instructions, that is what they give.
+// runCalls runs the benchmarks of a test binary. In a machine whose clock counts instructions, the results are
+// instructions.
 func (c *calls) run(binary string, rounds, operations int, instructions bool) error {
 	command := exec.Command(binary, "-test.run", "^$", "-test.bench", "^BenchmarkCall$", "-test.count", strconv.Itoa(rounds),
 		"-test.benchtime", strconv.Itoa(operations)+"x")
@@ -65,7 +66,7 @@ func (c *calls) read(output string, instructions bool) error {
 	return nil
 }
 
-// of gives the cost of a call, which it makes if there is none.
+// of returns the cost of a call. It adds the call if it is missing.
 func (c *calls) of(adapter, call, in string) *oneCall {
 	if one := c.find(adapter, call, in); one != nil {
 		return one
@@ -88,22 +89,21 @@ const callsTitle = "## What a call costs beyond C"
 const callsIntroduction = callsTitle + `
 
 The same call on the same object, without a network, made in four ways: in a loop in C; by the [thin layer](thin-layer.md), package
-` + "`cgo`" + `, in a crossing each; by package ` + "`udat`" + `; and, where it has that, many in one crossing (` + "`PostBatch`, `Poll`" + `).
-The numbers of Go are what comes on top of C. They are medians of
-[BenchmarkCall](../udat/call_cost_test.go), run by
+` + "`" + `cgo` + "`" + `, with one crossing into C for each call; by package ` + "`" + `udat` + "`" + `; and, where ` + "`" + `udat` + "`" + ` can, many calls in one crossing (` + "`" + `PostBatch` + "`" + `,
+` + "`" + `Poll` + "`" + `). The numbers for Go are the cost added to C. They are medians of [BenchmarkCall](../udat/call_cost_test.go), run by
 
     %s
 
-on %s, %s, load %s at the start; %s; %s. **Nothing** is a call of a C function that does nothing. A
-software event is posted and taken. The receives that are posted, and the completions that are taken, are of a connected endpoint
-whose queues are not new; many at once are 64. ` + "`dat_lmr_query`" + ` needs no C in ` + "`udat`" + `, which knows the answer.
-**Look** is one look at a byte that a peer may write, in C an atomic load, here ` + "`PeerByte.Load`" + `; many are in one call of
-` + "`SpinUntil`" + `.
+on %s, %s, load %s at the start; %s; %s. **Nothing** calls a C function that does nothing: the cost of a crossing. A software event
+is posted and taken. The receives that are posted, and the completions that are taken, are those of a connected endpoint whose
+queues are not new; "many" are 64. ` + "`" + `dat_lmr_query` + "`" + ` needs no C in ` + "`" + `udat` + "`" + `, which knows the answer. **Look** is one look at a byte that
+a peer may write: in C an atomic load, in Go ` + "`" + `PeerByte.Load` + "`" + `; many looks are one call of ` + "`" + `SpinUntil` + "`" + `.
 
 `
 
 const instructionsIntroduction = `
-Instructions, of all that the processor did, counted in a virtual machine whose clock advances with each (` + "`scripts/testbed --accel count`" + `):
+The instructions of the whole processor, counted in a virtual machine whose clock advances with each instruction
+(` + "`" + `scripts/testbed --accel count` + "`" + `):
 
 `
 
@@ -111,7 +111,7 @@ func (c *calls) markdown() string {
 	var b strings.Builder
 	m := c.Machine
 	fmt.Fprintf(&b, callsIntroduction, c.Command, m.Processor, m.Kernel, m.Load, m.Stack, m.Go)
-	b.WriteString(image(callsPlot, "What a call by udat costs, and what of it is C's and what the crossing's"))
+	b.WriteString(image(callsPlot, "The cost of a call by udat: the part of C, the crossing, and the rest"))
 	c.write(&b, "ns", func(o *oneCall) []float64 { return o.Time })
 	b.WriteString(instructionsIntroduction)
 	c.write(&b, "instructions", func(o *oneCall) []float64 { return o.Instructions })
@@ -120,7 +120,7 @@ func (c *calls) markdown() string {
 
 var ways = []string{"cgo", "udat", "batch"}
 
-// write makes a table of what each call costs in one unit.
+// write writes the table of the calls' costs in one unit.
 func (c *calls) write(b *strings.Builder, unit string, valuesOf func(*oneCall) []float64) {
 	fmt.Fprintf(b, "| | C, %s | `cgo` | `udat` | `udat`, many in one crossing |\n|---|---:|---:|---:|---:|\n", unit)
 	for i := range c.Costs {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The charts are drawn as SVG, on white, so that they are the same on any page.
+// The charts are SVG on white, so that they look the same on any page.
 
 // curve is a line of a chart.
 type curve struct {
@@ -19,7 +19,7 @@ type curve struct {
 
 type point struct{ x, y float64 }
 
-// lineChart has a logarithmic axis for what is counted in powers of two, and another for the values.
+// lineChart has a logarithmic axis for powers of two, and another axis for the values.
 type lineChart struct {
 	title, xTitle, yTitle string
 	xLabel                func(x float64) string
@@ -38,7 +38,7 @@ const (
 	chartTop, chartBottom   = 44, 50
 )
 
-// drawing is an SVG file that is being made.
+// drawing builds an SVG file.
 type drawing struct {
 	b             strings.Builder
 	width, height int
@@ -69,7 +69,7 @@ func (d *drawing) text(x, y float64, anchor, attributes, text string) {
 
 const bold = `font-weight="bold"`
 
-// lineChart draws a chart whose left upper corner is at x, y. One without points stays empty.
+// lineChart draws a chart whose upper left corner is at x, y. A chart without points stays empty.
 func (d *drawing) lineChart(x, y float64, c lineChart) {
 	d.text(x+chartLeft, y+18, "start", bold, c.title)
 	left, right := x+chartLeft, x+chartWidth-chartRight
@@ -124,7 +124,7 @@ func (d *drawing) curve(l curve, atX, atY func(float64) float64) {
 	fmt.Fprintf(&d.b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.8"%s/>`+"\n", strings.TrimSpace(path.String()), l.color, dashes)
 }
 
-// bounds gives the values of x in order, and the least and the largest y.
+// bounds returns the values of x in order, and the least and the largest y.
 func (c lineChart) bounds() (xs []float64, least, most float64) {
 	seen := map[float64]bool{}
 	least, most = math.Inf(1), math.Inf(-1)
@@ -137,7 +137,7 @@ func (c lineChart) bounds() (xs []float64, least, most float64) {
 	return sortedKeys(seen), least, most
 }
 
-// ticksOf are round numbers, the first of which is at most least, and the last at least most.
+// ticksOf returns round numbers. The first is at most least, and the last is at least most.
 func ticksOf(least, most float64, logarithmic bool) (ticks []float64) {
 	if logarithmic && least > 0 {
 		for tick := math.Pow(10, math.Floor(math.Log10(least))); ; {
@@ -165,13 +165,13 @@ func ticksOf(least, most float64, logarithmic bool) (ticks []float64) {
 	}
 }
 
-// bar is a line of a bar chart: parts that lie one after the other.
+// bar is a line of a bar chart: parts in a row.
 type bar struct {
 	name  string
 	parts []float64
 }
 
-// barChart has a bar for each name. The parts of all bars have the same colors, in their order.
+// barChart has a bar for each name. The parts of all bars have the same colors, in the same order.
 type barChart struct {
 	title, unit string
 	colors      []string

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wellFormed checks that a text is XML, and gives how many elements of each name it has.
+// wellFormed checks that a text is XML, and returns how many elements of each name it has.
 func wellFormed(t *testing.T, text string) map[string]int {
 	t.Helper()
 	elements := map[string]int{}
@@ -66,7 +66,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// plotted is a report that has something for each plot.
+// plotted is a report with data for each plot.
 func plotted() report {
 	r := withProcessor(sample, "Chip 1")
 	for _, adapter := range []string{"ofa-v2-cma-rxe0", "ofa-v2-scm-rxe0"} {
@@ -128,7 +128,7 @@ func TestPlots(t *testing.T) {
 	}
 }
 
-// Results of a second machine stand where they belong.
+// Results of a second machine are sorted in.
 func TestSortedResults(t *testing.T) {
 	list := measurements(1)
 	var r report

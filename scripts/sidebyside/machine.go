@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// machine is where it was measured.
+// machine describes the machine of a run.
 type machine struct {
-	Host      string `json:"host"`      // the processor of the machine that the command was given on
-	Processor string `json:"processor"` // the one that the twins had, which is another one in the test bed
+	Host      string `json:"host"`      // the processor of the host
+	Processor string `json:"processor"` // the processor that the twins saw: another one in the test bed
 	CPUs      int    `json:"cpus"`
 	Kernel    string `json:"kernel"`
-	Load      string `json:"load"`  // of the machine that the command was given on, when it began
+	Load      string `json:"load"`  // of the host, at the start
 	Stack     string `json:"stack"` // the native libraries
 	Compiler  string `json:"compiler"`
 	Go        string `json:"go"`
 }
 
-// complete adds what is found where the twins run.
+// complete adds what only the machine of the twins shows.
 func (m *machine) complete() {
 	m.Processor = processor()
 	m.CPUs = runtime.NumCPU()
@@ -28,11 +28,11 @@ func (m *machine) complete() {
 	}
 }
 
-// emulated reports that the processor was an emulator's, whose figures are not those of any processor.
+// emulated reports whether the processor was emulated. Such figures are not those of any real processor.
 func (m machine) emulated() bool { return strings.HasPrefix(m.Processor, "QEMU TCG") }
 
-// userMode reports that it was the host's, under User-Mode Linux: a system call takes ten times as long as elsewhere, so that
-// what sleeps and is woken cannot be measured well.
+// userMode reports whether it was the host's processor under User-Mode Linux. There a system call takes ten times as
+// long, so that sleeping and waking cannot be measured well.
 func (m machine) userMode() bool { return strings.HasSuffix(m.Processor, "(User-Mode Linux)") }
 
 func processor() string {

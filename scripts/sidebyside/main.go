@@ -1,4 +1,4 @@
-// Command sidebyside measures the same work in C and in Go by turns, and makes a page of what it has found. It is a part
+// Command sidebyside measures the same work in C and in Go by turns, and writes a page with the results. It is a part
 // of scripts/bench.
 package main
 
@@ -29,30 +29,30 @@ func run(args []string) error {
 	flags.IntVar(&r.Rounds, "rounds", 9, "rounds of each measurement")
 	work := flags.Float64("work", 1, "factor for the number of operations in a round")
 	goals := flags.Bool("goals", true, "compare the ratios with their goals")
-	only := flags.String("only", "", "only measurements whose name has this in it")
-	sweep := flags.Bool("sweep", true, "measure over sizes, too, for the plots")
-	references := flags.Bool("references", false, "measure with other programs, too")
+	only := flags.String("only", "", "only measurements whose name contains this")
+	sweep := flags.Bool("sweep", true, "also measure over message sizes, for the plots")
+	references := flags.Bool("references", false, "also measure with other programs")
 	dtest := flags.String("dtest", "", "the native stack's dtest")
 	flags.StringVar(&p.serverBy, "server-by", "", "a `command` that runs a server on another host; it takes the program's name and arguments")
 	address := flags.String("address", os.Getenv("UDAT_TEST_ADDR"), "the server's address, for other programs")
 	device := flags.String("device", deviceOf(), "the RDMA device, for other programs")
-	serverDevice := flags.String("server-device", "", "that of the server on another host")
+	serverDevice := flags.String("server-device", "", "the RDMA device of the server on another host")
 	var many programs
 	flags.StringVar(&many.c, "scale-c", "", "the program in C for many endpoints")
-	flags.StringVar(&many.golang, "scale-go", "", "the one in Go; with both, many endpoints are measured")
-	few := flags.Bool("scale-few", false, "make them a few")
+	flags.StringVar(&many.golang, "scale-go", "", "the program in Go for many endpoints; with both, they are measured")
+	few := flags.Bool("scale-few", false, "measure only a few endpoints")
 	most := flags.Int("scale-most", math.MaxInt, "the largest number of endpoints")
 	dapltest := flags.String("dapltest", "", "the native stack's dapltest")
 	test := flags.String("calls", "", "a test binary, whose BenchmarkCall is run")
-	instructions := flags.Bool("instructions", false, "its numbers are instructions, and are added to the file")
-	processors := flags.Int("processors", 0, "only what a machine of User-Mode Linux needs so many for; 0: everything")
+	instructions := flags.Bool("instructions", false, "its numbers are instructions; add them to the file")
+	processors := flags.Int("processors", 0, "only measurements that need this many processors under User-Mode Linux; 0: all")
 	more := flags.Bool("more", false, "add the results to those in the file")
 	var mpi mpiPrograms
-	flags.StringVar(&mpi.ours, "mpi", "", "mpiperf; with it, and the next three, message passing is measured")
+	flags.StringVar(&mpi.ours, "mpi", "", "mpiperf; with this and the next three, message passing is measured")
 	flags.StringVar(&mpi.mpich, "mpi-mpich", "", "mpitwin with MPICH")
 	flags.StringVar(&mpi.openmpi, "mpi-openmpi", "", "mpitwin with Open MPI")
 	flags.StringVar(&mpi.udatperf, "mpi-udatperf", "", "udatperf")
-	mpiPage := flags.String("mpi-page", "", "write the section of this page on message passing from the file, and measure nothing")
+	mpiPage := flags.String("mpi-page", "", "write this page's section on message passing from the file, and measure nothing")
 	file := flags.String("json", "", "file for the results")
 	page := flags.String("page", "", "write this page from the file, and measure nothing")
 	flags.StringVar(&r.Command, "command", "", "the command as the user gave it")
@@ -111,16 +111,16 @@ func run(args []string) error {
 	return r.write(*file)
 }
 
-// mpiSeconds is how long each measurement of message passing takes at least.
+// mpiSeconds is the minimum time of each measurement of message passing.
 const mpiSeconds = 0.3
 
-// measure runs everything that is wanted on each adapter of the test device. Whoever ends it early has the results
-// until then in the file.
+// measure runs the selected measurements on each adapter of the test device. If it ends early, the file has the results
+// until then.
 func (r *report) measure(p programs, work float64, wanted func(measurement) bool, goals bool, file string) error {
 	former := r.Machine
 	r.Machine.complete()
 	if len(r.Results) > 0 {
-		// In a second machine, with fewer processors.
+		// This is a second machine, with fewer processors.
 		r.Machine.CPUs = former.CPUs
 	}
 	names := adapters()
@@ -150,11 +150,11 @@ func (r *report) measure(p programs, work float64, wanted func(measurement) bool
 	return nil
 }
 
-// callOperations is how often each call is made in a round.
+// callOperations is how many times each call is made in a round.
 const callOperations = 20000
 
-// measureCalls writes what single calls cost. Where instructions are counted, one round is as good as many, and they are added
-// to the times that were measured before.
+// measureCalls writes what single calls cost. Instructions need only one round. They are added to the times of an
+// earlier run.
 func (r *report) measureCalls(test, file string, instructions bool) error {
 	if !instructions {
 		r.Machine.complete()
@@ -175,7 +175,7 @@ func (r *report) measureCalls(test, file string, instructions bool) error {
 	return former.write(file)
 }
 
-// measureScale has many endpoints on each adapter of the test device, or a few.
+// measureScale measures many endpoints on each adapter of the test device, or a few.
 func (r *report) measureScale(p programs, few bool, most int, file string) error {
 	sizes := allSizes
 	if few {
@@ -188,15 +188,15 @@ func (r *report) measureScale(p programs, few bool, most int, file string) error
 		return err
 	}
 	if r.Scale.empty() {
-		return errors.New("no number of endpoints could be measured")
+		return errors.New("nothing could be measured with any number of endpoints")
 	}
 	return nil
 }
 
-// adapters gives the names of those of the test device.
+// adapters returns the names of the test device's adapters.
 func adapters() []string {
 	return strings.FieldsFunc(os.Getenv("UDAT_TEST_IA"), func(r rune) bool { return r == ',' })
 }
 
-// mostReferenceRounds bounds the time that other programs take.
+// mostReferenceRounds limits the time that other programs take.
 const mostReferenceRounds = 5

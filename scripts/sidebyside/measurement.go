@@ -2,21 +2,21 @@ package main
 
 import "fmt"
 
-// measurement is something that both twins are ordered to do.
+// measurement is an order for both twins.
 type measurement struct {
-	name   string // for people
-	order  string // for the twins
+	name   string // as tables name it
+	order  string // as the twins know it
 	how    string
 	bytes  int
 	count  int // operations in one round
 	window int // outstanding
 	unit   unit
-	goal   float64 // the worst ratio of Go to C that is aimed at; 0 for none
+	goal   float64 // the goal: the worst acceptable ratio of Go to C; 0: none
 	sleeps bool    // both sides sleep most of the time, until they are woken
 	sweep  bool    // one of many sizes, for a plot
 }
 
-// goalOn is the goal on a machine: none where it cannot be measured.
+// goalOn returns the goal on a machine: none where the measurement is not reliable.
 func (m measurement) goalOn(where machine) float64 {
 	switch {
 	case where.userMode() && m.sleeps:
@@ -27,8 +27,8 @@ func (m measurement) goalOn(where machine) float64 {
 	return m.goal
 }
 
-// processors is how many a machine of User-Mode Linux needs for it: with one, a side that polls keeps it until the next tick of
-// the clock; with two, one that sleeps is woken late.
+// processors is how many processors the measurement needs under User-Mode Linux. With one, a side that polls keeps it
+// until the next clock tick. With two, a side that sleeps is woken late.
 func (m measurement) processors() int {
 	if m.how == "poll" && m.order != "status" {
 		return 2
@@ -36,10 +36,10 @@ func (m measurement) processors() int {
 	return 1
 }
 
-// unit tells what a twin's number is, and how it is shown.
+// unit says what a twin's number means, and how it is shown.
 type unit struct {
 	name          string
-	scale         float64 // that the number is multiplied with
+	scale         float64 // multiplies the number
 	lowerIsBetter bool
 }
 
@@ -54,7 +54,7 @@ var (
 // sweepSizes are the sizes of messages in the plot of latencies.
 var sweepSizes = []int{8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10}
 
-// measurements lists what is measured. Their counts are multiplied with scale, and are at least one.
+// measurements returns all measurements. Their counts are multiplied by scale, and are at least one.
 func measurements(scale float64) []measurement {
 	list := []measurement{
 		{name: "round trip, 8 B, polling", order: "roundtrip", how: "poll", bytes: 8, count: 2000, window: 1, unit: microseconds, goal: 1.03},
@@ -85,7 +85,7 @@ func measurements(scale float64) []measurement {
 	return list
 }
 
-// line is the order as a twin reads it.
+// line returns the order as a twin reads it.
 func (m measurement) line() string {
 	return fmt.Sprintf("%s %s %d %d %d", m.order, m.how, m.bytes, m.count, m.window)
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// messagePassing is what examples/mpi, MPICH and Open MPI measure of themselves, by turns.
+// messagePassing has the results of examples/mpi, MPICH and Open MPI, measured by turns.
 type messagePassing struct {
 	Command string   `json:"command"`
 	Machine machine  `json:"machine"`
@@ -23,7 +23,7 @@ type messagePassing struct {
 	Values  []mpiRow `json:"values"`
 }
 
-// mpiRow is one measurement by one of them: a number for each round.
+// mpiRow is one measurement by one library: a number for each round.
 type mpiRow struct {
 	By     string    `json:"by"`
 	Ranks  int       `json:"ranks"`
@@ -33,12 +33,12 @@ type mpiRow struct {
 	Rounds []float64 `json:"rounds"`
 }
 
-// mpiPrograms are those that measure.
+// mpiPrograms are the programs that measure.
 type mpiPrograms struct {
 	ours     string // examples/mpi/mpiperf
 	mpich    string // mpitwin, compiled for each
 	openmpi  string
-	udatperf string // measures udat itself
+	udatperf string // measures udat alone
 }
 
 // mpiMeasurer prints lines of a test, bytes, a value and its unit.
@@ -54,10 +54,10 @@ var (
 	mpiFewSizes = []int{8}
 )
 
-// byUdat names what udat itself takes, between two processes.
+// byUdat names the measurements of udat alone, between two processes.
 const byUdat = "udat"
 
-// measurers are our library on each adapter, and the others over TCP on the interface of the device.
+// measurers returns examples/mpi on each adapter, and the others over TCP on the device's interface.
 func (p mpiPrograms) measurers(adapters []string, netdev string, seconds float64, sizes []int) (list []mpiMeasurer) {
 	var texts []string
 	for _, size := range sizes {
@@ -73,7 +73,7 @@ func (p mpiPrograms) measurers(adapters []string, netdev string, seconds float64
 		})
 	}
 	twin := append([]string{fmt.Sprint(seconds)}, texts...)
-	// Without shared memory, which they would take on one machine.
+	// Without shared memory, which they would use on one machine.
 	list = append(list, mpiMeasurer{
 		name: "MPICH, TCP",
 		command: func(ranks int) []string {
@@ -88,13 +88,13 @@ func (p mpiPrograms) measurers(adapters []string, netdev string, seconds float64
 				"--mca", "btl_tcp_if_include", netdev, "-n", strconv.Itoa(ranks), p.openmpi,
 			}, twin...)
 		},
-		// It asks for the user's session folder, and for a way to other machines.
+		// It needs a session folder, and a way to start programs on other machines.
 		environment: []string{"OMPI_MCA_orte_tmpdir_base=/tmp", "OMPI_MCA_plm_rsh_agent=false", "PRTE_MCA_plm_ssh_agent=false"},
 	})
 	return list
 }
 
-// mpiLimit is the longest that one run of one of them may take.
+// mpiLimit bounds one run of one program.
 const mpiLimit = 10 * time.Minute
 
 // run measures once.
@@ -132,8 +132,8 @@ func parseMPI(by string, ranks int, text string) (rows []mpiRow, err error) {
 	return rows, nil
 }
 
-// measureUdat is the round trip of 8 bytes that are written to memory which the peer polls, and how fast a read of 1 MiB
-// is.
+// measureUdat measures the round trip of 8 bytes that are written to memory that the peer polls, and the bandwidth of a
+// read of 1 MiB.
 func (p mpiPrograms) measureUdat(adapter string) ([]mpiRow, error) {
 	var rows []mpiRow
 	for _, m := range []struct {
@@ -164,7 +164,7 @@ func (p mpiPrograms) measureUdat(adapter string) ([]mpiRow, error) {
 	return rows, nil
 }
 
-// typical is the median in what udatperf prints for programs.
+// typical finds the median in udatperf's CSV output.
 func typical(text string) (float64, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	column := slices.IndexFunc(strings.Split(lines[0], ","), func(name string) bool { return strings.HasPrefix(name, "typical") })
@@ -178,7 +178,7 @@ func typical(text string) (float64, error) {
 	return strconv.ParseFloat(fields[column], 64)
 }
 
-// measureMPI has all of them measure, by turns.
+// measureMPI runs all of them, by turns.
 func (r *report) measureMPI(p mpiPrograms, seconds float64, few bool, file string) error {
 	sizes, ranks := mpiSizes, mpiRanks
 	if few {
@@ -220,7 +220,7 @@ func (r *report) measureMPI(p mpiPrograms, seconds float64, few bool, file strin
 	return nil
 }
 
-// interfaceOf is the name of the network interface that has an address.
+// interfaceOf returns the name of the network interface that has an address.
 func interfaceOf(address string) (string, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -240,7 +240,7 @@ func interfaceOf(address string) (string, error) {
 	return "", fmt.Errorf("no interface has the address %q", address)
 }
 
-// add adds what a round has found.
+// add adds the results of a round.
 func (m *messagePassing) add(rows []mpiRow) {
 	for _, row := range rows {
 		i := slices.IndexFunc(m.Values, func(known mpiRow) bool {
@@ -264,7 +264,7 @@ func (m *messagePassing) find(by string, ranks int, test string, size int) (floa
 	return 0, false
 }
 
-// by lists who has measured, ours first, and without udat itself.
+// by lists the libraries, examples/mpi first, without udat alone.
 func (m *messagePassing) by() (names []string) {
 	for _, row := range m.Values {
 		if !strings.HasPrefix(row.By, byUdat+" ") && !slices.Contains(names, row.By) {

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// The sections of the page that have message passing, on a real processor and on
-// an emulated one.
+// The sections on message passing, on a real processor and on an emulated one.
 const (
 	mpiTitle          = "## Beside MPICH and Open MPI"
 	mpiEmulationTitle = "## Beside them, under emulation"
@@ -18,7 +17,7 @@ const (
 // mpiPlot is the file with the plot, beside the page.
 const mpiPlot = "beside.svg"
 
-// makeMPIPage writes the section of the page, and the plot.
+// makeMPIPage writes the page's section, and the plot.
 func makeMPIPage(file, page string) error {
 	r, err := readReport(file)
 	if err != nil {
@@ -49,11 +48,11 @@ func (m *messagePassing) title() string {
 func (m *messagePassing) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", m.title())
-	fmt.Fprintf(&b, "Medians of %d rounds of\n\n    %s\n\nwith all of them by turns in one machine: %s, %d processors, %s, on %s at a load of %s.\n",
+	fmt.Fprintf(&b, "Medians of %d rounds of\n\n    %s\n\nwith all libraries by turns in one machine: %s, %d processors, %s, on %s at a load of %s.\n",
 		m.Rounds, m.Command, m.Machine.Processor, m.Machine.CPUs, m.Machine.Kernel, m.Machine.Host, m.Machine.Load)
-	b.WriteString("MPICH and Open MPI go over TCP on the interface of the device, without shared memory. Less is better where the unit is us.\n\n")
+	b.WriteString("MPICH and Open MPI use TCP on the device's interface, without shared memory. Less is better if the unit is us.\n\n")
 	if !m.Machine.emulated() {
-		b.WriteString(image(mpiPlot, "Round trips over the size of the message"))
+		b.WriteString(image(mpiPlot, "Round trips over the message size"))
 	}
 	b.WriteString(m.goals())
 	names := m.by()
@@ -90,7 +89,7 @@ func (m *messagePassing) ranks() (list []int) {
 	return list
 }
 
-// goals compares with udat itself.
+// goals compares examples/mpi with udat alone.
 func (m *messagePassing) goals() string {
 	var b strings.Builder
 	b.WriteString("| adapter | | mpi | udat itself | ratio | goal |\n|---|---|---|---|---|---|\n")
@@ -119,7 +118,7 @@ func (m *messagePassing) goals() string {
 	return b.String()
 }
 
-// plot shows round trips of two ranks over the size of the message.
+// plot draws the round trips of two ranks over the message size.
 func (m *messagePassing) plot() string {
 	chart := lineChart{
 		title: "round trip between two ranks", xTitle: "size of the message", yTitle: "µs, median", xLabel: bytesLabel, logY: true,
@@ -139,5 +138,5 @@ func (m *messagePassing) plot() string {
 	return d.String()
 }
 
-// mpiColors are those of the two providers, and of the two libraries beside them.
+// mpiColors are the colors of the two providers and of the two other libraries.
 var mpiColors = []string{colorGo, colorMore, colorC, "#5aa05a"}

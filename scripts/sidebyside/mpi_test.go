@@ -68,7 +68,7 @@ func TestParseMPI(t *testing.T) {
 	}
 }
 
-// The page keeps what is not of the section, and the plot is a picture.
+// The page keeps its other sections, and the plot is a picture.
 func TestMPIPage(t *testing.T) {
 	folder := t.TempDir()
 	file, page := filepath.Join(folder, "results.json"), filepath.Join(folder, "README.md")

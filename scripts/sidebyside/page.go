@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// makePage writes the page on performance from a file of results.
+// makePage writes the page on performance from a results file.
 func makePage(file, page string) error {
 	r, err := readReport(file)
 	if err != nil {
@@ -29,8 +29,8 @@ func makePage(file, page string) error {
 	return os.WriteFile(page, []byte(text), 0o644)
 }
 
-// pageFor gives the new text of the page. Its sections that are not of this run stay as they are, and so does the part that
-// leads, from a real processor, when this run had an emulated one.
+// pageFor returns the new text of the page. Sections that are not of this run stay as they are. So does the first part,
+// if it is from a real processor and this run had an emulated one.
 func (r report) pageFor(page string) (string, error) {
 	former, err := os.ReadFile(page)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +55,8 @@ func (r report) pageFor(page string) (string, error) {
 	return keepSections(page, text)
 }
 
-// leadsWithRealProcessor tells from the table of the machine, which comes before the first section.
+// leadsWithRealProcessor reports whether the page begins with results of a real processor, from its table of the
+// machine.
 func leadsWithRealProcessor(page string) bool {
 	lead, _, _ := strings.Cut(page, "\n## ")
 	_, seen, found := strings.Cut(lead, processorRow)
@@ -66,14 +67,14 @@ const processorRow = "| Processor that the programs saw | "
 
 const introduction = `# Performance
 
-What goudat costs, next to a program in C that does the same work with the same native library. This page is made from
+What goudat costs, compared with a C program that does the same work with the same native library. The page comes from
 one run of
 
     %s
 
-which builds both programs, runs them by turns on each provider, and compares them round by round. Another run gives
-other numbers: what counts is the column Go/C. Each cell is the median of %d rounds, with the quartiles in brackets, between
-which half of the rounds lie.
+It builds both programs, runs them by turns on each provider, and compares them round by round. The numbers change from
+run to run; the column Go/C matters. Each cell is the median of %d rounds, with the quartiles in brackets: half of the
+rounds lie between them.
 
 | | |
 |---|---|
@@ -85,10 +86,10 @@ which half of the rounds lie.
 
 `
 
-const userModeNote = `The kernel was User-Mode Linux (` + "`scripts/testbed --accel uml`" + `): it and the programs are processes of the machine, so that the code
-ran on its processor, without emulation. System calls take about 3 µs there in place of some tenths, and threads of one process
-take turns. What sleeps and is woken is therefore *not measured well here*; [Under emulation](#under-emulation) has it, if it was
-measured. Whoever polls had two processors, and all else one.
+const userModeNote = `The kernel was User-Mode Linux (` + "`" + `scripts/testbed --accel uml` + "`" + `). The kernel and the programs are processes of the host, and run
+on its processor without emulation. System calls take about 3 µs there instead of some tenths of a microsecond, and the threads
+of a process take turns. Sleeping and waking are therefore *not reliable here*; [Under emulation](#under-emulation) has them, if
+they were measured. Measurements that poll had two processors, all others had one.
 
 `
 
@@ -96,13 +97,13 @@ const (
 	emulationTitle        = "## Under emulation"
 	emulationIntroduction = emulationTitle + `
 
-From a run of its own, of
+From a separate run of
 
     %s
 
-in a virtual machine whose processor is emulated (%s, %d of them, on %s, load %s at the start); %s; %s; %s; %s. Cells are as above.
-How long something takes, and what Go's part of it is, is mostly the emulator's here; but a system call does not take longer than
-everything else, so that what sleeps and is woken can be compared.
+in a virtual machine with an emulated processor (%s, %d of them, on %s, load %s at the start); %s; %s; %s; %s. Cells are as above.
+The emulator determines most of the times, and Go's share of them. But a system call does not take longer than everything
+else, so that sleeping and waking can be compared.
 
 `
 )
@@ -110,22 +111,23 @@ everything else, so that what sleeps and is woken can be compared.
 const explanation = `## What is measured
 
 Both twins, [scripts/sidebyside/ctwin](../scripts/sidebyside/ctwin) and [scripts/sidebyside/gotwin](../scripts/sidebyside/gotwin),
-are two processes each, a server and a client, and make the same calls in the same order. The one in Go uses the package
-` + "`udat`" + ` as any program can: ` + "`PostBatch`, `Poll` and `SpinPoll`" + ` do many operations in one crossing into C. While one twin
-works the other waits for its turn, and uses no processor. Client and server are pinned to a processor each. Those in
-Go run with GOMAXPROCS=2: with the 1 that pinning implies, Go's runtime takes the processor away from calls into C.
+are two processes each, a server and a client. Both twins make the same calls in the same order. The Go twin uses
+package ` + "`" + `udat` + "`" + ` as any program can: ` + "`" + `PostBatch` + "`" + `, ` + "`" + `Poll` + "`" + ` and ` + "`" + `SpinPoll` + "`" + ` do many operations in one crossing into C. While one
+twin works, the other waits for its turn and uses no processor. Client and server are each pinned to one processor. The
+Go programs run with GOMAXPROCS=2: with 1, the default after pinning, Go's runtime takes the processor away from calls into C.
 
-* **Round trip**: the server answers each message; the median of all messages of a round, and *for a second* the mean, in
-  which each pause counts. Receives are posted, and
-  completions of sends taken, 32 at a time and while a message is on its way. *Polling* looks again and again;
-  *waiting* is ` + "`dat_evd_wait`" + ` in C, which sleeps until the completion is there, and ` + "`WaitBatch`" + ` in Go, which looks for it
-  for about as long as it takes to be woken, and then sleeps; *sleeping* is the same in C, and in Go without that look
-  (` + "`SetWaitSpin(0)`" + `). A program in C can spin before it waits too. *Polling memory* has no messages: both sides write
-  to each other's memory by RDMA, and look at the last byte of their own, with an atomic load in C and ` + "`PeerByte.SpinUntil`" + `
-  in Go.
-* **Messages**: sends are posted as others complete. The server takes the messages and posts receives in their place.
-* **RDMA**: bytes that were written or read in a second, with 16 operations outstanding of 64 KiB and 4 of 1 MiB.
-* **Connect and disconnect**: an endpoint is made, connected, disconnected by the client, and freed.
+* **Round trip**: the server answers each message. The number is the median of all messages of a round; *for a second*, it is
+  the mean, in which each pause counts. Receives are posted, and completions of sends taken, 32 at a time while a message is
+  on its way.
+  * *Polling* looks again and again.
+  * *Waiting* is ` + "`" + `dat_evd_wait` + "`" + ` in C, which sleeps until the completion is there. In Go it is ` + "`" + `WaitBatch` + "`" + `, which polls for about
+    as long as a wake-up takes, and then sleeps. A C program can poll before it waits, too.
+  * *Sleeping* is the same in C. In Go it waits without polling first (` + "`" + `SetWaitSpin(0)` + "`" + `).
+  * *Polling memory* has no messages: the sides write to each other's memory by RDMA, and poll the last byte of their own, with
+    an atomic load in C and ` + "`" + `PeerByte.SpinUntil` + "`" + ` in Go.
+* **Messages**: the client posts a send whenever one completes. The server takes the messages and posts their receives again.
+* **RDMA**: bytes written or read per second, with 16 operations of 64 KiB outstanding, or 4 of 1 MiB.
+* **Connect and disconnect**: an endpoint is created, connected, disconnected by the client, and freed.
 * **get_status**: one call on a connected endpoint.
 `
 
@@ -149,7 +151,7 @@ func (r report) markdown() string {
 	return b.String()
 }
 
-// emulationSection is the part of the page for a run in an emulated machine, below one on a real processor.
+// emulationSection returns the part of the page for a run in an emulated machine, below a run on a real processor.
 func (r report) emulationSection() string {
 	var b strings.Builder
 	m := r.Machine
@@ -159,7 +161,7 @@ func (r report) emulationSection() string {
 	return b.String()
 }
 
-// writeTables writes a table for each adapter, under headings of this level.
+// writeTables writes a table for each adapter, with headings of this level.
 func (r report) writeTables(b *strings.Builder, level string) {
 	adapter := ""
 	for _, result := range r.Results {
@@ -179,43 +181,45 @@ func (r report) writeTables(b *strings.Builder, level string) {
 	b.WriteString("\n")
 }
 
-// reasons hold on any machine.
+// reasons are those that hold on any machine.
 var reasons = []reason{
-	{"waiting", "The provider's thread is woken, which writes to an eventfd, for which Go's poller wakes the binding's goroutine for " +
-		"notifications, which wakes the one that waits. That is the price of sleeping without a thread for each goroutine."},
+	{"waiting", "The completion wakes the provider's thread, which writes to an eventfd. That wakes Go's poller, which wakes the binding's " +
+		"notifier goroutine, which wakes the waiter. This is the price of sleeping without a thread for each goroutine."},
 }
 
-// reason says why Go takes longer with some measurements.
+// reason says why Go takes longer in some measurements.
 type reason struct{ measurement, text string }
 
-// userModeReasons are from system calls counted with strace in the twins under User-Mode Linux, where each takes 3 µs.
+// userModeReasons are from the twins' system calls, counted with strace under User-Mode Linux, where each takes 3 µs.
 var userModeReasons = []reason{
 	{"connect", "The native library makes the same system calls for both twins: 50 for a connection on the client's side over CMA. Go's " +
-		"runtime makes as many more. Half of them or more are its monitor thread's, which looks every 20 µs for a while whenever the process has " +
-		"slept; the rest are the poller's, and wake threads for goroutines. On a machine with a processor to spare the monitor thread " +
-		"delays nobody, and system calls take a tenth of the time."},
+		"runtime makes as many again. At least half of these come from its monitor thread, which runs every 20 µs for a while whenever " +
+		"the process has slept. The others come from the poller, and wake threads for goroutines. On a machine with an idle processor " +
+		"the monitor thread delays nobody, and system calls take a tenth of the time."},
 }
 
-// emulationReasons are from profiles of the twins in the emulated test bed, and hold there alone.
+// emulationReasons are from profiles of the twins in the emulated test bed, and hold only there.
 var emulationReasons = []reason{
-	{"polling", "It is the post that takes longer, and the part of it in C. In the test bed `dat_ep_post_send`, which over soft-RoCE is a " +
-		"system call that moves the message, took 36 µs in the twin in C, and 46 µs in the one in Go, with the clock read in C right " +
-		"before and after the same call; what Go adds around that was 1 µs. A profile has 1.5 to 1.8 times as many samples in the " +
-		"functions of the kernel that branch much, and no more in those that are one loop. More threads, more memory in use and a " +
-		"timer that ticks made the twin in C no slower. Code that runs between the posts does: one that called 200 more small functions " +
-		"before each post took 44 µs for the post in place of 34, and one that counted for longer than these take, 36. We take it for " +
-		"the emulator's table of translated code, where the program pushes out the kernel's, and have no other machine to see it on."},
-	{"messages", "Go's monitor thread takes the processor of a goroutine that it has found in C for 10 ms, and looks every 20 µs for a " +
-		"while after that; here it has no processor of its own. Since `SpinPoll` lets others run every 5 ms the thread woke 171 times " +
-		"in 6000 round trips in place of 1864, and messages went from 0.6 of what C does to what the table has. The rest is as with polling."},
+	{"polling", "The post takes longer, in C. Over soft-RoCE `dat_ep_post_send` is a system call that moves the message. In the " +
+		"test bed it took 36 µs in the C twin and 46 µs in the Go twin, with the clock read in C right before and after " +
+		"the call. Go added 1 µs to that. In a profile, kernel functions with many branches have 1.5 to 1.8 times as many " +
+		"samples; those that are one loop have no more. The C twin did not become slower with more threads, more memory " +
+		"or a timer. It did become slower when other code ran between the posts: with 200 calls of small functions before " +
+		"each post, the post took 44 µs instead of 34; with a loop that took longer than these calls, it took 36 µs. We " +
+		"assume that the program displaces the kernel from the emulator's table of translated code. We have no other " +
+		"machine to confirm it."},
+	{"messages", "Go's monitor thread takes the processor from a goroutine that has been in C for 10 ms, and then runs every 20 µs " +
+		"for a while. Here it has no processor of its own. Since `SpinPoll` lets others run every 5 ms, the thread woke " +
+		"171 times in 6000 round trips instead of 1864 times, and the message rate rose from 0.6 of C's to the ratio in " +
+		"the table. For the rest, see polling."},
 	{"RDMA", "The client polls on the processor on which soft-RoCE moves the bytes. See messages and polling."},
-	{"connect", "A profile of the client has 24 % of the samples in the monitor thread of Go's runtime, which looks every 20 µs for a while " +
-		"whenever the process has slept, 10 % in its scheduler, and 4 % in making the endpoint; the rest is the native library and the " +
-		"kernel. Each event of a connection takes the way of a wait that sleeps, and requests are first taken off the library's queue by " +
-		"a goroutine of the binding's own."},
+	{"connect", "In a profile of the client, 24 % of the samples are in the monitor thread of Go's runtime, which runs every 20 " +
+		"µs for a while whenever the process has slept; 10 % are in Go's scheduler, and 4 % create the endpoint. The rest " +
+		"is the native library and the kernel. Each connection event goes through a wait that sleeps. A goroutine of the " +
+		"binding first takes requests from the library's queue."},
 }
 
-// writeMisses says which goals were not met, by how much, and why.
+// writeMisses lists the goals that were not met, by how much, and why.
 func (r report) writeMisses(b *strings.Builder) {
 	var missed []result
 	for _, result := range r.Results {
@@ -229,7 +233,7 @@ func (r report) writeMisses(b *strings.Builder) {
 		return
 	}
 	for _, result := range missed {
-		fmt.Fprintf(b, "* %s, %s: %.3f, %s by the goal: %s.\n", result.Measurement, result.Adapter, result.ratio().median, goalText(result), verdict(result))
+		fmt.Fprintf(b, "* %s, %s: %.3f, goal %s: %s.\n", result.Measurement, result.Adapter, result.ratio().median, goalText(result), verdict(result))
 	}
 	b.WriteString("\n")
 	writeReasons(b, reasons, missed)
@@ -238,7 +242,7 @@ func (r report) writeMisses(b *strings.Builder) {
 	}
 }
 
-// writeReasons writes those that are about one of the results.
+// writeReasons writes the reasons for any of the results.
 func writeReasons(b *strings.Builder, list []reason, results []result) {
 	for _, reason := range list {
 		if slices.ContainsFunc(results, func(r result) bool { return strings.Contains(r.Measurement, reason.measurement) }) {
@@ -251,7 +255,7 @@ func (r report) writeReferences(b *strings.Builder) {
 	if len(r.References) == 0 {
 		return
 	}
-	b.WriteString("## Other programs beside them\n\nMeasured in the same run, on the same device, by programs that are not goudat's:\n\n" +
+	b.WriteString("## Other programs\n\nMeasured in the same run, on the same device, with programs of other projects:\n\n" +
 		"| | | unit | program |\n|---|---:|---|---|\n")
 	for _, reference := range r.References {
 		value := "not measured: " + reference.Missing

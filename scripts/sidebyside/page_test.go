@@ -36,7 +36,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"    scripts/bench --page\n", "| Machine | a host, load 0.1 at the start |", "a processor, 2 of them", "| Native stack | a stack |",
 		"## one\n", "## two\n", "| round trip, 8 B, polling | 10.0 (10.0 to 10.5) | 10.0 (10.0 to 10.5) | µs | **1.000** (1.000 to 1.000) | at most 1.05 | met |",
-		"* round trip, 8 B, waiting, one: 2.000, at most 1.15 by the goal: missed by 85.0 %.", "**Waiting**:",
+		"* round trip, 8 B, waiting, one: 2.000, goal at most 1.15: missed by 85.0 %.", "**Waiting**:",
 		"| verbs | 4.00 (4.00 to 4.00) | µs | `ib_send_lat` |", "| more | not measured: there is none |",
 	} {
 		if !strings.Contains(string(text), want) {
@@ -74,7 +74,8 @@ func withProcessor(r report, processor string) report {
 	return r
 }
 
-// A page that leads with a real processor keeps it when an emulated machine is measured, which has a section below it.
+// A page that begins with a real processor keeps that part when an emulated machine is measured. The emulated machine
+// has a section below it.
 func TestPageOfEmulation(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
 	file := filepath.Join(t.TempDir(), "r.json")
@@ -114,7 +115,7 @@ func TestPageOfEmulation(t *testing.T) {
 	}
 }
 
-// What sleeps has no goal where it cannot be measured, and what polls none where its time is the emulator's.
+// A measurement that sleeps has no goal where it is not reliable. One that polls has none under an emulator.
 func TestGoalsOnMachines(t *testing.T) {
 	for _, c := range []struct {
 		processor        string

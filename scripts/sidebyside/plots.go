@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// The files that the page shows, beside it.
+// The files beside the page that it shows.
 const (
 	latencyPlot   = "performance-latency.svg"
 	callsPlot     = "performance-calls.svg"
 	endpointsPlot = "performance-endpoints.svg"
 )
 
-// writePlots writes the plots of what the report has.
+// writePlots writes the plots for the report's results.
 func (r report) writePlots(folder string) error {
 	plots := map[string]string{}
 	if text := r.latencyPlot(); text != "" && !r.Machine.emulated() {
@@ -37,10 +37,11 @@ func (r report) writePlots(folder string) error {
 	return nil
 }
 
-// image is how the page shows a plot.
+// image returns the Markdown that shows a plot.
 func image(file, what string) string { return fmt.Sprintf("![%s](%s)\n\n", what, file) }
 
-// latencyPlot has a chart for each adapter: round trips over the size of the message. It is empty without at least two sizes.
+// latencyPlot draws a chart for each adapter: round trips over the message size. It returns "" without at least two
+// sizes.
 func (r report) latencyPlot() string {
 	byAdapter := map[string][2][]point{}
 	for _, result := range r.Results {
@@ -71,7 +72,7 @@ func (r report) latencyPlot() string {
 	return d.String()
 }
 
-// bytesLabel is a size as 64, 4K or 1M.
+// bytesLabel returns a size as 64, 4K or 1M.
 func bytesLabel(size float64) string {
 	switch n := int(size); {
 	case n >= 1<<20 && n%(1<<20) == 0:
@@ -83,8 +84,8 @@ func bytesLabel(size float64) string {
 	}
 }
 
-// plot has a bar for each call: what it costs in C, what the crossing adds, and what udat adds to that. Of a call that udat
-// answers without C there is no more than it takes.
+// plot draws a bar for each call: the cost in C, what the crossing adds, and what udat adds. The bar of a call that
+// udat answers without C ends at its own cost.
 func (c *calls) plot() string {
 	chart := barChart{
 		title: "one call by udat, and what of it is C's", unit: "ns",
@@ -116,7 +117,7 @@ func (c *calls) plot() string {
 	return chart.svg()
 }
 
-// stack splits a total by levels that lie on each other, as far as it reaches.
+// stack splits a total into the parts between levels.
 func stack(levels ...float64) (parts []float64) {
 	total := levels[len(levels)-1]
 	reached := 0.0
@@ -133,8 +134,8 @@ func shortCall(o *oneCall) string {
 	return strings.ReplaceAll(o.Call, "dat_", "") + ", " + strings.SplitN(provider, "-", 2)[0]
 }
 
-// plot has a chart for the memory, and one for the time, of an endpoint over their number. Endpoints share their event
-// dispatchers.
+// plot draws a chart for the memory of an endpoint, and charts for its times, over the number of endpoints, which share
+// their event dispatchers.
 func (s *scale) plot() string {
 	charts := []struct{ title, unit, figure string }{
 		{"memory of an endpoint", "KiB", "memory"},
@@ -153,7 +154,7 @@ func (s *scale) plot() string {
 	return d.String()
 }
 
-// curves has one in C and one in Go for each adapter. What grew by nothing has no place on the axis.
+// curves returns one curve in C and one in Go for each adapter. Zero has no place on the axis.
 func (s *scale) curves(figure string, factor float64) (list []curve) {
 	for _, r := range s.sortedCrowds() {
 		if r.Own || r.Missing != "" || len(r.C) == 0 || len(r.Go) == 0 {

@@ -14,13 +14,13 @@ import (
 	"unicode"
 )
 
-// reference is a measurement by a program that is not of this project.
+// reference is a measurement by a program of another project.
 type reference struct {
 	Tool    string    `json:"tool"` // with its arguments
 	What    string    `json:"what"`
 	Unit    string    `json:"unit"`
 	Values  []float64 `json:"values"`
-	Missing string    `json:"missing,omitempty"` // why there are none
+	Missing string    `json:"missing,omitempty"` // why there are no results
 }
 
 func (r reference) text() string {
@@ -35,17 +35,17 @@ type tool struct {
 	program       string
 	common        []string // arguments of both
 	what, unit    string
-	value         *regexp.Regexp // whose group is the number
+	value         *regexp.Regexp // with the number as its group
 	addressOption string         // "" when the address is the last argument
 
-	// For a program whose server takes arguments of its own: then common is the client's alone, and the address goes
-	// before the last of them.
+	// For a program whose server takes arguments of its own: then common is only for the client, and the address goes
+	// before its last argument.
 	server []string
-	last   int  // how many are to come after the address
+	last   int  // how many arguments follow the address
 	serves bool // until it is ended
 }
 
-// clientArguments are those of a client.
+// clientArguments returns the client's arguments.
 func (t tool) clientArguments(address string) []string {
 	before := len(t.common) - t.last
 	arguments := append([]string{}, t.common[:before]...)
@@ -55,7 +55,7 @@ func (t tool) clientArguments(address string) []string {
 	return append(append(arguments, address), t.common[before:]...)
 }
 
-// serverArguments are those of a server.
+// serverArguments returns the server's arguments.
 func (t tool) serverArguments() []string {
 	if t.server != nil {
 		return t.server
@@ -63,7 +63,7 @@ func (t tool) serverArguments() []string {
 	return t.common
 }
 
-// perftestRow is a row of numbers, of which group is the one at a place, counted from 0.
+// perftestRow matches a row of numbers. Its group is the number at a place, counted from 0.
 func perftestRow(place int) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\s*\d+\s+\d+` + strings.Repeat(`\s+[\d.]+`, place-2) + `\s+([\d.]+)`)
 }
@@ -72,8 +72,8 @@ var dapltestBandwidth = regexp.MustCompile(`(?m)^\s*Bandwidth\s*:\s*([\d.]+) MB/
 
 var dtestLatency = regexp.MustCompile(`PingPong:.* latency ([\d.]+) us`)
 
-// tools lists what is run. perftest measures on the device, without uDAPL; dtest and dapltest through an adapter. The
-// devices are that of the client, and that of the server if it is on another host.
+// tools lists the programs. perftest measures the device, without uDAPL; dtest and dapltest use an adapter. The devices
+// are the client's, and the server's if that is on another host.
 func tools(dtest, dapltest, device, serverDevice string, adapters []string, work float64) []tool {
 	dtest, dapltest = cmp.Or(dtest, "dtest"), cmp.Or(dapltest, "dapltest")
 	count := func(n int) string { return strconv.Itoa(max(int(float64(n)*work), 5)) }
@@ -104,8 +104,8 @@ func tools(dtest, dapltest, device, serverDevice string, adapters []string, work
 	return list
 }
 
-// measureReferences runs each tool as often as there are rounds, and hands out what it has found. One that cannot be run
-// is no failure: the result says why.
+// measureReferences runs each tool once in each round, and passes each result to found. A tool that cannot run is no
+// failure: the result says why.
 func measureReferences(list []tool, serverBy, address string, rounds int, found func(reference)) {
 	for _, t := range list {
 		r := reference{What: t.what, Unit: t.unit, Tool: strings.Join(append([]string{filepath.Base(t.program)}, t.common...), " ")}
@@ -122,7 +122,7 @@ func measureReferences(list []tool, serverBy, address string, rounds int, found 
 	}
 }
 
-// run starts the server, by the command serverBy if there is one, and the client until it finds the server.
+// run starts the server, with the command serverBy if there is one, and starts the client until it finds the server.
 func (t tool) run(serverBy, address string) (float64, error) {
 	if _, err := exec.LookPath(t.program); err != nil {
 		return 0, fmt.Errorf("%s is not installed", filepath.Base(t.program))
@@ -169,7 +169,7 @@ func (t tool) run(serverBy, address string) (float64, error) {
 	}
 }
 
-// lastLine returns the last line that has something but signs.
+// lastLine returns the last line that has a letter.
 func lastLine(output []byte) string {
 	last := ""
 	for line := range strings.Lines(string(output)) {
@@ -180,7 +180,7 @@ func lastLine(output []byte) string {
 	return last
 }
 
-// deviceOf gives the name of the first RDMA device.
+// deviceOf returns the name of the first RDMA device.
 func deviceOf() string {
 	devices, err := filepath.Glob("/sys/class/infiniband/*")
 	if err != nil || len(devices) == 0 {

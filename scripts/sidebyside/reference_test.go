@@ -34,7 +34,7 @@ func TestNumbersOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// A program that is not there is no failure of the run.
+// A missing program does not fail the run.
 func TestMissingProgram(t *testing.T) {
 	list := []tool{{program: "no-such-program-as-this", common: []string{"-x"}, what: "something", value: dtestLatency}}
 	var got []reference

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// report is what a run has found, as the JSON file has it.
+// report has the results of a run, as in the JSON file.
 type report struct {
 	Command    string      `json:"command"`
 	Machine    machine     `json:"machine"`
@@ -27,9 +27,9 @@ type result struct {
 	Measurement   string    `json:"measurement"`
 	Unit          string    `json:"unit"`
 	LowerIsBetter bool      `json:"lower_is_better"`
-	Goal          float64   `json:"goal,omitempty"`   // the worst ratio of Go to C that is aimed at
-	Bytes         int       `json:"bytes,omitempty"`  // of one of many sizes, for a plot and not for the tables
-	Marked        bool      `json:"marked,omitempty"` // it cannot be measured well on this machine
+	Goal          float64   `json:"goal,omitempty"`   // the goal: the worst acceptable ratio of Go to C
+	Bytes         int       `json:"bytes,omitempty"`  // one of many sizes, for a plot and not for the tables
+	Marked        bool      `json:"marked,omitempty"` // not reliable on this machine
 	C             []float64 `json:"c"`
 	Go            []float64 `json:"go"`
 }
@@ -44,7 +44,7 @@ func (r result) met(ratio float64) bool {
 	return ratio >= r.Goal
 }
 
-// sort has the results in the order of the measurements, adapter by adapter, when some came from another machine.
+// sort puts the results into the order of the measurements, adapter by adapter, when some came from another machine.
 func (r *report) sort() {
 	order := map[string]int{}
 	for i, m := range measurements(1) {

@@ -11,12 +11,12 @@ type programs struct {
 	serverBy  string // the command that runs a server on another host
 }
 
-// firstQual is the connection qualifier of the first twin. Each has one for itself, as a qualifier may stay in use for a
+// firstQual is the connection qualifier of the first twin. Each twin has its own: a qualifier may stay in use for a
 // while after its owner has gone.
 const firstQual = 7600
 
-// compare runs the measurements on an adapter, in C and in Go by turns, and hands out each result. Twins that have
-// nothing to do wait for their next order and use no processor.
+// compare runs the measurements on an adapter, in C and in Go by turns, and passes on each result. Idle twins wait for
+// their next order and use no processor.
 func compare(p programs, adapter string, qual int, list []measurement, rounds int, where machine, found func(result) error) error {
 	inC, err := startTwin(p.c, p.serverBy, adapter, qual)
 	if err != nil {
@@ -52,7 +52,7 @@ func compare(p programs, adapter string, qual int, list []measurement, rounds in
 	return inGo.end()
 }
 
-// measureBoth is a round. Who is first changes from round to round.
+// measureBoth runs one round. C and Go take turns in going first.
 func (r *result) measureBoth(inC, inGo twin, m measurement, goFirst bool) error {
 	turns := []struct {
 		twin   twin

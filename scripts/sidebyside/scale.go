@@ -9,41 +9,42 @@ import (
 	"time"
 )
 
-// scale is what a run with many endpoints, and many that wait, has found.
+// scale has the results of a run with many endpoints and many waiters.
 type scale struct {
 	Command     string         `json:"command"`
 	Machine     machine        `json:"machine"`
 	Rounds      int            `json:"rounds"`
 	Memory      int            `json:"memory"`      // MiB that the machine has
-	Descriptors uint64         `json:"descriptors"` // that a process may have open
+	Descriptors uint64         `json:"descriptors"` // a process may have open
 	Crowds      []crowdResult  `json:"crowds"`
 	Waiters     []waiterResult `json:"waiters"`
 }
 
-// crowdResult is a number of endpoints that a process had connected, all to one other process: those of each round.
+// crowdResult has the samples of each round for a number of connected endpoints in one process, all to one other
+// process.
 type crowdResult struct {
 	Adapter string    `json:"adapter"`
 	Own     bool      `json:"own"` // each endpoint had event dispatchers of its own
 	Count   int       `json:"count"`
 	C       []figures `json:"c"`
 	Go      []figures `json:"go"`
-	Missing string    `json:"missing,omitempty"` // why there are none
+	Missing string    `json:"missing,omitempty"` // why there are no samples
 }
 
-// waiterResult is a number of threads in C, or goroutines, that waited.
+// waiterResult has the samples for a number of waiting threads in C, or goroutines.
 type waiterResult struct {
 	Adapter string    `json:"adapter"`
 	Count   int       `json:"count"`
 	EVDs    int       `json:"evds"`
-	C       []figures `json:"c"` // none where several wait on an event dispatcher
+	C       []figures `json:"c"` // none if several wait on one event dispatcher
 	Go      []figures `json:"go"`
 	Missing string    `json:"missing,omitempty"`
 }
 
-// figures are a line of results: times in ns, memory in bytes for each, and numbers.
+// figures are a line of results: times in ns, memory in bytes for each endpoint or waiter, and counts.
 type figures map[string]float64
 
-// scaleSizes are the numbers that are measured.
+// scaleSizes are the numbers of endpoints and waiters.
 type scaleSizes struct{ endpoints, waiters []int }
 
 var (
@@ -53,19 +54,19 @@ var (
 )
 
 const (
-	// firstScaleQual is the first of the connection qualifiers, of which each run has one for itself.
+	// firstScaleQual is the first connection qualifier. Each run has its own.
 	firstScaleQual = 8000
-	// mostInRounds is up to how many there is more than one round: with the socket CM provider, the library takes the longer
-	// for a connection the more there are.
+	// mostInRounds is the largest number that has more than one round. With the socket CM provider, a connection takes
+	// longer the more there are.
 	mostInRounds = 1000
-	// messagesOfCrowd is how many messages the endpoints of a process have in a round, all in all.
+	// messagesOfCrowd is how many messages all endpoints of a process together exchange in a round.
 	messagesOfCrowd = 4096
 	// enoughDescriptors is for event dispatchers and sockets of all endpoints.
 	enoughDescriptors = 1 << 17
 )
 
-// measure has the programs make the same numbers of endpoints, and of waiters, by turns. What takes long comes last, and
-// each result is saved, so that a run that is broken off has been good for something.
+// measure runs the programs by turns, with the same numbers of endpoints and of waiters. The longest come last, and
+// each result is saved, so that a run that ends early keeps its results.
 func (s *scale) measure(p programs, sizes scaleSizes, save func() error) error {
 	s.Machine.complete()
 	s.Memory, s.Descriptors = memoryOfMachine(), raiseDescriptors(enoughDescriptors)
@@ -127,8 +128,8 @@ func (s *scale) empty() bool {
 	return true
 }
 
-// byTurns measures in C, unless there is no room for the samples, and in Go. Who is first changes from round to round. It
-// tells why there are no samples if a program fails.
+// byTurns measures in C, unless there is no room for the samples, and in Go. They take turns in going first. If a
+// program fails, byTurns returns why there are no samples.
 func byTurns(rounds int, inC, inGo *[]figures, measure func(inGo bool) (figures, error)) (missing string) {
 	for round := range rounds {
 		for turn := range 2 {
@@ -157,7 +158,7 @@ func (p programs) named(inGo bool) string {
 	return p.c
 }
 
-// crowd has a client and a server connect, and gives what the client says.
+// crowd connects a client and a server, and returns the client's results.
 func (p programs) crowd(inGo bool, adapter string, qual, count int, own bool) (figures, error) {
 	how := "shared"
 	if own {
@@ -178,11 +179,11 @@ func (p programs) crowd(inGo bool, adapter string, qual, count int, own bool) (f
 		return nil, err
 	}
 	defer client.kill()
-	go server.result() // which is the client's seen from the other side
+	go server.result() // the same as the client's, from the other side
 	return client.result()
 }
 
-// waiters gives what the one program says.
+// waiters returns the results of the one program.
 func (p programs) waiters(inGo bool, adapter string, count, evds int) (figures, error) {
 	args := []string{"waiters", adapter, strconv.Itoa(count)}
 	if inGo {
@@ -196,7 +197,7 @@ func (p programs) waiters(inGo bool, adapter string, count, evds int) (figures, 
 	return program.result()
 }
 
-// result reads the line that has it. Before that come others, which say that the program goes on.
+// result reads lines until the one with the result. The lines before it are signs of life.
 func (p *process) result() (figures, error) {
 	for {
 		select {
@@ -227,7 +228,7 @@ func readFigures(text string) (figures, error) {
 	return s, nil
 }
 
-// values gives those of one name.
+// values returns the values of one name.
 func values(samples []figures, name string) []float64 {
 	list := make([]float64, len(samples))
 	for i, s := range samples {
@@ -245,10 +246,11 @@ func (r crowdResult) line() string {
 }
 
 func (r waiterResult) line() string {
-	return fmt.Sprintf("%d that wait on %d event dispatchers: %s", r.Count, r.EVDs, waiterColumns.text(r.C, r.Go, r.Missing))
+	return fmt.Sprintf("%d waiters on %d event dispatchers: %s", r.Count, r.EVDs, waiterColumns.text(r.C, r.Go, r.Missing))
 }
 
-// raiseDescriptors lets this process and its children have so many open, if it may, and gives how many they may.
+// raiseDescriptors raises the limit of open descriptors for this process and its children, if it may, and returns the
+// limit.
 func raiseDescriptors(enough uint64) uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

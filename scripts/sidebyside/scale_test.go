@@ -29,7 +29,7 @@ func TestScalePage(t *testing.T) {
 		scaleTitle + "\n", "    scripts/bench --scale --page\n", "with 1966 MiB of memory",
 		"### one, event dispatchers shared by all\n\n| endpoints | create, ms |", "\n| 16 | 3.00 / 6.00 = **2.00** |", "| 2.00 | 1.00 / 2.00 |\n",
 		"\n\n### one, event dispatchers of their own\n", "| 16 | not measured: it ended early |",
-		"| 100 | 100 | 8.00 / 2.00 = **0.25** | 103 / 7.00 |", "| 100 | 1 | 1.00 | 7.00 |", "may have 4096 of them",
+		"| 100 | 100 | 8.00 / 2.00 = **0.25** | 103 / 7.00 |", "| 100 | 1 | 1.00 | 7.00 |", "may have 4096 here",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the section lacks %q:\n%s", want, text)
@@ -37,7 +37,7 @@ func TestScalePage(t *testing.T) {
 	}
 }
 
-// A run of one kind leaves what the page has of the other.
+// A run of one kind keeps the page's results of the other.
 func TestPageKeepsSections(t *testing.T) {
 	folder := t.TempDir()
 	page, file := filepath.Join(folder, "page.md"), filepath.Join(folder, "r.json")

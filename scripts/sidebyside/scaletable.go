@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// column is one of the numbers of a sample.
+// column shows one number of a sample.
 type column struct {
 	name, title string
 	scale       float64 // that the number is multiplied with
@@ -23,18 +23,18 @@ var (
 		{"message", "message, µs", 1e-3, false},
 		{"free", "disconnect and free, ms", 1e-6, false},
 		{"memory", "memory, KiB", 1.0 / 1024, false},
-		{"heap", "of it Go's heap, KiB", 1.0 / 1024, true},
+		{"heap", "Go's heap in it, KiB", 1.0 / 1024, true},
 		{"files", "descriptors", 1, false},
 	}
 	waiterColumns = columns{
 		{"wake", "wake all, ms", 1e-6, false},
 		{"threads", "threads", 1, false},
-		{"waiter", "memory of one that waits, KiB", 1.0 / 1024, false},
+		{"waiter", "memory of a waiter, KiB", 1.0 / 1024, false},
 		{"evd", "of an event dispatcher, KiB", 1.0 / 1024, false},
 	}
 )
 
-// cells has "C / Go, ratio" for each column.
+// cells returns "C / Go, ratio" for each column.
 func (list columns) cells(inC, inGo []figures) (cells []string) {
 	for _, c := range list {
 		cells = append(cells, c.cell(inC, inGo))
@@ -69,7 +69,7 @@ func (list columns) text(inC, inGo []figures, missing string) string {
 	return strings.Join(parts, "; ")
 }
 
-// write makes a table whose rows begin with what they are of.
+// write writes a table. Each row begins with its number of endpoints or waiters.
 func (list columns) write(w io.Writer, first ...string) {
 	titles := append([]string{}, first...)
 	for _, c := range list {
@@ -88,43 +88,41 @@ func (list columns) row(w io.Writer, inC, inGo []figures, missing string, first 
 	fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 }
 
-const scaleTitle = "## Many endpoints, and many that wait"
+const scaleTitle = "## Many endpoints and many waiters"
 
 const scaleIntroduction = scaleTitle + `
 
-From a run of its own, of
+From a separate run of
 
     %s
 
-on %s, %d processors, with %d MiB of memory, load %s at the start; %s; %s. A cell has C / Go, and
-their ratio: medians of %d rounds. A cell with one number has Go's. All of it is for one endpoint, or one message, or one
-that waits. Each program is run afresh for each row.
+on %s, %d processors, with %d MiB of memory, load %s at the start; %s; %s. A cell has C / Go and their ratio: medians of
+%d rounds. A cell with one number has Go's. All numbers are for one endpoint, one message or one waiter. Each row is a
+new run of the programs.
 
 `
 
-const scaleExplanation = `[scripts/sidebyside/cscale](../scripts/sidebyside/cscale) and [scripts/sidebyside/goscale](../scripts/sidebyside/goscale) have
-a client with so many endpoints, all connected to as many of one server, and do the same in the same order. The numbers are
-the client's.
+const scaleExplanation = `[scripts/sidebyside/cscale](../scripts/sidebyside/cscale) and [scripts/sidebyside/goscale](../scripts/sidebyside/goscale) connect
+all endpoints of a client to as many of one server. Both do the same in the same order. The numbers are the client's.
 
-* **create**: an endpoint for 4 requests and 2 receives, and with *event dispatchers of its own* also one for completions and
-  one for connection events. *Shared*, two event dispatchers are there for all endpoints.
-* **connect**: from the call until the event is taken, one connection after the other. With the socket CM provider each takes the
-  longer the more there are, in C as in Go: the provider's thread looks at all sockets whenever one has something.
-* **message**: the client sends 8 bytes on each endpoint, one after the other, and takes the server's answers; polling.
-* **disconnect and free**: one after the other, an orderly end, with the event dispatchers that are not shared.
-* **memory**: what the process's resident size has grown by, from before the first was created until all were connected. With
-  one endpoint or a few it has what the first of anything takes.
-* **descriptors**: open ones that came with an endpoint. A process may have %d of them here. The socket CM provider has a socket
-  for each connection, and in C an event dispatcher for completions has a completion channel, which is more than the 1024
-  that many systems allow a process at first: Go's runtime raises that to what is allowed at most, a program in C must call
-  ` + "`setrlimit`" + `.
+* **create**: an endpoint for 4 requests and 2 receives. With *event dispatchers of its own*, it includes one for completions and one
+  for connection events. With *shared* ones, all endpoints use the same two.
+* **connect**: from the call until the event is taken, one connection after the other. With the socket CM provider, each
+  connection takes longer than the one before, in C and in Go: the provider's thread checks all sockets whenever one is ready.
+* **message**: the client sends 8 bytes on each endpoint, one after the other, and takes the server's answers by polling.
+* **disconnect and free**: one connection after the other, gracefully, with the event dispatchers that are not shared.
+* **memory**: the growth of the process's resident size, from before the first endpoint until all were connected. With few
+  endpoints, start-up costs dominate.
+* **descriptors**: open descriptors for each endpoint. A process may have %d here. The socket CM provider has a socket for each
+  connection. In C, an event dispatcher for completions has a completion channel. Many systems allow a process 1024 descriptors at
+  first: Go's runtime raises that to the hard limit, a C program must call ` + "`" + `setrlimit` + "`" + `.
 
-Threads and goroutines that **wait** in ` + "`dat_evd_wait` and `EVD.Wait`" + `, until an event comes for each: *wake all* is the time from the
-first of these events until the last of them has come back. In C only one thread may wait on an event dispatcher, so there is no
-number where several do; its threads have a stack of 64 KiB.
+Threads and goroutines **wait** in ` + "`" + `dat_evd_wait` + "`" + ` and ` + "`" + `EVD.Wait` + "`" + ` until an event comes for each. *Wake all* is the time from the first
+of these events until the last waiter has returned. In C only one thread may wait on an event dispatcher, so there is no number
+for several. The C threads have a stack of 64 KiB.
 `
 
-// markdown is a section of the page.
+// markdown returns a section of the page.
 func (s *scale) markdown() string {
 	var b strings.Builder
 	m := s.Machine
@@ -149,7 +147,7 @@ func (s *scale) markdown() string {
 		if now := fmt.Sprintf("### %s, waiting", r.Adapter); now != title {
 			title = now
 			fmt.Fprintf(&b, "%s%s\n\n", emptyLineUnlessFirst(&b), title)
-			waiterColumns.write(&b, "that wait", "event dispatchers")
+			waiterColumns.write(&b, "waiters", "event dispatchers")
 		}
 		waiterColumns.row(&b, r.C, r.Go, r.Missing, fmt.Sprint(r.Count), fmt.Sprint(r.EVDs))
 	}
@@ -157,7 +155,7 @@ func (s *scale) markdown() string {
 	return b.String()
 }
 
-// sortedCrowds has those of an adapter beside each other.
+// sortedCrowds sorts the results by adapter.
 func (s *scale) sortedCrowds() []crowdResult {
 	return slices.SortedStableFunc(slices.Values(s.Crowds), func(a, b crowdResult) int {
 		if a.Own != b.Own && a.Adapter == b.Adapter {
@@ -170,7 +168,7 @@ func (s *scale) sortedCrowds() []crowdResult {
 	})
 }
 
-// emptyLineUnlessFirst goes before a heading that follows a table.
+// emptyLineUnlessFirst returns what goes before a heading that follows a table.
 func emptyLineUnlessFirst(b *strings.Builder) string {
 	if strings.HasSuffix(b.String(), "\n\n") {
 		return ""

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// keptSections begin those of the page that have runs of their own.
+// keptSections are the titles of the sections that have runs of their own.
 var keptSections = []string{emulationTitle, callsTitle, scaleTitle}
 
-// sectionOf gives the part of a page that begins with a title of the second level; empty if there is none.
+// sectionOf returns the part of a page that begins with a title of the second level, or "" if there is none.
 func sectionOf(page, title string) string {
 	_, rest, found := strings.Cut("\n"+page, "\n"+title+"\n")
 	if !found {
@@ -22,7 +22,7 @@ func sectionOf(page, title string) string {
 	return title + "\n" + rest
 }
 
-// withSection gives the page with the section in the place of its former self, or at the end.
+// withSection returns the page with the section replaced, or added at the end.
 func withSection(page, title, section string) string {
 	page = strings.TrimRight(page, "\n") + "\n"
 	section = strings.TrimRight(section, "\n") + "\n"
@@ -34,7 +34,7 @@ func withSection(page, title, section string) string {
 	return before + strings.TrimRight(section+"\n"+after, "\n") + "\n"
 }
 
-// keepSections gives the new text of a page with the sections of the file that no text of it has.
+// keepSections returns the new text of a page, with those sections of the file that the new text lacks.
 func keepSections(file, text string) (string, error) {
 	former, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// summary describes numbers, of which there is at least one.
+// summary describes numbers, at least one.
 type summary struct {
 	median    float64
 	low, high float64 // the quartiles: half of the numbers lie between them
@@ -13,7 +13,7 @@ func summarize(values []float64) summary {
 	return summary{quantile(sorted, 0.5), quantile(sorted, 0.25), quantile(sorted, 0.75)}
 }
 
-// quantile interpolates between the two numbers beside the place that the fraction has.
+// quantile interpolates between the two numbers next to the fraction's position.
 func quantile(sorted []float64, fraction float64) float64 {
 	place := fraction * float64(len(sorted)-1)
 	below := int(place)
@@ -23,7 +23,7 @@ func quantile(sorted []float64, fraction float64) float64 {
 	return sorted[below] + (place-float64(below))*(sorted[below+1]-sorted[below])
 }
 
-// ratios compares round by round, since what disturbs a machine disturbs the two halves of a round alike.
+// ratios compares round by round: a disturbance of the machine affects both halves of a round.
 func ratios(goValues, cValues []float64) []float64 {
 	list := make([]float64, len(goValues))
 	for i := range list {

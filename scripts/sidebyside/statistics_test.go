@@ -26,7 +26,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// A round that the machine disturbed as a whole does not count more than another.
+// A round in which the whole machine was disturbed counts no more than another.
 func TestRatios(t *testing.T) {
 	got := ratios([]float64{11, 110, 1.1}, []float64{10, 100, 1})
 	if r := summarize(got); r.median < 1.0999 || r.median > 1.1001 || r.high-r.low > 1e-9 {

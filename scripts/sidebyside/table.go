@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// line is a result in few words.
+// line is a result in one line.
 func line(r result) string {
 	c, g, ratio := summarize(r.C), summarize(r.Go), r.ratio()
 	return fmt.Sprintf("%-32s C %s  Go %s %s  ratio %s", r.Measurement, spread(c), spread(g), r.Unit, ratioText(ratio))
@@ -22,7 +22,7 @@ func ratioText(s summary) string {
 	return fmt.Sprintf("%.3f (%.3f to %.3f)", s.median, s.low, s.high)
 }
 
-// number shows three digits, or all before the point.
+// number shows three digits, or all digits before the point.
 func number(v float64) string {
 	if v == 0 {
 		return "0"
@@ -46,7 +46,7 @@ func verdict(r result) string {
 	ratio := r.ratio().median
 	switch {
 	case r.Marked:
-		return "not measured well here"
+		return "not reliable here"
 	case r.Goal == 0:
 		return ""
 	case r.met(ratio):

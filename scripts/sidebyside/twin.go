@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// patience bounds the wait for a twin's next line. An emulated machine that others keep busy needs much of it.
+// patience bounds the wait for a twin's next line. It is long, for a busy emulated machine.
 const patience = 3 * time.Minute
 
 // process is one side of a twin.
@@ -25,13 +25,13 @@ type process struct {
 	lines   chan string // closed at the end of the output
 }
 
-// start runs a program on one processor, since the two sides of a twin would otherwise be moved about, and meet on one
-// while another has nothing to do.
+// start runs a program on one processor. Otherwise the kernel would move the two sides of a twin around, and sometimes
+// put both on one processor while another is idle.
 func start(processor int, program string, args ...string) (*process, error) {
 	command := exec.Command("taskset", append([]string{"-c", strconv.Itoa(processor % runtime.NumCPU()), program}, args...)...)
 	p := &process{name: program + " " + args[0], command: command, lines: make(chan string, 16)}
 	p.command.Stderr = os.Stderr
-	// With one processor, Go's runtime would take a long call into C for a reason to start threads that look after others.
+	// With one processor, Go's runtime would take a long call into C for a blocked thread, and start others.
 	p.command.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(max(runtime.NumCPU(), 2)))
 	stdin, err := p.command.StdinPipe()
 	if err != nil {
@@ -54,7 +54,7 @@ func start(processor int, program string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// expect takes the next line, which must begin with the word, and gives the rest of it.
+// expect reads the next line, which must begin with the word, and returns the rest of the line.
 func (p *process) expect(word string) (string, error) {
 	select {
 	case line, ok := <-p.lines:
@@ -90,7 +90,7 @@ func (p *process) end() error {
 	return nil
 }
 
-// kill ends the process at once; it does no harm to one that has ended.
+// kill ends the process at once. It does nothing if the process has ended.
 func (p *process) kill() {
 	if p != nil {
 		p.command.Process.Kill()
@@ -101,7 +101,8 @@ func (p *process) kill() {
 // twin is a server and its client, which are connected.
 type twin struct{ server, client *process }
 
-// startTwin starts the server by the command serverBy, if there is one: it takes the program's name and arguments.
+// startTwin starts the server with the command serverBy, if there is one. serverBy takes the program's name and
+// arguments.
 func startTwin(program, serverBy, adapter string, qual int) (t twin, err error) {
 	defer func() {
 		if err != nil {
@@ -131,7 +132,7 @@ func startTwin(program, serverBy, adapter string, qual int) (t twin, err error) 
 	return t, nil
 }
 
-// measure gives the client's number.
+// measure returns the client's number.
 func (t twin) measure(m measurement) (float64, error) {
 	if err := t.server.order(m.line()); err != nil {
 		return 0, err
@@ -156,7 +157,7 @@ func (t twin) measure(m measurement) (float64, error) {
 	return value, nil
 }
 
-// end has the client end the connection, and waits for both.
+// end tells the client to end the connection, and waits for both.
 func (t twin) end() error {
 	err := errors.Join(t.client.order("end"), t.server.order("end"))
 	return errors.Join(err, t.client.end(), t.server.end())

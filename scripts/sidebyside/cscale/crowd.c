@@ -161,7 +161,7 @@ void crowd_meet(struct crowd *crowd)
 	}
 }
 
-/* Takes one completion. It gives the number of the endpoint whose receive it was, -1 for that of a send. */
+/* Takes one completion. Returns the number of the endpoint whose receive it was, or -1 for a send. */
 static int take(DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;

@@ -19,7 +19,7 @@ static void *wait_once(void *evd)
 	return NULL;
 }
 
-/* Waits for the others, and gives them the processor meanwhile. */
+/* Waits for the others, and yields the processor to them. */
 static void until(atomic_int *counter, int count)
 {
 	while (*counter < count)

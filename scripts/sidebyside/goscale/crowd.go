@@ -12,16 +12,16 @@ import (
 
 const (
 	requests    = 4   // of an endpoint, outstanding
-	receives    = 2   // likewise
-	ownLength   = 8   // of the queue of an event dispatcher that one endpoint has for itself
+	receives    = 2   // of an endpoint, outstanding
+	ownLength   = 8   // length of an event dispatcher that one endpoint has for itself
 	eventsPerEP = 4   // on the event dispatcher for connections
 	leastShared = 256 // length
 	message     = 8   // bytes
-	alive       = 256 // connections after which the process says that it goes on
-	burst       = 32  // completions that are taken at once
+	alive       = 256 // connections between two signs of life
+	burst       = 32  // completions that are taken in one call
 )
 
-// station is what an endpoint is made of. The event dispatchers are the same for all where they are shared.
+// station is an endpoint with its event dispatchers, which may be shared with the others.
 type station struct {
 	ep                *udat.EP
 	done, connections *udat.EVD
@@ -32,14 +32,14 @@ type crowd struct {
 	ia *udat.IA
 	pz *udat.PZ
 
-	arrivals, done, connections *udat.EVD // the last two where they are shared
+	arrivals, done, connections *udat.EVD // the last two if they are shared
 
 	psp     *udat.PSP
 	qual    udat.ConnQual
 	address netip.Addr // the server's
 
 	memory   *udat.LMR
-	from, to []udat.Segment // a message to send from, and one to receive into, for all
+	from, to []udat.Segment // one message to send and one to receive into, for all
 
 	stations      []station
 	count, rounds int
@@ -163,7 +163,7 @@ func (c *crowd) postSend(i int) error {
 	return c.stations[i].ep.PostSend(c.from, uint64(i)<<1, 0)
 }
 
-// exchange has the client, in each round, send a message on each endpoint, which the server answers.
+// exchange sends a message from the client on each endpoint, in each round. The server answers each.
 func (c *crowd) exchange(rounds int) error {
 	for range rounds {
 		if !c.server {
@@ -196,7 +196,7 @@ func (c *crowd) takeRound() error {
 	return nil
 }
 
-// take takes completions, and tells how many of them were of receives.
+// take takes completions, and returns how many were of receives.
 func (c *crowd) take(evd *udat.EVD) (came int, err error) {
 	n, err := evd.SpinPoll(c.events[:], time.Millisecond)
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *crowd) take(evd *udat.EVD) (came int, err error) {
 	return came, nil
 }
 
-// received has the endpoint have a receive again, which the server follows with its answer.
+// received posts a receive on the endpoint again. The server then answers.
 func (c *crowd) received(i int) error {
 	if err := c.postReceive(i); err != nil || !c.server {
 		return err
@@ -226,8 +226,8 @@ func (c *crowd) received(i int) error {
 	return c.postSend(i)
 }
 
-// part has the client end the connections, one after the other. The server sees them end in whatever order the library
-// looks at them, and frees its endpoints after that.
+// part ends the connections from the client, one after the other. The server sees them end in any order, and then frees
+// its endpoints.
 func (c *crowd) part() error {
 	for i := range c.stations {
 		s := &c.stations[i]

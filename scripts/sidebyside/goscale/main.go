@@ -1,7 +1,7 @@
-// Command goscale connects many endpoints, or has many goroutines wait: "goscale server ADAPTER QUALIFIER COUNT own|shared
-// ROUNDS", "goscale client ADAPTER ADDRESS QUALIFIER COUNT own|shared ROUNDS" and "goscale waiters ADAPTER COUNT EVDS".
-// What it does, and in what order, is what cscale does in C. The result is a line of the standard output; times are in ns,
-// memory is in bytes for each.
+// Command goscale connects many endpoints, or has many goroutines wait: "goscale server ADAPTER QUALIFIER COUNT
+// own|shared ROUNDS", "goscale client ADAPTER ADDRESS QUALIFIER COUNT own|shared ROUNDS" and "goscale waiters ADAPTER
+// COUNT EVDS". It does the same as cscale in C, in the same order. The result is a line on standard output. Times are
+// in ns. Memory is in bytes for each endpoint or waiter.
 package main
 
 import (
@@ -48,13 +48,13 @@ func run(args []string) error {
 	return c.measure(args[1])
 }
 
-// number gives 0 for what is none.
+// number returns 0 if text is not a number.
 func number(text string) int {
 	n, _ := strconv.Atoi(text)
 	return n
 }
 
-// measure has the two sides go through the same, and says how long each part took.
+// measure makes both sides do the same work, and prints how long each part took.
 func (c *crowd) measure(adapter string) error {
 	if err := c.open(adapter); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *crowd) measure(adapter string) error {
 		return err
 	}
 	grown := takeStock().since(before)
-	if err := c.exchange(1); err != nil { // until both are through with the above
+	if err := c.exchange(1); err != nil { // until both sides have finished the step
 		return err
 	}
 	exchanged, err := timed(func() error { return c.exchange(c.rounds) })

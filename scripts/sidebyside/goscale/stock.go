@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// stock is what the process has.
+// stock is what the process uses.
 type stock struct {
-	resident, heap int // bytes; heap is what Go's collector found in use
+	resident, heap int // bytes; heap is what Go's garbage collector found in use
 	threads, files int
 }
 
-// takeStock collects garbage first. What the collector does not give back to the system stays in the resident size, of
-// which /proc/self/status would have an estimate only.
+// takeStock collects garbage first. Memory that the collector does not return to the system stays in the resident size.
+// /proc/self/status has only an estimate of it.
 func takeStock() stock {
 	runtime.GC()
 	var m runtime.MemStats
@@ -28,16 +28,16 @@ func (s stock) since(before stock) stock {
 
 func threads() int { return lineOf("/proc/self/status", "Threads") }
 
-// descriptors gives how many are open.
+// descriptors returns how many descriptors are open.
 func descriptors() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return 0
 	}
-	return len(entries) - 1 // that of the folder
+	return len(entries) - 1 // the descriptor of the folder
 }
 
-// lineOf gives the number of a line of a file, 0 if there is none.
+// lineOf returns the number of a line of a file, 0 if there is none.
 func lineOf(file, name string) (n int) {
 	text, err := os.ReadFile(file)
 	if err != nil {

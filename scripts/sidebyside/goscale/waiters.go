@@ -11,7 +11,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// measureWaiters has goroutines wait, spread evenly over event dispatchers, and wakes all of them.
+// measureWaiters starts goroutines that wait, spread evenly over event dispatchers, and wakes all of them.
 func measureWaiters(adapter string, count, evdCount int) error {
 	ia, err := udat.Open(adapter)
 	if err != nil {
@@ -64,7 +64,7 @@ func measureWaiters(adapter string, count, evdCount int) error {
 	return ia.Close(udat.CloseGraceful)
 }
 
-// untilIdle returns when the process has used little of a processor for a while: all goroutines have got to where they wait.
+// untilIdle returns when the process has used little processor time for a while: all goroutines wait.
 func untilIdle() {
 	const interval = 100 * time.Millisecond
 	for used := processorTime(); ; {

@@ -7,7 +7,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// measureConnects gives connections per second. Each has an endpoint of its own, which the client ends in order.
+// measureConnects returns connections per second. Each has an endpoint of its own. The client disconnects each
+// gracefully.
 func (n *node) measureConnects(count int) (float64, error) {
 	begin := time.Now()
 	for range count {
@@ -37,7 +38,7 @@ func (n *node) connectOnce() error {
 	return ep.Free()
 }
 
-// measureStatus gives nanoseconds for a call.
+// measureStatus returns the nanoseconds of a call.
 func (n *node) measureStatus(count int) (float64, error) {
 	begin := time.Now()
 	for range count {

@@ -1,8 +1,8 @@
 // Command gotwin is one side of the measurements in Go: "gotwin server ADAPTER QUALIFIER" or "gotwin client ADAPTER
-// ADDRESS QUALIFIER". What it does, and in what order, is what the twin in C does.
+// ADDRESS QUALIFIER". It does the same as the twin in C, in the same order.
 //
-// Once connected it takes one measurement per line of standard input, and says on standard output when the server is
-// ready and what the result is.
+// Once connected, it reads one measurement per line of standard input. On standard output it reports when the server is
+// ready, and the result.
 package main
 
 import (
@@ -60,7 +60,7 @@ func meet(args []string, out io.Writer) (*node, error) {
 	return n, n.dial()
 }
 
-// order is a measurement that is to be made.
+// order is a measurement to make.
 type order struct {
 	name, how            string
 	bytes, count, window int
@@ -91,7 +91,7 @@ func (n *node) obey(orders io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// expect is what a server does before the client begins.
+// expect prepares the server before the client begins.
 func (n *node) expect(o order) error {
 	switch o.name {
 	case "roundtrip", "sustained", "rate":

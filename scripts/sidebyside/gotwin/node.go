@@ -12,9 +12,9 @@ import (
 
 const (
 	mostRequests = 64      // outstanding
-	mostReceives = 1024    // so many that a peer which is not scheduled for a while does not run out of them
+	mostReceives = 1024    // enough for a peer that is not scheduled for a while
 	mostBytes    = 1 << 20 // of a message
-	burst        = 32      // receives that are posted, and completions that are taken, at once
+	burst        = 32      // receives to post, and completions to take, in one call
 	few          = 8       // operations of an endpoint that only connects
 )
 
@@ -31,12 +31,12 @@ type node struct {
 	address netip.Addr // the server's
 	server  bool
 
-	memory *udat.LMR // mostBytes to send from, and as many to receive into
+	memory *udat.LMR // mostBytes to send from, and mostBytes to receive into
 	mine   []byte    // what the peer needs to reach it
 	peer   udat.RMRTriplet
 	events []udat.Event
 
-	receives [burst]udat.Post // of which all have the one segment
+	receives [burst]udat.Post // all with the same segment
 	iov      [1]udat.Segment
 	ctx      context.Context
 }
@@ -106,12 +106,12 @@ func (n *node) dial() error {
 	return n.readPeer(event.PrivateData())
 }
 
-// readPeer takes private data, which may be padded.
+// readPeer reads private data, which may be padded.
 func (n *node) readPeer(place []byte) error {
 	return n.peer.UnmarshalBinary(place[:min(len(place), udat.RMRTripletSize)])
 }
 
-// acceptOn accepts a request, and gives what came with it.
+// acceptOn accepts a request, and returns its private data.
 func (n *node) acceptOn(ep *udat.EP, privateData []byte) (request []byte, err error) {
 	arrival, err := n.arrivals.Wait(n.ctx)
 	if err != nil {
@@ -143,7 +143,7 @@ func (n *node) connectionEvent(expected udat.EventNumber) (udat.Event, error) {
 	return event, err
 }
 
-// close ends the connection if the node is the client, and else sees it end.
+// close ends the connection on the client, and waits for its end on the server.
 func (n *node) close() error {
 	if !n.server {
 		if err := n.ep.Disconnect(udat.CloseGraceful); err != nil {

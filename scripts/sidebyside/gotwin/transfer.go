@@ -27,7 +27,7 @@ func (n *node) postReceives(bytes, count int) error {
 	return nil
 }
 
-// take takes the completions that are there, up to as many as given, which is at most a burst.
+// take takes the completions that are there, up to a number and a burst.
 func (n *node) take(evd *udat.EVD, most int) (int, error) {
 	taken, err := evd.Poll(n.events[:min(most, burst)])
 	if err != nil {
@@ -45,7 +45,7 @@ func (n *node) check(taken int) error {
 	return nil
 }
 
-// spin takes one completion or more, up to as many as given.
+// spin takes at least one completion, and up to a number.
 func (n *node) spin(evd *udat.EVD, most int) (int, error) {
 	for {
 		taken, err := evd.SpinPoll(n.events[:min(most, burst)], time.Millisecond)
@@ -75,9 +75,9 @@ func (n *node) expectMessages(bytes, count int) error {
 	return n.postReceives(bytes, min(count, mostReceives))
 }
 
-// roundTrips returns how long each has taken. The server answers each message. What need not be done before a
-// message goes is done while it is on its way: receives are posted, and completions of sends taken, many at a time.
-// Whether one polls, waits, or waits without spinning before it sleeps, says how: "poll", "wait" or "sleep".
+// roundTrips returns how long each round trip took. The server answers each message. Whatever can wait until a message
+// is on its way is done then: receives are posted, and completions of sends are taken, many at a time. how is "poll",
+// "wait" or "sleep": poll, wait, or wait without spinning first.
 func (n *node) roundTrips(bytes, count int, how string) ([]time.Duration, error) {
 	polling, spin := how == "poll", udat.DefaultWaitSpin
 	if how == "sleep" {
@@ -144,7 +144,7 @@ func (n *node) roundTrips(bytes, count int, how string) ([]time.Duration, error)
 	return times, nil
 }
 
-// median is in nanoseconds, as the mean is. Both are 0 of nothing.
+// median is in nanoseconds, like the mean. Both are 0 without samples.
 func median(times []time.Duration) float64 {
 	if len(times) == 0 {
 		return 0
@@ -164,7 +164,7 @@ func mean(times []time.Duration) float64 {
 	return float64(sum) / float64(len(times))
 }
 
-// lastByte gives the byte that counts the peer's writes.
+// lastByte returns the byte that counts the peer's writes.
 func (n *node) lastByte(bytes int) (udat.PeerByte, error) {
 	return n.memory.PeerByte(mostBytes + bytes - 1)
 }
@@ -175,8 +175,9 @@ func (n *node) expectWrites(bytes int) error {
 	return err
 }
 
-// measureMemoryRoundTrip gives the median in nanoseconds. Both sides write to the other's memory in turn, and look at the
-// last byte of their own, which counts the writes. Completions are taken many at a time, while a write is on its way.
+// measureMemoryRoundTrip returns the median in nanoseconds. The sides write to each other's memory in turn, and poll
+// the last byte of their own, which counts the writes. Completions are taken many at a time, while a write is on its
+// way.
 func (n *node) measureMemoryRoundTrip(bytes, count int) (float64, error) {
 	from, err := n.memory.Segment(0, bytes)
 	if err != nil {
@@ -245,7 +246,7 @@ func awaitWrite(last udat.PeerByte, number byte) error {
 	}
 }
 
-// sink takes messages, and posts receives in their place.
+// sink takes messages, and posts their receives again.
 func (n *node) sink(bytes, count int) error {
 	posted, used := min(count, mostReceives), 0
 	for left := count; left > 0; {
@@ -266,7 +267,7 @@ func (n *node) sink(bytes, count int) error {
 	return nil
 }
 
-// measureRate gives messages per second.
+// measureRate returns messages per second.
 func (n *node) measureRate(bytes, count, window int) (float64, error) {
 	if n.server {
 		return 0, n.sink(bytes, count)
@@ -278,7 +279,7 @@ func (n *node) measureRate(bytes, count, window int) (float64, error) {
 	return n.stream(count, window, udat.Post{Operation: udat.DTOSend, Segments: []udat.Segment{from}})
 }
 
-// measureRDMA gives bytes per second.
+// measureRDMA returns bytes per second.
 func (n *node) measureRDMA(write bool, bytes, count, window int) (float64, error) {
 	local, err := n.memory.Segment(0, bytes)
 	if err != nil {
@@ -293,7 +294,7 @@ func (n *node) measureRDMA(write bool, bytes, count, window int) (float64, error
 	return perSecond * float64(bytes), err
 }
 
-// stream keeps as many requests outstanding as the window has, and gives how many there were in a second.
+// stream keeps window requests outstanding, and returns how many completed in a second.
 func (n *node) stream(count, window int, post udat.Post) (float64, error) {
 	batch := make([]udat.Post, window)
 	for i := range batch {
