@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The clauses are numbered through, page by page.
+// The clauses are numbered consecutively, page by page.
 func TestClauseNumbers(t *testing.T) {
 	var want, got []string
 	for _, page := range []struct {
@@ -31,7 +31,7 @@ func TestClauseNumbers(t *testing.T) {
 	}
 }
 
-// What the clauses say of where udat makes something good is there.
+// The places where udat cures a difference, as the clauses name them, exist.
 func TestProtectionsExist(t *testing.T) {
 	sources := make(map[string]string)
 	for _, c := range Clauses {

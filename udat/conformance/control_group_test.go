@@ -11,13 +11,11 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// groups is where control groups are, by which the kernel limits what a process
-// has of an RDMA device.
+// groups is the folder of the control groups with which the kernel limits a process's objects of an RDMA device.
 const groups = "/sys/fs/cgroup"
 
-// limitObjects leaves the process no more objects of the device than it has:
-// queue pairs, completion queues, pieces of memory. It reports false where that
-// cannot be done. The limit is gone when lift is called, or the trial ends.
+// limitObjects limits the process to the objects of the device that it has: queue pairs, completion queues, memory
+// regions. It returns false if that is not possible. The limit ends when lift is called, or the trial ends.
 func (t *trial) limitObjects() (lift func(), ok bool) {
 	t.Helper()
 	attr, _, err := t.ia.Query()

@@ -43,7 +43,7 @@ func createdUnconnected(t *trial) {
 	t.wantState(e, udat.EPStateUnconnected)
 	t.wantIdle(e, true, true)
 	if state := t.query(e).State; state != udat.EPStateUnconnected {
-		t.Errorf("query gives the state %v", state)
+		t.Errorf("query returned the state %v", state)
 	}
 }
 
@@ -64,7 +64,7 @@ func failureGivesNothing(t *trial) {
 	} {
 		ep, err := create()
 		if err == nil || ep != nil {
-			t.Errorf("with a wrong %s the call gives %v, %v", name, ep, err)
+			t.Errorf("with a wrong %s the call returns %v, %v", name, ep, err)
 		}
 	}
 	if n := len(udat.Living()); n != before {
@@ -78,7 +78,7 @@ func (t *trial) connectTo(active, passive *udattest.Endpoint) {
 	udattest.ConnectPair(t, udattest.Listen(t, t.ia), active, passive)
 }
 
-// lacking makes an endpoint without some of its event dispatchers.
+// lacking makes an endpoint without some event dispatchers.
 func (t *trial) lacking(recv, request, connect bool) *udattest.Endpoint {
 	t.Helper()
 	e := t.endpoint()
@@ -138,13 +138,13 @@ func defaultsAreTold(t *trial) {
 		a.MaxRecvIOV < 1 || a.MaxRequestIOV < 1 {
 		t.Errorf("the defaults are %+v", a)
 	}
-	// Given as attributes, they make the same endpoint.
+	// As attributes, they make the same endpoint.
 	if b := t.query(udattest.NewEndpoint(t, t.ia, &a)).Attr; a != b {
 		t.Errorf("the defaults make an endpoint with %+v, want %+v", b, a)
 	}
-	// The adapter knows them, and a field that is left out is one of them.
+	// The adapter reports them, and a field that is left out has its default.
 	if b := t.ia.DefaultEPAttr(); a != b {
-		t.Errorf("the adapter tells the defaults %+v, want %+v", b, a)
+		t.Errorf("the adapter reports the defaults %+v, want %+v", b, a)
 	}
 	want := a
 	want.MaxRecvDTOs = 24
@@ -251,9 +251,9 @@ func bindsComplete(t *trial) {
 	rmr, err := udat.CreateRMR(pz)
 	t.refused(err, errors.ErrUnsupported)
 	if rmr != nil {
-		t.Error("a failed call gives an RMR")
+		t.Error("a failed call returns an RMR")
 	}
-	t.notShown("no provider has memory windows, so that there is no RMR to bind: CreateRMR says so",
+	t.notShown("no provider has memory windows, so there is no RMR to bind: CreateRMR says so",
 		"a provider whose dat_rmr_create and dat_rmr_bind work")
 }
 
@@ -275,11 +275,11 @@ func connectionEvents(t *trial) {
 		udattest.NoEvent(t, e.Recv)
 		udattest.NoEvent(t, e.Request)
 	}
-	// A failure comes there too.
+	// A failure is reported there, too.
 	t.must(a.Reset())
 	t.must(a.EP.Connect(t.address(), udattest.ConnQual(), udattest.Patience, nil)) // where nobody listens
 	if event := udattest.Wait(t, a.Connect); event.Err() == nil || event.EP() != a.EP {
-		t.Errorf("a connection to nobody gives %v", event.Number)
+		t.Errorf("a connection to nobody returned %v", event.Number)
 	}
 }
 
@@ -462,7 +462,7 @@ func createInvalidHandles(t *trial) {
 		c.change(&p)
 		ep, err := udat.CreateEP(p.ia, p.pz, p.recv, p.request, p.connect, nil)
 		if ep != nil {
-			t.Errorf("%s: the call gives an endpoint", name)
+			t.Errorf("%s: the call returns an endpoint", name)
 			t.must(ep.Free())
 		}
 		if !errors.Is(err, udat.ErrInvalidHandle) || !errors.Is(err, c.subtype) {
@@ -497,7 +497,7 @@ func createInvalidAttributes(t *trial) {
 		"unknown receive flags": func(a *udat.EPAttr) { a.RecvCompletionFlags = 1 << 20 },
 		"message size": func(a *udat.EPAttr) {
 			if a.MaxMessageSize = most.MaxMessageSize + 1; a.MaxMessageSize == 0 {
-				a.MaxRecvDTOs = -1 // any size can be had
+				a.MaxRecvDTOs = -1 // any size is possible
 			}
 		},
 		"RDMA size": func(a *udat.EPAttr) {
@@ -510,10 +510,10 @@ func createInvalidAttributes(t *trial) {
 		change(&attr)
 		ep, err := udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, &attr)
 		if ep != nil || !errors.Is(err, udat.ErrInvalidParameter) {
-			t.Errorf("wrong %s: the call gives %v, %v", name, ep, err)
+			t.Errorf("wrong %s: the call returns %v, %v", name, ep, err)
 		}
 	}
-	// Operations without a place for their completions.
+	// Operations without an EVD for their completions.
 	_, err = udat.CreateEP(t.ia, e.PZ, nil, e.Request, e.Connect, &good)
 	t.wantInvalidParameter(err)
 	_, err = udat.CreateEP(t.ia, e.PZ, e.Recv, nil, e.Connect, &good)

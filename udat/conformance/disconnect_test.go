@@ -49,7 +49,7 @@ func eitherSide(t *trial) {
 	}
 }
 
-// The value that flags have when a program sets none is the abrupt one.
+// The zero value of the flags is the abrupt disconnect.
 func abruptByDefault(t *trial) {
 	a, b := t.pair()
 	t.stick(a, b, 1, 2) // a graceful disconnect would wait for them
@@ -72,7 +72,7 @@ func abruptFlushes(t *trial) {
 	t.flushed(a.Request, 20, 21, 22, 23)
 	t.wantIdle(a, true, true)
 
-	// The side that did not ask for it, too.
+	// The other side, too.
 	c, d := t.pair()
 	t.postRecv(d, series(0, 8)...)
 	t.stick(d, c, 20, 21)
@@ -83,7 +83,7 @@ func abruptFlushes(t *trial) {
 	t.wantIdle(d, true, true)
 }
 
-// Half of the messages have a receive, so that the disconnect comes in the middle.
+// Only half of the messages have a receive, so that the disconnect comes in the middle.
 func failuresStayFailures(t *trial) {
 	t.remarkOnIWARP(handedOver)
 	const n = 64
@@ -126,8 +126,8 @@ func flushedInOrder(t *trial) {
 	udattest.NoEvent(t, a.Request)
 }
 
-// Hundreds of requests wait for receives when the disconnect begins; nobody takes
-// their completions before it has ended.
+// Hundreds of requests wait for receives when the disconnect begins. Nobody takes their completions before it has
+// ended.
 func gracefulDrains(t *trial) {
 	t.remarkOnIWARP(handedOver)
 	const n = 400
@@ -198,13 +198,12 @@ func gracefulTwice(t *trial) {
 	udattest.NoEvent(t, a.Connect)
 }
 
-// flagsMeanTheSame compares what comes of both flags in each state without a
-// connection.
+// flagsMeanTheSame compares the results of both flags in each state without a connection.
 func flagsMeanTheSame(t *trial) {
 	t.walk(func(e *udattest.Endpoint, state udat.EPState) {
 		switch state {
 		case udat.EPStateConnected, udat.EPStateDisconnectPending, udat.EPStateActiveConnectionPending:
-			return // of the last more below, since it changes there
+			return // the last one: more below, since the state changes
 		}
 		var returns []udat.Return
 		for _, flags := range closeFlags {
@@ -217,7 +216,7 @@ func flagsMeanTheSame(t *trial) {
 			t.wantState(e, state)
 		}
 		if returns[0] != returns[1] {
-			t.Errorf("in %v an abrupt disconnect gives %v, a graceful one %v", state, returns[0], returns[1])
+			t.Errorf("in %v an abrupt disconnect returns %v, a graceful one %v", state, returns[0], returns[1])
 		}
 	})
 	var attempts []*udattest.Endpoint
@@ -287,7 +286,7 @@ func stateFollows(t *trial) {
 	for _, flags := range closeFlags {
 		a, b := t.pair()
 		t.must(a.Disconnect(flags))
-		// Nothing is called but get_status, and nobody takes an event.
+		// Only get_status is called, and nobody takes an event.
 		for deadline := time.Now().Add(udattest.Patience); t.status(a).State != udat.EPStateDisconnected; {
 			if time.Now().After(deadline) {
 				t.Fatalf("the endpoint stays in %v", t.status(a).State)
@@ -300,7 +299,7 @@ func stateFollows(t *trial) {
 func completionsFirst(t *trial) {
 	_, err := udat.CreateEVD(t.ia, 64, udat.EVDDTO|udat.EVDConnection)
 	t.refused(err, udat.ErrInvalidParameter)
-	// With EVDs of their own, all completions are there by then.
+	// With separate EVDs, all completions are there by then.
 	a, b := t.pair()
 	t.postRecv(b, series(0, 8)...)
 	t.postSend(a, series(0, 8)...)
@@ -311,7 +310,7 @@ func completionsFirst(t *trial) {
 		t.Errorf("at the disconnect there are %d completions, %v: %v", n, err, events[:n])
 	}
 	udattest.Expect(t, b.Connect, udat.EventConnectionDisconnected)
-	t.notShown("no provider lets completions and connection events share an EVD, so that there is no order to see; with EVDs of their own, all completions are there when a graceful disconnect is reported",
+	t.notShown("no provider lets completions and connection events share an EVD, so their order cannot be seen; with separate EVDs, all completions are there when a graceful disconnect is reported",
 		"a provider that merges the two streams, as EVDStreamMergingSupported would say")
 }
 
@@ -333,7 +332,7 @@ func disconnectedAlready(t *trial) {
 	t.exchange(a, b)
 }
 
-// disallowed shows that no flags disconnect an endpoint in a state.
+// disallowed shows that neither flag disconnects an endpoint in a state.
 func (t *trial) disallowed(e *udattest.Endpoint, subtype udat.ReturnSubtype) {
 	t.Helper()
 	before := t.status(e)
@@ -370,13 +369,13 @@ func notPassivePending(t *trial) {
 	udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
 }
 
-// wantNoTentative shows that no program gets into TENTATIVE_CONNECTION_PENDING.
+// wantNoTentative shows that no endpoint gets into TENTATIVE_CONNECTION_PENDING.
 func (t *trial) wantNoTentative() {
 	t.Helper()
 	psp, err := udat.CreatePSP(t.ia, udattest.ConnQual(), t.evd(8, udat.EVDCR), udat.PSPProvider)
 	t.refused(err, udat.ErrModelNotSupported)
 	if psp != nil {
-		t.Error("a failed call gives a service point")
+		t.Error("a failed call returns a service point")
 	}
 	t.notShown("no endpoint gets into the state: a service point with the provider flag is refused, since no provider accepts a request on an endpoint that it has made itself",
 		"a provider that makes endpoints for its service points")
@@ -396,7 +395,7 @@ func abortsConnecting(t *trial) {
 		_ = cr.Reject(nil) // its peer has gone
 		t.must(e.Reset())
 		peer := t.endpoint()
-		t.connectTo(e, peer) // and is as good as new
+		t.connectTo(e, peer) // and can be used again
 		t.exchange(e, peer)
 	}
 }

@@ -22,7 +22,7 @@ var _ = try(map[string]func(*trial){
 	"F-12": freeInvalidHandle,
 })
 
-// free frees an endpoint and complains if it is still there.
+// free frees an endpoint, and fails the trial if it still exists.
 func (t *trial) free(e *udattest.Endpoint) {
 	t.Helper()
 	t.must(e.EP.Free())
@@ -46,12 +46,12 @@ func freeUnconnected(t *trial) {
 func freeConnecting(t *trial) {
 	e, cr := t.connecting(func(e *udattest.Endpoint) { t.postRecv(e, 1) })
 	t.free(e)
-	// The request that has arrived is answered in vain.
+	// The request that has arrived can no longer be accepted.
 	_ = cr.Reject(nil)
 	udattest.NoEvent(t, e.Connect)
 	t.must(e.Memory.Free())
 
-	// Nor does a request that nobody has looked at hold the endpoint.
+	// A request that nobody has taken does not hold the endpoint either.
 	listener, f := udattest.Listen(t, t.ia), t.endpoint()
 	t.must(f.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil))
 	t.free(f)
@@ -101,7 +101,7 @@ func completionsAfterFree(t *trial) {
 	for range 4 {
 		udattest.Expect(t, a.Request, udat.EventDTOCompletion)
 	}
-	// Four receives have completed, four have not, and nobody has looked.
+	// Four receives have completed, four have not, and nobody has taken a completion.
 	t.free(b)
 	events := make([]udat.Event, 16)
 	for _, evd := range []*udat.EVD{b.Recv, b.Request, b.Connect} {
@@ -123,7 +123,7 @@ func completionsAfterFree(t *trial) {
 		}
 	}
 	t.disconnected(a)
-	// The EVDs serve others.
+	// Other endpoints can use the EVDs.
 	ep, err := udat.CreateEP(t.ia, b.PZ, b.Recv, b.Request, b.Connect, nil)
 	t.must(err)
 	t.cleanup(ep)
@@ -145,7 +145,7 @@ func operationsGoAlong(t *trial) {
 	t.freeRegions()
 	t.must(a.PZ.Free())
 
-	// What was posted before a connection, too.
+	// The same for operations posted before a connection.
 	e := t.endpoint()
 	t.postRecv(e, 1, 2)
 	t.free(e)
@@ -207,7 +207,7 @@ func useAfterFree(t *trial) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
-	// The request was not answered by the accept that failed.
+	// The failed accept did not answer the request.
 	t.must(cr.Reject(nil))
 	udattest.Expect(t, client.Connect, udat.EventConnectionPeerRejected)
 }
@@ -218,7 +218,7 @@ func freeAgain(t *trial) {
 	for range 3 {
 		t.refused(e.EP.Free(), udat.ErrInvalidHandle, udat.ErrClosed)
 	}
-	// Nor does it hit the endpoint that has taken its place.
+	// It does not affect the endpoint that has replaced it.
 	other := t.endpoint()
 	t.refused(e.EP.Free(), udat.ErrClosed)
 	t.wantState(other, udat.EPStateUnconnected)

@@ -26,7 +26,7 @@ func tellsState(t *trial) {
 		seen[state] = true
 		t.wantState(e, state)
 		if got := t.query(e).State; got != state {
-			t.Errorf("query gives the state %v, want %v", got, state)
+			t.Errorf("query returned the state %v, want %v", got, state)
 		}
 	})
 	states := 8 // that the pages name, without TENTATIVE_CONNECTION_PENDING
@@ -47,7 +47,7 @@ func tellsReceives(t *trial) {
 		case udat.EPStateConnected, udat.EPStateDisconnectPending, udat.EPStateDisconnected:
 			return
 		case udat.EPStateActiveConnectionPending:
-			return // a receive of the peer would let the walk's send complete
+			return // with a receive at the peer, the walk's send would complete
 		}
 		t.wantIdle(e, !posted[e], true)
 		t.postRecv(e, 1)
@@ -71,7 +71,7 @@ func tellsReceives(t *trial) {
 	t.wantIdle(b, true, true)
 	t.completions(a.Request, 3, 4)
 
-	// Those that are flushed are not outstanding any more.
+	// Flushed operations are no longer outstanding.
 	t.postRecv(a, 5, 6)
 	t.wantIdle(a, false, true)
 	t.must(b.Disconnect(udat.CloseAbrupt))
@@ -99,7 +99,7 @@ func tellsRequests(t *trial) {
 	}
 	udattest.Completion(t, b.Recv, 1)
 
-	// Of several that are in progress, the last one counts.
+	// The status is not idle until the last of several has completed.
 	t.stick(a, b, 1)
 	t.postRead(a, b, 2)
 	t.postWrite(a, b, 3)
@@ -113,7 +113,7 @@ func tellsRequests(t *trial) {
 	t.wantIdle(a, true, true)
 	t.unstuck(b, 4)
 
-	// A read alone, and a write alone, behind a request that does not go on.
+	// A read alone, and a write alone, behind a request that is stuck.
 	for _, post := range []func(){func() { t.postRead(a, b, 2) }, func() { t.postWrite(a, b, 2) }} {
 		t.stick(a, b, 1)
 		post()
@@ -125,7 +125,7 @@ func tellsRequests(t *trial) {
 		t.unstuck(b, 3)
 	}
 
-	// What was flushed is not outstanding any more.
+	// Flushed operations are no longer outstanding.
 	t.stick(a, b, 7)
 	t.must(a.Disconnect(udat.CloseAbrupt))
 	t.flushed(a.Request, 7)
@@ -133,7 +133,7 @@ func tellsRequests(t *trial) {
 	t.disconnected(a, b)
 }
 
-// A snapshot neither waits for what is outstanding nor takes its completion.
+// A snapshot does not wait for outstanding operations, and does not take their completions.
 func isSnapshot(t *trial) {
 	a, b := t.pair()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -174,7 +174,7 @@ func isSnapshot(t *trial) {
 	t.unstuck(b, 3)
 }
 
-// invalid gives endpoints that are none: nil, zero and freed.
+// invalid returns invalid endpoints: nil, zero and freed.
 func (t *trial) invalid() map[string]*udat.EP {
 	t.Helper()
 	e := t.endpoint()
@@ -182,7 +182,7 @@ func (t *trial) invalid() map[string]*udat.EP {
 	return map[string]*udat.EP{"nil": nil, "zero": {}, "freed": e.EP}
 }
 
-// wantInvalidHandle makes a call on each endpoint that is none.
+// wantInvalidHandle makes a call on each invalid endpoint.
 func (t *trial) wantInvalidHandle(call func(*udat.EP) error) {
 	t.Helper()
 	for name, ep := range t.invalid() {

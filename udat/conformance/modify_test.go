@@ -46,15 +46,14 @@ var _ = try(map[string]func(*trial){
 	"M-30": togetherOrNot,
 })
 
-// field is a parameter of an endpoint that can be modified. set gives it a value,
-// another one in each round.
+// field is a parameter of an endpoint that can be modified. set changes it to another value in each round.
 type field struct {
 	mask udat.EPParamMask
 	set  func(p *udat.EPParam, s *spares, round int)
 	get  func(p *udat.EPParam) any
 }
 
-// spares are what an endpoint can be given in place of what it has.
+// spares are replacements for the objects that an endpoint uses.
 type spares struct {
 	own, other *udattest.Endpoint
 }
@@ -63,7 +62,7 @@ func (s *spares) evd(round int, of func(*udattest.Endpoint) *udat.EVD) *udat.EVD
 	return of([]*udattest.Endpoint{s.other, s.own}[round%2])
 }
 
-// number is a field with a number, three of which the rounds take in turn.
+// number is a field with a number. The rounds use three values in turn.
 func number[T int | uint32](mask udat.EPParamMask, at func(*udat.EPAttr) *T, values ...T) field {
 	return field{
 		mask: mask,
@@ -126,14 +125,13 @@ var (
 	}
 )
 
-// early gives the round of one of the early states.
+// early returns the number of the round for an early state.
 func early(state udat.EPState) (round int, ok bool) {
 	round = slices.Index([]udat.EPState{udat.EPStateUnconnected, udat.EPStateReserved, udat.EPStatePassiveConnectionPending}, state)
 	return round, round >= 0
 }
 
-// refusedUnchanged complains of a Modify that does not fail as it should, or has
-// changed something all the same.
+// refusedUnchanged fails the trial if Modify does not fail as it should, or has still changed something.
 func (t *trial) refusedUnchanged(e *udattest.Endpoint, mask udat.EPParamMask, param *udat.EPParam, targets ...error) {
 	t.Helper()
 	before := t.query(e)
@@ -148,8 +146,7 @@ func (t *trial) refusedUnchanged(e *udattest.Endpoint, mask udat.EPParamMask, pa
 	}
 }
 
-// modify changes a field and complains unless query has the new value, and all
-// else is as it was.
+// modify changes a field. It fails the trial unless query has the new value, and nothing else has changed.
 func (t *trial) modify(e *udattest.Endpoint, f field, s *spares, round int) {
 	t.Helper()
 	before := t.query(e)
@@ -160,7 +157,7 @@ func (t *trial) modify(e *udattest.Endpoint, f field, s *spares, round int) {
 	}
 	t.must(e.Modify(f.mask, &want))
 	if wrong := changes(want, t.query(e)); wrong != "" {
-		t.Errorf("after modifying the field 0x%x in %v, not what is asked for: %s", uint64(f.mask), before.State, wrong)
+		t.Errorf("after modifying the field 0x%x in %v, other changes than requested: %s", uint64(f.mask), before.State, wrong)
 	}
 }
 
@@ -188,7 +185,7 @@ func neverModified(mask udat.EPParamMask) func(*trial) {
 	}
 }
 
-// modifiedEarly shows that a field may change in the early states and in no other.
+// modifiedEarly shows that a field can change in the early states and in no other state.
 func modifiedEarly(id string) func(*trial) {
 	return func(t *trial) { t.modifiedEarly(fields[id]) }
 }
@@ -198,7 +195,7 @@ func (t *trial) modifiedEarly(f field) {
 	s := &spares{other: t.endpoint()}
 	t.walk(func(e *udattest.Endpoint, state udat.EPState) {
 		if s.own == nil {
-			own := *e // with the EVDs that it has at first
+			own := *e // with its first EVDs
 			s.own = &own
 		}
 		round, ok := early(state)
@@ -221,7 +218,7 @@ func zoneModified(t *trial) {
 			return
 		}
 		t.modify(e, protectionZone, s, 0)
-		// Nothing holds the old zone any more; the new one's memory is used.
+		// Nothing uses the old zone any more. The memory is that of the new one.
 		t.must(e.Memory.Free())
 		t.must(e.PZ.Free())
 		t.refused(s.other.PZ.Free(), udat.ErrInvalidState)
@@ -249,10 +246,10 @@ func receivesOutsideZone(t *trial) {
 	t.postSend(peer, 5)
 	udattest.Completion(t, e.Recv, 4)
 	udattest.Completion(t, peer.Request, 5)
-	t.must(e.EP.Free()) // before the memory and zone that it uses now
+	t.must(e.EP.Free()) // before the memory and the zone that it uses now
 }
 
-// oneValue shows what can be shown of a field for which there is only one value.
+// oneValue shows what is possible for a field that has only one value.
 func (t *trial) oneValue(mask udat.EPParamMask, wrong udat.EPAttr) {
 	t.Helper()
 	t.walk(func(e *udattest.Endpoint, state udat.EPState) {
@@ -268,13 +265,13 @@ func (t *trial) oneValue(mask udat.EPParamMask, wrong udat.EPAttr) {
 
 func oneServiceType(t *trial) {
 	t.oneValue(udat.EPFieldServiceType, udat.EPAttr{ServiceType: udat.ServiceType(cgo.ServiceTypeIBUD)})
-	t.notShown("reliable connections are the only service type that can be had: it is accepted in the early states and refused in the others, and so is any other type, but nothing can change",
+	t.notShown("reliable connections are the only service type available: it is accepted in the early states and refused in the others, and so is any other type, but nothing can change",
 		"a provider with a second service type that works")
 }
 
 func oneQuality(t *trial) {
 	t.oneValue(udat.EPFieldQOS, udat.EPAttr{QOS: udat.QOS(cgo.QOSPremium)})
-	t.notShown("best effort is the only quality of service that can be had: it is accepted in the early states and refused in the others, and so is any other quality, but nothing can change",
+	t.notShown("best effort is the only quality of service available: it is accepted in the early states and refused in the others, and so is any other quality, but nothing can change",
 		"a provider with a second quality of service")
 }
 
@@ -381,13 +378,13 @@ func invalidValues(t *trial) {
 			attr(wrong.mask, a)
 		}
 	}
-	// Objects that will not do are named as such.
+	// The error names wrong objects.
 	invalid(udat.EPFieldPZHandle, udat.EPParam{}, udat.ErrInvalidHandle, udat.InvalidHandlePZ)
 	invalid(udat.EPFieldPZHandle, udat.EPParam{PZ: foreign.PZ}, udat.ErrInvalidHandle, udat.InvalidHandlePZ)
 	invalid(udat.EPFieldRecvEVDHandle, udat.EPParam{RecvEVD: e.Connect}, udat.ErrInvalidHandle, udat.InvalidHandleEVDRecv)
 	invalid(udat.EPFieldRequestEVDHandle, udat.EPParam{RequestEVD: foreign.Request}, udat.ErrInvalidHandle, udat.InvalidHandleEVDRequest)
 	invalid(udat.EPFieldConnectEVDHandle, udat.EPParam{ConnectEVD: e.Recv}, udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
-	t.remark("an object that will not do, as an EVD of another kind, gives the more telling DAT_INVALID_HANDLE, as it does at creation")
+	t.remark("an unsuitable object, such as an EVD of another kind, is reported as DAT_INVALID_HANDLE, as at creation")
 }
 
 func modifyInvalidHandle(t *trial) {
@@ -413,12 +410,12 @@ func behavesByNewValues(t *trial) {
 	t.must(b.Modify(mask, &udat.EPParam{Attr: attr, RecvEVD: other.Recv, RequestEVD: other.Request, ConnectEVD: other.Connect}))
 	param := t.query(b)
 	if diff := cmp.Diff(attr, param.Attr); diff != "" {
-		t.Errorf("the attributes are not those that were asked for (-want +got):\n%s", diff)
+		t.Errorf("the attributes are not the requested ones (-want +got):\n%s", diff)
 	}
 	t.wantIdle(b, false, true)
 	b.Recv, b.Request, b.Connect = param.RecvEVD, param.RequestEVD, param.ConnectEVD
 	if b.Recv != other.Recv || b.Request != other.Request || b.Connect != other.Connect {
-		t.Error("the EVDs are not those that were asked for")
+		t.Error("the EVDs are not the requested ones")
 	}
 	t.connectTo(a, b)
 	for i := 3; i < attr.MaxRecvDTOs; i++ {

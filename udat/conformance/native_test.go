@@ -14,9 +14,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// probes try what the native library does by itself where a clause applies, and
-// say it in a few words. Only what neither crashes nor hangs the library, nor
-// leaves it damaged, is tried.
+// probes try what the native library does by itself where a clause applies, and describe it in a few words. They try
+// nothing that crashes, hangs or damages the library.
 var probes = map[string]func(*probe) string{
 	"C-01": func(p *probe) string {
 		return p.asRequired(p.state(p.endpoint(nil)) == cgo.EPStateUnconnected)
@@ -211,7 +210,7 @@ func (p *probe) ofNull(r cgo.Return) string {
 	if r.Type() == cgo.InvalidHandle {
 		return "a null handle is refused as required"
 	}
-	return "a null handle gives " + name(r)
+	return "a null handle returns " + name(r)
 }
 
 func (p *probe) withoutEVD(leave func(*queues)) string {
@@ -228,7 +227,7 @@ func (p *probe) withoutEVD(leave func(*queues)) string {
 	return fmt.Sprintf("with operations in that direction it is %s, without any it is %s", p.accepted(r), p.accepted(none))
 }
 
-// flags makes two endpoints whose request EVD is the receive EVD of the other.
+// flags makes two endpoints. The request EVD of each is the receive EVD of the other.
 func (p *probe) flags(stream cgo.EVDFlags, first, second udat.CompletionFlags) string {
 	q := p.queues(64)
 	q.recv = p.queue(64, stream)
@@ -244,7 +243,7 @@ func (p *probe) flags(stream cgo.EVDFlags, first, second udat.CompletionFlags) s
 	return fmt.Sprintf("%v beside %v is %s", second, first, p.accepted(r))
 }
 
-// inlineSend sends memory of another zone, few enough bytes to be copied at once.
+// inlineSend sends memory of another zone, so short that it is copied at once.
 func (p *probe) inlineSend() string {
 	a, b := p.pair()
 	foreign := p.memory(p.zone())
@@ -260,7 +259,7 @@ func (p *probe) inlineSend() string {
 	return "a short send from memory of another zone succeeds"
 }
 
-// transfers says where completions come.
+// transfers reports on which EVDs completions arrive.
 func (p *probe) transfers() string {
 	a, b := p.pair()
 	p.success(cgo.EPPostRecv(b.ep, b.local(), 1, 0))
@@ -269,13 +268,13 @@ func (p *probe) transfers() string {
 	return p.asRequired(sent.DTO().UserCookie == 2 && received.DTO().UserCookie == 1)
 }
 
-// connects says whether a connection comes about, with its events.
+// connects reports whether a connection is established, with its events.
 func (p *probe) connects() string {
 	a, b := p.pair()
 	return p.asRequired(p.state(a) == cgo.EPStateConnected && p.state(b) == cgo.EPStateConnected)
 }
 
-// flushes says how posted receives end with the connection.
+// flushes reports how posted receives end with the connection.
 func (p *probe) flushes() string {
 	const n = 4
 	a, b := p.pair()
@@ -294,13 +293,13 @@ func (p *probe) flushes() string {
 	return "as required"
 }
 
-// freed frees an EVD before its time.
+// freed frees an EVD early.
 func (p *probe) freed(evd cgo.EVDHandle) bool {
 	p.early[evd] = true
 	return cgo.EVDFree(evd).OK()
 }
 
-// disconnects says what comes of a disconnect.
+// disconnects reports the result of a disconnect.
 func (p *probe) disconnects(flags cgo.CloseFlags) string {
 	a, b := p.pair()
 	p.success(cgo.EPDisconnect(a.ep, flags))
@@ -312,7 +311,7 @@ func (p *probe) disconnects(flags cgo.CloseFlags) string {
 	return p.asRequired(p.state(a) == cgo.EPStateDisconnected && p.state(b) == cgo.EPStateDisconnected)
 }
 
-// observe gives what the probe of a clause finds, nothing if there is none.
+// observe returns the result of a clause's probe, or "" if there is none.
 func observe(t *testing.T, id, adapter string) (seen string) {
 	t.Helper()
 	do := probes[id]
@@ -334,7 +333,7 @@ func observe(t *testing.T, id, adapter string) (seen string) {
 	return do(p)
 }
 
-// probe is an adapter opened through the raw layer, with what has to be freed.
+// probe is an adapter opened through the raw layer, with the objects to free.
 type probe struct {
 	name     string
 	ia       cgo.IAHandle
@@ -343,14 +342,14 @@ type probe struct {
 	early    map[cgo.EVDHandle]bool // EVDs that are freed already
 }
 
-// probeFailure says why a probe cannot go on.
+// probeFailure is the reason why a probe cannot continue.
 type probeFailure string
 
 func (p *probe) fail(format string, args ...any) { panic(probeFailure(fmt.Sprintf(format, args...))) }
 
 func (p *probe) success(r cgo.Return) {
 	if !r.OK() {
-		p.fail("a call that should succeed gives %v", r)
+		p.fail("a call that should succeed returned %v", r)
 	}
 }
 
@@ -366,14 +365,14 @@ func newProbe(adapter string) *probe {
 	_, r = cgo.IAQuery(p.ia, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
 	if !r.OK() {
 		p.close()
-		p.fail("dat_ia_query gives %v", r)
+		p.fail("dat_ia_query returned %v", r)
 	}
 	address := cgo.SockAddrAt(attr.IAAddressPtr)
 	p.address = &address
 	return p
 }
 
-// close frees what the probe has made, the last first, and the adapter.
+// close frees the probe's objects, the last first, and the adapter.
 func (p *probe) close() {
 	flags := cgo.CloseGraceful
 	for _, do := range slices.Backward(p.cleanups) {
@@ -422,7 +421,7 @@ func (p *probe) next(evd cgo.EVDHandle) (event cgo.Event) {
 			return event
 		case cgo.TimeoutExpired, cgo.InterruptedCall, cgo.QueueEmpty:
 		default:
-			p.fail("dat_evd_wait gives %v", r)
+			p.fail("dat_evd_wait returned %v", r)
 		}
 	}
 	p.fail("no event came in %v", udattest.Patience)
@@ -476,7 +475,7 @@ func attributes() *cgo.EPAttr {
 	}
 }
 
-// queues is what an endpoint is made of.
+// queues are the objects that an endpoint uses.
 type queues struct {
 	pz                     cgo.PZHandle
 	recv, request, connect cgo.EVDHandle
@@ -486,7 +485,7 @@ func (p *probe) queues(length int32) queues {
 	return queues{p.zone(), p.queue(length, cgo.EVDDTO), p.queue(length, cgo.EVDDTO), p.queue(16, cgo.EVDConnection)}
 }
 
-// node is an endpoint with what it is made of.
+// node is an endpoint with the objects that it uses.
 type node struct {
 	queues
 	region
@@ -494,7 +493,7 @@ type node struct {
 	rsp cgo.RSPHandle // 0 unless reserved
 }
 
-// take gives the endpoint to a caller who frees it.
+// take hands over the endpoint to a caller, who frees it.
 func (e *node) take() cgo.EPHandle {
 	ep := e.ep
 	e.ep = 0
@@ -511,7 +510,7 @@ func (p *probe) create(q queues, attr *cgo.EPAttr) (cgo.EPHandle, cgo.Return) {
 	return ep, r
 }
 
-// endpoint makes an endpoint; attr may be nil for some attributes that do.
+// endpoint makes an endpoint. attr may be nil for suitable attributes.
 func (p *probe) endpoint(attr *cgo.EPAttr) *node {
 	if attr == nil {
 		attr = attributes()

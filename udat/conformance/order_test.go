@@ -8,15 +8,15 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// What the clauses say of order and loss, where several of them meet.
+// Order and loss where several clauses apply.
 
 func forEach(t *testing.T, test func(t *trial)) {
 	t.Helper()
 	udattest.ForEachIA(t, func(sub *testing.T, ia *udat.IA) { test(&trial{T: sub, ia: ia, iwarp: udattest.IWARP(sub, ia)}) })
 }
 
-// Both sides disconnect at once, abruptly or not, while messages go both ways.
-// Each gets one event, and each operation one completion, in order.
+// Both sides disconnect at once, abruptly or not, while messages go both ways. Each side gets one event, and each
+// operation has one completion, in order.
 func TestBothSidesDisconnect(t *testing.T) {
 	const n = 64
 	forEach(t, func(t *trial) {
@@ -61,8 +61,7 @@ func TestBothSidesDisconnect(t *testing.T) {
 	})
 }
 
-// Both sides give up while the connection is made: the one that asked for it and,
-// by the time that it accepts, the other.
+// Both sides give up during connection establishment: the one that connects and, when it accepts, the other.
 func TestDisconnectWhileConnecting(t *testing.T) {
 	forEach(t, func(t *trial) {
 		listener := udattest.Listen(t, t.ia)
@@ -97,8 +96,7 @@ func TestDisconnectWhileConnecting(t *testing.T) {
 	})
 }
 
-// A graceful disconnect of one side ends in the middle of what the other sends: no
-// message that was sent with success is lost.
+// A graceful disconnect of one side comes while the other sends: no message that was sent with success is lost.
 func TestGracefulAgainstSender(t *testing.T) {
 	const n = 200
 	forEach(t, func(t *trial) {
@@ -107,7 +105,7 @@ func TestGracefulAgainstSender(t *testing.T) {
 		t.postRecv(b, series(0, n)...)
 		t.postSend(a, series(0, n)...)
 		t.must(a.Disconnect(udat.CloseGraceful))
-		for i := range uint64(n) { // what comes too late is refused or flushed
+		for i := range uint64(n) { // a late message is refused or flushed
 			if b.PostSend(one(b.Segment(t, 0, message)), i, 0) != nil {
 				break
 			}

@@ -4,7 +4,7 @@ import "fmt"
 
 //go:generate go tool -modfile=../../scripts/tools/go.mod stringer -linecomment -output=outcome_string.go -type=Outcome
 
-// Outcome is what the suite found of a clause on an adapter.
+// Outcome is the suite's verdict on a clause on an adapter.
 type Outcome uint8
 
 // The outcomes.
@@ -14,10 +14,10 @@ const (
 	Shown                   // shown
 )
 
-// MarshalText gives the outcome as a report in JSON has it.
+// MarshalText returns the outcome as in a JSON report.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText takes what MarshalText gave.
+// UnmarshalText reads the text of MarshalText.
 func (o *Outcome) UnmarshalText(text []byte) error {
 	for _, known := range []Outcome{Violated, NotShown, Shown} {
 		if known.String() == string(text) {

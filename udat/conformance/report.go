@@ -8,39 +8,38 @@ import (
 	"strings"
 )
 
-// Report is what a run of the suite found.
+// Report is the result of a run of the suite.
 type Report struct {
 	Adapters []Adapter
 	Results  []Result
 }
 
-// Adapter is one that the suite ran on.
+// Adapter is an adapter that the suite ran on.
 type Adapter struct {
-	Name     string // by which it was opened
+	Name     string // that it was opened by
 	Device   string
 	Provider string // the provider's version and that of its interface
 }
 
-// Result is what the suite found of a clause on an adapter.
+// Result is the suite's result for a clause on an adapter.
 type Result struct {
 	Clause  string // its ID
 	Adapter string
 	Outcome Outcome
 
-	// Reason says why the clause is not shown, or how it is violated; Needs says
-	// what it would take to show it.
+	// Reason says why the clause is not shown, or how it is violated. Needs says what it would take to show it.
 	Reason string `json:",omitempty"`
 	Needs  string `json:",omitempty"`
-	// Remark is what one should know of a clause that is shown.
+	// Remark is a note on a clause that is shown.
 	Remark string `json:",omitempty"`
-	// Library is what the native library does by itself, empty where that was not tried.
+	// Library is what the native library does by itself, or "" if that was not tried.
 	Library string `json:",omitempty"`
 }
 
 // Complete reports whether there is a result for each clause on each adapter.
 func (r *Report) Complete() bool { return len(r.Results) == len(Clauses)*len(r.Adapters) }
 
-// Count gives how many clauses have the outcome on the adapter.
+// Count returns how many clauses have the outcome on the adapter.
 func (r *Report) Count(adapter string, o Outcome) (n int) {
 	for _, result := range r.Results {
 		if result.Adapter == adapter && result.Outcome == o {
@@ -73,7 +72,7 @@ run it on another provider. Do not edit.
 The early states are ` + Early + `.
 `
 
-// WriteMarkdown writes the report as a page to read. Equal results give equal pages.
+// WriteMarkdown writes the report as a page to read. Equal results produce equal pages.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	p := &page{report: r}
 	p.text.WriteString(introduction)
@@ -86,7 +85,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// page is a report that is being written.
+// page builds the text of a report.
 type page struct {
 	report *Report
 	text   strings.Builder
@@ -171,7 +170,7 @@ func (p *page) outcome(id, adapter string) string {
 	return text
 }
 
-// sentence makes one of what is said in lower case and without a full stop.
+// sentence capitalizes a text and adds a full stop.
 func sentence(text, before string) string {
 	if text == "" {
 		return ""
@@ -180,7 +179,7 @@ func sentence(text, before string) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// note gives the mark of a footnote, the same one for the same text.
+// note returns the mark of a footnote. Equal texts share a footnote.
 func (p *page) note(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	i := slices.Index(p.notes, text)
@@ -201,7 +200,7 @@ func (p *page) footnotes() {
 	}
 }
 
-// library says what the library does by itself, once where the adapters agree.
+// library returns what the library does by itself, once if the adapters agree.
 func (p *page) library(c Clause) string {
 	seenOn := make(map[string][]string)
 	var seen []string
@@ -226,13 +225,13 @@ func (p *page) library(c Clause) string {
 	return strings.Join(parts, "; ")
 }
 
-// Place is a file of the module and the functions in it that make a difference good.
+// Place is a file of the module, and the functions in it that cure a difference.
 type Place struct {
 	File      string
 	Functions []string
 }
 
-// Places takes the Protection of a clause apart.
+// Places parses the Protection of a clause.
 func Places(protection string) (list []Place) {
 	for _, part := range strings.Split(protection, ";") {
 		file, functions, _ := strings.Cut(strings.TrimSpace(part), ":")

@@ -50,7 +50,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// What is written as JSON is read back as it was.
+// A report survives JSON unchanged.
 func TestJSON(t *testing.T) {
 	var text bytes.Buffer
 	if err := sample().WriteJSON(&text); err != nil {
@@ -64,7 +64,7 @@ func TestJSON(t *testing.T) {
 		t.Errorf("the report (-written +read):\n%s", diff)
 	}
 	if err := json.Unmarshal([]byte(`"passed"`), new(Outcome)); err == nil {
-		t.Error("an outcome that there is not is read")
+		t.Error("an unknown outcome is read")
 	}
 }
 
@@ -83,6 +83,6 @@ func TestWriteReport(t *testing.T) {
 		}
 	}
 	if err := writeReport(t, sample(), filepath.Join(t.TempDir(), "a.txt")); err == nil {
-		t.Error("a report of a kind that there is not is written")
+		t.Error("a report of an unknown kind is written")
 	}
 }

@@ -14,16 +14,15 @@ import (
 
 const noTentative = "TENTATIVE_CONNECTION_PENDING is left out: no provider accepts a request on an endpoint that it has made itself"
 
-// noCompleting is what iWARP differs in.
+// noCompleting is a remark about iWARP.
 const noCompleting = "COMPLETION_PENDING is left out: on iWARP the side that accepts is connected at once"
 
-// noPending is said where the trial makes requests too short for the state.
+// noPending is the remark of trials whose requests are too short for the state.
 const noPending = "DISCONNECT_PENDING is left out: over iWARP only long RDMA reads keep an endpoint in it, which the trial does not allow"
 
-// walk leads an endpoint through the states of its life, and calls visit in each:
-// with its peer in ACTIVE_CONNECTION_PENDING, with itself in all others. A
-// visitor may modify the endpoint, and must leave it in its state. What is left
-// out is COMPLETION_PENDING, for which there is completing.
+// walk takes an endpoint through the states of its life, and calls visit in each: with its peer in
+// ACTIVE_CONNECTION_PENDING, with the endpoint itself in all others. visit may modify the endpoint, and must leave it
+// in its state. walk leaves out COMPLETION_PENDING: see completing.
 func (t *trial) walk(visit func(e *udattest.Endpoint, state udat.EPState)) {
 	t.Helper()
 	requests := t.evd(8, udat.EVDCR)
@@ -96,8 +95,8 @@ func (t *trial) passive() (e, client *udattest.Endpoint, rsp *udat.RSP, cr *udat
 	return e, client, rsp, cr
 }
 
-// connecting makes an endpoint in ACTIVE_CONNECTION_PENDING, with the request
-// that waits for an answer. prepare, if not nil, is called before that.
+// connecting makes an endpoint in ACTIVE_CONNECTION_PENDING, with the request that waits for an answer. It calls
+// prepare first, if not nil.
 func (t *trial) connecting(prepare func(e *udattest.Endpoint)) (*udattest.Endpoint, *udat.CR) {
 	t.Helper()
 	listener, e := udattest.Listen(t, t.ia), t.endpoint()
@@ -121,8 +120,8 @@ func (t *trial) disconnecting() (e, peer *udattest.Endpoint) {
 	return e, peer
 }
 
-// completing makes endpoints in COMPLETION_PENDING: each has accepted the request
-// of another process, which is stopped before it could go on.
+// completing makes endpoints in COMPLETION_PENDING: each has accepted the request of another process, which is stopped
+// before it can continue.
 func (t *trial) completing(n int) []*udattest.Endpoint {
 	t.Helper()
 	listener := udattest.Listen(t, t.ia)
@@ -158,8 +157,8 @@ func (t *trial) completing(n int) []*udattest.Endpoint {
 	return endpoints
 }
 
-// peerVariable makes this test program the peer of a trial: the adapter, the
-// address and the qualifier to connect to, and how many endpoints.
+// peerVariable makes this test program the peer of a trial. It has the adapter, the address and the qualifier to
+// connect to, and the number of endpoints.
 const peerVariable = "UDAT_CONFORMANCE_PEER"
 
 func init() {
@@ -174,7 +173,7 @@ func init() {
 	os.Exit(0)
 }
 
-// bePeer asks for connections and waits for the end of its standard input.
+// bePeer connects and waits for the end of its standard input.
 func bePeer(task string) error {
 	var name, to string
 	var qual udat.ConnQual

@@ -8,11 +8,10 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Many trials need requests that are still outstanding when they go on. A send
-// that no receive waits for is one, but on iWARP such a send completes, and ends the
-// connection. There it is an RDMA read behind several long ones.
+// Many trials need requests that stay outstanding. A send without a receive at the peer does. On iWARP such a send
+// completes, and ends the connection; there the trials use an RDMA read behind several long ones.
 
-// handedOver is what iWARP differs in.
+// handedOver is a remark about iWARP.
 const handedOver = "over iWARP a send or an RDMA write succeeds when it was handed to the TCP connection, whether or not it arrives; " +
 	"what waits are RDMA reads, and what is behind them"
 
@@ -29,7 +28,7 @@ func (t *trial) stick(e, peer *udattest.Endpoint, cookies ...uint64) {
 	}
 }
 
-// stickOnce posts one of several requests in a row, the first of which others wait for.
+// stickOnce posts one of several requests in a row. The others wait for the first.
 func (t *trial) stickOnce(e, peer *udattest.Endpoint, cookie uint64) {
 	t.Helper()
 	switch {
@@ -42,7 +41,7 @@ func (t *trial) stickOnce(e, peer *udattest.Endpoint, cookie uint64) {
 	}
 }
 
-// unstick lets them complete, and unstuck expects what the peer has received by that.
+// unstick lets them complete. unstuck expects what the peer then receives.
 func (t *trial) unstick(peer *udattest.Endpoint, cookies ...uint64) {
 	t.Helper()
 	if !t.iwarp {
@@ -57,12 +56,11 @@ func (t *trial) unstuck(peer *udattest.Endpoint, cookies ...uint64) {
 	}
 }
 
-// occupation is how long the requests that stand in the way take.
+// occupation is how long the requests in front take.
 const occupation = 300 * time.Millisecond
 
-// occupying is the number of those requests at most, and measuredRead with how many
-// bytes their length is found. Their cookies begin with occupier, and nobody hears of
-// them unless they fail.
+// occupying is the most requests in front. measuredRead is the number of bytes that their length is measured with.
+// Their cookies begin with occupier. Only failures of these requests are reported.
 const (
 	occupying    = 8
 	occupier     = 1 << 40
@@ -76,7 +74,7 @@ func (t *trial) sticks(e *udattest.Endpoint) bool {
 	return !t.iwarp || int(t.query(e).Attr.MaxRDMASize) >= longestRead
 }
 
-// occupy posts requests behind which others have to wait.
+// occupy posts requests that others have to wait for.
 func (t *trial) occupy(e, peer *udattest.Endpoint) {
 	t.Helper()
 	if t.longRead == 0 {
@@ -94,7 +92,7 @@ func (t *trial) occupy(e, peer *udattest.Endpoint) {
 	}
 }
 
-// measure returns how long a read of measuredRead bytes takes at least.
+// measure returns the shortest time of a read of measuredRead bytes.
 func (t *trial) measure(e, peer *udattest.Endpoint) time.Duration {
 	t.Helper()
 	segment, err := t.region(e, measuredRead).Segment(0, measuredRead)
@@ -102,7 +100,7 @@ func (t *trial) measure(e, peer *udattest.Endpoint) time.Duration {
 	remote, err := t.region(peer, measuredRead).RMRTriplet(0, measuredRead)
 	t.must(err)
 	took := udattest.Patience
-	for range 10 { // the first has the pages made, and others may wait for a processor
+	for range 10 { // the first one allocates the pages, and others may wait for a processor
 		begin := time.Now()
 		t.must(e.PostRDMARead(one(segment), 1, remote, 0))
 		udattest.Completion(t, e.Request, 1)
@@ -128,7 +126,7 @@ func (t *trial) region(e *udattest.Endpoint, size int) *udat.LMR {
 	return region
 }
 
-// freeRegions frees the memory that requests were stuck with. They must have completed.
+// freeRegions frees the memory of the stuck requests. They must have completed.
 func (t *trial) freeRegions() {
 	t.Helper()
 	for _, region := range t.regions {

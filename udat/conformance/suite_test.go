@@ -27,13 +27,13 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("UDAT_TEST_IA", *adapterNames); err != nil {
 		panic(err)
 	}
-	// The states that the clauses pass through are compared with the specification's table, too.
+	// The states that the clauses pass through are also compared with the specification's table.
 	udat.SetAssertions(udat.PanicOnAssertion)
 	udattest.Main(m)
 }
 
-// TestClauses runs the trial of each clause on each adapter, reports what came of
-// it, and fails when a clause is violated, or the page in docs is not of today.
+// TestClauses runs the trial of each clause on each adapter and reports the results. It fails when a clause is
+// violated, or the page in docs is out of date.
 func TestClauses(t *testing.T) {
 	report := &Report{}
 	for _, name := range udattest.Names(t) {
@@ -53,7 +53,7 @@ func TestClauses(t *testing.T) {
 				tr.result.Library = observe(t, c.ID, a.Name)
 				report.Results = append(report.Results, tr.result)
 			}
-			// A clause that ends the process leaves the results of those before it.
+			// A clause that ends the process leaves the results of the clauses before it.
 			if *reportFile != "" {
 				if err := writeReport(t, report, *reportFile); err != nil {
 					t.Error(err)
@@ -99,8 +99,8 @@ func writeReport(t *testing.T, report *Report, file string) error {
 	return os.WriteFile(file, text.Bytes(), 0o644)
 }
 
-// The page in docs is that of the test bed's adapters. A machine has those over
-// soft-RoCE, or that over soft-iWARP, whose report is kept for the page.
+// The page in docs is about the test bed's adapters. A machine has the adapters over soft-RoCE, or the one over
+// soft-iWARP, whose report is kept for the page.
 var (
 	pageAdapters = []string{"ofa-v2-cma-rxe0", "ofa-v2-scm-rxe0"}
 	keptAdapters = []string{"ofa-v2-cma-siw0"}
@@ -115,7 +115,7 @@ func (r *Report) isOf(adapters []string) bool {
 	return slices.EqualFunc(r.Adapters, adapters, func(a Adapter, name string) bool { return a.Name == name })
 }
 
-// forPage adds what is kept to a report of the adapters that the page begins with.
+// forPage adds the kept report to a report of the adapters that the page begins with.
 func forPage(t *testing.T, report *Report) *Report {
 	t.Helper()
 	if !report.isOf(pageAdapters) {
@@ -159,10 +159,10 @@ func comparePage(t *testing.T, report *Report) {
 	}
 }
 
-// trials has the trial of each clause.
+// trials maps each clause to its trial.
 var trials = make(map[string]func(*trial))
 
-// try enters the trials of a page.
+// try adds the trials of a page.
 func try(page map[string]func(*trial)) bool {
 	for id, do := range page {
 		trials[id] = do
@@ -186,13 +186,12 @@ func TestEachClauseHasTrial(t *testing.T) {
 	}
 }
 
-// trial is the attempt to show a clause on an adapter. It is the test, whose
-// first complaint it keeps.
+// trial is the attempt to show a clause on an adapter. It is the test, and keeps its first failure.
 type trial struct {
 	*testing.T
 	ia       *udat.IA
 	iwarp    bool // the device speaks it
-	longRead int  // bytes of the reads that others wait for, 0 before they are measured: see occupy
+	longRead int  // bytes of the reads that others wait for, 0 before the measurement: see occupy
 	regions  []*udat.LMR
 	result   Result
 }
@@ -208,15 +207,14 @@ func (t *trial) run(test *testing.T) {
 	}
 }
 
-// notShown says why the clause cannot be shown. What the trial has tried besides
-// may still violate it.
+// notShown records why the clause cannot be shown. The rest of the trial may still violate it.
 func (t *trial) notShown(reason, needs string) {
 	if !t.Failed() {
 		t.result.Outcome, t.result.Reason, t.result.Needs = NotShown, reason, needs
 	}
 }
 
-// remark says what one should know though the clause is shown.
+// remark adds a note to a clause that is shown.
 func (t *trial) remark(text string) {
 	if t.Failed() || strings.Contains(t.result.Remark, text) {
 		return
@@ -227,7 +225,7 @@ func (t *trial) remark(text string) {
 	t.result.Remark = text
 }
 
-// remarkOnIWARP says what the transport differs in.
+// remarkOnIWARP adds a note on how iWARP differs.
 func (t *trial) remarkOnIWARP(text string) {
 	if t.iwarp {
 		t.remark(text)

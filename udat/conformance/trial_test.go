@@ -11,7 +11,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// must ends the trial when a call fails that has to succeed.
+// must ends the trial when a call fails that must succeed.
 func (t *trial) must(err error) {
 	t.Helper()
 	if err != nil {
@@ -19,7 +19,7 @@ func (t *trial) must(err error) {
 	}
 }
 
-// refused complains of an error that does not match all targets.
+// refused fails the trial if an error does not match all targets.
 func (t *trial) refused(err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
@@ -77,7 +77,7 @@ func (t *trial) zone() (*udat.PZ, *udat.LMR) {
 	return pz, memory
 }
 
-// cleanup frees an object when the trial ends, unless the trial has.
+// cleanup frees an object when the trial ends, unless the trial has freed it.
 func (t *trial) cleanup(o interface{ Free() error }) {
 	t.Cleanup(func() {
 		if err := o.Free(); err != nil && !errors.Is(err, udat.ErrClosed) {
@@ -131,8 +131,8 @@ func (t *trial) exchange(from, to *udattest.Endpoint) {
 	udattest.Completion(t, to.Recv, 1001)
 }
 
-// completions takes the completions of n operations, and complains of those that
-// do not come in the order of their cookies.
+// completions takes the completions of n operations. It fails the trial if they do not come in the order of their
+// cookies.
 func (t *trial) completions(evd *udat.EVD, cookies ...uint64) (status []udat.DTOStatus) {
 	t.Helper()
 	for i, cookie := range cookies {
@@ -141,7 +141,7 @@ func (t *trial) completions(evd *udat.EVD, cookies ...uint64) (status []udat.DTO
 			event = udattest.Expect(t, evd, udat.EventDTOCompletion)
 		}
 		if event.Cookie != cookie {
-			t.Errorf("completion %d is that of the operation %d, want %d", i, event.Cookie, cookie)
+			t.Errorf("completion %d is of operation %d, want %d", i, event.Cookie, cookie)
 		}
 		status = append(status, event.Status)
 	}
@@ -196,8 +196,8 @@ func (t *trial) query(e *udattest.Endpoint) udat.EPParam {
 	return param
 }
 
-// disconnected expects the end of a connection on both sides. On iWARP the end of the
-// TCP connection is an error for the side that was sending, or answering a read.
+// disconnected expects the end of a connection on both sides. On iWARP, the end of the TCP connection is an error for a
+// side that is sending, or answering a read.
 func (t *trial) disconnected(endpoints ...*udattest.Endpoint) {
 	t.Helper()
 	for _, e := range endpoints {
@@ -209,7 +209,7 @@ func (t *trial) disconnected(endpoints ...*udattest.Endpoint) {
 	}
 }
 
-// quiet gives an error if an event comes within a moment.
+// quiet fails if an event comes within a moment.
 func quiet(evd *udat.EVD, moment time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), moment)
 	defer cancel()
@@ -223,7 +223,7 @@ func quiet(evd *udat.EVD, moment time.Duration) error {
 	return nil
 }
 
-// series gives the numbers from first on.
+// series returns consecutive numbers, starting with first.
 func series(first, n int) []uint64 {
 	s := make([]uint64, n)
 	for i := range s {

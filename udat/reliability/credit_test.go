@@ -10,15 +10,14 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Over iWARP a message that finds no receive ends the connection, and a send succeeds
-// when it was handed to that. So the receiver of a stream gives credit, by a message
-// without content, for each creditFor messages whose receives it has posted again,
-// and only what it has given credit for is known to have arrived.
+// Over iWARP a message without a receive ends the connection, and a send succeeds when it was handed to the connection.
+// So the receiver of a stream sends credit: an empty message for each creditFor messages whose receives it has posted
+// again. Only messages with credit are known to have arrived.
 const creditFor = posted / 4
 
-var errNoCredit = errors.New("the receiver gives no more credit")
+var errNoCredit = errors.New("the receiver sends no more credit")
 
-// credit is the sender's. A nil one is without end.
+// credit is the sender's credit. A nil credit is unlimited.
 type credit struct {
 	s       *scene
 	e       *udattest.Endpoint
@@ -59,7 +58,7 @@ func (c *credit) take(event udat.Event) bool {
 	return c.e.PostRecv(nil, 0, 0) == nil
 }
 
-// await waits for more, as long as the program waits for a completion.
+// await waits for more credit, as long as the program waits for a completion.
 func (c *credit) await() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.s.patience)
 	defer cancel()
@@ -73,8 +72,7 @@ func (c *credit) await() error {
 	return nil
 }
 
-// arrived is how many of the messages are known to have arrived, of a stream that
-// ended so.
+// arrived returns how many messages of a stream are known to have arrived.
 func (c *credit) arrived(result sent) int {
 	if c == nil || result.failure == nil {
 		return result.acknowledged
@@ -82,7 +80,7 @@ func (c *credit) arrived(result sent) int {
 	return c.granted - posted
 }
 
-// give is the receiver's part.
+// give sends credit to the sender.
 func (r *receiver) give() {
 	if received := r.received.Load(); r.s.iwarp && received%creditFor == 0 {
 		_ = r.e.PostSend(nil, uint64(received), udat.CompletionSuppress) // unless the connection has ended

@@ -18,15 +18,14 @@ import (
 // untilFailure is the length of a stream that ends with the connection.
 const untilFailure = 1 << 30
 
-// A device that is removed takes the connections along. The kernel lets it go
-// once nothing has it open, which a process of the CMA provider has until it
-// ends: the machine that loses it has it open in victims only.
+// The removal of a device ends its connections. The kernel releases the device when no process has it open; with the
+// CMA provider, a process has it open until it ends. So in the machine that loses it, only victims have it open.
 func TestDeviceRemoved(t *testing.T) {
 	if peers, err := control.Peers(); err == nil && len(peers) <= firstVictimRank {
-		t.Skipf("there are %d machines, and none of its own to take the device from", len(peers))
+		t.Skipf("there are %d machines, and none that the device could be removed from", len(peers))
 	}
 	if strings.HasPrefix(control.Device(), "siw") {
-		return // its driver tells no process of the removal, but waits until all have closed the device
+		return // its driver tells no process about the removal, and waits until all have closed the device
 	}
 	t.Run("receiver", func(t *testing.T) {
 		playLosing(t, "the receiver's device is removed, in the middle of sends", keepSending, loseReceiving)
@@ -36,8 +35,8 @@ func TestDeviceRemoved(t *testing.T) {
 	})
 }
 
-// playLosing plays a scenario between near, which keeps its device, and a machine
-// whose test process has none open.
+// playLosing plays a scenario between near, which keeps its device, and a machine whose test process has no device
+// open.
 func playLosing(t *testing.T, what string, keep, lose func(s *scene)) {
 	rank, err := control.Rank()
 	if err != nil {
@@ -88,7 +87,7 @@ func keepReceiving(s *scene) {
 	s.outcome(e)
 	acknowledged := s.tell(0)
 	r.expect(acknowledged)
-	s.saw("what was acknowledged has arrived")
+	s.saw("everything acknowledged has arrived")
 	s.saw("the other side saw %s", s.meet(""))
 	s.meet("the device is back")
 	s.reconnect()
@@ -105,12 +104,12 @@ func loseSending(s *scene) {
 	s.endOfLoss(v, removed, text)
 }
 
-// untold is how long nothing tells a victim of the socket CM provider that its
-// device is gone. Soft-RoCE tells the connection manager of CMA only.
+// untold is how long a victim of the socket CM provider does not learn that its device is gone. Soft-RoCE notifies only
+// the connection manager of CMA.
 const untold = 3 * time.Second
 
-// removeDevice begins to take the device from under a victim, which ends when
-// nothing has it open any more.
+// removeDevice begins to remove the device that a victim has open. The removal ends when no process has the device
+// open.
 func (s *scene) removeDevice(v *victim) (removed <-chan error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*bound)
 	s.Cleanup(cancel)
@@ -122,8 +121,7 @@ func (s *scene) removeDevice(v *victim) (removed <-chan error) {
 	return done
 }
 
-// endOfLoss brings the device back once the victim, which has told what it saw,
-// has ended, and shows that it works.
+// endOfLoss waits until the victim has reported and ended, attaches the device again, and shows that it works.
 func (s *scene) endOfLoss(v *victim, removed <-chan error, text string) {
 	s.Helper()
 	v.wait()
@@ -140,7 +138,7 @@ func (s *scene) endOfLoss(v *victim, removed <-chan error, text string) {
 	s.meet("")
 }
 
-// account is what a victim tells at its end.
+// account is a victim's report at its end.
 func (v *victim) account() (text string, messages int) {
 	v.s.Helper()
 	text = v.says()
@@ -160,8 +158,8 @@ func (v *victim) wait() {
 	}
 }
 
-// notice waits until something tells that the device is gone: the adapter, the
-// connection, or who started the process, by closing its standard input.
+// notice waits until the victim learns that the device is gone: from the adapter, from the connection, or from its
+// parent process, which closes its standard input.
 func (s *scene) notice(e *udattest.Endpoint) (sign string) {
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
@@ -175,13 +173,13 @@ func (s *scene) notice(e *udattest.Endpoint) (sign string) {
 	go watch(s.ia.AsyncEVD())
 	go func() {
 		os.Stdin.Read(make([]byte, 1))
-		signs <- fmt.Sprintf("nothing for %v, when it was told to end", untold)
+		signs <- fmt.Sprintf("nothing for %v, until it was told to end", untold)
 	}()
 	select {
 	case sign := <-signs:
 		return sign
 	case <-ctx.Done():
-		s.Error("nothing tells that the device is gone")
+		s.Error("nothing reports that the device is gone")
 		return ""
 	}
 }
@@ -190,8 +188,7 @@ func (s *scene) notice(e *udattest.Endpoint) (sign string) {
 // disconnect, before it resets the endpoint.
 const flushWithin = 10 * time.Second
 
-// outlive is the part of a victim whose device is removed: it ends what it does
-// when it notices that, and frees everything.
+// outlive is the part of a victim whose device is removed: when it notices that, it stops and frees everything.
 func (s *scene) outlive(e *udattest.Endpoint, say func(format string, args ...any), transfer func() int) {
 	noticed, ended := make(chan string), make(chan struct{})
 	go func() {

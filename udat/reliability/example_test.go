@@ -11,8 +11,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest/control"
 )
 
-// The same program runs in several machines of the test bed. The first one
-// listens, and tells by a meeting that it does; the second one connects:
+// The same program runs in several machines of the test bed. The first one listens, and announces that with a meeting;
+// the second one connects:
 //
 //	TESTBED_FLAGS="--machines 2" go test -exec "$PWD/scripts/with-device" -run '^Example$' ./udat/reliability
 func Example() {

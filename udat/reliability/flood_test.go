@@ -19,11 +19,11 @@ import (
 
 var floodFlag = flag.Int("reliability.flood", 200, "connection requests of a flood")
 
-// A listener that gets many requests at once, half of which nobody waits for any
-// more when it answers, goes on.
+// A listener that gets many requests at once keeps working, even if half of the clients have given up before it
+// answers.
 func TestFlood(t *testing.T) {
 	const clients = 16
-	untilOver := 3*bound + time.Duration(*floodFlag)*200*time.Millisecond // far more than they take
+	untilOver := 3*bound + time.Duration(*floodFlag)*200*time.Millisecond // far longer than they take
 	play(t, "a flood of connection requests, half of them abandoned", func(s *scene) {
 		if !s.near() {
 			listener := udattest.Listen(s.T, s.ia)
@@ -66,7 +66,7 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-// floodCount is what became of one client's attempts that had time.
+// floodCount has the results of one client's patient attempts.
 type floodCount struct{ established, rejected int }
 
 // connectOnce connects and disconnects again, or gives up early.
@@ -89,9 +89,9 @@ func (s *scene) connectOnce(e *udattest.Endpoint, qual udat.ConnQual, r *rand.Ra
 		e.Disconnect(udat.CloseAbrupt)
 		_, err = e.Connect.Wait(ctx)
 	case event.Number == udat.EventConnectionPeerRejected:
-		count.rejected++ // by the binding, on behalf of a server that is behind
+		count.rejected++ // by the binding, because the server is too slow
 	case timeout == bound:
-		s.Errorf("an attempt with time ends with %v", event.Number)
+		s.Errorf("a patient attempt ends with %v", event.Number)
 	}
 	if err == nil {
 		err = e.Reset()
@@ -101,7 +101,7 @@ func (s *scene) connectOnce(e *udattest.Endpoint, qual udat.ConnQual, r *rand.Ra
 	}
 }
 
-// overflows counts how often a queue of the adapter was full.
+// overflows counts how many times a queue of the adapter was full.
 func overflows(s *scene) (n int) {
 	for {
 		event, err := s.ia.AsyncEVD().Dequeue()
@@ -114,9 +114,8 @@ func overflows(s *scene) (n int) {
 	}
 }
 
-// acceptAll accepts requests until the returned function is called, which gives
-// how many there were. An endpoint is freed when its connection has ended; the
-// peer has to end all of them before that.
+// acceptAll accepts requests until the returned function is called, which returns their number. It frees an endpoint
+// when its connection has ended. The peer must end all connections before that call.
 func (s *scene) acceptAll(listener *udattest.Listener) (stop func() int) {
 	on := udattest.Options{QueueLength: 4096}.NewEndpoint(s.T, s.ia)
 	ctx, cancel := context.WithCancel(context.Background())

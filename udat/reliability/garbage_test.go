@@ -43,12 +43,12 @@ func TestGarbageOnListeningPort(t *testing.T) {
 		}
 		s.meet("")
 		s.reconnect()
-		s.saw("no request came of it; connections were made afterwards")
+		s.saw("no request resulted; connections were made afterwards")
 	})
 }
 
-// garbage gives bytes of many lengths, some that begin as a message does, with
-// the version of the protocol, and some that only begin.
+// garbage returns bytes of many lengths. Some begin like a message, with the version of the protocol, and some are only
+// the beginning of a message.
 func garbage(r *rand.Rand, number int) []byte {
 	if number%8 == 1 {
 		return []byte{0, 1, 2, 3}
@@ -63,7 +63,7 @@ func garbage(r *rand.Rand, number int) []byte {
 	return b
 }
 
-// wantNothing checks that no event is there.
+// wantNothing checks that there is no event.
 func wantNothing(s *scene, evd *udat.EVD) {
 	s.Helper()
 	if event, err := evd.Dequeue(); err == nil {
@@ -71,7 +71,7 @@ func wantNothing(s *scene, evd *udat.EVD) {
 	}
 }
 
-// Private data are the program's: any bytes, as many as fit, arrive as they are.
+// Private data belongs to the program: any bytes that fit arrive unchanged.
 func TestGarbageInPrivateData(t *testing.T) {
 	play(t, "garbage in private data", func(s *scene) {
 		_, provider, err := s.ia.Query()
@@ -96,11 +96,11 @@ func TestGarbageInPrivateData(t *testing.T) {
 		}
 		event := udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
 		if s.near() {
-			// The CMA provider fills up with zeros.
+			// The CMA provider pads with zeros.
 			if got := event.PrivateData(); len(got) < len(content) || !slices.Equal(got[:len(content)], content) {
 				s.Errorf("the private data of the accept are % x, want % x", got, content)
 			}
-			s.saw("they arrived as they were sent")
+			s.saw("they arrived unchanged")
 		}
 		s.meet("")
 	})

@@ -19,10 +19,10 @@ import (
 	"github.com/goudat/goudat/udat/udattest/control"
 )
 
-// limit is one of a process.
+// limit is a limit of a process.
 type limit struct {
 	what         string
-	nobody       bool           // it is none for root
+	nobody       bool           // root has no such limit
 	adapters     bool           // it refuses them
 	prepare      func(s *scene) // before there is an adapter
 	lower, raise func(s *scene)
@@ -49,7 +49,7 @@ var limits = map[string]limit{
 	},
 }
 
-// What is refused at a limit is refused by name, and disturbs nothing that is there.
+// At a limit, the error names it, and existing objects are not disturbed.
 func TestLimitReached(t *testing.T) {
 	for _, name := range []string{"files", "memory", "queue pairs"} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestLimitReached(t *testing.T) {
 				}
 				stream, spare := s.tell(0), s.tell(0)
 				v := s.startVictim(name, fmt.Sprintf("%[1]v:%[2]d %[1]v:%[3]d", s.peerAddress(), stream, spare))
-				s.saw("%s; the connections that were there went on", v.says())
+				s.saw("%s; the existing connections continued", v.says())
 				v.wait()
 				s.meet("")
 				s.reconnect()
@@ -69,7 +69,7 @@ func TestLimitReached(t *testing.T) {
 	}
 }
 
-// The messages of each connection of a victim at a limit.
+// The messages on each connection of a victim at a limit.
 const limitedMessages = 400
 
 // serveLimited is the peer of a victim at a limit.
@@ -90,7 +90,7 @@ func (s *scene) serveLimited() {
 	s.reconnect()
 }
 
-// reach is a victim's way to a limit and back.
+// reach takes a victim to a limit and back.
 func (s *scene) reach(l limit, stream, spare netip.AddrPort) string {
 	s.Helper()
 	first, second := s.connectTo(stream), s.connectTo(stream)
@@ -130,17 +130,17 @@ func (s *scene) connectTo(service netip.AddrPort) *udattest.Endpoint {
 	return e
 }
 
-// attempts are to make objects of all kinds.
+// attempts makes objects of all kinds.
 type attempts struct {
 	s        *scene
-	on       *udattest.Endpoint // what endpoints share
+	on       *udattest.Endpoint // shared by endpoints
 	to       netip.AddrPort
 	made     []freer
 	refused  map[string]error // the first of each kind
-	adapters bool             // open some, too
+	adapters bool             // some of these are open, too
 }
 
-// press makes one of each kind again and again, until well after some are refused.
+// press makes one object of each kind again and again, until well after the first refusals.
 func (a *attempts) press() {
 	a.s.Helper()
 	const rounds = 8
@@ -171,7 +171,7 @@ func (a *attempts) round() {
 	}
 }
 
-// connect connects, and gives an error for an event that is no success.
+// connect connects, and returns an error unless the event is a success.
 func (a *attempts) connect(ep *udat.EP) error {
 	if err := ep.Connect(a.to.Addr(), udat.ConnQual(a.to.Port()), bound, nil); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (a *attempts) free() {
 	}
 }
 
-// String tells what was refused.
+// String returns what was refused.
 func (a *attempts) String() string {
 	var texts []string
 	for _, what := range slices.Sorted(maps.Keys(a.refused)) {
@@ -220,12 +220,12 @@ func (a *attempts) String() string {
 
 type freer interface{ Free() error }
 
-// adapter closes where others are freed.
+// adapter has a Free that closes it.
 type adapter struct{ *udat.IA }
 
 func (a adapter) Free() error { return a.Close(udat.CloseGraceful) }
 
-// highestFile gives the number of the last file that is open.
+// highestFile returns the highest descriptor that is open.
 func highestFile(s *scene) int {
 	s.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -241,8 +241,7 @@ func highestFile(s *scene) int {
 
 const rlimitMemlock = 8 // which package syscall lacks
 
-// lowerLimit sets the soft limit of a resource, and raiseLimit makes it as high
-// as it may be.
+// lowerLimit sets the soft limit of a resource, and raiseLimit raises it to the hard limit.
 func (s *scene) lowerLimit(resource int, to uint64) {
 	s.Helper()
 	var limit syscall.Rlimit
@@ -259,8 +258,7 @@ func (s *scene) raiseLimit(resource int) {
 	s.do(syscall.Setrlimit(resource, &limit))
 }
 
-// groups is where control groups are, by which the kernel limits what a process
-// has of an RDMA device.
+// groups is the folder of the control groups with which the kernel limits a process's objects of an RDMA device.
 const groups = "/sys/fs/cgroup"
 
 // enterGroup puts the process into a control group of its own.
@@ -276,8 +274,8 @@ func (s *scene) enterGroup() {
 
 func (s *scene) group() string { return fmt.Sprintf("%s/reliability-%d", groups, os.Getpid()) }
 
-// limitObjects leaves room for so many objects of the device more: queue pairs,
-// completion queues, pieces of memory.
+// limitObjects leaves room for a number of further objects of the device: queue pairs, completion queues, memory
+// regions.
 func (s *scene) limitObjects(more int) {
 	s.Helper()
 	current, err := os.ReadFile(s.group() + "/rdma.current")

@@ -13,18 +13,16 @@ import (
 	"github.com/goudat/goudat/udat/udattest/control"
 )
 
-// background is the context of disturbances, which the test bed answers at once.
+// background is the context for disturbances, which the test bed confirms at once.
 var background = context.Background()
 
-// patience is less than the adapter's retries take: a program that waits for a
-// peer that is gone wants to know sooner.
+// patience is shorter than the adapter's retries: a program may give up on its peer sooner.
 const patience = 15 * time.Second
 
-// transferRun is what a transfer runs.
+// transferRun is the scenario of a transfer.
 type transferRun = func(s *scene, e *udattest.Endpoint, n int, disturb map[int]func()) sent
 
-// eachTransfer plays a scenario with each kind of operation, which what is
-// completed by.
+// eachTransfer plays a scenario with each kind of operation. The kind completes what, the description.
 func eachTransfer(t *testing.T, what string, do func(s *scene, run transferRun)) {
 	for _, transfer := range transfers {
 		t.Run(transfer.name, func(t *testing.T) {
@@ -33,7 +31,7 @@ func eachTransfer(t *testing.T, what string, do func(s *scene, run transferRun))
 	}
 }
 
-// A link that fails for a second is not noticed but by the time that it takes.
+// A link that fails for a second only causes a delay.
 func TestLinkCutBriefly(t *testing.T) {
 	eachTransfer(t, "the link is cut for a second, in the middle of %s", func(s *scene, run transferRun) {
 		const n = 300
@@ -51,7 +49,7 @@ func TestLinkCutBriefly(t *testing.T) {
 	})
 }
 
-// After ten seconds the connection may have ended, or may go on.
+// After ten seconds the connection may have ended, or may continue.
 func TestLinkCutLong(t *testing.T) {
 	eachTransfer(t, "the link is cut for ten seconds, in the middle of %s", func(s *scene, run transferRun) {
 		const n = 300
@@ -89,9 +87,9 @@ func TestLinkCutForGood(t *testing.T) {
 	})
 }
 
-// A disconnect that the peer cannot answer ends all the same, and soon.
+// A disconnect that the peer cannot answer still ends, and soon.
 func TestDisconnectUnanswered(t *testing.T) {
-	play(t, "the link is cut, then a side disconnects in order", func(s *scene) {
+	play(t, "the link is cut, then a side disconnects gracefully", func(s *scene) {
 		e := s.connect()
 		if s.near() {
 			s.do(control.Cut(background, s.peer))
@@ -108,7 +106,7 @@ func TestDisconnectUnanswered(t *testing.T) {
 	})
 }
 
-// Packets that are lost, and come in another order, are a matter of the adapters.
+// The adapters handle packets that are lost or reordered.
 func TestLoss(t *testing.T) {
 	for _, loss := range []string{"1%", "5%", "10%"} {
 		t.Run(loss, func(t *testing.T) {
@@ -129,8 +127,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// A machine that stands still is like a link that is cut, but that it does not
-// notice the time.
+// A paused machine is like a cut link, except that it does not notice the time.
 func TestMachinePaused(t *testing.T) {
 	play(t, "the peer's machine stands still for two seconds, in the middle of sends", func(s *scene) {
 		const n = 300

@@ -13,8 +13,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Requests that come to a process that can open no more files end in an answer or
-// an event, at the latest when it can again. The listener goes on.
+// Requests to a process that can open no more files get an answer or an event, at the latest when it can open files
+// again. The listener keeps working.
 func TestListenerWithoutFiles(t *testing.T) {
 	play(t, "requests come to a listener whose process can open no more files", func(s *scene) {
 		if s.near() {
@@ -26,7 +26,7 @@ func TestListenerWithoutFiles(t *testing.T) {
 	})
 }
 
-// stepRefilled is the meeting at which the listener gets its files back.
+// stepRefilled is the meeting at which the listener can open files again.
 const stepRefilled = "refilled"
 
 func (s *scene) listenWithoutFiles() {
@@ -34,7 +34,7 @@ func (s *scene) listenWithoutFiles() {
 	listener := udattest.Listen(s.T, s.ia)
 	stop := s.acceptAll(listener)
 	s.tell(int(listener.ConnQual))
-	// The meeting has its file before there are no more.
+	// The meeting's file is opened first.
 	before := holdings(s.T).descriptors
 	met := make(chan error, 1)
 	go func() {
@@ -68,7 +68,7 @@ func (s *scene) requestWithoutFiles() {
 		s.do(e.EP.Connect(s.peerAddress(), qual, bound, nil))
 	}
 	waiting, established, refused := all, 0, 0
-	// take takes the outcomes that come in time.
+	// take takes the results that arrive in time.
 	take := func(limit time.Duration) {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
@@ -100,7 +100,7 @@ func (s *scene) requestWithoutFiles() {
 	s.meet("")
 }
 
-// takeFiles leaves no file to be opened, until giveBack.
+// takeFiles opens all files that the limit allows, until giveBack.
 func (s *scene) takeFiles() (giveBack func()) {
 	s.Helper()
 	s.lowerLimit(syscall.RLIMIT_NOFILE, uint64(highestFile(s)+1))

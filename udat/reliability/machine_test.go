@@ -9,12 +9,12 @@ import (
 	"github.com/goudat/goudat/udat/udattest/control"
 )
 
-// A machine that loses its power says nothing to anybody.
+// A machine that loses its power tells nobody.
 func TestMachineKilled(t *testing.T) {
 	peers, err := control.Peers()
 	names := udattest.Names(t)
 	if err == nil && len(peers) < firstVictimRank+len(names) {
-		t.Skipf("of %d machines none can be killed: there have to be %d", len(peers), firstVictimRank+len(names))
+		t.Skipf("none of %d machines can be killed: the test needs %d", len(peers), firstVictimRank+len(names))
 	}
 	for i, name := range names {
 		t.Run(name, func(t *testing.T) {

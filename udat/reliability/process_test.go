@@ -12,7 +12,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// outcome gives the next event of the connection, and how long it took.
+// outcome returns the next event of the connection, and the time until it came.
 func (s *scene) outcome(e *udattest.Endpoint) udat.Event {
 	s.Helper()
 	start := time.Now()
@@ -20,18 +20,17 @@ func (s *scene) outcome(e *udattest.Endpoint) udat.Event {
 	defer cancel()
 	event, err := e.Connect.Wait(ctx)
 	if err != nil {
-		s.Fatalf("the connection has no outcome: %v", err)
+		s.Fatalf("no event of the connection came: %v", err)
 	}
 	s.saw("%v, after %v", event.Number, rounded(time.Since(start)))
 	return event
 }
 
-// A server process that dies before it has answered, or as it has, gives the
-// client an event.
+// If a server process dies before or just after its answer, the client gets an event.
 func TestServerProcessKilledInEstablishment(t *testing.T) {
 	for _, test := range []struct{ stage, what string }{
 		{stageRequested, "the server's process is killed before it answers a request"},
-		{stageAccepted, "the server's process is killed as it has accepted"},
+		{stageAccepted, "the server's process is killed just after it has accepted"},
 	} {
 		t.Run(test.stage, func(t *testing.T) {
 			play(t, test.what, func(s *scene) {
@@ -55,8 +54,7 @@ func TestServerProcessKilledInEstablishment(t *testing.T) {
 	}
 }
 
-// A client process that dies before it is accepted leaves the server a request
-// that can be answered.
+// If a client process dies before it is accepted, the server can still answer its request.
 func TestClientProcessKilledBeforeAccept(t *testing.T) {
 	play(t, "the client's process is killed before it is accepted", func(s *scene) {
 		if s.near() {
@@ -81,8 +79,7 @@ func TestClientProcessKilledBeforeAccept(t *testing.T) {
 	})
 }
 
-// A process that dies as it receives ends the sender's operations, and the
-// connection.
+// If a process dies while it receives, the sender's operations and the connection end.
 func TestProcessKilledInTransfer(t *testing.T) {
 	play(t, "the receiver's process is killed, in the middle of sends", func(s *scene) {
 		if s.near() {
@@ -107,7 +104,7 @@ func TestProcessKilledInTransfer(t *testing.T) {
 func TestProcessKilledInDisconnect(t *testing.T) {
 	play(t, "the peer's process is killed during a graceful disconnect, with sends outstanding", func(s *scene) {
 		if s.iwarp {
-			return // nothing that the program cannot end otherwise keeps a disconnect waiting
+			return // outside of the scenario, nothing keeps a disconnect waiting
 		}
 		if s.near() {
 			e := s.endpoint()

@@ -22,10 +22,10 @@ var transfers = []transfer{
 	{"RDMA reads", (*scene).read},
 }
 
-// remoteSlot gives a piece of far's memory, in which a stream turns around.
+// remoteSlot returns a piece of far's memory. A stream uses the slots in turn.
 type remoteSlot func(number, length int) udat.RMRTriplet
 
-// share lets near reach the slots of far's memory for messages.
+// share gives near access to the slots of far's memory for messages.
 func (s *scene) share(e *udattest.Endpoint) remoteSlot {
 	s.Helper()
 	base, err := e.Memory.RMRTriplet(window*slotSize, posted*slotSize)
@@ -43,20 +43,19 @@ func (s *scene) share(e *udattest.Endpoint) remoteSlot {
 	}
 }
 
-// slot is this side's own of those that share shares.
+// slot returns this side's own slot.
 func slot(e *udattest.Endpoint, number int) []byte {
 	return e.Memory.Bytes()[(window+number%posted)*slotSize:][:slotSize]
 }
 
-// write writes messages into far's memory, and checks that those which were
-// acknowledged are there.
+// write writes messages into far's memory, and checks that the acknowledged ones are there.
 func (s *scene) write(e *udattest.Endpoint, n int, disturb map[int]func()) (result sent) {
 	s.Helper()
 	remote := s.share(e)
 	if s.near() {
 		all := n
 		if s.iwarp {
-			all++ // a read, which succeeds when all before it has arrived
+			all++ // a read succeeds when everything before it has arrived
 		}
 		result = s.request(e, all, nil, disturb, func(number int) error {
 			from := s.fill(e, number)
@@ -72,11 +71,11 @@ func (s *scene) write(e *udattest.Endpoint, n int, disturb map[int]func()) (resu
 		return result
 	}
 	result.acknowledged = s.tell(0)
-	// Writes that were not acknowledged may have reached the slots of older ones.
+	// Writes that were not acknowledged may have overwritten older ones.
 	for number := max(0, result.acknowledged+window-posted); number < result.acknowledged; number++ {
 		content := message(number)
 		if !slices.Equal(slot(e, number)[:len(content)], content) {
-			s.Errorf("write %d was acknowledged, and is not there", number)
+			s.Errorf("write %d was acknowledged, but is not there", number)
 		}
 	}
 	return result
@@ -103,7 +102,7 @@ func (s *scene) read(e *udattest.Endpoint, n int, disturb map[int]func()) (resul
 	}, func(number int) {
 		offset, length := place(number)
 		if !slices.Equal(e.Memory.Bytes()[offset:][:length], message(number%posted)) {
-			s.Errorf("read %d has brought something else", number)
+			s.Errorf("read %d returned other bytes", number)
 		}
 	})
 	s.tell(result.acknowledged)

@@ -12,8 +12,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Sends wait for a receiver that posts no receives. The sender's own bound ends
-// that, and a receive that is posted in time is as good as one that was there.
+// Sends wait for a receiver that posts no receives. The sender's own bound ends the wait. A receive that is posted in
+// time is as good as one that was posted before.
 func TestReceiverPostsNothing(t *testing.T) {
 	play(t, "the receiver posts no receives", func(s *scene) {
 		e := s.connect()
@@ -52,8 +52,7 @@ func TestReceiverPostsNothing(t *testing.T) {
 	})
 }
 
-// withoutReceive is what a send without a receive comes to on iWARP: it succeeds, and
-// the connection ends.
+// withoutReceive is the case of iWARP: a send without a receive succeeds, and the connection ends.
 func (s *scene) withoutReceive(e *udattest.Endpoint) {
 	s.Helper()
 	if s.near() {

@@ -20,23 +20,21 @@ import (
 	"github.com/goudat/goudat/udat/udattest/control"
 )
 
-// seedFlag decides on moments and contents.
-var seedFlag = flag.Uint64("reliability.seed", 1, "decides on the moments at which things break, and on contents")
+// seedFlag determines moments and contents.
+var seedFlag = flag.Uint64("reliability.seed", 1, "determines the moments at which things break, and contents")
 
-// Bound is what the program sets for an operation: longer than the adapter's own
-// retries take, on a busy machine too.
+// bound is the program's bound for an operation: longer than the adapter's own retries, even on a busy machine.
 const bound = 90 * time.Second
 
 // The ranks of the machines. The same tests run on each, in step.
 const (
 	nearRank = iota // breaks things, and sends
 	farRank         // answers
-	// Those from here on take the place of far where a machine is killed.
+	// Machines from this rank on replace far in tests that kill a machine.
 	firstVictimRank
 )
 
-// untilTurn is longer than all other tests take: a machine that is to be killed
-// waits for its turn.
+// untilTurn is longer than all other tests take: a machine that will be killed waits for its turn.
 const untilTurn = time.Hour
 
 // scene is one machine's part in a test.
@@ -51,7 +49,7 @@ type scene struct {
 	rand     *rand.Rand
 	// patience is how long the program waits for the completion of a send.
 	patience time.Duration
-	// losing is set while the device is removed: the adapter may refuse what is posted.
+	// losing is set while the device is removed: the adapter may refuse posts.
 	losing bool
 
 	name  string // of its meetings
@@ -60,8 +58,7 @@ type scene struct {
 
 func (s *scene) near() bool { return s.rank == nearRank }
 
-// play runs a scenario on two machines, with each provider. What happens stands
-// on the page.
+// play runs a scenario on two machines, with each provider. what is its name on the page.
 func play(t *testing.T, what string, do func(s *scene)) {
 	playOn(t, udattest.Names(t), farRank, what, do)
 }
@@ -76,7 +73,7 @@ func playOn(t *testing.T, providers []string, far int, what string, do func(s *s
 	}
 	for _, provider := range providers {
 		t.Run(provider, func(t *testing.T) {
-			// An adapter that stays open, since the library keeps some of the last one's descriptors.
+			// This adapter stays open: the library keeps some descriptors of the last adapter.
 			udattest.Open(t, provider)
 			newScene(t, what, provider, far).play(func(s *scene) {
 				s.ia = udattest.Open(s.T, provider)
@@ -87,7 +84,7 @@ func playOn(t *testing.T, providers []string, far int, what string, do func(s *s
 	}
 }
 
-// newScene gives the part of this machine, which is near or far.
+// newScene returns the scene for this machine, which is near or far.
 func newScene(t *testing.T, what, provider string, far int) *scene {
 	rank, err := control.Rank()
 	if err != nil {
@@ -103,8 +100,7 @@ func newScene(t *testing.T, what, provider string, far int) *scene {
 	}
 }
 
-// play plays the part when the other side does, and checks that nothing is left
-// of it.
+// play plays the part at the same time as the other side, and checks that nothing is left behind.
 func (s *scene) play(do func(s *scene)) {
 	s.Helper()
 	s.meetWithin(untilTurn, "")
@@ -122,7 +118,7 @@ func (s *scene) play(do func(s *scene)) {
 	before.await(s.T)
 }
 
-// meet waits for the other side, and gives the value that it brings.
+// meet waits for the other side, and returns its value.
 func (s *scene) meet(value string) string {
 	s.Helper()
 	return s.meetWithin(3*bound, value)
@@ -138,7 +134,7 @@ func (s *scene) meetWithin(limit time.Duration, value string) string {
 	return other
 }
 
-// meetAt is a meeting that is out of the others' order.
+// meetAt is a meeting outside of the usual order.
 func (s *scene) meetAt(step string, limit time.Duration, value string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -159,7 +155,7 @@ func (s *scene) tell(n int) int {
 	return other
 }
 
-// do makes a disturbance, or ends one.
+// do begins a disturbance, or ends one.
 func (s *scene) do(err error) {
 	s.Helper()
 	if err != nil {
@@ -175,9 +171,8 @@ func (s *scene) peerAddress() netip.Addr {
 	return peers[s.peer]
 }
 
-// connect gives this side's end of a new connection. An attempt may fail soon
-// after a link has come back: the kernel looks for the peer's hardware address
-// for a second only. Both sides then know of it, and try again.
+// connect returns this side's end of a new connection. An attempt may fail soon after a link has come back: the kernel
+// looks for the peer's hardware address for one second only. Both sides then know, and try again.
 func (s *scene) connect() *udattest.Endpoint {
 	s.Helper()
 	e := s.endpoint()
@@ -218,19 +213,19 @@ func (s *scene) attempt(e *udattest.Endpoint, try func() error) error {
 	return fmt.Errorf("the attempt ends with %v", event.Number)
 }
 
-// endpoint gives an endpoint for a stream in either direction.
+// endpoint returns an endpoint for a stream in either direction.
 func (s *scene) endpoint() *udattest.Endpoint {
 	s.Helper()
 	attr := udattest.DefaultAttr(s.T, s.ia)
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = posted, window
 	e := udattest.Options{Attr: &attr, MemorySize: memorySize}.NewEndpoint(s.T, s.ia)
 	if holdings(s.T).pinned == 0 {
-		s.Error("the memory does not count as pinned, so that what is left of it would not be seen")
+		s.Error("the memory does not count as pinned, so leaked memory would not be seen")
 	}
 	return e
 }
 
-// reconnect shows that both sides can go on.
+// reconnect shows that both sides can connect again.
 func (s *scene) reconnect() {
 	s.Helper()
 	e := s.connect()
@@ -253,7 +248,7 @@ func (s *scene) succeeded(event udat.Event) {
 	}
 }
 
-// saw notes what the program saw, for the page.
+// saw records what the program saw, for the page.
 func (s *scene) saw(format string, args ...any) {
 	s.Helper()
 	text := fmt.Sprintf(format, args...)
@@ -261,7 +256,7 @@ func (s *scene) saw(format string, args ...any) {
 	page.add(s.what, s.provider, text)
 }
 
-// held is what the process has of the system's resources.
+// held is the process's use of system resources.
 type held struct{ descriptors, threads, pinned int }
 
 func holdings(t *testing.T) (h held) {
@@ -285,8 +280,7 @@ func holdings(t *testing.T) (h held) {
 	return h
 }
 
-// compare checks that the process has no more than it had. Go keeps the threads
-// that it once needed.
+// compare checks that the process holds no more than before. Go keeps threads that it once needed.
 func (h held) compare(t *testing.T) {
 	t.Helper()
 	if now := holdings(t); !now.within(h) {
@@ -299,7 +293,7 @@ func (h held) within(before held) bool {
 	return h.descriptors <= before.descriptors && h.threads <= before.threads+moreThreads && h.pinned <= before.pinned
 }
 
-// await is compare for what the library gives back in its own time.
+// await is compare for resources that the library releases later.
 func (h held) await(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(bound); !holdings(t).within(h) && time.Now().Before(deadline); {
@@ -308,8 +302,8 @@ func (h held) await(t *testing.T) {
 	h.compare(t)
 }
 
-// TestMain ends the process with the first failure, after which the two sides are
-// no longer in step. That in turn ends the other side's waiting.
+// TestMain ends the process with the first failure: after it, the two sides are no longer in step. The end also stops
+// the other side's wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	udattest.Patience = bound
@@ -321,9 +315,9 @@ func TestMain(m *testing.M) {
 	set("test.failfast", "true")
 	switch rank, err := control.Rank(); {
 	case err != nil:
-		set("test.skip", "^Example$") // which cannot skip, as tests do without machines
+		set("test.skip", "^Example$") // it cannot skip like tests without machines
 	case rank != nearRank:
-		set("test.v", "false") // "go test" takes one machine's word
+		set("test.v", "false") // the result for "go test" is one machine's
 	}
 	udattest.Main(m)
 }

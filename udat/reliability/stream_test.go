@@ -16,17 +16,16 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A stream is a sequence of messages of different lengths and contents, each
-// with its number, which the receiver checks.
+// A stream is a sequence of numbered messages with different lengths and contents. The receiver checks them.
 const (
 	slotSize   = 8 << 10
-	window     = 16 // sends at a time
+	window     = 16 // outstanding sends
 	posted     = 64 // receives
 	memorySize = (window + posted) * slotSize
 	leastSize  = 8
 )
 
-// message gives the content of a message.
+// message returns the content of a message.
 func message(number int) []byte {
 	r := rand.New(rand.NewPCG(uint64(number), 7))
 	b := make([]byte, leastSize+r.IntN(slotSize-leastSize+1))
@@ -37,15 +36,15 @@ func message(number int) []byte {
 	return b
 }
 
-// sent is what became of a stream at the sender.
+// sent is the result of a stream at the sender.
 type sent struct {
-	acknowledged int           // so many of the first messages succeeded
-	arrived      int           // so many are known to be at the peer: see credit
-	failure      error         // of the first that did not
-	slowest      time.Duration // that a completion took after the one before
+	acknowledged int           // how many of the first messages succeeded
+	arrived      int           // how many are known to be at the peer: see credit
+	failure      error         // of the first message that did not succeed
+	slowest      time.Duration // between two completions
 }
 
-// of tells of a stream of n messages.
+// of describes a stream of n messages.
 func (r sent) of(n int) string {
 	if r.failure == nil && r.acknowledged == n {
 		return fmt.Sprintf("all %d succeeded", n)
@@ -53,7 +52,7 @@ func (r sent) of(n int) string {
 	return fmt.Sprintf("%d succeeded, then one ended with %v", r.acknowledged, r.failure)
 }
 
-// rounded is how exact a time is worth telling.
+// rounded rounds a time to a useful precision.
 func rounded(d time.Duration) time.Duration {
 	if d > time.Second {
 		return d.Round(100 * time.Millisecond)
@@ -61,7 +60,7 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// send sends messages until one fails, or until there were n.
+// send sends n messages, or until one fails.
 func (s *scene) send(e *udattest.Endpoint, n int, disturb map[int]func()) sent {
 	s.Helper()
 	c := s.startCredit(e)
@@ -72,7 +71,7 @@ func (s *scene) send(e *udattest.Endpoint, n int, disturb map[int]func()) sent {
 	return result
 }
 
-// fill puts the content of a message where it is sent or written from.
+// fill writes the content of a message into the memory that it is sent or written from.
 func (s *scene) fill(e *udattest.Endpoint, number int) udat.Segment {
 	s.Helper()
 	content := message(number)
@@ -81,10 +80,9 @@ func (s *scene) fill(e *udattest.Endpoint, number int) udat.Segment {
 	return e.Segment(s.T, slot, len(content))
 }
 
-// request posts operations until one fails, or until there were n, and then
-// waits for the completions of all that were posted; completed, unless it is nil,
-// is told of each that succeeded. If one does not come within the patience, the
-// endpoint is disconnected, which must bring the rest within the bound.
+// request posts n operations, or until one fails, and then waits for the completions of all posted ones. It calls
+// completed, unless nil, for each success. If a completion does not come within the patience, request disconnects the
+// endpoint; the remaining completions must then come within the bound.
 func (s *scene) request(e *udattest.Endpoint, n int, c *credit, disturb map[int]func(), post func(number int) error, completed func(number int)) (result sent) {
 	s.Helper()
 	next, done := 0, 0
@@ -126,7 +124,7 @@ func (s *scene) request(e *udattest.Endpoint, n int, c *credit, disturb map[int]
 		result.slowest = max(result.slowest, time.Since(last))
 		last = time.Now()
 		if event.Cookie != uint64(done) {
-			s.Fatalf("the completion of operation %d comes in place of that of %d", event.Cookie, done)
+			s.Fatalf("the completion of operation %d comes instead of that of %d", event.Cookie, done)
 		}
 		switch err := event.Err(); {
 		case err == nil && failed:
@@ -146,7 +144,7 @@ func (s *scene) request(e *udattest.Endpoint, n int, c *credit, disturb map[int]
 	}
 }
 
-// receiver takes a stream.
+// receiver receives a stream.
 type receiver struct {
 	s        *scene
 	e        *udattest.Endpoint
@@ -155,7 +153,7 @@ type receiver struct {
 	done     chan struct{}
 }
 
-// receive takes what comes, until end.
+// receive receives messages until end.
 func (s *scene) receive(e *udattest.Endpoint) *receiver {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &receiver{s: s, e: e, cancel: cancel, done: make(chan struct{})}
@@ -182,7 +180,7 @@ func (r *receiver) run(ctx context.Context) {
 		slot := (window + number%posted) * slotSize
 		got := r.e.Memory.Bytes()[slot:][:event.Length]
 		if event.Cookie != uint64(number) || !slices.Equal(got, message(number)) {
-			r.s.Errorf("in place of message %d comes one of %d bytes, receive %d", number, len(got), event.Cookie)
+			r.s.Errorf("instead of message %d comes one of %d bytes, receive %d", number, len(got), event.Cookie)
 			return
 		}
 		r.received.Add(1)
@@ -198,7 +196,7 @@ func (r *receiver) end() {
 	<-r.done
 }
 
-// expect ends the receiving once as many messages have come as the sender knows of.
+// expect ends the receiver when all messages that the sender knows of have come.
 func (r *receiver) expect(arrived int) {
 	r.s.Helper()
 	// The message is there before its acknowledgement, and its completion soon.
@@ -215,8 +213,8 @@ func (r *receiver) expect(arrived int) {
 	}
 }
 
-// deliver sends n messages from near to far, disturbed where the numbers say so,
-// and checks that what was acknowledged has arrived.
+// deliver sends n messages from near to far, with a disturbance at the given numbers, and checks that the acknowledged
+// messages have arrived.
 func (s *scene) deliver(e *udattest.Endpoint, n int, disturb map[int]func()) (result sent) {
 	s.Helper()
 	if s.near() {

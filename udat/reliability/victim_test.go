@@ -18,8 +18,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A victim is a process that stops at a stage of a connection's life, and is
-// killed there. It runs TestVictim.
+// A victim is a process that stops at a stage of a connection's life and is killed there. It runs TestVictim.
 type victim struct {
 	s     *scene
 	cmd   *exec.Cmd
@@ -27,23 +26,23 @@ type victim struct {
 	in    io.WriteCloser
 }
 
-// The environment of a victim, and the prefix of what it says.
+// The environment of a victim, and the prefix of its output.
 const (
 	stageVariable   = "RELIABILITY_STAGE"
 	adapterVariable = "RELIABILITY_ADAPTER"
-	serviceVariable = "RELIABILITY_SERVICE" // addresses and qualifiers, for one that connects
+	serviceVariable = "RELIABILITY_SERVICE" // addresses and qualifiers, for a victim that connects
 	victimSays      = "victim: "
 )
 
 // The stages at which a victim stops.
 const (
-	stageRequested   = "requested"   // it has a request that it does not answer
-	stageAccepted    = "accepted"    // it has accepted, and takes no notice of what follows
+	stageRequested   = "requested"   // it has a request, and does not answer it
+	stageAccepted    = "accepted"    // it has accepted, and ignores what follows
 	stageReceiving   = "receiving"   // it receives messages
 	stageEstablished = "established" // it does nothing
-	stageConnecting  = "connecting"  // it has asked for a connection
+	stageConnecting  = "connecting"  // it is connecting
 
-	// These end by themselves, with all freed.
+	// These end by themselves, after freeing everything.
 	stageReceivingUntilLost = "receiving until lost" // it receives messages until the device is gone
 	stageSendingUntilLost   = "sending until lost"   // it sends them
 	stageReceivingOne       = "receiving one"
@@ -51,7 +50,7 @@ const (
 
 func (s *scene) startVictim(stage string, service string) *victim {
 	s.Helper()
-	// By this name a user finds the program too who may not enter its folder, as that of "go test".
+	// Under this name, users find the program even if they may not enter its folder, such as the one of "go test".
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^TestVictim$", "-test.timeout", bound.String())
 	cmd.Env = append(os.Environ(), stageVariable+"="+stage, adapterVariable+"="+s.provider, serviceVariable+"="+service)
 	if limits[stage].nobody {
@@ -75,7 +74,7 @@ func (s *scene) startVictim(stage string, service string) *victim {
 	return v
 }
 
-// says gives what the victim says next.
+// says returns the victim's next line.
 func (v *victim) says() string {
 	v.s.Helper()
 	for v.lines.Scan() {
@@ -93,7 +92,7 @@ func (v *victim) kill() {
 	v.cmd.Wait()
 }
 
-// TestVictim is a victim's life, and no test of its own.
+// TestVictim is the program of a victim, and not a test.
 func TestVictim(t *testing.T) {
 	stage := os.Getenv(stageVariable)
 	if stage == "" {
@@ -165,7 +164,7 @@ func TestVictim(t *testing.T) {
 	}
 }
 
-// qualifier is that of a victim that listens.
+// qualifier is the qualifier of a victim that listens.
 func (v *victim) qualifier() int {
 	v.s.Helper()
 	qual, err := strconv.Atoi(v.says())

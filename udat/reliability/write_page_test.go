@@ -16,7 +16,7 @@ import (
 
 var pageFlag = flag.String("reliability.page", "", "write what was seen to this file")
 
-// findings are what the program saw, by what happened.
+// findings are what the program saw, by scenario.
 type findings struct {
 	order     []string
 	providers []string
@@ -49,7 +49,7 @@ func (f *findings) table() string {
 	return b.String()
 }
 
-// TestWritePage comes last, and puts the table in its place on the page.
+// TestWritePage runs last, and writes the table into the page.
 func TestWritePage(t *testing.T) {
 	if rank, err := control.Rank(); *pageFlag == "" || err != nil || rank != nearRank {
 		return

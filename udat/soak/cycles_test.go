@@ -13,8 +13,7 @@ import (
 
 var cyclesFlag = flag.Int("soak.cycles", 100, "how many connections are made, used and ended, with each provider")
 
-// Connections are made, used and ended, one after the other, and the process
-// does not grow.
+// Connections are made, used and ended, one after the other, and the process does not grow.
 func TestCycles(t *testing.T) {
 	const lines = 4
 	cycles := func(n int) func(*testing.T, *udat.IA) *tally {
@@ -29,7 +28,7 @@ func TestCycles(t *testing.T) {
 	measured(t, what, cycles(min(*cyclesFlag/3, 1000)), cycles(*cyclesFlag))
 }
 
-// cycleCount counts the cycles of all lines, and measures now and then.
+// cycleCount counts the cycles of all lines, and takes samples now and then.
 type cycleCount struct {
 	t     *testing.T
 	total int
@@ -39,7 +38,7 @@ type cycleCount struct {
 	samples []holdings
 }
 
-const sampled = 20 // times in a run
+const sampled = 20 // samples in a run
 
 func (c *cycleCount) next(ln *line) (*plan, bool) {
 	c.mu.Lock()
@@ -60,8 +59,7 @@ func (c *cycleCount) next(ln *line) (*plan, bool) {
 	return cycle(n), true
 }
 
-// cycle gives the plan for a cycle: each way to end a connection, by either end,
-// and mostly endpoints that are used again.
+// cycle returns the plan for a cycle: each way to end a connection, by either end. Most endpoints are used again.
 func cycle(n int) *plan {
 	p := &plan{limit: 4, acts: []act{{server: n%2 == 1, how: way(n / 2 % int(ways))}}}
 	switch {
@@ -75,9 +73,8 @@ func cycle(n int) *plan {
 	return p
 }
 
-// compareHalves checks that the second half of the samples is no higher than the
-// first: what grows with the cycles shows in it, whatever the program has needed
-// since it began. In a short run that is too little to tell from chance.
+// compareHalves checks that the second half of the samples is no higher than the first. Anything that grows with the
+// cycles shows in it. A short run has too few samples to distinguish growth from chance.
 func (c *cycleCount) compareHalves() {
 	const many = 1000
 	if c.total < many {
@@ -87,7 +84,7 @@ func (c *cycleCount) compareHalves() {
 	first, second := highest(c.samples[:half]), highest(c.samples[half:])
 	c.t.Logf("first half at most:  %v", first)
 	c.t.Logf("second half at most: %v", second)
-	// As connections come and go. What is resident has the holes between what is in use, too.
+	// These vary as connections come and go. Resident memory includes unused holes.
 	const moreDescriptors, moreHeap, moreNative, moreResident = 16, 1 << 10, 256, 4 << 10
 	if second.descriptors > first.descriptors+moreDescriptors || second.threads > first.threads+moreThreads || second.pinned > first.pinned ||
 		second.heap > first.heap+moreHeap || second.native > first.native+moreNative || second.resident > first.resident+moreResident {

@@ -1,7 +1,6 @@
-// Package soak runs package udat for long: it makes connections, keeps them
-// busy, ends them in every way at random moments and makes them again, and
-// checks that no operation stays without an end, that what was acknowledged has
-// arrived in order and once, and that the process grows by nothing.
+// Package soak runs package udat for a long time. It makes connections, keeps them busy, ends them in every way at
+// random moments, and makes them again. It checks that each operation ends, that whatever was acknowledged has arrived
+// in order and once, and that the process does not grow.
 //
 // It has tests only, which are short unless flags say otherwise:
 //

@@ -9,8 +9,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// end is one side of a connection: an endpoint with what belongs to it, which
-// lives on when the connection has ended.
+// end is one side of a connection: an endpoint and its objects. It outlives the connection.
 type end struct {
 	ia     *udat.IA
 	pz     *udat.PZ
@@ -22,7 +21,7 @@ type end struct {
 	ep     *udat.EP
 }
 
-// open makes an unconnected endpoint, and all that it needs.
+// open makes an unconnected endpoint and its objects.
 func (e *end) open() (err error) {
 	if e.pz, err = udat.CreatePZ(e.ia); err != nil {
 		return err
@@ -47,7 +46,7 @@ func (e *end) newEndpoint() (err error) {
 	return err
 }
 
-// close frees what is there.
+// close frees the existing objects.
 func (e *end) close() error {
 	var failures []error
 	free := func(isThere bool, free func() error) {
@@ -67,7 +66,7 @@ func (e *end) close() error {
 	return errors.Join(failures...)
 }
 
-// renewal is how an end gets ready for another connection.
+// renewal is how an end prepares for another connection.
 type renewal int
 
 const (
@@ -78,7 +77,7 @@ const (
 )
 
 func (r renewal) String() string {
-	return [...]string{"reset", "made anew", "made anew with all that it uses"}[r]
+	return [...]string{"reset", "made anew", "made again with all its objects"}[r]
 }
 
 func (e *end) renew(how renewal) error {
@@ -98,7 +97,7 @@ func (e *end) renew(how renewal) error {
 	}
 }
 
-// free frees the endpoint, unless it is.
+// free frees the endpoint, unless it is freed already.
 func (e *end) free() error {
 	if err := e.ep.Free(); err != nil && !errors.Is(err, udat.ErrClosed) {
 		return err

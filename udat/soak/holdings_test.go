@@ -15,8 +15,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// holdings are what the process has of the system's resources. Memory is in
-// kilobytes.
+// holdings are the process's use of system resources. Memory is in kilobytes.
 type holdings struct {
 	objects     int // of package udat
 	descriptors int
@@ -41,10 +40,10 @@ func mustMeasure(t *testing.T) holdings {
 	return h
 }
 
-// measure gives what is held when the garbage is collected.
+// measure returns the holdings after a garbage collection.
 func measure() (h holdings, err error) {
 	runtime.GC()
-	runtime.GC() // what cleanups of the first have let go
+	runtime.GC() // for memory that cleanups of the first have released
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	h.heap = int(stats.HeapAlloc >> 10)
@@ -68,10 +67,9 @@ func measure() (h holdings, err error) {
 	return h, err
 }
 
-// Go keeps the threads and the memory that it once needed, and so does the C
-// library with memory. Go needs a thread for each call in the library that does
-// not return soon, of which there are more on a busy machine, and each thread has
-// a stack and memory of the C library of its own.
+// Go keeps threads and memory that it once needed, and the C library keeps memory. Go needs a thread for each library
+// call that does not return soon. A busy machine has more of them, and each thread has its own stack and C library
+// memory.
 const (
 	moreThreads    = 64
 	moreHeap       = 2 << 10
@@ -79,16 +77,15 @@ const (
 	residentThread = 512
 )
 
-// isMoreThan tells whether more is held than was, but for what is kept for good.
+// isMoreThan reports whether the process holds more than before, apart from what Go and C keep.
 func (h holdings) isMoreThan(before holdings) bool {
 	return h.objects > before.objects || h.descriptors > before.descriptors || h.pinned > before.pinned ||
 		h.threads > before.threads+moreThreads || h.heap > before.heap+moreHeap ||
 		h.resident > before.resident+moreResident+residentThread*max(h.threads-before.threads, 0)
 }
 
-// mustMeasureWithin gives what is held once that is no more than before, but for
-// what is kept for good, or at last: threads of the library, and of Go, give some
-// of it back in their own time.
+// mustMeasureWithin returns the holdings as soon as they are no more than before, apart from what Go and C keep, or at
+// the end of the time: threads of the library and of Go release some of it later.
 func mustMeasureWithin(t *testing.T, before holdings) (h holdings) {
 	t.Helper()
 	for deadline := time.Now().Add(bound); ; time.Sleep(10 * time.Millisecond) {
@@ -98,7 +95,7 @@ func mustMeasureWithin(t *testing.T, before holdings) (h holdings) {
 	}
 }
 
-// growth tells what is held of what there was before.
+// growth describes the holdings before and now.
 func growth(before, now holdings) string {
 	return fmt.Sprintf("descriptors %d, then %d; threads %d, then %d; pinned memory %d, then %d KiB; heap %d, then %d KiB; that of the C library %d, then %d KiB; resident %d, then %d KiB",
 		before.descriptors, now.descriptors, before.threads, now.threads, before.pinned, now.pinned, before.heap, now.heap,

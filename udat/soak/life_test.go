@@ -13,35 +13,33 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// bound is what the program sets for each operation: far more than any takes, on
-// a busy machine too.
+// bound is the program's bound for each operation: far longer than any takes, even on a busy machine.
 const bound = 60 * time.Second
 
-// life is one connection, from the first receive that is posted to the last
-// completion, as one end sees it.
+// life is one connection, from the first posted receive to the last completion, as one end sees it.
 type life struct {
 	*end
 	server  bool
 	peer    *life
 	plan    *plan
-	number  uint32 // of the connection, in all cookies
+	number  uint32 // of the connection; in all cookies
 	sending key
 	getting key
 
-	established                                context.Context // ends when it is, or when it will not be any more
-	over                                       context.Context // ends when nothing comes any more but flushed receives
-	freed                                      context.Context // ends when the endpoint is freed in the middle of it
+	established                                context.Context // ends when it is connected, or cannot be any more
+	over                                       context.Context // ends when only flushed receives can still come
+	freed                                      context.Context // ends when the endpoint is freed early
 	idle                                       context.Context // ends when all requests of a plan with a limit have completed
 	nowEstablished, nowOver, nowFreed, nowIdle context.CancelFunc
 
 	wasEstablished bool
 	freeing        atomic.Bool
 
-	// Requests: posted, completed, of those with success, and why that ended.
+	// Requests: posted, completed, succeeded, and the first failure.
 	requested, completed, acknowledged int
 	failure                            error
 
-	// Receives, likewise; the messages are those of the peer's requests up to next.
+	// Receives: the same; the messages are those of the peer's requests up to next.
 	receives, taken, messages, next int
 	flushed                         bool
 }
@@ -57,7 +55,7 @@ func (e *end) newLife(p *plan, server bool, number uint32, sending, getting key)
 	return l
 }
 
-// prepare posts the receives, and puts there what the peer reads.
+// prepare posts the receives, and writes the memory that the peer reads.
 func (l *life) prepare() error {
 	l.sending.fill(l.memory.Bytes()[exposedAt:][:exposedSize], exposed, 0)
 	for range posted {
@@ -70,7 +68,7 @@ func (l *life) prepare() error {
 
 func (l *life) cookie(n int) uint64 { return uint64(l.number)<<32 | uint64(n) }
 
-// connect asks for the connection. The number of the life goes along.
+// connect connects. Its private data has the number of the life.
 func (l *life) connect(address connectTo) error {
 	number := binary.BigEndian.AppendUint32(nil, l.number)
 	if err := l.ep.Connect(address.addr, address.qual, bound, number); err != nil && !l.isFreed(err) {
@@ -79,8 +77,8 @@ func (l *life) connect(address connectTo) error {
 	return nil
 }
 
-// accept answers the request for this life. It reports false if none came, or
-// none that can be accepted, as the other end has given up.
+// accept accepts the request for this life. It returns false if no request came, or none that can be accepted, because
+// the other end has given up.
 func (l *life) accept(requests *udat.EVD) (accepted bool, err error) {
 	ctx, cancel := l.untilPeerGaveUp()
 	defer cancel()
@@ -95,7 +93,7 @@ func (l *life) accept(requests *udat.EVD) (accepted bool, err error) {
 			return false, err
 		}
 		if len(param.PrivateData) < 4 || binary.BigEndian.Uint32(param.PrivateData) != l.number {
-			cr.Reject(nil) // of an earlier life, whose maker has given up
+			cr.Reject(nil) // of an earlier life, whose client has given up
 			continue
 		}
 		if err := cr.Accept(l.ep, nil); err != nil {
@@ -105,8 +103,7 @@ func (l *life) accept(requests *udat.EVD) (accepted bool, err error) {
 	}
 }
 
-// untilPeerGaveUp gives a context for what may not happen if the plan is that the
-// other end gives up.
+// untilPeerGaveUp returns a context for waits that may fail if the plan is that the other end gives up.
 func (l *life) untilPeerGaveUp() (context.Context, context.CancelFunc) {
 	const later = 500 * time.Millisecond
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
@@ -117,7 +114,7 @@ func (l *life) untilPeerGaveUp() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// excuse gives nil in place of an error if the other end has given up.
+// excuse returns nil instead of the error if the other end has given up.
 func (l *life) excuse(err error) error {
 	if l.plan.early {
 		return nil
@@ -125,13 +122,12 @@ func (l *life) excuse(err error) error {
 	return err
 }
 
-// isFreed tells of an error whether it is what a call on an endpoint must give
-// that is freed in the middle of it.
+// isFreed reports whether an error is what a call must return whose endpoint is freed during the call.
 func (l *life) isFreed(err error) bool {
 	return errors.Is(err, udat.ErrClosed) && l.freeing.Load()
 }
 
-// run is the life between the call that begins the connection and its end.
+// run is the life from the call that begins the connection to its end.
 func (l *life) run() error {
 	defer l.nowOver()
 	defer l.nowEstablished()
@@ -145,9 +141,9 @@ func (l *life) run() error {
 	}
 	if event != udat.EventConnectionEstablished {
 		if !l.plan.early {
-			return fmt.Errorf("the connection is not made: %v", event)
+			return fmt.Errorf("the connection is not established: %v", event)
 		}
-		return l.takeReceives() // to the other end it may have looked made
+		return l.takeReceives() // the other end may have seen it established
 	}
 	l.wasEstablished = true
 	l.nowEstablished()
@@ -162,13 +158,12 @@ func (l *life) run() error {
 	stop()
 	err = errors.Join(err, <-received)
 	if err == nil {
-		err = l.takeReceives() // what arrived before the end
+		err = l.takeReceives() // messages that arrived before the end
 	}
 	return err
 }
 
-// outcome gives the event that begins or refuses the connection, 0 if the
-// endpoint is freed.
+// outcome returns the event that begins or refuses the connection, or 0 if the endpoint is freed.
 func (l *life) outcome() (udat.EventNumber, error) {
 	ctx, cancel := l.untilPeerGaveUp()
 	defer cancel()
@@ -176,7 +171,7 @@ func (l *life) outcome() (udat.EventNumber, error) {
 	if err == nil || ctx.Err() == nil || l.excuse(err) != nil {
 		return event, err
 	}
-	// The other end has given up, and this one does not hear of it.
+	// The other end has given up, and this end does not learn it.
 	if err := l.ep.Disconnect(udat.CloseAbrupt); l.isFreed(err) {
 		return 0, nil
 	} else if err != nil {
@@ -201,8 +196,7 @@ func (l *life) ending() error {
 	return nil
 }
 
-// connectionEvent gives the next event of the connection, 0 if the endpoint is
-// freed.
+// connectionEvent returns the next event of the connection, or 0 if the endpoint is freed.
 func (l *life) connectionEvent(ctx context.Context) (udat.EventNumber, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -214,8 +208,7 @@ func (l *life) connectionEvent(ctx context.Context) (udat.EventNumber, error) {
 	return event.Number, err
 }
 
-// request keeps requests outstanding until one fails, or until the plan's limit,
-// and then waits for the completions of all.
+// request keeps requests outstanding until one fails, or up to the plan's limit, and then waits for all completions.
 func (l *life) request() error {
 	var events [window]udat.Event
 	for {
@@ -248,8 +241,7 @@ func (l *life) request() error {
 	}
 }
 
-// await takes completions of requests. It gives none only if the endpoint is
-// freed and there are no more.
+// await takes completions of requests. It returns none only if the endpoint is freed and there are no more.
 func (l *life) await(events []udat.Event) (n int, err error) {
 	if n, err = l.reqs.Poll(events); n > 0 || err != nil {
 		return n, err
@@ -311,7 +303,7 @@ func (l *life) finished(event *udat.Event) error {
 	return l.getting.check("what RDMA read", l.memory.Bytes()[n%window*slotSize:][:length], exposed, offset)
 }
 
-// receive takes messages and posts receives in their place.
+// receive takes messages and posts their receives again.
 func (l *life) receive(ctx context.Context) error {
 	var events [posted]udat.Event
 	for {
@@ -345,7 +337,7 @@ func (l *life) postReceive() error {
 	return err
 }
 
-// takeReceives takes what completions of receives there are.
+// takeReceives takes the completions of receives that are there.
 func (l *life) takeReceives() error {
 	var events [posted]udat.Event
 	for {
@@ -361,8 +353,8 @@ func (l *life) takeReceives() error {
 	}
 }
 
-// received checks the completion of a receive: it has the message of the peer's
-// next send, behind which the writes before it have landed.
+// received checks the completion of a receive: it has the message of the peer's next send, and the writes before that
+// send have landed.
 func (l *life) received(event *udat.Event) error {
 	n := l.taken
 	if event.Cookie != l.cookie(n) {
@@ -395,13 +387,12 @@ func (l *life) received(event *udat.Event) error {
 	}
 }
 
-// landed checks what the peer's RDMA write has written.
+// landed checks the memory of the peer's RDMA write.
 func (l *life) landed(n, length int) error {
 	return l.getting.check("what RDMA write", l.memory.Bytes()[landingAt+n%landing*slotSize:][:length], n, 0)
 }
 
-// compare checks, once both ends are over, that the peer has what this end was
-// told that it has.
+// compare checks, when both ends have finished, that the peer has everything that this end's completions promised.
 func (l *life) compare() error {
 	sends, acknowledged := 0, 0
 	for n := range l.requested {
@@ -428,8 +419,7 @@ func (l *life) compare() error {
 	return nil
 }
 
-// finish checks that the end of the connection has left nothing open, and gets
-// the end ready for the next.
+// finish checks that the connection has left nothing open, and prepares the end for the next one.
 func (l *life) finish(how renewal) error {
 	if !l.freeing.Load() {
 		status, err := l.ep.GetStatus()
@@ -437,7 +427,7 @@ func (l *life) finish(how renewal) error {
 		case err != nil:
 			return err
 		case status.State == udat.EPStateUnconnected && l.plan.early && !l.wasEstablished:
-			how = max(how, remake) // with receives posted that belong to this life
+			how = max(how, remake) // with posted receives that belong to this life
 		case status.State != udat.EPStateDisconnected || !status.RequestIdle:
 			return fmt.Errorf("after the connection the endpoint is in %+v", status)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// way is how an end ends a connection.
+// way is a way to end a connection.
 type way int
 
 const (
@@ -29,23 +29,22 @@ func (w way) String() string {
 	return [...]string{"disconnects abruptly", "disconnects gracefully", "disconnects gracefully and then abruptly", "frees the endpoint"}[w]
 }
 
-// act is what one end does to a connection.
+// act is an action of one end on a connection.
 type act struct {
-	server bool // does it
+	server bool // performs it
 	how    way
-	after  time.Duration // from the moment on at which the plan begins
+	after  time.Duration // after the moment at which the plan begins
 }
 
-// plan is what becomes of one connection.
+// plan is the plan for one connection.
 type plan struct {
-	early   bool // the client acts while the connection is being made, or it is not made at all
-	limit   int  // requests of each end, after which they act; 0 is until they act
+	early   bool // the client acts while the connection is established, or it is never established
+	limit   int  // requests of each end before they act; 0: until they act
 	acts    []act
 	renewal [2]renewal // of client and server
 }
 
-// alone gives how an end ends the connection if the other does nothing, and
-// nothing came before.
+// alone returns the event that ends the connection if only this end acts.
 func (p *plan) alone(l *life) way {
 	if p.early || len(p.acts) != 1 || p.acts[0].server != l.server {
 		return ways
@@ -68,7 +67,7 @@ func (p *plan) String() string {
 	return fmt.Sprintf("%sthen the client is %v, the server %v", text, p.renewal[0], p.renewal[1])
 }
 
-// connectTo is where a server listens.
+// connectTo is the address and qualifier of a listening server.
 type connectTo struct {
 	addr netip.Addr
 	qual udat.ConnQual
@@ -82,16 +81,16 @@ type line struct {
 	requests       *udat.EVD // of the server's service point
 	rand           *rand.Rand
 	lives          uint32
-	history        []string // of the last lives
+	history        []string // of the most recent lives
 	tally          *tally
 }
 
-// live makes a connection, ends it as planned, and checks all.
+// live makes a connection, ends it as planned, and checks everything.
 func (ln *line) live(p *plan) error {
 	ln.lives++
 	stalled := time.AfterFunc(4*bound, func() {
 		debug.SetTraceback("all")
-		panic(fmt.Sprintf("line %d stands still in life %d, seed %d: %v", ln.number, ln.lives, *seedFlag, p))
+		panic(fmt.Sprintf("line %d hangs in life %d, seed %d: %v", ln.number, ln.lives, *seedFlag, p))
 	})
 	defer stalled.Stop()
 	if err := ln.try(p); err != nil {
@@ -153,7 +152,7 @@ func named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// serve is run for the end that is asked.
+// serve is run for the end that accepts.
 func (l *life) serve(requests *udat.EVD) error {
 	accepted, err := l.accept(requests)
 	if err != nil || !accepted {
@@ -164,11 +163,11 @@ func (l *life) serve(requests *udat.EVD) error {
 	return l.run()
 }
 
-// moments are those at which a connection was asked for, was made, was to be
-// ended, had ended at both ends, and both were ready for the next.
+// moments are when a connection was requested, was established, was to end, had ended at both ends, and both were ready
+// for the next.
 type moments struct{ begun, made, acted, over, renewed time.Time }
 
-// disturb does what is planned.
+// disturb performs the planned actions.
 func (p *plan) disturb(client, server *life, m *moments) error {
 	both := []*life{client, server}
 	for _, l := range both {

@@ -14,8 +14,8 @@ import (
 
 var loadFlag = flag.Duration("soak.load", 3*time.Second, "how long connections are kept busy and broken, with each provider")
 
-// Eight connections that both ends keep busy end at random moments, by either end
-// or both, and are made again.
+// Both ends keep eight connections busy. The connections end at random moments, by either end or both, and are made
+// again.
 func TestLoad(t *testing.T) {
 	const lines = 8
 	load := func(during time.Duration) func(*testing.T, *udat.IA) *tally {
@@ -32,7 +32,7 @@ func TestLoad(t *testing.T) {
 	measured(t, what, load(min(*loadFlag, 10*time.Second)), load(*loadFlag))
 }
 
-// randomPlan lets anything happen to a connection.
+// randomPlan returns a random plan for a connection.
 func randomPlan(r *rand.Rand) *plan {
 	p := &plan{early: r.IntN(12) == 0}
 	for i := range p.renewal {

@@ -17,15 +17,15 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-var seedFlag = flag.Uint64("soak.seed", 1, "decides on what is sent, and when and how connections end")
+var seedFlag = flag.Uint64("soak.seed", 1, "determines what is sent, and when and how connections end")
 
 func TestMain(m *testing.M) {
-	debug.SetTraceback("system") // a crash in the library says where all goroutines are
+	debug.SetTraceback("system") // a crash in the library prints all goroutines
 	udattest.Patience = bound
 	udattest.Main(m)
 }
 
-// openLine makes two ends and a service point. All is freed when the test ends.
+// openLine makes two ends and a service point. They are freed when the test ends.
 func openLine(t *testing.T, ia *udat.IA, number int, tally *tally) *line {
 	t.Helper()
 	attr := udattest.DefaultAttr(t, ia)
@@ -65,8 +65,7 @@ func openLines(t *testing.T, ia *udat.IA, n int) []*line {
 	return lines
 }
 
-// run lets lines live, each at the same time as the others, until next has no more
-// plans for them or one fails. It gives what has happened.
+// run runs lines in parallel until next has no more plans or one fails. It returns the tally.
 func run(t *testing.T, lines []*line, next func(ln *line) (p *plan, again bool)) *tally {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -98,13 +97,13 @@ func run(t *testing.T, lines []*line, next func(ln *line) (p *plan, again bool))
 	return lines[0].tally
 }
 
-// tally counts what has happened.
+// tally counts connections and operations.
 type tally struct {
 	began time.Time
 
 	mu           sync.Mutex
 	connections  int
-	notMade      int // connections that ended before
+	notMade      int // connections that ended before they were established
 	requests     int
 	acknowledged int
 	messages     int
@@ -132,18 +131,17 @@ func (c *tally) add(m *moments, both ...*life) {
 func (c *tally) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return fmt.Sprintf("%d connections in %v, %d of which ended as they were made; %d of %d requests succeeded, %d messages arrived; "+
-		"made within %v, ended within %v, ready for the next within %v",
+	return fmt.Sprintf("%d connections in %v, %d of which ended during establishment; %d of %d requests succeeded, %d messages arrived; "+
+		"established within %v, ended within %v, ready for the next within %v",
 		c.connections, time.Since(c.began).Round(time.Second), c.notMade, c.acknowledged, c.requests, c.messages, c.made, c.over, c.renewed)
 }
 
-// measured runs something on an adapter of its own after it has run for a short
-// while, and checks that the process holds no more at the end. What it is, and
-// what it tells of the run, stands on the page.
+// measured runs a scenario on an adapter of its own, first for a short while and then in full. It checks that the
+// process holds no more at the end than after the short run. The page has the scenario's name and result.
 func measured(t *testing.T, what string, warmUp, do func(t *testing.T, ia *udat.IA) *tally) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			udattest.Open(t, name) // stays open, since the library keeps some of the last one's descriptors
+			udattest.Open(t, name) // stays open: the library keeps some descriptors of the last adapter
 			if !t.Run("warming up", func(t *testing.T) { warmUp(t, udattest.Open(t, name)) }) {
 				return
 			}
@@ -164,7 +162,7 @@ func measured(t *testing.T, what string, warmUp, do func(t *testing.T, ia *udat.
 	}
 }
 
-// duration is how long something took on the whole, and at most.
+// duration is the total and the longest time of something.
 type duration struct {
 	times     int
 	sum, most time.Duration

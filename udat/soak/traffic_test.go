@@ -8,26 +8,23 @@ import (
 	"fmt"
 )
 
-// The traffic of one direction of one connection is a sequence of numbered
-// requests. Kind, length and content of each follow from the key of the traffic
-// and the number, so that whoever knows the key can check what arrives.
+// The traffic in one direction of a connection is a sequence of numbered requests. The key of the traffic and the
+// number determine each request's kind, length and content. Whoever knows the key can check what arrives.
 const (
-	window = 8  // requests outstanding at a time
+	window = 8  // outstanding requests
 	posted = 16 // receives
 
 	slotSize  = 8 << 10
 	leastSize = 16
 
-	// RDMA writes land in slots by turns. Each second request at least is a send,
-	// and no more of those succeed than receives are posted: until the receiver
-	// has looked at a message, nothing lands on the writes before it.
+	// RDMA writes land in slots by turns. At least every second request is a send, and only as many sends succeed as
+	// receives are posted. So nothing overwrites the writes before a message until the receiver has checked it.
 	landing = 2*posted + 2*window
 
-	exposedSize = 4 * slotSize // what the peer's RDMA reads find
+	exposedSize = 4 * slotSize // for the peer's RDMA reads
 )
 
-// The memory of an end, by what it is for. It begins with a slot for each
-// request that is outstanding.
+// The layout of an end's memory. It begins with a slot for each outstanding request.
 const (
 	receivesAt = window * slotSize
 	landingAt  = receivesAt + posted*slotSize
@@ -46,8 +43,7 @@ const (
 // key names the traffic of one direction in one life of a connection.
 type key uint64
 
-// request gives what the request of a number is. Offset is that of an RDMA read
-// in the memory that is exposed to it.
+// request returns the request with a number. Its offset is that of an RDMA read in the exposed memory.
 func (k key) request(number int) (what kind, offset, length int) {
 	h := mix(uint64(k) ^ mix(uint64(number)))
 	length = leastSize + int(h%240)
@@ -63,11 +59,10 @@ func (k key) request(number int) (what kind, offset, length int) {
 	return what, offset, length
 }
 
-// exposed is the number that stands for the memory that the peer reads.
+// exposed is the number of the request whose content is the memory that the peer reads.
 const exposed = -1
 
-// fill writes the content of a request, from an offset on that is a multiple
-// of 8.
+// fill writes the content of a request, from an offset that is a multiple of 8.
 func (k key) fill(b []byte, number, offset int) {
 	word := mix(uint64(k)^mix(uint64(number))) + uint64(offset/8)*step
 	for len(b) >= 8 {
@@ -79,16 +74,16 @@ func (k key) fill(b []byte, number, offset int) {
 	}
 }
 
-// step makes that no two words of a content are alike.
+// step makes all words of a content different.
 const step = 0x9e3779b97f4a7c15
 
-// mix gives for each number one that looks unlike it.
+// mix scrambles a number.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>31) * step
 	return (x ^ x>>29) * 0xbf58476d1ce4e5b9
 }
 
-// check compares what has arrived with the content of a request.
+// check compares received bytes with the content of a request.
 func (k key) check(what string, b []byte, number, offset int) error {
 	var scratch [slotSize]byte
 	want := scratch[:len(b)]

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-var pageFlag = flag.String("soak.page", "", "add what was seen to the table of long runs in this file")
+var pageFlag = flag.String("soak.page", "", "add the results to the table of long runs in this file")
 
-// writePage puts a row into the table of long runs, in the place of one of the
-// same kind and length. A run of another length has a row of its own.
+// writePage adds a row to the table of long runs. It replaces a row of the same kind and length. A run of another
+// length has a row of its own.
 func writePage(t *testing.T, what, provider, saw string) {
 	t.Helper()
 	if *pageFlag == "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Patience bounds every wait of this package. It has room for a device that is
-// emulated, on a machine that has other things to do. TestMain may change it.
+// Patience bounds every wait of this package. The default allows for an emulated device on a busy machine. TestMain may
+// change it.
 var Patience = 30 * time.Second
 
 // Names returns the registry names of the adapters to test on. Without any, the test
@@ -27,8 +27,8 @@ func Names(t testing.TB) []string {
 	return strings.Split(list, ",")
 }
 
-// Open opens an adapter and closes it when the test ends, unless the test has.
-// Whatever the test left alive on it is an error.
+// Open opens an adapter and closes it when the test ends, unless the test has closed it. Any object that is still alive
+// on it is an error.
 func Open(t testing.TB, name string) *udat.IA {
 	t.Helper()
 	ia, err := udat.Open(name)
@@ -92,8 +92,8 @@ func Expect(t testing.TB, evd *udat.EVD, want udat.EventNumber) udat.Event {
 	return event
 }
 
-// Completion takes the next event of an EVD and fails the test unless it is the
-// completion of the operation that was posted with cookie, with success.
+// Completion takes the next event of an EVD and fails the test unless it is the successful completion of the operation
+// that was posted with cookie.
 func Completion(t testing.TB, evd *udat.EVD, cookie uint64) udat.Event {
 	t.Helper()
 	event := Expect(t, evd, udat.EventDTOCompletion)

@@ -10,7 +10,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Endpoint is an endpoint with event dispatchers and memory of its own.
+// Endpoint is an endpoint with its own event dispatchers and memory.
 type Endpoint struct {
 	*udat.EP
 	IA      *udat.IA
@@ -38,14 +38,14 @@ const (
 	queueLengthIWARP = 64
 )
 
-// NewEndpoint makes an unconnected endpoint. attr may be nil for the provider's
-// defaults. All is freed when the test ends.
+// NewEndpoint makes an unconnected endpoint. attr may be nil for the provider's defaults. All objects are freed when
+// the test ends.
 func NewEndpoint(t testing.TB, ia *udat.IA, attr *udat.EPAttr) *Endpoint {
 	t.Helper()
 	return Options{Attr: attr}.NewEndpoint(t, ia)
 }
 
-// NewEndpoint makes an unconnected endpoint. All is freed when the test ends.
+// NewEndpoint makes an unconnected endpoint. All objects are freed when the test ends.
 func (o Options) NewEndpoint(t testing.TB, ia *udat.IA) *Endpoint {
 	t.Helper()
 	if o.QueueLength == 0 {
@@ -92,7 +92,7 @@ func newEVD(t testing.TB, ia *udat.IA, length int, flags udat.EVDFlags) *udat.EV
 
 type object interface{ Free() error }
 
-// made makes an object and frees it when the test ends, unless the test has.
+// made makes an object and frees it when the test ends, unless the test has freed it.
 func made[T object](t testing.TB, make func() (T, error)) T {
 	t.Helper()
 	o, err := make()
@@ -122,16 +122,14 @@ func (e *Endpoint) Segment(t testing.TB, offset, length int) udat.Segment {
 
 var qualifiers atomic.Uint64
 
-// ConnQual returns a connection qualifier that no other test of the process
-// uses, and hardly one of another process.
+// ConnQual returns a connection qualifier that no other test of the process uses, and most likely no other process.
 func ConnQual() udat.ConnQual {
-	// Below the ports that the system gives to those who connect, which start at
-	// 32768; the socket CM provider adds 1000.
+	// Below the system's ports for outgoing connections, which start at 32768. The socket CM provider adds 1000.
 	const first, span = 10000, 21000
 	return udat.ConnQual(first + (uint64(os.Getpid())*64+qualifiers.Add(1))%span)
 }
 
-// Listener is a service point with an event dispatcher of its own.
+// Listener is a service point with its own event dispatcher.
 type Listener struct {
 	*udat.PSP
 	Requests *udat.EVD

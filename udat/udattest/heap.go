@@ -18,6 +18,6 @@ static size_t allocated(void)
 */
 import "C"
 
-// NativeHeap is how many bytes the C library has handed out, with what its
-// threads keep at hand. It is 0 where the C library does not tell.
+// NativeHeap returns how many bytes the C library has handed out, including the caches of its threads. It returns 0 if
+// the C library does not report it.
 func NativeHeap() int { return int(C.allocated()) }

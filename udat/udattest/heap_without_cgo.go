@@ -2,5 +2,5 @@
 
 package udattest
 
-// NativeHeap is 0: there is no C library.
+// NativeHeap returns 0: there is no C library.
 func NativeHeap() int { return 0 }

@@ -15,7 +15,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// leaveVariable lets TestLeaveAlive do what its name says.
+// leaveVariable makes TestLeaveAlive leave objects alive.
 const leaveVariable = "UDATTEST_LEAVE_ALIVE"
 
 func TestLeaveAlive(t *testing.T) {
@@ -31,7 +31,7 @@ func TestLeaveAlive(t *testing.T) {
 	}
 }
 
-// A run whose tests leave something alive fails, and says what that is.
+// A run whose tests leave objects alive fails, and lists them.
 func TestMainFindsLeaks(t *testing.T) {
 	udattest.Names(t)
 	for leave, want := range map[string]string{
@@ -52,7 +52,7 @@ func TestMainFindsLeaks(t *testing.T) {
 	}
 }
 
-// fake is a test that records what is said of it.
+// fake is a test that records its failures.
 type fake struct {
 	testing.TB
 	said     []string
@@ -73,7 +73,7 @@ func (f *fake) Fatalf(format string, args ...any) {
 	panic(fatal{})
 }
 
-// run runs a test and its cleanups and gives what is said.
+// run runs a test and its cleanups, and returns the recorded failures.
 func run(test func(t testing.TB)) []string {
 	f := &fake{}
 	guard := func(do func()) {
@@ -130,7 +130,7 @@ func TestCheckLeaks(t *testing.T) {
 	})
 }
 
-// An adapter that a test leaves in use is closed all the same.
+// An adapter that a test leaves in use is still closed.
 func TestOpenFindsLeaks(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		wantSaid(t, run(func(t testing.TB) {

@@ -1,9 +1,8 @@
-// Package bufferpool hands out buffers, all of one size, that lie in slabs, of
-// which each is made and freed as a whole. It knows nothing of memory: it is told
-// how to make a slab and how to free one.
+// Package bufferpool hands out buffers of one size. They are parts of slabs; each slab is made and freed as a whole.
+// The package does not touch memory: a Backend makes and frees slabs.
 //
-// Buffers are taken from the first slab that has one, so that the last slabs come
-// to be unused when fewer are needed, and can be freed.
+// Buffers come from the first slab that has an unused one. When fewer buffers are needed, the last slabs become unused
+// and can be freed.
 package bufferpool
 
 import (
@@ -13,7 +12,7 @@ import (
 	"sync/atomic"
 )
 
-// Errors of a pool. Those of a backend are passed on.
+// Errors of a pool. It passes on the errors of its backend.
 var (
 	ErrClosed = errors.New("pool is closed")
 	ErrInUse  = errors.New("buffers are in use")
@@ -21,15 +20,14 @@ var (
 	ErrStale  = errors.New("buffer is released")
 )
 
-// Backend makes slabs. Its functions are called without a lock, Make by one
-// goroutine at a time.
+// Backend makes slabs. Its functions are called without a lock, and Make by one goroutine at a time.
 type Backend[S any] struct {
 	Make func(buffers int) (S, error)
-	// Free fails, and leaves the slab as it is, when that is in use behind the pool's back.
+	// Free fails, and leaves the slab unchanged, when others use it without the pool's knowledge.
 	Free func(S) error
 }
 
-// Stats count what a pool has and has done.
+// Stats describe a pool's buffers and activity.
 type Stats struct {
 	Gets, Refusals          uint64
 	InUse, MostInUse, Slabs int
@@ -41,7 +39,7 @@ type Pool[S any] struct {
 	backend      Backend[S]
 	most, atOnce int
 
-	growing sync.Mutex // taken before mu
+	growing sync.Mutex // locked before mu
 
 	mu     sync.Mutex
 	closed bool
@@ -50,7 +48,7 @@ type Pool[S any] struct {
 	stats  Stats
 }
 
-// slab is a slab, or the place of one that was freed.
+// slab is a slab, or the place of a freed one.
 type slab[S any] struct {
 	value  S
 	there  bool
@@ -62,29 +60,29 @@ type slot[S any] struct {
 	slab   *slab[S]
 	number int           // in the slab
 	index  uint32        // in the pool
-	life   atomic.Uint64 // counts gets and puts: it is odd while the buffer is in use
+	life   atomic.Uint64 // counts gets and puts: odd while the buffer is in use
 }
 
-// Handle is a buffer from Get until Put. The zero Handle is that of none.
+// Handle refers to a buffer, from Get until Put. The zero Handle refers to none.
 type Handle[S any] struct {
 	slot *slot[S]
 	life uint64
 }
 
-// New makes a pool of at most so many buffers, in slabs of atOnce, or fewer at the end.
+// New makes a pool of at most most buffers, in slabs of atOnce buffers. The last slab may be smaller.
 func New[S any](most, atOnce int, backend Backend[S]) *Pool[S] {
 	return &Pool[S]{backend: backend, most: most, atOnce: atOnce}
 }
 
-// Valid reports whether the buffer was not put back.
+// Valid reports whether the buffer is still in use.
 func (h Handle[S]) Valid() bool { return h.slot != nil && h.slot.life.Load() == h.life }
 
-// Slab returns the slab of a handle that is not zero, and the buffer's number in it.
+// Slab returns the slab of a handle, and the buffer's number in it. The handle must not be zero.
 func (h Handle[S]) Slab() (S, int) { return h.slot.slab.value, h.slot.number }
 
 const lifeBits = 32
 
-// Cookie returns a number by which Find finds a handle that is not zero.
+// Cookie returns a number with which Find finds the handle. The handle must not be zero.
 func (h Handle[S]) Cookie() uint64 { return uint64(h.slot.index)<<lifeBits | uint64(uint32(h.life)) }
 
 // Find returns the handle that has the cookie.
@@ -102,7 +100,7 @@ func (p *Pool[S]) Find(cookie uint64) (Handle[S], error) {
 	return Handle[S]{}, ErrStale
 }
 
-// Get takes a buffer that nobody uses.
+// Get returns an unused buffer.
 func (p *Pool[S]) Get() (Handle[S], error) {
 	for {
 		if h, err := p.take(); err != nil || h.slot != nil {
@@ -138,7 +136,7 @@ func (p *Pool[S]) take() (h Handle[S], err error) {
 	return h, nil
 }
 
-// grow makes a slab, unless there is an unused buffer by now.
+// grow makes a slab, unless there is now an unused buffer.
 func (p *Pool[S]) grow() error {
 	p.growing.Lock()
 	defer p.growing.Unlock()
@@ -180,8 +178,8 @@ func (p *Pool[S]) planSlab() (place, buffers int, err error) {
 	return place, buffers, nil
 }
 
-// place puts a slab in. Its buffers live on from those that were there before, so
-// that handles of these stay stale.
+// place adds a slab. Its buffers continue the counters of earlier buffers in that place, so that old handles stay
+// stale.
 func (p *Pool[S]) place(place int, value S, buffers int) {
 	made := &slab[S]{value: value, there: true, slots: make([]slot[S], buffers), unused: make([]int32, buffers)}
 	for i := range made.slots {
@@ -202,7 +200,7 @@ func (p *Pool[S]) place(place int, value S, buffers int) {
 	p.stats.Buffers += buffers
 }
 
-// Put gives back a buffer. It fails with ErrStale when that was put back already.
+// Put returns a buffer to the pool. It fails with ErrStale if the buffer is already back.
 func (p *Pool[S]) Put(h Handle[S]) error {
 	if h.slot == nil {
 		return ErrStale
@@ -219,11 +217,10 @@ func (p *Pool[S]) Put(h Handle[S]) error {
 	return nil
 }
 
-// Trim frees slabs of which no buffer is in use, from the last on, as long as at
-// least keep unused buffers stay. It returns how many buffers went. The error is
-// that of slabs that could not be freed, which stay.
+// Trim frees unused slabs, the last first, as long as at least keep unused buffers stay. It returns the number of freed
+// buffers. Its error is that of slabs that could not be freed; these stay.
 func (p *Pool[S]) Trim(keep int) (freed int, err error) {
-	p.growing.Lock() // no slab takes the place of one that may come back
+	p.growing.Lock() // no slab takes the place of another that may come back
 	defer p.growing.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -272,9 +269,8 @@ func (p *Pool[S]) Stats() Stats {
 	return p.stats
 }
 
-// Close frees all and lets no more out. It fails with ErrInUse while buffers are in
-// use, and with the backend's error when a slab cannot be freed, and can be called
-// again then.
+// Close frees all slabs and hands out no more buffers. It fails with ErrInUse while buffers are in use, and with the
+// backend's error when a slab cannot be freed. It can then be called again.
 func (p *Pool[S]) Close() error {
 	p.growing.Lock()
 	defer p.growing.Unlock()

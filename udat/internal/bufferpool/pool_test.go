@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// tray is a slab of the tests, with a mark for each buffer that is out.
+// tray is a slab for tests, with a mark for each buffer in use.
 type tray struct {
 	out    []atomic.Bool
 	locked atomic.Bool
@@ -39,7 +39,7 @@ func (b *backend) functions(t *testing.T) Backend[*tray] {
 		Free: func(old *tray) error {
 			for i := range old.out {
 				if old.out[i].Load() {
-					t.Error("a slab is freed of which a buffer is in use")
+					t.Error("a slab with a buffer in use is freed")
 				}
 			}
 			if old.locked.Load() {
@@ -70,7 +70,7 @@ func take(t *testing.T, h Handle[*tray]) {
 	t.Helper()
 	slab, number := h.Slab()
 	if slab.out[number].Swap(true) {
-		t.Error("a buffer is handed out that is in use")
+		t.Error("a buffer in use is handed out")
 	}
 }
 
@@ -83,7 +83,8 @@ func put(t *testing.T, p *Pool[*tray], h Handle[*tray]) {
 	}
 }
 
-// Random use of one goroutine: each buffer is out once, stale handles and cookies are refused, limits and counters hold.
+// Random use by one goroutine: each buffer is handed out once, stale handles and cookies are refused, limits and
+// counters are right.
 func TestRandomUse(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomUse(t, rand.New(rand.NewPCG(seed, 1))) })
@@ -171,11 +172,11 @@ func randomUse(t *testing.T, random *rand.Rand) {
 		t.Fatal(err)
 	}
 	if _, err := p.Get(); !errors.Is(err, ErrClosed) || b.buffers() > 0 {
-		t.Errorf("after closing there are %d buffers, and Get gives %v", b.buffers(), err)
+		t.Errorf("after closing there are %d buffers, and Get returns %v", b.buffers(), err)
 	}
 }
 
-// Fewer slabs are in use when fewer buffers are: those of the first slabs go out first.
+// When fewer buffers are in use, fewer slabs are: those of the first slabs are handed out first.
 func TestLastSlabsBecomeUnused(t *testing.T) {
 	b := &backend{trays: map[*tray]bool{}}
 	p := New(100, 10, b.functions(t))
@@ -221,13 +222,13 @@ func TestLastSlabsBecomeUnused(t *testing.T) {
 	}
 }
 
-// A slab that cannot be made is an error, and tried again the next time.
+// A slab that cannot be made is an error. The next Get tries again.
 func TestFailingSlab(t *testing.T) {
 	b := &backend{trays: map[*tray]bool{}, fail: errors.New("no memory")}
 	p := New(10, 10, b.functions(t))
 	for range 2 {
 		if _, err := p.Get(); err != b.fail {
-			t.Errorf("Get gives %v", err)
+			t.Errorf("Get returns %v", err)
 		}
 	}
 	b.fail = nil
@@ -245,7 +246,7 @@ func TestFailingSlab(t *testing.T) {
 	}
 }
 
-// Many goroutines beside each other, some of which trim.
+// Many goroutines run side by side. Some of them trim.
 func TestGoroutinesBesideEachOther(t *testing.T) {
 	b := &backend{trays: map[*tray]bool{}}
 	const most = 40

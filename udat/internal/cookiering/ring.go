@@ -1,23 +1,20 @@
 // Package cookiering follows the ring of cookies in which the native library
 // keeps the receives of a shared receive queue.
 //
-// The library has one place more than the queue is long. A post takes the place
-// behind the one that was taken last, whether or not a receive is outstanding
-// there; a completion carries whatever cookie lies in its place by then. So a
-// receive that stays outstanding for a whole lap of the ring, because its message
-// is slow to arrive, would lose its cookie to another. Beside that, a completion
-// sets the end of the ring to its own place, and the ring looks full to a post
-// whose turn it is to take that place, until another completion comes.
+// The ring has one place more than the queue's length. A post takes the next place, even if a receive is still
+// outstanding there. A completion carries the cookie that is then in its place. So a receive that stays outstanding for
+// a whole lap of the ring, because its message is slow to arrive, would lose its cookie to another. Also, a completion
+// sets the end of the ring to its own place. The ring then looks full to the post whose turn it is to take that place,
+// until another completion comes.
 //
-// A post that the adapter refuses takes its place too, and sets the end of the
-// ring to it. With the cookie that lies there already, it changes nothing but
-// that: it passes the place.
+// A post that the adapter refuses also takes a place, and sets the end of the ring to it. If it has the cookie that is
+// already there, it has no other effect: it passes the place.
 package cookiering
 
 // Ring knows which receive is in which place. It is not safe for concurrent use.
 type Ring struct {
-	receives []int32 // by place, none where no receive is outstanding
-	places   []int32 // by receive, none for one that is not in the ring
+	receives []int32 // by place; none if no receive is outstanding there
+	places   []int32 // by receive; none for a receive that is not in the ring
 	next     int32   // the place that the next post takes
 	length   int     // receives in the ring
 }
@@ -37,24 +34,21 @@ func New(length, receives int) *Ring {
 	return r
 }
 
-// Occupant returns the receive that is outstanding in the place that the next
-// post takes. That post must be one that passes the place, with the cookie of
-// this receive.
+// Occupant returns the receive that is outstanding in the place of the next post. That post must then pass the place,
+// with the cookie of this receive.
 func (r *Ring) Occupant() (receive int, occupied bool) {
 	receive = int(r.receives[r.next])
 	return receive, receive != none
 }
 
-// Pass notes a post that the adapter refused. One that the library refused for
-// want of room took no place.
+// Pass records a post that the adapter refused. A post that the library refused for lack of room took no place.
 func (r *Ring) Pass() {
 	if r.next++; int(r.next) == len(r.receives) {
 		r.next = 0
 	}
 }
 
-// Post notes that a receive was posted. It must not be in the ring, and the
-// place not occupied.
+// Post records that a receive was posted. The receive must not be in the ring yet, and the place must not be occupied.
 func (r *Ring) Post(receive int) {
 	r.receives[r.next] = int32(receive)
 	r.places[receive] = r.next
@@ -62,8 +56,7 @@ func (r *Ring) Post(receive int) {
 	r.Pass()
 }
 
-// Complete notes that a receive has completed. One that is not in the ring is
-// ignored.
+// Complete records that a receive has completed. It ignores a receive that is not in the ring.
 func (r *Ring) Complete(receive int) {
 	place := r.places[receive]
 	if place == none {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// library is the ring as the native library keeps it, dapl_cookie.c: a post
-// moves the head, a completion sets the tail, and neither looks at more.
+// library is the ring of the native library, dapl_cookie.c: a post moves the head, a completion sets the tail, and
+// neither checks anything else.
 type library struct {
 	cookies    []int // by place
 	head, tail int
@@ -27,7 +27,7 @@ func (l *library) post(cookie int) (place int, ok bool) {
 	return place, true
 }
 
-// refuse is a post that the adapter refuses.
+// refuse makes a post that the adapter refuses.
 func (l *library) refuse(cookie int) bool {
 	place, ok := l.post(cookie)
 	if ok {
@@ -44,19 +44,19 @@ func (l *library) complete(place int) (cookie int) {
 // inFlight is a receive that the adapter has.
 type inFlight struct{ receive, place int }
 
-// queue is a shared receive queue as its user sees it.
+// queue is a shared receive queue from its user's view.
 type queue struct {
 	rand     *rand.Rand
 	library  *library
 	ring     *Ring // nil for a queue that trusts the library
 	idle     []int // receives that are not outstanding
 	adapter  []inFlight
-	stalled  int   // of those, the first so many do not complete for now
-	reported []int // completed in the library, and not seen to by the user
+	stalled  int   // how many of the first of those do not complete for now
+	reported []int // completed in the library, not yet seen by the user
 	waiting  []int // posted by the user, not in the library
-	threads  bool  // others take completions in the middle of a post
+	threads  bool  // other threads take completions during a post
 	passed   int
-	most     int // that have waited at once
+	most     int // that waited at the same time
 }
 
 func newQueue(r *rand.Rand, length, receives int, protected bool) *queue {
@@ -87,7 +87,7 @@ func (q *queue) post() error {
 	return q.handOn()
 }
 
-// handOn gives the library what it takes of the receives that wait.
+// handOn posts waiting receives to the library, as many as it takes.
 func (q *queue) handOn() error {
 	for len(q.waiting) > 0 && q.pass() {
 		receive := q.waiting[0]
@@ -126,7 +126,7 @@ func (q *queue) pass() bool {
 	}
 }
 
-// complete has a thread of the library take the completion of a receive.
+// complete takes the completion of a receive, as the library's thread does.
 func (q *queue) complete(i int) error {
 	f := q.adapter[i]
 	q.adapter = slices.Delete(q.adapter, i, i+1)
@@ -137,7 +137,7 @@ func (q *queue) complete(i int) error {
 	return nil
 }
 
-// see has the user see a completion that the library has reported.
+// see shows the user a completion that the library has reported.
 func (q *queue) see() error {
 	i := q.rand.IntN(len(q.reported))
 	receive := q.reported[i]
@@ -150,8 +150,8 @@ func (q *queue) see() error {
 	return q.handOn()
 }
 
-// run does random things with the queue. reach is how far from the oldest on
-// receives complete: 1 for posting order.
+// run uses the queue at random. reach is the range of the oldest receives from which the next one completes; 1 is
+// posting order.
 func (q *queue) run(steps, reach int) error {
 	q.threads = true
 	for range steps {
@@ -180,8 +180,8 @@ func (q *queue) run(steps, reach int) error {
 	return nil
 }
 
-// Whatever the order of completion, a completion has the cookie of its receive,
-// no post is refused, and none waits for a completion that cannot come.
+// In any order of completion, a completion has the cookie of its receive, no post is refused, and none waits for a
+// completion that cannot come.
 func TestAnyOrder(t *testing.T) {
 	const steps = 20000
 	var passed, most int
@@ -198,11 +198,11 @@ func TestAnyOrder(t *testing.T) {
 		}
 	}
 	if passed == 0 || most == 0 {
-		t.Errorf("%d places were passed, at most %d receives waited: the test has not come to what it is for", passed, most)
+		t.Errorf("%d places were passed, at most %d receives waited: the test has not reached the interesting case", passed, most)
 	}
 }
 
-// Without the ring's protection, the library is right in posting order alone.
+// Without the ring's protection, the library is right only in posting order.
 func TestLibraryAlone(t *testing.T) {
 	const receives, length, steps = 8, 8, 20000
 	failed := make(map[string]bool)
@@ -222,7 +222,7 @@ func TestLibraryAlone(t *testing.T) {
 	}
 }
 
-// A longer queue is no remedy: one message that is slow for a lap is enough.
+// A longer queue does not help: one message that is slow for a lap is enough.
 func TestLongQueueAlone(t *testing.T) {
 	const receives, length = 2, 1000
 	l := newLibrary(length)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// device is a backend with little room, which checks what is asked of it.
+// device is a backend with little room. It checks its calls.
 type device struct {
 	t       *testing.T
 	room    int
@@ -41,7 +41,7 @@ func (d *device) backend() Backend[*registered] {
 		},
 		Free: func(r *registered) error {
 			if r.users.Load() > 0 {
-				d.t.Error("a region is freed that is in use")
+				d.t.Error("a region in use is freed")
 			}
 			if rand.IntN(8) == 0 {
 				return errLocked
@@ -58,7 +58,7 @@ func (d *device) backend() Backend[*registered] {
 	}
 }
 
-// Of many goroutines each gets regions that are there for as long as it uses them, and in the end nothing is left.
+// Each of many goroutines gets regions that exist as long as it uses them. In the end nothing is left.
 func TestGoroutinesBesideEachOther(t *testing.T) {
 	arena := make([]byte, 1000)
 	for _, limits := range []Limits{
@@ -126,7 +126,7 @@ func use(t *testing.T, c *Cache[*registered], memory []byte, privileges uint32) 
 	c.Release(region)
 }
 
-// Those that want the same memory at once register it once.
+// Goroutines that want the same memory at once register it once.
 func TestSameMemoryAtOnce(t *testing.T) {
 	const goroutines = 8
 	memory := make([]byte, 100)
@@ -163,8 +163,8 @@ func TestSameMemoryAtOnce(t *testing.T) {
 	}
 }
 
-// One whose memory cannot be registered does not keep the others from trying, and a device without room gets what the
-// cache does not need.
+// A failed registration does not keep others from trying. When the device has no room, the cache frees what it does not
+// need.
 func TestFailingRegistration(t *testing.T) {
 	memory := make([]byte, 100)
 	fail := errors.New("unfit memory")
@@ -186,7 +186,7 @@ func TestFailingRegistration(t *testing.T) {
 	})
 	err = fail
 	if _, got := c.Acquire(memory, 1); got != fail {
-		t.Errorf("a failing registration gives %v", got)
+		t.Errorf("a failing registration returns %v", got)
 	}
 	if s := c.Stats(); s.Regions != 0 || s.Bytes != 0 {
 		t.Errorf("after a failing registration there is %+v", s)

@@ -1,10 +1,8 @@
-// Package regcache keeps registrations of memory for the next time that the same
-// memory is used. It knows nothing of adapters: it is told how to register a
-// piece of memory and how to free what that gave.
+// Package regcache keeps memory registrations for the next use of the same memory. It knows nothing about adapters: a
+// Backend registers memory and frees registrations.
 //
-// A registration keeps its memory alive and where it is. That is what makes it
-// safe to find one by addresses: for as long as the registration is there, no
-// other memory can have them.
+// A registration keeps its memory alive and in place. It is therefore safe to look up registrations by address: while a
+// registration exists, no other memory can have its addresses.
 package regcache
 
 import (
@@ -17,22 +15,22 @@ import (
 
 // Limits bound what a cache holds.
 type Limits struct {
-	// IdleBytes and IdleRegions are how much stays registered although nobody uses it.
+	// IdleBytes and IdleRegions are how much unused memory stays registered.
 	IdleBytes   int64
 	IdleRegions int
-	// Bytes and Regions are how much may be registered in all.
+	// Bytes and Regions are how much may be registered in total.
 	Bytes   int64
 	Regions int
 }
 
-// Stats count what a cache has and has done.
+// Stats describe a cache's registrations and activity.
 type Stats struct {
 	Hits, Misses, Evictions, Refusals uint64
 	Regions, IdleRegions              int
 	Bytes, IdleBytes                  int64
 }
 
-// Errors of a cache. Those of a backend are passed on.
+// Errors of a cache. It passes on the errors of its backend.
 var (
 	ErrClosed = errors.New("cache is closed")
 	ErrInUse  = errors.New("registrations are in use")
@@ -53,9 +51,9 @@ func (e *LimitError) Error() string {
 // goroutine. Register keeps the memory alive and in place until Free succeeds.
 type Backend[R any] struct {
 	Register func(memory []byte, privileges uint32) (R, error)
-	// Free fails, and leaves the region as it is, when that is in use behind the cache's back.
+	// Free fails, and leaves the region unchanged, when others use it without the cache's knowledge.
 	Free func(R) error
-	// Scarce reports whether an error of Register may go when others are freed.
+	// Scarce reports whether Register may succeed after other regions are freed, given its error.
 	Scarce func(error) bool
 }
 
@@ -66,16 +64,16 @@ type Cache[R any] struct {
 
 	mu      sync.Mutex
 	closed  bool
-	classes []class[R]              // those that are found
-	idle    recency[R]              // those that are found, and that nobody uses
-	hidden  map[*Region[R]]struct{} // those that are found no more: in use, or impossible to free
+	classes []class[R]              // regions that Acquire can find
+	idle    recency[R]              // regions that Acquire can find and nobody uses
+	hidden  map[*Region[R]]struct{} // regions that Acquire no longer finds: in use, or impossible to free
 	pending []*pending
 	leaving int        // regions that are being freed
-	left    *sync.Cond // signals that they are
+	left    *sync.Cond // signals that they are freed
 	stats   Stats
 }
 
-// class has the regions with the same privileges.
+// class is the set of regions with the same privileges.
 type class[R any] struct {
 	privileges uint32
 	rangeSet[R]
@@ -90,7 +88,7 @@ type Region[R any] struct {
 	// Guarded by the lock of the cache.
 	users        int
 	found        bool
-	older, newer *Region[R] // in the order of use, while nobody uses it
+	older, newer *Region[R] // in order of use, while nobody uses the region
 }
 
 func (r *Region[R]) size() int64 { return int64(r.end - r.start) }
@@ -98,11 +96,11 @@ func (r *Region[R]) size() int64 { return int64(r.end - r.start) }
 // Start returns the address of the first byte.
 func (r *Region[R]) Start() uintptr { return r.start }
 
-// pending is memory that is being registered. Who wants some of it waits for that.
+// pending is memory that is being registered. Whoever wants a part of it waits.
 type pending struct {
 	start, end uintptr
 	privileges uint32
-	forgotten  bool // nobody is to find it
+	forgotten  bool // nobody may find it
 	done       chan struct{}
 }
 
@@ -118,8 +116,8 @@ func rangeOf(memory []byte) (start, end uintptr) {
 	return start, start + uintptr(len(memory))
 }
 
-// Acquire returns a region that contains the memory, of at least one byte, with at
-// least the privileges. Release must follow.
+// Acquire returns a region that contains the memory, of at least one byte, and has at least the privileges. The caller
+// must call Release.
 func (c *Cache[R]) Acquire(memory []byte, privileges uint32) (*Region[R], error) {
 	start, end := rangeOf(memory)
 	size := int64(len(memory))
@@ -162,7 +160,7 @@ func (c *Cache[R]) Acquire(memory []byte, privileges uint32) (*Region[R], error)
 	}
 }
 
-// find returns a region that is there.
+// find returns an existing region.
 func (c *Cache[R]) find(start, end uintptr, privileges uint32) *Region[R] {
 	for i := range c.classes {
 		if k := &c.classes[i]; k.privileges&privileges == privileges {
@@ -190,7 +188,7 @@ func (c *Cache[R]) use(region *Region[R]) {
 	region.users++
 }
 
-// rouse takes a region out of those that nobody uses.
+// rouse removes a region from those that nobody uses.
 func (c *Cache[R]) rouse(region *Region[R]) {
 	c.idle.remove(region)
 	c.stats.IdleRegions--
@@ -201,8 +199,8 @@ func (c *Cache[R]) fits(size int64) bool {
 	return c.stats.Regions < c.limits.Regions && size <= c.limits.Bytes-c.stats.Bytes
 }
 
-// victims takes out those that nobody has used for the longest time, as many as must
-// be freed for so many bytes to fit, and none if that would not be enough.
+// victims removes the regions that were unused for the longest time: as many as must be freed so that the bytes fit, or
+// none if that would not be enough.
 func (c *Cache[R]) victims(size int64) (victims []*Region[R]) {
 	bytes, regions := size-(c.limits.Bytes-c.stats.Bytes), c.stats.Regions+1-c.limits.Regions
 	if bytes > c.stats.IdleBytes || regions > c.stats.IdleRegions {
@@ -217,7 +215,7 @@ func (c *Cache[R]) victims(size int64) (victims []*Region[R]) {
 	return victims
 }
 
-// strays takes out what nobody uses and could not be freed.
+// strays removes the unused regions that could not be freed.
 func (c *Cache[R]) strays() (strays []*Region[R]) {
 	for region := range c.hidden {
 		if region.users == 0 {
@@ -228,7 +226,7 @@ func (c *Cache[R]) strays() (strays []*Region[R]) {
 	return strays
 }
 
-// evict takes out the region that nobody has used for the longest time.
+// evict removes the region that was unused for the longest time.
 func (c *Cache[R]) evict() *Region[R] {
 	region := c.idle.oldest
 	c.rouse(region)
@@ -238,8 +236,7 @@ func (c *Cache[R]) evict() *Region[R] {
 	return region
 }
 
-// free frees regions that were taken out. What cannot be freed stays as a stray. The
-// lock is released meanwhile.
+// free frees removed regions. A region that cannot be freed becomes a stray. The lock is released meanwhile.
 func (c *Cache[R]) free(regions []*Region[R]) (errs []error) {
 	if len(regions) == 0 {
 		return nil
@@ -290,7 +287,7 @@ func (c *Cache[R]) register(memory []byte, privileges uint32) (*Region[R], error
 	return region, nil
 }
 
-// makeRoom frees all that nobody uses, and reports whether there was something.
+// makeRoom frees all unused regions, and reports whether there were any.
 func (c *Cache[R]) makeRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,7 +299,7 @@ func (c *Cache[R]) makeRoom() bool {
 	return freed > 0 || others
 }
 
-// class returns that of the privileges.
+// class returns the class of the privileges.
 func (c *Cache[R]) class(privileges uint32) *class[R] {
 	for i := range c.classes {
 		if c.classes[i].privileges == privileges {
@@ -313,8 +310,8 @@ func (c *Cache[R]) class(privileges uint32) *class[R] {
 	return &c.classes[len(c.classes)-1]
 }
 
-// insert has a region be found, unless it is forgotten or another contains it. Those
-// that it contains are found no more; it returns what nobody uses of them.
+// insert makes a region visible to Acquire, unless it is forgotten or another region contains it. Acquire no longer
+// finds regions that the new one contains; insert returns the unused ones.
 func (c *Cache[R]) insert(region *Region[R], forgotten bool) (unused []*Region[R]) {
 	k := c.class(region.privileges)
 	if forgotten || k.covering(region.start, region.end) != nil {
@@ -330,8 +327,7 @@ func (c *Cache[R]) insert(region *Region[R], forgotten bool) (unused []*Region[R
 	return unused
 }
 
-// hide notes that a region was taken out of its class, and reports whether nobody
-// uses it, so that it must be freed.
+// hide records that a region was removed from its class. It reports whether the region is unused and must be freed.
 func (c *Cache[R]) hide(region *Region[R]) (unused bool) {
 	region.found = false
 	if region.users > 0 {
@@ -342,7 +338,7 @@ func (c *Cache[R]) hide(region *Region[R]) (unused bool) {
 	return true
 }
 
-// Release gives back a region. Whoever acquired it must do so once.
+// Release ends a use of a region. Each Acquire needs one Release.
 func (c *Cache[R]) Release(region *Region[R]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -364,8 +360,7 @@ func (c *Cache[R]) Release(region *Region[R]) {
 	c.free(victims)
 }
 
-// Flush frees all that nobody uses, and returns how many regions that were. The
-// error is that of those that could not be freed.
+// Flush frees all unused regions, and returns their number. Its error is that of regions that could not be freed.
 func (c *Cache[R]) Flush() (freed int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -386,9 +381,9 @@ func (c *Cache[R]) flush() (freed int, err error) {
 	return freed, errors.Join(errs...)
 }
 
-// Forget frees the regions that nobody uses and that have a byte of the memory. It
-// fails with ErrInUse when others have one: they are found no more, and go when
-// they are released. It fails with the backend's error when one cannot be freed.
+// Forget frees the unused regions that overlap the memory. It fails with ErrInUse if used regions overlap it: Acquire
+// no longer finds these, and they are freed when they are released. It fails with the backend's error if a region
+// cannot be freed.
 func (c *Cache[R]) Forget(memory []byte) error {
 	start, end := rangeOf(memory)
 	c.mu.Lock()
@@ -396,7 +391,7 @@ func (c *Cache[R]) Forget(memory []byte) error {
 	if c.closed {
 		return ErrClosed
 	}
-	for c.leaving > 0 { // some of it, perhaps
+	for c.leaving > 0 { // perhaps a part of it
 		c.left.Wait()
 	}
 	var inUse error
@@ -436,9 +431,8 @@ func (c *Cache[R]) Stats() Stats {
 	return c.stats
 }
 
-// Close frees all and lets no more in. It fails with ErrInUse while regions are in
-// use, and with the backend's error when one cannot be freed, and can be called
-// again then.
+// Close frees all regions and accepts no more. It fails with ErrInUse while regions are in use, and with the backend's
+// error if one cannot be freed. It can then be called again.
 func (c *Cache[R]) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The model is the cache without any cleverness: a list of regions, each of which is looked at each time.
+// The model is the simplest cache: a list of regions that it searches each time.
 type model struct {
 	limits  Limits
 	stats   Stats
@@ -22,14 +22,14 @@ type modelRegion struct {
 	privileges uint32
 	users      int
 	found      bool
-	used       int // when it was last released
+	used       int // time of the last release
 	locked     bool
 }
 
 func (m *model) acquire(start, end uintptr, privileges uint32) (r *modelRegion, hit, fits bool) {
 	for _, r := range m.regions {
 		if r.found && r.start <= start && end <= r.end && r.privileges&privileges == privileges {
-			// Which of several is the cache's choice.
+			// The cache chooses among several.
 			m.stats.Hits++
 			return nil, true, true
 		}
@@ -38,7 +38,7 @@ func (m *model) acquire(start, end uintptr, privileges uint32) (r *modelRegion, 
 	room := func() bool { return len(m.regions) < m.limits.Regions && m.bytes(nil)+size <= m.limits.Bytes }
 	if !room() {
 		m.freeStrays()
-		// Those that turn out to be locked make it go on until there is room, or nothing to evict.
+		// If it meets locked regions, it continues until there is room, or nothing to evict.
 		for !room() && m.evictOldestFor(size) {
 		}
 		if !room() {
@@ -52,7 +52,7 @@ func (m *model) acquire(start, end uintptr, privileges uint32) (r *modelRegion, 
 	return r, false, true
 }
 
-// evictOldestFor evicts what makes room if all of them can be freed, and reports whether there was any.
+// evictOldestFor evicts regions to make room, if all of them can be freed, and reports whether there were any.
 func (m *model) evictOldestFor(size int64) bool {
 	bytes, regions := m.bytes(nil)+size-m.limits.Bytes, len(m.regions)+1-m.limits.Regions
 	if bytes > m.bytes((*modelRegion).idle) || regions > m.count((*modelRegion).idle) {
@@ -184,8 +184,7 @@ func (m *model) counted() Stats {
 
 var errLocked = errors.New("locked")
 
-// Random use of one goroutine has the outcome that the model says, at each step: what is found, what is evicted and when,
-// what is refused, what is left.
+// Random use by one goroutine has the model's result at each step: what is found, evicted, refused and left.
 func TestRandomUseAgainstModel(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomUse(t, rand.New(rand.NewPCG(seed, 1))) })
@@ -201,7 +200,7 @@ func randomUse(t *testing.T, random *rand.Rand) {
 	}
 	m := &model{limits: limits}
 	live := map[*modelRegion]bool{} // in the backend
-	var incoming *modelRegion       // of the model, whose registration is to come
+	var incoming *modelRegion       // of the model, not registered yet
 	c := New(limits, Backend[*modelRegion]{
 		Register: func([]byte, uint32) (*modelRegion, error) {
 			if live[incoming] = true; len(live) > limits.Regions {
@@ -318,9 +317,9 @@ func randomUse(t *testing.T, random *rand.Rand) {
 		t.Fatalf("%d regions are left", len(live))
 	}
 	if _, err := c.Acquire(arena, 1); !errors.Is(err, ErrClosed) {
-		t.Errorf("a closed cache gives %v", err)
+		t.Errorf("a closed cache returns %v", err)
 	}
 	if err := errors.Join(c.Forget(arena), c.Close()); !errors.Is(err, ErrClosed) {
-		t.Errorf("a closed cache gives %v", err)
+		t.Errorf("a closed cache returns %v", err)
 	}
 }

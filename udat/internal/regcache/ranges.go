@@ -2,9 +2,8 @@ package regcache
 
 import "slices"
 
-// rangeSet has ranges of addresses with a region each, none of which contains
-// another. So the order of their starts is that of their ends, and of those that
-// start at or before an address, the last reaches furthest.
+// rangeSet has ranges of addresses, each with a region. No range contains another. So their starts and ends have the
+// same order, and of the ranges that start at or before an address, the last one reaches furthest.
 type rangeSet[R any] struct{ list []*Region[R] }
 
 // startingBehind returns how many ranges start at or before an address.
@@ -26,8 +25,7 @@ func (r *rangeSet[R]) covering(start, end uintptr) *Region[R] {
 	return nil
 }
 
-// add puts a region in, which none that is there may contain, and takes those out
-// that it contains.
+// add adds a region, which no other may contain, and removes those that it contains.
 func (r *rangeSet[R]) add(region *Region[R]) (contained []*Region[R]) {
 	first := r.startingBehind(region.start)
 	if first > 0 && r.list[first-1].start == region.start {
@@ -48,7 +46,7 @@ func (r *rangeSet[R]) remove(region *Region[R]) {
 	}
 }
 
-// overlapping returns the regions that have a byte of the range.
+// overlapping returns the regions that overlap the range.
 func (r *rangeSet[R]) overlapping(start, end uintptr) (found []*Region[R]) {
 	i := r.startingBehind(start)
 	for i > 0 && r.list[i-1].end > start {

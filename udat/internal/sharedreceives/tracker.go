@@ -1,19 +1,17 @@
-// Package sharedreceives tells which receives of a shared receive queue are lost.
+// Package sharedreceives finds the lost receives of a shared receive queue.
 //
-// An adapter takes a receive from the queue for an endpoint when the first piece
-// of a message comes. When the endpoint ends before the last piece, the receive
-// should complete as flushed. Soft-RoCE forgets it since Linux 6.3.
+// An adapter takes a receive from the queue for an endpoint when the first piece of a message arrives. If the endpoint
+// ends before the last piece, the receive should complete as flushed. Since Linux 6.3, soft-RoCE forgets it.
 //
-// Adapters take receives in posting order, and one at a time for each endpoint. So
-// a receive is lost if a later one has completed, which says that it was taken, and
-// no endpoint may have it: each was made after that, or has itself completed a
-// later one.
+// Adapters take receives in posting order, and one at a time for each endpoint. So a receive is lost if a later one has
+// completed, which proves that it was taken, and no endpoint can have it: each endpoint was made after that, or has
+// itself completed a later receive.
 package sharedreceives
 
 import "math"
 
-// Tracker follows the receives of a queue, which it numbers from 1 in the order
-// in which they are posted. It is not safe for concurrent use.
+// Tracker follows the receives of a queue. It numbers them from 1 in the order of posting. It is not safe for
+// concurrent use.
 type Tracker struct {
 	posted    uint64
 	completed uint64 // the highest number
@@ -22,7 +20,7 @@ type Tracker struct {
 
 // Holder is an endpoint that uses the queue.
 type Holder struct {
-	from uint64 // the number of the first receive that it may have
+	from uint64 // the number of the first receive that it can have
 }
 
 // Post returns the number of a receive that was posted.
@@ -41,11 +39,10 @@ func (t *Tracker) Join() *Holder {
 	return h
 }
 
-// Leave removes an endpoint that is no more, after its last completion.
+// Leave removes an endpoint that no longer exists, after its last completion.
 func (t *Tracker) Leave(h *Holder) { delete(t.holders, h) }
 
-// Complete notes the completion of a receive. by is the endpoint that it completed
-// for, nil if that is not known.
+// Complete records the completion of a receive. by is the endpoint that it completed for, or nil if that is unknown.
 func (t *Tracker) Complete(number uint64, by *Holder) {
 	t.completed = max(t.completed, number)
 	if by != nil {
@@ -56,8 +53,8 @@ func (t *Tracker) Complete(number uint64, by *Holder) {
 // Completed returns the highest number of a receive that has completed.
 func (t *Tracker) Completed() uint64 { return t.completed }
 
-// FirstHeld returns the number of the first receive that may complete still:
-// those before it that have not are lost.
+// FirstHeld returns the number of the first receive that can still complete. Earlier receives that have not completed
+// are lost.
 func (t *Tracker) FirstHeld() (number uint64) {
 	number = math.MaxUint64
 	for h := range t.holders {

@@ -6,23 +6,23 @@ import (
 	"testing"
 )
 
-// endpoint is one as the adapter knows it.
+// endpoint is an endpoint from the adapter's view.
 type endpoint struct {
 	holder *Holder
-	has    uint64 // the receive that it has taken, 0 for none
+	has    uint64 // the receive that it has taken; 0: none
 }
 
-// model is a queue, and the adapter that it belongs to.
+// model is a queue and its adapter.
 type model struct {
 	Tracker
 	rand      *rand.Rand
 	queue     []uint64 // posted, not taken
 	endpoints []*endpoint
-	forgotten []uint64 // by the adapter, and not found yet
-	known     bool     // completions tell the endpoint
+	forgotten []uint64 // by the adapter, not yet found
+	known     bool     // completions name the endpoint
 }
 
-// step does something at random.
+// step makes a random step.
 func (m *model) step() {
 	switch n := m.rand.IntN(20); {
 	case n < 6:
@@ -60,7 +60,7 @@ func (m *model) complete(e *endpoint) {
 	e.has = 0
 }
 
-// find removes what is found to be lost, and reports whether all of it is.
+// find removes the receives that are found to be lost, and reports whether all of them are lost.
 func (m *model) find() (found int, right bool) {
 	first := m.FirstHeld()
 	for _, e := range m.endpoints {
@@ -76,7 +76,7 @@ func (m *model) find() (found int, right bool) {
 	return before - len(m.forgotten), true
 }
 
-// No receive is said to be lost that an endpoint or the queue has.
+// No receive is reported as lost that an endpoint or the queue has.
 func TestLost(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		found := 0
@@ -97,7 +97,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// What is lost is found when those that may have it have gone or gone on.
+// A lost receive is found when all endpoints that could have it have ended or completed a later one.
 func TestFound(t *testing.T) {
 	var tracker Tracker
 	a, b := tracker.Join(), tracker.Join()
