@@ -14,7 +14,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// runAlone runs a program that needs no peer, and returns what it says.
+// runAlone runs a program that needs no peer, and returns its output.
 func runAlone(t *testing.T, program *pairing.Program, provider, flags string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
@@ -25,7 +25,7 @@ func runAlone(t *testing.T, program *pairing.Program, provider, flags string) (s
 	return process.Text(), err
 }
 
-// The size of a region is left out: it takes as much memory as there is.
+// The size of a region is left out: that test takes all memory.
 func TestLimits(t *testing.T) {
 	want := []string{
 		"IAs opened: 6", "PZs created: 6", "CNOs created: 6", "EVDs created: 6", "EPs created: 6", "RSPs created: 6", "PSPs created: 6",
@@ -47,7 +47,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A limit that there is ends the test, and does not fail it.
+// Reaching a limit ends the test, and does not fail it.
 func TestLimitReached(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
 		text, err := runAlone(t, ownProgram(t), provider, "-T L limit_rpost")
@@ -66,7 +66,7 @@ const (
 	wrongPasses = "FAIL, and says PASS"
 )
 
-// differences are the cases with which the C program does otherwise.
+// differences are the cases in which the C program behaves differently.
 var differences = map[string]struct{ own, native string }{
 	"mem case2":        {passes, wrongPasses},
 	"queryinfo case5":  {passes, isMissing},
@@ -98,8 +98,8 @@ func TestFeatures(t *testing.T) {
 					if got := results[i]; got != want.own {
 						t.Errorf("%s: %q, want %q in\n%s", which, got, want.own, text)
 					}
-					// Those that the C program passes it passes here; the others show where
-					// the two differ.
+					// Cases that the C program passes, it passes here, too. The others show where the two programs
+					// differ.
 					if native != nil && differs {
 						checkNative(t, native, provider, which, i, want.native)
 					}

@@ -32,7 +32,7 @@ type side struct {
 	trace        trace
 }
 
-// request is the client: it tells a server what to do, and does its part.
+// request runs the client: it tells a server what to do, and does its part.
 func request(ctx context.Context, c command) (err error) {
 	to, err := resolve(ctx, c.host)
 	if err != nil {
@@ -60,7 +60,7 @@ func request(ctx context.Context, c command) (err error) {
 		err = runPerformance(ctx, s, c.performance)
 	case testQuit:
 		fmt.Printf("Quit_Cmd.server_name: %s\nQuit_Cmd.device_name: %s\n", c.host, n.ia.Name())
-		// The C server takes it for a failure if it does not hear that its answer is here.
+		// The C server fails if its answer is not confirmed.
 		err = pause.UntilPeerHears(ctx)
 	}
 	fmt.Println("DT_cs_Client: ========== End of Work -- Client Exiting")
@@ -94,8 +94,7 @@ func (c *client) close() error {
 	return free(c.control, c.notes, c.pz, c.node)
 }
 
-// ask connects to the server and tells it what to do. The answer tells where the
-// test's endpoints listen.
+// ask connects to the server and tells it what to do. The answer says where the test's endpoints listen.
 func (c *client) ask(ctx context.Context) (a answer, err error) {
 	linked, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -110,7 +109,7 @@ func (c *client) ask(ctx context.Context) (a answer, err error) {
 	if err := lastNote(c.tell(ctx, commandBuffer, c.message())); err != nil {
 		return a, err
 	}
-	// The server may have to wait for the end of another measurement.
+	// The server may have to wait for another measurement to end.
 	event, err := take(linked, c.control.recv)
 	if err != nil {
 		return a, err
@@ -138,7 +137,7 @@ func (c *client) tell(ctx context.Context, buffer int, content any) error {
 	return c.control.takeNote(ctx, c.control.request, buffer, controlSize)
 }
 
-// endpoints is how many the test needs on each side.
+// endpoints returns how many endpoints the test needs on each side.
 func (c *command) endpoints() int {
 	switch c.test {
 	case testTransaction:

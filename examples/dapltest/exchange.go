@@ -10,7 +10,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// transactionTest is a transaction on a server.
+// transactionTest is the server's side of a transaction.
 type transactionTest struct {
 	transaction
 	threads []*thread
@@ -29,7 +29,7 @@ func (t *transactionTest) run(ctx context.Context) error { return runThreads(ctx
 
 func (t *transactionTest) done() { fmt.Println("Server: Transaction Test Finished for this client") }
 
-// runTransaction is a transaction on a client.
+// runTransaction runs the client's side of a transaction.
 func runTransaction(ctx context.Context, s side, t transaction) error {
 	threads, err := newThreads(ctx, s, t)
 	if err != nil {
@@ -65,7 +65,7 @@ func newThreads(ctx context.Context, s side, t transaction) ([]*thread, error) {
 	return threads, nil
 }
 
-// runThreads runs the threads, and frees what they have.
+// runThreads runs the threads, and frees their objects.
 func runThreads(ctx context.Context, threads []*thread) error {
 	gate := newGate(len(threads))
 	return together(ctx, len(threads), func(ctx context.Context, i int) error {
@@ -73,7 +73,7 @@ func runThreads(ctx context.Context, threads []*thread) error {
 	})
 }
 
-// gate holds threads until all are there.
+// gate holds threads until all have arrived.
 type gate struct {
 	missing atomic.Int32
 	opened  chan struct{}
@@ -125,8 +125,8 @@ func (t *thread) exchange(ctx context.Context, gate *gate) error {
 	return nil
 }
 
-// begin waits until both sides are ready for transfers. The servers' threads say so
-// first; the clients' answer when all of them have heard it.
+// begin waits until both sides are ready for transfers. The server's threads announce it first. The client's threads
+// answer when all of them have received that.
 func (t *thread) begin(gate *gate) error {
 	if t.server {
 		if err := t.sendSyncs(t.ctx, beginOut); err != nil {
@@ -143,7 +143,7 @@ func (t *thread) begin(gate *gate) error {
 	return t.sendSyncs(t.ctx, beginOut)
 }
 
-// finish waits until both sides have everything.
+// finish waits until both sides have received everything.
 func (t *thread) finish(ctx context.Context) error {
 	send := func() error { return lastNote(t.sendSyncs(ctx, endOut)) }
 	if t.server {
@@ -182,12 +182,12 @@ func (t *thread) takeSyncs(buffer int) error {
 	return nil
 }
 
-// iterate goes once through the operations.
+// iterate runs all operations once.
 func (t *thread) iterate(iteration int) error {
 	t.trace.say(2, "port %d: iteration %d", t.port, iteration)
 	last := iteration == t.iterations-1
 	if last {
-		// The peer's last note comes behind the transfers.
+		// The peer's last note comes after the transfers.
 		for _, l := range t.links {
 			if err := l.postNote(l.notes, endIn, syncSize); err != nil {
 				return err
@@ -212,8 +212,7 @@ func (t *thread) iterate(iteration int) error {
 	return nil
 }
 
-// transfer does an operation on all endpoints at a time. A receive is posted again
-// unless it was the last one.
+// transfer runs an operation on all endpoints at the same time. It posts a receive again unless it was the last one.
 func (t *thread) transfer(i int, last bool) error {
 	o := t.operations[i]
 	if t.mine(o) {
@@ -223,7 +222,7 @@ func (t *thread) transfer(i int, last bool) error {
 		return t.reap(i)
 	}
 	if o.kind != sendReceive {
-		return nil // the peer does it alone
+		return nil // the peer's work alone
 	}
 	for _, l := range t.links {
 		if err := t.takeTransfer(l, l.recv, i); err != nil {
@@ -272,8 +271,7 @@ func (t *thread) postReceives(i int) error {
 	return nil
 }
 
-// reap takes the completions of an operation, behind those that were left for later
-// and have come meanwhile.
+// reap takes the completions of an operation, after the postponed ones that have come meanwhile.
 func (t *thread) reap(i int) error {
 	for _, l := range t.links {
 		for len(l.unreaped) > 0 {
@@ -288,8 +286,7 @@ func (t *thread) reap(i int) error {
 	return nil
 }
 
-// reapLate takes the completion of the first send that was left for later, if there
-// is one.
+// reapLate takes the completion of the first postponed send, if there is one.
 func (t *thread) reapLate(l *threadLink) error {
 	if len(l.unreaped) == 0 {
 		return nil

@@ -133,7 +133,7 @@ var memoryCases = []featureCase{
 		if err != nil {
 			return err
 		}
-		// The C program wants a length error; package udat names the argument.
+		// The C program expects a length error; package udat names the argument.
 		_, err = b.memory(pz, 0)
 		return want(udat.ErrInvalidParameter, err)
 	}},
@@ -148,7 +148,7 @@ var memoryCases = []featureCase{
 }
 
 var connectionCases = []featureCase{
-	{"wait for a request until the time is over", func(b *bench) error { return b.waitInVain(10 * time.Millisecond) }},
+	{"wait for a request until the time-out", func(b *bench) error { return b.waitInVain(10 * time.Millisecond) }},
 	{"wait for a request for no time", func(b *bench) error { return b.waitInVain(0) }},
 }
 
@@ -188,7 +188,7 @@ func queries[P any, O queryable[P]](b *bench, o O, err error) error {
 	return err
 }
 
-// queriesFreed queries an object that is freed, and one that was never made.
+// queriesFreed queries a freed object, and one that was never made.
 func queriesFreed[P any, O queryable[P]](o O, err error) error {
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func queriesFreed[P any, O queryable[P]](o O, err error) error {
 	return errors.Join(want(udat.ErrInvalidHandle, freed), want(udat.ErrInvalidHandle, never))
 }
 
-// noParameter is the case of a query that is told no place for its results.
+// noParameter is the case of a query without a place for its results.
 func noParameter(*bench) error {
 	return fmt.Errorf("%w: a query returns its results", errUnsupported)
 }
@@ -279,7 +279,7 @@ var queryCases = []featureCase{
 		return queries(b, rmr, err)
 	}},
 	{"query an IA into nothing", noParameter},
-	{"query an IA that is none", func(b *bench) error {
+	{"query an invalid IA", func(b *bench) error {
 		if err := b.open(); err != nil {
 			return err
 		}
@@ -292,16 +292,16 @@ var queryCases = []featureCase{
 		return errors.Join(want(udat.ErrInvalidHandle, closed), want(udat.ErrInvalidHandle, never))
 	}},
 	{"query a CNO into nothing", noParameter},
-	{"query a CNO that is none", func(b *bench) error { return queriesFreed(b.notification()) }},
+	{"query an invalid CNO", func(b *bench) error { return queriesFreed(b.notification()) }},
 	{"query an EVD into nothing", noParameter},
-	{"query an EVD that is none", func(b *bench) error {
+	{"query an invalid EVD", func(b *bench) error {
 		if err := b.open(); err != nil {
 			return err
 		}
 		return queriesFreed(udat.CreateEVD(b.ia, benchQueue, udat.EVDDTO))
 	}},
 	{"query a PSP into nothing", noParameter},
-	{"query a PSP that is none", func(b *bench) error { return queriesFreed(b.public()) }},
+	{"query an invalid PSP", func(b *bench) error { return queriesFreed(b.public()) }},
 }
 
 func (b *bench) notification() (*udat.CNO, error) {
@@ -322,7 +322,7 @@ func (b *bench) public() (*udat.PSP, error) {
 	return udat.CreatePSP(b.ia, b.port, evd, udat.PSPConsumer)
 }
 
-// queryRequest has an endpoint connect to another one, and looks at the request.
+// queryRequest connects an endpoint to another one, and checks the request.
 func (b *bench) queryRequest() error {
 	l, _, err := b.listen()
 	if err != nil {

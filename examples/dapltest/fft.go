@@ -11,11 +11,10 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// fft is a function and feature test: a number of cases, each of a few calls on an
-// adapter of its own. It needs no server.
+// fft is a function and feature test: a number of cases. Each makes a few calls on its own adapter. It needs no server.
 type fft struct {
 	feature string
-	cases   []int // none means all
+	cases   []int // none: all
 }
 
 // feature is a set of cases.
@@ -29,7 +28,7 @@ type featureCase struct {
 	run   func(*bench) error
 }
 
-// errUnsupported is the result of a case that cannot be done.
+// errUnsupported is the result of a case that is not possible.
 var errUnsupported = errors.New("not supported")
 
 var features = map[string]feature{
@@ -48,7 +47,7 @@ func (f *fft) set(letter byte, value string) (err error) {
 		if _, ok := features[value]; !ok {
 			err = fmt.Errorf("-f: there is no feature %q", value)
 		}
-	case 'i', 't', 'v': // of tests that the C program does not have either
+	case 'i', 't', 'v': // for tests that the C program lacks, too
 		_, err = getopt.Number(letter, value, 0, maxCount)
 	}
 	return err
@@ -69,7 +68,7 @@ func (f *fft) finish(operands []string) error {
 	return nil
 }
 
-// runFeature runs the cases, and fails when one has.
+// runFeature runs the cases. It fails if one fails.
 func runFeature(ctx context.Context, c command) error {
 	const line = "*********************************************************************"
 	f := features[c.fft.feature]
@@ -100,7 +99,7 @@ func runFeature(ctx context.Context, c command) error {
 	return nil
 }
 
-// bench is what a case works on: it frees in reverse what the case has made.
+// bench has the objects of a case. It frees them in reverse order.
 type bench struct {
 	command
 	ctx  context.Context
@@ -108,7 +107,7 @@ type bench struct {
 	ia   *udat.IA
 }
 
-// made has what was made freed at the end, unless making it failed.
+// made registers an object to be freed at the end, unless making it failed.
 func made[O object](b *bench, o O, err error) (O, error) {
 	if err == nil {
 		b.made = append(b.made, o)
@@ -116,14 +115,14 @@ func made[O object](b *bench, o O, err error) (O, error) {
 	return o, err
 }
 
-// freeLast frees what was made last.
+// freeLast frees the last object.
 func (b *bench) freeLast() error {
 	last := b.made[len(b.made)-1]
 	b.made = b.made[:len(b.made)-1]
 	return last.Free()
 }
 
-// clean frees everything. It tries all.
+// clean frees everything. It continues after errors.
 func (b *bench) clean() error {
 	var errs []error
 	for len(b.made) > 0 {
@@ -171,13 +170,13 @@ func (b *bench) linked() (*udat.PZ, *link, error) {
 	return pz, l, err
 }
 
-// want checks that a call has failed as it must.
+// want checks that a call failed with the expected error.
 func want(target, err error) error {
 	if errors.Is(err, target) {
 		return nil
 	}
 	if err == nil {
-		return fmt.Errorf("the call succeeded, and must fail with %w", target)
+		return fmt.Errorf("the call succeeded, but must fail with %w", target)
 	}
-	return fmt.Errorf("the call failed with %w, and must fail with %w", err, target)
+	return fmt.Errorf("the call failed with %w, but must fail with %w", err, target)
 }

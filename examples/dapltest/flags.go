@@ -10,7 +10,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// test is what to do. The numbers go over the wire.
+// test is a kind of test. The numbers are part of the protocol.
 type test uint32
 
 const (
@@ -22,7 +22,7 @@ const (
 	testFFT
 )
 
-// command is what the command line asks for.
+// command is a parsed command line.
 type command struct {
 	test    test
 	adapter string
@@ -43,10 +43,9 @@ const (
 	maxEndpoints = 1000
 )
 
-var errHelp = errors.New("help is asked for")
+var errHelp = errors.New("print the help")
 
-// tests are the values of -T, with the flags that go with each. Those before the
-// blank take a value.
+// tests are the values of -T, with the flags of each. Flags before the space take a value.
 var tests = map[byte]struct {
 	test  test
 	flags string
@@ -59,7 +58,7 @@ var tests = map[byte]struct {
 	'F': {testFFT, "DRnsitvf "},
 }
 
-// parseCommand reads a command line. Without arguments it is that of a server.
+// parseCommand parses a command line. Without arguments, it is a server's.
 func parseCommand(args []string) (command, error) {
 	c := command{
 		port:        defaultPort,
@@ -93,7 +92,7 @@ func parseCommand(args []string) (command, error) {
 	return c, c.finish(operands)
 }
 
-// parseTest reads -T, which comes first.
+// parseTest parses -T, which comes first.
 func (c *command) parseTest(args []string) (valued, plain string, rest []string, err error) {
 	if len(args) == 0 || !strings.HasPrefix(args[0], "-T") {
 		if len(args) > 0 && args[0] == "-h" {
@@ -150,7 +149,7 @@ func (c *command) set(letter byte, value string) (err error) {
 	return err
 }
 
-// finish reads what follows the flags.
+// finish parses the arguments after the flags.
 func (c *command) finish(operands []string) (err error) {
 	switch c.test {
 	case testTransaction:
@@ -173,7 +172,7 @@ func (c *command) finish(operands []string) (err error) {
 	return err
 }
 
-// readScript reads the arguments from a file, in which # begins a comment.
+// readScript reads the arguments from a file. # begins a comment.
 func readScript(name string, rest []string) ([]string, error) {
 	if name == "" && len(rest) > 0 {
 		name, rest = rest[0], rest[1:]

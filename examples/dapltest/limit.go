@@ -10,11 +10,10 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// limit is a test that makes objects of one kind until no more can be made. It
-// needs no server.
+// limit is a test that makes objects of one kind until that fails. It needs no server.
 type limit struct {
 	most  int // objects of a kind
-	width int // sets of the objects that those of a kind need, which use them in turn
+	width int // sets of the objects that are needed; they are used in turn
 	names []string
 }
 
@@ -38,7 +37,7 @@ func (l *limit) finish(operands []string) error {
 	return nil
 }
 
-// limitedKind is a kind of objects whose number is limited.
+// limitedKind is a kind of object whose number is limited.
 type limitedKind struct {
 	name  string
 	about string
@@ -98,13 +97,13 @@ const (
 	limitSize        = 4096 // bytes of a region
 )
 
-// limitStreams feed the event dispatchers but those of connection events.
+// limitStreams are the streams of the event dispatchers other than those of connection events.
 const limitStreams = udat.EVDDTO | udat.EVDRMRBind | udat.EVDCR
 
-// firstLimitQual is the first of the qualifiers on which service points listen.
+// firstLimitQual is the first qualifier of the service points.
 const firstLimitQual udat.ConnQual = 0xaffab1e
 
-// depth says how much of a set is made. Each object needs those before it.
+// depth says which objects of a set are made. Each object needs those before it.
 type depth int
 
 const (
@@ -140,7 +139,7 @@ func (t *limitTest) makeSets(needs depth) error {
 	return nil
 }
 
-// set is the one whose turn it is.
+// set returns the next set in turn.
 func (t *limitTest) set(i int) *objectSet { return t.sets[i%len(t.sets)] }
 
 func (s *objectSet) make(name string, needs depth) (err error) {
@@ -180,7 +179,7 @@ func (s *objectSet) makeEP() (*udat.EP, error) {
 	return udat.CreateEP(s.ia, s.pz, s.evd, s.evd, s.connections, nil)
 }
 
-// freeSets frees the sets in the order of the tests' kinds, backwards.
+// freeSets frees the sets in the reverse order of the tests' kinds.
 func (t *limitTest) freeSets() error {
 	var errs []error
 	for _, s := range t.sets {
@@ -189,12 +188,12 @@ func (t *limitTest) freeSets() error {
 	return errors.Join(errs...)
 }
 
-// closer lets an adapter be freed like other objects.
+// closer has a Free that closes an adapter.
 type closer struct{ *udat.IA }
 
 func (c closer) Free() error { return c.Close(udat.CloseGraceful) }
 
-// exhaust makes objects until that fails, or there are enough, and frees them.
+// exhaust makes objects until that fails or there are enough, and frees them.
 func (t *limitTest) exhaust(call, objects, made string, create func(i int) (object, error)) (err error) {
 	var all []object
 	defer func() { err = errors.Join(err, free(all...)) }()

@@ -35,7 +35,7 @@ func (t *limitTest) endpoints() error {
 	return t.exhaust("dat_ep_create", "EPs", "created", func(i int) (object, error) { return t.set(i).makeEP() })
 }
 
-// reservation is a reserved service point with the endpoint that it reserves.
+// reservation is a reserved service point with its endpoint.
 type reservation struct {
 	*udat.RSP
 	ep *udat.EP
@@ -94,9 +94,9 @@ func (t *limitTest) receives() error {
 	return nil
 }
 
-// regionSize doubles the size of a region until none can be made.
+// regionSize doubles the size of a region until registration fails.
 func (t *limitTest) regionSize() error {
-	const most = 1 << 30 // the C program's numbers have no more bits
+	const most = 1 << 30 // the C program's numbers have only 32 bits
 	largest := 0
 	for size := limitSize; size <= most; size *= 2 {
 		if t.ctx.Err() != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// link is one end of a connection: an endpoint with event dispatchers of its own.
+// link is one end of a connection: an endpoint with its own event dispatchers.
 type link struct {
 	ep *udat.EP
 
 	recv, request, connection *udat.EVD
-	requests                  *udat.EVD // for connections, of a link that listens
+	requests                  *udat.EVD // for connection requests, of a listening link
 
-	ended  chan struct{} // closed when the connection has ended; nil before there is one
+	ended  chan struct{} // closed when the connection has ended; nil before it
 	forget func()        // ends the watch
 }
 
@@ -27,8 +27,8 @@ type lengths struct{ recv, request, connection int }
 
 func sameLengths(n int) lengths { return lengths{n, n, n} }
 
-// newLink makes an unconnected endpoint. The lengths are for what is posted at a
-// time, which is less than what the attributes allow.
+// newLink makes an unconnected endpoint. The lengths cover the operations that are outstanding at a time, which are
+// fewer than the attributes allow.
 func newLink(ia *udat.IA, pz *udat.PZ, length lengths, attr udat.EPAttr, listens bool) (l *link, err error) {
 	l = &link{}
 	defer func() {
@@ -59,22 +59,21 @@ func newLink(ia *udat.IA, pz *udat.PZ, length lengths, attr udat.EPAttr, listens
 }
 
 const (
-	// persistence is how long a client tries again to connect when it is rejected.
+	// persistence is how long a client retries when it is rejected.
 	persistence = 20 * time.Second
 	// between is the time from one attempt to the next.
 	between = 20 * time.Millisecond
 )
 
-// service is what a client connects to.
+// service is an address that a client connects to.
 type service struct {
 	address     netip.Addr
 	port        udat.ConnQual
 	privateData []byte // for the server
 }
 
-// connect connects to a server, which may not listen yet. post posts the receives,
-// which are gone with an attempt that has failed. When the connection ends, it
-// calls end with the reason.
+// connect connects to a server, which may not listen yet. post posts the receives; a failed attempt loses them. When
+// the connection ends, it calls end with the reason.
 func (l *link) connect(ctx context.Context, to service, t trace, post func() error, end func(error)) error {
 	t.say(1, "connecting to %v, port %d", to.address, to.port)
 	deadline := time.Now().Add(persistence)
@@ -100,8 +99,8 @@ func (l *link) connect(ctx context.Context, to service, t trace, post func() err
 	}
 }
 
-// listen listens for requests to the endpoint: on a reserved service point that
-// takes one, or on a public one.
+// listen listens for requests to the endpoint: on a reserved service point, which takes one request, or on a public
+// one.
 func (l *link) listen(ia *udat.IA, port udat.ConnQual, reserved bool) (object, error) {
 	if reserved {
 		return udat.CreateRSP(ia, port, l.ep, l.requests)
@@ -119,8 +118,7 @@ func (l *link) nextRequest(ctx context.Context) (*udat.CR, udat.CRParam, error) 
 	return event.CR(), param, err
 }
 
-// accept accepts a request, which may be to a reserved service point. For end see
-// connect.
+// accept accepts a request, which may come from a reserved service point. For end, see connect.
 func (l *link) accept(ctx context.Context, cr *udat.CR, reserved bool, end func(error)) error {
 	ep := l.ep
 	if reserved {
@@ -132,7 +130,7 @@ func (l *link) accept(ctx context.Context, cr *udat.CR, reserved bool, end func(
 	return l.establish(ctx, end)
 }
 
-// establish waits until there is a connection, and watches it from then on.
+// establish waits until the connection is established, and then watches it.
 func (l *link) establish(ctx context.Context, end func(error)) error {
 	ctx, cancel := patient(ctx)
 	defer cancel()
@@ -184,7 +182,7 @@ func (l *link) reset() error {
 	return nil
 }
 
-// drain drops the events that are there.
+// drain drops the waiting events.
 func drain(evd *udat.EVD) error {
 	var events [16]udat.Event
 	for {
@@ -212,7 +210,7 @@ func (l *link) sendNote(b *buffers, i, length int) error {
 	return l.ep.PostSend([]udat.Segment{segment}, noteCookie(i), udat.CompletionDefault)
 }
 
-// postNote makes the beginning of a buffer ready for a note.
+// postNote posts a receive for a note into the beginning of a buffer.
 func (l *link) postNote(b *buffers, i, length int) error {
 	segment, err := b.lmr.Segment(i*b.size, length)
 	if err != nil {
@@ -221,10 +219,10 @@ func (l *link) postNote(b *buffers, i, length int) error {
 	return l.ep.PostRecv([]udat.Segment{segment}, noteCookie(i), udat.CompletionDefault)
 }
 
-// noteCookie is that of a note. Those of operations are their numbers.
+// noteCookie is the cookie of a note. The cookies of operations are their numbers.
 func noteCookie(i int) uint64 { return 1<<32 | uint64(i) }
 
-// completion is what is expected of one.
+// completion is an expected completion.
 type completion struct {
 	ep     *udat.EP
 	cookie uint64
@@ -243,7 +241,7 @@ func (c completion) check(event udat.Event) error {
 	return nil
 }
 
-// takeNote waits until a note was sent, or received.
+// takeNote waits until a note was sent or received.
 func (l *link) takeNote(ctx context.Context, evd *udat.EVD, i, length int) error {
 	ctx, cancel := patient(ctx)
 	defer cancel()
@@ -254,9 +252,8 @@ func (l *link) takeNote(ctx context.Context, evd *udat.EVD, i, length int) error
 	return completion{l.ep, noteCookie(i), length}.check(event)
 }
 
-// lastNote is the error of sending the last note on a connection. What became of
-// the note does not matter: the peer may leave as soon as it has it, and before that
-// is known here.
+// lastNote filters the error of sending the last note on a connection. The note's completion does not matter: the peer
+// may leave as soon as it has the note, before this side knows.
 func lastNote(err error) error {
 	if status := udat.DTOSuccess; errors.As(err, &status) {
 		return nil
@@ -264,8 +261,8 @@ func lastNote(err error) error {
 	return err
 }
 
-// explain adds to an error the reason for which a link's context has ended, or is
-// about to: an operation that fails because of that does not tell.
+// explain adds the reason for the end of a link's context to an error: the error of an operation that fails because of
+// it does not have the reason.
 func explain(linked context.Context, err error) error {
 	status := udat.DTOSuccess
 	if err == nil || !errors.As(err, &status) && !errors.Is(err, udat.ErrInvalidState) {

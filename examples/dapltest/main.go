@@ -1,5 +1,5 @@
-// Dapltest does what the native stack's acceptance test of the same name does, and
-// talks to it: either side of a pair can be this one or the C one. See README.md.
+// Dapltest does the same as the native stack's acceptance test of that name, and talks to it: each side of a pair can
+// be this program or the C program. See README.md.
 package main
 
 import (
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
-// trace is how much the program tells of what it does: the number of flags -d.
+// trace is the verbosity: the number of flags -d.
 type trace int
 
 func (t trace) say(level trace, format string, args ...any) {

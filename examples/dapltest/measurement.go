@@ -27,14 +27,14 @@ type measurement struct {
 	latency     durations
 }
 
-// durations are of so many calls.
+// durations sums the times of calls.
 type durations struct {
 	count       int
 	total       time.Duration
 	least, most time.Duration
 }
 
-// add adds a call that has taken so long.
+// add adds the time of a call.
 func (d *durations) add(took time.Duration) {
 	if d.count == 0 || took < d.least {
 		d.least = took
@@ -96,7 +96,7 @@ func (m *measurement) reap(ctx context.Context, polls bool) error {
 	return errors.Join(event.Err(), completion{m.t.link.ep, 0, m.t.operation.bytes()}.check(event))
 }
 
-// throughput keeps as many operations outstanding as the pipeline is long.
+// throughput keeps the pipeline full of operations.
 func (m *measurement) throughput(ctx context.Context) error {
 	before := processorTimes()
 	begin := time.Now()
@@ -140,7 +140,7 @@ func (m *measurement) latencies(ctx context.Context) error {
 	return nil
 }
 
-// times are what the processors have done since the machine started, in ticks.
+// times are the processors' busy and total times since the machine started, in ticks.
 type times struct{ busy, idle float64 }
 
 func processorTimes() times {
@@ -164,13 +164,13 @@ func processorTimes() times {
 	return t
 }
 
-// since is how busy the processors have been, in percent.
+// since returns how busy the processors have been, in percent.
 func (t times) since(before times) float64 {
 	busy, idle := t.busy-before.busy, t.idle-before.idle
 	return 100 * busy / math.Max(busy+idle, 1)
 }
 
-// print prints what the C program does. Here a megabyte is 2^20 bytes.
+// print prints the same as the C program. A megabyte is 2^20 bytes here.
 func (m *measurement) print(p performance) {
 	mode := "blocking"
 	if p.poll {

@@ -10,11 +10,11 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// patience bounds each step before and after the transfers: what a peer takes to
-// answer, to connect, or to see that a connection has ended.
+// patience bounds each step before and after the transfers: the time in which a peer answers, connects, or notices the
+// end of a connection.
 const patience = 30 * time.Second
 
-// node is an open adapter with what is to be known of it.
+// node is an open adapter with its attributes.
 type node struct {
 	ia       *udat.IA
 	attr     udat.IAAttr
@@ -37,8 +37,7 @@ func openNode(name string, t trace) (*node, error) {
 	return n, nil
 }
 
-// Free closes the adapter. What is still made on it is a fault, which the error
-// names.
+// Free closes the adapter. Objects that still exist on it are a fault; the error names them.
 func (n *node) Free() error {
 	if n == nil {
 		return nil
@@ -66,7 +65,7 @@ func newBuffers(pz *udat.PZ, size, count int) (*buffers, error) {
 
 func (b *buffers) bytes(i int) []byte { return b.lmr.Bytes()[i*b.size:][:b.size] }
 
-// segments are so many pieces from the beginning.
+// segments returns the first pieces.
 func (b *buffers) segments(count int) ([]udat.Segment, error) {
 	iov := make([]udat.Segment, count)
 	for i := range iov {
@@ -86,10 +85,10 @@ func (b *buffers) Free() error {
 	return b.lmr.Free()
 }
 
-// object is whatever can be freed.
+// object is anything that can be freed.
 type object interface{ Free() error }
 
-// free frees objects in that order, all that were made. It tries all.
+// free frees objects in that order, if they exist. It continues after errors.
 func free(objects ...object) error {
 	var errs []error
 	for _, o := range objects {
@@ -107,7 +106,7 @@ func free(objects ...object) error {
 func take(ctx context.Context, evd *udat.EVD) (udat.Event, error) {
 	event, err := evd.Wait(ctx)
 	if err != nil && ctx.Err() != nil {
-		// The end of a connection can be told before the completion of what came last.
+		// The end of a connection can be reported before the last completion.
 		if last, lastErr := evd.Dequeue(); lastErr == nil {
 			event, err = last, nil
 		}
@@ -118,11 +117,10 @@ func take(ctx context.Context, evd *udat.EVD) (udat.Event, error) {
 	return event, event.Err()
 }
 
-// pollBudget is how long a program that polls looks for an event without letting
-// others run.
+// pollBudget is how long a program polls for an event before it lets others run.
 const pollBudget = 50 * time.Microsecond
 
-// poll is take without waiting.
+// poll is take with polling.
 func poll(ctx context.Context, evd *udat.EVD) (udat.Event, error) {
 	var events [1]udat.Event
 	for {
@@ -138,8 +136,8 @@ func poll(ctx context.Context, evd *udat.EVD) (udat.Event, error) {
 	}
 }
 
-// errSilent is the cause of the end of a context that bounds the waiting for a peer.
-var errSilent = fmt.Errorf("the peer has said nothing for %v", patience)
+// errSilent is the cause of a context that bounds a wait for a peer.
+var errSilent = fmt.Errorf("the peer has sent nothing for %v", patience)
 
 func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, patience, errSilent)

@@ -9,7 +9,7 @@ import (
 	"github.com/goudat/goudat/examples/internal/getopt"
 )
 
-// kind is how data is transferred. The numbers go over the wire.
+// kind is how data is transferred. The numbers are part of the protocol.
 type kind uint32
 
 const (
@@ -41,8 +41,8 @@ type operation struct {
 	kind     kind
 	size     int // bytes of a segment
 	segments int
-	// late has the client take the completion of its send only when the server's next
-	// late message has come. Such operations come in pairs.
+	// late makes the client take the completion of its send only when the server's next late message has come. Such
+	// operations come in pairs.
 	late bool
 }
 
@@ -80,8 +80,8 @@ func (o operation) check() error {
 	return nil
 }
 
-// parseShape reads what follows the name of an operation: the size of a segment
-// and their number, each of which can be left out.
+// parseShape parses what follows the name of an operation: the size of a segment and the number of segments. Each is
+// optional.
 func (o *operation) parseShape(words []string) (rest []string, err error) {
 	for _, value := range []*int{&o.size, &o.segments} {
 		if len(words) == 0 || words[0] == "-f" {
@@ -95,8 +95,7 @@ func (o *operation) parseShape(words []string) (rest []string, err error) {
 	return words, nil
 }
 
-// parseOperations reads the operations of a transaction. Each begins with the side
-// that begins it.
+// parseOperations parses the operations of a transaction. Each starts with the side that begins it.
 func parseOperations(words []string) ([]operation, error) {
 	var operations []operation
 	for len(words) > 0 {
@@ -137,7 +136,7 @@ func parseOperation(words []string) (operation, error) {
 		rest = rest[1:]
 	}
 	if len(rest) > 0 {
-		return o, fmt.Errorf("%q is too much", rest[0])
+		return o, fmt.Errorf("unexpected %q", rest[0])
 	}
 	return o, o.check()
 }

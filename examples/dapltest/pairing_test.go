@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	udattest.Main(m)
 }
 
-// clients are run one after the other with the same server. The last one ends it.
+// clients run one after the other with the same server. The last one ends it.
 var clients = []struct{ name, flags, says string }{
 	{"send and receive", "-T T -i 20 client SR 4096 2 server SR 4096 2", "----- Stats ---- : 1 threads, 1 EPs"},
 	{"all operations on many endpoints", "-T T -i 3 -t 2 -w 3 -V client RW 4096 1 server RW 2048 4 client SR 1024 4 server SR 4096 2 " +
@@ -35,8 +35,7 @@ var clients = []struct{ name, flags, says string }{
 	{"quit", "-T Q", "Quit_Cmd.server_name: "},
 }
 
-// complaint is in what the C program says when something is wrong. It does not
-// always end with an error.
+// complaint matches an error in the C program's output. The program does not always end with an error.
 var complaint = regexp.MustCompile(`(?i)error|warning|fail|mismatch|swallow`)
 
 func TestGoWithGo(t *testing.T) {
@@ -118,7 +117,7 @@ func serveClients(t *testing.T, server, client *pairing.Program) {
 	}
 }
 
-// checkEnd waits until a process ends, which must be well.
+// checkEnd waits until a process ends, which must succeed.
 func checkEnd(t *testing.T, process *pairing.Process, says string) {
 	t.Helper()
 	err := process.Wait()
@@ -128,7 +127,7 @@ func checkEnd(t *testing.T, process *pairing.Process, says string) {
 	}
 }
 
-// fails waits until a process ends, which must be with an error.
+// fails waits until a process ends, which must fail.
 func fails(t *testing.T, ctx context.Context, process *pairing.Process, says string) {
 	t.Helper()
 	err := process.Wait()
@@ -137,8 +136,8 @@ func fails(t *testing.T, ctx context.Context, process *pairing.Process, says str
 	}
 }
 
-// The C program leaves gaps between segments that are no multiple of 256 bytes, in
-// the middle of what its peer reads. So the data is wrong, and this one says so.
+// The C program leaves gaps between segments whose size is no multiple of 256 bytes, in the middle of what its peer
+// reads. So the data is wrong, and this program reports it.
 func TestWrongDataIsFound(t *testing.T) {
 	native := nativeProgram(t)
 	if native == nil {
@@ -158,7 +157,7 @@ func TestWrongDataIsFound(t *testing.T) {
 	s.Wait()
 }
 
-// A server whose client dies says so, serves the next one, and fails at the end.
+// A server whose client dies reports it, serves the next one, and fails at the end.
 func TestClientDies(t *testing.T) {
 	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
@@ -179,7 +178,7 @@ func TestClientDies(t *testing.T) {
 	}
 }
 
-// A client whose server dies fails, and so does one that is interrupted.
+// A client fails when its server dies, or when it is interrupted.
 func TestServerDies(t *testing.T) {
 	self := ownProgram(t)
 	provider := udattest.Names(t)[0]
@@ -202,8 +201,7 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// A client that starts before its server finds it. With socket CM it can come at the
-// wrong moment: see dtestsrq.
+// A client that starts before its server finds it. With socket CM it may come at a bad moment: see dtestsrq.
 func TestClientFirst(t *testing.T) {
 	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
@@ -223,7 +221,7 @@ func TestClientFirst(t *testing.T) {
 	}
 }
 
-// A server takes clients that come at a time one after the other, and runs measurements one after the other.
+// A server takes simultaneous clients one after the other, and runs measurements one after the other.
 func TestClientsAtATime(t *testing.T) {
 	self := ownProgram(t)
 	provider := udattest.Names(t)[0]

@@ -14,7 +14,7 @@ import (
 // performance is a test in which the client times RDMA operations.
 type performance struct {
 	iterations int
-	pipeline   int // operations that are outstanding at a time, at most
+	pipeline   int // most outstanding operations
 	poll       bool
 	operation  operation
 }
@@ -57,7 +57,7 @@ func (p *performance) finish(operands []string) (err error) {
 	return p.check()
 }
 
-// check is for tests from the command line, and for those that come from a client.
+// check checks tests from the command line and from clients.
 func (p *performance) check() error {
 	if p.operation.kind == sendReceive {
 		return errors.New("the operation must be RR or RW")
@@ -68,8 +68,8 @@ func (p *performance) check() error {
 	return p.operation.check()
 }
 
-// The buffers of the notes of a performance test. The server's first note tells
-// where its memory is, the client's that it has finished.
+// The buffers of the notes of a performance test. The server's first note says where its memory is; the client's note
+// says that it has finished.
 const (
 	noteOut = iota
 	noteIn
@@ -88,7 +88,7 @@ type performanceTest struct {
 	over   func() // of a server
 }
 
-// newPerformance makes an endpoint that is unconnected.
+// newPerformance makes an unconnected endpoint.
 func newPerformance(s side, p performance) (_ *performanceTest, err error) {
 	p.pipeline = min(p.iterations, p.pipeline, s.attr.MaxDTOPerEP, s.attr.MaxEVDQLen)
 	if p.operation.kind == rdmaRead {
@@ -134,8 +134,7 @@ func (t *performanceTest) sendNote(ctx context.Context) error {
 	return t.link.takeNote(ctx, t.link.request, noteOut, placeSize)
 }
 
-// listenForPerformance makes a server's endpoint, which listens. When the test is
-// over it calls that.
+// listenForPerformance makes a server's listening endpoint. It calls over when the test is over.
 func listenForPerformance(s side, p performance, over func()) (runner, error) {
 	t, err := newPerformance(s, p)
 	if err != nil {
@@ -156,8 +155,7 @@ func (t *performanceTest) done() {
 	fmt.Println("Server: Finished performance test.  Exiting.")
 }
 
-// run is the server's side: it tells the client where the memory is, and waits
-// until the client has finished.
+// run runs the server's side: it tells the client where the memory is, and waits until the client has finished.
 func (t *performanceTest) run(ctx context.Context) error {
 	return errors.Join(t.offer(ctx), t.close())
 }
@@ -189,16 +187,16 @@ func (t *performanceTest) offer(ctx context.Context) error {
 	if err := (completion{t.link.ep, noteCookie(noteIn), placeSize}).check(event); err != nil {
 		return err
 	}
-	// The C client takes it for a failure if it does not hear that the note is here.
+	// The C client fails if its note is not confirmed.
 	return pause.UntilPeerHears(ctx)
 }
 
-// noteOrder is big-endian if one of the hosts is.
+// noteOrder returns big-endian if one of the hosts is big-endian.
 func (t *performanceTest) noteOrder() binary.ByteOrder {
 	return orderOf(min(hostIsLittle, t.peerIsLittle))
 }
 
-// runPerformance is the client's side.
+// runPerformance runs the client's side.
 func runPerformance(ctx context.Context, s side, p performance) error {
 	t, err := newPerformance(s, p)
 	if err != nil {
@@ -212,7 +210,7 @@ func runPerformance(ctx context.Context, s side, p performance) error {
 	return nil
 }
 
-// measure connects, and measures while there is a connection.
+// measure connects and measures.
 func (t *performanceTest) measure(ctx context.Context) (*measurement, error) {
 	linked, end := context.WithCancelCause(ctx)
 	defer end(nil)

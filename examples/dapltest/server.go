@@ -13,7 +13,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// ports is how many qualifiers behind its own a server uses for tests, in turn.
+// ports is how many qualifiers after its own a server uses for tests, in turn.
 const ports = 1000
 
 // The buffers of the connection between client and server.
@@ -24,7 +24,7 @@ const (
 	controlBuffers
 )
 
-// server answers clients, one after the other, and runs their tests at a time.
+// server answers clients one after the other, and runs their tests at the same time.
 type server struct {
 	command
 	*node
@@ -36,12 +36,11 @@ type server struct {
 	nextPort udat.ConnQual
 	tests    sync.WaitGroup
 	failed   atomic.Int32
-	// measuring has an element while a performance test runs, beside which there is no
-	// other one.
+	// measuring has an element while a performance test runs. Only one can run at a time.
 	measuring chan struct{}
 }
 
-// serve is the server: it runs until a client tells it to quit.
+// serve runs the server until a client tells it to quit.
 func serve(ctx context.Context, c command) (err error) {
 	s := &server{command: c, nextPort: c.port + 1, measuring: make(chan struct{}, 1)}
 	defer func() {
@@ -59,7 +58,7 @@ func serve(ctx context.Context, c command) (err error) {
 			return err
 		}
 		s.report("client", err)
-		// The client is to see that its command has arrived before the connection ends.
+		// Let the client see that its command has arrived before the connection ends.
 		if err := pause.UntilPeerHears(ctx); err != nil {
 			return err
 		}
@@ -79,7 +78,7 @@ func serve(ctx context.Context, c command) (err error) {
 	return nil
 }
 
-// report says what went wrong with one client, which ends nothing else.
+// report prints the error of one client. The server continues.
 func (s *server) report(what string, err error) {
 	if err != nil {
 		s.failed.Add(1)
@@ -118,7 +117,7 @@ func (s *server) postReceives() error {
 	return s.control.postNote(s.notes, commandBuffer, controlSize)
 }
 
-// again makes the connection ready for the next client.
+// again prepares the connection for the next client.
 func (s *server) again() error {
 	if err := s.control.disconnect(udat.CloseGraceful); err != nil {
 		return err
@@ -133,16 +132,16 @@ func (s *server) close() error {
 	return free(s.psp, s.control, s.notes, s.pz, s.node)
 }
 
-// runner is a test on the server's side. Its endpoints listen when it is made.
+// runner is the server's side of a test. Its endpoints already listen.
 type runner interface {
 	// run runs the test, and frees everything.
 	run(ctx context.Context) error
-	// done says that the test is over.
+	// done reports that the test is over.
 	done()
 }
 
-// serveClient takes the command of one client, and starts its test. The test's
-// endpoints listen before the client has the answer.
+// serveClient receives the command of one client, and starts its test. The test's endpoints listen before the client
+// has the answer.
 func (s *server) serveClient(ctx context.Context) (quit bool, err error) {
 	cr, _, err := s.control.nextRequest(ctx)
 	if err != nil {
@@ -188,7 +187,7 @@ func (s *server) takeHello(ctx context.Context) (hello, error) {
 	var h hello
 	for _, i := range []int{helloBuffer, commandBuffer} {
 		if err := s.control.takeNote(ctx, s.control.recv, i, controlSize); err != nil {
-			return h, fmt.Errorf("what the client wants: %w", err)
+			return h, fmt.Errorf("the client's command: %w", err)
 		}
 	}
 	if _, err := binary.Decode(s.notes.bytes(helloBuffer), order, &h); err != nil {
@@ -200,7 +199,7 @@ func (s *server) takeHello(ctx context.Context) (hello, error) {
 	return h, nil
 }
 
-// prepare makes the test that the client wants. For quitting there is none.
+// prepare makes the test that the client requests. It returns nil if the client wants the server to quit.
 func (s *server) prepare(ctx context.Context, h hello, first udat.ConnQual) (runner, error) {
 	text := s.notes.bytes(commandBuffer)
 	side := side{node: s.node, port: first, server: true, peerIsLittle: h.LittleEndian, trace: s.trace}
@@ -234,7 +233,7 @@ func (s *server) prepare(ctx context.Context, h hello, first udat.ConnQual) (run
 	return nil, fmt.Errorf("there is no test %d for a server", h.Test)
 }
 
-// takePorts returns the first of so many qualifiers.
+// takePorts returns the first of count unused qualifiers.
 func (s *server) takePorts(count int) udat.ConnQual {
 	if s.nextPort >= s.port+ports {
 		s.nextPort = s.port + 1

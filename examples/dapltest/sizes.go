@@ -6,14 +6,14 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// The lengths of event dispatchers are the C program's.
+// The lengths of event dispatchers are those of the C program.
 const (
 	serverQueue = 32
 	clientQueue = 8
 	testQueue   = 8
 )
 
-// defaultEPAttr returns the attributes of an endpoint that is made without any.
+// defaultEPAttr returns the default attributes of an endpoint.
 func defaultEPAttr(ia *udat.IA) (attr udat.EPAttr, err error) {
 	var pz *udat.PZ
 	var evd *udat.EVD

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// statistics is what threads have done, in the time of the slowest.
+// statistics sums the work of threads, with the time of the slowest.
 type statistics struct {
 	elapsed                     time.Duration
 	operations                  int
 	sent, received, read, wrote int // bytes
 }
 
-// count adds an operation on so many endpoints.
+// count adds an operation on a number of endpoints.
 func (s *statistics) count(o operation, ours bool, endpoints int) {
 	s.operations += endpoints
 	bytes := o.bytes() * endpoints
@@ -37,7 +37,7 @@ func (s *statistics) add(other statistics) {
 	s.wrote += other.wrote
 }
 
-// print prints the table of the C program, in which a megabyte is a million.
+// print prints the table of the C program. A megabyte is a million bytes here.
 func (s *statistics) print(t transaction) {
 	seconds := s.elapsed.Seconds()
 	fmt.Printf("----- Stats ---- : %d threads, %d EPs\n", t.threads, t.endpoints)

@@ -9,13 +9,13 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// greeting is the private data with which clients connect for a transaction.
+// greeting is the private data of clients that connect for a transaction.
 const greeting = "DAPL and RDMA rule! Test 4321."
 
 const (
-	// placesSize is the length of the note that tells where a side's memory is.
+	// placesSize is the length of the note that says where a side's memory is.
 	placesSize = maxOperations * placeSize
-	// syncSize is that of the notes by which sides wait for each other.
+	// syncSize is the length of the notes with which the sides wait for each other.
 	syncSize = 64
 )
 
@@ -30,14 +30,14 @@ const (
 	noteBuffers
 )
 
-// thread is one side's part of a transaction that a goroutine runs.
+// thread is one side's part of a transaction, run by one goroutine.
 type thread struct {
 	side
 	transaction
 	pz    *udat.PZ
 	links []*threadLink
 
-	ctx   context.Context // ends with any of the connections, from the first one on
+	ctx   context.Context // ends with any of the connections
 	end   context.CancelCauseFunc
 	stats statistics
 }
@@ -49,7 +49,7 @@ type threadLink struct {
 	sp        object // of a server until it is connected
 	notes     *buffers
 	transfers []transfer
-	unreaped  []int // the sends whose completions are yet to be taken
+	unreaped  []int // the sends whose completions are postponed
 }
 
 // transfer is an operation on one endpoint.
@@ -63,8 +63,8 @@ type transfer struct {
 
 func (t *thread) mine(o operation) bool { return o.byServer == t.server }
 
-// newThread makes the endpoints of a thread, which are unconnected, with receives
-// for the first notes. Those of a server listen.
+// newThread makes the unconnected endpoints of a thread, with receives for the first notes. A server's endpoints
+// listen.
 func newThread(s side, t transaction) (_ *thread, err error) {
 	th := &thread{side: s, transaction: t}
 	defer func() {
@@ -87,8 +87,7 @@ func newThread(s side, t transaction) (_ *thread, err error) {
 	return th, nil
 }
 
-// attributes have room for a receive for each operation, and for those of the
-// notes.
+// attributes have room for the receives of all operations and notes.
 func (t *thread) attributes() (udat.EPAttr, error) {
 	attr, err := defaultEPAttr(t.ia)
 	room := len(t.operations) + 3
@@ -130,7 +129,7 @@ func (t *thread) addLink(port udat.ConnQual, attr udat.EPAttr) (err error) {
 	return err
 }
 
-// postFirst posts the receives for what comes before the transfers.
+// postFirst posts the receives for the notes before the transfers.
 func (l *threadLink) postFirst() error {
 	if err := l.postNote(l.notes, placesIn, placesSize); err != nil {
 		return err
@@ -138,8 +137,8 @@ func (l *threadLink) postFirst() error {
 	return l.postNote(l.notes, beginIn, syncSize)
 }
 
-// prepare connects all endpoints, and has all receives posted and the memory filled
-// when the sides have told each other where it is.
+// prepare connects all endpoints. When the sides have told each other where their memory is, all receives are posted
+// and the memory is filled.
 func (t *thread) prepare() error {
 	for i, l := range t.links {
 		if err := t.connect(l); err != nil {
@@ -183,8 +182,7 @@ func (t *thread) connect(l *threadLink) error {
 	return sp.Free()
 }
 
-// exchangePlaces has the sides tell each other where the memory is that the other
-// one reads or writes. The client begins.
+// exchangePlaces exchanges where each side's memory is that the other side reads or writes. The client begins.
 func (t *thread) exchangePlaces(l *threadLink) error {
 	out := l.notes.bytes(placesOut)
 	for i, tr := range l.transfers {
@@ -236,8 +234,7 @@ func (t *thread) close() error {
 	return errors.Join(append(errs, free(t.pz))...)
 }
 
-// together calls a function for each of count threads, at a time. When one fails,
-// the context of the others ends.
+// together calls a function for each of count threads in parallel. When one fails, the context of the others ends.
 func together(ctx context.Context, count int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

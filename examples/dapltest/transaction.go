@@ -8,8 +8,7 @@ import (
 	"github.com/goudat/goudat/examples/internal/getopt"
 )
 
-// transaction is a test in which threads go through a list of operations again and
-// again, each on endpoints of its own.
+// transaction is a test in which threads run a list of operations again and again, each on its own endpoints.
 type transaction struct {
 	iterations int
 	threads    int
@@ -40,10 +39,9 @@ func (t *transaction) set(letter byte, value string) (err error) {
 	return err
 }
 
-// syncs are the operations that validation needs at the end of each iteration. The
-// first tells the client that the server has sent everything, so that the client
-// may look at its memory; the second tells the server the same; and the third tells
-// the client that the server has looked.
+// syncs are the operations that validation needs at the end of each iteration. The first tells the client that the
+// server has sent everything, so that the client can check its memory. The second tells the server the same. The third
+// tells the client that the server has checked.
 var syncs = []operation{
 	{byServer: true, kind: sendReceive, size: defaultOperation.size, segments: 1},
 	{byServer: false, kind: sendReceive, size: defaultOperation.size, segments: 1},
@@ -60,8 +58,7 @@ func (t *transaction) finish(operands []string) (err error) {
 	return t.check()
 }
 
-// check is for transactions from the command line, and for those that come from a
-// client.
+// check checks transactions from the command line and from clients.
 func (t *transaction) check() error {
 	if t.iterations < 1 || t.threads < 1 || t.threads > maxThreads || t.endpoints < 1 || t.endpoints > maxEndpoints {
 		return fmt.Errorf("%d iterations on %d endpoints in each of %d threads: out of range", t.iterations, t.endpoints, t.threads)
@@ -99,5 +96,5 @@ func (t *transaction) check() error {
 	return nil
 }
 
-// validated are the operations whose data is looked at.
+// validated returns the operations whose data is checked.
 func (t *transaction) validated() int { return len(t.operations) - len(syncs) }

@@ -2,8 +2,7 @@ package main
 
 import "fmt"
 
-// quiet is the operation behind which a side may look at its memory and change it:
-// see syncs.
+// quiet is the operation after which a side may check and change its memory: see syncs.
 func (t *thread) quiet() int {
 	if t.server {
 		return t.validated() + 1
@@ -11,13 +10,13 @@ func (t *thread) quiet() int {
 	return t.validated()
 }
 
-// patternOf is what all bytes are in an iteration. Memory begins with zeros.
+// patternOf returns the value of all bytes in an iteration. Memory starts with zeros.
 func patternOf(iteration int) byte { return byte(iteration + 1) }
 
 // fills reports whether the bytes of a transfer come from this side.
 func (tr *transfer) fills() bool { return tr.ours != (tr.kind == rdmaRead) }
 
-// fill writes the bytes of the next iteration into what goes to the peer.
+// fill writes the bytes of the next iteration into the memory for the peer.
 func (t *thread) fill(iteration int) {
 	for _, l := range t.links {
 		for _, tr := range l.transfers[:t.validated()] {
@@ -32,7 +31,7 @@ func (t *thread) fill(iteration int) {
 	}
 }
 
-// checkData checks what came from the peer.
+// checkData checks the data from the peer.
 func (t *thread) checkData(iteration int) error {
 	want := patternOf(iteration)
 	for i, l := range t.links {

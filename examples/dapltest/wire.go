@@ -8,17 +8,16 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// protocolVersion is that of the C program's which this one understands.
+// protocolVersion is the version of the C program's protocol that this program supports.
 const protocolVersion = 6
 
-// controlSize is the length of each message on the connection between client and
-// server: the client's hello, its command, and the server's answer.
+// controlSize is the length of each control message: the client's hello, its command, and the server's answer.
 const controlSize = 8192
 
-// Numbers are little-endian, whatever the hosts are.
+// Numbers are little-endian on all hosts.
 var order = binary.LittleEndian
 
-// hostIsLittle tells the byte order of this host, which the sides tell each other.
+// hostIsLittle reports whether this host is little-endian. The sides exchange their byte orders.
 var hostIsLittle = flag(binary.NativeEndian.Uint16([]byte{1, 0}) == 1)
 
 // flag is a truth value of 32 bits.
@@ -49,7 +48,7 @@ type hello struct {
 	Endpoints    uint32 // in all
 }
 
-// answer is the server's message. The test's endpoints listen from the port on.
+// answer is the server's message. The test's endpoints listen at consecutive ports from FirstPort on.
 type answer struct {
 	Version      uint32
 	LittleEndian uint32
@@ -108,7 +107,7 @@ type quitMessage struct {
 	Port    uint64
 }
 
-// message is the client's second message: what the server is to do.
+// message is the client's second message: the command for the server.
 func (c *command) message() any {
 	server, adapter, debug, port := nameOf(c.host), nameOf(c.adapter), flag(c.trace > 0), uint64(c.port)
 	switch c.test {
@@ -164,11 +163,10 @@ func parsePerformance(b []byte) (performance, error) {
 	return p, p.check()
 }
 
-// placeSize is the length of a place on the wire.
+// placeSize is the encoded length of a place.
 const placeSize = 12
 
-// place is where memory is that the peer reads or writes. Its length both sides
-// know from the operation.
+// place is the address of memory that the peer reads or writes. Both sides know its length from the operation.
 type place struct {
 	Context uint32
 	Address uint64
@@ -189,7 +187,7 @@ func parsePlace(b []byte, order binary.ByteOrder) place {
 	return place{order.Uint32(b), order.Uint64(b[4:])}
 }
 
-// orderOf is a host's byte order.
+// orderOf returns a host's byte order.
 func orderOf(little uint32) binary.ByteOrder {
 	if little != 0 {
 		return binary.LittleEndian

@@ -87,7 +87,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// A server refuses what no client may ask for.
+// A server refuses invalid commands.
 func TestWrongCommands(t *testing.T) {
 	good := operationMessage{Kind: sendReceive, Segments: 1, Size: 8}
 	answered := good

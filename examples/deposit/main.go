@@ -1,6 +1,5 @@
-// Deposit is the port of a C program, c/deposit.c, and talks to it: a client
-// writes bytes into the memory of a server, by RDMA, and the server tells the
-// sum of what it has got. docs/porting.md goes through both, step by step.
+// Deposit is the port of a C program, c/deposit.c, and talks to it: a client writes bytes into the memory of a server
+// by RDMA, and the server returns the sum of the bytes. docs/porting.md explains both, step by step.
 package main
 
 import (
@@ -23,7 +22,7 @@ type settings struct {
 	bytes    int
 	host     string // of the server, for a client
 	both     bool
-	adapters []string // one, or with both any number
+	adapters []string // one, or any number with -both
 }
 
 func main() {
@@ -109,7 +108,7 @@ func runBoth(ctx context.Context, adapter string, s settings) error {
 			return n.deposit(ctx, address.String(), s.qual, s.bytes)
 		})
 		if err != nil {
-			cancel() // a server without a client would wait for one
+			cancel() // a server without a client would wait forever
 		}
 		return errors.Join(err, <-served)
 	}

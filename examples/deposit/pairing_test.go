@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Patience = 2 * time.Minute // for whole runs of several processes on a busy machine
 	udattest.Main(m)
 }
 
@@ -38,7 +38,7 @@ func TestPairs(t *testing.T) {
 			{"C server, Go client", native, own},
 			{"Go server, C client", own, native},
 		} {
-			// Less than one RDMA write, and more of them than may be outstanding.
+			// Less than one RDMA write, and more writes than may be outstanding.
 			for _, size := range []int{1, (window+2)*piece + 1} {
 				t.Run(fmt.Sprintf("%s/%s/%d bytes", provider, sides.name, size), func(t *testing.T) {
 					pair(t, provider, sides.server, sides.client, udattest.ConnQual(), size)
@@ -48,8 +48,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// Both languages mean the same by a qualifier, however large: a port as it comes,
-// a process id, a rank in the high bits.
+// A qualifier of any size means the same in both languages: a port, a process id, a rank in the high bits.
 func TestWideQualifiers(t *testing.T) {
 	providers := udattest.Names(t)
 	native, own := buildNative(t), ownProgram(t)
@@ -70,13 +69,12 @@ func TestWideQualifiers(t *testing.T) {
 	}
 }
 
-// needsPrivilege reports whether the provider makes a TCP port of the qualifier
-// that not everybody may listen on.
+// needsPrivilege reports whether the provider maps the qualifier to a privileged TCP port.
 func needsPrivilege(provider string, qual udat.ConnQual) bool {
 	return strings.Contains(provider, "scm") && uint16(qual+1000) < 1024
 }
 
-// pair runs both and checks that they end well and have the same sum.
+// pair runs both sides, and checks that they succeed and have the same sum.
 func pair(t *testing.T, provider, server, client string, qualifier udat.ConnQual, size int) {
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
@@ -88,7 +86,7 @@ func pair(t *testing.T, provider, server, client string, qualifier udat.ConnQual
 	c := start(t, ctx, client, "-q", qual, "-n", fmt.Sprint(size), "-c", address(t, provider), provider)
 	clientErr := c.wait()
 	if clientErr != nil {
-		cancel() // a server without a client would wait for one
+		cancel() // a server without a client would wait forever
 	}
 	serverErr := s.wait()
 	if clientErr != nil || serverErr != nil {
@@ -112,7 +110,7 @@ func TestBothSides(t *testing.T) {
 	}
 }
 
-// A client whose server is not there fails, and says so.
+// A client without a server fails, and says so.
 func TestNoServer(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
 		s := settings{qual: udattest.ConnQual(), bytes: 1, host: address(t, provider), adapters: []string{provider}}
@@ -125,7 +123,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// A side whose peer dies in the middle fails.
+// A side fails if its peer dies.
 func TestPeerDies(t *testing.T) {
 	own := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
@@ -141,7 +139,7 @@ func TestPeerDies(t *testing.T) {
 				return err
 			}
 			_, err := n.connect(ctx, address(t, provider), qual)
-			return err // closing the adapter breaks the connection off
+			return err // closing the adapter ends the connection
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +150,7 @@ func TestPeerDies(t *testing.T) {
 	}
 }
 
-// A server that is interrupted while it waits ends in order.
+// A server that is interrupted while it waits ends cleanly.
 func TestInterrupt(t *testing.T) {
 	provider := udattest.Names(t)[0]
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
@@ -217,7 +215,7 @@ func address(t *testing.T, provider string) string {
 type process struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
-	text  string // what it has said
+	text  string // its output
 }
 
 func start(t *testing.T, ctx context.Context, program string, args ...string) *process {
@@ -238,8 +236,7 @@ func start(t *testing.T, ctx context.Context, program string, args ...string) *p
 	return p
 }
 
-// await reads up to a line that has the text; it reports false when the process
-// ends before.
+// await reads lines until one has the text. It returns false if the process ends before.
 func (p *process) await(text string) bool {
 	for p.lines.Scan() {
 		p.text += p.lines.Text() + "\n"
@@ -250,7 +247,7 @@ func (p *process) await(text string) bool {
 	return false
 }
 
-// wait reads the rest and waits for the end.
+// wait reads the rest of the output and waits for the end.
 func (p *process) wait() error {
 	for p.lines.Scan() {
 		p.text += p.lines.Text() + "\n"

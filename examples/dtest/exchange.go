@@ -7,9 +7,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// What the two sides tell each other once the client knows the server's address:
-// a pattern in the private data of the connection, and the place of their memory
-// in the first message. All layouts are those of the C program.
+// What the two sides exchange once the client knows the server's address: a pattern in the private data of the
+// connection, and the place of their memory in the first message. All layouts are those of the C program.
 
 const (
 	// qualifier is the connection qualifier that the server listens on.
@@ -23,8 +22,8 @@ const (
 	immediate = 0x7777
 )
 
-// privateData is the pattern that counts up from first: the client's starts at 1
-// and comes back with 1 added to each byte.
+// privateData returns a pattern that counts up from first. The client's starts at 1; the server returns it with 1 added
+// to each byte.
 func privateData(first byte) []byte {
 	b := make([]byte, pdataSize)
 	for i := range b {
@@ -33,7 +32,7 @@ func privateData(first byte) []byte {
 	return b
 }
 
-// checkPrivateData looks at the pattern only: providers pad private data.
+// checkPrivateData checks only the pattern: providers pad private data.
 func checkPrivateData(b []byte, first byte) error {
 	if len(b) < pdataSize || !bytes.Equal(b[:pdataSize], privateData(first)) {
 		return fmt.Errorf("private data % x, want the %d bytes from %#02x up", b, pdataSize, first)

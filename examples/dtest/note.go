@@ -8,14 +8,12 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// A note is a message that says where the sender's memory is. The first one is
-// read; the later ones say the same and tell by their coming that writes or
-// reads are done.
+// A note is a message with the place of the sender's memory. The first note is read. The later ones have the same
+// content; their arrival means that writes or reads are done.
 
 const noteCookie = 0xaaaa
 
-// sendNote posts a note. Only the first is reported: the peer's answer tells that
-// the others have arrived.
+// sendNote posts a note. Only the first has a completion: the peer's answer shows that the others have arrived.
 func (n *node) sendNote(flags udat.CompletionFlags) error {
 	place, err := n.in.RMRTriplet(0, n.o.size)
 	if err != nil {
@@ -53,10 +51,9 @@ func (n *node) takeNote(ctx context.Context, polls *int) error {
 	return nil
 }
 
-// exchangePlaces tells the peer where this side's memory is, and learns where
-// the peer's is. What is wrong with the peer's note counts first, as it makes the
-// peer leave, perhaps before this side's is known to have arrived; and whoever
-// finds something wrong does not leave before the peer has its note.
+// exchangePlaces tells the peer where this side's memory is, and learns where the peer's is. An error in the peer's
+// note has precedence: it makes the peer leave, perhaps before this side's note is known to have arrived. A side that
+// finds an error does not leave before the peer has its note.
 func (n *node) exchangePlaces(ctx context.Context) error {
 	if err := n.sendNote(udat.CompletionDefault); err != nil {
 		return err

@@ -41,13 +41,13 @@ var transfers = []struct {
 	{"writes in turn, sizes by increment", "-WB10 -b 3000 -i 1000"},
 }
 
-// Programs of one port and one qualifier cannot run at a time.
+// Programs with the same port and qualifier cannot run at the same time.
 func TestGoWithGo(t *testing.T) {
 	self := ownProgram(t)
 	pairEach(t, self, self)
 }
 
-// What the C program does by itself is what the others are held against.
+// The C program with itself is the reference for the others.
 func TestCWithC(t *testing.T) {
 	if native := nativeProgram(t); native != nil {
 		pairEach(t, native, native)
@@ -95,7 +95,7 @@ var tableLine = regexp.MustCompile(`(?m)^\d+: ((?:RDMA read|open|close|PZ \w+|LM
 
 var numbers = regexp.MustCompile(`\s*\d+(\.\d+)?`)
 
-// tableOf gives the lines of the table without their numbers.
+// tableOf returns the lines of the table without their numbers.
 func tableOf(text string) []string {
 	var lines []string
 	for _, match := range tableLine.FindAllStringSubmatch(text, -1) {
@@ -113,7 +113,7 @@ func compareTables(t *testing.T, server, client []string) {
 	}
 }
 
-// A client says what is wrong when the server transfers something else.
+// The client reports the error when the server transfers something else.
 func TestSizesDiffer(t *testing.T) {
 	self := ownProgram(t)
 	provider := udattest.Names(t)[0]
@@ -131,7 +131,7 @@ func TestSizesDiffer(t *testing.T) {
 	}
 }
 
-// A side whose peer dies in the middle fails, however it waits.
+// A side fails if its peer dies, with any kind of wait.
 func TestPeerDies(t *testing.T) {
 	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
@@ -158,7 +158,7 @@ func TestPeerDies(t *testing.T) {
 	}
 }
 
-// A server that is interrupted while it waits ends in order.
+// A server that is interrupted while it waits ends cleanly.
 func TestInterrupt(t *testing.T) {
 	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {

@@ -15,12 +15,10 @@ const (
 	fromServer = 0xaa
 )
 
-// peerPosts is how long the client leaves the server to post its receives: the C
-// program posts them when it has sent its last note.
+// peerPosts is the time in which the server posts its receives: the C program posts them after its last note.
 const peerPosts = time.Second
 
-// postPings posts a receive for each of the peer's messages; its number is the
-// cookie.
+// postPings posts a receive for each of the peer's messages. Its number is the cookie.
 func (n *node) postPings() error {
 	for i := range pings {
 		slot, err := n.in.Segment(i*n.o.size, n.o.size)
@@ -58,7 +56,7 @@ func (n *node) pingPong(ctx context.Context) error {
 			return fmt.Errorf("message %d starts with %#x, want %#x", i, got, theirs)
 		}
 		if i == 0 {
-			start = time.Now() // the server waited until now
+			start = time.Now() // the server has waited until now
 		}
 		if n.o.server() {
 			if err := n.sendPing(i, mine); err != nil {
@@ -70,8 +68,8 @@ func (n *node) pingPong(ctx context.Context) error {
 	return nil
 }
 
-// sendPing posts a message and does not wait: the answer, or for the server's
-// last one the client's leaving, says that it has arrived.
+// sendPing posts a message and does not wait. The answer shows that it has arrived; for the server's last message, the
+// client's disconnect does.
 func (n *node) sendPing(i int, first byte) error {
 	slot, err := n.out.Segment(i*n.o.size, n.o.size)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// readBurst reads the peer's memory a few times and exchanges notes behind that.
+// readBurst reads the peer's memory a few times and then exchanges notes.
 func (n *node) readBurst(ctx context.Context) error {
 	say("RDMA reads, then a message")
 	clear(n.out.Bytes()[:n.o.size])
@@ -45,10 +45,10 @@ func (n *node) readBurst(ctx context.Context) error {
 	return n.takeNote(ctx, &n.times.msgPolls)
 }
 
-// checkRead looks at what is behind the text only: the peer writes the text while
-// the first reads may be under way already.
+// checkRead checks only the bytes after the text: the peer writes the text while the first reads may already be in
+// progress.
 func (n *node) checkRead(b []byte) error {
-	var want byte = fillOut // this side has written there what it fills its own with
+	var want byte = fillOut // this side has written its own pattern there
 	if n.o.unidirectional && n.o.server() {
 		want = fillIn
 	}

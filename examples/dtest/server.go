@@ -10,7 +10,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// serve is the server: it answers one client.
+// serve runs the server for one client.
 func serve(ctx context.Context, o options) (err error) {
 	n, err := newNode(o)
 	defer func() {
@@ -21,7 +21,7 @@ func serve(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	// Before the client is told the address, so that it meets a service point.
+	// The service point must exist before the client learns the address.
 	psp, err := udat.CreatePSP(n.ia, qualifier, n.requests, udat.PSPConsumer)
 	if err != nil {
 		return err

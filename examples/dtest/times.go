@@ -9,10 +9,9 @@ import (
 // reads is how many RDMA reads are made, and how many may be in progress.
 const reads = 4
 
-// times is how long the calls took that the C program measures: its table and
-// this one can be laid side by side. Of several calls of a kind it times one:
-// the region that the peer writes, the EVD for connection requests at its
-// creation and those for completions when they are freed.
+// times are the times of the calls that the C program measures, so that the two tables can be compared. Of several
+// calls of a kind it times only some: the region that the peer writes, the creation of the EVD for connection requests,
+// and the freeing of those for completions.
 type times struct {
 	open, close                        time.Duration
 	pzCreate, pzFree                   time.Duration
@@ -27,7 +26,7 @@ type times struct {
 	readPolls                          [reads]int
 }
 
-// timed adds what f takes.
+// timed adds the time of f.
 func timed(total *time.Duration, f func() error) error {
 	start := time.Now()
 	err := f()
@@ -37,7 +36,7 @@ func timed(total *time.Duration, f func() error) error {
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// bandwidth is in megabytes a second, which are bytes a microsecond.
+// bandwidth is in megabytes per second, which are bytes per microsecond.
 func bandwidth(bytes int, d time.Duration) float64 {
 	if d <= 0 {
 		return 0
@@ -45,7 +44,7 @@ func bandwidth(bytes int, d time.Duration) float64 {
 	return float64(bytes) / microseconds(d)
 }
 
-// print writes the results, and with -t the table, in the C program's format.
+// print writes the results, and with -t the table, in the format of the C program.
 func (t *times) print(w io.Writer, pid int, o options) {
 	if t.roundTrips > 0 && !o.allSizes {
 		t.printRoundTrips(w, pid, o, o.size)
@@ -64,8 +63,7 @@ func (t *times) print(w io.Writer, pid int, o options) {
 	}
 }
 
-// printRoundTrips tells of messages, or of the writes of -W. Half a round trip
-// is the latency.
+// printRoundTrips prints the times of messages, or of the writes of -W. The latency is half a round trip.
 func (t *times) printRoundTrips(w io.Writer, pid int, o options, size int) {
 	kind, count := "Message", pings
 	if o.writePingPong {

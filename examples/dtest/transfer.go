@@ -8,7 +8,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// What the regions hold at first, apart from texts at their beginning.
+// The initial content of the regions, apart from texts at their beginning.
 const (
 	fillIn  = 'a'
 	fillOut = 'b'
@@ -20,7 +20,7 @@ func fill(b []byte, with byte) {
 	}
 }
 
-// transfer does what the flags ask for, on a connection that is established.
+// transfer runs the transfers that the flags select, on an established connection.
 func (n *node) transfer(ctx context.Context) error {
 	if err := n.exchangePlaces(ctx); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (n *node) transfer(ctx context.Context) error {
 	if err := n.writeBurst(ctx); err != nil {
 		return err
 	}
-	// The C program decides likewise, so that both sides of a pair agree.
+	// The C program decides in the same way, so that both sides of a pair agree.
 	if n.o.writeOnly || !n.canRead() {
 		return nil
 	}
@@ -53,14 +53,14 @@ func (n *node) canRead() bool {
 	return false
 }
 
-// putText writes a text that ends with a zero, as much of it as there is room for.
+// putText writes a zero-terminated text, truncated if there is no room.
 func (n *node) putText(lmr *udat.LMR, offset int, text string) {
 	if offset < n.o.size {
 		copy(lmr.Bytes()[offset:n.o.size], text+"\x00")
 	}
 }
 
-// checkText compares what the peer has put into memory.
+// checkText checks the text that the peer has written.
 func (n *node) checkText(b []byte, want string) error {
 	want = want[:min(len(want), len(b))]
 	if !bytes.HasPrefix(b, []byte(want)) {

@@ -8,8 +8,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// writeBurst writes the peer's memory many times and exchanges notes: the
-// client's comes behind its writes, the server answers behind its own.
+// writeBurst writes the peer's memory many times and exchanges notes. The client's note follows its writes; the
+// server's answer follows its own writes.
 func (n *node) writeBurst(ctx context.Context) error {
 	say("RDMA writes, then a message")
 	start := time.Now()
@@ -29,7 +29,7 @@ func (n *node) writeBurst(ctx context.Context) error {
 	return n.checkText(n.in.Bytes()[:n.o.size], writeText(n.peer()))
 }
 
-// crossNotes sends a note and takes one, in the order given.
+// crossNotes sends a note and takes one, in the given order.
 func (n *node) crossNotes(ctx context.Context, takeFirst bool) error {
 	if takeFirst {
 		if err := n.takeNote(ctx, &n.times.writePolls); err != nil {
@@ -42,7 +42,7 @@ func (n *node) crossNotes(ctx context.Context, takeFirst bool) error {
 	return n.takeNote(ctx, &n.times.writePolls)
 }
 
-// writes posts RDMA writes of the whole region, the cookies of which count from 0.
+// writes posts RDMA writes of the whole region. Their cookies count from 0.
 func (n *node) writes(ctx context.Context, count int) error {
 	segment, err := n.out.Segment(0, n.o.size)
 	if err != nil {
@@ -61,7 +61,7 @@ func (n *node) writes(ctx context.Context, count int) error {
 	return nil
 }
 
-// signal gives the flags for operation i: one of so many is reported.
+// signal returns the flags for operation i: only some operations have completions.
 func (n *node) signal(i int) udat.CompletionFlags {
 	if (i+1)%n.o.signalRate == 0 {
 		return udat.CompletionDefault
@@ -80,8 +80,8 @@ func (n *node) collectWrite(ctx context.Context, i int, flags udat.CompletionFla
 	return err
 }
 
-// writeImmediate is writeBurst with immediate data in the last write, which the
-// other side waits for before it sends its note.
+// writeImmediate is writeBurst with immediate data in the last write. The other side waits for it before it sends its
+// note.
 func (n *node) writeImmediate(ctx context.Context) error {
 	say("RDMA writes, the last one with immediate data, then a message")
 	start := time.Now()
@@ -127,8 +127,8 @@ func (n *node) writeImmediate(ctx context.Context) error {
 	return n.checkText(b[:n.o.size-1], writeText(n.peer()))
 }
 
-// takeImmediate waits for the value that comes with the peer's last write. It
-// takes a receive that was posted for a note.
+// takeImmediate waits for the value that comes with the peer's last write. It uses a receive that was posted for a
+// note.
 func (n *node) takeImmediate(ctx context.Context) error {
 	event, err := n.collect(ctx, n.recv, &n.times.writePolls, uint64(n.notesSeen), n.o.size)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// writePingPong has both sides write in turn. Nothing tells a side that the
-// other has written but the last byte, which counts the writes.
+// writePingPong makes the sides write in turn. Only the last byte, which counts the writes, shows a side that the other
+// has written.
 func (n *node) writePingPong(ctx context.Context) error {
 	say("RDMA writes back and forth")
 	for _, size := range n.o.pingPongSizes() {
@@ -30,9 +30,8 @@ func (n *node) writePingPong(ctx context.Context) error {
 	return n.settle(ctx)
 }
 
-// settle has the client read a byte before it leaves, and wait a moment. The last
-// write is in its memory before the server's adapter hears that it is, and the C
-// server takes it for a failure when the connection ends in between.
+// settle makes the client read a byte before it leaves, and wait a moment. The last write is in its memory before the
+// server's adapter knows. If the connection ends in between, the C server fails.
 func (n *node) settle(ctx context.Context) error {
 	if n.o.server() {
 		return nil
@@ -61,7 +60,7 @@ func (n *node) writesInTurn(ctx context.Context, size int) error {
 	if err != nil {
 		return err
 	}
-	// What the sides register has room for the sizes that go a little beyond -b.
+	// The registered memory has room for sizes slightly above -b.
 	remote := n.remote
 	remote.SegmentLength = uint32(size)
 	for i := range n.o.burst {
@@ -79,15 +78,14 @@ func (n *node) writesInTurn(ctx context.Context, size int) error {
 		out[size-1] = count
 		flags := n.signal(i)
 		if n.o.server() && i == n.o.burst-1 {
-			// The client may leave as soon as it sees this write, before it is known here
-			// to be done.
+			// The client may leave as soon as it sees this write, before this side has its completion.
 			flags = udat.CompletionSuppress
 		}
 		if err := n.ep.PostRDMAWrite([]udat.Segment{segment}, uint64(i), remote, flags); err != nil {
 			return err
 		}
 		if flags&udat.CompletionSuppress == 0 {
-			// As the C program, which never waits while it plays this game.
+			// Like the C program, which never waits in this test.
 			event, err := poll(ctx, n.request, &n.times.writePolls)
 			if err != nil {
 				return err
@@ -111,8 +109,8 @@ func (n *node) writesInTurn(ctx context.Context, size int) error {
 
 var patterns = []byte{0, 0xff, 0x55, 0xaa}
 
-// prepare makes the content of write i: the client has patterns and, after the
-// last one, random bytes; the server returns what came.
+// prepare makes the content of write i. The client writes patterns and, after the last one, random bytes. The server
+// returns what it received.
 func (n *node) prepare(out, in []byte, i int) error {
 	which := i % (len(patterns) + 1)
 	switch {
@@ -129,8 +127,7 @@ func (n *node) prepare(out, in []byte, i int) error {
 	return nil
 }
 
-// whole looks until the write whose last byte is there is there as a whole: soft-RoCE
-// may put the last byte into memory before others.
+// whole polls until all bytes of the write are there: soft-RoCE may write the last byte before others.
 func whole(isWhole func() bool) bool {
 	for begin := time.Now(); !isWhole(); {
 		if time.Since(begin) > restWithin {
@@ -143,8 +140,7 @@ func whole(isWhole func() bool) bool {
 // restWithin is far longer than the rest of a write takes.
 const restWithin = 100 * time.Millisecond
 
-// awaitWrite polls the byte that the peer writes last. Between looks, it sees whether
-// the connection has ended.
+// awaitWrite polls the byte that the peer writes last. In between, it checks whether the connection has ended.
 func (n *node) awaitWrite(ctx context.Context, last udat.PeerByte, want byte) error {
 	const atOnce = 50 * time.Microsecond
 	for {

@@ -11,10 +11,10 @@ const (
 	fromServer = 0xaa
 )
 
-// headerSize is what the two sides look at of each message.
+// headerSize is the size of the part of a message that both sides check.
 const headerSize = 12
 
-// header is the beginning of a message, in the layout of the C program.
+// header is the beginning of a message, in the C program's layout.
 type header struct {
 	from       byte
 	connection uint32

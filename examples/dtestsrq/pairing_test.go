@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	udattest.Main(m)
 }
 
-// Programs of one qualifier cannot run at a time.
+// Programs with the same qualifier cannot run at the same time.
 func TestGoWithGo(t *testing.T) {
 	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
@@ -31,9 +31,8 @@ func TestGoWithGo(t *testing.T) {
 	}
 }
 
-// The C program with a shared queue waits at the end for an event that a
-// soft-RoCE device does not have. Without one it ends, and what comes over the
-// wire is the same.
+// With a shared queue, the C program waits at the end for an event that soft-RoCE devices do not report. Without one it
+// ends, and the messages are the same.
 var flagSets = []struct{ own, native string }{
 	{"-S 1", "-S 0"},
 	{"-c 5 -B 10 -t 4 -S 1", "-c 5 -B 10 -t 4 -S 0"},
@@ -86,8 +85,7 @@ func pair(t *testing.T, server, client *pairing.Program, provider, serverLine, c
 	pairing.Run(t, s, c)
 }
 
-// The C program with a shared queue takes and sends all messages, too, up to the
-// event that it waits for.
+// The C program with a shared queue takes and sends all messages, too, up to the missing event.
 func TestSharedQueueOfC(t *testing.T) {
 	native := nativeProgram(t)
 	if native == nil {
@@ -106,7 +104,7 @@ func TestSharedQueueOfC(t *testing.T) {
 				cancel()
 			}
 			if !s.Await(exchanged) {
-				t.Errorf("the server does not come to %q:\n%s", exchanged, s.Text())
+				t.Errorf("the server does not print %q:\n%s", exchanged, s.Text())
 			}
 			s.Signal(os.Kill)
 			s.Wait()
@@ -117,7 +115,7 @@ func TestSharedQueueOfC(t *testing.T) {
 			server, client := sides(t, ownProgram(t), native, provider, line, line)
 			s, c := pairing.Start(t, ctx, server, client)
 			if !c.Await(exchanged) {
-				t.Errorf("the client does not come to %q:\n%s", exchanged, c.Text())
+				t.Errorf("the client does not print %q:\n%s", exchanged, c.Text())
 				cancel()
 			}
 			if err := s.Wait(); err != nil || !strings.Contains(s.Text(), server.Passes) {
@@ -129,9 +127,8 @@ func TestSharedQueueOfC(t *testing.T) {
 	}
 }
 
-// A client that starts before its server finds it. With socket CM it can also
-// come at the wrong moment: if the server begins to listen while the library tries
-// again by itself, that sends a longer request, which the server misreads.
+// A client that starts before its server finds it. With socket CM it may also come at a bad moment: if the server
+// begins to listen while the library retries by itself, the library sends a longer request, which the server misreads.
 func TestClientFirst(t *testing.T) {
 	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
@@ -160,7 +157,7 @@ func TestClientFirst(t *testing.T) {
 	}
 }
 
-// A server whose client has other flags says what is wrong.
+// A server reports the error if its client has other flags.
 func TestFlagsDiffer(t *testing.T) {
 	self := ownProgram(t)
 	provider := udattest.Names(t)[0]
@@ -179,7 +176,7 @@ func TestFlagsDiffer(t *testing.T) {
 	}
 }
 
-// A side whose peer dies in the middle fails, with a shared queue and without.
+// A side fails if its peer dies, with a shared queue and without.
 func TestPeerDies(t *testing.T) {
 	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
@@ -200,7 +197,7 @@ func TestPeerDies(t *testing.T) {
 	}
 }
 
-// Whoever is interrupted, and the peer, too, ends in order.
+// An interrupted side and its peer end cleanly.
 func TestInterrupt(t *testing.T) {
 	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
@@ -220,7 +217,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// fails waits for the end of a side that is to fail and to say so.
+// fails waits for the end of a side that must fail and say so.
 func fails(t *testing.T, ctx context.Context, side *pairing.Process, reason string) {
 	t.Helper()
 	err := side.Wait()

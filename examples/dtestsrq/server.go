@@ -8,7 +8,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// serve is the server: it answers one client.
+// serve runs the server for one client.
 func serve(ctx context.Context, o options) (err error) {
 	n, err := newNode(o)
 	defer func() { err = errors.Join(err, n.close()) }()
@@ -54,7 +54,7 @@ func (n *node) acceptAll(ctx context.Context) error {
 	return nil
 }
 
-// accept accepts on the endpoint that the client asks for.
+// accept accepts on the endpoint that the client requests.
 func (n *node) accept(cr *udat.CR, accepted []bool) error {
 	request, err := cr.Query()
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// silence is the longest that a long run says nothing.
+// silence is the longest time without output in a long run.
 const silence = 2 * time.Second
 
-// transfer sends and answers all bursts, and fails when a connection ends. A
-// shared queue does not tell: its receives stay posted.
+// transfer sends and answers all bursts. It fails when a connection ends, which a shared queue does not show: its
+// receives stay posted.
 func (n *node) transfer(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -30,7 +30,7 @@ func (n *node) transfer(ctx context.Context) error {
 	}()
 	err := n.exchangeBursts(ctx)
 	if status := udat.DTOSuccess; errors.As(err, &status) || errors.Is(err, udat.ErrInvalidState) {
-		// The connection has ended. How it did says more.
+		// The connection has ended. Report how.
 		select {
 		case <-watched:
 		case <-time.After(patience):
@@ -67,8 +67,7 @@ func (n *node) exchangeBursts(ctx context.Context) error {
 	return n.settle(ctx)
 }
 
-// exchangeBurst has the client send and the server answer, all connections at a
-// time.
+// exchangeBurst makes the client send and the server answer, on all connections at the same time.
 func (n *node) exchangeBurst(ctx context.Context, burst int) error {
 	if !n.o.server() {
 		if err := n.sendBurst(burst, fromClient, udat.CompletionDefault); err != nil {
@@ -88,8 +87,8 @@ func (n *node) exchangeBurst(ctx context.Context, burst int) error {
 		}
 		return n.collectSends(ctx, n.o.slots())
 	}
-	// The client may leave as soon as it has the last answers, before they are known
-	// here to have arrived. That it leaves in order says that they have.
+	// The client may leave as soon as it has the last answers, before this side has their completions. Its graceful
+	// disconnect shows that they have arrived.
 	return n.sendBurst(burst, fromServer, udat.CompletionSuppress)
 }
 
@@ -113,7 +112,7 @@ func (n *node) send(slot int, h header, flags udat.CompletionFlags) error {
 	return n.eps[h.connection].PostSend([]udat.Segment{segment}, uint64(slot), flags)
 }
 
-// collectSends waits for so many completions: the connections' come in any order.
+// collectSends waits for count completions. Those of different connections come in any order.
 func (n *node) collectSends(ctx context.Context, count int) error {
 	for range count {
 		event, err := take(ctx, n.request)
@@ -127,8 +126,7 @@ func (n *node) collectSends(ctx context.Context, count int) error {
 	return nil
 }
 
-// takeBurst waits for the messages of a burst, which come in order on each
-// connection, and makes their slots ready again.
+// takeBurst waits for the messages of a burst, which come in order on each connection, and posts their receives again.
 func (n *node) takeBurst(ctx context.Context, from byte) error {
 	for range n.o.slots() {
 		event, err := take(ctx, n.recv)
@@ -166,10 +164,9 @@ func (n *node) check(h header, slot int, from byte) error {
 	return nil
 }
 
-// settle has the client send one more message on each connection before it
-// leaves, which the server does not look at, and wait a moment. The last answers
-// are here before the server's adapter hears that they are, and the C server takes
-// it for a failure when the connection ends in between.
+// settle makes the client send one more message on each connection before it leaves, and wait a moment. The server
+// ignores these messages. The last answers arrive here before the server's adapter knows. If the connection ends in
+// between, the C server fails.
 func (n *node) settle(ctx context.Context) error {
 	for i := range n.eps {
 		h := header{fromClient, uint32(i), n.last[i] + 1}

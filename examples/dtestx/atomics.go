@@ -7,20 +7,19 @@ import (
 	"github.com/goudat/goudat/examples/internal/pause"
 )
 
-// The values that the words take one after the other. The C program sets them
-// when it is so far, and sleeps in between to give its peer time to see them.
-// This one looks: it goes on as soon as the peer's word, or its own, has the
-// value that it waits for.
+// The values of the words, in order. The C program sets them when it reaches a step, and sleeps in between so that its
+// peer sees them. This program polls instead: it continues as soon as the peer's word, or its own, has the expected
+// value.
 const (
 	serverReady = 0x12345 // the client's compare finds this
-	clientReady = 0x54321 // the server's compare finds this, and does not want it
+	clientReady = 0x54321 // the server's compare finds this, and does not match
 	swapped     = 0x98765
 
 	serverStart, serverAdds = 0x10, 0x100
 	clientStart, clientAdds = 0x100, 0x10
 )
 
-// compareAndSwap has the client's swap happen, and the server's not.
+// compareAndSwap makes the client's swap succeed, and the server's fail.
 func (n *node) compareAndSwap(ctx context.Context) error {
 	if n.o.server() {
 		n.store(serverReady)
@@ -28,7 +27,7 @@ func (n *node) compareAndSwap(ctx context.Context) error {
 		if err := n.untilOld(ctx, n.swapIf(no, never), clientReady); err != nil {
 			return err
 		}
-		say("the compare found %#x in the client's word, which was not to be swapped", clientReady)
+		say("the compare found %#x in the client's word, and must not swap it", clientReady)
 		if err := n.awaitWord(ctx, swapped); err != nil {
 			return err
 		}
@@ -43,7 +42,7 @@ func (n *node) compareAndSwap(ctx context.Context) error {
 	return nil
 }
 
-// fetchAndAdd has each side add to the other's word twice.
+// fetchAndAdd makes each side add to the other's word twice.
 func (n *node) fetchAndAdd(ctx context.Context) error {
 	start, adds, theirStart, theirAdds := uint64(serverStart), uint64(serverAdds), uint64(clientStart), uint64(clientAdds)
 	if !n.o.server() {
@@ -56,8 +55,7 @@ func (n *node) fetchAndAdd(ctx context.Context) error {
 			return err
 		}
 	}
-	// The C program adds a second after it has set its own word, to whatever there
-	// is then: this must not get lost.
+	// The C program adds one second after it has set its own word. Its addition must not get lost.
 	if was := n.change(start - before); was != before && was != before+theirAdds {
 		return fmt.Errorf("the word is %#x, which the %s should have left at %#x", was, n.peer(), before)
 	}
@@ -78,8 +76,8 @@ func (n *node) fetchAndAdd(ctx context.Context) error {
 	if n.o.server() {
 		return nil
 	}
-	// The server's last addition is here before the server hears that it is, which no
-	// event tells here, and the client is about to leave.
+	// The server's last addition is here before the server knows, and no event reports that. The client must not leave
+	// yet.
 	if _, err := n.do(ctx, n.read()); err != nil {
 		return err
 	}

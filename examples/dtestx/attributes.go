@@ -8,7 +8,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// query says what an adapter is and can do.
+// query prints an adapter's attributes and capabilities.
 func query(provider string) error {
 	ia, err := adapter.Open(provider)
 	if err != nil {
@@ -28,7 +28,7 @@ func printAttributes(provider udat.ProviderAttr) {
 	}
 }
 
-// printCounters prints what the provider has counted, if it was built to count.
+// printCounters prints the provider's counters, if it was built with counters.
 func (n *node) printCounters() error {
 	for _, counted := range []struct {
 		name  string

@@ -9,8 +9,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// What the two sides tell each other once they know each other's addresses. All
-// layouts are those of the C program.
+// What the two sides exchange once they know each other's addresses. All layouts are those of the C program.
 
 const (
 	// qualifier is the connection qualifier that the server listens on.
@@ -20,11 +19,10 @@ const (
 	tripletSize = 16
 )
 
-// endpointNumber is the private data: which of the server's endpoints is to be
-// connected. There is one, the number of which is 0.
+// endpointNumber is the private data: the number of the server's endpoint to connect to. There is only endpoint 0.
 var endpointNumber = []byte{0, 0, 0, 0}
 
-// checkPrivateData looks at the number only: providers pad private data.
+// checkPrivateData checks only the number: providers pad private data.
 func checkPrivateData(b []byte) error {
 	if !bytes.HasPrefix(b, endpointNumber) {
 		return fmt.Errorf("private data % x, want the endpoint's number % x", b, endpointNumber)
@@ -32,10 +30,9 @@ func checkPrivateData(b []byte) error {
 	return nil
 }
 
-// exchangePlaces tells the peer where this side's memory is, and learns where
-// the peer's is. What is wrong with the peer's message counts first, as it makes
-// the peer leave, perhaps before this side's is known to have arrived; and whoever
-// finds something wrong does not leave before the peer has its message.
+// exchangePlaces tells the peer where this side's memory is, and learns where the peer's is. An error in the peer's
+// message has precedence: it makes the peer leave, perhaps before this side's message is known to have arrived. A side
+// that finds an error does not leave before the peer has its message.
 func (n *node) exchangePlaces(ctx context.Context) error {
 	place, err := n.in.RMRTriplet(0, n.o.size)
 	if err != nil {

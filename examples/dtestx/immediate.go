@@ -8,14 +8,13 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// What each side writes, and the value that it sends along.
+// What each side writes, and the immediate value.
 const (
 	clientText, clientImmediate = "Client written data", 0x7777
 	serverText, serverImmediate = "Server data", 0x1111
 )
 
-// writeImmediate writes the peer's memory with immediate data, while the peer
-// does the same here.
+// writeImmediate writes the peer's memory with immediate data, while the peer does the same here.
 func (n *node) writeImmediate(ctx context.Context) error {
 	text, value, theirText, theirValue := serverText, uint32(serverImmediate), clientText, uint32(clientImmediate)
 	if !n.o.server() {

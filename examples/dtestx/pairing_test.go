@@ -23,13 +23,13 @@ func TestMain(m *testing.M) {
 	udattest.Main(m)
 }
 
-// Programs of one port and one qualifier cannot run at a time.
+// Programs with the same port and qualifier cannot run at the same time.
 func TestGoWithGo(t *testing.T) {
 	self := ownProgram(t)
 	pairEach(t, self, self, "", "-b20", "-pv -b 70000")
 }
 
-// A run with the C program takes six seconds, which that sleeps.
+// A run with the C program takes six seconds: the C program sleeps.
 func TestGoClientWithCServer(t *testing.T) {
 	if native := nativeProgram(t); native != nil {
 		pairEach(t, native, ownProgram(t), "-b 70000")
@@ -52,8 +52,7 @@ func nativeProgram(t *testing.T) *pairing.Program {
 	return pairing.Native(t, "dtestx", "waiting to snd addr", passed)
 }
 
-// extended reports whether a device has what dtestx is about. Those of iWARP do not,
-// and the program says so.
+// extended reports whether a device has the extensions. iWARP devices do not, and the program says so.
 func extended(t *testing.T) bool {
 	t.Helper()
 	for _, provider := range udattest.Names(t) {
@@ -94,7 +93,7 @@ func pair(t *testing.T, server, client *pairing.Program, provider, line string) 
 	}
 }
 
-// Both sides say what is wrong when they are to write different sizes.
+// Both sides report the error if they have different sizes.
 func TestSizesDiffer(t *testing.T) {
 	if !extended(t) {
 		return
@@ -111,8 +110,7 @@ func TestSizesDiffer(t *testing.T) {
 	}
 }
 
-// A server fails whose client dies while it waits for the client's swap. Only the
-// C program takes long enough.
+// A server fails if its client dies while it waits for the client's swap. Only the C program takes long enough.
 func TestPeerDies(t *testing.T) {
 	if !extended(t) {
 		return
@@ -128,9 +126,9 @@ func TestPeerDies(t *testing.T) {
 			defer cancel()
 			server, client := sides(t, self, native, provider, "")
 			s, c := pairing.Start(t, ctx, server, client)
-			// From here on the server waits for the client, which sleeps for a second.
+			// Now the server waits for the client, which sleeps for a second.
 			if !s.Await("the compare found") {
-				t.Errorf("the server does not come so far: %v\n%s", s.Wait(), s.Text())
+				t.Errorf("the server does not reach this step: %v\n%s", s.Wait(), s.Text())
 			}
 			c.Signal(os.Kill)
 			c.Wait()
@@ -139,7 +137,7 @@ func TestPeerDies(t *testing.T) {
 	}
 }
 
-// A server that is interrupted while it waits ends in order.
+// A server that is interrupted while it waits ends cleanly.
 func TestInterrupt(t *testing.T) {
 	if !extended(t) {
 		return
@@ -157,7 +155,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// fails waits for the end of a side that is to fail and to say so.
+// fails waits for the end of a side that must fail and say so.
 func fails(t *testing.T, ctx context.Context, side *pairing.Process, reason string) {
 	t.Helper()
 	err := side.Wait()
@@ -166,8 +164,7 @@ func fails(t *testing.T, ctx context.Context, side *pairing.Process, reason stri
 	}
 }
 
-// A client waits for a server that says where it is before it listens, as the C
-// one does.
+// A client waits for a server that announces its address before it listens, as the C server does.
 func TestServerListensLate(t *testing.T) {
 	if !extended(t) {
 		return

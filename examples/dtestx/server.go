@@ -9,7 +9,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// serve is the server: it tests with one client.
+// serve runs the server for one client.
 func serve(ctx context.Context, o options) (err error) {
 	n := &node{o: o}
 	defer func() { err = errors.Join(err, n.close()) }()
@@ -19,7 +19,7 @@ func serve(ctx context.Context, o options) (err error) {
 	if err := n.prepare(); err != nil {
 		return err
 	}
-	// Before the client is told the address, so that it meets a service point.
+	// The service point must exist before the client learns the address.
 	psp, err := udat.CreatePSP(n.ia, qualifier, n.requests, udat.PSPConsumer)
 	if err != nil {
 		return err
@@ -34,14 +34,14 @@ func serve(ctx context.Context, o options) (err error) {
 	if err := n.test(ctx); err != nil {
 		return err
 	}
-	if n.connected { // the client has more to do than this side knows of
+	if n.connected { // the client does more than this side sees
 		_, err = n.connect.Expect(ctx, udat.EventConnectionDisconnected)
 	}
 	return err
 }
 
-// exchangeParameters waits for a client and tells it where to connect. What the
-// client tells is for datagrams, where the server connects, too.
+// exchangeParameters waits for a client and tells it where to connect. The client's parameters are for datagrams, for
+// which the server connects, too.
 func (n *node) exchangeParameters(ctx context.Context) error {
 	listener, err := dtestparams.Listen(ctx)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// test runs the tests in turn, on a connection that is established.
+// test runs the tests in turn, on an established connection.
 func (n *node) test(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Atomic operations are about a word of 8 bytes: the first ones of what the peer
-// may write. A region's memory starts with a page, so that it is aligned.
+// Atomic operations work on a word of 8 bytes: the first bytes of the memory that the peer may write. A region's memory
+// starts at a page, so the word is aligned.
 const wordSize = 8
 
 func (n *node) word() *uint64 {
@@ -22,7 +22,7 @@ func (n *node) load() uint64 { return atomic.LoadUint64(n.word()) }
 
 func (n *node) store(value uint64) { atomic.StoreUint64(n.word(), value) }
 
-// change adds to this side's word and gives what it was.
+// change adds to this side's word and returns its old value.
 func (n *node) change(by uint64) (was uint64) { return atomic.AddUint64(n.word(), by) - by }
 
 // awaitWord waits until the peer has changed this side's word to value.
@@ -31,7 +31,7 @@ func (n *node) awaitWord(ctx context.Context, value uint64) error {
 	return n.until(ctx, what, func() (bool, error) { return n.load() == value, nil })
 }
 
-// remoteWord is an operation on the peer's word. It gives the word's old value.
+// remoteWord is an operation on the peer's word. It returns the old value.
 type remoteWord struct {
 	cookie    uint64
 	operation udat.DTO
@@ -76,8 +76,8 @@ func (n *node) do(ctx context.Context, w remoteWord) (old uint64, err error) {
 	return binary.NativeEndian.Uint64(n.old.Bytes()), nil
 }
 
-// untilOld repeats an operation until the word's old value is what the peer sets
-// it to when it is ready. Up to then the operation must change nothing.
+// untilOld repeats an operation until the word has the old value that the peer sets when it is ready. Until then the
+// operation must change nothing.
 func (n *node) untilOld(ctx context.Context, w remoteWord, value uint64) error {
 	what := fmt.Sprintf("the %s to set its word to %#x", n.peer(), value)
 	return n.until(ctx, what, func() (bool, error) {
@@ -86,7 +86,7 @@ func (n *node) untilOld(ctx context.Context, w remoteWord, value uint64) error {
 	})
 }
 
-// want does an operation whose old value is known.
+// want performs an operation whose old value is known.
 func (n *node) want(ctx context.Context, w remoteWord, want uint64) error {
 	old, err := n.do(ctx, w)
 	if err != nil {

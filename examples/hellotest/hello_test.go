@@ -25,7 +25,7 @@ func TestHello(t *testing.T) {
 
 		event, err := server.Recv.Wait(t.Context()) // sleeps in Go, and holds no thread
 		check(err)
-		check(event.Err()) // what the operation itself came to
+		check(event.Err()) // the status of the operation itself
 		t.Logf("received %q, cookie %d", server.Memory.Bytes()[:event.Length], event.Cookie)
 	})
 }

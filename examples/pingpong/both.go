@@ -17,10 +17,10 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// readyVariable names the descriptor on which a server says that it listens.
+// readyVariable names the descriptor on which a server announces that it listens.
 const readyVariable = "PINGPONG_READY_FD"
 
-// announceReady reports false for a server that was started by hand.
+// announceReady returns false for a server that was started by hand.
 func announceReady() bool {
 	fd, err := strconv.Atoi(os.Getenv(readyVariable))
 	if err != nil {
@@ -60,7 +60,7 @@ func runBoth(ctx context.Context, s settings) error {
 	}
 	err = client.wait()
 	if err != nil {
-		cancel() // a server without a client would wait for one
+		cancel() // a server without a client would wait forever
 	}
 	return errors.Join(err, server.wait())
 }
@@ -88,7 +88,7 @@ func start(ctx context.Context, args []string, isServer bool) (*process, error) 
 		return nil, err
 	}
 	p := &process{role: "client", cmd: exec.CommandContext(ctx, program, args...)}
-	// An interrupt reaches the children by itself; this one is for the time-out.
+	// Ctrl-C reaches the children directly; this one is for the time-out.
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 10 * time.Second
 	var childEnd *os.File

@@ -12,7 +12,7 @@ import (
 
 const connectTimeout = 15 * time.Second
 
-// dial is the client: it connects, talks, and disconnects.
+// dial runs the client: it connects, exchanges messages, and disconnects.
 func dial(ctx context.Context, s settings, address netip.Addr) (err error) {
 	n, err := newNode("client", s)
 	defer func() { err = errors.Join(err, n.close()) }()
@@ -80,8 +80,7 @@ func (n *node) ping(ctx context.Context, s settings) error {
 	return nil
 }
 
-// writeAndRead writes the server's memory, has the server check it, and reads
-// what the server has put there.
+// writeAndRead writes the server's memory, makes the server check it, and reads what the server has put there.
 func (n *node) writeAndRead(ctx context.Context, s settings, remote udat.RMRTriplet) error {
 	next := uint64(len(s.sizes) * s.count)
 	local, err := n.exposed.Segment(0, exposedSize)
@@ -96,7 +95,7 @@ func (n *node) writeAndRead(ctx context.Context, s settings, remote udat.RMRTrip
 	if _, err := n.completion(ctx, n.request); err != nil {
 		return err
 	}
-	// The server looks when it has this message, which comes behind the write.
+	// The server checks the memory when it has this message, which comes after the write.
 	if err := n.send(message{number: next, from: fromClient}, 1); err != nil {
 		return err
 	}
@@ -143,8 +142,7 @@ func (n *node) leaveGracefully(ctx context.Context, s settings) error {
 	return nil
 }
 
-// leaveAbruptly disconnects while messages are in flight: from the first one
-// that fails on, all do.
+// leaveAbruptly disconnects while messages are in flight: after the first failure, all fail.
 func (n *node) leaveAbruptly(ctx context.Context, s settings) error {
 	if err := n.send(s.farewell(), n.farewell()); err != nil {
 		return err

@@ -8,9 +8,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// The client tells the server what will come in the private data of its
-// connect; the server answers, in that of its accept, with the place of its
-// memory. Both have fixed layouts: providers pad private data.
+// The private data of the client's connect says what the client will do. The private data of the server's accept says
+// where its memory is. Both have fixed layouts: providers pad private data.
 
 const (
 	maxSizes = 12
@@ -41,7 +40,7 @@ func graceful(yes bool) uint16 {
 
 var errGreeting = errors.New("the client is not a pingpong of this version")
 
-// greeted fills in what the client said.
+// greeted sets the settings from the client's greeting.
 func (s settings) greeted(b []byte) (settings, error) {
 	if len(b) < greetingHeader || binary.BigEndian.Uint32(b) != greetingMagic {
 		return s, errGreeting

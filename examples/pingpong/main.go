@@ -1,6 +1,5 @@
-// Pingpong takes an endpoint through its whole life: two processes connect,
-// exchange messages, write and read each other's memory by RDMA, check every
-// byte, and disconnect, gracefully and abruptly. See README.md.
+// Pingpong takes an endpoint through its whole life. Two processes connect, exchange messages, write and read each
+// other's memory by RDMA, check every byte, and disconnect, gracefully and abruptly. See README.md.
 package main
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// settings are what both sides must know; the client tells them to the server.
+// settings are what both sides must know; the client sends them to the server.
 type settings struct {
 	provider string
 	qual     udat.ConnQual
@@ -30,7 +29,7 @@ type settings struct {
 	count    int
 	graceful bool
 	timeout  time.Duration
-	verbose  bool // each step is shown
+	verbose  bool // show each step
 }
 
 func (s settings) largest() int { return slices.Max(s.sizes) }
@@ -55,10 +54,10 @@ func main() {
 // interrupted is the exit code after Ctrl-C, as a shell reports it.
 const interrupted = 130
 
-// errInterrupted is what ends a run at Ctrl-C.
+// errInterrupted ends a run at Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
-// usageError is a flag or a value that cannot be used.
+// usageError is an invalid flag or value.
 type usageError struct{ error }
 
 func usage(format string, values ...any) error { return &usageError{fmt.Errorf(format, values...)} }
@@ -69,7 +68,7 @@ func run() error {
 	count := flag.Int("count", 50, "round trips for each size")
 	qual := flag.Uint("qual", 7471, "connection qualifier that the server listens on")
 	disconnect := flag.String("disconnect", "", "graceful or abrupt; default: one run of each, or graceful with -connect")
-	timeout := flag.Duration("timeout", 2*time.Minute, "most that one run may take")
+	timeout := flag.Duration("timeout", 2*time.Minute, "time limit of one run")
 	server := flag.Bool("server", false, "be the server, for one client on another host")
 	connect := flag.String("connect", "", "be the client of the server on `host`")
 	verbose := flag.Bool("verbose", false, "show each step, and the state of the endpoint at each")
@@ -125,7 +124,7 @@ func run() error {
 	return nil
 }
 
-// reason replaces what follows from an interrupt by that.
+// reason replaces errors that follow from an interrupt by the interrupt.
 func reason(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return errInterrupted

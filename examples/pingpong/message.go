@@ -7,14 +7,14 @@ import (
 	"github.com/goudat/goudat/examples/internal/adapter"
 )
 
-// message is one message of the conversation. Both sides know what is in it.
+// message is one message of the conversation. Both sides know its content.
 type message struct {
 	number uint64
 	size   int
 	from   byte
 }
 
-// Who a message comes from, and what an RDMA operation carries.
+// The origins of messages and of RDMA data.
 const (
 	fromClient byte = iota
 	fromServer
@@ -44,7 +44,7 @@ func (m message) check(b []byte) error {
 	return nil
 }
 
-// roundTrips gives the client's messages in order.
+// roundTrips returns the client's messages in order.
 func (s settings) roundTrips() iter.Seq[message] {
 	return func(yield func(message) bool) {
 		for i := range len(s.sizes) * s.count {
@@ -55,12 +55,12 @@ func (s settings) roundTrips() iter.Seq[message] {
 	}
 }
 
-// waiting is how many of the client's last messages the server has no receive for
-// when they come, so that they still wait for one when the disconnect begins.
+// waiting is how many of the client's last messages come before their receives, so that they still wait when the
+// disconnect begins.
 const waiting = 4
 
-// waits reports how many messages may come before their receives: none over iWARP,
-// where such a message ends the connection.
+// waits returns how many messages may come before their receives: none over iWARP, where such a message ends the
+// connection.
 func waits(device string) (int, error) {
 	iwarp, err := adapter.IWARP(device)
 	if iwarp || err != nil {
@@ -72,7 +72,7 @@ func waits(device string) (int, error) {
 // farewell is the number of messages that are in flight when the client disconnects.
 func (n *node) farewell() int { return receives + n.waiting }
 
-// farewells gives the client's last messages, all alike.
+// farewells returns the client's last messages, all alike.
 func (s settings) farewell() message {
 	return message{number: uint64(len(s.sizes)*s.count) + 2, size: s.largest(), from: fromClient}
 }

@@ -12,7 +12,7 @@ import (
 
 // node is one side: an adapter, an endpoint on it, and memory for the messages.
 type node struct {
-	waiting int // messages that the server has no receive for when they come
+	waiting int // messages that come before their receives
 	who     string
 	verbose bool
 	ia      *udat.IA
@@ -23,7 +23,7 @@ type node struct {
 	ep      *udat.EP
 
 	messages *udat.LMR // slots for receives, then one for sends
-	exposed  *udat.LMR // what the peer may write and read
+	exposed  *udat.LMR // memory that the peer may write and read
 	slot     int       // bytes of a slot
 
 	summary summary
@@ -34,7 +34,7 @@ const (
 	receives = 8
 	// events is the length of the queues for completions.
 	events = 64
-	// exposedSize is how much is written and read by RDMA.
+	// exposedSize is the number of bytes that are written and read by RDMA.
 	exposedSize = 64 << 10
 )
 
@@ -75,12 +75,12 @@ func newNode(who string, s settings) (*node, error) {
 	if n.messages, err = udat.AllocMemory(n.pz, (receives+1)*n.slot, udat.MemPrivLocalRead|udat.MemPrivLocalWrite); err != nil {
 		return n, err
 	}
-	// Memory of the Go heap serves as well; it is pinned while it is registered.
+	// Memory of the Go heap works, too; it is pinned while it is registered.
 	n.exposed, err = udat.RegisterMemory(n.pz, make([]byte, exposedSize), udat.MemPrivAll)
 	return n, err
 }
 
-// configure changes the endpoint that was made with the provider's defaults.
+// configure changes the endpoint, which was made with the provider's defaults.
 func (n *node) configure() error {
 	before, err := n.ep.Query()
 	if err != nil {
@@ -100,7 +100,7 @@ func (n *node) configure() error {
 	return nil
 }
 
-// close frees everything in the order in which it is used. It tries all.
+// close frees everything, users first. It continues after errors.
 func (n *node) close() error {
 	if n.ia == nil {
 		return nil
@@ -130,14 +130,14 @@ func (n *node) say(format string, args ...any) {
 	fmt.Printf("%s: %s\n", n.who, fmt.Sprintf(format, args...))
 }
 
-// detail is say for a step that only who asks for all of them wants to see.
+// detail is say for steps that only -verbose shows.
 func (n *node) detail(format string, args ...any) {
 	if n.verbose {
 		n.say(format, args...)
 	}
 }
 
-// status shows where the endpoint is in its life, as a detail.
+// status shows the endpoint's state, as a detail.
 func (n *node) status(step string) {
 	if !n.verbose {
 		return
@@ -163,7 +163,7 @@ func (n *node) completion(ctx context.Context, evd *udat.EVD) (udat.Event, error
 	return event, nil
 }
 
-// reason says how the connection ended, which a failed operation does not tell.
+// reason says how the connection ended, since the failed operation does not.
 func (n *node) reason(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -174,7 +174,7 @@ func (n *node) reason(ctx context.Context) string {
 	return fmt.Sprintf(", the connection ended with %v", event.Number)
 }
 
-// postReceive makes slot i ready for a message; its number is the cookie.
+// postReceive posts a receive into slot i. The slot's number is the cookie.
 func (n *node) postReceive(i int) error {
 	segment, err := n.messages.Segment(i*n.slot, n.slot)
 	if err != nil {
@@ -193,8 +193,8 @@ func (n *node) postReceives() error {
 	return nil
 }
 
-// send writes message m to the send slot, which is free again once the send has
-// completed, and posts it the given number of times.
+// send writes message m into the send slot and posts it the given number of times. The slot is free again when the
+// sends have completed.
 func (n *node) send(m message, times int) error {
 	segment, err := n.messages.Segment(receives*n.slot, m.size)
 	if err != nil {
@@ -209,7 +209,7 @@ func (n *node) send(m message, times int) error {
 	return nil
 }
 
-// receive waits for message m, checks it, and makes its slot ready again.
+// receive waits for message m, checks it, and posts its receive again.
 func (n *node) receive(ctx context.Context, m message) error {
 	slot, err := n.take(ctx, m)
 	if err != nil {
@@ -218,7 +218,7 @@ func (n *node) receive(ctx context.Context, m message) error {
 	return n.postReceive(slot)
 }
 
-// take waits for message m, checks it, and says which slot is free now.
+// take waits for message m, checks it, and returns its slot, which is now free.
 func (n *node) take(ctx context.Context, m message) (slot int, err error) {
 	event, err := n.completion(ctx, n.recv)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Patience = 2 * time.Minute // for whole runs of several processes on a busy machine
 	udattest.Main(m)
 }
 
@@ -38,7 +38,7 @@ func TestBothProcesses(t *testing.T) {
 	}
 }
 
-// A client whose server is not there fails, and says so.
+// A client without a server fails, and says so.
 func TestNoServer(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
 		s := settings{provider: provider, qual: udattest.ConnQual(), sizes: []int{1}, count: 1, timeout: udattest.Patience}
@@ -59,7 +59,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// A value that cannot be used is a wrong use, as a flag is that there is not.
+// An invalid value is a usage error, like an unknown flag.
 func TestWrongUse(t *testing.T) {
 	for _, args := range [][]string{{"-count", "0"}, {"-sizes", "x"}, {"-disconnect", "soon"}, {"-server", "-connect", "x"}, {"word"}, {"-none"}} {
 		cmd := exec.Command(os.Args[0], args...)

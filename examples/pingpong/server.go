@@ -8,9 +8,9 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// serve is the server: it answers one client.
+// serve runs the server for one client.
 func serve(ctx context.Context, s settings) (err error) {
-	// The client says how large its messages are; until then there is room for any.
+	// The client says how large its messages are. Until then there is room for any size.
 	s.sizes = []int{maxSize}
 	n, err := newNode("server", s)
 	defer func() { err = errors.Join(err, n.close()) }()
@@ -47,7 +47,7 @@ func serve(ctx context.Context, s settings) (err error) {
 	return within(ctx, s.timeout, func(ctx context.Context) error { return n.answer(ctx, s, event.CR()) })
 }
 
-// answer accepts a client and does what it asks for.
+// answer accepts a client and runs what it requests.
 func (n *node) answer(ctx context.Context, s settings, cr *udat.CR) error {
 	request, err := cr.Query()
 	if err != nil {
@@ -104,8 +104,7 @@ func (n *node) pong(ctx context.Context, s settings) error {
 	return nil
 }
 
-// offerMemory checks what the client wrote and puts something else there for it
-// to read.
+// offerMemory checks what the client wrote, and then puts other bytes there for it to read.
 func (n *node) offerMemory(ctx context.Context, s settings) error {
 	next := uint64(len(s.sizes) * s.count)
 	if err := n.receive(ctx, message{number: next, from: fromClient}); err != nil {
@@ -124,7 +123,7 @@ func (n *node) offerMemory(ctx context.Context, s settings) error {
 	return err
 }
 
-// bye sees the client leave.
+// bye waits until the client leaves.
 func (n *node) bye(ctx context.Context, s settings) error {
 	if s.graceful {
 		if err := n.takeFarewell(ctx, s); err != nil {
@@ -144,8 +143,7 @@ func (n *node) bye(ctx context.Context, s settings) error {
 	return nil
 }
 
-// takeFarewell takes the client's last messages. Some of them wait for receives
-// while the client disconnects already.
+// takeFarewell takes the client's last messages. Some of them still wait for receives while the client disconnects.
 func (n *node) takeFarewell(ctx context.Context, s settings) error {
 	for i := range n.farewell() {
 		slot, err := n.take(ctx, s.farewell())
@@ -163,7 +161,7 @@ func (n *node) takeFarewell(ctx context.Context, s settings) error {
 	return nil
 }
 
-// flushed takes the completions that the end of the connection has left.
+// flushed takes the remaining completions after the end of the connection.
 func (n *node) flushed(ctx context.Context) (count int, err error) {
 	for {
 		status, err := n.ep.GetStatus()

@@ -40,7 +40,7 @@ func (s *summary) print(n *node, settings settings) {
 	}
 }
 
-// percentile gives the smallest duration that at least p percent do not exceed.
+// percentile returns the smallest duration that at least p percent of the samples do not exceed.
 func percentile(durations []time.Duration, p int) time.Duration {
 	sorted := slices.Sorted(slices.Values(durations))
 	rank := (len(sorted)*p + 99) / 100

@@ -9,16 +9,16 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// finding is one thing that is in the way, in one line.
+// finding is one problem, in one line.
 type finding struct {
 	Problem string `json:"problem"`
 	Text    string `json:"text"`
 }
 
-// findings collects them. What was found more than once is said once.
+// findings collects findings. Equal ones are listed once.
 type findings struct{ list []finding }
 
-// add takes an error that has a Problem in it.
+// add adds an error that contains a Problem.
 func (f *findings) add(err error) {
 	text := err.Error()
 	var e *udat.Error
@@ -35,7 +35,7 @@ func (f *findings) addText(problem udat.Problem, text string) {
 	}
 }
 
-// withoutDevice is what to do where there is no RDMA device.
+// withoutDevice is what to do without an RDMA device.
 const withoutDevice = "without hardware, \"modprobe rdma_rxe\" and \"rdma link add rxe0 type rxe netdev eth0\" make one of a network interface, " +
 	"and scripts/testbed of goudat runs a program in a virtual machine that has one"
 
@@ -50,12 +50,10 @@ func (f *findings) addDevices(devices []udat.Device) {
 	}
 }
 
-// elsewhere are the problems of entries that are for another machine, as most of
-// the file that comes with the library are.
+// elsewhere are the problems of entries for other machines, like most in the library's default file.
 var elsewhere = []udat.Problem{udat.ProblemNoDevice, udat.ProblemWrongInterface, udat.ProblemNoLibrary}
 
-// addAdapters says why adapters did not open. Of entries for another machine it
-// makes one finding for each problem, unless they are few.
+// addAdapters adds why adapters did not open. Many entries for other machines become one finding for each problem.
 func (f *findings) addAdapters(adapters []adapter, everything bool) {
 	const few = 3
 	failed := map[udat.Problem][]adapter{}

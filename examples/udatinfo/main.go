@@ -1,6 +1,5 @@
-// Udatinfo shows what uDAPL can do on this machine: the RDMA devices, the
-// adapters that open, their attributes, and what is in the way of the others.
-// See README.md.
+// Udatinfo shows what uDAPL can do on this machine: the RDMA devices, the adapters that open, their attributes, and why
+// the others do not open. See README.md.
 package main
 
 import (
@@ -54,8 +53,8 @@ func main() {
 
 var errUsage = errors.New("wrong arguments")
 
-// ownStdout takes standard output from the providers, which write their messages
-// there, into the middle of any JSON. What they are about is a finding.
+// ownStdout redirects the providers' messages, which would go to standard output, into the middle of any JSON. Their
+// causes are findings.
 func ownStdout() (*os.File, error) {
 	fd, err := syscall.Dup(syscall.Stdout)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// report is all that udatinfo prints; its JSON is the output of -json.
+// report is all that udatinfo prints. Its JSON is the output of -json.
 type report struct {
 	Devices  []device  `json:"devices"`
 	Adapters []adapter `json:"adapters"`
@@ -47,7 +47,7 @@ type gid struct {
 	Interface string     `json:"interface"`
 }
 
-// adapter is what became of an attempt to open an adapter.
+// adapter is the result of an attempt to open an adapter.
 type adapter struct {
 	Name     string         `json:"name"`
 	Entry    bool           `json:"entry"` // of the registry
@@ -58,7 +58,7 @@ type adapter struct {
 	Provider map[string]any `json:"provider,omitempty"`
 	Named    []named        `json:"named,omitempty"`
 
-	// Operations tells which operations of the InfiniBand extension the device has.
+	// Operations says which operations of the InfiniBand extensions the device has.
 	Operations map[string]bool `json:"operations,omitempty"`
 
 	err error
@@ -69,7 +69,7 @@ type named struct {
 	Value string `json:"value"`
 }
 
-// limits are those of this process; null is none.
+// limits are the limits of this process; null: none.
 type limits struct {
 	LockedMemory *uint64 `json:"lockedMemory"` // bytes
 	OpenFiles    *uint64 `json:"openFiles"`
@@ -108,8 +108,7 @@ func newReport(names []string, register int) (*report, error) {
 	return r, nil
 }
 
-// adapterNames gives the entries of the registry, and each device by the names
-// that need none.
+// adapterNames returns the entries of the registry, and the names by which each device opens without an entry.
 func adapterNames(entries []udat.ProviderInfo, devices []udat.Device) (names []string) {
 	seen := map[string]bool{}
 	add := func(name string) {
@@ -186,8 +185,8 @@ func problemOf(err error) udat.Problem {
 	return p
 }
 
-// fields turns a structure of attributes into values for JSON. Enumerations
-// become their names. Lists have a place of their own.
+// fields converts a structure of attributes into values for JSON. Enumerations become their names. It skips lists,
+// which are elsewhere.
 func fields(attributes any) map[string]any {
 	values := map[string]any{}
 	for i, field := range reflect.VisibleFields(reflect.TypeOf(attributes)) {

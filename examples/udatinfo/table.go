@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// print writes the report for people.
+// print writes the report as text.
 func (r *report) print(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	row := func(cells ...any) {
@@ -162,7 +162,7 @@ func sameAttributes(a, b adapter) bool {
 	return !differs(a.IA, b.IA) && !differs(p, q) && slices.Equal(a.Named, b.Named)
 }
 
-// short leaves out what all names of an enumeration begin with.
+// short removes the common prefix of an enumeration's names.
 func short(name string) string {
 	for _, prefix := range []string{"IBV_TRANSPORT_", "IBV_PORT_", "IBV_LINK_LAYER_", "IBV_GID_TYPE_"} {
 		name = strings.TrimPrefix(name, prefix)

@@ -18,8 +18,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// childVariable makes the processes that the tests start behave as udatinfo,
-// with that limit on locked memory if it is a number.
+// childVariable makes the processes that the tests start behave as udatinfo. If it is a number, that is their limit on
+// locked memory.
 const childVariable = "UDATINFO_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -32,16 +32,16 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	udattest.Patience = 2 * time.Minute // for a whole process that opens all adapters, on a busy machine
+	udattest.Patience = 2 * time.Minute // for a process that opens all adapters on a busy machine
 	udattest.Main(m)
 }
 
 // process is how udatinfo is started.
 type process struct {
 	args    []string
-	config  *string // content of its dat.conf, nil for that of this process
+	config  *string // content of its dat.conf; nil: that of this process
 	memlock string  // limit on locked memory
-	nobody  bool    // without any privilege but to read files
+	nobody  bool    // without any privilege except to read files
 }
 
 type result struct {
@@ -150,7 +150,7 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// The providers' messages, which go to standard output, do not get into it.
+// The providers write messages to standard output; they must not get into the JSON.
 func TestMessages(t *testing.T) {
 	udattest.Names(t)
 	t.Setenv("DAPL_DBG_TYPE", "0xffff")
@@ -160,7 +160,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What -config prints is a dat.conf with which the adapters open.
+// The adapters open with the dat.conf that -config prints.
 func TestConfig(t *testing.T) {
 	udattest.Names(t)
 	out := process{args: []string{"-config"}}.run(t)
@@ -209,7 +209,7 @@ func wantFinding(t *testing.T, out result, code int, words ...string) {
 	}
 }
 
-// Entries that do not fit are findings; that the devices open without them saves the day.
+// Unusable entries are findings. The exit code is still 0, since the devices open without them.
 func TestFindingsOfEntries(t *testing.T) {
 	udattest.Names(t)
 	for config, words := range map[string][]string{
@@ -249,8 +249,8 @@ func command(t *testing.T, line string) {
 	}
 }
 
-// withoutConnections is the exit code where the RDMA connection manager cannot be used:
-// the socket provider does without, but cannot drive iWARP.
+// withoutConnections is the exit code where the RDMA connection manager cannot be used. The socket provider does not
+// need it, but cannot use iWARP.
 func withoutConnections() int {
 	if testbedDevice() == "siw" {
 		return 1
@@ -276,7 +276,7 @@ func TestFindingNoPermission(t *testing.T) {
 		}
 		wantFinding(t, out, code, udat.ProblemNoPermission.Error(), node)
 		if n := len(out.findings()); n > 2 { // with none of the entries opening
-			t.Errorf("it is said more than once: %q", out.findings())
+			t.Errorf("it is listed more than once: %q", out.findings())
 		}
 	}
 	if out := (process{nobody: true}).run(t); out.code != 0 || len(out.findings()) > 0 {
@@ -311,7 +311,7 @@ func TestFindingPortDown(t *testing.T) {
 	t.Cleanup(func() { command(t, "rdma link delete rdmatest") })
 	wantFinding(t, process{}.run(t), 0, udat.ProblemPortDown.Error(), "rdmatest", "ip link set dummytest up")
 	command(t, "ip link set dummytest up")
-	// The kernel gives the device its addresses a moment later.
+	// The device gets its addresses a moment later.
 	for deadline := time.Now().Add(udattest.Patience); ; {
 		out := process{}.run(t)
 		if out.code == 0 && len(out.findings()) == 0 {
@@ -326,8 +326,7 @@ func TestFindingPortDown(t *testing.T) {
 // testbedDevice is the kind of the machine's device, as the rdma program names it.
 func testbedDevice() string { return os.Getenv("UDAT_TESTBED_DEVICE") }
 
-// Without a device nothing opens. This comes last: the device that is made again
-// takes a moment to be what it was.
+// Without a device nothing opens. This test runs last: the device that is made again is not ready at once.
 func TestFindingNoDevice(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return

@@ -19,7 +19,7 @@ import (
 // writes its address when it listens.
 const readyVariable = "UDATPERF_READY_FD"
 
-// announce tells whoever started the server that it listens.
+// announce reports that the server listens: to runBoth if that started it, or else with a line.
 func announce(to io.Writer, s settings, address string) {
 	fd, err := strconv.Atoi(os.Getenv(readyVariable))
 	if err != nil {
@@ -31,7 +31,7 @@ func announce(to io.Writer, s settings, address string) {
 	ready.Close()
 }
 
-// errNoServer says that the server's process ended before it listened.
+// errNoServer means that the server's process ended before it listened.
 var errNoServer = errors.New("the server did not start")
 
 // runBoth measures against a server that is another process of this program.
@@ -43,7 +43,7 @@ func runBoth(ctx context.Context, s settings, p *progress, report func(result) e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := exec.CommandContext(ctx, program, "-provider", s.adapter, "-qual", fmt.Sprint(s.qual), "-timeout", s.timeout.String(), "-server")
-	// An interrupt reaches the server by itself; this is for all other ends.
+	// Ctrl-C reaches the server directly; this is for all other ends.
 	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
 	server.WaitDelay = 10 * time.Second
 	var complaint bytes.Buffer
@@ -63,7 +63,7 @@ func runBoth(ctx context.Context, s settings, p *progress, report func(result) e
 
 	err = measureAt(ctx, s, ready, p, report)
 	if err != nil {
-		cancel() // a server without a client would wait for one
+		cancel() // a server without a client would wait forever
 	}
 	ended := server.Wait()
 	said := strings.TrimPrefix(strings.TrimSpace(complaint.String()), "udatperf: ")
@@ -78,7 +78,7 @@ func runBoth(ctx context.Context, s settings, p *progress, report func(result) e
 	return err
 }
 
-// measureAt measures against the server whose address comes from ready.
+// measureAt measures against the server whose address arrives on ready.
 func measureAt(ctx context.Context, s settings, ready io.Reader, p *progress, report func(result) error) error {
 	text, err := io.ReadAll(ready)
 	if err != nil {

@@ -43,7 +43,7 @@ func dial(ctx context.Context, s settings, address netip.Addr, p *progress) (*cl
 	return c, nil
 }
 
-// leave ends the connections in order; whatever happens, close ends them too.
+// leave disconnects gracefully. If it fails, close ends the connections.
 func (c *client) leave(ctx context.Context) error {
 	if _, err := c.control.ask(ctx, order{End: true}); err != nil {
 		return err
@@ -59,8 +59,7 @@ func (c *client) leave(ctx context.Context) error {
 	return nil
 }
 
-// measureAll is the client: it makes all measurements and gives each result as
-// soon as it is there.
+// measureAll makes all measurements of the client, and reports each result as soon as it has it.
 func measureAll(ctx context.Context, s settings, address netip.Addr, p *progress, report func(result) error) (err error) {
 	c, err := dial(ctx, s, address, p)
 	defer func() { err = errors.Join(err, c.close()) }()
@@ -87,7 +86,7 @@ func measureAll(ctx context.Context, s settings, address netip.Addr, p *progress
 // poster posts operation number i of a step.
 type poster func(i int) error
 
-// run makes one measurement. A nil post is the step's own.
+// run makes one measurement. A nil post means the step's own poster.
 func (c *client) run(ctx context.Context, s step, post poster) (result, error) {
 	r := result{Adapter: c.adapter, Operation: s.Operation, Measure: s.Measure, Bytes: s.Size, Iterations: s.Count, Polling: !c.shape.wait}
 	c.lay(s, false)
@@ -139,7 +138,7 @@ func (c *client) run(ctx context.Context, s step, post poster) (result, error) {
 			return r, err
 		}
 	}
-	// The server has done its part when it takes this order.
+	// The server has finished its part when it takes this order.
 	verdict, err := c.control.ask(ctx, order{Verify: true})
 	if err != nil {
 		return r, err

@@ -10,8 +10,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// eachClient runs a test with a client and a server in this process, on each
-// adapter, polling and waiting. served has the server's end.
+// eachClient runs a test with a client and a server in this process, on each adapter, polling and waiting. served
+// receives the server's result.
 func eachClient(t *testing.T, test func(t *testing.T, ctx context.Context, c *client, s settings, served <-chan error)) {
 	for _, adapter := range udattest.Names(t) {
 		for how, wait := range map[string]bool{"polling": false, "waiting": true} {
@@ -39,7 +39,7 @@ func eachClient(t *testing.T, test func(t *testing.T, ctx context.Context, c *cl
 	}
 }
 
-// Each operation is measured, and the contents are right, which run checks.
+// Each operation can be measured. run checks the contents.
 func TestMeasurements(t *testing.T) {
 	eachClient(t, func(t *testing.T, ctx context.Context, c *client, s settings, served <-chan error) {
 		s.operations = present(t, s.adapter)
@@ -77,8 +77,8 @@ func TestMeasurements(t *testing.T) {
 	})
 }
 
-// What an operation fails to do is noticed: a transfer of nothing, and an
-// addition of nothing at the end, after which only the sum is wrong.
+// Operations without an effect are noticed: a transfer of nothing, and a last addition of nothing, after which only the
+// sum is wrong.
 func TestContentsAreChecked(t *testing.T) {
 	write, read := step{opWrite, measureBandwidth, 64, 3, 20}, step{opRead, measureLatency, 64, 3, 20}
 	tests := []struct {
@@ -104,7 +104,7 @@ func TestContentsAreChecked(t *testing.T) {
 					t.Log("not tested: the device does not have it")
 					return
 				}
-				// The server tells where its memory is when a step begins.
+				// The server says where its memory is when a step begins.
 				begin := step{opRead, measureLatency, 8, 0, 1}
 				peer, err := c.control.ask(ctx, order{Begin: &begin})
 				if err != nil {
@@ -132,15 +132,14 @@ func TestLengthIsChecked(t *testing.T) {
 		if err == nil {
 			t.Error("the client measures empty messages")
 		}
-		const want = "send bandwidth of 64 bytes: message 0 of 0 bytes arrived, and 0 of 64 bytes is due"
+		const want = "send bandwidth of 64 bytes: message 0 of 0 bytes arrived, want 0 of 64 bytes"
 		if err := <-served; err == nil || err.Error() != want {
 			t.Errorf("the server ended with %v, want %s", err, want)
 		}
 	})
 }
 
-// These post something else than the step's own poster does. The operation is
-// counted already.
+// These post something other than the step's own poster. The operation is already counted.
 
 func sendNothing(c *client) error {
 	return c.data.ep.PostSend([]udat.Segment{{}}, c.data.posted-1, 0)

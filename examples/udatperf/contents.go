@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// contents is what one side has in its memory for a step. No byte of it is 0,
-// so that it differs from cleared memory in each.
+// contents is the content of one side's memory for a step. No byte is 0, so that every byte differs from cleared
+// memory.
 type contents struct {
 	step       step
 	fromServer bool
@@ -23,8 +23,7 @@ func (c contents) write(b []byte) {
 	}
 }
 
-// check compares memory with the contents, but for the last byte if that has
-// counted messages and must be last, which is otherwise negative.
+// check compares memory with the contents. If last is not negative, the last byte must be last: it counts messages.
 func (c contents) check(b []byte, last int) error {
 	for i := range b {
 		want := c.byteAt(i)

@@ -8,24 +8,24 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// control carries what the two sides tell each other besides what is measured,
-// on a connection of its own: one message of JSON after the other, in turns.
+// control exchanges messages about the measurements, on a connection of its own: one JSON message after the other, in
+// turns.
 type control struct {
 	*link
-	memory *udat.LMR // what comes in, then what goes out
+	memory *udat.LMR // the incoming message, then the outgoing one
 }
 
 const controlSize = 4096 // bytes of a message
 
-// order is what the client asks for.
+// order is a request of the client.
 type order struct {
-	Begin  *step  `json:",omitempty"` // get ready, and take part
-	Verify bool   `json:",omitempty"` // look at what has arrived
+	Begin  *step  `json:",omitempty"` // prepare, and take part
+	Verify bool   `json:",omitempty"` // check what has arrived
 	End    bool   `json:",omitempty"` // the client is about to disconnect
 	Target []byte `json:",omitempty"` // the client's memory, an RMRTriplet, with Begin
 }
 
-// answer is what the server says to it.
+// answer is the server's answer.
 type answer struct {
 	Error  string `json:",omitempty"` // what is wrong with the contents
 	Target []byte `json:",omitempty"` // the server's memory to write, an RMRTriplet
@@ -83,7 +83,7 @@ func (c *control) receive(ctx context.Context, message any) error {
 	return json.Unmarshal(text, message)
 }
 
-// ask sends an order and gives the answer.
+// ask sends an order and returns the answer.
 func (c *control) ask(ctx context.Context, o order) (answer, error) {
 	var a answer
 	if err := c.send(ctx, o); err != nil {

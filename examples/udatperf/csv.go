@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// csvHeader names the columns. Times are in microseconds, bandwidths in MiB/s,
-// the rate in messages per second. What a measurement does not have is empty.
+// csvHeader names the columns. Times are in microseconds, bandwidths in MiB/s, the rate in messages per second. A field
+// is empty if the measurement does not have it.
 var csvHeader = []string{"adapter", "operation", "measure", "timing", "polling", "bytes", "iterations", "window",
 	"min", "typical", "average", "deviation", "p90", "p99", "p99_9", "max", "bandwidth_peak", "bandwidth_average", "message_rate"}
 

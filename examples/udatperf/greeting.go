@@ -5,9 +5,8 @@ import (
 	"errors"
 )
 
-// A client connects twice, first for control and then for what is measured, and
-// says with both who it is and what memory is needed. The layout is fixed:
-// providers pad private data.
+// A client connects twice, first for control and then for the measurements. Both greetings say who it is and what
+// memory is needed. The layout is fixed: providers pad private data.
 
 const (
 	greetingMagic = 0x75706631 // "upf1"

@@ -9,15 +9,15 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// link is an endpoint with its event dispatchers. It counts what is posted, so
-// that each completion is known to be the one that is due. One goroutine uses it.
+// link is an endpoint with its event dispatchers. It counts operations, so that it can check that each completion is
+// the expected one. Only one goroutine uses it.
 type link struct {
 	ep      *udat.EP
 	connect *udat.EVD
 	request *udat.EVD
 	recv    *udat.EVD
 
-	wait     bool // for events, rather than spin until they are there
+	wait     bool // wait for events instead of spinning
 	requests int  // most requests outstanding
 	receives int  // most receives outstanding
 	events   []udat.Event
@@ -25,15 +25,15 @@ type link struct {
 	connected         bool
 	posted, completed uint64 // requests
 
-	segment           udat.Segment // that messages are received into
-	expected          int          // receives that are still to be posted
+	segment           udat.Segment // for received messages
+	expected          int          // receives that are not posted yet
 	prepared, arrived uint64       // receives
 }
 
-// batch is how many completions are taken at once, at most.
+// batch is the most completions that are taken at once.
 const batch = 16
 
-// spinBudget is how long a poll spins before it looks whether the run is over.
+// spinBudget is how long a poll spins before it checks whether the run is over.
 const spinBudget = time.Millisecond
 
 // newLink makes an unconnected endpoint. The caller frees the link, also when
@@ -71,13 +71,11 @@ func (l *link) free() error {
 	return errors.Join(errs...)
 }
 
-// settleTime bounds the wait for the end of a connection, which comes at once
-// where the library's thread gets to run.
+// settleTime bounds the wait for the end of a connection, which comes as soon as the library's thread runs.
 const settleTime = 30 * time.Second
 
-// settle ends the connection, if it is still there, and what is outstanding.
-// Not every device completes a receive that was posted while the connection
-// ended: Reset does.
+// settle ends the connection, if there is one, and all outstanding operations. Not every device completes a receive
+// that was posted while the connection ended; Reset does.
 func (l *link) settle() error {
 	if !l.connected {
 		return nil
@@ -101,7 +99,7 @@ func (l *link) settle() error {
 	}
 }
 
-// established waits for the connection.
+// established waits until the connection is established.
 func (l *link) established(ctx context.Context) error {
 	_, err := l.connect.Expect(ctx, udat.EventConnectionEstablished)
 	switch {
@@ -114,7 +112,7 @@ func (l *link) established(ctx context.Context) error {
 	return nil
 }
 
-// take gives one or more completions, all of success.
+// take returns one or more completions, all successful.
 func (l *link) take(ctx context.Context, evd *udat.EVD, events []udat.Event) (n int, err error) {
 	if l.wait {
 		n, err = evd.WaitBatch(ctx, events, 1)
@@ -139,7 +137,7 @@ func (l *link) check(events []udat.Event) error {
 	return nil
 }
 
-// ending says how the connection ended, which a failed operation does not tell.
+// ending says how the connection ended, since the failed operation does not.
 func (l *link) ending() string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -157,14 +155,14 @@ func (l *link) outstanding() int { return int(l.posted - l.completed) }
 func (l *link) done(events []udat.Event) error {
 	for _, event := range events {
 		if event.Cookie != l.completed {
-			return fmt.Errorf("request %d completed, and %d is due", event.Cookie, l.completed)
+			return fmt.Errorf("request %d completed, want %d", event.Cookie, l.completed)
 		}
 		l.completed++
 	}
 	return nil
 }
 
-// reap waits until no more than some requests are outstanding.
+// reap waits until at most a given number of requests are outstanding.
 func (l *link) reap(ctx context.Context, some int) error {
 	for l.outstanding() > some {
 		n, err := l.take(ctx, l.request, l.events)
@@ -178,8 +176,7 @@ func (l *link) reap(ctx context.Context, some int) error {
 	return nil
 }
 
-// reapReady takes the completions that are there, and waits for some only when
-// no more requests can be posted.
+// reapReady takes the waiting completions. It blocks only if no more requests can be posted.
 func (l *link) reapReady(ctx context.Context) error {
 	n, err := l.request.Poll(l.events)
 	if err == nil {
@@ -194,8 +191,8 @@ func (l *link) reapReady(ctx context.Context) error {
 	return l.reap(ctx, l.requests-1)
 }
 
-// expect prepares for count messages into a segment: as many receives are posted
-// now as can be, the others by replenish.
+// expect prepares for count messages into a segment: it posts as many receives as possible, and replenish posts the
+// others.
 func (l *link) expect(segment udat.Segment, count int) error {
 	l.segment, l.expected = segment, count
 	return l.replenish()
@@ -212,8 +209,7 @@ func (l *link) replenish() error {
 	return nil
 }
 
-// receive waits for messages, takes up to as many as given, and gives how many.
-// Each must fill the segment.
+// receive waits for messages, takes at most a given number, and returns how many it took. Each must fill the segment.
 func (l *link) receive(ctx context.Context, most int) (int, error) {
 	n, err := l.take(ctx, l.recv, l.events[:min(most, batch)])
 	if err != nil {
@@ -221,7 +217,7 @@ func (l *link) receive(ctx context.Context, most int) (int, error) {
 	}
 	for _, event := range l.events[:n] {
 		if event.Cookie != l.arrived || int(event.Length) != l.segment.Len() {
-			return 0, fmt.Errorf("message %d of %d bytes arrived, and %d of %d bytes is due", event.Cookie, event.Length, l.arrived, l.segment.Len())
+			return 0, fmt.Errorf("message %d of %d bytes arrived, want %d of %d bytes", event.Cookie, event.Length, l.arrived, l.segment.Len())
 		}
 		l.arrived++
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// settings are what is to be measured, and how.
+// settings say what to measure, and how.
 type settings struct {
 	adapter    string
 	qual       udat.ConnQual
@@ -54,37 +54,37 @@ func main() {
 	}
 }
 
-// usageError is a flag or a value that cannot be used.
+// usageError is an invalid flag or value.
 type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
 func usage(format string, values ...any) error { return &usageError{fmt.Errorf(format, values...)} }
 
-// oneLine gives the text of an error, which has several lines if it joins several errors.
+// oneLine returns the text of an error, which has several lines if it joins several errors.
 func oneLine(err error) string {
 	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }
 
-// errInterrupted is what ends a run at Ctrl-C.
+// errInterrupted ends a run at Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("udatperf", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is told by the caller
+	flags.SetOutput(io.Discard) // the caller reports the error
 	adapterList := flags.String("provider", os.Getenv("UDAT_TEST_IA"), "`names` of the adapters to measure on, separated by commas; default: $UDAT_TEST_IA, else all of the registry that open")
 	operations := flags.String("op", "", fmt.Sprintf("`operations` to measure, separated by commas, of %s; default: all that the adapter's device has", strings.Join(operationNames, ", ")))
 	measures := flags.String("measure", strings.Join(measureNames, ","), "latency, bandwidth or both")
 	sizes := flags.String("sizes", "8,64,512,4096,32768", fmt.Sprintf("message sizes in `bytes`, separated by commas, each 1 to %d", maxSize))
 	var s settings
-	flags.IntVar(&s.count, "count", 1000, "operations that are measured of each size")
+	flags.IntVar(&s.count, "count", 1000, "operations to measure for each size")
 	flags.IntVar(&s.warmup, "warmup", 100, "operations before those")
-	flags.IntVar(&s.window, "window", 64, "operations that are outstanding when bandwidth is measured")
-	flags.BoolVar(&s.wait, "wait", false, "wait for completions, rather than poll")
+	flags.IntVar(&s.window, "window", 64, "outstanding operations when bandwidth is measured")
+	flags.BoolVar(&s.wait, "wait", false, "wait for completions instead of polling")
 	format := flags.String("format", "table", "table, json or csv")
 	picture := flags.String("svg", "", "draw the curves to this `file`")
 	qual := flags.Uint("qual", 7472, "connection qualifier that the server listens on")
-	flags.DurationVar(&s.timeout, "timeout", 10*time.Minute, "most that the measurements on one adapter may take")
+	flags.DurationVar(&s.timeout, "timeout", 10*time.Minute, "time limit for the measurements on one adapter")
 	server := flags.Bool("server", false, "be the server, for one client on another host")
 	connect := flags.String("connect", "", "be the client of the server on `host`")
 	if err := flags.Parse(args); err != nil {
@@ -171,7 +171,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// reason says in one word that an error is nothing but the end of the run.
+// reason reduces an error to one word if it is only the end of the run.
 func reason(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -194,7 +194,7 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 	return err
 }
 
-// checkPicture finds out before the measurements whether the picture can be written. What is there stays.
+// checkPicture checks before the measurements whether the picture can be written. An existing file stays.
 func checkPicture(name string) error {
 	_, gone := os.Stat(name)
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)

@@ -7,8 +7,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// bandwidth keeps a window of operations outstanding and takes the times of
-// posting and completion.
+// bandwidth keeps a window of operations outstanding and records the times of posting and completion.
 func (c *client) bandwidth(ctx context.Context, s step, post poster, r *result) error {
 	take := func(most int) (int, error) {
 		first := int(c.data.completed)
@@ -34,18 +33,16 @@ func (c *client) bandwidth(ctx context.Context, s step, post poster, r *result) 
 	return nil
 }
 
-// times has when each operation was posted and when it was seen to have
-// completed, since the first was posted.
+// times has when each operation was posted and when its completion was seen, since the first post.
 type times struct {
 	posted    []time.Duration
 	completed []time.Duration
 	window    int // most operations that were outstanding
 }
 
-// stream makes count operations, the first with the given number, with up to
-// window of them outstanding. take waits for completions and gives how many
-// there were; check is called for each of those operations before another one is
-// posted in its place.
+// stream makes count operations, starting with the given number, with at most window of them outstanding. take waits
+// for completions and returns how many there were. stream calls check for each of these operations before it posts
+// another one.
 func stream(first, count, window int, post poster, take func(most int) (int, error), check func(i int) error) (times, error) {
 	t := times{posted: make([]time.Duration, 0, count), completed: make([]time.Duration, 0, count)}
 	start := time.Now()
@@ -73,7 +70,7 @@ func stream(first, count, window int, post poster, take func(most int) (int, err
 	return t, nil
 }
 
-// sink is the server's part for sends: it takes them.
+// sink is the server's part for sends: it receives them.
 func (n *node) sink(ctx context.Context, s step, client udat.RMRTriplet) error {
 	c, err := newCounter(n, client)
 	if err != nil {

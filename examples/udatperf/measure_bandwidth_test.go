@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// fakeDevice completes up to so many operations at once, and records what the
-// stream does.
+// fakeDevice completes up to atOnce operations at once, and records what the stream does.
 type fakeDevice struct {
 	atOnce              int
 	outstanding, most   int

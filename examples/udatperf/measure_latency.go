@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// latency makes the operations of a step one after the other and takes the time
-// of each: half that until the answer is there, or that until the completion.
+// latency makes the operations of a step one after the other. It records half the time until the answer, or the time
+// until the completion.
 func (c *client) latency(ctx context.Context, s step, post poster, r *result) error {
 	half := s.halfRoundTrip(c.shape.wait)
 	r.Timing = timingCompletion
@@ -43,7 +43,7 @@ func (c *client) latency(ctx context.Context, s step, post poster, r *result) er
 	return c.data.reap(ctx, 0)
 }
 
-// between is what the client does outside the time of operation i.
+// between is the client's work that is not part of the time of operation i.
 func (c *client) between(ctx context.Context, s step, i int) error {
 	c.progress.at(i + 1)
 	if err := c.oldValue(s, i); err != nil {
@@ -55,11 +55,11 @@ func (c *client) between(ctx context.Context, s step, i int) error {
 		}
 		return c.data.reapReady(ctx)
 	}
-	// The next RDMA write changes the memory that this one is made from.
+	// The next RDMA write changes this write's memory.
 	return c.data.reap(ctx, 0)
 }
 
-// pong is the server's part: it answers each message with one of its own.
+// pong is the server's part: it answers each message.
 func (n *node) pong(ctx context.Context, s step, post poster) error {
 	for i := range s.total() {
 		if err := n.message(ctx, s, i); err != nil {
@@ -95,16 +95,15 @@ func (n *node) message(ctx context.Context, s step, i int) error {
 	return err
 }
 
-// written spins until the last byte of an RDMA write is there, which no event
-// tells. Meanwhile it takes the completion of the own write before, and sees the
-// connection end.
+// written spins until the last byte of an RDMA write is there, which no event reports. Meanwhile it takes the
+// completion of this side's previous write, and notices the end of the connection.
 func (n *node) written(ctx context.Context, size int, number byte) error {
 	last, err := n.memory.PeerByte(n.area + size - 1)
 	if err != nil {
 		return err
 	}
 	for {
-		// The completion must not wait for long: the next write needs it.
+		// Take the completion soon: the next write needs it.
 		for range 64 {
 			if arrived, err := last.SpinUntil(number, 0); arrived || err != nil {
 				return err

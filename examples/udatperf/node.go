@@ -15,7 +15,7 @@ type node struct {
 	pz      *udat.PZ
 	control *control
 	data    *link
-	memory  *udat.LMR // what is sent from, then what is received into
+	memory  *udat.LMR // memory to send from, then memory to receive into
 	area    int       // bytes of each half
 	shape   shape
 
@@ -48,10 +48,10 @@ func openNode(name string) (*node, error) {
 	return n, err
 }
 
-// equip makes memory and two unconnected endpoints.
+// equip makes the memory and two unconnected endpoints.
 func (n *node) equip(s shape) error {
 	n.shape = s
-	// Atomic operations give an old value each, and want their memory aligned.
+	// Atomic operations need aligned memory for each old value.
 	const page = 4096
 	n.area = (max(s.largest, atomicSize*s.window) + page - 1) / page * page
 	var err error
@@ -65,7 +65,7 @@ func (n *node) equip(s shape) error {
 	if n.control, err = newControl(n.ia, n.pz); err != nil {
 		return err
 	}
-	// With twice as many receives the sender need not wait for one.
+	// With twice as many receives, the sender never waits for one.
 	n.data, err = newLink(n.ia, n.pz, s.window, windowsAhead*s.window, s.wait)
 	return err
 }
@@ -88,9 +88,8 @@ func (n *node) target(size int) []byte { return n.memory.Bytes()[n.area:][:size]
 func (n *node) sourceSegment(size int) (udat.Segment, error) { return n.memory.Segment(0, size) }
 func (n *node) targetSegment(size int) (udat.Segment, error) { return n.memory.Segment(n.area, size) }
 
-// halfRoundTrip tells whether a latency is half the time until the answer of a
-// peer that takes part; otherwise it is the time until the completion. A peer
-// that waits for events gets none for an RDMA write.
+// halfRoundTrip reports whether a latency is half the time until the peer's answer. Otherwise it is the time until the
+// completion. A peer that waits for events gets none for an RDMA write.
 func (s step) halfRoundTrip(wait bool) bool {
 	return s.Measure == measureLatency && (s.Operation == opSend || s.Operation == opWrite && !wait)
 }
@@ -101,7 +100,7 @@ func (n *node) lay(s step, server bool) {
 	clear(n.target(s.Size))
 }
 
-// arrived checks what the step has brought to this side's target.
+// arrived checks the data in this side's target.
 func (n *node) arrived(s step, server bool) error {
 	switch {
 	case s.Operation == opRead && server, s.Operation.atomic() && !server:
@@ -120,12 +119,12 @@ func (n *node) arrived(s step, server bool) error {
 	return nil
 }
 
-// closeError says what could not be freed.
+// closeError is an error of close.
 type closeError struct{ error }
 
 func (e closeError) Unwrap() error { return e.error }
 
-// close frees everything in the order in which it is used. It tries all.
+// close frees everything, users first. It continues after errors.
 func (n *node) close() error {
 	var errs []error
 	if n.control != nil {

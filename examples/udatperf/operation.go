@@ -19,26 +19,26 @@ const (
 
 var operationNames = []string{"send", "write", "read", "fetch-add", "compare-swap"}
 
-// String gives the name that the flag -op takes.
+// String returns the name that the flag -op takes.
 func (o operation) String() string { return nameOf(operationNames, int(o), "operation") }
 
-// MarshalText is for JSON and CSV.
+// MarshalText returns the name, for JSON and CSV.
 func (o operation) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText takes what String gives.
+// UnmarshalText parses a name that String returns.
 func (o *operation) UnmarshalText(text []byte) error {
 	i, err := indexOf(operationNames, string(text))
 	*o = operation(i)
 	return err
 }
 
-// atomic tells whether the operation is on 8 bytes always.
+// atomic reports whether the operation always has 8 bytes.
 func (o operation) atomic() bool { return o == opFetchAdd || o == opCmpSwap }
 
-// atomicSize is the number of bytes that an atomic operation is on.
+// atomicSize is the number of bytes of an atomic operation.
 const atomicSize = 8
 
-// measure is what is measured of an operation.
+// measure is a kind of measurement.
 type measure int
 
 const (
@@ -48,13 +48,13 @@ const (
 
 var measureNames = []string{"latency", "bandwidth"}
 
-// String gives the name that the flag -measure takes.
+// String returns the name that the flag -measure takes.
 func (m measure) String() string { return nameOf(measureNames, int(m), "measure") }
 
-// MarshalText is for JSON and CSV.
+// MarshalText returns the name, for JSON and CSV.
 func (m measure) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText takes what String gives.
+// UnmarshalText parses a name that String returns.
 func (m *measure) UnmarshalText(text []byte) error {
 	i, err := indexOf(measureNames, string(text))
 	*m = measure(i)
@@ -76,30 +76,30 @@ func indexOf(names []string, name string) (int, error) {
 	return i, nil
 }
 
-// step is one measurement, of one operation with one size.
+// step is one measurement: one operation with one size.
 type step struct {
 	Operation operation
 	Measure   measure
 	Size      int // bytes of a message
-	Warmup    int // operations that are not measured, before those that are
-	Count     int // operations that are measured
+	Warmup    int // operations before the measured ones
+	Count     int // measured operations
 }
 
 func (s step) String() string {
 	return fmt.Sprintf("%v %v of %d bytes", s.Operation, s.Measure, s.Size)
 }
 
-// total is the number of operations that the peer sees.
+// total returns the number of operations that the peer sees.
 func (s step) total() int { return s.Warmup + s.Count }
 
 const (
 	maxSize   = 16 << 20 // bytes
 	maxSizes  = 64
-	maxCount  = 10_000_000 // a sample is kept for each
+	maxCount  = 10_000_000 // one sample for each
 	maxWindow = 1024
 )
 
-// check refuses what a client of another kind might ask a server for.
+// check refuses invalid steps from a client.
 func (s step) check(largest int) error {
 	switch {
 	case s.Operation < opSend || s.Operation > opCmpSwap,
@@ -113,8 +113,7 @@ func (s step) check(largest int) error {
 	return nil
 }
 
-// steps lists the measurements in the order in which they are made and shown.
-// Atomic operations have one size.
+// steps lists the measurements, in order. Atomic operations have one size.
 func (s settings) steps() []step {
 	var steps []step
 	for _, o := range s.operations {

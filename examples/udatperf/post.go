@@ -7,8 +7,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// poster gives the function that posts the operations of a step. The cookie is
-// the number of the request on the endpoint.
+// poster returns the function that posts the operations of a step. The cookie is the number of the request on the
+// endpoint.
 func (n *node) poster(s step, remote udat.RMRTriplet) (poster, error) {
 	source, err := n.sourceSegment(s.Size)
 	if err != nil {
@@ -45,7 +45,7 @@ func (n *node) poster(s step, remote udat.RMRTriplet) (poster, error) {
 		case opFetchAdd:
 			err = l.ep.PostFetchAndAdd(1, old[i%len(old)], l.posted, remote, 0)
 		case opCmpSwap:
-			// Operations of an endpoint are done in order: each finds what the last one left.
+			// The adapter performs an endpoint's operations in order: each finds the value of the last one.
 			err = l.ep.PostCmpAndSwap(uint64(i), uint64(i+1), old[i%len(old)], l.posted, remote, 0)
 		}
 		if err == nil {
@@ -55,7 +55,7 @@ func (n *node) poster(s step, remote udat.RMRTriplet) (poster, error) {
 	}, nil
 }
 
-// oldValue checks what atomic operation i has found. Others have nothing to check.
+// oldValue checks the old value of atomic operation i. For other operations it does nothing.
 func (n *node) oldValue(s step, i int) error {
 	if !s.Operation.atomic() {
 		return nil

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// progress writes a line now and then about a run that takes long. A nil
-// progress writes nothing.
+// progress writes a line now and then during a long run. A nil progress writes nothing.
 type progress struct {
 	w     io.Writer
 	every time.Duration
@@ -24,7 +23,7 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, every: progressEvery, now: time.Now, last: time.Now()}
 }
 
-// begin says what is being done now, in how many operations.
+// begin starts a phase with a number of operations.
 func (p *progress) begin(what string, of int) {
 	if p == nil {
 		return
@@ -33,7 +32,7 @@ func (p *progress) begin(what string, of int) {
 	p.at(0)
 }
 
-// at says how many of them are done.
+// at records how many of them are done.
 func (p *progress) at(done int) {
 	if p == nil {
 		return

@@ -6,22 +6,21 @@ import (
 	"math"
 )
 
-// result is one measurement. Of Latency and Bandwidth it has the one that was
-// measured.
+// result is the result of one measurement. Either Latency or Bandwidth is set.
 type result struct {
 	Adapter    string     `json:"adapter"`
 	Operation  operation  `json:"operation"`
 	Measure    measure    `json:"measure"`
-	Timing     string     `json:"timing,omitempty"` // what a latency is the time of
+	Timing     string     `json:"timing,omitempty"` // what the latency is the time of
 	Polling    bool       `json:"polling"`
 	Bytes      int        `json:"bytes"`
 	Iterations int        `json:"iterations"`
-	Window     int        `json:"window,omitempty"` // operations outstanding, of a bandwidth
+	Window     int        `json:"window,omitempty"` // outstanding operations, of a bandwidth
 	Latency    *latency   `json:"latency_us,omitempty"`
 	Bandwidth  *bandwidth `json:"bandwidth_mib_s,omitempty"`
 }
 
-// rounded has the digits that a measurement can have: times to a nanosecond, bandwidths to a thousandth.
+// rounded rounds to the precision of a measurement: times to a nanosecond, bandwidths to a thousandth.
 func (r result) rounded() result {
 	round := func(values ...*float64) {
 		for _, v := range values {
@@ -46,8 +45,7 @@ const (
 	timingCompletion    = "completion"
 )
 
-// reporter writes results in some format. What it has after finish is complete,
-// also when the measurements were not.
+// reporter writes results in a format. After finish its output is complete, even if the measurements were not.
 type reporter interface {
 	add(result) error
 	finish() error

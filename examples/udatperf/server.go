@@ -8,8 +8,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// serve is the server: it takes part in the measurements of one client. ready is
-// called with the adapter's address when it listens.
+// serve runs the server for the measurements of one client. It calls ready with the adapter's address when it listens.
 func serve(ctx context.Context, s settings, ready func(address string)) (err error) {
 	n, err := openNode(s.adapter)
 	defer func() { err = errors.Join(err, n.close()) }()
@@ -54,8 +53,7 @@ func serve(ctx context.Context, s settings, ready func(address string)) (err err
 	})
 }
 
-// nextCall gives the next connection request with the wanted greeting, and
-// rejects all others.
+// nextCall returns the next connection request with the expected greeting, and rejects all others.
 func nextCall(ctx context.Context, calls *udat.EVD, wanted func(greeting) bool) (greeting, *udat.CR, error) {
 	for {
 		event, err := calls.Wait(ctx)
@@ -83,7 +81,7 @@ func accept(ctx context.Context, call *udat.CR, l *link) error {
 	return l.established(ctx)
 }
 
-// obey does what the client orders until it leaves.
+// obey executes the client's orders until the client leaves.
 func (n *node) obey(ctx context.Context) error {
 	target, err := packTriplet(n.memory, n.area, n.area)
 	if err != nil {
@@ -133,7 +131,7 @@ func (n *node) obey(ctx context.Context) error {
 	}
 }
 
-// left sees the client leave.
+// left waits until the client leaves.
 func (n *node) left(ctx context.Context) error {
 	for _, l := range []*link{n.data, n.control.link} {
 		if _, err := l.connect.Wait(ctx); err != nil {
@@ -143,7 +141,7 @@ func (n *node) left(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes this side's memory and receives ready for a step of the peer.
+// prepare prepares this side's memory and receives for a step of the peer.
 func (n *node) prepare(s step) error {
 	n.lay(s, true)
 	if s.Operation != opSend {
@@ -156,8 +154,7 @@ func (n *node) prepare(s step) error {
 	return n.data.expect(segment, s.total())
 }
 
-// takePart does what a step needs of the server: answers or receives. Other
-// operations need it for nothing.
+// takePart does the server's work for a step: it answers or receives. Other operations need nothing from the server.
 func (n *node) takePart(ctx context.Context, s step, target []byte) error {
 	answers := s.halfRoundTrip(n.shape.wait)
 	if !answers && s.Operation != opSend {

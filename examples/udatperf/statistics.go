@@ -27,7 +27,7 @@ type bandwidth struct {
 
 const mebi = 1 << 20
 
-// latencyOf sums up samples, of which there must be one.
+// latencyOf summarizes samples, at least one.
 func latencyOf(samples []time.Duration) *latency {
 	sorted := slices.Sorted(slices.Values(samples))
 	var sum, squares float64
@@ -52,17 +52,15 @@ func latencyOf(samples []time.Duration) *latency {
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// percentile gives the smallest of the sorted durations that at least so many
-// thousandths of them do not exceed.
+// percentile returns the smallest of the sorted durations that at least the given thousandths of them do not exceed.
 func percentile(sorted []time.Duration, thousandths int) time.Duration {
 	rank := (len(sorted)*thousandths + 999) / 1000
 	return sorted[max(rank-1, 0)]
 }
 
-// bandwidthOf gives what a stream of operations of size bytes has reached. The
-// peak is the best of all stretches from the posting of one operation to the
-// completion of a later one that are as long as the window, twice as long, and
-// so on, up to the whole.
+// bandwidthOf returns the bandwidth of a stream of operations with size bytes each. The peak is the best of all
+// stretches, from the posting of one operation to the completion of a later one, that are as long as the window, twice
+// as long, and so on, up to the whole stream.
 func bandwidthOf(t times, size int) *bandwidth {
 	count := len(t.completed)
 	rate := func(first, n int) float64 {

@@ -58,7 +58,7 @@ func TestBandwidthOf(t *testing.T) {
 	if diff := cmp.Diff(&bandwidth{Peak: 1, Average: 0.4, MessageRate: 0.8}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// The whole counts too: with a window as long as the run nothing else is left.
+	// The whole stream counts, too: with a window as long as the run, nothing else is left.
 	run.window = 8
 	if got := bandwidthOf(run, 1<<20); got.Peak != got.Average || got.Average != 0.8 {
 		t.Errorf("with a window of all: %+v", got)

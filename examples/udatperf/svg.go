@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A picture has two panels side by side, typical latencies and average
-// bandwidths over message sizes. Both axes of both are logarithmic.
+// A picture has two panels side by side: typical latencies and average bandwidths over message sizes. All axes are
+// logarithmic.
 const (
 	panelWidth   = 420.0
 	panelHeight  = 320.0
@@ -26,7 +26,7 @@ var colors = []string{"#1b6ca8", "#c2410c", "#15803d", "#7e22ce", "#a16207"} // 
 
 var dashes = []string{"none", "6 3", "2 3", "8 3 2 3"} // by adapter
 
-// curve is what one operation reached on one adapter.
+// curve is the results of one operation on one adapter.
 type curve struct {
 	adapter   string
 	operation operation
@@ -35,7 +35,7 @@ type curve struct {
 
 type point struct{ size, value float64 }
 
-// curves sorts the results of a measure into curves, in the order of coming.
+// curves sorts the results of a measure into curves, in their order.
 func curves(results []result, m measure) []curve {
 	var found []curve
 	for _, r := range results {
@@ -61,7 +61,7 @@ func curves(results []result, m measure) []curve {
 	return found
 }
 
-// axis maps values to places on a logarithmic scale between two powers of base.
+// axis maps values to positions on a logarithmic scale between two powers of base.
 type axis struct {
 	base     float64
 	low, end int // exponents
@@ -175,7 +175,7 @@ func drawPanel(w io.Writer, left float64, title, unit string, curves []curve, ad
 	fmt.Fprintln(w, `</g>`)
 }
 
-// sizeLabel gives a power of two in short.
+// sizeLabel returns a short form of a power of two.
 func sizeLabel(v float64) string {
 	switch {
 	case v >= 1<<20:
@@ -188,6 +188,6 @@ func sizeLabel(v float64) string {
 
 func escape(text string) string {
 	var b strings.Builder
-	xml.EscapeText(&b, []byte(text)) // a strings.Builder takes all
+	xml.EscapeText(&b, []byte(text)) // a strings.Builder never fails
 	return b.String()
 }

@@ -37,7 +37,7 @@ func parseSVG(t *testing.T, results []result) []svgPanel {
 		t.Fatalf("%v in\n%s", err, text.String())
 	}
 	if strings.Contains(text.String(), "NaN") || strings.Contains(text.String(), "Inf") {
-		t.Errorf("there is a place that is no number in\n%s", text.String())
+		t.Errorf("a position is not a number in\n%s", text.String())
 	}
 	return picture.Panels
 }

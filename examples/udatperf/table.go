@@ -5,11 +5,10 @@ import (
 	"io"
 )
 
-// tableReporter writes a table for each operation and measure, line by line as
-// the results come.
+// tableReporter writes a table for each operation and measure, line by line as the results arrive.
 type tableReporter struct {
 	w     io.Writer
-	above string // what the table is of
+	above string // the step of the table
 }
 
 func (t *tableReporter) add(r result) error {

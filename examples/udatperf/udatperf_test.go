@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Patience = 2 * time.Minute // for whole runs of several processes on a busy machine
 	udattest.Main(m)
 }
 
@@ -72,7 +72,7 @@ func TestBothProcesses(t *testing.T) {
 	}
 }
 
-// What keeps the server from starting is told as the server tells it.
+// If the server cannot start, the error is the server's.
 func TestServerThatDoesNotStart(t *testing.T) {
 	udattest.Names(t)
 	t.Setenv(childVariable, "1")
@@ -83,8 +83,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends both processes in order: with what has been measured, one line
-// and exit code 1.
+// Ctrl-C ends both processes cleanly: with the results so far, one line and exit code 1.
 func TestInterrupt(t *testing.T) {
 	adapter := udattest.Names(t)[0]
 	program, err := os.Executable()
@@ -92,7 +91,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := udattest.Context(t)
-	// The first size is quick, and the second takes longer than the test has.
+	// The first size is quick. The second takes longer than the test.
 	cmd := exec.CommandContext(ctx, program, "-provider", adapter, "-op", "read", "-measure", "latency", "-sizes", "1,16777216", "-warmup", "10", "-count", "2000", "-format", "csv")
 	cmd.Env = append(os.Environ(), childVariable+"=1")
 	var complaint bytes.Buffer
@@ -118,7 +117,7 @@ func TestInterrupt(t *testing.T) {
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("it ended with %v", err)
 	}
-	// On a busy machine it tells how far it is before.
+	// On a busy machine it may print its progress before.
 	if got := complaint.String(); !strings.HasSuffix("\n"+got, "\nudatperf: interrupted\n") {
 		t.Errorf("it said %q", got)
 	}
@@ -127,7 +126,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// What cannot be used is known before anything is measured: no adapter is needed to find out.
+// Usage errors are found before any measurement: they need no adapter.
 func TestWrongUse(t *testing.T) {
 	for _, args := range [][]string{{"-none"}, {"-count", "0"}, {"-count", "x"}, {"-op", "x"}, {"-sizes", "0"}, {"-format", "x"}, {"-server", "-connect", "h"}, {"word"}} {
 		err := run(args, io.Discard, io.Discard)
@@ -140,7 +139,7 @@ func TestWrongUse(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a picture that cannot be written: %v", err)
 	}
-	// What is there stays, and nothing is left, when nothing was measured.
+	// When nothing was measured, an existing file stays, and no new one is left.
 	kept, made := filepath.Join(folder, "kept.svg"), filepath.Join(folder, "made.svg")
 	if err := os.WriteFile(kept, []byte("kept"), 0o644); err != nil {
 		t.Fatal(err)
@@ -158,7 +157,7 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// A client whose server is not there fails, and says so.
+// A client without a server fails, and says so.
 func TestNoServer(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		ia := udattest.Open(t, adapter)
@@ -171,7 +170,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// In the middle of a run an end of the context ends both sides, and all is freed.
+// The end of the context ends both sides during a run, and everything is freed.
 func TestCancel(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		for _, wait := range []bool{false, true} {
@@ -180,7 +179,7 @@ func TestCancel(t *testing.T) {
 			ctx, cancel := context.WithCancel(udattest.Context(t))
 			served, address := startServer(t, ctx, s)
 			err := measureAll(ctx, s, address, nil, func(result) error { cancel(); return nil })
-			// Either may see the other leave before it looks at the context.
+			// Either may see the other leave before it checks the context.
 			if got := reason(ctx, err); got != errInterrupted {
 				t.Errorf("%s: the client ended with %v", adapter, got)
 			}
@@ -191,7 +190,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// startServer runs a server in this process and gives its end and its address.
+// startServer runs a server in this process and returns its end and its address.
 func startServer(t *testing.T, ctx context.Context, s settings) (<-chan error, netip.Addr) {
 	t.Helper()
 	ready, served := make(chan string, 1), make(chan error, 1)
@@ -241,7 +240,7 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// An interruption is told in a word, unless something was left behind.
+// An interruption is reported in one word, unless something was left behind.
 func TestReason(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	broken := errors.New("broken")

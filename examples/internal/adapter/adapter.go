@@ -1,4 +1,4 @@
-// Package adapter chooses adapters for programs that are told none, and knows what they are like.
+// Package adapter chooses adapters for programs that run without a name of one, and reports their properties.
 package adapter
 
 import (
@@ -8,8 +8,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Open opens the adapter of that name, and without a name the first registered
-// one that opens.
+// Open opens the adapter with a name. Without a name, it opens the first registered one that opens.
 func Open(name string) (*udat.IA, error) {
 	if name != "" {
 		return udat.Open(name)
@@ -26,8 +25,8 @@ func Open(name string) (*udat.IA, error) {
 	return nil, noneOpens(len(infos))
 }
 
-// Names gives the names in a list with commas between, and without a list those
-// of all registered adapters that open.
+// Names returns the names in a comma-separated list. Without a list, it returns the names of all registered adapters
+// that open.
 func Names(list string) ([]string, error) {
 	if list != "" {
 		return strings.Split(list, ","), nil

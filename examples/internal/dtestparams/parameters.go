@@ -1,6 +1,5 @@
-// Package dtestparams is how the native stack's programs dtest and dtestx, and
-// their ports, tell each other over TCP what is needed to connect. The layouts
-// are those of the C programs.
+// Package dtestparams exchanges connection parameters over TCP, for the ports of the native stack's programs dtest and
+// dtestx. The layouts are those of the C programs.
 package dtestparams
 
 import (
@@ -15,25 +14,24 @@ import (
 const (
 	// size is the number of bytes of a message.
 	size = 128
-	// maxProvider is what the C programs have room for, without the final zero.
+	// maxProvider is the longest name for which the C programs have room, without the final zero.
 	maxProvider = 63
 )
 
-// Parameters is what a side must know of the other one.
+// Parameters are what a side must know about the other side.
 type Parameters struct {
 	Address  netip.Addr // of the adapter, IPv4
 	Provider string     // the adapter's name
 }
 
-// ValidProvider reports whether a name can be told to a peer.
+// ValidProvider reports whether a name can be sent to a peer.
 func ValidProvider(name string) bool {
 	return name != "" && len(name) <= maxProvider && !strings.ContainsAny(name, " \t\r\n\x00")
 }
 
-// marshal gives the text that goes over TCP. The port's LID, the number of a
-// queue pair and the scope come first, and are zero where there is an IP address.
-// The address is printed as the number that a host finds in its memory: hosts of
-// different byte orders do not understand each other.
+// marshal returns the text for TCP. The port's LID, a queue pair's number and the scope come first; they are zero if
+// there is an IP address. The address is printed as a number in the host's byte order: hosts with different byte orders
+// do not understand each other.
 func (p Parameters) marshal() []byte {
 	four := p.Address.As4()
 	b := make([]byte, size)
@@ -41,7 +39,7 @@ func (p Parameters) marshal() []byte {
 	return b
 }
 
-var errNotUnderstood = errors.New("what it sends is not understood: it is another program")
+var errNotUnderstood = errors.New("its message is not understood: it is another program")
 
 func parse(b []byte) (Parameters, error) {
 	var p Parameters

@@ -15,10 +15,9 @@ import (
 const Port = 15828
 
 const (
-	// patience is how long a client asks again when a server that is just starting
-	// does not wait yet.
+	// patience is how long a client retries while a server is still starting.
 	patience = 20 * time.Second
-	// between is the time from one question to the next.
+	// between is the time between two attempts.
 	between = 20 * time.Millisecond
 )
 
@@ -29,7 +28,7 @@ type Listener struct {
 	stop     func() bool
 }
 
-// Listen begins to wait. When ctx ends, so does Accept.
+// Listen starts to listen. Accept fails when ctx ends.
 func Listen(ctx context.Context) (*Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", fmt.Sprintf(":%d", Port))
@@ -39,7 +38,7 @@ func Listen(ctx context.Context) (*Listener, error) {
 	return &Listener{ctx, listener, context.AfterFunc(ctx, func() { listener.Close() })}, nil
 }
 
-// Accept gives the client, and waits for no other.
+// Accept waits for the client. It accepts only one.
 func (l *Listener) Accept() (*Conn, error) {
 	defer l.listener.Close()
 	defer l.stop()
@@ -50,7 +49,7 @@ func (l *Listener) Accept() (*Conn, error) {
 	return newConn(l.ctx, conn), nil
 }
 
-// Dial goes to the server on host. It tries again for a while when nobody waits there.
+// Dial connects to the server on host. It retries for a while if nobody listens there.
 func Dial(ctx context.Context, host string) (*Conn, error) {
 	var dialer net.Dialer
 	deadline := time.Now().Add(patience)

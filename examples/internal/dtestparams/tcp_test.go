@@ -10,7 +10,7 @@ import (
 	"github.com/goudat/goudat/examples/internal/dtestparams"
 )
 
-// pair gives both ends of a connection.
+// pair returns both ends of a connection.
 func pair(t *testing.T, ctx context.Context) (server, client *dtestparams.Conn) {
 	listener, err := dtestparams.Listen(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package getopt reads flags of one letter in the way of the C function of that
-// name, so that the port of a C program takes the C program's command lines.
+// Package getopt parses one-letter flags like the C function of that name, so that the port of a C program accepts the
+// C program's command lines.
 package getopt
 
 import (
@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Parse calls set for each flag, in order, until it fails. The letters in valued
-// take a value, which is the rest of the argument or else the next one. What is
-// no flag is an error.
+// Parse calls set for each flag, in order, until it fails. The letters in valued take a value: the rest of the
+// argument, or the next argument. An argument that is no flag is an error.
 func Parse(args []string, valued string, set func(letter byte, value string) error) error {
 	operands, err := ParseFlags(args, valued, set)
 	if err == nil && len(operands) > 0 {
@@ -19,8 +18,7 @@ func Parse(args []string, valued string, set func(letter byte, value string) err
 	return err
 }
 
-// ParseFlags is Parse up to the first argument that is no flag, and returns that
-// one and all that follow.
+// ParseFlags is Parse up to the first argument that is no flag. It returns that argument and all that follow.
 func ParseFlags(args []string, valued string, set func(letter byte, value string) error) (operands []string, err error) {
 	for len(args) > 0 {
 		letters, isFlag := strings.CutPrefix(args[0], "-")
@@ -50,7 +48,7 @@ func ParseFlags(args []string, valued string, set func(letter byte, value string
 	return nil, nil
 }
 
-// Number reads the value of a flag that is a whole number.
+// Number parses the value of a flag as an integer.
 func Number(letter byte, value string, least, most int) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least || n > most {

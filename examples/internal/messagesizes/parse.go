@@ -1,4 +1,4 @@
-// Package messagesizes reads the lists of message sizes that measuring programs take.
+// Package messagesizes parses lists of message sizes.
 package messagesizes
 
 import (
@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Parse reads a list with commas between, of at most count sizes, each from least
-// to most bytes.
+// Parse parses a comma-separated list of at most count sizes, each from least to most bytes.
 func Parse(list string, least, most, count int) ([]int, error) {
 	var sizes []int
 	for _, field := range strings.Split(list, ",") {

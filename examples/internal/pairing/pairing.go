@@ -1,5 +1,5 @@
-// Package pairing is for tests: it runs two programs that talk to each other,
-// each of which can be the test's own or the native stack's in C.
+// Package pairing is for tests: it runs two programs that talk to each other. Each can be the test's own or the native
+// stack's C program.
 package pairing
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Bound is the most that a pair may take. It is there for what hangs: on a busy
-// machine with a device that is emulated a pair takes many times what it else does.
+// Bound is the longest time that a pair may take, in case it hangs. On a busy machine with an emulated device, a pair
+// takes many times as long as usual.
 const Bound = 4 * time.Minute
 
 // Program is a program that can be either side of a pair.
@@ -23,11 +23,11 @@ type Program struct {
 	Path    string
 	Args    []string // before those of a run
 	Env     []string // in addition to the environment
-	Listens string   // what a server says when clients may come, or are about to
-	Passes  string   // what it says at the end when all was well
+	Listens string   // the server's output when clients may connect, or soon may
+	Passes  string   // the output at the end of a successful run
 }
 
-// Own gives the program that runs the test. The variable tells it not to test.
+// Own returns the test binary as a program. The variable makes it run the program instead of tests.
 func Own(t testing.TB, variable, listens, passes string) *Program {
 	t.Helper()
 	path, err := os.Executable()
@@ -37,11 +37,11 @@ func Own(t testing.TB, variable, listens, passes string) *Program {
 	return &Program{Path: path, Env: []string{variable + "=1"}, Listens: listens, Passes: passes}
 }
 
-// Native finds a C program: in the build of scripts/native if that is what the
-// tests run on, else where the system has it. It gives nil if there is none.
+// Native finds a C program: in the build of scripts/native if the tests run on that, else in the system. It returns nil
+// if there is none.
 //
-// What it says is to be read at once, which the C library does for terminals
-// only: stdbuf changes that.
+// The test must read its output line by line. The C library writes lines at once for terminals only; stdbuf changes
+// that.
 func Native(t testing.TB, name, listens, passes string) *Program {
 	t.Helper()
 	path, err := find(name)
@@ -71,8 +71,7 @@ type Side struct {
 	Flags []string
 }
 
-// Start starts both sides, the client when the server is ready for it. What still
-// runs when ctx ends is killed.
+// Start starts both sides, the client when the server is ready. Processes that still run when ctx ends are killed.
 func Start(t testing.TB, ctx context.Context, server, client Side) (s, c *Process) {
 	t.Helper()
 	s = server.Start(t, ctx, server.Flags)
@@ -82,8 +81,7 @@ func Start(t testing.TB, ctx context.Context, server, client Side) (s, c *Proces
 	return s, client.Start(t, ctx, client.Flags)
 }
 
-// Run runs both sides and checks that they end well and say so. It gives what
-// they said.
+// Run runs both sides and checks that they succeed and say so. It returns their output.
 func Run(t testing.TB, server, client Side) (serverText, clientText string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Bound)
@@ -92,7 +90,7 @@ func Run(t testing.TB, server, client Side) (serverText, clientText string) {
 	clientErr := c.Wait()
 	clientText = c.Text()
 	if clientErr != nil || !strings.Contains(clientText, client.Passes) {
-		cancel() // a server without a client would wait for one
+		cancel() // a server without a client would wait forever
 	}
 	serverErr := s.Wait()
 	serverText = s.Text()
@@ -107,7 +105,7 @@ func Run(t testing.TB, server, client Side) (serverText, clientText string) {
 	return serverText, clientText
 }
 
-// Address gives the address of an adapter, for clients.
+// Address returns an adapter's address, for clients.
 func Address(t testing.TB, provider string) string {
 	t.Helper()
 	return udattest.Address(t, udattest.Open(t, provider)).String()

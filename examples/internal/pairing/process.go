@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Process is a program that runs.
+// Process is a running program.
 type Process struct {
 	cmd    *exec.Cmd
 	lines  chan string
@@ -56,12 +56,12 @@ func (s *Process) collect(from io.ReadCloser) {
 		s.mu.Unlock()
 		select {
 		case s.lines <- lines.Text():
-		default: // nobody waits for a line any more
+		default: // nobody waits for lines any more
 		}
 	}
 }
 
-// Await waits for a line that has the text. It gives false when the process ends.
+// Await waits for a line that contains the text. It returns false if the process ends before.
 func (s *Process) Await(text string) bool {
 	for line := range s.lines {
 		if strings.Contains(line, text) {
@@ -71,13 +71,13 @@ func (s *Process) Await(text string) bool {
 	return false
 }
 
-// Wait waits for the end of the process, and of what it says.
+// Wait waits for the end of the process and of its output.
 func (s *Process) Wait() error {
 	s.done.Wait()
 	return s.cmd.Wait()
 }
 
-// Text gives what the process has said so far.
+// Text returns the process's output so far.
 func (s *Process) Text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,12 +10,11 @@ import (
 // that ends.
 const peerHears = 250 * time.Millisecond
 
-// UntilPeerHears leaves the peer the time to hear that its last operation has
-// arrived. What it brought is in this side's memory before, and no event tells
-// this side when the peer knows.
+// UntilPeerHears waits until the peer has probably learned that its last operation has arrived. The data is in this
+// side's memory earlier, and no event tells this side when the peer knows.
 func UntilPeerHears(ctx context.Context) error { return For(ctx, peerHears) }
 
-// For waits so long, or until ctx ends, whose error it gives then.
+// For waits for a duration, or until ctx ends, and then returns its error.
 func For(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
