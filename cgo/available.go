@@ -2,6 +2,6 @@
 
 package cgo
 
-// Available tells whether the native library is in the build. Where it is not,
-// each function fails with NotImplemented and calls nothing.
+// Available reports whether the build includes the native library. If not, each function fails with NotImplemented and
+// calls nothing.
 const Available = true

@@ -1,11 +1,10 @@
 package cgo
 
-// The types and constants of the InfiniBand extensions, dat_ib_extensions.h,
-// without those of the collective operations: no provider is built with them.
-// Where an extension adds a value to a type of the base API, it stands there.
+// The types and constants of the InfiniBand extensions, dat_ib_extensions.h, without those of the collective
+// operations: no provider is built with them. A value that an extension adds to a type of the base API is with that
+// type.
 
-// IBExtensionVersion is the version of the extensions that the headers are of,
-// three digits for the three parts.
+// IBExtensionVersion is the version of the extensions in the headers: three digits for its three parts.
 const IBExtensionVersion = 209 // DAT_IB_EXTENSION_VERSION
 
 // IBOp names an extended operation, DAT_IB_OP.

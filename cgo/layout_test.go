@@ -27,7 +27,7 @@ var (
 	cLayout = regexp.MustCompile(`laid out\s+as\s+(DAT_\w+)`)
 )
 
-// declarations are the Go files that do not import C, type-checked.
+// declarations type-checks the Go files that do not import C.
 type declarations struct {
 	files []*ast.File
 	info  types.Info
@@ -59,7 +59,7 @@ func parseDeclarations(t *testing.T) *declarations {
 	return d
 }
 
-// fact is one thing that C and Go must agree on: a C expression and Go's value of it.
+// fact is one fact on which C and Go must agree: a C expression and Go's value of it.
 type fact struct {
 	where string
 	c     string

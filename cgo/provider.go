@@ -22,8 +22,7 @@ import (
 // Library is a library that DLOpen loaded.
 type Library uintptr
 
-// DLOpen loads a library, for the life of the process. On failure it returns 0
-// and what the loader says.
+// DLOpen loads a library for the life of the process. On failure it returns 0 and the loader's message.
 func DLOpen(path string) (Library, string) {
 	cPath := append([]byte(path), 0)
 	var message [512]byte
@@ -32,16 +31,15 @@ func DLOpen(path string) (Library, string) {
 	return Library(library), string(text)
 }
 
-// DLClose takes back DLOpen. The library stays in memory.
+// DLClose undoes DLOpen. The library stays in memory.
 func DLClose(library Library) { C.goudat_dlclose(C.goudat_handle(library)) }
 
 // IsProvider reports whether the library exports what ProviderInit and
 // ProviderFini call.
 func IsProvider(library Library) bool { return C.goudat_is_provider(C.goudat_handle(library)) != 0 }
 
-// PSPFreeEndsListening reports whether PSPFree of the provider that the library has
-// can be called at any time, and frees the port at once. It cannot in dapl as
-// published; the patched build of scripts/native says so by a symbol.
+// PSPFreeEndsListening reports whether the library's provider allows PSPFree at any time and then frees the port at
+// once. The published dapl does not; the patched build of scripts/native does, and exports a symbol that says so.
 func PSPFreeEndsListening(library Library) bool {
 	symbol := []byte("dapl_psp_free_ends_listening\x00")
 	return C.goudat_exports(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&symbol[0]))) != 0
@@ -61,7 +59,7 @@ func ProviderInit(library Library, info *ProviderInfo, instanceData string) {
 	C.goudat_provider_init(C.goudat_handle(library), unsafe.Pointer(info), (*C.char)(unsafe.Pointer(&cData[0])))
 }
 
-// ProviderFini takes back ProviderInit. No adapter of that name may be open.
+// ProviderFini undoes ProviderInit. No adapter of that name may be open.
 //
 // Calls:
 //

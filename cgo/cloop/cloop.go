@@ -112,7 +112,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Nothing calls a function that does nothing.
+// Nothing calls a C function that does nothing, n times.
 func Nothing(n int) { C.loop_nothing(C.int(n)) }
 
 // CallNothing is one crossing into C, and nothing else.
@@ -138,12 +138,12 @@ func LMRQuery(lmr cgo.LMRHandle, n int) cgo.Return {
 	return cgo.Return(C.loop_lmr_query(C.goudat_handle(lmr), C.int(n)))
 }
 
-// EVDDequeueEmpty looks n times for an event where there must be none.
+// EVDDequeueEmpty polls an empty EVD n times.
 func EVDDequeueEmpty(evd cgo.EVDHandle, n int) cgo.Return {
 	return cgo.Return(C.loop_dequeue_empty(C.goudat_handle(evd), C.int(n)))
 }
 
-// EVDDequeue takes n events, which must be there.
+// EVDDequeue takes n events, which must be queued.
 func EVDDequeue(evd cgo.EVDHandle, n int) cgo.Return {
 	return cgo.Return(C.loop_dequeue(C.goudat_handle(evd), C.int(n)))
 }

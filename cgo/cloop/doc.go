@@ -1,3 +1,3 @@
-// Package cloop makes a native call again and again in one crossing into C: what the call costs in C, for benchmarks that
-// compare. It is no part of the binding.
+// Package cloop makes a native call repeatedly in one crossing into C, so that benchmarks can compare with the call's
+// cost in C. It is no part of the binding.
 package cloop

@@ -9,8 +9,8 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// accepted has calls like those that docs/porting.md says C accepts, by its rows.
-// Each succeeds. Left out are those that end the process or hang its endpoints.
+// accepted maps rows of docs/porting.md to calls that C accepts according to them. Each succeeds. Calls that end the
+// process or hang its endpoints are left out.
 var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 	"an endpoint without a protection zone": func(t *testing.T, a *adapter) []cgo.Return {
 		p := a.newParts(t)
@@ -148,7 +148,7 @@ var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 	},
 }
 
-// C accepts what docs/porting.md says that it does.
+// C accepts what docs/porting.md says that it accepts.
 func TestAccepted(t *testing.T) {
 	page, err := os.ReadFile("../../docs/porting.md")
 	if err != nil {
@@ -164,7 +164,7 @@ func TestAccepted(t *testing.T) {
 			t.Run(row, func(t *testing.T) {
 				for i, r := range calls(t, a) {
 					if !r.OK() {
-						t.Errorf("call %d gives %v", i+1, r)
+						t.Errorf("call %d returned %v", i+1, r)
 					}
 				}
 			})
@@ -172,7 +172,7 @@ func TestAccepted(t *testing.T) {
 	})
 }
 
-// parts are what an endpoint is made of.
+// parts are the objects that an endpoint uses.
 type parts struct {
 	pz                     cgo.PZHandle
 	recv, request, connect cgo.EVDHandle
@@ -183,7 +183,7 @@ func (a *adapter) newParts(t *testing.T) parts {
 	return parts{a.newPZ(t), a.newQueue(t, cgo.EVDDTO).EVDHandle, a.newQueue(t, cgo.EVDDTO).EVDHandle, a.newQueue(t, cgo.EVDConnection).EVDHandle}
 }
 
-// tryEP makes an endpoint, and frees it if it is made.
+// tryEP makes an endpoint, and frees it if that succeeds.
 func (a *adapter) tryEP(t *testing.T, pz cgo.PZHandle, p parts, attr *cgo.EPAttr) cgo.Return {
 	t.Helper()
 	ep, r := cgo.EPCreate(a.IAHandle, pz, p.recv, p.request, p.connect, attr)

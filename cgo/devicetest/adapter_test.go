@@ -103,8 +103,8 @@ func forEachAdapter(t *testing.T, test func(t *testing.T, a *adapter)) {
 	}
 }
 
-// hasPatches tells whether the native library is that of scripts/native. Others
-// have faults that its patches mend, which there is nothing to test of.
+// hasPatches reports whether the native library is the build of scripts/native. Others have the faults that its patches
+// cure, and need no test of the cures.
 func hasPatches(t *testing.T) bool {
 	patched := os.Getenv("GOUDAT_NATIVE") == "source"
 	if !patched {
@@ -113,7 +113,7 @@ func hasPatches(t *testing.T) bool {
 	return patched
 }
 
-// queue is an EVD with a CNO of its own, by which a test waits for its events.
+// queue is an EVD with its own CNO, which a test uses to wait for events.
 type queue struct {
 	cgo.EVDHandle
 	cno cgo.CNOHandle
@@ -132,7 +132,7 @@ func (a *adapter) newQueue(t testing.TB, flags cgo.EVDFlags) queue {
 	return queue{evd, cno}
 }
 
-// next takes the next event, for which it waits.
+// next waits for the next event and takes it.
 func (q queue) next(t testing.TB) cgo.Event {
 	t.Helper()
 	deadline := time.Now().Add(udattest.Patience)
@@ -143,7 +143,7 @@ func (q queue) next(t testing.TB) cgo.Event {
 			return event
 		}
 		outcome(t, "EVDDequeue", r, cgo.QueueEmpty, cgo.NoSubtype)
-		// A trigger that coincides with the end of the time-out is lost.
+		// A trigger at the end of the time-out is lost.
 		const slice = uint32(time.Second / time.Microsecond)
 		if _, r = cgo.CNOWait(q.cno, slice); r.Type() != cgo.QueueEmpty {
 			success(t, "CNOWait", r)
@@ -162,7 +162,7 @@ func (q queue) expect(t testing.TB, want cgo.EventNumber) cgo.Event {
 	return event
 }
 
-// drain takes what is there.
+// drain takes all waiting events.
 func (q queue) drain(t testing.TB) {
 	t.Helper()
 	for {
@@ -206,7 +206,7 @@ const (
 	memoryPrivileges = cgo.MemPrivAll | cgo.MemPrivIBRemoteAtomic
 )
 
-// newPage gives memory that does not move, and its address.
+// newPage returns memory that does not move, and its address.
 func newPage(t testing.TB) ([]byte, uintptr) {
 	t.Helper()
 	page, err := syscall.Mmap(-1, 0, memorySize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
@@ -244,7 +244,7 @@ func (m *memory) remote(offset, length int) cgo.RMRTriplet {
 	return cgo.RMRTriplet{VirtualAddress: uint64(m.address) + uint64(offset), SegmentLength: uint32(length), RMRContext: m.rmrContext}
 }
 
-// endpoint has event dispatchers and memory of its own.
+// endpoint is an endpoint with its own event dispatchers and memory.
 type endpoint struct {
 	cgo.EPHandle
 	pz                     cgo.PZHandle
@@ -301,7 +301,7 @@ func (e *endpoint) wantState(t testing.TB, want cgo.EPState) {
 	}
 }
 
-// listener is a service point and the requests that arrive on it.
+// listener is a service point with a queue for its requests.
 type listener struct {
 	cgo.PSPHandle
 	qual     uint64
@@ -345,7 +345,7 @@ func disconnect(t testing.TB, e, peer *endpoint) {
 	peer.connect.expect(t, cgo.EventConnectionDisconnected)
 }
 
-// connectedPair gives an endpoint that has connected and one that has accepted.
+// connectedPair returns an endpoint that has connected and one that has accepted.
 func (a *adapter) connectedPair(t testing.TB) (active, passive *endpoint) {
 	t.Helper()
 	l := a.listen(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// What a crossing into C costs, without a network: 64 events of one queue are taken in a crossing each, or all in a loop
-// in C. BenchmarkSoftwareEvents in package udat is the same through the API.
+// The cost of a crossing into C, without a network: 64 events of one queue are taken with one crossing each, or all in
+// a loop in C. BenchmarkSoftwareEvents in package udat does the same through the API.
 func BenchmarkTaking(b *testing.B) {
 	for name, take := range map[string]func(q queue, events []cgo.Event) cgo.Return{
 		"one at a time": func(q queue, events []cgo.Event) (r cgo.Return) {
@@ -44,7 +44,7 @@ func BenchmarkTaking(b *testing.B) {
 	}
 }
 
-// BenchmarkGetStatus is a crossing that does next to nothing in C.
+// BenchmarkGetStatus measures a crossing that does next to nothing in C.
 func BenchmarkGetStatus(b *testing.B) {
 	for _, name := range udattest.Names(b) {
 		b.Run(name, func(b *testing.B) {

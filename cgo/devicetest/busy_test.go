@@ -47,14 +47,14 @@ DESTROY(ibv_destroy_qp)
 DESTROY(ibv_destroy_cq)
 `
 
-// busyVariable names the adapter that a process of TestBusyQueues uses.
+// busyVariable names the adapter for a process of TestBusyQueues.
 const busyVariable = "DEVICETEST_BUSY"
 
-// busyFor is long for a command, whose thread does not run.
+// busyFor is long for a command, as if its thread did not run.
 const busyFor = 600 * time.Millisecond
 
-// The library as it was published gives up when a queue cannot be destroyed at
-// once: it loses a queue pair, and fails to free an EVD. Others go on meanwhile.
+// The published library gives up if a queue cannot be destroyed at once: it loses a queue pair, and fails to free an
+// EVD. Other endpoints continue meanwhile.
 func TestBusyQueues(t *testing.T) {
 	if name := os.Getenv(busyVariable); name != "" {
 		a := openAdapter(t, name)

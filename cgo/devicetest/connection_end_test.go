@@ -10,11 +10,10 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// What the library as it was published does wrong when connections end, are given
-// up or find no room for their events. Most of it ends the process or stops its
-// connection management.
+// Faults of the published library when connections end, are aborted, or find no room for their events. Most of them end
+// the process or stop its connection management.
 
-// watch ends the process when a test takes too long: a call that hangs cannot be stopped.
+// watch ends the process when a test takes too long: nothing can stop a call that hangs.
 func watch(t *testing.T) {
 	watchdog := time.AfterFunc(2*udattest.Patience, func() { panic("a call does not return") })
 	t.Cleanup(func() { watchdog.Stop() })
@@ -35,7 +34,7 @@ func (q queue) empty(t testing.TB) {
 	}
 }
 
-// An endpoint that is reset connects again as a new one does, and disconnects.
+// An endpoint that was reset connects again like a new one, and disconnects.
 func TestDisconnectAfterReset(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -56,7 +55,7 @@ func TestDisconnectAfterReset(t *testing.T) {
 	})
 }
 
-// A connect that was given up is not established afterwards.
+// An aborted connect is not established later.
 func TestAbortedConnect(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -76,14 +75,14 @@ func TestAbortedConnect(t *testing.T) {
 				t.Error("the peer is told that the connection is established")
 			}
 		}
-		// Another connection takes as long as the answer would have.
+		// Another connection takes as long as the answer would have taken.
 		a.connectedPair(t)
 		active.connect.empty(t)
 		cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
 	})
 }
 
-// The requests that find no room are rejected, and the service point goes on.
+// The requests that find no room are rejected, and the service point continues.
 func TestFullRequestQueue(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -124,7 +123,7 @@ func TestFullRequestQueue(t *testing.T) {
 	})
 }
 
-// A connection whose event finds no room ends, and others are made.
+// A connection whose event finds no room ends. Other connections can be established.
 func TestFullConnectionQueue(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -162,7 +161,7 @@ func TestFullConnectionQueue(t *testing.T) {
 	})
 }
 
-// An endpoint that was reserved for a request, or made for it, is free of it when it is rejected.
+// An endpoint that was reserved for a request, or made for it, is free again when the request is rejected.
 func TestRejectReserved(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -189,12 +188,12 @@ func TestRejectReserved(t *testing.T) {
 		active.connect.expect(t, cgo.EventConnectionPeerRejected)
 		success(t, "PSPFree", cgo.PSPFree(psp))
 
-		// The endpoint can be used, as one that never had a request.
+		// The endpoint can be used like one that never had a request.
 		a.connect(t, a.listen(t), a.newEndpoint(t), reserved, nil)
 	})
 }
 
-// A receive of a shared queue that fails is of an endpoint that is found among others without a queue pair.
+// The library finds the endpoint of a failed receive of a shared queue among others without a queue pair.
 func TestSharedReceiveFails(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -223,7 +222,7 @@ func TestSharedReceiveFails(t *testing.T) {
 	})
 }
 
-// Nothing can be posted to an endpoint without a protection zone, which has no queue pair.
+// Nothing can be posted to an endpoint without a protection zone: it has no queue pair.
 func TestPostWithoutQueuePair(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -251,13 +250,13 @@ func wantNotReady(t *testing.T, e *endpoint) {
 	}
 }
 
-// slowVariable is set in the process in which the provider's threads are slow.
+// slowVariable is set in the process with slow provider threads.
 const slowVariable = "DEVICETEST_SLOW"
 
-// overwriteFreed has memory overwritten as soon as it is freed.
+// overwriteFreed makes the C library overwrite memory when it is freed.
 const overwriteFreed = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.perturb=90"
 
-// isSlow runs the test in a process of its own, in which threads of the provider are slow, and tells whether this is it.
+// isSlow runs the test in a new process with slow provider threads. It reports whether this is that process.
 func isSlow(t *testing.T, source string, environment ...string) bool {
 	t.Helper()
 	if os.Getenv(slowVariable) != "" {
@@ -275,7 +274,7 @@ func isSlow(t *testing.T, source string, environment ...string) bool {
 	return false
 }
 
-// A reset while the provider's thread has the connection lock does not take it from it.
+// A reset while the provider's thread holds the connection lock does not take the lock away.
 func TestResetBesideThread(t *testing.T) {
 	if !isSlow(t, slowThreads) {
 		return
@@ -295,8 +294,8 @@ func TestResetBesideThread(t *testing.T) {
 	})
 }
 
-// An accept is given up, and its service point is freed, before the peer's answer
-// is there: the thread has an event of a service point that has gone.
+// An accept is aborted, and its service point is freed, before the peer's answer arrives. The thread then has an event
+// of a freed service point.
 func TestEventAfterServicePoint(t *testing.T) {
 	if !isSlow(t, slowThreads, overwriteFreed) {
 		return
@@ -314,14 +313,13 @@ func TestEventAfterServicePoint(t *testing.T) {
 		success(t, "PSPFree", cgo.PSPFree(psp))
 		passive.connect.next(t) // it may have been established
 		active.connect.next(t)
-		// The thread takes events in the order in which they come.
+		// The thread takes events in order.
 		a.connectedPair(t)
 		cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt)
 	})
 }
 
-// slowTimer makes the thread of the provider's timers, which alone asks for the time, stand still whenever it has
-// released a lock.
+// slowTimer makes the provider's timer thread sleep whenever it has released a lock. Only that thread reads the time.
 const slowTimer = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -358,7 +356,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 }
 `
 
-// A connect's time-out has come, and its endpoint is freed before the thread gets to it.
+// A connect's time-out has expired, and its endpoint is freed before the thread gets to it.
 func TestConnectTimeoutBesideFree(t *testing.T) {
 	if !isSlow(t, slowTimer, overwriteFreed) {
 		return
@@ -371,7 +369,7 @@ func TestConnectTimeoutBesideFree(t *testing.T) {
 		start := time.Now()
 		success(t, "EPConnect", cgo.EPConnect(ep, a.address, l.qual, uint32(timeout/time.Microsecond), nil, cgo.QOSBestEffort, cgo.ConnectDefault))
 		request := l.request(t)
-		// The thread begins to wait late, looks late whether the time has come, and then has the timer in hand.
+		// The thread starts its wait late, checks the time late, and then holds the timer.
 		time.Sleep(time.Until(start.Add(timeout + 2*delay + delay/2)))
 		success(t, "EPFree", cgo.EPFree(ep))
 		time.Sleep(delay)
@@ -380,7 +378,7 @@ func TestConnectTimeoutBesideFree(t *testing.T) {
 	})
 }
 
-// slowRequests makes the thread of a provider stand still when it has got a request, from the kernel (CMA) or over TCP
+// slowRequests makes a provider's thread sleep when it has received a request, from the kernel (CMA) or over TCP
 // (socket CM).
 const slowRequests = `
 #define _GNU_SOURCE
@@ -423,7 +421,7 @@ ssize_t recv(int fd, void *buffer, size_t size, int flags)
 }
 `
 
-// Who takes a failed completion of an EVD gets it while the thread has a request for the same EVD.
+// A failed completion is taken from an EVD while the thread has a request for the same EVD.
 func TestFailureBesideRequest(t *testing.T) {
 	if !isSlow(t, slowRequests) {
 		return
@@ -460,7 +458,8 @@ func TestFailureBesideRequest(t *testing.T) {
 	})
 }
 
-// takeBoth takes an event, if there is one, of an EVD for requests, which it rejects, and completions, which have failed.
+// takeBoth takes an event, if there is one, from an EVD for requests and completions. It rejects a request. A
+// completion must have failed.
 func takeBoth(t *testing.T, evd cgo.EVDHandle, requests, failed *int) {
 	t.Helper()
 	var event cgo.Event

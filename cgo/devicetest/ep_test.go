@@ -24,7 +24,7 @@ func TestEPQuery(t *testing.T) {
 	})
 }
 
-// A field that can be modified would cost the endpoint its queue pair.
+// Modifying a field would destroy the endpoint's queue pair.
 func TestEPModifyOfFixedField(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		e := a.newEndpoint(t)
@@ -102,8 +102,8 @@ func TestRSP(t *testing.T) {
 	})
 }
 
-// The CMA provider as it was published loses 40 bytes with each endpoint. Now and
-// then the process takes memory for something else, but not in each pass.
+// The published CMA provider loses 40 bytes with each endpoint. Now and then the process allocates memory for something
+// else, but not in each pass.
 func TestEPFreeLosesNothing(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -207,8 +207,7 @@ func TestPostRecvFlushed(t *testing.T) {
 	})
 }
 
-// A post that the verbs layer refuses is a failure, whatever errno was before:
-// the provider takes its code from there.
+// A post that the verbs layer refuses fails, whatever errno was before: the provider builds the code from errno.
 func TestRefusedPost(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)

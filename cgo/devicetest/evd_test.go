@@ -45,8 +45,7 @@ func TestEVDDequeueEmpty(t *testing.T) {
 	})
 }
 
-// What an event had before is gone where the library writes nothing: it fills in
-// some fields of a completion only.
+// Old content of an event is cleared where the library writes nothing: it sets only some fields of a completion.
 func TestDequeueZeroesFirst(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		q := a.newQueue(t, cgo.EVDSoftware)
@@ -158,7 +157,7 @@ func TestEVDWait(t *testing.T) {
 	})
 }
 
-// Of an EVD that exists, it would corrupt the memory.
+// With an existing EVD, it would corrupt memory.
 func TestEVDResizeOfNone(t *testing.T) {
 	outcome(t, "EVDResize(0)", cgo.EVDResize(0, 8), cgo.InvalidHandle, cgo.InvalidHandleEVDRequest)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Two endpoints of one adapter connect, and one sends the other a message: the
-// calls are those of a program in C, in the same order.
+// Two endpoints of one adapter connect, and one sends the other a message, with the calls of a C program in the same
+// order.
 func Example() {
 	name, _, _ := strings.Cut(os.Getenv("UDAT_TEST_IA"), ",") // an entry of dat.conf
 	ia, _, r := cgo.IAOpen(name, 8)
@@ -31,7 +31,7 @@ func Example() {
 	requests, connections := createEVD(cgo.EVDCR), createEVD(cgo.EVDConnection)
 	sent, received := createEVD(cgo.EVDDTO), createEVD(cgo.EVDDTO)
 
-	// Memory that the garbage collector neither moves nor frees.
+	// Memory that the garbage collector does not move or free.
 	memory, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
 	if err != nil {
 		panic(err)
@@ -95,8 +95,8 @@ func Example() {
 	// "hello"
 }
 
-// wait takes the next event, which must have the number. Signals end
-// dat_evd_wait, and Go sends signals to its threads.
+// wait takes the next event, which must have the given number. Signals end dat_evd_wait, and Go sends signals to its
+// threads.
 func wait(evd cgo.EVDHandle, number cgo.EventNumber) cgo.Event {
 	const second = uint32(time.Second / time.Microsecond)
 	for range 30 {

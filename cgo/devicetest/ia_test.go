@@ -71,7 +71,7 @@ func TestGetIAHandle(t *testing.T) {
 	})
 }
 
-// handles gives an object of each kind.
+// handles returns an object of each kind.
 func (a *adapter) handles(t *testing.T) map[cgo.HandleType]cgo.Handle {
 	l := a.listen(t)
 	e := a.newEndpoint(t)
@@ -164,7 +164,7 @@ func TestRegistryListProviders(t *testing.T) {
 }
 
 func TestRegistryAddAndRemoveProvider(t *testing.T) {
-	// All functions of this provider are null, so that it must not be opened.
+	// All functions of this provider are null: it must not be opened.
 	_, address := newPage(t)
 	provider := cgo.Provider(address)
 	info := &cgo.ProviderInfo{DaplVersionMajor: cgo.VersionMajor, DaplVersionMinor: cgo.VersionMinor}

@@ -8,7 +8,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// extension checks what an event says of an extended operation.
+// extension checks the event of an extended operation.
 func extension(t *testing.T, event cgo.Event, operation cgo.DTO, want cgo.IBExtType) *cgo.IBExtensionEventData {
 	t.Helper()
 	if got := event.DTO().Operation; got != operation {
@@ -78,7 +78,7 @@ func TestIBAtomics(t *testing.T) {
 	})
 }
 
-// Datagrams need an endpoint of their own type, which no provider makes over Ethernet.
+// Datagrams need a special type of endpoint, which no provider makes over Ethernet.
 func TestIBDatagramsRefused(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		e := a.newEndpoint(t)

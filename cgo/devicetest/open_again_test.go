@@ -31,9 +31,8 @@ func configEntry(t *testing.T, name string) (library, instance string) {
 	panic("not reached")
 }
 
-// For endpoints without receive and request EVD the provider has a queue of its
-// own, which goes when the last adapter closes. A provider that was added to the
-// registry stays, and makes another queue when it is opened again.
+// For endpoints without receive and request EVDs the provider has a queue of its own, which it destroys when the last
+// adapter closes. A provider that was added to the registry stays, and makes another queue when it is opened again.
 func TestOpenAgainWithoutEVDs(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -62,7 +61,7 @@ func TestOpenAgainWithoutEVDs(t *testing.T) {
 				success(t, "EPCreate", r)
 				success(t, "EPFree", cgo.EPFree(ep))
 				success(t, "PZFree", cgo.PZFree(pz))
-				// The adapter is closed. Then the library looks for the entry of dat.conf.
+				// The adapter is closed. Only then does the library look for the entry in dat.conf.
 				outcome(t, "IAClose", cgo.IAClose(ia, cgo.CloseGraceful), cgo.ProviderNotFound, cgo.NameNotRegistered)
 			}
 		})

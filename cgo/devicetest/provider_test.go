@@ -26,8 +26,7 @@ func TestDLOpen(t *testing.T) {
 	}
 }
 
-// The library closes an adapter without an entry in dat.conf, and says that it
-// did not find it.
+// The library closes an adapter without an entry in dat.conf, but returns "provider not found".
 func TestProviderInit(t *testing.T) {
 	udattest.Names(t)
 	list, count, errno := cgo.IBVGetDeviceList()

@@ -9,9 +9,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Attempts that end while the peer answers, and requests of peers that have
-// left, hang or crash the library as it was published. That of scripts/native
-// has a patch, which this is the test of.
+// Attempts that end while the peer answers, and requests of peers that have left, hang or crash the published library.
+// This tests the patches of scripts/native.
 func TestConnectionLock(t *testing.T) {
 	if !hasPatches(t) {
 		return
@@ -21,7 +20,7 @@ func TestConnectionLock(t *testing.T) {
 		defer watchdog.Stop()
 		l := a.listen(t)
 		active, passive := a.newRacer(t, 1), a.newRacer(t, 2)
-		// The least of several, as the machine may have been busy with something else.
+		// The minimum of several, as the machine may have been busy.
 		pause := a.connectTime(t, l, active, passive)
 		for range 4 {
 			pause = min(pause, a.connectTime(t, l, active, passive))
@@ -47,7 +46,7 @@ func TestConnectionLock(t *testing.T) {
 			}
 		}
 
-		// Nothing of it stays behind.
+		// Nothing is left behind.
 		active.drain(t)
 		passive.drain(t)
 		a.connectTime(t, l, active, passive)
@@ -78,8 +77,7 @@ func (r *racer) connectTo(t testing.TB, l *listener, ep cgo.EPHandle, privateDat
 	success(t, "EPConnect", cgo.EPConnect(ep, r.a.address, l.qual, cgo.TimeoutInfinite, []byte(privateData), cgo.QOSBestEffort, cgo.ConnectDefault))
 }
 
-// acceptFrom accepts the request with that private data. Others that come
-// before it are late ones, whose peers have left.
+// acceptFrom accepts the request with the given private data. Requests before it are late ones, whose peers have left.
 func (r *racer) acceptFrom(t testing.TB, l *listener, privateData string, ep cgo.EPHandle) {
 	t.Helper()
 	for {
@@ -92,8 +90,7 @@ func (r *racer) acceptFrom(t testing.TB, l *listener, privateData string, ep cgo
 	}
 }
 
-// requestData gives the first bytes of a request's private data. Providers
-// lengthen it with zeros.
+// requestData returns the first bytes of a request's private data. Providers pad it with zeros.
 func requestData(t testing.TB, request cgo.CRHandle, size int) string {
 	t.Helper()
 	var param cgo.CRParam
@@ -103,7 +100,7 @@ func requestData(t testing.TB, request cgo.CRHandle, size int) string {
 	return string(data)
 }
 
-// end disconnects, which is a mistake in some states, and frees.
+// end disconnects, which fails in some states, and frees.
 func (r *racer) end(t testing.TB, eps ...cgo.EPHandle) {
 	t.Helper()
 	for _, ep := range eps {
@@ -118,10 +115,10 @@ func (r *racer) drain(t testing.TB) {
 	r.connect.drain(t)
 }
 
-// undisturbed is the private data of a connection that is to succeed.
+// undisturbed is the private data of a connection that must succeed.
 const undisturbed = "undisturbed"
 
-// connectTime is how long a connection takes that nobody disturbs.
+// connectTime returns the time of an undisturbed connection.
 func (a *adapter) connectTime(t testing.TB, l *listener, active, passive *racer) time.Duration {
 	t.Helper()
 	from, to := active.newEndpoint(t), passive.newEndpoint(t)
@@ -139,7 +136,7 @@ func (a *adapter) connectTime(t testing.TB, l *listener, active, passive *racer)
 	return took
 }
 
-// answer accepts or rejects what requests there are, and gives the endpoints.
+// answer accepts or rejects the waiting requests, and returns the endpoints.
 func (r *racer) answer(t testing.TB, l *listener) (answered []cgo.EPHandle) {
 	t.Helper()
 	for {
@@ -157,7 +154,7 @@ func (r *racer) answer(t testing.TB, l *listener) (answered []cgo.EPHandle) {
 	}
 }
 
-// spin lets up to so much time pass, with steps finer than a timer's.
+// spin lets a random time up to the limit pass, with a finer resolution than a timer.
 func (r *racer) spin(longest time.Duration) {
 	for end := time.Now().Add(time.Duration(r.random.Int64N(int64(longest)))); time.Now().Before(end); {
 	}

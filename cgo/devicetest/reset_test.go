@@ -9,7 +9,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// refusingKernel makes the kernel refuse queue pairs, and changes of their state, while a file is there.
+// refusingKernel makes the kernel refuse queue pairs, and changes of their state, while a file exists.
 const refusingKernel = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -47,11 +47,10 @@ int ibv_modify_qp(void *qp, void *attr, int mask)
 }
 `
 
-// refuseVariable names the file that has the kernel refuse.
+// refuseVariable names the file that makes the kernel refuse.
 const refuseVariable = "DEVICETEST_REFUSE"
 
-// A reset that finds no room fails, and leaves an endpoint that can be freed, or
-// reset when there is room again.
+// A reset that finds no room fails. The endpoint can then be freed, or reset when there is room again.
 func TestResetFails(t *testing.T) {
 	file := os.Getenv(refuseVariable)
 	if file == "" {

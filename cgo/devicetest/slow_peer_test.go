@@ -45,10 +45,9 @@ func dial(t *testing.T, address *net.TCPAddr) *net.TCPConn {
 	return conn
 }
 
-// Peers that begin a message, and one that sends a byte now and then, do not keep
-// the others waiting, and are turned away.
+// Peers that begin a message, and one that sends a byte now and then, do not delay the others, and are disconnected.
 func TestSlowPeers(t *testing.T) {
-	// Of a peer with this version the library expects more bytes than of others.
+	// The library expects more bytes from a peer with this version than from others.
 	begin := []byte{0, 1, 2, 3}
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
@@ -96,7 +95,7 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-// Messages that arrive byte by byte are messages too.
+// Messages that arrive byte by byte are accepted, too.
 func TestMessagesInPieces(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
@@ -155,7 +154,7 @@ func inPieces(to, from net.Conn) {
 	}
 }
 
-// A request whose peer has gone keeps no processor busy until it is answered.
+// An unanswered request whose peer has gone does not keep a processor busy.
 func TestUnansweredRequestIsIdle(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
 		l, active := a.listen(t), a.newRacer(t, 1)

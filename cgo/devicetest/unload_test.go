@@ -11,11 +11,11 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// threadDelay is how long threads of a provider stand still.
+// threadDelay is how long a provider's threads sleep.
 const threadDelay = 20 * time.Millisecond
 
-// slowThreads makes the threads of a provider, which block all signals, stand
-// still for a moment whenever they have released a lock.
+// slowThreads makes a provider's threads, which block all signals, sleep for a moment whenever they have released a
+// lock.
 const slowThreads = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -40,7 +40,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 }
 `
 
-// threadDelayFlag tells a library that slows threads down for how long.
+// threadDelayFlag is the compiler flag with the delay, for libraries that slow down threads.
 func threadDelayFlag() string {
 	return fmt.Sprintf("-DTHREAD_DELAY_US=%d", threadDelay.Microseconds())
 }
@@ -48,9 +48,8 @@ func threadDelayFlag() string {
 // adapterVariable names the adapter that a process of TestUnload opens and closes.
 const adapterVariable = "DEVICETEST_UNLOAD"
 
-// The provider is unloaded with its last adapter. A thread of it that has not
-// left it by then ends the process: the library as it was published does not
-// wait for that.
+// The provider is unloaded with its last adapter. A thread that still runs its code then ends the process. The
+// published library does not wait for its threads.
 func TestUnload(t *testing.T) {
 	if name := os.Getenv(adapterVariable); name != "" {
 		t.Cleanup(func() { time.Sleep(10 * threadDelay) }) // nothing tells when a thread is gone
@@ -66,7 +65,7 @@ func TestUnload(t *testing.T) {
 	}
 }
 
-// runWith runs tests of this program in a process of their own, with a library preloaded.
+// runWith runs tests of this program in a new process with a preloaded library.
 func runWith(t *testing.T, library, tests string, environment ...string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -82,7 +81,7 @@ func runWith(t *testing.T, library, tests string, environment ...string) {
 	}
 }
 
-// buildPreload makes a library of C source that can be preloaded.
+// buildPreload builds a library for preloading from C source.
 func buildPreload(t *testing.T, content string, flags ...string) (library string) {
 	t.Helper()
 	folder := t.TempDir()

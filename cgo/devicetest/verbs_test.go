@@ -49,7 +49,7 @@ func TestIBV(t *testing.T) {
 			t.Errorf("the first GID is %x, %v", gid, errno)
 		}
 		if _, errno := cgo.IBVQueryPort(context, 99); errno != syscall.EINVAL {
-			t.Errorf("a port that is not there gives %v", errno)
+			t.Errorf("a port that does not exist returned %v", errno)
 		}
 		if errno := cgo.IBVCloseDevice(context); errno != 0 {
 			t.Error(errno)

@@ -77,7 +77,7 @@ static inline DAT_RETURN goudat_evd_post_se(goudat_handle evd, DAT_EVENT_NUMBER 
 	return dat_evd_post_se((DAT_EVD_HANDLE)evd, &event);
 }
 
-/* The library leaves parts of an event unwritten; zeroed first, they are at least the same each time. */
+/* The library leaves parts of an event unwritten. Zeroed first, they have a defined value. */
 static inline DAT_RETURN goudat_evd_dequeue(goudat_handle evd, goudat_event *event)
 {
 	memset(event, 0, sizeof(*event));
@@ -94,8 +94,8 @@ static inline DAT_RETURN goudat_evd_wait(goudat_handle evd, DAT_TIMEOUT timeout,
 }
 
 /*
- * Takes up to max events, of which the first is zeroed and stays so when there is none. The return value is that of the
- * call that ended it.
+ * Takes up to max events. The first is zeroed before, and stays zero if there is none. The return value is that of the
+ * last call.
  */
 static inline DAT_RETURN goudat_evd_take(goudat_handle evd, goudat_event *events, int max, int *count)
 {
@@ -136,14 +136,12 @@ static inline void goudat_cpu_pause(void)
 }
 
 /*
- * goudat_evd_dequeue_batch that looks again and again, for up to budget
- * nanoseconds, until there is an event. Reading the clock can cost as much as
- * many looks, so that it is read first when nothing has come for a while, and
- * then after twice as many looks each time.
+ * goudat_evd_dequeue_batch that polls for up to budget nanoseconds until there is an event. Reading the clock can cost
+ * as much as many polls. So the clock is first read when nothing has come for a while, and then after twice as many
+ * polls each time.
  *
- * Each look takes the EVD's lock, which is not fair: the pause after a look that
- * finds nothing is when a thread that posts an event can get it. The first look
- * has none before it.
+ * Each poll takes the EVD's lock, which is not fair. The pause after an empty poll lets a thread that posts an event
+ * get the lock. There is no pause before the first poll.
  */
 static inline DAT_RETURN goudat_evd_spin(goudat_handle evd, goudat_event *events, int max,
 					 uint64_t budget, int *count)

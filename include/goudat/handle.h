@@ -28,7 +28,7 @@ static inline DAT_RETURN goudat_get_handle_type(goudat_handle handle, DAT_HANDLE
 	return dat_get_handle_type((DAT_HANDLE)handle, type);
 }
 
-/* The library exports this one without declaring it in any header. */
+/* The library exports this function, but no header declares it. */
 extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle);
 
 static inline DAT_RETURN goudat_get_ia_handle(goudat_handle handle, goudat_handle *ia)

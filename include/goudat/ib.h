@@ -1,6 +1,5 @@
 /*
- * The InfiniBand extensions. Most are macros over dat_extension_op, whose
- * arguments after the first two vary in number, which Go cannot call.
+ * The InfiniBand extensions. Most are macros over dat_extension_op, a variadic function, which Go cannot call.
  *
  * Why posts start from EINVAL: see dto.h.
  */

@@ -4,7 +4,7 @@
 
 #include "native.h"
 
-/* What dat_lmr_create gives back beside the handle. */
+/* The results of dat_lmr_create besides the handle. */
 typedef struct goudat_lmr_result {
 	uint64_t handle;
 	uint64_t registered_length;
@@ -13,7 +13,7 @@ typedef struct goudat_lmr_result {
 	DAT_RMR_CONTEXT rmr_context;
 } goudat_lmr_result;
 
-/* The region description is a union, of which Go fills both words. */
+/* The region description is a union. Go fills both words of it. */
 static inline DAT_RETURN goudat_lmr_create(goudat_handle ia, DAT_MEM_TYPE mem_type,
 					   uintptr_t region, uintptr_t shared_memory_id,
 					   DAT_VLEN length, goudat_handle pz,

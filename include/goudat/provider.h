@@ -10,9 +10,8 @@
 #include <dat2/dat_registry.h>
 
 /*
- * Loads a library for the life of the process, since a provider's threads may
- * still run its code when the last reference goes. On failure it gives 0 and the
- * loader's message: dlerror belongs to the thread, so that it takes one call.
+ * Loads a library for the life of the process, since a provider's threads may still run its code when the last
+ * reference is dropped. On failure it returns 0 and the loader's message in the same call: dlerror is per thread.
  */
 static inline goudat_handle goudat_dlopen(const char *path, char *message, size_t size)
 {
@@ -60,8 +59,7 @@ static inline void goudat_provider_fini(goudat_handle library, const void *info)
 }
 
 /*
- * The dynamic registry lists nothing. What is in it shows when the same is added
- * once more.
+ * The dynamic registry cannot be listed. Adding an entry again shows whether it is there.
  */
 static inline int goudat_registry_knows(const void *info)
 {

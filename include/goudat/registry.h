@@ -35,7 +35,7 @@ static inline DAT_RETURN goudat_registry_remove_provider(uintptr_t provider, con
 	return dat_registry_remove_provider((const DAT_PROVIDER *)provider, info);
 }
 
-/* An unknown type leaves the minor text unset: both start empty. */
+/* An unknown type leaves the minor text unset, so both texts start empty. */
 static inline DAT_RETURN goudat_strerror(DAT_RETURN value, const char **major, const char **minor)
 {
 	*major = "";
