@@ -25,7 +25,7 @@ func main() { fmt.Println(udat.Providers()) }
 `
 )
 
-// TestAnotherModule gets this module as others do, into a module cache, and builds a program that uses it.
+// TestAnotherModule fetches this module into a module cache, as users do, and builds a program that uses it.
 func TestAnotherModule(t *testing.T) {
 	u := newUser(t)
 	u.run(t, "go", "mod", "init", "example.com/program")
@@ -56,7 +56,7 @@ func TestAnotherModule(t *testing.T) {
 	})
 	t.Run("source", func(t *testing.T) {
 		if os.Getenv("GOUDAT_NATIVE") != "source" {
-			t.Skip("GOUDAT_NATIVE is not source: scripts/native need not have built the native stack")
+			t.Skip("GOUDAT_NATIVE is not source: scripts/native may not have built the native stack")
 		}
 		native := os.Getenv("GOUDAT_NATIVE_DIR")
 		if native == "" {
@@ -104,12 +104,12 @@ func newUser(t *testing.T) *user {
 		"GOSUMDB=off", "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache/download")+","+other)
 	write(t, config, `somewhere u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "eth0 0" ""`+"\n")
 	write(t, filepath.Join(u.folder, "main.go"), shortProgram)
-	// The files of a module cache may not be written, nor removed by others.
+	// The files of a module cache are read-only. Only root and their owner can remove them.
 	t.Cleanup(func() { u.run(t, "go", "clean", "-modcache") })
 	return u
 }
 
-// publish makes a folder a module proxy that has this module, and that of the test bed.
+// publish turns a folder into a module proxy with this module and the test bed's module.
 func publish(t *testing.T, proxy string) {
 	t.Helper()
 	for _, folder := range []string{".", "scripts/vm"} {
@@ -134,7 +134,7 @@ func publishModule(t *testing.T, proxy, module, folder string) {
 	defer file.Close()
 	archive := zip.NewWriter(file)
 	files := os.DirFS(folder)
-	// As the Go commands make it: without folders that are modules of their own, and without what no repository has.
+	// As the Go commands pack a module: without nested modules, and without files that are not in the repository.
 	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// Each measurement gives a number in C and in Go on each adapter, also with several endpoints. How good they are is
-// not a matter of tests.
+// Each measurement returns a number in C and in Go on each adapter, also with several endpoints. The test does not
+// judge the numbers.
 func TestBench(t *testing.T) {
 	needMachine(t)
 	file := filepath.Join(t.TempDir(), "results.json")
 	bench := exec.Command("./bench", "--smoke", "--json", file)
-	// On one processor, two programs that poll wait for each other's turns.
+	// On one processor, two programs that poll have to take turns.
 	bench.Env = append(os.Environ(), "TESTBED_CPUS=2")
 	output, err := bench.CombinedOutput()
 	if err != nil {
@@ -45,7 +45,7 @@ func TestBench(t *testing.T) {
 	}
 	for _, r := range report.Results {
 		if len(r.C) != 1 || len(r.Go) != 1 || r.C[0] <= 0 || r.Go[0] <= 0 {
-			t.Errorf("%s on %s gave %v in C and %v in Go", r.Measurement, r.Adapter, r.C, r.Go)
+			t.Errorf("%s on %s returned %v in C and %v in Go", r.Measurement, r.Adapter, r.C, r.Go)
 		}
 		if r.Goal != 0 {
 			t.Errorf("%s has a goal, which a few operations cannot miss or meet", r.Measurement)
@@ -58,7 +58,7 @@ func TestBench(t *testing.T) {
 	checkScale(t, report.Scale.Waiters, 2*adapters, "wake", "threads")
 }
 
-// crowd is a number of endpoints, or of those that wait, with what each round has found.
+// crowd is a number of endpoints, or of waiters, with the results of each round.
 type crowd struct {
 	Adapter, Missing string
 	Own              bool
@@ -66,7 +66,7 @@ type crowd struct {
 	C, Go            []map[string]float64
 }
 
-// checkScale looks for the numbers of all crowds.
+// checkScale checks that all crowds have their numbers.
 func checkScale(t *testing.T, list []crowd, length int, names ...string) {
 	t.Helper()
 	if len(list) != length {

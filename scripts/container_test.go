@@ -32,13 +32,13 @@ func containerInstructions(t *testing.T) (instructions [][2]string) {
 	return instructions
 }
 
-// What the container's files name is there, and they agree with each other.
+// The files that the container's files name exist, and agree with each other.
 func TestContainerFiles(t *testing.T) {
 	var users, folders, flags []string
 	for _, i := range containerInstructions(t) {
 		switch i[0] {
 		case "FROM":
-			// A host would be that of a registry, which is for the user to choose.
+			// A host would name a registry. The user chooses the registry.
 			if strings.ContainsAny(i[1], "./") {
 				t.Errorf("%s names more than an image and its version", i[1])
 			}
@@ -93,10 +93,10 @@ func TestContainerFiles(t *testing.T) {
 	}
 }
 
-// The container is built, which takes many minutes and shows by itself that it works, and an ordinary user's program runs in it.
+// Building the container takes many minutes, and runs its own checks. Then an ordinary user's program runs in it.
 func TestContainer(t *testing.T) {
 	if os.Getenv("GOUDAT_TEST_LONG") == "" {
-		t.Skip("takes many minutes: GOUDAT_TEST_LONG=1 asks for it")
+		t.Skip("takes many minutes: set GOUDAT_TEST_LONG=1")
 	}
 	builder := containerBuilder(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -117,7 +117,8 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// containerBuilder returns a program that builds containers, and skips the test where there is none that has the image to build on.
+// containerBuilder returns a program that builds containers. It skips the test if there is none, or if it lacks the
+// base image.
 func containerBuilder(t *testing.T) string {
 	t.Helper()
 	image := containerInstructions(t)[0][1]

@@ -47,8 +47,8 @@ port_problem() {
 	done
 }
 
-# find_address sets netdev and address. A RoCE port has its interface's IPv4 addresses in its table of GIDs; other
-# kinds of device have an interface of their own, which is also the one that the GIDs of iWARP are of.
+# find_address sets netdev and address. A RoCE port has its interface's IPv4 addresses in its GID table. Other kinds of
+# device have an interface of their own; the GIDs of iWARP are from it, too.
 find_address() {
 	local file gid name
 	for file in "$1"/gids/*; do
@@ -78,7 +78,8 @@ is_iwarp() {
 	[[ $kind == 4:* ]]
 }
 
-# netdevs_of prints the network interfaces of a port that are known. Of iWARP, older kernels tell only the rdma program.
+# netdevs_of prints the known network interfaces of a port. For iWARP, older kernels report them only to the rdma
+# program.
 netdevs_of() {
 	local file name
 	for file in "$1"/gid_attrs/ndevs/*; do

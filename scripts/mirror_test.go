@@ -13,7 +13,7 @@ import (
 // archiveHost matches the hosts of the distributions' package archives.
 var archiveHost = regexp.MustCompile(`(?i)\b(deb|ftp|http|snapshot|security|archive|ports|cdn-fastly|httpredir)(\.[a-z]{2})?\.(debian\.(org|net)|ubuntu\.com)\b`)
 
-// Nothing takes packages from elsewhere than where the user's apt does, or the user says.
+// All packages come from the user's apt sources, or from the mirror that the user names.
 func TestNoArchiveHostIsNamed(t *testing.T) {
 	if host := "http://deb." + "debian.org/"; !archiveHost.MatchString(host) {
 		t.Fatalf("%s is not found", host)

@@ -16,8 +16,7 @@ import (
 
 const nativeLibraryPage = "../docs/native-library.md"
 
-// The page on the native library names only files and tests that there are, and
-// each of its protections has a file and a test.
+// The page on the native library names only files and tests that exist, and each protection has a file and a test.
 func TestNativeLibraryPage(t *testing.T) {
 	page, err := os.ReadFile(nativeLibraryPage)
 	if err != nil {
@@ -34,7 +33,7 @@ var (
 )
 
 // pageProblems says what is wrong with a page, given the tests of the module and
-// what tells whether a file exists.
+// what reports whether a file exists.
 func pageProblems(page string, tests map[string]bool, exists func(file string) bool) (problems []string) {
 	protections := 0
 	for _, line := range strings.Split(page, "\n") {
@@ -76,7 +75,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// testNames gives the names of the module's tests.
+// testNames returns the names of the module's tests.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

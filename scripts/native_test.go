@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// runNative runs scripts/native with what the build of the tests does not share.
+// runNative runs scripts/native with folders that no other build uses.
 func runNative(t *testing.T, environment []string, arguments ...string) (folder, output string, err error) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "native")
@@ -21,7 +21,7 @@ func runNative(t *testing.T, environment []string, arguments ...string) (folder,
 	return folder, string(text), err
 }
 
-// A build that cannot be made says so in one line, and leaves nothing.
+// A build that is not possible fails with one line, and leaves nothing behind.
 func TestNativeFails(t *testing.T) {
 	wrong := t.TempDir()
 	for _, name := range []string{"rdma-core_56.1.orig.tar.gz", "dapl_2.1.10.1.f1e05b7a.orig.tar.xz"} {
@@ -78,7 +78,7 @@ func TestNativeFails(t *testing.T) {
 	}
 }
 
-// Where there is no apt-get, it says what to install.
+// Without apt-get, it says what to install.
 func TestBuildToolsCommand(t *testing.T) {
 	for release, want := range map[string]string{
 		"NAME=Fedora\nID=fedora\n":                                        "dnf install gcc make cmake",
@@ -99,7 +99,7 @@ func TestBuildToolsCommand(t *testing.T) {
 	}
 }
 
-// Where there is no apt-get, what it would install is looked for by the programs, and named if it is not there.
+// Without apt-get, it looks for the programs that it would install, and names those that are missing.
 func TestPackagesWithoutApt(t *testing.T) {
 	run := func(gone map[string]string, packages string) string {
 		gone["apt-get"], gone["dpkg-query"] = "", ""
@@ -120,7 +120,7 @@ func TestPackagesWithoutApt(t *testing.T) {
 	}
 }
 
-// An ordinary user without sudo and without package lists gets the native stack from source, where it needs no package.
+// An ordinary user without sudo and without package lists gets the native stack from source, if that needs no package.
 func TestStackOfOrdinaryUser(t *testing.T) {
 	cmd := exec.Command("bash", "-euc", `program=test
 . ./setup.bash
@@ -133,7 +133,7 @@ has_system_stack || echo source`)
 	}
 }
 
-// A second run finds everything done.
+// A second run has nothing to do.
 func TestNativeIsBuiltOnce(t *testing.T) {
 	if os.Getenv("GOUDAT_NATIVE") != "source" {
 		t.Log("nothing to test: the native stack is not built from source")
@@ -145,8 +145,7 @@ func TestNativeIsBuiltOnce(t *testing.T) {
 	}
 }
 
-// onPath gives an environment in which programs are replaced. Those with an
-// empty script are gone.
+// onPath returns an environment in which scripts replace programs. A program with an empty script is missing.
 func onPath(t *testing.T, programs map[string]string) []string {
 	t.Helper()
 	folder := t.TempDir()
@@ -154,7 +153,7 @@ func onPath(t *testing.T, programs map[string]string) []string {
 		entries, _ := os.ReadDir(path)
 		for _, entry := range entries {
 			if _, replaced := programs[entry.Name()]; !replaced {
-				// The first of a name is the one that counts.
+				// The first entry of a name counts.
 				_ = os.Symlink(filepath.Join(path, entry.Name()), filepath.Join(folder, entry.Name()))
 			}
 		}

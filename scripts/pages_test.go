@@ -21,7 +21,7 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// Each Problem of udat stands in the page on troubles, with its text.
+// The page on troubleshooting has each Problem of udat, with its text.
 func TestTroubleshootingHasEachProblem(t *testing.T) {
 	page := readFile(t, "docs/troubleshooting.md")
 	problems := regexp.MustCompile(`(?m)^\t(Problem[A-Z]\w+) .*// (.*)$`).FindAllStringSubmatch(readFile(t, "udat/explain.go"), -1)
@@ -35,7 +35,7 @@ func TestTroubleshootingHasEachProblem(t *testing.T) {
 	}
 }
 
-// What the page on troubles gives as messages of goudat is in its sources.
+// The messages on the page on troubleshooting are in goudat's sources.
 func TestTroubleshootingQuotesMessages(t *testing.T) {
 	var sources strings.Builder
 	for _, folder := range []string{"udat", "scripts"} {
@@ -66,13 +66,13 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 	}
 }
 
-// The page on the thin layer has the functions that udat calls, and those that it stands in for, as scripts/apistatus
+// The page on the thin layer lists the functions that udat calls, and those that it replaces, as scripts/apistatus
 // finds them.
 func TestThinLayerPage(t *testing.T) {
 	called, standsIn := map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(readFile(t, "docs/api-status.md")) {
 		cells := strings.Split(line, "|")
-		const columns = 7 // with what is before the first bar, and behind the last
+		const columns = 7 // with the text before the first bar and after the last one
 		if len(cells) != columns || !strings.HasPrefix(cells[1], " `dat") || !strings.HasPrefix(cells[4], " [") {
 			continue
 		}
@@ -110,7 +110,7 @@ func TestThinLayerPage(t *testing.T) {
 	}
 }
 
-// The page on the patches of dapl has each, by its name and its subject.
+// The page on the dapl patches lists each patch, with its name and its subject.
 func TestPatchesPage(t *testing.T) {
 	page := readFile(t, "docs/dapl-patches.md")
 	patches, err := filepath.Glob("patches/dapl/*.patch")

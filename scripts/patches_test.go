@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// The patches are a series as git makes them: numbered, each with who, what, why and how to see it, and applied in that order.
+// The patches are a git series: numbered, applied in that order, and each says who, what, why and how to see it.
 func TestPatchSeries(t *testing.T) {
 	files, err := filepath.Glob("patches/dapl/*")
 	if err != nil || len(files) == 0 {
@@ -38,7 +38,7 @@ var (
 	patchContent = regexp.MustCompile(`(?m)^diff --git a/(\S+) b/(\S+)$`)
 )
 
-// patchProblems says what is wrong with the patch of that number.
+// patchProblems returns what is wrong with a patch.
 func patchProblems(number int, name, text string) (problems []string) {
 	if !patchName.MatchString(name) || !strings.HasPrefix(name, fmt.Sprintf("%04d-", number)) {
 		problems = append(problems, fmt.Sprintf("is number %d", number))
@@ -54,7 +54,7 @@ func patchProblems(number int, name, text string) (problems []string) {
 		problems = append(problems, "does not say how to see it")
 	}
 	if strings.Contains(said, "\nSigned-off-by:") {
-		problems = append(problems, "is signed off, which is for the one who sends it")
+		problems = append(problems, "is signed off: the sender does that")
 	}
 	for line := range strings.Lines(said[max(0, strings.Index(said, "\n\n")):]) {
 		if len(line) > 81 {
@@ -65,7 +65,7 @@ func patchProblems(number int, name, text string) (problems []string) {
 		problems = append(problems, "has what Windows lacks, in a file that is built there: "+line)
 	}
 	for _, file := range notForWindows(changes) {
-		problems = append(problems, "adds "+file+", and not to what Windows builds")
+		problems = append(problems, "adds "+file+", and not to the sources for Windows")
 	}
 	if !found || !patchContent.MatchString(changes) {
 		problems = append(problems, "changes nothing")
@@ -73,12 +73,12 @@ func patchProblems(number int, name, text string) (problems []string) {
 	return problems
 }
 
-// linuxWords are what no file that Windows builds may use by itself: dapl_osd.h has names of its own for them. The compiler
-// there is one for C of 1990, which has no initializers by name.
+// linuxWords match what no file that Windows builds may use directly: dapl_osd.h has portable names. The Windows
+// compiler knows C90 only, without designated initializers.
 var linuxWords = regexp.MustCompile(`\b(pthread_|__thread\b|__attribute__|__atomic_|__sync_|nanosleep\b|usleep\b|MSG_DONTWAIT\b)|= *\{ *\.\w+ *=`)
 
-// linuxOnly lists the lines of a diff that add what Windows lacks. Both systems build all but the folders linux, and the
-// providers for the coprocessor, which Windows never had.
+// linuxOnly lists the lines of a diff that add something that Windows lacks. Both systems build everything except the
+// folders named linux and the providers for the coprocessor, which Windows never had.
 func linuxOnly(diff string) (lines []string) {
 	file := ""
 	for line := range strings.Lines(diff) {
@@ -95,8 +95,8 @@ func linuxOnly(diff string) (lines []string) {
 
 var newSource = regexp.MustCompile(`(?m)^diff --git a/dapl/(\S+\.c) b/\S+\nnew file mode`)
 
-// notForWindows lists the new sources of a diff that it does not name where Windows lists its own: in a file that includes
-// those of a folder, or in a file SOURCES.
+// notForWindows lists the new sources of a diff that it does not add to the build for Windows: to a file that includes
+// the sources of a folder, or to a file named SOURCES.
 func notForWindows(diff string) (files []string) {
 	for _, match := range newSource.FindAllStringSubmatch(diff, -1) {
 		file := match[1]
@@ -112,10 +112,10 @@ func notForWindows(diff string) (files []string) {
 	return files
 }
 
-// daplNames are what the files of the two systems define for the others.
+// daplNames match the portable names that the files of the two systems define.
 var daplNames = regexp.MustCompile(`(?m)^\+.*\b((?:dapl|DAPL)_(?:os|OS)_\w+)`)
 
-// What the patches add to the names that Linux has for all, they add for Windows, too.
+// Portable names that the patches add for Linux are there for Windows, too.
 func TestPatchesKeepWindows(t *testing.T) {
 	files, err := filepath.Glob("patches/dapl/*")
 	if err != nil {
@@ -138,7 +138,7 @@ func TestPatchesKeepWindows(t *testing.T) {
 	}
 	found := 0
 	for _, match := range daplNames.FindAllStringSubmatch(linux.String(), -1) {
-		// What is written anew for Linux alone, Windows has in its own form.
+		// These lines are rewritten for Linux only. Windows has its own form of them.
 		if match[1] == "dapl_os_atomic_read" || match[1] == "dapl_os_atomic_set" {
 			continue
 		}
@@ -152,7 +152,7 @@ func TestPatchesKeepWindows(t *testing.T) {
 	}
 }
 
-// git makes commits of them, on the source as it was published.
+// git can apply them as commits on the published source.
 func TestPatchesApply(t *testing.T) {
 	archive := filepath.Join(cacheFolder(t), "archives/dapl_2.1.10.1.f1e05b7a.orig.tar.xz")
 	if _, err := os.Stat(archive); err != nil {
@@ -217,11 +217,11 @@ func TestPatchProblems(t *testing.T) {
 		{"0001-short.patch", header + "Mends it.\n---\n" + diff, "does not say why"},
 		{"0001-empty.patch", header + body, "changes nothing"},
 		{"0001-unseen.patch", header + why + "---\n" + diff, "does not say how to see it"},
-		{"0001-signed.patch", header + why + seen + "\nSigned-off-by: A <a@b.c>\n---\n" + diff, "is signed off, which is for the one who sends it"},
+		{"0001-signed.patch", header + why + seen + "\nSigned-off-by: A <a@b.c>\n---\n" + diff, "is signed off: the sender does that"},
 		{"0001-linux.patch", header + body + diff + "+	pthread_join(thread);\n", "has what Windows lacks, in a file that is built there: +	pthread_join(thread);"},
 		{"0001-initializer.patch", header + body + diff + "+	struct a b = { .c = 1 };\n", "has what Windows lacks, in a file that is built there: +	struct a b = { .c = 1 };"},
 		{"0001-long.patch", header + why + strings.Repeat("long ", 17) + "\n" + seen + "---\n" + diff, "has a line that is too long: " + strings.TrimSpace(strings.Repeat("long ", 17))},
-		{"0001-new.patch", header + body + newFile, "adds dapl/common/x.c, and not to what Windows builds"},
+		{"0001-new.patch", header + body + newFile, "adds dapl/common/x.c, and not to the sources for Windows"},
 		{"0001-listed.patch", header + body + newFile + "diff --git a/dapl/dapl_common_src.c b/dapl/dapl_common_src.c\n+#include \"common\\x.c\"\n", ""},
 		{"0001-source.patch", header + body + newFile + "diff --git a/dapl/openib_scm/SOURCES b/dapl/openib_scm/SOURCES\n+\t..\\common\\x.c \\\n", ""},
 		{"0001-there.patch", header + body + "diff --git a/x/linux/x b/x/linux/x\n+	pthread_join(thread);\n", ""},

@@ -15,8 +15,8 @@ var (
 	goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 )
 
-// What the porting guide shows in Go, beside the excerpts that scripts/apistatus puts there, is part of a test, line by
-// line.
+// Each Go snippet of the porting guide, other than the excerpts that scripts/apistatus inserts, is part of a test, line
+// by line.
 func TestPortingSnippets(t *testing.T) {
 	guide, err := os.ReadFile("../docs/porting.md")
 	if err != nil {

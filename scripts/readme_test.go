@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// readme returns the blocks of the README that are of a language, as they are.
+// readme returns the README's code blocks in a language, unchanged.
 func readme(t *testing.T, language string) (blocks []string) {
 	t.Helper()
 	text, err := os.ReadFile("../README.md")
@@ -58,9 +58,9 @@ func TestReadmeCounts(t *testing.T) {
 	}
 }
 
-// TestReadmeCommands does what the README says, command by command, in an empty folder, as somebody who has Go and git:
-// what clones the repository gets this checkout. A system that has packages of the native stack gets these, any other
-// builds it. It takes minutes.
+// TestReadmeCommands runs the README's commands in an empty folder, like a user who has Go and git. Commands that clone
+// the repository get this checkout. A system that has packages of the native stack installs these; any other builds it.
+// The test takes minutes.
 func TestReadmeCommands(t *testing.T) {
 	switch {
 	case os.Getenv("GOUDAT_TEST_LONG") == "":
@@ -86,7 +86,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	command := exec.Command("bash", "-c", script.String())
 	command.Env = append(withoutSettings(), "README_FOLDER="+folder)
-	// The address is that of this checkout, as it is now.
+	// git takes this checkout for the address.
 	command.Env = append(command.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+snapshot(t, folder)+".insteadOf",
 		"GIT_CONFIG_VALUE_0=https://"+modulePath)
 	// apt-get asks before it installs.
@@ -108,7 +108,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// The README's commands are valid, and start scripts that there are.
+// The README's commands are valid, and start scripts that exist.
 func TestReadmeScripts(t *testing.T) {
 	script := regexp.MustCompile(`(?:goudat/|\)"?/|` + "`" + `)(scripts/[a-z-]+)`)
 	text, err := os.ReadFile("../README.md")
@@ -131,7 +131,7 @@ func TestReadmeScripts(t *testing.T) {
 	}
 }
 
-// runsInTestbed does what the README says of the test bed of a module cache, whose files nobody may write or execute.
+// runsInTestbed follows the README on the test bed in a module cache, whose files nobody may write or execute.
 // environment sets what a build needs.
 func (u *user) runsInTestbed(t *testing.T, environment string) {
 	t.Helper()
@@ -155,14 +155,14 @@ func (u *user) runsInTestbed(t *testing.T, environment string) {
 	}
 }
 
-// hasPackages tells whether the system's archive has the native stack.
+// hasPackages reports whether the system's archive has the native stack.
 func hasPackages() bool {
 	const name = "libdapl-dev"
 	output, err := exec.Command("apt-cache", "madison", name).Output()
 	return err == nil && len(output) > 0 || exec.Command("dpkg-query", "-W", name).Run() == nil
 }
 
-// withoutSettings is the environment without what a developer of goudat may have set in it.
+// withoutSettings returns the environment without the settings of a developer of goudat.
 func withoutSettings() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

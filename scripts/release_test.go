@@ -15,7 +15,7 @@ type repository struct{ folder string }
 
 const (
 	oldAPI = "package udat\n\nfunc Open(name string) error { return nil }\n"
-	// A program that calls Open goes on to build with the one, not with the other.
+	// A program that calls Open builds with the first change, and not with the second.
 	moreAPI  = oldAPI + "\nfunc Close() {}\n"
 	otherAPI = "package udat\n\nfunc Open() error { return nil }\n"
 
@@ -67,7 +67,7 @@ func (r *repository) commit(t *testing.T) {
 	r.git(t, "commit", "--quiet", "--message", "change")
 }
 
-// change writes a file, and what is new into the changelog.
+// change writes a file, and adds an entry to the changelog.
 func (r *repository) change(t *testing.T, api, news string) {
 	t.Helper()
 	changelog := filepath.Join(r.folder, "CHANGELOG.md")
@@ -89,7 +89,7 @@ func (r *repository) run(name string, args ...string) (string, error) {
 	return string(output), err
 }
 
-// release makes a release, and checks what it says.
+// release makes a release, and checks its output.
 func (r *repository) release(t *testing.T, fine bool, says string, args ...string) {
 	t.Helper()
 	output, err := r.run("scripts/release", append([]string{"--date", "2027-01-31"}, args...)...)

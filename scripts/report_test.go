@@ -61,7 +61,7 @@ func TestReportRefusesArguments(t *testing.T) {
 	}
 }
 
-// Without a device it says so before it builds anything, and names the way to try it.
+// Without a device it says so before it builds anything, and says how to try it.
 func TestReportWithoutDevice(t *testing.T) {
 	needMachine(t)
 	output, err := exec.Command("./report", "--out", filepath.Join(t.TempDir(), "report.md")).CombinedOutput()

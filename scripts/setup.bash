@@ -11,7 +11,7 @@ stop() {
 	exit 1
 }
 
-# need_go finds Go and checks its version. It may be installed where no PATH leads, as under sudo.
+# need_go finds Go and checks its version. Go may not be on PATH, as under sudo.
 need_go() {
 	local folder version
 	for folder in /usr/local/go/bin "${HOME:-/root}/go/bin" /usr/lib/go/bin; do
@@ -21,27 +21,27 @@ need_go() {
 	export PATH
 	command -v go >/dev/null ||
 		stop "Go is missing: install it from https://go.dev/dl, or put its bin folder on PATH"
-	# In the checkout this is the Go that go.mod asks for, which an older one may have to fetch.
+	# In the checkout this is the Go that go.mod requires, which an older Go may have to fetch.
 	version=$(go version 2>&1) || stop "Go 1.24 or newer is needed: ${version##*$'\n'}"
 	if [[ $version =~ go1\.([0-9]+) ]] && ((BASH_REMATCH[1] < 24)); then
 		stop "Go 1.24 or newer is needed, and $(command -v go) is go1.${BASH_REMATCH[1]}: install one from https://go.dev/dl"
 	fi
 	say "using $(command -v go), $(cut -d' ' -f3 <<<"$version")"
-	# Go does not look at headers outside a package's folder when it decides what to build anew: their sum is a flag.
+	# Go ignores headers outside of a package's folder when it decides what to rebuild. So their checksum is a flag.
 	CGO_CFLAGS="${CGO_CFLAGS:--g -O2} -DGOUDAT_HEADERS=$(cat include/goudat/*.h | sha256sum | cut -c1-16)"
 	export CGO_CFLAGS
 }
 
-# need_platform stops where none of what follows could work.
+# need_platform stops on systems where nothing can work.
 need_platform() {
 	[[ $(uname -s) == Linux ]] || stop "uDAPL needs Linux, and this is $(uname -s)"
 	[[ -n ${GOUDAT_CACHE:-}${XDG_CACHE_HOME:-}${HOME:-} ]] ||
 		stop "there is no HOME: set GOUDAT_CACHE to a folder for what is fetched and built"
 }
 
-# need_native_stack chooses the native stack and gets what cgo needs to build against it, and programs to run on it: the
-# distribution's packages where it has them, else the build of scripts/native. GOUDAT_NATIVE=system or =source chooses by
-# hand; it is set to the choice.
+# need_native_stack chooses the native stack and installs what cgo and programs need: the distribution's packages if
+# there are any, else the build of scripts/native. GOUDAT_NATIVE=system or =source overrides the choice.
+# need_native_stack sets it to the choice.
 need_native_stack() {
 	if [[ -z ${GOUDAT_NATIVE:-} ]]; then
 		GOUDAT_NATIVE=source
@@ -69,8 +69,8 @@ need_source_stack() {
 	say "using $(native_versions release)"
 }
 
-# build_tools_command prints the command that installs what scripts/native builds with, on the system that a file os-release
-# describes. It prints nothing for systems that are not known.
+# build_tools_command prints the command that installs the build tools for scripts/native, on the system that a file
+# os-release describes. It prints nothing for unknown systems.
 build_tools_command() (
 	tools="gcc make cmake autoconf automake libtool patch tar xz gzip curl libnl3-devel"
 	ID="" ID_LIKE=""
@@ -83,8 +83,8 @@ build_tools_command() (
 	esac
 )
 
-# has_system_stack tells whether there is a native stack but for that of scripts/native, or can be with the
-# distribution's packages.
+# has_system_stack succeeds if there is a native stack other than that of scripts/native, or if the distribution's
+# packages have one.
 has_system_stack() {
 	! can_build || return 0
 	command -v apt-get >/dev/null || return
@@ -100,7 +100,7 @@ has_system_stack() {
 	[[ -n $(apt-cache madison libdapl-dev 2>/dev/null) ]]
 }
 
-# system_versions prints what the system's native stack is made of.
+# system_versions prints the versions of the system's native stack.
 system_versions() {
 	local versions
 	if versions=$(dpkg-query -W -f '${Package} ${Version}\n' libdapl2 libibverbs1 librdmacm1 2>/dev/null); then
@@ -115,18 +115,18 @@ native_folder() {
 	readlink -m -- "${GOUDAT_NATIVE_DIR:-$checkout/native}"
 }
 
-# native_versions prints what a build of scripts/native is made of, and where it is.
+# native_versions prints the versions of a build of scripts/native, and where it is.
 native_versions() {
 	printf '%s, in %s\n' "$(cat -- "$(native_folder)/$1/versions")" "$(native_folder)/$1"
 }
 
-# need_testbed installs what a virtual machine needs. The kernel is signed with Debian's keys, and its image is unpacked with
-# xz; it then boots faster.
+# need_testbed installs what a virtual machine needs: Debian's keys, which sign the kernel, and xz, which unpacks its
+# image so that it boots faster.
 need_testbed() {
 	need_packages qemu-system-x86 xz-utils debian-archive-keyring
 }
 
-# can_build tells whether C programs build against the native stack, wherever it comes from.
+# can_build succeeds if C programs build against the native stack, wherever it comes from.
 can_build() {
 	local flags
 	read -ra flags <<<"${CGO_CFLAGS:-} ${CGO_LDFLAGS:-}"
@@ -136,7 +136,7 @@ can_build() {
 	! is_installed libibverbs1 || is_installed ibverbs-providers
 }
 
-# build_pair C GO FOLDER: builds the two programs that do the same, of these folders of scripts/sidebyside, into FOLDER.
+# build_pair C GO FOLDER: builds the C program and the Go program in these folders of scripts/sidebyside into FOLDER.
 build_pair() {
 	local flags libraries
 	read -ra flags <<<"$CGO_CFLAGS"
@@ -150,7 +150,7 @@ is_installed() {
 	dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
 }
 
-# need_packages installs those packages that are missing.
+# need_packages installs missing packages.
 need_packages() {
 	local name missing=() found=is_installed
 	[[ $(type -P dpkg-query apt-get | wc -l) == 2 ]] || found=has_equivalent
@@ -169,18 +169,18 @@ need_packages() {
 	fi
 	say "installing ${missing[*]}"
 	if ! apt "$log" "${install[@]}"; then
-		# Lists that are older than the archive name files that are gone.
+		# Outdated lists name files that are gone.
 		say "that failed: fetching the package lists anew"
 		lists=""
 		apt "$log" update || lists=$(complaint "$log")
 		say "installing ${missing[*]}"
-		# A list that could not be fetched is the likely reason for all else.
+		# A list that could not be fetched is the likely reason for all other errors.
 		apt "$log" "${install[@]}" || stop "${missing[*]} cannot be installed: ${lists:-$(complaint "$log")}"
 	fi
 	rm -f -- "$log"
 }
 
-# has_equivalent tells whether what a package of Debian is needed for is there, on a system that has no such packages.
+# has_equivalent succeeds if a system without Debian's packages has what a package is needed for.
 has_equivalent() {
 	case $1 in
 	ca-certificates | debian-archive-keyring) ;; # what needs them says so itself
@@ -194,17 +194,17 @@ has_equivalent() {
 	esac >/dev/null 2>&1
 }
 
-# can_become_root tells whether become_root would succeed without a question.
+# can_become_root succeeds if become_root would succeed without a question.
 can_become_root() {
 	((EUID == 0)) || sudo -n true 2>/dev/null
 }
 
-# become_root sets as_root to what goes before a command to run it as root, who is to install the packages given.
+# become_root sets as_root to the prefix of commands that must run as root, to install the given packages.
 become_root() {
 	((EUID != 0)) || return 0
 	command -v sudo >/dev/null || stop "$* must be installed, by root: run apt-get install $*, or this as root"
 	as_root=(sudo)
-	# Without a terminal a question for the password would fail later, and less clearly.
+	# Without a terminal, asking for the password would fail later and with a less clear message.
 	[[ -t 0 ]] || sudo -n true 2>/dev/null ||
 		stop "$* must be installed, and sudo wants a password: run apt-get install $* first"
 }
@@ -213,7 +213,7 @@ have_package_lists() {
 	compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null
 }
 
-# apt runs apt-get and shows how far it is: the size of the download, then one line in five seconds.
+# apt runs apt-get and shows its progress: the size of the download, then a line every five seconds.
 apt() {
 	local log=$1 line last=$SECONDS
 	shift

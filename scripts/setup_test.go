@@ -43,7 +43,7 @@ func TestHeadersMissing(t *testing.T) {
 	if n := strings.Count(string(output), "\n"); n > 12 {
 		t.Errorf("the compiler prints %d lines, more than a user reads", n)
 	}
-	// Not every distribution has the package.
+	// Not all distributions have the package.
 	for _, way := range []string{"install libdapl-dev", "scripts/native", "native/release/env"} {
 		if !strings.Contains(string(output), way) {
 			t.Errorf("nothing tells of %s", way)
@@ -71,11 +71,11 @@ func linkAllBut(from, to, missing string) error {
 	return nil
 }
 
-// In a virtual machine there is a device that with-device can find, and one can be had without.
+// with-device finds the device of a virtual machine, and can start a machine where there is no device.
 
 func TestDeviceIsFound(t *testing.T) {
 	needMachine(t)
-	// The test bed's own description of its device is put away, so that only the search can find it.
+	// Without the test bed's description of its device, only the search can find it.
 	output, err := exec.Command("./testbed", "--device", "rxe", "env", "-u", "UDAT_TEST_IA", "-u", "UDAT_TEST_ADDR", "-u", "DAT_OVERRIDE",
 		"./with-device", "bash", "-c", `env | grep -E "^(UDAT_TEST_|DAPL_)" | sort && cat "$DAT_OVERRIDE"`).Output()
 	if err != nil {
@@ -93,7 +93,7 @@ ofa-v2-scm-rxe0 u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "rxe0 1" ""
 	}
 }
 
-// Soft-iWARP has an adapter of the CMA provider alone. Only the kernel of User-Mode Linux has it.
+// Soft-iWARP has an adapter of the CMA provider only. Only the kernel of User-Mode Linux has soft-iWARP.
 func TestSoftIWARPIsFound(t *testing.T) {
 	needMachine(t)
 	if os.Getenv("TESTBED_ACCEL") != "uml" {
@@ -114,8 +114,8 @@ ofa-v2-cma-siw0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "dummy0 0" "
 	}
 }
 
-// TestSoftIWARPIsAdded has a machine make a device as scripts/test does. Whether its kernel can have soft-RoCE is what a
-// stand-in for modprobe says: all drivers are built in there.
+// TestSoftIWARPIsAdded makes a device in a machine as scripts/test does. All drivers are built into that kernel, so a
+// stand-in for modprobe decides whether it has soft-RoCE.
 func TestSoftIWARPIsAdded(t *testing.T) {
 	needMachine(t)
 	if os.Getenv("TESTBED_ACCEL") != "uml" {
@@ -130,7 +130,7 @@ folder=$(mktemp -d)
 PATH=$folder:$PATH
 printf '#!/bin/sh\nexit 0\n' >"$folder/modprobe"
 chmod +x "$folder/modprobe"
-! add_soft_iwarp || echo "in place of soft-RoCE"
+! add_soft_iwarp || echo "instead of soft-RoCE"
 printf '#!/bin/sh\n[ "$2" != --dry-run ]\n' >"$folder/modprobe"
 add_soft_iwarp
 ! add_soft_iwarp || echo "twice"
@@ -165,7 +165,7 @@ func TestDeviceIsMissing(t *testing.T) {
 	}
 }
 
-// needMachine skips where no virtual machine is to be started.
+// needMachine skips the test where it should start no virtual machine.
 func needMachine(t *testing.T) {
 	t.Helper()
 	switch {
@@ -179,7 +179,7 @@ func needMachine(t *testing.T) {
 	}
 }
 
-// explain adds what a program complained about.
+// explain adds the error output of a program.
 func explain(err error) string {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -1,14 +1,13 @@
-# For scripts that run programs on an RDMA device of this machine: a soft-iWARP device, where the kernel has that and no
-# soft-RoCE, as on GitHub's runners.
-# shellcheck shell=bash
+# For scripts that run programs on an RDMA device of this machine: a soft-iWARP device, for kernels that have soft-iWARP
+# and no soft-RoCE, such as those of GitHub's runners. shellcheck shell=bash
 
-# It is over an interface of its own, whose address no peer outside of the machine reaches.
+# The device has its own network interface. No peer outside of the machine can reach its address.
 soft_iwarp_device=goudat_siw
 soft_iwarp_interface=goudat-siw
 soft_iwarp_address=10.77.1.1
 
-# add_soft_iwarp makes the device, and sets what find_device does. It needs root, and fails where the kernel can have
-# soft-RoCE, which the virtual machines have, too. remove_soft_iwarp must follow, whatever comes of it.
+# add_soft_iwarp makes the device, and sets the variables of find_device. It needs root, and fails if the kernel has
+# soft-RoCE, which the virtual machines have, too. Always call remove_soft_iwarp after it.
 add_soft_iwarp() {
 	((EUID == 0)) || return
 	[[ $(type -P modprobe ip rdma | wc -l) == 3 ]] || return
@@ -25,7 +24,7 @@ add_soft_iwarp() {
 	fi
 }
 
-# await_device waits until programs can use the device: its files come a moment later.
+# await_device waits until programs can use the device: its files appear a moment later.
 await_device() {
 	local deadline=$((SECONDS + 10))
 	until find_device; do

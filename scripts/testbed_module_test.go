@@ -17,8 +17,8 @@ const (
 	untagged      = "v0.0.0-20261123010203-0123456789ab" // the test bed at a commit
 )
 
-// testBedUser has the test bed in a module proxy, and a copy of scripts/testbed in a module cache, where no file can be
-// executed and the test bed is not.
+// testBedUser is a user's system: the test bed in a module proxy, and scripts/testbed in a module cache, which has no
+// run bits and not the test bed.
 type testBedUser struct {
 	folder      string
 	environment []string
@@ -34,7 +34,7 @@ func newTestBedUser(t *testing.T) *testBedUser {
 	}
 	u.environment = append(os.Environ(), "GOMODCACHE="+filepath.Join(u.folder, "modules"), "GOSUMDB=off", "GOFLAGS=", "GOWORK=off",
 		"GOPROXY=file://"+filepath.Join(u.folder, "proxy"), "GOUDAT_CACHE="+filepath.Join(u.folder, "cache"))
-	// The files of a module cache may not be removed by others.
+	// Only root and their owner can remove the files of a module cache.
 	t.Cleanup(func() {
 		if output, err := u.command("go", "clean", "-modcache").CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, output)
@@ -49,7 +49,7 @@ func (u *testBedUser) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// publishTestBed makes a version of the module in a module proxy's folder for it.
+// publishTestBed adds a version of the module to the folder of a module proxy.
 func publishTestBed(t *testing.T, versions, version string) {
 	t.Helper()
 	mod, err := os.ReadFile("vm/go.mod")
@@ -88,7 +88,7 @@ func publishTestBed(t *testing.T, versions, version string) {
 	}
 }
 
-// TestTestBedFromModuleCache starts the test bed out of the folder of this module in a module cache.
+// TestTestBedFromModuleCache starts the test bed from this module's folder in a module cache.
 func TestTestBedFromModuleCache(t *testing.T) {
 	u := newTestBedUser(t)
 	text, err := os.ReadFile("testbed")
@@ -116,7 +116,7 @@ func TestTestBedFromModuleCache(t *testing.T) {
 	}
 }
 
-// TestTestBedIsMissing starts it out of a checkout without the folder.
+// TestTestBedIsMissing starts it from a checkout without the test bed's folder.
 func TestTestBedIsMissing(t *testing.T) {
 	text, err := os.ReadFile("testbed")
 	if err != nil {
@@ -130,7 +130,7 @@ func TestTestBedIsMissing(t *testing.T) {
 	}
 }
 
-// TestTestBedIsInstalled gets the test bed as those do who have nothing else of goudat.
+// TestTestBedIsInstalled installs the test bed like a user who has nothing else of goudat.
 func TestTestBedIsInstalled(t *testing.T) {
 	u := newTestBedUser(t)
 	u.environment = append(u.environment, "GOBIN="+u.folder)

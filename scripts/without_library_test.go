@@ -20,7 +20,7 @@ func TestBuildWithoutLibrary(t *testing.T) {
 	packages := []string{"./udat", "./udat/udattest", "./cgo", withoutLibrary}
 	platforms := []string{"linux/amd64", "linux/386", "windows/amd64"}
 	if os.Getenv("GOUDAT_TEST_LONG") != "" {
-		// Each takes half a minute of a processor, since Go's own packages have to be compiled for it.
+		// Each takes half a minute of a processor: Go's own packages are compiled for it.
 		platforms = append(platforms, "linux/arm64", "linux/arm", "darwin/arm64", "freebsd/amd64")
 	}
 	for _, platform := range platforms {

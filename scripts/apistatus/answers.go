@@ -1,7 +1,7 @@
 package main
 
-// answers are for the C names for which udat has no name that the sources tell.
-// The first that covers a name is taken.
+// answers say what to use for C names to which the sources of udat show no counterpart. The first answer that covers a
+// name counts.
 var answers = []answer{
 	// What no program needs.
 	{"DAT_IB_COLL* DAT_IB_DTO_COLLECTIVES DAT_IB_HANDLE_TYPE_COLLECTIVE",
@@ -21,7 +21,7 @@ var answers = []answer{
 	{"DAT_OPTIMAL_ALIGNMENT", "[[ProviderAttr.OptimalBufferAlignment]]"},
 
 	// Masks.
-	{"DAT_*_PARAM_MASK DAT_*_ATTR_MASK DAT_*_FIELD_* DAT_IA_ALL", "none: `Query` gives all fields"},
+	{"DAT_*_PARAM_MASK DAT_*_ATTR_MASK DAT_*_FIELD_* DAT_IA_ALL", "none: `Query` returns all fields"},
 
 	// Plain types.
 	{"DAT_UINT32", "`uint32`"},
@@ -94,7 +94,7 @@ var answers = []answer{
 	// Events.
 	{"DAT_EVENT.evd_handle", "the EVD that the event was taken from; [[Event.EVD]] for an overflow"},
 	{"DAT_EVENT_DATA.dto_completion_event_data DAT_EVENT_DATA.connect_event_data DAT_EVENT_DATA.asynch_error_event_data DAT_EVENT_DATA.software_event_data " +
-		"DAT_EVENT_DATA.cr_arrival_event_data", "none: what is in it is in [[Event]]"},
+		"DAT_EVENT_DATA.cr_arrival_event_data", "none: [[Event]] has its fields"},
 	{"DAT_EVENT_DATA.rmr_completion_event_data", "none: no provider implements remote memory regions"},
 	{"DAT_DTO_COMPLETION_EVENT_DATA.ep_handle DAT_CONNECTION_EVENT_DATA.ep_handle", "[[Event.EP]]"},
 	{"DAT_DTO_COMPLETION_EVENT_DATA.user_cookie", "[[Event.Cookie]]"},
@@ -110,7 +110,7 @@ var answers = []answer{
 	{"DAT_CONNECTION_EVENT_DATA.private_data_size", "`len` of [[Event.PrivateData]]"},
 	{"DAT_CONNECTION_EVENT_DATA.private_data", "[[Event.PrivateData]]"},
 	{"DAT_ASYNCH_ERROR_EVENT_DATA.dat_handle", "[[Event.EP]] or [[Event.EVD]]"},
-	{"DAT_ASYNCH_ERROR_EVENT_DATA.reason", "none: no provider gives a reason; [[AsyncEvent]] says what happened"},
+	{"DAT_ASYNCH_ERROR_EVENT_DATA.reason", "none: no provider reports a reason; [[AsyncEvent]] says what happened"},
 	{"DAT_SOFTWARE_EVENT_DATA.pointer", "[[Event.Cookie]]"},
 	{"DAT_IB_EXTENSION_EVENT_DATA.type", "[[Event.Operation]]"},
 	{"DAT_IB_EXTENSION_EVENT_DATA.status", "[[Event.Status]]"},
@@ -129,7 +129,7 @@ var answers = []answer{
 	{"DAT_ASYNCH_ERROR_EVENT_DATA", "[[Event.EP]], [[Event.EVD]]"},
 	{"DAT_*_ASYNC_ERROR_REASON DAT_*_OTHER_ERROR DAT_*_TRANSFER_TO_ERROR DAT_IA_CATASTROPHIC_ERROR " +
 		"DAT_EVD_OVERFLOW_ERROR DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT DAT_SRQ_LOW_WATERMARK_EVENT",
-		"none: no provider gives a reason; [[AsyncEvent]] says what happened"},
+		"none: no provider reports a reason; [[AsyncEvent]] says what happened"},
 	{"DAT_SOFTWARE_EVENT_DATA", "[[Event.Cookie]]"},
 	{"DAT_IB_DTO_EVENT", "[[EventDTOCompletion]]: completions of extended operations are completions like others"},
 	{"DAT_IB_EVENT_NUMBER", "[[EventNumber]]"},
@@ -164,7 +164,7 @@ var answers = []answer{
 	{"DAT_CONNECT_*", "none: no provider has more than one path"},
 	{"DAT_EP_STATE_CONNECTED_SINGLE_PATH DAT_EP_STATE_CONNECTED_MULTI_PATH", "none: no provider has more than one path"},
 	{"DAT_COMM DAT_EP_PARAM.comm DAT_CSP_HANDLE DAT_CSP_PARAM*", "none: the library has no common service points"},
-	{"DAT_HA_RELATIONSHIP DAT_HA_FALSE DAT_HA_TRUE DAT_HA_UNKNOWN DAT_HA_CONFLICTING", "none: the library has nothing that tells it; " +
+	{"DAT_HA_RELATIONSHIP DAT_HA_FALSE DAT_HA_TRUE DAT_HA_UNKNOWN DAT_HA_CONFLICTING", "none: no function of the library reports it; " +
 		"adapters on the same device have the same [[IAAttr.AdapterName]]"},
 	{"DAT_QOS_*", "none: providers take [[QOSBestEffort]] alone"},
 	{"DAT_EP_ATTR.ep_*", "none: no provider has such attributes"},
@@ -178,7 +178,7 @@ var answers = []answer{
 	{"DAT_SRQ_PARAM.outstanding_dto_count", "[[SRQParam.Outstanding]]"},
 
 	// Counters.
-	{"DCNT_IA_*", "no name; the value indexes what [[IA.QueryCounters]] gives"},
-	{"DCNT_EP_*", "no name; the value indexes what [[EP.QueryCounters]] gives"},
-	{"DCNT_EVD_*", "no name; the value indexes what [[EVD.QueryCounters]] gives"},
+	{"DCNT_IA_*", "no name; the value indexes what [[IA.QueryCounters]] returns"},
+	{"DCNT_EP_*", "no name; the value indexes what [[EP.QueryCounters]] returns"},
+	{"DCNT_EVD_*", "no name; the value indexes what [[EVD.QueryCounters]] returns"},
 }

@@ -2,16 +2,16 @@ package main
 
 import "slices"
 
-// standIns are the methods that stand in for a C function and call it all the
-// same, on another object or for another purpose, with the reason.
+// standIns are the methods that stand in for a C function and still call it, on another object or for another purpose.
+// Each has its reason.
 var standIns = map[string]string{
-	"CreateCNO": "the binding waits on an EVD by a CNO of the library's that is for it alone",
+	"CreateCNO": "the binding waits on each EVD with a native CNO of its own",
 	"CNO.Free":  "the same",
-	"EP.Reset":  "the library's own gets a disconnect out that is stuck",
+	"EP.Reset":  "the library's call frees a disconnect that is stuck",
 }
 
-// calls finds out which functions of the module the functions of udat lead to: by
-// the full name of the one that is called, the full names of those that lead there.
+// calls finds which functions of the module the functions of udat call, directly or through others. The result maps the
+// full name of each called function to those of its callers.
 func (m *module) calls(packages []*goPackage) (map[string][]string, error) {
 	exports := exportsOf(packages)
 	g := &references{module: m, names: map[string][]string{}, wrapped: true}
@@ -41,8 +41,8 @@ func (m *module) calls(packages []*goPackage) (map[string][]string, error) {
 	return callers, nil
 }
 
-// judgeCalls complains of methods that say that they implement a C function and do
-// not call it, or that they stand in for one and call it without a reason.
+// judgeCalls complains about methods that claim to implement a C function and do not call it, and about methods that
+// claim to stand in for one and call it without a reason.
 func (s *status) judgeCalls(callers map[string][]string, reasons map[string]string) {
 	needed := map[string]bool{}
 	for _, r := range s.rows {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// param is a parameter of a C function: its direction, IN, OUT or INOUT, and
-// the tokens of its type, without its name. Either may be empty for unknown.
+// param is a parameter of a C function: its direction (IN, OUT or INOUT) and the tokens of its type, without its name.
+// Either is empty if unknown.
 type param struct {
 	direction, typ string
 }
@@ -22,12 +22,12 @@ type prototype struct {
 	inline bool // has a body
 }
 
-// reference reports whether the prototype stands for one that is written out elsewhere.
+// reference reports whether the prototype refers to one that is written out elsewhere.
 func (p prototype) reference() bool {
 	return len(p.params) == 1 && p.params[0] == param{typ: "..."}
 }
 
-// difference tells how p differs from the header's, "" if it does not.
+// difference says how p differs from the header's prototype. It returns "" if they are equal.
 func (p prototype) difference(header prototype) string {
 	if p.reference() {
 		return ""
@@ -50,7 +50,7 @@ type macro struct {
 	params []string
 	alias  bool
 	callee string
-	args   [][]string // of the call that the body is
+	args   [][]string // of the call in the body
 }
 
 var (
@@ -62,8 +62,8 @@ var (
 	identifier   = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 )
 
-// parseHeader gives the prototypes and the macros of a C header. It knows as
-// much of C as these headers need: no comment starts within a string.
+// parseHeader returns the prototypes and the macros of a C header. It understands only the C that these headers use: no
+// comment starts within a string.
 func parseHeader(source string) (prototypes []prototype, macros []macro) {
 	source = continuation.ReplaceAllString(comment.ReplaceAllString(source, " "), " ")
 	for _, line := range directive.FindAllString(source, -1) {
@@ -100,9 +100,8 @@ func parsePrototypes(text string) (prototypes []prototype) {
 	return prototypes
 }
 
-// arguments splits what stands between the parenthesis that tokens start with
-// and its counterpart, and gives what follows. A counterpart that is missing is
-// at the end.
+// arguments splits the text between the first parenthesis and the matching one, and returns the rest. A missing closing
+// parenthesis counts as the end.
 func arguments(tokens []string) (args [][]string, after []string) {
 	depth, start := 0, 1
 	for i, token := range tokens {
@@ -126,7 +125,7 @@ func arguments(tokens []string) (args [][]string, after []string) {
 	return append(args, tokens[start:]), nil
 }
 
-// parseParam leaves out the name, which is the second word that is not a qualifier.
+// parseParam drops the name: the second word that is not a qualifier.
 func parseParam(tokens []string) param {
 	var p param
 	p.direction, tokens = cutDirection(tokens)
@@ -172,7 +171,7 @@ func parseMacro(name, params string, body []string) (macro, bool) {
 	return m, true
 }
 
-// prototype gives what the macro would be declared as if it were a function,
+// prototype returns what the macro would be declared as if it were a function,
 // from the casts in its body and from the function that it calls.
 func (m macro) prototype(callee prototype) prototype {
 	p := prototype{name: m.name}

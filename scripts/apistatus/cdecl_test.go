@@ -71,7 +71,7 @@ func TestParseHeader(t *testing.T) {
 		{name: "dat_ib_x_broken", params: []param{{"IN", "DAT_HANDLE"}, {}}},
 		{name: "dat_ib_x_alias", params: []param{{"IN", "DAT_X_HANDLE"}}},
 	}
-	// Of these, the number is not a name and the expression not a call.
+	// A number is not a name, and this expression is not a call.
 	if diff := cmp.Diff(want, expanded, cmp.AllowUnexported(prototype{}, param{})); diff != "" {
 		t.Errorf("macros (-want +got):\n%s", diff)
 	}

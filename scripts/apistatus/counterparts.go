@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// counterparts is what Go has for each type, member and constant of the native API.
+// counterparts are the Go equivalents of the types, members and constants of the native API.
 type counterparts struct {
 	types     []counterpart
 	members   []counterpart // their names are TYPE.member
@@ -16,12 +16,12 @@ type counterparts struct {
 	problems  []string
 }
 
-// counterpart is what Go has for a C name.
+// counterpart is the Go equivalent of a C name.
 type counterpart struct {
 	c      string
-	group  string   // what a member or a constant belongs to: its type, "" for a macro
+	group  string   // the type of a member or a constant, "" for a macro
 	golang []string // names in udat, without the package
-	answer *answer  // where there is none of them
+	answer *answer  // if there are none
 }
 
 // answer says what to do where a C name has no Go name of its own.
@@ -32,8 +32,8 @@ type answer struct {
 
 func (a *answer) covers(name string) bool { return longestPattern(a.names, name) > 0 }
 
-// longestPattern gives the length of the longest pattern that fits the name, 0
-// if none does. Patterns are separated by spaces; a * in them stands for anything.
+// longestPattern returns the length of the longest pattern that matches the name, 0 if none does. Patterns are
+// separated by spaces; a * matches anything.
 func longestPattern(patterns, name string) (length int) {
 	for _, pattern := range strings.Fields(patterns) {
 		if len(pattern) <= length {
@@ -56,7 +56,7 @@ type matcher struct {
 	used      []bool
 }
 
-// findCounterparts matches by what the Go sources say, and falls back on the answers.
+// findCounterparts matches names with the Go sources first, and then with the answers.
 func findCounterparts(d *cDeclarations, raw, udat *goNames, answers []answer) *counterparts {
 	m := &matcher{counterparts: &counterparts{}, raw: raw, udat: udat, answers: answers, used: make([]bool, len(answers))}
 	aliases := map[string]string{}
@@ -70,7 +70,7 @@ func findCounterparts(d *cDeclarations, raw, udat *goNames, answers []answer) *c
 			m.addConstant(constant, t.name, aliases)
 		}
 		if own.answer != nil && strings.HasPrefix(own.answer.text, "none") {
-			continue // nor do its members have anything
+			continue // nor have its members
 		}
 		for _, member := range t.members {
 			m.add(&m.members, t.name+"."+member, t.name, m.memberName(t.name, golang, member))
@@ -96,7 +96,7 @@ func (m *matcher) addConstant(name, group string, aliases map[string]string) {
 	m.add(&m.constants, name, group, nil)
 }
 
-// add takes a counterpart down; it complains when there is neither a name nor an answer.
+// add records a counterpart. It complains when there is neither a name nor an answer.
 func (m *matcher) add(list *[]counterpart, c, group string, golang []string) counterpart {
 	own := counterpart{c: c, group: group, golang: golang}
 	if len(golang) == 0 {
@@ -116,7 +116,7 @@ func (m *matcher) complain(format string, args ...any) {
 	m.problems = append(m.problems, fmt.Sprintf(format, args...))
 }
 
-// judgeAnswers complains of those that answer nothing or name what is not there.
+// judgeAnswers complains about answers for no name, and about answers that name something that does not exist.
 func (m *matcher) judgeAnswers() {
 	for i, a := range m.answers {
 		if !m.used[i] {
@@ -135,8 +135,8 @@ var (
 	cTypeInDoc = regexp.MustCompile(`\bDAT_\w+\b`)
 )
 
-// typeName gives the type of udat: the object for a handle, else the type that
-// has the name of the one in cgo whose comment names the C type.
+// typeName returns the type of udat for a C type: the object for a handle, else the type with the same name as the type
+// of cgo whose comment names the C type.
 func (m *matcher) typeName(c string) []string {
 	if h := cHandle.FindStringSubmatch(c); h != nil && m.udat.types[h[1]] != nil {
 		return []string{"*" + h[1]}
@@ -154,9 +154,8 @@ func (m *matcher) typeName(c string) []string {
 	return nil
 }
 
-// memberName gives Type.Field. The fields of a type of cgo have the C names
-// beside them, those of udat are found by their names. There is none for the
-// member of a type without a Go type.
+// memberName returns Type.Field. The fields of cgo have the C names beside them; the fields of udat are found by name.
+// It returns "" if the C type has no Go type.
 func (m *matcher) memberName(cType string, golang []string, member string) []string {
 	if len(golang) == 0 {
 		return nil
@@ -179,9 +178,8 @@ func (m *matcher) memberName(cType string, golang []string, member string) []str
 	return nil
 }
 
-// spellings gives the names that a member may have in Go, in any case of
-// letters: handles and pointers without their kind, and without the name of the
-// object that the type is about.
+// spellings returns the names that a member may have in Go, in either case: handles and pointers without their kind,
+// and without the name of the type's object.
 func spellings(cType, member string) (names []string) {
 	words := strings.Split(member, "_")
 	if last := words[len(words)-1]; len(words) > 1 && (last == "handle" || last == "ptr") {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Packages with a type of each kind that is matched.
+// Packages with one type of each kind.
 const rawPackage = `package cgo
 
 // XHandle is a DAT_X_HANDLE.
@@ -118,8 +118,7 @@ func TestCounterparts(t *testing.T) {
 	}
 }
 
-// An answer that is not needed would hide a name that comes to lack something,
-// and a wrong one would mislead.
+// An answer that is not needed would hide a name that loses its counterpart later. A wrong answer would mislead.
 func TestAnswersAreJudged(t *testing.T) {
 	d := &cDeclarations{types: []*cType{{name: "DAT_X_HANDLE"}, {name: "DAT_Y"}}}
 	got := findMade(t, d, []answer{{"DAT_X_HANDLE DAT_Z", "none: not so"}, {"DAT_Y", "[[X.Query]], [[X.Missing]] and [[Nothing]]"}})

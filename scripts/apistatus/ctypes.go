@@ -11,23 +11,21 @@ import (
 type cType struct {
 	name      string
 	constants []string // of an enum
-	members   []string // of a struct or a union, those of its own inner ones as outer.inner
-	tag       string   // of an enum, struct or union whose body stands elsewhere
+	members   []string // of a struct or a union; inner ones as outer.inner
+	tag       string   // of an enum, struct or union whose body is elsewhere
 }
 
-// cConstant is a macro without parameters. alias is the name that is all of
-// its body, if any.
+// cConstant is a macro without parameters. alias is its body if that is one name.
 type cConstant struct{ name, alias string }
 
-// cDeclarations are what the headers declare besides functions, in their order.
+// cDeclarations are the types and constants that the headers declare, in their order.
 type cDeclarations struct {
 	types     []*cType
 	constants []cConstant // that are macros
 	macros    []string    // with parameters
 }
 
-// declarations reads what is left of the headers after preprocessing, which
-// knows what is compiled for this platform and with the extensions.
+// declarations reads the preprocessed headers: what is compiled for this platform, with the extensions.
 func (tc toolchain) declarations() (*cDeclarations, error) {
 	out, err := tc.preprocess("-E", "-dD")
 	if err != nil {
@@ -39,12 +37,12 @@ func (tc toolchain) declarations() (*cDeclarations, error) {
 var (
 	lineMarker = regexp.MustCompile(`^# \d+ "([^"]*)"`)
 	publicName = regexp.MustCompile(`^(DAT|DCNT)_\w+$`)
-	// Names of members that were other ones before.
+	// Former names of members.
 	formerMember = regexp.MustCompile(`^max_\w+$`)
 )
 
-// ofAPI reports whether a header is for programs. Those named redirection are
-// the tables by which the library calls the providers.
+// ofAPI reports whether a header is for programs. The headers named redirection have the tables through which the
+// library calls the providers.
 func ofAPI(header string) bool {
 	return path.Base(path.Dir(header)) == "dat2" && !strings.Contains(path.Base(header), "redirection")
 }
@@ -103,8 +101,7 @@ func (d *cDeclarations) addMacro(line string) {
 	}
 }
 
-// parse finds the types among the declarations of a header. Bodies that belong
-// to a tag alone go to bodies.
+// parse finds the types among the declarations of a header. It adds bodies that only have a tag to bodies.
 func (d *cDeclarations) parse(tokens []string, bodies map[string]*cType) {
 	for len(tokens) > 0 {
 		var declaration []string
@@ -127,8 +124,7 @@ func (d *cDeclarations) parse(tokens []string, bodies map[string]*cType) {
 	}
 }
 
-// cutDeclaration takes the tokens up to the semicolon that ends a declaration,
-// or all of a function with its body.
+// cutDeclaration splits off one declaration: the tokens up to its semicolon, or a whole function with its body.
 func cutDeclaration(tokens []string) (declaration, rest []string) {
 	depth, parameters := 0, false
 	for i, token := range tokens {
@@ -153,8 +149,7 @@ func cutDeclaration(tokens []string) (declaration, rest []string) {
 	return tokens, nil
 }
 
-// parseBody takes an enum, struct or union off the front of a declaration. For
-// anything else, nothing is taken.
+// parseBody splits an enum, struct or union off the front of a declaration. It takes nothing else.
 func parseBody(declaration []string) (t *cType, rest []string) {
 	t = &cType{}
 	if len(declaration) < 2 || !slices.Contains([]string{"enum", "struct", "union"}, declaration[0]) {
@@ -182,7 +177,7 @@ func parseBody(declaration []string) (t *cType, rest []string) {
 	return t, rest[end+1:]
 }
 
-// closing gives the index of the brace that closes the one that tokens start with.
+// closing returns the index of the brace that matches the first token.
 func closing(tokens []string) int {
 	depth := 0
 	for i, token := range tokens {
@@ -218,9 +213,8 @@ func parseMembers(body []string) (names []string) {
 	return names
 }
 
-// declaredName gives what a declarator declares: the name of a pointer to a
-// function or an array stands in parentheses, any other at the end or before
-// the dimensions.
+// declaredName returns the name in a declarator. The name of a pointer to a function or an array is in parentheses; any
+// other is at the end, or before the dimensions.
 func declaredName(declarator []string) string {
 	for i := range len(declarator) - 1 {
 		if declarator[i] == "(" && slices.Contains(declarator[i:min(i+3, len(declarator))], "*") {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// goNames is what a package declares, and the C names that stand beside.
+// goNames are the names that a package declares, and the C names beside them.
 type goNames struct {
-	constants map[string][]string          // the Go names of a C constant, which stands in the line comment
+	constants map[string][]string          // the Go names of a C constant, which the line comment names
 	types     map[string]*goType           // by their Go name
-	fields    map[string]map[string]string // by Go type and C member, which stands in the line comment: the Go field
+	fields    map[string]map[string]string // by Go type and C member, which the line comment names: the Go field
 	functions map[string]bool              // and Type.Method, constants and variables
 }
 

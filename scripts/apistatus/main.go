@@ -1,41 +1,32 @@
-// Command apistatus compares the native API with its Go wrappers and writes what
-// it finds to three pages: docs/api-status.md, docs/porting-table.md, and the
-// excerpts of programs in docs/porting.md.
+// Command apistatus compares the native API with its Go wrappers. It writes docs/api-status.md, docs/porting-table.md,
+// and the excerpts of programs in docs/porting.md.
 //
 //	go run ./scripts/apistatus          writes the pages
 //	go run ./scripts/apistatus -check   prints a line for each problem, and fails if there is one
 //
-// The native API is what the installed headers declare (prototypes, inline
-// functions, and the macros dat_ia_open and dat_ib_*) and what the dynamic
-// symbol table of libdat2 has. Headers and library are those that cgo would
-// take, with CC, CGO_CFLAGS and CGO_LDFLAGS.
+// The native API is what the installed headers declare (prototypes, inline functions, and the macros dat_ia_open and
+// dat_ib_*) and the dynamic symbol table of libdat2. apistatus uses the same headers and library as cgo, with CC,
+// CGO_CFLAGS and CGO_LDFLAGS.
 //
-// A Go function or method wraps the C functions whose prototypes stand in the
-// block "Implements:" at the end of its comment; in package cgo it is the raw
-// wrapper, in package udat the method. A method of udat that does the work itself
-// has the block "Stands in for:" instead. Which of the two it is the type checker
-// decides: whether its declaration, those that it names, and so on, name the raw
-// wrapper. The types in such a prototype must be those of the header; parameters may
-// have other names. A second wrapper of a function may write "(...), see First"
-// instead.
+// A Go function or method wraps the C functions whose prototypes are in the block "Implements:" at the end of its
+// comment. In package cgo it is the raw wrapper, in package udat the method. A method of udat that does the work itself
+// has the block "Stands in for:" instead. The type checker verifies which of the two is right: whether the method's
+// declaration names the raw wrapper, directly or through other declarations. The types in a prototype must be those of
+// the header; parameters may have other names. A second wrapper of a function may write "(...), see First" instead.
 //
-// A test uses a wrapper if the body of the test names it, or that of a function
-// of the tests, of udattest or of an example that the test names, and so on.
-// Names are resolved by the type checker. What is called through an interface
-// is not seen, nor what one wrapper calls of another.
+// A test uses a wrapper if the test names it, directly or through functions of the tests, of udattest or of an example.
+// The type checker resolves the names. Calls through an interface, and calls from one wrapper to another, do not count.
 //
-// A type of udat stands for a C type if it is the object that a handle is of, or
-// has the name of a type of cgo whose comment names the C type. A constant of
-// udat has the C name beside it. A field has the member's name. For any other C
-// name answers.go says what to use instead, or why there is nothing.
+// A type of udat is the counterpart of a C type if it is the object of that handle, or has the name of a type of cgo
+// whose comment names the C type. A constant of udat has the C name beside it. A field has the member's name. For any
+// other C name, answers.go says what to use instead, or why there is nothing.
 //
-// A problem is a function without raw wrapper or without a test of its method; one
-// that the library exports without method, or does not export with one; a prototype
-// that differs from the header's; a method that does not call the C function that it
-// implements, or calls the one that it stands in for, unless calls.go says why; a
-// type, member or constant without a Go name and without an answer, and an answer
-// that is not needed or names what does not exist; a step of a ported program that
-// one side or the page lacks; a page that is not what apistatus would write.
+// These are problems: a function without a raw wrapper, or without a test of its method; an exported function without a
+// method, or a method of a function that is not exported; a prototype that differs from the header's; a method that
+// does not call the C function that it implements, or calls the one that it stands in for, unless calls.go says why; a
+// type, member or constant without a Go name and without an answer; an answer that is not needed, or names something
+// that does not exist; a step of a ported program that one side or the page lacks; a page that differs from what
+// apistatus would write.
 package main
 
 import (
@@ -179,7 +170,7 @@ func (m *module) goCommand(args ...string) ([]byte, error) {
 	return out, commandError("go "+args[0], err)
 }
 
-// commandError adds what the command had to say.
+// commandError adds the command's error output.
 func commandError(name string, err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// made is a small module with a native API of its own, in the folders that the
-// command looks into.
+// made is a small module with a native API of its own, in the folders that the command reads.
 var made = map[string]string{
 	"native/include/dat2/dat.h": `
 #define DAT_API
@@ -169,7 +168,7 @@ func Make() Made { return Made{udat.Create("x")} }
 `,
 }
 
-// makeModule writes the module, and a toolchain that finds its native parts.
+// makeModule writes the module and its native parts.
 func makeModule(t *testing.T, change map[string]string) *module {
 	t.Helper()
 	m := &module{root: t.TempDir(), path: "example.test/m"}
@@ -260,10 +259,10 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// An exemption that is not needed would hide a function that comes to lack something.
+// An exemption that is not needed would hide a function that loses its wrapper later.
 func TestUselessExemption(t *testing.T) {
 	s := makeModule(t, map[string]string{"native/include/dat2/dat_ib_extensions.h": "\n#define dat_ib_x_other_name dat_x_free\n"}).mustExamine(t)
-	const want = "scripts/apistatus/status.go: the exemption of dat_ib_collective_* excuses nothing: take it out"
+	const want = "scripts/apistatus/status.go: the exemption of dat_ib_collective_* excuses nothing: remove it"
 	if !strings.Contains(strings.Join(s.problems, "\n"), want) {
 		t.Errorf("got the problems\n%s\nwithout\n%s", strings.Join(s.problems, "\n"), want)
 	}
@@ -313,7 +312,7 @@ func TestNativePartsMissing(t *testing.T) {
 		t.Errorf("without headers: %v", err)
 	}
 	t.Setenv("LIBRARY_PATH", "")
-	// This compiler finds no file.
+	// This compiler cannot find any file.
 	noLibrary := toolchain{cc: []string{"sh", "-c", `echo "${1#-print-file-name=}"`, "cc"}}
 	if file, err := noLibrary.library(); err == nil || !strings.Contains(err.Error(), "install libdapl-dev") {
 		t.Errorf("without a library: %q, %v", file, err)

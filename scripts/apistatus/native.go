@@ -26,7 +26,7 @@ type function struct {
 	callee   string // what a macro calls
 }
 
-// kind says where the function is to be had.
+// kind says what the function is: exported, inline, a macro, or only declared.
 func (f *function) kind() string {
 	switch {
 	case f.exported:
@@ -66,7 +66,7 @@ func (tc toolchain) nativeAPI() ([]*function, error) {
 	return combine(headers, symbols), nil
 }
 
-// combine gives the functions that the headers declare and those that are
+// combine returns the functions that the headers declare and those that are
 // exported, in the order of their names.
 func combine(headers, exported []string) []*function {
 	functions := map[string]*function{}
@@ -99,7 +99,7 @@ func combine(headers, exported []string) []*function {
 	return sorted
 }
 
-// includeHeaders is a C program that includes what a uDAPL program can.
+// includeHeaders is a C program that includes all headers that a uDAPL program can.
 const includeHeaders = "#include <netinet/in.h>\n#include <dat2/udat.h>\n" +
 	"#include <dat2/dat_ib_extensions.h>\n#include <dat2/dat_registry.h>\n"
 
@@ -122,7 +122,7 @@ func (tc toolchain) headers() (files []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	const space = "\x00" // stands for one within a name
+	const space = "\x00" // a space within a name
 	rule := strings.NewReplacer("\\\n", " ", `\ `, space).Replace(out)
 	for _, file := range strings.Fields(rule) {
 		file = strings.ReplaceAll(file, space, " ")
@@ -141,7 +141,7 @@ func (tc toolchain) command(args ...string) *exec.Cmd {
 	return exec.Command(all[0], all[1:]...)
 }
 
-// library looks where the linker would.
+// library finds libdat2 where the linker would.
 func (tc toolchain) library() (string, error) {
 	var folders []string
 	for i, flag := range tc.ldflags {
@@ -176,8 +176,7 @@ func (tc toolchain) library() (string, error) {
 	return "", errors.New("libdat2 cannot be found: install libdapl-dev, or run scripts/native and \". native/release/env\", or set CGO_LDFLAGS=-L<prefix>/lib")
 }
 
-// exportedSymbols gives the names of the functions that a library exports, as
-// far as they begin like those of the API.
+// exportedSymbols returns the names of the functions that a library exports, if they have a prefix of the API.
 func exportedSymbols(file string) (names []string, err error) {
 	f, err := elf.Open(file)
 	if err != nil {

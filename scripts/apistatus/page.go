@@ -124,7 +124,7 @@ func links(wrappers []*wrapper) string {
 	return list(cells)
 }
 
-// link leads from the folder of the page to a file of the module.
+// link returns a link from the page's folder to a file of the module.
 func link(text, file string) string { return fmt.Sprintf("[%s](../%s)", text, file) }
 
 func list(cells []string) string {

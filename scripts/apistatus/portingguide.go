@@ -23,7 +23,7 @@ type program struct {
 	language string
 	steps    map[string]string
 	order    []string
-	heads    string // what stands before the first step of a file
+	heads    string // the lines before the first step of a file
 }
 
 var stepMark = regexp.MustCompile(`(?m)^(?:// step: (.*)|/\* step: (.*) \*/)\n`)
@@ -66,7 +66,7 @@ func (p *program) add(source string) {
 	p.heads += source
 }
 
-// codeLines counts the lines that have more than a comment.
+// codeLines counts the lines with code.
 func codeLines(source string) (n int) {
 	for _, line := range strings.Split(comment.ReplaceAllString(source, ""), "\n") {
 		if strings.TrimSpace(line) != "" {
@@ -76,10 +76,10 @@ func codeLines(source string) (n int) {
 	return n
 }
 
-// A region of the guide is written by this program, between two lines.
+// This program writes the regions of the guide between these two lines.
 var region = regexp.MustCompile(`(?s)(<!-- (step|lines): ?([^\n]*?) ?-->\n).*?(<!-- end -->\n)`)
 
-// portingGuide gives the guide with its regions as they should be.
+// portingGuide returns the guide with up-to-date regions.
 func (m *module) portingGuide() (page []byte, problems []string, err error) {
 	c, err := m.readProgram(cFolder, "c")
 	if err != nil {
@@ -130,7 +130,7 @@ func fillGuide(guide []byte, c, golang *program) (page []byte, problems []string
 	return page, problems
 }
 
-// excerpts gives a step in C and in Go.
+// excerpts returns a step in C and in Go.
 func excerpts(step string, c, golang *program) string {
 	var b strings.Builder
 	for _, p := range []*program{c, golang} {

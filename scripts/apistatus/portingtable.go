@@ -9,9 +9,8 @@ import (
 
 const tableFile = "docs/porting-table.md"
 
-// section is a part of the table: what is about one kind of object. A name
-// belongs to the section with the longest pattern that fits it, a constant of
-// an enum to that of its type.
+// section is a part of the table, for one kind of object. A name belongs to the section with the longest pattern that
+// matches it. A constant of an enum belongs to the section of its type.
 type section struct{ title, names string }
 
 var sections = []section{
@@ -34,7 +33,7 @@ var sections = []section{
 	{"Collective operations", "dat_ib_collective_* DAT_IB_COLL*"},
 }
 
-// sectionOf gives -1 for a name that fits nowhere.
+// sectionOf returns -1 for a name that fits nowhere.
 func sectionOf(name string) int {
 	best, longest := -1, 0
 	for i, s := range sections {
@@ -51,10 +50,10 @@ type portingTable struct {
 	*counterparts
 }
 
-// tableRow is a row of two cells. Neighbors with the same right cell become one.
+// tableRow is a row of two cells. Adjacent rows with the same right cell become one.
 type tableRow struct{ left, right string }
 
-// portingTable makes the page; what has no section is a problem.
+// portingTable makes the page. A name without a section is a problem.
 func (s *status) portingTable(c *counterparts) (page []byte, problems []string) {
 	t := &portingTable{s.rows, c}
 	problems = c.problems
@@ -76,7 +75,7 @@ func (s *status) portingTable(c *counterparts) (page []byte, problems []string) 
 	return t.page(), problems
 }
 
-// sectionName is the name that decides on the section.
+// sectionName is the name that decides about the section.
 func (c counterpart) sectionName() string {
 	if c.group != "" {
 		return c.group
@@ -132,7 +131,7 @@ func writeTable(b *bytes.Buffer, left, right string, rows []tableRow) {
 // unfolded is how many names a cell shows.
 const unfolded = 6
 
-// foldNames hides many names until they are asked for, or searched.
+// foldNames folds long lists of names. A reader can open or search them.
 func foldNames(names []string) string {
 	if len(names) <= unfolded {
 		return strings.Join(names, ", ")
@@ -152,7 +151,7 @@ func (t *portingTable) functionRows(section int) (rows []tableRow) {
 	return rows
 }
 
-// goCell gives the methods with their parameters, or why there is none.
+// goCell returns the methods with their parameters, or why there are none.
 func (r *row) goCell() string {
 	var cells []string
 	for _, w := range r.allMethods() {
@@ -171,7 +170,7 @@ func (r *row) goCell() string {
 	return strings.Join(cells, "<br>")
 }
 
-// failure says how a function always fails, if its comment begins with that.
+// failure returns how a function always fails, if its comment begins with that.
 func (w *wrapper) failure() string {
 	name := w.name[strings.LastIndexByte(w.name, '.')+1:]
 	rest, ok := strings.CutPrefix(w.doc, name+" fails")

@@ -25,7 +25,7 @@ func TestPortingTable(t *testing.T) {
 		{function: &function{prototype: prototype{name: "dat_elsewhere"}, exported: true}},
 		op,
 	}}
-	query := &answer{text: "none: [[PZ.Query]] gives all"}
+	query := &answer{text: "none: [[PZ.Query]] returns all"}
 	c := &counterparts{
 		types:    []counterpart{{c: "DAT_PZ_HANDLE", golang: []string{"*PZ"}}, {c: "DAT_ELSEWHERE", golang: []string{"X"}}},
 		members:  []counterpart{{c: "DAT_PZ_PARAM.ia_handle", group: "DAT_PZ_PARAM", golang: []string{"PZParam.IA"}}},
@@ -48,9 +48,9 @@ func TestPortingTable(t *testing.T) {
 		"| `dat_extension_op` | the methods of its macros |",
 		"| `DAT_PZ_HANDLE` | `*PZ` |",
 		"| `DAT_PZ_PARAM.ia_handle` | `PZParam.IA` |",
-		"| `A0`, `A1` | none: `PZ.Query` gives all |",
+		"| `A0`, `A1` | none: `PZ.Query` returns all |",
 		"| <details><summary><code>B0</code> to <code>B6</code>, 7 names</summary><code>B0</code>, <code>B1</code>, <code>B2</code>, " +
-			"<code>B3</code>, <code>B4</code>, <code>B5</code>, <code>B6</code></details> | none: `PZ.Query` gives all |",
+			"<code>B3</code>, <code>B4</code>, <code>B5</code>, <code>B6</code></details> | none: `PZ.Query` returns all |",
 	} {
 		if !strings.Contains(string(page), "\n"+line+"\n") {
 			t.Errorf("the page lacks the line\n%s", line)
@@ -69,7 +69,7 @@ func TestPortingTable(t *testing.T) {
 	}
 }
 
-// The name that a pattern fits best decides.
+// The longest matching pattern decides.
 func TestSectionOf(t *testing.T) {
 	for name, title := range map[string]string{
 		"dat_ep_create":          "Endpoints",

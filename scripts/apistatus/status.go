@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// exemption excuses functions that have no raw wrapper or no method, and says why.
+// exemption says why functions need no raw wrapper or no method.
 type exemption struct {
-	name   string // one that ends in * stands for all that begin like it
+	name   string // a name with * at its end is a prefix
 	raw    bool   // no raw wrapper is needed, nor a method
 	reason string
 }
@@ -20,7 +20,7 @@ func (e exemption) covers(name string) bool {
 
 var exemptions = []exemption{
 	{"dat_ib_collective_*", true, "No provider is built with the collective operations, and not all of their macros compile."},
-	{"dat_strerror_ext*", false, "The types of the codes give these texts themselves."},
+	{"dat_strerror_ext*", false, "The methods of the error types return these texts."},
 	{"dats_get_ia_handle", false, "It translates handles between the registry and a provider, and no handle leaves udat."},
 }
 
@@ -28,7 +28,7 @@ var exemptions = []exemption{
 type row struct {
 	*function
 	raw, methods []*wrapper // its own
-	via          []*row     // whose methods stand for the one that it has not
+	via          []*row     // whose methods count for this function
 	tests        []use
 	exemption    *exemption
 }
@@ -55,7 +55,7 @@ func newStatus(api []*function, raw, methods []*wrapper, uses map[string][]use) 
 	s.match(raw, byName, func(r *row, w *wrapper) { r.raw = append(r.raw, w) })
 	s.match(methods, byName, func(r *row, w *wrapper) { r.methods = append(r.methods, w) })
 	for _, r := range s.rows {
-		// Another name of a function has its methods, and a function those of its macros.
+		// An alias has the methods of its function, and a function those of its macros.
 		if r.alias && len(r.methods) == 0 {
 			r.via = append(r.via, byName[r.callee])
 		}
@@ -71,7 +71,7 @@ func newStatus(api []*function, raw, methods []*wrapper, uses map[string][]use) 
 	return s
 }
 
-// match sorts wrappers to the functions that they wrap.
+// match assigns wrappers to the functions that they wrap.
 func (s *status) match(wrappers []*wrapper, byName map[string]*row, add func(*row, *wrapper)) {
 	for _, w := range wrappers {
 		if len(w.prototypes) == 0 {
@@ -95,11 +95,10 @@ func (s *status) complain(format string, args ...any) {
 	s.problems = append(s.problems, fmt.Sprintf(format, args...))
 }
 
-// linkable reports whether a program in C can call the function, so that udat must
-// have it too.
+// linkable reports whether a C program can call the function. Then udat must have it too.
 func (r *row) linkable() bool { return r.exported || r.macro || r.inline }
 
-// allMethods gives the function's methods, or those that stand for them.
+// allMethods returns the function's methods, or those of the function that it names.
 func (r *row) allMethods() []*wrapper {
 	if len(r.methods) > 0 {
 		return r.methods
@@ -114,8 +113,8 @@ func (r *row) allMethods() []*wrapper {
 // shownTests is how many tests the page names for a function.
 const shownTests = 2
 
-// findTests chooses tests of the methods, or of the raw wrapper if there is no
-// method: those nearest to it, and among these the ones that bear its name.
+// findTests selects tests of the methods, or of the raw wrapper if there is no method: those with the fewest calls in
+// between, and among these the ones named after it.
 func (r *row) findTests(uses map[string][]use) {
 	wrappers := r.allMethods()
 	if len(wrappers) == 0 {
@@ -147,7 +146,7 @@ func (r *row) findTests(uses map[string][]use) {
 	}
 }
 
-// judge complains of what a function lacks.
+// judge reports what a function lacks.
 func (s *status) judge(r *row) {
 	if r.exemption != nil && r.exemption.raw {
 		return
@@ -179,7 +178,7 @@ func names(wrappers []*wrapper) string {
 	return strings.Join(list, ", ")
 }
 
-// judgeExemptions complains of those that excuse nothing.
+// judgeExemptions complains about exemptions that excuse nothing.
 func (s *status) judgeExemptions() {
 	for i := range exemptions {
 		e := &exemptions[i]
@@ -187,7 +186,7 @@ func (s *status) judgeExemptions() {
 			return r.exemption == e && (len(r.allMethods()) == 0 || e.raw && len(r.raw) == 0)
 		})
 		if !needed {
-			s.complain("scripts/apistatus/status.go: the exemption of %s excuses nothing: take it out", e.name)
+			s.complain("scripts/apistatus/status.go: the exemption of %s excuses nothing: remove it", e.name)
 		}
 	}
 }

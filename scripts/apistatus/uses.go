@@ -19,13 +19,13 @@ import (
 	"unicode/utf8"
 )
 
-// use tells that a test uses a wrapper.
+// use records that a test uses a wrapper.
 type use struct {
 	test, file string
-	steps      int // from the test to the wrapper, 1 if the test itself names it
+	steps      int // calls from the test to the wrapper; 1: the test itself names it
 }
 
-// goPackage is what "go list" says of a package, or of the variant of it that a test is built with.
+// goPackage is the output of "go list" for a package, or for its variant that a test is built with.
 type goPackage struct {
 	ImportPath, ForTest, Name, Dir, Export string
 	GoFiles, CgoFiles, Deps                []string
@@ -33,14 +33,14 @@ type goPackage struct {
 	DepOnly                                bool
 }
 
-// path is the import path without the name of the test that the variant is for.
+// path is the import path without the name of the variant's test.
 func (p *goPackage) path() string {
 	plain, _, _ := strings.Cut(p.ImportPath, " ")
 	return plain
 }
 
-// testUses finds out which tests use which functions of the module: by the full
-// name of the function, the uses with the fewest steps first.
+// testUses returns which tests use which functions of the module, by the function's full name. The uses with the fewest
+// steps come first.
 func (m *module) testUses(packages []*goPackage) (map[string][]use, error) {
 	exports := exportsOf(packages)
 	g := &references{module: m, names: map[string][]string{}}
@@ -63,7 +63,7 @@ func exportsOf(packages []*goPackage) map[string]string {
 	return exports
 }
 
-// concerns reports whether a package can have to do with the wrappers.
+// concerns reports whether a package can use the wrappers.
 func (m *module) concerns(p *goPackage) bool {
 	for _, wrapped := range []string{m.path + "/cgo", m.path + "/udat"} {
 		if p.path() == wrapped || slices.ContainsFunc(p.Deps, func(dep string) bool {
@@ -75,7 +75,7 @@ func (m *module) concerns(p *goPackage) bool {
 	return false
 }
 
-// list asks for the module's packages, their tests, and the types of all that they import.
+// list runs "go list" for the module's packages, their tests, and the types of all imports.
 func (m *module) list() (packages []*goPackage, err error) {
 	out, err := m.goCommand("list", "-buildvcs=false", "-test", "-deps", "-export",
 		"-json=ImportPath,ForTest,Name,Dir,Export,GoFiles,CgoFiles,Deps,ImportMap,DepOnly", "./...")
@@ -94,8 +94,8 @@ func (m *module) list() (packages []*goPackage, err error) {
 	}
 }
 
-// references has, for each function and variable of the tests and of what
-// helps them, the functions and variables that it names.
+// references maps each function and variable of the tests and their helpers to the functions and variables that it
+// names.
 type references struct {
 	module *module
 	names  map[string][]string
@@ -106,8 +106,8 @@ type references struct {
 
 type test struct{ id, name, file string }
 
-// add type-checks a package and takes its declarations: those of the test files
-// from a variant for tests, all from any other that is not itself wrapped API.
+// add type-checks a package and records its declarations: those of the test files for a test variant, all for any other
+// package that is not part of the wrapped API.
 func (g *references) add(p *goPackage, exports map[string]string) error {
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -166,7 +166,7 @@ func (g *references) declare(decl ast.Decl, info *types.Info, file string, inTes
 	}
 }
 
-// note takes down what a declaration names.
+// note records what a declaration names.
 func (g *references) note(id string, node ast.Node, info *types.Info) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		if name, ok := n.(*ast.Ident); ok {
@@ -178,7 +178,7 @@ func (g *references) note(id string, node ast.Node, info *types.Info) {
 	})
 }
 
-// fullName names a function, a method or a variable of a package, "" for all else.
+// fullName names a function, a method or a variable of a package. It returns "" for anything else.
 func fullName(object types.Object) string {
 	switch object := object.(type) {
 	case *types.Func:
@@ -205,7 +205,7 @@ func isTestFunc(f *ast.FuncDecl) bool {
 	return false
 }
 
-// uses walks from each test to all that it leads to.
+// uses follows the references from each test.
 func (g *references) uses() map[string][]use {
 	uses := map[string][]use{}
 	for _, t := range g.tests {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// wrapper is a Go function or method that says which C functions it wraps.
+// wrapper is a Go function or method whose comment says which C functions it wraps.
 type wrapper struct {
 	name       string // EP.PostSend, CreateEP
 	id         string // as go/types writes it in full
@@ -21,7 +21,7 @@ type wrapper struct {
 	doc        string
 	signature  string // parameters and results
 	prototypes []prototype
-	standsIn   bool // the prototypes are of what it does without the C function
+	standsIn   bool // the method does its work without these C functions
 }
 
 func (w *wrapper) String() string { return fmt.Sprintf("%s:%d: %s", w.file, w.line, w.name) }
@@ -37,7 +37,8 @@ func (m *module) wrappers(folder string) (found []*wrapper, err error) {
 	return found, err
 }
 
-// eachDeclaration goes through the package in a folder, without its tests, in the order of files and lines.
+// eachDeclaration visits the declarations of the package in a folder, without its tests, in the order of files and
+// lines.
 func (m *module) eachDeclaration(folder string, visit func(decl ast.Decl, file string, line int)) error {
 	entries, err := os.ReadDir(filepath.Join(m.root, folder))
 	if err != nil {
@@ -60,8 +61,7 @@ func (m *module) eachDeclaration(folder string, visit func(decl ast.Decl, file s
 	return nil
 }
 
-// wrapperOf gives nil for what is not exported or has no block "Implements:" or
-// "Stands in for:".
+// wrapperOf returns nil for a declaration that is not exported, or has no block "Implements:" or "Stands in for:".
 func wrapperOf(decl ast.Decl, pkg string) *wrapper {
 	f, ok := decl.(*ast.FuncDecl)
 	if !ok {
@@ -83,7 +83,7 @@ func wrapperOf(decl ast.Decl, pkg string) *wrapper {
 	return w
 }
 
-// nameOf gives Func or Type.Method, "" for what is not exported.
+// nameOf returns Func or Type.Method, or "" if it is not exported.
 func nameOf(f *ast.FuncDecl) string {
 	if !f.Name.IsExported() {
 		return ""
@@ -102,7 +102,7 @@ func nameOf(f *ast.FuncDecl) string {
 	return typ.Name + "." + f.Name.Name
 }
 
-// signature gives parameters and results as they are written.
+// signature returns parameters and results as in the source.
 func signature(f *ast.FuncDecl) string {
 	var b strings.Builder
 	if err := printer.Fprint(&b, token.NewFileSet(), f.Type); err != nil {
@@ -111,7 +111,7 @@ func signature(f *ast.FuncDecl) string {
 	return strings.Join(strings.Fields(strings.TrimPrefix(b.String(), "func")), " ")
 }
 
-// implements gives the indented text after the line "Implements:" or "Stands in
+// implements returns the indented text after the line "Implements:" or "Stands in
 // for:".
 func implements(comment string) (block string, standsIn, ok bool) {
 	for _, line := range strings.Split(comment, "\n") {

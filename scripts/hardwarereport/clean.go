@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// cleaner takes what tells of a host, a network or a user out of text that other programs have written.
+// cleaner removes what identifies a host, a network or a user from the output of other programs.
 type cleaner struct{ names, addresses []string }
 
-// hidden are the names and addresses that a host may not be known by.
+// hidden are the names and addresses of a host that the report must not have.
 type hidden struct{ Names, Addresses []string }
 
 // ownHidden are those of this host.
@@ -20,7 +20,7 @@ func ownHidden() hidden {
 	var h hidden
 	name := func(names ...string) {
 		for _, n := range names {
-			// A word as short is more likely to be one.
+			// A name this short is more likely an ordinary word.
 			if len(n) > 2 && !slices.Contains(h.Names, n) && n != "localhost" && n != "root" {
 				h.Names = append(h.Names, n)
 			}
@@ -73,7 +73,7 @@ var (
 	namedByID = regexp.MustCompile(`\b(enx|ibx|iwx|rocex|opax)[0-9a-f]{12,16}`)
 )
 
-// text cleans free text, in which anything that looks like an address is one.
+// text cleans free text. Whatever looks like an address counts as one.
 func (c *cleaner) text(s string) string {
 	s = c.known(s)
 	s = namedByID.ReplaceAllString(s, "$1"+anAddress)
@@ -95,7 +95,7 @@ func (c *cleaner) text(s string) string {
 	})
 }
 
-// known cleans text in which other numbers can look like addresses, as versions do.
+// known cleans text in which other numbers, such as versions, can look like addresses.
 func (c *cleaner) known(s string) string {
 	for _, address := range c.addresses {
 		s = replaceWord(s, address, anAddress)
@@ -106,7 +106,7 @@ func (c *cleaner) known(s string) string {
 	return s
 }
 
-// replaceWord replaces a word where no letter or digit is next to it.
+// replaceWord replaces a word that has no letter or digit next to it.
 func replaceWord(s, word, by string) string {
 	var b strings.Builder
 	lower, find := strings.ToLower(s), strings.ToLower(word)

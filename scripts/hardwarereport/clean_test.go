@@ -34,7 +34,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// What a host says of itself goes into the cleaner.
+// The cleaner learns the names that a host reports.
 func TestOwnHidden(t *testing.T) {
 	t.Setenv("USER", "somebody")
 	t.Setenv("HOME", "/somewhere/else")

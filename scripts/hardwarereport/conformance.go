@@ -55,14 +55,14 @@ func (r *report) conformance(ctx context.Context, p *progress, a adapter) outcom
 	}
 }
 
-// testsFailed is the exit code of a test binary that has come to its end.
+// testsFailed is the exit code of a test binary that finished with failures.
 const testsFailed = 1
 
 // mostSilence is how long a clause may take.
 const mostSilence = 40 * time.Second
 
-// suite is one run of the suite, without the clauses that were seen. It returns its results, the clause at which it
-// ended, and what it said.
+// suite runs the suite once, without the clauses that were seen. It returns the results, the clause at which it ended,
+// and its output.
 func (r *report) suite(ctx context.Context, p *progress, a adapter, attempt int, seen map[string]bool) (found conformance.Report, at, said string, err error) {
 	file := filepath.Join(r.work, fmt.Sprintf("%s-%d.json", a.Name, attempt))
 	args := []string{"-test.v", "-test.run", "^TestClauses$" + r.someClauses(), "-ia", a.Name, "-report", file}
@@ -100,7 +100,8 @@ func (r *report) suite(ctx context.Context, p *progress, a adapter, attempt int,
 	return found, at, process.said(), err
 }
 
-// lineWithin returns the next line of a suite. One that says nothing for too long is ended, and says where it hangs.
+// lineWithin returns the next line of a suite. A suite that is silent for too long is ended, and reports where it
+// hangs.
 func (r *report) lineWithin(ctx context.Context, process *process, number int) (line string, ok bool) {
 	silence, cancel := context.WithTimeout(ctx, mostSilence)
 	defer cancel()
@@ -156,6 +157,6 @@ func (r *report) conformanceOutcome(a adapter, whole *conformance.Report, compla
 		}
 		t.add(c.ID, c.Text, r.clean.text(text), r.clean.text(result.Library))
 	}
-	o.text = folded("Clauses", fmt.Sprintf("%s\nBesides, %d are shown without remarks, and %d were not run.\n", &t, plain, missing))
+	o.text = folded("Clauses", fmt.Sprintf("%s\nIn addition, %d are shown without remarks, and %d were not run.\n", &t, plain, missing))
 	return o
 }

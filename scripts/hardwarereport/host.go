@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// host is a host of the report, as one tells the other.
+// host describes a host of the report. The hosts exchange it.
 type host struct {
 	Facts    []fact // in the order of the page
 	Adapters []adapter
-	Findings []string // what udatinfo has found to be in the way
+	Findings []string // the findings of udatinfo
 
 	Device  string // RDMA device
 	Port    int
-	Address string // by which the other host reaches the device
+	Address string // at which the other host reaches the device
 	Hidden  hidden
 
 	environment []string // of the programs
@@ -33,14 +33,14 @@ type fact struct{ Name, Value string }
 
 // adapter is one of the report's own entries in dat.conf. The names are the same on both hosts.
 type adapter struct {
-	Name      string // by which programs open it
+	Name      string // that programs open it by
 	Provider  string // for people
 	Opens     bool
 	Problem   string
 	Attribute map[string]string
 }
 
-// providers are those that the native stack has.
+// providers are the providers of the native stack.
 var providers = []struct {
 	name, title, library string
 	byInterface          bool
@@ -51,7 +51,7 @@ var providers = []struct {
 	{"report-ucm", "UCM", "libdaploucm.so.2", false, "IBV_LINK_LAYER_INFINIBAND"},
 }
 
-// information is what is used of udatinfo's output.
+// information is the part of udatinfo's output that the report uses.
 type information struct {
 	Devices []struct {
 		Name, Transport, Firmware, Error string
@@ -129,7 +129,7 @@ func inform(ctx context.Context, tools toolbox, environment []string, names ...s
 		return nil, err
 	}
 	ended := p.wait(ctx)
-	// libdat2 may say something before the program does, and the program after its output that no adapter opens.
+	// libdat2 may print something before the output, and the program may say after it that no adapter opens.
 	said := p.said()
 	decoder := json.NewDecoder(strings.NewReader(said[max(strings.Index("\n"+said, "\n{"), 0):]))
 	decoder.UseNumber() // some need all 64 bits
@@ -175,7 +175,8 @@ func (h *host) choose(all *information, wanted string, layer, netdev *string) er
 	return errors.New("there is no RDMA device: this machine has none, or its driver is not loaded")
 }
 
-// adapters takes what udatinfo says of the report's own entries. The address is that of the first that opens.
+// adapters takes the report's own entries from the output of udatinfo. The address is that of the first adapter that
+// opens.
 func adapters(info *information) (list []adapter, address string) {
 	for _, p := range providers {
 		for _, a := range info.Adapters {
@@ -208,7 +209,7 @@ func adapters(info *information) (list []adapter, address string) {
 	return list, address
 }
 
-// identifying matches the attributes that tell which host it is, or are named by the report itself.
+// identifying matches the attributes that identify the host, or that the report itself names.
 var identifying = regexp.MustCompile(`^(Address|ProviderName)$|GUID|GID|LID|ADDR`)
 
 // opened are the adapters that open.

@@ -1,9 +1,9 @@
-// Command hardwarereport tries goudat on an RDMA device, on one host or between two, and writes what it has found into
-// one Markdown file that names no host and no address. It is a part of scripts/report, which has built the programs that
-// it runs.
+// Command hardwarereport tries goudat on an RDMA device, on one host or between two. It writes its findings into one
+// Markdown file that names no host and no address. It is a part of scripts/report, which builds the programs that it
+// runs.
 //
-// Each step is made of other programs, since the native library can end or hang the process that uses it, and a device
-// can go away. Whatever happens to them, the report is written.
+// Each step runs other programs: the native library can end or hang the process that uses it, and a device can go away.
+// Whatever happens to these programs, the report is written.
 package main
 
 import (
@@ -57,9 +57,9 @@ func run(args []string, out io.Writer) error {
 	flags.StringVar(&s.connect, "connect", "", "also try everything with the server on this `host`")
 	flags.UintVar(&s.port, "port", 7480, "the server's TCP port")
 	flags.StringVar(&s.key, "key", os.Getenv(keyVariable), "what the server has said")
-	flags.BoolVar(&s.quick, "quick", false, "do as little of everything as shows that it works")
-	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "the time that all may take")
-	flags.IntVar(&s.patience, "patience", 1, "times as long as each step may take, for an emulated machine")
+	flags.BoolVar(&s.quick, "quick", false, "do only as much as shows that everything works")
+	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "time limit for everything")
+	flags.IntVar(&s.patience, "patience", 1, "factor for the time limits of the steps, for an emulated machine")
 	flags.StringVar(&s.version, "version", "", "that of goudat")
 	flags.StringVar(&s.stack, "stack", "", "the native libraries")
 	flags.StringVar(&s.compiler, "compiler", "", "the C compiler")

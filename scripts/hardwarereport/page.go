@@ -39,7 +39,7 @@ func (t *table) String() string {
 	return b.String()
 }
 
-// folded is text that a reader has to open.
+// folded is text that a reader can open.
 func folded(title, text string) string {
 	return fmt.Sprintf("<details><summary>%s</summary>\n\n%s\n</details>\n", title, text)
 }
@@ -68,7 +68,7 @@ func (r *report) page() string {
 	b.WriteString("\n## Hosts\n\n")
 	b.WriteString(r.hosts())
 	if len(r.here.Findings) > 0 {
-		b.WriteString("\nWhat `udatinfo` finds to be in the way:\n\n")
+		b.WriteString("\nProblems that `udatinfo` finds:\n\n")
 		for _, finding := range r.here.Findings {
 			fmt.Fprintf(&b, "* %s\n", r.clean.text(oneLine(finding)))
 		}
@@ -122,7 +122,7 @@ func (r *report) value(f fact) string {
 	return r.clean.known(namedByID.ReplaceAllString(f.Value, "$1"+anAddress))
 }
 
-// attributes are those of the adapters that open, and why the others do not.
+// attributes lists the attributes of the adapters that open, and why the others do not open.
 func (r *report) attributes() string {
 	var b strings.Builder
 	names := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 
 // exchange is a pair of programs that talk to each other.
 type exchange struct {
-	program        string // the one in C; that in Go has "go-" before its name
+	program        string // the program in C; the one in Go has the prefix "go-"
 	what           string
 	inC, inGo      side
 	common         []string
@@ -20,7 +20,7 @@ type exchange struct {
 	onlyGo         bool
 }
 
-// side is what a program of an exchange says.
+// side is the output of one program of an exchange.
 type side struct {
 	listens, passes string
 	args            []string
@@ -110,7 +110,7 @@ func (r *report) pairs(ctx context.Context, p *progress, on *host, adapters []ad
 	return o
 }
 
-// What a pair comes to, unless it fails.
+// The result of a pair, unless it fails.
 const (
 	pairPassed     = "passed"
 	notRun         = "not run"
@@ -126,7 +126,7 @@ func language(inGo bool) string {
 
 // arguments are those of a side.
 func (e exchange) arguments(of side, a adapter, rest []string, address string) []string {
-	// dapltest's flags that say what to do come before all others.
+	// dapltest's flags for the test come before all others.
 	args := append([]string{}, rest...)
 	own := append(append([]string{e.adapterOption, a.Name}, e.common...), of.args...)
 	if address != "" {
@@ -203,7 +203,7 @@ func (r *report) pair(ctx context.Context, on *host, e exchange, inGo [2]bool, a
 
 func ending(side string, err error) string {
 	if err == nil {
-		return "the " + side + " does not say that all was well"
+		return "the " + side + " does not report success"
 	}
 	return fmt.Sprintf("the %s: %v", side, err)
 }

@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// A server runs programs for its client: only those of this package's list, and only for who knows the key. Each
-// connection is a request in a line of JSON. The answer to what describes the host is one line, that to what runs a program is
-// a line for each of the program's, and one for its end. What else the client sends is the program's input. The program
-// is killed when the connection ends.
+// A server runs programs for its client: only those in this package's list, and only for a client that knows the key.
+// Each connection carries one request, a line of JSON. The answer to "describe" is one line. The answer to "run" is a
+// line for each line of the program, and one for its end. Whatever else the client sends is the program's input. The
+// program is killed when the connection ends.
 
 const (
 	keyVariable = "GOUDAT_REPORT_KEY"
-	// With this one in its environment this program is another one, on the other host.
+	// With this variable in its environment, this program runs a program on the other host, and acts like it.
 	peerVariable = "GOUDAT_REPORT_PEER"
 )
 
@@ -45,7 +45,7 @@ type answer struct {
 	Host  *host  `json:",omitempty"`
 }
 
-// patience bounds what takes a moment, where the network works.
+// patience bounds what takes only a moment if the network works.
 const patience = 20 * time.Second
 
 // serve answers a client until it says that it is done.
@@ -102,7 +102,7 @@ func (a agent) answer(ctx context.Context, conn net.Conn) {
 	switch {
 	case subtle.ConstantTimeCompare([]byte(r.Key), []byte(a.key)) != 1:
 		fmt.Fprintln(a.out, "report: refused a client that has another key")
-		reply.Encode(answer{Error: "that is not the key which the server has printed"})
+		reply.Encode(answer{Error: "that is not the key that the server has printed"})
 	case r.Verb == "describe":
 		fmt.Fprintln(a.out, "report: a client has come")
 		reply.Encode(answer{Host: a.here})
@@ -168,7 +168,7 @@ func (s settings) peerAddress() string {
 	return net.JoinHostPort(s.connect, strconv.Itoa(int(s.port)))
 }
 
-// askPeer returns what the server says of its host. It waits for one that is just starting.
+// askPeer returns the server's description of its host. It waits for a server that is just starting.
 func askPeer(ctx context.Context, s settings) (*host, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -197,15 +197,15 @@ func askPeer(ctx context.Context, s settings) (*host, error) {
 	}
 }
 
-// dismissPeer tells the server that it is needed no more.
+// dismissPeer tells the server that it is no longer needed.
 func dismissPeer(s settings) {
 	if conn, err := dial(s.peerAddress(), s.key, request{Verb: "end"}); err == nil {
 		conn.Close()
 	}
 }
 
-// remoteCommand makes the command that runs a program on the other host: this program, whose input and output are the
-// other's.
+// remoteCommand makes the command that runs a program on the other host: this program, with the input and output of the
+// other one.
 func (s settings) remoteCommand(name string, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -220,7 +220,7 @@ func (s settings) remoteEnvironment(environment []string) []string {
 	return append(environment[:len(environment):len(environment)], keyVariable+"="+s.key, peerVariable+"="+s.peerAddress())
 }
 
-// runRemote is such a command, and returns its exit code.
+// runRemote runs a program on the other host, and returns its exit code.
 func runRemote(args []string) int {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, "the other host:", err)

@@ -41,10 +41,10 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// bound is for what takes a moment, on a busy machine.
+// bound is for what takes only a moment, even on a busy machine.
 const bound = time.Minute
 
-// serveFake starts a server whose pingpong is the script.
+// serveFake starts a server that runs the script instead of pingpong.
 func serveFake(t *testing.T, script string) (s settings, out *output, ended chan error) {
 	t.Helper()
 	s = settings{tools: toolbox{built: t.TempDir()}, connect: "127.0.0.1", port: freePort(t), key: "secret", limit: bound, server: true}
@@ -76,7 +76,7 @@ func freePort(t *testing.T) uint {
 	return uint(listener.Addr().(*net.TCPAddr).Port)
 }
 
-// A program on the other host gets its arguments, environment and input; its output and how it ends come back.
+// A program on the other host receives its arguments, environment and input, and returns its output and how it ended.
 func TestRemoteProgram(t *testing.T) {
 	s, _, ended := serveFake(t, `echo "listening $1 $HERE"; read line; echo "got $line" >&2; [ "$line" = well ]`)
 	for _, word := range []string{"well", "ill"} {
@@ -170,7 +170,7 @@ func TestClientVanishes(t *testing.T) {
 	}
 }
 
-// A program that hangs is killed with what it has started, and a step goes on.
+// A program that hangs is killed together with its children, and the step goes on.
 func TestHangingProgram(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()

@@ -23,7 +23,7 @@ type toolbox struct {
 	native string // those of the native stack; on PATH if empty
 }
 
-// kind is whose program it is.
+// kind says whose program it is.
 type kind int
 
 const (
@@ -71,11 +71,11 @@ func (t toolbox) command(environment []string, name string, args ...string) (*ex
 	line := append([]string{path}, args...)
 	switch kind {
 	case native:
-		// What they say is to be read at once, which the C library does for terminals only.
+		// The C library writes each line at once for terminals only, and the output must be read at once.
 		line = append([]string{"stdbuf", "-oL"}, line...)
 	case twin:
 		line = append([]string{"taskset", "-c", "0"}, line...)
-		// Go's runtime would take the processor from calls into C.
+		// With one processor, Go's runtime would take it from calls into C.
 		environment = append(environment[:len(environment):len(environment)], "GOMAXPROCS="+strconv.Itoa(max(runtime.NumCPU(), 2)))
 	}
 	cmd := exec.Command(line[0], line[1:]...)
@@ -90,13 +90,13 @@ type process struct {
 	err   error         // how it ended
 
 	mu      sync.Mutex
-	lines   []string // that it has said
+	lines   []string // of its output
 	bytes   int      // in these
-	silent  bool     // it says nothing more
+	silent  bool     // there is no more output
 	changed chan struct{}
 }
 
-// mostBytes bounds what is kept of what a program says.
+// mostBytes bounds how much of a program's output is kept.
 const mostBytes = 1 << 20
 
 // start starts a program, which is killed when ctx ends.
@@ -127,7 +127,7 @@ func start(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 // kill ends the program, and what it has started.
 func (p *process) kill() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
 
-// interrupt has a Go program say where its goroutines are, and end. What does not end by that is killed.
+// interrupt makes a Go program print its goroutines and end. A program that does not end is killed.
 func (p *process) interrupt(ctx context.Context) {
 	syscall.Kill(-p.cmd.Process.Pid, syscall.SIGQUIT)
 	select {
@@ -159,7 +159,7 @@ func (p *process) say(line string, last bool) {
 	p.changed = make(chan struct{})
 }
 
-// line waits for a line by its number, from 0. There is none when the program says nothing more, or ctx ends.
+// line waits for a line by its number, from 0. It fails when the output ends, or ctx does.
 func (p *process) line(ctx context.Context, number int) (line string, ok bool) {
 	for {
 		p.mu.Lock()
@@ -191,8 +191,8 @@ func (p *process) await(ctx context.Context, text string) bool {
 	}
 }
 
-// afterKill is how long a program that was killed may take to end. One that is inside the kernel may never end: a device
-// that goes away waits for its programs, and they for it.
+// afterKill is how long a killed program may take to end. A program inside the kernel may never end: a device that goes
+// away and its programs wait for each other.
 const afterKill = 10 * time.Second
 
 var (
@@ -200,7 +200,7 @@ var (
 	errStays = errors.New("it did not end in time, and stays in the kernel though it was killed")
 )
 
-// wait waits for the end of the program, and of what it says.
+// wait waits for the end of the program and of its output.
 func (p *process) wait(ctx context.Context) error {
 	select {
 	case <-p.ended:
@@ -213,7 +213,7 @@ func (p *process) wait(ctx context.Context) error {
 			return errStays
 		}
 	}
-	// What it has started may still hold its output.
+	// Its children may still hold its output.
 	ctx, cancel := context.WithTimeout(ctx, afterKill)
 	defer cancel()
 	p.await(ctx, "\x00")

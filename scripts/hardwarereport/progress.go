@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// progress tells how far a step is, every few seconds.
+// progress prints how far a step is, every few seconds.
 type progress struct {
 	out   io.Writer
 	title string
@@ -45,7 +45,7 @@ func (p *progress) tick() {
 	}
 }
 
-// say sets what is being done.
+// say sets what the step is doing.
 func (p *progress) say(format string, values ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

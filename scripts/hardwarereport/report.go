@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// report is what is being found out.
+// report has the findings so far.
 type report struct {
 	settings
 	here, there *host // there is nil without another host
@@ -23,17 +23,17 @@ type report struct {
 	details strings.Builder // of what went wrong
 }
 
-// step is something that is tried.
+// step is one part of the report.
 type step struct {
 	title string
-	most  time.Duration // that it may take
+	most  time.Duration // time limit
 	do    func(ctx context.Context, p *progress) outcome
 }
 
-// outcome is what came of a step.
+// outcome is the result of a step.
 type outcome struct {
 	summary string // in a few words
-	failed  bool   // something is not as it should be
+	failed  bool   // something is wrong
 	text    string // for the page
 }
 
@@ -95,7 +95,7 @@ func (r *report) common() (list []adapter) {
 
 var errDeviceGone = errors.New("the device has gone away")
 
-// run goes through all steps. It fails when some were not run.
+// run runs all steps. It fails if some were not run.
 func (r *report) run(ctx context.Context) error {
 	steps := r.steps()
 	var incomplete error
@@ -146,7 +146,7 @@ func (r *report) runStep(ctx context.Context, s step, number, of int, most time.
 	r.finish(s.title, time.Since(began), result)
 }
 
-// watchDevice ends a step whose device goes away: what comes after that tells nothing of goudat.
+// watchDevice ends a step whose device goes away: what happens after that says nothing about goudat.
 func (r *report) watchDevice(ctx context.Context, gone context.CancelCauseFunc) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -169,10 +169,10 @@ func (r *report) finish(title string, took time.Duration, result outcome) {
 	fmt.Fprintf(r.out, "report:    %s: %s\n", title, result.summary)
 }
 
-// mostDetail bounds what of a program's output goes to the page, in lines.
+// mostDetail is how many lines of a program's output go to the page.
 const mostDetail = 40
 
-// detail adds the end of what a program has said to the page.
+// detail adds the end of a program's output to the page.
 func (r *report) detail(title, said string) {
 	lines := strings.Split(strings.TrimRight(said, "\n"), "\n")
 	if len(lines) > mostDetail {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// measured is what is used of the results of scripts/sidebyside.
+// measured is the part of the results of scripts/sidebyside that the report uses.
 type measured struct {
 	Results []struct {
 		Measurement, Unit string
@@ -39,7 +39,7 @@ func (r *report) twins(ctx context.Context, p *progress, on *host, a adapter) ou
 	return r.measuredOutcome(t, fmt.Sprintf("%d measured, medians of %s rounds", len(m.Results), rounds), err)
 }
 
-// references measures with programs that are not of this project.
+// references measures with programs of other projects.
 func (r *report) references(ctx context.Context, p *progress, on *host, adapters []adapter) outcome {
 	rounds, work := "3", "1"
 	if r.quick {
@@ -80,7 +80,7 @@ func (r *report) measuredOutcome(t table, summary string, err error) outcome {
 	return o
 }
 
-// sideBySide runs scripts/sidebyside. The results are those until an error, if there is one.
+// sideBySide runs scripts/sidebyside. If it fails, it returns the results until then.
 func (r *report) sideBySide(ctx context.Context, p *progress, title string, on *host, adapters []adapter, args ...string) (m measured, err error) {
 	file := filepath.Join(r.work, "sidebyside.json")
 	os.Remove(file)
@@ -138,7 +138,7 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// number shows three digits at least.
+// number shows at least three digits.
 func number(v float64) string {
 	switch {
 	case v >= 100:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// soakLine is where the soak says what it did, and what the process holds.
+// soakLine matches the line in which the soak reports what it did, and what the process holds.
 var soakLine = regexp.MustCompile(`(?m)^\s*run_test\.go:\d+: (.*)$`)
 
 // soak keeps connections busy and breaks them.

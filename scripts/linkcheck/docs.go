@@ -19,7 +19,7 @@ import (
 type docs struct {
 	folder  string
 	symbols map[string]bool   // exported, methods and fields as "Type.Name"
-	texts   map[string]string // of comments, by what they are about
+	texts   map[string]string // of comments, by the symbol
 }
 
 // readDocs reads the package in a folder, nil if there is none.
@@ -38,7 +38,7 @@ func readDocs(root, folder string) (*docs, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Those of other systems, and of builds without cgo, have the same symbols.
+		// Files for other systems, and for builds without cgo, have the same symbols.
 		if len(files) == 0 || file.Name.Name == files[0].Name.Name {
 			files = append(files, file)
 		}
@@ -127,9 +127,9 @@ func members(declaration *ast.GenDecl) (names []string) {
 	return names
 }
 
-// docProblems says which links in the comments of a package lead nowhere.
+// docProblems reports links in the comments of a package that lead nowhere.
 func (c *checkout) docProblems(d *docs) (problems []string) {
-	// A link to what there is not would be text.
+	// The parser takes a link to an unknown symbol for text.
 	parser := comment.Parser{LookupSym: func(string, string) bool { return true }}
 	for about, text := range d.texts {
 		say := func(format string, values ...any) {

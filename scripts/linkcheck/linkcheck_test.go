@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// sample has a page with each kind of link, of which those to "gone" lead nowhere.
+// sample has a page with each kind of link. The links to "gone" lead nowhere.
 var sample = map[string]string{
 	"README.md": `# A project
 [page](docs/page.md), [heading](docs/page.md#two-words-and-code), [again](docs/page.md#again-1), [here](#a-project),

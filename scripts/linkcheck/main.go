@@ -2,10 +2,10 @@
 //
 //	go run ./scripts/linkcheck
 //
-// In the pages of the checkout (*.md) it follows links to files and folders, with their line numbers and headings, be they
-// relative or addresses of this repository on its site, and links to this module on the Go documentation site, with their
-// symbols. In the comments of Go it follows links to symbols of this module. Each page in docs must be linked from another
-// one. Of other addresses it looks at the form alone.
+// In the pages of the checkout (*.md) it follows links to files and folders, with line numbers and headings; they may
+// be relative, or addresses on this repository's site. It also follows links to this module on the Go documentation
+// site, with their symbols. In Go comments it follows links to symbols of this module. Each page in docs must be linked
+// from another page. It checks only the form of other addresses.
 //
 // It prints a line for each problem, and fails if there is one.
 package main
@@ -104,7 +104,7 @@ func (c *checkout) read() error {
 	})
 }
 
-// problem says what is wrong with a link of a page.
+// problem returns what is wrong with a link of a page.
 func (c *checkout) problem(from, target string) string {
 	address, fragment, hasFragment := strings.Cut(target, "#")
 	switch {
@@ -163,7 +163,7 @@ func (c *checkout) fileProblem(from, name, fragment string) string {
 	return ""
 }
 
-// lineFragment reports whether it is as the repository's site names lines: L12 or L12-L20.
+// lineFragment reports whether a fragment names lines as the repository's site does: L12 or L12-L20.
 func lineFragment(fragment string) bool {
 	for part := range strings.SplitSeq(fragment, "-") {
 		number, ok := strings.CutPrefix(part, "L")

@@ -10,7 +10,7 @@ import (
 // page is a page in Markdown.
 type page struct {
 	links   []link
-	anchors map[string]bool // what can follow a # in a link
+	anchors map[string]bool // the possible fragments of a link
 }
 
 type link struct {
@@ -30,7 +30,7 @@ var (
 	linkText   = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 )
 
-// readPage finds the links and headings, but for those in code.
+// readPage finds the links and headings outside of code.
 func readPage(text string) *page {
 	p := &page{anchors: map[string]bool{}}
 	times := map[string]int{}
@@ -69,7 +69,7 @@ func readPage(text string) *page {
 	return p
 }
 
-// slug is the name that the repository's site gives a heading.
+// slug returns the fragment that the repository's site uses for a heading.
 func slug(text string) string {
 	text = linkText.ReplaceAllString(text, "$1")
 	return strings.Map(func(r rune) rune {
@@ -83,7 +83,7 @@ func slug(text string) string {
 	}, strings.TrimSpace(text))
 }
 
-// unused numbers the names that came before.
+// unused appends a number to a name that came before.
 func unused(name string, times map[string]int) string {
 	n := times[name]
 	times[name]++

@@ -32,7 +32,7 @@ func (c *canvas) line(x1, y1, x2, y2 int, style string) {
 	fmt.Fprintf(c, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s"%s/>`+"\n", x1, y1, x2, y2, ink, style)
 }
 
-// svg returns the picture, on white, as readers may have a dark page.
+// svg returns the picture on white: the page may be dark.
 func (c *canvas) svg() string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%d" font-family="Helvetica, Arial, sans-serif" font-size="%d">
 <defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0 10 5 0 10z" fill="%s"/></marker></defs>
@@ -45,7 +45,7 @@ func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
-// cells returns the parts of a line that stand between bars.
+// cells returns the parts of a line between bars.
 func cells(line string) []string {
 	parts := strings.Split(line, "|")
 	for i := range parts {

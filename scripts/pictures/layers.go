@@ -2,10 +2,10 @@ package main
 
 import "fmt"
 
-// groups are the colors of those that layers come from.
+// groups are the colors of the layers, by origin.
 var groups = map[string]string{"yours": "#fff8c5", "goudat": "#ddf4ff", "native": "#f6f8fa", "system": "#eaeef2"}
 
-// drawLayers draws a box for each line: name, what it is, and whose.
+// drawLayers draws a box for each line: the name, what it is, and whose it is.
 func drawLayers(lines []string) (string, error) {
 	const (
 		margin, gap     = 16, 6
@@ -25,7 +25,7 @@ func drawLayers(lines []string) (string, error) {
 		name, about, whose := parts[0], parts[1], parts[2]
 		fill, known := groups[whose]
 		if !known {
-			return "", fmt.Errorf("%q is nobody's: it says %q", name, whose)
+			return "", fmt.Errorf("%q belongs to nobody: the line says %q", name, whose)
 		}
 		y := margin + i*(height+gap)
 		c.box(margin, y, boxWidth, height, fill)

@@ -1,6 +1,6 @@
-// Command pictures draws the pictures of the documentation: for each text file in the folder it is given, an SVG file
-// beside it. The first line that is no comment names the kind of picture, "layers" or "timelines"; the files there show
-// what each may have.
+// Command pictures draws the pictures of the documentation. For each text file in a folder it writes an SVG file beside
+// it. The first line that is no comment names the kind of picture, "layers" or "timelines"; the existing files show the
+// syntax.
 package main
 
 //go:generate go run . ../../docs/pictures

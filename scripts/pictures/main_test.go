@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The pictures in the documentation are those that its texts describe, and are well formed.
+// The pictures in the documentation match their texts, and are well formed.
 func TestPicturesAreCurrent(t *testing.T) {
 	const folder = "../../docs/pictures"
 	texts, err := filepath.Glob(filepath.Join(folder, "*.txt"))
@@ -46,7 +46,7 @@ func TestBadTexts(t *testing.T) {
 		"# nothing":                   "empty",
 		"circle":                      "neither layers nor timelines",
 		"layers\nname | about":        "is not a name",
-		"layers\nname | about | who":  "is nobody's",
+		"layers\nname | about | who":  "belongs to nobody",
 		"timelines one":               "no two sides",
 		"timelines a | b\nx":          "neither an arrow",
 		"timelines a | b\nshout x | ": "no call",

@@ -7,16 +7,16 @@ import (
 
 const (
 	timelinesWidth     = 920
-	leftLine           = 345 // where the time line of the left side is
+	leftLine           = 345 // x of the left time line
 	rightLine          = timelinesWidth - leftLine
 	firstRow, rowSpace = 60, 26
-	besideLine         = 14 // from a time line to what is written beside it
+	besideLine         = 14 // from a time line to its text
 	stateWidth         = 230
 	stateHeight        = 20
-	textDrop           = 5 // from the middle of a row to the base of its text
+	textDrop           = 5 // from the middle of a row to the baseline of its text
 )
 
-// drawTimelines draws what happens on two sides, from top to bottom.
+// drawTimelines draws the events of two sides, from top to bottom.
 func drawTimelines(sides string, lines []string) (string, error) {
 	names := cells(sides)
 	if len(names) != 2 {

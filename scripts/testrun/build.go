@@ -18,7 +18,7 @@ import (
 // builder builds test binaries in a folder.
 type builder struct {
 	folder    string
-	test2json string // the program that reads what test binaries print
+	test2json string // the program that reads the output of test binaries
 	builds    int
 }
 
@@ -30,7 +30,7 @@ func newBuilder(ctx context.Context, folder string) (*builder, error) {
 	return b, nil
 }
 
-// build builds what a run needs. With an error it returns the jobs of the packages that do build.
+// build builds what a run needs. If it fails, it still returns the jobs of the packages that do build.
 func (b *builder) build(ctx context.Context, r run) ([]job, error) {
 	if r.fuzz {
 		var jobs []job
@@ -72,7 +72,7 @@ func (b *builder) build(ctx context.Context, r run) ([]job, error) {
 	return jobs, failed
 }
 
-// deal deals the tests of a package to the machines that the run has for it.
+// deal distributes the tests of a package over the run's machines.
 func (r run) deal(p testPackage) ([]shard, error) {
 	tests, err := p.tests()
 	if err != nil {
@@ -95,7 +95,7 @@ func (r run) deal(p testPackage) ([]shard, error) {
 	return shards, nil
 }
 
-// order is 0 for what is dealt first, and 1 for all else.
+// order is 0 for tests that are distributed first, and 1 for all others.
 func order(test string) int {
 	if slices.Contains(longTests, test) {
 		return 0
@@ -103,7 +103,8 @@ func order(test string) int {
 	return 1
 }
 
-// batches divides packages so that those of a batch are of one module, and no two of them have binaries of the same name.
+// batches divides packages so that those of a batch are in one module, and no two of them have binaries of the same
+// name.
 func batches(packages []testPackage) (list [][]testPackage) {
 	fits := func(batch []testPackage, p testPackage) bool {
 		return batch[0].Module == p.Module && !slices.ContainsFunc(batch, func(other testPackage) bool {
@@ -128,11 +129,11 @@ func goCommand(ctx context.Context, environment []string, args ...string) error 
 	return cmd.Run()
 }
 
-// inCheckout is the absolute path of a file of the checkout, which is the working folder.
+// inCheckout returns the absolute path of a file of the checkout. The working folder is the checkout.
 func inCheckout(file string) string {
 	folder, err := os.Getwd()
 	if err != nil {
-		panic(err) // nothing works without
+		panic(err) // nothing works without it
 	}
 	return filepath.Join(folder, file)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Binaries of the same name are not built into the same folder, and those of two modules not by one command.
+// Binaries of the same name are built into different folders, and those of two modules by two commands.
 func TestBatches(t *testing.T) {
 	var packages []testPackage
 	for _, p := range []string{"a/x", "b/x", "a/y", "c/x", "b/y"} {

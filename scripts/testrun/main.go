@@ -1,9 +1,8 @@
-// Command testrun builds the test binaries and runs them, several side by side, and ends with the number of tests. It is
-// a part of scripts/test, which has made sure of all that it needs.
+// Command testrun builds the test binaries, runs several of them side by side, and ends with the number of tests. It is
+// a part of scripts/test, which sets up all that it needs.
 //
-// Go's own command would run one binary for each package, and would run the binaries of different builds one after the
-// other. Most tests of devices wait for a device, each in a machine of its own, so that processors would be idle for
-// most of that time.
+// The go command would run one binary for each package, and the binaries of different builds one after the other. Most
+// device tests wait for a device, each in a machine of its own: the processors would be idle most of the time.
 package main
 
 import (
@@ -22,14 +21,14 @@ func main() {
 	began := time.Now()
 	var o options
 	flag.StringVar(&o.work, "work", "", "the `folder` to build in")
-	flag.StringVar(&o.native, "native", "source", "the native stack that the environment leads to, source or system")
-	flag.Var(&o.system, "system", "a variable of the environment that leads to the system's native stack; may be repeated")
+	flag.StringVar(&o.native, "native", "source", "the native stack that the environment selects, source or system")
+	flag.Var(&o.system, "system", "an environment variable for the system's native stack; may be repeated")
 	flag.StringVar(&o.libraries, "libraries", "", "the `folder` of the libraries of the native stack from source")
-	flag.BoolVar(&o.quick, "quick", false, "run each test once at most, and not those that take long")
-	flag.DurationVar(&o.long, "long", 0, "how long each of the long searches takes; 0 is none")
-	flag.BoolVar(&o.ownDevice, "own-device", false, "the device is one of this machine, which one test at a time can have")
-	flag.BoolVar(&o.inMachine, "in-machine", false, "this is a machine of the test bed, which cannot boot others")
-	flag.BoolVar(&o.iwarp, "iwarp", false, "the device speaks iWARP, which only one of the providers can drive")
+	flag.BoolVar(&o.quick, "quick", false, "run each test at most once, and not those that take long")
+	flag.DurationVar(&o.long, "long", 0, "time of each of the long searches; 0: none")
+	flag.BoolVar(&o.ownDevice, "own-device", false, "the device is this machine's: run one test at a time")
+	flag.BoolVar(&o.inMachine, "in-machine", false, "this is a machine of the test bed: it cannot boot others")
+	flag.BoolVar(&o.iwarp, "iwarp", false, "the device speaks iWARP: only one of the providers can use it")
 	check := flag.String("check", "", "a `command` that checks the code, to run beside the tests")
 	slots := flag.Int("slots", runtime.NumCPU()+2, "how many machines run at once")
 	flag.Parse()

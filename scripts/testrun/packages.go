@@ -26,10 +26,11 @@ type testPackage struct {
 
 const module = "github.com/goudat/goudat/"
 
-// testBedModule is the folder of a module within this one that is tested with it.
+// testBedModule is the folder of the nested module that is tested with this one.
 const testBedModule = "scripts/vm"
 
-// listPackages finds the packages with tests that the patterns name, all of them without a pattern. untested has the others.
+// listPackages finds the packages with tests that the patterns name, or all packages without a pattern. untested are
+// the packages without tests.
 func listPackages(ctx context.Context, patterns []string) (packages []testPackage, untested []string, err error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
@@ -50,7 +51,7 @@ func listPackages(ctx context.Context, patterns []string) (packages []testPackag
 	return packages, untested, nil
 }
 
-// patternsByModule divides patterns, of which one with "..." may be about both modules.
+// patternsByModule divides the patterns by module. One with "..." may match both.
 func patternsByModule(patterns []string) (own, testBed []string) {
 	for _, pattern := range patterns {
 		name := strings.TrimPrefix(strings.TrimPrefix(pattern, module), "./")
@@ -92,7 +93,7 @@ func listModule(ctx context.Context, folder string, patterns []string) (packages
 
 var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
 
-// tests lists the tests of the package by their names in its files. It may have some that this build leaves out.
+// tests lists the tests in the package's files. This build may leave some out.
 func (p testPackage) tests() ([]string, error) {
 	var names []string
 	for _, file := range append(append([]string(nil), p.TestGoFiles...), p.XTestGoFiles...) {

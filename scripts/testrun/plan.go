@@ -8,86 +8,87 @@ import (
 	"time"
 )
 
-// options are what scripts/test was asked for, and what it has found.
+// options are the arguments of scripts/test and its findings.
 type options struct {
 	work      string
 	native    string
 	system    list
 	libraries string
 	quick     bool
-	named     bool          // the packages were named, so that none of them is left out
-	long      time.Duration // of each of the long searches, 0 without
+	named     bool          // the packages were named: none of them is left out
+	long      time.Duration // of each of the long searches; 0: none
 	ownDevice bool
 	inMachine bool
-	iwarp     bool     // only the CMA provider can drive the device
-	small     []string // the environment for machines that take little of the processors
+	iwarp     bool     // only the CMA provider can use the device
+	small     []string // the environment for machines that use little of the processors
 }
 
-// run is packages that are built and tested in one way.
+// run is a set of packages that are built and tested in one way.
 type run struct {
 	title    string
 	packages []testPackage
 
 	build       []string // flags of "go test -c"
 	environment []string // of the build and of the tests
-	exec        []string // the command that runs a test binary, none to run it here
+	exec        []string // the command that runs a test binary; none: run it here
 	flags       []string // of the test binaries
-	only        string   // a pattern of tests; such a run is not dealt to several machines
+	only        string   // a pattern of tests; the run is then on one machine
 	skip        string   // a pattern of tests
-	skipParts   string   // a pattern of tests' parts, as "/part"
+	skipParts   string   // a pattern of subtests, as "/part"
 	shards      map[string]int
 
 	device   bool          // a skipped test is a failure
-	machines int           // that one test binary takes at once
-	fuzz     bool          // make random calls
-	lasts    time.Duration // longer than a test binary may take
+	machines int           // that one test binary uses at once
+	fuzz     bool          // makes random calls
+	lasts    time.Duration // may exceed the limit of a test binary
 }
 
-// Which packages need what. All tests but these packages' get a device. The test bed's own tests boot machines themselves.
+// What packages need. All tests except those of these packages get a device. The test bed's own tests boot machines
+// themselves.
 var (
 	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/(getopt|messagesizes)$`)
-	// The same program runs in all machines, two of which are killed.
+	// The same program runs in all machines. Two of them are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
 	// These start programs on all machines from one.
 	clusterPackages = packagePattern(`examples/mpi/cluster$`)
-	// Most of what these do is to boot machines, and to break them.
+	// These mostly boot machines and break them.
 	testBedPackages = packagePattern(`scripts(/vm)?$`)
 	systemPackages  = packagePattern(`(udat|examples/pingpong)$`)
-	// Connections that end at random moments are what the native stack of the packages has its races with, too.
+	// The packages' native stack has races when connections end at random moments.
 	soakPackages = packagePattern(`udat/soak$`)
 	racePackages = packagePattern(`udat(/|$)`)
-	// What these do one goroutine does, a call after the other.
+	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
 )
 
 const (
-	// Transfers, and the protections against what the patches mend in the native stack from source.
+	// Transfers, and the protections against faults that the patches cure in the native stack from source.
 	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues)$`
-	// These take long, and are like the ones that are run.
+	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
-	// One measures in emulated machines, the others install packages in roots of their own: they take minutes.
+	// One measures in emulated machines; the others install packages in roots of their own. They take minutes.
 	hostSkip = `^Test(Report|ReadmeCommands|Container)$`
-	// These make calls in all states and orders. With the race detector the states are compared with the specification,
-	// too, so that once is enough.
+	// These make calls in all states and orders. The run with the race detector also compares the states with the
+	// specification, so one run is enough.
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
-	// These pair each program with those in C, or do many times what other tests do.
+	// These pair each program with the C programs, or repeat many times what other tests do.
 	quickSkip = walksSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ManyEndpointsOnShortEVDs|ProgramShapes|SRQExchange|ReplaceWhenFreeFails|ExplainFileLimit)$`
-	// Some start a process for each of many adapters that do not open, and one makes a thousand sequences of calls: both
+	// Some start a process for each of many adapters that do not open. One makes a thousand sequences of calls. Both
 	// take long.
 	asanSkip = `^Test(Explain|WriteConfig|Model)`
-	// So do these, which do many times what other tests do.
+	// So do these, which repeat many times what other tests do.
 	asanSkipMore = asanSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ShadowTableHoldsOnDevice|ExactlyOnce|NilAndZeroArguments)$`
 )
 
-// What the race detector and the address sanitizer watch is Go's and the binding's own, which is the same over both
-// providers. Each watches one of them, so that both are watched. A quick run is over one provider, too.
+// The race detector and the address sanitizer watch the binding, which is the same over both providers. Each runs over
+// one provider, so that both providers are covered. A quick run uses one provider, too.
 const (
 	socketCMParts = `/^ofa-v2-scm-`
 	cmaParts      = `/^ofa-v2-cma-`
 )
 
-// inShards has the packages that are dealt to several machines.
+// inShards are the packages whose tests are distributed over several machines.
 var inShards = map[string]int{
 	module + "udat":             4,
 	module + "udat/conformance": 2,
@@ -97,10 +98,10 @@ var inShards = map[string]int{
 	module + "examples/mpi/mpi": 2,
 }
 
-// longTests are dealt first, so that each is in a shard of its own.
+// longTests are distributed first, so that each is in a different shard.
 var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench", "TestReport"}
 
-// plan lists the runs, those that take longest first.
+// plan lists the runs, the longest first.
 func (o options) plan(packages []testPackage) []run {
 	if o.quick && !o.named {
 		packages = but(packages, testBedPackages, machinesPackages, clusterPackages, soakPackages)
@@ -136,14 +137,14 @@ func (o options) plan(packages []testPackage) []run {
 		host.skip = hostSkip
 	}
 	runs := []run{host, plain}
-	// Peers that fail are what the native stack of the packages has its races with.
+	// The packages' native stack has races when peers fail.
 	if fromSource && !o.inMachine {
 		r := run{
 			title:    "testing what several machines do when they, their processes and their links fail",
 			packages: of(packages, machinesPackages),
 			exec:     []string{"scripts/testbed", "--machines", "4", "--plain-rank", "0", "--memory", "640M"},
 			device:   true,
-			machines: 2, // of the four, most sleep at any time
+			machines: 2, // most of the four sleep at any time
 		}
 		if o.long == 0 {
 			r.skip = machinesSkip
@@ -167,8 +168,8 @@ func (o options) plan(packages []testPackage) []run {
 	}
 	if !o.quick {
 		race := run{
-			// All slow the same code down, so that they share a run: the endpoints' states are compared with the specification,
-			// too.
+			// All of these slow down the same code, so they share a run. It also compares the endpoints' states with
+			// the specification.
 			title:       "testing on the device with the race detector and all checks of pointers in C",
 			packages:    but(of(packages, racePackages), hostPackages, machinesPackages, soakPackages),
 			build:       []string{"-race"},
@@ -189,7 +190,7 @@ func (o options) plan(packages []testPackage) []run {
 	environment := o.small
 	if o.long > 0 {
 		runs = append(runs, o.searches(packages)...)
-		// The machines are as users have them. The variable asks tests for what takes long.
+		// The machines are like those of users. The variable enables the long tests.
 		environment = []string{"GOUDAT_TEST_LONG=1"}
 	}
 	runs = withPackages(runs)
@@ -199,8 +200,8 @@ func (o options) plan(packages []testPackage) []run {
 	return runs
 }
 
-// smallMachines returns the environment that keeps the test bed's machines from waiting for each other's processors and
-// clocks: emulated, the tests take half of the processors' time then. What the user has set stays.
+// smallMachines returns the environment for machines with one processor and coarse timers. Emulated tests then use half
+// as much processor time. Settings of the user stay.
 func smallMachines() (environment []string) {
 	for _, variable := range []string{"TESTBED_CPUS", "TESTBED_COARSE_TIMERS"} {
 		if os.Getenv(variable) == "" {
@@ -210,14 +211,14 @@ func smallMachines() (environment []string) {
 	return environment
 }
 
-// searches are the runs that find what is rare.
+// searches are the runs that look for rare faults.
 func (o options) searches(packages []testPackage) []run {
 	search := run{exec: []string{"scripts/with-device"}, device: true, lasts: o.long}
 	calls, models, load, cycles := search, search, search, search
 	calls.title, calls.packages, calls.fuzz = "making random calls", of(packages, udatPackage), true
 	models.title, models.packages, models.only = "comparing random sequences of calls with the specification", of(packages, udatPackage), "^TestModel$"
 	models.flags = []string{"-model.for=" + o.long.String()}
-	// Both providers share the time.
+	// The providers share the time.
 	load.title, load.packages, load.only = "keeping connections busy, and breaking them", of(packages, soakPackages), "^TestLoad$"
 	load.flags = []string{"-soak.load=" + (o.long / 2).String(), seedFlag("soak.seed")}
 	cycles.title, cycles.packages, cycles.only = "making and ending connections", of(packages, soakPackages), "^TestCycles$"
@@ -225,10 +226,11 @@ func (o options) searches(packages []testPackage) []run {
 	return []run{calls, models, load, cycles}
 }
 
-// cycleTime is about what a cycle takes on an emulated machine, with each provider.
+// cycleTime is about the time of a cycle on an emulated machine, with each provider.
 const cycleTime = 300 * time.Millisecond
 
-// seedFlag returns the flag by which a test that chooses at random has another seed in each run. The test's log names the seed when it fails.
+// seedFlag returns the flag that gives a random test another seed in each run. The test's log names the seed when it
+// fails.
 func seedFlag(name string) string {
 	return fmt.Sprintf("-%s=%d", name, time.Now().Unix())
 }
@@ -238,7 +240,7 @@ func (o options) withAddressSanitizer(packages []testPackage) run {
 		title:    "testing on the device with the address sanitizer",
 		packages: packages,
 		build:    []string{"-asan"},
-		// The stacks of allocations need their upper ends: the provider's library at the lower one has no names.
+		// Show long stacks of allocations: the lower end is in the provider's library, and has no names.
 		environment: []string{
 			"ASAN_OPTIONS=fast_unwind_on_malloc=0:suppressions=" + inCheckout("scripts/asan.supp"),
 			"LSAN_OPTIONS=print_suppressions=0:suppressions=" + inCheckout("scripts/lsan.supp"),
@@ -252,7 +254,7 @@ func (o options) withAddressSanitizer(packages []testPackage) run {
 		r.skip = asanSkip
 	}
 	if o.native == "source" {
-		// The address sanitizer's own dlopen does not see the run path of the library that calls it.
+		// The address sanitizer's dlopen does not use the run path of the calling library.
 		r.exec = append(r.exec, "env", "LD_LIBRARY_PATH="+o.libraries)
 	}
 	return r
@@ -293,5 +295,5 @@ func withPackages(runs []run) (some []run) {
 	return some
 }
 
-// short is a package's folder in the checkout.
+// short returns a package's folder in the checkout.
 func short(pkg string) string { return strings.TrimPrefix(pkg, module) }

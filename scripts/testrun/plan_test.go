@@ -10,7 +10,7 @@ import (
 
 func everyPackage(t *testing.T) []testPackage {
 	t.Helper()
-	t.Chdir("../..") // where scripts/test starts
+	t.Chdir("../..") // where scripts/test runs
 	packages, _, err := listPackages(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +18,7 @@ func everyPackage(t *testing.T) []testPackage {
 	return packages
 }
 
-// Whatever is left out, each package is tested once on the processor's own terms, without what slows it down.
+// Whatever is left out, each package is tested once without tools that slow it down.
 func TestPlanTestsAll(t *testing.T) {
 	packages := everyPackage(t)
 	for _, o := range []options{
@@ -43,7 +43,7 @@ func TestPlanTestsAll(t *testing.T) {
 	}
 }
 
-// What takes long runs only when it is asked for.
+// Long tests run only on request.
 func TestPlanLong(t *testing.T) {
 	packages := everyPackage(t)
 	titles := func(o options) (text string) {
@@ -67,7 +67,7 @@ func TestPlanLong(t *testing.T) {
 	}
 }
 
-// A quick run leaves out what takes long, but no package that is named.
+// A quick run leaves out long tests, but no package that is named.
 func TestPlanQuick(t *testing.T) {
 	packages := everyPackage(t)
 	o := options{native: "source", quick: true, system: list{"CGO_LDFLAGS="}}
@@ -90,7 +90,7 @@ func TestPlanQuick(t *testing.T) {
 	}
 }
 
-// Parts of tests are left out without a change of how the tests are dealt.
+// Leaving out subtests does not change how the tests are distributed.
 func TestDealParts(t *testing.T) {
 	for _, p := range everyPackage(t) {
 		if p.ImportPath != module+"scripts/testrun" {
@@ -136,7 +136,7 @@ func TestPackageTests(t *testing.T) {
 	t.Error("this package is not found")
 }
 
-// The test bed is a module of its own, whose packages are named as all others are.
+// The test bed is a module of its own. Its packages are named like all others.
 func TestPatternsByModule(t *testing.T) {
 	for _, c := range []struct{ pattern, own, testBed string }{
 		{"./udat", "./udat", ""},

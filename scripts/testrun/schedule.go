@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// binaryLimit is how long one test binary may run. With the race detector on a busy machine the longest one takes some
-	// minutes.
+	// binaryLimit is how long one test binary may run. The longest takes some minutes, with the race detector on a busy
+	// machine.
 	binaryLimit = 20 * time.Minute
-	// grace is how long after that limit a binary may still report what its goroutines do.
+	// grace is how long a binary may report its goroutines after that limit.
 	grace = 2 * time.Minute
 )
 
@@ -34,7 +34,7 @@ func (j job) String() string { return short(j.pkg.ImportPath) + j.shard.String()
 type schedule struct {
 	work      string // folder
 	slots     int    // how many machines run at once
-	oneDevice bool   // tests share a device of this machine, which one can have at a time
+	oneDevice bool   // tests share a device of this machine: one at a time
 	check     string // a command that checks the code, empty for none
 	tally     *tally
 }
@@ -99,7 +99,7 @@ func (s *schedule) all(ctx context.Context, runs []run) {
 	}
 }
 
-// checks runs what checks the code. Its last line says what is wrong.
+// checks runs the command that checks the code. Its last line says what is wrong.
 func (s *schedule) checks(ctx context.Context) {
 	s.tally.say("checking the code: %s", s.check)
 	began := time.Now()
@@ -134,7 +134,7 @@ func (s *schedule) one(ctx context.Context, test2json string, j job) {
 	o.end(err, processorTime(cmd.ProcessState))
 }
 
-// processorTime is what a process and those that it has waited for have used.
+// processorTime is the processor time of a process and of the children that it has waited for.
 func processorTime(state *os.ProcessState) time.Duration {
 	if state == nil {
 		return 0
@@ -142,23 +142,23 @@ func processorTime(state *os.ProcessState) time.Duration {
 	return state.UserTime() + state.SystemTime()
 }
 
-// limit is how long the test binary may run. With a search, all but the search are far from it.
+// limit is how long the test binary may run. Only a search comes close to it.
 func (j job) limit() time.Duration { return binaryLimit + 2*j.lasts }
 
-// command is what prints the job's results as "go test -json" does.
+// command returns the command that prints the job's results like "go test -json".
 func (j job) command(test2json string) []string {
 	program := j.exec
 	if len(program) > 0 {
 		program = append([]string{inCheckout(program[0])}, program[1:]...)
 	}
 	if j.fuzz {
-		// One process at a time, as the device is one. Making inputs shorter takes longer than it is worth.
+		// One process at a time: there is one device. Minimizing inputs takes longer than it is worth.
 		return []string{"go", "test", "-json", "-count=1", "-run=^$", "-fuzz=.", "-fuzztime=" + j.lasts.String(), "-fuzzminimizetime=10x",
 			"-parallel=1", "-timeout=" + j.limit().String(), "-exec='" + strings.Join(program, "' '") + "'"}
 	}
 	command := append([]string{test2json, "-t", "-p", j.pkg.ImportPath}, program...)
 	command = append(command, j.binary, "-test.paniconexit0", "-test.v=test2json", "-test.timeout="+j.limit().String())
-	if only := j.only + j.shard.run; only != "" { // one of the two at most
+	if only := j.only + j.shard.run; only != "" { // at most one of the two
 		command = append(command, "-test.run="+only)
 	}
 	if j.shard.skip != "" {
@@ -167,7 +167,7 @@ func (j job) command(test2json string) []string {
 	return append(command, j.flags...)
 }
 
-// slots bounds how many machines run at once.
+// slots limits how many machines run at once.
 type slots struct {
 	mu    sync.Mutex
 	given sync.Cond

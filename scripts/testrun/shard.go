@@ -19,8 +19,8 @@ func (s shard) String() string {
 	return fmt.Sprintf(" (%d of %d)", s.number, s.of)
 }
 
-// deal deals the tests to so many shards. The last one has whatever the others do not name, so that no test is lost.
-// skip is a pattern of tests that are left out of all.
+// deal distributes the tests over count shards. The last shard runs whatever the others do not name, so that no test is
+// lost. skip is a pattern of tests that all shards leave out.
 func deal(tests []string, shards int, skip string) []shard {
 	hands := make([][]string, max(shards, 1))
 	for i, test := range tests {
@@ -44,5 +44,5 @@ func deal(tests []string, shards int, skip string) []shard {
 	return dealt
 }
 
-// pattern matches these tests and no others.
+// pattern returns a pattern for exactly these tests.
 func pattern(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }

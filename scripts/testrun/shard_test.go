@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each test is in one shard, also one that is in no file as the others are.
+// Each test is in one shard, even one that tests does not find in a file.
 func TestDeal(t *testing.T) {
 	names := []string{"TestA", "TestB", "TestC", "TestAB", "TestD"}
 	for shards := range 8 {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// quiet is how long nothing may be shown before a line tells that the tests still run.
+// quiet is the longest silence before a line says that the tests still run.
 const quiet = 20 * time.Second
 
-// slowest is how many tests are listed as those that took longest.
+// slowest is how many of the slowest tests are listed.
 const slowest = 15
 
 // event is a line of "go test -json"; see "go doc test2json".
@@ -29,16 +29,16 @@ type event struct {
 	Elapsed float64
 }
 
-// tally counts the tests, shows how far they are and what fails, and ends with their number.
+// tally counts the tests, shows progress and failures, and prints the totals at the end.
 type tally struct {
 	mu sync.Mutex
 
 	out     io.Writer
-	shown   time.Time // when something was shown last
+	shown   time.Time // time of the last output
 	running []*outcome
 	total   counts
 	times   []testTime
-	reasons []string // why it is not a success, one line each
+	reasons []string // the failures, one line each
 	noneDue bool     // there is nothing to run
 }
 
@@ -51,12 +51,12 @@ type outcome struct {
 	began   time.Time
 
 	counts
-	open   []string            // tests that have not ended, in the order of their start
+	open   []string            // running tests, in the order of their start
 	output map[string][]string // by test, "" for the binary's own
-	failed bool                // it said so itself
+	failed bool                // the binary reported it
 }
 
-// testTime is how long a test took that is no part of another.
+// testTime is how long a top-level test took.
 type testTime struct {
 	name    string
 	seconds float64
@@ -74,7 +74,7 @@ func (c *counts) add(d counts) {
 	c.skipped += d.skipped
 }
 
-// checked notes how the check of the code ended.
+// checked records how the check of the code ended.
 func (t *tally) checked(command, output string, err error, took, processor time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *tally) checked(command, output string, err error, took, processor time.
 	t.sayLocked("  %-30s in %.0fs, %.0fs of a processor", command, took.Seconds(), processor.Seconds())
 }
 
-// noTests notes that there are no tests in any of the packages to test.
+// noTests records that none of the packages has tests.
 func (t *tally) noTests(packages []string) {
 	t.say("there are no tests in %s", strings.Join(packages, ", "))
 	t.noneDue = true
@@ -116,7 +116,7 @@ func (t *tally) failLocked(format string, args ...any) {
 	t.sayLocked("%s", reason)
 }
 
-// begin makes the outcome of a test binary that is about to run.
+// begin starts the outcome of a test binary that is about to run.
 func (t *tally) begin(name, title string, noSkips bool) *outcome {
 	o := &outcome{tally: t, name: name, title: title, noSkips: noSkips, began: time.Now(), output: map[string][]string{}}
 	t.mu.Lock()
@@ -125,7 +125,7 @@ func (t *tally) begin(name, title string, noSkips bool) *outcome {
 	return o
 }
 
-// read takes what the binary prints, through test2json.
+// read reads the binary's output, through test2json.
 func (o *outcome) read(lines *bufio.Reader) {
 	for {
 		line, err := lines.ReadString('\n')
@@ -188,8 +188,7 @@ func (o *outcome) testEnd(e event) {
 	o.open = slices.DeleteFunc(o.open, func(name string) bool { return name == e.Test })
 }
 
-// end ends the binary's outcome. One that failed without a test that failed would otherwise look like a success, and so
-// would one that ran nothing.
+// end completes the binary's outcome. It counts a binary that failed outside of a test, or ran no test, as a failure.
 func (o *outcome) end(err error, processor time.Duration) {
 	t := o.tally
 	t.mu.Lock()
@@ -237,7 +236,7 @@ func (o *outcome) show(test string) {
 	o.tally.shown = time.Now()
 }
 
-// pulse tells what runs when nothing has been shown for a while.
+// pulse prints the running tests when nothing has been shown for a while.
 func (t *tally) pulse(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,7 +254,7 @@ func (t *tally) pulse(now time.Time) {
 	t.sayLocked("  ... %s", strings.Join(what, "; "))
 }
 
-// summary prints the last lines and tells whether all is well.
+// summary prints the last lines and reports whether all is well.
 func (t *tally) summary(took time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -270,7 +269,7 @@ func (t *tally) summary(took time.Duration) bool {
 		t.failLocked("nothing was run")
 	}
 	if len(t.reasons) > 0 {
-		t.sayLocked("these are why it is not a success:")
+		t.sayLocked("failures:")
 		for _, reason := range t.reasons {
 			t.sayLocked("  %s", reason)
 		}
@@ -280,7 +279,7 @@ func (t *tally) summary(took time.Duration) bool {
 	return len(t.reasons) == 0
 }
 
-// skipReason is what the test said last, without the place where it said it.
+// skipReason returns the test's last message, without its file and line.
 func skipReason(output []string) string {
 	for i := len(output) - 1; i >= 0; i-- {
 		line := strings.TrimSpace(output[i])
@@ -295,8 +294,8 @@ func skipReason(output []string) string {
 	return "no reason given"
 }
 
-// messages are the first lines that a test reported, with those that continue them. The summary repeats them, as a log
-// may reach its reader as nothing but its end.
+// messages returns the first lines that a test reported, with their continuation lines. The summary repeats them: a
+// reader may see only the end of the log.
 func messages(output []string) []string {
 	const (
 		most    = 8

@@ -93,7 +93,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// Binaries that run side by side have their outcomes apart.
+// Binaries that run side by side have separate outcomes.
 func TestTallySideBySide(t *testing.T) {
 	var out strings.Builder
 	tally := &tally{out: &out}
@@ -130,7 +130,7 @@ func TestSlowest(t *testing.T) {
 	}
 }
 
-// Packages without tests are no failure, but those of which nothing is known are.
+// A package without tests is no failure. An unknown package is one.
 func TestNoTests(t *testing.T) {
 	for _, packages := range [][]string{nil, {"examples/hello"}} {
 		var out strings.Builder

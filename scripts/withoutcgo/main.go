@@ -1,10 +1,8 @@
-// Command withoutcgo writes the file without_cgo.go of the package in the current
-// folder: what stands in, in a build without the native library, for the exported
-// functions, methods and types of the files that import "C".
+// Command withoutcgo writes the file without_cgo.go of the package in the current folder. It replaces the exported
+// functions, methods and types of the files that import "C" in a build without the native library.
 //
-// A function there calls nothing. A result of type Return is withoutLibrary, a
-// syscall.Errno is syscall.ENOSYS, any other the zero value. Types are repeated as
-// they are.
+// Its functions call nothing. A result of type Return is withoutLibrary, a syscall.Errno is syscall.ENOSYS, any other
+// result is the zero value. Types are copied.
 package main
 
 import (
@@ -26,7 +24,7 @@ import (
 
 const (
 	output = "without_cgo.go"
-	// constraint is the opposite of that of each file that imports "C", for which cgo itself is implied.
+	// constraint is the opposite of the constraint of the files that import "C", which imply cgo.
 	constraint  = "!linux || !cgo || 386 || arm || mips || mipsle"
 	cConstraint = "linux && !(386 || arm || mips || mipsle)"
 )
@@ -42,7 +40,7 @@ func main() {
 	}
 }
 
-// generate gives the text of the file for the package in a folder.
+// generate returns the text of the file for the package in a folder.
 func generate(folder string) ([]byte, error) {
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
@@ -51,7 +49,7 @@ func generate(folder string) ([]byte, error) {
 	s := &stubs{fset: token.NewFileSet(), imports: map[string]bool{}}
 	for _, name := range names {
 		if filepath.Base(name) == output {
-			continue // whatever is wrong with it
+			continue // ignoring errors
 		}
 		file, err := parser.ParseFile(s.fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
@@ -117,7 +115,7 @@ func (s *stubs) addFunc(file *ast.File, f *ast.FuncDecl) error {
 	if err := s.use(file, f.Type); err != nil {
 		return err
 	}
-	// With named results the body only has to set those that are not zero.
+	// With named results, the body sets only those that are not zero.
 	var set []string
 	if f.Type.Results != nil {
 		results := &ast.FieldList{}
@@ -149,12 +147,10 @@ func (s *stubs) addFunc(file *ast.File, f *ast.FuncDecl) error {
 	return nil
 }
 
-// failures has the types of results that tell of a failure, with the values that
-// say that there is no library.
+// failures maps the result types that report a failure to the value for a missing library.
 var failures = map[string]string{"Return": "withoutLibrary", "syscall.Errno": "syscall.ENOSYS"}
 
-// addDecl repeats types. A constant or a variable that C has no part in belongs
-// into a file without C.
+// addDecl copies types. A constant or a variable that does not need C belongs in a file without C.
 func (s *stubs) addDecl(file *ast.File, d *ast.GenDecl) error {
 	switch d.Tok {
 	case token.IMPORT:
@@ -177,7 +173,7 @@ func (s *stubs) addDecl(file *ast.File, d *ast.GenDecl) error {
 	return nil
 }
 
-// use notes the packages that a declaration refers to.
+// use records the packages that a declaration refers to.
 func (s *stubs) use(file *ast.File, node ast.Node) (err error) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		selector, ok := n.(*ast.SelectorExpr)

@@ -9,7 +9,7 @@ import (
 
 const preamble = "//go:build " + cConstraint + "\n\npackage raw\n\nimport \"C\"\n\n"
 
-// generateFrom generates for a package with one file that imports C and one that does not.
+// generateFrom runs the generator on a package with one file that imports C and one that does not.
 func generateFrom(t *testing.T, text string) (string, error) {
 	t.Helper()
 	folder := t.TempDir()
