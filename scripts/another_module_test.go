@@ -3,11 +3,8 @@
 package scripts
 
 import (
-	"archive/zip"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,7 +84,8 @@ func newUser(t *testing.T) *user {
 	t.Helper()
 	folder := t.TempDir()
 	proxy := filepath.Join(folder, "proxy")
-	publish(t, proxy)
+	publishModule(t, proxy, modulePath, "..", moduleVersion)
+	publishModule(t, proxy, testBedModule, "vm", moduleVersion)
 	values, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
 	if err != nil {
 		t.Fatal(explain(err))
@@ -107,64 +105,6 @@ func newUser(t *testing.T) *user {
 	// The files of a module cache are read-only. Only root and their owner can remove them.
 	t.Cleanup(func() { u.run(t, "go", "clean", "-modcache") })
 	return u
-}
-
-// publish turns a folder into a module proxy with this module and the test bed's module.
-func publish(t *testing.T, proxy string) {
-	t.Helper()
-	for _, folder := range []string{".", "scripts/vm"} {
-		publishModule(t, proxy, path.Join(modulePath, folder), filepath.Join("..", folder))
-	}
-}
-
-func publishModule(t *testing.T, proxy, module, folder string) {
-	t.Helper()
-	versions := filepath.Join(proxy, module, "@v")
-	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(versions, "list"), moduleVersion+"\n")
-	write(t, filepath.Join(versions, moduleVersion+".mod"), string(mod))
-	write(t, filepath.Join(versions, moduleVersion+".info"), `{"Version": "`+moduleVersion+`"}`)
-	file, err := os.Create(filepath.Join(versions, moduleVersion+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	archive := zip.NewWriter(file)
-	files := os.DirFS(folder)
-	// As the Go commands pack a module: without nested modules, and without files that are not in the repository.
-	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (name == ".git" || name == "native" || name == "bin"):
-			return fs.SkipDir
-		case d.IsDir() && name != ".":
-			if _, err := fs.Stat(files, path.Join(name, "go.mod")); err == nil {
-				return fs.SkipDir
-			}
-		}
-		if !d.Type().IsRegular() {
-			return nil
-		}
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		w, err := archive.Create(module + "@" + moduleVersion + "/" + name)
-		if err == nil {
-			_, err = w.Write(text)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func write(t *testing.T, file, text string) {

@@ -3,8 +3,6 @@
 package scripts
 
 import (
-	"archive/zip"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,11 +25,7 @@ type testBedUser struct {
 func newTestBedUser(t *testing.T) *testBedUser {
 	t.Helper()
 	u := &testBedUser{folder: t.TempDir()}
-	versions := filepath.Join(u.folder, "proxy", testBedModule, "@v")
-	write(t, filepath.Join(versions, "list"), moduleVersion+"\n")
-	for _, version := range []string{moduleVersion, untagged} {
-		publishTestBed(t, versions, version)
-	}
+	publishModule(t, filepath.Join(u.folder, "proxy"), testBedModule, "vm", moduleVersion, untagged)
 	u.environment = append(os.Environ(), "GOMODCACHE="+filepath.Join(u.folder, "modules"), "GOSUMDB=off", "GOFLAGS=", "GOWORK=off",
 		"GOPROXY=file://"+filepath.Join(u.folder, "proxy"), "GOUDAT_CACHE="+filepath.Join(u.folder, "cache"))
 	// Only root and their owner can remove the files of a module cache.
@@ -47,45 +41,6 @@ func (u *testBedUser) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = u.folder, u.environment
 	return cmd
-}
-
-// publishTestBed adds a version of the module to the folder of a module proxy.
-func publishTestBed(t *testing.T, versions, version string) {
-	t.Helper()
-	mod, err := os.ReadFile("vm/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	info := `{"Version": "` + version + `"}`
-	write(t, filepath.Join(versions, version+".mod"), string(mod))
-	write(t, filepath.Join(versions, version+".info"), info)
-	write(t, filepath.Join(versions, version[strings.LastIndex(version, "-")+1:]+".info"), info)
-	file, err := os.Create(filepath.Join(versions, version+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	archive := zip.NewWriter(file)
-	err = fs.WalkDir(os.DirFS("vm"), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(filepath.Join("vm", name))
-		if err != nil {
-			return err
-		}
-		w, err := archive.Create(testBedModule + "@" + version + "/" + name)
-		if err == nil {
-			_, err = w.Write(text)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestTestBedFromModuleCache starts the test bed from this module's folder in a module cache.
