@@ -1,4 +1,4 @@
-// Command prose checks that the pages of the checkout and the comments on exported names are in plain English:
+// Command prose checks that the pages of the checkout and the comments in its code are in plain English:
 //
 //	go run ./scripts/prose
 //
@@ -37,9 +37,6 @@ func main() {
 // Pages that programs write, from what other files say.
 var generated = map[string]bool{"docs/porting-table.md": true, "docs/api-status.md": true, "docs/conformance.md": true, "docs/performance.md": true}
 
-// Packages whose documentation others read.
-var documented = []string{"cgo", "udat", "udat/udattest"}
-
 // check returns a line for each complaint.
 func check(folder string) (complaints []string, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -50,37 +47,38 @@ func check(folder string) (complaints []string, err error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (name == ".git" || name == "native" || name == "bin" || d.Name() == "testdata"):
+		case d.IsDir() && (name == ".git" || name == "native" || name == "bin" || name == "scripts/patches" || d.Name() == "testdata"):
 			return fs.SkipDir
-		case filepath.Ext(name) != ".md" || generated[name] || !d.Type().IsRegular():
+		case generated[name] || !d.Type().IsRegular():
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		for _, p := range pageParagraphs(string(text)) {
+		paragraphs, err := readParagraphs(path, name)
+		for _, p := range paragraphs {
 			complaints = append(complaints, p.complaints(name)...)
 		}
 		return err
 	})
-	if err != nil {
+	return complaints, err
+}
+
+// readParagraphs returns those of a page, or of the comments of a file of code.
+func readParagraphs(path, name string) ([]paragraph, error) {
+	extension := filepath.Ext(name)
+	switch {
+	case extension == ".go":
+		return goParagraphs(path, name)
+	case extension == ".md", extension == ".h", extension == ".c", extension == ".bash", extension == "" && strings.HasPrefix(name, "scripts/"):
+	default:
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	switch {
+	case err != nil:
 		return nil, err
+	case extension == ".md":
+		return pageParagraphs(string(text)), nil
+	case extension == ".h" || extension == ".c":
+		return otherParagraphs(string(text), cComment, cMargin), nil
 	}
-	for _, pkg := range documented {
-		files, err := filepath.Glob(filepath.Join(folder, pkg, "*.go"))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			paragraphs, err := commentParagraphs(file)
-			if err != nil {
-				return nil, err
-			}
-			for _, p := range paragraphs {
-				complaints = append(complaints, p.complaints(filepath.Join(pkg, filepath.Base(file)))...)
-			}
-		}
-	}
-	return complaints, nil
+	return otherParagraphs(string(text), shellComment, shellMargin), nil
 }

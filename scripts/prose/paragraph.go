@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -13,7 +14,7 @@ import (
 type paragraph struct {
 	line int
 	text string
-	code bool // it is the comment on a function, type or constant
+	code bool // it is a comment in code
 }
 
 var (
@@ -64,32 +65,46 @@ func pageParagraphs(page string) (paragraphs []paragraph) {
 	return paragraphs
 }
 
-// commentParagraphs are those of the comments on a file's package and exported names.
-func commentParagraphs(file string) (paragraphs []paragraph, err error) {
+// goParagraphs are those of the comments of a Go file. In package udat, they are only those on the package and exported names.
+func goParagraphs(file, name string) (paragraphs []paragraph, err error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
+	if ast.IsGenerated(parsed) {
+		return nil, nil
+	}
+	groups := parsed.Comments
+	switch {
+	case strings.HasPrefix(name, "examples/mpi/"):
+		return nil, nil
+	case filepath.Dir(name) == "udat" && strings.HasSuffix(name, "_test.go"):
+		return nil, nil
+	case filepath.Dir(name) == "udat":
+		groups = documentation(parsed)
+	}
+	for _, group := range groups {
+		if text := group.Text(); !strings.Contains(text, "#include") { // that is C
+			paragraphs = append(paragraphs, commentParagraphs(set.Position(group.Pos()).Line, text)...)
+		}
+	}
+	return paragraphs, nil
+}
+
+// documentation returns the comments on a file's package and exported names.
+func documentation(file *ast.File) (groups []*ast.CommentGroup) {
 	add := func(group *ast.CommentGroup, names ...*ast.Ident) {
 		exported := len(names) == 0
 		for _, n := range names {
 			exported = exported || n.IsExported()
 		}
-		if group == nil || !exported {
-			return
-		}
-		at := paragraph{line: set.Position(group.Pos()).Line, code: true}
-		for _, text := range strings.Split(group.Text(), "\n\n") {
-			if !strings.HasPrefix(text, "\t") {
-				p := at
-				p.text = strings.Join(strings.Fields(text), " ")
-				paragraphs = append(paragraphs, p)
-			}
+		if group != nil && exported {
+			groups = append(groups, group)
 		}
 	}
-	add(parsed.Doc)
-	for _, declaration := range parsed.Decls {
+	add(file.Doc)
+	for _, declaration := range file.Decls {
 		switch d := declaration.(type) {
 		case *ast.FuncDecl:
 			add(d.Doc, d.Name)
@@ -105,7 +120,36 @@ func commentParagraphs(file string) (paragraphs []paragraph, err error) {
 			}
 		}
 	}
-	return paragraphs, nil
+	return groups
+}
+
+// commentParagraphs are those of a comment that begins in a line, without code.
+func commentParagraphs(line int, comment string) (paragraphs []paragraph) {
+	for _, text := range strings.Split(comment, "\n\n") {
+		if !strings.HasPrefix(text, "\t") {
+			paragraphs = append(paragraphs, paragraph{line: line, text: strings.Join(strings.Fields(text), " "), code: true})
+		}
+	}
+	return paragraphs
+}
+
+var (
+	cComment     = regexp.MustCompile(`(?s)/\*(.*?)\*/`)
+	cMargin      = regexp.MustCompile(`(?m)^[ \t]*\*[ \t]?`)
+	shellComment = regexp.MustCompile(`(?m)(?:^[ \t]*# (?:.*)\n)+`)
+	shellMargin  = regexp.MustCompile(`(?m)^[ \t]*# `)
+	directive    = regexp.MustCompile(`(?m)^(shellcheck|step:).*$`)
+)
+
+// otherParagraphs are those of the comments of a file in C or of a shell script.
+func otherParagraphs(text string, comment, margin *regexp.Regexp) (paragraphs []paragraph) {
+	for _, at := range comment.FindAllStringIndex(text, -1) {
+		line := 1 + strings.Count(text[:at[0]], "\n")
+		inside := strings.TrimSuffix(strings.TrimPrefix(text[at[0]:at[1]], "/*"), "*/")
+		inside = directive.ReplaceAllString(margin.ReplaceAllString(inside, ""), "")
+		paragraphs = append(paragraphs, commentParagraphs(line, strings.TrimLeft(inside, " \n"))...)
+	}
+	return paragraphs
 }
 
 var sentenceEnd = regexp.MustCompile(`[.!?:;]["')]? +|[.!?]$`)
@@ -127,7 +171,7 @@ func (p paragraph) complaints(file string) (lines []string) {
 		if r.comments && !p.code {
 			continue
 		}
-		for _, found := range r.phrase.FindAllString(p.text, -1) {
+		for _, found := range r.found(p.text) {
 			say("%q: write %s", found, r.instead)
 		}
 	}
