@@ -123,9 +123,8 @@ func RMRCreateForEP(PZHandle) (RMRHandle, Return) {
 	return 0, NotImplemented.Return()
 }
 
-// RegistryProvidersRelated would tell whether two adapters share hardware, so
-// that one can stand in for the other. The library does not export it: the call
-// returns NotImplemented.
+// RegistryProvidersRelated would report whether two adapters share hardware, so that one can stand in for the other.
+// The library does not export it: the call returns NotImplemented.
 //
 // Implements:
 //

@@ -33,8 +33,8 @@ func RegistryListProviders(infos []ProviderInfo) (int, Return) {
 // that stays for as long as anything uses it.
 type Provider uintptr
 
-// RegistryAddProvider makes a provider known under the name in info, of which
-// it keeps a copy. Providers do this when they are loaded.
+// RegistryAddProvider registers a provider under the name in info. The library keeps a copy of info. Providers do this
+// when they are loaded.
 //
 // Implements:
 //

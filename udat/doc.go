@@ -11,14 +11,12 @@
 //
 // # Objects
 //
-// Everything is made on an interface adapter (IA), which Open finds by the name of
-// an entry in dat.conf, of a device or of a network interface. An endpoint (EP) has a
-// protection zone (PZ), which decides what memory (LMR) it reaches, and event
-// dispatchers (EVD) for the completions of its receives, for those of its
-// requests, and for the events of its connection. The active side connects an
-// endpoint; the passive side listens on a service point (PSP), gets a
-// connection request (CR) and accepts it on an endpoint. A notification object
-// (CNO) tells which of several event dispatchers have events.
+// Everything is made on an interface adapter (IA), which Open finds by the name of an entry in dat.conf, of a device or
+// of a network interface. An endpoint (EP) has a protection zone (PZ), which decides what memory (LMR) it reaches, and
+// event dispatchers (EVD) for the completions of its receives, for those of its requests, and for the events of its
+// connection. The active side connects an endpoint; the passive side listens on a service point (PSP), gets a
+// connection request (CR) and accepts it on an endpoint. A notification object (CNO) says which of several event
+// dispatchers have events.
 //
 // Each object has one Free, an adapter has Close. An object that others use
 // cannot be freed; the error names them. A call on an object that is freed,

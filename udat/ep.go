@@ -636,8 +636,8 @@ func hasConnection(state EPState) bool {
 	return false
 }
 
-// RecvQuery fails with ErrNotImplemented: no provider tells how many receive
-// buffers are in use, which GetStatus does as far as it can be known.
+// RecvQuery fails with ErrNotImplemented: no provider reports how many receive buffers are in use. GetStatus reports
+// whether there are any, as far as that is known.
 //
 // Implements:
 //

@@ -29,10 +29,9 @@ type Event struct {
 	privateData []byte
 }
 
-// EP returns the endpoint of a completion, of a connection event, or of an
-// asynchronous error that concerns one; nil for any other. A receive of an SRQ
-// names its endpoint only when that has its receive EVD for itself: the library
-// does not tell which of several it was.
+// EP returns the endpoint of a completion, of a connection event, or of an asynchronous error that concerns one; nil
+// for any other. A receive of an SRQ names its endpoint only when that has its receive EVD for itself: the library does
+// not say which of several it was.
 func (e Event) EP() *EP { return e.ep }
 
 // CR returns the connection request of an EventConnectionRequest, nil for any

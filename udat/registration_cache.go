@@ -271,9 +271,8 @@ func (r *Registration) RMRTriplet(offset, length int) (RMRTriplet, error) {
 	return lmr.RMRTriplet(begin, length)
 }
 
-// Release says that the memory is used no more. The operations on it must be over:
-// the cache may end the registration at any time, which does not happen while
-// operations of this process are outstanding, but breaks those of the peer. It
+// Release says that the memory is no longer used. The operations on it must be over: the cache may end the registration
+// at any time, which does not happen while operations of this process are outstanding, but breaks those of the peer. It
 // fails with ErrClosed the second time.
 func (r *Registration) Release() error {
 	const op = "dat_lmr_free"

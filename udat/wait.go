@@ -228,10 +228,9 @@ func (evd *EVD) notified() {
 	evd.announce()
 }
 
-// SetUnwaitable ends the waits on the event dispatcher with ErrInvalidState,
-// subtype InvalidStateEVDUnwaitable, and lets no more begin until
-// ClearUnwaitable. Events come as before, and Dequeue, Poll, SpinPoll and the
-// CNO give them.
+// SetUnwaitable ends the waits on the event dispatcher with ErrInvalidState, subtype InvalidStateEVDUnwaitable, and
+// lets no more begin until ClearUnwaitable. Events arrive as before, and Dequeue, Poll, SpinPoll and the CNO return
+// them.
 //
 // Implements:
 //

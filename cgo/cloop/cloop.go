@@ -11,7 +11,7 @@ package cloop
 #include "goudat/evd.h"
 #include "goudat/lmr.h"
 
-// A function that the loop below really calls.
+// A function that the compiler must call in the loop below.
 static __attribute__((noinline)) void nothing(void) { __asm__ volatile(""); }
 
 static void loop_nothing(int n)

@@ -99,7 +99,7 @@ func isTimeout(err error) bool {
 func TestMessagesInPieces(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
-		const offset = 1 // of the qualifier of the one that stands between
+		const offset = 1 // of the qualifier of the relay
 		between, err := net.ListenTCP("tcp", a.tcpAddress(l.qual+offset))
 		if err != nil {
 			t.Fatal(err)

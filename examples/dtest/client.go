@@ -41,7 +41,7 @@ func dial(ctx context.Context, o options) error {
 	}
 }
 
-// dialOnce makes one attempt, and tells whether nobody listened.
+// dialOnce makes one attempt, and reports whether nobody listened.
 func dialOnce(ctx context.Context, o options, p dtestparams.Parameters) (rejected bool, err error) {
 	n, err := newNode(o)
 	defer func() {

@@ -30,7 +30,7 @@ type options struct {
 
 	size       int // bytes of a transfer
 	burst      int // RDMA writes
-	signalRate int // of so many writes, one is reported
+	signalRate int // one of this many writes is reported
 }
 
 const (

@@ -74,7 +74,7 @@ func (n *node) open() error {
 	})
 }
 
-// depths gives how many receives and requests may be outstanding.
+// depths returns how many receives and requests may be outstanding.
 func (n *node) depths() (receives, requests int) {
 	if n.o.writeOnly || n.o.writePingPong {
 		return 2 * notes, notes + reads + n.o.signalRate
@@ -229,7 +229,7 @@ func (n *node) take(ctx context.Context, evd *udat.EVD, polls *int) (udat.Event,
 			if !errors.Is(err, udat.ErrQueueEmpty) {
 				return event, err
 			}
-			// It may tell of the other EVD, whose turn comes later.
+			// It may be for the other EVD, whose turn comes later.
 			if _, err := n.cno.Wait(ctx); err != nil {
 				return event, err
 			}
@@ -240,8 +240,8 @@ func (n *node) take(ctx context.Context, evd *udat.EVD, polls *int) (udat.Event,
 	return evd.Wait(ctx)
 }
 
-// collect takes the next completion, which must be that of the operation that
-// was posted with cookie, of so many bytes.
+// collect takes the next completion. It must be that of the operation that was posted with cookie, with the given
+// number of bytes.
 func (n *node) collect(ctx context.Context, evd *udat.EVD, polls *int, cookie uint64, length int) (udat.Event, error) {
 	event, err := n.take(ctx, evd, polls)
 	if err != nil {

@@ -21,7 +21,7 @@ type options struct {
 
 const (
 	defaultSize = 256
-	minSize     = 20 // the C program writes so much text without looking
+	minSize     = 20 // the C program writes this much text without a check
 	maxSize     = 1 << 28
 )
 

@@ -166,8 +166,8 @@ func (n *node) can(name string) bool {
 	return false
 }
 
-// collect waits for the next completion, which must be that of the operation
-// that was posted with cookie, of so many bytes.
+// collect waits for the next completion. It must be that of the operation that was posted with cookie, with the given
+// number of bytes.
 func (n *node) collect(ctx context.Context, evd *udat.EVD, cookie uint64, length int) (udat.Event, error) {
 	event, err := evd.Wait(ctx)
 	if err != nil {

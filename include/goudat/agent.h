@@ -56,8 +56,8 @@ static inline void goudat_agent_queue_free(uintptr_t queue_address)
 }
 
 /*
- * Takes the identifiers of up to max agents that were called since, and tells how many nanoseconds ago the first of
- * them was.
+ * Takes the identifiers of up to max agents that were called since the last call, and returns how many nanoseconds ago
+ * the first of them was called.
  */
 static inline int goudat_agent_queue_take(uintptr_t queue_address, uint64_t *ids, int max,
 					  uint64_t *age)

@@ -70,7 +70,7 @@ func findCounterparts(d *cDeclarations, raw, udat *goNames, answers []answer) *c
 			m.addConstant(constant, t.name, aliases)
 		}
 		if own.answer != nil && strings.HasPrefix(own.answer.text, "none") {
-			continue // nor have its members
+			continue // and its members have no names either
 		}
 		for _, member := range t.members {
 			m.add(&m.members, t.name+"."+member, t.name, m.memberName(t.name, golang, member))

@@ -229,7 +229,7 @@ func (o options) searches(packages []testPackage) []run {
 // cycleTime is about the time of a cycle on an emulated machine, with each provider.
 const cycleTime = 300 * time.Millisecond
 
-// seedFlag returns the flag that gives a random test another seed in each run. The test's log names the seed when it
+// seedFlag returns the flag that sets another seed for a random test in each run. The test's log names the seed when it
 // fails.
 func seedFlag(name string) string {
 	return fmt.Sprintf("-%s=%d", name, time.Now().Unix())

@@ -62,8 +62,8 @@ func (c machineConfig) framing() framing {
 	return stream
 }
 
-// umlCPUInfo is what programs find in /proc/cpuinfo: the processor of the host, on which they run, so many times. Programs
-// that measure time, as perftest, look for its frequency.
+// umlCPUInfo returns the content of /proc/cpuinfo: the host's processor, on which programs run, once for each
+// processor. Programs that measure time, such as perftest, read its frequency.
 func umlCPUInfo(host string, processors int) string {
 	one, _, _ := strings.Cut(host, "\n\n")
 	var all strings.Builder

@@ -24,8 +24,8 @@ type Clause struct {
 	// Untried is what the native library is known to do that the suite does not
 	// try, since it would end the process, hang it or leave it damaged.
 	Untried string
-	// Protection is where udat makes good what the library does otherwise: a file,
-	// a colon, and the functions in it, separated by commas; several with semicolons.
+	// Protection is where udat cures a difference of the library: a file, a colon, and the functions in it, separated
+	// by commas; several files with semicolons.
 	Protection string
 }
 

@@ -25,7 +25,7 @@ var transfers = []transfer{
 // remoteSlot returns a piece of far's memory. A stream uses the slots in turn.
 type remoteSlot func(number, length int) udat.RMRTriplet
 
-// share gives near access to the slots of far's memory for messages.
+// share lets near access the slots of far's memory for messages.
 func (s *scene) share(e *udattest.Endpoint) remoteSlot {
 	s.Helper()
 	base, err := e.Memory.RMRTriplet(window*slotSize, posted*slotSize)

@@ -12,8 +12,8 @@
 
 enum {
 	REQUESTS = 4,	   /* of an endpoint, outstanding */
-	RECEIVES = 2,	   /* likewise */
-	OWN_LENGTH = 8,	   /* of the queue of an event dispatcher that one endpoint has for itself */
+	RECEIVES = 2,	   /* of an endpoint, outstanding */
+	OWN_LENGTH = 8,	   /* length of an event dispatcher that one endpoint has for itself */
 	EVENTS_PER_EP = 4, /* on the event dispatcher for connections */
 	LEAST_SHARED = 256,
 	MESSAGE = 8, /* bytes */

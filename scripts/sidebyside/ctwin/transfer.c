@@ -76,8 +76,8 @@ void expect_messages(struct node *node, size_t bytes, int count)
 }
 
 /*
- * The server answers each message. What need not be done before a message goes is done while it is on its way:
- * receives are posted, and completions of sends taken, many at a time.
+ * The server answers each message. Whatever can wait until a message is on its way is done then: receives are posted,
+ * and completions of sends are taken, many at a time.
  */
 double measure_round_trip(struct node *node, size_t bytes, int count, bool polling, bool mean)
 {

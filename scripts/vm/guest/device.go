@@ -178,7 +178,7 @@ func checkAddresses(name, addresses, routes string) error {
 	return nil
 }
 
-// readLine returns "" for a file that cannot be read: unused entries of a GID table give EINVAL.
+// readLine returns "" for a file that cannot be read: unused entries of a GID table fail with EINVAL.
 func readLine(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -34,8 +34,8 @@ func New(length, receives int) *Ring {
 	return r
 }
 
-// Occupant returns the receive that is outstanding in the place of the next post. That post must then pass the place,
-// with the cookie of this receive.
+// Occupant returns the receive that is outstanding in the next post's place. That post must then pass the place, with
+// the cookie of this receive.
 func (r *Ring) Occupant() (receive int, occupied bool) {
 	receive = int(r.receives[r.next])
 	return receive, receive != none
