@@ -46,7 +46,7 @@ func TestHeadersMissing(t *testing.T) {
 	// Not all distributions have the package.
 	for _, way := range []string{"install libdapl-dev", "scripts/native", "native/release/env"} {
 		if !strings.Contains(string(output), way) {
-			t.Errorf("nothing tells of %s", way)
+			t.Errorf("the output does not mention %s", way)
 		}
 	}
 	if strings.Contains(string(output), "undefined:") || strings.Contains(string(output), "could not determine") {
@@ -158,7 +158,7 @@ func TestDeviceIsMissing(t *testing.T) {
 		t.Errorf("without a device the demo ended with: %v", err)
 	}
 	if !strings.Contains(string(output), "neither of the kernel modules rdma_rxe and siw is loaded") {
-		t.Errorf("nothing tells why:\n%s", output)
+		t.Errorf("the output does not say why:\n%s", output)
 	}
 	if strings.Contains(string(output), "round trip") {
 		t.Errorf("without a device data was transferred:\n%s", output)

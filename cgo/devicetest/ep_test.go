@@ -112,7 +112,7 @@ func TestEPFreeLosesNothing(t *testing.T) {
 		const passes, endpoints = 10, 100
 		e := a.newEndpoint(t)
 		if udattest.NativeHeap() == 0 {
-			t.Skip("this C library does not tell what it has handed out")
+			t.Skip("this C library does not report its allocations")
 		}
 		least := math.MaxInt
 		for pass := 0; pass < passes && least > endpoints*16; pass++ {

@@ -29,7 +29,7 @@ func (n *node) connect(ctx context.Context, host string, qual udat.ConnQual) (pl
 		return place, err
 	}
 	if len(established.PrivateData()) < placeSize {
-		return place, errors.New("the server is no deposit")
+		return place, errors.New("the server is not a deposit server")
 	}
 	return place, place.UnmarshalBinary(established.PrivateData()[:placeSize])
 }

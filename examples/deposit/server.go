@@ -33,7 +33,7 @@ func (n *node) takeRequest(ctx context.Context, qual udat.ConnQual, listening fu
 		n.bytes = int(binary.BigEndian.Uint32(request[4:]))
 	}
 	if n.bytes < 1 || n.bytes > maxBytes {
-		return nil, errors.Join(errors.New("the client is no deposit"), cr.Reject(nil))
+		return nil, errors.Join(errors.New("the client is not a deposit client"), cr.Reject(nil))
 	}
 	return cr, nil
 }

@@ -29,7 +29,7 @@ func TestJSONRoundTrip(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if number := regexp.MustCompile(`\.\d{4,}`).FindString(text.String()); number != "" {
-			t.Errorf("a number has the digits %s, of which no measurement has so many", number)
+			t.Errorf("a number has too many digits: %s", number)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestStreamKeepsTheWindow(t *testing.T) {
 			}
 			want := min(window, count)
 			if d.most != want || got.window != want || d.outstanding != 0 {
-				t.Errorf("window %d: %d were outstanding, said to be %d, and %d are at the end", window, d.most, got.window, d.outstanding)
+				t.Errorf("window %d: %d were outstanding, %d were reported, and %d are outstanding at the end", window, d.most, got.window, d.outstanding)
 			}
 			if !slices.Equal(d.posts, all) || !slices.Equal(d.check, all) || len(got.posted) != count || len(got.completed) != count {
 				t.Errorf("window %d: %d posted, %d checked, %d and %d times", window, len(d.posts), len(d.check), len(got.posted), len(got.completed))

@@ -71,7 +71,7 @@ func nameOf(names []string, i int, kind string) string {
 func indexOf(names []string, name string) (int, error) {
 	i := slices.Index(names, name)
 	if i < 0 {
-		return 0, fmt.Errorf("%q is none of %s", name, strings.Join(names, ", "))
+		return 0, fmt.Errorf("%q is not one of %s", name, strings.Join(names, ", "))
 	}
 	return i, nil
 }

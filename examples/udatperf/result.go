@@ -60,5 +60,5 @@ func newReporter(format string, w io.Writer) (reporter, error) {
 	case "csv":
 		return newCSVReporter(w), nil
 	}
-	return nil, fmt.Errorf("-format: %q is none of table, json, csv", format)
+	return nil, fmt.Errorf("-format: %q is not one of table, json, csv", format)
 }

@@ -210,15 +210,15 @@ func startServer(t *testing.T, ctx context.Context, s settings) (<-chan error, n
 
 func TestBadArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"-op jump":              `-op: "jump" is none of send, write, read, fetch-add, compare-swap`,
-		"-measure length":       `-measure: "length" is none of latency, bandwidth`,
+		"-op jump":              `-op: "jump" is not one of send, write, read, fetch-add, compare-swap`,
+		"-measure length":       `-measure: "length" is not one of latency, bandwidth`,
 		"-sizes 8,0":            `-sizes: "0" is not a number from 1 to 16777216`,
 		"-sizes 16777217":       `-sizes: "16777217" is not a number from 1 to 16777216`,
 		"-count 0":              "-count must be 1 to 10000000",
 		"-warmup -1":            "-warmup must be 0 to 10000000",
 		"-window 1025":          "-window must be 1 to 1024",
 		"-timeout 0s":           "-timeout must be more than 0",
-		"-format pdf":           `-format: "pdf" is none of table, json, csv`,
+		"-format pdf":           `-format: "pdf" is not one of table, json, csv`,
 		"-server -connect here": "-server and -connect exclude each other",
 		"-speed 3":              "flag provided but not defined: -speed",
 		"more":                  `unexpected argument "more"`,

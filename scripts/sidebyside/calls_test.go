@@ -35,6 +35,6 @@ func TestCalls(t *testing.T) {
 		}
 	}
 	if c.read("PASS\n", false) == nil {
-		t.Error("no results are no error")
+		t.Error("an output without results is no error")
 	}
 }

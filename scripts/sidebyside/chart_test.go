@@ -124,7 +124,7 @@ func TestPlots(t *testing.T) {
 		}
 	}
 	if strings.Contains(string(text), "| sizes |") {
-		t.Error("the tables have what is for the plot")
+		t.Error("the tables have a result for the plot")
 	}
 }
 

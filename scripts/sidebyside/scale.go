@@ -221,7 +221,7 @@ func readFigures(text string) (figures, error) {
 		name, value, _ := strings.Cut(field, "=")
 		number, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no result: %w", text, err)
+			return nil, fmt.Errorf("%q is not a result: %w", text, err)
 		}
 		s[name] = number
 	}

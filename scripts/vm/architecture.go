@@ -63,5 +63,5 @@ func findArchitecture(name string) (*architecture, error) {
 	for _, a := range architectures {
 		names = append(names, a.name)
 	}
-	return nil, fmt.Errorf("the architecture %q is none of %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("the architecture %q is not one of %s", name, strings.Join(names, ", "))
 }

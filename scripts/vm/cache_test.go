@@ -74,7 +74,7 @@ func TestOldEntriesGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	unneeded := func(string) error { t.Error("made what is there"); return nil }
+	unneeded := func(string) error { t.Error("an existing entry is made again"); return nil }
 	if _, err := c.entry("initramfs-used", &progress{out: io.Discard}, unneeded); err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func testEther(t *testing.T, framing framing) {
 	send(1, ethernet(everybody, 2, "lost"))
 	plugs[2].SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	if n, err := plugs[2].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("over a cut link come %d bytes, %v", n, err)
+		t.Errorf("%d bytes arrived over a cut link, %v", n, err)
 	}
 	// When the switch reads the next frame, which goes to nobody, it has finished with this one.
 	nothing := ethernet(2, 2, "")

@@ -127,7 +127,7 @@ func disturb(ctx context.Context) error {
 		return err
 	}
 	if err := control.Cut(ctx, 2); err == nil || !strings.Contains(err.Error(), "no machine 2") {
-		return fmt.Errorf("cutting the link of a machine that is not there gives %v", err)
+		return fmt.Errorf("cutting the link of a machine that does not exist returned %v", err)
 	}
 	if err := control.Kill(ctx, 1); err != nil {
 		return err
@@ -161,7 +161,7 @@ func TestMeeting(t *testing.T) {
 	meet(0, "a")
 	meet(2, "c")
 	if len(replies) > 0 {
-		t.Errorf("%v is answered before all have come", replies)
+		t.Errorf("%v was answered before all had come", replies)
 	}
 	meet(0, "again")
 	if replies[0].Error == "" {
@@ -175,7 +175,7 @@ func TestMeeting(t *testing.T) {
 	}
 	f.request(2, encoded(t, control.Request{Verb: control.VerbMeet, Name: "alone", Among: []int{2}}), func(r control.Reply) { replies[2] = r })
 	if got := replies[2].Values; !slices.Equal(got, []string{"", "", ""}) {
-		t.Errorf("a meeting of one gives %q", got)
+		t.Errorf("a meeting of one returned %q", got)
 	}
 	f.ended(2)
 	meet(0, "alone")

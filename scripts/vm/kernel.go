@@ -150,7 +150,7 @@ func kernelPackages(a *archive) ([]string, error) {
 		}
 		return append([]string{name}, slices.DeleteFunc(parts, func(part string) bool { return !kernelPart.MatchString(part) })...), nil
 	}
-	return nil, fmt.Errorf("%s of %s stands for no package", meta, a.suite)
+	return nil, fmt.Errorf("%s of %s names no package", meta, a.suite)
 }
 
 // kernelPart matches the packages on which linux-image depends for parts of the kernel: newer kernels have the image,
@@ -163,11 +163,11 @@ func packageFiles(file string, arch *architecture) ([]string, error) {
 	if info, err := os.Stat(file); err != nil {
 		return nil, fmt.Errorf("the kernel's package: %w", err)
 	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("the kernel's package %s is no file", file)
+		return nil, fmt.Errorf("the kernel's package %s is not a file", file)
 	}
 	fields, err := output("", "dpkg-deb", "--field", file, "Depends", "Version")
 	if err != nil {
-		return nil, fmt.Errorf("%s is no package of a kernel: %w", file, err)
+		return nil, fmt.Errorf("%s is not a kernel package: %w", file, err)
 	}
 	parts, version := kernelParts(fields)
 	files := []string{file}

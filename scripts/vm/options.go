@@ -175,14 +175,14 @@ func parseOptions(args, environment []string) (options, error) {
 	}
 	if device != "none" {
 		if o.device = control.DeviceKind(device); !slices.Contains(control.DeviceKinds, o.device) {
-			return o, fmt.Errorf("the device %q is none of rxe, siw, none", device)
+			return o, fmt.Errorf("the device %q is not one of rxe, siw, none", device)
 		}
 	}
 	if !regexp.MustCompile(`^[1-9][0-9]*[MG]$`).MatchString(o.memory) {
 		return o, fmt.Errorf("the memory size %q is not a number with M or G", o.memory)
 	}
 	if !slices.Contains([]string{"auto", acceleratorKVM, acceleratorTCG, acceleratorCount, acceleratorUML}, o.accelerator) {
-		return o, fmt.Errorf("the acceleration %q is none of auto, kvm, tcg, count, uml", o.accelerator)
+		return o, fmt.Errorf("the acceleration %q is not one of auto, kvm, tcg, count, uml", o.accelerator)
 	}
 	if processors != "" {
 		n, err := strconv.Atoi(processors)

@@ -117,7 +117,7 @@ func TestParseOptionsRefuses(t *testing.T) {
 		{[]string{"--kernel", "trixie", "--accel", "uml", "true"}, "--uml-kernel"},
 		{[]string{"--uml-kernel", "/etc/passwd", "--accel", "uml", "true"}, "is not executable"},
 		{[]string{"--uml-kernel", "/nowhere", "--accel", "uml", "true"}, "not found"},
-		{[]string{"--arch", "vax", "true"}, "none of amd64, arm64"},
+		{[]string{"--arch", "vax", "true"}, "not one of amd64, arm64"},
 		{[]string{"--arch", "arm64", "--accel", "kvm", "true"}, "--accel can be tcg"},
 		{[]string{"--arch", "arm64", "--accel", "uml", "true"}, "--accel can be tcg"},
 		{[]string{"--print-root"}, "other than amd64"},

@@ -54,6 +54,6 @@ func TestUMLCPUInfo(t *testing.T) {
 		t.Errorf("two are\n%s", got)
 	}
 	if got := umlCPUInfo("", 1); strings.TrimSpace(got) != "" {
-		t.Errorf("of nothing came %q", got)
+		t.Errorf("without input: %q", got)
 	}
 }

@@ -132,7 +132,7 @@ func (s *stubs) addFunc(file *ast.File, f *ast.FuncDecl) error {
 		stub.Type = &ast.FuncType{Params: f.Type.Params, Results: results}
 	}
 	if len(set) > 1 {
-		return fmt.Errorf("%s has two results that tell of a failure", f.Name.Name)
+		return fmt.Errorf("%s has two results that report a failure", f.Name.Name)
 	}
 	signature := s.print(stub)
 	signature = strings.TrimSpace(signature[:strings.LastIndex(signature, "{")])
@@ -185,7 +185,7 @@ func (s *stubs) use(file *ast.File, node ast.Node) (err error) {
 			return true
 		}
 		if name.Name == "C" {
-			err = fmt.Errorf("what is exported has C.%s in it", selector.Sel.Name)
+			err = fmt.Errorf("an exported declaration uses C.%s", selector.Sel.Name)
 			return false
 		}
 		for _, i := range file.Imports {

@@ -85,8 +85,8 @@ func Name() (_ string) { return }
 func TestGenerateRefuses(t *testing.T) {
 	for _, c := range []struct{ text, problem string }{
 		{"package raw\n\nimport \"C\"\n\nfunc F() {}\n", "build constraint"},
-		{preamble + "func F(C.int) {}\n", "what is exported has C.int in it"},
-		{preamble + "type T C.struct_t\n", "what is exported has C.struct_t in it"},
+		{preamble + "func F(C.int) {}\n", "an exported declaration uses C.int"},
+		{preamble + "type T C.struct_t\n", "an exported declaration uses C.struct_t"},
 		{preamble + "const Size = 1\n", "Size must be declared"},
 		{preamble + "func F() (a, b Return) { return }\n", "two results"},
 		{"package raw\n", "no file imports C"},

@@ -23,7 +23,7 @@ func TestClauseNumbers(t *testing.T) {
 	for _, c := range Clauses {
 		got = append(got, c.ID)
 		if !strings.HasSuffix(c.Text, ".") {
-			t.Errorf("%s is no sentence: %q", c.ID, c.Text)
+			t.Errorf("%s is not a sentence: %q", c.ID, c.Text)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

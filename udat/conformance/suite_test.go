@@ -181,7 +181,7 @@ func TestEachClauseHasTrial(t *testing.T) {
 	}
 	for id := range probes {
 		if trials[id] == nil {
-			t.Errorf("there is a probe of %s, which is no clause", id)
+			t.Errorf("there is a probe of %s, which is not a clause", id)
 		}
 	}
 }

@@ -229,7 +229,7 @@ static int take_request(struct node *n, DAT_CONN_QUAL qual, DAT_CR_HANDLE *cr)
 	n->bytes = be32toh(request.bytes);
 	if (be32toh(request.magic) != MAGIC || n->bytes < 1 || n->bytes > MAX_BYTES) {
 		TRY(dat_cr_reject, *cr, 0, NULL);
-		return complain("the client is no deposit");
+		return complain("the client is not a deposit client");
 	}
 	return 0;
 }
@@ -302,7 +302,7 @@ static int connect_to(struct node *n, const char *host, DAT_CONN_QUAL qual,
 	if (wait_connection(n, DAT_CONNECTION_EVENT_ESTABLISHED, &event))
 		return -1;
 	if (established->private_data_size < (DAT_COUNT)sizeof(place))
-		return complain("the server is no deposit");
+		return complain("the server is not a deposit server");
 	memcpy(&place, established->private_data, sizeof(place));
 	remote->virtual_address = be64toh(place.address);
 	remote->segment_length = be32toh(place.length);

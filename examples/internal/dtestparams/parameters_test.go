@@ -36,7 +36,7 @@ func TestNotUnderstood(t *testing.T) {
 		b := make([]byte, size)
 		copy(b, text)
 		if p, err := parse(b); err == nil {
-			t.Errorf("%q gives %v", text, p)
+			t.Errorf("%q returned %v", text, p)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func Dial(ctx context.Context, host string) (*Conn, error) {
 			return nil, err
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("nobody waits there: start the server first (%w)", err)
+			return nil, fmt.Errorf("nobody listens there: start the server first (%w)", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -73,7 +73,7 @@ func TestNumber(t *testing.T) {
 	}
 	for _, value := range []string{"", "0", "9", "-1", "4k", "1.0", "99999999999999999999"} {
 		if n, err := getopt.Number('b', value, 1, 8); err == nil {
-			t.Errorf("%q gives %d", value, n)
+			t.Errorf("%q returned %d", value, n)
 		}
 	}
 }

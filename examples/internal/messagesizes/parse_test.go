@@ -19,7 +19,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, list := range []string{"", "0", "9", "-1", "1,", "4k", "1,2,3,4"} {
 		if got, err := messagesizes.Parse(list, 1, 8, 3); err == nil {
-			t.Errorf("%q gives %v", list, got)
+			t.Errorf("%q returned %v", list, got)
 		}
 	}
 }

@@ -51,7 +51,7 @@ static void obey(struct node *node)
 		double result;
 
 		if (sscanf(line, "%31s %31s %zu %d %d", o.name, o.how, &o.bytes, &o.count, &o.window) != 5)
-			stop("this is no measurement: %s", line);
+			stop("this is not a measurement: %s", line);
 		check(&o);
 		if (node->server) {
 			if (strcmp(o.name, "roundtrip") == 0 || strcmp(o.name, "sustained") == 0 || strcmp(o.name, "rate") == 0)

@@ -71,7 +71,7 @@ func (n *node) obey(orders io.Reader, out io.Writer) error {
 	for lines.Scan() && lines.Text() != "end" {
 		var o order
 		if _, err := fmt.Sscan(lines.Text(), &o.name, &o.how, &o.bytes, &o.count, &o.window); err != nil {
-			return fmt.Errorf("this is no measurement: %s", lines.Text())
+			return fmt.Errorf("this is not a measurement: %s", lines.Text())
 		}
 		if o.count < 1 || o.bytes < 0 || o.bytes > mostBytes || o.window < 1 || o.window > mostRequests {
 			return fmt.Errorf("such a measurement cannot be made: %+v", o)
@@ -123,5 +123,5 @@ func (n *node) measure(o order) (float64, error) {
 	case o.name == "status":
 		return n.measureStatus(o.count)
 	}
-	return 0, fmt.Errorf("there is no measurement %q", o.name)
+	return 0, fmt.Errorf("unknown measurement %q", o.name)
 }
