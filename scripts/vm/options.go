@@ -20,67 +20,67 @@ import (
 
 const help = `Usage: testbed [flags] PROGRAM [ARGUMENTS...]
        testbed [flags] --shell
-       go test -exec /path/to/testbed ./...        (go run -exec works alike)
+       go test -exec /path/to/testbed ./...        (also go run -exec)
 
-Runs PROGRAM in a throw-away virtual machine that has an RDMA device in software, and exits as it exits. The program has
-the caller's working folder, environment and arguments; it runs as root; its standard input is empty. It sees the
-file system of the host, and what it writes there vanishes with the machine, except in shared folders. The work
-folder of "go test" and $GOCOVERDIR are shared by themselves. When the program ends, so does all that it started.
+Runs PROGRAM in a throw-away virtual machine with a software RDMA device, and exits with its exit code. The program has
+the caller's working folder, environment and arguments. It runs as root, with an empty standard input. It sees the
+host's file system; what it writes there vanishes with the machine, except in shared folders. The work folder of
+"go test" and $GOCOVERDIR are always shared. When the program ends, the machine and all its processes end.
 
 Flags, which go before PROGRAM:
-  --timeout DURATION  end the machine when PROGRAM has run so long; 0 is never. The default is a minute more than its
-                      own -test.timeout, or 15m                                           [TESTBED_TIMEOUT]
+  --timeout DURATION  time limit of PROGRAM; 0: none. The default is a minute more than its own -test.timeout,
+                      or 15m                                                              [TESTBED_TIMEOUT]
   --share FOLDER      let the program write to this folder; may be repeated               [TESTBED_SHARE, with colons]
-  --memory SIZE       memory of the machine, as 2G (the default) or 900M                  [TESTBED_MEMORY]
+  --memory SIZE       memory of the machine, such as 2G (the default) or 900M             [TESTBED_MEMORY]
   --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL].
-                      count is emulation of one processor whose clock advances by a nanosecond with each instruction.
+                      count emulates one processor whose clock advances by a nanosecond with each instruction.
                       uml is User-Mode Linux, a kernel that is a process: see below
   --arch ARCH         processor of the machine, amd64 or arm64, which is emulated         [TESTBED_ARCH]
-  --cpus N            processors of the machine; without this the host's, 4 at most, with uml 1  [TESTBED_CPUS]
-  --coarse-timers     timers of an emulated machine expire at its clock ticks, each 4 ms: it then takes a third less of
-                      the host's processors                                               [TESTBED_COARSE_TIMERS=1]
-  --kernel KERNEL     boot the kernel of a suite of Debian, as bookworm, trixie or trixie-backports, or that of a
-                      linux-image .deb file, which has the other parts of a split kernel beside it [TESTBED_KERNEL]
-  --uml-kernel FILE   take this kernel of User-Mode Linux instead of building one         [TESTBED_UML_KERNEL]
-  --machines N        run PROGRAM in N machines (8 at most) on one wire, at the same time; see below
-  --plain-rank RANK   no "[rank] " before the output of this machine, as "go test" has to understand it
-  --device KIND       rxe (soft-RoCE, the default), siw (soft-iWARP: with --accel uml, as Debian's kernels lack it)
+  --cpus N            number of processors; the default is the host's, at most 4, or 1 with uml  [TESTBED_CPUS]
+  --coarse-timers     timers of an emulated machine expire at its clock ticks, every 4 ms: it then needs a third less
+                      of the host's processors                                            [TESTBED_COARSE_TIMERS=1]
+  --kernel KERNEL     boot the kernel of a Debian suite, such as bookworm, trixie or trixie-backports, or of a
+                      linux-image .deb file; the other parts of a split kernel must be beside it [TESTBED_KERNEL]
+  --uml-kernel FILE   use this kernel of User-Mode Linux instead of building one          [TESTBED_UML_KERNEL]
+  --machines N        run PROGRAM in N machines (at most 8) on one network, at the same time; see below
+  --plain-rank RANK   no "[rank] " before the output of this machine: "go test" can then parse it
+  --device KIND       rxe (soft-RoCE, the default), siw (soft-iWARP: needs --accel uml, as Debian's kernels lack it)
                       or none                                                             [TESTBED_DEVICE]
   --print-root        print the folder with the files of --arch, for a compiler's --sysroot, and run nothing
   --shell             an interactive shell in the machine instead of a program
   --verbose           show each step and the machine's console                            [TESTBED_VERBOSE=1]
-  --console-logs FOLDER  keep in a file there what a machine's console says              [TESTBED_CONSOLE_LOGS]
+  --console-logs FOLDER  write the machines' consoles to files in this folder             [TESTBED_CONSOLE_LOGS]
   --help              this text
 
-In the machine: the device rxe0 over the interface dummy0, 10.77.0.1, host name testbed. Set unless the caller has
-set them: DAT_OVERRIDE (a dat.conf with the next two), UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0 (with --device siw,
-ofa-v2-cma-siw0), UDAT_TEST_ADDR=10.77.0.1, DAT_DBG_TYPE=0 and DAPL_DBG_TYPE=0 (no messages of the native library;
-0xffff is all). UDAT_TESTBED=1 is always set.
+The machine has the device rxe0 over the interface dummy0, 10.77.0.1, and the host name testbed. Set, unless the caller
+has set them: DAT_OVERRIDE (a dat.conf with the next two), UDAT_TEST_IA=ofa-v2-cma-rxe0,ofa-v2-scm-rxe0 (with --device
+siw, ofa-v2-cma-siw0), UDAT_TEST_ADDR=10.77.0.1, DAT_DBG_TYPE=0 and DAPL_DBG_TYPE=0 (no messages of the native library;
+0xffff: all). UDAT_TESTBED=1 is always set.
 
-With several machines, the device is over eth0, at 10.77.0.1, 10.77.0.2 and so on, host names testbed0, testbed1
-and so on. PROGRAM finds its rank, from 0, in UDAT_TEST_RANK and all addresses by rank in UDAT_TEST_PEERS. Its output
-has "[rank] " before each line. The exit code is the largest. With package scripts/vm/control, Go programs can cut
-links, pause and kill machines, and wait for each other; its socket is ` + control.Socket + `.
+With several machines, the device is over eth0, at 10.77.0.1, 10.77.0.2 and so on, with the host names testbed0,
+testbed1 and so on. UDAT_TEST_RANK has the rank of PROGRAM, from 0, and UDAT_TEST_PEERS all addresses by rank. The
+output has "[rank] " before each line. The exit code is the largest of all. With package scripts/vm/control, Go programs
+can cut links, pause and kill machines, and wait for each other; its socket is ` + control.Socket + `.
 
 With --accel uml, the kernel (Linux 7.3) and PROGRAM run on this host's processor as ordinary processes, without KVM or
-root. A machine is up in a quarter of a second. Code in user space is as fast as on the host, a system call takes 3 µs.
-On one processor, a thread that polls keeps it for up to 10 ms: programs that poll need --cpus 2. There are no huge
-pages. The first run, and the first with several processors, builds a kernel of Debian's source (160 MB, some minutes).
+root. A machine boots in a quarter of a second. User code is as fast as on the host; a system call takes 3 µs. On one
+processor, a thread that polls keeps it for up to 10 ms: programs that poll need --cpus 2. There are no huge pages. The
+first run, and the first with several processors, builds a kernel from Debian's source (160 MB, some minutes).
 
-With --arch arm64, the machine is emulated. Over the host's files it has those of Debian ` + rootSuite + ` for arm64, with the
-packages of the native stack and a compiler; the host's programs do not run there. scripts/arm64 builds some that do.
+With --arch arm64, the machine is emulated. Files of Debian ` + rootSuite + ` for arm64 replace those of the host, with the
+packages of the native stack and a compiler. The host's programs do not run there; scripts/arm64 builds some that do.
 
 Exit codes: the program's own, 128+n if signal n killed it, and
-    2  bad usage                              125  the machine failed: there is no result
+    2  usage error                            125  the machine failed: there is no result
   124  the time limit was exceeded            126  PROGRAM cannot be executed       127  PROGRAM was not found
-INT, TERM, QUIT and HUP are passed on to the program's process group; the machine ends 10 seconds later at the latest,
-at once with a second signal. At the time limit the program gets QUIT, for which a Go program prints its goroutines.
-A machine that is not up after a minute is booted again, twice at most, which is said on standard error.
+INT, TERM, QUIT and HUP are passed on to the program's process group. The machine ends at most 10 seconds later, or at
+once with a second signal. At the time limit the program gets QUIT, at which a Go program prints its goroutines. A
+machine that is not up after a minute is booted again, at most twice, with a message on standard error.
 
 The first run with a kernel fetches it (100 MB) and unpacks it into $GOUDAT_CACHE, by default ~/.cache/goudat. Without
---kernel it is that of the Debian at hand, or TESTBED_KERNEL_PACKAGE, a .deb file. Packages come from the mirror that
-apt is configured with, or from GOUDAT_DEBIAN_MIRROR; the system's package lists stay as they are. Nothing is installed
-but qemu-system-x86, if that is missing. Remove the folder to start afresh.
+--kernel it is this Debian's, or that of TESTBED_KERNEL_PACKAGE, a .deb file. Packages come from apt's mirror, or from
+GOUDAT_DEBIAN_MIRROR; the system's package lists do not change. Only qemu-system-x86 is installed, if it is missing.
+Remove the folder to start again.
 `
 
 type options struct {
