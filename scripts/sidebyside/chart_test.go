@@ -92,23 +92,13 @@ func plotted() report {
 
 func TestPlots(t *testing.T) {
 	folder := t.TempDir()
-	file, page := filepath.Join(folder, "r.json"), filepath.Join(folder, "page.md")
-	if err := plotted().write(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := makePage(file, page); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := pageOf(t, plotted(), filepath.Join(folder, "page.md"), makePage)
 	for plot, want := range map[string]map[string]int{
 		latencyPlot:   {"polyline": 4, "circle": 12},
 		callsPlot:     {"rect": 1 + 3 + 3},
 		endpointsPlot: {"polyline": 6, "circle": 10},
 	} {
-		if !strings.Contains(string(text), "("+plot+")") {
+		if !strings.Contains(text, "("+plot+")") {
 			t.Errorf("the page does not show %s", plot)
 		}
 		drawn, err := os.ReadFile(filepath.Join(folder, plot))

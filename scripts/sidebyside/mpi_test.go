@@ -71,21 +71,11 @@ func TestParseMPI(t *testing.T) {
 // The page keeps its other sections, and the plot is a picture.
 func TestMPIPage(t *testing.T) {
 	folder := t.TempDir()
-	file, page := filepath.Join(folder, "results.json"), filepath.Join(folder, "README.md")
-	if err := (&report{MPI: measured(t)}).write(file); err != nil {
-		t.Fatal(err)
-	}
+	page := filepath.Join(folder, "README.md")
 	if err := os.WriteFile(page, []byte("# mpi\n\n"+mpiTitle+"\n\nold\n\n## Limits\n\nnone\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := makeMPIPage(file, page); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := string(text); !strings.HasPrefix(s, "# mpi\n\n"+mpiTitle) || strings.Contains(s, "old") || !strings.HasSuffix(s, "\n## Limits\n\nnone\n") {
+	if s := pageOf(t, report{MPI: measured(t)}, page, makeMPIPage); !strings.HasPrefix(s, "# mpi\n\n"+mpiTitle) || strings.Contains(s, "old") || !strings.HasSuffix(s, "\n## Limits\n\nnone\n") {
 		t.Errorf("the page is\n%s", s)
 	}
 	plot, err := os.ReadFile(filepath.Join(folder, mpiPlot))

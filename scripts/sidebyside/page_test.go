@@ -21,9 +21,11 @@ var sample = report{
 	References: []reference{{What: "verbs", Tool: "ib_send_lat", Unit: "µs", Values: []float64{4}}, {What: "more", Tool: "dtest", Missing: "there is none"}},
 }
 
-func TestPage(t *testing.T) {
-	file, page := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(), "page.md")
-	if err := sample.write(file); err != nil {
+// pageOf writes a report to a file, makes the page from it, and returns the page's text.
+func pageOf(t *testing.T, r report, page string, makePage func(file, page string) error) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "r.json")
+	if err := r.write(file); err != nil {
 		t.Fatal(err)
 	}
 	if err := makePage(file, page); err != nil {
@@ -33,17 +35,22 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+func TestPage(t *testing.T) {
+	text := pageOf(t, sample, filepath.Join(t.TempDir(), "page.md"), makePage)
 	for _, want := range []string{
 		"    scripts/bench --page\n", "| Machine | a host, load 0.1 at the start |", "a processor, 2 of them", "| Native stack | a stack |",
 		"## one\n", "## two\n", "| round trip, 8 B, polling | 10.0 (10.0 to 10.5) | 10.0 (10.0 to 10.5) | µs | **1.000** (1.000 to 1.000) | at most 1.05 | met |",
 		"* round trip, 8 B, waiting, one: 2.000, goal at most 1.15: missed by 85.0 %.", "**Waiting**:",
 		"| verbs | 4.00 (4.00 to 4.00) | µs | `ib_send_lat` |", "| more | not measured: there is none |",
 	} {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}
 	}
-	if strings.Contains(string(text), "**Polling**:") {
+	if strings.Contains(text, "**Polling**:") {
 		t.Error("the page explains a goal that was met")
 	}
 }
@@ -78,21 +85,7 @@ func withProcessor(r report, processor string) report {
 // has a section below it.
 func TestPageOfEmulation(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
-	file := filepath.Join(t.TempDir(), "r.json")
-	write := func(r report) string {
-		t.Helper()
-		if err := r.write(file); err != nil {
-			t.Fatal(err)
-		}
-		if err := makePage(file, page); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
+	write := func(r report) string { return pageOf(t, r, page, makePage) }
 	const (
 		emulator = "QEMU TCG CPU version 2.5+"
 		chip     = "Chip 1 (User-Mode Linux)"

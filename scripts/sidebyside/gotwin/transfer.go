@@ -58,6 +58,18 @@ func (n *node) spin(evd *udat.EVD, most int) (int, error) {
 	}
 }
 
+// spinAll takes the completions of all outstanding requests.
+func (n *node) spinAll(outstanding int) error {
+	for outstanding > 0 {
+		taken, err := n.spin(n.requestsDone, outstanding)
+		if err != nil {
+			return err
+		}
+		outstanding -= taken
+	}
+	return nil
+}
+
 // arrive takes one message, and spins or sleeps until it is there.
 func (n *node) arrive(polling bool) (err error) {
 	if polling {
@@ -134,12 +146,8 @@ func (n *node) roundTrips(bytes, count int, how string) ([]time.Duration, error)
 		times[i] = after - before
 		before = after
 	}
-	for outstanding > 0 {
-		taken, err := n.spin(n.requestsDone, outstanding)
-		if err != nil {
-			return nil, err
-		}
-		outstanding -= taken
+	if err := n.spinAll(outstanding); err != nil {
+		return nil, err
 	}
 	return times, nil
 }
@@ -227,12 +235,8 @@ func (n *node) measureMemoryRoundTrip(bytes, count int) (float64, error) {
 		times[i] = after - before
 		before = after
 	}
-	for outstanding > 0 {
-		taken, err := n.spin(n.requestsDone, outstanding)
-		if err != nil {
-			return 0, err
-		}
-		outstanding -= taken
+	if err := n.spinAll(outstanding); err != nil {
+		return 0, err
 	}
 	slices.Sort(times)
 	return float64(times[count/2]), nil
