@@ -50,7 +50,7 @@ func TestNativeFails(t *testing.T) {
 		{"a mirror that is no URL", nil, []string{"--mirror", "two words"}, 1, []string{"--mirror needs the URL"}},
 		{"a folder with a space", []string{"GOUDAT_NATIVE_DIR=" + t.TempDir() + "/my native"}, nil, 1, []string{"space", "GOUDAT_NATIVE_DIR"}},
 		{"no tools", onPath(t, map[string]string{"cmake": "", "ninja": "", "dpkg-query": "", "apt-get": ""}), nil, 3,
-			[]string{"must be installed:\nnative:   cmake\nnative:   ninja\n"}},
+			[]string{"install them:\nnative:   cmake\nnative:   ninja\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder, output, err := runNative(t, c.environment, c.arguments...)
@@ -115,7 +115,7 @@ func TestPackagesWithoutApt(t *testing.T) {
 		t.Errorf("all is there, and it says %q", said)
 	}
 	said := run(map[string]string{"xz": "", "qemu-system-x86_64": ""}, "qemu-system-x86 gcc xz-utils")
-	if !strings.Contains(said, "install qemu-system-x86 xz-utils: install what stands for them here") || strings.Count(said, "\n") != 1 {
+	if !strings.Contains(said, "install qemu-system-x86 xz-utils: install their equivalents") || strings.Count(said, "\n") != 1 {
 		t.Errorf("it says %q", said)
 	}
 }

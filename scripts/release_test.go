@@ -123,7 +123,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("changes are left:\n%s", left)
 	}
 
-	r.release(t, false, "is there already", "v0.1.0")
+	r.release(t, false, "exists already", "v0.1.0")
 	r.release(t, false, "is empty", "v0.1.1")
 	r.change(t, moreAPI, "### Added\n\n- Close.\n")
 	r.release(t, false, "does not come after", "v0.1.2")

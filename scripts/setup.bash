@@ -36,7 +36,7 @@ need_go() {
 need_platform() {
 	[[ $(uname -s) == Linux ]] || stop "uDAPL needs Linux, and this is $(uname -s)"
 	[[ -n ${GOUDAT_CACHE:-}${XDG_CACHE_HOME:-}${HOME:-} ]] ||
-		stop "there is no HOME: set GOUDAT_CACHE to a folder for what is fetched and built"
+		stop "there is no HOME: set GOUDAT_CACHE to a folder for downloads and builds"
 }
 
 # need_native_stack chooses the native stack and installs what cgo and programs need: the distribution's packages if
@@ -50,7 +50,7 @@ need_native_stack() {
 	case $GOUDAT_NATIVE in
 	system) need_system_stack ;;
 	source) need_source_stack ;;
-	*) stop "GOUDAT_NATIVE is $GOUDAT_NATIVE, and can be system or source" ;;
+	*) stop "GOUDAT_NATIVE is $GOUDAT_NATIVE; it can be system or source" ;;
 	esac
 	export GOUDAT_NATIVE
 }
@@ -92,7 +92,7 @@ has_system_stack() {
 		can_become_root || return
 		local as_root=() log
 		become_root libdapl-dev
-		log=$(mktemp) || stop "no temporary file can be made"
+		log=$(mktemp) || stop "cannot make a temporary file"
 		say "fetching the package lists"
 		apt "$log" update || stop "the package lists cannot be fetched: $(complaint "$log")"
 		rm -f -- "$log"
@@ -159,10 +159,10 @@ need_packages() {
 	done
 	((${#missing[@]})) || return 0
 	[[ $found == is_installed ]] ||
-		stop "this is neither Debian nor Ubuntu, where it would install ${missing[*]}: install what stands for them here, and run this again"
+		stop "this is neither Debian nor Ubuntu, where it would install ${missing[*]}: install their equivalents, and run this again"
 	local as_root=() log lists="" install=(install -y --no-install-recommends "${missing[@]}")
 	become_root "${missing[@]}"
-	log=$(mktemp) || stop "no temporary file can be made"
+	log=$(mktemp) || stop "cannot make a temporary file"
 	if ! have_package_lists; then
 		say "fetching the package lists"
 		apt "$log" update || lists=$(complaint "$log")
@@ -170,7 +170,7 @@ need_packages() {
 	say "installing ${missing[*]}"
 	if ! apt "$log" "${install[@]}"; then
 		# Outdated lists name files that are gone.
-		say "that failed: fetching the package lists anew"
+		say "that failed: fetching the package lists again"
 		lists=""
 		apt "$log" update || lists=$(complaint "$log")
 		say "installing ${missing[*]}"
@@ -202,7 +202,7 @@ can_become_root() {
 # become_root sets as_root to the prefix of commands that must run as root, to install the given packages.
 become_root() {
 	((EUID != 0)) || return 0
-	command -v sudo >/dev/null || stop "$* must be installed, by root: run apt-get install $*, or this as root"
+	command -v sudo >/dev/null || stop "root must install $*: run apt-get install $*, or this as root"
 	as_root=(sudo)
 	# Without a terminal, asking for the password would fail later and with a less clear message.
 	[[ -t 0 ]] || sudo -n true 2>/dev/null ||
