@@ -65,8 +65,7 @@ func newCounter(n *node, remote udat.RMRTriplet) (*counter, error) {
 	return &counter{n: n, source: []udat.Segment{source}, remote: remote}, err
 }
 
-// count tells the client that the server has taken so many messages, if those are
-// one or more windows since it was told.
+// count tells the client how many messages the server has taken, once for each whole window.
 func (c *counter) count(ctx context.Context, messages int) error {
 	taken := messages / c.n.shape.window
 	if taken == c.taken {

@@ -74,8 +74,9 @@ const (
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
 	// These pair each program with the C programs, or repeat many times what other tests do.
 	quickSkip = walksSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ManyEndpointsOnShortEVDs|ProgramShapes|SRQExchange|ReplaceWhenFreeFails|ExplainFileLimit)$`
-	// Some start a process for each of many adapters that do not open. One makes a thousand sequences of calls. Both
-	// take long.
+	// These start a process for each of many adapters that do not open, which takes long and has nothing to watch.
+	raceSkip = `^Test(Explain|WriteConfig)`
+	// So do these here. The last one makes a thousand sequences of calls.
 	asanSkip = `^Test(Explain|WriteConfig|Model)`
 	// So do these, which repeat many times what other tests do.
 	asanSkipMore = asanSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ShadowTableHoldsOnDevice|ExactlyOnce|NilAndZeroArguments)$`
@@ -180,7 +181,7 @@ func (o options) plan(packages []testPackage) []run {
 		}
 		asan := o.withAddressSanitizer(of(packages, udatPackage))
 		if o.long == 0 {
-			race.packages = but(race.packages, sequentialPackages)
+			race.packages, race.skip = but(race.packages, sequentialPackages), raceSkip
 			if !o.iwarp {
 				race.skipParts, asan.skipParts = socketCMParts, cmaParts
 			}
