@@ -147,7 +147,7 @@ func TestControlOfMachineAlone(t *testing.T) {
 		(*fleet)(nil).request(0, payload, func(reply control.Reply) { got = reply })
 	}
 	request(control.Request{ID: 7, Verb: control.VerbCut})
-	if got.ID != 7 || !strings.Contains(got.Error, "alone") {
+	if got.ID != 7 || !strings.Contains(got.Error, "--machines") {
 		t.Errorf("the reply is %+v", got)
 	}
 }
