@@ -106,7 +106,7 @@ func TestUnpackNeedsSource(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.unpackInner(tar.NewReader(&archive)); err == nil || !strings.Contains(err.Error(), "no source") {
+	if err := b.unpackInner(tar.NewReader(&archive)); err == nil || !strings.Contains(err.Error(), "no kernel source") {
 		t.Errorf("a package without source: %v", err)
 	}
 }
