@@ -51,14 +51,21 @@ func (n *node) takeNote(ctx context.Context, polls *int) error {
 	return nil
 }
 
-// exchangePlaces tells the peer where this side's memory is, and learns where the peer's is. An error in the peer's
-// note has precedence: it makes the peer leave, perhaps before this side's note is known to have arrived. A side that
-// finds an error does not leave before the peer has its note.
+// exchangePlaces tells the peer where this side's memory is, and learns where the peer's is. The client sends first:
+// over iWARP a server that does so may lose the connection. An error in the peer's note has precedence: it makes the peer
+// leave, perhaps before this side's note is known to have arrived. A side that finds an error does not leave before the
+// peer has its note.
 func (n *node) exchangePlaces(ctx context.Context) error {
-	if err := n.sendNote(udat.CompletionDefault); err != nil {
-		return err
+	var wrong error
+	if n.o.server() {
+		wrong = n.takeNote(ctx, &n.times.msgPolls)
 	}
-	wrong := n.takeNote(ctx, &n.times.msgPolls)
+	if err := n.sendNote(udat.CompletionDefault); err != nil {
+		return cmp.Or(wrong, err)
+	}
+	if !n.o.server() {
+		wrong = n.takeNote(ctx, &n.times.msgPolls)
+	}
 	_, err := n.collect(ctx, n.request, &n.times.msgPolls, noteCookie, tripletSize)
 	return cmp.Or(wrong, err)
 }
