@@ -12,7 +12,7 @@ import (
 // handle now: that one would be disconnected for it.
 func TestReportOfFormerEndpoint(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		const rounds = 30
+		rounds := fewerOnSIW(t, ia, 30, 10)
 		s := newShared(t, ia, 4, 0)
 		listener := udattest.Listen(t, ia)
 		want(t, s.srq.PostRecv(one(s.Segment(t, 0, 64)), 0))

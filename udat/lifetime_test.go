@@ -511,7 +511,7 @@ func TestConcurrentFree(t *testing.T) {
 // that the library has freed, unless it is kept from that.
 func TestFreeWithRequestsOutstanding(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for range 20 {
+		for range fewerOnSIW(t, ia, 20, 8) {
 			active, passive := udattest.Pair(t, ia, nil)
 			held := hold(t, active, passive)
 			for i := range uint64(active.Attr(t).MaxRequestDTOs) {

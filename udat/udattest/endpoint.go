@@ -24,7 +24,7 @@ type Endpoint struct {
 // Options say how an endpoint is made.
 type Options struct {
 	Attr        *udat.EPAttr // the provider's defaults if nil
-	QueueLength int          // of each event dispatcher; if 0, 256, or 64 over iWARP
+	QueueLength int          // of each event dispatcher, 256 if 0
 	MemorySize  int          // in bytes, 64 KiB if 0
 	Privileges  udat.MemPriv // of the memory, all if 0
 }
@@ -32,10 +32,6 @@ type Options struct {
 const (
 	queueLength = 256
 	memorySize  = 64 << 10
-
-	// An adapter over soft-iWARP has 144 pages for the queues of endpoints and of event
-	// dispatchers for completions. This is the longest of those that takes only one.
-	queueLengthIWARP = 64
 )
 
 // NewEndpoint makes an unconnected endpoint. attr may be nil for the provider's defaults. All objects are freed when
@@ -48,12 +44,7 @@ func NewEndpoint(t testing.TB, ia *udat.IA, attr *udat.EPAttr) *Endpoint {
 // NewEndpoint makes an unconnected endpoint. All objects are freed when the test ends.
 func (o Options) NewEndpoint(t testing.TB, ia *udat.IA) *Endpoint {
 	t.Helper()
-	if o.QueueLength == 0 {
-		o.QueueLength = queueLength
-		if IWARP(t, ia) {
-			o.QueueLength = queueLengthIWARP
-		}
-	}
+	o.QueueLength = cmp.Or(o.QueueLength, queueLength)
 	o.MemorySize = cmp.Or(o.MemorySize, memorySize)
 	o.Privileges = cmp.Or(o.Privileges, udat.MemPrivAll)
 	e := &Endpoint{IA: ia}
