@@ -10,12 +10,11 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Over iWARP a message that comes before its receive ends the connection, and the
-// completion of a send says only that it was handed over. So the server of a stream
-// of sends counts, in the first byte of the client's target, how often it has taken
-// a window of messages and posted receives in their place.
+// Over iWARP a message that comes before its receive ends the connection, and the completion of a send only means that
+// it was handed over. So the server of a stream of sends counts, in the first byte of the client's target, the windows
+// of messages that it has taken and posted receives for again.
 
-// windowsAhead is how many windows of messages the server has receives for at first.
+// windowsAhead is how many windows of messages the server posts receives for at first.
 const windowsAhead = 2
 
 // counts reports whether the server of a step counts for the client.
@@ -73,7 +72,7 @@ func (c *counter) count(ctx context.Context, messages int) error {
 	}
 	c.taken = taken
 	l := c.n.data
-	if err := l.reap(ctx, 0); err != nil { // of the last count, which is in the same place
+	if err := l.reap(ctx, 0); err != nil { // the last count, which is in the same place
 		return err
 	}
 	c.n.source(1)[0] = byte(taken)
@@ -84,8 +83,8 @@ func (c *counter) count(ctx context.Context, messages int) error {
 	return nil
 }
 
-// flush returns when the RDMA writes that were posted before are in the server's
-// memory. Their completions do not say so over iWARP, and that of a read does.
+// flush waits until the RDMA writes that were posted before are in the server's memory. Over iWARP their completions do
+// not show that, but the completion of a read does.
 func (c *client) flush(ctx context.Context, remote udat.RMRTriplet) error {
 	into, err := c.targetSegment(1)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 type settings struct {
 	adapter    string
 	qual       udat.ConnQual
-	operations []operation // all that the adapter has if empty
+	operations []operation // empty: all that the adapter has
 	measures   []measure
 	sizes      []int // bytes
 	count      int

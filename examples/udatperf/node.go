@@ -20,7 +20,7 @@ type node struct {
 	shape   shape
 
 	provider udat.ProviderAttr
-	iwarp    bool // which the device speaks
+	iwarp    bool // the device speaks it
 }
 
 // shape is what both sides must agree on before they connect.
@@ -70,7 +70,7 @@ func (n *node) equip(s shape) error {
 	return err
 }
 
-// operations returns those that the adapter's device has.
+// operations returns the operations of the adapter's device.
 func (n *node) operations() []operation {
 	all := []operation{opSend, opWrite, opRead}
 	for op, dto := range map[operation]udat.DTO{opFetchAdd: udat.DTOIBFetchAdd, opCmpSwap: udat.DTOIBCmpSwap} {

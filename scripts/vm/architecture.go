@@ -33,7 +33,8 @@ var (
 		emulatorPackage: "qemu-system-x86",
 		// The kernel does not wait for controllers that do not exist.
 		board: []string{"-machine", "q35,usb=off,hpet=off,smbus=off,sata=off"},
-		// The emulator runs repeated string instructions byte by byte. Without them the kernel and the C library copy words.
+		// The emulator runs repeated string instructions byte by byte. Without them, the kernel and the C library copy
+		// words.
 		processor:    "max,-erms,-fsrm",
 		modules:      "arch/x86/crypto/",
 		kernel:       []string{"console=ttyS0", "tsc=reliable", "no_timer_check", "random.trust_cpu=on"},

@@ -229,9 +229,9 @@ var kernelArguments = []string{
 	"mitigations=off", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", "audit=0", "apparmor=0", "cryptomgr.notests",
 }
 
-// emulatedArguments switch off what takes a third to a half of an emulated machine's processor time, and what programs
-// do not notice. The emulator caches translated code by its virtual address. With libraries at random addresses it would
-// translate them again for each process. The other arguments switch off hardening of the kernel.
+// emulatedArguments turn off features that take a third to a half of an emulated machine's processor time, and that
+// programs do not notice. The emulator caches translated code by its virtual address: with libraries at random
+// addresses, it would translate them again for each process. The other arguments turn off hardening of the kernel.
 var emulatedArguments = []string{
 	"norandmaps", "init_on_alloc=0", "hardened_usercopy=off", "randomize_kstack_offset=off", "lsm=",
 }

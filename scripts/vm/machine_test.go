@@ -29,7 +29,7 @@ func TestMachineArguments(t *testing.T) {
 	if !slices.Contains(args, "kvm") || strings.Contains(args[slices.Index(args, "-append")+1], "quiet") {
 		t.Errorf("not quiet, with KVM: %q", args)
 	}
-	// Hardening costs emulated machines most of their time. Others have it.
+	// Hardening costs emulated machines much of their time. Other machines have it.
 	if strings.Contains(args[slices.Index(args, "-append")+1], "norandmaps") || !strings.Contains(kernel, "norandmaps") {
 		t.Errorf("the kernel's arguments are %q emulated, and with KVM %q", kernel, args)
 	}
