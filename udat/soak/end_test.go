@@ -77,7 +77,7 @@ const (
 )
 
 func (r renewal) String() string {
-	return [...]string{"reset", "made anew", "made again with all its objects"}[r]
+	return [...]string{"reset", "made again", "made again with all its objects"}[r]
 }
 
 func (e *end) renew(how renewal) error {
