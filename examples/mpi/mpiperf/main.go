@@ -105,5 +105,5 @@ func (s settings) print(out io.Writer, t test, size int, value float64) {
 	if !t.sized {
 		bytes = ""
 	}
-	fmt.Fprintf(out, "%-10s %9s %12.4g %s\n", t.name, bytes, value, t.unit)
+	fmt.Fprintf(out, "%-12s %9s %12.4g %s\n", t.name, bytes, value, t.unit)
 }

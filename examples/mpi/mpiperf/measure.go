@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,6 +22,9 @@ type test struct {
 	do func(c *mpi.Comm, b *buffers, times int) error
 	// value makes what is printed of the time that one repetition takes.
 	value func(took time.Duration, size int) float64
+	// quantile, if not 0, is which of the times that repetitions take on rank 0 is the
+	// result, instead of their average: 0.5 is the median.
+	quantile float64
 	// alone, if not nil, measures without repetitions, and returns what is printed.
 	alone func(c *mpi.Comm, atLeast time.Duration) (float64, error)
 }
@@ -30,20 +34,22 @@ type buffers struct {
 	size     int
 	out, in  []byte
 	requests []*mpi.Request
+	took     []time.Duration // by each repetition, on rank 0, where there is a test that asks for it
 }
 
 // window is how many messages are under way when bandwidth is measured.
 const window = 64
 
 var tests = []test{
-	{"latency", "us", 2, true, pingpong, microseconds, nil},
-	{"bandwidth", "MB/s", 2, true, stream, rate(1e6, 1), nil},
-	{"both ways", "MB/s", 2, true, bothWays, rate(1e6, 2), nil},
-	{"messages", "thousand/s", 2, true, stream, func(t time.Duration, _ int) float64 { return window / t.Seconds() / 1e3 }, nil},
-	{"barrier", "us", 0, false, barrier, microseconds, nil},
-	{"allreduce", "us", 0, true, allreduce, microseconds, nil},
-	{"alltoall", "us", 0, true, alltoall, microseconds, nil},
-	{"waiting", "ms/s", 2, false, nil, nil, waiting},
+	{name: "latency", unit: "us", ranks: 2, sized: true, do: pingpong, value: microseconds, quantile: 0.5},
+	{name: "latency p99", unit: "us", ranks: 2, sized: true, do: pingpong, value: microseconds, quantile: 0.99},
+	{name: "bandwidth", unit: "MB/s", ranks: 2, sized: true, do: stream, value: rate(1e6, 1)},
+	{name: "both ways", unit: "MB/s", ranks: 2, sized: true, do: bothWays, value: rate(1e6, 2)},
+	{name: "messages", unit: "thousand/s", ranks: 2, sized: true, do: stream, value: func(t time.Duration, _ int) float64 { return window / t.Seconds() / 1e3 }},
+	{name: "barrier", unit: "us", do: barrier, value: microseconds},
+	{name: "allreduce", unit: "us", sized: true, do: allreduce, value: microseconds},
+	{name: "alltoall", unit: "us", sized: true, do: alltoall, value: microseconds},
+	{name: "waiting", unit: "ms/s", ranks: 2, alone: waiting},
 }
 
 func microseconds(t time.Duration, _ int) float64 { return t.Seconds() * 1e6 }
@@ -55,6 +61,8 @@ func rate(unit float64, ways int) func(time.Duration, int) float64 {
 
 // pingpong is the round trip of a message.
 func pingpong(c *mpi.Comm, b *buffers, times int) error {
+	b.took = b.took[:0]
+	began := time.Now()
 	for range times {
 		if c.Rank() == 0 {
 			if err := mpi.Send(c, b.out, 1, 0); err != nil {
@@ -63,6 +71,9 @@ func pingpong(c *mpi.Comm, b *buffers, times int) error {
 			if _, err := mpi.Recv(c, b.in, 1, 0); err != nil {
 				return err
 			}
+			now := time.Now()
+			b.took = append(b.took, now.Sub(began))
+			began = now
 			continue
 		}
 		if _, err := mpi.Recv(c, b.in, 0, 0); err != nil {
@@ -202,7 +213,7 @@ func (s settings) measure(w *mpi.World, out io.Writer) error {
 	}
 	if w.Rank() == 0 && !s.csv {
 		fmt.Fprintf(out, "%d ranks on %s\n", w.Size(), w.Adapter())
-		fmt.Fprintf(out, "%-10s %9s %12s\n", "", "bytes", "")
+		fmt.Fprintf(out, "%-12s %9s %12s\n", "", "bytes", "")
 	}
 	for _, t := range s.tests {
 		c := w.Comm
@@ -239,17 +250,21 @@ func (s settings) value(c *mpi.Comm, t test, size int) (float64, error) {
 	if t.alone != nil {
 		return t.alone(c, s.time)
 	}
-	took, err := s.repeat(c, t, size)
+	b := &buffers{size: size, out: make([]byte, size), in: make([]byte, size)}
+	took, err := s.repeat(c, t, b)
 	if err != nil {
 		return 0, err
+	}
+	if t.quantile > 0 && len(b.took) > 0 {
+		slices.Sort(b.took)
+		took = b.took[int(t.quantile*float64(len(b.took)-1))]
 	}
 	return t.value(took, size), nil
 }
 
 // repeat does a test for as long as it should take, and returns what one
 // repetition takes. Rank 0 decides how many there are.
-func (s settings) repeat(c *mpi.Comm, t test, size int) (time.Duration, error) {
-	b := &buffers{size: size, out: make([]byte, size), in: make([]byte, size)}
+func (s settings) repeat(c *mpi.Comm, t test, b *buffers) (time.Duration, error) {
 	for times := []int{1}; ; {
 		began := time.Now()
 		if err := t.do(c, b, times[0]); err != nil {

@@ -17,16 +17,38 @@ struct buffers {
 	char *out, *in;
 	MPI_Request requests[2 * window];
 	MPI_Status statuses[2 * window];
+	double *took; /* by each repetition, on rank 0, where there is a test that asks for it */
+	long kept, room;
 };
+
+static void *memory(size_t size)
+{
+	void *m = calloc(1, size > 0 ? size : 1);
+	if (m == NULL) {
+		fprintf(stderr, "mpitwin: no memory\n");
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	return m;
+}
 
 static void pingpong(MPI_Comm comm, struct buffers *b, long times)
 {
 	int rank;
+	double began, now;
+	if (times > b->room) {
+		free(b->took);
+		b->took = memory((size_t)times * sizeof(double));
+		b->room = times;
+	}
 	MPI_Comm_rank(comm, &rank);
-	for (; times > 0; times--) {
+	began = MPI_Wtime();
+	for (b->kept = 0; times > 0; times--) {
 		if (rank == 0) {
 			MPI_Send(b->out, (int)b->size, MPI_CHAR, 1, 0, comm);
 			MPI_Recv(b->in, (int)b->size, MPI_CHAR, 1, 0, comm, MPI_STATUS_IGNORE);
+			now = MPI_Wtime();
+			b->took[b->kept++] = now - began;
+			began = now;
 		} else {
 			MPI_Recv(b->in, (int)b->size, MPI_CHAR, 0, 0, comm, MPI_STATUS_IGNORE);
 			MPI_Send(b->out, (int)b->size, MPI_CHAR, 0, 0, comm);
@@ -99,14 +121,16 @@ static const struct test {
 	void (*act)(MPI_Comm comm, struct buffers *b, long times);
 	double bytes; /* of a repetition, in sizes; 0 for a test of time */
 	double messages;
+	double quantile; /* if not 0, which of the times that repetitions take is the result, instead of their average */
 } tests[] = {
-	{"latency", "us", 1, 1, pingpong, 0, 0},
-	{"bandwidth", "MB/s", 1, 1, stream, window, 0},
-	{"both ways", "MB/s", 1, 1, both_ways, 2 * window, 0},
-	{"messages", "thousand/s", 1, 1, stream, 0, window},
-	{"barrier", "us", 0, 0, barrier, 0, 0},
-	{"allreduce", "us", 0, 1, allreduce, 0, 0},
-	{"alltoall", "us", 0, 1, alltoall, 0, 0},
+	{"latency", "us", 1, 1, pingpong, 0, 0, 0.5},
+	{"latency p99", "us", 1, 1, pingpong, 0, 0, 0.99},
+	{"bandwidth", "MB/s", 1, 1, stream, window, 0, 0},
+	{"both ways", "MB/s", 1, 1, both_ways, 2 * window, 0, 0},
+	{"messages", "thousand/s", 1, 1, stream, 0, window, 0},
+	{"barrier", "us", 0, 0, barrier, 0, 0, 0},
+	{"allreduce", "us", 0, 1, allreduce, 0, 0, 0},
+	{"alltoall", "us", 0, 1, alltoall, 0, 0, 0},
 };
 
 static double processor_seconds(void)
@@ -158,14 +182,10 @@ static double repeat(MPI_Comm comm, const struct test *t, struct buffers *b, dou
 	}
 }
 
-static void *memory(size_t size)
+static int compare_times(const void *a, const void *b)
 {
-	void *m = calloc(1, size > 0 ? size : 1);
-	if (m == NULL) {
-		fprintf(stderr, "mpitwin: no memory\n");
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-	return m;
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
 }
 
 static void measure(const struct test *t, MPI_Comm comm, size_t size, double least)
@@ -178,6 +198,10 @@ static void measure(const struct test *t, MPI_Comm comm, size_t size, double lea
 	b.out = memory(size * (size_t)ranks + sizeof(double));
 	b.in = memory(size * (size_t)ranks + sizeof(double));
 	took = repeat(comm, t, &b, least);
+	if (t->quantile > 0 && b.kept > 0) {
+		qsort(b.took, (size_t)b.kept, sizeof(double), compare_times);
+		took = b.took[(long)(t->quantile * (double)(b.kept - 1))];
+	}
 	value = took * 1e6;
 	if (t->bytes > 0)
 		value = t->bytes * (double)size / took / 1e6;
@@ -189,6 +213,7 @@ static void measure(const struct test *t, MPI_Comm comm, size_t size, double lea
 	}
 	free(b.out);
 	free(b.in);
+	free(b.took);
 }
 
 /* Arguments: the least seconds of a measurement, and the sizes. */
