@@ -97,7 +97,8 @@ func cancelTask(w *World) error {
 // cancelSend has rank 1 take nothing, until rank 0 has more to send than may be on its way.
 func cancelSend(w *World) error {
 	keepLittle(w)
-	// A rank that waits in a call takes whatever comes, so that rank 1 waits for a signal.
+	// A rank takes whatever comes when it waits in a call, and now and then while it
+	// computes. So rank 1 waits for a signal, and keeps others from looking.
 	cancelled := make(chan os.Signal, 1)
 	signal.Notify(cancelled, syscall.SIGUSR1)
 	defer signal.Stop(cancelled)
@@ -129,9 +130,15 @@ func cancelSend(w *World) error {
 		_, err := Waitall(requests[:many-1]...)
 		return err
 	}
+	w.mu.Lock()
+	said := false
 	select {
 	case <-cancelled:
+		said = true
 	case <-time.After(time.Minute):
+	}
+	w.mu.Unlock()
+	if !said {
 		return errors.New("rank 0 cancels nothing")
 	}
 	var sent [1]int
