@@ -10,9 +10,9 @@ import (
 // whether there was something.
 func (p *peer) look() (found bool, err error) {
 	if now := p.lineNow(); now != p.seen {
+		found = now[0] != p.seen[0] || now[1] != p.seen[1] // that it sleeps is no reason to stay awake
 		p.seen = now
-		found = true
-		if err := p.hear(parseLine(now[0], now[1])); err != nil {
+		if err := p.hear(parseLine(now)); err != nil {
 			return true, err
 		}
 	}
@@ -41,7 +41,7 @@ func (p *peer) look() (found bool, err error) {
 		found = found || taken
 	}
 	if found {
-		p.heard = p.world.now
+		p.hears()
 		err = p.pump()
 	}
 	return found, err
@@ -53,9 +53,15 @@ func (p *peer) behind() bool {
 	return p.kept > 2*p.world.keep && !p.world.driven && !p.concluding
 }
 
-func (p *peer) lineNow() [2]uint64 {
+// hears notes that something has come from the peer, later than from all others.
+func (p *peer) hears() {
+	p.world.heard++
+	p.heard = p.world.heard
+}
+
+func (p *peer) lineNow() lineWords {
 	theirs := p.memory.block.Bytes()[p.memory.offset:]
-	return [2]uint64{atomic.LoadUint64(word(theirs, 0)), atomic.LoadUint64(word(theirs, 1))}
+	return lineWords{atomic.LoadUint64(word(theirs, 0)), atomic.LoadUint64(word(theirs, 1)), atomic.LoadUint64(word(theirs, 2))}
 }
 
 // glimpse takes from the peer's line what it allows.
@@ -64,15 +70,12 @@ func (p *peer) glimpse() error {
 	if now == p.seen {
 		return nil
 	}
-	l := parseLine(now[0], now[1])
-	p.full = l.full
-	return p.allow(l.flow)
+	return p.learn(parseLine(now))
 }
 
 // hear takes the peer's line.
 func (p *peer) hear(l line) error {
-	p.full = l.full
-	if err := p.allow(l.flow); err != nil {
+	if err := p.learn(l); err != nil {
 		return err
 	}
 	switch l.notice {
@@ -82,7 +85,16 @@ func (p *peer) hear(l line) error {
 	case noticeDeath:
 		p.world.fail(&RankError{int(l.rank), ErrDied})
 	}
-	return nil
+	return p.wakeUp()
+}
+
+// learn takes what the line says besides notices.
+func (p *peer) learn(l line) error {
+	p.full = l.full
+	if l.doze != p.doze {
+		p.doze, p.woken = l.doze, false
+	}
+	return p.allow(l.flow)
 }
 
 // allow takes what the peer allows.
@@ -110,7 +122,7 @@ func (w *World) take(slot, length int) error {
 		return fmt.Errorf("%w: it is from rank %d", errMalformed, h.source)
 	}
 	p := w.peers[h.source]
-	p.heard = w.now
+	p.hears()
 	p.grant.used++
 	// What the peer has written into its ring before comes first.
 	p.early = append(p.early, slot)
@@ -164,8 +176,9 @@ func (p *peer) arrived(text []byte) (taken bool, err error) {
 	if err := p.allow(h.flow); err != nil {
 		return false, err
 	}
+	p.messagesIn++
 	switch h.kind {
-	case skipMessage:
+	case skipMessage, wakeMessage:
 		return true, nil
 	case partMessage:
 		p.asks()

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -196,7 +195,7 @@ func (p *peer) turn(event udat.Event) error {
 		}
 	}
 	p.link, p.silent = connected, 0
-	p.heard = time.Now()
+	p.hears()
 	if p.world.err != nil {
 		return nil
 	}

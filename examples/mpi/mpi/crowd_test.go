@@ -148,7 +148,6 @@ func runCrowded(text string) error {
 	for range w.peers {
 		w.cards = append(w.cards, card{Address: address, Qualifier: qualifier})
 	}
-	w.adapt("elsewhere")
 	if err := w.open(os.Getenv(adapterVariable)); err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type line struct {
 	rank   uint32
 	// full says that the sender is to offer its messages instead of sending them.
 	full bool
+	doze doze
 }
 
 const (
@@ -38,8 +39,8 @@ const (
 )
 
 const (
-	// lineSize is that of a line, and of what is written: two words.
-	lineSize = 16
+	// lineSize is that of a line, and of what is written: three words.
+	lineSize = 24
 	// lineSpace keeps lines and rings on cache lines of their own.
 	lineSpace = 64
 
@@ -58,16 +59,23 @@ func (l line) put(b []byte) {
 	}
 	le.PutUint32(text[8:], notice)
 	le.PutUint32(text[12:], l.rank)
-	atomic.StoreUint64(word(b, 0), binary.NativeEndian.Uint64(text[0:]))
-	atomic.StoreUint64(word(b, 1), binary.NativeEndian.Uint64(text[8:]))
+	l.doze.put(text[16:])
+	for i := range lineSize / 8 {
+		atomic.StoreUint64(word(b, i), binary.NativeEndian.Uint64(text[8*i:]))
+	}
 }
 
-// parseLine reads two words that a line consists of.
-func parseLine(first, second uint64) (l line) {
+// lineWords are those that a line consists of.
+type lineWords [lineSize / 8]uint64
+
+// parseLine reads them.
+func parseLine(words lineWords) (l line) {
 	var text [lineSize]byte
-	binary.NativeEndian.PutUint64(text[0:], first)
-	binary.NativeEndian.PutUint64(text[8:], second)
+	for i, w := range words {
+		binary.NativeEndian.PutUint64(text[8*i:], w)
+	}
 	le := binary.LittleEndian
+	l.doze = parseDoze(text[16:])
 	l.flow = flow{le.Uint32(text[0:]), le.Uint32(text[4:])}
 	l.notice, l.rank = le.Uint32(text[8:]), le.Uint32(text[12:])
 	l.full = l.notice&fullBit != 0

@@ -12,8 +12,8 @@ import (
 func init() {
 	tasks["slow receiver"] = slowReceiver
 	tasks["pressure"] = pressure
-	tasks["ring traffic"] = func(w *World) error { return trafficBy(w, time.Hour) }
-	tasks["event traffic"] = func(w *World) error { return trafficBy(w, 0) }
+	tasks["ring traffic"] = func(w *World) error { return trafficBy(w, byRings) }
+	tasks["event traffic"] = func(w *World) error { return trafficBy(w, byEvents) }
 }
 
 // Messages go through the rings, and as events, whatever the machine would have
@@ -21,9 +21,9 @@ func init() {
 func TestRingTraffic(t *testing.T)  { runRanks(t, 4, "ring traffic") }
 func TestEventTraffic(t *testing.T) { runRanks(t, 4, "event traffic") }
 
-func trafficBy(w *World, attention time.Duration) error {
+func trafficBy(w *World, by ways) error {
 	w.mu.Lock()
-	w.attention = attention
+	w.ways = by
 	before := w.stats
 	w.mu.Unlock()
 	if err := tasks["traffic"](w); err != nil {
@@ -31,7 +31,7 @@ func trafficBy(w *World, attention time.Duration) error {
 	}
 	after := w.Stats()
 	short, eager := after.Short-before.Short, after.Eager-before.Eager
-	if attention > 0 && short < eager || attention == 0 && eager < 20 {
+	if by == byRings && short < eager || by == byEvents && eager < 20 {
 		return fmt.Errorf("%d messages went through rings and %d as events", short, eager)
 	}
 	if after.Offered == 0 {

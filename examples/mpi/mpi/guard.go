@@ -35,7 +35,6 @@ func (w *World) guard() {
 		}
 		w.mu.Lock()
 		if w.err == nil && !w.left {
-			w.now = time.Now()
 			w.pollAll() // what has come is news of who seems to be silent
 			w.trim()
 			for _, p := range w.linked {

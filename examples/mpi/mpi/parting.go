@@ -55,7 +55,7 @@ func (w *World) trim() {
 func (w *World) idlest() (found *peer) {
 	for _, p := range w.linked {
 		if p.link == connected && p.farewell == staying && !w.neighbor(p) && p.quiet() && time.Now().After(p.leaveAlone) &&
-			(found == nil || p.heard.Before(found.heard)) {
+			(found == nil || p.heard < found.heard) {
 			found = p
 		}
 	}

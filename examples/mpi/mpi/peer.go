@@ -53,17 +53,23 @@ type peer struct {
 	acks       []uint32
 	queue      []*outgoing // that wait for the connection, or for room
 	offers     map[uint32]*outgoing
-	offered    uint32    // number of the last offer
-	heard      time.Time // when something came from it
+	offered    uint32 // number of the last offer
+	heard      uint64 // the world's count when something came from it
 
-	in       inRing
-	grant    grant
-	told     flow      // what the peer knows of consumed and granted
+	in    inRing
+	grant grant
+	told  flow // what the peer knows of consumed and granted
+
+	// messagesOut and messagesIn count messages of all kinds to the peer and from it.
+	messagesOut, messagesIn uint32
+
 	expected uint32    // number of the next message from the peer
 	early    []int     // receives with messages that are behind some in the ring
 	line     line      // this rank's, as it was written last
 	parting  uint32    // the count of posted with the last notice
-	seen     [2]uint64 // the peer's
+	seen     lineWords // the peer's
+	doze     doze      // what the peer has said last of its sleep
+	woken    bool      // it has got an event since
 	kept     int       // bytes of messages from the peer that no receive has taken
 
 	transfers []*transfer // that have reads to post, in the order of their beginning, or that have failed

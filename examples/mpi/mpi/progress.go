@@ -10,10 +10,11 @@ import (
 )
 
 // Whoever waits makes progress himself: he looks at the rings, and now and then at
-// the event dispatchers, for as long as messages come soon. After a while in vain
-// he sleeps, until an event wakes him, which eager messages and the ends of
-// operations make. What is written into a ring makes none, so that he wakes to
-// look by himself, too, the more rarely the longer it takes.
+// the event dispatchers, and in between lets others have the processor. After a
+// while in vain he tells the peers that he sleeps, and does so until an event wakes
+// him, which eager messages and the ends of operations make. What is written into
+// a ring makes none, so that he also wakes by himself, the more rarely the longer
+// it takes.
 //
 // A goroutine does the same for ranks that compute. It stays away while the
 // program calls.
@@ -173,9 +174,9 @@ func (w *World) callEvent(event udat.Event) { w.answer(event.CR()) }
 // mu, which it gives others in between.
 func (w *World) await(something func() bool) error {
 	w.entries++
-	w.now = time.Now()
 	for w.err == nil && !something() {
 		if w.driven || w.ia == nil {
+			w.rouse()
 			w.changed.Wait() // for who drives; a rank alone waits for its own goroutines
 			continue
 		}
@@ -192,72 +193,71 @@ func (w *World) await(something func() bool) error {
 func (w *World) glance() {
 	w.entries++
 	if !w.driven && w.ia != nil && w.err == nil {
-		w.now = time.Now()
 		w.pollAll()
 	}
 }
 
-// adapt decides how the rank waits. Where a host has more ranks than processors,
-// who waits keeps others from sending what he waits for.
-func (w *World) adapt(host string) {
-	ranks := 0
-	for _, c := range w.cards {
-		if c.Host == host {
-			ranks++
-		}
-	}
-	switch processors := runtime.NumCPU(); {
-	case ranks <= processors:
-		w.spin, w.attention, w.nap = 200*time.Microsecond, 100*time.Microsecond, shortestNap
-	case processors > 1:
-		w.crowded = true
-		w.spin, w.attention, w.nap = 20*time.Microsecond, 0, longestNap
-	default:
-		w.crowded = true
-		w.spin, w.attention, w.nap = 0, 0, longestNap
-	}
-}
-
-// spinTurns is after how many turns in vain the clock is looked at, and others get
-// a chance.
-const spinTurns = 16
+const (
+	// spinTime is for how long one looks in vain before he sleeps. To fall asleep and
+	// to be woken takes a tenth of it.
+	spinTime = time.Millisecond
+	// yieldLooks is after how many looks in vain at a ring others get the processor and
+	// the lock: other ranks, where there are more of them than processors, and the
+	// kernel's threads that play the adapter. That is some 15 µs: a message between
+	// ranks that both look comes sooner, and to yield can cost as much.
+	yieldLooks = 1024
+	// longestRun is half of the time after which Go's runtime interrupts a goroutine,
+	// and becomes attentive itself, at the cost of the others.
+	longestRun = 5 * time.Millisecond
+)
 
 // drive makes progress until something is true.
 func (w *World) drive(something func() bool) {
 	var began time.Time
-	for turns := 0; ; {
+	for looks := 0; ; {
+		if w.turn%slowTurns == 0 {
+			w.giveWay()
+		}
 		if w.poll() {
-			turns = 0
-			began = time.Time{}
 			if something() {
 				return
 			}
+			looks, began = 0, time.Time{}
 			continue
 		}
-		if turns++; turns%spinTurns != 0 && w.spin > 0 {
+		if looks += 2 + len(w.linked); looks < yieldLooks {
 			continue
 		}
-		w.now = time.Now()
-		if began.IsZero() {
-			began = w.now
-		}
-		if w.spin > 0 {
-			w.mu.Unlock()
-			w.yield()
-			w.mu.Lock()
-			if something() {
-				return
-			}
-		}
-		if w.now.Sub(began) < w.spin {
-			continue
-		}
-		w.sleep(&w.wake, something)
+		looks = 0
+		w.mu.Unlock()
+		yieldProcessor()
+		w.mu.Lock()
 		if something() {
 			return
 		}
-		turns, began = 0, time.Time{}
+		if began.IsZero() {
+			began = time.Now()
+		} else if time.Since(began) >= spinTime {
+			w.sleep(&w.wake, something)
+			if something() {
+				return
+			}
+			began = time.Time{}
+		}
 	}
+}
+
+// giveWay lets other goroutines run, if it is time for that. It costs too much to
+// be done each time, since Go's runtime then wakes another thread to look for work.
+func (w *World) giveWay() {
+	now := time.Now()
+	if now.Sub(w.gaveWay) < longestRun {
+		return
+	}
+	w.gaveWay = now
+	w.mu.Unlock()
+	runtime.Gosched()
+	w.mu.Lock()
 }
 
 const (
@@ -272,8 +272,16 @@ const (
 // free meanwhile. wake, if not nil, is set to what ends a nap.
 func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 	began := time.Now()
-	for {
-		nap := min(max(w.nap, time.Since(began)/8), longestNap)
+	for woken := true; ; {
+		w.doze()
+		news := w.pollAll() // a peer that believed this rank awake may have sent something
+		if news && !woken {
+			w.stats.Late++
+		}
+		if news || something() || w.running.Err() != nil {
+			return
+		}
+		nap := min(max(shortestNap, time.Since(began)/8), longestNap)
 		ctx, cancel := context.WithTimeout(w.running, nap)
 		if wake != nil {
 			*wake = cancel
@@ -284,22 +292,14 @@ func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 		if wake != nil {
 			*wake = nil
 		}
-		nothing := err != nil
-		if nothing && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			w.fail(err)
 		}
+		woken = ctx.Err() != context.DeadlineExceeded
 		cancel()
 		w.stats.Sleeps++
-		if nothing {
+		if !woken {
 			w.stats.Naps++
-		}
-		w.now = time.Now()
-		news := w.pollAll()
-		if news && nothing {
-			w.stats.Late++
-		}
-		if news || something() || w.running.Err() != nil {
-			return
 		}
 	}
 }
@@ -307,18 +307,14 @@ func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 // stir ends the sleep of who waits: what he waits for may have happened without
 // an event.
 func (w *World) stir() {
-	if w.wake != nil {
-		w.wake()
-	}
+	w.rouse()
 	w.changed.Broadcast()
 }
 
-// yield lets other goroutines run, and other ranks where there are more of them
-// than processors.
-func (w *World) yield() {
-	runtime.Gosched()
-	if w.crowded {
-		osYield()
+// rouse ends the sleep of who waits.
+func (w *World) rouse() {
+	if w.wake != nil {
+		w.wake()
 	}
 }
 
@@ -347,8 +343,6 @@ func (w *World) tend() {
 			w.mu.Unlock()
 			continue
 		}
-		w.now = time.Now()
-		w.pollAll()
 		w.sleep(nil, func() bool { return w.driven || w.entries != entries })
 		w.mu.Unlock()
 		pause = tick

@@ -178,10 +178,11 @@ func TestRingGarbage(t *testing.T) {
 func TestLine(t *testing.T) {
 	for _, want := range []line{
 		{}, {flow: flow{1, 2}}, {flow: flow{1 << 31, 1<<32 - 1}, full: true}, {notice: noticeDeath, rank: 1 << 31, full: true}, {notice: noticeGoodbye},
+		{flow: flow{consumed: 1}, doze: doze{true, 1<<32 - 1}},
 	} {
 		b := make([]byte, lineSpace)
 		want.put(b)
-		if got := parseLine(*word(b, 0), *word(b, 1)); got != want {
+		if got := parseLine(lineWords{*word(b, 0), *word(b, 1), *word(b, 2)}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}

@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"encoding/binary"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -49,10 +48,10 @@ func (p *peer) try(h *header, memory []byte) (sent bool, err error) {
 	return sent, err
 }
 
-// put sends a short message: through the ring, if the peer is likely to look at it.
-// Otherwise it may sleep, or compute, and an eager message wakes it.
+// put sends a short message: through the ring, unless the peer sleeps, since an eager
+// message wakes it.
 func (p *peer) put(h *header, payload []byte) (bool, error) {
-	if !p.attentive() {
+	if p.wantsEvent() {
 		if sent, err := p.sendEager(h, payload); err != nil || sent {
 			return sent, err
 		}
@@ -60,22 +59,13 @@ func (p *peer) put(h *header, payload []byte) (bool, error) {
 	return p.putInRing(h, payload)
 }
 
-// attentive reports whether the peer was heard of so lately that it is likely to
-// look at its ring still. Should it sleep all the same, it looks by itself before
-// long.
-func (p *peer) attentive() bool {
-	w := p.world
-	if w.attention == 0 {
-		return false
-	}
-	w.now = time.Now()
-	return w.now.Sub(p.heard) < w.attention
-}
-
 // pump does what can be done: sends, reads, and news for the peer.
 func (p *peer) pump() error {
 	if p.link != connected || p.world.err != nil {
 		return nil
+	}
+	if err := p.wakeUp(); err != nil {
+		return err
 	}
 	if err := p.acknowledgeAll(); err != nil {
 		return err
@@ -172,7 +162,9 @@ func (p *peer) putInRing(h *header, payload []byte) (bool, error) {
 		if err := p.write(lineSpace+skip, ringUnit, p.signal()); err != nil {
 			return false, err
 		}
+		p.goesOut()
 	}
+	p.goesOut()
 	place := ours[lineSpace+at:][:space]
 	h.payload = uint16(len(payload))
 	p.tell(h)
@@ -217,6 +209,8 @@ func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
 		return false, err
 	}
 	p.eager++
+	p.goesOut()
+	p.woken = true
 	w.stats.Eager++
 	return true, nil
 }
@@ -241,9 +235,10 @@ func (p *peer) report() error {
 		return nil
 	}
 	p.line.full = full
-	p.told = flow{p.in.consumed, p.grant.total}
-	p.in.reported = p.in.consumed
-	return p.writeLine(p.signal())
+	if p.world.wake == nil {
+		p.line.doze = doze{} // it is awake
+	}
+	return p.tellLine(p.signal())
 }
 
 // overfull reports whether the peer is to offer its messages.
@@ -257,8 +252,13 @@ func (p *peer) overfull() bool {
 // sayLine writes the line, for its completion.
 func (p *peer) sayLine() error {
 	p.posted++
+	return p.tellLine(p.mark())
+}
+
+// tellLine writes the line with what the peer is allowed now.
+func (p *peer) tellLine(flags udat.CompletionFlags) error {
 	p.told, p.in.reported = flow{p.in.consumed, p.grant.total}, p.in.consumed
-	return p.writeLine(p.mark())
+	return p.writeLine(flags)
 }
 
 func (p *peer) writeLine(flags udat.CompletionFlags) error {

@@ -16,7 +16,7 @@ func longWait(w *World) error {
 	const (
 		wait       = 2 * time.Second
 		mostSleeps = uint64(4 * wait / longestNap) // the first are shorter
-		mostTurns  = 20_000                        // in the beginning
+		mostTurns  = 100_000                       // in the beginning
 	)
 	if err := Barrier(w.Comm); err != nil {
 		return err

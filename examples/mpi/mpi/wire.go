@@ -22,6 +22,8 @@ const (
 	partMessage
 	// stayMessage refuses that.
 	stayMessage
+	// wakeMessage says nothing, but as an event.
+	wakeMessage
 	// skipMessage says that the next message is at the beginning of the ring.
 	skipMessage
 )
@@ -92,7 +94,7 @@ func parseMessage(b []byte, h *header) (payload []byte, err error) {
 		want = offerSize
 	case takenMessage:
 		want = takenSize
-	case skipMessage, partMessage, stayMessage:
+	case skipMessage, partMessage, stayMessage, wakeMessage:
 	default:
 		return nil, fmt.Errorf("%w: its kind is %d", errMalformed, h.kind)
 	}

@@ -59,12 +59,8 @@ type World struct {
 	bound         time.Duration
 	keep          int // mostKept, but for tests
 	thresholds    thresholds
-	depth         int           // operations of an endpoint
-	spin          time.Duration // how long one looks for news before he sleeps
-	crowded       bool          // there are more ranks on this host than processors
-	// attention is how long a peer that was heard of is taken to be looking for news.
-	attention time.Duration
-	nap       time.Duration // the shortest
+	depth         int // operations of an endpoint
+	ways          ways
 
 	mostConnections int // 0 for no bound
 
@@ -92,7 +88,8 @@ type World struct {
 	blocked    bool      // something waits for completions
 	reads      int       // RDMA reads under way
 	pending    int       // requests
-	now        time.Time // about
+	gaveWay    time.Time // to other goroutines
+	heard      uint64    // how many times a peer was heard of
 	events     [][]udat.Event
 	nesting    int
 
@@ -181,7 +178,6 @@ func (w *World) join(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	w.adapt(mine.Host)
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(w.line.Name())) // has no errors
 	w.job = hash.Sum64() ^ w.cards[0].Nonce
