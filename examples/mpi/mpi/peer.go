@@ -116,7 +116,7 @@ func (p *peer) room(n int) bool {
 func (p *peer) signal() udat.CompletionFlags {
 	p.posted++
 	p.sinceSignal++
-	if p.sinceSignal < p.world.depth/4 {
+	if p.sinceSignal < (p.world.depth+1)/4 {
 		return udat.CompletionSuppress
 	}
 	return p.mark()

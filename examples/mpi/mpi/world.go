@@ -224,9 +224,9 @@ func (w *World) open(adapter string) error {
 		return err
 	}
 	ranks := len(w.peers)
-	w.depth, w.receives.first, w.receives.most = 32, firstGrant, firstGrant*ranks+2*receivesAtOnce
+	w.depth, w.receives.first, w.receives.most = 31, firstGrant, firstGrant*ranks+2*receivesAtOnce
 	if ranks > manyRanks {
-		w.depth, w.receives.first, w.receives.most = 8, 1, mostReceives
+		w.depth, w.receives.first, w.receives.most = 7, 1, mostReceives
 	}
 	w.attr = udat.EPAttr{MaxRequestDTOs: w.depth, MaxRequestIOV: 1, MaxRecvIOV: 1, MaxRDMAReadIn: readWindow, MaxRDMAReadOut: readWindow}
 	if w.calls, err = w.dispatcher(max(2*ranks, 16), udat.EVDCR); err != nil {
