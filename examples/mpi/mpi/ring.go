@@ -91,7 +91,9 @@ type inRing struct {
 	reported uint32 // of consumed, what the sender was told
 }
 
-// next returns the message that is next, nil when it is not there yet.
+// next returns the message that is next, nil when it is not there yet. One load gets
+// all of the head that is needed, and its place is another for each message:
+// a udat.PeerByte is for a byte that stays where it is.
 func (r *inRing) next() []byte {
 	at := int(r.consumed) & (len(r.memory) - 1)
 	head := atomic.LoadUint64((*uint64)(unsafe.Pointer(&r.memory[at])))
