@@ -76,8 +76,8 @@ func (p *peer) wantsEvent() bool {
 // wakeUp wakes a peer that has fallen asleep while a message was on its way into the
 // ring.
 func (p *peer) wakeUp() error {
-	if p.woken || !p.asleep() || p.out.written == p.out.consumed {
-		return nil
+	if p.woken || !p.asleep() || p.out.written == p.out.consumed || p.farewell != staying {
+		return nil // a peer that is asked to part is sent nothing more
 	}
 	_, err := p.sendEager(&header{kind: wakeMessage}, nil)
 	return err

@@ -98,6 +98,7 @@ func (p *peer) tellParting() error {
 		return nil
 	}
 	err := p.sayLine()
+	p.parting = p.posted
 	if next == agreed && err == nil {
 		p.agree()
 	}
@@ -142,9 +143,11 @@ func (p *peer) ready() bool {
 	return p.link == connected && p.farewell == staying
 }
 
-// disconnect ends a connection that both have parted with, as soon as what was said is known to have arrived.
+// disconnect ends a connection that both have parted with, as soon as what was said
+// is known to have arrived. Lines that were written behind it say nothing more, and
+// may complete without an event.
 func (p *peer) disconnect() {
-	if p.link != parted || p.leaving || p.completed != p.posted {
+	if p.link != parted || p.leaving || later(p.parting, p.completed) {
 		return
 	}
 	p.leaving = true

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/goudat/goudat/udat/udattest"
 )
 
 // Ranks with fewer connections than peers part with some, and connect again: all
@@ -88,6 +90,39 @@ func partingTask(w *World) error {
 	}
 	// Nobody closes its world while others still part.
 	return Barrier(w.Comm)
+}
+
+// Ranks that ask each other to part at the same time do, though each has written
+// its line since, which completes without an event.
+func TestPartingAtOnce(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			a, b := pair(t, adapter)
+			deliver(t, a, b)
+			deliver(t, b, a)
+			for _, p := range []*peer{a.peers[1], b.peers[0]} {
+				p.world.mu.Lock()
+				p.farewell = toAsk
+				err := p.pump()
+				p.world.doze()
+				asks := p.farewell == asked && p.signaled != p.posted
+				p.world.mu.Unlock()
+				if err != nil || !asks {
+					t.Fatalf("rank %d does not ask, or says nothing behind it: %v", p.world.rank, err)
+				}
+			}
+			for end := time.Now().Add(patience); a.peers[1].link != idle || b.peers[0].link != idle; {
+				if time.Now().After(end) {
+					t.Fatal("they do not part")
+				}
+				for _, w := range []*World{a, b} {
+					w.mu.Lock()
+					w.pollAll()
+					w.mu.Unlock()
+				}
+			}
+		})
+	}
 }
 
 // endpoints counts them by the banks, and by the peers.

@@ -66,7 +66,7 @@ type peer struct {
 	expected uint32    // number of the next message from the peer
 	early    []int     // receives with messages that are behind some in the ring
 	line     line      // this rank's, as it was written last
-	parting  uint32    // the count of posted with the last notice
+	parting  uint32    // the count of posted with the last notice, or with what was said of parting
 	seen     lineWords // the peer's
 	doze     doze      // what the peer has said last of its sleep
 	woken    bool      // it has got an event since
