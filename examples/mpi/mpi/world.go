@@ -228,7 +228,7 @@ func (w *World) open(adapter string) error {
 	if ranks > manyRanks {
 		w.depth, w.receives.first, w.receives.most = 7, 1, mostReceives
 	}
-	w.attr = udat.EPAttr{MaxRequestDTOs: w.depth, MaxRequestIOV: 1, MaxRecvIOV: 1, MaxRDMAReadIn: readWindow, MaxRDMAReadOut: readWindow}
+	w.attr = udat.EPAttr{MaxRequestDTOs: w.depth, MaxRequestIOV: 1, MaxRecvDTOs: 1, MaxRecvIOV: 1, MaxRDMAReadIn: readWindow, MaxRDMAReadOut: readWindow}
 	if w.calls, err = w.dispatcher(max(2*ranks, 16), udat.EVDCR); err != nil {
 		return err
 	}
