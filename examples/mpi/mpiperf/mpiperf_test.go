@@ -48,7 +48,7 @@ func TestPerf(t *testing.T) {
 
 func TestBadArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"-tests speed": `-tests has "speed", there are latency, bandwidth, both ways, messages, barrier, allreduce, alltoall, waiting`,
+		"-tests speed": `-tests has "speed", there are latency, latency p99, bandwidth, both ways, messages, barrier, allreduce, alltoall, waiting`,
 		"-sizes 8,x":   fmt.Sprintf(`-sizes has "x", it must be bytes from 0 to %d`, maxSize),
 		"-time 0s":     "-time must be more than 0",
 	} {
