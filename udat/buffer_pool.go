@@ -281,6 +281,16 @@ func (b Buffer) PeerByte(offset int) (PeerByte, error) {
 	return lmr.PeerByte(begin)
 }
 
+// PeerWords returns the words of length bytes at offset, for a program that polls
+// them: see LMR.PeerWords.
+func (b Buffer) PeerWords(offset, length int) (PeerWords, error) {
+	lmr, begin, err := b.inside(offset, length)
+	if err != nil {
+		return PeerWords{}, err
+	}
+	return lmr.PeerWords(begin, length)
+}
+
 // Cookie returns a number for BufferPool.Find, with which an operation on the buffer
 // can be posted: its completion leads back to the buffer. It changes with each
 // Get, and is never 0. That of the zero Buffer is 0.

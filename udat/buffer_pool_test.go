@@ -125,6 +125,12 @@ func TestBufferPoolLimits(t *testing.T) {
 			want(t, second(b.RMRTriplet(piece[0], piece[1])), udat.ErrInvalidParameter)
 		}
 		want(t, second(b.PeerByte(100)), udat.ErrInvalidParameter)
+		want(t, second(b.PeerWords(0, 104)), udat.ErrInvalidParameter)
+		words, err := b.PeerWords(8, 16)
+		want(t, err)
+		if b.Bytes()[8] = 1; words.Len() != 2 || words.Load(0) == 0 {
+			t.Error("the words of a buffer are others")
+		}
 		last, err := b.PeerByte(99)
 		want(t, err)
 		last.Store(77)
@@ -146,6 +152,7 @@ func TestBufferPoolLimits(t *testing.T) {
 		want(t, second(b.Segment(0, 1)), udat.ErrClosed)
 		want(t, second(b.RMRTriplet(0, 1)), udat.ErrClosed)
 		want(t, second(b.PeerByte(0)), udat.ErrClosed)
+		want(t, second(b.PeerWords(0, 8)), udat.ErrClosed)
 		if b.Bytes() != nil {
 			t.Error("a released buffer has memory")
 		}

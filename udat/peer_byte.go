@@ -189,7 +189,7 @@ func (lmr *LMR) keepPages() *mappedPages {
 }
 
 // unmap gives the pages of the region back to the system, at once if no PeerByte
-// looks at them.
+// or PeerWords looks at them.
 func (lmr *LMR) unmap() {
 	if pages := lmr.pages.Swap(nil); pages != nil {
 		runtime.AddCleanup(pages, giveBack, pages.memory)

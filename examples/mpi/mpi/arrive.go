@@ -3,7 +3,6 @@ package mpi
 import (
 	"encoding/binary"
 	"fmt"
-	"sync/atomic"
 )
 
 // look takes what the peer has written into this rank's memory, and reports
@@ -60,8 +59,8 @@ func (p *peer) hears() {
 }
 
 func (p *peer) lineNow() lineWords {
-	theirs := p.memory.block.Bytes()[p.memory.offset:]
-	return lineWords{atomic.LoadUint64(word(theirs, 0)), atomic.LoadUint64(word(theirs, 1)), atomic.LoadUint64(word(theirs, 2))}
+	theirs := &p.memory.words
+	return lineWords{theirs.Load(0), theirs.Load(1), theirs.Load(2)}
 }
 
 // glimpse takes from the peer's line what it allows.

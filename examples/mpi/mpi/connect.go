@@ -51,7 +51,7 @@ func (p *peer) equip() error {
 		}
 		size := ringSize(len(w.peers))
 		p.out.size = uint32(size)
-		p.in.memory = p.memory.theirs()[lineSpace:]
+		p.in.memory, p.in.words, p.in.first = p.memory.theirs()[lineSpace:], &p.memory.words, lineSpace/8
 		p.offers = map[uint32]*outgoing{}
 		if err := w.receives.refill(); err != nil {
 			return err

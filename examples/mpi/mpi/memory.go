@@ -13,8 +13,9 @@ import (
 // which is longer than the adapter needs it.
 type area struct {
 	block  *udat.LMR
-	offset int // of the peer's half, behind which this rank's is
-	half   int // size of each
+	offset int            // of the peer's half, behind which this rank's is
+	half   int            // size of each
+	words  udat.PeerWords // of the peer's half
 }
 
 func areaHalf(ranks int) int { return lineSpace + ringSize(ranks) }
@@ -47,7 +48,11 @@ func (s *areas) get(pz *udat.PZ, half, ranks int) (area, error) {
 			return area{}, err
 		}
 		for i := range n {
-			s.free = append(s.free, area{block: block, offset: 2 * i * half, half: half})
+			a := area{block: block, offset: 2 * i * half, half: half}
+			if a.words, err = block.PeerWords(a.offset, half); err != nil {
+				return area{}, err
+			}
+			s.free = append(s.free, a)
 		}
 	}
 	a := s.free[len(s.free)-1]

@@ -3,8 +3,6 @@ package mpi
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"sync/atomic"
-	"unsafe"
 )
 
 // A ring is memory of the receiver in which one peer writes messages, one behind
@@ -87,16 +85,20 @@ func (r *outRing) free(consumed uint32) bool {
 // inRing is a ring at its receiver.
 type inRing struct {
 	memory   []byte // whose size is a power of two
+	words    words  // in which the memory is
+	first    int    // of the words, the ring's first
 	consumed uint32
 	reported uint32 // of consumed, what the sender was told
 }
 
+// words are a udat.PeerWords, or memory in tests without a device.
+type words interface{ Load(i int) uint64 }
+
 // next returns the message that is next, nil when it is not there yet. One load gets
-// all of the head that is needed, and its place is another for each message:
-// a udat.PeerByte is for a byte that stays where it is.
+// all of the head that is needed.
 func (r *inRing) next() []byte {
 	at := int(r.consumed) & (len(r.memory) - 1)
-	head := atomic.LoadUint64((*uint64)(unsafe.Pointer(&r.memory[at])))
+	head := r.words.Load(r.first + at/8)
 	if head == 0 {
 		return nil
 	}

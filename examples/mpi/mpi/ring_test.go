@@ -23,7 +23,17 @@ type write struct {
 }
 
 func newPipe(size int, random *rand.Rand) *pipe {
-	return &pipe{out: outRing{size: uint32(size)}, in: inRing{memory: make([]byte, size)}, random: random}
+	return &pipe{out: outRing{size: uint32(size)}, in: newInRing(size), random: random}
+}
+
+// memoryWords are words of memory that no device writes.
+type memoryWords []byte
+
+func (m memoryWords) Load(i int) uint64 { return *word(m, i) }
+
+func newInRing(size int) inRing {
+	memory := make([]byte, size)
+	return inRing{memory: memory, words: memoryWords(memory)}
 }
 
 // send puts a message on its way, if there is room.
@@ -161,7 +171,7 @@ func TestImpossibleCredit(t *testing.T) {
 
 // What has the begin of a message and no right checksum is not taken.
 func TestRingGarbage(t *testing.T) {
-	r := inRing{memory: make([]byte, 1024)}
+	r := newInRing(1024)
 	for i := range r.memory {
 		r.memory[i] = 0xff
 	}

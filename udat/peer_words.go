@@ -1,0 +1,65 @@
+package udat
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// PeerWords are words of eight bytes of registered memory that a peer writes by
+// RDMA, to be polled. They are for messages that come to changing places, as in a
+// ring; for a byte in a fixed place PeerByte is simpler. LMR.PeerWords makes
+// them. Their methods may be called from any goroutine; none crosses into C, nor
+// allocates.
+//
+// Load reads a word as package sync/atomic does, so that the compiler reads it
+// each time, and what the program reads afterwards is not older. That orders
+// nothing at the adapter: a word that has changed does not tell that the words
+// around it have. A message that the peer writes in one piece must show by itself
+// that all of it is there, for example by a checksum. Adapters store aligned
+// words at once as a rule, but no specification promises it, so that a checksum
+// should cover the word that is polled, too.
+type PeerWords struct {
+	words []uint64
+	pages *mappedPages // that the words are in, for memory outside the Go heap
+}
+
+// peerWordSize is the number of bytes of a word, and what their addresses are
+// multiples of.
+const peerWordSize = 8
+
+// PeerWords returns the words of length bytes at offset. It fails with
+// ErrInvalidParameter if these are not inside the region, or if their address or
+// length is not a multiple of 8. The address of memory from AllocMemory is one.
+//
+// PeerWords can be used for as long as the program likes. Those of a region that
+// was freed do not change any more. The memory of a region from AllocMemory goes
+// back to the system when no PeerWords of it can be reached any more, if it has
+// any.
+func (lmr *LMR) PeerWords(offset, length int) (PeerWords, error) {
+	address, err := lmr.piece(offset, length)
+	if err != nil {
+		return PeerWords{}, err
+	}
+	if err := lmr.object().enter(pieceOp, InvalidHandleLMR); err != nil {
+		return PeerWords{}, err
+	}
+	defer lmr.obj.leave()
+	if address%peerWordSize != 0 || length%peerWordSize != 0 {
+		return PeerWords{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,
+			"the %d bytes at 0x%x are no whole words: begin and end at multiples of %d, in memory from AllocMemory for example", length, address, peerWordSize)
+	}
+	if length == 0 {
+		return PeerWords{}, nil
+	}
+	return PeerWords{
+		words: unsafe.Slice((*uint64)(unsafe.Pointer(&lmr.memory[offset])), length/peerWordSize),
+		pages: lmr.keepPages(),
+	}, nil
+}
+
+// Len returns the number of words.
+func (w PeerWords) Len() int { return len(w.words) }
+
+// Load returns word i, from 0 on, in the byte order of the processor. As with a
+// slice, it panics if there is no such word.
+func (w PeerWords) Load(i int) uint64 { return atomic.LoadUint64(&w.words[i]) }

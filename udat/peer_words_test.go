@@ -1,0 +1,106 @@
+package udat_test
+
+import (
+	"encoding/binary"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// Each word can be polled until the peer has written it, and has the bytes that the peer has posted.
+func TestPeerWords(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		memory := make([]uint64, 64)
+		registered, err := udat.RegisterMemory(passive.PZ, unsafe.Slice((*byte)(unsafe.Pointer(&memory[0])), 8*len(memory)), udat.MemPrivAll)
+		want(t, err)
+		for _, target := range []*udat.LMR{passive.Memory, registered} {
+			const offset = 16
+			words, err := target.PeerWords(offset, 8*20)
+			want(t, err)
+			if words.Len() != 20 {
+				t.Fatalf("there are %d words", words.Len())
+			}
+			clear(target.Bytes()[:offset+8*words.Len()])
+			for i := range words.Len() {
+				bytes := active.Memory.Bytes()[:8]
+				fill(bytes, byte(i+1))
+				remote, err := target.RMRTriplet(offset+8*i, 8)
+				want(t, err)
+				want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 8)), 1, remote, udat.CompletionDefault))
+				expected := binary.NativeEndian.Uint64(bytes)
+				for begin := time.Now(); words.Load(i) != expected; {
+					if time.Since(begin) > udattest.Patience {
+						t.Fatalf("word %d is %x, and %x did not come", i, words.Load(i), expected)
+					}
+					runtime.Gosched()
+				}
+				wantCompletion(t, active.Request, 1, udat.DTOSuccess)
+			}
+		}
+		want(t, registered.Free())
+	})
+}
+
+func TestPeerWordsArguments(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer pz.Free()
+		lmr, err := udat.AllocMemory(pz, 64, udat.MemPrivAll)
+		want(t, err)
+		for _, piece := range [][2]int{{-8, 8}, {0, -8}, {0, 72}, {64, 8}, {72, 0}, {4, 8}, {8, 12}, {1, 0}} {
+			want(t, second(lmr.PeerWords(piece[0], piece[1])), udat.ErrInvalidParameter, udat.InvalidArg2)
+		}
+		none, err := lmr.PeerWords(64, 0)
+		want(t, err)
+		if none.Len() != 0 || (udat.PeerWords{}).Len() != 0 {
+			t.Error("nothing has words")
+		}
+		words, err := lmr.PeerWords(0, 64)
+		want(t, err)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("a word behind the last was read")
+				}
+			}()
+			words.Load(8)
+		}()
+		want(t, lmr.Free())
+		want(t, second(lmr.PeerWords(0, 64)), udat.ErrClosed)
+	})
+}
+
+// The pages of a region that was freed stay until nobody can read its words, and no longer.
+func TestPeerWordsOfFreedMemory(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer pz.Free()
+		unmapped, restore := udat.CountUnmapped()
+		defer restore()
+		lmr, err := udat.AllocMemory(pz, 1<<16, udat.MemPrivAll)
+		want(t, err)
+		lmr.Bytes()[0] = 1
+		words, err := lmr.PeerWords(0, 1<<16)
+		want(t, err)
+		want(t, lmr.Free())
+		runtime.GC()
+		if unmapped() != 0 || words.Load(0) == 0 || words.Load(words.Len()-1) != 0 {
+			t.Error("memory that is read went back to the system")
+		}
+		runtime.KeepAlive(&words)
+		words = udat.PeerWords{}
+		for begin := time.Now(); unmapped() == 0 && time.Since(begin) < udattest.Patience; {
+			runtime.GC()
+		}
+		if unmapped() != 1 {
+			t.Error("the memory did not go back to the system")
+		}
+	})
+}
