@@ -8,10 +8,13 @@ import (
 // look takes what the peer has written into this rank's memory, and reports
 // whether there was something.
 func (p *peer) look() (found bool, err error) {
-	if now := p.lineNow(); now != p.seen {
-		found = now[0] != p.seen[0] || now[1] != p.seen[1] // that it sleeps is no reason to stay awake
-		p.seen = now
-		if err := p.hear(parseLine(now)); err != nil {
+	if l, stamp := p.news(); stamp != 0 {
+		found = l.says() != p.lastLine.says()
+		p.seen, p.lastLine = stamp, l
+		if err := p.hear(l); err != nil {
+			return true, err
+		}
+		if err := p.speak(); err != nil {
 			return true, err
 		}
 	}
@@ -58,18 +61,28 @@ func (p *peer) hears() {
 	p.heard = p.world.heard
 }
 
-func (p *peer) lineNow() lineWords {
+// news returns the peer's line, and its stamp, if it was written since look has
+// taken it, and is all there; else the stamp is 0.
+func (p *peer) news() (line, uint64) {
 	theirs := &p.memory.words
-	return lineWords{theirs.Load(0), theirs.Load(1), theirs.Load(2)}
+	stamp := theirs.Load(stampAt / 8)
+	if stamp == p.seen {
+		return line{}, 0
+	}
+	l, whole := parseLine(lineWords{theirs.Load(0), theirs.Load(1), theirs.Load(2), stamp})
+	if !whole {
+		return line{}, 0
+	}
+	return l, stamp
 }
 
 // glimpse takes from the peer's line what it allows.
 func (p *peer) glimpse() error {
-	now := p.lineNow()
-	if now == p.seen {
+	l, stamp := p.news()
+	if stamp == 0 {
 		return nil
 	}
-	return p.learn(parseLine(now))
+	return p.learn(l)
 }
 
 // hear takes the peer's line.

@@ -23,7 +23,7 @@ func (w *World) bank() (*bank, error) {
 	n := min(endpointsPerBank, 2*len(w.peers)+2)
 	b := &bank{}
 	var err error
-	if b.requests, err = w.dispatcher(n*w.depth, udat.EVDDTO); err != nil {
+	if b.requests, err = w.dispatcher(n*w.attr.MaxRequestDTOs, udat.EVDDTO); err != nil {
 		return nil, err
 	}
 	if b.connections, err = w.dispatcher(4*n, udat.EVDConnection); err != nil {

@@ -189,16 +189,41 @@ func (p *peer) turn(event udat.Event) error {
 	case event.Number != udat.EventConnectionEstablished:
 		return fmt.Errorf("the connection: %w", udat.ConnectionEvent(event.Number))
 	}
-	if p.link == dialing {
-		if err := p.greeted(event.PrivateData()); err != nil {
-			return err
-		}
-	}
-	p.link, p.silent = connected, 0
+	p.silent = 0
 	p.hears()
+	if p.link == accepting {
+		p.link = answered
+		return p.speak()
+	}
+	if err := p.greeted(event.PrivateData()); err != nil {
+		return err
+	}
+	p.link = connected
 	if p.world.err != nil {
 		return nil
 	}
+	if err := p.tellLine(p.signal()); err != nil { // the peer waits for it
+		return err
+	}
+	return p.begin()
+}
+
+// speak lets this rank send on a connection that it has accepted, once the peer has
+// written its line: on iWARP the side that has asked for a connection must be the first to
+// send. Soft-iWARP would end the connection now and then.
+func (p *peer) speak() error {
+	if p.link != answered || p.seen == 0 {
+		return nil
+	}
+	p.link = connected
+	if p.world.err != nil {
+		return nil
+	}
+	return p.begin()
+}
+
+// begin does what has waited for the connection.
+func (p *peer) begin() error {
 	p.world.trim()
 	if err := p.pump(); err != nil {
 		return err

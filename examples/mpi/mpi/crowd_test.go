@@ -36,6 +36,10 @@ func TestMemoryOfPeers(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
 			crowd := newCrowd(t, adapter)
+			if udattest.IWARP(t, crowd.ia) {
+				t.Log("not tested: soft-iWARP has queues for some 70 endpoints")
+				return
+			}
 			ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 			defer cancel()
 			done := make(chan error, 1)

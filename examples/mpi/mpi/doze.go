@@ -33,7 +33,7 @@ func parseDoze(b []byte) doze { return doze{b[4] != 0, binary.LittleEndian.Uint3
 func (w *World) doze() {
 	for _, p := range w.linked {
 		now := doze{asleep: true, sent: p.messagesOut}
-		if p.line.doze == now || p.link != connected || int(p.posted-p.completed) >= w.depth {
+		if p.line.doze == now || p.link != connected || p.outstanding() >= w.depth {
 			continue
 		}
 		p.line.doze = now

@@ -8,8 +8,7 @@ import (
 // When a process ends, its kernel ends its connections. A machine that loses its
 // power, or its link, says nothing, and adapters may try for minutes to reach it.
 // So a goroutine sees to it that each connection completes something from time to
-// time: where nothing is under way, it writes this rank's line into the peer's
-// memory once more. The peer's adapter answers, whatever the peer's program does.
+// time: it has the peer's adapter answer, which it does whatever the peer's program does.
 
 const (
 	// defaultBound is how long it takes at most, by default, until operations fail
@@ -55,14 +54,12 @@ func (p *peer) check() error {
 	case idle, lost:
 		return nil
 	case connected:
-		if p.completed != p.checked || p.posted == p.completed {
-			p.checked, p.silent = p.completed, 0
+		if p.delivered != p.checked || p.posted == p.delivered {
+			p.checked, p.silent = p.delivered, 0
 		} else if p.silent++; p.silent >= silence {
 			return fmt.Errorf("it has not answered for %v", silence*w.bound/checks)
 		}
-		if int(p.posted-p.completed) < w.depth {
-			return p.sayLine()
-		}
+		return p.confirm()
 	default:
 		// The connection is being made, which the peer's program takes part in.
 		if p.silent++; p.silent >= checks {

@@ -43,7 +43,7 @@ type areas struct {
 func (s *areas) get(pz *udat.PZ, half, ranks int) (area, error) {
 	if len(s.free) == 0 {
 		n := min(areasAtOnce, ranks)
-		block, err := udat.AllocMemory(pz, n*2*half, udat.MemPrivLocalRead|udat.MemPrivLocalWrite|udat.MemPrivRemoteWrite)
+		block, err := udat.AllocMemory(pz, n*2*half, udat.MemPrivAll)
 		if err != nil {
 			return area{}, err
 		}

@@ -85,7 +85,7 @@ func (p *peer) tellParting() error {
 	default:
 		return nil
 	}
-	// Behind it comes a write that completes.
+	// Behind it comes what tells that it has arrived.
 	if !p.room(3) {
 		p.world.blocked = true
 		return nil
@@ -97,7 +97,7 @@ func (p *peer) tellParting() error {
 	if next == staying {
 		return nil
 	}
-	err := p.sayLine()
+	err := p.confirm()
 	p.parting = p.posted
 	if next == agreed && err == nil {
 		p.agree()
@@ -147,7 +147,7 @@ func (p *peer) ready() bool {
 // is known to have arrived. Lines that were written behind it say nothing more, and
 // may complete without an event.
 func (p *peer) disconnect() {
-	if p.link != parted || p.leaving || later(p.parting, p.completed) {
+	if p.link != parted || p.leaving || later(p.parting, p.delivered) {
 		return
 	}
 	p.leaving = true

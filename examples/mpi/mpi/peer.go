@@ -14,6 +14,7 @@ const (
 	dialing             // this rank has asked for a connection
 	awaited             // the peer asks for one, too, and its request counts
 	accepting           // the peer has asked for one
+	answered            // and has it, but has not sent anything yet
 	connected
 	parted // the connection ends, as both sides want
 	lost   // for good
@@ -33,11 +34,13 @@ type peer struct {
 	// What this rank has posted, and what of that is known to be complete. Both
 	// count since the beginning and wrap around.
 	posted, completed uint32
+	delivered         uint32        // of posted, what is known to have arrived
 	signaled          uint32        // the count of the last operation that completes with an event
+	answer            uint32        // the count of the last that completes when all before it has arrived
 	sinceSignal       int           // operations since that
 	writes            []windowWrite // that may be under way
 
-	checked uint32 // completed, when guard looked at it last
+	checked uint32 // delivered, when guard looked at it last
 	silent  int    // how many times guard has seen nothing happen
 
 	out        outRing
@@ -63,14 +66,16 @@ type peer struct {
 	// messagesOut and messagesIn count messages of all kinds to the peer and from it.
 	messagesOut, messagesIn uint32
 
-	expected uint32    // number of the next message from the peer
-	early    []int     // receives with messages that are behind some in the ring
-	line     line      // this rank's, as it was written last
-	parting  uint32    // the count of posted with the last notice, or with what was said of parting
-	seen     lineWords // the peer's
-	doze     doze      // what the peer has said last of its sleep
-	woken    bool      // it has got an event since
-	kept     int       // bytes of messages from the peer that no receive has taken
+	expected uint32 // number of the next message from the peer
+	early    []int  // receives with messages that are behind some in the ring
+	line     line   // this rank's, as it was written last
+	parting  uint32 // the count of posted with the last notice, or with what was said of parting
+	lines    uint32 // how many were written
+	lastLine line   // the peer's, as it was taken last
+	seen     uint64 // its stamp, 0 for none
+	doze     doze   // what the peer has said last of its sleep
+	woken    bool   // it has got an event since
+	kept     int    // bytes of messages from the peer that no receive has taken
 
 	transfers []*transfer // that have reads to post, in the order of their beginning, or that have failed
 	reading   []*transfer // one for each read under way, in the order of posting
@@ -92,6 +97,7 @@ const (
 	opWrite operation = iota // the value is that of posted
 	opSend                   // likewise, and the slot behind it
 	opRead
+	opConfirm // a read that shows that what was written before it has arrived
 )
 
 func cookie(p *peer, op operation, value uint32) uint64 {
@@ -105,10 +111,13 @@ func (w *World) parseCookie(c uint64) (p *peer, op operation, value uint32) {
 	return p, operation(c >> 32), uint32(c)
 }
 
+// outstanding is how many operations are under way.
+func (p *peer) outstanding() int { return int(p.posted - p.completed) }
+
 // room reports whether the endpoint has room for so many operations. One place is
 // kept for the line.
 func (p *peer) room(n int) bool {
-	return p.link == connected && int(p.posted-p.completed)+n < p.world.depth
+	return p.link == connected && p.outstanding()+n < p.world.depth
 }
 
 // signal decides whether an operation that is posted now completes with an event,
@@ -125,15 +134,44 @@ func (p *peer) signal() udat.CompletionFlags {
 // mark has the operation that is posted now complete with an event.
 func (p *peer) mark() udat.CompletionFlags {
 	p.signaled, p.sinceSignal = p.posted, 0
+	if !p.world.iwarp {
+		p.answer = p.posted
+	}
 	return 0
 }
 
 // done takes note that the operation was completed, and with it those before it.
-func (p *peer) done(count uint32) {
+func (p *peer) done(op operation, count uint32) {
 	if later(count, p.completed) {
 		p.completed = count
 		p.written()
 	}
+	if tells := !p.world.iwarp || op == opRead || op == opConfirm; tells && later(count, p.delivered) {
+		p.delivered = count
+	}
+}
+
+// confirm posts an operation that completes when all before it has arrived, if
+// there is room. That is a write of the line, which the peer's adapter answers. On iWARP
+// a write completes when it is handed over to TCP, and only a read is answered.
+func (p *peer) confirm() error {
+	if p.outstanding() >= p.world.attr.MaxRequestDTOs {
+		return nil
+	}
+	if !p.world.iwarp {
+		p.posted++
+		return p.tellLine(p.mark())
+	}
+	segment, err := p.memory.segment(restAt, restSize)
+	if err != nil {
+		return err
+	}
+	remote := p.remote
+	remote.VirtualAddress += restAt
+	remote.SegmentLength = restSize
+	p.posted++
+	p.answer = p.posted
+	return p.ep.PostRDMARead([]udat.Segment{segment}, cookie(p, opConfirm, p.posted), remote, p.mark())
 }
 
 // write posts an RDMA write of this rank's half into the peer's.

@@ -120,7 +120,7 @@ func (w *World) requestEvent(event udat.Event) {
 	p, op, value := w.parseCookie(event.Cookie)
 	err := event.Err()
 	if op == opRead {
-		p.done(value)
+		p.done(op, value)
 		err = p.readDone(err)
 	}
 	if event.EP() != p.ep {
@@ -131,8 +131,8 @@ func (w *World) requestEvent(event udat.Event) {
 		case opSend:
 			p.sent(value)
 			w.pumpAll()
-		case opWrite:
-			p.done(value)
+		case opWrite, opConfirm:
+			p.done(op, value)
 			err = p.pump()
 		}
 	}

@@ -20,7 +20,11 @@ func newRegistrations(pz *udat.PZ) (*udat.RegistrationCache, error) {
 // register registers memory that a message is in, or is to come to, if it is not
 // registered still.
 func (w *World) register(memory []byte) (*registration, error) {
-	r, err := w.registrations.Register(memory, udat.MemPrivLocalRead|udat.MemPrivLocalWrite|udat.MemPrivRemoteRead)
+	privileges := udat.MemPrivLocalRead | udat.MemPrivLocalWrite | udat.MemPrivRemoteRead
+	if w.iwarp {
+		privileges |= udat.MemPrivRemoteWrite // adapters may want it of memory that is read into
+	}
+	r, err := w.registrations.Register(memory, privileges)
 	if err != nil {
 		return nil, err
 	}

@@ -87,6 +87,7 @@ func (p *peer) read() error {
 		remote.VirtualAddress += uint64(t.posted)
 		remote.SegmentLength = uint32(n)
 		p.posted++
+		p.answer = p.posted
 		if err := p.ep.PostRDMARead([]udat.Segment{segment}, cookie(p, opRead, p.posted), remote, p.mark()); err != nil {
 			return err
 		}

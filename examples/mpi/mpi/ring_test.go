@@ -191,12 +191,37 @@ func TestLine(t *testing.T) {
 		{flow: flow{consumed: 1}, doze: doze{true, 1<<32 - 1}},
 	} {
 		b := make([]byte, lineSpace)
-		want.put(b)
-		if got := parseLine(lineWords{*word(b, 0), *word(b, 1), *word(b, 2)}); got != want {
-			t.Errorf("got %+v, want %+v", got, want)
+		want.put(b, 0)
+		if got, whole := parseLine(wordsOf(b)); got != want || !whole {
+			t.Errorf("got %+v, %v, want %+v", got, whole, want)
 		}
+	}
+	if _, whole := parseLine(lineWords{}); whole {
+		t.Error("a line that nobody has written is whole")
 	}
 	if !later(0, 1<<32-1) || later(5, 5) || later(1<<32-1, 0) {
 		t.Error("counters that wrap around")
+	}
+}
+
+func wordsOf(b []byte) lineWords {
+	return lineWords{*word(b, 0), *word(b, 1), *word(b, 2), *word(b, 3)}
+}
+
+// A line is not taken while only a part of it is written over the one before,
+// wherever that part begins and ends.
+func TestTornLine(t *testing.T) {
+	before, after, torn := make([]byte, lineSpace), make([]byte, lineSpace), make([]byte, lineSpace)
+	line{flow: flow{0x1ff, 3}}.put(before, 1)
+	line{flow: flow{0x200, 4}, notice: noticeDeath, rank: 2}.put(after, 2)
+	for begin := range lineSize {
+		for end := begin; end <= lineSize; end++ {
+			copy(torn, before)
+			copy(torn[begin:end], after[begin:end])
+			_, whole := parseLine(wordsOf(torn))
+			if want := bytes.Equal(torn, before) || bytes.Equal(torn, after); whole != want {
+				t.Fatalf("with the bytes from %d to %d, a line is whole: %v", begin, end, whole)
+			}
+		}
 	}
 }

@@ -219,7 +219,7 @@ func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
 func (p *peer) sent(value uint32) {
 	w := p.world
 	w.staging.free = append(w.staging.free, int(value&0xffff))
-	p.done(p.posted - uint32(uint16(p.posted)-uint16(value>>16)))
+	p.done(opSend, p.posted-uint32(uint16(p.posted)-uint16(value>>16)))
 }
 
 // report tells the peer what it is allowed if it may be waiting for that.
@@ -230,7 +230,7 @@ func (p *peer) report() error {
 	if !p.in.due() && full == p.line.full && int(granted) < max(1, p.grant.open()/2) {
 		return nil
 	}
-	if int(p.posted-p.completed) >= w.depth || p.link != connected {
+	if p.outstanding() >= w.depth || p.link != connected {
 		w.blocked = true
 		return nil
 	}
@@ -249,12 +249,6 @@ func (p *peer) overfull() bool {
 	return p.kept > p.world.keep
 }
 
-// sayLine writes the line, for its completion.
-func (p *peer) sayLine() error {
-	p.posted++
-	return p.tellLine(p.mark())
-}
-
 // tellLine writes the line with what the peer is allowed now.
 func (p *peer) tellLine(flags udat.CompletionFlags) error {
 	p.told, p.in.reported = flow{p.in.consumed, p.grant.total}, p.in.consumed
@@ -264,7 +258,8 @@ func (p *peer) tellLine(flags udat.CompletionFlags) error {
 func (p *peer) writeLine(flags udat.CompletionFlags) error {
 	p.world.stats.Reports++
 	p.line.flow = p.told
-	p.line.put(p.memory.ours())
+	p.line.put(p.memory.ours(), p.lines)
+	p.lines++
 	return p.write(0, lineSize, flags)
 }
 

@@ -555,14 +555,15 @@ func (win *window) flush(rank int) error {
 	w, t := win.comm.world, &win.targets[rank]
 	if t.writing {
 		p := w.peers[win.comm.group[rank]]
-		// The last write may be one that completes without an event. One behind it has one.
+		// The last write may be one that completes without an event, or without having
+		// arrived.
 		if err := w.await(func() bool {
-			if t.former != p.former || !later(t.written, p.completed) {
+			if t.former != p.former || !later(t.written, p.delivered) {
 				return true // a connection ends when all that was written is done
 			}
 			w.blocked = true
-			if later(t.written, p.signaled) && int(p.posted-p.completed) < w.depth {
-				if err := p.sayLine(); err != nil {
+			if later(t.written, p.answer) {
+				if err := p.confirm(); err != nil {
 					p.lose(err)
 				}
 			}

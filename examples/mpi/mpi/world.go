@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goudat/goudat/examples/internal/adapter"
 	"github.com/goudat/goudat/examples/mpi/launch"
 	"github.com/goudat/goudat/examples/mpi/pmi"
 	"github.com/goudat/goudat/udat"
@@ -60,7 +61,9 @@ type World struct {
 	keep          int // mostKept, but for tests
 	thresholds    thresholds
 	depth         int // operations of an endpoint
-	ways          ways
+	// iwarp says that a send or a write completes when it is handed over to TCP.
+	iwarp bool
+	ways  ways
 
 	mostConnections int // 0 for no bound
 
@@ -212,9 +215,9 @@ func (w *World) hear() {
 }
 
 // open makes all that the connections share.
-func (w *World) open(adapter string) error {
+func (w *World) open(name string) error {
 	var err error
-	if w.ia, err = openAdapter(adapter); err != nil {
+	if w.ia, err = openAdapter(name); err != nil {
 		return err
 	}
 	if w.pz, err = udat.CreatePZ(w.ia); err != nil {
@@ -223,12 +226,22 @@ func (w *World) open(adapter string) error {
 	if w.cno, err = udat.CreateCNO(w.ia, nil); err != nil {
 		return err
 	}
+	attr, _, err := w.ia.Query()
+	if err != nil {
+		return err
+	}
+	if w.iwarp, err = adapter.IWARP(attr.AdapterName); err != nil {
+		return err
+	}
 	ranks := len(w.peers)
 	w.depth, w.receives.first, w.receives.most = 31, firstGrant, firstGrant*ranks+2*receivesAtOnce
 	if ranks > manyRanks {
 		w.depth, w.receives.first, w.receives.most = 7, 1, mostReceives
 	}
 	w.attr = udat.EPAttr{MaxRequestDTOs: w.depth, MaxRequestIOV: 1, MaxRecvDTOs: 1, MaxRecvIOV: 1, MaxRDMAReadIn: readWindow, MaxRDMAReadOut: readWindow}
+	if w.iwarp {
+		w.depth-- // the last place is for confirm
+	}
 	if w.calls, err = w.dispatcher(max(2*ranks, 16), udat.EVDCR); err != nil {
 		return err
 	}
@@ -319,9 +332,13 @@ func (w *World) part(notice uint32, rank int) {
 		}
 		p.line.notice, p.line.rank = notice, uint32(rank)
 		p.posted++
-		p.parting = p.posted
-		if err := p.writeLine(p.mark()); err != nil {
-			p.parting = p.completed // who does not get it hears of the end of the connection
+		err := p.writeLine(p.mark())
+		if w.iwarp && err == nil {
+			err = p.confirm()
+		}
+		p.parting = p.answer
+		if err != nil {
+			p.parting = p.delivered // who does not get it hears of the end of the connection
 		}
 	}
 }
@@ -330,7 +347,7 @@ func (w *World) part(notice uint32, rank int) {
 func (w *World) flush() {
 	for _, p := range w.linked {
 		if p.link == connected && len(p.writes) > 0 && later(p.posted, p.signaled) {
-			if err := p.sayLine(); err != nil {
+			if err := p.confirm(); err != nil {
 				p.lose(err)
 			}
 		}
@@ -390,7 +407,7 @@ func (w *World) settle() {
 
 func (w *World) settled() bool {
 	for _, p := range w.linked {
-		if p.link == connected && later(p.parting, p.completed) {
+		if p.link == connected && later(p.parting, p.delivered) {
 			return false
 		}
 	}
