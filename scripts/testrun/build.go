@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +84,6 @@ func (r run) deal(p testPackage) ([]shard, error) {
 		}
 		tests = slices.DeleteFunc(tests, skipped.MatchString)
 	}
-	slices.SortStableFunc(tests, func(a, b string) int { return cmp.Compare(order(a), order(b)) })
 	shards := deal(tests, r.shards[p.ImportPath], r.skip)
 	if r.skipParts != "" {
 		for i := range shards {
@@ -93,14 +91,6 @@ func (r run) deal(p testPackage) ([]shard, error) {
 		}
 	}
 	return shards, nil
-}
-
-// order is 0 for tests that are distributed first, and 1 for all others.
-func order(test string) int {
-	if slices.Contains(longTests, test) {
-		return 0
-	}
-	return 1
 }
 
 // batches divides packages so that those of a batch are in one module, and no two of them have binaries of the same

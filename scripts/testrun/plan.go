@@ -99,7 +99,7 @@ var inShards = map[string]int{
 	module + "examples/mpi/mpi": 2,
 }
 
-// longTests are distributed first, so that each is in a different shard.
+// longTests count more than others when tests are distributed, so that each is in a different shard.
 var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench", "TestReport"}
 
 // plan lists the runs, the longest first.

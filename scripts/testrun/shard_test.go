@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"testing"
 )
 
@@ -26,6 +27,49 @@ func TestDeal(t *testing.T) {
 			}
 			if n != want {
 				t.Errorf("with %d shards %s runs in %d of them", shards, name, n)
+			}
+		}
+	}
+}
+
+// Package testing compiles all patterns for each subtest, which is slow with long ones.
+func TestShardPatternsAreShort(t *testing.T) {
+	for _, p := range everyPackage(t) {
+		shards, err := run{shards: inShards}.deal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range shards {
+			if len(s.run) > 40 || s.skip != "" {
+				t.Errorf("the pattern of %s%v is %q, and that of tests to skip is %q", short(p.ImportPath), s, s.run, s.skip)
+			}
+		}
+	}
+}
+
+// Shards have about as many tests each, and the tests that take long are in different ones.
+func TestShardsAreEven(t *testing.T) {
+	for _, p := range everyPackage(t) {
+		tests, err := p.tests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shards, err := run{shards: inShards}.deal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range shards {
+			var in, long []string
+			for _, test := range tests {
+				if regexp.MustCompile(s.run).MatchString(test) {
+					in = append(in, test)
+					if slices.Contains(longTests, test) {
+						long = append(long, test)
+					}
+				}
+			}
+			if len(in) > 2*len(tests)/len(shards) || len(long) > 1 {
+				t.Errorf("%s%v has %d of %d tests, among them %v", short(p.ImportPath), s, len(in), len(tests), long)
 			}
 		}
 	}
