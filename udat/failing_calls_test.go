@@ -3,11 +3,13 @@
 package udat_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -84,6 +86,22 @@ func (c *failingCall) awaitFailed(t *testing.T, n int32) {
 	}
 }
 
+// failingCallsLibrary compiles the C library once: on an emulated processor, that
+// takes longer than most of the tests.
+var failingCallsLibrary = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "failing_calls")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	library := filepath.Join(folder, "failing_calls.so")
+	gcc := exec.Command("gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", library, "testdata/failing_calls.c", "-ldl")
+	if out, err := gcc.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("gcc: %w\n%s", err, out)
+	}
+	return os.ReadFile(library)
+})
+
 // withFailingCalls runs the test in a child process in which calls of the native
 // library can be made to fail.
 func withFailingCalls(t *testing.T, test func(t *testing.T, ia *udat.IA, calls *failingCalls)) {
@@ -98,12 +116,12 @@ func withFailingCalls(t *testing.T, test func(t *testing.T, ia *udat.IA, calls *
 	udattest.Names(t)
 	folder := t.TempDir()
 	library, control := filepath.Join(folder, "failing_calls.so"), filepath.Join(folder, "control")
-	gcc := exec.Command("gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", library, "testdata/failing_calls.c", "-ldl")
-	if out, err := gcc.CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
+	content, err := failingCallsLibrary()
+	want(t, err)
+	want(t, os.WriteFile(library, content, 0o700))
 	want(t, os.WriteFile(control, make([]byte, unsafe.Sizeof(failingCalls{})), 0o600))
-	cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$", "-test.v="+verbose(), fmt.Sprintf("-test.timeout=%v", childPatience))
+	cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$", "-test.skip", flag.Lookup("test.skip").Value.String(),
+		"-test.v="+verbose(), fmt.Sprintf("-test.timeout=%v", childPatience))
 	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library, failingCallsVariable+"="+control,
 		"ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:"+os.Getenv("ASAN_OPTIONS"))
 	out, err := cmd.CombinedOutput()
