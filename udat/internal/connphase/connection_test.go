@@ -1,0 +1,300 @@
+package connphase
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// diagram has all moves that are allowed, but for those of events that nobody gets.
+const diagram = `
+Idle: Begin Attempting, Empty Vacant
+Attempting: Withdraw Idle, See Connected, Establish Connected Deliver, Fail Refused Owe, Disconnect Refused Owe, Abort Aborted Owe
+Connected: Establish Connected Deliver, Fail Over Deliver, Disconnect Over Deliver, Drain Draining, Leave Leaving, Forget Over Owe
+Draining: Establish Draining Deliver, Fail Over Deliver, Disconnect Over Deliver, Leave Leaving, Forget Over Owe
+Leaving: Establish Leaving Deliver, Fail Over Deliver, Disconnect Over Deliver, Leave Leaving, Forget Over Owe, Empty Emptied
+Aborted: Empty Vacant
+Refused: Empty Vacant
+Over: Empty Vacant
+Emptied: Establish Emptied Deliver, Fail Vacant Deliver, Disconnect Vacant Deliver, Forget Vacant Owe, Empty Emptied
+Vacant: Empty Vacant
+`
+
+func TestDiagram(t *testing.T) {
+	var b strings.Builder
+	b.WriteByte('\n')
+	for p := range phases {
+		var moves []string
+		for in := range inputs {
+			m := table[p][in]
+			switch {
+			case !m.allowed || m.outcome == Drop:
+			case m.outcome == None:
+				moves = append(moves, fmt.Sprint(in, " ", m.to))
+			default:
+				moves = append(moves, fmt.Sprint(in, " ", m.to, " ", m.outcome))
+			}
+		}
+		fmt.Fprintf(&b, "%v: %s\n", p, strings.Join(moves, ", "))
+	}
+	if got := b.String(); got != diagram {
+		t.Errorf("the table has%s", got)
+	}
+}
+
+// ways has inputs that lead to each phase.
+var ways = map[Phase][]Input{
+	Idle:       nil,
+	Attempting: {Begin},
+	Connected:  {Begin, Establish},
+	Draining:   {Begin, Establish, Drain},
+	Leaving:    {Begin, Establish, Leave},
+	Aborted:    {Begin, Abort},
+	Refused:    {Begin, Fail},
+	Over:       {Begin, Establish, Disconnect},
+	Emptied:    {Begin, Establish, Leave, Empty},
+	Vacant:     {Empty},
+}
+
+func isEvent(in Input) bool { return in == Establish || in == Fail || in == Disconnect }
+
+func yes() bool { return true }
+
+// step gives a connection an input in the way that is meant for it.
+func step(c *Connection[Input], in Input) (outcome Outcome, allowed bool) {
+	switch {
+	case isEvent(in):
+		return c.Hear(in, in, yes), true
+	case in == Abort || in == Forget:
+		allowed = c.Owe(in, in, yes)
+		if allowed {
+			outcome = Owe
+		}
+		return outcome, allowed
+	}
+	return None, c.Do(in)
+}
+
+func in(p Phase) *Connection[Input] {
+	c := new(Connection[Input])
+	for _, i := range ways[p] {
+		step(c, i)
+	}
+	return c
+}
+
+// Each input does in each phase what the table says, and leaves alone what is
+// refused.
+func TestMoves(t *testing.T) {
+	for p := range phases {
+		for i := range inputs {
+			c := in(p)
+			if c.Phase() != p {
+				t.Fatalf("the way to %v leads to %v", p, c.Phase())
+			}
+			owed, _, hadOwed := c.TakeOwed()
+			changed := c.Changed()
+			m := table[p][i]
+			outcome, allowed := step(c, i)
+			if i == Establish && p != Attempting && m.outcome == Deliver {
+				m.outcome = Drop // it was told before
+			}
+			if allowed != m.allowed || outcome != m.outcome {
+				t.Errorf("%v in %v: %v, %v", i, p, outcome, allowed)
+			}
+			want := p
+			if m.allowed {
+				want = m.to
+			}
+			if c.Phase() != want {
+				t.Errorf("%v in %v leads to %v, and not to %v", i, p, c.Phase(), want)
+			}
+			if isClosed(changed) != (want != p || p == Aborted && (i == Establish || i == Fail)) {
+				t.Errorf("%v in %v: a change was told: %v", i, p, isClosed(changed))
+			}
+			event, ofConnection, ok := c.TakeOwed()
+			if ok != (outcome == Owe) || ok && (event != i || ofConnection != (p != Attempting)) {
+				t.Errorf("%v in %v: owed %v of a connection: %v, %v", i, p, event, ofConnection, ok)
+			}
+			if hadOwed != (p == Aborted || p == Refused) {
+				t.Errorf("%v has owed %v, %v", p, owed, hadOwed)
+			}
+		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// The establishment may be seen before it is told, and is told once.
+func TestEstablishmentIsTold(t *testing.T) {
+	for _, between := range [][]Input{nil, {Drain}, {Leave}, {Drain, Leave}} {
+		c := in(Attempting)
+		c.Do(See)
+		for _, i := range between {
+			c.Do(i)
+		}
+		if !c.InLibrary() {
+			t.Error("the library has told nothing yet")
+		}
+		if outcome := c.Hear(Establish, Establish, yes); outcome != Deliver {
+			t.Errorf("after %v: %v", between, outcome)
+		}
+		if outcome := c.Hear(Establish, Establish, yes); outcome != Drop {
+			t.Errorf("after %v, again: %v", between, outcome)
+		}
+		if c.InLibrary() {
+			t.Error("the library has told the outcome")
+		}
+	}
+}
+
+// The library reports what the binding has aborted as disconnected, and goes on with
+// it all the same.
+func TestAbortedAttemptStaysInLibrary(t *testing.T) {
+	c := in(Aborted)
+	if c.Hear(Disconnect, Disconnect, yes); !c.InLibrary() {
+		t.Error("the library may still work on the attempt")
+	}
+	if c.Hear(Establish, Establish, yes); c.InLibrary() {
+		t.Error("the library has told the outcome")
+	}
+}
+
+// An end is held while requests are outstanding.
+func TestEndIsHeld(t *testing.T) {
+	c := in(Connected)
+	if outcome := c.Hear(Disconnect, Disconnect, func() bool { return false }); outcome != Hold {
+		t.Errorf("the outcome is %v", outcome)
+	}
+	if event, ofConnection, ok := c.TakeOwed(); !ok || !ofConnection || event != Disconnect {
+		t.Errorf("owed: %v of a connection: %v, %v", event, ofConnection, ok)
+	}
+}
+
+// What was found before the end counts for the end.
+func TestBroken(t *testing.T) {
+	for p := range phases {
+		c := in(p)
+		if c.Break(); c.Broken() == p.Ending() {
+			t.Errorf("in %v: %v", p, c.Broken())
+		}
+	}
+}
+
+// A limit ends with its phase, and another takes its place.
+func TestLimit(t *testing.T) {
+	expired := make(chan string, 8)
+	limit := func(c *Connection[Input], in Phase, within time.Duration, name string) {
+		c.Limit(in, within, func() { expired <- name })
+	}
+	const soon, later = time.Millisecond, 20 * time.Millisecond
+	c := in(Attempting)
+	limit(c, Connected, 0, "of another phase")
+	limit(c, Attempting, soon, "of a phase that has ended")
+	c.Do(See)
+	limit(c, Connected, soon, "replaced")
+	limit(c, Connected, time.Hour, "replaced")
+	limit(c, Connected, later, "right")
+	if !c.Limited() {
+		t.Error("there is a limit")
+	}
+	unlimited := in(Connected)
+	limit(unlimited, Connected, soon, "taken away")
+	unlimited.Unlimit()
+	if unlimited.Limited() {
+		t.Error("there is no limit any more")
+	}
+	if name := <-expired; name != "right" || c.Limited() || len(expired) > 0 {
+		t.Errorf("a limit has expired that was %s, and %d others", name, len(expired))
+	}
+}
+
+// racers are the calls, events and timers of one connection, each of which may come
+// at any time and more than once.
+func racers(c *Connection[Input], log func(Input, Outcome)) []func() {
+	var list []func()
+	for i := See; i < inputs; i++ {
+		list = append(list, func() {
+			outcome, allowed := step(c, i)
+			if allowed {
+				log(i, outcome)
+			}
+		})
+	}
+	return list
+}
+
+// However calls, events and timers race, the program hears of the establishment and
+// of the end once at most, of nothing after the end, and of no establishment after
+// the attempt was ended.
+func TestRaces(t *testing.T) {
+	for seed := range uint64(300) {
+		c := in(Attempting)
+		var mu sync.Mutex
+		var told []Input
+		var group sync.WaitGroup
+		list := racers(c, func(i Input, outcome Outcome) {
+			if outcome == Deliver || outcome == Owe || outcome == Hold {
+				mu.Lock()
+				told = append(told, i)
+				mu.Unlock()
+			}
+		})
+		r := rand.New(rand.NewPCG(seed, 1))
+		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		for _, f := range list {
+			group.Add(1)
+			go func() {
+				defer group.Done()
+				f()
+				f()
+			}()
+		}
+		group.Wait()
+		counts := make(map[Input]int)
+		for _, i := range told {
+			counts[i]++
+		}
+		ends := counts[Fail] + counts[Disconnect] + counts[Abort] + counts[Forget]
+		if counts[Establish] > 1 || ends > 1 || counts[Abort] > 0 && counts[Establish] > 0 {
+			t.Fatalf("seed %d: the program was told %v", seed, told)
+		}
+		if !c.Phase().Ended() || ends != 1 {
+			t.Fatalf("seed %d: it ends in %v, and the program was told %v", seed, c.Phase(), told)
+		}
+	}
+}
+
+// In any sequence, what the program is told has a sense.
+func TestSequences(t *testing.T) {
+	for seed := range uint64(20000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		c := new(Connection[Input])
+		var told []Input
+		for range 12 {
+			i := Input(r.IntN(int(inputs)))
+			if outcome, _ := step(c, i); outcome == Deliver || outcome == Owe {
+				told = append(told, i)
+			}
+		}
+		ended := false
+		for n, i := range told {
+			switch {
+			case ended, i == Establish && n > 0:
+				t.Fatalf("seed %d: the program was told %v", seed, told)
+			case i != Establish:
+				ended = true
+			}
+		}
+	}
+}
