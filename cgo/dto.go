@@ -4,6 +4,7 @@ package cgo
 
 /*
 #include "goudat/dto.h"
+#include "goudat/post.h"
 
 #cgo noescape goudat_ep_post_send
 #cgo nocallback goudat_ep_post_send
@@ -13,6 +14,8 @@ package cgo
 #cgo nocallback goudat_ep_post_rdma_read
 #cgo noescape goudat_ep_post_rdma_write
 #cgo nocallback goudat_ep_post_rdma_write
+#cgo noescape goudat_ep_post
+#cgo nocallback goudat_ep_post
 #cgo noescape goudat_ep_post_batch
 #cgo nocallback goudat_ep_post_batch
 */
@@ -76,6 +79,15 @@ func EPPostRDMARead(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTri
 func EPPostRDMAWrite(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTriplet, flags CompletionFlags) Return {
 	return Return(C.goudat_ep_post_rdma_write(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
 		C.uint64_t(cookie), (*C.DAT_RMR_TRIPLET)(unsafe.Pointer(remote)), C.DAT_COMPLETION_FLAGS(flags)))
+}
+
+// EPPost posts an operation of any kind. operands are those of the extension's
+// operations, nil for any other: an immediate value; a number to add; two to compare
+// and to swap. Of these it checks that the endpoint is connected, which the library
+// does not.
+func EPPost(ep EPHandle, post *Post, iov []LMRTriplet, operands *[2]uint64) Return {
+	return Return(C.goudat_ep_post(C.goudat_handle(ep), (*C.goudat_post)(unsafe.Pointer(post)), localIOV(iov),
+		(*C.uint64_t)(unsafe.Pointer(operands))))
 }
 
 // EPPostBatch posts operations in one crossing, each by its own C function,

@@ -1,6 +1,6 @@
 package cgo
 
-// Post is one operation of a batch, as the shim goudat_ep_post_batch takes it.
+// Post is one operation, as EPPost and EPPostBatch take it.
 type Post struct {
 	Operation DTO
 	Segments  uint32 // number of them

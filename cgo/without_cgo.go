@@ -100,6 +100,11 @@ func EPPostRDMAWrite(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTr
 	return
 }
 
+func EPPost(ep EPHandle, post *Post, iov []LMRTriplet, operands *[2]uint64) (ret Return) {
+	ret = withoutLibrary
+	return
+}
+
 func EPPostBatch(ep EPHandle, posts []Post, iov []LMRTriplet) (_ int, ret Return) {
 	ret = withoutLibrary
 	return
