@@ -42,31 +42,74 @@ func (b *backlog) len() int { return len(b.events) - b.head }
 // asynchronous EVD.
 const maxAsyncBacklog = 4096
 
-// queue adds an event to the backlog. The caller holds mu.
+// queue adds an event to the backlog that has come from the library, and has its
+// room. The caller holds mu.
 func (evd *EVD) queue(event Event) {
-	if evd.attention&^attendDraining != 0 {
-		evd.attend(&event)
+	if evd.attention != 0 {
+		evd.attend()
+	}
+	if d := event.direction(); d != nil {
+		d.untaken.Add(1)
 	}
 	evd.backlog.push(event)
 	evd.news++
 }
 
-// attend has the backlog of asynchronous errors stay within bounds, and that of an
-// EVD that counts its room hold some for the event.
-func (evd *EVD) attend(event *Event) {
-	if evd.attention&attendBacklog != 0 {
-		if evd.backlog.len() >= max(maxAsyncBacklog, evd.qlen) {
-			var oldest Event
-			evd.backlog.pop(&oldest)
-			evd.dropped++
+// enqueue adds an event that has not, and takes some, whether or not there is any.
+func (evd *EVD) enqueue(event Event) {
+	if evd.attention&attendCounting != 0 {
+		evd.room.Force(1)
+	}
+	evd.queue(event)
+}
+
+// attend has the backlog of asynchronous errors stay within bounds, and the room of an
+// EVD that counts it know of an event that comes to the backlog.
+func (evd *EVD) attend() {
+	if evd.attention&attendCounting != 0 {
+		evd.room.Queue()
+	}
+	if evd.attention&attendBacklog != 0 && evd.backlog.len() >= max(maxAsyncBacklog, evd.qlen) {
+		var oldest Event
+		evd.backlog.pop(&oldest)
+		evd.dropped++
+	}
+}
+
+// pop takes the first event of the backlog. The caller holds mu.
+func (evd *EVD) pop(event *Event) bool {
+	if !evd.backlog.pop(event) {
+		return false
+	}
+	evd.left(event)
+	return true
+}
+
+// left notes that an event has left the backlog, and the queue.
+func (evd *EVD) left(event *Event) {
+	if evd.attention&attendCounting != 0 {
+		evd.room.Leave()
+	}
+	if d := event.direction(); d != nil {
+		d.untaken.Add(-1)
+	}
+	evd.taken(event)
+}
+
+// direction returns the queue whose record has the operation of a completion, nil
+// for that of any other event.
+func (event *Event) direction() *direction {
+	if event.Number != EventDTOCompletion || event.native == nil {
+		return nil
+	}
+	switch event.Operation {
+	case DTOReceive, DTOIBRecvImmed, DTOIBRecvMsgImmed:
+		if event.native.recv.shared {
+			return nil
 		}
-		return
+		return &event.native.recv
 	}
-	if event.held&roomHeld == 0 {
-		evd.holdRoom(event)
-	}
-	event.held |= roomMoved
-	evd.room.moved.Add(1)
+	return &event.native.request
 }
 
 // unlock releases mu. Events that came to the backlog, and are there still, wake
@@ -114,7 +157,7 @@ func (evd *EVD) add(event Event) {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()
-	evd.queue(event)
+	evd.enqueue(event)
 }
 
 // addWithin is add unless the queue is as long as it may be.
@@ -125,7 +168,7 @@ func (evd *EVD) addWithin(event Event) bool {
 	if evd.backlog.len() >= evd.qlen {
 		return false
 	}
-	evd.queue(event)
+	evd.enqueue(event)
 	return true
 }
 
@@ -134,16 +177,16 @@ func (evd *EVD) forget(drop func(*Event) bool) {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()
-	var kept backlog
+	var rest backlog
 	var event Event
 	for evd.backlog.pop(&event) {
 		if drop(&event) {
-			evd.taken(&event)
+			evd.left(&event)
 		} else {
-			kept.push(event)
+			rest.push(event)
 		}
 	}
-	evd.backlog = kept
+	evd.backlog = rest
 }
 
 // keepEmpty arms the EVD, and takes what the library has queued, whether or not
@@ -199,12 +242,10 @@ func (evd *EVD) drain() {
 // drainFrom is drain with the outcome of the first crossing. It gives what the
 // last one returned.
 func (evd *EVD) drainFrom(raw []cgo.Event, n int, r cgo.Return) cgo.Return {
-	evd.attention |= attendDraining
-	defer func() { evd.attention &^= attendDraining }()
 	for {
 		for i := range raw[:n] {
 			var event Event
-			if evd.decode(&raw[i], &event) {
+			if evd.decode(&raw[i], &event, true) {
 				evd.queue(event)
 			}
 		}

@@ -26,154 +26,124 @@ type Post struct {
 // PostBatch does not keep the slice. The memory of the segments belongs to the
 // adapter until the completion.
 func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
-	op := "dat_ep_post_send"
+	call := kinds[opSend].call
 	if len(batch) == 0 || ep == nil {
-		return 0, ep.object().refused(op, InvalidHandleEP, nil)
+		return 0, ep.object().refused(call, InvalidHandleEP, nil)
 	}
 	for accepted < len(batch) && err == nil {
-		var n int
-		kind := postKindOf(batch[accepted].Operation)
-		if kind == nil {
-			return accepted, ep.obj.refused(op, InvalidHandleEP, refuse(op, ErrInvalidParameter, NoSubtype,
+		op, ok := batchedOperation(batch[accepted].Operation)
+		if !ok {
+			return accepted, ep.obj.refused(call, InvalidHandleEP, refuse(call, ErrInvalidParameter, NoSubtype,
 				"operation %d of the batch is %v, it must be %v, %v, %v or %v: post others with the method of their own", accepted, batch[accepted].Operation,
 				DTOSend, DTOReceive, DTORDMARead, DTORDMAWrite))
 		}
-		n, op, err = ep.postSome(ep.direction(kind.operation), batch[accepted:])
+		call = kinds[op].call
+		d := ep.direction(op)
+		if d == nil {
+			err = errNotReady
+			break
+		}
+		var n int
+		d.mu.Lock()
+		n, call, err = d.postSome(batch[accepted:])
+		d.mu.Unlock()
 		accepted += n
+		if err == errNotReady && d.awaitBar() {
+			err = nil
+		}
 	}
-	return accepted, ep.explain(op, err)
+	return accepted, ep.explain(call, err)
 }
 
 // mostAtOnce is how many operations one crossing posts. The lock of the
 // direction is held meanwhile. A crossing takes 29 ns, half a nanosecond for each.
 const mostAtOnce = 64
 
-// postKind is what operations of a kind have in common.
-type postKind struct {
-	call      string
-	operation operation
-	needs     MemPriv
-	flags     CompletionFlags // that it may have
-	flagsArg  ReturnSubtype
-	remote    bool
-}
-
-var postKinds = [...]postKind{
-	DTOSend:      {"dat_ep_post_send", opSend, MemPrivLocalRead, requestPostFlags, InvalidArg5, false},
-	DTOReceive:   {"dat_ep_post_recv", opReceive, MemPrivLocalWrite, recvPostFlags, InvalidArg5, false},
-	DTORDMARead:  {"dat_ep_post_rdma_read", opRDMARead, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true},
-	DTORDMAWrite: {"dat_ep_post_rdma_write", opRDMAWrite, MemPrivLocalRead, requestPostFlags, InvalidArg6, true},
-}
-
-// postKindOf gives nil for an operation that is not posted in a batch.
-func postKindOf(operation DTO) *postKind {
-	if int64(operation) >= int64(len(postKinds)) {
-		return nil
+// batchedOperation reports false for an operation that is not posted in a batch.
+func batchedOperation(o DTO) (operation, bool) {
+	switch o {
+	case DTOSend:
+		return opSend, true
+	case DTOReceive:
+		return opReceive, true
+	case DTORDMARead:
+		return opRDMARead, true
+	case DTORDMAWrite:
+		return opRDMAWrite, true
 	}
-	return &postKinds[operation]
-}
-
-// batchScratch is the native form of operations that are about to be posted.
-type batchScratch struct {
-	posts []cgo.Post
-	iov   []cgo.LMRTriplet
+	return 0, false
 }
 
 // postSome posts the operations at the start of the batch that belong to the
 // direction, up to mostAtOnce of them. The error is that of the operation behind
-// those that were accepted, and op its call.
-func (ep *EP) postSome(d *direction, batch []Post) (accepted int, op string, err error) {
-	d.mu.Lock() // without a defer, as of all posts: see shadow.posted
-	op, err = ep.prepareSome(d, batch)
+// those that were accepted, and call its call. The caller holds mu.
+func (d *direction) postSome(batch []Post) (accepted int, call string, err error) {
+	call, err = d.prepareSome(batch)
 	if err == errFlushed {
-		d.mu.Unlock()
-		return 1, op, nil
+		return 1, call, nil
 	}
-	prepared := d.batch.posts
-	if len(prepared) > 0 {
-		var r cgo.Return
-		if accepted, r = cgo.EPPostBatch(d.handle, prepared, d.batch.iov); accepted < len(prepared) {
-			op = postKindOf(DTO(prepared[accepted].Operation)).call
-			if d.refusedAtEnd(r) {
-				accepted++
-			} else {
-				err = d.refusedByLibrary(op, r)
-			}
-			for range prepared[accepted:] {
-				d.withdraw()
-			}
+	if len(d.posts) == 0 {
+		return 0, call, err
+	}
+	accepted, r := cgo.EPPostBatch(d.handle, d.posts, d.iov)
+	if refused := d.posts[accepted:]; len(refused) > 0 {
+		op, _ := batchedOperation(DTO(refused[0].Operation))
+		call = kinds[op].call
+		if d.refusedAtEnd(r) {
+			accepted++
+		} else {
+			err = d.refusedByLibrary(call, r)
 		}
-		ep.notePosts(d, batch[:accepted])
+		for range d.posts[accepted:] {
+			d.withdraw()
+		}
 	}
-	d.mu.Unlock()
-	return accepted, op, err
+	for i := range batch[:accepted] {
+		p := &batch[i]
+		op, _ := batchedOperation(p.Operation)
+		if op == opReceive {
+			d.n.early.note(p.Segments, p.Cookie, p.Flags)
+		}
+		d.shadow.posted(d, kinds[op].call)
+	}
+	return accepted, call, err
 }
 
 // prepareSome fills the scratch. The error is that of the operation behind those
 // that are in it; errFlushed stands for one that needs no posting, before which
 // there is none. The caller holds mu.
-func (ep *EP) prepareSome(d *direction, batch []Post) (op string, err error) {
-	s := &d.batch
-	s.posts, s.iov = s.posts[:0], s.iov[:0]
-	for len(s.posts) < min(len(batch), mostAtOnce) && err == nil {
-		p := &batch[len(s.posts)]
-		kind := postKindOf(p.Operation)
-		if kind == nil || ep.direction(kind.operation) != d {
+func (d *direction) prepareSome(batch []Post) (call string, err error) {
+	d.posts, d.iov = d.posts[:0], d.iov[:0]
+	for len(d.posts) < min(len(batch), mostAtOnce) {
+		p := &batch[len(d.posts)]
+		op, ok := batchedOperation(p.Operation)
+		if !ok || d != d.n.direction(op) {
 			break
 		}
-		op = kind.call
-		if err = d.examinePost(kind, p); err != nil {
-			break
+		k := &kinds[op]
+		call = k.call
+		var remote *RMRTriplet
+		if k.remote {
+			remote = &p.Remote
 		}
-		if d.flushes(kind.operation) {
-			if len(s.posts) > 0 {
+		before := len(d.iov)
+		if err := d.examine(op, k, p.Segments, p.Flags, remote); err != nil {
+			d.iov = d.iov[:before]
+			return call, err
+		}
+		if d.flushes(op) {
+			if len(d.posts) > 0 {
 				d.giveRoom()
+				d.iov = d.iov[:before]
 				break // it must not overtake those before
 			}
-			return op, d.flushPost(op, kind.operation, p.Cookie)
+			return call, d.flushPost(op, p.Cookie)
 		}
-		if len(s.posts) == 0 && d.keeps(kind.operation, p.Cookie) {
-			return op, errFlushed
+		if len(d.posts) == 0 && d.keeps(op, p.Cookie) {
+			return call, errFlushed
 		}
-		err = d.preparePost(kind, p)
+		d.posts = append(d.posts, cgo.Post{})
+		d.prepare(&d.posts[len(d.posts)-1], op, k, len(d.iov)-before, p.Cookie, p.Flags, remote)
 	}
-	return op, err
-}
-
-func (d *direction) examinePost(kind *postKind, p *Post) error {
-	if err := checkPostFlags(kind.call, p.Flags, kind.flags, kind.flagsArg); err != nil {
-		return err
-	}
-	return d.examine(kind.call, kind.operation, p.Segments, kind.needs)
-}
-
-// preparePost records an operation that was examined, and adds its native form.
-func (d *direction) preparePost(kind *postKind, p *Post) error {
-	native, flags := d.record(kind.operation, p.Cookie), p.Flags
-	if kind.remote {
-		if err := d.checkRemote(kind.call, kind.operation, p.Remote); err != nil {
-			return err
-		}
-	}
-	if kind.operation != opReceive {
-		if kind.operation == opRDMARead {
-			flags = d.ep.readFlags(flags)
-		}
-		native, flags = d.suppress(native, flags)
-	}
-	s := &d.batch
-	s.iov = append(s.iov, d.iov...)
-	s.posts = append(s.posts, cgo.Post{Operation: cgo.DTO(p.Operation), Segments: uint32(len(d.iov)), Cookie: native, Remote: cgo.RMRTriplet(p.Remote), Flags: cgo.CompletionFlags(flags)})
-	return nil
-}
-
-// notePosts takes note of operations that the library has accepted.
-func (ep *EP) notePosts(d *direction, batch []Post) {
-	for i := range batch {
-		p := &batch[i]
-		ep.shadow.posted(d, postKindOf(p.Operation).call)
-		if p.Operation == DTOReceive {
-			ep.early.note(p.Segments, p.Cookie, p.Flags)
-		}
-	}
+	return call, nil
 }

@@ -3,8 +3,9 @@ package udat
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
+
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // CNO is a consumer notification object: it tells waiters and an agent which of its EVDs have
@@ -22,7 +23,7 @@ type CNO struct {
 	ia      *IA
 	closing chan struct{} // closed when the CNO is freed
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Last]
 	ready   fifo[*attachment] // may have events; the others are armed
 	waiters fifo[*waiter]
 	agent   *agentCall // nil when there is none, or it was called

@@ -20,10 +20,8 @@ type earlyCompletion struct {
 	silent bool // not for the program
 }
 
-// restart starts with the first operation of a native endpoint.
-func (o *completionOrder) restart(slots int) {
-	*o = completionOrder{early: make([]earlyCompletion, slots)}
-}
+// begin has the completions of a direction with so many slots put in order.
+func (o *completionOrder) begin(slots int) { o.early = make([]earlyCompletion, slots) }
 
 // at gives the completion of an operation, nil if it has none yet.
 func (o *completionOrder) at(sequence uint64) *earlyCompletion {
@@ -55,13 +53,12 @@ func (d *direction) retireInOrder(evd *EVD, sequence uint64, event Event, silent
 			continue // no read, so that it was done before the next
 		}
 		if due := o.settle(c); !c.silent {
-			due.held = held(d.untaken.add())
-			evd.queue(due) // where it takes room
+			evd.enqueue(due) // where it takes room
 		}
 		*c = earlyCompletion{}
 	}
-	if d.epoch != 0 {
-		evd.room.tally.add(d.epoch, -int(retired-d.retired.Load()))
+	if d.counting {
+		evd.room.Give(int(retired - d.retired.Load()))
 	}
 	d.retired.Store(retired)
 }

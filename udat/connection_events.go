@@ -1,6 +1,6 @@
 package udat
 
-import "sync"
+import "github.com/goudat/goudat/udat/internal/lockorder"
 
 // connectionQueues are the queues that all connection events of an adapter come
 // to. Each has room for all that its endpoints can cause, and is emptied at all
@@ -8,7 +8,7 @@ import "sync"
 // go to the program's event dispatchers, in whose part of memory that is Go's
 // there is room for any number.
 type connectionQueues struct {
-	mu   sync.Mutex
+	mu   lockorder.Mutex[joinRank]
 	list []*connectionQueue
 }
 
@@ -16,7 +16,7 @@ type connectionQueues struct {
 type connectionQueue struct {
 	evd *EVD
 
-	mu        *sync.Mutex // that of the list
+	mu        *lockorder.Mutex[joinRank] // that of the list
 	endpoints int
 }
 
@@ -87,7 +87,8 @@ func (c *connectionQueues) free() error {
 }
 
 func newConnectionEVD(op string, ia *IA) (*EVD, error) {
-	evd := &EVD{ia: ia, flags: EVDConnection, kept: true, closing: make(chan struct{})}
+	evd := newOwnEVD(ia, EVDConnection)
+	evd.kept = true
 	if err := evd.createNative(op, min(connectionQLen, ia.attr.MaxEVDQLen)); err != nil {
 		return nil, err
 	}

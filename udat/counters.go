@@ -52,7 +52,7 @@ func (ia *IA) QueryCounters(reset bool) ([]uint64, error) {
 // QueryCounters returns the endpoint's counters, indexed by EPCounter: see
 // IA.QueryCounters.
 func (ep *EP) QueryCounters(reset bool) ([]uint64, error) {
-	return queryCounters(ep, InvalidHandleEP, func() cgo.Handle { return cgo.Handle(ep.handle) }, int32(cgo.EPCounterAll), reset)
+	return queryCounters(ep, InvalidHandleEP, func() cgo.Handle { return cgo.Handle(ep.native.Load().handle) }, int32(cgo.EPCounterAll), reset)
 }
 
 // QueryCounters returns the event dispatcher's counters, indexed by EVDCounter:

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // CR is a connection request that arrived on a service point. Accept or Reject
@@ -53,6 +54,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 			cgo.CopyOut(cr.param.PrivateData, param.PrivateData)
 		}
 	}
+	lockorder.As[answerRank](&cr.obj.gate)
 	cr.obj.born("connection request", NoSubtype, func() error { return cr.Reject(nil) }, &s.obj, &s.ia.obj)
 	return cr
 }

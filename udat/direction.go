@@ -2,10 +2,10 @@ package udat
 
 import (
 	"math/bits"
-	"sync"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // A direction is one of the two queues of an endpoint, receives or requests. It
@@ -15,24 +15,25 @@ import (
 // The library gets a native cookie of our own, which leads a completion back to
 // the endpoint, the operation and the slot that holds the program's cookie.
 type direction struct {
-	ep    *EP        // nil for that of an SRQ
-	owner regionUser // the endpoint, or the SRQ
+	n      *nativeEP
+	shadow *shadow // of the endpoint
 
-	mu                          sync.Mutex
-	handle                      cgo.EPHandle // 0 once the endpoint is freed
-	pz                          *PZ
-	tag                         uint64 // the endpoint's number, placed for a native cookie
-	limit                       uint64 // operations that may be outstanding
-	freely                      uint64 // of them, those that need no room on the EVD: none while it counts
-	epoch                       epoch  // of the EVD's count that has what is outstanding; written under its lock, too
-	prepaid                     int    // receives to be posted again, which have their room
-	quietly                     uint64 // suppressed operations in a row that are not reported to the binding
+	mu                          lockorder.Mutex[directionRank]
+	handle                      cgo.EPHandle // 0 while nothing can be posted: see nativeEP.bar
+	tag                         uint64       // the endpoint's number, placed for a native cookie
+	limit                       uint64       // operations that may be outstanding
+	freely                      uint64       // of them, those that need no room on the EVD: none while it counts
+	counting                    bool         // the EVD counts its room; written under its lock, too
+	prepaid                     int          // receives to be posted again, which have their room
+	quietly                     uint64       // suppressed operations in a row that are not reported to the binding
 	maxIOV                      int
 	maxMessageSize, maxRDMASize uint32
-	closed                      bool // a graceful disconnect has begun, which lets no more requests in
-	broken                      bool // a post failed inside the library, whose records are wrong since
-	shared                      bool // an SRQ takes the receives
-	misreadsEmpty               bool // the adapter misreads segments of no bytes: see gather
+	maxReadIOV                  int          // segments of an RDMA read
+	lacks                       operationSet // that the device does not have
+	closed                      bool         // a graceful disconnect has begun, which lets no more requests in
+	broken                      bool         // a post failed inside the library, whose records are wrong since
+	shared                      bool         // an SRQ takes the receives
+	noReads                     bool         // RDMA reads are not allowed
 
 	evd        *EVD         // nil for a direction that is not used
 	suppressed uint64       // operations since the last that completes in any case
@@ -40,13 +41,12 @@ type direction struct {
 
 	posted  atomic.Uint64 // written under mu
 	retired atomic.Uint64 // written under the EVD's lock
-	untaken untaken
+	untaken atomic.Int64  // completions in the EVD's backlog
 	order   completionOrder
 	slots   []slot
-	iov     []cgo.LMRTriplet // scratch
-	regions []*LMR           // beside iov
-	known   knownRegions
-	batch   batchScratch
+	gathering
+	single cgo.Post   // scratch
+	posts  []cgo.Post // scratch
 }
 
 // slot is the record of an operation.
@@ -83,49 +83,35 @@ const (
 	operationMask  = 1<<operationBits - 1
 )
 
-// open starts the direction anew for a native endpoint. repost operations are to be
-// posted again, which have room on the EVD since the given epoch, or if the
-// direction had the same EVD before. The caller holds mu.
-func (d *direction) open(handle cgo.EPHandle, number uint32, pz *PZ, evd *EVD, limit, maxIOV int, attr *EPAttr, repost int, since epoch) {
-	if d.evd == evd {
-		since = d.endRoom(repost)
-	} else {
-		d.endRoom(0)
-	}
-	d.handle, d.pz, d.evd, d.limit, d.maxIOV = handle, pz, evd, uint64(limit), maxIOV
-	d.suppressed = 0
-	d.hidden.Store(0)
-	d.maxMessageSize, d.maxRDMASize = attr.MaxMessageSize, attr.MaxRDMASize
-	d.closed, d.broken = false, false
-	d.tag = uint64(number) << numberShift
-	d.posted.Store(0)
-	d.retired.Store(0)
-	d.untaken.restart()
-	if slots := 1 << bits.Len64(d.limit); len(d.slots) != slots {
-		d.slots = make([]slot, slots)
-	}
-	d.misreadsEmpty = d.ep.ia.iwarp
-	if d.ep.ia.iwarp && d == &d.ep.request {
-		d.order.restart(len(d.slots))
+// init makes the direction of a native endpoint that is made now.
+func (d *direction) init(n *nativeEP, evd *EVD, limit, maxIOV int) {
+	p := &n.parts
+	d.n, d.shadow, d.evd = n, n.ep.shadow, evd
+	d.pz, d.owner = p.pz, n
+	d.limit, d.maxIOV = uint64(limit), maxIOV
+	d.freely, d.quietly = d.limit, d.limit/4
+	d.maxMessageSize, d.maxRDMASize, d.noReads = p.attr.MaxMessageSize, p.attr.MaxRDMASize, readsOf(p.attr.MaxRDMAReadOut) == 0
+	d.maxReadIOV, d.lacks = n.ep.ia.attr.MaxIOVSegmentsPerRead, n.ep.ia.lacks
+	d.slots = make([]slot, 1<<bits.Len64(d.limit))
+	d.misreadsEmpty = n.ep.ia.iwarp
+	if n.ep.ia.iwarp && d == &n.request {
+		d.order.begin(len(d.slots))
 	}
 	d.iov = make([]cgo.LMRTriplet, 0, d.maxIOV)
 	d.regions = make([]*LMR, 0, d.maxIOV)
-	d.beginRoom(repost, since)
 }
 
-// mostBytes is what one operation of a kind may transfer.
-func (d *direction) mostBytes(op operation) uint32 {
-	switch op {
-	case opRDMARead, opRDMAWrite, opRDMAWriteImmed:
-		return d.maxRDMASize
-	}
-	return d.maxMessageSize
+// begin lets operations be posted, once the native endpoint is there.
+func (d *direction) begin() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.handle, d.tag = d.n.handle, uint64(d.n.number)<<numberShift
 }
 
 func (d *direction) outstanding() uint64 { return d.posted.Load() - d.retired.Load() }
 
 // idleForProgram reports whether the program has taken all completions.
-func (d *direction) idleForProgram() bool { return d.settled() && !d.untaken.any() }
+func (d *direction) idleForProgram() bool { return d.settled() && d.untaken.Load() == 0 }
 
 // settled reports whether nothing is outstanding, as far as completions were taken
 // from the library.
@@ -194,13 +180,15 @@ func (s *slot) use(regions []*LMR) {
 
 // failed gives the completion of an operation that the library does not complete.
 func (d *direction) failed(op operation, cookie uint64, status DTOStatus) Event {
-	return Event{Number: EventDTOCompletion, Cookie: cookie, Operation: op.dto(), Status: status, ep: d.ep}
+	return Event{Number: EventDTOCompletion, Cookie: cookie, Operation: op.dto(), Status: status, native: d.n}
 }
 
 // flush retires what is outstanding and gives the completions that the library
 // failed to report. Of a suppressed operation it is not known whether there is
-// one to give: it may have succeeded. The caller holds mu and has reaped the EVD.
+// one to give: it may have succeeded. The caller has reaped the EVD.
 func (d *direction) flush() (events []Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for sequence := d.retired.Load(); sequence < d.posted.Load(); sequence++ {
 		s := d.slot(sequence)
 		if c := d.order.at(sequence); c != nil {
@@ -217,8 +205,8 @@ func (d *direction) flush() (events []Event) {
 		d.order.failed = true
 		events = append(events, d.failed(s.op, s.cookie.Load(), DTOErrFlushed))
 	}
-	if d.epoch != 0 {
-		d.evd.room.tally.add(d.epoch, -int(d.outstanding()))
+	if d.counting {
+		d.evd.room.Give(int(d.outstanding()))
 	}
 	d.retired.Store(d.posted.Load())
 	return events

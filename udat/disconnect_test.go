@@ -213,6 +213,7 @@ func TestRecvRightAfterDisconnect(t *testing.T) {
 func TestEndUnreported(t *testing.T) {
 	defer udat.SetEndWithin(50 * time.Millisecond)()
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		udat.Unmend(ia)
 		for _, flags := range []udat.CloseFlags{udat.CloseAbrupt, udat.CloseGraceful} {
 			t.Run(flags.String(), func(t *testing.T) {
 				active, passive := udattest.Pair(t, ia, nil)
@@ -240,8 +241,16 @@ func TestEndUnreported(t *testing.T) {
 func TestResetKeepsLateEvent(t *testing.T) {
 	defer udat.SetEndWithin(time.Hour)()
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active := disconnected(t, ia)
-		deliver := udat.WithholdEnd(active.EP)
+		var active *udattest.Endpoint
+		var deliver func()
+		for range 10 { // until one is not stuck, which leaves another native state
+			active, _ = udattest.Pair(t, ia, nil)
+			deliver = udat.WithholdEnd(active.EP)
+			want(t, active.Disconnect(udat.CloseAbrupt))
+			if !udat.WasRescued(active.EP) {
+				break
+			}
+		}
 		reset := make(chan error, 1)
 		go func() { reset <- active.Reset() }()
 		select {

@@ -1,40 +1,31 @@
 package udat
 
 import (
-	"sync"
-
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // endpointTable finds the endpoint that an event belongs to: a completion by the
 // number in its native cookie, any other by the native handle.
 type endpointTable struct {
-	numberTable[EP]
+	numberTable[nativeEP]
 
-	handles  sync.Mutex
-	byHandle map[cgo.EPHandle]handleOwner
-}
-
-// handleOwner is the endpoint that a native handle stands for, and where its
-// connection events come.
-type handleOwner struct {
-	ep      *EP
-	connect *EVD
-	queue   *connectionQueue
+	handles  lockorder.Mutex[lockorder.Last]
+	byHandle map[cgo.EPHandle]*nativeEP
 }
 
 // addHandle makes events that name the handle come to the endpoint. The library
 // gives a handle again once it is free: events of the one before are dropped
 // first, as long as the handle is nobody's.
-func (t *endpointTable) addHandle(ep *EP, handle cgo.EPHandle, connect *EVD, queue *connectionQueue) {
-	queue.reap()
-	ep.ia.async.tidy()
+func (t *endpointTable) addHandle(n *nativeEP) {
+	n.parts.queue.reap()
+	n.ep.ia.async.reap()
 	t.handles.Lock()
 	defer t.handles.Unlock()
 	if t.byHandle == nil {
-		t.byHandle = make(map[cgo.EPHandle]handleOwner)
+		t.byHandle = make(map[cgo.EPHandle]*nativeEP)
 	}
-	t.byHandle[handle] = handleOwner{ep, connect, queue}
+	t.byHandle[n.handle] = n
 }
 
 func (t *endpointTable) removeHandle(handle cgo.EPHandle) {
@@ -43,19 +34,25 @@ func (t *endpointTable) removeHandle(handle cgo.EPHandle) {
 	delete(t.byHandle, handle)
 }
 
-func (t *endpointTable) withHandle(handle cgo.EPHandle) *EP {
+func (t *endpointTable) withHandle(handle cgo.EPHandle) *nativeEP {
 	t.handles.Lock()
 	defer t.handles.Unlock()
-	return t.byHandle[handle].ep
+	return t.byHandle[handle]
 }
 
-// connecting returns the endpoint that a connection event belongs to and its
-// connect EVD, nil if the event is of one that is freed: on another queue than its
-// own, an endpoint's handle is that of the one that had it before. The caller holds
-// handles until the event has got there: nothing is freed before.
-func (t *endpointTable) connecting(handle cgo.EPHandle, on *EVD) (ep *EP, connect *EVD) {
-	if owner := t.byHandle[handle]; owner.ep != nil && owner.queue.evd == on {
-		return owner.ep, owner.connect
+// connecting finds the native endpoint that a connection event belongs to which comes to
+// a queue, and what the event brought, which lies in memory of the endpoint. An address
+// may be another's by now, but not one of the same queue: that was emptied in between.
+func (t *endpointTable) connecting(data *cgo.ConnectionEventData, on *EVD) (n *nativeEP, privateData []byte) {
+	t.handles.Lock()
+	defer t.handles.Unlock()
+	n = t.byHandle[data.EPHandle]
+	if n == nil || n.parts.queue.evd != on {
+		return nil, nil
 	}
-	return nil, nil
+	if data.PrivateData != 0 && data.PrivateDataSize > 0 {
+		privateData = make([]byte, data.PrivateDataSize)
+		cgo.CopyOut(privateData, data.PrivateData)
+	}
+	return n, privateData
 }

@@ -3,10 +3,10 @@ package udat
 import (
 	"net/netip"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // EP is an endpoint, one end of a connection. Its methods may be called from
@@ -15,34 +15,33 @@ import (
 type EP struct {
 	obj object
 	ia  *IA
+	srq *SRQ // nil for an endpoint with receives of its own
 
-	// control serialises the calls that change the endpoint. It is taken before
-	// the gate, and never by code that holds an EVD's lock.
-	control sync.Mutex
+	// control is the turn of the calls, timers and goroutines that change the endpoint.
+	// Who has it may wait for the library.
+	control lockorder.Mutex[turnRank]
 
-	// handle and what follows change when the native endpoint is replaced,
-	// which happens with the gate closed and both directions locked.
-	handle     cgo.EPHandle
-	number     uint32 // in the adapter's endpoint table
-	pz         *PZ
-	recvEVD    *EVD
-	requestEVD *EVD
-	connectEVD *EVD
-	queue      *connectionQueue // of connection events, nil without connectEVD
-	apart      *EVD             // see epParts
-	srq        *SRQ             // nil for an endpoint with receives of its own; never changes
-	attr       EPAttr
+	// native changes with the gate closed.
+	native atomic.Pointer[nativeEP]
 
-	recv    direction
-	request direction
-	early   earlyReceives
-
-	connection connection
-	shadow     *shadow // nil without assertions
+	shadow *shadow // nil without assertions
 
 	// reserved is the reserved service point that waits for a request, or an
 	// answer, on behalf of the endpoint. It is set under control.
 	reserved atomic.Pointer[RSP]
+}
+
+// takeTurn takes control of an endpoint, which must be alive. It stays so: only who has
+// control frees it.
+func (ep *EP) takeTurn(op string) error {
+	ep.control.Lock()
+	err := ep.obj.enter(op, InvalidHandleEP)
+	if err != nil {
+		ep.control.Unlock()
+		return err
+	}
+	ep.obj.leave()
+	return nil
 }
 
 const endpointKind = "endpoint"
@@ -165,40 +164,21 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	p.lengthenQueues(op, ia)
 	ep := &EP{ia: ia, srq: p.srq}
 	ep.shadow = newShadow(ep)
-	ep.recv.ep, ep.request.ep = ep, ep
-	ep.recv.owner, ep.request.owner = ep, ep
-	if err := ep.make(op, &p); err != nil {
+	leave, err := enterAll(op, p.arguments(ia)...)
+	if err != nil {
 		return nil, err
 	}
-	recount(ep.claims(&p)...)
-	return ep, nil
-}
-
-// make makes the endpoint's native counterpart for the first time.
-func (ep *EP) make(op string, p *epParts) error {
-	leave, err := enterAll(op, p.arguments(ep.ia)...)
-	if err != nil {
-		return err
-	}
 	defer leave()
-	handle, err := ep.create(op, p, nil)
+	n, err := ep.newNative(op, p, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	number, err := ep.newNumber(op)
-	if err != nil {
-		leaveClaims(ep.claims(p), nil)
-		p.discard(ep.ia, handle)
-		return err
-	}
-	ep.lockDirections() // who recounts an EVD knows them already
-	ep.install(*p, handle, number, 0, 0)
-	ep.unlockDirections()
+	n.publish()
 	ep.obj.born(endpointKind, NoSubtype, func() error {
 		_, err := ep.free()
 		return err
-	}, p.parents(ep.ia)...)
-	return nil
+	}, p.parents(ia)...)
+	return ep, nil
 }
 
 // epParts is what a native endpoint is made from.
@@ -209,6 +189,13 @@ type epParts struct {
 	apart                  *EVD             // where shared receives complete in the library, nil if that is recv
 	srq                    *SRQ             // nil for none
 	attr                   *EPAttr          // completed by setDefaults
+}
+
+// copyParts returns what another native endpoint like this one is made from.
+func (n *nativeEP) copyParts() epParts {
+	p, attr := n.parts, *n.parts.attr
+	p.attr = &attr
+	return p
 }
 
 // arguments lists the parts, without those that are left out.
@@ -236,52 +223,6 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 	return parents
 }
 
-// freeReceives is the room that forgetReceives needs in the library's record of
-// the receives.
-const freeReceives = 1
-
-// create makes a native endpoint of the parts, whose streams are entered at the
-// EVDs beside those that are held. It completes the attributes.
-func (ep *EP) create(op string, p *epParts, held []claim) (cgo.EPHandle, error) {
-	ia := ep.ia
-	p.setDefaults(ia)
-	if err := p.check(op, ia); err != nil {
-		return 0, err
-	}
-	var err error
-	p.queue, p.apart = nil, nil
-	if p.connect != nil {
-		if p.queue, err = ia.connections.join(op, ia); err != nil {
-			return 0, err
-		}
-	}
-	native := p.attr.native()
-	if p.recv != nil && p.srq == nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
-		native.MaxRecvDTOs += freeReceives
-	}
-	if err := enterClaims(op, ep.claims(p), held); err != nil {
-		p.leaveQueues(ia)
-		return 0, err
-	}
-	if p.srq != nil && p.recv.tooShort() {
-		leaveClaims(ep.claims(p), held)
-		if p.apart, err = newReceiveEVD(op, p.srq, p.recv); err == nil {
-			err = enterClaims(op, ep.claims(p), held)
-		}
-		if err != nil {
-			p.leaveQueues(ia)
-			return 0, err
-		}
-	}
-	handle, err := p.createNative(op, ia, native)
-	if err != nil {
-		leaveClaims(ep.claims(p), held)
-		p.leaveQueues(ia)
-		return 0, err
-	}
-	return handle, nil
-}
-
 // leaveQueues lets go of the queues of a native endpoint that is freed, or was
 // never made.
 func (p *epParts) leaveQueues(ia *IA) {
@@ -289,15 +230,6 @@ func (p *epParts) leaveQueues(ia *IA) {
 	if p.apart != nil && p.apart.Free() != nil {
 		ia.orphans.Store(true)
 	}
-}
-
-// discard frees a native endpoint that nothing was done with.
-func (p *epParts) discard(ia *IA, handle cgo.EPHandle) {
-	if !cgo.EPFree(handle).OK() {
-		p.leaveBehind(ia)
-		return
-	}
-	p.leaveQueues(ia)
 }
 
 // leaveBehind takes note of a native endpoint that the library has failed to free.
@@ -415,69 +347,6 @@ func byThreshold(flags CompletionFlags) bool {
 	return flags == CompletionDefault || flags == CompletionEVDThreshold
 }
 
-// newNumber enters the endpoint in the adapter's table.
-func (ep *EP) newNumber(op string) (uint32, error) {
-	number, ok := ep.ia.endpoints.add(ep)
-	if !ok {
-		return 0, refuse(op, ErrInsufficientResources, ResourceTEP, "the adapter has as many endpoints as can be told apart: free some, or open another adapter")
-	}
-	return number, nil
-}
-
-// install makes the native endpoint the one behind ep. repost receives are to be
-// posted again: see direction.open. The caller has ep to itself: it is new, or its
-// gate is closed; and its directions are locked.
-func (ep *EP) install(p epParts, handle cgo.EPHandle, number uint32, repost int, since epoch) {
-	ep.handle, ep.number = handle, number
-	ep.pz, ep.recvEVD, ep.requestEVD, ep.connectEVD, ep.attr = p.pz, p.recv, p.request, p.connect, *p.attr
-	ep.queue, ep.apart = p.queue, p.apart
-	a := p.attr
-	if p.srq != nil {
-		p.srq.attach(ep, p.recv)
-	}
-	ep.recv.shared = p.srq != nil
-	ep.recv.open(handle, number, p.pz, p.recv, a.MaxRecvDTOs, a.MaxRecvIOV, a, repost, since)
-	ep.request.open(handle, number, p.pz, p.request, a.MaxRequestDTOs, a.MaxRequestIOV, a, 0, 0)
-	ep.early.start()
-	ep.connection.restart()
-	// Last, since an event that names the handle finds the endpoint from here on.
-	ep.ia.endpoints.addHandle(ep, handle, p.connect, p.queue)
-}
-
-func (ep *EP) parts() epParts {
-	attr := ep.attr
-	return epParts{pz: ep.pz, recv: ep.recvEVD, request: ep.requestEVD, connect: ep.connectEVD, queue: ep.queue, apart: ep.apart, srq: ep.srq, attr: &attr}
-}
-
-// detach takes the endpoint from its shared receive queue.
-func (ep *EP) detach() {
-	if ep.srq != nil {
-		ep.srq.detach(ep, ep.recvEVD)
-	}
-}
-
-// direction gives the queue that an operation belongs to.
-func (ep *EP) direction(op operation) *direction {
-	if op == opReceive {
-		return &ep.recv
-	}
-	return &ep.request
-}
-
-// reap brings the records up to date with the library's queues. An endpoint
-// keeps its EVDs alive, so that their gates need not be opened.
-func (ep *EP) reap() {
-	for _, evd := range []*EVD{ep.recvEVD, ep.requestEVD} {
-		if evd != nil {
-			evd.reap()
-		}
-	}
-	if ep.apart != nil {
-		ep.apart.reap()
-	}
-	ep.queue.reap()
-}
-
 // EPStatus is a snapshot of an endpoint.
 type EPStatus struct {
 	State EPState
@@ -508,57 +377,14 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 		return EPStatus{}, err
 	}
 	defer ep.obj.leave()
-	ep.notice()
+	n := ep.native.Load()
+	n.notice()
 	state, err := ep.state(op)
 	return EPStatus{
 		State:       state,
-		RecvIdle:    ep.recv.idleForProgram(),
-		RequestIdle: ep.request.idleForProgram(),
+		RecvIdle:    n.recv.idleForProgram(),
+		RequestIdle: n.request.idleForProgram(),
 	}, err
-}
-
-// state gives the state of the endpoint, with a look at the shadow. The caller
-// holds the gate.
-func (ep *EP) state(op string) (EPState, error) {
-	if ep.shadow != nil {
-		return ep.shadow.observe(op)
-	}
-	return ep.libraryState(op)
-}
-
-// stateNow is state for a caller that does not hold the gate.
-func (ep *EP) stateNow(op string) (EPState, error) {
-	if err := ep.obj.enter(op, InvalidHandleEP); err != nil {
-		return 0, err
-	}
-	defer ep.obj.leave()
-	return ep.state(op)
-}
-
-func nativeState(handle cgo.EPHandle) (EPState, cgo.Return) {
-	state, _, _, r := cgo.EPGetStatus(handle)
-	return EPState(state), r
-}
-
-// libraryState gives the library's state, but DISCONNECT_PENDING while the
-// binding completes the requests for a graceful disconnect, and the states of an
-// endpoint that is reserved: the library knows neither. What the library does not
-// know is looked at first, since it is taken back only once the library has moved
-// on. The caller holds the gate.
-func (ep *EP) libraryState(op string) (EPState, error) {
-	draining, reserved := ep.connection.draining.Load(), ep.reserved.Load()
-	state, r := nativeState(ep.handle)
-	switch {
-	case (state == EPStateConnected || state == EPStateDisconnectPending) && ep.connection.wasAborted():
-		state = EPStateDisconnected
-	case state == EPStateConnected && draining != nil:
-		state = EPStateDisconnectPending
-	case state == EPStateUnconnected && ep.connection.ended.Load():
-		state = EPStateDisconnected
-	case state == EPStateUnconnected && reserved != nil:
-		state = reserved.state()
-	}
-	return state, check(op, r)
 }
 
 // EPParam holds the parameters of an endpoint. State and addresses can only be
@@ -599,17 +425,18 @@ func (ep *EP) Query() (EPParam, error) {
 		return EPParam{}, err
 	}
 	var native cgo.EPParam
-	if r := cgo.EPQuery(ep.handle, cgo.EPFieldAll, &native); !r.OK() {
+	n := ep.native.Load()
+	if r := cgo.EPQuery(n.handle, cgo.EPFieldAll, &native); !r.OK() {
 		return EPParam{}, check(op, r)
 	}
-	switch service, called := ep.connection.service.Load(), ep.connection.called.Load(); {
-	case !hasConnection(state):
+	switch with := n.partner.Load(); {
+	case !hasConnection(state) || with == nil:
 		// That of the native endpoint, which Modify and Reset replace.
 		native.LocalPortQual, native.RemotePortQual = 0, 0
-	case service != nil: // the CMA provider knows the port
-		native.RemotePortQual = uint64(service.qual)
-	case called != uint64(anyConnQual):
-		native.LocalPortQual = called
+	case with.service != nil: // the CMA provider knows the port
+		native.RemotePortQual = uint64(with.service.qual)
+	default:
+		native.LocalPortQual = uint64(with.called)
 	}
 	return EPParam{
 		IA:             ep.ia,
@@ -618,12 +445,12 @@ func (ep *EP) Query() (EPParam, error) {
 		LocalPortQual:  native.LocalPortQual,
 		RemoteAddress:  cgo.SockAddrAt(native.RemoteIAAddressPtr).Addr(),
 		RemotePortQual: native.RemotePortQual,
-		PZ:             ep.pz,
-		RecvEVD:        ep.recvEVD,
-		RequestEVD:     ep.requestEVD,
-		ConnectEVD:     ep.connectEVD,
+		PZ:             n.parts.pz,
+		RecvEVD:        n.parts.recv,
+		RequestEVD:     n.parts.request,
+		ConnectEVD:     n.parts.connect,
 		SRQ:            ep.srq,
-		Attr:           ep.attr,
+		Attr:           *n.parts.attr,
 	}, nil
 }
 
@@ -650,7 +477,7 @@ func (ep *EP) RecvQuery() (allocated, span int, err error) {
 		return 0, 0, err
 	}
 	defer ep.obj.leave()
-	a, s, r := cgo.EPRecvQuery(ep.handle)
+	a, s, r := cgo.EPRecvQuery(ep.native.Load().handle)
 	return int(a), int(s), check(op, r)
 }
 
@@ -668,7 +495,7 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 		return err
 	}
 	defer ep.obj.leave()
-	return check(op, cgo.EPSetWatermark(ep.handle, int32(soft), int32(hard)))
+	return check(op, cgo.EPSetWatermark(ep.native.Load().handle, int32(soft), int32(hard)))
 }
 
 // Free frees the endpoint. It breaks off a connection, and aborts one that is
@@ -697,83 +524,31 @@ func (ep *EP) free() (failure, err error) {
 	if ep == nil {
 		return nil, ep.object().enter(op, InvalidHandleEP)
 	}
-	var claims []claim
-	defer func() { recount(claims...) }()
-	ep.control.Lock()
+	if err := ep.takeTurn(op); err != nil {
+		return nil, err
+	}
 	defer ep.control.Unlock()
-	ep.endAttempt(op)
-	err = ep.obj.seal(op, InvalidHandleEP, func() (err error) {
-		if rsp := ep.reserved.Load(); rsp != nil {
-			return refuse(op, ErrInvalidState, stateSubtype(rsp.state()), "a reserved service point holds the endpoint: free that first")
+	n := ep.native.Load()
+	if rsp := ep.reserved.Load(); rsp != nil {
+		return nil, refuse(op, ErrInvalidState, stateSubtype(rsp.state()), "a reserved service point holds the endpoint: free that first")
+	}
+	n.endAttempt(op)
+	n.bar()
+	if n.inUse() {
+		call := ep.shadow.begin(callFreeConnection)
+		n.depart()
+		call.end(&err)
+	}
+	defer ep.shadow.begin(callFree).end(&err)
+	err = ep.obj.seal(op, InvalidHandleEP, func() error {
+		if event, ofConnection, _ := n.connection.TakeOwed(); ofConnection {
+			event.Number = n.endedBy(event.Number)
+			n.deliver(event)
 		}
-		defer ep.shadow.begin(callFree).end(&err)
-		ep.lockDirections()
-		defer ep.unlockDirections()
-		// A post that was in flight would see an endpoint that is connected again.
-		ep.connection.cancel()
-		ep.reap()
-		ep.reportEnd()
-		failure = ep.freeNative(op)
-		ep.ia.endpoints.hide(ep.number)
-		// What the library left in its queues is dropped now, while its own
-		// records of the endpoint are fresh.
-		ep.reap()
-		if failure == nil {
-			ep.ia.endpoints.release(ep.number)
-			old := ep.parts()
-			old.leaveQueues(ep.ia)
-		}
-		ep.detach()
-		ep.recv.endRoom(0)
-		ep.request.endRoom(0)
-		p := ep.parts()
-		claims = ep.claims(&p)
-		leaveClaims(claims, nil)
-		ep.recv.known.leave(ep)
-		ep.request.known.leave(ep)
-		ep.handle, ep.recv.handle, ep.request.handle = 0, 0, 0
+		failure = n.free(op, dropped)
 		return nil
 	})
+	n.unbar()
+	n.unfeed()
 	return failure, err
-}
-
-// freeNative frees the native endpoint, or leaves it behind: nobody may use it
-// afterwards, whatever the outcome. Connection events that name it are
-// dropped from then on: their private data points into it. The library would
-// disconnect by itself, but then nothing could get it out when that is stuck.
-// The caller holds control and both directions, and releases the endpoint's number
-// if there is no error.
-func (ep *EP) freeNative(op string) error {
-	ep.ia.endpoints.removeHandle(ep.handle)
-	ep.disconnectNative(CloseAbrupt)
-	ep.rest()
-	ep.settleAttempt()
-	err := check(op, cgo.EPFree(ep.handle))
-	ep.wake()
-	if err != nil {
-		old := ep.parts()
-		old.leaveBehind(ep.ia)
-	}
-	return err
-}
-
-func (ep *EP) lockDirections() {
-	ep.request.mu.Lock()
-	ep.recv.mu.Lock()
-}
-
-// rest and wake are those of both directions, which the caller holds.
-func (ep *EP) rest() {
-	ep.request.rest()
-	ep.recv.rest()
-}
-
-func (ep *EP) wake() {
-	ep.recv.wake()
-	ep.request.wake()
-}
-
-func (ep *EP) unlockDirections() {
-	ep.recv.mu.Unlock()
-	ep.request.mu.Unlock()
 }

@@ -6,7 +6,8 @@ import "github.com/goudat/goudat/cgo"
 // that is made of the parts of ep, without attributes.
 func NativeDefaults(ep *EP) (EPAttr, error) {
 	const op = "dat_ep_create"
-	handle, r := cgo.EPCreate(ep.ia.handle, ep.pz.handle, ep.recvEVD.handle, ep.requestEVD.handle, 0, nil)
+	p := &ep.native.Load().parts
+	handle, r := cgo.EPCreate(ep.ia.handle, p.pz.handle, p.recv.handle, p.request.handle, 0, nil)
 	if err := check(op, r); err != nil {
 		return EPAttr{}, err
 	}

@@ -1,11 +1,11 @@
 package udat
 
 import (
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/room"
 )
 
 // EVD is an event dispatcher: the queue of the events of the streams that feed
@@ -20,23 +20,22 @@ type EVD struct {
 	onto  *EVD // where the completions go that come here, nil for nowhere else
 	qlen  int
 
-	room     room
+	feeds    feeds
+	room     room.Room
+	late     []*direction // guarded by mu: see reportLater
+	isLate   atomic.Bool  // there are some
 	capacity capacity
 	requests atomic.Int64 // of connections, among the events of capacity
-	streams  streams
-	full     atomic.Bool // an event was lost for want of room, none was taken since
+	full     atomic.Bool  // an event was lost for want of room, none was taken since
 
 	// mu serialises the taking of events, so that completions retire in order.
 	// It is released by unlock.
-	mu          sync.Mutex
-	backlog     backlog
-	attention   uint8       // see attendDraining
-	news        news        // since mu was taken
-	dropped     uint64      // asynchronous errors that nobody took in time
-	raw         []cgo.Event // see scratch
-	recountedIn epoch       // see recount
-
-	recounting sync.Mutex // one at a time; taken before the locks of directions
+	mu        lockorder.Mutex[dispatcherRank]
+	backlog   backlog
+	attention uint8       // see attendCounting
+	news      news        // since mu was taken
+	dropped   uint64      // asynchronous errors that nobody took in time
+	raw       []cgo.Event // see scratch
 
 	turn      turn // of the goroutine that spins
 	eagerness eagerness
@@ -147,6 +146,14 @@ func (evd *EVD) createNative(op string, minQLen int) error {
 	return nil
 }
 
+// newOwnEVD returns an EVD for a queue of the binding's own.
+func newOwnEVD(ia *IA, flags EVDFlags) *EVD {
+	evd := &EVD{ia: ia, flags: flags, closing: make(chan struct{})}
+	lockorder.As[queueGateRank](&evd.obj.gate)
+	lockorder.As[queueRank](&evd.mu)
+	return evd
+}
+
 // discard frees what the library has of an EVD that nobody uses, or leaves it
 // behind.
 func (evd *EVD) discard() {
@@ -163,6 +170,7 @@ func (evd *EVD) discard() {
 func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 	const op = "dat_ia_open"
 	evd := &EVD{ia: ia, flags: EVDAsync, kept: true, attention: attendBacklog, closing: make(chan struct{})}
+	lockorder.Number(&evd.mu, 1)
 	evd.handle = handle
 	if err := evd.createCNO(op); err != nil {
 		return nil, err
@@ -177,8 +185,6 @@ func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 		evd.freeCNO(evd.ia)
 		return nil, err
 	}
-	evd.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, evd.Free)
-	evd.keepEmpty() // of what came before it had a CNO
 	return evd, nil
 }
 
@@ -214,7 +220,7 @@ func (evd *EVD) complete(op string) error {
 	if r := cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &param); !r.OK() {
 		return check(op, r)
 	}
-	evd.room.native.Store(int64(param.QLen))
+	evd.room.SetNative(int(param.QLen))
 	evd.setLength(int(param.QLen))
 	return check(op, cgo.EVDEnable(evd.handle))
 }
@@ -224,7 +230,7 @@ func (evd *EVD) complete(op string) error {
 func (evd *EVD) setLength(n int) {
 	evd.qlen = n
 	evd.capacity.total.Store(int64(n))
-	evd.room.length.Store(int64(n))
+	evd.room.SetLength(n)
 }
 
 // length returns how many events the EVD holds, which Resize may be changing.
@@ -298,31 +304,6 @@ func (evd *EVD) Free() error {
 		evd.end()
 		return nil
 	})
-}
-
-// busyWithin is far longer than the kernel takes for a command, also when the
-// command's thread does not run for a while.
-var busyWithin = time.Second // shorter in tests
-
-const (
-	firstBusyPause   = time.Millisecond
-	longestBusyPause = 64 * time.Millisecond
-)
-
-// freeEVD frees a native EVD. It tries again for a while after an internal error:
-// the kernel refuses, with EBUSY, to destroy a completion queue while another
-// command for it is under way, such as that by which a thread of the library asks
-// to be notified of the next completion, and then the library leaves the EVD as it
-// was, but disabled.
-func freeEVD(handle cgo.EVDHandle) cgo.Return {
-	start := time.Now()
-	for pause := firstBusyPause; ; pause = min(2*pause, longestBusyPause) {
-		r := cgo.EVDFree(handle)
-		if r.Type() != cgo.InternalError || time.Since(start) >= busyWithin {
-			return r
-		}
-		time.Sleep(pause)
-	}
 }
 
 // survived has an EVD whose native part could not be freed armed again by whoever

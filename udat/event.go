@@ -8,8 +8,6 @@ type Event struct {
 	// Number says what happened, and which of the other fields have a meaning.
 	Number EventNumber
 
-	held held // what it gives back when it is taken
-
 	// Cookie, Operation, Status and Length describe the completion of a data
 	// transfer operation, EventDTOCompletion. Length is the number of bytes
 	// transferred, 0 unless Status is DTOSuccess. An EventSoftware has Cookie,
@@ -23,7 +21,7 @@ type Event struct {
 	// Length is that of the peer's RDMA write, and DTOIBRecvMsgImmed.
 	Immediate uint32
 
-	ep          *EP
+	native      *nativeEP
 	cr          *CR
 	evd         *EVD
 	privateData []byte
@@ -32,7 +30,12 @@ type Event struct {
 // EP returns the endpoint of a completion, of a connection event, or of an asynchronous error that concerns one; nil
 // for any other. A receive of an SRQ names its endpoint only when that has its receive EVD for itself: the library does
 // not say which of several it was.
-func (e Event) EP() *EP { return e.ep }
+func (e Event) EP() *EP {
+	if e.native == nil {
+		return nil
+	}
+	return e.native.ep
+}
 
 // CR returns the connection request of an EventConnectionRequest, nil for any
 // other. It must be accepted or rejected.
@@ -73,11 +76,12 @@ func (e Event) Err() error {
 
 // decode makes an Event of what the library gave, and brings the records of the
 // endpoint up to date. It reports false for an event that the program must not
-// see, of a freed endpoint for example. The caller holds mu.
-func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
+// see, of a freed endpoint for example. queued says that the event goes to the
+// backlog. The caller holds mu.
+func (evd *EVD) decode(raw *cgo.Event, event *Event, queued bool) bool {
 	switch n := EventNumber(raw.Number); {
 	case n == EventDTOCompletion || raw.Number == cgo.EventIBExtensionRangeBase:
-		return evd.decodeDTO(raw, event)
+		return evd.decodeDTO(raw, event, queued)
 	case n == EventConnectionRequest:
 		evd.ia.services.dispatch(raw.CRArrival())
 		return false
@@ -86,14 +90,14 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 		return false
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
-		if evd.attention&attendCounting != 0 {
-			event.held = roomHeld
+		if !queued && evd.attention&attendCounting != 0 {
+			evd.room.Give(1)
 		}
 		return true
 	default:
-		*event = Event{Number: n, ep: evd.ia.endpoints.withHandle(cgo.EPHandle(raw.AsyncError().Handle))}
-		if n == EventAsyncErrorEPBroken && event.ep != nil {
-			event.ep.broken()
+		*event = Event{Number: n, native: evd.ia.endpoints.withHandle(cgo.EPHandle(raw.AsyncError().Handle))}
+		if n == EventAsyncErrorEPBroken && event.native != nil {
+			event.native.broken()
 		}
 		return true
 	}
@@ -101,7 +105,7 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 
 // decodeDTO takes everything but status and length from our own record: the
 // library leaves the operation unwritten and may name an endpoint that is gone.
-func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
+func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 	dto := raw.DTO()
 	native := dto.UserCookie
 	number, op, sequence := uint32(native>>numberShift), operation(native>>operationShift&operationMask), native&sequenceMask
@@ -117,42 +121,49 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 			return false
 		}
 		var lost int
-		event.Cookie, event.ep, lost = srq.retire(sequence, evd)
-		if evd.attention&attendCounting != 0 {
-			evd.holdRoom(event)
+		event.Cookie, event.native, lost = srq.retire(sequence, evd)
+		if queued && evd.attention&attendCounting != 0 {
+			evd.room.Force(1)
 		}
 		for range lost {
 			if flushed, ok := srq.takeLost(); ok {
-				evd.queue(flushed)
+				evd.enqueue(flushed)
 			}
 		}
 	} else {
-		ep := evd.ia.endpoints.numbered(number)
-		if ep == nil {
+		n := evd.ia.endpoints.numbered(number)
+		if n == nil {
 			return false
 		}
-		d := ep.direction(op)
+		d := n.direction(op)
 		hidden := native&hiddenBit != 0
-		kept := hidden && status == DTOSuccess || op == opReport // from the program
-		event.ep = ep
+		own := hidden && status == DTOSuccess || op == opReport // the program does not see it
+		event.native = n
+		ordered := d.order.early == nil
+		if ordered {
+			if evd.attention&attendCounting != 0 {
+				given := d.retires(sequence)
+				if queued && !own {
+					given--
+				}
+				evd.room.Give(given)
+			}
+			event.Cookie = d.retire(sequence)
+		}
 		evd.news |= recordedNews
-		ep.shadow.completion()
+		n.ep.shadow.completion()
 		if status != DTOSuccess {
-			ep.operationFailed(status)
+			n.operationFailed(status)
 		}
 		if hidden {
 			d.hidden.Add(-1)
 		}
 		if d.order.early != nil {
 			event.setLength(raw)
-			d.retireInOrder(evd, sequence, *event, kept)
+			d.retireInOrder(evd, sequence, *event, own)
 			return false
 		}
-		if evd.attention != 0 {
-			evd.account(d, sequence, kept, event)
-		}
-		event.Cookie = d.retire(sequence)
-		if kept {
+		if own {
 			return false
 		}
 	}
@@ -162,9 +173,8 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 
 // setLength completes the event of an operation that has succeeded.
 func (event *Event) setLength(raw *cgo.Event) {
-	dto := raw.DTO()
 	if event.Status == DTOSuccess {
-		event.Length = dto.TransferredLength
+		event.Length = raw.DTO().TransferredLength
 		if raw.Number == cgo.EventIBExtensionRangeBase && event.Operation == DTOReceive {
 			event.decodeImmediate(raw)
 		}
@@ -182,23 +192,14 @@ func (event *Event) decodeImmediate(raw *cgo.Event) {
 	event.Immediate = littleEndian(raw.IBExtension().ImmedData)
 }
 
-// decodeConnection brings a connection event to the EVD of its endpoint.
-func (evd *EVD) decodeConnection(n EventNumber, data *cgo.ConnectionEventData) {
-	table := &evd.ia.endpoints
-	table.handles.Lock()
-	defer table.handles.Unlock()
-	ep, connect := table.connecting(data.EPHandle, evd)
-	if ep == nil {
+// decodeConnection brings a connection event to the EVD of its endpoint. Whoever frees
+// that waits for mu.
+func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventData) {
+	n, privateData := evd.ia.endpoints.connecting(data, evd)
+	if n == nil {
 		return
 	}
-	event := Event{Number: n, ep: ep}
-	if data.PrivateData != 0 && data.PrivateDataSize > 0 {
-		event.privateData = make([]byte, data.PrivateDataSize)
-		cgo.CopyOut(event.privateData, data.PrivateData)
+	if event := (Event{Number: number, native: n, privateData: privateData}); n.hear(&event) {
+		n.deliver(event)
 	}
-	if !ep.connectionEvent(&event) {
-		return
-	}
-	ep.shadow.event(event.Number)
-	connect.add(event)
 }

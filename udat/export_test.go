@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
 // AwaitEvent waits until an event is queued, without taking it.
@@ -36,18 +37,35 @@ func AwaitWaiters(evd *EVD, n int) {
 	})
 }
 
+// hold has a goroutine of its own take a lock, since the test takes others in any
+// order meanwhile, and returns what releases it.
+func hold(lock, unlock func()) (release func()) {
+	over := make(chan struct{})
+	taken, released := make(chan struct{}), make(chan struct{})
+	go func() {
+		lock()
+		close(taken)
+		<-over
+		unlock()
+		close(released)
+	}()
+	<-taken
+	return func() {
+		close(over)
+		<-released
+	}
+}
+
 // StallNotifications keeps the notifications of an adapter's EVDs from who waits
 // for them until resume is called.
 func StallNotifications(ia *IA) (resume func()) {
-	ia.notifier.dispatching.Lock()
-	return ia.notifier.dispatching.Unlock
+	return hold(ia.notifier.dispatching.Lock, ia.notifier.dispatching.Unlock)
 }
 
 // StallRequests keeps the connection requests of an adapter with a service point
 // from their service points until resume is called.
 func StallRequests(ia *IA) (resume func()) {
-	ia.services.mu.Lock()
-	return ia.services.mu.Unlock
+	return hold(ia.services.mu.Lock, ia.services.mu.Unlock)
 }
 
 // WithoutSpareReceives has native shared receive queues made that are no longer
@@ -78,8 +96,7 @@ func await(done func() bool) {
 
 // HoldEvents keeps who looks for events of the EVD from them until release is called.
 func HoldEvents(evd *EVD) (release func()) {
-	evd.mu.Lock()
-	return evd.mu.Unlock
+	return hold(evd.mu.Lock, evd.mu.Unlock)
 }
 
 // AwaitCNOAwake returns once nobody sleeps who waits on the CNO.
@@ -98,12 +115,13 @@ func CNOWaiters(cno *CNO) int {
 // is given the same parents again, so often.
 func StaysInUse(times int) bool {
 	var parent, user object
-	user.setParents(&parent)
+	parents := []*object{&parent}
+	parent.addUser(&user)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for range times {
-			user.setParents(&parent)
+			user.setParents(parents, parents)
 		}
 	}()
 	for {
@@ -137,24 +155,19 @@ func Reap(evd *EVD) { evd.tidy() }
 
 // AwaitRest returns once a call that has the endpoint waits for the library.
 func AwaitRest(ep *EP) {
-	d := &ep.request
+	n := ep.native.Load()
 	await(func() bool {
-		d.evd.mu.Lock()
-		defer d.evd.mu.Unlock()
-		return d.evd.room.shares[d].resting
+		n.lock()
+		defer n.unlock()
+		return n.barred != nil
 	})
 }
 
 // Settle has the requests of an endpoint that rests over, whose completions were
 // lost.
 func Settle(ep *EP) {
-	d := &ep.request
-	d.evd.mu.Lock()
-	defer d.evd.mu.Unlock()
-	if d.epoch != 0 {
-		d.evd.room.tally.add(d.epoch, -int(d.outstanding()))
-	}
-	d.retired.Store(d.posted.Load())
+	d := &ep.native.Load().request
+	d.flush()
 	d.evd.waiters.tellObservers()
 }
 
@@ -251,28 +264,30 @@ func SetAcceptTimeout(d time.Duration) (restore func()) {
 	return func() { acceptTimeout = old }
 }
 
-// ExpireFormer lets the time-out of the attempt before come now, as one does that
-// was already on its way when the attempt ended.
-func ExpireFormer(ep *EP) { ep.expire(ep.connection.attempt.Load()-1, EventConnectionTimedOut) }
+// LateTimeout returns a time-out of the attempt in progress, as one that is already
+// on its way when the attempt ends.
+func LateTimeout(ep *EP) (expire func()) {
+	n := ep.native.Load()
+	return func() { n.expire(EventConnectionTimedOut) }
+}
 
 // HoldPosts keeps the endpoint from posting and from disconnecting until release
 // is called.
 func HoldPosts(ep *EP) (release func()) {
-	ep.lockDirections()
-	return ep.unlockDirections
+	n := ep.native.Load()
+	return hold(n.lock, n.unlock)
 }
 
 // HoldRequests keeps the endpoint from posting requests, and from disconnecting,
 // until release is called. Receives can be posted.
 func HoldRequests(ep *EP) (release func()) {
-	ep.request.mu.Lock()
-	return ep.request.mu.Unlock
+	d := &ep.native.Load().request
+	return hold(d.mu.Lock, d.mu.Unlock)
 }
 
 // HoldGate keeps the endpoint from being freed or replaced until release is called.
 func HoldGate(ep *EP) (release func()) {
-	ep.obj.gate.RLock()
-	return ep.obj.gate.RUnlock
+	return hold(ep.obj.gate.RLock, ep.obj.gate.RUnlock)
 }
 
 // AwaitSealed waits until a call that frees or replaces the endpoint has closed
@@ -288,31 +303,52 @@ func AwaitSealed(ep *EP) {
 }
 
 // HoldOutcome keeps an attempt from being aborted until release is called.
-func HoldOutcome(ep *EP) (release func()) {
-	ep.connection.outcome.Lock()
-	return ep.connection.outcome.Unlock
+func HoldOutcome(ep *EP) (release func()) { return decideOnAbort(ep, false) }
+
+// decideOnAbort begins to decide whether the attempt in progress is aborted.
+func decideOnAbort(ep *EP, abort bool) (decide func()) {
+	began, decided, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ep.native.Load().connection.Owe(connphase.Abort, Event{}, func() bool {
+			close(began)
+			<-decided
+			return abort
+		})
+	}()
+	<-began
+	return func() {
+		close(decided)
+		<-done
+	}
 }
 
 // BeginAbort begins to decide that the attempt in progress is aborted, which
 // decide ends.
 func BeginAbort(ep *EP) (decide func()) {
 	unwatch(ep) // there is no call that aborts it
-	c := &ep.connection
-	c.outcome.Lock()
-	return func() {
-		c.over.Store(true)
-		c.outcome.Unlock()
-	}
+	return decideOnAbort(ep, true)
 }
 
 // AwaitsAnswer tells whether a disconnect that the peer does not answer will end.
-func AwaitsAnswer(ep *EP) bool { return ep.connection.unanswered.Load() != nil }
+func AwaitsAnswer(ep *EP) bool { return ep.native.Load().connection.Limited() }
 
 // AwaitSettled waits until an event of the attempt in progress is being taken.
-func AwaitSettled(ep *EP) { await(func() bool { return !ep.connection.pending.Load() }) }
+func AwaitSettled(ep *EP) {
+	queue := ep.native.Load().parts.queue.evd
+	await(func() bool {
+		free := queue.mu.TryLock()
+		if free {
+			queue.unlock()
+		}
+		return !free
+	})
+}
 
 // AwaitAbort waits until it is decided that the attempt in progress is aborted.
-func AwaitAbort(ep *EP) { await(ep.connection.over.Load) }
+func AwaitAbort(ep *EP) {
+	await(func() bool { return ep.native.Load().connection.Phase() == connphase.Aborted })
+}
 
 // AwaitControl waits until a call, or a time-out, has the endpoint to itself.
 func AwaitControl(ep *EP) {
@@ -328,7 +364,7 @@ func AwaitControl(ep *EP) {
 // AwaitConnected waits until the library has established the connection.
 func AwaitConnected(ep *EP) {
 	await(func() bool {
-		state, _, _, _ := cgo.EPGetStatus(ep.handle)
+		state, _, _, _ := cgo.EPGetStatus(ep.native.Load().handle)
 		return EPState(state) == EPStateConnected
 	})
 }
@@ -336,20 +372,20 @@ func AwaitConnected(ep *EP) {
 // HoldConnectionEvents keeps the connection events of an endpoint's adapter in the
 // library until resume is called. next has the binding take one, if there is one.
 func HoldConnectionEvents(ep *EP) (next func() bool, resume func()) {
-	q := ep.queue.evd
+	q := ep.native.Load().parts.queue.evd
 	q.mu.Lock()
 	return func() bool {
 		raw := make([]cgo.Event, 1)
 		n, _ := cgo.EVDDequeueBatch(q.handle, raw)
 		if n > 0 {
-			q.decode(&raw[0], &Event{})
+			q.decode(&raw[0], &Event{}, true)
 		}
 		return n > 0
 	}, q.unlock
 }
 
 // Expire lets the time-out of the attempt in progress come now.
-func Expire(ep *EP) { ep.expire(ep.connection.attempt.Load(), EventConnectionTimedOut) }
+func Expire(ep *EP) { ep.native.Load().expire(EventConnectionTimedOut) }
 
 // SetSettleWithin replaces the time that the library has for an attempt that was
 // aborted, until restore is called.
@@ -363,21 +399,25 @@ func SetSettleWithin(d time.Duration) (restore func()) {
 func SettleWithin() time.Duration { return settleWithin }
 
 // LoseCompletions has the completions of the endpoint's operations lost from now on.
-func LoseCompletions(ep *EP) { (*ep.ia.endpoints.slots.Load())[ep.number].Store(nil) }
+func LoseCompletions(ep *EP) {
+	(*ep.ia.endpoints.slots.Load())[ep.native.Load().number].Store(nil)
+}
 
-// WithholdEnd has the event that ended a connection, and was taken, come again
-// when deliver is called, as if that had been the first time.
+// WithholdEnd has the event that is to end a connection come when deliver is called,
+// and no sooner.
 func WithholdEnd(ep *EP) (deliver func()) {
-	ep.ia.endpoints.removeHandle(ep.handle) // the library may report the end once more
-	ep.connection.over.Store(false)
+	LoseEnd(ep)
+	n := ep.native.Load()
 	return func() {
-		ep.connectEVD.add(Event{Number: EventConnectionDisconnected, ep: ep})
-		ep.connection.over.Store(true)
+		event := Event{Number: EventConnectionDisconnected, native: n}
+		if n.hear(&event) {
+			n.deliver(event)
+		}
 	}
 }
 
 // LoseEnd has the library's event of the end of a connection lost.
-func LoseEnd(ep *EP) { ep.ia.endpoints.removeHandle(ep.handle) }
+func LoseEnd(ep *EP) { ep.ia.endpoints.removeHandle(ep.native.Load().handle) }
 
 // SetBusyWithin replaces the time for which the freeing of a busy EVD is tried again,
 // until restore is called.
@@ -399,9 +439,10 @@ func SetEndWithin(d time.Duration) (restore func()) {
 func DisconnectNatively(ep *EP) {
 	ep.control.Lock()
 	defer ep.control.Unlock()
-	ep.connection.established.Store(true) // what follows is the end of a connection, not a failure
+	n := ep.native.Load()
+	n.connection.Do(connphase.See) // what follows is the end of a connection, not a failure
 	unwatch(ep)
-	cgo.EPDisconnect(ep.handle, cgo.CloseAbrupt)
+	cgo.EPDisconnect(n.handle, cgo.CloseAbrupt)
 }
 
 // unwatch ends the watching of an endpoint that a test leads astray.
@@ -416,14 +457,15 @@ func unwatch(ep *EP) {
 // AllowSegments lets sends of the endpoint have more segments than it was made
 // for, which the library refuses.
 func AllowSegments(ep *EP, n int) {
-	ep.request.mu.Lock()
-	defer ep.request.mu.Unlock()
-	ep.request.maxIOV = n
+	d := &ep.native.Load().request
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.maxIOV = n
 }
 
 // HiddenPosts gives how many operations are outstanding that are reported to the
 // binding alone.
-func HiddenPosts(ep *EP) int64 { return ep.request.hidden.Load() }
+func HiddenPosts(ep *EP) int64 { return ep.native.Load().request.hidden.Load() }
 
 // AllowSharedSegments is AllowSegments for the receives of a shared queue.
 func AllowSharedSegments(srq *SRQ, n int) {
@@ -441,7 +483,7 @@ var EPStates = epStates
 // ProgramCalls gives the calls in the table that a program makes on an endpoint.
 func ProgramCalls() (list []EPCall) {
 	for c := range epCalls {
-		if c != callCreate && c != callTimeOut {
+		if c != callCreate && c != callTimeOut && c != callFreeConnection {
 			list = append(list, c)
 		}
 	}
@@ -544,7 +586,7 @@ func ForceShadow(ep *EP, state EPState) {
 }
 
 // ResetNative resets the native endpoint behind the binding's back.
-func ResetNative(ep *EP) error { return check("dat_ep_reset", cgo.EPReset(ep.handle)) }
+func ResetNative(ep *EP) error { return check("dat_ep_reset", cgo.EPReset(ep.native.Load().handle)) }
 
 // StepsKept is how many steps the history of an endpoint has.
 const StepsKept = stepsKept
@@ -614,9 +656,10 @@ func AwaitBacklog(evd *EVD, n int) {
 
 // ForgetReceives does what gets the library out of a disconnect that is stuck.
 func ForgetReceives(ep *EP) {
-	ep.lockDirections()
-	defer ep.unlockDirections()
-	ep.forgetReceives(new(atomic.Bool))
+	n := ep.native.Load()
+	n.bar()
+	defer n.unbar()
+	n.forgetReceives(nil)
 }
 
 // EstimatedWake gives how long waking is thought to take after notifications of
@@ -630,48 +673,58 @@ func EstimatedWake(ages ...time.Duration) time.Duration {
 }
 
 // WasRescued tells whether a disconnect of the endpoint was stuck.
-func WasRescued(ep *EP) bool { return ep.connection.ended.Load() }
+func WasRescued(ep *EP) bool { return ep.native.Load().connection.Phase().Empty() }
 
 // RescueLooks has somebody look so often whether a disconnect is stuck, on an
 // endpoint that looks so, and gives whether receives were forgotten.
 func RescueLooks(ep *EP, looks int) bool {
-	ep.lockDirections()
-	defer ep.unlockDirections()
-	r := &rescue{ep: ep, flags: CloseAbrupt}
-	r.timer = time.AfterFunc(time.Hour, func() {}) // nobody looks but this
+	n := ep.native.Load()
+	n.bar()
+	defer n.unbar()
+	r := &rescue{n: n, flags: CloseAbrupt}
 	for range looks {
 		r.look()
 	}
-	return r.end()
+	return r.forgotten
 }
 
 // OwnerOfEvent gives the endpoint that a connection event belongs to which names
 // the native endpoint of ep and comes to the queue of that, or to another one.
 func OwnerOfEvent(ep *EP, another bool) *EP {
-	t := &ep.ia.endpoints
-	t.handles.Lock()
-	defer t.handles.Unlock()
-	on := ep.queue.evd
+	n := ep.native.Load()
+	on := n.parts.queue.evd
 	if another {
 		on = new(EVD)
 	}
-	owner, _ := t.connecting(ep.handle, on)
-	return owner
+	if owner, _ := ep.ia.endpoints.connecting(&cgo.ConnectionEventData{EPHandle: n.handle}, on); owner != nil {
+		return owner.ep
+	}
+	return nil
 }
 
 // Number gives the number by which completions name the endpoint.
-func Number(ep *EP) uint32 { return ep.number }
+func Number(ep *EP) uint32 { return ep.native.Load().number }
 
 // MappingProblem says why pages of memory cannot be registered, nil if they can.
 var MappingProblem = mappingProblem
 
 // BreakQueuePair has the adapter report an error of the endpoint's queue pair, which
 // soft-RoCE of older kernels does not.
-func BreakQueuePair(ep *EP) { ep.broken() }
+func BreakQueuePair(ep *EP) {
+	async := ep.ia.async
+	async.mu.Lock()
+	defer async.unlock()
+	ep.native.Load().broken()
+}
 
 // Breaking reports whether the connection of the endpoint is about to be ended since
 // the adapter has reported an error of its queue pair.
-func Breaking(ep *EP) bool { return ep.connection.breaking.Load() != nil }
+func Breaking(ep *EP) bool {
+	async := ep.ia.async
+	async.mu.Lock()
+	defer async.unlock()
+	return ep.native.Load().breaking
+}
 
 // CountUnmapped counts the regions whose memory goes back to the system.
 func CountUnmapped() (unmapped func() int, restore func()) {
@@ -686,5 +739,8 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 // LooksAtOnce is how often PeerByte.SpinUntil looks without a budget.
 const LooksAtOnce = looksAtOnce
 
+// Unmend has the binding take the library for the one that is not patched.
+func Unmend(ia *IA) { ia.mended = false }
+
 // CanFreePort reports whether freeing a service point frees its port.
-func CanFreePort(ia *IA) bool { return ia.services.canFree }
+func CanFreePort(ia *IA) bool { return ia.mended }

@@ -1,13 +1,9 @@
 package udat
 
-import (
-	"encoding/binary"
+import "encoding/binary"
 
-	"github.com/goudat/goudat/cgo"
-)
-
-// extensionAttributes are the provider's names for the operations of the extension, as attributes of a device that
-// are TRUE or FALSE.
+// extensionAttributes are the provider's names for the operations of the extension, as
+// attributes of a device that are TRUE or FALSE.
 var extensionAttributes = map[string]operation{
 	"DAT_IB_IMMED_DATA":    opRDMAWriteImmed,
 	"DAT_IB_FETCH_AND_ADD": opFetchAndAdd,
@@ -59,22 +55,7 @@ const atomicSize = 8
 //	                                        IN DAT_UINT32 idata,
 //	                                        IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet, immediate uint32, flags CompletionFlags) error {
-	const op = "dat_ib_post_rdma_write_immed"
-	if ep == nil {
-		return ep.object().enter(op, InvalidHandleEP)
-	}
-	if err := checkPostFlags(op, flags, requestPostFlags, InvalidArg7); err != nil {
-		return err
-	}
-	d := &ep.request
-	d.mu.Lock()
-	native, err := ep.prepareExtension(op, opRDMAWriteImmed, iov, cookie, MemPrivLocalRead, remote)
-	if err == nil {
-		native, flags = d.suppress(native, flags)
-		err = d.finish(op, cgo.IBPostRDMAWriteImmed(d.handle, d.iov, native, remote.native(), littleEndian(immediate), cgo.CompletionFlags(flags)))
-	}
-	d.mu.Unlock()
-	return ep.explain(op, err)
+	return ep.post(opRDMAWriteImmed, iov, cookie, flags, &remote, &[2]uint64{uint64(littleEndian(immediate))})
 }
 
 // PostFetchAndAdd adds a number to 8 bytes of remote memory, atomically with
@@ -93,11 +74,7 @@ func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet
 //	                                     IN DAT_RMR_TRIPLET *rbuf,
 //	                                     IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
-	const op = "dat_ib_post_fetch_and_add"
-	return ep.postAtomic(op, opFetchAndAdd, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) cgo.Return {
-		d := &ep.request
-		return cgo.IBPostFetchAndAdd(d.handle, add, &d.iov[0], native, remote.native(), cgo.CompletionFlags(flags))
-	})
+	return ep.postAtomic(opFetchAndAdd, local, cookie, &remote, flags, &[2]uint64{add})
 }
 
 // PostCmpAndSwap replaces 8 bytes of remote memory by swap if they equal
@@ -114,56 +91,22 @@ func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote R
 //	                                    IN DAT_RMR_TRIPLET *rbuf,
 //	                                    IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostCmpAndSwap(compare, swap uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
-	const op = "dat_ib_post_cmp_and_swap"
-	return ep.postAtomic(op, opCmpAndSwap, local, cookie, remote, flags, func(native uint64, flags CompletionFlags) cgo.Return {
-		d := &ep.request
-		return cgo.IBPostCmpAndSwap(d.handle, compare, swap, &d.iov[0], native, remote.native(), cgo.CompletionFlags(flags))
-	})
+	return ep.postAtomic(opCmpAndSwap, local, cookie, &remote, flags, &[2]uint64{compare, swap})
 }
 
-func (ep *EP) postAtomic(op string, kind operation, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags, post func(native uint64, flags CompletionFlags) cgo.Return) error {
-	if ep == nil {
-		return ep.object().enter(op, InvalidHandleEP)
-	}
-	if err := checkPostFlags(op, flags, requestPostFlags, InvalidArg6); err != nil {
-		return err
-	}
+func (ep *EP) postAtomic(op operation, local Segment, cookie uint64, remote *RMRTriplet, flags CompletionFlags, operands *[2]uint64) error {
+	call := kinds[op].call
 	switch {
+	case ep == nil:
+		return ep.object().enter(call, InvalidHandleEP)
 	case local.Len() != atomicSize:
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "the local segment has %d bytes, make it %d bytes long", local.Len(), atomicSize)
+		return refuse(call, ErrInvalidParameter, InvalidArg3, "the local segment has %d bytes, make it %d bytes long", local.Len(), atomicSize)
 	case remote.SegmentLength < atomicSize:
-		return refuse(op, ErrInvalidParameter, InvalidArg5, "the remote memory has %d bytes, make it %d bytes long", remote.SegmentLength, atomicSize)
+		return refuse(call, ErrInvalidParameter, InvalidArg5, "the remote memory has %d bytes, make it %d bytes long", remote.SegmentLength, atomicSize)
 	case remote.VirtualAddress%atomicSize != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg5, "the remote address is 0x%x, it must be a multiple of %d: have the peer align its memory", remote.VirtualAddress, atomicSize)
+		return refuse(call, ErrInvalidParameter, InvalidArg5, "the remote address is 0x%x, it must be a multiple of %d: have the peer align its memory", remote.VirtualAddress, atomicSize)
 	}
-	d := &ep.request
-	iov := [1]Segment{local}
-	d.mu.Lock()
-	native, err := ep.prepareExtension(op, kind, iov[:], cookie, MemPrivLocalWrite, remote)
-	if err == nil {
-		native, flags = d.suppress(native, flags)
-		err = d.finish(op, post(native, flags))
-	}
-	d.mu.Unlock()
-	return ep.explain(op, err)
-}
-
-// prepareExtension is prepareRDMA for an operation of which the library does not
-// check whether the endpoint is connected.
-func (ep *EP) prepareExtension(op string, kind operation, iov []Segment, cookie uint64, needs MemPriv, remote RMRTriplet) (uint64, error) {
-	d := &ep.request
-	if d.handle == 0 {
-		return 0, errNotReady
-	}
-	if state, r := nativeState(d.handle); r.OK() && state != EPStateConnected {
-		return 0, errNotReady
-	}
-	native, err := ep.prepareRDMA(op, kind, iov, cookie, needs, remote)
-	if err == nil && ep.ia.lacks.has(kind) {
-		d.withdraw()
-		err = refuse(op, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: do without where ProviderAttr.Supports says so", ep.ia.attr.AdapterName)
-	}
-	return native, err
+	return ep.post(op, []Segment{local}, cookie, flags, remote, operands)
 }
 
 // littleEndian gives a value whose bytes in memory are little-endian. The

@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // IA is an open interface adapter: a device under a provider. Everything else
@@ -18,6 +18,7 @@ type IA struct {
 	name     string
 	handle   cgo.IAHandle
 	provider *provider // nil for an entry of dat.conf
+	mended   bool      // the library is that of scripts/native, whose patches mend what it can
 	async    *EVD
 	notifier *notifier
 
@@ -34,7 +35,7 @@ type IA struct {
 
 	orphans atomic.Bool // native objects are left behind: see object.orphan
 
-	closing sync.Mutex // held by Close, so that a second one comes after it
+	closing lockorder.Mutex[closingRank] // held by Close, so that a second one comes after it
 }
 
 const adapterKind = "interface adapter"
@@ -101,8 +102,8 @@ func Open(name string) (*IA, error) {
 		notifier.close()
 		return nil, err
 	}
-	ia := &IA{name: name, handle: handle, provider: provider, notifier: notifier}
-	ia.services.overTCP, ia.services.canFree = isSCM(library), endsListening(library)
+	ia := &IA{name: name, handle: handle, provider: provider, mended: isMended(library), notifier: notifier}
+	ia.services.overTCP = isSCM(library)
 	if err := ia.complete(asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)
 		notifier.close()
@@ -110,6 +111,8 @@ func Open(name string) (*IA, error) {
 	}
 	openLedger(ia)
 	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
+	ia.async.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, ia.async.Free) // after the adapter, whose Close frees it
+	ia.async.keepEmpty()                                                                    // of what came before it had a CNO
 	return ia, nil
 }
 
@@ -420,7 +423,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	ia.closing.Lock()
 	defer ia.closing.Unlock()
 	if flags == CloseGraceful {
-		return ia.obj.seal(op, InvalidHandleIA, func() error { return ia.release(op) })
+		return ia.seal(op, lifeAlive)
 	}
 	if err := ia.obj.beginClosing(op, InvalidHandleIA); err != nil {
 		return err
@@ -430,7 +433,16 @@ func (ia *IA) Close(flags CloseFlags) error {
 	ia.abortAttempts()
 	ia.freeServices()
 	ia.freeChildren()
-	return ia.obj.sealFrom(lifeClosing, op, InvalidHandleIA, func() error { return ia.release(op) })
+	return ia.seal(op, lifeClosing)
+}
+
+// seal closes the gate for good, and the native adapter.
+func (ia *IA) seal(op string, from lifeState) error {
+	err := ia.obj.sealFrom(from, op, InvalidHandleIA, func() error { return ia.release(op) })
+	if err == nil && !ia.orphans.Load() {
+		ia.notifier.close()
+	}
+	return err
 }
 
 // release closes the native adapter, on which the program has nothing left.
@@ -458,11 +470,7 @@ func (ia *IA) release(op string) error {
 	if remains {
 		native = cgo.CloseAbrupt
 	}
-	if err := check(op, closeNative(ia.handle, ia.provider, native)); err != nil {
-		return err
-	}
-	ia.notifier.close()
-	return nil
+	return check(op, closeNative(ia.handle, ia.provider, native))
 }
 
 // leaveBehind takes a native adapter out of the program's sight that cannot be
@@ -478,9 +486,9 @@ func (ia *IA) leaveBehind(op string) error {
 // abortAttempts aborts all connections that are being made, so that the waiting
 // for the library, which freeing the endpoints takes, is over for all at once.
 func (ia *IA) abortAttempts() {
-	for _, ep := range ia.endpoints.all() {
-		if ep.connection.inLibrary.Load() {
-			_ = ep.Disconnect(CloseAbrupt)
+	for _, n := range ia.endpoints.all() {
+		if n.connection.InLibrary() {
+			_ = n.ep.Disconnect(CloseAbrupt)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import "github.com/goudat/goudat/cgo"
 
 // keeps records an operation that completes with the end of the connection, and
 // reports false for any other. The caller holds mu.
-func (d *direction) keeps(kind operation, cookie uint64) bool {
-	if !d.ep.ia.iwarp || kind == opReceive || !d.ep.connection.ending() {
+func (d *direction) keeps(op operation, cookie uint64) bool {
+	if !d.n.ep.ia.iwarp || op == opReceive || !d.n.connection.Phase().Ending() {
 		return false
 	}
-	d.record(kind, cookie)
+	d.record(op, cookie)
 	return true
 }
 
@@ -24,21 +24,27 @@ func (d *direction) keeps(kind operation, cookie uint64) bool {
 // connection is ending, of which it has not said so yet. The request completes
 // with the end, and soft-iWARP may even flush it. The caller holds mu.
 func (d *direction) refusedAtEnd(r cgo.Return) bool {
-	if d.ep == nil || !d.ep.ia.iwarp || d != &d.ep.request || ReturnType(r.Type()) != ErrInternalError {
+	if !d.n.ep.ia.iwarp || d != &d.n.request || ReturnType(r.Type()) != ErrInternalError {
 		return false
 	}
-	d.ep.limitBroken()
+	d.n.limitBroken()
 	return true
 }
 
-// ending reports whether the connection has ended, or is about to.
-func (c *connection) ending() bool { return c.over.Load() || c.leaving.Load() }
+// reportAborted gives the program the event of an attempt that was aborted. The native
+// endpoint can stay until it is reset or freed, which waits for the peer's answer.
+func (n *nativeEP) reportAborted() {
+	if n.hold("dat_ep_connect") {
+		defer n.ep.control.Unlock()
+		n.report()
+	}
+}
 
 // readFlags are the flags to post an RDMA read with. Reads are done in order on
 // iWARP, so that there is nothing to fence: soft-iWARP takes a fenced one for an
 // error, and nothing behind it.
-func (ep *EP) readFlags(flags CompletionFlags) CompletionFlags {
-	if ep.ia.iwarp {
+func (d *direction) readFlags(flags CompletionFlags) CompletionFlags {
+	if d.n.ep.ia.iwarp {
 		flags &^= CompletionBarrierFence
 	}
 	return flags

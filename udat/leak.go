@@ -8,8 +8,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
+
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // Origin tells what an object is, and which line of the program made it.
@@ -106,13 +107,13 @@ func leakText(leaked []Origin) string {
 type ledger struct {
 	adapter string
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Last]
 	records map[uint64]record // by serial number
 }
 
 // ledgers has the ledgers of all adapters that are open.
 var ledgers = struct {
-	mu   sync.Mutex
+	mu   lockorder.Mutex[ledgersRank]
 	open map[*ledger]struct{}
 }{open: make(map[*ledger]struct{})}
 

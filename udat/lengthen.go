@@ -41,11 +41,11 @@ func (evd *EVD) lengthen(op string, ia *IA, n int) {
 	if evd.obj.state != lifeAlive || evd.ia != ia || evd.flags&EVDDTO == 0 { // which is refused later
 		return
 	}
-	evd.mu.Lock()
-	defer evd.unlock()
-	if len(evd.room.shares) > 0 {
+	if evd.fed() {
 		return
 	}
+	evd.mu.Lock()
+	defer evd.unlock()
 	evd.drain()
 	length := evd.qlen
 	if evd.replace(op, min(n, ia.attr.MaxEVDQLen)) == nil {
@@ -55,8 +55,4 @@ func (evd *EVD) lengthen(op string, ia *IA, n int) {
 
 // isShorter reports whether the library's queue is too short for n completions, and
 // no endpoint uses it.
-func (evd *EVD) isShorter(n int) bool {
-	evd.mu.Lock()
-	defer evd.unlock()
-	return int(evd.room.native.Load()) < n && len(evd.room.shares) == 0
-}
+func (evd *EVD) isShorter(n int) bool { return evd.room.Native() < n && !evd.fed() }

@@ -81,7 +81,7 @@ func (lmr *LMR) refusePosted(op string) error {
 	var all regionUse
 	for _, user := range lmr.users.all() {
 		if use := user.uses(lmr); use != 0 {
-			users = append(users, fmt.Sprintf("%s (%v)", user.object(), use))
+			users = append(users, fmt.Sprintf("%s (%v)", user.named(), use))
 			all |= use
 		}
 	}
@@ -109,7 +109,7 @@ func (lmr *LMR) settleUsers(op string) {
 	defer stop()
 	for _, user := range lmr.users.all() {
 		switch user := user.(type) {
-		case *EP:
+		case *nativeEP:
 			for !isClosed(bound) && user.awaitSuppressed(op, lmr, bound) {
 			}
 		case *SRQ:
@@ -121,34 +121,38 @@ func (lmr *LMR) settleUsers(op string) {
 // awaitSuppressed looks at what has completed. If operations that use the region are
 // outstanding then, and all of those are suppressed, it waits until requests
 // complete. Otherwise it reports false.
-func (ep *EP) awaitSuppressed(op string, lmr *LMR, bound <-chan struct{}) (waited bool) {
+func (n *nativeEP) awaitSuppressed(op string, lmr *LMR, bound <-chan struct{}) (waited bool) {
+	ep := n.ep
 	if ep.obj.enter(op, InvalidHandleEP) != nil {
 		return false
 	}
-	d := &ep.request
-	ep.lockDirections()
-	for _, d := range []*direction{&ep.recv, d} {
+	if !n.current() {
+		ep.obj.leave()
+		return false
+	}
+	d := &n.request
+	n.lock()
+	for _, d := range []*direction{&n.recv, d} {
 		if d.uses(lmr) != 0 {
 			d.evd.reap()
 		}
 	}
 	retired := d.retired.Load()
-	waited = ep.recv.uses(lmr) == 0 && d.uses(lmr) == usedBySuppressed
+	waited = n.recv.uses(lmr) == 0 && d.uses(lmr) == usedBySuppressed
 	if waited {
 		d.report()
 		d.evd.reap()
 	}
-	evd := d.evd
-	ep.unlockDirections()
+	n.unlock()
 	ep.obj.leave()
-	return waited && evd.await(op, func() bool { return d.retired.Load() != retired }, bound) == nil
+	return waited && d.evd.await(op, func() bool { return d.retired.Load() != retired }, bound) == nil
 }
 
 // uses tells what operations that are outstanding do with the memory region.
-func (ep *EP) uses(lmr *LMR) regionUse {
-	ep.lockDirections()
-	defer ep.unlockDirections()
-	return ep.recv.uses(lmr) | ep.request.uses(lmr)
+func (n *nativeEP) uses(lmr *LMR) regionUse {
+	n.lock()
+	defer n.unlock()
+	return n.recv.uses(lmr) | n.request.uses(lmr)
 }
 
 // uses tells what operations that are outstanding do with the memory region. The
@@ -190,7 +194,7 @@ func (srq *SRQ) reap(op string, lmr *LMR) {
 func (srq *SRQ) evds() (list []*EVD) {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
-	for evd := range srq.feeds {
+	for evd := range srq.outlets {
 		list = append(list, evd)
 	}
 	return list
@@ -200,7 +204,7 @@ func (srq *SRQ) evds() (list []*EVD) {
 func (srq *SRQ) uses(lmr *LMR) regionUse {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
-	if !srq.scratch.known.set.has(lmr) {
+	if !srq.known.set.has(lmr) {
 		return 0
 	}
 	for i := range srq.slots {

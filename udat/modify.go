@@ -53,14 +53,28 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	if err != nil || mask == 0 {
 		return err
 	}
+	if err := ep.claim(op, &p); err != nil {
+		return err
+	}
+	defer ep.shadow.begin(modifyCall(mask)).end(&err)
+	if err = ep.renew(op, p, EPStateUnconnected, kept); err != nil {
+		ep.obj.setParents(ep.obj.parents, p.parents(ep.ia))
+	}
+	return err
+}
+
+// claim has the endpoint use the parts beside what it is made of: nobody frees them
+// while they take their place.
+func (ep *EP) claim(op string, p *epParts) error {
 	leave, err := enterAll(op, p.arguments(ep.ia)...)
 	if err != nil {
 		return err
 	}
-	defer ep.recount()
 	defer leave()
-	defer ep.shadow.begin(modifyCall(mask)).end(&err)
-	return ep.renew(op, p, EPStateUnconnected, earlyKept)
+	for _, o := range p.parents(ep.ia) {
+		o.addUser(&ep.obj)
+	}
+	return nil
 }
 
 // merge gives the parts of the endpoint with those of param that mask names.
@@ -72,7 +86,7 @@ func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error
 	if err := ep.requireModifiable(op, mask); err != nil {
 		return epParts{}, err
 	}
-	p := ep.parts()
+	p := ep.native.Load().copyParts()
 	assign(&p.pz, param.PZ, mask&EPFieldPZHandle)
 	assign(&p.recv, param.RecvEVD, mask&EPFieldRecvEVDHandle)
 	assign(&p.request, param.RequestEVD, mask&EPFieldRequestEVDHandle)
@@ -103,15 +117,14 @@ func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error
 }
 
 // checkPosted refuses attributes with which the receives that are posted cannot
-// stay so. The caller holds the lock of the receives, without which more can be
-// posted.
-func (ep *EP) checkPosted(op string, a *EPAttr) error {
-	posted, longest := int(ep.recv.outstanding()), 0
-	for _, e := range ep.early.list {
+// stay so. The caller has barred the endpoint, so that no more are posted.
+func (n *nativeEP) checkPosted(op string, a *EPAttr) error {
+	posted, longest := int(n.recv.outstanding()), 0
+	for _, e := range n.early.list {
 		longest = max(longest, len(e.iov))
 	}
 	switch {
-	case posted > 0 && a.RecvCompletionFlags != ep.attr.RecvCompletionFlags:
+	case posted > 0 && a.RecvCompletionFlags != n.parts.attr.RecvCompletionFlags:
 		return refuse(op, ErrInvalidState, NoSubtype, "RecvCompletionFlags cannot change while %d receives are posted: Reset takes them back", posted)
 	case posted > a.MaxRecvDTOs:
 		return refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, but %d receives are posted: make it at least that, or Reset takes them back", a.MaxRecvDTOs, posted)

@@ -142,12 +142,12 @@ func TestModifyRefusals(t *testing.T) {
 func TestModifyBesidePosts(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		release := udat.HoldGate(e.EP)
+		release := udat.HoldRequests(e.EP)
 		modified := make(chan error, 1)
 		go func() {
 			modified <- e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 1}})
 		}()
-		udat.AwaitSealed(e.EP)
+		udat.AwaitControl(e.EP)
 		for i := range uint64(2) {
 			want(t, e.PostRecv(one(e.Segment(t, 64*int(i), 64)), i, 0))
 		}

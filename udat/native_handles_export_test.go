@@ -4,7 +4,7 @@ import "github.com/goudat/goudat/cgo"
 
 // What benchmarks give to the library themselves.
 
-func NativeEP(ep *EP) cgo.EPHandle           { return ep.handle }
+func NativeEP(ep *EP) cgo.EPHandle           { return ep.native.Load().handle }
 func NativeEVD(evd *EVD) cgo.EVDHandle       { return evd.handle }
 func NativeLMR(lmr *LMR) cgo.LMRHandle       { return lmr.handle }
 func NativeSegment(s Segment) cgo.LMRTriplet { return s.triplet }

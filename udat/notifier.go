@@ -2,11 +2,11 @@ package udat
 
 import (
 	"os"
-	"sync"
 	"syscall"
 	"weak"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // notifier brings the notifications of an adapter's EVDs from the library's
@@ -17,13 +17,13 @@ type notifier struct {
 	queue cgo.AgentQueue
 	done  chan struct{} // closed when the goroutine has ended
 
-	dispatching sync.Mutex // guards the queue's end and ids
+	dispatching lockorder.Mutex[dispatchRank] // guards the queue's end and ids
 	closed      bool
 	ids         [64]uint64 // scratch
 
 	latency latency
 
-	mu   sync.Mutex
+	mu   lockorder.Mutex[lockorder.Last]
 	next uint64
 	evds map[uint64]weak.Pointer[EVD] // no reason to keep an adapter that the program has dropped
 }

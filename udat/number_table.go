@@ -1,8 +1,9 @@
 package udat
 
 import (
-	"sync"
 	"sync/atomic"
+
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // numberTable gives objects small numbers, which native cookies carry, and finds
@@ -15,7 +16,7 @@ import (
 type numberTable[T any] struct {
 	slots atomic.Pointer[[]atomic.Pointer[T]]
 
-	mu   sync.Mutex
+	mu   lockorder.Mutex[lockorder.Last]
 	free []uint32
 }
 

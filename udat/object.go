@@ -7,8 +7,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 	"sync/atomic"
+
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // object is what every kind of handle has in common: a gate, which keeps the
@@ -23,14 +24,14 @@ type object struct {
 
 	// gate is held for reading by a call that uses the native object and for
 	// writing by one that frees or replaces it.
-	gate  sync.RWMutex
+	gate  lockorder.RWMutex[gateRank]
 	state lifeState // guarded by gate
 
 	// stuck is set when the library may have lost a queue pair that uses the
 	// native object, which nobody can free then.
 	stuck atomic.Bool
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Last]
 	parents []*object
 	users   map[*object]struct{}
 	context any // the program's own
@@ -59,9 +60,10 @@ var births atomic.Uint64
 // on a close finds the object: it cannot free it before the last.
 func (o *object) born(kind string, inUse ReturnSubtype, free func() error, parents ...*object) {
 	stack := make([]uintptr, 16)
-	o.gate.Lock()
+	o.gate.TryLock() // nobody else has it yet
 	defer o.gate.Unlock()
 	o.record = record{births.Add(1), kind, stack[:runtime.Callers(2, stack)]}
+	lockorder.Number(&o.gate, o.serial)
 	o.inUse, o.free, o.parents = inUse, free, parents
 	o.state = lifeAlive
 	for _, p := range parents {
@@ -279,13 +281,10 @@ func (o *object) living() []*object {
 	return users
 }
 
-// setParents changes what the object uses. The caller holds the object's gate
-// for writing and those of the new parents.
-func (o *object) setParents(parents ...*object) {
-	for _, p := range parents {
-		p.addUser(o)
-	}
-	for _, p := range o.parents {
+// setParents has the object use some parents and not others any more. It is their
+// user already.
+func (o *object) setParents(parents, others []*object) {
+	for _, p := range others {
 		if !slices.Contains(parents, p) { // one that stays is in use all the time
 			p.removeUser(o)
 		}

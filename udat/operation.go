@@ -21,17 +21,41 @@ type operationSet uint16
 
 func (s operationSet) has(op operation) bool { return s>>op&1 != 0 }
 
-// dto gives the operation's name in events.
-func (op operation) dto() DTO {
-	return [...]DTO{
-		opSend:           DTOSend,
-		opRDMAWrite:      DTORDMAWrite,
-		opRDMARead:       DTORDMARead,
-		opReceive:        DTOReceive,
-		opRDMAWriteImmed: DTOIBRDMAWriteImmed,
-		opFetchAndAdd:    DTOIBFetchAdd,
-		opCmpAndSwap:     DTOIBCmpSwap,
-		opSharedReceive:  DTOReceive,
-		opReport:         DTORDMAWrite,
-	}[op]
+// kind is what operations of a kind have in common.
+type kind struct {
+	call     string
+	dto      DTO             // its name in events, and for the library
+	needs    MemPriv         // of local memory
+	flags    CompletionFlags // that it may have
+	flagsArg ReturnSubtype   // by which an error names them
+	remote   bool            // it has remote memory
+	sized    sizeLimit
 }
+
+// sizeLimit says which of an endpoint's limits bounds the bytes of an operation.
+type sizeLimit uint8
+
+const (
+	asMessage sizeLimit = iota
+	asRDMA
+)
+
+const (
+	requestPostFlags = CompletionSuppress | CompletionSolicitedWait | CompletionUnsignalled | CompletionBarrierFence
+	recvPostFlags    = CompletionUnsignalled
+)
+
+// kinds has all that is posted.
+var kinds = [...]kind{
+	opSend:           {"dat_ep_post_send", DTOSend, MemPrivLocalRead, requestPostFlags, InvalidArg5, false, asMessage},
+	opReceive:        {"dat_ep_post_recv", DTOReceive, MemPrivLocalWrite, recvPostFlags, InvalidArg5, false, asMessage},
+	opRDMARead:       {"dat_ep_post_rdma_read", DTORDMARead, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true, asRDMA},
+	opRDMAWrite:      {"dat_ep_post_rdma_write", DTORDMAWrite, MemPrivLocalRead, requestPostFlags, InvalidArg6, true, asRDMA},
+	opRDMAWriteImmed: {"dat_ib_post_rdma_write_immed", DTOIBRDMAWriteImmed, MemPrivLocalRead, requestPostFlags, InvalidArg7, true, asRDMA},
+	opFetchAndAdd:    {"dat_ib_post_fetch_and_add", DTOIBFetchAdd, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true, asMessage},
+	opCmpAndSwap:     {"dat_ib_post_cmp_and_swap", DTOIBCmpSwap, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true, asMessage},
+	opSharedReceive:  {call: "dat_srq_post_recv", dto: DTOReceive, needs: MemPrivLocalWrite},
+	opReport:         {dto: DTORDMAWrite},
+}
+
+func (op operation) dto() DTO { return kinds[op].dto }

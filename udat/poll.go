@@ -100,7 +100,7 @@ func (evd *EVD) poll(events []Event, spin time.Duration) (int, error) {
 // fill takes events from the backlog and then from the library, until events is
 // full or no more are there. The caller holds the gate and mu.
 func (evd *EVD) fill(op string, events []Event) (int, error) {
-	n := evd.takeBacklog(events)
+	n := evd.popAll(events)
 	for n < len(events) {
 		raw := evd.scratch(len(events) - n)
 		got, r := cgo.EVDDequeueBatch(evd.handle, raw)
@@ -113,10 +113,9 @@ func (evd *EVD) fill(op string, events []Event) (int, error) {
 	return n, nil
 }
 
-// takeBacklog gives how many events it has taken from the backlog.
-func (evd *EVD) takeBacklog(events []Event) (n int) {
-	for n < len(events) && evd.backlog.pop(&events[n]) {
-		evd.taken(&events[n])
+// popAll takes events from the backlog, until events is full or no more are there.
+func (evd *EVD) popAll(events []Event) (n int) {
+	for n < len(events) && evd.pop(&events[n]) {
 		n++
 	}
 	return n
@@ -130,13 +129,13 @@ func (evd *EVD) takeDecoded(events []Event, raw []cgo.Event, n int, r cgo.Return
 		return evd.decodeAll(events, raw[:n]), r
 	}
 	r = evd.drainFrom(raw, n, r)
-	return evd.takeBacklog(events), r
+	return evd.popAll(events), r
 }
 
 // decodeAll gives how many of the events the program may see.
 func (evd *EVD) decodeAll(events []Event, raw []cgo.Event) (n int) {
 	for i := range raw {
-		if evd.decode(&raw[i], &events[n]) {
+		if evd.decode(&raw[i], &events[n], false) {
 			evd.taken(&events[n])
 			n++
 		}
@@ -162,21 +161,14 @@ func (evd *EVD) scratch(n int) []cgo.Event {
 	return evd.raw[:min(n, len(evd.raw))]
 }
 
-// taken gives back the room of an event that leaves the queue.
+// taken gives back the place of an event that comes one by one and leaves the queue.
 func (evd *EVD) taken(event *Event) {
 	switch event.Number {
-	case EventDTOCompletion:
-		if event.held != 0 {
-			evd.release(event)
-		}
-	case EventSoftware, EventConnectionRequest:
+	case EventSoftware:
 		evd.capacity.release()
-		if event.held != 0 {
-			evd.release(event)
-		}
-		if event.Number == EventConnectionRequest {
-			evd.requests.Add(-1)
-			evd.full.Store(false)
-		}
+	case EventConnectionRequest:
+		evd.capacity.release()
+		evd.requests.Add(-1)
+		evd.full.Store(false)
 	}
 }

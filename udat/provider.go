@@ -231,9 +231,9 @@ func keepLibrary(name string) string {
 	return ""
 }
 
-// endsListening reports whether freeing a native service point of the library's
-// provider is safe at any time, and frees the port.
-func endsListening(name string) bool {
+// isMended reports whether a provider's library is that of scripts/native, which says
+// of one of its latest patches that it is there.
+func isMended(name string) bool {
 	library, _ := cgo.DLOpen(name) // which is loaded already
 	if library == 0 {
 		return false

@@ -3,15 +3,16 @@ package udat
 import (
 	"cmp"
 	"slices"
-	"sync"
+
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // An endpoint or shared receive queue and a memory region know of each other from the first post that names the region,
 // until either is freed. So freeing the region looks at those that may use it, and not at every endpoint of the adapter.
 
-// regionUser is an *EP or an *SRQ.
+// regionUser is a *nativeEP or an *SRQ.
 type regionUser interface {
-	object() *object
+	named() *object // by which errors name it
 	// uses tells what operations that are outstanding do with the region.
 	uses(*LMR) regionUse
 	// forgetRegion lets go of a region that is freed.
@@ -20,7 +21,7 @@ type regionUser interface {
 
 // regionUsers has those that have posted operations on a region.
 type regionUsers struct {
-	mu   sync.Mutex // taken last
+	mu   lockorder.Mutex[lockorder.Last]
 	set  smallSet[regionUser]
 	over bool // the region is freed
 }
@@ -45,7 +46,7 @@ func (u *regionUsers) remove(user regionUser) {
 func (u *regionUsers) all() []regionUser {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.SortedFunc(u.set.all(), func(a, b regionUser) int { return cmp.Compare(a.object().serial, b.object().serial) })
+	return slices.SortedFunc(u.set.all(), func(a, b regionUser) int { return cmp.Compare(a.named().serial, b.named().serial) })
 }
 
 // end lets no more in, and has those that are there forget the region.
@@ -97,15 +98,19 @@ func (k *knownRegions) leave(owner regionUser) {
 	*k = knownRegions{}
 }
 
-func (ep *EP) forgetRegion(lmr *LMR) {
-	ep.lockDirections()
-	defer ep.unlockDirections()
-	ep.recv.known.forget(lmr)
-	ep.request.known.forget(lmr)
+func (n *nativeEP) named() *object { return &n.ep.obj }
+
+func (n *nativeEP) forgetRegion(lmr *LMR) {
+	n.lock()
+	defer n.unlock()
+	n.recv.known.forget(lmr)
+	n.request.known.forget(lmr)
 }
+
+func (srq *SRQ) named() *object { return &srq.obj }
 
 func (srq *SRQ) forgetRegion(lmr *LMR) {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
-	srq.scratch.known.forget(lmr)
+	srq.known.forget(lmr)
 }

@@ -5,9 +5,10 @@ func RegionUsers(lmr *LMR) int { return len(lmr.users.all()) }
 
 // RegionsOf gives how many regions the endpoint knows.
 func RegionsOf(ep *EP) (n int) {
-	ep.lockDirections()
-	defer ep.unlockDirections()
-	for _, d := range []*direction{&ep.recv, &ep.request} {
+	native := ep.native.Load()
+	native.lock()
+	defer native.unlock()
+	for _, d := range []*direction{&native.recv, &native.request} {
 		for range d.known.set.all() {
 			n++
 		}

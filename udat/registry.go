@@ -3,14 +3,14 @@ package udat
 import (
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // registry serialises opening and closing, which load and unload the libraries
 // of the providers, and guards providers.
-var registry sync.Mutex
+var registry lockorder.Mutex[registryRank]
 
 // ProviderInfo describes an entry of the registry: an adapter that Open may open.
 type ProviderInfo struct {

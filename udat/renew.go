@@ -5,141 +5,86 @@ import (
 	"slices"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
-// renew replaces the native endpoint by a new one made of the parts; the Go
-// object, and with it identity and cookies, stays. The caller holds control and
-// not the gate, and what the parts name is kept alive.
+// renew replaces the native endpoint by a new one made of the parts; the EP, and
+// with it identity and cookies, stays. The caller holds control and not the gate, and
+// the EP is a user of what the parts name.
 //
-// Receives that were posted since the endpoint was last unconnected are posted
-// again, if early says so. What else is outstanding completes with DTOErrFlushed.
-// becomes is the state that the program sees from then on, UNCONNECTED or
-// DISCONNECTED.
-func (ep *EP) renew(op string, p epParts, becomes EPState, early earlyFate) error {
-	ep.settleAttempt() // before anything is locked that others wait for
-	old := ep.parts()
-	held := ep.claims(&old)
-	handle, err := ep.create(op, &p, held)
+// Receives that were posted since the endpoint was last unconnected may be kept. What
+// else is outstanding completes with DTOErrFlushed. becomes is the state that the
+// program sees from then on, UNCONNECTED or DISCONNECTED.
+func (ep *EP) renew(op string, p epParts, becomes EPState, early fate) error {
+	former := ep.native.Load()
+	former.settleAttempt()
+	n, err := ep.newNative(op, p, former)
 	if err != nil {
 		return err
 	}
-	if err := ep.exchange(op, p, handle, becomes, early); err != nil {
-		leaveClaims(ep.claims(&p), held)
-		p.discard(ep.ia, handle)
+	if becomes == EPStateDisconnected {
+		n.connection.Do(connphase.Empty)
+		n.early.stop()
+	}
+	former.bar()
+	defer former.unbar()
+	if err := n.replace(op, former, early); err != nil {
+		n.withdraw()
 		return err
 	}
-	leaveClaims(held, ep.claims(&p))
+	former.unfeed()
 	return nil
 }
 
-// earlyFate is what becomes of the receives that were posted since the endpoint was
-// last unconnected.
-type earlyFate bool
-
-const (
-	earlyKept    earlyFate = true
-	earlyFlushed earlyFate = false
-)
-
-// exchange puts the new native endpoint in the place of the old one, which it
-// frees. When it fails, nothing has changed, and the new one is the caller's still.
-// That the old one cannot be freed is no reason to fail: it is of no use any more,
-// and the new one is there.
-func (ep *EP) exchange(op string, p epParts, handle cgo.EPHandle, becomes EPState, fate earlyFate) error {
+// replace puts the native endpoint in the place of former, which it frees. When it
+// fails, nothing has changed. That the former cannot be freed is no reason to fail:
+// it is of no use any more, and the new one is there.
+func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {
+	ep := n.ep
+	if err := former.checkPosted(op, n.parts.attr); err != nil {
+		return err
+	}
+	if !former.early.noting {
+		early = flushed
+	}
+	if early == kept && n.recv.evd != former.recv.evd && n.recv.evd != nil {
+		if err := n.recv.prepay(op, int(former.recv.outstanding())); err != nil {
+			return err
+		}
+	}
+	if former.inUse() {
+		former.depart()
+	}
 	ep.obj.gate.Lock()
 	defer ep.obj.gate.Unlock()
-	if ep.obj.state != lifeAlive {
-		return ep.obj.unusable(op, InvalidHandleEP)
+	former.free(op, early)
+	if early == kept {
+		n.recv.succeed(&former.recv)
 	}
-	ep.lockDirections()
-	defer ep.unlockDirections()
-	if err := ep.checkPosted(op, p.attr); err != nil {
-		return err
+	former.report()
+	n.publish()
+	ep.obj.setParents(n.parts.parents(ep.ia), ep.obj.parents)
+	if early == kept {
+		n.repost(former.early.list)
 	}
-	newNumber, err := ep.newNumber(op)
-	if err != nil {
-		return err
-	}
-	if fate == earlyFlushed {
-		ep.early.stop() // from here on, nothing fails
-	}
-	repost, since, err := ep.takeRepostRoom(op, p.recv)
-	if err != nil {
-		ep.ia.endpoints.hide(newNumber)
-		ep.ia.endpoints.release(newNumber)
-		return err
-	}
-	ep.connection.cancel()
-	ep.reap()
-	number, early := ep.number, ep.early.take()
-	if early != nil {
-		// The old endpoint's flushing of receives that live on is no news.
-		ep.ia.endpoints.hide(number)
-	}
-	failure := ep.freeNative(op)
-	ep.reap()
-	if early == nil {
-		ep.flush()
-		ep.ia.endpoints.hide(number)
-	}
-	if failure == nil {
-		ep.ia.endpoints.release(number)
-		old := ep.parts()
-		old.leaveQueues(ep.ia)
-	}
-	ep.detach()
-	ep.reportEnd()
-	ep.reportFailure()
-	ep.install(p, handle, newNumber, repost, since)
-	if becomes == EPStateDisconnected {
-		ep.end()
-	}
-	ep.obj.setParents(p.parents(ep.ia)...)
-	ep.repost(op, early)
 	return nil
 }
 
-// takeRepostRoom takes room for the receives that are to be posted again, if they
-// are to complete on another EVD than so far. It returns their number, and the
-// epoch in which they have room there. The caller holds the lock of the receives.
-func (ep *EP) takeRepostRoom(op string, evd *EVD) (repost int, since epoch, err error) {
-	if !ep.early.noting || evd == nil || ep.recv.shared {
-		return 0, 0, nil
-	}
-	repost = int(ep.recv.outstanding())
-	if evd == ep.recvEVD {
-		return repost, 0, nil
-	}
-	evd.mu.Lock()
-	defer evd.unlock()
-	if evd.attention&attendCounting == 0 {
-		return repost, 0, nil
-	}
-	if s := evd.room.shares[&ep.recv]; s != nil {
-		evd.uncharge(s) // nothing of it completes here yet
-	}
-	since = evd.room.tally.epoch()
-	if !evd.room.take(since, repost) {
-		return 0, 0, evd.errNoRoom(op)
-	}
-	return repost, since, nil
+// inUse reports whether the library takes the native endpoint for one that is
+// connected, or was.
+func (n *nativeEP) inUse() bool {
+	state, r := nativeState(n.handle)
+	return !r.OK() || state != EPStateUnconnected
 }
 
-// end makes an endpoint whose native counterpart is new look like one that was
-// disconnected: what is posted completes at once with DTOErrFlushed. The caller
-// holds the gate for writing and both directions.
-func (ep *EP) end() {
-	ep.connection.over.Store(true)
-	ep.connection.ended.Store(true)
-	ep.early.stop()
-}
-
-// flush completes what the library has lost.
-func (ep *EP) flush() {
-	ep.flushReceives()
-	for _, event := range ep.request.flush() {
-		ep.requestEVD.add(event)
-	}
+// depart ends what goes on with a native endpoint that is to be freed, and is in use.
+// The caller holds control, and has barred it.
+func (n *nativeEP) depart() {
+	n.connection.Unlimit()
+	n.reap()
+	n.ep.ia.endpoints.removeHandle(n.handle)
+	n.disconnectBarred(CloseAbrupt)
+	n.settleAttempt()
 }
 
 // earlyReceives notes the receives that are posted before a connection, since a
@@ -164,28 +109,26 @@ func (e *earlyReceives) note(iov []Segment, cookie uint64, flags CompletionFlags
 	}
 }
 
-// take gives the receives to post again; nil when they are not noted any more.
-func (e *earlyReceives) take() []earlyReceive {
-	if !e.noting {
-		return nil
-	}
-	if e.list == nil {
-		return []earlyReceive{}
-	}
-	return e.list
-}
-
-// repost posts the receives on the new native endpoint. Those that it does not
-// take, because their memory is not in its protection zone, fail.
-func (ep *EP) repost(op string, early []earlyReceive) {
-	d := &ep.recv
+// repost posts receives that were posted before on the former native endpoint.
+// Those that this one does not take, because their memory is not in its protection
+// zone, fail.
+func (n *nativeEP) repost(early []earlyReceive) {
+	k, d := &kinds[opReceive], &n.recv
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, e := range early {
-		native, err := d.prepare(op, opReceive, e.iov, e.cookie, MemPrivLocalWrite)
+		d.iov = d.iov[:0]
+		_, err := d.gather(k.call, e.iov, k.needs)
 		if err == nil {
-			err = d.finish(op, cgo.EPPostRecv(d.handle, d.iov, native, cgo.CompletionFlags(e.flags)))
+			d.prepaid--
+			d.prepare(&d.single, opReceive, k, len(d.iov), e.cookie, e.flags, nil)
+			if r := cgo.EPPost(d.handle, &d.single, d.iov, nil); !r.OK() {
+				d.withdraw()
+				err = d.refusedByLibrary(k.call, r)
+			}
 		}
 		if err == nil {
-			ep.early.note(e.iov, e.cookie, e.flags)
+			n.early.note(e.iov, e.cookie, e.flags)
 			continue
 		}
 		status := DTOErrLocalEP
@@ -194,8 +137,8 @@ func (ep *EP) repost(op string, early []earlyReceive) {
 		}
 		d.evd.add(d.failed(opReceive, e.cookie, status))
 	}
-	if d.prepaid > 0 {
-		d.evd.room.tally.add(d.epoch, -d.prepaid)
-		d.prepaid = 0
+	if d.counting {
+		d.evd.room.Give(d.prepaid)
 	}
+	d.prepaid = 0
 }

@@ -32,15 +32,7 @@ func (evd *EVD) Resize(minQLen int) error {
 	if done, err := evd.replaceBy(op, minQLen); done {
 		return err
 	}
-	// Where it is to be known what is outstanding, that takes a first step.
-	again, err := evd.setLengthInUse(op, minQLen, false)
-	evd.recount()
-	if !again {
-		return err
-	}
-	_, err = evd.setLengthInUse(op, minQLen, true)
-	evd.recount()
-	return err
+	return evd.setLengthInUse(op, minQLen)
 }
 
 // replaceBy puts a native EVD of another length in the place of one that nothing
@@ -51,11 +43,11 @@ func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	if evd.obj.state != lifeAlive {
 		return true, evd.obj.unusable(op, NoSubtype)
 	}
-	evd.mu.Lock()
-	defer evd.unlock()
-	if evd.flags&EVDAsync != 0 || len(evd.room.shares) > 0 {
+	if evd.flags&EVDAsync != 0 || evd.fed() {
 		return false, nil
 	}
+	evd.mu.Lock()
+	defer evd.unlock()
 	evd.drain()
 	if minQLen == evd.qlen {
 		return true, nil
@@ -66,34 +58,38 @@ func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	return true, evd.replace(op, minQLen)
 }
 
-// setLengthInUse changes the length of an EVD whose native one stays. It reports
-// whether the EVD has to be recounted first, unless that was done.
-func (evd *EVD) setLengthInUse(op string, n int, recounted bool) (again bool, err error) {
+// setLengthInUse changes the length of an EVD whose native one stays.
+func (evd *EVD) setLengthInUse(op string, n int) error {
 	if err := evd.obj.enter(op, NoSubtype); err != nil {
-		return false, err
+		return err
 	}
 	defer evd.obj.leave()
+	evd.feeds.mu.Lock()
+	defer evd.feeds.mu.Unlock()
+	evd.decideCounting(n, 0) // then it is known what is outstanding
+	err := evd.tryLength(op, n)
+	if err != nil {
+		evd.decideCounting(evd.room.Length(), 0)
+	}
+	return err
+}
+
+func (evd *EVD) tryLength(op string, n int) error {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()
 	was := evd.qlen
-	evd.setLength(n)
-	evd.decideCounting(0)
-	if evd.attention&attendCounting != 0 && !recounted {
-		evd.setLength(was)
-		return true, nil
-	}
+	evd.setLength(n) // first: no operation takes more room from here on
 	there := evd.backlog.len()
 	if evd.attention&attendCounting != 0 {
-		there = evd.room.tally.used()
+		there = evd.room.Used()
 	}
 	if err := evd.refuseTooShort(op, n, there); err != nil {
 		evd.setLength(was)
-		evd.decideCounting(0)
-		return false, err
+		return err
 	}
 	evd.waiters.wakeBatches()
-	return false, nil
+	return nil
 }
 
 func (evd *EVD) refuseTooShort(op string, n, there int) error {
@@ -106,7 +102,7 @@ func (evd *EVD) refuseTooShort(op string, n, there int) error {
 // replace puts a native EVD of another length, which is armed, in the place of the
 // old one. The caller holds the gate for writing and mu, and has drained it.
 func (evd *EVD) replace(op string, minQLen int) error {
-	old, oldQLen, oldNative := evd.nativeEVD, evd.qlen, evd.room.native.Load()
+	old, oldQLen, oldNative := evd.nativeEVD, evd.qlen, evd.room.Native()
 	err := evd.createNative(op, minQLen)
 	if err == nil {
 		if err = check(op, freeEVD(old.handle)); err != nil {
@@ -116,7 +112,7 @@ func (evd *EVD) replace(op string, minQLen int) error {
 	}
 	if err != nil {
 		evd.nativeEVD = old
-		evd.room.native.Store(oldNative)
+		evd.room.SetNative(oldNative)
 		evd.setLength(oldQLen)
 		evd.waiters.notify() // the old one has to be armed again
 		return err

@@ -2,9 +2,9 @@ package udat
 
 import (
 	"errors"
-	"sync"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // services holds the native service points of an adapter, on which PSPs and
@@ -18,13 +18,12 @@ import (
 // adapter closes, unless the library is one that is mended. Between owners it
 // rejects what arrives.
 type services struct {
-	mu     sync.Mutex
+	mu     lockorder.Mutex[servicesRank]
 	points map[port]*servicePoint
 	queue  *EVD          // nil until the first service point
 	done   chan struct{} // closed when the goroutine has ended
 
 	overTCP bool      // the provider listens on TCP
-	canFree bool      // a native service point can go with its owner
 	own     *ownCalls // while listening ends
 }
 
@@ -143,11 +142,11 @@ func (s *services) leave(owner *service) {
 	}
 }
 
-// giveBack frees the native service point of a former owner, if it can and nobody
-// has taken it since. The requests that came to it are answered: the library keeps
+// giveBack frees the native service point of a former owner, if the library can and
+// nobody has taken it since. The requests that came to it are answered: the library keeps
 // the record of a service point for them.
 func (s *services) giveBack(former *service) {
-	if !s.canFree {
+	if !former.ia.mended {
 		return
 	}
 	s.rejectArrived()
@@ -203,7 +202,7 @@ func (s *services) stop(op string) (remains bool, err error) {
 // newRequestEVD makes the queue that all connection requests come to. It is
 // freed by the library when the adapter closes.
 func newRequestEVD(op string, ia *IA) (*EVD, error) {
-	evd := &EVD{ia: ia, flags: EVDCR, closing: make(chan struct{})}
+	evd := newOwnEVD(ia, EVDCR)
 	if err := evd.createNative(op, min(requestQLen, ia.attr.MaxEVDQLen)); err != nil {
 		return nil, err
 	}
@@ -280,20 +279,19 @@ func (s *service) free(op string, invalid ReturnSubtype, release func()) error {
 	if err := s.obj.enter(op, invalid); err != nil {
 		return err
 	}
-	s.retire()
+	s.ia.services.leave(s)
+	s.evd.forget(func(e *Event) bool { return e.cr != nil && e.cr.service == s })
+	s.obj.leave()
+	for _, cr := range s.obj.living() {
+		_ = cr.free() // whoever answers it first, it is answered
+	}
+	if err := s.obj.enter(op, invalid); err != nil {
+		return err
+	}
+	s.ia.services.giveBack(s)
 	s.obj.leave()
 	return s.obj.seal(op, invalid, func() error {
 		release()
 		return nil
 	})
-}
-
-func (s *service) retire() {
-	s.ia.services.leave(s)
-	s.evd.forget(func(e *Event) bool { return e.cr != nil && e.cr.service == s })
-	for _, cr := range s.obj.living() {
-		// Whoever answers it first, it is answered.
-		_ = cr.free()
-	}
-	s.ia.services.giveBack(s)
 }

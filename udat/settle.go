@@ -14,19 +14,19 @@ var settleWithin = 250 * time.Millisecond // longer in tests
 // settleRequests waits, for so long, until the requests of an endpoint whose
 // connection the library has ended are settled. The library destroys an endpoint
 // without that, and reads its memory when the completions come. The caller holds
-// control and both directions.
-func (ep *EP) settleRequests() {
+// control, and has barred the endpoint.
+func (n *nativeEP) settleRequests() {
 	const op = "dat_ep_disconnect"
-	d := &ep.request
+	d := &n.request
 	if d.settled() {
 		return
 	}
-	ep.rest()
-	defer ep.wake()
 	bound, stop := after(settleWithin)
 	defer stop()
 	for d.evd.reap(); !d.settled(); d.evd.reap() {
-		d.report()
+		d.mu.Lock()
+		d.reportOn(n.handle)
+		d.mu.Unlock()
 		if d.evd.await(op, d.settled, bound) != nil || isClosed(bound) {
 			return
 		}
@@ -48,54 +48,27 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// holdEnd keeps the event of the end of a connection until the requests are
-// settled, so that none of them completes after it. It reports false when they are
-// settled already. The caller holds the lock of the queue that it came to.
-func (ep *EP) holdEnd(event *Event) bool {
-	if ep.request.settled() {
-		return false
-	}
-	held := *event
-	ep.connection.held.Store(&held)
-	go ep.releaseEnd()
-	return true
-}
-
 // releaseEnd settles the requests of a connection that has ended and reports the
 // end, unless another call has done so.
-func (ep *EP) releaseEnd() {
-	const op = "dat_ep_disconnect"
-	ep.control.Lock()
-	defer ep.control.Unlock()
-	if ep.connection.held.Load() == nil || ep.obj.enter(op, InvalidHandleEP) != nil {
+func (n *nativeEP) releaseEnd() {
+	if !n.hold("dat_ep_disconnect") {
 		return
 	}
-	ep.lockDirections()
-	ep.settleRequests()
-	lost := ep.ia.iwarp && !ep.request.settled()
-	ep.unlockDirections()
-	ep.obj.leave() // it stays alive: Free takes control
-	defer ep.recount()
-	if lost && ep.renew(op, ep.parts(), EPStateDisconnected, earlyKept) == nil {
+	defer n.ep.control.Unlock()
+	n.bar()
+	n.settleRequests()
+	lost := n.ep.ia.iwarp && !n.request.settled()
+	n.unbar()
+	if lost && n.ep.renew("dat_ep_disconnect", n.copyParts(), EPStateDisconnected, kept) == nil {
 		return // with the end reported
 	}
-	ep.reportEnd()
-}
-
-// reportEnd gives the program the event of the end of the connection if that was
-// held. The caller holds control.
-func (ep *EP) reportEnd() {
-	if event := ep.connection.held.Swap(nil); event != nil {
-		event.Number = ep.connection.endedBy(event.Number)
-		ep.shadow.event(event.Number)
-		ep.connectEVD.add(*event)
-	}
+	n.report()
 }
 
 // notice updates what is known of suppressed requests without waiting: a call asks,
 // and a later one finds the answer.
-func (ep *EP) notice() {
-	d := &ep.request
+func (n *nativeEP) notice() {
+	d := &n.request
 	if d.settled() || !d.mu.TryLock() {
 		return
 	}

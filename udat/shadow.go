@@ -2,7 +2,8 @@ package udat
 
 import (
 	"slices"
-	"sync"
+
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // A shadow follows an endpoint through the rules of the specification, call by
@@ -15,8 +16,8 @@ type shadow struct {
 	ep     *EP
 	report func(*AssertionError)
 
-	mu      sync.Mutex // the last lock that is taken
-	beliefs []belief   // none once a difference was reported, or the endpoint is freed
+	mu      lockorder.Mutex[shadowRank]
+	beliefs []belief // none once a difference was reported, or the endpoint is freed
 	calls   [maxShadowCalls]epCall
 	busy    [maxShadowCalls]bool
 	history stepHistory

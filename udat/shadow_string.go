@@ -22,21 +22,22 @@ func _() {
 	_ = x[callDisconnectGraceful-11]
 	_ = x[callReset-12]
 	_ = x[callFree-13]
-	_ = x[callGetStatus-14]
-	_ = x[callPostRecv-15]
-	_ = x[callPostSend-16]
-	_ = x[callPostRDMARead-17]
-	_ = x[callPostRDMAWrite-18]
-	_ = x[callPostRDMAWriteImmed-19]
-	_ = x[callPostFetchAndAdd-20]
-	_ = x[callPostCmpAndSwap-21]
-	_ = x[callTimeOut-22]
-	_ = x[epCalls-23]
+	_ = x[callFreeConnection-14]
+	_ = x[callGetStatus-15]
+	_ = x[callPostRecv-16]
+	_ = x[callPostSend-17]
+	_ = x[callPostRDMARead-18]
+	_ = x[callPostRDMAWrite-19]
+	_ = x[callPostRDMAWriteImmed-20]
+	_ = x[callPostFetchAndAdd-21]
+	_ = x[callPostCmpAndSwap-22]
+	_ = x[callTimeOut-23]
+	_ = x[epCalls-24]
 }
 
-const _epCall_name = "dat_ep_createdat_ep_modifydat_ep_modify of the protection zonedat_ep_connectdat_ep_dup_connectdat_cr_acceptdat_cr_accept of the request that the endpoint is reserved fordat_cr_reject of the request that the endpoint is reserved fordat_rsp_createdat_rsp_freedat_ep_disconnect, abruptdat_ep_disconnect, gracefuldat_ep_resetdat_ep_freedat_ep_get_statusdat_ep_post_recvdat_ep_post_senddat_ep_post_rdma_readdat_ep_post_rdma_writedat_ib_post_rdma_write_immeddat_ib_post_fetch_and_adddat_ib_post_cmp_and_swapthe binding's time-outhow many there are"
+const _epCall_name = "dat_ep_createdat_ep_modifydat_ep_modify of the protection zonedat_ep_connectdat_ep_dup_connectdat_cr_acceptdat_cr_accept of the request that the endpoint is reserved fordat_cr_reject of the request that the endpoint is reserved fordat_rsp_createdat_rsp_freedat_ep_disconnect, abruptdat_ep_disconnect, gracefuldat_ep_resetdat_ep_freedat_ep_freedat_ep_get_statusdat_ep_post_recvdat_ep_post_senddat_ep_post_rdma_readdat_ep_post_rdma_writedat_ib_post_rdma_write_immeddat_ib_post_fetch_and_adddat_ib_post_cmp_and_swapthe binding's time-outhow many there are"
 
-var _epCall_index = [...]uint16{0, 13, 26, 62, 76, 94, 107, 169, 231, 245, 257, 282, 309, 321, 332, 349, 365, 381, 402, 424, 452, 477, 501, 523, 541}
+var _epCall_index = [...]uint16{0, 13, 26, 62, 76, 94, 107, 169, 231, 245, 257, 282, 309, 321, 332, 343, 360, 376, 392, 413, 435, 463, 488, 512, 534, 552}
 
 func (i epCall) String() string {
 	idx := int(i) - 0

@@ -20,6 +20,7 @@ const (
 	callDisconnectGraceful               // dat_ep_disconnect, graceful
 	callReset                            // dat_ep_reset
 	callFree                             // dat_ep_free
+	callFreeConnection                   // dat_ep_free
 	callGetStatus                        // dat_ep_get_status
 	callPostRecv                         // dat_ep_post_recv
 	callPostSend                         // dat_ep_post_send
@@ -93,10 +94,10 @@ var callRules = []callRule{
 	// What is not refused is flushed.
 	{calls: requestPosts, from: states(EPStateDisconnected), stay: true, mayRefuse: true},
 
-	{calls: disconnects, from: states(EPStateActiveConnectionPending, EPStateCompletionPending), to: EPStateDisconnected,
+	{calls: breakOffs, from: states(EPStateActiveConnectionPending, EPStateCompletionPending), to: EPStateDisconnected,
 		reports: EventConnectionDisconnected},
-	{calls: disconnects, from: states(EPStateConnected, EPStateDisconnectPending), to: EPStateDisconnectPending},
-	{calls: disconnects, from: states(EPStateDisconnected), stay: true},
+	{calls: breakOffs, from: states(EPStateConnected, EPStateDisconnectPending), to: EPStateDisconnectPending},
+	{calls: breakOffs, from: states(EPStateDisconnected), stay: true},
 	{calls: calls(callReset), from: states(EPStateUnconnected, EPStateDisconnected), to: EPStateUnconnected},
 	{calls: calls(callFree), from: states(EPStateUnconnected, EPStateActiveConnectionPending, EPStateCompletionPending,
 		EPStateConnected, EPStateDisconnectPending, EPStateDisconnected), to: stateNone},
@@ -105,7 +106,8 @@ var callRules = []callRule{
 func calls(c ...epCall) []epCall { return c }
 
 var (
-	disconnects  = calls(callDisconnectAbrupt, callDisconnectGraceful)
+	// breakOffs have the first half of a Free too, which ends a connection.
+	breakOffs    = calls(callDisconnectAbrupt, callDisconnectGraceful, callFreeConnection)
 	requestPosts = calls(callPostSend, callPostRDMARead, callPostRDMAWrite, callPostRDMAWriteImmed, callPostFetchAndAdd, callPostCmpAndSwap)
 )
 

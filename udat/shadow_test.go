@@ -254,7 +254,7 @@ func TestAssertionsFreeInDisconnect(t *testing.T) {
 			release := udat.HoldRequests(a.EP)
 			freed := make(chan error, 1)
 			go func() { freed <- a.EP.Free() }()
-			udat.AwaitSealed(a.EP)
+			udat.AwaitControl(a.EP)
 			want(t, a.PostRecv(one(a.Segment(t, 0, 8)), 1, 0))
 			release()
 			want(t, <-freed)

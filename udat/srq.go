@@ -1,10 +1,9 @@
 package udat
 
 import (
-	"sync"
-
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/cookiering"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/sharedreceives"
 )
 
@@ -18,7 +17,7 @@ type SRQ struct {
 	number uint32 // in the adapter's table
 
 	// mu is taken last, also below the locks of EVDs.
-	mu      sync.Mutex
+	mu      lockorder.Mutex[srqRank]
 	handle  cgo.SRQHandle // 0 once freed
 	broken  bool          // a post failed inside the library, whose records are wrong since
 	slots   []sharedSlot
@@ -28,9 +27,9 @@ type SRQ struct {
 	tracker sharedreceives.Tracker
 	lookAt  uint64   // look for lost receives when this one completes
 	lost    []uint64 // cookies of those that were found, to be reported
-	scratch direction
-	feeds   map[*EVD]*feed
-	counted []countedEVD // EVDs that count their room, on which each receive that is outstanding has some
+	gathering
+	outlets map[*EVD]*outlet
+	counted []*EVD // that count their room, on which each receive that is outstanding has some
 }
 
 // sharedSlot is the record of a receive. Unlike those of an endpoint, they do
@@ -42,10 +41,10 @@ type sharedSlot struct {
 	iov    []cgo.LMRTriplet // while the receive waits
 }
 
-// feed is an EVD that completions of the queue come to.
-type feed struct {
-	eps  map[*EP]*sharedreceives.Holder
-	only *EP // if there is one alone
+// outlet is an EVD that completions of the queue come to.
+type outlet struct {
+	endpoints map[*nativeEP]*sharedreceives.Holder
+	only      *nativeEP // if there is one alone
 }
 
 func (srq *SRQ) object() *object {
@@ -97,7 +96,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	if err := checkMade(op, r); err != nil {
 		return nil, err
 	}
-	srq := &SRQ{ia: ia, pz: pz, attr: attr, handle: handle, ring: ring, feeds: make(map[*EVD]*feed)}
+	srq := &SRQ{ia: ia, pz: pz, attr: attr, handle: handle, ring: ring, outlets: make(map[*EVD]*outlet)}
 	number, ok := ia.srqs.add(srq)
 	if !ok {
 		cgo.SRQFree(handle)
@@ -109,12 +108,13 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	for i := range srq.free {
 		srq.free[i] = uint32(i)
 	}
-	srq.scratch = direction{
-		owner:         srq,
-		pz:            pz,
+	srq.gathering = gathering{
+		pz:      pz,
+		owner:   srq,
+		iov:     make([]cgo.LMRTriplet, 0, attr.MaxRecvIOV),
+		regions: make([]*LMR, 0, attr.MaxRecvIOV),
+
 		misreadsEmpty: ia.iwarp,
-		iov:           make([]cgo.LMRTriplet, 0, attr.MaxRecvIOV),
-		regions:       make([]*LMR, 0, attr.MaxRecvIOV),
 	}
 	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
 	return srq, nil
@@ -156,7 +156,6 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	}
 	full, err := srq.post(op, iov, cookie)
 	if full != nil {
-		full.awaitRecount()
 		full.tidy()
 		full, err = srq.post(op, iov, cookie)
 	}
@@ -184,22 +183,23 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 	case len(srq.free) == 0:
 		return nil, refuse(op, ErrInsufficientResources, ResourceMemory, "all %d receives of the queue are outstanding: take completions, or raise SRQAttr.MaxRecvDTOs", srq.attr.MaxRecvDTOs)
 	}
-	d := &srq.scratch
-	if _, err := d.gather(op, iov, MemPrivLocalWrite); err != nil {
+	k := &kinds[opSharedReceive]
+	srq.iov = srq.iov[:0]
+	if _, err := srq.gather(k.call, iov, k.needs); err != nil {
 		return nil, err
 	}
 	if full := srq.takeRoom(); full != nil {
 		return full, nil
 	}
 	index := srq.free[len(srq.free)-1]
-	if err := srq.handOver(op, index, d.iov); err != nil {
-		srq.giveRoom(srq.counted)
+	if err := srq.handOver(op, index, srq.iov); err != nil {
+		giveRoom(srq.counted)
 		return nil, err
 	}
 	// The completion, should it be there already, waits for mu.
 	s := &srq.slots[index]
 	s.cookie.Store(cookie)
-	s.use(d.regions)
+	s.use(srq.regions)
 	s.posted = true
 	srq.free = srq.free[:len(srq.free)-1]
 	return nil, nil
@@ -208,14 +208,14 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 // retire notes the completion of a receive. It returns the program's cookie and,
 // if only one endpoint uses the EVD that the completion came to, the endpoint, and
 // how many receives are lost, which the caller is to report with takeLost.
-func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, ep *EP, lost int) {
+func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, n *nativeEP, lost int) {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
 	s := &srq.slots[index]
 	cookie = s.cookie.Load()
 	var holder *sharedreceives.Holder
-	if f := srq.feeds[evd]; f != nil && f.only != nil {
-		ep, holder = f.only, f.eps[f.only]
+	if o := srq.outlets[evd]; o != nil && o.only != nil {
+		n, holder = o.only, o.endpoints[o.only]
 	}
 	if s.posted {
 		srq.tracker.Complete(s.number, holder)
@@ -225,7 +225,7 @@ func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, ep *EP, lost int)
 		}
 		srq.handOverWaiting()
 	}
-	return cookie, ep, len(srq.lost)
+	return cookie, n, len(srq.lost)
 }
 
 // forget frees the slot of a receive that is not outstanding any more.
@@ -233,36 +233,33 @@ func (srq *SRQ) forget(index uint32) {
 	srq.slots[index].posted = false
 	srq.free = append(srq.free, index)
 	srq.ring.Complete(int(index))
-	srq.giveRoom(srq.counted)
-}
-
-func (srq *SRQ) feed(evd *EVD) *feed {
-	f := srq.feeds[evd]
-	if f == nil {
-		f = &feed{eps: make(map[*EP]*sharedreceives.Holder)}
-		srq.feeds[evd] = f
-	}
-	return f
+	giveRoom(srq.counted)
 }
 
 // attach notes an endpoint that is not connected yet.
-func (srq *SRQ) attach(ep *EP, evd *EVD) {
+func (srq *SRQ) attach(n *nativeEP) {
 	srq.mu.Lock()
-	f := srq.feed(evd)
-	f.eps[ep] = srq.tracker.Join()
-	f.choose()
-	srq.mu.Unlock()
+	defer srq.mu.Unlock()
+	evd := n.parts.recv
+	o := srq.outlets[evd]
+	if o == nil {
+		o = &outlet{endpoints: make(map[*nativeEP]*sharedreceives.Holder)}
+		srq.outlets[evd] = o
+	}
+	o.endpoints[n] = srq.tracker.Join()
+	o.choose()
 }
 
 // detach notes that an endpoint has gone, whose completions were all seen.
-func (srq *SRQ) detach(ep *EP, evd *EVD) {
+func (srq *SRQ) detach(n *nativeEP) {
+	evd := n.parts.recv
 	srq.mu.Lock()
-	f := srq.feed(evd)
-	srq.tracker.Leave(f.eps[ep])
-	delete(f.eps, ep)
-	f.choose()
-	if len(f.eps) == 0 {
-		delete(srq.feeds, evd)
+	o := srq.outlets[evd]
+	srq.tracker.Leave(o.endpoints[n])
+	delete(o.endpoints, n)
+	o.choose()
+	if len(o.endpoints) == 0 {
+		delete(srq.outlets, evd)
 	}
 	srq.lookForLost()
 	srq.handOverWaiting()
@@ -276,10 +273,10 @@ func (srq *SRQ) detach(ep *EP, evd *EVD) {
 	}
 }
 
-func (f *feed) choose() {
-	f.only = nil
-	if len(f.eps) == 1 {
-		for f.only = range f.eps {
+func (o *outlet) choose() {
+	o.only = nil
+	if len(o.endpoints) == 1 {
+		for o.only = range o.endpoints {
 		}
 	}
 }
@@ -351,7 +348,7 @@ func (srq *SRQ) Free() error {
 			return err
 		}
 		srq.handle = 0
-		srq.scratch.known.leave(srq)
+		srq.known.leave(srq)
 		srq.ia.srqs.hide(srq.number)
 		if !left {
 			srq.ia.srqs.release(srq.number)

@@ -14,7 +14,8 @@ func newReceiveEVD(op string, srq *SRQ, recv *EVD) (*EVD, error) {
 	if srq.attr.MaxRecvDTOs > srq.ia.attr.MaxEVDQLen {
 		return nil, recv.errNoRoom(op)
 	}
-	evd := &EVD{ia: srq.ia, flags: EVDDTO, kept: true, onto: recv, closing: make(chan struct{})}
+	evd := newOwnEVD(srq.ia, EVDDTO)
+	evd.kept, evd.onto = true, recv
 	if err := evd.createNative(op, srq.attr.MaxRecvDTOs); err != nil {
 		return nil, err
 	}
@@ -28,7 +29,7 @@ func (evd *EVD) adopt(raw *cgo.Event) {
 	evd.mu.Lock()
 	defer evd.unlock()
 	var event Event
-	if evd.decodeDTO(raw, &event) {
-		evd.queue(event)
+	if evd.decodeDTO(raw, &event, false) {
+		evd.enqueue(event)
 	}
 }

@@ -50,18 +50,20 @@ func (d *direction) reclaim() bool {
 // complete in order, and those that fail, or that the end of the connection
 // flushes, do so in any case, also when they are suppressed. So when the write
 // completes, in whatever way, those before it that have not are known to have
-// succeeded. It returns false when there is no room for the write yet. The caller
-// holds mu.
-func (d *direction) report() bool {
-	if d.suppressed == 0 || d.settled() || d.handle == 0 || d.broken {
+// succeeded. It does nothing while posts must wait, and returns false when there is no
+// room for the write yet. The caller holds mu.
+func (d *direction) report() bool { return d.handle == 0 || d.reportOn(d.handle) }
+
+func (d *direction) reportOn(handle cgo.EPHandle) bool {
+	if d.suppressed == 0 || d.settled() || d.broken {
 		return true
 	}
-	if d.outstanding() >= d.limit || d.epoch != 0 && !d.evd.room.take(d.epoch, 1) {
+	if d.outstanding() >= d.limit || d.counting && !d.evd.room.Take(1) {
 		return false
 	}
 	d.regions = d.regions[:0]
 	native := d.hide(d.record(opReport, 0))
-	r := cgo.EPPostRDMAWrite(d.handle, nil, native, &cgo.RMRTriplet{}, cgo.CompletionFlags(CompletionDefault))
+	r := cgo.EPPostRDMAWrite(handle, nil, native, &cgo.RMRTriplet{}, cgo.CompletionDefault)
 	if !r.OK() {
 		d.withdraw()
 		d.broken = r.Type() != cgo.InvalidState

@@ -160,6 +160,7 @@ func (evd *EVD) block(op string, need int, done func() bool, stop, revoked <-cha
 	evd.waiters.add(w)
 	ready, err := evd.armFor(op, need)
 	if err == nil && !ready && (done == nil || !done()) {
+		mayWait()
 		select {
 		case <-w.wake:
 		case <-stop:

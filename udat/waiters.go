@@ -3,6 +3,8 @@ package udat
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // waiter is one goroutine that waits.
@@ -39,7 +41,7 @@ func (w *waiter) release() {
 // One event wakes one of them. So a waiter that was woken must look for events,
 // and tell the others of what it leaves, before it gives up.
 type waiterList struct {
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Last]
 	singles fifo[*waiter] // wait for an event
 	batches fifo[*waiter] // wait for several
 

@@ -1,9 +1,10 @@
 package connphase
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // A Connection goes through the phases once. E is an event of the program. The zero
@@ -12,7 +13,7 @@ import (
 type Connection[E any] struct {
 	phase atomic.Uint32 // written under mu
 
-	mu        sync.Mutex
+	mu        lockorder.Mutex[lockorder.Last]
 	inLibrary bool // since the attempt has begun, the library has not told its outcome
 	told      bool // the program has been told of the establishment
 	broken    bool // see Break

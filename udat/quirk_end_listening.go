@@ -18,7 +18,7 @@ import (
 //
 // A library whose service points can be freed is done with them by then.
 func (s *services) endListening(ia *IA) bool {
-	if s.canFree && s.queue != nil {
+	if ia.mended && s.queue != nil {
 		s.rejectArrived() // what has come just before the last service point was freed
 	}
 	ports := s.ports()

@@ -1,26 +1,27 @@
 package udat
 
 import (
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
 )
 
+// The library's disconnect does not return until all posted receives are flushed, and
+// waits for ever for one that was posted while the peer disconnected: the adapter may
+// have done its flushing by then.
+
 // rescue gets the library out of a disconnect that is stuck, by making it forget
 // the receives that it waits for. Once may be too early, on a busy machine: what
 // the adapter flushes after that, the library waits for again.
 type rescue struct {
-	ep       *EP
+	n        *nativeEP
 	flags    CloseFlags
-	timer    *time.Timer
-	returned atomic.Bool // the disconnect has
+	returned chan struct{} // closed when the disconnect has returned
+	ended    chan struct{} // closed when nobody looks any more
 
-	mu    sync.Mutex // held during a look, guards what follows
-	looks int
-	stuck bool // at the look before
-	done  bool
+	looks     int
+	stuck     bool // at the look before
+	forgotten bool // receives were
 }
 
 // lookEvery is far longer than a disconnect takes that is not stuck. It is taken
@@ -28,52 +29,56 @@ type rescue struct {
 // the thread that disconnects has not run for long.
 const lookEvery = 500 * time.Millisecond
 
-// startRescue comes before the disconnect. The caller holds control and both
-// directions until the rescue has ended.
-func (ep *EP) startRescue(flags CloseFlags) *rescue {
-	r := &rescue{ep: ep, flags: flags}
-	r.mu.Lock()
-	r.timer = time.AfterFunc(lookEvery, r.look)
-	r.mu.Unlock()
+// startRescue comes before the disconnect. The caller has barred the endpoint until
+// the rescue has ended.
+func (n *nativeEP) startRescue(flags CloseFlags) *rescue {
+	r := &rescue{n: n, flags: flags, returned: make(chan struct{}), ended: make(chan struct{})}
+	go r.run()
 	return r
 }
 
 // end comes after the disconnect, and tells whether receives were forgotten.
-func (r *rescue) end() (done bool) {
-	r.returned.Store(true)
-	r.timer.Stop()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.done
+func (r *rescue) end() (forgotten bool) {
+	close(r.returned)
+	<-r.ended
+	return r.forgotten
+}
+
+func (r *rescue) run() {
+	defer close(r.ended)
+	every := time.NewTicker(lookEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-r.returned:
+			return
+		case <-every.C:
+			r.look()
+		}
+	}
 }
 
 func (r *rescue) look() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.returned.Load() {
-		return
-	}
 	r.looks++
 	flushing := r.isFlushing()
 	if flushing && r.stuck {
-		r.ep.recvEVD.reap() // messages that arrived before the end
-		r.ep.forgetReceives(&r.returned)
-		r.done = true
+		r.n.parts.recv.reap() // messages that arrived before the end
+		r.n.forgetReceives(r.returned)
+		r.forgotten = true
 	}
 	r.stuck = flushing
-	r.timer.Reset(lookEvery)
 }
 
 // isFlushing tells whether a disconnect has got so far that no more receives
 // succeed: a graceful one does not wait for the peer before that, an abrupt one
-// for a moment. The caller holds mu.
+// for a moment.
 func (r *rescue) isFlushing() bool {
-	state, ret := nativeState(r.ep.handle)
+	state, ret := nativeState(r.n.handle)
 	ended := state == EPStateDisconnected
 	if state == EPStateDisconnectPending {
 		ended = r.flags == CloseGraceful || r.looks > looksForPeer
 	}
-	return ret.OK() && ended && r.ep.recvEVD != nil
+	return ret.OK() && ended && r.n.parts.recv != nil
 }
 
 // looksForPeer are far more than there are while the library waits for the peer.
@@ -86,13 +91,13 @@ const looksForPeer = 10
 // whole lap of those, both ends are where the last receive is: the completion of
 // that, should it come yet, changes nothing. Completions that come after the lap
 // name no endpoint and are dropped.
-func (ep *EP) forgetReceives(returned *atomic.Bool) {
+func (n *nativeEP) forgetReceives(returned <-chan struct{}) {
 	const more = 1024 // segments than any adapter takes
 	refused := make([]cgo.LMRTriplet, more)
-	for n := 0; n < ep.attr.MaxRecvDTOs+freeReceives+1 && !returned.Load(); {
-		r := cgo.EPPostRecv(ep.handle, refused, maxNumber<<numberShift, 0)
+	for posted := 0; posted < n.parts.attr.MaxRecvDTOs+freeReceives+1 && !isClosed(returned); {
+		r := cgo.EPPostRecv(n.handle, refused, maxNumber<<numberShift, 0)
 		if r.Type() != cgo.InsufficientResources || r.Subtype() != cgo.ResourceMemory {
-			n++
+			posted++
 			continue
 		}
 		time.Sleep(time.Millisecond) // the ring looks full, until the next completion

@@ -1,0 +1,256 @@
+package udat
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/connphase"
+	"github.com/goudat/goudat/udat/internal/lockorder"
+)
+
+// A nativeEP is a native endpoint with all that belongs to it alone: what it is made
+// of, what is outstanding on it, and the one connection that it can have. An EP gets
+// another one, whole, when it is modified or reset and when an attempt to connect
+// fails. Completions, events, timers and goroutines name the nativeEP that they are
+// about: what comes late finds that it is not the EP's any more.
+type nativeEP struct {
+	ep     *EP
+	serial uint64 // order of birth, in which directions are locked
+	parts  epParts
+	handle cgo.EPHandle
+	number uint32 // in the adapter's endpoint table
+
+	recv, request direction
+	early         earlyReceives
+	barred        chan struct{} // closed when posts may go on, nil while they may; guarded by both directions
+	freed         bool          // in the library, or left behind there; guarded by EP.control
+
+	connection connphase.Connection[Event]
+	partner    atomic.Pointer[partner] // nil before the attempt
+	breaking   bool                    // see broken; guarded by the lock of the asynchronous EVD
+	leftAt     time.Time               // when an attempt was ended that goes on in the library; guarded by EP.control
+}
+
+// newNative makes a native endpoint of the parts, which is to take the place of
+// former, nil for none. Nobody knows it yet.
+func (ep *EP) newNative(op string, p epParts, former *nativeEP) (*nativeEP, error) {
+	ia := ep.ia
+	p.setDefaults(ia)
+	if err := p.check(op, ia); err != nil {
+		return nil, err
+	}
+	var err error
+	p.queue, p.apart = nil, nil
+	if p.connect != nil {
+		if p.queue, err = ia.connections.join(op, ia); err != nil {
+			return nil, err
+		}
+	}
+	n := &nativeEP{ep: ep, serial: births.Add(1), parts: p}
+	a := p.attr
+	n.recv.init(n, p.recv, a.MaxRecvDTOs, a.MaxRecvIOV)
+	n.request.init(n, p.request, a.MaxRequestDTOs, a.MaxRequestIOV)
+	lockorder.Number(&n.request.mu, 2*n.serial)
+	lockorder.Number(&n.recv.mu, 2*n.serial+1)
+	n.recv.shared = p.srq != nil
+	if err = n.feed(op, former); err == nil {
+		if err = n.create(op); err != nil {
+			n.unfeed()
+		}
+	}
+	if err != nil {
+		n.parts.leaveQueues(ia)
+		return nil, err
+	}
+	number, ok := ia.endpoints.add(n)
+	if !ok {
+		n.discard()
+		return nil, refuse(op, ErrInsufficientResources, ResourceTEP, "the adapter has as many endpoints as can be told apart: free some, or open another adapter")
+	}
+	n.number = number
+	n.recv.begin()
+	n.request.begin()
+	n.early.start()
+	return n, nil
+}
+
+// freeReceives is the room that forgetReceives needs in the library's record of
+// the receives.
+const freeReceives = 1
+
+func (n *nativeEP) create(op string) error {
+	ia, p := n.ep.ia, &n.parts
+	attr := p.attr.native()
+	if p.recv != nil && p.srq == nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
+		attr.MaxRecvDTOs += freeReceives
+	}
+	handle, err := p.createNative(op, ia, attr)
+	n.handle = handle
+	return err
+}
+
+// discard frees a native endpoint that nothing was done with, and that has no
+// number.
+func (n *nativeEP) discard() {
+	n.unfeed()
+	if !cgo.EPFree(n.handle).OK() {
+		n.parts.leaveBehind(n.ep.ia)
+		return
+	}
+	n.parts.leaveQueues(n.ep.ia)
+}
+
+// withdraw is discard for one that has a number.
+func (n *nativeEP) withdraw() {
+	n.ep.ia.endpoints.hide(n.number)
+	n.ep.ia.endpoints.release(n.number)
+	n.discard()
+}
+
+// publish makes the native endpoint the one behind its EP. The caller has the EP to
+// itself: it is new, or its gate is closed.
+func (n *nativeEP) publish() {
+	if srq := n.parts.srq; srq != nil {
+		srq.attach(n)
+	}
+	n.ep.native.Store(n)
+	// Last, since an event that names the handle finds the endpoint from here on.
+	n.ep.ia.endpoints.addHandle(n)
+}
+
+// current reports whether the native endpoint is the one behind its EP. For it to
+// stay so the caller holds the gate or control.
+func (n *nativeEP) current() bool { return n.ep.native.Load() == n }
+
+// direction returns the queue that an operation belongs to.
+func (n *nativeEP) direction(op operation) *direction {
+	if op == opReceive {
+		return &n.recv
+	}
+	return &n.request
+}
+
+// reap brings the records up to date with the library's queues. An endpoint
+// keeps its EVDs alive, so that their gates need not be opened.
+func (n *nativeEP) reap() {
+	p := &n.parts
+	for _, evd := range []*EVD{p.recv, p.request} {
+		if evd != nil {
+			evd.reap()
+		}
+	}
+	if p.apart != nil {
+		p.apart.reap()
+	}
+	p.queue.reap()
+}
+
+// fate is what becomes of operations that are outstanding when a native endpoint is
+// freed.
+type fate uint8
+
+const (
+	dropped fate = iota // nobody hears of them
+	flushed             // they complete with DTOErrFlushed
+	kept                // they are posted again, on another native endpoint
+)
+
+// free frees the native endpoint, or leaves it behind: nobody may use it afterwards,
+// whatever the outcome. Connection events that name it are dropped from then on: their
+// private data points into it. The library would disconnect by itself, but then
+// nothing could get it out when that is stuck: see depart. The caller holds the gate for writing,
+// and has barred the endpoint.
+func (n *nativeEP) free(op string, outstanding fate) error {
+	table := &n.ep.ia.endpoints
+	if outstanding == kept {
+		table.hide(n.number) // the flushing of receives that live on is no news
+	}
+	n.reap()
+	table.removeHandle(n.handle)
+	err := check(op, cgo.EPFree(n.handle))
+	n.freed = true
+	if outstanding == dropped {
+		table.hide(n.number)
+	}
+	// What the library left in its queues is taken now, while its own records of the
+	// endpoint are fresh.
+	n.reap()
+	if outstanding != kept {
+		n.flush(outstanding)
+	}
+	if outstanding == flushed {
+		table.hide(n.number)
+	}
+	if err != nil {
+		n.parts.leaveBehind(n.ep.ia)
+	} else {
+		table.release(n.number)
+		n.parts.leaveQueues(n.ep.ia)
+	}
+	if srq := n.parts.srq; srq != nil {
+		srq.detach(n)
+	}
+	n.recv.known.leave(n)
+	n.request.known.leave(n)
+	return err
+}
+
+// flush ends what the library has lost.
+func (n *nativeEP) flush(outstanding fate) {
+	for _, d := range []*direction{&n.recv, &n.request} {
+		if d.evd == nil {
+			continue
+		}
+		for _, event := range d.flush() {
+			if outstanding == flushed {
+				d.evd.add(event)
+			}
+		}
+	}
+}
+
+func (n *nativeEP) lock() {
+	n.request.mu.Lock()
+	n.recv.mu.Lock()
+}
+
+func (n *nativeEP) unlock() {
+	n.recv.mu.Unlock()
+	n.request.mu.Unlock()
+}
+
+// bar keeps posts waiting until unbar, so that the caller may wait for the library
+// without a lock that others need. It holds control.
+func (n *nativeEP) bar() {
+	n.lock()
+	defer n.unlock()
+	n.barred = make(chan struct{})
+	n.recv.handle, n.request.handle = 0, 0
+}
+
+// unbar lets posts go on: here, or on the native endpoint that has taken the place
+// of this one.
+func (n *nativeEP) unbar() {
+	n.lock()
+	defer n.unlock()
+	if !n.freed {
+		n.recv.handle, n.request.handle = n.handle, n.handle
+	}
+	close(n.barred)
+	n.barred = nil
+}
+
+// awaitBar waits while posts must. It reports true if another attempt to post may
+// succeed.
+func (d *direction) awaitBar() bool {
+	d.mu.Lock()
+	barred := d.n.barred
+	d.mu.Unlock()
+	if barred != nil {
+		mayWait()
+		<-barred
+		return true
+	}
+	return !d.n.current()
+}

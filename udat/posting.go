@@ -1,0 +1,264 @@
+package udat
+
+import (
+	"errors"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+// post posts an operation of any kind. remote is nil for one without remote memory,
+// operands are those of the extension's operations: see cgo.EPPost.
+func (ep *EP) post(op operation, iov []Segment, cookie uint64, flags CompletionFlags, remote *RMRTriplet, operands *[2]uint64) error {
+	k := &kinds[op]
+	if ep == nil {
+		return ep.object().enter(k.call, InvalidHandleEP)
+	}
+	for {
+		d := ep.direction(op)
+		if d == nil {
+			return ep.explain(k.call, errNotReady)
+		}
+		d.mu.Lock()
+		err := d.post(op, k, iov, cookie, flags, remote, operands)
+		d.mu.Unlock() // without a defer: see shadow.posted
+		if err == nil || err == errFlushed {
+			return nil
+		}
+		if err != errNotReady || !d.awaitBar() {
+			return ep.explain(k.call, err)
+		}
+	}
+}
+
+// direction returns the queue that an operation is posted to, nil for an endpoint
+// that was not made by this package.
+func (ep *EP) direction(op operation) *direction {
+	n := ep.native.Load()
+	switch {
+	case n == nil:
+		return nil
+	case op == opReceive:
+		return &n.recv
+	}
+	return &n.request
+}
+
+// post posts one operation. The caller holds mu.
+func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, flags CompletionFlags, remote *RMRTriplet, operands *[2]uint64) error {
+	d.iov = d.iov[:0]
+	if err := d.examine(op, k, iov, flags, remote); err != nil {
+		return err
+	}
+	switch {
+	case d.flushes(op):
+		return d.flushPost(op, cookie)
+	case d.keeps(op, cookie):
+		return errFlushed
+	}
+	d.prepare(&d.single, op, k, len(d.iov), cookie, flags, remote)
+	if r := cgo.EPPost(d.handle, &d.single, d.iov, operands); !r.OK() && !d.refusedAtEnd(r) {
+		d.withdraw()
+		return d.refusedByLibrary(k.call, r)
+	}
+	if op == opReceive {
+		d.n.early.note(iov, cookie, flags)
+	}
+	d.shadow.posted(d, k.call)
+	return nil
+}
+
+// examine checks an operation, and adds its native segments to d.iov. The operation
+// has its room then. The caller holds mu.
+func (d *direction) examine(op operation, k *kind, iov []Segment, flags CompletionFlags, remote *RMRTriplet) error {
+	switch {
+	case flags&^k.flags != 0:
+		return refuse(k.call, ErrInvalidParameter, k.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, k.flags)
+	case d.handle == 0:
+		return errNotReady
+	case d.shared:
+		return refuse(k.call, ErrInvalidState, InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post to that")
+	case d.limit == 0:
+		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: give it one with CreateEP or Modify")
+	case d.closed:
+		return refuse(k.call, ErrInvalidState, InvalidStateEPDiscPending, "the endpoint is being disconnected: wait for EventConnectionDisconnected, Reset it and connect it again")
+	case d.broken:
+		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "an earlier post failed inside the library: Disconnect the endpoint and Reset it")
+	case len(iov) > d.maxIOV:
+		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", len(iov), d.maxIOV)
+	case d.outstanding() >= d.freely && !d.admit():
+		return d.errFull(k.call)
+	}
+	before := len(d.iov)
+	total, err := d.gather(k.call, iov, k.needs)
+	if err == nil {
+		err = d.checkTransfer(op, k, len(d.iov)-before, total, remote)
+	}
+	if err != nil {
+		d.giveRoom()
+	}
+	return err
+}
+
+// checkTransfer checks what an operation transfers.
+func (d *direction) checkTransfer(op operation, k *kind, segments int, total uint64, remote *RMRTriplet) error {
+	most := d.maxMessageSize
+	if k.sized == asRDMA {
+		most = d.maxRDMASize
+	}
+	switch {
+	case total > uint64(most):
+		return refuse(k.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, most)
+	case remote == nil:
+		return nil
+	case total > uint64(remote.SegmentLength):
+		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
+	case op == opRDMARead && segments > d.maxReadIOV:
+		// The library takes them, and soft-iWARP then reads into the first segment alone.
+		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, d.maxReadIOV)
+	case d.lacks.has(op):
+		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: do without where ProviderAttr.Supports says so", d.n.ep.ia.attr.AdapterName)
+	case op == opRDMARead && d.noReads:
+		return refuse(k.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
+	}
+	return nil
+}
+
+// prepare records an operation that was examined, and completes its native form. The
+// caller holds mu.
+func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, cookie uint64, flags CompletionFlags, remote *RMRTriplet) {
+	native := d.record(op, cookie)
+	if op == opRDMARead {
+		flags = d.readFlags(flags)
+	}
+	if op != opReceive {
+		native, flags = d.suppress(native, flags)
+	}
+	to.Operation, to.Segments = cgo.DTO(k.dto), uint32(segments)
+	to.Cookie, to.Flags = native, cgo.CompletionFlags(flags)
+	if remote != nil {
+		to.Remote = cgo.RMRTriplet(*remote)
+	}
+}
+
+// flushes reports whether an operation completes at once instead of being posted.
+func (d *direction) flushes(op operation) bool {
+	phase := d.n.connection.Phase()
+	return phase.Empty() || phase.Ending() && (op == opReceive || d.n.ep.ia.iwarp) && d.idle()
+}
+
+// errFlushed says that an operation needs no posting: it has completed already, or
+// does so with the end of the connection.
+var errFlushed = errors.New("operation flushed")
+
+// flushPost completes an operation on an endpoint that has ended: the library
+// does not, or leaves it to the adapter, and soft-RoCE looks at no receive that
+// is posted after the end, nor iWARP at a request. What nobody takes fills the event dispatcher, as it would have in the library.
+func (d *direction) flushPost(op operation, cookie uint64) error {
+	event := d.failed(op, cookie, DTOErrFlushed)
+	switch {
+	case d.counting:
+		d.giveRoom() // to the event
+		d.evd.add(event)
+	case !d.evd.addWithin(event):
+		return d.evd.errNoRoom(kinds[op].call)
+	}
+	return errFlushed
+}
+
+// refusedByLibrary returns the error of an operation that the library has not
+// taken. A refusal by state is harmless; any other failure leaves the library's
+// records of the direction in disorder.
+func (d *direction) refusedByLibrary(op string, r cgo.Return) error {
+	if r.Type() != cgo.InvalidState {
+		d.broken = true
+	}
+	return check(op, r)
+}
+
+// gathering collects the native segments of operations.
+type gathering struct {
+	pz      *PZ
+	owner   regionUser
+	iov     []cgo.LMRTriplet
+	regions []*LMR // of the latest operation
+	known   knownRegions
+
+	misreadsEmpty bool // the adapter misreads segments of no bytes
+}
+
+// gather checks the segments of an operation, and adds their native form to iov.
+func (g *gathering) gather(op string, iov []Segment, needs MemPriv) (total uint64, err error) {
+	g.regions = g.regions[:0]
+	for i := range iov {
+		s := &iov[i]
+		if s.lmr != nil {
+			g.known.meet(s.lmr, g.owner)
+			if err := s.check(op, i, g.pz, needs); err != nil {
+				return 0, err
+			}
+			g.regions = append(g.regions, s.lmr)
+		}
+		if s.triplet.SegmentLength == 0 && g.misreadsEmpty {
+			continue // the kernel's soft-iWARP would end here
+		}
+		total += uint64(s.triplet.SegmentLength)
+		g.iov = append(g.iov, s.triplet)
+	}
+	// Soft-iWARP refuses a receive without segments, and makes an RDMA read without any
+	// with the segment of an earlier operation.
+	if g.misreadsEmpty && needs == MemPrivLocalWrite && total == 0 {
+		g.iov = append(g.iov, cgo.LMRTriplet{})
+	}
+	return total, nil
+}
+
+func (s *Segment) check(op string, i int, pz *PZ, needs MemPriv) error {
+	switch {
+	case s.lmr.gone.Load():
+		return s.lmr.obj.freed(op, InvalidHandleLMR)
+	case s.lmr.pz != pz:
+		return refuse(op, ErrProtectionViolation, protectionSubtype(needs), "segment %d is not in the endpoint's protection zone: register its memory there", i)
+	case s.lmr.privileges&needs == 0:
+		return refuse(op, ErrPrivilegesViolation, privilegesSubtype(needs), "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, s.lmr.privileges, needs)
+	}
+	return nil
+}
+
+func protectionSubtype(needs MemPriv) ReturnSubtype {
+	if needs == MemPrivLocalWrite {
+		return ProtectionWrite
+	}
+	return ProtectionRead
+}
+
+func privilegesSubtype(needs MemPriv) ReturnSubtype {
+	if needs == MemPrivLocalWrite {
+		return PrivilegesWrite
+	}
+	return PrivilegesRead
+}
+
+// errNotReady says that the direction belongs to no native endpoint, or to one
+// that is not connected. explain finds out more once the direction's lock is
+// released.
+var errNotReady = errors.New("endpoint not ready")
+
+// explain completes the error of a post with what takes the gate to know: the
+// library names UNCONNECTED whatever the state is.
+func (ep *EP) explain(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e, isError := err.(*Error)
+	if err != errNotReady && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {
+		return err
+	}
+	if gone := ep.obj.enter(op, InvalidHandleEP); gone != nil {
+		return gone
+	}
+	defer ep.obj.leave()
+	if required := ep.requireState(op, EPStateConnected); required != nil {
+		return required
+	}
+	return refuse(op, ErrInvalidState, NoSubtype, "the endpoint was not connected when the operation was posted: wait for EventConnectionEstablished first")
+}

@@ -1,0 +1,42 @@
+package udat
+
+import "time"
+
+// An attempt that the binding has ended goes on in the library, which does not notice
+// that its endpoint is freed while it works on the answer of the peer.
+
+// endAttempt aborts the attempt in progress, if there is one, and waits until the
+// library is done with it. The caller holds control.
+func (n *nativeEP) endAttempt(op string) {
+	if !n.connection.InLibrary() {
+		return
+	}
+	if n.attempting() {
+		n.abortAs(callDisconnectAbrupt, op, EventConnectionDisconnected)
+	}
+	n.settleAttempt()
+}
+
+// settleAttempt waits until the library is done with an answer of the peer that
+// came about when the attempt was aborted. It does not notice that the endpoint
+// is freed meanwhile: the socket CM provider then waits for ever, the CMA
+// provider loses the queue pair or reads its memory. The caller holds control.
+func (n *nativeEP) settleAttempt() {
+	if n.leftAt.IsZero() {
+		return
+	}
+	mayWait()
+	bound := time.NewTimer(time.Until(n.leftAt.Add(settleWithin)))
+	defer bound.Stop()
+	for {
+		changed := n.connection.Changed()
+		if !n.connection.InLibrary() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-bound.C:
+			return
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package udat
+
+import (
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/connphase"
+)
+
+// The library waits for a minute for a peer that does not answer a graceful
+// disconnect, and some ends of connections it reports at no time.
+
+// disconnectInOrder ends the connection without waiting for the peer, who must
+// answer soon: the library would wait for a minute. The caller holds control.
+func (n *nativeEP) disconnectInOrder() cgo.Return {
+	r := n.disconnect(CloseGraceful)
+	n.limitEnd(answerWithin, n.leaveUnanswered)
+	return r
+}
+
+// limitEnd has the connection ended otherwise, unless its end is reported in time.
+func (n *nativeEP) limitEnd(within time.Duration, otherwise func()) {
+	if phase := n.connection.Phase(); !phase.Ended() {
+		n.connection.Limit(phase, within, otherwise)
+	}
+}
+
+// answerWithin is how long the library waits in an abrupt disconnect.
+const answerWithin = 250 * time.Millisecond
+
+// leaveUnanswered ends a connection whose peer has not answered the disconnect.
+func (n *nativeEP) leaveUnanswered() {
+	if n.hold("dat_ep_disconnect") {
+		defer n.ep.control.Unlock()
+		n.breakOff()
+	}
+}
+
+// breakOff ends an established connection abruptly. The caller holds control.
+func (n *nativeEP) breakOff() cgo.Return {
+	r := n.disconnect(CloseAbrupt)
+	if n.ep.ia.mended {
+		n.connection.Unlimit()
+	} else {
+		n.limitEnd(endWithin, n.endUnreported)
+	}
+	return r
+}
+
+// endUnreported ends a connection whose end the library does not report. The socket CM
+// provider has such connections, unless it is patched: those that it said to be
+// established though the queue pair was not ready.
+func (n *nativeEP) endUnreported() {
+	if n.decideEnd() {
+		n.fail()
+	}
+}
+
+// decideEnd notes that the connection has ended, unless the library has reported
+// so in the last moment.
+func (n *nativeEP) decideEnd() bool {
+	if !n.hold("dat_ep_disconnect") {
+		return false
+	}
+	defer n.ep.control.Unlock()
+	n.parts.queue.reap()
+	return n.forget(EventConnectionDisconnected)
+}
+
+// forget notes that the library will not report the end of the connection, unless
+// it has.
+func (n *nativeEP) forget(event EventNumber) bool {
+	return n.connection.Owe(connphase.Forget, Event{Number: event, native: n}, func() bool { return true })
+}
