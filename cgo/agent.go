@@ -9,6 +9,8 @@ package cgo
 #cgo nocallback goudat_agent_queue_take
 #cgo noescape goudat_evd_arm
 #cgo nocallback goudat_evd_arm
+#cgo noescape goudat_evd_stand_up
+#cgo nocallback goudat_evd_stand_up
 */
 import "C"
 
@@ -66,12 +68,26 @@ func (a Agent) Disarm() { C.goudat_agent_disarm(C.uintptr_t(a)) }
 // takes up to len(events) events that are there already. The EVD must feed the
 // CNO alone, and the CNO must have been created with the agent.
 //
+// seat is an eventfd that the agent is to make readable, once, in place of the
+// queue's. When it is negative, one that was given before stays: see EVDStandUp.
+//
 // If armed is false, the Return says why, no event was taken, and the next
 // EVDArm tries again. Otherwise the Return is that of the last dat_evd_dequeue.
-func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, events []Event) (n int, armed bool, r Return) {
+func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat int, events []Event) (n int, armed bool, r Return) {
 	var count C.int
 	var done C.bool
-	ret := C.goudat_evd_arm(C.goudat_handle(evd), C.goudat_handle(cno), C.uintptr_t(agent),
+	ret := C.goudat_evd_arm(C.goudat_handle(evd), C.goudat_handle(cno), C.uintptr_t(agent), C.int(seat),
 		(*C.goudat_event)(unsafe.Pointer(unsafe.SliceData(events))), C.int(len(events)), &count, &done)
 	return int(count), bool(done), Return(ret)
+}
+
+// EVDStandUp is EVDDequeueBatch for who was woken in the seat that EVDArm was given,
+// which the agent does not use any more then. It returns how long ago the agent was
+// called, 0 if it was not.
+func EVDStandUp(evd EVDHandle, agent Agent, events []Event) (n int, age time.Duration, r Return) {
+	var count C.int
+	var ns C.uint64_t
+	ret := C.goudat_evd_stand_up(C.goudat_handle(evd), C.uintptr_t(agent),
+		(*C.goudat_event)(unsafe.Pointer(unsafe.SliceData(events))), C.int(len(events)), &count, &ns)
+	return int(count), time.Duration(ns), Return(ret)
 }

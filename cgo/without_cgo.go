@@ -30,7 +30,12 @@ func AgentFunc() (_ uintptr) { return }
 
 func (a Agent) Disarm() {}
 
-func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, events []Event) (_ int, _ bool, ret Return) {
+func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat int, events []Event) (_ int, _ bool, ret Return) {
+	ret = withoutLibrary
+	return
+}
+
+func EVDStandUp(evd EVDHandle, agent Agent, events []Event) (_ int, _ time.Duration, ret Return) {
 	ret = withoutLibrary
 	return
 }

@@ -200,7 +200,7 @@ func (evd *EVD) keepEmpty() {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	if evd.arm(op) != nil {
+	if evd.arm(op, nil) != nil {
 		// No program needs to look at it, so that nobody else may try again.
 		again := weak.Make(evd) // no reason to keep an adapter that the program has dropped
 		time.AfterFunc(armAgainAfter, func() {
@@ -213,16 +213,24 @@ func (evd *EVD) keepEmpty() {
 
 // arm makes sure that the library notifies of the next event, and moves to the
 // backlog what it has queued, even when it fails. After a failure the EVD is not
-// armed, and the next call of arm tries again. The caller holds the gate and mu.
-func (evd *EVD) arm(op string) error {
+// armed, and the next call of arm tries again. w is who alone is to be woken, nil
+// if that is for the notifier to decide. The caller holds the gate and mu.
+func (evd *EVD) arm(op string, w *waiter) error {
 	raw := evd.scratch(drainAtOnce)
-	n, armed, r := cgo.EVDArm(evd.handle, evd.cno, evd.agent, raw)
+	seat := noSeat
+	if w != nil && w.seat != nil {
+		seat, w.seated = w.seat.fd, true
+	}
+	n, armed, r := cgo.EVDArm(evd.handle, evd.cno, evd.agent, seat, raw)
 	if !armed {
 		evd.drain()
 		return checkArmed(op, r)
 	}
 	return checkDequeue(op, evd.drainFrom(raw, n, r))
 }
+
+// noSeat is for an EVD whose notifications go to the queue of its agent.
+const noSeat = -1
 
 // armAgainAfter is how long the binding's own waits on an EVD that could not be
 // armed look for events without notifications, before they try again.

@@ -325,7 +325,7 @@ func (evd *EVD) hasEvents() (bool, error) {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	if err := evd.arm(cnoWaitOp); evd.backlog.len() == 0 {
+	if err := evd.arm(cnoWaitOp, nil); evd.backlog.len() == 0 {
 		return false, err
 	}
 	return true, nil

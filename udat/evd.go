@@ -331,4 +331,5 @@ func (evd *EVD) abandon(op string) error {
 func (evd *EVD) end() {
 	evd.detach()
 	close(evd.closing)
+	evd.waiters.end()
 }

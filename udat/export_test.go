@@ -13,15 +13,29 @@ import (
 
 // AwaitEvent waits until an event is queued, without taking it.
 func AwaitEvent(ctx context.Context, evd *EVD) error {
+	w := newWaiter(1)
+	defer w.release()
 	for {
-		ready, err := evd.armFor(waitOp, 1)
+		ready, err := armed(evd, 1)
 		if ready || err != nil {
 			return err
 		}
-		if err := evd.block(waitOp, 1, nil, ctx.Done(), nil); err != nil {
+		if err := evd.sleep(waitOp, w, nil, ctx.Done(), nil); err != nil {
 			return err
 		}
 	}
+}
+
+// armed arms the EVD, and reports whether it has n events.
+func armed(evd *EVD, n int) (ready bool, err error) {
+	if err := evd.obj.enter(waitOp, NoSubtype); err != nil {
+		return false, err
+	}
+	defer evd.obj.leave()
+	evd.mu.Lock()
+	defer evd.unlock()
+	err = evd.arm(waitOp, nil)
+	return evd.backlog.len() >= n, err
 }
 
 // AwaitWaiter returns once a goroutine waits on the EVD.
@@ -649,7 +663,7 @@ func TurnEnds(had time.Duration, calls, found int) bool {
 // AwaitBacklog waits until n events of the EVD are in the binding's own queue.
 func AwaitBacklog(evd *EVD, n int) {
 	await(func() bool {
-		ready, err := evd.armFor(waitOp, n)
+		ready, err := armed(evd, n)
 		return ready && err == nil
 	})
 }

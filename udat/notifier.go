@@ -21,6 +21,7 @@ type notifier struct {
 	closed      bool
 	ids         [64]uint64 // scratch
 
+	seats   seats
 	latency latency
 
 	mu   lockorder.Mutex[lockorder.Last]
@@ -49,6 +50,7 @@ func newNotifier() (*notifier, error) {
 // close ends the goroutine. No agent of the queue may be left.
 func (n *notifier) close() {
 	n.file.Close()
+	n.seats.close()
 	<-n.done
 	n.dispatching.Lock()
 	defer n.dispatching.Unlock()

@@ -70,9 +70,11 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 	if evd.waiters.unwaitable.Load() {
 		return 0, evd.obj.refused(waitOp, NoSubtype, errUnwaitable)
 	}
+	w := newWaiter(need)
+	defer evd.dismiss(w)
 	var revoked <-chan struct{}
 	for stopped := false; ; {
-		n, err := evd.takeIf(events, need)
+		n, err := evd.takeIf(events, w)
 		if n > 0 {
 			return n, err
 		}
@@ -93,7 +95,10 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 		if revoked == nil {
 			revoked = evd.waiters.revocation()
 		}
-		switch err := evd.block(waitOp, need, nil, ctx.Done(), revoked); err {
+		if need == 1 && w.seat == nil && evd.hasSeats() {
+			w.seat = evd.ia.notifier.seats.take(ctx)
+		}
+		switch err := evd.sleep(waitOp, w, nil, ctx.Done(), revoked); err {
 		case nil:
 		case errStopped:
 			stopped = true // look again: what is there may not have been told of yet
@@ -103,6 +108,44 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 	}
 }
 
+// hasSeats reports whether who waits now may sleep in a seat: it is alone, and
+// the agent tells of all that it waits for.
+func (evd *EVD) hasSeats() bool {
+	return evd.flags&(EVDDTO|EVDSoftware) != 0 && evd.attachment.Load() == nil && evd.waiters.alone()
+}
+
+// dismiss lets go of a waiter that has ended its wait.
+func (evd *EVD) dismiss(w *waiter) {
+	if w.seated && evd.obj.enter(waitOp, NoSubtype) == nil {
+		evd.mu.Lock()
+		_, _ = evd.standUp(w, nil) // a failure is that of whoever takes events next
+		evd.unlock()
+		evd.obj.leave()
+	}
+	if w.seat != nil {
+		evd.ia.notifier.seats.put(w.seat)
+	}
+	w.release()
+}
+
+// standUp has no agent wake the waiter in its seat any more, and takes what has come
+// from the library: into events, if there are none before, or else into the backlog.
+// The caller holds the gate and mu.
+func (evd *EVD) standUp(w *waiter, events []Event) (n int, err error) {
+	w.seated = false
+	raw := evd.scratch(max(len(events), 1))
+	got, age, r := cgo.EVDStandUp(evd.handle, evd.agent, raw)
+	if age > 0 {
+		evd.ia.notifier.latency.note(age)
+	}
+	if len(events) > 0 && evd.backlog.len() == 0 {
+		n, r = evd.takeDecoded(events, raw, got, r)
+		return n, checkDequeue(waitOp, r)
+	}
+	err = checkDequeue(waitOp, evd.drainFrom(raw, got, r))
+	return evd.popAll(events), err
+}
+
 func checkContext(op string, ctx context.Context) error {
 	if ctx == nil {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the context is nil: context.Background is one that never ends")
@@ -110,27 +153,33 @@ func checkContext(op string, ctx context.Context) error {
 	return nil
 }
 
-// takeIf takes events if there are need of them. When others wait, it arms the
-// EVD, and those that are left wake who can use them. If that fails, it fails
+// takeIf takes events if there are as many as the waiter needs. When others wait, it
+// arms the EVD, and those that are left wake who can use them. If that fails, it fails
 // only when there is nothing to take.
-func (evd *EVD) takeIf(events []Event, need int) (int, error) {
+func (evd *EVD) takeIf(events []Event, w *waiter) (n int, err error) {
 	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
 		return 0, err
 	}
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	var unarmed error
-	if need > 1 || evd.waiters.takers() {
-		unarmed = evd.arm(waitOp)
+	looked := w.seated
+	if looked {
+		n, err = evd.standUp(w, events)
 	}
-	if need > 1 && evd.backlog.len() < need {
-		if need > evd.qlen {
+	var unarmed error
+	if w.need > 1 || evd.waiters.takers() {
+		unarmed = evd.arm(waitOp, nil)
+	}
+	if w.need > 1 && evd.backlog.len() < w.need {
+		if w.need > evd.qlen {
 			return 0, errShortened
 		}
 		return 0, unarmed
 	}
-	n, err := evd.fill(waitOp, events)
+	if !looked {
+		n, err = evd.fill(waitOp, events)
+	}
 	if unarmed != nil {
 		if n > 0 {
 			evd.waiters.notify() // the others have to arm it themselves
@@ -151,47 +200,56 @@ var errStopped = &Error{Op: waitOp, Return: classError | Return(ErrInterruptedCa
 // errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
 var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")
 
-// block returns nil when it is time to look for events again; errStopped when
+// sleep returns nil when it is time to look for events again; errStopped when
 // stop is closed, errUnwaitable when revoked is, and ErrClosed when the EVD is
 // freed. It does not wait when done, unless that is nil, reports true. The caller
 // must not hold the gate: a freed EVD waits for it.
-func (evd *EVD) block(op string, need int, done func() bool, stop, revoked <-chan struct{}) error {
-	w := newWaiter(need)
-	evd.waiters.add(w)
-	ready, err := evd.armFor(op, need)
-	if err == nil && !ready && (done == nil || !done()) {
+func (evd *EVD) sleep(op string, w *waiter, done func() bool, stop, revoked <-chan struct{}) error {
+	ready, err := evd.enlist(op, w)
+	if ready || err != nil {
+		return err
+	}
+	over := done != nil && done()
+	if !over {
 		mayWait()
-		select {
-		case <-w.wake:
-		case <-stop:
-			err = errStopped
-		case <-revoked:
-			err = errUnwaitable
-		case <-evd.closing:
-			err = evd.obj.freed(op, NoSubtype)
-		}
+		w.sleep(stop, revoked, evd.closing)
 	}
-	if !evd.waiters.remove(w) {
-		err = nil // it was woken, and owes it to the others to look, whatever else has happened
+	if !evd.waiters.remove(w) || over {
+		return nil // it was woken, and owes it to the others to look, whatever else has happened
 	}
-	w.release()
-	return err
+	if w.seat != nil {
+		evd.notified() // of what the agent has told nobody else
+	}
+	switch {
+	case isClosed(stop):
+		return errStopped
+	case isClosed(revoked):
+		return errUnwaitable
+	case isClosed(evd.closing):
+		return evd.obj.freed(op, NoSubtype)
+	}
+	return nil
 }
 
-// armFor arms the EVD. It reports true when there are need events, or for an
-// observer, whose need is 0, any that it has not seen.
-func (evd *EVD) armFor(op string, need int) (ready bool, err error) {
+// enlist puts the waiter into the list of those who wait and arms the EVD, unless
+// there are as many events as it needs, or for an observer, whose need is 0, any
+// that it has not seen.
+func (evd *EVD) enlist(op string, w *waiter) (ready bool, err error) {
 	if err := evd.object().enter(op, NoSubtype); err != nil {
 		return false, err
 	}
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	err = evd.arm(op)
-	if need == 0 {
+	evd.waiters.add(w)
+	err = evd.arm(op, w)
+	if w.need == 0 {
 		ready = evd.news > 0
 	} else {
-		ready = evd.backlog.len() >= need
+		ready = evd.backlog.len() >= w.need
+	}
+	if (ready || err != nil) && !evd.waiters.remove(w) {
+		ready = true // it was woken
 	}
 	if ready {
 		err = nil
@@ -199,13 +257,15 @@ func (evd *EVD) armFor(op string, need int) (ready bool, err error) {
 	return ready, err
 }
 
-// await is block for the binding itself: it returns nil when completions were
+// await is sleep for the binding itself: it returns nil when completions were
 // recorded, whoever has taken them from the library. What done looks at must not
 // change otherwise. If the library cannot notify of completions, it returns nil
 // from time to time: what the binding has begun must not depend on that. The
 // errors that are left say that the wait was stopped or the EVD freed.
 func (evd *EVD) await(op string, done func() bool, stop <-chan struct{}) error {
-	err := evd.block(op, 0, done, stop, nil)
+	w := newWaiter(0)
+	defer w.release()
+	err := evd.sleep(op, w, done, stop, nil)
 	if err == nil || err == errStopped || errors.Is(err, ErrClosed) {
 		return err
 	}

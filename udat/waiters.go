@@ -12,6 +12,9 @@ type waiter struct {
 	wake  chan struct{} // holds one wake-up, so that none is missed before the waiter blocks
 	need  int           // events that it waits for; 0 for an observer
 	place link[*waiter]
+
+	seat   *seat // where it sleeps, nil if it waits for wake
+	seated bool  // an agent may have been told to wake it there
 }
 
 var waiterPool = sync.Pool{New: func() any {
@@ -20,6 +23,7 @@ var waiterPool = sync.Pool{New: func() any {
 	return w
 }}
 
+// newWaiter returns a waiter, which goes back with release.
 func newWaiter(need int) *waiter {
 	w := waiterPool.Get().(*waiter)
 	w.need = need
@@ -28,11 +32,32 @@ func newWaiter(need int) *waiter {
 
 // release gives back a waiter that is in no list.
 func (w *waiter) release() {
+	w.forgetWake()
+	w.seat = nil
+	waiterPool.Put(w)
+}
+
+// forgetWake forgets a wake-up that has come too late for the last sleep.
+func (w *waiter) forgetWake() {
 	select {
-	case <-w.wake: // a wake-up that came too late must not reach the next user
+	case <-w.wake:
 	default:
 	}
-	waiterPool.Put(w)
+}
+
+// sleep returns when the waiter was woken, or something has come to its end. In a
+// seat it may return without that.
+func (w *waiter) sleep(stop, revoked, closing <-chan struct{}) {
+	if w.seat == nil {
+		select {
+		case <-w.wake:
+		case <-stop:
+		case <-revoked:
+		case <-closing:
+		}
+	} else if !isClosed(stop) && !isClosed(revoked) && !isClosed(closing) {
+		w.seat.sleep()
+	}
 }
 
 // waiterList holds the goroutines that wait on an EVD. To be woken is to leave
@@ -65,6 +90,7 @@ func (l *waiterList) list(w *waiter) *fifo[*waiter] {
 }
 
 func (l *waiterList) add(w *waiter) {
+	w.forgetWake()
 	l.mu.Lock()
 	l.list(w).push(&w.place)
 	l.observed.Store(l.observers.length > 0)
@@ -158,6 +184,30 @@ func (l *waiterList) revoke() {
 		return
 	}
 	close(l.revocationLocked())
+	l.pokeSeats()
+}
+
+// end has those look up who sleep while the EVD is freed.
+func (l *waiterList) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pokeSeats()
+}
+
+// pokeSeats wakes those who sleep in a seat. They stay in the list.
+func (l *waiterList) pokeSeats() {
+	for place := l.singles.head; place != nil; place = place.next {
+		if seat := place.member.seat; seat != nil {
+			seat.poke()
+		}
+	}
+}
+
+// alone reports whether nobody waits.
+func (l *waiterList) alone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.singles.length+l.batches.length+l.observers.length == 0
 }
 
 // restore allows waits again.
@@ -169,7 +219,13 @@ func (l *waiterList) restore() {
 	}
 }
 
-func (w *waiter) signal() { w.wake <- struct{}{} }
+func (w *waiter) signal() {
+	if w.seat != nil {
+		w.seat.poke()
+	} else {
+		w.wake <- struct{}{}
+	}
+}
 
 func wakeFirst(list *fifo[*waiter]) bool {
 	w := list.pop()

@@ -22,7 +22,8 @@ typedef struct goudat_agent {
 	struct goudat_agent_queue *queue;
 	struct goudat_agent *next;
 	uint64_t id;
-	uint64_t called_at; /* in nanoseconds, when it was queued */
+	uint64_t called_at; /* in nanoseconds */
+	int seat;	    /* the eventfd of a sleeper who is woken in place of the queue, -1 for none */
 	bool queued;
 	bool called; /* since the EVD was armed last, or arming it has failed */
 } goudat_agent;
@@ -89,6 +90,7 @@ static inline uintptr_t goudat_agent_create(uintptr_t queue_address, uint64_t id
 		return 0;
 	agent->queue = (goudat_agent_queue *)queue_address;
 	agent->id = id;
+	agent->seat = -1;
 	return (uintptr_t)agent;
 }
 
@@ -112,6 +114,15 @@ static inline void goudat_agent_free(uintptr_t agent_address)
 	free(agent);
 }
 
+/* A full counter leaves the descriptor readable, which is all that matters. */
+static inline void goudat_eventfd_poke(int eventfd)
+{
+	static const uint64_t one = 1;
+
+	if (write(eventfd, &one, sizeof(one)) < 0)
+		return;
+}
+
 /*
  * The DAT_AGENT_FUNC. It disables the EVD, so that the provider's thread is not
  * woken for each further completion while nobody waits.
@@ -123,7 +134,6 @@ static inline void goudat_agent_free(uintptr_t agent_address)
  */
 static inline void goudat_agent_called(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 {
-	static const uint64_t one = 1;
 	goudat_agent *agent = instance;
 	goudat_agent_queue *queue = agent->queue;
 	const int saved_errno = errno;
@@ -132,16 +142,18 @@ static inline void goudat_agent_called(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 		dat_evd_disable(evd);
 	pthread_mutex_lock(&queue->lock);
 	agent->called = true;
-	if (!agent->queued) {
+	agent->called_at = goudat_monotonic_ns();
+	if (agent->seat >= 0) {
+		goudat_eventfd_poke(agent->seat);
+		agent->seat = -1;
+	} else if (!agent->queued) {
 		const bool was_empty = queue->head == NULL;
 
 		agent->queued = true;
-		agent->called_at = goudat_monotonic_ns();
 		*queue->tail = agent;
 		queue->tail = &agent->next;
-		if (was_empty && write(queue->eventfd, &one, sizeof(one)) < 0) {
-			/* A full counter leaves the descriptor readable, which is all that matters. */
-		}
+		if (was_empty)
+			goudat_eventfd_poke(queue->eventfd);
 	}
 	pthread_mutex_unlock(&queue->lock);
 	errno = saved_errno;
@@ -174,7 +186,7 @@ static inline void goudat_agent_disarm(uintptr_t agent_address)
  * When a step fails, the EVD counts as not armed, and the next call takes all
  * steps again: dat_cno_wait then finds nothing, if it had succeeded before.
  */
-static inline DAT_RETURN goudat_agent_arm(goudat_agent *agent, goudat_handle evd, goudat_handle cno)
+static inline DAT_RETURN goudat_agent_arm(goudat_agent *agent, goudat_handle evd, goudat_handle cno, int seat)
 {
 	goudat_handle triggered;
 	DAT_RETURN ret;
@@ -183,6 +195,8 @@ static inline DAT_RETURN goudat_agent_arm(goudat_agent *agent, goudat_handle evd
 	pthread_mutex_lock(&agent->queue->lock);
 	called = agent->called;
 	agent->called = false;
+	if (seat >= 0)
+		agent->seat = seat;
 	pthread_mutex_unlock(&agent->queue->lock);
 	if (!called)
 		return DAT_SUCCESS;
@@ -199,16 +213,35 @@ static inline DAT_RETURN goudat_agent_arm(goudat_agent *agent, goudat_handle evd
 	return ret;
 }
 
-/* Arms the EVD, and then takes what is there already. When it is not armed, the return value says why. */
-static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent_address,
+/*
+ * Arms the EVD, and then takes what is there already. When it is not armed, the return value says why. seat is the
+ * eventfd of who is to be woken, if that is not for the queue to decide, and -1 otherwise: then whoever sits there stays.
+ */
+static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent_address, int seat,
 					goudat_event *events, int max, int *count, bool *armed)
 {
-	DAT_RETURN ret = goudat_agent_arm((goudat_agent *)agent_address, evd, cno);
+	DAT_RETURN ret = goudat_agent_arm((goudat_agent *)agent_address, evd, cno, seat);
 
 	*count = 0;
 	*armed = ret == DAT_SUCCESS;
 	if (!*armed)
 		return ret;
+	return goudat_evd_dequeue_batch(evd, events, max, count);
+}
+
+/*
+ * Takes events, at least 1, for who was woken in a seat, and leaves it: nobody is woken there from then on. Tells how
+ * many nanoseconds ago the agent was called, and 0 if it was not.
+ */
+static inline DAT_RETURN goudat_evd_stand_up(goudat_handle evd, uintptr_t agent_address, goudat_event *events, int max,
+					     int *count, uint64_t *age)
+{
+	goudat_agent *agent = (goudat_agent *)agent_address;
+
+	pthread_mutex_lock(&agent->queue->lock);
+	*age = agent->seat < 0 ? goudat_monotonic_ns() - agent->called_at : 0;
+	agent->seat = -1;
+	pthread_mutex_unlock(&agent->queue->lock);
 	return goudat_evd_dequeue_batch(evd, events, max, count);
 }
 
