@@ -7,6 +7,7 @@ import (
 
 	"github.com/goudat/goudat/examples/internal/dtestparams"
 	"github.com/goudat/goudat/examples/internal/getopt"
+	"github.com/goudat/goudat/examples/internal/testprogram"
 )
 
 // options is what the flags say. Both sides of a pair must be given the same
@@ -68,8 +69,6 @@ Give both sides the same of those marked with a star.
   -v           say more
   -U           print this
 `
-
-var errHelp = errors.New("help is asked for")
 
 func parseFlags(args []string) (options, error) {
 	o := options{size: defaultSize, burst: defaultBurst, signalRate: 10}
@@ -135,7 +134,7 @@ func (o *options) set(letter byte, value string) (err error) {
 	case 'v':
 		o.verbose = true
 	case 'U':
-		err = errHelp
+		err = testprogram.ErrHelp
 	default:
 		err = fmt.Errorf("there is no flag -%c", letter)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/goudat/goudat/examples/internal/testprogram"
 )
 
 func TestFlags(t *testing.T) {
@@ -39,7 +41,7 @@ func TestFlags(t *testing.T) {
 func TestWrongFlags(t *testing.T) {
 	for _, line := range []string{"x", "-", "-x", "-b", "-b 0", "-b -1", "-b 4k", "-B 0", "-S 0", "-i 0 -W", "-d -1", "-a", "-i 4", "-h",
 		"-P " + strings.Repeat("p", 64), "-b 99999999999999999999", "--help"} {
-		if _, err := parseFlags(strings.Fields(line)); err == nil || errors.Is(err, errHelp) {
+		if _, err := parseFlags(strings.Fields(line)); err == nil || errors.Is(err, testprogram.ErrHelp) {
 			t.Errorf("%q gives %v", line, err)
 		}
 	}
@@ -48,7 +50,7 @@ func TestWrongFlags(t *testing.T) {
 			t.Errorf("%q is accepted", args)
 		}
 	}
-	if _, err := parseFlags([]string{"-pU"}); !errors.Is(err, errHelp) {
+	if _, err := parseFlags([]string{"-pU"}); !errors.Is(err, testprogram.ErrHelp) {
 		t.Errorf("-U gives %v", err)
 	}
 }

@@ -4,58 +4,26 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
-)
 
-const (
-	exitFailure = 1
-	exitUsage   = 2
+	"github.com/goudat/goudat/examples/internal/testprogram"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
-}
-
-func run(ctx context.Context, args []string) int {
-	o, err := parseFlags(args)
-	switch {
-	case errors.Is(err, errHelp):
-		fmt.Print(usage)
-		return 0
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "dtest: %v (dtest -U lists the flags)\n", err)
-		return exitUsage
+	program := testprogram.Program[options]{
+		Name: "dtest", Help: "-U", Usage: usage, Parse: parseFlags,
+		Run: func(ctx context.Context, o options) error {
+			if o.server() {
+				return serve(ctx, o)
+			}
+			return dial(ctx, o)
+		},
+		LastLine: func(_ options, verdict string) string {
+			return fmt.Sprintf("\n%d: DAPL Test Complete. %s\n\n", os.Getpid(), verdict)
+		},
 	}
-	if o.server() {
-		err = serve(ctx, o)
-	} else {
-		err = dial(ctx, o)
-	}
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
-			err = errors.New("interrupted")
-		}
-		fmt.Fprintln(os.Stderr, "dtest:", err)
-	}
-	fmt.Printf("\n%d: DAPL Test Complete. %s\n\n", os.Getpid(), verdict(err))
-	if err != nil {
-		return exitFailure
-	}
-	return 0
-}
-
-func verdict(err error) string {
-	if err != nil {
-		return "FAILED"
-	}
-	return "PASSED"
+	program.Main()
 }
 
 // say prints a line with the process in front, as the C program does.

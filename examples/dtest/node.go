@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/examples/internal/adapter"
+	"github.com/goudat/goudat/examples/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -163,11 +164,9 @@ func (n *node) close() error {
 	if n.ia == nil {
 		return nil
 	}
-	var errs []error
+	var freeing testprogram.Freeing
 	free := func(made bool, total *time.Duration, free func() error) {
-		if made {
-			errs = append(errs, timed(total, free))
-		}
+		freeing.Free(made, func() error { return timed(total, free) })
 	}
 	var untimed time.Duration
 	free(n.ep != nil, &n.times.epFree, n.ep.Free)
@@ -182,7 +181,7 @@ func (n *node) close() error {
 	free(n.out != nil, &untimed, n.out.Free)
 	free(n.pz != nil, &n.times.pzFree, n.pz.Free)
 	free(true, &n.times.close, func() error { return n.ia.Close(udat.CloseGraceful) })
-	return errors.Join(errs...)
+	return freeing.Err()
 }
 
 func (n *node) role() string {
@@ -251,26 +250,9 @@ func (n *node) collect(ctx context.Context, evd *udat.EVD, polls *int, cookie ui
 }
 
 func (n *node) check(event udat.Event, cookie uint64, length int) error {
-	if err := event.Err(); err != nil {
-		return fmt.Errorf("%v: %w%s", event.Operation, err, n.reason())
-	}
-	if event.Cookie != cookie || int(event.Length) != length {
-		return fmt.Errorf("%v %d of %d bytes completed, want %d of %d bytes: do both sides have the same -b and -B?",
-			event.Operation, event.Cookie, event.Length, cookie, length)
-	}
-	return nil
-}
-
-// reason says how the connection ended, which a failed operation does not tell.
-func (n *node) reason() string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	event, err := n.connect.Wait(ctx)
-	if err != nil {
-		return ""
-	}
-	n.connected = false
-	return fmt.Sprintf(", the connection ended with %v", event.Number)
+	ended, err := testprogram.CheckCompletion(event, cookie, length, n.connect, "-b and -B")
+	n.connected = n.connected && !ended
+	return err
 }
 
 // expect waits for a connection event.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/examples/internal/pause"
+	"github.com/goudat/goudat/examples/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -99,14 +100,8 @@ func (n *node) renewFirst(ctx context.Context) error {
 	if err := n.eps[0].Reset(); err != nil || n.srq != nil {
 		return err
 	}
-	for range n.o.messages {
-		event, err := n.recv.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		if event.Status != udat.DTOErrFlushed {
-			return fmt.Errorf("a receive ended with %v before there was a connection", event.Status)
-		}
+	if err := testprogram.TakeFlushed(ctx, n.recv, n.o.messages); err != nil {
+		return err
 	}
 	for slot := range n.o.messages {
 		if err := n.post(slot); err != nil {

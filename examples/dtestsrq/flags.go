@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/goudat/goudat/examples/internal/getopt"
+	"github.com/goudat/goudat/examples/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -58,9 +59,8 @@ are refused.
 `
 
 var (
-	errHelp = errors.New("help is asked for")
-	errUD   = errors.New("unreliable datagrams do not work with any provider over RoCE: CMA makes no endpoints for them, and socket CM cannot connect those that it makes")
-	errUCM  = errors.New("a queue pair's number and a LID are the address of a server with the UCM provider, which package udat does not serve: give -h")
+	errUD  = errors.New("unreliable datagrams do not work with any provider over RoCE: CMA makes no endpoints for them, and socket CM cannot connect those that it makes")
+	errUCM = errors.New("a queue pair's number and a LID are the address of a server with the UCM provider, which package udat does not serve: give -h")
 )
 
 func parseFlags(args []string) (options, error) {
@@ -103,7 +103,7 @@ func (o *options) set(letter byte, value string) (err error) {
 	case 'q', 'l':
 		err = fmt.Errorf("-%c: %w", letter, errUCM)
 	case '?':
-		err = errHelp
+		err = testprogram.ErrHelp
 	default:
 		err = fmt.Errorf("there is no flag -%c", letter)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/goudat/goudat/examples/internal/testprogram"
 )
 
 func TestFlags(t *testing.T) {
@@ -33,11 +35,11 @@ func TestFlags(t *testing.T) {
 func TestWrongFlags(t *testing.T) {
 	for _, line := range []string{"x", "-x", "-b", "-b 11", "-b 4k", "-c 0", "-c 101", "-B 0", "-B 101", "-t 0", "-p 0", "-p 65536", "-S 2",
 		"-S", "-h", "-P", "--help"} {
-		if _, err := parseFlags(strings.Fields(line)); err == nil || errors.Is(err, errHelp) {
+		if _, err := parseFlags(strings.Fields(line)); err == nil || errors.Is(err, testprogram.ErrHelp) {
 			t.Errorf("%q gives %v", line, err)
 		}
 	}
-	for line, want := range map[string]error{"-u": errUD, "-q 0x11": errUCM, "-l 1": errUCM, "-v?": errHelp} {
+	for line, want := range map[string]error{"-u": errUD, "-q 0x11": errUCM, "-l 1": errUCM, "-v?": testprogram.ErrHelp} {
 		if _, err := parseFlags(strings.Fields(line)); !errors.Is(err, want) {
 			t.Errorf("%q gives %v", line, err)
 		}

@@ -4,57 +4,29 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
-)
 
-const (
-	exitFailure = 1
-	exitUsage   = 2
+	"github.com/goudat/goudat/examples/internal/testprogram"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
-}
-
-func run(ctx context.Context, args []string) int {
-	o, err := parseFlags(args)
-	switch {
-	case errors.Is(err, errHelp):
-		fmt.Print(usage)
-		return 0
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "dtestsrq: %v (dtestsrq -? lists the flags)\n", err)
-		return exitUsage
+	program := testprogram.Program[options]{
+		Name: "dtestsrq", Help: "-?", Usage: usage, Parse: parseFlags,
+		Run: func(ctx context.Context, o options) error {
+			if o.server() {
+				return serve(ctx, o)
+			}
+			return dial(ctx, o)
+		},
+		LastLine: func(o options, verdict string) string {
+			queue := "SRQ"
+			if !o.srq {
+				queue = "none SRQ"
+			}
+			return fmt.Sprintf("\n DAPL RC %s Test Complete. %s\n\n", queue, verdict)
+		},
 	}
-	if o.server() {
-		err = serve(ctx, o)
-	} else {
-		err = dial(ctx, o)
-	}
-	verdict := "PASSED"
-	if err != nil {
-		if ctx.Err() != nil {
-			err = errors.New("interrupted")
-		}
-		fmt.Fprintln(os.Stderr, "dtestsrq:", err)
-		verdict = "FAILED"
-	}
-	queue := "SRQ"
-	if !o.srq {
-		queue = "none SRQ"
-	}
-	fmt.Printf("\n DAPL RC %s Test Complete. %s\n\n", queue, verdict)
-	if err != nil {
-		return exitFailure
-	}
-	return 0
+	program.Main()
 }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/examples/internal/adapter"
+	"github.com/goudat/goudat/examples/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -159,25 +160,20 @@ func (n *node) close() error {
 	if n.ia == nil {
 		return nil
 	}
-	var errs []error
-	free := func(made bool, free func() error) {
-		if made {
-			errs = append(errs, free())
-		}
-	}
+	var freeing testprogram.Freeing
 	for _, ep := range n.eps {
-		free(true, ep.Free)
+		freeing.Free(true, ep.Free)
 	}
-	free(n.srq != nil, n.srq.Free)
+	freeing.Free(n.srq != nil, n.srq.Free)
 	for _, evd := range []*udat.EVD{n.requests, n.connect, n.request, n.recv} {
-		free(evd != nil, evd.Free)
+		freeing.Free(evd != nil, evd.Free)
 	}
 	for _, lmr := range []*udat.LMR{n.in, n.out} {
-		free(lmr != nil, lmr.Free)
+		freeing.Free(lmr != nil, lmr.Free)
 	}
-	free(n.pz != nil, n.pz.Free)
-	free(true, func() error { return n.ia.Close(udat.CloseGraceful) })
-	return errors.Join(errs...)
+	freeing.Free(n.pz != nil, n.pz.Free)
+	freeing.Free(true, func() error { return n.ia.Close(udat.CloseGraceful) })
+	return freeing.Err()
 }
 
 func (n *node) sayMore(format string, args ...any) {

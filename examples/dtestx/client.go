@@ -8,6 +8,7 @@ import (
 
 	"github.com/goudat/goudat/examples/internal/dtestparams"
 	"github.com/goudat/goudat/examples/internal/pause"
+	"github.com/goudat/goudat/examples/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -79,27 +80,13 @@ func (n *node) connectTo(ctx context.Context, server dtestparams.Parameters) (ud
 		if err := n.ep.Reset(); err != nil {
 			return event, err
 		}
-		if err := n.takeFlushed(ctx); err != nil {
+		if err := testprogram.TakeFlushed(ctx, n.recv, receives); err != nil {
 			return event, err
 		}
 		if err := n.postReceives(); err != nil {
 			return event, err
 		}
 	}
-}
-
-// takeFlushed takes the receives that are not to be used any more.
-func (n *node) takeFlushed(ctx context.Context) error {
-	for range receives {
-		event, err := n.recv.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		if event.Status != udat.DTOErrFlushed {
-			return fmt.Errorf("a receive ended with %v before there was a connection", event.Status)
-		}
-	}
-	return nil
 }
 
 // disconnect leaves a server that has not left by itself.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/goudat/goudat/examples/internal/dtestparams"
 	"github.com/goudat/goudat/examples/internal/getopt"
+	"github.com/goudat/goudat/examples/internal/testprogram"
 )
 
 // options is what the flags say. Both sides of a pair must be given the same
@@ -46,8 +47,7 @@ The C program's -u, -U and -m, for unreliable datagrams, are refused.
 `
 
 var (
-	errHelp = errors.New("help is asked for")
-	errUD   = errors.New("unreliable datagrams do not work with any provider over RoCE: CMA makes no endpoints for them, and socket CM cannot connect those that it makes")
+	errUD = errors.New("unreliable datagrams do not work with any provider over RoCE: CMA makes no endpoints for them, and socket CM cannot connect those that it makes")
 )
 
 func parseFlags(args []string) (options, error) {
@@ -91,7 +91,7 @@ func (o *options) set(letter byte, value string) (err error) {
 	case 'u', 'U', 'm':
 		err = fmt.Errorf("-%c: %w", letter, errUD)
 	case '?':
-		err = errHelp
+		err = testprogram.ErrHelp
 	default:
 		err = fmt.Errorf("there is no flag -%c", letter)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/goudat/goudat/examples/internal/testprogram"
 )
 
 func TestFlags(t *testing.T) {
@@ -29,7 +31,7 @@ func TestFlags(t *testing.T) {
 func TestWrongFlags(t *testing.T) {
 	for _, line := range []string{"x", "-x", "-b", "-b 19", "-b 4k", "-b 268435457", "-h", "-c", "-s -h host", "--help",
 		"-P " + strings.Repeat("p", 64)} {
-		if _, err := parseFlags(strings.Fields(line)); err == nil || errors.Is(err, errHelp) {
+		if _, err := parseFlags(strings.Fields(line)); err == nil || errors.Is(err, testprogram.ErrHelp) {
 			t.Errorf("%q gives %v", line, err)
 		}
 	}
@@ -38,7 +40,7 @@ func TestWrongFlags(t *testing.T) {
 			t.Errorf("%q gives %v", line, err)
 		}
 	}
-	if _, err := parseFlags([]string{"-v?"}); !errors.Is(err, errHelp) {
+	if _, err := parseFlags([]string{"-v?"}); !errors.Is(err, testprogram.ErrHelp) {
 		t.Errorf("-? gives %v", err)
 	}
 }

@@ -4,65 +4,31 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
-)
 
-const (
-	exitFailure = 1
-	exitUsage   = 2
+	"github.com/goudat/goudat/examples/internal/testprogram"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
-}
-
-func run(ctx context.Context, args []string) int {
-	o, err := parseFlags(args)
-	switch {
-	case errors.Is(err, errHelp):
-		fmt.Print(usage)
-		return 0
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "dtestx: %v (dtestx -? lists the flags)\n", err)
-		return exitUsage
+	program := testprogram.Program[options]{
+		Name: "dtestx", Help: "-?", Usage: usage, Parse: parseFlags,
+		Run: func(ctx context.Context, o options) error {
+			switch {
+			case o.queryOnly:
+				return query(o.provider)
+			case o.server():
+				return serve(ctx, o)
+			}
+			return dial(ctx, o)
+		},
+		LastLine: func(o options, verdict string) string {
+			if o.queryOnly {
+				return ""
+			}
+			return fmt.Sprintf("\n IB extension test - immed/atomic test %s\n\n", verdict)
+		},
 	}
-	if o.queryOnly {
-		if err := query(o.provider); err != nil {
-			fmt.Fprintln(os.Stderr, "dtestx:", err)
-			return exitFailure
-		}
-		return 0
-	}
-	if o.server() {
-		err = serve(ctx, o)
-	} else {
-		err = dial(ctx, o)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			err = errors.New("interrupted")
-		}
-		fmt.Fprintln(os.Stderr, "dtestx:", err)
-	}
-	fmt.Printf("\n IB extension test - immed/atomic test %s\n\n", verdict(err))
-	if err != nil {
-		return exitFailure
-	}
-	return 0
-}
-
-func verdict(err error) string {
-	if err != nil {
-		return "FAILED"
-	}
-	return "PASSED"
+	program.Main()
 }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }

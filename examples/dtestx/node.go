@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/examples/internal/adapter"
+	"github.com/goudat/goudat/examples/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -131,22 +132,17 @@ func (n *node) close() error {
 	if n.ia == nil {
 		return nil
 	}
-	var errs []error
-	free := func(made bool, free func() error) {
-		if made {
-			errs = append(errs, free())
-		}
-	}
-	free(n.ep != nil, n.ep.Free)
+	var freeing testprogram.Freeing
+	freeing.Free(n.ep != nil, n.ep.Free)
 	for _, evd := range []*udat.EVD{n.requests, n.connect, n.request, n.recv} {
-		free(evd != nil, evd.Free)
+		freeing.Free(evd != nil, evd.Free)
 	}
 	for _, lmr := range []*udat.LMR{n.in, n.out, n.notes, n.old} {
-		free(lmr != nil, lmr.Free)
+		freeing.Free(lmr != nil, lmr.Free)
 	}
-	free(n.pz != nil, n.pz.Free)
-	free(true, func() error { return n.ia.Close(udat.CloseGraceful) })
-	return errors.Join(errs...)
+	freeing.Free(n.pz != nil, n.pz.Free)
+	freeing.Free(true, func() error { return n.ia.Close(udat.CloseGraceful) })
+	return freeing.Err()
 }
 
 func (n *node) peer() string {
@@ -173,26 +169,9 @@ func (n *node) collect(ctx context.Context, evd *udat.EVD, cookie uint64, length
 	if err != nil {
 		return event, err
 	}
-	if err := event.Err(); err != nil {
-		return event, fmt.Errorf("%v: %w%s", event.Operation, err, n.reason())
-	}
-	if event.Cookie != cookie || int(event.Length) != length {
-		return event, fmt.Errorf("%v %d of %d bytes completed, want %d of %d bytes: do both sides have the same -b?",
-			event.Operation, event.Cookie, event.Length, cookie, length)
-	}
-	return event, nil
-}
-
-// reason says how the connection ended, which a failed operation does not tell.
-func (n *node) reason() string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	event, err := n.connect.Wait(ctx)
-	if err != nil {
-		return ""
-	}
-	n.connected = false
-	return fmt.Sprintf(", the connection ended with %v", event.Number)
+	ended, err := testprogram.CheckCompletion(event, cookie, length, n.connect, "-b")
+	n.connected = n.connected && !ended
+	return event, err
 }
 
 // until looks again and again, until it sees what it waits for. Memory that the
