@@ -60,6 +60,9 @@ func (evd *EVD) enqueue(event Event) {
 	if evd.attention&attendCounting != 0 {
 		evd.room.Force(1)
 	}
+	if event.Number == EventConnectionRequest {
+		evd.requests++
+	}
 	evd.queue(event)
 }
 

@@ -93,7 +93,7 @@ func (d *direction) init(n *nativeEP, evd *EVD, limit, maxIOV int) {
 	d.maxMessageSize, d.maxRDMASize, d.noReads = p.attr.MaxMessageSize, p.attr.MaxRDMASize, readsOf(p.attr.MaxRDMAReadOut) == 0
 	d.maxReadIOV, d.lacks = n.ep.ia.attr.MaxIOVSegmentsPerRead, n.ep.ia.lacks
 	d.slots = make([]slot, 1<<bits.Len64(d.limit))
-	d.misreadsEmpty = n.ep.ia.iwarp
+	d.iwarp = n.ep.ia.iwarp
 	if n.ep.ia.iwarp && d == &n.request {
 		d.order.begin(len(d.slots))
 	}

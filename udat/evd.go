@@ -25,8 +25,6 @@ type EVD struct {
 	late     []*direction // guarded by mu: see reportLater
 	isLate   atomic.Bool  // there are some
 	capacity capacity
-	requests atomic.Int64 // of connections, among the events of capacity
-	full     atomic.Bool  // an event was lost for want of room, none was taken since
 
 	// mu serialises the taking of events, so that completions retire in order.
 	// It is released by unlock.
@@ -34,13 +32,14 @@ type EVD struct {
 	backlog   backlog
 	attention uint8       // see attendCounting
 	news      news        // since mu was taken
+	requests  int         // of connections, among the events of capacity
+	full      bool        // an event was lost for want of room, none was taken since
+	turn      turn        // of the goroutine that spins
 	dropped   uint64      // asynchronous errors that nobody took in time
 	raw       []cgo.Event // see scratch
 
-	turn      turn // of the goroutine that spins
-	eagerness eagerness
-	waiters   waiterList
-	closing   chan struct{} // closed when the EVD is freed
+	waiters waiterList
+	closing chan struct{} // closed when the EVD is freed
 
 	attachment atomic.Pointer[attachment] // to a CNO, written under mu
 	disabled   atomic.Bool                // does not trigger it
@@ -117,7 +116,7 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	}
 	evd := &EVD{ia: ia, flags: flags, closing: make(chan struct{})}
 	if flags&(EVDDTO|EVDSoftware) != 0 { // spinning in C finds nothing of what is queued in Go
-		evd.eagerness.most.Store(int64(DefaultWaitSpin))
+		evd.waiters.setSpin(DefaultWaitSpin)
 	}
 	if err := evd.createNative(op, minQLen); err != nil {
 		return nil, err

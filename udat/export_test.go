@@ -622,7 +622,7 @@ func SetLatency(ia *IA, d time.Duration) { ia.notifier.latency.average.Store(int
 // SpinFor has the next wait on the EVD spin for so long, beyond MaxSpin too.
 func SpinFor(evd *EVD, d time.Duration) {
 	SetLatency(evd.ia, d)
-	evd.eagerness.most.Store(int64(d))
+	evd.waiters.setSpin(d)
 }
 
 // AwaitSpinner returns once a goroutine spins in a wait.
@@ -634,14 +634,12 @@ func Spinners() int { return int(spinners.Load()) }
 // Spins gives for each of so many waits, which all are in vain or all find their
 // event, whether it spins first.
 func Spins(waits int, found bool) (spun []bool) {
-	var e eagerness
-	var nobody waiterList
-	e.most.Store(int64(DefaultWaitSpin))
-	e.pause.Store(mostPause)
+	var l waiterList
+	l.eagerness = eagerness{most: DefaultWaitSpin, pause: mostPause}
 	for range waits {
-		spins := e.begin(&nobody)
+		spins := l.beginSpin() > 0
 		if spins {
-			e.end(found)
+			l.endSpin(found)
 		}
 		spun = append(spun, spins)
 	}
@@ -651,13 +649,13 @@ func Spins(waits int, found bool) (spun []bool) {
 // TurnEnds tells whether a goroutine that has had a processor for so long, and
 // calls so often with so many events found, has let others run.
 func TurnEnds(had time.Duration, calls, found int) bool {
-	var t turn
-	begun := int64(time.Since(turnEpoch) - had)
-	t.begun.Store(begun)
+	t := turn{begun: time.Since(turnEpoch) - had}
 	for range calls {
-		t.called(found)
+		if t.over(found) {
+			return true
+		}
 	}
-	return t.begun.Load() != begun
+	return false
 }
 
 // AwaitBacklog waits until n events of the EVD are in the binding's own queue.

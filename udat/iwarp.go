@@ -13,7 +13,7 @@ import "github.com/goudat/goudat/cgo"
 // keeps records an operation that completes with the end of the connection, and
 // reports false for any other. The caller holds mu.
 func (d *direction) keeps(op operation, cookie uint64) bool {
-	if !d.n.ep.ia.iwarp || op == opReceive || !d.n.connection.Phase().Ending() {
+	if !d.iwarp || op == opReceive || !d.n.connection.Phase().Ending() {
 		return false
 	}
 	d.record(op, cookie)
@@ -24,7 +24,7 @@ func (d *direction) keeps(op operation, cookie uint64) bool {
 // connection is ending, of which it has not said so yet. The request completes
 // with the end, and soft-iWARP may even flush it. The caller holds mu.
 func (d *direction) refusedAtEnd(r cgo.Return) bool {
-	if !d.n.ep.ia.iwarp || d != &d.n.request || ReturnType(r.Type()) != ErrInternalError {
+	if !d.iwarp || d != &d.n.request || ReturnType(r.Type()) != ErrInternalError {
 		return false
 	}
 	d.n.limitBroken()
@@ -44,7 +44,7 @@ func (n *nativeEP) reportAborted() {
 // iWARP, so that there is nothing to fence: soft-iWARP takes a fenced one for an
 // error, and nothing behind it.
 func (d *direction) readFlags(flags CompletionFlags) CompletionFlags {
-	if d.n.ep.ia.iwarp {
+	if d.iwarp {
 		flags &^= CompletionBarrierFence
 	}
 	return flags

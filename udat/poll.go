@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
@@ -18,7 +19,7 @@ const dequeueOp = "dat_evd_dequeue"
 //	                           OUT DAT_EVENT *event)
 func (evd *EVD) Dequeue() (Event, error) {
 	var events [1]Event
-	n, err := evd.poll(events[:], 0)
+	n, err := evd.poll(events[:], once)
 	if n > 0 {
 		return events[0], nil
 	}
@@ -38,7 +39,7 @@ func (evd *EVD) Poll(events []Event) (int, error) {
 	if len(events) == 0 {
 		return 0, evd.refuseEmptySlice()
 	}
-	return evd.poll(events, 0)
+	return evd.poll(events, once)
 }
 
 // MaxSpin is the longest time that SpinPoll spins.
@@ -64,9 +65,6 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 		slice := min(budget, spinSlice)
 		budget -= slice
 		n, err := evd.poll(events, slice)
-		if err == nil {
-			evd.turn.called(n)
-		}
 		if n > 0 || err != nil || budget == 0 {
 			return n, err
 		}
@@ -77,10 +75,22 @@ func (evd *EVD) refuseEmptySlice() error {
 	return evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event: make it longer"))
 }
 
-// poll takes what is there. While nothing is, it looks again until spin is over.
+// once is for a look that is not one of many.
+const once time.Duration = -1
+
+// poll takes what is there. While nothing is, it looks again until spin is over. It lets
+// other goroutines run if this one has spun for long.
 func (evd *EVD) poll(events []Event, spin time.Duration) (int, error) {
+	n, over, err := evd.look(events, spin)
+	if over {
+		runtime.Gosched()
+	}
+	return n, err
+}
+
+func (evd *EVD) look(events []Event, spin time.Duration) (n int, over bool, err error) {
 	if err := evd.object().enter(dequeueOp, NoSubtype); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer evd.obj.leave()
 	if evd.flags&EVDConnection != 0 {
@@ -88,13 +98,15 @@ func (evd *EVD) poll(events []Event, spin time.Duration) (int, error) {
 	}
 	evd.mu.Lock()
 	defer evd.unlock()
-	if spin == 0 || evd.backlog.len() > 0 {
-		return evd.fill(dequeueOp, events)
+	if spin <= 0 || evd.backlog.len() > 0 {
+		n, err = evd.fill(dequeueOp, events)
+	} else {
+		raw := evd.scratch(len(events))
+		got, r := cgo.EVDSpin(evd.handle, raw, spin)
+		n, r = evd.takeDecoded(events, raw, got, r)
+		err = checkDequeue(dequeueOp, r)
 	}
-	raw := evd.scratch(len(events))
-	got, r := cgo.EVDSpin(evd.handle, raw, spin)
-	n, r := evd.takeDecoded(events, raw, got, r)
-	return n, checkDequeue(dequeueOp, r)
+	return n, spin != once && err == nil && evd.turn.over(n), err
 }
 
 // fill takes events from the backlog and then from the library, until events is
@@ -168,7 +180,7 @@ func (evd *EVD) taken(event *Event) {
 		evd.capacity.release()
 	case EventConnectionRequest:
 		evd.capacity.release()
-		evd.requests.Add(-1)
-		evd.full.Store(false)
+		evd.requests--
+		evd.full = false
 	}
 }

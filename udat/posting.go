@@ -143,7 +143,7 @@ func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, c
 // flushes reports whether an operation completes at once instead of being posted.
 func (d *direction) flushes(op operation) bool {
 	phase := d.n.connection.Phase()
-	return phase.Empty() || phase.Ending() && (op == opReceive || d.n.ep.ia.iwarp) && d.idle()
+	return phase.Empty() || phase.Ending() && (op == opReceive || d.iwarp) && d.idle()
 }
 
 // errFlushed says that an operation needs no posting: it has completed already, or
@@ -183,7 +183,7 @@ type gathering struct {
 	regions []*LMR // of the latest operation
 	known   knownRegions
 
-	misreadsEmpty bool // the adapter misreads segments of no bytes
+	iwarp bool // the device misreads segments of no bytes: see gather
 }
 
 // gather checks the segments of an operation, and adds their native form to iov.
@@ -198,7 +198,7 @@ func (g *gathering) gather(op string, iov []Segment, needs MemPriv) (total uint6
 			}
 			g.regions = append(g.regions, s.lmr)
 		}
-		if s.triplet.SegmentLength == 0 && g.misreadsEmpty {
+		if s.triplet.SegmentLength == 0 && g.iwarp {
 			continue // the kernel's soft-iWARP would end here
 		}
 		total += uint64(s.triplet.SegmentLength)
@@ -206,7 +206,7 @@ func (g *gathering) gather(op string, iov []Segment, needs MemPriv) (total uint6
 	}
 	// Soft-iWARP refuses a receive without segments, and makes an RDMA read without any
 	// with the segment of an earlier operation.
-	if g.misreadsEmpty && needs == MemPrivLocalWrite && total == 0 {
+	if g.iwarp && needs == MemPrivLocalWrite && total == 0 {
 		g.iov = append(g.iov, cgo.LMRTriplet{})
 	}
 	return total, nil

@@ -29,9 +29,11 @@ func (evd *EVD) counts() bool {
 // it is to have the given length and room for further software events. The caller
 // holds feeds.mu.
 func (evd *EVD) decideCounting(length, further int) {
-	softwareEvents := int(evd.capacity.used.Load() - evd.requests.Load())
+	evd.mu.Lock()
+	softwareEvents, counts := int(evd.capacity.used.Load())-evd.requests, evd.attention&attendCounting != 0
+	evd.unlock()
 	limits, most := evd.feeds.limits, min(length, evd.room.Native())
-	if tight := limits > 0 && limits+softwareEvents+further > most; tight != evd.counts() {
+	if tight := limits > 0 && limits+softwareEvents+further > most; tight != counts {
 		evd.setCounting(tight)
 	}
 }

@@ -239,7 +239,6 @@ func (s *service) arrived(data *cgo.CRArrivalEventData) bool {
 	if s.rsp != nil {
 		s.rsp.ep.shadow.event(EventConnectionRequest)
 	}
-	s.evd.requests.Add(1)
 	s.evd.add(Event{Number: EventConnectionRequest, cr: newCR(s, data)})
 	return true
 }
@@ -247,7 +246,11 @@ func (s *service) arrived(data *cgo.CRArrivalEventData) bool {
 // overflowed reports an event that was lost for want of room, once until there
 // is room again.
 func (evd *EVD) overflowed() {
-	if !evd.full.Swap(true) {
+	evd.mu.Lock()
+	first := !evd.full
+	evd.full = true
+	evd.unlock()
+	if first {
 		evd.ia.async.add(Event{Number: EventAsyncErrorEVDOverflow, evd: evd})
 	}
 }

@@ -114,7 +114,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		iov:     make([]cgo.LMRTriplet, 0, attr.MaxRecvIOV),
 		regions: make([]*LMR, 0, attr.MaxRecvIOV),
 
-		misreadsEmpty: ia.iwarp,
+		iwarp: ia.iwarp,
 	}
 	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
 	return srq, nil

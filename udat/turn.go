@@ -1,10 +1,6 @@
 package udat
 
-import (
-	"runtime"
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // A turn is the time that a goroutine which spins has had a processor. Go's
 // runtime takes the processor of a goroutine that it has found in C for 10 ms,
@@ -12,8 +8,8 @@ import (
 // a machine whose processors are all in use, at the cost of those who spin.
 // A goroutine that lets others run before that is left in peace.
 type turn struct {
-	begun atomic.Int64 // nanoseconds after turnEpoch
-	calls atomic.Uint32
+	begun time.Duration // after turnEpoch
+	calls int
 }
 
 const (
@@ -27,15 +23,18 @@ const (
 
 var turnEpoch = time.Now()
 
-// called lets other goroutines run if the turn was long.
-func (t *turn) called(found int) {
-	if found > 0 && t.calls.Add(1)%callsAtOnce != 0 {
-		return
+// over notes a call, and reports whether the turn has been long, so that others are to
+// run now.
+func (t *turn) over(found int) bool {
+	if found > 0 {
+		if t.calls++; t.calls%callsAtOnce != 0 {
+			return false
+		}
 	}
 	now := time.Since(turnEpoch)
-	if now-time.Duration(t.begun.Load()) < longestTurn {
-		return
+	if now-t.begun < longestTurn {
+		return false
 	}
-	t.begun.Store(int64(now))
-	runtime.Gosched()
+	t.begun = now
+	return true
 }

@@ -85,11 +85,13 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 		if stopped {
 			return 0, interrupted(waitOp, ctx)
 		}
-		if need == 1 && evd.eagerness.begin(&evd.waiters) {
-			n, err := evd.spin(ctx, events)
-			evd.eagerness.end(n > 0)
-			if n > 0 {
-				return n, err
+		if need == 1 {
+			if most := evd.waiters.beginSpin(); most > 0 {
+				n, err := evd.spin(ctx, events, most)
+				evd.waiters.endSpin(n > 0)
+				if n > 0 {
+					return n, err
+				}
 			}
 		}
 		if revoked == nil {

@@ -29,15 +29,15 @@ func (evd *EVD) SetWaitSpin(most time.Duration) error {
 	if most < 0 || most > MaxSpin {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", most, MaxSpin)
 	}
-	evd.eagerness.most.Store(int64(most))
+	evd.waiters.setSpin(most)
 	return nil
 }
 
-// eagerness decides which waits spin.
+// eagerness decides which waits spin. It is guarded by the lock of the list of waiters.
 type eagerness struct {
-	most   atomic.Int64 // nanoseconds
-	pause  atomic.Int32 // waits that sleep at once, after the last in vain
-	sleeps atomic.Int32 // of them, those to come
+	most   time.Duration
+	pause  int // waits that sleep at once, after the last in vain
+	sleeps int // of them, those to come
 }
 
 // mostPause makes the spinning of waits that are always in vain cost little.
@@ -46,44 +46,58 @@ const mostPause = 63
 // spinners counts the goroutines of the process that spin in a wait.
 var spinners atomic.Int32
 
-// begin reports whether a wait is to spin, and then must end.
-func (e *eagerness) begin(others *waiterList) bool {
-	if e.most.Load() == 0 || e.sleeps.Load() > 0 && e.sleeps.Add(-1) >= 0 || others.takers() {
-		return false
-	}
-	if int(spinners.Add(1)) < runtime.GOMAXPROCS(0) {
-		return true
-	}
-	spinners.Add(-1)
-	return false
+func (l *waiterList) setSpin(most time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.eagerness.most = most
 }
 
-func (e *eagerness) end(found bool) {
-	spinners.Add(-1)
-	pause := int32(0)
-	if !found {
-		pause = min(2*e.pause.Load()+1, mostPause)
+// beginSpin returns how long a wait may spin at most, 0 for one that must not. Any
+// other must call endSpin.
+func (l *waiterList) beginSpin() (most time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &l.eagerness
+	switch {
+	case e.most == 0:
+		return 0
+	case e.sleeps > 0:
+		e.sleeps--
+		return 0
+	case l.singles.length+l.batches.length > 0:
+		return 0
+	case int(spinners.Add(1)) < runtime.GOMAXPROCS(0):
+		return e.most
 	}
-	e.pause.Store(pause)
-	e.sleeps.Store(pause)
+	spinners.Add(-1)
+	return 0
+}
+
+func (l *waiterList) endSpin(found bool) {
+	spinners.Add(-1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &l.eagerness
+	if e.pause = 2*e.pause + 1; found {
+		e.pause = 0
+	}
+	e.pause = min(e.pause, mostPause)
+	e.sleeps = e.pause
 }
 
 // spin looks for events about as long as it takes to be woken.
-func (evd *EVD) spin(ctx context.Context, events []Event) (n int, err error) {
-	left := min(evd.ia.notifier.latency.wake(), time.Duration(evd.eagerness.most.Load()))
+func (evd *EVD) spin(ctx context.Context, events []Event, most time.Duration) (n int, err error) {
+	left := min(evd.ia.notifier.latency.wake(), most)
 	for n == 0 && err == nil && left > 0 && ctx.Err() == nil && !evd.waiters.unwaitable.Load() {
 		n, err = evd.poll(events, min(left, spinSlice))
 		left -= spinSlice
-	}
-	if err == nil {
-		evd.turn.called(n)
 	}
 	return n, err
 }
 
 // latency is how long notifications have lately taken from the library to the
-// binding's goroutine.
-type latency struct{ average atomic.Int64 } // in nanoseconds, written by one goroutine
+// binding's goroutine, or to that of who waits.
+type latency struct{ average atomic.Int64 } // in nanoseconds; of two notes at once, one may be lost
 
 const (
 	// leastWake is the time to be woken as long as nothing is known.

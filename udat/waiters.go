@@ -75,6 +75,8 @@ type waiterList struct {
 	observers fifo[*waiter]
 	observed  atomic.Bool // there are some; written under mu
 
+	eagerness eagerness
+
 	unwaitable atomic.Bool   // written under mu
 	revoked    chan struct{} // closed when it becomes unwaitable
 }
