@@ -68,7 +68,7 @@ func (a Agent) Disarm() { C.goudat_agent_disarm(C.uintptr_t(a)) }
 // takes up to len(events) events that are there already. The EVD must feed the
 // CNO alone, and the CNO must have been created with the agent.
 //
-// seat is an eventfd that the agent is to make readable, once, in place of the
+// seat is an eventfd that the agent is to make readable, once, instead of the
 // queue's. When it is negative, one that was given before stays: see EVDStandUp.
 //
 // If armed is false, the Return says why, no event was taken, and the next
