@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/goudat/goudat/udat/internal/fifo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
@@ -24,8 +25,8 @@ type CNO struct {
 	closing chan struct{} // closed when the CNO is freed
 
 	mu      lockorder.Mutex[lockorder.Last]
-	ready   fifo[*attachment] // may have events; the others are armed
-	waiters fifo[*waiter]
+	ready   fifo.Queue[*attachment] // may have events; the others are armed
+	waiters fifo.Queue[*waiter]
 	agent   *agentCall // nil when there is none, or it was called
 }
 
@@ -33,7 +34,7 @@ type CNO struct {
 type attachment struct {
 	evd   *EVD
 	cno   *CNO
-	place link[*attachment]
+	place fifo.Link[*attachment]
 	over  bool // guarded by the CNO's mu, as is place
 }
 
@@ -244,8 +245,8 @@ func (cno *CNO) wait(stop <-chan struct{}) (*EVD, error) {
 func (cno *CNO) next() *attachment {
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
-	if place := cno.ready.pop(); place != nil {
-		return place.member
+	if place := cno.ready.Pop(); place != nil {
+		return place.Member
 	}
 	return nil
 }
@@ -255,11 +256,11 @@ func (cno *CNO) block(stop <-chan struct{}) (err error) {
 	w := newWaiter(1)
 	defer w.release()
 	cno.mu.Lock()
-	if cno.ready.length > 0 {
+	if cno.ready.Len() > 0 {
 		cno.mu.Unlock()
 		return nil
 	}
-	cno.waiters.push(&w.place)
+	cno.waiters.Push(&w.place)
 	cno.mu.Unlock()
 	select {
 	case <-w.wake:
@@ -270,7 +271,7 @@ func (cno *CNO) block(stop <-chan struct{}) (err error) {
 		err = cno.obj.freed(cnoWaitOp, InvalidHandleCNO)
 	}
 	cno.mu.Lock()
-	cno.waiters.remove(&w.place)
+	cno.waiters.Remove(&w.place)
 	cno.mu.Unlock()
 	return err
 }
@@ -285,8 +286,8 @@ func (cno *CNO) offer(a *attachment) bool {
 	if a.over || a.evd.disabled.Load() {
 		return false
 	}
-	if !a.place.queued {
-		cno.ready.push(&a.place)
+	if !a.place.Queued() {
+		cno.ready.Push(&a.place)
 	}
 	wakeFirst(&cno.waiters)
 	return true
@@ -296,7 +297,7 @@ func (cno *CNO) offer(a *attachment) bool {
 func (cno *CNO) handOn() {
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
-	if cno.ready.length > 0 {
+	if cno.ready.Len() > 0 {
 		wakeFirst(&cno.waiters)
 	}
 }
@@ -310,8 +311,8 @@ func (evd *EVD) announce() {
 	cno := a.cno
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
-	if !a.over && !a.place.queued {
-		cno.ready.push(&a.place)
+	if !a.over && !a.place.Queued() {
+		cno.ready.Push(&a.place)
 		wakeFirst(&cno.waiters)
 	}
 }
@@ -368,7 +369,7 @@ func (evd *EVD) attach(cno *CNO) {
 		return
 	}
 	a := &attachment{evd: evd, cno: cno}
-	a.place.member = a
+	a.place.Member = a
 	cno.obj.addUser(&evd.obj)
 	evd.attachment.Store(a)
 }
@@ -381,7 +382,7 @@ func (evd *EVD) detach() {
 	}
 	a.cno.mu.Lock()
 	a.over = true
-	a.cno.ready.remove(&a.place)
+	a.cno.ready.Remove(&a.place)
 	a.cno.mu.Unlock()
 	a.cno.obj.removeUser(&evd.obj)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/numbers"
 )
 
 // A direction is one of the two queues of an endpoint, receives or requests. It
@@ -71,7 +72,7 @@ const (
 // A native cookie: the number of the endpoint or SRQ, the operation, whether it
 // is hidden, and the sequence number, or, in an SRQ, that of the slot.
 const (
-	numberBits    = 24
+	numberBits    = numbers.Bits
 	operationBits = 4
 	hiddenBits    = 1
 	sequenceBits  = 64 - numberBits - operationBits - hiddenBits

@@ -3,12 +3,13 @@ package udat
 import (
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/numbers"
 )
 
 // endpointTable finds the endpoint that an event belongs to: a completion by the
 // number in its native cookie, any other by the native handle.
 type endpointTable struct {
-	numberTable[nativeEP]
+	numbers.Table[nativeEP]
 
 	handles  lockorder.Mutex[lockorder.Last]
 	byHandle map[cgo.EPHandle]*nativeEP

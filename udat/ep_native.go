@@ -63,7 +63,7 @@ func (ep *EP) newNative(op string, p epParts, former *nativeEP) (*nativeEP, erro
 		n.parts.leaveQueues(ia)
 		return nil, err
 	}
-	number, ok := ia.endpoints.add(n)
+	number, ok := ia.endpoints.Add(n)
 	if !ok {
 		n.discard()
 		return nil, refuse(op, ErrInsufficientResources, ResourceTEP, "the adapter has as many endpoints as can be told apart: free some, or open another adapter")
@@ -103,8 +103,8 @@ func (n *nativeEP) discard() {
 
 // withdraw is discard for one that has a number.
 func (n *nativeEP) withdraw() {
-	n.ep.ia.endpoints.hide(n.number)
-	n.ep.ia.endpoints.release(n.number)
+	n.ep.ia.endpoints.Hide(n.number)
+	n.ep.ia.endpoints.Release(n.number)
 	n.discard()
 }
 
@@ -164,14 +164,14 @@ const (
 func (n *nativeEP) free(op string, outstanding fate) error {
 	table := &n.ep.ia.endpoints
 	if outstanding == kept {
-		table.hide(n.number) // the flushing of receives that live on is no news
+		table.Hide(n.number) // the flushing of receives that live on is no news
 	}
 	n.reap()
 	table.removeHandle(n.handle)
 	err := check(op, cgo.EPFree(n.handle))
 	n.freed = true
 	if outstanding == dropped {
-		table.hide(n.number)
+		table.Hide(n.number)
 	}
 	// What the library left in its queues is taken now, while its own records of the
 	// endpoint are fresh.
@@ -180,12 +180,12 @@ func (n *nativeEP) free(op string, outstanding fate) error {
 		n.flush(outstanding)
 	}
 	if outstanding == flushed {
-		table.hide(n.number)
+		table.Hide(n.number)
 	}
 	if err != nil {
 		n.parts.leaveBehind(n.ep.ia)
 	} else {
-		table.release(n.number)
+		table.Release(n.number)
 		n.parts.leaveQueues(n.ep.ia)
 	}
 	if srq := n.parts.srq; srq != nil {

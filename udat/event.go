@@ -116,7 +116,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 			evd.onto.adopt(raw)
 			return false
 		}
-		srq := evd.ia.srqs.numbered(number)
+		srq := evd.ia.srqs.Numbered(number)
 		if srq == nil {
 			return false
 		}
@@ -131,7 +131,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 			}
 		}
 	} else {
-		n := evd.ia.endpoints.numbered(number)
+		n := evd.ia.endpoints.Numbered(number)
 		if n == nil {
 			return false
 		}

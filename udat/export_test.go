@@ -47,7 +47,7 @@ func AwaitWaiters(evd *EVD, n int) {
 	await(func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.singles.length+l.batches.length+l.observers.length >= n
+		return l.singles.Len()+l.batches.Len()+l.observers.Len() >= n
 	})
 }
 
@@ -122,7 +122,7 @@ func AwaitCNOAwake(cno *CNO) {
 func CNOWaiters(cno *CNO) int {
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
-	return cno.waiters.length
+	return cno.waiters.Len()
 }
 
 // StaysInUse tells whether an object is in use all the time while what uses it
@@ -414,7 +414,7 @@ func SettleWithin() time.Duration { return settleWithin }
 
 // LoseCompletions has the completions of the endpoint's operations lost from now on.
 func LoseCompletions(ep *EP) {
-	(*ep.ia.endpoints.slots.Load())[ep.native.Load().number].Store(nil)
+	ep.ia.endpoints.Hide(ep.native.Load().number)
 }
 
 // WithholdEnd has the event that is to end a connection come when deliver is called,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/numbers"
 )
 
 // IA is an open interface adapter: a device under a provider. Everything else
@@ -28,7 +29,7 @@ type IA struct {
 	iwarp        bool
 
 	endpoints endpointTable
-	srqs      numberTable[SRQ]
+	srqs      numbers.Table[SRQ]
 	services  services
 
 	connections connectionQueues
@@ -486,7 +487,7 @@ func (ia *IA) leaveBehind(op string) error {
 // abortAttempts aborts all connections that are being made, so that the waiting
 // for the library, which freeing the endpoints takes, is over for all at once.
 func (ia *IA) abortAttempts() {
-	for _, n := range ia.endpoints.all() {
+	for _, n := range ia.endpoints.All() {
 		if n.connection.InLibrary() {
 			_ = n.ep.Disconnect(CloseAbrupt)
 		}

@@ -158,7 +158,7 @@ func (n *nativeEP) uses(lmr *LMR) regionUse {
 // uses tells what operations that are outstanding do with the memory region. The
 // caller holds mu.
 func (d *direction) uses(lmr *LMR) (use regionUse) {
-	if !d.known.set.has(lmr) {
+	if !d.known.set.Has(lmr) {
 		return 0
 	}
 	for sequence := d.retired.Load(); sequence < d.posted.Load(); sequence++ {
@@ -204,7 +204,7 @@ func (srq *SRQ) evds() (list []*EVD) {
 func (srq *SRQ) uses(lmr *LMR) regionUse {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
-	if !srq.known.set.has(lmr) {
+	if !srq.known.set.Has(lmr) {
 		return 0
 	}
 	for i := range srq.slots {

@@ -1,6 +1,9 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/numbers"
+)
 
 // What benchmarks give to the library themselves.
 
@@ -10,4 +13,4 @@ func NativeLMR(lmr *LMR) cgo.LMRHandle       { return lmr.handle }
 func NativeSegment(s Segment) cgo.LMRTriplet { return s.triplet }
 
 // NobodysCookie is a native cookie whose completion is dropped.
-const NobodysCookie = uint64(maxNumber) << numberShift
+const NobodysCookie = uint64(numbers.None) << numberShift

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/numbers"
 )
 
 // The library's disconnect does not return until all posted receives are flushed, and
@@ -95,7 +96,7 @@ func (n *nativeEP) forgetReceives(returned <-chan struct{}) {
 	const more = 1024 // segments than any adapter takes
 	refused := make([]cgo.LMRTriplet, more)
 	for posted := 0; posted < n.parts.attr.MaxRecvDTOs+freeReceives+1 && !isClosed(returned); {
-		r := cgo.EPPostRecv(n.handle, refused, maxNumber<<numberShift, 0)
+		r := cgo.EPPostRecv(n.handle, refused, numbers.None<<numberShift, 0)
 		if r.Type() != cgo.InsufficientResources || r.Subtype() != cgo.ResourceMemory {
 			posted++
 			continue

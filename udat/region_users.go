@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/smallset"
 )
 
 // An endpoint or shared receive queue and a memory region know of each other from the first post that names the region,
@@ -22,7 +23,7 @@ type regionUser interface {
 // regionUsers has those that have posted operations on a region.
 type regionUsers struct {
 	mu   lockorder.Mutex[lockorder.Last]
-	set  smallSet[regionUser]
+	set  smallset.Set[regionUser]
 	over bool // the region is freed
 }
 
@@ -31,14 +32,14 @@ func (u *regionUsers) add(user regionUser) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.over {
-		u.set.add(user)
+		u.set.Add(user)
 	}
 	return !u.over
 }
 
 func (u *regionUsers) remove(user regionUser) {
 	u.mu.Lock()
-	u.set.remove(user)
+	u.set.Remove(user)
 	u.mu.Unlock()
 }
 
@@ -46,7 +47,7 @@ func (u *regionUsers) remove(user regionUser) {
 func (u *regionUsers) all() []regionUser {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.SortedFunc(u.set.all(), func(a, b regionUser) int { return cmp.Compare(a.named().serial, b.named().serial) })
+	return slices.SortedFunc(u.set.All(), func(a, b regionUser) int { return cmp.Compare(a.named().serial, b.named().serial) })
 }
 
 // end lets no more in, and has those that are there forget the region.
@@ -58,14 +59,14 @@ func (u *regionUsers) end(lmr *LMR) {
 		user.forgetRegion(lmr)
 	}
 	u.mu.Lock()
-	u.set = smallSet[regionUser]{}
+	u.set = smallset.Set[regionUser]{}
 	u.mu.Unlock()
 }
 
 // knownRegions are the regions that a direction has posted operations on. It is guarded by the direction's lock.
 type knownRegions struct {
 	latest *LMR
-	set    smallSet[*LMR]
+	set    smallset.Set[*LMR]
 }
 
 // meet notes that the owner of the direction may use the region. It comes before the look at whether the region is freed:
@@ -74,11 +75,11 @@ func (k *knownRegions) meet(lmr *LMR, owner regionUser) {
 	if k.latest == lmr {
 		return
 	}
-	if !k.set.has(lmr) {
+	if !k.set.Has(lmr) {
 		if !lmr.users.add(owner) {
 			return
 		}
-		k.set.add(lmr)
+		k.set.Add(lmr)
 	}
 	k.latest = lmr
 }
@@ -87,12 +88,12 @@ func (k *knownRegions) forget(lmr *LMR) {
 	if k.latest == lmr {
 		k.latest = nil
 	}
-	k.set.remove(lmr)
+	k.set.Remove(lmr)
 }
 
 // leave has the regions forget the owner.
 func (k *knownRegions) leave(owner regionUser) {
-	for lmr := range k.set.all() {
+	for lmr := range k.set.All() {
 		lmr.users.remove(owner)
 	}
 	*k = knownRegions{}

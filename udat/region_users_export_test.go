@@ -9,7 +9,7 @@ func RegionsOf(ep *EP) (n int) {
 	native.lock()
 	defer native.unlock()
 	for _, d := range []*direction{&native.recv, &native.request} {
-		for range d.known.set.all() {
+		for range d.known.set.All() {
 			n++
 		}
 	}

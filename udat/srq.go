@@ -97,7 +97,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, err
 	}
 	srq := &SRQ{ia: ia, pz: pz, attr: attr, handle: handle, ring: ring, outlets: make(map[*EVD]*outlet)}
-	number, ok := ia.srqs.add(srq)
+	number, ok := ia.srqs.Add(srq)
 	if !ok {
 		cgo.SRQFree(handle)
 		return nil, refuse(op, ErrInsufficientResources, ResourceSRQ, "the adapter has as many shared receive queues as can be told apart: free some, or open another adapter")
@@ -349,9 +349,9 @@ func (srq *SRQ) Free() error {
 		}
 		srq.handle = 0
 		srq.known.leave(srq)
-		srq.ia.srqs.hide(srq.number)
+		srq.ia.srqs.Hide(srq.number)
 		if !left {
-			srq.ia.srqs.release(srq.number)
+			srq.ia.srqs.Release(srq.number)
 		}
 		return nil
 	})

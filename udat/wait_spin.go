@@ -64,7 +64,7 @@ func (l *waiterList) beginSpin() (most time.Duration) {
 	case e.sleeps > 0:
 		e.sleeps--
 		return 0
-	case l.singles.length+l.batches.length > 0:
+	case l.singles.Len()+l.batches.Len() > 0:
 		return 0
 	case int(spinners.Add(1)) < runtime.GOMAXPROCS(0):
 		return e.most

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/goudat/goudat/udat/internal/fifo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
@@ -11,7 +12,7 @@ import (
 type waiter struct {
 	wake  chan struct{} // holds one wake-up, so that none is missed before the waiter blocks
 	need  int           // events that it waits for; 0 for an observer
-	place link[*waiter]
+	place fifo.Link[*waiter]
 
 	seat   *seat // where it sleeps, nil if it waits for wake
 	seated bool  // an agent may have been told to wake it there
@@ -19,7 +20,7 @@ type waiter struct {
 
 var waiterPool = sync.Pool{New: func() any {
 	w := &waiter{wake: make(chan struct{}, 1)}
-	w.place.member = w
+	w.place.Member = w
 	return w
 }}
 
@@ -67,12 +68,12 @@ func (w *waiter) sleep(stop, revoked, closing <-chan struct{}) {
 // and tell the others of what it leaves, before it gives up.
 type waiterList struct {
 	mu      lockorder.Mutex[lockorder.Last]
-	singles fifo[*waiter] // wait for an event
-	batches fifo[*waiter] // wait for several
+	singles fifo.Queue[*waiter] // wait for an event
+	batches fifo.Queue[*waiter] // wait for several
 
 	// observers are the binding's own: they wait for completions to be recorded
 	// and take no events.
-	observers fifo[*waiter]
+	observers fifo.Queue[*waiter]
 	observed  atomic.Bool // there are some; written under mu
 
 	eagerness eagerness
@@ -81,7 +82,7 @@ type waiterList struct {
 	revoked    chan struct{} // closed when it becomes unwaitable
 }
 
-func (l *waiterList) list(w *waiter) *fifo[*waiter] {
+func (l *waiterList) list(w *waiter) *fifo.Queue[*waiter] {
 	switch w.need {
 	case 0:
 		return &l.observers
@@ -94,8 +95,8 @@ func (l *waiterList) list(w *waiter) *fifo[*waiter] {
 func (l *waiterList) add(w *waiter) {
 	w.forgetWake()
 	l.mu.Lock()
-	l.list(w).push(&w.place)
-	l.observed.Store(l.observers.length > 0)
+	l.list(w).Push(&w.place)
+	l.observed.Store(l.observers.Len() > 0)
 	l.mu.Unlock()
 }
 
@@ -103,8 +104,8 @@ func (l *waiterList) add(w *waiter) {
 func (l *waiterList) remove(w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	removed := l.list(w).remove(&w.place)
-	l.observed.Store(l.observers.length > 0)
+	removed := l.list(w).Remove(&w.place)
+	l.observed.Store(l.observers.Len() > 0)
 	return removed
 }
 
@@ -112,7 +113,7 @@ func (l *waiterList) remove(w *waiter) bool {
 func (l *waiterList) takers() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.singles.length+l.batches.length > 0
+	return l.singles.Len()+l.batches.Len() > 0
 }
 
 // tellObservers wakes the observers. It costs nothing when there are none.
@@ -146,11 +147,11 @@ func (l *waiterList) wakeFor(news, left int) {
 	l.wakeObservers()
 	for n := min(news, left); n > 0 && wakeFirst(&l.singles); n-- {
 	}
-	for w := l.batches.head; w != nil; {
-		next := w.next
-		if w.member.need <= left {
-			l.batches.remove(w)
-			w.member.signal()
+	for w := l.batches.First(); w != nil; {
+		next := w.Next()
+		if w.Member.need <= left {
+			l.batches.Remove(w)
+			w.Member.signal()
 		}
 		w = next
 	}
@@ -198,8 +199,8 @@ func (l *waiterList) end() {
 
 // pokeSeats wakes those who sleep in a seat. They stay in the list.
 func (l *waiterList) pokeSeats() {
-	for place := l.singles.head; place != nil; place = place.next {
-		if seat := place.member.seat; seat != nil {
+	for place := l.singles.First(); place != nil; place = place.Next() {
+		if seat := place.Member.seat; seat != nil {
 			seat.poke()
 		}
 	}
@@ -209,7 +210,7 @@ func (l *waiterList) pokeSeats() {
 func (l *waiterList) alone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.singles.length+l.batches.length+l.observers.length == 0
+	return l.singles.Len()+l.batches.Len()+l.observers.Len() == 0
 }
 
 // restore allows waits again.
@@ -229,16 +230,16 @@ func (w *waiter) signal() {
 	}
 }
 
-func wakeFirst(list *fifo[*waiter]) bool {
-	w := list.pop()
+func wakeFirst(list *fifo.Queue[*waiter]) bool {
+	w := list.Pop()
 	if w == nil {
 		return false
 	}
-	w.member.signal()
+	w.Member.signal()
 	return true
 }
 
-func wakeAll(list *fifo[*waiter]) {
+func wakeAll(list *fifo.Queue[*waiter]) {
 	for wakeFirst(list) {
 	}
 }

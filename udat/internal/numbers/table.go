@@ -1,4 +1,5 @@
-package udat
+// Package numbers gives objects small numbers.
+package numbers
 
 import (
 	"sync/atomic"
@@ -6,14 +7,14 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// numberTable gives objects small numbers, which native cookies carry, and finds
-// the object that a completion belongs to. What is not in the table is gone, and
+// Table gives objects small numbers, which native cookies carry, and finds the
+// object that a completion belongs to. What is not in the table is gone, and
 // its completions with it: the library leaves those of freed objects in its queues.
 // A number has one owner, the native object that was made with it: it is hidden
 // when that is freed, and released only if that has succeeded.
 //
 // Numbers are looked up without a lock, once for each completion.
-type numberTable[T any] struct {
+type Table[T any] struct {
 	slots atomic.Pointer[[]atomic.Pointer[T]]
 
 	mu   lockorder.Mutex[lockorder.Last]
@@ -21,14 +22,18 @@ type numberTable[T any] struct {
 }
 
 const (
-	// maxNumber is what fits a native cookie.
-	maxNumber        = 1<<numberBits - 1
-	firstNumberSlots = 64
+	// Bits is the length of a number.
+	Bits = 24
+
+	// None is the number of no object.
+	None = 1<<Bits - 1
+
+	firstSlots = 64
 )
 
-// add enters the object under a number of its own. It reports false when all
+// Add enters the object under a number of its own. It reports false when all
 // numbers are taken.
-func (t *numberTable[T]) add(o *T) (uint32, bool) {
+func (t *Table[T]) Add(o *T) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.free) == 0 && !t.grow() {
@@ -40,13 +45,13 @@ func (t *numberTable[T]) add(o *T) (uint32, bool) {
 	return number, true
 }
 
-func (t *numberTable[T]) grow() bool {
+func (t *Table[T]) grow() bool {
 	var old []atomic.Pointer[T]
 	if p := t.slots.Load(); p != nil {
 		old = *p
 	}
-	size := max(firstNumberSlots, 2*len(old))
-	if size > maxNumber {
+	size := max(firstSlots, 2*len(old))
+	if size > None {
 		return false
 	}
 	slots := make([]atomic.Pointer[T], size)
@@ -60,23 +65,23 @@ func (t *numberTable[T]) grow() bool {
 	return true
 }
 
-// hide makes completions that carry the number nobody's. The object has the number
+// Hide makes completions that carry the number nobody's. The object has the number
 // still, and no other gets it.
-func (t *numberTable[T]) hide(number uint32) {
+func (t *Table[T]) Hide(number uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	(*t.slots.Load())[number].Store(nil)
 }
 
-// release gives back a hidden number, for the next object. It comes once, when
+// Release gives back a hidden number, for the next object. It comes once, when
 // nothing native is left that could complete under the number.
-func (t *numberTable[T]) release(number uint32) {
+func (t *Table[T]) Release(number uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.free = append(t.free, number)
 }
 
-func (t *numberTable[T]) numbered(number uint32) *T {
+func (t *Table[T]) Numbered(number uint32) *T {
 	p := t.slots.Load()
 	if p == nil || number >= uint32(len(*p)) {
 		return nil
@@ -84,8 +89,8 @@ func (t *numberTable[T]) numbered(number uint32) *T {
 	return (*p)[number].Load()
 }
 
-// all gives the objects in the table.
-func (t *numberTable[T]) all() (objects []*T) {
+// All gives the objects in the table.
+func (t *Table[T]) All() (objects []*T) {
 	p := t.slots.Load()
 	if p == nil {
 		return nil

@@ -1,15 +1,17 @@
-package udat
+// Package smallset has sets that most of the time have one member.
+package smallset
 
 import "iter"
 
-// smallSet is a set that needs no memory of its own while it has one member, which most of them have. The zero value of T
+// Set is a set that needs no memory of its own while it has one member, which most of them have. The zero value of T
 // is never a member.
-type smallSet[T comparable] struct {
+type Set[T comparable] struct {
 	first  T
 	others map[T]struct{}
 }
 
-func (s *smallSet[T]) has(member T) bool {
+// Has reports whether something is a member.
+func (s *Set[T]) Has(member T) bool {
 	var none T
 	if s.first == member {
 		return member != none
@@ -18,10 +20,11 @@ func (s *smallSet[T]) has(member T) bool {
 	return found
 }
 
-func (s *smallSet[T]) add(member T) {
+// Add makes something a member.
+func (s *Set[T]) Add(member T) {
 	var none T
 	switch {
-	case s.has(member):
+	case s.Has(member):
 	case s.first == none:
 		s.first = member
 	default:
@@ -32,7 +35,8 @@ func (s *smallSet[T]) add(member T) {
 	}
 }
 
-func (s *smallSet[T]) remove(member T) {
+// Remove makes something no member.
+func (s *Set[T]) Remove(member T) {
 	if s.first == member {
 		var none T
 		s.first = none
@@ -41,8 +45,8 @@ func (s *smallSet[T]) remove(member T) {
 	delete(s.others, member)
 }
 
-// all gives the members in no order. Nothing may be added meanwhile.
-func (s *smallSet[T]) all() iter.Seq[T] {
+// All gives the members in no order. Nothing may be added meanwhile.
+func (s *Set[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var none T
 		if s.first != none && !yield(s.first) {
