@@ -531,3 +531,30 @@ func TestEVDArguments(t *testing.T) {
 		}
 	})
 }
+
+// What is left of a wait that ended with its event dispatcher takes nothing from a
+// later one.
+func TestWaitBatchAfterFree(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for range 20 {
+			freed := createEVD(t, ia, 16, udat.EVDSoftware)
+			done := make(chan error, 1)
+			go func() {
+				_, err := freed.Wait(udattest.Context(t))
+				done <- err
+			}()
+			udat.AwaitWaiter(freed)
+			want(t, freed.Free())
+			want(t, receive(t, done), udat.ErrClosed)
+
+			evd := createEVD(t, ia, 16, udat.EVDSoftware)
+			post(t, evd, 1, 2, 3)
+			short, cancel := context.WithTimeout(udattest.Context(t), time.Second)
+			n, err := evd.WaitBatch(short, make([]udat.Event, 8), 3)
+			cancel()
+			if n != 3 || err != nil {
+				t.Fatalf("got %d events and %v, want 3", n, err)
+			}
+		}
+	})
+}

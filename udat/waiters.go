@@ -34,7 +34,7 @@ func newWaiter(need int) *waiter {
 // release gives back a waiter that is in no list.
 func (w *waiter) release() {
 	w.forgetWake()
-	w.seat = nil
+	w.seat, w.seated = nil, false
 	waiterPool.Put(w)
 }
 
