@@ -2,8 +2,6 @@ package udat
 
 import (
 	"encoding/binary"
-
-	"github.com/goudat/goudat/cgo"
 )
 
 // RMRTriplet names memory of a peer, for the remote side of an RDMA operation.
@@ -53,6 +51,3 @@ func (t *RMRTriplet) UnmarshalBinary(b []byte) error {
 	t.RMRContext = binary.BigEndian.Uint32(b[12:])
 	return nil
 }
-
-// native returns the triplet as the library takes it.
-func (t *RMRTriplet) native() *cgo.RMRTriplet { return (*cgo.RMRTriplet)(t) }
