@@ -234,7 +234,7 @@ func (evd *EVD) setLength(n int) {
 
 // length returns how many events the EVD holds, which Resize may be changing.
 // It does not wait for mu, which a goroutine that spins holds for long.
-func (evd *EVD) length() int { return int(evd.room.length.Load()) }
+func (evd *EVD) length() int { return evd.room.Length() }
 
 // EVDParam holds the parameters of an event dispatcher.
 type EVDParam struct {
