@@ -60,7 +60,7 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 	case ep == nil:
 		return ep.object().enter(op, InvalidHandleEP)
 	case timeout <= 0:
-		return refuse(op, ErrInvalidParameter, arguments.timeout, "the time-out is %v, it must be positive: TimeoutInfinite waits for ever", timeout)
+		return refuse(op, ErrInvalidParameter, arguments.timeout, "the time-out is %v, it must be positive: TimeoutInfinite waits forever", timeout)
 	}
 	if err := ep.takeTurn(op); err != nil {
 		return err

@@ -79,7 +79,7 @@ func (c *connectionQueues) free() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ; len(c.list) > 0; c.list = c.list[1:] {
-		if err := c.list[0].evd.Free(); err != nil {
+		if err := c.list[0].evd.tryFree(); err != nil {
 			return err
 		}
 	}

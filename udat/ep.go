@@ -227,8 +227,9 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 // never made.
 func (p *epParts) leaveQueues(ia *IA) {
 	p.queue.leave()
-	if p.apart != nil && p.apart.Free() != nil {
-		ia.orphans.Store(true)
+	if p.apart != nil {
+		ia.busy.add(p.apart)
+		_ = ia.busy.free()
 	}
 }
 

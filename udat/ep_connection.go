@@ -181,7 +181,7 @@ func (n *nativeEP) hold(op string) bool {
 
 // fail replaces the native endpoint of an attempt that has failed, after which
 // the program gets the event that says so. The socket CM provider leaves the
-// receives of such an endpoint where they are, takes more for ever and loses
+// receives of such an endpoint where they are, takes more forever and loses
 // sends. And with an attempt that was broken off, both providers give the peer
 // half a connection unless the endpoint goes. The same ends a connection that does
 // not end in the library: see endUnreported.

@@ -153,15 +153,12 @@ func newOwnEVD(ia *IA, flags EVDFlags) *EVD {
 	return evd
 }
 
-// discard frees what the library has of an EVD that nobody uses, or leaves it
-// behind.
+// discard gives up what the library has of an EVD that nobody uses. It is freed later.
 func (evd *EVD) discard() {
-	if freeEVD(evd.handle).OK() {
-		evd.freeCNO(evd.ia)
-		return
-	}
-	evd.ia.orphans.Store(true)
-	evd.ia.notifier.forget(evd.agentID)
+	unused := newOwnEVD(evd.ia, evd.flags)
+	unused.nativeEVD = evd.nativeEVD
+	unused.obj.born("unused event dispatcher", NoSubtype, unused.Free)
+	evd.ia.busy.add(unused)
 }
 
 // newAsyncEVD wraps the EVD that comes with the adapter. It is the one EVD that
@@ -284,13 +281,20 @@ func (evd *EVD) Query() (EVDParam, error) {
 //
 //	DAT_RETURN dat_evd_free(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Free() error {
-	const op = "dat_evd_free"
 	if evd != nil && evd.flags&EVDAsync != 0 {
-		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher goes with its adapter: close that")
+		return refuse(freeEVDOp, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher goes with its adapter: close that")
 	}
+	return whileBusy(evd.tryFree)
+}
+
+const freeEVDOp = "dat_evd_free"
+
+// tryFree is Free for an EVD that may be busy.
+func (evd *EVD) tryFree() error {
+	const op = freeEVDOp
 	return evd.object().seal(op, NoSubtype, func() error {
 		evd.reap() // the library throws away what it has queued, whether or not it succeeds
-		left, err := evd.obj.orphan(evd.ia, check(op, freeEVD(evd.handle)))
+		left, err := evd.obj.orphan(evd.ia, check(op, cgo.EVDFree(evd.handle)))
 		switch {
 		case err != nil:
 			evd.survived()

@@ -240,6 +240,27 @@ func TestEVDFreeWhileLongBusy(t *testing.T) {
 	})
 }
 
+// Calls on an EVD do not wait for one that cannot be freed yet.
+func TestCallsWhileEVDIsBusy(t *testing.T) {
+	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
+		defer udat.SetBusyWithin(2 * udattest.Patience)()
+		for _, free := range []func(*udat.EVD) error{
+			(*udat.EVD).Free,
+			func(evd *udat.EVD) error { return evd.Resize(100) },
+		} {
+			evd := createEVD(t, ia, 8, udat.EVDSoftware)
+			calls.evdFree.next(always, udat.Return(udat.ErrInternalError))
+			freed, posted := make(chan error, 1), make(chan error, 1)
+			go func() { freed <- free(evd) }()
+			calls.evdFree.awaitFailed(t, 8) // of which each waits longer than the one before
+			go func() { posted <- evd.PostSE(1) }()
+			want(t, receive(t, posted))
+			calls.evdFree.stop()
+			want(t, receive(t, freed))
+		}
+	})
+}
+
 // An adapter whose asynchronous EVD leaves its CNO behind is not closed natively.
 func TestCloseWhenCNOFreeFails(t *testing.T) {
 	withFailingCalls(t, func(t *testing.T, first *udat.IA, calls *failingCalls) {

@@ -33,6 +33,7 @@ type IA struct {
 	services  services
 
 	connections connectionQueues
+	busy        busyEVDs
 
 	orphans atomic.Bool // native objects are left behind: see object.orphan
 
@@ -423,23 +424,45 @@ func (ia *IA) Close(flags CloseFlags) error {
 	}
 	ia.closing.Lock()
 	defer ia.closing.Unlock()
-	if flags == CloseGraceful {
-		return ia.seal(op, lifeAlive)
-	}
-	if err := ia.obj.beginClosing(op, InvalidHandleIA); err != nil {
+	if err := ia.obj.beginClosing(op, InvalidHandleIA, flags); err != nil {
 		return err
 	}
 	defer ia.obj.stopClosing()
-	_ = ia.async.ModifyCNO(nil)
-	ia.abortAttempts()
-	ia.freeServices()
-	ia.freeChildren()
-	return ia.seal(op, lifeClosing)
+	if flags == CloseAbrupt {
+		_ = ia.async.ModifyCNO(nil)
+		ia.abortAttempts()
+		ia.freeServices()
+		ia.freeChildren()
+	}
+	if err := ia.clear(op); err != nil {
+		return err
+	}
+	return ia.seal(op)
+}
+
+// clear ends what the binding has on the adapter for itself, if the program has
+// nothing left there. It waits for the library, with no gate closed.
+func (ia *IA) clear(op string) error {
+	if err := ia.obj.refuseInUse(op); err != nil {
+		return err
+	}
+	if !ia.orphans.Load() && !ia.services.endListening(ia) {
+		ia.orphans.Store(true)
+	}
+	if ia.orphans.Load() {
+		return nil
+	}
+	return whileBusy(func() error {
+		if err := ia.connections.free(); err != nil {
+			return err
+		}
+		return ia.busy.free()
+	})
 }
 
 // seal closes the gate for good, and the native adapter.
-func (ia *IA) seal(op string, from lifeState) error {
-	err := ia.obj.sealFrom(from, op, InvalidHandleIA, func() error { return ia.release(op) })
+func (ia *IA) seal(op string) error {
+	err := ia.obj.sealFrom(lifeClosing, op, InvalidHandleIA, func() error { return ia.release(op) })
 	if err == nil && !ia.orphans.Load() {
 		ia.notifier.close()
 	}
@@ -448,14 +471,8 @@ func (ia *IA) seal(op string, from lifeState) error {
 
 // release closes the native adapter, on which the program has nothing left.
 func (ia *IA) release(op string) error {
-	if !ia.orphans.Load() && !ia.services.endListening(ia) {
-		ia.orphans.Store(true)
-	}
 	if ia.orphans.Load() {
 		return ia.leaveBehind(op)
-	}
-	if err := ia.connections.free(); err != nil {
-		return err
 	}
 	remains, err := ia.services.stop(op)
 	if err != nil {

@@ -188,12 +188,18 @@ func (o *object) seal(op string, invalid ReturnSubtype, release func() error) er
 }
 
 // beginClosing ends the making of objects on an adapter, and waits for the calls
-// in flight. sealFrom or stopClosing must follow.
-func (o *object) beginClosing(op string, invalid ReturnSubtype) error {
+// in flight. sealFrom or stopClosing must follow. CloseGraceful refuses while the
+// adapter has users.
+func (o *object) beginClosing(op string, invalid ReturnSubtype, flags CloseFlags) error {
 	o.gate.Lock()
 	defer o.gate.Unlock()
 	if o.state != lifeAlive {
 		return o.unusable(op, invalid)
+	}
+	if flags == CloseGraceful {
+		if err := o.refuseInUse(op); err != nil {
+			return err
+		}
 	}
 	o.state = lifeClosing
 	return nil

@@ -19,7 +19,7 @@ func (n *nativeEP) endAttempt(op string) {
 
 // settleAttempt waits until the library is done with an answer of the peer that
 // came about when the attempt was aborted. It does not notice that the endpoint
-// is freed meanwhile: the socket CM provider then waits for ever, the CMA
+// is freed meanwhile: the socket CM provider then waits forever, the CMA
 // provider loses the queue pair or reads its memory. The caller holds control.
 func (n *nativeEP) settleAttempt() {
 	if n.leftAt.IsZero() {

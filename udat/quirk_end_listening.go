@@ -184,6 +184,7 @@ func (own *ownCalls) takes(data *cgo.CRArrivalEventData) bool {
 // be, or ownCallsWithin is over.
 func (own *ownCalls) await(done func() bool) {
 	var event cgo.Event
+	mayWait()
 	for end := time.Now().Add(ownCallsWithin); !done() && time.Now().Before(end); {
 		if cgo.EVDDequeue(own.connect, &event).OK() {
 			own.ended++

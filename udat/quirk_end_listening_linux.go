@@ -48,6 +48,7 @@ func endListeningOnTCP(address netip.Addr, ports []port) bool {
 	if _, err := last.Read(make([]byte, 1)); os.IsTimeout(err) {
 		return false
 	}
+	mayWait()
 	for {
 		left := 0
 		l.visit(func(s tcpSocket) {

@@ -8,7 +8,7 @@ import (
 )
 
 // The library's disconnect does not return until all posted receives are flushed, and
-// waits for ever for one that was posted while the peer disconnected: the adapter may
+// waits forever for one that was posted while the peer disconnected: the adapter may
 // have done its flushing by then.
 
 // rescue gets the library out of a disconnect that is stuck, by making it forget

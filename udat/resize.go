@@ -29,10 +29,12 @@ func (evd *EVD) Resize(minQLen int) error {
 	if minQLen < 1 || minQLen > most {
 		return evd.obj.refused(op, NoSubtype, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most))
 	}
-	if done, err := evd.replaceBy(op, minQLen); done {
-		return err
-	}
-	return evd.setLengthInUse(op, minQLen)
+	return whileBusy(func() error {
+		if done, err := evd.replaceBy(op, minQLen); done {
+			return err
+		}
+		return evd.setLengthInUse(op, minQLen)
+	})
 }
 
 // replaceBy puts a native EVD of another length in the place of one that nothing
@@ -46,16 +48,24 @@ func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	if evd.flags&EVDAsync != 0 || evd.fed() {
 		return false, nil
 	}
+	if err = evd.replaceUnfed(op, minQLen); err != nil {
+		_ = evd.ia.busy.free() // what was made in vain
+	}
+	return true, err
+}
+
+// replaceUnfed is replaceBy with the gate closed.
+func (evd *EVD) replaceUnfed(op string, minQLen int) error {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()
 	if minQLen == evd.qlen {
-		return true, nil
+		return nil
 	}
 	if err := evd.refuseTooShort(op, minQLen, evd.backlog.len()); err != nil {
-		return true, err
+		return err
 	}
-	return true, evd.replace(op, minQLen)
+	return evd.replace(op, minQLen)
 }
 
 // setLengthInUse changes the length of an EVD whose native one stays.
@@ -105,7 +115,7 @@ func (evd *EVD) replace(op string, minQLen int) error {
 	old, oldQLen, oldNative := evd.nativeEVD, evd.qlen, evd.room.Native()
 	err := evd.createNative(op, minQLen)
 	if err == nil {
-		if err = check(op, freeEVD(old.handle)); err != nil {
+		if err = check(op, cgo.EVDFree(old.handle)); err != nil {
 			evd.discard()
 			old.agent.Disarm()
 		}

@@ -4,7 +4,7 @@ import "github.com/goudat/goudat/cgo"
 
 // The library says nothing of a suppressed operation that succeeds, and counts
 // it as outstanding until a later one completes: a queue full of them takes no
-// more for ever, and nobody knows when the last ones are done. So now and then
+// more forever, and nobody knows when the last ones are done. So now and then
 // the binding has one reported, and keeps that from the program.
 
 // suppress decides whether a suppressed operation is reported to the binding. It

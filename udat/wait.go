@@ -123,6 +123,7 @@ func (evd *EVD) dismiss(w *waiter) {
 		_, _ = evd.standUp(w, nil) // a failure is that of whoever takes events next
 		evd.unlock()
 		evd.obj.leave()
+		evd.waiters.notify() // of what the agent has told nobody else, so that somebody arms the EVD
 	}
 	if w.seat != nil {
 		evd.ia.notifier.seats.put(w.seat)
