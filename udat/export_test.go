@@ -387,15 +387,25 @@ func AwaitConnected(ep *EP) {
 // library until resume is called. next has the binding take one, if there is one.
 func HoldConnectionEvents(ep *EP) (next func() bool, resume func()) {
 	q := ep.native.Load().parts.queue.evd
-	q.mu.Lock()
-	return func() bool {
+	asked, held, taken := make(chan struct{}), make(chan struct{}), make(chan bool)
+	go func() {
+		defer close(taken)
+		q.mu.Lock()
+		defer q.unlock()
+		close(held)
 		raw := make([]cgo.Event, 1)
-		n, _ := cgo.EVDDequeueBatch(q.handle, raw)
-		if n > 0 {
-			q.decode(&raw[0], &Event{}, true)
+		for range asked {
+			n, _ := cgo.EVDDequeueBatch(q.handle, raw)
+			if n > 0 {
+				q.decode(&raw[0], &Event{}, true)
+			}
+			taken <- n > 0
 		}
-		return n > 0
-	}, q.unlock
+	}()
+	<-held
+	next = func() bool { asked <- struct{}{}; return <-taken }
+	resume = func() { close(asked); <-taken }
+	return next, resume
 }
 
 // Expire lets the time-out of the attempt in progress come now.
