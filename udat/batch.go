@@ -101,7 +101,7 @@ func (d *direction) postSome(batch []Post) (accepted int, call string, err error
 	for i := range batch[:accepted] {
 		p := &batch[i]
 		op, _ := batchedOperation(p.Operation)
-		if op == opReceive {
+		if op == opReceive && d.n.early.noting {
 			d.n.early.note(p.Segments, p.Cookie, p.Flags)
 		}
 		d.shadow.posted(d, kinds[op].call)

@@ -19,7 +19,7 @@ const dequeueOp = "dat_evd_dequeue"
 //	                           OUT DAT_EVENT *event)
 func (evd *EVD) Dequeue() (Event, error) {
 	var events [1]Event
-	n, err := evd.poll(events[:], once)
+	n, err := evd.poll(events[:])
 	if n > 0 {
 		return events[0], nil
 	}
@@ -39,7 +39,7 @@ func (evd *EVD) Poll(events []Event) (int, error) {
 	if len(events) == 0 {
 		return 0, evd.refuseEmptySlice()
 	}
-	return evd.poll(events, once)
+	return evd.poll(events)
 }
 
 // MaxSpin is the longest time that SpinPoll spins.
@@ -64,7 +64,7 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	for {
 		slice := min(budget, spinSlice)
 		budget -= slice
-		n, err := evd.poll(events, slice)
+		n, err := evd.spinFor(events, slice)
 		if n > 0 || err != nil || budget == 0 {
 			return n, err
 		}
@@ -75,20 +75,32 @@ func (evd *EVD) refuseEmptySlice() error {
 	return evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event: make it longer"))
 }
 
-// once is for a look that is not one of many.
-const once time.Duration = -1
+// poll takes what is there.
+func (evd *EVD) poll(events []Event) (int, error) {
+	if err := evd.object().enter(dequeueOp, NoSubtype); err != nil {
+		return 0, err
+	}
+	defer evd.obj.leave()
+	if evd.flags&EVDConnection != 0 {
+		evd.ia.connections.reap()
+	}
+	evd.mu.Lock()
+	defer evd.unlock()
+	return evd.fill(dequeueOp, events)
+}
 
-// poll takes what is there. While nothing is, it looks again until spin is over. It lets
-// other goroutines run if this one has spun for long.
-func (evd *EVD) poll(events []Event, spin time.Duration) (int, error) {
-	n, over, err := evd.look(events, spin)
+// spinFor is poll that looks again, while nothing is there, until the time is over. It
+// lets other goroutines run if this one has spun for long.
+func (evd *EVD) spinFor(events []Event, time time.Duration) (int, error) {
+	n, over, err := evd.spinInTurn(events, time)
 	if over {
 		runtime.Gosched()
 	}
 	return n, err
 }
 
-func (evd *EVD) look(events []Event, spin time.Duration) (n int, over bool, err error) {
+// spinInTurn is spinFor that reports whether others are to run now.
+func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool, err error) {
 	if err := evd.object().enter(dequeueOp, NoSubtype); err != nil {
 		return 0, false, err
 	}
@@ -98,15 +110,15 @@ func (evd *EVD) look(events []Event, spin time.Duration) (n int, over bool, err 
 	}
 	evd.mu.Lock()
 	defer evd.unlock()
-	if spin <= 0 || evd.backlog.len() > 0 {
+	if time <= 0 || evd.backlog.len() > 0 {
 		n, err = evd.fill(dequeueOp, events)
 	} else {
 		raw := evd.scratch(len(events))
-		got, r := cgo.EVDSpin(evd.handle, raw, spin)
+		got, r := cgo.EVDSpin(evd.handle, raw, time)
 		n, r = evd.takeDecoded(events, raw, got, r)
 		err = checkDequeue(dequeueOp, r)
 	}
-	return n, spin != once && err == nil && evd.turn.over(n), err
+	return n, err == nil && evd.turn.over(n), err
 }
 
 // fill takes events from the backlog and then from the library, until events is

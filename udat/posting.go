@@ -49,21 +49,25 @@ func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, fl
 	if err := d.examine(op, k, iov, flags, remote); err != nil {
 		return err
 	}
-	switch {
-	case d.flushes(op):
-		return d.flushPost(op, cookie)
-	case d.keeps(op, cookie):
-		return errFlushed
+	if d.n.connection.Phase().Ending() {
+		switch {
+		case d.flushes(op):
+			return d.flushPost(op, cookie)
+		case d.keeps(op, cookie):
+			return errFlushed
+		}
 	}
 	d.prepare(&d.single, op, k, len(d.iov), cookie, flags, remote)
 	if r := cgo.EPPost(d.handle, &d.single, d.iov, operands); !r.OK() && !d.refusedAtEnd(r) {
 		d.withdraw()
 		return d.refusedByLibrary(k.call, r)
 	}
-	if op == opReceive {
+	if op == opReceive && d.n.early.noting {
 		d.n.early.note(iov, cookie, flags)
 	}
-	d.shadow.posted(d, k.call)
+	if d.shadow != nil {
+		d.shadow.posted(d, k.call)
+	}
 	return nil
 }
 
@@ -90,8 +94,11 @@ func (d *direction) examine(op operation, k *kind, iov []Segment, flags Completi
 	}
 	before := len(d.iov)
 	total, err := d.gather(k.call, iov, k.needs)
-	if err == nil {
-		err = d.checkTransfer(op, k, len(d.iov)-before, total, remote)
+	if most := d.mostBytes(k); err == nil && total > uint64(most) {
+		err = refuse(k.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, most)
+	}
+	if err == nil && remote != nil {
+		err = d.checkRemote(op, k, len(d.iov)-before, total, remote)
 	}
 	if err != nil {
 		d.giveRoom()
@@ -99,17 +106,17 @@ func (d *direction) examine(op operation, k *kind, iov []Segment, flags Completi
 	return err
 }
 
-// checkTransfer checks what an operation transfers.
-func (d *direction) checkTransfer(op operation, k *kind, segments int, total uint64, remote *RMRTriplet) error {
-	most := d.maxMessageSize
+// mostBytes returns how many bytes an operation may have.
+func (d *direction) mostBytes(k *kind) uint32 {
 	if k.sized == asRDMA {
-		most = d.maxRDMASize
+		return d.maxRDMASize
 	}
+	return d.maxMessageSize
+}
+
+// checkRemote checks what an operation with remote memory has beside its segments.
+func (d *direction) checkRemote(op operation, k *kind, segments int, total uint64, remote *RMRTriplet) error {
 	switch {
-	case total > uint64(most):
-		return refuse(k.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, most)
-	case remote == nil:
-		return nil
 	case total > uint64(remote.SegmentLength):
 		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
 	case op == opRDMARead && segments > d.maxReadIOV:

@@ -103,10 +103,9 @@ type earlyReceive struct {
 func (e *earlyReceives) start() { e.noting, e.list = true, nil }
 func (e *earlyReceives) stop()  { e.noting, e.list = false, nil }
 
+// note is for a receive that was posted while noting is set.
 func (e *earlyReceives) note(iov []Segment, cookie uint64, flags CompletionFlags) {
-	if e.noting {
-		e.list = append(e.list, earlyReceive{slices.Clone(iov), cookie, flags})
-	}
+	e.list = append(e.list, earlyReceive{slices.Clone(iov), cookie, flags})
 }
 
 // repost posts receives that were posted before on the former native endpoint.
@@ -128,7 +127,9 @@ func (n *nativeEP) repost(early []earlyReceive) {
 			}
 		}
 		if err == nil {
-			n.early.note(e.iov, e.cookie, e.flags)
+			if n.early.noting {
+				n.early.note(e.iov, e.cookie, e.flags)
+			}
 			continue
 		}
 		status := DTOErrLocalEP

@@ -70,21 +70,23 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 	if evd.waiters.unwaitable.Load() {
 		return 0, evd.obj.refused(waitOp, NoSubtype, errUnwaitable)
 	}
+	n, err := evd.takeIf(events, need)
+	switch {
+	case n > 0:
+		return n, err
+	case err != nil:
+		evd.waiters.notify() // the next one finds out for itself, and tries to arm it
+		return 0, err
+	}
+	return evd.waitForMore(ctx, events, need)
+}
+
+// waitForMore is wait after a first look that has found too little.
+func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int, error) {
 	w := newWaiter(need)
 	defer evd.dismiss(w)
 	var revoked <-chan struct{}
-	for stopped := false; ; {
-		n, err := evd.takeIf(events, w)
-		if n > 0 {
-			return n, err
-		}
-		if err != nil {
-			evd.waiters.notify() // the next one finds out for itself, and tries to arm it
-			return 0, err
-		}
-		if stopped {
-			return 0, interrupted(waitOp, ctx)
-		}
+	for {
 		if need == 1 {
 			if most := evd.waiters.beginSpin(); most > 0 {
 				n, err := evd.spin(ctx, events, most)
@@ -100,12 +102,23 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 		if need == 1 && w.seat == nil && evd.hasSeats() {
 			w.seat = evd.ia.notifier.seats.take(ctx)
 		}
+		stopped := false
 		switch err := evd.sleep(waitOp, w, nil, ctx.Done(), revoked); err {
 		case nil:
 		case errStopped:
 			stopped = true // look again: what is there may not have been told of yet
 		default:
 			return 0, err
+		}
+		n, err := evd.takeAwake(w, events)
+		switch {
+		case n > 0:
+			return n, err
+		case err != nil:
+			evd.waiters.notify()
+			return 0, err
+		case stopped:
+			return 0, interrupted(waitOp, ctx)
 		}
 	}
 }
@@ -156,41 +169,62 @@ func checkContext(op string, ctx context.Context) error {
 	return nil
 }
 
-// takeIf takes events if there are as many as the waiter needs. When others wait, it
-// arms the EVD, and those that are left wake who can use them. If that fails, it fails
-// only when there is nothing to take.
-func (evd *EVD) takeIf(events []Event, w *waiter) (n int, err error) {
+// takeIf takes events if there are need of them. When others wait, it arms the EVD, and
+// those that are left wake who can use them. If that fails, it fails only when there is
+// nothing to take.
+func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
 		return 0, err
 	}
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	looked := w.seated
-	if looked {
-		n, err = evd.standUp(w, events)
-	}
 	var unarmed error
-	if w.need > 1 || evd.waiters.takers() {
+	if need > 1 || evd.waiters.takers() {
 		unarmed = evd.arm(waitOp, nil)
 	}
-	if w.need > 1 && evd.backlog.len() < w.need {
-		if w.need > evd.qlen {
+	if need > 1 && evd.backlog.len() < need {
+		if need > evd.qlen {
 			return 0, errShortened
 		}
 		return 0, unarmed
 	}
-	if !looked {
-		n, err = evd.fill(waitOp, events)
-	}
+	n, err := evd.fill(waitOp, events)
 	if unarmed != nil {
-		if n > 0 {
-			evd.waiters.notify() // the others have to arm it themselves
-		} else if err == nil {
-			err = unarmed
+		err = evd.leaveUnarmed(n, err, unarmed)
+	}
+	return n, err
+}
+
+// takeAwake is takeIf for a waiter that has slept.
+func (evd *EVD) takeAwake(w *waiter, events []Event) (int, error) {
+	if !w.seated {
+		return evd.takeIf(events, w.need)
+	}
+	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
+		return 0, err
+	}
+	defer evd.obj.leave()
+	evd.mu.Lock()
+	defer evd.unlock()
+	n, err := evd.standUp(w, events)
+	if evd.waiters.takers() {
+		if unarmed := evd.arm(waitOp, nil); unarmed != nil {
+			err = evd.leaveUnarmed(n, err, unarmed)
 		}
 	}
 	return n, err
+}
+
+// leaveUnarmed returns the error of a waiter that has taken n events, and could not
+// arm the EVD for the others: they have to do that themselves.
+func (evd *EVD) leaveUnarmed(n int, err, unarmed error) error {
+	if n > 0 {
+		evd.waiters.notify()
+	} else if err == nil {
+		err = unarmed
+	}
+	return err
 }
 
 // errShortened is the error of waits for more events than a queue holds that was

@@ -89,7 +89,7 @@ func (l *waiterList) endSpin(found bool) {
 func (evd *EVD) spin(ctx context.Context, events []Event, most time.Duration) (n int, err error) {
 	left := min(evd.ia.notifier.latency.wake(), most)
 	for n == 0 && err == nil && left > 0 && ctx.Err() == nil && !evd.waiters.unwaitable.Load() {
-		n, err = evd.poll(events, min(left, spinSlice))
+		n, err = evd.spinFor(events, min(left, spinSlice))
 		left -= spinSlice
 	}
 	return n, err
