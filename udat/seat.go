@@ -3,6 +3,8 @@ package udat
 import (
 	"context"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
@@ -25,10 +27,15 @@ type seat struct {
 // is woken by the notifier's goroutine.
 const mostSeats = 8
 
+// seatsIdle is how long a seat is kept that nobody sits in.
+const seatsIdle = time.Second
+
 // seats are those of an adapter.
 type seats struct {
 	mu     lockorder.Mutex[lockorder.Last]
 	free   []*seat
+	idle   int         // how many of these have been free since the last look
+	look   *time.Timer // the next, nil for none
 	made   int
 	closed bool
 }
@@ -43,6 +50,7 @@ func (s *seats) take(ctx context.Context) *seat {
 	last := len(s.free) - 1
 	taken := s.free[last]
 	s.free = s.free[:last]
+	s.idle = min(s.idle, last)
 	taken.follow(ctx)
 	return taken
 }
@@ -69,16 +77,36 @@ func (s *seats) put(seat *seat) {
 		return
 	}
 	s.free = append(s.free, seat)
+	if s.look == nil {
+		s.look = time.AfterFunc(seatsIdle, s.closeIdle)
+	}
+}
+
+// closeIdle closes those seats that nobody has needed for long.
+func (s *seats) closeIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeFirst(s.idle)
+	s.idle = len(s.free)
+	if s.look = nil; s.idle > 0 {
+		s.look = time.AfterFunc(seatsIdle, s.closeIdle)
+	}
+}
+
+func (s *seats) closeFirst(n int) {
+	for _, seat := range s.free[:n] {
+		seat.close()
+	}
+	s.free = slices.Delete(s.free, 0, n)
+	s.made -= n
 }
 
 func (s *seats) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for _, seat := range s.free {
-		seat.close()
-	}
-	s.free = nil
+	s.closeFirst(len(s.free))
+	s.idle = 0
 }
 
 func (s *seat) follow(ctx context.Context) {

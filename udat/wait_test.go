@@ -558,3 +558,28 @@ func TestWaitBatchAfterFree(t *testing.T) {
 		}
 	})
 }
+
+// Who waits alone on an event dispatcher has a file meanwhile, and not for long
+// after that.
+func TestWaitersGiveFilesBack(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		before := openFiles(t)
+		for range 3 {
+			var woken []<-chan udat.Event
+			var evds []*udat.EVD
+			for range 3 {
+				evd := createEVD(t, ia, 8, udat.EVDSoftware)
+				evds, woken = append(evds, evd), append(woken, waitAsleep(t, evd))
+			}
+			for i, evd := range evds {
+				want(t, evd.PostSE(1))
+				receive(t, woken[i])
+			}
+		}
+		for deadline := time.Now().Add(udattest.Patience); openFiles(t) > before; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d files are open, before it were %d", openFiles(t), before)
+			}
+		}
+	})
+}
