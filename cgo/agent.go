@@ -81,7 +81,7 @@ func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat int, events []Event)
 	return int(count), bool(done), Return(ret)
 }
 
-// EVDStandUp is EVDDequeueBatch for who was woken in the seat that EVDArm was given,
+// EVDStandUp is EVDDequeueBatch for the sleeper that was woken in the seat of EVDArm,
 // which the agent does not use any more then. It returns how long ago the agent was
 // called, 0 if it was not.
 func EVDStandUp(evd EVDHandle, agent Agent, events []Event) (n int, age time.Duration, r Return) {

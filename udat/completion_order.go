@@ -58,7 +58,7 @@ func (d *direction) retireInOrder(evd *EVD, sequence uint64, event Event, silent
 		*c = earlyCompletion{}
 	}
 	if d.counting {
-		evd.room.Give(int(retired - d.retired.Load()))
+		evd.room.Release(int(retired - d.retired.Load()))
 	}
 	d.retired.Store(retired)
 }

@@ -207,7 +207,7 @@ func (d *direction) flush() (events []Event) {
 		events = append(events, d.failed(s.op, s.cookie.Load(), DTOErrFlushed))
 	}
 	if d.counting {
-		d.evd.room.Give(int(d.outstanding()))
+		d.evd.room.Release(int(d.outstanding()))
 	}
 	d.retired.Store(d.posted.Load())
 	return events

@@ -91,7 +91,7 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event, queued bool) bool {
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
 		if !queued && evd.attention&attendCounting != 0 {
-			evd.room.Give(1)
+			evd.room.Release(1)
 		}
 		return true
 	default:
@@ -146,7 +146,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 				if queued && !own {
 					given--
 				}
-				evd.room.Give(given)
+				evd.room.Release(given)
 			}
 			event.Cookie = d.retire(sequence)
 		}

@@ -139,7 +139,7 @@ func (n *nativeEP) repost(early []earlyReceive) {
 		d.evd.add(d.failed(opReceive, e.cookie, status))
 	}
 	if d.counting {
-		d.evd.room.Give(d.prepaid)
+		d.evd.room.Release(d.prepaid)
 	}
 	d.prepaid = 0
 }

@@ -157,7 +157,7 @@ func (d *direction) errFull(op string) error {
 // giveRoom gives back the room of an operation that is not posted.
 func (d *direction) giveRoom() {
 	if d.counting {
-		d.evd.room.Give(1)
+		d.evd.room.Release(1)
 	}
 }
 
@@ -185,7 +185,7 @@ func (d *direction) succeed(former *direction) {
 	case former.evd == d.evd:
 		d.prepaid = receives
 	case former.counting:
-		former.evd.room.Give(receives)
+		former.evd.room.Release(receives)
 	}
 	former.retired.Store(former.posted.Load())
 }
@@ -212,7 +212,7 @@ func (srq *SRQ) setCounting(evd *EVD, counting bool) {
 		evd.room.Force(srq.outstanding())
 	case !counting && i >= 0:
 		srq.counted = slices.Delete(srq.counted, i, i+1)
-		evd.room.Give(srq.outstanding())
+		evd.room.Release(srq.outstanding())
 	}
 }
 
@@ -233,7 +233,7 @@ func (srq *SRQ) takeRoom() (full *EVD) {
 
 func giveRoom(on []*EVD) {
 	for _, evd := range on {
-		evd.room.Give(1)
+		evd.room.Release(1)
 	}
 }
 

@@ -60,7 +60,7 @@ func (evd *EVD) postAmongCompletions(op string, cookie uint64) error {
 	if err != nil {
 		evd.capacity.release()
 		if counting {
-			evd.room.Give(1)
+			evd.room.Release(1)
 		}
 	}
 	return err

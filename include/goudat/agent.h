@@ -23,7 +23,7 @@ typedef struct goudat_agent {
 	struct goudat_agent *next;
 	uint64_t id;
 	uint64_t called_at; /* in nanoseconds */
-	int seat;	    /* the eventfd of a sleeper who is woken in place of the queue, -1 for none */
+	int seat;	    /* the eventfd of a sleeper who is woken instead of the queue, -1 for none */
 	bool queued;
 	bool called; /* since the EVD was armed last, or arming it has failed */
 } goudat_agent;
@@ -215,7 +215,7 @@ static inline DAT_RETURN goudat_agent_arm(goudat_agent *agent, goudat_handle evd
 
 /*
  * Arms the EVD, and then takes what is there already. When it is not armed, the return value says why. seat is the
- * eventfd of who is to be woken, if that is not for the queue to decide, and -1 otherwise: then whoever sits there stays.
+ * eventfd of the sleeper to be woken, and -1 if the queue decides that: then whoever sits there stays.
  */
 static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent_address, int seat,
 					goudat_event *events, int max, int *count, bool *armed)
@@ -230,7 +230,7 @@ static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, ui
 }
 
 /*
- * Takes events, at least 1, for who was woken in a seat, and leaves it: nobody is woken there from then on. Tells how
+ * Takes events, at least 1, for the sleeper in a seat, and leaves it: nobody is woken there from then on. Tells how
  * many nanoseconds ago the agent was called, and 0 if it was not.
  */
 static inline DAT_RETURN goudat_evd_stand_up(goudat_handle evd, uintptr_t agent_address, goudat_event *events, int max,

@@ -9,7 +9,7 @@ import (
 )
 
 // CheckCompletion checks that an event is the completion of the operation that was
-// posted with cookie, of so many bytes. If the operation has failed, the error says how
+// posted with cookie, and that length bytes were moved. If the operation has failed, the error says how
 // the connection of connect ended, which the completion does not tell, and ended is
 // true. flags are what both sides must have the same of.
 func CheckCompletion(event udat.Event, cookie uint64, length int, connect *udat.EVD, flags string) (ended bool, err error) {

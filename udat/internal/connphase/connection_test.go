@@ -63,7 +63,7 @@ func isEvent(in Input) bool { return in == Establish || in == Fail || in == Disc
 
 func yes() bool { return true }
 
-// step gives a connection an input in the way that is meant for it.
+// step puts an input into a connection in the way that is meant for it.
 func step(c *Connection[Input], in Input) (outcome Outcome, allowed bool) {
 	switch {
 	case isEvent(in):
@@ -158,8 +158,8 @@ func TestEstablishmentIsTold(t *testing.T) {
 	}
 }
 
-// The library reports what the binding has aborted as disconnected, and goes on with
-// it all the same.
+// The library reports what the binding has aborted as disconnected, and still goes on
+// with it.
 func TestAbortedAttemptStaysInLibrary(t *testing.T) {
 	c := in(Aborted)
 	if c.Hear(Disconnect, Disconnect, yes); !c.InLibrary() {

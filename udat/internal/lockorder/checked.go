@@ -111,7 +111,7 @@ func (p *placement[R]) setRank(r Rank)     { p.other.Store(&r) }
 // at once, if they are taken in the order of their numbers.
 func Number(lock interface{ setNumber(uint64) }, number uint64) { lock.setNumber(number) }
 
-// As gives a lock another rank than that of its type.
+// As sets another rank for a lock than that of its type.
 func As[R Rank](lock interface{ setRank(Rank) }) { lock.setRank(*new(R)) }
 
 // MayWait panics if the goroutine holds a lock of a later rank than R: it is about to

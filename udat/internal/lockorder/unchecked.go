@@ -14,7 +14,7 @@ type RWMutex[R Rank] = sync.RWMutex
 // at once, if they are taken in the order of their numbers.
 func Number(lock any, number uint64) {}
 
-// As gives a lock another rank than that of its type. It comes before the first use.
+// As sets another rank for a lock than that of its type. It comes before the first use.
 func As[R Rank](lock any) {}
 
 // MayWait panics in programs that are built with -race if the goroutine holds a lock

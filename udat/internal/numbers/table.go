@@ -1,4 +1,4 @@
-// Package numbers gives objects small numbers.
+// Package numbers assigns small numbers to objects.
 package numbers
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// Table gives objects small numbers, which native cookies carry, and finds the
+// Table assigns small numbers to objects, which native cookies carry, and finds the
 // object that a completion belongs to. What is not in the table is gone, and
 // its completions with it: the library leaves those of freed objects in its queues.
 // A number has one owner, the native object that was made with it: it is hidden
@@ -73,7 +73,7 @@ func (t *Table[T]) Hide(number uint32) {
 	(*t.slots.Load())[number].Store(nil)
 }
 
-// Release gives back a hidden number, for the next object. It comes once, when
+// Release frees a hidden number for the next object. It comes once, when
 // nothing native is left that could complete under the number.
 func (t *Table[T]) Release(number uint32) {
 	t.mu.Lock()
@@ -89,7 +89,7 @@ func (t *Table[T]) Numbered(number uint32) *T {
 	return (*p)[number].Load()
 }
 
-// All gives the objects in the table.
+// All returns the objects in the table.
 func (t *Table[T]) All() (objects []*T) {
 	p := t.slots.Load()
 	if p == nil {

@@ -25,7 +25,7 @@ func (r *Room) SetNative(n int) { r.native.Store(int64(n)) }
 // Native returns how much the library's part holds.
 func (r *Room) Native() int { return int(r.native.Load()) }
 
-// Begin begins the account anew: so much is to come, and so much in memory.
+// Begin begins the account again, with what is to come and what is in memory.
 func (r *Room) Begin(coming, queued int) {
 	r.used.Store(int64(coming + queued))
 	r.queued.Store(int64(queued))
@@ -54,9 +54,9 @@ func (r *Room) Take(n int) bool {
 // Force takes room for n, whether or not there is so much.
 func (r *Room) Force(n int) { r.used.Add(int64(n)) }
 
-// Give gives back the room of n, which will not come, or have left the queue from
+// Release releases the room of n, which will not come, or have left the queue from
 // the library's part.
-func (r *Room) Give(n int) { r.used.Add(-int64(n)) }
+func (r *Room) Release(n int) { r.used.Add(-int64(n)) }
 
 // Queue notes that something has moved to the part in memory.
 func (r *Room) Queue() { r.queued.Add(1) }

@@ -71,7 +71,7 @@ func TestNeverOverflows(t *testing.T) {
 				}
 				if random.IntN(2) == 0 {
 					inLibrary.Add(-1)
-					r.Give(1)
+					r.Release(1)
 					continue
 				}
 				inLibrary.Add(-1)

@@ -45,7 +45,7 @@ func (s *Set[T]) Remove(member T) {
 	delete(s.others, member)
 }
 
-// All gives the members in no order. Nothing may be added meanwhile.
+// All returns the members in no order. Nothing may be added meanwhile.
 func (s *Set[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var none T
