@@ -51,6 +51,9 @@ func AwaitWaiters(evd *EVD, n int) {
 	})
 }
 
+// WakeWaiter has one who waits on the EVD look for events.
+func WakeWaiter(evd *EVD) { evd.waiters.notify() }
+
 // hold has a goroutine of its own take a lock, since the test takes others in any
 // order meanwhile, and returns what releases it.
 func hold(lock, unlock func()) (release func()) {

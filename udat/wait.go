@@ -153,6 +153,7 @@ func (evd *EVD) standUp(w *waiter, events []Event) (n int, err error) {
 	got, age, r := cgo.EVDStandUp(evd.handle, evd.agent, raw)
 	if age > 0 {
 		evd.ia.notifier.latency.note(age)
+		evd.announce() // the agent has told nobody else
 	}
 	if len(events) > 0 && evd.backlog.len() == 0 {
 		n, r = evd.takeDecoded(events, raw, got, r)

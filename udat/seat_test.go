@@ -1,0 +1,31 @@
+//go:build linux
+
+package udat_test
+
+import (
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// A notification object hears of the event that the agent has told the sleeper in a
+// seat of, who was woken for another event.
+func TestEventBesideThatOfSeat(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		woken := waitAsleep(t, evd)
+		cno := createCNO(t, ia, nil, evd)
+		told := make(chan *udat.EVD, 1)
+		go func() { told <- waitCNO(t, cno) }()
+		udat.AwaitCNOWaiters(cno, 1)
+		udat.WakeWaiter(evd)
+		want(t, evd.PostSE(1))
+		want(t, evd.PostSE(2))
+		receive(t, woken)
+		if got := receive(t, told); got != evd {
+			t.Errorf("the notification object returns %p, want %p", got, evd)
+		}
+		udattest.Expect(t, evd, udat.EventSoftware)
+	})
+}
