@@ -61,7 +61,7 @@ func (a Agent) Free() { C.goudat_agent_free(C.uintptr_t(a)) }
 func AgentFunc() uintptr { return uintptr(C.goudat_agent_func()) }
 
 // Disarm says that the agent may not be called for the next event of its EVD,
-// unless EVDArm comes before it.
+// unless EVDArm comes before it. The agent does not use the seat any more.
 func (a Agent) Disarm() { C.goudat_agent_disarm(C.uintptr_t(a)) }
 
 // EVDArm makes sure that the next event of the EVD calls the agent, and then

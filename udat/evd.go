@@ -207,6 +207,12 @@ func (n *nativeEVD) freeCNO(ia *IA) {
 		return
 	}
 	ia.orphans.Store(true)
+	n.silence(ia)
+}
+
+// silence has an agent wake nobody that may still be called.
+func (n *nativeEVD) silence(ia *IA) {
+	n.agent.Disarm()
 	ia.notifier.forget(n.agentID)
 }
 
@@ -300,7 +306,7 @@ func (evd *EVD) tryFree() error {
 			evd.survived()
 			return err
 		case left:
-			evd.ia.notifier.forget(evd.agentID)
+			evd.silence(evd.ia)
 		default:
 			evd.freeCNO(evd.ia)
 		}

@@ -54,6 +54,18 @@ func AwaitWaiters(evd *EVD, n int) {
 // WakeWaiter has one who waits on the EVD look for events.
 func WakeWaiter(evd *EVD) { evd.waiters.notify() }
 
+// HasSleeper reports whether the agent of the EVD is to wake a sleeper in a seat, who
+// stands up then.
+func HasSleeper(evd *EVD) bool {
+	evd.mu.Lock()
+	defer evd.unlock()
+	_, age, _ := cgo.EVDStandUp(evd.handle, evd.agent, evd.scratch(1))
+	return age == 0
+}
+
+// MarkStuck notes that the library may have lost a queue pair that uses the EVD.
+func MarkStuck(evd *EVD) { evd.obj.stuck.Store(true) }
+
 // hold has a goroutine of its own take a lock, since the test takes others in any
 // order meanwhile, and returns what releases it.
 func hold(lock, unlock func()) (release func()) {

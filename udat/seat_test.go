@@ -29,3 +29,24 @@ func TestEventBesideThatOfSeat(t *testing.T) {
 		udattest.Expect(t, evd, udat.EventSoftware)
 	})
 }
+
+// The agent of an event dispatcher that the library keeps wakes nobody any more: the
+// file of the seat is another one soon.
+func TestSeatOfEVDLeftBehind(t *testing.T) {
+	withFailingCalls(t, func(t *testing.T, first *udat.IA, calls *failingCalls) {
+		ia := udattest.Open(t, first.Name())
+		evd, err := udat.CreateEVD(ia, 8, udat.EVDSoftware)
+		want(t, err)
+		ended := make(chan error, 1)
+		go func() { ended <- second(evd.Wait(udattest.Context(t))) }()
+		udat.AwaitWaiter(evd)
+		udat.MarkStuck(evd)
+		calls.evdFree.next(1, returnOf(udat.ErrInternalError))
+		want(t, evd.Free())
+		calls.evdFree.wantFailed(t)
+		want(t, receive(t, ended), udat.ErrClosed)
+		if udat.HasSleeper(evd) {
+			t.Error("the agent would write to the file of the seat")
+		}
+	})
+}

@@ -165,13 +165,14 @@ static inline uintptr_t goudat_agent_func(void)
 	return (uintptr_t)goudat_agent_called;
 }
 
-/* Has the next goudat_evd_arm take all its steps: the EVD may not be armed any more. */
+/* Has the next goudat_evd_arm take all its steps: the EVD may not be armed any more. Nobody is woken in a seat. */
 static inline void goudat_agent_disarm(uintptr_t agent_address)
 {
 	goudat_agent *agent = (goudat_agent *)agent_address;
 
 	pthread_mutex_lock(&agent->queue->lock);
 	agent->called = true;
+	agent->seat = -1;
 	pthread_mutex_unlock(&agent->queue->lock);
 }
 
