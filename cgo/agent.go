@@ -60,16 +60,17 @@ func (a Agent) Free() { C.goudat_agent_free(C.uintptr_t(a)) }
 // marked as nocallback, and may call it.
 func AgentFunc() uintptr { return uintptr(C.goudat_agent_func()) }
 
-// Disarm says that the agent may not be called for the next event of its EVD,
-// unless EVDArm comes before it. The agent does not use the seat any more.
+// Disarm says that the agent may not be called for the next event of its EVD, unless
+// EVDArm comes before that event. The agent does not use its seat any more.
 func (a Agent) Disarm() { C.goudat_agent_disarm(C.uintptr_t(a)) }
 
 // EVDArm makes sure that the next event of the EVD calls the agent, and then
 // takes up to len(events) events that are there already. The EVD must feed the
 // CNO alone, and the CNO must have been created with the agent.
 //
-// seat is an eventfd that the agent is to make readable, once, instead of the
-// queue's. When it is negative, one that was given before stays: see EVDStandUp.
+// seat is an eventfd that the agent makes readable, once, instead of the queue's.
+// If it is negative, the agent keeps the one that it was given before, until
+// EVDStandUp.
 //
 // If armed is false, the Return says why, no event was taken, and the next
 // EVDArm tries again. Otherwise the Return is that of the last dat_evd_dequeue.
@@ -81,8 +82,8 @@ func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat int, events []Event)
 	return int(count), bool(done), Return(ret)
 }
 
-// EVDStandUp is EVDDequeueBatch for the sleeper that was woken in the seat of EVDArm,
-// which the agent does not use any more then. It returns how long ago the agent was
+// EVDStandUp is EVDDequeueBatch for a goroutine that has waited on the seat that it gave
+// EVDArm. The agent does not use the seat any more. age is how long ago the agent was
 // called, 0 if it was not.
 func EVDStandUp(evd EVDHandle, agent Agent, events []Event) (n int, age time.Duration, r Return) {
 	var count C.int

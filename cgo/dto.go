@@ -82,9 +82,9 @@ func EPPostRDMAWrite(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTr
 }
 
 // EPPost posts an operation of any kind. operands are those of the extension's
-// operations, nil for any other: an immediate value; a number to add; two to compare
-// and to swap. Of these it checks that the endpoint is connected, which the library
-// does not.
+// operations, nil for any other: the immediate value, the number to add, or the numbers
+// to compare and to swap. For the extension's operations EPPost checks that the endpoint
+// is connected, which the library does not.
 //
 // Implements:
 //

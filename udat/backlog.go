@@ -42,8 +42,8 @@ func (b *backlog) len() int { return len(b.events) - b.head }
 // asynchronous EVD.
 const maxAsyncBacklog = 4096
 
-// queue adds an event to the backlog that has come from the library, and has its
-// room. The caller holds mu.
+// queue adds an event to the backlog that has its room, since it was in the library's
+// queue. The caller holds mu.
 func (evd *EVD) queue(event Event) {
 	if evd.attention != 0 {
 		evd.attend()
@@ -55,7 +55,8 @@ func (evd *EVD) queue(event Event) {
 	evd.news++
 }
 
-// enqueue adds an event that has not, and takes some, whether or not there is any.
+// enqueue adds an event that has no room, and takes room for it even if there is none. The
+// caller holds mu.
 func (evd *EVD) enqueue(event Event) {
 	if evd.attention&attendCounting != 0 {
 		evd.room.Force(1)
@@ -66,8 +67,9 @@ func (evd *EVD) enqueue(event Event) {
 	evd.queue(event)
 }
 
-// attend has the backlog of asynchronous errors stay within bounds, and the room of an
-// EVD that counts it know of an event that comes to the backlog.
+// attend is called before an event is added to the backlog. If the EVD counts its room, it
+// notes that the event moves to the backlog. It also bounds the backlog of asynchronous
+// errors.
 func (evd *EVD) attend() {
 	if evd.attention&attendCounting != 0 {
 		evd.room.Queue()
@@ -99,8 +101,8 @@ func (evd *EVD) left(event *Event) {
 	evd.taken(event)
 }
 
-// direction returns the queue whose record has the operation of a completion, nil
-// for that of any other event.
+// direction returns the direction that has the record of a completion's operation. It
+// returns nil for any other event, and for the completion of a shared receive.
 func (event *Event) direction() *direction {
 	if event.Number != EventDTOCompletion || event.native == nil {
 		return nil
@@ -115,13 +117,13 @@ func (event *Event) direction() *direction {
 	return &event.native.request
 }
 
-// unlock releases mu. Events that came to the backlog, and are there still, wake
-// who can use them; completions that were recorded, whether or not anybody gets
-// an event of them, wake the binding itself.
+// unlock releases mu. If events have come to the backlog and are still there, it wakes the
+// waiters that can use them. If completions were recorded, it wakes the binding's own
+// waiters, whether or not the program gets an event of them.
 func (evd *EVD) unlock() {
 	switch {
 	case evd.news == 0:
-	case evd.news == recordedNews && !evd.waiters.observed.Load(): // as mostly, without a call
+	case evd.news == recordedNews && !evd.waiters.observed.Load(): // the usual case, without a call
 		evd.news = 0
 	default:
 		evd.tell()
@@ -129,7 +131,7 @@ func (evd *EVD) unlock() {
 	evd.mu.Unlock()
 }
 
-// news is the number of events that came to the backlog, beside recordedNews.
+// news is the number of events that have come to the backlog, and the flag recordedNews.
 type news int
 
 // recordedNews says that completions of endpoints were recorded.
@@ -214,10 +216,10 @@ func (evd *EVD) keepEmpty() {
 	}
 }
 
-// arm makes sure that the library notifies of the next event, and moves to the
-// backlog what it has queued, even when it fails. After a failure the EVD is not
-// armed, and the next call of arm tries again. w is who alone is to be woken, nil
-// if that is for the notifier to decide. The caller holds the gate and mu.
+// arm makes sure that the library notifies of the next event, and moves to the backlog
+// what the library has queued, even when arming fails. After a failure the EVD is not
+// armed, and the next call of arm tries again. If the waiter w has a seat, the agent wakes
+// it there from now on. w may be nil. The caller holds the gate and mu.
 func (evd *EVD) arm(op string, w *waiter) error {
 	raw := evd.scratch(drainAtOnce)
 	seat := noSeat
@@ -232,7 +234,8 @@ func (evd *EVD) arm(op string, w *waiter) error {
 	return checkDequeue(op, evd.drainFrom(raw, n, r))
 }
 
-// noSeat is for an EVD whose notifications go to the queue of its agent.
+// noSeat leaves the agent with the seat that it has, or with none: then it joins the
+// notifier's queue.
 const noSeat = -1
 
 // armAgainAfter is how long the binding's own waits on an EVD that could not be
@@ -250,8 +253,8 @@ func (evd *EVD) drain() {
 	evd.drainFrom(raw, n, r)
 }
 
-// drainFrom is drain with the outcome of the first crossing. It gives what the
-// last one returned.
+// drainFrom is drain, given the outcome of the first crossing. It returns that of the last
+// one.
 func (evd *EVD) drainFrom(raw []cgo.Event, n int, r cgo.Return) cgo.Return {
 	for {
 		for i := range raw[:n] {

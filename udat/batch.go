@@ -109,9 +109,9 @@ func (d *direction) postSome(batch []Post) (accepted int, call string, err error
 	return accepted, call, err
 }
 
-// prepareSome fills the scratch. The error is that of the operation behind those
-// that are in it; errFlushed stands for one that needs no posting, before which
-// there is none. The caller holds mu.
+// prepareSome fills d.posts from the batch. The error is that of the operation behind those
+// in d.posts. It is errFlushed if the first operation of the batch needs no posting;
+// d.posts is empty then. The caller holds mu.
 func (d *direction) prepareSome(batch []Post) (call string, err error) {
 	d.posts, d.iov = d.posts[:0], d.iov[:0]
 	for len(d.posts) < min(len(batch), mostAtOnce) {

@@ -20,7 +20,8 @@ type earlyCompletion struct {
 	silent bool // not for the program
 }
 
-// begin has the completions of a direction with so many slots put in order.
+// begin starts to put the completions of a direction with the given number of slots in
+// order.
 func (o *completionOrder) begin(slots int) { o.early = make([]earlyCompletion, slots) }
 
 // at gives the completion of an operation, nil if it has none yet.

@@ -80,8 +80,8 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 	})
 }
 
-// attempt has the library begin to connect or accept. If there is no outcome within
-// the time-out, the attempt ends with the given event.
+// attempt calls native, which has the library begin to connect or accept. If there is no
+// outcome within the time-out, the attempt ends with the given event.
 func (n *nativeEP) attempt(op string, with partner, timeout time.Duration, event EventNumber, native func() cgo.Return) error {
 	n.partner.Store(&with)
 	n.connection.Do(connphase.Begin)
@@ -148,8 +148,8 @@ type connectArguments struct {
 	timeout, privateData ReturnSubtype
 }
 
-// readyToConnect is requireConnectable for a connection that begins now. It ends
-// the part of the endpoint's life in which receives are noted for a Modify.
+// readyToConnect is requireConnectable for a connection that begins now. From then on,
+// receives are not noted for Modify any more.
 func (ep *EP) readyToConnect(op string, from EPState) error {
 	if err := ep.requireConnectable(op, from); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	// CMA provider loses its queue pair when the peer has gone.
 	n := ep.native.Load()
 	n.parts.markStuck(ep.ia)
-	n.connection.TakeOwed() // the error has said it all: there is no event of this attempt
+	n.connection.TakeOwed() // the program gets the error, and no event of this attempt
 	if renewErr := ep.renew(op, n.copyParts(), EPStateUnconnected, kept); renewErr != nil {
 		return true, renewErr
 	}

@@ -21,16 +21,16 @@ type direction struct {
 
 	mu                          lockorder.Mutex[directionRank]
 	handle                      cgo.EPHandle // 0 while nothing can be posted: see nativeEP.bar
-	tag                         uint64       // the endpoint's number, placed for a native cookie
-	limit                       uint64       // operations that may be outstanding
-	freely                      uint64       // of them, those that need no room on the EVD: none while it counts
+	tag                         uint64       // the endpoint's number, at its place in a native cookie
+	limit                       uint64       // how many operations may be outstanding
+	freely                      uint64       // how many of them need no room on the EVD: none while the EVD counts
 	counting                    bool         // the EVD counts its room; written under its lock, too
-	prepaid                     int          // receives to be posted again, which have their room
+	prepaid                     int          // receives that will be posted again and have their room
 	quietly                     uint64       // suppressed operations in a row that are not reported to the binding
 	maxIOV                      int
 	maxMessageSize, maxRDMASize uint32
 	maxReadIOV                  int          // segments of an RDMA read
-	lacks                       operationSet // that the device does not have
+	lacks                       operationSet // operations that the device does not have
 	closed                      bool         // a graceful disconnect has begun, which lets no more requests in
 	broken                      bool         // a post failed inside the library, whose records are wrong since
 	shared                      bool         // an SRQ takes the receives
@@ -59,8 +59,8 @@ type slot struct {
 	regions []*LMR // further ones
 }
 
-// successNews is who hears when an operation succeeds. The program hears when
-// one of its own fails, whatever this is.
+// successNews says who is told when an operation succeeds. The program is always told
+// when one of its operations fails.
 type successNews uint8
 
 const (
@@ -84,7 +84,7 @@ const (
 	operationMask  = 1<<operationBits - 1
 )
 
-// init makes the direction of a native endpoint that is made now.
+// init sets up a direction of a new native endpoint.
 func (d *direction) init(n *nativeEP, evd *EVD, limit, maxIOV int) {
 	p := &n.parts
 	d.n, d.shadow, d.evd = n, n.ep.shadow, evd
@@ -102,7 +102,7 @@ func (d *direction) init(n *nativeEP, evd *EVD, limit, maxIOV int) {
 	d.regions = make([]*LMR, 0, d.maxIOV)
 }
 
-// begin lets operations be posted, once the native endpoint is there.
+// begin allows posts, once the native endpoint exists.
 func (d *direction) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,11 +114,11 @@ func (d *direction) outstanding() uint64 { return d.posted.Load() - d.retired.Lo
 // idleForProgram reports whether the program has taken all completions.
 func (d *direction) idleForProgram() bool { return d.settled() && d.untaken.Load() == 0 }
 
-// settled reports whether nothing is outstanding, as far as completions were taken
-// from the library.
+// settled reports whether nothing is outstanding. It does not look for completions in the
+// library.
 func (d *direction) settled() bool { return d.outstanding() == 0 }
 
-// idle is settled with a look at what has completed in the library.
+// idle is settled, after taking the completions that the library has.
 func (d *direction) idle() bool {
 	if d.outstanding() > 0 {
 		d.evd.reap()
@@ -128,9 +128,9 @@ func (d *direction) idle() bool {
 
 func (d *direction) slot(sequence uint64) *slot { return &d.slots[sequence&uint64(len(d.slots)-1)] }
 
-// record notes an operation that is about to be posted and gives its native
-// cookie. It counts from then on, since its completion may be taken before the
-// post returns.
+// record notes an operation that is about to be posted, and returns its native cookie. The
+// operation counts as outstanding from then on, since its completion may be taken before
+// the post returns.
 func (d *direction) record(op operation, cookie uint64) uint64 {
 	sequence := d.posted.Load()
 	s := d.slot(sequence)
@@ -141,8 +141,8 @@ func (d *direction) record(op operation, cookie uint64) uint64 {
 	return d.tag | uint64(op)<<operationShift | sequence&sequenceMask
 }
 
-// last gives the record of the operation that was recorded last. There must be one
-// that is outstanding.
+// last returns the record of the operation that was recorded last, which must be
+// outstanding.
 func (d *direction) last() *slot { return d.slot(d.posted.Load() - 1) }
 
 // withdraw forgets the operation that was recorded last: it is not posted.
@@ -158,9 +158,9 @@ func (d *direction) withdraw() {
 	}
 }
 
-// retire notes the completion with the given sequence bits and gives the
-// program's cookie. Completions come in posting order and a suppressed one is
-// implied by the next, so that everything before is retired as well. The caller
+// retire notes the completion with the given sequence bits, and returns the program's
+// cookie. Completions come in posting order, and a completion implies those of suppressed
+// operations before it. So retire retires all operations before it as well. The caller
 // holds the lock of the EVD that the completion came from.
 func (d *direction) retire(sequence uint64) (cookie uint64) {
 	retired := d.retired.Load()
@@ -179,14 +179,14 @@ func (s *slot) use(regions []*LMR) {
 	}
 }
 
-// failed gives the completion of an operation that the library does not complete.
+// failed returns the completion of an operation that the library does not complete.
 func (d *direction) failed(op operation, cookie uint64, status DTOStatus) Event {
 	return Event{Number: EventDTOCompletion, Cookie: cookie, Operation: op.dto(), Status: status, native: d.n}
 }
 
-// flush retires what is outstanding and gives the completions that the library
-// failed to report. Of a suppressed operation it is not known whether there is
-// one to give: it may have succeeded. The caller has reaped the EVD.
+// flush retires what is outstanding, and returns the completions that the library failed
+// to report. It returns none for a suppressed operation, which may have succeeded. The
+// caller has reaped the EVD.
 func (d *direction) flush() (events []Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

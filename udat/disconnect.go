@@ -75,14 +75,15 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	return check(op, n.breakOff())
 }
 
-// disconnect ends the connection in the library, with nothing posted meanwhile: see
-// rescue. The caller holds control.
+// disconnect ends the connection in the library. Posts are barred meanwhile: see rescue.
+// The caller holds control.
 func (n *nativeEP) disconnect(flags CloseFlags) cgo.Return {
 	n.bar()
 	defer n.unbar()
 	return n.disconnectBarred(flags)
 }
 
+// disconnectBarred is disconnect for a caller that has barred posts.
 func (n *nativeEP) disconnectBarred(flags CloseFlags) cgo.Return {
 	if n.leftAt.IsZero() && n.connection.InLibrary() {
 		n.leftAt = time.Now()
@@ -97,8 +98,8 @@ func (n *nativeEP) disconnectBarred(flags CloseFlags) cgo.Return {
 	}
 	n.settleRequests()
 	if rescued {
-		// A reset takes what is posted from the adapter. It also makes the native
-		// endpoint unconnected, which the program must not see.
+		// A reset removes from the adapter what is posted. It also makes the native endpoint
+		// unconnected, which the program must not see.
 		n.connection.Do(connphase.Empty)
 		cgo.EPReset(n.handle)
 		n.reap()
@@ -107,8 +108,9 @@ func (n *nativeEP) disconnectBarred(flags CloseFlags) cgo.Return {
 	return r
 }
 
-// startDraining lets no more requests in and has those that are outstanding
-// completed. It reports false when there are none. The caller holds control.
+// startDraining refuses further requests, and waits on another goroutine until those that
+// are outstanding have completed. It returns false if there are none. The caller holds
+// control.
 func (n *nativeEP) startDraining() bool {
 	n.request.mu.Lock()
 	n.request.closed = true
@@ -149,7 +151,7 @@ func (n *nativeEP) drain() {
 		return
 	}
 	defer n.ep.control.Unlock()
-	if n.connection.Phase() == connphase.Draining { // nobody was faster
+	if n.connection.Phase() == connphase.Draining { // nothing else has ended the connection
 		n.disconnectInOrder() // should it fail, the connection has ended already
 	}
 }
@@ -216,5 +218,5 @@ func (n *nativeEP) awaitEnd() {
 	}
 }
 
-// endWithin is far longer than a thread of the library takes from the one to the other.
+// endWithin is far longer than a thread of the library takes from the state to the event.
 var endWithin = 5 * time.Second // longer in tests

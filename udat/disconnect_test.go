@@ -243,7 +243,7 @@ func TestResetKeepsLateEvent(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		var active *udattest.Endpoint
 		var deliver func()
-		for range 10 { // until one is not stuck, which leaves another native state
+		for range 10 { // until a disconnect is not stuck: a stuck one leaves another native state
 			active, _ = udattest.Pair(t, ia, nil)
 			deliver = udat.WithholdEnd(active.EP)
 			want(t, active.Disconnect(udat.CloseAbrupt))

@@ -15,9 +15,9 @@ type endpointTable struct {
 	byHandle map[cgo.EPHandle]*nativeEP
 }
 
-// addHandle makes events that name the handle come to the endpoint. The library
-// gives a handle again once it is free: events of the one before are dropped
-// first, as long as the handle is nobody's.
+// addHandle has events that name the handle come to the endpoint. The library uses the
+// handle of a freed endpoint again. So addHandle first drops the events of the former
+// endpoint, while no endpoint has the handle.
 func (t *endpointTable) addHandle(n *nativeEP) {
 	n.parts.queue.reap()
 	n.ep.ia.async.reap()
@@ -41,9 +41,10 @@ func (t *endpointTable) withHandle(handle cgo.EPHandle) *nativeEP {
 	return t.byHandle[handle]
 }
 
-// connecting finds the native endpoint that a connection event belongs to which comes to
-// a queue, and what the event brought, which lies in memory of the endpoint. An address
-// may be another's by now, but not one of the same queue: that was emptied in between.
+// connecting returns the native endpoint that a connection event in the queue on belongs
+// to, nil if there is none, and a copy of the event's private data, which lies in the
+// endpoint's memory. Another endpoint may have the handle by now, but not one with the same
+// queue: that was emptied in between.
 func (t *endpointTable) connecting(data *cgo.ConnectionEventData, on *EVD) (n *nativeEP, privateData []byte) {
 	t.handles.Lock()
 	defer t.handles.Unlock()

@@ -17,11 +17,11 @@ type EP struct {
 	ia  *IA
 	srq *SRQ // nil for an endpoint with receives of its own
 
-	// control is the turn of the calls, timers and goroutines that change the endpoint.
-	// Who has it may wait for the library.
+	// control is held by the call, timer or goroutine that is changing the endpoint, which
+	// may wait for the library meanwhile.
 	control lockorder.Mutex[turnRank]
 
-	// native changes with the gate closed.
+	// native changes only while the gate is held for writing.
 	native atomic.Pointer[nativeEP]
 
 	shadow *shadow // nil without assertions
@@ -31,8 +31,8 @@ type EP struct {
 	reserved atomic.Pointer[RSP]
 }
 
-// takeTurn takes control of an endpoint, which must be alive. It stays so: only who has
-// control frees it.
+// takeTurn takes control of the endpoint. It fails if the endpoint is freed. The endpoint
+// stays alive as long as the caller has control, since freeing it takes control.
 func (ep *EP) takeTurn(op string) error {
 	ep.control.Lock()
 	err := ep.obj.enter(op, InvalidHandleEP)
@@ -191,7 +191,7 @@ type epParts struct {
 	attr                   *EPAttr          // completed by setDefaults
 }
 
-// copyParts returns what another native endpoint like this one is made from.
+// copyParts returns a copy of the parts, to make another native endpoint of.
 func (n *nativeEP) copyParts() epParts {
 	p, attr := n.parts, *n.parts.attr
 	p.attr = &attr

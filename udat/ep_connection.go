@@ -8,10 +8,10 @@ import (
 	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
-// What the binding adds to the library's management of a connection goes by its
-// phase: see package connphase. The library's own connect time-outs are not used:
-// their timer is not cancelled by a disconnect and kills a later attempt on the same
-// endpoint. And some attempts, with time-out or not, never end in an event.
+// The binding follows a connection through its phases: see package connphase. It does
+// not use the library's connect time-outs: a disconnect does not cancel their timer,
+// which then ends a later attempt on the same endpoint. And some attempts never end in
+// an event, with or without a time-out.
 
 // partner is the other side of a connection, as far as it is known.
 type partner struct {
@@ -25,8 +25,8 @@ type remoteService struct {
 	qual    ConnQual
 }
 
-// state returns the state of the endpoint, with a look at the shadow. The caller
-// holds the gate or control.
+// state returns the state of the endpoint, and has the shadow, if there is one, check
+// it. The caller holds the gate or control.
 func (ep *EP) state(op string) (EPState, error) {
 	if ep.shadow != nil {
 		return ep.shadow.observe(op)
@@ -39,11 +39,11 @@ func nativeState(handle cgo.EPHandle) (EPState, cgo.Return) {
 	return EPState(state), r
 }
 
-// libraryState returns the library's state, in place of which stands what the phase
-// of the connection says of an end that the library does not know of, and of a
-// graceful disconnect that it has not begun, or a reservation. What the library does
-// not know is looked at first, since it is taken back only once the library has moved
-// on. The caller holds the gate or control.
+// libraryState returns the library's state, corrected by what the library does not know:
+// that the connection has ended, that a graceful disconnect has begun, or that the
+// endpoint is reserved. It reads the phase and the reservation before the library's
+// state, since the binding changes them only after the library's state has changed. The
+// caller holds the gate or control.
 func (ep *EP) libraryState(op string) (EPState, error) {
 	n, reserved := ep.native.Load(), ep.reserved.Load()
 	phase := n.connection.Phase()
@@ -71,14 +71,15 @@ func inAttempt(state EPState) bool {
 	return state == EPStateActiveConnectionPending || state == EPStateCompletionPending
 }
 
-// attempting reports whether the library works on an attempt that has had no outcome.
+// attempting reports whether the library is working on an attempt that has no outcome
+// yet.
 func (n *nativeEP) attempting() bool {
 	state, r := nativeState(n.handle)
 	return r.OK() && inAttempt(state)
 }
 
-// hear notes a connection event of the library. It reports false for one that the
-// program must not see, or not yet. The caller holds the lock of the queue that it
+// hear handles a connection event of the library. It returns false if the program must
+// not get the event, or not yet. The caller holds the lock of the queue that the event
 // came to.
 func (n *nativeEP) hear(event *Event) bool {
 	in := connphase.Fail
@@ -102,10 +103,10 @@ func (n *nativeEP) hear(event *Event) bool {
 	return false
 }
 
-// endedBy returns the event that says how the connection ended, given the one that
-// has come first: the peer learns of a failure, too, and may be faster. The CMA
-// provider reports a rejection when the peer, who has accepted, goes away before it
-// has heard of the establishment.
+// endedBy returns the event that says how the connection ended, given the first event of
+// its end. They can differ. If the connection is broken, the peer learns of that, too, and
+// its disconnect may come first. And the CMA provider reports a rejection if a peer that
+// has accepted goes away before it gets the event of the establishment.
 func (n *nativeEP) endedBy(first EventNumber) EventNumber {
 	if first == EventConnectionBroken || n.connection.Broken() {
 		return EventConnectionBroken
@@ -113,7 +114,7 @@ func (n *nativeEP) endedBy(first EventNumber) EventNumber {
 	return EventConnectionDisconnected
 }
 
-// report gives the program the event that it is owed, if there is one. The caller
+// report delivers the event that was kept for the program, if there is one. The caller
 // holds control.
 func (n *nativeEP) report() {
 	if event, ofConnection, owed := n.connection.TakeOwed(); owed {
@@ -129,10 +130,9 @@ func (n *nativeEP) deliver(event Event) {
 	n.parts.connect.add(event)
 }
 
-// abort ends the attempt in progress with the given event, which the program
-// gets once the library is done with the attempt. It reports false, and does
-// nothing, if the attempt has had its outcome in the last moment. The caller
-// holds control.
+// abort ends the attempt in progress with the given event, which the program gets once
+// the library is done with the attempt. If the attempt has just had another outcome,
+// abort does nothing and returns false. The caller holds control.
 func (n *nativeEP) abort(op string, event EventNumber) (aborted bool, err error) {
 	if !n.connection.Owe(connphase.Abort, Event{Number: event, native: n}, n.attempting) {
 		return false, nil
@@ -146,7 +146,7 @@ func (n *nativeEP) abort(op string, event EventNumber) (aborted bool, err error)
 	return true, check(op, r)
 }
 
-// abortAs is abort as a call of its own in the eyes of the shadow.
+// abortAs is abort, which the shadow takes for the call c.
 func (n *nativeEP) abortAs(c epCall, op string, event EventNumber) {
 	call := n.ep.shadow.begin(c)
 	if aborted, err := n.abort(op, event); aborted {
@@ -163,11 +163,12 @@ func (n *nativeEP) expire(event EventNumber) {
 		return
 	}
 	defer n.ep.control.Unlock()
-	n.abortAs(callTimeOut, op, event) // unless its event is on the way
+	n.abortAs(callTimeOut, op, event) // does nothing if the attempt has just had its outcome
 }
 
-// hold takes control of the endpoint for a timer or goroutine that is about this native
-// endpoint. It reports false if that is the endpoint's no more.
+// hold takes control of the endpoint for a timer or goroutine that belongs to this native
+// endpoint. It returns false, without control, if the endpoint is freed or has another
+// native endpoint by now.
 func (n *nativeEP) hold(op string) bool {
 	if n.ep.takeTurn(op) != nil {
 		return false
@@ -179,12 +180,12 @@ func (n *nativeEP) hold(op string) bool {
 	return true
 }
 
-// fail replaces the native endpoint of an attempt that has failed, after which
-// the program gets the event that says so. The socket CM provider leaves the
-// receives of such an endpoint where they are, takes more forever and loses
-// sends. And with an attempt that was broken off, both providers give the peer
-// half a connection unless the endpoint goes. The same ends a connection that does
-// not end in the library: see endUnreported.
+// fail replaces the native endpoint of an attempt that has failed. After that the program
+// gets the event that says so. The socket CM provider would never flush the receives of
+// such an endpoint, accept further receives that never complete, and lose sends. And
+// after an attempt that was aborted, both providers leave the peer with half a connection
+// until the endpoint is freed. fail also ends a connection that does not end in the
+// library: see endUnreported.
 func (n *nativeEP) fail() {
 	const op = "dat_ep_connect"
 	if !n.hold(op) {
@@ -192,6 +193,6 @@ func (n *nativeEP) fail() {
 	}
 	defer n.ep.control.Unlock()
 	if n.ep.renew(op, n.copyParts(), EPStateDisconnected, kept) != nil {
-		n.report() // it must do without
+		n.report() // without another native endpoint
 	}
 }

@@ -9,31 +9,31 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// A nativeEP is a native endpoint with all that belongs to it alone: what it is made
-// of, what is outstanding on it, and the one connection that it can have. An EP gets
-// another one, whole, when it is modified or reset and when an attempt to connect
-// fails. Completions, events, timers and goroutines name the nativeEP that they are
-// about: what comes late finds that it is not the EP's any more.
+// A nativeEP is a native endpoint with everything that belongs to it alone: its parts,
+// the operations that are outstanding on it, and the one connection that it can have. An
+// EP gets a new nativeEP when it is modified or reset, and when an attempt to connect
+// fails. Completions, events, timers and goroutines refer to the nativeEP that they
+// belong to. If they come late, they find that the EP has another one by now.
 type nativeEP struct {
 	ep     *EP
-	serial uint64 // order of birth, in which directions are locked
+	serial uint64 // in the order of creation, in which directions are locked
 	parts  epParts
 	handle cgo.EPHandle
 	number uint32 // in the adapter's endpoint table
 
 	recv, request direction
 	early         earlyReceives
-	barred        chan struct{} // closed when posts may go on, nil while they may; guarded by both directions
-	freed         bool          // in the library, or left behind there; guarded by EP.control
+	barred        chan struct{} // nil while posts are allowed, closed when they are again; guarded by both directions
+	freed         bool          // freed in the library, or left behind there; guarded by EP.control
 
 	connection connphase.Connection[Event]
 	partner    atomic.Pointer[partner] // nil before the attempt
 	breaking   bool                    // see broken; guarded by the lock of the asynchronous EVD
-	leftAt     time.Time               // when an attempt was ended that goes on in the library; guarded by EP.control
+	leftAt     time.Time               // when the binding ended an attempt that goes on in the library; guarded by EP.control
 }
 
-// newNative makes a native endpoint of the parts, which is to take the place of
-// former, nil for none. Nobody knows it yet.
+// newNative makes a native endpoint of the parts. It will replace former, which is nil
+// for a new EP. The EP does not use it before publish.
 func (ep *EP) newNative(op string, p epParts, former *nativeEP) (*nativeEP, error) {
 	ia := ep.ia
 	p.setDefaults(ia)
@@ -90,8 +90,7 @@ func (n *nativeEP) create(op string) error {
 	return err
 }
 
-// discard frees a native endpoint that nothing was done with, and that has no
-// number.
+// discard frees a native endpoint that was never used and that has no number.
 func (n *nativeEP) discard() {
 	n.unfeed()
 	if !cgo.EPFree(n.handle).OK() {
@@ -101,26 +100,26 @@ func (n *nativeEP) discard() {
 	n.parts.leaveQueues(n.ep.ia)
 }
 
-// withdraw is discard for one that has a number.
+// withdraw is discard for a native endpoint that has a number.
 func (n *nativeEP) withdraw() {
 	n.ep.ia.endpoints.Hide(n.number)
 	n.ep.ia.endpoints.Release(n.number)
 	n.discard()
 }
 
-// publish makes the native endpoint the one behind its EP. The caller has the EP to
-// itself: it is new, or its gate is closed.
+// publish makes n the native endpoint of its EP. Nobody else may use the EP meanwhile:
+// it is new, or the caller holds its gate for writing.
 func (n *nativeEP) publish() {
 	if srq := n.parts.srq; srq != nil {
 		srq.attach(n)
 	}
 	n.ep.native.Store(n)
-	// Last, since an event that names the handle finds the endpoint from here on.
+	// This comes last: from here on, events that name the handle find the endpoint.
 	n.ep.ia.endpoints.addHandle(n)
 }
 
-// current reports whether the native endpoint is the one behind its EP. For it to
-// stay so the caller holds the gate or control.
+// current reports whether n is the native endpoint of its EP. That can change at any
+// time unless the caller holds the gate or control.
 func (n *nativeEP) current() bool { return n.ep.native.Load() == n }
 
 // direction returns the queue that an operation belongs to.
@@ -131,8 +130,8 @@ func (n *nativeEP) direction(op operation) *direction {
 	return &n.request
 }
 
-// reap brings the records up to date with the library's queues. An endpoint
-// keeps its EVDs alive, so that their gates need not be opened.
+// reap brings the records up to date with the library's queues. It does not enter the
+// gates of the EVDs: the endpoint keeps them alive.
 func (n *nativeEP) reap() {
 	p := &n.parts
 	for _, evd := range []*EVD{p.recv, p.request} {
@@ -146,25 +145,25 @@ func (n *nativeEP) reap() {
 	p.queue.reap()
 }
 
-// fate is what becomes of operations that are outstanding when a native endpoint is
-// freed.
+// fate says what becomes of the operations that are outstanding when a native endpoint
+// is freed.
 type fate uint8
 
 const (
-	dropped fate = iota // nobody hears of them
+	dropped fate = iota // they do not complete
 	flushed             // they complete with DTOErrFlushed
 	kept                // they are posted again, on another native endpoint
 )
 
-// free frees the native endpoint, or leaves it behind: nobody may use it afterwards,
-// whatever the outcome. Connection events that name it are dropped from then on: their
-// private data points into it. The library would disconnect by itself, but then
-// nothing could get it out when that is stuck: see depart. The caller holds the gate for writing,
-// and has barred the endpoint.
+// free frees the native endpoint, or leaves it behind in the library if that fails.
+// Nobody may use it afterwards in either case. Connection events that name it are dropped
+// from then on, since their private data lies in its memory. A connection was ended
+// before, by depart: the library would disconnect by itself, but nothing could rescue it
+// if that got stuck. The caller holds the gate for writing, and has barred posts.
 func (n *nativeEP) free(op string, outstanding fate) error {
 	table := &n.ep.ia.endpoints
 	if outstanding == kept {
-		table.Hide(n.number) // the flushing of receives that live on is no news
+		table.Hide(n.number) // receives that are posted again must not complete as flushed
 	}
 	n.reap()
 	table.removeHandle(n.handle)
@@ -173,8 +172,8 @@ func (n *nativeEP) free(op string, outstanding fate) error {
 	if outstanding == dropped {
 		table.Hide(n.number)
 	}
-	// What the library left in its queues is taken now, while its own records of the
-	// endpoint are fresh.
+	// Take now what the library has left in its queues: the memory of its own records of
+	// the endpoint may be used for something else later.
 	n.reap()
 	if outstanding != kept {
 		n.flush(outstanding)
@@ -196,7 +195,8 @@ func (n *nativeEP) free(op string, outstanding fate) error {
 	return err
 }
 
-// flush ends what the library has lost.
+// flush retires the operations whose completions the library has lost. The program gets
+// completions of them if outstanding is flushed.
 func (n *nativeEP) flush(outstanding fate) {
 	for _, d := range []*direction{&n.recv, &n.request} {
 		if d.evd == nil {
@@ -220,8 +220,8 @@ func (n *nativeEP) unlock() {
 	n.request.mu.Unlock()
 }
 
-// bar keeps posts waiting until unbar, so that the caller may wait for the library
-// without a lock that others need. It holds control.
+// bar has posts wait until unbar, so that the caller can wait for the library without
+// holding a lock that others need. The caller holds control.
 func (n *nativeEP) bar() {
 	n.lock()
 	defer n.unlock()
@@ -229,8 +229,7 @@ func (n *nativeEP) bar() {
 	n.recv.handle, n.request.handle = 0, 0
 }
 
-// unbar lets posts go on: here, or on the native endpoint that has taken the place
-// of this one.
+// unbar lets posts continue, on this native endpoint or on the one that has replaced it.
 func (n *nativeEP) unbar() {
 	n.lock()
 	defer n.unlock()
@@ -241,8 +240,8 @@ func (n *nativeEP) unbar() {
 	n.barred = nil
 }
 
-// awaitBar waits while posts must. It reports true if another attempt to post may
-// succeed.
+// awaitBar waits until posts are not barred any more. It reports whether another attempt
+// to post may succeed.
 func (d *direction) awaitBar() bool {
 	d.mu.Lock()
 	barred := d.n.barred

@@ -32,8 +32,8 @@ type EVD struct {
 	backlog   backlog
 	attention uint8       // see attendCounting
 	news      news        // since mu was taken
-	requests  int         // of connections, among the events of capacity
-	full      bool        // an event was lost for want of room, none was taken since
+	requests  int         // connection requests among the events of capacity
+	full      bool        // an event was lost because there was no room, and none was taken since
 	turn      turn        // of the goroutine that spins
 	dropped   uint64      // asynchronous errors that nobody took in time
 	raw       []cgo.Event // see scratch
@@ -153,7 +153,7 @@ func newOwnEVD(ia *IA, flags EVDFlags) *EVD {
 	return evd
 }
 
-// discard gives up what the library has of an EVD that nobody uses. It is freed later.
+// discard gives up the native part of the EVD, which nobody uses. It is freed later.
 func (evd *EVD) discard() {
 	unused := newOwnEVD(evd.ia, evd.flags)
 	unused.nativeEVD = evd.nativeEVD
@@ -210,7 +210,7 @@ func (n *nativeEVD) freeCNO(ia *IA) {
 	n.silence(ia)
 }
 
-// silence has an agent wake nobody that may still be called.
+// silence has the agent, which may still be called, wake nobody.
 func (n *nativeEVD) silence(ia *IA) {
 	n.agent.Disarm()
 	ia.notifier.forget(n.agentID)
@@ -295,7 +295,7 @@ func (evd *EVD) Free() error {
 
 const freeEVDOp = "dat_evd_free"
 
-// tryFree is Free for an EVD that may be busy.
+// tryFree is Free, but it does not try again if the EVD is busy.
 func (evd *EVD) tryFree() error {
 	const op = freeEVDOp
 	return evd.object().seal(op, NoSubtype, func() error {

@@ -192,8 +192,8 @@ func (event *Event) decodeImmediate(raw *cgo.Event) {
 	event.Immediate = littleEndian(raw.IBExtension().ImmedData)
 }
 
-// decodeConnection brings a connection event to the EVD of its endpoint. Whoever frees
-// that waits for mu.
+// decodeConnection delivers a connection event to the connect EVD of its endpoint. Freeing
+// the endpoint waits for mu, which the caller holds.
 func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventData) {
 	n, privateData := evd.ia.endpoints.connecting(data, evd)
 	if n == nil {

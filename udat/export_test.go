@@ -51,11 +51,11 @@ func AwaitWaiters(evd *EVD, n int) {
 	})
 }
 
-// WakeWaiter has one who waits on the EVD look for events.
+// WakeWaiter wakes one goroutine that waits on the EVD, which looks for events.
 func WakeWaiter(evd *EVD) { evd.waiters.notify() }
 
-// HasSleeper reports whether the agent of the EVD is to wake a sleeper in a seat, who
-// stands up then.
+// HasSleeper reports whether the agent of the EVD has a seat to write to, and takes the
+// seat away.
 func HasSleeper(evd *EVD) bool {
 	evd.mu.Lock()
 	defer evd.unlock()
@@ -66,8 +66,8 @@ func HasSleeper(evd *EVD) bool {
 // MarkStuck notes that the library may have lost a queue pair that uses the EVD.
 func MarkStuck(evd *EVD) { evd.obj.stuck.Store(true) }
 
-// hold has a goroutine of its own take a lock, since the test takes others in any
-// order meanwhile, and returns what releases it.
+// hold takes a lock on a goroutine of its own, since the test takes other locks in any
+// order meanwhile. release releases it.
 func hold(lock, unlock func()) (release func()) {
 	over := make(chan struct{})
 	taken, released := make(chan struct{}), make(chan struct{})
@@ -85,8 +85,8 @@ func hold(lock, unlock func()) (release func()) {
 	}
 }
 
-// StallNotifications keeps the notifications of an adapter's EVDs from who waits
-// for them until resume is called.
+// StallNotifications keeps the notifications of an adapter's EVDs from the goroutines that
+// wait for them until resume is called.
 func StallNotifications(ia *IA) (resume func()) {
 	return hold(ia.notifier.dispatching.Lock, ia.notifier.dispatching.Unlock)
 }
@@ -123,7 +123,7 @@ func await(done func() bool) {
 	}
 }
 
-// HoldEvents keeps who looks for events of the EVD from them until release is called.
+// HoldEvents keeps all goroutines from the events of the EVD until release is called.
 func HoldEvents(evd *EVD) (release func()) {
 	return hold(evd.mu.Lock, evd.mu.Unlock)
 }
@@ -182,7 +182,7 @@ func Queued(evd *EVD) int {
 // Reap moves what the library has queued to the backlog.
 func Reap(evd *EVD) { evd.tidy() }
 
-// AwaitRest returns once a call that has the endpoint waits for the library.
+// AwaitRest returns once a call has barred posts, to wait for the library.
 func AwaitRest(ep *EP) {
 	n := ep.native.Load()
 	await(func() bool {
@@ -334,7 +334,8 @@ func AwaitSealed(ep *EP) {
 // HoldOutcome keeps an attempt from being aborted until release is called.
 func HoldOutcome(ep *EP) (release func()) { return decideOnAbort(ep, false) }
 
-// decideOnAbort begins to decide whether the attempt in progress is aborted.
+// decideOnAbort begins to decide whether the attempt in progress is aborted. decide makes
+// the decision, which is abort.
 func decideOnAbort(ep *EP, abort bool) (decide func()) {
 	began, decided, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -359,7 +360,7 @@ func BeginAbort(ep *EP) (decide func()) {
 	return decideOnAbort(ep, true)
 }
 
-// AwaitsAnswer tells whether a disconnect that the peer does not answer will end.
+// AwaitsAnswer reports whether a disconnect that the peer does not answer will end.
 func AwaitsAnswer(ep *EP) bool { return ep.native.Load().connection.Limited() }
 
 // AwaitSettled waits until an event of the attempt in progress is being taken.
@@ -442,8 +443,7 @@ func LoseCompletions(ep *EP) {
 	ep.ia.endpoints.Hide(ep.native.Load().number)
 }
 
-// WithholdEnd has the event that is to end a connection come when deliver is called,
-// and no sooner.
+// WithholdEnd withholds the event of the end of a connection until deliver is called.
 func WithholdEnd(ep *EP) (deliver func()) {
 	LoseEnd(ep)
 	n := ep.native.Load()
@@ -502,7 +502,7 @@ func AllowSegments(ep *EP, n int) {
 	d.maxIOV = n
 }
 
-// HiddenPosts gives how many operations are outstanding that are reported to the
+// HiddenPosts returns how many operations are outstanding that are reported to the
 // binding alone.
 func HiddenPosts(ep *EP) int64 { return ep.native.Load().request.hidden.Load() }
 
@@ -709,11 +709,11 @@ func EstimatedWake(ages ...time.Duration) time.Duration {
 	return l.wake()
 }
 
-// WasRescued tells whether a disconnect of the endpoint was stuck.
+// WasRescued reports whether a disconnect of the endpoint was stuck.
 func WasRescued(ep *EP) bool { return ep.native.Load().connection.Phase().Empty() }
 
-// RescueLooks has somebody look so often whether a disconnect is stuck, on an
-// endpoint that looks so, and gives whether receives were forgotten.
+// RescueLooks looks so many times whether a disconnect of the endpoint is stuck, and
+// reports whether receives were forgotten.
 func RescueLooks(ep *EP, looks int) bool {
 	n := ep.native.Load()
 	n.bar()
@@ -739,7 +739,7 @@ func OwnerOfEvent(ep *EP, another bool) *EP {
 	return nil
 }
 
-// Number gives the number by which completions name the endpoint.
+// Number returns the number by which completions name the endpoint.
 func Number(ep *EP) uint32 { return ep.native.Load().number }
 
 // MappingProblem says why pages of memory cannot be registered, nil if they can.
@@ -776,7 +776,7 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 // LooksAtOnce is how often PeerByte.SpinUntil looks without a budget.
 const LooksAtOnce = looksAtOnce
 
-// Unmend has the binding take the library for the one that is not patched.
+// Unmend makes the binding treat the library as one that is not patched.
 func Unmend(ia *IA) { ia.mended = false }
 
 // CanFreePort reports whether freeing a service point frees its port.

@@ -2,8 +2,8 @@ package udat
 
 import "encoding/binary"
 
-// extensionAttributes are the provider's names for the operations of the extension, as
-// attributes of a device that are TRUE or FALSE.
+// extensionAttributes has the provider's names for the extension's operations: attributes
+// of a device that are TRUE or FALSE.
 var extensionAttributes = map[string]operation{
 	"DAT_IB_IMMED_DATA":    opRDMAWriteImmed,
 	"DAT_IB_FETCH_AND_ADD": opFetchAndAdd,

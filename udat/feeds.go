@@ -8,25 +8,27 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// feeds are the streams of completions that come to an EVD, of a direction of a
-// native endpoint each. They must have the same completion flags: see EPAttr.
+// feeds holds the streams of completions that come to an EVD. Each stream belongs to one
+// direction of a native endpoint. All must have the same completion flags: see EPAttr.
 type feeds struct {
 	mu     lockorder.Mutex[feedsRank] // taken before the locks of directions
 	list   map[*direction]feed
-	flags  map[CompletionFlags]int // how many of them have these
-	shared map[*SRQ]int            // how many of them take their receives from a shared queue
+	flags  map[CompletionFlags]int // how many streams have these flags
+	shared map[*SRQ]int            // how many streams take their receives from this queue
 	limits int                     // operations that may be outstanding in all
 }
 
-// feed is one of them. srq is where its receives come from, nil if they are its own.
+// feed is one stream. srq is the shared queue that its receives come from, nil if they
+// are its own.
 type feed struct {
 	flags CompletionFlags
 	limit int
 	srq   *SRQ
 }
 
-// feed enters the streams of a native endpoint at its EVDs, beside those of former,
-// whose place it is to take. It refuses those whose flags do not fit.
+// feed adds the streams of a native endpoint to its EVDs. It fails if their completion
+// flags differ from those of other streams there, except for the streams of former, which
+// the native endpoint will replace.
 func (n *nativeEP) feed(op string, former *nativeEP) error {
 	p, a := &n.parts, n.parts.attr
 	recv, request := feed{a.RecvCompletionFlags, a.MaxRecvDTOs, nil}, feed{a.RequestCompletionFlags, a.MaxRequestDTOs, nil}
@@ -38,7 +40,7 @@ func (n *nativeEP) feed(op string, former *nativeEP) error {
 	}
 	err := p.request.join(op, &n.request, request, former)
 	if err == nil && p.srq != nil && p.recv.overfull() {
-		// Its receives come by way of a queue apart, and need no room.
+		// Its receives complete in a separate queue, and need no room.
 		if p.apart, err = newReceiveEVD(op, p.srq, p.recv); err == nil {
 			p.recv.leave(&n.recv)
 			err = p.recv.join(op, &n.recv, feed{flags: recv.flags}, former)
@@ -50,7 +52,7 @@ func (n *nativeEP) feed(op string, former *nativeEP) error {
 	return err
 }
 
-// unfeed takes them away. Nothing is outstanding there.
+// unfeed removes the streams of a native endpoint, on which nothing is outstanding.
 func (n *nativeEP) unfeed() {
 	n.parts.request.leave(&n.request)
 	n.parts.recv.leave(&n.recv)
@@ -91,7 +93,7 @@ func (evd *EVD) join(op string, d *direction, f feed, former *nativeEP) error {
 	return nil
 }
 
-// of returns how many streams a native endpoint, nil for none, has with the flags.
+// of returns how many streams with the flags a native endpoint has. n may be nil.
 func (s *feeds) of(n *nativeEP, flags CompletionFlags) (streams int) {
 	if n == nil {
 		return 0
@@ -126,7 +128,7 @@ func (evd *EVD) leave(d *direction) {
 		delete(s.shared, f.srq)
 		f.srq.setCounting(evd, false)
 	}
-	if evd.counts() { // it does not begin with that
+	if evd.counts() { // the counting may end now, but not begin
 		evd.decideCounting(evd.room.Length(), 0)
 	}
 }

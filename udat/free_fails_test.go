@@ -240,7 +240,7 @@ func TestEVDFreeWhileLongBusy(t *testing.T) {
 	})
 }
 
-// Calls on an EVD do not wait for one that cannot be freed yet.
+// Calls on an EVD do not wait for a Free or Resize that tries again to free it.
 func TestCallsWhileEVDIsBusy(t *testing.T) {
 	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
 		defer udat.SetBusyWithin(2 * udattest.Patience)()
@@ -252,7 +252,7 @@ func TestCallsWhileEVDIsBusy(t *testing.T) {
 			calls.evdFree.next(always, udat.Return(udat.ErrInternalError))
 			freed, posted := make(chan error, 1), make(chan error, 1)
 			go func() { freed <- free(evd) }()
-			calls.evdFree.awaitFailed(t, 8) // of which each waits longer than the one before
+			calls.evdFree.awaitFailed(t, 8) // the pause is longer after each
 			go func() { posted <- evd.PostSE(1) }()
 			want(t, receive(t, posted))
 			calls.evdFree.stop()

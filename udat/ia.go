@@ -19,7 +19,7 @@ type IA struct {
 	name     string
 	handle   cgo.IAHandle
 	provider *provider // nil for an entry of dat.conf
-	mended   bool      // the library is that of scripts/native, whose patches mend what it can
+	mended   bool      // the library is the patched one of scripts/native
 	async    *EVD
 	notifier *notifier
 
@@ -114,7 +114,7 @@ func Open(name string) (*IA, error) {
 	openLedger(ia)
 	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	ia.async.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, ia.async.Free) // after the adapter, whose Close frees it
-	ia.async.keepEmpty()                                                                    // of what came before it had a CNO
+	ia.async.keepEmpty()                                                                    // takes what came before it had a CNO
 	return ia, nil
 }
 
@@ -440,8 +440,8 @@ func (ia *IA) Close(flags CloseFlags) error {
 	return ia.seal(op)
 }
 
-// clear ends what the binding has on the adapter for itself, if the program has
-// nothing left there. It waits for the library, with no gate closed.
+// clear ends what the binding has on the adapter for itself. It fails if the program still
+// has objects there. It waits for the library, and closes no gate meanwhile.
 func (ia *IA) clear(op string) error {
 	if err := ia.obj.refuseInUse(op); err != nil {
 		return err
@@ -460,7 +460,7 @@ func (ia *IA) clear(op string) error {
 	})
 }
 
-// seal closes the gate for good, and the native adapter.
+// seal closes the gate for good, and closes the native adapter.
 func (ia *IA) seal(op string) error {
 	err := ia.obj.sealFrom(lifeClosing, op, InvalidHandleIA, func() error { return ia.release(op) })
 	if err == nil && !ia.orphans.Load() {

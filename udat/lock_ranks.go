@@ -2,11 +2,12 @@ package udat
 
 import "github.com/goudat/goudat/udat/internal/lockorder"
 
-// The order in which locks are taken, which programs that are built with -race check.
-// A lock that is not here is a lockorder.Last, under which no other is taken.
+// The ranks of locks, in the order in which a goroutine takes them. Programs that are
+// built with -race check the order. A lock without a rank here has lockorder.Last: no
+// other lock is taken under it.
 //
-// With a lock of an endpoint's turn, or one before it, a goroutine may wait for what
-// the library or another goroutine brings about; with any other it may not.
+// While a goroutine holds a lock up to turnRank, it may wait for the library or for
+// another goroutine. While it holds a lock behind that, it may not.
 type (
 	closingRank    struct{} // IA.Close
 	answerRank     struct{} // the gates of connection requests
@@ -43,6 +44,6 @@ func (srqRank) Place() (int, string)        { return 14, "a shared receive queue
 func (shadowRank) Place() (int, string)     { return 15, "a shadow" }
 func (ledgersRank) Place() (int, string)    { return 16, "the ledgers" }
 
-// mayWait says that the goroutine is about to wait for the library, or for another
-// goroutine, which needs locks for what it does.
+// mayWait is called before the goroutine waits for the library or for another goroutine.
+// With -race it panics if the goroutine holds a lock that those may need.
 func mayWait() { lockorder.MayWait[turnRank]() }

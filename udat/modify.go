@@ -63,8 +63,8 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	return err
 }
 
-// claim has the endpoint use the parts beside what it is made of: nobody frees them
-// while they take their place.
+// claim makes the endpoint a user of the new parts beside its present ones, so that nobody
+// frees the new ones before they are in use.
 func (ep *EP) claim(op string, p *epParts) error {
 	leave, err := enterAll(op, p.arguments(ep.ia)...)
 	if err != nil {
@@ -116,8 +116,8 @@ func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error
 	return p, nil
 }
 
-// checkPosted refuses attributes with which the receives that are posted cannot
-// stay so. The caller has barred the endpoint, so that no more are posted.
+// checkPosted refuses attributes with which the receives that are posted cannot stay
+// posted. The caller has barred posts.
 func (n *nativeEP) checkPosted(op string, a *EPAttr) error {
 	posted, longest := int(n.recv.outstanding()), 0
 	for _, e := range n.early.list {

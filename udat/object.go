@@ -188,7 +188,7 @@ func (o *object) seal(op string, invalid ReturnSubtype, release func() error) er
 }
 
 // beginClosing ends the making of objects on an adapter, and waits for the calls
-// in flight. sealFrom or stopClosing must follow. CloseGraceful refuses while the
+// in flight. sealFrom or stopClosing must follow. With CloseGraceful it fails while the
 // adapter has users.
 func (o *object) beginClosing(op string, invalid ReturnSubtype, flags CloseFlags) error {
 	o.gate.Lock()
@@ -287,8 +287,8 @@ func (o *object) living() []*object {
 	return users
 }
 
-// setParents has the object use some parents and not others any more. It is their
-// user already.
+// setParents sets the parents that the object uses, of which it is a user already. It
+// stops using those of others that are not among them.
 func (o *object) setParents(parents, others []*object) {
 	for _, p := range others {
 		if !slices.Contains(parents, p) { // one that stays is in use all the time

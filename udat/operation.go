@@ -1,7 +1,7 @@
 package udat
 
-// operation is what a post does, as a native cookie tells it: the library leaves
-// the operation of most completions unwritten.
+// operation says what a post does. Native cookies carry it, since the library does not
+// write the operation of most completions.
 type operation uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 	opFetchAndAdd
 	opCmpAndSwap
 	opSharedReceive
-	opReport // the binding's own, of which the program never hears: see report
+	opReport // the binding's own, which the program never sees: see report
 )
 
 // operationSet is a set of operations, a bit each.
@@ -21,13 +21,13 @@ type operationSet uint16
 
 func (s operationSet) has(op operation) bool { return s>>op&1 != 0 }
 
-// kind is what operations of a kind have in common.
+// kind describes operations of one kind.
 type kind struct {
 	call     string
 	dto      DTO             // its name in events, and for the library
 	needs    MemPriv         // of local memory
-	flags    CompletionFlags // that it may have
-	flagsArg ReturnSubtype   // by which an error names them
+	flags    CompletionFlags // flags that it may have
+	flagsArg ReturnSubtype   // by which an error names the flags
 	remote   bool            // it has remote memory
 	sized    sizeLimit
 }
@@ -45,7 +45,7 @@ const (
 	recvPostFlags    = CompletionUnsignalled
 )
 
-// kinds has all that is posted.
+// kinds describes all operations.
 var kinds = [...]kind{
 	opSend:           {"dat_ep_post_send", DTOSend, MemPrivLocalRead, requestPostFlags, InvalidArg5, false, asMessage},
 	opReceive:        {"dat_ep_post_recv", DTOReceive, MemPrivLocalWrite, recvPostFlags, InvalidArg5, false, asMessage},

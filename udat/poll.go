@@ -89,7 +89,7 @@ func (evd *EVD) poll(events []Event) (int, error) {
 	return evd.fill(dequeueOp, events)
 }
 
-// spinFor is poll that looks again, while nothing is there, until the time is over. It
+// spinFor is poll, but while nothing is there it looks again until the time is over. It
 // lets other goroutines run if this one has spun for long.
 func (evd *EVD) spinFor(events []Event, time time.Duration) (int, error) {
 	n, over, err := evd.spinInTurn(events, time)
@@ -99,7 +99,7 @@ func (evd *EVD) spinFor(events []Event, time time.Duration) (int, error) {
 	return n, err
 }
 
-// spinInTurn is spinFor that reports whether others are to run now.
+// spinInTurn is spinFor, but it returns whether other goroutines should run now.
 func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool, err error) {
 	if err := evd.object().enter(dequeueOp, NoSubtype); err != nil {
 		return 0, false, err
@@ -185,7 +185,8 @@ func (evd *EVD) scratch(n int) []cgo.Event {
 	return evd.raw[:min(n, len(evd.raw))]
 }
 
-// taken gives back the place of an event that comes one by one and leaves the queue.
+// taken gives back the place of a software event or a connection request that leaves the
+// queue.
 func (evd *EVD) taken(event *Event) {
 	switch event.Number {
 	case EventSoftware:

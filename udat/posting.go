@@ -71,8 +71,8 @@ func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, fl
 	return nil
 }
 
-// examine checks an operation, and adds its native segments to d.iov. The operation
-// has its room then. The caller holds mu.
+// examine checks an operation, takes its room, and adds its native segments to d.iov. The
+// caller holds mu.
 func (d *direction) examine(op operation, k *kind, iov []Segment, flags CompletionFlags, remote *RMRTriplet) error {
 	switch {
 	case flags&^k.flags != 0:
@@ -114,7 +114,8 @@ func (d *direction) mostBytes(k *kind) uint32 {
 	return d.maxMessageSize
 }
 
-// checkRemote checks what an operation with remote memory has beside its segments.
+// checkRemote checks the remote memory of an operation, and what else only operations with
+// remote memory need.
 func (d *direction) checkRemote(op operation, k *kind, segments int, total uint64, remote *RMRTriplet) error {
 	switch {
 	case total > uint64(remote.SegmentLength):
@@ -130,8 +131,8 @@ func (d *direction) checkRemote(op operation, k *kind, segments int, total uint6
 	return nil
 }
 
-// prepare records an operation that was examined, and completes its native form. The
-// caller holds mu.
+// prepare records an operation that was examined, and fills in its native form. The caller
+// holds mu.
 func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, cookie uint64, flags CompletionFlags, remote *RMRTriplet) {
 	native := d.record(op, cookie)
 	if op == opRDMARead {
@@ -157,9 +158,10 @@ func (d *direction) flushes(op operation) bool {
 // does so with the end of the connection.
 var errFlushed = errors.New("operation flushed")
 
-// flushPost completes an operation on an endpoint that has ended: the library
-// does not, or leaves it to the adapter, and soft-RoCE looks at no receive that
-// is posted after the end, nor iWARP at a request. What nobody takes fills the event dispatcher, as it would have in the library.
+// flushPost completes an operation on an endpoint whose connection has ended. The library
+// does not complete it, or leaves that to the adapter; but soft-RoCE ignores receives that
+// are posted after the end, and iWARP ignores requests. Completions that nobody takes fill
+// the event dispatcher, as they would in the library.
 func (d *direction) flushPost(op operation, cookie uint64) error {
 	event := d.failed(op, cookie, DTOErrFlushed)
 	switch {
@@ -172,9 +174,9 @@ func (d *direction) flushPost(op operation, cookie uint64) error {
 	return errFlushed
 }
 
-// refusedByLibrary returns the error of an operation that the library has not
-// taken. A refusal by state is harmless; any other failure leaves the library's
-// records of the direction in disorder.
+// refusedByLibrary returns the error of an operation that the library has refused. A
+// refusal because of the state is harmless; any other leaves the library's records of the
+// direction wrong.
 func (d *direction) refusedByLibrary(op string, r cgo.Return) error {
 	if r.Type() != cgo.InvalidState {
 		d.broken = true
@@ -206,13 +208,13 @@ func (g *gathering) gather(op string, iov []Segment, needs MemPriv) (total uint6
 			g.regions = append(g.regions, s.lmr)
 		}
 		if s.triplet.SegmentLength == 0 && g.iwarp {
-			continue // the kernel's soft-iWARP would end here
+			continue // the kernel's soft-iWARP takes it for the end of the list
 		}
 		total += uint64(s.triplet.SegmentLength)
 		g.iov = append(g.iov, s.triplet)
 	}
-	// Soft-iWARP refuses a receive without segments, and makes an RDMA read without any
-	// with the segment of an earlier operation.
+	// Soft-iWARP refuses a receive without segments. For an RDMA read without segments it
+	// uses the segment of an earlier operation.
 	if g.iwarp && needs == MemPrivLocalWrite && total == 0 {
 		g.iov = append(g.iov, cgo.LMRTriplet{})
 	}
@@ -250,8 +252,8 @@ func privilegesSubtype(needs MemPriv) ReturnSubtype {
 // released.
 var errNotReady = errors.New("endpoint not ready")
 
-// explain completes the error of a post with what takes the gate to know: the
-// library names UNCONNECTED whatever the state is.
+// explain adds the endpoint's state to the error of a post, which takes the gate: the
+// library's error names UNCONNECTED whatever the state is.
 func (ep *EP) explain(op string, err error) error {
 	if err == nil {
 		return nil

@@ -231,8 +231,8 @@ func keepLibrary(name string) string {
 	return ""
 }
 
-// isMended reports whether a provider's library is that of scripts/native, which says
-// of one of its latest patches that it is there.
+// isMended reports whether a provider's library is that of scripts/native: it then says
+// that it has one of the latest patches.
 func isMended(name string) bool {
 	library, _ := cgo.DLOpen(name) // which is loaded already
 	if library == 0 {

@@ -2,8 +2,8 @@ package udat
 
 import "time"
 
-// An attempt that the binding has ended goes on in the library, which does not notice
-// that its endpoint is freed while it works on the answer of the peer.
+// An attempt that the binding has ended goes on in the library. The library does not
+// notice if the endpoint is freed while it handles the answer of the peer.
 
 // endAttempt aborts the attempt in progress, if there is one, and waits until the
 // library is done with it. The caller holds control.
@@ -17,10 +17,10 @@ func (n *nativeEP) endAttempt(op string) {
 	n.settleAttempt()
 }
 
-// settleAttempt waits until the library is done with an answer of the peer that
-// came about when the attempt was aborted. It does not notice that the endpoint
-// is freed meanwhile: the socket CM provider then waits forever, the CMA
-// provider loses the queue pair or reads its memory. The caller holds control.
+// settleAttempt waits until the library is done with an answer of the peer that came at
+// about the time of the abort. If the endpoint is freed meanwhile, the socket CM provider
+// waits forever, and the CMA provider loses the queue pair or reads freed memory. The
+// caller holds control.
 func (n *nativeEP) settleAttempt() {
 	if n.leftAt.IsZero() {
 		return

@@ -6,19 +6,19 @@ import (
 	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
-// brokenWithin is how long a connection that is broken may go on, so that the peer
-// learns the reason: what the adapter has to say of it is lost when this side ends the
-// connection at once.
+// brokenWithin is how long a broken connection is kept, so that the peer learns the
+// reason: if this side ended the connection at once, the adapter's message about it would
+// be lost.
 const brokenWithin = 250 * time.Millisecond
 
-// broken has a connection ended of which the adapter has reported an error of the
-// queue pair. The library does not: it takes the connection for ended, which it
-// neither reports nor tells the peer, and does nothing in a disconnect. Adapters
+// broken is called when the adapter has reported an error of the queue pair. It has the
+// connection ended, which the library does not do: the library takes the connection for
+// ended, but reports no end, does not tell the peer, and ignores a disconnect. Adapters
 // report such errors on the side whose memory the peer may not reach, and so does
 // soft-RoCE of Linux 7.3.
 func (n *nativeEP) broken() {
-	// With a shared receive queue it may only be that the last receive of a
-	// connection that ends has been taken.
+	// With a shared receive queue, the error may only mean that the last receive of a
+	// connection that is ending was taken.
 	if n.parts.srq == nil {
 		n.connection.Break()
 	}
@@ -28,15 +28,16 @@ func (n *nativeEP) broken() {
 	}
 }
 
-// endBroken ends a connection that is broken, unless somebody else has.
+// endBroken ends a broken connection, unless it has ended meanwhile.
 func (n *nativeEP) endBroken() {
 	if n.breakOffBroken() {
 		n.fail()
 	}
 }
 
-// breakOffBroken reports true when the library cannot end the connection. No
-// completion of a request is to come then.
+// breakOffBroken disconnects a broken connection if the library can do that. Otherwise it
+// notes that the connection has ended, settles the requests, and returns true; no
+// completion of a request comes after that.
 func (n *nativeEP) breakOffBroken() (forgotten bool) {
 	const op = "dat_ep_disconnect"
 	if !n.hold(op) {
@@ -65,11 +66,11 @@ func (n *nativeEP) breakOffBroken() (forgotten bool) {
 	return true
 }
 
-// operationFailed notes that the library has reported an operation that failed. It
-// ends the connection by itself unless that was flushed. Operations are flushed when
-// a connection ends; but soft-RoCE of Linux 6.12 and 7.3 also flushes one that fails
-// on this side before anything of it is sent, and everything after it. The queue pair
-// then takes nothing more, and nobody is told.
+// operationFailed is called when the library has reported an operation that failed. The
+// library then ends the connection by itself, unless the operation was flushed.
+// Operations are flushed when a connection ends; but soft-RoCE of Linux 6.12 and 7.3 also
+// flushes an operation that fails on this side before any of it is sent, and all after
+// it. The queue pair then takes no more operations, and no event says so.
 func (n *nativeEP) operationFailed(status DTOStatus) {
 	phase := n.connection.Phase()
 	switch {
@@ -81,7 +82,8 @@ func (n *nativeEP) operationFailed(status DTOStatus) {
 	}
 }
 
-// limitBroken has a connection ended that can do nothing more, unless its end comes.
+// limitBroken ends a connection that takes no more operations, unless its end is reported
+// within brokenWithin.
 func (n *nativeEP) limitBroken() {
 	if n.connection.Phase() >= connphase.Connected && !n.connection.Limited() {
 		n.limitEnd(brokenWithin, n.endBroken)

@@ -16,11 +16,12 @@ const (
 	longestBusyPause = 64 * time.Millisecond
 )
 
-// whileBusy calls free, which frees native EVDs, again for a while after an internal
-// error: the kernel refuses, with EBUSY, to destroy a completion queue while another
-// command for it is under way, such as that by which a thread of the library asks
-// to be notified of the next completion, and then the library leaves the EVD as it
-// was, but disabled. The caller holds no lock that anybody else may need meanwhile.
+// whileBusy calls free, which frees native EVDs, and calls it again for up to busyWithin
+// while it returns an internal error. The kernel refuses, with EBUSY, to destroy a
+// completion queue while another command for it is in progress, such as that by which a
+// thread of the library asks to be notified of the next completion. The library then
+// leaves the EVD as it was, but disabled. The caller must not hold a lock that others may
+// need meanwhile.
 func whileBusy(free func() error) error {
 	start := time.Now()
 	for pause := firstBusyPause; ; pause = min(2*pause, longestBusyPause) {
@@ -33,8 +34,8 @@ func whileBusy(free func() error) error {
 	}
 }
 
-// busyEVDs are EVDs of the binding's own that nobody uses any more, but that could
-// not be freed when that came about.
+// busyEVDs holds EVDs of the binding's own that are not used any more and have still to
+// be freed, since they may be busy.
 type busyEVDs struct {
 	mu   lockorder.Mutex[lockorder.Last]
 	list []*EVD
@@ -46,8 +47,8 @@ func (b *busyEVDs) add(evd *EVD) {
 	b.list = append(b.list, evd)
 }
 
-// free frees those that are not busy any more, at the latest when the adapter is
-// closed. It returns the error of one that is. The caller keeps the adapter open.
+// free frees the EVDs that are not busy. It returns the error of one that is. Closing the
+// adapter calls it last. The caller keeps the adapter open.
 func (b *busyEVDs) free() (err error) {
 	b.mu.Lock()
 	evds := b.list

@@ -11,34 +11,35 @@ import (
 // waits forever for one that was posted while the peer disconnected: the adapter may
 // have done its flushing by then.
 
-// rescue gets the library out of a disconnect that is stuck, by making it forget
-// the receives that it waits for. Once may be too early, on a busy machine: what
-// the adapter flushes after that, the library waits for again.
+// rescue gets the library out of a disconnect that is stuck, by making it forget the
+// receives that it waits for. On a busy machine once may be too early: the library waits
+// again for receives that the adapter flushes after that.
 type rescue struct {
 	n        *nativeEP
 	flags    CloseFlags
 	returned chan struct{} // closed when the disconnect has returned
-	ended    chan struct{} // closed when nobody looks any more
+	ended    chan struct{} // closed when run has returned
 
 	looks     int
-	stuck     bool // at the look before
-	forgotten bool // receives were
+	stuck     bool // the disconnect looked stuck at the look before
+	forgotten bool // the library was made to forget receives
 }
 
-// lookEvery is far longer than a disconnect takes that is not stuck. It is taken
-// for stuck at the second look in a row that says so: the first may come while
-// the thread that disconnects has not run for long.
+// lookEvery is far longer than a disconnect takes that is not stuck. A disconnect counts
+// as stuck if it looks so twice in a row: at the first look, the thread that disconnects
+// may only not have run for a while.
 const lookEvery = 500 * time.Millisecond
 
-// startRescue comes before the disconnect. The caller has barred the endpoint until
-// the rescue has ended.
+// startRescue is called before the disconnect. Posts are barred until the rescue has
+// ended.
 func (n *nativeEP) startRescue(flags CloseFlags) *rescue {
 	r := &rescue{n: n, flags: flags, returned: make(chan struct{}), ended: make(chan struct{})}
 	go r.run()
 	return r
 }
 
-// end comes after the disconnect, and tells whether receives were forgotten.
+// end is called after the disconnect. It reports whether the library was made to forget
+// receives.
 func (r *rescue) end() (forgotten bool) {
 	close(r.returned)
 	<-r.ended
@@ -70,8 +71,8 @@ func (r *rescue) look() {
 	r.stuck = flushing
 }
 
-// isFlushing tells whether a disconnect has got so far that no more receives
-// succeed: a graceful one does not wait for the peer before that, an abrupt one
+// isFlushing reports whether a disconnect has got so far that no more receives succeed.
+// Before that, a graceful disconnect does not wait for the peer, and an abrupt one waits
 // for a moment.
 func (r *rescue) isFlushing() bool {
 	state, ret := nativeState(r.n.handle)
@@ -82,16 +83,15 @@ func (r *rescue) isFlushing() bool {
 	return ret.OK() && ended && r.n.parts.recv != nil
 }
 
-// looksForPeer are far more than there are while the library waits for the peer.
+// looksForPeer is far more looks than there are while the library waits for the peer.
 const looksForPeer = 10
 
-// forgetReceives makes the library forget the receives that it waits for. It
-// keeps them in a ring, between one end that a post moves on and another that a
-// completion sets to its own place, and waits until both are the same. A receive
-// that the verbs layer refuses moves the one and sets the other to it. After a
-// whole lap of those, both ends are where the last receive is: the completion of
-// that, should it come yet, changes nothing. Completions that come after the lap
-// name no endpoint and are dropped.
+// forgetReceives makes the library forget the receives that it waits for. The library
+// keeps them in a ring with two ends: a post advances one, and a completion sets the other
+// to its own place. The library waits until both are equal. A receive that the verbs layer
+// refuses advances the one and sets the other to it. After a whole lap of such receives,
+// both ends are at the place of the last receive, whose completion changes nothing if it
+// still comes. Completions that come after the lap name no endpoint and are dropped.
 func (n *nativeEP) forgetReceives(returned <-chan struct{}) {
 	const more = 1024 // segments than any adapter takes
 	refused := make([]cgo.LMRTriplet, more)

@@ -7,9 +7,9 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Receives that the library was made to forget, in a disconnect that only looked
-// stuck, are still flushed by the adapter. The library does not wait for more
-// than those, and the program gets each completion once.
+// The adapter still flushes receives that the library was made to forget, in a disconnect
+// that only looked stuck. The library waits for no more than those, and the program gets
+// each completion once.
 func TestForgottenReceives(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		const n = 8
@@ -35,8 +35,8 @@ func TestForgottenReceives(t *testing.T) {
 	})
 }
 
-// disconnected gives an endpoint that was disconnected without a rescue, which a
-// machine that stands still for long may need, and which leaves another native state.
+// disconnected returns an endpoint that was disconnected without a rescue. A rescue leaves
+// another native state, and a machine that stands still for long may need one.
 func disconnected(t *testing.T, ia *udat.IA) *udattest.Endpoint {
 	t.Helper()
 	for range 10 {
@@ -51,7 +51,7 @@ func disconnected(t *testing.T, ia *udat.IA) *udattest.Endpoint {
 	return nil
 }
 
-// A thread that has not run for long looks stuck too, in its first moment.
+// A thread that has not run for long looks stuck at the first look, too.
 func TestRescueAtSecondLook(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, _ := udattest.Pair(t, ia, nil)

@@ -7,28 +7,29 @@ import (
 	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
-// The library waits for a minute for a peer that does not answer a graceful
-// disconnect, and some ends of connections it reports at no time.
+// The library waits a minute for a peer that does not answer a graceful disconnect. And
+// it never reports the end of some connections.
 
-// disconnectInOrder ends the connection without waiting for the peer, who must
-// answer soon: the library would wait for a minute. The caller holds control.
+// disconnectInOrder begins a graceful disconnect in the library. If the peer does not
+// answer soon, leaveUnanswered ends the connection: the library would wait for a minute.
+// The caller holds control.
 func (n *nativeEP) disconnectInOrder() cgo.Return {
 	r := n.disconnect(CloseGraceful)
 	n.limitEnd(answerWithin, n.leaveUnanswered)
 	return r
 }
 
-// limitEnd has the connection ended otherwise, unless its end is reported in time.
+// limitEnd has otherwise end the connection, unless its end is reported in time.
 func (n *nativeEP) limitEnd(within time.Duration, otherwise func()) {
 	if phase := n.connection.Phase(); !phase.Ended() {
 		n.connection.Limit(phase, within, otherwise)
 	}
 }
 
-// answerWithin is how long the library waits in an abrupt disconnect.
+// answerWithin is as long as the library waits for the peer in an abrupt disconnect.
 const answerWithin = 250 * time.Millisecond
 
-// leaveUnanswered ends a connection whose peer has not answered the disconnect.
+// leaveUnanswered abruptly ends a connection whose peer has not answered the disconnect.
 func (n *nativeEP) leaveUnanswered() {
 	if n.hold("dat_ep_disconnect") {
 		defer n.ep.control.Unlock()
@@ -48,16 +49,16 @@ func (n *nativeEP) breakOff() cgo.Return {
 }
 
 // endUnreported ends a connection whose end the library does not report. The socket CM
-// provider has such connections, unless it is patched: those that it said to be
-// established though the queue pair was not ready.
+// provider has such connections, unless it is patched: those that it has reported as
+// established although the queue pair was not ready.
 func (n *nativeEP) endUnreported() {
 	if n.decideEnd() {
 		n.fail()
 	}
 }
 
-// decideEnd notes that the connection has ended, unless the library has reported
-// so in the last moment.
+// decideEnd notes that the connection has ended. It returns false if the library has just
+// reported the end.
 func (n *nativeEP) decideEnd() bool {
 	if !n.hold("dat_ep_disconnect") {
 		return false
@@ -67,8 +68,8 @@ func (n *nativeEP) decideEnd() bool {
 	return n.forget(EventConnectionDisconnected)
 }
 
-// forget notes that the library will not report the end of the connection, unless
-// it has.
+// forget notes that the library will not report the end of the connection, for which the
+// program gets the given event. It returns false if the library has reported the end.
 func (n *nativeEP) forget(event EventNumber) bool {
 	return n.connection.Owe(connphase.Forget, Event{Number: event, native: n}, func() bool { return true })
 }

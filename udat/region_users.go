@@ -13,7 +13,7 @@ import (
 
 // regionUser is a *nativeEP or an *SRQ.
 type regionUser interface {
-	named() *object // by which errors name it
+	named() *object // the object that errors name
 	// uses tells what operations that are outstanding do with the region.
 	uses(*LMR) regionUse
 	// forgetRegion lets go of a region that is freed.

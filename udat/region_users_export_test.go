@@ -3,7 +3,7 @@ package udat
 // RegionUsers gives how many endpoints and queues freeing the region would look at.
 func RegionUsers(lmr *LMR) int { return len(lmr.users.all()) }
 
-// RegionsOf gives how many regions the endpoint knows.
+// RegionsOf returns how many regions the endpoint knows.
 func RegionsOf(ep *EP) (n int) {
 	native := ep.native.Load()
 	native.lock()

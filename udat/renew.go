@@ -8,13 +8,13 @@ import (
 	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
-// renew replaces the native endpoint by a new one made of the parts; the EP, and
-// with it identity and cookies, stays. The caller holds control and not the gate, and
-// the EP is a user of what the parts name.
+// renew replaces the native endpoint by a new one made of the parts. The EP stays, and
+// with it its identity and the cookies. The caller holds control but not the gate, and the
+// EP is a user of the parts.
 //
-// Receives that were posted since the endpoint was last unconnected may be kept. What
-// else is outstanding completes with DTOErrFlushed. becomes is the state that the
-// program sees from then on, UNCONNECTED or DISCONNECTED.
+// early says whether receives that were posted before a connection are kept or flushed.
+// Everything else that is outstanding completes with DTOErrFlushed. becomes is the state
+// that the program sees from then on, UNCONNECTED or DISCONNECTED.
 func (ep *EP) renew(op string, p epParts, becomes EPState, early fate) error {
 	former := ep.native.Load()
 	former.settleAttempt()
@@ -36,9 +36,9 @@ func (ep *EP) renew(op string, p epParts, becomes EPState, early fate) error {
 	return nil
 }
 
-// replace puts the native endpoint in the place of former, which it frees. When it
-// fails, nothing has changed. That the former cannot be freed is no reason to fail:
-// it is of no use any more, and the new one is there.
+// replace puts the native endpoint in the place of former, and frees former. If it fails,
+// nothing has changed. It does not fail if former cannot be freed, since the new one is
+// there.
 func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {
 	ep := n.ep
 	if err := former.checkPosted(op, n.parts.attr); err != nil {
@@ -70,15 +70,15 @@ func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {
 	return nil
 }
 
-// inUse reports whether the library takes the native endpoint for one that is
-// connected, or was.
+// inUse reports whether the native endpoint is or was connected, as far as the library
+// knows.
 func (n *nativeEP) inUse() bool {
 	state, r := nativeState(n.handle)
 	return !r.OK() || state != EPStateUnconnected
 }
 
-// depart ends what goes on with a native endpoint that is to be freed, and is in use.
-// The caller holds control, and has barred it.
+// depart disconnects a native endpoint that is in use and about to be freed. The caller
+// holds control, and has barred posts.
 func (n *nativeEP) depart() {
 	n.connection.Unlimit()
 	n.reap()
@@ -103,14 +103,13 @@ type earlyReceive struct {
 func (e *earlyReceives) start() { e.noting, e.list = true, nil }
 func (e *earlyReceives) stop()  { e.noting, e.list = false, nil }
 
-// note is for a receive that was posted while noting is set.
+// note keeps a receive that was posted while noting is set.
 func (e *earlyReceives) note(iov []Segment, cookie uint64, flags CompletionFlags) {
 	e.list = append(e.list, earlyReceive{slices.Clone(iov), cookie, flags})
 }
 
-// repost posts receives that were posted before on the former native endpoint.
-// Those that this one does not take, because their memory is not in its protection
-// zone, fail.
+// repost posts receives of the former native endpoint again. A receive fails if its memory
+// is not in the protection zone of this one.
 func (n *nativeEP) repost(early []earlyReceive) {
 	k, d := &kinds[opReceive], &n.recv
 	d.mu.Lock()

@@ -49,7 +49,7 @@ func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 		return false, nil
 	}
 	if err = evd.replaceUnfed(op, minQLen); err != nil {
-		_ = evd.ia.busy.free() // what was made in vain
+		_ = evd.ia.busy.free() // frees what was made in vain
 	}
 	return true, err
 }
@@ -68,7 +68,7 @@ func (evd *EVD) replaceUnfed(op string, minQLen int) error {
 	return evd.replace(op, minQLen)
 }
 
-// setLengthInUse changes the length of an EVD whose native one stays.
+// setLengthInUse changes the length of an EVD that keeps its native EVD.
 func (evd *EVD) setLengthInUse(op string, n int) error {
 	if err := evd.obj.enter(op, NoSubtype); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (evd *EVD) setLengthInUse(op string, n int) error {
 	defer evd.obj.leave()
 	evd.feeds.mu.Lock()
 	defer evd.feeds.mu.Unlock()
-	evd.decideCounting(n, 0) // then it is known what is outstanding
+	evd.decideCounting(n, 0) // so that the number of outstanding operations is known
 	err := evd.tryLength(op, n)
 	if err != nil {
 		evd.decideCounting(evd.room.Length(), 0)

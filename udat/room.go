@@ -2,32 +2,32 @@ package udat
 
 import "slices"
 
-// Room on an EVD for completions is a matter of posting. The library has none to
-// spare: an EVD for which more completions come than it holds is dead, and the
-// endpoints on it hang. So each operation takes room when it is posted, which is
-// back when the program has taken its completion, or when none is to come.
+// An EVD that gets more completions than it holds is dead, and the endpoints on it hang.
+// So an operation takes room on the EVD when it is posted. The room is given back when
+// the program has taken the completion, or when there will be none.
 //
-// That is counted on an EVD whose streams could have more outstanding than it
-// holds, and on no other. Counting begins and ends with all directions locked, so that
-// what is outstanding is known. A direction follows it with its field freely, the taking of completions with EVD.attention, both of which
-// are looked at in any case.
+// Room is counted only on an EVD whose streams could have more operations outstanding
+// than it holds. Counting begins and ends while all its directions are locked, so that the
+// number of outstanding operations is known. Posts look at direction.freely, and the code
+// that takes completions looks at EVD.attention. Both do so in any case, so that an EVD
+// that does not count costs nothing more.
 
-// What needs attention when an event is decoded or queued.
+// The bits of EVD.attention: what to do when an event is decoded or queued.
 const (
 	attendCounting uint8 = 1 << iota // room is counted
 	attendBacklog                    // the backlog is bounded
 )
 
-// counts reports whether the EVD counts its room. That changes with feeds.mu held.
+// counts reports whether the EVD counts its room. That changes only with feeds.mu held.
 func (evd *EVD) counts() bool {
 	evd.mu.Lock()
 	defer evd.unlock()
 	return evd.attention&attendCounting != 0
 }
 
-// decideCounting has an EVD count its room, or not, as its streams now need it, where
-// it is to have the given length and room for further software events. The caller
-// holds feeds.mu.
+// decideCounting begins or ends the counting, as the EVD's streams now need it. length is
+// the length that the EVD will have, and further is how many software events it must hold
+// beside those that are there. The caller holds feeds.mu.
 func (evd *EVD) decideCounting(length, further int) {
 	evd.mu.Lock()
 	softwareEvents, counts := int(evd.capacity.used.Load())-evd.requests, evd.attention&attendCounting != 0
@@ -64,7 +64,7 @@ func (evd *EVD) setCounting(counting bool) {
 		d.mu.Unlock()
 	}
 	if counting {
-		for _, d := range directions { // no suppressed operation keeps its room unnoticed
+		for _, d := range directions { // so that no suppressed operation keeps its room unnoticed
 			d.mu.Lock()
 			reported := d.report()
 			d.mu.Unlock()
@@ -75,7 +75,8 @@ func (evd *EVD) setCounting(counting bool) {
 	}
 }
 
-// reportLater has a direction report what it could not when counting began.
+// reportLater notes a direction whose suppressed operations could not be reported when
+// counting began: see report.
 func (evd *EVD) reportLater(d *direction) {
 	evd.mu.Lock()
 	defer evd.unlock()
@@ -83,7 +84,8 @@ func (evd *EVD) reportLater(d *direction) {
 	evd.isLate.Store(true)
 }
 
-// reportLate makes up for that where it can now. The caller may hold a direction.
+// reportLate tries to report the operations of these directions now. The caller may hold
+// the lock of a direction.
 func (evd *EVD) reportLate() {
 	evd.mu.Lock()
 	late := evd.late
@@ -102,14 +104,14 @@ func (evd *EVD) reportLate() {
 	}
 }
 
-// overfull reports whether more may come to the library's queue than that holds,
-// which only shared receives do that were posted before.
+// overfull reports whether more completions may come to the library's queue than it holds.
+// Only those of shared receives can that were posted before the EVD counted them.
 func (evd *EVD) overfull() bool { return evd.counts() && evd.room.Overfull() }
 
-// takeRoom takes room for an operation. If there is none it looks whether
-// completions make some: those that the program does not see, and, where the
-// library's queue is shorter than the EVD, those that move to the backlog. The
-// EVD is kept alive by an endpoint.
+// takeRoom takes room for an operation. If there is none, it takes the library's
+// completions and tries again. Completions that the program does not see give room back,
+// and so do those that move to the backlog if the library's queue is shorter than the EVD.
+// An endpoint keeps the EVD alive.
 func (evd *EVD) takeRoom() bool {
 	if evd.isLate.Load() {
 		evd.reportLate()
@@ -127,8 +129,8 @@ func (evd *EVD) errNoRoom(op string) error {
 		"the event dispatcher holds %d completions, which operations that are outstanding and completions that were not taken fill: take completions, or make it longer with Resize", evd.room.Length())
 }
 
-// setCounting has operations of the direction take room, or not. The caller holds mu,
-// and the EVD's lock if operations are outstanding.
+// setCounting sets whether operations of the direction take room. The caller holds mu, and
+// the EVD's lock if operations are outstanding.
 func (d *direction) setCounting(counting bool) {
 	d.counting = counting
 	d.freely, d.quietly = d.limit, d.limit/4
@@ -137,8 +139,9 @@ func (d *direction) setCounting(counting bool) {
 	}
 }
 
-// admit takes what an operation needs: a place in the queue, and room on the EVD
-// where that counts. withdraw or giveRoom give the room back. The caller holds mu.
+// admit reports whether an operation can be posted: the direction's queue must have a
+// place and, if the EVD counts, the EVD must have room. admit takes the room; withdraw and
+// giveRoom give it back. The caller holds mu.
 func (d *direction) admit() bool {
 	if d.outstanding() >= d.limit && !d.reclaim() {
 		return false
@@ -146,7 +149,7 @@ func (d *direction) admit() bool {
 	return !d.counting || d.evd.takeRoom()
 }
 
-// errFull says which of what admit takes is missing.
+// errFull returns the error of an operation that admit has refused.
 func (d *direction) errFull(op string) error {
 	if d.outstanding() >= d.limit {
 		return refuse(op, ErrInsufficientResources, ResourceMemory, "all %d operations of the endpoint are outstanding: take completions, or raise EPAttr.MaxRecvDTOs or MaxRequestDTOs", d.limit)
@@ -161,8 +164,8 @@ func (d *direction) giveRoom() {
 	}
 }
 
-// prepay takes room for the receives of former that are to be posted again on
-// another EVD.
+// prepay takes room for receives of the former native endpoint, which will be posted again
+// with another EVD.
 func (d *direction) prepay(op string, receives int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,8 +176,8 @@ func (d *direction) prepay(op string, receives int) error {
 	return nil
 }
 
-// succeed takes over the receives of former, which are posted again, with their room
-// if that is on the same EVD.
+// succeed takes over the receives of former, which will be posted again. If the EVD is the
+// same, they keep their room.
 func (d *direction) succeed(former *direction) {
 	former.mu.Lock()
 	defer former.mu.Unlock()
@@ -190,18 +193,17 @@ func (d *direction) succeed(former *direction) {
 	former.retired.Store(former.posted.Load())
 }
 
-// retires is how many operations a completion with the given sequence bits retires.
+// retires returns how many operations a completion with the given sequence bits retires.
 func (d *direction) retires(sequence uint64) int {
 	return int((sequence-d.retired.Load())&sequenceMask) + 1
 }
 
-// A receive of a shared queue may complete on any receive EVD of the queue's
-// endpoints, and so has room on each that counts its own. When it completes on
-// one, its completion takes room there, and nothing on the others.
+// A receive of a shared queue may complete on the receive EVD of any of the queue's
+// endpoints. So it takes room on each of these EVDs that counts. When it completes on one
+// of them, its completion keeps room on that EVD alone.
 
-// setCounting has the receives of the queue take room on an EVD, those that are
-// outstanding whether or not there is some, or not any more. The caller holds the
-// EVD's feeds.mu.
+// setCounting sets whether the receives of the queue take room on an EVD. Receives that
+// are outstanding take room even if there is none. The caller holds the EVD's feeds.mu.
 func (srq *SRQ) setCounting(evd *EVD, counting bool) {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
@@ -216,7 +218,7 @@ func (srq *SRQ) setCounting(evd *EVD, counting bool) {
 	}
 }
 
-// outstanding is how many receives have not completed. The caller holds mu.
+// outstanding returns how many receives have not completed. The caller holds mu.
 func (srq *SRQ) outstanding() int { return len(srq.slots) - len(srq.free) }
 
 // takeRoom takes room for a receive on each EVD that counts, or returns one that
@@ -237,7 +239,7 @@ func giveRoom(on []*EVD) {
 	}
 }
 
-// tidy takes from the library what completions are there, if the EVD is alive.
+// tidy moves the completions that the library has to the backlog, if the EVD is alive.
 func (evd *EVD) tidy() {
 	if evd.obj.enter("dat_evd_dequeue", NoSubtype) == nil {
 		evd.reap()

@@ -9,38 +9,40 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// A seat is where a goroutine sleeps that waits alone on an EVD. The agent wakes it
-// there at once, without the way over the notifier's goroutine. It is an eventfd,
-// which Go's poller waits for, so that who sleeps in it holds no thread.
+// A seat is an eventfd on which a goroutine sleeps if no other goroutine waits on the
+// EVD. The agent writes to the eventfd, which wakes the goroutine directly, not by way of
+// the notifier's goroutine. Go's poller waits for the eventfd, so that the sleeping
+// goroutine holds no thread.
 type seat struct {
 	file    *os.File
 	fd      int
 	counter [8]byte
 
-	// done is that of the context whose end wakes who sleeps here, nil for none. It
-	// stays when the seat is free: to wait again with the same context costs nothing.
+	// done is the channel of the context whose end wakes the goroutine, nil for none. A
+	// free seat keeps it, so that waiting again with the same context costs nothing.
 	done <-chan struct{}
-	stop func() bool // ends that
+	stop func() bool // stops watching the context
 }
 
-// mostSeats bounds the files that an adapter keeps open for them. Who finds none
-// is woken by the notifier's goroutine.
+// mostSeats bounds the seats of an adapter, each of which is an open file. The notifier's
+// goroutine wakes a goroutine that has found no seat.
 const mostSeats = 8
 
-// seatsIdle is how long a seat is kept that nobody sits in.
+// seatsIdle is how long a seat must be free before it is closed.
 const seatsIdle = time.Second
 
-// seats are those of an adapter.
+// seats holds the seats of an adapter.
 type seats struct {
 	mu     lockorder.Mutex[lockorder.Last]
 	free   []*seat
-	idle   int         // how many of these have been free since the last look
-	look   *time.Timer // the next, nil for none
-	made   int
+	idle   int         // how many of these have been free since the last closeIdle
+	look   *time.Timer // calls closeIdle, nil while there is nothing to close
+	made   int         // seats that exist
 	closed bool
 }
 
-// take returns a seat that the end of the context wakes, nil if there is none.
+// take returns a seat, and has the end of the context wake the goroutine on it. It
+// returns nil if there is no free seat.
 func (s *seats) take(ctx context.Context) *seat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +70,7 @@ func (s *seats) add() bool {
 	return true
 }
 
-// put gives a seat back, in which no agent wakes anybody any more.
+// put returns a seat, to which no agent may write any more.
 func (s *seats) put(seat *seat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +84,7 @@ func (s *seats) put(seat *seat) {
 	}
 }
 
-// closeIdle closes those seats that nobody has needed for long.
+// closeIdle closes the seats that have been free since it was last called.
 func (s *seats) closeIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,6 +111,7 @@ func (s *seats) close() {
 	s.idle = 0
 }
 
+// follow has the end of the context wake the goroutine on the seat.
 func (s *seat) follow(ctx context.Context) {
 	if s.done == ctx.Done() {
 		return
@@ -122,14 +125,14 @@ func (s *seat) follow(ctx context.Context) {
 	}
 }
 
-// sleep returns after a poke, which may have come before. There may be more
-// reasons for one than the sleeper knows.
+// sleep blocks until the seat is poked, or was before. The reason may be one that the
+// goroutine does not know.
 func (s *seat) sleep() { _, _ = s.file.Read(s.counter[:]) }
 
-// anyCount is a number, in whatever byte order.
+// anyCount is a number other than 0 in any byte order.
 var anyCount = [8]byte{1}
 
-// poke wakes who sleeps in the seat.
+// poke wakes the goroutine that sleeps on the seat.
 func (s *seat) poke() { _, _ = s.file.Write(anyCount[:]) }
 
 func (s *seat) close() {

@@ -9,8 +9,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A notification object hears of the event that the agent has told the sleeper in a
-// seat of, who was woken for another event.
+// A notification object is told of an event that the agent has reported only to the
+// goroutine on a seat, which was woken for another event.
 func TestEventBesideThatOfSeat(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
@@ -30,8 +30,8 @@ func TestEventBesideThatOfSeat(t *testing.T) {
 	})
 }
 
-// The agent of an event dispatcher that the library keeps wakes nobody any more: the
-// file of the seat is another one soon.
+// The agent of an event dispatcher that is left behind in the library does not write to
+// the seat any more, whose descriptor soon is that of another file.
 func TestSeatOfEVDLeftBehind(t *testing.T) {
 	withFailingCalls(t, func(t *testing.T, first *udat.IA, calls *failingCalls) {
 		ia := udattest.Open(t, first.Name())

@@ -286,7 +286,7 @@ func (s *service) free(op string, invalid ReturnSubtype, release func()) error {
 	s.evd.forget(func(e *Event) bool { return e.cr != nil && e.cr.service == s })
 	s.obj.leave()
 	for _, cr := range s.obj.living() {
-		_ = cr.free() // whoever answers it first, it is answered
+		_ = cr.free() // it may fail if another call has answered it
 	}
 	if err := s.obj.enter(op, invalid); err != nil {
 		return err

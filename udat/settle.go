@@ -14,7 +14,7 @@ var settleWithin = 250 * time.Millisecond // longer in tests
 // settleRequests waits, for so long, until the requests of an endpoint whose
 // connection the library has ended are settled. The library destroys an endpoint
 // without that, and reads its memory when the completions come. The caller holds
-// control, and has barred the endpoint.
+// control, and has barred posts.
 func (n *nativeEP) settleRequests() {
 	const op = "dat_ep_disconnect"
 	d := &n.request

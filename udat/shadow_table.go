@@ -106,7 +106,7 @@ var callRules = []callRule{
 func calls(c ...epCall) []epCall { return c }
 
 var (
-	// breakOffs have the first half of a Free too, which ends a connection.
+	// breakOffs are the calls that end a connection, which the first half of a Free does, too.
 	breakOffs    = calls(callDisconnectAbrupt, callDisconnectGraceful, callFreeConnection)
 	requestPosts = calls(callPostSend, callPostRDMARead, callPostRDMAWrite, callPostRDMAWriteImmed, callPostFetchAndAdd, callPostCmpAndSwap)
 )

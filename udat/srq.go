@@ -16,7 +16,7 @@ type SRQ struct {
 	attr   SRQAttr
 	number uint32 // in the adapter's table
 
-	// mu is taken last, also below the locks of EVDs.
+	// mu is taken after the locks of EVDs.
 	mu      lockorder.Mutex[srqRank]
 	handle  cgo.SRQHandle // 0 once freed
 	broken  bool          // a post failed inside the library, whose records are wrong since
@@ -29,7 +29,7 @@ type SRQ struct {
 	lost    []uint64 // cookies of those that were found, to be reported
 	gathering
 	outlets map[*EVD]*outlet
-	counted []*EVD // that count their room, on which each receive that is outstanding has some
+	counted []*EVD // EVDs that count their room; each outstanding receive has room on all of them
 }
 
 // sharedSlot is the record of a receive. Unlike those of an endpoint, they do
@@ -44,7 +44,7 @@ type sharedSlot struct {
 // outlet is an EVD that completions of the queue come to.
 type outlet struct {
 	endpoints map[*nativeEP]*sharedreceives.Holder
-	only      *nativeEP // if there is one alone
+	only      *nativeEP // the only endpoint, nil if there are several
 }
 
 func (srq *SRQ) object() *object {

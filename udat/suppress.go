@@ -8,7 +8,7 @@ import "github.com/goudat/goudat/cgo"
 // the binding has one reported, and keeps that from the program.
 
 // suppress decides whether a suppressed operation is reported to the binding. It
-// gives the native cookie and flags to post it with. The caller holds mu.
+// returns the native cookie and flags to post it with. The caller holds mu.
 func (d *direction) suppress(native uint64, flags CompletionFlags) (uint64, CompletionFlags) {
 	if flags&CompletionSuppress == 0 {
 		d.suppressed = 0
@@ -27,7 +27,7 @@ func (d *direction) suppress(native uint64, flags CompletionFlags) (uint64, Comp
 }
 
 // hide has the success of the operation that was recorded last reported to the
-// binding alone, and gives its native cookie for that.
+// binding alone, and returns its native cookie for that.
 func (d *direction) hide(native uint64) uint64 {
 	d.last().success = toBinding
 	d.suppressed = 0
@@ -45,13 +45,12 @@ func (d *direction) reclaim() bool {
 	return d.outstanding() < d.limit
 }
 
-// report has the binding told when the suppressed operations at the end of the
-// queue are done, by a write of no bytes behind them: see opReport. Operations
-// complete in order, and those that fail, or that the end of the connection
-// flushes, do so in any case, also when they are suppressed. So when the write
-// completes, in whatever way, those before it that have not are known to have
-// succeeded. It does nothing while posts must wait, and returns false when there is no
-// room for the write yet. The caller holds mu.
+// report posts a write of no bytes behind the suppressed operations at the end of the
+// queue, which tells the binding when they are done: see opReport. Operations complete
+// in order. Those that fail, or that the end of the connection flushes, complete even if
+// they are suppressed. So when the write completes, in whatever way, the operations
+// before it that have not completed have succeeded. report does nothing while posts are
+// barred. It returns false if there is no room for the write yet. The caller holds mu.
 func (d *direction) report() bool { return d.handle == 0 || d.reportOn(d.handle) }
 
 func (d *direction) reportOn(handle cgo.EPHandle) bool {

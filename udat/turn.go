@@ -16,15 +16,15 @@ const (
 	// longestTurn is half of the runtime's 10 ms.
 	longestTurn = 5 * time.Millisecond
 
-	// callsAtOnce is after how many calls that have found something the clock is
-	// read, which takes 28 ns.
+	// callsAtOnce is how many calls that find something share one reading of the clock,
+	// which takes 28 ns.
 	callsAtOnce = 8
 )
 
 var turnEpoch = time.Now()
 
-// over notes a call, and reports whether the turn has been long, so that others are to
-// run now.
+// over notes a call, and reports whether the turn has lasted so long that other goroutines
+// should run now.
 func (t *turn) over(found int) bool {
 	if found > 0 {
 		if t.calls++; t.calls%callsAtOnce != 0 {

@@ -11,7 +11,7 @@ import (
 // Wait takes one event, and waits for it as long as ctx allows. A goroutine that
 // sleeps holds no thread; before it sleeps it looks for the event a while, see
 // SetWaitSpin. When ctx ends first, the error matches that of the context and its
-// cause, and no event is lost; an event that is there already is given even when
+// cause, and no event is lost; an event that is there already is returned even when
 // ctx has ended. Wait does not allocate beyond what Dequeue does.
 //
 // It fails with ErrInvalidState after SetUnwaitable, and with ErrClosed when the
@@ -59,7 +59,7 @@ func (evd *EVD) checkThreshold(events []Event, threshold int) error {
 	return nil
 }
 
-// wait takes events once there are need of them.
+// wait waits until at least need events are there, and takes them.
 func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error) {
 	if evd == nil {
 		return 0, evd.object().enter(waitOp, NoSubtype)
@@ -75,13 +75,13 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 	case n > 0:
 		return n, err
 	case err != nil:
-		evd.waiters.notify() // the next one finds out for itself, and tries to arm it
+		evd.waiters.notify() // the next waiter meets the error itself, and tries to arm the EVD
 		return 0, err
 	}
 	return evd.waitForMore(ctx, events, need)
 }
 
-// waitForMore is wait after a first look that has found too little.
+// waitForMore is wait after a first look that has found too few events.
 func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int, error) {
 	w := newWaiter(need)
 	defer evd.dismiss(w)
@@ -106,7 +106,7 @@ func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int,
 		switch err := evd.sleep(waitOp, w, nil, ctx.Done(), revoked); err {
 		case nil:
 		case errStopped:
-			stopped = true // look again: what is there may not have been told of yet
+			stopped = true // look again: the notification of an event may still be on its way
 		default:
 			return 0, err
 		}
@@ -123,20 +123,20 @@ func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int,
 	}
 }
 
-// hasSeats reports whether who waits now may sleep in a seat: it is alone, and
-// the agent tells of all that it waits for.
+// hasSeats reports whether a goroutine that begins to wait may sleep on a seat: no other
+// goroutine waits, and the agent is called for all events that it waits for.
 func (evd *EVD) hasSeats() bool {
 	return evd.flags&(EVDDTO|EVDSoftware) != 0 && evd.attachment.Load() == nil && evd.waiters.alone()
 }
 
-// dismiss lets go of a waiter that has ended its wait.
+// dismiss releases a waiter whose wait has ended.
 func (evd *EVD) dismiss(w *waiter) {
 	if w.seated && evd.obj.enter(waitOp, NoSubtype) == nil {
 		evd.mu.Lock()
-		_, _ = evd.standUp(w, nil) // a failure is that of whoever takes events next
+		_, _ = evd.standUp(w, nil) // whoever takes events next gets the error, too
 		evd.unlock()
 		evd.obj.leave()
-		evd.waiters.notify() // of what the agent has told nobody else, so that somebody arms the EVD
+		evd.waiters.notify() // the agent may have told nobody else of an event, and another must arm the EVD
 	}
 	if w.seat != nil {
 		evd.ia.notifier.seats.put(w.seat)
@@ -144,16 +144,17 @@ func (evd *EVD) dismiss(w *waiter) {
 	w.release()
 }
 
-// standUp has no agent wake the waiter in its seat any more, and takes what has come
-// from the library: into events, if there are none before, or else into the backlog.
-// The caller holds the gate and mu.
+// standUp ends the agent's use of the waiter's seat, and takes what the library has
+// queued: into events if the backlog is empty, or else into the backlog. It returns how
+// many events it has put into events, also from the backlog. The caller holds the gate
+// and mu.
 func (evd *EVD) standUp(w *waiter, events []Event) (n int, err error) {
 	w.seated = false
 	raw := evd.scratch(max(len(events), 1))
 	got, age, r := cgo.EVDStandUp(evd.handle, evd.agent, raw)
 	if age > 0 {
 		evd.ia.notifier.latency.note(age)
-		evd.announce() // the agent has told nobody else
+		evd.announce() // the agent has told nobody else of its events
 	}
 	if len(events) > 0 && evd.backlog.len() == 0 {
 		n, r = evd.takeDecoded(events, raw, got, r)
@@ -170,9 +171,9 @@ func checkContext(op string, ctx context.Context) error {
 	return nil
 }
 
-// takeIf takes events if there are need of them. When others wait, it arms the EVD, and
-// those that are left wake who can use them. If that fails, it fails only when there is
-// nothing to take.
+// takeIf takes events if at least need of them are there. If other goroutines wait, it
+// arms the EVD, and wakes those that can use the events that are left. If arming fails,
+// takeIf fails only if there is nothing to take.
 func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
 		return 0, err
@@ -217,8 +218,8 @@ func (evd *EVD) takeAwake(w *waiter, events []Event) (int, error) {
 	return n, err
 }
 
-// leaveUnarmed returns the error of a waiter that has taken n events, and could not
-// arm the EVD for the others: they have to do that themselves.
+// leaveUnarmed returns the error of a waiter that has taken n events, and could not arm
+// the EVD for the others. It wakes them if n > 0, since they have to arm it themselves.
 func (evd *EVD) leaveUnarmed(n int, err, unarmed error) error {
 	if n > 0 {
 		evd.waiters.notify()
@@ -228,8 +229,8 @@ func (evd *EVD) leaveUnarmed(n int, err, unarmed error) error {
 	return err
 }
 
-// errShortened is the error of waits for more events than a queue holds that was
-// made shorter meanwhile.
+// errShortened is the error of waits for more events than the queue holds since Resize
+// has made it shorter.
 var errShortened = refuse(waitOp, ErrInvalidState, NoSubtype, "the event dispatcher was made shorter than the threshold: lower that")
 
 // errStopped says that a wait's stop channel was closed.
@@ -238,10 +239,10 @@ var errStopped = &Error{Op: waitOp, Return: classError | Return(ErrInterruptedCa
 // errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
 var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")
 
-// sleep returns nil when it is time to look for events again; errStopped when
-// stop is closed, errUnwaitable when revoked is, and ErrClosed when the EVD is
-// freed. It does not wait when done, unless that is nil, reports true. The caller
-// must not hold the gate: a freed EVD waits for it.
+// sleep returns nil when it is time to look for events again, errStopped when stop is
+// closed, errUnwaitable when revoked is closed, and ErrClosed when the EVD is freed. It
+// does not wait if done, which may be nil, returns true. The caller must not hold the
+// gate: Free waits for that.
 func (evd *EVD) sleep(op string, w *waiter, done func() bool, stop, revoked <-chan struct{}) error {
 	ready, err := evd.enlist(op, w)
 	if ready || err != nil {
@@ -253,10 +254,10 @@ func (evd *EVD) sleep(op string, w *waiter, done func() bool, stop, revoked <-ch
 		w.sleep(stop, revoked, evd.closing)
 	}
 	if !evd.waiters.remove(w) || over {
-		return nil // it was woken, and owes it to the others to look, whatever else has happened
+		return nil // it was woken, and must look, since no other waiter was, whatever else has happened
 	}
 	if w.seat != nil {
-		evd.notified() // of what the agent has told nobody else
+		evd.notified() // the agent may have told nobody else of an event
 	}
 	switch {
 	case isClosed(stop):
@@ -269,9 +270,9 @@ func (evd *EVD) sleep(op string, w *waiter, done func() bool, stop, revoked <-ch
 	return nil
 }
 
-// enlist puts the waiter into the list of those who wait and arms the EVD, unless
-// there are as many events as it needs, or for an observer, whose need is 0, any
-// that it has not seen.
+// enlist adds the waiter to the list of waiters, and arms the EVD. It returns true, and
+// takes the waiter off the list, if there are as many events as the waiter needs, or, for
+// an observer, whose need is 0, any that it has not seen.
 func (evd *EVD) enlist(op string, w *waiter) (ready bool, err error) {
 	if err := evd.object().enter(op, NoSubtype); err != nil {
 		return false, err
@@ -295,11 +296,11 @@ func (evd *EVD) enlist(op string, w *waiter) (ready bool, err error) {
 	return ready, err
 }
 
-// await is sleep for the binding itself: it returns nil when completions were
-// recorded, whoever has taken them from the library. What done looks at must not
-// change otherwise. If the library cannot notify of completions, it returns nil
-// from time to time: what the binding has begun must not depend on that. The
-// errors that are left say that the wait was stopped or the EVD freed.
+// await is sleep for the binding itself. It returns nil when completions were recorded,
+// whichever goroutine has taken them from the library. What done looks at must change in
+// no other way. If the library cannot notify of completions, await returns nil from time
+// to time, since the binding has to finish what it has begun even so. Its errors say that
+// the wait was stopped or the EVD was freed.
 func (evd *EVD) await(op string, done func() bool, stop <-chan struct{}) error {
 	w := newWaiter(0)
 	defer w.release()
@@ -317,8 +318,8 @@ func (evd *EVD) await(op string, done func() bool, stop <-chan struct{}) error {
 	return nil
 }
 
-// notified is called when the library has events after the EVD was armed. It
-// runs on the adapter's one goroutine for that.
+// notified is called when the library has events after the EVD was armed: by the
+// notifier's goroutine, or by a goroutine that was woken on its seat.
 func (evd *EVD) notified() {
 	if evd.kept {
 		evd.keepEmpty()

@@ -36,11 +36,11 @@ func (evd *EVD) SetWaitSpin(most time.Duration) error {
 // eagerness decides which waits spin. It is guarded by the lock of the list of waiters.
 type eagerness struct {
 	most   time.Duration
-	pause  int // waits that sleep at once, after the last in vain
-	sleeps int // of them, those to come
+	pause  int // how many waits sleep at once after a spin in vain
+	sleeps int // how many of these are still to come
 }
 
-// mostPause makes the spinning of waits that are always in vain cost little.
+// mostPause keeps the cost of spinning low where it never finds an event.
 const mostPause = 63
 
 // spinners counts the goroutines of the process that spin in a wait.
@@ -52,8 +52,8 @@ func (l *waiterList) setSpin(most time.Duration) {
 	l.eagerness.most = most
 }
 
-// beginSpin returns how long a wait may spin at most, 0 for one that must not. Any
-// other must call endSpin.
+// beginSpin returns how long a wait may spin at most, 0 if it must not. If it may, the
+// caller must call endSpin.
 func (l *waiterList) beginSpin() (most time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,18 +95,18 @@ func (evd *EVD) spin(ctx context.Context, events []Event, most time.Duration) (n
 	return n, err
 }
 
-// latency is how long notifications have lately taken from the library to the
-// binding's goroutine, or to that of who waits.
+// latency is how long recent notifications have taken from the library to the notifier's
+// goroutine, or to a goroutine that slept on its seat.
 type latency struct{ average atomic.Int64 } // in nanoseconds; of two notes at once, one may be lost
 
 const (
-	// leastWake is the time to be woken as long as nothing is known.
+	// leastWake is the least estimate, and that before the first notification.
 	leastWake = 20 * time.Microsecond
 
-	// wakeParts is how many times the latency it takes to be woken: the provider's
-	// thread is woken first. The goroutine that waits comes soon after the one for
-	// notifications: in a wait for a software event, which no such thread has a part
-	// in, both took 0.6 to 1.0 times the average.
+	// wakeParts is the ratio of the time to be woken to the latency: the provider's thread
+	// is woken first. The goroutine that waits runs soon after the notifier's: in a wait
+	// for a software event, in which no thread of the provider takes part, both together
+	// took 0.6 to 1.0 times the average.
 	wakeParts = 2
 
 	// latencyWeight of old values makes the average forget a slow one soon.

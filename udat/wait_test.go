@@ -532,8 +532,7 @@ func TestEVDArguments(t *testing.T) {
 	})
 }
 
-// What is left of a wait that ended with its event dispatcher takes nothing from a
-// later one.
+// A wait that ended because its event dispatcher was freed takes nothing from a later wait.
 func TestWaitBatchAfterFree(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for range 20 {
@@ -559,8 +558,8 @@ func TestWaitBatchAfterFree(t *testing.T) {
 	})
 }
 
-// Who waits alone on an event dispatcher has a file meanwhile, and not for long
-// after that.
+// A goroutine that waits alone on an event dispatcher needs a file, which is closed soon
+// after the wait.
 func TestWaitersGiveFilesBack(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		before := openFiles(t)
@@ -578,7 +577,7 @@ func TestWaitersGiveFilesBack(t *testing.T) {
 		}
 		for deadline := time.Now().Add(udattest.Patience); openFiles(t) > before; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%d files are open, before it were %d", openFiles(t), before)
+				t.Fatalf("%d files are open, there were %d before", openFiles(t), before)
 			}
 		}
 	})

@@ -14,8 +14,8 @@ type waiter struct {
 	need  int           // events that it waits for; 0 for an observer
 	place fifo.Link[*waiter]
 
-	seat   *seat // where it sleeps, nil if it waits for wake
-	seated bool  // an agent may have been told to wake it there
+	seat   *seat // on which it sleeps, nil if it waits for wake
+	seated bool  // an agent may write to the seat
 }
 
 var waiterPool = sync.Pool{New: func() any {
@@ -24,21 +24,21 @@ var waiterPool = sync.Pool{New: func() any {
 	return w
 }}
 
-// newWaiter returns a waiter, which goes back with release.
+// newWaiter returns a waiter, which the caller must release.
 func newWaiter(need int) *waiter {
 	w := waiterPool.Get().(*waiter)
 	w.need = need
 	return w
 }
 
-// release gives back a waiter that is in no list.
+// release returns a waiter, which must be in no list, to the pool.
 func (w *waiter) release() {
 	w.forgetWake()
 	w.seat, w.seated = nil, false
 	waiterPool.Put(w)
 }
 
-// forgetWake forgets a wake-up that has come too late for the last sleep.
+// forgetWake drops a wake-up that has come too late for the last sleep.
 func (w *waiter) forgetWake() {
 	select {
 	case <-w.wake:
@@ -46,8 +46,8 @@ func (w *waiter) forgetWake() {
 	}
 }
 
-// sleep returns when the waiter was woken, or something has come to its end. In a
-// seat it may return without that.
+// sleep blocks until the waiter is woken, or one of the channels is closed. On a seat it
+// may also return for no reason.
 func (w *waiter) sleep(stop, revoked, closing <-chan struct{}) {
 	if w.seat == nil {
 		select {
@@ -61,25 +61,25 @@ func (w *waiter) sleep(stop, revoked, closing <-chan struct{}) {
 	}
 }
 
-// waiterList holds the goroutines that wait on an EVD. To be woken is to leave
-// the list.
+// waiterList holds the goroutines that wait on an EVD. A waiter that is woken leaves the
+// list.
 //
-// One event wakes one of them. So a waiter that was woken must look for events,
-// and tell the others of what it leaves, before it gives up.
+// One event wakes one waiter. So a waiter that was woken must look for events, and wake
+// others for those that it leaves, even if its wait has ended meanwhile.
 type waiterList struct {
 	mu      lockorder.Mutex[lockorder.Last]
-	singles fifo.Queue[*waiter] // wait for an event
-	batches fifo.Queue[*waiter] // wait for several
+	singles fifo.Queue[*waiter] // wait for one event
+	batches fifo.Queue[*waiter] // wait for several events
 
-	// observers are the binding's own: they wait for completions to be recorded
-	// and take no events.
+	// observers belong to the binding: they wait for completions to be recorded, and take
+	// no events.
 	observers fifo.Queue[*waiter]
-	observed  atomic.Bool // there are some; written under mu
+	observed  atomic.Bool // there are observers; written under mu
 
 	eagerness eagerness
 
 	unwaitable atomic.Bool   // written under mu
-	revoked    chan struct{} // closed when it becomes unwaitable
+	revoked    chan struct{} // closed when the EVD becomes unwaitable
 }
 
 func (l *waiterList) list(w *waiter) *fifo.Queue[*waiter] {
@@ -100,7 +100,7 @@ func (l *waiterList) add(w *waiter) {
 	l.mu.Unlock()
 }
 
-// remove reports false when the waiter has been woken.
+// remove takes the waiter off the list. It returns false if the waiter was woken before.
 func (l *waiterList) remove(w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +130,8 @@ func (l *waiterList) wakeObservers() {
 	l.observed.Store(false)
 }
 
-// notify wakes one who looks what has come, and who tells the others.
+// notify wakes the observers, and one waiter, which looks for events and wakes the others
+// if it leaves any.
 func (l *waiterList) notify() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +141,8 @@ func (l *waiterList) notify() {
 	}
 }
 
-// wakeFor wakes who can use events: news have come, there are left of them in all.
+// wakeFor wakes the waiters that can use events. news is how many have come, and left is
+// how many there are in all.
 func (l *waiterList) wakeFor(news, left int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,15 +159,15 @@ func (l *waiterList) wakeFor(news, left int) {
 	}
 }
 
-// wakeBatches has those who wait for several events look whether the queue still
-// holds so many.
+// wakeBatches has the waiters for several events look whether the queue can still hold so
+// many.
 func (l *waiterList) wakeBatches() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	wakeAll(&l.batches)
 }
 
-// revocation gives a channel that is closed when a wait that has begun must end.
+// revocation returns a channel that is closed when a wait that has begun must end.
 func (l *waiterList) revocation() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,14 +192,14 @@ func (l *waiterList) revoke() {
 	l.pokeSeats()
 }
 
-// end has those look up who sleep while the EVD is freed.
+// end wakes the goroutines that sleep on a seat when the EVD is freed.
 func (l *waiterList) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pokeSeats()
 }
 
-// pokeSeats wakes those who sleep in a seat. They stay in the list.
+// pokeSeats wakes the goroutines that sleep on a seat. They stay in the list.
 func (l *waiterList) pokeSeats() {
 	for place := l.singles.First(); place != nil; place = place.Next() {
 		if seat := place.Member.seat; seat != nil {

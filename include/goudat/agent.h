@@ -23,7 +23,7 @@ typedef struct goudat_agent {
 	struct goudat_agent *next;
 	uint64_t id;
 	uint64_t called_at; /* in nanoseconds */
-	int seat;	    /* the eventfd of a sleeper who is woken instead of the queue, -1 for none */
+	int seat;	    /* the eventfd to write once instead of joining the queue, -1 for none */
 	bool queued;
 	bool called; /* since the EVD was armed last, or arming it has failed */
 } goudat_agent;
@@ -165,7 +165,7 @@ static inline uintptr_t goudat_agent_func(void)
 	return (uintptr_t)goudat_agent_called;
 }
 
-/* Has the next goudat_evd_arm take all its steps: the EVD may not be armed any more. Nobody is woken in a seat. */
+/* Has the next goudat_evd_arm take all its steps: the EVD may not be armed any more. Forgets the seat. */
 static inline void goudat_agent_disarm(uintptr_t agent_address)
 {
 	goudat_agent *agent = (goudat_agent *)agent_address;
@@ -215,8 +215,8 @@ static inline DAT_RETURN goudat_agent_arm(goudat_agent *agent, goudat_handle evd
 }
 
 /*
- * Arms the EVD, and then takes what is there already. When it is not armed, the return value says why. seat is the
- * eventfd of the sleeper to be woken, and -1 if the queue decides that: then whoever sits there stays.
+ * Arms the EVD, and then takes what is there already. When it is not armed, the return value says why. seat is an
+ * eventfd that the agent writes once instead of joining the queue. If it is -1, the agent keeps the one that it has.
  */
 static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent_address, int seat,
 					goudat_event *events, int max, int *count, bool *armed)
@@ -231,8 +231,8 @@ static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, ui
 }
 
 /*
- * Takes events, at least 1, for the sleeper in a seat, and leaves it: nobody is woken there from then on. Tells how
- * many nanoseconds ago the agent was called, and 0 if it was not.
+ * Takes up to max events, which is at least 1. The agent does not use its seat any more. age is how many nanoseconds ago
+ * the agent was called, 0 if it was not.
  */
 static inline DAT_RETURN goudat_evd_stand_up(goudat_handle evd, uintptr_t agent_address, goudat_event *events, int max,
 					     int *count, uint64_t *age)

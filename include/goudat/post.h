@@ -1,5 +1,5 @@
 /*
- * Posting of any data transfer operation, one or several in one crossing, from a record that Go fills.
+ * Posts one or several data transfer operations of any kind in one crossing, from records that Go fills.
  */
 #ifndef GOUDAT_POST_H
 #define GOUDAT_POST_H
@@ -24,7 +24,7 @@ _Static_assert(sizeof(goudat_post) == 40 && offsetof(goudat_post, cookie) == 8 &
 	       offsetof(goudat_post, remote) == 16 && offsetof(goudat_post, flags) == 32,
 	       "goudat_post has the layout of Post in Go");
 
-/* Of the extension's operations the library does not check whether the endpoint is connected. */
+/* For the extension's operations the library does not check whether the endpoint is connected. */
 static inline DAT_RETURN goudat_ep_connected(goudat_handle ep)
 {
 	DAT_EP_STATE state;
@@ -35,7 +35,10 @@ static inline DAT_RETURN goudat_ep_connected(goudat_handle ep)
 	return ret;
 }
 
-/* operands are those of the extension's operations: an immediate value; a number to add; two to compare and to swap. */
+/*
+ * operands are those of the extension's operations, NULL for any other: the immediate value, the number to add, or the
+ * numbers to compare and to swap.
+ */
 static inline DAT_RETURN goudat_ep_post(goudat_handle ep, goudat_post *post, DAT_LMR_TRIPLET *iov,
 					const uint64_t *operands)
 {
@@ -72,7 +75,7 @@ static inline DAT_RETURN goudat_ep_post(goudat_handle ep, goudat_post *post, DAT
 	return DAT_CLASS_ERROR | DAT_INVALID_PARAMETER;
 }
 
-/* Posts in order until one is refused, whose return value it returns. */
+/* Posts operations in order until one is refused, and returns the return value of that one. */
 static inline DAT_RETURN goudat_ep_post_batch(goudat_handle ep, goudat_post *posts, int count,
 					      DAT_LMR_TRIPLET *iov, int *accepted)
 {

@@ -8,10 +8,10 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// CheckCompletion checks that an event is the completion of the operation that was
-// posted with cookie, and that length bytes were moved. If the operation has failed, the error says how
-// the connection of connect ended, which the completion does not tell, and ended is
-// true. flags are what both sides must have the same of.
+// CheckCompletion checks that an event is the completion of the operation that was posted
+// with cookie and has the given length. If the operation has failed, and the event of the
+// end of the connection comes to connect, the error says how the connection ended, and
+// ended is true. flags names the flags that must be the same on both sides.
 func CheckCompletion(event udat.Event, cookie uint64, length int, connect *udat.EVD, flags string) (ended bool, err error) {
 	if err := event.Err(); err != nil {
 		reason := ""
@@ -27,7 +27,7 @@ func CheckCompletion(event udat.Event, cookie uint64, length int, connect *udat.
 	return false, nil
 }
 
-// howEnded waits a moment for the event of the end of a connection.
+// howEnded waits for a second for the event of the end of a connection.
 func howEnded(connect *udat.EVD) (number udat.EventNumber, ended bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -35,8 +35,8 @@ func howEnded(connect *udat.EVD) (number udat.EventNumber, ended bool) {
 	return event.Number, err == nil
 }
 
-// TakeFlushed takes the completions of n receives that were posted for a connection
-// which did not come about.
+// TakeFlushed takes the completions of n receives that were posted for a connection that
+// was never established.
 func TakeFlushed(ctx context.Context, recv *udat.EVD, n int) error {
 	for range n {
 		event, err := recv.Wait(ctx)

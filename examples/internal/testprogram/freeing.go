@@ -2,8 +2,7 @@ package testprogram
 
 import "errors"
 
-// Freeing frees objects one after another, as far as they were made, and goes on when
-// one fails.
+// Freeing frees objects one after another, and continues after a failure.
 type Freeing struct{ errs []error }
 
 // Free frees an object if it was made.
@@ -13,5 +12,5 @@ func (f *Freeing) Free(made bool, free func() error) {
 	}
 }
 
-// Err returns what has failed, nil if nothing has.
+// Err returns the errors of all that failed, nil if none did.
 func (f *Freeing) Err() error { return errors.Join(f.errs...) }

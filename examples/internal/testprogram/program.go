@@ -1,4 +1,4 @@
-// Package testprogram is what the ports of the native stack's test programs dtest,
+// Package testprogram has what the ports of the native stack's test programs dtest,
 // dtestx and dtestsrq have in common.
 package testprogram
 
@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// ErrHelp says that the flags ask for the usage.
+// ErrHelp is the error of flags that ask for the usage.
 var ErrHelp = errors.New("help is asked for")
 
 // Program is one of the programs, with options of type O.
@@ -22,7 +22,7 @@ type Program[O any] struct {
 	Parse func(args []string) (O, error)
 	Run   func(ctx context.Context, o O) error
 
-	// LastLine returns what the program prints in the end, "" for nothing. verdict is
+	// LastLine returns what the program prints at the end, "" for nothing. verdict is
 	// PASSED or FAILED.
 	LastLine func(o O, verdict string) string
 }

@@ -7,26 +7,28 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// A Connection goes through the phases once. E is an event of the program. The zero
-// value is idle. Its methods may be called from any goroutine; a function that is
-// given to them must call none of them.
+// A Connection is the one connection of a native endpoint. It goes through the phases
+// once. E is the type of the program's events. The zero value is Idle. A Connection is
+// safe for concurrent use. The functions possible and settled, which Owe and Hear call,
+// must not call its methods.
 type Connection[E any] struct {
 	phase atomic.Uint32 // written under mu
 
 	mu        lockorder.Mutex[lockorder.Last]
-	inLibrary bool // since the attempt has begun, the library has not told its outcome
-	told      bool // the program has been told of the establishment
-	broken    bool // see Break
-	owed      *E
-	ofEnd     bool        // what is owed is the end of a connection, and not of an attempt
-	timer     *time.Timer // ends what takes too long in this phase
-	changed   chan struct{}
+	inLibrary bool          // an attempt has begun, and the library has not reported its outcome
+	told      bool          // the program has got the event of the establishment
+	broken    bool          // see Break
+	owed      *E            // the event that is kept for the program, nil for none
+	ofEnd     bool          // owed is the end of a connection, not of an attempt
+	timer     *time.Timer   // the limit of this phase, nil for none
+	changed   chan struct{} // see Changed
 }
 
 // Phase returns the phase that the connection is in.
 func (c *Connection[E]) Phase() Phase { return Phase(c.phase.Load()) }
 
-// Do makes a move that is no event. It reports whether that is allowed.
+// Do makes the move of an input that is not an event. It reports whether the table
+// allows the move.
 func (c *Connection[E]) Do(in Input) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,8 +36,10 @@ func (c *Connection[E]) Do(in Input) bool {
 	return allowed
 }
 
-// Owe makes a move, if it is allowed and possible, after which the program is owed
-// an event. No other move comes between the question and the move.
+// Owe makes the move of an input if the table allows it and possible returns true. It
+// then keeps the event for the program, which gets it later: see TakeOwed. Owe reports
+// whether it has made the move. No other move comes between the call of possible and
+// the move.
 func (c *Connection[E]) Owe(in Input, event E, possible func() bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,14 +52,17 @@ func (c *Connection[E]) Owe(in Input, event E, possible func() bool) bool {
 	return true
 }
 
-// Hear makes the move of an event of the library. If that is the end of a
-// connection which is not settled yet, the outcome is Hold, and the event is owed.
+// Hear makes the move of an event of the library, and returns what to do with the event.
+// If the event ends a connection and settled returns false, the outcome is Hold. With
+// the outcomes Hold and Owe the event is kept for the program: see TakeOwed.
 func (c *Connection[E]) Hear(in Input, event E, settled func() bool) Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	from := c.Phase()
 	outcome, _ := c.take(in)
-	if in != Disconnect && c.inLibrary { // as which the library may report what the binding has aborted
+	// Disconnect does not show that the library is done with the attempt: the library
+	// also reports it for an attempt that the binding has aborted, and goes on.
+	if in != Disconnect && c.inLibrary {
 		c.inLibrary = false
 		c.signal()
 	}
@@ -74,7 +81,7 @@ func (c *Connection[E]) Hear(in Input, event E, settled func() bool) Outcome {
 	return outcome
 }
 
-// take makes a move. The caller holds mu.
+// take makes the move of an input, if the table allows it. The caller holds mu.
 func (c *Connection[E]) take(in Input) (outcome Outcome, allowed bool) {
 	from := c.Phase()
 	m := table[from][in]
@@ -95,8 +102,9 @@ func (c *Connection[E]) take(in Input) (outcome Outcome, allowed bool) {
 	return m.outcome, true
 }
 
-// TakeOwed returns the event that the program is owed, once, and whether it is the
-// end of a connection, and not of an attempt.
+// TakeOwed returns the event that was kept for the program, and forgets it. It also
+// reports whether the event ends a connection, and not an attempt. If there is no event,
+// ok is false.
 func (c *Connection[E]) TakeOwed() (event E, ofConnection, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,23 +115,23 @@ func (c *Connection[E]) TakeOwed() (event E, ofConnection, ok bool) {
 	return event, c.ofEnd, true
 }
 
-// Decided is Phase with regard to a move that is being decided on at the moment.
+// Decided is Phase, but it waits for a move that another goroutine is deciding on.
 func (c *Connection[E]) Decided() Phase {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.Phase()
 }
 
-// InLibrary reports whether the library may work on the attempt, which goes on
-// there when the binding has ended it.
+// InLibrary reports whether the library may still work on the attempt. It may do so
+// after the binding has aborted the attempt.
 func (c *Connection[E]) InLibrary() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inLibrary
 }
 
-// Break notes that the connection is broken, whatever is reported of its end,
-// unless that has begun.
+// Break notes that the connection is broken, however its end is reported later. It does
+// nothing once the end has begun.
 func (c *Connection[E]) Break() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,8 +147,9 @@ func (c *Connection[E]) Broken() bool {
 	return c.broken
 }
 
-// Limit calls expired on a goroutine of its own if the connection is in the given
-// phase, and stays there for so long. It takes the place of the limit before.
+// Limit bounds the time in a phase. If the connection is in the given phase, and stays
+// there for the given time, Limit calls expired on a goroutine of its own. A new limit
+// replaces the former one.
 func (c *Connection[E]) Limit(in Phase, within time.Duration, expired func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +179,7 @@ func (c *Connection[E]) Limited() bool {
 	return c.timer != nil
 }
 
-// Unlimit takes away the limit of the phase.
+// Unlimit removes the limit of the phase.
 func (c *Connection[E]) Unlimit() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,9 +193,9 @@ func (c *Connection[E]) stopTimer() {
 	}
 }
 
-// Changed returns a channel that is closed when the connection moves, or the
-// library tells the outcome of an attempt. What is to change is looked at after
-// the call.
+// Changed returns a channel that is closed when the connection moves to another phase,
+// or when the library reports the outcome of an attempt. Call Changed before you look at
+// what may change.
 func (c *Connection[E]) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

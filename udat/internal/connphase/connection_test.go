@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// diagram has all moves that are allowed, but for those of events that nobody gets.
+// diagram lists all moves that are allowed, except those of events that are dropped.
 const diagram = `
 Idle: Begin Attempting, Empty Vacant
 Attempting: Withdraw Idle, See Connected, Establish Connected Deliver, Fail Refused Owe, Disconnect Refused Owe, Abort Aborted Owe
@@ -45,7 +45,7 @@ func TestDiagram(t *testing.T) {
 	}
 }
 
-// ways has inputs that lead to each phase.
+// ways lists inputs that lead to each phase.
 var ways = map[Phase][]Input{
 	Idle:       nil,
 	Attempting: {Begin},
@@ -63,7 +63,7 @@ func isEvent(in Input) bool { return in == Establish || in == Fail || in == Disc
 
 func yes() bool { return true }
 
-// step puts an input into a connection in the way that is meant for it.
+// step passes an input to the method that is meant for it.
 func step(c *Connection[Input], in Input) (outcome Outcome, allowed bool) {
 	switch {
 	case isEvent(in):
@@ -86,8 +86,8 @@ func in(p Phase) *Connection[Input] {
 	return c
 }
 
-// Each input does in each phase what the table says, and leaves alone what is
-// refused.
+// Each input does in each phase what the table says. An input that is not allowed
+// changes nothing.
 func TestMoves(t *testing.T) {
 	for p := range phases {
 		for i := range inputs {
@@ -100,7 +100,7 @@ func TestMoves(t *testing.T) {
 			m := table[p][i]
 			outcome, allowed := step(c, i)
 			if i == Establish && p != Attempting && m.outcome == Deliver {
-				m.outcome = Drop // it was told before
+				m.outcome = Drop // the program has got it before
 			}
 			if allowed != m.allowed || outcome != m.outcome {
 				t.Errorf("%v in %v: %v, %v", i, p, outcome, allowed)
@@ -113,14 +113,14 @@ func TestMoves(t *testing.T) {
 				t.Errorf("%v in %v leads to %v, and not to %v", i, p, c.Phase(), want)
 			}
 			if isClosed(changed) != (want != p || p == Aborted && (i == Establish || i == Fail)) {
-				t.Errorf("%v in %v: a change was told: %v", i, p, isClosed(changed))
+				t.Errorf("%v in %v: the channel of Changed is closed: %v", i, p, isClosed(changed))
 			}
 			event, ofConnection, ok := c.TakeOwed()
 			if ok != (outcome == Owe) || ok && (event != i || ofConnection != (p != Attempting)) {
-				t.Errorf("%v in %v: owed %v of a connection: %v, %v", i, p, event, ofConnection, ok)
+				t.Errorf("%v in %v: the event that is kept is %v, of a connection: %v, there is one: %v", i, p, event, ofConnection, ok)
 			}
 			if hadOwed != (p == Aborted || p == Refused) {
-				t.Errorf("%v has owed %v, %v", p, owed, hadOwed)
+				t.Errorf("in %v the event that is kept is %v, there is one: %v", p, owed, hadOwed)
 			}
 		}
 	}
@@ -135,7 +135,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// The establishment may be seen before it is told, and is told once.
+// The library may show the establishment before it posts the event. The program gets
+// the event once.
 func TestEstablishmentIsTold(t *testing.T) {
 	for _, between := range [][]Input{nil, {Drain}, {Leave}, {Drain, Leave}} {
 		c := in(Attempting)
@@ -144,29 +145,29 @@ func TestEstablishmentIsTold(t *testing.T) {
 			c.Do(i)
 		}
 		if !c.InLibrary() {
-			t.Error("the library has told nothing yet")
+			t.Error("InLibrary is false before the library has reported the outcome")
 		}
 		if outcome := c.Hear(Establish, Establish, yes); outcome != Deliver {
-			t.Errorf("after %v: %v", between, outcome)
+			t.Errorf("after %v the outcome is %v, want %v", between, outcome, Deliver)
 		}
 		if outcome := c.Hear(Establish, Establish, yes); outcome != Drop {
-			t.Errorf("after %v, again: %v", between, outcome)
+			t.Errorf("after %v the second outcome is %v, want %v", between, outcome, Drop)
 		}
 		if c.InLibrary() {
-			t.Error("the library has told the outcome")
+			t.Error("InLibrary is true after the library has reported the outcome")
 		}
 	}
 }
 
-// The library reports what the binding has aborted as disconnected, and still goes on
-// with it.
+// The library reports an attempt that the binding has aborted as disconnected, and
+// still works on it.
 func TestAbortedAttemptStaysInLibrary(t *testing.T) {
 	c := in(Aborted)
 	if c.Hear(Disconnect, Disconnect, yes); !c.InLibrary() {
-		t.Error("the library may still work on the attempt")
+		t.Error("InLibrary is false while the library may still work on the attempt")
 	}
 	if c.Hear(Establish, Establish, yes); c.InLibrary() {
-		t.Error("the library has told the outcome")
+		t.Error("InLibrary is true after the library has reported the outcome")
 	}
 }
 
@@ -177,21 +178,21 @@ func TestEndIsHeld(t *testing.T) {
 		t.Errorf("the outcome is %v", outcome)
 	}
 	if event, ofConnection, ok := c.TakeOwed(); !ok || !ofConnection || event != Disconnect {
-		t.Errorf("owed: %v of a connection: %v, %v", event, ofConnection, ok)
+		t.Errorf("the event that is kept is %v, of a connection: %v, there is one: %v", event, ofConnection, ok)
 	}
 }
 
-// What was found before the end counts for the end.
+// Break counts until the end begins.
 func TestBroken(t *testing.T) {
 	for p := range phases {
 		c := in(p)
 		if c.Break(); c.Broken() == p.Ending() {
-			t.Errorf("in %v: %v", p, c.Broken())
+			t.Errorf("after Break in %v, Broken returns %v", p, c.Broken())
 		}
 	}
 }
 
-// A limit ends with its phase, and another takes its place.
+// A limit ends with its phase. A new limit replaces the former one.
 func TestLimit(t *testing.T) {
 	expired := make(chan string, 8)
 	limit := func(c *Connection[Input], in Phase, within time.Duration, name string) {
@@ -206,21 +207,21 @@ func TestLimit(t *testing.T) {
 	limit(c, Connected, time.Hour, "replaced")
 	limit(c, Connected, later, "right")
 	if !c.Limited() {
-		t.Error("there is a limit")
+		t.Error("Limited is false with a limit")
 	}
 	unlimited := in(Connected)
 	limit(unlimited, Connected, soon, "taken away")
 	unlimited.Unlimit()
 	if unlimited.Limited() {
-		t.Error("there is no limit any more")
+		t.Error("Limited is true after Unlimit")
 	}
 	if name := <-expired; name != "right" || c.Limited() || len(expired) > 0 {
-		t.Errorf("a limit has expired that was %s, and %d others", name, len(expired))
+		t.Errorf("the limit that has expired is the one %q, and %d others have", name, len(expired))
 	}
 }
 
-// racers are the calls, events and timers of one connection, each of which may come
-// at any time and more than once.
+// racers returns the calls, events and timers of one connection. Each may come at any
+// time, and more than once.
 func racers(c *Connection[Input], log func(Input, Outcome)) []func() {
 	var list []func()
 	for i := See; i < inputs; i++ {
@@ -234,9 +235,8 @@ func racers(c *Connection[Input], log func(Input, Outcome)) []func() {
 	return list
 }
 
-// However calls, events and timers race, the program hears of the establishment and
-// of the end once at most, of nothing after the end, and of no establishment after
-// the attempt was ended.
+// However calls, events and timers race, the program gets the establishment at most
+// once and the end once. It gets no establishment if the attempt was aborted.
 func TestRaces(t *testing.T) {
 	for seed := range uint64(300) {
 		c := in(Attempting)
@@ -267,15 +267,16 @@ func TestRaces(t *testing.T) {
 		}
 		ends := counts[Fail] + counts[Disconnect] + counts[Abort] + counts[Forget]
 		if counts[Establish] > 1 || ends > 1 || counts[Abort] > 0 && counts[Establish] > 0 {
-			t.Fatalf("seed %d: the program was told %v", seed, told)
+			t.Fatalf("seed %d: the program got %v", seed, told)
 		}
 		if !c.Phase().Ended() || ends != 1 {
-			t.Fatalf("seed %d: it ends in %v, and the program was told %v", seed, c.Phase(), told)
+			t.Fatalf("seed %d: the last phase is %v, and the program got %v", seed, c.Phase(), told)
 		}
 	}
 }
 
-// In any sequence, what the program is told has a sense.
+// After any sequence of inputs, the program has got at most one establishment, then at
+// most one end, and nothing else.
 func TestSequences(t *testing.T) {
 	for seed := range uint64(20000) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -291,7 +292,7 @@ func TestSequences(t *testing.T) {
 		for n, i := range told {
 			switch {
 			case ended, i == Establish && n > 0:
-				t.Fatalf("seed %d: the program was told %v", seed, told)
+				t.Fatalf("seed %d: the program got %v", seed, told)
 			case i != Establish:
 				ended = true
 			}

@@ -1,9 +1,9 @@
-// Package connphase has the phases of a connection: what moves it from one to the
-// next, and what the program hears of that. It knows nothing of DAT.
+// Package connphase has the phases of a connection: which inputs move it from one phase
+// to the next, and which events the program gets. It does not depend on DAT.
 //
-// Calls, the library's events and timers race. All of them go through one table,
-// under one lock, so that each attempt has one outcome and each connection one end,
-// whoever is first.
+// Calls, events of the library, and timers race. All of them go through one table, under
+// one lock. So each attempt has one outcome, and each connection has one end, whichever
+// input comes first.
 package connphase
 
 //go:generate go tool -modfile=../../../scripts/tools/go.mod stringer -output=phase_string.go -type=Phase,Input,Outcome
@@ -12,27 +12,27 @@ package connphase
 type Phase uint32
 
 const (
-	Idle       Phase = iota // nothing has begun
+	Idle       Phase = iota // no attempt has begun
 	Attempting              // the library is connecting, or accepting
-	Connected               // the connection is there
-	Draining                // requests complete, before the library disconnects
+	Connected               // the connection is established
+	Draining                // requests complete before the library disconnects
 	Leaving                 // the library is disconnecting
-	Aborted                 // the binding has ended the attempt, which the library may go on with
+	Aborted                 // the binding has ended the attempt; the library may still work on it
 	Refused                 // the library has ended the attempt
 	Over                    // the connection has ended
 	Emptied                 // the library is disconnecting, and has forgotten what was posted
-	Vacant                  // it is over, and nothing is posted in the library
+	Vacant                  // the connection is over, and nothing is posted in the library
 	phases
 )
 
-// Ending reports whether the library is disconnecting, or there is nothing to
-// disconnect any more.
+// Ending reports whether the library is disconnecting, or has nothing left to
+// disconnect.
 func (p Phase) Ending() bool { return p >= Leaving }
 
-// Ended reports whether the connection, or the attempt, has had its end.
+// Ended reports whether the connection, or the attempt, has ended.
 func (p Phase) Ended() bool { return p >= Aborted && p != Emptied }
 
-// Empty reports whether the library must not get any more operations: it takes the
+// Empty reports whether no more operations may be posted to the library: it takes the
 // endpoint for one that was never connected.
 func (p Phase) Empty() bool { return p >= Emptied }
 
@@ -43,11 +43,11 @@ type Input uint8
 const (
 	Begin      Input = iota // call: an attempt is about to begin
 	Withdraw                // call: the library has refused to begin it
-	See                     // the library shows the connection, before its event
+	See                     // the library shows the connection before it posts the event
 	Establish               // event: the connection is established
 	Fail                    // event: the attempt has failed, or the connection broke
-	Disconnect              // event: disconnected, which an aborted attempt reports too
-	Abort                   // call, timer: the attempt is to have no other outcome
+	Disconnect              // event: disconnected; the library also reports an aborted attempt so
+	Abort                   // call, timer: the binding ends the attempt
 	Drain                   // call: requests complete before the disconnect
 	Leave                   // call, timer: the library is about to disconnect
 	Forget                  // timer: the library will not report the end
@@ -55,11 +55,11 @@ const (
 	inputs
 )
 
-// An Outcome is what is to be done about an input.
+// An Outcome says what to do with an event.
 type Outcome uint8
 
 const (
-	None    Outcome = iota // nothing
+	None    Outcome = iota // there is no event
 	Deliver                // the program gets the event
 	Drop                   // nobody gets the event
 	Owe                    // the program gets the event when the native endpoint is replaced
@@ -72,7 +72,8 @@ type move struct {
 	outcome Outcome
 }
 
-// rules say what an input does in some phases. It is not allowed in any other.
+// rules say in which phases an input is allowed, and what it does there. In any other
+// phase an event is dropped, and any other input is not allowed.
 var rules = []struct {
 	in      Input
 	from    []Phase
@@ -104,7 +105,7 @@ var rules = []struct {
 var table = func() (t [phases][inputs]move) {
 	for p := range phases {
 		for _, event := range []Input{Establish, Fail, Disconnect} {
-			t[p][event] = move{true, p, Drop} // of what has ended, or was not begun
+			t[p][event] = move{true, p, Drop} // the attempt or connection has ended, or was not begun
 		}
 	}
 	for _, r := range rules {

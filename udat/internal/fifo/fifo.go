@@ -1,13 +1,14 @@
-// Package fifo has a queue that a member can leave from the middle.
+// Package fifo has a queue whose members can also leave it from the middle.
 package fifo
 
-// Queue is such a queue, empty as its zero value. It is not safe for concurrent use.
+// Queue is a first-in, first-out queue. The zero value is empty. It is not safe for
+// concurrent use.
 type Queue[T any] struct {
 	head, tail *Link[T]
 	length     int
 }
 
-// Link holds a member's place in a queue. A member is in one at a time.
+// Link is the place of a member in a queue. A member is in at most one queue at a time.
 type Link[T any] struct {
 	Member     T
 	prev, next *Link[T]
@@ -23,11 +24,11 @@ func (l *Link[T]) Next() *Link[T] { return l.next }
 // Len returns the number of members.
 func (q *Queue[T]) Len() int { return q.length }
 
-// First returns the place of the member that has been there longest, nil when there
-// is none.
+// First returns the place of the member that has been there longest, nil if there is
+// none.
 func (q *Queue[T]) First() *Link[T] { return q.head }
 
-// Push adds a member that is in no queue.
+// Push adds a member, which must not be in a queue.
 func (q *Queue[T]) Push(l *Link[T]) {
 	l.prev, l.next, l.queued = q.tail, nil, true
 	if q.tail == nil {
@@ -39,7 +40,7 @@ func (q *Queue[T]) Push(l *Link[T]) {
 	q.length++
 }
 
-// Pop takes the member that has been there longest; nil when there is none.
+// Pop removes and returns the member that has been there longest, nil if there is none.
 func (q *Queue[T]) Pop() *Link[T] {
 	l := q.head
 	if l != nil {
@@ -48,7 +49,7 @@ func (q *Queue[T]) Pop() *Link[T] {
 	return l
 }
 
-// Remove takes a member out. It reports false when the member is in the queue no more.
+// Remove removes a member. It returns false if the member is no longer in the queue.
 func (q *Queue[T]) Remove(l *Link[T]) bool {
 	if !l.queued {
 		return false

@@ -29,7 +29,7 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	if q.Pop() != nil {
-		t.Error("an empty queue has a member")
+		t.Error("Pop of an empty queue returns a member")
 	}
 	for i := range links {
 		q.Push(&links[i])
@@ -37,7 +37,7 @@ func TestQueue(t *testing.T) {
 	check(0, 1, 2, 3)
 	for _, i := range []int{1, 3} { // in the middle, and at the end
 		if !q.Remove(&links[i]) || q.Remove(&links[i]) {
-			t.Errorf("member %d is not removed once", i)
+			t.Errorf("member %d is not removed exactly once", i)
 		}
 	}
 	check(0, 2)

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// Mutex is a sync.Mutex of a rank.
+// Mutex is a sync.Mutex with a rank.
 type Mutex[R Rank] struct {
 	mu sync.Mutex
 	placement[R]
@@ -25,7 +25,7 @@ func (m *Mutex[R]) Lock() {
 	m.mu.Lock()
 }
 
-// TryLock takes the lock if it is free. That needs no order: it waits for nobody.
+// TryLock takes the lock if it is free, also out of order: it does not wait.
 func (m *Mutex[R]) TryLock() bool {
 	taken := m.mu.TryLock()
 	if taken {
@@ -40,7 +40,7 @@ func (m *Mutex[R]) Unlock() {
 	m.mu.Unlock()
 }
 
-// RWMutex is a sync.RWMutex of a rank. Taken for reading, too, it has its place.
+// RWMutex is a sync.RWMutex with a rank. The order holds for readers, too.
 type RWMutex[R Rank] struct {
 	mu sync.RWMutex
 	placement[R]
@@ -88,8 +88,8 @@ func (m *RWMutex[R]) RUnlock() {
 	m.mu.RUnlock()
 }
 
-// placement is where a lock is in the order. It may be set while others take the lock:
-// an object may be known before it is whole.
+// placement is the place of a lock in the order. It is set atomically, since other
+// goroutines may take the lock meanwhile: they may know an object before it is complete.
 type placement[R Rank] struct {
 	other  atomic.Pointer[Rank] // nil for R
 	number atomic.Uint64
@@ -107,15 +107,15 @@ func (p *placement[R]) holding(lock any) holding {
 func (p *placement[R]) setNumber(n uint64) { p.number.Store(n) }
 func (p *placement[R]) setRank(r Rank)     { p.other.Store(&r) }
 
-// Number numbers a lock, from 1, among those of its rank. Several of these may be held
-// at once, if they are taken in the order of their numbers.
+// Number sets the number of a lock, from 1, among the locks of its rank. A goroutine may hold
+// several locks of one rank if it takes them in the order of their numbers.
 func Number(lock interface{ setNumber(uint64) }, number uint64) { lock.setNumber(number) }
 
 // As sets another rank for a lock than that of its type.
 func As[R Rank](lock interface{ setRank(Rank) }) { lock.setRank(*new(R)) }
 
-// MayWait panics if the goroutine holds a lock of a later rank than R: it is about to
-// wait for what others bring about.
+// MayWait is called before a goroutine waits for other goroutines or threads. It panics
+// if the goroutine holds a lock of a later rank than R, which those may need.
 func MayWait[R Rank]() {
 	position, _ := (*new(R)).Place()
 	mu.Lock()
@@ -140,7 +140,7 @@ var (
 	held = make(map[uint64][]holding) // by goroutine
 )
 
-// take notes that the goroutine takes a lock, if that is in order.
+// take records that the goroutine takes a lock. It panics if that is out of order.
 func take(h holding) {
 	id := goroutine()
 	mu.Lock()
@@ -161,7 +161,7 @@ func note(h holding) {
 	held[id] = append(held[id], h)
 }
 
-// release notes that a lock is released, as a rule by the goroutine that took it.
+// release records that a lock is released, usually by the goroutine that took it.
 func release(lock any) {
 	id := goroutine()
 	mu.Lock()
@@ -190,7 +190,8 @@ func releaseFrom(id uint64, lock any) bool {
 	return true
 }
 
-// goroutine returns the number of the calling goroutine, which only its stack tells.
+// goroutine returns the number of the calling goroutine, which only its stack trace
+// shows.
 func goroutine() uint64 {
 	var text [64]byte
 	fields := bytes.Fields(text[:runtime.Stack(text[:], false)])

@@ -1,16 +1,17 @@
-// Package lockorder has locks that are taken in one order. Each has a rank, which is a
-// type: who takes a lock holds none of the same rank or of a later one. In programs
-// that are built with -race a lock that is taken out of order panics, and names both.
-// In any other it is that of package sync, and costs nothing more.
+// Package lockorder has locks that must be taken in order. Each lock has a rank, which is
+// a type. A goroutine may take a lock only if it holds no lock of the same rank or of a
+// later one. In a program that is built with -race, taking a lock out of order panics
+// with the names of both locks. In any other program the locks are those of package
+// sync, at no extra cost.
 package lockorder
 
 // A Rank is a place in the order of locks.
 type Rank interface {
-	// Place returns the position in the order, and the name of the locks there.
+	// Place returns the position in the order, and the name of the locks of this rank.
 	Place() (position int, name string)
 }
 
-// Last is the rank of locks under which no other is taken.
+// Last is the last rank. A goroutine that holds a lock of it takes no other lock.
 type Last struct{}
 
 // Place implements Rank.

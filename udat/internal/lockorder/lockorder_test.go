@@ -16,7 +16,7 @@ type (
 func (outer) Place() (int, string) { return 1, "outer locks" }
 func (inner) Place() (int, string) { return 2, "inner locks" }
 
-// panics reports whether f panics with a message that has the text in it.
+// panics reports whether f panics with a message that contains the text.
 func panics(f func(), text string) (is bool) {
 	defer func() {
 		message, _ := recover().(string)
@@ -38,30 +38,30 @@ func TestOrder(t *testing.T) {
 	b.RUnlock()
 	a.Unlock()
 	if !panics(func() { b.RLock(); defer b.RUnlock(); a.Lock() }, "outer locks (0) is taken after that of inner locks (1)") {
-		t.Error("an outer lock is taken after an inner one")
+		t.Error("an outer lock was taken after an inner one")
 	}
 	if !panics(func() { c.Lock(); defer c.Unlock(); b.Lock() }, "(1) is taken after that of inner locks (2)") {
-		t.Error("siblings are taken in the wrong order")
+		t.Error("locks of one rank were taken in the wrong order")
 	}
 	if !panics(func() { b.RLock(); defer b.RUnlock(); b.RLock() }, "is taken after") {
-		t.Error("a lock is taken twice for reading")
+		t.Error("a lock was taken twice for reading")
 	}
 	if !panics(func() { a.Lock(); defer a.Unlock(); a.Lock() }, "is taken after") {
-		t.Error("a lock is taken twice")
+		t.Error("a lock was taken twice")
 	}
 	if panics(func() { b.Lock(); defer b.Unlock(); a.TryLock(); a.Unlock() }, "") {
-		t.Error("to try needs no order")
+		t.Error("TryLock panics out of order")
 	}
 	As[outer](&c)
 	if !panics(func() { b.Lock(); defer b.Unlock(); c.Lock() }, "outer locks (2) is taken after that of inner locks (1)") {
-		t.Error("a lock with a rank of its own is taken as one of its type")
+		t.Error("a lock with a rank of its own was taken with the rank of its type")
 	}
 	var last Mutex[Last]
 	if !panics(func() { last.Lock(); defer last.Unlock(); b.Lock() }, "is taken after that of a leaf") {
-		t.Error("a lock is taken under a leaf")
+		t.Error("a lock was taken under a leaf")
 	}
 	if len(held) != 0 {
-		t.Errorf("there are locks that nobody holds: %v", held)
+		t.Errorf("locks that were released are still recorded: %v", held)
 	}
 }
 
@@ -74,14 +74,14 @@ func TestOtherGoroutinesHaveTheirOwn(t *testing.T) {
 	go func() {
 		defer done.Done()
 		a.Lock()
-		b.Unlock() // another than the one that took it
+		b.Unlock() // not the goroutine that took it
 		a.Unlock()
 	}()
 	done.Wait()
 	a.Lock()
 	a.Unlock()
 	if len(held) != 0 {
-		t.Errorf("there are locks that nobody holds: %v", held)
+		t.Errorf("locks that were released are still recorded: %v", held)
 	}
 }
 
@@ -91,11 +91,11 @@ func TestMayWait(t *testing.T) {
 	a.Lock()
 	defer a.Unlock()
 	if panics(MayWait[outer], "a wait") {
-		t.Error("a wait is refused with an outer lock")
+		t.Error("MayWait panics with an outer lock")
 	}
 	b.Lock()
 	defer b.Unlock()
 	if !panics(MayWait[outer], "a wait with the lock of inner locks held") {
-		t.Error("a wait is allowed with an inner lock")
+		t.Error("MayWait allows a wait with an inner lock")
 	}
 }

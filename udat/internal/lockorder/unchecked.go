@@ -4,19 +4,20 @@ package lockorder
 
 import "sync"
 
-// Mutex is a sync.Mutex of a rank.
+// Mutex is a sync.Mutex with a rank.
 type Mutex[R Rank] = sync.Mutex
 
-// RWMutex is a sync.RWMutex of a rank. Taken for reading, too, it has its place.
+// RWMutex is a sync.RWMutex with a rank. The order holds for readers, too.
 type RWMutex[R Rank] = sync.RWMutex
 
-// Number numbers a lock, from 1, among those of its rank. Several of these may be held
-// at once, if they are taken in the order of their numbers.
+// Number sets the number of a lock, from 1, among the locks of its rank. A goroutine may hold
+// several locks of one rank if it takes them in the order of their numbers.
 func Number(lock any, number uint64) {}
 
-// As sets another rank for a lock than that of its type. It comes before the first use.
+// As sets another rank for a lock than that of its type. Call it before the lock is used.
 func As[R Rank](lock any) {}
 
-// MayWait panics in programs that are built with -race if the goroutine holds a lock
-// of a later rank than R: it is about to wait for what others bring about.
+// MayWait is called before a goroutine waits for other goroutines or threads. In a
+// program that is built with -race, it panics if the goroutine holds a lock of a later
+// rank than R, which those may need.
 func MayWait[R Rank]() {}

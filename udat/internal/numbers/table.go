@@ -7,11 +7,11 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// Table assigns small numbers to objects, which native cookies carry, and finds the
-// object that a completion belongs to. What is not in the table is gone, and
-// its completions with it: the library leaves those of freed objects in its queues.
-// A number has one owner, the native object that was made with it: it is hidden
-// when that is freed, and released only if that has succeeded.
+// Table assigns small numbers to objects, which native cookies carry, and finds the object
+// that a completion belongs to. The completions of an object that is not in the table
+// are dropped: the library leaves those of freed objects in its queues. A number belongs
+// to one native object. It is hidden when the object is freed, and released only if
+// freeing has succeeded.
 //
 // Numbers are looked up without a lock, once for each completion.
 type Table[T any] struct {
@@ -22,7 +22,7 @@ type Table[T any] struct {
 }
 
 const (
-	// Bits is the length of a number.
+	// Bits is the length of a number in bits.
 	Bits = 24
 
 	// None is the number of no object.
@@ -31,8 +31,7 @@ const (
 	firstSlots = 64
 )
 
-// Add enters the object under a number of its own. It reports false when all
-// numbers are taken.
+// Add adds the object and returns its number. It returns false if all numbers are taken.
 func (t *Table[T]) Add(o *T) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,22 +64,23 @@ func (t *Table[T]) grow() bool {
 	return true
 }
 
-// Hide makes completions that carry the number nobody's. The object has the number
-// still, and no other gets it.
+// Hide has completions that carry the number dropped. The object keeps the number, so
+// that no other object gets it.
 func (t *Table[T]) Hide(number uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	(*t.slots.Load())[number].Store(nil)
 }
 
-// Release frees a hidden number for the next object. It comes once, when
-// nothing native is left that could complete under the number.
+// Release frees a hidden number, so that another object can get it. It is called
+// once, when no native object is left that could complete under the number.
 func (t *Table[T]) Release(number uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.free = append(t.free, number)
 }
 
+// Numbered returns the object with the number, nil if there is none.
 func (t *Table[T]) Numbered(number uint32) *T {
 	p := t.slots.Load()
 	if p == nil || number >= uint32(len(*p)) {

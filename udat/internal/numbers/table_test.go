@@ -18,24 +18,24 @@ func TestTable(t *testing.T) {
 	}
 	for number, object := range owner {
 		if table.Numbered(number) != object {
-			t.Fatalf("number %d is another's", number)
+			t.Fatalf("number %d belongs to another object", number)
 		}
 	}
 	if got := len(table.All()); got != len(objects) {
 		t.Errorf("the table has %d objects, want %d", got, len(objects))
 	}
 	if table.Numbered(None) != nil {
-		t.Error("an object has the number of none")
+		t.Error("an object has the number None")
 	}
 	const gone = 7
 	table.Hide(gone)
 	if table.Numbered(gone) != nil {
 		t.Error("a hidden object is found")
 	}
-	for range firstSlots * 4 { // before it is released nobody gets its number
+	for range firstSlots * 4 { // no object gets the number before it is released
 		var another int
 		if number, _ := table.Add(&another); number == gone {
-			t.Fatal("the number of a hidden object is another's")
+			t.Fatal("another object has got the number of a hidden one")
 		}
 	}
 	table.Release(gone)
@@ -45,5 +45,5 @@ func TestTable(t *testing.T) {
 			return
 		}
 	}
-	t.Error("a number that was released is nobody's again")
+	t.Error("no object gets the number that was released")
 }

@@ -29,16 +29,15 @@ func TestTake(t *testing.T) {
 		r.SetNative(test.native)
 		r.Begin(test.coming, test.queued)
 		if fits := r.Take(test.n); fits != test.fits {
-			t.Errorf("%s: %v", test.name, fits)
+			t.Errorf("%s: Take returns %v", test.name, fits)
 		}
 		if r.Overfull() != test.overfull {
-			t.Errorf("%s: overfull is %v", test.name, r.Overfull())
+			t.Errorf("%s: Overfull returns %v", test.name, r.Overfull())
 		}
 	}
 }
 
-// Whatever comes and goes, neither part overflows, and all room is there again in
-// the end.
+// Neither part overflows, and in the end all room is free again.
 func TestNeverOverflows(t *testing.T) {
 	const length, native, posters, operations = 12, 8, 4, 3000
 	var r Room
@@ -63,11 +62,11 @@ func TestNeverOverflows(t *testing.T) {
 					continue
 				}
 				if n := inLibrary.Add(1); n > native {
-					t.Errorf("the library has %d", n)
+					t.Errorf("the library's part has %d entries", n)
 				}
-				// In this order: what moves in between is not counted twice.
+				// In this order, so that an entry that moves in between is not counted twice.
 				if n := inMemory.Load() + inLibrary.Load(); n > length {
-					t.Errorf("there are %d", n)
+					t.Errorf("the queue has %d entries", n)
 				}
 				if random.IntN(2) == 0 {
 					inLibrary.Add(-1)
@@ -87,6 +86,6 @@ func TestNeverOverflows(t *testing.T) {
 		r.Leave()
 	}
 	if r.Used() != 0 {
-		t.Errorf("%d is used", r.Used())
+		t.Errorf("in the end %d entries have room", r.Used())
 	}
 }

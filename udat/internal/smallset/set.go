@@ -1,4 +1,4 @@
-// Package smallset has sets that most of the time have one member.
+// Package smallset has sets that have one member most of the time.
 package smallset
 
 import "iter"
@@ -10,7 +10,7 @@ type Set[T comparable] struct {
 	others map[T]struct{}
 }
 
-// Has reports whether something is a member.
+// Has reports whether the set has the member.
 func (s *Set[T]) Has(member T) bool {
 	var none T
 	if s.first == member {
@@ -20,7 +20,7 @@ func (s *Set[T]) Has(member T) bool {
 	return found
 }
 
-// Add makes something a member.
+// Add adds a member.
 func (s *Set[T]) Add(member T) {
 	var none T
 	switch {
@@ -35,7 +35,7 @@ func (s *Set[T]) Add(member T) {
 	}
 }
 
-// Remove makes something no member.
+// Remove removes a member.
 func (s *Set[T]) Remove(member T) {
 	if s.first == member {
 		var none T
@@ -45,7 +45,7 @@ func (s *Set[T]) Remove(member T) {
 	delete(s.others, member)
 }
 
-// All returns the members in no order. Nothing may be added meanwhile.
+// All returns the members, in no order. Nothing may be added during the iteration.
 func (s *Set[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var none T
