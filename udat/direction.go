@@ -20,7 +20,7 @@ type direction struct {
 	shadow *shadow // of the endpoint
 
 	mu                          lockorder.Mutex[directionRank]
-	handle                      cgo.EPHandle // 0 while nothing can be posted: see nativeEP.bar
+	handle                      cgo.EPHandle // 0 while nothing can be posted: see nativeEP.pausePosts
 	tag                         uint64       // the endpoint's number, at its place in a native cookie
 	limit                       uint64       // how many operations may be outstanding
 	freely                      uint64       // how many of them need no room on the EVD: none while the EVD counts

@@ -75,16 +75,16 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	return check(op, n.breakOff())
 }
 
-// disconnect ends the connection in the library. Posts are barred meanwhile: see rescue.
+// disconnect ends the connection in the library. Posts are paused meanwhile: see rescue.
 // The caller holds control.
 func (n *nativeEP) disconnect(flags CloseFlags) cgo.Return {
-	n.bar()
-	defer n.unbar()
-	return n.disconnectBarred(flags)
+	n.pausePosts()
+	defer n.resumePosts()
+	return n.disconnectPaused(flags)
 }
 
-// disconnectBarred is disconnect for a caller that has barred posts.
-func (n *nativeEP) disconnectBarred(flags CloseFlags) cgo.Return {
+// disconnectPaused is disconnect for a caller that has paused posts.
+func (n *nativeEP) disconnectPaused(flags CloseFlags) cgo.Return {
 	if n.leftAt.IsZero() && n.connection.InLibrary() {
 		n.leftAt = time.Now()
 	}

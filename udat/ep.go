@@ -534,7 +534,7 @@ func (ep *EP) free() (failure, err error) {
 		return nil, refuse(op, ErrInvalidState, stateSubtype(rsp.state()), "a reserved service point holds the endpoint: free that first")
 	}
 	n.endAttempt(op)
-	n.bar()
+	n.pausePosts()
 	if n.inUse() {
 		call := ep.shadow.begin(callFreeConnection)
 		n.depart()
@@ -549,7 +549,7 @@ func (ep *EP) free() (failure, err error) {
 		failure = n.free(op, dropped)
 		return nil
 	})
-	n.unbar()
-	n.unfeed()
+	n.resumePosts()
+	n.removeStreams()
 	return failure, err
 }

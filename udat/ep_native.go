@@ -23,7 +23,7 @@ type nativeEP struct {
 
 	recv, request direction
 	early         earlyReceives
-	barred        chan struct{} // nil while posts are allowed, closed when they are again; guarded by both directions
+	paused        chan struct{} // nil while posts are allowed, closed when they are again; guarded by both directions
 	freed         bool          // freed in the library, or left behind there; guarded by EP.control
 
 	connection connphase.Connection[Event]
@@ -54,9 +54,9 @@ func (ep *EP) newNative(op string, p epParts, former *nativeEP) (*nativeEP, erro
 	lockorder.Number(&n.request.mu, 2*n.serial)
 	lockorder.Number(&n.recv.mu, 2*n.serial+1)
 	n.recv.shared = p.srq != nil
-	if err = n.feed(op, former); err == nil {
+	if err = n.addStreams(op, former); err == nil {
 		if err = n.create(op); err != nil {
-			n.unfeed()
+			n.removeStreams()
 		}
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (n *nativeEP) create(op string) error {
 
 // discard frees a native endpoint that was never used and that has no number.
 func (n *nativeEP) discard() {
-	n.unfeed()
+	n.removeStreams()
 	if !cgo.EPFree(n.handle).OK() {
 		n.parts.leaveBehind(n.ep.ia)
 		return
@@ -159,7 +159,7 @@ const (
 // Nobody may use it afterwards in either case. Connection events that name it are dropped
 // from then on, since their private data lies in its memory. A connection was ended
 // before, by depart: the library would disconnect by itself, but nothing could rescue it
-// if that got stuck. The caller holds the gate for writing, and has barred posts.
+// if that got stuck. The caller holds the gate for writing, and has paused posts.
 func (n *nativeEP) free(op string, outstanding fate) error {
 	table := &n.ep.ia.endpoints
 	if outstanding == kept {
@@ -220,35 +220,36 @@ func (n *nativeEP) unlock() {
 	n.request.mu.Unlock()
 }
 
-// bar has posts wait until unbar, so that the caller can wait for the library without
-// holding a lock that others need. The caller holds control.
-func (n *nativeEP) bar() {
+// pausePosts has posts wait until resumePosts, so that the caller can wait for the library
+// without holding a lock that others need. The caller holds control.
+func (n *nativeEP) pausePosts() {
 	n.lock()
 	defer n.unlock()
-	n.barred = make(chan struct{})
+	n.paused = make(chan struct{})
 	n.recv.handle, n.request.handle = 0, 0
 }
 
-// unbar lets posts continue, on this native endpoint or on the one that has replaced it.
-func (n *nativeEP) unbar() {
+// resumePosts lets posts continue, on this native endpoint or on the one that has
+// replaced it.
+func (n *nativeEP) resumePosts() {
 	n.lock()
 	defer n.unlock()
 	if !n.freed {
 		n.recv.handle, n.request.handle = n.handle, n.handle
 	}
-	close(n.barred)
-	n.barred = nil
+	close(n.paused)
+	n.paused = nil
 }
 
-// awaitBar waits until posts are not barred any more. It reports whether another attempt
+// awaitPosts waits while posts are paused. It reports whether another attempt
 // to post may succeed.
-func (d *direction) awaitBar() bool {
+func (d *direction) awaitPosts() bool {
 	d.mu.Lock()
-	barred := d.n.barred
+	paused := d.n.paused
 	d.mu.Unlock()
-	if barred != nil {
+	if paused != nil {
 		mayWait()
-		<-barred
+		<-paused
 		return true
 	}
 	return !d.n.current()

@@ -20,7 +20,7 @@ type EVD struct {
 	onto  *EVD // where the completions go that come here, nil for nowhere else
 	qlen  int
 
-	feeds    feeds
+	streams  streams
 	room     room.Room
 	late     []*direction // guarded by mu: see reportLater
 	isLate   atomic.Bool  // there are some

@@ -182,13 +182,13 @@ func Queued(evd *EVD) int {
 // Reap moves what the library has queued to the backlog.
 func Reap(evd *EVD) { evd.tidy() }
 
-// AwaitRest returns once a call has barred posts, to wait for the library.
+// AwaitRest returns once a call has paused posts, to wait for the library.
 func AwaitRest(ep *EP) {
 	n := ep.native.Load()
 	await(func() bool {
 		n.lock()
 		defer n.unlock()
-		return n.barred != nil
+		return n.paused != nil
 	})
 }
 
@@ -694,8 +694,8 @@ func AwaitBacklog(evd *EVD, n int) {
 // ForgetReceives does what gets the library out of a disconnect that is stuck.
 func ForgetReceives(ep *EP) {
 	n := ep.native.Load()
-	n.bar()
-	defer n.unbar()
+	n.pausePosts()
+	defer n.resumePosts()
 	n.forgetReceives(nil)
 }
 
@@ -716,8 +716,8 @@ func WasRescued(ep *EP) bool { return ep.native.Load().connection.Phase().Empty(
 // reports whether receives were forgotten.
 func RescueLooks(ep *EP, looks int) bool {
 	n := ep.native.Load()
-	n.bar()
-	defer n.unbar()
+	n.pausePosts()
+	defer n.resumePosts()
 	r := &rescue{n: n, flags: CloseAbrupt}
 	for range looks {
 		r.look()

@@ -41,7 +41,7 @@ func (evd *EVD) lengthen(op string, ia *IA, n int) {
 	if evd.obj.state != lifeAlive || evd.ia != ia || evd.flags&EVDDTO == 0 { // which is refused later
 		return
 	}
-	if evd.fed() {
+	if evd.hasStreams() {
 		return
 	}
 	evd.mu.Lock()
@@ -55,4 +55,4 @@ func (evd *EVD) lengthen(op string, ia *IA, n int) {
 
 // isShorter reports whether the library's queue is too short for n completions, and
 // no endpoint uses it.
-func (evd *EVD) isShorter(n int) bool { return evd.room.Native() < n && !evd.fed() }
+func (evd *EVD) isShorter(n int) bool { return evd.room.Native() < n && !evd.hasStreams() }

@@ -17,7 +17,7 @@ type (
 	registryRank   struct{} // libdat2's registry, and adapters that open and close
 	joinRank       struct{} // the list of queues of connection events
 	queueGateRank  struct{} // the gates of the binding's own event dispatchers
-	feedsRank      struct{} // the streams of an event dispatcher
+	streamsRank    struct{} // the streams of an event dispatcher
 	directionRank  struct{} // the two queues of an endpoint, requests first, by birth
 	queueRank      struct{} // the binding's own event dispatchers
 	servicesRank   struct{} // the service points of an adapter
@@ -35,7 +35,7 @@ func (gateRank) Place() (int, string)       { return 5, "a gate" }
 func (registryRank) Place() (int, string)   { return 6, "the registry" }
 func (joinRank) Place() (int, string)       { return 7, "the queues of connection events" }
 func (queueGateRank) Place() (int, string)  { return 8, "the gate of the binding's own" }
-func (feedsRank) Place() (int, string)      { return 9, "the streams of an event dispatcher" }
+func (streamsRank) Place() (int, string)    { return 9, "the streams of an event dispatcher" }
 func (directionRank) Place() (int, string)  { return 10, "a direction" }
 func (queueRank) Place() (int, string)      { return 11, "a queue of the binding's own" }
 func (servicesRank) Place() (int, string)   { return 12, "the service points" }

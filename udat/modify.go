@@ -117,7 +117,7 @@ func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error
 }
 
 // checkPosted refuses attributes with which the receives that are posted cannot stay
-// posted. The caller has barred posts.
+// posted. The caller has paused posts.
 func (n *nativeEP) checkPosted(op string, a *EPAttr) error {
 	posted, longest := int(n.recv.outstanding()), 0
 	for _, e := range n.early.list {

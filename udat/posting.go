@@ -24,7 +24,7 @@ func (ep *EP) post(op operation, iov []Segment, cookie uint64, flags CompletionF
 		if err == nil || err == errFlushed {
 			return nil
 		}
-		if err != errNotReady || !d.awaitBar() {
+		if err != errNotReady || !d.awaitPosts() {
 			return ep.explain(k.call, err)
 		}
 	}

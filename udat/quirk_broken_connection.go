@@ -60,9 +60,9 @@ func (n *nativeEP) breakOffBroken() (forgotten bool) {
 	if state != EPStateDisconnected || !n.forget(EventConnectionBroken) {
 		return false
 	}
-	n.bar()
+	n.pausePosts()
 	n.settleRequests()
-	n.unbar()
+	n.resumePosts()
 	return true
 }
 

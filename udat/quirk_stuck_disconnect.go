@@ -30,7 +30,7 @@ type rescue struct {
 // may only not have run for a while.
 const lookEvery = 500 * time.Millisecond
 
-// startRescue is called before the disconnect. Posts are barred until the rescue has
+// startRescue is called before the disconnect. Posts are paused until the rescue has
 // ended.
 func (n *nativeEP) startRescue(flags CloseFlags) *rescue {
 	r := &rescue{n: n, flags: flags, returned: make(chan struct{}), ended: make(chan struct{})}

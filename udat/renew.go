@@ -26,13 +26,13 @@ func (ep *EP) renew(op string, p epParts, becomes EPState, early fate) error {
 		n.connection.Do(connphase.Empty)
 		n.early.stop()
 	}
-	former.bar()
-	defer former.unbar()
+	former.pausePosts()
+	defer former.resumePosts()
 	if err := n.replace(op, former, early); err != nil {
 		n.withdraw()
 		return err
 	}
-	former.unfeed()
+	former.removeStreams()
 	return nil
 }
 
@@ -78,12 +78,12 @@ func (n *nativeEP) inUse() bool {
 }
 
 // depart disconnects a native endpoint that is in use and about to be freed. The caller
-// holds control, and has barred posts.
+// holds control, and has paused posts.
 func (n *nativeEP) depart() {
 	n.connection.Unlimit()
 	n.reap()
 	n.ep.ia.endpoints.removeHandle(n.handle)
-	n.disconnectBarred(CloseAbrupt)
+	n.disconnectPaused(CloseAbrupt)
 	n.settleAttempt()
 }
 

@@ -45,7 +45,7 @@ func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	if evd.obj.state != lifeAlive {
 		return true, evd.obj.unusable(op, NoSubtype)
 	}
-	if evd.flags&EVDAsync != 0 || evd.fed() {
+	if evd.flags&EVDAsync != 0 || evd.hasStreams() {
 		return false, nil
 	}
 	if err = evd.replaceUnfed(op, minQLen); err != nil {
@@ -74,8 +74,8 @@ func (evd *EVD) setLengthInUse(op string, n int) error {
 		return err
 	}
 	defer evd.obj.leave()
-	evd.feeds.mu.Lock()
-	defer evd.feeds.mu.Unlock()
+	evd.streams.mu.Lock()
+	defer evd.streams.mu.Unlock()
 	evd.decideCounting(n, 0) // so that the number of outstanding operations is known
 	err := evd.tryLength(op, n)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	attendBacklog                    // the backlog is bounded
 )
 
-// counts reports whether the EVD counts its room. That changes only with feeds.mu held.
+// counts reports whether the EVD counts its room. That changes only with streams.mu held.
 func (evd *EVD) counts() bool {
 	evd.mu.Lock()
 	defer evd.unlock()
@@ -27,12 +27,12 @@ func (evd *EVD) counts() bool {
 
 // decideCounting begins or ends the counting, as the EVD's streams now need it. length is
 // the length that the EVD will have, and further is how many software events it must hold
-// beside those that are there. The caller holds feeds.mu.
+// beside those that are there. The caller holds streams.mu.
 func (evd *EVD) decideCounting(length, further int) {
 	evd.mu.Lock()
 	softwareEvents, counts := int(evd.capacity.used.Load())-evd.requests, evd.attention&attendCounting != 0
 	evd.unlock()
-	limits, most := evd.feeds.limits, min(length, evd.room.Native())
+	limits, most := evd.streams.limits, min(length, evd.room.Native())
 	if tight := limits > 0 && limits+softwareEvents+further > most; tight != counts {
 		evd.setCounting(tight)
 	}
@@ -40,7 +40,7 @@ func (evd *EVD) decideCounting(length, further int) {
 
 // setCounting begins or ends the counting.
 func (evd *EVD) setCounting(counting bool) {
-	directions := evd.feeds.ordered()
+	directions := evd.streams.ordered()
 	for _, d := range directions {
 		d.mu.Lock()
 	}
@@ -56,7 +56,7 @@ func (evd *EVD) setCounting(counting bool) {
 		evd.attention |= attendCounting
 		evd.room.Begin(outstanding, evd.backlog.len())
 	}
-	for srq := range evd.feeds.shared {
+	for srq := range evd.streams.shared {
 		srq.setCounting(evd, counting)
 	}
 	evd.unlock()
@@ -203,7 +203,7 @@ func (d *direction) retires(sequence uint64) int {
 // of them, its completion keeps room on that EVD alone.
 
 // setCounting sets whether the receives of the queue take room on an EVD. Receives that
-// are outstanding take room even if there is none. The caller holds the EVD's feeds.mu.
+// are outstanding take room even if there is none. The caller holds the EVD's streams.mu.
 func (srq *SRQ) setCounting(evd *EVD, counting bool) {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()

@@ -14,7 +14,7 @@ var settleWithin = 250 * time.Millisecond // longer in tests
 // settleRequests waits, for so long, until the requests of an endpoint whose
 // connection the library has ended are settled. The library destroys an endpoint
 // without that, and reads its memory when the completions come. The caller holds
-// control, and has barred posts.
+// control, and has paused posts.
 func (n *nativeEP) settleRequests() {
 	const op = "dat_ep_disconnect"
 	d := &n.request
@@ -55,10 +55,10 @@ func (n *nativeEP) releaseEnd() {
 		return
 	}
 	defer n.ep.control.Unlock()
-	n.bar()
+	n.pausePosts()
 	n.settleRequests()
 	lost := n.ep.ia.iwarp && !n.request.settled()
-	n.unbar()
+	n.resumePosts()
 	if lost && n.ep.renew("dat_ep_disconnect", n.copyParts(), EPStateDisconnected, kept) == nil {
 		return // with the end reported
 	}

@@ -42,8 +42,8 @@ func (evd *EVD) PostSE(cookie uint64) error {
 // among completions. The EVD counts its room once the operations that may be
 // outstanding leave none to spare.
 func (evd *EVD) postAmongCompletions(op string, cookie uint64) error {
-	evd.feeds.mu.Lock()
-	defer evd.feeds.mu.Unlock()
+	evd.streams.mu.Lock()
+	defer evd.streams.mu.Unlock()
 	evd.decideCounting(evd.room.Length(), 1)
 	evd.mu.Lock()
 	defer evd.unlock()

@@ -50,7 +50,7 @@ func (d *direction) reclaim() bool {
 // in order. Those that fail, or that the end of the connection flushes, complete even if
 // they are suppressed. So when the write completes, in whatever way, the operations
 // before it that have not completed have succeeded. report does nothing while posts are
-// barred. It returns false if there is no room for the write yet. The caller holds mu.
+// paused. It returns false if there is no room for the write yet. The caller holds mu.
 func (d *direction) report() bool { return d.handle == 0 || d.reportOn(d.handle) }
 
 func (d *direction) reportOn(handle cgo.EPHandle) bool {

@@ -8,30 +8,30 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// feeds holds the streams of completions that come to an EVD. Each stream belongs to one
+// streams holds the streams of completions that come to an EVD. Each stream belongs to one
 // direction of a native endpoint. All must have the same completion flags: see EPAttr.
-type feeds struct {
-	mu     lockorder.Mutex[feedsRank] // taken before the locks of directions
-	list   map[*direction]feed
+type streams struct {
+	mu     lockorder.Mutex[streamsRank] // taken before the locks of directions
+	list   map[*direction]stream
 	flags  map[CompletionFlags]int // how many streams have these flags
 	shared map[*SRQ]int            // how many streams take their receives from this queue
 	limits int                     // operations that may be outstanding in all
 }
 
-// feed is one stream. srq is the shared queue that its receives come from, nil if they
+// stream is one of them. srq is the shared queue that its receives come from, nil if they
 // are its own.
-type feed struct {
+type stream struct {
 	flags CompletionFlags
 	limit int
 	srq   *SRQ
 }
 
-// feed adds the streams of a native endpoint to its EVDs. It fails if their completion
+// addStreams adds the streams of a native endpoint to its EVDs. It fails if their completion
 // flags differ from those of other streams there, except for the streams of former, which
 // the native endpoint will replace.
-func (n *nativeEP) feed(op string, former *nativeEP) error {
+func (n *nativeEP) addStreams(op string, former *nativeEP) error {
 	p, a := &n.parts, n.parts.attr
-	recv, request := feed{a.RecvCompletionFlags, a.MaxRecvDTOs, nil}, feed{a.RequestCompletionFlags, a.MaxRequestDTOs, nil}
+	recv, request := stream{a.RecvCompletionFlags, a.MaxRecvDTOs, nil}, stream{a.RequestCompletionFlags, a.MaxRequestDTOs, nil}
 	if p.srq != nil {
 		recv.limit, recv.srq = p.srq.attr.MaxRecvDTOs, p.srq
 	}
@@ -43,26 +43,27 @@ func (n *nativeEP) feed(op string, former *nativeEP) error {
 		// Its receives complete in a separate queue, and need no room.
 		if p.apart, err = newReceiveEVD(op, p.srq, p.recv); err == nil {
 			p.recv.leave(&n.recv)
-			err = p.recv.join(op, &n.recv, feed{flags: recv.flags}, former)
+			err = p.recv.join(op, &n.recv, stream{flags: recv.flags}, former)
 		}
 	}
 	if err != nil {
-		n.unfeed()
+		n.removeStreams()
 	}
 	return err
 }
 
-// unfeed removes the streams of a native endpoint, on which nothing is outstanding.
-func (n *nativeEP) unfeed() {
+// removeStreams removes the streams of a native endpoint, on which nothing is
+// outstanding.
+func (n *nativeEP) removeStreams() {
 	n.parts.request.leave(&n.request)
 	n.parts.recv.leave(&n.recv)
 }
 
-func (evd *EVD) join(op string, d *direction, f feed, former *nativeEP) error {
+func (evd *EVD) join(op string, d *direction, f stream, former *nativeEP) error {
 	if evd == nil {
 		return nil
 	}
-	s := &evd.feeds
+	s := &evd.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for flags, n := range s.flags {
@@ -72,7 +73,7 @@ func (evd *EVD) join(op string, d *direction, f feed, former *nativeEP) error {
 		}
 	}
 	if s.list == nil {
-		s.list, s.flags, s.shared = make(map[*direction]feed), make(map[CompletionFlags]int), make(map[*SRQ]int)
+		s.list, s.flags, s.shared = make(map[*direction]stream), make(map[CompletionFlags]int), make(map[*SRQ]int)
 	}
 	s.list[d] = f
 	s.flags[f.flags]++
@@ -94,7 +95,7 @@ func (evd *EVD) join(op string, d *direction, f feed, former *nativeEP) error {
 }
 
 // of returns how many streams with the flags a native endpoint has. n may be nil.
-func (s *feeds) of(n *nativeEP, flags CompletionFlags) (streams int) {
+func (s *streams) of(n *nativeEP, flags CompletionFlags) (streams int) {
 	if n == nil {
 		return 0
 	}
@@ -110,7 +111,7 @@ func (evd *EVD) leave(d *direction) {
 	if evd == nil {
 		return
 	}
-	s := &evd.feeds
+	s := &evd.streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, ok := s.list[d]
@@ -133,15 +134,15 @@ func (evd *EVD) leave(d *direction) {
 	}
 }
 
-// fed reports whether endpoints use the EVD for completions.
-func (evd *EVD) fed() bool {
-	evd.feeds.mu.Lock()
-	defer evd.feeds.mu.Unlock()
-	return len(evd.feeds.list) > 0
+// hasStreams reports whether endpoints use the EVD for completions.
+func (evd *EVD) hasStreams() bool {
+	evd.streams.mu.Lock()
+	defer evd.streams.mu.Unlock()
+	return len(evd.streams.list) > 0
 }
 
 // ordered returns the directions in the order in which they are locked.
-func (s *feeds) ordered() []*direction {
+func (s *streams) ordered() []*direction {
 	return slices.SortedFunc(maps.Keys(s.list), func(a, b *direction) int {
 		if a.n == b.n && a != b {
 			if a == &a.n.request {
