@@ -189,7 +189,7 @@ func TestCNOAfterArmingFailed(t *testing.T) {
 				}
 				udattest.Expect(t, evd, udat.EventSoftware)
 
-				// An agent waits without anybody who could hear of an error.
+				// An agent waits, and nobody could be told of an error.
 				disarm(t, evd)
 				const failures = 3
 				step.next(failures, s.code)

@@ -170,7 +170,7 @@ func (h *stepHistory) last() *AssertionStep {
 	return &h.steps[(h.next+len(h.steps)-1)%len(h.steps)]
 }
 
-// list gives the steps, the oldest first.
+// list returns the steps, the oldest first.
 func (h *stepHistory) list() []AssertionStep {
 	return append(append([]AssertionStep{}, h.steps[h.next:]...), h.steps[:h.next]...)
 }

@@ -204,7 +204,7 @@ func TestPostBatchBeforeModify(t *testing.T) {
 	})
 }
 
-// tooManySegments gives more than an adapter takes, and has the binding let them
+// tooManySegments returns more than an adapter takes, and has the binding let them
 // through. They have bytes: soft-iWARP takes any number of those that have none.
 func tooManySegments(t *testing.T, e *udattest.Endpoint) []udat.Segment {
 	t.Helper()

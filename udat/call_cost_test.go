@@ -89,7 +89,7 @@ func repeat(one func() error) func(n int) error {
 	}
 }
 
-// failed gives an error for a return that is none of success.
+// failed returns an error for a return that is none of success.
 func failed(r cgo.Return) error {
 	if !r.OK() {
 		return fmt.Errorf("the library returned %v", r)

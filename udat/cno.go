@@ -210,7 +210,7 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	return evd, err
 }
 
-// wait gives an EVD that has events, errStopped when stop is closed, and
+// wait returns an EVD that has events, errStopped when stop is closed, and
 // ErrClosed when the CNO is freed.
 func (cno *CNO) wait(stop <-chan struct{}) (*EVD, error) {
 	for stopped := false; ; {
@@ -241,7 +241,7 @@ func (cno *CNO) wait(stop <-chan struct{}) (*EVD, error) {
 	}
 }
 
-// next gives the EVD that is to be looked at next, nil when there is none.
+// next returns the EVD that is to be looked at next, nil when there is none.
 func (cno *CNO) next() *attachment {
 	cno.mu.Lock()
 	defer cno.mu.Unlock()

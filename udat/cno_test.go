@@ -193,7 +193,7 @@ func TestCNOFollowsTheQueue(t *testing.T) {
 	})
 }
 
-// All who wait are given an EVD whose events nobody takes.
+// All goroutines that wait get an EVD whose events nobody takes.
 func TestCNOGivesAllWhoWait(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
@@ -258,7 +258,7 @@ func TestCNODisabledEVD(t *testing.T) {
 	})
 }
 
-// An EVD is not given once it is disabled, not even to who was about to look at it.
+// No wait returns an EVD that is disabled, not even one that was about to look at it.
 func TestCNODisabledDuringLook(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)

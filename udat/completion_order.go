@@ -24,7 +24,7 @@ type earlyCompletion struct {
 // order.
 func (o *completionOrder) begin(slots int) { o.early = make([]earlyCompletion, slots) }
 
-// at gives the completion of an operation, nil if it has none yet.
+// at returns the completion of an operation, nil if it has none yet.
 func (o *completionOrder) at(sequence uint64) *earlyCompletion {
 	if o.early == nil {
 		return nil
@@ -64,7 +64,7 @@ func (d *direction) retireInOrder(evd *EVD, sequence uint64, event Event, silent
 	d.retired.Store(retired)
 }
 
-// settle gives the completion as the program gets it. A success behind a failure
+// settle returns the completion as the program gets it. A success behind a failure
 // only means that the adapter had handed the operation over before.
 func (o *completionOrder) settle(c *earlyCompletion) Event {
 	event := c.event

@@ -89,7 +89,7 @@ func quotedField(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// configFile gives the path of the registry's file, as long as the program has
+// configFile returns the path of the registry's file, as long as the program has
 // not changed its environment since it started.
 func configFile() string {
 	if file, set := os.LookupEnv("DAT_OVERRIDE"); set {

@@ -79,7 +79,7 @@ func (p place) String() string {
 // way of another.
 var listening sync.Map // place: listener
 
-// listener is who has a place.
+// listener is the owner of a place.
 type listener struct {
 	qual  ConnQual
 	freed bool // by the program, while the native service point stays

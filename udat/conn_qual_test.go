@@ -86,7 +86,7 @@ func TestWideQualifierReserved(t *testing.T) {
 	})
 }
 
-// synonym gives another qualifier of which the provider makes the same port.
+// synonym returns another qualifier of which the provider makes the same port.
 func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {
 	if strings.Contains(ia.Name(), "scm") {
 		return qual + 3<<16
@@ -153,7 +153,7 @@ func TestQualifiersThatMeet(t *testing.T) {
 	})
 }
 
-// A qualifier that leads nowhere is refused by who would listen, and leads nowhere.
+// CreatePSP refuses a qualifier that leads to no port, and a connect to it fails.
 func TestQualifierOfNoPort(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		if !strings.Contains(ia.Name(), "scm") {

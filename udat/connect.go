@@ -190,7 +190,7 @@ func wayTo(want, state EPState) string {
 	return "Disconnect it, wait for EventConnectionDisconnected, and Reset it"
 }
 
-// stateSubtype gives the subtype by which an ErrInvalidState names a state.
+// stateSubtype returns the subtype by which an ErrInvalidState names a state.
 func stateSubtype(state EPState) ReturnSubtype {
 	switch state {
 	case EPStateUnconnected:

@@ -195,8 +195,8 @@ var attemptEnds = []struct {
 	{"Disconnect", func(ep *udat.EP) error { return ep.Disconnect(udat.CloseAbrupt) }, udat.EventConnectionDisconnected},
 }
 
-// The library may establish a connection whose attempt is being aborted. Nobody
-// sees that: neither a state nor an event tells of it.
+// The library may establish a connection whose attempt is being aborted. Neither a state
+// nor an event shows that.
 func TestEstablishedDuringAbort(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for _, test := range attemptEnds {
@@ -252,7 +252,7 @@ func TestEstablishedDuringDecision(t *testing.T) {
 	})
 }
 
-// establishedBefore gives two endpoints, of which the first was connecting when
+// establishedBefore returns two endpoints, of which the first was connecting when
 // the call that ends its attempt was made, and was connected before that could.
 func establishedBefore(t *testing.T, ia *udat.IA, end func(*udat.EP) error) (active, passive *udattest.Endpoint) {
 	t.Helper()
@@ -537,7 +537,7 @@ func TestDisconnectBeforeEstablished(t *testing.T) {
 	})
 }
 
-// An accept of which the library never tells the outcome ends all the same.
+// An accept ends even if the library never reports its outcome.
 func TestAcceptTimeout(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	defer udat.SetAcceptTimeout(timeout)()
@@ -845,8 +845,8 @@ func TestAcceptOfClientsThatLeft(t *testing.T) {
 	})
 }
 
-// A connection that was established ends as one, though the peer who has
-// accepted it goes away before it has heard of that.
+// A connection that was established ends as one, even if the peer that has accepted it
+// goes away before it gets the event.
 func TestPeerGoesAwayWhileAccepting(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener := udattest.Listen(t, ia)

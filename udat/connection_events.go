@@ -2,17 +2,16 @@ package udat
 
 import "github.com/goudat/goudat/udat/internal/lockorder"
 
-// connectionQueues are the queues that all connection events of an adapter come
-// to. Each has room for all that its endpoints can cause, and is emptied at all
-// times: the library loses events for which a queue is too short. From there they
-// go to the program's event dispatchers, in whose part of memory that is Go's
-// there is room for any number.
+// connectionQueues are the queues that all connection events of an adapter come to. Each
+// has room for all events of its endpoints, and is always emptied: the library loses
+// events for which a queue is too short. The events go on to the backlogs of the program's
+// event dispatchers, which have room for any number.
 type connectionQueues struct {
 	mu   lockorder.Mutex[joinRank]
 	list []*connectionQueue
 }
 
-// connectionQueue is one of them, with as many native endpoints as use it.
+// connectionQueue is one of them. endpoints is how many native endpoints use it.
 type connectionQueue struct {
 	evd *EVD
 

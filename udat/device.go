@@ -308,7 +308,7 @@ func interfacesBySys(d Device, port int) []string {
 	return names
 }
 
-// readLine gives "" for a file that cannot be read: unused entries of a table of
+// readLine returns "" for a file that cannot be read: unused entries of a table of
 // GIDs give EINVAL.
 func readLine(path string) string {
 	text, err := os.ReadFile(path)
@@ -333,7 +333,7 @@ func nodeProblem(path string) error {
 	return fmt.Errorf("%w: %w", ProblemUnknown, err)
 }
 
-// ipv4 gives the first IPv4 address of a network interface, the zero Addr if it
+// ipv4 returns the first IPv4 address of a network interface, the zero Addr if it
 // has none.
 func ipv4(name string) netip.Addr {
 	i, err := net.InterfaceByName(name)
@@ -348,7 +348,7 @@ func ipv4(name string) netip.Addr {
 	return netip.Addr{}
 }
 
-// addressesOf gives the addresses of a network interface, as far as they can be read.
+// addressesOf returns the addresses of a network interface, as far as they can be read.
 func addressesOf(i *net.Interface) (addresses []netip.Addr) {
 	addrs, _ := i.Addrs()
 	for _, a := range addrs {

@@ -59,7 +59,7 @@ func testPlace(t *testing.T) place {
 	return place{}
 }
 
-// byCMA gives the name by which the CMA provider opens on the port, and bySCM that
+// byCMA returns the name by which the CMA provider opens on the port, and bySCM that
 // of the socket CM provider, "" for a device over which it does not connect.
 func (p place) byCMA() string { return "cma:" + p.netInterface }
 
@@ -70,7 +70,7 @@ func (p place) bySCM() string {
 	return fmt.Sprintf("scm:%s/%d", p.device.Name, p.port.Number)
 }
 
-// names gives those of both providers.
+// names returns those of both providers.
 func (p place) names() []string {
 	return slices.DeleteFunc([]string{p.byCMA(), p.bySCM()}, func(name string) bool { return name == "" })
 }

@@ -130,7 +130,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// class gives the class of the code, which the providers leave out of many.
+// class returns the class of the code, which the providers leave out of many.
 func (e *Error) class() ReturnClass {
 	if c := e.Return.Class(); c != ClassSuccess {
 		return c

@@ -87,7 +87,7 @@ var (
 	}
 )
 
-// headers gives the native headers, as the preprocessor leaves them.
+// headers returns the native headers, as the preprocessor leaves them.
 func headers(t *testing.T) string {
 	t.Helper()
 	cc := os.Getenv("CC")
@@ -110,7 +110,7 @@ type constant struct {
 	Value uint32
 }
 
-// enum gives the constants of a C enumeration in which every first one, or every one, has a literal value.
+// enum returns the constants of a C enumeration in which every first one, or every one, has a literal value.
 func enum(t *testing.T, headers, name string) (constants []constant) {
 	t.Helper()
 	body := regexp.MustCompile(`(?s)enum ` + name + `\s*\{(.*?)\}`).FindStringSubmatch(headers)

@@ -315,8 +315,8 @@ func (evd *EVD) tryFree() error {
 	})
 }
 
-// survived has an EVD whose native part could not be freed armed again by whoever
-// waits. The caller holds the gate for writing.
+// survived is called if the native part of the EVD could not be freed. It wakes a
+// waiter, which arms the EVD again. The caller holds the gate for writing.
 func (evd *EVD) survived() {
 	evd.agent.Disarm()
 	evd.waiters.notify()
@@ -336,7 +336,7 @@ func (evd *EVD) abandon(op string) error {
 	})
 }
 
-// end lets go of who waits for events. The caller holds the gate for writing.
+// end ends all waits on the EVD. The caller holds the gate for writing.
 func (evd *EVD) end() {
 	evd.detach()
 	close(evd.closing)

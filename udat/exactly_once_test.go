@@ -73,7 +73,7 @@ var consumeOnce = map[string]func(*stream, context.Context, []udat.Event) (int, 
 	},
 }
 
-// batch gives how many events to wait for: no more than one with a context that
+// batch returns how many events to wait for: no more than one with a context that
 // only the last event ends.
 func (s *stream) batch(ctx context.Context, events []udat.Event) int {
 	if ctx == s.done {

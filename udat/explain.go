@@ -426,7 +426,7 @@ func lockedTooLittle(limit uint64) error {
 		ProblemMemlockLimit, limit, lockedMemory())
 }
 
-// lockedMemory gives the bytes that are registered with devices.
+// lockedMemory returns the bytes that are registered with devices.
 func lockedMemory() uint64 {
 	kilobytes, _ := strconv.ParseUint(strings.TrimSuffix(processStatus("VmPin"), " kB"), 10, 64)
 	return kilobytes << 10

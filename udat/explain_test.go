@@ -180,7 +180,7 @@ func TestExplainNoDriver(t *testing.T) {
 	}
 }
 
-// driversFolder gives the folder in which the libibverbs of this process finds
+// driversFolder returns the folder in which the libibverbs of this process finds
 // its drivers: that of the system, or one beside a library built from source.
 func driversFolder(t *testing.T) string {
 	t.Helper()

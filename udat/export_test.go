@@ -128,20 +128,20 @@ func HoldEvents(evd *EVD) (release func()) {
 	return hold(evd.mu.Lock, evd.mu.Unlock)
 }
 
-// AwaitCNOAwake returns once nobody sleeps who waits on the CNO.
+// AwaitCNOAwake returns once no goroutine sleeps on the CNO.
 func AwaitCNOAwake(cno *CNO) {
 	await(func() bool { return CNOWaiters(cno) == 0 })
 }
 
-// CNOWaiters gives how many goroutines wait on the CNO, agents included.
+// CNOWaiters returns how many goroutines wait on the CNO, agents included.
 func CNOWaiters(cno *CNO) int {
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
 	return cno.waiters.Len()
 }
 
-// StaysInUse tells whether an object is in use all the time while what uses it
-// is given the same parents again, so often.
+// StaysInUse sets the parents of an object to the same parents again and again, and
+// reports whether they were in use all the time.
 func StaysInUse(times int) bool {
 	var parent, user object
 	parents := []*object{&parent}
@@ -165,7 +165,7 @@ func StaysInUse(times int) bool {
 	}
 }
 
-// CountsRoom tells whether posts need room on the EVD.
+// CountsRoom reports whether posts need room on the EVD.
 func CountsRoom(evd *EVD) bool {
 	evd.mu.Lock()
 	defer evd.mu.Unlock()
@@ -205,7 +205,7 @@ func AwaitEmpty(evd *EVD) {
 	await(func() bool { return evd.capacity.used.Load() == 0 })
 }
 
-// Forged gives the segment with a key that belongs to no region, which the
+// Forged returns the segment with a key that belongs to no region, which the
 // checks before a post cannot see.
 func Forged(s Segment) Segment {
 	s.triplet.LMRContext ^= 0xff
@@ -247,7 +247,7 @@ func PrepareAsyncErrors(ia *IA) (provoke, release func() error, err error) {
 	}, evd.Free, nil
 }
 
-// Pins gives the number of pieces of Go memory that are pinned.
+// Pins returns the number of pieces of Go memory that are pinned.
 func Pins() (n int) {
 	pins.Range(func(any, any) bool {
 		n++
@@ -256,7 +256,7 @@ func Pins() (n int) {
 	return n
 }
 
-// ConfigEntries gives library and parameters of each entry of a name in dat.conf.
+// ConfigEntries returns library and parameters of each entry of a name in dat.conf.
 func ConfigEntries(name string) (entries []string) {
 	for _, e := range findConfigEntries(name) {
 		entries = append(entries, e.library+" "+e.parameters)
@@ -264,7 +264,7 @@ func ConfigEntries(name string) (entries []string) {
 	return entries
 }
 
-// EventsSeen gives how many events lie in the backlog or were dropped from it.
+// EventsSeen returns how many events lie in the backlog or were dropped from it.
 func EventsSeen(evd *EVD) int {
 	evd.mu.Lock()
 	defer evd.mu.Unlock()
@@ -276,14 +276,14 @@ func AwaitEventsSeen(evd *EVD, n int) {
 	await(func() bool { return EventsSeen(evd) >= n })
 }
 
-// BacklogCap gives for how many events the backlog has memory.
+// BacklogCap returns for how many events the backlog has memory.
 func BacklogCap(evd *EVD) int {
 	evd.mu.Lock()
 	defer evd.mu.Unlock()
 	return cap(evd.backlog.events)
 }
 
-// RawIA gives the adapter's native handle.
+// RawIA returns the adapter's native handle.
 func RawIA(ia *IA) cgo.IAHandle { return ia.handle }
 
 // SetAcceptTimeout replaces AcceptTimeout until restore is called.
@@ -435,7 +435,7 @@ func SetSettleWithin(d time.Duration) (restore func()) {
 	return func() { settleWithin = old }
 }
 
-// SettleWithin gives that time.
+// SettleWithin returns that time.
 func SettleWithin() time.Duration { return settleWithin }
 
 // LoseCompletions has the completions of the endpoint's operations lost from now on.
@@ -519,7 +519,7 @@ type EPCall = epCall
 // EPStates are the states in the table of the shadow.
 var EPStates = epStates
 
-// ProgramCalls gives the calls in the table that a program makes on an endpoint.
+// ProgramCalls returns the calls in the table that a program makes on an endpoint.
 func ProgramCalls() (list []EPCall) {
 	for c := range epCalls {
 		if c != callCreate && c != callTimeOut && c != callFreeConnection {
@@ -529,7 +529,7 @@ func ProgramCalls() (list []EPCall) {
 	return list
 }
 
-// Succeeds gives the states in which an endpoint may be after a call that the
+// Succeeds returns the states in which an endpoint may be after a call that the
 // table allows, none for one that is freed. ok is false for a call that it refuses.
 func Succeeds(c EPCall, from EPState) (to []EPState, ok bool) {
 	for _, m := range c.moves(from) {
@@ -564,7 +564,7 @@ const (
 // StateNone is the state of an endpoint that does not exist.
 const StateNone = stateNone
 
-// After gives the state that a call which succeeds leads to at once, and the event
+// After returns the state that a call which succeeds leads to at once, and the event
 // that reports it, 0 for none. ok is false for a call that the table refuses.
 func After(c EPCall, from EPState) (to EPState, reports EventNumber, ok bool) {
 	for _, m := range c.moves(from) {
@@ -575,8 +575,8 @@ func After(c EPCall, from EPState) (to EPState, reports EventNumber, ok bool) {
 	return from, 0, false
 }
 
-// Follows gives the state that an event of the library tells of. ok is false for
-// an event that the table does not have in the state.
+// Follows returns the state that an event of the library reports. ok is false for an event
+// that the table does not have in the state.
 func Follows(event EventNumber, from EPState) (to EPState, ok bool) {
 	for _, m := range silentMoves(from) {
 		if m.reports == event {
@@ -586,7 +586,7 @@ func Follows(event EventNumber, from EPState) (to EPState, ok bool) {
 	return from, false
 }
 
-// Refusal gives the type of the error with which the table refuses a call. ok is
+// Refusal returns the type of the error with which the table refuses a call. ok is
 // false for a call that it allows.
 func Refusal(c EPCall, from EPState) (refusal ReturnType, ok bool) {
 	for _, m := range c.moves(from) {
@@ -597,7 +597,7 @@ func Refusal(c EPCall, from EPState) (refusal ReturnType, ok bool) {
 	return c.refusal(from), true
 }
 
-// reachable gives the state and those that the library may make of it.
+// reachable returns the state and those that the library may make of it.
 func reachable(from EPState) (list []EPState) {
 	if from == stateNone {
 		return nil
@@ -611,7 +611,7 @@ func reachable(from EPState) (list []EPState) {
 	return list
 }
 
-// StateSubtype gives the subtype of an ErrInvalidState for a state.
+// StateSubtype returns the subtype of an ErrInvalidState for a state.
 func StateSubtype(state EPState) ReturnSubtype { return stateSubtype(state) }
 
 // HasShadow reports whether assertions watch the endpoint.
@@ -653,11 +653,11 @@ func SpinFor(evd *EVD, d time.Duration) {
 // AwaitSpinner returns once a goroutine spins in a wait.
 func AwaitSpinner() { await(func() bool { return Spinners() > 0 }) }
 
-// Spinners gives how many goroutines of the process spin in a wait.
+// Spinners returns how many goroutines of the process spin in a wait.
 func Spinners() int { return int(spinners.Load()) }
 
-// Spins gives for each of so many waits, which all are in vain or all find their
-// event, whether it spins first.
+// Spins returns whether each of a number of waits spins first, if all or none of them
+// find their event.
 func Spins(waits int, found bool) (spun []bool) {
 	var l waiterList
 	l.eagerness = eagerness{most: DefaultWaitSpin, pause: mostPause}
@@ -671,8 +671,8 @@ func Spins(waits int, found bool) (spun []bool) {
 	return spun
 }
 
-// TurnEnds tells whether a goroutine that has had a processor for so long, and
-// calls so often with so many events found, has let others run.
+// TurnEnds reports whether a goroutine lets others run that has had a processor for the
+// given time, and then makes a number of calls, each of which finds so many events.
 func TurnEnds(had time.Duration, calls, found int) bool {
 	t := turn{begun: time.Since(turnEpoch) - had}
 	for range calls {
@@ -699,7 +699,7 @@ func ForgetReceives(ep *EP) {
 	n.forgetReceives(nil)
 }
 
-// EstimatedWake gives how long waking is thought to take after notifications of
+// EstimatedWake returns how long waking is thought to take after notifications of
 // these ages.
 func EstimatedWake(ages ...time.Duration) time.Duration {
 	var l latency
@@ -725,7 +725,7 @@ func RescueLooks(ep *EP, looks int) bool {
 	return r.forgotten
 }
 
-// OwnerOfEvent gives the endpoint that a connection event belongs to which names
+// OwnerOfEvent returns the endpoint that a connection event belongs to which names
 // the native endpoint of ep and comes to the queue of that, or to another one.
 func OwnerOfEvent(ep *EP, another bool) *EP {
 	n := ep.native.Load()

@@ -109,7 +109,7 @@ func (ep *EP) postAtomic(op operation, local Segment, cookie uint64, remote *RMR
 	return ep.post(op, []Segment{local}, cookie, flags, remote, operands)
 }
 
-// littleEndian gives a value whose bytes in memory are little-endian. The
+// littleEndian returns a value whose bytes in memory are little-endian. The
 // library puts an immediate value on the wire as it lies in memory, and the C
 // programs that a peer may be are mostly of that order.
 func littleEndian(v uint32) uint32 {

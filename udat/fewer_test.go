@@ -7,7 +7,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// fewerOnSIW gives the number of endpoints or event dispatchers that a test makes on
+// fewerOnSIW returns the number of endpoints or event dispatchers that a test makes on
 // an adapter: over soft-iWARP, libsiw mistakes the 145th page of an adapter's queues
 // for a failure, so that nothing more can be made. An endpoint has two such pages, and
 // an event dispatcher for completions has one for 127 of them.

@@ -154,8 +154,8 @@ func TestReplaceWhenFreeFails(t *testing.T) {
 	})
 }
 
-// An endpoint that the library fails to free is gone all the same, and the library
-// is not asked again.
+// An endpoint is freed for the program even if the library fails to free it, and the
+// library is not called again.
 func TestFreeWhenFreeFails(t *testing.T) {
 	withFailingEPFree(t, func(t *testing.T, ia *udat.IA, fail func()) {
 		a, b, other := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)

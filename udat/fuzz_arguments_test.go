@@ -192,7 +192,7 @@ func (p parameter) bytes() []byte {
 	return make([]byte, choose(&p.s.script, 0, 0, 0, 4, 56, 57, 68, 69, 256, 5000))
 }
 
-// context gives contexts that end soon, beside the sequence also one that never ends.
+// context returns contexts that end soon, beside the sequence also one that never ends.
 func (p parameter) context() context.Context {
 	if p.beside && p.s.percent(60) {
 		return context.Background()
@@ -244,7 +244,7 @@ func (s *sequence) address(c *cluster) netip.Addr {
 	return attr.Address
 }
 
-// agent gives an agent that takes an event and wants to be called again.
+// agent returns an agent that takes an event and wants to be called again.
 func (s *sequence) agent(cno *udat.CNO) func(*udat.EVD) {
 	switch s.below(3) {
 	case 0:

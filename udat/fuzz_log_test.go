@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// fuzzing tells whether the test is run with -fuzz.
+// fuzzing reports whether the test is run with -fuzz.
 func fuzzing() bool { return flagValue("test.fuzz") != "" }
 
-// fuzzWorker tells whether the process is one of those that make the calls for -fuzz.
+// fuzzWorker reports whether the process is one of those that make the calls for -fuzz.
 func fuzzWorker() bool { return flagValue("test.fuzzworker") == "true" }
 
 func flagValue(name string) string {

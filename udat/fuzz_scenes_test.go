@@ -44,7 +44,7 @@ var scenes = []scene{
 
 var fuzzQualifiers atomic.Uint64
 
-// fuzzQualifier gives a connection qualifier that was not used lately.
+// fuzzQualifier returns a connection qualifier that was not used lately.
 func fuzzQualifier() udat.ConnQual {
 	const first, span = 2000, 15000
 	return udat.ConnQual(first + fuzzQualifiers.Add(1)%span)
@@ -99,7 +99,7 @@ func (s *sequence) playEndpoint() *cluster {
 	return c
 }
 
-// unconnected gives a cluster whose endpoint can connect, on the focus' adapter.
+// unconnected returns a cluster whose endpoint can connect, on the focus' adapter.
 func (s *sequence) unconnected(other *cluster) *cluster {
 	ia := s.focus.ia
 	for _, c := range s.clusters {
@@ -197,7 +197,7 @@ func (s *sequence) playPair() (active, passive *cluster) {
 	return active, passive
 }
 
-// connected gives an endpoint that is connected, and its peer.
+// connected returns an endpoint that is connected, and its peer.
 func (s *sequence) connected() (c, peer *cluster) {
 	for _, c := range append([]*cluster{s.focus}, s.clusters...) {
 		if c.peer == nil {

@@ -138,7 +138,7 @@ func (s *script) byte() byte {
 	return b
 }
 
-// below gives a number from 0 to n-1.
+// below returns a number from 0 to n-1.
 func (s *script) below(n int) int {
 	b := int(s.byte())
 	if n > 256 {
@@ -462,7 +462,7 @@ func (s *sequence) noteAsync(evd *udat.EVD) {
 	s.async[evd] = true
 }
 
-// isAsync tells whether an event dispatcher is one that goes with its adapter.
+// isAsync reports whether an event dispatcher is one that goes with its adapter.
 func (s *sequence) isAsync(evd *udat.EVD) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -475,7 +475,7 @@ func (s *sequence) objects(c *cluster, typ reflect.Type) []udat.Object {
 	return slices.Clone(c.objects[typ])
 }
 
-// all gives the objects that are known.
+// all returns the objects that are known.
 func (s *sequence) all() []udat.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -579,7 +579,7 @@ func (s *sequence) checkClosed() {
 	}
 }
 
-// leftBehind tells whether the library has lost something, and an adapter stays
+// leftBehind reports whether the library has lost something, and an adapter stays
 // with it.
 func (s *sequence) leftBehind() bool {
 	return slices.ContainsFunc(s.all(), func(o udat.Object) bool {

@@ -15,7 +15,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// processorTime gives what the process has used so far.
+// processorTime returns what the process has used so far.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

@@ -96,7 +96,7 @@ func zeros() *live {
 	return l
 }
 
-// argument gives a valid one for the i-th parameter of a call.
+// argument returns a valid one for the i-th parameter of a call.
 func (l *live) argument(t *testing.T, c *surfaceCall, i int) reflect.Value {
 	t.Helper()
 	typ := c.f.Type().In(i)
@@ -160,7 +160,7 @@ func (c *surfaceCall) takes(typ reflect.Type) bool {
 	return false
 }
 
-// objectParameters gives the positions of the objects among the parameters of a
+// objectParameters returns the positions of the objects among the parameters of a
 // call that can fail.
 func (c *surfaceCall) objectParameters() (positions []int) {
 	if !c.reportsErrors() && c.name != "EVD.Events" {
@@ -230,7 +230,7 @@ func TestUseAfterFree(t *testing.T) {
 	}
 }
 
-// kindsOf gives the kinds of objects that a parameter takes.
+// kindsOf returns the kinds of objects that a parameter takes.
 func kindsOf(typ reflect.Type) []reflect.Type {
 	if typ.Kind() == reflect.Interface {
 		return objectTypes

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// lockableMemory gives the most bytes that this process may lock, which is
+// lockableMemory returns the most bytes that this process may lock, which is
 // unlimited with the capability for it.
 func lockableMemory() uint64 {
 	const (

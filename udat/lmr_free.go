@@ -200,7 +200,7 @@ func (srq *SRQ) evds() (list []*EVD) {
 	return list
 }
 
-// uses tells whether receives that are outstanding use the memory region.
+// uses reports whether receives that are outstanding use the memory region.
 func (srq *SRQ) uses(lmr *LMR) regionUse {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// mapMemory gives whole pages.
+// mapMemory returns whole pages.
 func mapMemory(size int) ([]byte, error) { return mapPages(size, os.Getpagesize(), 0) }
 
 // mapHugePages fails with EINVAL when the kernel has no pages of that size.

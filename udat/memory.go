@@ -99,7 +99,7 @@ func hugePageFolder(pageSize int) string {
 	return fmt.Sprintf("%s%dkB", hugePageFolders, pageSize>>10)
 }
 
-// hugePageSizes gives the sizes that the kernel has, in bytes.
+// hugePageSizes returns the sizes that the kernel has, in bytes.
 func hugePageSizes() (sizes []int) {
 	folders, _ := filepath.Glob(hugePageFolders + "*kB")
 	for _, folder := range folders {

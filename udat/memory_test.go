@@ -338,7 +338,7 @@ func hugePagesFree(t *testing.T) int {
 	return n
 }
 
-// pageSize gives the size of the pages of the mapping that begins at p.
+// pageSize returns the size of the pages of the mapping that begins at p.
 func pageSize(t *testing.T, p *byte) int {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/smaps")

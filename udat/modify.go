@@ -77,7 +77,7 @@ func (ep *EP) claim(op string, p *epParts) error {
 	return nil
 }
 
-// merge gives the parts of the endpoint with those of param that mask names.
+// merge returns the parts of the endpoint with those of param that mask names.
 func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error) {
 	if err := ep.obj.enter(op, InvalidHandleEP); err != nil {
 		return epParts{}, err

@@ -74,8 +74,8 @@ func (n *notifier) run() {
 	})
 }
 
-// dispatch brings the notifications that are there to their EVDs. When it
-// returns they have got there, whoever brought them.
+// dispatch passes the pending notifications to their EVDs. When it returns they have
+// arrived, even if another call has passed them.
 func (n *notifier) dispatch() {
 	n.dispatching.Lock()
 	defer n.dispatching.Unlock()
@@ -119,7 +119,7 @@ func (n *notifier) unregister(agent cgo.Agent, id uint64) {
 	agent.Free()
 }
 
-// forget lets go of the EVD of an agent, which may still be called.
+// forget drops the EVD of an agent, which may still be called.
 func (n *notifier) forget(id uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

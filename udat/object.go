@@ -13,9 +13,9 @@ import (
 )
 
 // object is what every kind of handle has in common: a gate, which keeps the
-// native object alive while a call uses it, and the record of who uses whom,
-// because the library crashes when a parent goes before its children. What an
-// object uses cannot go while its own gate is open.
+// native object alive while a call uses it, and the record of which object uses which,
+// because the library crashes if a parent is freed before its children. The parents of
+// an object cannot be freed while its own gate is open.
 type object struct {
 	record
 	inUse  ReturnSubtype // subtype of the error for freeing it too early
@@ -107,7 +107,7 @@ func (o *object) enter(op string, invalid ReturnSubtype) error {
 
 func (o *object) leave() { o.gate.RUnlock() }
 
-// refused gives the error of a call that no object takes: the refusal, if this one
+// refused returns the error of a call that no object takes: the refusal, if this one
 // is alive.
 func (o *object) refused(op string, invalid ReturnSubtype, refusal error) error {
 	if err := o.enter(op, invalid); err != nil {

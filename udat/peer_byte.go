@@ -188,7 +188,7 @@ func (lmr *LMR) keepPages() *mappedPages {
 	}
 }
 
-// unmap gives the pages of the region back to the system, at once if no PeerByte
+// unmap returns the pages of the region to the system, at once if no PeerByte
 // or PeerWords looks at them.
 func (lmr *LMR) unmap() {
 	if pages := lmr.pages.Swap(nil); pages != nil {

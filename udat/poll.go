@@ -156,7 +156,7 @@ func (evd *EVD) takeDecoded(events []Event, raw []cgo.Event, n int, r cgo.Return
 	return evd.popAll(events), r
 }
 
-// decodeAll gives how many of the events the program may see.
+// decodeAll returns how many of the events the program may see.
 func (evd *EVD) decodeAll(events []Event, raw []cgo.Event) (n int) {
 	for i := range raw {
 		if evd.decode(&raw[i], &events[n], false) {
@@ -175,7 +175,7 @@ func checkDequeue(op string, r cgo.Return) error {
 	return check(op, r)
 }
 
-// scratch gives room for up to n events of the library, at least one. More than
+// scratch returns room for up to n events of the library, at least one. More than
 // the queue holds are never there. The caller holds mu.
 func (evd *EVD) scratch(n int) []cgo.Event {
 	const least = 16 // a crossing adds 2 ns to each of so many

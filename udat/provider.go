@@ -355,7 +355,7 @@ func parseAdapter(op, name string) (*adapter, error) {
 
 const maxPort = 255
 
-// activePort gives the first active port of a device, or else its first.
+// activePort returns the first active port of a device, or else its first.
 func activePort(device string) int {
 	devices, _ := Devices()
 	if d := findDevice(devices, device); d != nil {

@@ -10,20 +10,20 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// endListening ends the listening of an adapter, which the program has nothing
-// left on, and reports whether the library has done with the requests that were
-// on their way. Its thread gives them to their service point long after they have
-// come, and closing the adapter frees that all the same. The goroutine that
-// empties the queue runs meanwhile, and rejects what arrives.
+// endListening ends the listening of an adapter on which the program has no objects left.
+// It reports whether the library has handled all requests that were on their way. The
+// library's thread passes a request to its service point long after it has come, and
+// closing the adapter frees the service point even so. The goroutine that empties the queue
+// of requests runs meanwhile, and rejects those that arrive.
 //
-// A library whose service points can be freed is done with them by then.
+// A library whose service points can be freed has freed them by then.
 func (s *services) endListening(ia *IA) bool {
 	if ia.mended && s.queue != nil {
 		s.rejectArrived() // what has come just before the last service point was freed
 	}
 	ports := s.ports()
 	switch {
-	case len(ports) == 0: // it may have tried to listen, in vain
+	case len(ports) == 0: // the adapter may have failed to listen
 		return true
 	case s.overTCP:
 		if !endListeningOnTCP(ia.attr.Address, ports) {
@@ -44,14 +44,14 @@ func (s *services) ports() []port {
 	return slices.Collect(maps.Keys(s.points))
 }
 
-// endListeningHeld ends the listening of the CMA provider. A service point that
-// is freed while a request waits for its answer stays in the library, and rejects
-// what comes. So each gets a request of the adapter's own, is freed, and has the
-// request answered when the library's thread is known to have gone on: it has
-// rejected another one by then. What is left for the close has no requests.
+// endListeningHeld ends the listening of the CMA provider. A service point that is freed
+// while a request waits for its answer stays in the library, and rejects further requests.
+// So endListeningHeld sends a request of the adapter's own to each service point, and frees
+// the service point. It answers the request when the library's thread has rejected another
+// one, which shows that the thread has gone on. The close then finds no requests.
 //
-// Without a connection to itself, on a device that is down for example, nothing
-// arrives either.
+// If the adapter cannot connect to itself, for example because its device is down, no other
+// requests arrive either.
 func (s *services) endListeningHeld(ia *IA, ports []port) {
 	own, err := newOwnCalls(ia, len(ports)+1)
 	if err != nil {

@@ -43,7 +43,7 @@ func (u *regionUsers) remove(user regionUser) {
 	u.mu.Unlock()
 }
 
-// all gives those that are there, in the order in which they were made.
+// all returns those that are there, in the order in which they were made.
 func (u *regionUsers) all() []regionUser {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -70,7 +70,7 @@ type knownRegions struct {
 }
 
 // meet notes that the owner of the direction may use the region. It comes before the look at whether the region is freed:
-// who frees it then finds the owner, or the owner finds it freed.
+// then either the call that frees it finds the owner, or the owner finds it freed.
 func (k *knownRegions) meet(lmr *LMR, owner regionUser) {
 	if k.latest == lmr {
 		return

@@ -1,6 +1,6 @@
 package udat
 
-// RegionUsers gives how many endpoints and queues freeing the region would look at.
+// RegionUsers returns how many endpoints and queues freeing the region would look at.
 func RegionUsers(lmr *LMR) int { return len(lmr.users.all()) }
 
 // RegionsOf returns how many regions the endpoint knows.

@@ -182,7 +182,7 @@ func (c *crowd) take(ctx context.Context, t *testing.T) {
 	}
 }
 
-// watch hands the connection events to who waits for them.
+// watch passes the connection events to the goroutines that wait for them.
 func (c *crowd) watch(ctx context.Context, t *testing.T) {
 	for {
 		event, err := c.events.Wait(ctx)

@@ -71,7 +71,7 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	return rsp, nil
 }
 
-// state gives the state of the endpoint, which the library believes UNCONNECTED.
+// state returns the state of the endpoint, which the library believes UNCONNECTED.
 func (rsp *RSP) state() EPState {
 	if rsp.requested.Load() {
 		return EPStatePassiveConnectionPending

@@ -14,7 +14,7 @@ import (
 // provider a request for which the event dispatcher has no room, a request that
 // arrives while a service point is freed, and most uses of reserved service
 // points. So all requests come to one long queue of the binding's own, which a
-// goroutine empties at all times, and a native service point stays until the
+// goroutine always empties, and a native service point stays until the
 // adapter closes, unless the library is one that is mended. Between owners it
 // rejects what arrives.
 type services struct {
@@ -63,7 +63,7 @@ func (s *services) listen(op string, owner *service) error {
 	return s.take(op, owner.qual, owner)
 }
 
-// portOf gives the port that the provider makes of a qualifier.
+// portOf returns the port that the provider makes of a qualifier.
 func (s *services) portOf(qual ConnQual) port {
 	if s.overTCP {
 		return portOnTCP(qual)
@@ -71,13 +71,13 @@ func (s *services) portOf(qual ConnQual) port {
 	return portOnCMA(qual)
 }
 
-// placeOf gives the place of a port of the adapter.
+// placeOf returns the place of a port of the adapter.
 func (s *services) placeOf(ia *IA, port port) place {
 	return place{s.overTCP, ia.attr.Address, port}
 }
 
-// take gives the owner the native service point for the qualifier, which may be
-// one that has lost its owner. The caller holds mu.
+// take makes owner the owner of the native service point for the qualifier. The native
+// service point may exist already, without an owner. The caller holds mu.
 func (s *services) take(op string, qual ConnQual, owner *service) error {
 	port := s.portOf(qual)
 	place := s.placeOf(owner.ia, port)

@@ -271,8 +271,8 @@ func TestSuppressedAreDone(t *testing.T) {
 	})
 }
 
-// The agent of a CNO, and who waits for several events, hear nothing of suppressed
-// sends that succeed, nor of how the binding learns that they have.
+// Neither the agent of a CNO nor a wait for several events is woken by suppressed sends
+// that succeed, or by how the binding learns that they have.
 func TestSuppressedWakeNobody(t *testing.T) {
 	defer udat.SetSettleWithin(udattest.Patience)() // the machine may be busy
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

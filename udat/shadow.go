@@ -48,7 +48,7 @@ const (
 	maxShadowCalls = 3
 )
 
-// newShadow gives nil, on which all methods do nothing, unless assertions are on.
+// newShadow returns nil, on which all methods do nothing, unless assertions are on.
 func newShadow(ep *EP) *shadow {
 	report := assertions.Load()
 	if report == nil {
@@ -127,7 +127,7 @@ func (c shadowCall) conclude(how string, err error, explain func(possible []beli
 	s.raise(difference)
 }
 
-// withProgress gives the beliefs in which a call that has returned was so far,
+// withProgress returns the beliefs in which a call that has returned was so far,
 // without the call.
 func withProgress(possible []belief, slot int, p progress) (after []belief) {
 	for _, b := range possible {
@@ -139,7 +139,7 @@ func withProgress(possible []belief, slot int, p progress) (after []belief) {
 	return after
 }
 
-// observe gives the state of the endpoint, and compares it. The caller holds the
+// observe returns the state of the endpoint, and compares it. The caller holds the
 // gate.
 func (s *shadow) observe(op string) (EPState, error) {
 	s.mu.Lock()
@@ -199,7 +199,7 @@ var postCalls = func() map[string]epCall {
 
 // posted notes an operation that the library has accepted. The caller holds the
 // lock of the direction, under which the native endpoint stays what it is. A
-// difference is reported without it: who posts does not release it by a defer.
+// difference is reported without it: a post does not release it by a defer.
 func (s *shadow) posted(d *direction, op string) {
 	if s == nil {
 		return
@@ -336,7 +336,7 @@ func (s *shadow) possible() []belief {
 	return all
 }
 
-// after gives the belief after a move.
+// after returns the belief after a move.
 func (b belief) after(m move) belief {
 	b.state = m.to
 	switch {

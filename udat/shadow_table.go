@@ -152,10 +152,10 @@ var provisionalCalls = map[epCall]provisional{
 	callAcceptReserved: {EPStateCompletionPending, EPStatePassiveConnectionPending},
 }
 
-// moves gives what the call may do in a state: nothing where it is refused.
+// moves returns what the call may do in a state: nothing where it is refused.
 func (c epCall) moves(from EPState) []move { return callMoves[c][from] }
 
-// silentMoves gives what the library may do with an endpoint in a state.
+// silentMoves returns what the library may do with an endpoint in a state.
 func silentMoves(from EPState) []move { return eventMoves[from] }
 
 // callMoves and eventMoves are the rules by call and state.
@@ -192,7 +192,7 @@ func indexEventRules() map[EPState][]move {
 	return index
 }
 
-// refusal gives the type of the error by which the call is refused in a state.
+// refusal returns the type of the error by which the call is refused in a state.
 func (c epCall) refusal(from EPState) ReturnType {
 	if from == stateNone || c == callAcceptReserved || c == callReject {
 		return ErrInvalidHandle // of an endpoint that is gone, or a request that is answered

@@ -18,7 +18,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// reportedOne gives the only report.
+// reportedOne returns the only report.
 func reportedOne(t *testing.T, reports func() []*udat.AssertionError) *udat.AssertionError {
 	t.Helper()
 	list := reports()

@@ -2,12 +2,11 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// A receive of a shared queue that is posted cannot wait for room. If an endpoint
-// comes to an EVD that others use, and whose queue in the library is too short for
-// the receives that are posted, its own complete in a queue apart. That has room for
-// all receives of the shared queue, and is emptied at all times. From there they go
-// to the program's EVD, in whose part of memory that is Go's there is room for any
-// number.
+// A receive that is posted to a shared queue cannot wait for room. So if an EVD that
+// others use has too little room in the library for the receives that are posted, the
+// receives of another endpoint there complete in a separate queue. That queue has room
+// for all receives of the shared queue, and is always emptied. The completions go on to
+// the backlog of the program's EVD, which has room for any number.
 
 // newReceiveEVD makes a queue whose completions go to the program's EVD.
 func newReceiveEVD(op string, srq *SRQ, recv *EVD) (*EVD, error) {

@@ -64,7 +64,7 @@ type surfaceCall struct {
 	method bool
 }
 
-// surface gives all functions, and all methods of objects, by name.
+// surface returns all functions, and all methods of objects, by name.
 func surface() map[string]*surfaceCall {
 	calls := map[string]*surfaceCall{}
 	for name, f := range functions {
@@ -92,7 +92,7 @@ func (c *surfaceCall) call(args []reflect.Value) (results []reflect.Value, err e
 	return results, err
 }
 
-// reportsErrors tells whether the function can fail.
+// reportsErrors reports whether the function can fail.
 func (c *surfaceCall) reportsErrors() bool {
 	t := c.f.Type()
 	return t.NumOut() > 0 && t.Out(t.NumOut()-1) == errorType

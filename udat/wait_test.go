@@ -232,7 +232,7 @@ func threads(t *testing.T) int {
 	return len(status)
 }
 
-// Freeing an EVD wakes who waits on it.
+// Freeing an EVD wakes the goroutines that wait on it.
 func TestFreeDuringWait(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for _, flags := range []udat.EVDFlags{udat.EVDDTO, udat.EVDConnection, udat.EVDCR, udat.EVDSoftware, udat.EVDDTO | udat.EVDSoftware} {
@@ -411,8 +411,8 @@ func TestWaitBatch(t *testing.T) {
 	})
 }
 
-// Events that are too few for one who waits for a batch go to who wants one, and
-// the other way round.
+// Events that are too few for a goroutine that waits for a batch go to one that waits for
+// a single event, and the other way round.
 func TestWaitBatchAmongWaiters(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 16, udat.EVDSoftware)
