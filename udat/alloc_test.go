@@ -250,7 +250,7 @@ func TestSharedReceivesDoNotAllocate(t *testing.T) {
 	})
 }
 
-// A goroutine that does wait, and is woken, costs no allocation, nor does one whose wait its context ends.
+// A wait that sleeps allocates nothing, whether it is woken or ended by its context.
 func TestSleepDoesNotAllocate(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)

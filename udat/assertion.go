@@ -73,8 +73,8 @@ type AssertionError struct {
 	// success of a call. Otherwise the state of the endpoint is wrong.
 	Impossible bool
 	// Allowed has the states in which the endpoint may be by the specification.
-	// There is more than one when the library may have done something of which
-	// the program has had no event yet, and while other calls are in progress.
+	// There is more than one when the library may have done something that the program
+	// has had no event of yet, and while other calls are in progress.
 	Allowed []EPState
 	// Got is the state that the library reports. It has no meaning when
 	// Impossible is true.

@@ -8,8 +8,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// watch has the endpoints that the test makes from now on checked, and gives
-// what is reported of them.
+// watch has the endpoints that the test makes from now on checked, and returns what is
+// reported of them.
 func watch(t *testing.T) (reports func() []*udat.AssertionError) {
 	t.Helper()
 	var mu sync.Mutex

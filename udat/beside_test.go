@@ -2,8 +2,8 @@ package udat_test
 
 import "sync/atomic"
 
-// beside calls f over and over until stop is called, or it fails. What stop gives
-// brings the failure, or nil.
+// beside calls f over and over until stop is called, or f fails. The channel that stop
+// returns has the error, or nil.
 func beside(f func() error) (stop func() <-chan error) {
 	var over atomic.Bool
 	stopped := make(chan error, 1)

@@ -25,7 +25,7 @@ type call struct {
 	udat  func(n int) error // as a program makes it
 	batch func(n int) error // many in one crossing, nil if there is no such call
 
-	// renew makes room for most more calls, for one that uses something up. udat tells whether they are made by it.
+	// renew makes room for most more calls, for one that uses something up. udat says whether udat makes them.
 	renew func(udat bool) error
 	most  int
 }
@@ -35,7 +35,7 @@ type call struct {
 //	go test -run '^$' -bench '^BenchmarkCall$' -count 10 -exec "$PWD/scripts/testbed" ./udat >calls
 //	benchstat -col /in calls
 //
-// With the flag --accel count of scripts/testbed, its numbers are instructions in place of nanoseconds.
+// With the flag --accel count of scripts/testbed, its numbers are instructions instead of nanoseconds.
 func BenchmarkCall(b *testing.B) {
 	for _, name := range udattest.Names(b) {
 		b.Run("ia="+name, func(b *testing.B) {

@@ -22,7 +22,7 @@ import (
 
 // The library reads its registry and its environment when the program starts, so
 // that tests of those start this test program once more, as a child that opens
-// adapters, says what became of each, and ends.
+// adapters, reports the outcome of each, and ends.
 
 // childVariable has what the child is to do: a childTask in JSON.
 const childVariable = "UDAT_TEST_CHILD"
@@ -56,7 +56,7 @@ type childResult struct {
 	Loaded    []string
 }
 
-// childOutcome is what became of one adapter: an error or what Query gives.
+// childOutcome is the outcome of one adapter: an error or what Query returns.
 type childOutcome struct {
 	Return       udat.Return
 	Problem      udat.Problem

@@ -48,7 +48,7 @@ func waitCNO(t testing.TB, cno *udat.CNO) *udat.EVD {
 	return evd
 }
 
-// wantSilent fails the test when the CNO gives an EVD.
+// wantSilent fails the test if the CNO returns an EVD.
 func wantSilent(t *testing.T, cno *udat.CNO) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)

@@ -1,9 +1,9 @@
 package udat
 
-// Requests complete in the order of posting: the program may rely on it, and so do
-// the records of a direction. Soft-iWARP completes an RDMA read when the peer has
-// answered, and meanwhile what was posted behind it. On iWARP the binding
-// therefore keeps such completions until those before them have come.
+// Requests complete in the order of posting: programs may rely on it, and the records of
+// a direction do. Soft-iWARP completes an RDMA read when the peer has answered, and
+// completes requests that were posted behind it before that. So on iWARP the binding
+// keeps such completions until those before them have come.
 
 // completionOrder restores the order of posting. It is guarded by the lock of the
 // EVD.

@@ -114,7 +114,7 @@ func findConfigEntries(name string) (entries []configEntry) {
 }
 
 // badConfigLine finds the first line of the registry's file that is neither an entry nor empty nor a comment. The library
-// passes over such lines without a word.
+// silently ignores such lines.
 func badConfigLine(text string) (number int, line string) {
 	for line := range strings.Lines(text) {
 		number++

@@ -108,7 +108,7 @@ func (p place) cannotListen(op string, qual ConnQual, r cgo.Return) error {
 	case t == cgo.ConnQualInUse:
 		return refuse(op, ErrConnQualInUse, NoSubtype, "something else listens on %v, to which the qualifier %d leads: choose another", p, qual)
 	case t == cgo.InvalidParameter && p.overTCP && p.port < firstFreePort:
-		// All that the library tells of a failed bind is that it failed.
+		// The library says only that a bind has failed, and not why.
 		return &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg2), Detail: fmt.Sprintf(
 			"the qualifier %d leads to %v, and ports below %d take the capability CAP_NET_BIND_SERVICE: choose another qualifier", qual, p, firstFreePort)}
 	}

@@ -86,7 +86,7 @@ func TestWideQualifierReserved(t *testing.T) {
 	})
 }
 
-// synonym returns another qualifier of which the provider makes the same port.
+// synonym returns another qualifier that the provider maps to the same port.
 func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {
 	if strings.Contains(ia.Name(), "scm") {
 		return qual + 3<<16
@@ -98,8 +98,8 @@ func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {
 	return qual - first + 7*folded
 }
 
-// Two qualifiers of which the provider makes the same port are one: the error
-// has both, whichever adapter of the program listens.
+// Two qualifiers that the provider maps to the same port are one: the error has both,
+// whichever adapter of the program listens.
 func TestQualifiersThatMeet(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		qual := udattest.ConnQual() + 25000

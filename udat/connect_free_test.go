@@ -8,8 +8,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// An endpoint can be freed at the very moment at which the peer's answer comes,
-// and nothing of it stays: what it used can be freed too.
+// An endpoint can be freed at the moment at which the peer's answer comes. Nothing of it
+// stays: the objects that it used can be freed, too.
 func TestFreeWhileAnswered(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		const rounds, apart = 30, 50 * time.Microsecond

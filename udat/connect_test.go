@@ -229,8 +229,8 @@ func TestEstablishedDuringAbort(t *testing.T) {
 	})
 }
 
-// Nor does the event that is taken between the look at the attempt and the
-// decision to abort it.
+// An event that is taken between the look at the attempt and the decision to abort it does
+// not show the connection either.
 func TestEstablishedDuringDecision(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener := udattest.Listen(t, ia)
@@ -252,8 +252,8 @@ func TestEstablishedDuringDecision(t *testing.T) {
 	})
 }
 
-// establishedBefore returns two endpoints, of which the first was connecting when
-// the call that ends its attempt was made, and was connected before that could.
+// establishedBefore returns two endpoints. The first was connecting when the call that ends
+// its attempt was made, and was connected before the call could end it.
 func establishedBefore(t *testing.T, ia *udat.IA, end func(*udat.EP) error) (active, passive *udattest.Endpoint) {
 	t.Helper()
 	listener := udattest.Listen(t, ia)
@@ -322,7 +322,7 @@ func TestConnectArguments(t *testing.T) {
 		want(t, e.EP.Connect(address, 1, time.Second, long), udat.ErrInvalidParameter, udat.InvalidArg5)
 		wantState(t, e.EP, udat.EPStateUnconnected)
 
-		// The most that is allowed does arrive, and the answer's likewise.
+		// The most private data that is allowed arrives, with the request and with the answer.
 		listener, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
 		full := bytes.Repeat([]byte{0xa5}, provider.MaxPrivateDataSize)
 		want(t, e.EP.Connect(address, listener.ConnQual, udattest.Patience, full))
@@ -669,8 +669,8 @@ func TestEventsOfFreedEndpoint(t *testing.T) {
 	})
 }
 
-// The library gives the handle of a freed endpoint to the next one, perhaps while
-// events that name the freed one are still in the queue that it had.
+// The library uses the handle of a freed endpoint for the next one, perhaps while events
+// that name the freed one are still in its queue.
 func TestEventsInAnotherQueue(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		next := udattest.NewEndpoint(t, ia, nil)
@@ -683,7 +683,7 @@ func TestEventsInAnotherQueue(t *testing.T) {
 	})
 }
 
-// The addresses that Query gives are right, or none, while connections come and go.
+// Query returns the right addresses, or none, while connections come and go.
 func TestQueryWhileConnecting(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener := udattest.Listen(t, ia)

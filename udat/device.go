@@ -205,7 +205,7 @@ func describeDevice(list cgo.IBVDeviceList, i int) Device {
 	d := Device{Name: raw.Name, Transport: Transport(raw.TransportType), NodeGUID: raw.GUID, Node: filepath.Join(nodesFolder, raw.DevName)}
 	context, errno := cgo.IBVOpenDevice(list, i)
 	if errno != 0 {
-		// The library gives ENOENT where the node may not be opened.
+		// The library returns ENOENT if the node may not be opened.
 		d.Err = nodeProblem(d.Node)
 		if d.Err == nil {
 			d.Err = fmt.Errorf("%w: the device %s: %w", ProblemUnknown, d.Name, os.NewSyscallError("ibv_open_device", errno))
@@ -308,8 +308,8 @@ func interfacesBySys(d Device, port int) []string {
 	return names
 }
 
-// readLine returns "" for a file that cannot be read: unused entries of a table of
-// GIDs give EINVAL.
+// readLine returns "" for a file that cannot be read: reading an unused entry of a table
+// of GIDs fails with EINVAL.
 func readLine(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

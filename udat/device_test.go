@@ -173,8 +173,8 @@ func TestDevicesInTestbed(t *testing.T) {
 	}
 }
 
-// A device whose port is down and that has no address says so, and follows what
-// becomes of it.
+// A device reports that its port is down and that it has no address, and notices when that
+// changes.
 func TestDeviceProblems(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return

@@ -236,8 +236,8 @@ func TestEndUnreported(t *testing.T) {
 	})
 }
 
-// The state of an endpoint may tell of the end of its connection before the event
-// does. A reset at that moment does not lose the event.
+// The state of an endpoint may show the end of its connection before the event does. A
+// reset at that moment does not lose the event.
 func TestResetKeepsLateEvent(t *testing.T) {
 	defer udat.SetEndWithin(time.Hour)()
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

@@ -69,9 +69,9 @@ type EPAttr struct {
 	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
 	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
 	MaxRecvDTOs            int             // receives outstanding, at most IAAttr.MaxDTOPerEP; 0 without a receive EVD
-	MaxRequestDTOs         int             // requests outstanding, likewise
+	MaxRequestDTOs         int             // requests outstanding, at most IAAttr.MaxDTOPerEP; 0 without a request EVD
 	MaxRecvIOV             int             // segments of a receive, at most IAAttr.MaxIOVSegmentsPerDTO
-	MaxRequestIOV          int             // segments of a request, likewise
+	MaxRequestIOV          int             // segments of a request, at most IAAttr.MaxIOVSegmentsPerDTO
 	MaxRDMAReadIn          int             // RDMA reads that the peer may have in progress, or NoRDMAReads
 	MaxRDMAReadOut         int             // RDMA reads in progress; with NoRDMAReads none can be posted
 	SRQSoftHW              int
@@ -396,7 +396,7 @@ type EPParam struct {
 	LocalAddress   netip.Addr
 	LocalPortQual  uint64     // 0 unless connected or connecting
 	RemoteAddress  netip.Addr // zero unless connected or connecting
-	RemotePortQual uint64     // likewise
+	RemotePortQual uint64     // 0 unless connected or connecting
 	PZ             *PZ
 	RecvEVD        *EVD
 	RequestEVD     *EVD

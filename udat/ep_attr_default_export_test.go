@@ -2,8 +2,8 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// NativeDefaults returns the attributes that the library gives to an endpoint
-// that is made of the parts of ep, without attributes.
+// NativeDefaults returns the attributes of an endpoint that the library makes of the parts
+// of ep, without attributes.
 func NativeDefaults(ep *EP) (EPAttr, error) {
 	const op = "dat_ep_create"
 	p := &ep.native.Load().parts

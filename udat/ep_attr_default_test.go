@@ -105,7 +105,7 @@ func TestDefaultsWithoutEVDs(t *testing.T) {
 	})
 }
 
-// Without RDMA reads none can be posted, nor does a negative number ask for none.
+// Without RDMA reads none can be posted. A negative number does not ask for none.
 func TestNoRDMAReads(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		attr := udat.EPAttr{MaxRDMAReadIn: udat.NoRDMAReads, MaxRDMAReadOut: udat.NoRDMAReads}

@@ -145,8 +145,7 @@ func (n *nativeEP) reap() {
 	p.queue.reap()
 }
 
-// fate says what becomes of the operations that are outstanding when a native endpoint
-// is freed.
+// fate says how the operations end that are outstanding when a native endpoint is freed.
 type fate uint8
 
 const (

@@ -90,7 +90,7 @@ func TestCreateEPArguments(t *testing.T) {
 		wantState(t, ep, udat.EPStateUnconnected)
 		want(t, ep.PostRecv(nil, 0, 0), udat.ErrInvalidState, udat.InvalidStateEPNotReady)
 		want(t, ep.Connect(udattest.Address(t, ia), 1, udattest.Patience, nil), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
-		// Modify gives it what it lacks.
+		// Modify adds what it lacks.
 		attr := e.Attr(t)
 		want(t, ep.Modify(udat.EPFieldRecvEVDHandle|udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRecvIOV, &udat.EPParam{RecvEVD: e.Recv, Attr: attr}))
 		want(t, ep.PostRecv([]udat.Segment{e.Segment(t, 0, 8)}, 0, 0))

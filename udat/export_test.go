@@ -672,7 +672,7 @@ func Spins(waits int, found bool) (spun []bool) {
 }
 
 // TurnEnds reports whether a goroutine lets others run that has had a processor for the
-// given time, and then makes a number of calls, each of which finds so many events.
+// given time, and then makes a number of calls, each of which finds a number of events.
 func TurnEnds(had time.Duration, calls, found int) bool {
 	t := turn{begun: time.Since(turnEpoch) - had}
 	for range calls {
@@ -712,7 +712,7 @@ func EstimatedWake(ages ...time.Duration) time.Duration {
 // WasRescued reports whether a disconnect of the endpoint was stuck.
 func WasRescued(ep *EP) bool { return ep.native.Load().connection.Phase().Empty() }
 
-// RescueLooks looks so many times whether a disconnect of the endpoint is stuck, and
+// RescueLooks looks a number of times whether a disconnect of the endpoint is stuck, and
 // reports whether receives were forgotten.
 func RescueLooks(ep *EP, looks int) bool {
 	n := ep.native.Load()

@@ -52,14 +52,14 @@ func (c *failingCall) next(n int32, code udat.Return) {
 	c.fail.Store(n)
 }
 
-// nextLate is next for calls that do what they should all the same.
+// nextLate is next for calls that fail after they have done what they should.
 func (c *failingCall) nextLate(n int32, code udat.Return) {
 	c.next(0, code)
 	c.late.Store(1)
 	c.fail.Store(n)
 }
 
-// stop has no more calls fail. It gives how many have.
+// stop has no more calls fail. It returns how many have failed.
 func (c *failingCall) stop() (failed int32) {
 	c.fail.Store(0)
 	return c.failed.Load()

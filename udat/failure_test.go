@@ -25,7 +25,7 @@ func (f *failing) read()  { want(f.t, f.active.PostRDMARead(one(f.local), 1, f.r
 func (f *failing) write() { want(f.t, f.active.PostRDMAWrite(one(f.local), 1, f.remote, 0)) }
 func (f *failing) send()  { want(f.t, f.active.PostSend(one(f.local), 1, 0)) }
 
-// moved is the operation on memory that begins so many bytes further on.
+// moved is the operation on memory that begins a number of bytes further on.
 func moved(by int, operate func(f *failing)) func(f *failing) {
 	return func(f *failing) {
 		f.remote.VirtualAddress += uint64(by)

@@ -177,7 +177,7 @@ func TestFreeWhenFreeFails(t *testing.T) {
 	})
 }
 
-// An abrupt close gets by what the library fails to free.
+// An abrupt close succeeds even if the library fails to free endpoints.
 func TestCloseWhenFreeFails(t *testing.T) {
 	withFailingEPFree(t, func(t *testing.T, ia *udat.IA, fail func()) {
 		udattest.Pair(t, ia, nil)
@@ -187,7 +187,8 @@ func TestCloseWhenFreeFails(t *testing.T) {
 	})
 }
 
-// So does one that is of no use, for want of room on an EVD.
+// Modify fails for lack of room even if the library fails to free the native endpoint
+// that it has made. The endpoint works as before.
 func TestModifyWhenFreeFails(t *testing.T) {
 	withFailingEPFree(t, func(t *testing.T, ia *udat.IA, fail func()) {
 		e := udattest.NewEndpoint(t, ia, nil)
@@ -208,8 +209,8 @@ func TestModifyWhenFreeFails(t *testing.T) {
 	})
 }
 
-// The kernel destroys no completion queue that a command is under way for. That is
-// over soon.
+// The kernel does not destroy a completion queue while a command for it is in progress,
+// which soon ends.
 func TestEVDFreeWhileBusy(t *testing.T) {
 	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
 		const failures = 4

@@ -35,7 +35,7 @@ func (p *footprints) check(t *testing.T) {
 	if p.First == (footprint{}) {
 		p.First = p.Now
 	}
-	// The library's threads give some of it back after the close.
+	// The library's threads release some of it after the close.
 	for deadline := time.Now().Add(within().settle); p.isTooMuch() && time.Now().Before(deadline); p.Now = measured(t) {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -147,7 +147,7 @@ func (s *script) below(n int) int {
 	return b % n
 }
 
-// percent is true in so many of 100 cases.
+// percent is true in n of 100 cases.
 func (s *script) percent(n int) bool { return int(s.byte())*100 < n*256 }
 
 func choose[T any](s *script, values ...T) T { return values[s.below(len(values))] }

@@ -118,7 +118,7 @@ func Open(name string) (*IA, error) {
 	return ia, nil
 }
 
-// complete reads the attributes and gives the asynchronous EVD its notification.
+// complete reads the attributes, and makes the notification of the asynchronous EVD.
 func (ia *IA) complete(asyncHandle cgo.EVDHandle) error {
 	if err := ia.readAttributes(); err != nil {
 		return err
@@ -191,19 +191,20 @@ type IAAttr struct {
 	MaxRDMASize            uint32 // bytes
 	MaxRMRs                int
 	MaxRMRTargetAddress    uint64
-	MaxSRQs                int // 0 with providers that have them all the same
-	MaxEPPerSRQ            int // likewise
-	MaxRecvPerSRQ          int // likewise
+	MaxSRQs                int // 0 also with providers that have shared receive queues
+	MaxEPPerSRQ            int // the same
+	MaxRecvPerSRQ          int // the same
 	MaxIOVSegmentsPerRead  int
 	MaxIOVSegmentsPerWrite int
 	MaxRDMAReadIn          int // of the adapter
 	MaxRDMAReadOut         int // of the adapter
 	// MaxRDMAReadPerEPInGuaranteed says that MaxRDMAReadPerEPIn does not depend on
-	// what other endpoints use; MaxRDMAReadPerEPOutGuaranteed likewise.
+	// what other endpoints use; MaxRDMAReadPerEPOutGuaranteed says the same of
+	// MaxRDMAReadPerEPOut.
 	MaxRDMAReadPerEPInGuaranteed  bool
 	MaxRDMAReadPerEPOutGuaranteed bool
 	ZBSupported                   bool      // regions whose addresses count from 0
-	ExtensionSupported            Extension // ExtensionIB, of which a device need not have all: see ProviderAttr.Supports
+	ExtensionSupported            Extension // ExtensionIB; a device may lack some of its operations: see ProviderAttr.Supports
 	ExtensionVersion              int
 	TransportAttr                 []NamedAttr
 	VendorAttr                    []NamedAttr
@@ -228,7 +229,7 @@ type ProviderAttr struct {
 	// EVDStreamMergingSupported tells which two event streams may feed one EVD. The
 	// indices are those of the bits in EVDFlags.
 	EVDStreamMergingSupported [6][6]bool
-	SRQSupported              bool // false with providers that have them all the same
+	SRQSupported              bool // false also with providers that have shared receive queues
 	// ProviderSpecificAttr names what else there is to know: the GUID and a GID of
 	// the device, its port's MTU and state when the adapter was opened, which of the
 	// extension's operations work.
@@ -515,14 +516,14 @@ func (ia *IA) abortAttempts() {
 // arrives.
 func (ia *IA) freeServices() {
 	for _, owner := range ia.services.owners() {
-		_ = owner.obj.free() // those that another goroutine has freed are free all the same
+		_ = owner.obj.free() // it may fail if another goroutine has freed the object
 	}
 }
 
 // freeChildren frees what is alive on the adapter, users before what they use,
 // and endpoints after the requests of others, which are answered with that.
-// A child that another goroutine has freed meanwhile is free all the same, and
-// one that cannot be freed makes the close fail, so that errors say nothing new.
+// The errors do not matter: another goroutine may have freed a child meanwhile, and a
+// child that cannot be freed makes the close fail.
 func (ia *IA) freeChildren() {
 	for children := ia.obj.living(); len(children) > 0; children = ia.obj.living() {
 		leaves := slices.DeleteFunc(children, func(o *object) bool { return len(o.living()) > 0 })

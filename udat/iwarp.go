@@ -2,13 +2,13 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// On iWARP the end of a connection flushes the requests that are posted by then.
-// What is posted later the adapter takes, and never completes; and soft-iWARP
-// refuses a request while it flushes, but keeps it in its queue all the same. So
-// the binding completes such requests itself: at once where none is outstanding
-// before them, and otherwise once those are settled, or were given time to be. For
-// that it takes connection events from the library when they come, and does not
-// wait until the program asks for them.
+// On iWARP the end of a connection flushes the requests that are posted by then. The
+// adapter accepts requests that are posted later, and never completes them. Soft-iWARP
+// refuses a request while it flushes, but keeps it in its queue even so. So the binding
+// completes such requests itself: at once if no request is outstanding before them, or
+// else once those before them are settled, or have had the time for that. To know of the
+// end, it takes connection events from the library when they come, and does not wait
+// until the program asks for them.
 
 // keeps records an operation that completes with the end of the connection, and
 // reports false for any other. The caller holds mu.
@@ -20,9 +20,9 @@ func (d *direction) keeps(op operation, cookie uint64) bool {
 	return true
 }
 
-// refusedAtEnd reports whether the library has refused a request since the
-// connection is ending, of which it has not said so yet. The request completes
-// with the end, and soft-iWARP may even flush it. The caller holds mu.
+// refusedAtEnd reports whether the library has refused a request because the connection
+// is ending, although it has not reported the end yet. The request completes with the
+// end, and soft-iWARP may even flush it. The caller holds mu.
 func (d *direction) refusedAtEnd(r cgo.Return) bool {
 	if !d.iwarp || d != &d.n.request || ReturnType(r.Type()) != ErrInternalError {
 		return false

@@ -6,8 +6,8 @@ package udat
 // posted already, which cannot wait for room. The EVD itself keeps its length.
 
 const (
-	// mostAhead bounds what a queue is made longer for an endpoint's own operations,
-	// of which the program may never post so many.
+	// mostAhead bounds by how much a queue is made longer for the operations of one
+	// endpoint: the program may never post as many as it could.
 	mostAhead = 4096
 
 	// usualDTOs is what the providers' default is in each direction.

@@ -138,7 +138,7 @@ type LMRParam struct {
 	Length     int    // bytes, all of them registered
 	Privileges MemPriv
 	LMRContext uint32 // the local key
-	RMRContext uint32 // the remote key, which RMRTriplet gives to a peer
+	RMRContext uint32 // the remote key, which is in the RMRTriplet for a peer
 }
 
 // Query returns the parameters of the region. The type of memory is virtual

@@ -51,7 +51,7 @@ const (
 	usedByReceives regionUse = 1 << iota
 	usedBySharedReceives
 	usedByRequests
-	usedBySuppressed // requests of which no completion tells that they are over
+	usedBySuppressed // requests that end without a completion
 )
 
 // regionUses has the kinds of use, and what ends each.

@@ -30,5 +30,5 @@ func mapPages(size, pageSize, flags int) ([]byte, error) {
 	return syscall.Mmap(-1, 0, pages*pageSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|flags)
 }
 
-// unmapMemory gives back what mapMemory or mapHugePages gave, whole: that cannot fail.
+// unmapMemory unmaps all that mapMemory or mapHugePages has returned: that cannot fail.
 func unmapMemory(mapping []byte) { _ = syscall.Munmap(mapping) }

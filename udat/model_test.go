@@ -118,8 +118,7 @@ func reportModel(t *testing.T, name string, seed uint64) {
 	t.Errorf("the shortest part found that fails is\n%sand fails so: %v\nrun it again with -model.seed=%d", text.String(), err, seed)
 }
 
-// shorten leaves out steps as long as what is left fails, which it gives with
-// its error.
+// shorten leaves out steps as long as the others fail. It returns those with their error.
 func shorten(steps []modelStep, err error, run func([]modelStep) error) ([]modelStep, error) {
 	deadline := time.Now().Add(time.Minute)
 	for size := len(steps) / 2; size > 0; {
@@ -278,7 +277,7 @@ func (w *modelWorld) close() {
 	}
 }
 
-// run makes the steps and gives the first difference from the table.
+// run makes the steps and returns the first difference from the table.
 func (w *modelWorld) run(steps []modelStep) error {
 	defer w.clear()
 	for i, s := range steps {
@@ -392,7 +391,7 @@ func modelWait(evd *udat.EVD) (udat.Event, error) {
 	return evd.Wait(ctx)
 }
 
-// told takes the event that the library gives an endpoint, and moves it.
+// told takes the event that the library posts for an endpoint, and moves the endpoint.
 func (e *modelEP) told(numbers ...udat.EventNumber) error {
 	event, err := modelWait(e.connect)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/numbers"
 )
 
-// What benchmarks give to the library themselves.
+// What benchmarks pass to the library themselves.
 
 func NativeEP(ep *EP) cgo.EPHandle           { return ep.native.Load().handle }
 func NativeEVD(evd *EVD) cgo.EVDHandle       { return evd.handle }

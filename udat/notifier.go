@@ -64,10 +64,9 @@ func (n *notifier) run() {
 	if err != nil {
 		return // it was closed already
 	}
-	// Nobody reads the eventfd: Go's poller, which looks for edges, tells of each
-	// write to it anyway. A read would be an edge as well, since there is room to
-	// write then, and would wake a thread for nothing. The only error is that of the
-	// closed file.
+	// Nobody reads the eventfd: Go's poller, which looks for edges, reports each write to
+	// it anyway. A read would be an edge as well, since there is room to write then, and
+	// would wake a thread for nothing. The only error is that of the closed file.
 	_ = conn.Read(func(uintptr) bool {
 		n.dispatch()
 		return false

@@ -287,8 +287,8 @@ func (o *object) living() []*object {
 	return users
 }
 
-// setParents sets the parents that the object uses, of which it is a user already. It
-// stops using those of others that are not among them.
+// setParents sets the parents that the object uses. It is a user of all of them already,
+// and ceases to be a user of those of others that are not among them.
 func (o *object) setParents(parents, others []*object) {
 	for _, p := range others {
 		if !slices.Contains(parents, p) { // one that stays is in use all the time

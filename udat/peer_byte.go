@@ -157,7 +157,7 @@ func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
 // 0.5 ns, and the clock 28.
 const looksAtOnce = 1024
 
-// look looks so many times, as long as the byte is not value. Four looks in a row
+// look looks a number of times, until the byte is value. Four looks in a row
 // take as long as C's loop, one in a row twice as long.
 func (b PeerByte) look(value byte) bool {
 	word, mask, wanted := b.word, uint32(0xff)<<(b.shift&31), uint32(value)<<(b.shift&31)

@@ -185,8 +185,7 @@ func (evd *EVD) scratch(n int) []cgo.Event {
 	return evd.raw[:min(n, len(evd.raw))]
 }
 
-// taken gives back the place of a software event or a connection request that leaves the
-// queue.
+// taken frees the place of a software event or a connection request that leaves the queue.
 func (evd *EVD) taken(event *Event) {
 	switch event.Number {
 	case EventSoftware:

@@ -27,8 +27,8 @@ func qualOfProcess(pid int) udat.ConnQual { return udat.ConnQual(1024 + pid) }
 // qualOfPort is the same for one that uses a port as it lies in a sockaddr_in.
 func qualOfPort(port uint16) udat.ConnQual { return udat.ConnQual(bits.ReverseBytes16(port)) }
 
-// qualOfTCPPort reaches a server of the socket CM provider of which the TCP port
-// is known, and not the number.
+// qualOfTCPPort reaches a server of the socket CM provider if its TCP port is known, and
+// its number is not.
 func qualOfTCPPort(port uint16) udat.ConnQual { return udat.ConnQual(port - 1000) }
 
 // look is dat_evd_wait with a time-out of 0.

@@ -17,7 +17,7 @@ type shape struct {
 	endpoints int
 	attr      func(*udat.EPAttr)
 	receives  int  // posted on an endpoint at the same time
-	writes    int  // likewise, suppressed but for the last one
+	writes    int  // posted at the same time, too, suppressed but for the last one
 	grow      int  // length after half of the endpoints were made and used
 	notified  bool // waits with a CNO
 	idleToo   bool // receives stay posted on all endpoints

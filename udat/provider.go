@@ -175,15 +175,15 @@ func (p *provider) closed() {
 	}
 }
 
-// restart makes the library forget the device, of which no adapter is open.
+// restart makes the library forget the device. No adapter of the device may be open.
 func (p *provider) restart() {
 	cgo.ProviderFini(p.library, p.info())
 	cgo.ProviderInit(p.library, p.info(), p.instanceData)
 }
 
-// openNative opens the adapter that a name means, and tells the library of its
-// provider. Without an entry in dat.conf there is a provider, which the caller
-// gives to closeNative.
+// openNative opens the adapter with the given name, and returns the library of its
+// provider. If there is no entry in dat.conf, it also returns a provider, which the
+// caller passes to closeNative.
 func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provider, library string, err error) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -214,10 +214,10 @@ func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provi
 // keptLibraries are provider libraries that stay in memory, guarded by registry.
 var keptLibraries = map[string]bool{}
 
-// keepLibrary makes the library of an entry of dat.conf stay in memory for good.
-// With its last adapter libdat2 unloads it, under the feet of its threads: they
-// have signals blocked, so that the process would end without a word. It gives the
-// library that the adapter opens with.
+// keepLibrary makes the library of an entry of dat.conf stay in memory for good. libdat2
+// unloads it with its last adapter, while its threads still run: they have signals
+// blocked, so that the process would end silently. keepLibrary returns the library that
+// the adapter opens with.
 func keepLibrary(name string) string {
 	for _, e := range findConfigEntries(name) {
 		if !keptLibraries[e.library] {

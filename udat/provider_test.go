@@ -253,8 +253,8 @@ func TestRegisterProvider(t *testing.T) {
 	}
 }
 
-// The library stays in memory when nothing uses it: loaded anew, it would forget
-// files that it has open.
+// The library stays in memory when nothing uses it: loaded again, it would forget files
+// that it has open.
 func TestRegisterProviderAgain(t *testing.T) {
 	p := testPlace(t)
 	if more := (child{task: childTask{Cycles: []string{p.netInterface + " 0"}}}).run(t).MoreFiles[0]; more != 0 {

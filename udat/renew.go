@@ -36,7 +36,7 @@ func (ep *EP) renew(op string, p epParts, becomes EPState, early fate) error {
 	return nil
 }
 
-// replace puts the native endpoint in the place of former, and frees former. If it fails,
+// replace makes the EP use the native endpoint instead of former, and frees former. If it fails,
 // nothing has changed. It does not fail if former cannot be freed, since the new one is
 // there.
 func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {

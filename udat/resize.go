@@ -37,8 +37,8 @@ func (evd *EVD) Resize(minQLen int) error {
 	})
 }
 
-// replaceBy puts a native EVD of another length in the place of one that nothing
-// in the library feeds. It reports false, and does nothing, for any other.
+// replaceBy replaces the native EVD by one of another length. If the EVD is asynchronous,
+// or endpoints use it for completions, it does nothing, and returns false.
 func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	evd.obj.gate.Lock()
 	defer evd.obj.gate.Unlock()
@@ -109,8 +109,8 @@ func (evd *EVD) refuseTooShort(op string, n, there int) error {
 	return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the queue length is %d, but there are %d events or completions to come: take some first", n, there)
 }
 
-// replace puts a native EVD of another length, which is armed, in the place of the
-// old one. The caller holds the gate for writing and mu, and has drained it.
+// replace replaces the native EVD by one of another length, which is armed. The caller
+// holds the gate for writing and mu, and has drained the EVD.
 func (evd *EVD) replace(op string, minQLen int) error {
 	old, oldQLen, oldNative := evd.nativeEVD, evd.qlen, evd.room.Native()
 	err := evd.createNative(op, minQLen)

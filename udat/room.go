@@ -109,9 +109,9 @@ func (evd *EVD) reportLate() {
 func (evd *EVD) overfull() bool { return evd.counts() && evd.room.Overfull() }
 
 // takeRoom takes room for an operation. If there is none, it takes the library's
-// completions and tries again. Completions that the program does not see give room back,
-// and so do those that move to the backlog if the library's queue is shorter than the EVD.
-// An endpoint keeps the EVD alive.
+// completions and tries again. Completions that the program does not see free room. If
+// the library's queue is shorter than the EVD, completions that move to the backlog do,
+// too. An endpoint keeps the EVD alive.
 func (evd *EVD) takeRoom() bool {
 	if evd.isLate.Load() {
 		evd.reportLate()
@@ -141,7 +141,7 @@ func (d *direction) setCounting(counting bool) {
 
 // admit reports whether an operation can be posted: the direction's queue must have a
 // place and, if the EVD counts, the EVD must have room. admit takes the room; withdraw and
-// giveRoom give it back. The caller holds mu.
+// giveRoom release it. The caller holds mu.
 func (d *direction) admit() bool {
 	if d.outstanding() >= d.limit && !d.reclaim() {
 		return false
@@ -157,7 +157,7 @@ func (d *direction) errFull(op string) error {
 	return d.evd.errNoRoom(op)
 }
 
-// giveRoom gives back the room of an operation that is not posted.
+// giveRoom releases the room of an operation that is not posted.
 func (d *direction) giveRoom() {
 	if d.counting {
 		d.evd.room.Release(1)

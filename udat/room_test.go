@@ -286,8 +286,8 @@ func (l *link) end(ctx context.Context, t *testing.T) {
 	l.up = false
 }
 
-// A post needs room on its EVD. Without it nothing else happens, and completions
-// that are taken give some back.
+// A post needs room on its EVD. Without room it has no effect. Taking completions frees
+// room.
 func TestPostWithoutRoom(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		a, b := newCrowd(t, ia, 8, 2), newCrowd(t, ia, 64, 2)
@@ -338,8 +338,8 @@ func TestPostWithoutRoom(t *testing.T) {
 		want(t, ep.PostRecv(iov, 102, 0))
 		want(t, ep.PostRecv(iov, 99, 0), noRoom...)
 
-		// What is outstanding keeps its room when the endpoint is replaced, and gives
-		// it back when that is gone.
+		// What is outstanding keeps its room when the endpoint is replaced, and releases it
+		// when the endpoint is freed.
 		want(t, a.eps[1].Modify(udat.EPFieldMaxMessageSize, &udat.EPParam{Attr: udat.EPAttr{MaxMessageSize: 64}}))
 		want(t, ep.PostRecv(iov, 99, 0), noRoom...)
 		want(t, a.eps[1].Free())
@@ -350,7 +350,7 @@ func TestPostWithoutRoom(t *testing.T) {
 	})
 }
 
-// Suppressed operations that have succeeded give back their room by themselves.
+// Suppressed operations that have succeeded release their room by themselves.
 func TestSuppressedRoom(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		a, b := newCrowd(t, ia, 8, 20), newCrowd(t, ia, 8, 20)
@@ -401,7 +401,8 @@ func TestSuppressedBeforeRoomCounts(t *testing.T) {
 	})
 }
 
-// Nor do those that filled the endpoint's queue when the room began to count.
+// Suppressed operations that filled the endpoint's queue when counting began keep no room
+// either.
 func TestSuppressedInFullQueueBeforeRoomCounts(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		const suppressed = 30

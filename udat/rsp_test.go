@@ -43,7 +43,7 @@ func TestRSP(t *testing.T) {
 		want(t, e.EP.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 5}}))
 		_, err = udat.CreateRSP(ia, udattest.ConnQual(), e.EP, requests)
 		want(t, err, udat.ErrInvalidState, udat.InvalidStateEPReserved)
-		// Nor is there a second on the qualifier, which would take the place of the first.
+		// There is no second one on the qualifier either: the library would replace the first.
 		spare := udattest.NewEndpoint(t, ia, nil)
 		_, err = udat.CreateRSP(ia, qual, spare.EP, requests)
 		want(t, err, udat.ErrConnQualInUse)
@@ -125,7 +125,7 @@ func TestRSPRefusedUnseen(t *testing.T) {
 	})
 }
 
-// Freeing the service point gives the endpoint back, with a request or without.
+// Freeing the service point releases the endpoint, with a request or without.
 func TestFreeRSP(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e, rsp, _, _ := reserve(t, ia)

@@ -243,8 +243,8 @@ func (s *service) arrived(data *cgo.CRArrivalEventData) bool {
 	return true
 }
 
-// overflowed reports an event that was lost for want of room, once until there
-// is room again.
+// overflowed reports an event that was lost for lack of room, once until there is room
+// again.
 func (evd *EVD) overflowed() {
 	evd.mu.Lock()
 	first := !evd.full
@@ -269,7 +269,7 @@ func (s *service) listen(op, kind string, free func() error) error {
 	if err := services.listen(op, s); err != nil {
 		return err
 	}
-	if s.rsp != nil { // before its request can come, and not when nothing comes of it
+	if s.rsp != nil { // before its request can come, and only if the service point is made
 		s.rsp.ep.reserved.Store(s.rsp)
 	}
 	s.obj.born(kind, NoSubtype, free, &s.ia.obj, &s.evd.obj)

@@ -339,7 +339,7 @@ func TestFreedPort(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					// It listens, and so can the first again, in turn.
+					// It listens, and after that the first can listen again.
 					e, peer := udattest.NewEndpoint(t, other, nil), udattest.NewEndpoint(t, other, nil)
 					udattest.ConnectPair(t, &udattest.Listener{PSP: psp, Requests: evd, ConnQual: l.ConnQual}, e, peer)
 					want(t, psp.Free())

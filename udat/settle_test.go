@@ -143,8 +143,8 @@ const (
 	suppressed = udat.CompletionSuppress
 )
 
-// depth is the length of the queues, of which a quarter may be suppressed in a row
-// without a word to the binding.
+// depth is the length of the queues. A quarter of it may be suppressed in a row without a
+// report to the binding.
 const depth = 64
 
 // sends are what is delivered before the connection ends, and what is not.
@@ -370,7 +370,7 @@ func TestLostCompletions(t *testing.T) {
 		}
 		cookies := []uint64{2, 5}
 		if udattest.IWARP(t, ia) {
-			cookies = []uint64{1, 2, 3, 4, 5, 6} // reads, of which it is known that they have failed
+			cookies = []uint64{1, 2, 3, 4, 5, 6} // reads, which are known to have failed
 		}
 		for _, cookie := range cookies {
 			wantCompletion(t, s.Request, cookie, udat.DTOErrFlushed)

@@ -241,8 +241,8 @@ func (s *shadow) step(what string) AssertionStep {
 	return step
 }
 
-// take goes on by one step. explain gives the beliefs that fit what has
-// happened, of all that are possible. The caller holds mu.
+// take goes on by one step. explain returns those of the possible beliefs that fit what
+// has happened. The caller holds mu.
 func (s *shadow) take(step AssertionStep, at string, explain func(possible []belief) []belief) *AssertionError {
 	s.history.add(step)
 	if len(s.beliefs) == 0 {
@@ -350,7 +350,7 @@ func (b belief) after(m move) belief {
 	return b
 }
 
-// modifyCall and disconnectCall give the call by its arguments.
+// modifyCall and disconnectCall return the call for its arguments.
 func modifyCall(mask EPParamMask) epCall {
 	if mask&EPFieldPZHandle != 0 {
 		return callModifyPZ

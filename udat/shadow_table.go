@@ -51,10 +51,10 @@ type callRule struct {
 	// to is the state afterwards; stay says that it does not change.
 	to   EPState
 	stay bool
-	// reports is the event that tells of the new state, 0 for none.
+	// reports is the event that reports the new state, 0 for none.
 	reports EventNumber
-	// failed marks what becomes of the endpoint when the library fails to do
-	// what it may. A call that has no such rule then changes nothing.
+	// failed marks a rule for a call that is allowed, but that the library fails to do. A
+	// call without such a rule changes nothing when it fails.
 	failed bool
 	// mayRefuse is true where the call may be refused as well.
 	mayRefuse bool
@@ -63,8 +63,8 @@ type callRule struct {
 // callRules and eventRules are what the specification says of the states of an
 // endpoint. A call is refused in the states that its rules leave out: see refusal.
 //
-// They have the state TENTATIVE_CONNECTION_PENDING too, which no provider gives
-// an endpoint that can be used.
+// They have the state TENTATIVE_CONNECTION_PENDING, too, although no provider makes
+// endpoints in that state that can be used.
 var callRules = []callRule{
 	{calls: calls(callCreate), from: states(stateNone), to: EPStateUnconnected},
 	{calls: calls(callGetStatus, callPostRecv), from: epStates, stay: true},

@@ -208,7 +208,7 @@ func (s *subject) disconnected(t *testing.T) {
 	udattest.Expect(t, s.Connect, udat.EventConnectionDisconnected)
 }
 
-// try makes a call and compares what comes of it with the table.
+// try makes a call and compares its result with the table.
 func (s *subject) try(t *testing.T, call udat.EPCall, from udat.EPState) {
 	t.Helper()
 	err := s.call(t, call)

@@ -44,7 +44,7 @@ func listenAsSocketCM(t *testing.T, address netip.Addr) *socketCMPeer {
 	return p
 }
 
-// request takes a connection, and gives what comes over it.
+// request takes a connection, and returns what comes over it.
 func (p *socketCMPeer) request() (conn net.Conn, header, privateData []byte) {
 	p.Helper()
 	conn, err := p.listener.Accept()

@@ -26,8 +26,7 @@ func (evd *EVD) PostSE(cookie uint64) error {
 	if evd.flags&EVDDTO != 0 {
 		return evd.postAmongCompletions(op, cookie)
 	}
-	// A post that the library refuses for want of room costs an asynchronous
-	// error as well.
+	// A post that the library refuses for lack of room also causes an asynchronous error.
 	if !evd.capacity.reserve() {
 		return errQueueFull
 	}
@@ -47,7 +46,7 @@ func (evd *EVD) postAmongCompletions(op string, cookie uint64) error {
 	evd.decideCounting(evd.room.Length(), 1)
 	evd.mu.Lock()
 	defer evd.unlock()
-	evd.drain() // the library gives software events before completions
+	evd.drain() // the library returns software events before completions
 	if !evd.capacity.reserve() {
 		return errQueueFull
 	}

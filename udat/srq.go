@@ -196,7 +196,7 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 		giveRoom(srq.counted)
 		return nil, err
 	}
-	// The completion, should it be there already, waits for mu.
+	// If the completion is there already, taking it waits for mu.
 	s := &srq.slots[index]
 	s.cookie.Store(cookie)
 	s.use(srq.regions)

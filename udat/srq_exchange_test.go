@@ -255,7 +255,7 @@ func TestSRQExchange(t *testing.T) {
 		} {
 			l.messages, l.peers = *sharedMessages, fewerOnSIW(t, ia, l.peers, 8)
 			if l.receives < 2*l.peers {
-				l.messages /= 20 // most of the time goes by with messages that are refused for want of a receive
+				l.messages /= 20 // most of the time goes by with messages that are refused for lack of a receive
 			}
 			name := fmt.Sprintf("%d peers, %d receives, %d EVDs, tight %v", l.peers, l.receives, l.evds, l.tight)
 			t.Run(name, func(t *testing.T) { l.exchange(t, ia) })

@@ -116,8 +116,8 @@ func (srq *SRQ) nativeCookie(index uint32) uint64 {
 // tooManySegments are more than any adapter takes.
 var tooManySegments [1024]cgo.LMRTriplet
 
-// looksFull reports whether the library has refused a post for want of a place,
-// and has changed nothing.
+// looksFull reports whether the library has refused a post for lack of a place, and has
+// changed nothing.
 func looksFull(r cgo.Return) bool {
 	return r.Type() == cgo.InsufficientResources && r.Subtype() == cgo.ResourceMemory
 }

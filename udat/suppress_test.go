@@ -9,7 +9,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Suppressed sends never fill the queue, and give no events.
+// Suppressed sends never fill the queue, and have no events.
 func TestSuppressedSends(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for _, queue := range []int{1, 2, 8} {
@@ -59,7 +59,7 @@ func sendSuppressed(t *testing.T, e *udattest.Endpoint, cookie uint64) {
 	}
 }
 
-// A suppressed request that fails is reported all the same.
+// A suppressed request that fails is reported even so.
 func TestSuppressedSendFails(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)

@@ -82,7 +82,7 @@ func surface() map[string]*surfaceCall {
 
 var errorType = reflect.TypeFor[error]()
 
-// call calls the function and gives its error, nil if it has none.
+// call calls the function and returns its error, nil if it has none.
 func (c *surfaceCall) call(args []reflect.Value) (results []reflect.Value, err error) {
 	results = c.f.Call(args)
 	if n := len(results); n > 0 && results[n-1].Type() == errorType {

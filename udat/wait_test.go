@@ -324,7 +324,7 @@ func TestCancelHandsEventOn(t *testing.T) {
 	})
 }
 
-// A wait that ends takes events of which no notification has come yet.
+// A wait that ends takes events whose notification has not come yet.
 func TestCancelTakesWhatIsThere(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)

@@ -37,6 +37,7 @@ func TestCheck(t *testing.T) {
 		"comment of a method":  {"cgo/a.go", comment + "type x int\n\n// M runs for ever.\nfunc (x) M() {}\n", "cgo/a.go:6"},
 		"unexported":           {"cgo/a.go", comment + "// f gives the value.\nfunc f() {}\n", "cgo/a.go:4"},
 		"test":                 {"cgo/a_test.go", comment + "// F gives the value.\nfunc F() {}\n", "cgo/a_test.go:4"},
+		"test in udat":         {"udat/a_test.go", comment + "// f gives the value.\nfunc f() {}\n", "udat/a_test.go:4"},
 		"other package":        {"scripts/a.go", comment + "// F gives the value.\nfunc F() {}\n", "scripts/a.go:4"},
 		"in a function":        {"scripts/a.go", comment + "func f() {\n\treturn // it gives the value\n}\n", "scripts/a.go:5"},
 		"C in Go":              {"cgo/a.go", comment + "// #include <gives the value>\nimport \"C\"\n", ""},

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -65,7 +64,7 @@ func pageParagraphs(page string) (paragraphs []paragraph) {
 	return paragraphs
 }
 
-// goParagraphs are those of the comments of a Go file. In package udat, they are only those on the package and exported names.
+// goParagraphs are those of the comments of a Go file. Those of examples/mpi are not read.
 func goParagraphs(file, name string) (paragraphs []paragraph, err error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -75,52 +74,15 @@ func goParagraphs(file, name string) (paragraphs []paragraph, err error) {
 	if ast.IsGenerated(parsed) {
 		return nil, nil
 	}
-	groups := parsed.Comments
-	switch {
-	case strings.HasPrefix(name, "examples/mpi/"):
+	if strings.HasPrefix(name, "examples/mpi/") {
 		return nil, nil
-	case filepath.Dir(name) == "udat" && strings.HasSuffix(name, "_test.go"):
-		return nil, nil
-	case filepath.Dir(name) == "udat":
-		groups = documentation(parsed)
 	}
-	for _, group := range groups {
+	for _, group := range parsed.Comments {
 		if text := group.Text(); !strings.Contains(text, "#include") { // that is C
 			paragraphs = append(paragraphs, commentParagraphs(set.Position(group.Pos()).Line, text)...)
 		}
 	}
 	return paragraphs, nil
-}
-
-// documentation returns the comments on a file's package and exported names.
-func documentation(file *ast.File) (groups []*ast.CommentGroup) {
-	add := func(group *ast.CommentGroup, names ...*ast.Ident) {
-		exported := len(names) == 0
-		for _, n := range names {
-			exported = exported || n.IsExported()
-		}
-		if group != nil && exported {
-			groups = append(groups, group)
-		}
-	}
-	add(file.Doc)
-	for _, declaration := range file.Decls {
-		switch d := declaration.(type) {
-		case *ast.FuncDecl:
-			add(d.Doc, d.Name)
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				switch s := spec.(type) {
-				case *ast.TypeSpec:
-					add(d.Doc, s.Name)
-					add(s.Doc, s.Name)
-				case *ast.ValueSpec:
-					add(s.Doc, s.Names...)
-				}
-			}
-		}
-	}
-	return groups
 }
 
 // commentParagraphs are those of a comment that begins in a line, without code.
