@@ -288,7 +288,7 @@ func (evd *EVD) Query() (EVDParam, error) {
 //	DAT_RETURN dat_evd_free(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Free() error {
 	if evd != nil && evd.flags&EVDAsync != 0 {
-		return refuse(freeEVDOp, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher goes with its adapter: close that")
+		return refuse(freeEVDOp, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher belongs to its adapter: close the adapter")
 	}
 	return whileBusy(evd.tryFree)
 }

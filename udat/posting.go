@@ -124,7 +124,7 @@ func (d *direction) checkRemote(op operation, k *kind, segments int, total uint6
 		// The library takes them, and soft-iWARP then reads into the first segment alone.
 		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, d.maxReadIOV)
 	case d.lacks.has(op):
-		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: do without where ProviderAttr.Supports says so", d.n.ep.ia.attr.AdapterName)
+		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", d.n.ep.ia.attr.AdapterName)
 	case op == opRDMARead && d.noReads:
 		return refuse(k.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
 	}

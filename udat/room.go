@@ -126,7 +126,7 @@ func (evd *EVD) takeRoom() bool {
 // errNoRoom says that an operation has no room on an EVD.
 func (evd *EVD) errNoRoom(op string) error {
 	return refuse(op, ErrInsufficientResources, ResourceTEVD,
-		"the event dispatcher holds %d completions, which operations that are outstanding and completions that were not taken fill: take completions, or make it longer with Resize", evd.room.Length())
+		"the event dispatcher has room for %d completions, and outstanding operations and completions that were not taken use all of it: take completions, or make it longer with Resize", evd.room.Length())
 }
 
 // setCounting sets whether operations of the direction take room. The caller holds mu, and

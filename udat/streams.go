@@ -69,7 +69,7 @@ func (evd *EVD) join(op string, d *direction, f stream, former *nativeEP) error 
 	for flags, n := range s.flags {
 		if flags != f.flags && n > s.of(former, flags) {
 			return refuse(op, ErrInvalidParameter, InvalidArg6,
-				"the completion flags are %v, on an event dispatcher that others with %v use, and all must have the same: leave CompletionDefault everywhere, or use another event dispatcher", f.flags, flags)
+				"the completion flags are %v, but other endpoints use the event dispatcher with %v: leave CompletionDefault everywhere, or use another event dispatcher", f.flags, flags)
 		}
 	}
 	if s.list == nil {

@@ -231,7 +231,7 @@ func (evd *EVD) leaveUnarmed(n int, err, unarmed error) error {
 
 // errShortened is the error of waits for more events than the queue holds since Resize
 // has made it shorter.
-var errShortened = refuse(waitOp, ErrInvalidState, NoSubtype, "the event dispatcher was made shorter than the threshold: lower that")
+var errShortened = refuse(waitOp, ErrInvalidState, NoSubtype, "the event dispatcher was made shorter than the threshold: lower the threshold")
 
 // errStopped says that a wait's stop channel was closed.
 var errStopped = &Error{Op: waitOp, Return: classError | Return(ErrInterruptedCall)}
