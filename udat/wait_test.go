@@ -557,28 +557,3 @@ func TestWaitBatchAfterFree(t *testing.T) {
 		}
 	})
 }
-
-// A goroutine that waits alone on an event dispatcher needs a file, which is closed soon
-// after the wait.
-func TestWaitersGiveFilesBack(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		before := openFiles(t)
-		for range 3 {
-			var woken []<-chan udat.Event
-			var evds []*udat.EVD
-			for range 3 {
-				evd := createEVD(t, ia, 8, udat.EVDSoftware)
-				evds, woken = append(evds, evd), append(woken, waitAsleep(t, evd))
-			}
-			for i, evd := range evds {
-				want(t, evd.PostSE(1))
-				receive(t, woken[i])
-			}
-		}
-		for deadline := time.Now().Add(udattest.Patience); openFiles(t) > before; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d files are open, there were %d before", openFiles(t), before)
-			}
-		}
-	})
-}
