@@ -450,9 +450,13 @@ func (s *sequence) hang() {
 	s.mu.Lock()
 	history := strings.Join(s.history, "\n")
 	s.mu.Unlock()
-	report := fmt.Sprintf("FuzzCalls hangs, after %v, in which a ticker was late by %v at most:\n%s\n\n%s\n%s\n", time.Since(s.start), s.pulse.latest(), history, threadsInKernel(), stacks)
-	s.log.write(report)
-	fmt.Fprint(os.Stderr, report)
+	tell := func(report string) {
+		s.log.write(report)
+		fmt.Fprint(os.Stderr, report)
+	}
+	tell(fmt.Sprintf("FuzzCalls hangs, after %v, in which a ticker was late by %v at most:\n%s\n\n%s\n", time.Since(s.start), s.pulse.latest(),
+		history, stacks))
+	tell(threadsInKernel()) // the fuzzing engine may not leave the time for it
 	os.Exit(2)
 }
 
