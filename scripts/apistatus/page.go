@@ -14,17 +14,17 @@ func (s *status) page() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# API status
 
-Which Go function stands for which function of the native API. scripts/apistatus writes this page from the installed
-headers, the symbols of libdat2 and the Go sources; its comment says how it decides. Do not edit.
+The Go functions for each function of the native API. scripts/apistatus writes this page from the installed headers, the
+symbols of libdat2 and the Go sources; its comment says how. Do not edit.
 
 `)
 	b.WriteString(s.summary())
 	b.WriteString(`
-- **exported**: yes, or no if the headers declare what the library does not have, so that a program in C cannot be
-  linked with it either; macros and inline functions are in the headers alone.
-- **raw wrapper**: in package cgo. **method**: in package udat, - for a function that is not exported. One that stands in
-  does the work itself, and does not call the function: the comment says why. **tests**: one or two that use the method,
-  or the raw wrapper where there is no method.
+- **exported**: "no" means that the headers declare the function but the library lacks it, so that C programs cannot be
+  linked with it either. Macros and inline functions are only in the headers.
+- **raw wrapper**: in package cgo. **method**: in package udat; "-" for a function that is not exported. A method that
+  stands in does the work itself, and does not call the function: its comment says why. **tests**: one or two that use
+  the method, or the raw wrapper if there is no method.
 
 | C function | exported | raw wrapper | method | tests |
 | --- | --- | --- | --- | --- |

@@ -59,15 +59,15 @@ func (r *Report) WriteJSON(w io.Writer) error {
 
 const introduction = `# Conformance
 
-What the uDAPL manual pages on endpoints require, clause by clause, and what a program that uses ` + "`udat`" + ` gets. The
-suite in ` + "`udat/conformance`" + ` has written this page; its package comment says how to renew it, and the README how to
-run it on another provider. Do not edit.
+What the uDAPL manual pages on endpoints require, clause by clause, and what programs get that use ` + "`udat`" + `. The suite in
+` + "`udat/conformance`" + ` has written this page. Its package comment says how to renew the page, and the README how to run the
+suite on another provider. Do not edit.
 
-* **shown**: the suite has caused what the clause speaks of, and seen what it requires. A number leads to a remark.
-* **not shown**: it cannot be caused on this provider. A number leads to the reason and to what would be needed.
+* **shown**: the suite has tried the clause, and seen what it requires. A number refers to a remark.
+* **not shown**: the clause cannot be tried on this provider. A number refers to the reason, and to what would be needed.
 * **the library by itself**: what the native library does without ` + "`udat`" + `, as tried by the suite; *untried* is what it
   is known to do that would end the process, hang it or leave it damaged. [native-library.md](native-library.md) has more.
-* **made good in**: where ` + "`udat`" + ` makes the difference.
+* **cured in**: where ` + "`udat`" + ` cures a difference.
 
 The early states are ` + Early + `.
 `
@@ -128,7 +128,7 @@ func (p *page) clauses(manual Page) {
 	for _, a := range p.report.Adapters {
 		head = append(head, "`"+a.Name+"`")
 	}
-	p.head(append(head, "the library by itself", "made good in")...)
+	p.head(append(head, "the library by itself", "cured in")...)
 	for _, c := range Clauses {
 		if c.ID[0] != manual.Letter {
 			continue

@@ -13,7 +13,7 @@ import (
 
 // handedOver is a remark about iWARP.
 const handedOver = "over iWARP a send or an RDMA write succeeds when it was handed to the TCP connection, whether or not it arrives; " +
-	"what waits are RDMA reads, and what is behind them"
+	"only RDMA reads, and requests behind them, wait"
 
 // stick posts requests that stay outstanding until unstick, or for a while on iWARP.
 func (t *trial) stick(e, peer *udattest.Endpoint, cookies ...uint64) {
