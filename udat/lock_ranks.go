@@ -3,7 +3,7 @@ package udat
 import "github.com/goudat/goudat/udat/internal/lockorder"
 
 // The ranks of locks, in the order in which a goroutine takes them. Programs that are
-// built with -race check the order. A lock without a rank here has lockorder.Last: no
+// built with -tags lockorder check it. A lock without a rank here has lockorder.Last: no
 // other lock is taken under it.
 //
 // While a goroutine holds a lock up to turnRank, it may wait for the library or for
@@ -45,5 +45,5 @@ func (shadowRank) Place() (int, string)     { return 15, "a shadow" }
 func (ledgersRank) Place() (int, string)    { return 16, "the ledgers" }
 
 // mayWait is called before the goroutine waits for the library or for another goroutine.
-// With -race it panics if the goroutine holds a lock that those may need.
+// With -tags lockorder it panics if the goroutine holds a lock that those may need.
 func mayWait() { lockorder.MayWait[turnRank]() }

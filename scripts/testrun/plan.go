@@ -60,6 +60,7 @@ var (
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
+	lockorderPackage   = packagePattern(`udat/internal/lockorder$`)
 )
 
 const (
@@ -69,6 +70,8 @@ const (
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// One measures in emulated machines; the others install packages in roots of their own. They take minutes.
 	hostSkip = `^Test(Report|ReadmeCommands|Container)$`
+	// Calls of all kinds, and from many goroutines.
+	locksTests = `^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ExactlyOnce|ConcurrentFree|ProgramShapes|ManyWaitersFewThreads|NilAndZeroArguments)$`
 	// These make calls in all states and orders. The run with the race detector also compares the states with the
 	// specification, so one run is enough.
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
@@ -186,7 +189,21 @@ func (o options) plan(packages []testPackage) []run {
 				race.skipParts, asan.skipParts = socketCMParts, cmaParts
 			}
 		}
-		runs = append(runs, race, asan)
+		// These checks order goroutines, and so would hide races from the race detector.
+		locks := run{
+			title:    "testing on the device with checks of the order of locks",
+			packages: of(packages, udatPackage),
+			build:    []string{"-tags=lockorder"},
+			exec:     withDevice,
+			device:   true,
+		}
+		if o.long == 0 {
+			locks.only, locks.skipParts = locksTests, race.skipParts
+		} else {
+			locks.shards = inShards
+		}
+		checksOfLocks := run{title: "testing the checks of the order of locks", packages: of(packages, lockorderPackage), build: locks.build}
+		runs = append(runs, race, asan, locks, checksOfLocks)
 	}
 	environment := o.small
 	if o.long > 0 {

@@ -1,4 +1,4 @@
-//go:build !race
+//go:build !lockorder
 
 package lockorder
 
@@ -18,6 +18,6 @@ func Number(lock any, number uint64) {}
 func As[R Rank](lock any) {}
 
 // MayWait is called before a goroutine waits for other goroutines or threads. In a
-// program that is built with -race, it panics if the goroutine holds a lock of a later
-// rank than R, which those may need.
+// program that is built with -tags lockorder, it panics if the goroutine holds a lock
+// of a later rank than R, which those may need.
 func MayWait[R Rank]() {}
