@@ -1,4 +1,4 @@
-//go:build !race && !asan
+//go:build !race && !asan && !lockorder
 
 package udat_test
 

@@ -34,8 +34,8 @@ func TestOrder(t *testing.T) {
 	a.Lock()
 	b.RLock()
 	c.Lock()
-	c.Unlock()
 	b.RUnlock()
+	c.Unlock()
 	a.Unlock()
 	if !panics(func() { b.RLock(); defer b.RUnlock(); a.Lock() }, "outer locks (0) is taken after that of inner locks (1)") {
 		t.Error("an outer lock was taken after an inner one")
@@ -78,8 +78,6 @@ func TestOtherGoroutinesHaveTheirOwn(t *testing.T) {
 		a.Unlock()
 	}()
 	done.Wait()
-	a.Lock()
-	a.Unlock()
 	if len(held) != 0 {
 		t.Errorf("locks that were released are still recorded: %v", held)
 	}
