@@ -1,4 +1,4 @@
-//go:build !race
+//go:build !race && !lockorder
 
 package udat_test
 

@@ -203,7 +203,7 @@ func (o options) plan(packages []testPackage) []run {
 			locks.shards = inShards
 		}
 		checksOfLocks := run{title: "testing the checks of the order of locks", packages: of(packages, lockorderPackage), build: locks.build}
-		runs = append(runs, race, asan, locks, checksOfLocks)
+		runs = append(runs, locks, race, asan, checksOfLocks)
 	}
 	environment := o.small
 	if o.long > 0 {

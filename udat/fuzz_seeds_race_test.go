@@ -1,9 +1,0 @@
-//go:build race
-
-package udat_test
-
-// With the race detector calls take much longer.
-const (
-	seedsAtOnce  = 15
-	modelsAtOnce = 100
-)
