@@ -66,7 +66,7 @@ func readParagraphs(path, name string) ([]paragraph, error) {
 	extension := filepath.Ext(name)
 	switch {
 	case extension == ".go":
-		return goParagraphs(path, name)
+		return goParagraphs(path)
 	case extension == ".md", extension == ".h", extension == ".c", extension == ".bash", extension == "" && strings.HasPrefix(name, "scripts/"):
 	default:
 		return nil, nil

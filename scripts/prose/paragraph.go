@@ -64,17 +64,14 @@ func pageParagraphs(page string) (paragraphs []paragraph) {
 	return paragraphs
 }
 
-// goParagraphs are those of the comments of a Go file. Those of examples/mpi are not read.
-func goParagraphs(file, name string) (paragraphs []paragraph, err error) {
+// goParagraphs are those of the comments of a Go file.
+func goParagraphs(file string) (paragraphs []paragraph, err error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
 	if ast.IsGenerated(parsed) {
-		return nil, nil
-	}
-	if strings.HasPrefix(name, "examples/mpi/") {
 		return nil, nil
 	}
 	for _, group := range parsed.Comments {

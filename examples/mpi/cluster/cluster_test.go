@@ -21,25 +21,25 @@ import (
 	"github.com/goudat/goudat/udat/udattest/control"
 )
 
-// A test that needs ranks starts this test binary for each of them, with the
-// name of what they do in the environment.
+// A test that needs ranks starts this test binary for each of them. An environment variable has the name of the
+// rank's task.
 const (
 	taskVariable = "CLUSTER_TEST_TASK"
-	// boundVariable has the bound that the ranks ask for.
+	// boundVariable has the ranks' Options.Bound.
 	boundVariable = "CLUSTER_TEST_BOUND"
 )
 
-// tasks is what ranks can do, by name.
+// tasks has the tasks of ranks by name.
 var tasks = map[string]func(w *mpi.World) error{}
 
-// patience bounds what a job may take.
+// patience bounds how long a job may take.
 const patience = 4 * time.Minute
 
 func TestMain(m *testing.M) {
 	rank, err := control.Rank()
 	switch {
 	case os.Getenv(shellVariable) != "":
-		// mpiexec gives its own environment to its shells.
+		// mpiexec passes its environment to its shells.
 		os.Exit(runShell(os.Args[1:]))
 	case pmi.Launched():
 		if err := runTask(); err != nil {
@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serve is what the machines do that have no tests.
+// serve runs on the machines that do not run the tests.
 func serve(rank int) error {
 	peers, err := control.Peers()
 	if err != nil {
@@ -103,7 +103,7 @@ func runTask() error {
 	return err
 }
 
-// machines returns the addresses of the machines. Without enough of them the test skips.
+// machines returns the addresses of the machines. It skips the test if there are too few.
 func machines(t *testing.T, least int) []netip.Addr {
 	t.Helper()
 	peers, err := control.Peers()
@@ -111,13 +111,12 @@ func machines(t *testing.T, least int) []netip.Addr {
 		t.Skip(err)
 	}
 	if len(peers) < least {
-		t.Skipf("there are %d machines, and have to be %d", len(peers), least)
+		t.Skipf("there are %d machines, but the test needs %d", len(peers), least)
 	}
 	return peers
 }
 
-// mpiexec returns the command that runs a task on ranks, which are dealt to the
-// machines in turn.
+// mpiexec returns the command that runs a task on ranks, which it assigns to the machines in turn.
 func mpiexec(t *testing.T, ctx context.Context, hosts []netip.Addr, ranks int, adapter, task string) *exec.Cmd {
 	t.Helper()
 	program, err := os.Executable()
@@ -132,7 +131,7 @@ func mpiexec(t *testing.T, ctx context.Context, hosts []netip.Addr, ranks int, a
 	for _, host := range hosts {
 		names = append(names, host.String())
 	}
-	// mpiexec takes a program without arguments for its remote shell.
+	// mpiexec's remote shell must be a program without arguments.
 	shell := filepath.Join(t.TempDir(), "shell")
 	if err := os.WriteFile(shell, fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec %s \"$@\"\n", shellVariable, program), 0o755); err != nil {
 		t.Fatal(err)
@@ -144,8 +143,7 @@ func mpiexec(t *testing.T, ctx context.Context, hosts []netip.Addr, ranks int, a
 	return cmd
 }
 
-// runRanks runs a task on so many ranks on each machine, on each adapter. All
-// must succeed.
+// runRanks runs a task with n ranks on each machine, once for each adapter. All must succeed.
 func runRanks(t *testing.T, hosts []netip.Addr, ranks int, task string) {
 	t.Helper()
 	for _, adapter := range udattest.Names(t) {
@@ -167,7 +165,7 @@ func runRanks(t *testing.T, hosts []netip.Addr, ranks int, task string) {
 	}
 }
 
-// done is what a rank says when its task is done.
+// done is what a rank prints when its task is done.
 func done(rank, size int) string { return fmt.Sprintf("rank %d of %d is done\n", rank, size) }
 
 // Ranks on two machines, and on four, exchange messages of all sizes.
@@ -179,7 +177,7 @@ func TestMachines(t *testing.T) {
 
 func init() { tasks["exchange"] = exchange }
 
-// exchange has every rank send to every other, and to itself, and receive.
+// exchange has every rank send to every other and to itself, and receive.
 func exchange(w *mpi.World) error {
 	for _, length := range []int{0, 1, 1000, 50_000} {
 		var requests []*mpi.Request

@@ -24,21 +24,21 @@ import (
 )
 
 const (
-	// bound is what the ranks ask for.
+	// bound is the ranks' Options.Bound.
 	bound = 5 * time.Second
-	// slack is for machines that are emulated, beside others.
+	// slack is for machines that are emulated on a busy host.
 	slack = 10 * time.Second
-	// victimsVariable has the ranks that are going to fail, with commas between.
+	// victimsVariable has the ranks that are going to fail, separated by commas.
 	victimsVariable = "CLUSTER_TEST_VICTIMS"
-	// reportVariable has the beginning of the name of the file that a rank writes its
-	// report to, since launchers pass nothing on any more when they see a failure.
+	// reportVariable has the prefix of the file that each rank writes its report to: launchers pass on no output
+	// after they have noticed a failure.
 	reportVariable = "CLUSTER_TEST_REPORT"
 )
 
 func init() { tasks["survive"] = survive }
 
-// survive waits in operations of each kind, with those that are going to fail and
-// with others, and tells when all have failed.
+// survive waits in operations of each kind, with ranks that are going to fail and with others, and reports when all
+// operations have failed.
 func survive(w *mpi.World) error {
 	if err := mpi.Barrier(w.Comm); err != nil {
 		return err
@@ -53,7 +53,7 @@ func survive(w *mpi.World) error {
 	}
 	victim, next := victims[0], (w.Rank()+1)%w.Size()
 	if slices.Contains(victims, w.Rank()) {
-		victim = 0 // they cannot reach the others
+		victim = 0 // for a rank that is cut off, it is the others that have failed
 	}
 	long := make([]float64, 1<<18)
 	operations := map[string]func() error{
@@ -66,7 +66,7 @@ func survive(w *mpi.World) error {
 		"a barrier":              func() error { return mpi.Barrier(w.Comm) },
 	}
 	if w.Rank()%2 == 1 {
-		delete(operations, "a long send to it") // nor has it a connection with it, perhaps
+		delete(operations, "a long send to it") // this rank may have no connection with it
 		delete(operations, "a barrier")
 	}
 	results := make(chan error, len(operations))
@@ -75,7 +75,7 @@ func survive(w *mpi.World) error {
 			err := do()
 			var e *mpi.RankError
 			if !errors.As(err, &e) || !errors.Is(err, mpi.ErrDied) {
-				err = fmt.Errorf("%s gives %v", name, err)
+				err = fmt.Errorf("%s returns %v", name, err)
 			} else if there := slices.Contains(victims, e.Rank); there == slices.Contains(victims, w.Rank()) {
 				err = fmt.Errorf("%s blames rank %d: %v", name, e.Rank, err)
 			} else {
@@ -103,25 +103,24 @@ func survive(w *mpi.World) error {
 	return os.Rename(file+".new", file)
 }
 
-// job is one that is under way.
+// job is a job that is running.
 type job struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	lines chan string
 	text  bytes.Buffer
 	hosts []netip.Addr
-	files string // the beginning of the names of the reports
+	files string // the prefix of the names of the reports
 }
 
-// begin starts the task, and waits until all ranks are ready. It
-// returns their processes.
+// begin starts the task, and waits until all ranks are ready. It returns their processes.
 func begin(t *testing.T, hosts []netip.Addr, ranks int, adapter string, victims []int) (*job, []int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	cmd := mpiexec(t, ctx, hosts, ranks, adapter, "survive")
 	files := fmt.Sprintf("/tmp/%s-%d-", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
-	// The ranks that are left go on by themselves.
+	// The remaining ranks end by themselves.
 	cmd.Args = slices.Insert(cmd.Args, 1, "-disable-auto-cleanup")
 	cmd.Env = append(cmd.Env, victimsVariable+"="+strings.Trim(strings.ReplaceAll(fmt.Sprint(victims), " ", ","), "[]"),
 		boundVariable+"="+bound.String(), reportVariable+"="+files)
@@ -161,7 +160,7 @@ func (j *job) read(from io.ReadCloser) {
 	close(j.lines)
 }
 
-// expect waits for a line.
+// expect waits until the job prints a line.
 func (j *job) expect(limit time.Duration, what string, is func(line string) bool) {
 	j.t.Helper()
 	timer := time.After(limit)
@@ -169,20 +168,20 @@ func (j *job) expect(limit time.Duration, what string, is func(line string) bool
 		select {
 		case line, open := <-j.lines:
 			if !open {
-				j.t.Fatalf("not within the job: %s\n%s", what, j.text.String())
+				j.t.Fatalf("the job ended without %s\n%s", what, j.text.String())
 			}
 			fmt.Fprintln(&j.text, line)
 			if is(line) {
 				return
 			}
 		case <-timer:
-			j.t.Fatalf("not within %v: %s\n%s", limit, what, j.text.String())
+			j.t.Fatalf("after %v there is no %s\n%s", limit, what, j.text.String())
 		}
 	}
 }
 
-// expectReports waits for the reports of the ranks on some machines, and looks
-// whether they have heard of the failure in time.
+// expectReports waits for the reports of the ranks on some machines, and checks that they have noticed the failure in
+// time.
 func (j *job) expectReports(since time.Time, ranks ...int) {
 	j.t.Helper()
 	var longest time.Duration
@@ -190,7 +189,7 @@ func (j *job) expectReports(since time.Time, ranks ...int) {
 	for _, rank := range ranks {
 		var out bytes.Buffer
 		for {
-			out.Reset() // there was no such file
+			out.Reset() // it has the error that there is no such file
 			code, err := runOn(j.hosts[0], j.hosts[rank%len(j.hosts)], "cat "+j.files+strconv.Itoa(rank), &out)
 			if err != nil {
 				j.t.Fatal(err)
@@ -199,7 +198,7 @@ func (j *job) expectReports(since time.Time, ranks ...int) {
 				break
 			}
 			if time.Now().After(limit) {
-				j.t.Fatalf("rank %d does not hear of it\n%s", rank, j.text.String())
+				j.t.Fatalf("rank %d does not notice it\n%s", rank, j.text.String())
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -211,21 +210,21 @@ func (j *job) expectReports(since time.Time, ranks ...int) {
 		}
 		longest = max(longest, time.UnixMilli(at).Sub(since))
 	}
-	j.t.Logf("the last has heard of it after %v", longest)
+	j.t.Logf("the last rank has noticed it after %v", longest)
 	if longest > bound+slack {
-		j.t.Errorf("it took %v, and the bound is %v", longest, bound)
+		j.t.Errorf("it took %v, but the bound is %v", longest, bound)
 	}
 }
 
-// ranksOn are those on a machine: they were dealt in turn.
+// ranksOn returns the ranks on a machine: they are assigned in turn.
 func ranksOn(machine, machines int) []int { return []int{machine, machine + machines} }
 
-// A process that is killed is noticed at once.
+// The death of a process is noticed at once.
 func TestProcessKilled(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
 			hosts := machines(t, 2)[:2]
-			// It is alone on its machine: there, the launcher would kill the others.
+			// It is alone on its machine, because the launcher would kill others there.
 			const victim = 1
 			j, pids := begin(t, hosts, 3, adapter, []int{victim})
 			since := time.Now()
@@ -237,8 +236,8 @@ func TestProcessKilled(t *testing.T) {
 	}
 }
 
-// A machine that loses its link is noticed within the bound, and so are the
-// others by the ranks on it.
+// The failure of a machine's link is noticed within the bound, also by the ranks on that machine, which lose the
+// others.
 func TestLinkCut(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -260,7 +259,7 @@ func TestLinkCut(t *testing.T) {
 			}
 			defer restore()
 			j.expectReports(since, 0, 1, 3, 4)
-			// Those behind the link have heard of it by then.
+			// The ranks behind the link have noticed it by now.
 			time.Sleep(time.Until(since.Add(bound + slack)))
 			restore()
 			j.expectReports(since, 2, 5)
@@ -268,12 +267,12 @@ func TestLinkCut(t *testing.T) {
 	}
 }
 
-// A machine that loses its power is noticed within the bound.
+// The failure of a machine's power is noticed within the bound.
 func TestMachineKilled(t *testing.T) {
 	peers := machines(t, 4)
 	for i, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
-			victim := 3 - i // the machines that are left get fewer
+			victim := 3 - i // fewer machines remain each time
 			hosts := peers[:victim+1]
 			j, _ := begin(t, hosts, 2*len(hosts), adapter, ranksOn(victim, len(hosts)))
 			since := time.Now()
@@ -291,7 +290,7 @@ func TestMachineKilled(t *testing.T) {
 	}
 }
 
-// When the launcher is killed, nothing is left running.
+// When the launcher is killed, no process of the job remains.
 func TestLauncherKilled(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -313,7 +312,7 @@ func TestLauncherKilled(t *testing.T) {
 						break
 					}
 					if time.Now().After(until) {
-						t.Fatalf("on %v %s processes are left", host, strings.TrimSpace(out.String()))
+						t.Fatalf("on %v %s processes remain", host, strings.TrimSpace(out.String()))
 					}
 					time.Sleep(100 * time.Millisecond)
 				}
@@ -322,7 +321,7 @@ func TestLauncherKilled(t *testing.T) {
 	}
 }
 
-// runOn runs a line on a machine, without the remote shell on this one.
+// runOn runs a shell line on a machine; on this one it needs no remote shell.
 func runOn(here, host netip.Addr, line string, out io.Writer) (int, error) {
 	if host != here {
 		return callShell(host.String(), line, out)

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// The remote shell runs a line on another machine, as ssh does, without keys: the
-// client sends the line, and gets all that it writes, and then its exit code.
+// The remote shell runs a shell line on another machine, as ssh does, but without keys: the client sends the line,
+// and receives its output and then its exit code.
 
 const (
 	shellPort = 7021
@@ -25,13 +25,13 @@ const (
 	shellVariable = "CLUSTER_TEST_SHELL"
 )
 
-// reply is a piece of what the server tells. The last has an exit code.
+// reply is a piece of the server's answer. The last one has the exit code.
 type reply struct {
 	Output []byte `json:",omitempty"`
 	Code   *int   `json:",omitempty"`
 }
 
-// serveShell runs what clients ask for until ctx ends.
+// serveShell runs the lines of clients until ctx ends.
 func serveShell(ctx context.Context, address netip.Addr) error {
 	listener, err := net.Listen("tcp", netip.AddrPortFrom(address, shellPort).String())
 	if err != nil {
@@ -61,7 +61,7 @@ func serveLine(ctx context.Context, conn net.Conn) {
 	if err != nil {
 		return
 	}
-	// A client that goes takes its program along.
+	// The program ends with its client.
 	go func() {
 		_, _ = in.ReadByte()
 		cancel()
@@ -82,7 +82,7 @@ func serveLine(ctx context.Context, conn net.Conn) {
 	_ = out.Encode(reply{Code: &code})
 }
 
-// runShell is the client: its arguments are flags, a host, and the words of a line.
+// runShell is the client. Its arguments are flags, a host, and the words of a line.
 func runShell(args []string) int {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		args = args[1:]

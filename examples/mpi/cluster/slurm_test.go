@@ -25,8 +25,7 @@ const (
 	slurmVariable = "SLURM_CONF=" + slurmFolder + "/slurm.conf"
 )
 
-// slurmConfiguration is for machines that all believe to have the same name, and
-// that have no control groups.
+// slurmConfiguration is for machines that all have the same host name and no control groups.
 func slurmConfiguration(name string, hosts []netip.Addr) string {
 	text := fmt.Sprintf(`ClusterName=test
 SlurmctldHost=%s(%s)
@@ -57,8 +56,7 @@ JobAcctGatherType=jobacct_gather/none
 	return text + "PartitionName=all Nodes=ALL Default=YES State=UP\n"
 }
 
-// slurm starts Slurm on machines: the controller on the first, and a daemon on each.
-// They end when the test does.
+// slurm starts Slurm on machines: the controller on the first, and a daemon on each. All end with the test.
 func slurm(t *testing.T, hosts []netip.Addr) {
 	t.Helper()
 	for _, program := range []string{"munged", "slurmctld", "slurmd", "srun"} {
@@ -96,7 +94,7 @@ func slurm(t *testing.T, hosts []netip.Addr) {
 		on(host, "umask 022; mkdir -p "+slurmFolder+"/spool "+slurmFolder+"/state")
 		file(host, "key", key)
 		file(host, "slurm.conf", []byte(slurmConfiguration(name, hosts)))
-		// The first plugin starts without control groups, and is not used.
+		// The first plugin starts without control groups, but is not used.
 		file(host, "cgroup.conf", []byte("CgroupPlugin=cgroup/v1\nCgroupMountpoint="+slurmFolder+"/cgroup\n"))
 		on(host, fmt.Sprintf("cd %s && chmod 600 key && munged --force --key-file=$PWD/key --socket=$PWD/munge.socket --pid-file=$PWD/munged.pid --log-file=$PWD/munged.log --seed-file=$PWD/munged.seed", slurmFolder))
 		if i == 0 {
@@ -117,7 +115,7 @@ func slurm(t *testing.T, hosts []netip.Addr) {
 	}
 }
 
-// Slurm's srun starts the ranks, on two machines.
+// Slurm's srun starts the ranks on two machines.
 func TestSlurm(t *testing.T) {
 	hosts := machines(t, 2)[:2]
 	slurm(t, hosts)

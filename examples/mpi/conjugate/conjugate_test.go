@@ -18,11 +18,11 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Patience = 2 * time.Minute // for whole runs of several processes on a busy machine
 	udattest.Main(m)
 }
 
-// Several ranks find what one does, and the solution.
+// Several ranks find the solution, as one does.
 func TestSolve(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -42,8 +42,7 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// The matrix is that of the cube: a cell within has 26 neighbors, and one in a
-// corner has 7.
+// The matrix is that of the cube: an inner cell has 26 neighbors, and one in a corner has 7.
 func TestMatrix(t *testing.T) {
 	w, err := mpi.Init(t.Context(), mpi.Options{})
 	if err != nil {

@@ -1,6 +1,5 @@
-// Conjugate solves a sparse system of equations with several processes by the
-// method of conjugate gradients: the problem of the HPCG benchmark, in small. See
-// ../README.md.
+// Conjugate solves a sparse system of equations by the method of conjugate gradients with several processes. It is a
+// small version of the problem of the HPCG benchmark. See ../README.md.
 package main
 
 import (
@@ -26,8 +25,8 @@ func solver() program.Program {
 		Name: "conjugate", Ranks: 4,
 		Flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&cells, "cells", 24, fmt.Sprintf("cells along each edge of the cube, 2 to %d", maxCells))
-			flags.IntVar(&most, "most", 500, "most steps")
-			flags.Float64Var(&tolerance, "tolerance", 1e-9, "of the residual, of that in the beginning")
+			flags.IntVar(&most, "most", 500, "maximum number of steps")
+			flags.Float64Var(&tolerance, "tolerance", 1e-9, "residual at which to stop, relative to the first")
 		},
 		Check: func(ranks int) error {
 			switch {
@@ -49,7 +48,7 @@ func solver() program.Program {
 				return err
 			}
 			took := time.Since(began)
-			// One process has it as well: a communicator of itself.
+			// Solve it again with one process: a communicator of this rank only.
 			alone, err := w.Split(w.Rank(), 0)
 			if err != nil {
 				return err
@@ -71,7 +70,7 @@ func solver() program.Program {
 				fmt.Fprintf(out, "%s: %d unknowns on %d ranks, %d steps in %v\n", w.Adapter(), cells*cells*cells, w.Size(), steps, took.Round(time.Millisecond))
 				fmt.Fprintf(out, "one process takes %d steps; the results differ by %.1e, and by %.1e from the solution\n", stepsAlone, off[0], off[1])
 			}
-			// Sums over ranks are rounded elsewhere than those of one process.
+			// Sums over ranks are rounded differently from those of one process.
 			if bound := 1e3 * tolerance; off[0] > bound || off[1] > bound || abs(steps-stepsAlone) > 1 {
 				return fmt.Errorf("the results differ by %v, and by %v from the solution, after %d and %d steps", off[0], off[1], steps, stepsAlone)
 			}
@@ -82,8 +81,8 @@ func solver() program.Program {
 
 func abs(n int) int { return max(n, -n) }
 
-// solve solves A x = b, where b is such that all of x is 1, and returns this rank's part of
-// x and how many steps it took.
+// solve solves A x = b for the b whose solution is 1 everywhere. It returns this rank's part of x and the number of
+// steps.
 func solve(c *mpi.Comm, cells, most int, tolerance float64) (x []float64, steps int, err error) {
 	a, err := newMatrix(c, cells)
 	if err != nil {
@@ -91,7 +90,7 @@ func solve(c *mpi.Comm, cells, most int, tolerance float64) (x []float64, steps 
 	}
 	p := a.own()
 	x, ap := make([]float64, len(p)), make([]float64, len(p))
-	r := a.rowSums() // b, since x is 0 now
+	r := a.rowSums() // b - A x, since x is 0 now
 	copy(p, r)
 	rr, err := dot(c, r, r)
 	if err != nil {
@@ -127,7 +126,7 @@ func solve(c *mpi.Comm, cells, most int, tolerance float64) (x []float64, steps 
 	return x, steps, nil
 }
 
-// dot is the product of two vectors of which each rank has a part.
+// dot returns the product of two vectors. Each rank has a part of both.
 func dot(c *mpi.Comm, a, b []float64) (float64, error) {
 	sum := 0.0
 	for i := range a {

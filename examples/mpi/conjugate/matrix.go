@@ -2,23 +2,23 @@ package main
 
 import "github.com/goudat/goudat/examples/mpi/mpi"
 
-// matrix has the rows of a rank of a sparse matrix: each cell of a cube has an
-// equation with itself and its neighbors, up to 26 of them. The cube is cut into
-// layers, and each rank has some of them.
+// matrix is a rank's rows of a sparse matrix. Each cell of a cube has an equation with itself and its neighbors, up
+// to 26 of them. The cube is cut into layers, and each rank has some of these.
 type matrix struct {
-	layer int // cells of a layer
+	layer int // how many cells a layer has
 	first []int
-	// columns and values are those of row i from first[i] to before first[i+1]. A column is an index into a vector that
-	// has a layer of each neighbor before and behind the rank's own.
+	// columns and values have the entries of row i from index first[i] to before first[i+1]. A column is an index
+	// into operand.
 	columns []int32
 	values  []float64
 
-	// operand is what the matrix is multiplied with. It begins and ends with a layer of the neighbors.
+	// operand is the vector that the matrix is multiplied with. It begins and ends with a layer of each neighbor;
+	// this rank's own part is in between.
 	operand []float64
-	halo    []*mpi.Persistent // brings these layers, and takes them to the neighbors
+	halo    []*mpi.Persistent // receives these layers, and sends the neighbors theirs
 }
 
-// layers returns which layers of the cube a rank has.
+// layers returns the range of layers that a rank has.
 func layers(rank, ranks, cells int) (first, end int) {
 	return rank * cells / ranks, (rank + 1) * cells / ranks
 }
@@ -37,8 +37,7 @@ func newMatrix(c *mpi.Comm, cells int) (*matrix, error) {
 	return a, a.meet(c)
 }
 
-// row adds the equation of a cell: 26 times its own value less those of its
-// neighbors.
+// row adds the equation of a cell: 26 times its own value minus those of its neighbors.
 func (a *matrix) row(x, y, z, first, cells int) {
 	for nz := max(z-1, 0); nz <= min(z+1, cells-1); nz++ {
 		for ny := max(y-1, 0); ny <= min(y+1, cells-1); ny++ {
@@ -57,10 +56,10 @@ func (a *matrix) row(x, y, z, first, cells int) {
 
 func (a *matrix) rows() int { return len(a.first) - 1 }
 
-// own is this rank's part of the operand.
+// own returns this rank's part of the operand.
 func (a *matrix) own() []float64 { return a.operand[a.layer : len(a.operand)-a.layer] }
 
-// rowSums is the product with a vector of ones.
+// rowSums returns the product with a vector of ones.
 func (a *matrix) rowSums() []float64 {
 	sums := make([]float64, a.rows())
 	for i := range sums {
@@ -88,11 +87,10 @@ func (a *matrix) multiply(result []float64) error {
 
 const (
 	tagUp   = iota // a layer for the rank before
-	tagDown        // a layer for the rank behind
+	tagDown        // a layer for the rank after
 )
 
-// meet prepares the exchange with the neighbors, which is the same each time: a
-// case for persistent requests.
+// meet prepares the exchange with the neighbors. It is the same each time, which is what persistent requests are for.
 func (a *matrix) meet(c *mpi.Comm) error {
 	own := a.own()
 	add := func(p *mpi.Persistent, err error) error {
@@ -118,7 +116,7 @@ func (a *matrix) meet(c *mpi.Comm) error {
 	return nil
 }
 
-// exchange gives the neighbors this rank's outermost layers, and gets theirs.
+// exchange sends this rank's outermost layers to its neighbors, and receives theirs.
 func (a *matrix) exchange() error {
 	if err := mpi.Startall(a.halo...); err != nil {
 		return err

@@ -10,10 +10,10 @@ import (
 	"github.com/goudat/goudat/examples/mpi/mpi"
 )
 
-// A checkpoint is a file of rank 0 that has the whole plate behind some step, so
-// that a job that was ended can go on, with another number of ranks, too.
+// A checkpoint is a file of rank 0 with the whole plate after some step, so that a job that was ended can continue,
+// also with another number of ranks.
 
-// checkpointHeader stands before the cells.
+// checkpointHeader is in front of the cells.
 type checkpointHeader struct {
 	Magic [8]byte
 	Cells uint32
@@ -22,8 +22,7 @@ type checkpointHeader struct {
 
 var checkpointMagic = [8]byte{'h', 'e', 'a', 't', ' ', 'c', 'p', '1'}
 
-// save has rank 0 write the checkpoint. The file is replaced when the new one is
-// whole.
+// save has rank 0 write the checkpoint. The file is replaced only when the new one is complete.
 func save(c *mpi.Comm, s settings, p *plate, step int) error {
 	square, err := collect(c, p, s.cells)
 	if err == nil && c.Rank() == 0 {
@@ -46,8 +45,7 @@ func write(s settings, square []float64, step int) error {
 	return os.Rename(s.checkpoint+".new", s.checkpoint)
 }
 
-// restore gives the ranks the plate of the checkpoint, if there is one, and
-// returns its step; 0 if there is none.
+// restore distributes the plate of the checkpoint to the ranks, and returns its step, or 0 if there is no checkpoint.
 func restore(c *mpi.Comm, s settings, p *plate) (step int, err error) {
 	if s.checkpoint == "" {
 		return 0, nil
@@ -80,17 +78,17 @@ func read(s settings) (*plate, int, error) {
 	var h checkpointHeader
 	n, err := binary.Decode(b, binary.LittleEndian, &h)
 	if err != nil || h.Magic != checkpointMagic {
-		return nil, 0, fmt.Errorf("%s is no checkpoint of heat", s.checkpoint)
+		return nil, 0, fmt.Errorf("%s is not a checkpoint of heat", s.checkpoint)
 	}
 	if int(h.Cells) != s.cells || int(h.Step) > s.steps || len(b)-n != 8*s.cells*s.cells {
-		return nil, 0, fmt.Errorf("%s has %d cells in a row and step %d, and the run is for %d cells and %d steps", s.checkpoint, h.Cells, h.Step, s.cells, s.steps)
+		return nil, 0, fmt.Errorf("%s has %d cells in a row and step %d, but the run is for %d cells and %d steps", s.checkpoint, h.Cells, h.Step, s.cells, s.steps)
 	}
 	square := newPlate(s.cells, s.cells)
 	_, err = binary.Decode(b[n:], binary.LittleEndian, square.now)
 	return square, int(h.Step), err
 }
 
-// agree has all ranks fail when rank 0 has.
+// agree returns an error on all ranks if rank 0 has one.
 func agree(c *mpi.Comm, err error) error {
 	failed := []int8{0}
 	if err != nil {
@@ -100,7 +98,7 @@ func agree(c *mpi.Comm, err error) error {
 		err = told
 	}
 	if err == nil && failed[0] != 0 {
-		err = errors.New("rank 0 has failed with its checkpoint")
+		err = errors.New("rank 0 could not read or write its checkpoint")
 	}
 	return err
 }

@@ -14,25 +14,24 @@ const (
 	tagDown        // a row for the rank below
 )
 
-// progressTime is how often a run that takes long tells how far it is.
+// progressTime is how often a long run reports its progress.
 const progressTime = 5 * time.Second
 
-// share gives the rows that a rank computes, from first to before end. The first
-// and the last row of the square are not computed.
+// share returns the rows that a rank computes, from first to before end. The first and the last row of the square are
+// not computed.
 func share(rank, ranks, cells int) (first, end int) {
 	rows := cells - 2
 	return 1 + rank*rows/ranks, 1 + (rank+1)*rows/ranks
 }
 
-// compute does this rank's part of the work. Rank 0 compares with the serial
-// result and prints.
+// compute does this rank's part of the work. Rank 0 compares the result with that of one process, and prints.
 func compute(world *mpi.World, s settings, out io.Writer) error {
 	rank, ranks := world.Rank(), world.Size()
 	first, end := share(rank, ranks, s.cells)
 	if rank == 0 {
 		fmt.Fprintf(out, "%s: %d x %d cells, %d steps, %d ranks with %d rows or one more\n", world.Adapter(), s.cells, s.cells, s.steps, ranks, (s.cells-2)/ranks)
 	}
-	// The rows next to the rank's own are those of its neighbors, or the edge.
+	// The first and the last row are those of the neighbors, or the edge.
 	p := newPlate(end-first+2, s.cells)
 	p.warm(first - 1)
 	begin, err := restore(world.Comm, s, p)
@@ -40,7 +39,7 @@ func compute(world *mpi.World, s settings, out io.Writer) error {
 		return err
 	}
 	if rank == 0 && begin > 0 {
-		fmt.Fprintf(out, "going on behind step %d\n", begin)
+		fmt.Fprintf(out, "continuing after step %d\n", begin)
 	}
 
 	began := time.Now()
@@ -81,10 +80,10 @@ func compute(world *mpi.World, s settings, out io.Writer) error {
 	return nil
 }
 
-// checkEvery is after how many steps the ranks find the largest change.
+// checkEvery is the number of steps after which the ranks determine the largest change.
 const checkEvery = 10
 
-// exchange gives the neighbors this rank's outermost rows, and gets theirs.
+// exchange sends this rank's outermost rows to its neighbors, and receives theirs.
 func exchange(c *mpi.Comm, p *plate) error {
 	last := p.rows() - 1
 	var requests []*mpi.Request
@@ -98,10 +97,10 @@ func exchange(c *mpi.Comm, p *plate) error {
 	return err
 }
 
-// own are the cells that a rank computes.
+// own returns the cells that a rank computes.
 func (p *plate) own() []float64 { return p.now[p.width : len(p.now)-p.width] }
 
-// computed are how many cells each rank computes.
+// computed returns how many cells each rank computes.
 func computed(ranks, cells int) (counts []int) {
 	for rank := range ranks {
 		first, end := share(rank, ranks, cells)
@@ -110,7 +109,7 @@ func computed(ranks, cells int) (counts []int) {
 	return counts
 }
 
-// collect gives rank 0 the whole square.
+// collect returns the whole square on rank 0.
 func collect(c *mpi.Comm, p *plate, cells int) ([]float64, error) {
 	if c.Rank() != 0 {
 		return nil, mpi.Gatherv[float64](c, p.own(), nil, nil, 0)
@@ -121,12 +120,12 @@ func collect(c *mpi.Comm, p *plate, cells int) ([]float64, error) {
 	return square.now, err
 }
 
-// compare tells which cell is the first that differs. A cell has the same value
-// whichever process computes it, to the last bit.
+// compare reports the first cell that differs. Whichever process computes a cell, its value is the same to the last
+// bit.
 func compare(got, want []float64, width int) error {
 	for i := range want {
 		if got[i] != want[i] {
-			return fmt.Errorf("cell %d of row %d has %v, and %v in one process", i%width, i/width, got[i], want[i])
+			return fmt.Errorf("cell %d of row %d has %v, but %v in one process", i%width, i/width, got[i], want[i])
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// childVariable makes a process of this test binary behave as heat.
+// childVariable makes a process of this test binary run heat.
 const childVariable = "HEAT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -26,11 +26,11 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Patience = 2 * time.Minute // for whole runs of several processes on a busy machine
 	udattest.Main(m)
 }
 
-// On several ranks the result is that of one process.
+// Several ranks compute the same as one process.
 func TestHeat(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -52,8 +52,7 @@ func TestHeat(t *testing.T) {
 	}
 }
 
-// A run that is told of a checkpoint goes on from there, on another number of
-// ranks, and comes to the same result.
+// A run with a checkpoint continues from there, on another number of ranks, and gets the same result.
 func TestCheckpoint(t *testing.T) {
 	adapter := udattest.Names(t)[0]
 	file := filepath.Join(t.TempDir(), "plate")
@@ -68,7 +67,7 @@ func TestCheckpoint(t *testing.T) {
 	if out := start(3, 50); strings.Contains(out, "going on") {
 		t.Errorf("without a checkpoint:\n%s", out)
 	}
-	if out := start(2, 70); !strings.Contains(out, "going on behind step 50\n") || !strings.Contains(out, "\nrank 0: 20 steps took ") || !strings.Contains(out, "are what one process computes") {
+	if out := start(2, 70); !strings.Contains(out, "continuing after step 50\n") || !strings.Contains(out, "\nrank 0: 20 steps took ") || !strings.Contains(out, "are what one process computes") {
 		t.Errorf("with one:\n%s", out)
 	}
 	for name, content := range map[string]string{"empty": "", "another": strings.Repeat("text", 100)} {
@@ -136,7 +135,7 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// The shares of the ranks are all rows but the edges, each once, and alike.
+// The shares of the ranks contain each row but the edges once, and have about the same size.
 func TestShare(t *testing.T) {
 	for ranks := 1; ranks <= 9; ranks++ {
 		row := 1
@@ -153,8 +152,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// After many steps the plate is as it would be forever: the sine at the upper
-// edge falls off as a hyperbolic sine.
+// After many steps the plate reaches its final state: the sine of the upper edge decreases as a hyperbolic sine.
 func TestSolution(t *testing.T) {
 	const cells = 41
 	p := solve(cells, 4000)

@@ -1,6 +1,5 @@
-// Heat solves the heat equation on a square plate with several processes, which
-// pass messages by package mpi, and compares with the serial result. See
-// ../README.md.
+// Heat solves the heat equation on a square plate with several processes, which pass messages with package mpi, and
+// compares the result with that of one process. See ../README.md.
 package main
 
 import (
@@ -15,7 +14,7 @@ import (
 
 func main() { heat().Main() }
 
-// settings say what is to be computed.
+// settings say what to compute.
 type settings struct {
 	cells      int // in a row and in a column
 	steps      int
@@ -35,7 +34,7 @@ func heat() program.Program {
 		Flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.cells, "cells", 128, fmt.Sprintf("cells in a row and in a column of the plate, 3 to %d", maxCells))
 			flags.IntVar(&s.steps, "steps", 500, "steps in time")
-			flags.StringVar(&s.checkpoint, "checkpoint", "", "`file` that rank 0 keeps the plate in, from time to time; a run that finds it goes on from there")
+			flags.StringVar(&s.checkpoint, "checkpoint", "", "`file` that rank 0 saves the plate to from time to time; a run that finds it continues from there")
 			flags.IntVar(&s.every, "every", 1000, "steps from one checkpoint to the next")
 		},
 		Check: s.check,

@@ -2,10 +2,9 @@ package main
 
 import "math"
 
-// plate is a number of whole rows, from the top, of a square plate: the
-// temperature of each cell, and what it will be after the next step. The cells
-// at the edges of the square keep their temperature, and so do the first and the
-// last of the rows, which a step only reads.
+// plate is some successive rows of a square plate: the temperature of each cell, and what it will be after the next
+// step. Cells at the edges of the square keep their temperature. A step also leaves the first and the last row as
+// they are.
 type plate struct {
 	width     int
 	now, next []float64
@@ -18,11 +17,11 @@ func newPlate(rows, width int) *plate {
 func (p *plate) rows() int           { return len(p.now) / p.width }
 func (p *plate) row(i int) []float64 { return p.now[i*p.width:][:p.width] }
 
-// hot is the temperature in the middle of the upper edge. From there it falls to
-// 0 at the corners; the other edges and, in the beginning, all within are at 0.
+// hot is the temperature in the middle of the upper edge. From there it falls to 0 at the corners. All other cells
+// begin at 0.
 const hot = 100
 
-// warm sets the beginning. first is the number of the plate's first row in the square.
+// warm sets the temperatures of the beginning. first is the number of the plate's first row in the square.
 func (p *plate) warm(first int) {
 	if first > 0 {
 		return
@@ -34,10 +33,9 @@ func (p *plate) warm(first int) {
 	}
 }
 
-// step brings each cell nearer to the mean of its four neighbors, and gives the
-// largest change.
+// step moves each cell towards the mean of its four neighbors, and returns the largest change.
 func (p *plate) step() float64 {
-	const rate = 0.2 // of what a neighbor is warmer; with more than a quarter it gets out of hand
+	const rate = 0.2 // of the difference to a neighbor; above a quarter the computation is unstable
 	largest := 0.0
 	for y := 1; y < p.rows()-1; y++ {
 		for x := 1; x < p.width-1; x++ {
@@ -48,7 +46,7 @@ func (p *plate) step() float64 {
 			largest = max(largest, math.Abs(change))
 		}
 	}
-	// What is not computed is carried over by whoever owns it: edges never change.
+	// Cells that are not computed need no copy: edges never change, and the other rows are received.
 	p.now, p.next = p.next, p.now
 	return largest
 }

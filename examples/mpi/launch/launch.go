@@ -1,6 +1,5 @@
-// Package launch starts the ranks of a message-passing program on this machine,
-// where there is no mpiexec. It speaks PMI-1 with them, as mpiexec does, so that
-// they need not know what has started them.
+// Package launch starts the ranks of a message-passing program on this machine, for users without mpiexec. Like
+// mpiexec, it speaks PMI-1 with them, so that they do not need to know what has started them.
 package launch
 
 import (
@@ -22,18 +21,18 @@ import (
 // MaxRanks is the most ranks that a job may have.
 const MaxRanks = 64
 
-// Job says what is to be started.
+// Job says what to start.
 type Job struct {
 	Ranks   int
-	Program string // the program that calls Run, if empty
+	Program string // "" for the program that calls Run
 	Args    []string
 	Env     []string // in addition to the launcher's own
 
-	// Stdout and Stderr get the ranks' lines, each behind the number of its rank.
+	// Stdout and Stderr get the ranks' lines, each after the number of its rank.
 	Stdout, Stderr io.Writer
 
-	// Grace is how long ranks may run on after one has failed, before they are
-	// told to end; 30 seconds if 0.
+	// Grace is how long the other ranks may continue after one has failed, before they are told to end; 30 seconds if
+	// 0.
 	Grace time.Duration
 
 	// Started, if not nil, is called with each process.
@@ -50,10 +49,10 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return fmt.Sprintf("rank %d ended with %v", e.Rank, e.Err) }
 
-// Unwrap gives the error of os/exec.
+// Unwrap returns the error of os/exec.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// AbortError says that a rank has asked for the end of the job.
+// AbortError says that a rank has asked the launcher to end the job.
 type AbortError struct {
 	Rank, Code int
 }
@@ -67,18 +66,16 @@ const (
 	rankFD = 3
 
 	defaultGrace = 30 * time.Second
-	// killDelay is how long a rank may take to end when it has been told to.
+	// killDelay is how long a rank may take to end after it was told to.
 	killDelay = 10 * time.Second
 )
 
-// Run starts the ranks and waits until all have ended. When ctx ends they get
-// SIGTERM, and SIGKILL if that does not help; Run returns an error that matches
-// that of ctx and its cause. When ranks fail, the error is the ExitError with the
-// highest code, of equal ones the first. When a rank aborts the job, it is an
-// AbortError.
+// Run starts the ranks and waits until all have ended. When ctx ends, they get SIGTERM, and after some time SIGKILL;
+// Run then returns an error that matches that of ctx and its cause. When ranks fail, Run returns the ExitError with
+// the highest code, and among equal ones the first. When a rank aborts the job, Run returns an AbortError.
 func (j Job) Run(ctx context.Context) error {
 	if j.Ranks < 1 || j.Ranks > MaxRanks {
-		return fmt.Errorf("launch: %d ranks, there must be 1 to %d", j.Ranks, MaxRanks)
+		return fmt.Errorf("launch: %d ranks; there must be 1 to %d", j.Ranks, MaxRanks)
 	}
 	if j.Program == "" {
 		program, err := os.Executable()
@@ -98,7 +95,7 @@ func (j Job) Run(ctx context.Context) error {
 		select {
 		case aborted <- &AbortError{rank, code}:
 			end()
-		default: // another one was first
+		default: // another rank has aborted first
 		}
 	})
 	defer server.Close()
@@ -118,7 +115,7 @@ func (j Job) Run(ctx context.Context) error {
 	for range started {
 		e := <-ended
 		if e == nil || worst != nil && running.Err() != nil {
-			continue // it was told to end
+			continue // the rank has succeeded, or was told to end
 		}
 		if worst == nil {
 			defer time.AfterFunc(j.Grace, end).Stop()
@@ -140,7 +137,7 @@ func (j Job) Run(ctx context.Context) error {
 	return nil
 }
 
-// start starts a rank. ended gets its end, nil for one without an error.
+// start starts a rank, and sends its result to ended, nil for success.
 func (j Job) start(ctx context.Context, server *pmi.Server, rank int, printing *sync.Mutex, ended chan<- *ExitError) error {
 	theirs, environment, err := server.Line(rank, rankFD)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// lines keeps what ranks write, and calls a function with each line.
+// lines stores what ranks write, and calls a function with each line.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -64,7 +64,7 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// All hear what the others have put.
+// All ranks get what the others have put.
 func TestMeeting(t *testing.T) {
 	out := &lines{}
 	if err := taskJob(3, "meet", out).Run(limited(t)); err != nil {
@@ -105,7 +105,7 @@ func exitWithRank(c *pmi.Client) error {
 	return nil
 }
 
-// When a rank is killed, the others hear in their barrier who it was.
+// When a rank is killed, the others learn in their barrier which one it was.
 func TestDeath(t *testing.T) {
 	var processes [3]*os.Process
 	out := &lines{}
@@ -142,7 +142,7 @@ func survive(c *pmi.Client) error {
 	}
 	err := c.Barrier(context.Background())
 	if !errors.Is(err, pmi.ErrRefused) || !strings.Contains(err.Error(), "rank_1_has_ended") {
-		return fmt.Errorf("the barrier gives %w", err)
+		return fmt.Errorf("the barrier returns %w", err)
 	}
 	fmt.Println("heard of 1")
 	return nil
@@ -164,7 +164,7 @@ func abort(c *pmi.Client) error {
 	return linger(c)
 }
 
-// Ranks that run on after another has failed are ended after some time.
+// Ranks that continue after another has failed are ended after some time.
 func TestGrace(t *testing.T) {
 	job := taskJob(2, "linger", nil)
 	job.Grace = time.Millisecond
@@ -184,7 +184,7 @@ func linger(*pmi.Client) error {
 	return nil
 }
 
-// When the context ends, so do all ranks.
+// When the context ends, all ranks end.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(limited(t))
 	enough := errors.New("enough")

@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// prefixer writes whole lines, each behind the number of the rank that they are
-// from. mu keeps the lines of several apart.
+// prefixer writes whole lines, each after the number of its rank. mu keeps lines of several prefixers from mixing.
 type prefixer struct {
 	to   io.Writer // may be nil
 	rank int
 	mu   *sync.Mutex
-	line []byte // that has not ended yet
+	line []byte // the line that has not ended yet
 }
 
-// longestLine is where a line is broken that has no end.
+// longestLine is the length at which a line without an end is broken.
 const longestLine = 64 << 10
 
 func (p *prefixer) Write(b []byte) (int, error) {
@@ -34,7 +33,7 @@ func (p *prefixer) Write(b []byte) (int, error) {
 	}
 }
 
-// finish writes what came after the last end of a line.
+// finish writes the rest that has no end of line.
 func (p *prefixer) finish() {
 	if len(p.line) > 0 {
 		p.print(p.line)

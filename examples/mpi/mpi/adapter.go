@@ -7,8 +7,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// openAdapter opens the adapter of that name. Without a name it is the first that
-// opens: of the registry, then of the devices.
+// openAdapter opens the adapter of that name. Without a name it opens the first that works: first those of the
+// registry, then the devices.
 func openAdapter(name string) (*udat.IA, error) {
 	if name != "" {
 		return udat.Open(name)
@@ -39,7 +39,7 @@ func openAdapter(name string) (*udat.IA, error) {
 	return nil, fmt.Errorf("none of %d adapters opens; the last: %w", tried, last)
 }
 
-// providerName tells providers apart that do not understand each other.
+// providerName returns a name that differs for providers that cannot connect to each other.
 func providerName(attr udat.ProviderAttr) string {
 	for _, a := range attr.ProviderSpecificAttr {
 		if a.Name == "DAT_IB_PROVIDER_NAME" {

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// look takes what the peer has written into this rank's memory, and reports
-// whether there was something.
+// look handles what the peer has written into this rank's memory, and reports whether there was something.
 func (p *peer) look() (found bool, err error) {
 	if l, stamp := p.news(); stamp != 0 {
 		found = l.says() != p.lastLine.says()
@@ -28,7 +27,7 @@ func (p *peer) look() (found bool, err error) {
 			return true, err
 		}
 		if !taken {
-			// An eager message comes first.
+			// An eager message must be handled first.
 			p.world.eagerTurns = patientTurns
 			break
 		}
@@ -49,20 +48,20 @@ func (p *peer) look() (found bool, err error) {
 	return found, err
 }
 
-// behind reports whether the peer is to wait: it has sent more than this rank
-// keeps, which nobody here is looking for.
+// behind reports whether the peer has to wait: this rank keeps more of its messages than it should, and no goroutine
+// here is waiting for one.
 func (p *peer) behind() bool {
 	return p.kept > 2*p.world.keep && !p.world.driven && !p.concluding
 }
 
-// hears notes that something has come from the peer, later than from all others.
+// hears records that something has arrived from the peer, which is now the latest to be heard from.
 func (p *peer) hears() {
 	p.world.heard++
 	p.heard = p.world.heard
 }
 
-// news returns the peer's line, and its stamp, if it was written since look has
-// taken it, and is all there; else the stamp is 0.
+// news returns the peer's line and its stamp if the line has changed since look last handled it, and has arrived
+// completely. Otherwise the stamp is 0.
 func (p *peer) news() (line, uint64) {
 	theirs := &p.memory.words
 	stamp := theirs.Load(stampAt / 8)
@@ -76,7 +75,7 @@ func (p *peer) news() (line, uint64) {
 	return l, stamp
 }
 
-// glimpse takes from the peer's line what it allows.
+// glimpse reads from the peer's line what this rank may send.
 func (p *peer) glimpse() error {
 	l, stamp := p.news()
 	if stamp == 0 {
@@ -85,14 +84,14 @@ func (p *peer) glimpse() error {
 	return p.learn(l)
 }
 
-// hear takes the peer's line.
+// hear handles the peer's line.
 func (p *peer) hear(l line) error {
 	if err := p.learn(l); err != nil {
 		return err
 	}
 	switch l.notice {
 	case noticeGoodbye:
-		// No rank says it before the launcher has heard of all that they are closing.
+		// A rank says so only after the launcher knows that all ranks are closing.
 		p.world.left = true
 	case noticeDeath:
 		p.world.fail(&RankError{int(l.rank), ErrDied})
@@ -100,7 +99,7 @@ func (p *peer) hear(l line) error {
 	return p.wakeUp()
 }
 
-// learn takes what the line says besides notices.
+// learn handles everything in the line but notices.
 func (p *peer) learn(l line) error {
 	p.full = l.full
 	if l.doze != p.doze {
@@ -109,7 +108,7 @@ func (p *peer) learn(l line) error {
 	return p.allow(l.flow)
 }
 
-// allow takes what the peer allows.
+// allow records what the peer allows this rank to send.
 func (p *peer) allow(f flow) error {
 	if later(f.consumed, p.out.consumed) && !p.out.free(f.consumed) {
 		return fmt.Errorf("%w: more was read than written", errMalformed)
@@ -120,7 +119,7 @@ func (p *peer) allow(f flow) error {
 	return nil
 }
 
-// take takes a message that has come to the shared receive queue.
+// take handles a message that has arrived in the shared receive queue.
 func (w *World) take(slot, length int) error {
 	message, err := w.receives.bytes(slot, length)
 	if err != nil {
@@ -136,7 +135,7 @@ func (w *World) take(slot, length int) error {
 	p := w.peers[h.source]
 	p.hears()
 	p.grant.used++
-	// What the peer has written into its ring before comes first.
+	// What the peer has written into its ring earlier must be handled first.
 	p.early = append(p.early, slot)
 	if _, err := p.look(); err != nil {
 		p.lose(err)
@@ -144,8 +143,7 @@ func (w *World) take(slot, length int) error {
 	return nil
 }
 
-// takeEarly takes eager messages whose turn has come, and reports whether there
-// were some.
+// takeEarly handles eager messages whose turn has come, and reports whether there were any.
 func (p *peer) takeEarly() (found bool, err error) {
 	w := p.world
 	for len(p.early) > 0 && !p.behind() {
@@ -168,7 +166,7 @@ func (p *peer) takeEarly() (found bool, err error) {
 	return found, nil
 }
 
-// arrived takes a message, unless it is not its turn.
+// arrived handles a message, unless an earlier one has not arrived yet.
 func (p *peer) arrived(text []byte) (taken bool, err error) {
 	var h header
 	payload, err := parseMessage(text, &h)
@@ -210,16 +208,15 @@ func (p *peer) arrived(text []byte) (taken bool, err error) {
 			return false, err
 		}
 		if m.memory.SegmentLength != h.length {
-			return false, fmt.Errorf("%w: %d bytes of memory, and %d announced", errMalformed, m.memory.SegmentLength, h.length)
+			return false, fmt.Errorf("%w: the memory has %d bytes, and the message %d", errMalformed, m.memory.SegmentLength, h.length)
 		}
 	}
 	w.arrive(p, m)
 	return true, nil
 }
 
-// arrive brings a message to its receive, or keeps it. What it keeps is copied,
-// so that the memory that it came in is free. from is nil for one of this rank's
-// own.
+// arrive delivers a message to its receive, or keeps a copy, so that the memory that it arrived in is free. from is
+// nil for a message from this rank itself.
 func (w *World) arrive(from *peer, m message) {
 	if len(w.handlers) > 0 {
 		if handle := w.handlers[m.context]; handle != nil {
@@ -253,7 +250,7 @@ func (w *World) arrive(from *peer, m message) {
 	w.stir()
 }
 
-// deliver gives a message that was kept to its receive.
+// deliver completes a receive with a message that was kept.
 func (w *World) deliver(r *receive, m *message) {
 	w.release(m)
 	if m.from != nil {
@@ -263,7 +260,7 @@ func (w *World) deliver(r *receive, m *message) {
 	r.fill(m.element, m.length, m.payload, m.source, m.tag)
 }
 
-// release takes a message out of the account of the peer that it was kept for.
+// release subtracts a message from what is kept for its peer.
 func (w *World) release(m *message) {
 	p := m.keeper
 	if p == nil {
@@ -277,7 +274,7 @@ func (w *World) release(m *message) {
 	}
 }
 
-// fill copies the numbers of a message to where they are wanted.
+// fill copies the numbers of a message to the program's buffer.
 func (r *receive) fill(element elementKind, length int, payload []byte, source, tag int) {
 	if element == r.buffer.kind {
 		copy(r.buffer.bytes, payload)
@@ -285,7 +282,7 @@ func (r *receive) fill(element elementKind, length int, payload []byte, source, 
 	r.request.complete(r.outcome(element, length, source, tag))
 }
 
-// outcome is what the program gets to know of a message that is in its buffer.
+// outcome returns what a receive reports about a message that is in its buffer.
 func (r *receive) outcome(element elementKind, length, source, tag int) (Status, error) {
 	status := r.comm.status(element, length, source, tag)
 	switch {

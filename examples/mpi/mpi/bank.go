@@ -6,14 +6,13 @@ import "github.com/goudat/goudat/udat"
 type bank struct {
 	requests    *udat.EVD // completions of sends and of RDMA operations
 	connections *udat.EVD
-	used        int // endpoints that were made on it
+	used        int // endpoints that use it
 }
 
-// endpointsPerBank is how many endpoints share a bank. It leaves a few for
-// attempts that were given up.
+// endpointsPerBank is how many endpoints share a bank. It leaves room for connection attempts that were given up.
 const endpointsPerBank = 32
 
-// bank returns one with room for another endpoint.
+// bank returns a bank with room for another endpoint.
 func (w *World) bank() (*bank, error) {
 	for _, b := range w.banks {
 		if b.used < endpointsPerBank {
@@ -34,7 +33,7 @@ func (w *World) bank() (*bank, error) {
 	return b, nil
 }
 
-// dispatcher makes an event dispatcher that wakes who sleeps.
+// dispatcher creates an event dispatcher whose events wake a rank that sleeps.
 func (w *World) dispatcher(length int, flags udat.EVDFlags) (*udat.EVD, error) {
 	return udat.CreateEVDWithCNO(w.ia, length, w.cno, flags)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// worlds makes the ranks of a job in this process.
+// worlds starts the ranks of a job in this process.
 func worlds(t testing.TB, adapter string, n int) []*World {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -51,9 +51,8 @@ func worlds(t testing.TB, adapter string, n int) []*World {
 	return made
 }
 
-// turns lets one goroutine do all that two ranks do: it looks for news at both by
-// turns. So what a message costs is seen without what two processes cost each
-// other.
+// turns lets one goroutine do all the work of two ranks: it looks for arrivals at both in turn. So the result has the
+// cost of a message without the cost of two processes disturbing each other.
 func turns(t testing.TB, a, b *World, done func() bool) {
 	began := time.Now()
 	for n := 0; !done(); n++ {
@@ -63,15 +62,14 @@ func turns(t testing.TB, a, b *World, done func() bool) {
 			w.mu.Unlock()
 		}
 		if n%100000 == 99999 && time.Since(began) > patience {
-			t.Fatal("no message comes")
+			t.Fatal("no message arrives")
 		}
 	}
 }
 
-// BenchmarkRoundTrip sends a message there and back, in one goroutine: as udat does
-// by sends and receives, by writing to memory that is polled, and by reading, and
-// then as messages that are short, or of middle length, or long. The least of many is
-// of use on a busy machine, too.
+// BenchmarkRoundTrip sends a message there and back in one goroutine: with udat by send and receive, by writing to
+// memory that is polled, and by reading; then as short, middle and long messages. The minimum is useful on a busy
+// machine.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, adapter := range udattest.Names(b) {
 		for _, size := range []int{8, 512, 4096, 65536, 1 << 20} {
@@ -85,11 +83,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// repeat does a step there and back b.N times, and reports the median of what that
-// takes, and the least.
+// repeat runs a round trip b.N times, and reports the median and the minimum of the times.
 func repeat(b *testing.B, step func(from, to int)) {
 	b.Helper()
-	const together = 4 // to read the clock costs a tenth of a short message on some kernels
+	const together = 4 // reading the clock costs a tenth of a short message on some kernels
 	for range together {
 		step(0, 1)
 		step(1, 0)
@@ -129,7 +126,7 @@ func messageRoundTrip(b *testing.B, adapter string, size int) {
 	})
 }
 
-// endpoints makes two that are connected, with memory of twice the size.
+// endpoints returns two connected endpoints, with memory of twice the size.
 func endpoints(b *testing.B, adapter string, size int) [2]*udattest.Endpoint {
 	b.Helper()
 	ia := udattest.Open(b, adapter)
@@ -167,7 +164,7 @@ func sendRoundTrip(b *testing.B, adapter string, size int) {
 	})
 }
 
-// writeRoundTrip polls the last byte of what is written.
+// writeRoundTrip polls the last byte that is written.
 func writeRoundTrip(b *testing.B, adapter string, size int) {
 	pair := endpoints(b, adapter, size)
 	count := byte(0)
@@ -184,7 +181,7 @@ func writeRoundTrip(b *testing.B, adapter string, size int) {
 		}
 		flags := udat.CompletionSuppress
 		if count%8 == 0 {
-			flags = 0 // for those before it, too
+			flags = 0 // completes those before it, too
 		}
 		if err := pair[from].PostRDMAWrite([]udat.Segment{pair[from].Segment(b, 0, size)}, 1, remote, flags); err != nil {
 			b.Fatal(err)

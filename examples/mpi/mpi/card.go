@@ -16,15 +16,14 @@ import (
 	"github.com/goudat/goudat/examples/mpi/pmi"
 )
 
-// protocolVersion changes with what goes over the connections.
+// protocolVersion changes when the format of what ranks send each other does.
 const protocolVersion = 1
 
-// card is what a rank tells all others through the launcher: how to reach it,
-// and what must be the same everywhere.
+// card is what a rank tells all others through the launcher: how to reach it, and what must be the same on all ranks.
 type card struct {
 	Protocol int
-	Build    string // of the program
-	Machine  string // how numbers look in its memory
+	Build    string // identifies the build of the program
+	Machine  string // byte order and word size
 	Size     int    // of the job
 	Host     string
 	Nonce    uint64
@@ -33,7 +32,7 @@ type card struct {
 	Address   netip.Addr
 	Qualifier uint64
 
-	// Trouble says why this rank cannot take part.
+	// Trouble says why this rank cannot take part, "" if it can.
 	Trouble string `json:",omitempty"`
 }
 
@@ -43,7 +42,7 @@ func newCard(size int) card {
 	if one := uint16(1); *(*byte)(unsafe.Pointer(&one)) == 1 {
 		order = "little"
 	}
-	host, _ := os.Hostname() // without one, all ranks seem to be on one host
+	host, _ := os.Hostname() // without a name, all ranks seem to be on one host
 	c := card{
 		Protocol: protocolVersion, Build: buildID(), Machine: order + strconv.Itoa(strconv.IntSize),
 		Size: size, Host: host, Nonce: rand.Uint64(),
@@ -54,11 +53,10 @@ func newCard(size int) card {
 	return c
 }
 
-// alterCard is for tests.
+// alterCard changes the card in tests.
 var alterCard func(*card)
 
-// buildID returns what tells two builds of a program apart, and "" if the program
-// was linked without it.
+// buildID returns a text that differs between builds of a program, or "" if the program was linked without one.
 func buildID() string {
 	file, err := elf.Open("/proc/self/exe")
 	if err != nil {
@@ -80,7 +78,7 @@ func buildID() string {
 // mostTrouble keeps a card shorter than what launchers allow.
 const mostTrouble = 300
 
-// text returns the card as a word for the launcher.
+// text returns the card as one word, for the launcher.
 func (c card) text() (string, error) {
 	c.Trouble = c.Trouble[:min(len(c.Trouble), mostTrouble)]
 	b, err := json.Marshal(c)
@@ -95,21 +93,21 @@ func parseCard(text string) (c card, err error) {
 	return c, err
 }
 
-// check returns what keeps this rank from working with one that has the other card.
+// check returns why this rank cannot work with one that has the other card.
 func (c card) check(other card) error {
 	switch {
 	case other.Protocol != c.Protocol:
-		return fmt.Errorf("%w: version %d of the protocol, and here it is %d", ErrVersion, other.Protocol, c.Protocol)
+		return fmt.Errorf("%w: its protocol has version %d, and that of this rank %d", ErrVersion, other.Protocol, c.Protocol)
 	case other.Machine != c.Machine:
-		return fmt.Errorf("%w: numbers are %s there, and here %s", ErrVersion, other.Machine, c.Machine)
+		return fmt.Errorf("%w: its numbers are %s, and those of this rank %s", ErrVersion, other.Machine, c.Machine)
 	case other.Build != c.Build:
 		return ErrVersion
 	case other.Size != c.Size:
-		return fmt.Errorf("%w: %d ranks, and here there are %d", ErrSize, other.Size, c.Size)
+		return fmt.Errorf("%w: it was told %d ranks, and this one %d", ErrSize, other.Size, c.Size)
 	case other.Trouble != "":
 		return fmt.Errorf("%w: %s", ErrAdapter, other.Trouble)
 	case c.Trouble == "" && other.Provider != c.Provider:
-		return fmt.Errorf("%w: the provider is %s there, and here %s", ErrAdapter, other.Provider, c.Provider)
+		return fmt.Errorf("%w: its provider is %s, and that of this rank %s", ErrAdapter, other.Provider, c.Provider)
 	}
 	return nil
 }
@@ -117,8 +115,8 @@ func (c card) check(other card) error {
 // cardKey is the key under which a rank puts its card.
 func cardKey(rank int) string { return fmt.Sprintf("goudat-card-%d", rank) }
 
-// exchangeCards gives all ranks this rank's card, and returns theirs. It fails on all
-// ranks when some have cards that do not go together.
+// exchangeCards publishes this rank's card, and returns the cards of all ranks. It fails on all ranks if some cards
+// do not fit together.
 func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, error) {
 	text, err := mine.text()
 	if err != nil {
@@ -134,7 +132,7 @@ func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, 
 	for rank := range cards {
 		text, err := client.Get(ctx, cardKey(rank))
 		if errors.Is(err, pmi.ErrRefused) {
-			return nil, &RankError{rank, fmt.Errorf("%w: it has not told where it is", ErrVersion)}
+			return nil, &RankError{rank, fmt.Errorf("%w: it has not published its address", ErrVersion)}
 		}
 		if err != nil {
 			return nil, launcherError(err)
@@ -153,7 +151,7 @@ func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, 
 	return cards, nil
 }
 
-// launcherError is the error of a call of the launcher.
+// launcherError converts the error of a call of the launcher.
 func launcherError(err error) error {
 	switch {
 	case errors.Is(err, pmi.ErrGone):
@@ -164,11 +162,10 @@ func launcherError(err error) error {
 	return err
 }
 
-// AdapterVariable is the environment variable that names the adapter of ranks
-// that are told none by their program.
+// AdapterVariable is the environment variable that names the adapter of ranks whose program names none.
 const AdapterVariable = "GOUDAT_MPI_ADAPTER"
 
-// adapterName returns the name of the adapter to use, "" for the first that works.
+// adapterName returns the name of the adapter to use, or "" for the first that works.
 func (o Options) adapterName() string {
 	if o.Adapter != "" {
 		return o.Adapter

@@ -7,20 +7,19 @@ import (
 	"reflect"
 )
 
-// ErrCodec says that values could not be made bytes, or bytes values.
+// ErrCodec says that values could not be encoded or decoded.
 var ErrCodec = errors.New("mpi: the codec failed")
 
-// Codec makes values that are no numbers bytes, for messages, and bytes values.
+// Codec encodes values other than numbers as bytes for messages, and decodes them.
 type Codec[V any] interface {
-	// Append adds a value to b.
+	// Append appends the encoding of a value to b.
 	Append(b []byte, v V) ([]byte, error)
-	// Parse returns the value that b begins with, and what is behind it.
+	// Parse decodes the value at the beginning of b, and returns it and the rest of b.
 	Parse(b []byte) (v V, rest []byte, err error)
 }
 
-// Fixed returns a codec for structs, and arrays, of numbers and bools, nested at
-// will. It panics if V is anything else. Fields travel one behind the other, in
-// the order of their bytes that package encoding/binary calls little endian.
+// Fixed returns a codec for structs and arrays of numbers and bools, which may be nested. It panics for other types.
+// Fields are encoded one after another, in the little-endian order of package encoding/binary.
 func Fixed[V any]() Codec[V] {
 	size := binary.Size(*new(V))
 	if size < 0 || reflect.TypeFor[V]().Kind() == reflect.Slice {
@@ -37,13 +36,13 @@ func (f fixed[V]) Append(b []byte, v V) ([]byte, error) {
 
 func (f fixed[V]) Parse(b []byte) (v V, rest []byte, err error) {
 	if len(b) < int(f) {
-		return v, nil, fmt.Errorf("%d bytes are left, and a value has %d", len(b), int(f))
+		return v, nil, fmt.Errorf("%d bytes are left, but a value has %d", len(b), int(f))
 	}
 	_, err = binary.Decode(b, binary.LittleEndian, &v)
 	return v, b[f:], err
 }
 
-// Encode makes values bytes, which any operation takes.
+// Encode returns values as bytes, which any operation can send.
 func Encode[V any](codec Codec[V], values ...V) (b []byte, err error) {
 	for _, v := range values {
 		if b, err = codec.Append(b, v); err != nil {
@@ -53,7 +52,7 @@ func Encode[V any](codec Codec[V], values ...V) (b []byte, err error) {
 	return b, nil
 }
 
-// Decode makes bytes values.
+// Decode returns the values that Encode has made bytes of.
 func Decode[V any](codec Codec[V], b []byte) (values []V, err error) {
 	for len(b) > 0 {
 		v, rest, err := codec.Parse(b)
@@ -68,7 +67,7 @@ func Decode[V any](codec Codec[V], b []byte) (values []V, err error) {
 	return values, nil
 }
 
-// SendValues is a Send of values.
+// SendValues is Send for values.
 func SendValues[V any](c *Comm, codec Codec[V], values []V, dest, tag int) error {
 	if err := c.checkSend(dest, tag); err != nil {
 		return err
@@ -81,8 +80,7 @@ func SendValues[V any](c *Comm, codec Codec[V], values []V, dest, tag int) error
 	return err
 }
 
-// RecvValues is a Recv of values, however many there are. It fails with ErrType
-// for a message of numbers.
+// RecvValues is Recv for values. It receives any number of them. It fails with ErrType for a message of numbers.
 func RecvValues[V any](c *Comm, codec Codec[V], source, tag int) ([]V, Status, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return nil, Status{}, err
@@ -96,7 +94,7 @@ func RecvValues[V any](c *Comm, codec Codec[V], source, tag int) ([]V, Status, e
 	return values, status, err
 }
 
-// receiveAll receives the bytes of a message of values.
+// receiveAll receives the bytes of a message of values, however long it is.
 func (c *Comm) receiveAll(source, tag int) ([]byte, Status, error) {
 	w := c.world
 	w.mu.Lock()
@@ -116,5 +114,5 @@ func (c *Comm) receiveAll(source, tag int) ([]byte, Status, error) {
 	return b, status, err
 }
 
-// encoded is the data of values.
+// encoded returns the data of encoded values.
 func encoded(b []byte) data { return data{bytes: b, kind: valueKind} }

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// particle is a struct as programs send.
+// particle is a typical struct of a program.
 type particle struct {
 	Place  [3]float64
 	Number int32
 	Alive  bool
 }
 
-// Structs travel by a codec, any number of them.
+// Codecs send any number of structs.
 func TestValues(t *testing.T) { runRanks(t, 2, "values") }
 
 func init() { tasks["values"] = valuesTask }
@@ -43,13 +43,13 @@ func valuesTask(w *World) error {
 		return err
 	}
 	if _, err := Recv(w.Comm, make([]uint8, 100), peer, 1); !errors.Is(err, ErrType) {
-		return fmt.Errorf("values taken for numbers: %v", err)
+		return fmt.Errorf("values were received as numbers: %v", err)
 	}
 	if err := Send(w.Comm, []uint8{1, 2, 3}, peer, 1); err != nil {
 		return err
 	}
 	if _, _, err := RecvValues(w.Comm, codec, peer, 1); !errors.Is(err, ErrType) {
-		return fmt.Errorf("numbers taken for values: %v", err)
+		return fmt.Errorf("numbers were received as values: %v", err)
 	}
 	return nil
 }
@@ -65,11 +65,11 @@ func TestCodec(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := Decode(codec, b[:len(b)-1]); !errors.Is(err, ErrCodec) {
-		t.Errorf("of too few bytes: %v", err)
+		t.Errorf("too few bytes: %v", err)
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a codec for what has no fixed size")
+			t.Error("a codec for a type without a fixed size")
 		}
 	}()
 	Fixed[struct{ Text string }]()

@@ -2,10 +2,10 @@ package mpi
 
 import "slices"
 
-// Allgather is a Gather for all ranks.
+// Allgather is a Gather whose result all ranks get.
 func Allgather[T Number](c *Comm, send, all []T) error { return Iallgather(c, send, all).end() }
 
-// Iallgather begins an Allgather, and does not wait.
+// Iallgather begins an Allgather and returns its Request.
 func Iallgather[T Number](c *Comm, send, all []T) *Request {
 	if err := c.checkParts("all", len(all), len(send)); err != nil {
 		return c.refuse(err)
@@ -18,12 +18,12 @@ func Iallgather[T Number](c *Comm, send, all []T) *Request {
 	return allgatherShort(c, send, all)
 }
 
-// allgatherShort doubles what each rank has in every step: after some steps it
-// has the parts of the ranks behind it, up to some distance.
+// allgatherShort doubles in each step what a rank has. After k steps it has the parts of the 2^k ranks from its own
+// on.
 func allgatherShort[T Number](c *Comm, send, all []T) *Request {
 	s := c.schedule("allgather by doubling", 0, kindOf[T]())
 	size, length := c.Size(), len(send)
-	collected := make([]T, size*length) // from this rank on
+	collected := make([]T, size*length) // in the order of the ranks, from this one on
 	copy(collected, send)
 	for distance := 1; distance < size; distance *= 2 {
 		n := min(distance, size-distance) * length
@@ -38,8 +38,8 @@ func allgatherShort[T Number](c *Comm, send, all []T) *Request {
 	return s.start()
 }
 
-// allgatherRound lets the parts go round: each rank passes on what has come from
-// the one before it. A rank's own part is in its place.
+// allgatherRound passes the parts around a ring: each rank sends on what it has received from the rank before it. A
+// rank's own part is in place already.
 func allgatherRound[T Number](c *Comm, name string, all []T, counts []int) *Request {
 	s := c.schedule(name, 0, kindOf[T]())
 	size := c.Size()
@@ -52,13 +52,13 @@ func allgatherRound[T Number](c *Comm, name string, all []T, counts []int) *Requ
 	return s.start()
 }
 
-// Allgatherv is an Allgather of as many numbers from each rank as counts says,
-// which is the same on all.
+// Allgatherv is an Allgather in which the ranks may contribute different numbers of values: counts has one entry for
+// each rank, and is the same on all ranks.
 func Allgatherv[T Number](c *Comm, send, all []T, counts []int) error {
 	return Iallgatherv(c, send, all, counts).end()
 }
 
-// Iallgatherv begins an Allgatherv, and does not wait.
+// Iallgatherv begins an Allgatherv and returns its Request.
 func Iallgatherv[T Number](c *Comm, send, all []T, counts []int) *Request {
 	if err := c.checkOwn("all", len(all), counts, len(send)); err != nil {
 		return c.refuse(err)

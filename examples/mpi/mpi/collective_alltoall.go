@@ -2,15 +2,14 @@ package mpi
 
 import "slices"
 
-// Alltoall is a Scatter from every rank: rank i gets part i of each rank's send,
-// and puts them together in the order of the ranks.
+// Alltoall is a Scatter from every rank: rank i gets part i of each rank's send, in the order of the ranks.
 func Alltoall[T Number](c *Comm, send, receive []T) error { return Ialltoall(c, send, receive).end() }
 
-// Ialltoall begins an Alltoall, and does not wait.
+// Ialltoall begins an Alltoall and returns its Request.
 func Ialltoall[T Number](c *Comm, send, receive []T) *Request {
 	size := c.Size()
 	if len(send)%size != 0 || len(receive) != len(send) {
-		return c.refuse(badArgument("send has %d numbers and receive %d, they must have as many, a multiple of %d", len(send), len(receive), size))
+		return c.refuse(badArgument("send has %d numbers and receive %d; they must have the same number, a multiple of %d", len(send), len(receive), size))
 	}
 	counts := slices.Repeat([]int{len(send) / size}, size)
 	if bytesOf(send)/size >= c.world.thresholds.alltoall {
@@ -19,8 +18,8 @@ func Ialltoall[T Number](c *Comm, send, receive []T) *Request {
 	return alltoall(c, "alltoall", false, send, counts, receive, counts)
 }
 
-// alltoall has each rank send to the others, which are at growing distances. In
-// pairs, it sends to one and receives from one at a time.
+// alltoall sends a part to each other rank, at growing distances. In pairs, a rank sends to one rank and receives
+// from one at a time.
 func alltoall[T Number](c *Comm, name string, pairs bool, send []T, sendCounts []int, receive []T, receiveCounts []int) *Request {
 	s := c.schedule(name, 0, kindOf[T]())
 	size := c.Size()
@@ -37,20 +36,20 @@ func alltoall[T Number](c *Comm, name string, pairs bool, send []T, sendCounts [
 	return s.start()
 }
 
-// Alltoallv is an Alltoall of as many numbers for each rank as sendCounts says,
-// and from each as receiveCounts says.
+// Alltoallv is an Alltoall with parts of different lengths: rank i gets sendCounts[i] numbers, and receiveCounts[i]
+// numbers come from it.
 func Alltoallv[T Number](c *Comm, send []T, sendCounts []int, receive []T, receiveCounts []int) error {
 	return Ialltoallv(c, send, sendCounts, receive, receiveCounts).end()
 }
 
-// Ialltoallv begins an Alltoallv, and does not wait.
+// Ialltoallv begins an Alltoallv and returns its Request.
 func Ialltoallv[T Number](c *Comm, send []T, sendCounts []int, receive []T, receiveCounts []int) *Request {
 	err := c.checkCounts("send", len(send), sendCounts)
 	if err == nil {
 		err = c.checkCounts("receive", len(receive), receiveCounts)
 	}
 	if err == nil && sendCounts[c.rank] != receiveCounts[c.rank] {
-		err = badArgument("rank %d sends itself %d numbers, and receives %d", c.rank, sendCounts[c.rank], receiveCounts[c.rank])
+		err = badArgument("rank %d sends itself %d numbers, but receives %d", c.rank, sendCounts[c.rank], receiveCounts[c.rank])
 	}
 	if err != nil {
 		return c.refuse(err)

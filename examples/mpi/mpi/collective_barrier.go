@@ -3,9 +3,8 @@ package mpi
 // Barrier waits until all ranks have called it.
 func Barrier(c *Comm) error { return Ibarrier(c).end() }
 
-// Ibarrier begins a Barrier, and does not wait. In each round a rank hears from
-// one that is twice as far away as in the round before, and with it from all in
-// between.
+// Ibarrier begins a Barrier and returns its Request. In each round the distance doubles: a rank receives from the
+// rank that far before it, and then knows that all ranks in between have called Barrier, too.
 func Ibarrier(c *Comm) *Request {
 	s := c.schedule("barrier", 0, 0)
 	size := c.Size()

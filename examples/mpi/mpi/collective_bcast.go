@@ -1,9 +1,9 @@
 package mpi
 
-// Bcast gives the root's numbers to all ranks.
+// Bcast copies the root's numbers to all ranks.
 func Bcast[T Number](c *Comm, numbers []T, root int) error { return Ibcast(c, numbers, root).end() }
 
-// Ibcast begins a Bcast, and does not wait.
+// Ibcast begins a Bcast and returns its Request.
 func Ibcast[T Number](c *Comm, numbers []T, root int) *Request {
 	if err := c.checkRoot(root); err != nil {
 		return c.refuse(err)
@@ -14,11 +14,11 @@ func Ibcast[T Number](c *Comm, numbers []T, root int) *Request {
 	return bcastShort(c, numbers, root)
 }
 
-// tree is the place of a rank in a binomial tree.
+// tree is the position of a rank in a binomial tree.
 type tree struct {
 	size, root int
 	position   int // 0 for the root
-	bit        int // the lowest of the position; for the root, one that no position has
+	bit        int // the lowest set bit of the position; for the root, the first power of two that is not below size
 }
 
 func (c *Comm) tree(root int) tree {
@@ -29,16 +29,16 @@ func (c *Comm) tree(root int) tree {
 	return t
 }
 
-// rank is that of the position.
+// rank returns the rank at a position.
 func (t tree) rank(position int) int { return (position + t.root) % t.size }
 
-// end is behind the last position of a subtree that begins at the position, and has the given bit.
+// end returns the position after the last one of a subtree that begins at the position and has the given bit.
 func (t tree) end(position, bit int) int { return min(position+bit, t.size) }
 
-// parent is the rank to which the lowest bit of the position leads.
+// parent returns the rank at the position without its lowest bit.
 func (t tree) parent() int { return t.rank(t.position - t.bit) }
 
-// children are the bits that lead to a rank's children, the largest subtree first.
+// children returns the bits that lead to a rank's children, the largest subtree first.
 func (t tree) children() (bits []int) {
 	for bit := t.bit / 2; bit > 0; bit /= 2 {
 		if t.position+bit < t.size {
@@ -48,7 +48,7 @@ func (t tree) children() (bits []int) {
 	return bits
 }
 
-// bcastShort goes along a binomial tree.
+// bcastShort sends all numbers along a binomial tree.
 func bcastShort[T Number](c *Comm, numbers []T, root int) *Request {
 	s := c.schedule("bcast along a tree", root, kindOf[T]())
 	t := c.tree(root)
@@ -62,8 +62,8 @@ func bcastShort[T Number](c *Comm, numbers []T, root int) *Request {
 	return s.start()
 }
 
-// bcastLong gives each rank a part along the tree, and then the parts go round, so that each number leaves the root
-// about once.
+// bcastLong sends each rank a part along the tree, and then passes the parts around a ring, so that each number
+// leaves the root about once.
 func bcastLong[T Number](c *Comm, numbers []T, root int) *Request {
 	s := c.schedule("bcast in parts", root, kindOf[T]())
 	t := c.tree(root)

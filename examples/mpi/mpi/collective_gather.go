@@ -1,12 +1,11 @@
 package mpi
 
-// Gather gives the root the numbers of all ranks, in the order of the ranks.
-// Other ranks may give nil for all.
+// Gather collects the numbers of all ranks on the root, in the order of the ranks. Other ranks may pass nil for all.
 func Gather[T Number](c *Comm, send, all []T, root int) error {
 	return Igather(c, send, all, root).end()
 }
 
-// Igather begins a Gather, and does not wait.
+// Igather begins a Gather and returns its Request.
 func Igather[T Number](c *Comm, send, all []T, root int) *Request {
 	err := c.checkRoot(root)
 	if err == nil && c.rank == root {
@@ -21,7 +20,7 @@ func Igather[T Number](c *Comm, send, all []T, root int) *Request {
 	return gatherShort(c, send, all, root)
 }
 
-// gatherShort goes along a binomial tree: a rank passes on what all ranks behind it have.
+// gatherShort collects along a binomial tree: a rank sends on what the ranks of its subtree have.
 func gatherShort[T Number](c *Comm, send, all []T, root int) *Request {
 	s := c.schedule("gather along a tree", root, kindOf[T]())
 	t := c.tree(root)
@@ -45,7 +44,7 @@ func gatherShort[T Number](c *Comm, send, all []T, root int) *Request {
 	return s.start()
 }
 
-// gatherLong has all send to the root.
+// gatherLong has each rank send to the root.
 func gatherLong[T Number](c *Comm, send, all []T, root int) *Request {
 	s := c.schedule("gather", root, kindOf[T]())
 	if c.rank != root {
@@ -61,13 +60,13 @@ func gatherLong[T Number](c *Comm, send, all []T, root int) *Request {
 	return s.start()
 }
 
-// Gatherv is a Gather of as many numbers from each rank as the root says in
-// counts. Other ranks may give nil for all and counts.
+// Gatherv is a Gather in which the ranks may contribute different numbers of values: the root's counts has one entry
+// for each rank. Other ranks may pass nil for all and counts.
 func Gatherv[T Number](c *Comm, send, all []T, counts []int, root int) error {
 	return Igatherv(c, send, all, counts, root).end()
 }
 
-// Igatherv begins a Gatherv, and does not wait.
+// Igatherv begins a Gatherv and returns its Request.
 func Igatherv[T Number](c *Comm, send, all []T, counts []int, root int) *Request {
 	if err := c.checkRoot(root); err != nil {
 		return c.refuse(err)
@@ -90,13 +89,13 @@ func Igatherv[T Number](c *Comm, send, all []T, counts []int, root int) *Request
 	return s.start()
 }
 
-// checkOwn checks counts, one of which is that of this rank's own numbers.
+// checkOwn checks the counts of all ranks, and that of this rank against its own numbers.
 func (c *Comm) checkOwn(name string, length int, counts []int, own int) error {
 	if err := c.checkCounts(name, length, counts); err != nil {
 		return err
 	}
 	if counts[c.rank] != own {
-		return badArgument("rank %d has %d numbers, and its count is %d", c.rank, own, counts[c.rank])
+		return badArgument("rank %d has %d numbers, but its count is %d", c.rank, own, counts[c.rank])
 	}
 	return nil
 }

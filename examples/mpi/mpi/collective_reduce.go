@@ -12,18 +12,17 @@ func Min[T Real](a, b T) T { return min(a, b) }
 // Max is an operation for Reduce.
 func Max[T Real](a, b T) T { return max(a, b) }
 
-// Reduce combines the numbers of all ranks, the first of each, the second of
-// each and so on, and gives the root the results. Other ranks may give nil for
-// result, and need send as it is.
+// Reduce combines the first numbers of all ranks, the second numbers, and so on, and stores the results on the root.
+// Other ranks may pass nil for result, but not for send.
 //
-// The operation must be associative. Operands are combined in the order of the
-// ranks, whatever the root, so that it need not be commutative, and that results
-// of floating-point numbers are the same each time. It must not call this package.
+// The operation must be associative; it does not need to be commutative. Operands are combined in the order of the
+// ranks, whatever the root is, so that results of floating-point numbers are the same each time. The operation must
+// not call this package.
 func Reduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) error {
 	return Ireduce(c, send, result, operation, root).end()
 }
 
-// Ireduce begins a Reduce, and does not wait.
+// Ireduce begins a Reduce and returns its Request.
 func Ireduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) *Request {
 	err := c.checkRoot(root)
 	if err == nil && c.rank == root && len(result) != len(send) {
@@ -38,8 +37,8 @@ func Ireduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root
 	return reduceShort(c, send, result, operation, root)
 }
 
-// reduceShort goes along a binomial tree, in which each rank combines what comes
-// from a run of ranks behind it, to rank 0, which sends the result to the root.
+// reduceShort combines along a binomial tree: each rank combines its numbers with those of the ranks after it, and
+// rank 0 sends the result to the root.
 func reduceShort[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) *Request {
 	s := c.schedule("reduce along a tree", root, kindOf[T]())
 	r := newReduction(s, send, operation)
@@ -65,7 +64,7 @@ func reduceShort[T Number](c *Comm, send, result []T, operation func(a, b T) T, 
 	return s.start()
 }
 
-// reduceLong has each rank combine a part, and send it to the root.
+// reduceLong has each rank combine a part and send it to the root.
 func reduceLong[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) *Request {
 	s := c.schedule("reduce in parts", root, kindOf[T]())
 	r := newReduction(s, send, operation)
@@ -89,12 +88,12 @@ func reduceLong[T Number](c *Comm, send, result []T, operation func(a, b T) T, r
 	return s.start()
 }
 
-// Allreduce is a Reduce whose result all ranks get, the same everywhere.
+// Allreduce is a Reduce whose result all ranks get. It is the same on all.
 func Allreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) error {
 	return Iallreduce(c, send, result, operation).end()
 }
 
-// Iallreduce begins an Allreduce, and does not wait.
+// Iallreduce begins an Allreduce and returns its Request.
 func Iallreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) *Request {
 	if len(result) != len(send) {
 		return c.refuse(badArgument("result has %d numbers, and send %d", len(result), len(send)))
@@ -118,13 +117,13 @@ func Iallreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) *
 	return s.start()
 }
 
-// ReduceScatter is a Reduce of which each rank gets a part of the result: as many
-// numbers as counts says, which is the same on all, and as its receive has.
+// ReduceScatter is a Reduce that divides the result among the ranks: rank i gets counts[i] numbers in its receive.
+// counts is the same on all ranks.
 func ReduceScatter[T Number](c *Comm, send, receive []T, counts []int, operation func(a, b T) T) error {
 	return IreduceScatter(c, send, receive, counts, operation).end()
 }
 
-// IreduceScatter begins a ReduceScatter, and does not wait.
+// IreduceScatter begins a ReduceScatter and returns its Request.
 func IreduceScatter[T Number](c *Comm, send, receive []T, counts []int, operation func(a, b T) T) *Request {
 	if err := c.checkOwn("send", len(send), counts, len(receive)); err != nil {
 		return c.refuse(err)
@@ -141,8 +140,7 @@ func IreduceScatter[T Number](c *Comm, send, receive []T, counts []int, operatio
 	return s.start()
 }
 
-// reduceScatterLong has each rank get what all others have for its part, and
-// combine that.
+// reduceScatterLong has each rank receive the numbers of all others for its part, and combine them.
 func reduceScatterLong[T Number](c *Comm, send, receive []T, counts []int, operation func(a, b T) T) *Request {
 	s := c.schedule("reduce-scatter in pairs", 0, kindOf[T]())
 	size, length := c.Size(), len(receive)
@@ -163,17 +161,17 @@ func reduceScatterLong[T Number](c *Comm, send, receive []T, counts []int, opera
 	return s.start()
 }
 
-// combine makes of each number of a and of b one of result, which may be a or b.
+// combine applies the operation to each pair of numbers of a and b. result may be a or b.
 func combine[T Number](result, a, b []T, operation func(a, b T) T) {
 	for i := range result {
 		result[i] = operation(a[i], b[i])
 	}
 }
 
-// reduction has what a rank has combined so far, which is of a run of ranks.
+// reduction is what a rank has combined so far: the numbers of a run of successive ranks.
 type reduction[T Number] struct {
 	schedule       *schedule
-	partial, other []T // other is what has come
+	partial, other []T // other has received numbers
 	operation      func(a, b T) T
 }
 
@@ -181,8 +179,7 @@ func newReduction[T Number](s *schedule, send []T, operation func(a, b T) T) *re
 	return &reduction[T]{s, append([]T(nil), send...), make([]T, len(send)), operation}
 }
 
-// append combines some numbers with those of the run behind, and prepend with
-// those of the run before.
+// append combines some numbers with those of the next run of ranks, and prepend with those of the run before.
 func (r *reduction[T]) append(from, to int) {
 	r.schedule.then(func() { combine(r.partial[from:to], r.partial[from:to], r.other[from:to], r.operation) })
 }
@@ -191,13 +188,12 @@ func (r *reduction[T]) prepend(from, to int) {
 	r.schedule.then(func() { combine(r.partial[from:to], r.other[from:to], r.partial[from:to], r.operation) })
 }
 
-// pairs numbers ranks so that there is a power of two of them, and a bit of the
-// number leads to a partner. Where there are more ranks, each of the first that
-// have a number stands for its neighbor, too. So numbers that are next to each other
-// are those of runs of ranks that are.
+// pairs assigns numbers to a power of two of the ranks, so that each bit of a number leads to a partner. If there are
+// more ranks, each of the first numbers represents two neighboring ranks. So successive numbers represent successive
+// ranks.
 type pairs struct {
 	size   int // the power of two
-	double int // numbers that stand for two ranks
+	double int // how many numbers represent two ranks
 	number int // of this rank, -1 if it has none
 	own    int // this rank
 }
@@ -219,7 +215,7 @@ func (c *Comm) pairs() pairs {
 	return p
 }
 
-// rank is the one that has the number.
+// rank returns the rank that has the number.
 func (p pairs) rank(number int) int {
 	if number < p.double {
 		return 2 * number
@@ -227,7 +223,7 @@ func (p pairs) rank(number int) int {
 	return number + p.double
 }
 
-// part is what a number has of so many numbers at the end of scatter.
+// part returns the range that a number has at the end of scatter, of length values in all.
 func (p pairs) part(number, length int) (from, to int) {
 	to = length
 	for bit := 1; bit < p.size; bit *= 2 {
@@ -240,7 +236,7 @@ func (p pairs) part(number, length int) (from, to int) {
 	return from, to
 }
 
-// fold has ranks without a number give what they have to those that stand for them.
+// fold sends the values of ranks without a number to the ranks that represent them.
 func (r *reduction[T]) fold(p pairs) {
 	switch {
 	case p.number < 0:
@@ -252,7 +248,7 @@ func (r *reduction[T]) fold(p pairs) {
 	}
 }
 
-// unfold gives them the result.
+// unfold sends the result back to them.
 func (r *reduction[T]) unfold(p pairs) {
 	switch {
 	case p.number < 0:
@@ -262,7 +258,7 @@ func (r *reduction[T]) unfold(p pairs) {
 	}
 }
 
-// double doubles the run of ranks whose numbers are combined, in each step.
+// double doubles in each step the run of ranks whose numbers are combined.
 func (r *reduction[T]) double(p pairs) {
 	r.fold(p)
 	for bit := 1; bit < p.size && p.number >= 0; bit *= 2 {
@@ -273,7 +269,7 @@ func (r *reduction[T]) double(p pairs) {
 	}
 }
 
-// meet combines with a partner, who is behind this rank, or before it.
+// meet combines with a partner that is after this rank if bit is 0, and before it otherwise.
 func (r *reduction[T]) meet(bit, from, to int) {
 	if bit == 0 {
 		r.append(from, to)
@@ -282,9 +278,8 @@ func (r *reduction[T]) meet(bit, from, to int) {
 	}
 }
 
-// scatter leaves each number a part of what is combined: in each step a rank and
-// its partner give each other half of what they have. It returns the part of this
-// rank.
+// scatter leaves each number with a part of what is combined: in each step a rank and its partner exchange halves of
+// what they have. It returns the range of this rank.
 func (r *reduction[T]) scatter(p pairs) (from, to int) {
 	r.fold(p)
 	if p.number < 0 {
@@ -308,14 +303,14 @@ func (r *reduction[T]) scatter(p pairs) (from, to int) {
 	return from, to
 }
 
-// collect brings the parts together again, on all numbers.
+// collect reassembles the parts on all ranks that have a number.
 func (r *reduction[T]) collect(p pairs) {
 	if p.number < 0 {
 		return
 	}
 	from, to := p.part(p.number, len(r.partial))
 	for bit := p.size / 2; bit > 0; bit /= 2 {
-		// What both had before they parted at this bit.
+		// The range that both had before they divided it at this bit.
 		wide := pairs{size: bit}
 		start, end := wide.part(p.number, len(r.partial))
 		partner := p.rank(p.number ^ bit)

@@ -1,12 +1,12 @@
 package mpi
 
-// Scatter gives each rank its part of the root's numbers, which are as many for
-// each. Ranks other than the root may give nil for all.
+// Scatter sends each rank its part of the root's numbers. All parts have the same length. Ranks other than the root
+// may pass nil for all.
 func Scatter[T Number](c *Comm, all, receive []T, root int) error {
 	return Iscatter(c, all, receive, root).end()
 }
 
-// Iscatter begins a Scatter, and does not wait.
+// Iscatter begins a Scatter and returns its Request.
 func Iscatter[T Number](c *Comm, all, receive []T, root int) *Request {
 	err := c.checkRoot(root)
 	if err == nil && c.rank == root {
@@ -21,7 +21,7 @@ func Iscatter[T Number](c *Comm, all, receive []T, root int) *Request {
 	return scatterShort(c, all, receive, root)
 }
 
-// scatterShort goes along a binomial tree: a rank gets what all ranks behind it get.
+// scatterShort sends along a binomial tree: a rank gets the parts of all ranks of its subtree.
 func scatterShort[T Number](c *Comm, all, receive []T, root int) *Request {
 	s := c.schedule("scatter along a tree", root, kindOf[T]())
 	t := c.tree(root)
@@ -43,7 +43,7 @@ func scatterShort[T Number](c *Comm, all, receive []T, root int) *Request {
 	return s.start()
 }
 
-// scatterLong has the root send to all.
+// scatterLong has the root send to each rank.
 func scatterLong[T Number](c *Comm, all, receive []T, root int) *Request {
 	s := c.schedule("scatter", root, kindOf[T]())
 	if c.rank != root {
@@ -59,13 +59,13 @@ func scatterLong[T Number](c *Comm, all, receive []T, root int) *Request {
 	return s.start()
 }
 
-// Scatterv is a Scatter of as many numbers to each rank as the root says in
-// counts. Other ranks may give nil for all and counts.
+// Scatterv is a Scatter with parts of different lengths: the root's counts has one entry for each rank. Other ranks
+// may pass nil for all and counts.
 func Scatterv[T Number](c *Comm, all []T, counts []int, receive []T, root int) error {
 	return Iscatterv(c, all, counts, receive, root).end()
 }
 
-// Iscatterv begins a Scatterv, and does not wait.
+// Iscatterv begins a Scatterv and returns its Request.
 func Iscatterv[T Number](c *Comm, all []T, counts []int, receive []T, root int) *Request {
 	if err := c.checkRoot(root); err != nil {
 		return c.refuse(err)

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Every collective operation gives what a loop over all ranks' numbers gives, on
-// 2 to 5 ranks, or to 8 in a long run, with every root where they are few, for
-// short and long slices.
+// Every collective operation returns the same as a loop over all ranks' numbers: on 2 to 5 ranks, or to 8 in a long
+// run, with every root if there are few ranks, for short and long slices.
 func TestCollectives(t *testing.T) {
 	ranks := 5
 	if longRun() {
@@ -26,7 +25,7 @@ func collectivesTask(w *World) error {
 		if w.Rank() >= size {
 			color = Undefined
 		}
-		// Ranks of the communicator are not those of the world.
+		// The ranks of the communicator differ from those of the world.
 		c, err := w.Split(color, -w.Rank())
 		if err != nil {
 			return err
@@ -42,7 +41,7 @@ func collectivesTask(w *World) error {
 			thresholds
 		}{{"as usual", usualThresholds}, {"as if long", thresholds{}}} {
 			if way.thresholds != usualThresholds && size != 3 && size != 4 && size != 7 {
-				continue // one power of two, and odd numbers, show what differs
+				continue // a power of two and odd numbers cover all cases
 			}
 			setThresholds(w, way.thresholds)
 			if err := collectivesOn(c); err != nil {
@@ -91,7 +90,7 @@ func collectivesOn(c *Comm) error {
 	return extremes(c)
 }
 
-// inputOf is what a rank puts in.
+// inputOf returns a rank's numbers.
 func inputOf[T Number](rank, count int) []T {
 	numbers := make([]T, count)
 	for i := range numbers {
@@ -102,7 +101,7 @@ func inputOf[T Number](rank, count int) []T {
 	return numbers
 }
 
-// second is associative, and not commutative: operands that are swapped show.
+// second is associative but not commutative: the result shows if operands are swapped.
 func second[T Number](a, b T) T { return b }
 
 func collectivesOf[T Number](c *Comm, count int, roots []int) error {
@@ -171,7 +170,7 @@ func collectivesOf[T Number](c *Comm, count int, roots []int) error {
 	if err := check("Allgather", err, got, all); err != nil {
 		return err
 	}
-	// Rank i sends to rank j what rank i*size+j would put in.
+	// Rank i sends to rank j the input of rank i*size+j.
 	var parts, want []T
 	for other := range size {
 		parts = append(parts, inputOf[T](c.Rank()*size+other, count)...)
@@ -188,10 +187,10 @@ func collectivesOf[T Number](c *Comm, count int, roots []int) error {
 	return unequalOf[T](c, roots[:1])
 }
 
-// unequalOf has ranks with no numbers, and with many.
+// unequalOf tests operations in which ranks have different numbers of values, or none.
 func unequalOf[T Number](c *Comm, roots []int) error {
 	size := c.Size()
-	// The ranks have 0, 1, 2 and 3 numbers, and 0 again. What rank i has of rank j's is in place j of its row.
+	// The ranks have 0, 1, 2 and 3 numbers, and 0 again. Entry j of row i is how many rank i has for rank j.
 	count := func(from, to int) int { return (from + to) % 4 }
 	row := func(rank int) (counts []int, all []T) {
 		for other := range size {
@@ -261,7 +260,7 @@ func unequalOf[T Number](c *Comm, roots []int) error {
 	return nil
 }
 
-// severalAtOnce has operations under way at the same time, and waits for them in another order.
+// severalAtOnce starts several operations at the same time, and waits for them in another order.
 func severalAtOnce(c *Comm) error {
 	const operations = 5
 	var requests []*Request
@@ -304,8 +303,8 @@ func extremes(c *Comm) error {
 	return nil
 }
 
-// What one rank does wrong in a collective operation is an error on all that wait
-// for something, and what comes after it is as always.
+// A mistake of one rank in a collective operation is an error on all ranks that wait for something. Later operations
+// work.
 func TestMismatch(t *testing.T) { runRanks(t, 4, "mismatch") }
 
 func init() { tasks["mismatch"] = mismatchTask }
@@ -322,7 +321,7 @@ func mismatchTask(w *World) error {
 	for _, test := range []struct {
 		name string
 		do   func(c *Comm) error
-		// some must get the error; others may have their part already.
+		// some ranks must get the error; others may have their part already
 		least int
 	}{
 		{"a slice that is too short", func(c *Comm) error { return Allreduce(c, make([]int, 4), make([]int, 4-b2i(is)), Sum) }, 4},
@@ -358,9 +357,9 @@ func mismatchTask(w *World) error {
 			return fmt.Errorf("after %s: %w", test.name, err)
 		}
 		if failures[0] < test.least {
-			return fmt.Errorf("%s is an error on %d ranks, want %d at least; here it is %v", test.name, failures[0], test.least, failure)
+			return fmt.Errorf("%s is an error on %d ranks, want %d at least; this rank has %v", test.name, failures[0], test.least, failure)
 		}
-		// The same communicator goes on, once all are out of what has failed.
+		// The same communicator works once all ranks have left the failed operation.
 		sum := []int{0}
 		if err := Allreduce(c, []int{1}, sum, Sum); err != nil || sum[0] != w.Size() {
 			return fmt.Errorf("after %s, on the same communicator: %v, %w", test.name, sum, err)

@@ -5,30 +5,28 @@ import (
 	"slices"
 )
 
-// Comm is a communicator: some of the ranks, numbered from 0, whose messages
-// are apart from those of all other communicators. The calls on one that all of
-// its ranks must make, Split and the collective operations, are made by one
-// goroutine at a time, and in the same order everywhere. All other calls may be
-// made by any goroutine.
+// Comm is a communicator: some of the ranks, numbered from 0, whose messages are separate from those of all other
+// communicators. All ranks of a communicator must call Split and the collective operations in the same order, each
+// from one goroutine at a time. Any goroutine may make the other calls.
 type Comm struct {
 	world *World
 	id    uint32
 	group []int // ranks in the world
 	rank  int
 
-	// The world's mu guards what is below.
+	// The world's mu guards the fields below.
 	sequence int          // of the next collective operation
 	running  []*schedule  // operations that have begun
-	failed   map[int]bool // operations whose messages nobody wants any more
+	failed   map[int]bool // failed operations, whose messages are no longer wanted
 }
 
-// Rank is the number of this process in the communicator.
+// Rank returns the number of this process in the communicator.
 func (c *Comm) Rank() int { return c.rank }
 
-// Size is how many ranks the communicator has.
+// Size returns how many ranks the communicator has.
 func (c *Comm) Size() int { return len(c.group) }
 
-// The messages of collective operations are apart from those of the program.
+// Collective operations have a context of their own, so that their messages do not match the program's receives.
 func (c *Comm) userContext() uint32       { return 2 * c.id }
 func (c *Comm) collectiveContext() uint32 { return 2*c.id + 1 }
 
@@ -37,7 +35,7 @@ func (c *Comm) status(element elementKind, length, source, tag int) Status {
 	return Status{Source: c.rankOf(source), Tag: tag, Count: length / max(element.size(), 1)}
 }
 
-// rankOf is the communicator's rank of a rank of the world.
+// rankOf returns the rank in the communicator of a rank in the world.
 func (c *Comm) rankOf(rank int) int {
 	if c.id == 0 {
 		return rank
@@ -48,13 +46,12 @@ func (c *Comm) rankOf(rank int) int {
 // Undefined is a color for Split.
 const Undefined = -1
 
-// Split makes new communicators of the ranks of this one: those with the same
-// color get one together, in the order of their keys and, where these are equal,
-// of their ranks in c. A rank with the color Undefined gets none, but nil. All
-// ranks of c must call it.
+// Split divides the ranks of c into new communicators: one for each color. Within one, ranks are in the order of
+// their keys; ranks with equal keys are in the order that they have in c. A rank with the color Undefined gets nil.
+// All ranks of c must call it.
 func (c *Comm) Split(color, key int) (*Comm, error) {
 	if color < Undefined {
-		return nil, badArgument("the color is %d, it must be 0 or more, or Undefined", color)
+		return nil, badArgument("the color is %d; it must be 0 or more, or Undefined", color)
 	}
 	w := c.world
 	w.mu.Lock()
@@ -75,7 +72,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 		if theirs[0] == int64(color) {
 			members = append(members, member{rank, theirs[1]})
 		}
-		// Communicators of different colors may have the same number, as they have no rank in common.
+		// Communicators of different colors may have the same number, because they have no rank in common.
 		id = max(id, uint64(theirs[2]))
 	}
 	w.mu.Lock()
@@ -94,11 +91,11 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	return w.comm(uint32(id), group), nil
 }
 
-// Dup makes another communicator of the same ranks, whose messages are apart from
-// those of this one. All ranks of c must call it.
+// Dup returns another communicator of the same ranks, whose messages are separate from those of c. All ranks of c
+// must call it.
 func (c *Comm) Dup() (*Comm, error) { return c.Split(0, c.rank) }
 
-// comm makes a communicator. The caller holds mu.
+// comm creates a communicator. The caller holds mu.
 func (w *World) comm(id uint32, group []int) *Comm {
 	c := &Comm{world: w, id: id, group: group, rank: slices.Index(group, w.rank)}
 	w.comms[id] = c

@@ -8,8 +8,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// reach sees to it that there will be a connection. Of two ranks that ask for one
-// at the same time, the request of the lower counts.
+// reach begins a connection, if there is none. If two ranks ask each other at the same time, the request of the lower
+// rank wins.
 func (p *peer) reach() error {
 	if p.link != idle {
 		return nil
@@ -26,8 +26,8 @@ func (p *peer) reach() error {
 	return p.ep.Connect(card.Address, udat.ConnQual(card.Qualifier), p.world.bound, greeting)
 }
 
-// watch connects this rank with its neighbors, so that there is one to notice
-// when it dies, and a way for such news to all others.
+// watch connects this rank with its neighbors, so that they notice when it dies, and so that the news has a way to
+// all other ranks.
 func (w *World) watch() error {
 	next := w.rank + 1
 	if next < len(w.peers) {
@@ -41,7 +41,7 @@ func (w *World) watch() error {
 	return nil
 }
 
-// equip makes the endpoint and its memory.
+// equip creates the endpoint and its memory.
 func (p *peer) equip() error {
 	w := p.world
 	var err error
@@ -57,7 +57,7 @@ func (p *peer) equip() error {
 			return err
 		}
 		w.receives.begin(&p.grant)
-		p.told.granted = p.grant.total // which the greeting says
+		p.told.granted = p.grant.total // the greeting says so
 		w.linked = append(w.linked, p)
 	}
 	if p.bank, err = w.bank(); err != nil {
@@ -70,10 +70,9 @@ func (p *peer) equip() error {
 	return udat.SetConsumerContext(p.ep, p)
 }
 
-// A greeting is the private data of a connection request, and of its acceptance:
-// the job, the rank, how many connections these two had before, the memory that
-// the peer is to write, and how many messages it may send to the shared receive
-// queue.
+// A greeting is the private data of a connection request and of its acceptance. It has the job, the rank, how many
+// connections these two had before, the memory that the peer may write, and how many messages the peer may send to
+// the shared receive queue.
 const greetingSize = 8 + 4 + 4 + tripletSize + 4
 
 func (p *peer) greeting() ([]byte, error) {
@@ -88,7 +87,7 @@ func (p *peer) greeting() ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, p.grant.total), nil
 }
 
-// greeted takes the greeting of the peer.
+// greeted handles the greeting of the peer.
 func (p *peer) greeted(greeting []byte) error {
 	if len(greeting) < greetingSize { // providers may add to it
 		return fmt.Errorf("%w: a greeting of %d bytes", errMalformed, len(greeting))
@@ -97,7 +96,7 @@ func (p *peer) greeted(greeting []byte) error {
 		return err
 	}
 	if int(p.remote.SegmentLength) != p.memory.half {
-		return fmt.Errorf("%w: memory of %d bytes, and here it is %d", errMalformed, p.remote.SegmentLength, p.memory.half)
+		return fmt.Errorf("%w: the peer has memory of %d bytes, and this rank %d", errMalformed, p.remote.SegmentLength, p.memory.half)
 	}
 	p.credit = binary.LittleEndian.Uint32(greeting[16+tripletSize:])
 	return nil
@@ -108,12 +107,12 @@ func (w *World) answer(request *udat.CR) {
 	param, err := request.Query()
 	p := w.caller(param.PrivateData)
 	if err != nil || p == nil || w.err != nil {
-		// One that cannot even be rejected has gone.
+		// If rejecting fails, the peer has gone.
 		_ = request.Reject(nil)
 		return
 	}
 	if p.ep != nil {
-		w.givenUp[p.ep] = p.bank // it has asked for a connection itself, and goes when it is rejected
+		w.givenUp[p.ep] = p.bank // its own request is freed when the peer rejects it
 		p.ep = nil
 	}
 	p.link = accepting
@@ -134,7 +133,7 @@ func (w *World) answer(request *udat.CR) {
 	}
 }
 
-// caller returns the peer that a greeting is from, nil if it may not connect now.
+// caller returns the peer that a greeting is from, or nil if it may not connect now.
 func (w *World) caller(greeting []byte) *peer {
 	if len(greeting) < greetingSize || binary.LittleEndian.Uint64(greeting) != w.job {
 		return nil
@@ -146,14 +145,14 @@ func (w *World) caller(greeting []byte) *peer {
 	p := w.peers[rank]
 	p.conclude()
 	if p.link == parted {
-		// The peer has heard of the end of the connection, and begins another.
+		// The peer has noticed the end of the connection first, and begins another.
 		if err := p.separate(); err != nil {
 			p.lose(err)
 			return nil
 		}
 	}
 	if binary.LittleEndian.Uint32(greeting[12:]) != p.former {
-		return nil // a request that was given up for the peer's own, in a former connection
+		return nil // a request of a former connection, which was given up for the peer's own
 	}
 	if p.link == idle || p.link == awaited || p.link == dialing && p.rank < w.rank {
 		return p
@@ -161,7 +160,7 @@ func (w *World) caller(greeting []byte) *peer {
 	return nil
 }
 
-// turn takes an event of a connection.
+// turn handles an event of a connection.
 func (p *peer) turn(event udat.Event) error {
 	if ep := event.EP(); ep != p.ep {
 		if b := p.world.givenUp[ep]; b != nil {
@@ -172,7 +171,7 @@ func (p *peer) turn(event udat.Event) error {
 	}
 	p.conclude()
 	if event.Number != udat.EventConnectionEstablished && p.hasAsked() {
-		p.farewell = staying // the peer has not agreed, and the connection ends for another reason
+		p.farewell = staying // the peer has not agreed; the connection ends for another reason
 	}
 	switch {
 	case p.link == parted:
@@ -181,7 +180,7 @@ func (p *peer) turn(event udat.Event) error {
 		}
 		return p.reach()
 	case event.Number == udat.EventConnectionPeerRejected && p.link == dialing && p.rank < p.world.rank:
-		// Its own request is on its way.
+		// The peer's own request is on its way.
 		ep := p.ep
 		p.ep, p.link = nil, awaited
 		p.bank.used--
@@ -208,9 +207,8 @@ func (p *peer) turn(event udat.Event) error {
 	return p.begin()
 }
 
-// speak lets this rank send on a connection that it has accepted, once the peer has
-// written its line: on iWARP the side that has asked for a connection must be the first to
-// send. Soft-iWARP would end the connection now and then.
+// speak lets this rank send on a connection that it has accepted, once the peer has written its line. On iWARP the
+// side that asked for the connection must be the first to send; otherwise soft-iWARP sometimes ends the connection.
 func (p *peer) speak() error {
 	if p.link != answered || p.seen == 0 {
 		return nil
@@ -222,12 +220,12 @@ func (p *peer) speak() error {
 	return p.begin()
 }
 
-// begin does what has waited for the connection.
+// begin continues with what has waited for the connection.
 func (p *peer) begin() error {
 	p.world.trim()
 	if err := p.pump(); err != nil {
 		return err
 	}
-	// The side that is called may have been offered messages before it heard that it is connected.
+	// The side that accepts may have received offers before the event that it is connected.
 	return p.read()
 }

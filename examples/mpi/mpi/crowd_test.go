@@ -20,14 +20,13 @@ import (
 )
 
 const (
-	// crowdVariable has the address and the qualifier of peers that are only played.
+	// crowdVariable has the address and the qualifier of simulated peers.
 	crowdVariable = "MPI_TEST_CROWD"
-	// mostPerPeer is how many bytes a connected peer may cost, in Go's heap and in registered memory.
+	// mostPerPeer is how many bytes a connected peer may cost, in Go's heap and registered memory together.
 	mostPerPeer = 8 << 10
 )
 
-// A rank's memory grows by a little for each peer that it is connected with. The
-// peers are played by this process: endpoints that accept.
+// A rank's memory grows little with each connected peer. This process simulates the peers: endpoints that accept.
 func TestMemoryOfPeers(t *testing.T) {
 	peers := 256
 	if longRun() {
@@ -49,7 +48,7 @@ func TestMemoryOfPeers(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(ctx, program)
-			// Assertions keep records of each endpoint, which programs do not pay for.
+			// Assertions record each endpoint, which programs do not pay for.
 			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%v %d %d", crowdVariable, crowd.address, crowd.qualifier, peers), adapterVariable+"="+adapter, "UDAT_ASSERT=")
 			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 			out, err := cmd.CombinedOutput()
@@ -65,7 +64,7 @@ func TestMemoryOfPeers(t *testing.T) {
 	}
 }
 
-// crowd plays peers.
+// crowd simulates peers.
 type crowd struct {
 	ia          *udat.IA
 	pz          *udat.PZ
@@ -107,14 +106,14 @@ func newCrowd(t *testing.T, adapter string) *crowd {
 	return c
 }
 
-// accept plays a peer for each connection that is asked for. All have the same memory.
+// accept simulates a peer for each connection request. All peers have the same memory.
 func (c *crowd) accept(ctx context.Context) error {
 	attr := udat.EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 1, MaxRequestIOV: 1, MaxRecvIOV: 1}
 	triplet, err := c.memory.RMRTriplet(0, areaHalf(1000))
 	if err != nil {
 		return err
 	}
-	greeting := make([]byte, 16, greetingSize) // job and rank 0, and the first connection
+	greeting := make([]byte, 16, greetingSize) // job, rank 0, and no former connections
 	greeting, _ = triplet.AppendBinary(greeting)
 	greeting = binary.LittleEndian.AppendUint32(greeting, firstGrant)
 	for {
@@ -135,7 +134,7 @@ func (c *crowd) accept(ctx context.Context) error {
 	}
 }
 
-// runCrowded is the rank among peers that are played.
+// runCrowded is the rank among simulated peers.
 func runCrowded(text string) error {
 	var host string
 	var qualifier uint64
@@ -158,7 +157,7 @@ func runCrowded(text string) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	// The first peers pay for what all have together.
+	// The first peers include the cost of what all share.
 	if err := w.connectTo(mostReceives); err != nil {
 		return err
 	}
@@ -172,7 +171,7 @@ func runCrowded(text string) error {
 		now := w.costs()
 		fmt.Println(now)
 		if each := (now.heap + now.registered - first.heap - first.registered) / (now.peers - first.peers); each > mostPerPeer {
-			return fmt.Errorf("with %d peers each costs %d bytes, and at most %d are right", n, each, mostPerPeer)
+			return fmt.Errorf("with %d peers each costs %d bytes, want at most %d", n, each, mostPerPeer)
 		} else if n*2 > peers {
 			fmt.Printf("a peer costs %d bytes of Go's heap and registered memory, and %d KiB of resident memory\n", each, (now.resident-first.resident)/(now.peers-first.peers)>>10)
 		}
@@ -195,7 +194,7 @@ func (w *World) connectTo(n int) error {
 	return nil
 }
 
-// costs are what a rank takes, in bytes but for the counts.
+// costs are the resources that a rank uses, in bytes unless they are counts.
 type costs struct {
 	peers, heap, registered, resident, pinned, descriptors int
 }
@@ -206,7 +205,7 @@ func (c costs) String() string {
 
 func (w *World) costs() costs {
 	runtime.GC()
-	runtime.GC() // the first lets go of what finalizers have
+	runtime.GC() // memory with finalizers takes two collections
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	w.mu.Lock()
@@ -218,7 +217,7 @@ func (w *World) costs() costs {
 	return c
 }
 
-// connections counts those that are there.
+// connections returns how many connections there are.
 func (w *World) connections() (n int) {
 	for _, p := range w.peers {
 		if p.link == connected {
@@ -228,7 +227,7 @@ func (w *World) connections() (n int) {
 	return n
 }
 
-// registered is how many bytes of memory are registered.
+// registered returns how many bytes of memory are registered.
 func (w *World) registered() int {
 	total := stagingSlots*slotSize + len(w.receives.slots)*slotSize
 	blocks := map[*udat.LMR]bool{}
@@ -243,7 +242,7 @@ func (w *World) registered() int {
 	return total
 }
 
-// statusKiB reads a line of /proc/self/status.
+// statusKiB returns a line of /proc/self/status as a number.
 func statusKiB(name string) int {
 	b, _ := os.ReadFile("/proc/self/status")
 	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
@@ -255,7 +254,7 @@ func statusKiB(name string) int {
 	return 0
 }
 
-// The memory of ranks that all have sent to each other.
+// TestMemoryOfRanks measures the memory of ranks that all have sent to each other.
 func TestMemoryOfRanks(t *testing.T) {
 	sizes := []int{2, 8}
 	if longRun() {

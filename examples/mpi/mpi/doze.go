@@ -2,23 +2,22 @@ package mpi
 
 import "encoding/binary"
 
-// A message in a ring makes no event, and does not wake who sleeps. So a rank that
-// falls asleep says so, in its lines, and the peers send eager messages, until they
-// hear from it again. A message may have been on its way into the ring meanwhile:
-// its sender, which sees that it was not read, sends an eager one behind it.
+// A message in a ring makes no event, and does not wake a rank that sleeps. So a rank that falls asleep says so in
+// its lines, and the peers send it eager messages until they receive from it again. A message may be on its way into
+// the ring at that moment: its sender, which sees that it was not read, sends an eager one after it.
 //
-// What remains is a sender that no longer looks, since it sleeps or computes itself,
-// when it is told. That is why naps end by themselves.
+// One case remains: the sender no longer looks when it is told, because it sleeps or computes itself. That is why
+// naps end by themselves.
 
-// doze is what a line says of the sleep of its rank.
+// doze is what a line says about the sleep of its rank.
 type doze struct {
 	asleep bool
-	// sent is how many messages the rank had sent to the peer when it fell asleep: with
-	// one more it is awake.
+	// sent is how many messages the rank had sent to the peer when it fell asleep. Once it has sent one more, it is
+	// awake.
 	sent uint32
 }
 
-// put writes it to a word of a line.
+// put writes d to a word of a line.
 func (d doze) put(b []byte) {
 	binary.LittleEndian.PutUint32(b, d.sent)
 	if d.asleep {
@@ -28,8 +27,8 @@ func (d doze) put(b []byte) {
 
 func parseDoze(b []byte) doze { return doze{b[4] != 0, binary.LittleEndian.Uint32(b)} }
 
-// doze tells the peers that this rank falls asleep, unless they know. One that has
-// no room for that hears of it at the end of a nap.
+// doze tells the peers that this rank falls asleep, unless they know. A peer whose endpoint has no room for that is
+// told at the end of a nap.
 func (w *World) doze() {
 	for _, p := range w.linked {
 		now := doze{asleep: true, sent: p.messagesOut}
@@ -43,26 +42,26 @@ func (w *World) doze() {
 	}
 }
 
-// goesOut counts a message to the peer, which takes this rank for awake then. One
-// who sleeps here has to tell it again.
+// goesOut counts a message to the peer, which then takes this rank to be awake. It wakes a goroutine that sleeps
+// here, which tells the peer again.
 func (p *peer) goesOut() {
 	p.messagesOut++
 	p.world.rouse()
 }
 
-// asleep reports whether the peer was asleep when it was heard of last.
+// asleep reports whether the peer was asleep according to what it sent last.
 func (p *peer) asleep() bool { return p.doze.asleep && !later(p.messagesIn, p.doze.sent) }
 
-// ways are those by which short messages go.
+// ways are how short messages are sent. Tests set them.
 type ways int
 
 const (
 	fitting  ways = iota
-	byRings       // whatever the peer does
-	byEvents      // likewise
+	byRings       // through rings, also to peers that sleep
+	byEvents      // as eager messages, also to peers that are awake
 )
 
-// wantsEvent reports whether a message to the peer is to wake it.
+// wantsEvent reports whether a message to the peer has to wake it.
 func (p *peer) wantsEvent() bool {
 	switch p.world.ways {
 	case byRings:
@@ -73,11 +72,10 @@ func (p *peer) wantsEvent() bool {
 	return p.asleep()
 }
 
-// wakeUp wakes a peer that has fallen asleep while a message was on its way into the
-// ring.
+// wakeUp wakes a peer that has fallen asleep while a message was on its way into its ring.
 func (p *peer) wakeUp() error {
 	if p.woken || !p.asleep() || p.out.written == p.out.consumed || p.farewell != staying {
-		return nil // a peer that is asked to part is sent nothing more
+		return nil // nothing is sent to a peer that was asked to disconnect
 	}
 	_, err := p.sendEager(&header{kind: wakeMessage}, nil)
 	return err

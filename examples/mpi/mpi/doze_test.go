@@ -7,8 +7,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// pair makes two ranks that are connected, and at which nobody looks but who calls
-// until.
+// pair returns two connected ranks. They make progress only in until.
 func pair(t *testing.T, adapter string) (a, b *World) {
 	t.Helper()
 	made := worlds(t, adapter, 2)
@@ -34,19 +33,19 @@ func pair(t *testing.T, adapter string) (a, b *World) {
 	return made[0], made[1]
 }
 
-// until has one rank look until something is true of it.
+// until lets a rank look for arrivals until something is true.
 func until(t *testing.T, w *World, something func() bool) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for end := time.Now().Add(patience); !something(); w.pollAll() {
 		if time.Now().After(end) {
-			t.Fatal("it does not come true")
+			t.Fatal("the condition does not become true")
 		}
 	}
 }
 
-// deliver sends a message that somebody waits for.
+// deliver sends a message for which the receiver waits.
 func deliver(t *testing.T, from, to *World) {
 	t.Helper()
 	incoming := Irecv(to.Comm, make([]int, 1), from.Rank(), 0)
@@ -61,8 +60,7 @@ func (w *World) fallAsleep() {
 	w.doze()
 }
 
-// Messages to a rank that has said that it sleeps make events, until it is heard
-// of again.
+// Messages to a rank that has said that it sleeps make events, until it has sent something again.
 func TestMessagesToSleeper(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -71,27 +69,26 @@ func TestMessagesToSleeper(t *testing.T) {
 			before := a.Stats()
 			deliver(t, a, b)
 			if now := a.Stats(); now.Short != before.Short+1 || now.Eager != before.Eager {
-				t.Errorf("to one that is awake: %+v, before %+v", now, before)
+				t.Errorf("to a rank that is awake: %+v, before %+v", now, before)
 			}
 			b.fallAsleep()
 			until(t, a, a.peers[1].asleep)
 			before = a.Stats()
 			deliver(t, a, b)
 			if now := a.Stats(); now.Short != before.Short || now.Eager != before.Eager+1 {
-				t.Errorf("to one that sleeps: %+v, before %+v", now, before)
+				t.Errorf("to a rank that sleeps: %+v, before %+v", now, before)
 			}
 			deliver(t, b, a)
 			before = a.Stats()
 			deliver(t, a, b)
 			if now := a.Stats(); now.Short != before.Short+1 || now.Eager != before.Eager {
-				t.Errorf("to one that is awake again: %+v, before %+v", now, before)
+				t.Errorf("to a rank that is awake again: %+v, before %+v", now, before)
 			}
 		})
 	}
 }
 
-// A rank that falls asleep while a message is on its way into its ring is woken,
-// once.
+// A rank that falls asleep while a message is on its way into its ring is woken once.
 func TestMessageCrossesSleep(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -115,19 +112,18 @@ func TestMessageCrossesSleep(t *testing.T) {
 			if now := a.Stats(); now.Eager != before.Eager+1 {
 				t.Errorf("it was woken %d times", now.Eager-before.Eager)
 			}
-			// Nor is there a reason while nothing is unread.
+			// Nothing wakes it while it has read everything.
 			deliver(t, b, a)
 			b.fallAsleep()
 			until(t, a, a.peers[1].asleep)
 			if now := a.Stats(); now.Eager != before.Eager+1 {
-				t.Error("it was woken for nothing")
+				t.Error("it was woken without a reason")
 			}
 		})
 	}
 }
 
-// A rank that sends while another goroutine of it sleeps is awake to the peer, and
-// so wakes that goroutine.
+// The peer takes a rank that sends to be awake. So if another of its goroutines sleeps, sending wakes that goroutine.
 func TestSendWakesSleeper(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -144,7 +140,7 @@ func TestSendWakesSleeper(t *testing.T) {
 			a.wake = nil
 			a.mu.Unlock()
 			if !roused {
-				t.Error("it sleeps on")
+				t.Error("it still sleeps")
 			}
 			if _, _, err := Iprobe(b.Comm, 0, 0); err != nil {
 				t.Fatal(err)

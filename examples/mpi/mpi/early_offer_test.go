@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// An offer that comes before this rank has heard that it is connected is taken
-// once it has.
+// An offer that arrives before the event that this rank is connected is handled after it.
 func TestEarlyOffer(t *testing.T) { runRanks(t, 4, "early offer") }
 
 func init() { tasks["early offer"] = earlyOffer }
@@ -31,7 +30,7 @@ func earlyOffer(w *World) error {
 	case 3:
 		return nil
 	}
-	// The connection to rank 1 is there before this rank stops listening to news of connections.
+	// The connection to rank 1 is there before this rank stops polling for events of connections.
 	if _, err := Sendrecv(w.Comm, []int{0}, 1, 0, []int{0}, 1, 0); err != nil {
 		return err
 	}
@@ -43,7 +42,7 @@ func earlyOffer(w *World) error {
 	w.mu.Lock()
 	sender := w.peers[0]
 	for w.err == nil && len(sender.transfers) == 0 && sender.link != connected {
-		// Everything but the news of connections.
+		// Look at everything except events of connections.
 		w.empty(w.calls, (*World).callEvent)
 		w.look(true, false)
 	}

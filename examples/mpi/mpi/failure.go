@@ -8,32 +8,29 @@ import (
 )
 
 var (
-	// ErrTruncated says that a message is longer than the buffer. The buffer has
-	// its beginning, the connection goes on, and the sender hears nothing of it.
+	// ErrTruncated says that a message is longer than the buffer. The buffer has the beginning of the message. The
+	// connection stays intact, and the sender does not notice.
 	ErrTruncated = errors.New("mpi: the message is longer than the buffer")
-	// ErrType says that a message has numbers of another kind than the buffer.
-	ErrType = errors.New("mpi: the message has numbers of another kind than the buffer")
-	// ErrArgument matches the error of a call that was given something impossible.
-	ErrArgument = errors.New("mpi: impossible argument")
+	// ErrType says that a message has a different kind of numbers than the buffer.
+	ErrType = errors.New("mpi: the message has a different kind of numbers than the buffer")
+	// ErrArgument matches the errors of calls with invalid arguments.
+	ErrArgument = errors.New("mpi: invalid argument")
 	// ErrClosed says that the world is closed.
 	ErrClosed = errors.New("mpi: the world is closed")
-	// ErrDied says that a rank's process has ended, or closed its world, in the
-	// middle, or that it cannot be reached any more.
+	// ErrDied says that a rank's process has ended, or has closed its world early, or that it cannot be reached.
 	ErrDied = errors.New("its process has ended")
-	// ErrAdapter says that a rank has no adapter, or one that does not go with the
-	// adapters of the others.
+	// ErrAdapter says that a rank has no adapter, or one that cannot connect to those of the others.
 	ErrAdapter = errors.New("no adapter that all ranks can use")
 	// ErrVersion says that a rank runs another build of the program.
 	ErrVersion = errors.New("it is another build of the program")
-	// ErrSize says that a rank was told another number of ranks.
+	// ErrSize says that a rank was told a different number of ranks.
 	ErrSize = errors.New("it was started for another number of ranks")
 	// ErrLauncherGone says that the process that started the ranks has ended.
 	ErrLauncherGone = errors.New("mpi: the launcher has gone")
 )
 
-// RankError says that another rank has failed. It ends all operations of this
-// rank, those with other ranks too: a program that has lost a part of itself
-// does not get far.
+// RankError says that another rank has failed. It ends all operations of this rank, also those with other ranks: a
+// parallel program cannot continue without one of its ranks.
 type RankError struct {
 	Rank int // in the world
 	// Err is ErrDied, or what was wrong with the connection.
@@ -42,23 +39,22 @@ type RankError struct {
 
 func (e *RankError) Error() string { return fmt.Sprintf("mpi: rank %d: %v", e.Rank, e.Err) }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (e *RankError) Unwrap() error { return e.Err }
 
 func badArgument(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrArgument, fmt.Sprintf(format, args...))
 }
 
-// lose takes note that the connection to a peer is lost. What has arrived before
-// that is looked at first: another rank may have died, and this peer has only told
-// of it before it ended. The caller holds mu.
+// lose records that the connection to a peer is lost. It first handles what has already arrived: another rank may
+// have died, and this peer may have reported that before it ended. The caller holds mu.
 func (p *peer) lose(cause error) {
 	w := p.world
 	if p.link == lost || p.ended() {
 		return
 	}
 	if p.memory.block != nil && w.err == nil {
-		_, _ = p.look() // which is lost, whatever comes of it
+		_, _ = p.look() // the peer is lost, whether or not this fails
 	}
 	p.link = lost
 	for w.err == nil && !w.left && w.pollAll() {
@@ -69,8 +65,7 @@ func (p *peer) lose(cause error) {
 	w.fail(&RankError{p.rank, fmt.Errorf("%w: %w", ErrDied, cause)})
 }
 
-// fail ends all operations, now and later, and tells the other ranks. The caller
-// holds mu.
+// fail ends all operations, now and later, and tells the other ranks. The caller holds mu.
 func (w *World) fail(err error) {
 	if w.err != nil {
 		return
@@ -98,20 +93,19 @@ func (w *World) fail(err error) {
 	if w.left {
 		return // nothing is under way, and free takes care of the endpoints
 	}
-	// What is under way ends with its connection. That may take long, and mu is needed meanwhile.
+	// Operations that are under way end with their connection. That may take long, and others need mu meanwhile.
 	w.work.Add(1)
 	go func() {
 		defer w.work.Done()
 		w.settle()
 		for _, ep := range connections {
-			// It fails when there is no connection, or none any more, which is all that is wanted.
+			// It fails if there is no connection any longer, which is the goal.
 			_ = ep.Disconnect(udat.CloseAbrupt)
 		}
 	}()
 }
 
-// abandon ends the operations with a peer. Transfers into memory of the program
-// end when the adapter has let go of it.
+// abandon ends the operations with a peer. Transfers into the program's memory end when the adapter has released it.
 func (p *peer) abandon(err error) {
 	for _, o := range p.queue {
 		o.abandon(err)

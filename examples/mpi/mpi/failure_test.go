@@ -14,8 +14,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// deathBound is how soon a rank must know that another has died, whatever it is
-// doing. On an idle machine that takes milliseconds.
+// deathBound is how soon a rank must notice that another has died, whatever it is doing. On an idle machine it takes
+// milliseconds.
 const deathBound = time.Minute
 
 // victim is the rank that is killed.
@@ -23,9 +23,8 @@ const victim = 2
 
 func init() { tasks["death"] = deathTask }
 
-// A rank is killed while the others are in all kinds of operations, with it, with
-// each other, and with anyone. Each of them fails with an error that names the
-// rank that died, soon, and so does what comes after.
+// A rank is killed while the others are in all kinds of operations, with it, with each other, and with any rank. Each
+// of these operations soon fails with an error that names the rank that died, and later operations fail with it, too.
 func TestDeath(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -66,7 +65,7 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// deathTask has operations of each kind wait for the victim, or for nobody.
+// deathTask waits in operations of each kind, some for the victim and some for messages that never come.
 func deathTask(w *World) error {
 	if err := deathPrelude(w); err != nil {
 		return err
@@ -91,7 +90,7 @@ func deathTask(w *World) error {
 	}
 	results := make(chan result, len(pending))
 	if w.Rank() == 4 {
-		// This rank has never had a connection to the victim, and makes none.
+		// This rank has no connection to the victim, and makes none.
 		pending = map[string]func() error{"Recv from anyone": pending["Recv from anyone"], "Probe": pending["Probe"]}
 	}
 	for name, operation := range pending {
@@ -125,7 +124,7 @@ func deathTask(w *World) error {
 	return nil
 }
 
-// deathPrelude connects some ranks with the victim, and leaves rank 4 out.
+// deathPrelude connects some ranks with the victim, but not rank 4.
 func deathPrelude(w *World) error {
 	color := 0
 	if w.Rank() == 4 {
@@ -146,7 +145,7 @@ func namesVictim(err error) error {
 	return nil
 }
 
-// A rank that has failed and ends takes the others along: they hear which it was.
+// When a rank fails and ends, the others fail with an error that names it.
 func TestEarlyEnd(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -176,7 +175,7 @@ func init() {
 	}
 }
 
-// The context of Init ends what waits, and other ranks with it.
+// The end of Init's context ends all operations, also those of other ranks.
 func TestContext(t *testing.T) { runRanks(t, 2, "context") }
 
 func init() {
@@ -204,10 +203,10 @@ func init() {
 			return fmt.Errorf("got %v", err)
 		}
 		if err := w.Close(); !errors.Is(err, stop) {
-			return fmt.Errorf("Close gave %v", err)
+			return fmt.Errorf("Close returned %v", err)
 		}
 		if err := w.Close(); !errors.Is(err, ErrClosed) {
-			return fmt.Errorf("the second Close gave %v", err)
+			return fmt.Errorf("the second Close returned %v", err)
 		}
 		os.Exit(0)
 		return nil

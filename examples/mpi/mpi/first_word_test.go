@@ -6,8 +6,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A rank that was called sends nothing before the caller has, though it has heard
-// that it is connected.
+// A rank that has accepted a connection sends nothing before the other side has, even if it has the event that it is
+// connected.
 func TestCallerSendsFirst(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -35,8 +35,7 @@ func TestCallerSendsFirst(t *testing.T) {
 	}
 }
 
-// deafPair makes two ranks that are not connected, and at which nobody looks but
-// who calls until.
+// deafPair returns two ranks that are not connected. They make progress only in until.
 func deafPair(t *testing.T, adapter string) (a, b *World) {
 	t.Helper()
 	cards := make([]card, 2)

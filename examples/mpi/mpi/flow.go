@@ -7,33 +7,31 @@ import (
 	"unsafe"
 )
 
-// flow is what the receiver of a connection allows its sender. Both count since
-// the beginning, and wrap around. It goes along in the header of each message,
-// and where there is none to send, by an RDMA write into the sender's memory:
-// what is later says all that was said before.
+// flow is what the receiver of a connection allows its sender. Both counters start with the connection and wrap
+// around. The flow travels in the header of each message, or, if there is no message to send, in an RDMA write into
+// the sender's memory. A later flow includes all earlier ones.
 type flow struct {
-	consumed uint32 // bytes of the ring that were read
+	consumed uint32 // bytes of the ring that the receiver has read
 	granted  uint32 // messages that may come to the shared receive queue
 }
 
-// later reports whether a counter is ahead of another one.
+// later reports whether counter a is ahead of counter b.
 func later(a, b uint32) bool { return int32(a-b) > 0 }
 
-// A line is memory of a rank that a peer writes in one piece, without asking, to
-// tell what does not wait for room in the ring. Its last word, the stamp, has a
-// checksum: nobody says in which order the bytes of a write appear, and over iWARP,
-// where they come in a stream, it may be a part of them first.
+// A line is memory of a rank that a peer writes at any time, in one piece, for news that cannot wait for room in the
+// ring. Its last word, the stamp, has a checksum, because the bytes of a write may appear in any order. Over iWARP,
+// where the bytes come in a stream, a part of them may appear first.
 type line struct {
 	flow flow
-	// notice is one of the values below, and with noticeDeath the rank that has died.
+	// notice is one of the constants below. rank is the rank that has died, for noticeDeath.
 	notice uint32
 	rank   uint32
-	// full says that the sender is to offer its messages instead of sending them.
+	// full says that the peer must offer its messages instead of sending them.
 	full bool
 	doze doze
 }
 
-// says returns the line without what is no reason to stay awake: that the peer sleeps.
+// says returns the line without doze: that the peer sleeps is no reason to stay awake.
 func (l line) says() line {
 	l.doze = doze{}
 	return l
@@ -48,19 +46,19 @@ const (
 )
 
 const (
-	// lineSize is that of a line, and of what is written: three words, and the stamp.
+	// lineSize is the size of a line, and of each write of it: three words and the stamp.
 	lineSize = 32
 	// lineSpace keeps lines and rings on cache lines of their own.
 	lineSpace = 64
-	// The last word of that space is never written: peers read it to see that
-	// what they have written before is there.
+	// The last word of that space is never written. Ranks read a peer's word by RDMA to learn that their earlier
+	// writes have arrived.
 	restAt, restSize = lineSpace - 8, 8
 
 	fullBit = 1 << 31
 )
 
-// put writes the line to b, word by word: the adapter may be reading it. count is
-// how many lines were written before.
+// put writes the line to b word by word, since the adapter may be reading it. count is how many lines were written
+// before.
 func (l line) put(b []byte, count uint32) {
 	var text [lineSize]byte
 	le := binary.LittleEndian
@@ -80,8 +78,8 @@ func (l line) put(b []byte, count uint32) {
 	}
 }
 
-// stampAt is where in the line the stamp begins, which is a checksum of the words
-// before it and of the count behind it.
+// stampAt is where the stamp begins in the line. It consists of a checksum and a count. The checksum covers the words
+// before it and the count.
 const stampAt = lineSize - 8
 
 func lineSum(text *[lineSize]byte) uint32 {
@@ -89,10 +87,10 @@ func lineSum(text *[lineSize]byte) uint32 {
 	return crc32.Update(sum, castagnoli, text[stampAt+4:])
 }
 
-// lineWords are those that a line consists of.
+// lineWords are the words of a line.
 type lineWords [lineSize / 8]uint64
 
-// parseLine reads them. It reports false when they are not those of one line.
+// parseLine decodes a line. It returns false if the words do not belong to one line.
 func parseLine(words lineWords) (l line, whole bool) {
 	var text [lineSize]byte
 	for i, w := range words {
@@ -110,5 +108,5 @@ func parseLine(words lineWords) (l line, whole bool) {
 	return l, true
 }
 
-// word is one of those that memory at a multiple of 8 consists of.
+// word returns a pointer to word i of b, which must be aligned to 8 bytes.
 func word(b []byte, i int) *uint64 { return (*uint64)(unsafe.Pointer(&b[8*i])) }

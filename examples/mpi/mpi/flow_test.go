@@ -16,8 +16,7 @@ func init() {
 	tasks["event traffic"] = func(w *World) error { return trafficBy(w, byEvents) }
 }
 
-// Messages go through the rings, and as events, whatever the machine would have
-// them do.
+// All messages can go through the rings, and all can go as events, whatever the machine would choose.
 func TestRingTraffic(t *testing.T)  { runRanks(t, 4, "ring traffic") }
 func TestEventTraffic(t *testing.T) { runRanks(t, 4, "event traffic") }
 
@@ -40,7 +39,7 @@ func trafficBy(w *World, by ways) error {
 	return nil
 }
 
-// littleKept is what ranks keep that are to be under pressure soon.
+// littleKept is a small limit on kept messages, which ranks reach soon.
 const littleKept = 16 << 10
 
 func keepLittle(w *World) {
@@ -49,7 +48,7 @@ func keepLittle(w *World) {
 	w.keep = littleKept
 }
 
-// A receiver that does something else bounds its senders, not its memory.
+// A receiver that does something else limits its senders, not its memory.
 func TestSlowReceiver(t *testing.T) { runRanks(t, 4, "slow receiver") }
 
 func slowReceiver(w *World) error {
@@ -58,7 +57,7 @@ func slowReceiver(w *World) error {
 		return err
 	}
 	for _, length := range []int{8, 1000, 8000} {
-		// What a receiver keeps, what is granted, and what is in the ring.
+		// The sum of what a receiver keeps, what it has granted, and what is in the ring.
 		most := 2*littleKept/(length+keptMessage) + mostGranted + ringSize(4)/ringUnit + 10
 		messages := most + 100
 		if w.Rank() != 0 {
@@ -74,13 +73,12 @@ func slowReceiver(w *World) error {
 				}
 				done <- nil
 			}()
-			// Rank 0 receives none of them before all ranks are stuck, with a message
-			// that it was offered.
+			// Rank 0 receives none of them before all ranks are stuck with a message that they have offered.
 			if err := w.awaitState(func() bool { return len(w.peers[0].offers) > 0 || int(sent.Load()) > most }); err != nil {
 				return err
 			}
 			if n := int(sent.Load()); n > most {
-				return fmt.Errorf("%d messages of %d bytes were sent to one that receives none", n, length)
+				return fmt.Errorf("%d messages of %d bytes were sent to a rank that receives none", n, length)
 			}
 			if err := Send(w.Comm, []int{1}, (w.Rank()%3)+1, 1); err != nil { // ranks 1 to 3 tell each other
 				return err
@@ -120,7 +118,7 @@ func slowReceiver(w *World) error {
 					return err
 				}
 				if !slices.Equal(got, numbersFrom(i, length)) {
-					return fmt.Errorf("message %d of %d bytes from rank %d is another", i, length, from)
+					return fmt.Errorf("message %d of %d bytes from rank %d has wrong contents", i, length, from)
 				}
 			}
 		}
@@ -131,7 +129,7 @@ func slowReceiver(w *World) error {
 	return nil
 }
 
-// awaitState waits for a state that no event tells of, and makes no progress meanwhile.
+// awaitState waits for a state that no event reports, and makes no progress meanwhile.
 func (w *World) awaitState(there func() bool) error {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		w.mu.Lock()
@@ -144,19 +142,19 @@ func (w *World) awaitState(there func() bool) error {
 	return errors.New("what was waited for does not come")
 }
 
-// checkKept checks how much of each peer is kept.
+// checkKept checks how much this rank keeps of each peer.
 func (w *World) checkKept(most int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range w.peers[1:] {
 		if p.kept > most {
-			return fmt.Errorf("%d bytes from rank %d are kept, at most %d should be", p.kept, p.rank, most)
+			return fmt.Errorf("%d bytes from rank %d are kept, want at most %d", p.kept, p.rank, most)
 		}
 	}
 	return nil
 }
 
-// A message is found behind others that nobody wants yet, however many these are.
+// A receive finds its message after any number of others that have no receive yet.
 func TestPressure(t *testing.T) { runRanks(t, 2, "pressure") }
 
 func pressure(w *World) error {
@@ -178,7 +176,7 @@ func pressure(w *World) error {
 	got := make([]uint8, 1000)
 	for i := range unwanted {
 		if _, err := Recv(w.Comm, got, 0, 1); err != nil || !slices.Equal(got, numbersFrom(i, 1000)) {
-			return fmt.Errorf("message %d is another, or %w", i, err)
+			return fmt.Errorf("message %d has wrong contents, or %w", i, err)
 		}
 	}
 	return nil

@@ -5,23 +5,20 @@ import (
 	"time"
 )
 
-// When a process ends, its kernel ends its connections. A machine that loses its
-// power, or its link, says nothing, and adapters may try for minutes to reach it.
-// So a goroutine sees to it that each connection completes something from time to
-// time: it has the peer's adapter answer, which it does whatever the peer's program does.
+// When a process ends, its kernel ends its connections. But a machine that loses its power or its link sends nothing,
+// and adapters may try for minutes to reach it. So a goroutine makes each connection complete an operation from time
+// to time, which needs an answer from the peer's adapter, but not from the peer's program.
 
 const (
-	// defaultBound is how long it takes at most, by default, until operations fail
-	// when a rank cannot be reached any more.
+	// defaultBound is the default of Options.Bound.
 	defaultBound = 30 * time.Second
-	// checks is how many times in a bound the connections are looked at, and silence
-	// how many times in a row nothing may have happened. One more check passes before
-	// the first that counts.
+	// checks is how many times within the bound the connections are checked, and silence how many checks in a row may
+	// find that nothing has completed. One check may pass before the first that counts.
 	checks  = 5
 	silence = 3
 )
 
-// guard looks at the connections until the end.
+// guard checks the connections until the world ends.
 func (w *World) guard() {
 	defer w.work.Done()
 	ticks := time.NewTicker(w.bound / checks)
@@ -34,7 +31,7 @@ func (w *World) guard() {
 		}
 		w.mu.Lock()
 		if w.err == nil && !w.left {
-			w.pollAll() // what has come is news of who seems to be silent
+			w.pollAll() // a peer that seemed silent may have sent something
 			w.trim()
 			for _, p := range w.linked {
 				if err := p.check(); err != nil {
@@ -46,8 +43,8 @@ func (w *World) guard() {
 	}
 }
 
-// check takes note whether the connection has completed something since the last
-// check, and fails when it has not for too long.
+// check records whether the connection has completed something since the last check, and fails if it has not for too
+// long.
 func (p *peer) check() error {
 	w := p.world
 	switch p.link {
@@ -61,7 +58,7 @@ func (p *peer) check() error {
 		}
 		return p.confirm()
 	default:
-		// The connection is being made, which the peer's program takes part in.
+		// The connection is being established, which needs the peer's program.
 		if p.silent++; p.silent >= checks {
 			return fmt.Errorf("no connection to it could be made within %v", w.bound)
 		}

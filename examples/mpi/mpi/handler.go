@@ -1,10 +1,10 @@
 package mpi
 
-// handler takes messages of a communicator as they come, instead of receives. It
-// is called by who makes progress, who holds mu, and may send.
+// handler handles the messages of a communicator on arrival, instead of receives. Whoever makes progress calls it,
+// with mu locked. It may send.
 type handler func(from, tag int, message []byte)
 
-// handle has a handler take the messages of the communicator.
+// handle passes all messages of the communicator to a handler.
 func (w *World) handle(c *Comm, h handler) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -14,7 +14,7 @@ func (w *World) handle(c *Comm, h handler) {
 			h(from, m.tag, m.payload)
 			return
 		}
-		// The peer had no room to send it.
+		// The peer had no room to send it, and has offered it.
 		memory := make([]byte, m.length)
 		m.from.fetchOffer(m, memory, func(err error) {
 			if err == nil {
@@ -22,7 +22,7 @@ func (w *World) handle(c *Comm, h handler) {
 			}
 		})
 	}
-	// What has come before.
+	// Messages that arrived earlier.
 	for i := 0; i < len(w.matcher.unexpected); {
 		m := w.matcher.unexpected[i]
 		if m.context != c.userContext() {

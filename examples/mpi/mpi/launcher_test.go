@@ -14,8 +14,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// hydra runs a task on ranks that MPICH's launcher starts, with an environment of
-// their own.
+// hydra runs a task on ranks that MPICH's launcher starts, with additional environment variables.
 func hydra(t *testing.T, ranks int, task string, environment ...string) (string, error) {
 	t.Helper()
 	program, err := os.Executable()
@@ -47,7 +46,7 @@ func TestHydra(t *testing.T) {
 	}
 }
 
-// Ranks that nobody tells an adapter find one.
+// Ranks without a name of an adapter find one.
 func TestFirstAdapter(t *testing.T) {
 	udattest.Names(t)
 	if out, err := hydra(t, 2, "hello"); err != nil {
@@ -55,7 +54,7 @@ func TestFirstAdapter(t *testing.T) {
 	}
 }
 
-// A process without a launcher is a rank alone, and needs no adapter.
+// A process without a launcher is a single rank, and needs no adapter.
 func TestAlone(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -87,7 +86,7 @@ func init() {
 	tasks["never"] = func(w *World) error { return errors.New("it began") }
 }
 
-// Ranks that do not go together all hear which one does not, and why.
+// If one rank does not fit the others, all ranks report which one it is, and why.
 func TestMisfits(t *testing.T) {
 	adapters := udattest.Names(t)
 	for _, test := range []struct {
@@ -111,9 +110,9 @@ func TestMisfits(t *testing.T) {
 				t.Errorf("the job ended with %v", err)
 			}
 			text := out.text.String()
-			// The misfit itself says it of another rank, or of itself.
+			// The misfit itself blames another rank, or itself.
 			if n := strings.Count(text, test.want.Error()); n < 3 || strings.Count(text, "mpi: rank 1: "+test.want.Error()) < 2 {
-				t.Errorf("%d say it:\n%s", n, text)
+				t.Errorf("%d ranks report it:\n%s", n, text)
 			}
 		})
 	}

@@ -2,11 +2,11 @@ package mpi
 
 import "slices"
 
-// lockers are the ranks that have the lock of a rank's window, or wait for it.
+// lockers are the ranks that hold the lock of a rank's window, or wait for it.
 type lockers struct {
 	holders []int // ranks
 	mode    LockMode
-	waiting []locker // in the order in which they have asked
+	waiting []locker // in the order of their requests
 }
 
 type locker struct {
@@ -14,21 +14,19 @@ type locker struct {
 	mode LockMode
 }
 
-// ask takes note of a rank that wants the lock. It returns the ranks that now have
-// got it, and so does leave.
+// ask records that a rank requests the lock. Like leave, it returns the ranks that hold the lock from now on.
 func (l *lockers) ask(rank int, mode LockMode) []int {
 	l.waiting = append(l.waiting, locker{rank, mode})
 	return l.admit()
 }
 
-// leave takes note that a rank has given the lock back.
+// leave records that a rank has released the lock.
 func (l *lockers) leave(rank int) []int {
 	l.holders = slices.DeleteFunc(l.holders, func(holder int) bool { return holder == rank })
 	return l.admit()
 }
 
-// admit gives the lock to as many as may have it. None passes one who has waited
-// for longer.
+// admit passes the lock to as many ranks as may hold it. No rank overtakes one that has waited longer.
 func (l *lockers) admit() (admitted []int) {
 	for len(l.waiting) > 0 {
 		next := l.waiting[0]

@@ -13,15 +13,14 @@ const (
 	AnyTag = -1
 )
 
-// envelope is what decides which receive takes a message. In a receive, source
-// and tag may be AnySource and AnyTag.
+// envelope decides which receive gets a message. In a receive, source and tag may be AnySource and AnyTag.
 type envelope struct {
 	context uint32 // of the communicator
 	source  int    // rank in the world
 	tag     int
 }
 
-// takes tells whether a receive with envelope e takes a message with envelope m.
+// takes reports whether a receive with envelope e accepts a message with envelope m.
 func (e envelope) takes(m envelope) bool {
 	return e.context == m.context &&
 		(e.source == AnySource || e.source == m.source) &&
@@ -34,26 +33,25 @@ type message struct {
 	element elementKind
 	length  int    // bytes
 	payload []byte // nil for an offer
-	keeper  *peer  // in whose account it is kept
+	keeper  *peer  // the peer whose limit on kept messages it counts against
 
-	from   *peer // that offers it
+	from   *peer // the peer that offers it; nil if it is not an offer
 	offer  uint32
 	memory udat.RMRTriplet
 }
 
-// receive is a buffer that waits for a message.
+// receive is a posted receive: a buffer that waits for a message.
 type receive struct {
 	comm *Comm
 	envelope
 	buffer  data
-	part    *schedule // nil for the program's own
+	part    *schedule // the collective operation that it belongs to; nil for the program's own
 	request Request
 }
 
-// matcher brings receives and messages together, in MPI's order: a message goes
-// to the earliest posted receive that takes it, and a receive gets the earliest
-// message of those that it takes. As the messages of a peer arrive in the order
-// in which they were sent, none overtakes another.
+// matcher matches receives and messages in MPI's order: a message goes to the receive that was posted first among
+// those that accept it, and a receive gets the message that arrived first among those that it accepts. As the
+// messages of a peer arrive in the order in which they were sent, none overtakes another.
 type matcher struct {
 	posted     []*receive
 	unexpected []*message
@@ -70,8 +68,7 @@ func (m *matcher) post(r *receive) *message {
 	return nil
 }
 
-// arrive returns the receive for a message, or nil: then the caller keeps the
-// message, with keep.
+// arrive returns the receive for a message, or nil. The caller then stores the message with keep.
 func (m *matcher) arrive(e envelope) *receive {
 	i := slices.IndexFunc(m.posted, func(r *receive) bool { return r.takes(e) })
 	if i < 0 {
@@ -82,8 +79,7 @@ func (m *matcher) arrive(e envelope) *receive {
 	return found
 }
 
-// withdraw takes a receive back for which no message has come, and reports whether
-// there was none.
+// withdraw removes a receive that has no message yet, and reports whether it was there.
 func (m *matcher) withdraw(r *receive) bool {
 	i := slices.Index(m.posted, r)
 	if i < 0 {
@@ -93,15 +89,15 @@ func (m *matcher) withdraw(r *receive) bool {
 	return true
 }
 
-// forget drops a message that was kept.
+// forget removes a message that was kept.
 func (m *matcher) forget(u *message) {
 	m.unexpected = slices.DeleteFunc(m.unexpected, func(other *message) bool { return other == u })
 }
 
-// keep keeps a message for which no receive was posted.
+// keep stores a message for which no receive was posted.
 func (m *matcher) keep(u *message) { m.unexpected = append(m.unexpected, u) }
 
-// probe returns the message that a receive would get, nil if it would wait.
+// probe returns the message that a receive would get, or nil if it would wait.
 func (m *matcher) probe(e envelope) *message {
 	if i := m.find(e); i >= 0 {
 		return m.unexpected[i]

@@ -18,14 +18,13 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-// The earliest receive that takes a message gets it, and a receive gets the
-// earliest message.
+// A message goes to the earliest receive that accepts it, and a receive gets the earliest message.
 func TestMatchingOrder(t *testing.T) {
 	var m matcher
 	any, tag5, any2 := &receive{envelope: envelope{0, AnySource, AnyTag}}, &receive{envelope: envelope{0, AnySource, 5}}, &receive{envelope: envelope{0, 1, AnyTag}}
 	for _, r := range []*receive{any, tag5, any2} {
 		if m.post(r) != nil {
-			t.Fatal("a message out of nowhere")
+			t.Fatal("there is a message that did not arrive")
 		}
 	}
 	for _, step := range []struct {
@@ -51,8 +50,8 @@ func TestMatchingOrder(t *testing.T) {
 	}
 }
 
-// Random receives and messages: each message is received once, and of those from
-// one source the ones that a receive takes come to it in order.
+// With random receives and messages, each message is received once, and the messages from one source reach each
+// receive in order.
 func TestMatchingAtRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -4,38 +4,36 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Registered memory is made in blocks, as each registration costs the adapter
-// and the system something of its own.
+// Registered memory is allocated in blocks, because each registration costs resources of the adapter and the system.
 
-// area is the memory of a connection. Half of it is written by the peer: a line
-// and a ring. The other half has what this rank writes to the same places at the
-// peer: what is in there stays as it is for as long as it is in the peer's ring,
-// which is longer than the adapter needs it.
+// area is the memory of a connection. The peer writes one half of it: a line and a ring. The other half has what this
+// rank writes to the same places in the peer's area. Its contents stay unchanged for as long as they are in the
+// peer's ring, which is longer than the adapter needs them.
 type area struct {
 	block  *udat.LMR
-	offset int            // of the peer's half, behind which this rank's is
+	offset int            // of the peer's half; this rank's half follows
 	half   int            // size of each
 	words  udat.PeerWords // of the peer's half
 }
 
 func areaHalf(ranks int) int { return lineSpace + ringSize(ranks) }
 
-// theirs is the half that the peer writes, and ours the one that this rank does.
+// theirs returns the half that the peer writes, and ours the half that this rank writes.
 func (a area) theirs() []byte { return a.block.Bytes()[a.offset:][:a.half:a.half] }
 func (a area) ours() []byte   { return a.block.Bytes()[a.offset+a.half:][:a.half:a.half] }
 
-// segment is a piece of this rank's half.
+// segment returns a piece of this rank's half.
 func (a area) segment(at, length int) (udat.Segment, error) {
 	return a.block.Segment(a.offset+a.half+at, length)
 }
 
-// triplet names the peer's half, for the peer.
+// triplet describes the peer's half to the peer.
 func (a area) triplet() (udat.RMRTriplet, error) { return a.block.RMRTriplet(a.offset, a.half) }
 
 // areasAtOnce is how many areas a block has.
 const areasAtOnce = 8
 
-// areas makes them.
+// areas allocates areas in blocks.
 type areas struct {
 	free []area
 }
@@ -60,10 +58,10 @@ func (s *areas) get(pz *udat.PZ, half, ranks int) (area, error) {
 	return a, nil
 }
 
-// slotSize is that of the memory of an eager message, with its header.
+// slotSize is the size of an eager message with its header.
 const slotSize = 8192
 
-// eagerLimit is the most bytes of numbers that an eager message has.
+// eagerLimit is how many bytes of numbers an eager message can have.
 const eagerLimit = slotSize - headerSize
 
 // slots are buffers for eager messages.

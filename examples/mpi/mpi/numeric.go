@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Real is any kind of number that has an order.
+// Real is any kind of ordered number.
 type Real interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 |
 		~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr |
@@ -22,7 +22,7 @@ type elementKind reflect.Kind
 
 func (k elementKind) String() string { return reflect.Kind(k).String() }
 
-// size returns the bytes of a number, 0 for what is none.
+// size returns the size of a number in bytes, 0 if the kind is no kind of number.
 func (k elementKind) size() int {
 	if int(k) < len(sizes) {
 		return int(sizes[k])
@@ -42,13 +42,13 @@ func dataOf[T Number](numbers []T) data {
 	return data{bytes: unsafe.Slice(first, len(numbers)*size), kind: elementKind(reflect.TypeFor[T]().Kind())}
 }
 
-// count is how many numbers there are.
+// count returns how many numbers there are.
 func (d data) count() int { return len(d.bytes) / d.kind.size() }
 
-// sizes has the bytes of each kind of number.
+// sizes has the size of each kind of number in bytes.
 var sizes [reflect.UnsafePointer + 1]uint8 // by kind
 
-// valueKind is the kind of values that a codec has made bytes.
+// valueKind is the kind of encoded values.
 const valueKind = elementKind(reflect.Struct)
 
 func init() {

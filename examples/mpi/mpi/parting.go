@@ -7,13 +7,12 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Where the program has bounded the connections, a rank that has more parts with
-// peers that it has not heard of for longest, and connects again when there is
-// something to say. Both sides must have nothing under way, and so one asks, behind
-// all that it has sent before, and the other one agrees, or refuses. What is
-// sent meanwhile waits.
+// If the program limits the connections, a rank that has more disconnects from the peers that it has not received
+// from for longest, and connects again when there is something to send. Both sides must have nothing under way. So
+// one side asks, after everything that it has sent before, and the other agrees or refuses. What is to be sent
+// meanwhile waits.
 
-// farewell is how far a rank is in parting with a peer.
+// farewell is how far a rank is in disconnecting from a peer.
 type farewell uint8
 
 const (
@@ -21,14 +20,14 @@ const (
 	toAsk             // this rank is about to ask
 	asked             // it has asked
 	toAgree           // the peer has asked, and this rank is about to agree
-	toRefuse          // or to refuse
-	agreed            // both have: the connection ends
+	toRefuse          // or is about to refuse
+	agreed            // both sides agree: the connection ends
 )
 
-// partPause is how long a peer that has refused is left alone.
+// partPause is how long this rank does not ask again after a peer has refused.
 const partPause = time.Second
 
-// trim begins to part with peers if there are too many. The caller holds mu.
+// trim begins to disconnect from peers if there are too many connections. The caller holds mu.
 func (w *World) trim() {
 	if w.mostConnections == 0 || w.err != nil || w.left {
 		return
@@ -51,7 +50,7 @@ func (w *World) trim() {
 	}
 }
 
-// idlest returns the peer to part with, nil if all are needed.
+// idlest returns the peer to disconnect from, or nil if all are needed.
 func (w *World) idlest() (found *peer) {
 	for _, p := range w.linked {
 		if p.link == connected && p.farewell == staying && !w.neighbor(p) && p.quiet() && time.Now().After(p.leaveAlone) &&
@@ -62,20 +61,20 @@ func (w *World) idlest() (found *peer) {
 	return found
 }
 
-// neighbor reports whether the connection is one of those that watch connects.
+// neighbor reports whether watch has made the connection.
 func (w *World) neighbor(p *peer) bool {
 	distance := max(p.rank-w.rank, w.rank-p.rank)
 	return distance == 1 || distance == len(w.peers)-1
 }
 
-// tellParting sends what this rank has to say about parting.
+// tellParting sends the next message of disconnecting, if there is one to send.
 func (p *peer) tellParting() error {
 	h := header{kind: partMessage, number: p.number}
 	next := asked
 	switch p.farewell {
 	case toAsk:
 		if len(p.queue) > 0 {
-			p.farewell = staying // there is something to say after all
+			p.farewell = staying // there is something to send after all
 			return nil
 		}
 	case toAgree:
@@ -85,7 +84,7 @@ func (p *peer) tellParting() error {
 	default:
 		return nil
 	}
-	// Behind it comes what tells that it has arrived.
+	// The operations after it confirm that it has arrived.
 	if !p.room(3) {
 		p.world.blocked = true
 		return nil
@@ -105,7 +104,7 @@ func (p *peer) tellParting() error {
 	return err
 }
 
-// asks takes the peer's wish to part.
+// asks handles the peer's request to disconnect.
 func (p *peer) asks() {
 	switch {
 	case p.farewell == asked: // it agrees, or has asked at the same time
@@ -118,7 +117,7 @@ func (p *peer) asks() {
 	}
 }
 
-// stays takes the peer's refusal.
+// stays handles the peer's refusal.
 func (p *peer) stays() {
 	if p.farewell == asked {
 		p.farewell = staying
@@ -126,14 +125,13 @@ func (p *peer) stays() {
 	}
 }
 
-// agree takes note that both sides have agreed: nothing but the end of the connection comes.
+// agree records that both sides agree: nothing more arrives but the end of the connection.
 func (p *peer) agree() {
 	p.link = parted
 	p.silent = 0
 }
 
-// ready reports whether something that the peer does not see may begin: an RDMA
-// operation on a window.
+// ready reports whether an operation may begin that the peer does not notice: RDMA on a window.
 func (p *peer) ready() bool {
 	if p.link == idle {
 		if err := p.reach(); err != nil {
@@ -143,9 +141,8 @@ func (p *peer) ready() bool {
 	return p.link == connected && p.farewell == staying
 }
 
-// disconnect ends a connection that both have parted with, as soon as what was said
-// is known to have arrived. Lines that were written behind it say nothing more, and
-// may complete without an event.
+// disconnect ends the connection when both sides have agreed and the last message is known to have arrived. Lines
+// that were written later have nothing new, and may complete without an event.
 func (p *peer) disconnect() {
 	if p.link != parted || p.leaving || later(p.parting, p.delivered) {
 		return
@@ -153,13 +150,13 @@ func (p *peer) disconnect() {
 	p.leaving = true
 	w, ep := p.world, p.ep
 	w.work.Add(1)
-	go func() { // it may take long
+	go func() { // it may block for long
 		defer w.work.Done()
-		_ = ep.Disconnect(udat.CloseAbrupt) // it fails when the peer was first
+		_ = ep.Disconnect(udat.CloseAbrupt) // it fails if the peer was first
 	}()
 }
 
-// separate takes the end of a connection that both have parted with.
+// separate handles the end of a connection that both sides have agreed to end.
 func (p *peer) separate() error {
 	w := p.world
 	ep := p.ep
@@ -168,7 +165,7 @@ func (p *peer) separate() error {
 	w.areas.free = append(w.areas.free, p.memory)
 	w.receives.spare += p.grant.open()
 	p.bank.used--
-	w.linked = slices.DeleteFunc(slices.Clone(w.linked), func(other *peer) bool { return other == p }) // some loop over the list
+	w.linked = slices.DeleteFunc(slices.Clone(w.linked), func(other *peer) bool { return other == p }) // callers may be iterating over the list
 	w.stats.Parted++
 	*p = peer{
 		world: w, rank: p.rank, number: p.number, expected: p.expected, offered: p.offered, offers: p.offers,
@@ -177,15 +174,14 @@ func (p *peer) separate() error {
 	return ep.Free()
 }
 
-// conclude takes what the peer has said before it ended the connection: that it
-// agrees, or what was wrong otherwise.
+// conclude handles what the peer sent before it ended the connection: that it agrees, or what went wrong.
 func (p *peer) conclude() {
 	if !p.hasAsked() {
 		return
 	}
 	w := p.world
 	p.concluding = true
-	w.empty(w.received, (*World).eagerEvent) // eager messages come before it
+	w.empty(w.received, (*World).eagerEvent) // eager messages were sent before it
 	var err error
 	if p.hasAsked() {
 		_, err = p.look()
@@ -199,8 +195,8 @@ func (p *peer) conclude() {
 // hasAsked reports whether the peer may end the connection at any time.
 func (p *peer) hasAsked() bool { return p.link == connected && p.farewell == asked }
 
-// ended reports whether the peer has ended the connection, as it may. The event
-// of that says what becomes of it.
+// ended reports whether the peer has ended the connection after this rank has asked it to. The event of the
+// disconnect says why.
 func (p *peer) ended() bool {
 	if !p.hasAsked() {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Ranks with fewer connections than peers part with some, and connect again: all
-// messages arrive, in order, and what is read and written is whole.
+// Ranks that may have fewer connections than peers disconnect from some, and connect again. All messages arrive in
+// order, and windows work.
 func TestParting(t *testing.T) { runRanks(t, 6, "parting") }
 
 func init() { tasks["parting"] = partingTask }
@@ -42,7 +42,7 @@ func partingTask(w *World) error {
 			return err
 		}
 		if !slices.Equal(got, numbersFrom(round+other, length)) {
-			return fmt.Errorf("round %d: %d bytes from rank %d are others", round, length, other)
+			return fmt.Errorf("round %d: %d bytes from rank %d have wrong contents", round, length, other)
 		}
 		if err := win.Put([]int{round}, other, w.Rank()); err != nil {
 			return err
@@ -65,12 +65,12 @@ func partingTask(w *World) error {
 		return err
 	}
 	if parted[0] < uint64(rounds/4) {
-		return fmt.Errorf("ranks have parted %d times", parted[0])
+		return fmt.Errorf("ranks have disconnected %d times", parted[0])
 	}
 	if err := win.Free(); err != nil {
 		return err
 	}
-	// When nothing is under way, there are no more than there may be.
+	// When nothing is under way, there are no more connections than allowed.
 	for until := time.Now().Add(patience / 2); ; time.Sleep(10 * time.Millisecond) {
 		w.mu.Lock()
 		w.trim()
@@ -79,21 +79,21 @@ func partingTask(w *World) error {
 		counted, there := w.endpoints()
 		w.mu.Unlock()
 		if counted != there {
-			return fmt.Errorf("the banks count %d endpoints, there are %d", counted, there)
+			return fmt.Errorf("the banks count %d endpoints, but there are %d", counted, there)
 		}
 		if n <= bound {
 			break
 		}
 		if time.Now().After(until) {
-			return fmt.Errorf("there are %d connections, and may be %d", n, bound)
+			return fmt.Errorf("there are %d connections, want at most %d", n, bound)
 		}
 	}
-	// Nobody closes its world while others still part.
+	// No rank closes its world while others still disconnect.
 	return Barrier(w.Comm)
 }
 
-// Ranks that ask each other to part at the same time do, though each has written
-// its line since, which completes without an event.
+// Ranks that ask each other to disconnect at the same time do so, even if each has written its line since, which
+// completes without an event.
 func TestPartingAtOnce(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -108,12 +108,12 @@ func TestPartingAtOnce(t *testing.T) {
 				asks := p.farewell == asked && p.signaled != p.posted
 				p.world.mu.Unlock()
 				if err != nil || !asks {
-					t.Fatalf("rank %d does not ask, or says nothing behind it: %v", p.world.rank, err)
+					t.Fatalf("rank %d does not ask, or writes no line after it: %v", p.world.rank, err)
 				}
 			}
 			for end := time.Now().Add(patience); a.peers[1].link != idle || b.peers[0].link != idle; {
 				if time.Now().After(end) {
-					t.Fatal("they do not part")
+					t.Fatal("they do not disconnect")
 				}
 				for _, w := range []*World{a, b} {
 					w.mu.Lock()
@@ -125,7 +125,7 @@ func TestPartingAtOnce(t *testing.T) {
 	}
 }
 
-// endpoints counts them by the banks, and by the peers.
+// endpoints counts the endpoints according to the banks, and according to the peers.
 func (w *World) endpoints() (counted, there int) {
 	for _, b := range w.banks {
 		counted += b.used - endpointsPerBank + min(endpointsPerBank, 2*len(w.peers)+2)

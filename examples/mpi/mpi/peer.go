@@ -6,18 +6,18 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// linkState is what has become of the connection to a peer.
+// linkState is the state of the connection to a peer.
 type linkState int
 
 const (
 	idle      linkState = iota
 	dialing             // this rank has asked for a connection
-	awaited             // the peer asks for one, too, and its request counts
+	awaited             // the peer asks for one at the same time, and its request wins
 	accepting           // the peer has asked for one
-	answered            // and has it, but has not sent anything yet
+	answered            // this rank has accepted, but the peer has not sent anything yet
 	connected
-	parted // the connection ends, as both sides want
-	lost   // for good
+	parted // both sides have agreed to end the connection
+	lost   // the connection has failed
 )
 
 // peer is another rank, and the connection to it. The world's mu guards it.
@@ -31,53 +31,53 @@ type peer struct {
 	memory area
 	remote udat.RMRTriplet // the half of the peer's area that this rank writes
 
-	// What this rank has posted, and what of that is known to be complete. Both
-	// count since the beginning and wrap around.
+	// How many operations this rank has posted, and how many of these are known to be complete. The counters start
+	// with the connection and wrap around.
 	posted, completed uint32
-	delivered         uint32        // of posted, what is known to have arrived
-	signaled          uint32        // the count of the last operation that completes with an event
-	answer            uint32        // the count of the last that completes when all before it has arrived
-	sinceSignal       int           // operations since that
-	writes            []windowWrite // that may be under way
+	delivered         uint32        // how many of the posted ones are known to have arrived
+	signaled          uint32        // posted at the last operation that completes with an event
+	answer            uint32        // posted at the last operation whose completion confirms that all earlier ones have arrived
+	sinceSignal       int           // operations since then
+	writes            []windowWrite // those that may be under way
 
-	checked uint32 // delivered, when guard looked at it last
-	silent  int    // how many times guard has seen nothing happen
+	checked uint32 // delivered at guard's last check
+	silent  int    // how many of guard's checks in a row found that nothing had completed
 
 	out        outRing
-	credit     uint32 // eager messages that the peer has granted since the beginning
-	eager      uint32 // of them, those that were sent
+	credit     uint32 // eager messages that the peer has granted since the connection began
+	eager      uint32 // how many of these were sent
 	number     uint32 // of the next message to the peer
-	full       bool   // the peer has more than it wants to keep
+	full       bool   // the peer keeps more messages than it should
 	farewell   farewell
 	former     uint32    // connections that have ended
 	leaving    bool      // disconnect was called
-	concluding bool      // what the peer has said last is taken in any case
-	leaveAlone time.Time // until which the peer is not asked to part
+	concluding bool      // the peer's last messages are handled in any case
+	leaveAlone time.Time // this rank does not ask the peer to disconnect before then
 	acks       []uint32
-	queue      []*outgoing // that wait for the connection, or for room
+	queue      []*outgoing // messages that wait for the connection, or for room
 	offers     map[uint32]*outgoing
 	offered    uint32 // number of the last offer
-	heard      uint64 // the world's count when something came from it
+	heard      uint64 // the world's count at the last arrival from the peer
 
 	in    inRing
 	grant grant
-	told  flow // what the peer knows of consumed and granted
+	told  flow // the flow that the peer was told
 
 	// messagesOut and messagesIn count messages of all kinds to the peer and from it.
 	messagesOut, messagesIn uint32
 
 	expected uint32 // number of the next message from the peer
-	early    []int  // receives with messages that are behind some in the ring
+	early    []int  // slots of eager messages that must wait for earlier ones in the ring
 	line     line   // this rank's, as it was written last
-	parting  uint32 // the count of posted with the last notice, or with what was said of parting
-	lines    uint32 // how many were written
-	lastLine line   // the peer's, as it was taken last
-	seen     uint64 // its stamp, 0 for none
-	doze     doze   // what the peer has said last of its sleep
-	woken    bool   // it has got an event since
-	kept     int    // bytes of messages from the peer that no receive has taken
+	parting  uint32 // posted at the last notice, or at the last message about disconnecting
+	lines    uint32 // how many lines were written
+	lastLine line   // the peer's, as it was handled last
+	seen     uint64 // the stamp of that line, 0 for none
+	doze     doze   // the latest that the peer has said about its sleep
+	woken    bool   // it was sent an eager message since then
+	kept     int    // bytes of messages from the peer that wait for receives
 
-	transfers []*transfer // that have reads to post, in the order of their beginning, or that have failed
+	transfers []*transfer // transfers that have reads to post, in the order of their beginning, or that have failed
 	reading   []*transfer // one for each read under way, in the order of posting
 }
 
@@ -90,12 +90,12 @@ type outgoing struct {
 	region  *registration // what is offered
 }
 
-// A cookie names the peer, what an operation is, and a value.
+// A cookie identifies the peer, the kind of operation, and a value.
 type operation uint8
 
 const (
-	opWrite operation = iota // the value is that of posted
-	opSend                   // likewise, and the slot behind it
+	opWrite operation = iota // the value is posted
+	opSend                   // the value is the lower half of posted, then the slot
 	opRead
 	opConfirm // a read that shows that what was written before it has arrived
 )
@@ -111,17 +111,16 @@ func (w *World) parseCookie(c uint64) (p *peer, op operation, value uint32) {
 	return p, operation(c >> 32), uint32(c)
 }
 
-// outstanding is how many operations are under way.
+// outstanding returns how many operations are under way.
 func (p *peer) outstanding() int { return int(p.posted - p.completed) }
 
-// room reports whether the endpoint has room for so many operations. One place is
-// kept for the line.
+// room reports whether the endpoint has room for n more operations. One place stays free for the line.
 func (p *peer) room(n int) bool {
 	return p.link == connected && p.outstanding()+n < p.world.depth
 }
 
-// signal decides whether an operation that is posted now completes with an event,
-// which it does from time to time: that makes room for others.
+// signal counts an operation that is about to be posted, and returns its flags. From time to time it lets one
+// complete with an event, which makes room for others.
 func (p *peer) signal() udat.CompletionFlags {
 	p.posted++
 	p.sinceSignal++
@@ -131,7 +130,7 @@ func (p *peer) signal() udat.CompletionFlags {
 	return p.mark()
 }
 
-// mark has the operation that is posted now complete with an event.
+// mark makes the operation that is about to be posted complete with an event.
 func (p *peer) mark() udat.CompletionFlags {
 	p.signaled, p.sinceSignal = p.posted, 0
 	if !p.world.iwarp {
@@ -140,7 +139,7 @@ func (p *peer) mark() udat.CompletionFlags {
 	return 0
 }
 
-// done takes note that the operation was completed, and with it those before it.
+// done records that an operation is complete, and with it all earlier ones.
 func (p *peer) done(op operation, count uint32) {
 	if later(count, p.completed) {
 		p.completed = count
@@ -151,9 +150,9 @@ func (p *peer) done(op operation, count uint32) {
 	}
 }
 
-// confirm posts an operation that completes when all before it has arrived, if
-// there is room. That is a write of the line, which the peer's adapter answers. On iWARP
-// a write completes when it is handed over to TCP, and only a read is answered.
+// confirm posts an operation whose completion confirms that all earlier ones have arrived, if there is room. That is
+// a write of the line, which the peer's adapter acknowledges. On iWARP a write completes when it has been handed to
+// TCP; only a read is answered by the peer.
 func (p *peer) confirm() error {
 	if p.outstanding() >= p.world.attr.MaxRequestDTOs {
 		return nil
@@ -174,7 +173,7 @@ func (p *peer) confirm() error {
 	return p.ep.PostRDMARead([]udat.Segment{segment}, cookie(p, opConfirm, p.posted), remote, p.mark())
 }
 
-// write posts an RDMA write of this rank's half into the peer's.
+// write posts an RDMA write of a piece of this rank's half into the peer's area.
 func (p *peer) write(at, length int, flags udat.CompletionFlags) error {
 	segment, err := p.memory.segment(at, length)
 	if err != nil {
@@ -186,7 +185,7 @@ func (p *peer) write(at, length int, flags udat.CompletionFlags) error {
 	return p.ep.PostRDMAWrite([]udat.Segment{segment}, cookie(p, opWrite, p.posted), remote, flags)
 }
 
-// quiet reports whether nothing is under way that this rank has begun.
+// quiet reports whether no operation that this rank has begun is under way.
 func (p *peer) quiet() bool {
 	return len(p.queue) == 0 && len(p.acks) == 0 && len(p.offers) == 0 && len(p.transfers) == 0 && len(p.reading) == 0 && len(p.writes) == 0
 }

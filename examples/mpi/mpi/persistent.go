@@ -2,22 +2,21 @@ package mpi
 
 import "errors"
 
-// ErrUnderWay says that an operation is started that has not ended yet.
+// ErrUnderWay says that an operation was started again before it had ended.
 var ErrUnderWay = errors.New("mpi: the operation is under way")
 
-// Persistent is a send or a receive that is done many times with the same slice,
-// rank and tag: it is checked once, and started for each time. Only one goroutine
-// may use it at a time.
+// Persistent is a send or a receive that is repeated with the same slice, rank and tag. Its arguments are checked
+// once; then it can be started many times. Only one goroutine may use it at a time.
 type Persistent struct {
 	comm     *Comm
 	numbers  data
 	rank     int
 	tag      int
 	incoming *receive // nil for a send
-	request  *Request // of the last time
+	request  *Request // of the last Start
 }
 
-// SendInit makes a Persistent that does what Send does.
+// SendInit returns a Persistent that works like Send.
 func SendInit[T Number](c *Comm, numbers []T, dest, tag int) (*Persistent, error) {
 	if err := c.checkSend(dest, tag); err != nil {
 		return nil, err
@@ -25,7 +24,7 @@ func SendInit[T Number](c *Comm, numbers []T, dest, tag int) (*Persistent, error
 	return &Persistent{comm: c, numbers: dataOf(numbers), rank: dest, tag: tag}, nil
 }
 
-// RecvInit makes a Persistent that does what Recv does.
+// RecvInit returns a Persistent that works like Recv.
 func RecvInit[T Number](c *Comm, numbers []T, source, tag int) (*Persistent, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return nil, err
@@ -33,8 +32,7 @@ func RecvInit[T Number](c *Comm, numbers []T, source, tag int) (*Persistent, err
 	return &Persistent{comm: c, numbers: dataOf(numbers), rank: source, tag: tag, incoming: &receive{}}, nil
 }
 
-// Start begins the operation, once more. It fails with ErrUnderWay if the last
-// time has not ended.
+// Start begins the operation again. It fails with ErrUnderWay if the last one has not ended.
 func (p *Persistent) Start() error {
 	c, w := p.comm, p.comm.world
 	w.mu.Lock()
@@ -55,8 +53,8 @@ func (p *Persistent) Start() error {
 	return nil
 }
 
-// Wait waits until the operation is done that was started last, see Request.Wait.
-// One that was never started is done.
+// Wait waits until the operation that was started last is done; see Request.Wait. It returns at once if the operation
+// was never started.
 func (p *Persistent) Wait() (Status, error) {
 	if p.request == nil {
 		return Status{}, nil
@@ -64,11 +62,10 @@ func (p *Persistent) Wait() (Status, error) {
 	return p.request.Wait()
 }
 
-// Cancel ends the operation that was started last, see Request.Cancel.
+// Cancel ends the operation that was started last; see Request.Cancel.
 func (p *Persistent) Cancel() bool { return p.request != nil && p.request.Cancel() }
 
-// Startall starts all operations. The error is that of the first that fails, and
-// those behind it are not started.
+// Startall starts all operations. If one fails, it returns that error, and does not start those after it.
 func Startall(operations ...*Persistent) error {
 	for _, p := range operations {
 		if err := p.Start(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A persistent send and receive are done many times, short and long.
+// A persistent send and receive work many times, with short and long messages.
 func TestPersistent(t *testing.T) { runRanks(t, 2, "persistent") }
 
 func init() { tasks["persistent"] = persistentTask }
@@ -37,7 +37,7 @@ func persistentTask(w *World) error {
 			}
 			if w.Rank() == 0 && length > eagerNumbers && i == 0 {
 				if err := send.Start(); !errors.Is(err, ErrUnderWay) && !send.request.done {
-					return fmt.Errorf("a second start gives %v", err)
+					return fmt.Errorf("a second start returns %v", err)
 				}
 			}
 			if _, err := send.Wait(); err != nil {
@@ -57,8 +57,8 @@ func persistentTask(w *World) error {
 	return nil
 }
 
-// A receive that is cancelled gets no message, and one that has got its message
-// is not cancelled any more. A send is cancelled if it has not begun.
+// A cancelled receive gets no message, and a receive that has its message cannot be cancelled. A send can be
+// cancelled if it has not begun.
 func TestCancel(t *testing.T) { runRanks(t, 2, "cancel") }
 
 func init() { tasks["cancel"] = cancelTask }
@@ -74,7 +74,7 @@ func cancelTask(w *World) error {
 		return errors.New("a receive is not cancelled once")
 	}
 	if _, err := cancelled.Wait(); !errors.Is(err, ErrCancelled) {
-		return fmt.Errorf("a cancelled receive gives %v", err)
+		return fmt.Errorf("a cancelled receive returns %v", err)
 	}
 	if err := Barrier(w.Comm); err != nil {
 		return err
@@ -94,11 +94,11 @@ func cancelTask(w *World) error {
 	return cancelSend(w)
 }
 
-// cancelSend has rank 1 take nothing, until rank 0 has more to send than may be on its way.
+// cancelSend keeps rank 1 from handling messages until rank 0 has more to send than can be under way.
 func cancelSend(w *World) error {
 	keepLittle(w)
-	// A rank takes whatever comes when it waits in a call, and now and then while it
-	// computes. So rank 1 waits for a signal, and keeps others from looking.
+	// A rank handles all arrivals when it waits in a call, and now and then while it computes. So rank 1 waits for a
+	// signal, and keeps its other goroutines from looking.
 	cancelled := make(chan os.Signal, 1)
 	signal.Notify(cancelled, syscall.SIGUSR1)
 	defer signal.Stop(cancelled)
@@ -116,7 +116,7 @@ func cancelSend(w *World) error {
 		last := requests[many-1]
 		taken := last.Cancel()
 		if _, err := last.Wait(); taken != errors.Is(err, ErrCancelled) {
-			return fmt.Errorf("a send that was cancelled, %v, gives %v", taken, err)
+			return fmt.Errorf("a send with Cancel %v returns %v", taken, err)
 		}
 		if !taken {
 			return errors.New("a send that waits was not cancelled")
@@ -152,12 +152,12 @@ func cancelSend(w *World) error {
 		}
 	}
 	if _, there, err := Iprobe(w.Comm, 0, 2); there || err != nil {
-		return fmt.Errorf("a message that was cancelled is there, or %w", err)
+		return fmt.Errorf("a cancelled message has arrived, or %w", err)
 	}
 	return nil
 }
 
-// Waitany returns what is done first.
+// Waitany returns the request that is done first.
 func TestWaitany(t *testing.T) { runRanks(t, 2, "waitany") }
 
 func init() {
@@ -182,7 +182,7 @@ func init() {
 			requests[i] = nil
 		}
 		if i, _, err := Waitany(requests...); i != -1 || err != nil {
-			return fmt.Errorf("of none: %d, %v", i, err)
+			return fmt.Errorf("without requests: %d, %v", i, err)
 		}
 		return nil
 	}

@@ -5,12 +5,12 @@ import "math"
 const (
 	// MaxTag is the highest tag of a message; the lowest is 0.
 	MaxTag = math.MaxInt32
-	// maxBytes is the most that a message may have, as an RMRTriplet can name it.
+	// maxBytes is how many bytes a message may have, as an RMRTriplet can describe them.
 	maxBytes = math.MaxUint32
 )
 
-// Send sends the numbers to rank dest. It returns when they may be changed,
-// which may be before they are received; for long messages it is not.
+// Send sends the numbers to rank dest. It returns when they may be changed. For short messages that may be before
+// they are received; for long messages it is not.
 func Send[T Number](c *Comm, numbers []T, dest, tag int) error {
 	if err := c.checkSend(dest, tag); err != nil {
 		return err
@@ -26,9 +26,9 @@ func Send[T Number](c *Comm, numbers []T, dest, tag int) error {
 	return err
 }
 
-// Recv receives a message from rank source, or AnySource, with a tag, or AnyTag.
-// A message may have fewer numbers than there is room for, see Status.Count. With
-// more it fails with ErrTruncated, and with ErrType for numbers of another kind.
+// Recv receives a message from rank source, or from any with AnySource, and with a tag, or any with AnyTag. The
+// message may have fewer numbers than the slice; see Status.Count. If it has more, Recv fails with ErrTruncated, and
+// for another kind of numbers with ErrType.
 func Recv[T Number](c *Comm, numbers []T, source, tag int) (Status, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return Status{}, err
@@ -42,8 +42,7 @@ func Recv[T Number](c *Comm, numbers []T, source, tag int) (Status, error) {
 	return r.request.wait()
 }
 
-// Isend begins a Send, and does not wait. The numbers must not change until the
-// request is done.
+// Isend begins a Send and returns its Request. The numbers must not change until the Request is done.
 func Isend[T Number](c *Comm, numbers []T, dest, tag int) *Request {
 	if err := c.checkSend(dest, tag); err != nil {
 		return c.world.endedRequest(err)
@@ -51,8 +50,7 @@ func Isend[T Number](c *Comm, numbers []T, dest, tag int) *Request {
 	return c.isend(c.userContext(), dataOf(numbers), dest, tag)
 }
 
-// Irecv begins a Recv, and does not wait. Receives take messages in the order in
-// which they were begun.
+// Irecv begins a Recv and returns its Request. Receives get messages in the order in which they began.
 func Irecv[T Number](c *Comm, numbers []T, source, tag int) *Request {
 	if err := c.checkReceive(source, tag); err != nil {
 		return c.world.endedRequest(err)
@@ -60,8 +58,7 @@ func Irecv[T Number](c *Comm, numbers []T, source, tag int) *Request {
 	return c.irecv(c.userContext(), dataOf(numbers), source, tag)
 }
 
-// Sendrecv sends a message and receives one, at the same time. The two slices
-// must not overlap.
+// Sendrecv sends one message and receives another at the same time. The two slices must not overlap.
 func Sendrecv[S, R Number](c *Comm, send []S, dest, sendTag int, receive []R, source, receiveTag int) (Status, error) {
 	incoming := Irecv(c, receive, source, receiveTag)
 	outgoing := Isend(c, send, dest, sendTag)
@@ -73,8 +70,7 @@ func Sendrecv[S, R Number](c *Comm, send []S, dest, sendTag int, receive []R, so
 	return status, err
 }
 
-// Probe waits until a message is there that a Recv with the same source and tag
-// would get, and describes it.
+// Probe waits until there is a message that a Recv with the same source and tag would get, and describes it.
 func Probe(c *Comm, source, tag int) (Status, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return Status{}, err
@@ -90,7 +86,7 @@ func Probe(c *Comm, source, tag int) (Status, error) {
 	return status, err
 }
 
-// Iprobe is Probe that does not wait. It reports whether there is a message.
+// Iprobe is Probe without waiting. It reports whether there is a message.
 func Iprobe(c *Comm, source, tag int) (Status, bool, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return Status{}, false, err
@@ -109,9 +105,9 @@ func Iprobe(c *Comm, source, tag int) (Status, bool, error) {
 func (c *Comm) checkSend(dest, tag int) error {
 	switch {
 	case dest < 0 || dest >= c.Size():
-		return badArgument("the destination is %d, it must be 0 to %d", dest, c.Size()-1)
+		return badArgument("the destination is %d; it must be 0 to %d", dest, c.Size()-1)
 	case tag < 0 || tag > MaxTag:
-		return badArgument("the tag is %d, it must be 0 to %d", tag, MaxTag)
+		return badArgument("the tag is %d; it must be 0 to %d", tag, MaxTag)
 	}
 	return nil
 }
@@ -119,14 +115,14 @@ func (c *Comm) checkSend(dest, tag int) error {
 func (c *Comm) checkReceive(source, tag int) error {
 	switch {
 	case source != AnySource && (source < 0 || source >= c.Size()):
-		return badArgument("the source is %d, it must be 0 to %d, or AnySource", source, c.Size()-1)
+		return badArgument("the source is %d; it must be 0 to %d, or AnySource", source, c.Size()-1)
 	case tag != AnyTag && (tag < 0 || tag > MaxTag):
-		return badArgument("the tag is %d, it must be 0 to %d, or AnyTag", tag, MaxTag)
+		return badArgument("the tag is %d; it must be 0 to %d, or AnyTag", tag, MaxTag)
 	}
 	return nil
 }
 
-// envelope gives that of a receive, for whose source the world has another number.
+// envelope returns the envelope of a receive, with the source as a rank of the world.
 func (c *Comm) envelope(context uint32, source, tag int) envelope {
 	if source != AnySource {
 		source = c.group[source]
@@ -134,7 +130,7 @@ func (c *Comm) envelope(context uint32, source, tag int) envelope {
 	return envelope{context, source, tag}
 }
 
-// probe needs mu.
+// probe is Iprobe without looking for new messages. The caller holds mu.
 func (c *Comm) probe(source, tag int) (Status, bool) {
 	if m := c.world.matcher.probe(c.envelope(c.userContext(), source, tag)); m != nil {
 		return c.status(m.element, m.length, m.source, m.tag), true
@@ -154,18 +150,17 @@ func (c *Comm) isend(context uint32, numbers data, dest, tag int) *Request {
 	return r
 }
 
-// begin begins a send. It returns no request if the send is done, or has failed.
-// The caller holds mu.
+// begin begins a send. It returns a nil Request if the send is done or has failed. The caller holds mu.
 func (c *Comm) begin(context uint32, numbers data, dest, tag int) (*Request, error) {
 	w, to := c.world, c.group[dest]
 	if len(numbers.bytes) > maxBytes {
-		return nil, badArgument("a message of %d bytes, it must be no more than %d", len(numbers.bytes), maxBytes)
+		return nil, badArgument("a message of %d bytes; it may have at most %d", len(numbers.bytes), maxBytes)
 	}
 	if w.err != nil {
 		return nil, w.err
 	}
 	if to == w.rank {
-		// A message to oneself is kept as a copy, so that its sender need not wait for a receive.
+		// A message to this rank itself is kept as a copy, so that the sender does not wait for a receive.
 		w.arrive(nil, message{envelope: envelope{context, w.rank, tag}, element: numbers.kind, length: len(numbers.bytes), payload: numbers.bytes})
 		return nil, nil
 	}
@@ -215,7 +210,7 @@ func (c *Comm) post(r *receive, context uint32, numbers data, source, tag int) {
 	}
 }
 
-// receive returns one for a call that waits for its end, and reuse takes it back.
+// receive returns a receive for a call that waits until it is done. reuse takes it back.
 func (w *World) receive() *receive {
 	if n := len(w.spareReceives); n > 0 {
 		r := w.spareReceives[n-1]

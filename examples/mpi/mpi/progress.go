@@ -9,29 +9,24 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Whoever waits makes progress himself: he looks at the rings, and now and then at
-// the event dispatchers, and in between lets others have the processor. After a
-// while in vain he tells the peers that he sleeps, and does so until an event wakes
-// him, which eager messages and the ends of operations make. What is written into
-// a ring makes none, so that he also wakes by himself, the more rarely the longer
-// it takes.
+// A goroutine that waits makes progress itself: it looks at the rings, and now and then at the event dispatchers, and
+// lets others have the processor in between. If nothing arrives for a while, it tells the peers that it falls asleep,
+// and sleeps until an event wakes it. Eager messages and completions make events. Messages in a ring make none, so it
+// also wakes by itself, less often the longer it has slept.
 //
-// A goroutine does the same for ranks that compute. It stays away while the
-// program calls.
+// Another goroutine does the same for ranks that compute. It does nothing while the program is in calls.
 
 const (
-	// dispatchTurns is after how many looks at the rings the event dispatchers are
-	// looked at that have completions, and slowTurns those that have news of
-	// connections. To ask one costs as much as some dozens of rings.
+	// dispatchTurns is after how many looks at the rings to poll the event dispatchers for completions, and slowTurns
+	// to poll those for connections. Polling one costs as much as looking at some dozens of rings.
 	dispatchTurns = 32
 	slowTurns     = 512
-	// patientTurns is for how many turns the shared receive queue is looked at each time
-	// after an eager message has come.
+	// patientTurns is for how many turns to poll the shared receive queue each time after an eager message has
+	// arrived.
 	patientTurns = 64
 )
 
-// poll looks once at what may have come, and reports whether something has. The
-// caller holds mu.
+// poll looks once for arrivals and events, and reports whether there were any. The caller holds mu.
 func (w *World) poll() bool {
 	w.turn++
 	return w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0)
@@ -40,8 +35,8 @@ func (w *World) poll() bool {
 // pollAll looks at everything.
 func (w *World) pollAll() bool { return w.look(true, true) }
 
-// look looks at the rings, at the event dispatchers whose events are waited for,
-// and at others if it is to.
+// look looks at the rings, at the event dispatchers whose events are waited for, and, if told to, at those for
+// completions and connections.
 func (w *World) look(completions, connections bool) bool {
 	found := false
 	for _, p := range w.linked {
@@ -80,9 +75,9 @@ func (w *World) look(completions, connections bool) bool {
 	return w.run() || found
 }
 
-// empty takes all events of an event dispatcher.
+// empty handles all events of an event dispatcher.
 func (w *World) empty(evd *udat.EVD, take func(*World, udat.Event)) bool {
-	// A handler may come here again, for which there is another buffer.
+	// A handler may call empty again, which then needs another buffer.
 	if w.nesting++; w.nesting > len(w.events) {
 		w.events = append(w.events, make([]udat.Event, 32))
 	}
@@ -104,8 +99,8 @@ func (w *World) empty(evd *udat.EVD, take func(*World, udat.Event)) bool {
 	}
 }
 
-// eagerEvent takes what has come to the shared receive queue. Receives that were
-// flushed are gone, and so is the world, soon.
+// eagerEvent handles a completion of the shared receive queue. It ignores receives that were flushed: the world is
+// about to end.
 func (w *World) eagerEvent(event udat.Event) {
 	w.eagerTurns = patientTurns
 	if event.Err() != nil {
@@ -124,7 +119,7 @@ func (w *World) requestEvent(event udat.Event) {
 		err = p.readDone(err)
 	}
 	if event.EP() != p.ep {
-		return // of one that was given up for another
+		return // of an endpoint that was given up for another
 	}
 	if err == nil {
 		switch op {
@@ -137,15 +132,15 @@ func (w *World) requestEvent(event udat.Event) {
 		}
 	}
 	if p.link == parted {
-		return // the peer was first to end the connection
+		return // the peer ended the connection first
 	}
-	// The event of the end of a connection, or of its failure, says more than those of what was flushed.
+	// The event that ends the connection says more about the failure than a flushed operation.
 	if err != nil && !errors.Is(err, udat.DTOErrFlushed) {
 		p.lose(err)
 	}
 }
 
-// pumpAll lets all peers make use of a slot that is free again.
+// pumpAll lets all peers use a slot that has become free.
 func (w *World) pumpAll() {
 	for _, p := range w.linked {
 		if len(p.queue) > 0 || len(p.acks) > 0 {
@@ -157,7 +152,7 @@ func (w *World) pumpAll() {
 }
 
 func (w *World) connectionEvent(event udat.Event) {
-	context, _ := udat.GetConsumerContext(event.EP()) // its only error is that there is none
+	context, _ := udat.GetConsumerContext(event.EP()) // it fails only if there is none
 	p, _ := context.(*peer)
 	if p == nil {
 		return
@@ -170,14 +165,13 @@ func (w *World) connectionEvent(event udat.Event) {
 
 func (w *World) callEvent(event udat.Event) { w.answer(event.CR()) }
 
-// await waits until something is true, or the world has ended. The caller holds
-// mu, which it gives others in between.
+// await waits until something is true, or the world has ended. The caller holds mu; await unlocks it now and then.
 func (w *World) await(something func() bool) error {
 	w.entries++
 	for w.err == nil && !something() {
 		if w.driven || w.ia == nil {
 			w.rouse()
-			w.changed.Wait() // for who drives; a rank alone waits for its own goroutines
+			w.changed.Wait() // for the goroutine that drives; a single rank waits for its own goroutines
 			continue
 		}
 		w.driven = true
@@ -188,8 +182,7 @@ func (w *World) await(something func() bool) error {
 	return w.err
 }
 
-// glance looks at everything once, unless somebody does anyway. The caller holds
-// mu.
+// glance looks at everything once, unless a goroutine that waits does so already. The caller holds mu.
 func (w *World) glance() {
 	w.entries++
 	if !w.driven && w.ia != nil && w.err == nil {
@@ -198,16 +191,14 @@ func (w *World) glance() {
 }
 
 const (
-	// spinTime is for how long one looks in vain before he sleeps. To fall asleep and
-	// to be woken takes a tenth of it.
+	// spinTime is how long to look in vain before falling asleep. Falling asleep and waking takes a tenth of it.
 	spinTime = time.Millisecond
-	// yieldLooks is after how many looks in vain at a ring others get the processor and
-	// the lock: other ranks, where there are more of them than processors, and the
-	// kernel's threads that play the adapter. That is some 15 µs: a message between
-	// ranks that both look comes sooner, and to yield can cost as much.
+	// yieldLooks is after how many looks in vain at a ring to yield the processor and the lock: to other ranks, if
+	// there are more of them than processors, and to kernel threads that act as the adapter. That takes some 15 µs. A
+	// message between two ranks that both look arrives sooner, and yielding can cost as much.
 	yieldLooks = 1024
-	// longestRun is half of the time after which Go's runtime interrupts a goroutine,
-	// and becomes attentive itself, at the cost of the others.
+	// longestRun is half of the time after which Go's runtime interrupts a goroutine. Its monitor then runs more
+	// often, which slows the others.
 	longestRun = 5 * time.Millisecond
 )
 
@@ -247,8 +238,8 @@ func (w *World) drive(something func() bool) {
 	}
 }
 
-// giveWay lets other goroutines run, if it is time for that. It costs too much to
-// be done each time, since Go's runtime then wakes another thread to look for work.
+// giveWay lets other goroutines run, if it is time for that. It is too expensive to do each time, because Go's
+// runtime then wakes another thread to look for work.
 func (w *World) giveWay() {
 	now := time.Now()
 	if now.Sub(w.gaveWay) < longestRun {
@@ -261,20 +252,20 @@ func (w *World) giveWay() {
 }
 
 const (
-	// shortestNap and longestNap bound how long one sleeps before he looks at the
-	// rings by himself. In between it is an eighth of what was slept before, so that
-	// a message that came without an event is late by an eighth at the most.
+	// shortestNap and longestNap bound how long a rank sleeps before it looks at the rings by itself. In between, a
+	// nap is an eighth of the time slept so far, so that a message that came without an event is late by an eighth at
+	// most.
 	shortestNap = time.Millisecond
 	longestNap  = 20 * time.Millisecond
 )
 
-// sleep waits for events until something has come. The caller holds mu, which is
-// free meanwhile. wake, if not nil, is set to what ends a nap.
+// sleep waits for events until something is true, or has arrived. The caller holds mu; it is unlocked while asleep.
+// wake, if not nil, is set to a function that ends a nap.
 func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 	began := time.Now()
 	for woken := true; ; {
 		w.doze()
-		news := w.pollAll() // a peer that believed this rank awake may have sent something
+		news := w.pollAll() // a peer that took this rank to be awake may have sent something
 		if news && !woken {
 			w.stats.Late++
 		}
@@ -304,14 +295,13 @@ func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 	}
 }
 
-// stir ends the sleep of who waits: what he waits for may have happened without
-// an event.
+// stir wakes the goroutines that wait: what they wait for may have happened without an event.
 func (w *World) stir() {
 	w.rouse()
 	w.changed.Broadcast()
 }
 
-// rouse ends the sleep of who waits.
+// rouse ends the sleep of the goroutine that drives.
 func (w *World) rouse() {
 	if w.wake != nil {
 		w.wake()

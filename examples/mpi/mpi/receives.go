@@ -6,11 +6,10 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// receives are the memory that eager messages of all peers arrive in, posted to
-// one shared receive queue. Each peer is granted some of them, and sends no more:
-// those that are not granted yet are spare. When few are spare, more are made, up
-// to a limit, beyond which peers that ask for a connection are granted none; their
-// messages are then short, or offered.
+// receives is the memory that eager messages of all peers arrive in, posted to one shared receive queue. Each peer is
+// granted some of the receives, and sends no more messages than that; the others are spare. When few are spare, more
+// are added, up to a limit. Beyond that, peers that connect are granted none; their messages are then short, or
+// offered.
 type receives struct {
 	srq   *udat.SRQ
 	pool  *udat.BufferPool
@@ -21,22 +20,21 @@ type receives struct {
 }
 
 const (
-	// receivesAtOnce is how many receives are made at a time.
+	// receivesAtOnce is how many receives are added at a time.
 	receivesAtOnce = 16
 	// lowWatermark is how many receives should be spare.
 	lowWatermark = 8
-	// firstGrant is what a new connection is granted, and mostGranted what one that
-	// is used grows to.
+	// firstGrant is how many receives a new connection is granted, and mostGranted how many one that is used can get.
 	firstGrant  = 4
 	mostGranted = 16
 
-	// manyRanks is how many may each have some. With more, mostReceives is how many
-	// receives there are in all, and a new connection is granted one, while they last.
+	// manyRanks is up to how many ranks the number of receives grows with them. With more ranks, there are
+	// mostReceives in all, and a new connection is granted one while they last.
 	manyRanks    = 64
 	mostReceives = 128
 )
 
-// refill makes more receives when few are spare.
+// refill adds receives when few are spare.
 func (r *receives) refill() error {
 	if r.spare >= lowWatermark || len(r.slots) >= r.most {
 		return nil
@@ -64,7 +62,7 @@ func (r *receives) post(slot int) error {
 	return r.srq.PostRecv([]udat.Segment{segment}, uint64(slot))
 }
 
-// bytes returns what has arrived in a receive.
+// bytes returns the message that has arrived in a receive.
 func (r *receives) bytes(slot, length int) ([]byte, error) {
 	if slot >= len(r.slots) || length > slotSize {
 		return nil, fmt.Errorf("%w: %d bytes in receive %d", errMalformed, length, slot)
@@ -74,11 +72,11 @@ func (r *receives) bytes(slot, length int) ([]byte, error) {
 
 // grant is what a receiver has granted a peer.
 type grant struct {
-	total uint32 // since the beginning
-	used  uint32 // messages that have come
+	total uint32 // since the connection began
+	used  uint32 // messages that have arrived
 }
 
-// open is how many messages may still come.
+// open returns how many messages the peer may still send.
 func (g *grant) open() int { return int(g.total - g.used) }
 
 // begin grants a new connection its first receives.
@@ -88,8 +86,7 @@ func (r *receives) begin(g *grant) {
 	g.total += uint32(n)
 }
 
-// renew gives a peer the receive back that its message took, and another one while
-// there are many, as it makes use of them.
+// renew returns to a peer the receive that its message has used, and grants another one while there are many.
 func (r *receives) renew(g *grant) {
 	g.total++
 	if g.open() < mostGranted && r.spare > lowWatermark {

@@ -8,21 +8,19 @@ type registration struct {
 	length int
 }
 
-// keptRegistered is how many bytes of the program's memory stay registered for its
-// next message. The garbage collector frees none of them before others take their
-// place.
+// keptRegistered is how many bytes of the program's memory stay registered for its next messages. The garbage
+// collector cannot free this memory until other memory replaces it.
 const keptRegistered = 64 << 20
 
 func newRegistrations(pz *udat.PZ) (*udat.RegistrationCache, error) {
 	return udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{IdleBytes: keptRegistered})
 }
 
-// register registers memory that a message is in, or is to come to, if it is not
-// registered still.
+// register registers memory to send a message from or to receive one in, unless it still is registered.
 func (w *World) register(memory []byte) (*registration, error) {
 	privileges := udat.MemPrivLocalRead | udat.MemPrivLocalWrite | udat.MemPrivRemoteRead
 	if w.iwarp {
-		privileges |= udat.MemPrivRemoteWrite // adapters may want it of memory that is read into
+		privileges |= udat.MemPrivRemoteWrite // adapters may require it of memory that is read into
 	}
 	r, err := w.registrations.Register(memory, privileges)
 	if err != nil {
@@ -31,7 +29,7 @@ func (w *World) register(memory []byte) (*registration, error) {
 	return &registration{r, len(memory)}, nil
 }
 
-// triplet names all of the memory for the peer.
+// triplet describes all of the memory to the peer.
 func (r *registration) triplet() (udat.RMRTriplet, error) {
 	if r == nil {
 		return udat.RMRTriplet{}, nil
@@ -39,10 +37,10 @@ func (r *registration) triplet() (udat.RMRTriplet, error) {
 	return r.RMRTriplet(0, r.length)
 }
 
-// segment is a piece of the memory.
+// segment returns a piece of the memory.
 func (r *registration) segment(at, length int) (udat.Segment, error) { return r.Segment(at, length) }
 
-// release says that the memory is used no more.
+// release says that the memory is no longer needed.
 func (r *registration) release() error {
 	if r == nil {
 		return nil

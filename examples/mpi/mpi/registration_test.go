@@ -7,8 +7,8 @@ import (
 
 func init() { tasks["same memory"] = sameMemory }
 
-// Memory that long messages are sent from, and come to, is registered once, however
-// many use it, and what is there for long makes room for others.
+// Memory of long messages is registered once, however many use it. Registrations that have been idle for long make
+// room for others.
 func TestMemoryStaysRegistered(t *testing.T) { runRanks(t, 2, "same memory") }
 
 func sameMemory(w *World) error {
@@ -16,14 +16,14 @@ func sameMemory(w *World) error {
 	peer := 1 - w.Rank()
 	out, in := numbersFrom(w.Rank(), length), make([]uint8, length)
 	for i := range rounds {
-		// Pieces of the memory are found, too.
+		// Pieces of the memory count as registered, too.
 		n := length - i*100
 		if _, err := Sendrecv(w.Comm, out[i:n], peer, i, in[:n-i], peer, i); err != nil {
 			return err
 		}
 	}
 	if s := w.Stats(); s.Registered != 2 || s.Found != 2*rounds-2 {
-		return fmt.Errorf("memory was registered %d times, and found registered %d times", s.Registered, s.Found)
+		return fmt.Errorf("memory was registered %d times, and was registered already %d times", s.Registered, s.Found)
 	}
 	const long = 8 << 20
 	out = make([]uint8, long)

@@ -7,25 +7,24 @@ import (
 )
 
 const (
-	// pieceSize is the most bytes of an RDMA read.
+	// pieceSize is the longest RDMA operation in bytes.
 	pieceSize = 256 << 10
-	// readWindow is how many reads of a connection are under way at most.
+	// readWindow is how many reads of a connection can be under way.
 	readWindow = 4
 )
 
-// transfer is memory of a peer on its way into the program's: a message that was
-// offered, or a piece of a window.
+// transfer is a read of a peer's memory into the program's: of a message that was offered, or of a part of a window.
 type transfer struct {
 	from        udat.RMRTriplet
 	region      *registration
 	length      int // bytes to read
-	posted      int // bytes of which reads are posted
+	posted      int // bytes for which reads are posted
 	outstanding int // reads
 	failed      bool
-	then        func(err error) // what comes of it
+	then        func(err error) // called with the result
 }
 
-// take begins to read what the peer has offered for a receive.
+// take begins to read for a receive what the peer has offered.
 func (p *peer) take(r *receive, m *message) {
 	n := min(m.length, len(r.buffer.bytes))
 	if m.element != r.buffer.kind {
@@ -40,7 +39,7 @@ func (p *peer) take(r *receive, m *message) {
 	})
 }
 
-// fetchOffer reads the beginning of what the peer has offered, and tells it that it may go on.
+// fetchOffer reads the beginning of what the peer has offered, and tells the peer that it may continue.
 func (p *peer) fetchOffer(m *message, memory []byte, then func(err error)) {
 	end := func(err error) {
 		if p.world.err == nil {
@@ -57,7 +56,7 @@ func (p *peer) fetchOffer(m *message, memory []byte, then func(err error)) {
 	}
 }
 
-// fetch begins to read memory of a peer. If it cannot begin, it fails.
+// fetch begins to read memory of a peer. It returns an error if it cannot begin.
 func (p *peer) fetch(memory []byte, from udat.RMRTriplet, then func(err error)) error {
 	region, err := p.world.register(memory)
 	if err != nil {
@@ -102,11 +101,10 @@ func (p *peer) read() error {
 	return nil
 }
 
-// readDone takes the completion of the oldest read, and gives an error for a
-// failed one.
+// readDone handles the completion of the oldest read. failed is its error.
 func (p *peer) readDone(failed error) error {
 	if len(p.reading) == 0 {
-		return fmt.Errorf("a completion of no read")
+		return fmt.Errorf("a completion without a read")
 	}
 	t := p.reading[0]
 	p.reading = p.reading[1:]
@@ -121,7 +119,7 @@ func (p *peer) readDone(failed error) error {
 	t.failed = t.failed || failed != nil
 	if t.outstanding == 0 && t.posted == t.length {
 		if t.failed {
-			p.transfers = append(p.transfers, t) // for the end of the world, which is near
+			p.transfers = append(p.transfers, t) // it ends with the world, which the failure ends soon
 		} else {
 			t.end(nil)
 		}
@@ -132,7 +130,7 @@ func (p *peer) readDone(failed error) error {
 	return p.read()
 }
 
-// acknowledge tells the peer that its offer was taken.
+// acknowledge tells the peer that its offer was read.
 func (p *peer) acknowledge(offer uint32) {
 	p.acks = append(p.acks, offer)
 	if err := p.pump(); err != nil {
@@ -140,7 +138,7 @@ func (p *peer) acknowledge(offer uint32) {
 	}
 }
 
-// end lets go of the program's memory.
+// end releases the program's memory and reports the result.
 func (t *transfer) end(err error) {
 	if failed := t.region.release(); err == nil {
 		err = failed
@@ -148,7 +146,7 @@ func (t *transfer) end(err error) {
 	t.then(err)
 }
 
-// taken ends the send of what was offered.
+// taken ends the send of a message that was offered.
 func (p *peer) taken(offer uint32) error {
 	o := p.offers[offer]
 	if o == nil {

@@ -9,26 +9,25 @@ import (
 type Status struct {
 	Source int // rank in the communicator
 	Tag    int
-	// Count is how many numbers the message has, also when the buffer was shorter.
+	// Count is how many numbers the message has, even if the buffer was shorter.
 	Count int
 }
 
-// Request is a send, a receive, or a collective operation that may be in progress. Its memory must be
-// left alone until Wait gives the outcome. Wait may be called from several
-// goroutines and more than once.
+// Request is a send, a receive, or a collective operation that may be under way. The program must not touch its
+// memory until Wait returns. Wait may be called more than once, and from several goroutines.
 type Request struct {
 	world  *World
 	done   bool
 	status Status
 	err    error
 
-	receive  *receive  // of a receive of the program
-	outgoing *outgoing // of a send that waits
-	schedule *schedule // whose message it is, if any
-	want     int       // numbers that the message must have, -1 if that does not matter
+	receive  *receive  // for a receive of the program
+	outgoing *outgoing // for a send that waits
+	schedule *schedule // for a message of a collective operation
+	want     int       // how many numbers the message must have, -1 for any
 }
 
-// request makes one. The caller holds mu.
+// request returns a new Request. The caller holds mu.
 func (w *World) request() *Request {
 	w.pending++
 	return &Request{world: w, want: -1}
@@ -45,15 +44,14 @@ func (r *Request) complete(status Status, err error) {
 	r.world.stir()
 }
 
-// endedRequest is one that was done at once, or could not begin.
+// endedRequest returns a Request that was done at once, or could not begin.
 func (w *World) endedRequest(err error) *Request { return &Request{world: w, done: true, err: err} }
 
 // ErrCancelled says that a request was cancelled.
 var ErrCancelled = errors.New("mpi: the request was cancelled")
 
-// Cancel ends a receive that has no message yet, or a send that has not begun, as
-// it waits for others before it. Then it reports true, and Wait fails with
-// ErrCancelled. What cannot be ended goes on.
+// Cancel ends a receive that has no message yet, or a send that has not begun because it waits for earlier ones. It
+// then returns true, and Wait fails with ErrCancelled. Otherwise the operation continues.
 func (r *Request) Cancel() bool {
 	w := r.world
 	w.mu.Lock()
@@ -74,7 +72,7 @@ func (r *Request) Cancel() bool {
 	return true
 }
 
-// withdraw takes a message out of the queue, and reports whether it was there.
+// withdraw removes a message from the queue, and reports whether it was there.
 func (p *peer) withdraw(o *outgoing) bool {
 	i := slices.Index(p.queue, o)
 	if i < 0 {
@@ -84,8 +82,7 @@ func (p *peer) withdraw(o *outgoing) bool {
 	return true
 }
 
-// Test reports whether the operation is done, and does not wait. If it is, the
-// outcome is that of Wait.
+// Test reports, without waiting, whether the operation is done. If it is, Test returns what Wait does.
 func (r *Request) Test() (status Status, done bool, err error) {
 	w := r.world
 	w.mu.Lock()
@@ -96,16 +93,15 @@ func (r *Request) Test() (status Status, done bool, err error) {
 	return r.status, r.done, r.err
 }
 
-// Wait waits until the operation is done. A send is done when its memory may be
-// used again, which says nothing of the receiver. The status has a meaning for
-// receives only.
+// Wait waits until the operation is done. A send is done when its memory may be used again, which does not mean that
+// the message was received. The Status has a meaning for receives only.
 func (r *Request) Wait() (Status, error) {
 	r.world.mu.Lock()
 	defer r.world.mu.Unlock()
 	return r.wait()
 }
 
-// wait is Wait for who holds mu.
+// wait is Wait for callers that hold mu.
 func (r *Request) wait() (Status, error) {
 	if !r.done {
 		r.world.waitUntil(func() bool { return r.done })
@@ -113,17 +109,17 @@ func (r *Request) wait() (Status, error) {
 	return r.status, r.err
 }
 
-// waitUntil waits for what comes true at the end of the world, too.
+// waitUntil waits for a condition that also becomes true at the end of the world.
 func (w *World) waitUntil(something func() bool) {
 	for !something() {
 		if w.await(something) != nil && !something() {
-			w.changed.Wait() // the adapter lets go of memory
+			w.changed.Wait() // until the adapter releases the memory
 		}
 	}
 }
 
-// Waitany waits until one of the requests is done, and returns its place among
-// them and its outcome. It passes over nil, and returns -1 if there is nothing else.
+// Waitany waits until one of the requests is done, and returns its index and its result. It ignores nil requests, and
+// returns -1 if there are no others.
 func Waitany(requests ...*Request) (int, Status, error) {
 	first := slices.IndexFunc(requests, func(r *Request) bool { return r != nil })
 	if first < 0 {
@@ -140,7 +136,7 @@ func Waitany(requests ...*Request) (int, Status, error) {
 	return found, requests[found].status, requests[found].err
 }
 
-// Waitall waits for all requests. The error is that of the first that failed.
+// Waitall waits for all requests. It returns the error of the first request, in their order, that failed.
 func Waitall(requests ...*Request) ([]Status, error) {
 	statuses := make([]Status, len(requests))
 	var first error

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// pipe is a ring without a device: the sender's view, the receiver's, and the
-// writes that are on their way.
+// pipe is a ring without a device: the sender's view, the receiver's view, and the writes that are under way.
 type pipe struct {
 	out    outRing
 	in     inRing
@@ -26,7 +25,7 @@ func newPipe(size int, random *rand.Rand) *pipe {
 	return &pipe{out: outRing{size: uint32(size)}, in: newInRing(size), random: random}
 }
 
-// memoryWords are words of memory that no device writes.
+// memoryWords is memory that no device writes.
 type memoryWords []byte
 
 func (m memoryWords) Load(i int) uint64 { return *word(m, i) }
@@ -36,7 +35,7 @@ func newInRing(size int) inRing {
 	return inRing{memory: memory, words: memoryWords(memory)}
 }
 
-// send puts a message on its way, if there is room.
+// send begins to write a message, if there is room.
 func (p *pipe) send(payload []byte) bool {
 	space := ringSpace(len(payload))
 	at, skip, ok := p.out.claim(space)
@@ -62,7 +61,7 @@ func (p *pipe) land(t *testing.T) {
 	w := p.writes[0]
 	p.writes = p.writes[1:]
 	if slices.ContainsFunc(p.in.memory[w.at:][:len(w.bytes)], func(b byte) bool { return b != 0 }) {
-		t.Fatalf("%d bytes at %d are written over others", len(w.bytes), w.at)
+		t.Fatalf("%d bytes at %d overwrite others", len(w.bytes), w.at)
 	}
 	order := p.random.Perm(len(w.bytes) / 8)
 	for i, k := range order {
@@ -73,14 +72,14 @@ func (p *pipe) land(t *testing.T) {
 			return !bytes.Equal(w.bytes[8*k:][:8], p.in.memory[w.at+8*k:][:8])
 		})
 		if m := p.in.next(); missing && m != nil && &m[0] == &p.in.memory[w.at] {
-			t.Fatal("a message is taken before it is there")
+			t.Fatal("a message is taken before it has arrived")
 		}
 		copy(p.in.memory[w.at+8*k:], w.bytes[8*k:][:8])
 	}
 }
 
-// What goes into a ring comes out of it, whole and in order, however much of it
-// is on its way, and the sender never writes over what was not read.
+// Messages come out of a ring whole and in order, however many are under way, and the sender never overwrites what
+// was not read.
 func TestRing(t *testing.T) {
 	for _, size := range []int{1024, 4096} {
 		random := rand.New(rand.NewPCG(uint64(size), 1))
@@ -118,7 +117,7 @@ func TestRing(t *testing.T) {
 				}
 				if h.kind == dataMessage {
 					if !bytes.Equal(payload, sent[received]) {
-						t.Fatalf("message %d of ring %d is another", received, size)
+						t.Fatalf("message %d of ring %d has wrong contents", received, size)
 					}
 					received++
 				}
@@ -137,8 +136,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// A sender that waits for room gets it, however long its message, once the
-// receiver has read all.
+// A sender that waits for room gets it once the receiver has read everything, however long its message is.
 func TestRingDrains(t *testing.T) {
 	for size := 1024; size <= 4096; size *= 2 {
 		p := newPipe(size, rand.New(rand.NewPCG(3, 3)))
@@ -169,7 +167,7 @@ func TestImpossibleCredit(t *testing.T) {
 	}
 }
 
-// What has the begin of a message and no right checksum is not taken.
+// Memory with the beginning of a message but without the right checksum is not a message.
 func TestRingGarbage(t *testing.T) {
 	r := newInRing(1024)
 	for i := range r.memory {
@@ -197,10 +195,10 @@ func TestLine(t *testing.T) {
 		}
 	}
 	if _, whole := parseLine(lineWords{}); whole {
-		t.Error("a line that nobody has written is whole")
+		t.Error("a line that was never written is whole")
 	}
 	if !later(0, 1<<32-1) || later(5, 5) || later(1<<32-1, 0) {
-		t.Error("counters that wrap around")
+		t.Error("later is wrong for counters that wrap around")
 	}
 }
 
@@ -208,8 +206,7 @@ func wordsOf(b []byte) lineWords {
 	return lineWords{*word(b, 0), *word(b, 1), *word(b, 2), *word(b, 3)}
 }
 
-// A line is not taken while only a part of it is written over the one before,
-// wherever that part begins and ends.
+// A line that is partly overwritten by the next one is not valid, wherever the new part begins and ends.
 func TestTornLine(t *testing.T) {
 	before, after, torn := make([]byte, lineSpace), make([]byte, lineSpace), make([]byte, lineSpace)
 	line{flow: flow{0x1ff, 3}}.put(before, 1)

@@ -6,30 +6,27 @@ import (
 	"slices"
 )
 
-// A schedule is a collective operation under way: messages, and work to do when
-// those before it are through. Whoever makes progress takes it further, so that an
-// operation that nobody waits for needs no goroutine of its own.
+// A schedule is a collective operation under way: messages, and work to do when the messages before it are done.
+// Whoever makes progress advances it, so that an operation that no goroutine waits for needs none of its own.
 //
-// An operation that fails on one rank fails on all that are still in it: the rank
-// alarms the others. So a rank that gives a slice of another length than the
-// others, or calls another operation, leaves none waiting.
+// An operation that fails on one rank fails on all that are still in it: the rank alarms the others. So no rank waits
+// forever if another passes a slice of another length or calls another operation.
 type schedule struct {
 	comm     *Comm
-	sequence int // of the operation, among those of the communicator
+	sequence int // number of the operation in its communicator
 	tag      int
 	steps    []step
 	next     int
 	open     int        // messages under way
-	receives []*receive // of the messages since the last work
-	moving   bool       // in advance
-	due      bool       // for advance
-	stopped  bool       // by err
+	receives []*receive // for the messages since the last work
+	moving   bool       // advance is running
+	due      bool       // advance has to be called
+	stopped  bool       // stop was called, because of err
 	err      error
 	request  Request
 }
 
-// step is a message to or from a rank, or work, which begins when all messages
-// before it are through.
+// step is a message to or from a rank, or work. Work begins when all messages before it are done.
 type step struct {
 	kind    stepKind
 	rank    int // in the communicator
@@ -53,26 +50,26 @@ func (s *schedule) receive(numbers data, source int) {
 	s.steps = append(s.steps, step{kind: receiveStep, rank: source, numbers: numbers})
 }
 
-// then adds work. It is done by whoever makes progress, and must not call this package.
+// then adds work. Whoever makes progress does it; it must not call this package.
 func (s *schedule) then(work func()) {
 	s.steps = append(s.steps, step{kind: workStep, work: work})
 }
 
-// wait has what comes later wait for the messages so far.
+// wait makes later steps wait for the messages so far.
 func (s *schedule) wait() { s.then(nil) }
 
-// A collective operation's messages have a tag of their own: the operation's number, and a digest of what must be the same
-// on all ranks.
+// The messages of a collective operation have a tag of their own: the number of the operation, and a digest of
+// everything that must be the same on all ranks.
 const (
 	digestBits = 16
 	sequences  = 1 << 15
-	// alarm in place of the digest says that the operation has failed on a rank.
+	// alarm instead of the digest says that the operation has failed on a rank.
 	alarm = 0
 )
 
 // collective is what must be the same on all ranks.
 type collective struct {
-	name    string // of the operation, and how it is done
+	name    string // of the operation and its algorithm
 	root    int
 	element elementKind
 }
@@ -85,7 +82,7 @@ func (o collective) digest() int {
 	return int((sum^sum>>digestBits)&(1<<digestBits-1)) | 1 // never alarm
 }
 
-// schedule begins the plan of an operation.
+// schedule returns an empty schedule of an operation.
 func (c *Comm) schedule(name string, root int, element elementKind) *schedule {
 	return &schedule{comm: c, tag: collective{name, root, element}.digest()}
 }
@@ -105,7 +102,7 @@ func (s *schedule) start() *Request {
 	s.sequence = c.sequence
 	s.tag |= s.sequence << digestBits
 	c.sequence = (c.sequence + 1) % sequences
-	delete(c.failed, (c.sequence+sequences/2)%sequences) // of which nobody sends anything any more
+	delete(c.failed, (c.sequence+sequences/2)%sequences) // its messages have all arrived long ago
 	c.running = append(c.running, s)
 	for _, m := range w.matcher.unexpected {
 		if s.concerns(m) && m.tag != s.tag {
@@ -122,7 +119,7 @@ func (s *schedule) concerns(m *message) bool {
 	return m.context == s.comm.collectiveContext() && m.tag>>digestBits == s.sequence
 }
 
-// mismatch is the error for a message of the operation that has another tag.
+// mismatch returns the error for a message of the operation that has another tag.
 func mismatch(tag int) error {
 	if tag&(1<<digestBits-1) == alarm {
 		return ErrElsewhere
@@ -130,8 +127,7 @@ func mismatch(tag int) error {
 	return ErrMismatch
 }
 
-// advance does what can be done. The caller holds mu, and is not in the middle of
-// taking a message.
+// advance does all steps that are possible now. The caller holds mu, and is not in the middle of handling a message.
 func (s *schedule) advance() {
 	w := s.comm.world
 	s.due = false
@@ -185,7 +181,7 @@ func (s *schedule) begin(step *step) {
 	}
 }
 
-// passed takes the end of a message.
+// passed handles the end of a message.
 func (s *schedule) passed(r *Request) {
 	s.open--
 	err := r.err
@@ -200,7 +196,7 @@ func (s *schedule) passed(r *Request) {
 	}
 }
 
-// fail has the operation end with an error.
+// fail ends the operation with an error.
 func (s *schedule) fail(err error) {
 	if s.err == nil {
 		s.err = err
@@ -208,8 +204,7 @@ func (s *schedule) fail(err error) {
 	}
 }
 
-// plan has whoever makes progress advance the schedule, as soon as he is through
-// with the message that he takes.
+// plan makes whoever makes progress advance the schedule, after the message that is being handled.
 func (s *schedule) plan() {
 	w := s.comm.world
 	if s.moving || s.due {
@@ -231,7 +226,7 @@ func (w *World) run() (some bool) {
 	return some
 }
 
-// stop ends the receives, and alarms the other ranks if they cannot know.
+// stop ends the receives, and alarms the other ranks, unless one of them has alarmed this rank.
 func (s *schedule) stop() {
 	c, w := s.comm, s.comm.world
 	s.stopped = true
@@ -261,13 +256,13 @@ func (s *schedule) stop() {
 	}
 	for rank := range c.group {
 		if rank != c.rank {
-			// Whoever does not get it hears that this rank is lost.
+			// A rank that does not get it learns that this rank is lost.
 			_, _ = c.begin(c.collectiveContext(), data{}, rank, s.sequence<<digestBits|alarm)
 		}
 	}
 }
 
-// recycle gives the receives of messages that are through back.
+// recycle returns the receives of messages that are done.
 func (s *schedule) recycle() {
 	for _, r := range s.receives {
 		s.comm.world.reuse(r)
@@ -282,8 +277,8 @@ func (s *schedule) finish() {
 	s.request.complete(Status{}, s.err)
 }
 
-// stray takes a message of a collective operation for which no receive is posted,
-// if it is of no use, and reports whether it was.
+// stray handles a message of a collective operation for which no receive is posted. It reports whether the message
+// can be discarded.
 func (c *Comm) stray(m *message) bool {
 	sequence := m.tag >> digestBits
 	if c.failed[sequence] {
@@ -298,19 +293,19 @@ func (c *Comm) stray(m *message) bool {
 			return true
 		}
 	}
-	// What is ahead of this rank is for later.
+	// Messages of operations that this rank has not begun yet are kept.
 	behind := (c.sequence - sequence + sequences) % sequences
 	return behind > 0 && behind < sequences/2
 }
 
-// discard lets the sender of a message go on that nobody wants.
+// discard drops a message, and lets its sender continue.
 func (w *World) discard(m *message) {
 	if m.from != nil {
 		m.from.acknowledge(m.offer)
 	}
 }
 
-// end waits for the end of a collective operation.
+// end waits until a collective operation is done.
 func (r *Request) end() error {
 	_, err := r.Wait()
 	return err

@@ -6,8 +6,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// start begins to send a message, and returns true when its memory may be used
-// again at once. Otherwise make returns what waits in its place.
+// start tries to send a message at once, and returns true if it did: the memory may be used again. Otherwise the
+// caller queues the message with wait.
 func (p *peer) start(h *header, memory []byte) (done bool, err error) {
 	if p.link != connected || p.farewell != staying {
 		return false, nil
@@ -33,7 +33,7 @@ func (p *peer) wait(o *outgoing) {
 	}
 }
 
-// try sends a message if it is short, or of middle length, and there is room.
+// try sends a message through the ring or as an eager message, if it is short enough and there is room.
 func (p *peer) try(h *header, memory []byte) (sent bool, err error) {
 	h.kind, h.number = dataMessage, p.number
 	switch {
@@ -48,8 +48,7 @@ func (p *peer) try(h *header, memory []byte) (sent bool, err error) {
 	return sent, err
 }
 
-// put sends a short message: through the ring, unless the peer sleeps, since an eager
-// message wakes it.
+// put sends a short message through the ring. If the peer sleeps, it sends an eager message, which wakes the peer.
 func (p *peer) put(h *header, payload []byte) (bool, error) {
 	if p.wantsEvent() {
 		if sent, err := p.sendEager(h, payload); err != nil || sent {
@@ -59,7 +58,7 @@ func (p *peer) put(h *header, payload []byte) (bool, error) {
 	return p.putInRing(h, payload)
 }
 
-// pump does what can be done: sends, reads, and news for the peer.
+// pump does everything that is possible now: it sends, reads, and tells the peer what it may send.
 func (p *peer) pump() error {
 	if p.link != connected || p.world.err != nil {
 		return nil
@@ -90,8 +89,7 @@ func (p *peer) pump() error {
 	return p.report()
 }
 
-// acknowledgeAll tells the peer which of its offers were taken. These messages
-// need no order among the others, and go first.
+// acknowledgeAll tells the peer which of its offers were read. These messages need no order, and go first.
 func (p *peer) acknowledgeAll() error {
 	for len(p.acks) > 0 {
 		var payload [takenSize]byte
@@ -175,14 +173,13 @@ func (p *peer) putInRing(h *header, payload []byte) (bool, error) {
 	return true, p.write(lineSpace+at, space, p.signal())
 }
 
-// tell has a message say what the peer is allowed.
+// tell adds to a message what the peer is allowed.
 func (p *peer) tell(h *header) {
 	h.flow = flow{p.in.consumed, p.grant.total}
 	p.told, p.in.reported = h.flow, h.flow.consumed
 }
 
-// sendEager sends a message to the peer's shared receive queue, if it has granted
-// that.
+// sendEager sends a message to the peer's shared receive queue, if the peer has granted that.
 func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
 	w := p.world
 	if p.credit == p.eager {
@@ -203,7 +200,7 @@ func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
 		return false, err
 	}
 	p.posted++
-	// The count of operations goes back to the full one: fewer than 64 Ki are under way.
+	// sent restores the full count of operations: fewer than 64 Ki are under way.
 	value := p.posted<<16 | uint32(slot)
 	if err := p.ep.PostSend([]udat.Segment{segment}, cookie(p, opSend, value), p.mark()); err != nil {
 		return false, err
@@ -215,14 +212,14 @@ func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
 	return true, nil
 }
 
-// sent takes the completion of an eager message.
+// sent handles the completion of an eager message.
 func (p *peer) sent(value uint32) {
 	w := p.world
 	w.staging.free = append(w.staging.free, int(value&0xffff))
 	p.done(opSend, p.posted-uint32(uint16(p.posted)-uint16(value>>16)))
 }
 
-// report tells the peer what it is allowed if it may be waiting for that.
+// report tells the peer what it is allowed, if it may be waiting for that.
 func (p *peer) report() error {
 	w := p.world
 	full := p.overfull()
@@ -241,7 +238,7 @@ func (p *peer) report() error {
 	return p.tellLine(p.signal())
 }
 
-// overfull reports whether the peer is to offer its messages.
+// overfull reports whether the peer has to offer its messages.
 func (p *peer) overfull() bool {
 	if p.line.full {
 		return p.kept > p.world.keep/2
@@ -263,9 +260,8 @@ func (p *peer) writeLine(flags udat.CompletionFlags) error {
 	return p.write(0, lineSize, flags)
 }
 
-// mostKept is how many bytes of messages of a peer, and of what it takes to keep
-// each, may wait for receives. A peer with more of them offers its messages: that
-// leaves them where they are, and their senders wait.
+// mostKept is how many bytes of a peer's messages may wait for receives, with keptMessage bytes of overhead for each.
+// A peer that exceeds it offers its messages: they stay in its memory, and their senders wait.
 const (
 	mostKept    = 128 << 10
 	keptMessage = 128

@@ -2,14 +2,14 @@ package mpi
 
 import "github.com/goudat/goudat/udat"
 
-// staging is the memory that eager messages are sent from, which they are copied
-// to. Each slot is free again when its send is complete.
+// staging is the memory that eager messages are copied to and sent from. Each slot is free again when its send is
+// complete.
 type staging struct {
 	slots
 	free []int
 }
 
-// stagingSlots is how many eager messages of this rank are on their way at most.
+// stagingSlots is how many eager messages of this rank can be under way.
 const stagingSlots = 32
 
 func newStaging(pool *udat.BufferPool) (staging, error) {
@@ -21,7 +21,7 @@ func newStaging(pool *udat.BufferPool) (staging, error) {
 	return s, err
 }
 
-// take takes one of the slots that are free.
+// take returns a slot that was free.
 func (s *staging) take() int {
 	n := len(s.free)
 	slot := s.free[n-1]

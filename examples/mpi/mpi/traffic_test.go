@@ -7,17 +7,16 @@ import (
 	"testing"
 )
 
-// Random messages between all pairs of ranks, in two communicators, long ones
-// and short ones, are received with and without wildcards: each arrives once,
-// whole, and none overtakes another that the same receive would have taken.
+// Random messages, long and short, between all pairs of ranks in two communicators are received with and without
+// wildcards. Each arrives once and whole, and none overtakes another that the same receive could have got.
 func TestTraffic(t *testing.T) { runRanks(t, 4, "traffic") }
 
 func init() { tasks["traffic"] = traffic }
 
-// planned is a message of the plan, which all ranks make alike.
+// planned is a message of the plan. All ranks compute the same plan.
 type planned struct {
-	number       int // in the plan, by which messages of a pair are in order
-	comm         int // which communicator
+	number       int // in the plan; messages of a pair are in this order
+	comm         int // index of the communicator
 	source, dest int
 	tag, length  int
 }
@@ -47,7 +46,7 @@ func makePlan(seed uint64, ranks int) []planned {
 	return plan
 }
 
-// contents begins with the number of the message.
+// contents returns numbers that begin with the number of the message.
 func (p planned) contents() []int32 {
 	numbers := make([]int32, p.length)
 	for i := range numbers {
@@ -72,8 +71,7 @@ func traffic(w *World) error {
 	return <-sent
 }
 
-// sendPlan sends all that this rank sends, and waits for nothing before: a
-// receiver may want the last message first.
+// sendPlan sends all messages of this rank before it waits for any: a receiver may want the last message first.
 func sendPlan(comms []*Comm, plan []planned) error {
 	var requests []*Request
 	for _, p := range plan {
@@ -85,7 +83,7 @@ func sendPlan(comms []*Comm, plan []planned) error {
 	return err
 }
 
-// pattern is what a receive asks for.
+// pattern is what a receive accepts.
 type pattern struct{ comm, source, tag int }
 
 func (q pattern) takes(p planned) bool {
@@ -103,9 +101,8 @@ func (q pattern) wildcards(source, tag bool) pattern {
 	return q
 }
 
-// receivePlan receives what is for this rank, some messages at a time. The
-// patterns of receives that are posted together have wildcards in the same
-// places, so that none takes the only message that another could have.
+// receivePlan receives the messages for this rank, a few at a time. The patterns of receives that are posted together
+// have wildcards in the same places, so that no receive gets the only message that another could have got.
 func receivePlan(comms []*Comm, plan []planned) error {
 	random := rand.New(rand.NewPCG(3, uint64(comms[0].Rank())))
 	var missing []planned
@@ -150,8 +147,8 @@ func receivePlan(comms []*Comm, plan []planned) error {
 	return nil
 }
 
-// which finds the message that a receive has got among those that are missing.
-// It must be the first from its source that the receive could get.
+// which returns the missing message that a receive has got. It must be the first from its source that the receive
+// could get.
 func which(missing []planned, q pattern, status Status, got []int32) (int, error) {
 	for i, p := range missing {
 		if p.source != status.Source || !q.takes(p) {
@@ -159,11 +156,11 @@ func which(missing []planned, q pattern, status Status, got []int32) (int, error
 		}
 		switch {
 		case p.tag != status.Tag || p.length != len(got):
-			return 0, fmt.Errorf("got %+v, and %+v is due", status, p)
+			return 0, fmt.Errorf("got %+v, want %+v", status, p)
 		case !slices.Equal(got, p.contents()):
 			return 0, fmt.Errorf("the contents are not those of %+v: %d first", p, got[0])
 		}
 		return i, nil
 	}
-	return 0, fmt.Errorf("got %+v, and no such message is missing", status)
+	return 0, fmt.Errorf("got %+v, but no such message is missing", status)
 }

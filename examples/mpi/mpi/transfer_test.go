@@ -16,7 +16,7 @@ func init() {
 // Messages of 0 bytes to 8 MiB arrive whole, whether or not they are expected.
 func TestSizes(t *testing.T) { runRanks(t, 2, "sizes") }
 
-// numbersFrom makes contents in which no piece is like another.
+// numbersFrom returns contents in which no piece equals another.
 func numbersFrom(first, count int) []uint8 {
 	numbers := make([]uint8, count)
 	for i := range numbers {
@@ -28,7 +28,7 @@ func numbersFrom(first, count int) []uint8 {
 func sizesTask(w *World) error {
 	peer := 1 - w.Rank()
 	for i, size := range []int{0, 1, 1000, eagerLimit - 1, eagerLimit, eagerLimit + 1, 64 << 10, pieceSize, pieceSize + 1, readWindow*pieceSize + 2*pieceSize} {
-		// The even ones are sent first and received later, the odd ones are expected.
+		// Even messages are sent first and received later; odd ones have a receive when they arrive.
 		got := make([]uint8, size+1)
 		sent := numbersFrom(i+w.Rank(), size)
 		var status Status
@@ -48,7 +48,7 @@ func sizesTask(w *World) error {
 			return fmt.Errorf("%d bytes: %w", size, err)
 		}
 		if status != (Status{peer, i, size}) || !slices.Equal(got[:size], numbersFrom(i+peer, size)) || got[size] != 0 {
-			return fmt.Errorf("%d bytes: got %+v, or other contents than were sent", size, status)
+			return fmt.Errorf("%d bytes: got %+v, or wrong contents", size, status)
 		}
 	}
 	const longest = 8 << 20
@@ -57,12 +57,12 @@ func sizesTask(w *World) error {
 	}
 	got := make([]uint8, longest)
 	if _, err := Recv(w.Comm, got, 0, 0); err != nil || !slices.Equal(got, numbersFrom(0, longest)) {
-		return fmt.Errorf("%d bytes: %w, or other contents", longest, err)
+		return fmt.Errorf("%d bytes: %w, or wrong contents", longest, err)
 	}
 	return nil
 }
 
-// What two ranks do with each other and with themselves.
+// TestPair tests what two ranks do with each other and with themselves.
 func TestPair(t *testing.T) { runRanks(t, 2, "pair") }
 
 func pairTask(w *World) error {
@@ -96,13 +96,13 @@ func toOneself(w *World) error {
 			return err
 		}
 		if status != (Status{w.Rank(), 1, size}) || !slices.Equal(got, numbersFrom(1, size)) {
-			return fmt.Errorf("%d bytes: got %+v, or other contents", size, status)
+			return fmt.Errorf("%d bytes: got %+v, or wrong contents", size, status)
 		}
 	}
 	return nil
 }
 
-// A message that is too long gives an error once, and what comes after it is whole.
+// A message that is too long is one error, and those after it are intact.
 func truncation(w *World) error {
 	lengths := []int{10, 100000}
 	if w.Rank() == 0 {
@@ -121,20 +121,20 @@ func truncation(w *World) error {
 			return fmt.Errorf("%d bytes: got %+v and %v", length, status, err)
 		}
 		if !slices.Equal(short[:length/2], numbersFrom(0, length/2)) || short[length/2] != 0 {
-			return fmt.Errorf("%d bytes: the buffer has other contents", length)
+			return fmt.Errorf("%d bytes: the buffer has wrong contents", length)
 		}
 		var next [1]int64
 		if _, err := Recv(w.Comm, next[:], 0, 0); err != nil || next[0] != 42 {
 			return fmt.Errorf("after %d bytes: got %v and %v", length, next, err)
 		}
 		if status, err := Recv[uint8](w.Comm, nil, 0, 0); !errors.Is(err, ErrTruncated) || status.Count != length {
-			return fmt.Errorf("%d bytes, and room for none: got %+v and %v", length, status, err)
+			return fmt.Errorf("%d bytes for an empty buffer: got %+v and %v", length, status, err)
 		}
 	}
 	return nil
 }
 
-// Numbers are not taken for others.
+// Numbers are not received as numbers of another kind.
 func otherKinds(w *World) error {
 	for _, count := range []int{3, 5000} {
 		if w.Rank() == 0 {
@@ -207,7 +207,7 @@ func arguments(w *World) error {
 	return nil
 }
 
-// Receives with wildcards get what is there, and report where it is from.
+// Receives with wildcards get any message, and report its source and tag.
 func wildcards(w *World) error {
 	peer := 1 - w.Rank()
 	for tag := range 3 {
@@ -225,8 +225,8 @@ func wildcards(w *World) error {
 	return nil
 }
 
-// A rank that sends many messages before the other receives any runs out of
-// credits many times, in both directions at once.
+// A rank that sends many messages before the other receives any runs out of credits many times, in both directions at
+// once.
 func TestFlood(t *testing.T) { runRanks(t, 2, "flood") }
 
 func floodTask(w *World) error {
@@ -243,7 +243,7 @@ func floodTask(w *World) error {
 			return fmt.Errorf("message %d: got %v, %v", i, got, err)
 		}
 	}
-	// And one way only, with nothing to take the credits along.
+	// One way only, so that no message carries the credits back.
 	for i := range messages {
 		if w.Rank() == 0 {
 			if err := Send(w.Comm, []int{i}, peer, 0); err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A rank that waits long leaves the processor to others: it sleeps, and wakes to
-// look by itself a few dozen times a second at the most.
+// A rank that waits long leaves the processor to others: it sleeps, and wakes to look by itself a few dozen times a
+// second at most.
 func TestLongWait(t *testing.T) { runRanks(t, 2, "long wait") }
 
 func init() { tasks["long wait"] = longWait }
@@ -15,8 +15,8 @@ func init() { tasks["long wait"] = longWait }
 func longWait(w *World) error {
 	const (
 		wait       = 2 * time.Second
-		mostSleeps = uint64(4 * wait / longestNap) // the first are shorter
-		mostTurns  = 100_000                       // in the beginning
+		mostSleeps = uint64(4 * wait / longestNap) // the first naps are shorter
+		mostTurns  = 100_000                       // before it first sleeps
 	)
 	if err := Barrier(w.Comm); err != nil {
 		return err
@@ -32,12 +32,12 @@ func longWait(w *World) error {
 	sleeps, turns := w.efforts()
 	sleeps, turns = sleeps-sleepsBefore, turns-turnsBefore
 	if sleeps > mostSleeps || turns > mostTurns {
-		return fmt.Errorf("in a wait of %v the rank has looked %d times, and slept %d times; at most %d and %d are right", wait, turns, sleeps, mostTurns, mostSleeps)
+		return fmt.Errorf("in a wait of %v the rank has looked %d times, and slept %d times; want at most %d and %d", wait, turns, sleeps, mostTurns, mostSleeps)
 	}
 	return nil
 }
 
-// efforts are how many times one has slept, and looked at the rings.
+// efforts returns how many times a rank has slept, and has looked at the rings.
 func (w *World) efforts() (sleeps, turns uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

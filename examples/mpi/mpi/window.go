@@ -9,29 +9,27 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Window is memory of each rank of a communicator that all of them may read and
-// write, without the other's help: Put and Get are RDMA operations. What they do
-// has happened when Fence returns, on all ranks, or Flush or Unlock on the one that
-// has called them. Between two fences, no two ranks may use the same numbers
-// unless all of them only read, or accumulate, or hold locks.
+// Window is memory of each rank of a communicator. All ranks may read and write all of it, without the help of the
+// rank that has it: Put and Get are RDMA operations. They are complete after Fence on all ranks, or after Flush or
+// Unlock on the rank that has called it. Between two fences, no two ranks may use the same numbers unless all of them
+// only read, or only accumulate, or hold locks.
 //
-// Methods may be called from any goroutine, but for Fence and Free, which all ranks
-// call, in the same order as the communicator's collective operations.
+// Any goroutine may call the methods, except Fence and Free. All ranks must call these two, in the same order as the
+// communicator's collective operations.
 type Window[T Number] struct {
-	// Local is this rank's memory. It is not in Go's heap: after Free it must not be touched.
+	// Local is this rank's memory. It is outside of Go's heap: the program must not touch it after Free.
 	Local []T
 	core  *window
 }
 
-// CreateWindow makes a window in which this rank has so many numbers, which are 0.
-// All ranks of c must call it; the number may differ. Accumulate combines what it is
-// given with what is there: nil is for windows that need none. See Reduce
-// for what it may be and must not do.
+// CreateWindow creates a window. This rank's part has the given number of numbers, which are 0. All ranks of c must
+// call it; the number may differ between ranks. Accumulate calls combine with the number in the window and the one
+// that it was passed; nil is for windows without Accumulate. See Reduce for what the function must not do.
 func CreateWindow[T Number](c *Comm, numbers int, combine func(there, given T) T) (*Window[T], error) {
 	size := int(unsafe.Sizeof(*new(T)))
 	var err error
 	if numbers < 0 || numbers > math.MaxUint32/size {
-		err = badArgument("a window of %d numbers, it must be 0 to %d", numbers, math.MaxUint32/size)
+		err = badArgument("a window of %d numbers; it must have 0 to %d", numbers, math.MaxUint32/size)
 		numbers = 0
 	}
 	core, err := c.createWindow(numbers*size, kindOf[T](), err)
@@ -50,13 +48,12 @@ func CreateWindow[T Number](c *Comm, numbers int, combine func(there, given T) T
 	return &Window[T]{Local: numbersOf[T](core.memory), core: core}, nil
 }
 
-// numbersOf is the reverse of dataOf. The memory must begin where numbers may.
+// numbersOf is the reverse of dataOf. The memory must be aligned for the numbers.
 func numbersOf[T Number](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
 }
 
-// offsetOf returns the byte at which a number begins, and one before all for an
-// index that no window has.
+// offsetOf returns the offset of a number in bytes. It is negative for an index that no window has.
 func offsetOf[T Number](index int) int {
 	size := int(unsafe.Sizeof(*new(T)))
 	if index < 0 || index > math.MaxUint32/size {
@@ -65,44 +62,42 @@ func offsetOf[T Number](index int) int {
 	return index * size
 }
 
-// Put writes numbers to the target's memory, from an index on. They must not change
-// until the next Fence, or Flush or Unlock of the target.
+// Put writes numbers to the target's memory, beginning at an index. They must not change until the next Fence, or
+// Flush or Unlock of the target.
 func (w *Window[T]) Put(numbers []T, target, index int) error {
 	return w.core.put(dataOf(numbers).bytes, target, offsetOf[T](index))
 }
 
-// Get reads numbers from the target's memory, from an index on. They are there
-// after the next Fence, or Flush or Unlock of the target.
+// Get reads numbers from the target's memory, beginning at an index. They have arrived after the next Fence, or Flush
+// or Unlock of the target.
 func (w *Window[T]) Get(numbers []T, target, index int) error {
 	return w.core.get(dataOf(numbers).bytes, target, offsetOf[T](index))
 }
 
-// Accumulate combines each of the numbers with one of the target's. Accumulations
-// of several ranks do not disturb each other. The target does it, while its program
-// waits or computes. The numbers may change at once.
+// Accumulate combines each of the numbers with one of the target's. Several ranks may accumulate at the same time.
+// The target's process does the work while its program waits or computes. The numbers may change as soon as
+// Accumulate returns.
 func (w *Window[T]) Accumulate(numbers []T, target, index int) error {
 	return w.core.accumulate(dataOf(numbers).bytes, target, offsetOf[T](index))
 }
 
-// Fence waits until all that ranks have done to the window has happened. All ranks
-// must call it.
+// Fence waits until all operations of all ranks on the window are complete. All ranks must call it.
 func (w *Window[T]) Fence() error { return w.core.fence() }
 
-// Flush waits until all that this rank has done to the target's memory has happened.
+// Flush waits until all operations of this rank on the target's memory are complete.
 func (w *Window[T]) Flush(target int) error { return w.core.flushOne(target) }
 
-// Lock waits for the target's memory. With Exclusive, no other rank has its lock
-// meanwhile, and with Shared none that has asked for Exclusive. Ranks get it in the
-// order in which they ask.
+// Lock waits for the lock of the target's memory. While a rank holds it with Exclusive, no other rank holds it;
+// several ranks can hold it with Shared. Ranks get it in the order of their requests.
 func (w *Window[T]) Lock(target int, mode LockMode) error { return w.core.lock(target, mode) }
 
-// Unlock flushes, and gives the lock back.
+// Unlock flushes, and releases the lock.
 func (w *Window[T]) Unlock(target int) error { return w.core.unlock(target) }
 
-// Free is a Fence, after which the window is no more.
+// Free calls Fence, and frees the window.
 func (w *Window[T]) Free() error { return w.core.free() }
 
-// LockMode says who may have a lock at the same time.
+// LockMode says whether several ranks can hold a lock at the same time.
 type LockMode int
 
 const (
@@ -122,36 +117,36 @@ func (m LockMode) String() string {
 
 // window is a Window of bytes. The world's mu guards it.
 type window struct {
-	comm    *Comm // of its own
+	comm    *Comm // used by this window only
 	element elementKind
 	lmr     *udat.LMR
 	memory  []byte
 	targets []target // by rank
 	combine func(there, given []byte)
 	lockers lockers
-	early   []func() // what has come before the window was ready
+	early   []func() // messages that arrived before the window was ready
 	isReady bool
 	freed   bool
-	failed  error // of what has no other way to say it
+	failed  error // error of a Get, which the next flush reports
 }
 
-// target is the memory of a rank, and what this rank has to do with it.
+// target is the memory of a rank, and this rank's operations on it.
 type target struct {
 	memory     udat.RMRTriplet
 	length     int
-	written    uint32 // the peer's count of posted with the last Put
-	former     uint32 // the peer's connections before the one that it went by
-	writing    bool   // there was one since the last flush
+	written    uint32 // the peer's posted at the last Put
+	former     uint32 // the peer's former at the last Put
+	writing    bool   // there was a Put since the last flush
 	gets       int    // under way
 	unanswered int    // accumulations
-	asked      bool   // for the lock
+	asked      bool   // the lock was requested
 	locked     bool
 }
 
-// windowFailed is the length of the window of a rank that could not make one.
+// windowFailed is the length that a rank reports if it could not create its window.
 const windowFailed = math.MaxUint64
 
-// createWindow makes the memory, and tells the other ranks of it.
+// createWindow allocates the memory, and tells the other ranks about it.
 func (c *Comm) createWindow(length int, element elementKind, failed error) (*window, error) {
 	own, err := c.Dup()
 	if err != nil {
@@ -197,8 +192,7 @@ func (c *Comm) createWindow(length int, element elementKind, failed error) (*win
 	return win, nil
 }
 
-// allocate makes this rank's memory: page aligned, and outside Go's heap, as
-// peers write it.
+// allocate allocates this rank's memory. It is page aligned and outside of Go's heap, because peers write it.
 func (win *window) allocate(length int) error {
 	w := win.comm.world
 	if w.ia == nil {
@@ -214,7 +208,7 @@ func (win *window) allocate(length int) error {
 	return nil
 }
 
-// ready begins to take what other ranks ask for.
+// ready begins to handle messages of other ranks.
 func (win *window) ready() {
 	w := win.comm.world
 	w.mu.Lock()
@@ -226,7 +220,7 @@ func (win *window) ready() {
 	win.early = nil
 }
 
-// release lets go of the memory.
+// release frees the memory.
 func (win *window) release() error {
 	w := win.comm.world
 	w.mu.Lock()
@@ -245,17 +239,17 @@ func (win *window) check(rank, offset, length int) error {
 	case win.freed:
 		return ErrClosed
 	case rank < 0 || rank >= len(win.targets):
-		return badArgument("the target is %d, it must be 0 to %d", rank, len(win.targets)-1)
+		return badArgument("the target is %d; it must be 0 to %d", rank, len(win.targets)-1)
 	case offset < 0 || length > win.targets[rank].length || offset > win.targets[rank].length-length:
 		size := win.element.size()
-		return badArgument("%d numbers from index %d on, and rank %d has %d", length/size, offset/size, rank, win.targets[rank].length/size)
+		return badArgument("%d numbers from index %d on, but rank %d has %d", length/size, offset/size, rank, win.targets[rank].length/size)
 	case w.err != nil:
 		return w.err
 	}
 	return nil
 }
 
-// reach returns the peer, once it is connected; nil for this rank itself.
+// reach waits until the peer is connected, and returns it. It returns nil for this rank itself.
 func (win *window) reach(rank int) (*peer, error) {
 	w := win.comm.world
 	if rank == win.comm.rank {
@@ -265,7 +259,7 @@ func (win *window) reach(rank int) (*peer, error) {
 	return p, w.await(p.ready)
 }
 
-// begin checks an operation, and returns the peer.
+// begin checks an operation, and returns the peer, or nil for this rank itself.
 func (win *window) begin(rank, offset, length int) (*peer, error) {
 	if err := win.check(rank, offset, length); err != nil || length == 0 {
 		return nil, err
@@ -299,7 +293,7 @@ func (win *window) put(numbers []byte, rank, offset int) error {
 	return err
 }
 
-// putCopy writes numbers from a slot of the staging memory.
+// putCopy copies numbers to a staging slot and writes them from there.
 func (p *peer) putCopy(numbers []byte, to udat.RMRTriplet) error {
 	w := p.world
 	if err := w.await(func() bool {
@@ -318,7 +312,7 @@ func (p *peer) putCopy(numbers []byte, to udat.RMRTriplet) error {
 	return p.postWrite(segment, to, windowWrite{slot: slot})
 }
 
-// putLong writes numbers from where they are, in pieces.
+// putLong writes numbers in pieces, without a copy.
 func (p *peer) putLong(numbers []byte, to udat.RMRTriplet) error {
 	w := p.world
 	region, err := w.register(numbers)
@@ -381,10 +375,9 @@ func (win *window) get(numbers []byte, rank, offset int) error {
 	return nil
 }
 
-// The tags of messages of a window.
+// Tags of the messages of a window.
 const (
-	// accumulateTag is for numbers, behind the offset in the target's memory, and
-	// accumulatedTag the answer.
+	// accumulateTag has the offset in the target's memory, and then the numbers. accumulatedTag is the answer.
 	accumulateTag = iota
 	accumulatedTag
 	lockSharedTag
@@ -394,11 +387,12 @@ const (
 )
 
 const (
-	// accumulatePrefix is the size of the offset, with what keeps numbers aligned.
+	// accumulatePrefix is the size of the offset, with padding that keeps the numbers aligned.
 	accumulatePrefix = 16
-	// mostAccumulated is how many bytes of numbers a message has: numbers of all kinds fit without a rest.
+	// mostAccumulated is how many bytes of numbers a message has. It is a multiple of the size of each kind of
+	// number.
 	mostAccumulated = (eagerLimit - accumulatePrefix) &^ 15
-	// mostUnanswered bounds what a target has to do.
+	// mostUnanswered bounds how many accumulations a target has to store.
 	mostUnanswered = 16
 )
 
@@ -437,13 +431,13 @@ func (win *window) accumulate(numbers []byte, rank, offset int) error {
 	return nil
 }
 
-// tell sends another rank a message of the window.
+// tell sends a message of the window to another rank.
 func (win *window) tell(rank, tag int, message []byte) error {
 	_, err := win.comm.begin(win.comm.userContext(), dataOf(message), rank, tag)
 	return err
 }
 
-// handle takes a message of the window.
+// handle handles a message of the window.
 func (win *window) handle(from, tag int, message []byte) {
 	if !win.isReady {
 		message = append([]byte(nil), message...)
@@ -474,23 +468,23 @@ func (win *window) handle(from, tag int, message []byte) {
 	}
 }
 
-// accumulated combines what another rank has sent.
+// accumulated combines the numbers that another rank has sent.
 func (win *window) accumulated(message []byte) error {
 	if len(message) < accumulatePrefix || win.combine == nil {
 		return fmt.Errorf("%w: an accumulation of %d bytes", errMalformed, len(message))
 	}
-	// The message may begin anywhere, and numbers may not.
+	// The message may be unaligned, but numbers must not be.
 	aligned := dataOf(make([]uint64, (len(message)+7)/8)).bytes[:len(message)]
 	copy(aligned, message)
 	offset, numbers := *(*uint64)(unsafe.Pointer(&aligned[0])), aligned[accumulatePrefix:]
 	if offset > uint64(len(win.memory)) || uint64(len(numbers)) > uint64(len(win.memory))-offset {
-		return fmt.Errorf("%w: an accumulation behind the end", errMalformed)
+		return fmt.Errorf("%w: an accumulation beyond the end", errMalformed)
 	}
 	win.combine(win.memory[offset:][:len(numbers)], numbers)
 	return nil
 }
 
-// grant tells ranks that they have this rank's lock.
+// grant tells ranks that they hold this rank's lock.
 func (win *window) grant(ranks []int) {
 	for _, rank := range ranks {
 		if rank == win.comm.rank {
@@ -507,14 +501,14 @@ func (win *window) lock(rank int, mode LockMode) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if mode != Shared && mode != Exclusive {
-		return badArgument("the mode is %v, it must be Shared or Exclusive", mode)
+		return badArgument("the mode is %v; it must be Shared or Exclusive", mode)
 	}
 	if err := win.check(rank, 0, 0); err != nil {
 		return err
 	}
 	t := &win.targets[rank]
 	if t.asked {
-		return badArgument("the lock of rank %d is taken, or asked for, already", rank)
+		return badArgument("this rank already holds or waits for the lock of rank %d", rank)
 	}
 	t.asked = true
 	tag := lockSharedTag
@@ -538,7 +532,7 @@ func (win *window) unlock(rank int) error {
 	}
 	t := &win.targets[rank]
 	if !t.locked {
-		return badArgument("the lock of rank %d is not taken", rank)
+		return badArgument("this rank does not hold the lock of rank %d", rank)
 	}
 	err := win.flush(rank)
 	t.asked, t.locked = false, false
@@ -549,17 +543,15 @@ func (win *window) unlock(rank int) error {
 	return errors.Join(err, win.tell(rank, unlockTag, nil))
 }
 
-// flush waits for what this rank has done to another one's memory. The caller
-// holds mu.
+// flush waits until this rank's operations on another rank's memory are complete. The caller holds mu.
 func (win *window) flush(rank int) error {
 	w, t := win.comm.world, &win.targets[rank]
 	if t.writing {
 		p := w.peers[win.comm.group[rank]]
-		// The last write may be one that completes without an event, or without having
-		// arrived.
+		// The last write may complete without an event, or before it has arrived.
 		if err := w.await(func() bool {
 			if t.former != p.former || !later(t.written, p.delivered) {
-				return true // a connection ends when all that was written is done
+				return true // a connection ends only after all writes are done
 			}
 			w.blocked = true
 			if later(t.written, p.answer) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Ranks write and read each other's memory, short pieces and long ones.
+// Ranks write and read each other's memory, in short and long pieces.
 func TestWindow(t *testing.T) { runRanks(t, 4, "window") }
 
 func init() {
@@ -22,7 +22,7 @@ func init() {
 func windowTask(w *World) error {
 	size, rank := w.Size(), w.Rank()
 	for _, length := range []int{1, 1000, slotSize / 8, slotSize/8 + 1, 3*pieceSize/8 + 5} {
-		// In each rank's memory, every rank has a part.
+		// Every rank has a part in each rank's memory.
 		win, err := CreateWindow[float64](w.Comm, size*length, nil)
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ func windowTask(w *World) error {
 			return fmt.Errorf("after Free: %v", err)
 		}
 	}
-	// One that nobody waits for before the end.
+	// One Put that no call waits for before Close.
 	win, err := CreateWindow[int](w.Comm, 1, nil)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func windowTask(w *World) error {
 	return win.Put([]int{rank}, (rank+1)%size, 0)
 }
 
-// Sums of what all ranks accumulate at the same time lose nothing.
+// Sums that all ranks accumulate at the same time are complete.
 func TestAccumulate(t *testing.T) { runRanks(t, 4, "window accumulate") }
 
 func accumulateTask(w *World) error {
@@ -127,7 +127,7 @@ func accumulateTask(w *World) error {
 	return nil
 }
 
-// Who has the lock can read, compute and write, and none comes between.
+// A rank that holds the lock can read, compute and write without interference.
 func TestLock(t *testing.T) { runRanks(t, 4, "window lock") }
 
 func lockTask(w *World) error {
@@ -213,7 +213,7 @@ func windowArguments(w *World) error {
 	if err := errors.Join(win.Unlock(1), win.Free()); err != nil {
 		return err
 	}
-	// What one rank does wrong is an error on both.
+	// A mistake of one rank is an error on both.
 	length := 3
 	if w.Rank() == 1 {
 		length = -1
@@ -233,19 +233,19 @@ func windowArguments(w *World) error {
 	return Barrier(w.Comm)
 }
 
-// The lock goes to ranks in the order in which they ask, to readers together.
+// Ranks get the lock in the order of their requests; readers share it.
 func TestLockers(t *testing.T) {
 	var l lockers
 	for i, step := range []struct {
 		rank int
-		mode LockMode // of who asks
-		gone bool     // it gives the lock back
+		mode LockMode // of the rank's request
+		gone bool     // the rank releases the lock
 		want []int
 	}{
 		{rank: 1, mode: Shared, want: []int{1}},
 		{rank: 2, mode: Shared, want: []int{2}},
 		{rank: 3, mode: Exclusive},
-		{rank: 4, mode: Shared}, // behind one who waits
+		{rank: 4, mode: Shared}, // after one that waits
 		{rank: 1, gone: true},
 		{rank: 2, gone: true, want: []int{3}},
 		{rank: 5, mode: Shared},
@@ -261,7 +261,7 @@ func TestLockers(t *testing.T) {
 			got = l.ask(step.rank, step.mode)
 		}
 		if !slices.Equal(got, step.want) {
-			t.Fatalf("step %d: %v get it, want %v", i, got, step.want)
+			t.Fatalf("step %d: %v get the lock, want %v", i, got, step.want)
 		}
 	}
 }

@@ -2,15 +2,14 @@ package mpi
 
 import "github.com/goudat/goudat/udat"
 
-// windowWrite is an RDMA write into a window, from memory that is needed until it is
-// done.
+// windowWrite is an RDMA write into a window, and the memory that it needs until it is done.
 type windowWrite struct {
-	count  uint32        // of posted
+	count  uint32        // posted at this write
 	slot   int           // of the staging memory, -1 if there is none
 	region *registration // nil for none
 }
 
-// postWrite writes a segment to a peer's memory, for which there is room.
+// postWrite writes a segment to a peer's memory. The caller has checked that there is room.
 func (p *peer) postWrite(segment udat.Segment, to udat.RMRTriplet, done windowWrite) error {
 	flags := p.signal()
 	if done.region != nil {
@@ -22,7 +21,7 @@ func (p *peer) postWrite(segment udat.Segment, to udat.RMRTriplet, done windowWr
 	return p.ep.PostRDMAWrite([]udat.Segment{segment}, cookie(p, opWrite, p.posted), to, flags)
 }
 
-// written lets go of the memory of writes that are done.
+// written releases the memory of writes that are done.
 func (p *peer) written() {
 	for len(p.writes) > 0 && !later(p.writes[0].count, p.completed) {
 		p.writes[0].end(p.world)

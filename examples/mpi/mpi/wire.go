@@ -8,44 +8,44 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// messageKind tells what a message on a connection is.
+// messageKind is the kind of a message on a connection.
 type messageKind uint8
 
 const (
-	// dataMessage has the numbers behind the header.
+	// dataMessage has the numbers after the header.
 	dataMessage messageKind = iota + 1
-	// offerMessage names the memory that the receiver is to read the numbers from.
+	// offerMessage describes the memory that the receiver has to read the numbers from.
 	offerMessage
 	// takenMessage says that the receiver has read what was offered.
 	takenMessage
-	// partMessage says that this side has nothing more to say, behind all that it has sent, and that the connection may end.
+	// partMessage says that this side has nothing more to send, and that the connection may end.
 	partMessage
 	// stayMessage refuses that.
 	stayMessage
-	// wakeMessage says nothing, but as an event.
+	// wakeMessage wakes the receiver by its event, and says nothing else.
 	wakeMessage
 	// skipMessage says that the next message is at the beginning of the ring.
 	skipMessage
 )
 
-// header stands at the beginning of each message.
+// header is at the beginning of each message.
 type header struct {
 	kind    messageKind
 	element elementKind // of the numbers
-	payload uint16      // bytes behind the header
+	payload uint16      // bytes after the header
 	context uint32
 	tag     int32
 	length  uint32 // bytes of the numbers
-	number  uint32 // of the message, among the data and offers of its sender to this peer
+	number  uint32 // of the message, counting the data and offers from its sender to this peer
 	flow    flow
-	source  uint32 // rank of the sender in the world; in a ring there is a checksum in its place
+	source  uint32 // rank of the sender in the world; messages in a ring have a checksum instead
 }
 
 const (
 	headerSize = 32
 	// offerSize is the payload of an offer: its number and the memory.
 	offerSize = 4 + tripletSize
-	// takenSize is the payload that says which offer was taken.
+	// takenSize is the payload that says which offer was read.
 	takenSize   = 4
 	tripletSize = 16
 )
@@ -67,7 +67,7 @@ func (h *header) put(b []byte) {
 	le.PutUint32(b[28:], h.flow.granted)
 }
 
-// parseMessage reads a message. The payload is part of b.
+// parseMessage decodes a message. The payload is part of b.
 func parseMessage(b []byte, h *header) (payload []byte, err error) {
 	if len(b) < headerSize {
 		return nil, fmt.Errorf("%w: %d bytes", errMalformed, len(b))
@@ -83,7 +83,7 @@ func parseMessage(b []byte, h *header) (payload []byte, err error) {
 	h.flow = flow{le.Uint32(b[24:]), le.Uint32(b[28:])}
 	payload = b[headerSize:]
 	if int(h.payload) > len(payload) {
-		return nil, fmt.Errorf("%w: %d bytes behind the header, and %d announced", errMalformed, len(payload), h.payload)
+		return nil, fmt.Errorf("%w: %d bytes after the header, but it says %d", errMalformed, len(payload), h.payload)
 	}
 	payload = payload[:h.payload]
 	want := 0
@@ -115,7 +115,7 @@ func putOffer(b []byte, number uint32, memory udat.RMRTriplet) {
 	_, _ = memory.AppendBinary(b[4:4]) // has no errors
 }
 
-// parseOffer reads it.
+// parseOffer decodes the payload of an offer.
 func parseOffer(b []byte) (number uint32, memory udat.RMRTriplet, err error) {
 	err = memory.UnmarshalBinary(b[4:offerSize])
 	return binary.LittleEndian.Uint32(b), memory, err

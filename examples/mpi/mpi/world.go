@@ -15,39 +15,37 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Options say how a process becomes a rank. The zero value is good.
+// Options say how a process becomes a rank. The zero value is ready to use.
 type Options struct {
-	// Adapter is a name for udat.Open. Without one it is that of the environment
-	// variable AdapterVariable, and without that the first adapter that opens.
+	// Adapter is a name for udat.Open. If it is empty, the environment variable AdapterVariable has the name. If that
+	// is empty, too, the rank uses the first adapter that opens.
 	Adapter string
 
-	// Bound is how long it takes at most until operations fail when a rank cannot be
-	// reached any more, since its machine or a link has failed; 30 seconds if 0. A
-	// machine that stands still for so long counts as dead. When a process ends, the
-	// others hear of it at once.
+	// Bound is the longest time until operations fail when a rank cannot be reached because its machine or a link has
+	// failed; 30 seconds if 0. A machine that stops for that long counts as dead. When a process ends, the others
+	// notice at once.
 	Bound time.Duration
 
-	// Connections is how many connections this rank keeps, 0 for as many as there are
-	// peers that it has something to say to. It parts with the peers that it has not
-	// heard of for longest. Those that something is under way with, and its two
-	// neighbors, it keeps in any case.
+	// Connections limits how many connections this rank keeps; 0 means no limit. A rank over the limit disconnects
+	// from the peers that it has not received anything from for the longest time. It keeps its two neighbors, and
+	// peers that it has operations under way with.
 	Connections int
 }
 
-// World is this process as one of the ranks of its job.
+// World is this process as a rank of its job.
 type World struct {
 	*Comm // of all ranks
 
 	rank    int
-	job     uint64          // the same at all ranks, and another in every job
-	line    *pmi.Client     // to the launcher; nil for a rank that is alone
+	job     uint64          // the same on all ranks, and different in every job
+	line    *pmi.Client     // to the launcher; nil for a process without one
 	cards   []card          // by rank
-	running context.Context // of the goroutines
+	running context.Context // of the World's goroutines
 	stop    context.CancelFunc
-	failed  context.Context // ends when the world does
+	failed  context.Context // ends when the world fails or is closed
 	end     context.CancelFunc
-	work    sync.WaitGroup // the goroutines
-	// forget ends the watch on the context of Init.
+	work    sync.WaitGroup // the World's goroutines
+	// forget stops watching the context of Init.
 	forget func() bool
 
 	ia            *udat.IA
@@ -58,59 +56,57 @@ type World struct {
 	received      *udat.EVD // eager messages
 	attr          udat.EPAttr
 	bound         time.Duration
-	keep          int // mostKept, but for tests
+	keep          int // mostKept, except in tests
 	thresholds    thresholds
-	depth         int // operations of an endpoint
-	// iwarp says that a send or a write completes when it is handed over to TCP.
+	depth         int // how many operations an endpoint has room for
+	// iwarp says that a send or a write completes when it has been handed to TCP, not when it has arrived.
 	iwarp bool
 	ways  ways
 
-	mostConnections int // 0 for no bound
+	mostConnections int // 0 for no limit
 
 	mu       sync.Mutex
-	changed  *sync.Cond // something has completed, a message was kept, nobody drives, or the world has ended
-	peers    []*peer    // by rank; that of this rank is not used
-	linked   []*peer    // those that have memory
+	changed  *sync.Cond // something has completed, a message was kept, nobody makes progress, or the world has ended
+	peers    []*peer    // by rank; the entry of this rank is not used
+	linked   []*peer    // those that have memory for a connection
 	banks    []*bank
-	givenUp  map[*udat.EP]*bank // endpoints that the peer's request has taken the place of
+	givenUp  map[*udat.EP]*bank // endpoints whose request was given up for the peer's own
 	areas    areas
 	receives receives
 	staging  staging
 	matcher  matcher
 	comms    map[uint32]*Comm          // by id
-	due      []*schedule               // for run
+	due      []*schedule               // that run is to advance
 	handlers map[uint32]func(*message) // by context
-	// spareReceives are for calls that wait for the end of theirs.
+	// spareReceives are for calls that wait until their receive is done.
 	spareReceives []*receive
 
-	driven     bool               // somebody waits, and makes progress
-	wake       context.CancelFunc // ends his sleep
+	driven     bool               // a waiting goroutine makes progress
+	wake       context.CancelFunc // ends the sleep of that goroutine
 	entries    uint64             // calls that have waited
 	turn       uint
-	eagerTurns int       // for how many turns eager messages are expected
-	blocked    bool      // something waits for completions
+	eagerTurns int       // for how many turns to look for eager messages
+	blocked    bool      // something cannot continue until an operation completes
 	reads      int       // RDMA reads under way
 	pending    int       // requests
-	gaveWay    time.Time // to other goroutines
-	heard      uint64    // how many times a peer was heard of
+	gaveWay    time.Time // when this rank last let other goroutines run
+	heard      uint64    // counts arrivals from peers
 	events     [][]udat.Event
 	nesting    int
 
 	stats       Stats
-	nextContext uint32 // a number for communicators that is not in use
-	err         error  // what has ended the world
+	nextContext uint32 // a communicator number that is not in use
+	err         error  // why the world has ended
 	left        bool   // all ranks are closing their worlds
 	closed      bool
 }
 
-// Init makes this process a rank of the job that a launcher has started it for,
-// and waits until the other ranks are there. Without a launcher it is the only
-// rank, and needs no adapter. When ctx ends, all operations fail with an error
-// that matches the error of ctx and its cause.
+// Init makes this process a rank of the job that its launcher has started, and waits until the other ranks are there.
+// Without a launcher the process is the only rank, and needs no adapter. When ctx ends, all operations fail with an
+// error that matches the error of ctx and its cause.
 //
-// It fails with a RankError on all ranks when one has no adapter (ErrAdapter), is
-// another build of the program (ErrVersion), or believes in another number of
-// ranks (ErrSize).
+// Init fails with a RankError on all ranks when one of them has no adapter (ErrAdapter), is another build of the
+// program (ErrVersion), or was told another number of ranks (ErrSize).
 func Init(ctx context.Context, options Options) (*World, error) {
 	line, err := pmi.Join(ctx)
 	if err != nil && !errors.Is(err, pmi.ErrNoLauncher) {
@@ -119,13 +115,13 @@ func Init(ctx context.Context, options Options) (*World, error) {
 	return initialize(ctx, line, options)
 }
 
-// initialize is Init for a rank that has a line to its launcher, or none.
+// initialize is Init with a given line to the launcher, nil for none.
 func initialize(ctx context.Context, line *pmi.Client, options Options) (*World, error) {
 	if options.Bound < 0 {
-		return nil, badArgument("the bound is %v, it must be positive, or 0", options.Bound)
+		return nil, badArgument("the bound is %v; it must be 0 or more", options.Bound)
 	}
 	if options.Connections < 0 {
-		return nil, badArgument("there may be %d connections, it must be positive, or 0", options.Connections)
+		return nil, badArgument("the limit of connections is %d; it must be 0 or more", options.Connections)
 	}
 	rank, size := 0, 1
 	if line != nil {
@@ -147,7 +143,7 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 	return w, nil
 }
 
-// newWorld makes a world that has no adapter yet.
+// newWorld returns a world that has no adapter yet.
 func newWorld(rank, size int, options Options) *World {
 	w := &World{rank: rank, nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, thresholds: usualThresholds, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
 	w.running, w.stop = context.WithCancel(context.Background())
@@ -162,8 +158,7 @@ func newWorld(rank, size int, options Options) *World {
 	return w
 }
 
-// join opens the adapter, and meets the other ranks. That it has no adapter, it
-// tells them.
+// join opens the adapter, and exchanges cards with the other ranks. If it has no adapter, its card tells them.
 func (w *World) join(ctx context.Context, options Options) error {
 	mine := newCard(w.Size())
 	trouble := w.open(options.adapterName())
@@ -189,7 +184,7 @@ func (w *World) join(ctx context.Context, options Options) error {
 	return w.begin()
 }
 
-// begin starts what goes on beside the program.
+// begin starts the goroutines that make progress and check connections, and connects the neighbors.
 func (w *World) begin() error {
 	w.work.Add(2)
 	go w.tend()
@@ -214,7 +209,7 @@ func (w *World) hear() {
 	}
 }
 
-// open makes all that the connections share.
+// open creates everything that the connections share.
 func (w *World) open(name string) error {
 	var err error
 	if w.ia, err = openAdapter(name); err != nil {
@@ -264,7 +259,7 @@ func (w *World) open(name string) error {
 	return err
 }
 
-// listen makes it possible to connect to this rank, and notes on its card how.
+// listen makes it possible to connect to this rank, and writes the address to its card.
 func (w *World) listen(mine *card) error {
 	psp, err := udat.CreatePSPAny(w.ia, w.calls)
 	if err != nil {
@@ -282,10 +277,9 @@ func (w *World) listen(mine *card) error {
 	return nil
 }
 
-// Close waits until what this rank has sent is received or at the receiver, and
-// until all other ranks have called Close, and then frees everything. Receives
-// that are still posted fail with ErrClosed. It fails with what has ended the
-// world before, or meanwhile, and with ErrClosed the second time.
+// Close waits until the messages of this rank are received, or stored at the receiver, and until all other ranks have
+// called Close. Then it frees everything. Receives that are still posted fail with ErrClosed. Close returns the error
+// that ended the world, if there was one. The second call fails with ErrClosed.
 func (w *World) Close() error {
 	w.mu.Lock()
 	again := w.closed
@@ -297,10 +291,10 @@ func (w *World) Close() error {
 	return errors.Join(w.leave(), w.free())
 }
 
-// partingTime bounds what the end of a world waits for.
+// partingTime bounds how long the end of a world waits for peers and the launcher.
 func (w *World) partingTime() time.Duration { return min(w.bound/4, 5*time.Second) }
 
-// leave ends in good order: nothing is under way, and no rank needs another.
+// leave ends the world in good order: nothing is under way, and no rank needs another.
 func (w *World) leave() error {
 	w.mu.Lock()
 	w.flush()
@@ -324,7 +318,7 @@ func (w *World) leave() error {
 	return launcherError(w.line.Finalize(ctx))
 }
 
-// part gives all peers a last notice.
+// part sends all peers a last notice.
 func (w *World) part(notice uint32, rank int) {
 	for _, p := range w.linked {
 		if p.link != connected {
@@ -338,12 +332,12 @@ func (w *World) part(notice uint32, rank int) {
 		}
 		p.parting = p.answer
 		if err != nil {
-			p.parting = p.delivered // who does not get it hears of the end of the connection
+			p.parting = p.delivered // a peer that does not get it notices the end of the connection
 		}
 	}
 }
 
-// flush has those writes to windows complete that nobody has waited for.
+// flush makes writes to windows complete that no call has waited for.
 func (w *World) flush() {
 	for _, p := range w.linked {
 		if p.link == connected && len(p.writes) > 0 && later(p.posted, p.signaled) {
@@ -363,7 +357,7 @@ func (w *World) quiet() bool {
 	return true
 }
 
-// free ends what is left, and frees everything.
+// free ends what is still under way, and frees everything.
 func (w *World) free() error {
 	w.mu.Lock()
 	w.fail(ErrClosed)
@@ -414,7 +408,7 @@ func (w *World) settled() bool {
 	return true
 }
 
-// Adapter is the name of the adapter, "" for a rank alone.
+// Adapter returns the name of the adapter, "" for a process without a launcher.
 func (w *World) Adapter() string {
 	if w.ia == nil {
 		return ""

@@ -15,19 +15,19 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A test that needs ranks starts this test binary for each of them, with the
-// name of what they do, and of the adapter, in the environment.
+// A test that needs ranks starts this test binary for each of them. Environment variables have the names of the
+// rank's task and adapter.
 const (
 	taskVariable    = "MPI_TEST_TASK"
 	adapterVariable = "MPI_TEST_ADAPTER"
-	// misfitVariable has a variable for rank 1 alone.
+	// misfitVariable has a variable for rank 1 only.
 	misfitVariable = "MPI_TEST_MISFIT"
-	// These change what a rank tells the others.
+	// These variables change the card of a rank.
 	buildVariable    = "MPI_TEST_BUILD"
 	protocolVariable = "MPI_TEST_PROTOCOL"
 )
 
-// tasks is what ranks can do, by name.
+// tasks has the tasks of ranks by name.
 var tasks = map[string]func(w *World) error{}
 
 func TestMain(m *testing.M) {
@@ -48,11 +48,10 @@ func TestMain(m *testing.M) {
 	udattest.Main(m)
 }
 
-// patience bounds what a job of a test may take. It has room for a device that
-// is emulated on a busy machine.
+// patience bounds how long a job of a test may take. It allows for an emulated device on a busy machine.
 const patience = 4 * time.Minute
 
-// longRun reports whether tests are to do what takes long.
+// longRun reports whether to run tests that take long.
 func longRun() bool { return os.Getenv("GOUDAT_TEST_LONG") != "" }
 
 func runTask() error {
@@ -81,7 +80,7 @@ func runTask() error {
 	return w.Close()
 }
 
-// output keeps what ranks write, and can call a function at each line.
+// output stores what ranks write, and can call a function at each line.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -104,7 +103,7 @@ func taskJob(adapter string, ranks int, task string, out *output) launch.Job {
 	}
 }
 
-// runRanks runs a task on some ranks on each adapter. All must succeed.
+// runRanks runs a task on n ranks, once for each adapter. All must succeed.
 func runRanks(t *testing.T, ranks int, task string) {
 	t.Helper()
 	for _, adapter := range udattest.Names(t) {

@@ -1,7 +1,6 @@
-// Mpiperf measures how fast package mpi passes messages: latency, bandwidth in one
-// direction and in both, message rate, barrier, allreduce and alltoall, and what
-// processor time a rank takes that waits. It is started as any program of package mpi is. Rank 0 prints a table, or lines with
-// commas for a program to read.
+// Mpiperf measures how fast package mpi passes messages: latency, bandwidth in one direction and in both, message
+// rate, barrier, allreduce and alltoall, and how much processor time a waiting rank uses. It is started like the
+// other programs of package mpi. Rank 0 prints a table, or comma-separated lines for a program to read.
 package main
 
 import (
@@ -19,13 +18,13 @@ import (
 
 func main() { perf().Main() }
 
-// settings say what is to be measured.
+// settings say what to measure.
 type settings struct {
 	tests []test
 	sizes []int         // bytes of a message
-	time  time.Duration // that a measurement takes at least
+	time  time.Duration // shortest time of a measurement
 	csv   bool
-	stats bool // of each rank, at the end
+	stats bool // print those of each rank at the end
 }
 
 func perf() program.Program {
@@ -34,9 +33,9 @@ func perf() program.Program {
 	return program.Program{
 		Name: "mpiperf", Ranks: 2,
 		Flags: func(flags *flag.FlagSet) {
-			flags.StringVar(&names, "tests", "all", "what to measure, with commas between: "+strings.Join(testNames(), ", "))
-			flags.StringVar(&sizes, "sizes", "8,1024,8192,65536,1048576", "`bytes` of messages, with commas between")
-			flags.DurationVar(&s.time, "time", 500*time.Millisecond, "how long a measurement takes at least")
+			flags.StringVar(&names, "tests", "all", "what to measure, separated by commas: "+strings.Join(testNames(), ", "))
+			flags.StringVar(&sizes, "sizes", "8,1024,8192,65536,1048576", "`bytes` of messages, separated by commas")
+			flags.DurationVar(&s.time, "time", 500*time.Millisecond, "shortest time of a measurement")
 			flags.BoolVar(&s.stats, "stats", false, "print what each rank has counted")
 			flags.BoolVar(&s.csv, "csv", false, "print lines for a program to read")
 		},
@@ -57,14 +56,14 @@ func perf() program.Program {
 	}
 }
 
-// maxSize is the most that a message has.
+// maxSize is the longest message in bytes.
 const maxSize = 1 << 30
 
 func parseSizes(list string) (sizes []int, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		size, err := strconv.Atoi(text)
 		if err != nil || size < 0 || size > maxSize {
-			return nil, program.Usage("-sizes has %q, it must be bytes from 0 to %d", text, maxSize)
+			return nil, program.Usage("-sizes has %q; sizes must be 0 to %d bytes", text, maxSize)
 		}
 		sizes = append(sizes, size)
 	}
@@ -83,7 +82,7 @@ next:
 				continue next
 			}
 		}
-		return nil, program.Usage("-tests has %q, there are %s", name, strings.Join(testNames(), ", "))
+		return nil, program.Usage("-tests has %q; the tests are %s", name, strings.Join(testNames(), ", "))
 	}
 	return found, nil
 }

@@ -14,18 +14,18 @@ import (
 type test struct {
 	name string
 	unit string
-	// ranks is how many take part: two, or all if it is 0.
+	// ranks is how many take part: two, or 0 for all.
 	ranks int
-	// sized tells that messages have sizes.
+	// sized says that the test is done for each size of messages.
 	sized bool
-	// do repeats something so many times.
+	// do runs the test's operation the given number of times.
 	do func(c *mpi.Comm, b *buffers, times int) error
-	// value makes what is printed of the time that one repetition takes.
+	// value converts the time of one repetition to the result.
 	value func(took time.Duration, size int) float64
-	// quantile, if not 0, is which of the times that repetitions take on rank 0 is the
-	// result, instead of their average: 0.5 is the median.
+	// quantile, if not 0, selects one of the times that repetitions take on rank 0, instead of their average: 0.5 is
+	// the median.
 	quantile float64
-	// alone, if not nil, measures without repetitions, and returns what is printed.
+	// alone, if not nil, measures without repetitions, and returns the result.
 	alone func(c *mpi.Comm, atLeast time.Duration) (float64, error)
 }
 
@@ -34,7 +34,7 @@ type buffers struct {
 	size     int
 	out, in  []byte
 	requests []*mpi.Request
-	took     []time.Duration // by each repetition, on rank 0, where there is a test that asks for it
+	took     []time.Duration // time of each repetition, on rank 0, in tests with a quantile
 }
 
 // window is how many messages are under way when bandwidth is measured.
@@ -54,12 +54,12 @@ var tests = []test{
 
 func microseconds(t time.Duration, _ int) float64 { return t.Seconds() * 1e6 }
 
-// rate makes bytes a second of the time of a window.
+// rate returns a function that converts the time of a window to bytes per second in a unit.
 func rate(unit float64, ways int) func(time.Duration, int) float64 {
 	return func(t time.Duration, size int) float64 { return float64(ways*window*size) / t.Seconds() / unit }
 }
 
-// pingpong is the round trip of a message.
+// pingpong sends a message there and back.
 func pingpong(c *mpi.Comm, b *buffers, times int) error {
 	b.took = b.took[:0]
 	began := time.Now()
@@ -86,7 +86,7 @@ func pingpong(c *mpi.Comm, b *buffers, times int) error {
 	return nil
 }
 
-// stream is a window of messages, and an answer.
+// stream sends a window of messages, and receives one answer.
 func stream(c *mpi.Comm, b *buffers, times int) error {
 	var answer [1]byte
 	for range times {
@@ -112,7 +112,7 @@ func stream(c *mpi.Comm, b *buffers, times int) error {
 	return nil
 }
 
-// bothWays is a window of messages in each direction.
+// bothWays sends a window of messages in each direction.
 func bothWays(c *mpi.Comm, b *buffers, times int) error {
 	peer := 1 - c.Rank()
 	for range times {
@@ -149,7 +149,7 @@ func allreduce(c *mpi.Comm, b *buffers, times int) error {
 	return nil
 }
 
-// alltoall has messages of the size for each rank.
+// alltoall sends a message of the size to each rank.
 func alltoall(c *mpi.Comm, b *buffers, times int) error {
 	out, in := make([]byte, b.size*c.Size()), make([]byte, b.size*c.Size())
 	for range times {
@@ -160,8 +160,7 @@ func alltoall(c *mpi.Comm, b *buffers, times int) error {
 	return nil
 }
 
-// waiting is the processor time that a rank takes while it waits for a message that
-// comes late.
+// waiting returns the processor time that a rank uses while it waits for a message that comes late.
 func waiting(c *mpi.Comm, atLeast time.Duration) (float64, error) {
 	value := []float64{0}
 	if err := mpi.Barrier(c); err != nil {
@@ -191,17 +190,17 @@ func waiting(c *mpi.Comm, atLeast time.Duration) (float64, error) {
 	return value[0], mpi.Send(c, value, 0, 0)
 }
 
-// longWait is for how many times the time of other tests the wait lasts.
+// longWait is how long the wait lasts, as a multiple of the time of a measurement.
 const longWait = 5
 
-// processorTime is what this process has taken of the processors.
+// processorTime returns the processor time that this process has used.
 func processorTime() (time.Duration, error) {
 	var usage syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), err
 }
 
-// measure does all tests. The ranks that take no part wait in a barrier.
+// measure runs all tests. Ranks that take no part wait in a barrier.
 func (s settings) measure(w *mpi.World, out io.Writer) error {
 	color := 0
 	if w.Rank() > 1 {
@@ -245,7 +244,7 @@ func (s settings) measure(w *mpi.World, out io.Writer) error {
 	return nil
 }
 
-// value returns what a test has found.
+// value returns the result of a test.
 func (s settings) value(c *mpi.Comm, t test, size int) (float64, error) {
 	if t.alone != nil {
 		return t.alone(c, s.time)
@@ -262,8 +261,7 @@ func (s settings) value(c *mpi.Comm, t test, size int) (float64, error) {
 	return t.value(took, size), nil
 }
 
-// repeat does a test for as long as it should take, and returns what one
-// repetition takes. Rank 0 decides how many there are.
+// repeat runs a test for long enough, and returns the time of one repetition. Rank 0 decides how many there are.
 func (s settings) repeat(c *mpi.Comm, t test, b *buffers) (time.Duration, error) {
 	for times := []int{1}; ; {
 		began := time.Now()
@@ -272,7 +270,7 @@ func (s settings) repeat(c *mpi.Comm, t test, b *buffers) (time.Duration, error)
 		}
 		took := time.Since(began)
 		done := times[0]
-		next := 0 // enough
+		next := 0 // stop
 		if took < s.time {
 			next = done * 2
 			if took > s.time/50 {

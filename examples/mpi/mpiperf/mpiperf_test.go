@@ -16,11 +16,11 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Patience = 2 * time.Minute // for whole runs of several processes on a busy machine
 	udattest.Main(m)
 }
 
-// Each test has a line for each size.
+// Each test prints a line for each size.
 func TestPerf(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestPerf(t *testing.T) {
 
 func TestBadArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"-tests speed": `-tests has "speed", there are latency, latency p99, bandwidth, both ways, messages, barrier, allreduce, alltoall, waiting`,
-		"-sizes 8,x":   fmt.Sprintf(`-sizes has "x", it must be bytes from 0 to %d`, maxSize),
+		"-tests speed": `-tests has "speed"; the tests are latency, latency p99, bandwidth, both ways, messages, barrier, allreduce, alltoall, waiting`,
+		"-sizes 8,x":   fmt.Sprintf(`-sizes has "x"; sizes must be 0 to %d bytes`, maxSize),
 		"-time 0s":     "-time must be more than 0",
 	} {
 		var out bytes.Buffer

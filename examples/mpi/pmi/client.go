@@ -13,11 +13,11 @@ import (
 	"syscall"
 )
 
-// What a launcher puts into the environment of a process.
+// Variables that a launcher sets in the environment of a process.
 const (
 	fdVariable   = "PMI_FD"   // descriptor of the socket to the launcher
 	portVariable = "PMI_PORT" // host:port of the launcher, instead of a descriptor
-	idVariable   = "PMI_ID"   // by which the launcher knows who calls on its port
+	idVariable   = "PMI_ID"   // identifies the process to the launcher's port
 	rankVariable = "PMI_RANK"
 	sizeVariable = "PMI_SIZE"
 )
@@ -29,28 +29,27 @@ var (
 	ErrGone = errors.New("pmi: the launcher has gone")
 	// ErrRefused says that the launcher has answered with an error.
 	ErrRefused = errors.New("pmi: the launcher has refused")
-	// ErrEnvironment says that what the launcher has put into the environment makes no sense.
-	ErrEnvironment = errors.New("pmi: the launcher's environment makes no sense")
+	// ErrEnvironment says that the launcher has set the environment to something invalid.
+	ErrEnvironment = errors.New("pmi: the launcher's environment variables are invalid")
 )
 
-// Client is a process's end of the line to its launcher. Its methods may be
-// called from any goroutine. One that ends with an error has lost the line, but
-// for errors that match ErrRefused and for those of its arguments.
+// Client is a process's connection to its launcher. Its methods may be called from any goroutine. After a method has
+// returned an error, the connection is lost, except after errors that match ErrRefused and errors about arguments.
 type Client struct {
 	Rank, Size int
 
-	name     string // of the job's keys
+	name     string // name of the job's set of keys
 	maxKey   int
 	maxValue int
 
 	line    io.ReadWriteCloser
 	answers chan message
 	gone    chan struct{} // closed when the line is lost
-	lost    error         // why; set before gone is closed
-	closed  chan struct{} // by Close
+	lost    error         // why the line is lost; set before gone is closed
+	closed  chan struct{} // closed by Close
 	closing sync.Once
 
-	mu sync.Mutex // one question at a time
+	mu sync.Mutex // held for one question and its answer
 }
 
 // Launched reports whether a launcher has started this process.
@@ -58,8 +57,8 @@ func Launched() bool {
 	return os.Getenv(fdVariable) != "" || os.Getenv(portVariable) != ""
 }
 
-// Join makes this process a member of its job. It fails with ErrNoLauncher where
-// there is none. A process can join once.
+// Join makes this process a member of its job. It fails with ErrNoLauncher if there is no launcher. A process can
+// join once.
 func Join(ctx context.Context) (*Client, error) {
 	switch {
 	case os.Getenv(fdVariable) != "":
@@ -78,7 +77,7 @@ func Join(ctx context.Context) (*Client, error) {
 	return nil, ErrNoLauncher
 }
 
-// unknown is the rank, and the number of ranks, of a client that asks for them.
+// unknown is the rank, and the number of ranks, of a client that has to ask for them.
 const unknown = -2
 
 // newClient joins over a line.
@@ -94,15 +93,15 @@ func newClient(ctx context.Context, line io.ReadWriteCloser, rank, size int) (*C
 	return c, nil
 }
 
-// inherited opens the descriptor that the launcher has left.
+// inherited opens the descriptor that the launcher has passed.
 func inherited() (io.ReadWriteCloser, error) {
 	fd, err := strconv.Atoi(os.Getenv(fdVariable))
 	if err != nil || fd < 0 {
 		return nil, fmt.Errorf("%w: %s is %q", ErrEnvironment, fdVariable, os.Getenv(fdVariable))
 	}
-	// Processes that this one starts must not hold the line: its end tells of this one's.
+	// Processes that this one starts must not hold the line, because its end means that this process has ended.
 	syscall.CloseOnExec(fd)
-	// A descriptor that does not block goes to Go's poller, so that Close ends a read.
+	// Go's poller handles a descriptor that does not block, so that Close ends a read.
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return nil, fmt.Errorf("%w: %s is %d: %w", ErrEnvironment, fdVariable, fd, err)
 	}
@@ -118,13 +117,13 @@ func (c *Client) join(ctx context.Context) error {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size {
 		return fmt.Errorf("%w: the rank is %d of %d", ErrEnvironment, c.Rank, c.Size)
 	}
-	// Slurm takes the keys in no other order.
+	// Slurm requires this order of the keys.
 	answer, err := c.ask(ctx, "response_to_init", newMessage("init", "pmi_version", "1", "pmi_subversion", "1"))
 	if err != nil {
 		return err
 	}
 	if version := answer.value("pmi_version"); version != "1" {
-		return fmt.Errorf("%w: it speaks version %s of PMI, and this process version 1", ErrProtocol, version)
+		return fmt.Errorf("%w: it speaks version %s of PMI, but this process version 1", ErrProtocol, version)
 	}
 	if answer, err = c.ask(ctx, "maxes", newMessage("get_maxes")); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (c *Client) join(ctx context.Context) error {
 	return err
 }
 
-// introduce tells the launcher who calls on its port, and learns rank and size.
+// introduce tells the launcher which process has connected to its port, and receives rank and size.
 func (c *Client) introduce(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +162,7 @@ func (c *Client) introduce(ctx context.Context) error {
 	return nil
 }
 
-// number returns -1 for what is none.
+// number returns -1 for text that is not a number.
 func number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -172,9 +171,8 @@ func number(text string) int {
 	return n
 }
 
-// Put makes a value known to all ranks that get it after the next barrier. Keys
-// and values are printable ASCII without spaces and equal signs. A key can be put
-// once.
+// Put stores a value under a key. All ranks can get it after the next barrier. Keys and values are printable ASCII
+// without spaces and equal signs. A key can be put once.
 func (c *Client) Put(ctx context.Context, key, value string) error {
 	if !plain(key) || len(key) >= c.maxKey {
 		return fmt.Errorf("pmi: the key %.100q cannot be sent, or is not shorter than %d", key, c.maxKey)
@@ -186,20 +184,20 @@ func (c *Client) Put(ctx context.Context, key, value string) error {
 	return err
 }
 
-// Get returns the value of a key. It fails with ErrRefused when there is none.
+// Get returns the value of a key. It fails with ErrRefused if there is none.
 func (c *Client) Get(ctx context.Context, key string) (string, error) {
 	answer, err := c.ask(ctx, "get_result", newMessage("get", "kvsname", c.name, "key", key))
 	return answer.value("value"), err
 }
 
-// Barrier waits until all ranks are in it. With a launcher of this module it
-// fails with ErrRefused when one has ended; others end the whole job then.
+// Barrier waits until all ranks are in it. With a launcher of this module it fails with ErrRefused when a rank has
+// ended; other launchers then end the whole job.
 func (c *Client) Barrier(ctx context.Context) error {
 	_, err := c.ask(ctx, "barrier_out", newMessage("barrier_in"))
 	return err
 }
 
-// Finalize tells the launcher that this process ends in good order.
+// Finalize tells the launcher that this process is about to end in good order.
 func (c *Client) Finalize(ctx context.Context) error {
 	_, err := c.ask(ctx, "finalize_ack", newMessage("finalize"))
 	return err
@@ -209,19 +207,17 @@ func (c *Client) Finalize(ctx context.Context) error {
 // is closed.
 func (c *Client) Gone() <-chan struct{} { return c.gone }
 
-// Name is that of the job's keys, which other jobs of the launcher do not have.
+// Name returns the name of the job's set of keys. It is different for each job of a launcher.
 func (c *Client) Name() string { return c.name }
 
-// Abort asks the launcher to end the job, this process included, with an exit
-// code. It has no answer.
+// Abort asks the launcher to end the job, including this process, with an exit code. It does not wait for an answer.
 func (c *Client) Abort(code int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.send(newMessage("abort", "exitcode", strconv.Itoa(code)))
 }
 
-// Close gives the line up. Waiting calls end with an error. The second time it
-// does nothing.
+// Close closes the line. Calls that wait return an error. The second call does nothing.
 func (c *Client) Close() (err error) {
 	c.closing.Do(func() {
 		close(c.closed)
@@ -230,7 +226,7 @@ func (c *Client) Close() (err error) {
 	return err
 }
 
-// ask sends a question and returns the answer, which must be the given one.
+// ask sends a question and returns the answer, which must have the given command.
 func (c *Client) ask(ctx context.Context, answer string, question message) (message, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,17 +234,17 @@ func (c *Client) ask(ctx context.Context, answer string, question message) (mess
 	return c.answer(ctx, answer)
 }
 
-// send needs no error: what has ended the line is for whoever reads from it.
+// send ignores errors: reading from the line reports them.
 func (c *Client) send(m message) { _, _ = c.line.Write(m.line()) }
 
-// answer waits for a message. An answer that does not come in time would be taken
-// for that of the next question: the line is lost.
+// answer waits for a message. If it does not come in time, answer closes the line: it would be taken for the answer
+// of the next question.
 func (c *Client) answer(ctx context.Context, command string) (message, error) {
 	select {
 	case m := <-c.answers:
 		if m.command != command {
 			_ = c.Close()
-			return message{}, fmt.Errorf("%w: it answers %s, and %s is due", ErrProtocol, m.command, command)
+			return message{}, fmt.Errorf("%w: it answers %s instead of %s", ErrProtocol, m.command, command)
 		}
 		if rc := m.value("rc"); rc != "" && rc != "0" {
 			return m, fmt.Errorf("%w: %s, %s", ErrRefused, command, m.value("msg"))
@@ -262,7 +258,7 @@ func (c *Client) answer(ctx context.Context, command string) (message, error) {
 	}
 }
 
-// read takes what the launcher sends until the end.
+// read reads what the launcher sends until the line ends.
 func (c *Client) read() {
 	defer close(c.gone)
 	for r := bufio.NewReader(c.line); ; {

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// duplicate returns another descriptor of a file, which is closed.
+// duplicate returns another descriptor of a file, and closes the file.
 func duplicate(file *os.File) (int, error) {
 	defer file.Close()
 	return syscall.Dup(int(file.Fd()))
 }
 
-// socketPair returns two ends of a line, one of them as a descriptor.
+// socketPair returns the two ends of a line, one of them as a descriptor.
 func socketPair(t *testing.T) (net.Conn, int) {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

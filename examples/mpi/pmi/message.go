@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// Limits that a launcher of this package tells, and that a client assumes of a
-// launcher that tells none.
+// Limits that a launcher of this package reports, and that a client assumes if its launcher reports none.
 const (
 	maxKey   = 64
 	maxValue = 1024
-	// maxLine bounds what is read as one message.
+	// maxLine bounds the length of a message.
 	maxLine = 64 << 10
 )
 
@@ -59,7 +58,7 @@ func parseMessage(line string) (message, error) {
 		case found:
 			m.words = append(m.words, key, value)
 		default:
-			// Slurm's and MPICH's texts of errors have spaces in them. They come last.
+			// Slurm's and MPICH's error texts have spaces in them. They come last.
 			if n := len(m.words); n > 0 {
 				m.words[n-1] += " " + word
 			}

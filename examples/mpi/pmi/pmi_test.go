@@ -34,7 +34,7 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// meet is what a member does: it tells the others who it is, and hears it of them.
+// meet is what a member does: it tells the others who it is, and reads who they are.
 func meet() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -58,7 +58,7 @@ func meet() error {
 		}
 	}
 	if _, err := c.Get(ctx, "nobody-has-put-this"); !errors.Is(err, ErrRefused) {
-		return fmt.Errorf("a key that is not there gives %v", err)
+		return fmt.Errorf("a key that is not there: got %v", err)
 	}
 	if err := c.Finalize(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ func TestServerAndClients(t *testing.T) {
 		a.Put(ctx, strings.Repeat("k", maxKey), "1"), a.Put(ctx, "c", strings.Repeat("v", maxValue)), a.Put(ctx, "b", "again"),
 	} {
 		if bad == nil || errors.Is(bad, ErrGone) {
-			t.Errorf("what cannot be put gives %v", bad)
+			t.Errorf("a Put that is impossible returns %v", bad)
 		}
 	}
 	through := make(chan error)
@@ -131,16 +131,16 @@ func TestServerAndClients(t *testing.T) {
 		t.Errorf("abort tells %d", got)
 	}
 
-	// A rank that ends refuses the others their barrier, now and later.
+	// When a rank has ended, barriers of the others fail, now and later.
 	go func() { through <- a.Barrier(ctx) }()
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-through; !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "rank_1_has_ended") {
-		t.Errorf("a barrier with one that has ended gives %v", err)
+		t.Errorf("a barrier with a rank that has ended returns %v", err)
 	}
 	if err := a.Barrier(ctx); !errors.Is(err, ErrRefused) {
-		t.Errorf("the next gives %v", err)
+		t.Errorf("the next barrier returns %v", err)
 	}
 	s.Close()
 	<-a.Gone()
@@ -152,7 +152,7 @@ func TestServerAndClients(t *testing.T) {
 	}
 }
 
-// A rank that has finalized has not ended too soon.
+// A rank that ends after Finalize does not make barriers fail.
 func TestFinalize(t *testing.T) {
 	s := NewServer("job", 2, nil)
 	defer s.Close()
@@ -164,14 +164,14 @@ func TestFinalize(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
 	if err := a.Barrier(short); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the barrier gives %v", err)
+		t.Errorf("the barrier returns %v", err)
 	}
 	if err := a.Barrier(ctx); !errors.Is(err, ErrGone) {
-		t.Errorf("the line of a call that was given up gives %v", err)
+		t.Errorf("after a call that was given up, the line returns %v", err)
 	}
 }
 
-// Over a port, the launcher tells rank and size.
+// Over a port, the launcher reports rank and size.
 func TestPort(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -216,7 +216,7 @@ func TestPort(t *testing.T) {
 	}
 }
 
-// What is no launcher, or none of this version, is an error and no hang.
+// Joining something that is not a launcher, or one of another version, returns an error and does not hang.
 func TestBadLaunchers(t *testing.T) {
 	for name, test := range map[string]struct {
 		says string
@@ -292,7 +292,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// The launcher of MPICH starts the members.
+// MPICH's launcher starts the members.
 func TestHydra(t *testing.T) {
 	hydra, err := exec.LookPath("mpiexec.hydra")
 	if err != nil {

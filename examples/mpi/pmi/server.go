@@ -22,18 +22,17 @@ type Server struct {
 	lines   []net.Conn // by rank; nil before the rank is started
 	values  map[string]string
 	waiting []int // ranks in the barrier
-	ended   int   // the first rank that has ended without finalizing, -1 before
+	ended   int   // the first rank that has ended without finalizing, -1 for none
 }
 
-// NewServer makes the server of a job of so many ranks. abort is called, by
-// several goroutines perhaps, when a rank asks for the end of the job.
+// NewServer returns the server of a job with size ranks. It calls abort, possibly from several goroutines, when a
+// rank asks it to end the job.
 func NewServer(name string, size int, abort func(rank, code int)) *Server {
 	return &Server{name: name, size: size, abort: abort, lines: make([]net.Conn, size), values: map[string]string{}, ended: -1}
 }
 
-// Line makes the line of a rank. It returns the end that is the rank's, and what
-// its environment must have if that end is its descriptor fd. The rank has ended
-// when no process holds that end any more.
+// Line creates the line of a rank. It returns the rank's end, and the environment variables that the rank needs if
+// its end is descriptor fd. To the server, the rank has ended when no process holds that end any longer.
 func (s *Server) Line(rank, fd int) (*os.File, []string, error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -53,8 +52,8 @@ func (s *Server) Line(rank, fd int) (*os.File, []string, error) {
 	}, nil
 }
 
-// Join makes a member of the job that is part of this process, without an
-// environment: for tests, which can have several.
+// Join returns a member of the job that is part of this process and needs no environment. It is for tests, which can
+// have several.
 func (s *Server) Join(ctx context.Context, rank int) (*Client, error) {
 	ours, theirs := net.Pipe()
 	s.attach(rank, ours)
@@ -95,7 +94,7 @@ func (s *Server) serve(rank int, line net.Conn) {
 		answer := s.answer(rank, m)
 		s.mu.Unlock()
 		if answer.command != "" {
-			// A rank that does not hear it is ending.
+			// If this fails, the rank is ending.
 			_, _ = line.Write(answer.line())
 		}
 		if m.command == "abort" {
@@ -111,7 +110,7 @@ func (s *Server) serve(rank int, line net.Conn) {
 	}
 }
 
-// answer returns what a rank is to be told at once, which may be nothing.
+// answer returns what to tell a rank at once, which may be nothing.
 func (s *Server) answer(rank int, m message) message {
 	switch m.command {
 	case "init":
@@ -152,7 +151,7 @@ func (s *Server) answer(rank int, m message) message {
 	return newMessage(m.command+"_result", "rc", "-1", "msg", "unknown_command")
 }
 
-// release ends the barrier when all are in it, or when they never will be.
+// release ends the barrier when all ranks are in it, or when one has ended, so that they never will be.
 func (s *Server) release() {
 	out := newMessage("barrier_out", "rc", "0")
 	if s.ended >= 0 {

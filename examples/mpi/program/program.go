@@ -1,5 +1,5 @@
-// Package program is the frame of the programs of examples/mpi: flags, the start
-// of the ranks where no launcher has started them, signals and exit codes.
+// Package program is the frame of the programs of examples/mpi: flags, the start of the ranks if no launcher has
+// started them, signals and exit codes.
 package program
 
 import (
@@ -24,32 +24,31 @@ import (
 // Program is what the ranks of a program do.
 type Program struct {
 	Name  string
-	Ranks int // without a flag that says how many
+	Ranks int // default of -n
 
-	// Flags adds the program's own, and may be nil. The flags n, provider, timeout and bound are
-	// taken.
+	// Flags adds the program's own flags. It may be nil. The flags n, provider, timeout and bound exist already.
 	Flags func(flags *flag.FlagSet)
 
-	// Check returns what is wrong with the flags for so many ranks, a UsageError. It may be nil.
+	// Check returns a UsageError if the flags are wrong for that number of ranks. It may be nil.
 	Check func(ranks int) error
 
-	// Run is what each rank does. What it writes to out is printed, with the number of the rank before it
-	// where the program has started its ranks itself.
+	// Run is what each rank does. What it writes to out is printed; if the program has started its ranks itself, each
+	// line follows the number of its rank.
 	Run func(ctx context.Context, w *mpi.World, out io.Writer) error
 }
 
 // UsageError is a flag or a value that cannot be used.
 type UsageError struct{ error }
 
-// Usage makes a UsageError.
+// Usage returns a UsageError.
 func Usage(format string, values ...any) error {
 	return &UsageError{fmt.Errorf(format, values...)}
 }
 
-// errInterrupted is what ends a run at Ctrl-C.
+// errInterrupted ends a run at Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
-// Main runs the program with the arguments of the process, and ends it.
+// Main runs the program with the arguments of the process, and exits.
 func (p Program) Main() {
 	err := p.Start(os.Args[1:], os.Stdout, os.Stderr)
 	if err == nil || errors.Is(err, flag.ErrHelp) {
@@ -67,7 +66,7 @@ func (p Program) Main() {
 	os.Exit(code)
 }
 
-// settings are what all programs have.
+// settings are the values of the flags that all programs have.
 type settings struct {
 	ranks    int
 	adapters string
@@ -75,16 +74,16 @@ type settings struct {
 	bound    time.Duration
 }
 
-// Start runs the program: as the rank that a launcher has started, else as the
-// launcher of its ranks on this machine, on one adapter after the other.
+// Start runs the program: as a rank if a launcher has started it, else as the launcher of its ranks on this machine,
+// on one adapter after another.
 func (p Program) Start(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is told by the caller
+	flags.SetOutput(io.Discard) // the caller prints errors
 	var s settings
-	flags.IntVar(&s.ranks, "n", p.Ranks, fmt.Sprintf("ranks, 1 to %d, where no launcher has started them", launch.MaxRanks))
+	flags.IntVar(&s.ranks, "n", p.Ranks, fmt.Sprintf("ranks to start, 1 to %d, unless a launcher has started them", launch.MaxRanks))
 	flags.StringVar(&s.adapters, "provider", os.Getenv("UDAT_TEST_IA"), "`names` of the adapters to run on, separated by commas; default: $UDAT_TEST_IA, else the first that opens")
-	flags.DurationVar(&s.timeout, "timeout", 10*time.Minute, "most that a run on one adapter may take")
-	flags.DurationVar(&s.bound, "bound", 0, "how long it takes at most to notice that a rank cannot be reached; default 30s")
+	flags.DurationVar(&s.timeout, "timeout", 10*time.Minute, "time limit of the run on one adapter")
+	flags.DurationVar(&s.bound, "bound", 0, "longest time until the program notices that a rank cannot be reached; default 30s")
 	if p.Flags != nil {
 		p.Flags(flags)
 	}
@@ -145,7 +144,7 @@ func (p Program) launch(ctx context.Context, s settings, args []string, stdout, 
 	return nil
 }
 
-// rank is what each process does.
+// rank runs the program as a rank.
 func (p Program) rank(ctx context.Context, s settings, out io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("the run took longer than -timeout %v", s.timeout))
 	defer cancel()
@@ -160,7 +159,7 @@ func (p Program) rank(ctx context.Context, s settings, out io.Writer) error {
 	if err == nil {
 		err = p.Run(ctx, w, out)
 	}
-	// A world that has failed says so again when it is closed.
+	// A world that has failed returns the same error when it is closed.
 	if closed := w.Close(); err == nil {
 		err = closed
 	}

@@ -1,5 +1,4 @@
-// Samplesort sorts random numbers that are too many for one process, with several,
-// by samples. See ../README.md.
+// Samplesort sorts random numbers by samples with several processes. See ../README.md.
 package main
 
 import (
@@ -26,8 +25,8 @@ func sorter() program.Program {
 	return program.Program{
 		Name: "samplesort", Ranks: 4,
 		Flags: func(flags *flag.FlagSet) {
-			flags.IntVar(&numbers, "numbers", 100_000, fmt.Sprintf("numbers of each rank, 0 to %d", maxNumbers))
-			flags.Uint64Var(&seed, "seed", 1, "of the random numbers")
+			flags.IntVar(&numbers, "numbers", 100_000, fmt.Sprintf("numbers on each rank, 0 to %d", maxNumbers))
+			flags.Uint64Var(&seed, "seed", 1, "seed of the random numbers")
 		},
 		Check: func(int) error {
 			if numbers < 0 || numbers > maxNumbers {
@@ -57,25 +56,25 @@ func sorter() program.Program {
 			if w.Rank() == 0 {
 				fmt.Fprintf(out, "%s: %d numbers on %d ranks sorted in %v, at most %d on one\n",
 					w.Adapter(), numbers*w.Size(), w.Size(), took.Round(time.Millisecond), most[0])
-				fmt.Fprintln(out, "they are in order, and those that there were")
+				fmt.Fprintln(out, "they are in order, and none is missing")
 			}
 			return nil
 		},
 	}
 }
 
-// samplesPerRank is how many numbers of each rank stand for all of its numbers.
-// With more the ranks' shares are more alike.
+// samplesPerRank is how many of its numbers a rank contributes to the sample. With more of them, the ranks' shares
+// are more equal.
 const samplesPerRank = 64
 
-// sortAll sorts the numbers of all ranks. Each gets a share: rank 0 the smallest.
+// sortAll sorts the numbers of all ranks. Each rank gets a share: rank 0 the smallest numbers.
 func sortAll[T mpi.Real](c *mpi.Comm, mine []T) ([]T, error) {
 	slices.Sort(mine)
 	splitters, err := split(c, mine)
 	if err != nil {
 		return nil, err
 	}
-	// What is between two splitters goes to one rank.
+	// The numbers between two splitters go to one rank.
 	counts, from := make([]int, c.Size()), 0
 	for rank := range counts {
 		end := len(mine)
@@ -101,7 +100,7 @@ func sortAll[T mpi.Real](c *mpi.Comm, mine []T) ([]T, error) {
 	return share, nil
 }
 
-// split returns the numbers where the shares of ranks begin, but for the first.
+// split returns the numbers at which the shares of the ranks begin, except that of rank 0.
 func split[T mpi.Real](c *mpi.Comm, sorted []T) ([]T, error) {
 	var sample []T
 	if len(sorted) > 0 {
@@ -129,8 +128,8 @@ func split[T mpi.Real](c *mpi.Comm, sorted []T) ([]T, error) {
 	return splitters, nil
 }
 
-// verify checks that each share is in order, that it is behind that of the rank
-// before, and that no number is missing.
+// verify checks that each share is in order, that it comes after that of the rank before, and that no number is
+// missing.
 func verify[T mpi.Real](c *mpi.Comm, mine, share []T) error {
 	if !slices.IsSorted(share) {
 		return fmt.Errorf("the share of rank %d is not in order", c.Rank())
@@ -153,7 +152,7 @@ func verify[T mpi.Real](c *mpi.Comm, mine, share []T) error {
 			continue
 		}
 		if begun && cmp.Less(all[2*rank], last) {
-			return fmt.Errorf("the share of rank %d begins before the one before it ends", rank)
+			return fmt.Errorf("the share of rank %d begins before that of the rank before ends", rank)
 		}
 		last, begun = all[2*rank+1], true
 	}
@@ -163,13 +162,13 @@ func verify[T mpi.Real](c *mpi.Comm, mine, share []T) error {
 		return err
 	}
 	if !slices.Equal(sums[:len(before)], sums[len(before):]) {
-		return fmt.Errorf("the numbers are not those that there were: %v before, and %v after", sums[:len(before)], sums[len(before):])
+		return fmt.Errorf("the numbers have changed: the digest is %v before, and %v after", sums[:len(before)], sums[len(before):])
 	}
 	return nil
 }
 
-// digest of numbers, whose sum over the ranks does not depend on who has them:
-// how many there are, and sums of what is made of each.
+// digest returns a count and checksums of numbers. Their sums over the ranks do not depend on which rank has which
+// number.
 func digest[T mpi.Real](numbers []T) []uint64 {
 	d := []uint64{uint64(len(numbers)), 0, 0}
 	for _, v := range numbers {

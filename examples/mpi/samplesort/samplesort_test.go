@@ -18,12 +18,11 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	udattest.Patience = 2 * time.Minute // for whole runs, of several processes, on a busy machine
+	udattest.Patience = 2 * time.Minute // for whole runs of several processes on a busy machine
 	udattest.Main(m)
 }
 
-// Numbers are sorted on all kinds of ranks: none of them, fewer than there are
-// samples, and many.
+// Ranks without numbers, with fewer numbers than samples, and with many numbers all sort.
 func TestSort(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		for _, n := range []struct{ ranks, numbers int }{{3, 0}, {3, 1}, {4, 30_000}} {
@@ -35,7 +34,7 @@ func TestSort(t *testing.T) {
 				}
 				for _, line := range []string{
 					fmt.Sprintf("rank 0: %s: %d numbers on %d ranks sorted in ", adapter, n.ranks*n.numbers, n.ranks),
-					"rank 0: they are in order, and those that there were\n",
+					"rank 0: they are in order, and none is missing\n",
 				} {
 					if !strings.Contains(stdout.String(), line) {
 						t.Errorf("no %q in\n%s", line, stdout.String())
@@ -46,7 +45,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// A rank alone sorts, and what is wrong is found.
+// A single rank sorts, and verify finds mistakes.
 func TestVerify(t *testing.T) {
 	if os.Getenv("PMI_FD") != "" {
 		t.Skip("started by a launcher")
