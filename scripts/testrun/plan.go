@@ -71,7 +71,7 @@ const (
 	// One measures in emulated machines; the others install packages in roots of their own. They take minutes.
 	hostSkip = `^Test(Report|ReadmeCommands|Container)$`
 	// Calls of all kinds, and from many goroutines.
-	locksTests = `^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ExactlyOnce|ConcurrentFree|ProgramShapes|ManyWaitersFewThreads|NilAndZeroArguments)$`
+	locksTests = `^FuzzCalls$/^seed#[0-5]$|^Test(CloseUnderRequests|CloseBesideCreators|ConcurrentFree|ManyWaitersFewThreads|NilAndZeroArguments)$`
 	// These make calls in all states and orders. The run with the race detector also compares the states with the
 	// specification, so one run is enough.
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
