@@ -229,7 +229,7 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	// CMA provider loses its queue pair when the peer has gone.
 	n := ep.native.Load()
 	n.parts.markStuck(ep.ia)
-	n.connection.TakeOwed() // the program gets the error, and no event of this attempt
+	n.connection.TakeKept() // the program gets the error, and no event of this attempt
 	if renewErr := ep.renew(op, n.copyParts(), EPStateUnconnected, kept); renewErr != nil {
 		return true, renewErr
 	}

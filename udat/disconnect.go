@@ -64,7 +64,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 			return nil
 		}
 	case EPStateConnected:
-		n.connection.Do(connphase.See)
+		n.connection.Do(connphase.Observe)
 		if flags == CloseGraceful {
 			if n.startDraining() {
 				return nil
@@ -89,7 +89,7 @@ func (n *nativeEP) disconnectPaused(flags CloseFlags) cgo.Return {
 		n.leftAt = time.Now()
 	}
 	mayWait()
-	n.connection.Do(connphase.Leave)
+	n.connection.Do(connphase.BeginDisconnect)
 	rescue := n.startRescue(flags)
 	r := cgo.EPDisconnect(n.handle, cgo.CloseFlags(flags))
 	rescued := rescue.end()

@@ -542,7 +542,7 @@ func (ep *EP) free() (failure, err error) {
 	}
 	defer ep.shadow.begin(callFree).end(&err)
 	err = ep.obj.seal(op, InvalidHandleEP, func() error {
-		if event, ofConnection, _ := n.connection.TakeOwed(); ofConnection {
+		if event, ofConnection, _ := n.connection.TakeKept(); ofConnection {
 			event.Number = n.endedBy(event.Number)
 			n.deliver(event)
 		}

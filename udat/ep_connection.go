@@ -60,7 +60,7 @@ func (ep *EP) libraryState(op string) (EPState, error) {
 		switch {
 		case phase.Ended():
 			state = EPStateDisconnected
-		case phase == connphase.Draining || phase == connphase.Leaving:
+		case phase == connphase.Draining || phase == connphase.Disconnecting:
 			state = EPStateDisconnectPending
 		}
 	}
@@ -78,10 +78,10 @@ func (n *nativeEP) attempting() bool {
 	return r.OK() && inAttempt(state)
 }
 
-// hear handles a connection event of the library. It returns false if the program must
-// not get the event, or not yet. The caller holds the lock of the queue that the event
-// came to.
-func (n *nativeEP) hear(event *Event) bool {
+// handleEvent handles a connection event of the library. It returns false if the program
+// must not get the event, or not yet. The caller holds the lock of the queue that the
+// event came to.
+func (n *nativeEP) handleEvent(event *Event) bool {
 	in := connphase.Fail
 	switch event.Number {
 	case EventConnectionEstablished:
@@ -89,15 +89,15 @@ func (n *nativeEP) hear(event *Event) bool {
 	case EventConnectionDisconnected:
 		in = connphase.Disconnect
 	}
-	switch n.connection.Hear(in, *event, n.request.settled) {
+	switch n.connection.Handle(in, *event, n.request.settled) {
 	case connphase.Deliver:
 		if in != connphase.Establish {
 			event.Number = n.endedBy(event.Number)
 		}
 		return true
-	case connphase.Hold:
+	case connphase.KeepUntilSettled:
 		go n.releaseEnd()
-	case connphase.Owe:
+	case connphase.KeepUntilReplaced:
 		go n.fail()
 	}
 	return false
@@ -117,7 +117,7 @@ func (n *nativeEP) endedBy(first EventNumber) EventNumber {
 // report delivers the event that was kept for the program, if there is one. The caller
 // holds control.
 func (n *nativeEP) report() {
-	if event, ofConnection, owed := n.connection.TakeOwed(); owed {
+	if event, ofConnection, ok := n.connection.TakeKept(); ok {
 		if ofConnection {
 			event.Number = n.endedBy(event.Number)
 		}
@@ -134,7 +134,7 @@ func (n *nativeEP) deliver(event Event) {
 // the library is done with the attempt. If the attempt has just had another outcome,
 // abort does nothing and returns false. The caller holds control.
 func (n *nativeEP) abort(op string, event EventNumber) (aborted bool, err error) {
-	if !n.connection.Owe(connphase.Abort, Event{Number: event, native: n}, n.attempting) {
+	if !n.connection.DoAndKeep(connphase.Abort, Event{Number: event, native: n}, n.attempting) {
 		return false, nil
 	}
 	r := n.disconnect(CloseAbrupt)

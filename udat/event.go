@@ -199,7 +199,7 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 	if n == nil {
 		return
 	}
-	if event := (Event{Number: number, native: n, privateData: privateData}); n.hear(&event) {
+	if event := (Event{Number: number, native: n, privateData: privateData}); n.handleEvent(&event) {
 		n.deliver(event)
 	}
 }

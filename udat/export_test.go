@@ -340,7 +340,7 @@ func decideOnAbort(ep *EP, abort bool) (decide func()) {
 	began, decided, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		ep.native.Load().connection.Owe(connphase.Abort, Event{}, func() bool {
+		ep.native.Load().connection.DoAndKeep(connphase.Abort, Event{}, func() bool {
 			close(began)
 			<-decided
 			return abort
@@ -449,7 +449,7 @@ func WithholdEnd(ep *EP) (deliver func()) {
 	n := ep.native.Load()
 	return func() {
 		event := Event{Number: EventConnectionDisconnected, native: n}
-		if n.hear(&event) {
+		if n.handleEvent(&event) {
 			n.deliver(event)
 		}
 	}
@@ -479,7 +479,7 @@ func DisconnectNatively(ep *EP) {
 	ep.control.Lock()
 	defer ep.control.Unlock()
 	n := ep.native.Load()
-	n.connection.Do(connphase.See) // what follows is the end of a connection, not a failure
+	n.connection.Do(connphase.Observe) // what follows is the end of a connection, not a failure
 	unwatch(ep)
 	cgo.EPDisconnect(n.handle, cgo.CloseAbrupt)
 }

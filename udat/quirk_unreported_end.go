@@ -71,5 +71,5 @@ func (n *nativeEP) decideEnd() bool {
 // forget notes that the library will not report the end of the connection, for which the
 // program gets the given event. It returns false if the library has reported the end.
 func (n *nativeEP) forget(event EventNumber) bool {
-	return n.connection.Owe(connphase.Forget, Event{Number: event, native: n}, func() bool { return true })
+	return n.connection.DoAndKeep(connphase.Forget, Event{Number: event, native: n}, func() bool { return true })
 }

@@ -9,8 +9,8 @@ import (
 
 // A Connection is the one connection of a native endpoint. It goes through the phases
 // once. E is the type of the program's events. The zero value is Idle. A Connection is
-// safe for concurrent use. The functions possible and settled, which Owe and Hear call,
-// must not call its methods.
+// safe for concurrent use. The functions possible and settled, which DoAndKeep and Handle
+// call, must not call its methods.
 type Connection[E any] struct {
 	phase atomic.Uint32 // written under mu
 
@@ -18,8 +18,8 @@ type Connection[E any] struct {
 	inLibrary bool          // an attempt has begun, and the library has not reported its outcome
 	told      bool          // the program has got the event of the establishment
 	broken    bool          // see Break
-	owed      *E            // the event that is kept for the program, nil for none
-	ofEnd     bool          // owed is the end of a connection, not of an attempt
+	kept      *E            // the event that is kept for the program, nil for none
+	ofEnd     bool          // kept is the end of a connection, not of an attempt
 	timer     *time.Timer   // the limit of this phase, nil for none
 	changed   chan struct{} // see Changed
 }
@@ -36,11 +36,11 @@ func (c *Connection[E]) Do(in Input) bool {
 	return allowed
 }
 
-// Owe makes the move of an input if the table allows it and possible returns true. It
-// then keeps the event for the program, which gets it later: see TakeOwed. Owe reports
-// whether it has made the move. No other move comes between the call of possible and
-// the move.
-func (c *Connection[E]) Owe(in Input, event E, possible func() bool) bool {
+// DoAndKeep makes the move of an input if the table allows it and possible returns true.
+// It then keeps the event for the program, which gets it later: see TakeKept. DoAndKeep
+// reports whether it has made the move. No other move comes between the call of possible
+// and the move.
+func (c *Connection[E]) DoAndKeep(in Input, event E, possible func() bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !table[c.Phase()][in].allowed || !possible() {
@@ -48,14 +48,15 @@ func (c *Connection[E]) Owe(in Input, event E, possible func() bool) bool {
 	}
 	c.ofEnd = c.Phase() != Attempting
 	c.take(in)
-	c.owed = &event
+	c.kept = &event
 	return true
 }
 
-// Hear makes the move of an event of the library, and returns what to do with the event.
-// If the event ends a connection and settled returns false, the outcome is Hold. With
-// the outcomes Hold and Owe the event is kept for the program: see TakeOwed.
-func (c *Connection[E]) Hear(in Input, event E, settled func() bool) Outcome {
+// Handle makes the move of an event of the library, and returns what to do with the
+// event. If the event ends a connection and settled returns false, the outcome is
+// KeepUntilSettled. With the outcomes KeepUntilSettled and KeepUntilReplaced the event is
+// kept for the program: see TakeKept.
+func (c *Connection[E]) Handle(in Input, event E, settled func() bool) Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	from := c.Phase()
@@ -73,10 +74,10 @@ func (c *Connection[E]) Hear(in Input, event E, settled func() bool) Outcome {
 		}
 		c.told = true
 	case outcome == Deliver && !settled():
-		outcome = Hold
+		outcome = KeepUntilSettled
 	}
-	if outcome == Owe || outcome == Hold {
-		c.owed, c.ofEnd = &event, from != Attempting
+	if outcome == KeepUntilReplaced || outcome == KeepUntilSettled {
+		c.kept, c.ofEnd = &event, from != Attempting
 	}
 	return outcome
 }
@@ -102,16 +103,16 @@ func (c *Connection[E]) take(in Input) (outcome Outcome, allowed bool) {
 	return m.outcome, true
 }
 
-// TakeOwed returns the event that was kept for the program, and forgets it. It also
+// TakeKept returns the event that was kept for the program, and forgets it. It also
 // reports whether the event ends a connection, and not an attempt. If there is no event,
 // ok is false.
-func (c *Connection[E]) TakeOwed() (event E, ofConnection, ok bool) {
+func (c *Connection[E]) TakeKept() (event E, ofConnection, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owed == nil {
+	if c.kept == nil {
 		return event, false, false
 	}
-	event, c.owed = *c.owed, nil
+	event, c.kept = *c.kept, nil
 	return event, c.ofEnd, true
 }
 

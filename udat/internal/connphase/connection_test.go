@@ -11,16 +11,16 @@ import (
 
 // diagram lists all moves that are allowed, except those of events that are dropped.
 const diagram = `
-Idle: Begin Attempting, Empty Vacant
-Attempting: Withdraw Idle, See Connected, Establish Connected Deliver, Fail Refused Owe, Disconnect Refused Owe, Abort Aborted Owe
-Connected: Establish Connected Deliver, Fail Over Deliver, Disconnect Over Deliver, Drain Draining, Leave Leaving, Forget Over Owe
-Draining: Establish Draining Deliver, Fail Over Deliver, Disconnect Over Deliver, Leave Leaving, Forget Over Owe
-Leaving: Establish Leaving Deliver, Fail Over Deliver, Disconnect Over Deliver, Leave Leaving, Forget Over Owe, Empty Emptied
-Aborted: Empty Vacant
-Refused: Empty Vacant
-Over: Empty Vacant
-Emptied: Establish Emptied Deliver, Fail Vacant Deliver, Disconnect Vacant Deliver, Forget Vacant Owe, Empty Emptied
-Vacant: Empty Vacant
+Idle: Begin Attempting, Empty EndedEmpty
+Attempting: Withdraw Idle, Observe Connected, Establish Connected Deliver, Fail Refused KeepUntilReplaced, Disconnect Refused KeepUntilReplaced, Abort Aborted KeepUntilReplaced
+Connected: Establish Connected Deliver, Fail Ended Deliver, Disconnect Ended Deliver, Drain Draining, BeginDisconnect Disconnecting, Forget Ended KeepUntilReplaced
+Draining: Establish Draining Deliver, Fail Ended Deliver, Disconnect Ended Deliver, BeginDisconnect Disconnecting, Forget Ended KeepUntilReplaced
+Disconnecting: Establish Disconnecting Deliver, Fail Ended Deliver, Disconnect Ended Deliver, BeginDisconnect Disconnecting, Forget Ended KeepUntilReplaced, Empty DisconnectingEmpty
+Aborted: Empty EndedEmpty
+Refused: Empty EndedEmpty
+Ended: Empty EndedEmpty
+DisconnectingEmpty: Establish DisconnectingEmpty Deliver, Fail EndedEmpty Deliver, Disconnect EndedEmpty Deliver, Forget EndedEmpty KeepUntilReplaced, Empty DisconnectingEmpty
+EndedEmpty: Empty EndedEmpty
 `
 
 func TestDiagram(t *testing.T) {
@@ -47,16 +47,16 @@ func TestDiagram(t *testing.T) {
 
 // ways lists inputs that lead to each phase.
 var ways = map[Phase][]Input{
-	Idle:       nil,
-	Attempting: {Begin},
-	Connected:  {Begin, Establish},
-	Draining:   {Begin, Establish, Drain},
-	Leaving:    {Begin, Establish, Leave},
-	Aborted:    {Begin, Abort},
-	Refused:    {Begin, Fail},
-	Over:       {Begin, Establish, Disconnect},
-	Emptied:    {Begin, Establish, Leave, Empty},
-	Vacant:     {Empty},
+	Idle:               nil,
+	Attempting:         {Begin},
+	Connected:          {Begin, Establish},
+	Draining:           {Begin, Establish, Drain},
+	Disconnecting:      {Begin, Establish, BeginDisconnect},
+	Aborted:            {Begin, Abort},
+	Refused:            {Begin, Fail},
+	Ended:              {Begin, Establish, Disconnect},
+	DisconnectingEmpty: {Begin, Establish, BeginDisconnect, Empty},
+	EndedEmpty:         {Empty},
 }
 
 func isEvent(in Input) bool { return in == Establish || in == Fail || in == Disconnect }
@@ -67,11 +67,11 @@ func yes() bool { return true }
 func step(c *Connection[Input], in Input) (outcome Outcome, allowed bool) {
 	switch {
 	case isEvent(in):
-		return c.Hear(in, in, yes), true
+		return c.Handle(in, in, yes), true
 	case in == Abort || in == Forget:
-		allowed = c.Owe(in, in, yes)
+		allowed = c.DoAndKeep(in, in, yes)
 		if allowed {
-			outcome = Owe
+			outcome = KeepUntilReplaced
 		}
 		return outcome, allowed
 	}
@@ -95,7 +95,7 @@ func TestMoves(t *testing.T) {
 			if c.Phase() != p {
 				t.Fatalf("the way to %v leads to %v", p, c.Phase())
 			}
-			owed, _, hadOwed := c.TakeOwed()
+			kept, _, hadKept := c.TakeKept()
 			changed := c.Changed()
 			m := table[p][i]
 			outcome, allowed := step(c, i)
@@ -115,12 +115,12 @@ func TestMoves(t *testing.T) {
 			if isClosed(changed) != (want != p || p == Aborted && (i == Establish || i == Fail)) {
 				t.Errorf("%v in %v: the channel of Changed is closed: %v", i, p, isClosed(changed))
 			}
-			event, ofConnection, ok := c.TakeOwed()
-			if ok != (outcome == Owe) || ok && (event != i || ofConnection != (p != Attempting)) {
+			event, ofConnection, ok := c.TakeKept()
+			if ok != (outcome == KeepUntilReplaced) || ok && (event != i || ofConnection != (p != Attempting)) {
 				t.Errorf("%v in %v: the event that is kept is %v, of a connection: %v, there is one: %v", i, p, event, ofConnection, ok)
 			}
-			if hadOwed != (p == Aborted || p == Refused) {
-				t.Errorf("in %v the event that is kept is %v, there is one: %v", p, owed, hadOwed)
+			if hadKept != (p == Aborted || p == Refused) {
+				t.Errorf("in %v the event that is kept is %v, there is one: %v", p, kept, hadKept)
 			}
 		}
 	}
@@ -138,19 +138,19 @@ func isClosed(c <-chan struct{}) bool {
 // The library may show the establishment before it posts the event. The program gets
 // the event once.
 func TestEstablishmentIsTold(t *testing.T) {
-	for _, between := range [][]Input{nil, {Drain}, {Leave}, {Drain, Leave}} {
+	for _, between := range [][]Input{nil, {Drain}, {BeginDisconnect}, {Drain, BeginDisconnect}} {
 		c := in(Attempting)
-		c.Do(See)
+		c.Do(Observe)
 		for _, i := range between {
 			c.Do(i)
 		}
 		if !c.InLibrary() {
 			t.Error("InLibrary is false before the library has reported the outcome")
 		}
-		if outcome := c.Hear(Establish, Establish, yes); outcome != Deliver {
+		if outcome := c.Handle(Establish, Establish, yes); outcome != Deliver {
 			t.Errorf("after %v the outcome is %v, want %v", between, outcome, Deliver)
 		}
-		if outcome := c.Hear(Establish, Establish, yes); outcome != Drop {
+		if outcome := c.Handle(Establish, Establish, yes); outcome != Drop {
 			t.Errorf("after %v the second outcome is %v, want %v", between, outcome, Drop)
 		}
 		if c.InLibrary() {
@@ -163,10 +163,10 @@ func TestEstablishmentIsTold(t *testing.T) {
 // still works on it.
 func TestAbortedAttemptStaysInLibrary(t *testing.T) {
 	c := in(Aborted)
-	if c.Hear(Disconnect, Disconnect, yes); !c.InLibrary() {
+	if c.Handle(Disconnect, Disconnect, yes); !c.InLibrary() {
 		t.Error("InLibrary is false while the library may still work on the attempt")
 	}
-	if c.Hear(Establish, Establish, yes); c.InLibrary() {
+	if c.Handle(Establish, Establish, yes); c.InLibrary() {
 		t.Error("InLibrary is true after the library has reported the outcome")
 	}
 }
@@ -174,10 +174,10 @@ func TestAbortedAttemptStaysInLibrary(t *testing.T) {
 // An end is held while requests are outstanding.
 func TestEndIsHeld(t *testing.T) {
 	c := in(Connected)
-	if outcome := c.Hear(Disconnect, Disconnect, func() bool { return false }); outcome != Hold {
+	if outcome := c.Handle(Disconnect, Disconnect, func() bool { return false }); outcome != KeepUntilSettled {
 		t.Errorf("the outcome is %v", outcome)
 	}
-	if event, ofConnection, ok := c.TakeOwed(); !ok || !ofConnection || event != Disconnect {
+	if event, ofConnection, ok := c.TakeKept(); !ok || !ofConnection || event != Disconnect {
 		t.Errorf("the event that is kept is %v, of a connection: %v, there is one: %v", event, ofConnection, ok)
 	}
 }
@@ -202,7 +202,7 @@ func TestLimit(t *testing.T) {
 	c := in(Attempting)
 	limit(c, Connected, 0, "of another phase")
 	limit(c, Attempting, soon, "of a phase that has ended")
-	c.Do(See)
+	c.Do(Observe)
 	limit(c, Connected, soon, "replaced")
 	limit(c, Connected, time.Hour, "replaced")
 	limit(c, Connected, later, "right")
@@ -224,7 +224,7 @@ func TestLimit(t *testing.T) {
 // time, and more than once.
 func racers(c *Connection[Input], log func(Input, Outcome)) []func() {
 	var list []func()
-	for i := See; i < inputs; i++ {
+	for i := Observe; i < inputs; i++ {
 		list = append(list, func() {
 			outcome, allowed := step(c, i)
 			if allowed {
@@ -244,7 +244,7 @@ func TestRaces(t *testing.T) {
 		var told []Input
 		var group sync.WaitGroup
 		list := racers(c, func(i Input, outcome Outcome) {
-			if outcome == Deliver || outcome == Owe || outcome == Hold {
+			if outcome == Deliver || outcome == KeepUntilReplaced || outcome == KeepUntilSettled {
 				mu.Lock()
 				told = append(told, i)
 				mu.Unlock()
@@ -284,7 +284,7 @@ func TestSequences(t *testing.T) {
 		var told []Input
 		for range 12 {
 			i := Input(r.IntN(int(inputs)))
-			if outcome, _ := step(c, i); outcome == Deliver || outcome == Owe {
+			if outcome, _ := step(c, i); outcome == Deliver || outcome == KeepUntilReplaced {
 				told = append(told, i)
 			}
 		}

@@ -12,46 +12,46 @@ package connphase
 type Phase uint32
 
 const (
-	Idle       Phase = iota // no attempt has begun
-	Attempting              // the library is connecting, or accepting
-	Connected               // the connection is established
-	Draining                // requests complete before the library disconnects
-	Leaving                 // the library is disconnecting
-	Aborted                 // the binding has ended the attempt; the library may still work on it
-	Refused                 // the library has ended the attempt
-	Over                    // the connection has ended
-	Emptied                 // the library is disconnecting, and has forgotten what was posted
-	Vacant                  // the connection is over, and nothing is posted in the library
+	Idle               Phase = iota // no attempt has begun
+	Attempting                      // the library is connecting, or accepting
+	Connected                       // the connection is established
+	Draining                        // requests complete before the library disconnects
+	Disconnecting                   // the library is disconnecting
+	Aborted                         // the binding has ended the attempt; the library may still work on it
+	Refused                         // the library has ended the attempt
+	Ended                           // the connection has ended
+	DisconnectingEmpty              // the library is disconnecting, and has forgotten what was posted
+	EndedEmpty                      // the connection is over, and nothing is posted in the library
 	phases
 )
 
 // Ending reports whether the library is disconnecting, or has nothing left to
 // disconnect.
-func (p Phase) Ending() bool { return p >= Leaving }
+func (p Phase) Ending() bool { return p >= Disconnecting }
 
 // Ended reports whether the connection, or the attempt, has ended.
-func (p Phase) Ended() bool { return p >= Aborted && p != Emptied }
+func (p Phase) Ended() bool { return p >= Aborted && p != DisconnectingEmpty }
 
 // Empty reports whether no more operations may be posted to the library: it takes the
 // endpoint for one that was never connected.
-func (p Phase) Empty() bool { return p >= Emptied }
+func (p Phase) Empty() bool { return p >= DisconnectingEmpty }
 
 // An Input is what happens to a connection: a call of the program, an event of the
 // library, or a decision of the binding.
 type Input uint8
 
 const (
-	Begin      Input = iota // call: an attempt is about to begin
-	Withdraw                // call: the library has refused to begin it
-	See                     // the library shows the connection before it posts the event
-	Establish               // event: the connection is established
-	Fail                    // event: the attempt has failed, or the connection broke
-	Disconnect              // event: disconnected; the library also reports an aborted attempt so
-	Abort                   // call, timer: the binding ends the attempt
-	Drain                   // call: requests complete before the disconnect
-	Leave                   // call, timer: the library is about to disconnect
-	Forget                  // timer: the library will not report the end
-	Empty                   // the native endpoint is about to be reset, or is a new one
+	Begin           Input = iota // call: an attempt is about to begin
+	Withdraw                     // call: the library has refused to begin it
+	Observe                      // the library shows the connection before it posts the event
+	Establish                    // event: the connection is established
+	Fail                         // event: the attempt has failed, or the connection broke
+	Disconnect                   // event: disconnected; the library also reports an aborted attempt so
+	Abort                        // call, timer: the binding ends the attempt
+	Drain                        // call: requests complete before the disconnect
+	BeginDisconnect              // call, timer: the library is about to disconnect
+	Forget                       // timer: the library will not report the end
+	Empty                        // the native endpoint is about to be reset, or is a new one
 	inputs
 )
 
@@ -59,11 +59,11 @@ const (
 type Outcome uint8
 
 const (
-	None    Outcome = iota // there is no event
-	Deliver                // the program gets the event
-	Drop                   // nobody gets the event
-	Owe                    // the program gets the event when the native endpoint is replaced
-	Hold                   // the program gets the event when the requests are settled
+	None              Outcome = iota // there is no event
+	Deliver                          // the program gets the event
+	Drop                             // nobody gets the event
+	KeepUntilReplaced                // the program gets the event when the native endpoint is replaced
+	KeepUntilSettled                 // the program gets the event when the requests are settled
 )
 
 type move struct {
@@ -82,24 +82,24 @@ var rules = []struct {
 }{
 	{Begin, []Phase{Idle}, Attempting, None},
 	{Withdraw, []Phase{Attempting}, Idle, None},
-	{See, []Phase{Attempting}, Connected, None},
+	{Observe, []Phase{Attempting}, Connected, None},
 	{Establish, []Phase{Attempting, Connected}, Connected, Deliver},
 	{Establish, []Phase{Draining}, Draining, Deliver},
-	{Establish, []Phase{Leaving}, Leaving, Deliver},
-	{Establish, []Phase{Emptied}, Emptied, Deliver},
-	{Abort, []Phase{Attempting}, Aborted, Owe},
+	{Establish, []Phase{Disconnecting}, Disconnecting, Deliver},
+	{Establish, []Phase{DisconnectingEmpty}, DisconnectingEmpty, Deliver},
+	{Abort, []Phase{Attempting}, Aborted, KeepUntilReplaced},
 	{Drain, []Phase{Connected}, Draining, None},
-	{Leave, []Phase{Connected, Draining, Leaving}, Leaving, None},
-	{Forget, []Phase{Connected, Draining, Leaving}, Over, Owe},
-	{Forget, []Phase{Emptied}, Vacant, Owe},
-	{Fail, []Phase{Attempting}, Refused, Owe},
-	{Fail, []Phase{Connected, Draining, Leaving}, Over, Deliver},
-	{Fail, []Phase{Emptied}, Vacant, Deliver},
-	{Disconnect, []Phase{Attempting}, Refused, Owe},
-	{Disconnect, []Phase{Connected, Draining, Leaving}, Over, Deliver},
-	{Disconnect, []Phase{Emptied}, Vacant, Deliver},
-	{Empty, []Phase{Leaving, Emptied}, Emptied, None},
-	{Empty, []Phase{Idle, Aborted, Refused, Over, Vacant}, Vacant, None},
+	{BeginDisconnect, []Phase{Connected, Draining, Disconnecting}, Disconnecting, None},
+	{Forget, []Phase{Connected, Draining, Disconnecting}, Ended, KeepUntilReplaced},
+	{Forget, []Phase{DisconnectingEmpty}, EndedEmpty, KeepUntilReplaced},
+	{Fail, []Phase{Attempting}, Refused, KeepUntilReplaced},
+	{Fail, []Phase{Connected, Draining, Disconnecting}, Ended, Deliver},
+	{Fail, []Phase{DisconnectingEmpty}, EndedEmpty, Deliver},
+	{Disconnect, []Phase{Attempting}, Refused, KeepUntilReplaced},
+	{Disconnect, []Phase{Connected, Draining, Disconnecting}, Ended, Deliver},
+	{Disconnect, []Phase{DisconnectingEmpty}, EndedEmpty, Deliver},
+	{Empty, []Phase{Disconnecting, DisconnectingEmpty}, DisconnectingEmpty, None},
+	{Empty, []Phase{Idle, Aborted, Refused, Ended, EndedEmpty}, EndedEmpty, None},
 }
 
 var table = func() (t [phases][inputs]move) {

@@ -12,18 +12,18 @@ func _() {
 	_ = x[Attempting-1]
 	_ = x[Connected-2]
 	_ = x[Draining-3]
-	_ = x[Leaving-4]
+	_ = x[Disconnecting-4]
 	_ = x[Aborted-5]
 	_ = x[Refused-6]
-	_ = x[Over-7]
-	_ = x[Emptied-8]
-	_ = x[Vacant-9]
+	_ = x[Ended-7]
+	_ = x[DisconnectingEmpty-8]
+	_ = x[EndedEmpty-9]
 	_ = x[phases-10]
 }
 
-const _Phase_name = "IdleAttemptingConnectedDrainingLeavingAbortedRefusedOverEmptiedVacantphases"
+const _Phase_name = "IdleAttemptingConnectedDrainingDisconnectingAbortedRefusedEndedDisconnectingEmptyEndedEmptyphases"
 
-var _Phase_index = [...]uint8{0, 4, 14, 23, 31, 38, 45, 52, 56, 63, 69, 75}
+var _Phase_index = [...]uint8{0, 4, 14, 23, 31, 44, 51, 58, 63, 81, 91, 97}
 
 func (i Phase) String() string {
 	idx := int(i) - 0
@@ -38,21 +38,21 @@ func _() {
 	var x [1]struct{}
 	_ = x[Begin-0]
 	_ = x[Withdraw-1]
-	_ = x[See-2]
+	_ = x[Observe-2]
 	_ = x[Establish-3]
 	_ = x[Fail-4]
 	_ = x[Disconnect-5]
 	_ = x[Abort-6]
 	_ = x[Drain-7]
-	_ = x[Leave-8]
+	_ = x[BeginDisconnect-8]
 	_ = x[Forget-9]
 	_ = x[Empty-10]
 	_ = x[inputs-11]
 }
 
-const _Input_name = "BeginWithdrawSeeEstablishFailDisconnectAbortDrainLeaveForgetEmptyinputs"
+const _Input_name = "BeginWithdrawObserveEstablishFailDisconnectAbortDrainBeginDisconnectForgetEmptyinputs"
 
-var _Input_index = [...]uint8{0, 5, 13, 16, 25, 29, 39, 44, 49, 54, 60, 65, 71}
+var _Input_index = [...]uint8{0, 5, 13, 20, 29, 33, 43, 48, 53, 68, 74, 79, 85}
 
 func (i Input) String() string {
 	idx := int(i) - 0
@@ -68,13 +68,13 @@ func _() {
 	_ = x[None-0]
 	_ = x[Deliver-1]
 	_ = x[Drop-2]
-	_ = x[Owe-3]
-	_ = x[Hold-4]
+	_ = x[KeepUntilReplaced-3]
+	_ = x[KeepUntilSettled-4]
 }
 
-const _Outcome_name = "NoneDeliverDropOweHold"
+const _Outcome_name = "NoneDeliverDropKeepUntilReplacedKeepUntilSettled"
 
-var _Outcome_index = [...]uint8{0, 4, 11, 15, 18, 22}
+var _Outcome_index = [...]uint8{0, 4, 11, 15, 32, 48}
 
 func (i Outcome) String() string {
 	idx := int(i) - 0
