@@ -62,7 +62,7 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 	case timeout <= 0:
 		return refuse(op, ErrInvalidParameter, arguments.timeout, "the time-out is %v, it must be positive: TimeoutInfinite waits forever", timeout)
 	}
-	if err := ep.takeTurn(op); err != nil {
+	if err := ep.takeControl(op); err != nil {
 		return err
 	}
 	defer ep.control.Unlock()
@@ -218,7 +218,7 @@ func stateSubtype(state EPState) ReturnSubtype {
 // accept is the endpoint's part of CR.Accept. It reports whether the library
 // has seen the request.
 func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {
-	if err := ep.takeTurn(op); err != nil {
+	if err := ep.takeControl(op); err != nil {
 		return false, err
 	}
 	defer ep.control.Unlock()

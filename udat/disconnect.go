@@ -33,7 +33,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	if ep == nil {
 		return ep.object().enter(op, InvalidHandleEP)
 	}
-	if err := ep.takeTurn(op); err != nil {
+	if err := ep.takeControl(op); err != nil {
 		return err
 	}
 	defer ep.control.Unlock()
@@ -85,8 +85,8 @@ func (n *nativeEP) disconnect(flags CloseFlags) cgo.Return {
 
 // disconnectPaused is disconnect for a caller that has paused posts.
 func (n *nativeEP) disconnectPaused(flags CloseFlags) cgo.Return {
-	if n.leftAt.IsZero() && n.connection.InLibrary() {
-		n.leftAt = time.Now()
+	if n.abortedAt.IsZero() && n.connection.InLibrary() {
+		n.abortedAt = time.Now()
 	}
 	mayWait()
 	n.connection.Do(connphase.BeginDisconnect)
@@ -147,7 +147,7 @@ func (n *nativeEP) drain() {
 		evd.reap()
 		evd.obj.leave()
 	}
-	if !n.hold(op) {
+	if !n.takeControl(op) {
 		return
 	}
 	defer n.ep.control.Unlock()
@@ -177,7 +177,7 @@ func (ep *EP) Reset() (err error) {
 	if ep == nil {
 		return ep.object().enter(op, InvalidHandleEP)
 	}
-	if err := ep.takeTurn(op); err != nil {
+	if err := ep.takeControl(op); err != nil {
 		return err
 	}
 	defer ep.control.Unlock()

@@ -19,7 +19,7 @@ type EP struct {
 
 	// control is held by the call, timer or goroutine that is changing the endpoint, which
 	// may wait for the library meanwhile.
-	control lockorder.Mutex[turnRank]
+	control lockorder.Mutex[controlRank]
 
 	// native changes only while the gate is held for writing.
 	native atomic.Pointer[nativeEP]
@@ -31,9 +31,9 @@ type EP struct {
 	reserved atomic.Pointer[RSP]
 }
 
-// takeTurn takes control of the endpoint. It fails if the endpoint is freed. The endpoint
-// stays alive as long as the caller has control, since freeing it takes control.
-func (ep *EP) takeTurn(op string) error {
+// takeControl takes control of the endpoint. It fails if the endpoint is freed. The
+// endpoint stays alive as long as the caller has control, since freeing it takes control.
+func (ep *EP) takeControl(op string) error {
 	ep.control.Lock()
 	err := ep.obj.enter(op, InvalidHandleEP)
 	if err != nil {
@@ -186,7 +186,7 @@ type epParts struct {
 	pz                     *PZ
 	recv, request, connect *EVD             // nil for none
 	queue                  *connectionQueue // of connection events, nil until created
-	apart                  *EVD             // where shared receives complete in the library, nil if that is recv
+	separateRecv           *EVD             // where shared receives complete in the library, nil if that is recv
 	srq                    *SRQ             // nil for none
 	attr                   *EPAttr          // completed by setDefaults
 }
@@ -227,8 +227,8 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 // never made.
 func (p *epParts) leaveQueues(ia *IA) {
 	p.queue.leave()
-	if p.apart != nil {
-		ia.busy.add(p.apart)
+	if p.separateRecv != nil {
+		ia.busy.add(p.separateRecv)
 		_ = ia.busy.free()
 	}
 }
@@ -251,8 +251,8 @@ func (p *epParts) markStuck(ia *IA) {
 
 func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, error) {
 	recv, request := p.recv.nativeHandle(), p.request.nativeHandle()
-	if p.apart != nil {
-		recv = p.apart.handle
+	if p.separateRecv != nil {
+		recv = p.separateRecv.handle
 	}
 	if ia.provider != nil && (recv == 0 || request == 0) {
 		ia.provider.ownQueue.Store(true)
@@ -525,7 +525,7 @@ func (ep *EP) free() (failure, err error) {
 	if ep == nil {
 		return nil, ep.object().enter(op, InvalidHandleEP)
 	}
-	if err := ep.takeTurn(op); err != nil {
+	if err := ep.takeControl(op); err != nil {
 		return nil, err
 	}
 	defer ep.control.Unlock()
@@ -537,7 +537,7 @@ func (ep *EP) free() (failure, err error) {
 	n.pausePosts()
 	if n.inUse() {
 		call := ep.shadow.begin(callFreeConnection)
-		n.depart()
+		n.disconnectBeforeFree()
 		call.end(&err)
 	}
 	defer ep.shadow.begin(callFree).end(&err)

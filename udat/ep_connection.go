@@ -98,7 +98,7 @@ func (n *nativeEP) handleEvent(event *Event) bool {
 	case connphase.KeepUntilSettled:
 		go n.releaseEnd()
 	case connphase.KeepUntilReplaced:
-		go n.fail()
+		go n.replaceAfterFailure()
 	}
 	return false
 }
@@ -141,7 +141,7 @@ func (n *nativeEP) abort(op string, event EventNumber) (aborted bool, err error)
 	if n.ep.ia.iwarp {
 		go n.reportAborted()
 	} else {
-		time.AfterFunc(settleWithin, n.fail)
+		time.AfterFunc(settleWithin, n.replaceAfterFailure)
 	}
 	return true, check(op, r)
 }
@@ -159,18 +159,18 @@ func (n *nativeEP) abortAs(c epCall, op string, event EventNumber) {
 // expire ends an attempt that took too long.
 func (n *nativeEP) expire(event EventNumber) {
 	const op = "dat_ep_disconnect"
-	if !n.hold(op) {
+	if !n.takeControl(op) {
 		return
 	}
 	defer n.ep.control.Unlock()
 	n.abortAs(callTimeOut, op, event) // does nothing if the attempt has just had its outcome
 }
 
-// hold takes control of the endpoint for a timer or goroutine that belongs to this native
-// endpoint. It returns false, without control, if the endpoint is freed or has another
-// native endpoint by now.
-func (n *nativeEP) hold(op string) bool {
-	if n.ep.takeTurn(op) != nil {
+// takeControl takes control of the endpoint for a timer or goroutine that belongs to this
+// native endpoint. It returns false, without control, if the endpoint is freed or has
+// another native endpoint by now.
+func (n *nativeEP) takeControl(op string) bool {
+	if n.ep.takeControl(op) != nil {
 		return false
 	}
 	if !n.current() {
@@ -180,15 +180,15 @@ func (n *nativeEP) hold(op string) bool {
 	return true
 }
 
-// fail replaces the native endpoint of an attempt that has failed. After that the program
-// gets the event that says so. The socket CM provider would never flush the receives of
-// such an endpoint, accept further receives that never complete, and lose sends. And
-// after an attempt that was aborted, both providers leave the peer with half a connection
-// until the endpoint is freed. fail also ends a connection that does not end in the
-// library: see endUnreported.
-func (n *nativeEP) fail() {
+// replaceAfterFailure replaces the native endpoint of an attempt that has failed. After
+// that the program gets the event that says so. The socket CM provider would never flush
+// the receives of such an endpoint, accept further receives that never complete, and lose
+// sends. And after an attempt that was aborted, both providers leave the peer with half a
+// connection until the endpoint is freed. replaceAfterFailure also ends a connection that
+// does not end in the library: see endUnreported.
+func (n *nativeEP) replaceAfterFailure() {
 	const op = "dat_ep_connect"
-	if !n.hold(op) {
+	if !n.takeControl(op) {
 		return
 	}
 	defer n.ep.control.Unlock()

@@ -29,7 +29,7 @@ type nativeEP struct {
 	connection connphase.Connection[Event]
 	partner    atomic.Pointer[partner] // nil before the attempt
 	breaking   bool                    // see broken; guarded by the lock of the asynchronous EVD
-	leftAt     time.Time               // when the binding ended an attempt that goes on in the library; guarded by EP.control
+	abortedAt  time.Time               // when the binding ended an attempt that goes on in the library; guarded by EP.control
 }
 
 // newNative makes a native endpoint of the parts. It will replace former, which is nil
@@ -41,7 +41,7 @@ func (ep *EP) newNative(op string, p epParts, former *nativeEP) (*nativeEP, erro
 		return nil, err
 	}
 	var err error
-	p.queue, p.apart = nil, nil
+	p.queue, p.separateRecv = nil, nil
 	if p.connect != nil {
 		if p.queue, err = ia.connections.join(op, ia); err != nil {
 			return nil, err
@@ -139,8 +139,8 @@ func (n *nativeEP) reap() {
 			evd.reap()
 		}
 	}
-	if p.apart != nil {
-		p.apart.reap()
+	if p.separateRecv != nil {
+		p.separateRecv.reap()
 	}
 	p.queue.reap()
 }
@@ -157,8 +157,9 @@ const (
 // free frees the native endpoint, or leaves it behind in the library if that fails.
 // Nobody may use it afterwards in either case. Connection events that name it are dropped
 // from then on, since their private data lies in its memory. A connection was ended
-// before, by depart: the library would disconnect by itself, but nothing could rescue it
-// if that got stuck. The caller holds the gate for writing, and has paused posts.
+// before, by disconnectBeforeFree: the library would disconnect by itself, but nothing
+// could rescue it if that got stuck. The caller holds the gate for writing, and has
+// paused posts.
 func (n *nativeEP) free(op string, outstanding fate) error {
 	table := &n.ep.ia.endpoints
 	if outstanding == kept {

@@ -34,7 +34,7 @@ func (d *direction) refusedAtEnd(r cgo.Return) bool {
 // reportAborted delivers the event of an attempt that was aborted. On iWARP the native
 // endpoint can stay until it is reset or freed, which waits for the peer's answer.
 func (n *nativeEP) reportAborted() {
-	if n.hold("dat_ep_connect") {
+	if n.takeControl("dat_ep_connect") {
 		defer n.ep.control.Unlock()
 		n.report()
 	}

@@ -6,12 +6,12 @@ import "github.com/goudat/goudat/udat/internal/lockorder"
 // built with -tags lockorder check it. A lock without a rank here has lockorder.Last: no
 // other lock is taken under it.
 //
-// While a goroutine holds a lock up to turnRank, it may wait for the library or for
+// While a goroutine holds a lock up to controlRank, it may wait for the library or for
 // another goroutine. While it holds a lock behind that, it may not.
 type (
 	closingRank    struct{} // IA.Close
 	answerRank     struct{} // the gates of connection requests
-	turnRank       struct{} // EP.control
+	controlRank    struct{} // EP.control
 	dispatchRank   struct{} // the notifier's dispatching
 	gateRank       struct{} // the gates of the program's objects, by birth
 	registryRank   struct{} // libdat2's registry, and adapters that open and close
@@ -29,7 +29,7 @@ type (
 
 func (closingRank) Place() (int, string)    { return 1, "an adapter's closing" }
 func (answerRank) Place() (int, string)     { return 2, "a connection request" }
-func (turnRank) Place() (int, string)       { return 3, "an endpoint's turn" }
+func (controlRank) Place() (int, string)    { return 3, "an endpoint's control" }
 func (dispatchRank) Place() (int, string)   { return 4, "a notifier's dispatching" }
 func (gateRank) Place() (int, string)       { return 5, "a gate" }
 func (registryRank) Place() (int, string)   { return 6, "the registry" }
@@ -46,4 +46,4 @@ func (ledgersRank) Place() (int, string)    { return 16, "the ledgers" }
 
 // mayWait is called before the goroutine waits for the library or for another goroutine.
 // With -tags lockorder it panics if the goroutine holds a lock that those may need.
-func mayWait() { lockorder.MayWait[turnRank]() }
+func mayWait() { lockorder.MayWait[controlRank]() }

@@ -22,11 +22,11 @@ func (n *nativeEP) endAttempt(op string) {
 // waits forever, and the CMA provider loses the queue pair or reads freed memory. The
 // caller holds control.
 func (n *nativeEP) settleAttempt() {
-	if n.leftAt.IsZero() {
+	if n.abortedAt.IsZero() {
 		return
 	}
 	mayWait()
-	bound := time.NewTimer(time.Until(n.leftAt.Add(settleWithin)))
+	bound := time.NewTimer(time.Until(n.abortedAt.Add(settleWithin)))
 	defer bound.Stop()
 	for {
 		changed := n.connection.Changed()

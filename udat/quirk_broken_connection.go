@@ -31,7 +31,7 @@ func (n *nativeEP) broken() {
 // endBroken ends a broken connection, unless it has ended meanwhile.
 func (n *nativeEP) endBroken() {
 	if n.breakOffBroken() {
-		n.fail()
+		n.replaceAfterFailure()
 	}
 }
 
@@ -40,7 +40,7 @@ func (n *nativeEP) endBroken() {
 // completion of a request comes after that.
 func (n *nativeEP) breakOffBroken() (forgotten bool) {
 	const op = "dat_ep_disconnect"
-	if !n.hold(op) {
+	if !n.takeControl(op) {
 		return false
 	}
 	defer n.ep.control.Unlock()

@@ -31,7 +31,7 @@ const answerWithin = 250 * time.Millisecond
 
 // leaveUnanswered abruptly ends a connection whose peer has not answered the disconnect.
 func (n *nativeEP) leaveUnanswered() {
-	if n.hold("dat_ep_disconnect") {
+	if n.takeControl("dat_ep_disconnect") {
 		defer n.ep.control.Unlock()
 		n.breakOff()
 	}
@@ -53,14 +53,14 @@ func (n *nativeEP) breakOff() cgo.Return {
 // established although the queue pair was not ready.
 func (n *nativeEP) endUnreported() {
 	if n.decideEnd() {
-		n.fail()
+		n.replaceAfterFailure()
 	}
 }
 
 // decideEnd notes that the connection has ended. It returns false if the library has just
 // reported the end.
 func (n *nativeEP) decideEnd() bool {
-	if !n.hold("dat_ep_disconnect") {
+	if !n.takeControl("dat_ep_disconnect") {
 		return false
 	}
 	defer n.ep.control.Unlock()

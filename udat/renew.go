@@ -53,7 +53,7 @@ func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {
 		}
 	}
 	if former.inUse() {
-		former.depart()
+		former.disconnectBeforeFree()
 	}
 	ep.obj.gate.Lock()
 	defer ep.obj.gate.Unlock()
@@ -77,9 +77,9 @@ func (n *nativeEP) inUse() bool {
 	return !r.OK() || state != EPStateUnconnected
 }
 
-// depart disconnects a native endpoint that is in use and about to be freed. The caller
-// holds control, and has paused posts.
-func (n *nativeEP) depart() {
+// disconnectBeforeFree disconnects a native endpoint that is in use and about to be
+// freed. The caller holds control, and has paused posts.
+func (n *nativeEP) disconnectBeforeFree() {
 	n.connection.Unlimit()
 	n.reap()
 	n.ep.ia.endpoints.removeHandle(n.handle)

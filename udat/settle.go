@@ -51,7 +51,7 @@ func isClosed(c <-chan struct{}) bool {
 // releaseEnd settles the requests of a connection that has ended and reports the
 // end, unless another call has done so.
 func (n *nativeEP) releaseEnd() {
-	if !n.hold("dat_ep_disconnect") {
+	if !n.takeControl("dat_ep_disconnect") {
 		return
 	}
 	defer n.ep.control.Unlock()

@@ -41,7 +41,7 @@ func (n *nativeEP) addStreams(op string, former *nativeEP) error {
 	err := p.request.join(op, &n.request, request, former)
 	if err == nil && p.srq != nil && p.recv.overfull() {
 		// Its receives complete in a separate queue, and need no room.
-		if p.apart, err = newReceiveEVD(op, p.srq, p.recv); err == nil {
+		if p.separateRecv, err = newReceiveEVD(op, p.srq, p.recv); err == nil {
 			p.recv.leave(&n.recv)
 			err = p.recv.join(op, &n.recv, stream{flags: recv.flags}, former)
 		}
