@@ -23,10 +23,10 @@ type direction struct {
 	handle                      cgo.EPHandle // 0 while nothing can be posted: see nativeEP.pausePosts
 	tag                         uint64       // the endpoint's number, at its place in a native cookie
 	limit                       uint64       // how many operations may be outstanding
-	freely                      uint64       // how many of them need no room on the EVD: none while the EVD counts
+	uncountedLimit              uint64       // up to how many outstanding operations a post needs no room on the EVD; 0 while the EVD counts
 	counting                    bool         // the EVD counts its room; written under its lock, too
-	prepaid                     int          // receives that will be posted again and have their room
-	quietly                     uint64       // suppressed operations in a row that are not reported to the binding
+	reservedRoom                int          // receives that will be posted again, and already have their room
+	suppressedLimit             uint64       // every how many suppressed operations in a row one is reported to the binding; 0 for each
 	maxIOV                      int
 	maxMessageSize, maxRDMASize uint32
 	maxReadIOV                  int          // segments of an RDMA read
@@ -90,7 +90,7 @@ func (d *direction) init(n *nativeEP, evd *EVD, limit, maxIOV int) {
 	d.n, d.shadow, d.evd = n, n.ep.shadow, evd
 	d.pz, d.owner = p.pz, n
 	d.limit, d.maxIOV = uint64(limit), maxIOV
-	d.freely, d.quietly = d.limit, d.limit/4
+	d.uncountedLimit, d.suppressedLimit = d.limit, d.limit/4
 	d.maxMessageSize, d.maxRDMASize, d.noReads = p.attr.MaxMessageSize, p.attr.MaxRDMASize, readsOf(p.attr.MaxRDMAReadOut) == 0
 	d.maxReadIOV, d.lacks = n.ep.ia.attr.MaxIOVSegmentsPerRead, n.ep.ia.lacks
 	d.slots = make([]slot, 1<<bits.Len64(d.limit))

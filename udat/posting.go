@@ -89,7 +89,7 @@ func (d *direction) examine(op operation, k *kind, iov []Segment, flags Completi
 		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "an earlier post failed inside the library: Disconnect the endpoint and Reset it")
 	case len(iov) > d.maxIOV:
 		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", len(iov), d.maxIOV)
-	case d.outstanding() >= d.freely && !d.admit():
+	case d.outstanding() >= d.uncountedLimit && !d.admit():
 		return d.errFull(k.call)
 	}
 	before := len(d.iov)

@@ -48,7 +48,7 @@ func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {
 		early = flushed
 	}
 	if early == kept && n.recv.evd != former.recv.evd && n.recv.evd != nil {
-		if err := n.recv.prepay(op, int(former.recv.outstanding())); err != nil {
+		if err := n.recv.reserveRoom(op, int(former.recv.outstanding())); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {
 	defer ep.obj.gate.Unlock()
 	former.free(op, early)
 	if early == kept {
-		n.recv.succeed(&former.recv)
+		n.recv.takeOver(&former.recv)
 	}
 	former.report()
 	n.publish()
@@ -118,7 +118,7 @@ func (n *nativeEP) repost(early []earlyReceive) {
 		d.iov = d.iov[:0]
 		_, err := d.gather(k.call, e.iov, k.needs)
 		if err == nil {
-			d.prepaid--
+			d.reservedRoom--
 			d.prepare(&d.single, opReceive, k, len(d.iov), e.cookie, e.flags, nil)
 			if r := cgo.EPPost(d.handle, &d.single, d.iov, nil); !r.OK() {
 				d.withdraw()
@@ -138,7 +138,7 @@ func (n *nativeEP) repost(early []earlyReceive) {
 		d.evd.add(d.failed(opReceive, e.cookie, status))
 	}
 	if d.counting {
-		d.evd.room.Release(d.prepaid)
+		d.evd.room.Release(d.reservedRoom)
 	}
-	d.prepaid = 0
+	d.reservedRoom = 0
 }

@@ -6,11 +6,11 @@ import "slices"
 // So an operation takes room on the EVD when it is posted. The room is given back when
 // the program has taken the completion, or when there will be none.
 //
-// Room is counted only on an EVD whose streams could have more operations outstanding
-// than it holds. Counting begins and ends while all its directions are locked, so that the
-// number of outstanding operations is known. Posts look at direction.freely, and the code
-// that takes completions looks at EVD.attention. Both do so in any case, so that an EVD
-// that does not count costs nothing more.
+// Room is counted only on an EVD whose streams could have more operations outstanding than
+// it holds. Counting begins and ends while all its directions are locked, so that the
+// number of outstanding operations is known. Posts look at direction.uncountedLimit, and
+// the code that takes completions looks at EVD.attention. Both do so in any case, so that
+// an EVD that does not count costs nothing more.
 
 // The bits of EVD.attention: what to do when an event is decoded or queued.
 const (
@@ -49,7 +49,7 @@ func (evd *EVD) setCounting(counting bool) {
 	outstanding := 0
 	for _, d := range directions {
 		d.setCounting(counting)
-		outstanding += int(d.outstanding()) + d.prepaid
+		outstanding += int(d.outstanding()) + d.reservedRoom
 	}
 	evd.attention &^= attendCounting
 	if counting {
@@ -133,9 +133,9 @@ func (evd *EVD) errNoRoom(op string) error {
 // the EVD's lock if operations are outstanding.
 func (d *direction) setCounting(counting bool) {
 	d.counting = counting
-	d.freely, d.quietly = d.limit, d.limit/4
+	d.uncountedLimit, d.suppressedLimit = d.limit, d.limit/4
 	if counting {
-		d.freely, d.quietly = 0, 0
+		d.uncountedLimit, d.suppressedLimit = 0, 0
 	}
 }
 
@@ -164,21 +164,21 @@ func (d *direction) giveRoom() {
 	}
 }
 
-// prepay takes room for receives of the former native endpoint, which will be posted again
-// with another EVD.
-func (d *direction) prepay(op string, receives int) error {
+// reserveRoom takes room for receives of the former native endpoint, which will be posted
+// again with another EVD.
+func (d *direction) reserveRoom(op string, receives int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.counting && !d.evd.room.Take(receives) {
 		return d.evd.errNoRoom(op)
 	}
-	d.prepaid = receives
+	d.reservedRoom = receives
 	return nil
 }
 
-// succeed takes over the receives of former, which will be posted again. If the EVD is the
+// takeOver takes over the receives of former, which will be posted again. If the EVD is the
 // same, they keep their room.
-func (d *direction) succeed(former *direction) {
+func (d *direction) takeOver(former *direction) {
 	former.mu.Lock()
 	defer former.mu.Unlock()
 	d.mu.Lock()
@@ -186,7 +186,7 @@ func (d *direction) succeed(former *direction) {
 	receives := int(former.outstanding())
 	switch {
 	case former.evd == d.evd:
-		d.prepaid = receives
+		d.reservedRoom = receives
 	case former.counting:
 		former.evd.room.Release(receives)
 	}

@@ -19,7 +19,7 @@ func (d *direction) suppress(native uint64, flags CompletionFlags) (uint64, Comp
 		return d.hide(native), flags &^ CompletionSuppress
 	}
 	d.suppressed++
-	if d.suppressed < d.quietly {
+	if d.suppressed < d.suppressedLimit {
 		d.last().success = toNobody
 		return native, flags
 	}
