@@ -45,8 +45,8 @@ const maxAsyncBacklog = 4096
 // queue adds an event to the backlog that has its room, since it was in the library's
 // queue. The caller holds mu.
 func (evd *EVD) queue(event Event) {
-	if evd.attention != 0 {
-		evd.attend()
+	if evd.duties != 0 {
+		evd.beforeQueued()
 	}
 	if d := event.direction(); d != nil {
 		d.untaken.Add(1)
@@ -58,7 +58,7 @@ func (evd *EVD) queue(event Event) {
 // enqueue adds an event that has no room, and takes room for it even if there is none. The
 // caller holds mu.
 func (evd *EVD) enqueue(event Event) {
-	if evd.attention&attendCounting != 0 {
+	if evd.duties&countRoom != 0 {
 		evd.room.Force(1)
 	}
 	if event.Number == EventConnectionRequest {
@@ -67,14 +67,14 @@ func (evd *EVD) enqueue(event Event) {
 	evd.queue(event)
 }
 
-// attend is called before an event is added to the backlog. If the EVD counts its room, it
-// notes that the event moves to the backlog. It also bounds the backlog of asynchronous
-// errors.
-func (evd *EVD) attend() {
-	if evd.attention&attendCounting != 0 {
+// beforeQueued is called before an event is added to the backlog. If the EVD counts its
+// room, it notes that the event moves to the backlog. It also bounds the backlog of
+// asynchronous errors.
+func (evd *EVD) beforeQueued() {
+	if evd.duties&countRoom != 0 {
 		evd.room.Queue()
 	}
-	if evd.attention&attendBacklog != 0 && evd.backlog.len() >= max(maxAsyncBacklog, evd.qlen) {
+	if evd.duties&boundBacklog != 0 && evd.backlog.len() >= max(maxAsyncBacklog, evd.qlen) {
 		var oldest Event
 		evd.backlog.pop(&oldest)
 		evd.dropped++
@@ -92,7 +92,7 @@ func (evd *EVD) pop(event *Event) bool {
 
 // left notes that an event has left the backlog, and the queue.
 func (evd *EVD) left(event *Event) {
-	if evd.attention&attendCounting != 0 {
+	if evd.duties&countRoom != 0 {
 		evd.room.Leave()
 	}
 	if d := event.direction(); d != nil {

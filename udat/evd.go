@@ -20,23 +20,23 @@ type EVD struct {
 	onto  *EVD // where the completions go that come here, nil for nowhere else
 	qlen  int
 
-	streams  streams
-	room     room.Room
-	late     []*direction // guarded by mu: see reportLater
-	isLate   atomic.Bool  // there are some
-	capacity capacity
+	streams       streams
+	room          room.Room
+	unreported    []*direction // directions that have a report to retry, see deferReport; guarded by mu
+	hasUnreported atomic.Bool  // unreported is not empty
+	capacity      capacity
 
 	// mu serialises the taking of events, so that completions retire in order.
 	// It is released by unlock.
-	mu        lockorder.Mutex[dispatcherRank]
-	backlog   backlog
-	attention uint8       // see attendCounting
-	news      news        // since mu was taken
-	requests  int         // connection requests among the events of capacity
-	full      bool        // an event was lost because there was no room, and none was taken since
-	turn      turn        // of the goroutine that spins
-	dropped   uint64      // asynchronous errors that nobody took in time
-	raw       []cgo.Event // see scratch
+	mu       lockorder.Mutex[dispatcherRank]
+	backlog  backlog
+	duties   uint8       // see countRoom
+	news     news        // since mu was taken
+	requests int         // connection requests among the events of capacity
+	full     bool        // an event was lost because there was no room, and none was taken since
+	turn     turn        // of the goroutine that spins
+	dropped  uint64      // asynchronous errors that nobody took in time
+	raw      []cgo.Event // see scratch
 
 	waiters waiterList
 	closing chan struct{} // closed when the EVD is freed
@@ -165,7 +165,7 @@ func (evd *EVD) discard() {
 // gets its CNO after it was made, which breaks only those for completions.
 func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 	const op = "dat_ia_open"
-	evd := &EVD{ia: ia, flags: EVDAsync, kept: true, attention: attendBacklog, closing: make(chan struct{})}
+	evd := &EVD{ia: ia, flags: EVDAsync, kept: true, duties: boundBacklog, closing: make(chan struct{})}
 	lockorder.Number(&evd.mu, 1)
 	evd.handle = handle
 	if err := evd.createCNO(op); err != nil {

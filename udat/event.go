@@ -90,7 +90,7 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event, queued bool) bool {
 		return false
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
-		if !queued && evd.attention&attendCounting != 0 {
+		if !queued && evd.duties&countRoom != 0 {
 			evd.room.Release(1)
 		}
 		return true
@@ -122,7 +122,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 		}
 		var lost int
 		event.Cookie, event.native, lost = srq.retire(sequence, evd)
-		if queued && evd.attention&attendCounting != 0 {
+		if queued && evd.duties&countRoom != 0 {
 			evd.room.Force(1)
 		}
 		for range lost {
@@ -141,7 +141,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 		event.native = n
 		ordered := d.order.early == nil
 		if ordered {
-			if evd.attention&attendCounting != 0 {
+			if evd.duties&countRoom != 0 {
 				given := d.retires(sequence)
 				if queued && !own {
 					given--

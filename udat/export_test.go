@@ -169,7 +169,7 @@ func StaysInUse(times int) bool {
 func CountsRoom(evd *EVD) bool {
 	evd.mu.Lock()
 	defer evd.mu.Unlock()
-	return evd.attention&attendCounting != 0
+	return evd.duties&countRoom != 0
 }
 
 // Queued is how many events lie in the backlog of the EVD.

@@ -91,7 +91,7 @@ func (evd *EVD) tryLength(op string, n int) error {
 	was := evd.qlen
 	evd.setLength(n) // first: no operation takes more room from here on
 	there := evd.backlog.len()
-	if evd.attention&attendCounting != 0 {
+	if evd.duties&countRoom != 0 {
 		there = evd.room.Used()
 	}
 	if err := evd.refuseTooShort(op, n, there); err != nil {

@@ -9,20 +9,20 @@ import "slices"
 // Room is counted only on an EVD whose streams could have more operations outstanding than
 // it holds. Counting begins and ends while all its directions are locked, so that the
 // number of outstanding operations is known. Posts look at direction.uncountedLimit, and
-// the code that takes completions looks at EVD.attention. Both do so in any case, so that
+// the code that takes completions looks at EVD.duties. Both do so in any case, so that
 // an EVD that does not count costs nothing more.
 
-// The bits of EVD.attention: what to do when an event is decoded or queued.
+// The bits of EVD.duties: what to do when an event is decoded or queued.
 const (
-	attendCounting uint8 = 1 << iota // room is counted
-	attendBacklog                    // the backlog is bounded
+	countRoom    uint8 = 1 << iota // room is counted
+	boundBacklog                   // the backlog is bounded
 )
 
 // counts reports whether the EVD counts its room. That changes only with streams.mu held.
 func (evd *EVD) counts() bool {
 	evd.mu.Lock()
 	defer evd.unlock()
-	return evd.attention&attendCounting != 0
+	return evd.duties&countRoom != 0
 }
 
 // decideCounting begins or ends the counting, as the EVD's streams now need it. length is
@@ -30,7 +30,7 @@ func (evd *EVD) counts() bool {
 // beside those that are there. The caller holds streams.mu.
 func (evd *EVD) decideCounting(length, further int) {
 	evd.mu.Lock()
-	softwareEvents, counts := int(evd.capacity.used.Load())-evd.requests, evd.attention&attendCounting != 0
+	softwareEvents, counts := int(evd.capacity.used.Load())-evd.requests, evd.duties&countRoom != 0
 	evd.unlock()
 	limits, most := evd.streams.limits, min(length, evd.room.Native())
 	if tight := limits > 0 && limits+softwareEvents+further > most; tight != counts {
@@ -51,9 +51,9 @@ func (evd *EVD) setCounting(counting bool) {
 		d.setCounting(counting)
 		outstanding += int(d.outstanding()) + d.reservedRoom
 	}
-	evd.attention &^= attendCounting
+	evd.duties &^= countRoom
 	if counting {
-		evd.attention |= attendCounting
+		evd.duties |= countRoom
 		evd.room.Begin(outstanding, evd.backlog.len())
 	}
 	for srq := range evd.streams.shared {
@@ -69,37 +69,37 @@ func (evd *EVD) setCounting(counting bool) {
 			reported := d.report()
 			d.mu.Unlock()
 			if !reported {
-				evd.reportLater(d)
+				evd.deferReport(d)
 			}
 		}
 	}
 }
 
-// reportLater notes a direction whose suppressed operations could not be reported when
+// deferReport notes a direction whose suppressed operations could not be reported when
 // counting began: see report.
-func (evd *EVD) reportLater(d *direction) {
+func (evd *EVD) deferReport(d *direction) {
 	evd.mu.Lock()
 	defer evd.unlock()
-	evd.late = append(evd.late, d)
-	evd.isLate.Store(true)
+	evd.unreported = append(evd.unreported, d)
+	evd.hasUnreported.Store(true)
 }
 
-// reportLate tries to report the operations of these directions now. The caller may hold
+// retryReports tries to report the operations of these directions now. The caller may hold
 // the lock of a direction.
-func (evd *EVD) reportLate() {
+func (evd *EVD) retryReports() {
 	evd.mu.Lock()
-	late := evd.late
-	evd.late = nil
-	evd.isLate.Store(false)
+	unreported := evd.unreported
+	evd.unreported = nil
+	evd.hasUnreported.Store(false)
 	evd.unlock()
-	for _, d := range late {
+	for _, d := range unreported {
 		reported := false
 		if d.mu.TryLock() {
 			reported = d.report()
 			d.mu.Unlock()
 		}
 		if !reported {
-			evd.reportLater(d)
+			evd.deferReport(d)
 		}
 	}
 }
@@ -113,8 +113,8 @@ func (evd *EVD) overfull() bool { return evd.counts() && evd.room.Overfull() }
 // the library's queue is shorter than the EVD, completions that move to the backlog do,
 // too. An endpoint keeps the EVD alive.
 func (evd *EVD) takeRoom() bool {
-	if evd.isLate.Load() {
-		evd.reportLate()
+	if evd.hasUnreported.Load() {
+		evd.retryReports()
 	}
 	if evd.room.Take(1) {
 		return true

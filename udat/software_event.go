@@ -50,7 +50,7 @@ func (evd *EVD) postAmongCompletions(op string, cookie uint64) error {
 	if !evd.capacity.reserve() {
 		return errQueueFull
 	}
-	counting := evd.attention&attendCounting != 0
+	counting := evd.duties&countRoom != 0
 	if counting && !evd.room.Take(1) {
 		evd.capacity.release()
 		return errQueueFull
