@@ -213,7 +213,7 @@ func TestRecvRightAfterDisconnect(t *testing.T) {
 func TestEndUnreported(t *testing.T) {
 	defer udat.SetEndWithin(50 * time.Millisecond)()
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		udat.Unmend(ia)
+		udat.TreatAsUnpatched(ia)
 		for _, flags := range []udat.CloseFlags{udat.CloseAbrupt, udat.CloseGraceful} {
 			t.Run(flags.String(), func(t *testing.T) {
 				active, passive := udattest.Pair(t, ia, nil)

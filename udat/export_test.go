@@ -776,8 +776,8 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 // LooksAtOnce is how often PeerByte.SpinUntil looks without a budget.
 const LooksAtOnce = looksAtOnce
 
-// Unmend makes the binding treat the library as one that is not patched.
-func Unmend(ia *IA) { ia.mended = false }
+// TreatAsUnpatched makes the binding treat the library as one that is not patched.
+func TreatAsUnpatched(ia *IA) { ia.patched = false }
 
 // CanFreePort reports whether freeing a service point frees its port.
-func CanFreePort(ia *IA) bool { return ia.mended }
+func CanFreePort(ia *IA) bool { return ia.patched }

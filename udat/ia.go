@@ -19,7 +19,7 @@ type IA struct {
 	name     string
 	handle   cgo.IAHandle
 	provider *provider // nil for an entry of dat.conf
-	mended   bool      // the library is the patched one of scripts/native
+	patched  bool      // the library is the patched one of scripts/native
 	async    *EVD
 	notifier *notifier
 
@@ -104,7 +104,7 @@ func Open(name string) (*IA, error) {
 		notifier.close()
 		return nil, err
 	}
-	ia := &IA{name: name, handle: handle, provider: provider, mended: isMended(library), notifier: notifier}
+	ia := &IA{name: name, handle: handle, provider: provider, patched: isPatched(library), notifier: notifier}
 	ia.services.overTCP = isSCM(library)
 	if err := ia.complete(asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)

@@ -231,9 +231,9 @@ func keepLibrary(name string) string {
 	return ""
 }
 
-// isMended reports whether a provider's library is that of scripts/native: it then says
+// isPatched reports whether a provider's library is that of scripts/native: it then says
 // that it has one of the latest patches.
-func isMended(name string) bool {
+func isPatched(name string) bool {
 	library, _ := cgo.DLOpen(name) // which is loaded already
 	if library == 0 {
 		return false

@@ -18,7 +18,7 @@ import (
 //
 // A library whose service points can be freed has freed them by then.
 func (s *services) endListening(ia *IA) bool {
-	if ia.mended && s.queue != nil {
+	if ia.patched && s.queue != nil {
 		s.rejectArrived() // what has come just before the last service point was freed
 	}
 	ports := s.ports()

@@ -40,7 +40,7 @@ func (n *nativeEP) leaveUnanswered() {
 // breakOff ends an established connection abruptly. The caller holds control.
 func (n *nativeEP) breakOff() cgo.Return {
 	r := n.disconnect(CloseAbrupt)
-	if n.ep.ia.mended {
+	if n.ep.ia.patched {
 		n.connection.Unlimit()
 	} else {
 		n.limitEnd(endWithin, n.endUnreported)

@@ -15,7 +15,7 @@ import (
 // arrives while a service point is freed, and most uses of reserved service
 // points. So all requests come to one long queue of the binding's own, which a
 // goroutine always empties, and a native service point stays until the
-// adapter closes, unless the library is one that is mended. Between owners it
+// adapter closes, unless the library is patched. Between owners it
 // rejects what arrives.
 type services struct {
 	mu     lockorder.Mutex[servicesRank]
@@ -146,7 +146,7 @@ func (s *services) leave(owner *service) {
 // nobody has taken it since. The requests that came to it are answered: the library keeps
 // the record of a service point for them.
 func (s *services) giveBack(former *service) {
-	if !former.ia.mended {
+	if !former.ia.patched {
 		return
 	}
 	s.rejectArrived()
