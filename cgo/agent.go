@@ -9,8 +9,8 @@ package cgo
 #cgo nocallback goudat_agent_queue_take
 #cgo noescape goudat_evd_arm
 #cgo nocallback goudat_evd_arm
-#cgo noescape goudat_evd_stand_up
-#cgo nocallback goudat_evd_stand_up
+#cgo noescape goudat_evd_leave_seat
+#cgo nocallback goudat_evd_leave_seat
 */
 import "C"
 
@@ -70,7 +70,7 @@ func (a Agent) Disarm() { C.goudat_agent_disarm(C.uintptr_t(a)) }
 //
 // seat is an eventfd that the agent makes readable, once, instead of the queue's.
 // If it is negative, the agent keeps the one that it was given before, until
-// EVDStandUp.
+// EVDLeaveSeat.
 //
 // If armed is false, the Return says why, no event was taken, and the next
 // EVDArm tries again. Otherwise the Return is that of the last dat_evd_dequeue.
@@ -82,13 +82,13 @@ func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat int, events []Event)
 	return int(count), bool(done), Return(ret)
 }
 
-// EVDStandUp is EVDDequeueBatch for a goroutine that has waited on the seat that it gave
+// EVDLeaveSeat is EVDDequeueBatch for a goroutine that has waited on the seat that it gave
 // EVDArm. The agent does not use the seat any more. age is how long ago the agent was
 // called, 0 if it was not.
-func EVDStandUp(evd EVDHandle, agent Agent, events []Event) (n int, age time.Duration, r Return) {
+func EVDLeaveSeat(evd EVDHandle, agent Agent, events []Event) (n int, age time.Duration, r Return) {
 	var count C.int
 	var ns C.uint64_t
-	ret := C.goudat_evd_stand_up(C.goudat_handle(evd), C.uintptr_t(agent),
+	ret := C.goudat_evd_leave_seat(C.goudat_handle(evd), C.uintptr_t(agent),
 		(*C.goudat_event)(unsafe.Pointer(unsafe.SliceData(events))), C.int(len(events)), &count, &ns)
 	return int(count), time.Duration(ns), Return(ret)
 }

@@ -35,7 +35,7 @@ func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat int, events []Event)
 	return
 }
 
-func EVDStandUp(evd EVDHandle, agent Agent, events []Event) (_ int, _ time.Duration, ret Return) {
+func EVDLeaveSeat(evd EVDHandle, agent Agent, events []Event) (_ int, _ time.Duration, ret Return) {
 	ret = withoutLibrary
 	return
 }

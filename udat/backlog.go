@@ -224,7 +224,7 @@ func (evd *EVD) arm(op string, w *waiter) error {
 	raw := evd.scratch(drainAtOnce)
 	seat := noSeat
 	if w != nil && w.seat != nil {
-		seat, w.seated = w.seat.fd, true
+		seat, w.seatArmed = w.seat.fd, true
 	}
 	n, armed, r := cgo.EVDArm(evd.handle, evd.cno, evd.agent, seat, raw)
 	if !armed {

@@ -59,7 +59,7 @@ func WakeWaiter(evd *EVD) { evd.waiters.notify() }
 func HasSleeper(evd *EVD) bool {
 	evd.mu.Lock()
 	defer evd.unlock()
-	_, age, _ := cgo.EVDStandUp(evd.handle, evd.agent, evd.scratch(1))
+	_, age, _ := cgo.EVDLeaveSeat(evd.handle, evd.agent, evd.scratch(1))
 	return age == 0
 }
 

@@ -131,9 +131,9 @@ func (evd *EVD) hasSeats() bool {
 
 // dismiss releases a waiter whose wait has ended.
 func (evd *EVD) dismiss(w *waiter) {
-	if w.seated && evd.obj.enter(waitOp, NoSubtype) == nil {
+	if w.seatArmed && evd.obj.enter(waitOp, NoSubtype) == nil {
 		evd.mu.Lock()
-		_, _ = evd.standUp(w, nil) // whoever takes events next gets the error, too
+		_, _ = evd.leaveSeat(w, nil) // whoever takes events next gets the error, too
 		evd.unlock()
 		evd.obj.leave()
 		evd.waiters.notify() // the agent may have told nobody else of an event, and another must arm the EVD
@@ -144,14 +144,14 @@ func (evd *EVD) dismiss(w *waiter) {
 	w.release()
 }
 
-// standUp ends the agent's use of the waiter's seat, and takes what the library has
+// leaveSeat ends the agent's use of the waiter's seat, and takes what the library has
 // queued: into events if the backlog is empty, or else into the backlog. It returns how
 // many events it has put into events, also from the backlog. The caller holds the gate
 // and mu.
-func (evd *EVD) standUp(w *waiter, events []Event) (n int, err error) {
-	w.seated = false
+func (evd *EVD) leaveSeat(w *waiter, events []Event) (n int, err error) {
+	w.seatArmed = false
 	raw := evd.scratch(max(len(events), 1))
-	got, age, r := cgo.EVDStandUp(evd.handle, evd.agent, raw)
+	got, age, r := cgo.EVDLeaveSeat(evd.handle, evd.agent, raw)
 	if age > 0 {
 		evd.ia.notifier.latency.note(age)
 		evd.announce() // the agent has told nobody else of its events
@@ -200,7 +200,7 @@ func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 
 // takeAwake is takeIf for a waiter that has slept.
 func (evd *EVD) takeAwake(w *waiter, events []Event) (int, error) {
-	if !w.seated {
+	if !w.seatArmed {
 		return evd.takeIf(events, w.need)
 	}
 	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
@@ -209,7 +209,7 @@ func (evd *EVD) takeAwake(w *waiter, events []Event) (int, error) {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	n, err := evd.standUp(w, events)
+	n, err := evd.leaveSeat(w, events)
 	if evd.waiters.takers() {
 		if unarmed := evd.arm(waitOp, nil); unarmed != nil {
 			err = evd.leaveUnarmed(n, err, unarmed)

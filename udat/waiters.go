@@ -14,8 +14,8 @@ type waiter struct {
 	need  int           // events that it waits for; 0 for an observer
 	place fifo.Link[*waiter]
 
-	seat   *seat // on which it sleeps, nil if it waits for wake
-	seated bool  // an agent may write to the seat
+	seat      *seat // on which it sleeps, nil if it waits for wake
+	seatArmed bool  // an agent may write to the seat
 }
 
 var waiterPool = sync.Pool{New: func() any {
@@ -34,7 +34,7 @@ func newWaiter(need int) *waiter {
 // release returns a waiter, which must be in no list, to the pool.
 func (w *waiter) release() {
 	w.forgetWake()
-	w.seat, w.seated = nil, false
+	w.seat, w.seatArmed = nil, false
 	waiterPool.Put(w)
 }
 

@@ -234,7 +234,7 @@ static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, ui
  * Takes up to max events, which is at least 1. The agent does not use its seat any more. age is how many nanoseconds ago
  * the agent was called, 0 if it was not.
  */
-static inline DAT_RETURN goudat_evd_stand_up(goudat_handle evd, uintptr_t agent_address, goudat_event *events, int max,
+static inline DAT_RETURN goudat_evd_leave_seat(goudat_handle evd, uintptr_t agent_address, goudat_event *events, int max,
 					     int *count, uint64_t *age)
 {
 	goudat_agent *agent = (goudat_agent *)agent_address;
