@@ -106,7 +106,8 @@ func (p place) cannotListen(op string, qual ConnQual, r cgo.Return) error {
 	case t == cgo.ConnQualInUse && own:
 		return p.inUse(op, qual, owner.qual)
 	case t == cgo.ConnQualInUse:
-		return refuse(op, ErrConnQualInUse, NoSubtype, "something else listens on %v, to which the qualifier %d leads: choose another", p, qual)
+		return refuse(op, ErrConnQualInUse, NoSubtype, "something else has %v, to which the qualifier %d leads: choose another, "+
+			"best outside of net.ipv4.ip_local_port_range, from which connections and open adapters take their ports", p, qual)
 	case t == cgo.InvalidParameter && p.overTCP && p.port < firstFreePort:
 		// The library says only that a bind has failed, and not why.
 		return &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg2), Detail: fmt.Sprintf(

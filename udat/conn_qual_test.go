@@ -14,7 +14,7 @@ import (
 
 // wideQualifiers are such as programs use: process ids and ports as they come,
 // and a rank in the high bits.
-var wideQualifiers = []udat.ConnQual{65000, 65535, 65536, 70000, 1<<22 + 321, 2<<35 + 8, 1<<35 + 8, math.MaxUint64}
+var wideQualifiers = []udat.ConnQual{65000, 65535, 65536, 70000, 1<<22 + 321, 1<<35 + 8, 4<<35 + 8, math.MaxUint64}
 
 // A qualifier of any size works, and is what the program gave wherever it is told.
 func TestWideQualifiers(t *testing.T) {
@@ -102,7 +102,8 @@ func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {
 // whichever adapter of the program listens.
 func TestQualifiersThatMeet(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		qual := udattest.ConnQual() + 25000
+		// That synonym needs one this high, which is still below the test bed's ports for connections.
+		qual := udattest.ConnQual()%10000 + 34000
 		other := synonym(t, ia, qual)
 		requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
 		want(t, err)
@@ -168,4 +169,48 @@ func TestQualifierOfNoPort(t *testing.T) {
 		want(t, e.EP.Connect(udattest.Address(t, ia), none, time.Second, nil))
 		udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
 	})
+}
+
+// An open adapter of the CMA provider has a port that the kernel has chosen. The error
+// for it says where such ports come from.
+func TestPortOfAdapter(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	const (
+		file        = "/proc/sys/net/ipv4/ip_local_port_range"
+		first, last = 46998, 46999 // the kernel asks for two
+	)
+	usual, err := os.ReadFile(file)
+	want(t, err)
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			want(t, os.WriteFile(file, fmt.Appendf(nil, "%d %d", first, last), 0))
+			defer func() { want(t, os.WriteFile(file, usual, 0)) }()
+			ia := udattest.Open(t, name)
+			requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
+			want(t, err)
+			defer func() { want(t, requests.Free()) }()
+			taken := 0
+			for qual := udat.ConnQual(first); qual <= last; qual++ {
+				psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
+				if err == nil {
+					want(t, psp.Free())
+					continue
+				}
+				taken++
+				want(t, err, udat.ErrConnQualInUse)
+				if text := fmt.Sprint(err); !strings.Contains(text, "ip_local_port_range") {
+					t.Errorf("the error is %v", err)
+				}
+			}
+			expected := 1
+			if strings.Contains(name, "scm") { // it listens on TCP ports
+				expected = 0
+			}
+			if taken != expected {
+				t.Errorf("%d qualifiers are in use, want %d", taken, expected)
+			}
+		})
+	}
 }

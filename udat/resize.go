@@ -48,14 +48,14 @@ func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	if evd.flags&EVDAsync != 0 || evd.hasStreams() {
 		return false, nil
 	}
-	if err = evd.replaceUnfed(op, minQLen); err != nil {
+	if err = evd.replaceWithoutStreams(op, minQLen); err != nil {
 		_ = evd.ia.busy.free() // frees what was made in vain
 	}
 	return true, err
 }
 
-// replaceUnfed is replaceBy with the gate closed.
-func (evd *EVD) replaceUnfed(op string, minQLen int) error {
+// replaceWithoutStreams is replaceBy with the gate closed.
+func (evd *EVD) replaceWithoutStreams(op string, minQLen int) error {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()

@@ -97,14 +97,14 @@ func TestOutputIsExact(t *testing.T) {
 func TestDeviceIsReady(t *testing.T) {
 	needMachine(t)
 	b := runBed(t, "sh", "-c", `cd /sys/class/infiniband/rxe0/ports/1 && cat state gids/1 gid_attrs/types/1 &&
-		cat /sys/class/net/dummy0/mtu /proc/sys/net/ipv4/ip_local_reserved_ports && ls /dev/infiniband/uverbs0 /dev/infiniband/rdma_cm &&
+		cat /sys/class/net/dummy0/mtu /proc/sys/net/ipv4/ip_local_port_range && ls /dev/infiniband/uverbs0 /dev/infiniband/rdma_cm &&
 		getent hosts testbed && cmp /etc/dat.conf "$DAT_OVERRIDE" && cat /etc/dat.conf && exit 1`)
 	b.wantExit(1)
 	want := `4: ACTIVE
 0000:0000:0000:0000:0000:ffff:0a4d:0001
 RoCE v2
 9000
-46248
+47000	60999
 /dev/infiniband/rdma_cm
 /dev/infiniband/uverbs0
 10.77.0.1       testbed

@@ -174,10 +174,10 @@ var Clauses = []Clause{
 		Untried: "accepting or rejecting a request of a service point with the provider flag ends the process, or is refused"},
 	{ID: "D-21", Text: "In ACTIVE_CONNECTION_PENDING it aborts: DISCONNECTED, posted receives are flushed.",
 		Untried:    "socket CM does not flush the receives; the peer may be left with half a connection",
-		Protection: "udat/ep_connection.go: abort, fail"},
+		Protection: "udat/ep_connection.go: abort, replaceAfterFailure"},
 	{ID: "D-22", Text: "In COMPLETION_PENDING it aborts likewise.",
 		Untried:    "socket CM does not flush the receives; the peer stays connected forever",
-		Protection: "udat/ep_connection.go: abort, fail"},
+		Protection: "udat/ep_connection.go: abort, replaceAfterFailure"},
 	{ID: "D-23", Text: "Unknown flags are an invalid parameter, in every state.", Protection: "udat/disconnect.go: Disconnect"},
 	{ID: "D-24", Text: "An invalid endpoint is an invalid handle.", Untried: freedHandle, Protection: atGate},
 
