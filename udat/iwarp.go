@@ -1,6 +1,10 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"os"
+
+	"github.com/goudat/goudat/cgo"
+)
 
 // On iWARP the end of a connection flushes the requests that are posted by then. The
 // adapter accepts requests that are posted later, and never completes them. Soft-iWARP
@@ -49,3 +53,21 @@ func (d *direction) readFlags(flags CompletionFlags) CompletionFlags {
 	}
 	return flags
 }
+
+// impliedByNone reports whether the completion of a later request does not say that the
+// last one is done, whose segments are iov. On iWARP an RDMA read completes in an order of
+// its own: see completionOrder. The kernel's soft-iWARP sends a page or more straight from
+// the program's memory if the completion is suppressed, and may still do so when a later
+// request has completed. The caller holds mu.
+func (d *direction) impliedByNone(iov []cgo.LMRTriplet) bool {
+	if d.order.early == nil {
+		return false
+	}
+	total := uint64(0)
+	for i := range iov {
+		total += uint64(iov[i].SegmentLength)
+	}
+	return d.last().op == opRDMARead || total >= pageSize
+}
+
+var pageSize = uint64(os.Getpagesize())

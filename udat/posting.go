@@ -139,7 +139,7 @@ func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, c
 		flags = d.readFlags(flags)
 	}
 	if op != opReceive {
-		native, flags = d.suppress(native, flags)
+		native, flags = d.suppress(native, flags, d.iov[len(d.iov)-segments:])
 	}
 	to.Operation, to.Segments = cgo.DTO(k.dto), uint32(segments)
 	to.Cookie, to.Flags = native, cgo.CompletionFlags(flags)

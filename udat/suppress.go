@@ -8,14 +8,14 @@ import "github.com/goudat/goudat/cgo"
 // the binding has one reported, and keeps that from the program.
 
 // suppress decides whether a suppressed operation is reported to the binding. It
-// returns the native cookie and flags to post it with. The caller holds mu.
-func (d *direction) suppress(native uint64, flags CompletionFlags) (uint64, CompletionFlags) {
+// returns the native cookie and flags to post it with. iov has its segments. The
+// caller holds mu.
+func (d *direction) suppress(native uint64, flags CompletionFlags, iov []cgo.LMRTriplet) (uint64, CompletionFlags) {
 	if flags&CompletionSuppress == 0 {
 		d.suppressed = 0
 		return native, flags
 	}
-	if d.order.early != nil && d.last().op == opRDMARead {
-		// No other completion implies it: see completionOrder.
+	if d.impliedByNone(iov) {
 		return d.hide(native), flags &^ CompletionSuppress
 	}
 	d.suppressed++
