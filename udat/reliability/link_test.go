@@ -127,6 +127,47 @@ func TestLoss(t *testing.T) {
 	}
 }
 
+// A link whose delay changes carries connections all the time.
+func TestDelayChanges(t *testing.T) {
+	play(t, "the link's delay changes while connections are made and ended", func(s *scene) {
+		const n = 20
+		if s.near() {
+			over, changed := make(chan struct{}), make(chan error)
+			go func() { changed <- changeDelay(over) }()
+			defer func() {
+				close(over)
+				s.do(<-changed)
+			}()
+		}
+		for range n {
+			e := s.connect()
+			if s.near() {
+				s.do(e.Disconnect(udat.CloseAbrupt))
+			}
+			udattest.Expect(s.T, e.Connect, udat.EventConnectionDisconnected)
+			s.do(e.EP.Free())
+		}
+		s.saw("all %d were established", n)
+	})
+}
+
+// changeDelay adds a delay and takes it away again, until over is closed.
+func changeDelay(over <-chan struct{}) error {
+	for {
+		select {
+		case <-over:
+			return nil
+		default:
+		}
+		if err := control.Impair(background, "delay", "1ms"); err != nil {
+			return err
+		}
+		if err := control.Impair(background); err != nil {
+			return err
+		}
+	}
+}
+
 // A paused machine is like a cut link, except that it does not notice the time.
 func TestMachinePaused(t *testing.T) {
 	play(t, "the peer's machine stands still for two seconds, in the middle of sends", func(s *scene) {

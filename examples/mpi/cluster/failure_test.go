@@ -84,7 +84,7 @@ func survive(w *mpi.World) error {
 			results <- err
 		}()
 	}
-	fmt.Printf("rank %d is ready, process %d\n", w.Rank(), os.Getpid())
+	sayReady(w)
 	report := ""
 	for range operations {
 		if err := <-results; err != nil {
@@ -96,12 +96,19 @@ func survive(w *mpi.World) error {
 		report += fmt.Sprintf("Close gives %v\n", err)
 	}
 	report += fmt.Sprintf("heard of it at %d\n", heard.UnixMilli())
+	return write(w, report)
+}
+
+// write writes the rank's report, at once.
+func write(w *mpi.World, report string) error {
 	file := os.Getenv(reportVariable) + strconv.Itoa(w.Rank())
 	if err := os.WriteFile(file+".new", []byte(report), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(file+".new", file)
 }
+
+func sayReady(w *mpi.World) { fmt.Printf("rank %d is ready, process %d\n", w.Rank(), os.Getpid()) }
 
 // job is a job that is running.
 type job struct {
@@ -113,12 +120,12 @@ type job struct {
 	files string // the prefix of the names of the reports
 }
 
-// begin starts the task, and waits until all ranks are ready. It returns their processes.
-func begin(t *testing.T, hosts []netip.Addr, ranks int, adapter string, victims []int) (*job, []int) {
+// begin starts a task, and waits until all ranks are ready. It returns their processes.
+func begin(t *testing.T, hosts []netip.Addr, ranks int, adapter, task string, victims []int) (*job, []int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	cmd := mpiexec(t, ctx, hosts, ranks, adapter, "survive")
+	cmd := mpiexec(t, ctx, hosts, ranks, adapter, task)
 	files := fmt.Sprintf("/tmp/%s-%d-", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
 	// The remaining ranks end by themselves.
 	cmd.Args = slices.Insert(cmd.Args, 1, "-disable-auto-cleanup")
@@ -185,25 +192,9 @@ func (j *job) expect(limit time.Duration, what string, is func(line string) bool
 func (j *job) expectReports(since time.Time, ranks ...int) {
 	j.t.Helper()
 	var longest time.Duration
-	limit := time.Now().Add(patience)
 	for _, rank := range ranks {
-		var out bytes.Buffer
-		for {
-			out.Reset() // it has the error that there is no such file
-			code, err := runOn(j.hosts[0], j.hosts[rank%len(j.hosts)], "cat "+j.files+strconv.Itoa(rank), &out)
-			if err != nil {
-				j.t.Fatal(err)
-			}
-			if code == 0 {
-				break
-			}
-			if time.Now().After(limit) {
-				j.t.Fatalf("rank %d does not notice it\n%s", rank, j.text.String())
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
 		var at int64
-		text := out.String()
+		text := j.report(rank)
 		if n, _ := fmt.Sscanf(text, "heard of it at %d", &at); n != 1 {
 			j.t.Errorf("rank %d: %s", rank, text)
 			continue
@@ -213,6 +204,24 @@ func (j *job) expectReports(since time.Time, ranks ...int) {
 	j.t.Logf("the last rank has noticed it after %v", longest)
 	if longest > bound+slack {
 		j.t.Errorf("it took %v, but the bound is %v", longest, bound)
+	}
+}
+
+// report waits for the report of a rank.
+func (j *job) report(rank int) string {
+	j.t.Helper()
+	for limit := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		var out bytes.Buffer
+		code, err := runOn(j.hosts[0], j.hosts[rank%len(j.hosts)], "cat "+j.files+strconv.Itoa(rank), &out)
+		if err != nil {
+			j.t.Fatal(err)
+		}
+		if code == 0 {
+			return out.String()
+		}
+		if time.Now().After(limit) {
+			j.t.Fatalf("rank %d does not notice it\n%s", rank, j.text.String())
+		}
 	}
 }
 
@@ -226,7 +235,7 @@ func TestProcessKilled(t *testing.T) {
 			hosts := machines(t, 2)[:2]
 			// It is alone on its machine, because the launcher would kill others there.
 			const victim = 1
-			j, pids := begin(t, hosts, 3, adapter, []int{victim})
+			j, pids := begin(t, hosts, 3, adapter, "survive", []int{victim})
 			since := time.Now()
 			if code, err := callShell(hosts[1].String(), fmt.Sprintf("kill -9 %d", pids[victim]), io.Discard); err != nil || code != 0 {
 				t.Fatal(code, err)
@@ -243,7 +252,7 @@ func TestLinkCut(t *testing.T) {
 		t.Run(adapter, func(t *testing.T) {
 			hosts := machines(t, 3)[:3]
 			ctx := context.Background()
-			j, _ := begin(t, hosts, 6, adapter, ranksOn(2, 3))
+			j, _ := begin(t, hosts, 6, adapter, "survive", ranksOn(2, 3))
 			since := time.Now()
 			if err := control.Cut(ctx, 2); err != nil {
 				t.Fatal(err)
@@ -274,7 +283,7 @@ func TestMachineKilled(t *testing.T) {
 		t.Run(adapter, func(t *testing.T) {
 			victim := 3 - i // fewer machines remain each time
 			hosts := peers[:victim+1]
-			j, _ := begin(t, hosts, 2*len(hosts), adapter, ranksOn(victim, len(hosts)))
+			j, _ := begin(t, hosts, 2*len(hosts), adapter, "survive", ranksOn(victim, len(hosts)))
 			since := time.Now()
 			if err := control.Kill(context.Background(), victim); err != nil {
 				t.Fatal(err)
@@ -295,7 +304,7 @@ func TestLauncherKilled(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
 			hosts := machines(t, 2)[:2]
-			j, _ := begin(t, hosts, 4, adapter, []int{0})
+			j, _ := begin(t, hosts, 4, adapter, "survive", []int{0})
 			if err := j.cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}

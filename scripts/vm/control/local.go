@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,14 +21,17 @@ func Device() string { return kind().Name() }
 
 func kind() DeviceKind { return DeviceKind(os.Getenv(KindVariable)) }
 
-// Impair disturbs the packets that this machine sends, with arguments of tc-netem(8) such as "loss", "5%", "delay",
-// "10ms", "reorder", "25%", "duplicate", "1%". It replaces an earlier Impair. Without arguments it ends the
+// QueueLength is how many packets a machine's network interface keeps that are to be sent. It is long enough for the
+// delay of an impairment.
+const QueueLength = 10000
+
+// Impair disturbs the packets that this machine sends, with arguments of tc-netem(8): delay, loss, duplicate, reorder
+// and corrupt, as in "loss", "5%", "delay", "10ms". It replaces an earlier Impair. Without arguments it ends the
 // disturbance.
 func Impair(ctx context.Context, words ...string) error {
-	if len(words) == 0 {
-		return command(ctx, "tc", "qdisc", "del", "dev", netdev, "root")
-	}
-	return command(ctx, "tc", append([]string{"qdisc", "replace", "dev", netdev, "root", "netem"}, words...)...)
+	// Only these two stay as they were if they are not named. The interface has the queue from the start.
+	args := []string{"qdisc", "change", "dev", netdev, "root", "netem", "limit", strconv.Itoa(QueueLength), "corrupt", "0%"}
+	return command(ctx, "tc", append(args, words...)...)
 }
 
 // RemoveDevice removes the RDMA device from this machine, even if programs have it open. It returns when the kernel has

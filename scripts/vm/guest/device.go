@@ -85,6 +85,11 @@ func setUpInterface(at place) error {
 	if err := setFlags(at.netdev, 0); err != nil {
 		return err
 	}
+	if at.netdev == wireInterface {
+		if err := addNetem(at.netdev, control.QueueLength); err != nil {
+			return fmt.Errorf("the queue of %s: %w", at.netdev, err)
+		}
+	}
 	return linkUp(at.netdev)
 }
 
