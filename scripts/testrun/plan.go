@@ -77,10 +77,11 @@ const (
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
 	// These pair each program with the C programs, or repeat many times what other tests do.
 	quickSkip = walksSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ManyEndpointsOnShortEVDs|ProgramShapes|SRQExchange|ReplaceWhenFreeFails|ExplainFileLimit)$`
-	// These start a process for each of many adapters that do not open, which takes long and has nothing to watch.
-	raceSkip = `^Test(Explain|WriteConfig)`
+	// These start processes, for adapters that do not open or for values of a variable, which takes long and has nothing
+	// to watch.
+	raceSkip = `^Test(Explain|WriteConfig|AssertVariable|LeaksVariable)`
 	// So do these here. The last one makes a thousand sequences of calls.
-	asanSkip = `^Test(Explain|WriteConfig|Model)`
+	asanSkip = `^Test(Explain|WriteConfig|AssertVariable|LeaksVariable|Model)`
 	// So do these, which repeat many times what other tests do.
 	asanSkipMore = asanSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ShadowTableHoldsOnDevice|ExactlyOnce|NilAndZeroArguments)$`
 )

@@ -233,7 +233,7 @@ var kernelArguments = []string{
 // programs do not notice. The emulator caches translated code by its virtual address: with libraries at random
 // addresses, it would translate them again for each process. The other arguments turn off hardening of the kernel.
 var emulatedArguments = []string{
-	"norandmaps", "init_on_alloc=0", "hardened_usercopy=off", "randomize_kstack_offset=off", "lsm=",
+	"norandmaps", "init_on_alloc=0", "hardened_usercopy=off", "randomize_kstack_offset=off", "rodata=off", "lsm=",
 }
 
 // mostByDefault is the most processors of a machine unless the options ask for more: emulated processors slow each
