@@ -192,6 +192,12 @@ func transportOf(name string) Transport {
 	return TransportUnknown
 }
 
+// isSoftware reports whether a device has no hardware: its driver gives it none.
+func isSoftware(name string) bool {
+	_, err := os.Stat(filepath.Join(sysDevices, name, "device"))
+	return errors.Is(err, os.ErrNotExist)
+}
+
 func findDevice(devices []Device, name string) *Device {
 	i := slices.IndexFunc(devices, func(d Device) bool { return d.Name == name })
 	if i < 0 {

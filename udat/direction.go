@@ -30,6 +30,7 @@ type direction struct {
 	maxIOV                      int
 	maxMessageSize, maxRDMASize uint32
 	maxReadIOV                  int          // segments of an RDMA read
+	softIWARP                   bool         // see misread
 	lacks                       operationSet // operations that the device does not have
 	closed                      bool         // a graceful disconnect has begun, which lets no more requests in
 	broken                      bool         // a post failed inside the library, whose records are wrong since
@@ -94,7 +95,7 @@ func (d *direction) init(n *nativeEP, evd *EVD, limit, maxIOV int) {
 	d.maxMessageSize, d.maxRDMASize, d.noReads = p.attr.MaxMessageSize, p.attr.MaxRDMASize, readsOf(p.attr.MaxRDMAReadOut) == 0
 	d.maxReadIOV, d.lacks = n.ep.ia.attr.MaxIOVSegmentsPerRead, n.ep.ia.lacks
 	d.slots = make([]slot, 1<<bits.Len64(d.limit))
-	d.iwarp = n.ep.ia.iwarp
+	d.iwarp, d.softIWARP = n.ep.ia.iwarp, n.ep.ia.softIWARP
 	if n.ep.ia.iwarp && d == &n.request {
 		d.order.begin(len(d.slots))
 	}

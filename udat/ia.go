@@ -27,6 +27,7 @@ type IA struct {
 	providerAttr ProviderAttr
 	lacks        operationSet // the operations of the extension that the device does not have
 	iwarp        bool
+	softIWARP    bool // the kernel's
 
 	endpoints endpointTable
 	srqs      numbers.Table[SRQ]
@@ -144,6 +145,7 @@ func (ia *IA) readAttributes() error {
 	ia.attr, ia.providerAttr = newIAAttr(&attr), newProviderAttr(&providerAttr)
 	ia.lacks = lackedOperations(ia.providerAttr.ProviderSpecificAttr)
 	ia.iwarp = transportOf(ia.attr.AdapterName) == TransportIWARP
+	ia.softIWARP = ia.iwarp && isSoftware(ia.attr.AdapterName)
 	return nil
 }
 

@@ -71,3 +71,13 @@ func (d *direction) impliedByNone(iov []cgo.LMRTriplet) bool {
 }
 
 var pageSize = uint64(os.Getpagesize())
+
+// misread reports whether the kernel's soft-iWARP answers an RDMA read with other bytes
+// than those that were asked for. If few bytes are on two pages, it confuses how many
+// are on the first with how many are on the second (siw_try_1seg).
+func (d *direction) misread(total uint64, remote *RMRTriplet) bool {
+	const page = 4096 // the peer's are not smaller
+	return d.softIWARP && total <= mostMisread && remote.VirtualAddress%page+total > page
+}
+
+const mostMisread = 32

@@ -1,0 +1,63 @@
+package udat_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// Short operations on bytes that are on two pages move these bytes. Soft-iWARP cannot read so few, which is refused.
+func TestShortOperationsOverPages(t *testing.T) {
+	const page, most = 4096, 48
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		content, there := active.Memory.Bytes(), passive.Memory.Bytes()
+		for i := range content {
+			content[i] = byte(i*7 + i>>8)
+		}
+		for length := 2; length <= most; length += 5 {
+			for _, first := range []int{1, length / 2, length - 1} { // bytes on the first page
+				at := page - first
+				from := one(active.Segment(t, at, length))
+				want(t, passive.PostRecv(one(passive.Segment(t, 3*page, most)), 1, 0))
+				remote, err := passive.Memory.RMRTriplet(at, length)
+				want(t, err)
+				clear(there)
+				// Those behind the first are sent by the adapter, not within the call.
+				accepted, err := active.EP.PostBatch([]udat.Post{
+					{Operation: udat.DTORDMAWrite, Segments: from, Cookie: 1, Remote: remote},
+					{Operation: udat.DTORDMAWrite, Segments: from, Cookie: 2, Remote: remote},
+					{Operation: udat.DTOSend, Segments: from, Cookie: 3},
+				})
+				if err != nil {
+					t.Fatalf("after %d posts: %v", accepted, err)
+				}
+				for cookie := range uint64(3) {
+					wantCompletion(t, active.Request, cookie+1, udat.DTOSuccess)
+				}
+				wantCompletion(t, passive.Recv, 1, udat.DTOSuccess)
+				sent := content[at:][:length]
+				if got := there[3*page:][:length]; !bytes.Equal(got, sent) {
+					t.Errorf("of %d bytes, %d on the first page, % x were sent as % x", length, first, sent, got)
+				}
+				if got := there[at:][:length]; !bytes.Equal(got, sent) {
+					t.Errorf("of %d bytes, %d on the first page, % x were written as % x", length, first, sent, got)
+				}
+
+				copy(there[at:], sent)
+				err = active.PostRDMARead(one(active.Segment(t, 2*page, length)), 4, remote, 0)
+				if refused := errors.Is(err, udat.ErrInvalidParameter); refused && udattest.IWARP(t, ia) && length <= 32 {
+					continue
+				}
+				want(t, err)
+				wantCompletion(t, active.Request, 4, udat.DTOSuccess)
+				if got := content[2*page:][:length]; !bytes.Equal(got, sent) {
+					t.Errorf("of %d bytes, %d on the first page, % x were read as % x", length, first, sent, got)
+				}
+			}
+		}
+	})
+}
