@@ -19,6 +19,7 @@ type end struct {
 	memory *udat.LMR
 	attr   *udat.EPAttr
 	ep     *udat.EP
+	iwarp  bool // a request completes when it has been handed over, not when it has arrived
 }
 
 // open makes an unconnected endpoint and its objects.

@@ -42,10 +42,12 @@ type life struct {
 	// Receives: the same; the messages are those of the peer's requests up to next.
 	receives, taken, messages, next int
 	flushed                         bool
+
+	turn
 }
 
 func (e *end) newLife(p *plan, server bool, number uint32, sending, getting key) *life {
-	l := &life{end: e, server: server, plan: p, number: number, sending: sending, getting: getting}
+	l := &life{end: e, server: server, plan: p, number: number, sending: sending, getting: getting, turn: newTurn()}
 	for _, c := range []struct {
 		ctx *context.Context
 		end *context.CancelFunc
@@ -212,7 +214,7 @@ func (l *life) connectionEvent(ctx context.Context) (udat.EventNumber, error) {
 func (l *life) request() error {
 	var events [window]udat.Event
 	for {
-		for l.failure == nil && l.requested-l.completed < window && (l.plan.limit == 0 || l.requested < l.plan.limit) {
+		for l.wantsMore() && l.requested-l.completed < window && l.hasTurn() {
 			err := l.postRequest(l.requested)
 			if errors.Is(err, udat.ErrInvalidState) || err != nil && l.isFreed(err) {
 				l.failure = err // the connection has ended
@@ -224,7 +226,13 @@ func (l *life) request() error {
 			l.requested++
 		}
 		if l.requested == l.completed {
-			return nil
+			if !l.wantsMore() {
+				return nil
+			}
+			if err := l.awaitTurn(); err != nil {
+				return err
+			}
+			continue
 		}
 		n, err := l.await(events[:])
 		if err != nil {
@@ -239,6 +247,11 @@ func (l *life) request() error {
 			}
 		}
 	}
+}
+
+// wantsMore reports whether there are more requests to post.
+func (l *life) wantsMore() bool {
+	return l.failure == nil && (l.plan.limit == 0 || l.requested < l.plan.limit)
 }
 
 // await takes completions of requests. It returns none only if the endpoint is freed and there are no more.
@@ -333,6 +346,7 @@ func (l *life) postReceive() error {
 	err := l.ep.PostRecv(l.segment(at, slotSize), l.cookie(l.receives), 0)
 	if err == nil {
 		l.receives++
+		l.peer.giveTurn(&l.peer.credit)
 	}
 	return err
 }
@@ -374,6 +388,7 @@ func (l *life) received(event *udat.Event) error {
 		case send:
 			l.next++
 			l.messages++
+			l.giveTurn(&l.heard)
 			if int(event.Length) != length {
 				return fmt.Errorf("message %d has %d bytes, want %d", l.messages-1, event.Length, length)
 			}
@@ -394,16 +409,20 @@ func (l *life) landed(n, length int) error {
 
 // compare checks, when both ends have finished, that the peer has everything that this end's completions promised.
 func (l *life) compare() error {
+	promised := l.acknowledged
+	if l.iwarp && l.plan.alone(l) != gracefully {
+		promised = 0
+	}
 	sends, acknowledged := 0, 0
 	for n := range l.requested {
 		what, _, length := l.sending.request(n)
 		switch {
 		case what == send:
 			sends++
-			if n < l.acknowledged {
+			if n < promised {
 				acknowledged++
 			}
-		case what == rdmaWrite && n < l.acknowledged && n >= l.requested-landing:
+		case what == rdmaWrite && n < promised && n >= l.requested-landing:
 			if err := l.peer.landed(n, length); err != nil {
 				return fmt.Errorf("acknowledged, but %w", err)
 			}

@@ -207,6 +207,8 @@ func (p *plan) disturb(client, server *life, m *moments) error {
 
 // do ends the connection.
 func (l *life) do(how way) (err error) {
+	defer l.peer.nowClosing()
+	defer l.nowClosing()
 	switch how {
 	case abruptly:
 		err = l.ep.Disconnect(udat.CloseAbrupt)

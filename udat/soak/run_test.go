@@ -31,7 +31,7 @@ func openLine(t *testing.T, ia *udat.IA, number int, tally *tally) *line {
 	attr := udattest.DefaultAttr(t, ia)
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = posted, window
 	open := func() *end {
-		e := &end{ia: ia, attr: &attr}
+		e := &end{ia: ia, attr: &attr, iwarp: udattest.IWARP(t, ia)}
 		t.Cleanup(func() {
 			if err := e.close(); err != nil {
 				t.Error(err)
