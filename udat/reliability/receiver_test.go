@@ -52,12 +52,14 @@ func TestReceiverPostsNothing(t *testing.T) {
 	})
 }
 
-// withoutReceive is the case of iWARP: a send without a receive succeeds, and the connection ends.
+// withoutReceive is the case of iWARP: a send without a receive ends the connection. It has succeeded by then, or fails if
+// the end comes while the adapter still sends.
 func (s *scene) withoutReceive(e *udattest.Endpoint) {
 	s.Helper()
+	s.meet("both are connected") // a message that soft-iWARP takes before that may be lost without an end
 	if s.near() {
 		s.do(e.PostSend([]udat.Segment{e.Segment(s.T, 0, 64)}, 1, 0))
-		s.succeeded(udattest.Wait(s.T, e.Request))
+		udattest.Expect(s.T, e.Request, udat.EventDTOCompletion)
 	}
 	s.outcome(e)
 	s.reconnect()
