@@ -192,7 +192,7 @@ func transportOf(name string) Transport {
 	return TransportUnknown
 }
 
-// isSoftware reports whether a device has no hardware: its driver gives it none.
+// isSoftware reports whether a device is a program of the kernel, without hardware.
 func isSoftware(name string) bool {
 	_, err := os.Stat(filepath.Join(sysDevices, name, "device"))
 	return errors.Is(err, os.ErrNotExist)

@@ -19,7 +19,7 @@ type turn struct {
 
 	given   chan struct{} // something has changed
 	closing context.Context
-	// nowClosing is called when either end begins to end the connection: the peer may give no more turns.
+	// nowClosing is called when either end begins to end the connection: there may be no more turns.
 	nowClosing context.CancelFunc
 }
 
