@@ -54,11 +54,11 @@ func (d *direction) readFlags(flags CompletionFlags) CompletionFlags {
 	return flags
 }
 
-// impliedByNone reports whether the completion of a later request does not say that the
-// last one is done, whose segments are iov. On iWARP an RDMA read completes in an order of
-// its own: see completionOrder. The kernel's soft-iWARP sends a page or more straight from
-// the program's memory if the completion is suppressed, and may still do so when a later
-// request has completed. The caller holds mu.
+// impliedByNone reports whether the request that was recorded last, with the segments
+// iov, may still be under way when a later one has completed. On iWARP an RDMA read
+// completes in an order of its own: see completionOrder. The kernel's soft-iWARP sends a
+// page or more straight from the program's memory if the completion is suppressed, and may
+// still do so when a later request has completed. The caller holds mu.
 func (d *direction) impliedByNone(iov []cgo.LMRTriplet) bool {
 	if d.order.early == nil {
 		return false
@@ -72,9 +72,9 @@ func (d *direction) impliedByNone(iov []cgo.LMRTriplet) bool {
 
 var pageSize = uint64(os.Getpagesize())
 
-// misread reports whether the kernel's soft-iWARP answers an RDMA read with other bytes
-// than those that were asked for. If few bytes are on two pages, it confuses how many
-// are on the first with how many are on the second (siw_try_1seg).
+// misread reports whether the kernel's soft-iWARP returns wrong bytes for an RDMA read. If
+// few bytes are on two pages of the peer's memory, it copies as many from the first page
+// as are on the second (siw_try_1seg).
 func (d *direction) misread(total uint64, remote *RMRTriplet) bool {
 	const page = 4096 // the peer's are not smaller
 	return d.softIWARP && total <= mostMisread && remote.VirtualAddress%page+total > page

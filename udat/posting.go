@@ -124,7 +124,7 @@ func (d *direction) checkRemote(op operation, k *kind, segments int, total uint6
 		// The library takes them, and soft-iWARP then reads into the first segment alone.
 		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, d.maxReadIOV)
 	case op == opRDMARead && d.misread(total, remote):
-		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes on two pages of the peer's memory, of which soft-iWARP returns others if there are at most %d: read each page's by itself, or read more", total, mostMisread)
+		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation reads %d bytes across two pages of the peer's memory, and soft-iWARP returns wrong bytes for such a read of at most %d: read each page's part by itself, or read more", total, mostMisread)
 	case d.lacks.has(op):
 		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", d.n.ep.ia.attr.AdapterName)
 	case op == opRDMARead && d.noReads:
