@@ -46,7 +46,7 @@ func (b *builder) build(ctx context.Context, r run) ([]job, error) {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			return nil, err
 		}
-		args := append([]string{"-C", batch[0].Module.Dir, "test", "-c", "-buildvcs=false", "-o", folder + "/"}, r.build...)
+		args := append([]string{"-C", batch[0].Module.Dir, "test", "-c", "-buildvcs=false", "-ldflags=-w", "-o", folder + "/"}, r.build...)
 		for _, p := range batch {
 			args = append(args, p.ImportPath)
 		}

@@ -75,8 +75,10 @@ const (
 	// These make calls in all states and orders. The run with the race detector also compares the states with the
 	// specification, so one run is enough.
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
+	// TestCWithC tests only the native stack, as the reference for programs in Go.
+	plainSkip = walksSkip + `|^TestCWithC$`
 	// These pair each program with the C programs, or repeat many times what other tests do.
-	quickSkip = walksSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ManyEndpointsOnShortEVDs|ProgramShapes|SRQExchange|ReplaceWhenFreeFails|ExplainFileLimit)$`
+	quickSkip = plainSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ManyEndpointsOnShortEVDs|ProgramShapes|SRQExchange|ReplaceWhenFreeFails|ExplainFileLimit)$`
 	// These start processes, for adapters that do not open or for values of a variable, which takes long and has nothing
 	// to watch.
 	raceSkip = `^Test(Explain|WriteConfig|AssertVariable|LeaksVariable)`
@@ -131,7 +133,7 @@ func (o options) plan(packages []testPackage) []run {
 			plain.skipParts = socketCMParts
 		}
 	case o.long == 0:
-		plain.skip = walksSkip
+		plain.skip = plainSkip
 	}
 	host := run{
 		title:    "testing what needs no device",
