@@ -12,9 +12,11 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +42,9 @@ func init() { tasks["survive"] = survive }
 // survive waits in operations of each kind, with ranks that are going to fail and with others, and reports when all
 // operations have failed.
 func survive(w *mpi.World) error {
+	if err := keepErrors(w); err != nil {
+		return err
+	}
 	if err := mpi.Barrier(w.Comm); err != nil {
 		return err
 	}
@@ -85,6 +90,11 @@ func survive(w *mpi.World) error {
 		}()
 	}
 	sayReady(w)
+	hung := time.AfterFunc(patience/2, func() {
+		stacks := make([]byte, 1<<20)
+		_ = write(w, fmt.Sprintf("operations do not end:\n%s", stacks[:runtime.Stack(stacks, true)]))
+	})
+	defer hung.Stop()
 	report := ""
 	for range operations {
 		if err := <-results; err != nil {
@@ -108,6 +118,17 @@ func write(w *mpi.World, report string) error {
 	return os.Rename(file+".new", file)
 }
 
+// keepErrors makes the process write its standard error to a file beside the report: launchers do not pass on what a
+// rank prints when it crashes later.
+func keepErrors(w *mpi.World) error {
+	file, err := os.Create(os.Getenv(reportVariable) + strconv.Itoa(w.Rank()) + ".stderr")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return syscall.Dup3(int(file.Fd()), int(os.Stderr.Fd()), 0)
+}
+
 func sayReady(w *mpi.World) { fmt.Printf("rank %d is ready, process %d\n", w.Rank(), os.Getpid()) }
 
 // job is a job that is running.
@@ -118,15 +139,24 @@ type job struct {
 	text  bytes.Buffer
 	hosts []netip.Addr
 	files string // the prefix of the names of the reports
+	pids  []int  // the processes of the ranks
 }
 
-// begin starts a task, and waits until all ranks are ready. It returns their processes.
-func begin(t *testing.T, hosts []netip.Addr, ranks int, adapter, task string, victims []int) (*job, []int) {
+// begin starts a task, and waits until all ranks are ready.
+func begin(t *testing.T, hosts []netip.Addr, ranks int, adapter, task string, victims []int) *job {
+	t.Helper()
+	return beginCommand(t, hosts, ranks, adapter, task, victims, func(program string) []string { return []string{program} })
+}
+
+// beginCommand is begin for ranks that are started by a command with the program.
+func beginCommand(t *testing.T, hosts []netip.Addr, ranks int, adapter, task string, victims []int, command func(program string) []string) *job {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	cmd := mpiexec(t, ctx, hosts, ranks, adapter, task)
 	files := fmt.Sprintf("/tmp/%s-%d-", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+	last := len(cmd.Args) - 1
+	cmd.Args = append(cmd.Args[:last], command(cmd.Args[last])...)
 	// The remaining ranks end by themselves.
 	cmd.Args = slices.Insert(cmd.Args, 1, "-disable-auto-cleanup")
 	cmd.Env = append(cmd.Env, victimsVariable+"="+strings.Trim(strings.ReplaceAll(fmt.Sprint(victims), " ", ","), "[]"),
@@ -147,16 +177,16 @@ func begin(t *testing.T, hosts []netip.Addr, ranks int, adapter, task string, vi
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	pids := make([]int, ranks)
+	j.pids = make([]int, ranks)
 	for range ranks {
 		var rank, pid int
 		j.expect(patience, "a rank is ready", func(line string) bool {
 			n, _ := fmt.Sscanf(line, "rank %d is ready, process %d", &rank, &pid)
 			return n == 2
 		})
-		pids[rank] = pid
+		j.pids[rank] = pid
 	}
-	return j, pids
+	return j
 }
 
 func (j *job) read(from io.ReadCloser) {
@@ -210,23 +240,52 @@ func (j *job) expectReports(since time.Time, ranks ...int) {
 // report waits for the report of a rank.
 func (j *job) report(rank int) string {
 	j.t.Helper()
+	file := j.files + strconv.Itoa(rank)
 	for limit := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		var out bytes.Buffer
-		code, err := runOn(j.hosts[0], j.hosts[rank%len(j.hosts)], "cat "+j.files+strconv.Itoa(rank), &out)
-		if err != nil {
-			j.t.Fatal(err)
+		_, alive := j.run(rank, fmt.Sprintf("kill -0 %d", j.pids[rank]))
+		if text, there := j.run(rank, "cat "+file); there {
+			return text
 		}
-		if code == 0 {
-			return out.String()
-		}
-		if time.Now().After(limit) {
-			j.t.Fatalf("rank %d does not notice it\n%s", rank, j.text.String())
+		if late := time.Now().After(limit); late || !alive {
+			text, _ := j.run(rank, "cat "+file+".stderr")
+			j.readOn()
+			j.t.Fatalf("rank %d makes no report; its process lives: %v\n%s\n%s", rank, alive, text, j.text.String())
 		}
 	}
 }
 
+// readOn takes what the job has printed since expect.
+func (j *job) readOn() {
+	for {
+		select {
+		case line, open := <-j.lines:
+			if !open {
+				return
+			}
+			fmt.Fprintln(&j.text, line)
+		default:
+			return
+		}
+	}
+}
+
+// run runs a shell command on the machine of a rank. It returns the output, and whether the command succeeded.
+func (j *job) run(rank int, command string) (output string, succeeded bool) {
+	j.t.Helper()
+	var out bytes.Buffer
+	code, err := runOn(j.hosts[0], j.hosts[rank%len(j.hosts)], command, &out)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	return out.String(), code == 0
+}
+
 // ranksOn returns the ranks on a machine: they are assigned in turn.
 func ranksOn(machine, machines int) []int { return []int{machine, machine + machines} }
+
+// outlived returns a command that runs a program, and does not end before it is killed. Hydra's mpiexec ends, and with
+// it all ranks, if it finds a connection closed before it has read that the last process of a machine has ended.
+func outlived(program string) []string { return []string{"sh", "-c", `"$0"; exec sleep 1000`, program} }
 
 // The death of a process is noticed at once.
 func TestProcessKilled(t *testing.T) {
@@ -235,9 +294,9 @@ func TestProcessKilled(t *testing.T) {
 			hosts := machines(t, 2)[:2]
 			// It is alone on its machine, because the launcher would kill others there.
 			const victim = 1
-			j, pids := begin(t, hosts, 3, adapter, "survive", []int{victim})
+			j := beginCommand(t, hosts, 3, adapter, "survive", []int{victim}, outlived)
 			since := time.Now()
-			if code, err := callShell(hosts[1].String(), fmt.Sprintf("kill -9 %d", pids[victim]), io.Discard); err != nil || code != 0 {
+			if code, err := callShell(hosts[1].String(), fmt.Sprintf("kill -9 %d", j.pids[victim]), io.Discard); err != nil || code != 0 {
 				t.Fatal(code, err)
 			}
 			j.expectReports(since, 0, 2)
@@ -252,7 +311,7 @@ func TestLinkCut(t *testing.T) {
 		t.Run(adapter, func(t *testing.T) {
 			hosts := machines(t, 3)[:3]
 			ctx := context.Background()
-			j, _ := begin(t, hosts, 6, adapter, "survive", ranksOn(2, 3))
+			j := begin(t, hosts, 6, adapter, "survive", ranksOn(2, 3))
 			since := time.Now()
 			if err := control.Cut(ctx, 2); err != nil {
 				t.Fatal(err)
@@ -283,7 +342,7 @@ func TestMachineKilled(t *testing.T) {
 		t.Run(adapter, func(t *testing.T) {
 			victim := 3 - i // fewer machines remain each time
 			hosts := peers[:victim+1]
-			j, _ := begin(t, hosts, 2*len(hosts), adapter, "survive", ranksOn(victim, len(hosts)))
+			j := begin(t, hosts, 2*len(hosts), adapter, "survive", ranksOn(victim, len(hosts)))
 			since := time.Now()
 			if err := control.Kill(context.Background(), victim); err != nil {
 				t.Fatal(err)
@@ -304,7 +363,7 @@ func TestLauncherKilled(t *testing.T) {
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
 			hosts := machines(t, 2)[:2]
-			j, _ := begin(t, hosts, 4, adapter, "survive", []int{0})
+			j := begin(t, hosts, 4, adapter, "survive", []int{0})
 			if err := j.cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}

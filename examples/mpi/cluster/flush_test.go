@@ -56,7 +56,7 @@ func TestFlushedBeforeLinkCut(t *testing.T) {
 		t.Run(adapter, func(t *testing.T) {
 			hosts := machines(t, 2)[:2]
 			ctx := context.Background()
-			j, _ := begin(t, hosts, 2, adapter, "flush", nil)
+			j := begin(t, hosts, 2, adapter, "flush", nil)
 			if err := control.Cut(ctx, 1); err != nil {
 				t.Fatal(err)
 			}
