@@ -89,7 +89,9 @@ rounds lie between them.
 const userModeNote = `The kernel was User-Mode Linux (` + "`" + `scripts/testbed --accel uml` + "`" + `). The kernel and the programs are processes of the host, and run
 on its processor without emulation. System calls take about 3 µs there instead of some tenths of a microsecond, and the threads
 of a process take turns. Sleeping and waking are therefore *not reliable here*; [Under emulation](#under-emulation) has them, if
-they were measured. Measurements that poll had two processors, all others had one.
+they were measured. Measurements that poll had two processors, all others had one. The programs were in the scheduling class
+*idle*: soft-RoCE moves data in threads of the kernel, which otherwise wait until a program that polls has used up its clock tick
+of 10 ms.
 
 `
 
