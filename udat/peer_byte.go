@@ -127,27 +127,25 @@ func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
 	if b.lmr == nil {
 		return false, b.lmr.object().enter(pieceOp, InvalidHandleLMR)
 	}
-	var begin time.Time
-	var turn time.Duration
+	begin := time.Duration(-1)
 	for !b.lmr.gone.Load() {
 		if b.look(value) {
 			return true, nil
 		}
-		var spun time.Duration
-		switch {
-		case budget == 0: // no need for the clock
-		case begin.IsZero():
-			begin = time.Now()
-		default:
-			spun = time.Since(begin)
-		}
-		if spun >= budget {
+		if budget == 0 { // no need for the clock
 			runtime.Gosched()
 			return b.Load() == value, nil
 		}
-		if spun-turn >= longestTurn {
-			turn = spun
+		now := time.Since(turnEpoch)
+		if begin < 0 {
+			begin = now
+		}
+		if over := now-begin >= budget; over || now-time.Duration(b.lmr.turnBegun.Load()) >= longestTurn {
+			b.lmr.turnBegun.Store(int64(now))
 			runtime.Gosched()
+			if over {
+				return b.Load() == value, nil
+			}
 		}
 	}
 	return false, b.lmr.obj.freed(pieceOp, InvalidHandleLMR)
