@@ -781,3 +781,6 @@ func TreatAsUnpatched(ia *IA) { ia.patched = false }
 
 // CanFreePort reports whether freeing a service point frees its port.
 func CanFreePort(ia *IA) bool { return ia.patched }
+
+// TurnBegun returns when the goroutines that spin on a byte of the region last let others run.
+func TurnBegun(lmr *LMR) time.Duration { return time.Duration(lmr.turnBegun.Load()) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,6 +175,48 @@ func TestPeerByteArguments(t *testing.T) {
 
 // One may look at memory outside the Go heap although the region is freed meanwhile: the pages stay until nobody looks,
 // and no longer.
+// A goroutine that spins again and again lets others run, however short each of its waits is.
+func TestPeerByteTurns(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer pz.Free()
+		lmr, err := udat.AllocMemory(pz, 4096, udat.MemPrivAll)
+		want(t, err)
+		defer lmr.Free()
+		b := mustByte(t, lmr, 0)
+		var wanted atomic.Uint32 // the value that the reader waits for
+		var over atomic.Bool
+		var writing sync.WaitGroup
+		writing.Add(1)
+		go func() {
+			defer writing.Done()
+			for !over.Load() {
+				value := byte(wanted.Load())
+				// Long enough for the reader to look at the clock.
+				for begin := time.Now(); time.Since(begin) < 20*time.Microsecond; {
+				}
+				b.Store(value)
+				runtime.Gosched()
+			}
+		}()
+		before, turned := udat.TurnBegun(lmr), false
+		for begin := time.Now(); !turned && time.Since(begin) < udattest.Patience; turned = udat.TurnBegun(lmr) != before {
+			value := wanted.Add(1)
+			arrived, err := b.SpinUntil(byte(value), udat.MaxSpin)
+			want(t, err)
+			if !arrived {
+				t.Fatalf("the byte is %d, and %d did not come within %v", b.Load(), byte(value), udat.MaxSpin)
+			}
+		}
+		over.Store(true)
+		writing.Wait()
+		if !turned {
+			t.Error("the goroutine that spins never lets others run")
+		}
+	})
+}
+
 func TestPeerByteOfFreedMemory(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		pz, err := udat.CreatePZ(ia)
