@@ -120,10 +120,10 @@ native_versions() {
 	printf '%s, in %s\n' "$(cat -- "$(native_folder)/$1/versions")" "$(native_folder)/$1"
 }
 
-# need_testbed installs what a virtual machine needs: Debian's keys, which sign the kernel, and xz, which unpacks its
-# image so that it boots faster.
+# need_testbed installs what a virtual machine needs: Debian's keys, which sign the kernel, and xz and zstd: one of them
+# unpacks its image, so that it boots faster.
 need_testbed() {
-	need_packages qemu-system-x86 xz-utils debian-archive-keyring
+	need_packages qemu-system-x86 xz-utils zstd debian-archive-keyring
 }
 
 # can_build succeeds if C programs build against the native stack, wherever it comes from.
