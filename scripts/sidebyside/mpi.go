@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,22 +70,28 @@ func (p mpiPrograms) measurers(adapters []string, netdev string, seconds float64
 		texts = append(texts, strconv.Itoa(size))
 	}
 	length := time.Duration(seconds * float64(time.Second))
+	// On a machine with few processors, Linux can leave ranks that poll on the same one for long.
+	pinned := []string{"sh", "-c", fmt.Sprintf(`exec taskset -c $((${PMI_RANK:-$OMPI_COMM_WORLD_RANK} %% %d)) "$0" "$@"`, runtime.NumCPU())}
+	hydra := func(ranks int, program ...string) []string {
+		return slices.Concat([]string{"mpiexec.hydra", "-n", strconv.Itoa(ranks)}, pinned, program)
+	}
 	for _, adapter := range adapters {
 		list = append(list, mpiMeasurer{
 			name: adapter,
 			command: func(ranks int) []string {
-				return []string{"mpiexec.hydra", "-n", strconv.Itoa(ranks), p.ours, "-csv", "-provider", adapter, "-time", length.String(), "-sizes", strings.Join(texts, ",")}
+				return hydra(ranks, p.ours, "-csv", "-provider", adapter, "-time", length.String(), "-sizes", strings.Join(texts, ","))
 			},
+			environment: []string{goProcessors()},
 		})
 	}
 	twin := append([]string{fmt.Sprint(seconds)}, texts...)
 	mpich := func(ranks int) []string {
-		return append([]string{"mpiexec.hydra", "-n", strconv.Itoa(ranks), p.mpich}, twin...)
+		return hydra(ranks, append([]string{p.mpich}, twin...)...)
 	}
 	openmpi := func(options ...string) func(ranks int) []string {
 		return func(ranks int) []string {
 			words := append([]string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"}, options...)
-			return append(append(words, "-n", strconv.Itoa(ranks), p.openmpi), twin...)
+			return slices.Concat(words, []string{"-n", strconv.Itoa(ranks)}, pinned, []string{p.openmpi}, twin)
 		}
 	}
 	// Without shared memory, which they would use on one machine.
@@ -179,14 +186,11 @@ func (p mpiPrograms) measureUdat(adapter string) ([]mpiRow, error) {
 		{"write", 8, 2000, mpiRow{Test: "latency", Unit: "us"}, func(us float64) float64 { return 2 * us }},
 		{"read", 1 << 20, 100, mpiRow{Test: "bandwidth", Unit: "MB/s"}, func(us float64) float64 { return (1 << 20) / us }},
 	} {
-		ctx, cancel := context.WithTimeout(context.Background(), mpiLimit)
-		out, err := exec.CommandContext(ctx, p.udatperf, "-provider", adapter, "-op", m.operation, "-measure", "latency", "-sizes", strconv.Itoa(m.bytes),
-			"-count", strconv.Itoa(m.count), "-format", "csv").Output()
-		cancel()
+		text, err := p.runUdatperf(adapter, "-op", m.operation, "-measure", "latency", "-sizes", strconv.Itoa(m.bytes), "-count", strconv.Itoa(m.count), "-format", "csv")
 		if err != nil {
-			return nil, fmt.Errorf("udatperf: %w", err)
+			return nil, err
 		}
-		us, err := typical(string(out))
+		us, err := typical(text)
 		if err != nil {
 			return nil, err
 		}
@@ -195,6 +199,29 @@ func (p mpiPrograms) measureUdat(adapter string) ([]mpiRow, error) {
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// runUdatperf measures between two processes that are pinned like ranks.
+func (p mpiPrograms) runUdatperf(adapter string, args ...string) (string, error) {
+	// The server says on its standard error that it listens.
+	server, err := start(0, "sh", "-c", `exec "$0" "$@" 2>&1`, p.udatperf, "-provider", adapter, "-server")
+	if err != nil {
+		return "", err
+	}
+	defer server.kill()
+	if _, err := server.expect("udatperf:"); err != nil {
+		return "", err
+	}
+	client, err := start(1, p.udatperf, append([]string{"-provider", adapter, "-connect", os.Getenv("UDAT_TEST_ADDR")}, args...)...)
+	if err != nil {
+		return "", err
+	}
+	defer time.AfterFunc(mpiLimit, func() { _ = client.command.Process.Kill() }).Stop()
+	var text strings.Builder
+	for line := range client.lines {
+		text.WriteString(line + "\n")
+	}
+	return text.String(), client.end()
 }
 
 // typical finds the median in udatperf's CSV output.
@@ -242,6 +269,7 @@ func (r *report) measureMPI(p mpiPrograms, seconds float64, few bool, file strin
 				if m.absent {
 					continue
 				}
+				fmt.Fprintf(os.Stderr, "bench:   %s, %d ranks\n", m.name, n)
 				rows, err := m.run(n)
 				if err != nil && m.optional && !m.measured {
 					fmt.Fprintf(os.Stderr, "bench: going on without %s: %v\n", m.name, err)

@@ -51,6 +51,7 @@ func (m *messagePassing) markdown() string {
 	fmt.Fprintf(&b, "Medians of %d rounds of\n\n    %s\n\nwith all libraries by turns in one machine: %s, %d processors, %s, on %s at a load of %s.\n",
 		m.Rounds, m.Command, m.Machine.Processor, m.Machine.CPUs, m.Machine.Kernel, m.Machine.Host, m.Machine.Load)
 	b.WriteString("MPICH and Open MPI use TCP on the device's interface, and its verbs where they can, without shared memory. " +
+		"Each rank is pinned to one processor; those in Go run with GOMAXPROCS=2. " +
 		"The latency is the median of round trips; one in a hundred takes longer than p99. Less is better if the unit is us.\n\n")
 	if !m.Machine.emulated() {
 		b.WriteString(image(mpiPlot, "Round trips over the message size"))

@@ -25,14 +25,17 @@ type process struct {
 	lines   chan string // closed at the end of the output
 }
 
+// goProcessors is the environment of Go programs that run on one processor. With GOMAXPROCS=1, the default then, Go's
+// runtime treats a thread in a long call into C as blocked, and starts another.
+func goProcessors() string { return "GOMAXPROCS=" + strconv.Itoa(max(runtime.NumCPU(), 2)) }
+
 // start runs a program on one processor. Otherwise the kernel would move the two sides of a twin around, and sometimes
 // put both on one processor while another is idle.
 func start(processor int, program string, args ...string) (*process, error) {
 	command := exec.Command("taskset", append([]string{"-c", strconv.Itoa(processor % runtime.NumCPU()), program}, args...)...)
 	p := &process{name: program + " " + args[0], command: command, lines: make(chan string, 16)}
 	p.command.Stderr = os.Stderr
-	// With one processor, Go's runtime would take a long call into C for a blocked thread, and start others.
-	p.command.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(max(runtime.NumCPU(), 2)))
+	p.command.Env = append(os.Environ(), goProcessors())
 	stdin, err := p.command.StdinPipe()
 	if err != nil {
 		return nil, err
