@@ -36,10 +36,14 @@ func TestBench(t *testing.T) {
 		}
 		Scale struct{ Crowds, Waiters []crowd }
 	}
-	if err := json.Unmarshal(text, &report); err != nil {
-		t.Fatal(err)
+	if err := json.Unmarshal(text, &report); err != nil || len(report.Results) == 0 {
+		t.Fatalf("there are no results (%v) in\n%s", err, text)
 	}
-	const measurements, adapters = 15 + 7, 2 // seven of them are for the plot
+	const measurements = 15 + 7 // seven of them are for the plot
+	adapters := 2
+	if strings.Contains(report.Results[0].Adapter, "siw") {
+		adapters = 1 // the socket CM's provider cannot use the device
+	}
 	if len(report.Results) != measurements*adapters {
 		t.Errorf("there are %d results, expected %d measurements on each of %d adapters", len(report.Results), measurements, adapters)
 	}

@@ -173,8 +173,6 @@ func TestPeerByteArguments(t *testing.T) {
 	})
 }
 
-// One may look at memory outside the Go heap although the region is freed meanwhile: the pages stay until nobody looks,
-// and no longer.
 // A goroutine that spins again and again lets others run, however short each of its waits is.
 func TestPeerByteTurns(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -217,6 +215,8 @@ func TestPeerByteTurns(t *testing.T) {
 	})
 }
 
+// One may look at memory outside the Go heap although the region is freed meanwhile: the pages stay until nobody looks,
+// and no longer.
 func TestPeerByteOfFreedMemory(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		pz, err := udat.CreatePZ(ia)

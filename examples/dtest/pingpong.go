@@ -15,8 +15,14 @@ const (
 	fromServer = 0xaa
 )
 
-// peerPosts is the time in which the server posts its receives: the C program posts them after its last note.
-const peerPosts = time.Second
+// peerPosts is the time in which the server posts its receives: the C program posts them after it has taken the client's
+// last note. With a CNO it may notice the note a second late.
+func (n *node) peerPosts() time.Duration {
+	if n.o.useCNO {
+		return 2 * time.Second
+	}
+	return time.Second
+}
 
 // postPings posts a receive for each of the peer's messages. Its number is the cookie.
 func (n *node) postPings() error {
@@ -38,7 +44,7 @@ func (n *node) pingPong(ctx context.Context) error {
 	mine, theirs := byte(fromServer), byte(fromClient)
 	if !n.o.server() {
 		mine, theirs = theirs, mine
-		if err := pause.For(ctx, peerPosts); err != nil {
+		if err := pause.For(ctx, n.peerPosts()); err != nil {
 			return err
 		}
 	}

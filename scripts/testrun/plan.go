@@ -66,6 +66,9 @@ var (
 const (
 	// Transfers, and the protections against faults that the patches cure in the native stack from source.
 	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues)$`
+	// Over iWARP the packages' library cannot make endpoints without EVDs for requests or receives. In its shared queues
+	// without places to spare, udat holds receives back, and a message without a receive ends the connection.
+	iwarpSystemSkip = `^Test(CloseUnderRequests|OpenByDeviceWithoutQueues)$|^TestSRQExchange$//tight_true$`
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// One measures in emulated machines; the others install packages in roots of their own. They take minutes.
@@ -164,14 +167,18 @@ func (o options) plan(packages []testPackage) []run {
 		runs = append(runs, r)
 	}
 	if len(o.system) > 0 && !o.quick {
-		runs = append(runs, run{
+		r := run{
 			title:       "testing transfers and protections with the system's native stack",
 			packages:    of(packages, systemPackages),
 			environment: append([]string{"GOUDAT_NATIVE=system"}, o.system...),
 			exec:        withDevice,
 			device:      true,
 			only:        systemTests,
-		})
+		}
+		if o.iwarp {
+			r.skip = iwarpSystemSkip
+		}
+		runs = append(runs, r)
 	}
 	if !o.quick {
 		race := run{

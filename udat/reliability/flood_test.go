@@ -52,10 +52,14 @@ func TestFlood(t *testing.T) {
 		for _, n := range counts {
 			total.established += n.established
 			total.rejected += n.rejected
+			total.portBusy += n.portBusy
 		}
 		s.meetWithin(untilOver, "")
 		if overflows := s.tell(0); total.rejected > 0 && overflows == 0 {
 			s.Errorf("%d attempts with time were rejected by a server whose queue of requests was never full", total.rejected)
+		}
+		if total.portBusy > *floodFlag/20 {
+			s.Errorf("%d of %d attempts were broken", total.portBusy, *floodFlag)
 		}
 		text := fmt.Sprintf("%d of %d connections were established", total.established, *floodFlag/clients*clients)
 		if total.rejected > 0 {
@@ -66,8 +70,9 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-// floodCount has the results of one client's patient attempts.
-type floodCount struct{ established, rejected int }
+// floodCount counts the results of one client's attempts. Those of portBusy got a port from the kernel on which TCP still
+// waits after another connection.
+type floodCount struct{ established, rejected, portBusy int }
 
 // connectOnce connects and disconnects again, or gives up early.
 func (s *scene) connectOnce(e *udattest.Endpoint, qual udat.ConnQual, r *rand.Rand, count *floodCount) {
@@ -90,6 +95,8 @@ func (s *scene) connectOnce(e *udattest.Endpoint, qual udat.ConnQual, r *rand.Ra
 		_, err = e.Connect.Wait(ctx)
 	case event.Number == udat.EventConnectionPeerRejected:
 		count.rejected++ // by the binding, because the server is too slow
+	case s.iwarp && event.Number == udat.EventConnectionBroken:
+		count.portBusy++
 	case timeout == bound:
 		s.Errorf("a patient attempt ends with %v", event.Number)
 	}
