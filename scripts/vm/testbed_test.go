@@ -201,12 +201,18 @@ func (b *bed) wantStderr(part string) {
 	}
 }
 
-// programErrors returns standard error without the test bed's messages about the kernel that it boots, and about a
-// repeated boot, which is no fault of the test.
+// programErrors returns standard error without the test bed's messages about the kernel that it boots and about a
+// repeated boot, and without the kernel's own: it may still write when a program has started.
 func (b *bed) programErrors() string {
 	var kept strings.Builder
+	fromKernel := false
 	for line := range strings.Lines(b.stderr.String()) {
-		if !strings.HasPrefix(line, bootedAgain) && !strings.HasPrefix(line, "testbed: booting Linux ") {
+		switch {
+		case strings.HasPrefix(line, "testbed: ---- kernel messages "):
+			fromKernel = true
+		case strings.HasPrefix(line, "testbed: ---- end of kernel messages "):
+			fromKernel = false
+		case !fromKernel && !strings.HasPrefix(line, bootedAgain) && !strings.HasPrefix(line, "testbed: booting Linux "):
 			kept.WriteString(line)
 		}
 	}
