@@ -1,6 +1,9 @@
 package udat_test
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // beside calls f over and over until stop is called, or f fails. The channel that stop
 // returns has the error, or nil.
@@ -18,4 +21,17 @@ func beside(f func() error) (stop func() <-chan error) {
 		over.Store(true)
 		return stopped
 	}
+}
+
+// together calls the functions on goroutines of their own, and returns when all have returned.
+func together(functions ...func()) {
+	var calls sync.WaitGroup
+	for _, f := range functions {
+		calls.Add(1)
+		go func() {
+			defer calls.Done()
+			f()
+		}()
+	}
+	calls.Wait()
 }

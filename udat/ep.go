@@ -547,6 +547,7 @@ func (ep *EP) free() (failure, err error) {
 			n.deliver(event)
 		}
 		failure = n.free(op, dropped)
+		n.forgetRegions()
 		return nil
 	})
 	n.resumePosts()

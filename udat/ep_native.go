@@ -190,9 +190,15 @@ func (n *nativeEP) free(op string, outstanding fate) error {
 	if srq := n.parts.srq; srq != nil {
 		srq.detach(n)
 	}
+	return err
+}
+
+// forgetRegions has the memory regions forget the native endpoint, which is freed.
+func (n *nativeEP) forgetRegions() {
+	n.lock()
+	defer n.unlock()
 	n.recv.known.leave(n)
 	n.request.known.leave(n)
-	return err
 }
 
 // flush retires the operations whose completions the library has lost. The program gets

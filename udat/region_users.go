@@ -104,8 +104,12 @@ func (n *nativeEP) named() *object { return &n.ep.obj }
 func (n *nativeEP) forgetRegion(lmr *LMR) {
 	n.lock()
 	defer n.unlock()
-	n.recv.known.forget(lmr)
-	n.request.known.forget(lmr)
+	for _, d := range []*direction{&n.recv, &n.request} {
+		d.letGo(lmr)
+		for i := range d.slots {
+			d.slots[i].letGo(lmr)
+		}
+	}
 }
 
 func (srq *SRQ) named() *object { return &srq.obj }
@@ -113,5 +117,28 @@ func (srq *SRQ) named() *object { return &srq.obj }
 func (srq *SRQ) forgetRegion(lmr *LMR) {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
-	srq.known.forget(lmr)
+	srq.letGo(lmr)
+	for i := range srq.slots {
+		srq.slots[i].letGo(lmr)
+	}
+}
+
+// letGo drops what the gathering knows of a region that is freed.
+func (g *gathering) letGo(lmr *LMR) {
+	g.known.forget(lmr)
+	clear(g.regions[:cap(g.regions)]) // those of the latest operation are noted elsewhere
+}
+
+// letGo drops a region that is freed, which the record of an operation that is over would
+// keep in memory.
+func (s *slot) letGo(lmr *LMR) {
+	if s.region == lmr {
+		s.region = nil
+	}
+	further := s.regions[:cap(s.regions)]
+	for i := range further {
+		if further[i] == lmr {
+			further[i] = nil
+		}
+	}
 }
