@@ -69,7 +69,7 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 	if err := ep.ia.checkPrivateData(op, privateData, arguments.privateData); err != nil {
 		return err
 	}
-	if err := ep.readyToConnect(op, EPStateUnconnected); err != nil {
+	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
 		return err
 	}
 	defer ep.shadow.begin(arguments.call).end(&err)
@@ -89,6 +89,7 @@ func (n *nativeEP) attempt(op string, with partner, timeout time.Duration, event
 		n.connection.Do(connphase.Withdraw)
 		return err
 	}
+	n.stopNoting()
 	if timeout != TimeoutInfinite {
 		n.connection.Limit(connphase.Attempting, timeout, func() { n.expire(event) })
 	}
@@ -148,17 +149,11 @@ type connectArguments struct {
 	timeout, privateData ReturnSubtype
 }
 
-// readyToConnect is requireConnectable for a connection that begins now. From then on,
-// receives are not noted for Modify any more.
-func (ep *EP) readyToConnect(op string, from EPState) error {
-	if err := ep.requireConnectable(op, from); err != nil {
-		return err
-	}
-	n := ep.native.Load()
+// stopNoting ends the noting of receives for Modify, since a connection begins.
+func (n *nativeEP) stopNoting() {
 	n.recv.mu.Lock()
+	defer n.recv.mu.Unlock()
 	n.early.stop()
-	n.recv.mu.Unlock()
-	return nil
 }
 
 func (ep *EP) requireState(op string, want EPState) error {
@@ -245,7 +240,7 @@ func (ep *EP) acceptNative(op string, cr *CR, privateData []byte) (answered bool
 	if rsp != nil {
 		from, call = EPStatePassiveConnectionPending, callAcceptReserved
 	}
-	if err := ep.readyToConnect(op, from); err != nil {
+	if err := ep.requireConnectable(op, from); err != nil {
 		return false, err
 	}
 	defer ep.shadow.begin(call).end(&err)
@@ -253,6 +248,7 @@ func (ep *EP) acceptNative(op string, cr *CR, privateData []byte) (answered bool
 		defer ep.reserved.CompareAndSwap(rsp, nil)
 	}
 	n := ep.native.Load()
+	n.stopNoting() // even if it fails: messages may have arrived
 	return true, n.attempt(op, partner{called: cr.param.ConnQual}, acceptTimeout, EventConnectionAcceptCompletionError, func() cgo.Return {
 		return cgo.CRAccept(cr.handle, n.handle, privateData)
 	})

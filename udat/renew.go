@@ -59,14 +59,12 @@ func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {
 	defer ep.obj.gate.Unlock()
 	former.free(op, early)
 	if early == kept {
-		n.recv.takeOver(&former.recv)
+		n.repost(former) // before other receives can be posted
 	}
+	former.forgetRegions()
 	former.report()
 	n.publish()
 	ep.obj.setParents(n.parts.parents(ep.ia), ep.obj.parents)
-	if early == kept {
-		n.repost(former.early.list)
-	}
 	return nil
 }
 
@@ -110,11 +108,14 @@ func (e *earlyReceives) note(iov []Segment, cookie uint64, flags CompletionFlags
 
 // repost posts receives of the former native endpoint again. A receive fails if its memory
 // is not in the protection zone of this one.
-func (n *nativeEP) repost(early []earlyReceive) {
+func (n *nativeEP) repost(former *nativeEP) {
 	k, d := &kinds[opReceive], &n.recv
+	former.recv.mu.Lock() // LMR.Free waits for it, and finds the memory in use before and after
+	defer former.recv.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, e := range early {
+	d.takeOver(&former.recv)
+	for _, e := range former.early.list {
 		d.iov = d.iov[:0]
 		_, err := d.gather(k.call, e.iov, k.needs)
 		if err == nil {

@@ -177,12 +177,8 @@ func (d *direction) reserveRoom(op string, receives int) error {
 }
 
 // takeOver takes over the receives of former, which will be posted again. If the EVD is the
-// same, they keep their room.
+// same, they keep their room. The caller holds mu of both.
 func (d *direction) takeOver(former *direction) {
-	former.mu.Lock()
-	defer former.mu.Unlock()
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	receives := int(former.outstanding())
 	switch {
 	case former.evd == d.evd:
