@@ -1,5 +1,7 @@
 package udat
 
+import "cmp"
+
 // The library cannot change its queue for completions while endpoints use it. So the
 // first endpoint that comes to an EVD has it made long enough for all that the
 // endpoint may have outstanding, for Resize to use, and for shared receives that are
@@ -19,7 +21,8 @@ const (
 func (p *epParts) lengthenQueues(op string, ia *IA) {
 	receives, requests := usualDTOs, usualDTOs
 	if p.attr != nil {
-		receives, requests = min(p.attr.MaxRecvDTOs, mostAhead), min(p.attr.MaxRequestDTOs, mostAhead)
+		receives = min(cmp.Or(p.attr.MaxRecvDTOs, usualDTOs), mostAhead)
+		requests = min(cmp.Or(p.attr.MaxRequestDTOs, usualDTOs), mostAhead)
 	}
 	if p.srq != nil {
 		receives = p.srq.attr.MaxRecvDTOs
@@ -41,7 +44,9 @@ func (evd *EVD) lengthen(op string, ia *IA, n int) {
 	if evd.obj.state != lifeAlive || evd.ia != ia || evd.flags&EVDDTO == 0 { // which is refused later
 		return
 	}
-	if evd.hasStreams() {
+	evd.streams.mu.Lock() // Modify may have an endpoint join without the gate
+	defer evd.streams.mu.Unlock()
+	if len(evd.streams.list) > 0 {
 		return
 	}
 	evd.mu.Lock()

@@ -45,7 +45,9 @@ func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	if evd.obj.state != lifeAlive {
 		return true, evd.obj.unusable(op, NoSubtype)
 	}
-	if evd.flags&EVDAsync != 0 || evd.hasStreams() {
+	evd.streams.mu.Lock() // Modify may have an endpoint join without the gate
+	defer evd.streams.mu.Unlock()
+	if evd.flags&EVDAsync != 0 || len(evd.streams.list) > 0 {
 		return false, nil
 	}
 	if err = evd.replaceWithoutStreams(op, minQLen); err != nil {
