@@ -43,13 +43,11 @@ func (b *backlog) len() int { return len(b.events) - b.head }
 const maxAsyncBacklog = 4096
 
 // queue adds an event to the backlog that has its room, since it was in the library's
-// queue. The caller holds mu.
+// queue. If it is a completion, it is one of the direction's untaken ones already. The
+// caller holds mu.
 func (evd *EVD) queue(event Event) {
 	if evd.duties != 0 {
 		evd.beforeQueued()
-	}
-	if d := event.direction(); d != nil {
-		d.untaken.Add(1)
 	}
 	evd.backlog.push(event)
 	evd.news++
@@ -63,6 +61,9 @@ func (evd *EVD) enqueue(event Event) {
 	}
 	if event.Number == EventConnectionRequest {
 		evd.requests++
+	}
+	if d := event.direction(); d != nil {
+		d.untaken.Add(1)
 	}
 	evd.queue(event)
 }

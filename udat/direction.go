@@ -112,7 +112,8 @@ func (d *direction) begin() {
 
 func (d *direction) outstanding() uint64 { return d.posted.Load() - d.retired.Load() }
 
-// idleForProgram reports whether the program has taken all completions.
+// idleForProgram reports whether the program has taken all completions. One that goes to
+// the backlog is untaken before its operation retires, so that it is always seen here.
 func (d *direction) idleForProgram() bool { return d.settled() && d.untaken.Load() == 0 }
 
 // settled reports whether nothing is outstanding. It does not look for completions in the
