@@ -179,6 +179,9 @@ func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 		return 0, err
 	}
 	defer evd.obj.leave()
+	if evd.flags&EVDConnection != 0 {
+		evd.ia.connections.reap()
+	}
 	evd.mu.Lock()
 	defer evd.unlock()
 	var unarmed error
