@@ -481,8 +481,10 @@ func (ia *IA) release(op string) error {
 	if err != nil {
 		return err
 	}
-	if err := ia.async.abandon(op); err != nil {
-		return err
+	if !ia.async.obj.isFreed() { // a close that has failed later may have done that
+		if err := ia.async.abandon(op); err != nil {
+			return err
+		}
 	}
 	if ia.orphans.Load() { // these two have left something behind
 		return nil
