@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"errors"
 	"net/netip"
 
 	"github.com/goudat/goudat/cgo"
@@ -123,7 +124,7 @@ func (cr *CR) HandOff(qual ConnQual) error {
 }
 
 // Reject rejects the request. The peer gets EventConnectionPeerRejected with
-// privateData.
+// privateData. If the peer has given up meanwhile, Reject does nothing.
 //
 // Implements:
 //
@@ -136,7 +137,11 @@ func (cr *CR) Reject(privateData []byte) error {
 		if rsp := cr.service.rsp; rsp != nil {
 			defer rsp.release(callReject)
 		}
-		return true, check(op, cgo.CRReject(cr.handle, privateData))
+		err := check(op, cgo.CRReject(cr.handle, privateData))
+		if errors.Is(err, ErrInternalError) && !cr.service.ia.patched {
+			err = nil // CMA: the client has gone, so that nobody is left to be told
+		}
+		return true, err
 	})
 }
 

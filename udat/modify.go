@@ -37,15 +37,8 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	if ep == nil {
 		return ep.object().enter(op, InvalidHandleEP)
 	}
-	switch {
-	case param == nil:
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "the parameters are nil: give an EPParam with the fields that the mask names")
-	case mask&^EPFieldAll != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the mask has the unknown bits 0x%x: take them out", uint64(mask&^EPFieldAll))
-	case mask&fixedEPFields != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "adapter, state, addresses and port qualifiers cannot be modified: take their bits out of the mask")
-	case mask&unsupportedEPFields != 0:
-		return refuseUnsupported(op, InvalidArg2, "communicator, SRQ, watermark and transport or provider specific attributes cannot be modified: take their bits out of the mask")
+	if err := checkMask(op, mask, param); err != nil {
+		return ep.obj.refused(op, InvalidHandleEP, err)
 	}
 	ep.control.Lock()
 	defer ep.control.Unlock()
@@ -61,6 +54,21 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 		ep.obj.setParents(ep.obj.parents, p.parents(ep.ia))
 	}
 	return err
+}
+
+// checkMask refuses fields that no endpoint can change.
+func checkMask(op string, mask EPParamMask, param *EPParam) error {
+	switch {
+	case param == nil:
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "the parameters are nil: give an EPParam with the fields that the mask names")
+	case mask&^EPFieldAll != 0:
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the mask has the unknown bits 0x%x: take them out", uint64(mask&^EPFieldAll))
+	case mask&fixedEPFields != 0:
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "adapter, state, addresses and port qualifiers cannot be modified: take their bits out of the mask")
+	case mask&unsupportedEPFields != 0:
+		return refuseUnsupported(op, InvalidArg2, "communicator, SRQ, watermark and transport or provider specific attributes cannot be modified: take their bits out of the mask")
+	}
+	return nil
 }
 
 // claim makes the endpoint a user of the new parts beside its present ones, so that nobody

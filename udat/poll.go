@@ -59,7 +59,7 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
 	case budget < 0 || budget > MaxSpin:
-		return 0, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin)
+		return 0, evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin))
 	}
 	for {
 		slice := min(budget, spinSlice)

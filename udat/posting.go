@@ -75,10 +75,10 @@ func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, fl
 // caller holds mu.
 func (d *direction) examine(op operation, k *kind, iov []Segment, flags CompletionFlags, remote *RMRTriplet) error {
 	switch {
-	case flags&^k.flags != 0:
-		return refuse(k.call, ErrInvalidParameter, k.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, k.flags)
 	case d.handle == 0:
 		return errNotReady
+	case flags&^k.flags != 0:
+		return refuse(k.call, ErrInvalidParameter, k.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, k.flags)
 	case d.shared:
 		return refuse(k.call, ErrInvalidState, InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post to that")
 	case d.limit == 0:
@@ -181,6 +181,9 @@ func (d *direction) flushPost(op operation, cookie uint64) error {
 // direction wrong.
 func (d *direction) refusedByLibrary(op string, r cgo.Return) error {
 	if r.Type() != cgo.InvalidState {
+		if d == &d.n.request && d.n.connection.Phase().Failed() {
+			return errNotReady // the queue pair is not ready, and is to be replaced
+		}
 		d.broken = true
 	}
 	return check(op, r)

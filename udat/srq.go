@@ -1,6 +1,8 @@
 package udat
 
 import (
+	"slices"
+
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/cookiering"
 	"github.com/goudat/goudat/udat/internal/lockorder"
@@ -155,7 +157,8 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 		return srq.object().enter(op, InvalidHandleSRQ)
 	}
 	full, err := srq.post(op, iov, cookie)
-	if full != nil {
+	for tried := []*EVD(nil); full != nil && !slices.Contains(tried, full); {
+		tried = append(tried, full)
 		full.tidy()
 		full, err = srq.post(op, iov, cookie)
 	}

@@ -51,6 +51,9 @@ func (evd *EVD) checkThreshold(events []Event, threshold int) error {
 		return err
 	}
 	defer evd.obj.leave()
+	if len(events) == 0 {
+		return refuse(waitOp, ErrInvalidParameter, InvalidArg4, "the slice has no room for an event: make it longer")
+	}
 	length := evd.length()
 	if most := min(len(events), length); threshold < 1 || threshold > most {
 		return refuse(waitOp, ErrInvalidParameter, InvalidArg3,
@@ -61,11 +64,11 @@ func (evd *EVD) checkThreshold(events []Event, threshold int) error {
 
 // wait waits until at least need events are there, and takes them.
 func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error) {
+	if err := checkContext(waitOp, ctx); err != nil {
+		return 0, evd.object().refused(waitOp, NoSubtype, err)
+	}
 	if evd == nil {
 		return 0, evd.object().enter(waitOp, NoSubtype)
-	}
-	if err := checkContext(waitOp, ctx); err != nil {
-		return 0, err
 	}
 	if evd.waiters.unwaitable.Load() {
 		return 0, evd.obj.refused(waitOp, NoSubtype, errUnwaitable)

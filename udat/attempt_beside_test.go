@@ -1,0 +1,168 @@
+package udat_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// Posts beside an attempt to connect that fails are refused for the endpoint's state, or complete.
+func TestPostBesideFailingAttempt(t *testing.T) {
+	endings := map[string]func(t *testing.T, e *udattest.Endpoint, listener *udattest.Listener){
+		"rejected": func(t *testing.T, e *udattest.Endpoint, listener *udattest.Listener) {
+			want(t, e.EP.Connect(udattest.Address(t, e.IA), listener.ConnQual, udattest.Patience, nil))
+			want(t, udattest.Wait(t, listener.Requests).CR().Reject(nil))
+		},
+		"disconnected": func(t *testing.T, e *udattest.Endpoint, listener *udattest.Listener) {
+			want(t, e.EP.Connect(udattest.Address(t, e.IA), listener.ConnQual, udattest.Patience, nil))
+			request := udattest.Wait(t, listener.Requests)
+			want(t, e.Disconnect(udat.CloseAbrupt))
+			want(t, request.CR().Reject(nil))
+		},
+		"timed out": func(t *testing.T, e *udattest.Endpoint, listener *udattest.Listener) {
+			want(t, e.EP.Connect(udattest.Address(t, e.IA), listener.ConnQual, 5*time.Millisecond, nil)) // the request may not arrive
+		},
+		"nobody listens": func(t *testing.T, e *udattest.Endpoint, _ *udattest.Listener) {
+			want(t, e.EP.Connect(udattest.Address(t, e.IA), udattest.ConnQual(), udattest.Patience, nil))
+		},
+	}
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for name, end := range endings {
+			t.Run(name, func(t *testing.T) {
+				listener := udattest.Listen(t, ia)
+				for range 10 {
+					e := udattest.NewEndpoint(t, ia, nil)
+					iov := one(e.Segment(t, 0, 8))
+					alone := true
+					stop := beside(func() (err error) {
+						if alone = !alone; alone {
+							err = e.PostSend(iov, 1, 0)
+						} else {
+							_, err = e.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: iov}, {Operation: udat.DTOSend, Segments: iov}})
+						}
+						if errors.Is(err, udat.ErrInvalidState) || errors.Is(err, udat.ErrInsufficientResources) {
+							err = nil
+						}
+						_, _ = e.Request.Dequeue()
+						time.Sleep(20 * time.Microsecond) // lets the others go on with a single processor
+						return err
+					})
+					end(t, e, listener)
+					udattest.Wait(t, e.Connect)
+					want(t, <-stop())
+					want(t, e.EP.Free())
+				}
+			})
+		}
+	})
+}
+
+// A request can be rejected whose client has gone.
+func TestRejectAfterClientHasGone(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener := udattest.Listen(t, ia)
+		for range 3 {
+			for _, leave := range []func(*udattest.Endpoint) error{
+				func(e *udattest.Endpoint) error { return e.EP.Free() },
+				func(e *udattest.Endpoint) error { return e.Disconnect(udat.CloseAbrupt) },
+			} {
+				client := udattest.NewEndpoint(t, ia, nil)
+				want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+				request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+				want(t, leave(client))
+				want(t, request.CR().Reject(nil))
+			}
+		}
+	})
+}
+
+// What is wrong with the arguments matters less than that the object is gone.
+func TestClosedBeforeArguments(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		evd, err := udat.CreateEVD(ia, 8, udat.EVDSoftware)
+		want(t, err)
+		want(t, evd.Free())
+		want(t, e.EP.Free())
+		_, err = evd.SpinPoll(make([]udat.Event, 1), -1)
+		want(t, err, udat.ErrClosed)
+		_, err = evd.Wait(nil) //lint:ignore SA1012 a wrong argument is meant
+		want(t, err, udat.ErrClosed)
+		_, err = evd.Expect(nil, udat.EventSoftware) //lint:ignore SA1012 a wrong argument is meant
+		want(t, err, udat.ErrClosed)
+		want(t, e.PostSend(nil, 0, 1<<30), udat.ErrClosed)
+		want(t, e.PostRecv(nil, 0, 1<<30), udat.ErrClosed)
+		want(t, e.Modify(udat.EPFieldAll, nil), udat.ErrClosed)
+		for _, nobody := range []*udat.EVD{nil, {}} {
+			_, err = nobody.SpinPoll(make([]udat.Event, 1), -1)
+			want(t, err, udat.ErrInvalidHandle)
+			for _, err := range nobody.Events(nil) { //lint:ignore SA1012 a wrong argument is meant
+				want(t, err, udat.ErrInvalidHandle)
+			}
+		}
+	})
+}
+
+// A shared receive finds its room although completions that the program does not see fill both
+// event dispatchers of the queue.
+func TestSharedReceiveOnTwoFullEVDs(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for range 20 {
+			// A single post takes the completions, unless they are late.
+			err := postOnTwoFullEVDs(t, ia)
+			if err == nil {
+				return
+			}
+			want(t, err, udat.ErrInsufficientResources, udat.ResourceTEVD)
+		}
+		t.Error("no receive has found room")
+	})
+}
+
+func postOnTwoFullEVDs(t *testing.T, ia *udat.IA) error {
+	t.Helper()
+	const length = 15
+	e := udattest.NewEndpoint(t, ia, nil)
+	srq, err := udat.CreateSRQ(ia, e.PZ, udat.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1})
+	want(t, err)
+	listener := udattest.Listen(t, ia)
+	var servers []*udat.EP
+	var evds []*udat.EVD
+	defer func() {
+		for i, ep := range servers {
+			want(t, ep.Free())
+			want(t, evds[i].Free())
+		}
+		want(t, srq.Free())
+	}()
+	for range 2 {
+		evd, err := udat.CreateEVD(ia, length, udat.EVDDTO)
+		want(t, err)
+		ep, err := udat.CreateEPWithSRQ(ia, e.PZ, evd, evd, e.Connect, srq, &udat.EPAttr{MaxRequestDTOs: 128})
+		want(t, err)
+		servers, evds = append(servers, ep), append(evds, evd)
+		client := udattest.NewEndpoint(t, ia, nil)
+		server := *e
+		server.EP = ep
+		udattest.ConnectPair(t, listener, client, &server)
+		for i := range uint64(length) {
+			want(t, client.PostRecv(one(client.Segment(t, 0, 8)), i, 0))
+		}
+		sent := 0
+		for sent < length && ep.PostSend(one(e.Segment(t, 0, 8)), 7, udat.CompletionSuppress) == nil {
+			sent++
+		}
+		for i := range sent {
+			udattest.Completion(t, client.Recv, uint64(i))
+		}
+		// The acknowledgements come before the answer to a read.
+		all, err := e.Memory.RMRTriplet(0, 8)
+		want(t, err)
+		want(t, client.PostRDMARead(one(client.Segment(t, 0, 8)), 1, all, 0))
+		udattest.Completion(t, client.Request, 1)
+	}
+	return srq.PostRecv(one(e.Segment(t, 64, 8)), 1)
+}
