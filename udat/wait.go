@@ -52,7 +52,7 @@ func (evd *EVD) checkThreshold(events []Event, threshold int) error {
 	}
 	defer evd.obj.leave()
 	if len(events) == 0 {
-		return refuse(waitOp, ErrInvalidParameter, InvalidArg4, "the slice has no room for an event: make it longer")
+		return refuse(waitOp, ErrInvalidParameter, InvalidArg3, "the slice has no room for an event: make it longer")
 	}
 	length := evd.length()
 	if most := min(len(events), length); threshold < 1 || threshold > most {
