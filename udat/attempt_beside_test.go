@@ -1,6 +1,7 @@
 package udat_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -87,11 +88,12 @@ func TestClosedBeforeArguments(t *testing.T) {
 		want(t, err)
 		want(t, evd.Free())
 		want(t, e.EP.Free())
+		var none context.Context
 		_, err = evd.SpinPoll(make([]udat.Event, 1), -1)
 		want(t, err, udat.ErrClosed)
-		_, err = evd.Wait(nil) //lint:ignore SA1012 a wrong argument is meant
+		_, err = evd.Wait(none)
 		want(t, err, udat.ErrClosed)
-		_, err = evd.Expect(nil, udat.EventSoftware) //lint:ignore SA1012 a wrong argument is meant
+		_, err = evd.Expect(none, udat.EventSoftware)
 		want(t, err, udat.ErrClosed)
 		want(t, e.PostSend(nil, 0, 1<<30), udat.ErrClosed)
 		want(t, e.PostRecv(nil, 0, 1<<30), udat.ErrClosed)
@@ -99,7 +101,7 @@ func TestClosedBeforeArguments(t *testing.T) {
 		for _, nobody := range []*udat.EVD{nil, {}} {
 			_, err = nobody.SpinPoll(make([]udat.Event, 1), -1)
 			want(t, err, udat.ErrInvalidHandle)
-			for _, err := range nobody.Events(nil) { //lint:ignore SA1012 a wrong argument is meant
+			for _, err := range nobody.Events(none) {
 				want(t, err, udat.ErrInvalidHandle)
 			}
 		}
