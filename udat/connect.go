@@ -55,7 +55,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 	return ep.connect(op, service, timeout, privateData, connectArguments{callConnect, InvalidArg4, InvalidArg5})
 }
 
-func (ep *EP) connect(op string, service remoteService, timeout time.Duration, privateData []byte, arguments connectArguments) (err error) {
+func (ep *EP) connect(op string, service remoteService, timeout time.Duration, privateData []byte, arguments connectArguments) error {
 	switch {
 	case ep == nil:
 		return ep.object().enter(op, InvalidHandleEP)
@@ -72,6 +72,19 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
 		return err
 	}
+	err := ep.connectNative(op, service, timeout, privateData, arguments)
+	if err == nil {
+		return nil
+	}
+	// The socket CM provider leaves the native endpoint with the connection that has failed, which a later
+	// disconnect finds.
+	if renewErr := ep.renew(op, ep.native.Load().copyParts(), EPStateUnconnected, kept); renewErr != nil {
+		return renewErr
+	}
+	return err
+}
+
+func (ep *EP) connectNative(op string, service remoteService, timeout time.Duration, privateData []byte, arguments connectArguments) (err error) {
 	defer ep.shadow.begin(arguments.call).end(&err)
 	n := ep.native.Load()
 	address := cgo.NewSockAddr(service.address)

@@ -159,6 +159,30 @@ func TestConnectWrongAddress(t *testing.T) {
 	})
 }
 
+// A connect that fails at once leaves nothing to the next connection of the endpoint, which ends like any other.
+func TestConnectAfterFailedConnect(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
+		err := e.EP.Connect(netip.MustParseAddr("203.0.113.9"), udattest.ConnQual(), udattest.Patience, nil)
+		if err == nil {
+			t.Skip("the attempt begins: there is a route, or the provider looks for one later")
+		}
+		want(t, err, udat.ErrInvalidAddress)
+		wantState(t, e.EP, udat.EPStateUnconnected)
+		wantNoEvent(t, e.Connect)
+		udattest.ConnectPair(t, udattest.Listen(t, ia), e, peer)
+		start := time.Now()
+		want(t, e.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+		udattest.Expect(t, peer.Connect, udat.EventConnectionDisconnected)
+		if took := time.Since(start); took > 5*time.Second { // what hangs in the library takes 6 s or more
+			t.Errorf("the disconnect took %v", took)
+		}
+		wantFlushed(t, e.Recv, 1)
+	})
+}
+
 func wantNoEvent(t *testing.T, evd *udat.EVD) {
 	t.Helper()
 	event, err := evd.Dequeue()
