@@ -250,6 +250,44 @@ func wantNotReady(t *testing.T, e *endpoint) {
 	}
 }
 
+// An operation that fails ends the connection for both sides, once.
+func TestFailureEndsBothSides(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		one, other := a.newEndpoint(t), a.newEndpoint(t)
+		for _, pair := range [][2]*endpoint{{one, other}, {other, one}} {
+			active, passive := pair[0], pair[1]
+			a.connect(t, l, active, passive, nil)
+			passive.postRecv(t, 1)
+			// The side that has accepted fails in the second round.
+			failing, peer := one, other
+			from, to := failing.memory.local(0, 4), cgo.RMRTriplet{VirtualAddress: 8, SegmentLength: 4, RMRContext: 1}
+			if a.iwarp { // there a write to nowhere succeeds, and one from memory of another zone fails
+				from, to = a.newMemory(t, a.newPZ(t)).local(0, memorySize), peer.memory.remote(0, memorySize)
+			}
+			success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(failing.EPHandle, []cgo.LMRTriplet{from}, 1, &to, cgo.CompletionDefault))
+			if event := failing.request.next(t); event.DTO().Status == cgo.DTOSuccess {
+				t.Fatal("a write to memory that the peer does not permit succeeds")
+			}
+			a.expectEnd(t, failing.connect)
+			peer.connect.next(t)
+			for _, e := range pair {
+				e.wantState(t, cgo.EPStateDisconnected)
+			}
+			passive.recv.expectFlushed(t, 1)
+			a.connectedPair(t) // takes as long as another event would
+			one.connect.empty(t)
+			other.connect.empty(t)
+			success(t, "EPReset", cgo.EPReset(one.EPHandle))
+			success(t, "EPReset", cgo.EPReset(other.EPHandle))
+		}
+	})
+}
+
 // slowVariable is set in the process with slow provider threads.
 const slowVariable = "DEVICETEST_SLOW"
 
