@@ -1,0 +1,125 @@
+package devicetest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// goneDevice reports another event, the last one of a shared receive queue's endpoint, as the end of the device. It
+// lets the library acknowledge the event that it was.
+const goneDevice = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+struct event {
+	void *element;
+	int type;
+};
+
+enum { device_fatal = 8, last_wqe_reached = 16 };
+
+int ibv_get_async_event(void *context, struct event *event);
+int ibv_get_async_event(void *context, struct event *event)
+{
+	int (*get)(void *, struct event *) = (int (*)(void *, struct event *))dlsym(RTLD_NEXT, "ibv_get_async_event");
+	int ret = get(context, event);
+
+	if (ret == 0 && event->type == last_wqe_reached)
+		event->type = device_fatal;
+	return ret;
+}
+
+void ibv_ack_async_event(struct event *event);
+void ibv_ack_async_event(struct event *event)
+{
+	void (*ack)(struct event *) = (void (*)(struct event *))dlsym(RTLD_NEXT, "ibv_ack_async_event");
+
+	if (event->type == device_fatal)
+		event->type = last_wqe_reached;
+	ack(event);
+}
+`
+
+// goneVariable is set in a process in which the device ends.
+const goneVariable = "DEVICETEST_GONE"
+
+// Each adapter on a device learns that the device is gone, and has its receives flushed before. One has closed earlier,
+// and one closes as soon as it knows.
+func TestDeviceGoneForAll(t *testing.T) {
+	if name := os.Getenv(goneVariable); name != "" {
+		testDeviceGoneForAll(t, name)
+		return
+	}
+	if !hasPatches(t) {
+		return
+	}
+	library := buildPreload(t, goneDevice+slowThreads, threadDelayFlag())
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) { runWith(t, library, "^TestDeviceGoneForAll$", goneVariable+"="+name) })
+	}
+}
+
+func testDeviceGoneForAll(t *testing.T, name string) {
+	watch(t)
+	first := openAdapter(t, name)
+	if first.iwarp {
+		t.Skip("soft-iWARP reports no last event of an endpoint with a shared queue")
+	}
+	closing, _, r := cgo.IAOpen(name, 64)
+	success(t, "IAOpen", r)
+	var second adapter
+	second.IAHandle, second.async, r = cgo.IAOpen(name, 64)
+	success(t, "IAOpen", r)
+	success(t, "IAClose", cgo.IAClose(closing, cgo.CloseGraceful))
+
+	// An abrupt close frees what the second adapter has.
+	cno, r := cgo.CNOCreate(second.IAHandle, 0, 0)
+	success(t, "CNOCreate", r)
+	success(t, "EVDModifyCNO", cgo.EVDModifyCNO(second.async, cno))
+	done, r := cgo.EVDCreate(second.IAHandle, queueLength, 0, cgo.EVDDTO)
+	success(t, "EVDCreate", r)
+	connect, r := cgo.EVDCreate(second.IAHandle, queueLength, 0, cgo.EVDConnection)
+	success(t, "EVDCreate", r)
+	pz, r := cgo.PZCreate(second.IAHandle)
+	success(t, "PZCreate", r)
+	ep, r := cgo.EPCreate(second.IAHandle, pz, done, done, connect, endpointAttr())
+	success(t, "EPCreate", r)
+	success(t, "EPPostRecv", cgo.EPPostRecv(ep, nil, 1, cgo.CompletionDefault))
+
+	firstCNO, r := cgo.CNOCreate(first.IAHandle, 0, 0)
+	success(t, "CNOCreate", r)
+	success(t, "EVDModifyCNO", cgo.EVDModifyCNO(first.async, firstCNO))
+	t.Cleanup(func() {
+		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(first.async, 0))
+		success(t, "CNOFree", cgo.CNOFree(firstCNO))
+	})
+	waiting := first.newEndpoint(t)
+	waiting.postRecv(t, 1)
+
+	shared := first.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+		srq := first.newSRQ(t, e.pz)
+		return cgo.EPCreateWithSRQ(first.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
+	})
+	peer := first.newEndpoint(t)
+	first.connect(t, first.listen(t), peer, shared, nil)
+	disconnect(t, peer, shared)
+
+	queue{second.async, cno}.expect(t, cgo.EventAsyncErrorIACatastrophic)
+	wantFlushedReceive(t, done)
+	success(t, "IAClose", cgo.IAClose(second.IAHandle, cgo.CloseAbrupt)) // the thread is on its way to the next adapter
+	queue{first.async, firstCNO}.expect(t, cgo.EventAsyncErrorIACatastrophic)
+	wantFlushedReceive(t, waiting.recv.EVDHandle)
+}
+
+// wantFlushedReceive takes the completion of receive 1, which must be there already.
+func wantFlushedReceive(t *testing.T, evd cgo.EVDHandle) {
+	t.Helper()
+	var event cgo.Event
+	success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+	if dto := event.DTO(); dto.UserCookie != 1 || dto.Status == cgo.DTOSuccess {
+		t.Errorf("operation %d completed with %v", dto.UserCookie, dto.Status)
+	}
+}
