@@ -98,3 +98,23 @@ func TestResetFails(t *testing.T) {
 		a.connect(t, l, active, a.newEndpoint(t), nil)
 	})
 }
+
+// A receive is flushed when the endpoint of a rejected attempt is reset, and nothing waits for it later.
+func TestResetFlushes(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l, e := a.listen(t), a.newEndpoint(t)
+		for cookie := range uint64(3) {
+			e.postRecv(t, cookie)
+			a.startConnect(t, l, e, cgo.TimeoutInfinite)
+			success(t, "CRReject", cgo.CRReject(l.request(t), nil))
+			e.connect.expect(t, cgo.EventConnectionPeerRejected)
+			success(t, "EPReset", cgo.EPReset(e.EPHandle))
+			e.recv.expectFlushed(t, cookie)
+		}
+		a.connect(t, l, e, a.newEndpoint(t), nil)
+	})
+}
