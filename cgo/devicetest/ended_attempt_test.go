@@ -1,13 +1,40 @@
 package devicetest
 
 import (
+	"os"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
 // Faults of attempts to connect, and of accepts, that go on, or leave something behind, when they have ended.
+
+// connectTo starts an attempt at any address and qualifier.
+func (e *endpoint) connectTo(t testing.TB, address *cgo.SockAddr, qual uint64, timeout uint32) {
+	t.Helper()
+	success(t, "EPConnect", cgo.EPConnect(e.EPHandle, address, qual, timeout, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+}
+
+// abort ends an attempt.
+func (e *endpoint) abort(t testing.TB) {
+	t.Helper()
+	success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt))
+	e.connect.expect(t, cgo.EventConnectionDisconnected)
+}
+
+// eventually waits for what has no event.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(udattest.Patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in %v: %s", udattest.Patience, what)
+		}
+	}
+}
 
 // refusedListen makes every second attempt of a process to listen fail, as if somebody had the port.
 const refusedListen = `
@@ -52,5 +79,95 @@ func TestListenAfterFailure(t *testing.T) {
 		success(t, "PSPCreate", create())
 		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t), nil)
 		success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
+	})
+}
+
+// blackHole makes a TCP socket that answers no connection, as its queue is full. answer closes it, so that the kernel
+// refuses them.
+func blackHole(t *testing.T, a *adapter, qual uint64) (answer func()) {
+	t.Helper()
+	at := &syscall.SockaddrInet4{Port: int(qual), Addr: [4]byte(a.address[4:8])}
+	open := func() int {
+		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fd
+	}
+	listening := open()
+	if err := syscall.Bind(listening, at); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(listening, 0); err != nil {
+		t.Fatal(err)
+	}
+	fds := []int{listening}
+	for range 3 {
+		fd := open()
+		fds = append(fds, fd)
+		if err := syscall.Connect(fd, at); err != nil && err != syscall.EINPROGRESS {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		for _, fd := range fds {
+			syscall.Close(fd)
+		}
+	}
+}
+
+// asking returns how many TCP connections to an address wait for their answer.
+func asking(t *testing.T, a *adapter, qual uint64) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sent = "02" // SYN_SENT
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) > 3 && fields[3] == sent && strings.HasSuffix(fields[2], hexPort(qual)) {
+			n++
+		}
+	}
+	return n
+}
+
+func hexPort(qual uint64) string {
+	const digits = "0123456789ABCDEF"
+	return string([]byte{':', digits[qual>>12&15], digits[qual>>8&15], digits[qual>>4&15], digits[qual&15]})
+}
+
+// Calls do not wait while the kernel waits for the host of another connection.
+func TestCallsBesideSilentHost(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		if !a.iwarp {
+			t.Skip("no call waits for a host")
+		}
+		qual := uint64(udattest.ConnQual())
+		answer := blackHole(t, a, qual)
+		others := asking(t, a, qual)
+		e := a.newEndpoint(t)
+		e.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
+		eventually(t, "the kernel connects", func() bool { return asking(t, a, qual) > others })
+
+		late := time.AfterFunc(udattest.Patience/2, answer)
+		e.abort(t)
+		a.listen(t)
+		other := a.newEndpoint(t)
+		other.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
+		other.abort(t)
+		if !late.Stop() {
+			t.Fatal("the calls have returned when the host has answered")
+		}
+		answer()
+		success(t, "EPReset", cgo.EPReset(e.EPHandle))
+		a.connect(t, a.listen(t), e, a.newEndpoint(t), nil)
+		other.connect.empty(t)
 	})
 }
