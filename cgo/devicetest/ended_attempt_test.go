@@ -171,3 +171,30 @@ func TestCallsBesideSilentHost(t *testing.T) {
 		other.connect.empty(t)
 	})
 }
+
+// An endpoint whose connection found no room for its event is reset at once, and leaves nothing on the service point.
+func TestResetAfterFullConnectionQueue(t *testing.T) {
+	if !isSlow(t, slowThreads, overwriteFreed) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		full, r := cgo.EVDCreate(a.IAHandle, 1, 0, cgo.EVDConnection|cgo.EVDSoftware)
+		success(t, "EVDCreate", r)
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(full)) })
+		for cgo.EVDPostSE(full, cgo.EventSoftware, 0).OK() {
+		}
+		l, active, done := a.listen(t), a.newEndpoint(t), a.newQueue(t, cgo.EVDDTO)
+		ep, r := cgo.EPCreate(a.IAHandle, active.pz, done.EVDHandle, done.EVDHandle, full, endpointAttr())
+		success(t, "EPCreate", r)
+		passive := &endpoint{EPHandle: ep}
+		active.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
+		success(t, "CRAccept", cgo.CRAccept(l.request(t), ep, nil))
+		eventually(t, "the connection ends", func() bool { return passive.state(t) == cgo.EPStateDisconnected })
+		success(t, "EPReset", cgo.EPReset(ep))
+		active.connect.expect(t, cgo.EventConnectionEstablished)
+		active.connect.expect(t, cgo.EventConnectionDisconnected)
+		success(t, "EPFree", cgo.EPFree(ep))
+		// A record that was left would keep the service point, and so the adapter.
+	})
+}
