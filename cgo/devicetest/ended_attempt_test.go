@@ -198,3 +198,28 @@ func TestResetAfterFullConnectionQueue(t *testing.T) {
 		// A record that was left would keep the service point, and so the adapter.
 	})
 }
+
+// An attempt that is ended before its peer's address is known has no further event.
+func TestAbortWhileResolving(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	// The patience of CMA, in milliseconds and in attempts.
+	t.Setenv("DAPL_CM_ARP_TIMEOUT_MS", "200")
+	t.Setenv("DAPL_CM_ARP_RETRY_COUNT", "2")
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		if isSocketCM(a) {
+			t.Skip("the kernel resolves addresses for TCP")
+		}
+		absent := *a.address
+		absent[7] ^= 0xc0 // the test bed has no such host
+		first, second := a.newEndpoint(t), a.newEndpoint(t)
+		first.connectTo(t, &absent, 1, cgo.TimeoutInfinite)
+		first.abort(t)
+		second.connectTo(t, &absent, 1, cgo.TimeoutInfinite)
+		second.connect.next(t)
+		// The first began earlier.
+		first.connect.empty(t)
+	})
+}
