@@ -223,3 +223,35 @@ func TestAbortWhileResolving(t *testing.T) {
 		first.connect.empty(t)
 	})
 }
+
+// An attempt that has timed out is not established later.
+func TestTimedOutConnect(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		const timeout = uint32(time.Second / time.Microsecond)
+		l := a.listen(t)
+		active, passive := a.newRacer(t, 1), a.newEndpoint(t)
+		ep := active.newEndpoint(t)
+		success(t, "EPConnect", cgo.EPConnect(ep, a.address, l.qual, timeout, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+		request := l.request(t)
+		active.connect.expect(t, cgo.EventConnectionTimedOut)
+		accepted := cgo.CRAccept(request, passive.EPHandle, nil).OK()
+		if !accepted {
+			success(t, "CRReject", cgo.CRReject(request, nil))
+		}
+		// Another connection takes as long as the answer.
+		a.connectedPair(t)
+		active.connect.empty(t)
+		success(t, "EPFree", cgo.EPFree(ep))
+		// With iWARP the side that accepts has a connection at once.
+		if accepted && !a.iwarp {
+			if event := passive.connect.next(t); event.Number == cgo.EventConnectionEstablished {
+				t.Error("the peer is told that the connection is established")
+			}
+		}
+		cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
+	})
+}
