@@ -255,3 +255,31 @@ func TestTimedOutConnect(t *testing.T) {
 		cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
 	})
 }
+
+// The time-out of an attempt that was ended does not end the next one.
+func TestTimeoutOfEarlierAttempt(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		const timeout = uint32(2 * time.Second / time.Microsecond)
+		l := a.listen(t)
+		e, other := a.newEndpoint(t), a.newEndpoint(t)
+		e.connectTo(t, a.address, l.qual, timeout)
+		first := l.request(t)
+		e.abort(t)
+		success(t, "CRReject", cgo.CRReject(first, nil))
+		success(t, "EPReset", cgo.EPReset(e.EPHandle))
+		e.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
+		second := l.request(t)
+		other.connectTo(t, a.address, l.qual, timeout)
+		third := l.request(t)
+		// Its time-out began later than that of the first attempt.
+		other.connect.expect(t, cgo.EventConnectionTimedOut)
+		e.connect.empty(t)
+		success(t, "CRReject", cgo.CRReject(second, nil))
+		e.connect.expect(t, cgo.EventConnectionPeerRejected)
+		success(t, "CRReject", cgo.CRReject(third, nil))
+	})
+}
