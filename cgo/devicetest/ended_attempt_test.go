@@ -256,6 +256,36 @@ func TestTimedOutConnect(t *testing.T) {
 	})
 }
 
+// The endpoint of an accept that failed can be reset, and connects.
+func TestResetAfterFailedAccept(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		if isSocketCM(a) {
+			t.Skip("no accept fails")
+		}
+		l, active := a.listen(t), a.newRacer(t, 1)
+		const tries = 20 // the kernel may learn late that the peer has gone
+		for range tries {
+			gone, passive := active.newEndpoint(t), a.newEndpoint(t)
+			active.connectTo(t, l, gone, "")
+			request := l.request(t)
+			active.end(t, gone)
+			if cgo.CRAccept(request, passive.EPHandle, nil).OK() {
+				cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
+				continue
+			}
+			success(t, "CRReject", cgo.CRReject(request, nil))
+			success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+			a.connect(t, l, passive, a.newEndpoint(t), nil)
+			return
+		}
+		t.Errorf("%d requests were accepted whose peers had gone", tries)
+	})
+}
+
 // The time-out of an attempt that was ended does not end the next one.
 func TestTimeoutOfEarlierAttempt(t *testing.T) {
 	if !hasPatches(t) {
