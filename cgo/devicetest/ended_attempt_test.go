@@ -313,3 +313,48 @@ func TestTimeoutOfEarlierAttempt(t *testing.T) {
 		success(t, "CRReject", cgo.CRReject(third, nil))
 	})
 }
+
+// A service point that is freed while a request waits goes when that is rejected.
+func TestRejectAfterServicePoint(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		requests, active := a.newQueue(t, cgo.EVDCR), a.newEndpoint(t)
+		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
+		success(t, "PSPCreateAny", r)
+		l := &listener{psp, qual, requests}
+		active.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
+		request := l.request(t)
+		success(t, "PSPFree", cgo.PSPFree(psp))
+		success(t, "CRReject", cgo.CRReject(request, nil))
+		active.connect.expect(t, cgo.EventConnectionPeerRejected)
+		// The adapter is closed gracefully.
+	})
+}
+
+// So it does when the accept is aborted.
+func TestAbortAfterServicePoint(t *testing.T) {
+	if !isSlow(t, slowThreads, overwriteFreed) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		requests := a.newQueue(t, cgo.EVDCR)
+		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
+		success(t, "PSPCreateAny", r)
+		l := &listener{psp, qual, requests}
+		active.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
+		request := l.request(t)
+		success(t, "PSPFree", cgo.PSPFree(psp))
+		success(t, "CRAccept", cgo.CRAccept(request, passive.EPHandle, nil))
+		success(t, "EPDisconnect", cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt))
+		passive.connect.next(t) // it may have been established
+		active.connect.next(t)
+		// The thread takes events in order.
+		a.connectedPair(t)
+		cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt)
+	})
+}
