@@ -166,7 +166,8 @@ func TestConnectAfterFailedConnect(t *testing.T) {
 		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
 		err := e.EP.Connect(netip.MustParseAddr("203.0.113.9"), udattest.ConnQual(), udattest.Patience, nil)
 		if err == nil {
-			t.Skip("the attempt begins: there is a route, or the provider looks for one later")
+			t.Log("the attempt begins: there is a route, or the provider looks for one later")
+			return
 		}
 		want(t, err, udat.ErrInvalidAddress)
 		wantState(t, e.EP, udat.EPStateUnconnected)

@@ -25,7 +25,6 @@ typedef struct goudat_agent {
 	uint64_t id;
 	uint64_t called_at; /* in nanoseconds */
 	int seat;	    /* the eventfd to write once instead of joining the queue, -1 for none */
-	bool seat_told;	    /* it has written to a seat, which nobody has left since */
 	bool queued;
 	bool called; /* since the EVD was armed last, or arming it has failed */
 } goudat_agent;
@@ -148,7 +147,6 @@ static inline void goudat_agent_called(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 	if (agent->seat >= 0) {
 		goudat_eventfd_poke(agent->seat);
 		agent->seat = -1;
-		agent->seat_told = true;
 	} else if (!agent->queued) {
 		const bool was_empty = queue->head == NULL;
 
@@ -235,7 +233,7 @@ static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, ui
 
 /*
  * Takes up to max events, which is at least 1. The agent does not use its seat any more. age is how many nanoseconds ago
- * the agent was called, 0 if it has not written to a seat.
+ * the agent was called, 0 if it was not called since it was armed, or has the seat still.
  */
 static inline DAT_RETURN goudat_evd_leave_seat(goudat_handle evd, uintptr_t agent_address, goudat_event *events, int max,
 					     int *count, uint64_t *age)
@@ -243,8 +241,7 @@ static inline DAT_RETURN goudat_evd_leave_seat(goudat_handle evd, uintptr_t agen
 	goudat_agent *agent = (goudat_agent *)agent_address;
 
 	pthread_mutex_lock(&agent->queue->lock);
-	*age = agent->seat_told ? goudat_monotonic_ns() - agent->called_at : 0;
-	agent->seat_told = false;
+	*age = agent->called && agent->seat < 0 ? goudat_monotonic_ns() - agent->called_at : 0;
 	agent->seat = -1;
 	pthread_mutex_unlock(&agent->queue->lock);
 	return goudat_evd_dequeue_batch(evd, events, max, count);
