@@ -77,18 +77,11 @@ func (use regionUse) String() string {
 
 // refusePosted refuses to free memory that the adapter may still read or write.
 func (lmr *LMR) refusePosted(op string) error {
-	var users []string
-	var all regionUse
-	for _, user := range lmr.users.all() {
-		if use := user.uses(lmr); use != 0 {
-			users = append(users, fmt.Sprintf("%s (%v)", user.named(), use))
-			all |= use
-		}
-	}
+	names, all := lmr.usersOfPosted()
 	if all == 0 {
 		return nil
 	}
-	detail := "operations on the memory are outstanding on: " + strings.Join(users, ", ")
+	detail := "operations on the memory are outstanding on: " + strings.Join(names, ", ")
 	for _, u := range regionUses {
 		switch {
 		case all&u.use == 0:
@@ -101,13 +94,31 @@ func (lmr *LMR) refusePosted(op string) error {
 	return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "%s", detail)
 }
 
+// usersOfPosted names the users that have operations on the memory outstanding, and what all
+// of these do with it.
+func (lmr *LMR) usersOfPosted() (names []string, all regionUse) {
+	for {
+		users, adds := lmr.users.all()
+		for _, user := range users {
+			if use := user.uses(lmr); use != 0 {
+				names = append(names, fmt.Sprintf("%s (%v)", user.named(), use))
+				all |= use
+			}
+		}
+		if all != 0 || !lmr.users.addedSince(adds) {
+			return names, all
+		}
+	}
+}
+
 // settleUsers looks at what has completed, and waits for suppressed operations that
 // use the memory region, since no completion tells the program when they are done.
 // It does not wait for others.
 func (lmr *LMR) settleUsers(op string) {
 	bound, stop := after(settleWithin)
 	defer stop()
-	for _, user := range lmr.users.all() {
+	users, _ := lmr.users.all()
+	for _, user := range users {
 		switch user := user.(type) {
 		case *nativeEP:
 			for !isClosed(bound) && user.awaitSuppressed(op, lmr, bound) {

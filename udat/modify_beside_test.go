@@ -68,7 +68,7 @@ func TestModifyBesideFreeMemory(t *testing.T) {
 			}
 			modified.Store(true)
 		}, func() {
-			for !modified.Load() {
+			for !modified.Load() && !t.Failed() {
 				want(t, e.Memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
 			}
 		})

@@ -197,6 +197,8 @@ type gathering struct {
 	regions []*LMR // of the latest operation
 	known   knownRegions
 
+	reposting bool // the receives were outstanding before, so that their memory cannot be freed, although a Free may be trying to
+
 	iwarp bool // the device misreads segments of no bytes: see gather
 }
 
@@ -207,6 +209,9 @@ func (g *gathering) gather(op string, iov []Segment, needs MemPriv) (total uint6
 		s := &iov[i]
 		if s.lmr != nil {
 			g.known.meet(s.lmr, g.owner)
+			if s.lmr.gone.Load() && !g.reposting {
+				return 0, s.lmr.obj.freed(op, InvalidHandleLMR)
+			}
 			if err := s.check(op, i, g.pz, needs); err != nil {
 				return 0, err
 			}
@@ -228,8 +233,6 @@ func (g *gathering) gather(op string, iov []Segment, needs MemPriv) (total uint6
 
 func (s *Segment) check(op string, i int, pz *PZ, needs MemPriv) error {
 	switch {
-	case s.lmr.gone.Load():
-		return s.lmr.obj.freed(op, InvalidHandleLMR)
 	case s.lmr.pz != pz:
 		return refuse(op, ErrProtectionViolation, protectionSubtype(needs), "segment %d is not in the endpoint's protection zone: register its memory there", i)
 	case s.lmr.privileges&needs == 0:

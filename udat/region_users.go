@@ -24,6 +24,7 @@ type regionUser interface {
 type regionUsers struct {
 	mu   lockorder.Mutex[lockorder.Last]
 	set  smallset.Set[regionUser]
+	adds int  // how many users have been added
 	over bool // the region is freed
 }
 
@@ -33,6 +34,7 @@ func (u *regionUsers) add(user regionUser) bool {
 	defer u.mu.Unlock()
 	if !u.over {
 		u.set.Add(user)
+		u.adds++
 	}
 	return !u.over
 }
@@ -43,11 +45,21 @@ func (u *regionUsers) remove(user regionUser) {
 	u.mu.Unlock()
 }
 
-// all returns those that are there, in the order in which they were made.
-func (u *regionUsers) all() []regionUser {
+// all returns the users, in the order in which they were made, and how many have been
+// added so far.
+func (u *regionUsers) all() (users []regionUser, adds int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.SortedFunc(u.set.All(), func(a, b regionUser) int { return cmp.Compare(a.named().serial, b.named().serial) })
+	return slices.SortedFunc(u.set.All(), func(a, b regionUser) int { return cmp.Compare(a.named().serial, b.named().serial) }), u.adds
+}
+
+// addedSince reports whether users have been added since all returned the number. If so,
+// a look at those that it returned may have missed receives: Modify moves them from one
+// native endpoint to another.
+func (u *regionUsers) addedSince(adds int) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.adds != adds
 }
 
 // end lets no more in, and has those that are there forget the region.
@@ -55,7 +67,8 @@ func (u *regionUsers) end(lmr *LMR) {
 	u.mu.Lock()
 	u.over = true
 	u.mu.Unlock()
-	for _, user := range u.all() {
+	users, _ := u.all()
+	for _, user := range users {
 		user.forgetRegion(lmr)
 	}
 	u.mu.Lock()

@@ -1,7 +1,10 @@
 package udat
 
 // RegionUsers returns how many endpoints and queues freeing the region would look at.
-func RegionUsers(lmr *LMR) int { return len(lmr.users.all()) }
+func RegionUsers(lmr *LMR) int {
+	users, _ := lmr.users.all()
+	return len(users)
+}
 
 // RegionsOf returns how many regions the endpoint knows.
 func RegionsOf(ep *EP) (n int) {

@@ -115,6 +115,8 @@ func (n *nativeEP) repost(former *nativeEP) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.takeOver(&former.recv)
+	d.reposting = true
+	defer func() { d.reposting = false }()
 	for _, e := range former.early.list {
 		d.iov = d.iov[:0]
 		_, err := d.gather(k.call, e.iov, k.needs)
