@@ -73,15 +73,10 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 		return err
 	}
 	err := ep.connectNative(op, service, timeout, privateData, arguments)
-	if err == nil {
-		return nil
+	if err != nil {
+		return ep.renewAfterFailedConnect(op, err)
 	}
-	// The socket CM provider leaves the native endpoint with the connection that has failed, which a later
-	// disconnect finds.
-	if renewErr := ep.renew(op, ep.native.Load().copyParts(), EPStateUnconnected, kept); renewErr != nil {
-		return renewErr
-	}
-	return err
+	return nil
 }
 
 func (ep *EP) connectNative(op string, service remoteService, timeout time.Duration, privateData []byte, arguments connectArguments) (err error) {
@@ -230,18 +225,11 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 		return false, err
 	}
 	defer ep.control.Unlock()
-	if answered, err = ep.acceptNative(op, cr, privateData); !answered || err == nil {
-		return answered, err
+	answered, err = ep.acceptNative(op, cr, privateData)
+	if answered && err != nil {
+		err = ep.renewAfterFailedAccept(op, err)
 	}
-	// A failed accept leaves the native endpoint with a dangling address, and the
-	// CMA provider loses its queue pair when the peer has gone.
-	n := ep.native.Load()
-	n.parts.markStuck(ep.ia)
-	n.connection.TakeKept() // the program gets the error, and no event of this attempt
-	if renewErr := ep.renew(op, n.copyParts(), EPStateUnconnected, kept); renewErr != nil {
-		return true, renewErr
-	}
-	return true, err
+	return answered, err
 }
 
 func (ep *EP) acceptNative(op string, cr *CR, privateData []byte) (answered bool, err error) {

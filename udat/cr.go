@@ -1,7 +1,6 @@
 package udat
 
 import (
-	"errors"
 	"net/netip"
 
 	"github.com/goudat/goudat/cgo"
@@ -137,11 +136,7 @@ func (cr *CR) Reject(privateData []byte) error {
 		if rsp := cr.service.rsp; rsp != nil {
 			defer rsp.release(callReject)
 		}
-		err := check(op, cgo.CRReject(cr.handle, privateData))
-		if errors.Is(err, ErrInternalError) && !cr.service.ia.patched {
-			err = nil // CMA: the client has gone, so that nobody is left to be told
-		}
-		return true, err
+		return true, cr.service.ia.rejected(check(op, cgo.CRReject(cr.handle, privateData)))
 	})
 }
 

@@ -36,9 +36,10 @@
 //
 // # Goroutines
 //
-// All methods may be called from any goroutine. Posts wait for no other
-// endpoint, and for nothing but another post in the same direction on theirs,
-// or a disconnect. A goroutine in EVD.Wait or CNO.Wait holds no thread.
+// All methods may be called from any goroutine. Posts in one direction on an
+// endpoint take turns, and wait while the endpoint is disconnected, modified or
+// reset. They do not wait for posts on other endpoints. A goroutine in EVD.Wait or
+// CNO.Wait holds no thread.
 //
 // # Assertions
 //

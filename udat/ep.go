@@ -10,8 +10,10 @@ import (
 )
 
 // EP is an endpoint, one end of a connection. Its methods may be called from
-// any goroutine; a post waits for no other call than another post in the same
-// direction on the same endpoint.
+// any goroutine. Posts in one direction take turns. A post waits while the
+// endpoint is disconnected, modified or reset, and for the moment in which
+// another call looks at what is outstanding, such as LMR.Free, or takes completions
+// from an EVD without room.
 type EP struct {
 	obj object
 	ia  *IA
@@ -359,7 +361,9 @@ type EPStatus struct {
 	RequestIdle bool
 }
 
-// GetStatus returns a snapshot of the endpoint. It does not block and does not allocate.
+// GetStatus returns a snapshot of the endpoint. It does not allocate, and does not wait
+// for the peer or for operations, but while Modify, Reset, Free or the end of a failed
+// attempt replaces the native endpoint.
 //
 // The library does not report that a suppressed request has succeeded. GetStatus
 // makes udat ask, so that a later call reports RequestIdle soon after the last

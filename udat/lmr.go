@@ -142,8 +142,8 @@ type LMRParam struct {
 	RMRContext uint32 // the remote key, which is in the RMRTriplet for a peer
 }
 
-// Query returns the parameters of the region. The type of memory is virtual
-// memory always, and its addresses count from 0.
+// Query returns the parameters of the region. Its memory is virtual memory, and
+// operations address it by virtual address, not by offset.
 //
 // Stands in for:
 //

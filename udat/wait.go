@@ -12,7 +12,8 @@ import (
 // sleeps holds no thread; before it sleeps it looks for the event a while, see
 // SetWaitSpin. When ctx ends first, the error matches that of the context and its
 // cause, and no event is lost; an event that is there already is returned even when
-// ctx has ended. Wait does not allocate beyond what Dequeue does.
+// ctx has ended. Wait allocates no more than Dequeue while waits use the same context:
+// the first sleep with another one allocates what watches for its end.
 //
 // It fails with ErrInvalidState after SetUnwaitable, and with ErrClosed when the
 // EVD is freed. If the library cannot notify of events, Wait returns its error
