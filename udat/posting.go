@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
 // post posts an operation of any kind. remote is nil for one without remote memory,
@@ -85,6 +86,8 @@ func (d *direction) examine(op operation, k *kind, iov []Segment, flags Completi
 		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: give it one with CreateEP or Modify")
 	case d.closed:
 		return refuse(k.call, ErrInvalidState, InvalidStateEPDiscPending, "the endpoint is being disconnected: wait for EventConnectionDisconnected, Reset it and connect it again")
+	case d.broken && d.awaitsConnection():
+		return errNotReady
 	case d.broken:
 		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "an earlier post failed inside the library: Disconnect the endpoint and Reset it")
 	case len(iov) > d.maxIOV:
@@ -153,17 +156,26 @@ func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, c
 // flushes reports whether an operation completes at once instead of being posted.
 func (d *direction) flushes(op operation) bool {
 	phase := d.n.connection.Phase()
-	return phase.Empty() || phase.Ending() && (op == opReceive || d.iwarp) && d.idle()
+	return phase.Empty() || phase.Ending() && (op == opReceive || d.iwarp || phase.Failed()) && d.idle()
+}
+
+// awaitsConnection reports whether requests cannot be posted because there is only an
+// attempt to connect, which may have failed.
+func (d *direction) awaitsConnection() bool {
+	phase := d.n.connection.Phase()
+	return d == &d.n.request && (phase == connphase.Attempting || phase.Failed())
 }
 
 // errFlushed says that an operation needs no posting: it has completed already, or
 // does so with the end of the connection.
 var errFlushed = errors.New("operation flushed")
 
-// flushPost completes an operation on an endpoint whose connection has ended. The library
-// does not complete it, or leaves that to the adapter; but soft-RoCE ignores receives that
-// are posted after the end, and iWARP ignores requests. Completions that nobody takes fill
-// the event dispatcher, as they would in the library.
+// flushPost completes an operation on an endpoint whose connection, or attempt, has ended.
+// The library does not complete it, or leaves that to the adapter; but soft-RoCE ignores
+// receives that are posted after the end, and iWARP ignores requests. After an attempt that
+// has failed, the socket CM provider refuses requests, and the adapter completes them even
+// so, when the library has forgotten them. Completions that nobody takes fill the event
+// dispatcher, as they would in the library.
 func (d *direction) flushPost(op operation, cookie uint64) error {
 	event := d.failed(op, cookie, DTOErrFlushed)
 	switch {
@@ -181,10 +193,10 @@ func (d *direction) flushPost(op operation, cookie uint64) error {
 // direction wrong.
 func (d *direction) refusedByLibrary(op string, r cgo.Return) error {
 	if r.Type() != cgo.InvalidState {
-		if d == &d.n.request && d.n.connection.Phase().Failed() {
-			return errNotReady // the queue pair is not ready, and is to be replaced
-		}
 		d.broken = true
+		if d.awaitsConnection() {
+			return errNotReady // the attempt is failing: the library shows that before it posts the event
+		}
 	}
 	return check(op, r)
 }

@@ -32,9 +32,8 @@ func (p Phase) Ending() bool { return p >= Disconnecting }
 // Ended reports whether the connection, or the attempt, has ended.
 func (p Phase) Ended() bool { return p >= Aborted && p != DisconnectingEmpty }
 
-// Failed reports whether the attempt has failed, or may have: the library shows that
-// before it posts the event.
-func (p Phase) Failed() bool { return p == Attempting || p == Aborted || p == Refused }
+// Failed reports whether the attempt has failed.
+func (p Phase) Failed() bool { return p == Aborted || p == Refused }
 
 // Empty reports whether no more operations may be posted to the library: it takes the
 // endpoint for one that was never connected.
