@@ -34,7 +34,7 @@ func TestPostBesideFailingAttempt(t *testing.T) {
 		for name, end := range endings {
 			t.Run(name, func(t *testing.T) {
 				listener := udattest.Listen(t, ia)
-				for range 10 {
+				for range 4 {
 					e := udattest.NewEndpoint(t, ia, nil)
 					iov := one(e.Segment(t, 0, 8))
 					alone := true
