@@ -691,6 +691,9 @@ func AwaitBacklog(evd *EVD, n int) {
 	})
 }
 
+// IsPatched reports whether the library is that of scripts/native.
+func IsPatched(ia *IA) bool { return ia.patched }
+
 // ForgetReceives does what gets the library out of a disconnect that is stuck.
 func ForgetReceives(ep *EP) {
 	n := ep.native.Load()

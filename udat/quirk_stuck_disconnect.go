@@ -9,7 +9,8 @@ import (
 
 // The library's disconnect does not return until all posted receives are flushed, and
 // waits forever for one that was posted while the peer disconnected: the adapter may
-// have done its flushing by then.
+// have done its flushing by then. The patched library has the adapter flush again, and
+// needs no rescue.
 
 // rescue gets the library out of a disconnect that is stuck, by making it forget the
 // receives that it waits for. On a busy machine once may be too early: the library waits
@@ -34,6 +35,10 @@ const lookEvery = 500 * time.Millisecond
 // ended.
 func (n *nativeEP) startRescue(flags CloseFlags) *rescue {
 	r := &rescue{n: n, flags: flags, returned: make(chan struct{}), ended: make(chan struct{})}
+	if n.ep.ia.patched {
+		close(r.ended)
+		return r
+	}
 	go r.run()
 	return r
 }
@@ -92,6 +97,8 @@ const looksForPeer = 10
 // refuses advances the one and sets the other to it. After a whole lap of such receives,
 // both ends are at the place of the last receive, whose completion changes nothing if it
 // still comes. Completions that come after the lap name no endpoint and are dropped.
+//
+// In the patched library a refused receive sets the first end back, and forgets nothing.
 func (n *nativeEP) forgetReceives(returned <-chan struct{}) {
 	const more = 1024 // segments than any adapter takes
 	refused := make([]cgo.LMRTriplet, more)

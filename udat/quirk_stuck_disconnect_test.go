@@ -12,6 +12,10 @@ import (
 // each completion once.
 func TestForgottenReceives(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if udat.IsPatched(ia) {
+			t.Log("the patched library forgets no receives, and needs not")
+			return
+		}
 		const n = 8
 		active, passive := udattest.Pair(t, ia, nil)
 		for i := range uint64(n) {
@@ -54,6 +58,10 @@ func disconnected(t *testing.T, ia *udat.IA) *udattest.Endpoint {
 // A thread that has not run for long looks stuck at the first look, too.
 func TestRescueAtSecondLook(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if udat.IsPatched(ia) {
+			t.Log("the patched library needs no rescue")
+			return
+		}
 		active, _ := udattest.Pair(t, ia, nil)
 		if udat.RescueLooks(active.EP, 2) {
 			t.Error("receives of an endpoint that is connected were forgotten")

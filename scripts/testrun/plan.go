@@ -65,7 +65,7 @@ var (
 
 const (
 	// Transfers, and the protections against faults that the patches cure in the native stack from source.
-	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues|RejectAfterClientHasGone)$`
+	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|ForgottenReceives|RescueAtSecondLook|ConcurrentFree|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues|RejectAfterClientHasGone)$`
 	// Over iWARP the packages' library cannot make endpoints without EVDs for requests or receives. In its shared queues
 	// without places to spare, udat holds receives back, and a message without a receive ends the connection.
 	iwarpSystemSkip = `^Test(CloseUnderRequests|OpenByDeviceWithoutQueues)$|^TestSRQExchange$//tight_true$`
