@@ -21,17 +21,9 @@ type EVDCounter int32
 func (v EVDCounter) String() string { return cgo.EVDCounter(v).String() }
 
 // IACounterType names a set of an adapter's counters that is sampled on demand.
+//
+//constants:doc The sets of counters.
 type IACounterType int32
-
-// String returns the C name.
-func (v IACounterType) String() string { return cgo.IACounterType(v).String() }
-
-// The sets of counters.
-const (
-	IACounterTypeCM   IACounterType = IACounterType(cgo.IACounterTypeCM)   // DCNT_IA_CM
-	IACounterTypeLnk  IACounterType = IACounterType(cgo.IACounterTypeLnk)  // DCNT_IA_LNK
-	IACounterTypeDiag IACounterType = IACounterType(cgo.IACounterTypeDiag) // DCNT_IA_DIAG
-)
 
 const noCounters = "this provider was built without counters: build dapl with --enable-counters"
 

@@ -244,55 +244,24 @@ type NamedAttr struct {
 }
 
 // Extension names a set of extensions of the API.
+//
+//constants:doc The extensions.
 type Extension uint32
 
-// String returns the C name.
-func (v Extension) String() string { return cgo.Extension(v).String() }
-
-// The extensions.
-const (
-	ExtensionNone Extension = Extension(cgo.ExtensionNone) // DAT_EXTENSION_NONE
-	ExtensionIB   Extension = Extension(cgo.ExtensionIB)   // DAT_EXTENSION_IB
-	ExtensionIW   Extension = Extension(cgo.ExtensionIW)   // DAT_EXTENSION_IW
-)
-
 // IOVOwnership says who may touch the list of segments after a post.
+//
+//constants:doc The owners of a list of segments.
 type IOVOwnership uint32
 
-// String returns the C name.
-func (v IOVOwnership) String() string { return cgo.IOVOwnership(v).String() }
-
-// The owners of a list of segments.
-const (
-	IOVConsumer      IOVOwnership = IOVOwnership(cgo.IOVConsumer)      // DAT_IOV_CONSUMER
-	IOVProviderNomod IOVOwnership = IOVOwnership(cgo.IOVProviderNomod) // DAT_IOV_PROVIDER_NOMOD
-	IOVProviderMod   IOVOwnership = IOVOwnership(cgo.IOVProviderMod)   // DAT_IOV_PROVIDER_MOD
-)
-
 // EPCreatorForPSP says when a service point makes the endpoint for a request.
+//
+//constants:doc When a service point makes endpoints.
 type EPCreatorForPSP uint32
 
-// String returns the C name.
-func (v EPCreatorForPSP) String() string { return cgo.EPCreatorForPSP(v).String() }
-
-// When a service point makes endpoints.
-const (
-	PSPCreatesEPNever   EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPNever)   // DAT_PSP_CREATES_EP_NEVER
-	PSPCreatesEPIfasked EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPIfasked) // DAT_PSP_CREATES_EP_IFASKED
-	PSPCreatesEPAlways  EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPAlways)  // DAT_PSP_CREATES_EP_ALWAYS
-)
-
 // PZSupport says whether processes can share a protection zone.
+//
+//constants:doc Whether processes can share a protection zone.
 type PZSupport uint32
-
-// String returns the C name.
-func (v PZSupport) String() string { return cgo.PZSupport(v).String() }
-
-// Whether processes can share a protection zone.
-const (
-	PZUnique    PZSupport = PZSupport(cgo.PZUnique)    // DAT_PZ_UNIQUE
-	PZShareable PZSupport = PZSupport(cgo.PZShareable) // DAT_PZ_SHAREABLE
-)
 
 func newIAAttr(a *cgo.IAAttr) IAAttr {
 	return IAAttr{
