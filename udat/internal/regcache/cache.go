@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"unsafe"
+
+	"github.com/goudat/goudat/udat/internal/fifo"
 )
 
 // Limits bound what a cache holds.
@@ -65,7 +67,7 @@ type Cache[R any] struct {
 	mu      sync.Mutex
 	closed  bool
 	classes []class[R]              // regions that Acquire can find
-	idle    recency[R]              // regions that Acquire can find and nobody uses
+	idle    fifo.Queue[*Region[R]]  // regions that Acquire can find and nobody uses, in the order in which they were last used
 	hidden  map[*Region[R]]struct{} // regions that Acquire no longer finds: in use, or impossible to free
 	pending []*pending
 	leaving int        // regions that are being freed
@@ -86,15 +88,12 @@ type Region[R any] struct {
 	privileges uint32
 
 	// Guarded by the lock of the cache.
-	users        int
-	found        bool
-	older, newer *Region[R] // in order of use, while nobody uses the region
+	users int
+	found bool
+	place fifo.Link[*Region[R]] // among those that nobody uses
 }
 
 func (r *Region[R]) size() int64 { return int64(r.end - r.start) }
-
-// Start returns the address of the first byte.
-func (r *Region[R]) Start() uintptr { return r.start }
 
 // pending is memory that is being registered. Whoever wants a part of it waits.
 type pending struct {
@@ -190,7 +189,7 @@ func (c *Cache[R]) use(region *Region[R]) {
 
 // rouse removes a region from those that nobody uses.
 func (c *Cache[R]) rouse(region *Region[R]) {
-	c.idle.remove(region)
+	c.idle.Remove(&region.place)
 	c.stats.IdleRegions--
 	c.stats.IdleBytes -= region.size()
 }
@@ -228,7 +227,7 @@ func (c *Cache[R]) strays() (strays []*Region[R]) {
 
 // evict removes the region that was unused for the longest time.
 func (c *Cache[R]) evict() *Region[R] {
-	region := c.idle.oldest
+	region := c.idle.First().Member
 	c.rouse(region)
 	c.class(region.privileges).remove(region)
 	region.found = false
@@ -265,6 +264,7 @@ func (c *Cache[R]) free(regions []*Region[R]) (errs []error) {
 func (c *Cache[R]) register(memory []byte, privileges uint32) (*Region[R], error) {
 	region := &Region[R]{privileges: privileges, users: 1}
 	region.start, region.end = rangeOf(memory)
+	region.place.Member = region
 	p := &pending{start: region.start, end: region.end, privileges: privileges, done: make(chan struct{})}
 	c.pending = append(c.pending, p)
 	c.stats.Regions++
@@ -350,7 +350,7 @@ func (c *Cache[R]) Release(region *Region[R]) {
 		c.free([]*Region[R]{region})
 		return
 	}
-	c.idle.add(region)
+	c.idle.Push(&region.place)
 	c.stats.IdleRegions++
 	c.stats.IdleBytes += region.size()
 	var victims []*Region[R]
@@ -369,7 +369,7 @@ func (c *Cache[R]) Flush() (freed int, err error) {
 
 func (c *Cache[R]) flush() (freed int, err error) {
 	victims := c.strays()
-	for c.idle.oldest != nil {
+	for c.idle.Len() > 0 {
 		victims = append(victims, c.evict())
 	}
 	errs := c.free(victims)

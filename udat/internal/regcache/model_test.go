@@ -256,7 +256,7 @@ func randomUse(t *testing.T, random *rand.Rand) {
 					t.Fatalf("%s: found %+v", step, got)
 				}
 				got.users++
-			} else if got != r || region.Start() != from {
+			} else if got != r || region.start != from {
 				t.Fatalf("%s: registered %+v", step, got)
 			}
 			holds = append(holds, held{region})
