@@ -90,9 +90,7 @@ func (n *nativeEP) disconnectPaused(flags CloseFlags) cgo.Return {
 	}
 	mayWait()
 	n.connection.Do(connphase.BeginDisconnect)
-	rescue := n.startRescue(flags)
-	r := cgo.EPDisconnect(n.handle, cgo.CloseFlags(flags))
-	rescued := rescue.end()
+	r, rescued := n.disconnectNative(flags)
 	if rescued && flags == CloseGraceful {
 		cgo.EPDisconnect(n.handle, cgo.CloseAbrupt) // nothing is reset before the end
 	}

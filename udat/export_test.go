@@ -721,11 +721,13 @@ func RescueLooks(ep *EP, looks int) bool {
 	n := ep.native.Load()
 	n.pausePosts()
 	defer n.resumePosts()
-	r := &rescue{n: n, flags: CloseAbrupt}
+	times, returned, forgotten := make(chan time.Time), make(chan struct{}), make(chan bool)
+	go func() { forgotten <- n.rescue(CloseAbrupt, times, returned) }()
 	for range looks {
-		r.look()
+		times <- time.Time{}
 	}
-	return r.forgotten
+	close(returned)
+	return <-forgotten
 }
 
 // OwnerOfEvent returns the endpoint that a connection event belongs to which names

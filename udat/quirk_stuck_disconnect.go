@@ -12,80 +12,58 @@ import (
 // have done its flushing by then. The patched library has the adapter flush again, and
 // needs no rescue.
 
-// rescue gets the library out of a disconnect that is stuck, by making it forget the
-// receives that it waits for. On a busy machine once may be too early: the library waits
-// again for receives that the adapter flushes after that.
-type rescue struct {
-	n        *nativeEP
-	flags    CloseFlags
-	returned chan struct{} // closed when the disconnect has returned
-	ended    chan struct{} // closed when run has returned
-
-	looks     int
-	stuck     bool // the disconnect looked stuck at the look before
-	forgotten bool // the library was made to forget receives
-}
-
 // lookEvery is far longer than a disconnect takes that is not stuck. A disconnect counts
 // as stuck if it looks so twice in a row: at the first look, the thread that disconnects
 // may only not have run for a while.
 const lookEvery = 500 * time.Millisecond
 
-// startRescue is called before the disconnect. Posts are paused until the rescue has
-// ended.
-func (n *nativeEP) startRescue(flags CloseFlags) *rescue {
-	r := &rescue{n: n, flags: flags, returned: make(chan struct{}), ended: make(chan struct{})}
+// disconnectNative makes the library disconnect, and rescues it if it gets stuck. It reports
+// whether the library was made to forget receives. The caller has paused posts.
+func (n *nativeEP) disconnectNative(flags CloseFlags) (r cgo.Return, forgotten bool) {
 	if n.ep.ia.patched {
-		close(r.ended)
-		return r
+		return cgo.EPDisconnect(n.handle, cgo.CloseFlags(flags)), false
 	}
-	go r.run()
-	return r
-}
-
-// end is called after the disconnect. It reports whether the library was made to forget
-// receives.
-func (r *rescue) end() (forgotten bool) {
-	close(r.returned)
-	<-r.ended
-	return r.forgotten
-}
-
-func (r *rescue) run() {
-	defer close(r.ended)
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
-	for {
-		select {
-		case <-r.returned:
-			return
-		case <-every.C:
-			r.look()
-		}
-	}
+	returned, rescued := make(chan struct{}), make(chan bool)
+	go func() { rescued <- n.rescue(flags, every.C, returned) }()
+	r = cgo.EPDisconnect(n.handle, cgo.CloseFlags(flags))
+	close(returned)
+	return r, <-rescued
 }
 
-func (r *rescue) look() {
-	r.looks++
-	flushing := r.isFlushing()
-	if flushing && r.stuck {
-		r.n.parts.recv.reap() // messages that arrived before the end
-		r.n.forgetReceives(r.returned)
-		r.forgotten = true
+// rescue gets the library out of a disconnect that is stuck, by making it forget the
+// receives that it waits for. On a busy machine once may be too early: the library waits
+// again for receives that the adapter flushes after that. It looks at each time that it
+// receives, until returned is closed, which tells that the disconnect has returned.
+func (n *nativeEP) rescue(flags CloseFlags, times <-chan time.Time, returned <-chan struct{}) (forgotten bool) {
+	stuck := false // the disconnect looked stuck at the look before
+	for looks := 1; ; looks++ {
+		select {
+		case <-returned:
+			return forgotten
+		case <-times:
+		}
+		flushing := n.isFlushing(flags, looks)
+		if flushing && stuck {
+			n.parts.recv.reap() // messages that arrived before the end
+			n.forgetReceives(returned)
+			forgotten = true
+		}
+		stuck = flushing
 	}
-	r.stuck = flushing
 }
 
 // isFlushing reports whether a disconnect has got so far that no more receives succeed.
 // Before that, a graceful disconnect does not wait for the peer, and an abrupt one waits
 // for a moment.
-func (r *rescue) isFlushing() bool {
-	state, ret := nativeState(r.n.handle)
+func (n *nativeEP) isFlushing(flags CloseFlags, looks int) bool {
+	state, r := nativeState(n.handle)
 	ended := state == EPStateDisconnected
 	if state == EPStateDisconnectPending {
-		ended = r.flags == CloseGraceful || r.looks > looksForPeer
+		ended = flags == CloseGraceful || looks > looksForPeer
 	}
-	return ret.OK() && ended && r.n.parts.recv != nil
+	return r.OK() && ended && n.parts.recv != nil
 }
 
 // looksForPeer is far more looks than there are while the library waits for the peer.
