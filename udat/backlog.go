@@ -75,7 +75,7 @@ func (evd *EVD) beforeQueued() {
 	if evd.duties&countRoom != 0 {
 		evd.room.Queue()
 	}
-	if evd.duties&boundBacklog != 0 && evd.backlog.len() >= max(maxAsyncBacklog, evd.qlen) {
+	if evd.duties&boundBacklog != 0 && evd.backlog.len() >= max(maxAsyncBacklog, evd.length()) {
 		var oldest Event
 		evd.backlog.pop(&oldest)
 		evd.dropped++
@@ -171,7 +171,7 @@ func (evd *EVD) addWithin(event Event) bool {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()
-	if evd.backlog.len() >= evd.qlen {
+	if evd.backlog.len() >= evd.length() {
 		return false
 	}
 	evd.enqueue(event)

@@ -33,7 +33,7 @@ func (c *connectionQueues) join(op string, ia *IA) (*connectionQueue, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range c.list {
-		if q.endpoints < q.evd.qlen/connectionEventsPerEP {
+		if q.endpoints < q.evd.length()/connectionEventsPerEP {
 			q.endpoints++
 			return q, nil
 		}

@@ -18,13 +18,12 @@ type EVD struct {
 	flags EVDFlags
 	kept  bool // empty, by the notifier: see keepEmpty
 	onto  *EVD // where the completions go that come here, nil for nowhere else
-	qlen  int
 
 	streams       streams
 	room          room.Room
 	unreported    []*direction // directions that have a report to retry, see deferReport; guarded by mu
 	hasUnreported atomic.Bool  // unreported is not empty
-	capacity      capacity
+	singles       atomic.Int64 // see reserveSingle
 
 	// mu serialises the taking of events, so that completions retire in order.
 	// It is released by unlock.
@@ -32,7 +31,7 @@ type EVD struct {
 	backlog  backlog
 	duties   uint8       // see countRoom
 	news     news        // since mu was taken
-	requests int         // connection requests among the events of capacity
+	requests int         // connection requests among the singles
 	full     bool        // an event was lost because there was no room, and none was taken since
 	turn     turn        // of the goroutine that spins
 	dropped  uint64      // asynchronous errors that nobody took in time
@@ -223,16 +222,8 @@ func (evd *EVD) complete(op string) error {
 		return check(op, r)
 	}
 	evd.room.SetNative(int(param.QLen))
-	evd.setLength(int(param.QLen))
+	evd.room.SetLength(int(param.QLen))
 	return check(op, cgo.EVDEnable(evd.handle))
-}
-
-// setLength sets how many events the EVD holds. The caller holds mu, or has the
-// EVD to itself.
-func (evd *EVD) setLength(n int) {
-	evd.qlen = n
-	evd.capacity.total.Store(int64(n))
-	evd.room.SetLength(n)
 }
 
 // length returns how many events the EVD holds, which Resize may be changing.

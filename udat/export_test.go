@@ -107,7 +107,7 @@ func WithoutSpareReceives() (restore func()) {
 
 // IsFull reports whether all room of the EVD is taken.
 func IsFull(evd *EVD) bool {
-	return evd.capacity.used.Load() == evd.capacity.total.Load()
+	return evd.singles.Load() == int64(evd.length())
 }
 
 // AwaitCNOWaiters returns once n goroutines wait on the CNO, agents included.
@@ -202,7 +202,7 @@ func Settle(ep *EP) {
 
 // AwaitEmpty returns once no room of the EVD is taken.
 func AwaitEmpty(evd *EVD) {
-	await(func() bool { return evd.capacity.used.Load() == 0 })
+	await(func() bool { return evd.singles.Load() == 0 })
 }
 
 // Forged returns the segment with a key that belongs to no region, which the
@@ -234,7 +234,7 @@ func PrepareAsyncErrors(ia *IA) (provoke, release func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for range evd.qlen {
+	for range evd.length() {
 		if r := cgo.EVDPostSE(evd.handle, cgo.EventSoftware, 0); !r.OK() {
 			return nil, nil, errors.Join(check("dat_evd_post_se", r), evd.Free())
 		}

@@ -52,9 +52,9 @@ func (evd *EVD) lengthen(op string, ia *IA, n int) {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()
-	length := evd.qlen
+	length := evd.length()
 	if evd.replace(op, min(n, ia.attr.MaxEVDQLen)) == nil {
-		evd.setLength(length)
+		evd.room.SetLength(length)
 	}
 }
 

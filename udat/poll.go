@@ -179,8 +179,8 @@ func checkDequeue(op string, r cgo.Return) error {
 // the queue holds are never there. The caller holds mu.
 func (evd *EVD) scratch(n int) []cgo.Event {
 	const least = 16 // a crossing adds 2 ns to each of so many
-	if n > len(evd.raw) && len(evd.raw) < max(evd.qlen, least) {
-		evd.raw = make([]cgo.Event, max(min(n, evd.qlen), least))
+	if n > len(evd.raw) && len(evd.raw) < max(evd.length(), least) {
+		evd.raw = make([]cgo.Event, max(min(n, evd.length()), least))
 	}
 	return evd.raw[:min(n, len(evd.raw))]
 }
@@ -189,9 +189,9 @@ func (evd *EVD) scratch(n int) []cgo.Event {
 func (evd *EVD) taken(event *Event) {
 	switch event.Number {
 	case EventSoftware:
-		evd.capacity.release()
+		evd.releaseSingle()
 	case EventConnectionRequest:
-		evd.capacity.release()
+		evd.releaseSingle()
 		evd.requests--
 		evd.full = false
 	}

@@ -61,7 +61,7 @@ func (evd *EVD) replaceWithoutStreams(op string, minQLen int) error {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()
-	if minQLen == evd.qlen {
+	if minQLen == evd.length() {
 		return nil
 	}
 	if err := evd.refuseTooShort(op, minQLen, evd.backlog.len()); err != nil {
@@ -81,7 +81,7 @@ func (evd *EVD) setLengthInUse(op string, n int) error {
 	evd.decideCounting(n, 0) // so that the number of outstanding operations is known
 	err := evd.tryLength(op, n)
 	if err != nil {
-		evd.decideCounting(evd.room.Length(), 0)
+		evd.decideCounting(evd.length(), 0)
 	}
 	return err
 }
@@ -90,14 +90,14 @@ func (evd *EVD) tryLength(op string, n int) error {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain()
-	was := evd.qlen
-	evd.setLength(n) // first: no operation takes more room from here on
+	was := evd.length()
+	evd.room.SetLength(n) // first: no operation takes more room from here on
 	there := evd.backlog.len()
 	if evd.duties&countRoom != 0 {
 		there = evd.room.Used()
 	}
 	if err := evd.refuseTooShort(op, n, there); err != nil {
-		evd.setLength(was)
+		evd.room.SetLength(was)
 		return err
 	}
 	evd.waiters.wakeBatches()
@@ -114,7 +114,7 @@ func (evd *EVD) refuseTooShort(op string, n, there int) error {
 // replace replaces the native EVD by one of another length, which is armed. The caller
 // holds the gate for writing and mu, and has drained the EVD.
 func (evd *EVD) replace(op string, minQLen int) error {
-	old, oldQLen, oldNative := evd.nativeEVD, evd.qlen, evd.room.Native()
+	old, oldQLen, oldNative := evd.nativeEVD, evd.length(), evd.room.Native()
 	err := evd.createNative(op, minQLen)
 	if err == nil {
 		if err = check(op, cgo.EVDFree(old.handle)); err != nil {
@@ -125,7 +125,7 @@ func (evd *EVD) replace(op string, minQLen int) error {
 	if err != nil {
 		evd.nativeEVD = old
 		evd.room.SetNative(oldNative)
-		evd.setLength(oldQLen)
+		evd.room.SetLength(oldQLen)
 		evd.waiters.notify() // the old one has to be armed again
 		return err
 	}

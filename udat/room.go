@@ -30,7 +30,7 @@ func (evd *EVD) counts() bool {
 // beside those that are there. The caller holds streams.mu.
 func (evd *EVD) decideCounting(length, further int) {
 	evd.mu.Lock()
-	softwareEvents, counts := int(evd.capacity.used.Load())-evd.requests, evd.duties&countRoom != 0
+	softwareEvents, counts := int(evd.singles.Load())-evd.requests, evd.duties&countRoom != 0
 	evd.unlock()
 	limits, most := evd.streams.limits, min(length, evd.room.Native())
 	if tight := limits > 0 && limits+softwareEvents+further > most; tight != counts {
@@ -126,7 +126,7 @@ func (evd *EVD) takeRoom() bool {
 // errNoRoom says that an operation has no room on an EVD.
 func (evd *EVD) errNoRoom(op string) error {
 	return refuse(op, ErrInsufficientResources, ResourceTEVD,
-		"the event dispatcher has room for %d completions, and outstanding operations and completions that were not taken use all of it: take completions, or make it longer with Resize", evd.room.Length())
+		"the event dispatcher has room for %d completions, and outstanding operations and completions that were not taken use all of it: take completions, or make it longer with Resize", evd.length())
 }
 
 // setCounting sets whether operations of the direction take room. The caller holds mu, and

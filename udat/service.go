@@ -228,12 +228,12 @@ func (s *services) dispatch(data *cgo.CRArrivalEventData) {
 // arrived queues a request on the event dispatcher of the service point. It
 // reports false when the request must be rejected.
 func (s *service) arrived(data *cgo.CRArrivalEventData) bool {
-	if !s.evd.capacity.reserve() {
+	if !s.evd.reserveSingle() {
 		s.evd.overflowed()
 		return false
 	}
 	if s.rsp != nil && s.rsp.requested.Swap(true) {
-		s.evd.capacity.release()
+		s.evd.releaseSingle()
 		return false
 	}
 	if s.rsp != nil {

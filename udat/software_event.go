@@ -27,12 +27,12 @@ func (evd *EVD) PostSE(cookie uint64) error {
 		return evd.postAmongCompletions(op, cookie)
 	}
 	// A post that the library refuses for lack of room also causes an asynchronous error.
-	if !evd.capacity.reserve() {
+	if !evd.reserveSingle() {
 		return errQueueFull
 	}
 	err := check(op, cgo.EVDPostSE(evd.handle, cgo.EventNumber(EventSoftware), cookie))
 	if err != nil {
-		evd.capacity.release()
+		evd.releaseSingle()
 	}
 	return err
 }
@@ -43,21 +43,21 @@ func (evd *EVD) PostSE(cookie uint64) error {
 func (evd *EVD) postAmongCompletions(op string, cookie uint64) error {
 	evd.streams.mu.Lock()
 	defer evd.streams.mu.Unlock()
-	evd.decideCounting(evd.room.Length(), 1)
+	evd.decideCounting(evd.length(), 1)
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.drain() // the library returns software events before completions
-	if !evd.capacity.reserve() {
+	if !evd.reserveSingle() {
 		return errQueueFull
 	}
 	counting := evd.duties&countRoom != 0
 	if counting && !evd.room.Take(1) {
-		evd.capacity.release()
+		evd.releaseSingle()
 		return errQueueFull
 	}
 	err := check(op, cgo.EVDPostSE(evd.handle, cgo.EventNumber(EventSoftware), cookie))
 	if err != nil {
-		evd.capacity.release()
+		evd.releaseSingle()
 		if counting {
 			evd.room.Release(1)
 		}

@@ -90,7 +90,7 @@ func (evd *EVD) join(op string, d *direction, f stream, former *nativeEP) error 
 			f.srq.setCounting(evd, true)
 		}
 	}
-	evd.decideCounting(evd.room.Length(), 0)
+	evd.decideCounting(evd.length(), 0)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (evd *EVD) leave(d *direction) {
 		f.srq.setCounting(evd, false)
 	}
 	if evd.counts() { // the counting may end now, but not begin
-		evd.decideCounting(evd.room.Length(), 0)
+		evd.decideCounting(evd.length(), 0)
 	}
 }
 

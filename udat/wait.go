@@ -193,7 +193,7 @@ func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 		unarmed = evd.arm(waitOp, nil)
 	}
 	if need > 1 && evd.backlog.len() < need {
-		if need > evd.qlen {
+		if need > evd.length() {
 			return 0, errShortened
 		}
 		return 0, unarmed
