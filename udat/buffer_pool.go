@@ -264,11 +264,8 @@ func (b Buffer) Segment(offset, length int) (Segment, error) {
 // pool must have been made with the remote privileges for that. The peer can reach
 // the memory as long as the pool lives, whoever uses the buffer.
 func (b Buffer) RMRTriplet(offset, length int) (RMRTriplet, error) {
-	lmr, begin, err := b.inside(offset, length)
-	if err != nil {
-		return RMRTriplet{}, err
-	}
-	return lmr.RMRTriplet(begin, length)
+	segment, err := b.Segment(offset, length)
+	return segment.rmrTriplet(), err
 }
 
 // PeerByte returns the byte at offset, for a program that polls it: see

@@ -53,7 +53,7 @@ type PeerByte struct {
 // goes back to the system when no PeerByte of it can be reached any more, if it
 // has any.
 func (lmr *LMR) PeerByte(offset int) (PeerByte, error) {
-	address, err := lmr.piece(offset, 1)
+	piece, err := lmr.Segment(offset, 1)
 	if err != nil {
 		return PeerByte{}, err
 	}
@@ -66,7 +66,7 @@ func (lmr *LMR) PeerByte(offset int) (PeerByte, error) {
 	if lmr.mapping != nil {
 		memory = lmr.mapping
 	}
-	position := int(address % wordSize)
+	position := int(piece.triplet.VirtualAddress % wordSize)
 	start := offset - position
 	if start < 0 || start > len(memory)-wordSize {
 		return PeerByte{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,

@@ -36,7 +36,7 @@ const peerWordSize = 8
 // back to the system when no PeerWords of it can be reached any more, if it has
 // any.
 func (lmr *LMR) PeerWords(offset, length int) (PeerWords, error) {
-	address, err := lmr.piece(offset, length)
+	piece, err := lmr.Segment(offset, length)
 	if err != nil {
 		return PeerWords{}, err
 	}
@@ -44,6 +44,7 @@ func (lmr *LMR) PeerWords(offset, length int) (PeerWords, error) {
 		return PeerWords{}, err
 	}
 	defer lmr.obj.leave()
+	address := piece.triplet.VirtualAddress
 	if address%peerWordSize != 0 || length%peerWordSize != 0 {
 		return PeerWords{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,
 			"the %d bytes at 0x%x are no whole words: begin and end at multiples of %d, in memory from AllocMemory for example", length, address, peerWordSize)

@@ -238,37 +238,25 @@ type Registration struct {
 	released       atomic.Bool
 }
 
-// inside returns where a piece of the memory is.
-func (r *Registration) inside(offset, length int) (lmr *LMR, begin int, err error) {
-	switch {
-	case r == nil || r.region == nil:
-		return nil, 0, refuse(pieceOp, ErrInvalidHandle, InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
-	case r.released.Load():
-		return nil, 0, closedError(pieceOp, InvalidHandleLMR, "the registration is already released")
-	case offset < 0 || length < 0 || offset > r.length || length > r.length-offset:
-		return nil, 0, refuse(pieceOp, ErrInvalidParameter, InvalidArg2, "the piece of %d bytes at offset %d is not inside the registered %d bytes", length, offset, r.length)
-	}
-	return r.region.Value, r.offset + offset, nil
-}
-
 // Segment returns the piece of length bytes that starts at offset. It can be used
 // until Release: a post after that may fail with ErrClosed.
 func (r *Registration) Segment(offset, length int) (Segment, error) {
-	lmr, begin, err := r.inside(offset, length)
-	if err != nil {
-		return Segment{}, err
+	switch {
+	case r == nil || r.region == nil:
+		return Segment{}, refuse(pieceOp, ErrInvalidHandle, InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
+	case r.released.Load():
+		return Segment{}, closedError(pieceOp, InvalidHandleLMR, "the registration is already released")
+	case offset < 0 || length < 0 || offset > r.length || length > r.length-offset:
+		return Segment{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2, "the piece of %d bytes at offset %d is not inside the registered %d bytes", length, offset, r.length)
 	}
-	return lmr.Segment(begin, length)
+	return r.region.Value.Segment(r.offset+offset, length)
 }
 
 // RMRTriplet names the piece of length bytes that starts at offset, for a peer that
 // is to read or write it. The peer must be done when Release is called.
 func (r *Registration) RMRTriplet(offset, length int) (RMRTriplet, error) {
-	lmr, begin, err := r.inside(offset, length)
-	if err != nil {
-		return RMRTriplet{}, err
-	}
-	return lmr.RMRTriplet(begin, length)
+	segment, err := r.Segment(offset, length)
+	return segment.rmrTriplet(), err
 }
 
 // Release says that the memory is no longer used. The operations on it must be over: the cache may end the registration
