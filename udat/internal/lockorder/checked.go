@@ -13,32 +13,8 @@ import (
 	"sync/atomic"
 )
 
-// Mutex is a sync.Mutex with a rank.
-type Mutex[R Rank] struct {
-	mu sync.Mutex
-	placement[R]
-}
-
-// Lock takes the lock. It panics if that is out of order.
-func (m *Mutex[R]) Lock() {
-	take(m.holding(m))
-	m.mu.Lock()
-}
-
-// TryLock takes the lock if it is free, also out of order: it does not wait.
-func (m *Mutex[R]) TryLock() bool {
-	taken := m.mu.TryLock()
-	if taken {
-		note(m.holding(m))
-	}
-	return taken
-}
-
-// Unlock releases the lock.
-func (m *Mutex[R]) Unlock() {
-	release(m)
-	m.mu.Unlock()
-}
+// Mutex is a sync.Mutex with a rank. Here it is one for writers alone.
+type Mutex[R Rank] = RWMutex[R]
 
 // RWMutex is a sync.RWMutex with a rank. The order holds for readers, too.
 type RWMutex[R Rank] struct {
