@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -141,36 +142,22 @@ func either(states []EPState) string {
 const stepsKept = 64
 
 // stepHistory has the last calls and events of an endpoint.
-type stepHistory struct {
-	steps []AssertionStep // a ring once it has stepsKept
-	next  int             // where the oldest is then
-}
+type stepHistory []AssertionStep
 
 // add notes a step. One that repeats the last is counted with it: a program that
 // polls would fill the history with nothing else.
 func (h *stepHistory) add(s AssertionStep) {
 	s.Time, s.Count = time.Now(), 1
-	if last := h.last(); last != nil && last.What == s.What && last.State == s.State && last.HasState == s.HasState && last.Err == nil && s.Err == nil {
-		last.Time = s.Time
-		last.Count++
-		return
+	if n := len(*h); n > 0 {
+		last := &(*h)[n-1]
+		if last.What == s.What && last.State == s.State && last.HasState == s.HasState && last.Err == nil && s.Err == nil {
+			last.Time = s.Time
+			last.Count++
+			return
+		}
+		if n == stepsKept {
+			*h = slices.Delete(*h, 0, 1)
+		}
 	}
-	if len(h.steps) < stepsKept {
-		h.steps = append(h.steps, s)
-		return
-	}
-	h.steps[h.next] = s
-	h.next = (h.next + 1) % stepsKept
-}
-
-func (h *stepHistory) last() *AssertionStep {
-	if len(h.steps) == 0 {
-		return nil
-	}
-	return &h.steps[(h.next+len(h.steps)-1)%len(h.steps)]
-}
-
-// list returns the steps, the oldest first.
-func (h *stepHistory) list() []AssertionStep {
-	return append(append([]AssertionStep{}, h.steps[h.next:]...), h.steps[:h.next]...)
+	*h = append(*h, s)
 }

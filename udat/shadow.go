@@ -283,7 +283,7 @@ func (s *shadow) difference(e AssertionError, possible []belief) *AssertionError
 		}
 	}
 	e.Endpoint = s.ep.obj.String()
-	e.History = s.history.list()
+	e.History = slices.Clone(s.history)
 	s.beliefs = nil
 	return &e
 }
