@@ -29,13 +29,10 @@ type direction struct {
 	suppressedLimit             uint64       // every how many suppressed operations in a row one is reported to the binding; 0 for each
 	maxIOV                      int
 	maxMessageSize, maxRDMASize uint32
-	maxReadIOV                  int          // segments of an RDMA read
-	softIWARP                   bool         // see misread
 	lacks                       operationSet // operations that the device does not have
 	closed                      bool         // a graceful disconnect has begun, which lets no more requests in
 	broken                      bool         // a post failed inside the library, whose records are wrong since
 	shared                      bool         // an SRQ takes the receives
-	noReads                     bool         // RDMA reads are not allowed
 
 	evd        *EVD         // nil for a direction that is not used
 	suppressed uint64       // operations since the last that completes in any case
@@ -92,11 +89,10 @@ func (d *direction) init(n *nativeEP, evd *EVD, limit, maxIOV int) {
 	d.pz, d.owner = p.pz, n
 	d.limit, d.maxIOV = uint64(limit), maxIOV
 	d.uncountedLimit, d.suppressedLimit = d.limit, d.limit/4
-	d.maxMessageSize, d.maxRDMASize, d.noReads = p.attr.MaxMessageSize, p.attr.MaxRDMASize, readsOf(p.attr.MaxRDMAReadOut) == 0
-	d.maxReadIOV, d.lacks = n.ep.ia.attr.MaxIOVSegmentsPerRead, n.ep.ia.lacks
+	d.maxMessageSize, d.maxRDMASize = p.attr.MaxMessageSize, p.attr.MaxRDMASize
 	d.slots = make([]slot, 1<<bits.Len64(d.limit))
-	d.iwarp, d.softIWARP = n.ep.ia.iwarp, n.ep.ia.softIWARP
-	if n.ep.ia.iwarp && d == &n.request {
+	d.iwarp, d.lacks = n.ep.ia.iwarp, n.ep.ia.lacks
+	if d.iwarp && d == &n.request {
 		d.order.begin(len(d.slots))
 	}
 	d.iov = make([]cgo.LMRTriplet, 0, d.maxIOV)

@@ -120,17 +120,18 @@ func (d *direction) mostBytes(k *kind) uint32 {
 // checkRemote checks the remote memory of an operation, and what else only operations with
 // remote memory need.
 func (d *direction) checkRemote(op operation, k *kind, segments int, total uint64, remote *RMRTriplet) error {
+	ia := d.n.ep.ia
 	switch {
 	case total > uint64(remote.SegmentLength):
 		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
-	case op == opRDMARead && segments > d.maxReadIOV:
+	case op == opRDMARead && segments > ia.attr.MaxIOVSegmentsPerRead:
 		// The library takes them, and soft-iWARP then reads into the first segment alone.
-		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, d.maxReadIOV)
+		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, ia.attr.MaxIOVSegmentsPerRead)
 	case op == opRDMARead && d.misread(total, remote):
 		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation reads %d bytes across two pages of the peer's memory, and soft-iWARP returns wrong bytes for such a read of at most %d: read each page's part by itself, or read more", total, mostMisread)
 	case d.lacks.has(op):
-		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", d.n.ep.ia.attr.AdapterName)
-	case op == opRDMARead && d.noReads:
+		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
+	case op == opRDMARead && readsOf(d.n.parts.attr.MaxRDMAReadOut) == 0:
 		return refuse(k.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
 	}
 	return nil
