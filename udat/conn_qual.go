@@ -110,8 +110,8 @@ func (p place) cannotListen(op string, qual ConnQual, r cgo.Return) error {
 			"best outside of net.ipv4.ip_local_port_range, from which connections and open adapters take their ports", p, qual)
 	case t == cgo.InvalidParameter && p.overTCP && p.port < firstFreePort:
 		// The library says only that a bind has failed, and not why.
-		return &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg2), Detail: fmt.Sprintf(
-			"the qualifier %d leads to %v, and ports below %d take the capability CAP_NET_BIND_SERVICE: choose another qualifier", qual, p, firstFreePort)}
+		return refuse(op, ErrInvalidParameter, InvalidArg2,
+			"the qualifier %d leads to %v, and ports below %d take the capability CAP_NET_BIND_SERVICE: choose another qualifier", qual, p, firstFreePort)
 	}
 	return check(op, r)
 }

@@ -56,9 +56,7 @@ func (p Problem) Is(target error) bool {
 // what a user can do. The first thing that is in the way is the one that is
 // named. The caller holds registry.
 func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
-	err := &Error{Op: op, Return: Return(r)}
-	err.explain(findReason(name, p))
-	return err
+	return explained(op, Return(r), findReason(name, p))
 }
 
 // checkProvider refuses the socket CM provider on iWARP: it opens, and connects the
@@ -67,15 +65,13 @@ func (ia *IA) checkProvider(op string) error {
 	if !ia.iwarp || !ia.services.overTCP {
 		return nil
 	}
-	err := &Error{Op: op, Return: classError | Return(ErrModelNotSupported)}
-	err.explain(fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
+	return explained(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
 		ProblemWrongProvider, ia.attr.AdapterName))
-	return err
 }
 
-// explain adds a reason that has a Problem in it.
-func (e *Error) explain(reason error) {
-	e.Detail, e.Err = reason.Error(), reason
+// explained makes an error with a reason that has a Problem in it.
+func explained(op string, r Return, reason error) error {
+	return &Error{Op: op, Return: r, Detail: reason.Error(), Err: reason}
 }
 
 // findReason says why dat_ia_open failed.

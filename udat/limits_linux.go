@@ -38,9 +38,8 @@ func checkFileLimit(op string) error {
 	for range enough {
 		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 		if err != nil {
-			refusal := &Error{Op: op, Return: classError | Return(ErrInsufficientResources)}
-			refusal.explain(fmt.Errorf("%w: an adapter needs room for %d files: %w: raise it (ulimit -n), or close files", ProblemFileLimit, enough, err))
-			return refusal
+			return explained(op, classError|Return(ErrInsufficientResources), fmt.Errorf(
+				"%w: an adapter needs room for %d files: %w: raise it (ulimit -n), or close files", ProblemFileLimit, enough, err))
 		}
 		files = append(files, fd)
 	}

@@ -109,11 +109,10 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	defer leave()
 
 	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, cgo.MemPriv(privileges), cgo.VATypeVA)
-	if !r.OK() {
-		err := &Error{Op: op, Return: Return(r)}
-		if r.Type() == cgo.InsufficientResources {
-			err.explain(explainPinning(lmr.address(), uint64(len(lmr.memory)), privileges))
-		}
+	if r.Type() == cgo.InsufficientResources {
+		return explained(op, Return(r), explainPinning(lmr.address(), uint64(len(lmr.memory)), privileges))
+	}
+	if err := check(op, r); err != nil {
 		return err
 	}
 	lmr.pz, lmr.handle, lmr.privileges = pz, handle, privileges

@@ -313,9 +313,7 @@ func (p *provider) checkPort(op string) error {
 	if d == nil || d.Err != nil || d.portOf(port) != nil {
 		return nil
 	}
-	err := &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg1)}
-	err.explain(portMissing(d, port))
-	return err
+	return explained(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), portMissing(d, port))
 }
 
 // portOf finds the port that instance data name.
