@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -589,12 +590,21 @@ func Follows(event EventNumber, from EPState) (to EPState, ok bool) {
 // Refusal returns the type of the error with which the table refuses a call. ok is
 // false for a call that it allows.
 func Refusal(c EPCall, from EPState) (refusal ReturnType, ok bool) {
+	mayRefuse := from == EPStateDisconnected && slices.Contains(requestPosts, c)
 	for _, m := range c.moves(from) {
-		if !m.failed && !m.mayRefuse {
+		if !m.failed && !mayRefuse {
 			return 0, false
 		}
 	}
 	return c.refusal(from), true
+}
+
+// refusal returns the type of the error by which the call is refused in a state.
+func (c epCall) refusal(from EPState) ReturnType {
+	if from == stateNone || c == callAcceptReserved || c == callReject {
+		return ErrInvalidHandle // of an endpoint that is gone, or a request that is answered
+	}
+	return ErrInvalidState
 }
 
 // reachable returns the state and those that the library may make of it.

@@ -56,12 +56,10 @@ type callRule struct {
 	// failed marks a rule for a call that is allowed, but that the library fails to do. A
 	// call without such a rule changes nothing when it fails.
 	failed bool
-	// mayRefuse is true where the call may be refused as well.
-	mayRefuse bool
 }
 
 // callRules and eventRules are what the specification says of the states of an
-// endpoint. A call is refused in the states that its rules leave out: see refusal.
+// endpoint. A call is refused in the states that its rules leave out.
 //
 // They have the state TENTATIVE_CONNECTION_PENDING, too, although no provider makes
 // endpoints in that state that can be used.
@@ -90,9 +88,8 @@ var callRules = []callRule{
 		EPStateTentativeConnectionPending, EPStateCompletionPending, EPStateConnected, EPStateDisconnectPending,
 		EPStateDisconnected), stay: true},
 
-	{calls: requestPosts, from: states(EPStateConnected), stay: true},
-	// What is not refused is flushed.
-	{calls: requestPosts, from: states(EPStateDisconnected), stay: true, mayRefuse: true},
+	// In DISCONNECTED a post may be refused as well. What is not refused is flushed.
+	{calls: requestPosts, from: states(EPStateConnected, EPStateDisconnected), stay: true},
 
 	{calls: breakOffs, from: states(EPStateActiveConnectionPending, EPStateCompletionPending), to: EPStateDisconnected,
 		reports: EventConnectionDisconnected},
@@ -135,10 +132,9 @@ var eventRules = []eventRule{
 
 // A move is what a rule makes of a state.
 type move struct {
-	to        EPState
-	reports   EventNumber
-	failed    bool
-	mayRefuse bool
+	to      EPState
+	reports EventNumber
+	failed  bool
 }
 
 // A provisional call shows the state to which it leads while it may still fail, and
@@ -171,7 +167,7 @@ func indexCallRules() (index [epCalls]map[EPState][]move) {
 	for _, r := range callRules {
 		for _, c := range r.calls {
 			for _, from := range r.from {
-				m := move{to: r.to, reports: r.reports, failed: r.failed, mayRefuse: r.mayRefuse}
+				m := move{to: r.to, reports: r.reports, failed: r.failed}
 				if r.stay {
 					m.to = from
 				}
@@ -190,12 +186,4 @@ func indexEventRules() map[EPState][]move {
 		}
 	}
 	return index
-}
-
-// refusal returns the type of the error by which the call is refused in a state.
-func (c epCall) refusal(from EPState) ReturnType {
-	if from == stateNone || c == callAcceptReserved || c == callReject {
-		return ErrInvalidHandle // of an endpoint that is gone, or a request that is answered
-	}
-	return ErrInvalidState
 }
