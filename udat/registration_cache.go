@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -92,20 +93,12 @@ func CreateRegistrationCache(pz *PZ, limits RegistrationCacheLimits) (*Registrat
 	}
 	c := &RegistrationCache{pz: pz, limits: limits}
 	c.cache = regcache.New(regcache.Limits{
-		IdleBytes:   max(defaultTo(limits.IdleBytes, defaultIdleBytes), 0),
-		IdleRegions: max(defaultTo(limits.IdleRegions, defaultIdleRegions), 0),
-		Bytes:       defaultTo(limits.Bytes, math.MaxInt64),
-		Regions:     defaultTo(limits.Regions, math.MaxInt),
+		IdleBytes:   max(cmp.Or(limits.IdleBytes, defaultIdleBytes), 0),
+		IdleRegions: max(cmp.Or(limits.IdleRegions, defaultIdleRegions), 0),
+		Bytes:       cmp.Or(limits.Bytes, math.MaxInt64),
+		Regions:     cmp.Or(limits.Regions, math.MaxInt),
 	}, regcache.Backend[*LMR]{Register: c.register, Free: freeUnlessGone, Scarce: isScarce})
 	return c, nil
-}
-
-func defaultTo[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
 }
 
 func (c *RegistrationCache) register(memory []byte, privileges uint32) (*LMR, error) {
