@@ -1,6 +1,9 @@
 package udat
 
-import "math"
+import (
+	"math"
+	"reflect"
+)
 
 // NoRDMAReads in EPAttr.MaxRDMAReadIn or MaxRDMAReadOut says that there are none
 // in that direction, since 0 asks for the default. No arithmetic leads to it.
@@ -53,28 +56,17 @@ func (p *epParts) setDefaults(ia *IA) {
 	if p.attr == nil {
 		p.attr = &EPAttr{}
 	}
-	a, defaults := p.attr, ia.DefaultEPAttr()
-	setDefault(&a.ServiceType, defaults.ServiceType)
-	setDefault(&a.MaxMessageSize, defaults.MaxMessageSize)
-	setDefault(&a.MaxRDMASize, defaults.MaxRDMASize)
-	setDefault(&a.QOS, defaults.QOS)
-	setDefault(&a.RecvCompletionFlags, defaults.RecvCompletionFlags)
-	setDefault(&a.RequestCompletionFlags, defaults.RequestCompletionFlags)
-	if p.recv != nil {
-		setDefault(&a.MaxRecvDTOs, defaults.MaxRecvDTOs)
+	defaults := ia.DefaultEPAttr()
+	if p.recv == nil {
+		defaults.MaxRecvDTOs = 0
 	}
-	setDefault(&a.MaxRecvIOV, defaults.MaxRecvIOV)
-	if p.request != nil {
-		setDefault(&a.MaxRequestDTOs, defaults.MaxRequestDTOs)
-		setDefault(&a.MaxRequestIOV, defaults.MaxRequestIOV)
+	if p.request == nil {
+		defaults.MaxRequestDTOs, defaults.MaxRequestIOV = 0, 0
 	}
-	setDefault(&a.MaxRDMAReadIn, defaults.MaxRDMAReadIn)
-	setDefault(&a.MaxRDMAReadOut, defaults.MaxRDMAReadOut)
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
+	attr, values := reflect.ValueOf(p.attr).Elem(), reflect.ValueOf(defaults)
+	for i := range attr.NumField() {
+		if attr.Field(i).IsZero() {
+			attr.Field(i).Set(values.Field(i))
+		}
 	}
 }
