@@ -31,6 +31,9 @@ func (evd *EVD) Resize(minQLen int) error {
 	}
 	return whileBusy(func() error {
 		if done, err := evd.replaceBy(op, minQLen); done {
+			if err != nil {
+				evd.freeMadeInVain(op)
+			}
 			return err
 		}
 		return evd.setLengthInUse(op, minQLen)
@@ -50,10 +53,16 @@ func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	if evd.flags&EVDAsync != 0 || len(evd.streams.list) > 0 {
 		return false, nil
 	}
-	if err = evd.replaceWithoutStreams(op, minQLen); err != nil {
-		_ = evd.ia.busy.free() // frees what was made in vain
+	return true, evd.replaceWithoutStreams(op, minQLen)
+}
+
+// freeMadeInVain frees the native EVD of a replacement that has failed. If it is busy, the
+// close of the adapter frees it.
+func (evd *EVD) freeMadeInVain(op string) {
+	if ia := evd.ia.object(); ia.enter(op, InvalidHandleIA) == nil {
+		defer ia.leave()
+		_ = evd.ia.busy.free()
 	}
-	return true, err
 }
 
 // replaceWithoutStreams is replaceBy with the gate closed.
