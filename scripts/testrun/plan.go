@@ -73,8 +73,8 @@ const (
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// One measures in emulated machines; the others install packages in roots of their own. They take minutes.
 	hostSkip = `^Test(Report|ReadmeCommands|Container)$`
-	// Calls of all kinds, and from many goroutines.
-	locksTests = `^FuzzCalls$/^seed#[0-5]$|^Test(CloseUnderRequests|CloseBesideCreators|ConcurrentFree|ManyWaitersFewThreads|NilAndZeroArguments)$`
+	// Calls of all kinds, from many goroutines, and on event dispatchers that cannot be freed yet.
+	locksTests = `^FuzzCalls$/^seed#[0-5]$|^Test(CloseUnderRequests|CloseBesideCreators|ConcurrentFree|EVDThatCannotBeFreed|EVDFreeWhileBusy|ManyWaitersFewThreads|NilAndZeroArguments)$`
 	// These make calls in all states and orders. The run with the race detector also compares the states with the
 	// specification, so one run is enough.
 	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
