@@ -50,7 +50,7 @@ func (evd *EVD) queue(event Event) {
 		evd.beforeQueued()
 	}
 	evd.backlog.push(event)
-	evd.news++
+	evd.arrivals++
 }
 
 // enqueue adds an event that has no room, and takes room for it even if there is none. The
@@ -87,12 +87,12 @@ func (evd *EVD) pop(event *Event) bool {
 	if !evd.backlog.pop(event) {
 		return false
 	}
-	evd.left(event)
+	evd.noteTaken(event)
 	return true
 }
 
-// left notes that an event has left the backlog, and the queue.
-func (evd *EVD) left(event *Event) {
+// noteTaken notes that an event has left the backlog, and the queue.
+func (evd *EVD) noteTaken(event *Event) {
 	if evd.duties&countRoom != 0 {
 		evd.room.Leave()
 	}
@@ -123,30 +123,30 @@ func (event *Event) direction() *direction {
 // waiters, whether or not the program gets an event of them.
 func (evd *EVD) unlock() {
 	switch {
-	case evd.news == 0:
-	case evd.news == recordedNews && !evd.waiters.observed.Load(): // the usual case, without a call
-		evd.news = 0
+	case evd.arrivals == 0:
+	case evd.arrivals == recordedArrivals && !evd.waiters.observed.Load(): // the usual case, without a call
+		evd.arrivals = 0
 	default:
 		evd.tell()
 	}
 	evd.mu.Unlock()
 }
 
-// news is the number of events that have come to the backlog, and the flag recordedNews.
-type news int
+// arrivals is the number of events that have come to the backlog, and the flag recordedArrivals.
+type arrivals int
 
-// recordedNews says that completions of endpoints were recorded.
-const recordedNews news = 1 << 30
+// recordedArrivals says that completions of endpoints were recorded.
+const recordedArrivals arrivals = 1 << 30
 
 func (evd *EVD) tell() {
-	if evd.news&recordedNews != 0 {
+	if evd.arrivals&recordedArrivals != 0 {
 		evd.waiters.tellObservers()
 	}
-	if n := int(evd.news &^ recordedNews); n > 0 {
+	if n := int(evd.arrivals &^ recordedArrivals); n > 0 {
 		evd.waiters.wakeFor(n, evd.backlog.len())
 		evd.announce()
 	}
-	evd.news = 0
+	evd.arrivals = 0
 }
 
 // reap moves what the library has queued to the backlog, where the program
@@ -187,7 +187,7 @@ func (evd *EVD) forget(drop func(*Event) bool) {
 	var event Event
 	for evd.backlog.pop(&event) {
 		if drop(&event) {
-			evd.left(&event)
+			evd.noteTaken(&event)
 		} else {
 			rest.push(event)
 		}

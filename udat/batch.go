@@ -139,7 +139,7 @@ func (d *direction) prepareSome(batch []Post) (call string, err error) {
 			}
 			return call, d.flushPost(op, p.Cookie)
 		}
-		if len(d.posts) == 0 && d.keeps(op, p.Cookie) {
+		if len(d.posts) == 0 && d.completesAtEnd(op, p.Cookie) {
 			return call, errFlushed
 		}
 		d.posts = append(d.posts, cgo.Post{})

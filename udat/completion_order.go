@@ -9,7 +9,7 @@ package udat
 // EVD.
 type completionOrder struct {
 	early  []earlyCompletion // by slot; nil for a direction whose completions come in order
-	latest uint64            // behind the last operation that has completed
+	end    uint64            // behind the last operation that has completed
 	failed bool              // an operation has, so that all behind it do
 }
 
@@ -43,9 +43,9 @@ func (d *direction) retireInOrder(evd *EVD, sequence uint64, event Event, silent
 	full := retired + (sequence-retired)&sequenceMask
 	event.Cookie = d.slot(full).cookie.Load()
 	o.early[full&uint64(len(o.early)-1)] = earlyCompletion{event, true, silent}
-	o.latest = max(o.latest, full+1)
+	o.end = max(o.end, full+1)
 	d.posted.Load() // what the poster has noted of these operations is there
-	for ; retired < o.latest; retired++ {
+	for ; retired < o.end; retired++ {
 		c := o.at(retired)
 		if c == nil {
 			if d.slot(retired).success != toNobody {

@@ -87,7 +87,7 @@ func (c *connectionQueues) free() error {
 
 func newConnectionEVD(op string, ia *IA) (*EVD, error) {
 	evd := newOwnEVD(ia, EVDConnection)
-	evd.kept = true
+	evd.selfEmptying = true
 	if err := evd.createNative(op, min(connectionQLen, ia.attr.MaxEVDQLen)); err != nil {
 		return nil, err
 	}

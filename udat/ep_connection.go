@@ -192,7 +192,7 @@ func (n *nativeEP) replaceAfterFailure() {
 		return
 	}
 	defer n.ep.control.Unlock()
-	if n.ep.renew(op, n.copyParts(), EPStateDisconnected, kept) != nil {
+	if n.ep.renew(op, n.copyParts(), EPStateDisconnected, reposted) != nil {
 		n.report() // without another native endpoint
 	}
 }

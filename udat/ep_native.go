@@ -149,9 +149,9 @@ func (n *nativeEP) reap() {
 type fate uint8
 
 const (
-	dropped fate = iota // they do not complete
-	flushed             // they complete with DTOErrFlushed
-	kept                // they are posted again, on another native endpoint
+	dropped  fate = iota // they do not complete
+	flushed              // they complete with DTOErrFlushed
+	reposted             // they are posted again, on another native endpoint
 )
 
 // free frees the native endpoint, or leaves it behind in the library if that fails.
@@ -162,7 +162,7 @@ const (
 // paused posts.
 func (n *nativeEP) free(op string, outstanding fate) error {
 	table := &n.ep.ia.endpoints
-	if outstanding == kept {
+	if outstanding == reposted {
 		table.Hide(n.number) // receives that are posted again must not complete as flushed
 	}
 	n.reap()
@@ -175,7 +175,7 @@ func (n *nativeEP) free(op string, outstanding fate) error {
 	// Take now what the library has left in its queues: the memory of its own records of
 	// the endpoint may be used for something else later.
 	n.reap()
-	if outstanding != kept {
+	if outstanding != reposted {
 		n.flush(outstanding)
 	}
 	if outstanding == flushed {

@@ -15,9 +15,9 @@ type EVD struct {
 	obj object
 	ia  *IA
 	nativeEVD
-	flags EVDFlags
-	kept  bool // empty, by the notifier: see keepEmpty
-	onto  *EVD // where the completions go that come here, nil for nowhere else
+	flags        EVDFlags
+	selfEmptying bool // the notifier empties it: see keepEmpty
+	onto         *EVD // where the completions go that come here, nil for nowhere else
 
 	streams       streams
 	room          room.Room
@@ -30,7 +30,7 @@ type EVD struct {
 	mu       lockorder.Mutex[dispatcherRank]
 	backlog  backlog
 	duties   uint8       // see countRoom
-	news     news        // since mu was taken
+	arrivals arrivals    // since mu was taken
 	requests int         // connection requests among the singles
 	full     bool        // an event was lost because there was no room, and none was taken since
 	turn     turn        // of the goroutine that spins
@@ -164,7 +164,7 @@ func (evd *EVD) discard() {
 // gets its CNO after it was made, which breaks only those for completions.
 func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 	const op = "dat_ia_open"
-	evd := &EVD{ia: ia, flags: EVDAsync, kept: true, duties: boundBacklog, closing: make(chan struct{})}
+	evd := &EVD{ia: ia, flags: EVDAsync, selfEmptying: true, duties: boundBacklog, closing: make(chan struct{})}
 	lockorder.Number(&evd.mu, 1)
 	evd.handle = handle
 	if err := evd.createCNO(op); err != nil {

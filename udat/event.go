@@ -153,7 +153,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 			}
 			event.Cookie = d.retire(sequence)
 		}
-		evd.news |= recordedNews
+		evd.arrivals |= recordedArrivals
 		n.ep.shadow.completion()
 		if status != DTOSuccess {
 			n.operationFailed(status)

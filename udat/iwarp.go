@@ -14,9 +14,9 @@ import (
 // end, it takes connection events from the library when they come, and does not wait
 // until the program asks for them.
 
-// keeps records an operation that completes with the end of the connection, and
+// completesAtEnd records an operation that completes with the end of the connection, and
 // reports false for any other. The caller holds mu.
-func (d *direction) keeps(op operation, cookie uint64) bool {
+func (d *direction) completesAtEnd(op operation, cookie uint64) bool {
 	if !d.iwarp || op == opReceive || !d.n.connection.Phase().Ending() {
 		return false
 	}
@@ -54,12 +54,12 @@ func (d *direction) readFlags(flags CompletionFlags) CompletionFlags {
 	return flags
 }
 
-// impliedByNone reports whether the request that was recorded last, with the segments
+// needsOwnCompletion reports whether the request that was recorded last, with the segments
 // iov, may still be under way when a later one has completed. On iWARP an RDMA read
 // completes in an order of its own: see completionOrder. The kernel's soft-iWARP sends a
 // page or more straight from the program's memory if the completion is suppressed, and may
 // still do so when a later request has completed. The caller holds mu.
-func (d *direction) impliedByNone(iov []cgo.LMRTriplet) bool {
+func (d *direction) needsOwnCompletion(iov []cgo.LMRTriplet) bool {
 	if d.order.early == nil {
 		return false
 	}

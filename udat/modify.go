@@ -50,7 +50,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 		return err
 	}
 	defer ep.shadow.begin(modifyCall(mask)).end(&err)
-	if err = ep.renew(op, p, EPStateUnconnected, kept); err != nil {
+	if err = ep.renew(op, p, EPStateUnconnected, reposted); err != nil {
 		ep.obj.setParents(ep.obj.parents, p.parents(ep.ia))
 	}
 	return err

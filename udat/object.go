@@ -18,9 +18,9 @@ import (
 // an object cannot be freed while its own gate is open.
 type object struct {
 	record
-	inUse  ReturnSubtype // subtype of the error for freeing it too early
-	free   func() error  // the object's own Free
-	ledger *ledger       // that of the adapter, nil for what the binding has made for itself
+	inUseSubtype ReturnSubtype // subtype of the error for freeing it too early
+	free         func() error  // the object's own Free
+	ledger       *ledger       // that of the adapter, nil for what the binding has made for itself
 
 	// gate is held for reading by a call that uses the native object and for
 	// writing by one that frees or replaces it.
@@ -58,13 +58,13 @@ var births atomic.Uint64
 // born completes the object once its native counterpart exists and records it
 // as a user of its parents, whose gates the caller holds. From the first record
 // on a close finds the object: it cannot free it before the last.
-func (o *object) born(kind string, inUse ReturnSubtype, free func() error, parents ...*object) {
+func (o *object) born(kind string, inUseSubtype ReturnSubtype, free func() error, parents ...*object) {
 	stack := make([]uintptr, 16)
 	o.gate.TryLock() // nobody else has it yet
 	defer o.gate.Unlock()
 	o.record = record{births.Add(1), kind, stack[:runtime.Callers(2, stack)]}
 	lockorder.Number(&o.gate, o.serial)
-	o.inUse, o.free, o.parents = inUse, free, parents
+	o.inUseSubtype, o.free, o.parents = inUseSubtype, free, parents
 	o.state = lifeAlive
 	for _, p := range parents {
 		o.ledger = p.ledger
@@ -274,7 +274,7 @@ func (o *object) refuseInUse(op string) error {
 	} else if len(names) > 1 {
 		remedy = "free all of that first"
 	}
-	return refuse(op, ErrInvalidState, o.inUse, "the %s is still used by: %s; %s", o.kind, strings.Join(names, ", "), remedy)
+	return refuse(op, ErrInvalidState, o.inUseSubtype, "the %s is still used by: %s; %s", o.kind, strings.Join(names, ", "), remedy)
 }
 
 func (o *object) living() []*object {

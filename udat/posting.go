@@ -54,7 +54,7 @@ func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, fl
 		switch {
 		case d.flushes(op):
 			return d.flushPost(op, cookie)
-		case d.keeps(op, cookie):
+		case d.completesAtEnd(op, cookie):
 			return errFlushed
 		}
 	}

@@ -31,7 +31,7 @@ func (ep *EP) renewAfterFailedAccept(op string, err error) error {
 
 // renewAfterFailure returns the error of the replacement, if that fails, and else err.
 func (ep *EP) renewAfterFailure(op string, err error) error {
-	if renewErr := ep.renew(op, ep.native.Load().copyParts(), EPStateUnconnected, kept); renewErr != nil {
+	if renewErr := ep.renew(op, ep.native.Load().copyParts(), EPStateUnconnected, reposted); renewErr != nil {
 		return renewErr
 	}
 	return err

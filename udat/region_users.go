@@ -22,21 +22,21 @@ type regionUser interface {
 
 // regionUsers has those that have posted operations on a region.
 type regionUsers struct {
-	mu   lockorder.Mutex[lockorder.Last]
-	set  smallset.Set[regionUser]
-	adds int  // how many users have been added
-	over bool // the region is freed
+	mu     lockorder.Mutex[lockorder.Last]
+	set    smallset.Set[regionUser]
+	adds   int  // how many users have been added
+	closed bool // the region is freed
 }
 
 // add reports false when the region is freed.
 func (u *regionUsers) add(user regionUser) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.over {
+	if !u.closed {
 		u.set.Add(user)
 		u.adds++
 	}
-	return !u.over
+	return !u.closed
 }
 
 func (u *regionUsers) remove(user regionUser) {
@@ -65,7 +65,7 @@ func (u *regionUsers) addedSince(adds int) bool {
 // end lets no more in, and has those that are there forget the region.
 func (u *regionUsers) end(lmr *LMR) {
 	u.mu.Lock()
-	u.over = true
+	u.closed = true
 	u.mu.Unlock()
 	users, _ := u.all()
 	for _, user := range users {

@@ -47,7 +47,7 @@ func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {
 	if !former.early.noting {
 		early = flushed
 	}
-	if early == kept && n.recv.evd != former.recv.evd && n.recv.evd != nil {
+	if early == reposted && n.recv.evd != former.recv.evd && n.recv.evd != nil {
 		if err := n.recv.reserveRoom(op, int(former.recv.outstanding())); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (n *nativeEP) replace(op string, former *nativeEP, early fate) error {
 	ep.obj.gate.Lock()
 	defer ep.obj.gate.Unlock()
 	former.free(op, early)
-	if early == kept {
+	if early == reposted {
 		n.repost(former) // before other receives can be posted
 	}
 	former.forgetRegions()

@@ -215,7 +215,7 @@ func (srq *SRQ) setCounting(evd *EVD, counting bool) {
 }
 
 // outstanding returns how many receives have not completed. The caller holds mu.
-func (srq *SRQ) outstanding() int { return len(srq.slots) - len(srq.free) }
+func (srq *SRQ) outstanding() int { return len(srq.slots) - len(srq.unused) }
 
 // takeRoom takes room for a receive on each EVD that counts, or returns one that
 // has none. The caller holds mu.

@@ -34,7 +34,7 @@ const seatsIdle = time.Second
 // seats holds the seats of an adapter.
 type seats struct {
 	mu     lockorder.Mutex[lockorder.Last]
-	free   []*seat
+	unused []*seat
 	idle   int         // how many of these have been free since the last closeIdle
 	look   *time.Timer // calls closeIdle, nil while there is nothing to close
 	made   int         // seats that exist
@@ -46,12 +46,12 @@ type seats struct {
 func (s *seats) take(ctx context.Context) *seat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.free) == 0 && !s.add() {
+	if len(s.unused) == 0 && !s.add() {
 		return nil
 	}
-	last := len(s.free) - 1
-	taken := s.free[last]
-	s.free = s.free[:last]
+	last := len(s.unused) - 1
+	taken := s.unused[last]
+	s.unused = s.unused[:last]
 	s.idle = min(s.idle, last)
 	taken.follow(ctx)
 	return taken
@@ -66,7 +66,7 @@ func (s *seats) add() bool {
 		return false
 	}
 	s.made++
-	s.free = append(s.free, &seat{file: file, fd: fd})
+	s.unused = append(s.unused, &seat{file: file, fd: fd})
 	return true
 }
 
@@ -78,7 +78,7 @@ func (s *seats) put(seat *seat) {
 		seat.close()
 		return
 	}
-	s.free = append(s.free, seat)
+	s.unused = append(s.unused, seat)
 	if s.look == nil {
 		s.look = time.AfterFunc(seatsIdle, s.closeIdle)
 	}
@@ -89,17 +89,17 @@ func (s *seats) closeIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closeFirst(s.idle)
-	s.idle = len(s.free)
+	s.idle = len(s.unused)
 	if s.look = nil; s.idle > 0 {
 		s.look = time.AfterFunc(seatsIdle, s.closeIdle)
 	}
 }
 
 func (s *seats) closeFirst(n int) {
-	for _, seat := range s.free[:n] {
+	for _, seat := range s.unused[:n] {
 		seat.close()
 	}
-	s.free = slices.Delete(s.free, 0, n)
+	s.unused = slices.Delete(s.unused, 0, n)
 	s.made -= n
 }
 
@@ -107,7 +107,7 @@ func (s *seats) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.closeFirst(len(s.free))
+	s.closeFirst(len(s.unused))
 	s.idle = 0
 }
 

@@ -59,7 +59,7 @@ func (n *nativeEP) releaseEnd() {
 	n.settleRequests()
 	lost := n.ep.ia.iwarp && !n.request.settled()
 	n.resumePosts()
-	if lost && n.ep.renew("dat_ep_disconnect", n.copyParts(), EPStateDisconnected, kept) == nil {
+	if lost && n.ep.renew("dat_ep_disconnect", n.copyParts(), EPStateDisconnected, reposted) == nil {
 		return // with the end reported
 	}
 	n.report()

@@ -23,7 +23,7 @@ type SRQ struct {
 	handle  cgo.SRQHandle // 0 once freed
 	broken  bool          // a post failed inside the library, whose records are wrong since
 	slots   []sharedSlot
-	free    []uint32 // slots that hold no receive
+	unused  []uint32 // slots that hold no receive
 	ring    *cookiering.Ring
 	waiting []uint32 // slots of receives that the library takes later, see handOver
 	tracker sharedreceives.Tracker
@@ -106,9 +106,9 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	}
 	srq.number = number
 	srq.slots = make([]sharedSlot, attr.MaxRecvDTOs)
-	srq.free = make([]uint32, attr.MaxRecvDTOs)
-	for i := range srq.free {
-		srq.free[i] = uint32(i)
+	srq.unused = make([]uint32, attr.MaxRecvDTOs)
+	for i := range srq.unused {
+		srq.unused[i] = uint32(i)
 	}
 	srq.gathering = gathering{
 		pz:      pz,
@@ -183,7 +183,7 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 		return nil, refuse(op, ErrInvalidState, InvalidStateSRQError, "an earlier post failed inside the library: free the queue and create another")
 	case len(iov) > srq.attr.MaxRecvIOV:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d: post several receives, or raise SRQAttr.MaxRecvIOV", len(iov), srq.attr.MaxRecvIOV)
-	case len(srq.free) == 0:
+	case len(srq.unused) == 0:
 		return nil, refuse(op, ErrInsufficientResources, ResourceMemory, "all %d receives of the queue are outstanding: take completions, or raise SRQAttr.MaxRecvDTOs", srq.attr.MaxRecvDTOs)
 	}
 	k := &kinds[opSharedReceive]
@@ -194,7 +194,7 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 	if full := srq.takeRoom(); full != nil {
 		return full, nil
 	}
-	index := srq.free[len(srq.free)-1]
+	index := srq.unused[len(srq.unused)-1]
 	if err := srq.handOver(op, index, srq.iov); err != nil {
 		giveRoom(srq.counted)
 		return nil, err
@@ -204,7 +204,7 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 	s.cookie.Store(cookie)
 	s.use(srq.regions)
 	s.posted = true
-	srq.free = srq.free[:len(srq.free)-1]
+	srq.unused = srq.unused[:len(srq.unused)-1]
 	return nil, nil
 }
 
@@ -234,7 +234,7 @@ func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, n *nativeEP, lost
 // forget frees the slot of a receive that is not outstanding any more.
 func (srq *SRQ) forget(index uint32) {
 	srq.slots[index].posted = false
-	srq.free = append(srq.free, index)
+	srq.unused = append(srq.unused, index)
 	srq.ring.Complete(int(index))
 	giveRoom(srq.counted)
 }

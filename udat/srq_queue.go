@@ -14,7 +14,7 @@ func newReceiveEVD(op string, srq *SRQ, recv *EVD) (*EVD, error) {
 		return nil, recv.errNoRoom(op)
 	}
 	evd := newOwnEVD(srq.ia, EVDDTO)
-	evd.kept, evd.onto = true, recv
+	evd.selfEmptying, evd.onto = true, recv
 	if err := evd.createNative(op, srq.attr.MaxRecvDTOs); err != nil {
 		return nil, err
 	}

@@ -35,15 +35,15 @@ func (n *nativeEP) addStreams(op string, former *nativeEP) error {
 	if p.srq != nil {
 		recv.limit, recv.srq = p.srq.attr.MaxRecvDTOs, p.srq
 	}
-	if err := p.recv.join(op, &n.recv, recv, former); err != nil {
+	if err := p.recv.addStream(op, &n.recv, recv, former); err != nil {
 		return err
 	}
-	err := p.request.join(op, &n.request, request, former)
+	err := p.request.addStream(op, &n.request, request, former)
 	if err == nil && p.srq != nil && p.recv.overfull() {
 		// Its receives complete in a separate queue, and need no room.
 		if p.separateRecv, err = newReceiveEVD(op, p.srq, p.recv); err == nil {
-			p.recv.leave(&n.recv)
-			err = p.recv.join(op, &n.recv, stream{flags: recv.flags}, former)
+			p.recv.removeStream(&n.recv)
+			err = p.recv.addStream(op, &n.recv, stream{flags: recv.flags}, former)
 		}
 	}
 	if err != nil {
@@ -55,11 +55,11 @@ func (n *nativeEP) addStreams(op string, former *nativeEP) error {
 // removeStreams removes the streams of a native endpoint, on which nothing is
 // outstanding.
 func (n *nativeEP) removeStreams() {
-	n.parts.request.leave(&n.request)
-	n.parts.recv.leave(&n.recv)
+	n.parts.request.removeStream(&n.request)
+	n.parts.recv.removeStream(&n.recv)
 }
 
-func (evd *EVD) join(op string, d *direction, f stream, former *nativeEP) error {
+func (evd *EVD) addStream(op string, d *direction, f stream, former *nativeEP) error {
 	if evd == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (s *streams) of(n *nativeEP, flags CompletionFlags) (streams int) {
 	return streams
 }
 
-func (evd *EVD) leave(d *direction) {
+func (evd *EVD) removeStream(d *direction) {
 	if evd == nil {
 		return
 	}

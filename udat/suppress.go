@@ -15,7 +15,7 @@ func (d *direction) suppress(native uint64, flags CompletionFlags, iov []cgo.LMR
 		d.suppressed = 0
 		return native, flags
 	}
-	if d.impliedByNone(iov) {
+	if d.needsOwnCompletion(iov) {
 		return d.hide(native), flags &^ CompletionSuppress
 	}
 	d.suppressed++

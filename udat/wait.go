@@ -290,7 +290,7 @@ func (evd *EVD) enlist(op string, w *waiter) (ready bool, err error) {
 	evd.waiters.add(w)
 	err = evd.arm(op, w)
 	if w.need == 0 {
-		ready = evd.news > 0
+		ready = evd.arrivals > 0
 	} else {
 		ready = evd.backlog.len() >= w.need
 	}
@@ -328,7 +328,7 @@ func (evd *EVD) await(op string, done func() bool, stop <-chan struct{}) error {
 // notified is called when the library has events after the EVD was armed: by the
 // notifier's goroutine, or by a goroutine that was woken on its seat.
 func (evd *EVD) notified() {
-	if evd.kept {
+	if evd.selfEmptying {
 		evd.keepEmpty()
 	}
 	evd.waiters.notify()

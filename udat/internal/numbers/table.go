@@ -17,8 +17,8 @@ import (
 type Table[T any] struct {
 	slots atomic.Pointer[[]atomic.Pointer[T]]
 
-	mu   lockorder.Mutex[lockorder.Last]
-	free []uint32
+	mu     lockorder.Mutex[lockorder.Last]
+	unused []uint32
 }
 
 const (
@@ -35,11 +35,11 @@ const (
 func (t *Table[T]) Add(o *T) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.free) == 0 && !t.grow() {
+	if len(t.unused) == 0 && !t.grow() {
 		return 0, false
 	}
-	number := t.free[0]
-	t.free = t.free[1:]
+	number := t.unused[0]
+	t.unused = t.unused[1:]
 	(*t.slots.Load())[number].Store(o)
 	return number, true
 }
@@ -58,7 +58,7 @@ func (t *Table[T]) grow() bool {
 		slots[i].Store(old[i].Load())
 	}
 	for i := len(old); i < size; i++ {
-		t.free = append(t.free, uint32(i))
+		t.unused = append(t.unused, uint32(i))
 	}
 	t.slots.Store(&slots)
 	return true
@@ -77,7 +77,7 @@ func (t *Table[T]) Hide(number uint32) {
 func (t *Table[T]) Release(number uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.free = append(t.free, number)
+	t.unused = append(t.unused, number)
 }
 
 // Numbered returns the object with the number, nil if there is none.
