@@ -186,7 +186,7 @@ func (s *scene) notice(e *udattest.Endpoint) (sign string) {
 
 // flushWithin is how long a victim waits for the disconnect to flush its operations. If the kernel removes the device
 // before the disconnect reaches the queue pair, nothing flushes them, and no new queue pair can be made for a reset.
-// Freeing the endpoint ends them.
+// Freeing the endpoint ends them, without completions.
 const flushWithin = 10 * time.Second
 
 // outlive is the part of a victim whose device is removed: when it notices that, it stops and frees everything.
@@ -203,6 +203,9 @@ func (s *scene) outlive(e *udattest.Endpoint, say func(format string, args ...an
 			status, err := e.GetStatus()
 			sign += fmt.Sprintf(", and had to free the endpoint (%+v, %v)", status, err)
 			if err := e.EP.Free(); err != nil {
+				s.Error(err)
+			}
+			if err := e.Recv.SetUnwaitable(); err != nil { // no receive completes any more
 				s.Error(err)
 			}
 		}
