@@ -9,5 +9,5 @@ package cgo
 */
 import "C"
 
-// The headers are in a package so that "go mod vendor" copies them and a change of them counts.
+// So "go mod vendor" copies the headers, and a change of one has this package compiled again.
 import _ "github.com/goudat/goudat/include/goudat"

@@ -11,9 +11,9 @@ import (
 
 // EP is an endpoint, one end of a connection. Its methods may be called from
 // any goroutine. Posts in one direction take turns. A post waits while the
-// endpoint is disconnected, modified or reset, and for the moment in which
-// another call looks at what is outstanding, such as LMR.Free, or takes completions
-// from an EVD without room.
+// endpoint is disconnected, modified or reset. It may also wait for a moment while
+// another call, such as LMR.Free, looks at what is outstanding, and, if its EVD is
+// full, while another call takes completions from that.
 type EP struct {
 	obj object
 	ia  *IA
@@ -361,8 +361,8 @@ type EPStatus struct {
 	RequestIdle bool
 }
 
-// GetStatus returns a snapshot of the endpoint. It does not allocate, and does not wait
-// for the peer or for operations, but while Modify, Reset, Free or the end of a failed
+// GetStatus returns a snapshot of the endpoint. It does not allocate. It waits neither
+// for the peer nor for operations, only while Modify, Reset, Free or the end of a failed
 // attempt replaces the native endpoint.
 //
 // The library does not report that a suppressed request has succeeded. GetStatus

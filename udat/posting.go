@@ -210,7 +210,7 @@ type gathering struct {
 	regions []*LMR // of the latest operation
 	known   knownRegions
 
-	reposting bool // the receives were outstanding before, so that their memory cannot be freed, although a Free may be trying to
+	reposting bool // receives that were outstanding are posted again: a Free of their memory that is under way will be refused
 
 	iwarp bool // the device misreads segments of no bytes: see gather
 }

@@ -2,8 +2,7 @@ package udat
 
 import "errors"
 
-// A Connect, Accept or Reject that fails in the library leaves traces there, or is not a
-// failure.
+// What the binding does when the library fails to connect, accept or reject.
 
 // renewAfterFailedConnect replaces the native endpoint of a Connect that has failed with
 // err, and returns err. The socket CM provider, unless it is patched, leaves the native

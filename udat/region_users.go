@@ -54,8 +54,8 @@ func (u *regionUsers) all() (users []regionUser, adds int) {
 }
 
 // addedSince reports whether users have been added since all returned the number. If so,
-// a look at those that it returned may have missed receives: Modify moves them from one
-// native endpoint to another.
+// whoever has looked at the users that it returned must look again: Modify may have moved
+// receives to a new native endpoint.
 func (u *regionUsers) addedSince(adds int) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

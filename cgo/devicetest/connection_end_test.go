@@ -23,7 +23,7 @@ func isSocketCM(a *adapter) bool { return strings.Contains(a.name, "scm") }
 
 func (a *adapter) startConnect(t testing.TB, l *listener, e *endpoint, timeout uint32) {
 	t.Helper()
-	success(t, "EPConnect", cgo.EPConnect(e.EPHandle, a.address, l.qual, timeout, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+	e.connectTo(t, a.address, l.qual, timeout)
 }
 
 func (q queue) empty(t testing.TB) {
@@ -168,19 +168,15 @@ func TestRejectReserved(t *testing.T) {
 	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		requests := a.newQueue(t, cgo.EVDCR)
 		active, reserved := a.newEndpoint(t), a.newEndpoint(t)
-		qual := uint64(udattest.ConnQual())
-		rsp, r := cgo.RSPCreate(a.IAHandle, qual, reserved.EPHandle, requests.EVDHandle)
-		success(t, "RSPCreate", r)
-		l := &listener{qual: qual, requests: requests}
+		rsp, l := a.reserve(t, reserved)
 		a.startConnect(t, l, active, cgo.TimeoutInfinite)
 		success(t, "CRReject", cgo.CRReject(l.request(t), nil))
 		active.connect.expect(t, cgo.EventConnectionPeerRejected)
 		success(t, "RSPFree", cgo.RSPFree(rsp))
 		success(t, "EPReset", cgo.EPReset(active.EPHandle))
 
-		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPProvider)
+		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, l.requests.EVDHandle, cgo.PSPProvider)
 		success(t, "PSPCreateAny", r)
 		l.qual = qual
 		a.startConnect(t, l, active, cgo.TimeoutInfinite)

@@ -9,6 +9,15 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
+// reserve makes a service point that reserves an endpoint for a request. The caller frees it.
+func (a *adapter) reserve(t *testing.T, e *endpoint) (cgo.RSPHandle, *listener) {
+	t.Helper()
+	l := &listener{qual: uint64(udattest.ConnQual()), requests: a.newQueue(t, cgo.EVDCR)}
+	rsp, r := cgo.RSPCreate(a.IAHandle, l.qual, e.EPHandle, l.requests.EVDHandle)
+	success(t, "RSPCreate", r)
+	return rsp, l
+}
+
 // The service point of a request is freed, and then the request is accepted.
 func TestAcceptAfterRSP(t *testing.T) {
 	if !hasPatches(t) {
@@ -16,12 +25,8 @@ func TestAcceptAfterRSP(t *testing.T) {
 	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		requests := a.newQueue(t, cgo.EVDCR)
 		active, reserved := a.newEndpoint(t), a.newEndpoint(t)
-		qual := uint64(udattest.ConnQual())
-		rsp, r := cgo.RSPCreate(a.IAHandle, qual, reserved.EPHandle, requests.EVDHandle)
-		success(t, "RSPCreate", r)
-		l := &listener{qual: qual, requests: requests}
+		rsp, l := a.reserve(t, reserved)
 		a.startConnect(t, l, active, cgo.TimeoutInfinite)
 		request := l.request(t)
 		success(t, "RSPFree", cgo.RSPFree(rsp))
@@ -38,15 +43,13 @@ func TestAcceptAfterRSP(t *testing.T) {
 func TestRejectAfterFailedAccept(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
 		message := a.captureRequest(t)
-		requests, reserved := a.newQueue(t, cgo.EVDCR), a.newEndpoint(t)
-		qual := uint64(udattest.ConnQual())
-		rsp, r := cgo.RSPCreate(a.IAHandle, qual, reserved.EPHandle, requests.EVDHandle)
-		success(t, "RSPCreate", r)
-		conn := dial(t, a.tcpAddress(qual))
+		reserved := a.newEndpoint(t)
+		rsp, l := a.reserve(t, reserved)
+		conn := dial(t, a.tcpAddress(l.qual))
 		if _, err := conn.Write(message); err != nil {
 			t.Fatal(err)
 		}
-		request := (&listener{requests: requests}).request(t)
+		request := l.request(t)
 		conn.SetLinger(0)
 		conn.Close()
 		if cgo.CRAccept(request, 0, nil).OK() {

@@ -1,6 +1,6 @@
-// Package goudat has the C headers that package cgo includes. That "go mod vendor" copies
-// them, and that a changed header has "go build" compile package cgo again, needs a
-// package that is made from them.
+// Package goudat has the C headers that package cgo includes. They are in a package so
+// that "go mod vendor" copies them. They are embedded so that the go command compiles
+// package cgo again when one of them changes.
 package goudat
 
 import "embed"
