@@ -48,7 +48,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		n, call, err = d.postSome(batch[accepted:])
 		d.mu.Unlock()
 		accepted += n
-		if err == errNotReady && d.awaitPosts() {
+		if err == errPaused && d.awaitPosts() {
 			err = nil
 		}
 	}

@@ -248,16 +248,16 @@ func (n *nativeEP) resumePosts() {
 	n.paused = nil
 }
 
-// awaitPosts waits while posts are paused. It reports whether another attempt
-// to post may succeed.
+// awaitPosts waits while posts are paused. It reports whether another attempt to post may
+// succeed, also because they were resumed before the call.
 func (d *direction) awaitPosts() bool {
 	d.mu.Lock()
-	paused := d.n.paused
+	paused, resumed := d.n.paused, d.handle != 0
 	d.mu.Unlock()
 	if paused != nil {
 		mayWait()
 		<-paused
 		return true
 	}
-	return !d.n.current()
+	return resumed || !d.n.current()
 }

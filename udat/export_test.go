@@ -704,6 +704,13 @@ func AwaitBacklog(evd *EVD, n int) {
 // IsPatched reports whether the library is that of scripts/native.
 func IsPatched(ia *IA) bool { return ia.patched }
 
+// PauseAndResumePosts does what calls do that wait for the library.
+func PauseAndResumePosts(ep *EP) {
+	n := ep.native.Load()
+	n.pausePosts()
+	n.resumePosts()
+}
+
 // ForgetReceives does what gets the library out of a disconnect that is stuck.
 func ForgetReceives(ep *EP) {
 	n := ep.native.Load()

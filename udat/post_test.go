@@ -319,3 +319,33 @@ func TestReadWithoutDepth(t *testing.T) {
 		wantCompletion(t, active.Request, 2, udat.DTOSuccess)
 	})
 }
+
+// A post that meets a call which waits for the library waits, too, and then is posted, also
+// if the call ends in the moment in which the post begins to wait.
+func TestPostBesidePauses(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const posts = 1000
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRecvDTOs = posts
+		e := udattest.Options{Attr: &attr, QueueLength: attr.MaxRecvDTOs}.NewEndpoint(t, ia)
+		over, paused := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(paused)
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					udat.PauseAndResumePosts(e.EP)
+				}
+			}
+		}()
+		batch := []udat.Post{{Operation: udat.DTOReceive, Segments: one(e.Segment(t, 0, 8))}}
+		for range posts / 2 {
+			want(t, e.PostRecv(batch[0].Segments, 0, 0))
+			want(t, second(e.PostBatch(batch)))
+		}
+		close(over)
+		<-paused
+	})
+}

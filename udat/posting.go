@@ -22,10 +22,10 @@ func (ep *EP) post(op operation, iov []Segment, cookie uint64, flags CompletionF
 		d.mu.Lock()
 		err := d.post(op, k, iov, cookie, flags, remote, operands)
 		d.mu.Unlock() // without a defer: see shadow.posted
-		if err == nil || err == errFlushed {
+		switch {
+		case err == nil || err == errFlushed:
 			return nil
-		}
-		if err != errNotReady || !d.awaitPosts() {
+		case err != errPaused || !d.awaitPosts():
 			return ep.explain(k.call, err)
 		}
 	}
@@ -77,7 +77,7 @@ func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, fl
 func (d *direction) examine(op operation, k *kind, iov []Segment, flags CompletionFlags, remote *RMRTriplet) error {
 	switch {
 	case d.handle == 0:
-		return errNotReady
+		return errPaused
 	case flags&^k.flags != 0:
 		return refuse(k.call, ErrInvalidParameter, k.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, k.flags)
 	case d.shared:
@@ -268,9 +268,12 @@ func privilegesSubtype(needs MemPriv) ReturnSubtype {
 	return PrivilegesRead
 }
 
-// errNotReady says that the direction belongs to no native endpoint, or to one
-// that is not connected. explain finds out more once the direction's lock is
-// released.
+// errPaused says that the direction takes no posts at the moment, or never again: see
+// awaitPosts.
+var errPaused = errors.New("posts paused")
+
+// errNotReady says that there is no native endpoint, or that it is not connected. explain
+// finds out more once the direction's lock is released.
 var errNotReady = errors.New("endpoint not ready")
 
 // explain adds the endpoint's state to the error of a post, which takes the gate: the
@@ -280,7 +283,7 @@ func (ep *EP) explain(op string, err error) error {
 		return nil
 	}
 	e, isError := err.(*Error)
-	if err != errNotReady && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {
+	if err != errNotReady && err != errPaused && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {
 		return err
 	}
 	if gone := ep.obj.enter(op, InvalidHandleEP); gone != nil {
