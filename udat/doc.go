@@ -38,8 +38,8 @@
 //
 // All methods may be called from any goroutine. Posts in one direction on an
 // endpoint take turns, and wait while the endpoint is disconnected, modified or
-// reset. They do not wait for posts on other endpoints. A goroutine in EVD.Wait or
-// CNO.Wait holds no thread.
+// reset. They do not wait for posts on other endpoints. Thousands of goroutines may
+// be in EVD.Wait or CNO.Wait: all but a few of them hold no thread.
 //
 // # Assertions
 //

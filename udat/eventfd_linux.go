@@ -7,9 +7,13 @@ import (
 	"syscall"
 )
 
-// newEventFD makes an eventfd that Go's poller can wait for.
-func newEventFD() (*os.File, int, error) {
-	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+// newEventFD makes an eventfd. Its readers block in the kernel, or else in Go's poller.
+func newEventFD(blocking bool) (*os.File, int, error) {
+	flags := uintptr(syscall.O_CLOEXEC)
+	if !blocking {
+		flags |= syscall.O_NONBLOCK
+	}
+	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, flags, 0)
 	if errno != 0 {
 		return nil, 0, os.NewSyscallError("eventfd", errno)
 	}

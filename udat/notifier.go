@@ -30,7 +30,7 @@ type notifier struct {
 }
 
 func newNotifier() (*notifier, error) {
-	file, fd, err := newEventFD()
+	file, fd, err := newEventFD(false)
 	if err != nil {
 		return nil, err
 	}

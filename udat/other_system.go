@@ -11,11 +11,11 @@ import (
 // What the package needs of 64-bit Linux. Elsewhere there is no native library, so
 // that nothing of this is called.
 
-func newEventFD() (*os.File, int, error)    { return nil, 0, ErrNoNativeLibrary }
-func mapMemory(int) ([]byte, error)         { return nil, ErrNoNativeLibrary }
-func mapHugePages(int, int) ([]byte, error) { return nil, ErrNoNativeLibrary }
-func unmapMemory([]byte)                    {}
-func lockableMemory() uint64                { return math.MaxUint64 }
-func checkFileLimit(string) error           { return ErrNoNativeLibrary }
+func newEventFD(bool) (*os.File, int, error) { return nil, 0, ErrNoNativeLibrary }
+func mapMemory(int) ([]byte, error)          { return nil, ErrNoNativeLibrary }
+func mapHugePages(int, int) ([]byte, error)  { return nil, ErrNoNativeLibrary }
+func unmapMemory([]byte)                     {}
+func lockableMemory() uint64                 { return math.MaxUint64 }
+func checkFileLimit(string) error            { return ErrNoNativeLibrary }
 
 func endListeningOnTCP(netip.Addr, []port) bool { return true }

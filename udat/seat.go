@@ -3,6 +3,7 @@ package udat
 import (
 	"context"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -11,12 +12,16 @@ import (
 
 // A seat is an eventfd on which a goroutine sleeps if no other goroutine waits on the
 // EVD. The agent writes to the eventfd, which wakes the goroutine directly, not by way of
-// the notifier's goroutine. Go's poller waits for the eventfd, so that the sleeping
-// goroutine holds no thread.
+// the notifier's goroutine.
+//
+// The goroutine blocks in the kernel, and holds its thread. A short sleep then leaves Go's
+// scheduler alone. In Go's poller, each sleep that left the process idle stopped and
+// started the runtime's monitor thread, and a round trip took twice as long.
 type seat struct {
 	file    *os.File
 	fd      int
 	counter [8]byte
+	turn    turn
 
 	// done is the channel of the context whose end wakes the goroutine, nil for none. A
 	// free seat keeps it, so that waiting again with the same context costs nothing.
@@ -24,8 +29,9 @@ type seat struct {
 	stop func() bool // stops watching the context
 }
 
-// mostSeats bounds the seats of an adapter, each of which is an open file. The notifier's
-// goroutine wakes a goroutine that has found no seat.
+// mostSeats bounds the seats of an adapter, each of which is an open file, and holds a
+// thread while a goroutine sleeps on it. The notifier's goroutine wakes a goroutine that
+// has found no seat.
 const mostSeats = 8
 
 // seatsIdle is how long a seat must be free before it is closed.
@@ -61,7 +67,7 @@ func (s *seats) add() bool {
 	if s.closed || s.made == mostSeats {
 		return false
 	}
-	file, fd, err := newEventFD()
+	file, fd, err := newEventFD(true)
 	if err != nil {
 		return false
 	}
@@ -126,8 +132,14 @@ func (s *seat) follow(ctx context.Context) {
 }
 
 // sleep blocks until the seat is poked, or was before. The reason may be one that the
-// goroutine does not know.
-func (s *seat) sleep() { _, _ = s.file.Read(s.counter[:]) }
+// goroutine does not know. Sleeps are part of the goroutine's turn: while it is on one, the
+// runtime sees it in a system call again and again.
+func (s *seat) sleep() {
+	if s.turn.over(0) {
+		runtime.Gosched()
+	}
+	_, _ = s.file.Read(s.counter[:])
+}
 
 // anyCount is a number other than 0 in any byte order.
 var anyCount = [8]byte{1}

@@ -3,14 +3,16 @@ package udat
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
 )
 
 // Wait takes one event, and waits for it as long as ctx allows. A goroutine that
-// sleeps holds no thread; before it sleeps it looks for the event a while, see
-// SetWaitSpin. When ctx ends first, the error matches that of the context and its
+// sleeps holds no thread, except for up to 8 on an adapter, each of which waits
+// alone on an event dispatcher for completions or software events. Before it
+// sleeps it looks for the event a while, see SetWaitSpin. When ctx ends first, the error matches that of the context and its
 // cause, and no event is lost; an event that is there already is returned even when
 // ctx has ended. Wait allocates no more than Dequeue while waits use the same context:
 // the first sleep with another one allocates what watches for its end.
@@ -128,9 +130,11 @@ func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int,
 }
 
 // hasSeats reports whether a goroutine that begins to wait may sleep on a seat: no other
-// goroutine waits, and the agent is called for all events that it waits for.
+// goroutine waits, and the agent is called for all events that it waits for. Where one
+// processor runs all goroutines, the sleep would keep it from the others until the runtime
+// notices.
 func (evd *EVD) hasSeats() bool {
-	return evd.flags&(EVDDTO|EVDSoftware) != 0 && evd.attachment.Load() == nil && evd.waiters.alone()
+	return evd.flags&(EVDDTO|EVDSoftware) != 0 && evd.attachment.Load() == nil && evd.waiters.alone() && runtime.GOMAXPROCS(0) > 1
 }
 
 // dismiss releases a waiter whose wait has ended.

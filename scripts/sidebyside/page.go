@@ -185,8 +185,8 @@ func (r report) writeTables(b *strings.Builder, level string) {
 
 // reasons are those that hold on any machine.
 var reasons = []reason{
-	{"waiting", "The completion wakes the provider's thread, which writes to an eventfd. That wakes Go's poller, which wakes the binding's " +
-		"notifier goroutine, which wakes the waiter. This is the price of sleeping without a thread for each goroutine."},
+	{"waiting", "The completion wakes the provider's thread, which writes to an eventfd. That wakes the thread of the goroutine that waits. " +
+		"In C, the completion wakes the program's thread directly."},
 }
 
 // reason says why Go takes longer in some measurements.
