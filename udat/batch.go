@@ -98,15 +98,21 @@ func (d *direction) postSome(batch []Post) (accepted int, call string, err error
 			d.withdraw()
 		}
 	}
-	for i := range batch[:accepted] {
-		p := &batch[i]
-		op, _ := batchedOperation(p.Operation)
-		if op == opReceive && d.n.early.noting {
-			d.n.early.note(p.Segments, p.Cookie, p.Flags)
+	if d.shadow != nil || d.n.early.noting {
+		for i := range batch[:accepted] {
+			d.notePosted(&batch[i])
 		}
-		d.shadow.posted(d, kinds[op].call)
 	}
 	return accepted, call, err
+}
+
+// notePosted tells those who want to know of an operation of a batch that was posted.
+func (d *direction) notePosted(p *Post) {
+	op, _ := batchedOperation(p.Operation)
+	if op == opReceive && d.n.early.noting {
+		d.n.early.note(p.Segments, p.Cookie, p.Flags)
+	}
+	d.shadow.posted(d, kinds[op].call)
 }
 
 // prepareSome fills d.posts from the batch. The error is that of the operation behind those
@@ -131,16 +137,10 @@ func (d *direction) prepareSome(batch []Post) (call string, err error) {
 			d.iov = d.iov[:before]
 			return call, err
 		}
-		if d.flushes(op) {
-			if len(d.posts) > 0 {
-				d.giveRoom()
-				d.iov = d.iov[:before]
-				break // it must not overtake those before
+		if len(d.posts) == 0 { // an operation behind another must not overtake it
+			if err := d.flushIfEnding(op, p.Cookie); err != nil {
+				return call, err
 			}
-			return call, d.flushPost(op, p.Cookie)
-		}
-		if len(d.posts) == 0 && d.completesAtEnd(op, p.Cookie) {
-			return call, errFlushed
 		}
 		d.posts = append(d.posts, cgo.Post{})
 		d.prepare(&d.posts[len(d.posts)-1], op, k, len(d.iov)-before, p.Cookie, p.Flags, remote)

@@ -41,10 +41,10 @@ func (d *direction) retireInOrder(evd *EVD, sequence uint64, event Event, silent
 	o := &d.order
 	retired := d.retired.Load()
 	full := retired + (sequence-retired)&sequenceMask
-	event.Cookie = d.slot(full).cookie.Load()
+	d.posted.Load() // what the poster has noted of these operations is there
+	event.Cookie = d.slot(full).cookie
 	o.early[full&uint64(len(o.early)-1)] = earlyCompletion{event, true, silent}
 	o.end = max(o.end, full+1)
-	d.posted.Load() // what the poster has noted of these operations is there
 	for ; retired < o.end; retired++ {
 		c := o.at(retired)
 		if c == nil {

@@ -50,7 +50,7 @@ type direction struct {
 
 // slot is the record of an operation.
 type slot struct {
-	cookie  atomic.Uint64
+	cookie  uint64
 	op      operation
 	success successNews
 	region  *LMR   // whose memory the operation uses, nil for none
@@ -132,8 +132,7 @@ func (d *direction) slot(sequence uint64) *slot { return &d.slots[sequence&uint6
 func (d *direction) record(op operation, cookie uint64) uint64 {
 	sequence := d.posted.Load()
 	s := d.slot(sequence)
-	s.cookie.Store(cookie)
-	s.op, s.success = op, toProgram
+	s.cookie, s.op, s.success = cookie, op, toProgram
 	s.use(d.regions)
 	d.posted.Add(1)
 	return d.tag | uint64(op)<<operationShift | sequence&sequenceMask
@@ -163,13 +162,18 @@ func (d *direction) withdraw() {
 func (d *direction) retire(sequence uint64) (cookie uint64) {
 	retired := d.retired.Load()
 	full := retired + (sequence-retired)&sequenceMask
-	cookie = d.slot(full).cookie.Load()
+	d.posted.Load() // what the poster has noted of the operation is there
+	cookie = d.slot(full).cookie
 	d.retired.Store(full + 1)
 	return cookie
 }
 
 // use notes the memory regions of the operation.
 func (s *slot) use(regions []*LMR) {
+	if len(regions) == 1 && len(s.regions) == 0 { // the usual case
+		s.region = regions[0]
+		return
+	}
 	s.region, s.regions = nil, s.regions[:0]
 	if len(regions) > 0 {
 		s.region = regions[0]
@@ -202,7 +206,7 @@ func (d *direction) flush() (events []Event) {
 			continue
 		}
 		d.order.failed = true
-		events = append(events, d.failed(s.op, s.cookie.Load(), DTOErrFlushed))
+		events = append(events, d.failed(s.op, s.cookie, DTOErrFlushed))
 	}
 	if d.counting {
 		d.evd.room.Release(int(d.outstanding()))

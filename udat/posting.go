@@ -50,13 +50,8 @@ func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, fl
 	if err := d.examine(op, k, iov, flags, remote); err != nil {
 		return err
 	}
-	if d.n.connection.Phase().Ending() {
-		switch {
-		case d.flushes(op):
-			return d.flushPost(op, cookie)
-		case d.completesAtEnd(op, cookie):
-			return errFlushed
-		}
+	if err := d.flushIfEnding(op, cookie); err != nil {
+		return err
 	}
 	d.prepare(&d.single, op, k, len(d.iov), cookie, flags, remote)
 	if r := cgo.EPPost(d.handle, &d.single, d.iov, operands); !r.OK() && !d.refusedAtEnd(r) {
@@ -154,6 +149,21 @@ func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, c
 	}
 }
 
+// flushIfEnding returns nil for an operation that is to be posted. While a connection ends,
+// others complete without that: the error is errFlushed, or says that the completion has no
+// room.
+func (d *direction) flushIfEnding(op operation, cookie uint64) error {
+	switch {
+	case !d.n.connection.Phase().Ending():
+		return nil
+	case d.flushes(op):
+		return d.flushPost(op, cookie)
+	case d.completesAtEnd(op, cookie):
+		return errFlushed
+	}
+	return nil
+}
+
 // flushes reports whether an operation completes at once instead of being posted.
 func (d *direction) flushes(op operation) bool {
 	phase := d.n.connection.Phase()
@@ -225,8 +235,8 @@ func (g *gathering) gather(op string, iov []Segment, needs MemPriv) (total uint6
 			if s.lmr.gone.Load() && !g.reposting {
 				return 0, s.lmr.obj.freed(op, InvalidHandleLMR)
 			}
-			if err := s.check(op, i, g.pz, needs); err != nil {
-				return 0, err
+			if s.lmr.pz != g.pz || s.lmr.privileges&needs == 0 {
+				return 0, s.refusal(op, i, g.pz, needs)
 			}
 			g.regions = append(g.regions, s.lmr)
 		}
@@ -244,14 +254,12 @@ func (g *gathering) gather(op string, iov []Segment, needs MemPriv) (total uint6
 	return total, nil
 }
 
-func (s *Segment) check(op string, i int, pz *PZ, needs MemPriv) error {
-	switch {
-	case s.lmr.pz != pz:
+// refusal returns the error of segment i, which the operation may not use.
+func (s *Segment) refusal(op string, i int, pz *PZ, needs MemPriv) error {
+	if s.lmr.pz != pz {
 		return refuse(op, ErrProtectionViolation, protectionSubtype(needs), "segment %d is not in the endpoint's protection zone: register its memory there", i)
-	case s.lmr.privileges&needs == 0:
-		return refuse(op, ErrPrivilegesViolation, privilegesSubtype(needs), "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, s.lmr.privileges, needs)
 	}
-	return nil
+	return refuse(op, ErrPrivilegesViolation, privilegesSubtype(needs), "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, s.lmr.privileges, needs)
 }
 
 func protectionSubtype(needs MemPriv) ReturnSubtype {

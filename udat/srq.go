@@ -201,7 +201,7 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 	}
 	// If the completion is there already, taking it waits for mu.
 	s := &srq.slots[index]
-	s.cookie.Store(cookie)
+	s.cookie = cookie
 	s.use(srq.regions)
 	s.posted = true
 	srq.unused = srq.unused[:len(srq.unused)-1]
@@ -215,7 +215,7 @@ func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, n *nativeEP, lost
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
 	s := &srq.slots[index]
-	cookie = s.cookie.Load()
+	cookie = s.cookie
 	var holder *sharedreceives.Holder
 	if o := srq.outlets[evd]; o != nil && o.only != nil {
 		n, holder = o.only, o.endpoints[o.only]

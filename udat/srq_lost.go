@@ -8,7 +8,7 @@ func (srq *SRQ) lookForLost() {
 	first := srq.tracker.FirstHeld()
 	for i := range srq.slots {
 		if s := &srq.slots[i]; s.posted && s.number != 0 && s.number < first {
-			srq.lost = append(srq.lost, s.cookie.Load())
+			srq.lost = append(srq.lost, s.cookie)
 			srq.forget(uint32(i))
 		}
 	}
