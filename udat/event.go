@@ -8,20 +8,26 @@ type Event struct {
 	// Number says what happened, and which of the other fields have a meaning.
 	Number EventNumber
 
-	// Cookie, Operation, Status and Length describe the completion of a data
+	// Operation, Status, Length and Cookie describe the completion of a data
 	// transfer operation, EventDTOCompletion. Length is the number of bytes
 	// transferred, 0 unless Status is DTOSuccess. An EventSoftware has Cookie,
 	// as PostSE was given it.
-	Cookie    uint64
 	Operation DTO
 	Status    DTOStatus
 	Length    uint32
+	Cookie    uint64
 
 	// Immediate is the value that came with the operations DTOIBRecvImmed, whose
 	// Length is that of the peer's RDMA write, and DTOIBRecvMsgImmed.
 	Immediate uint32
 
-	native      *nativeEP
+	native *nativeEP
+	more   *moreOfEvent // nil for a completion
+}
+
+// moreOfEvent is what only rare events have. It is apart so that a completion, which is
+// copied for each that a program takes, stays small.
+type moreOfEvent struct {
 	cr          *CR
 	evd         *EVD
 	privateData []byte
@@ -39,24 +45,39 @@ func (e Event) EP() *EP {
 
 // CR returns the connection request of an EventConnectionRequest, nil for any
 // other. It must be accepted or rejected.
-func (e Event) CR() *CR { return e.cr }
+func (e Event) CR() *CR {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.cr
+}
 
 // ConnQual returns the qualifier that the request of an EventConnectionRequest
 // came to, as the service point was given it, 0 for any other event.
 func (e Event) ConnQual() ConnQual {
-	if e.cr == nil {
-		return 0
+	if cr := e.CR(); cr != nil {
+		return cr.param.ConnQual
 	}
-	return e.cr.param.ConnQual
+	return 0
 }
 
 // EVD returns the event dispatcher that an EventAsyncErrorEVDOverflow is about,
 // nil for any other event.
-func (e Event) EVD() *EVD { return e.evd }
+func (e Event) EVD() *EVD {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.evd
+}
 
 // PrivateData returns what the peer sent along with a connection event. The
 // providers pad it: a program that needs the exact length sends it along.
-func (e Event) PrivateData() []byte { return e.privateData }
+func (e Event) PrivateData() []byte {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.privateData
+}
 
 // Err returns nil for an event of success, the DTOStatus of a failed
 // completion, the ConnectionEvent of a connection that failed, and the
@@ -202,7 +223,11 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 	if n == nil {
 		return
 	}
-	if event := (Event{Number: number, native: n, privateData: privateData}); n.handleEvent(&event) {
+	event := Event{Number: number, native: n}
+	if privateData != nil {
+		event.more = &moreOfEvent{privateData: privateData}
+	}
+	if n.handleEvent(&event) {
 		n.deliver(event)
 	}
 }

@@ -239,7 +239,7 @@ func (s *service) arrived(data *cgo.CRArrivalEventData) bool {
 	if s.rsp != nil {
 		s.rsp.ep.shadow.event(EventConnectionRequest)
 	}
-	s.evd.add(Event{Number: EventConnectionRequest, cr: newCR(s, data)})
+	s.evd.add(Event{Number: EventConnectionRequest, more: &moreOfEvent{cr: newCR(s, data)}})
 	return true
 }
 
@@ -251,7 +251,7 @@ func (evd *EVD) overflowed() {
 	evd.full = true
 	evd.unlock()
 	if first {
-		evd.ia.async.add(Event{Number: EventAsyncErrorEVDOverflow, evd: evd})
+		evd.ia.async.add(Event{Number: EventAsyncErrorEVDOverflow, more: &moreOfEvent{evd: evd}})
 	}
 }
 
@@ -283,7 +283,10 @@ func (s *service) free(op string, invalid ReturnSubtype, release func()) error {
 		return err
 	}
 	s.ia.services.leave(s)
-	s.evd.forget(func(e *Event) bool { return e.cr != nil && e.cr.service == s })
+	s.evd.forget(func(e *Event) bool {
+		cr := e.CR()
+		return cr != nil && cr.service == s
+	})
 	s.obj.leave()
 	for _, cr := range s.obj.living() {
 		_ = cr.free() // it may fail if another call has answered it
