@@ -28,6 +28,7 @@ type EVD struct {
 	// mu serialises the taking of events, so that completions retire in order.
 	// It is released by unlock.
 	mu       lockorder.Mutex[dispatcherRank]
+	open     bool // events can be taken: see seal
 	backlog  backlog
 	duties   uint8       // see countRoom
 	arrivals arrivals    // since mu was taken
@@ -223,7 +224,11 @@ func (evd *EVD) complete(op string) error {
 	}
 	evd.room.SetNative(int(param.QLen))
 	evd.room.SetLength(int(param.QLen))
-	return check(op, cgo.EVDEnable(evd.handle))
+	if r := cgo.EVDEnable(evd.handle); !r.OK() {
+		return check(op, r)
+	}
+	evd.open = true
+	return nil
 }
 
 // length returns how many events the EVD holds, which Resize may be changing.
@@ -289,7 +294,7 @@ const freeEVDOp = "dat_evd_free"
 // tryFree is Free, but it does not try again if the EVD is busy.
 func (evd *EVD) tryFree() error {
 	const op = freeEVDOp
-	return evd.object().seal(op, NoSubtype, func() error {
+	return evd.seal(op, NoSubtype, func() error {
 		evd.reap() // the library throws away what it has queued, whether or not it succeeds
 		left, err := evd.obj.orphan(evd.ia, check(op, cgo.EVDFree(evd.handle)))
 		switch {
@@ -306,6 +311,24 @@ func (evd *EVD) tryFree() error {
 	})
 }
 
+// seal is that of the object, and ends the taking of events, which does not enter the gate.
+func (evd *EVD) seal(op string, invalid ReturnSubtype, release func() error) error {
+	return evd.object().seal(op, invalid, func() error {
+		evd.setOpen(false)
+		err := release()
+		if err != nil {
+			evd.setOpen(true)
+		}
+		return err
+	})
+}
+
+func (evd *EVD) setOpen(open bool) {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	evd.open = open
+}
+
 // survived is called if the native part of the EVD could not be freed. It wakes a
 // waiter, which arms the EVD again. The caller holds the gate for writing.
 func (evd *EVD) survived() {
@@ -317,7 +340,7 @@ func (evd *EVD) survived() {
 // abandon ends the asynchronous EVD, which the adapter frees when it closes. It
 // takes away the CNO: closing an adapter with one alive aborts the process.
 func (evd *EVD) abandon(op string) error {
-	return evd.obj.seal(op, InvalidHandleEVDAsync, func() error {
+	return evd.seal(op, InvalidHandleEVDAsync, func() error {
 		if err := check(op, cgo.EVDModifyCNO(evd.handle, 0)); err != nil {
 			return err
 		}

@@ -469,7 +469,7 @@ func (ia *IA) release(op string) error {
 // closed: with orphans the library ends the process. It rejects all connection
 // requests until the process ends.
 func (ia *IA) leaveBehind(op string) error {
-	return ia.async.obj.seal(op, InvalidHandleEVDAsync, func() error {
+	return ia.async.seal(op, InvalidHandleEVDAsync, func() error {
 		ia.async.end()
 		return nil
 	})

@@ -77,16 +77,33 @@ func (evd *EVD) refuseEmptySlice() error {
 
 // poll takes what is there.
 func (evd *EVD) poll(events []Event) (int, error) {
-	if err := evd.object().enter(dequeueOp, NoSubtype); err != nil {
+	if err := evd.beginTaking(); err != nil {
 		return 0, err
 	}
-	defer evd.obj.leave()
+	defer evd.unlock()
+	return evd.fill(dequeueOp, events)
+}
+
+// beginTaking takes mu for a call that takes events without waiting. Such a call does not
+// enter the gate: seal waits for mu, too.
+func (evd *EVD) beginTaking() error {
+	if evd == nil {
+		return evd.object().enter(dequeueOp, NoSubtype)
+	}
 	if evd.flags&EVDConnection != 0 {
 		evd.ia.connections.reap()
 	}
-	evd.mu.Lock()
-	defer evd.unlock()
-	return evd.fill(dequeueOp, events)
+	for {
+		evd.mu.Lock()
+		if evd.open {
+			return nil
+		}
+		evd.mu.Unlock()
+		if err := evd.obj.enter(dequeueOp, NoSubtype); err != nil {
+			return err
+		}
+		evd.obj.leave() // freeing it has failed meanwhile
+	}
 }
 
 // spinFor is poll, but while nothing is there it looks again until the time is over. It
@@ -101,14 +118,9 @@ func (evd *EVD) spinFor(events []Event, time time.Duration) (int, error) {
 
 // spinInTurn is spinFor, but it returns whether other goroutines should run now.
 func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool, err error) {
-	if err := evd.object().enter(dequeueOp, NoSubtype); err != nil {
+	if err := evd.beginTaking(); err != nil {
 		return 0, false, err
 	}
-	defer evd.obj.leave()
-	if evd.flags&EVDConnection != 0 {
-		evd.ia.connections.reap()
-	}
-	evd.mu.Lock()
 	defer evd.unlock()
 	if time <= 0 || evd.backlog.len() > 0 {
 		n, err = evd.fill(dequeueOp, events)
@@ -122,9 +134,12 @@ func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool
 }
 
 // fill takes events from the backlog and then from the library, until events is
-// full or no more are there. The caller holds the gate and mu.
+// full or no more are there. The caller holds mu.
 func (evd *EVD) fill(op string, events []Event) (int, error) {
-	n := evd.popAll(events)
+	n := 0
+	if evd.backlog.len() > 0 {
+		n = evd.popAll(events)
+	}
 	for n < len(events) {
 		raw := evd.scratch(len(events) - n)
 		got, r := cgo.EVDDequeueBatch(evd.handle, raw)
