@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/xml"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // measured is a report of two rounds.
@@ -33,6 +35,7 @@ func measured(t *testing.T) *messagePassing {
 
 func TestMessagePassing(t *testing.T) {
 	m := measured(t)
+	m.Failed = []string{"MPICH, TCP with 4 ranks, in round 2"}
 	if got := m.by(); got[0] != "a-cma" || len(got) != 3 || slices.Contains(got, "udat a-cma") {
 		t.Errorf("by %q", got)
 	}
@@ -46,6 +49,7 @@ func TestMessagePassing(t *testing.T) {
 		"| a-cma | round trip of 8 bytes, us | 21.0 | MPICH, TCP | 61.0 | 0.34 | less than 1: met |\n",
 		"| a-cma | 1 MiB, MB/s | 960 | an RDMA read by udat | 1000 | 0.96 | at least 0.9: met |\n",
 		"| barrier |  | us | 8.00 |",
+		"\n\nThese runs did not come to their end, and are missing: MPICH, TCP with 4 ranks, in round 2.\n\n",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)
@@ -92,5 +96,15 @@ func TestMPIPage(t *testing.T) {
 	}
 	if !strings.Contains(string(plot), ">a-cma</text>") || strings.Contains(string(plot), "NaN") || strings.Contains(string(plot), "Inf") {
 		t.Errorf("the plot is\n%s", plot)
+	}
+}
+
+// A run that does not end is ended, with its ranks, and is an error.
+func TestMPIRunEnds(t *testing.T) {
+	m := mpiMeasurer{name: "it", command: func(int) []string { return []string{"sh", "-c", "echo latency,8,20,us; exec sleep 60"} }}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if rows, err := m.run(ctx, 2); err == nil || !strings.Contains(err.Error(), "latency,8,20,us") {
+		t.Errorf("got %v, %v", rows, err)
 	}
 }
