@@ -56,7 +56,7 @@ var Clauses = []Clause{
 	{ID: "C-07", Text: "An endpoint made without attributes can be queried, asked for its status, modified and freed.",
 		Untried: lostQueue, Protection: inModify},
 	{ID: "C-08", Text: "Local buffers must lie in memory of the endpoint's protection zone.",
-		Protection: "udat/posting.go: gather, check"},
+		Protection: "udat/posting.go: gather, refusal"},
 	{ID: "C-09", Text: "A peer's RDMA reaches only memory of the endpoint's protection zone."},
 	{ID: "C-10", Text: "Receives complete on the receive EVD."},
 	{ID: "C-11", Text: "Sends, RDMA reads and RDMA writes complete on the request EVD."},
