@@ -73,7 +73,7 @@ const bold = `font-weight="bold"`
 func (d *drawing) lineChart(x, y float64, c lineChart) {
 	d.text(x+chartLeft, y+18, "start", bold, c.title)
 	left, right := x+chartLeft, x+chartWidth-chartRight
-	top, bottom := y+chartTop, y+chartHeight-chartBottom
+	top, bottom := y+chartTop+d.legend(left, right, y+32, c.curves), y+chartHeight-chartBottom
 	xs, least, most := c.bounds()
 	if len(xs) == 0 {
 		return
@@ -102,13 +102,25 @@ func (d *drawing) lineChart(x, y float64, c lineChart) {
 	d.line(left, bottom, right, bottom, "#888")
 	d.text((left+right)/2, bottom+36, "middle", "", c.xTitle)
 	d.text(x+14, (top+bottom)/2, "middle", fmt.Sprintf(`transform="rotate(-90 %.1f %.1f)"`, x+14, (top+bottom)/2), c.yTitle)
-	legend := left
 	for _, l := range c.curves {
 		d.curve(l, atX, atY)
-		d.rectangle(legend, y+26, 14, 4, l.color)
-		d.text(legend+18, y+32, "start", `font-size="11"`, l.name)
-		legend += 34 + 6.2*float64(len([]rune(l.name)))
 	}
+}
+
+// legend names the curves from y on. It returns by how much its rows are higher than one.
+func (d *drawing) legend(left, right, y float64, curves []curve) (further float64) {
+	const row = 14
+	x := left
+	for _, l := range curves {
+		width := 18 + 6.2*float64(len([]rune(l.name)))
+		if x > left && x+width > right {
+			x, further = left, further+row
+		}
+		d.rectangle(x, y+further-6, 14, 4, l.color)
+		d.text(x+18, y+further, "start", `font-size="11"`, l.name)
+		x += width + 16
+	}
+	return further
 }
 
 func (d *drawing) curve(l curve, atX, atY func(float64) float64) {

@@ -142,3 +142,15 @@ func TestSortedResults(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// A legend that is wider than the chart has several rows, and the chart begins below them.
+func TestLegendInRows(t *testing.T) {
+	d := newDrawing(chartWidth, chartHeight)
+	curves := []curve{{name: "short"}, {name: strings.Repeat("long", 12)}, {name: "short"}, {name: strings.Repeat("long", 30)}}
+	if further := d.legend(chartLeft, chartWidth-chartRight, 32, curves); further != 28 {
+		t.Errorf("the rows take %v more than one", further)
+	}
+	if further := d.legend(chartLeft, chartWidth-chartRight, 32, curves[:1]); further != 0 {
+		t.Errorf("one row takes %v more than one", further)
+	}
+}
