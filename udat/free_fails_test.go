@@ -300,6 +300,12 @@ func TestEVDThatCannotBeFreed(t *testing.T) {
 				}
 				calls.evdFree.wantFailed(t)
 				udattest.Expect(t, evd, udat.EventSoftware)
+				polled := make(chan error, 1)
+				go func() {
+					_, err := evd.Dequeue()
+					polled <- err
+				}()
+				want(t, receive(t, polled), udat.ErrQueueEmpty)
 
 				woken := waitAsleep(t, evd)
 				calls.evdFree.next(always, returnOf(code))
