@@ -24,7 +24,7 @@ type messagePassing struct {
 	Machine machine  `json:"machine"`
 	Rounds  int      `json:"rounds"`
 	Values  []mpiRow `json:"values"`
-	// Failed names the runs of other libraries that failed, or had no end. Their rounds are missing.
+	// Failed names the runs of other libraries that failed or did not end. Values has nothing of them.
 	Failed []string `json:"failed,omitempty"`
 }
 
@@ -51,7 +51,7 @@ type mpiMeasurer struct {
 	name        string
 	command     func(ranks int) []string
 	environment []string
-	other       bool // another library, whose runs may fail
+	other       bool // another library, which may fail
 	// optional is for what some machines do not have. It is left out when its first run
 	// fails.
 	optional         bool
@@ -139,8 +139,8 @@ func deviceOn(netdev string) (string, bool) {
 }
 
 const (
-	// mpiLimit bounds one run of one program. The longest take half a minute under emulation. MPICH over TCP has hung
-	// at its end with more ranks than processors.
+	// mpiLimit bounds one run of one program. The dozen runs of a round take five minutes under emulation. MPICH over
+	// TCP has hung at the end of a run with more ranks than processors.
 	mpiLimit = 4 * time.Minute
 
 	// mpiFarewell is how long a launcher has to end its ranks.
@@ -277,24 +277,8 @@ func (r *report) measureMPI(p mpiPrograms, seconds float64, few bool, file strin
 		}
 		for _, n := range ranks {
 			for i := range measurers {
-				m := &measurers[(i+round)%len(measurers)]
-				if m.absent {
-					continue
-				}
-				fmt.Fprintf(os.Stderr, "bench:   %s, %d ranks\n", m.name, n)
-				rows, err := m.run(context.Background(), n)
-				switch {
-				case err != nil && !m.other:
+				if err := r.MPI.measure(&measurers[(i+round)%len(measurers)], n, round); err != nil {
 					return err
-				case err != nil && m.optional && !m.measured:
-					fmt.Fprintf(os.Stderr, "bench: going on without %s: %v\n", m.name, err)
-					m.absent = true
-				case err != nil:
-					fmt.Fprintf(os.Stderr, "bench: going on without this run: %v\n", err)
-					r.MPI.Failed = append(r.MPI.Failed, fmt.Sprintf("%s with %d ranks, in round %d", m.name, n, round+1))
-				default:
-					m.measured = true
-					r.MPI.add(rows)
 				}
 			}
 		}
@@ -303,6 +287,30 @@ func (r *report) measureMPI(p mpiPrograms, seconds float64, few bool, file strin
 		}
 	}
 	fmt.Print(r.MPI.markdown())
+	return nil
+}
+
+// measure adds a run of the measurer. Only a run of our own that fails is an error: one of another library is missing
+// then.
+func (m *messagePassing) measure(by *mpiMeasurer, ranks, round int) error {
+	if by.absent {
+		return nil
+	}
+	fmt.Fprintf(os.Stderr, "bench:   %s, %d ranks\n", by.name, ranks)
+	rows, err := by.run(context.Background(), ranks)
+	switch {
+	case err == nil:
+		by.measured = true
+		m.add(rows)
+	case !by.other:
+		return err
+	case by.optional && !by.measured:
+		fmt.Fprintf(os.Stderr, "bench: going on without %s: %v\n", by.name, err)
+		by.absent = true
+	default:
+		fmt.Fprintf(os.Stderr, "bench: going on without this run: %v\n", err)
+		m.Failed = append(m.Failed, fmt.Sprintf("%s with %d ranks, in round %d", by.name, ranks, round+1))
+	}
 	return nil
 }
 

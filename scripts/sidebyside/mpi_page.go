@@ -54,7 +54,7 @@ func (m *messagePassing) markdown() string {
 		"Each rank is pinned to one processor; those in Go run with GOMAXPROCS=2. " +
 		"The latency is the median of round trips; one in a hundred takes longer than p99. Less is better if the unit is us.\n\n")
 	if len(m.Failed) > 0 {
-		fmt.Fprintf(&b, "These runs did not come to their end, and are missing: %s.\n\n", strings.Join(m.Failed, "; "))
+		fmt.Fprintf(&b, "These runs failed or did not end, and are missing: %s.\n\n", strings.Join(m.Failed, "; "))
 	}
 	if !m.Machine.emulated() {
 		b.WriteString(image(mpiPlot, "Round trips over the message size"))

@@ -49,7 +49,7 @@ func TestMessagePassing(t *testing.T) {
 		"| a-cma | round trip of 8 bytes, us | 21.0 | MPICH, TCP | 61.0 | 0.34 | less than 1: met |\n",
 		"| a-cma | 1 MiB, MB/s | 960 | an RDMA read by udat | 1000 | 0.96 | at least 0.9: met |\n",
 		"| barrier |  | us | 8.00 |",
-		"\n\nThese runs did not come to their end, and are missing: MPICH, TCP with 4 ranks, in round 2.\n\n",
+		"\n\nThese runs failed or did not end, and are missing: MPICH, TCP with 4 ranks, in round 2.\n\n",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)
@@ -99,12 +99,53 @@ func TestMPIPage(t *testing.T) {
 	}
 }
 
-// A run that does not end is ended, with its ranks, and is an error.
+// shell measures with a script.
+func shell(script string) mpiMeasurer {
+	return mpiMeasurer{name: "it", command: func(int) []string { return []string{"sh", "-c", script} }}
+}
+
+// The launcher of a run that does not end is asked to end its ranks, and what they have printed is part of the error.
 func TestMPIRunEnds(t *testing.T) {
-	m := mpiMeasurer{name: "it", command: func(int) []string { return []string{"sh", "-c", "echo latency,8,20,us; exec sleep 60"} }}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	m := shell(`trap 'kill $!; echo ended; exit 3' TERM; echo latency,8,20,us; sleep 60 & wait`)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if rows, err := m.run(ctx, 2); err == nil || !strings.Contains(err.Error(), "latency,8,20,us") {
+	if rows, err := m.run(ctx, 2); err == nil || !strings.Contains(err.Error(), "latency,8,20,us\nended\n") {
 		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+// A library that fails is left out: a run, or all runs if it may be absent and failed in its first. A failure of our own ends
+// the bench.
+func TestMPIFailure(t *testing.T) {
+	const works, fails = "echo latency,8,20,us", "exit 1"
+	m := &messagePassing{}
+	own := shell(fails)
+	if m.measure(&own, 2, 0) == nil {
+		t.Error("a failure of our own is no error")
+	}
+	for _, optional := range []bool{false, true} {
+		m := &messagePassing{}
+		it := shell(works)
+		it.other, it.optional = true, optional
+		for round, script := range []string{works, fails, works} {
+			it.command = shell(script).command
+			if err := m.measure(&it, 2, round); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(m.Values) != 1 || len(m.Values[0].Rounds) != 2 || !slices.Equal(m.Failed, []string{"it with 2 ranks, in round 2"}) {
+			t.Errorf("optional %v: got %v, failed %q", optional, m.Values, m.Failed)
+		}
+	}
+	absent := shell(fails)
+	absent.other, absent.optional = true, true
+	for round, script := range []string{fails, works} {
+		absent.command = shell(script).command
+		if err := m.measure(&absent, 2, round); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(m.Values) > 0 || len(m.Failed) > 0 {
+		t.Errorf("what is absent was measured: %v, failed %q", m.Values, m.Failed)
 	}
 }
