@@ -207,8 +207,8 @@ var userModeReasons = []reason{
 
 // emulationReasons are from profiles of the twins in the emulated test bed, and hold only there.
 var emulationReasons = []reason{
-	{"polling", "The post takes longer, in C. Over soft-RoCE `dat_ep_post_send` is a system call that moves the message. In the " +
-		"test bed it took 36 µs in the C twin and 46 µs in the Go twin, with the clock read in C right before and after " +
+	{"polling", "The post takes longer, in C. Over soft-RoCE `dat_ep_post_send` is a system call that moves the message. On a " +
+		"slower machine it took 36 µs in the C twin and 46 µs in the Go twin, with the clock read in C right before and after " +
 		"the call. Go added 1 µs to that. In a profile, kernel functions with many branches have 1.5 to 1.8 times as many " +
 		"samples; those that are one loop have no more. The C twin did not become slower with more threads, more memory " +
 		"or a timer. It did become slower when other code ran between the posts: with 200 calls of small functions before " +
@@ -216,9 +216,9 @@ var emulationReasons = []reason{
 		"assume that the program displaces the kernel from the emulator's table of translated code. We have no other " +
 		"machine to confirm it."},
 	{"messages", "Go's monitor thread takes the processor from a goroutine that has been in C for 10 ms, and then runs every 20 µs " +
-		"for a while. Here it has no processor of its own. Since `SpinPoll` lets others run every 5 ms, the thread woke " +
-		"171 times in 6000 round trips instead of 1864 times, and the message rate rose from 0.6 of C's to the ratio in " +
-		"the table. For the rest, see polling."},
+		"for a while. Here it has no processor of its own. Since `SpinPoll` lets others run every 5 ms, the thread wakes " +
+		"171 times in 6000 round trips instead of 1864 times, and the message rate is at the ratio in the table instead of " +
+		"at 0.6 of C's. For the rest, see polling."},
 	{"RDMA", "The client polls on the processor on which soft-RoCE moves the bytes. See messages and polling."},
 	{"connect", "In a profile of the client, 24 % of the samples are in the monitor thread of Go's runtime, which runs every 20 " +
 		"µs for a while whenever the process has slept; 10 % are in Go's scheduler, and 4 % create the endpoint. The rest " +

@@ -58,11 +58,12 @@ func (s *areas) get(pz *udat.PZ, half, ranks int) (area, error) {
 	return a, nil
 }
 
-// slotSize is the size of an eager message with its header.
-const slotSize = 8192
+// eagerLimit is how many bytes of numbers an eager message can have. With 8 KiB, a round trip over soft-RoCE takes half as
+// long as with an offer. With 32 KiB it still does, but each receive is memory.
+const eagerLimit = 8192
 
-// eagerLimit is how many bytes of numbers an eager message can have.
-const eagerLimit = slotSize - headerSize
+// slotSize is the size of an eager message with its header.
+const slotSize = eagerLimit + headerSize
 
 // slots are buffers for eager messages.
 type slots []udat.Buffer
