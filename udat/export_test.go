@@ -682,11 +682,11 @@ func Spins(waits int, found bool) (spun []bool) {
 }
 
 // TurnEnds reports whether a goroutine lets others run that has had a processor for the
-// given time, and then makes a number of calls, each of which finds a number of events.
-func TurnEnds(had time.Duration, calls, found int) bool {
+// time, after a number of calls that take these events.
+func TurnEnds(had time.Duration, calls int, taken []Event) bool {
 	t := turn{begun: time.Since(turnEpoch) - had}
 	for range calls {
-		if t.over(found) {
+		if t.over(taken) {
 			return true
 		}
 	}

@@ -130,7 +130,7 @@ func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool
 		n, r = evd.takeDecoded(events, raw, got, r)
 		err = checkDequeue(dequeueOp, r)
 	}
-	return n, err == nil && evd.turn.over(n), err
+	return n, err == nil && evd.turn.over(events[:n]), err
 }
 
 // fill takes events from the backlog and then from the library, until events is

@@ -135,7 +135,7 @@ func (s *seat) follow(ctx context.Context) {
 // goroutine does not know. Sleeps are part of the goroutine's turn: while it is on one, the
 // runtime sees it in a system call again and again.
 func (s *seat) sleep() {
-	if s.turn.over(0) {
+	if s.turn.over(nil) {
 		runtime.Gosched()
 	}
 	_, _ = s.file.Read(s.counter[:])
