@@ -43,8 +43,7 @@ func (b *backlog) len() int { return len(b.events) - b.head }
 const maxAsyncBacklog = 4096
 
 // queue adds an event to the backlog that has its room, since it was in the library's
-// queue. If it is a completion, it is one of the direction's untaken ones already. The
-// caller holds mu.
+// queue. If it is a completion, its direction has counted it already. The caller holds mu.
 func (evd *EVD) queue(event Event) {
 	if evd.duties != 0 {
 		evd.beforeQueued()
@@ -63,7 +62,7 @@ func (evd *EVD) enqueue(event Event) {
 		evd.requests++
 	}
 	if d := event.direction(); d != nil {
-		d.untaken.Add(1)
+		d.inBacklog.Add(1)
 	}
 	evd.queue(event)
 }
@@ -97,7 +96,7 @@ func (evd *EVD) noteTaken(event *Event) {
 		evd.room.Leave()
 	}
 	if d := event.direction(); d != nil {
-		d.untaken.Add(-1)
+		d.inBacklog.Add(-1)
 	}
 	evd.taken(event)
 }

@@ -38,11 +38,11 @@ type direction struct {
 	suppressed uint64       // operations since the last that completes in any case
 	hidden     atomic.Int64 // operations outstanding whose success is reported to the binding alone
 
-	posted  atomic.Uint64 // written under mu
-	retired atomic.Uint64 // written under the EVD's lock
-	untaken atomic.Int64  // completions in the EVD's backlog
-	order   completionOrder
-	slots   []slot
+	posted    atomic.Uint64 // written under mu
+	retired   atomic.Uint64 // written under the EVD's lock
+	inBacklog atomic.Int64  // completions
+	order     completionOrder
+	slots     []slot
 	gathering
 	single cgo.Post   // scratch
 	posts  []cgo.Post // scratch
@@ -109,8 +109,8 @@ func (d *direction) begin() {
 func (d *direction) outstanding() uint64 { return d.posted.Load() - d.retired.Load() }
 
 // idleForProgram reports whether the program has taken all completions. One that goes to
-// the backlog is untaken before its operation retires, so that it is always seen here.
-func (d *direction) idleForProgram() bool { return d.settled() && d.untaken.Load() == 0 }
+// the backlog is counted there before its operation retires, so that it is always seen here.
+func (d *direction) idleForProgram() bool { return d.settled() && d.inBacklog.Load() == 0 }
 
 // settled reports whether nothing is outstanding. It does not look for completions in the
 // library.

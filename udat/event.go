@@ -170,7 +170,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 				evd.room.Release(given)
 			}
 			if queued && !own {
-				d.untaken.Add(1) // before it retires: see idleForProgram
+				d.inBacklog.Add(1) // before it retires: see idleForProgram
 			}
 			event.Cookie = d.retire(sequence)
 		}
