@@ -18,7 +18,7 @@ const (
 
 	// callsAtOnce is how many brief calls share one reading of the clock, which takes 28 ns.
 	callsAtOnce = 8
-	// briefLength is the most bytes that one event tells of if its call is brief. Posting more
+	// briefLength is the most bytes of the one message that a brief call takes. Posting more
 	// can take long: the kernel moves the bytes of a software device during the call.
 	briefLength = 4096
 )
