@@ -107,7 +107,7 @@ func (d *drawing) lineChart(x, y float64, c lineChart) {
 	}
 }
 
-// legend names the curves from y on. It returns by how much its rows are higher than one.
+// legend names the curves from y on. It returns the height of its rows beyond the first.
 func (d *drawing) legend(left, right, y float64, curves []curve) (further float64) {
 	const row = 14
 	x := left

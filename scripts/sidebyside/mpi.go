@@ -290,8 +290,8 @@ func (r *report) measureMPI(p mpiPrograms, seconds float64, few bool, file strin
 	return nil
 }
 
-// measure adds a run of the measurer. Only a run of our own that fails is an error: one of another library is missing
-// then.
+// measure adds a run of the measurer. It returns an error only for a run of our own: a failed run of another library is
+// left out.
 func (m *messagePassing) measure(by *mpiMeasurer, ranks, round int) error {
 	if by.absent {
 		return nil

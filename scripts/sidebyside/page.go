@@ -200,8 +200,8 @@ var userModeReasons = []reason{
 		"adapter moves the bytes itself."},
 	{"connect", "The native library makes the same system calls for both twins: 50 for a connection on the client's side over CMA. Go's " +
 		"runtime makes as many again. The threads of the C twin sleep 12 times for each connection over CMA, on both sides together, " +
-		"and those of the Go twin 25 times. Of the 13 more, 9 are the monitor thread of Go's runtime, which runs every 20 µs for a " +
-		"while whenever the process has slept. The others wake threads for goroutines. On a machine with an idle processor the monitor " +
+		"and those of the Go twin 25 times. 9 of these sleeps are those of the monitor thread of Go's runtime, which runs every 20 µs for a " +
+		"while whenever the process has slept. Other threads are woken to run goroutines. On a machine with an idle processor the monitor " +
 		"thread delays nobody, and system calls take a tenth of the time."},
 }
 

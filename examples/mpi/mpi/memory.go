@@ -59,7 +59,7 @@ func (s *areas) get(pz *udat.PZ, half, ranks int) (area, error) {
 }
 
 // eagerLimit is how many bytes of numbers an eager message can have. With 8 KiB, a round trip over soft-RoCE takes half as
-// long as with an offer. With 32 KiB it still does, but each receive is memory.
+// long as with an offer. A limit of 32 KiB would also pay, but each receive would take that much memory.
 const eagerLimit = 8192
 
 // slotSize is the size of an eager message with its header.
