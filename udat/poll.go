@@ -137,7 +137,7 @@ func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool
 // full or no more are there. The caller holds mu.
 func (evd *EVD) fill(op string, events []Event) (int, error) {
 	n := 0
-	if evd.backlog.len() > 0 { // mostly not, and then without a call
+	if evd.backlog.len() > 0 { // usually false, which saves a call
 		n = evd.popAll(events)
 	}
 	for n < len(events) {
