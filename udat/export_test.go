@@ -806,3 +806,17 @@ func CanFreePort(ia *IA) bool { return ia.patched }
 
 // TurnBegun returns when the goroutines that spin on a byte of the region last let others run.
 func TurnBegun(lmr *LMR) time.Duration { return time.Duration(lmr.turnBegun.Load()) }
+
+// EndTurn makes the turn of those who spin on the EVD last too long.
+func EndTurn(evd *EVD) {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	evd.turn.begun = time.Since(turnEpoch) - longestTurn
+}
+
+// InTurn reports whether the turn of those who spin on the EVD has begun since EndTurn.
+func InTurn(evd *EVD, since time.Time) bool {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	return evd.turn.begun >= since.Sub(turnEpoch)
+}

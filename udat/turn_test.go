@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
 )
 
 // A goroutine that spins lets others run before Go's runtime takes its processor
@@ -30,4 +31,22 @@ func TestTurn(t *testing.T) {
 			t.Errorf("after %v and %d calls that take %d events: let others run %v, want %v", test.had, test.calls, len(test.taken), ends, test.ends)
 		}
 	}
+}
+
+// SpinPoll lets others run when it has found something, too.
+func TestSpinPollTakesTurns(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 4, udat.EVDSoftware)
+		want(t, evd.PostSE(1))
+		want(t, evd.PostSE(2))
+		udat.EndTurn(evd)
+		began := time.Now()
+		events := make([]udat.Event, 2)
+		if n, err := evd.SpinPoll(events, time.Millisecond); n != 2 || err != nil {
+			t.Fatalf("got %d events, %v", n, err)
+		}
+		if !udat.InTurn(evd, began) {
+			t.Error("the goroutine that spins does not let others run")
+		}
+	})
 }
