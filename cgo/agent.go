@@ -26,6 +26,12 @@ type AgentQueue uintptr
 // Agent is the wait-proxy agent of one CNO; it lives in C memory.
 type Agent uintptr
 
+// These do not compile if the constants differ from the header's.
+var (
+	_ = [1]struct{}{}[NoSeat-C.GOUDAT_NO_SEAT]
+	_ = [1]struct{}{}[SameSeat-C.GOUDAT_SAME_SEAT]
+)
+
 // NewAgentQueue makes a queue whose notifications make eventfd readable. It
 // returns 0 if there is no memory. The descriptor must outlive the queue.
 func NewAgentQueue(eventfd int) AgentQueue {
@@ -68,13 +74,12 @@ func (a Agent) Disarm() { C.goudat_agent_disarm(C.uintptr_t(a)) }
 // takes up to len(events) events that are there already. The EVD must feed the
 // CNO alone, and the CNO must have been created with the agent.
 //
-// seat is an eventfd that the agent makes readable, once, instead of the queue's.
-// If it is negative, the agent keeps the one that it was given before, until
-// EVDLeaveSeat.
+// The agent keeps the seat until it has used it, until EVDLeaveSeat, or until it is
+// given NoSeat.
 //
 // If armed is false, the Return says why, no event was taken, and the next
 // EVDArm tries again. Otherwise the Return is that of the last dat_evd_dequeue.
-func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat int, events []Event) (n int, armed bool, r Return) {
+func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat Seat, events []Event) (n int, armed bool, r Return) {
 	var count C.int
 	var done C.bool
 	ret := C.goudat_evd_arm(C.goudat_handle(evd), C.goudat_handle(cno), C.uintptr_t(agent), C.int(seat),

@@ -30,7 +30,7 @@ func AgentFunc() (_ uintptr) { return }
 
 func (a Agent) Disarm() {}
 
-func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat int, events []Event) (_ int, _ bool, ret Return) {
+func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat Seat, events []Event) (_ int, _ bool, ret Return) {
 	ret = withoutLibrary
 	return
 }

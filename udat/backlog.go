@@ -197,7 +197,7 @@ func (evd *EVD) forget(drop func(*Event) bool) {
 // keepEmpty arms the EVD, and takes what the library has queued, whether or not
 // the program wants it: the library's asynchronous EVD is dead for good once it
 // was full, and events that a full queue of connection events does not take are lost.
-func (evd *EVD) keepEmpty() {
+func (evd *EVD) keepEmpty(seat cgo.Seat) {
 	const op = "dat_evd_dequeue"
 	if evd.object().enter(op, NoSubtype) != nil {
 		return
@@ -205,12 +205,12 @@ func (evd *EVD) keepEmpty() {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	if evd.arm(op, nil) != nil {
+	if evd.arm(op, seat) != nil {
 		// No program needs to look at it, so that nobody else may try again.
 		again := weak.Make(evd) // no reason to keep an adapter that the program has dropped
 		time.AfterFunc(armAgainAfter, func() {
 			if evd := again.Value(); evd != nil {
-				evd.keepEmpty()
+				evd.keepEmpty(cgo.SameSeat)
 			}
 		})
 	}
@@ -218,14 +218,10 @@ func (evd *EVD) keepEmpty() {
 
 // arm makes sure that the library notifies of the next event, and moves to the backlog
 // what the library has queued, even when arming fails. After a failure the EVD is not
-// armed, and the next call of arm tries again. If the waiter w has a seat, the agent wakes
-// it there from now on. w may be nil. The caller holds the gate and mu.
-func (evd *EVD) arm(op string, w *waiter) error {
+// armed and has no seat, and the next call of arm tries again. The caller holds the gate
+// and mu.
+func (evd *EVD) arm(op string, seat cgo.Seat) error {
 	raw := evd.scratch(drainAtOnce)
-	seat := noSeat
-	if w != nil && w.seat != nil {
-		seat, w.seatArmed = w.seat.fd, true
-	}
 	n, armed, r := cgo.EVDArm(evd.handle, evd.cno, evd.agent, seat, raw)
 	if !armed {
 		evd.drain()
@@ -233,10 +229,6 @@ func (evd *EVD) arm(op string, w *waiter) error {
 	}
 	return checkDequeue(op, evd.drainFrom(raw, n, r))
 }
-
-// noSeat leaves the agent with the seat that it has, or with none: then it joins the
-// notifier's queue.
-const noSeat = -1
 
 // armAgainAfter is how long the binding's own waits on an EVD that could not be
 // armed look for events without notifications, before they try again.

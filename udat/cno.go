@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/fifo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
@@ -326,7 +327,7 @@ func (evd *EVD) hasEvents() (bool, error) {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	if err := evd.arm(cnoWaitOp, nil); evd.backlog.len() == 0 {
+	if err := evd.arm(cnoWaitOp, cgo.SameSeat); evd.backlog.len() == 0 {
 		return false, err
 	}
 	return true, nil

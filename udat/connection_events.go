@@ -1,6 +1,9 @@
 package udat
 
-import "github.com/goudat/goudat/udat/internal/lockorder"
+import (
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
+)
 
 // connectionQueues are the queues that all connection events of an adapter come to. Each
 // has room for all events of its endpoints, and is always emptied: the library loses
@@ -73,6 +76,16 @@ func (c *connectionQueues) reap() {
 	}
 }
 
+// only returns the queue if there is exactly one.
+func (c *connectionQueues) only() *EVD {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.list) != 1 {
+		return nil
+	}
+	return c.list[0].evd
+}
+
 // free frees the queues of an adapter that has no endpoints left.
 func (c *connectionQueues) free() error {
 	c.mu.Lock()
@@ -92,6 +105,6 @@ func newConnectionEVD(op string, ia *IA) (*EVD, error) {
 		return nil, err
 	}
 	evd.obj.born("queue of connection events", NoSubtype, evd.Free)
-	evd.keepEmpty()
+	evd.keepEmpty(cgo.SameSeat)
 	return evd, nil
 }

@@ -16,7 +16,7 @@ type EVD struct {
 	ia  *IA
 	nativeEVD
 	flags        EVDFlags
-	selfEmptying bool // the notifier empties it: see keepEmpty
+	selfEmptying bool // whoever is notified empties it: see keepEmpty
 	onto         *EVD // where the completions go that come here, nil for nowhere else
 
 	streams       streams

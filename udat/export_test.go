@@ -35,7 +35,7 @@ func armed(evd *EVD, n int) (ready bool, err error) {
 	defer evd.obj.leave()
 	evd.mu.Lock()
 	defer evd.unlock()
-	err = evd.arm(waitOp, nil)
+	err = evd.arm(waitOp, cgo.SameSeat)
 	return evd.backlog.len() >= n, err
 }
 

@@ -115,7 +115,7 @@ func Open(name string) (*IA, error) {
 	openLedger(ia)
 	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	ia.async.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, ia.async.Free) // after the adapter, whose Close frees it
-	ia.async.keepEmpty()                                                                    // takes what came before it had a CNO
+	ia.async.keepEmpty(cgo.SameSeat)                                                        // takes what came before it had a CNO
 	return ia, nil
 }
 

@@ -7,19 +7,22 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // A seat is an eventfd on which a goroutine sleeps if no other goroutine waits on the
 // EVD. The agent writes to the eventfd, which wakes the goroutine directly, not by way of
-// the notifier's goroutine.
+// the notifier's goroutine. Events that come to a queue of the binding's own first would
+// still take that way. So the agent of that queue writes to the seat, too, and the
+// goroutine empties the queue.
 //
 // The goroutine blocks in the kernel, and holds its thread. A short sleep then leaves Go's
 // scheduler alone. In Go's poller, each sleep that left the process idle stopped and
 // started the runtime's monitor thread, and a round trip took twice as long.
 type seat struct {
 	file    *os.File
-	fd      int
+	fd      cgo.Seat
 	counter [8]byte
 	turn    turn
 
@@ -72,7 +75,7 @@ func (s *seats) add() bool {
 		return false
 	}
 	s.made++
-	s.unused = append(s.unused, &seat{file: file, fd: fd})
+	s.unused = append(s.unused, &seat{file: file, fd: cgo.Seat(fd)})
 	return true
 }
 

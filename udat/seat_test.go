@@ -3,6 +3,7 @@
 package udat_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -49,6 +50,82 @@ func TestSeatOfEVDLeftBehind(t *testing.T) {
 		if udat.HasSleeper(evd) {
 			t.Error("the agent would write to the file of the seat")
 		}
+	})
+}
+
+// A goroutine that waits alone for a connection request or a connection event takes it from the library itself. When its
+// wait has ended, others get theirs from the notifier's goroutine.
+func TestSeatEmptiesQueues(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		useTwoProcessors(t)
+		listener := udattest.Listen(t, ia)
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+
+		requested := waitAsleep(t, listener.Requests)
+		resume := udat.StallNotifications(ia)
+		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+		request := receive(t, requested)
+		resume()
+
+		established := waitAsleep(t, passive.Connect)
+		resume = udat.StallNotifications(ia)
+		want(t, request.CR().Accept(passive.EP, nil))
+		if got := receive(t, established).Number; got != udat.EventConnectionEstablished {
+			t.Errorf("got %v", got)
+		}
+		resume()
+		udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
+	})
+}
+
+// sleepInVain waits on the EVD with a goroutine that sleeps when sleepInVain returns, until end is called.
+func sleepInVain(t *testing.T, evd *udat.EVD) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(udattest.Context(t))
+	ended := make(chan error, 1)
+	go func() { ended <- second(evd.Wait(ctx)) }()
+	udat.AwaitWaiter(evd)
+	return func() {
+		t.Helper()
+		cancel()
+		want(t, receive(t, ended), context.Canceled)
+	}
+}
+
+// A goroutine on a seat brings the connection events of other endpoints to those that wait for them.
+func TestSeatServesOthers(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		useTwoProcessors(t)
+		active, passive := udattest.Pair(t, ia, nil)
+		bystander := udattest.NewEndpoint(t, ia, nil)
+		first := waitAsleep(t, active.Connect)
+		endWait := sleepInVain(t, bystander.Connect)
+		resume := udat.StallNotifications(ia)
+		want(t, passive.EP.Disconnect(udat.CloseGraceful))
+		if got := receive(t, first).Number; got != udat.EventConnectionDisconnected {
+			t.Errorf("got %v", got)
+		}
+		resume()
+		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
+		endWait()
+	})
+}
+
+// A wait for connection events that ends without one leaves the queue to the notifier's goroutine.
+func TestSeatGivesQueueBack(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		useTwoProcessors(t)
+		listener := udattest.Listen(t, ia)
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+		request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+		first := waitAsleep(t, active.Connect)
+		sleepInVain(t, passive.Connect)()
+		want(t, request.CR().Accept(passive.EP, nil))
+		if got := receive(t, first).Number; got != udat.EventConnectionEstablished {
+			t.Errorf("got %v", got)
+		}
+		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
 	})
 }
 

@@ -177,6 +177,13 @@ func (s *services) start(op string, ia *IA) error {
 	return nil
 }
 
+// requests returns the queue that all requests come to, nil if there is none.
+func (s *services) requests() *EVD {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queue
+}
+
 // run empties the queue until it is freed. Taking is dispatching: see decode.
 func (s *services) run(queue *EVD, done chan struct{}) {
 	defer close(done)

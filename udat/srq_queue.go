@@ -19,7 +19,7 @@ func newReceiveEVD(op string, srq *SRQ, recv *EVD) (*EVD, error) {
 		return nil, err
 	}
 	evd.obj.born("queue of shared receives", NoSubtype, evd.Free)
-	evd.keepEmpty()
+	evd.keepEmpty(cgo.SameSeat)
 	return evd, nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Wait takes one event, and waits for it as long as ctx allows. A goroutine that
 // sleeps holds no thread, except for up to 8 on an adapter, each of which waits
-// alone on an event dispatcher for completions or software events. Before it
+// alone on an event dispatcher that is not the asynchronous one. Before it
 // sleeps it looks for the event a while, see SetWaitSpin. When ctx ends first, the error matches that of the context and its
 // cause, and no event is lost; an event that is there already is returned even when
 // ctx has ended. Wait allocates no more than Dequeue while waits use the same context:
@@ -108,6 +108,9 @@ func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int,
 		if need == 1 && w.seat == nil && evd.hasSeats() {
 			w.seat = evd.ia.notifier.seats.take(ctx)
 		}
+		if w.seat != nil {
+			evd.takeQueues(w)
+		}
 		stopped := false
 		switch err := evd.sleep(waitOp, w, nil, ctx.Done(), revoked); err {
 		case nil:
@@ -116,6 +119,7 @@ func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int,
 		default:
 			return 0, err
 		}
+		w.leaveQueues() // first: what was in the queues may be for this waiter
 		n, err := evd.takeAwake(w, events)
 		switch {
 		case n > 0:
@@ -134,7 +138,7 @@ func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int,
 // processor runs all goroutines, the sleep would keep it from the others until the runtime
 // notices.
 func (evd *EVD) hasSeats() bool {
-	return evd.flags&(EVDDTO|EVDSoftware) != 0 && evd.attachment.Load() == nil && evd.waiters.alone() && runtime.GOMAXPROCS(0) > 1
+	return evd.flags&EVDAsync == 0 && evd.attachment.Load() == nil && evd.waiters.alone() && runtime.GOMAXPROCS(0) > 1
 }
 
 // dismiss releases a waiter whose wait has ended.
@@ -146,10 +150,38 @@ func (evd *EVD) dismiss(w *waiter) {
 		evd.obj.leave()
 		evd.waiters.notify() // the agent may have told nobody else of an event, and another must arm the EVD
 	}
+	w.leaveQueues()
 	if w.seat != nil {
 		evd.ia.notifier.seats.put(w.seat)
 	}
 	w.release()
+}
+
+// takeQueues has the goroutine on the waiter's seat, instead of the notifier's, empty the
+// queues of the binding's own from which the EVD's events come. The agents of these queues
+// then write to this seat, and to no other one.
+func (evd *EVD) takeQueues(w *waiter) {
+	if evd.flags&EVDConnection != 0 {
+		w.queues[0] = evd.ia.connections.only()
+	}
+	if evd.flags&EVDCR != 0 {
+		w.queues[1] = evd.ia.services.requests()
+	}
+	for _, queue := range w.queues {
+		if queue != nil {
+			queue.keepEmpty(w.seat.fd)
+		}
+	}
+}
+
+// leaveQueues empties the queues once more, and leaves them to the notifier's goroutine.
+func (w *waiter) leaveQueues() {
+	for i, queue := range w.queues {
+		if queue != nil {
+			queue.keepEmpty(cgo.NoSeat)
+			w.queues[i] = nil
+		}
+	}
 }
 
 // leaveSeat ends the agent's use of the waiter's seat, and takes what the library has
@@ -194,7 +226,7 @@ func (evd *EVD) takeIf(events []Event, need int) (int, error) {
 	defer evd.unlock()
 	var unarmed error
 	if need > 1 || evd.waiters.takers() {
-		unarmed = evd.arm(waitOp, nil)
+		unarmed = evd.arm(waitOp, cgo.SameSeat)
 	}
 	if need > 1 && evd.backlog.len() < need {
 		if need > evd.length() {
@@ -222,7 +254,7 @@ func (evd *EVD) takeAwake(w *waiter, events []Event) (int, error) {
 	defer evd.unlock()
 	n, err := evd.leaveSeat(w, events)
 	if evd.waiters.takers() {
-		if unarmed := evd.arm(waitOp, nil); unarmed != nil {
+		if unarmed := evd.arm(waitOp, cgo.SameSeat); unarmed != nil {
 			err = evd.leaveUnarmed(n, err, unarmed)
 		}
 	}
@@ -292,7 +324,11 @@ func (evd *EVD) enlist(op string, w *waiter) (ready bool, err error) {
 	evd.mu.Lock()
 	defer evd.unlock()
 	evd.waiters.add(w)
-	err = evd.arm(op, w)
+	seat := cgo.SameSeat
+	if w.seat != nil {
+		seat, w.seatArmed = w.seat.fd, true
+	}
+	err = evd.arm(op, seat)
 	if w.need == 0 {
 		ready = evd.arrivals > 0
 	} else {
@@ -333,7 +369,7 @@ func (evd *EVD) await(op string, done func() bool, stop <-chan struct{}) error {
 // notifier's goroutine, or by a goroutine that was woken on its seat.
 func (evd *EVD) notified() {
 	if evd.selfEmptying {
-		evd.keepEmpty()
+		evd.keepEmpty(cgo.SameSeat)
 	}
 	evd.waiters.notify()
 	evd.announce()

@@ -15,7 +15,10 @@ type waiter struct {
 	place fifo.Link[*waiter]
 
 	seat      *seat // on which it sleeps, nil if it waits for wake
-	seatArmed bool  // an agent may write to the seat
+	seatArmed bool  // the EVD's agent may write to the seat
+
+	// queues are those of the binding's own whose agents may do so, too, nil for none.
+	queues [2]*EVD
 }
 
 var waiterPool = sync.Pool{New: func() any {
@@ -34,7 +37,7 @@ func newWaiter(need int) *waiter {
 // release returns a waiter, which must be in no list, to the pool.
 func (w *waiter) release() {
 	w.forgetWake()
-	w.seat, w.seatArmed = nil, false
+	w.seat, w.seatArmed, w.queues = nil, false, [2]*EVD{}
 	waiterPool.Put(w)
 }
 

@@ -19,12 +19,15 @@
 #include "cno.h"
 #include "evd.h"
 
+/* Not an eventfd: the agent has no seat, or keeps the one that it has. */
+enum { GOUDAT_NO_SEAT = -1, GOUDAT_SAME_SEAT = -2 };
+
 typedef struct goudat_agent {
 	struct goudat_agent_queue *queue;
 	struct goudat_agent *next;
 	uint64_t id;
 	uint64_t called_at; /* in nanoseconds */
-	int seat;	    /* the eventfd to write once instead of joining the queue, -1 for none */
+	int seat;	    /* the eventfd to write once instead of joining the queue, or GOUDAT_NO_SEAT */
 	bool queued;
 	bool called; /* since the EVD was armed last, or arming it has failed */
 } goudat_agent;
@@ -91,7 +94,7 @@ static inline uintptr_t goudat_agent_create(uintptr_t queue_address, uint64_t id
 		return 0;
 	agent->queue = (goudat_agent_queue *)queue_address;
 	agent->id = id;
-	agent->seat = -1;
+	agent->seat = GOUDAT_NO_SEAT;
 	return (uintptr_t)agent;
 }
 
@@ -146,7 +149,7 @@ static inline void goudat_agent_called(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 	agent->called_at = goudat_monotonic_ns();
 	if (agent->seat >= 0) {
 		goudat_eventfd_poke(agent->seat);
-		agent->seat = -1;
+		agent->seat = GOUDAT_NO_SEAT;
 	} else if (!agent->queued) {
 		const bool was_empty = queue->head == NULL;
 
@@ -173,7 +176,7 @@ static inline void goudat_agent_disarm(uintptr_t agent_address)
 
 	pthread_mutex_lock(&agent->queue->lock);
 	agent->called = true;
-	agent->seat = -1;
+	agent->seat = GOUDAT_NO_SEAT;
 	pthread_mutex_unlock(&agent->queue->lock);
 }
 
@@ -197,7 +200,7 @@ static inline DAT_RETURN goudat_agent_arm(goudat_agent *agent, goudat_handle evd
 	pthread_mutex_lock(&agent->queue->lock);
 	called = agent->called;
 	agent->called = false;
-	if (seat >= 0)
+	if (seat != GOUDAT_SAME_SEAT)
 		agent->seat = seat;
 	pthread_mutex_unlock(&agent->queue->lock);
 	if (!called)
@@ -217,7 +220,7 @@ static inline DAT_RETURN goudat_agent_arm(goudat_agent *agent, goudat_handle evd
 
 /*
  * Arms the EVD, and then takes what is there already. When it is not armed, the return value says why. seat is an
- * eventfd that the agent writes once instead of joining the queue. If it is -1, the agent keeps the one that it has.
+ * eventfd that the agent writes once instead of joining the queue, GOUDAT_NO_SEAT or GOUDAT_SAME_SEAT.
  */
 static inline DAT_RETURN goudat_evd_arm(goudat_handle evd, goudat_handle cno, uintptr_t agent_address, int seat,
 					goudat_event *events, int max, int *count, bool *armed)
@@ -242,7 +245,7 @@ static inline DAT_RETURN goudat_evd_leave_seat(goudat_handle evd, uintptr_t agen
 
 	pthread_mutex_lock(&agent->queue->lock);
 	*age = agent->called && agent->seat < 0 ? goudat_monotonic_ns() - agent->called_at : 0;
-	agent->seat = -1;
+	agent->seat = GOUDAT_NO_SEAT;
 	pthread_mutex_unlock(&agent->queue->lock);
 	return goudat_evd_dequeue_batch(evd, events, max, count);
 }

@@ -70,7 +70,7 @@ func measurements(scale float64) []measurement {
 		{name: "RDMA write, 1 MiB", order: "write", how: "poll", bytes: 1 << 20, count: 200, window: 4, unit: mebibytes, goal: 0.99},
 		{name: "RDMA read, 64 KiB", order: "read", how: "poll", bytes: 64 << 10, count: 3200, window: 16, unit: mebibytes, goal: 0.99},
 		{name: "RDMA read, 1 MiB", order: "read", how: "poll", bytes: 1 << 20, count: 200, window: 4, unit: mebibytes, goal: 0.99},
-		{name: "connect and disconnect", order: "connect", how: "wait", count: 20, window: 1, unit: perSecond, goal: 0.9},
+		{name: "connect and disconnect", order: "connect", how: "wait", count: 200, window: 1, unit: perSecond, goal: 0.9},
 		{name: "get_status", order: "status", how: "poll", count: 100000, window: 1, unit: nanoseconds},
 	}
 	for _, bytes := range sweepSizes {
