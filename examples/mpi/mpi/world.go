@@ -83,6 +83,7 @@ type World struct {
 
 	driven     bool               // a waiting goroutine makes progress
 	wake       context.CancelFunc // ends the sleep of that goroutine
+	driverLeft chan struct{}      // closed when it has what it waits for, nil if nobody waits for that
 	entries    uint64             // calls that have waited
 	turn       uint
 	eagerTurns int       // for how many turns to look for eager messages
