@@ -198,11 +198,10 @@ var userModeReasons = []reason{
 	{"RDMA", "soft-RoCE moves the bytes before the call that posts returns, on the program's own processor: 16 posts of 64 KiB take " +
 		"milliseconds. Go's monitor thread shares that processor, and runs more often while calls into C take that long. An RDMA " +
 		"adapter moves the bytes itself."},
-	{"connect", "The native library makes the same system calls for both twins: 50 for a connection on the client's side over CMA. Go's " +
-		"runtime makes as many again. The threads of the C twin sleep 12 times for each connection over CMA, on both sides together, " +
-		"and those of the Go twin 25 times. 9 of these sleeps are those of the monitor thread of Go's runtime, which runs every 20 µs for a " +
-		"while whenever the process has slept. Other threads are woken to run goroutines. On a machine with an idle processor the monitor " +
-		"thread delays nobody, and system calls take a tenth of the time."},
+	{"connect", "The native library makes the same system calls for both twins: 50 for a connection on the client's side over CMA. The " +
+		"threads of the C twin sleep 14 times for each connection over CMA, on both sides together, and those of the Go twin 16 times. An " +
+		"event that comes while nobody waits for it wakes a goroutine of the binding, which takes it out of the library's queue. In C it " +
+		"stays there. On a machine with an idle processor that goroutine delays nobody, and system calls take a tenth of the time."},
 }
 
 // emulationReasons are from profiles of the twins in the emulated test bed, and hold only there.
@@ -220,10 +219,7 @@ var emulationReasons = []reason{
 		"171 times in 6000 round trips instead of 1864 times, and the message rate is at the ratio in the table instead of " +
 		"at 0.6 of C's. For the rest, see polling."},
 	{"RDMA", "The client polls on the processor on which soft-RoCE moves the bytes. See messages and polling."},
-	{"connect", "In a profile of the client, 24 % of the samples are in the monitor thread of Go's runtime, which runs every 20 " +
-		"µs for a while whenever the process has slept; 10 % are in Go's scheduler, and 4 % create the endpoint. The rest " +
-		"is the native library and the kernel. Each connection event goes through a wait that sleeps. A goroutine of the " +
-		"binding first takes requests from the library's queue."},
+	{"connect", "Each connection event goes through a wait that sleeps: see waiting."},
 }
 
 // writeMisses lists the goals that were not met, by how much, and why.

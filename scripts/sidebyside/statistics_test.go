@@ -42,6 +42,7 @@ func TestVerdict(t *testing.T) {
 		{result{C: []float64{10}, Go: []float64{20}}, ""},
 		{result{C: []float64{100}, Go: []float64{104}, Goal: 1.05, LowerIsBetter: true}, "met"},
 		{result{C: []float64{100}, Go: []float64{115}, Goal: 1.05, LowerIsBetter: true}, "missed by 10.0 %"},
+		{result{C: []float64{10000}, Go: []float64{10502}, Goal: 1.05, LowerIsBetter: true}, "missed by less than 0.1 %"},
 		{result{C: []float64{100}, Go: []float64{96}, Goal: 0.95}, "met"},
 		{result{C: []float64{100}, Go: []float64{90}, Goal: 0.95}, "missed by 5.0 %"},
 	} {

@@ -52,7 +52,10 @@ func verdict(r result) string {
 	case r.met(ratio):
 		return "met"
 	}
-	return fmt.Sprintf("missed by %.1f %%", 100*math.Abs(ratio-r.Goal))
+	if missed := fmt.Sprintf("%.1f", 100*math.Abs(ratio-r.Goal)); missed != "0.0" {
+		return "missed by " + missed + " %"
+	}
+	return "missed by less than 0.1 %"
 }
 
 // printTable writes all results for a terminal.
