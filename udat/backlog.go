@@ -196,7 +196,8 @@ func (evd *EVD) forget(drop func(*Event) bool) {
 
 // keepEmpty arms the EVD, and takes what the library has queued, whether or not
 // the program wants it: the library's asynchronous EVD is dead for good once it
-// was full, and events that a full queue of connection events does not take are lost.
+// was full, and events that a full queue of connection events does not take are lost. The
+// agent gets the seat, as in arm.
 func (evd *EVD) keepEmpty(seat cgo.Seat) {
 	const op = "dat_evd_dequeue"
 	if evd.object().enter(op, NoSubtype) != nil {
@@ -217,9 +218,9 @@ func (evd *EVD) keepEmpty(seat cgo.Seat) {
 }
 
 // arm makes sure that the library notifies of the next event, and moves to the backlog
-// what the library has queued, even when arming fails. After a failure the EVD is not
-// armed and has no seat, and the next call of arm tries again. The caller holds the gate
-// and mu.
+// what the library has queued, even when arming fails. seat is where the agent wakes a
+// goroutine from now on. After a failure the EVD is not armed and has no seat, and the next
+// call of arm tries again. The caller holds the gate and mu.
 func (evd *EVD) arm(op string, seat cgo.Seat) error {
 	raw := evd.scratch(drainAtOnce)
 	n, armed, r := cgo.EVDArm(evd.handle, evd.cno, evd.agent, seat, raw)

@@ -134,9 +134,9 @@ func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int,
 }
 
 // hasSeats reports whether a goroutine that begins to wait may sleep on a seat: no other
-// goroutine waits, and the agent is called for all events that it waits for. Where one
-// processor runs all goroutines, the sleep would keep it from the others until the runtime
-// notices.
+// goroutine waits, and no CNO has to be told of the events. The asynchronous EVD has no
+// seats, since the notifier's goroutine empties it in any case. Where one processor runs all
+// goroutines, the sleep would keep it from the others until the runtime notices.
 func (evd *EVD) hasSeats() bool {
 	return evd.flags&EVDAsync == 0 && evd.attachment.Load() == nil && evd.waiters.alone() && runtime.GOMAXPROCS(0) > 1
 }
