@@ -155,14 +155,14 @@ func cycle(instance string) (moreFiles int, err error) {
 		if err := errors.Join(ia.Close(udat.CloseGraceful), udat.UnregisterProvider(name)); err != nil {
 			return 0, err
 		}
-		files, err := os.ReadDir("/proc/self/fd")
+		files, err := countFiles()
 		if err != nil {
 			return 0, err
 		}
 		if round == 0 {
-			first = len(files)
+			first = files
 		}
-		moreFiles = len(files) - first
+		moreFiles = files - first
 	}
 	return moreFiles, nil
 }

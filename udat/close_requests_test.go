@@ -76,31 +76,16 @@ func (s closingServer) run() error {
 			return fmt.Errorf("round %d: %w", i, err)
 		}
 		if i == settled {
-			files, err := os.ReadDir("/proc/self/fd")
-			if err != nil {
+			var err error
+			if first, err = countFiles(); err != nil {
 				return err
 			}
-			first = len(files)
 		}
 	}
 	if s.KeepOpen && s.Rounds > settled+1 {
 		return awaitFiles(first + settled)
 	}
 	return nil
-}
-
-// awaitFiles waits until at most that many files are open. The library closes the sockets of
-// requests some time after their adapter, in a thread of its own.
-func awaitFiles(most int) error {
-	for deadline := time.Now().Add(udattest.Patience); ; time.Sleep(10 * time.Millisecond) {
-		files, err := os.ReadDir("/proc/self/fd")
-		switch {
-		case err != nil || len(files) <= most:
-			return err
-		case time.Now().After(deadline):
-			return fmt.Errorf("%d files stay open, want %d at most", len(files), most)
-		}
-	}
 }
 
 // round opens the adapter, listens, and closes it abruptly once some requests

@@ -4,7 +4,6 @@ package udat_test
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -75,15 +74,6 @@ func TestOpenByDeviceWithoutAddress(t *testing.T) {
 			t.Errorf("%s is opened as %+v, want %s", names[i], outcome, full)
 		}
 	}
-}
-
-func openFiles(t *testing.T) int {
-	t.Helper()
-	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(files)
 }
 
 // Adapters open and close in any order, several at once and again, with both

@@ -5,7 +5,6 @@ package udat_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -146,10 +145,6 @@ func TestWaitersGiveFilesBack(t *testing.T) {
 				receive(t, woken[i])
 			}
 		}
-		for deadline := time.Now().Add(udattest.Patience); openFiles(t) > before; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d files are open, there were %d before", openFiles(t), before)
-			}
-		}
+		want(t, awaitFiles(before))
 	})
 }
