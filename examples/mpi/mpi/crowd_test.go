@@ -31,7 +31,7 @@ func TestMemoryOfPeers(t *testing.T) {
 	peers, bound := 256, 5*patience
 	if longRun() {
 		// The thread of socket CM polls each connection's socket by itself whenever one of them has something.
-		peers, bound = 4096, 40*patience
+		peers, bound = 4096, 15*patience
 	}
 	for _, adapter := range udattest.Names(t) {
 		t.Run(adapter, func(t *testing.T) {
