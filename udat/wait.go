@@ -159,7 +159,7 @@ func (evd *EVD) dismiss(w *waiter) {
 
 // takeQueues has the goroutine on the waiter's seat, instead of the notifier's, empty the
 // queues of the binding's own from which the EVD's events come. The agents of these queues
-// then write to this seat, and to no other one.
+// then write to this seat alone, and forget that of any other waiter.
 func (evd *EVD) takeQueues(w *waiter) {
 	if evd.flags&EVDConnection != 0 {
 		w.queues[0] = evd.ia.connections.only()

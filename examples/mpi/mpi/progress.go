@@ -258,8 +258,8 @@ func (w *World) giveWay() {
 const (
 	// shortestNap and longestNap bound how long a rank sleeps before it looks at the rings by itself. In between, a
 	// nap is half the time slept so far. A message comes without an event if its sender did not know yet that this
-	// rank sleeps, which is so for a short time after it fell asleep. It is late by half that time at most. Of many
-	// ranks on one processor, each nap takes the processor from the others.
+	// rank sleeps. That happens only shortly after it fell asleep, so the next nap is short as well. If many ranks
+	// share a processor, each nap takes it from the others.
 	shortestNap = time.Millisecond
 	longestNap  = time.Second
 )
@@ -313,8 +313,8 @@ func (w *World) rouse() {
 	}
 }
 
-// awaitDriver waits while a goroutine that drives sleeps, until it has what it waits for. It returns false when the
-// world has ended. The caller holds mu; awaitDriver unlocks it while it waits.
+// awaitDriver returns at once unless a goroutine that drives is asleep. Then it blocks until that goroutine has what it
+// waits for. It returns false when the world has ended. The caller holds mu, which awaitDriver unlocks while it blocks.
 func (w *World) awaitDriver() bool {
 	if w.wake == nil {
 		return true

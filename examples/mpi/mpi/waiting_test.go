@@ -16,7 +16,7 @@ func init() { tasks["long wait"] = longWait }
 func longWait(w *World) error {
 	const (
 		wait       = 2 * time.Second
-		mostSleeps = 40      // half of them are needed, since each is longer than the one before by half
+		mostSleeps = 40      // a rank needs about 20: each is half as long as all before it together
 		mostTurns  = 100_000 // before it first sleeps
 	)
 	if err := Barrier(w.Comm); err != nil {

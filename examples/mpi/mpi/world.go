@@ -83,7 +83,7 @@ type World struct {
 
 	driven     bool               // a waiting goroutine makes progress
 	wake       context.CancelFunc // ends the sleep of that goroutine
-	driverLeft chan struct{}      // closed when it has what it waits for, nil if nobody waits for that
+	driverLeft chan struct{}      // closed when that goroutine has what it waits for; nil if nobody needs to know
 	entries    uint64             // calls that have waited
 	turn       uint
 	eagerTurns int       // for how many turns to look for eager messages
