@@ -32,6 +32,7 @@ type machineConfig struct {
 	coarse      bool   // timers expire at clock ticks
 	verbose     bool   // show the console
 	consoleLogs string // the folder for console logs; "": none
+	claims      string // the folder in which machines of User-Mode Linux claim processors of the host
 
 	tscFrequency int // in kHz; 0: the kernel measures it
 
@@ -91,8 +92,10 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	}
 
 	cmd, name := exec.Command(config.emulator, machineArguments(config, job)...), "qemu"
+	var claimed *claimedProcessors
 	if config.accelerator == acceleratorUML {
 		cmd, name = umlCommand(config, job), "User-Mode Linux"
+		claimed = claimProcessors(config.claims, max(config.processors, 1))
 	}
 	m := &machine{
 		name:    name,
@@ -127,17 +130,20 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	started := make(chan error)
 	go func() {
 		// The death signal is tied to the thread that started the process, not to this process.
+		// It also keeps the processors for itself: the thread ends with this goroutine.
 		runtime.LockOSThread()
+		claimed.bindThread()
 		err := cmd.Start()
-		if err == nil {
-			m.processes.leader = cmd.Process.Pid
-		}
-		started <- err
 		if err != nil {
+			claimed.release()
+			started <- err
 			return
 		}
+		m.processes.leader = cmd.Process.Pid
+		started <- nil
 		m.processes.awaitEnd()
 		m.state = cmd.Wait()
+		claimed.release()
 		close(m.ended)
 	}()
 	if err := <-started; err != nil {

@@ -156,6 +156,7 @@ func prepare(options options, log *progress) (s setup) {
 		verbose:    options.verbose,
 
 		consoleLogs: options.consoleLogs,
+		claims:      options.cache,
 
 		bootLimits: options.arch.bootLimits,
 		quiet:      !options.verbose,
