@@ -1,6 +1,10 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"runtime"
+
+	"github.com/goudat/goudat/cgo"
+)
 
 // Post is one operation of a batch: what PostSend, PostRecv, PostRDMARead or
 // PostRDMAWrite takes.
@@ -47,6 +51,9 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		d.mu.Lock()
 		n, call, err = d.postSome(batch[accepted:])
 		d.mu.Unlock()
+		if d.turnOver() {
+			runtime.Gosched()
+		}
 		accepted += n
 		if err == errPaused && d.awaitPosts() {
 			err = nil

@@ -33,6 +33,7 @@ type direction struct {
 	closed                      bool         // a graceful disconnect has begun, which lets no more requests in
 	broken                      bool         // a post failed inside the library, whose records are wrong since
 	shared                      bool         // an SRQ takes the receives
+	longPosts                   bool         // posting takes long: see turnOver
 
 	evd        *EVD         // nil for a direction that is not used
 	suppressed uint64       // operations since the last that completes in any case
@@ -92,6 +93,7 @@ func (d *direction) init(n *nativeEP, evd *EVD, limit, maxIOV int) {
 	d.maxMessageSize, d.maxRDMASize = p.attr.MaxMessageSize, p.attr.MaxRDMASize
 	d.slots = make([]slot, 1<<bits.Len64(d.limit))
 	d.iwarp, d.lacks = n.ep.ia.iwarp, n.ep.ia.lacks
+	d.longPosts = n.ep.ia.software && d == &n.request
 	if d.iwarp && d == &n.request {
 		d.order.begin(len(d.slots))
 	}

@@ -682,9 +682,12 @@ func Spins(waits int, found bool) (spun []bool) {
 }
 
 // TurnEnds reports whether a goroutine lets others run that has had a processor for the
-// time, after a number of calls that take these events.
-func TurnEnds(had time.Duration, calls int, taken []Event) bool {
-	t := turn{begun: time.Since(turnEpoch) - had}
+// time, after a number of calls that take these events. The last goroutine to do so did it the
+// time since ago.
+func TurnEnds(had, since time.Duration, calls int, taken []Event) bool {
+	now := time.Since(turnEpoch)
+	t := turn{begun: now - had}
+	lastTurn.Store(int64(now - since))
 	for range calls {
 		if t.over(taken) {
 			return true
@@ -692,6 +695,15 @@ func TurnEnds(had time.Duration, calls int, taken []Event) bool {
 	}
 	return false
 }
+
+// HasLongPosts reports whether posting a request to the adapter takes long.
+func HasLongPosts(ia *IA) bool { return ia.software }
+
+// SpendTurn makes the last turn of the process one that ended long ago.
+func SpendTurn() { lastTurn.Store(int64(time.Since(turnEpoch) - 2*longestTurn)) }
+
+// TurnHasEnded reports whether a turn has ended since SpendTurn.
+func TurnHasEnded() bool { return time.Since(turnEpoch)-time.Duration(lastTurn.Load()) < longestTurn }
 
 // AwaitBacklog waits until n events of the EVD are in the binding's own queue.
 func AwaitBacklog(evd *EVD, n int) {

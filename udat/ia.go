@@ -27,7 +27,7 @@ type IA struct {
 	providerAttr ProviderAttr
 	lacks        operationSet // the operations of the extension that the device does not have
 	iwarp        bool
-	softIWARP    bool // the kernel's
+	software     bool // the device is a program of the kernel
 
 	endpoints endpointTable
 	srqs      numbers.Table[SRQ]
@@ -145,7 +145,7 @@ func (ia *IA) readAttributes() error {
 	ia.attr, ia.providerAttr = newIAAttr(&attr), newProviderAttr(&providerAttr)
 	ia.lacks = lackedOperations(ia.providerAttr.ProviderSpecificAttr)
 	ia.iwarp = transportOf(ia.attr.AdapterName) == TransportIWARP
-	ia.softIWARP = ia.iwarp && isSoftware(ia.attr.AdapterName)
+	ia.software = isSoftware(ia.attr.AdapterName)
 	return nil
 }
 

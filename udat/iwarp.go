@@ -77,7 +77,7 @@ var pageSize = uint64(os.Getpagesize())
 // as are on the second (siw_try_1seg).
 func (d *direction) misread(total uint64, remote *RMRTriplet) bool {
 	const page = 4096 // the peer's are not smaller
-	return d.n.ep.ia.softIWARP && total <= mostMisread && remote.VirtualAddress%page+total > page
+	return d.iwarp && d.n.ep.ia.software && total <= mostMisread && remote.VirtualAddress%page+total > page
 }
 
 const mostMisread = 32

@@ -2,6 +2,7 @@ package udat
 
 import (
 	"errors"
+	"runtime"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/connphase"
@@ -22,6 +23,9 @@ func (ep *EP) post(op operation, iov []Segment, cookie uint64, flags CompletionF
 		d.mu.Lock()
 		err := d.post(op, k, iov, cookie, flags, remote, operands)
 		d.mu.Unlock() // without a defer: see shadow.posted
+		if d.turnOver() {
+			runtime.Gosched()
+		}
 		switch {
 		case err == nil || err == errFlushed:
 			return nil

@@ -10,25 +10,31 @@ import (
 
 // A goroutine that spins lets others run before Go's runtime takes its processor
 // away. Of calls that took one short message each, only every eighth reads the clock for that.
+// If it polls many event dispatchers, it does so only once for all whose turns are over.
 func TestTurn(t *testing.T) {
-	const long, short = 6 * time.Millisecond, -time.Hour
+	const (
+		long, short      = 6 * time.Millisecond, -time.Hour
+		longAgo, justNow = time.Hour, -time.Hour
+	)
 	one := []udat.Event{{Length: 4096}}
 	for _, test := range []struct {
 		had   time.Duration
+		since time.Duration
 		calls int
 		taken []udat.Event
 		ends  bool
 	}{
-		{long, 1, nil, true},
-		{long, 7, one, false},
-		{long, 8, one, true},
-		{long, 1, []udat.Event{{}, {}}, true},
-		{long, 1, []udat.Event{{Length: 4097}}, true},
-		{short, 8, nil, false},
-		{short, 16, one, false},
+		{long, longAgo, 1, nil, true},
+		{long, justNow, 1, nil, false},
+		{long, longAgo, 7, one, false},
+		{long, longAgo, 8, one, true},
+		{long, longAgo, 1, []udat.Event{{}, {}}, true},
+		{long, longAgo, 1, []udat.Event{{Length: 4097}}, true},
+		{short, longAgo, 8, nil, false},
+		{short, longAgo, 16, one, false},
 	} {
-		if ends := udat.TurnEnds(test.had, test.calls, test.taken); ends != test.ends {
-			t.Errorf("after %v and %d calls that take %d events: let others run %v, want %v", test.had, test.calls, len(test.taken), ends, test.ends)
+		if ends := udat.TurnEnds(test.had, test.since, test.calls, test.taken); ends != test.ends {
+			t.Errorf("after %v, %v since the last turn, and %d calls that take %d events: let others run %v, want %v", test.had, test.since, test.calls, len(test.taken), ends, test.ends)
 		}
 	}
 }
@@ -37,16 +43,47 @@ func TestTurn(t *testing.T) {
 func TestSpinPollTakesTurns(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 4, udat.EVDSoftware)
-		want(t, evd.PostSE(1))
-		want(t, evd.PostSE(2))
-		udat.EndTurn(evd)
-		began := time.Now()
-		events := make([]udat.Event, 2)
-		if n, err := evd.SpinPoll(events, time.Millisecond); n != 2 || err != nil {
-			t.Fatalf("got %d events, %v", n, err)
+		patience := udattest.Context(t)
+		for began := time.Now(); !udat.InTurn(evd, began); {
+			if patience.Err() != nil {
+				t.Fatal("the goroutine that spins does not let others run")
+			}
+			want(t, evd.PostSE(1))
+			want(t, evd.PostSE(2))
+			udat.EndTurn(evd) // goes on, if another goroutine has just ended its turn
+			events := make([]udat.Event, 2)
+			if n, err := evd.SpinPoll(events, time.Millisecond); n != 2 || err != nil {
+				t.Fatalf("got %d events, %v", n, err)
+			}
 		}
-		if !udat.InTurn(evd, began) {
-			t.Error("the goroutine that spins does not let others run")
+	})
+}
+
+// Posting lets others run, too, where it takes long.
+func TestPostsTakeTurns(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if !udat.HasLongPosts(ia) {
+			t.Skip("needs a software device: on others, posting takes no time")
+		}
+		active, passive := udattest.Pair(t, ia, nil)
+		remote, err := passive.Memory.RMRTriplet(0, 8)
+		want(t, err)
+		segment := one(active.Segment(t, 0, 8))
+		for name, post := range map[string]func(){
+			"alone": func() { want(t, active.EP.PostRDMAWrite(segment, 1, remote, 0)) },
+			"a batch": func() {
+				postAll(t, active.EP, []udat.Post{{Operation: udat.DTORDMAWrite, Segments: segment, Cookie: 1, Remote: remote}})
+			},
+		} {
+			patience := udattest.Context(t)
+			for ended := false; !ended; ended = udat.TurnHasEnded() { // a slow machine may have been away for a turn
+				if patience.Err() != nil {
+					t.Fatalf("%s: a goroutine that posts does not let others run", name)
+				}
+				udat.SpendTurn()
+				post()
+				udattest.Expect(t, active.Request, udat.EventDTOCompletion)
+			}
 		}
 	})
 }
