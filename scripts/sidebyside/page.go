@@ -87,7 +87,7 @@ rounds lie between them.
 `
 
 const userModeNote = `The kernel was User-Mode Linux (` + "`" + `scripts/testbed --accel uml` + "`" + `). The kernel and the programs are processes of the host, and run
-on its processor without emulation. System calls take about 3 µs there instead of some tenths of a microsecond, and the threads
+on its processor without emulation. System calls take several µs there instead of some tenths of one, and the threads
 of a process take turns. Sleeping and waking are therefore *not reliable here*; [Under emulation](#under-emulation) has them, if
 they were measured. Measurements that poll had two processors, all others had one. The programs were in the scheduling class
 *idle*: soft-RoCE moves data in threads of the kernel, which otherwise wait until a program that polls has used up its clock tick
@@ -192,7 +192,7 @@ var reasons = []reason{
 // reason says why Go takes longer in some measurements.
 type reason struct{ measurement, text string }
 
-// userModeReasons are from experiments under User-Mode Linux, where a system call takes 3 µs, and hold only there. strace
+// userModeReasons are from experiments under User-Mode Linux, where a system call takes several µs, and hold only there. strace
 // counted the calls.
 var userModeReasons = []reason{
 	{"RDMA", "soft-RoCE moves the bytes before the call that posts returns, on the program's own processor: 16 posts of 64 KiB take " +

@@ -44,23 +44,26 @@ type waiterResult struct {
 // figures are a line of results: times in ns, memory in bytes for each endpoint or waiter, and counts.
 type figures map[string]float64
 
-// scaleSizes are the numbers of endpoints and waiters.
-type scaleSizes struct{ endpoints, waiters []int }
+// scaleSizes are the numbers of endpoints and waiters, and of the messages that all endpoints of a process together
+// exchange in a round.
+type scaleSizes struct {
+	endpoints, waiters []int
+	messages           int
+}
 
 var (
-	allSizes      = scaleSizes{[]int{1, 16, 64, 256, 1024, 4096}, []int{100, 1000, 10000}}
-	fewSizes      = scaleSizes{[]int{4}, []int{20}}
+	// The messages take a second or two, so that single interruptions do not count.
+	allSizes      = scaleSizes{[]int{1, 16, 64, 256, 1024, 4096}, []int{100, 1000, 10000}, 1 << 17}
+	fewSizes      = scaleSizes{[]int{4}, []int{20}, 16}
 	waitersOnEach = []int{1, 100} // event dispatcher
 )
 
 const (
 	// firstScaleQual is the first connection qualifier. Each run has its own.
 	firstScaleQual = 8000
-	// mostInRounds is the largest number that has more than one round. With the socket CM provider, a connection takes
-	// longer the more there are.
-	mostInRounds = 1000
-	// messagesOfCrowd is how many messages all endpoints of a process together exchange in a round.
-	messagesOfCrowd = 4096
+	// longestRounds is how long the rounds of a measurement may take until no further one begins. With the socket CM
+	// provider, a connection takes longer the more there are.
+	longestRounds = time.Minute
 	// enoughDescriptors is for event dispatchers and sockets of all endpoints.
 	enoughDescriptors = 1 << 17
 )
@@ -83,7 +86,7 @@ func (s *scale) measure(p programs, sizes scaleSizes, save func() error) error {
 	for _, count := range sizes.endpoints {
 		for _, adapter := range adapters() {
 			for _, own := range []bool{false, true} {
-				r := s.crowd(p, adapter, count, own, &qual)
+				r := s.crowd(p, adapter, count, own, max(sizes.messages/count/2, 2), &qual)
 				s.Crowds = append(s.Crowds, r)
 				fmt.Fprintln(os.Stderr, "bench:  ", r.Adapter+", "+r.line())
 				if err := save(); err != nil {
@@ -101,19 +104,15 @@ func (s *scale) waiters(p programs, adapter string, count, evds int) waiterResul
 	if evds < count {
 		inC = nil
 	}
-	r.Missing = byTurns(s.Rounds, inC, &r.Go, func(inGo bool) (figures, error) { return p.waiters(inGo, adapter, count, evds) })
+	r.Missing = byTurns(s.Rounds, longestRounds, inC, &r.Go, func(inGo bool) (figures, error) { return p.waiters(inGo, adapter, count, evds) })
 	return r
 }
 
-func (s *scale) crowd(p programs, adapter string, count int, own bool, qual *int) crowdResult {
+func (s *scale) crowd(p programs, adapter string, count int, own bool, exchanges int, qual *int) crowdResult {
 	r := crowdResult{Adapter: adapter, Own: own, Count: count}
-	rounds := s.Rounds
-	if count > mostInRounds {
-		rounds = 1
-	}
-	r.Missing = byTurns(rounds, &r.C, &r.Go, func(inGo bool) (figures, error) {
+	r.Missing = byTurns(s.Rounds, longestRounds, &r.C, &r.Go, func(inGo bool) (figures, error) {
 		*qual++
-		return p.crowd(inGo, adapter, *qual, count, own)
+		return p.crowd(inGo, adapter, *qual, count, own, exchanges)
 	})
 	return r
 }
@@ -128,10 +127,14 @@ func (s *scale) empty() bool {
 	return true
 }
 
-// byTurns measures in C, unless there is no room for the samples, and in Go. They take turns in going first. If a
-// program fails, byTurns returns why there are no samples.
-func byTurns(rounds int, inC, inGo *[]figures, measure func(inGo bool) (figures, error)) (missing string) {
+// byTurns measures in C, unless there is no room for the samples, and in Go. They take turns in going first. No round
+// begins after the time. If a program fails, byTurns returns why there are no samples.
+func byTurns(rounds int, longest time.Duration, inC, inGo *[]figures, measure func(inGo bool) (figures, error)) (missing string) {
+	start := time.Now()
 	for round := range rounds {
+		if round > 0 && time.Since(start) > longest {
+			break
+		}
 		for turn := range 2 {
 			isGo := (round+turn)%2 == 1
 			samples := inC
@@ -159,12 +162,12 @@ func (p programs) named(inGo bool) string {
 }
 
 // crowd connects a client and a server, and returns the client's results.
-func (p programs) crowd(inGo bool, adapter string, qual, count int, own bool) (figures, error) {
+func (p programs) crowd(inGo bool, adapter string, qual, count int, own bool, exchanges int) (figures, error) {
 	how := "shared"
 	if own {
 		how = "own"
 	}
-	rest := []string{strconv.Itoa(qual), strconv.Itoa(count), how, strconv.Itoa(max(messagesOfCrowd/count/2, 2))}
+	rest := []string{strconv.Itoa(qual), strconv.Itoa(count), how, strconv.Itoa(exchanges)}
 	server, err := start(0, p.named(inGo), append([]string{"server", adapter}, rest...)...)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -94,7 +95,7 @@ func TestReadFigures(t *testing.T) {
 func TestByTurns(t *testing.T) {
 	var order []bool
 	var inC, inGo []figures
-	missing := byTurns(2, &inC, &inGo, func(isGo bool) (figures, error) {
+	missing := byTurns(2, time.Minute, &inC, &inGo, func(isGo bool) (figures, error) {
 		order = append(order, isGo)
 		if len(order) == 4 {
 			return nil, errors.New("no more")
@@ -104,7 +105,11 @@ func TestByTurns(t *testing.T) {
 	if want := []bool{false, true, true, false}; !cmp.Equal(order, want) || missing != "no more" || len(inC) != 1 || len(inGo) != 2 {
 		t.Errorf("the order was %v, %q; %d in C, %d in Go", order, missing, len(inC), len(inGo))
 	}
-	if missing := byTurns(3, nil, &inGo, func(isGo bool) (figures, error) { return figures{}, nil }); missing != "" || len(inGo) != 5 {
+	inGo = nil
+	if missing := byTurns(3, -1, nil, &inGo, func(isGo bool) (figures, error) { return figures{}, nil }); missing != "" || len(inGo) != 1 {
+		t.Errorf("%d rounds took longer than they may, %q", len(inGo), missing)
+	}
+	if missing := byTurns(3, time.Minute, nil, &inGo, func(isGo bool) (figures, error) { return figures{}, nil }); missing != "" || len(inGo) != 4 {
 		t.Errorf("%q; %d in Go", missing, len(inGo))
 	}
 }

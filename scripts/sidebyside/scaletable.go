@@ -97,7 +97,7 @@ From a separate run of
     %s
 
 on %s, of which the programs saw %d, with %d MiB of memory, load %s at the start; %s; %s. A cell has C / Go and their ratio: medians of
-%d rounds. A cell with one number has Go's. All numbers are for one endpoint, one message or one waiter. Each row is a
+%d rounds, or fewer if they take longer than a minute. A cell with one number has Go's. All numbers are for one endpoint, one message or one waiter. Each row is a
 new run of the programs.
 
 `
