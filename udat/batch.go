@@ -51,7 +51,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		d.mu.Lock()
 		n, call, err = d.postSome(batch[accepted:])
 		d.mu.Unlock()
-		if d.turnOver() {
+		if d.longPosts && turnOver() {
 			runtime.Gosched()
 		}
 		accepted += n

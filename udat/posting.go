@@ -23,7 +23,7 @@ func (ep *EP) post(op operation, iov []Segment, cookie uint64, flags CompletionF
 		d.mu.Lock()
 		err := d.post(op, k, iov, cookie, flags, remote, operands)
 		d.mu.Unlock() // without a defer: see shadow.posted
-		if d.turnOver() {
+		if d.longPosts && turnOver() {
 			runtime.Gosched()
 		}
 		switch {

@@ -64,10 +64,8 @@ func endTurn(now, after time.Duration) bool {
 	return int64(now)-last >= int64(after) && lastTurn.CompareAndSwap(last, int64(now))
 }
 
-// turnOver reports whether other goroutines should run now, after requests were posted. On a
-// software device a post takes 20 µs and longer, since the kernel moves the bytes during the
-// call. A program that posts to many endpoints, one after the other, can spend more than a
-// turn on that.
-func (d *direction) turnOver() bool {
-	return d.longPosts && endTurn(time.Since(turnEpoch), longestTurn)
-}
+// turnOver reports whether other goroutines should run now, after requests were posted where
+// that takes long. On a software device a post takes 20 µs and longer, since the kernel moves
+// the bytes during the call. A program that posts to many endpoints, one after the other, can
+// spend more than a turn on that.
+func turnOver() bool { return endTurn(time.Since(turnEpoch), longestTurn) }
