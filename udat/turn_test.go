@@ -76,12 +76,13 @@ func TestPostsTakeTurns(t *testing.T) {
 			},
 		} {
 			patience := udattest.Context(t)
-			for ended := false; !ended; ended = udat.TurnHasEnded() { // a slow machine may have been away for a turn
+			for ended := false; !ended; {
 				if patience.Err() != nil {
 					t.Fatalf("%s: a goroutine that posts does not let others run", name)
 				}
 				udat.SpendTurn()
 				post()
+				ended = udat.TurnHasEnded() // before the wait, which may end a turn, too
 				udattest.Expect(t, active.Request, udat.EventDTOCompletion)
 			}
 		}

@@ -25,9 +25,9 @@ func allowedProcessors() (allowed processorSet) {
 
 // claimedProcessors are processors of the host that no other machine of the same user has claimed.
 //
-// A machine of User-Mode Linux consists of processes and threads that take turns: one of them per processor runs at a
-// time, and wakes the next. If they are on different processors, each of which sleeps meanwhile, that can take six
-// times as long. The host's scheduler does not know that. Without a claim, all machines would use the first processors.
+// The processes and threads of User-Mode Linux take turns: each wakes the next, and then sleeps. Waking one on another
+// processor of the host, which sleeps, can take six times as long, and the host's scheduler does not avoid it. So a machine
+// stays on few processors. The claims keep machines from all choosing the same ones.
 type claimedProcessors struct {
 	set   processorSet
 	locks []*os.File // end with this process, if not before
