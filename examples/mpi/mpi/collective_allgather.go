@@ -23,7 +23,7 @@ func Iallgather[T Number](c *Comm, send, all []T) *Request {
 func allgatherShort[T Number](c *Comm, send, all []T) *Request {
 	s := c.schedule("allgather by doubling", 0, kindOf[T]())
 	size, length := c.Size(), len(send)
-	collected := make([]T, size*length) // in the order of the ranks, from this one on
+	collected := scratchFor[T](s, size*length) // in the order of the ranks, from this one on
 	copy(collected, send)
 	for distance := 1; distance < size; distance *= 2 {
 		n := min(distance, size-distance) * length

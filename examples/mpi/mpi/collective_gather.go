@@ -25,7 +25,7 @@ func gatherShort[T Number](c *Comm, send, all []T, root int) *Request {
 	s := c.schedule("gather along a tree", root, kindOf[T]())
 	t := c.tree(root)
 	length := len(send)
-	collected := make([]T, (t.end(t.position, t.bit)-t.position)*length)
+	collected := scratchFor[T](s, (t.end(t.position, t.bit)-t.position)*length)
 	copy(collected, send)
 	for _, bit := range t.children() {
 		child := t.position + bit

@@ -41,7 +41,7 @@ func Ireduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root
 // rank 0 sends the result to the root.
 func reduceShort[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) *Request {
 	s := c.schedule("reduce along a tree", root, kindOf[T]())
-	r := newReduction(s, send, operation)
+	r := newReduction(s, send, scratchFor[T](s, len(send)), operation)
 	for bit := 1; bit < c.Size(); bit *= 2 {
 		if c.rank&bit != 0 {
 			s.send(dataOf(r.partial), c.rank-bit)
@@ -67,7 +67,7 @@ func reduceShort[T Number](c *Comm, send, result []T, operation func(a, b T) T, 
 // reduceLong has each rank combine a part and send it to the root.
 func reduceLong[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) *Request {
 	s := c.schedule("reduce in parts", root, kindOf[T]())
-	r := newReduction(s, send, operation)
+	r := newReduction(s, send, scratchFor[T](s, len(send)), operation)
 	p := c.pairs()
 	from, to := r.scatter(p)
 	if c.rank != root {
@@ -104,7 +104,7 @@ func Iallreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) *
 		name = "allreduce in parts"
 	}
 	s := c.schedule(name, 0, kindOf[T]())
-	r := newReduction(s, send, operation)
+	r := newReduction(s, send, result, operation)
 	p := c.pairs()
 	if long {
 		r.scatter(p)
@@ -113,7 +113,6 @@ func Iallreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) *
 		r.double(p)
 	}
 	r.unfold(p)
-	s.then(func() { copy(result, r.partial) })
 	return s.start()
 }
 
@@ -132,7 +131,7 @@ func IreduceScatter[T Number](c *Comm, send, receive []T, counts []int, operatio
 		return reduceScatterLong(c, send, receive, counts, operation)
 	}
 	s := c.schedule("reduce-scatter by doubling", 0, kindOf[T]())
-	r := newReduction(s, send, operation)
+	r := newReduction(s, send, scratchFor[T](s, len(send)), operation)
 	p := c.pairs()
 	r.double(p)
 	r.unfold(p)
@@ -144,7 +143,7 @@ func IreduceScatter[T Number](c *Comm, send, receive []T, counts []int, operatio
 func reduceScatterLong[T Number](c *Comm, send, receive []T, counts []int, operation func(a, b T) T) *Request {
 	s := c.schedule("reduce-scatter in pairs", 0, kindOf[T]())
 	size, length := c.Size(), len(receive)
-	out, theirs := parts(send, counts), make([]T, size*length)
+	out, theirs := parts(send, counts), scratchFor[T](s, size*length)
 	copy(part(theirs, c.rank, size), out[c.rank])
 	for distance := 1; distance < size; distance++ {
 		from, to := (c.rank-distance+size)%size, (c.rank+distance)%size
@@ -175,8 +174,10 @@ type reduction[T Number] struct {
 	operation      func(a, b T) T
 }
 
-func newReduction[T Number](s *schedule, send []T, operation func(a, b T) T) *reduction[T] {
-	return &reduction[T]{s, append([]T(nil), send...), make([]T, len(send)), operation}
+// newReduction begins with a rank's numbers, in the memory of partial.
+func newReduction[T Number](s *schedule, send, partial []T, operation func(a, b T) T) *reduction[T] {
+	copy(partial, send)
+	return &reduction[T]{s, partial, scratchFor[T](s, len(send)), operation}
 }
 
 // append combines some numbers with those of the next run of ranks, and prepend with those of the run before.

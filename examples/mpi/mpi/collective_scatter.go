@@ -26,7 +26,7 @@ func scatterShort[T Number](c *Comm, all, receive []T, root int) *Request {
 	s := c.schedule("scatter along a tree", root, kindOf[T]())
 	t := c.tree(root)
 	length := len(receive)
-	theirs := make([]T, (t.end(t.position, t.bit)-t.position)*length)
+	theirs := scratchFor[T](s, (t.end(t.position, t.bit)-t.position)*length)
 	if t.position > 0 {
 		s.receive(dataOf(theirs), t.parent())
 		s.wait()

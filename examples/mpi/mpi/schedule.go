@@ -19,6 +19,7 @@ type schedule struct {
 	next     int
 	open     int        // messages under way
 	receives []*receive // for the messages since the last work
+	scratch  [][]uint64 // memory that goes back at the end
 	moving   bool       // advance is running
 	due      bool       // advance has to be called
 	stopped  bool       // stop was called, because of err
@@ -273,6 +274,9 @@ func (s *schedule) recycle() {
 func (s *schedule) finish() {
 	c := s.comm
 	s.recycle()
+	for _, block := range slices.Backward(s.scratch) {
+		c.world.scratch.put(block)
+	}
 	c.running = slices.DeleteFunc(c.running, func(other *schedule) bool { return other == s })
 	s.request.complete(Status{}, s.err)
 }

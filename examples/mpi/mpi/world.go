@@ -74,6 +74,7 @@ type World struct {
 	areas    areas
 	receives receives
 	staging  staging
+	scratch  scratch
 	matcher  matcher
 	comms    map[uint32]*Comm          // by id
 	due      []*schedule               // that run is to advance
