@@ -105,8 +105,25 @@ func survive(w *mpi.World) error {
 	if err := w.Close(); !errors.Is(err, mpi.ErrDied) {
 		report += fmt.Sprintf("Close gives %v\n", err)
 	}
+	if pinned, err := pinnedMemory(); pinned != "0" {
+		report += fmt.Sprintf("%s KiB stay pinned, %v\n", pinned, err)
+	}
 	report += fmt.Sprintf("heard of it at %d\n", heard.UnixMilli())
 	return write(w, report)
+}
+
+// pinnedMemory returns how many KiB of this process the kernel keeps in place for adapters.
+func pinnedMemory() (string, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, found := strings.CutPrefix(line, "VmPin:"); found {
+			return strings.Fields(value)[0], nil
+		}
+	}
+	return "", errors.New("no VmPin in /proc/self/status")
 }
 
 // write writes the rank's report, at once.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goudat/goudat/examples/mpi/mpi"
 	"github.com/goudat/goudat/examples/mpi/pmi"
+	"github.com/goudat/goudat/examples/mpi/program/programtest"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -40,6 +41,11 @@ func TestSolve(t *testing.T) {
 			}
 		})
 	}
+}
+
+// MPICH's launcher starts the ranks.
+func TestHydra(t *testing.T) {
+	programtest.Hydra(t, 4, []string{"%s: 1000 unknowns on 4 ranks, ", "one process takes "}, "-cells", "10")
 }
 
 // The matrix is that of the cube: an inner cell has 26 neighbors, and one in a corner has 7.

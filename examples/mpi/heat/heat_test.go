@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/examples/mpi/pmi"
+	"github.com/goudat/goudat/examples/mpi/program/programtest"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -50,6 +51,14 @@ func TestHeat(t *testing.T) {
 			}
 		})
 	}
+}
+
+// MPICH's launcher starts the ranks.
+func TestHydra(t *testing.T) {
+	programtest.Hydra(t, 4, []string{
+		"%s: 40 x 40 cells, 30 steps, 4 ranks with 9 rows or one more\n",
+		"all 1600 cells are what one process computes\n",
+	}, "-cells", "40", "-steps", "30")
 }
 
 // A run with a checkpoint continues from there, on another number of ranks, and gets the same result.

@@ -13,8 +13,26 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// worlds starts the ranks of a job in this process.
+// worlds starts the ranks of a job in this process, and closes them at the end.
 func worlds(t testing.TB, adapter string, n int) []*World {
+	t.Helper()
+	made, _ := startWorlds(t, adapter, n)
+	failures := make(chan error, n)
+	t.Cleanup(func() {
+		for _, w := range made {
+			go func() { failures <- w.Close() }()
+		}
+		for range n {
+			if err := <-failures; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return made
+}
+
+// startWorlds starts the ranks of a job in this process. The server is their launcher.
+func startWorlds(t testing.TB, adapter string, n int) ([]*World, *pmi.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -38,17 +56,7 @@ func worlds(t testing.TB, adapter string, n int) []*World {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() {
-		for _, w := range made {
-			go func() { failures <- w.Close() }()
-		}
-		for range n {
-			if err := <-failures; err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	return made
+	return made, server
 }
 
 // turns lets one goroutine do all the work of two ranks: it looks for arrivals at both in turn. So the result has the

@@ -13,18 +13,21 @@ var (
 )
 
 // thresholds say from how many bytes on a collective operation uses the algorithm that moves less data. Below that it
-// uses the one that has fewer steps.
+// uses the one that has fewer steps. For alltoall it is the number of bytes from which on a rank exchanges them with one
+// other rank at a time: to exchange them with all at once is faster, but overruns adapters if there is too much.
 type thresholds struct {
 	bcast, reduce, allreduce, reduceScatter int // of a rank's numbers
-	gather, scatter, alltoall               int // of one rank's part
+	gather, scatter                         int // of one rank's part
 	allgather                               int // of all parts
+	alltoall                                int // of all parts of a rank
 }
 
 // usualThresholds were measured with mpiperf.
 var usualThresholds = thresholds{
 	bcast: 64 << 10, reduce: 64 << 10, allreduce: 64 << 10, reduceScatter: 16 << 10,
-	gather: 4 << 10, scatter: 4 << 10, alltoall: 4 << 10,
+	gather: 4 << 10, scatter: 4 << 10,
 	allgather: 64 << 10,
+	alltoall:  8 << 20,
 }
 
 func (c *Comm) checkRoot(root int) error {

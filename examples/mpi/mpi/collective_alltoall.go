@@ -12,7 +12,7 @@ func Ialltoall[T Number](c *Comm, send, receive []T) *Request {
 		return c.refuse(badArgument("send has %d numbers and receive %d; they must have the same number, a multiple of %d", len(send), len(receive), size))
 	}
 	counts := slices.Repeat([]int{len(send) / size}, size)
-	if bytesOf(send)/size >= c.world.thresholds.alltoall {
+	if bytesOf(send) >= c.world.thresholds.alltoall {
 		return alltoall(c, "alltoall in pairs", true, send, counts, receive, counts)
 	}
 	return alltoall(c, "alltoall", false, send, counts, receive, counts)

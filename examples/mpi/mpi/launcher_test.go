@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/examples/mpi/launch"
 	"github.com/goudat/goudat/udat/udattest"
@@ -113,6 +114,41 @@ func TestMisfits(t *testing.T) {
 			// The misfit itself blames another rank, or itself.
 			if n := strings.Count(text, test.want.Error()); n < 3 || strings.Count(text, "mpi: rank 1: "+test.want.Error()) < 2 {
 				t.Errorf("%d ranks report it:\n%s", n, text)
+			}
+		})
+	}
+}
+
+// When the launcher ends, what every rank waits for fails with ErrLauncherGone, and so do later operations.
+func TestLauncherGone(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			made, server := startWorlds(t, adapter, 3)
+			type result struct {
+				what string
+				err  error
+			}
+			results := make(chan result, 10)
+			for rank, w := range made {
+				request := Irecv(w.Comm, []int{0}, (rank+1)%len(made), 0)
+				go func() {
+					_, err := request.Wait()
+					results <- result{"a receive", err}
+					results <- result{"a later send", Send(w.Comm, []int{1}, 0, 1)}
+					results <- result{"Close", w.Close()}
+				}()
+			}
+			server.Close()
+			bound := time.After(patience)
+			for range 3 * len(made) {
+				select {
+				case r := <-results:
+					if !errors.Is(r.err, ErrLauncherGone) {
+						t.Errorf("%s returns %v", r.what, r.err)
+					}
+				case <-bound:
+					t.Fatal("ranks still wait")
+				}
 			}
 		})
 	}

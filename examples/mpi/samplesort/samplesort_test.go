@@ -10,6 +10,7 @@ import (
 
 	"github.com/goudat/goudat/examples/mpi/mpi"
 	"github.com/goudat/goudat/examples/mpi/pmi"
+	"github.com/goudat/goudat/examples/mpi/program/programtest"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -43,6 +44,14 @@ func TestSort(t *testing.T) {
 			})
 		}
 	}
+}
+
+// MPICH's launcher starts the ranks.
+func TestHydra(t *testing.T) {
+	programtest.Hydra(t, 4, []string{
+		"%s: 40000 numbers on 4 ranks sorted in ",
+		"they are in order, and none is missing\n",
+	}, "-numbers", "10000")
 }
 
 // A single rank sorts, and verify finds mistakes.
