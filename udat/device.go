@@ -109,6 +109,7 @@ type Device struct {
 	NodeGUID  GUID
 	Firmware  string // version of the firmware
 	Node      string // device file through which programs use it
+	Software  bool   // it is a program of the kernel, such as soft-RoCE or soft-iWARP
 	Ports     []Port
 
 	// Err says why the device cannot be used, with a Problem in it. Then
@@ -208,7 +209,7 @@ func findDevice(devices []Device, name string) *Device {
 
 func describeDevice(list cgo.IBVDeviceList, i int) Device {
 	raw := list.Device(i)
-	d := Device{Name: raw.Name, Transport: Transport(raw.TransportType), NodeGUID: raw.GUID, Node: filepath.Join(nodesFolder, raw.DevName)}
+	d := Device{Name: raw.Name, Transport: Transport(raw.TransportType), NodeGUID: raw.GUID, Node: filepath.Join(nodesFolder, raw.DevName), Software: isSoftware(raw.Name)}
 	context, errno := cgo.IBVOpenDevice(list, i)
 	if errno != 0 {
 		// The library returns ENOENT if the node may not be opened.

@@ -98,6 +98,11 @@ func TestDevices(t *testing.T) {
 	if _, err := os.Stat(d.Node); err != nil {
 		t.Error(err)
 	}
+	// The kernel lists devices without hardware as virtual ones.
+	link, err := os.Readlink(filepath.Join("/sys/class/infiniband", d.Name))
+	if virtual := strings.Contains(link, "/virtual/"); err != nil || d.Software != virtual {
+		t.Errorf("the device is software: %v, but it is at %s, %v", d.Software, link, err)
+	}
 	ports, err := os.ReadDir(filepath.Join("/sys/class/infiniband", d.Name, "ports"))
 	want(t, err)
 	if len(d.Ports) != len(ports) {
@@ -145,6 +150,7 @@ func TestDevicesInTestbed(t *testing.T) {
 		NodeGUID:  udat.GUID{0, 0, 0x0a, 0xff, 0xfe, 0x4d, 0, 1},
 		Firmware:  got.Firmware,
 		Node:      "/dev/infiniband/uverbs0",
+		Software:  true,
 		Ports: []udat.Port{{
 			Number:    1,
 			State:     udat.PortActive,

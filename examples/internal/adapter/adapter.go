@@ -51,16 +51,22 @@ func Names(list string) ([]string, error) {
 // its receive ends the connection, and the completion of a send or an RDMA write
 // does not say that it has arrived.
 func IWARP(device string) (bool, error) {
+	d, err := Device(device)
+	return d.Transport == udat.TransportIWARP, err
+}
+
+// Device describes the RDMA device with a name. The result is empty if there is none.
+func Device(name string) (udat.Device, error) {
 	devices, err := udat.Devices()
 	if err != nil {
-		return false, err
+		return udat.Device{}, err
 	}
 	for _, d := range devices {
-		if d.Name == device {
-			return d.Transport == udat.TransportIWARP, nil
+		if d.Name == name {
+			return d, nil
 		}
 	}
-	return false, nil
+	return udat.Device{}, nil
 }
 
 func noneOpens(registered int) error {

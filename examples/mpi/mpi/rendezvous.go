@@ -9,8 +9,11 @@ import (
 const (
 	// pieceSize is the longest RDMA operation in bytes.
 	pieceSize = 256 << 10
-	// readWindow is how many reads of a connection can be under way.
-	readWindow = 4
+	// mostReads is how many reads of a connection can be under way, so that an adapter has the next one when one is done.
+	mostReads = 4
+	// softwareReads is the same for an adapter that is a program of the kernel. Nothing is gained there by several. If both
+	// ranks read at the same time, several take twice as long as one after the other.
+	softwareReads = 1
 )
 
 // transfer is a read of a peer's memory into the program's: of a message that was offered, or of a part of a window.
@@ -71,7 +74,7 @@ func (p *peer) fetch(memory []byte, from udat.RMRTriplet, then func(err error)) 
 
 // read posts as many reads as may be under way.
 func (p *peer) read() error {
-	for p.link == connected && len(p.transfers) > 0 && !p.transfers[0].failed && len(p.reading) < readWindow {
+	for p.link == connected && len(p.transfers) > 0 && !p.transfers[0].failed && len(p.reading) < p.world.readsAtOnce {
 		if !p.room(1) {
 			p.world.blocked = true
 			return nil

@@ -26,8 +26,20 @@ func numbersFrom(first, count int) []uint8 {
 }
 
 func sizesTask(w *World) error {
+	for _, reads := range []int{softwareReads, mostReads} {
+		w.mu.Lock()
+		w.readsAtOnce = reads
+		w.mu.Unlock()
+		if err := exchangeSizes(w); err != nil {
+			return fmt.Errorf("%d reads at once: %w", reads, err)
+		}
+	}
+	return nil
+}
+
+func exchangeSizes(w *World) error {
 	peer := 1 - w.Rank()
-	for i, size := range []int{0, 1, 1000, eagerLimit - 1, eagerLimit, eagerLimit + 1, 64 << 10, pieceSize, pieceSize + 1, readWindow*pieceSize + 2*pieceSize} {
+	for i, size := range []int{0, 1, 1000, eagerLimit - 1, eagerLimit, eagerLimit + 1, 64 << 10, pieceSize, pieceSize + 1, mostReads*pieceSize + 2*pieceSize} {
 		// Even messages are sent first and received later; odd ones have a receive when they arrive.
 		got := make([]uint8, size+1)
 		sent := numbersFrom(i+w.Rank(), size)

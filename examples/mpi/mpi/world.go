@@ -62,6 +62,8 @@ type World struct {
 	// iwarp says that a send or a write completes when it has been handed to TCP, not when it has arrived.
 	iwarp bool
 	ways  ways
+	// readsAtOnce is how many reads of a connection can be under way.
+	readsAtOnce int
 
 	mostConnections int // 0 for no limit
 
@@ -227,15 +229,20 @@ func (w *World) open(name string) error {
 	if err != nil {
 		return err
 	}
-	if w.iwarp, err = adapter.IWARP(attr.AdapterName); err != nil {
+	device, err := adapter.Device(attr.AdapterName)
+	if err != nil {
 		return err
+	}
+	w.iwarp = device.Transport == udat.TransportIWARP
+	if w.readsAtOnce = mostReads; device.Software {
+		w.readsAtOnce = softwareReads
 	}
 	ranks := len(w.peers)
 	w.depth, w.receives.first, w.receives.most = 31, firstGrant, firstGrant*ranks+2*receivesAtOnce
 	if ranks > manyRanks {
 		w.depth, w.receives.first, w.receives.most = 7, 1, mostReceives
 	}
-	w.attr = udat.EPAttr{MaxRequestDTOs: w.depth, MaxRequestIOV: 1, MaxRecvDTOs: 1, MaxRecvIOV: 1, MaxRDMAReadIn: readWindow, MaxRDMAReadOut: readWindow}
+	w.attr = udat.EPAttr{MaxRequestDTOs: w.depth, MaxRequestIOV: 1, MaxRecvDTOs: 1, MaxRecvIOV: 1, MaxRDMAReadIn: mostReads, MaxRDMAReadOut: mostReads}
 	if w.iwarp {
 		w.depth-- // the last place is for confirm
 	}
