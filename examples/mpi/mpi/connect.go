@@ -143,21 +143,24 @@ func (w *World) caller(greeting []byte) *peer {
 		return nil
 	}
 	p := w.peers[rank]
-	p.conclude()
-	if p.link == parted {
-		// The peer has noticed the end of the connection first, and begins another.
-		if err := p.separate(); err != nil {
-			p.lose(err)
-			return nil
+	former := binary.LittleEndian.Uint32(greeting[12:])
+	if former == p.former+1 {
+		// The peer may have noticed the end of the connection first, and begin another.
+		p.conclude()
+		if p.link == parted {
+			if err := p.separate(); err != nil {
+				p.lose(err)
+				return nil
+			}
 		}
 	}
-	if binary.LittleEndian.Uint32(greeting[12:]) != p.former {
-		return nil // a request of a former connection, which was given up for the peer's own
+	if former != p.former {
+		return nil // a request of a former connection
 	}
 	if p.link == idle || p.link == awaited || p.link == dialing && p.rank < w.rank {
 		return p
 	}
-	return nil
+	return nil // a request that was given up for this rank's own
 }
 
 // turn handles an event of a connection.

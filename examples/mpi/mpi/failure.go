@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -59,10 +60,29 @@ func (p *peer) lose(cause error) {
 	p.link = lost
 	for w.err == nil && !w.left && w.pollAll() {
 	}
-	if w.left {
-		return
+	switch {
+	case w.left:
+	case w.err == nil && w.launcherEnds():
+		w.fail(ErrLauncherGone)
+	default:
+		w.fail(&RankError{p.rank, fmt.Errorf("%w: %w", ErrDied, cause)})
 	}
-	w.fail(&RankError{p.rank, fmt.Errorf("%w: %w", ErrDied, cause)})
+}
+
+// launcherGrace is for a launcher that has ended, and with it a rank that noticed that sooner than this one.
+const launcherGrace = 20 * time.Millisecond
+
+// launcherEnds waits for launcherGrace, and reports whether the launcher has gone.
+func (w *World) launcherEnds() bool {
+	if w.line == nil {
+		return false
+	}
+	select {
+	case <-w.line.Gone():
+		return true
+	case <-time.After(launcherGrace):
+		return false
+	}
 }
 
 // fail ends all operations, now and later, and tells the other ranks. The caller holds mu.
@@ -73,9 +93,12 @@ func (w *World) fail(err error) {
 	w.err = err
 	w.end()
 	if !w.left {
-		dead := &RankError{Rank: w.rank}
+		notice, dead := uint32(noticeDeath), &RankError{Rank: w.rank}
+		if errors.Is(err, ErrLauncherGone) {
+			notice = noticeLauncher
+		}
 		errors.As(err, &dead)
-		w.part(noticeDeath, dead.Rank)
+		w.part(notice, dead.Rank)
 	}
 	for _, r := range w.matcher.posted {
 		r.request.complete(Status{}, err)

@@ -43,6 +43,8 @@ const (
 	noticeGoodbye
 	// noticeDeath names a rank that has died.
 	noticeDeath
+	// noticeLauncher says that the launcher has gone.
+	noticeLauncher
 )
 
 const (

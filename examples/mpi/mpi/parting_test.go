@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -136,4 +137,20 @@ func (w *World) endpoints() (counted, there int) {
 		}
 	}
 	return counted, there + len(w.givenUp)
+}
+
+// A request that was given up for the peer's own may be taken only when both ranks have agreed to disconnect. It must
+// not end the connection, whose last message may not have arrived.
+func TestStaleRequestWhileParting(t *testing.T) {
+	w := newWorld(0, 2, Options{})
+	p := w.peers[1]
+	p.former, p.link = 3, parted
+	greeting := make([]byte, greetingSize)
+	binary.LittleEndian.PutUint32(greeting[8:], 1)
+	for _, former := range []uint32{2, 3} {
+		binary.LittleEndian.PutUint32(greeting[12:], former)
+		if w.caller(greeting) != nil || p.link != parted || p.former != 3 {
+			t.Errorf("a request after %d connections leaves the state %d, and %d connections", former, p.link, p.former)
+		}
+	}
 }
