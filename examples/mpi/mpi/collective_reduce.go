@@ -88,7 +88,7 @@ func reduceLong[T Number](c *Comm, send, result []T, operation func(a, b T) T, r
 	return s.start()
 }
 
-// Allreduce is a Reduce whose result all ranks get. It is the same on all.
+// Allreduce is a Reduce whose result all ranks get. It is the same on all. If Allreduce fails, result may have changed.
 func Allreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) error {
 	return Iallreduce(c, send, result, operation).end()
 }

@@ -153,3 +153,31 @@ func TestLauncherGone(t *testing.T) {
 		})
 	}
 }
+
+// A rank that knows of the launcher's end tells the others, which may be on other machines and not know yet.
+func TestLauncherGoneIsTold(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			made, _ := startWorlds(t, adapter, 2)
+			first, second := made[0], made[1]
+			greeting := Isend(first.Comm, []int{1}, 1, 0)
+			if _, err := Recv(second.Comm, []int{0}, 0, 0); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := greeting.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			first.mu.Lock()
+			first.fail(ErrLauncherGone) // as hear does
+			first.mu.Unlock()
+			if _, err := Recv(second.Comm, []int{0}, 0, 0); !errors.Is(err, ErrLauncherGone) {
+				t.Errorf("a receive returns %v", err)
+			}
+			for rank, w := range made {
+				if err := w.Close(); !errors.Is(err, ErrLauncherGone) {
+					t.Errorf("rank %d: Close returns %v", rank, err)
+				}
+			}
+		})
+	}
+}
