@@ -110,7 +110,9 @@ func (s *schedule) start() *Request {
 			s.fail(mismatch(m.tag))
 		}
 	}
-	s.advance()
+	if !s.due {
+		s.advance()
+	}
 	w.run()
 	return &s.request
 }

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 )
@@ -61,5 +62,21 @@ func TestScratch(t *testing.T) {
 	}
 	if len(s.idle) != 4 || s.kept != keptScratch {
 		t.Errorf("%d blocks and %d bytes stay, want 4 and %d", len(s.idle), s.kept, keptScratch)
+	}
+}
+
+// An operation that has failed before it begins, because another rank has called a different one, ends once: its memory
+// goes back once.
+func TestScratchOfFailedOperation(t *testing.T) {
+	w := newWorld(0, 1, Options{})
+	s := w.schedule("a test", 0, kindOf[float64]())
+	scratchFor[float64](s, eagerLimit)
+	early := &message{envelope: envelope{w.collectiveContext(), 0, s.tag ^ 2}}
+	w.matcher.keep(early)
+	if err := s.start().end(); !errors.Is(err, ErrMismatch) {
+		t.Errorf("the operation ended with %v", err)
+	}
+	if len(w.scratch.idle) != 1 || w.pending != 0 {
+		t.Errorf("%d blocks are idle, and %d requests pending, want 1 and 0", len(w.scratch.idle), w.pending)
 	}
 }
