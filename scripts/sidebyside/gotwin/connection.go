@@ -25,7 +25,10 @@ func (n *node) connectOnce() error {
 		return err
 	}
 	if n.server {
-		_, err = n.acceptOn(ep, nil)
+		var request *udat.CR
+		if request, err = n.arrival(); err == nil {
+			err = n.accept(request, ep, nil)
+		}
 	} else if _, err = n.connectOn(ep, nil); err == nil {
 		err = ep.Disconnect(udat.CloseGraceful)
 	}

@@ -91,11 +91,18 @@ func (n *node) serve(out io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprintln(out, "listening", attr.Address)
-	request, err := n.acceptOn(n.ep, n.mine)
+	request, err := n.arrival()
 	if err != nil {
 		return err
 	}
-	return n.readPeer(request)
+	param, err := request.Query()
+	if err != nil {
+		return err
+	}
+	if err := n.accept(request, n.ep, n.mine); err != nil {
+		return err
+	}
+	return n.readPeer(param.PrivateData)
 }
 
 func (n *node) dial() error {
@@ -111,21 +118,20 @@ func (n *node) readPeer(place []byte) error {
 	return n.peer.UnmarshalBinary(place[:min(len(place), udat.RMRTripletSize)])
 }
 
-// acceptOn accepts a request, and returns its private data.
-func (n *node) acceptOn(ep *udat.EP, privateData []byte) (request []byte, err error) {
-	arrival, err := n.arrivals.Wait(n.ctx)
+func (n *node) arrival() (*udat.CR, error) {
+	event, err := n.arrivals.Wait(n.ctx)
 	if err != nil {
 		return nil, err
 	}
-	param, err := arrival.CR().Query()
-	if err != nil {
-		return nil, err
+	return event.CR(), nil
+}
+
+func (n *node) accept(request *udat.CR, ep *udat.EP, privateData []byte) error {
+	if err := request.Accept(ep, privateData); err != nil {
+		return err
 	}
-	if err := arrival.CR().Accept(ep, privateData); err != nil {
-		return nil, err
-	}
-	_, err = n.connectionEvent(udat.EventConnectionEstablished)
-	return param.PrivateData, err
+	_, err := n.connectionEvent(udat.EventConnectionEstablished)
+	return err
 }
 
 func (n *node) connectOn(ep *udat.EP, privateData []byte) (udat.Event, error) {
