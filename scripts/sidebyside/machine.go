@@ -35,6 +35,9 @@ func (m machine) emulated() bool { return strings.HasPrefix(m.Processor, "QEMU T
 // long, so that sleeping and waking cannot be measured well.
 func (m machine) userMode() bool { return strings.HasSuffix(m.Processor, "(User-Mode Linux)") }
 
+// patched reports whether the native libraries were built by scripts/native, with its patches.
+func (m machine) patched() bool { return strings.HasSuffix(m.Stack, ", patched") }
+
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -127,15 +127,7 @@ func (r *report) measure(p programs, work float64, wanted func(measurement) bool
 	if len(names) == 0 {
 		return errors.New("UDAT_TEST_IA names no adapter: run this by scripts/bench")
 	}
-	var list []measurement
-	for _, m := range measurements(work) {
-		if wanted(m) {
-			if !goals {
-				m.goal = 0
-			}
-			list = append(list, m)
-		}
-	}
+	list := choose(measurements(work), wanted, goals, r.Machine)
 	for i, adapter := range names {
 		fmt.Fprintln(os.Stderr, "bench: measuring on", adapter)
 		err := compare(p, adapter, firstQual+2*i, list, r.Rounds, r.Machine, func(found result) error {
@@ -148,6 +140,23 @@ func (r *report) measure(p programs, work float64, wanted func(measurement) bool
 	}
 	r.sort()
 	return nil
+}
+
+// choose returns the wanted measurements that the machine can make, with their goals or without.
+func choose(all []measurement, wanted func(measurement) bool, goals bool, where machine) (list []measurement) {
+	for _, m := range all {
+		switch {
+		case !wanted(m):
+			continue
+		case m.churns && !where.patched():
+			fmt.Fprintf(os.Stderr, "bench: leaving out %s, which ends the server with the libraries of the system: see docs/native-library.md, races of the connection manager\n", m.name)
+			continue
+		case !goals:
+			m.goal = 0
+		}
+		list = append(list, m)
+	}
+	return list
 }
 
 // callOperations is how many times each call is made in a round.
