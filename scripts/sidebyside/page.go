@@ -203,9 +203,9 @@ var userModeReasons = []reason{
 	{"connect", "Both twins make the same system calls in the native library. About half of the difference is Go code: in a profile of both " +
 		"sides, Go's threads spend 10 % of their time in it, a third of that to make the endpoint and a quarter to wait. The rest is " +
 		"threads that wake, which costs several system calls each time. The monitor thread wakes twice in five connections, on each " +
-		"side. A thread that looks for work wakes when a goroutine that has slept often lets others run. And a goroutine of the " +
-		"binding wakes for events that come while nobody waits, once in two connections over CMA and three times in two over socket " +
-		"CM. In C they stay in the library's queue. In a trial in which that goroutine never woke, the ratio was higher by 0.01 over " +
+		"side. A goroutine that waits lets others run every 5 ms, and Go's runtime then wakes a thread that looks for work. And a " +
+		"goroutine of the binding wakes for events that come while nobody waits, once in two connections over CMA and three times in " +
+		"two over socket CM. In C these events stay in the library's queue. In a trial in which that goroutine never woke, the ratio was higher by 0.01 over " +
 		"CMA and by 0.03 over socket CM."},
 }
 
