@@ -205,8 +205,8 @@ var userModeReasons = []reason{
 		"threads that wake, which costs several system calls each time. The monitor thread wakes twice in five connections, on each " +
 		"side. A goroutine that waits lets others run every 5 ms, and Go's runtime then wakes a thread that looks for work. And a " +
 		"goroutine of the binding wakes for events that come while nobody waits, once in two connections over CMA and three times in " +
-		"two over socket CM. In C these events stay in the library's queue. In a trial in which that goroutine never woke, the ratio was higher by 0.01 over " +
-		"CMA and by 0.03 over socket CM."},
+		"two over socket CM. In C these events stay in the library's queue. In a trial in which that goroutine never woke, the " +
+		"ratio was higher by 0.01 over CMA and by 0.03 over socket CM."},
 }
 
 // emulationReasons are from profiles of the twins in the emulated test bed, and hold only there.
@@ -224,7 +224,8 @@ var emulationReasons = []reason{
 		"171 times in 6000 round trips instead of 1864 times, and the message rate is at the ratio in the table instead of " +
 		"at 0.6 of C's. For the rest, see polling."},
 	{"RDMA", "The client polls on the processor on which soft-RoCE moves the bytes. See messages and polling."},
-	{"connect", "Each connection event goes through a wait that sleeps: see waiting."},
+	{"connect", "Each connection event wakes a goroutine that sleeps, which takes longer than waking a thread of C: see the round trip " +
+		"with sleeping in the table."},
 }
 
 // writeMisses lists the goals that were not met, by how much, and why.

@@ -13,8 +13,8 @@ var (
 )
 
 // thresholds say from how many bytes on a collective operation uses the algorithm that moves less data. Below that it
-// uses the one that has fewer steps. In alltoall a rank exchanges that much with one other rank at a time, and less with all
-// of them at once. That is faster, but hundreds of megabytes under way make soft-RoCE give up.
+// uses the one that has fewer steps. In alltoall a rank exchanges that much with one other rank at a time. It exchanges less
+// than that with all ranks at once, which is faster; but soft-RoCE fails with hundreds of megabytes outstanding.
 type thresholds struct {
 	bcast, reduce, allreduce, reduceScatter int // of a rank's numbers
 	gather, scatter                         int // of one rank's part
