@@ -122,19 +122,21 @@ func (n *nativeEP) startDraining() bool {
 
 // drain disconnects once the requests have completed, with success or not. The
 // program may take the completions as they come; those that it does not take
-// are kept for it on the EVD.
+// are kept for it on the EVD. If nobody will tell what has become of the suppressed
+// requests that are left, drain gives them settleWithin.
 func (n *nativeEP) drain() {
 	const op = "dat_ep_disconnect"
 	requests, evd := &n.request, n.parts.request
-	for !requests.settled() {
+	for known := time.Now(); !requests.settled() && time.Since(known) < settleWithin; {
 		changed := n.connection.Changed()
 		if n.connection.Phase() != connphase.Draining {
 			return
 		}
-		requests.mu.Lock()
-		requests.report()
-		requests.mu.Unlock()
-		if err := evd.await(op, requests.settled, changed); err == errStopped {
+		tells, err := requests.awaitOutcome(op, requests.report, changed)
+		if tells {
+			known = time.Now()
+		}
+		if err == errStopped {
 			continue
 		} else if err != nil {
 			return

@@ -61,22 +61,15 @@ func (evd *EVD) setCounting(counting bool) {
 	}
 	evd.unlock()
 	for _, d := range directions {
-		d.mu.Unlock()
-	}
-	if counting {
-		for _, d := range directions { // so that no suppressed operation keeps its room unnoticed
-			d.mu.Lock()
-			reported := d.report()
-			d.mu.Unlock()
-			if !reported {
-				evd.deferReport(d)
-			}
+		if counting && !d.report() { // so that no suppressed operation keeps its room unnoticed
+			evd.deferReport(d)
 		}
+		d.mu.Unlock()
 	}
 }
 
 // deferReport notes a direction whose suppressed operations could not be reported when
-// counting began: see report.
+// counting began: see report. The caller may hold the lock of the direction.
 func (evd *EVD) deferReport(d *direction) {
 	evd.mu.Lock()
 	defer evd.unlock()

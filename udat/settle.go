@@ -23,11 +23,9 @@ func (n *nativeEP) settleRequests() {
 	}
 	bound, stop := after(settleWithin)
 	defer stop()
+	report := func() bool { return d.reportOn(n.handle) } // though posts are paused
 	for d.evd.reap(); !d.settled(); d.evd.reap() {
-		d.mu.Lock()
-		d.reportOn(n.handle)
-		d.mu.Unlock()
-		if d.evd.await(op, d.settled, bound) != nil || isClosed(bound) {
+		if _, err := d.awaitOutcome(op, report, bound); err != nil || isClosed(bound) {
 			return
 		}
 	}

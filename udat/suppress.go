@@ -1,6 +1,11 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+)
 
 // The library says nothing of a suppressed operation that succeeds, and counts
 // it as outstanding until a later one completes: a queue full of them takes no
@@ -49,23 +54,52 @@ func (d *direction) reclaim() bool {
 // queue, which tells the binding when they are done: see opReport. Operations complete
 // in order. Those that fail, or that the end of the connection flushes, complete even if
 // they are suppressed. So when the write completes, in whatever way, the operations
-// before it that have not completed have succeeded. report does nothing while posts are
-// paused. It returns false if there is no room for the write yet. The caller holds mu.
-func (d *direction) report() bool { return d.handle == 0 || d.reportOn(d.handle) }
+// before it that have not completed have succeeded. report returns false if the write is
+// needed and cannot be posted now: posts are paused, the queue has no place, the library's
+// part of the EVD has no room, or the library refuses it. The caller holds mu.
+func (d *direction) report() bool { return d.reportOn(d.handle) }
 
 func (d *direction) reportOn(handle cgo.EPHandle) bool {
-	if d.suppressed == 0 || d.settled() || d.broken {
+	switch {
+	case d.suppressed == 0 || d.settled():
 		return true
-	}
-	if d.outstanding() >= d.limit || d.counting && !d.evd.room.Take(1) {
+	case handle == 0 || d.broken || d.outstanding() >= d.limit:
+		return false
+	case d.counting && !d.evd.room.TakeNative(1):
 		return false
 	}
 	d.regions = d.regions[:0]
 	native := d.hide(d.record(opReport, 0))
-	r := cgo.EPPostRDMAWrite(handle, nil, native, &cgo.RMRTriplet{}, cgo.CompletionDefault)
-	if !r.OK() {
+	if r := cgo.EPPostRDMAWrite(handle, nil, native, &cgo.RMRTriplet{}, cgo.CompletionDefault); !r.OK() {
 		d.withdraw()
-		d.broken = r.Type() != cgo.InvalidState
+		return false
 	}
 	return true
 }
+
+// awaitOutcome waits until completions were recorded, or stop is closed. Before that it
+// calls report, which is one of those above. If that returns false, awaitOutcome returns
+// soon, so that the caller tries again. known is whether completions are to come: it is
+// false if only suppressed operations are outstanding that could not be reported. The
+// caller must not hold mu.
+func (d *direction) awaitOutcome(op string, report func() bool, stop <-chan struct{}) (known bool, err error) {
+	d.mu.Lock()
+	reported := report()
+	known = reported || d.outstanding() > d.suppressed
+	d.mu.Unlock()
+	done := d.settled
+	if !reported {
+		var over atomic.Bool
+		again := time.AfterFunc(reportAgainAfter, func() {
+			over.Store(true)
+			d.evd.waiters.tellObservers()
+		})
+		defer again.Stop()
+		done = func() bool { return over.Load() || d.settled() }
+	}
+	return known, d.evd.await(op, done, stop)
+}
+
+// reportAgainAfter is how long a report that could not be posted is left before the next
+// attempt.
+const reportAgainAfter = 10 * time.Millisecond

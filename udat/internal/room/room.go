@@ -3,7 +3,10 @@
 // library's part.
 package room
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // Room is the account. It is safe for concurrent use, except for Begin.
 type Room struct {
@@ -50,12 +53,19 @@ func (r *Room) Overfull() bool {
 }
 
 // Take takes room for n entries. It returns false if there is not that much.
-func (r *Room) Take(n int) bool {
+func (r *Room) Take(n int) bool { return r.take(n, r.length.Load()) }
+
+// TakeNative takes room for n entries that never move to the part in memory. So they may
+// come beside all that the queue holds at most. It returns false if the library's part has
+// not that much room.
+func (r *Room) TakeNative(n int) bool { return r.take(n, math.MaxInt64) }
+
+func (r *Room) take(n int, length int64) bool {
 	for {
 		entries := r.entries.Load()
 		library, memory := split(entries)
 		library += int64(n)
-		if library > r.native.Load() || library+memory > r.length.Load() {
+		if library > r.native.Load() || library+memory > length {
 			return false
 		}
 		if r.entries.CompareAndSwap(entries, join(library, memory)) {

@@ -37,6 +37,22 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// Entries that never move to memory need no room there.
+func TestTakeNative(t *testing.T) {
+	var r Room
+	r.SetLength(8)
+	r.SetNative(8)
+	r.Begin(6, 2)
+	for i, fits := range []bool{true, true, false} {
+		if r.TakeNative(1) != fits {
+			t.Errorf("TakeNative %d returns %v", i, !fits)
+		}
+	}
+	if r.Take(1) {
+		t.Error("Take finds room")
+	}
+}
+
 // Neither part overflows, and in the end all room is free again. Each count goes up after
 // room was taken and down before room is released, so neither is ever more than what has
 // room.
