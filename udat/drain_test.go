@@ -1,3 +1,5 @@
+//go:build linux
+
 package udat_test
 
 import (
@@ -99,6 +101,53 @@ func TestGracefulDisconnectWithoutRoom(t *testing.T) {
 					wantNoOverflow(t, ia)
 				})
 			}
+		}
+	})
+}
+
+// A graceful disconnect ends though posts fail inside the library: one of the program's behind
+// a suppressed request, or the one by which the binding learns of that. Such a post may have
+// reached the adapter.
+func TestGracefulDisconnectAfterRefusedPost(t *testing.T) {
+	const refusal = udat.Return(1<<31) | udat.Return(udat.ErrInsufficientResources)
+	ways := map[string]struct {
+		program, performed bool
+		failures           int32
+	}{
+		"the program's":          {true, false, 1},
+		"the binding's":          {false, false, 1},
+		"the binding's, done":    {false, true, 1},
+		"the binding's, forever": {false, false, always},
+	}
+	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
+		for name, way := range ways {
+			t.Run(name, func(t *testing.T) {
+				active, passive := udattest.Pair(t, ia, nil)
+				remote, err := passive.Memory.RMRTriplet(0, 8)
+				want(t, err)
+				write := func(flags udat.CompletionFlags) error {
+					return active.PostRDMAWrite(one(active.Segment(t, 0, 8)), 1, remote, flags)
+				}
+				want(t, write(udat.CompletionSuppress))
+				failing := &calls.epPostRDMAWrite
+				if way.performed {
+					failing.nextLate(way.failures, refusal)
+				} else {
+					failing.next(way.failures, refusal)
+				}
+				if way.program {
+					want(t, write(0), udat.ErrInsufficientResources)
+				}
+				want(t, active.Disconnect(udat.CloseGraceful))
+				udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+				udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
+				failing.wantFailed(t)
+				wantNoEvent(t, active.Request)
+				await(t, "the endpoint is not idle", func() bool { return status(t, active.EP).RequestIdle })
+				want(t, active.Reset())
+				wantNoEvent(t, active.Request)
+				want(t, active.Memory.Free())
+			})
 		}
 	})
 }

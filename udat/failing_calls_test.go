@@ -41,7 +41,7 @@ type failingCall struct {
 
 // failingCalls are the calls that can fail, in the order of testdata/failing_calls.c.
 type failingCalls struct {
-	cnoModifyAgent, cnoWait, cnoFree, evdEnable, evdFree, epFree failingCall
+	cnoModifyAgent, cnoWait, cnoFree, evdEnable, evdFree, epFree, epPostRDMAWrite failingCall
 }
 
 // next has the next n calls fail with the code, and do nothing.

@@ -18,7 +18,7 @@ struct call {
 	int32_t failed;  /* how many have */
 };
 
-enum { CNO_MODIFY_AGENT, CNO_WAIT, CNO_FREE, EVD_ENABLE, EVD_FREE, EP_FREE, CALLS };
+enum { CNO_MODIFY_AGENT, CNO_WAIT, CNO_FREE, EVD_ENABLE, EVD_FREE, EP_FREE, EP_POST_RDMA_WRITE, CALLS };
 
 static struct call *calls;
 
@@ -72,6 +72,7 @@ uint32_t dat_evd_enable(void *evd);
 uint32_t dat_evd_disable(void *evd);
 uint32_t dat_evd_free(void *evd);
 uint32_t dat_ep_free(void *ep);
+uint32_t dat_ep_post_rdma_write(void *ep, int32_t segments, void *iov, uint64_t cookie, const void *remote, int flags);
 
 uint32_t dat_cno_modify_agent(void *cno, struct agent agent)
 {
@@ -103,4 +104,10 @@ uint32_t dat_evd_free(void *evd)
 uint32_t dat_ep_free(void *ep)
 {
 	CALL(EP_FREE, "dat_ep_free", (void *), ep);
+}
+
+uint32_t dat_ep_post_rdma_write(void *ep, int32_t segments, void *iov, uint64_t cookie, const void *remote, int flags)
+{
+	CALL(EP_POST_RDMA_WRITE, "dat_ep_post_rdma_write", (void *, int32_t, void *, uint64_t, const void *, int), ep,
+	     segments, iov, cookie, remote, flags);
 }
