@@ -163,7 +163,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		a := *attr
 		p.attr = &a
 	}
-	p.lengthenQueues(op, ia)
+	defer p.lengthenQueues(op, ia)()
 	ep := &EP{ia: ia, srq: p.srq}
 	ep.shadow = newShadow(ep)
 	leave, err := enterAll(op, p.arguments(ia)...)

@@ -166,6 +166,12 @@ func StaysInUse(times int) bool {
 	}
 }
 
+// NativeLength is how many events the library's queue of the EVD holds.
+func NativeLength(evd *EVD) int { return evd.room.Native() }
+
+// HoldZone keeps objects from being made in the protection zone until release is called.
+func HoldZone(pz *PZ) (release func()) { return hold(pz.obj.gate.Lock, pz.obj.gate.Unlock) }
+
 // CountsRoom reports whether posts need room on the EVD.
 func CountsRoom(evd *EVD) bool {
 	evd.mu.Lock()

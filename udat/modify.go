@@ -49,6 +49,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	if err := ep.claim(op, &p); err != nil {
 		return err
 	}
+	defer p.lengthenQueues(op, ep.ia)()
 	defer ep.shadow.begin(modifyCall(mask)).end(&err)
 	if err = ep.renew(op, p, EPStateUnconnected, reposted); err != nil {
 		ep.obj.setParents(ep.obj.parents, p.parents(ep.ia))

@@ -48,9 +48,9 @@ func (evd *EVD) replaceBy(op string, minQLen int) (done bool, err error) {
 	if evd.obj.state != lifeAlive {
 		return true, evd.obj.unusable(op, NoSubtype)
 	}
-	evd.streams.mu.Lock() // Modify may have an endpoint join without the gate
+	evd.streams.mu.Lock()
 	defer evd.streams.mu.Unlock()
-	if evd.flags&EVDAsync != 0 || len(evd.streams.list) > 0 {
+	if evd.flags&EVDAsync != 0 || len(evd.streams.list)+evd.streams.coming > 0 {
 		return false, nil
 	}
 	return true, evd.replaceWithoutStreams(op, minQLen)

@@ -204,3 +204,49 @@ func TestResizeArguments(t *testing.T) {
 		want(t, ia.AsyncEVD().Resize(most.MaxEVDQLen))
 	})
 }
+
+// The first endpoint that comes to an event dispatcher has room there for all its operations,
+// however it comes, also if Resize changes the length at that moment.
+func TestResizeOfFirstEndpoint(t *testing.T) {
+	const receives = 64
+	attr := &udat.EPAttr{MaxRecvDTOs: receives}
+	ways := map[string]func(t *testing.T, ia *udat.IA) (*udattest.Endpoint, *udat.EVD){
+		"Modify": func(t *testing.T, ia *udat.IA) (*udattest.Endpoint, *udat.EVD) {
+			evd := createEVD(t, ia, 8, udat.EVDDTO)
+			e := udattest.NewEndpoint(t, ia, attr)
+			want(t, e.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: evd}))
+			return e, evd
+		},
+		"CreateEP beside Resize": func(t *testing.T, ia *udat.IA) (*udattest.Endpoint, *udat.EVD) {
+			e := udattest.NewEndpoint(t, ia, attr)
+			evd := createEVD(t, ia, 8, udat.EVDDTO) // younger than the zone, whose gate comes first
+			release := udat.HoldZone(e.PZ)
+			made := make(chan error)
+			go func() {
+				ep, err := udat.CreateEP(ia, e.PZ, evd, e.Request, e.Connect, attr)
+				e.EP = ep
+				made <- err
+			}()
+			await(t, "a longer queue", func() bool { return udat.NativeLength(evd) >= receives })
+			want(t, evd.Resize(8))
+			release()
+			want(t, receive(t, made))
+			t.Cleanup(func() { want(t, e.EP.Free()) })
+			return e, evd
+		},
+	}
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for name, come := range ways {
+			t.Run(name, func(t *testing.T) {
+				e, evd := come(t, ia)
+				want(t, evd.Resize(100))
+				for i := range uint64(receives) {
+					want(t, e.PostRecv(one(e.Segment(t, 0, 8)), i, 0))
+				}
+				want(t, e.PostRecv(one(e.Segment(t, 0, 8)), receives, 0), udat.ErrInsufficientResources, udat.ResourceMemory)
+				want(t, evd.Resize(receives/2), udat.ErrInvalidState)
+				want(t, evd.Resize(receives))
+			})
+		}
+	})
+}

@@ -118,6 +118,10 @@ func (evd *EVD) takeRoom() bool {
 
 // errNoRoom says that an operation has no room on an EVD.
 func (evd *EVD) errNoRoom(op string) error {
+	if native, length := evd.room.Native(), evd.length(); native < length && evd.room.Used() < length {
+		return refuse(op, ErrInsufficientResources, ResourceTEVD,
+			"the event dispatcher has room for %d completions, but only %d operations can be outstanding on it at the same time: take completions, or free its endpoints, call Resize, and create them again", length, native)
+	}
 	return refuse(op, ErrInsufficientResources, ResourceTEVD,
 		"the event dispatcher has room for %d completions, and outstanding operations and completions that were not taken use all of it: take completions, or make it longer with Resize", evd.length())
 }

@@ -16,6 +16,7 @@ type streams struct {
 	flags  map[CompletionFlags]int // how many streams have these flags
 	shared map[*SRQ]int            // how many streams take their receives from this queue
 	limits int                     // operations that may be outstanding in all
+	coming int                     // endpoints whose streams are about to come: see expectStreams
 }
 
 // stream is one of them. srq is the shared queue that its receives come from, nil if they
@@ -139,6 +140,16 @@ func (evd *EVD) hasStreams() bool {
 	evd.streams.mu.Lock()
 	defer evd.streams.mu.Unlock()
 	return len(evd.streams.list) > 0
+}
+
+// expectStreams changes the number of endpoints whose streams are about to come. While there
+// are any, Resize does not replace the native EVD, as when the streams are there.
+func (evd *EVD) expectStreams(change int) {
+	if evd != nil {
+		evd.streams.mu.Lock()
+		defer evd.streams.mu.Unlock()
+		evd.streams.coming += change
+	}
 }
 
 // ordered returns the directions in the order in which they are locked.
