@@ -62,7 +62,7 @@ func sortOrigins(origins []Origin) {
 // waits on it, while it has a service point, and while a CNO on it has an agent.
 // Living lists it even then.
 //
-// The function must not block: it holds up the cleanups of the whole program.
+// The function is called on a goroutine of its own for each adapter.
 func OnLeak(report func(leaked []Origin)) { leakReport.Store(&report) }
 
 var leakReport atomic.Pointer[func([]Origin)]
@@ -162,13 +162,20 @@ func (l *ledger) origins() []Origin {
 	return origins
 }
 
-// dropped runs once the adapter is out of the program's reach.
+// dropped runs once the adapter is out of the program's reach, on the goroutine of all
+// cleanups of the program, which must go on whatever the program's function does.
 func (l *ledger) dropped() {
-	leaked := l.origins()
-	report := *leakReport.Load()
-	if len(leaked) == 0 || report == nil {
-		return // it was closed, as it should be, or nobody wants to know
+	if report := l.leak(); report != nil {
+		go report()
+	}
+}
+
+// leak returns what reports the leak, nil if there is none or nobody wants to know.
+func (l *ledger) leak() (report func()) {
+	leaked, onLeak := l.origins(), *leakReport.Load()
+	if len(leaked) == 0 || onLeak == nil {
+		return nil // the adapter was closed, as it should be
 	}
 	sortOrigins(leaked)
-	report(leaked)
+	return func() { onLeak(leaked) }
 }

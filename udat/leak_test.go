@@ -274,6 +274,35 @@ func TestNoLeakReport(t *testing.T) {
 	}
 }
 
+// A function that does not return, or ends its goroutine as t.Fatal does, keeps no other leak
+// from being reported.
+func TestLeakReportThatNeverReturns(t *testing.T) {
+	block := make(chan struct{})
+	defer close(block)
+	defer udat.OnLeak(nil)
+	for name, end := range map[string]func(){"blocks": func() { <-block }, "Goexit": runtime.Goexit} {
+		reported := make(chan struct{}, 10)
+		udat.OnLeak(func([]udat.Origin) {
+			reported <- struct{}{}
+			end()
+		})
+		for range 3 {
+			udat.LeakFake()
+			ctx := udattest.Context(t)
+			for done := false; !done; {
+				runtime.GC()
+				select {
+				case <-reported:
+					done = true
+				case <-time.After(10 * time.Millisecond): // cleanups run some time after the collection
+				case <-ctx.Done():
+					t.Fatalf("%s: a leak is not reported", name)
+				}
+			}
+		}
+	}
+}
+
 // Nothing is printed unless the environment asks for it.
 func TestLeaksVariable(t *testing.T) {
 	for value, output := range map[string]string{"": "", "print": "udat: the program has dropped an adapter"} {
