@@ -9,7 +9,7 @@ import (
 // Post is one operation of a batch: what PostSend, PostRecv, PostRDMARead or
 // PostRDMAWrite takes.
 type Post struct {
-	Operation DTO // DTOSend, DTOReceive, DTORDMARead or DTORDMAWrite
+	Operation DTO // DTOSend, DTOReceive, DTORDMARead or DTORDMAWrite; the zero value is none of them, and refused
 	Segments  []Segment
 	Cookie    uint64
 	Remote    RMRTriplet // of RDMA reads and writes
@@ -20,7 +20,8 @@ type Post struct {
 // accepted. If one is refused, the error says why, and neither it nor the
 // operations behind it are posted. Each operation is checked, and completes, as
 // if it were posted alone: see PostSend, PostRecv, PostRDMARead and
-// PostRDMAWrite.
+// PostRDMAWrite. A post without an Operation, such as the zero Post, fails with
+// ErrInvalidParameter.
 //
 // A post alone costs a crossing into C. A batch costs one for up to 64
 // operations that follow each other in the same direction, which are receives or
@@ -38,7 +39,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		op, ok := batchedOperation(batch[accepted].Operation)
 		if !ok {
 			return accepted, ep.obj.refused(call, InvalidHandleEP, refuse(call, ErrInvalidParameter, NoSubtype,
-				"operation %d of the batch is %v, it must be %v, %v, %v or %v: post others with the method of their own", accepted, batch[accepted].Operation,
+				"Operation of post %d of the batch is %v, it must be %v, %v, %v or %v: set it, and post others with the method of their own", accepted, batch[accepted].Operation,
 				DTOSend, DTOReceive, DTORDMARead, DTORDMAWrite))
 		}
 		call = kinds[op].call
@@ -94,7 +95,7 @@ func (d *direction) postSome(batch []Post) (accepted int, call string, err error
 	}
 	accepted, r := cgo.EPPostBatch(d.handle, d.posts, d.iov)
 	if refused := d.posts[accepted:]; len(refused) > 0 {
-		op, _ := batchedOperation(DTO(refused[0].Operation))
+		op, _ := batchedOperation(batch[accepted].Operation)
 		call = kinds[op].call
 		if d.refusedAtEnd(r) {
 			accepted++

@@ -3,6 +3,7 @@ package udat_test
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -84,8 +85,8 @@ func TestPostBatchRefusals(t *testing.T) {
 		active, passive := udattest.Pair(t, ia, nil)
 		remote, err := passive.Memory.RMRTriplet(0, 100)
 		want(t, err)
-		good := udat.Post{Segments: one(active.Segment(t, 0, 8)), Cookie: 1}
-		foreign := udat.Post{Segments: one(passive.Segment(t, 0, 8))}
+		good := udat.Post{Operation: udat.DTOSend, Segments: one(active.Segment(t, 0, 8)), Cookie: 1}
+		foreign := udat.Post{Operation: udat.DTOSend, Segments: one(passive.Segment(t, 0, 8))}
 		long := udat.Post{Operation: udat.DTORDMAWrite, Segments: one(active.Segment(t, 0, 101)), Remote: remote}
 		accepted := 0
 		for range passive.Attr(t).MaxRecvDTOs {
@@ -99,8 +100,8 @@ func TestPostBatchRefusals(t *testing.T) {
 			{long, []error{udat.ErrInvalidParameter, udat.InvalidArg5}},
 			{udat.Post{Operation: udat.DTOBindMW}, []error{udat.ErrInvalidParameter}},
 			{udat.Post{Operation: 0xffffffff}, []error{udat.ErrInvalidParameter}},
-			{udat.Post{Flags: 1 << 20}, []error{udat.ErrInvalidParameter, udat.InvalidArg5}},
-			{udat.Post{Segments: make([]udat.Segment, 100)}, []error{udat.ErrInvalidParameter, udat.InvalidArg2}},
+			{udat.Post{Operation: udat.DTOSend, Flags: 1 << 20}, []error{udat.ErrInvalidParameter, udat.InvalidArg5}},
+			{udat.Post{Operation: udat.DTOSend, Segments: make([]udat.Segment, 100)}, []error{udat.ErrInvalidParameter, udat.InvalidArg2}},
 		} {
 			wantAccepted(t, active.EP, []udat.Post{c.bad, good}, 0, c.targets...)
 			wantAccepted(t, active.EP, []udat.Post{good, good, c.bad, good}, 2, c.targets...)
@@ -121,6 +122,26 @@ func TestPostBatchRefusals(t *testing.T) {
 	})
 }
 
+// A post of a batch that has no operation is refused, and the error says which it is and what
+// is missing.
+func TestPostWithoutOperation(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
+		for _, bad := range []udat.Post{{}, {Segments: one(active.Segment(t, 0, 8)), Cookie: 9}} {
+			wantAccepted(t, active.EP, []udat.Post{bad}, 0, udat.ErrInvalidParameter)
+		}
+		n, err := active.PostBatch([]udat.Post{{Operation: udat.DTOSend, Cookie: 2}, {}})
+		want(t, err, udat.ErrInvalidParameter)
+		if text := err.Error(); n != 1 || !strings.Contains(text, "Operation of post 1 of the batch is no operation, it must be DAT_DTO_SEND") {
+			t.Errorf("%d posts were accepted: %v", n, err)
+		}
+		wantCompletion(t, active.Request, 2, udat.DTOSuccess)
+		wantCompletion(t, passive.Recv, 1, udat.DTOSuccess)
+		wantNoEvent(t, active.Request)
+	})
+}
+
 // A batch that is longer than the queue is accepted as far as there is room, and the rest once completions were taken.
 func TestPostBatchBeyondQueue(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -129,7 +150,7 @@ func TestPostBatchBeyondQueue(t *testing.T) {
 		active, passive := udattest.Pair(t, ia, &attr)
 		batch := make([]udat.Post, 150)
 		for i := range batch {
-			batch[i] = udat.Post{Segments: one(active.Segment(t, 0, 8)), Cookie: uint64(i)}
+			batch[i] = udat.Post{Operation: udat.DTOSend, Segments: one(active.Segment(t, 0, 8)), Cookie: uint64(i)}
 		}
 		receives := make([]udat.Post, len(batch))
 		for i := range receives {
@@ -152,7 +173,7 @@ func TestPostBatchStates(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		unconnected := udattest.NewEndpoint(t, ia, nil)
 		receive := udat.Post{Operation: udat.DTOReceive, Segments: one(unconnected.Segment(t, 0, 8)), Cookie: 1}
-		send := udat.Post{Segments: one(unconnected.Segment(t, 0, 8)), Cookie: 2}
+		send := udat.Post{Operation: udat.DTOSend, Segments: one(unconnected.Segment(t, 0, 8)), Cookie: 2}
 		wantAccepted(t, unconnected.EP, []udat.Post{receive, receive, send}, 2, udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
 		want(t, unconnected.EP.Free())
 		wantAccepted(t, unconnected.EP, []udat.Post{receive}, 0, udat.ErrClosed)
@@ -165,7 +186,8 @@ func TestPostBatchStates(t *testing.T) {
 		want(t, active.Disconnect(udat.CloseAbrupt))
 		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
 		after := []udat.Post{
-			{Segments: one(active.Segment(t, 0, 8)), Cookie: 3}, {Segments: one(active.Segment(t, 0, 8)), Cookie: 4},
+			{Operation: udat.DTOSend, Segments: one(active.Segment(t, 0, 8)), Cookie: 3},
+			{Operation: udat.DTOSend, Segments: one(active.Segment(t, 0, 8)), Cookie: 4},
 			{Operation: udat.DTOReceive, Segments: one(active.Segment(t, 0, 8)), Cookie: 5},
 		}
 		postAll(t, active.EP, after)
@@ -195,7 +217,7 @@ func TestPostBatchBeforeModify(t *testing.T) {
 		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
 		batch := make([]udat.Post, 2)
 		for i := range batch {
-			batch[i].Segments = one(active.Segment(t, 0, 8))
+			batch[i] = udat.Post{Operation: udat.DTOSend, Segments: one(active.Segment(t, 0, 8))}
 		}
 		postAll(t, active.EP, batch)
 		for cookie := range uint64(2) {

@@ -65,11 +65,23 @@ func (v AsyncEvent) Failure() bool {
 	return false
 }
 
-// DTO names a data transfer operation.
+// DTO names a data transfer operation. The zero DTO names none, so that one that was
+// forgotten is noticed: the values are greater by one than those of C.
 //
 //constants:doc The data transfer operations.
+//constants:plus 1
 //constants:without DTOReceiveWithInvalidate DTOLMRFMR DTOLMRInvalidate DTOExtensionBase DTOIBSendUD DTOIBRecvUD DTOIBRecvUDImmed
 type DTO uint32
+
+// String returns the C name.
+func (v DTO) String() string {
+	if v == 0 {
+		return "no operation"
+	}
+	return v.native().String()
+}
+
+func (v DTO) native() cgo.DTO { return cgo.DTO(v - 1) }
 
 // DTOStatus is the outcome of a data transfer operation. Every value but
 // DTOSuccess is an error to be matched with errors.Is.

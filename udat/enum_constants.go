@@ -237,20 +237,17 @@ func (v AsyncEvent) Error() string { return v.String() }
 
 // The data transfer operations.
 const (
-	DTOSend             DTO = DTO(cgo.DTOSend)             // DAT_DTO_SEND
-	DTORDMAWrite        DTO = DTO(cgo.DTORDMAWrite)        // DAT_DTO_RDMA_WRITE
-	DTORDMARead         DTO = DTO(cgo.DTORDMARead)         // DAT_DTO_RDMA_READ
-	DTOReceive          DTO = DTO(cgo.DTOReceive)          // DAT_DTO_RECEIVE
-	DTOBindMW           DTO = DTO(cgo.DTOBindMW)           // DAT_DTO_BIND_MW
-	DTOIBRDMAWriteImmed DTO = DTO(cgo.DTOIBRDMAWriteImmed) // DAT_IB_DTO_RDMA_WRITE_IMMED
-	DTOIBRecvImmed      DTO = DTO(cgo.DTOIBRecvImmed)      // DAT_IB_DTO_RECV_IMMED
-	DTOIBFetchAdd       DTO = DTO(cgo.DTOIBFetchAdd)       // DAT_IB_DTO_FETCH_ADD
-	DTOIBCmpSwap        DTO = DTO(cgo.DTOIBCmpSwap)        // DAT_IB_DTO_CMP_SWAP
-	DTOIBRecvMsgImmed   DTO = DTO(cgo.DTOIBRecvMsgImmed)   // DAT_IB_DTO_RECV_MSG_IMMED
+	DTOSend             DTO = DTO(cgo.DTOSend) + 1             // DAT_DTO_SEND
+	DTORDMAWrite        DTO = DTO(cgo.DTORDMAWrite) + 1        // DAT_DTO_RDMA_WRITE
+	DTORDMARead         DTO = DTO(cgo.DTORDMARead) + 1         // DAT_DTO_RDMA_READ
+	DTOReceive          DTO = DTO(cgo.DTOReceive) + 1          // DAT_DTO_RECEIVE
+	DTOBindMW           DTO = DTO(cgo.DTOBindMW) + 1           // DAT_DTO_BIND_MW
+	DTOIBRDMAWriteImmed DTO = DTO(cgo.DTOIBRDMAWriteImmed) + 1 // DAT_IB_DTO_RDMA_WRITE_IMMED
+	DTOIBRecvImmed      DTO = DTO(cgo.DTOIBRecvImmed) + 1      // DAT_IB_DTO_RECV_IMMED
+	DTOIBFetchAdd       DTO = DTO(cgo.DTOIBFetchAdd) + 1       // DAT_IB_DTO_FETCH_ADD
+	DTOIBCmpSwap        DTO = DTO(cgo.DTOIBCmpSwap) + 1        // DAT_IB_DTO_CMP_SWAP
+	DTOIBRecvMsgImmed   DTO = DTO(cgo.DTOIBRecvMsgImmed) + 1   // DAT_IB_DTO_RECV_MSG_IMMED
 )
-
-// String returns the C name.
-func (v DTO) String() string { return cgo.DTO(v).String() }
 
 // The outcomes of data transfer operations.
 const (

@@ -290,7 +290,7 @@ func (p parameter) batch() []udat.Post {
 	batch := make([]udat.Post, choose(&p.s.script, 1, 2, 3, 8, 0, 70))
 	for i := range batch {
 		batch[i] = udat.Post{
-			Operation: choose(&p.s.script, udat.DTOSend, udat.DTOSend, udat.DTOReceive, udat.DTOReceive, udat.DTORDMARead, udat.DTORDMAWrite, udat.DTOBindMW, math.MaxUint32),
+			Operation: choose(&p.s.script, udat.DTOSend, udat.DTOSend, udat.DTOReceive, udat.DTOReceive, udat.DTORDMARead, udat.DTORDMAWrite, udat.DTOBindMW, 0),
 			Segments:  p.segments(),
 			Cookie:    uint64(i),
 			Remote:    p.remote(),

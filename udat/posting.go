@@ -146,7 +146,7 @@ func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, c
 	if op != opReceive {
 		native, flags = d.suppress(native, flags, d.iov[len(d.iov)-segments:])
 	}
-	to.Operation, to.Segments = cgo.DTO(k.dto), uint32(segments)
+	to.Operation, to.Segments = k.dto.native(), uint32(segments)
 	to.Cookie, to.Flags = native, cgo.CompletionFlags(flags)
 	if remote != nil {
 		to.Remote = cgo.RMRTriplet(*remote)

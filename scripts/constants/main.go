@@ -5,6 +5,7 @@
 //	//constants:without NAME...  the constants of cgo's type that udat does not have
 //	//constants:prefix PREFIX    what udat's names have before those of cgo
 //	//constants:error            the type is an error
+//	//constants:plus NUMBER      what udat's values are greater by than those of cgo; there is no String method then
 //
 // The constants have the comments of cgo's. The type has a String method if cgo's has one.
 package main
@@ -110,7 +111,7 @@ func parse(folder string) (declarations []ast.Decl, err error) {
 // write writes what a type has if its comment has directives.
 func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error {
 	var doc, without []string
-	var prefix string
+	var prefix, plus string
 	var isError bool
 	for _, comment := range d.Doc.List {
 		directive, ok := strings.CutPrefix(comment.Text, "//constants:")
@@ -126,6 +127,8 @@ func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error
 			prefix = value
 		case "error":
 			isError = true
+		case "plus":
+			plus = " + " + value
 		default:
 			return fmt.Errorf("there is no directive %s", comment.Text)
 		}
@@ -142,13 +145,13 @@ func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error
 			without = slices.Delete(without, i, i+1)
 			continue
 		}
-		fmt.Fprintf(b, "%s%s %s = %s(cgo.%s) // %s\n", prefix, name, t, t, name, strings.TrimSpace(c.Comment.Text()))
+		fmt.Fprintf(b, "%s%s %s = %s(cgo.%s)%s // %s\n", prefix, name, t, t, name, plus, strings.TrimSpace(c.Comment.Text()))
 	}
 	fmt.Fprint(b, ")\n")
 	if len(without) > 0 {
 		return fmt.Errorf("cgo.%s has no constants %v", t, without)
 	}
-	if o.hasString {
+	if o.hasString && plus == "" {
 		fmt.Fprintf(b, "\n// String returns the C name.\nfunc (v %s) String() string { return cgo.%s(v).String() }\n", t, t)
 	}
 	if isError {

@@ -66,6 +66,16 @@ func (v Color) Error() string { return v.String() }
 	}
 }
 
+func TestGeneratePlus(t *testing.T) {
+	got, err := generateFrom(t, "//constants:doc The colors.\n//constants:plus 1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(got, "Color = Color(cgo.Red) + 1 ") || strings.Contains(got, "String()") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func TestGenerateRefuses(t *testing.T) {
 	for _, c := range []struct{ text, problem string }{
 		{"//constants:doc The colors.\n//constants:without Yellow\n", "no constants [Yellow]"},
