@@ -504,8 +504,7 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 }
 
 // Free frees the endpoint. It breaks off a connection, and aborts one that is
-// being made, which takes a quarter of a second. Completions that were not
-// taken may still come. It fails with ErrInvalidState while a reserved service
+// being made. Completions that were not taken may still come. It fails with ErrInvalidState while a reserved service
 // point holds the endpoint, and with ErrClosed the second time.
 //
 // If the library fails to free the native endpoint, Free returns its error, but
