@@ -4,6 +4,7 @@ package udat_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -105,11 +106,13 @@ func TestGracefulDisconnectWithoutRoom(t *testing.T) {
 	})
 }
 
+// refusal is what a call of the library returns that has no resources.
+const refusal = udat.Return(1<<31) | udat.Return(udat.ErrInsufficientResources)
+
 // A graceful disconnect ends though posts fail inside the library: one of the program's behind
 // a suppressed request, or the one by which the binding learns of that. Such a post may have
 // reached the adapter.
 func TestGracefulDisconnectAfterRefusedPost(t *testing.T) {
-	const refusal = udat.Return(1<<31) | udat.Return(udat.ErrInsufficientResources)
 	ways := map[string]struct {
 		program, performed bool
 		failures           int32
@@ -149,5 +152,25 @@ func TestGracefulDisconnectAfterRefusedPost(t *testing.T) {
 				want(t, active.Memory.Free())
 			})
 		}
+	})
+}
+
+// Memory that suppressed requests have used can be freed, though the library refuses the post
+// by which the binding learns that they are done.
+func TestFreeMemoryAfterRefusedReport(t *testing.T) {
+	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
+		defer udat.SetSettleWithin(udattest.Patience)() // the machine may be busy
+		active, passive := udattest.Pair(t, ia, nil)
+		remote, err := passive.Memory.RMRTriplet(0, 8)
+		want(t, err)
+		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 8)), 1, remote, udat.CompletionSuppress))
+		calls.epPostRDMAWrite.next(3, refusal)
+		start := time.Now()
+		want(t, active.Memory.Free())
+		if took := time.Since(start); took > udattest.Patience/2 {
+			t.Errorf("freeing it took %v", took)
+		}
+		calls.epPostRDMAWrite.wantFailed(t)
+		wantNoEvent(t, active.Request)
 	})
 }

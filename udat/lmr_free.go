@@ -131,7 +131,7 @@ func (lmr *LMR) settleUsers(op string) {
 
 // awaitSuppressed looks at what has completed. If operations that use the region are
 // outstanding then, and all of those are suppressed, it waits until requests
-// complete. Otherwise it reports false.
+// complete, or until it is time to have them reported again. Otherwise it reports false.
 func (n *nativeEP) awaitSuppressed(op string, lmr *LMR, bound <-chan struct{}) (waited bool) {
 	ep := n.ep
 	if ep.obj.enter(op, InvalidHandleEP) != nil {
@@ -150,13 +150,14 @@ func (n *nativeEP) awaitSuppressed(op string, lmr *LMR, bound <-chan struct{}) (
 	}
 	retired := d.retired.Load()
 	waited = n.recv.uses(lmr) == 0 && d.uses(lmr) == usedBySuppressed
+	reported := true
 	if waited {
-		d.report()
+		reported = d.report()
 		d.evd.reap()
 	}
 	n.unlock()
 	ep.obj.leave()
-	return waited && d.evd.await(op, func() bool { return d.retired.Load() != retired }, bound) == nil
+	return waited && d.awaitReport(op, reported, func() bool { return d.retired.Load() != retired }, bound) == nil
 }
 
 // uses tells what operations that are outstanding do with the memory region.

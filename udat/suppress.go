@@ -78,26 +78,30 @@ func (d *direction) reportOn(handle cgo.EPHandle) bool {
 }
 
 // awaitOutcome waits until completions were recorded, or stop is closed. Before that it
-// calls report, which is one of those above. If that returns false, awaitOutcome returns
-// soon, so that the caller tries again. known is whether completions are to come: it is
-// false if only suppressed operations are outstanding that could not be reported. The
-// caller must not hold mu.
+// calls report, which is one of those above: see awaitReport. known is whether completions
+// are to come: it is false if only suppressed operations are outstanding that could not be
+// reported. The caller must not hold mu.
 func (d *direction) awaitOutcome(op string, report func() bool, stop <-chan struct{}) (known bool, err error) {
 	d.mu.Lock()
 	reported := report()
 	known = reported || d.outstanding() > d.suppressed
 	d.mu.Unlock()
-	done := d.settled
-	if !reported {
-		var over atomic.Bool
-		again := time.AfterFunc(reportAgainAfter, func() {
-			over.Store(true)
-			d.evd.waiters.tellObservers()
-		})
-		defer again.Stop()
-		done = func() bool { return over.Load() || d.settled() }
+	return known, d.awaitReport(op, reported, d.settled, stop)
+}
+
+// awaitReport is EVD.await after a report. If that has returned false, awaitReport returns
+// nil soon, so that the caller tries again.
+func (d *direction) awaitReport(op string, reported bool, done func() bool, stop <-chan struct{}) error {
+	if reported {
+		return d.evd.await(op, done, stop)
 	}
-	return known, d.evd.await(op, done, stop)
+	var over atomic.Bool
+	again := time.AfterFunc(reportAgainAfter, func() {
+		over.Store(true)
+		d.evd.waiters.tellObservers()
+	})
+	defer again.Stop()
+	return d.evd.await(op, func() bool { return over.Load() || done() }, stop)
 }
 
 // reportAgainAfter is how long a report that could not be posted is left before the next
