@@ -169,8 +169,8 @@ func (d *direction) retire(sequence uint64) (cookie uint64) {
 	return cookie
 }
 
-// awaits reports whether the operation with the given sequence bits is outstanding. One whose
-// post has failed may have reached the adapter all the same. The next operation has its
+// awaits reports whether the operation with the given sequence bits is outstanding. An
+// operation whose post has failed may still have reached the adapter. The next one has its
 // sequence number, and completes twice then. The caller holds the lock of the EVD that the
 // completion came from. It sees what the poster has noted of an operation that is
 // outstanding.

@@ -122,8 +122,8 @@ func (n *nativeEP) startDraining() bool {
 
 // drain disconnects once the requests have completed, with success or not. The
 // program may take the completions as they come; those that it does not take
-// are kept for it on the EVD. If nobody will tell what has become of the suppressed
-// requests that are left, drain gives them settleWithin.
+// are kept for it on the EVD. If only suppressed requests are left that cannot be
+// reported, drain waits for settleWithin.
 func (n *nativeEP) drain() {
 	const op = "dat_ep_disconnect"
 	requests, evd := &n.request, n.parts.request
