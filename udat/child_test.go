@@ -46,6 +46,16 @@ type childTask struct {
 	Endpoints int
 	Address   netip.Addr
 	Qualifier udat.ConnQual
+	// Make names kinds of objects to make on each adapter of Open until that fails, most of
+	// them a hundred. Each kind has an outcome of its own.
+	Make []string
+	// First are commands to run before anything is opened, and Then those to run before
+	// anything is made.
+	First, Then []string
+	Group       string // limit of a control group to enter first, as in rdma.max
+	Drop        bool   // become another user before anything is made
+	MoreSpace   uint64 // bytes of address space to be left when something is made, 0 for no limit
+	Again       bool   // open each adapter a second time after all that
 }
 
 // childResult is what the child says.
@@ -92,6 +102,14 @@ func (task childTask) run() error {
 			}
 		}
 	}
+	if task.Group != "" {
+		if err := enterGroup(task.Group); err != nil {
+			return err
+		}
+	}
+	if err := runAll(task.First); err != nil {
+		return err
+	}
 	var result childResult
 	for _, name := range task.Add {
 		if err := udat.RegisterProvider(name, scm, task.AddFor); err != nil {
@@ -99,6 +117,10 @@ func (task childTask) run() error {
 		}
 	}
 	for _, name := range task.Open {
+		if len(task.Make) > 0 {
+			result.Opened = append(result.Opened, task.make(name)...)
+			continue
+		}
 		result.Opened = append(result.Opened, task.open(name))
 	}
 	if task.Loaded {
@@ -238,16 +260,21 @@ func (task childTask) open(name string) (outcome childOutcome) {
 		}
 		return err
 	}()
-	if err != nil {
-		outcome.Text = err.Error()
-		outcome.NoPermission = errors.Is(err, fs.ErrPermission)
-		var e *udat.Error
-		if errors.As(err, &e) {
-			outcome.Return = e.Return
-		}
-		errors.As(err, &outcome.Problem)
-	}
+	outcome.failed(err)
 	return outcome
+}
+
+func (o *childOutcome) failed(err error) {
+	if err == nil {
+		return
+	}
+	o.Text = err.Error()
+	o.NoPermission = errors.Is(err, fs.ErrPermission)
+	var e *udat.Error
+	if errors.As(err, &e) {
+		o.Return = e.Return
+	}
+	errors.As(err, &o.Problem)
 }
 
 // command makes the command that starts the child.

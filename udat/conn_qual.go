@@ -96,7 +96,7 @@ func (p place) inUse(op string, wanted, owner ConnQual) error {
 }
 
 // cannotListen makes the error for a native service point that was not made.
-func (p place) cannotListen(op string, qual ConnQual, r cgo.Return) error {
+func (p place) cannotListen(op string, ia *IA, qual ConnQual, r cgo.Return) error {
 	value, own := listening.Load(p)
 	owner, _ := value.(listener)
 	switch t := r.Type(); {
@@ -105,6 +105,11 @@ func (p place) cannotListen(op string, qual ConnQual, r cgo.Return) error {
 			"and stays taken until its adapter is closed, since this build of the library cannot free it: close that, or choose another qualifier", p, qual, owner.qual)
 	case t == cgo.ConnQualInUse && own:
 		return p.inUse(op, qual, owner.qual)
+	}
+	if err := ia.addressProblem(); err != nil { // of which the library says that it is in use, or invalid
+		return explained(op, classError|Return(ErrInvalidAddress), err)
+	}
+	switch t := r.Type(); {
 	case t == cgo.ConnQualInUse:
 		return refuse(op, ErrConnQualInUse, NoSubtype, "something else has %v, to which the qualifier %d leads: choose another, "+
 			"best outside of net.ipv4.ip_local_port_range, from which connections and open adapters take their ports", p, qual)

@@ -144,6 +144,8 @@ type GID struct {
 const (
 	sysDevices  = "/sys/class/infiniband"
 	nodesFolder = "/dev/infiniband"
+	// connectionManagerNode is the device file of the CMA provider's connection manager.
+	connectionManagerNode = nodesFolder + "/rdma_cm"
 )
 
 // Devices lists the RDMA devices of this machine by name, whether the registry
@@ -214,6 +216,9 @@ func describeDevice(list cgo.IBVDeviceList, i int) Device {
 	if errno != 0 {
 		// The library returns ENOENT if the node may not be opened.
 		d.Err = nodeProblem(d.Node)
+		if d.Err == nil && errno == syscall.EAGAIN {
+			d.Err = groupLimit()
+		}
 		if d.Err == nil {
 			d.Err = fmt.Errorf("%w: the device %s: %w", ProblemUnknown, d.Name, os.NewSyscallError("ibv_open_device", errno))
 		}

@@ -265,10 +265,10 @@ func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandl
 	}
 	if p.srq != nil {
 		handle, r := cgo.EPCreateWithSRQ(ia.handle, p.pz.handle, recv, request, connect, p.srq.handle, attr)
-		return handle, checkMade(op, r)
+		return handle, p.checkMade(op, ia, r)
 	}
 	handle, r := cgo.EPCreate(ia.handle, p.pz.handle, recv, request, connect, attr)
-	return handle, checkMade(op, r)
+	return handle, p.checkMade(op, ia, r)
 }
 
 func (evd *EVD) nativeHandle() cgo.EVDHandle {

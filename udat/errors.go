@@ -149,16 +149,12 @@ func check(op string, r cgo.Return) error {
 	if !cgo.Available {
 		return withoutLibrary(op)
 	}
-	return &Error{Op: op, Return: Return(r)}
-}
-
-// checkMade is check for calls that make an object. What the kernel refuses
-// because of a limit, as that of a control group, comes as an empty queue.
-func checkMade(op string, r cgo.Return) error {
-	if r.Type() == cgo.QueueEmpty {
-		r = cgo.ClassError | cgo.InsufficientResources.Return()
+	if r.Type() == cgo.PrivilegesViolation {
+		if err := credentialsProblem(nodesFolder); err != nil {
+			return explained(op, Return(r), err)
+		}
 	}
-	return check(op, r)
+	return &Error{Op: op, Return: Return(r)}
 }
 
 // checkArmed is check for arming an EVD, whose failure must not pass for an empty

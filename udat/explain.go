@@ -1,13 +1,13 @@
 package udat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +15,8 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Problem is a reason why an adapter does not open, a device cannot be used or
-// memory cannot be registered: something about the machine that a user can put
+// Problem is a reason why an adapter does not open, a device cannot be used, or
+// an object cannot be made: something about the machine that a user can put
 // right. The library's codes do not tell, so udat looks for the reason itself.
 // The Error of the call and a Device's Err match it with errors.Is.
 // ProblemNoPermission matches fs.ErrPermission, too.
@@ -24,24 +24,32 @@ type Problem uint8
 
 // The problems.
 const (
-	ProblemUnknown          Problem = iota // unknown problem
-	ProblemNoEntry                         // no entry in the registry
-	ProblemBadEntry                        // unusable entry in the registry
-	ProblemNoLibrary                       // no library of the provider
-	ProblemNoDevice                        // no such RDMA device
-	ProblemNoDriver                        // no driver in libibverbs
-	ProblemNoNode                          // no device file
-	ProblemNoPermission                    // no permission
-	ProblemNoPort                          // no such port
-	ProblemPortDown                        // port not active
-	ProblemWrongInterface                  // wrong network interface
-	ProblemWrongProvider                   // wrong provider for the device
-	ProblemNoAddress                       // no IPv4 address
-	ProblemMemlockLimit                    // limit on locked memory too low
-	ProblemFileLimit                       // limit on open files too low
-	ProblemReadOnlyMemory                  // read-only memory
-	ProblemUnreadableMemory                // unreadable memory
-	ProblemUnmappedMemory                  // unmapped memory
+	ProblemUnknown           Problem = iota // unknown problem
+	ProblemNoEntry                          // no entry in the registry
+	ProblemBadEntry                         // unusable entry in the registry
+	ProblemNoLibrary                        // no library of the provider
+	ProblemNoDevice                         // no such RDMA device
+	ProblemNoDriver                         // no driver in libibverbs
+	ProblemNoNode                           // no device file
+	ProblemNoPermission                     // no permission
+	ProblemNoPort                           // no such port
+	ProblemPortDown                         // port not active
+	ProblemWrongInterface                   // wrong network interface
+	ProblemWrongProvider                    // wrong provider for the device
+	ProblemNoAddress                        // no IPv4 address
+	ProblemMemlockLimit                     // limit on locked memory too low
+	ProblemFileLimit                        // limit on open files too low
+	ProblemReadOnlyMemory                   // read-only memory
+	ProblemUnreadableMemory                 // unreadable memory
+	ProblemUnmappedMemory                   // unmapped memory
+	ProblemFileEnd                          // memory behind the end of its file
+	ProblemUnpinnableFile                   // file that cannot be pinned
+	ProblemNoRoom                           // no room on the device or in the kernel
+	ProblemGroupLimit                       // limit of the control group reached
+	ProblemRefusedAttributes                // attributes that the device refuses
+	ProblemAddressGone                      // address that no interface has any more
+	ProblemNoPorts                          // no free port
+	ProblemCredentials                      // changed credentials of the process
 )
 
 // Error returns the problem in a few words.
@@ -205,7 +213,7 @@ func explainDevice(instanceData, library string) error {
 // device file, an interface with an IPv4 address, and that it is one of an RDMA
 // device.
 func explainCMA(devices []Device, target string) error {
-	if err := nodeProblem(filepath.Join(nodesFolder, "rdma_cm")); err != nil {
+	if err := cmp.Or(nodeProblem(connectionManagerNode), credentialsProblem(connectionManagerNode)); err != nil {
 		return err
 	}
 	i, err := net.InterfaceByName(target)
@@ -358,7 +366,7 @@ func portProblem(d *Device, port *Port, netInterface string) error {
 // share with them.
 func memlockProblem() error {
 	const little = 1 << 20
-	if limit := lockableMemory(); limit < little {
+	if limit := lockableMemory(); limit < little || lockedMemory() > limit-little {
 		return lockedTooLittle(limit)
 	}
 	return nil
@@ -373,7 +381,7 @@ func explainPinning(address, size uint64, privileges MemPriv) error {
 	if limit := lockableMemory(); size > limit || lockedMemory() > limit-size {
 		return lockedTooLittle(limit)
 	}
-	return fmt.Errorf("%w: the kernel did not pin the memory", ProblemUnknown)
+	return cmp.Or(groupProblem(), fmt.Errorf("%w: the kernel did not pin the memory: is there a limit on that of the control group (memory.max), or has the device no room for it?", ProblemUnknown))
 }
 
 // writePrivileges let the adapter write, so that the pages must be writable.

@@ -73,8 +73,12 @@ const asyncQLen = 4096
 //
 // It fails with ErrProviderNotFound when no such entry or no such library
 // exists, with ErrModelNotSupported for the socket CM provider on iWARP, and with
-// the provider's error when the device cannot be used. The
-// error's Detail says what a user can do, and it matches a Problem.
+// the provider's error when the device cannot be used. An adapter that is open
+// already opens with the address that it had at first: if no interface has that
+// any more, Open fails with ErrInvalidAddress. The CMA provider opens no further
+// adapter in a process that has changed its credentials since the first:
+// ErrPrivilegesViolation. The error's Detail says what a user can do, and it
+// matches a Problem.
 //
 // Implements:
 //
@@ -124,7 +128,8 @@ func (ia *IA) complete(asyncHandle cgo.EVDHandle) error {
 	if err := ia.readAttributes(); err != nil {
 		return err
 	}
-	err := ia.checkProvider("dat_ia_open")
+	const op = "dat_ia_open"
+	err := cmp.Or(ia.checkProvider(op), ia.checkOpened(op))
 	if err == nil {
 		ia.async, err = newAsyncEVD(ia, asyncHandle)
 	}

@@ -17,5 +17,6 @@ func mapHugePages(int, int) ([]byte, error)  { return nil, ErrNoNativeLibrary }
 func unmapMemory([]byte)                     {}
 func lockableMemory() uint64                 { return math.MaxUint64 }
 func checkFileLimit(string) error            { return ErrNoNativeLibrary }
+func credentialsProblem(string) error        { return nil }
 
 func endListeningOnTCP(netip.Addr, []port) bool { return true }

@@ -91,7 +91,7 @@ func (s *services) take(op string, qual ConnQual, owner *service) error {
 		// A request may arrive before this returns: the goroutine needs mu.
 		psp, r := cgo.PSPCreate(owner.ia.handle, uint64(qual), s.queue.handle, cgo.PSPConsumer)
 		if !r.OK() {
-			return place.cannotListen(op, qual, r)
+			return place.cannotListen(op, owner.ia, qual, r)
 		}
 		point = &servicePoint{handle: psp, qual: qual}
 		s.points[port] = point

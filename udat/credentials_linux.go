@@ -1,0 +1,48 @@
+//go:build !(386 || arm || mips || mipsle)
+
+package udat
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// credentialsProblem reports that the process has changed its credentials since it opened
+// one of the device files whose paths begin with prefix. The kernel then refuses calls on
+// that: all of the CMA provider's, and those of some drivers. The library's codes mostly do
+// not tell. credentialsProblem asks the kernel, with a call that is too short to do
+// anything. A file that is open more than once is right if one call is allowed.
+func credentialsProblem(prefix string) error {
+	const folder = "/proc/self/fd"
+	refused := map[string]bool{}
+	files, _ := os.ReadDir(folder)
+	for _, file := range files {
+		path, err := os.Readlink(filepath.Join(folder, file.Name()))
+		if err != nil || !strings.HasPrefix(path, prefix) {
+			continue
+		}
+		fd, _ := strconv.Atoi(file.Name())
+		// The file may be closed at any time, and its number become that of another.
+		own, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
+		if errno != 0 {
+			continue
+		}
+		if same, _ := os.Readlink(filepath.Join(folder, strconv.Itoa(int(own)))); same == path {
+			_, err := syscall.Write(int(own), []byte{0})
+			before, seen := refused[path]
+			refused[path] = err == syscall.EACCES && (before || !seen)
+		}
+		syscall.Close(int(own))
+	}
+	for path, all := range refused {
+		if all {
+			return fmt.Errorf("%w: its user, group or capabilities are no longer those with which it opened %s, and the kernel refuses calls on that: "+
+				"connections fail, and listeners of the CMA provider hear nothing any more. Call setuid and the like before the first Open, or open in a new process", ProblemCredentials, path)
+		}
+	}
+	return nil
+}
