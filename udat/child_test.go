@@ -56,12 +56,14 @@ type childTask struct {
 	Drop        bool   // become another user before anything is made
 	MoreSpace   uint64 // bytes of address space to be left when something is made, 0 for no limit
 	Again       bool   // open each adapter a second time after all that
+	Problems    bool   // list those of all devices
 }
 
 // childResult is what the child says.
 type childResult struct {
 	Opened    []childOutcome
 	Providers []string
+	Problems  []string
 	MoreFiles []int // for each of Cycles: open after the last round, and not after the first
 	Loaded    []string
 }
@@ -142,6 +144,17 @@ func (task childTask) run() error {
 	if task.Connect != "" {
 		if err := task.connect(); err != nil {
 			return err
+		}
+	}
+	if task.Problems {
+		devices, err := udat.Devices()
+		if err != nil {
+			return err
+		}
+		for _, d := range devices {
+			for _, err := range d.Problems() {
+				result.Problems = append(result.Problems, err.Error())
+			}
 		}
 	}
 	if task.List {
@@ -300,6 +313,7 @@ type child struct {
 	config *string // content of its dat.conf, nil for that of this process
 	env    []string
 	nobody bool // without any privilege but to read files
+	netns  bool // in a network namespace of its own, and one of mounts
 }
 
 func (c child) run(t *testing.T) childResult {
@@ -318,6 +332,9 @@ func (c child) run(t *testing.T) childResult {
 			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
 			AmbientCaps: []uintptr{readAnyFile},
 		}
+	}
+	if c.netns {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}
 	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -110,6 +111,10 @@ func (i ProviderInfo) opens() bool {
 }
 
 func explainUnknownName(name string, infos []ProviderInfo) error {
+	devices, _ := Devices()
+	if d, _ := portOfInterface(devices, name); d != nil {
+		return interfaceElsewhere(d, name)
+	}
 	file := configFile()
 	state := "which has " + enumerate(infos, func(i ProviderInfo) string { return i.IAName })
 	if len(infos) == 0 {
@@ -124,7 +129,6 @@ func explainUnknownName(name string, infos []ProviderInfo) error {
 		}
 		state += fmt.Sprintf(", and whose line %d is no entry of eight fields: %q", number, line)
 	}
-	devices, _ := Devices()
 	here := "this machine has no RDMA device"
 	if len(devices) > 0 {
 		here = "the RDMA devices are " + enumerate(devices, func(d Device) string { return d.Name })
@@ -190,7 +194,7 @@ func explainDevice(instanceData, library string) error {
 		return fmt.Errorf("%w: %w", ProblemUnknown, err)
 	}
 	if len(devices) == 0 {
-		return fmt.Errorf("%w: this machine has none, or its driver is not loaded", ProblemNoDevice)
+		return fmt.Errorf("%w: this machine has none, its driver is not loaded, or it belongs to another network namespace, as that of a container's host", ProblemNoDevice)
 	}
 	switch {
 	case isCMA(library):
@@ -218,6 +222,9 @@ func explainCMA(devices []Device, target string) error {
 	}
 	i, err := net.InterfaceByName(target)
 	if err != nil {
+		if d, _ := portOfInterface(devices, target); d != nil {
+			return interfaceElsewhere(d, target)
+		}
 		if i = interfaceWith(target); i == nil {
 			return fmt.Errorf("%w: there is no network interface %q; %s", ProblemWrongInterface, target, interfacesOf(devices))
 		}
@@ -229,10 +236,50 @@ func explainCMA(devices []Device, target string) error {
 		}
 		return fmt.Errorf("%w: %s is not the interface of an RDMA device; %s", ProblemWrongInterface, i.Name, interfacesOf(devices))
 	}
-	if !ipv4(i.Name).IsValid() {
-		return addressMissing(i.Name)
+	return cmp.Or(interfaceProblem(d, port, i.Name), portProblem(d, port, i.Name))
+}
+
+// interfaceProblem looks at what the CMA provider needs of a network interface that the
+// device says is its own.
+func interfaceProblem(d *Device, port *Port, name string) error {
+	i, err := net.InterfaceByName(name)
+	switch {
+	case err != nil || !port.owns(i):
+		return interfaceElsewhere(d, name)
+	case !ipv4(name).IsValid():
+		return fmt.Errorf("%w: the network interface %s has none, and the CMA provider needs one: ip address add ADDRESS/BITS dev %[2]s", ProblemNoAddress, name)
 	}
-	return portProblem(d, port, i.Name)
+	return nil
+}
+
+func interfaceElsewhere(d *Device, netInterface string) error {
+	return fmt.Errorf("%w: the device %s is on the %s of another network namespace: run the program in that, as a container does that uses the host's network, or move the interface to this one",
+		ProblemWrongInterface, d.Name, netInterface)
+}
+
+// owns reports whether a network interface is the one that the port's GIDs name. A device
+// can be used in other network namespaces than that of its interface, and they may have
+// another of that name. The kernel makes a GID of the interface's hardware address, or of
+// one of its IP addresses.
+func (p *Port) owns(i *net.Interface) bool {
+	mac := i.HardwareAddr
+	if len(mac) != 6 {
+		return true
+	}
+	id := []byte{mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]} // RFC 4291, appendix A
+	addresses := addressesOf(i)
+	named := false
+	for _, gid := range p.GIDs {
+		if gid.Interface != i.Name {
+			continue
+		}
+		named = true
+		raw := gid.Addr.As16()
+		if bytes.HasSuffix(raw[:], id) || bytes.HasPrefix(raw[:], mac) || slices.Contains(addresses, gid.Addr.Unmap()) {
+			return true
+		}
+	}
+	return !named
 }
 
 // interfaceWith finds the interface that has an address.
@@ -293,7 +340,7 @@ func explainSCM(devices []Device, device, port string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: the socket provider needs one, and no network interface but the loopback one has it", ProblemNoAddress)
+	return fmt.Errorf("%w: the socket provider needs one, and no network interface of this network namespace but the loopback one has it", ProblemNoAddress)
 }
 
 // explainPort looks for a device and its port.
@@ -335,15 +382,11 @@ func (d Device) Problems() []error {
 		switch {
 		case len(port.Interfaces) == 0:
 			problems = append(problems, fmt.Errorf("%w: port %d of %s has no network interface, and the CMA provider needs one", ProblemNoAddress, port.Number, d.Name))
-		case !slices.ContainsFunc(port.Interfaces, func(name string) bool { return ipv4(name).IsValid() }):
-			problems = append(problems, addressMissing(port.Interfaces[0]))
+		case !slices.ContainsFunc(port.Interfaces, func(name string) bool { return interfaceProblem(&d, port, name) == nil }):
+			problems = append(problems, interfaceProblem(&d, port, port.Interfaces[0]))
 		}
 	}
 	return problems
-}
-
-func addressMissing(netInterface string) error {
-	return fmt.Errorf("%w: the network interface %s has none, and the CMA provider needs one: ip address add ADDRESS/BITS dev %[2]s", ProblemNoAddress, netInterface)
 }
 
 // portProblem says what to do about a port that is not active, nil if it is.
