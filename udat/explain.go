@@ -415,59 +415,6 @@ func memlockProblem() error {
 	return nil
 }
 
-// explainPinning explains why memory could not be registered.
-func explainPinning(address, size uint64, privileges MemPriv) error {
-	maps, _ := os.ReadFile("/proc/self/maps")
-	if err := mappingProblem(string(maps), address, size, privileges); err != nil {
-		return err
-	}
-	if limit := lockableMemory(); size > limit || lockedMemory() > limit-size {
-		return lockedTooLittle(limit)
-	}
-	return cmp.Or(groupProblem(), fmt.Errorf("%w: the kernel did not pin the memory: is there a limit on that of the control group (memory.max), or has the device no room for it?", ProblemUnknown))
-}
-
-// writePrivileges let the adapter write, so that the pages must be writable.
-const writePrivileges = MemPrivLocalWrite | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
-
-// mappingProblem finds pages that do not allow what the privileges ask for. maps
-// is what the kernel says of the process's memory, in the order of addresses.
-func mappingProblem(maps string, address, size uint64, privileges MemPriv) error {
-	next, end := address, address+size // the part before next is right
-	for line := range strings.Lines(maps) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || len(fields[1]) < 2 {
-			return nil
-		}
-		from, to, _ := strings.Cut(fields[0], "-")
-		start, startErr := strconv.ParseUint(from, 16, 64)
-		stop, stopErr := strconv.ParseUint(to, 16, 64)
-		if startErr != nil || stopErr != nil {
-			return nil
-		}
-		if stop <= next {
-			continue
-		}
-		access := fields[1]
-		switch {
-		case start > next:
-			return fmt.Errorf("%w: nothing is mapped at 0x%x, byte %d of the memory", ProblemUnmappedMemory, next, next-address)
-		case access[0] != 'r':
-			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be read", ProblemUnreadableMemory, next-address, next, access)
-		case access[1] != 'w' && privileges&writePrivileges != 0:
-			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be written, which the privileges %v ask for: leave out %v",
-				ProblemReadOnlyMemory, next-address, next, access, privileges, privileges&writePrivileges)
-		}
-		if next = stop; next >= end {
-			return nil
-		}
-	}
-	if maps == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: nothing is mapped at 0x%x, byte %d of the memory", ProblemUnmappedMemory, next, next-address)
-}
-
 func lockedTooLittle(limit uint64) error {
 	return fmt.Errorf("%w: this process may lock %d bytes and has locked %d: raise the limit (ulimit -l, memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service)",
 		ProblemMemlockLimit, limit, lockedMemory())

@@ -159,6 +159,96 @@ func TestMemoryOfUnfitPages(t *testing.T) {
 	})
 }
 
+// Memory of files: whose end lies before that of the mapping, and of a file system whose
+// pages the kernel does not pin.
+func TestMemoryOfFiles(t *testing.T) {
+	page := os.Getpagesize()
+	mapping := func(t *testing.T, f *os.File, flags int) []byte {
+		t.Helper()
+		memory, err := syscall.Mmap(int(f.Fd()), 0, 10*page, syscall.PROT_READ|syscall.PROT_WRITE, flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { want(t, syscall.Munmap(memory)) })
+		return memory
+	}
+	file := func(t *testing.T, folder string) *os.File {
+		t.Helper()
+		f, err := os.CreateTemp(folder, "memory of a file ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			f.Close()
+			os.Remove(f.Name())
+		})
+		want(t, f.Truncate(int64(10*page)))
+		return f
+	}
+	short := file(t, "/dev/shm")
+	shared, private := mapping(t, short, syscall.MAP_SHARED), mapping(t, short, syscall.MAP_PRIVATE)
+	gone := file(t, "/dev/shm")
+	unnamed := mapping(t, gone, syscall.MAP_SHARED)
+	want(t, os.Remove(gone.Name()))
+	want(t, gone.Truncate(0))
+	want(t, short.Truncate(int64(2*page)+1))
+	type memoryCase struct {
+		name       string
+		memory     []byte
+		privileges udat.MemPriv
+		problem    udat.Problem
+		words      []string
+	}
+	atEnd := []string{"behind the end of its file", fmt.Sprintf("from byte %d on", 3*page-100), short.Name()}
+	cases := []memoryCase{
+		{"whole pages", shared[:2*page], udat.MemPrivAll, 0, nil},
+		{"the last page of the file", shared[:3*page], udat.MemPrivAll, 0, nil},
+		{"shared", shared[100:], udat.MemPrivAll, udat.ProblemFileEnd, atEnd},
+		{"for reading", shared[100:], udat.MemPrivLocalRead, udat.ProblemFileEnd, atEnd},
+		{"private", private[100:], udat.MemPrivAll, udat.ProblemFileEnd, atEnd},
+		{"the last byte", shared[3*page:][:1], udat.MemPrivAll, udat.ProblemFileEnd, []string{"from byte 0 on"}},
+		{"removed file", unnamed, udat.MemPrivAll, udat.ProblemFileEnd, []string{"from byte 0 on", "(deleted)"}},
+	}
+	if udattest.InTestbed(t) {
+		// The program lies on a file system of the host, which writes pages back.
+		program, err := os.Executable()
+		want(t, err)
+		onDisk := file(t, filepath.Dir(program))
+		memory := mapping(t, onDisk, syscall.MAP_SHARED)
+		cases = append(cases,
+			memoryCase{"file system, write", memory, udat.MemPrivAll, udat.ProblemUnpinnableFile, []string{onDisk.Name(), "/dev/shm", "AllocMemory"}},
+			memoryCase{"file system, read", memory, udat.MemPrivLocalRead, 0, nil},
+			memoryCase{"file system, private", mapping(t, onDisk, syscall.MAP_PRIVATE), udat.MemPrivAll, 0, nil})
+	}
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer pz.Free()
+		for _, c := range cases {
+			lmr, err := udat.RegisterMemory(pz, c.memory, c.privileges)
+			if err == nil {
+				want(t, lmr.Free())
+			}
+			if c.problem == 0 {
+				if err != nil {
+					t.Errorf("%s: %v", c.name, err)
+				}
+				continue
+			}
+			if err == nil && c.problem == udat.ProblemUnpinnableFile {
+				t.Logf("not tested: this kernel pins files of the file system for writing, as before Linux 6.5")
+				continue
+			}
+			want(t, err, c.problem, udat.ErrInsufficientResources)
+			for _, words := range c.words {
+				if err != nil && !strings.Contains(err.Error(), words) {
+					t.Errorf("%s: the error does not say %q: %v", c.name, words, err)
+				}
+			}
+		}
+	})
+}
+
 func TestMappingProblem(t *testing.T) {
 	const maps = `10000-12000 r--p 00000000 08:01 131 /usr/bin/program
 12000-14000 rw-p 00002000 08:01 131 /usr/bin/program

@@ -15,6 +15,7 @@ func newEventFD(bool) (*os.File, int, error) { return nil, 0, ErrNoNativeLibrary
 func mapMemory(int) ([]byte, error)          { return nil, ErrNoNativeLibrary }
 func mapHugePages(int, int) ([]byte, error)  { return nil, ErrNoNativeLibrary }
 func unmapMemory([]byte)                     {}
+func faults(uint64, uint64) bool             { return false }
 func lockableMemory() uint64                 { return math.MaxUint64 }
 func checkFileLimit(string) error            { return ErrNoNativeLibrary }
 func credentialsProblem(string) error        { return nil }

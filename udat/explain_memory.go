@@ -1,0 +1,117 @@
+package udat
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// explainPinning explains why memory could not be registered.
+func explainPinning(address, size uint64, privileges MemPriv) error {
+	maps, _ := os.ReadFile("/proc/self/maps")
+	if err := mappingProblem(string(maps), address, size, privileges); err != nil {
+		return err
+	}
+	if limit := lockableMemory(); size > limit || lockedMemory() > limit-size {
+		return lockedTooLittle(limit)
+	}
+	return cmp.Or(groupProblem(), fileProblem(string(maps), address, size), fmt.Errorf("%w: the kernel did not pin the memory: is there a limit on that of the control group (memory.max), or has the device no room for it?", ProblemUnknown))
+}
+
+// writePrivileges let the adapter write, so that the pages must be writable.
+const writePrivileges = MemPrivLocalWrite | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
+
+// mappingProblem finds pages that do not allow what the privileges ask for. maps
+// is what the kernel says of the process's memory, in the order of addresses.
+func mappingProblem(maps string, address, size uint64, privileges MemPriv) error {
+	next, end := address, address+size // the part before next is right
+	for line := range strings.Lines(maps) {
+		m, ok := parseMapping(line)
+		if !ok {
+			return nil
+		}
+		if m.stop <= next {
+			continue
+		}
+		access := m.access
+		switch {
+		case m.start > next:
+			return fmt.Errorf("%w: nothing is mapped at 0x%x, byte %d of the memory", ProblemUnmappedMemory, next, next-address)
+		case access[0] != 'r':
+			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be read", ProblemUnreadableMemory, next-address, next, access)
+		case access[1] != 'w' && privileges&writePrivileges != 0:
+			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be written, which the privileges %v ask for: leave out %v",
+				ProblemReadOnlyMemory, next-address, next, access, privileges, privileges&writePrivileges)
+		}
+		if next = m.stop; next >= end {
+			return nil
+		}
+	}
+	if maps == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: nothing is mapped at 0x%x, byte %d of the memory", ProblemUnmappedMemory, next, next-address)
+}
+
+// mapping is a line of /proc/self/maps.
+type mapping struct {
+	start, stop uint64
+	access      string // like "rw-s", for shared
+	file        string // "" for none
+}
+
+func parseMapping(line string) (m mapping, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 2 || len(fields[1]) < 4 {
+		return m, false
+	}
+	from, to, _ := strings.Cut(fields[0], "-")
+	start, startErr := strconv.ParseUint(from, 16, 64)
+	stop, stopErr := strconv.ParseUint(to, 16, 64)
+	if i := strings.IndexByte(line, '/'); i >= 0 {
+		m.file = strings.TrimSpace(line[i:])
+	}
+	m.start, m.stop, m.access = start, stop, fields[1]
+	return m, startErr == nil && stopErr == nil
+}
+
+// fileProblem finds pages of a file that the kernel cannot pin, in memory that is mapped as
+// it must be: they are not there, since the file is shorter than the mapping, or the kernel
+// does not pin any of that file.
+func fileProblem(maps string, address, size uint64) error {
+	fault, faults := firstFault(address, size)
+	for line := range strings.Lines(maps) {
+		m, ok := parseMapping(line)
+		switch {
+		case !ok || m.file == "" || m.stop <= address || m.start >= address+size:
+		case faults && m.start <= fault && fault < m.stop:
+			return fmt.Errorf("%w: from byte %d on, at 0x%x, %q has no bytes for the pages: it was truncated, or never was as long as the mapping: lengthen it, or register what lies before",
+				ProblemFileEnd, fault-address, fault, m.file)
+		case !faults && m.access[3] == 's':
+			return fmt.Errorf("%w: byte %d is in a shared mapping of %q, and the kernel seems not to pin that: Linux 6.5 and later pin files for writing only if they are memory themselves "+
+				"(memfd_create, /dev/shm, hugetlbfs), and none pins a device's memory. Register such a file, or the memory of AllocMemory, and copy; or register for reading only, or map it privately",
+				ProblemUnpinnableFile, max(m.start, address)-address, m.file)
+		}
+	}
+	return nil
+}
+
+// firstFault finds the first byte of mapped, readable memory that cannot be read.
+func firstFault(address, size uint64) (fault uint64, found bool) {
+	page := uint64(os.Getpagesize())
+	start, stop := address/page*page, (address+size+page-1)/page*page
+	if !faults(start, stop-start) {
+		return 0, false
+	}
+	for stop-start > page {
+		middle := start + (stop-start)/page/2*page
+		if faults(start, middle-start) {
+			stop = middle
+		} else {
+			start = middle
+		}
+	}
+	return max(start, address), true
+}
