@@ -106,7 +106,7 @@ func (p place) cannotListen(op string, ia *IA, qual ConnQual, r cgo.Return) erro
 	case t == cgo.ConnQualInUse && own:
 		return p.inUse(op, qual, owner.qual)
 	}
-	if err := ia.addressProblem(); err != nil { // of which the library says that it is in use, or invalid
+	if err := ia.addressProblem(); err != nil { // the library says that the port is in use, or invalid
 		return explained(op, classError|Return(ErrInvalidAddress), err)
 	}
 	switch t := r.Type(); {

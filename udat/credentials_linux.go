@@ -41,7 +41,7 @@ func credentialsProblem(prefix string) error {
 	for path, all := range refused {
 		if all {
 			return fmt.Errorf("%w: its user, group or capabilities are no longer those with which it opened %s, and the kernel refuses calls on that: "+
-				"connections fail, and listeners of the CMA provider hear nothing any more. Call setuid and the like before the first Open, or open in a new process", ProblemCredentials, path)
+				"connections fail, and listeners of the CMA provider hear nothing any more; call setuid and the like before the first Open, or open in a new process", ProblemCredentials, path)
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func TestExplainDeviceOfOtherNamespace(t *testing.T) {
 	for _, o := range (child{task: task, netns: true}).run(t).Opened {
 		wantProblem(t, o, udat.ProblemNoDevice, "another network namespace")
 	}
-	// The files of /sys may tell of the device.
+	// Those of /sys that were mounted elsewhere have the device.
 	task = childTask{Open: p.names()[1:]}
 	for _, o := range (child{task: task, netns: true}).run(t).Opened {
 		wantProblem(t, o, udat.ProblemNoDriver, "another network namespace")
