@@ -21,6 +21,9 @@ import (
 // then on no completion of a request is to come, and their memory can be freed
 // once those that are there were taken.
 //
+// With the CMA provider CloseAbrupt takes 10 ms at least. To end many
+// connections, call it from many goroutines.
+//
 // It does nothing in DISCONNECTED, and fails with ErrInvalidState in
 // UNCONNECTED and in the other states before a connection.
 //

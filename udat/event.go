@@ -71,7 +71,8 @@ func (e Event) EVD() *EVD {
 }
 
 // PrivateData returns what the peer sent along with a connection event. The
-// providers pad it: a program that needs the exact length sends it along.
+// providers pad it: a program that needs the exact length sends it along. It is
+// empty for an EventConnectionRequest, whose private data CR.Query returns.
 func (e Event) PrivateData() []byte {
 	if e.more == nil {
 		return nil

@@ -17,6 +17,9 @@ import (
 // ctx has ended. Wait allocates no more than Dequeue while waits use the same context:
 // the first sleep with another one allocates what watches for its end.
 //
+// In a bubble of testing/synctest a wait that has to end by time never ends: the
+// bubble's clock stands still while a goroutine waits for something outside.
+//
 // It fails with ErrInvalidState after SetUnwaitable, and with ErrClosed when the
 // EVD is freed. If the library cannot notify of events, Wait returns its error
 // instead of sleeping, and the next Wait tries again.
