@@ -16,6 +16,7 @@ import "C"
 
 import (
 	"bytes"
+	"syscall"
 	"unsafe"
 )
 
@@ -44,6 +45,10 @@ func PSPFreeEndsListening(library Library) bool {
 	symbol := []byte("dapl_psp_free_ends_listening\x00")
 	return C.goudat_exports(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&symbol[0]))) != 0
 }
+
+// TryThread begins a thread that ends at once, as a provider that opens an adapter begins threads. It returns 0, or the
+// error number if no more threads may be made.
+func TryThread() syscall.Errno { return syscall.Errno(C.goudat_try_thread()) }
 
 // ProviderInit makes a provider library register itself under the name in info,
 // for the device in instanceData, "rxe0 1" for example. The library keeps copies.

@@ -420,6 +420,11 @@ func IsProvider(library Library) (_ bool) { return }
 
 func PSPFreeEndsListening(library Library) (_ bool) { return }
 
+func TryThread() (ret syscall.Errno) {
+	ret = syscall.ENOSYS
+	return
+}
+
 func ProviderInit(library Library, info *ProviderInfo, instanceData string) {}
 
 func ProviderFini(library Library, info *ProviderInfo) {}

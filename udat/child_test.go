@@ -13,7 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -35,6 +37,7 @@ type childTask struct {
 	Cache    int      // size of memory to register through a cache, again and again
 	MaxLock  uint64   // limit on locked memory in bytes, 0 to leave it
 	MaxFiles uint64   // limit on open files, 0 to leave it
+	Threads  []int    // open Open[i] with room for so many more threads, -1 for any
 	List     bool     // the registry
 	Loaded   bool     // tell which provider libraries are in memory after that
 	Cycles   []string // instance data of a CMA provider to register, open, close and unregister several times
@@ -118,7 +121,12 @@ func (task childTask) run() error {
 			return err
 		}
 	}
-	for _, name := range task.Open {
+	for i, name := range task.Open {
+		if task.Threads != nil {
+			if err := limitThreads(task.Threads[i]); err != nil {
+				return err
+			}
+		}
 		if len(task.Make) > 0 {
 			result.Opened = append(result.Opened, task.make(name)...)
 			continue
@@ -174,6 +182,59 @@ func (task childTask) run() error {
 		result.MoreFiles = append(result.MoreFiles, more)
 	}
 	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+// limitThreads leaves room for so many more threads of the native library, or for any if there are less than 0. Go needs
+// none after that: it has idle ones.
+func limitThreads(more int) error {
+	const rlimitNPROC = 6 // which package syscall lacks
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(rlimitNPROC, &limit); err != nil {
+		return err
+	}
+	limit.Cur = limit.Max
+	if more >= 0 {
+		if err := haveIdleThreads(); err != nil {
+			return err
+		}
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		limit.Cur = uint64(len(threads) + more)
+	}
+	return syscall.Setrlimit(rlimitNPROC, &limit)
+}
+
+// haveIdleThreads has Go make threads, which it keeps.
+func haveIdleThreads() error {
+	const enough = 16
+	var pipe [2]int
+	if err := syscall.Pipe(pipe[:]); err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	for range enough {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			var b [1]byte
+			_, _ = syscall.Read(pipe[0], b[:]) // blocks its thread
+		}()
+	}
+	for {
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		if len(threads) > enough {
+			break
+		}
+		runtime.Gosched()
+	}
+	err := syscall.Close(pipe[1])
+	group.Wait()
+	return errors.Join(err, syscall.Close(pipe[0]))
 }
 
 func cycle(instance string) (moreFiles int, err error) {

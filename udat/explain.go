@@ -38,6 +38,8 @@ const (
 	ProblemWrongInterface                   // wrong network interface
 	ProblemWrongProvider                    // wrong provider for the device
 	ProblemNoAddress                        // no IPv4 address
+	ProblemNoLoopback                       // loopback interface down
+	ProblemThreadLimit                      // no more threads
 	ProblemMemlockLimit                     // limit on locked memory too low
 	ProblemFileLimit                        // limit on open files too low
 	ProblemReadOnlyMemory                   // read-only memory
@@ -196,6 +198,9 @@ func explainDevice(instanceData, library string) error {
 	if len(devices) == 0 {
 		return fmt.Errorf("%w: this machine has none, its driver is not loaded, or it belongs to another network namespace, as that of a container's host", ProblemNoDevice)
 	}
+	if err := threadProblem(); err != nil {
+		return err
+	}
 	switch {
 	case isCMA(library):
 		err = explainCMA(devices, target)
@@ -321,12 +326,28 @@ func firstError(devices []Device) error {
 	return nil
 }
 
+// threadProblem tells whether the provider could begin no thread. It has two threads for the first adapter of its own, one
+// for each other, and one for time-outs.
+func threadProblem() error {
+	if errno := cgo.TryThread(); errno != 0 {
+		return fmt.Errorf("%w: the provider needs some of its own: %w: raise the limit on the user's processes (ulimit -u) or that of the container or service (pids.max of the cgroup, TasksMax=)",
+			ProblemThreadLimit, errno)
+	}
+	return nil
+}
+
 // explainSCM looks at what the socket CM provider needs: the device and the
-// port, and an address for the sockets, from whatever interface.
+// port, the loopback interface, and an address for the sockets, from whatever interface.
 func explainSCM(devices []Device, device, port string) error {
 	err := explainPort(devices, device, port)
 	if err != nil && !errors.Is(err, ProblemPortDown) {
 		return err
+	}
+	interfaces, _ := net.Interfaces()
+	if !slices.ContainsFunc(interfaces, func(i net.Interface) bool {
+		return i.Flags&(net.FlagLoopback|net.FlagUp) == net.FlagLoopback|net.FlagUp
+	}) {
+		return fmt.Errorf("%w: the socket provider wakes its thread over it: ip link set lo up", ProblemNoLoopback)
 	}
 	if name := os.Getenv("DAPL_SCM_NETDEV"); name != "" {
 		if !ipv4(name).IsValid() {
@@ -334,7 +355,6 @@ func explainSCM(devices []Device, device, port string) error {
 		}
 		return err
 	}
-	interfaces, _ := net.Interfaces()
 	for _, i := range interfaces {
 		if i.Flags&net.FlagLoopback == 0 && ipv4(i.Name).IsValid() {
 			return err

@@ -247,6 +247,43 @@ func TestExplainFileLimit(t *testing.T) {
 	}
 }
 
+// Without room for the provider's threads the error names the limits. Socket CM has two, and keeps the first.
+func TestExplainThreadLimit(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	for _, name := range udattest.Names(t) {
+		rooms := []int{0}
+		if strings.Contains(name, "scm") {
+			rooms = []int{0, 1}
+		}
+		for _, room := range rooms {
+			task := childTask{Open: []string{name, name, name}, Threads: []int{room, 0, -1}}
+			opened := child{task: task, nobody: true}.run(t).Opened
+			for _, o := range opened[:2] {
+				wantProblem(t, o, udat.ProblemThreadLimit, "ulimit -u", "pids.max")
+				if o.Return.Type() != udat.ErrInsufficientResources {
+					t.Errorf("%s: the code is %v", name, o.Return)
+				}
+			}
+			if last := opened[2]; last.Text != "" {
+				t.Errorf("with room for all threads, %s does not open: %+v", name, last)
+			}
+		}
+	}
+}
+
+// The socket provider needs the loopback interface, which is down in a new network namespace.
+func TestExplainNoLoopback(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	name := "scm:" + testPlace(t).device.Name
+	for _, o := range (child{task: childTask{Open: []string{name, name}}, netns: true}).run(t).Opened {
+		wantProblem(t, o, udat.ProblemNoLoopback, "ip link set lo up")
+	}
+}
+
 func TestProblemMatches(t *testing.T) {
 	want(t, udat.ProblemNoPermission, fs.ErrPermission)
 	if errors.Is(udat.ProblemNoNode, fs.ErrPermission) || errors.Is(udat.ProblemNoPermission, fs.ErrNotExist) {

@@ -3,6 +3,7 @@
 #define GOUDAT_PROVIDER_H
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "native.h"
@@ -39,6 +40,20 @@ static inline int goudat_is_provider(goudat_handle library)
 static inline int goudat_exports(goudat_handle library, const char *symbol)
 {
 	return dlsym((void *)library, symbol) != NULL;
+}
+
+static inline void *goudat_no_work(void *argument)
+{
+	return argument;
+}
+
+/* Begins a thread that ends at once. Returns 0 or the error number. */
+static inline int goudat_try_thread(void)
+{
+	pthread_t thread;
+	int error = pthread_create(&thread, NULL, goudat_no_work, NULL);
+
+	return error ? error : pthread_join(thread, NULL);
 }
 
 static inline void goudat_provider_init(goudat_handle library, const void *info,

@@ -1,0 +1,336 @@
+package devicetest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// countdown counts what the native library asks for, and says when it does not get it. A file has the number of it, which
+// counts down.
+const countdown = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static long *left;
+
+__attribute__((constructor)) static void find(void)
+{
+	const char *file = getenv("DEVICETEST_FAIL");
+	int fd = file ? open(file, O_RDWR | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		void *p = mmap(NULL, sizeof(*left), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+		if (p != MAP_FAILED)
+			left = p;
+		close(fd);
+	}
+}
+
+static int fails(void *caller)
+{
+	Dl_info info;
+
+	if (left == NULL || __atomic_load_n(left, __ATOMIC_SEQ_CST) <= 0 || !dladdr(caller, &info) ||
+	    (strstr(info.dli_fname, "/libdapl") == NULL && strstr(info.dli_fname, "/libdat2") == NULL) ||
+	    __atomic_sub_fetch(left, 1, __ATOMIC_SEQ_CST) != 0)
+		return 0;
+	errno = ENOMEM;
+	return 1;
+}
+`
+
+// failingAllocation lets one allocation of the library fail.
+const failingAllocation = countdown + `
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+void *malloc(size_t size)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(p, size);
+}
+
+char *strdup(const char *s)
+{
+	char *copy = fails(__builtin_return_address(0)) ? NULL : __libc_malloc(strlen(s) + 1);
+
+	return copy ? strcpy(copy, s) : NULL;
+}
+`
+
+// failingThread lets one thread of the library not begin.
+const failingThread = countdown + `
+#include <pthread.h>
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *data)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+		(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+
+	return fails(__builtin_return_address(0)) ? EAGAIN : real(thread, attr, run, data);
+}
+`
+
+// mapCountdown maps the file with the countdown, which is 0 once something has failed.
+func mapCountdown(t *testing.T, file string) *atomic.Int64 {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	page, err := syscall.Mmap(int(f.Fd()), 0, memorySize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (*atomic.Int64)(unsafe.Pointer(&page[0]))
+}
+
+// life opens an adapter, connects two endpoints and closes it. It returns the call that has failed, or "". Whatever was
+// made before can be freed.
+func life(t *testing.T, name string) (failed string) {
+	t.Helper()
+	ia, _, r := cgo.IAOpen(name, 8)
+	if !r.OK() {
+		if r.Type() != cgo.InsufficientResources && r.Type() != cgo.ProviderNotFound {
+			t.Errorf("IAOpen returned %v", r)
+		}
+		return "IAOpen"
+	}
+	a := &adapter{IAHandle: ia, name: name}
+	var undo []func()
+	defer func() {
+		for i := len(undo) - 1; i >= 0; i-- {
+			undo[i]()
+		}
+		success(t, "IAClose", cgo.IAClose(ia, cgo.CloseGraceful))
+	}()
+	free := func(call string, f func() cgo.Return) {
+		undo = append(undo, func() { success(t, call, f()) })
+	}
+
+	var attr cgo.IAAttr
+	if _, r = cgo.IAQuery(ia, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil); !r.OK() {
+		return "IAQuery"
+	}
+	address := cgo.SockAddrAt(attr.IAAddressPtr)
+	pz, r := cgo.PZCreate(ia)
+	if !r.OK() {
+		return "PZCreate"
+	}
+	free("PZFree", func() cgo.Return { return cgo.PZFree(pz) })
+	another, _, r := cgo.IAOpen(name, 8)
+	if !r.OK() {
+		return "IAOpen of an open device"
+	}
+	free("IAClose", func() cgo.Return { return cgo.IAClose(another, cgo.CloseGraceful) })
+	cno, r := cgo.CNOCreate(ia, 0, 0)
+	if !r.OK() {
+		return "CNOCreate"
+	}
+	free("CNOFree", func() cgo.Return { return cgo.CNOFree(cno) })
+	queues := make([]queue, 0, 6)
+	for _, flags := range []cgo.EVDFlags{cgo.EVDCR, cgo.EVDConnection, cgo.EVDConnection, cgo.EVDDTO, cgo.EVDDTO, cgo.EVDSoftware} {
+		evd, r := cgo.EVDCreate(ia, 16, cno, flags)
+		if !r.OK() {
+			return "EVDCreate"
+		}
+		free("EVDFree", func() cgo.Return { return cgo.EVDFree(evd) })
+		queues = append(queues, queue{evd, cno})
+	}
+	requests, connects, completions := queues[0], queues[1:3], queues[3:5]
+	page, start := newPage(t)
+	lmr, lmrContext, _, _, r := cgo.LMRCreateVirtual(ia, start, uint64(len(page)), pz, memoryPrivileges, cgo.VATypeVA)
+	if !r.OK() {
+		return "LMRCreate"
+	}
+	free("LMRFree", func() cgo.Return { return cgo.LMRFree(lmr) })
+	psp, qual, r := cgo.PSPCreateAny(ia, requests.EVDHandle, cgo.PSPConsumer)
+	if !r.OK() {
+		return "PSPCreateAny"
+	}
+	free("PSPFree", func() cgo.Return { return cgo.PSPFree(psp) })
+	srq, r := cgo.SRQCreate(ia, pz, &cgo.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})
+	if !r.OK() {
+		return "SRQCreate"
+	}
+	free("SRQFree", func() cgo.Return { return cgo.SRQFree(srq) })
+	shared, r := cgo.EPCreateWithSRQ(ia, pz, completions[0].EVDHandle, completions[0].EVDHandle, connects[0].EVDHandle, srq, endpointAttr())
+	if !r.OK() {
+		return "EPCreateWithSRQ"
+	}
+	free("EPFree", func() cgo.Return { return cgo.EPFree(shared) })
+	bareAttr := endpointAttr()
+	bareAttr.MaxRecvDTOs, bareAttr.MaxRecvIOV, bareAttr.MaxRequestDTOs, bareAttr.MaxRequestIOV = 0, 0, 0, 0
+	bare, r := cgo.EPCreate(ia, pz, 0, 0, 0, bareAttr)
+	if !r.OK() {
+		return "EPCreate without EVDs"
+	}
+	free("EPFree", func() cgo.Return { return cgo.EPFree(bare) })
+	var ends [2]cgo.EPHandle
+	for i := range ends {
+		ep, r := cgo.EPCreate(ia, pz, completions[i].EVDHandle, completions[i].EVDHandle, connects[i].EVDHandle, endpointAttr())
+		if !r.OK() {
+			return "EPCreate"
+		}
+		free("EPFree", func() cgo.Return { return cgo.EPFree(ep) })
+		segments := []cgo.LMRTriplet{{VirtualAddress: uint64(start), SegmentLength: 64, LMRContext: lmrContext}}
+		success(t, "EPPostRecv", cgo.EPPostRecv(ep, segments, 1, cgo.CompletionDefault))
+		ends[i] = ep
+	}
+
+	timeout := uint32(udattest.Patience / 2 / time.Microsecond)
+	if !cgo.EPConnect(ends[0], &address, qual, timeout, nil, cgo.QOSBestEffort, cgo.ConnectDefault).OK() {
+		return "EPConnect"
+	}
+	next := func(q queue) cgo.EventNumber { return q.next(t).Number }
+	event, from := a.either(t, requests, connects[0])
+	if from == 0 {
+		cr := event.CRArrival().CRHandle
+		if !cgo.CRAccept(cr, ends[1], nil).OK() {
+			cgo.CRReject(cr, nil) // unless the failed accept has ended the request
+			failed = "CRAccept"
+		}
+		event = connects[0].next(t)
+	}
+	if event.Number != cgo.EventConnectionEstablished {
+		return "the connection"
+	}
+	if failed != "" || next(connects[1]) != cgo.EventConnectionEstablished {
+		t.Errorf("the connection of an endpoint is established, that of its peer not")
+		return "the peer's connection"
+	}
+	if r = cgo.EPDisconnect(ends[0], cgo.CloseAbrupt); !r.OK() {
+		return "EPDisconnect"
+	}
+	for i, q := range connects {
+		if number := next(q); number != cgo.EventConnectionDisconnected {
+			t.Errorf("endpoint %d got the event %v", i, number)
+		}
+	}
+	return ""
+}
+
+// either returns the next event of two queues with the same CNO, and from which it is.
+func (a *adapter) either(t testing.TB, queues ...queue) (cgo.Event, int) {
+	t.Helper()
+	for deadline := time.Now().Add(udattest.Patience); time.Now().Before(deadline); {
+		for i, q := range queues {
+			var event cgo.Event
+			r := cgo.EVDDequeue(q.EVDHandle, &event)
+			if r.OK() {
+				return event, i
+			}
+			outcome(t, "EVDDequeue", r, cgo.QueueEmpty, cgo.NoSubtype)
+		}
+		const slice = uint32(time.Second / time.Microsecond)
+		if _, r := cgo.CNOWait(queues[0].cno, slice); r.Type() != cgo.QueueEmpty {
+			success(t, "CNOWait", r)
+		}
+	}
+	t.Fatalf("no event came in %v", udattest.Patience)
+	panic("not reached")
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+// Whichever allocation of the library fails, a call says so, or nothing is missing.
+func TestNoMemory(t *testing.T) { failEach(t, failingAllocation, 40) }
+
+// The same if a thread does not begin.
+func TestNoThread(t *testing.T) { failEach(t, failingThread, 2) }
+
+// failEach lets each that the library asks for fail once. What was made can be freed, and the next life of an adapter is
+// complete. The library asks for at least so many.
+func failEach(t *testing.T, shim string, least int64) {
+	file := os.Getenv(failVariable)
+	if file == "" {
+		if !hasPatches(t) {
+			return
+		}
+		library := buildPreload(t, shim)
+		for _, name := range udattest.Names(t) {
+			t.Run(name, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "fail")
+				if err := os.WriteFile(file, make([]byte, memorySize), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				test, _, _ := strings.Cut(t.Name(), "/")
+				runWith(t, library, "^"+test+"$", failVariable+"="+file, "UDAT_TEST_IA="+name)
+			})
+		}
+		return
+	}
+	// It keeps two files whenever it is unloaded with the provider that uses it.
+	if handle, message := cgo.DLOpen("librdmacm.so.1"); handle == 0 {
+		t.Fatal(message)
+	}
+	left := mapCountdown(t, file)
+	for _, name := range udattest.Names(t) {
+		lifeWatched := func() string {
+			watchdog := time.AfterFunc(2*udattest.Patience, func() { panic("a call does not return") })
+			defer watchdog.Stop()
+			return life(t, name)
+		}
+		if failed := lifeWatched(); failed != "" {
+			t.Fatalf("%s fails", failed)
+		}
+		files := openFiles(t)
+		n := int64(1)
+		for ; ; n++ {
+			left.Store(n)
+			failed := lifeWatched()
+			if left.Swap(0) != 0 {
+				if failed != "" {
+					t.Errorf("%s has failed, and nothing else", failed)
+				}
+				break
+			}
+			if failed != "" {
+				t.Logf("without number %d, %s fails", n, failed)
+			}
+			if failed := lifeWatched(); failed != "" {
+				t.Fatalf("after number %d has failed, %s fails", n, failed)
+			}
+		}
+		if more := openFiles(t) - files; more > 0 {
+			t.Errorf("%d files stay open", more)
+		}
+		if n <= least {
+			t.Errorf("the library asked %d times, want %d at least", n-1, least)
+		}
+	}
+}
