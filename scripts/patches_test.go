@@ -75,7 +75,7 @@ func patchProblems(number int, name, text string) (problems []string) {
 
 // linuxWords match what no file that Windows builds may use directly: dapl_osd.h has portable names. The Windows
 // compiler knows C90 only, without designated initializers.
-var linuxWords = regexp.MustCompile(`\b(pthread_|__thread\b|__attribute__|__atomic_|__sync_|nanosleep\b|usleep\b|MSG_DONTWAIT\b)|= *\{ *\.\w+ *=`)
+var linuxWords = regexp.MustCompile(`\b(pthread_|__thread\b|__attribute__|__atomic_|__sync_|nanosleep\b|usleep\b|MSG_DONTWAIT\b|accept4\b|pipe2\b|(SOCK|O)_CLOEXEC\b)|= *\{ *\.\w+ *=`)
 
 // linuxOnly lists the lines of a diff that add something that Windows lacks. Both systems build everything except the
 // folders named linux and the providers for the coprocessor, which Windows never had.
@@ -219,6 +219,7 @@ func TestPatchProblems(t *testing.T) {
 		{"0001-unseen.patch", header + why + "---\n" + diff, "does not say how to see it"},
 		{"0001-signed.patch", header + why + seen + "\nSigned-off-by: A <a@b.c>\n---\n" + diff, "is signed off: the sender does that"},
 		{"0001-linux.patch", header + body + diff + "+	pthread_join(thread);\n", "has what Windows lacks, in a file that is built there: +	pthread_join(thread);"},
+		{"0001-exec.patch", header + body + diff + "+	pipe2(fds, O_CLOEXEC);\n", "has what Windows lacks, in a file that is built there: +	pipe2(fds, O_CLOEXEC);"},
 		{"0001-initializer.patch", header + body + diff + "+	struct a b = { .c = 1 };\n", "has what Windows lacks, in a file that is built there: +	struct a b = { .c = 1 };"},
 		{"0001-long.patch", header + why + strings.Repeat("long ", 17) + "\n" + seen + "---\n" + diff, "has a line that is too long: " + strings.TrimSpace(strings.Repeat("long ", 17))},
 		{"0001-new.patch", header + body + newFile, "adds dapl/common/x.c, and not to the sources for Windows"},
