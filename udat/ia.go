@@ -166,6 +166,11 @@ func (ia *IA) Name() string {
 // lives as long as the adapter and cannot be freed. A program can ignore it: if
 // nobody takes the errors, all but the latest thousands are dropped, and
 // EVDParam.Dropped counts them.
+//
+// EventAsyncErrorIACatastrophic says that the device was removed: close the
+// adapter. The other errors concern one object, and the end of a connection is
+// reported to the endpoint, too. A port that goes down or comes back is no
+// error: connections go on when it is back, or end as broken.
 func (ia *IA) AsyncEVD() *EVD {
 	if ia == nil {
 		return nil
