@@ -30,6 +30,7 @@ func success(t testing.TB, call string, got cgo.Return) {
 type adapter struct {
 	cgo.IAHandle
 	name    string
+	device  string
 	async   cgo.EVDHandle
 	address *cgo.SockAddr
 	iwarp   bool // which the device speaks
@@ -47,6 +48,8 @@ func openAdapter(t testing.TB, name string) *adapter {
 	success(t, "IAQuery", r)
 	address := cgo.SockAddrAt(attr.IAAddressPtr)
 	a.address = &address
+	device, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
+	a.device = string(device)
 	a.iwarp = speaksIWARP(t, attr)
 	return a
 }

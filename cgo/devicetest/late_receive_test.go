@@ -3,7 +3,10 @@ package devicetest
 import (
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/udattest"
@@ -76,5 +79,118 @@ func TestRecvDuringDisconnect(t *testing.T) {
 		active.recv.expectFlushed(t, 2)
 		active.connect.expect(t, cgo.EventConnectionDisconnected)
 		passive.connect.expect(t, cgo.EventConnectionDisconnected)
+	})
+}
+
+// rnrTimers writes the pauses that a queue pair asks its peer for to a pipe when it is destroyed.
+const rnrTimers = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	int (*destroy)(struct ibv_qp *) = dlsym(RTLD_NEXT, "ibv_destroy_qp");
+	int (*query)(struct ibv_qp *, struct ibv_qp_attr *, int, struct ibv_qp_init_attr *) = dlsym(RTLD_NEXT, "ibv_query_qp");
+	const char *pipe = getenv("DEVICETEST_TIMERS");
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init_attr;
+
+	if (pipe != NULL && (query(qp, &attr, IBV_QP_MIN_RNR_TIMER, &init_attr) != 0 ||
+			     write(atoi(pipe), &attr.min_rnr_timer, 1) != 1))
+		abort();
+	return destroy(qp);
+}
+`
+
+// Both sides of a connection ask the peer for the pause in DAPL_RNR_TIMER before it sends again what came without a
+// receive.
+func TestRNRTimer(t *testing.T) {
+	const variable, wanted = "DAPL_RNR_TIMER", "DEVICETEST_RNR_TIMER"
+	want, err := strconv.Atoi(os.Getenv(wanted))
+	if err != nil {
+		if !hasPatches(t) {
+			return
+		}
+		library := buildPreload(t, rnrTimers, strings.Fields(os.Getenv("CGO_CFLAGS"))...)
+		for _, name := range udattest.Names(t) {
+			t.Run(name, func(t *testing.T) {
+				runWith(t, library, "^TestRNRTimer$", wanted+"=12", "UDAT_TEST_IA="+name)
+				runWith(t, library, "^TestRNRTimer$", wanted+"=9", variable+"=9", "UDAT_TEST_IA="+name)
+			})
+		}
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		if a.iwarp {
+			return // there is no such pause
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		t.Run("connection", func(t *testing.T) {
+			t.Setenv("DEVICETEST_TIMERS", strconv.Itoa(int(w.Fd()))) // until the endpoints are freed
+			a.connectedPair(t)
+		})
+		if err := r.SetReadDeadline(time.Now().Add(udattest.Patience)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			var timer [1]byte
+			if _, err := r.Read(timer[:]); err != nil {
+				t.Fatal(err)
+			}
+			if int(timer[0]) != want {
+				t.Errorf("the timer is %d, want %d", timer[0], want)
+			}
+		}
+	})
+}
+
+// A message whose receive is posted late arrives soon after that, whichever side sends.
+func TestLateReceive(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	const rounds, soon = 5, 300 * time.Millisecond // the longest pause is 655 ms
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		if a.iwarp {
+			return // a message without a receive ends the connection
+		}
+		counter := "/sys/class/infiniband/" + a.device + "/ports/1/hw_counters/rcvd_rnr_err"
+		if _, err := os.Stat(counter); err != nil {
+			t.Logf("nothing to test: only soft-RoCE counts messages without a receive: %v", err)
+			return
+		}
+		refusals := func() string {
+			count, err := os.ReadFile(counter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(count)
+		}
+		active, passive := a.connectedPair(t)
+		for _, side := range []struct{ from, to *endpoint }{{active, passive}, {passive, active}} {
+			fastest := udattest.Patience
+			for range rounds { // the machine may be busy
+				before := refusals()
+				success(t, "EPPostSend", cgo.EPPostSend(side.from.EPHandle, nil, 1, cgo.CompletionDefault))
+				eventually(t, "a message is refused", func() bool { return refusals() != before })
+				start := time.Now()
+				side.to.postRecv(t, 2)
+				side.from.request.completion(t, cgo.EventDTOCompletion, 1)
+				fastest = min(fastest, time.Since(start))
+				side.to.recv.completion(t, cgo.EventDTOCompletion, 2)
+			}
+			if fastest > soon {
+				t.Errorf("a message takes %v after its receive is there", fastest)
+			}
+		}
 	})
 }
