@@ -80,6 +80,40 @@ func TestRejectAfterClientHasGone(t *testing.T) {
 	})
 }
 
+// An accept says that the client has gone, which is not the fault of an argument. The endpoint and the service point
+// are of use to others.
+func TestAcceptAfterClientHasGone(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if !udat.IsPatched(ia) {
+			t.Log("nothing to test: this library does not say why an accept fails")
+			return
+		}
+		listener, server := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
+		for range 3 {
+			client := udattest.NewEndpoint(t, ia, nil)
+			want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+			request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+			want(t, client.EP.Free())
+			restore := udat.SetAcceptTimeout(300 * time.Millisecond)
+			err := request.CR().Accept(server.EP, nil)
+			restore()
+			if err == nil { // the kernel does not know yet, as with socket CM
+				if event := udattest.Wait(t, server.Connect); event.Number == udat.EventConnectionEstablished {
+					udattest.Wait(t, server.Connect)
+				}
+				want(t, server.Reset())
+				continue
+			}
+			want(t, err, udat.ErrInvalidHandle, udat.InvalidHandleCR)
+			wantDetail(t, err)
+			wantState(t, server.EP, udat.EPStateUnconnected)
+			want(t, request.CR().Accept(server.EP, nil), udat.ErrClosed)
+			want(t, request.CR().Reject(nil), udat.ErrClosed)
+		}
+		udattest.ConnectPair(t, listener, udattest.NewEndpoint(t, ia, nil), server)
+	})
+}
+
 // What is wrong with the arguments matters less than that the object is gone.
 func TestClosedBeforeArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

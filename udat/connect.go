@@ -227,7 +227,7 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	defer ep.control.Unlock()
 	answered, err = ep.acceptNative(op, cr, privateData)
 	if answered && err != nil {
-		err = ep.renewAfterFailedAccept(op, err)
+		err = ep.renewAfterFailedAccept(op, cr.giveUp(op, err))
 	}
 	return answered, err
 }

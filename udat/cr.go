@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"errors"
 	"net/netip"
 
 	"github.com/goudat/goudat/cgo"
@@ -76,9 +77,12 @@ func (cr *CR) Query() (CRParam, error) {
 // Accept accepts the request on an unconnected endpoint of the same adapter and
 // sends privateData along. ep is nil for a request that came to an RSP, which is
 // accepted on the endpoint that is reserved. The outcome is an event on the endpoint's connect
-// EVD: EventConnectionEstablished, or a failure. The library reports nothing
-// when the peer has vanished meanwhile: after AcceptTimeout it is
-// EventConnectionAcceptCompletionError.
+// EVD: EventConnectionEstablished, or a failure.
+//
+// If the peer has gone meanwhile, Accept fails with InvalidHandleCR, and leaves
+// the endpoint as it was; or, if the library learns of it too late, the outcome
+// is EventConnectionAcceptCompletionError, at the latest after AcceptTimeout.
+// Either way there is nothing to do but to take the next request.
 //
 // On iWARP the endpoint may send, write or read only once something from the peer
 // has arrived, though not all adapters insist on it: docs/native.md.
@@ -104,6 +108,18 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint is nil: give one, or Reject the request")
 	}
 	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) { return ep.accept(op, cr, privateData) })
+}
+
+// giveUp ends the request when the library has failed to accept it with err. The patched
+// library keeps it until it is rejected, too, and names it as invalid if the peer has gone.
+func (cr *CR) giveUp(op string, err error) error {
+	if cr.service.ia.patched {
+		_ = cgo.CRReject(cr.handle, nil)
+	}
+	if errors.Is(err, InvalidHandleCR) {
+		return refuse(op, ErrInvalidHandle, InvalidHandleCR, "the peer has gone, and the request with it: wait for the next one")
+	}
+	return err
 }
 
 // HandOff fails with ErrNotImplemented: no provider can hand a request to another

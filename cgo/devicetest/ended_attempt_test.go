@@ -259,17 +259,44 @@ func TestTimedOutConnect(t *testing.T) {
 	})
 }
 
-// The endpoint of an accept that failed can be reset, and connects.
+// closedSocket makes the answers of socket CM fail while a variable is set, as if the peer had reset the TCP connection
+// just before.
+const closedSocket = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+
+ssize_t writev(int fd, const struct iovec *iov, int count)
+{
+	ssize_t (*original)(int, const struct iovec *, int) = (ssize_t (*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
+
+	if (getenv("DEVICETEST_CLOSED") != NULL) {
+		errno = EPIPE;
+		return -1;
+	}
+	return original(fd, iov, count);
+}
+`
+
+// An accept fails if the peer has gone, and says so. Its endpoint can be reset, and connects.
 func TestResetAfterFailedAccept(t *testing.T) {
-	if !hasPatches(t) {
+	const child, closed = "DEVICETEST_FAILED_ACCEPT", "DEVICETEST_CLOSED"
+	if os.Getenv(child) == "" {
+		if !hasPatches(t) {
+			return
+		}
+		library := buildPreload(t, closedSocket)
+		for _, name := range udattest.Names(t) {
+			t.Run(name, func(t *testing.T) {
+				runWith(t, library, "^TestResetAfterFailedAccept$", child+"=1", "UDAT_TEST_IA="+name)
+			})
+		}
 		return
 	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		if isSocketCM(a) {
-			t.Log("no accept fails")
-			return
-		}
 		l, active := a.listen(t), a.newRacer(t, 1)
 		const tries = 20 // the kernel may learn late that the peer has gone
 		for range tries {
@@ -277,10 +304,17 @@ func TestResetAfterFailedAccept(t *testing.T) {
 			active.connectTo(t, l, gone, "")
 			request := l.request(t)
 			active.end(t, gone)
-			if cgo.CRAccept(request, passive.EPHandle, nil).OK() {
+			if isSocketCM(a) {
+				os.Setenv(closed, "1")
+			}
+			r := cgo.CRAccept(request, passive.EPHandle, nil)
+			os.Unsetenv(closed)
+			if r.OK() {
 				cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
 				continue
 			}
+			outcome(t, "CRAccept", r, cgo.InvalidHandle, cgo.InvalidHandleCR)
+			passive.wantState(t, cgo.EPStateUnconnected)
 			success(t, "CRReject", cgo.CRReject(request, nil))
 			success(t, "EPReset", cgo.EPReset(passive.EPHandle))
 			a.connect(t, l, passive, a.newEndpoint(t), nil)
