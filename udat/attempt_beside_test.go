@@ -89,7 +89,7 @@ func TestAcceptAfterClientHasGone(t *testing.T) {
 			return
 		}
 		listener, server := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
-		for range 3 {
+		for range fewerOnSIW(t, ia, 3, 1) { // where the end of an attempt takes ten seconds
 			client := udattest.NewEndpoint(t, ia, nil)
 			want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
 			request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)

@@ -1,8 +1,11 @@
 package udat
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
@@ -24,7 +27,9 @@ var acceptTimeout = AcceptTimeout // shorter in tests
 // and EventConnectionTimedOut when nothing came within timeout.
 //
 // The endpoint must be UNCONNECTED. remote is an IPv4 address: the providers
-// know no other. privateData is limited by ProviderAttr.MaxPrivateDataSize, and
+// know no other. If the kernel refuses it at once, Connect with socket CM fails
+// with ErrInvalidAddress and the kernel's reason, for example
+// syscall.ENETUNREACH; with CMA that is an event. privateData is limited by ProviderAttr.MaxPrivateDataSize, and
 // a peer on the CMA provider gets it padded to that. The quality of service and
 // the connect flags of the C call have a single value that providers accept.
 //
@@ -74,9 +79,29 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 	}
 	err := ep.connectNative(op, service, timeout, privateData, arguments)
 	if err != nil {
-		return ep.renewAfterFailedConnect(op, err)
+		return ep.renewAfterFailedConnect(op, explainAddress(op, err, service.address))
 	}
 	return nil
+}
+
+// explainAddress adds to the error of a connect that the library refused for its address what the kernel says of that.
+// Only socket CM knows at once; with CMA, the outcome is an event.
+func explainAddress(op string, err error, address netip.Addr) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Return.Type() != ErrInvalidAddress {
+		return err
+	}
+	subtype, refusal := e.Return.Subtype(), tryAddress(address)
+	// UDP may go where TCP may not, or again.
+	detail := fmt.Sprintf("TCP could not begin to connect to %v, for a moment or because of a packet filter: try again", address)
+	switch {
+	case errors.Is(refusal, syscall.EACCES):
+		subtype = InvalidAddressUnsupported
+		detail = fmt.Sprintf("%v is a broadcast address (%v): give that of one peer's adapter", address, refusal)
+	case refusal != nil:
+		detail = fmt.Sprintf("the kernel cannot send to %v (%v): is it the address of the peer's adapter? See ip route get %[1]v", address, refusal)
+	}
+	return &Error{Op: op, Return: classError | Return(ErrInvalidAddress) | Return(subtype), Detail: detail, Err: refusal}
 }
 
 func (ep *EP) connectNative(op string, service remoteService, timeout time.Duration, privateData []byte, arguments connectArguments) (err error) {

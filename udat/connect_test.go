@@ -7,7 +7,9 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -330,6 +332,37 @@ func TestEstablishedBeforeFree(t *testing.T) {
 		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
 		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
 		wantNoReport(t, reports)
+	})
+}
+
+// A connect that socket CM refuses for the address says what the kernel says.
+func TestConnectRefusedAddress(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return // elsewhere there may be a route
+	}
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if !strings.Contains(ia.Name(), "scm") {
+			t.Log("nothing to test: the outcome is an event")
+			return
+		}
+		broadcast := udattest.Address(t, ia).As4()
+		broadcast[3] = 255
+		e := udattest.NewEndpoint(t, ia, nil)
+		for address, because := range map[netip.Addr][]error{
+			netip.AddrFrom4(broadcast):         {udat.InvalidAddressUnsupported, syscall.EACCES},
+			netip.MustParseAddr("192.0.2.1"):   {syscall.ENETUNREACH},
+			netip.MustParseAddr("203.0.113.9"): {syscall.ENETUNREACH},
+		} {
+			if udat.IsPatched(ia) && because[0] == error(syscall.ENETUNREACH) {
+				because = append(because, udat.InvalidAddressUnreachable)
+			}
+			err := e.EP.Connect(address, udattest.ConnQual(), udattest.Patience, nil)
+			want(t, err, append(because, udat.ErrInvalidAddress, udat.ClassError)...)
+			wantDetail(t, err)
+			t.Log(err)
+		}
+		wantState(t, e.EP, udat.EPStateUnconnected)
+		udattest.ConnectPair(t, udattest.Listen(t, ia), e, udattest.NewEndpoint(t, ia, nil))
 	})
 }
 
