@@ -54,7 +54,7 @@ func TestExplainDeviceOfOtherNamespace(t *testing.T) {
 	for _, o := range (child{task: task, netns: true}).run(t).Opened {
 		wantProblem(t, o, udat.ProblemNoDevice, "another network namespace")
 	}
-	// Those of /sys that were mounted elsewhere have the device.
+	// A /sys that was mounted in the namespace of the device still has it.
 	task = childTask{Open: p.names()[1:]}
 	for _, o := range (child{task: task, netns: true}).run(t).Opened {
 		wantProblem(t, o, udat.ProblemNoDriver, "another network namespace")
