@@ -45,7 +45,7 @@ func (p *Persistent) Start() error {
 		p.request = &p.incoming.request
 		return nil
 	}
-	r, err := c.begin(c.userContext(), p.numbers, p.rank, p.tag)
+	r, err := c.begin(nil, c.userContext(), p.numbers, p.rank, p.tag)
 	if r == nil {
 		r = w.endedRequest(err)
 	}

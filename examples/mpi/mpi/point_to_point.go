@@ -18,7 +18,7 @@ func Send[T Number](c *Comm, numbers []T, dest, tag int) error {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, err := c.begin(c.userContext(), dataOf(numbers), dest, tag)
+	r, err := c.begin(nil, c.userContext(), dataOf(numbers), dest, tag)
 	if r == nil {
 		return err
 	}
@@ -143,15 +143,16 @@ func (c *Comm) isend(context uint32, numbers data, dest, tag int) *Request {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, err := c.begin(context, numbers, dest, tag)
+	r, err := c.begin(nil, context, numbers, dest, tag)
 	if r == nil {
 		r = w.endedRequest(err)
 	}
 	return r
 }
 
-// begin begins a send. It returns a nil Request if the send is done or has failed. The caller holds mu.
-func (c *Comm) begin(context uint32, numbers data, dest, tag int) (*Request, error) {
+// begin begins a send, which is part of a schedule or, with nil, of none. It returns a nil Request if the send is done or
+// has failed. The caller holds mu.
+func (c *Comm) begin(part *schedule, context uint32, numbers data, dest, tag int) (*Request, error) {
 	w, to := c.world, c.group[dest]
 	if len(numbers.bytes) > maxBytes {
 		return nil, badArgument("a message of %d bytes; it may have at most %d", len(numbers.bytes), maxBytes)
@@ -176,6 +177,11 @@ func (c *Comm) begin(context uint32, numbers data, dest, tag int) (*Request, err
 	}
 	o := &outgoing{to: p, header: h, memory: numbers.bytes, request: w.request()}
 	o.request.outgoing = o
+	if part != nil {
+		// The send may end before wait returns.
+		o.request.schedule = part
+		part.open++
+	}
 	p.wait(o)
 	return o.request, nil
 }

@@ -174,13 +174,8 @@ func (s *schedule) begin(step *step) {
 		c.post(r, c.collectiveContext(), step.numbers, step.rank, s.tag)
 		return
 	}
-	r, err := c.begin(c.collectiveContext(), step.numbers, step.rank, s.tag)
-	switch {
-	case err != nil:
+	if _, err := c.begin(s, c.collectiveContext(), step.numbers, step.rank, s.tag); err != nil {
 		s.err = err
-	case r != nil:
-		s.open++
-		r.schedule = s
 	}
 }
 
@@ -260,7 +255,7 @@ func (s *schedule) stop() {
 	for rank := range c.group {
 		if rank != c.rank {
 			// A rank that does not get it learns that this rank is lost.
-			_, _ = c.begin(c.collectiveContext(), data{}, rank, s.sequence<<digestBits|alarm)
+			_, _ = c.begin(nil, c.collectiveContext(), data{}, rank, s.sequence<<digestBits|alarm)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (p *peer) acknowledgeAll() error {
 func (p *peer) advance(o *outgoing) (bool, error) {
 	if o.region == nil && len(o.memory) <= eagerLimit && !p.full && (p.credit != 0 || len(o.memory) <= mostInRing(int(p.out.size))) {
 		sent, err := p.try(&o.header, o.memory)
-		if sent {
+		if sent && err == nil { // after an error, the end of the world completes it
 			o.request.complete(Status{}, nil)
 		}
 		return sent, err

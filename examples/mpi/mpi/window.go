@@ -433,7 +433,7 @@ func (win *window) accumulate(numbers []byte, rank, offset int) error {
 
 // tell sends a message of the window to another rank.
 func (win *window) tell(rank, tag int, message []byte) error {
-	_, err := win.comm.begin(win.comm.userContext(), dataOf(message), rank, tag)
+	_, err := win.comm.begin(nil, win.comm.userContext(), dataOf(message), rank, tag)
 	return err
 }
 
