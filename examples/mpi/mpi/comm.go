@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -51,11 +52,11 @@ const Undefined = -1
 // All ranks of c must call it.
 func (c *Comm) Split(color, key int) (*Comm, error) {
 	if color < Undefined {
-		return nil, badArgument("the color is %d; it must be 0 or more, or Undefined", color)
+		return nil, c.refuse(badArgument("the color is %d; it must be 0 or more, or Undefined", color)).end()
 	}
 	w := c.world
 	w.mu.Lock()
-	id := uint64(w.nextContext)
+	id := w.commID()
 	w.mu.Unlock()
 	mine := []int64{int64(color), int64(key), int64(id)}
 	all := make([]int64, len(mine)*c.Size())
@@ -65,19 +66,15 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	type member struct {
 		rank int // in c
 		key  int64
+		id   uint32
 	}
 	var members []member
 	for rank := range c.Size() {
 		theirs := all[rank*len(mine):][:len(mine)]
 		if theirs[0] == int64(color) {
-			members = append(members, member{rank, theirs[1]})
+			members = append(members, member{rank, theirs[1], uint32(theirs[2])})
 		}
-		// Communicators of different colors may have the same number, because they have no rank in common.
-		id = max(id, uint64(theirs[2]))
 	}
-	w.mu.Lock()
-	w.nextContext = max(w.nextContext, uint32(id)+1)
-	w.mu.Unlock()
 	if color == Undefined {
 		return nil, nil
 	}
@@ -88,7 +85,21 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.comm(uint32(id), group), nil
+	return w.comm(members[0].id, group), nil
+}
+
+// commID returns an id for a communicator whose first rank is this one. No other rank returns the same id, so that ranks
+// can create several communicators at the same time. The caller holds mu.
+func (w *World) commID() uint32 {
+	const mostID = math.MaxUint32 / 2 // see userContext
+	for {
+		if w.made++; w.made > (mostID-w.rank)/len(w.peers) {
+			w.made = 1 // ids of communicators that were freed
+		}
+		if id := uint32(w.made*len(w.peers) + w.rank); w.comms[id] == nil {
+			return id
+		}
+	}
 }
 
 // Dup returns another communicator of the same ranks, whose messages are separate from those of c. All ranks of c

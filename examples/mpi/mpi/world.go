@@ -98,11 +98,11 @@ type World struct {
 	events     [][]udat.Event
 	nesting    int
 
-	stats       Stats
-	nextContext uint32 // a communicator number that is not in use
-	err         error  // why the world has ended
-	left        bool   // all ranks are closing their worlds
-	closed      bool
+	stats  Stats
+	made   int   // ids of communicators
+	err    error // why the world has ended
+	left   bool  // all ranks are closing their worlds
+	closed bool
 }
 
 // Init makes this process a rank of the job that its launcher has started, and waits until the other ranks are there.
@@ -149,7 +149,7 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 
 // newWorld returns a world that has no adapter yet.
 func newWorld(rank, size int, options Options) *World {
-	w := &World{rank: rank, nextContext: 1, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, thresholds: usualThresholds, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
+	w := &World{rank: rank, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, thresholds: usualThresholds, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)
