@@ -10,7 +10,16 @@ var (
 	ErrMismatch = errors.New("mpi: the ranks called collective operations that do not go together")
 	// ErrElsewhere says that a collective operation has failed on another rank. The error on that rank says why.
 	ErrElsewhere = errors.New("mpi: the operation has failed on another rank")
+	// ErrPanicked says that an operation of the program, which it had passed to Reduce, for example, has panicked.
+	ErrPanicked = errors.New("mpi: the program's operation has panicked")
 )
+
+func checkOperation(missing bool) error {
+	if missing {
+		return badArgument("the operation is nil")
+	}
+	return nil
+}
 
 // thresholds say from how many bytes on a collective operation uses the algorithm that moves less data. Below that it
 // uses the one that has fewer steps. In alltoall a rank exchanges that much with one other rank at a time. It exchanges less

@@ -1,5 +1,7 @@
 package mpi
 
+import "cmp"
+
 // Sum is an operation for Reduce.
 func Sum[T Number](a, b T) T { return a + b }
 
@@ -16,15 +18,16 @@ func Max[T Real](a, b T) T { return max(a, b) }
 // Other ranks may pass nil for result, but not for send.
 //
 // The operation must be associative; it does not need to be commutative. Operands are combined in the order of the
-// ranks, whatever the root is, so that results of floating-point numbers are the same each time. The operation must
-// not call this package.
+// ranks, whatever the root is, so that results of floating-point numbers are the same each time. Any goroutine may call
+// the operation, which must not call this package. If it panics, Reduce fails on all ranks that are still in it, with
+// ErrPanicked on this one.
 func Reduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) error {
 	return Ireduce(c, send, result, operation, root).end()
 }
 
 // Ireduce begins a Reduce and returns its Request.
 func Ireduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) *Request {
-	err := c.checkRoot(root)
+	err := cmp.Or(c.checkRoot(root), checkOperation(operation == nil))
 	if err == nil && c.rank == root && len(result) != len(send) {
 		err = badArgument("result has %d numbers, and send %d", len(result), len(send))
 	}
@@ -95,8 +98,12 @@ func Allreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) er
 
 // Iallreduce begins an Allreduce and returns its Request.
 func Iallreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) *Request {
-	if len(result) != len(send) {
-		return c.refuse(badArgument("result has %d numbers, and send %d", len(result), len(send)))
+	err := checkOperation(operation == nil)
+	if err == nil && len(result) != len(send) {
+		err = badArgument("result has %d numbers, and send %d", len(result), len(send))
+	}
+	if err != nil {
+		return c.refuse(err)
 	}
 	long := c.Size() > 2 && bytesOf(send) >= c.world.thresholds.allreduce
 	name := "allreduce by doubling"
@@ -124,7 +131,7 @@ func ReduceScatter[T Number](c *Comm, send, receive []T, counts []int, operation
 
 // IreduceScatter begins a ReduceScatter and returns its Request.
 func IreduceScatter[T Number](c *Comm, send, receive []T, counts []int, operation func(a, b T) T) *Request {
-	if err := c.checkOwn("send", len(send), counts, len(receive)); err != nil {
+	if err := cmp.Or(c.checkOwn("send", len(send), counts, len(receive)), checkOperation(operation == nil)); err != nil {
 		return c.refuse(err)
 	}
 	if c.Size() > 2 && bytesOf(send) >= c.world.thresholds.reduceScatter {

@@ -58,7 +58,7 @@ func (p *peer) lose(cause error) {
 		_, _ = p.look() // the peer is lost, whether or not this fails
 	}
 	p.link = lost
-	for w.err == nil && !w.left && w.pollAll() {
+	for w.err == nil && !w.left && w.look(true, true) {
 	}
 	switch {
 	case w.left:
@@ -111,7 +111,7 @@ func (w *World) fail(err error) {
 			connections = append(connections, p.ep)
 		}
 	}
-	w.run()
+	w.run() // ends what is due
 	w.stir()
 	if w.left {
 		return // nothing is under way, and free takes care of the endpoints

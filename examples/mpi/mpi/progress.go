@@ -26,17 +26,22 @@ const (
 	patientTurns = 64
 )
 
-// poll looks once for arrivals and events, and reports whether there were any. The caller holds mu.
+// poll looks once for arrivals and events, runs what is then due, and reports whether there was something. The caller
+// holds mu, which poll may unlock.
 func (w *World) poll() bool {
 	w.turn++
-	return w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0)
+	found := w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0)
+	return w.run() || found
 }
 
 // pollAll looks at everything.
-func (w *World) pollAll() bool { return w.look(true, true) }
+func (w *World) pollAll() bool {
+	found := w.look(true, true)
+	return w.run() || found
+}
 
 // look looks at the rings, at the event dispatchers whose events are waited for, and, if told to, at those for
-// completions and connections.
+// completions and connections. It runs nothing, and so keeps mu.
 func (w *World) look(completions, connections bool) bool {
 	found := false
 	for _, p := range w.linked {
@@ -72,7 +77,7 @@ func (w *World) look(completions, connections bool) bool {
 		}
 		found = w.empty(w.calls, (*World).callEvent) || found
 	}
-	return w.run() || found
+	return found
 }
 
 // empty handles all events of an event dispatcher.

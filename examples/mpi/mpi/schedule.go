@@ -1,7 +1,9 @@
 package mpi
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"slices"
 )
@@ -51,7 +53,7 @@ func (s *schedule) receive(numbers data, source int) {
 	s.steps = append(s.steps, step{kind: receiveStep, rank: source, numbers: numbers})
 }
 
-// then adds work. Whoever makes progress does it; it must not call this package.
+// then adds work, which may call the program's operation. Whoever makes progress does it, without the lock.
 func (s *schedule) then(work func()) {
 	s.steps = append(s.steps, step{kind: workStep, work: work})
 }
@@ -64,8 +66,10 @@ func (s *schedule) wait() { s.then(nil) }
 const (
 	digestBits = 16
 	sequences  = 1 << 15
-	// alarm instead of the digest says that the operation has failed on a rank.
-	alarm = 0
+	// alarm instead of the digest says that the operation has failed on a rank. The message has the beginning of the
+	// error, which fits into all rings.
+	alarm   = 0
+	mostWhy = 200
 )
 
 // collective is what must be the same on all ranks.
@@ -107,7 +111,7 @@ func (s *schedule) start() *Request {
 	c.running = append(c.running, s)
 	for _, m := range w.matcher.unexpected {
 		if s.concerns(m) && m.tag != s.tag {
-			s.fail(mismatch(m.tag))
+			s.fail(s.wrong(m))
 		}
 	}
 	if !s.due {
@@ -122,15 +126,16 @@ func (s *schedule) concerns(m *message) bool {
 	return m.context == s.comm.collectiveContext() && m.tag>>digestBits == s.sequence
 }
 
-// mismatch returns the error for a message of the operation that has another tag.
-func mismatch(tag int) error {
-	if tag&(1<<digestBits-1) == alarm {
-		return ErrElsewhere
+// wrong returns the error for a message of the operation that has another tag.
+func (s *schedule) wrong(m *message) error {
+	if m.tag&(1<<digestBits-1) == alarm {
+		return fmt.Errorf("%w: rank %d: %s", ErrElsewhere, s.comm.rankOf(m.source), m.payload)
 	}
-	return ErrMismatch
+	return fmt.Errorf("%w: rank %d made another call", ErrMismatch, s.comm.rankOf(m.source))
 }
 
-// advance does all steps that are possible now. The caller holds mu, and is not in the middle of handling a message.
+// advance does all steps that are possible now. The caller holds mu, which advance unlocks now and then, and is not in
+// the middle of handling a message.
 func (s *schedule) advance() {
 	w := s.comm.world
 	s.due = false
@@ -148,7 +153,10 @@ func (s *schedule) advance() {
 			}
 			s.recycle()
 			if step.work != nil {
-				step.work()
+				if err := w.call(step.work); err != nil {
+					s.err = cmp.Or(s.err, err)
+					break
+				}
 			}
 		} else {
 			s.begin(step)
@@ -213,15 +221,33 @@ func (s *schedule) plan() {
 	w.stir()
 }
 
-// run advances the schedules that are due.
+// task is what run is to advance: a schedule, or the accumulations of a window.
+type task interface{ advance() }
+
+// run advances the tasks that are due, and may unlock mu meanwhile.
 func (w *World) run() (some bool) {
 	for len(w.due) > 0 {
-		s := w.due[0]
+		t := w.due[0]
 		w.due = w.due[1:]
-		s.advance()
+		t.advance()
 		some = true
 	}
 	return some
+}
+
+// call does work that may be the program's own: without mu, which the caller holds. Its panic is an error.
+func (w *World) call(work func()) (err error) {
+	w.work.Add(1) // the memory of windows must stay
+	w.mu.Unlock()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %v", ErrPanicked, v)
+		}
+		w.mu.Lock()
+		w.work.Done()
+	}()
+	work()
+	return nil
 }
 
 // stop ends the receives, and alarms the other ranks, unless one of them has alarmed this rank.
@@ -255,9 +281,18 @@ func (s *schedule) stop() {
 	for rank := range c.group {
 		if rank != c.rank {
 			// A rank that does not get it learns that this rank is lost.
-			_, _ = c.begin(nil, c.collectiveContext(), data{}, rank, s.sequence<<digestBits|alarm)
+			_, _ = c.begin(nil, c.collectiveContext(), encoded(why(s.err)), rank, s.sequence<<digestBits|alarm)
 		}
 	}
+}
+
+// why returns the beginning of an error's text for another rank, nil without an error.
+func why(err error) []byte {
+	if err == nil {
+		return nil
+	}
+	text := []byte(err.Error())
+	return text[:min(len(text), mostWhy)]
 }
 
 // recycle returns the receives of messages that are done.
@@ -290,7 +325,7 @@ func (c *Comm) stray(m *message) bool {
 			if m.tag == s.tag {
 				return false
 			}
-			s.fail(mismatch(m.tag))
+			s.fail(s.wrong(m))
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -75,8 +76,9 @@ func (w *Window[T]) Get(numbers []T, target, index int) error {
 }
 
 // Accumulate combines each of the numbers with one of the target's. Several ranks may accumulate at the same time.
-// The target's process does the work while its program waits or computes. The numbers may change as soon as
-// Accumulate returns.
+// The target's process does the work while its program waits or computes; any goroutine may call the operation. If the
+// operation panics, the next Fence, or Flush or Unlock of the target, fails on the rank that has called Accumulate. The
+// numbers may change as soon as Accumulate returns.
 func (w *Window[T]) Accumulate(numbers []T, target, index int) error {
 	return w.core.accumulate(dataOf(numbers).bytes, target, offsetOf[T](index))
 }
@@ -123,11 +125,13 @@ type window struct {
 	memory  []byte
 	targets []target // by rank
 	combine func(there, given []byte)
+	given   []accumulation // that are to be combined, the earliest first
+	busy    bool           // advance is running
 	lockers lockers
 	early   []func() // messages that arrived before the window was ready
 	isReady bool
 	freed   bool
-	failed  error // error of a Get, which the next flush reports
+	failed  error // error of a Get or an Accumulate, which the next flush reports
 }
 
 // target is the memory of a rank, and this rank's operations on it.
@@ -364,9 +368,7 @@ func (win *window) get(numbers []byte, rank, offset int) error {
 	t.gets++
 	if err := p.fetch(numbers, from, func(err error) {
 		t.gets--
-		if err != nil && win.failed == nil {
-			win.failed = err
-		}
+		win.failed = cmp.Or(win.failed, err)
 		w.stir()
 	}); err != nil {
 		t.gets--
@@ -377,7 +379,8 @@ func (win *window) get(numbers []byte, rank, offset int) error {
 
 // Tags of the messages of a window.
 const (
-	// accumulateTag has the offset in the target's memory, and then the numbers. accumulatedTag is the answer.
+	// accumulateTag has the offset in the target's memory, and then the numbers. accumulatedTag is the answer, which says
+	// what went wrong.
 	accumulateTag = iota
 	accumulatedTag
 	lockSharedTag
@@ -407,13 +410,16 @@ func (win *window) accumulate(numbers []byte, rank, offset int) error {
 	if err != nil {
 		return err
 	}
-	if p == nil {
-		if len(numbers) > 0 {
-			win.combine(win.memory[offset:][:len(numbers)], numbers)
-		}
-		return nil
-	}
 	t := &win.targets[rank]
+	if p == nil {
+		if len(numbers) == 0 {
+			return nil
+		}
+		t.unanswered++
+		win.given = append(win.given, accumulation{from: rank, offset: offset, numbers: aligned(numbers)})
+		win.advance()
+		return w.await(func() bool { return t.unanswered == 0 })
+	}
 	for len(numbers) > 0 {
 		n := min(len(numbers), mostAccumulated)
 		if err := w.await(func() bool { return t.unanswered < mostUnanswered }); err != nil {
@@ -448,14 +454,15 @@ func (win *window) handle(from, tag int, message []byte) {
 	t := &win.targets[from]
 	switch tag {
 	case accumulateTag:
-		if err := win.accumulated(message); err != nil {
+		if err := win.accept(from, message); err != nil {
 			w.fail(&RankError{win.comm.group[from], err})
-			return
 		}
-		_ = win.tell(from, accumulatedTag, nil) // it fails at the end of the world
 	case accumulatedTag:
-		t.unanswered--
-		w.stir()
+		var err error
+		if len(message) > 0 {
+			err = fmt.Errorf("%w: rank %d: %s", ErrElsewhere, from, message)
+		}
+		win.answered(from, err)
 	case lockSharedTag:
 		win.grant(win.lockers.ask(from, Shared))
 	case lockExclusiveTag:
@@ -468,20 +475,62 @@ func (win *window) handle(from, tag int, message []byte) {
 	}
 }
 
-// accumulated combines the numbers that another rank has sent.
-func (win *window) accumulated(message []byte) error {
+// accumulation is numbers that a rank has sent to be combined with those in the window.
+type accumulation struct {
+	from    int // rank
+	offset  int
+	numbers []byte
+}
+
+// aligned returns a copy that is aligned for any numbers.
+func aligned(b []byte) []byte {
+	copied := dataOf(make([]uint64, (len(b)+7)/8)).bytes[:len(b)]
+	copy(copied, b)
+	return copied
+}
+
+// accept checks an accumulation of another rank, and has run combine it.
+func (win *window) accept(from int, message []byte) error {
 	if len(message) < accumulatePrefix || win.combine == nil {
 		return fmt.Errorf("%w: an accumulation of %d bytes", errMalformed, len(message))
 	}
-	// The message may be unaligned, but numbers must not be.
-	aligned := dataOf(make([]uint64, (len(message)+7)/8)).bytes[:len(message)]
-	copy(aligned, message)
-	offset, numbers := *(*uint64)(unsafe.Pointer(&aligned[0])), aligned[accumulatePrefix:]
+	message = aligned(message)
+	offset, numbers := *(*uint64)(unsafe.Pointer(&message[0])), message[accumulatePrefix:]
 	if offset > uint64(len(win.memory)) || uint64(len(numbers)) > uint64(len(win.memory))-offset {
 		return fmt.Errorf("%w: an accumulation beyond the end", errMalformed)
 	}
-	win.combine(win.memory[offset:][:len(numbers)], numbers)
+	w := win.comm.world
+	win.given = append(win.given, accumulation{from: from, offset: int(offset), numbers: numbers})
+	w.due = append(w.due, win)
+	w.stir()
 	return nil
+}
+
+// advance combines what was given, one accumulation at a time, and answers. It unlocks mu meanwhile.
+func (win *window) advance() {
+	w := win.comm.world
+	if win.busy {
+		return
+	}
+	win.busy = true
+	for len(win.given) > 0 && w.err == nil {
+		g := win.given[0]
+		win.given = win.given[1:]
+		err := w.call(func() { win.combine(win.memory[g.offset:][:len(g.numbers)], g.numbers) })
+		if g.from == win.comm.rank {
+			win.answered(g.from, err)
+			continue
+		}
+		_ = win.tell(g.from, accumulatedTag, why(err)) // it fails at the end of the world
+	}
+	win.busy = false
+}
+
+// answered records the end of an accumulation. The next flush reports the error.
+func (win *window) answered(from int, err error) {
+	win.failed = cmp.Or(win.failed, err)
+	win.targets[from].unanswered--
+	win.comm.world.stir()
 }
 
 // grant tells ranks that they hold this rank's lock.

@@ -79,7 +79,7 @@ type World struct {
 	scratch  scratch
 	matcher  matcher
 	comms    map[uint32]*Comm          // by id
-	due      []*schedule               // that run is to advance
+	due      []task                    // that run is to advance
 	handlers map[uint32]func(*message) // by context
 	// spareReceives are for calls that wait until their receive is done.
 	spareReceives []*receive
