@@ -1,6 +1,9 @@
 package mpi
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
 // Alltoall is a Scatter from every rank: rank i gets part i of each rank's send, in the order of the ranks.
 func Alltoall[T Number](c *Comm, send, receive []T) error { return Ialltoall(c, send, receive).end() }
@@ -23,6 +26,11 @@ func Ialltoall[T Number](c *Comm, send, receive []T) *Request {
 func alltoall[T Number](c *Comm, name string, pairs bool, send []T, sendCounts []int, receive []T, receiveCounts []int) *Request {
 	s := c.schedule(name, 0, kindOf[T]())
 	size := c.Size()
+	if overlap(dataOf(send), dataOf(receive)) {
+		copied := scratchFor[T](s, len(send))
+		copy(copied, send)
+		send = copied
+	}
 	out, in := parts(send, sendCounts), parts(receive, receiveCounts)
 	copy(in[c.rank], out[c.rank])
 	for distance := 1; distance < size; distance++ {
@@ -34,6 +42,12 @@ func alltoall[T Number](c *Comm, name string, pairs bool, send []T, sendCounts [
 		}
 	}
 	return s.start()
+}
+
+// overlap reports whether two slices have memory in common.
+func overlap(a, b data) bool {
+	first, second := uintptr(unsafe.Pointer(unsafe.SliceData(a.bytes))), uintptr(unsafe.Pointer(unsafe.SliceData(b.bytes)))
+	return first < second+uintptr(len(b.bytes)) && second < first+uintptr(len(a.bytes))
 }
 
 // Alltoallv is an Alltoall with parts of different lengths: rank i gets sendCounts[i] numbers, and receiveCounts[i]

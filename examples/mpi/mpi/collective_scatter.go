@@ -55,7 +55,7 @@ func scatterLong[T Number](c *Comm, all, receive []T, root int) *Request {
 			s.send(dataOf(part(all, rank, c.Size())), rank)
 		}
 	}
-	copy(receive, part(all, root, c.Size()))
+	s.then(func() { copy(receive, part(all, root, c.Size())) }) // the slices may overlap
 	return s.start()
 }
 
@@ -79,11 +79,10 @@ func Iscatterv[T Number](c *Comm, all []T, counts []int, receive []T, root int) 
 		return c.refuse(err)
 	}
 	for rank, theirs := range parts(all, counts) {
-		if rank == root {
-			copy(receive, theirs)
-			continue
+		if rank != root {
+			s.send(dataOf(theirs), rank)
 		}
-		s.send(dataOf(theirs), rank)
 	}
+	s.then(func() { copy(receive, parts(all, counts)[root]) }) // the slices may overlap
 	return s.start()
 }

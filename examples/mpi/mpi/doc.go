@@ -3,8 +3,9 @@
 //
 // A program calls Init in each process that a launcher has started: mpiexec.hydra, srun, or package launch. It sends
 // and receives slices of any kind of number: Send, Recv, Isend, Irecv, Wait, Waitall, Sendrecv, Probe. All ranks of a
-// communicator take part in Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, Allgather and Alltoall. Numbers
-// travel in the machine's own byte order.
+// communicator take part in Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, Allgather and Alltoall. The slices
+// that a collective operation sends from and receives in may overlap, as for MPI's operations in place. Numbers travel
+// in the machine's own byte order.
 //
 // # Protocol
 //
