@@ -95,6 +95,8 @@ func (p *peer) hear(l line) error {
 		p.world.left = true
 	case noticeDeath:
 		p.world.fail(&RankError{int(l.rank), ErrDied})
+	case noticeLate:
+		p.world.fail(&RankError{int(l.rank), ErrLate})
 	case noticeLauncher:
 		p.world.fail(ErrLauncherGone)
 	}

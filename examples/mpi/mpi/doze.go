@@ -30,12 +30,13 @@ func parseDoze(b []byte) doze { return doze{b[4] != 0, binary.LittleEndian.Uint3
 // doze tells the peers that this rank falls asleep, unless they know. A peer whose endpoint has no room for that is
 // told at the end of a nap.
 func (w *World) doze() {
+	awaited := uint32(w.firstAwaited() + 1)
 	for _, p := range w.linked {
 		now := doze{asleep: true, sent: p.messagesOut}
-		if p.line.doze == now || p.link != connected || p.outstanding() >= w.depth {
+		if p.line.notice != 0 || p.line.doze == now && p.line.rank == awaited || p.link != connected || p.outstanding() >= w.depth {
 			continue
 		}
-		p.line.doze = now
+		p.line.doze, p.line.rank = now, awaited
 		if err := p.tellLine(p.signal()); err != nil {
 			p.lose(err)
 		}

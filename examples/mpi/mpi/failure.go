@@ -20,6 +20,8 @@ var (
 	ErrClosed = errors.New("mpi: the world is closed")
 	// ErrDied says that a rank's process has ended, or has closed its world early, or that it cannot be reached.
 	ErrDied = errors.New("its process has ended")
+	// ErrLate says that a rank was awaited by another one until the context of that one ended.
+	ErrLate = errors.New("another rank has awaited it until its time ended")
 	// ErrAdapter says that a rank has no adapter, or one that cannot connect to those of the others.
 	ErrAdapter = errors.New("no adapter that all ranks can use")
 	// ErrVersion says that a rank runs another build of the program.
@@ -87,18 +89,25 @@ func (w *World) launcherEnds() bool {
 
 // fail ends all operations, now and later, and tells the other ranks. The caller holds mu.
 func (w *World) fail(err error) {
+	notice, dead := uint32(noticeDeath), &RankError{Rank: w.rank}
+	switch {
+	case errors.Is(err, ErrLauncherGone):
+		notice = noticeLauncher
+	case errors.As(err, &dead) && errors.Is(err, ErrLate):
+		notice = noticeLate
+	}
+	w.failTelling(err, notice, dead.Rank)
+}
+
+// failTelling is fail with a notice for the other ranks.
+func (w *World) failTelling(err error, notice uint32, rank int) {
 	if w.err != nil {
 		return
 	}
 	w.err = err
 	w.end()
 	if !w.left {
-		notice, dead := uint32(noticeDeath), &RankError{Rank: w.rank}
-		if errors.Is(err, ErrLauncherGone) {
-			notice = noticeLauncher
-		}
-		errors.As(err, &dead)
-		w.part(notice, dead.Rank)
+		w.part(notice, rank)
 	}
 	for _, r := range w.matcher.posted {
 		r.request.complete(Status{}, err)

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -33,6 +34,7 @@ func (w *World) guard() {
 		if w.err == nil && !w.left {
 			w.pollAll() // a peer that seemed silent may have sent something
 			w.trim()
+			w.ask()
 			for _, p := range w.linked {
 				if err := p.check(); err != nil {
 					p.lose(err)
@@ -40,6 +42,15 @@ func (w *World) guard() {
 			}
 		}
 		w.mu.Unlock()
+	}
+}
+
+// ask has the collective operations ask those that they wait for.
+func (w *World) ask() {
+	for _, c := range w.comms {
+		for _, s := range slices.Clone(c.running) {
+			s.ask()
+		}
 	}
 }
 

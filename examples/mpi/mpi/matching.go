@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/goudat/goudat/udat"
@@ -78,6 +79,12 @@ func (m *matcher) arrive(e envelope) *receive {
 	m.posted = slices.Delete(m.posted, i, i+1)
 	return found
 }
+
+// receives lists the receives that wait for a message, the earliest first.
+func (m *matcher) receives() iter.Seq[*receive] { return slices.Values(m.posted) }
+
+// waits reports whether a receive has no message yet.
+func (m *matcher) waits(r *receive) bool { return slices.Contains(m.posted, r) }
 
 // withdraw removes a receive that has no message yet, and reports whether it was there.
 func (m *matcher) withdraw(r *receive) bool {

@@ -17,8 +17,11 @@ type schedule struct {
 	comm     *Comm
 	sequence int // number of the operation in its communicator
 	tag      int
+	name     string
 	steps    []step
 	next     int
+	seen     int // next at the last call of ask, and asked when it has asked; 0 before
+	asked    int
 	open     int        // messages under way
 	receives []*receive // for the messages since the last work
 	scratch  [][]uint64 // memory that goes back at the end
@@ -61,16 +64,28 @@ func (s *schedule) then(work func()) {
 // wait makes later steps wait for the messages so far.
 func (s *schedule) wait() { s.then(nil) }
 
-// The messages of a collective operation have a tag of their own: the number of the operation, and a digest of
-// everything that must be the same on all ranks.
+// The messages of a collective operation have a tag of their own: the number of the operation, a digest of everything
+// that must be the same on all ranks, and a purpose.
 const (
-	digestBits = 16
-	sequences  = 1 << 15
-	// alarm instead of the digest says that the operation has failed on a rank. The message has the beginning of the
-	// error, which fits into all rings.
-	alarm   = 0
-	mostWhy = 200
+	purposeBits = 2
+	digestBits  = 16 // with the purpose
+	sequences   = 1 << 15
 )
+
+const (
+	// alarm says that the operation has failed on a rank. The message has the beginning of the error.
+	alarm = iota
+	// question comes from a rank that has waited for long. The receiver may be in another operation, without any message
+	// that shows that.
+	question
+	// answer says that the rank has ended the operation. All that it has sent is there before the answer.
+	answer
+	// content is what the operation needs.
+	content
+)
+
+// mostWhy is how much of an error an alarm has. It fits into all rings.
+const mostWhy = 200
 
 // collective is what must be the same on all ranks.
 type collective struct {
@@ -84,17 +99,17 @@ func (o collective) digest() int {
 	_, _ = h.Write([]byte{byte(o.element), byte(o.root), byte(o.root >> 8), byte(o.root >> 16)}) // has no errors
 	_, _ = h.Write([]byte(o.name))
 	sum := h.Sum32()
-	return int((sum^sum>>digestBits)&(1<<digestBits-1)) | 1 // never alarm
+	return int((sum^sum>>digestBits)&(1<<digestBits-1)) | content
 }
 
 // schedule returns an empty schedule of an operation.
 func (c *Comm) schedule(name string, root int, element elementKind) *schedule {
-	return &schedule{comm: c, tag: collective{name, root, element}.digest()}
+	return &schedule{comm: c, name: name, tag: collective{name, root, element}.digest()}
 }
 
 // refuse ends an operation that this rank cannot take part in.
 func (c *Comm) refuse(err error) *Request {
-	return (&schedule{comm: c, tag: 1, err: err}).start()
+	return (&schedule{comm: c, tag: content, err: err}).start()
 }
 
 // start begins the operation.
@@ -109,9 +124,10 @@ func (s *schedule) start() *Request {
 	c.sequence = (c.sequence + 1) % sequences
 	delete(c.failed, (c.sequence+sequences/2)%sequences) // its messages have all arrived long ago
 	c.running = append(c.running, s)
-	for _, m := range w.matcher.unexpected {
+	for _, m := range slices.Clone(w.matcher.unexpected) {
 		if s.concerns(m) && m.tag != s.tag {
-			s.fail(s.wrong(m))
+			s.hear(m)
+			w.drop(m)
 		}
 	}
 	if !s.due {
@@ -126,12 +142,17 @@ func (s *schedule) concerns(m *message) bool {
 	return m.context == s.comm.collectiveContext() && m.tag>>digestBits == s.sequence
 }
 
-// wrong returns the error for a message of the operation that has another tag.
-func (s *schedule) wrong(m *message) error {
-	if m.tag&(1<<digestBits-1) == alarm {
-		return fmt.Errorf("%w: rank %d: %s", ErrElsewhere, s.comm.rankOf(m.source), m.payload)
+// hear handles a message of the operation that has another tag.
+func (s *schedule) hear(m *message) {
+	from := s.comm.rankOf(m.source)
+	switch purpose := m.tag & (1<<purposeBits - 1); {
+	case purpose == alarm:
+		s.fail(fmt.Errorf("%w: rank %d: %s", ErrElsewhere, from, m.payload))
+	case m.tag|content != s.tag:
+		s.fail(fmt.Errorf("%w: rank %d has called another one than %s", ErrMismatch, from, s.name))
+	case purpose == answer && slices.ContainsFunc(s.receives, func(r *receive) bool { return r.source == m.source && s.comm.world.matcher.waits(r) }):
+		s.fail(fmt.Errorf("%w: rank %d has ended %s without a message that this rank needs", ErrMismatch, from, s.name))
 	}
-	return fmt.Errorf("%w: rank %d made another call", ErrMismatch, s.comm.rankOf(m.source))
 }
 
 // advance does all steps that are possible now. The caller holds mu, which advance unlocks now and then, and is not in
@@ -270,9 +291,7 @@ func (s *schedule) stop() {
 	c.failed[s.sequence] = true
 	for _, m := range slices.Clone(w.matcher.unexpected) {
 		if s.concerns(m) {
-			w.matcher.forget(m)
-			w.release(m)
-			w.discard(m)
+			w.drop(m)
 		}
 	}
 	if errors.Is(s.err, ErrElsewhere) {
@@ -325,13 +344,42 @@ func (c *Comm) stray(m *message) bool {
 			if m.tag == s.tag {
 				return false
 			}
-			s.fail(s.wrong(m))
+			s.hear(m)
 			return true
 		}
 	}
 	// Messages of operations that this rank has not begun yet are kept.
 	behind := (c.sequence - sequence + sequences) % sequences
-	return behind > 0 && behind < sequences/2
+	ended := behind > 0 && behind < sequences/2
+	if ended && m.tag&(1<<purposeBits-1) == question {
+		_, _ = c.begin(nil, c.collectiveContext(), data{}, c.rankOf(m.source), m.tag^question^answer) // it fails at the end of the world
+	}
+	return ended
+}
+
+// ask asks those that the operation waits for, if it has done nothing since the last call.
+func (s *schedule) ask() {
+	c := s.comm
+	if s.next == s.asked {
+		return
+	}
+	if s.seen != s.next {
+		s.seen = s.next
+		return
+	}
+	s.asked = s.next
+	for _, r := range s.receives {
+		if c.world.matcher.waits(r) {
+			_, _ = c.begin(nil, c.collectiveContext(), data{}, c.rankOf(r.source), s.tag^content^question) // as above
+		}
+	}
+}
+
+// drop discards a message that was kept.
+func (w *World) drop(m *message) {
+	w.matcher.forget(m)
+	w.release(m)
+	w.discard(m)
 }
 
 // discard drops a message, and lets its sender continue.

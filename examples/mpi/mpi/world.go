@@ -107,7 +107,7 @@ type World struct {
 
 // Init makes this process a rank of the job that its launcher has started, and waits until the other ranks are there.
 // Without a launcher the process is the only rank, and needs no adapter. When ctx ends, all operations fail with an
-// error that matches the error of ctx and its cause.
+// error that matches the error of ctx and its cause, and lists the ranks that are awaited.
 //
 // Init fails with a RankError on all ranks when one of them has no adapter (ErrAdapter), is another build of the
 // program (ErrVersion), or was told another number of ranks (ErrSize).
@@ -139,7 +139,7 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 	w.forget = context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.fail(launch.ContextError(ctx))
+		w.expire(launch.ContextError(ctx))
 	})
 	if err != nil {
 		return nil, errors.Join(err, w.free())

@@ -25,6 +25,8 @@ const (
 	// These variables change the card of a rank.
 	buildVariable    = "MPI_TEST_BUILD"
 	protocolVariable = "MPI_TEST_PROTOCOL"
+	// boundVariable has Options.Bound.
+	boundVariable = "MPI_TEST_BOUND"
 )
 
 // tasks has the tasks of ranks by name.
@@ -70,7 +72,14 @@ func runTask() error {
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("the task took too long"))
 	defer cancel()
-	w, err := Init(ctx, Options{Adapter: os.Getenv(adapterVariable)})
+	options := Options{Adapter: os.Getenv(adapterVariable)}
+	if text := os.Getenv(boundVariable); text != "" {
+		var err error
+		if options.Bound, err = time.ParseDuration(text); err != nil {
+			return err
+		}
+	}
+	w, err := Init(ctx, options)
 	if err != nil {
 		return err
 	}
