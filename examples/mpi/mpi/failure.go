@@ -18,6 +18,8 @@ var (
 	ErrArgument = errors.New("mpi: invalid argument")
 	// ErrClosed says that the world is closed.
 	ErrClosed = errors.New("mpi: the world is closed")
+	// ErrFreed says that a communicator or a window was used after Free.
+	ErrFreed = errors.New("mpi: the communicator or window was freed")
 	// ErrDied says that a rank's process has ended, or has closed its world early, or that it cannot be reached.
 	ErrDied = errors.New("its process has ended")
 	// ErrLate says that a rank was awaited by another one until the context of that one ended.

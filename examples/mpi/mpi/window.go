@@ -18,7 +18,8 @@ import (
 // Any goroutine may call the methods, except Fence and Free. All ranks must call these two, in the same order as the
 // communicator's collective operations.
 type Window[T Number] struct {
-	// Local is this rank's memory. It is outside of Go's heap: the program must not touch it after Free.
+	// Local is this rank's memory. It is outside of Go's heap: the program must not touch it after Free, which sets Local to
+	// nil.
 	Local []T
 	core  *window
 }
@@ -97,7 +98,13 @@ func (w *Window[T]) Lock(target int, mode LockMode) error { return w.core.lock(t
 func (w *Window[T]) Unlock(target int) error { return w.core.unlock(target) }
 
 // Free calls Fence, and frees the window.
-func (w *Window[T]) Free() error { return w.core.free() }
+func (w *Window[T]) Free() error {
+	err := w.core.free()
+	if err == nil {
+		w.Local = nil
+	}
+	return err
+}
 
 // LockMode says whether several ranks can hold a lock at the same time.
 type LockMode int
@@ -241,7 +248,7 @@ func (win *window) release() error {
 func (win *window) check(rank, offset, length int) error {
 	switch w := win.comm.world; {
 	case win.freed:
-		return ErrClosed
+		return ErrFreed
 	case rank < 0 || rank >= len(win.targets):
 		return badArgument("the target is %d; it must be 0 to %d", rank, len(win.targets)-1)
 	case offset < 0 || length > win.targets[rank].length || offset > win.targets[rank].length-length:

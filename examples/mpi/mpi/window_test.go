@@ -70,8 +70,16 @@ func windowTask(w *World) error {
 		if err := win.Free(); err != nil {
 			return err
 		}
-		if err := win.Put([]float64{1}, 0, 0); !errors.Is(err, ErrClosed) {
-			return fmt.Errorf("after Free: %v", err)
+		for name, err := range map[string]error{
+			"Put": win.Put([]float64{1}, 0, 0), "Get": win.Get([]float64{1}, 0, 0), "Flush": win.Flush(0), "Lock": win.Lock(0, Shared),
+			"Unlock": win.Unlock(0), "Fence": win.Fence(), "Free": win.Free(),
+		} {
+			if !errors.Is(err, ErrFreed) {
+				return fmt.Errorf("%s after Free: %v", name, err)
+			}
+		}
+		if win.Local != nil {
+			return errors.New("after Free, the memory can still be touched")
 		}
 	}
 	// One Put that no call waits for before Close.
