@@ -225,6 +225,7 @@ func (p *peer) speak() error {
 
 // begin continues with what has waited for the connection.
 func (p *peer) begin() error {
+	p.world.stir()
 	p.world.trim()
 	if err := p.pump(); err != nil {
 		return err

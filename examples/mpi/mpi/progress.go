@@ -30,14 +30,21 @@ const (
 // holds mu, which poll may unlock.
 func (w *World) poll() bool {
 	w.turn++
-	found := w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0)
-	return w.run() || found
+	return w.follow(w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0))
 }
 
 // pollAll looks at everything.
 func (w *World) pollAll() bool {
-	found := w.look(true, true)
-	return w.run() || found
+	return w.follow(w.look(true, true))
+}
+
+// follow runs what is due, and has the other goroutines that wait look again if there was something: what they wait for
+// may be a completion that ends no request.
+func (w *World) follow(found bool) bool {
+	if found = w.run() || found; found {
+		w.stir()
+	}
+	return found
 }
 
 // look looks at the rings, at the event dispatchers whose events are waited for, and, if told to, at those for

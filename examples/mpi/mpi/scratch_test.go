@@ -71,7 +71,7 @@ func TestScratchOfFailedOperation(t *testing.T) {
 	w := newWorld(0, 1, Options{})
 	s := w.schedule("a test", 0, kindOf[float64]())
 	scratchFor[float64](s, eagerLimit)
-	early := &message{envelope: envelope{w.collectiveContext(), 0, s.tag ^ 2}}
+	early := &message{envelope: envelope{w.collectiveContext(), 0, s.tag ^ 1<<purposeBits}}
 	w.matcher.keep(early)
 	if err := s.start().end(); !errors.Is(err, ErrMismatch) {
 		t.Errorf("the operation ended with %v", err)

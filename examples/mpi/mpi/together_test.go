@@ -15,7 +15,7 @@ func TestTogether(t *testing.T) { runRanks(t, 4, "together") }
 func init() { tasks["together"] = togetherTask }
 
 func togetherTask(w *World) error {
-	rounds := 150
+	rounds := 60
 	if longRun() {
 		rounds = 3000
 	}
@@ -45,7 +45,40 @@ func together(c *Comm, rounds int) error {
 	if err := onManyComms(c, rounds); err != nil {
 		return fmt.Errorf("on many communicators: %w", err)
 	}
+	if err := besideWindow(c, rounds); err != nil {
+		return fmt.Errorf("beside a window: %w", err)
+	}
 	return nil
+}
+
+// besideWindow has one goroutine write to the window of another rank, and another one in collective operations.
+func besideWindow(c *Comm, rounds int) error {
+	win, err := CreateWindow[int](c, c.Size(), nil)
+	if err != nil {
+		return err
+	}
+	failures := make(chan error, 2)
+	go func() {
+		for round := range rounds {
+			target := (c.Rank() + round) % c.Size()
+			if err := errors.Join(win.Lock(target, Shared), win.Put([]int{round}, target, c.Rank()), win.Unlock(target)); err != nil {
+				failures <- err
+				return
+			}
+		}
+		failures <- nil
+	}()
+	go func() {
+		var err error
+		for round := 0; round < rounds && err == nil; round++ {
+			err = sumOf(c, round, 1)
+		}
+		failures <- err
+	}()
+	if err := errors.Join(<-failures, <-failures); err != nil {
+		return err
+	}
+	return win.Free()
 }
 
 // sumOf adds numbers that depend on the ranks and the round, and checks the sums.
