@@ -60,6 +60,7 @@ var (
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
+	mpiPackage         = packagePattern(`examples/mpi/mpi$`)
 	lockorderPackage   = packagePattern(`udat/internal/lockorder$`)
 )
 
@@ -242,7 +243,7 @@ func smallMachines() (environment []string) {
 // searches are the runs that look for rare faults.
 func (o options) searches(packages []testPackage) []run {
 	search := run{exec: []string{"scripts/with-device"}, device: true, lasts: o.long}
-	calls, models, load, cycles := search, search, search, search
+	calls, models, load, cycles, mix := search, search, search, search, search
 	calls.title, calls.packages, calls.fuzz = "making random calls", of(packages, udatPackage), true
 	models.title, models.packages, models.only = "comparing random sequences of calls with the specification", of(packages, udatPackage), "^TestModel$"
 	models.flags = []string{"-model.for=" + o.long.String()}
@@ -251,7 +252,9 @@ func (o options) searches(packages []testPackage) []run {
 	load.flags = []string{"-soak.load=" + (o.long / 2).String(), seedFlag("soak.seed")}
 	cycles.title, cycles.packages, cycles.only = "making and ending connections", of(packages, soakPackages), "^TestCycles$"
 	cycles.flags = []string{fmt.Sprintf("-soak.cycles=%d", max(100, int(o.long/cycleTime))), seedFlag("soak.seed")}
-	return []run{calls, models, load, cycles}
+	mix.title, mix.packages, mix.only = "passing messages in random programs", of(packages, mpiPackage), "^TestMix$"
+	mix.flags = []string{"-mix.for=" + (o.long / 2).String(), seedFlag("mix.seed")}
+	return []run{calls, models, load, cycles, mix}
 }
 
 // cycleTime is about the time of a cycle on an emulated machine, with each provider.

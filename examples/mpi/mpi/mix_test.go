@@ -1,0 +1,382 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+var (
+	mixSeed = flag.Uint64("mix.seed", 1, "seed of the first random program of TestMix")
+	mixFor  = flag.Duration("mix.for", 0, "how long TestMix runs programs, with each provider; 0 for a few programs")
+)
+
+const (
+	// mixVariable has the seed and the number of steps of a random program.
+	mixVariable = "MPI_TEST_MIX"
+	mixSteps    = 50
+	// mixBound is how long a program may take.
+	mixBound = 30 * time.Second
+)
+
+// Random programs do everything at once: two goroutines of each rank send messages, reduce and exchange, wait or not,
+// create communicators, and use windows. All numbers that arrive are right. When a program fails, the test looks for a
+// shorter one that does, too.
+func TestMix(t *testing.T) {
+	for _, adapter := range udattest.Names(t) {
+		t.Run(adapter, func(t *testing.T) {
+			sizes := []int{1, 2, 3, 4, 5, 8}
+			seed, end := *mixSeed, time.Now().Add(*mixFor)
+			for i := 0; i < len(sizes) || time.Now().Before(end); i++ {
+				ranks := sizes[i%len(sizes)]
+				if err := mixed(adapter, ranks, seed, mixSteps); err != nil {
+					t.Log(err)
+					t.Fatal(shortest(adapter, ranks, seed, mixSteps, err))
+				}
+				seed++
+			}
+		})
+	}
+}
+
+// mixed runs a program.
+func mixed(adapter string, ranks int, seed uint64, steps int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*mixBound)
+	defer cancel()
+	out := &output{}
+	job := taskJob(adapter, ranks, "mix", out)
+	job.Env = append(job.Env, fmt.Sprintf("%s=%d %d", mixVariable, seed, steps))
+	if err := job.Run(ctx); err != nil {
+		return fmt.Errorf("seed %d, %d ranks, %d steps: %w\n%s", seed, ranks, steps, err, out.text.String())
+	}
+	return nil
+}
+
+// shortest looks for a program with fewer steps and ranks that fails, and returns the error of the last one that did.
+func shortest(adapter string, ranks int, seed uint64, steps int, failure error) error {
+	const tries = 3 // not every run of a program fails
+	end := time.Now().Add(4 * mixBound)
+	fails := func(ranks, steps int) bool {
+		for try := 0; try < tries && time.Now().Before(end); try++ {
+			if err := mixed(adapter, ranks, seed, steps); err != nil {
+				failure = err
+				return true
+			}
+		}
+		return false
+	}
+	for steps > 1 && fails(ranks, steps/2) {
+		steps /= 2
+	}
+	for fewer := range ranks - 1 {
+		if fails(fewer+1, steps) {
+			break
+		}
+	}
+	return failure
+}
+
+func init() { tasks["mix"] = mixTask }
+
+func mixTask(w *World) error {
+	var seed uint64
+	var steps int
+	if _, err := fmt.Sscan(os.Getenv(mixVariable), &seed, &steps); err != nil {
+		return err
+	}
+	late := time.AfterFunc(mixBound, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) // the error is in the log, too
+		w.expire(errors.New("the program does not end"))
+	})
+	defer late.Stop()
+	const threads = 2
+	failures := make(chan error, threads)
+	for thread := range uint64(threads) {
+		c, err := w.Dup()
+		if err != nil {
+			return err
+		}
+		m := &mixer{random: rand.New(rand.NewPCG(seed, thread)), own: rand.New(rand.NewPCG(seed, uint64(w.Rank()))), comms: []*Comm{c}}
+		go func() { failures <- m.run(steps) }()
+	}
+	var err error
+	for range threads {
+		err = errors.Join(err, <-failures)
+	}
+	return err
+}
+
+// mixer is a goroutine of a random program.
+type mixer struct {
+	random *rand.Rand // the same on all ranks
+	own    *rand.Rand
+	comms  []*Comm // this rank has one of each group; the first one has all ranks
+	tag    int
+	// pending are operations that have begun, and checks what they must have brought.
+	pending []*Request
+	checks  []func() error
+
+	window *Window[int64]
+	sum    int64 // what this rank's window has by now
+	turns  int64 // how often a rank has had the lock
+}
+
+func (m *mixer) run(steps int) error {
+	var err error
+	// There is a number for each rank, one for sums, and one for the turns.
+	if m.window, err = CreateWindow(m.comms[0], m.comms[0].Size()+2, Sum[int64]); err != nil {
+		return err
+	}
+	if err := m.window.Fence(); err != nil {
+		return err
+	}
+	for step := range steps {
+		do := []struct {
+			name string
+			do   func() error
+		}{
+			{"messages", m.messages}, {"messages", m.messages}, {"messages", m.messages},
+			{"collective", func() error { return m.collective(true) }}, {"collective", func() error { return m.collective(true) }},
+			{"nonblocking", m.several}, {"nonblocking", m.several}, {"nonblocking", m.several},
+			{"communicator", m.communicator}, {"window", m.onWindow}, {"lock", m.lock}, {"wait", m.wait}, {"pause", m.pause},
+		}[m.random.IntN(13)]
+		if err := do.do(); err != nil {
+			return fmt.Errorf("step %d, %s: %w", step, do.name, err)
+		}
+	}
+	if err := m.wait(); err != nil {
+		return fmt.Errorf("at the end: %w", err)
+	}
+	return m.window.Free()
+}
+
+// comm returns a communicator of this rank. Those of other ranks may have another size.
+func (m *mixer) comm() *Comm { return m.comms[m.random.IntN(len(m.comms))] }
+
+// length returns how many numbers an operation has: mostly few.
+func (m *mixer) length() int {
+	switch m.random.IntN(12) {
+	case 0:
+		return eagerLimit/8 - 2 + m.random.IntN(4)
+	case 1:
+		return m.random.IntN(30_000)
+	case 2:
+		return 0
+	}
+	return m.random.IntN(200)
+}
+
+// mixedNumbers returns numbers that depend on a value.
+func mixedNumbers(value, length int) []int64 {
+	numbers := make([]int64, length)
+	for i := range numbers {
+		numbers[i] = int64(value*1_000_003 + i*7)
+	}
+	return numbers
+}
+
+// expect waits for an operation later, and then compares.
+func (m *mixer) expect(what string, r *Request, got, want []int64) {
+	m.pending = append(m.pending, r)
+	m.checks = append(m.checks, func() error { return compared(what, got, want) })
+}
+
+func compared(what string, got, want []int64) error {
+	if slices.Equal(got, want) {
+		return nil
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			return fmt.Errorf("%s of %d: number %d is %d, want %d", what, len(want), i, got[i], want[i])
+		}
+	}
+	return fmt.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+}
+
+// messages sends some between random ranks.
+func (m *mixer) messages() error {
+	for range 1 + m.random.IntN(6) {
+		c, length, a, b, any := m.comm(), m.length(), m.random.IntN(1000), m.random.IntN(1000), m.random.IntN(4) == 0
+		from, to := a%c.Size(), b%c.Size()
+		m.tag++
+		numbers := mixedNumbers(m.tag+from, length)
+		if c.Rank() == from {
+			m.expect("a message", Isend(c, slices.Clone(numbers), to, m.tag), nil, nil)
+		}
+		if c.Rank() == to {
+			if any {
+				from = AnySource
+			}
+			got := make([]int64, length)
+			m.expect("a message", Irecv(c, got, from, m.tag), got, numbers)
+		}
+	}
+	return nil
+}
+
+// several begins some collective operations.
+func (m *mixer) several() error {
+	for range 1 + m.random.IntN(8) {
+		if err := m.collective(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collective begins a collective operation, and waits for it if told to.
+func (m *mixer) collective(wait bool) error {
+	c, length, kind, root := m.comm(), m.length(), m.random.IntN(9), m.random.IntN(1000)
+	size := c.Size()
+	root %= size
+	m.tag++
+	value := func(from, to int) int { return m.tag + 100*from + 10_000*to }
+	var all, turned, sum []int64 // from every rank for rank 0; from every rank for this one; sums
+	for rank := range size {
+		numbers := mixedNumbers(value(rank, 0), length)
+		all = append(all, numbers...)
+		turned = append(turned, mixedNumbers(value(rank, c.Rank()), length)...)
+		if sum == nil {
+			sum = make([]int64, length)
+		}
+		combine(sum, sum, numbers, Sum)
+	}
+	own := mixedNumbers(value(c.Rank(), 0), length)
+	ifRoot := func(numbers []int64) []int64 {
+		if c.Rank() != root {
+			return nil
+		}
+		return numbers
+	}
+	result := func(n int) []int64 { return make([]int64, n) }
+	got := result(length)
+	switch kind {
+	case 0:
+		m.expect("Barrier", Ibarrier(c), nil, nil)
+	case 1:
+		copy(got, ifRoot(all))
+		m.expect("Bcast", Ibcast(c, got, root), got, all[:length])
+	case 2:
+		got = ifRoot(got)
+		m.expect("Reduce", Ireduce(c, own, got, Sum, root), got, ifRoot(sum))
+	case 3:
+		m.expect("Allreduce", Iallreduce(c, own, got, Sum), got, sum)
+	case 4:
+		got = ifRoot(result(size * length))
+		m.expect("Gather", Igather(c, own, got, root), got, ifRoot(all))
+	case 5:
+		m.expect("Scatter", Iscatter(c, ifRoot(all), got, root), got, own)
+	case 6:
+		got = result(size * length)
+		m.expect("Allgather", Iallgather(c, own, got), got, all)
+	case 7:
+		got = nil
+		for rank := range size {
+			got = append(got, mixedNumbers(value(c.Rank(), rank), length)...)
+		}
+		m.expect("Alltoall in place", Ialltoall(c, got, got), got, turned)
+	case 8:
+		m.expect("ReduceScatter", IreduceScatter(c, slices.Repeat(own, size), got, slices.Repeat([]int{length}, size), Sum), got, sum)
+	}
+	if !wait {
+		return nil
+	}
+	last := len(m.pending) - 1
+	_, err := m.pending[last].Wait()
+	if err == nil {
+		err = m.checks[last]()
+	}
+	return err
+}
+
+// communicator creates one of all ranks, of some, or with another order.
+func (m *mixer) communicator() error {
+	of, kind := m.comm(), m.random.IntN(3)
+	var c *Comm
+	var err error
+	switch kind {
+	case 0:
+		c, err = of.Dup()
+	case 1:
+		c, err = of.Split(of.Rank()%2, 0)
+	case 2:
+		c, err = of.Split(0, -of.Rank())
+	}
+	m.comms = append(m.comms, c)
+	if len(m.comms) > 8 {
+		m.comms = slices.Delete(m.comms, 1, 2)
+	}
+	return err
+}
+
+// onWindow writes to one rank, and accumulates at another.
+func (m *mixer) onWindow() error {
+	c, distance, value := m.comms[0], m.random.IntN(1000), m.random.Int64N(1<<40)
+	size := c.Size()
+	to, from := (c.Rank()+distance)%size, ((c.Rank()-distance)%size+size)%size
+	put := []int64{value + int64(c.Rank())}
+	if err := errors.Join(m.window.Put(put, to, c.Rank()), m.window.Accumulate(put, to, size), m.window.Fence()); err != nil {
+		return err
+	}
+	came := value + int64(from)
+	m.sum += came
+	got := []int64{0, 0}
+	err := errors.Join(m.window.Get(got[:1], to, c.Rank()), m.window.Get(got[1:], c.Rank(), size), m.window.Flush(to), m.window.Flush(c.Rank()))
+	if err == nil {
+		err = compared("the window", []int64{m.window.Local[from], m.window.Local[size], got[0], got[1]}, []int64{came, m.sum, put[0], m.sum})
+	}
+	return errors.Join(err, m.window.Fence())
+}
+
+// lock has each rank count its turns with the lock.
+func (m *mixer) lock() error {
+	c := m.comms[0]
+	target := m.random.IntN(1000) % c.Size()
+	m.turns++
+	at := c.Size() + 1
+	var count [1]int64
+	if err := errors.Join(m.window.Lock(target, Exclusive), m.window.Get(count[:], target, at), m.window.Flush(target)); err != nil {
+		return err
+	}
+	count[0]++
+	if err := errors.Join(m.window.Put(count[:], target, at), m.window.Unlock(target), m.window.Fence()); err != nil {
+		return err
+	}
+	turns := []int64{m.window.Local[at]}
+	if err := Allreduce(c, turns, turns, Sum); err != nil {
+		return err
+	}
+	return compared("turns", turns, []int64{m.turns * int64(c.Size())})
+}
+
+// wait waits for everything in an order of this rank's own.
+func (m *mixer) wait() error {
+	for _, i := range m.own.Perm(len(m.pending)) {
+		_, err := m.pending[i].Wait()
+		if err == nil {
+			err = m.checks[i]()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	m.pending, m.checks = nil, nil
+	return nil
+}
+
+// pause computes for a time that differs between ranks, so that some fall asleep.
+func (m *mixer) pause() error {
+	time.Sleep(time.Duration(m.own.IntN(4000)) * time.Microsecond)
+	return nil
+}
