@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/goudat/goudat/udat"
@@ -111,10 +112,10 @@ func (w *World) failTelling(err error, notice uint32, rank int) {
 	if !w.left {
 		w.part(notice, rank)
 	}
-	for _, r := range w.matcher.posted {
+	for _, r := range slices.Collect(w.matcher.receives()) {
+		w.matcher.withdraw(r)
 		r.request.complete(Status{}, err)
 	}
-	w.matcher = matcher{}
 	var connections []*udat.EP
 	for _, p := range w.peers {
 		p.abandon(err)

@@ -23,12 +23,7 @@ func (w *World) handle(c *Comm, h handler) {
 		})
 	}
 	// Messages that arrived earlier.
-	for i := 0; i < len(w.matcher.unexpected); {
-		m := w.matcher.unexpected[i]
-		if m.context != c.userContext() {
-			i++
-			continue
-		}
+	for m := range w.matcher.messages(c.userContext()) {
 		w.matcher.forget(m)
 		w.release(m)
 		w.handlers[m.context](m)

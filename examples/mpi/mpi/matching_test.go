@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestEnvelope(t *testing.T) {
@@ -103,8 +104,103 @@ func TestMatchingAtRandom(t *testing.T) {
 				}
 			}
 		}
-		if left := slices.IndexFunc(m.posted, func(r *receive) bool { return m.probe(r.envelope) != nil }); left >= 0 {
-			t.Fatalf("%+v waits though its message is there", m.posted[left].envelope)
+		for r := range m.receives() {
+			if m.probe(r.envelope) != nil {
+				t.Fatalf("%+v waits though its message is there", r.envelope)
+			}
 		}
+	}
+}
+
+// The hash tables match as lists do, when receives are withdrawn, too.
+func TestMatchingLikeLists(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		var m matcher
+		var posted []*receive
+		var kept []*message
+		for range 300 {
+			e := envelope{uint32(random.IntN(2)), random.IntN(4), random.IntN(20)}
+			switch random.IntN(5) {
+			case 0, 1:
+				i := slices.IndexFunc(posted, func(r *receive) bool { return r.takes(e) })
+				var want *receive
+				if i >= 0 {
+					want = posted[i]
+					posted = slices.Delete(posted, i, i+1)
+				}
+				if got := m.arrive(e); got != want {
+					t.Fatalf("%+v goes to %+v, want %+v", e, got, want)
+				}
+				if want == nil {
+					kept = append(kept, &message{envelope: e})
+					m.keep(kept[len(kept)-1])
+				}
+			case 2, 3:
+				r := &receive{envelope: e.pattern(random.IntN(patterns))}
+				i := slices.IndexFunc(kept, func(u *message) bool { return r.takes(u.envelope) })
+				var want *message
+				if i >= 0 {
+					want = kept[i]
+					kept = slices.Delete(kept, i, i+1)
+				} else {
+					posted = append(posted, r)
+				}
+				if got := m.post(r); got != want {
+					t.Fatalf("%+v gets %+v, want %+v", r.envelope, got, want)
+				}
+			case 4:
+				if len(posted) > 0 {
+					i := random.IntN(len(posted))
+					if !m.withdraw(posted[i]) || m.withdraw(posted[i]) {
+						t.Fatal("a receive that waits is not there, or is there twice")
+					}
+					posted = slices.Delete(posted, i, i+1)
+				}
+			}
+		}
+		if m.posted.count != len(posted) || m.unexpected.count != patterns*len(kept) {
+			t.Fatalf("%d receives and %d places of messages are left, want %d and %d", m.posted.count, m.unexpected.count, len(posted), patterns*len(kept))
+		}
+		for context := range uint32(2) {
+			var want []*message
+			for _, u := range kept {
+				if u.context == context {
+					want = append(want, u)
+				}
+			}
+			if got := slices.Collect(m.messages(context)); !slices.Equal(got, want) {
+				t.Fatalf("%d messages of a context, want %d", len(got), len(want))
+			}
+		}
+	}
+}
+
+// A hundred thousand receives and messages match in the reverse order of their tags in less time than some thousands
+// take in lists.
+func TestMatchingReversed(t *testing.T) {
+	const count = 100_000
+	began := time.Now()
+	for _, source := range []int{1, AnySource} {
+		var m matcher
+		for tag := range count {
+			m.keep(&message{envelope: envelope{0, 1, tag}})
+		}
+		for tag := count - 1; tag >= 0; tag-- {
+			if got := m.post(&receive{envelope: envelope{0, source, tag}}); got == nil || got.tag != tag {
+				t.Fatalf("the receive of tag %d gets %+v", tag, got)
+			}
+		}
+		for tag := range count {
+			m.post(&receive{envelope: envelope{0, source, tag}})
+		}
+		for tag := count - 1; tag >= 0; tag-- {
+			if got := m.arrive(envelope{0, 1, tag}); got == nil || got.tag != tag {
+				t.Fatalf("the message of tag %d goes to %+v", tag, got)
+			}
+		}
+	}
+	if took := time.Since(began); took > 10*time.Second { // it takes a fraction of a second
+		t.Errorf("it took %v", took)
 	}
 }

@@ -124,7 +124,7 @@ func (s *schedule) start() *Request {
 	c.sequence = (c.sequence + 1) % sequences
 	delete(c.failed, (c.sequence+sequences/2)%sequences) // its messages have all arrived long ago
 	c.running = append(c.running, s)
-	for _, m := range slices.Clone(w.matcher.unexpected) {
+	for m := range w.matcher.messages(c.collectiveContext()) {
 		if s.concerns(m) && m.tag != s.tag {
 			s.hear(m)
 			w.drop(m)
@@ -289,7 +289,7 @@ func (s *schedule) stop() {
 		c.failed = map[int]bool{}
 	}
 	c.failed[s.sequence] = true
-	for _, m := range slices.Clone(w.matcher.unexpected) {
+	for m := range w.matcher.messages(c.collectiveContext()) {
 		if s.concerns(m) {
 			w.drop(m)
 		}
