@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -41,9 +42,12 @@ func TestNativeFails(t *testing.T) {
 		lines       int
 		say         []string
 	}{
-		{"an archive is another", nil, []string{"--archives", wrong}, 1, []string{"SHA-256", "rdma-core_56.1.orig.tar.gz"}},
+		{"an archive is another", nil, []string{"--archives", wrong}, 1, []string{"SHA-256", "dapl_2.1.10.1.f1e05b7a.orig.tar.xz"}},
 		{"an archive is not there", nil, []string{"--archives", t.TempDir()}, 1, []string{"is not in"}},
 		{"no such folder", nil, []string{"--archives", wrong + "/none"}, 1, []string{"there is no"}},
+		{"a relative prefix", nil, []string{"--prefix", "usr/local"}, 1, []string{"--prefix", "absolute"}},
+		{"a prefix that is a file", nil, []string{"--prefix", wrong + "/rdma-core_56.1.orig.tar.gz"}, 1, []string{"cannot write to", "--prefix"}},
+		{"neither source nor system", nil, []string{"--rdma-core", "mine"}, 1, []string{"source or system"}},
 		{"two variants", nil, []string{"--debug", "--sanitize"}, 1, []string{"choose one"}},
 		{"no network", append(offline, mirror), nil, 2, []string{"fetching", "from http://mirror.example/debian (", "curl: (6) Could not resolve host)", "--archives"}},
 		{"no mirror", append(offline, "GOUDAT_DEBIAN_MIRROR="), nil, 2, []string{"no mirror", "--mirror", "GOUDAT_DEBIAN_MIRROR", "--archives"}},
@@ -142,6 +146,60 @@ func TestNativeIsBuiltOnce(t *testing.T) {
 	output, err := exec.Command("./native").CombinedOutput()
 	if err != nil || strings.Count(string(output), "\n") != 1 || !strings.Contains(string(output), "is built") {
 		t.Errorf("a second run says, with %v:\n%s", err, output)
+	}
+}
+
+// A copy of the build in another folder works by itself: programs that pkg-config builds with it load the libraries and the
+// drivers of the copy alone.
+func TestNativeIsMovable(t *testing.T) {
+	if os.Getenv("GOUDAT_NATIVE") != "source" {
+		t.Log("nothing to test: the native stack is not built from source")
+		return
+	}
+	folder := filepath.Join(t.TempDir(), "copy")
+	program, source := filepath.Join(folder, "loads"), filepath.Join(folder, "loads.c")
+	cmd := exec.Command("bash", "-euc", `program=test checkout=..
+. ./setup.bash
+cp -a -- "$(native_folder)/release" "$1"
+cat >"$2"
+export PKG_CONFIG_PATH=$1/lib/pkgconfig
+unset LD_LIBRARY_PATH
+read -ra flags <<<"$(pkg-config --cflags --libs goudat)"
+gcc -o "$3" "$2" "${flags[@]}" -libverbs
+./with-device "$3"`, "bash", folder, source, program)
+	cmd.Stdin = strings.NewReader(`#include <dat2/udat.h>
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+int main(void) {
+	char line[4096];
+	DAT_COUNT n = 0;
+	int devices = 0;
+	dat_registry_list_providers(0, &n, NULL);
+	ibv_get_device_list(&devices);
+	if (!dlopen("libdaplofa.so.2", RTLD_NOW) || !dlopen("libdaploscm.so.2", RTLD_NOW)) puts(dlerror());
+	FILE *maps = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof line, maps)) fputs(line, stdout);
+	return devices == 0;
+}
+`)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	for _, name := range []string{"libdat2.so", "libdaplofa.so", "libdaploscm.so", "libibverbs.so", "librdmacm.so", "-rdmav34.so"} {
+		lines := regexp.MustCompile("(?m)^.*/[^/]*"+regexp.QuoteMeta(name)+".*$").FindAllString(string(out), -1)
+		if len(lines) == 0 {
+			t.Errorf("%s is not loaded", name)
+		}
+		for _, line := range lines {
+			if !strings.Contains(line, " "+folder+"/") {
+				t.Errorf("loaded from another folder: %s", line)
+			}
+		}
+	}
+	if t.Failed() {
+		t.Logf("the output:\n%s", out)
 	}
 }
 

@@ -15,17 +15,19 @@ import (
 
 // The patches are a git series: numbered, applied in that order, and each says who, what, why and how to see it.
 func TestPatchSeries(t *testing.T) {
-	files, err := filepath.Glob("patches/dapl/*")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no patches: %v", err)
-	}
-	for i, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, series := range []string{"dapl", "rdma-core"} {
+		files, err := filepath.Glob("patches/" + series + "/*")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("there are no patches of %s: %v", series, err)
 		}
-		for _, problem := range patchProblems(i+1, filepath.Base(file), string(text)) {
-			t.Errorf("%s %s", file, problem)
+		for i, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, problem := range patchProblems(i+1, filepath.Base(file), string(text)) {
+				t.Errorf("%s %s", file, problem)
+			}
 		}
 	}
 }

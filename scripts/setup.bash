@@ -66,7 +66,7 @@ need_source_stack() {
 	"${checkout:?}/scripts/native" || exit
 	# shellcheck source=/dev/null # there is none before it is built
 	. "$(native_folder)/release/env"
-	say "using $(native_versions release)"
+	say "using $(native_versions "$(native_folder)/release")"
 }
 
 # build_tools_command prints the command that installs the build tools for scripts/native, on the system that a file
@@ -115,9 +115,9 @@ native_folder() {
 	readlink -m -- "${GOUDAT_NATIVE_DIR:-$checkout/native}"
 }
 
-# native_versions prints the versions of a build of scripts/native, and where it is.
+# native_versions PREFIX: prints the versions of a build of scripts/native, and where it is.
 native_versions() {
-	printf '%s, in %s\n' "$(cat -- "$(native_folder)/$1/versions")" "$(native_folder)/$1"
+	printf '%s, in %s\n' "$(cat -- "$1/lib/goudat/versions")" "$1"
 }
 
 # need_testbed installs what a virtual machine needs: Debian's keys, which sign the kernel, and xz and zstd: one of them
