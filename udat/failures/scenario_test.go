@@ -1,0 +1,406 @@
+//go:build linux
+
+package failures
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+)
+
+// The memory of the adapter, in pieces of this size: one for each operation.
+const piece = 512
+
+const (
+	clientRecv = iota * 4 // and the next ones
+	serverRecv
+	clientData
+	serverData
+	landing
+	pieces
+)
+
+// adapter is an open adapter with what both sides of connections share.
+type adapter struct {
+	*pass
+	ia       *udat.IA
+	address  netip.Addr
+	pz       *udat.PZ
+	memory   *udat.LMR // outside the Go heap
+	pinned   *udat.LMR // in it
+	cno      *udat.CNO
+	requests *udat.EVD
+	psp      *udat.PSP
+	qual     udat.ConnQual
+	arrived  []udat.Event // connection requests that are not answered
+}
+
+// run is the scenario.
+func (p *pass) run(name string) {
+	a := &adapter{pass: p}
+	var err error
+	if a.ia, err = udat.Open(name); !p.ok("opening", err) {
+		return
+	}
+	defer a.close()
+	if !a.setUp() {
+		return
+	}
+	a.transfers()
+	a.refusals()
+	a.reserved()
+}
+
+func (a *adapter) setUp() bool {
+	p := a.pass
+	attr, _, err := a.ia.Query()
+	if !p.ok("querying the adapter", err) {
+		return false
+	}
+	a.address = attr.Address
+	p.watch(a.ia.AsyncEVD(), func(e udat.Event) {
+		if e.Number != udat.EventAsyncErrorEPBroken { // that comes at the end of each connection with a shared queue
+			p.notice("the asynchronous event %v", e.Number)
+		}
+	}, a.ia.AsyncEVD().Wait)
+	if !made(p, &a.pz, "protection zone", func() (*udat.PZ, error) { return udat.CreatePZ(a.ia) }) ||
+		!made(p, &a.memory, "memory region", func() (*udat.LMR, error) { return udat.AllocMemory(a.pz, pieces*piece, udat.MemPrivAll) }) ||
+		!made(p, &a.pinned, "memory region of a slice", func() (*udat.LMR, error) {
+			return udat.RegisterMemory(a.pz, make([]byte, pieces*piece), udat.MemPrivAll)
+		}) ||
+		!made(p, &a.cno, "CNO", func() (*udat.CNO, error) { return udat.CreateCNO(a.ia, nil) }) ||
+		!made(p, &a.requests, "EVD for connection requests", func() (*udat.EVD, error) {
+			return udat.CreateEVDWithCNO(a.ia, queue, a.cno, udat.EVDCR)
+		}) {
+		return false
+	}
+	p.watch(a.requests, func(e udat.Event) { a.arrived = append(a.arrived, e) }, func(ctx context.Context) (udat.Event, error) {
+		for {
+			evd, err := a.cno.Wait(ctx)
+			if err != nil {
+				return udat.Event{}, err
+			}
+			if event, err := evd.Dequeue(); !errors.Is(err, udat.ErrQueueEmpty) {
+				return event, err
+			}
+		}
+	})
+	if !made(p, &a.psp, "service point", func() (*udat.PSP, error) { return udat.CreatePSPAny(a.ia, a.requests) }) {
+		return false
+	}
+	param, err := a.psp.Query()
+	a.qual = param.ConnQual
+	return p.ok("querying the service point", err)
+}
+
+func (a *adapter) close() {
+	p := a.pass
+	free(p, "service point", a.psp)
+	a.rejectAll()
+	a.freeEVD("EVD for connection requests", a.requests)
+	free(p, "CNO", a.cno)
+	free(p, "memory region of a slice", a.pinned)
+	free(p, "memory region", a.memory)
+	free(p, "protection zone", a.pz)
+	if pump := p.pumps[a.ia.AsyncEVD()]; pump != nil {
+		pump.stop()
+		pump.done.Wait()
+	}
+	if err := a.ia.Close(udat.CloseGraceful); !p.ok("closing", err) && !errors.Is(err, udat.ErrClosed) {
+		if err := a.ia.Close(udat.CloseAbrupt); err != nil && !errors.Is(err, udat.ErrClosed) {
+			p.fault("the adapter cannot be closed: %v", err)
+		}
+	}
+	for _, o := range udat.Living() {
+		p.fault("left alive: %v", o)
+	}
+}
+
+func (a *adapter) rejectAll() {
+	a.handleThose()
+	for _, e := range a.arrived {
+		a.ok("rejecting a request", e.CR().Reject(nil))
+	}
+	a.arrived = nil
+}
+
+// connect asks for a connection, and returns the request if it arrives.
+func (a *adapter) connect(client *side, qual udat.ConnQual, timeout time.Duration, data string) *udat.CR {
+	if !client.begin("connects", func() error { return client.ep.Connect(a.address, qual, timeout, []byte(data)) }) {
+		return nil
+	}
+	if !a.until("a connection request, or the failure to connect", func() bool { return len(a.arrived) > 0 || client.phase == idle }) || len(a.arrived) == 0 {
+		return nil
+	}
+	request := a.arrived[0]
+	a.arrived = a.arrived[1:]
+	param, err := request.CR().Query()
+	if a.ok("querying the request", err) && !bytes.HasPrefix(param.PrivateData, []byte(data)) {
+		a.fault("the request comes with the private data %q, want %q", param.PrivateData, data)
+	}
+	return request.CR()
+}
+
+// establish connects two sides. The server accepts on ep.
+func (a *adapter) establish(client, server *side, qual udat.ConnQual, ep *udat.EP) bool {
+	cr := a.connect(client, qual, connectTimeout, "may I?")
+	if cr == nil || !server.begin("accepts", func() error { return cr.Accept(ep, []byte("you may")) }) {
+		return false
+	}
+	// If the one has failed, the other may wait for long.
+	a.until("the establishment of the connection", func() bool {
+		return client.phase != begun && server.phase != begun || client.phase == idle || server.phase == idle
+	})
+	if client.phase != connected || server.phase != connected {
+		return false
+	}
+	if data := client.outcome.PrivateData(); !bytes.HasPrefix(data, []byte("you may")) {
+		a.fault("the acceptance comes with the private data %q", data)
+	}
+	return true
+}
+
+// segment returns a piece of memory. The server's is in the Go heap.
+func (a *adapter) segment(s *side, n int) []udat.Segment {
+	segment, err := a.of(s).Segment(n*piece, piece)
+	if err != nil {
+		panic(err)
+	}
+	return []udat.Segment{segment}
+}
+
+func (a *adapter) remote(s *side, n int) udat.RMRTriplet {
+	triplet, err := a.of(s).RMRTriplet(n*piece, piece)
+	if err != nil {
+		panic(err)
+	}
+	return triplet
+}
+
+func (a *adapter) of(s *side) *udat.LMR {
+	if s.name == "server" {
+		return a.pinned
+	}
+	return a.memory
+}
+
+func (a *adapter) send(s *side, n int, flags udat.CompletionFlags) bool {
+	op := operation{what: fmt.Sprintf("%s's send %d", s.name, n), side: s, silent: flags == udat.CompletionSuppress}
+	return a.posted(op, func(cookie uint64) error { return s.ep.PostSend(a.segment(s, n), cookie, flags) })
+}
+
+func (a *adapter) recv(s *side, srq *udat.SRQ, n int) bool {
+	op := operation{what: fmt.Sprintf("%s's receive %d", s.name, n), side: s, shared: srq != nil}
+	return a.posted(op, func(cookie uint64) error {
+		if srq != nil {
+			return srq.PostRecv(a.segment(s, n), cookie)
+		}
+		return s.ep.PostRecv(a.segment(s, n), cookie, 0)
+	})
+}
+
+// transfers connects twice, and moves data in all ways.
+func (a *adapter) transfers() {
+	p := a.pass
+	var srq *udat.SRQ
+	if !made(p, &srq, "shared receive queue", func() (*udat.SRQ, error) {
+		return udat.CreateSRQ(a.ia, a.pz, udat.SRQAttr{MaxRecvDTOs: queue, MaxRecvIOV: 1})
+	}) {
+		return
+	}
+	defer free(p, "shared receive queue", srq)
+	server, ok := a.newSide("server", srq)
+	defer server.free()
+	if !ok {
+		return
+	}
+	client, ok := a.newSide("client", nil)
+	defer client.free()
+	if !ok {
+		return
+	}
+	for n := range 4 {
+		if !a.recv(client, nil, clientRecv+n) || !a.recv(server, srq, serverRecv+n) {
+			break
+		}
+	}
+	noticed := len(p.noticed)
+	if a.establish(client, server, a.qual, server.ep) {
+		for n := range 4 {
+			for _, s := range []*side{client, server} {
+				copy(a.of(s).Bytes()[(clientData+n)*piece:][:piece], bytes.Repeat([]byte{byte(0x10 + n)}, piece))
+				copy(a.of(s).Bytes()[(serverData+n)*piece:][:piece], bytes.Repeat([]byte{byte(0x20 + n)}, piece))
+			}
+		}
+		a.exchange(client, server)
+		if len(p.noticed) == noticed {
+			a.compare(client, server)
+		}
+	}
+	end(udat.CloseGraceful, client, server)
+
+	// A connection that ends while receives and a suppressed request are outstanding.
+	if a.recv(client, nil, clientRecv) && a.establish(client, server, a.qual, server.ep) {
+		p.posted(operation{what: "client's last write", side: client, silent: true}, func(cookie uint64) error {
+			return client.ep.PostRDMAWrite(a.segment(client, clientData), cookie, a.remote(server, landing), udat.CompletionSuppress)
+		})
+	}
+	end(udat.CloseAbrupt, server, client)
+}
+
+// exchange transfers in both directions, and waits until it is done.
+func (a *adapter) exchange(client, server *side) {
+	p := a.pass
+	if !a.send(client, clientData, 0) ||
+		!p.until("a message", func() bool {
+			return len(server.succeeded) > 0 || client.failed || client.phase == idle || server.phase == idle
+		}) || len(server.succeeded) == 0 {
+		return
+	}
+	a.send(server, serverData, 0)
+	p.posted(operation{what: "server's read", side: server}, func(cookie uint64) error {
+		return server.ep.PostRDMARead(a.segment(server, landing), cookie, a.remote(client, clientData+1), 0)
+	})
+	p.posted(operation{what: "server's suppressed write", side: server, silent: true}, func(cookie uint64) error {
+		return server.ep.PostRDMAWrite(a.segment(server, serverData+1), cookie, a.remote(client, landing+1), udat.CompletionSuppress)
+	})
+	a.batch(server, client)
+	a.send(client, clientData+1, udat.CompletionSuppress)
+	a.send(client, clientData+2, 0)
+	p.until("the completion of requests", func() bool {
+		for _, what := range p.outstanding(client, server) {
+			if !strings.HasPrefix(what, "client's receive") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// batch posts a write and a send together.
+func (a *adapter) batch(s, peer *side) {
+	batch := []udat.Post{
+		{Operation: udat.DTORDMAWrite, Segments: a.segment(s, serverData+2), Remote: a.remote(peer, landing+2)},
+		{Operation: udat.DTOSend, Segments: a.segment(s, serverData+3)},
+	}
+	for i := range batch {
+		a.cookie++
+		batch[i].Cookie = a.cookie
+		a.ops[a.cookie] = &operation{what: fmt.Sprintf("%s's request %d of a batch", s.name, i), side: s}
+	}
+	accepted, err := s.ep.PostBatch(batch)
+	a.ok("posting a batch", err)
+	for _, post := range batch[accepted:] {
+		delete(a.ops, post.Cookie)
+	}
+}
+
+// compare checks what the transfers have moved.
+func (a *adapter) compare(client, server *side) {
+	for _, moved := range []struct {
+		to   *side
+		at   int
+		from *side
+		what int
+	}{
+		{server, serverRecv, client, clientData},
+		{server, landing, client, clientData + 1},
+		{client, clientRecv, server, serverData},
+		{client, landing + 1, server, serverData + 1},
+		{client, landing + 2, server, serverData + 2},
+	} {
+		if !bytes.Equal(a.of(moved.to).Bytes()[moved.at*piece:][:piece], a.of(moved.from).Bytes()[moved.what*piece:][:piece]) {
+			a.fault("piece %d of the %s is not piece %d of the %s, though the transfers have succeeded", moved.at, moved.to.name, moved.what, moved.from.name)
+		}
+	}
+}
+
+// refusals has attempts rejected, timed out, and made where nobody listens, on an endpoint that is modified first.
+func (a *adapter) refusals() {
+	p := a.pass
+	client, ok := a.newSide("client", nil)
+	defer client.free()
+	if !ok {
+		return
+	}
+	param := &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: queue / 2, MaxRequestDTOs: queue / 2}}
+	p.ok("modifying", client.ep.Modify(udat.EPFieldMaxRequestDTOs, param))
+	if cr := a.connect(client, a.qual, connectTimeout, "reject me"); cr != nil {
+		client.ending = true // what comes now is as it should be
+		if a.ok("rejecting", cr.Reject([]byte("no"))) {
+			p.until("the rejection", func() bool { return client.phase == idle })
+			a.want(client, udat.EventConnectionPeerRejected)
+		}
+	}
+	a.endAlone(client)
+	if cr := a.connect(client, a.qual, 100*time.Millisecond, "let me wait"); cr != nil {
+		client.ending = true
+		p.until("the time-out", func() bool { return client.phase == idle })
+		a.want(client, udat.EventConnectionTimedOut)
+		p.ok("rejecting late", cr.Reject(nil))
+	}
+	a.endAlone(client)
+	if client.begin("connects", func() error { return client.ep.Connect(a.address, nobody(), connectTimeout, nil) }) {
+		client.ending = true
+		p.until("the rejection by nobody", func() bool { return client.phase == idle })
+		a.want(client, udat.EventConnectionNonPeerRejected)
+	}
+	a.endAlone(client)
+}
+
+// nobody returns a qualifier that nothing listens on.
+func nobody() udat.ConnQual { return udat.ConnQual(9000 + os.Getpid()%1000) }
+
+func (a *adapter) want(s *side, number udat.EventNumber) {
+	if s.outcome.Number != number {
+		a.notice("the %s gets the event %v instead of %v", s.name, s.outcome.Number, number)
+	}
+}
+
+// endAlone ends an attempt of a side.
+func (a *adapter) endAlone(s *side) {
+	s.ending = true
+	s.disconnect(udat.CloseAbrupt)
+	a.until("the end of the attempt", func() bool { return s.phase == idle })
+	s.reset()
+	a.rejectAll()
+}
+
+// reserved connects through a reserved service point, and frees an endpoint that is connected.
+func (a *adapter) reserved() {
+	p := a.pass
+	server, ok := a.newSide("server", nil)
+	defer server.free()
+	if !ok {
+		return
+	}
+	client, ok := a.newSide("client", nil)
+	defer client.free()
+	if !ok {
+		return
+	}
+	qual := nobody() + 1000
+	var rsp *udat.RSP
+	if !made(p, &rsp, "reserved service point", func() (*udat.RSP, error) { return udat.CreateRSP(a.ia, qual, server.ep, a.requests) }) {
+		return
+	}
+	established := a.establish(client, server, qual, nil)
+	a.rejectAll()
+	free(p, "reserved service point", rsp)
+	if !established || !a.recv(client, nil, clientRecv) {
+		end(udat.CloseAbrupt, client, server)
+		return
+	}
+	client.ending, server.ending = true, true
+	free(p, "server's endpoint", server.ep)
+	server.ep, server.phase = nil, idle
+	p.until("the end of the connection of a freed endpoint", func() bool { return client.phase == idle })
+	end(udat.CloseAbrupt, client, server)
+}

@@ -1,0 +1,364 @@
+/*
+ * Calls that fail: preloaded, this library comes before those that the native uDAPL libraries call. It counts their calls
+ * of each kind, and has one of them fail, which does nothing then. The test says which in the file that
+ * UDAT_TEST_FAILURE names, and that both have in memory: struct control.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum kind { VERBS, RELEASES, TRANSFERS, CM, SOCKETS, WAKEUPS, THREADS, MEMORY, KINDS };
+
+/* As control in control_test.go. */
+struct control {
+	int32_t kind;         /* which kind of call is to fail */
+	int32_t nth;          /* which of that kind, from 1 on; 0: none */
+	int32_t calls[KINDS]; /* how many there were */
+	int32_t threads;      /* that the libraries have started, and that have not ended */
+	int32_t pieces;       /* of memory that the libraries have allocated, and not freed */
+	char failed[100];     /* the call that has failed */
+};
+
+static struct control nobody, *control = &nobody;
+
+__attribute__((constructor)) static void map_control(void)
+{
+	const char *name = getenv("UDAT_TEST_FAILURE");
+	int fd = name != NULL ? open(name, O_RDWR | O_CLOEXEC) : -1;
+	void *memory;
+
+	if (fd < 0)
+		return; /* a program that the test starts */
+	memory = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		abort();
+	close(fd);
+	control = memory;
+}
+
+/* Returns the name of the library that calls if it is one of those that are tested, or else NULL. */
+static const char *tested(enum kind kind, void *caller, long *offset)
+{
+	struct dl_find_object object;
+	const char *name;
+
+	if (_dl_find_object(caller, &object) != 0)
+		return NULL;
+	*offset = (char *)caller - (char *)object.dlfo_map_start;
+	name = strrchr(object.dlfo_link_map->l_name, '/');
+	if (name == NULL)
+		return NULL;
+	name++;
+	if (strncmp(name, "libdapl", 7) == 0 || strncmp(name, "libdat2", 7) == 0)
+		return name;
+	/* The CMA provider has librdmacm make the queue pairs. */
+	if (kind <= TRANSFERS && strncmp(name, "librdmacm", 9) == 0)
+		return name;
+	return NULL;
+}
+
+static int fails(enum kind kind, const char *function, void *caller)
+{
+	long offset;
+	const char *library = tested(kind, caller, &offset);
+
+	if (library == NULL)
+		return 0;
+	if (__atomic_add_fetch(&control->calls[kind], 1, __ATOMIC_SEQ_CST) != control->nth || control->kind != (int)kind)
+		return 0;
+	snprintf(control->failed, sizeof(control->failed), "%s, which %s calls at %#lx", function, library, offset);
+	return 1;
+}
+
+/* The libraries load librdmacm themselves, so that it is not in the list of the program's. */
+static void *next(const char *function)
+{
+	static const char *const libraries[] = {"libibverbs.so.1", "librdmacm.so.1"};
+	void *found = dlsym(RTLD_NEXT, function), *library;
+
+	for (unsigned i = 0; found == NULL && i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (library != NULL) {
+			found = dlsym(library, function);
+			dlclose(library);
+		}
+	}
+	if (found == NULL)
+		abort();
+	return found;
+}
+
+/*
+ * The calls, and how each fails. All take numbers and pointers, so that one prototype with enough of them does for any,
+ * and passes on what there is. The names are those that the linker sees, since the headers declare others.
+ */
+#define SIX long a, long b, long c, long d, long e, long f
+typedef long call(SIX);
+
+#define FAILING(kind, name, value, error)                                    \
+	long failing_##name(SIX) __asm__(#name);                             \
+	long failing_##name(SIX)                                             \
+	{                                                                    \
+		static call *real;                                           \
+		if (fails(kind, #name, __builtin_return_address(0))) {       \
+			errno = error;                                       \
+			return value;                                        \
+		}                                                            \
+		if (real == NULL)                                            \
+			real = (call *)next(#name);                          \
+		return real(a, b, c, d, e, f);                               \
+	}
+
+FAILING(VERBS, ibv_get_device_list, 0, ENOMEM)
+FAILING(VERBS, ibv_query_device, EIO, EIO)
+FAILING(VERBS, ibv_query_port, EIO, EIO)
+FAILING(VERBS, ibv_query_gid, -1, EIO)
+FAILING(VERBS, ibv_query_pkey, -1, EIO)
+FAILING(VERBS, ibv_alloc_pd, 0, ENOMEM)
+FAILING(VERBS, ibv_reg_mr, 0, ENOMEM)
+FAILING(VERBS, ibv_create_comp_channel, 0, EMFILE)
+FAILING(VERBS, ibv_create_cq, 0, ENOMEM)
+FAILING(VERBS, ibv_create_srq, 0, ENOMEM)
+FAILING(VERBS, ibv_create_qp, 0, ENOMEM)
+FAILING(VERBS, ibv_create_ah, 0, ENOMEM)
+FAILING(VERBS, ibv_modify_qp, EINVAL, EINVAL)
+FAILING(VERBS, ibv_modify_srq, EINVAL, EINVAL)
+FAILING(VERBS, ibv_query_qp, EIO, EIO)
+
+FAILING(RELEASES, ibv_dealloc_pd, EBUSY, EBUSY)
+FAILING(RELEASES, ibv_dereg_mr, EBUSY, EBUSY)
+FAILING(RELEASES, ibv_destroy_comp_channel, EBUSY, EBUSY)
+FAILING(RELEASES, ibv_destroy_cq, EBUSY, EBUSY)
+FAILING(RELEASES, ibv_destroy_srq, EBUSY, EBUSY)
+FAILING(RELEASES, ibv_destroy_qp, EBUSY, EBUSY)
+FAILING(RELEASES, ibv_destroy_ah, EBUSY, EBUSY)
+FAILING(RELEASES, ibv_close_device, -1, EIO)
+FAILING(RELEASES, rdma_destroy_id, -1, EIO)
+
+FAILING(TRANSFERS, ibv_get_cq_event, -1, EIO)
+FAILING(TRANSFERS, ibv_get_async_event, -1, EIO)
+
+FAILING(CM, rdma_create_event_channel, 0, EMFILE)
+FAILING(CM, rdma_create_id, -1, ENOMEM)
+FAILING(CM, rdma_set_option, -1, EINVAL)
+FAILING(CM, rdma_bind_addr, -1, EADDRINUSE)
+FAILING(CM, rdma_listen, -1, EADDRINUSE)
+FAILING(CM, rdma_resolve_addr, -1, ENETUNREACH)
+FAILING(CM, rdma_resolve_route, -1, ENETUNREACH)
+FAILING(CM, rdma_create_qp, -1, ENOMEM)
+FAILING(CM, rdma_connect, -1, EINVAL)
+FAILING(CM, rdma_accept, -1, EINVAL)
+FAILING(CM, rdma_reject, -1, EINVAL)
+FAILING(CM, rdma_disconnect, -1, EINVAL)
+FAILING(CM, rdma_get_cm_event, -1, ENOMEM)
+FAILING(CM, rdma_ack_cm_event, -1, EINVAL)
+
+FAILING(SOCKETS, getaddrinfo, -10, EIO) /* EAI_MEMORY */
+FAILING(SOCKETS, getifaddrs, -1, ENOMEM)
+FAILING(SOCKETS, gethostname, -1, ENAMETOOLONG)
+FAILING(SOCKETS, socket, -1, EMFILE)
+FAILING(SOCKETS, setsockopt, -1, ENOBUFS)
+FAILING(SOCKETS, getsockopt, -1, ENOBUFS)
+FAILING(SOCKETS, getsockname, -1, ENOBUFS)
+FAILING(SOCKETS, ioctl, -1, EIO)
+FAILING(SOCKETS, fcntl, -1, EINVAL)
+FAILING(SOCKETS, bind, -1, EADDRINUSE)
+FAILING(SOCKETS, listen, -1, EADDRINUSE)
+FAILING(SOCKETS, connect, -1, ENETUNREACH)
+FAILING(SOCKETS, accept, -1, EMFILE)
+FAILING(SOCKETS, send, -1, ECONNRESET)
+FAILING(SOCKETS, writev, -1, ECONNRESET)
+FAILING(SOCKETS, recv, -1, ECONNRESET)
+FAILING(SOCKETS, pipe, -1, EMFILE)
+FAILING(SOCKETS, fopen, 0, EMFILE)
+
+FAILING(WAKEUPS, poll, -1, ENOMEM)
+FAILING(WAKEUPS, read, -1, EIO)
+FAILING(WAKEUPS, write, -1, EIO)
+
+/* Calls of the verbs that go through the device's own table. */
+static struct ibv_context_ops device;
+
+#define FAILING_POST(name)                                                   \
+	static long failing_##name(SIX)                                      \
+	{                                                                    \
+		if (fails(TRANSFERS, "ibv_" #name, __builtin_return_address(0))) {  \
+			*(long *)c = b; /* the request that is refused */    \
+			return ENOMEM;                                       \
+		}                                                            \
+		return ((call *)(void *)device.name)(a, b, c, d, e, f);              \
+	}
+
+FAILING_POST(post_send)
+FAILING_POST(post_recv)
+FAILING_POST(post_srq_recv)
+
+static int failing_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	return fails(TRANSFERS, "ibv_poll_cq", __builtin_return_address(0)) ? -1 : device.poll_cq(cq, n, wc);
+}
+
+static int failing_req_notify_cq(struct ibv_cq *cq, int solicited)
+{
+	return fails(TRANSFERS, "ibv_req_notify_cq", __builtin_return_address(0)) ? ENOMEM : device.req_notify_cq(cq, solicited);
+}
+
+long failing_ibv_open_device(SIX) __asm__("ibv_open_device");
+
+long failing_ibv_open_device(SIX)
+{
+	struct ibv_context *context;
+
+	if (fails(VERBS, "ibv_open_device", __builtin_return_address(0))) {
+		errno = EMFILE;
+		return 0;
+	}
+	context = (struct ibv_context *)((call *)next("ibv_open_device"))(a, b, c, d, e, f);
+	if (context == NULL)
+		return 0;
+	device = context->ops; /* all are of one driver */
+	context->ops.post_send = (void *)failing_post_send;
+	context->ops.post_recv = (void *)failing_post_recv;
+	context->ops.post_srq_recv = (void *)failing_post_srq_recv;
+	context->ops.poll_cq = failing_poll_cq;
+	context->ops.req_notify_cq = failing_req_notify_cq;
+	return (long)context;
+}
+
+struct start {
+	void *(*routine)(void *);
+	void *argument;
+};
+
+static void ended(void *unused)
+{
+	(void)unused;
+	__atomic_sub_fetch(&control->threads, 1, __ATOMIC_SEQ_CST);
+}
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void __libc_free(void *);
+
+static void *counted(void *argument)
+{
+	struct start start = *(struct start *)argument;
+	void *result;
+
+	__libc_free(argument);
+	pthread_cleanup_push(ended, NULL);
+	result = start.routine(start.argument);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+int failing_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) __asm__("pthread_create");
+
+int failing_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+	struct start *start;
+	long offset;
+	int error;
+
+	if (fails(THREADS, "pthread_create", __builtin_return_address(0)))
+		return EAGAIN;
+	if (tested(THREADS, __builtin_return_address(0), &offset) == NULL)
+		return real(thread, attr, routine, argument);
+	start = __libc_malloc(sizeof(*start));
+	*start = (struct start){routine, argument};
+	__atomic_add_fetch(&control->threads, 1, __ATOMIC_SEQ_CST);
+	error = real(thread, attr, counted, start);
+	if (error != 0)
+		ended(NULL);
+	return error;
+}
+
+/* The pieces of memory that the libraries have, in a table with places for many more. */
+enum { PLACES = 1 << 16 };
+static void *pieces[PLACES];
+static char lock;
+
+static unsigned place(void *piece)
+{
+	unsigned i = (uintptr_t)piece / 16 * 2654435761u % PLACES;
+
+	while (pieces[i] != NULL && pieces[i] != piece)
+		i = (i + 1) % PLACES;
+	return i;
+}
+
+static void remember(void *piece)
+{
+	while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE))
+		;
+	pieces[place(piece)] = piece;
+	control->pieces++;
+	__atomic_clear(&lock, __ATOMIC_RELEASE);
+}
+
+static void forget(void *piece)
+{
+	unsigned i;
+
+	if (piece == NULL)
+		return;
+	while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE))
+		;
+	i = place(piece);
+	if (pieces[i] != NULL) {
+		control->pieces--;
+		pieces[i] = NULL;
+		/* Those behind it may have found their place taken. */
+		for (i = (i + 1) % PLACES; pieces[i] != NULL; i = (i + 1) % PLACES) {
+			piece = pieces[i];
+			pieces[i] = NULL;
+			pieces[place(piece)] = piece;
+		}
+	}
+	__atomic_clear(&lock, __ATOMIC_RELEASE);
+}
+
+#define ALLOCATE(function, call)                                                     \
+	do {                                                                         \
+		long offset;                                                         \
+		void *result;                                                        \
+		if (fails(MEMORY, function, __builtin_return_address(0))) {          \
+			errno = ENOMEM;                                              \
+			return NULL;                                                 \
+		}                                                                    \
+		result = call;                                                       \
+		if (result && tested(MEMORY, __builtin_return_address(0), &offset))  \
+			remember(result);                                            \
+		return result;                                                       \
+	} while (0)
+
+void *malloc(size_t size)
+{
+	ALLOCATE("malloc", __libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size)
+{
+	ALLOCATE("calloc", __libc_calloc(count, size));
+}
+
+void free(void *piece)
+{
+	forget(piece);
+	__libc_free(piece);
+}
+
+void *realloc(void *piece, size_t size)
+{
+	ALLOCATE("realloc", (forget(piece), __libc_realloc(piece, size)));
+}
