@@ -20,7 +20,8 @@ type kind int
 const (
 	verbs kind = iota
 	releases
-	transfers
+	posts
+	polls
 	cm
 	sockets
 	wakeups
@@ -29,18 +30,9 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"verbs", "releases", "transfers", "cm", "sockets", "wakeups", "threads", "memory"}
+var kindNames = [kinds]string{"verbs", "releases", "posts", "polls", "cm", "sockets", "wakeups", "threads", "memory"}
 
 func (k kind) String() string { return kindNames[k] }
-
-func parseKind(s string) (kind, error) {
-	for k, name := range kindNames {
-		if name == s {
-			return kind(k), nil
-		}
-	}
-	return 0, fmt.Errorf("there is no kind of call %q", s)
-}
 
 // controlVariable names the file by which a child tells the C library which call is to fail.
 const controlVariable = "UDAT_TEST_FAILURE"

@@ -74,7 +74,7 @@ func sweep(t *testing.T, library, name string) {
 	t.Cleanup(func() { t.Log(total.String()) })
 	random := rand.New(rand.NewPCG(*seedFlag, 0))
 	for k := range kinds {
-		for _, nth := range chosen(usual.Calls[k], random) {
+		for _, nth := range chosen(usual.Calls[k], *sampleFlag, random) {
 			t.Run(fmt.Sprintf("%v/%d", k, nth), func(t *testing.T) {
 				t.Parallel()
 				r := runTask(t, library, task{Adapter: name, Kind: k, Nth: nth, Usual: usual.Holdings})
@@ -91,9 +91,9 @@ func sweep(t *testing.T, library, name string) {
 }
 
 // chosen returns which of so many calls are to fail: all, or some that are spread evenly.
-func chosen(calls int, random *rand.Rand) (nths []int) {
-	n := min(*sampleFlag, calls)
-	if os.Getenv("GOUDAT_TEST_LONG") != "" {
+func chosen(calls, sample int, random *rand.Rand) (nths []int) {
+	n := min(sample, calls)
+	if isLong() {
 		n = calls
 	}
 	for i := range n {
@@ -134,10 +134,26 @@ func runTask(t *testing.T, library string, do task) (r result) {
 	if c, err := mapControl(shared); err == nil {
 		r.Calls, r.Failed = c.stop()
 	}
-	const most = 4000
-	out := stdout.String() + stderr.String()
-	r.Faults = append(r.Faults, fmt.Sprintf("the process: %v\n%s", err, out[:min(len(out), most)]))
+	r.Faults = append(r.Faults, fmt.Sprintf("the process: %v\n%s%s", err, stdout.String(), withoutAddresses(stderr.String())))
 	return r
+}
+
+// withoutAddresses returns what a process says that crashes: the reason, and the calls of the goroutines that are not
+// the runtime's own.
+func withoutAddresses(out string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(out, "\n\n") {
+		if strings.HasPrefix(part, "goroutine") && !strings.Contains(part, "/udat") {
+			continue
+		}
+		for line := range strings.SplitSeq(part, "\n") {
+			if !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "runtime.") {
+				line, _, _ = strings.Cut(line, " gp=")
+				b.WriteString("\t\t" + line + "\n")
+			}
+		}
+	}
+	return b.String()
 }
 
 // tally counts what has become of the calls of each kind.

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum kind { VERBS, RELEASES, TRANSFERS, CM, SOCKETS, WAKEUPS, THREADS, MEMORY, KINDS };
+enum kind { VERBS, RELEASES, POSTS, POLLS, CM, SOCKETS, WAKEUPS, THREADS, MEMORY, KINDS };
 
 /* As control in control_test.go. */
 struct control {
@@ -62,7 +62,7 @@ static const char *tested(enum kind kind, void *caller, long *offset)
 	if (strncmp(name, "libdapl", 7) == 0 || strncmp(name, "libdat2", 7) == 0)
 		return name;
 	/* The CMA provider has librdmacm make the queue pairs. */
-	if (kind <= TRANSFERS && strncmp(name, "librdmacm", 9) == 0)
+	if (kind <= POLLS && strncmp(name, "librdmacm", 9) == 0)
 		return name;
 	return NULL;
 }
@@ -145,9 +145,6 @@ FAILING(RELEASES, ibv_destroy_ah, EBUSY, EBUSY)
 FAILING(RELEASES, ibv_close_device, -1, EIO)
 FAILING(RELEASES, rdma_destroy_id, -1, EIO)
 
-FAILING(TRANSFERS, ibv_get_cq_event, -1, EIO)
-FAILING(TRANSFERS, ibv_get_async_event, -1, EIO)
-
 FAILING(CM, rdma_create_event_channel, 0, EMFILE)
 FAILING(CM, rdma_create_id, -1, ENOMEM)
 FAILING(CM, rdma_set_option, -1, EINVAL)
@@ -160,7 +157,6 @@ FAILING(CM, rdma_connect, -1, EINVAL)
 FAILING(CM, rdma_accept, -1, EINVAL)
 FAILING(CM, rdma_reject, -1, EINVAL)
 FAILING(CM, rdma_disconnect, -1, EINVAL)
-FAILING(CM, rdma_get_cm_event, -1, ENOMEM)
 FAILING(CM, rdma_ack_cm_event, -1, EINVAL)
 
 FAILING(SOCKETS, getaddrinfo, -10, EIO) /* EAI_MEMORY */
@@ -182,7 +178,11 @@ FAILING(SOCKETS, recv, -1, ECONNRESET)
 FAILING(SOCKETS, pipe, -1, EMFILE)
 FAILING(SOCKETS, fopen, 0, EMFILE)
 
-FAILING(WAKEUPS, poll, -1, ENOMEM)
+FAILING(POLLS, poll, -1, ENOMEM)
+
+FAILING(WAKEUPS, ibv_get_cq_event, -1, EIO)
+FAILING(WAKEUPS, ibv_get_async_event, -1, EIO)
+FAILING(WAKEUPS, rdma_get_cm_event, -1, ENOMEM)
 FAILING(WAKEUPS, read, -1, EIO)
 FAILING(WAKEUPS, write, -1, EIO)
 
@@ -192,7 +192,7 @@ static struct ibv_context_ops device;
 #define FAILING_POST(name)                                                   \
 	static long failing_##name(SIX)                                      \
 	{                                                                    \
-		if (fails(TRANSFERS, "ibv_" #name, __builtin_return_address(0))) {  \
+		if (fails(POSTS, "ibv_" #name, __builtin_return_address(0))) {  \
 			*(long *)c = b; /* the request that is refused */    \
 			return ENOMEM;                                       \
 		}                                                            \
@@ -205,12 +205,12 @@ FAILING_POST(post_srq_recv)
 
 static int failing_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
-	return fails(TRANSFERS, "ibv_poll_cq", __builtin_return_address(0)) ? -1 : device.poll_cq(cq, n, wc);
+	return fails(POLLS, "ibv_poll_cq", __builtin_return_address(0)) ? -1 : device.poll_cq(cq, n, wc);
 }
 
 static int failing_req_notify_cq(struct ibv_cq *cq, int solicited)
 {
-	return fails(TRANSFERS, "ibv_req_notify_cq", __builtin_return_address(0)) ? ENOMEM : device.req_notify_cq(cq, solicited);
+	return fails(POSTS, "ibv_req_notify_cq", __builtin_return_address(0)) ? ENOMEM : device.req_notify_cq(cq, solicited);
 }
 
 long failing_ibv_open_device(SIX) __asm__("ibv_open_device");

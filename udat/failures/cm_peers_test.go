@@ -1,0 +1,65 @@
+//go:build linux
+
+package failures
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+const cma = "ofa-v2-cma"
+
+// cmPeer compiles the peer, and returns the command that starts it.
+func (h *host) cmPeer(what string, qual udat.ConnQual) *exec.Cmd {
+	h.Helper()
+	program := filepath.Join(h.TempDir(), "cm_peer")
+	arguments := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/cm_peer.c")
+	arguments = append(append(arguments, strings.Fields(os.Getenv("CGO_LDFLAGS"))...), "-lrdmacm", "-libverbs")
+	if out, err := exec.Command("gcc", arguments...).CombinedOutput(); err != nil {
+		h.Fatalf("gcc: %v\n%s", err, out)
+	}
+	cmd := exec.Command(program, what, h.address.String(), fmt.Sprint(qual))
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// Clients that leave at once, when they are answered, or established, with odd private data and queue pairs.
+func TestCMStrangers(t *testing.T) {
+	forEachHost(t, cma, func(h *host) {
+		if err := h.cmPeer("connect", h.listener.ConnQual).Run(); err != nil {
+			h.Errorf("the strangers: %v", err)
+		}
+	})
+}
+
+// Servers that are silent, leave at once, or accept with odd private data and queue pairs.
+func TestCMStrangeServers(t *testing.T) {
+	forEachHost(t, cma, func(h *host) {
+		qual := udattest.ConnQual()
+		cmd := h.cmPeer("listen", qual)
+		stdin, err := cmd.StdinPipe()
+		h.do(err)
+		stdout, err := cmd.StdoutPipe()
+		h.do(err)
+		h.do(cmd.Start())
+		_, err = bufio.NewReader(stdout).ReadString('\n')
+		h.do(err)
+		client := udattest.NewEndpoint(h.T, h.ia, nil)
+		for n := range 20 {
+			h.do(client.EP.Connect(h.address, qual, 300*time.Millisecond, []byte("hello")))
+			h.Logf("server %d: %v", n%5, h.outcome(client, udattest.Patience))
+			h.do(client.Reset())
+		}
+		h.do(stdin.Close())
+		h.do(cmd.Wait())
+	})
+}
