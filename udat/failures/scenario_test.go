@@ -136,16 +136,18 @@ func (a *adapter) connect(client *side, qual udat.ConnQual, timeout time.Duratio
 	if !client.begin("connects", func() error { return client.ep.Connect(a.address, qual, timeout, []byte(data)) }) {
 		return nil
 	}
-	if !a.until("a connection request, or the failure to connect", func() bool { return len(a.arrived) > 0 || client.phase == idle }) || len(a.arrived) == 0 {
-		return nil
+	for a.until("a connection request, or the failure to connect", func() bool { return len(a.arrived) > 0 || client.phase == idle }) && len(a.arrived) > 0 {
+		cr := a.arrived[0].CR()
+		a.arrived = a.arrived[1:]
+		param, err := cr.Query()
+		if !a.ok("querying the request", err) || bytes.HasPrefix(param.PrivateData, []byte(data)) {
+			return cr
+		}
+		// It is of an earlier attempt, which has failed.
+		a.notice("the request comes with the private data %q, want %q", param.PrivateData, data)
+		a.ok("rejecting a late request", cr.Reject(nil))
 	}
-	request := a.arrived[0]
-	a.arrived = a.arrived[1:]
-	param, err := request.CR().Query()
-	if a.ok("querying the request", err) && !bytes.HasPrefix(param.PrivateData, []byte(data)) {
-		a.fault("the request comes with the private data %q, want %q", param.PrivateData, data)
-	}
-	return request.CR()
+	return nil
 }
 
 // establish connects two sides. The server accepts on ep.
@@ -226,13 +228,12 @@ func (a *adapter) transfers() {
 	if !ok {
 		return
 	}
+	all := true
 	for n := range 4 {
-		if !a.recv(client, nil, clientRecv+n) || !a.recv(server, srq, serverRecv+n) {
-			break
-		}
+		all = a.recv(client, nil, clientRecv+n) && a.recv(server, srq, serverRecv+n) && all
 	}
 	noticed := len(p.noticed)
-	if a.establish(client, server, a.qual, server.ep) {
+	if all && a.establish(client, server, a.qual, server.ep) {
 		for n := range 4 {
 			for _, s := range []*side{client, server} {
 				copy(a.of(s).Bytes()[(clientData+n)*piece:][:piece], bytes.Repeat([]byte{byte(0x10 + n)}, piece))

@@ -3,6 +3,7 @@
 package failures
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/goudat/goudat/udat"
@@ -72,6 +73,7 @@ func (s *side) free() {
 	if left := s.outstanding(s); len(left) > 0 {
 		s.fault("never completed: %s", strings.Join(left, ", "))
 	}
+	maps.DeleteFunc(s.ops, func(_ uint64, op *operation) bool { return op.side == s })
 }
 
 // changed handles an event of the connection.
@@ -138,9 +140,4 @@ func end(flags udat.CloseFlags, s, peer *side) {
 	s.reset()
 	peer.reset()
 	p.until("the completion of what is outstanding", func() bool { return len(p.outstanding(s, peer)) == 0 })
-	for cookie, op := range p.ops {
-		if op.silent && (op.side == s || op.side == peer) {
-			delete(p.ops, cookie)
-		}
-	}
 }

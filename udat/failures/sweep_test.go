@@ -29,7 +29,7 @@ var (
 )
 
 // childPatience is far longer than a child takes that does not hang.
-const childPatience = 2 * time.Minute
+const childPatience = 90 * time.Second
 
 func TestMain(m *testing.M) {
 	if text := os.Getenv(taskVariable); text != "" {
