@@ -36,21 +36,23 @@ type result struct {
 type holdings struct {
 	Descriptors int
 	Threads     int // of the native library
-	Pieces      int // of its memory
+	Objects     int // of the device, which the library has made
+	Pieces      int // of the library's memory
 	Pinned      int // memory, in kilobytes
 }
 
 func (h holdings) isMoreThan(usual holdings) bool {
-	return h.Descriptors > usual.Descriptors || h.Threads > usual.Threads || h.Pieces > usual.Pieces || h.Pinned > usual.Pinned
+	return h.Descriptors > usual.Descriptors || h.Threads > usual.Threads || h.Objects > usual.Objects || h.Pieces > usual.Pieces || h.Pinned > usual.Pinned
 }
 
 func (h holdings) String() string {
-	return fmt.Sprintf("%d descriptors, %d threads of the library, %d pieces of its memory and %d KiB of pinned memory", h.Descriptors, h.Threads, h.Pieces, h.Pinned)
+	return fmt.Sprintf("%d descriptors, %d threads of the library, %d of its objects of the device, %d pieces of its memory and %d KiB of pinned memory",
+		h.Descriptors, h.Threads, h.Objects, h.Pieces, h.Pinned)
 }
 
 func measure(c *control) (h holdings, err error) {
 	runtime.GC()
-	h.Threads, h.Pieces = int(c.threads.Load()), int(c.pieces.Load())
+	h.Threads, h.Objects, h.Pieces = int(c.threads.Load()), int(c.objects.Load()), int(c.pieces.Load())
 	entries, err := os.ReadDir("/proc/self/fd")
 	h.Descriptors = len(entries)
 	status, _ := os.ReadFile("/proc/self/status")

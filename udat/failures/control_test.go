@@ -43,6 +43,7 @@ type control struct {
 	nth     atomic.Int32
 	calls   [kinds]atomic.Int32
 	threads atomic.Int32
+	objects atomic.Int32
 	pieces  atomic.Int32
 	failed  [100]byte
 }

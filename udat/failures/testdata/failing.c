@@ -25,6 +25,7 @@ struct control {
 	int32_t nth;          /* which of that kind, from 1 on; 0: none */
 	int32_t calls[KINDS]; /* how many there were */
 	int32_t threads;      /* that the libraries have started, and that have not ended */
+	int32_t objects;      /* of the device, that the libraries have made, and not released */
 	int32_t pieces;       /* of memory that the libraries have allocated, and not freed */
 	char failed[100];     /* the call that has failed */
 };
@@ -105,43 +106,58 @@ static void *next(const char *function)
 #define SIX long a, long b, long c, long d, long e, long f
 typedef long call(SIX);
 
-#define FAILING(kind, name, value, error)                                    \
+#define CALL(kind, name, value, error, count)                                \
 	long failing_##name(SIX) __asm__(#name);                             \
 	long failing_##name(SIX)                                             \
 	{                                                                    \
 		static call *real;                                           \
-		if (fails(kind, #name, __builtin_return_address(0))) {       \
+		void *caller = __builtin_return_address(0);                  \
+		long result;                                                 \
+		if (fails(kind, #name, caller)) {                            \
 			errno = error;                                       \
 			return value;                                        \
 		}                                                            \
 		if (real == NULL)                                            \
 			real = (call *)next(#name);                          \
-		return real(a, b, c, d, e, f);                               \
+		result = real(a, b, c, d, e, f);                             \
+		if ((count > 0 && result != 0) || (count < 0 && (int)result == 0)) \
+			count_objects(#name, caller, count);                 \
+		return result;                                               \
 	}
+#define FAILING(kind, name, value, error) CALL(kind, name, value, error, 0)
+#define MAKING(name) CALL(VERBS, name, 0, ENOMEM, 1)
+#define RELEASING(name) CALL(RELEASES, name, EBUSY, EBUSY, -1)
+
+static void count_objects(const char *function, void *caller, int n)
+{
+	long offset;
+
+	if (tested(function, caller, &offset) != NULL)
+		__atomic_add_fetch(&control->objects, n, __ATOMIC_SEQ_CST);
+}
 
 FAILING(VERBS, ibv_get_device_list, 0, ENOMEM)
 FAILING(VERBS, ibv_query_device, EIO, EIO)
 FAILING(VERBS, ibv_query_port, EIO, EIO)
 FAILING(VERBS, ibv_query_gid, -1, EIO)
 FAILING(VERBS, ibv_query_pkey, -1, EIO)
-FAILING(VERBS, ibv_alloc_pd, 0, ENOMEM)
-FAILING(VERBS, ibv_reg_mr, 0, ENOMEM)
+MAKING(ibv_alloc_pd)
+MAKING(ibv_reg_mr)
 FAILING(VERBS, ibv_create_comp_channel, 0, EMFILE)
-FAILING(VERBS, ibv_create_cq, 0, ENOMEM)
-FAILING(VERBS, ibv_create_srq, 0, ENOMEM)
-FAILING(VERBS, ibv_create_qp, 0, ENOMEM)
-FAILING(VERBS, ibv_create_ah, 0, ENOMEM)
+MAKING(ibv_create_cq)
+MAKING(ibv_create_srq)
+MAKING(ibv_create_qp)
+MAKING(ibv_create_ah)
 FAILING(VERBS, ibv_modify_qp, EINVAL, EINVAL)
 FAILING(VERBS, ibv_modify_srq, EINVAL, EINVAL)
 FAILING(VERBS, ibv_query_qp, EIO, EIO)
 
-FAILING(RELEASES, ibv_dealloc_pd, EBUSY, EBUSY)
-FAILING(RELEASES, ibv_dereg_mr, EBUSY, EBUSY)
-FAILING(RELEASES, ibv_destroy_cq, EBUSY, EBUSY)
-FAILING(RELEASES, ibv_destroy_srq, EBUSY, EBUSY)
-FAILING(RELEASES, ibv_destroy_qp, EBUSY, EBUSY)
-FAILING(RELEASES, ibv_destroy_ah, EBUSY, EBUSY)
-FAILING(RELEASES, rdma_destroy_id, -1, EIO)
+RELEASING(ibv_dealloc_pd)
+RELEASING(ibv_dereg_mr)
+RELEASING(ibv_destroy_cq)
+RELEASING(ibv_destroy_srq)
+RELEASING(ibv_destroy_qp)
+RELEASING(ibv_destroy_ah)
 
 FAILING(CM, rdma_create_event_channel, 0, EMFILE)
 FAILING(CM, rdma_create_id, -1, ENOMEM)
@@ -181,7 +197,6 @@ FAILING(WAKEUPS, ibv_get_cq_event, -1, EIO)
 FAILING(WAKEUPS, ibv_get_async_event, -1, EIO)
 FAILING(WAKEUPS, rdma_get_cm_event, -1, ENOMEM)
 FAILING(WAKEUPS, read, -1, EIO)
-FAILING(WAKEUPS, write, -1, EIO)
 
 /* Calls of the verbs that go through the device's own table. */
 static struct ibv_context_ops device;
