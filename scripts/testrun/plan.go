@@ -56,7 +56,9 @@ var (
 	systemPackages  = packagePattern(`(udat|examples/pingpong)$`)
 	// The packages' native stack has races when connections end at random moments.
 	soakPackages = packagePattern(`udat/soak$`)
-	racePackages = packagePattern(`udat(/|$)`)
+	// The packages' native stack does not survive what these do to it. They start processes, in which nothing is watched.
+	failuresPackages = packagePattern(`udat/failures$`)
+	racePackages     = packagePattern(`udat(/|$)`)
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
@@ -115,11 +117,11 @@ var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls
 // plan lists the runs, the longest first.
 func (o options) plan(packages []testPackage) []run {
 	if o.quick && !o.named {
-		packages = but(packages, testBedPackages, machinesPackages, clusterPackages, soakPackages)
+		packages = but(packages, testBedPackages, machinesPackages, clusterPackages, soakPackages, failuresPackages)
 	}
 	fromSource := o.native == "source"
 	withDevice := []string{"scripts/with-device"}
-	onDevice := but(packages, hostPackages, machinesPackages, clusterPackages)
+	onDevice := but(packages, hostPackages, machinesPackages, clusterPackages, failuresPackages)
 	if !fromSource {
 		onDevice = but(onDevice, soakPackages)
 	}
@@ -148,6 +150,13 @@ func (o options) plan(packages []testPackage) []run {
 		host.skip = hostSkip
 	}
 	runs := []run{host, plain}
+	if fromSource {
+		r := plain
+		r.title = "letting calls of the native library fail, and strangers talk to servers"
+		r.packages, r.flags = of(packages, failuresPackages), []string{seedFlag("failures.seed")}
+		r.lasts = o.long // all calls take a quarter of an hour
+		runs = append(runs, r)
+	}
 	// The packages' native stack has races when peers fail.
 	if fromSource && !o.inMachine {
 		r := run{
@@ -186,7 +195,7 @@ func (o options) plan(packages []testPackage) []run {
 			// All of these slow down the same code, so they share a run. It also compares the endpoints' states with
 			// the specification.
 			title:       "testing on the device with the race detector and all checks of pointers in C",
-			packages:    but(of(packages, racePackages), hostPackages, machinesPackages, soakPackages),
+			packages:    but(of(packages, racePackages), hostPackages, machinesPackages, soakPackages, failuresPackages),
 			build:       []string{"-race"},
 			environment: []string{"UDAT_ASSERT=panic", "GOEXPERIMENT=cgocheck2"},
 			exec:        withDevice,

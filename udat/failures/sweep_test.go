@@ -28,6 +28,10 @@ var (
 	seedFlag   = flag.Uint64("failures.seed", 1, "decides which calls those are")
 )
 
+// trial is how many releases come first: of the objects by which an open finds out how much the device sends inline. No
+// other thread knows these, so that nothing can be in the way, and the library does not look.
+const trial = 3
+
 // childPatience is far longer than a child takes that does not hang.
 const childPatience = 90 * time.Second
 
@@ -75,6 +79,9 @@ func sweep(t *testing.T, library, name string) {
 	random := rand.New(rand.NewPCG(*seedFlag, 0))
 	for k := range kinds {
 		for _, nth := range chosen(usual.Calls[k], *sampleFlag, random) {
+			if k == releases && nth <= trial {
+				continue
+			}
 			t.Run(fmt.Sprintf("%v/%d", k, nth), func(t *testing.T) {
 				t.Parallel()
 				r := runTask(t, library, task{Adapter: name, Kind: k, Nth: nth, Usual: usual.Holdings})
