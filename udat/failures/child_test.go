@@ -26,7 +26,7 @@ type task struct {
 type result struct {
 	Calls    [kinds]int
 	Failed   string   // the call; empty if there were not as many
-	Noticed  []string // in the first run: what told of the failure
+	Noticed  []string // in the first run: what reported the failure
 	Faults   []string
 	Holdings holdings
 	Took     time.Duration

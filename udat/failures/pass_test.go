@@ -21,8 +21,9 @@ const (
 // pass is one run of the scenario. Calls may fail in it: the pass then leaves out what cannot be done any more, and goes
 // on.
 type pass struct {
-	noticed []string // errors and events that tell of a failure
+	noticed []string // errors and events that report a failure
 	faults  []string
+	steps   int // of the scenario that have succeeded
 
 	cookie   uint64
 	ops      map[uint64]*operation // outstanding
@@ -61,7 +62,7 @@ func newPass() *pass {
 	}
 }
 
-// ok notes what tells of a failure, and reports whether there is none.
+// ok notes an error, and reports whether there is none.
 func (p *pass) ok(what string, err error) bool {
 	if err != nil {
 		p.notice("%s: %v", what, err)

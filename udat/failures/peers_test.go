@@ -33,6 +33,10 @@ func forEachHost(t *testing.T, provider string, storm func(h *host)) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			ia := udattest.Open(t, name)
+			if udattest.IWARP(t, ia) {
+				t.Log("iWARP connects only queue pairs that exist, which the strangers have none of")
+				return
+			}
 			h := newHost(t, ia, udattest.Listen(t, ia))
 			h.serveHonest()
 			before := h.holdings()

@@ -42,8 +42,14 @@ type adapter struct {
 	arrived  []udat.Event // connection requests that are not answered
 }
 
-// run is the scenario.
+// run is the scenario. If a step of it fails, something must report that.
 func (p *pass) run(name string) {
+	const steps = 6
+	defer func() {
+		if p.steps < steps && len(p.noticed)+len(p.faults) == 0 {
+			p.fault("only %d of %d steps have succeeded, and nothing reports why", p.steps, steps)
+		}
+	}()
 	a := &adapter{pass: p}
 	var err error
 	if a.ia, err = udat.Open(name); !p.ok("opening", err) {
@@ -243,15 +249,18 @@ func (a *adapter) transfers() {
 		a.exchange(client, server)
 		if len(p.noticed) == noticed {
 			a.compare(client, server)
+			p.steps++
 		}
 	}
 	end(udat.CloseGraceful, client, server)
 
 	// A connection that ends while receives and a suppressed request are outstanding.
 	if a.recv(client, nil, clientRecv) && a.establish(client, server, a.qual, server.ep) {
-		p.posted(operation{what: "client's last write", side: client, silent: true}, func(cookie uint64) error {
+		if p.posted(operation{what: "client's last write", side: client, silent: true}, func(cookie uint64) error {
 			return client.ep.PostRDMAWrite(a.segment(client, clientData), cookie, a.remote(server, landing), udat.CompletionSuppress)
-		})
+		}) {
+			p.steps++
+		}
 	}
 	end(udat.CloseAbrupt, server, client)
 }
@@ -362,7 +371,9 @@ func nobody() udat.ConnQual { return udat.ConnQual(9000 + os.Getpid()%1000) }
 func (a *adapter) want(s *side, number udat.EventNumber) {
 	if s.outcome.Number != number {
 		a.notice("the %s gets the event %v instead of %v", s.name, s.outcome.Number, number)
+		return
 	}
+	a.steps++
 }
 
 // endAlone ends an attempt of a side.
@@ -402,6 +413,8 @@ func (a *adapter) reserved() {
 	client.ending, server.ending = true, true
 	free(p, "server's endpoint", server.ep)
 	server.ep, server.phase = nil, idle
-	p.until("the end of the connection of a freed endpoint", func() bool { return client.phase == idle })
+	if p.until("the end of the connection of a freed endpoint", func() bool { return client.phase == idle }) {
+		p.steps++
+	}
 	end(udat.CloseAbrupt, client, server)
 }

@@ -126,7 +126,7 @@ func (s *side) reset() {
 	}
 }
 
-// end ends the connection of two sides, whatever has become of it, and makes their endpoints unconnected again.
+// end ends the connection of two sides, in whatever phase it is, and makes their endpoints unconnected again.
 func end(flags udat.CloseFlags, s, peer *side) {
 	p := s.pass
 	s.ending, peer.ending = true, true

@@ -140,7 +140,7 @@ func (m *middle) pass(to, from *net.TCPConn, toServer bool) {
 	}
 }
 
-// try connects through the middle, which does something, and ends what comes of it.
+// try connects through the middle, which does something, and ends the connection that results.
 func (m *middle) try(client *udattest.Endpoint, do tampering) udat.EventNumber {
 	m.mu.Lock()
 	m.do = do

@@ -97,7 +97,7 @@ func sweep(t *testing.T, library, name string) {
 	}
 }
 
-// chosen returns which of so many calls are to fail: all, or some that are spread evenly.
+// chosen returns which of a number of calls are to fail: all, or a sample that is spread evenly.
 func chosen(calls, sample int, random *rand.Rand) (nths []int) {
 	n := min(sample, calls)
 	if isLong() {
@@ -163,7 +163,7 @@ func withoutAddresses(out string) string {
 	return b.String()
 }
 
-// tally counts what has become of the calls of each kind.
+// tally counts the outcomes for the calls of each kind.
 type tally struct {
 	mu                             sync.Mutex
 	failed, unnoticed, found, none [kinds]int
