@@ -24,7 +24,8 @@ var acceptTimeout = AcceptTimeout // shorter in tests
 // address for a connection, and sends privateData along. The outcome is an
 // event on the connect EVD: EventConnectionEstablished, or
 // EventConnectionNonPeerRejected when nobody listens, PeerRejected, Unreachable,
-// and EventConnectionTimedOut when nothing came within timeout.
+// EventConnectionTimedOut when nothing came within timeout, and
+// EventConnectionBroken when the connection manager of a side failed meanwhile.
 //
 // The endpoint must be UNCONNECTED. remote is an IPv4 address: the providers
 // know no other. If the kernel refuses it at once, Connect with socket CM fails

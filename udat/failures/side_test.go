@@ -84,8 +84,7 @@ func (s *side) changed(e udat.Event) {
 	case before == begun && e.Number == udat.EventConnectionEstablished:
 		s.phase = connected
 		return
-	case before == begun && e.Number != udat.EventConnectionBroken,
-		before == connected && (e.Number == udat.EventConnectionDisconnected || e.Number == udat.EventConnectionBroken):
+	case before == begun, before == connected && (e.Number == udat.EventConnectionDisconnected || e.Number == udat.EventConnectionBroken):
 		s.phase = idle
 	default:
 		s.fault("the %s gets the event %v, when it is %s", s.name, e.Number, [...]string{"idle", "connecting", "connected"}[before])
