@@ -54,7 +54,7 @@ func TestCMStrangeServers(t *testing.T) {
 		_, err = bufio.NewReader(stdout).ReadString('\n')
 		h.do(err)
 		client := udattest.NewEndpoint(h.T, h.ia, nil)
-		for n := range 20 {
+		for n := range 10 {
 			h.do(client.EP.Connect(h.address, qual, 300*time.Millisecond, []byte("hello")))
 			h.Logf("server %d: %v", n%5, h.outcome(client, udattest.Patience))
 			h.do(client.Reset())

@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	sampleFlag = flag.Int("failures.sample", 4, "how many calls of each kind fail, with each provider, unless GOUDAT_TEST_LONG is set")
+	sampleFlag = flag.Int("failures.sample", 3, "how many calls of each kind fail, with each provider, unless GOUDAT_TEST_LONG is set")
 	seedFlag   = flag.Uint64("failures.seed", 1, "decides which calls those are")
 )
 
