@@ -37,7 +37,7 @@ type childTask struct {
 	Cache    int      // size of memory to register through a cache, again and again
 	MaxLock  uint64   // limit on locked memory in bytes, 0 to leave it
 	MaxFiles uint64   // limit on open files, 0 to leave it
-	Threads  []int    // open Open[i] with room for so many more threads, -1 for any
+	Threads  []int    // open Open[i] with room for Threads[i] more threads, -1 for any
 	List     bool     // the registry
 	Loaded   bool     // tell which provider libraries are in memory after that
 	Cycles   []string // instance data of a CMA provider to register, open, close and unregister several times
@@ -184,7 +184,7 @@ func (task childTask) run() error {
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// limitThreads leaves room for so many more threads of the native library, or for any if there are less than 0. Go needs
+// limitThreads leaves room for that many threads of the native library, or for any number if it is negative. Go needs
 // none after that: it has idle ones.
 func limitThreads(more int) error {
 	const rlimitNPROC = 6 // which package syscall lacks

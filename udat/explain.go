@@ -326,7 +326,7 @@ func firstError(devices []Device) error {
 	return nil
 }
 
-// threadProblem tells whether the provider could begin no thread. It has two threads for the first adapter of its own, one
+// threadProblem reports that the provider could begin no thread. It has two threads for the first adapter of its own, one
 // for each other, and one for time-outs.
 func threadProblem() error {
 	if errno := cgo.TryThread(); errno != 0 {

@@ -82,7 +82,7 @@ func TestExplainMissingFile(t *testing.T) {
 }
 
 // The socket provider's address comes from an interface that the environment
-// names. Without one it leaves the device half open, for the next attempt.
+// names. An open without one leaves nothing to the next attempt.
 func TestExplainSocketAddress(t *testing.T) {
 	p := testPlace(t)
 	name := "scm:" + p.device.Name
