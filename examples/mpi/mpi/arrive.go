@@ -231,6 +231,7 @@ func (w *World) arrive(from *peer, m message) {
 	}
 	if r := w.matcher.arrive(m.envelope); r != nil {
 		if m.from == nil {
+			m.sender.received()
 			r.fill(m.element, m.length, m.payload, m.source, m.tag)
 			return
 		}
@@ -261,6 +262,7 @@ func (w *World) deliver(r *receive, m *message) {
 		m.from.take(r, m)
 		return
 	}
+	m.sender.received()
 	r.fill(m.element, m.length, m.payload, m.source, m.tag)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync/atomic"
 )
 
 // Comm is a communicator: some of the ranks, numbered from 0, whose messages are separate from those of all other
@@ -14,6 +15,7 @@ type Comm struct {
 	id    uint32
 	group []int // ranks in the world
 	rank  int
+	freed atomic.Bool
 
 	// The world's mu guards the fields below.
 	sequence int          // of the next collective operation
@@ -86,6 +88,34 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.comm(members[0].id, group), nil
+}
+
+// Free frees the communicator. All ranks must call it, and must have received all messages before. Calls on a communicator
+// that was freed fail with ErrFreed. The World's own communicator cannot be freed.
+func (c *Comm) Free() error {
+	if c.id == 0 {
+		return badArgument("the communicator of the World stays")
+	}
+	if err := Barrier(c); err != nil {
+		return err
+	}
+	c.forget()
+	return nil
+}
+
+// forget frees the communicator on this rank.
+func (c *Comm) forget() {
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.freed.Store(true)
+	delete(w.comms, c.id)
+	for _, context := range []uint32{c.userContext(), c.collectiveContext()} {
+		delete(w.handlers, context)
+		for m := range w.matcher.messages(context) {
+			w.drop(m)
+		}
+	}
 }
 
 // commID returns an id for a communicator whose first rank is this one. No other rank returns the same id, so that ranks

@@ -116,6 +116,11 @@ func (w *World) failTelling(err error, notice uint32, rank int) {
 		w.matcher.withdraw(r)
 		r.request.complete(Status{}, err)
 	}
+	for m := range w.matcher.unexpected.items() {
+		if m.sender != nil && !m.sender.done {
+			m.sender.complete(Status{}, err)
+		}
+	}
 	var connections []*udat.EP
 	for _, p := range w.peers {
 		p.abandon(err)

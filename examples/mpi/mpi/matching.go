@@ -11,6 +11,8 @@ const (
 	AnySource = -1
 	// AnyTag receives messages of every tag.
 	AnyTag = -1
+	// ProcNull is no rank: messages to it and from it end at once, without numbers.
+	ProcNull = -2
 )
 
 // envelope decides which receive gets a message. In a receive, source and tag may be AnySource and AnyTag.
@@ -31,9 +33,10 @@ func (e envelope) takes(m envelope) bool {
 type message struct {
 	envelope
 	element elementKind
-	length  int    // bytes
-	payload []byte // nil for an offer
-	keeper  *peer  // the peer whose limit on kept messages it counts against
+	length  int      // bytes
+	payload []byte   // nil for an offer
+	keeper  *peer    // the peer whose limit on kept messages it counts against
+	sender  *Request // of an Ssend of this rank to itself; else nil
 
 	from   *peer // the peer that offers it; nil if it is not an offer
 	offer  uint32

@@ -16,16 +16,15 @@ import (
 )
 
 var (
-	mixSeed = flag.Uint64("mix.seed", 1, "seed of the first random program of TestMix")
-	mixFor  = flag.Duration("mix.for", 0, "how long TestMix runs programs, with each provider; 0 for a few programs")
+	mixSeed  = flag.Uint64("mix.seed", 1, "seed of the first random program of TestMix")
+	mixBound = flag.Duration("mix.bound", time.Minute, "how long a program of TestMix may take")
+	mixFor   = flag.Duration("mix.for", 0, "how long TestMix runs programs, with each provider; 0 for a few programs")
 )
 
 const (
-	// mixVariable has the seed and the number of steps of a random program.
+	// mixVariable has the seed, the number of steps and the bound of a random program.
 	mixVariable = "MPI_TEST_MIX"
 	mixSteps    = 50
-	// mixBound is how long a program may take.
-	mixBound = 30 * time.Second
 )
 
 // Random programs do everything at once: two goroutines of each rank send messages, reduce and exchange, wait or not,
@@ -37,7 +36,7 @@ func TestMix(t *testing.T) {
 			sizes := []int{1, 2, 3, 4, 5, 8}
 			seed, end := *mixSeed, time.Now().Add(*mixFor)
 			for i := 0; i < len(sizes) || time.Now().Before(end); i++ {
-				ranks := sizes[i%len(sizes)]
+				ranks := sizes[(seed-1)%uint64(len(sizes))] // so that a seed stands for one program
 				if err := mixed(adapter, ranks, seed, mixSteps); err != nil {
 					t.Log(err)
 					t.Fatal(shortest(adapter, ranks, seed, mixSteps, err))
@@ -50,11 +49,11 @@ func TestMix(t *testing.T) {
 
 // mixed runs a program.
 func mixed(adapter string, ranks int, seed uint64, steps int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*mixBound)
+	ctx, cancel := context.WithTimeout(context.Background(), 2**mixBound)
 	defer cancel()
 	out := &output{}
 	job := taskJob(adapter, ranks, "mix", out)
-	job.Env = append(job.Env, fmt.Sprintf("%s=%d %d", mixVariable, seed, steps))
+	job.Env = append(job.Env, fmt.Sprintf("%s=%d %d %v", mixVariable, seed, steps, *mixBound))
 	if err := job.Run(ctx); err != nil {
 		return fmt.Errorf("seed %d, %d ranks, %d steps: %w\n%s", seed, ranks, steps, err, out.text.String())
 	}
@@ -64,7 +63,7 @@ func mixed(adapter string, ranks int, seed uint64, steps int) error {
 // shortest looks for a program with fewer steps and ranks that fails, and returns the error of the last one that did.
 func shortest(adapter string, ranks int, seed uint64, steps int, failure error) error {
 	const tries = 3 // not every run of a program fails
-	end := time.Now().Add(4 * mixBound)
+	end := time.Now().Add(4 * *mixBound)
 	fails := func(ranks, steps int) bool {
 		for try := 0; try < tries && time.Now().Before(end); try++ {
 			if err := mixed(adapter, ranks, seed, steps); err != nil {
@@ -90,10 +89,15 @@ func init() { tasks["mix"] = mixTask }
 func mixTask(w *World) error {
 	var seed uint64
 	var steps int
-	if _, err := fmt.Sscan(os.Getenv(mixVariable), &seed, &steps); err != nil {
+	var text string
+	if _, err := fmt.Sscan(os.Getenv(mixVariable), &seed, &steps, &text); err != nil {
 		return err
 	}
-	late := time.AfterFunc(mixBound, func() {
+	bound, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	late := time.AfterFunc(bound, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) // the error is in the log, too
@@ -110,7 +114,6 @@ func mixTask(w *World) error {
 		m := &mixer{random: rand.New(rand.NewPCG(seed, thread)), own: rand.New(rand.NewPCG(seed, uint64(w.Rank()))), comms: []*Comm{c}}
 		go func() { failures <- m.run(steps) }()
 	}
-	var err error
 	for range threads {
 		err = errors.Join(err, <-failures)
 	}
@@ -314,10 +317,15 @@ func (m *mixer) communicator() error {
 		c, err = of.Split(0, -of.Rank())
 	}
 	m.comms = append(m.comms, c)
-	if len(m.comms) > 8 {
-		m.comms = slices.Delete(m.comms, 1, 2)
+	if err != nil || len(m.comms) <= 8 {
+		return err
 	}
-	return err
+	if err := m.wait(); err != nil { // for what is under way on it
+		return err
+	}
+	oldest := m.comms[1]
+	m.comms = slices.Delete(m.comms, 1, 2)
+	return oldest.Free()
 }
 
 // onWindow writes to one rank, and accumulates at another.

@@ -88,6 +88,8 @@ type outgoing struct {
 	memory  []byte
 	request *Request
 	region  *registration // what is offered
+	// synchronous says that the message must be offered, however short it is.
+	synchronous bool
 }
 
 // A cookie identifies the peer, the kind of operation, and a value.

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 )
@@ -42,6 +43,13 @@ func (r *Request) complete(status Status, err error) {
 		return
 	}
 	r.world.stir()
+}
+
+// received ends an Ssend of this rank to itself; r is nil for another message.
+func (r *Request) received() {
+	if r != nil && !r.done {
+		r.complete(Status{}, nil)
+	}
 }
 
 // endedRequest returns a Request that was done at once, or could not begin.
@@ -136,16 +144,68 @@ func Waitany(requests ...*Request) (int, Status, error) {
 	return found, requests[found].status, requests[found].err
 }
 
-// Waitall waits for all requests. It returns the error of the first request, in their order, that failed.
+// Waitsome waits until at least one of the requests is done, and returns the indexes and the results of all that are, and
+// the first error. It ignores nil requests, and returns nothing if there are no others.
+func Waitsome(requests ...*Request) (done []int, statuses []Status, err error) {
+	if first, _, _ := Waitany(requests...); first < 0 {
+		return nil, nil, nil
+	}
+	for i, r := range requests {
+		if r == nil {
+			continue
+		}
+		if status, over, failed := r.peek(); over {
+			done, statuses, err = append(done, i), append(statuses, status), cmp.Or(err, failed)
+		}
+	}
+	return done, statuses, err
+}
+
+// Testany reports, without waiting, whether one of the requests is done, and returns its index and its result, or -1. It
+// ignores nil requests.
+func Testany(requests ...*Request) (int, Status, error) {
+	for i, r := range requests {
+		if r == nil {
+			continue
+		}
+		if status, done, err := r.Test(); done {
+			return i, status, err
+		}
+	}
+	return -1, Status{}, nil
+}
+
+// Testall reports, without waiting, whether all requests are done. If they are, it returns what Waitall does.
+func Testall(requests ...*Request) (statuses []Status, done bool, err error) {
+	for _, r := range requests {
+		if r == nil {
+			continue
+		}
+		if _, done, _ := r.Test(); !done {
+			return nil, false, nil
+		}
+	}
+	statuses, err = Waitall(requests...)
+	return statuses, true, err
+}
+
+// peek is Test without looking for news.
+func (r *Request) peek() (status Status, done bool, err error) {
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	return r.status, r.done, r.err
+}
+
+// Waitall waits for all requests but nil ones. It returns the error of the first request, in their order, that failed.
 func Waitall(requests ...*Request) ([]Status, error) {
 	statuses := make([]Status, len(requests))
 	var first error
 	for i, r := range requests {
-		status, err := r.Wait()
-		statuses[i] = status
-		if first == nil {
-			first = err
+		if r == nil {
+			continue
 		}
+		status, err := r.Wait()
+		statuses[i], first = status, cmp.Or(first, err)
 	}
 	return statuses, first
 }

@@ -117,6 +117,9 @@ func (s *schedule) start() *Request {
 	c, w := s.comm, s.comm.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if c.freed.Load() {
+		return w.endedRequest(ErrFreed)
+	}
 	s.request = Request{world: w}
 	w.pending++
 	s.sequence = c.sequence
@@ -387,6 +390,7 @@ func (w *World) discard(m *message) {
 	if m.from != nil {
 		m.from.acknowledge(m.offer)
 	}
+	m.sender.received()
 }
 
 // end waits until a collective operation is done.

@@ -233,11 +233,10 @@ func (win *window) ready() {
 
 // release frees the memory.
 func (win *window) release() error {
-	w := win.comm.world
-	w.mu.Lock()
-	delete(w.handlers, win.comm.userContext())
+	win.comm.forget()
+	win.comm.world.mu.Lock()
 	win.freed = true
-	w.mu.Unlock()
+	win.comm.world.mu.Unlock()
 	if win.lmr == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"os"
 	"sync"
 	"time"
 
@@ -298,6 +299,18 @@ func (w *World) Close() error {
 		return ErrClosed
 	}
 	return errors.Join(w.leave(), w.free())
+}
+
+// errAborted is why Abort ends the world.
+var errAborted = errors.New("mpi: the program has called Abort")
+
+// Abort ends this process with an exit code, and has the other ranks fail at once. It does not return.
+func (w *World) Abort(code int) {
+	w.mu.Lock()
+	w.fail(errAborted)
+	w.mu.Unlock()
+	w.settle()
+	os.Exit(code)
 }
 
 // partingTime bounds how long the end of a world waits for peers and the launcher.
