@@ -28,12 +28,12 @@ func (d doze) put(b []byte) {
 func parseDoze(b []byte) doze { return doze{b[4] != 0, binary.LittleEndian.Uint32(b)} }
 
 // doze tells the peers that this rank falls asleep, unless they know. A peer whose endpoint has no room for that is
-// told at the end of a nap.
-func (w *World) doze() {
+// told at the end of a nap. A rank that has slept for long also tells those who know, if it awaits another rank by now.
+func (w *World) doze(long bool) {
 	awaited := uint32(w.firstAwaited() + 1)
 	for _, p := range w.linked {
 		now := doze{asleep: true, sent: p.messagesOut}
-		if p.line.notice != 0 || p.line.doze == now && p.line.rank == awaited || p.link != connected || p.outstanding() >= w.depth {
+		if p.line.notice != 0 || p.line.doze == now && (p.line.rank == awaited || !long) || p.link != connected || p.outstanding() >= w.depth {
 			continue
 		}
 		p.line.doze, p.line.rank = now, awaited

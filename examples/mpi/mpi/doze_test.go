@@ -57,7 +57,7 @@ func deliver(t *testing.T, from, to *World) {
 func (w *World) fallAsleep() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.doze()
+	w.doze(false)
 }
 
 // Messages to a rank that has said that it sleeps make events, until it has sent something again.

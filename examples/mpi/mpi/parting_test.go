@@ -105,7 +105,7 @@ func TestPartingAtOnce(t *testing.T) {
 				p.world.mu.Lock()
 				p.farewell = toAsk
 				err := p.pump()
-				p.world.doze()
+				p.world.doze(false)
 				asks := p.farewell == asked && p.signaled != p.posted
 				p.world.mu.Unlock()
 				if err != nil || !asks {

@@ -286,6 +286,8 @@ const (
 	// share a processor, each nap takes it from the others.
 	shortestNap = time.Millisecond
 	longestNap  = time.Second
+	// longSleep is after which time it is worth a write to say whom this rank awaits.
+	longSleep = 50 * time.Millisecond
 )
 
 // sleep waits for events until something is true, or has arrived. The caller holds mu; it is unlocked while asleep.
@@ -293,7 +295,7 @@ const (
 func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 	began := time.Now()
 	for woken := true; ; {
-		w.doze()
+		w.doze(time.Since(began) >= longSleep)
 		news := w.pollAll() // a peer that took this rank to be awake may have sent something
 		if news && !woken {
 			w.stats.Late++
