@@ -71,10 +71,10 @@ func (w *World) culprit(rank int) int {
 	return rank
 }
 
-// late returns the error of a rank whose time has ended, and the rank that is to blame, or -1.
-func (w *World) late(cause error) (error, int) {
+// late returns the rank that is to blame when the time of this one has ended, or -1, and the error.
+func (w *World) late(cause error) (blamed int, err error) {
 	var texts []string
-	blamed := -1
+	blamed = -1
 	for e := range w.awaited() {
 		text := fmt.Sprintf("any rank (%s)", e.what)
 		if e.rank != AnySource {
@@ -94,17 +94,17 @@ func (w *World) late(cause error) (error, int) {
 		}
 	}
 	if len(texts) == 0 {
-		return cause, -1
+		return -1, cause
 	}
 	if len(texts) > mostListed {
 		texts = append(texts[:mostListed], "and others")
 	}
-	return fmt.Errorf("%w: this rank awaits %s", cause, strings.Join(texts, "; ")), blamed
+	return blamed, fmt.Errorf("%w: this rank awaits %s", cause, strings.Join(texts, "; "))
 }
 
 // expire ends the world at the end of the context.
 func (w *World) expire(cause error) {
-	err, blamed := w.late(cause)
+	blamed, err := w.late(cause)
 	if blamed < 0 {
 		w.fail(err)
 		return

@@ -303,7 +303,7 @@ func (s *schedule) stop() {
 	for rank := range c.group {
 		if rank != c.rank {
 			// A rank that does not get it learns that this rank is lost.
-			_, _ = c.begin(nil, c.collectiveContext(), encoded(why(s.err)), rank, s.sequence<<digestBits|alarm)
+			_, _ = c.begin(nil, c.collectiveContext(), encoded(why(s.err)), rank, s.sequence<<digestBits+alarm)
 		}
 	}
 }
