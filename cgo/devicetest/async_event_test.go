@@ -16,10 +16,11 @@ import (
 )
 
 // asyncEvents writes to a pipe which asynchronous events the library has handled. It can make each of them another
-// one, of the newest object of that kind. The library of verbs acknowledges the event that it was.
+// one, of the newest object of that kind. The library of verbs acknowledges the event that it was. It can refuse them all.
 const asyncEvents = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -60,8 +61,13 @@ int ibv_get_async_event(void *context, struct event *event)
 {
 	int (*get)(void *, struct event *) = dlsym(RTLD_NEXT, "ibv_get_async_event");
 	const char *type = getenv("DEVICETEST_EVENT");
-	int ret = get(context, event);
+	int ret;
 
+	if (getenv("DEVICETEST_LOST") != NULL) {
+		errno = EACCES;
+		return -1;
+	}
+	ret = get(context, event);
 	if (ret == 0) {
 		real = *event;
 		if (type != NULL)
