@@ -16,7 +16,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// newAsyncQueue gives the asynchronous events of an adapter a CNO, to wait for them.
+// newAsyncQueue makes a CNO for the asynchronous events of an adapter, to wait for them.
 func (a *adapter) newAsyncQueue(t *testing.T) queue {
 	t.Helper()
 	cno, r := cgo.CNOCreate(a.IAHandle, 0, 0)
