@@ -136,6 +136,11 @@ func TestPostWithoutOperation(t *testing.T) {
 		if text := err.Error(); n != 1 || !strings.Contains(text, "Operation of post 1 of the batch is no operation, it must be DAT_DTO_SEND") {
 			t.Errorf("%d posts were accepted: %v", n, err)
 		}
+		_, err = active.PostBatch([]udat.Post{{Operation: 99}})
+		want(t, err, udat.ErrInvalidParameter)
+		if !strings.Contains(err.Error(), "DTO(99)") {
+			t.Errorf("an unknown operation: %v", err)
+		}
 		wantCompletion(t, active.Request, 2, udat.DTOSuccess)
 		wantCompletion(t, passive.Recv, 1, udat.DTOSuccess)
 		wantNoEvent(t, active.Request)

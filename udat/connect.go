@@ -86,7 +86,7 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 }
 
 // explainAddress adds to the error of a connect that the library refused for its address what the kernel says of that.
-// Only socket CM knows at once; with CMA, the outcome is an event.
+// With CMA, which refuses only while the interface of the adapter is down, the outcome is an event otherwise.
 func explainAddress(op string, err error, address netip.Addr) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Return.Type() != ErrInvalidAddress {
@@ -94,7 +94,7 @@ func explainAddress(op string, err error, address netip.Addr) error {
 	}
 	subtype, refusal := e.Return.Subtype(), tryAddress(address)
 	// UDP may go where TCP may not, or again.
-	detail := fmt.Sprintf("TCP could not begin to connect to %v, for a moment or because of a packet filter: try again", address)
+	detail := fmt.Sprintf("the provider could not begin to connect to %v: try again, and look for a network interface that is down, or a packet filter", address)
 	switch {
 	case errors.Is(refusal, syscall.EACCES):
 		subtype = InvalidAddressUnsupported

@@ -2,7 +2,9 @@ package udat
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -78,7 +80,11 @@ func (v DTO) String() string {
 	if v == 0 {
 		return "no operation"
 	}
-	return v.native().String()
+	name := v.native().String()
+	if strings.HasPrefix(name, "DTO(") { // no operation of C
+		return fmt.Sprintf("DTO(%d)", uint32(v))
+	}
+	return name
 }
 
 func (v DTO) native() cgo.DTO { return cgo.DTO(v - 1) }

@@ -38,7 +38,6 @@ const (
 	ProblemWrongInterface                   // wrong network interface
 	ProblemWrongProvider                    // wrong provider for the device
 	ProblemNoAddress                        // no IPv4 address
-	ProblemNoLoopback                       // loopback interface down
 	ProblemThreadLimit                      // no more threads
 	ProblemMemlockLimit                     // limit on locked memory too low
 	ProblemFileLimit                        // limit on open files too low
@@ -337,17 +336,11 @@ func threadProblem() error {
 }
 
 // explainSCM looks at what the socket CM provider needs: the device and the
-// port, the loopback interface, and an address for the sockets, from whatever interface.
+// port, and an address for the sockets, from whatever interface.
 func explainSCM(devices []Device, device, port string) error {
 	err := explainPort(devices, device, port)
 	if err != nil && !errors.Is(err, ProblemPortDown) {
 		return err
-	}
-	interfaces, _ := net.Interfaces()
-	if !slices.ContainsFunc(interfaces, func(i net.Interface) bool {
-		return i.Flags&(net.FlagLoopback|net.FlagUp) == net.FlagLoopback|net.FlagUp
-	}) {
-		return fmt.Errorf("%w: the socket provider wakes its thread over it: ip link set lo up", ProblemNoLoopback)
 	}
 	if name := os.Getenv("DAPL_SCM_NETDEV"); name != "" {
 		if !ipv4(name).IsValid() {
@@ -355,6 +348,7 @@ func explainSCM(devices []Device, device, port string) error {
 		}
 		return err
 	}
+	interfaces, _ := net.Interfaces()
 	for _, i := range interfaces {
 		if i.Flags&net.FlagLoopback == 0 && ipv4(i.Name).IsValid() {
 			return err

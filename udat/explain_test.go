@@ -273,17 +273,6 @@ func TestExplainThreadLimit(t *testing.T) {
 	}
 }
 
-// The socket provider needs the loopback interface, which is down in a new network namespace.
-func TestExplainNoLoopback(t *testing.T) {
-	if !udattest.InTestbed(t) {
-		return
-	}
-	name := "scm:" + testPlace(t).device.Name
-	for _, o := range (child{task: childTask{Open: []string{name, name}}, netns: true}).run(t).Opened {
-		wantProblem(t, o, udat.ProblemNoLoopback, "ip link set lo up")
-	}
-}
-
 func TestProblemMatches(t *testing.T) {
 	want(t, udat.ProblemNoPermission, fs.ErrPermission)
 	if errors.Is(udat.ProblemNoNode, fs.ErrPermission) || errors.Is(udat.ProblemNoPermission, fs.ErrNotExist) {
