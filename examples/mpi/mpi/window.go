@@ -84,7 +84,8 @@ func (w *Window[T]) Accumulate(numbers []T, target, index int) error {
 	return w.core.accumulate(dataOf(numbers).bytes, target, offsetOf[T](index))
 }
 
-// Fence waits until all operations of all ranks on the window are complete. All ranks must call it.
+// Fence waits until all operations of all ranks on the window are complete. All ranks must call it. If operations of
+// this rank have failed, Fence returns their errors on this rank only.
 func (w *Window[T]) Fence() error { return w.core.fence() }
 
 // Flush waits until all operations of this rank on the target's memory are complete.
@@ -97,12 +98,11 @@ func (w *Window[T]) Lock(target int, mode LockMode) error { return w.core.lock(t
 // Unlock flushes, and releases the lock.
 func (w *Window[T]) Unlock(target int) error { return w.core.unlock(target) }
 
-// Free calls Fence, and frees the window.
+// Free does what Fence does, and frees the window, even if it returns an error. Calls of other goroutines that begin
+// meanwhile fail with ErrFreed.
 func (w *Window[T]) Free() error {
 	err := w.core.free()
-	if err == nil {
-		w.Local = nil
-	}
+	w.Local = nil
 	return err
 }
 
@@ -137,6 +137,7 @@ type window struct {
 	lockers lockers
 	early   []func() // messages that arrived before the window was ready
 	isReady bool
+	calls   int // under way, which Free waits for
 	freed   bool
 	failed  error // error of a Get or an Accumulate, which the next flush reports
 }
@@ -231,16 +232,34 @@ func (win *window) ready() {
 	win.early = nil
 }
 
-// release frees the memory.
+// release frees the memory, once no operation of the program works on it.
 func (win *window) release() error {
 	win.comm.forget()
-	win.comm.world.mu.Lock()
-	win.freed = true
-	win.comm.world.mu.Unlock()
-	if win.lmr == nil {
+	w := win.comm.world
+	w.mu.Lock()
+	for win.busy {
+		w.changed.Wait()
+	}
+	gone := w.closed // with all that it had
+	w.mu.Unlock()
+	if win.lmr == nil || gone {
 		return nil
 	}
 	return win.lmr.Free()
+}
+
+// enter begins a call: it locks mu.
+func (win *window) enter() {
+	win.comm.world.mu.Lock()
+	win.calls++
+}
+
+// leave ends a call.
+func (win *window) leave() {
+	if win.calls--; win.calls == 0 && win.freed {
+		win.comm.world.stir()
+	}
+	win.comm.world.mu.Unlock()
 }
 
 // check returns what is wrong with an operation. The caller holds mu.
@@ -278,9 +297,8 @@ func (win *window) begin(rank, offset, length int) (*peer, error) {
 }
 
 func (win *window) put(numbers []byte, rank, offset int) error {
-	w := win.comm.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	win.enter()
+	defer win.leave()
 	p, err := win.begin(rank, offset, len(numbers))
 	if err != nil {
 		return err
@@ -356,8 +374,8 @@ func (p *peer) putLong(numbers []byte, to udat.RMRTriplet) error {
 
 func (win *window) get(numbers []byte, rank, offset int) error {
 	w := win.comm.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	win.enter()
+	defer win.leave()
 	p, err := win.begin(rank, offset, len(numbers))
 	if err != nil {
 		return err
@@ -407,8 +425,8 @@ const (
 
 func (win *window) accumulate(numbers []byte, rank, offset int) error {
 	w := win.comm.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	win.enter()
+	defer win.leave()
 	if win.combine == nil {
 		return badArgument("the window was made without an operation")
 	}
@@ -497,7 +515,7 @@ func aligned(b []byte) []byte {
 
 // accept checks an accumulation of another rank, and has run combine it.
 func (win *window) accept(from int, message []byte) error {
-	if len(message) < accumulatePrefix || win.combine == nil {
+	if len(message) < accumulatePrefix {
 		return fmt.Errorf("%w: an accumulation of %d bytes", errMalformed, len(message))
 	}
 	message = aligned(message)
@@ -522,7 +540,7 @@ func (win *window) advance() {
 	for len(win.given) > 0 && w.err == nil {
 		g := win.given[0]
 		win.given = win.given[1:]
-		err := w.call(func() { win.combine(win.memory[g.offset:][:len(g.numbers)], g.numbers) })
+		err := win.work(g)
 		if g.from == win.comm.rank {
 			win.answered(g.from, err)
 			continue
@@ -530,6 +548,15 @@ func (win *window) advance() {
 		_ = win.tell(g.from, accumulatedTag, why(err)) // it fails at the end of the world
 	}
 	win.busy = false
+	w.stir()
+}
+
+// work combines one accumulation.
+func (win *window) work(g accumulation) error {
+	if win.combine == nil {
+		return badArgument("the window of rank %d was made without an operation", win.comm.rank)
+	}
+	return win.comm.world.call(func() { win.combine(win.memory[g.offset:][:len(g.numbers)], g.numbers) })
 }
 
 // answered records the end of an accumulation. The next flush reports the error.
@@ -553,8 +580,8 @@ func (win *window) grant(ranks []int) {
 
 func (win *window) lock(rank int, mode LockMode) error {
 	w := win.comm.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	win.enter()
+	defer win.leave()
 	if mode != Shared && mode != Exclusive {
 		return badArgument("the mode is %v; it must be Shared or Exclusive", mode)
 	}
@@ -575,13 +602,15 @@ func (win *window) lock(rank int, mode LockMode) error {
 	} else if err := win.tell(rank, tag, nil); err != nil {
 		return err
 	}
-	return w.await(func() bool { return t.locked })
+	if err := w.await(func() bool { return t.locked || win.freed }); err != nil || t.locked {
+		return err
+	}
+	return ErrFreed
 }
 
 func (win *window) unlock(rank int) error {
-	w := win.comm.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	win.enter()
+	defer win.leave()
 	if err := win.check(rank, 0, 0); err != nil {
 		return err
 	}
@@ -628,40 +657,60 @@ func (win *window) flush(rank int) error {
 }
 
 func (win *window) flushOne(rank int) error {
-	w := win.comm.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	win.enter()
+	defer win.leave()
 	if err := win.check(rank, 0, 0); err != nil {
 		return err
 	}
 	return win.flush(rank)
 }
 
+// fence flushes, and waits for the other ranks, which wait for this one even if it has nothing but an error to report.
 func (win *window) fence() error {
-	if err := win.flushAll(); err != nil {
+	win.enter()
+	err := win.check(0, 0, 0)
+	if err == nil {
+		err = win.flushAll()
+	}
+	win.leave()
+	if errors.Is(err, ErrFreed) {
 		return err
 	}
-	return Barrier(win.comm)
+	return win.meet(err)
 }
 
-func (win *window) flushAll() error {
+// meet waits for the other ranks, and returns its error and that of what this rank has done before.
+func (win *window) meet(err error) error {
+	if failed := Barrier(win.comm); !errors.Is(err, failed) { // the end of the world may be the reason for both
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// flushAll flushes all ranks, also after an error. The caller holds mu.
+func (win *window) flushAll() (err error) {
 	w := win.comm.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := win.check(0, 0, 0); err != nil {
-		return err
-	}
 	for rank := range win.targets {
-		if err := win.flush(rank); err != nil {
-			return err
+		failed := win.flush(rank)
+		if w.err != nil {
+			return w.err
 		}
+		err = errors.Join(err, failed)
 	}
-	return nil
+	return err
 }
 
 func (win *window) free() error {
-	if err := win.fence(); err != nil {
-		return err
+	w := win.comm.world
+	w.mu.Lock()
+	if win.freed {
+		w.mu.Unlock()
+		return ErrFreed
 	}
-	return win.release()
+	win.freed = true // calls that begin from now on fail
+	w.stir()
+	w.waitUntil(func() bool { return win.calls == 0 })
+	err := win.flushAll()
+	w.mu.Unlock()
+	return errors.Join(win.meet(err), win.release())
 }
