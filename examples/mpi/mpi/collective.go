@@ -10,7 +10,8 @@ var (
 	ErrMismatch = errors.New("mpi: the ranks called collective operations that do not go together")
 	// ErrElsewhere says that a collective operation has failed on another rank. The error on that rank says why.
 	ErrElsewhere = errors.New("mpi: the operation has failed on another rank")
-	// ErrPanicked says that an operation of the program, which it had passed to Reduce, for example, has panicked.
+	// ErrPanicked says that an operation of the program, which it had passed to Reduce, for example, has panicked, or has
+	// ended its goroutine.
 	ErrPanicked = errors.New("mpi: the program's operation has panicked")
 )
 

@@ -21,7 +21,6 @@ const (
 
 // guard checks the connections until the world ends.
 func (w *World) guard() {
-	defer w.work.Done()
 	ticks := time.NewTicker(w.bound / checks)
 	defer ticks.Stop()
 	for {
@@ -30,18 +29,23 @@ func (w *World) guard() {
 			return
 		case <-ticks.C:
 		}
-		w.mu.Lock()
-		if w.err == nil && !w.left {
-			w.pollAll() // a peer that seemed silent may have sent something
-			w.trim()
-			w.ask()
-			for _, p := range w.linked {
-				if err := p.check(); err != nil {
-					p.lose(err)
-				}
-			}
+		w.checkAll()
+	}
+}
+
+func (w *World) checkAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.left {
+		return
+	}
+	w.pollAll() // a peer that seemed silent may have sent something
+	w.trim()
+	w.ask()
+	for _, p := range w.linked {
+		if err := p.check(); err != nil {
+			p.lose(err)
 		}
-		w.mu.Unlock()
 	}
 }
 

@@ -37,9 +37,8 @@ func Recv[T Number](c *Comm, numbers []T, source, tag int) (Status, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.receive()
-	defer w.reuse(r)
 	c.post(r, c.userContext(), dataOf(numbers), source, tag)
-	return r.request.wait()
+	return w.waitAndReuse(r)
 }
 
 // Isend begins a Send and returns its Request. The numbers must not change until the Request is done.
@@ -199,12 +198,11 @@ func Mrecv[T Number](m *Message, numbers []T) (Status, error) {
 		return Status{}, w.err
 	}
 	r := w.receive()
-	defer w.reuse(r)
 	w.pending++
 	r.comm, r.envelope, r.buffer = c, found.envelope, dataOf(numbers)
 	r.request = Request{world: w, want: -1, receive: r}
 	w.deliver(r, found)
-	return r.request.wait()
+	return w.waitAndReuse(r)
 }
 
 func (c *Comm) checkSend(dest, tag int) error {
@@ -355,6 +353,13 @@ func (w *World) receive() *receive {
 		return r
 	}
 	return &receive{}
+}
+
+// waitAndReuse does not take it back if an operation of the program ends the goroutine, which leaves it posted.
+func (w *World) waitAndReuse(r *receive) (Status, error) {
+	status, err := r.request.wait()
+	w.reuse(r)
+	return status, err
 }
 
 func (w *World) reuse(r *receive) {

@@ -186,16 +186,23 @@ func (w *World) await(something func() bool) error {
 			w.changed.Wait() // for the goroutine that drives; a single rank waits for its own goroutines
 			continue
 		}
-		w.driven = true
-		w.drive(func() bool { return w.err != nil || something() })
+		w.lead(something)
+	}
+	return w.err
+}
+
+// lead drives until something is true, or the world has ended, or an operation of the program ends the goroutine.
+func (w *World) lead(something func() bool) {
+	w.driven = true
+	defer func() {
 		w.driven = false
 		if w.driverLeft != nil {
 			close(w.driverLeft)
 			w.driverLeft = nil
 		}
 		w.changed.Broadcast()
-	}
-	return w.err
+	}()
+	w.drive(func() bool { return w.err != nil || something() })
 }
 
 // glance looks at everything once, unless a goroutine that waits does so already. The caller holds mu.
@@ -361,23 +368,17 @@ func (w *World) awaitDriver() bool {
 
 // tend makes progress while the program computes.
 func (w *World) tend() {
-	defer w.work.Done()
 	const (
 		tick = 2 * time.Millisecond
 		rest = 20 * time.Millisecond
 	)
 	pause := tick
 	var entries uint64
-	for {
-		select {
-		case <-w.running.Done():
-			return
-		case <-time.After(pause):
-		}
+	look := func() (more bool) {
 		w.mu.Lock()
+		defer w.mu.Unlock()
 		if !w.awaitDriver() {
-			w.mu.Unlock()
-			return
+			return false
 		}
 		if w.driven || w.entries != entries {
 			entries = w.entries
@@ -385,11 +386,20 @@ func (w *World) tend() {
 			if !w.driven && w.pending > 0 {
 				pause = tick
 			}
-			w.mu.Unlock()
-			continue
+			return true
 		}
 		w.sleep(nil, func() bool { return w.driven || w.entries != entries })
-		w.mu.Unlock()
 		pause = tick
+		return true
+	}
+	for {
+		select {
+		case <-w.running.Done():
+			return
+		case <-time.After(pause):
+		}
+		if !look() {
+			return
+		}
 	}
 }

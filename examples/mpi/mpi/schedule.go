@@ -164,7 +164,14 @@ func (s *schedule) advance() {
 	w := s.comm.world
 	s.due = false
 	s.moving = true
-	defer func() { s.moving = false }()
+	working := false
+	defer func() {
+		s.moving = false
+		if working {
+			s.err = cmp.Or(s.err, errGoexit)
+			s.advance() // ends the operation
+		}
+	}()
 	for s.err == nil && s.next < len(s.steps) {
 		if w.err != nil {
 			s.err = w.err
@@ -177,7 +184,10 @@ func (s *schedule) advance() {
 			}
 			s.recycle()
 			if step.work != nil {
-				if err := w.call(step.work); err != nil {
+				working = true
+				err := w.call(step.work)
+				working = false
+				if err != nil {
 					s.err = cmp.Or(s.err, err)
 					break
 				}
@@ -259,7 +269,11 @@ func (w *World) run() (some bool) {
 	return some
 }
 
-// call does work that may be the program's own: without mu, which the caller holds. Its panic is an error.
+// errGoexit says that an operation of the program has called runtime.Goexit, which a failing test does, for example.
+var errGoexit = fmt.Errorf("%w: it has ended its goroutine", ErrPanicked)
+
+// call does work that may be the program's own: without mu, which the caller holds. Its panic is an error. If it ends
+// the goroutine, call does not return, and the callers' deferred functions have to do the rest, with mu.
 func (w *World) call(work func()) (err error) {
 	w.work.Add(1) // the memory of windows must stay
 	w.mu.Unlock()

@@ -537,18 +537,32 @@ func (win *window) advance() {
 		return
 	}
 	win.busy = true
-	for len(win.given) > 0 && w.err == nil {
-		g := win.given[0]
-		win.given = win.given[1:]
-		err := win.work(g)
-		if g.from == win.comm.rank {
-			win.answered(g.from, err)
-			continue
+	var g accumulation
+	working := false
+	defer func() {
+		win.busy = false
+		w.stir()
+		if working {
+			win.answer(g, errGoexit)
+			win.advance()
 		}
-		_ = win.tell(g.from, accumulatedTag, why(err)) // it fails at the end of the world
+	}()
+	for len(win.given) > 0 && w.err == nil {
+		g, win.given = win.given[0], win.given[1:]
+		working = true
+		err := win.work(g)
+		working = false
+		win.answer(g, err)
 	}
-	win.busy = false
-	w.stir()
+}
+
+// answer tells the rank that has sent an accumulation what went wrong.
+func (win *window) answer(g accumulation, err error) {
+	if g.from == win.comm.rank {
+		win.answered(g.from, err)
+		return
+	}
+	_ = win.tell(g.from, accumulatedTag, why(err)) // it fails at the end of the world
 }
 
 // work combines one accumulation.
@@ -667,16 +681,21 @@ func (win *window) flushOne(rank int) error {
 
 // fence flushes, and waits for the other ranks, which wait for this one even if it has nothing but an error to report.
 func (win *window) fence() error {
-	win.enter()
-	err := win.check(0, 0, 0)
-	if err == nil {
-		err = win.flushAll()
-	}
-	win.leave()
+	err := win.settle()
 	if errors.Is(err, ErrFreed) {
 		return err
 	}
 	return win.meet(err)
+}
+
+// settle flushes all ranks.
+func (win *window) settle() error {
+	win.enter()
+	defer win.leave()
+	if err := win.check(0, 0, 0); err != nil {
+		return err
+	}
+	return win.flushAll()
 }
 
 // meet waits for the other ranks, and returns its error and that of what this rank has done before.
@@ -701,16 +720,23 @@ func (win *window) flushAll() (err error) {
 }
 
 func (win *window) free() error {
+	err := win.retire()
+	if errors.Is(err, ErrFreed) {
+		return err
+	}
+	return errors.Join(win.meet(err), win.release())
+}
+
+// retire has calls that begin from now on fail, and completes the others.
+func (win *window) retire() error {
 	w := win.comm.world
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if win.freed {
-		w.mu.Unlock()
 		return ErrFreed
 	}
-	win.freed = true // calls that begin from now on fail
+	win.freed = true
 	w.stir()
 	w.waitUntil(func() bool { return win.calls == 0 })
-	err := win.flushAll()
-	w.mu.Unlock()
-	return errors.Join(win.meet(err), win.release())
+	return win.flushAll()
 }

@@ -191,12 +191,27 @@ func (w *World) join(ctx context.Context, options Options) error {
 
 // begin starts the goroutines that make progress and check connections, and connects the neighbors.
 func (w *World) begin() error {
-	w.work.Add(2)
-	go w.tend()
-	go w.guard()
+	w.keepUp(w.tend)
+	w.keepUp(w.guard)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.watch()
+}
+
+// keepUp does something in a goroutine, and again in another one if an operation of the program has ended the first.
+func (w *World) keepUp(do func()) {
+	w.work.Add(1)
+	go func() {
+		defer w.work.Done()
+		over := false
+		defer func() {
+			if !over {
+				w.keepUp(do)
+			}
+		}()
+		do()
+		over = true
+	}()
 }
 
 // hear notices the end of the launcher.
@@ -318,11 +333,7 @@ func (w *World) partingTime() time.Duration { return min(w.bound/4, 5*time.Secon
 
 // leave ends the world in good order: nothing is under way, and no rank needs another.
 func (w *World) leave() error {
-	w.mu.Lock()
-	w.flush()
-	err := w.await(w.quiet)
-	w.mu.Unlock()
-	if err != nil || w.line == nil {
+	if err := w.finish(); err != nil || w.line == nil {
 		return err
 	}
 	if err := w.line.Barrier(w.failed); err != nil {
@@ -338,6 +349,14 @@ func (w *World) leave() error {
 	ctx, cancel := context.WithTimeout(w.failed, w.partingTime())
 	defer cancel()
 	return launcherError(w.line.Finalize(ctx))
+}
+
+// finish waits until nothing is under way.
+func (w *World) finish() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flush()
+	return w.await(w.quiet)
 }
 
 // part sends all peers a last notice.
