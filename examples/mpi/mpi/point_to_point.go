@@ -110,6 +110,14 @@ func Iprobe(c *Comm, source, tag int) (Status, bool, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return Status{}, false, err
 	}
+	status, there, err := c.glance(source, tag)
+	if !there {
+		c.world.rest()
+	}
+	return status, there, err
+}
+
+func (c *Comm) glance(source, tag int) (Status, bool, error) {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,18 +161,23 @@ func Improbe(c *Comm, source, tag int) (*Message, Status, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return nil, Status{}, err
 	}
+	m, err := c.glanceAndReserve(source, tag)
+	if m == nil {
+		c.world.rest()
+		return nil, Status{}, err
+	}
+	return m, m.status, nil
+}
+
+func (c *Comm) glanceAndReserve(source, tag int) (*Message, error) {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.glance()
 	if w.err != nil {
-		return nil, Status{}, w.err
+		return nil, w.err
 	}
-	m := c.reserve(source, tag)
-	if m == nil {
-		return nil, Status{}, nil
-	}
-	return m, m.status, nil
+	return c.reserve(source, tag), nil
 }
 
 // reserve takes a message out of the matching, and returns nil if there is none.

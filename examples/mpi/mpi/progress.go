@@ -205,12 +205,26 @@ func (w *World) lead(something func() bool) {
 	w.drive(func() bool { return w.err != nil || something() })
 }
 
-// glance looks at everything once, unless a goroutine that waits does so already. The caller holds mu.
+// glance looks at everything once, unless a goroutine that waits does so already. The caller holds mu. It calls rest
+// without mu if it has not found what it wants.
 func (w *World) glance() {
 	w.entries++
-	if !w.driven && w.ia != nil && w.err == nil {
-		w.pollAll()
+	if !w.driven && w.ia != nil && w.err == nil && w.pollAll() {
+		w.vain.Store(0)
+		return
 	}
+	w.vain.Add(1)
+}
+
+// rest lets others have the processor after some glances in vain: the program may glance in a loop, and what it wants
+// needs other ranks, or the goroutine that drives.
+func (w *World) rest() {
+	if w.vain.Load() < vainGlances {
+		return
+	}
+	w.vain.Store(0)
+	runtime.Gosched()
+	yieldProcessor()
 }
 
 const (
@@ -222,6 +236,8 @@ const (
 	// there are more of them than processors, and to kernel threads that act as the adapter. That takes some 15 µs. A
 	// message between two ranks that both look arrives sooner, and yielding can cost as much.
 	yieldLooks = 1024
+	// vainGlances is the same for glances, each of which takes as long as a hundred looks.
+	vainGlances = 8
 	// longestRun is half of the time after which Go's runtime interrupts a goroutine. Its monitor then runs more
 	// often, which slows the others.
 	longestRun = 5 * time.Millisecond

@@ -92,6 +92,13 @@ func (p *peer) withdraw(o *outgoing) bool {
 
 // Test reports, without waiting, whether the operation is done. If it is, Test returns what Wait does.
 func (r *Request) Test() (status Status, done bool, err error) {
+	if status, done, err = r.glance(); !done {
+		r.world.rest()
+	}
+	return status, done, err
+}
+
+func (r *Request) glance() (status Status, done bool, err error) {
 	w := r.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
