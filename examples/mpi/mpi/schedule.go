@@ -371,7 +371,18 @@ func (c *Comm) stray(m *message) bool {
 	if ended && m.tag&(1<<purposeBits-1) == question {
 		_, _ = c.begin(nil, c.collectiveContext(), data{}, c.rankOf(m.source), m.tag^question^answer) // it fails at the end of the world
 	}
+	if !ended {
+		c.refuseClosed(m)
+	}
 	return ended
+}
+
+// refuseClosed ends the world if another rank asks for an operation that this rank will never begin, because it has
+// closed its world.
+func (c *Comm) refuseClosed(m *message) {
+	if w := c.world; w.closed && m.tag&(1<<purposeBits-1) == question {
+		w.fail(&RankError{w.rank, fmt.Errorf("%w: others wait for it in a collective operation", ErrDied)})
+	}
 }
 
 // ask asks those that the operation waits for, if it has done nothing since the last call.

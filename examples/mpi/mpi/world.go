@@ -306,7 +306,8 @@ func (w *World) listen(mine *card) error {
 
 // Close waits until the messages of this rank are received, or stored at the receiver, and until all other ranks have
 // called Close. Then it frees everything. Receives that are still posted fail with ErrClosed. Close returns the error
-// that ended the world, if there was one. The second call fails with ErrClosed.
+// that ended the world, if there was one. If other ranks are in collective operations without this one, all fail within
+// Options.Bound. The second call fails with ErrClosed.
 func (w *World) Close() error {
 	w.mu.Lock()
 	again := w.closed
@@ -357,6 +358,11 @@ func (w *World) leave() error {
 func (w *World) finish() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, c := range w.comms {
+		for m := range w.matcher.messages(c.collectiveContext()) {
+			c.refuseClosed(m) // it was asked before
+		}
+	}
 	w.flush()
 	return w.await(w.quiet)
 }
