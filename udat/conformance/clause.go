@@ -84,7 +84,7 @@ var Clauses = []Clause{
 	{ID: "C-23", Text: "Attributes beyond the adapter's limits, and combinations that make no sense, are invalid parameters.",
 		Protection: "udat/ep.go: checkAttr"},
 	{ID: "C-24", Text: "What there is no room for is refused for insufficient resources.",
-		Protection: "udat/errors.go: checkMade"},
+		Protection: "udat/explain_made.go: checkMade"},
 	{ID: "C-25", Text: "A provider model that is not supported is refused as such.",
 		Untried:    "socket CM makes endpoints of unknown service types, which it cannot disconnect",
 		Protection: "udat/ep.go: checkAttr"},

@@ -200,7 +200,7 @@ func TestMatchingReversed(t *testing.T) {
 			}
 		}
 	}
-	if took := time.Since(began); took > 10*time.Second { // it takes a fraction of a second
+	if took := time.Since(began); took > time.Minute { // it takes a fraction of a second, and some seconds in an emulator
 		t.Errorf("it took %v", took)
 	}
 }
