@@ -262,7 +262,7 @@ func (o options) searches(packages []testPackage) []run {
 	cycles.title, cycles.packages, cycles.only = "making and ending connections", of(packages, soakPackages), "^TestCycles$"
 	cycles.flags = []string{fmt.Sprintf("-soak.cycles=%d", max(100, int(o.long/cycleTime))), seedFlag("soak.seed")}
 	mix.title, mix.packages, mix.only = "passing messages in random programs", of(packages, mpiPackage), "^TestMix$"
-	mix.flags = []string{"-mix.for=" + (o.long / 2).String(), seedFlag("mix.seed")}
+	mix.flags = []string{"-mix.for=" + (o.long / 2).String(), "-mix.steps=50", seedFlag("mix.seed")}
 	return []run{calls, models, load, cycles, mix}
 }
 

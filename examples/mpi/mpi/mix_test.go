@@ -17,15 +17,13 @@ import (
 
 var (
 	mixSeed  = flag.Uint64("mix.seed", 1, "seed of the first random program of TestMix")
-	mixBound = flag.Duration("mix.bound", time.Minute, "how long a program of TestMix may take")
+	mixBound = flag.Duration("mix.bound", 3*time.Minute, "how long a program of TestMix may take; an emulated machine needs one")
+	mixSteps = flag.Int("mix.steps", 12, "how many steps the programs of TestMix have")
 	mixFor   = flag.Duration("mix.for", 0, "how long TestMix runs programs, with each provider; 0 for a few programs")
 )
 
-const (
-	// mixVariable has the seed, the number of steps and the bound of a random program.
-	mixVariable = "MPI_TEST_MIX"
-	mixSteps    = 50
-)
+// mixVariable has the seed, the number of steps and the bound of a random program.
+const mixVariable = "MPI_TEST_MIX"
 
 // Random programs do everything at once: two goroutines of each rank send messages, reduce and exchange, wait or not,
 // create communicators, and use windows. All numbers that arrive are right. When a program fails, the test looks for a
@@ -37,9 +35,9 @@ func TestMix(t *testing.T) {
 			seed, end := *mixSeed, time.Now().Add(*mixFor)
 			for i := 0; i < len(sizes) || time.Now().Before(end); i++ {
 				ranks := sizes[(seed-1)%uint64(len(sizes))] // so that a seed stands for one program
-				if err := mixed(adapter, ranks, seed, mixSteps); err != nil {
+				if err := mixed(adapter, ranks, seed, *mixSteps); err != nil {
 					t.Log(err)
-					t.Fatal(shortest(adapter, ranks, seed, mixSteps, err))
+					t.Fatal(shortest(adapter, ranks, seed, *mixSteps, err))
 				}
 				seed++
 			}
