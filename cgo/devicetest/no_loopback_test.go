@@ -50,7 +50,7 @@ func TestOpenWithoutLoopback(t *testing.T) {
 		}
 	}
 	openAll()
-	ip(t, "link", "set", "lo", "up") // which gives it the address
+	ip(t, "link", "set", "lo", "up") // which adds the address
 	ip(t, "link", "set", "lo", "down")
 	openAll()
 }

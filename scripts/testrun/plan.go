@@ -108,7 +108,7 @@ var inShards = map[string]int{
 	module + "scripts":          3,
 	module + "scripts/vm":       2,
 	module + "examples/dtest":   3,
-	module + "examples/mpi/mpi": 2,
+	module + "examples/mpi/mpi": 4,
 }
 
 // longTests count more than others when tests are distributed, so that each is in a different shard.
