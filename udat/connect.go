@@ -51,7 +51,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 	case ep == nil:
 		return ep.object().enter(op, InvalidHandleEP)
 	case !service.address.IsValid() || service.address.IsUnspecified():
-		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: give that of the peer's adapter, see IAAttr.Address", remote)
+		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: use that of the peer's adapter, see IAAttr.Address", remote)
 	case !service.address.Is4() || service.address.IsMulticast():
 		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, it must be an IPv4 unicast address", remote)
 	}
@@ -93,14 +93,14 @@ func explainAddress(op string, err error, address netip.Addr) error {
 		return err
 	}
 	subtype, refusal := e.Return.Subtype(), tryAddress(address)
-	// UDP may go where TCP may not, or again.
+	// tryAddress asks for UDP, and a moment later: both may succeed where the connect failed.
 	detail := fmt.Sprintf("the provider could not begin to connect to %v: try again, and look for a network interface that is down, or a packet filter", address)
 	switch {
 	case errors.Is(refusal, syscall.EACCES):
 		subtype = InvalidAddressUnsupported
-		detail = fmt.Sprintf("%v is a broadcast address (%v): give that of one peer's adapter", address, refusal)
+		detail = fmt.Sprintf("%v is a broadcast address (%v): use the address of a peer's adapter", address, refusal)
 	case refusal != nil:
-		detail = fmt.Sprintf("the kernel cannot send to %v (%v): is it the address of the peer's adapter? See ip route get %[1]v", address, refusal)
+		detail = fmt.Sprintf("the kernel cannot send to %v (%v): is it the address of the peer's adapter? ip route get %[1]v shows the route", address, refusal)
 	}
 	return &Error{Op: op, Return: classError | Return(ErrInvalidAddress) | Return(subtype), Detail: detail, Err: refusal}
 }

@@ -28,7 +28,7 @@ func checkMade(op string, r cgo.Return) error {
 
 // groupLimit is the problem behind an EAGAIN of the kernel.
 func groupLimit() error {
-	return cmp.Or(groupProblem(), fmt.Errorf("%w: a control group of this process (/proc/self/cgroup) has all that its rdma.max allows: raise that, "+
+	return cmp.Or(groupProblem(), fmt.Errorf("%w: a control group of this process (see /proc/self/cgroup) has reached its rdma.max: raise that, "+
 		"or free objects, also in other processes of the group", ProblemGroupLimit))
 }
 
@@ -105,7 +105,7 @@ func (ia *IA) addressProblem() error {
 	}) {
 		return nil
 	}
-	return fmt.Errorf("%w: the adapter has %v since it was first opened, and no network interface here has that now: give it back (ip address add), "+
+	return fmt.Errorf("%w: the adapter uses %v, its address when it was first opened, and no network interface has that any more: add it again (ip address add), "+
 		"or close all adapters of this program whose provider is %q, and open again", ProblemAddressGone, address, ia.providerAttr.ProviderName)
 }
 

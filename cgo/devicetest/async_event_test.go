@@ -116,9 +116,14 @@ const (
 	portDevice    = "deviceport"
 )
 
-// runOnPort runs a test in a process for each adapter, which may switch the port off.
-func runOnPort(t *testing.T, test string) {
+// onPort runs a test in a process for each adapter, whose port it may switch off.
+func onPort(t *testing.T, test func(t *testing.T, name string)) {
 	t.Helper()
+	if name := os.Getenv(portVariable); name != "" {
+		watch(t)
+		test(t, name)
+		return
+	}
 	if !hasPatches(t) || !udattest.InTestbed(t) {
 		return
 	}
@@ -135,13 +140,14 @@ func runOnPort(t *testing.T, test string) {
 		entries["port-scm"] = `libdaploscm.so.2 dapl.2.0 "` + portDevice + ` 1"`
 	}
 	library := buildPreload(t, asyncEvents)
+	function := t.Name()
 	for name, entry := range entries {
 		t.Run(name, func(t *testing.T) {
 			conf := filepath.Join(t.TempDir(), "dat.conf")
 			if err := os.WriteFile(conf, []byte(name+" u2.0 nonthreadsafe default "+entry+` ""`+"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			runWith(t, library, "^"+test+"$", "DAT_OVERRIDE="+conf, "DAPL_SCM_NETDEV="+portInterface, portVariable+"="+name)
+			runWith(t, library, "^"+function+"$", "DAT_OVERRIDE="+conf, "DAPL_SCM_NETDEV="+portInterface, portVariable+"="+name)
 		})
 	}
 }
@@ -193,13 +199,9 @@ const (
 )
 
 // A port that goes down and comes back is no error of the adapter, and ends no connection.
-func TestPortDown(t *testing.T) {
-	name := os.Getenv(portVariable)
-	if name == "" {
-		runOnPort(t, "TestPortDown")
-		return
-	}
-	watch(t)
+func TestPortDown(t *testing.T) { onPort(t, portDown) }
+
+func portDown(t *testing.T, name string) {
 	p := newPort(t)
 	a := openAdapter(t, name)
 	active, passive := a.connectedPair(t)
@@ -221,13 +223,9 @@ func TestPortDown(t *testing.T) {
 
 // Each asynchronous event of ibverbs that is an error of an object comes with the number and the object that it has in
 // DAT. The others do not come.
-func TestAsyncEvents(t *testing.T) {
-	name := os.Getenv(portVariable)
-	if name == "" {
-		runOnPort(t, "TestAsyncEvents")
-		return
-	}
-	watch(t)
+func TestAsyncEvents(t *testing.T) { onPort(t, eventsOfVerbs) }
+
+func eventsOfVerbs(t *testing.T, name string) {
 	p := newPort(t)
 	a := openAdapter(t, name)
 	ep := a.newEndpoint(t)

@@ -181,16 +181,12 @@ func TestLostCompletionEvents(t *testing.T) {
 
 // Asynchronous events that cannot be read are reported.
 func TestLostAsyncEvents(t *testing.T) {
-	name := os.Getenv(portVariable)
-	if name == "" {
-		runOnPort(t, "TestLostAsyncEvents")
-		return
-	}
-	watch(t)
-	a := openAdapter(t, name)
-	async := a.newAsyncQueue(t)
-	os.Setenv(lostVariable, "1")
-	command(t, "ip link set "+portInterface+" down")
-	a.wantLost(t, async)
-	command(t, "ip link set "+portInterface+" up")
+	onPort(t, func(t *testing.T, name string) {
+		a := openAdapter(t, name)
+		async := a.newAsyncQueue(t)
+		os.Setenv(lostVariable, "1")
+		command(t, "ip link set "+portInterface+" down")
+		a.wantLost(t, async)
+		command(t, "ip link set "+portInterface+" up")
+	})
 }

@@ -58,7 +58,7 @@ func forEachHost(t *testing.T, provider string, storm func(h *host)) {
 			h.serveHonest()
 			now := h.holdings()
 			for deadline := time.Now().Add(udattest.Patience); now.isMoreThan(before) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-				now = h.holdings() // the library gives up those that stay silent
+				now = h.holdings() // the library drops peers that stay silent
 			}
 			if now.isMoreThan(before) {
 				t.Errorf("the process has %v; before the strangers came %v", now, before)

@@ -224,12 +224,8 @@ func (a *adapter) transfers() {
 		return
 	}
 	defer free(p, "shared receive queue", srq)
-	server, ok := a.newSide("server", srq)
+	server, client, ok := a.newSides(srq)
 	defer server.free()
-	if !ok {
-		return
-	}
-	client, ok := a.newSide("client", nil)
 	defer client.free()
 	if !ok {
 		return
@@ -388,12 +384,8 @@ func (a *adapter) endAlone(s *side) {
 // reserved connects through a reserved service point, and frees an endpoint that is connected.
 func (a *adapter) reserved() {
 	p := a.pass
-	server, ok := a.newSide("server", nil)
+	server, client, ok := a.newSides(nil)
 	defer server.free()
-	if !ok {
-		return
-	}
-	client, ok := a.newSide("client", nil)
 	defer client.free()
 	if !ok {
 		return

@@ -65,6 +65,15 @@ func (a *adapter) newSide(name string, srq *udat.SRQ) (*side, bool) {
 	})
 }
 
+// newSides makes two, of which the server has the shared receive queue. Free both in any case.
+func (a *adapter) newSides(srq *udat.SRQ) (server, client *side, ok bool) {
+	if server, ok = a.newSide("server", srq); !ok {
+		return server, &side{pass: a.pass, name: "client"}, false
+	}
+	client, ok = a.newSide("client", nil)
+	return server, client, ok
+}
+
 func (s *side) free() {
 	free(s.pass, s.name+"'s endpoint", s.ep)
 	s.freeEVD(s.name+"'s EVD for receives", s.recv)

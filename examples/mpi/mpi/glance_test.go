@@ -47,9 +47,9 @@ func glancing(w *World) error {
 	return besideGlances(w, rounds)
 }
 
-// mostGlances is how many calls a barrier may take on average. It takes some tens. Without letting others run it would be tens
-// of thousands.
-const mostGlances = 4000
+// mostGlances is how many calls a barrier may take on average. It takes up to 200. If they do not let others run, it takes
+// thousands.
+const mostGlances = 1000
 
 // besideGlances has one goroutine in collective operations, and another that glances.
 func besideGlances(w *World, rounds int) error {
