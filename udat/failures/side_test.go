@@ -65,7 +65,7 @@ func (a *adapter) newSide(name string, srq *udat.SRQ) (*side, bool) {
 	})
 }
 
-// newSides makes two, of which the server has the shared receive queue. Free both in any case.
+// newSides makes two. The server has the shared receive queue. Free both in any case.
 func (a *adapter) newSides(srq *udat.SRQ) (server, client *side, ok bool) {
 	if server, ok = a.newSide("server", srq); !ok {
 		return server, &side{pass: a.pass, name: "client"}, false
