@@ -41,6 +41,7 @@ func (d *direction) retireInOrder(evd *EVD, sequence uint64, event Event, silent
 	o := &d.order
 	retired := d.retired.Load()
 	full := retired + (sequence-retired)&sequenceMask
+	d.posted.Load() // what the poster has noted of these operations is there
 	event.Cookie = d.slot(full).cookie
 	o.early[full&uint64(len(o.early)-1)] = earlyCompletion{event, true, silent}
 	o.end = max(o.end, full+1)

@@ -164,19 +164,10 @@ func (d *direction) withdraw() {
 func (d *direction) retire(sequence uint64) (cookie uint64) {
 	retired := d.retired.Load()
 	full := retired + (sequence-retired)&sequenceMask
+	d.posted.Load() // what the poster has noted of the operation is there
 	cookie = d.slot(full).cookie
 	d.retired.Store(full + 1)
 	return cookie
-}
-
-// awaits reports whether the operation with the given sequence bits is outstanding. An
-// operation whose post has failed may still have reached the adapter. The next one has its
-// sequence number, and completes twice then. The caller holds the lock of the EVD that the
-// completion came from. It sees what the poster has noted of an operation that is
-// outstanding.
-func (d *direction) awaits(sequence uint64) bool {
-	retired := d.retired.Load()
-	return (sequence-retired)&sequenceMask < d.posted.Load()-retired
 }
 
 // use notes the memory regions of the operation.

@@ -110,17 +110,15 @@ func TestGracefulDisconnectWithoutRoom(t *testing.T) {
 const refusal = udat.Return(1<<31) | udat.Return(udat.ErrInsufficientResources)
 
 // A graceful disconnect ends though posts fail inside the library: one of the program's behind
-// a suppressed request, or the one by which the binding learns of that. Such a post may have
-// reached the adapter.
+// a suppressed request, or the one by which the binding learns of that.
 func TestGracefulDisconnectAfterRefusedPost(t *testing.T) {
 	ways := map[string]struct {
-		program, performed bool
-		failures           int32
+		program  bool
+		failures int32
 	}{
-		"the program's":          {true, false, 1},
-		"the binding's":          {false, false, 1},
-		"the binding's, done":    {false, true, 1},
-		"the binding's, forever": {false, false, always},
+		"the program's":          {true, 1},
+		"the binding's":          {false, 1},
+		"the binding's, forever": {false, always},
 	}
 	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
 		for name, way := range ways {
@@ -133,11 +131,7 @@ func TestGracefulDisconnectAfterRefusedPost(t *testing.T) {
 				}
 				want(t, write(udat.CompletionSuppress))
 				failing := &calls.epPostRDMAWrite
-				if way.performed {
-					failing.nextLate(way.failures, refusal)
-				} else {
-					failing.next(way.failures, refusal)
-				}
+				failing.next(way.failures, refusal)
 				if way.program {
 					want(t, write(0), udat.ErrInsufficientResources)
 				}

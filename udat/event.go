@@ -158,9 +158,6 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 			return false
 		}
 		d := n.direction(op)
-		if !d.awaits(sequence) {
-			return false
-		}
 		hidden := native&hiddenBit != 0
 		own := hidden && status == DTOSuccess || op == opReport // the program does not see it
 		event.native = n

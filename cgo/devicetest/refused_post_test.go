@@ -87,7 +87,7 @@ ssize_t write(int fd, const void *buf, size_t n)
 // failVariable names the file that makes calls fail.
 const failVariable = "DEVICETEST_FAIL"
 
-// A post that has failed does not complete, even if the adapter performs the operation.
+// A post that has failed does not complete, even if the adapter performs the operation, and the next one completes once.
 func TestRefusedPostCompletesNot(t *testing.T) {
 	file := os.Getenv(failVariable)
 	if file == "" {
@@ -105,24 +105,36 @@ func TestRefusedPostCompletesNot(t *testing.T) {
 	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		active, passive := a.connectedPair(t)
-		for cookie := range uint64(2) {
-			passive.postRecv(t, cookie)
-		}
-		segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
-		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 0, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 0)
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		wantRefused(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 1, cgo.CompletionDefault))
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		for cookie := range uint64(2) {
-			passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
-		}
-		disconnect(t, active, passive) // which takes the last completions
-		active.request.empty(t)
+		refusePost(t, a, file, false)
+		refusePost(t, a, file, true)
 	})
+}
+
+// refusePost has a post fail, before another one or the end of the connection.
+func refusePost(t *testing.T, a *adapter, file string, another bool) {
+	active, passive := a.connectedPair(t)
+	for cookie := range uint64(3) {
+		passive.postRecv(t, cookie)
+	}
+	segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
+	success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 0, cgo.CompletionDefault))
+	active.request.completion(t, cgo.EventDTOCompletion, 0)
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 1, cgo.CompletionDefault))
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	performed := uint64(2)
+	if another {
+		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 2, cgo.CompletionDefault))
+		active.request.completion(t, cgo.EventDTOCompletion, 2)
+		performed++
+	}
+	for cookie := range performed {
+		passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
+	}
+	disconnect(t, active, passive) // which takes the last completions
+	active.request.empty(t)
 }
