@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,8 +114,8 @@ func TestWaitOnEachStream(t *testing.T) {
 	})
 }
 
-// Waits that are cancelled all the time lose no event, and several waiters on
-// one EVD get each event once.
+// Waits that are canceled while their event comes lose none, and several
+// waiters on one EVD get each event once.
 func TestWaitLosesNothing(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
@@ -122,16 +123,18 @@ func TestWaitLosesNothing(t *testing.T) {
 		ctx := udattest.Context(t)
 		seen := make(chan uint64, messages)
 		var waiters sync.WaitGroup
-		for range 3 {
+		var ends [3]atomic.Pointer[context.CancelFunc]
+		for i := range ends {
 			waiters.Add(1)
 			go func() {
 				defer waiters.Done()
 				for ctx.Err() == nil {
-					short, cancel := context.WithTimeout(ctx, time.Millisecond)
-					event, err := passive.Recv.Wait(short)
+					canceled, cancel := context.WithCancel(ctx)
+					ends[i].Store(&cancel)
+					event, err := passive.Recv.Wait(canceled)
 					cancel()
 					switch {
-					case errors.Is(err, context.DeadlineExceeded):
+					case errors.Is(err, context.Canceled):
 						continue
 					case err != nil:
 						if !errors.Is(err, udat.ErrClosed) {
@@ -161,6 +164,11 @@ func TestWaitLosesNothing(t *testing.T) {
 			}
 			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), i, 0))
 			want(t, active.PostSend(one(active.Segment(t, 0, 8)), i, 0))
+			for j := range ends {
+				if end := ends[j].Load(); end != nil {
+					(*end)()
+				}
+			}
 			event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
 			want(t, event.Err())
 		}
@@ -172,7 +180,7 @@ func TestWaitLosesNothing(t *testing.T) {
 				t.Errorf("event %d came %d times", cookie, n)
 			}
 		}
-		for range 3 {
+		for range ends {
 			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), messages, 0))
 			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 0, 0))
 		}

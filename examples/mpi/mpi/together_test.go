@@ -15,7 +15,7 @@ func TestTogether(t *testing.T) { runRanks(t, 4, "together") }
 func init() { tasks["together"] = togetherTask }
 
 func togetherTask(w *World) error {
-	rounds := 60
+	rounds := 20
 	if longRun() {
 		rounds = 3000
 	}

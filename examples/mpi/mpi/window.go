@@ -46,6 +46,11 @@ func CreateWindow[T Number](c *Comm, numbers int, combine func(there, given T) T
 			}
 		}
 	}
+	core.swap = func(there, given []byte) {
+		if a, b := numbersOf[T](there), numbersOf[T](given); a[0] == b[0] {
+			a[0] = b[1]
+		}
+	}
 	core.ready()
 	return &Window[T]{Local: numbersOf[T](core.memory), core: core}, nil
 }
@@ -74,14 +79,6 @@ func (w *Window[T]) Put(numbers []T, target, index int) error {
 // or Unlock of the target.
 func (w *Window[T]) Get(numbers []T, target, index int) error {
 	return w.core.get(dataOf(numbers).bytes, target, offsetOf[T](index))
-}
-
-// Accumulate combines each of the numbers with one of the target's. Several ranks may accumulate at the same time.
-// The target's process does the work while its program waits or computes; any goroutine may call the operation. If the
-// operation panics, the next Fence, or Flush or Unlock of the target, fails on the rank that has called Accumulate. The
-// numbers may change as soon as Accumulate returns.
-func (w *Window[T]) Accumulate(numbers []T, target, index int) error {
-	return w.core.accumulate(dataOf(numbers).bytes, target, offsetOf[T](index))
 }
 
 // Fence waits until all operations of all ranks on the window are complete. All ranks must call it. If operations of
@@ -132,8 +129,9 @@ type window struct {
 	memory  []byte
 	targets []target // by rank
 	combine func(there, given []byte)
-	given   []accumulation // that are to be combined, the earliest first
-	busy    bool           // advance is running
+	swap    func(there, given []byte) // for CompareAndSwap: given is what to compare with, and the new number
+	given   []accumulation            // that are to be combined, the earliest first
+	busy    bool                      // advance is running
 	lockers lockers
 	early   []func() // messages that arrived before the window was ready
 	isReady bool
@@ -146,12 +144,12 @@ type window struct {
 type target struct {
 	memory     udat.RMRTriplet
 	length     int
-	written    uint32 // the peer's posted at the last Put
-	former     uint32 // the peer's former at the last Put
-	writing    bool   // there was a Put since the last flush
-	gets       int    // under way
-	unanswered int    // accumulations
-	asked      bool   // the lock was requested
+	written    uint32   // the peer's posted at the last Put
+	former     uint32   // the peer's former at the last Put
+	writing    bool     // there was a Put since the last flush
+	gets       int      // under way
+	unanswered []*reply // accumulations, the earliest first
+	asked      bool     // the lock was requested
 	locked     bool
 }
 
@@ -403,8 +401,8 @@ func (win *window) get(numbers []byte, rank, offset int) error {
 
 // Tags of the messages of a window.
 const (
-	// accumulateTag has the offset in the target's memory, and then the numbers. accumulatedTag is the answer, which says
-	// what went wrong.
+	// accumulateTag has the offset in the target's memory, what to do, and then the numbers. accumulatedTag is the answer:
+	// the number that was there, and what went wrong.
 	accumulateTag = iota
 	accumulatedTag
 	lockSharedTag
@@ -412,54 +410,6 @@ const (
 	lockedTag
 	unlockTag
 )
-
-const (
-	// accumulatePrefix is the size of the offset, with padding that keeps the numbers aligned.
-	accumulatePrefix = 16
-	// mostAccumulated is how many bytes of numbers a message has. It is a multiple of the size of each kind of
-	// number.
-	mostAccumulated = (eagerLimit - accumulatePrefix) &^ 15
-	// mostUnanswered bounds how many accumulations a target has to store.
-	mostUnanswered = 16
-)
-
-func (win *window) accumulate(numbers []byte, rank, offset int) error {
-	w := win.comm.world
-	win.enter()
-	defer win.leave()
-	if win.combine == nil {
-		return badArgument("the window was made without an operation")
-	}
-	p, err := win.begin(rank, offset, len(numbers))
-	if err != nil {
-		return err
-	}
-	t := &win.targets[rank]
-	if p == nil {
-		if len(numbers) == 0 {
-			return nil
-		}
-		t.unanswered++
-		win.given = append(win.given, accumulation{from: rank, offset: offset, numbers: aligned(numbers)})
-		win.advance()
-		return w.await(func() bool { return t.unanswered == 0 })
-	}
-	for len(numbers) > 0 {
-		n := min(len(numbers), mostAccumulated)
-		if err := w.await(func() bool { return t.unanswered < mostUnanswered }); err != nil {
-			return err
-		}
-		message := make([]byte, accumulatePrefix+n)
-		*(*uint64)(unsafe.Pointer(&message[0])) = uint64(offset)
-		copy(message[accumulatePrefix:], numbers)
-		t.unanswered++
-		if err := win.tell(rank, accumulateTag, message); err != nil {
-			return err
-		}
-		numbers, offset = numbers[n:], offset+n
-	}
-	return nil
-}
 
 // tell sends a message of the window to another rank.
 func (win *window) tell(rank, tag int, message []byte) error {
@@ -482,11 +432,9 @@ func (win *window) handle(from, tag int, message []byte) {
 			w.fail(&RankError{win.comm.group[from], err})
 		}
 	case accumulatedTag:
-		var err error
-		if len(message) > 0 {
-			err = fmt.Errorf("%w: rank %d: %s", ErrElsewhere, from, message)
+		if err := win.readAnswer(from, message); err != nil {
+			w.fail(&RankError{win.comm.group[from], err})
 		}
-		win.answered(from, err)
 	case lockSharedTag:
 		win.grant(win.lockers.ask(from, Shared))
 	case lockExclusiveTag:
@@ -497,87 +445,6 @@ func (win *window) handle(from, tag int, message []byte) {
 	case unlockTag:
 		win.grant(win.lockers.leave(from))
 	}
-}
-
-// accumulation is numbers that a rank has sent to be combined with those in the window.
-type accumulation struct {
-	from    int // rank
-	offset  int
-	numbers []byte
-}
-
-// aligned returns a copy that is aligned for any numbers.
-func aligned(b []byte) []byte {
-	copied := dataOf(make([]uint64, (len(b)+7)/8)).bytes[:len(b)]
-	copy(copied, b)
-	return copied
-}
-
-// accept checks an accumulation of another rank, and has run combine it.
-func (win *window) accept(from int, message []byte) error {
-	if len(message) < accumulatePrefix {
-		return fmt.Errorf("%w: an accumulation of %d bytes", errMalformed, len(message))
-	}
-	message = aligned(message)
-	offset, numbers := *(*uint64)(unsafe.Pointer(&message[0])), message[accumulatePrefix:]
-	if offset > uint64(len(win.memory)) || uint64(len(numbers)) > uint64(len(win.memory))-offset {
-		return fmt.Errorf("%w: an accumulation beyond the end", errMalformed)
-	}
-	w := win.comm.world
-	win.given = append(win.given, accumulation{from: from, offset: int(offset), numbers: numbers})
-	w.due = append(w.due, win)
-	w.stir()
-	return nil
-}
-
-// advance combines what was given, one accumulation at a time, and answers. It unlocks mu meanwhile.
-func (win *window) advance() {
-	w := win.comm.world
-	if win.busy {
-		return
-	}
-	win.busy = true
-	var g accumulation
-	working := false
-	defer func() {
-		win.busy = false
-		w.stir()
-		if working {
-			win.answer(g, errGoexit)
-			win.advance()
-		}
-	}()
-	for len(win.given) > 0 && w.err == nil {
-		g, win.given = win.given[0], win.given[1:]
-		working = true
-		err := win.work(g)
-		working = false
-		win.answer(g, err)
-	}
-}
-
-// answer tells the rank that has sent an accumulation what went wrong.
-func (win *window) answer(g accumulation, err error) {
-	if g.from == win.comm.rank {
-		win.answered(g.from, err)
-		return
-	}
-	_ = win.tell(g.from, accumulatedTag, why(err)) // it fails at the end of the world
-}
-
-// work combines one accumulation.
-func (win *window) work(g accumulation) error {
-	if win.combine == nil {
-		return badArgument("the window of rank %d was made without an operation", win.comm.rank)
-	}
-	return win.comm.world.call(func() { win.combine(win.memory[g.offset:][:len(g.numbers)], g.numbers) })
-}
-
-// answered records the end of an accumulation. The next flush reports the error.
-func (win *window) answered(from int, err error) {
-	win.failed = cmp.Or(win.failed, err)
-	win.targets[from].unanswered--
-	win.comm.world.stir()
 }
 
 // grant tells ranks that they hold this rank's lock.
@@ -663,7 +530,7 @@ func (win *window) flush(rank int) error {
 		}
 		t.writing = false
 	}
-	err := w.await(func() bool { return t.gets == 0 && t.unanswered == 0 })
+	err := w.await(func() bool { return t.gets == 0 && len(t.unanswered) == 0 })
 	if err == nil {
 		err, win.failed = win.failed, nil
 	}

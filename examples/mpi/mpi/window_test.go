@@ -15,6 +15,7 @@ func TestWindow(t *testing.T) { runRanks(t, 4, "window") }
 func init() {
 	tasks["window"] = windowTask
 	tasks["window accumulate"] = accumulateTask
+	tasks["window exchange"] = exchangeTask
 	tasks["window lock"] = lockTask
 	tasks["window arguments"] = windowArguments
 }
@@ -133,6 +134,104 @@ func accumulateTask(w *World) error {
 		}
 	}
 	return nil
+}
+
+// Numbers that ranks draw from a counter are all different, and a lock made of CompareAndSwap excludes.
+func TestExchange(t *testing.T) { runRanks(t, 4, "window exchange") }
+
+func exchangeTask(w *World) error {
+	const rounds = 20
+	win, err := CreateWindow(w.Comm, 3, Sum[int32])
+	if err != nil {
+		return err
+	}
+	if err := win.Fence(); err != nil {
+		return err
+	}
+	drawn := make([]int32, rounds)
+	for i := range drawn {
+		if drawn[i], err = win.FetchAndOp(1, 0, 2); err != nil {
+			return err
+		}
+		if err := win.Accumulate([]int32{1, 1}, (w.Rank()+i)%w.Size(), 0); err != nil {
+			return err
+		}
+		if i > 0 && drawn[i] <= drawn[i-1] {
+			return fmt.Errorf("%d was drawn after %d", drawn[i], drawn[i-1])
+		}
+	}
+	all := make([]int32, rounds*w.Size())
+	if err := Allgather(w.Comm, drawn, all); err != nil {
+		return err
+	}
+	slices.Sort(all)
+	for i, number := range all {
+		if int(number) != i {
+			return fmt.Errorf("the numbers that were drawn are %v", all)
+		}
+	}
+	if err := win.Fence(); err != nil {
+		return err
+	}
+	if sum := int32(rounds); w.Rank() > 0 && !slices.Equal(win.Local, []int32{sum, sum, 0}) {
+		return fmt.Errorf("what was accumulated is %v", win.Local)
+	}
+	// Number 1 of rank 0 is the lock; number 0 is changed by a rank that holds it, without other protection.
+	if err := win.Fence(); err != nil {
+		return err
+	}
+	const free, turns = rounds, 3
+	for range turns {
+		mine := int32(-1 - w.Rank())
+		for {
+			before, err := win.CompareAndSwap(free, mine, 0, 1)
+			if err != nil {
+				return err
+			}
+			if before == free {
+				break
+			}
+		}
+		got := []int32{0}
+		if err := errors.Join(win.Get(got, 0, 0), win.Flush(0)); err != nil {
+			return err
+		}
+		got[0]++
+		if err := errors.Join(win.Put(got, 0, 0), win.Flush(0)); err != nil {
+			return err
+		}
+		if before, err := win.CompareAndSwap(mine, free, 0, 1); err != nil || before != mine {
+			return fmt.Errorf("the lock of rank %d is %d: %v", mine, before, err)
+		}
+	}
+	if err := win.Fence(); err != nil {
+		return err
+	}
+	if want := int32(rounds + turns*w.Size()); w.Rank() == 0 && win.Local[0] != want {
+		return fmt.Errorf("%d changes are lost", want-win.Local[0])
+	}
+	_, beyond := win.FetchAndOp(1, 0, 3)
+	_, negative := win.CompareAndSwap(1, 2, 0, -1)
+	_, nobody := win.CompareAndSwap(1, 2, w.Size(), 0)
+	for name, err := range map[string]error{"index 3": beyond, "index -1": negative, "target 4": nobody} {
+		if !errors.Is(err, ErrArgument) {
+			return fmt.Errorf("%s: %v", name, err)
+		}
+	}
+	plain, err := CreateWindow[float64](w.Comm, 1, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := plain.FetchAndOp(1, 0, 0); !errors.Is(err, ErrArgument) {
+		return fmt.Errorf("without an operation: %v", err)
+	}
+	if _, err := plain.CompareAndSwap(0, 1, w.Rank(), 0); err != nil {
+		return err
+	}
+	if plain.Local[0] != 1 {
+		return fmt.Errorf("a rank's own number is %v", plain.Local[0])
+	}
+	return errors.Join(plain.Free(), win.Free())
 }
 
 // A rank that holds the lock can read, compute and write without interference.
