@@ -45,6 +45,7 @@ func (u *testBedUser) command(name string, args ...string) *exec.Cmd {
 
 // TestTestBedFromModuleCache starts the test bed from this module's folder in a module cache.
 func TestTestBedFromModuleCache(t *testing.T) {
+	needTime(t)
 	u := newTestBedUser(t)
 	text, err := os.ReadFile("testbed")
 	if err != nil {
@@ -73,6 +74,7 @@ func TestTestBedFromModuleCache(t *testing.T) {
 
 // TestTestBedIsMissing starts it from a checkout without the test bed's folder.
 func TestTestBedIsMissing(t *testing.T) {
+	needTime(t)
 	text, err := os.ReadFile("testbed")
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +89,7 @@ func TestTestBedIsMissing(t *testing.T) {
 
 // TestTestBedIsInstalled installs the test bed like a user who has nothing else of goudat.
 func TestTestBedIsInstalled(t *testing.T) {
+	needTime(t)
 	u := newTestBedUser(t)
 	u.environment = append(u.environment, "GOBIN="+u.folder)
 	if output, err := u.command("go", "install", testBedModule+"@"+moduleVersion).CombinedOutput(); err != nil {
