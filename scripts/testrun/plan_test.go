@@ -88,7 +88,7 @@ func TestPlanQuick(t *testing.T) {
 				tested = append(tested, short(p.ImportPath))
 			}
 		}
-		if slices.Contains(tested, "scripts/vm") != o.named || !slices.Contains(tested, "udat") {
+		if slices.Contains(tested, "scripts/vm/testbed") != o.named || !slices.Contains(tested, "udat") {
 			t.Errorf("with packages named = %v, a quick run tests %v", o.named, tested)
 		}
 	}

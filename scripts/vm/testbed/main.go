@@ -1,9 +1,9 @@
 //go:build linux && amd64
 
-// Command vm runs a program inside a throw-away virtual machine that has an RDMA device. The script testbed beside it
+// Command testbed runs a program inside a throw-away virtual machine that has an RDMA device. The script ../run
 // builds and starts it, and the init of the machines; "testbed --help" says what it does. Without that script,
 //
-//	go install github.com/goudat/goudat/scripts/vm@latest
+//	go install github.com/goudat/goudat/scripts/vm/testbed@latest
 //
 // makes a command that fetches it.
 package main
