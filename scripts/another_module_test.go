@@ -24,6 +24,7 @@ func main() { fmt.Println(udat.Providers()) }
 
 // TestAnotherModule fetches this module into a module cache, as users do, and builds a program that uses it.
 func TestAnotherModule(t *testing.T) {
+	needTime(t)
 	u := newUser(t)
 	u.run(t, "go", "mod", "init", "example.com/program")
 	u.run(t, "go", "get", modulePath+"/udat@"+moduleVersion)

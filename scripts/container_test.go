@@ -34,6 +34,7 @@ func containerInstructions(t *testing.T) (instructions [][2]string) {
 
 // The files that the container's files name exist, and agree with each other.
 func TestContainerFiles(t *testing.T) {
+	needTime(t)
 	var users, folders, flags []string
 	for _, i := range containerInstructions(t) {
 		switch i[0] {
@@ -95,9 +96,7 @@ func TestContainerFiles(t *testing.T) {
 
 // Building the container takes many minutes, and runs its own checks. Then an ordinary user's program runs in it.
 func TestContainer(t *testing.T) {
-	if os.Getenv("GOUDAT_TEST_LONG") == "" {
-		t.Skip("takes many minutes: set GOUDAT_TEST_LONG=1")
-	}
+	needTime(t)
 	builder := containerBuilder(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()

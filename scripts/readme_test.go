@@ -62,9 +62,8 @@ func TestReadmeCounts(t *testing.T) {
 // the repository get this checkout. A system that has packages of the native stack installs these; any other builds it.
 // The test takes minutes.
 func TestReadmeCommands(t *testing.T) {
+	needTime(t)
 	switch {
-	case os.Getenv("GOUDAT_TEST_LONG") == "":
-		t.Skip("GOUDAT_TEST_LONG is not set")
 	case os.Getenv("UDAT_TESTBED") != "":
 		t.Skip("there are no virtual machines in the test bed")
 	case os.Getuid() != 0:

@@ -165,6 +165,14 @@ func TestDeviceIsMissing(t *testing.T) {
 	}
 }
 
+// needTime skips a test that only the nightly runs make.
+func needTime(t *testing.T) {
+	t.Helper()
+	if os.Getenv("GOUDAT_TEST_LONG") == "" {
+		t.Skip("runs at night: set GOUDAT_TEST_LONG=1")
+	}
+}
+
 // needMachine skips the test where it should start no virtual machine.
 func needMachine(t *testing.T) {
 	t.Helper()

@@ -41,6 +41,7 @@ func (u *testBedUser) command(name string, args ...string) *exec.Cmd {
 
 // TestTestBedIsInstalled installs the test bed like a user who has nothing else of goudat.
 func TestTestBedIsInstalled(t *testing.T) {
+	needTime(t)
 	u := newTestBedUser(t)
 	u.environment = append(u.environment, "GOBIN="+u.folder)
 	if output, err := u.command("go", "install", testBedModule+"/testbed@"+moduleVersion).CombinedOutput(); err != nil {

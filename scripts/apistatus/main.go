@@ -150,7 +150,7 @@ func findModule() (*module, error) {
 		cflags:  strings.Fields(values[2]),
 		ldflags: strings.Fields(values[3]),
 	}
-	path, err := m.goCommand("list", "-m")
+	path, err := m.goCommand("list", "-f", "{{.Module.Path}}", "./udat")
 	m.path = strings.TrimSpace(string(path))
 	return m, err
 }

@@ -74,8 +74,8 @@ const (
 	iwarpSystemSkip = `^Test(CloseUnderRequests|OpenByDeviceWithoutQueues)$|^TestSRQExchange$//tight_true$`
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
-	// One measures in emulated machines; the others install packages in roots of their own. They take minutes.
-	hostSkip = `^Test(Report|ReadmeCommands|Container)$`
+	// These test what only maintainers run, or follow each step of a user. They run at night.
+	hostSkip = `^Test(ReadmeCommands|Container|ContainerFiles|AnotherModule|Bench|NoArchiveHostIsNamed|Release|APIChanges|TestBedFromModuleCache|TestBedIsMissing|TestBedIsInstalled)$`
 	// Calls of all kinds, from many goroutines, and on event dispatchers that cannot be freed yet.
 	locksTests = `^FuzzCalls$/^seed#[0-5]$|^Test(CloseUnderRequests|CloseBesideCreators|ConcurrentFree|EVDThatCannotBeFreed|EVDFreeWhileBusy|ManyWaitersFewThreads|NilAndZeroArguments)$`
 	// These make calls in all states and orders. The run with the race detector also compares the states with the
@@ -112,7 +112,7 @@ var inShards = map[string]int{
 }
 
 // longTests count more than others when tests are distributed, so that each is in a different shard.
-var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench", "TestReport"}
+var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench"}
 
 // plan lists the runs, the longest first.
 func (o options) plan(packages []testPackage) []run {
