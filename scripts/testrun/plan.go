@@ -52,7 +52,7 @@ var (
 	// These start programs on all machines from one.
 	clusterPackages = packagePattern(`examples/mpi/cluster$`)
 	// These mostly boot machines and break them.
-	testBedPackages = packagePattern(`scripts(/vm)?$`)
+	testBedPackages = packagePattern(`scripts(/vm/testbed)?$`)
 	systemPackages  = packagePattern(`(udat|examples/pingpong)$`)
 	// The packages' native stack has races when connections end at random moments.
 	soakPackages = packagePattern(`udat/soak$`)
@@ -106,7 +106,7 @@ var inShards = map[string]int{
 	module + "udat":                   4,
 	module + "udat/conformance":       2,
 	module + "scripts":                3,
-	module + "scripts/vm":             2,
+	module + "scripts/vm/testbed":     2,
 	module + "examples/interop/dtest": 3,
 	module + "examples/mpi/mpi":       4,
 }

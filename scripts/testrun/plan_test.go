@@ -88,7 +88,7 @@ func TestPlanQuick(t *testing.T) {
 				tested = append(tested, short(p.ImportPath))
 			}
 		}
-		if slices.Contains(tested, "scripts/vm") != o.named || !slices.Contains(tested, "udat") {
+		if slices.Contains(tested, "scripts/vm/testbed") != o.named || !slices.Contains(tested, "udat") {
 			t.Errorf("with packages named = %v, a quick run tests %v", o.named, tested)
 		}
 	}
@@ -158,7 +158,7 @@ func TestImportPaths(t *testing.T) {
 	for _, p := range everyPackage(t) {
 		found = append(found, short(p.ImportPath))
 	}
-	for _, want := range []string{"udat", "scripts/vm"} {
+	for _, want := range []string{"udat", "scripts/vm/testbed"} {
 		if !slices.Contains(found, want) {
 			t.Errorf("%s is not among %q", want, found)
 		}

@@ -25,7 +25,7 @@ import (
 
 // umlFiles are the configuration of User-Mode Linux and its patches. They have the kernel's license: uml/COPYING.
 //
-//go:embed uml/*.config uml/*.patch
+//go:embed uml/kernel.config uml/*.patch
 var umlFiles embed.FS
 
 const (
@@ -35,13 +35,11 @@ const (
 	// umlSource is the kernel that the patches were made for. If the suite no longer has it, its newest kernel is used.
 	umlSource = "linux-source-7.3"
 
-	umlConfig           = "uml/kernel.config"
-	umlProcessorsConfig = "uml/processors.config" // beyond umlConfig, for more than one processor
+	umlConfig = "uml/kernel.config"
 )
 
-// umlKernel returns the kernel for a number of processors. It builds one if the cache has none. prebuilt is a file to
-// use instead, or "".
-func (c *cache) umlKernel(prebuilt string, processors int, mirror string, log *progress) (kernel, error) {
+// umlKernel returns the kernel. It builds one if the cache has none. prebuilt is a file to use instead, or "".
+func (c *cache) umlKernel(prebuilt string, mirror string, log *progress) (kernel, error) {
 	key := sha256.New()
 	make := func(dir string) error { return describeUML(dir, prebuilt) }
 	if prebuilt != "" {
@@ -51,7 +49,7 @@ func (c *cache) umlKernel(prebuilt string, processors int, mirror string, log *p
 		}
 		fmt.Fprintln(key, "prebuilt", prebuilt, info.Size(), info.ModTime())
 	} else {
-		configuration, patches, err := umlContent(processors)
+		configuration, patches, err := umlContent()
 		if err != nil {
 			return kernel{}, err
 		}
@@ -69,7 +67,7 @@ func (c *cache) umlKernel(prebuilt string, processors int, mirror string, log *p
 		}
 	}
 	dir, err := c.slowEntry(fmt.Sprintf("kernel-uml-%x", key.Sum(nil)[:6]), log, func(dir string) error {
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 		return make(dir)
@@ -92,18 +90,12 @@ func describeUML(dir, image string) error {
 }
 
 // umlContent returns all that a kernel depends on besides its source.
-func umlContent(processors int) (configuration string, patches []umlPatch, err error) {
-	names := []string{umlConfig}
-	if processors > 1 {
-		names = append(names, umlProcessorsConfig)
+func umlContent() (configuration string, patches []umlPatch, err error) {
+	text, err := umlFiles.ReadFile(umlConfig)
+	if err != nil {
+		return "", nil, err
 	}
-	for _, name := range names {
-		text, err := umlFiles.ReadFile(name)
-		if err != nil {
-			return "", nil, err
-		}
-		configuration += string(text)
-	}
+	configuration = string(text)
 	files, err := fs.Glob(umlFiles, "uml/*.patch")
 	if err != nil {
 		return "", nil, err
@@ -120,7 +112,7 @@ func umlContent(processors int) (configuration string, patches []umlPatch, err e
 
 type umlPatch struct{ name, text string }
 
-// umlBuild builds a User-Mode Linux kernel from Debian's source.
+// umlBuild builds a User-Mode Linux kernel from Debian's source. A build that was interrupted goes on where it stopped.
 type umlBuild struct {
 	dir    string // umlBuild makes it; the caller removes it
 	mirror string // of Debian's archive; "" for the mirror of the system's apt
@@ -131,24 +123,63 @@ func (b umlBuild) run(configuration string, patches []umlPatch, image string) er
 	if err := needBuildTools(b.log); err != nil {
 		return err
 	}
-	if err := os.Mkdir(b.dir, 0o755); err != nil {
+	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return err
 	}
-	archive, err := openArchive(filepath.Join(b.dir, "archive"), umlSuite, amd64, b.mirror, b.log)
+	file, err := b.sourcePackage()
 	if err != nil {
 		return err
+	}
+	configured := filepath.Join(b.dir, "configured")
+	if _, err := os.Stat(configured); err != nil {
+		if err := b.prepare(file, configuration, patches); err != nil {
+			return err
+		}
+		if err := os.WriteFile(configured, nil, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := b.compile(); err != nil {
+		return err
+	}
+	_, err = output("", "strip", "-o", image, filepath.Join(b.source(), "linux"))
+	return err
+}
+
+// sourcePackage returns the file of the package with the source. It downloads the file if there is none.
+func (b umlBuild) sourcePackage() (file string, err error) {
+	if files, _ := filepath.Glob(filepath.Join(b.dir, "*.deb")); len(files) > 0 {
+		return files[0], nil
+	}
+	lists := filepath.Join(b.dir, "archive")
+	if err := os.RemoveAll(lists); err != nil {
+		return "", err
+	}
+	archive, err := openArchive(lists, umlSuite, amd64, b.mirror, b.log)
+	if err != nil {
+		return "", err
 	}
 	name, err := umlSourcePackage(archive)
 	if err != nil {
-		return err
+		return "", err
 	}
 	files, err := archive.download(b.log, name)
 	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(b.dir, filepath.Base(files[0]))
+	return file, os.Rename(files[0], file)
+}
+
+// prepare unpacks, patches and configures the source.
+func (b umlBuild) prepare(file, configuration string, patches []umlPatch) error {
+	if err := os.RemoveAll(b.source()); err != nil {
 		return err
 	}
+	name, _, _ := strings.Cut(filepath.Base(file), "_")
 	b.log.setUp("unpacking %s", name)
-	if err := b.unpack(files[0]); err != nil {
-		return fmt.Errorf("unpack %s: %w", filepath.Base(files[0]), err)
+	if err := b.unpack(file); err != nil {
+		return fmt.Errorf("unpack %s: %w", filepath.Base(file), err)
 	}
 	for _, p := range patches {
 		if err := b.patch(p); err != nil {
@@ -158,14 +189,7 @@ func (b umlBuild) run(configuration string, patches []umlPatch, image string) er
 			b.log.setUp("%s is built without %s, which does not apply to it", name, p.name)
 		}
 	}
-	if err := b.configure(configuration); err != nil {
-		return err
-	}
-	if err := b.compile(); err != nil {
-		return err
-	}
-	_, err = output("", "strip", "-o", image, filepath.Join(b.source(), "linux"))
-	return err
+	return b.configure(configuration)
 }
 
 func (b umlBuild) source() string { return filepath.Join(b.dir, "source") }

@@ -15,7 +15,7 @@ func TestLauncherBuilds(t *testing.T) {
 	module, cache := copyModule(t), filepath.Join(t.TempDir(), "a cache")
 	run := func() *bed {
 		b := newBed(t, "--help")
-		b.cmd.Path = filepath.Join(module, "testbed")
+		b.cmd.Path = filepath.Join(module, "run")
 		b.cmd.Dir = t.TempDir()
 		b.cmd.Env = append(os.Environ(), "GOUDAT_CACHE="+cache, "GOFLAGS=-mod=vendor -race -tags=none", "GOOS=windows",
 			"GOARCH=arm64", "GOWORK=/nowhere/go.work", "GO111MODULE=off", "CGO_ENABLED=1", "GOAMD64=v4",

@@ -1,9 +1,9 @@
 //go:build linux && amd64
 
-// Command vm runs a program inside a throw-away virtual machine that has an RDMA device. The script testbed beside it
+// Command testbed runs a program inside a throw-away virtual machine that has an RDMA device. The script ../run
 // builds and starts it, and the init of the machines; "testbed --help" says what it does. Without that script,
 //
-//	go install github.com/goudat/goudat/scripts/vm@latest
+//	go install github.com/goudat/goudat/scripts/vm/testbed@latest
 //
 // makes a command that fetches it.
 package main
@@ -132,7 +132,7 @@ func prepare(options options, log *progress) (s setup) {
 	source := options.kernel.String()
 	if options.accelerator == acceleratorUML {
 		source = "User-Mode Linux"
-		kernel, err = cache.umlKernel(options.umlKernel, options.processors, options.mirror, log)
+		kernel, err = cache.umlKernel(options.umlKernel, options.mirror, log)
 	} else if emulator, err = findEmulator(options.arch, log); err == nil {
 		kernel, err = cache.kernel(options.kernel, log)
 	}

@@ -319,7 +319,7 @@ func TestBrokenProgram(t *testing.T) {
 func copyModule(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "a test bed")
-	if err := os.CopyFS(folder, os.DirFS(".")); err != nil {
+	if err := os.CopyFS(folder, os.DirFS("..")); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -374,7 +374,7 @@ func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 func TestGoTestWithCoverage(t *testing.T) {
 	needMachine(t)
 	dir := writeModule(t)
-	exec := "'" + filepath.Join(copyModule(t), "testbed") + "'"
+	exec := "'" + filepath.Join(copyModule(t), "run") + "'"
 	out, err := goCommand(t, dir, "test", "-exec", exec, "-coverprofile=c.out", "-v", ".")
 	if err != nil || !strings.Contains(out, "--- PASS: TestSum") || !strings.Contains(out, "coverage: 66.7%") {
 		t.Fatalf("go test: %v\n%s", err, out)

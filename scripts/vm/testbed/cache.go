@@ -21,12 +21,13 @@ type cache struct {
 type workshop struct {
 	lock      string // file
 	temporary string // prefix of unfinished entries
+	goesOn    bool   // with an entry whose making was interrupted
 }
 
 var (
-	shop = workshop{"lock", ".tmp-"}
+	shop = workshop{"lock", ".tmp-", false}
 	// slowShop is for entries that take minutes, so that nobody waits for them who needs other entries.
-	slowShop = workshop{"lock-slow", ".slow-"}
+	slowShop = workshop{"lock-slow", ".slow-", true}
 )
 
 func openCache(dir string) (*cache, error) {
@@ -44,7 +45,7 @@ func (c *cache) entry(name string, log *progress, build func(path string) error)
 	return c.entryOf(shop, name, log, build)
 }
 
-// slowEntry is entry for entries that take minutes to make.
+// slowEntry is entry for entries that take minutes to make. What an interrupted build has left is there for the next.
 func (c *cache) slowEntry(name string, log *progress, build func(path string) error) (string, error) {
 	return c.entryOf(slowShop, name, log, build)
 }
@@ -62,10 +63,16 @@ func (c *cache) entryOf(w workshop, name string, log *progress, build func(path 
 	if c.touch(path) {
 		return path, nil
 	}
-	c.removeOld(w)
 	unfinished := c.path(w.temporary + name)
+	if w.goesOn {
+		c.removeOld(w, w.temporary+name)
+	} else {
+		c.removeOld(w, "")
+	}
 	if err := build(unfinished); err != nil {
-		os.RemoveAll(unfinished)
+		if !w.goesOn {
+			os.RemoveAll(unfinished)
+		}
 		return "", err
 	}
 	return path, os.Rename(unfinished, path)
@@ -104,9 +111,9 @@ func (c *cache) lock(name string, log *progress) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// removeOld removes what an interrupted set-up left in a workshop, and entries that nobody has used for a month. The
-// caller holds the workshop's lock, so that no temporary file is in use.
-func (c *cache) removeOld(w workshop) {
+// removeOld removes what interrupted set-ups left in a workshop, except kept, and entries that nobody has used for a
+// month. The caller holds the workshop's lock, so that no temporary file is in use.
+func (c *cache) removeOld(w workshop, kept string) {
 	const month = 30 * 24 * time.Hour
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -117,7 +124,7 @@ func (c *cache) removeOld(w workshop) {
 		if err != nil {
 			continue
 		}
-		if strings.HasPrefix(e.Name(), w.temporary) || ownEntry(e.Name()) && time.Since(info.ModTime()) > month {
+		if strings.HasPrefix(e.Name(), w.temporary) && e.Name() != kept || ownEntry(e.Name()) && time.Since(info.ModTime()) > month {
 			os.RemoveAll(c.path(e.Name()))
 		}
 	}

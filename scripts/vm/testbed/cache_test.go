@@ -111,6 +111,29 @@ func TestEntryBesideSlowEntry(t *testing.T) {
 	wantEntries(t, c, "kernel-quick", "kernel-slow", "lock", "lock-slow")
 }
 
+// An entry that takes minutes is not begun anew after an interruption. What was begun for another one goes.
+func TestSlowEntryGoesOn(t *testing.T) {
+	c := newCache(t)
+	log := &progress{out: io.Discard}
+	if err := os.Mkdir(c.path(slowShop.temporary+"kernel-other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	interrupted := errors.New("interrupted")
+	for _, want := range []error{interrupted, nil} {
+		_, err := c.slowEntry("kernel-slow", log, func(path string) error {
+			begun := filepath.Join(path, "begun")
+			if want != nil {
+				return errors.Join(os.MkdirAll(begun, 0o755), want)
+			}
+			return os.Remove(begun)
+		})
+		if !errors.Is(err, want) {
+			t.Fatal(err)
+		}
+	}
+	wantEntries(t, c, "kernel-slow", "lock-slow")
+}
+
 func wantEntries(t *testing.T, c *cache, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(c.dir)

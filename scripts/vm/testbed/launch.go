@@ -26,13 +26,13 @@ func launch() error {
 	}
 	folder, err := moduleFolder()
 	if err != nil {
-		return fmt.Errorf("the machine's init is not beside this program; start it with the script testbed: %w", err)
+		return fmt.Errorf("the machine's init is not beside this program; start it with the script run of the test bed's module: %w", err)
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		return err
 	}
-	arguments := append([]string{"bash", filepath.Join(folder, "testbed")}, os.Args[1:]...)
+	arguments := append([]string{"bash", filepath.Join(folder, "run")}, os.Args[1:]...)
 	return fmt.Errorf("run %s: %w", arguments[1], syscall.Exec(bash, arguments, os.Environ()))
 }
 

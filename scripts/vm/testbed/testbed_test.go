@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 // openSources opens the launcher's sources. "go test" repeats a test when files have changed that the test itself has
 // opened.
 func openSources() error {
-	sources := []string{"go.mod", "testbed"}
-	for _, pattern := range []string{"guest/*.go", "uml/*"} {
+	sources := []string{"../go.mod", "../run"}
+	for _, pattern := range []string{"../guest/*.go", "uml/*"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			return err
@@ -90,7 +90,7 @@ func prepareCache(t *testing.T) {
 // launcher is the absolute path of the script testbed.
 func launcher(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs("testbed")
+	path, err := filepath.Abs("../run")
 	if err != nil {
 		t.Fatal(err)
 	}
