@@ -7,10 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
+
+// exists reports whether the checkout has a file or folder.
+func exists(file string) bool {
+	_, err := os.Stat(filepath.Join("..", file))
+	return err == nil
+}
 
 func readFile(t *testing.T, name string) string {
 	t.Helper()
@@ -107,33 +112,5 @@ func TestThinLayerPage(t *testing.T) {
 		for name := range functions {
 			t.Errorf("%s is missing", name)
 		}
-	}
-}
-
-// The page on the dapl patches lists each patch, with its name and its subject.
-func TestPatchesPage(t *testing.T) {
-	page := readFile(t, "docs/dapl-patches.md")
-	patches, err := filepath.Glob("patches/dapl/*.patch")
-	if err != nil || len(patches) == 0 {
-		t.Fatalf("no patches: %v", err)
-	}
-	subject := regexp.MustCompile(`(?s)\nSubject: \[PATCH\] (.*?)\n\n`)
-	var rows []string
-	for _, patch := range patches {
-		m := subject.FindStringSubmatch(readFile(t, "scripts/"+patch))
-		if m == nil {
-			t.Errorf("%s has no subject", patch)
-			continue
-		}
-		number := strings.SplitN(filepath.Base(patch), "-", 2)[0]
-		rows = append(rows, "| ["+number+"](../scripts/"+patch+") | "+strings.ReplaceAll(m[1], "\n ", " ")+" |")
-	}
-	for _, row := range rows {
-		if !strings.Contains(page, row+"\n") {
-			t.Errorf("the page does not have the row\n%s", row)
-		}
-	}
-	if got := strings.Count(page, "\n| ["); got != len(rows) || !slices.IsSorted(rows) {
-		t.Errorf("the page has %d rows for %d patches", got, len(rows))
 	}
 }

@@ -15,7 +15,7 @@ import (
 //	go test -run '^$' -bench . -exec "$PWD/scripts/testbed" ./udat
 //
 // Those of events and of the status transfer nothing: they are what the binding costs by itself. The benchmarks of
-// cgo/devicetest have the same calls without what udat does around them, and in a loop in C.
+// scripts/dapl/devicetest have the same calls without what udat does around them, and in a loop in C.
 
 // forEachIA runs a benchmark on each adapter.
 func forEachIA(b *testing.B, benchmark func(b *testing.B, ia *udat.IA)) {

@@ -10,7 +10,7 @@ import (
 // The library loses the cookies of a shared receive queue whose receives complete
 // out of posting order: see package cookiering. So receives are handed over to it
 // along with posts that pass the places which must not be taken. A library with
-// scripts/patches/dapl/0029-shared-receives.patch keeps its cookies apart, and does not
+// scripts/dapl/patches/0029-shared-receives.patch keeps its cookies apart, and does not
 // mind.
 
 // mostSpare bounds the places that a native queue has beyond its receives.

@@ -46,7 +46,7 @@ type run struct {
 // What packages need. All tests except those of these packages get a device. The test bed's own tests boot machines
 // themselves.
 var (
-	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/messagesizes$|examples/interop/internal/getopt$`)
+	hostPackages = packagePattern(`cgo$|scripts(/(apistatus|constants|dapl|sidebyside|testrun|withoutcgo))?$|scripts/vm(/|$)|udat/internal/|examples/internal/messagesizes$|examples/interop/internal/getopt$`)
 	// The same program runs in all machines. Two of them are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
 	// These start programs on all machines from one.
@@ -105,14 +105,13 @@ const (
 var inShards = map[string]int{
 	module + "udat":                   4,
 	module + "udat/conformance":       2,
-	module + "scripts":                3,
 	module + "scripts/vm/testbed":     2,
 	module + "examples/interop/dtest": 3,
 	module + "examples/mpi/mpi":       4,
 }
 
 // longTests count more than others when tests are distributed, so that each is in a different shard.
-var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench"}
+var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls"}
 
 // plan lists the runs, the longest first.
 func (o options) plan(packages []testPackage) []run {

@@ -66,7 +66,7 @@ suite on another provider. Do not edit.
 * **shown**: the suite has tried the clause, and seen what it requires. A number refers to a remark.
 * **not shown**: the clause cannot be tried on this provider. A number refers to the reason, and to what would be needed.
 * **the library by itself**: what the native library does without ` + "`udat`" + `, as tried by the suite; *untried* is what it
-  is known to do that would end the process, hang it or leave it damaged. [native-library.md](native-library.md) has more.
+  is known to do that would end the process, hang it or leave it damaged. [native-library.md](../scripts/dapl/native-library.md) has more.
 * **cured in**: where ` + "`udat`" + ` cures a difference.
 
 The early states are ` + Early + `.

@@ -1,6 +1,7 @@
 //go:build linux && amd64
 
-package scripts
+// Package dapl tests the form of the patches, and of the pages about them.
+package dapl
 
 import (
 	"fmt"
@@ -9,16 +10,17 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // The patches are a git series: numbered, applied in that order, and each says who, what, why and how to see it.
 func TestPatchSeries(t *testing.T) {
-	for _, series := range []string{"dapl", "rdma-core"} {
-		files, err := filepath.Glob("patches/" + series + "/*")
+	for _, series := range []string{"patches", "rdma-core"} {
+		files, err := filepath.Glob(series + "/*")
 		if err != nil || len(files) == 0 {
-			t.Fatalf("there are no patches of %s: %v", series, err)
+			t.Fatalf("there are no patches in %s: %v", series, err)
 		}
 		for i, file := range files {
 			text, err := os.ReadFile(file)
@@ -119,7 +121,7 @@ var daplNames = regexp.MustCompile(`(?m)^\+.*\b((?:dapl|DAPL)_(?:os|OS)_\w+)`)
 
 // Portable names that the patches add for Linux are there for Windows, too.
 func TestPatchesKeepWindows(t *testing.T) {
-	files, err := filepath.Glob("patches/dapl/*")
+	files, err := filepath.Glob("patches/*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,13 +156,49 @@ func TestPatchesKeepWindows(t *testing.T) {
 	}
 }
 
+// README.md lists each patch, with its name and its subject.
+func TestPatchesPage(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	patches, err := filepath.Glob("patches/*.patch")
+	if err != nil || len(patches) == 0 {
+		t.Fatalf("no patches: %v", err)
+	}
+	subject := regexp.MustCompile(`(?s)\nSubject: \[PATCH\] (.*?)\n\n`)
+	var rows []string
+	for _, patch := range patches {
+		text, err := os.ReadFile(patch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := subject.FindStringSubmatch(string(text))
+		if m == nil {
+			t.Errorf("%s has no subject", patch)
+			continue
+		}
+		number := strings.SplitN(filepath.Base(patch), "-", 2)[0]
+		rows = append(rows, "| ["+number+"]("+patch+") | "+strings.ReplaceAll(m[1], "\n ", " ")+" |")
+	}
+	for _, row := range rows {
+		if !strings.Contains(page, row+"\n") {
+			t.Errorf("the page does not have the row\n%s", row)
+		}
+	}
+	if got := strings.Count(page, "](patches/"); got != len(rows) || !slices.IsSorted(rows) {
+		t.Errorf("the page has %d rows for %d patches", got, len(rows))
+	}
+}
+
 // git can apply them as commits on the published source.
 func TestPatchesApply(t *testing.T) {
 	archive := filepath.Join(cacheFolder(t), "archives/dapl_2.1.10.1.f1e05b7a.orig.tar.xz")
 	if _, err := os.Stat(archive); err != nil {
 		t.Skipf("scripts/native has left no archive: %v", err)
 	}
-	patches, err := filepath.Glob("patches/dapl/*")
+	patches, err := filepath.Glob("patches/*")
 	if err != nil {
 		t.Fatal(err)
 	}

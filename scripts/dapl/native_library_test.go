@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package scripts
+package dapl
 
 import (
 	"go/ast"
@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-const nativeLibraryPage = "../docs/native-library.md"
+const nativeLibraryPage = "native-library.md"
 
 // The page on the native library names only files and tests that exist, and each protection has a file and a test.
 func TestNativeLibraryPage(t *testing.T) {
@@ -71,7 +71,7 @@ func pageProblems(page string, tests map[string]bool, exists func(file string) b
 }
 
 func exists(file string) bool {
-	_, err := os.Stat(filepath.Join("..", file))
+	_, err := os.Stat(filepath.Join("../..", file))
 	return err == nil
 }
 
@@ -79,7 +79,7 @@ func exists(file string) bool {
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, folder := range []string{"../udat", "../cgo", "../examples", "."} {
+	for _, folder := range []string{"../../udat", "../../cgo", "../../examples", ".."} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err

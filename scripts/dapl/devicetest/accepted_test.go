@@ -150,7 +150,7 @@ var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 
 // C accepts what docs/porting.md says that it accepts.
 func TestAccepted(t *testing.T) {
-	page, err := os.ReadFile("../../docs/porting.md")
+	page, err := os.ReadFile("../../../docs/porting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
