@@ -236,7 +236,21 @@ func exchangeTask(w *World) error {
 	return errors.Join(plain.Free(), win.Free())
 }
 
-// Flush does not wait for the operations that other goroutines begin meanwhile.
+// What a flush waits for has begun before.
+func TestEnded(t *testing.T) {
+	var to target
+	first, second, third := to.begin(), to.begin(), to.begin()
+	delete(to.open, second)
+	if to.ended(first) || to.ended(second) {
+		t.Error("the first operation counts as ended")
+	}
+	delete(to.open, first)
+	if !to.ended(first) || !to.ended(second) || to.ended(third) {
+		t.Error("operations that begin later are waited for, or the last is not")
+	}
+}
+
+// Flush ends beside goroutines that begin operations all the time.
 func TestFlushBesideOthers(t *testing.T) { runRanks(t, 2, "window flush") }
 
 func flushTask(w *World) error {
