@@ -46,7 +46,7 @@ type run struct {
 // What packages need. All tests except those of these packages get a device. The test bed's own tests boot machines
 // themselves.
 var (
-	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/(getopt|messagesizes)$`)
+	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/messagesizes$|examples/interop/internal/getopt$`)
 	// The same program runs in all machines. Two of them are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
 	// These start programs on all machines from one.
@@ -103,12 +103,12 @@ const (
 
 // inShards are the packages whose tests are distributed over several machines.
 var inShards = map[string]int{
-	module + "udat":               4,
-	module + "udat/conformance":   2,
-	module + "scripts":            3,
-	module + "scripts/vm/testbed": 2,
-	module + "examples/dtest":     3,
-	module + "examples/mpi/mpi":   4,
+	module + "udat":                   4,
+	module + "udat/conformance":       2,
+	module + "scripts":                3,
+	module + "scripts/vm/testbed":     2,
+	module + "examples/interop/dtest": 3,
+	module + "examples/mpi/mpi":       4,
 }
 
 // longTests count more than others when tests are distributed, so that each is in a different shard.
