@@ -3,12 +3,14 @@
 package scripts
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // runNative runs scripts/native with folders that no other build uses.
@@ -48,6 +50,7 @@ func TestNativeFails(t *testing.T) {
 		{"a relative prefix", nil, []string{"--prefix", "usr/local"}, 1, []string{"--prefix", "absolute"}},
 		{"a prefix that is a file", nil, []string{"--prefix", wrong + "/rdma-core_56.1.orig.tar.gz"}, 1, []string{"cannot write to", "--prefix"}},
 		{"neither source nor system", nil, []string{"--rdma-core", "mine"}, 1, []string{"source or system"}},
+		{"another architecture over the system", nil, []string{"--rdma-core", "system", "--arch", "arm64"}, 1, []string{"--arch needs rdma-core from source"}},
 		{"two variants", nil, []string{"--debug", "--sanitize"}, 1, []string{"choose one"}},
 		{"no network", append(offline, mirror), nil, 2, []string{"fetching", "from http://mirror.example/debian (", "curl: (6) Could not resolve host)", "--archives"}},
 		{"no mirror", append(offline, "GOUDAT_DEBIAN_MIRROR="), nil, 2, []string{"no mirror", "--mirror", "GOUDAT_DEBIAN_MIRROR", "--archives"}},
@@ -55,6 +58,8 @@ func TestNativeFails(t *testing.T) {
 		{"a folder with a space", []string{"GOUDAT_NATIVE_DIR=" + t.TempDir() + "/my native"}, nil, 1, []string{"space", "GOUDAT_NATIVE_DIR"}},
 		{"no tools", onPath(t, map[string]string{"cmake": "", "ninja": "", "dpkg-query": "", "apt-get": ""}), nil, 3,
 			[]string{"install them:\nnative:   cmake\nnative:   ninja\n"}},
+		{"no headers", onPath(t, map[string]string{"pkg-config": "exit 1", "dpkg-query": "", "apt-get": ""}), []string{"--rdma-core", "system"}, 2,
+			[]string{"install them:\nnative:   the headers of libibverbs librdmacm\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder, output, err := runNative(t, c.environment, c.arguments...)
@@ -157,16 +162,44 @@ func TestNativeIsMovable(t *testing.T) {
 		return
 	}
 	folder := filepath.Join(t.TempDir(), "copy")
-	program, source := filepath.Join(folder, "loads"), filepath.Join(folder, "loads.c")
-	cmd := exec.Command("bash", "-euc", `program=test checkout=..
-. ./setup.bash
-cp -a -- "$(native_folder)/release" "$1"
-cat >"$2"
+	cmd := exec.Command("bash", "-euc", `program=test checkout=..; . ./setup.bash; cp -a -- "$(native_folder)/release" "$1"`, "bash", folder)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, output)
+	}
+	comesFrom(t, loadedFrom(t, folder), map[string]string{
+		"libdat2.so": folder, "libdaplofa.so": folder, "libdaploscm.so": folder, "libibverbs.so": folder, "librdmacm.so": folder, "-rdmav34.so": folder,
+	})
+}
+
+// dapl alone, over the system's rdma-core: a program finds the device by the system's libraries and drivers.
+func TestNativeOverSystem(t *testing.T) {
+	if os.Getenv("GOUDAT_TEST_LONG") == "" {
+		t.Skip("builds dapl, for minutes: set GOUDAT_TEST_LONG=1")
+	}
+	folder := filepath.Join(t.TempDir(), "prefix")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "./native", "--rdma-core", "system", "--prefix", folder)
+	cmd.Env = append(os.Environ(), "GOUDAT_NATIVE_DIR="+t.TempDir())
+	if output, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(output), "rdma-core of the system (libibverbs 1.") {
+		t.Fatalf("%v:\n%s", err, output)
+	}
+	comesFrom(t, loadedFrom(t, folder), map[string]string{
+		"libdat2.so": folder, "libdaplofa.so": folder, "libdaploscm.so": folder, "libibverbs.so": "/usr/lib", "librdmacm.so": "/usr/lib", "-rdmav": "/usr/lib",
+	})
+}
+
+// loadedFrom builds a C program with the native stack in a folder, as pkg-config says, and returns the files that the
+// program has loaded in the test bed.
+func loadedFrom(t *testing.T, folder string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "loads")
+	cmd := exec.Command("bash", "-euc", `cat >"$2.c"
 export PKG_CONFIG_PATH=$1/lib/pkgconfig
 unset LD_LIBRARY_PATH
 read -ra flags <<<"$(pkg-config --cflags --libs goudat)"
-gcc -o "$3" "$2" "${flags[@]}" -libverbs
-./with-device "$3"`, "bash", folder, source, program)
+gcc -o "$2" "$2.c" "${flags[@]}" -libverbs
+./with-device "$2"`, "bash", folder, program)
 	cmd.Stdin = strings.NewReader(`#include <dat2/udat.h>
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -187,19 +220,25 @@ int main(void) {
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
-	for _, name := range []string{"libdat2.so", "libdaplofa.so", "libdaploscm.so", "libibverbs.so", "librdmacm.so", "-rdmav34.so"} {
-		lines := regexp.MustCompile("(?m)^.*/[^/]*"+regexp.QuoteMeta(name)+".*$").FindAllString(string(out), -1)
+	return string(out)
+}
+
+// comesFrom checks that libraries were loaded, and from where.
+func comesFrom(t *testing.T, loaded string, want map[string]string) {
+	t.Helper()
+	for name, folder := range want {
+		lines := regexp.MustCompile("(?m)^.*/[^/]*"+regexp.QuoteMeta(name)+".*$").FindAllString(loaded, -1)
 		if len(lines) == 0 {
 			t.Errorf("%s is not loaded", name)
 		}
 		for _, line := range lines {
 			if !strings.Contains(line, " "+folder+"/") {
-				t.Errorf("loaded from another folder: %s", line)
+				t.Errorf("not loaded from %s: %s", folder, line)
 			}
 		}
 	}
 	if t.Failed() {
-		t.Logf("the output:\n%s", out)
+		t.Logf("the output:\n%s", loaded)
 	}
 }
 
