@@ -55,14 +55,7 @@ func TestAnotherModule(t *testing.T) {
 		if os.Getenv("GOUDAT_NATIVE") != "source" {
 			t.Skip("GOUDAT_NATIVE is not source: scripts/native may not have built the native stack")
 		}
-		native := os.Getenv("GOUDAT_NATIVE_DIR")
-		if native == "" {
-			native = "../native"
-		}
-		release, err := filepath.Abs(filepath.Join(native, "release"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		release := nativePrefix(t)
 		u.run(t, "bash", "-c", `. "$1/env" && go build`, "bash", release)
 		u.listsProviders(t)
 		if used := u.run(t, "ldd", "./program"); !strings.Contains(used, filepath.Join(release, "lib/libdat2.so.2")) {
@@ -95,7 +88,7 @@ func newUser(t *testing.T) *user {
 	u := &user{folder: filepath.Join(folder, "program")}
 	u.environment = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return strings.HasPrefix(name, "CGO_") || name == "LD_LIBRARY_PATH" || name == "GOFLAGS"
+		return strings.HasPrefix(name, "CGO_") || name == "PKG_CONFIG_PATH" || name == "LD_LIBRARY_PATH" || name == "GOFLAGS"
 	})
 	config := filepath.Join(folder, "dat.conf")
 	u.environment = append(u.environment, "DAT_OVERRIDE="+config, "GOMODCACHE="+filepath.Join(folder, "modules"), "GOWORK=off",

@@ -154,6 +154,61 @@ func TestNativeIsBuiltOnce(t *testing.T) {
 	}
 }
 
+// Two clones share a build if their patches are the same. Otherwise each has its own, and leaves the other's alone.
+func TestNativeOfTwoClones(t *testing.T) {
+	home, one, other := filepath.Join(t.TempDir(), "goudat"), t.TempDir(), t.TempDir()
+	run := func(clone, command string) string {
+		t.Helper()
+		cmd := exec.Command("bash", "-euc", "program=test checkout=$1; . $1/scripts/setup.bash; "+command, "bash", clone)
+		cmd.Env = append(os.Environ(), "GOUDAT_NATIVE_DIR=", "XDG_DATA_HOME="+filepath.Dir(home))
+		output, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, output)
+		}
+		return strings.TrimSpace(string(output))
+	}
+	for _, clone := range []string{one, other} {
+		if output, err := exec.Command("cp", "-r", "../scripts", clone).CombinedOutput(); err != nil {
+			t.Fatalf("%v:\n%s", err, output)
+		}
+	}
+	if a, b := run(one, "native_build release"), run(other, "native_build release"); a != b || filepath.Dir(a) != home {
+		t.Errorf("the builds of two equal clones are %s and %s", a, b)
+	}
+	write(t, filepath.Join(other, "scripts/patches/dapl/9999-another.patch"), "another cure\n")
+	var builds []string
+	for _, clone := range []string{one, other, one} {
+		build := run(clone, "native_build release")
+		write(t, filepath.Join(build, "lib/goudat/recipe"), filepath.Base(build)+"\n")
+		write(t, filepath.Join(build, "lib/goudat/versions"), "a build\n")
+		if output := run(clone, "$1/scripts/native"); output != "native: a build, in "+build+" is built" {
+			t.Errorf("with a build, it says %q", output)
+		}
+		if target, err := os.Readlink(filepath.Join(home, "release")); target != filepath.Base(build) {
+			t.Errorf("the link of the clone's build leads to %s (%v), want %s", target, err, build)
+		}
+		builds = append(builds, build)
+	}
+	if builds[0] == builds[1] || builds[0] != builds[2] {
+		t.Errorf("the builds are %q", builds)
+	}
+	for _, build := range builds {
+		if _, err := os.Stat(filepath.Join(build, "lib/goudat/versions")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// nativePrefix returns the folder of the native stack that "go build" uses.
+func nativePrefix(t *testing.T) string {
+	t.Helper()
+	output, err := exec.Command("pkg-config", "--variable=prefix", "goudat").Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	return filepath.Clean(strings.TrimSpace(string(output)))
+}
+
 // A copy of the build in another folder works by itself: programs that pkg-config builds with it load the libraries and the
 // drivers of the copy alone.
 func TestNativeIsMovable(t *testing.T) {
@@ -162,8 +217,7 @@ func TestNativeIsMovable(t *testing.T) {
 		return
 	}
 	folder := filepath.Join(t.TempDir(), "copy")
-	cmd := exec.Command("bash", "-euc", `program=test checkout=..; . ./setup.bash; cp -a -- "$(native_folder)/release" "$1"`, "bash", folder)
-	if output, err := cmd.CombinedOutput(); err != nil {
+	if output, err := exec.Command("cp", "-a", nativePrefix(t), folder).CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, output)
 	}
 	comesFrom(t, loadedFrom(t, folder), map[string]string{

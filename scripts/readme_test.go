@@ -167,7 +167,7 @@ func withoutSettings() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return strings.HasPrefix(name, "CGO_") || strings.HasPrefix(name, "UDAT_") || strings.HasPrefix(name, "GOUDAT_NATIVE") ||
-			slices.Contains([]string{"LD_LIBRARY_PATH", "GOFLAGS", "GOWORK", "GOPROXY", "DAT_OVERRIDE"}, name)
+			slices.Contains([]string{"PKG_CONFIG_PATH", "LD_LIBRARY_PATH", "XDG_DATA_HOME", "GOFLAGS", "GOWORK", "GOPROXY", "DAT_OVERRIDE"}, name)
 	})
 }
 

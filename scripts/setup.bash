@@ -65,8 +65,8 @@ need_source_stack() {
 	command -v "${CC:-gcc}" >/dev/null || need_packages gcc libc6-dev
 	"${checkout:?}/scripts/native" || exit
 	# shellcheck source=/dev/null # there is none before it is built
-	. "$(native_folder)/release/env"
-	say "using $(native_versions "$(native_folder)/release")"
+	. "$(native_build release)/env"
+	say "using $(native_versions "$(native_build release)")"
 }
 
 # build_tools_command prints the command that installs the build tools for scripts/native, on the system that a file
@@ -110,9 +110,19 @@ system_versions() {
 	fi
 }
 
-# native_folder prints where scripts/native builds.
-native_folder() {
-	readlink -m -- "${GOUDAT_NATIVE_DIR:-$checkout/native}"
+# native_home prints the folder for the builds of scripts/native. It is the user's: another clone uses what one has built.
+native_home() {
+	readlink -m -- "${GOUDAT_NATIVE_DIR:-${XDG_DATA_HOME:-${HOME:?set it, or GOUDAT_NATIVE_DIR}/.local/share}/goudat}"
+}
+
+# native_recipe prints a short checksum of what a build is made by. Clones with other patches have another.
+native_recipe() {
+	cat -- "${checkout:?}/scripts/native" "$checkout"/scripts/patches/*/*.patch | sha256sum | cut -c1-12
+}
+
+# native_build VARIANT: prints the folder of this clone's build.
+native_build() {
+	printf '%s/%s-%s\n' "$(native_home)" "$1" "$(native_recipe)"
 }
 
 # native_versions PREFIX: prints the versions of a build of scripts/native, and where it is.

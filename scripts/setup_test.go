@@ -44,7 +44,7 @@ func TestHeadersMissing(t *testing.T) {
 		t.Errorf("the compiler prints %d lines, more than a user reads", n)
 	}
 	// Not all distributions have the package.
-	for _, way := range []string{"install libdapl-dev", "scripts/native", "native/release/env"} {
+	for _, way := range []string{"install libdapl-dev", "scripts/native", "goudat/release/env"} {
 		if !strings.Contains(string(output), way) {
 			t.Errorf("the output does not mention %s", way)
 		}
