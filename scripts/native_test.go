@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +208,69 @@ func nativePrefix(t *testing.T) string {
 		t.Fatal(explain(err))
 	}
 	return filepath.Clean(strings.TrimSpace(string(output)))
+}
+
+// "go build" uses the folder whose env was read last, though Go does not see that pkg-config's answer has changed. What can be
+// wrong with a folder is an error that docs/troubleshooting.md has.
+func TestNativeIsFound(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "go.mod"), "module example.com/found\n")
+	write(t, filepath.Join(folder, "main.go"), `package main
+
+// #cgo pkg-config: goudat
+// #include <dat2/udat.h>
+import "C"
+
+func main() {
+	var major, minor *C.char
+	C.dat_strerror(0, &major, &minor)
+}
+`)
+	prefix, other := nativePrefix(t), filepath.Join(folder, "other")
+	build := func(before string) (string, error) {
+		cmd := exec.Command("bash", "-euc", before+"; go build -o program; ldd program", "bash", prefix, other)
+		cmd.Dir = folder
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+			return strings.HasPrefix(variable, "CGO_CFLAGS=") || strings.HasPrefix(variable, "PKG_CONFIG_PATH=")
+		})
+		cmd.Env = append(cmd.Env, "GOWORK=off", "GOFLAGS=", "LD_LIBRARY_PATH=")
+		output, err := cmd.CombinedOutput()
+		return string(output), err
+	}
+	if output, err := exec.Command("cp", "-a", prefix, other).CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, output)
+	}
+	for _, c := range []struct{ read, want string }{{`. "$1/env"`, prefix}, {`. "$2/env"`, other}, {`. "$1/env"`, prefix}, {`. "$1/env"; . "$2/env"`, other}} {
+		output, err := build(c.read)
+		if used := regexp.MustCompile(`libdat2\.so\.2 => (\S+)/lib/pkgconfig/`).FindStringSubmatch(output); err != nil || used == nil || used[1] != c.want {
+			t.Errorf("after %s, %v, and not the library in %s:\n%s", c.read, err, c.want, output)
+		}
+	}
+
+	page, err := os.ReadFile("../docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := func(what, message, before string) {
+		t.Helper()
+		if output, err := build(before); err == nil || !strings.Contains(output, message) {
+			t.Errorf("with %s, %v, and not %q:\n%s", what, err, message, output)
+		}
+		if !strings.Contains(string(page), message) {
+			t.Errorf("docs/troubleshooting.md does not have %q", message)
+		}
+	}
+	fails("no stack", "Package goudat was not found in the pkg-config search path", "export PKG_CONFIG_PATH=$1/lib CGO_CFLAGS=-DNOWHERE")
+	library := filepath.Join(other, "lib/libdat2.so.2.0.0")
+	content, err := os.ReadFile(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[18] = 0xb7 // the processor of the ELF header: arm64
+	if err := os.WriteFile(library, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails("a library for arm64", "libdat2.so: error adding symbols: file in wrong format", `. "$2/env"; CGO_CFLAGS+=" -DARM64"`)
 }
 
 // A copy of the build in another folder works by itself: programs that pkg-config builds with it load the libraries and the

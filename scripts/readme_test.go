@@ -59,8 +59,7 @@ func TestReadmeCounts(t *testing.T) {
 }
 
 // TestReadmeCommands runs the README's commands in an empty folder, like a user who has Go and git. Commands that clone
-// the repository get this checkout. A system that has packages of the native stack installs these; any other builds it.
-// The test takes minutes.
+// the repository get this checkout. The test takes minutes.
 func TestReadmeCommands(t *testing.T) {
 	switch {
 	case os.Getenv("GOUDAT_TEST_LONG") == "":
@@ -70,15 +69,12 @@ func TestReadmeCommands(t *testing.T) {
 	case os.Getuid() != 0:
 		t.Skip("only root can install packages")
 	}
-	packaged := hasPackages()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "hello_test.go"), readme(t, "go")[0])
 	var script strings.Builder
 	script.WriteString("set -e\ncd \"$README_FOLDER\"\nmkdir work\ncd work\n")
 	for _, block := range readme(t, "sh") {
 		switch {
-		case strings.HasPrefix(block, "apt-get install ") && !packaged, strings.Contains(block, "scripts/native\n") && packaged:
-			continue
 		case strings.HasPrefix(block, "go test "):
 			script.WriteString("cp \"$README_FOLDER/hello_test.go\" .\n")
 		}
@@ -153,13 +149,6 @@ func (u *user) runsInTestbed(t *testing.T, environment string) {
 			t.Errorf("%s printed\n%s", command, output)
 		}
 	}
-}
-
-// hasPackages reports whether the system's archive has the native stack.
-func hasPackages() bool {
-	const name = "libdapl-dev"
-	output, err := exec.Command("apt-cache", "madison", name).Output()
-	return err == nil && len(output) > 0 || exec.Command("dpkg-query", "-W", name).Run() == nil
 }
 
 // withoutSettings returns the environment without the settings of a developer of goudat.
