@@ -22,7 +22,7 @@ const rootSuite = "bookworm"
 // rootPackages are what programs of another architecture need: the native stack, its build dependencies, and a
 // compiler, since some tests compile C.
 var rootPackages = []string{"libdapl-dev", "dapl2-utils", "libibverbs-dev", "librdmacm-dev", "ibverbs-providers",
-	"libnl-3-dev", "libnl-route-3-dev", "libasan8", "gcc", "libc6-dev", "dash", "bash", "coreutils", "grep", "sed", "iproute2"}
+	"libnl-3-dev", "libnl-route-3-dev", "libasan8", "gcc", "libc6-dev", "pkgconf", "dash", "bash", "coreutils", "grep", "sed", "iproute2"}
 
 // unneededFolders are the parts of packages that no program needs.
 var unneededFolders = []string{"usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/info/", "usr/share/lintian/"}

@@ -56,11 +56,11 @@ func find(name string) (path string, err error) {
 	if os.Getenv("GOUDAT_NATIVE") != "source" {
 		return exec.LookPath(name)
 	}
-	folder := os.Getenv("GOUDAT_NATIVE_DIR")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "native")
+	folder, err := exec.Command("pkg-config", "--variable=prefix", "goudat").Output()
+	if err != nil {
+		return "", err
 	}
-	path = filepath.Join(folder, "release", "bin", name)
+	path = filepath.Join(strings.TrimSpace(string(folder)), "bin", name)
 	_, err = os.Stat(path)
 	return path, err
 }
