@@ -52,6 +52,7 @@ const (
 	ProblemAddressGone                      // address that no interface has any more
 	ProblemNoPorts                          // no free port
 	ProblemCredentials                      // changed credentials of the process
+	ProblemWrongLibrary                     // wrong native library
 )
 
 // Error returns the problem in a few words.

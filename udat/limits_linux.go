@@ -3,9 +3,7 @@
 package udat
 
 import (
-	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"syscall"
 )
@@ -23,25 +21,4 @@ func lockableMemory() uint64 {
 		return math.MaxUint64
 	}
 	return limit.Cur
-}
-
-// checkFileLimit fails when hardly a file can be opened any more: a provider
-// that finds no room for the last of its own takes the process down.
-func checkFileLimit(op string) error {
-	const enough = 32
-	files := make([]int, 0, enough)
-	defer func() {
-		for _, fd := range files {
-			syscall.Close(fd)
-		}
-	}()
-	for range enough {
-		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		if err != nil {
-			return explained(op, classError|Return(ErrInsufficientResources), fmt.Errorf(
-				"%w: an adapter needs room for %d files: %w: raise it (ulimit -n), or close files", ProblemFileLimit, enough, err))
-		}
-		files = append(files, fd)
-	}
-	return nil
 }
