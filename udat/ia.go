@@ -100,7 +100,7 @@ func Open(name string) (*IA, error) {
 	}
 	notifier, err := newNotifier()
 	if err != nil {
-		return nil, &Error{Op: op, Return: classError | Return(ErrInsufficientResources), Err: err}
+		return nil, explained(op, classError|Return(ErrInsufficientResources), cmp.Or(filesProblem(), err))
 	}
 	handle, asyncHandle, provider, library, err := openNative(op, name)
 	if err != nil {

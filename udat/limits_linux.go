@@ -3,7 +3,9 @@
 package udat
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"syscall"
 )
@@ -21,4 +23,23 @@ func lockableMemory() uint64 {
 		return math.MaxUint64
 	}
 	return limit.Cur
+}
+
+// filesProblem says that hardly a file can be opened any more, nil if they can.
+func filesProblem() error {
+	const enough = 32 // for any adapter
+	files := make([]int, 0, enough)
+	defer func() {
+		for _, fd := range files {
+			syscall.Close(fd)
+		}
+	}()
+	for range enough {
+		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("%w: an adapter needs room for up to %d files: %w: raise it (ulimit -n), or close files", ProblemFileLimit, enough, err)
+		}
+		files = append(files, fd)
+	}
+	return nil
 }

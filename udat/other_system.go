@@ -17,5 +17,6 @@ func mapHugePages(int, int) ([]byte, error)  { return nil, ErrNoNativeLibrary }
 func unmapMemory([]byte)                     {}
 func faults(uint64, uint64) bool             { return false }
 func lockableMemory() uint64                 { return math.MaxUint64 }
+func filesProblem() error                    { return nil }
 func credentialsProblem(string) error        { return nil }
 func tryAddress(netip.Addr) error            { return ErrNoNativeLibrary }
