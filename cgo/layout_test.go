@@ -181,8 +181,7 @@ func askC(t *testing.T, facts []fact) []string {
 	if err := os.WriteFile(file, []byte(src.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "-Wall", "-Wextra", "-Werror", "-o", program, file)
-	if out, err := exec.Command(compiler(), args...).CombinedOutput(); err != nil {
+	if out, err := compile("-Wall", "-Wextra", "-Werror", "-o", program, file).CombinedOutput(); err != nil {
 		t.Fatalf("C compiler: %v\n%s", err, out)
 	}
 	out, err := exec.Command(program).Output()
@@ -192,11 +191,9 @@ func askC(t *testing.T, facts []fact) []string {
 	return strings.Fields(string(out))
 }
 
-func compiler() string {
-	if cc := os.Getenv("CC"); cc != "" {
-		return cc
-	}
-	return "cc"
+// compile returns the command that compiles with the native headers, as cgo does.
+func compile(args ...string) *exec.Cmd {
+	return exec.Command("sh", append([]string{"-c", `exec ${CC:-cc} $CGO_CFLAGS $(pkg-config --cflags goudat) "$@"`, "sh"}, args...)...)
 }
 
 // The shims must not add warnings to a user's build.
@@ -207,10 +204,9 @@ func TestShimsCompileWithoutWarnings(t *testing.T) {
 	}
 	for _, header := range headers {
 		t.Run(filepath.Base(header), func(t *testing.T) {
-			args := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "-std=c11", "-D_GNU_SOURCE",
-				"-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-I../include",
+			command := compile("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-I../include",
 				"-c", "-o", os.DevNull, "-x", "c", header)
-			if out, err := exec.Command(compiler(), args...).CombinedOutput(); err != nil {
+			if out, err := command.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})

@@ -4,7 +4,7 @@ package cgo
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../include
-#cgo LDFLAGS: -ldat2
+#cgo pkg-config: goudat
 #include "goudat/native.h"
 */
 import "C"

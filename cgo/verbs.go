@@ -3,7 +3,6 @@
 package cgo
 
 /*
-#cgo LDFLAGS: -libverbs
 #include "goudat/verbs.h"
 
 #cgo noescape goudat_ibv_get_device_list

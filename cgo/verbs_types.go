@@ -1,6 +1,6 @@
 package cgo
 
-//go:generate go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=verbs_string.go -type=IBVTransportType,IBVPortState,IBVLinkLayer,IBVGIDType
+//go:generate env GOWORK=off go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=verbs_string.go -type=IBVTransportType,IBVPortState,IBVLinkLayer,IBVGIDType
 
 // IBVTransportType names the transport of a device, enum ibv_transport_type.
 type IBVTransportType int32

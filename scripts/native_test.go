@@ -3,12 +3,15 @@
 package scripts
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // runNative runs scripts/native with folders that no other build uses.
@@ -48,6 +51,7 @@ func TestNativeFails(t *testing.T) {
 		{"a relative prefix", nil, []string{"--prefix", "usr/local"}, 1, []string{"--prefix", "absolute"}},
 		{"a prefix that is a file", nil, []string{"--prefix", wrong + "/rdma-core_56.1.orig.tar.gz"}, 1, []string{"cannot write to", "--prefix"}},
 		{"neither source nor system", nil, []string{"--rdma-core", "mine"}, 1, []string{"source or system"}},
+		{"another architecture over the system", nil, []string{"--rdma-core", "system", "--arch", "arm64"}, 1, []string{"--arch needs rdma-core from source"}},
 		{"two variants", nil, []string{"--debug", "--sanitize"}, 1, []string{"choose one"}},
 		{"no network", append(offline, mirror), nil, 2, []string{"fetching", "from http://mirror.example/debian (", "curl: (6) Could not resolve host)", "--archives"}},
 		{"no mirror", append(offline, "GOUDAT_DEBIAN_MIRROR="), nil, 2, []string{"no mirror", "--mirror", "GOUDAT_DEBIAN_MIRROR", "--archives"}},
@@ -55,6 +59,8 @@ func TestNativeFails(t *testing.T) {
 		{"a folder with a space", []string{"GOUDAT_NATIVE_DIR=" + t.TempDir() + "/my native"}, nil, 1, []string{"space", "GOUDAT_NATIVE_DIR"}},
 		{"no tools", onPath(t, map[string]string{"cmake": "", "ninja": "", "dpkg-query": "", "apt-get": ""}), nil, 3,
 			[]string{"install them:\nnative:   cmake\nnative:   ninja\n"}},
+		{"no headers", onPath(t, map[string]string{"pkg-config": "exit 1", "dpkg-query": "", "apt-get": ""}), []string{"--rdma-core", "system"}, 2,
+			[]string{"install them:\nnative:   the headers of libibverbs librdmacm\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder, output, err := runNative(t, c.environment, c.arguments...)
@@ -149,6 +155,124 @@ func TestNativeIsBuiltOnce(t *testing.T) {
 	}
 }
 
+// Two clones share a build if their patches are the same. Otherwise each has its own, and leaves the other's alone.
+func TestNativeOfTwoClones(t *testing.T) {
+	home, one, other := filepath.Join(t.TempDir(), "goudat"), t.TempDir(), t.TempDir()
+	run := func(clone, command string) string {
+		t.Helper()
+		cmd := exec.Command("bash", "-euc", "program=test checkout=$1; . $1/scripts/setup.bash; "+command, "bash", clone)
+		cmd.Env = append(os.Environ(), "GOUDAT_NATIVE_DIR=", "XDG_DATA_HOME="+filepath.Dir(home))
+		output, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, output)
+		}
+		return strings.TrimSpace(string(output))
+	}
+	for _, clone := range []string{one, other} {
+		if output, err := exec.Command("cp", "-r", "../scripts", clone).CombinedOutput(); err != nil {
+			t.Fatalf("%v:\n%s", err, output)
+		}
+	}
+	if a, b := run(one, "native_build release"), run(other, "native_build release"); a != b || filepath.Dir(a) != home {
+		t.Errorf("the builds of two equal clones are %s and %s", a, b)
+	}
+	write(t, filepath.Join(other, "scripts/patches/dapl/9999-another.patch"), "another cure\n")
+	var builds []string
+	for _, clone := range []string{one, other, one} {
+		build := run(clone, "native_build release")
+		write(t, filepath.Join(build, "lib/goudat/recipe"), filepath.Base(build)+"\n")
+		write(t, filepath.Join(build, "lib/goudat/versions"), "a build\n")
+		if output := run(clone, "$1/scripts/native"); output != "native: a build, in "+build+" is built" {
+			t.Errorf("with a build, it says %q", output)
+		}
+		if target, err := os.Readlink(filepath.Join(home, "release")); target != filepath.Base(build) {
+			t.Errorf("the link of the clone's build leads to %s (%v), want %s", target, err, build)
+		}
+		builds = append(builds, build)
+	}
+	if builds[0] == builds[1] || builds[0] != builds[2] {
+		t.Errorf("the builds are %q", builds)
+	}
+	for _, build := range builds {
+		if _, err := os.Stat(filepath.Join(build, "lib/goudat/versions")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// nativePrefix returns the folder of the native stack that "go build" uses.
+func nativePrefix(t *testing.T) string {
+	t.Helper()
+	output, err := exec.Command("pkg-config", "--variable=prefix", "goudat").Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	return filepath.Clean(strings.TrimSpace(string(output)))
+}
+
+// "go build" uses the folder whose env was read last, though Go does not see that pkg-config's answer has changed. What can be
+// wrong with a folder is an error that docs/troubleshooting.md has.
+func TestNativeIsFound(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "go.mod"), "module example.com/found\n")
+	write(t, filepath.Join(folder, "main.go"), `package main
+
+// #cgo pkg-config: goudat
+// #include <dat2/udat.h>
+import "C"
+
+func main() {
+	var major, minor *C.char
+	C.dat_strerror(0, &major, &minor)
+}
+`)
+	prefix, other := nativePrefix(t), filepath.Join(folder, "other")
+	build := func(before string) (string, error) {
+		cmd := exec.Command("bash", "-euc", before+"; go build -o program; ldd program", "bash", prefix, other)
+		cmd.Dir = folder
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+			return strings.HasPrefix(variable, "CGO_CFLAGS=") || strings.HasPrefix(variable, "PKG_CONFIG_PATH=")
+		})
+		cmd.Env = append(cmd.Env, "GOWORK=off", "GOFLAGS=", "LD_LIBRARY_PATH=")
+		output, err := cmd.CombinedOutput()
+		return string(output), err
+	}
+	if output, err := exec.Command("cp", "-a", prefix, other).CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, output)
+	}
+	for _, c := range []struct{ read, want string }{{`. "$1/env"`, prefix}, {`. "$2/env"`, other}, {`. "$1/env"`, prefix}, {`. "$1/env"; . "$2/env"`, other}} {
+		output, err := build(c.read)
+		if used := regexp.MustCompile(`libdat2\.so\.2 => (\S+)/lib/pkgconfig/`).FindStringSubmatch(output); err != nil || used == nil || used[1] != c.want {
+			t.Errorf("after %s, %v, and not the library in %s:\n%s", c.read, err, c.want, output)
+		}
+	}
+
+	page, err := os.ReadFile("../docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := func(what, message, before string) {
+		t.Helper()
+		if output, err := build(before); err == nil || !strings.Contains(output, message) {
+			t.Errorf("with %s, %v, and not %q:\n%s", what, err, message, output)
+		}
+		if !strings.Contains(string(page), message) {
+			t.Errorf("docs/troubleshooting.md does not have %q", message)
+		}
+	}
+	fails("no stack", "Package goudat was not found in the pkg-config search path", "export PKG_CONFIG_PATH=$1/lib CGO_CFLAGS=-DNOWHERE")
+	library := filepath.Join(other, "lib/libdat2.so.2.0.0")
+	content, err := os.ReadFile(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[18] = 0xb7 // the processor of the ELF header: arm64
+	if err := os.WriteFile(library, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails("a library for arm64", "libdat2.so: error adding symbols: file in wrong format", `. "$2/env"; CGO_CFLAGS+=" -DARM64"`)
+}
+
 // A copy of the build in another folder works by itself: programs that pkg-config builds with it load the libraries and the
 // drivers of the copy alone.
 func TestNativeIsMovable(t *testing.T) {
@@ -157,16 +281,43 @@ func TestNativeIsMovable(t *testing.T) {
 		return
 	}
 	folder := filepath.Join(t.TempDir(), "copy")
-	program, source := filepath.Join(folder, "loads"), filepath.Join(folder, "loads.c")
-	cmd := exec.Command("bash", "-euc", `program=test checkout=..
-. ./setup.bash
-cp -a -- "$(native_folder)/release" "$1"
-cat >"$2"
+	if output, err := exec.Command("cp", "-a", nativePrefix(t), folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, output)
+	}
+	comesFrom(t, loadedFrom(t, folder), map[string]string{
+		"libdat2.so": folder, "libdaplofa.so": folder, "libdaploscm.so": folder, "libibverbs.so": folder, "librdmacm.so": folder, "-rdmav34.so": folder,
+	})
+}
+
+// dapl alone, over the system's rdma-core: a program finds the device by the system's libraries and drivers.
+func TestNativeOverSystem(t *testing.T) {
+	if os.Getenv("GOUDAT_TEST_LONG") == "" {
+		t.Skip("builds dapl, for minutes: set GOUDAT_TEST_LONG=1")
+	}
+	folder := filepath.Join(t.TempDir(), "prefix")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "./native", "--rdma-core", "system", "--prefix", folder)
+	cmd.Env = append(os.Environ(), "GOUDAT_NATIVE_DIR="+t.TempDir())
+	if output, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(output), "rdma-core of the system (libibverbs 1.") {
+		t.Fatalf("%v:\n%s", err, output)
+	}
+	comesFrom(t, loadedFrom(t, folder), map[string]string{
+		"libdat2.so": folder, "libdaplofa.so": folder, "libdaploscm.so": folder, "libibverbs.so": "/usr/lib", "librdmacm.so": "/usr/lib", "-rdmav": "/usr/lib",
+	})
+}
+
+// loadedFrom builds a C program with the native stack in a folder, as pkg-config says, and returns the files that the
+// program has loaded in the test bed.
+func loadedFrom(t *testing.T, folder string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "loads")
+	cmd := exec.Command("bash", "-euc", `cat >"$2.c"
 export PKG_CONFIG_PATH=$1/lib/pkgconfig
 unset LD_LIBRARY_PATH
 read -ra flags <<<"$(pkg-config --cflags --libs goudat)"
-gcc -o "$3" "$2" "${flags[@]}" -libverbs
-./with-device "$3"`, "bash", folder, source, program)
+gcc -o "$2" "$2.c" "${flags[@]}" -libverbs
+./with-device "$2"`, "bash", folder, program)
 	cmd.Stdin = strings.NewReader(`#include <dat2/udat.h>
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -187,19 +338,25 @@ int main(void) {
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
-	for _, name := range []string{"libdat2.so", "libdaplofa.so", "libdaploscm.so", "libibverbs.so", "librdmacm.so", "-rdmav34.so"} {
-		lines := regexp.MustCompile("(?m)^.*/[^/]*"+regexp.QuoteMeta(name)+".*$").FindAllString(string(out), -1)
+	return string(out)
+}
+
+// comesFrom checks that libraries were loaded, and from where.
+func comesFrom(t *testing.T, loaded string, want map[string]string) {
+	t.Helper()
+	for name, folder := range want {
+		lines := regexp.MustCompile("(?m)^.*/[^/]*"+regexp.QuoteMeta(name)+".*$").FindAllString(loaded, -1)
 		if len(lines) == 0 {
 			t.Errorf("%s is not loaded", name)
 		}
 		for _, line := range lines {
 			if !strings.Contains(line, " "+folder+"/") {
-				t.Errorf("loaded from another folder: %s", line)
+				t.Errorf("not loaded from %s: %s", folder, line)
 			}
 		}
 	}
 	if t.Failed() {
-		t.Logf("the output:\n%s", out)
+		t.Logf("the output:\n%s", loaded)
 	}
 }
 

@@ -59,27 +59,22 @@ func TestReadmeCounts(t *testing.T) {
 }
 
 // TestReadmeCommands runs the README's commands in an empty folder, like a user who has Go and git. Commands that clone
-// the repository get this checkout. A system that has packages of the native stack installs these; any other builds it.
-// The test takes minutes.
+// the repository get this checkout. The test takes minutes.
 func TestReadmeCommands(t *testing.T) {
+	needTime(t)
 	switch {
-	case os.Getenv("GOUDAT_TEST_LONG") == "":
-		t.Skip("GOUDAT_TEST_LONG is not set")
 	case os.Getenv("UDAT_TESTBED") != "":
 		t.Skip("there are no virtual machines in the test bed")
 	case os.Getuid() != 0:
 		t.Skip("only root can install packages")
 	}
-	packaged := hasPackages()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "hello_test.go"), readme(t, "go")[0])
 	var script strings.Builder
 	script.WriteString("set -e\ncd \"$README_FOLDER\"\nmkdir work\ncd work\n")
 	for _, block := range readme(t, "sh") {
 		switch {
-		case strings.HasPrefix(block, "apt-get install ") && !packaged, strings.Contains(block, "scripts/native\n") && packaged:
-			continue
-		case strings.HasPrefix(block, "go test "):
+		case strings.Contains(block, "\ngo test "):
 			script.WriteString("cp \"$README_FOLDER/hello_test.go\" .\n")
 		}
 		script.WriteString("set -x\n" + block + "{ set +x; } 2>/dev/null\n")
@@ -139,27 +134,21 @@ func (u *user) runsInTestbed(t *testing.T, environment string) {
 		return
 	}
 	write(t, filepath.Join(u.folder, "hello_test.go"), strings.Replace(readme(t, "go")[0], "package hellotest", "package main", 1))
-	// The programs of the test bed are built from the module cache, too.
-	const testbed = `"$(go list -m -f '{{.Dir}}' ` + modulePath + `)"/scripts/testbed`
-	if output := u.run(t, "bash", "-c", "GOUDAT_CACHE=$PWD/cache bash "+testbed+" --help"); !strings.Contains(output, "[flags] PROGRAM [ARGUMENTS...]") {
-		t.Errorf("the test bed printed\n%s", output)
-	}
-	for _, command := range readme(t, "sh") {
-		if !strings.HasPrefix(command, "go test") {
+	for _, block := range readme(t, "sh") {
+		if !strings.HasPrefix(block, "go get -tool ") {
 			continue
 		}
+		get, test, _ := strings.Cut(strings.ReplaceAll(block, "@latest", "@"+moduleVersion), "\n")
+		// The programs of the test bed are built from vendored packages, too.
+		output := u.run(t, "bash", "-e", "-c", get+"\ngo mod vendor\nGOUDAT_CACHE=$PWD/cache go tool testbed --help")
+		if !strings.Contains(output, "[flags] PROGRAM [ARGUMENTS...]") {
+			t.Errorf("the test bed printed\n%s", output)
+		}
 		// The machine has a registry of its own.
-		if output := u.run(t, "bash", "-e", "-c", environment+"\nunset DAT_OVERRIDE\n"+command); !strings.Contains(output, `received "hello"`) {
-			t.Errorf("%s printed\n%s", command, output)
+		if output := u.run(t, "bash", "-e", "-c", environment+"\nunset DAT_OVERRIDE\n"+test); !strings.Contains(output, `received "hello"`) {
+			t.Errorf("%s printed\n%s", test, output)
 		}
 	}
-}
-
-// hasPackages reports whether the system's archive has the native stack.
-func hasPackages() bool {
-	const name = "libdapl-dev"
-	output, err := exec.Command("apt-cache", "madison", name).Output()
-	return err == nil && len(output) > 0 || exec.Command("dpkg-query", "-W", name).Run() == nil
 }
 
 // withoutSettings returns the environment without the settings of a developer of goudat.
@@ -167,7 +156,7 @@ func withoutSettings() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return strings.HasPrefix(name, "CGO_") || strings.HasPrefix(name, "UDAT_") || strings.HasPrefix(name, "GOUDAT_NATIVE") ||
-			slices.Contains([]string{"LD_LIBRARY_PATH", "GOFLAGS", "GOWORK", "GOPROXY", "DAT_OVERRIDE"}, name)
+			slices.Contains([]string{"PKG_CONFIG_PATH", "LD_LIBRARY_PATH", "XDG_DATA_HOME", "GOFLAGS", "GOWORK", "GOPROXY", "DAT_OVERRIDE"}, name)
 	})
 }
 

@@ -39,14 +39,9 @@ need_platform() {
 		stop "there is no HOME: set GOUDAT_CACHE to a folder for downloads and builds"
 }
 
-# need_native_stack chooses the native stack and installs what cgo and programs need: the distribution's packages if
-# there are any, else the build of scripts/native. GOUDAT_NATIVE=system or =source overrides the choice.
-# need_native_stack sets it to the choice.
+# need_native_stack sets up the native stack and what cgo needs.
 need_native_stack() {
-	if [[ -z ${GOUDAT_NATIVE:-} ]]; then
-		GOUDAT_NATIVE=source
-		! has_system_stack || GOUDAT_NATIVE=system
-	fi
+	GOUDAT_NATIVE=${GOUDAT_NATIVE:-source}
 	case $GOUDAT_NATIVE in
 	system) need_system_stack ;;
 	source) need_source_stack ;;
@@ -63,10 +58,11 @@ need_system_stack() {
 
 need_source_stack() {
 	command -v "${CC:-gcc}" >/dev/null || need_packages gcc libc6-dev
+	command -v pkg-config >/dev/null || need_packages pkg-config
 	"${checkout:?}/scripts/native" || exit
 	# shellcheck source=/dev/null # there is none before it is built
-	. "$(native_folder)/release/env"
-	say "using $(native_versions "$(native_folder)/release")"
+	. "$(native_build release)/env"
+	say "using $(native_versions "$(native_build release)")"
 }
 
 # build_tools_command prints the command that installs the build tools for scripts/native, on the system that a file
@@ -110,9 +106,19 @@ system_versions() {
 	fi
 }
 
-# native_folder prints where scripts/native builds.
-native_folder() {
-	readlink -m -- "${GOUDAT_NATIVE_DIR:-$checkout/native}"
+# native_home prints the folder for the builds of scripts/native. It is the user's: another clone uses what one has built.
+native_home() {
+	readlink -m -- "${GOUDAT_NATIVE_DIR:-${XDG_DATA_HOME:-${HOME:?set it, or GOUDAT_NATIVE_DIR}/.local/share}/goudat}"
+}
+
+# native_recipe prints a short checksum of what a build is made by. Clones with other patches have another.
+native_recipe() {
+	cat -- "${checkout:?}/scripts/native" "$checkout"/scripts/patches/*/*.patch | sha256sum | cut -c1-12
+}
+
+# native_build VARIANT: prints the folder of this clone's build.
+native_build() {
+	printf '%s/%s-%s\n' "$(native_home)" "$1" "$(native_recipe)"
 }
 
 # native_versions PREFIX: prints the versions of a build of scripts/native, and where it is.
@@ -139,9 +145,9 @@ can_build() {
 # build_pair C GO FOLDER: builds the C program and the Go program in these folders of scripts/sidebyside into FOLDER.
 build_pair() {
 	local flags libraries
-	read -ra flags <<<"$CGO_CFLAGS"
-	read -ra libraries <<<"${CGO_LDFLAGS:-}"
-	"${CC:-gcc}" "${flags[@]}" -std=gnu11 -O2 -Wall -Wextra -Werror scripts/sidebyside/{cprogram,"$1"}/*.c "${libraries[@]}" -ldat2 \
+	read -ra flags <<<"$CGO_CFLAGS $(pkg-config --cflags goudat)"
+	read -ra libraries <<<"$(pkg-config --libs goudat)"
+	"${CC:-gcc}" "${flags[@]}" -std=gnu11 -O2 -Wall -Wextra -Werror scripts/sidebyside/{cprogram,"$1"}/*.c "${libraries[@]}" \
 		-o "$3/$1" || stop "$1 does not build, see above"
 	go build -buildvcs=false -o "$3/$2" "./scripts/sidebyside/$2" || stop "$2 does not build, see above"
 }

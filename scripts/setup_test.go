@@ -12,65 +12,6 @@ import (
 	"testing"
 )
 
-// TestHeadersMissing builds against a copy of the system's headers that lacks those of uDAPL.
-func TestHeadersMissing(t *testing.T) {
-	const system = "/usr/include"
-	headers := t.TempDir()
-	if err := linkAllBut(system, headers, "dat2"); err != nil {
-		t.Fatal(err)
-	}
-	own, err := exec.Command("gcc", "-print-file-name=include").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	multiarch, err := exec.Command("gcc", "-print-multiarch").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags := []string{"-nostdinc"}
-	for _, folder := range []string{
-		strings.TrimSpace(string(own)), filepath.Join(headers, strings.TrimSpace(string(multiarch))), headers,
-	} {
-		flags = append(flags, "-isystem", folder)
-	}
-	build := exec.Command("go", "build", "./cgo")
-	build.Dir = ".."
-	build.Env = append(os.Environ(), "CGO_ENABLED=1", "CC=gcc", "CGO_CFLAGS="+strings.Join(flags, " "))
-	output, err := build.CombinedOutput()
-	if err == nil {
-		t.Fatal("it builds without the headers of uDAPL")
-	}
-	if n := strings.Count(string(output), "\n"); n > 12 {
-		t.Errorf("the compiler prints %d lines, more than a user reads", n)
-	}
-	// Not all distributions have the package.
-	for _, way := range []string{"install libdapl-dev", "scripts/native", "native/release/env"} {
-		if !strings.Contains(string(output), way) {
-			t.Errorf("the output does not mention %s", way)
-		}
-	}
-	if strings.Contains(string(output), "undefined:") || strings.Contains(string(output), "could not determine") {
-		t.Error("errors that follow from the missing headers are shown")
-	}
-	t.Logf("the output:\n%s", output)
-}
-
-func linkAllBut(from, to, missing string) error {
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if entry.Name() == missing {
-			continue
-		}
-		if err := os.Symlink(filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // with-device finds the device of a virtual machine, and can start a machine where there is no device.
 
 func TestDeviceIsFound(t *testing.T) {
@@ -162,6 +103,14 @@ func TestDeviceIsMissing(t *testing.T) {
 	}
 	if strings.Contains(string(output), "round trip") {
 		t.Errorf("without a device data was transferred:\n%s", output)
+	}
+}
+
+// needTime skips a test that only the nightly runs make.
+func needTime(t *testing.T) {
+	t.Helper()
+	if os.Getenv("GOUDAT_TEST_LONG") == "" {
+		t.Skip("runs at night: set GOUDAT_TEST_LONG=1")
 	}
 }
 

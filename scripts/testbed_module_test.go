@@ -10,13 +10,9 @@ import (
 	"testing"
 )
 
-const (
-	testBedModule = modulePath + "/scripts/vm"
-	untagged      = "v0.0.0-20261123010203-0123456789ab" // the test bed at a commit
-)
+const testBedModule = modulePath + "/scripts/vm"
 
-// testBedUser is a user's system: the test bed in a module proxy, and scripts/testbed in a module cache, which has no
-// run bits and not the test bed.
+// testBedUser is a user's system, with the test bed in a module proxy.
 type testBedUser struct {
 	folder      string
 	environment []string
@@ -25,7 +21,7 @@ type testBedUser struct {
 func newTestBedUser(t *testing.T) *testBedUser {
 	t.Helper()
 	u := &testBedUser{folder: t.TempDir()}
-	publishModule(t, filepath.Join(u.folder, "proxy"), testBedModule, "vm", moduleVersion, untagged)
+	publishModule(t, filepath.Join(u.folder, "proxy"), testBedModule, "vm", moduleVersion)
 	u.environment = append(os.Environ(), "GOMODCACHE="+filepath.Join(u.folder, "modules"), "GOSUMDB=off", "GOFLAGS=", "GOWORK=off",
 		"GOPROXY=file://"+filepath.Join(u.folder, "proxy"), "GOUDAT_CACHE="+filepath.Join(u.folder, "cache"))
 	// Only root and their owner can remove the files of a module cache.
@@ -43,56 +39,15 @@ func (u *testBedUser) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestTestBedFromModuleCache starts the test bed from this module's folder in a module cache.
-func TestTestBedFromModuleCache(t *testing.T) {
-	u := newTestBedUser(t)
-	text, err := os.ReadFile("testbed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ version, output, problem string }{
-		{moduleVersion, "Usage: ", ""},
-		{"v0.1.1-0.20261123010203-0123456789ab", "Usage: ", ""},
-		{untagged, "Usage: ", ""},
-		{"v0.9.0", "", "testbed: the module " + testBedModule + "@v0.9.0 cannot be fetched: "},
-	} {
-		script := filepath.Join(u.folder, "cached", modulePath+"@"+c.version, "scripts/testbed")
-		write(t, script, string(text))
-		cmd := u.command("bash", script, "--help")
-		var complaints strings.Builder
-		cmd.Stderr = &complaints
-		output, err := cmd.Output()
-		if (err == nil) != (c.problem == "") || !strings.HasPrefix(string(output), c.output) {
-			t.Errorf("%s: %v, %.100q", c.version, err, output)
-		}
-		if said := complaints.String(); !strings.HasPrefix(said, c.problem) || c.problem == "" && said != "" || strings.Count(said, "\n") > 1 {
-			t.Errorf("%s: it says %q, want %q", c.version, said, c.problem)
-		}
-	}
-}
-
-// TestTestBedIsMissing starts it from a checkout without the test bed's folder.
-func TestTestBedIsMissing(t *testing.T) {
-	text, err := os.ReadFile("testbed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := filepath.Join(t.TempDir(), "scripts/testbed")
-	write(t, script, string(text))
-	output, err := exec.Command("bash", script, "true").CombinedOutput()
-	if err == nil || !strings.Contains(string(output), "scripts/vm is missing") || strings.Count(string(output), "\n") != 1 {
-		t.Errorf("%v, %q", err, output)
-	}
-}
-
 // TestTestBedIsInstalled installs the test bed like a user who has nothing else of goudat.
 func TestTestBedIsInstalled(t *testing.T) {
+	needTime(t)
 	u := newTestBedUser(t)
 	u.environment = append(u.environment, "GOBIN="+u.folder)
-	if output, err := u.command("go", "install", testBedModule+"@"+moduleVersion).CombinedOutput(); err != nil {
+	if output, err := u.command("go", "install", testBedModule+"/testbed@"+moduleVersion).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	output, err := u.command("./vm", "--help").CombinedOutput()
+	output, err := u.command("./testbed", "--help").CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(output), "Usage: ") {
 		t.Errorf("%v, %.300q", err, output)
 	}

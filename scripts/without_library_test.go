@@ -35,7 +35,7 @@ func TestBuildWithoutLibrary(t *testing.T) {
 			vetted := packages
 			switch platform {
 			case "linux/amd64":
-				vetted = append(slices.Clone(packages), "./examples/...")
+				vetted = append(slices.Clone(packages), modulePath+"/examples/...")
 			case "linux/386", "linux/arm": // the tests of udat have numbers of 64 bits
 				vetted = []string{withoutLibrary}
 			}

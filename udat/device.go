@@ -16,7 +16,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-//go:generate go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=PhysState,Problem
+//go:generate env GOWORK=off go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=PhysState,Problem
 
 // Transport is the transport of an RDMA device. RoCE devices have
 // TransportInfiniBand, on ports of LinkLayerEthernet.

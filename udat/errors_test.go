@@ -90,16 +90,12 @@ var (
 // headers returns the native headers, as the preprocessor leaves them.
 func headers(t *testing.T) string {
 	t.Helper()
-	cc := os.Getenv("CC")
-	if cc == "" {
-		cc = "cc"
-	}
-	cmd := exec.Command(cc, append(strings.Fields(os.Getenv("CGO_CFLAGS")), "-E", "-P", "-dD", "-x", "c", "-")...)
+	cmd := exec.Command("sh", "-c", "exec ${CC:-cc} $CGO_CFLAGS $(pkg-config --cflags goudat) -E -P -dD -x c -")
 	cmd.Stdin = strings.NewReader("#include <dat2/udat.h>\n#include <dat2/dat_ib_extensions.h>\n")
 	var text, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &complaints
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("reading the headers with %s: %v\n%s", cc, err, &complaints)
+		t.Fatalf("reading the headers: %v\n%s", err, &complaints)
 	}
 	return text.String()
 }

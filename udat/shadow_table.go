@@ -1,6 +1,6 @@
 package udat
 
-//go:generate go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=shadow_string.go -type=epCall
+//go:generate env GOWORK=off go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=shadow_string.go -type=epCall
 
 // An epCall is a call that concerns the state of an endpoint.
 type epCall uint8

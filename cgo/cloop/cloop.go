@@ -4,7 +4,7 @@ package cloop
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../include
-#cgo LDFLAGS: -ldat2
+#cgo pkg-config: goudat
 
 #include "goudat/dto.h"
 #include "goudat/ep.h"

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -114,7 +113,7 @@ func TestRNRTimer(t *testing.T) {
 		if !hasPatches(t) {
 			return
 		}
-		library := buildPreload(t, rnrTimers, strings.Fields(os.Getenv("CGO_CFLAGS"))...)
+		library := buildPreload(t, rnrTimers)
 		for _, name := range udattest.Names(t) {
 			t.Run(name, func(t *testing.T) {
 				runWith(t, library, "^TestRNRTimer$", wanted+"=12", "UDAT_TEST_IA="+name)

@@ -89,8 +89,8 @@ func buildPreload(t *testing.T, content string, flags ...string) (library string
 	if err := os.WriteFile(source, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	arguments := append([]string{"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"}, flags...)
-	if out, err := exec.Command("gcc", append(arguments, "-o", library, source, "-ldl")...).CombinedOutput(); err != nil {
+	const compile = `exec gcc $CGO_CFLAGS $(pkg-config --cflags goudat) -shared -fPIC -Wall -Wextra -Werror "$@" -ldl`
+	if out, err := exec.Command("sh", append([]string{"-c", compile, "sh", "-o", library, source}, flags...)...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return library

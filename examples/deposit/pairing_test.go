@@ -187,13 +187,8 @@ func TestFlags(t *testing.T) {
 // buildNative compiles the C program as cgo would.
 func buildNative(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "deposit")
-	cc := os.Getenv("CC")
-	if cc == "" {
-		cc = "cc"
-	}
-	args := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "-Wall", "-Wextra", "-Werror", "-o", program, filepath.Join("c", "deposit.c"))
-	args = append(args, strings.Fields(os.Getenv("CGO_LDFLAGS"))...)
-	if out, err := exec.Command(cc, append(args, "-ldat2")...).CombinedOutput(); err != nil {
+	const compile = `exec ${CC:-cc} $CGO_CFLAGS -Wall -Wextra -Werror -o "$1" c/deposit.c $(pkg-config --cflags --libs goudat)`
+	if out, err := exec.Command("sh", "-c", compile, "sh", program).CombinedOutput(); err != nil {
 		t.Fatalf("the C program does not build: %v\n%s", err, out)
 	}
 	return program

@@ -1,16 +1,8 @@
-/* The native uDAPL headers, or one line that says how to get them. */
+/* The native uDAPL headers. */
 #ifndef GOUDAT_NATIVE_H
 #define GOUDAT_NATIVE_H
 
-#if !defined(__has_include)
 #include <dat2/udat.h>
-#elif __has_include(<dat2/udat.h>)
-#include <dat2/udat.h>
-#else
-#error "goudat needs the uDAPL headers (dat2/udat.h): where there is a package, install libdapl-dev (apt-get install libdapl-dev); elsewhere, as on Debian 13, build them with scripts/native of goudat, and set CGO_CFLAGS=-I<prefix>/include CGO_LDFLAGS=-L<prefix>/lib by \". native/release/env\""
-#include "goudat: stopped, see the line above"
-#endif
-
 #include <errno.h>
 #include <stdint.h>
 

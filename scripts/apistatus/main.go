@@ -150,7 +150,14 @@ func findModule() (*module, error) {
 		cflags:  strings.Fields(values[2]),
 		ldflags: strings.Fields(values[3]),
 	}
-	path, err := m.goCommand("list", "-m")
+	for flag, list := range map[string]*[]string{"--cflags": &m.toolchain.cflags, "--libs": &m.toolchain.ldflags} {
+		flags, err := exec.Command("pkg-config", flag, "goudat").Output()
+		if err != nil {
+			return nil, commandError("pkg-config", err)
+		}
+		*list = append(*list, strings.Fields(string(flags))...)
+	}
+	path, err := m.goCommand("list", "-f", "{{.Module.Path}}", "./udat")
 	m.path = strings.TrimSpace(string(path))
 	return m, err
 }

@@ -308,13 +308,13 @@ func TestStalePage(t *testing.T) {
 
 func TestNativePartsMissing(t *testing.T) {
 	noHeaders := toolchain{cc: compiler(t), cflags: []string{"-nostdinc"}}
-	if _, err := noHeaders.headers(); err == nil || !strings.Contains(err.Error(), "install libdapl-dev") || strings.Contains(err.Error(), "\n") {
+	if _, err := noHeaders.headers(); err == nil || !strings.Contains(err.Error(), "run scripts/native") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("without headers: %v", err)
 	}
 	t.Setenv("LIBRARY_PATH", "")
 	// This compiler cannot find any file.
 	noLibrary := toolchain{cc: []string{"sh", "-c", `echo "${1#-print-file-name=}"`, "cc"}}
-	if file, err := noLibrary.library(); err == nil || !strings.Contains(err.Error(), "install libdapl-dev") {
+	if file, err := noLibrary.library(); err == nil || !strings.Contains(err.Error(), "run scripts/native") {
 		t.Errorf("without a library: %q, %v", file, err)
 	}
 	if _, err := exportedSymbols("module_test.go"); err == nil {

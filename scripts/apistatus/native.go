@@ -111,7 +111,7 @@ func (tc toolchain) preprocess(args ...string) (string, error) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		first, _, _ := strings.Cut(string(exit.Stderr), "\n")
-		return "", fmt.Errorf("the uDAPL headers cannot be read: install libdapl-dev, or run scripts/native and \". native/release/env\", or set CGO_CFLAGS=-I<prefix>/include (%s)", first)
+		return "", fmt.Errorf("the uDAPL headers cannot be read: run scripts/native and \". ~/.local/share/goudat/release/env\" (%s)", first)
 	}
 	return string(out), err
 }
@@ -145,6 +145,9 @@ func (tc toolchain) command(args ...string) *exec.Cmd {
 func (tc toolchain) library() (string, error) {
 	var folders []string
 	for i, flag := range tc.ldflags {
+		if filepath.Base(flag) == "libdat2.so" {
+			folders = append(folders, filepath.Dir(flag))
+		}
 		folder, ok := strings.CutPrefix(flag, "-L")
 		if ok && folder == "" && i+1 < len(tc.ldflags) {
 			folder = tc.ldflags[i+1]
@@ -173,7 +176,7 @@ func (tc toolchain) library() (string, error) {
 			return file, nil
 		}
 	}
-	return "", errors.New("libdat2 cannot be found: install libdapl-dev, or run scripts/native and \". native/release/env\", or set CGO_LDFLAGS=-L<prefix>/lib")
+	return "", errors.New("libdat2 cannot be found: run scripts/native and \". ~/.local/share/goudat/release/env\"")
 }
 
 // exportedSymbols returns the names of the functions that a library exports, if they have a prefix of the API.

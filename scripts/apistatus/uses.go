@@ -75,10 +75,11 @@ func (m *module) concerns(p *goPackage) bool {
 	return false
 }
 
-// list runs "go list" for the module's packages, their tests, and the types of all imports.
+// list runs "go list" for the packages of the module and of those that go.work has beside it, their tests, and the types
+// of all imports.
 func (m *module) list() (packages []*goPackage, err error) {
 	out, err := m.goCommand("list", "-buildvcs=false", "-test", "-deps", "-export",
-		"-json=ImportPath,ForTest,Name,Dir,Export,GoFiles,CgoFiles,Deps,ImportMap,DepOnly", "./...")
+		"-json=ImportPath,ForTest,Name,Dir,Export,GoFiles,CgoFiles,Deps,ImportMap,DepOnly", m.path+"/...")
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (b *builder) build(ctx context.Context, r run) ([]job, error) {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			return nil, err
 		}
-		args := append([]string{"-C", batch[0].Module.Dir, "test", "-c", "-buildvcs=false", "-ldflags=-w", "-o", folder + "/"}, r.build...)
+		args := append([]string{"test", "-c", "-buildvcs=false", "-ldflags=-w", "-o", folder + "/"}, r.build...)
 		for _, p := range batch {
 			args = append(args, p.ImportPath)
 		}
@@ -93,11 +93,10 @@ func (r run) deal(p testPackage) ([]shard, error) {
 	return shards, nil
 }
 
-// batches divides packages so that those of a batch are in one module, and no two of them have binaries of the same
-// name.
+// batches divides packages so that no two of a batch have binaries of the same name.
 func batches(packages []testPackage) (list [][]testPackage) {
 	fits := func(batch []testPackage, p testPackage) bool {
-		return batch[0].Module == p.Module && !slices.ContainsFunc(batch, func(other testPackage) bool {
+		return !slices.ContainsFunc(batch, func(other testPackage) bool {
 			return path.Base(other.ImportPath) == path.Base(p.ImportPath)
 		})
 	}

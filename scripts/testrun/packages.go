@@ -9,9 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -21,56 +21,21 @@ type testPackage struct {
 	Dir          string
 	TestGoFiles  []string
 	XTestGoFiles []string
-	Module       struct{ Dir string }
 }
 
 const module = "github.com/goudat/goudat/"
 
-// testBedModule is the folder of the nested module that is tested with this one.
-const testBedModule = "scripts/vm"
-
 // listPackages finds the packages with tests that the patterns name, or all packages without a pattern. untested are
-// the packages without tests.
+// the packages without tests. The patterns name folders, and go.work lists the modules.
 func listPackages(ctx context.Context, patterns []string) (packages []testPackage, untested []string, err error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	own, testBed := patternsByModule(patterns)
-	for folder, patterns := range map[string][]string{".": own, testBedModule: testBed} {
-		if len(patterns) == 0 {
-			continue
-		}
-		tested, others, err := listModule(ctx, folder, patterns)
-		if err != nil {
-			return nil, nil, err
-		}
-		packages, untested = append(packages, tested...), append(untested, others...)
-	}
-	slices.SortFunc(packages, func(a, b testPackage) int { return strings.Compare(a.ImportPath, b.ImportPath) })
-	slices.Sort(untested)
-	return packages, untested, nil
-}
-
-// patternsByModule divides the patterns by module. One with "..." may match both.
-func patternsByModule(patterns []string) (own, testBed []string) {
+	args := []string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles", "--"}
 	for _, pattern := range patterns {
-		name := strings.TrimPrefix(strings.TrimPrefix(pattern, module), "./")
-		start, wild := strings.CutSuffix(name, "...")
-		switch within, found := strings.CutPrefix(name, testBedModule); {
-		case found && (within == "" || within[0] == '/'):
-			testBed = append(testBed, "."+within)
-			continue
-		case wild && strings.HasPrefix(testBedModule+"/", start):
-			testBed = append(testBed, "./...")
-		}
-		own = append(own, pattern)
+		args = append(args, importPaths(pattern))
 	}
-	return own, testBed
-}
-
-func listModule(ctx context.Context, folder string, patterns []string) (packages []testPackage, untested []string, err error) {
-	args := []string{"-C", folder, "list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Module", "--"}
-	cmd := exec.CommandContext(ctx, "go", append(args, patterns...)...)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr
 	output, err := cmd.Output()
 	if err != nil {
@@ -89,6 +54,12 @@ func listModule(ctx context.Context, folder string, patterns []string) (packages
 			untested = append(untested, short(p.ImportPath))
 		}
 	}
+}
+
+// importPaths returns the pattern of import paths for one of folders. "..." then stands for packages of all modules; in
+// a pattern of folders, it ends where another module begins.
+func importPaths(pattern string) string {
+	return path.Join(module, strings.TrimPrefix(pattern, module))
 }
 
 var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)

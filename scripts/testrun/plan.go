@@ -46,13 +46,13 @@ type run struct {
 // What packages need. All tests except those of these packages get a device. The test bed's own tests boot machines
 // themselves.
 var (
-	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/(getopt|messagesizes)$`)
+	hostPackages = packagePattern(`cgo$|scripts(/|$)|udat/internal/|examples/internal/messagesizes$|examples/interop/internal/getopt$`)
 	// The same program runs in all machines. Two of them are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
 	// These start programs on all machines from one.
 	clusterPackages = packagePattern(`examples/mpi/cluster$`)
 	// These mostly boot machines and break them.
-	testBedPackages = packagePattern(`scripts(/vm)?$`)
+	testBedPackages = packagePattern(`scripts(/vm/testbed)?$`)
 	systemPackages  = packagePattern(`(udat|examples/pingpong)$`)
 	// The packages' native stack has races when connections end at random moments.
 	soakPackages = packagePattern(`udat/soak$`)
@@ -74,8 +74,8 @@ const (
 	iwarpSystemSkip = `^Test(CloseUnderRequests|OpenByDeviceWithoutQueues)$|^TestSRQExchange$//tight_true$`
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
-	// One measures in emulated machines; the others install packages in roots of their own. They take minutes.
-	hostSkip = `^Test(Report|ReadmeCommands|Container)$`
+	// These test what only maintainers run, or follow each step of a user. They run at night.
+	hostSkip = `^Test(ReadmeCommands|Container|ContainerFiles|AnotherModule|Bench|NoArchiveHostIsNamed|Release|APIChanges|TestBedFromModuleCache|TestBedIsMissing|TestBedIsInstalled)$`
 	// Calls of all kinds, from many goroutines, and on event dispatchers that cannot be freed yet.
 	locksTests = `^FuzzCalls$/^seed#[0-5]$|^Test(CloseUnderRequests|CloseBesideCreators|ConcurrentFree|EVDThatCannotBeFreed|EVDFreeWhileBusy|ManyWaitersFewThreads|NilAndZeroArguments)$`
 	// These make calls in all states and orders. The run with the race detector also compares the states with the
@@ -103,16 +103,16 @@ const (
 
 // inShards are the packages whose tests are distributed over several machines.
 var inShards = map[string]int{
-	module + "udat":             4,
-	module + "udat/conformance": 2,
-	module + "scripts":          3,
-	module + "scripts/vm":       2,
-	module + "examples/dtest":   3,
-	module + "examples/mpi/mpi": 4,
+	module + "udat":                   4,
+	module + "udat/conformance":       2,
+	module + "scripts":                3,
+	module + "scripts/vm/testbed":     2,
+	module + "examples/interop/dtest": 3,
+	module + "examples/mpi/mpi":       4,
 }
 
 // longTests count more than others when tests are distributed, so that each is in a different shard.
-var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench", "TestReport"}
+var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls", "TestAnotherModule", "TestBench"}
 
 // plan lists the runs, the longest first.
 func (o options) plan(packages []testPackage) []run {

@@ -88,7 +88,7 @@ func TestPlanQuick(t *testing.T) {
 				tested = append(tested, short(p.ImportPath))
 			}
 		}
-		if slices.Contains(tested, "scripts/vm") != o.named || !slices.Contains(tested, "udat") {
+		if slices.Contains(tested, "scripts/vm/testbed") != o.named || !slices.Contains(tested, "udat") {
 			t.Errorf("with packages named = %v, a quick run tests %v", o.named, tested)
 		}
 	}
@@ -140,22 +140,27 @@ func TestPackageTests(t *testing.T) {
 	t.Error("this package is not found")
 }
 
-// The test bed is a module of its own. Its packages are named like all others.
-func TestPatternsByModule(t *testing.T) {
-	for _, c := range []struct{ pattern, own, testBed string }{
-		{"./udat", "./udat", ""},
-		{"./...", "./...", "./..."},
-		{"./scripts/...", "./scripts/...", "./..."},
-		{"./scripts", "./scripts", ""},
-		{"./scripts/vm", "", "."},
-		{"scripts/vm/...", "", "./..."},
-		{module + "scripts/vm/guest", "", "./guest"},
-		{module + "...", module + "...", "./..."},
-		{"./scripts/vmx", "./scripts/vmx", ""},
+// Patterns of folders match packages of all modules.
+func TestImportPaths(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"./udat":                    module + "udat",
+		"./...":                     module + "...",
+		"./scripts/...":             module + "scripts/...",
+		"scripts/vm/":               module + "scripts/vm",
+		module + "scripts/vm/guest": module + "scripts/vm/guest",
+		module + "...":              module + "...",
 	} {
-		own, testBed := patternsByModule([]string{c.pattern})
-		if strings.Join(own, " ") != c.own || strings.Join(testBed, " ") != c.testBed {
-			t.Errorf("%s is %q and %q", c.pattern, own, testBed)
+		if got := importPaths(pattern); got != want {
+			t.Errorf("%s is %s, want %s", pattern, got, want)
+		}
+	}
+	var found []string
+	for _, p := range everyPackage(t) {
+		found = append(found, short(p.ImportPath))
+	}
+	for _, want := range []string{"udat", "scripts/vm/testbed"} {
+		if !slices.Contains(found, want) {
+			t.Errorf("%s is not among %q", want, found)
 		}
 	}
 }

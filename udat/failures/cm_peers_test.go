@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,9 +21,8 @@ const cma = "ofa-v2-cma"
 func (h *host) cmPeer(what string, qual udat.ConnQual) *exec.Cmd {
 	h.Helper()
 	program := filepath.Join(h.TempDir(), "cm_peer")
-	arguments := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/cm_peer.c")
-	arguments = append(append(arguments, strings.Fields(os.Getenv("CGO_LDFLAGS"))...), "-lrdmacm", "-libverbs")
-	if out, err := exec.Command("gcc", arguments...).CombinedOutput(); err != nil {
+	const compile = `exec gcc $CGO_CFLAGS -Wall -Wextra -Werror -o "$1" testdata/cm_peer.c $(pkg-config --cflags --libs goudat) -lrdmacm`
+	if out, err := exec.Command("sh", "-c", compile, "sh", program).CombinedOutput(); err != nil {
 		h.Fatalf("gcc: %v\n%s", err, out)
 	}
 	cmd := exec.Command(program, what, h.address.String(), fmt.Sprint(qual))

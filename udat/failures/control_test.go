@@ -88,9 +88,8 @@ var failingLibrary = sync.OnceValues(func() (content []byte, err error) {
 	}
 	defer os.RemoveAll(folder)
 	library := filepath.Join(folder, "failing.so")
-	arguments := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror",
-		"-o", library, "testdata/failing.c", "-ldl")
-	if out, err := exec.Command("gcc", arguments...).CombinedOutput(); err != nil {
+	const compile = `exec gcc $CGO_CFLAGS $(pkg-config --cflags goudat) -shared -fPIC -Wall -Wextra -Werror -o "$1" testdata/failing.c -ldl`
+	if out, err := exec.Command("sh", "-c", compile, "sh", library).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("gcc: %w\n%s", err, out)
 	}
 	return os.ReadFile(library)

@@ -144,12 +144,13 @@ type window struct {
 type target struct {
 	memory     udat.RMRTriplet
 	length     int
-	written    uint32   // the peer's posted at the last Put
-	former     uint32   // the peer's former at the last Put
-	writing    bool     // there was a Put since the last flush
-	gets       int      // under way
-	unanswered []*reply // accumulations, the earliest first
-	asked      bool     // the lock was requested
+	written    uint32              // the peer's posted at the last Put
+	former     uint32              // the peer's former at the last Put
+	writing    bool                // there was a Put since the last flush
+	begun      uint64              // gets and accumulations
+	open       map[uint64]struct{} // those that have not ended, by their number
+	unanswered []*reply            // of accumulations, the earliest first
+	asked      bool                // the lock was requested
 	locked     bool
 }
 
@@ -387,13 +388,13 @@ func (win *window) get(numbers []byte, rank, offset int) error {
 	t := &win.targets[rank]
 	from := t.memory
 	from.VirtualAddress += uint64(offset)
-	t.gets++
+	number := t.begin()
 	if err := p.fetch(numbers, from, func(err error) {
-		t.gets--
+		delete(t.open, number)
 		win.failed = cmp.Or(win.failed, err)
 		w.stir()
 	}); err != nil {
-		t.gets--
+		delete(t.open, number)
 		return err
 	}
 	return nil
@@ -508,18 +509,41 @@ func (win *window) unlock(rank int) error {
 	return errors.Join(err, win.tell(rank, unlockTag, nil))
 }
 
-// flush waits until this rank's operations on another rank's memory are complete. The caller holds mu.
+// begin counts a get or an accumulation.
+func (t *target) begin() (number uint64) {
+	if t.open == nil {
+		t.open = map[uint64]struct{}{}
+	}
+	t.begun++
+	t.open[t.begun] = struct{}{}
+	return t.begun
+}
+
+// ended reports whether those up to a number have ended.
+func (t *target) ended(last uint64) bool {
+	for number := range t.open {
+		if number <= last {
+			return false
+		}
+	}
+	return true
+}
+
+// flush waits until this rank's operations on another rank's memory are complete that have begun before. The caller
+// holds mu.
 func (win *window) flush(rank int) error {
 	w, t := win.comm.world, &win.targets[rank]
+	last := t.begun
 	if t.writing {
+		written, former := t.written, t.former
 		p := w.peers[win.comm.group[rank]]
 		// The last write may complete without an event, or before it has arrived.
 		if err := w.await(func() bool {
-			if t.former != p.former || !later(t.written, p.delivered) {
+			if former != p.former || !later(written, p.delivered) {
 				return true // a connection ends only after all writes are done
 			}
 			w.blocked = true
-			if later(t.written, p.answer) {
+			if later(written, p.answer) {
 				if err := p.confirm(); err != nil {
 					p.lose(err)
 				}
@@ -528,9 +552,9 @@ func (win *window) flush(rank int) error {
 		}); err != nil {
 			return err
 		}
-		t.writing = false
+		t.writing = t.written != written || t.former != former
 	}
-	err := w.await(func() bool { return t.gets == 0 && len(t.unanswered) == 0 })
+	err := w.await(func() bool { return t.ended(last) })
 	if err == nil {
 		err, win.failed = win.failed, nil
 	}

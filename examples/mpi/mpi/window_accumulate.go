@@ -59,6 +59,7 @@ type accumulation struct {
 
 // reply is what the target says of an accumulation.
 type reply struct {
+	number uint64
 	before []byte // receives the number that was there; nil if nobody asks
 	came   bool
 	err    error
@@ -86,6 +87,10 @@ var errNoOperation = badArgument("the window was made without an operation")
 
 // exchange changes one number and waits for the answer.
 func (win *window) exchange(change change, numbers, before []byte, rank, offset int) error {
+	w := win.comm.world
+	if rank == win.comm.rank {
+		defer w.rest() // the program may exchange in a loop, until other ranks have done so
+	}
 	win.enter()
 	defer win.leave()
 	if change == combining && win.combine == nil {
@@ -98,7 +103,10 @@ func (win *window) exchange(change change, numbers, before []byte, rank, offset 
 	if err := win.give(rank, offset, change, numbers, r); err != nil {
 		return err
 	}
-	if err := win.comm.world.await(func() bool { return r.came }); err != nil {
+	if rank == win.comm.rank {
+		w.glance()
+	}
+	if err := w.await(func() bool { return r.came }); err != nil {
 		return err
 	}
 	return r.err
@@ -110,6 +118,7 @@ func (win *window) give(rank, offset int, change change, numbers []byte, r *repl
 	if err := w.await(func() bool { return len(t.unanswered) < mostUnanswered }); err != nil {
 		return err
 	}
+	r.number = t.begin()
 	t.unanswered = append(t.unanswered, r)
 	if rank == win.comm.rank {
 		win.given = append(win.given, accumulation{rank, offset, change, aligned(numbers)})
@@ -224,6 +233,7 @@ func (win *window) answered(from int, before []byte, err error) {
 	r := t.unanswered[0]
 	t.unanswered = t.unanswered[1:]
 	r.came, r.err = true, err
+	delete(t.open, r.number)
 	copy(r.before, before)
 	if r.before == nil {
 		win.failed = cmp.Or(win.failed, err)

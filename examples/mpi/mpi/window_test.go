@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 )
 
@@ -16,6 +17,7 @@ func init() {
 	tasks["window"] = windowTask
 	tasks["window accumulate"] = accumulateTask
 	tasks["window exchange"] = exchangeTask
+	tasks["window flush"] = flushTask
 	tasks["window lock"] = lockTask
 	tasks["window arguments"] = windowArguments
 }
@@ -232,6 +234,56 @@ func exchangeTask(w *World) error {
 		return fmt.Errorf("a rank's own number is %v", plain.Local[0])
 	}
 	return errors.Join(plain.Free(), win.Free())
+}
+
+// What a flush waits for has begun before.
+func TestEnded(t *testing.T) {
+	var to target
+	first, second, third := to.begin(), to.begin(), to.begin()
+	delete(to.open, second)
+	if to.ended(first) || to.ended(second) {
+		t.Error("the first operation counts as ended")
+	}
+	delete(to.open, first)
+	if !to.ended(first) || !to.ended(second) || to.ended(third) {
+		t.Error("operations that begin later are waited for, or the last is not")
+	}
+}
+
+// Flush ends beside goroutines that begin operations all the time.
+func TestFlushBesideOthers(t *testing.T) { runRanks(t, 2, "window flush") }
+
+func flushTask(w *World) error {
+	win, err := CreateWindow(w.Comm, 4, Sum[int])
+	if err != nil {
+		return err
+	}
+	if err := win.Fence(); err != nil || w.Rank() > 0 {
+		return errors.Join(err, win.Free())
+	}
+	failures := make(chan error, 3)
+	var over atomic.Bool
+	for _, operation := range []func() error{
+		func() error { return win.Put([]int{1}, 1, 0) },
+		func() error { return win.Get([]int{0}, 1, 1) },
+		func() error { return win.Accumulate([]int{1}, 1, 2) },
+	} {
+		go func() {
+			var err error
+			for !over.Load() && err == nil {
+				err = operation()
+			}
+			failures <- err
+		}()
+	}
+	for i := range 20 {
+		got := []int{0}
+		if err := errors.Join(win.Put([]int{i}, 1, 3), win.Flush(1), win.Get(got, 1, 3), win.Flush(1)); err != nil || got[0] != i {
+			return fmt.Errorf("%d was written, %d is there: %w", i, got[0], err)
+		}
+	}
+	over.Store(true)
+	return errors.Join(<-failures, <-failures, <-failures, win.Free())
 }
 
 // A rank that holds the lock can read, compute and write without interference.

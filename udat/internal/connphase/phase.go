@@ -6,7 +6,7 @@
 // input comes first.
 package connphase
 
-//go:generate go tool -modfile=../../../scripts/tools/go.mod stringer -output=phase_string.go -type=Phase,Input,Outcome
+//go:generate env GOWORK=off go tool -modfile=../../../scripts/tools/go.mod stringer -output=phase_string.go -type=Phase,Input,Outcome
 
 // A Phase of a connection.
 type Phase uint32

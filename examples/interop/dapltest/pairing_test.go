@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/examples/interop/internal/pairing"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// childVariable makes the processes that a test starts behave as dapltest.
+const childVariable = "DAPLTEST_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		main()
+		return
+	}
+	udattest.Main(m)
+}
+
+// clients run one after the other with the same server. The last one ends it.
+var clients = []struct{ name, flags, says string }{
+	{"send and receive", "-T T -i 20 client SR 4096 2 server SR 4096 2", "----- Stats ---- : 1 threads, 1 EPs"},
+	{"all operations on many endpoints", "-T T -i 3 -t 2 -w 3 -V client RW 4096 1 server RW 2048 4 client SR 1024 4 server SR 4096 2 " +
+		"client SR 1024 3 -f server SR 2048 1 -f server RR 256 2 client RR 5000", "----- Stats ---- : 2 threads, 3 EPs"},
+	{"polling", "-T T -i 2 -V -P client SR 8 -f server SR 8 -f client RW 100", "----- Stats ---- : 1 threads, 1 EPs"},
+	{"reserved service points", "-T T -i 3 -w 2 -r server SR client SR", "----- Stats ---- : 1 threads, 2 EPs"},
+	{"timed writes", "-T P -i 40 -p 8 RW 4096 2", "raw: RW, 40, 4096, 2, 8,"},
+	{"timed reads, polling", "-T P -i 40 -m p RR 1000", "raw: RR, 40, 1000, 1, 40,"},
+	{"quit", "-T Q", "Quit_Cmd.server_name: "},
+}
+
+// complaint matches an error in the C program's output. The program does not always end with an error.
+var complaint = regexp.MustCompile(`(?i)error|warning|fail|mismatch|swallow`)
+
+func TestGoWithGo(t *testing.T) {
+	self := ownProgram(t)
+	serveClients(t, self, self)
+}
+
+func TestGoClientWithCServer(t *testing.T) {
+	if native := nativeProgram(t); native != nil {
+		serveClients(t, native, ownProgram(t))
+	}
+}
+
+func TestCClientWithGoServer(t *testing.T) {
+	if native := nativeProgram(t); native != nil {
+		serveClients(t, ownProgram(t), native)
+	}
+}
+
+const serverReady = "Dapltest: Service Point Ready"
+
+func ownProgram(t *testing.T) *pairing.Program {
+	return pairing.Own(t, childVariable, serverReady, "")
+}
+
+func nativeProgram(t *testing.T) *pairing.Program {
+	return pairing.Native(t, "dapltest", serverReady, "")
+}
+
+// startServer starts a server, which is killed when ctx ends.
+func startServer(t *testing.T, ctx context.Context, program *pairing.Program, provider string) *pairing.Process {
+	t.Helper()
+	s := program.Start(t, ctx, []string{"-T", "S", "-D", provider})
+	if !s.Await(program.Listens) {
+		t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
+	}
+	return s
+}
+
+// startClient starts a client of the server on this machine.
+func startClient(t *testing.T, ctx context.Context, program *pairing.Program, provider, flags string) *pairing.Process {
+	t.Helper()
+	words := strings.Fields(flags)
+	return program.Start(t, ctx, slices.Concat(words[:2], []string{"-D", provider, "-s", pairing.Address(t, provider)}, words[2:]))
+}
+
+// withReads returns the flags with reads into as many segments as the provider's
+// device can read into: into one over iWARP.
+func withReads(t *testing.T, provider, flags string) string {
+	t.Helper()
+	if overIWARP(t, provider) {
+		return strings.NewReplacer("RR 256 2", "RR 512", "RR 100 2", "RR 200").Replace(flags)
+	}
+	return flags
+}
+
+func overIWARP(t *testing.T, provider string) bool {
+	t.Helper()
+	return udattest.IWARP(t, udattest.Open(t, provider))
+}
+
+func serveClients(t *testing.T, server, client *pairing.Program) {
+	for _, provider := range udattest.Names(t) {
+		t.Run(provider, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+			defer cancel()
+			s := startServer(t, ctx, server, provider)
+			for _, c := range clients {
+				t.Run(c.name, func(t *testing.T) {
+					process := startClient(t, ctx, client, provider, withReads(t, provider, c.flags))
+					checkEnd(t, process, c.says)
+				})
+			}
+			if t.Failed() {
+				cancel()
+			}
+			checkEnd(t, s, "DT_cs_Server ("+provider+"):  Exiting.")
+		})
+	}
+}
+
+// checkEnd waits until a process ends, which must succeed.
+func checkEnd(t *testing.T, process *pairing.Process, says string) {
+	t.Helper()
+	err := process.Wait()
+	text := process.Text()
+	if wrong := complaint.FindString(text); err != nil || wrong != "" || !strings.Contains(text, says) {
+		t.Errorf("it ended with %v, want %q and no %q in\n%s", err, says, wrong, text)
+	}
+}
+
+// fails waits until a process ends, which must fail.
+func fails(t *testing.T, ctx context.Context, process *pairing.Process, says string) {
+	t.Helper()
+	err := process.Wait()
+	if err == nil || ctx.Err() != nil || !strings.Contains(process.Text(), says) {
+		t.Errorf("it ended with %v, want %q in\n%s", err, says, process.Text())
+	}
+}
+
+// The C program leaves gaps between segments whose size is no multiple of 256 bytes, in the middle of what its peer
+// reads. So the data is wrong, and this program reports it.
+func TestWrongDataIsFound(t *testing.T) {
+	native := nativeProgram(t)
+	if native == nil {
+		return
+	}
+	provider := udattest.Names(t)[0]
+	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+	defer cancel()
+	s := startServer(t, ctx, native, provider)
+	c := startClient(t, ctx, ownProgram(t), provider, "-T T -i 3 -V client RR 100 2")
+	says := "the data is wrong: client RR 100 2: byte 100 at endpoint 0 is 0x0, want 0x1"
+	if overIWARP(t, provider) {
+		says = "there are 2 segments, an RDMA read of the adapter takes at most 1"
+	}
+	fails(t, ctx, c, says)
+	s.Signal(os.Kill)
+	s.Wait()
+}
+
+// A server whose client dies reports it, serves the next one, and fails at the end.
+func TestClientDies(t *testing.T) {
+	self := ownProgram(t)
+	for _, provider := range udattest.Names(t) {
+		t.Run(provider, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+			defer cancel()
+			s := startServer(t, ctx, self, provider)
+			c := startClient(t, ctx, self, provider, "-T T -d -i 1000000000 -t 2 -w 2 client SR server SR")
+			if !c.Await("begin") {
+				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
+			}
+			c.Signal(os.Kill)
+			c.Wait()
+			checkEnd(t, startClient(t, ctx, self, provider, withReads(t, provider, "-T T -i 3 -V client RR 100 2 server RW 50 3")), "Stats")
+			checkEnd(t, startClient(t, ctx, self, provider, "-T Q"), "Quit_Cmd")
+			fails(t, ctx, s, "1 tests or clients failed")
+		})
+	}
+}
+
+// A client fails when its server dies, or when it is interrupted.
+func TestServerDies(t *testing.T) {
+	self := ownProgram(t)
+	provider := udattest.Names(t)[0]
+	for what, end := range map[string]func(s, c *pairing.Process){
+		"the connection has ended": func(s, c *pairing.Process) { s.Signal(os.Kill) },
+		"dapltest: interrupted":    func(s, c *pairing.Process) { c.Signal(os.Interrupt); s.Signal(os.Interrupt) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+			defer cancel()
+			s := startServer(t, ctx, self, provider)
+			c := startClient(t, ctx, self, provider, "-T T -d -i 1000000000 client SR server SR")
+			if !c.Await("begin") {
+				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
+			}
+			end(s, c)
+			fails(t, ctx, c, what)
+			s.Wait()
+		})
+	}
+}
+
+// A client that starts before its server finds it. With socket CM it may come at a bad moment: see dtestsrq.
+func TestClientFirst(t *testing.T) {
+	self := ownProgram(t)
+	for _, provider := range udattest.Names(t) {
+		if strings.Contains(provider, "scm") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+		defer cancel()
+		c := startClient(t, ctx, self, provider, "-T T -d -i 1 client SR server SR")
+		if !c.Await("nobody listens") {
+			t.Fatalf("the client does not try: %v\n%s", c.Wait(), c.Text())
+		}
+		s := startServer(t, ctx, self, provider)
+		checkEnd(t, c, "Stats")
+		checkEnd(t, startClient(t, ctx, self, provider, "-T Q"), "Quit_Cmd")
+		checkEnd(t, s, "Exiting.")
+	}
+}
+
+// A server takes simultaneous clients one after the other, and runs measurements one after the other.
+func TestClientsAtATime(t *testing.T) {
+	self := ownProgram(t)
+	provider := udattest.Names(t)[0]
+	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+	defer cancel()
+	s := startServer(t, ctx, self, provider)
+	var running []*pairing.Process
+	for _, flags := range []string{"-T P -i 200 RW", "-T T -i 20 client SR server SR", "-T P -i 200 RR", "-T T -i 20 -w 2 server SR client SR"} {
+		running = append(running, startClient(t, ctx, self, provider, flags))
+	}
+	for _, c := range running {
+		checkEnd(t, c, "Client Exiting")
+	}
+	checkEnd(t, startClient(t, ctx, self, provider, "-T Q"), "Quit_Cmd")
+	checkEnd(t, s, "Exiting.")
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/examples/interop/internal/dtestparams"
+	"github.com/goudat/goudat/examples/interop/internal/pairing"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// childVariable makes the processes that a test starts behave as dtestx.
+const childVariable = "DTESTX_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		main()
+		return
+	}
+	udattest.Main(m)
+}
+
+// Programs with the same port and qualifier cannot run at the same time.
+func TestGoWithGo(t *testing.T) {
+	self := ownProgram(t)
+	pairEach(t, self, self, "", "-b20", "-pv -b 70000")
+}
+
+// A run with the C program takes six seconds: the C program sleeps.
+func TestGoClientWithCServer(t *testing.T) {
+	if native := nativeProgram(t); native != nil {
+		pairEach(t, native, ownProgram(t), "-b 70000")
+	}
+}
+
+func TestCClientWithGoServer(t *testing.T) {
+	if native := nativeProgram(t); native != nil {
+		pairEach(t, ownProgram(t), native, "-pv")
+	}
+}
+
+const passed = "IB extension test - immed/atomic test PASSED"
+
+func ownProgram(t *testing.T) *pairing.Program {
+	return pairing.Own(t, childVariable, "waiting for a client at port", passed)
+}
+
+func nativeProgram(t *testing.T) *pairing.Program {
+	return pairing.Native(t, "dtestx", "waiting to snd addr", passed)
+}
+
+// extended reports whether a device has the extensions. iWARP devices do not, and the program says so.
+func extended(t *testing.T) bool {
+	t.Helper()
+	for _, provider := range udattest.Names(t) {
+		if !udattest.IWARP(t, udattest.Open(t, provider)) {
+			return true
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+		defer cancel()
+		fails(t, ctx, ownProgram(t).Start(t, ctx, []string{"-P", provider}), "the provider does not have the InfiniBand extensions")
+	}
+	return false
+}
+
+func pairEach(t *testing.T, server, client *pairing.Program, lines ...string) {
+	if !extended(t) {
+		return
+	}
+	for _, provider := range udattest.Names(t) {
+		for _, line := range lines {
+			t.Run(provider+"/"+line, func(t *testing.T) { pair(t, server, client, provider, line) })
+		}
+	}
+}
+
+func sides(t *testing.T, server, client *pairing.Program, provider, line string) (s, c pairing.Side) {
+	flags := append([]string{"-P", provider}, strings.Fields(line)...)
+	return pairing.Side{Program: server, Flags: flags},
+		pairing.Side{Program: client, Flags: append([]string{"-h", pairing.Address(t, provider)}, flags...)}
+}
+
+func pair(t *testing.T, server, client *pairing.Program, provider, line string) {
+	s, c := sides(t, server, client, provider, line)
+	serverText, clientText := pairing.Run(t, s, c)
+	for _, test := range []string{"RDMA_WRITE_WITH_IMMEDIATE_DATA", "CMP_SWAP", "FETCH_ADD"} {
+		if line := test + " test - PASSED"; !strings.Contains(serverText, line) || !strings.Contains(clientText, line) {
+			t.Errorf("no %q from the server:\n%s\nor from the client:\n%s", line, serverText, clientText)
+		}
+	}
+}
+
+// Both sides report the error if they have different sizes.
+func TestSizesDiffer(t *testing.T) {
+	if !extended(t) {
+		return
+	}
+	self := ownProgram(t)
+	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+	defer cancel()
+	provider := udattest.Names(t)[0]
+	server, client := sides(t, self, self, provider, "-b 1000")
+	client.Flags = append(client.Flags, "-b", "1001")
+	s, c := pairing.Start(t, ctx, server, client)
+	for _, side := range []*pairing.Process{c, s} {
+		fails(t, ctx, side, "give both the same -b")
+	}
+}
+
+// A server fails if its client dies while it waits for the client's swap. Only the C program takes long enough.
+func TestPeerDies(t *testing.T) {
+	if !extended(t) {
+		return
+	}
+	native := nativeProgram(t)
+	if native == nil {
+		return
+	}
+	self := ownProgram(t)
+	for _, provider := range udattest.Names(t) {
+		t.Run(provider, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+			defer cancel()
+			server, client := sides(t, self, native, provider, "")
+			s, c := pairing.Start(t, ctx, server, client)
+			// Now the server waits for the client, which sleeps for a second.
+			if !s.Await("the compare found") {
+				t.Errorf("the server does not reach this step: %v\n%s", s.Wait(), s.Text())
+			}
+			c.Signal(os.Kill)
+			c.Wait()
+			fails(t, ctx, s, "dtestx: ")
+		})
+	}
+}
+
+// A server that is interrupted while it waits ends cleanly.
+func TestInterrupt(t *testing.T) {
+	if !extended(t) {
+		return
+	}
+	self := ownProgram(t)
+	for _, provider := range udattest.Names(t) {
+		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+		defer cancel()
+		s := self.Start(t, ctx, []string{"-P", provider})
+		if !s.Await(self.Listens) {
+			t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
+		}
+		s.Signal(os.Interrupt)
+		fails(t, ctx, s, "dtestx: interrupted\n")
+	}
+}
+
+// fails waits for the end of a side that must fail and say so.
+func fails(t *testing.T, ctx context.Context, side *pairing.Process, reason string) {
+	t.Helper()
+	err := side.Wait()
+	if err == nil || ctx.Err() != nil || !strings.Contains(side.Text(), reason) || !strings.Contains(side.Text(), "test FAILED") {
+		t.Errorf("got %v, want %q in\n%s", err, reason, side.Text())
+	}
+}
+
+// A client waits for a server that announces its address before it listens, as the C server does.
+func TestServerListensLate(t *testing.T) {
+	if !extended(t) {
+		return
+	}
+	self := ownProgram(t)
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
+		defer cancel()
+		requests, err := udat.CreateEVD(ia, 10, udat.EVDCR)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer requests.Free()
+		listener, err := dtestparams.Listen(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := udattest.Address(t, ia)
+		c := self.Start(t, ctx, []string{"-h", address.String()})
+		conn, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.Send(dtestparams.Parameters{Address: address, Provider: ia.Name()}); err != nil {
+			t.Fatal(err)
+		}
+		if !c.Await("the server does not listen yet") {
+			t.Fatalf("the client ended with %v and said\n%s", c.Wait(), c.Text())
+		}
+		psp, err := udat.CreatePSP(ia, qualifier, requests, udat.PSPConsumer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer psp.Free()
+		event, err := requests.Wait(ctx)
+		if err != nil {
+			t.Fatalf("no request comes: %v\n%s", err, c.Text())
+		}
+		if err := event.CR().Reject(nil); err != nil {
+			t.Error(err)
+		}
+		fails(t, ctx, c, "PEER_REJECTED")
+	})
+}

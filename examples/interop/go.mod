@@ -1,0 +1,8 @@
+module github.com/goudat/goudat/examples/interop
+
+go 1.24
+
+require (
+	github.com/google/go-cmp v0.7.0
+	github.com/goudat/goudat v0.0.0
+)

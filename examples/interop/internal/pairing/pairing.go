@@ -1,0 +1,112 @@
+// Package pairing is for tests: it runs two programs that talk to each other. Each can be the test's own or the native
+// stack's C program.
+package pairing
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// Bound is the longest time that a pair may take, in case it hangs. On a busy machine with an emulated device, a pair
+// takes many times as long as usual.
+const Bound = 4 * time.Minute
+
+// Program is a program that can be either side of a pair.
+type Program struct {
+	Path    string
+	Args    []string // before those of a run
+	Env     []string // in addition to the environment
+	Listens string   // the server's output when clients may connect, or soon may
+	Passes  string   // the output at the end of a successful run
+}
+
+// Own returns the test binary as a program. The variable makes it run the program instead of tests.
+func Own(t testing.TB, variable, listens, passes string) *Program {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Program{Path: path, Env: []string{variable + "=1"}, Listens: listens, Passes: passes}
+}
+
+// Native finds a C program: in the build of scripts/native if the tests run on that, else in the system. It returns nil
+// if there is none.
+//
+// The test must read its output line by line. The C library writes lines at once for terminals only; stdbuf changes
+// that.
+func Native(t testing.TB, name, listens, passes string) *Program {
+	t.Helper()
+	path, err := find(name)
+	if err != nil {
+		t.Logf("there is no C program to pair with: %v; the package dapl2-utils and scripts/native have it", err)
+		return nil
+	}
+	return &Program{Path: "stdbuf", Args: []string{"-oL", path}, Listens: listens, Passes: passes}
+}
+
+func find(name string) (path string, err error) {
+	if os.Getenv("GOUDAT_NATIVE") != "source" {
+		return exec.LookPath(name)
+	}
+	folder, err := exec.Command("pkg-config", "--variable=prefix", "goudat").Output()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(strings.TrimSpace(string(folder)), "bin", name)
+	_, err = os.Stat(path)
+	return path, err
+}
+
+// Side is a program with its flags.
+type Side struct {
+	*Program
+	Flags []string
+}
+
+// Start starts both sides, the client when the server is ready. Processes that still run when ctx ends are killed.
+func Start(t testing.TB, ctx context.Context, server, client Side) (s, c *Process) {
+	t.Helper()
+	s = server.Start(t, ctx, server.Flags)
+	if !s.Await(server.Listens) {
+		t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
+	}
+	return s, client.Start(t, ctx, client.Flags)
+}
+
+// Run runs both sides and checks that they succeed and say so. It returns their output.
+func Run(t testing.TB, server, client Side) (serverText, clientText string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Bound)
+	defer cancel()
+	s, c := Start(t, ctx, server, client)
+	clientErr := c.Wait()
+	clientText = c.Text()
+	if clientErr != nil || !strings.Contains(clientText, client.Passes) {
+		cancel() // a server without a client would wait forever
+	}
+	serverErr := s.Wait()
+	serverText = s.Text()
+	for _, side := range []struct {
+		role, text, passes string
+		err                error
+	}{{"server", serverText, server.Passes, serverErr}, {"client", clientText, client.Passes, clientErr}} {
+		if side.err != nil || !strings.Contains(side.text, side.passes) {
+			t.Errorf("the %s ended with %v and said\n%s", side.role, side.err, side.text)
+		}
+	}
+	return serverText, clientText
+}
+
+// Address returns an adapter's address, for clients.
+func Address(t testing.TB, provider string) string {
+	t.Helper()
+	return udattest.Address(t, udattest.Open(t, provider)).String()
+}
