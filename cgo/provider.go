@@ -7,7 +7,9 @@ package cgo
 #include "goudat/provider.h"
 
 #cgo noescape goudat_dlopen
-#cgo noescape goudat_exports
+#cgo noescape goudat_number
+#cgo noescape goudat_text
+#cgo noescape goudat_file
 #cgo noescape goudat_provider_init
 #cgo noescape goudat_provider_fini
 #cgo noescape goudat_registry_knows
@@ -39,11 +41,28 @@ func DLClose(library Library) { C.goudat_dlclose(C.goudat_handle(library)) }
 // ProviderFini call.
 func IsProvider(library Library) bool { return C.goudat_is_provider(C.goudat_handle(library)) != 0 }
 
-// PSPFreeEndsListening reports whether the library's provider allows PSPFree at any time and then frees the port at
-// once. The published dapl does not; the patched build of scripts/native does, and exports a symbol that says so.
-func PSPFreeEndsListening(library Library) bool {
-	symbol := []byte("dapl_psp_free_ends_listening\x00")
-	return C.goudat_exports(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&symbol[0]))) != 0
+// Number returns the int that a library exports under a name, 0 if it exports none. Library 0 stands for all that the
+// program was linked with. The patched build of scripts/native exports its revision: libdat2 as dat_revision, a provider
+// as dapl_revision.
+func Number(library Library, symbol string) int {
+	name := append([]byte(symbol), 0)
+	return int(C.goudat_number(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&name[0]))))
+}
+
+// Text returns the string that a library exports under a name, "" if it exports none: dat_version of the patched libdat2.
+func Text(library Library, symbol string) string {
+	name := append([]byte(symbol), 0)
+	return C.GoString(C.goudat_text(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&name[0]))))
+}
+
+// FileOf returns the path of the file that the loader has found a library's symbol in, "" if in none.
+//
+// Calls:
+//
+//	int dladdr(const void *addr, Dl_info *info)
+func FileOf(library Library, symbol string) string {
+	name := append([]byte(symbol), 0)
+	return C.GoString(C.goudat_file(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&name[0]))))
 }
 
 // TryThread begins a thread that ends at once, as a provider that opens an adapter begins threads. It returns 0, or the

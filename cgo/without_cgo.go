@@ -418,7 +418,11 @@ func DLClose(library Library) {}
 
 func IsProvider(library Library) (_ bool) { return }
 
-func PSPFreeEndsListening(library Library) (_ bool) { return }
+func Number(library Library, symbol string) (_ int) { return }
+
+func Text(library Library, symbol string) (_ string) { return }
+
+func FileOf(library Library, symbol string) (_ string) { return }
 
 func TryThread() (ret syscall.Errno) {
 	ret = syscall.ENOSYS

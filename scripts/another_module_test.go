@@ -53,9 +53,6 @@ func TestAnotherModule(t *testing.T) {
 		}
 	})
 	t.Run("source", func(t *testing.T) {
-		if os.Getenv("GOUDAT_NATIVE") != "source" {
-			t.Skip("GOUDAT_NATIVE is not source: scripts/native may not have built the native stack")
-		}
 		release := nativePrefix(t)
 		u.run(t, "bash", "-c", `. "$1/env" && go build`, "bash", release)
 		u.listsProviders(t)

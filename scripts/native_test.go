@@ -130,25 +130,8 @@ func TestPackagesWithoutApt(t *testing.T) {
 	}
 }
 
-// An ordinary user without sudo and without package lists gets the native stack from source, if that needs no package.
-func TestStackOfOrdinaryUser(t *testing.T) {
-	cmd := exec.Command("bash", "-euc", `program=test
-. ./setup.bash
-can_build() { return 1; }
-have_package_lists() { return 1; }
-can_become_root() { return 1; }
-has_system_stack || echo source`)
-	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "source\n" {
-		t.Errorf("%v, %q", err, out)
-	}
-}
-
 // A second run has nothing to do.
 func TestNativeIsBuiltOnce(t *testing.T) {
-	if os.Getenv("GOUDAT_NATIVE") != "source" {
-		t.Log("nothing to test: the native stack is not built from source")
-		return
-	}
 	output, err := exec.Command("./native").CombinedOutput()
 	if err != nil || strings.Count(string(output), "\n") != 1 || !strings.Contains(string(output), "is built") {
 		t.Errorf("a second run says, with %v:\n%s", err, output)
@@ -276,10 +259,6 @@ func main() {
 // A copy of the build in another folder works by itself: programs that pkg-config builds with it load the libraries and the
 // drivers of the copy alone.
 func TestNativeIsMovable(t *testing.T) {
-	if os.Getenv("GOUDAT_NATIVE") != "source" {
-		t.Log("nothing to test: the native stack is not built from source")
-		return
-	}
 	folder := filepath.Join(t.TempDir(), "copy")
 	if output, err := exec.Command("cp", "-a", nativePrefix(t), folder).CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, output)

@@ -41,22 +41,6 @@ need_platform() {
 
 # need_native_stack sets up the native stack and what cgo needs.
 need_native_stack() {
-	GOUDAT_NATIVE=${GOUDAT_NATIVE:-source}
-	case $GOUDAT_NATIVE in
-	system) need_system_stack ;;
-	source) need_source_stack ;;
-	*) stop "GOUDAT_NATIVE is $GOUDAT_NATIVE; it can be system or source" ;;
-	esac
-	export GOUDAT_NATIVE
-}
-
-need_system_stack() {
-	# libibverbs has no rxe without ibverbs-providers.
-	can_build || need_packages gcc libc6-dev libdapl-dev libibverbs-dev librdmacm-dev ibverbs-providers
-	say "using $(system_versions)"
-}
-
-need_source_stack() {
 	command -v "${CC:-gcc}" >/dev/null || need_packages gcc libc6-dev
 	command -v pkg-config >/dev/null || need_packages pkg-config
 	"${checkout:?}/scripts/native" || exit
@@ -78,33 +62,6 @@ build_tools_command() (
 	*" arch "*) echo "pacman -S --needed base-devel cmake ninja libnl python curl" ;;
 	esac
 )
-
-# has_system_stack succeeds if there is a native stack other than that of scripts/native, or if the distribution's
-# packages have one.
-has_system_stack() {
-	! can_build || return 0
-	command -v apt-get >/dev/null || return
-	if ! have_package_lists; then
-		can_become_root || return
-		local as_root=() log
-		become_root libdapl-dev
-		log=$(mktemp) || stop "cannot make a temporary file"
-		say "fetching the package lists"
-		apt "$log" update || stop "the package lists cannot be fetched: $(complaint "$log")"
-		rm -f -- "$log"
-	fi
-	[[ -n $(apt-cache madison libdapl-dev 2>/dev/null) ]]
-}
-
-# system_versions prints the versions of the system's native stack.
-system_versions() {
-	local versions
-	if versions=$(dpkg-query -W -f '${Package} ${Version}\n' libdapl2 libibverbs1 librdmacm1 2>/dev/null); then
-		echo "the packages $(paste -sd, <<<"$versions" | sed 's/,/, /g')"
-	else
-		echo "the native stack that the compiler finds"
-	fi
-}
 
 # native_home prints the folder for the builds of scripts/native. It is the user's: another clone uses what one has built.
 native_home() {
@@ -130,16 +87,6 @@ native_versions() {
 # unpacks its image, so that it boots faster.
 need_testbed() {
 	need_packages qemu-system-x86 xz-utils zstd debian-archive-keyring
-}
-
-# can_build succeeds if C programs build against the native stack, wherever it comes from.
-can_build() {
-	local flags
-	read -ra flags <<<"${CGO_CFLAGS:-} ${CGO_LDFLAGS:-}"
-	printf '#include <dat2/udat.h>\n#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\nint main(void) { return 0; }\n' |
-		"${CC:-gcc}" -x c - "${flags[@]}" -ldat2 -libverbs -lrdmacm -o /dev/null 2>/dev/null || return
-	# A stack built from source has its providers within itself.
-	! is_installed libibverbs1 || is_installed ibverbs-providers
 }
 
 # build_pair C GO FOLDER: builds the C program and the Go program in these folders of scripts/sidebyside into FOLDER.
@@ -198,11 +145,6 @@ has_equivalent() {
 	iproute2) command -v ip ;;
 	*) command -v "$1" ;;
 	esac >/dev/null 2>&1
-}
-
-# can_become_root succeeds if become_root would succeed without a question.
-can_become_root() {
-	((EUID == 0)) || sudo -n true 2>/dev/null
 }
 
 # become_root sets as_root to the prefix of commands that must run as root, to install the given packages.

@@ -60,6 +60,11 @@ type childTask struct {
 	MoreSpace   uint64 // bytes of address space to be left when something is made, 0 for no limit
 	Again       bool   // open each adapter a second time after all that
 	Problems    bool   // list those of all devices
+	// Native names adapters to open with a library that is refused: each use of the library
+	// has an outcome. Load is a library to load before, and Provider the library of a provider
+	// to register instead of listing the registry.
+	Native         []string
+	Load, Provider string
 }
 
 // childResult is what the child says.
@@ -67,6 +72,7 @@ type childResult struct {
 	Opened    []childOutcome
 	Providers []string
 	Problems  []string
+	Stack     udat.NativeStack
 	MoreFiles []int // for each of Cycles: open after the last round, and not after the first
 	Loaded    []string
 }
@@ -116,6 +122,12 @@ func (task childTask) run() error {
 		return err
 	}
 	var result childResult
+	if task.Native != nil {
+		var err error
+		if result.Opened, result.Stack, err = task.useNative(); err != nil {
+			return err
+		}
+	}
 	for _, name := range task.Add {
 		if err := udat.RegisterProvider(name, scm, task.AddFor); err != nil {
 			return err
@@ -182,6 +194,34 @@ func (task childTask) run() error {
 		result.MoreFiles = append(result.MoreFiles, more)
 	}
 	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+// useNative returns an outcome of each use of the native library.
+func (task childTask) useNative() (outcomes []childOutcome, stack udat.NativeStack, err error) {
+	if task.Load != "" {
+		if err := udat.LoadLibrary(task.Load); err != nil {
+			return nil, stack, err
+		}
+	}
+	add := func(err error) {
+		var o childOutcome
+		o.failed(err)
+		outcomes = append(outcomes, o)
+	}
+	for _, name := range task.Native {
+		_, err := udat.Open(name)
+		add(err)
+	}
+	if task.Provider != "" {
+		add(udat.RegisterProvider("mine", task.Provider, "lo 0"))
+		return outcomes, stack, nil
+	}
+	add(udat.RegisterProvider("mine", cma, "lo 0"))
+	_, err = udat.Providers()
+	add(err)
+	stack, err = udat.NativeLibrary()
+	add(err)
+	return outcomes, stack, nil
 }
 
 // limitThreads leaves room for that many threads of the native library, or for any number if it is negative. Go needs

@@ -227,8 +227,7 @@ func newCaller(t *testing.T, ia *udat.IA, qual udat.ConnQual) *caller {
 	return c
 }
 
-// call connects once, and stays connected until the server ends that: one that
-// leaves while it is accepted can end a server whose library is not patched.
+// call connects once, and stays connected until the server ends that.
 func (c *caller) call(ctx context.Context) error {
 	ep, err := udat.CreateEP(c.ia, c.pz, nil, nil, c.connect, nil)
 	if err != nil {

@@ -77,13 +77,7 @@ func (p place) String() string {
 // listening has the native service points of this process, by their place. It
 // tells a program of several adapters which of its own service points is in the
 // way of another.
-var listening sync.Map // place: listener
-
-// listener is the owner of a place.
-type listener struct {
-	qual  ConnQual
-	freed bool // by the program, while the native service point stays
-}
+var listening sync.Map // place: the qualifier of its owner
 
 // inUse makes the error for a qualifier whose place a service point of this
 // program has.
@@ -98,13 +92,10 @@ func (p place) inUse(op string, wanted, owner ConnQual) error {
 // cannotListen makes the error for a native service point that was not made.
 func (p place) cannotListen(op string, ia *IA, qual ConnQual, r cgo.Return) error {
 	value, own := listening.Load(p)
-	owner, _ := value.(listener)
+	owner, _ := value.(ConnQual)
 	switch t := r.Type(); {
-	case t == cgo.ConnQualInUse && owner.freed:
-		return refuse(op, ErrConnQualInUse, NoSubtype, "%v, to which the qualifier %d leads, was that of a service point for %d, "+
-			"and stays taken until its adapter is closed, since this build of the library cannot free it: close that, or choose another qualifier", p, qual, owner.qual)
 	case t == cgo.ConnQualInUse && own:
-		return p.inUse(op, qual, owner.qual)
+		return p.inUse(op, qual, owner)
 	}
 	if err := ia.addressProblem(); err != nil { // the library says that the port is in use, or invalid
 		return explained(op, classError|Return(ErrInvalidAddress), err)

@@ -80,7 +80,7 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 	}
 	err := ep.connectNative(op, service, timeout, privateData, arguments)
 	if err != nil {
-		return ep.renewAfterFailedConnect(op, explainAddress(op, err, service.address))
+		return explainAddress(op, err, service.address)
 	}
 	return nil
 }

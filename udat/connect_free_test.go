@@ -36,8 +36,8 @@ func TestFreeManyWhileConnecting(t *testing.T) {
 	const within = 10 * time.Second // far longer than it takes to free one, on a busy machine too
 	defer udat.SetSettleWithin(within)()
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		if !udat.IsPatched(ia) || udattest.IWARP(t, ia) {
-			t.Log("the library, or the kernel, waits for the answer")
+		if udattest.IWARP(t, ia) {
+			t.Log("the kernel waits for the answer")
 			return
 		}
 		listener := udattest.Listen(t, ia)
@@ -61,8 +61,8 @@ func TestFreeManyWhileConnecting(t *testing.T) {
 // to spend with it.
 func TestFreeWhileConnectingWaitsAlone(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		if udat.IsPatched(ia) && !udattest.IWARP(t, ia) {
-			t.Log("the patched library needs no time")
+		if !udattest.IWARP(t, ia) {
+			t.Log("the library needs no time")
 			return
 		}
 		listener := udattest.Listen(t, ia)

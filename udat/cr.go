@@ -110,12 +110,10 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) { return ep.accept(op, cr, privateData) })
 }
 
-// giveUp ends the request when the library has failed to accept it with err. The patched
-// library keeps it until it is rejected, too, and names it as invalid if the peer has gone.
+// giveUp ends the request when the library has failed to accept it with err. The library
+// keeps it until it is rejected, and names it as invalid if the peer has gone.
 func (cr *CR) giveUp(op string, err error) error {
-	if cr.service.ia.patched {
-		_ = cgo.CRReject(cr.handle, nil)
-	}
+	_ = cgo.CRReject(cr.handle, nil)
 	if errors.Is(err, InvalidHandleCR) {
 		return refuse(op, ErrInvalidHandle, InvalidHandleCR, "the peer has gone, and the request with it: wait for the next one")
 	}
@@ -152,7 +150,7 @@ func (cr *CR) Reject(privateData []byte) error {
 		if rsp := cr.service.rsp; rsp != nil {
 			defer rsp.release(callReject)
 		}
-		return true, cr.service.ia.rejected(check(op, cgo.CRReject(cr.handle, privateData)))
+		return true, check(op, cgo.CRReject(cr.handle, privateData))
 	})
 }
 

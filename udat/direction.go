@@ -31,7 +31,6 @@ type direction struct {
 	maxMessageSize, maxRDMASize uint32
 	lacks                       operationSet // operations that the device does not have
 	closed                      bool         // a graceful disconnect has begun, which lets no more requests in
-	broken                      bool         // a post failed inside the library, whose records are wrong since
 	shared                      bool         // an SRQ takes the receives
 	longPosts                   bool         // posting takes long: see turnOver
 

@@ -78,7 +78,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	return check(op, n.breakOff())
 }
 
-// disconnect ends the connection in the library. Posts are paused meanwhile: see rescue.
+// disconnect ends the connection in the library. Posts are paused meanwhile.
 // The caller holds control.
 func (n *nativeEP) disconnect(flags CloseFlags) cgo.Return {
 	n.pausePosts()
@@ -93,19 +93,8 @@ func (n *nativeEP) disconnectPaused(flags CloseFlags) cgo.Return {
 	}
 	mayWait()
 	n.connection.Do(connphase.BeginDisconnect)
-	r, rescued := n.disconnectNative(flags)
-	if rescued && flags == CloseGraceful {
-		cgo.EPDisconnect(n.handle, cgo.CloseAbrupt) // nothing is reset before the end
-	}
+	r := cgo.EPDisconnect(n.handle, cgo.CloseFlags(flags))
 	n.settleRequests()
-	if rescued {
-		// A reset removes from the adapter what is posted. It also makes the native endpoint
-		// unconnected, which the program must not see.
-		n.connection.Do(connphase.Empty)
-		cgo.EPReset(n.handle)
-		n.reap()
-		n.flush(flushed)
-	}
 	return r
 }
 
@@ -210,7 +199,7 @@ func (n *nativeEP) awaitEnd() {
 	for n.parts.connect != nil {
 		changed := n.connection.Changed()
 		n.parts.queue.reap()
-		if phase := n.connection.Phase(); phase.Ended() || phase.Empty() {
+		if n.connection.Phase().Ended() {
 			return
 		}
 		select {

@@ -60,11 +60,12 @@ func _() {
 	_ = x[ProblemAddressGone-24]
 	_ = x[ProblemNoPorts-25]
 	_ = x[ProblemCredentials-26]
+	_ = x[ProblemWrongLibrary-27]
 }
 
-const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfacewrong provider for the deviceno IPv4 addressno more threadslimit on locked memory too lowlimit on open files too lowread-only memoryunreadable memoryunmapped memorymemory behind the end of its filefile that cannot be pinnedno room on the device or in the kernellimit of the control group reachedattributes that the device refusesaddress that no interface has any moreno free portchanged credentials of the process"
+const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfacewrong provider for the deviceno IPv4 addressno more threadslimit on locked memory too lowlimit on open files too lowread-only memoryunreadable memoryunmapped memorymemory behind the end of its filefile that cannot be pinnedno room on the device or in the kernellimit of the control group reachedattributes that the device refusesaddress that no interface has any moreno free portchanged credentials of the processwrong native library"
 
-var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 243, 258, 273, 303, 330, 346, 363, 378, 411, 437, 475, 509, 543, 581, 593, 627}
+var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 243, 258, 273, 303, 330, 346, 363, 378, 411, 437, 475, 509, 543, 581, 593, 627, 647}
 
 func (i Problem) String() string {
 	idx := int(i) - 0

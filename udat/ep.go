@@ -256,9 +256,6 @@ func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandl
 	if p.separateRecv != nil {
 		recv = p.separateRecv.handle
 	}
-	if ia.provider != nil && (recv == 0 || request == 0) {
-		ia.provider.ownQueue.Store(true)
-	}
 	var connect cgo.EVDHandle
 	if p.queue != nil {
 		connect = p.queue.evd.handle

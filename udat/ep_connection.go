@@ -185,7 +185,7 @@ func (n *nativeEP) takeControl(op string) bool {
 // the receives of such an endpoint, accept further receives that never complete, and lose
 // sends. And after an attempt that was aborted, both providers leave the peer with half a
 // connection until the endpoint is freed. replaceAfterFailure also ends a connection that
-// does not end in the library: see endUnreported.
+// does not end in the library: see breakOffBroken.
 func (n *nativeEP) replaceAfterFailure() {
 	const op = "dat_ep_connect"
 	if !n.takeControl(op) {

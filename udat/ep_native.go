@@ -75,18 +75,8 @@ func (ep *EP) newNative(op string, p epParts, former *nativeEP) (*nativeEP, erro
 	return n, nil
 }
 
-// freeReceives is the room that forgetReceives needs in the library's record of
-// the receives. The patched library does not need it; but without it, soft-iWARP of
-// Linux 7.3 has no memory for endpoints of 128 receives and 64 requests.
-const freeReceives = 1
-
 func (n *nativeEP) create(op string) error {
-	ia, p := n.ep.ia, &n.parts
-	attr := p.attr.native()
-	if p.recv != nil && p.srq == nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
-		attr.MaxRecvDTOs += freeReceives
-	}
-	handle, err := p.createNative(op, ia, attr)
+	handle, err := n.parts.createNative(op, n.ep.ia, n.parts.attr.native())
 	n.handle = handle
 	return err
 }
@@ -158,8 +148,7 @@ const (
 // free frees the native endpoint, or leaves it behind in the library if that fails.
 // Nobody may use it afterwards in either case. Connection events that name it are dropped
 // from then on, since their private data lies in its memory. A connection was ended
-// before, by disconnectBeforeFree: the library would disconnect by itself, but nothing
-// could rescue it if that got stuck. The caller holds the gate for writing, and has
+// before, by disconnectBeforeFree, without the gate. The caller holds the gate for writing, and has
 // paused posts.
 func (n *nativeEP) free(op string, outstanding fate) error {
 	table := &n.ep.ia.endpoints

@@ -52,6 +52,7 @@ const (
 	ProblemAddressGone                      // address that no interface has any more
 	ProblemNoPorts                          // no free port
 	ProblemCredentials                      // changed credentials of the process
+	ProblemWrongLibrary                     // wrong native library
 )
 
 // Error returns the problem in a few words.
@@ -66,7 +67,11 @@ func (p Problem) Is(target error) bool {
 // what a user can do. The first thing that is in the way is the one that is
 // named. The caller holds registry.
 func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
-	return explained(op, Return(r), findReason(name, p))
+	reason := filesProblem() // before what looks into files
+	if reason == nil {
+		reason = findReason(name, p)
+	}
+	return explained(op, Return(r), reason)
 }
 
 // checkProvider refuses the socket CM provider on iWARP: it opens, and connects the

@@ -98,14 +98,6 @@ func StallRequests(ia *IA) (resume func()) {
 	return hold(ia.services.mu.Lock, ia.services.mu.Unlock)
 }
 
-// WithoutSpareReceives has native shared receive queues made that are no longer
-// than they must be, until restore is called.
-func WithoutSpareReceives() (restore func()) {
-	most := mostSpare
-	mostSpare = 0
-	return func() { mostSpare = most }
-}
-
 // IsFull reports whether all room of the EVD is taken.
 func IsFull(evd *EVD) bool {
 	return evd.singles.Load() == int64(evd.length())
@@ -452,7 +444,7 @@ func LoseCompletions(ep *EP) {
 
 // WithholdEnd withholds the event of the end of a connection until deliver is called.
 func WithholdEnd(ep *EP) (deliver func()) {
-	LoseEnd(ep)
+	ep.ia.endpoints.removeHandle(ep.native.Load().handle)
 	n := ep.native.Load()
 	return func() {
 		event := Event{Number: EventConnectionDisconnected, native: n}
@@ -461,9 +453,6 @@ func WithholdEnd(ep *EP) (deliver func()) {
 		}
 	}
 }
-
-// LoseEnd has the library's event of the end of a connection lost.
-func LoseEnd(ep *EP) { ep.ia.endpoints.removeHandle(ep.native.Load().handle) }
 
 // SetBusyWithin replaces the time for which the freeing of a busy EVD is tried again,
 // until restore is called.
@@ -729,22 +718,11 @@ func AwaitBacklog(evd *EVD, n int) {
 	})
 }
 
-// IsPatched reports whether the library is that of scripts/native.
-func IsPatched(ia *IA) bool { return ia.patched }
-
 // PauseAndResumePosts does what calls do that wait for the library.
 func PauseAndResumePosts(ep *EP) {
 	n := ep.native.Load()
 	n.pausePosts()
 	n.resumePosts()
-}
-
-// ForgetReceives does what gets the library out of a disconnect that is stuck.
-func ForgetReceives(ep *EP) {
-	n := ep.native.Load()
-	n.pausePosts()
-	defer n.resumePosts()
-	n.forgetReceives(nil)
 }
 
 // EstimatedWake returns how long waking is thought to take after notifications of
@@ -755,24 +733,6 @@ func EstimatedWake(ages ...time.Duration) time.Duration {
 		l.note(age)
 	}
 	return l.wake()
-}
-
-// WasRescued reports whether a disconnect of the endpoint was stuck.
-func WasRescued(ep *EP) bool { return ep.native.Load().connection.Phase().Empty() }
-
-// RescueLooks looks a number of times whether a disconnect of the endpoint is stuck, and
-// reports whether receives were forgotten.
-func RescueLooks(ep *EP, looks int) bool {
-	n := ep.native.Load()
-	n.pausePosts()
-	defer n.resumePosts()
-	times, returned, forgotten := make(chan time.Time), make(chan struct{}), make(chan bool)
-	go func() { forgotten <- n.rescue(CloseAbrupt, times, returned) }()
-	for range looks {
-		times <- time.Time{}
-	}
-	close(returned)
-	return <-forgotten
 }
 
 // OwnerOfEvent returns the endpoint that a connection event belongs to which names
@@ -826,12 +786,6 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 // LooksAtOnce is how often PeerByte.SpinUntil looks without a budget.
 const LooksAtOnce = looksAtOnce
 
-// TreatAsUnpatched makes the binding treat the library as one that is not patched.
-func TreatAsUnpatched(ia *IA) { ia.patched = false }
-
-// CanFreePort reports whether freeing a service point frees its port.
-func CanFreePort(ia *IA) bool { return ia.patched }
-
 // TurnBegun returns when the goroutines that spin on a byte of the region last let others run.
 func TurnBegun(lmr *LMR) time.Duration { return time.Duration(lmr.turnBegun.Load()) }
 
@@ -847,4 +801,15 @@ func InTurn(evd *EVD, since time.Time) bool {
 	evd.mu.Lock()
 	defer evd.mu.Unlock()
 	return evd.turn.begun >= since.Sub(turnEpoch)
+}
+
+// NeededRevision is the least revision of the native library.
+const NeededRevision = neededRevision
+
+// LoadLibrary loads a library for the life of the process.
+func LoadLibrary(path string) error {
+	if library, message := cgo.DLOpen(path); library == 0 {
+		return errors.New(message)
+	}
+	return nil
 }

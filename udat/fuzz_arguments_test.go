@@ -221,9 +221,6 @@ func (p parameter) duration() time.Duration {
 	if p.s.percent(70) {
 		return choose(&p.s.script, longTimeouts...)
 	}
-	if remote, ok := p.before[len(p.before)-1].Interface().(udat.ConnQual); ok && remote == p.s.focus.qual && !nativeFromSource() {
-		return choose[time.Duration](&p.s.script, 0, -1)
-	}
 	return choose(&p.s.script, 100*time.Millisecond, time.Millisecond, 1, 0, -1)
 }
 

@@ -172,7 +172,7 @@ func (s *sequence) playPair() (active, passive *cluster) {
 		return nil, nil
 	}
 	timeout := choose(&s.script, longTimeouts...)
-	if nativeFromSource() && s.percent(10) {
+	if s.percent(10) {
 		timeout = time.Duration(1+s.below(60)) * time.Millisecond
 	}
 	if _, err := s.do("EP.Connect", active.ep, s.address(passive), passive.qual, timeout, make([]byte, s.below(56))); err != nil {

@@ -19,7 +19,6 @@ type IA struct {
 	name     string
 	handle   cgo.IAHandle
 	provider *provider // nil for an entry of dat.conf
-	patched  bool      // the library is the patched one of scripts/native
 	async    *EVD
 	notifier *notifier
 
@@ -77,7 +76,9 @@ const asyncQLen = 4096
 // already opens with the address that it had at first: if no interface has that
 // any more, Open fails with ErrInvalidAddress. The CMA provider opens no further
 // adapter in a process that has changed its credentials since the first:
-// ErrPrivilegesViolation. The error's Detail says what a user can do, and it
+// ErrPrivilegesViolation. Open fails with ErrProviderNotFound and ProblemWrongLibrary
+// if libdat2 or the provider is not one that udat works with, which scripts/native
+// builds: see NativeLibrary. The error's Detail says what a user can do, and it
 // matches a Problem.
 //
 // Implements:
@@ -88,7 +89,7 @@ const asyncQLen = 4096
 //	                       OUT DAT_IA_HANDLE *ia_handle)
 func Open(name string) (*IA, error) {
 	const op = "dat_ia_open"
-	if err := needLibrary(op); err != nil {
+	if err := needRevision(op); err != nil {
 		return nil, err
 	}
 	if err := cmp.Or(assertVariableErr, leaksVariableErr); err != nil {
@@ -97,19 +98,16 @@ func Open(name string) (*IA, error) {
 	if err := checkName(op, name); err != nil {
 		return nil, err
 	}
-	if err := checkFileLimit(op); err != nil {
-		return nil, err
-	}
 	notifier, err := newNotifier()
 	if err != nil {
-		return nil, &Error{Op: op, Return: classError | Return(ErrInsufficientResources), Err: err}
+		return nil, explained(op, classError|Return(ErrInsufficientResources), cmp.Or(filesProblem(), err))
 	}
 	handle, asyncHandle, provider, library, err := openNative(op, name)
 	if err != nil {
 		notifier.close()
 		return nil, err
 	}
-	ia := &IA{name: name, handle: handle, provider: provider, patched: isPatched(library), notifier: notifier}
+	ia := &IA{name: name, handle: handle, provider: provider, notifier: notifier}
 	ia.services.overTCP = isSCM(library)
 	if err := ia.complete(asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)
@@ -428,9 +426,7 @@ func (ia *IA) clear(op string) error {
 	if err := ia.obj.refuseInUse(op); err != nil {
 		return err
 	}
-	if !ia.orphans.Load() && !ia.services.endListening(ia) {
-		ia.orphans.Store(true)
-	}
+	ia.services.rejectArrived() // what has come just before the last service point was freed
 	if ia.orphans.Load() {
 		return nil
 	}

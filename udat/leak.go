@@ -91,7 +91,8 @@ func takeLeaksVariable(value string) error {
 func leakText(leaked []Origin) string {
 	const most = 20
 	var text strings.Builder
-	text.WriteString("udat: the program has dropped an adapter without closing it, and with it:\n")
+	stack, _ := NativeLibrary()
+	fmt.Fprintf(&text, "udat: the program has dropped an adapter without closing it (%v), and with it:\n", stack)
 	for i, o := range leaked {
 		if i == most {
 			fmt.Fprintf(&text, "\t%d more\n", len(leaked)-most)

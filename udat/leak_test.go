@@ -54,8 +54,16 @@ func TestLeakReport(t *testing.T) {
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v: %s%s", err, &stdout, &stderr)
 			}
-			lines := regexp.MustCompile(`:\d+\)`).ReplaceAllString(stderr.String(), ")")
-			report := `udat: the program has dropped an adapter without closing it, and with it:
+			stack, err := udat.NativeLibrary()
+			want(t, err)
+			lines, found := strings.CutPrefix(stderr.String(), "udat: the program has dropped an adapter without closing it (libdat2 ")
+			if of, list, ok := strings.Cut(lines, "), and with it:"); !found || !ok || !strings.Contains(of, stack.Path) {
+				t.Errorf("the report does not name the libraries: %s", stderr.String())
+			} else {
+				lines = list
+			}
+			lines = regexp.MustCompile(`:\d+\)`).ReplaceAllString(lines, ")")
+			report := `
 	interface adapter (made at leak_test.go)
 	protection zone (made at leak_test.go)
 	event dispatcher (made at leak_test.go)

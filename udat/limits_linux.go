@@ -25,10 +25,9 @@ func lockableMemory() uint64 {
 	return limit.Cur
 }
 
-// checkFileLimit fails when hardly a file can be opened any more: a provider
-// that finds no room for the last of its own takes the process down.
-func checkFileLimit(op string) error {
-	const enough = 32
+// filesProblem says that hardly a file can be opened any more, nil if they can.
+func filesProblem() error {
+	const enough = 32 // for any adapter
 	files := make([]int, 0, enough)
 	defer func() {
 		for _, fd := range files {
@@ -38,8 +37,7 @@ func checkFileLimit(op string) error {
 	for range enough {
 		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 		if err != nil {
-			return explained(op, classError|Return(ErrInsufficientResources), fmt.Errorf(
-				"%w: an adapter needs room for %d files: %w: raise it (ulimit -n), or close files", ProblemFileLimit, enough, err))
+			return fmt.Errorf("%w: an adapter needs room for up to %d files: %w: raise it (ulimit -n), or close files", ProblemFileLimit, enough, err)
 		}
 		files = append(files, fd)
 	}

@@ -17,8 +17,6 @@ func mapHugePages(int, int) ([]byte, error)  { return nil, ErrNoNativeLibrary }
 func unmapMemory([]byte)                     {}
 func faults(uint64, uint64) bool             { return false }
 func lockableMemory() uint64                 { return math.MaxUint64 }
-func checkFileLimit(string) error            { return ErrNoNativeLibrary }
+func filesProblem() error                    { return nil }
 func credentialsProblem(string) error        { return nil }
 func tryAddress(netip.Addr) error            { return ErrNoNativeLibrary }
-
-func endListeningOnTCP(netip.Addr, []port) bool { return true }

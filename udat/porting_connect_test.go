@@ -172,10 +172,7 @@ func TestPortedConnect(t *testing.T) {
 func TestPrivateDataSizes(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		sent := []byte("hello")
-		sizes := struct{ most, request, answer, reject int }{56, 56, 196, 148}
-		if nativeFromSource() {
-			sizes.reject = 144
-		}
+		sizes := struct{ most, request, answer, reject int }{56, 56, 196, 144}
 		switch exact := len(packed(sent)); {
 		case strings.Contains(ia.Name(), "scm"):
 			sizes = struct{ most, request, answer, reject int }{68, exact, 68, 68}

@@ -85,10 +85,6 @@ func (d *direction) examine(op operation, k *kind, iov []Segment, flags Completi
 		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: give it one with CreateEP or Modify")
 	case d.closed:
 		return refuse(k.call, ErrInvalidState, InvalidStateEPDiscPending, "the endpoint is being disconnected: wait for EventConnectionDisconnected, Reset it and connect it again")
-	case d.broken && d.awaitsConnection():
-		return errNotReady
-	case d.broken:
-		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "an earlier post failed inside the library: Disconnect the endpoint and Reset it")
 	case len(iov) > d.maxIOV:
 		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", len(iov), d.maxIOV)
 	case d.outstanding() >= d.uncountedLimit && !d.admit():
@@ -203,15 +199,10 @@ func (d *direction) flushPost(op operation, cookie uint64) error {
 	return errFlushed
 }
 
-// refusedByLibrary returns the error of an operation that the library has refused. A
-// refusal because of the state is harmless; any other leaves the library's records of the
-// direction wrong.
+// refusedByLibrary returns the error of an operation that the library has refused.
 func (d *direction) refusedByLibrary(op string, r cgo.Return) error {
-	if r.Type() != cgo.InvalidState {
-		d.broken = true
-		if d.awaitsConnection() {
-			return errNotReady // the attempt is failing: the library shows that before it posts the event
-		}
+	if r.Type() != cgo.InvalidState && d.awaitsConnection() {
+		return errNotReady // the attempt is failing: the library shows that before it posts the event
 	}
 	return check(op, r)
 }

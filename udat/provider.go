@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -21,10 +20,6 @@ type provider struct {
 	instanceData string
 	asked        bool // by RegisterProvider, and not only by the name of a device
 	open         int  // adapters
-
-	// ownQueue is set when the library has made a completion queue of its own, for
-	// an endpoint without one. It needs no lock.
-	ownQueue atomic.Bool
 }
 
 var providers = map[string]*provider{}
@@ -47,6 +42,9 @@ var providers = map[string]*provider{}
 //	                                     IN const DAT_PROVIDER_INFO *provider_info)
 func RegisterProvider(name, library, instanceData string) error {
 	const op = "dat_registry_add_provider"
+	if err := needRevision(op); err != nil {
+		return err
+	}
 	if err := checkName(op, name); err != nil {
 		return err
 	}
@@ -128,6 +126,10 @@ func addProvider(op, name, library, instanceData string) (*provider, error) {
 		cgo.DLClose(loaded)
 		return nil, failed("%s is not the library of a provider: it does not export dat_provider_init and dat_provider_fini", library)
 	}
+	if err := checkProviderLibrary(op, loaded); err != nil {
+		cgo.DLClose(loaded)
+		return nil, err
+	}
 	p := &provider{name: name, library: loaded, libraryName: library, instanceData: instanceData}
 	cgo.ProviderInit(loaded, p.info(), instanceData)
 	if !cgo.RegistryKnows(p.info()) {
@@ -150,35 +152,14 @@ func (p *provider) remove() {
 	delete(providers, p.name)
 }
 
-// opened is called after an attempt to open an adapter of the provider. One that
-// failed may have left the device half open, which the next attempt would take
-// for open: the provider starts afresh.
+// opened is called after an attempt to open an adapter of the provider.
 func (p *provider) opened(ok bool) {
 	switch {
 	case ok:
 		p.open++
-	case p.open > 0:
-	case p.asked:
-		p.restart()
-	default:
+	case p.open == 0 && !p.asked:
 		p.remove()
 	}
-}
-
-// closed is called when an adapter of the provider has been closed. With the last
-// one the library destroys a completion queue of its own, if it has made one, and
-// would use it again in the next: the provider starts afresh.
-func (p *provider) closed() {
-	p.open--
-	if p.open == 0 && p.ownQueue.Swap(false) {
-		p.restart()
-	}
-}
-
-// restart makes the library forget the device. No adapter of the device may be open.
-func (p *provider) restart() {
-	cgo.ProviderFini(p.library, p.info())
-	cgo.ProviderInit(p.library, p.info(), p.instanceData)
 }
 
 // openNative opens the adapter with the given name, and returns the library of its
@@ -198,8 +179,8 @@ func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provi
 			return 0, 0, nil, "", err
 		}
 		entry, library = p.name, p.libraryName
-	} else {
-		library = keepLibrary(name)
+	} else if library, err = libraryOfEntry(op, name); err != nil {
+		return 0, 0, nil, "", err
 	}
 	ia, async, r := cgo.IAOpen(entry, asyncQLen)
 	if !r.OK() {
@@ -211,35 +192,20 @@ func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provi
 	return ia, async, p, library, err
 }
 
-// keptLibraries are provider libraries that stay in memory, guarded by registry.
-var keptLibraries = map[string]bool{}
-
-// keepLibrary makes the library of an entry of dat.conf stay in memory for good. libdat2
-// unloads it with its last adapter, while its threads still run: they have signals
-// blocked, so that the process would end silently. keepLibrary returns the library that
-// the adapter opens with.
-func keepLibrary(name string) string {
+// libraryOfEntry returns the library that an entry of dat.conf opens with. It fails if that
+// is not one that this package works with. If none loads, libdat2 fails, too.
+func libraryOfEntry(op, name string) (string, error) {
 	for _, e := range findConfigEntries(name) {
-		if !keptLibraries[e.library] {
-			library, _ := cgo.DLOpen(e.library)
-			keptLibraries[e.library] = library != 0 // if it does not load, libdat2 takes the next entry
+		library, _ := cgo.DLOpen(e.library)
+		if library == 0 {
+			continue
 		}
-		if keptLibraries[e.library] {
-			return e.library
+		defer cgo.DLClose(library)
+		if cgo.IsProvider(library) {
+			return e.library, checkProviderLibrary(op, library)
 		}
 	}
-	return ""
-}
-
-// isPatched reports whether a provider's library is that of scripts/native: it then says
-// that it has one of the latest patches.
-func isPatched(name string) bool {
-	library, _ := cgo.DLOpen(name) // which is loaded already
-	if library == 0 {
-		return false
-	}
-	defer cgo.DLClose(library)
-	return cgo.PSPFreeEndsListening(library)
+	return "", nil
 }
 
 // closeNative closes an adapter that openNative opened.
@@ -256,7 +222,7 @@ func closeNative(ia cgo.IAHandle, p *provider, flags cgo.CloseFlags) cgo.Return 
 		r = cgo.Success.Return()
 	}
 	if r.OK() {
-		p.closed()
+		p.open--
 	}
 	return r
 }

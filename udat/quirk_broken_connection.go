@@ -17,11 +17,7 @@ const brokenWithin = 250 * time.Millisecond
 // report such errors on the side whose memory the peer may not reach, and so does
 // soft-RoCE of Linux 7.3.
 func (n *nativeEP) broken() {
-	// With a shared receive queue, the error may only mean that the last receive of a
-	// connection that is ending was taken.
-	if n.parts.srq == nil {
-		n.connection.Break()
-	}
+	n.connection.Break()
 	if !n.breaking {
 		n.breaking = true
 		time.AfterFunc(brokenWithin, n.endBroken)

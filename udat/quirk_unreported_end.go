@@ -7,8 +7,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
-// The library waits a minute for a peer that does not answer a graceful disconnect. And
-// it never reports the end of some connections.
+// The library waits a minute for a peer that does not answer a graceful disconnect.
 
 // disconnectInOrder begins a graceful disconnect in the library. If the peer does not
 // answer soon, leaveUnanswered ends the connection: the library would wait for a minute.
@@ -40,32 +39,8 @@ func (n *nativeEP) leaveUnanswered() {
 // breakOff ends an established connection abruptly. The caller holds control.
 func (n *nativeEP) breakOff() cgo.Return {
 	r := n.disconnect(CloseAbrupt)
-	if n.ep.ia.patched {
-		n.connection.Unlimit()
-	} else {
-		n.limitEnd(endWithin, n.endUnreported)
-	}
+	n.connection.Unlimit()
 	return r
-}
-
-// endUnreported ends a connection whose end the library does not report. The socket CM
-// provider has such connections, unless it is patched: those that it has reported as
-// established although the queue pair was not ready.
-func (n *nativeEP) endUnreported() {
-	if n.decideEnd() {
-		n.replaceAfterFailure()
-	}
-}
-
-// decideEnd notes that the connection has ended. It returns false if the library has just
-// reported the end.
-func (n *nativeEP) decideEnd() bool {
-	if !n.takeControl("dat_ep_disconnect") {
-		return false
-	}
-	defer n.ep.control.Unlock()
-	n.parts.queue.reap()
-	return n.forget(EventConnectionDisconnected)
 }
 
 // forget notes that the library will not report the end of the connection, for which the

@@ -31,6 +31,9 @@ type ProviderInfo struct {
 //	                                       OUT DAT_COUNT *entries_returned,
 //	                                       OUT DAT_PROVIDER_INFO *(dat_provider_list[]))
 func Providers() ([]ProviderInfo, error) {
+	if err := needRevision("dat_registry_list_providers"); err != nil {
+		return nil, err
+	}
 	registry.Lock()
 	defer registry.Unlock()
 	infos, err := configProviders()
@@ -48,9 +51,6 @@ func Providers() ([]ProviderInfo, error) {
 // configProviders lists the entries of dat.conf. The caller holds registry.
 func configProviders() ([]ProviderInfo, error) {
 	const op = "dat_registry_list_providers"
-	if err := needLibrary(op); err != nil {
-		return nil, err
-	}
 	// With room for none, the library says how many there are.
 	count, _ := cgo.RegistryListProviders(nil)
 	if count == 0 {

@@ -10,28 +10,22 @@ import (
 // services holds the native service points of an adapter, on which PSPs and
 // RSPs stand.
 //
-// The library's own way has three faults that end the process: on the CMA
-// provider a request for which the event dispatcher has no room, a request that
-// arrives while a service point is freed, and most uses of reserved service
-// points. So all requests come to one long queue of the binding's own, which a
-// goroutine always empties, and a native service point stays until the
-// adapter closes, unless the library is patched. Between owners it
-// rejects what arrives.
+// All requests come to one long queue of the binding's own, which a goroutine
+// always empties.
 type services struct {
 	mu     lockorder.Mutex[servicesRank]
 	points map[port]*servicePoint
 	queue  *EVD          // nil until the first service point
 	done   chan struct{} // closed when the goroutine has ended
 
-	overTCP bool      // the provider listens on TCP
-	own     *ownCalls // while listening ends
+	overTCP bool // the provider listens on TCP
 }
 
 // servicePoint is a native service point.
 type servicePoint struct {
 	handle cgo.PSPHandle
 	qual   ConnQual // that it was made for, as the library reports it
-	owner  *service // nil between owners
+	owner  *service // nil once its owner is being freed: it rejects what arrives
 }
 
 // requestQLen is the length of the queue that all requests come to. The
@@ -100,16 +94,11 @@ func (s *services) take(op string, qual ConnQual, owner *service) error {
 	}
 	owner.qual = qual
 	point.owner = owner
-	listening.Store(place, listener{qual: qual})
+	listening.Store(place, qual)
 	return nil
 }
 
 func (s *services) listenAnywhere(op string, owner *service) error {
-	for _, point := range s.points {
-		if point.owner == nil {
-			return s.take(op, point.qual, owner)
-		}
-	}
 	for qual := firstAnyQual; qual <= lastAnyQual; qual++ {
 		err := s.take(op, qual, owner)
 		if !errors.Is(err, ErrConnQualInUse) {
@@ -138,29 +127,28 @@ func (s *services) leave(owner *service) {
 	port := s.portOf(owner.qual)
 	if point := s.points[port]; point != nil && point.owner == owner {
 		point.owner = nil
-		listening.Store(s.placeOf(owner.ia, port), listener{owner.qual, true})
 	}
 }
 
-// giveBack frees the native service point of a former owner, if the library can and
-// nobody has taken it since. The requests that came to it are answered: the library keeps
-// the record of a service point for them.
+// giveBack frees the native service point of a former owner, if nobody has taken it since.
+// The requests that came to it are answered: the library keeps the record of a service
+// point for them.
 func (s *services) giveBack(former *service) {
-	if !former.ia.patched {
-		return
-	}
 	s.rejectArrived()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	port := s.portOf(former.qual)
 	if point := s.points[port]; point != nil && point.owner == nil && cgo.PSPFree(point.handle).OK() {
 		delete(s.points, port)
-		listening.CompareAndDelete(s.placeOf(former.ia, port), listener{former.qual, true}) // another adapter may listen there by now
+		listening.CompareAndDelete(s.placeOf(former.ia, port), former.qual) // another adapter may listen there by now
 	}
 }
 
 // rejectArrived answers what has come to service points without owner.
 func (s *services) rejectArrived() {
+	if s.queue == nil {
+		return
+	}
 	s.queue.obj.gate.RLock()
 	defer s.queue.obj.gate.RUnlock()
 	s.queue.reap()
@@ -192,8 +180,8 @@ func (s *services) run(queue *EVD, done chan struct{}) {
 }
 
 // stop ends the goroutine. It reports whether there is something native for the
-// library to free when it closes the adapter: only there are service points
-// freed after their listening has ended. The caller has the adapter to itself.
+// library to free when it closes the adapter: the queue, at least. The caller has
+// the adapter to itself.
 func (s *services) stop(op string) (remains bool, err error) {
 	if s.queue == nil {
 		return s.done != nil, nil
@@ -223,9 +211,6 @@ func newRequestEVD(op string, ia *IA) (*EVD, error) {
 func (s *services) dispatch(data *cgo.CRArrivalEventData) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.own.takes(data) {
-		return
-	}
 	point := s.points[s.portOf(ConnQual(data.ConnQual))]
 	if point == nil || point.owner == nil || !point.owner.arrived(data) {
 		cgo.CRReject(data.CRHandle, nil)

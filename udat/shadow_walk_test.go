@@ -192,7 +192,7 @@ func (s *subject) accepting(t *testing.T) {
 
 func (s *subject) connected(t *testing.T) {
 	s.unconnected(t)
-	udattest.ConnectPair(t, afterBroken(t, s.ia, s.listener), s.Endpoint, s.peer)
+	udattest.ConnectPair(t, s.listener, s.Endpoint, s.peer)
 }
 
 // disconnecting leaves a request that does not complete.

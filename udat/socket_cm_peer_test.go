@@ -70,9 +70,6 @@ func forEachSocketCM(t *testing.T, test func(t *testing.T, ia *udat.IA)) {
 
 // A peer whose adapter is not found has not been connected with, though it has accepted.
 func TestUnreadyIsNotEstablished(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	forEachSocketCM(t, func(t *testing.T, ia *udat.IA) {
 		peer := listenAsSocketCM(t, udattest.Address(t, ia))
 		e := udattest.NewEndpoint(t, ia, nil)
@@ -96,9 +93,6 @@ func TestUnreadyIsNotEstablished(t *testing.T) {
 
 // The library asks once more when the peer closes the connection instead of answering.
 func TestRepeatedRequestIsTheSame(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	forEachSocketCM(t, func(t *testing.T, ia *udat.IA) {
 		peer := listenAsSocketCM(t, udattest.Address(t, ia))
 		e := udattest.NewEndpoint(t, ia, nil)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/cookiering"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/sharedreceives"
 )
@@ -21,11 +20,8 @@ type SRQ struct {
 	// mu is taken after the locks of EVDs.
 	mu      lockorder.Mutex[srqRank]
 	handle  cgo.SRQHandle // 0 once freed
-	broken  bool          // a post failed inside the library, whose records are wrong since
 	slots   []sharedSlot
 	unused  []uint32 // slots that hold no receive
-	ring    *cookiering.Ring
-	waiting []uint32 // slots of receives that the library takes later, see handOver
 	tracker sharedreceives.Tracker
 	lookAt  uint64   // look for lost receives when this one completes
 	lost    []uint64 // cookies of those that were found, to be reported
@@ -39,8 +35,7 @@ type SRQ struct {
 type sharedSlot struct {
 	slot
 	posted bool
-	number uint64           // in the order in which the library takes them, 0 while the receive waits
-	iov    []cgo.LMRTriplet // while the receive waits
+	number uint64 // in the order of posting
 }
 
 // outlet is an EVD that completions of the queue come to.
@@ -67,10 +62,6 @@ type SRQAttr struct {
 // CreateSRQ creates a shared receive queue in a protection zone. Only memory of
 // that zone can be posted, whatever the zone of the endpoints.
 //
-// The native queue is longer than MaxRecvDTOs: by three times as much, at least
-// 255 and at most 4096, as far as the adapter allows. That makes posts cheaper
-// when receives complete out of order. It is not room for more receives.
-//
 // Implements:
 //
 //	DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle,
@@ -94,11 +85,11 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	case attr.LowWatermark != 0:
 		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the low watermark is %d, no provider has one: leave it 0", attr.LowWatermark)
 	}
-	handle, ring, r := createNativeSRQ(ia, pz, &attr)
+	handle, r := createNativeSRQ(ia, pz, &attr)
 	if err := checkMade(op, r); err != nil {
 		return nil, err
 	}
-	srq := &SRQ{ia: ia, pz: pz, attr: attr, handle: handle, ring: ring, outlets: make(map[*EVD]*outlet)}
+	srq := &SRQ{ia: ia, pz: pz, attr: attr, handle: handle, outlets: make(map[*EVD]*outlet)}
 	number, ok := ia.srqs.Add(srq)
 	if !ok {
 		cgo.SRQFree(handle)
@@ -132,9 +123,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 // each of those that are shorter than what their endpoints may have outstanding,
 // it takes room: see CreateEVD.
 //
-// A post is accepted while fewer than MaxRecvDTOs receives are outstanding. In
-// rare cases, after a message that arrived late, the library takes a receive
-// only when another one has completed; the receive waits in udat until then.
+// A post is accepted while fewer than MaxRecvDTOs receives are outstanding.
 //
 // A receive that was taken for a message completes with DTOErrFlushed if the
 // connection ends before the whole message has come. Soft-RoCE forgets such a
@@ -143,7 +132,8 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 // used the queue then was freed or reset, or has completed a later receive itself.
 // udat knows the latter only if the endpoint has its receive EVD to itself. The
 // completion comes to the receive EVD of one of the queue's endpoints. If all
-// receives are forgotten, none is found: free the queue and create another.
+// receives are forgotten, none is found, and after 256 that were found the queue
+// takes fewer than MaxRecvDTOs: free it and create another.
 //
 // Implements:
 //
@@ -179,8 +169,6 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 	switch {
 	case srq.handle == 0:
 		return nil, errNotReady
-	case srq.broken:
-		return nil, refuse(op, ErrInvalidState, InvalidStateSRQError, "an earlier post failed inside the library: free the queue and create another")
 	case len(iov) > srq.attr.MaxRecvIOV:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d: post several receives, or raise SRQAttr.MaxRecvIOV", len(iov), srq.attr.MaxRecvIOV)
 	case len(srq.unused) == 0:
@@ -195,17 +183,21 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 		return full, nil
 	}
 	index := srq.unused[len(srq.unused)-1]
-	if err := srq.handOver(op, index, srq.iov); err != nil {
+	if r := cgo.SRQPostRecv(srq.handle, srq.iov, srq.nativeCookie(index)); !r.OK() {
 		giveRoom(srq.counted)
-		return nil, err
+		return nil, check(op, r)
 	}
 	// If the completion is there already, taking it waits for mu.
 	s := &srq.slots[index]
 	s.cookie = cookie
 	s.use(srq.regions)
-	s.posted = true
+	s.posted, s.number = true, srq.tracker.Post()
 	srq.unused = srq.unused[:len(srq.unused)-1]
 	return nil, nil
+}
+
+func (srq *SRQ) nativeCookie(index uint32) uint64 {
+	return uint64(srq.number)<<numberShift | uint64(opSharedReceive)<<operationShift | uint64(index)
 }
 
 // retire notes the completion of a receive. It returns the program's cookie and,
@@ -226,7 +218,6 @@ func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, n *nativeEP, lost
 		if srq.tracker.Completed() >= srq.lookAt {
 			srq.lookForLost()
 		}
-		srq.handOverWaiting()
 	}
 	return cookie, n, len(srq.lost)
 }
@@ -235,7 +226,6 @@ func (srq *SRQ) retire(index uint64, evd *EVD) (cookie uint64, n *nativeEP, lost
 func (srq *SRQ) forget(index uint32) {
 	srq.slots[index].posted = false
 	srq.unused = append(srq.unused, index)
-	srq.ring.Complete(int(index))
 	giveRoom(srq.counted)
 }
 
@@ -265,7 +255,6 @@ func (srq *SRQ) detach(n *nativeEP) {
 		delete(srq.outlets, evd)
 	}
 	srq.lookForLost()
-	srq.handOverWaiting()
 	srq.mu.Unlock()
 	for {
 		event, ok := srq.takeLost()

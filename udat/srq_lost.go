@@ -1,5 +1,23 @@
 package udat
 
+import "github.com/goudat/goudat/cgo"
+
+// placesForLost is how many places a native queue has beyond its receives: one that is
+// lost keeps its place in the library for good.
+const placesForLost = 256
+
+// createNativeSRQ makes the native queue, without places for lost receives if the adapter
+// has not as many.
+func createNativeSRQ(ia *IA, pz *PZ, attr *SRQAttr) (cgo.SRQHandle, cgo.Return) {
+	native := cgo.SRQAttr{MaxRecvIOV: int32(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
+	native.MaxRecvDTOs = int32(min(attr.MaxRecvDTOs+placesForLost, ia.attr.MaxDTOPerEP))
+	if handle, r := cgo.SRQCreate(ia.handle, pz.handle, &native); r.OK() {
+		return handle, r
+	}
+	native.MaxRecvDTOs = int32(attr.MaxRecvDTOs)
+	return cgo.SRQCreate(ia.handle, pz.handle, &native)
+}
+
 // lookForLost frees the slots of receives that are lost: see package
 // sharedreceives. The caller holds mu.
 func (srq *SRQ) lookForLost() {
@@ -7,7 +25,7 @@ func (srq *SRQ) lookForLost() {
 	srq.lookAt = srq.tracker.Completed() + uint64(len(srq.slots))
 	first := srq.tracker.FirstHeld()
 	for i := range srq.slots {
-		if s := &srq.slots[i]; s.posted && s.number != 0 && s.number < first {
+		if s := &srq.slots[i]; s.posted && s.number < first {
 			srq.lost = append(srq.lost, s.cookie)
 			srq.forget(uint32(i))
 		}

@@ -63,7 +63,7 @@ func (d *direction) reportOn(handle cgo.EPHandle) bool {
 	switch {
 	case d.suppressed == 0 || d.settled():
 		return true
-	case handle == 0 || d.broken && !d.n.ep.ia.patched || d.outstanding() >= d.limit:
+	case handle == 0 || d.outstanding() >= d.limit:
 		return false
 	case d.counting && !d.evd.room.TakeNative(1):
 		return false

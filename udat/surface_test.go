@@ -54,7 +54,7 @@ var functions = map[string]any{
 
 // forTheProcess are the functions that set or tell something for the whole
 // process. They have tests of their own.
-var forTheProcess = []string{"Living", "LogAssertion", "OnLeak", "PanicOnAssertion", "PrintLeak", "SetAssertions"}
+var forTheProcess = []string{"Living", "LogAssertion", "NativeLibrary", "OnLeak", "PanicOnAssertion", "PrintLeak", "SetAssertions"}
 
 // surfaceCall is an exported function, or a method of an object, whose receiver
 // is the first argument.

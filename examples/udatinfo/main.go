@@ -18,8 +18,8 @@ import (
 const usage = `Usage: udatinfo [flags] [NAME...]
 
 Prints the RDMA devices of this machine with their ports and GIDs, the adapters of uDAPL and whether they open, the
-attributes of those that do, the limits of this process, and findings: one line for each thing that is in the way, with
-what to do about it.
+attributes of those that do, the native libraries, the limits of this process, and findings: one line for each thing that
+is in the way, with what to do about it.
 
 NAME is that of an adapter, as programs open it: an entry of dat.conf, a device (mlx5_0), a network interface (eth0), or
 either with its provider (scm:mlx5_0/1, cma:eth0). Without any, all entries and all devices are tried.

@@ -14,8 +14,17 @@ import (
 type report struct {
 	Devices  []device  `json:"devices"`
 	Adapters []adapter `json:"adapters"`
+	Native   []native  `json:"native"`
 	Limits   limits    `json:"limits"`
 	Findings []finding `json:"findings"`
+}
+
+// native is a native library that udatinfo uses.
+type native struct {
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Revision int    `json:"revision,omitempty"` // of libdat2
+	Path     string `json:"path"`
 }
 
 type device struct {
@@ -104,6 +113,15 @@ func newReport(names []string, register int) (*report, error) {
 		r.Adapters = append(r.Adapters, a)
 	}
 	f.addAdapters(r.Adapters, everything)
+	stack, err := udat.NativeLibrary()
+	if err != nil {
+		return nil, err
+	}
+	r.Native = []native{
+		{"libdat2", stack.Version, stack.Revision, stack.Path},
+		{"libibverbs", stack.Verbs.Version, 0, stack.Verbs.Path},
+		{"librdmacm", stack.RDMACM.Version, 0, stack.RDMACM.Path},
+	}
 	r.Findings = append(r.Findings, f.list...)
 	return r, nil
 }

@@ -60,6 +60,14 @@ func (r *report) print(out io.Writer) error {
 	}
 	t.Flush()
 	r.printAttributes(out)
+	section("LIBRARY", "VERSION", "FILE")
+	for _, n := range r.Native {
+		version := n.Version
+		if n.Revision > 0 {
+			version += fmt.Sprintf(", revision %d", n.Revision)
+		}
+		row(n.Name, version, n.Path)
+	}
 	section("LIMIT", "VALUE")
 	row("locked memory (ulimit -l)", bytesOrUnlimited(r.Limits.LockedMemory))
 	row("open files (ulimit -n)", orUnlimited(r.Limits.OpenFiles))

@@ -2,6 +2,9 @@
 #ifndef GOUDAT_PROVIDER_H
 #define GOUDAT_PROVIDER_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -37,9 +40,28 @@ static inline int goudat_is_provider(goudat_handle library)
 	       dlsym((void *)library, DAT_PROVIDER_FINI_FUNC_STR) != NULL;
 }
 
-static inline int goudat_exports(goudat_handle library, const char *symbol)
+/* What a library exports, or with 0 for the library, what any does that the program was linked with (RTLD_DEFAULT). */
+static inline int goudat_number(goudat_handle library, const char *symbol)
 {
-	return dlsym((void *)library, symbol) != NULL;
+	const int *number = dlsym((void *)library, symbol);
+
+	return number == NULL ? 0 : *number;
+}
+
+static inline const char *goudat_text(goudat_handle library, const char *symbol)
+{
+	const char *text = dlsym((void *)library, symbol);
+
+	return text == NULL ? "" : text;
+}
+
+/* The path of the file that has the symbol, as the loader keeps it. */
+static inline const char *goudat_file(goudat_handle library, const char *symbol)
+{
+	const void *address = dlsym((void *)library, symbol);
+	Dl_info info;
+
+	return address == NULL || dladdr(address, &info) == 0 || info.dli_fname == NULL ? "" : info.dli_fname;
 }
 
 static inline void *goudat_no_work(void *argument)

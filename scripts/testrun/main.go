@@ -21,8 +21,6 @@ func main() {
 	began := time.Now()
 	var o options
 	flag.StringVar(&o.work, "work", "", "the `folder` to build in")
-	flag.StringVar(&o.native, "native", "source", "the native stack that the environment selects, source or system")
-	flag.Var(&o.system, "system", "an environment variable for the system's native stack; may be repeated")
 	flag.StringVar(&o.libraries, "libraries", "", "the `folder` of the libraries of the native stack from source")
 	flag.BoolVar(&o.quick, "quick", false, "run each test at most once, and not those that take long")
 	flag.DurationVar(&o.long, "long", 0, "time of each of the long searches; 0: none")

@@ -11,8 +11,6 @@ import (
 // options are the arguments of scripts/test and its findings.
 type options struct {
 	work      string
-	native    string
-	system    list
 	libraries string
 	quick     bool
 	named     bool          // the packages were named: none of them is left out
@@ -53,10 +51,8 @@ var (
 	clusterPackages = packagePattern(`examples/mpi/cluster$`)
 	// These mostly boot machines and break them.
 	testBedPackages = packagePattern(`scripts(/vm/testbed)?$`)
-	systemPackages  = packagePattern(`(udat|examples/pingpong)$`)
-	// The packages' native stack has races when connections end at random moments.
-	soakPackages = packagePattern(`udat/soak$`)
-	// The packages' native stack does not survive what these do to it. They start processes, in which nothing is watched.
+	soakPackages    = packagePattern(`udat/soak$`)
+	// These start processes, in which nothing is watched.
 	failuresPackages = packagePattern(`udat/failures$`)
 	racePackages     = packagePattern(`udat(/|$)`)
 	// In these, one goroutine makes one call after the other.
@@ -67,11 +63,6 @@ var (
 )
 
 const (
-	// Transfers, and the protections against faults that the patches cure in the native stack from source.
-	systemTests = `^Test(SendReceive|ConnectionStates|AbruptDisconnectFlushes|GracefulDisconnectDrains|RDMAWriteImmed|Atomics|BothProcesses|GoClientWithCServer|CClientWithGoServer|SRQTwoPeers|SRQExchange|CloseBeforeRequest|CloseUnderRequests|CompletionsAtTheEnd|LostCompletions|ForgottenReceives|RescueAtSecondLook|ConcurrentFree|EVDFreeWhile(Long)?Busy|OpenByDeviceWithoutQueues|RejectAfterClientHasGone)$`
-	// Over iWARP the packages' library cannot make endpoints without EVDs for requests or receives. In its shared queues
-	// without places to spare, udat holds receives back, and a message without a receive ends the connection.
-	iwarpSystemSkip = `^Test(CloseUnderRequests|OpenByDeviceWithoutQueues)$|^TestSRQExchange$//tight_true$`
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// These test what only maintainers run, or follow each step of a user. They run at night.
@@ -118,12 +109,8 @@ func (o options) plan(packages []testPackage) []run {
 	if o.quick && !o.named {
 		packages = but(packages, testBedPackages, machinesPackages, clusterPackages, soakPackages, failuresPackages)
 	}
-	fromSource := o.native == "source"
 	withDevice := []string{"scripts/with-device"}
 	onDevice := but(packages, hostPackages, machinesPackages, clusterPackages, failuresPackages)
-	if !fromSource {
-		onDevice = but(onDevice, soakPackages)
-	}
 	plain := run{
 		title:    "testing on the device",
 		packages: onDevice,
@@ -148,16 +135,12 @@ func (o options) plan(packages []testPackage) []run {
 	if o.long == 0 {
 		host.skip = hostSkip
 	}
-	runs := []run{host, plain}
-	if fromSource {
-		r := plain
-		r.title = "letting calls of the native library fail, and strangers talk to servers"
-		r.packages, r.flags = of(packages, failuresPackages), []string{seedFlag("failures.seed")}
-		r.lasts = o.long // all calls take a quarter of an hour
-		runs = append(runs, r)
-	}
-	// The packages' native stack has races when peers fail.
-	if fromSource && !o.inMachine {
+	failures := plain
+	failures.title = "letting calls of the native library fail, and strangers talk to servers"
+	failures.packages, failures.flags = of(packages, failuresPackages), []string{seedFlag("failures.seed")}
+	failures.lasts = o.long // all calls take a quarter of an hour
+	runs := []run{host, plain, failures}
+	if !o.inMachine {
 		r := run{
 			title:    "testing what several machines do when they, their processes and their links fail",
 			packages: of(packages, machinesPackages),
@@ -173,20 +156,6 @@ func (o options) plan(packages []testPackage) []run {
 		runs = append(runs, r)
 		r.title = "testing message passing on several machines"
 		r.packages, r.flags, r.skip = of(packages, clusterPackages), nil, ""
-		runs = append(runs, r)
-	}
-	if len(o.system) > 0 && !o.quick {
-		r := run{
-			title:       "testing transfers and protections with the system's native stack",
-			packages:    of(packages, systemPackages),
-			environment: append([]string{"GOUDAT_NATIVE=system"}, o.system...),
-			exec:        withDevice,
-			device:      true,
-			only:        systemTests,
-		}
-		if o.iwarp {
-			r.skip = iwarpSystemSkip
-		}
 		runs = append(runs, r)
 	}
 	if !o.quick {
@@ -292,10 +261,8 @@ func (o options) withAddressSanitizer(packages []testPackage) run {
 	if o.long > 0 {
 		r.skip = asanSkip
 	}
-	if o.native == "source" {
-		// The address sanitizer's dlopen does not use the run path of the calling library.
-		r.exec = append(r.exec, "env", "LD_LIBRARY_PATH="+o.libraries)
-	}
+	// The address sanitizer's dlopen does not use the run path of the calling library.
+	r.exec = append(r.exec, "env", "LD_LIBRARY_PATH="+o.libraries)
 	return r
 }
 

@@ -22,9 +22,9 @@ func everyPackage(t *testing.T) []testPackage {
 func TestPlanTestsAll(t *testing.T) {
 	packages := everyPackage(t)
 	for _, o := range []options{
-		{native: "source"},
-		{native: "source", quick: true, named: true},
-		{native: "source", long: time.Minute, system: list{"CGO_LDFLAGS="}},
+		{},
+		{quick: true, named: true},
+		{long: time.Minute},
 	} {
 		tested := map[string]int{}
 		for _, r := range o.plan(packages) {
@@ -52,19 +52,15 @@ func TestPlanLong(t *testing.T) {
 		}
 		return text
 	}
-	if text := titles(options{native: "source", small: []string{"SMALL"}}); !strings.Contains(text, machinesSkip) || !strings.Contains(text, hostSkip) || strings.Contains(text, "random") ||
+	if text := titles(options{small: []string{"SMALL"}}); !strings.Contains(text, machinesSkip) || !strings.Contains(text, hostSkip) || strings.Contains(text, "random") ||
 		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, raceSkip) || !strings.Contains(text, socketCMParts) || !strings.Contains(text, cmaParts) ||
 		!strings.Contains(text, "SMALL") {
 		t.Errorf("a plain run is\n%s", text)
 	}
-	if text := titles(options{native: "source", iwarp: true, system: list{"CGO_LDFLAGS="}}); strings.Contains(text, cmaParts) ||
-		!strings.Contains(text, iwarpSystemSkip) {
-		t.Errorf("a run over iWARP leaves out its only provider, or has tests that the packages' library cannot pass\n%s", text)
+	if text := titles(options{iwarp: true}); strings.Contains(text, cmaParts) {
+		t.Errorf("a run over iWARP leaves out its only provider\n%s", text)
 	}
-	if text := titles(options{native: "source", system: list{"CGO_LDFLAGS="}}); strings.Contains(text, iwarpSystemSkip) {
-		t.Errorf("a run leaves out tests that only iWARP cannot pass\n%s", text)
-	}
-	if text := titles(options{native: "source", long: time.Minute, small: []string{"SMALL"}}); strings.Contains(text, machinesSkip) || strings.Contains(text, hostSkip) || !strings.Contains(text, "random") ||
+	if text := titles(options{long: time.Minute, small: []string{"SMALL"}}); strings.Contains(text, machinesSkip) || strings.Contains(text, hostSkip) || !strings.Contains(text, "random") ||
 		strings.Contains(text, asanSkipMore) || strings.Contains(text, socketCMParts) || strings.Contains(text, cmaParts) ||
 		strings.Contains(text, "SMALL") {
 		t.Errorf("a long run is\n%s", text)
@@ -74,11 +70,11 @@ func TestPlanLong(t *testing.T) {
 // A quick run leaves out long tests, but no package that is named.
 func TestPlanQuick(t *testing.T) {
 	packages := everyPackage(t)
-	o := options{native: "source", quick: true, system: list{"CGO_LDFLAGS="}}
+	o := options{quick: true}
 	for _, o.named = range []bool{false, true} {
 		var tested []string
 		for _, r := range o.plan(packages) {
-			if len(r.build) > 0 || slices.Contains(r.environment, "GOUDAT_NATIVE=system") || r.device && r.machines == 0 && r.skip != quickSkip {
+			if len(r.build) > 0 || r.device && r.machines == 0 && r.skip != quickSkip {
 				t.Errorf("a quick run has %+v", r)
 			}
 			if r.device && (r.skipParts != "") == o.named {

@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"bytes"
-	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -104,16 +103,6 @@ func forEachAdapter(t *testing.T, test func(t *testing.T, a *adapter)) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) { test(t, openAdapter(t, name)) })
 	}
-}
-
-// hasPatches reports whether the native library is the build of scripts/native. Others have the faults that its patches
-// cure, and need no test of the cures.
-func hasPatches(t *testing.T) bool {
-	patched := os.Getenv("GOUDAT_NATIVE") == "source"
-	if !patched {
-		t.Log("nothing to test: this native library has no patches")
-	}
-	return patched
 }
 
 // queue is an EVD with its own CNO, which a test uses to wait for events.

@@ -86,9 +86,6 @@ func TestBusyQueues(t *testing.T) {
 			}
 		}
 	}
-	if !hasPatches(t) {
-		return
-	}
 	library := buildPreload(t, busyKernel, fmt.Sprintf("-DBUSY_MS=%d", busyFor.Milliseconds()))
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) { runWith(t, library, "^TestBusyQueues$", busyVariable+"="+name) })

@@ -36,9 +36,6 @@ func (q queue) empty(t testing.TB) {
 
 // An endpoint that was reset connects again like a new one, and disconnects.
 func TestDisconnectAfterReset(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
@@ -57,9 +54,6 @@ func TestDisconnectAfterReset(t *testing.T) {
 
 // An aborted connect is not established later.
 func TestAbortedConnect(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
@@ -84,9 +78,6 @@ func TestAbortedConnect(t *testing.T) {
 
 // The requests that find no room are rejected, and the service point continues.
 func TestFullRequestQueue(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		requests, r := cgo.EVDCreate(a.IAHandle, 1, 0, cgo.EVDCR)
@@ -125,9 +116,6 @@ func TestFullRequestQueue(t *testing.T) {
 
 // A connection whose event finds no room ends. Other connections can be established.
 func TestFullConnectionQueue(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
@@ -163,9 +151,6 @@ func TestFullConnectionQueue(t *testing.T) {
 
 // An endpoint that was reserved for a request, or made for it, is free again when the request is rejected.
 func TestRejectReserved(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, reserved := a.newEndpoint(t), a.newEndpoint(t)
@@ -191,9 +176,6 @@ func TestRejectReserved(t *testing.T) {
 
 // The library finds the endpoint of a failed receive of a shared queue among others without a queue pair.
 func TestSharedReceiveFails(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		var srq cgo.SRQHandle
@@ -220,9 +202,6 @@ func TestSharedReceiveFails(t *testing.T) {
 
 // Nothing can be posted to an endpoint without a protection zone: it has no queue pair.
 func TestPostWithoutQueuePair(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
 			return cgo.EPCreate(a.IAHandle, 0, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
@@ -248,9 +227,6 @@ func wantNotReady(t *testing.T, e *endpoint) {
 
 // An operation that fails ends the connection for both sides, once.
 func TestFailureEndsBothSides(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
@@ -295,9 +271,6 @@ func isSlow(t *testing.T, source string, environment ...string) bool {
 	t.Helper()
 	if os.Getenv(slowVariable) != "" {
 		return true
-	}
-	if !hasPatches(t) {
-		return false
 	}
 	library, test := buildPreload(t, source, threadDelayFlag()), "^"+t.Name()+"$"
 	for _, name := range udattest.Names(t) {

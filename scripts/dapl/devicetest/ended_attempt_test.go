@@ -142,9 +142,6 @@ func hexPort(qual uint64) string {
 
 // Calls do not wait while the kernel waits for the host of another connection.
 func TestCallsBesideSilentHost(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		if !a.iwarp {
@@ -203,9 +200,6 @@ func TestResetAfterFullConnectionQueue(t *testing.T) {
 
 // An attempt that is ended before its peer's address is known has no further event.
 func TestAbortWhileResolving(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	// The patience of CMA, in milliseconds and in attempts.
 	t.Setenv("DAPL_CM_ARP_TIMEOUT_MS", "200")
@@ -229,9 +223,6 @@ func TestAbortWhileResolving(t *testing.T) {
 
 // An attempt that has timed out is not established later.
 func TestTimedOutConnect(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const timeout = uint32(time.Second / time.Microsecond)
@@ -284,9 +275,6 @@ ssize_t writev(int fd, const struct iovec *iov, int count)
 func TestResetAfterFailedAccept(t *testing.T) {
 	const child, closed = "DEVICETEST_FAILED_ACCEPT", "DEVICETEST_CLOSED"
 	if os.Getenv(child) == "" {
-		if !hasPatches(t) {
-			return
-		}
 		library := buildPreload(t, closedSocket)
 		for _, name := range udattest.Names(t) {
 			t.Run(name, func(t *testing.T) {
@@ -326,9 +314,6 @@ func TestResetAfterFailedAccept(t *testing.T) {
 
 // The time-out of an attempt that was ended does not end the next one.
 func TestTimeoutOfEarlierAttempt(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const timeout = uint32(2 * time.Second / time.Microsecond)
@@ -354,9 +339,6 @@ func TestTimeoutOfEarlierAttempt(t *testing.T) {
 
 // A service point that is freed while a request waits goes when that is rejected.
 func TestRejectAfterServicePoint(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		requests, active := a.newQueue(t, cgo.EVDCR), a.newEndpoint(t)

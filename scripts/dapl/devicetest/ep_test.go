@@ -105,9 +105,6 @@ func TestRSP(t *testing.T) {
 // The published CMA provider loses 40 bytes with each endpoint. Now and then the process allocates memory for something
 // else, but not in each pass.
 func TestEPFreeLosesNothing(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const passes, endpoints = 10, 100
 		e := a.newEndpoint(t)

@@ -54,7 +54,7 @@ func TestDeviceGoneForAll(t *testing.T) {
 		testDeviceGoneForAll(t, name)
 		return
 	}
-	if !hasPatches(t) || !reportsLastEvent(t) {
+	if !reportsLastEvent(t) {
 		return
 	}
 	library := buildPreload(t, goneDevice+slowThreads, threadDelayFlag())

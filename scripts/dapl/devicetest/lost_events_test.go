@@ -75,7 +75,7 @@ func TestChangedCredentials(t *testing.T) {
 		l.requests.empty(t)
 		return
 	}
-	if !hasPatches(t) || !udattest.InTestbed(t) {
+	if !udattest.InTestbed(t) {
 		return
 	}
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
@@ -142,9 +142,6 @@ const lostVariable = "DEVICETEST_LOST"
 // Completion events that cannot be read are reported, and a wait for one returns the error.
 func TestLostCompletionEvents(t *testing.T) {
 	if os.Getenv(adapterVariable) == "" {
-		if !hasPatches(t) {
-			return
-		}
 		library := buildPreload(t, lostCompletions)
 		for _, name := range udattest.Names(t) {
 			t.Run(name, func(t *testing.T) { runWith(t, library, "^TestLostCompletionEvents$", adapterVariable+"="+name) })

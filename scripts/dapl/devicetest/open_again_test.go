@@ -34,9 +34,6 @@ func configEntry(t *testing.T, name string) (library, instance string) {
 // For endpoints without receive and request EVDs the provider has a queue of its own, which it destroys when the last
 // adapter closes. A provider that was added to the registry stays, and makes another queue when it is opened again.
 func TestOpenAgainWithoutEVDs(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			file, instance := configEntry(t, name)

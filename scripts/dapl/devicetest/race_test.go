@@ -12,9 +12,6 @@ import (
 // Attempts that end while the peer answers, and requests of peers that have left, hang or crash the published library.
 // This tests the patches of scripts/native.
 func TestConnectionLock(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		watchdog := time.AfterFunc(udattest.Patience, func() { panic("a call does not return") })
 		defer watchdog.Stop()

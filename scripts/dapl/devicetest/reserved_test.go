@@ -20,9 +20,6 @@ func (a *adapter) reserve(t *testing.T, e *endpoint) (cgo.RSPHandle, *listener) 
 
 // The service point of a request is freed, and then the request is accepted.
 func TestAcceptAfterRSP(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, reserved := a.newEndpoint(t), a.newEndpoint(t)

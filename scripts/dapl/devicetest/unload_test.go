@@ -56,9 +56,6 @@ func TestUnload(t *testing.T) {
 		openAdapter(t, name)
 		return
 	}
-	if !hasPatches(t) {
-		return
-	}
 	library := buildPreload(t, slowThreads, threadDelayFlag())
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) { runWith(t, library, "^TestUnload$", adapterVariable+"="+name) })

@@ -12,16 +12,15 @@ package connphase
 type Phase uint32
 
 const (
-	Idle               Phase = iota // no attempt has begun
-	Attempting                      // the library is connecting, or accepting
-	Connected                       // the connection is established
-	Draining                        // requests complete before the library disconnects
-	Disconnecting                   // the library is disconnecting
-	Aborted                         // the binding has ended the attempt; the library may still work on it
-	Refused                         // the library has ended the attempt
-	Ended                           // the connection has ended
-	DisconnectingEmpty              // the library is disconnecting, and has forgotten what was posted
-	EndedEmpty                      // the connection is over, and nothing is posted in the library
+	Idle          Phase = iota // no attempt has begun
+	Attempting                 // the library is connecting, or accepting
+	Connected                  // the connection is established
+	Draining                   // requests complete before the library disconnects
+	Disconnecting              // the library is disconnecting
+	Aborted                    // the binding has ended the attempt; the library may still work on it
+	Refused                    // the library has ended the attempt
+	Ended                      // the connection has ended
+	EndedEmpty                 // the attempt is over, and the native endpoint another one
 	phases
 )
 
@@ -30,14 +29,14 @@ const (
 func (p Phase) Ending() bool { return p >= Disconnecting }
 
 // Ended reports whether the connection, or the attempt, has ended.
-func (p Phase) Ended() bool { return p >= Aborted && p != DisconnectingEmpty }
+func (p Phase) Ended() bool { return p >= Aborted }
 
 // Failed reports whether the attempt has failed.
 func (p Phase) Failed() bool { return p == Aborted || p == Refused }
 
 // Empty reports whether no more operations may be posted to the library: it takes the
 // endpoint for one that was never connected.
-func (p Phase) Empty() bool { return p >= DisconnectingEmpty }
+func (p Phase) Empty() bool { return p == EndedEmpty }
 
 // An Input is what happens to a connection: a call of the program, an event of the
 // library, or a decision of the binding.
@@ -54,7 +53,7 @@ const (
 	Drain                        // call: requests complete before the disconnect
 	BeginDisconnect              // call, timer: the library is about to disconnect
 	Forget                       // timer: the library will not report the end
-	Empty                        // the native endpoint is about to be reset, or is a new one
+	Empty                        // the native endpoint is a new one, for an attempt that has failed
 	inputs
 )
 
@@ -89,20 +88,15 @@ var rules = []struct {
 	{Establish, []Phase{Attempting, Connected}, Connected, Deliver},
 	{Establish, []Phase{Draining}, Draining, Deliver},
 	{Establish, []Phase{Disconnecting}, Disconnecting, Deliver},
-	{Establish, []Phase{DisconnectingEmpty}, DisconnectingEmpty, Deliver},
 	{Abort, []Phase{Attempting}, Aborted, KeepUntilReplaced},
 	{Drain, []Phase{Connected}, Draining, None},
 	{BeginDisconnect, []Phase{Connected, Draining, Disconnecting}, Disconnecting, None},
 	{Forget, []Phase{Connected, Draining, Disconnecting}, Ended, KeepUntilReplaced},
-	{Forget, []Phase{DisconnectingEmpty}, EndedEmpty, KeepUntilReplaced},
 	{Fail, []Phase{Attempting}, Refused, KeepUntilReplaced},
 	{Fail, []Phase{Connected, Draining, Disconnecting}, Ended, Deliver},
-	{Fail, []Phase{DisconnectingEmpty}, EndedEmpty, Deliver},
 	{Disconnect, []Phase{Attempting}, Refused, KeepUntilReplaced},
 	{Disconnect, []Phase{Connected, Draining, Disconnecting}, Ended, Deliver},
-	{Disconnect, []Phase{DisconnectingEmpty}, EndedEmpty, Deliver},
-	{Empty, []Phase{Disconnecting, DisconnectingEmpty}, DisconnectingEmpty, None},
-	{Empty, []Phase{Idle, Aborted, Refused, Ended, EndedEmpty}, EndedEmpty, None},
+	{Empty, []Phase{Idle}, EndedEmpty, None},
 }
 
 var table = func() (t [phases][inputs]move) {

@@ -16,14 +16,13 @@ func _() {
 	_ = x[Aborted-5]
 	_ = x[Refused-6]
 	_ = x[Ended-7]
-	_ = x[DisconnectingEmpty-8]
-	_ = x[EndedEmpty-9]
-	_ = x[phases-10]
+	_ = x[EndedEmpty-8]
+	_ = x[phases-9]
 }
 
-const _Phase_name = "IdleAttemptingConnectedDrainingDisconnectingAbortedRefusedEndedDisconnectingEmptyEndedEmptyphases"
+const _Phase_name = "IdleAttemptingConnectedDrainingDisconnectingAbortedRefusedEndedEndedEmptyphases"
 
-var _Phase_index = [...]uint8{0, 4, 14, 23, 31, 44, 51, 58, 63, 81, 91, 97}
+var _Phase_index = [...]uint8{0, 4, 14, 23, 31, 44, 51, 58, 63, 73, 79}
 
 func (i Phase) String() string {
 	idx := int(i) - 0

@@ -46,16 +46,13 @@ func Native(t testing.TB, name, listens, passes string) *Program {
 	t.Helper()
 	path, err := find(name)
 	if err != nil {
-		t.Logf("there is no C program to pair with: %v; the package dapl2-utils and scripts/native have it", err)
+		t.Logf("there is no C program to pair with: %v; scripts/native builds it", err)
 		return nil
 	}
 	return &Program{Path: "stdbuf", Args: []string{"-oL", path}, Listens: listens, Passes: passes}
 }
 
 func find(name string) (path string, err error) {
-	if os.Getenv("GOUDAT_NATIVE") != "source" {
-		return exec.LookPath(name)
-	}
 	folder, err := exec.Command("pkg-config", "--variable=prefix", "goudat").Output()
 	if err != nil {
 		return "", err

@@ -1,0 +1,147 @@
+package udat
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+// neededRevision is the least revision of the native library that this package works
+// with: DAT_REVISION of dat_registry.h, which a patch raises.
+const neededRevision = 1
+
+// What the libraries export to say their revision.
+const (
+	revisionSymbol         = "dat_revision"
+	providerRevisionSymbol = "dapl_revision"
+	versionSymbol          = "dat_version"
+)
+
+// NativeFile is a native library that the process uses.
+type NativeFile struct {
+	Path    string
+	Version string // "" if the library does not say it
+}
+
+// NativeStack describes the native libraries that the process uses. The version of
+// libibverbs and of librdmacm has that of rdma-core at its end.
+type NativeStack struct {
+	NativeFile            // libdat2
+	Revision   int        // of dapl's source with goudat's patches, 0 without them
+	Verbs      NativeFile // libibverbs
+	RDMACM     NativeFile // librdmacm, empty until the CMA provider is loaded
+}
+
+// String returns the versions and the paths on one line.
+func (s NativeStack) String() string {
+	text := fmt.Sprintf("%v of revision %d", named{"libdat2", s.NativeFile}, s.Revision)
+	for _, file := range []named{{"libibverbs", s.Verbs}, {"librdmacm", s.RDMACM}} {
+		if file.Path != "" {
+			text += fmt.Sprintf(", %v", file)
+		}
+	}
+	return text
+}
+
+type named struct {
+	name string
+	NativeFile
+}
+
+func (n named) String() string { return n.name + " " + n.Version + " at " + n.Path }
+
+// NativeLibrary returns what native libraries the process uses, and the error that
+// Open would fail with because of them: see ProblemWrongLibrary.
+func NativeLibrary() (NativeStack, error) {
+	const op = "dat_ia_open"
+	if err := needLibrary(op); err != nil {
+		return NativeStack{}, err
+	}
+	s := NativeStack{
+		NativeFile: NativeFile{cgo.FileOf(0, "dat_ia_openv"), cgo.Text(0, versionSymbol)},
+		Revision:   cgo.Number(0, revisionSymbol),
+		Verbs:      loadedFile("libibverbs.so."),
+		RDMACM:     loadedFile("librdmacm.so."),
+	}
+	return s, checkLibrary(op)
+}
+
+// loadedFile returns the library in the process whose name begins so, with the version
+// that follows.
+func loadedFile(prefix string) NativeFile {
+	for _, path := range loadedFiles(prefix) {
+		return NativeFile{path, strings.TrimPrefix(filepath.Base(path), prefix)}
+	}
+	return NativeFile{}
+}
+
+// loadedFiles returns the files in the process that have code, and whose names begin so.
+// The kernel has resolved symbolic links.
+func loadedFiles(prefix string) (paths []string) {
+	maps, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return nil
+	}
+	defer maps.Close()
+	for lines := bufio.NewScanner(maps); lines.Scan(); {
+		// address permissions offset device inode path
+		fields := strings.SplitN(lines.Text(), " ", 6)
+		if len(fields) < 6 || !strings.Contains(fields[1], "x") {
+			continue
+		}
+		path := strings.TrimLeft(fields[5], " ")
+		if strings.HasPrefix(filepath.Base(path), prefix) && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// needRevision is needLibrary for calls that use libdat2. They fail if it is not one that
+// this package works with.
+func needRevision(op string) error {
+	if err := needLibrary(op); err != nil {
+		return err
+	}
+	return checkLibrary(op)
+}
+
+// checkLibrary fails if libdat2 is not one that this package works with. It looks anew
+// each time: a second copy of the library can come at any time.
+func checkLibrary(op string) error {
+	if copies := loadedFiles("libdat2."); len(copies) > 1 {
+		return wrongLibrary(op, "the process has two copies of libdat2, %s and %s: have all that it loads use one", copies[0], copies[1])
+	}
+	revision := cgo.Number(0, revisionSymbol)
+	if revision >= neededRevision {
+		return nil
+	}
+	return wrongLibrary(op, "the loader found %s, which %s, and udat needs revision %d", cgo.FileOf(0, "dat_ia_openv"), having(revision), neededRevision)
+}
+
+// checkProviderLibrary fails if a provider's library is not of libdat2's revision, which
+// is right.
+func checkProviderLibrary(op string, library cgo.Library) error {
+	revision, needed := cgo.Number(library, providerRevisionSymbol), cgo.Number(0, revisionSymbol)
+	if revision == needed {
+		return nil
+	}
+	return wrongLibrary(op, "the provider is %s, which %s, and %s has revision %d", cgo.FileOf(library, "dat_provider_init"), having(revision), cgo.FileOf(0, revisionSymbol), needed)
+}
+
+func having(revision int) string {
+	if revision == 0 {
+		return "has no revision, as dapl without goudat's patches"
+	}
+	return fmt.Sprintf("has revision %d", revision)
+}
+
+func wrongLibrary(op, format string, args ...any) error {
+	return explained(op, classError|Return(ErrProviderNotFound), fmt.Errorf("%w: %s; goudat's scripts/native builds the right ones, and says how to use them",
+		ProblemWrongLibrary, fmt.Sprintf(format, args...)))
+}

@@ -1,0 +1,124 @@
+//go:build linux
+
+package udat_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+)
+
+func TestNativeLibrary(t *testing.T) {
+	want(t, udat.LoadLibrary(cma)) // which brings librdmacm
+	s, err := udat.NativeLibrary()
+	want(t, err)
+	if filepath.Base(s.Path) != "libdat2.so.2" || s.Version == "" || s.Revision < udat.NeededRevision {
+		t.Errorf("libdat2 is %+v", s)
+	}
+	for name, file := range map[string]udat.NativeFile{"libibverbs": s.Verbs, "librdmacm": s.RDMACM} {
+		if filepath.Base(file.Path) != name+".so."+file.Version || file.Version == "" {
+			t.Errorf("%s is %+v", name, file)
+		}
+		if !strings.Contains(s.String(), file.Path) {
+			t.Errorf("%v does not name %s", s, file.Path)
+		}
+	}
+}
+
+// A libdat2 without revision, as that of the distributions, and one of an older revision
+// are refused by what uses the library first. NativeLibrary still describes them.
+func TestWrongLibrary(t *testing.T) {
+	for name, revision := range map[string]int{"none": 0, "older": udat.NeededRevision - 2} {
+		t.Run(name, func(t *testing.T) {
+			library := withRevision(t, nativeFile(t, "libdat2.so.2"), "dat_revision", revision)
+			r := child{task: childTask{Native: []string{"cma:lo"}}, env: []string{"LD_LIBRARY_PATH=" + filepath.Dir(library)}}.run(t)
+			wantWrongLibrary(t, r, map[string]string{"none": "without goudat's patches", "older": "has revision -1"}[name], library)
+			if r.Stack.Path != library || r.Stack.Revision != revision || r.Stack.Verbs.Path == "" {
+				t.Errorf("the libraries are %+v", r.Stack)
+			}
+		})
+	}
+}
+
+// A provider of another revision than libdat2's is refused before it does anything, under an
+// entry of dat.conf, and with RegisterProvider.
+func TestWrongProvider(t *testing.T) {
+	for name, revision := range map[string]int{"none": 0, "newer": udat.NeededRevision + 1} {
+		t.Run(name, func(t *testing.T) {
+			library := withRevision(t, nativeFile(t, cma), "dapl_revision", revision)
+			config := "x u2.0 nonthreadsafe default " + library + ` dapl.2.0 "lo 0" ""` + "\n"
+			r := child{task: childTask{Native: []string{"x"}, Provider: library}, config: &config}.run(t)
+			wantWrongLibrary(t, r, map[string]string{"none": "without goudat's patches", "newer": "has revision 2"}[name], library, nativeFile(t, "libdat2.so.2"))
+		})
+	}
+}
+
+// With two copies of libdat2 a provider would register itself with one of them, and the
+// program ask the other.
+func TestTwoLibraries(t *testing.T) {
+	real := nativeFile(t, "libdat2.so.2")
+	second := withRevision(t, real, "dat_revision", udat.NeededRevision)
+	first, err := filepath.EvalSymlinks(real)
+	want(t, err)
+	r := child{task: childTask{Native: []string{"cma:lo"}, Load: second}}.run(t)
+	wantWrongLibrary(t, r, "two copies", first, second)
+}
+
+// wantWrongLibrary fails the test unless each use of the library was refused for the reason.
+func wantWrongLibrary(t *testing.T, r childResult, words ...string) {
+	t.Helper()
+	if len(r.Opened) == 0 {
+		t.Error("the child has tried nothing")
+	}
+	for _, o := range r.Opened {
+		wantProblem(t, o, udat.ProblemWrongLibrary, append(words, "scripts/native")...)
+		if o.Return.Type() != udat.ErrProviderNotFound {
+			t.Errorf("the code is %v", o.Return)
+		}
+		t.Log(o.Text)
+	}
+}
+
+// nativeFile returns the path of a library that lies beside the libdat2 of this process.
+func nativeFile(t *testing.T, name string) string {
+	t.Helper()
+	s, err := udat.NativeLibrary()
+	want(t, err)
+	return filepath.Join(filepath.Dir(s.Path), name)
+}
+
+// withRevision copies a library, with another revision, or with none if that is 0. The copy
+// has the name of the library, in a folder of its own.
+func withRevision(t *testing.T, path, symbol string, revision int) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	want(t, err)
+	file, err := elf.NewFile(bytes.NewReader(content))
+	want(t, err)
+	symbols, err := file.DynamicSymbols()
+	want(t, err)
+	for _, s := range symbols {
+		if s.Name != symbol {
+			continue
+		}
+		if revision == 0 {
+			content[bytes.Index(content, []byte("\x00"+symbol+"\x00"))+1] = 'x'
+		}
+		section := file.Sections[s.Section]
+		binary.NativeEndian.PutUint32(content[s.Value-section.Addr+section.Offset:], uint32(revision))
+		folder, err := os.MkdirTemp("", "library-") // any user may read it
+		want(t, err)
+		t.Cleanup(func() { os.RemoveAll(folder) })
+		copied := filepath.Join(folder, filepath.Base(path))
+		want(t, os.WriteFile(copied, content, 0o644))
+		return copied
+	}
+	t.Fatalf("%s does not export %s", path, symbol)
+	return ""
+}
