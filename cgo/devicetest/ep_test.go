@@ -24,7 +24,6 @@ func TestEPQuery(t *testing.T) {
 	})
 }
 
-// Modifying a field would destroy the endpoint's queue pair.
 func TestEPModifyOfFixedField(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		e := a.newEndpoint(t)
@@ -146,6 +145,11 @@ func TestConnect(t *testing.T) {
 		active.connect.expect(t, cgo.EventConnectionEstablished)
 		passive.connect.expect(t, cgo.EventConnectionEstablished)
 
+		if hasPatches(t) {
+			outcome(t, "EPDupConnect of an accepted endpoint", cgo.EPDupConnect(second.EPHandle, passive.EPHandle, cgo.TimeoutInfinite, nil,
+				cgo.QOSBestEffort), cgo.InvalidParameter, cgo.InvalidArg2)
+			second.wantState(t, cgo.EPStateUnconnected)
+		}
 		success(t, "EPDupConnect", cgo.EPDupConnect(second.EPHandle, active.EPHandle, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort))
 		success(t, "CRReject", cgo.CRReject(l.request(t), nil))
 		second.connect.expect(t, cgo.EventConnectionPeerRejected)
@@ -157,6 +161,15 @@ func TestConnect(t *testing.T) {
 	})
 }
 
+func (e *endpoint) wantIdle(t *testing.T, recv, request bool) {
+	t.Helper()
+	_, recvIdle, requestIdle, r := cgo.EPGetStatus(e.EPHandle)
+	success(t, "EPGetStatus", r)
+	if recv != (recvIdle == 1) || request != (requestIdle == 1) {
+		t.Errorf("EPGetStatus gave the idle flags %d and %d, want %v and %v", recvIdle, requestIdle, recv, request)
+	}
+}
+
 func TestTransfer(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
@@ -165,8 +178,9 @@ func TestTransfer(t *testing.T) {
 		copy(passive.memory.bytes[200:], "read")
 
 		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
-		if _, recv, request, r := cgo.EPGetStatus(passive.EPHandle); !r.OK() || recv != 1 || request != 0 {
-			t.Errorf("EPGetStatus gave %d receives and %d requests, and %v, want 1 and 0", recv, request, r)
+		if hasPatches(t) {
+			passive.wantIdle(t, false, true)
+			active.wantIdle(t, true, true)
 		}
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 4)}, 2, cgo.CompletionDefault))
 		active.request.completion(t, cgo.EventDTOCompletion, 2)
