@@ -170,6 +170,13 @@ func (e *endpoint) wantIdle(t *testing.T, recv, request bool) {
 	}
 }
 
+func wantOperation(t *testing.T, event cgo.Event, operation cgo.DTO, length uint32) {
+	t.Helper()
+	if dto := event.DTO(); hasPatches(t) && (dto.Operation != operation || dto.TransferredLength != length) {
+		t.Errorf("a %v of %d bytes has completed, want a %v of %d", dto.Operation, dto.TransferredLength, operation, length)
+	}
+}
+
 func TestTransfer(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
@@ -183,7 +190,7 @@ func TestTransfer(t *testing.T) {
 			active.wantIdle(t, true, true)
 		}
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 4)}, 2, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 2)
+		wantOperation(t, active.request.completion(t, cgo.EventDTOCompletion, 2), cgo.DTOSend, 4)
 		received := passive.recv.completion(t, cgo.EventDTOCompletion, 1)
 		if length := received.DTO().TransferredLength; string(passive.memory.bytes[:length]) != "sent" {
 			t.Errorf("received %q", passive.memory.bytes[:length])
@@ -191,14 +198,14 @@ func TestTransfer(t *testing.T) {
 
 		remote := passive.memory.remote(100, 7)
 		success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(active.EPHandle, []cgo.LMRTriplet{active.memory.local(100, 7)}, 3, &remote, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 3)
+		wantOperation(t, active.request.completion(t, cgo.EventDTOCompletion, 3), cgo.DTORDMAWrite, 7)
 		if got := passive.memory.bytes[100:107]; string(got) != "written" {
 			t.Errorf("the peer's memory has %q", got)
 		}
 
 		remote = passive.memory.remote(200, 4)
 		success(t, "EPPostRDMARead", cgo.EPPostRDMARead(active.EPHandle, []cgo.LMRTriplet{active.memory.local(200, 4)}, 4, &remote, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 4)
+		wantOperation(t, active.request.completion(t, cgo.EventDTOCompletion, 4), cgo.DTORDMARead, 4)
 		if got := active.memory.bytes[200:204]; string(got) != "read" {
 			t.Errorf("read %q", got)
 		}
@@ -211,12 +218,15 @@ func TestPostRecvFlushed(t *testing.T) {
 		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
 		disconnect(t, active, passive)
 		number := cgo.EventIBDTO
-		if a.iwarp {
+		if a.iwarp || hasPatches(t) {
 			number = cgo.EventDTOCompletion
 		}
 		flushed := passive.recv.expect(t, number)
 		if dto := flushed.DTO(); dto.UserCookie != 1 || dto.Status != cgo.DTOErrFlushed {
 			t.Errorf("operation %d completed with %v, want 1 and %v", dto.UserCookie, dto.Status, cgo.DTOErrFlushed)
+		}
+		if dto := flushed.DTO(); hasPatches(t) && (dto.Operation != cgo.DTOReceive || dto.TransferredLength != 0) {
+			t.Errorf("a flushed receive is a %v of %d bytes", dto.Operation, dto.TransferredLength)
 		}
 	})
 }
