@@ -72,8 +72,8 @@ func EPQuery(ep EPHandle, mask EPParamMask, param *EPParam) Return {
 	return Return(C.goudat_ep_query(C.goudat_handle(ep), C.DAT_EP_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
 
-// EPModify changes the parameters that mask names. The providers destroy the
-// queue pair on the way.
+// EPModify changes the parameters that mask names, all of them or none. Unpatched
+// providers destroy the queue pair on the way.
 //
 // Implements:
 //
