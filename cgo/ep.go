@@ -72,8 +72,8 @@ func EPQuery(ep EPHandle, mask EPParamMask, param *EPParam) Return {
 	return Return(C.goudat_ep_query(C.goudat_handle(ep), C.DAT_EP_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
 
-// EPModify changes the parameters that mask names. The providers destroy the
-// queue pair on the way.
+// EPModify changes the parameters that mask names, all of them or none. Unpatched
+// providers destroy the queue pair on the way.
 //
 // Implements:
 //
@@ -84,9 +84,8 @@ func EPModify(ep EPHandle, mask EPParamMask, param *EPParam) Return {
 	return Return(C.goudat_ep_modify(C.goudat_handle(ep), C.DAT_EP_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
 
-// EPGetStatus returns the state of an endpoint. Where the specification has
-// booleans, the providers return counts of outstanding operations: 0 means
-// idle.
+// EPGetStatus returns the state of an endpoint, and whether its queues are idle.
+// Unpatched providers return counts of outstanding operations: 0 means idle.
 //
 // Implements:
 //

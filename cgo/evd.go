@@ -107,7 +107,7 @@ func EVDClearUnwaitable(evd EVDHandle) Return {
 	return Return(C.goudat_evd_clear_unwaitable(C.goudat_handle(evd)))
 }
 
-// EVDResize changes the length of the queue. With the OpenIB providers it never
+// EVDResize changes the length of the queue. With unpatched providers it never
 // returns for a dispatcher of completions and corrupts the memory of any other.
 //
 // Implements:

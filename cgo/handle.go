@@ -35,8 +35,8 @@ func GetConsumerContext(handle Handle) (uint64, Return) {
 	return uint64(context), Return(r)
 }
 
-// GetHandleType returns the kind of object. The providers know every kind but
-// CNO, SRQ and CSP, whose handles are invalid to them here.
+// GetHandleType returns the kind of object. To unpatched providers the handles of
+// CNOs and SRQs are invalid here.
 //
 // Implements:
 //

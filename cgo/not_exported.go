@@ -5,8 +5,8 @@ package cgo
 // NotImplemented without calling anything.
 
 // CNOFDCreate would create a notification object with a file descriptor that is
-// readable when it is triggered. The library does not export it: the call
-// returns NotImplemented.
+// readable when it is triggered. The unpatched library does not export it: the
+// call returns NotImplemented.
 //
 // Implements:
 //
@@ -18,7 +18,7 @@ func CNOFDCreate(IAHandle) (cno CNOHandle, fd int, ret Return) {
 }
 
 // CNOTrigger would take the EVD that triggered a notification object with a
-// file descriptor. The library does not export it: the call returns
+// file descriptor. The unpatched library does not export it: the call returns
 // NotImplemented.
 //
 // Implements:

@@ -24,7 +24,6 @@ func TestEPQuery(t *testing.T) {
 	})
 }
 
-// Modifying a field would destroy the endpoint's queue pair.
 func TestEPModifyOfFixedField(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		e := a.newEndpoint(t)
@@ -143,6 +142,11 @@ func TestConnect(t *testing.T) {
 		active.connect.expect(t, cgo.EventConnectionEstablished)
 		passive.connect.expect(t, cgo.EventConnectionEstablished)
 
+		if hasPatches(t) {
+			outcome(t, "EPDupConnect of an accepted endpoint", cgo.EPDupConnect(second.EPHandle, passive.EPHandle, cgo.TimeoutInfinite, nil,
+				cgo.QOSBestEffort), cgo.InvalidParameter, cgo.InvalidArg2)
+			second.wantState(t, cgo.EPStateUnconnected)
+		}
 		success(t, "EPDupConnect", cgo.EPDupConnect(second.EPHandle, active.EPHandle, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort))
 		success(t, "CRReject", cgo.CRReject(l.request(t), nil))
 		second.connect.expect(t, cgo.EventConnectionPeerRejected)
@@ -154,6 +158,22 @@ func TestConnect(t *testing.T) {
 	})
 }
 
+func (e *endpoint) wantIdle(t *testing.T, recv, request bool) {
+	t.Helper()
+	_, recvIdle, requestIdle, r := cgo.EPGetStatus(e.EPHandle)
+	success(t, "EPGetStatus", r)
+	if recv != (recvIdle == 1) || request != (requestIdle == 1) {
+		t.Errorf("EPGetStatus gave the idle flags %d and %d, want %v and %v", recvIdle, requestIdle, recv, request)
+	}
+}
+
+func wantOperation(t *testing.T, event cgo.Event, operation cgo.DTO, length uint32) {
+	t.Helper()
+	if dto := event.DTO(); hasPatches(t) && (dto.Operation != operation || dto.TransferredLength != length) {
+		t.Errorf("a %v of %d bytes has completed, want a %v of %d", dto.Operation, dto.TransferredLength, operation, length)
+	}
+}
+
 func TestTransfer(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
@@ -162,11 +182,12 @@ func TestTransfer(t *testing.T) {
 		copy(passive.memory.bytes[200:], "read")
 
 		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
-		if _, recv, request, r := cgo.EPGetStatus(passive.EPHandle); !r.OK() || recv != 1 || request != 0 {
-			t.Errorf("EPGetStatus gave %d receives and %d requests, and %v, want 1 and 0", recv, request, r)
+		if hasPatches(t) {
+			passive.wantIdle(t, false, true)
+			active.wantIdle(t, true, true)
 		}
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 4)}, 2, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 2)
+		wantOperation(t, active.request.completion(t, cgo.EventDTOCompletion, 2), cgo.DTOSend, 4)
 		received := passive.recv.completion(t, cgo.EventDTOCompletion, 1)
 		if length := received.DTO().TransferredLength; string(passive.memory.bytes[:length]) != "sent" {
 			t.Errorf("received %q", passive.memory.bytes[:length])
@@ -174,14 +195,14 @@ func TestTransfer(t *testing.T) {
 
 		remote := passive.memory.remote(100, 7)
 		success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(active.EPHandle, []cgo.LMRTriplet{active.memory.local(100, 7)}, 3, &remote, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 3)
+		wantOperation(t, active.request.completion(t, cgo.EventDTOCompletion, 3), cgo.DTORDMAWrite, 7)
 		if got := passive.memory.bytes[100:107]; string(got) != "written" {
 			t.Errorf("the peer's memory has %q", got)
 		}
 
 		remote = passive.memory.remote(200, 4)
 		success(t, "EPPostRDMARead", cgo.EPPostRDMARead(active.EPHandle, []cgo.LMRTriplet{active.memory.local(200, 4)}, 4, &remote, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 4)
+		wantOperation(t, active.request.completion(t, cgo.EventDTOCompletion, 4), cgo.DTORDMARead, 4)
 		if got := active.memory.bytes[200:204]; string(got) != "read" {
 			t.Errorf("read %q", got)
 		}
@@ -194,12 +215,15 @@ func TestPostRecvFlushed(t *testing.T) {
 		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
 		disconnect(t, active, passive)
 		number := cgo.EventIBDTO
-		if a.iwarp {
+		if a.iwarp || hasPatches(t) {
 			number = cgo.EventDTOCompletion
 		}
 		flushed := passive.recv.expect(t, number)
 		if dto := flushed.DTO(); dto.UserCookie != 1 || dto.Status != cgo.DTOErrFlushed {
 			t.Errorf("operation %d completed with %v, want 1 and %v", dto.UserCookie, dto.Status, cgo.DTOErrFlushed)
+		}
+		if dto := flushed.DTO(); hasPatches(t) && (dto.Operation != cgo.DTOReceive || dto.TransferredLength != 0) {
+			t.Errorf("a flushed receive is a %v of %d bytes", dto.Operation, dto.TransferredLength)
 		}
 	})
 }

@@ -79,7 +79,6 @@ func TestDequeueZeroesFirst(t *testing.T) {
 	})
 }
 
-// Attaching a DTO EVD to a CNO, or detaching it, would break it.
 func TestEVDModifyCNO(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		q, other := a.newQueue(t, cgo.EVDConnection), a.newQueue(t, cgo.EVDConnection)
@@ -155,9 +154,4 @@ func TestEVDWait(t *testing.T) {
 		_, r = cgo.EVDWait(q.EVDHandle, millisecond, 1, &event)
 		success(t, "EVDWait", r)
 	})
-}
-
-// With an existing EVD, it would corrupt memory.
-func TestEVDResizeOfNone(t *testing.T) {
-	outcome(t, "EVDResize(0)", cgo.EVDResize(0, 8), cgo.InvalidHandle, cgo.InvalidHandleEVDRequest)
 }

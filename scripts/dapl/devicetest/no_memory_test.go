@@ -201,7 +201,14 @@ func life(t *testing.T, name string) (failed string) {
 		}
 		free("EPFree", func() cgo.Return { return cgo.EPFree(ep) })
 		segments := []cgo.LMRTriplet{{VirtualAddress: uint64(start), SegmentLength: 64, LMRContext: lmrContext}}
-		success(t, "EPPostRecv", cgo.EPPostRecv(ep, segments, 1, cgo.CompletionDefault))
+		if !cgo.EPPostRecv(ep, segments, 1, cgo.CompletionDefault).OK() {
+			return "EPPostRecv"
+		}
+		longer := cgo.EPParam{EPAttr: *endpointAttr()}
+		longer.EPAttr.MaxRecvDTOs++
+		if !cgo.EPModify(ep, cgo.EPFieldMaxRecvDTOs, &longer).OK() {
+			return "EPModify"
+		}
 		ends[i] = ep
 	}
 

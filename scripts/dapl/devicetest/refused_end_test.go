@@ -93,13 +93,7 @@ func TestDisconnectWithoutErrorState(t *testing.T) {
 			}
 			refuse(t)
 			success(t, "EPFree", cgo.EPFree(ep))
-			if !isSocketCM(a) {
-				return // CMA reports nothing of what is posted to an endpoint that never had a connection
-			}
-			for cookie := range uint64(receives) {
-				e.recv.expectFlushed(t, cookie)
-			}
-			e.recv.empty(t)
+			e.recv.empty(t) // the completions went with the endpoint
 		})
 	})
 }

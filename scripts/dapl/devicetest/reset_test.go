@@ -9,19 +9,29 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// refusingKernel makes the kernel refuse queue pairs, and changes of their state, while a file exists.
+// refusingKernel makes the kernel refuse queue pairs, and changes of their state, while a file exists: one of them, if the
+// file has its name.
 const refusingKernel = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-static int refuses(void)
+static int refuses(const char *call)
 {
 	const char *file = getenv("DEVICETEST_REFUSE");
+	int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+	char name[16];
+	ssize_t n;
 
-	return file != NULL && access(file, F_OK) == 0;
+	if (fd < 0)
+		return 0;
+	n = read(fd, name, sizeof(name));
+	close(fd);
+	return n == 0 || (n == (ssize_t)strlen(call) && memcmp(name, call, n) == 0);
 }
 
 void *ibv_create_qp(void *pd, void *attr);
@@ -29,7 +39,7 @@ void *ibv_create_qp(void *pd, void *attr)
 {
 	void *(*create)(void *, void *) = (void *(*)(void *, void *))dlsym(RTLD_NEXT, "ibv_create_qp");
 
-	if (refuses()) {
+	if (refuses("create")) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -41,7 +51,7 @@ int ibv_modify_qp(void *qp, void *attr, int mask)
 {
 	int (*modify)(void *, void *, int) = (int (*)(void *, void *, int))dlsym(RTLD_NEXT, "ibv_modify_qp");
 
-	if (refuses())
+	if (refuses("modify"))
 		return errno = ENOMEM;
 	return modify(qp, attr, mask);
 }

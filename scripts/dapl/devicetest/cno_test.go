@@ -1,0 +1,167 @@
+package devicetest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// A CNO returns each EVD that has triggered it, once.
+func TestCNOOfSeveralEVDs(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		cno := a.newCNO(t)
+		first, second, third := a.newEVD(t, cno, cgo.EVDSoftware), a.newEVD(t, cno, cgo.EVDSoftware), a.newEVD(t, cno, cgo.EVDSoftware)
+		recv := a.newEVD(t, cno, cgo.EVDDTO)
+		t.Cleanup(func() {
+			for _, evd := range []cgo.EVDHandle{second, third, recv} {
+				success(t, "EVDFree", cgo.EVDFree(evd))
+			}
+		})
+		active := a.newEndpoint(t)
+		passive := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			return cgo.EPCreate(a.IAHandle, e.pz, recv, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
+		})
+		a.connect(t, a.listen(t), active, passive, nil)
+		post := func(evd cgo.EVDHandle) { success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1)) }
+		send := func(cookie uint64) {
+			passive.postRecv(t, cookie)
+			success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
+			active.request.completion(t, cgo.EventDTOCompletion, cookie)
+		}
+
+		a.wantTriggered(t, cno)
+		for _, evd := range []cgo.EVDHandle{second, first, second, third} {
+			post(evd)
+		}
+		a.wantTriggered(t, cno, second, first, third)
+		for cookie := range uint64(3) {
+			send(cookie)
+			a.wantTriggered(t, cno, recv)
+			post(first)
+			a.wantTriggered(t, cno, first)
+		}
+		for cookie := range uint64(3) {
+			dequeueCookie(t, recv, cookie)
+		}
+
+		post(third)
+		post(first)
+		success(t, "EVDFree", cgo.EVDFree(first))
+		a.wantTriggered(t, cno, third)
+		post(second)
+		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(second, 0))
+		a.wantTriggered(t, cno)
+		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(second, cno)) // it has events
+		a.wantTriggered(t, cno, second)
+
+		success(t, "EVDDisable", cgo.EVDDisable(recv))
+		send(3)
+		a.wantTriggered(t, cno)
+		success(t, "EVDEnable", cgo.EVDEnable(recv))
+		a.wantTriggered(t, cno, recv)
+		dequeueCookie(t, recv, 3)
+	})
+}
+
+// cnoProgram looks at a CNO through its file.
+const cnoProgram = `
+#include <dat2/udat.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void want(int line, int ok)
+{
+	if (!ok) {
+		fprintf(stderr, "line %d fails\n", line);
+		exit(1);
+	}
+}
+#define WANT(ok) want(__LINE__, ok)
+
+static int readable(int fd)
+{
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
+}
+
+int main(int argc, char **argv)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL, evd[2], got;
+	DAT_CNO_HANDLE cno;
+	DAT_CNO_PARAM param;
+	DAT_IA_HANDLE ia;
+	DAT_EVENT event;
+	DAT_FD fd = -1;
+	int i, round;
+
+	WANT(argc == 2);
+	WANT(dat_ia_open(argv[1], 8, &async, &ia) == DAT_SUCCESS);
+	WANT(DAT_GET_TYPE(dat_cno_fd_create(DAT_HANDLE_NULL, &fd, &cno)) == DAT_INVALID_HANDLE);
+	WANT(DAT_GET_TYPE(dat_cno_fd_create(ia, NULL, &cno)) == DAT_INVALID_PARAMETER);
+	WANT(dat_cno_fd_create(ia, &fd, &cno) == DAT_SUCCESS && fd >= 0);
+	WANT(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param) == DAT_SUCCESS);
+	WANT(param.proxy_type == DAT_PROXY_TYPE_FD && param.proxy.fd == fd);
+	WANT(DAT_GET_TYPE(dat_cno_trigger(DAT_HANDLE_NULL, &got)) == DAT_INVALID_HANDLE);
+	WANT(DAT_GET_TYPE(dat_cno_trigger(cno, NULL)) == DAT_INVALID_PARAMETER);
+	for (i = 0; i < 2; i++)
+		WANT(dat_evd_create(ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd[i]) == DAT_SUCCESS);
+	memset(&event, 0, sizeof(event));
+	event.event_number = DAT_SOFTWARE_EVENT;
+	for (round = 0; round < 3; round++) {
+		WANT(!readable(fd));
+		WANT(DAT_GET_TYPE(dat_cno_trigger(cno, &got)) == DAT_QUEUE_EMPTY);
+		for (i = 0; i < 4; i++)
+			WANT(dat_evd_post_se(evd[i % 2], &event) == DAT_SUCCESS);
+		WANT(readable(fd));
+		WANT(dat_cno_trigger(cno, &got) == DAT_SUCCESS && got == evd[0]);
+		WANT(readable(fd));
+		WANT(dat_cno_trigger(cno, &got) == DAT_SUCCESS && got == evd[1]);
+		for (i = 0; i < 4; i++)
+			WANT(dat_evd_dequeue(evd[i % 2], &event) == DAT_SUCCESS);
+	}
+	WANT(dat_evd_post_se(evd[0], &event) == DAT_SUCCESS && readable(fd));
+	WANT(dat_evd_free(evd[0]) == DAT_SUCCESS && !readable(fd));
+	WANT(DAT_GET_TYPE(dat_cno_free(cno)) == DAT_INVALID_STATE);
+	WANT(dat_evd_free(evd[1]) == DAT_SUCCESS);
+	WANT(dat_cno_free(cno) == DAT_SUCCESS);
+	WANT(!readable(fd)); /* it is closed */
+	WANT(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG) == DAT_SUCCESS);
+	return 0;
+}
+`
+
+// A CNO has a file that is readable while an EVD that has triggered it can be taken.
+func TestCNOFile(t *testing.T) {
+	if !hasPatches(t) {
+		return
+	}
+	folder := t.TempDir()
+	source, program := filepath.Join(folder, "cno.c"), filepath.Join(folder, "cno")
+	if err := os.WriteFile(source, []byte(cnoProgram), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	arguments := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "-Wall", "-Wextra", "-Werror", "-o", program, source)
+	arguments = append(append(arguments, strings.Fields(os.Getenv("CGO_LDFLAGS"))...), "-ldat2")
+	if out, err := exec.Command("gcc", arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			if out, err := exec.CommandContext(udattest.Context(t), program, name).CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
