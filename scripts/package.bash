@@ -9,7 +9,7 @@ chmod 755 -- "$staging"
 trap 'rm -rf -- "$staging" "${work-}"' EXIT
 package_summary="uDAPL (libdat2 and its providers) with the patches of goudat"
 # A later version has more patches; the checksum says which.
-package_release="$(find "${checkout:?}/scripts/patches/dapl" -name '*.patch' | wc -l)+$(native_recipe)"
+package_release="$(find "${checkout:?}/scripts/dapl/patches" -name '*.patch' | wc -l)+$(native_recipe)"
 
 # package_tree FOLDER LIBRARIES: puts the files of the package into a folder. There is no dat.conf: a Go program needs none,
 # and one that is there stays.
