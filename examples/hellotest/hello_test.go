@@ -23,7 +23,7 @@ func TestHello(t *testing.T) {
 		n := copy(client.Memory.Bytes(), "hello")
 		check(client.PostSend([]udat.Segment{client.Segment(t, 0, n)}, 2, 0))
 
-		event, err := server.Recv.Wait(t.Context()) // sleeps until the event is there
+		event, err := server.Recv.Wait(udattest.Context(t)) // sleeps until the event is there
 		check(err)
 		check(event.Err()) // the status of the operation itself
 		t.Logf("received %q, cookie %d", server.Memory.Bytes()[:event.Length], event.Cookie)

@@ -154,7 +154,7 @@ func TestImportPaths(t *testing.T) {
 	for _, p := range everyPackage(t) {
 		found = append(found, short(p.ImportPath))
 	}
-	for _, want := range []string{"udat", "scripts/vm/testbed"} {
+	for _, want := range []string{"udat", "scripts/vm/testbed", "scripts/porting/portcheck"} {
 		if !slices.Contains(found, want) {
 			t.Errorf("%s is not among %q", want, found)
 		}

@@ -1,0 +1,89 @@
+// Command portcheck reads C programs that use uDAPL, and says what a port to Go has to do.
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goudat/goudat/scripts/porting/internal/guide"
+)
+
+func main() {
+	brief := flag.Bool("brief", false, "print the places with warnings, and the summary")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), `Usage: portcheck [-brief] FILE|FOLDER...
+
+Reads the C source of one program that uses uDAPL 1.x or 2.x. Prints what Go has for each name of uDAPL at its place,
+the recipes of `+guide.File+` at the first place of a name in a file, and warnings of what a port must not repeat.
+Then what has no counterpart, and what was not understood. Of folders, it reads the files *.c and *.h. It needs no
+headers, and looks at all branches of #if.
+
+`)
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	out := bufio.NewWriter(os.Stdout)
+	err := run(out, flag.Args(), *brief)
+	if err := errors.Join(err, out.Flush()); err != nil {
+		fmt.Fprintln(os.Stderr, "portcheck:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out io.Writer, paths []string, brief bool) error {
+	names, err := sourceFiles(paths)
+	if err != nil {
+		return err
+	}
+	p, err := newParser()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var files []*source
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files = append(files, p.file(name, text))
+	}
+	c := &checker{guide: guide.Read(), program: newProgram(files)}
+	r := newReport(out, brief)
+	for _, s := range files {
+		r.file(c.check(s))
+	}
+	r.summary()
+	return nil
+}
+
+// sourceFiles lists the files, and those of folders.
+func sourceFiles(paths []string) (names []string, err error) {
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() && (name == path || slices.Contains([]string{".c", ".h"}, filepath.Ext(name))) {
+				names = append(names, name)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no C source in %s", strings.Join(paths, " "))
+	}
+	return names, nil
+}

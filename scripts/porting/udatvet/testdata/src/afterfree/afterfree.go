@@ -1,0 +1,63 @@
+package afterfree
+
+import (
+	"log"
+
+	"github.com/goudat/goudat/udat"
+)
+
+type peer struct{ ep *udat.EP }
+
+func must(err error) {}
+
+func bad(ia *udat.IA, pz *udat.PZ, evd *udat.EVD, p *peer) error {
+	lmr, err := udat.AllocMemory(pz, 100, 0)
+	memory := lmr.Bytes()
+	if err := lmr.Free(); err != nil {
+		return err
+	}
+	memory[0] = 1 // want `the memory memory is used after it was freed in line 16`
+
+	must(p.ep.Free())
+	if p != nil {
+		err = p.ep.PostSend(nil, 1, 0) // want `p.ep is used after it was freed in line 21`
+	}
+	err = evd.Free()
+	if err != nil {
+		log.Fatal(err)
+	}
+	evd.Dequeue() // want `evd is used after it was freed in line 25`
+
+	ia.Close(0)
+	_, err = udat.CreatePZ(ia) // want `ia is used after it was freed in line 31`
+	return err
+}
+
+func good(ia *udat.IA, pz *udat.PZ, evd *udat.EVD, p *peer) error {
+	must(p.ep.Free())
+	p.ep = new(udat.EP)
+	must(p.ep.PostSend(nil, 1, 0))
+	must(p.ep.Free())
+	must(p.ep.Free()) // the second is refused
+	p = &peer{new(udat.EP)}
+	must(p.ep.PostSend(nil, 1, 0))
+
+	err := evd.Free() // may be refused
+	println(err == nil)
+	evd.Dequeue()
+	if err := evd.Free(); err != nil {
+		evd.Dequeue()
+	}
+	if evd != nil {
+		must(evd.Free())
+	} else {
+		evd.Dequeue()
+	}
+	lmr, err := udat.RegisterMemory(pz, make([]byte, 3), 0)
+	memory := lmr.Bytes()
+	must(lmr.Free())
+	memory[0] = 1 // Go's memory stays
+	defer ia.Close(0)
+	_, err = udat.CreatePZ(ia)
+	return err
+}
