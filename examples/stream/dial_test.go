@@ -1,0 +1,59 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/examples/stream"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+func TestDialErrors(t *testing.T) {
+	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
+		l := listen(t, n)
+		address := l.Addr().String()
+		want(t, l.Close())
+		if _, err := n.Dial(address); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("nobody listens, and the error is %v", err)
+		}
+		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Accept on a closed listener returned %v", err)
+		}
+		for _, bad := range []string{"", "host", "127.0.0.1:port-of-nobody", "127.0.0.1:99999"} {
+			if _, err := n.Dial(bad); err == nil {
+				t.Errorf("a connection to %q", bad)
+			}
+			if _, err := n.Listen(bad); err == nil {
+				t.Errorf("a listener on %q", bad)
+			}
+		}
+	})
+}
+
+// A listener that never answers does not hold a dial longer than its context.
+func TestDialCanceled(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			n := open(t, name)
+			silent := udattest.Listen(t, udattest.Open(t, name))
+			address := net.JoinHostPort(udattest.Address(t, udattest.Open(t, name)).String(), portOf(silent.ConnQual))
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := n.DialContext(ctx, "tcp", address)
+			var netErr net.Error
+			if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &netErr) || !netErr.Timeout() {
+				t.Errorf("the dial returned %v", err)
+			}
+			udattest.Expect(t, silent.Requests, udat.EventConnectionRequest)
+		})
+	}
+}
+
+func portOf(qual udat.ConnQual) string { return strconv.FormatUint(uint64(qual), 10) }

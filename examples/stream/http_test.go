@@ -1,0 +1,72 @@
+package stream_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/goudat/goudat/examples/stream"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// random returns bytes that differ for each seed.
+func random(seed byte, length int) []byte {
+	b := make([]byte, length)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b)
+	return b
+}
+
+// serveHTTP answers each body with its sum and the body itself.
+func serveHTTP(l net.Listener) *http.Server {
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Sum", fmt.Sprintf("%x", sha256.Sum256(body)))
+		_, _ = w.Write(body)
+	})}
+	go func() { _ = server.Serve(l) }()
+	return server
+}
+
+// postBodies posts large bodies on several connections at once.
+func postBodies(t *testing.T, n *stream.Network, server string) {
+	client := &http.Client{Transport: &http.Transport{DialContext: n.DialContext, MaxConnsPerHost: 4}, Timeout: udattest.Patience}
+	defer client.CloseIdleConnections()
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			body := random(byte(i), i<<18+i)
+			response, err := client.Post("http://"+server, "application/octet-stream", bytes.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			got, err := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if err != nil || !bytes.Equal(got, body) || response.Header.Get("Sum") != fmt.Sprintf("%x", sha256.Sum256(body)) {
+				t.Errorf("of %d bytes %d came back, not the same, with the error %v", len(body), len(got), err)
+			}
+		}()
+	}
+	group.Wait()
+}
+
+func TestHTTP(t *testing.T) {
+	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
+		l := listen(t, n)
+		server := serveHTTP(l)
+		postBodies(t, n, l.Addr().String())
+		want(t, server.Shutdown(udattest.Context(t)))
+	})
+}

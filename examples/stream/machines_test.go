@@ -1,0 +1,118 @@
+//go:build linux
+
+package stream_test
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/examples/stream"
+	"github.com/goudat/goudat/udat/udattest"
+	"github.com/goudat/goudat/udat/udattest/control"
+)
+
+// meet waits until the machine of each rank has come here, and returns their values.
+func meet(t *testing.T, name, value string, ranks ...int) []string {
+	t.Helper()
+	values, err := control.Meet(udattest.Context(t), t.Name()+" "+name, value, ranks...)
+	want(t, err)
+	return values
+}
+
+// rankOf returns the rank of this machine, and skips the test unless there are at least so many.
+func rankOf(t *testing.T, machines int) int {
+	t.Helper()
+	rank, err := control.Rank()
+	if err != nil {
+		t.Skip(err)
+	}
+	if peers, err := control.Peers(); err != nil || len(peers) < machines {
+		t.Skipf("the test needs %d machines", machines)
+	}
+	return rank
+}
+
+// TestMachines has the server on one machine and the client on another. It needs TESTBED_FLAGS="--machines 2".
+func TestMachines(t *testing.T) {
+	rank := rankOf(t, 2)
+	if rank > 1 {
+		return
+	}
+	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
+		if rank == 1 {
+			servers := meet(t, "listening", "", 0, 1)[0]
+			plain, rpc, _ := strings.Cut(servers, " ")
+			postBodies(t, n, plain)
+			callEcho(t, n, rpc)
+			meet(t, "over", "", 0, 1)
+			return
+		}
+		l, m := listen(t, n), listen(t, n)
+		server, rpc := serveHTTP(l), serveGRPC(m)
+		meet(t, "listening", l.Addr().String()+" "+m.Addr().String(), 0, 1)
+		meet(t, "over", "", 0, 1)
+		want(t, server.Shutdown(udattest.Context(t)))
+		rpc.GracefulStop()
+	})
+}
+
+// A machine that loses its power tells nobody. Calls end even so, also those that only wait. It needs
+// TESTBED_FLAGS="--machines 3" for two adapters, and 2 for one.
+func TestMachineKilled(t *testing.T) {
+	names := udattest.Names(t)
+	rank := rankOf(t, 1+len(names))
+	stream.SetKeepAlive(2 * time.Second)
+	for i, name := range names {
+		victim := i + 1
+		t.Run(name, func(t *testing.T) {
+			switch rank {
+			case 0:
+				n := open(t, name)
+				l := listen(t, n)
+				meet(t, "listening", l.Addr().String(), 0, victim)
+				reads, writes := accept(t, l), accept(t, l)
+				results := make(chan error, 2)
+				go func() {
+					_, err := reads.Read(make([]byte, 1))
+					results <- err
+				}()
+				go func() {
+					_, err := writes.Write(make([]byte, 10<<20)) // more than there is room for
+					results <- err
+				}()
+				want(t, control.Kill(udattest.Context(t), victim))
+				for range 2 {
+					select {
+					case err := <-results:
+						var netErr net.Error
+						if !errors.As(err, &netErr) || !errors.Is(err, syscall.ETIMEDOUT) && !errors.Is(err, syscall.ECONNRESET) {
+							t.Errorf("the call returned %v", err)
+						}
+						t.Log(err)
+					case <-time.After(udattest.Patience):
+						t.Fatal("a call still waits")
+					}
+				}
+			case victim:
+				n := open(t, name)
+				address := meet(t, "listening", "", 0, victim)[0]
+				for range 2 {
+					_, err := n.Dial(address)
+					want(t, err)
+				}
+				select {} // until the power fails
+			}
+		})
+	}
+}
+
+func accept(t *testing.T, l net.Listener) net.Conn {
+	t.Helper()
+	c, err := l.Accept()
+	want(t, err)
+	return c
+}
