@@ -75,8 +75,17 @@ func (ep *EP) newNative(op string, p epParts, former *nativeEP) (*nativeEP, erro
 	return n, nil
 }
 
+// moreReceives is added to the receives on iWARP: soft-iWARP of Linux 7.3 has no memory for
+// endpoints of 128 receives and 64 requests.
+const moreReceives = 1
+
 func (n *nativeEP) create(op string) error {
-	handle, err := n.parts.createNative(op, n.ep.ia, n.parts.attr.native())
+	ia, p := n.ep.ia, &n.parts
+	attr := p.attr.native()
+	if ia.iwarp && p.recv != nil && p.srq == nil && p.attr.MaxRecvDTOs < ia.attr.MaxDTOPerEP {
+		attr.MaxRecvDTOs += moreReceives
+	}
+	handle, err := p.createNative(op, ia, attr)
 	n.handle = handle
 	return err
 }

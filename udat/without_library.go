@@ -48,5 +48,5 @@ func remedy(goos, goarch string, intSize int) string {
 	case intSize != 64:
 		return "udat needs a 64-bit processor, and this program is for " + goarch
 	}
-	return "build it with CGO_ENABLED=1, a C compiler, and libdapl-dev, libibverbs-dev and librdmacm-dev installed or what goudat's scripts/native builds"
+	return "build it with CGO_ENABLED=1, a C compiler, and what goudat's scripts/native builds"
 }

@@ -145,7 +145,7 @@ var Clauses = []Clause{
 	{ID: "D-02", Text: "A disconnect is abrupt unless asked otherwise."},
 	{ID: "D-03", Text: "Abrupt: all that is outstanding completes without success.",
 		Untried:    "spins forever on a receive that was posted while the peer disconnected",
-		Protection: "udat/disconnect.go: disconnectPaused; udat/ep_native.go: flush; udat/quirk_stuck_disconnect.go: rescue"},
+		Protection: "udat/disconnect.go: disconnectPaused; udat/ep_native.go: flush"},
 	{ID: "D-04", Text: "Abrupt: operations in progress may complete either way; once one has failed, all behind it in its direction fail."},
 	{ID: "D-05", Text: "Those completions come in the order of posting.",
 		Protection: "udat/direction.go: flush"},
