@@ -312,7 +312,7 @@ func TestNativePackage(t *testing.T) {
 	write(t, script, `set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get install -qy --no-install-recommends /tmp/package.deb gcc libc6-dev pkg-config libibverbs-dev
-gcc -x c -o /tmp/program - $(pkg-config --cflags --libs goudat) <<END
+gcc -o /tmp/program -x c - -x none $(pkg-config --cflags --libs goudat) <<END
 #include <dat2/udat.h>
 #include <dlfcn.h>
 #include <stdio.h>
