@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-
-	sitter "github.com/tree-sitter/go-tree-sitter"
-	grammar "github.com/tree-sitter/tree-sitter-c/bindings/go"
 )
 
 // node is a node of a syntax tree.
@@ -34,18 +31,6 @@ type source struct {
 // annotations are macros of the headers of DAT and of programs that follow them. They mean nothing, and no parser that
 // does not know them gets past them.
 var annotations = map[string]bool{"IN": true, "OUT": true, "INOUT": true, "DAT_API": true, "DT_API": true}
-
-// parser parses C.
-type parser struct{ *sitter.Parser }
-
-func newParser() (parser, error) {
-	p := sitter.NewParser()
-	if err := p.SetLanguage(sitter.NewLanguage(grammar.Language())); err != nil {
-		p.Close()
-		return parser{}, fmt.Errorf("the grammar of C: %w", err)
-	}
-	return parser{p}, nil
-}
 
 // file parses the text of a file. The bodies of its macros are parsed, too: as statements, or expressions.
 func (p parser) file(name string, text []byte) *source {
@@ -74,32 +59,6 @@ func (p parser) file(name string, text []byte) *source {
 		return true
 	})
 	return s
-}
-
-// tree parses text that begins at an offset of its file.
-func (p parser) tree(text []byte, offset int) *node {
-	tree := p.Parse(text, nil)
-	defer tree.Close()
-	cursor := tree.Walk()
-	defer cursor.Close()
-	return convert(cursor, string(text), offset, nil)
-}
-
-func convert(cursor *sitter.TreeCursor, text string, offset int, parent *node) *node {
-	tn := cursor.Node()
-	n := &node{
-		kind: tn.Kind(), field: cursor.FieldName(), text: text[tn.StartByte():tn.EndByte()], offset: offset + int(tn.StartByte()),
-		broken: tn.IsError() || tn.IsMissing(), parent: parent,
-	}
-	if cursor.GotoFirstChild() {
-		for ok := true; ok; ok = cursor.GotoNextSibling() {
-			if child := cursor.Node(); child.IsNamed() || child.IsMissing() || cursor.FieldName() == "operator" {
-				n.children = append(n.children, convert(cursor, text, offset, n))
-			}
-		}
-		cursor.GotoParent()
-	}
-	return n
 }
 
 // walk visits the nodes below n, and n, as long as visit returns true for the parent.
