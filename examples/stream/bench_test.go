@@ -3,6 +3,7 @@
 package stream_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -93,8 +94,8 @@ func BenchmarkMachines(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	meet := func(name, value string) string {
-		values, err := control.Meet(b.Context(), b.Name()+" "+name, value, 0, 1)
+	meet := func(ctx context.Context, name, value string) string {
+		values, err := control.Meet(ctx, b.Name()+" "+name, value, 0, 1)
 		want(b, err)
 		return values[1]
 	}
@@ -116,12 +117,12 @@ func BenchmarkMachines(b *testing.B) {
 			go serveBench(l)
 			addresses = append(addresses, l.Addr().String())
 		}
-		meet("listening", strings.Join(addresses, " "))
-		meet("over", "")
+		meet(udattest.Context(b), "listening", strings.Join(addresses, " "))
+		meet(b.Context(), "over", "")
 		return
 	}
-	addresses := strings.Fields(meet("listening", ""))
-	dials := map[string]func() (net.Conn, error){"tcp": func() (net.Conn, error) { return net.Dial("tcp", addresses[0]) }}
+	addresses := strings.Fields(meet(udattest.Context(b), "listening", ""))
+	dials := map[string]func() (net.Conn, error){"tcp": func() (net.Conn, error) { return net.DialTimeout("tcp", addresses[0], udattest.Patience) }}
 	for i, name := range names {
 		n := open(b, name)
 		dials[name] = func() (net.Conn, error) { return n.Dial(addresses[i+1]) }
@@ -134,5 +135,5 @@ func BenchmarkMachines(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/Throughput/%d", name, length), func(b *testing.B) { benchThroughput(b, dials[name], length) })
 		}
 	}
-	meet("over", "")
+	meet(b.Context(), "over", "")
 }
