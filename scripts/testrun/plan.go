@@ -54,11 +54,12 @@ var (
 	soakPackages    = packagePattern(`udat/soak$`)
 	// These start processes, in which nothing is watched.
 	failuresPackages = packagePattern(`udat/failures$`)
-	racePackages     = packagePattern(`udat(/|$)`)
+	racePackages     = packagePattern(`(udat(/|$)|examples/stream$)`)
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
 	mpiPackage         = packagePattern(`examples/mpi/mpi$`)
+	streamPackage      = packagePattern(`examples/stream$`)
 	lockorderPackage   = packagePattern(`udat/internal/lockorder$`)
 )
 
@@ -157,6 +158,11 @@ func (o options) plan(packages []testPackage) []run {
 		r.title = "testing message passing on several machines"
 		r.packages, r.flags, r.skip = of(packages, clusterPackages), nil, ""
 		runs = append(runs, r)
+		if !o.quick {
+			r.title = "testing streams between machines"
+			r.packages, r.only = of(packages, streamPackage), `^TestMachine`
+			runs = append(runs, r)
+		}
 	}
 	if !o.quick {
 		race := run{

@@ -137,18 +137,6 @@ var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 		}
 		return []cgo.Return{r}
 	},
-	"`dat_ep_dup_connect` from an endpoint that accepted": func(t *testing.T, a *adapter) []cgo.Return {
-		if hasPatches(t) { // which refuse it
-			return nil
-		}
-		_, passive := a.connectedPair(t)
-		e := a.newEndpoint(t)
-		r := cgo.EPDupConnect(e.EPHandle, passive.EPHandle, uint32(time.Second/time.Microsecond), nil, cgo.QOSBestEffort)
-		if event := e.connect.next(t); event.Number == cgo.EventConnectionEstablished {
-			t.Error("it is connected")
-		}
-		return []cgo.Return{r}
-	},
 }
 
 // C accepts what docs/porting.md says that it accepts.

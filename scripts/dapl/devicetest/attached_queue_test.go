@@ -65,9 +65,6 @@ func dequeueCookie(t *testing.T, evd cgo.EVDHandle, cookie uint64) cgo.Event {
 
 // An EVD of completions changes its CNO, has none for a time, and loses no event. One that was made without keeps none.
 func TestEVDModifyCNOOfCompletions(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		other := a.newCNO(t)

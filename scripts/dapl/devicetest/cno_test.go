@@ -13,9 +13,6 @@ import (
 
 // A CNO returns each EVD that has triggered it, once.
 func TestCNOOfSeveralEVDs(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		cno := a.newCNO(t)
@@ -144,9 +141,6 @@ int main(int argc, char **argv)
 
 // A CNO has a file that is readable while an EVD that has triggered it can be taken.
 func TestCNOFile(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	folder := t.TempDir()
 	source, program := filepath.Join(folder, "cno.c"), filepath.Join(folder, "cno")
 	if err := os.WriteFile(source, []byte(cnoProgram), 0o600); err != nil {

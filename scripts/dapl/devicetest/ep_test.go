@@ -142,11 +142,9 @@ func TestConnect(t *testing.T) {
 		active.connect.expect(t, cgo.EventConnectionEstablished)
 		passive.connect.expect(t, cgo.EventConnectionEstablished)
 
-		if hasPatches(t) {
-			outcome(t, "EPDupConnect of an accepted endpoint", cgo.EPDupConnect(second.EPHandle, passive.EPHandle, cgo.TimeoutInfinite, nil,
-				cgo.QOSBestEffort), cgo.InvalidParameter, cgo.InvalidArg2)
-			second.wantState(t, cgo.EPStateUnconnected)
-		}
+		outcome(t, "EPDupConnect of an accepted endpoint", cgo.EPDupConnect(second.EPHandle, passive.EPHandle, cgo.TimeoutInfinite, nil,
+			cgo.QOSBestEffort), cgo.InvalidParameter, cgo.InvalidArg2)
+		second.wantState(t, cgo.EPStateUnconnected)
 		success(t, "EPDupConnect", cgo.EPDupConnect(second.EPHandle, active.EPHandle, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort))
 		success(t, "CRReject", cgo.CRReject(l.request(t), nil))
 		second.connect.expect(t, cgo.EventConnectionPeerRejected)
@@ -169,7 +167,7 @@ func (e *endpoint) wantIdle(t *testing.T, recv, request bool) {
 
 func wantOperation(t *testing.T, event cgo.Event, operation cgo.DTO, length uint32) {
 	t.Helper()
-	if dto := event.DTO(); hasPatches(t) && (dto.Operation != operation || dto.TransferredLength != length) {
+	if dto := event.DTO(); dto.Operation != operation || dto.TransferredLength != length {
 		t.Errorf("a %v of %d bytes has completed, want a %v of %d", dto.Operation, dto.TransferredLength, operation, length)
 	}
 }
@@ -182,10 +180,8 @@ func TestTransfer(t *testing.T) {
 		copy(passive.memory.bytes[200:], "read")
 
 		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
-		if hasPatches(t) {
-			passive.wantIdle(t, false, true)
-			active.wantIdle(t, true, true)
-		}
+		passive.wantIdle(t, false, true)
+		active.wantIdle(t, true, true)
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 4)}, 2, cgo.CompletionDefault))
 		wantOperation(t, active.request.completion(t, cgo.EventDTOCompletion, 2), cgo.DTOSend, 4)
 		received := passive.recv.completion(t, cgo.EventDTOCompletion, 1)
@@ -214,15 +210,11 @@ func TestPostRecvFlushed(t *testing.T) {
 		active, passive := a.connectedPair(t)
 		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
 		disconnect(t, active, passive)
-		number := cgo.EventIBDTO
-		if a.iwarp || hasPatches(t) {
-			number = cgo.EventDTOCompletion
-		}
-		flushed := passive.recv.expect(t, number)
+		flushed := passive.recv.expect(t, cgo.EventDTOCompletion)
 		if dto := flushed.DTO(); dto.UserCookie != 1 || dto.Status != cgo.DTOErrFlushed {
 			t.Errorf("operation %d completed with %v, want 1 and %v", dto.UserCookie, dto.Status, cgo.DTOErrFlushed)
 		}
-		if dto := flushed.DTO(); hasPatches(t) && (dto.Operation != cgo.DTOReceive || dto.TransferredLength != 0) {
+		if dto := flushed.DTO(); dto.Operation != cgo.DTOReceive || dto.TransferredLength != 0 {
 			t.Errorf("a flushed receive is a %v of %d bytes", dto.Operation, dto.TransferredLength)
 		}
 	})

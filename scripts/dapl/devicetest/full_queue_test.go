@@ -35,9 +35,6 @@ func receive(t *testing.T, active, passive *endpoint, first, n uint64) {
 
 // Completions for which an EVD has no room yet are not lost.
 func TestFullQueueKeepsCompletions(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.smallPair(t)
@@ -56,9 +53,6 @@ func TestFullQueueKeepsCompletions(t *testing.T) {
 
 // The receives that the end of a connection flushes are not lost, either, and nothing refers to the endpoint then.
 func TestFullQueueKeepsFlushed(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.smallPair(t)
@@ -84,9 +78,6 @@ func TestFullQueueKeepsFlushed(t *testing.T) {
 
 // An endpoint leaves no events behind, and those of others that share its EVDs stay.
 func TestFreedEndpointLeavesNoEvents(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l, kept := a.listen(t), a.newEndpoint(t)

@@ -106,14 +106,6 @@ func TestContextAndTypeOfHandles(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		for kind, handle := range a.handles(t) {
 			t.Run(kind.String(), func(t *testing.T) {
-				if (kind == cgo.HandleTypeCNO || kind == cgo.HandleTypeSRQ) && !hasPatches(t) {
-					_, r := cgo.GetHandleType(handle)
-					outcome(t, "GetHandleType", r, cgo.InvalidHandle, cgo.NoSubtype)
-					_, r = cgo.GetConsumerContext(handle)
-					outcome(t, "GetConsumerContext", r, cgo.InvalidHandle, cgo.NoSubtype)
-					outcome(t, "SetConsumerContext", cgo.SetConsumerContext(handle, 1), cgo.InvalidHandle, cgo.NoSubtype)
-					return
-				}
 				got, r := cgo.GetHandleType(handle)
 				success(t, "GetHandleType", r)
 				if got != kind {

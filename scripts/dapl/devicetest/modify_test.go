@@ -85,9 +85,6 @@ func exchange(t testing.TB, from, to *endpoint, fromMemory, toMemory *memory, re
 
 // The receives of an endpoint survive each change of it, and it behaves by the new parameters.
 func TestEPModify(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
@@ -186,9 +183,6 @@ func testRefusedModify(t *testing.T, a *adapter, e *endpoint, connect queue) {
 
 // A reserved endpoint changes before a request and after it, and then accepts.
 func TestEPModifyReserved(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		for _, rejected := range []bool{true, false} {
@@ -224,9 +218,6 @@ func TestEPModifyReserved(t *testing.T) {
 func TestEPModifyFails(t *testing.T) {
 	file := os.Getenv(refuseVariable)
 	if file == "" {
-		if !hasPatches(t) {
-			return
-		}
 		library := buildPreload(t, refusingKernel)
 		for _, name := range udattest.Names(t) {
 			t.Run(name, func(t *testing.T) {

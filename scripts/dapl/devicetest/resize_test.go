@@ -15,9 +15,6 @@ func (q queue) length(t testing.TB) int32 {
 
 func TestEVDResizeRefuses(t *testing.T) {
 	outcome(t, "EVDResize(0)", cgo.EVDResize(0, 8), cgo.InvalidHandle, cgo.InvalidHandleEVDRequest)
-	if !hasPatches(t) {
-		return
-	}
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		q := a.newQueue(t, cgo.EVDSoftware)
 		for _, length := range []int32{0, -1, 1 << 30} {
@@ -39,9 +36,6 @@ func TestEVDResizeRefuses(t *testing.T) {
 
 // The events of a queue keep their order in each length, and the queue takes as many as it is long.
 func TestEVDResize(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		q := a.newQueue(t, cgo.EVDSoftware)
 		for _, length := range []int32{3, 4, 100, 7, 65, 8} {
@@ -67,9 +61,6 @@ func TestEVDResize(t *testing.T) {
 
 // A queue of completions changes its length while operations are in flight, completed, and taken. None is lost.
 func TestEVDResizeInFlight(t *testing.T) {
-	if !hasPatches(t) {
-		return
-	}
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
