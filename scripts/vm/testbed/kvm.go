@@ -21,6 +21,8 @@ const (
 	// acceleratorCount emulates one processor whose time advances by a nanosecond with each instruction. A program that
 	// measures time counts instructions.
 	acceleratorCount = "count"
+	// acceleratorFastest is KVM if that works here, or else User-Mode Linux.
+	acceleratorFastest = "fastest"
 )
 
 // countedTSC is the frequency of the time-stamp counter with acceleratorCount, in kHz.

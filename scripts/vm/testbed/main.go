@@ -109,11 +109,34 @@ func cannotRun(err error) int {
 // setup is the result of prepare.
 type setup struct {
 	machine machineConfig
+	kernel  string // what boots
 	err     error
 }
 
 // prepare puts all that a machine needs into the cache.
 func prepare(options options, log *progress) (s setup) {
+	defer func() {
+		if s.err == nil && s.kernel != "" {
+			log.setUp("booting %s", s.kernel)
+		}
+	}()
+	if options.accelerator != acceleratorFastest {
+		return prepareMachine(options, log)
+	}
+	options.accelerator = acceleratorUML
+	if kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err == nil {
+		kvm.Close()
+		trial := options
+		trial.accelerator = "auto"
+		if s := prepareMachine(trial, log); s.err != nil || s.machine.accelerator == acceleratorKVM {
+			return s
+		}
+	}
+	options.processors = max(options.processors, 1)
+	return prepareMachine(options, log)
+}
+
+func prepareMachine(options options, log *progress) (s setup) {
 	fail := func(err error) setup { return setup{err: err} }
 	cache, err := openCache(options.cache)
 	if err != nil {
@@ -139,11 +162,11 @@ func prepare(options options, log *progress) (s setup) {
 	if err != nil {
 		return fail(err)
 	}
-	log.setUp("booting Linux %s (%s)", kernel.release, source)
 	initramfs, err := cache.initramfs(options.arch, kernel, log)
 	if err != nil {
 		return fail(err)
 	}
+	s.kernel = fmt.Sprintf("Linux %s (%s)", kernel.release, source)
 	s.machine = machineConfig{
 		arch:       options.arch,
 		root:       root,

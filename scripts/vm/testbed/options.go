@@ -34,7 +34,7 @@ Flags, which go before PROGRAM:
   --memory SIZE       memory of the machine, such as 2G (the default) or 900M             [TESTBED_MEMORY]
   --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL].
                       count emulates one processor whose clock advances by a nanosecond with each instruction.
-                      uml is User-Mode Linux, a kernel that is a process: see below
+                      uml is User-Mode Linux, a kernel that is a process: see below. fastest is kvm if that works, or uml
   --arch ARCH         processor of the machine, amd64 or arm64, which is emulated         [TESTBED_ARCH]
   --cpus N            number of processors; the default is the host's, at most 4, or 1 with uml  [TESTBED_CPUS]
   --coarse-timers     timers of an emulated machine expire at its clock ticks, every 4 ms: it then needs a third less
@@ -181,8 +181,8 @@ func parseOptions(args, environment []string) (options, error) {
 	if !regexp.MustCompile(`^[1-9][0-9]*[MG]$`).MatchString(o.memory) {
 		return o, fmt.Errorf("the memory size %q is not a number with M or G", o.memory)
 	}
-	if !slices.Contains([]string{"auto", acceleratorKVM, acceleratorTCG, acceleratorCount, acceleratorUML}, o.accelerator) {
-		return o, fmt.Errorf("the acceleration %q is not one of auto, kvm, tcg, count, uml", o.accelerator)
+	if !slices.Contains([]string{"auto", acceleratorFastest, acceleratorKVM, acceleratorTCG, acceleratorCount, acceleratorUML}, o.accelerator) {
+		return o, fmt.Errorf("the acceleration %q is not one of auto, fastest, kvm, tcg, count, uml", o.accelerator)
 	}
 	if processors != "" {
 		n, err := strconv.Atoi(processors)
@@ -267,6 +267,9 @@ const maxProcessors = 8
 func (o *options) checkMachine(flags *flag.FlagSet) error {
 	named := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { named[f.Name] = true })
+	if o.accelerator == acceleratorFastest && (o.arch.foreign || named["kernel"]) {
+		o.accelerator = "auto" // User-Mode Linux has a kernel of its own
+	}
 	switch {
 	case o.arch.foreign && o.accelerator != "auto" && o.accelerator != acceleratorTCG:
 		return fmt.Errorf("a machine of %s is emulated: --accel can be tcg, not %s", o.arch.name, o.accelerator)

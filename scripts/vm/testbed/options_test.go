@@ -73,6 +73,7 @@ func TestParseOptions(t *testing.T) {
 		{"User-Mode Linux", []string{"true"}, []string{home, "TESTBED_ACCEL=uml"}, func(o options) bool {
 			return o.accelerator == acceleratorUML && o.processors == 1 && o.umlKernel == ""
 		}},
+		{"another kernel than the fastest", []string{"--kernel", "trixie", "true"}, []string{home, "TESTBED_ACCEL=fastest"}, func(o options) bool { return o.accelerator == "auto" }},
 		{"its kernel", []string{"--cpus=2", "--accel", "uml", "true"}, []string{home, "TESTBED_UML_KERNEL=/bin/../bin/sh"}, func(o options) bool {
 			return o.processors == 2 && o.umlKernel == "/bin/sh"
 		}},
