@@ -32,9 +32,9 @@ Flags, which go before PROGRAM:
                       or 15m                                                              [TESTBED_TIMEOUT]
   --share FOLDER      let the program write to this folder; may be repeated               [TESTBED_SHARE, with colons]
   --memory SIZE       memory of the machine, such as 2G (the default) or 900M             [TESTBED_MEMORY]
-  --accel KIND        kvm, tcg (emulation), or auto: kvm if it has booted this kernel here [TESTBED_ACCEL].
+  --accel KIND        kvm, tcg (emulation), or auto: kvm if it works here; fastest: kvm or uml  [TESTBED_ACCEL].
                       count emulates one processor whose clock advances by a nanosecond with each instruction.
-                      uml is User-Mode Linux, a kernel that is a process: see below. fastest is kvm if that works, or uml
+                      uml is User-Mode Linux, a kernel that is a process: see below
   --arch ARCH         processor of the machine, amd64 or arm64, which is emulated         [TESTBED_ARCH]
   --cpus N            number of processors; the default is the host's, at most 4, or 1 with uml  [TESTBED_CPUS]
   --coarse-timers     timers of an emulated machine expire at its clock ticks, every 4 ms: it then needs a third less

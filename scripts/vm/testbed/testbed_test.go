@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 		os.Exit(playRole(role))
 	}
 	os.Unsetenv("TESTBED_DEVICE") // each test uses its own
+	if os.Getenv("TESTBED_ACCEL") == acceleratorFastest {
+		os.Unsetenv("TESTBED_ACCEL") // so that emulation is tested, too
+	}
 	if err := openSources(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
