@@ -18,6 +18,7 @@ import "C"
 
 import (
 	"bytes"
+	"path/filepath"
 	"syscall"
 	"unsafe"
 )
@@ -55,14 +56,19 @@ func Text(library Library, symbol string) string {
 	return C.GoString(C.goudat_text(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&name[0]))))
 }
 
-// FileOf returns the path of the file that the loader has found a library's symbol in, "" if in none.
+// FileOf returns the path of the file that the loader has found a library's symbol in, "" if in none. A run path may
+// have brought it there by a detour.
 //
 // Calls:
 //
 //	int dladdr(const void *addr, Dl_info *info)
 func FileOf(library Library, symbol string) string {
 	name := append([]byte(symbol), 0)
-	return C.GoString(C.goudat_file(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&name[0]))))
+	file := C.GoString(C.goudat_file(C.goudat_handle(library), (*C.char)(unsafe.Pointer(&name[0]))))
+	if file == "" {
+		return ""
+	}
+	return filepath.Clean(file)
 }
 
 // TryThread begins a thread that ends at once, as a provider that opens an adapter begins threads. It returns 0, or the

@@ -197,10 +197,6 @@ var refusals = map[string]func(t *testing.T, ia *udat.IA) []error{
 		udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
 		return []error{cr.Reject(nil), cr.Accept(udattest.NewEndpoint(t, ia, nil).EP, nil)}
 	},
-	"`dat_ep_dup_connect` from an endpoint that accepted": func(t *testing.T, ia *udat.IA) []error {
-		_, accepted := udattest.Pair(t, ia, nil)
-		return []error{udattest.NewEndpoint(t, ia, nil).DupConnect(accepted.EP, time.Second, nil)}
-	},
 	"an EVD resized below what is there": func(t *testing.T, ia *udat.IA) []error {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
 		for range 4 {

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -146,9 +145,8 @@ func TestCNOFile(t *testing.T) {
 	if err := os.WriteFile(source, []byte(cnoProgram), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	arguments := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "-Wall", "-Wextra", "-Werror", "-o", program, source)
-	arguments = append(append(arguments, strings.Fields(os.Getenv("CGO_LDFLAGS"))...), "-ldat2")
-	if out, err := exec.Command("gcc", arguments...).CombinedOutput(); err != nil {
+	const compile = `exec gcc $CGO_CFLAGS -Wall -Wextra -Werror -o "$1" "$2" $(pkg-config --cflags --libs goudat)`
+	if out, err := exec.Command("sh", "-c", compile, "sh", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	for _, name := range udattest.Names(t) {
