@@ -13,6 +13,7 @@ var answers = []answer{
 	{"DAT_*_EXTENSION_BASE DAT_IB_EXTENSION_RANGE_BASE DAT_IW_EXTENSION_RANGE_BASE DAT_EXTENSION_EVENT " +
 		"DAT_IB_HANDLE_TYPE DAT_IB_HANDLE_TYPE_EXT",
 		"none: where values of extensions begin"},
+	{"DAT_REVISION", "[[NativeLibrary]]"},
 	{"DAT_EXTENSIONS", "none: the extensions are always there"},
 	{"DAT_IB_EVD_EXTENSION_FLAG*", "none: completions of extended operations come to an EVD with [[EVDDTO]]"},
 	{"DAT_AF_INET* DAT_EXPORT DAT_IA_HANDLE_TO_UL DAT_UL_TO_IA_HANDLE DAT_UVERYLONG DAT_PADDR",

@@ -7,7 +7,6 @@ import "slices"
 var standIns = map[string]string{
 	"CreateCNO": "the binding waits on each EVD with a native CNO of its own",
 	"CNO.Free":  "the same",
-	"EP.Reset":  "the library's call frees a disconnect that is stuck",
 }
 
 // calls finds which functions of the module the functions of udat call, directly or through others. The result maps the

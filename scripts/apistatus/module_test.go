@@ -20,6 +20,8 @@ extern DAT_RETURN DAT_API dat_x_free(IN DAT_X_HANDLE);
 extern DAT_RETURN DAT_API dat_x_query(IN DAT_X_HANDLE, OUT DAT_X_PARAM *);
 extern DAT_RETURN DAT_API dat_x_wait(IN DAT_X_HANDLE);
 extern DAT_RETURN DAT_API dat_x_lost(IN DAT_X_HANDLE);
+extern DAT_RETURN DAT_API dat_cno_fd_create(IN DAT_IA_HANDLE);
+extern DAT_RETURN DAT_API dat_cno_trigger(IN DAT_CNO_HANDLE);
 extern DAT_RETURN DAT_API dat_x_openv(IN DAT_NAME_PTR, IN DAT_COUNT);
 #define dat_ia_open(name) dat_x_openv((name), 3)
 `,
@@ -37,6 +39,8 @@ void dat_x_query(void) {}
 void dat_x_wait(void) {}
 void dat_x_openv(void) {}
 void dats_get_ia_handle(void) {}
+void dat_cno_fd_create(void) {}
+void dat_cno_trigger(void) {}
 static void dat_static(void) {}
 void *use(void) { return dat_static; }
 `,
@@ -86,6 +90,8 @@ func Open() {}
 //
 //	DAT_RETURN dat_strerror_extension(IN DAT_IB_RETURN value)
 //	DAT_RETURN dats_get_ia_handle(IN DAT_IA_HANDLE ia)
+//	DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia)
+//	DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno)
 //	DAT_RETURN dat_no_such(IN DAT_IA_HANDLE ia)
 func Strerror() {}
 `,
@@ -217,7 +223,7 @@ func TestProblems(t *testing.T) {
 	s := makeModule(t, nil).mustExamine(t)
 	want := []string{
 		"cgo/x.go:23: XQuery: dat_x_query: has 1 parameters, the header has 2",
-		"cgo/x.go:47: Strerror: dat_no_such is in no header and not in the library",
+		"cgo/x.go:49: Strerror: dat_no_such is in no header and not in the library",
 		"dat_x_create: the library does not export it, but udat has Create",
 		"dat_x_lost: no function of cgo implements it",
 		"dat_x_query: nothing in udat implements it",
@@ -235,8 +241,8 @@ func TestPage(t *testing.T) {
 	s := makeModule(t, nil).mustExamine(t)
 	page := string(s.page())
 	for _, line := range []string{
-		"10 functions: 5 exported, 2 declared but not exported, 2 macros, 1 inline. 9 have a raw wrapper, 6 a method, which stands in",
-		"for 1 of them, 7 a test. 1 more are left out, see the end.",
+		"12 functions: 7 exported, 2 declared but not exported, 2 macros, 1 inline. 11 have a raw wrapper, 6 a method, which stands in",
+		"for 1 of them, 9 a test. 1 more are left out, see the end.",
 		"| `dat_ia_open` | macro | [Open](../cgo/x.go) | [Open](../udat/x.go) | [TestOpen](../udat/x_test.go) |",
 		"| `dat_ib_x_other_name` | macro | [XFree](../cgo/x.go) | as `dat_x_free` | [TestZFree](../udat/x_test.go), [TestXFar](../udat/x_test.go) |",
 		"| `dat_strerror_extension` | inline | [Strerror](../cgo/x.go) | - | [TestTable](../udat/x_test.go) |",

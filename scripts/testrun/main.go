@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -54,14 +53,4 @@ func main() {
 	if !t.summary(time.Since(began)) {
 		os.Exit(1)
 	}
-}
-
-// list collects a flag that may be repeated.
-type list []string
-
-func (l *list) String() string { return strings.Join(*l, " ") }
-
-func (l *list) Set(value string) error {
-	*l = append(*l, value)
-	return nil
 }
