@@ -74,7 +74,7 @@ func TestReadmeCommands(t *testing.T) {
 	script.WriteString("set -e\ncd \"$README_FOLDER\"\nmkdir work\ncd work\n")
 	for _, block := range readme(t, "sh") {
 		switch {
-		case strings.Contains(block, "\ngo test "):
+		case strings.HasPrefix(block, "go test "):
 			script.WriteString("cp \"$README_FOLDER/hello_test.go\" .\n")
 		}
 		script.WriteString("set -x\n" + block + "{ set +x; } 2>/dev/null\n")
@@ -134,19 +134,19 @@ func (u *user) runsInTestbed(t *testing.T, environment string) {
 		return
 	}
 	write(t, filepath.Join(u.folder, "hello_test.go"), strings.Replace(readme(t, "go")[0], "package hellotest", "package main", 1))
-	for _, block := range readme(t, "sh") {
-		if !strings.HasPrefix(block, "go get -tool ") {
+	u.run(t, "go", "get", "-tool", testBedModule+"/testbed@"+moduleVersion)
+	u.run(t, "go", "mod", "vendor")
+	// The programs of the test bed are built from vendored packages, too.
+	if output := u.run(t, "bash", "-c", "GOUDAT_CACHE=$PWD/cache go tool testbed --help"); !strings.Contains(output, "[flags] PROGRAM [ARGUMENTS...]") {
+		t.Errorf("the test bed printed\n%s", output)
+	}
+	for _, command := range readme(t, "sh") {
+		if !strings.HasPrefix(command, "go test") {
 			continue
 		}
-		get, test, _ := strings.Cut(strings.ReplaceAll(block, "@latest", "@"+moduleVersion), "\n")
-		// The programs of the test bed are built from vendored packages, too.
-		output := u.run(t, "bash", "-e", "-c", get+"\ngo mod vendor\nGOUDAT_CACHE=$PWD/cache go tool testbed --help")
-		if !strings.Contains(output, "[flags] PROGRAM [ARGUMENTS...]") {
-			t.Errorf("the test bed printed\n%s", output)
-		}
 		// The machine has a registry of its own.
-		if output := u.run(t, "bash", "-e", "-c", environment+"\nunset DAT_OVERRIDE\n"+test); !strings.Contains(output, `received "hello"`) {
-			t.Errorf("%s printed\n%s", test, output)
+		if output := u.run(t, "bash", "-e", "-c", environment+"\nunset DAT_OVERRIDE\n"+command); !strings.Contains(output, `received "hello"`) {
+			t.Errorf("%s printed\n%s", command, output)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"syscall"
 )
 
@@ -41,9 +42,18 @@ func initFile(self string, arch *architecture) string {
 	return filepath.Join(filepath.Dir(self), "guest-"+arch.name)
 }
 
-// moduleFolder fetches the module that this program was built from, if it has a version.
+// moduleFolder returns the folder of the module that this program was built from: that which the caller's module uses,
+// or else the published one, if the program has a version.
 func moduleFolder() (string, error) {
 	info, ok := debug.ReadBuildInfo()
+	if ok {
+		// Packages may be vendored, but not the launcher.
+		cmd := exec.Command("go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", info.Main.Path)
+		cmd.Env = append(os.Environ(), "GOFLAGS=", "GO111MODULE=on")
+		if folder, err := cmd.Output(); err == nil && len(folder) > 1 {
+			return strings.TrimSpace(string(folder)), nil
+		}
+	}
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "", errors.New("this program was built from a module without a version")
 	}
