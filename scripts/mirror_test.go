@@ -15,7 +15,6 @@ var archiveHost = regexp.MustCompile(`(?i)\b(deb|ftp|http|snapshot|security|arch
 
 // All packages come from the user's apt sources, or from the mirror that the user names.
 func TestNoArchiveHostIsNamed(t *testing.T) {
-	needTime(t)
 	if host := "http://deb." + "debian.org/"; !archiveHost.MatchString(host) {
 		t.Fatalf("%s is not found", host)
 	}

@@ -67,7 +67,7 @@ const (
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// These test what only maintainers run, or follow each step of a user. They run at night.
-	hostSkip = `^Test(ReadmeCommands|Container|ContainerFiles|AnotherModule|Bench|NoArchiveHostIsNamed|Release|APIChanges|TestBedFromModuleCache|TestBedIsMissing|TestBedIsInstalled)$`
+	hostSkip = `^Test(ReadmeCommands|Container|ContainerFiles|AnotherModule|Bench|Release|APIChanges|TestBedIsInstalled)$`
 	// Calls of all kinds, from many goroutines, and on event dispatchers that cannot be freed yet.
 	locksTests = `^FuzzCalls$/^seed#[0-5]$|^Test(CloseUnderRequests|CloseBesideCreators|ConcurrentFree|EVDThatCannotBeFreed|EVDFreeWhileBusy|ManyWaitersFewThreads|NilAndZeroArguments)$`
 	// These make calls in all states and orders. The run with the race detector also compares the states with the

@@ -75,7 +75,7 @@ func (win *window) accumulate(numbers []byte, rank, offset int) error {
 		return err
 	}
 	for part := range slices.Chunk(numbers, mostAccumulated) {
-		if err := win.give(rank, offset, combining, part, &reply{}); err != nil {
+		if err := win.apply(rank, offset, combining, part, &reply{}); err != nil {
 			return err
 		}
 		offset += len(part)
@@ -100,7 +100,7 @@ func (win *window) exchange(change change, numbers, before []byte, rank, offset 
 		return err
 	}
 	r := &reply{before: before}
-	if err := win.give(rank, offset, change, numbers, r); err != nil {
+	if err := win.apply(rank, offset, change, numbers, r); err != nil {
 		return err
 	}
 	if rank == win.comm.rank {
@@ -112,8 +112,8 @@ func (win *window) exchange(change change, numbers, before []byte, rank, offset 
 	return r.err
 }
 
-// give has the target change its memory. For this rank itself, it is done when give returns.
-func (win *window) give(rank, offset int, change change, numbers []byte, r *reply) error {
+// apply has the target change its memory. For this rank itself, that is done when apply returns.
+func (win *window) apply(rank, offset int, change change, numbers []byte, r *reply) error {
 	w, t := win.comm.world, &win.targets[rank]
 	if err := w.await(func() bool { return len(t.unanswered) < mostUnanswered }); err != nil {
 		return err
