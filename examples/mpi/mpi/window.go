@@ -147,8 +147,9 @@ type target struct {
 	written    uint32              // the peer's posted at the last Put
 	former     uint32              // the peer's former at the last Put
 	writing    bool                // there was a Put since the last flush
-	begun      uint64              // gets and accumulations
-	open       map[uint64]struct{} // those that have not ended, by their number
+	begun      uint64              // gets and accumulations, which have numbers from 1 on
+	settled    uint64              // those up to this number have ended
+	over       map[uint64]struct{} // the others that have ended
 	unanswered []*reply            // of accumulations, the earliest first
 	asked      bool                // the lock was requested
 	locked     bool
@@ -388,13 +389,16 @@ func (win *window) get(numbers []byte, rank, offset int) error {
 	t := &win.targets[rank]
 	from := t.memory
 	from.VirtualAddress += uint64(offset)
+	if err := w.await(func() bool { return t.begun-t.settled < mostOpen }); err != nil {
+		return err
+	}
 	number := t.begin()
 	if err := p.fetch(numbers, from, func(err error) {
-		delete(t.open, number)
+		t.end(number)
 		win.failed = cmp.Or(win.failed, err)
 		w.stir()
 	}); err != nil {
-		delete(t.open, number)
+		t.end(number)
 		return err
 	}
 	return nil
@@ -511,23 +515,27 @@ func (win *window) unlock(rank int) error {
 
 // begin counts a get or an accumulation.
 func (t *target) begin() (number uint64) {
-	if t.open == nil {
-		t.open = map[uint64]struct{}{}
-	}
 	t.begun++
-	t.open[t.begun] = struct{}{}
 	return t.begun
 }
 
-// ended reports whether those up to a number have ended.
-func (t *target) ended(last uint64) bool {
-	for number := range t.open {
-		if number <= last {
-			return false
-		}
+// end notes that one has ended. They may end in any order.
+func (t *target) end(number uint64) {
+	if t.over == nil {
+		t.over = map[uint64]struct{}{}
 	}
-	return true
+	t.over[number] = struct{}{}
+	for {
+		if _, ok := t.over[t.settled+1]; !ok {
+			return
+		}
+		t.settled++
+		delete(t.over, t.settled)
+	}
 }
+
+// mostOpen bounds how many gets and accumulations are under way, so that one in the middle of a stream of them ends.
+const mostOpen = 64
 
 // flush waits until this rank's operations on another rank's memory are complete that have begun before. The caller
 // holds mu.
@@ -554,7 +562,7 @@ func (win *window) flush(rank int) error {
 		}
 		t.writing = t.written != written || t.former != former
 	}
-	err := w.await(func() bool { return t.ended(last) })
+	err := w.await(func() bool { return t.settled >= last })
 	if err == nil {
 		err, win.failed = win.failed, nil
 	}

@@ -233,7 +233,7 @@ func (win *window) answered(from int, before []byte, err error) {
 	r := t.unanswered[0]
 	t.unanswered = t.unanswered[1:]
 	r.came, r.err = true, err
-	delete(t.open, r.number)
+	t.end(r.number)
 	copy(r.before, before)
 	if r.before == nil {
 		win.failed = cmp.Or(win.failed, err)

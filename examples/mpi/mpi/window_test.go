@@ -237,16 +237,20 @@ func exchangeTask(w *World) error {
 }
 
 // What a flush waits for has begun before.
-func TestEnded(t *testing.T) {
+func TestSettled(t *testing.T) {
 	var to target
 	first, second, third := to.begin(), to.begin(), to.begin()
-	delete(to.open, second)
-	if to.ended(first) || to.ended(second) {
+	to.end(second)
+	if to.settled >= first {
 		t.Error("the first operation counts as ended")
 	}
-	delete(to.open, first)
-	if !to.ended(first) || !to.ended(second) || to.ended(third) {
-		t.Error("operations that begin later are waited for, or the last is not")
+	to.end(first)
+	if to.settled != second {
+		t.Errorf("those up to %d have ended, not up to %d", second, to.settled)
+	}
+	to.end(third)
+	if to.settled != third || len(to.over) > 0 {
+		t.Errorf("all have ended, and %d count, %d are kept", to.settled, len(to.over))
 	}
 }
 
