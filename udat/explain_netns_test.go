@@ -3,6 +3,7 @@
 package udat_test
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -48,7 +49,12 @@ func TestExplainDeviceOfOtherNamespace(t *testing.T) {
 	}
 	p := testPlace(t)
 	command(t, "rdma system set netns exclusive")
-	t.Cleanup(func() { command(t, "rdma system set netns shared") })
+	t.Cleanup(func() {
+		// The kernel refuses it as long as it takes the children's namespaces down, and nothing tells their end.
+		await(t, "network namespaces still have devices of their own", func() bool {
+			return exec.Command("rdma", "system", "set", "netns", "shared").Run() == nil
+		})
+	})
 	task := childTask{Open: p.names()}
 	task.First = []string{"mount --make-rprivate /", "mount -t sysfs sysfs /sys"} // as in a container
 	for _, o := range (child{task: task, netns: true}).run(t).Opened {
