@@ -1,6 +1,8 @@
 package devicetest
 
 import (
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -42,4 +44,19 @@ func TestAttributeLists(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The list keeps the device's name, whatever becomes of the memory that a query has filled.
+func TestAttributeListKeepsName(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		attr, provider := new(cgo.IAAttr), new(cgo.ProviderAttr)
+		_, r := cgo.IAQuery(a.IAHandle, cgo.IAFieldAll, attr, cgo.ProviderFieldAll, provider)
+		success(t, "IAQuery", r)
+		*attr = cgo.IAAttr{}
+		list := cgo.NamedAttrs(provider.ProviderSpecificAttr, provider.NumProviderSpecificAttr)
+		if !slices.Contains(list, cgo.NamedAttr{Name: "DAT_IB_DEVICE_NAME", Value: a.device}) {
+			t.Errorf("the list of %s is %v", a.device, list)
+		}
+		runtime.KeepAlive(attr)
+	})
 }
