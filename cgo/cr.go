@@ -6,6 +6,7 @@ package cgo
 #include "goudat/cr.h"
 
 #cgo noescape goudat_cr_query
+#cgo nocallback goudat_cr_query
 #cgo noescape goudat_cr_accept
 #cgo noescape goudat_cr_reject
 */

@@ -7,6 +7,7 @@ package cgo
 
 #cgo noescape goudat_evd_create
 #cgo noescape goudat_evd_query
+#cgo nocallback goudat_evd_query
 #cgo noescape goudat_evd_dequeue
 #cgo nocallback goudat_evd_dequeue
 #cgo noescape goudat_evd_dequeue_batch

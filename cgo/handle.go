@@ -7,6 +7,7 @@ package cgo
 
 #cgo noescape goudat_get_consumer_context
 #cgo noescape goudat_get_handle_type
+#cgo nocallback goudat_get_handle_type
 #cgo noescape goudat_get_ia_handle
 */
 import "C"

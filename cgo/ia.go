@@ -7,6 +7,7 @@ package cgo
 
 #cgo noescape goudat_ia_openv
 #cgo noescape goudat_ia_query
+#cgo nocallback goudat_ia_query
 */
 import "C"
 

@@ -7,6 +7,7 @@ package cgo
 
 #cgo noescape goudat_lmr_create
 #cgo noescape goudat_lmr_query
+#cgo nocallback goudat_lmr_query
 #cgo noescape goudat_lmr_sync_rdma_read
 #cgo nocallback goudat_lmr_sync_rdma_read
 #cgo noescape goudat_lmr_sync_rdma_write

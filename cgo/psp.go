@@ -8,6 +8,7 @@ package cgo
 #cgo noescape goudat_psp_create
 #cgo noescape goudat_psp_create_any
 #cgo noescape goudat_psp_query
+#cgo nocallback goudat_psp_query
 */
 import "C"
 
@@ -29,8 +30,8 @@ func PSPCreate(ia IAHandle, qual uint64, evd EVDHandle, flags PSPFlags) (PSPHand
 }
 
 // PSPCreateAny listens for connection requests on a connection qualifier that
-// the library chooses. When a listener cannot be set up for another reason than
-// that the qualifier is in use, the library tries forever.
+// the library chooses. Unpatched, it tries forever if it cannot listen for another
+// reason than that the qualifier is in use.
 //
 // Implements:
 //

@@ -7,6 +7,7 @@ package cgo
 
 #cgo noescape goudat_pz_create
 #cgo noescape goudat_pz_query
+#cgo nocallback goudat_pz_query
 */
 import "C"
 

@@ -9,6 +9,7 @@ package cgo
 #cgo noescape goudat_srq_post_recv
 #cgo nocallback goudat_srq_post_recv
 #cgo noescape goudat_srq_query
+#cgo nocallback goudat_srq_query
 */
 import "C"
 

@@ -20,7 +20,8 @@ type SRQAttr struct {
 }
 
 // SRQParam holds the parameters of a shared receive queue, laid out as
-// DAT_SRQ_PARAM. The providers return ValueUnknown as AvailableDTOCount.
+// DAT_SRQ_PARAM. Unpatched providers return
+// ValueUnknown as AvailableDTOCount.
 type SRQParam struct {
 	IAHandle            IAHandle // ia_handle
 	SRQState            SRQState // srq_state

@@ -29,14 +29,8 @@ func (q ConnQual) check(op string, argument ReturnSubtype) error {
 	return refuse(op, ErrInvalidParameter, argument, "the connection qualifier is 0: any other number will do, and CreatePSPAny chooses one that is free")
 }
 
-const (
-	// anyConnQual asks for a qualifier that is free.
-	anyConnQual ConnQual = 0
-	// firstAnyQual is where the search for one begins, as in the library, and
-	// lastAnyQual where it ends: beyond it, ports are used twice.
-	firstAnyQual ConnQual = 1024
-	lastAnyQual  ConnQual = 65535 - tcpOffset
-)
+// anyConnQual asks for a qualifier that is free.
+const anyConnQual ConnQual = 0
 
 const (
 	// tcpOffset is what the socket CM provider adds to a connection qualifier for
@@ -97,8 +91,8 @@ func (p place) cannotListen(op string, ia *IA, qual ConnQual, r cgo.Return) erro
 	case t == cgo.ConnQualInUse && own:
 		return p.inUse(op, qual, owner)
 	}
-	if err := ia.addressProblem(); err != nil { // the library says that the port is in use, or invalid
-		return explained(op, classError|Return(ErrInvalidAddress), err)
+	if err := ia.addressGone(op); err != nil { // the library says that the port is in use, or invalid
+		return err
 	}
 	switch t := r.Type(); {
 	case t == cgo.ConnQualInUse:

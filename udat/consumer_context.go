@@ -1,5 +1,7 @@
 package udat
 
+import "github.com/goudat/goudat/cgo"
+
 // Object is anything that this package makes: an adapter, an endpoint, an event
 // dispatcher, and so on.
 type Object interface {
@@ -45,38 +47,47 @@ func GetConsumerContext(o Object) (any, error) {
 
 // GetHandleType tells what kind an object is of.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_get_handle_type(IN DAT_HANDLE dat_handle,
 //	                               OUT DAT_HANDLE_TYPE *handle_type)
 func GetHandleType(o Object) (HandleType, error) {
-	obj, err := entered("dat_get_handle_type", o)
+	const op = "dat_get_handle_type"
+	obj, err := entered(op, o)
 	if err != nil {
 		return 0, err
 	}
 	defer obj.leave()
-	switch o.(type) {
+	var handle cgo.Handle
+	switch o := o.(type) {
 	case *CNO:
-		return HandleTypeCNO, nil
-	case *CR:
-		return HandleTypeCR, nil
-	case *EP:
-		return HandleTypeEP, nil
-	case *EVD:
-		return HandleTypeEVD, nil
-	case *LMR:
-		return HandleTypeLMR, nil
-	case *PSP:
-		return HandleTypePSP, nil
-	case *PZ:
-		return HandleTypePZ, nil
+		return HandleTypeCNO, nil // which is not a native one
 	case *RSP:
-		return HandleTypeRSP, nil
+		return HandleTypeRSP, nil // which stands on a native PSP
+	case *PSP:
+		var kind cgo.HandleType
+		err := o.service.onPoint(op, InvalidHandlePSP, func(handle cgo.PSPHandle) (r cgo.Return) {
+			kind, r = cgo.GetHandleType(cgo.Handle(handle))
+			return r
+		})
+		return HandleType(kind), err
+	case *CR:
+		handle = cgo.Handle(o.handle)
+	case *EP:
+		handle = cgo.Handle(o.native.Load().handle)
+	case *EVD:
+		handle = cgo.Handle(o.handle)
+	case *IA:
+		handle = cgo.Handle(o.handle)
+	case *LMR:
+		handle = cgo.Handle(o.handle)
+	case *PZ:
+		handle = cgo.Handle(o.handle)
 	case *SRQ:
-		return HandleTypeSRQ, nil
-	default:
-		return HandleTypeIA, nil
+		handle = cgo.Handle(o.handle)
 	}
+	kind, r := cgo.GetHandleType(handle)
+	return HandleType(kind), check(op, r)
 }
 
 func entered(op string, o Object) (*object, error) {

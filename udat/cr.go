@@ -16,6 +16,7 @@ type CR struct {
 	service *service
 	handle  cgo.CRHandle
 	param   CRParam
+	asked   error // the outcome of dat_cr_query
 }
 
 func (cr *CR) object() *object {
@@ -41,14 +42,15 @@ type CRParam struct {
 	PrivateData []byte
 }
 
-// newCR copies what the library knows of the request, which is gone with the answer.
+// newCR asks the library about the request: it forgets it with the answer.
 func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 	cr := &CR{service: s, handle: data.CRHandle, param: CRParam{PSP: s.psp, RSP: s.rsp, ConnQual: s.qual}}
 	if s.rsp != nil {
 		cr.param.LocalEP = s.rsp.ep
 	}
 	var param cgo.CRParam
-	if r := cgo.CRQuery(data.CRHandle, cgo.CRFieldAll, &param); r.OK() {
+	cr.asked = check(queryCROp, cgo.CRQuery(data.CRHandle, cgo.CRFieldAll, &param))
+	if cr.asked == nil {
 		cr.param.RemoteAddress = cgo.SockAddrAt(param.RemoteIAAddressPtr).Addr()
 		if param.PrivateData != 0 && param.PrivateDataSize > 0 {
 			cr.param.PrivateData = make([]byte, param.PrivateDataSize)
@@ -62,17 +64,19 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 
 // Query returns the parameters of the request, also after the answer.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
 //	                        IN DAT_CR_PARAM_MASK cr_param_mask,
 //	                        OUT DAT_CR_PARAM *cr_param)
 func (cr *CR) Query() (CRParam, error) {
 	if cr == nil || cr.service == nil {
-		return CRParam{}, refuse("dat_cr_query", ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package: take it from Event.CR")
+		return CRParam{}, refuse(queryCROp, ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package: take it from Event.CR")
 	}
-	return cr.param, nil
+	return cr.param, cr.asked
 }
+
+const queryCROp = "dat_cr_query"
 
 // Accept accepts the request on an unconnected endpoint of the same adapter and
 // sends privateData along. ep is nil for a request that came to an RSP, which is

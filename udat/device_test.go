@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -238,12 +239,44 @@ func TestQueryAttributes(t *testing.T) {
 		if named["DAT_IB_DEVICE_NAME"] != attr.AdapterName || named["DAT_IB_NODE_GUID"] != d.NodeGUID.String() {
 			t.Errorf("the named attributes are %v", named)
 		}
-		// What a program does with its copy is no other's business.
-		provider.ProviderSpecificAttr[0].Name = ""
-		_, again, err := ia.Query()
-		want(t, err)
-		if again.ProviderSpecificAttr[0].Name == "" {
-			t.Error("a change of one copy of the attributes shows in the next")
-		}
 	})
+}
+
+// Goroutines that query the adapters of a device at the same time get the same.
+func TestQueryBeside(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr, provider, err := ia.Query()
+		want(t, err)
+		query := func(ia *udat.IA) func() {
+			return func() {
+				for range 200 {
+					a, p, err := ia.Query()
+					if err != nil || !reflect.DeepEqual(a, attr) || !reflect.DeepEqual(p, provider) {
+						t.Errorf("the adapter is %+v, its provider %+v, %v", a, p, err)
+						return
+					}
+				}
+			}
+		}
+		another := udattest.Open(t, ia.Name())
+		together(query(ia), query(ia), query(another), query(another))
+	})
+}
+
+// The query of an adapter whose device has gone fails.
+func TestQueryAfterRemoval(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	udattest.Names(t)
+	s := addSpare(t)
+	command(t, "ip address add 10.79.0.1/24 dev "+s.netInterface)
+	command(t, "ip link set "+s.netInterface+" up")
+	ia, err := udat.Open("cma:" + s.netInterface)
+	want(t, err)
+	command(t, "rdma link delete "+s.device)
+	defer command(t, "rdma link add "+s.device+" type rxe netdev "+s.netInterface)
+	_, _, err = ia.Query()
+	want(t, err, udat.ErrInternalError)
+	want(t, ia.Close(udat.CloseAbrupt))
 }

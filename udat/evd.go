@@ -249,22 +249,25 @@ type EVDParam struct {
 
 // Query returns the parameters of the event dispatcher.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_evd_query(IN DAT_EVD_HANDLE evd_handle,
 //	                         IN DAT_EVD_PARAM_MASK evd_param_mask,
 //	                         OUT DAT_EVD_PARAM *evd_param)
 func (evd *EVD) Query() (EVDParam, error) {
-	if err := evd.object().enter("dat_evd_query", NoSubtype); err != nil {
+	const op = "dat_evd_query"
+	if err := evd.object().enter(op, NoSubtype); err != nil {
 		return EVDParam{}, err
 	}
 	defer evd.obj.leave()
-	param := EVDParam{IA: evd.ia, QLen: evd.length(), State: EVDStateEnabled | EVDStateWaitable, Flags: evd.flags}
+	var native cgo.EVDParam
+	if err := check(op, cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &native)); err != nil {
+		return EVDParam{}, err
+	}
+	param := EVDParam{IA: evd.ia, QLen: evd.length(), State: EVDState(native.State), Flags: EVDFlags(native.Flags)}
+	param.State = param.State&^EVDStateDisabled | EVDStateEnabled // natively it is armed or not: see createCNO
 	if evd.disabled.Load() {
 		param.State ^= EVDStateEnabled | EVDStateDisabled
-	}
-	if evd.waiters.unwaitable.Load() {
-		param.State ^= EVDStateWaitable | EVDStateUnwaitable
 	}
 	if a := evd.attachment.Load(); a != nil {
 		param.CNO = a.cno

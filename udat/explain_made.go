@@ -81,8 +81,8 @@ func noRoom() error {
 func (p *epParts) checkMade(op string, ia *IA, r cgo.Return) error {
 	switch a := p.attr; r.Type() {
 	case cgo.InvalidAddress: // the connection manager could not bind the endpoint to the adapter's address
-		if err := ia.addressProblem(); err != nil {
-			return explained(op, classError|Return(ErrInvalidAddress), err)
+		if err := ia.addressGone(op); err != nil {
+			return err
 		}
 		return explained(op, classError|Return(ErrInsufficientResources), fmt.Errorf("%w: each endpoint of the CMA provider takes one of net.ipv4.ip_local_port_range, "+
 			"and all of %v seem to be taken: widen the range, or free endpoints, also in other processes", ProblemNoPorts, ia.attr.Address))
@@ -94,9 +94,10 @@ func (p *epParts) checkMade(op string, ia *IA, r cgo.Return) error {
 	return checkMade(op, r)
 }
 
-// addressProblem reports that the address of the adapter has gone. The library reads the
-// address when it opens the device, and keeps both for all adapters of a name.
-func (ia *IA) addressProblem() error {
+// addressGone is the error of a call that fails because the address of the adapter has gone.
+// The library reads the address when it opens the device, and keeps both for all adapters of
+// a name.
+func (ia *IA) addressGone(op string) error {
 	address := ia.attr.Address
 	addresses, err := net.InterfaceAddrs()
 	if err != nil || !address.Is4() || slices.ContainsFunc(addresses, func(a net.Addr) bool {
@@ -105,15 +106,15 @@ func (ia *IA) addressProblem() error {
 	}) {
 		return nil
 	}
-	return fmt.Errorf("%w: the adapter uses %v, its address when it was first opened, and no network interface has that any more: add it again (ip address add), "+
-		"or close all adapters of this program whose provider is %q, and open again", ProblemAddressGone, address, ia.providerAttr.ProviderName)
+	return explained(op, classError|Return(ErrInvalidAddress), fmt.Errorf("%w: the adapter uses %v, its address when it was first opened, and no network interface has that any more: add it again (ip address add), "+
+		"or close all adapters of this program whose provider is %q, and open again", ProblemAddressGone, address, ia.providerAttr.ProviderName))
 }
 
 // checkOpened refuses an adapter that opens and can neither listen nor connect, since the
 // library has opened its device before.
 func (ia *IA) checkOpened(op string) error {
-	if err := ia.addressProblem(); err != nil {
-		return explained(op, classError|Return(ErrInvalidAddress), err)
+	if err := ia.addressGone(op); err != nil {
+		return err
 	}
 	if ia.services.overTCP {
 		return nil

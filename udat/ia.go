@@ -123,33 +123,19 @@ func Open(name string) (*IA, error) {
 
 // complete reads the attributes, and makes the notification of the asynchronous EVD.
 func (ia *IA) complete(asyncHandle cgo.EVDHandle) error {
-	if err := ia.readAttributes(); err != nil {
+	var err error
+	if ia.attr, ia.providerAttr, err = ia.query(); err != nil {
 		return err
 	}
+	ia.lacks = lackedOperations(ia.providerAttr.ProviderSpecificAttr)
+	ia.iwarp = transportOf(ia.attr.AdapterName) == TransportIWARP
+	ia.software = isSoftware(ia.attr.AdapterName)
 	const op = "dat_ia_open"
-	err := cmp.Or(ia.checkProvider(op), ia.checkOpened(op))
+	err = cmp.Or(ia.checkProvider(op), ia.checkOpened(op))
 	if err == nil {
 		ia.async, err = newAsyncEVD(ia, asyncHandle)
 	}
 	return err
-}
-
-// readAttributes copies the attributes. The library has one list of named ones
-// for all adapters of a provider, which any opening or closing rewrites.
-func (ia *IA) readAttributes() error {
-	const op = "dat_ia_query"
-	registry.Lock()
-	defer registry.Unlock()
-	var attr cgo.IAAttr
-	var providerAttr cgo.ProviderAttr
-	if _, r := cgo.IAQuery(ia.handle, cgo.IAFieldAll, &attr, cgo.ProviderFieldAll, &providerAttr); !r.OK() {
-		return check(op, r)
-	}
-	ia.attr, ia.providerAttr = newIAAttr(&attr), newProviderAttr(&providerAttr)
-	ia.lacks = lackedOperations(ia.providerAttr.ProviderSpecificAttr)
-	ia.iwarp = transportOf(ia.attr.AdapterName) == TransportIWARP
-	ia.software = isSoftware(ia.attr.AdapterName)
-	return nil
 }
 
 // Name returns the name that the adapter was opened by.
@@ -354,10 +340,10 @@ func cString(b []byte) string {
 	return string(b)
 }
 
-// Query returns the attributes of the adapter and of its provider, as they were
-// when it was opened: they do not change.
+// Query returns the attributes of the adapter and of its provider. It fails with
+// ErrInternalError if the device has gone.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
 //	                        OUT DAT_EVD_HANDLE *async_evd_handle,
@@ -366,15 +352,24 @@ func cString(b []byte) string {
 //	                        IN DAT_PROVIDER_ATTR_MASK provider_attr_mask,
 //	                        OUT DAT_PROVIDER_ATTR *provider_attr)
 func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
-	if err := ia.object().enter("dat_ia_query", InvalidHandleIA); err != nil {
+	if err := ia.object().enter(queryIAOp, InvalidHandleIA); err != nil {
 		return IAAttr{}, ProviderAttr{}, err
 	}
 	defer ia.obj.leave()
-	attr, providerAttr := ia.attr, ia.providerAttr
-	attr.TransportAttr = slices.Clone(attr.TransportAttr)
-	attr.VendorAttr = slices.Clone(attr.VendorAttr)
-	providerAttr.ProviderSpecificAttr = slices.Clone(providerAttr.ProviderSpecificAttr)
-	return attr, providerAttr, nil
+	return ia.query()
+}
+
+const queryIAOp = "dat_ia_query"
+
+// query is Query without the gate.
+func (ia *IA) query() (IAAttr, ProviderAttr, error) {
+	var attr cgo.IAAttr
+	var providerAttr cgo.ProviderAttr
+	_, r := cgo.IAQuery(ia.handle, cgo.IAFieldAll, &attr, cgo.ProviderFieldAll, &providerAttr)
+	if err := check(queryIAOp, r); err != nil {
+		return IAAttr{}, ProviderAttr{}, err
+	}
+	return newIAAttr(&attr), newProviderAttr(&providerAttr), nil
 }
 
 // Close closes the adapter. While objects are alive on it, CloseGraceful fails

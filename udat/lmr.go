@@ -144,24 +144,29 @@ type LMRParam struct {
 // Query returns the parameters of the region. Its memory is virtual memory, and
 // operations address it by virtual address, not by offset.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
 //	                         IN DAT_LMR_PARAM_MASK lmr_param_mask,
 //	                         OUT DAT_LMR_PARAM *lmr_param)
 func (lmr *LMR) Query() (LMRParam, error) {
-	if err := lmr.object().enter("dat_lmr_query", InvalidHandleLMR); err != nil {
+	const op = "dat_lmr_query"
+	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
 		return LMRParam{}, err
 	}
 	defer lmr.obj.leave()
+	var native cgo.LMRParam
+	if err := check(op, cgo.LMRQuery(lmr.handle, cgo.LMRFieldAll, &native)); err != nil {
+		return LMRParam{}, err
+	}
 	return LMRParam{
 		IA:         lmr.pz.ia,
 		PZ:         lmr.pz,
-		Address:    lmr.address(),
-		Length:     len(lmr.memory),
-		Privileges: lmr.privileges,
-		LMRContext: lmr.lmrContext,
-		RMRContext: lmr.rmrContext,
+		Address:    native.RegisteredAddress,
+		Length:     int(native.RegisteredSize),
+		Privileges: MemPriv(native.MemPriv),
+		LMRContext: native.LMRContext,
+		RMRContext: native.RMRContext,
 	}, nil
 }
 

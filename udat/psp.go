@@ -1,5 +1,7 @@
 package udat
 
+import "github.com/goudat/goudat/cgo"
+
 // PSP is a public service point: it listens for connection requests. Its
 // methods may be called from any goroutine.
 type PSP struct {
@@ -47,7 +49,7 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 // CreatePSPAny is CreatePSP on a connection qualifier that nothing listens on
 // yet. Query returns which one.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_psp_create_any(IN DAT_IA_HANDLE ia_handle,
 //	                              OUT DAT_CONN_QUAL *conn_qual,
@@ -85,18 +87,25 @@ type PSPParam struct {
 
 // Query returns the parameters of the service point.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_psp_query(IN DAT_PSP_HANDLE psp_handle,
 //	                         IN DAT_PSP_PARAM_MASK psp_param_mask,
 //	                         OUT DAT_PSP_PARAM *psp_param)
 func (psp *PSP) Query() (PSPParam, error) {
-	if err := psp.object().enter("dat_psp_query", InvalidHandlePSP); err != nil {
+	const op = "dat_psp_query"
+	if err := psp.object().enter(op, InvalidHandlePSP); err != nil {
 		return PSPParam{}, err
 	}
 	s := &psp.service
 	defer s.obj.leave()
-	return PSPParam{IA: s.ia, ConnQual: s.qual, EVD: s.evd, Flags: PSPConsumer}, nil
+	var native cgo.PSPParam
+	if err := s.onPoint(op, InvalidHandlePSP, func(handle cgo.PSPHandle) cgo.Return {
+		return cgo.PSPQuery(handle, cgo.PSPFieldAll, &native)
+	}); err != nil {
+		return PSPParam{}, err
+	}
+	return PSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, Flags: PSPFlags(native.PSPFlags)}, nil
 }
 
 // Free stops taking requests. Those that were not answered are rejected, and

@@ -45,16 +45,21 @@ type PZParam struct {
 
 // Query returns the parameters of the zone.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
 //	                        IN DAT_PZ_PARAM_MASK pz_param_mask,
 //	                        OUT DAT_PZ_PARAM *pz_param)
 func (pz *PZ) Query() (PZParam, error) {
-	if err := pz.object().enter("dat_pz_query", InvalidHandlePZ); err != nil {
+	const op = "dat_pz_query"
+	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
 		return PZParam{}, err
 	}
 	defer pz.obj.leave()
+	var native cgo.PZParam
+	if err := check(op, cgo.PZQuery(pz.handle, cgo.PZFieldAll, &native)); err != nil {
+		return PZParam{}, err
+	}
 	return PZParam{IA: pz.ia}, nil
 }
 

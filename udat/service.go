@@ -1,7 +1,7 @@
 package udat
 
 import (
-	"errors"
+	"cmp"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
@@ -24,7 +24,7 @@ type services struct {
 // servicePoint is a native service point.
 type servicePoint struct {
 	handle cgo.PSPHandle
-	qual   ConnQual // that it was made for, as the library reports it
+	qual   ConnQual // that it was made for
 	owner  *service // nil once its owner is being freed: it rejects what arrives
 }
 
@@ -89,23 +89,41 @@ func (s *services) take(op string, qual ConnQual, owner *service) error {
 		}
 		point = &servicePoint{handle: psp, qual: qual}
 		s.points[port] = point
-	case point.owner != nil:
-		return place.inUse(op, qual, point.owner.qual)
+	case point.owner != nil || point.qual != qual:
+		return place.inUse(op, qual, point.qual)
 	}
-	owner.qual = qual
 	point.owner = owner
 	listening.Store(place, qual)
 	return nil
 }
 
+// listenAnywhere makes a native service point for a qualifier that the library chooses. The
+// caller holds mu.
 func (s *services) listenAnywhere(op string, owner *service) error {
-	for qual := firstAnyQual; qual <= lastAnyQual; qual++ {
-		err := s.take(op, qual, owner)
-		if !errors.Is(err, ErrConnQualInUse) {
-			return err
+	psp, qual, r := cgo.PSPCreateAny(owner.ia.handle, s.queue.handle, cgo.PSPConsumer)
+	if err := check(op, r); err != nil {
+		if r.Type() == cgo.ConnQualUnavailable {
+			err = refuse(op, ErrConnQualUnavailable, NoSubtype, "something listens on every qualifier: free a service point")
 		}
+		return cmp.Or(owner.ia.addressGone(op), err)
 	}
-	return refuse(op, ErrConnQualUnavailable, NoSubtype, "something listens on every qualifier from %d to %d: free a service point", firstAnyQual, lastAnyQual)
+	owner.qual = ConnQual(qual)
+	port := s.portOf(owner.qual)
+	s.points[port] = &servicePoint{handle: psp, qual: owner.qual, owner: owner}
+	listening.Store(s.placeOf(owner.ia, port), owner.qual)
+	return nil
+}
+
+// onPoint calls the library for the native service point, which lives until the call returns.
+func (s *service) onPoint(op string, invalid ReturnSubtype, native func(cgo.PSPHandle) cgo.Return) error {
+	services := &s.ia.services
+	services.mu.Lock()
+	defer services.mu.Unlock()
+	point := services.points[services.portOf(s.qual)]
+	if point == nil || point.owner != s {
+		return s.obj.closed(op, invalid, "is being freed")
+	}
+	return check(op, native(point.handle))
 }
 
 func (s *services) owners() []*service {

@@ -93,6 +93,29 @@ func TestCreatePSPAny(t *testing.T) {
 	})
 }
 
+// A query beside Free returns the parameters, or ErrClosed.
+func TestQueryBesideFree(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		l := udattest.Listen(t, ia)
+		for range 100 {
+			psp, err := udat.CreatePSPAny(ia, l.Requests)
+			want(t, err)
+			stop := beside(func() error {
+				_, err := psp.Query()
+				if err == nil {
+					_, err = udat.GetHandleType(psp)
+				}
+				return err
+			})
+			want(t, psp.Free())
+			if err := <-stop(); err != nil {
+				want(t, err, udat.ErrClosed, udat.InvalidHandlePSP)
+			}
+			want(t, second(psp.Query()), udat.ErrClosed, udat.InvalidHandlePSP)
+		}
+	})
+}
+
 // Requests beyond the length of the event dispatcher are rejected and reported
 // once; when there is room again, they come again.
 func TestRequestsBeyondQueue(t *testing.T) {

@@ -18,13 +18,14 @@ type SRQ struct {
 	number uint32 // in the adapter's table
 
 	// mu is taken after the locks of EVDs.
-	mu      lockorder.Mutex[srqRank]
-	handle  cgo.SRQHandle // 0 once freed
-	slots   []sharedSlot
-	unused  []uint32 // slots that hold no receive
-	tracker sharedreceives.Tracker
-	lookAt  uint64   // look for lost receives when this one completes
-	lost    []uint64 // cookies of those that were found, to be reported
+	mu       lockorder.Mutex[srqRank]
+	handle   cgo.SRQHandle // 0 once freed
+	slots    []sharedSlot
+	unused   []uint32 // slots that hold no receive
+	tracker  sharedreceives.Tracker
+	lookAt   uint64   // look for lost receives when this one completes
+	lost     []uint64 // cookies of those that were found, to be reported
+	everLost int      // how many were found
 	gathering
 	outlets map[*EVD]*outlet
 	counted []*EVD // EVDs that count their room; each outstanding receive has room on all of them
@@ -283,19 +284,25 @@ type SRQParam struct {
 
 // Query returns the parameters of the queue.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_srq_query(IN DAT_SRQ_HANDLE srq_handle,
 //	                         IN DAT_SRQ_PARAM_MASK srq_param_mask,
 //	                         OUT DAT_SRQ_PARAM *srq_param)
 func (srq *SRQ) Query() (SRQParam, error) {
-	if err := srq.object().enter("dat_srq_query", InvalidHandleSRQ); err != nil {
+	const op = "dat_srq_query"
+	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
 		return SRQParam{}, err
 	}
 	defer srq.obj.leave()
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
-	return SRQParam{IA: srq.ia, PZ: srq.pz, Attr: srq.attr, Outstanding: srq.outstanding()}, nil
+	var native cgo.SRQParam
+	if err := check(op, cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, &native)); err != nil {
+		return SRQParam{}, err
+	}
+	// The native queue has places for lost receives, and counts those as outstanding.
+	return SRQParam{IA: srq.ia, PZ: srq.pz, Attr: srq.attr, Outstanding: int(native.OutstandingDTOCount) - srq.everLost}, nil
 }
 
 // Resize fails with ErrNotImplemented: the providers say yes and change nothing.

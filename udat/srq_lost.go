@@ -27,6 +27,7 @@ func (srq *SRQ) lookForLost() {
 	for i := range srq.slots {
 		if s := &srq.slots[i]; s.posted && s.number < first {
 			srq.lost = append(srq.lost, s.cookie)
+			srq.everLost++
 			srq.forget(uint32(i))
 		}
 	}

@@ -1,12 +1,20 @@
 package main
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // standIns are the methods that stand in for a C function and still call it, on another object or for another purpose.
 // Each has its reason.
 var standIns = map[string]string{
 	"CreateCNO": "the binding waits on each EVD with a native CNO of its own",
 	"CNO.Free":  "the same",
+}
+
+// asksBefore are the methods that return what another function of udat has got by their C function.
+var asksBefore = map[string]string{
+	"CR.Query": "newCR", // the library forgets a request when it is answered
 }
 
 // calls finds which functions of the module the functions of udat call, directly or through others. The result maps the
@@ -46,7 +54,12 @@ func (s *status) judgeCalls(callers map[string][]string, reasons map[string]stri
 	needed := map[string]bool{}
 	for _, r := range s.rows {
 		for _, method := range r.methods {
-			called := slices.ContainsFunc(r.raw, func(raw *wrapper) bool { return slices.Contains(callers[raw.id], method.id) })
+			before, hasBefore := asksBefore[method.name]
+			called := slices.ContainsFunc(r.raw, func(raw *wrapper) bool {
+				return slices.ContainsFunc(callers[raw.id], func(id string) bool {
+					return id == method.id || hasBefore && strings.HasSuffix(id, "."+before)
+				})
+			})
 			switch {
 			case !called && !method.standsIn:
 				s.complain("%v: it does not call %s: write \"Stands in for:\"", method, r.name)
