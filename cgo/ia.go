@@ -78,8 +78,8 @@ type NamedAttr struct {
 }
 
 // NamedAttrs copies the count attributes at an address that IAQuery gave and that
-// is still valid: the list is the library's own, and other adapters' queries
-// write to it.
+// is still valid: the list is the library's own. With unpatched providers, other
+// adapters' queries write to it.
 func NamedAttrs(address uintptr, count int32) []NamedAttr {
 	var attrs []NamedAttr
 	for i := range count {

@@ -383,16 +383,6 @@ const (
 	EPFieldAll                    EPParamMask = EPParamMask(cgo.EPFieldAll)                    // DAT_EP_FIELD_ALL
 )
 
-// The sets of counters.
-const (
-	IACounterTypeCM   IACounterType = IACounterType(cgo.IACounterTypeCM)   // DCNT_IA_CM
-	IACounterTypeLnk  IACounterType = IACounterType(cgo.IACounterTypeLnk)  // DCNT_IA_LNK
-	IACounterTypeDiag IACounterType = IACounterType(cgo.IACounterTypeDiag) // DCNT_IA_DIAG
-)
-
-// String returns the C name.
-func (v IACounterType) String() string { return cgo.IACounterType(v).String() }
-
 // The extensions.
 const (
 	ExtensionNone Extension = Extension(cgo.ExtensionNone) // DAT_EXTENSION_NONE

@@ -43,7 +43,6 @@ var functions = map[string]any{
 	"GetHandleType":           udat.GetHandleType,
 	"Open":                    udat.Open,
 	"Providers":               udat.Providers,
-	"QueryAdapter":            udat.QueryAdapter,
 	"RegisterMemory":          udat.RegisterMemory,
 	"RegisterProvider":        udat.RegisterProvider,
 	"SetConsumerContext":      udat.SetConsumerContext,

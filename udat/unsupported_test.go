@@ -17,14 +17,8 @@ func TestUnsupported(t *testing.T) {
 		iov := one(active.Segment(t, 0, 8))
 		second := func(_ any, err error) error { return err }
 		for name, err := range map[string]error{
-			"EP.RecvQuery":      func() error { _, _, err := ep.RecvQuery(); return err }(),
-			"EP.SetWatermark":   ep.SetWatermark(1, 2),
-			"IA.QueryCounters":  second(ia.QueryCounters(false)),
-			"EP.QueryCounters":  second(ep.QueryCounters(false)),
-			"EVD.QueryCounters": second(active.Recv.QueryCounters(false)),
-			"IA.PrintCounters":  ia.PrintCounters(false),
-			"IA.StartCounter":   ia.StartCounter(udat.IACounterTypeCM),
-			"IA.StopCounter":    ia.StopCounter(udat.IACounterTypeCM),
+			"EP.RecvQuery":    func() error { _, _, err := ep.RecvQuery(); return err }(),
+			"EP.SetWatermark": ep.SetWatermark(1, 2),
 		} {
 			if !errors.Is(err, udat.ErrNotImplemented) || !errors.Is(err, errors.ErrUnsupported) {
 				t.Errorf("%s gives %v", name, err)
@@ -68,27 +62,6 @@ func TestHandOff(t *testing.T) {
 		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
 		want(t, cr.HandOff(1), udat.ErrClosed)
 	})
-}
-
-func TestQueryAdapter(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			attr, providerAttr, err := udat.QueryAdapter(name)
-			want(t, err)
-			ia := udattest.Open(t, name)
-			openAttr, openProviderAttr, err := ia.Query()
-			want(t, err)
-			if attr.Address != openAttr.Address || attr.MaxEPs != openAttr.MaxEPs || providerAttr.MaxPrivateDataSize != openProviderAttr.MaxPrivateDataSize {
-				t.Errorf("the query says %+v, the open adapter %+v", attr, openAttr)
-			}
-			// An adapter that is opened beside the query works.
-			_, _, err = udat.QueryAdapter(name)
-			want(t, err)
-			udattest.Pair(t, ia, nil)
-		})
-	}
-	_, _, err := udat.QueryAdapter("no such adapter")
-	want(t, err, udat.ErrProviderNotFound)
 }
 
 func TestProviders(t *testing.T) {

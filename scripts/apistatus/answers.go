@@ -179,7 +179,5 @@ var answers = []answer{
 	{"DAT_SRQ_PARAM.outstanding_dto_count", "[[SRQParam.Outstanding]]"},
 
 	// Counters.
-	{"DCNT_IA_*", "no name; the value indexes what [[IA.QueryCounters]] returns"},
-	{"DCNT_EP_*", "no name; the value indexes what [[EP.QueryCounters]] returns"},
-	{"DCNT_EVD_*", "no name; the value indexes what [[EVD.QueryCounters]] returns"},
+	{"DAT_*_COUNTERS DAT_*_COUNTER_TYPE DCNT_*", "none: no provider is built with counters"},
 }

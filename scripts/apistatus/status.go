@@ -23,6 +23,12 @@ var exemptions = []exemption{
 	{"dat_strerror_ext*", false, "The methods of the error types return these texts."},
 	{"dat_cno_fd_create", false, "The patched library alone has it. A program waits with CNO.Wait, beside other goroutines."},
 	{"dat_cno_trigger", false, "The patched library alone has it. CNO.Wait returns the event dispatcher."},
+	{"dat_ib_print_counters", false, "No provider is built with counters."},
+	{"dat_ib_query_counters", false, "No provider is built with counters."},
+	{"dat_ib_start_counter", false, "No provider is built with counters."},
+	{"dat_ib_stop_counter", false, "No provider is built with counters."},
+	{"dat_ib_open_query", false, "It spoils adapters that are opened meanwhile. A program opens the adapter, asks with IA.Query and closes it."},
+	{"dat_ib_close_query", false, "It ends what dat_ib_open_query began."},
 	{"dats_get_ia_handle", false, "It translates handles between the registry and a provider, and no handle leaves udat."},
 }
 

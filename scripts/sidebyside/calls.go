@@ -96,7 +96,7 @@ The same call on the same object, without a network, made in four ways: in a loo
 
 on %s, %s, load %s at the start; %s; %s. **Nothing** calls a C function that does nothing: the cost of a crossing. A software event
 is posted and taken. The receives that are posted, and the completions that are taken, are those of a connected endpoint whose
-queues are not new; "many" are 64. ` + "`" + `dat_lmr_query` + "`" + ` needs no C in ` + "`" + `udat` + "`" + `, which knows the answer. **Look** is one look at a byte that
+queues are not new; "many" are 64. **Look** is one look at a byte that
 a peer may write: in C an atomic load, in Go ` + "`" + `PeerByte.Load` + "`" + `; many looks are one call of ` + "`" + `SpinUntil` + "`" + `.
 
 `

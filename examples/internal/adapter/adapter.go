@@ -37,8 +37,13 @@ func Names(list string) ([]string, error) {
 	}
 	var names []string
 	for _, info := range infos {
-		if _, _, err := udat.QueryAdapter(info.IAName); err == nil {
-			names = append(names, info.IAName)
+		ia, err := udat.Open(info.IAName)
+		if err != nil {
+			continue
+		}
+		names = append(names, info.IAName)
+		if err := ia.Close(udat.CloseGraceful); err != nil {
+			return nil, err
 		}
 	}
 	if len(names) == 0 {

@@ -15,7 +15,6 @@ type options struct {
 	host      string // the server's; none is to be the server
 	provider  string
 	size      int // bytes of the RDMA write
-	counters  bool
 	queryOnly bool
 	verbose   bool
 }
@@ -39,11 +38,11 @@ Flags can be joined (-pv), and so can a flag and its value (-b4096).
   -P PROVIDER  name of the adapter; without it a server takes the first
                registered one that opens, and a client the server's
   -b BYTES     size of the RDMA write, the same on both sides; default 256
-  -p           print the provider's counters
   -v           say more
   -?           print this
 
-The C program's -u, -U and -m, for unreliable datagrams, are refused.
+The C program's -p, for counters, and -u, -U and -m, for unreliable datagrams,
+are refused.
 `
 
 var (
@@ -83,7 +82,7 @@ func (o *options) set(letter byte, value string) (err error) {
 	case 'b':
 		o.size, err = getopt.Number(letter, value, minSize, maxSize)
 	case 'p':
-		o.counters = true
+		err = errors.New("-p: the providers are built without counters")
 	case 'q':
 		o.queryOnly = true
 	case 'v':

@@ -15,7 +15,7 @@ func TestFlags(t *testing.T) {
 		"":                        {size: 256},
 		"-s -b20":                 {size: 20},
 		"-h 10.1.2.3 -P cma:eth0": {size: 256, host: "10.1.2.3", provider: "cma:eth0"},
-		"-chhost -pv":             {size: 256, host: "host", counters: true, verbose: true},
+		"-chhost -v":              {size: 256, host: "host", verbose: true},
 		"-qP scm:rxe0/1":          {size: 256, queryOnly: true, provider: "scm:rxe0/1"},
 	} {
 		got, err := parseFlags(strings.Fields(line))
@@ -29,7 +29,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestWrongFlags(t *testing.T) {
-	for _, line := range []string{"x", "-x", "-b", "-b 19", "-b 4k", "-b 268435457", "-h", "-c", "-s -h host", "--help",
+	for _, line := range []string{"x", "-x", "-b", "-b 19", "-b 4k", "-b 268435457", "-p", "-h", "-c", "-s -h host", "--help",
 		"-P " + strings.Repeat("p", 64)} {
 		if _, err := parseFlags(strings.Fields(line)); err == nil || errors.Is(err, testprogram.ErrHelp) {
 			t.Errorf("%q gives %v", line, err)

@@ -30,8 +30,5 @@ func (n *node) test(ctx context.Context) error {
 		}
 		say("\n %s test - PASSED", test.name)
 	}
-	if n.o.counters {
-		return n.printCounters()
-	}
 	return nil
 }

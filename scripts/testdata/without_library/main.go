@@ -29,7 +29,6 @@ var functions = map[string]func() error{
 	"Open":               func() error { return second(udat.Open("ofa-v2-cma-eth0")) },
 	"Open of nothing":    func() error { return second(udat.Open("")) },
 	"Providers":          func() error { return second(udat.Providers()) },
-	"QueryAdapter":       func() error { _, _, err := udat.QueryAdapter("eth0"); return err },
 	"RegisterMemory":     func() error { return second(udat.RegisterMemory(nil, make([]byte, 8), udat.MemPrivLocalRead)) },
 	"RegisterProvider":   func() error { return udat.RegisterProvider("name", "libdaplofa.so.2", "eth0 0") },
 	"SetConsumerContext": func() error { return udat.SetConsumerContext(new(udat.PZ), 1) },
