@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -313,23 +312,6 @@ func HoldRequests(ep *EP) (release func()) {
 	return hold(d.mu.Lock, d.mu.Unlock)
 }
 
-// HoldGate keeps the endpoint from being freed or replaced until release is called.
-func HoldGate(ep *EP) (release func()) {
-	return hold(ep.obj.gate.RLock, ep.obj.gate.RUnlock)
-}
-
-// AwaitSealed waits until a call that frees or replaces the endpoint has closed
-// its gate, or is about to.
-func AwaitSealed(ep *EP) {
-	await(func() bool {
-		open := ep.obj.gate.TryRLock()
-		if open {
-			ep.obj.gate.RUnlock()
-		}
-		return !open
-	})
-}
-
 // HoldOutcome keeps an attempt from being aborted until release is called.
 func HoldOutcome(ep *EP) (release func()) { return decideOnAbort(ep, false) }
 
@@ -508,116 +490,6 @@ func AllowSharedSegments(srq *SRQ, n int) {
 	defer srq.mu.Unlock()
 	srq.attr.MaxRecvIOV = n
 }
-
-// EPCall is a call in the table of the shadow.
-type EPCall = epCall
-
-// EPStates are the states in the table of the shadow.
-var EPStates = epStates
-
-// ProgramCalls returns the calls in the table that a program makes on an endpoint.
-func ProgramCalls() (list []EPCall) {
-	for c := range epCalls {
-		if c != callCreate && c != callTimeOut && c != callFreeConnection {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// Succeeds returns the states in which an endpoint may be after a call that the
-// table allows, none for one that is freed. ok is false for a call that it refuses.
-func Succeeds(c EPCall, from EPState) (to []EPState, ok bool) {
-	for _, m := range c.moves(from) {
-		if !m.failed {
-			return reachable(m.to), true
-		}
-	}
-	return nil, false
-}
-
-// The calls of the table by their names.
-const (
-	CallCreate             = callCreate
-	CallModify             = callModify
-	CallModifyPZ           = callModifyPZ
-	CallConnect            = callConnect
-	CallAccept             = callAccept
-	CallAcceptReserved     = callAcceptReserved
-	CallReject             = callReject
-	CallRSPCreate          = callRSPCreate
-	CallRSPFree            = callRSPFree
-	CallDisconnectAbrupt   = callDisconnectAbrupt
-	CallDisconnectGraceful = callDisconnectGraceful
-	CallReset              = callReset
-	CallFree               = callFree
-	CallPostRecv           = callPostRecv
-	CallPostSend           = callPostSend
-	CallPostRDMARead       = callPostRDMARead
-	CallPostRDMAWrite      = callPostRDMAWrite
-)
-
-// StateNone is the state of an endpoint that does not exist.
-const StateNone = stateNone
-
-// After returns the state that a call which succeeds leads to at once, and the event
-// that reports it, 0 for none. ok is false for a call that the table refuses.
-func After(c EPCall, from EPState) (to EPState, reports EventNumber, ok bool) {
-	for _, m := range c.moves(from) {
-		if !m.failed {
-			return m.to, m.reports, true
-		}
-	}
-	return from, 0, false
-}
-
-// Follows returns the state that an event of the library reports. ok is false for an event
-// that the table does not have in the state.
-func Follows(event EventNumber, from EPState) (to EPState, ok bool) {
-	for _, m := range silentMoves(from) {
-		if m.reports == event {
-			return m.to, true
-		}
-	}
-	return from, false
-}
-
-// Refusal returns the type of the error with which the table refuses a call. ok is
-// false for a call that it allows.
-func Refusal(c EPCall, from EPState) (refusal ReturnType, ok bool) {
-	mayRefuse := from == EPStateDisconnected && slices.Contains(requestPosts, c)
-	for _, m := range c.moves(from) {
-		if !m.failed && !mayRefuse {
-			return 0, false
-		}
-	}
-	return c.refusal(from), true
-}
-
-// refusal returns the type of the error by which the call is refused in a state.
-func (c epCall) refusal(from EPState) ReturnType {
-	if from == stateNone || c == callAcceptReserved || c == callReject {
-		return ErrInvalidHandle // of an endpoint that is gone, or a request that is answered
-	}
-	return ErrInvalidState
-}
-
-// reachable returns the state and those that the library may make of it.
-func reachable(from EPState) (list []EPState) {
-	if from == stateNone {
-		return nil
-	}
-	list = append(list, from)
-	for i := 0; i < len(list); i++ {
-		for _, m := range silentMoves(list[i]) {
-			list = append(list, m.to)
-		}
-	}
-	return list
-}
-
-// StateSubtype returns the subtype of an ErrInvalidState for a state.
-func StateSubtype(state EPState) ReturnSubtype { return stateSubtype(state) }
 
 // HasShadow reports whether assertions watch the endpoint.
 func HasShadow(ep *EP) bool { return ep.shadow != nil }

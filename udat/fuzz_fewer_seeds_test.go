@@ -3,7 +3,4 @@
 package udat_test
 
 // With the race detector, or with checks of the order of locks, calls take much longer.
-const (
-	seedsAtOnce  = 15
-	modelsAtOnce = 100
-)
+const seedsAtOnce = 15

@@ -2,7 +2,4 @@
 
 package udat_test
 
-const (
-	seedsAtOnce  = 60
-	modelsAtOnce = 200
-)
+const seedsAtOnce = 60

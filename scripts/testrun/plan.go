@@ -70,20 +70,16 @@ const (
 	hostSkip = `^Test(ReadmeCommands|Container|ContainerFiles|AnotherModule|Bench|Release|APIChanges|TestBedIsInstalled)$`
 	// Calls of all kinds, from many goroutines, and on event dispatchers that cannot be freed yet.
 	locksTests = `^FuzzCalls$/^seed#[0-5]$|^Test(CloseUnderRequests|CloseBesideCreators|ConcurrentFree|EVDThatCannotBeFreed|EVDFreeWhileBusy|ManyWaitersFewThreads|NilAndZeroArguments)$`
-	// These make calls in all states and orders. The run with the race detector also compares the states with the
-	// specification, so one run is enough.
-	walksSkip = `^FuzzCalls$|^Test(Model|ShadowTableHoldsOnDevice)$`
-	// TestCWithC tests only the native stack, as the reference for programs in Go.
-	plainSkip = walksSkip + `|^TestCWithC$`
+	// FuzzCalls makes calls in all states and orders. The run with the race detector also compares the states with the
+	// specification, so one run is enough. TestCWithC tests only the native stack, as the reference for programs in Go.
+	plainSkip = `^FuzzCalls$|^TestCWithC$`
 	// These pair each program with the C programs, or repeat many times what other tests do.
 	quickSkip = plainSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ManyEndpointsOnShortEVDs|ProgramShapes|SRQExchange|ReplaceWhenFreeFails|ExplainFileLimit)$`
 	// These start processes, for adapters that do not open or for values of a variable, which takes long and has nothing
 	// to watch.
-	raceSkip = `^Test(Explain|WriteConfig|AssertVariable|LeaksVariable)`
-	// So do these here. The last one makes a thousand sequences of calls.
-	asanSkip = `^Test(Explain|WriteConfig|AssertVariable|LeaksVariable|Model)`
-	// So do these, which repeat many times what other tests do.
-	asanSkipMore = asanSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ShadowTableHoldsOnDevice|ExactlyOnce|NilAndZeroArguments)$`
+	childSkip = `^Test(Explain|WriteConfig|AssertVariable|LeaksVariable)`
+	// Also these, which repeat many times what other tests do.
+	asanSkipMore = childSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ExactlyOnce|NilAndZeroArguments)$`
 )
 
 // The race detector and the address sanitizer watch the binding, which is the same over both providers. Each runs over
@@ -103,7 +99,7 @@ var inShards = map[string]int{
 }
 
 // longTests count more than others when tests are distributed, so that each is in a different shard.
-var longTests = []string{"TestModel", "TestShadowTableHoldsOnDevice", "FuzzCalls"}
+var longTests = []string{"FuzzCalls"}
 
 // plan lists the runs, the longest first.
 func (o options) plan(packages []testPackage) []run {
@@ -178,7 +174,7 @@ func (o options) plan(packages []testPackage) []run {
 		}
 		asan := o.withAddressSanitizer(of(packages, udatPackage))
 		if o.long == 0 {
-			race.packages, race.skip = but(race.packages, sequentialPackages), raceSkip
+			race.packages, race.skip = but(race.packages, sequentialPackages), childSkip
 			if !o.iwarp {
 				race.skipParts, asan.skipParts = socketCMParts, cmaParts
 			}
@@ -226,10 +222,8 @@ func smallMachines() (environment []string) {
 // searches are the runs that look for rare faults.
 func (o options) searches(packages []testPackage) []run {
 	search := run{exec: []string{"scripts/with-device"}, device: true, lasts: o.long}
-	calls, models, load, cycles, mix := search, search, search, search, search
+	calls, load, cycles, mix := search, search, search, search
 	calls.title, calls.packages, calls.fuzz = "making random calls", of(packages, udatPackage), true
-	models.title, models.packages, models.only = "comparing random sequences of calls with the specification", of(packages, udatPackage), "^TestModel$"
-	models.flags = []string{"-model.for=" + o.long.String()}
 	// The providers share the time.
 	load.title, load.packages, load.only = "keeping connections busy, and breaking them", of(packages, soakPackages), "^TestLoad$"
 	load.flags = []string{"-soak.load=" + (o.long / 2).String(), seedFlag("soak.seed")}
@@ -237,7 +231,7 @@ func (o options) searches(packages []testPackage) []run {
 	cycles.flags = []string{fmt.Sprintf("-soak.cycles=%d", max(100, int(o.long/cycleTime))), seedFlag("soak.seed")}
 	mix.title, mix.packages, mix.only = "passing messages in random programs", of(packages, mpiPackage), "^TestMix$"
 	mix.flags = []string{"-mix.for=" + (o.long / 2).String(), "-mix.steps=50", seedFlag("mix.seed")}
-	return []run{calls, models, load, cycles, mix}
+	return []run{calls, load, cycles, mix}
 }
 
 // cycleTime is about the time of a cycle on an emulated machine, with each provider.
@@ -265,7 +259,7 @@ func (o options) withAddressSanitizer(packages []testPackage) run {
 		shards: inShards,
 	}
 	if o.long > 0 {
-		r.skip = asanSkip
+		r.skip = childSkip
 	}
 	// The address sanitizer's dlopen does not use the run path of the calling library.
 	r.exec = append(r.exec, "env", "LD_LIBRARY_PATH="+o.libraries)

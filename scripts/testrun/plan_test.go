@@ -53,7 +53,7 @@ func TestPlanLong(t *testing.T) {
 		return text
 	}
 	if text := titles(options{small: []string{"SMALL"}}); !strings.Contains(text, machinesSkip) || !strings.Contains(text, hostSkip) || strings.Contains(text, "random") ||
-		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, raceSkip) || !strings.Contains(text, socketCMParts) || !strings.Contains(text, cmaParts) ||
+		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, childSkip) || !strings.Contains(text, socketCMParts) || !strings.Contains(text, cmaParts) ||
 		!strings.Contains(text, "SMALL") {
 		t.Errorf("a plain run is\n%s", text)
 	}
