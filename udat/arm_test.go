@@ -219,7 +219,7 @@ func TestAsyncEVDAfterArmingFailed(t *testing.T) {
 		provoke := func() {
 			seen++
 			want(t, provokeOne())
-			udat.AwaitEventsSeen(ia.AsyncEVD(), seen)
+			await(t, "the error", func() bool { return udat.EventsSeen(ia.AsyncEVD()) >= seen })
 		}
 		for _, s := range armingSteps {
 			const failures = 3

@@ -1,9 +1,7 @@
 package udat_test
 
 import (
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -17,12 +15,7 @@ func TestAsyncErrorFlood(t *testing.T) {
 		evd := ia.AsyncEVD()
 		for i := range bursts {
 			want(t, udat.ProvokeAsyncErrors(ia, burst))
-			for deadline := time.Now().Add(udattest.Patience); udat.EventsSeen(evd) < (i+1)*burst; {
-				if time.Now().After(deadline) {
-					t.Fatalf("after %d errors the binding has seen %d", (i+1)*burst, udat.EventsSeen(evd))
-				}
-				runtime.Gosched()
-			}
+			await(t, "the errors", func() bool { return udat.EventsSeen(evd) >= (i+1)*burst })
 		}
 		param, err := evd.Query()
 		want(t, err)
@@ -51,22 +44,6 @@ func TestAsyncErrorFlood(t *testing.T) {
 		wantNoEvent(t, evd)
 		if now, err := evd.Query(); err != nil || now.Dropped != param.Dropped {
 			t.Errorf("%d errors were dropped, want %d, %v", now.Dropped, param.Dropped, err)
-		}
-	})
-}
-
-// The backlog keeps its order and its size while it is never empty.
-func TestBacklogStaysSmall(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		evd := createEVD(t, ia, 64, udat.EVDSoftware)
-		post(t, evd, 0)
-		for i := range uint64(2000) {
-			post(t, evd, i+1)
-			waitForRequest(t, evd)
-			wantCookies(t, evd, i)
-		}
-		if n := udat.BacklogCap(evd); n > 256 {
-			t.Errorf("the backlog of two events has grown to %d", n)
 		}
 	})
 }

@@ -258,34 +258,6 @@ func TestCNODisabledEVD(t *testing.T) {
 	})
 }
 
-// No wait returns an EVD that is disabled, not even one that was about to look at it.
-func TestCNODisabledDuringLook(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		evd := createEVD(t, ia, 8, udat.EVDSoftware)
-		cno := createCNO(t, ia, nil, evd)
-		want(t, evd.Disable())
-		post(t, evd, 1)
-		for range 300 {
-			ctx, cancel := context.WithCancel(udattest.Context(t))
-			done := make(chan error)
-			go func() { done <- second(cno.Wait(ctx)) }()
-			udat.AwaitCNOWaiters(cno, 1)
-			release := udat.HoldEvents(evd)
-			want(t, evd.Enable())
-			udat.AwaitCNOAwake(cno)
-			want(t, evd.Disable())
-			release()
-			cancel()
-			want(t, receive(t, done), context.Canceled)
-		}
-		want(t, evd.Enable())
-		if waitCNO(t, cno) != evd {
-			t.Error("another event dispatcher is given")
-		}
-		wantCookies(t, evd, 1)
-	})
-}
-
 func TestCNOWaitHonoursContext(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)

@@ -218,7 +218,7 @@ var attemptEnds = []struct {
 	end   func(*udat.EP) error
 	event udat.EventNumber
 }{
-	{"time-out", func(ep *udat.EP) error { udat.Expire(ep); return nil }, udat.EventConnectionTimedOut},
+	{"time-out", func(ep *udat.EP) error { udat.LateTimeout(ep)(); return nil }, udat.EventConnectionTimedOut},
 	{"Disconnect", func(ep *udat.EP) error { return ep.Disconnect(udat.CloseAbrupt) }, udat.EventConnectionDisconnected},
 }
 
@@ -476,7 +476,7 @@ func TestFailedAttempt(t *testing.T) {
 			{"rejected", func(_ *udattest.Endpoint, cr *udat.CR) error { return cr.Reject(nil) }, udat.EventConnectionPeerRejected},
 			{"broken off", func(e *udattest.Endpoint, _ *udat.CR) error { return e.Disconnect(udat.CloseAbrupt) }, udat.EventConnectionDisconnected},
 			{"broken off gracefully", func(e *udattest.Endpoint, _ *udat.CR) error { return e.Disconnect(udat.CloseGraceful) }, udat.EventConnectionDisconnected},
-			{"timed out", func(e *udattest.Endpoint, _ *udat.CR) error { udat.Expire(e.EP); return nil }, udat.EventConnectionTimedOut},
+			{"timed out", func(e *udattest.Endpoint, _ *udat.CR) error { udat.LateTimeout(e.EP)(); return nil }, udat.EventConnectionTimedOut},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				listener := udattest.Listen(t, ia)
@@ -720,20 +720,6 @@ func TestEventsOfFreedEndpoint(t *testing.T) {
 			wantNoEvent(t, active.Connect)
 			wantState(t, ep, udat.EPStateUnconnected)
 			want(t, ep.Free())
-		}
-	})
-}
-
-// The library uses the handle of a freed endpoint for the next one, perhaps while events
-// that name the freed one are still in its queue.
-func TestEventsInAnotherQueue(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		next := udattest.NewEndpoint(t, ia, nil)
-		if udat.OwnerOfEvent(next.EP, false) != next.EP {
-			t.Error("an event in the endpoint's own queue is not the endpoint's")
-		}
-		if udat.OwnerOfEvent(next.EP, true) != nil {
-			t.Error("an event in another queue is the endpoint's")
 		}
 	})
 }

@@ -10,83 +10,6 @@ import (
 
 func one(s udat.Segment) []udat.Segment { return []udat.Segment{s} }
 
-// Flushed receives come in the order in which they were posted.
-func TestAbruptDisconnectFlushes(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		const n = 8
-		for i := range uint64(n) {
-			want(t, active.PostRecv(one(active.Segment(t, 0, 64)), i, 0))
-			want(t, passive.PostRecv(one(passive.Segment(t, 0, 64)), i, 0))
-		}
-		if s := status(t, active.EP); s.RecvIdle || !s.RequestIdle {
-			t.Errorf("with receives posted the status is %+v", s)
-		}
-		want(t, passive.Disconnect(udat.CloseAbrupt))
-		for _, e := range []*udattest.Endpoint{active, passive} {
-			udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
-			for i := range uint64(n) {
-				event := udattest.Expect(t, e.Recv, udat.EventDTOCompletion)
-				if event.Cookie != i || event.Status != udat.DTOErrFlushed || event.Operation != udat.DTOReceive || event.Length != 0 {
-					t.Errorf("completion %d is %+v", i, event)
-				}
-				want(t, event.Err(), udat.DTOErrFlushed)
-			}
-			if s := status(t, e.EP); !s.RecvIdle {
-				t.Errorf("after the flush the status is %+v", s)
-			}
-		}
-	})
-}
-
-// A graceful disconnect waits for requests that the peer holds up, with nobody looking at the request EVD.
-func TestGracefulDisconnectDrains(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		const n = 12
-		held := hold(t, active, passive)
-		for i := range uint64(n) {
-			held.one(i, 0)
-		}
-		want(t, active.Disconnect(udat.CloseGraceful))
-		wantState(t, active.EP, udat.EPStateDisconnectPending)
-		want(t, active.Disconnect(udat.CloseGraceful)) // has no effect
-		want(t, active.PostSend(one(active.Segment(t, 0, 1)), 99, 0), udat.ErrInvalidState, udat.InvalidStateEPDiscPending)
-		wantState(t, active.EP, udat.EPStateDisconnectPending)
-		wantNoEvent(t, active.Connect)
-
-		held.release()
-		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-		wantState(t, active.EP, udat.EPStateDisconnected)
-		for i := range uint64(n) {
-			event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
-			if event.Cookie != i || event.Status != udat.DTOSuccess || event.Length != heldSize {
-				t.Errorf("completion %d is %+v", i, event)
-			}
-		}
-		held.received()
-		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
-		if s := status(t, active.EP); !s.RequestIdle {
-			t.Errorf("at the end the status is %+v", s)
-		}
-	})
-}
-
-func TestAbruptEndsGracefulDisconnect(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		held := hold(t, active, passive, 1)
-		want(t, active.Disconnect(udat.CloseGraceful))
-		wantState(t, active.EP, udat.EPStateDisconnectPending)
-		want(t, active.Disconnect(udat.CloseAbrupt))
-		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-		held.restore()
-		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
-		event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
-		want(t, event.Err(), udat.DTOErrFlushed)
-	})
-}
-
 // A disconnect without an answer ends soon, also when the event of the
 // establishment is taken only then.
 func TestEstablishedTakenAfterDisconnect(t *testing.T) {
@@ -130,24 +53,6 @@ func TestPeerEndsGracefulDisconnect(t *testing.T) {
 			t.Error("a request that had no answer has succeeded")
 		}
 		wantState(t, active.EP, udat.EPStateDisconnected)
-	})
-}
-
-func TestDisconnectStatesAndFlags(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		want(t, e.Disconnect(udat.CloseAbrupt), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
-		want(t, e.Disconnect(udat.CloseGraceful), udat.ErrInvalidState)
-		want(t, e.Disconnect(77), udat.ErrInvalidParameter, udat.InvalidArg2)
-
-		listener := udattest.Listen(t, ia)
-		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		// The CMA provider does not survive a request that arrives while its
-		// service point is being freed.
-		udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-		want(t, e.Disconnect(udat.CloseGraceful)) // aborts the establishment
-		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
-		wantState(t, e.EP, udat.EPStateDisconnected)
 	})
 }
 

@@ -51,9 +51,6 @@ func AwaitWaiters(evd *EVD, n int) {
 	})
 }
 
-// WakeWaiter wakes one goroutine that waits on the EVD, which looks for events.
-func WakeWaiter(evd *EVD) { evd.waiters.notify() }
-
 // HasSleeper reports whether the agent of the EVD has a seat to write to, and takes the
 // seat away.
 func HasSleeper(evd *EVD) bool {
@@ -97,11 +94,6 @@ func StallRequests(ia *IA) (resume func()) {
 	return hold(ia.services.mu.Lock, ia.services.mu.Unlock)
 }
 
-// IsFull reports whether all room of the EVD is taken.
-func IsFull(evd *EVD) bool {
-	return evd.singles.Load() == int64(evd.length())
-}
-
 // AwaitCNOWaiters returns once n goroutines wait on the CNO, agents included.
 func AwaitCNOWaiters(cno *CNO, n int) {
 	await(func() bool { return CNOWaiters(cno) >= n })
@@ -115,53 +107,12 @@ func await(done func() bool) {
 	}
 }
 
-// HoldEvents keeps all goroutines from the events of the EVD until release is called.
-func HoldEvents(evd *EVD) (release func()) {
-	return hold(evd.mu.Lock, evd.mu.Unlock)
-}
-
-// AwaitCNOAwake returns once no goroutine sleeps on the CNO.
-func AwaitCNOAwake(cno *CNO) {
-	await(func() bool { return CNOWaiters(cno) == 0 })
-}
-
 // CNOWaiters returns how many goroutines wait on the CNO, agents included.
 func CNOWaiters(cno *CNO) int {
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
 	return cno.waiters.Len()
 }
-
-// StaysInUse sets the parents of an object to the same parents again and again, and
-// reports whether they were in use all the time.
-func StaysInUse(times int) bool {
-	var parent, user object
-	parents := []*object{&parent}
-	parent.addUser(&user)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range times {
-			user.setParents(parents, parents)
-		}
-	}()
-	for {
-		select {
-		case <-done:
-			return true
-		default:
-		}
-		if len(parent.living()) == 0 {
-			return false
-		}
-	}
-}
-
-// NativeLength is how many events the library's queue of the EVD holds.
-func NativeLength(evd *EVD) int { return evd.room.Native() }
-
-// HoldZone keeps objects from being made in the protection zone until release is called.
-func HoldZone(pz *PZ) (release func()) { return hold(pz.obj.gate.Lock, pz.obj.gate.Unlock) }
 
 // CountsRoom reports whether posts need room on the EVD.
 func CountsRoom(evd *EVD) bool {
@@ -267,18 +218,6 @@ func EventsSeen(evd *EVD) int {
 	evd.mu.Lock()
 	defer evd.mu.Unlock()
 	return evd.backlog.len() + int(evd.dropped)
-}
-
-// AwaitEventsSeen returns once n events lie in the backlog or were dropped from it.
-func AwaitEventsSeen(evd *EVD, n int) {
-	await(func() bool { return EventsSeen(evd) >= n })
-}
-
-// BacklogCap returns for how many events the backlog has memory.
-func BacklogCap(evd *EVD) int {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	return cap(evd.backlog.events)
 }
 
 // RawIA returns the adapter's native handle.
@@ -405,9 +344,6 @@ func HoldConnectionEvents(ep *EP) (next func() bool, resume func()) {
 	return next, resume
 }
 
-// Expire lets the time-out of the attempt in progress come now.
-func Expire(ep *EP) { ep.native.Load().expire(EventConnectionTimedOut) }
-
 // SetSettleWithin replaces the time that the library has for an attempt that was
 // aborted, until restore is called.
 func SetSettleWithin(d time.Duration) (restore func()) {
@@ -415,9 +351,6 @@ func SetSettleWithin(d time.Duration) (restore func()) {
 	settleWithin = d
 	return func() { settleWithin = old }
 }
-
-// SettleWithin returns that time.
-func SettleWithin() time.Duration { return settleWithin }
 
 // LoseCompletions has the completions of the endpoint's operations lost from now on.
 func LoseCompletions(ep *EP) {
@@ -480,10 +413,6 @@ func AllowSegments(ep *EP, n int) {
 	d.maxIOV = n
 }
 
-// HiddenPosts returns how many operations are outstanding that are reported to the
-// binding alone.
-func HiddenPosts(ep *EP) int64 { return ep.native.Load().request.hidden.Load() }
-
 // AllowSharedSegments is AllowSegments for the receives of a shared queue.
 func AllowSharedSegments(srq *SRQ, n int) {
 	srq.mu.Lock()
@@ -537,41 +466,8 @@ func SpinFor(evd *EVD, d time.Duration) {
 	evd.waiters.setSpin(d)
 }
 
-// AwaitSpinner returns once a goroutine spins in a wait.
-func AwaitSpinner() { await(func() bool { return Spinners() > 0 }) }
-
 // Spinners returns how many goroutines of the process spin in a wait.
 func Spinners() int { return int(spinners.Load()) }
-
-// Spins returns whether each of a number of waits spins first, if all or none of them
-// find their event.
-func Spins(waits int, found bool) (spun []bool) {
-	var l waiterList
-	l.eagerness = eagerness{most: DefaultWaitSpin, pause: mostPause}
-	for range waits {
-		spins := l.beginSpin() > 0
-		if spins {
-			l.endSpin(found)
-		}
-		spun = append(spun, spins)
-	}
-	return spun
-}
-
-// TurnEnds reports whether a goroutine lets others run that has had a processor for the
-// time, after a number of calls that take these events. The last goroutine to do so did it the
-// time since ago.
-func TurnEnds(had, since time.Duration, calls int, taken []Event) bool {
-	now := time.Since(turnEpoch)
-	t := turn{begun: now - had}
-	lastTurn.Store(int64(now - since))
-	for range calls {
-		if t.over(taken) {
-			return true
-		}
-	}
-	return false
-}
 
 // HasLongPosts reports whether posting a request to the adapter takes long.
 func HasLongPosts(ia *IA) bool { return ia.software }
@@ -581,45 +477,6 @@ func SpendTurn() { lastTurn.Store(int64(time.Since(turnEpoch) - 2*longestTurn)) 
 
 // TurnHasEnded reports whether a turn has ended since SpendTurn.
 func TurnHasEnded() bool { return time.Since(turnEpoch)-time.Duration(lastTurn.Load()) < longestTurn }
-
-// AwaitBacklog waits until n events of the EVD are in the binding's own queue.
-func AwaitBacklog(evd *EVD, n int) {
-	await(func() bool {
-		ready, err := armed(evd, n)
-		return ready && err == nil
-	})
-}
-
-// PauseAndResumePosts does what calls do that wait for the library.
-func PauseAndResumePosts(ep *EP) {
-	n := ep.native.Load()
-	n.pausePosts()
-	n.resumePosts()
-}
-
-// EstimatedWake returns how long waking is thought to take after notifications of
-// these ages.
-func EstimatedWake(ages ...time.Duration) time.Duration {
-	var l latency
-	for _, age := range ages {
-		l.note(age)
-	}
-	return l.wake()
-}
-
-// OwnerOfEvent returns the endpoint that a connection event belongs to which names
-// the native endpoint of ep and comes to the queue of that, or to another one.
-func OwnerOfEvent(ep *EP, another bool) *EP {
-	n := ep.native.Load()
-	on := n.parts.queue.evd
-	if another {
-		on = new(EVD)
-	}
-	if owner, _ := ep.ia.endpoints.connecting(&cgo.ConnectionEventData{EPHandle: n.handle}, on); owner != nil {
-		return owner.ep
-	}
-	return nil
-}
 
 // Number returns the number by which completions name the endpoint.
 func Number(ep *EP) uint32 { return ep.native.Load().number }

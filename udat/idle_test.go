@@ -165,8 +165,8 @@ func TestIdleOnceTaken(t *testing.T) {
 			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
 			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
 		}
-		udat.AwaitBacklog(active.Request, 3)
-		udat.AwaitBacklog(passive.Recv, 3)
+		awaitQueued(t, active.Request, 3)
+		awaitQueued(t, passive.Recv, 3)
 		for range 3 {
 			for _, e := range []*udattest.Endpoint{active, passive} {
 				s, err := e.GetStatus()
@@ -187,7 +187,7 @@ func TestIdleOnceTaken(t *testing.T) {
 		// Those of a native endpoint that was replaced count no more.
 		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
 		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
-		udat.AwaitBacklog(active.Request, 1)
+		awaitQueued(t, active.Request, 1)
 		want(t, active.Disconnect(udat.CloseAbrupt))
 		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
 		want(t, active.Reset())

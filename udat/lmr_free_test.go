@@ -22,7 +22,7 @@ func wantInUse(t *testing.T, lmr *udat.LMR, words ...string) {
 			t.Errorf("the error does not say %q: %v", w, err)
 		}
 	}
-	if took := time.Since(begin); took > udat.SettleWithin()+udattest.Patience {
+	if took := time.Since(begin); took > udattest.Patience {
 		t.Errorf("it took %v to say so", took)
 	}
 }

@@ -56,8 +56,8 @@ func TestModifyBesidePostRecv(t *testing.T) {
 	})
 }
 
-// Memory of receives that stay posted through a Modify cannot be freed beside it.
-func TestModifyBesideFreeMemory(t *testing.T) {
+// What an endpoint keeps through a Modify cannot be freed beside it, nor can the memory of receives that stay posted.
+func TestModifyBesideFree(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
@@ -70,6 +70,7 @@ func TestModifyBesideFreeMemory(t *testing.T) {
 		}, func() {
 			for !modified.Load() && !t.Failed() {
 				want(t, e.Memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
+				want(t, e.Recv.Free(), udat.ErrInvalidState, udat.InvalidStateEVDInUse)
 			}
 		})
 		if s := status(t, e.EP); s.RecvIdle {

@@ -193,46 +193,6 @@ func TestPostFailsInLibrary(t *testing.T) {
 	})
 }
 
-// An endpoint is idle in a direction when nothing is outstanding there, whatever
-// kind of operation it is.
-func TestIdle(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		remote, err := passive.Memory.RMRTriplet(0, 8)
-		want(t, err)
-		s := one(active.Segment(t, 0, 8))
-		wantIdle := func(recv, request bool) {
-			t.Helper()
-			if got := status(t, active.EP); got.RecvIdle != recv || got.RequestIdle != request {
-				t.Errorf("the status is %+v", got)
-			}
-		}
-		wantIdle(true, true)
-		want(t, active.PostRecv(s, 1, 0))
-		wantIdle(false, true)
-		for name, post := range map[string]func() error{
-			"send":                 func() error { return active.PostSend(s, 2, 0) },
-			"read":                 func() error { return active.PostRDMARead(s, 2, remote, 0) },
-			"write":                func() error { return active.PostRDMAWrite(s, 2, remote, 0) },
-			"write with immediate": func() error { return active.PostRDMAWriteImmed(s, 2, remote, 1, 0) },
-		} {
-			if name == "write with immediate" && udattest.IWARP(t, ia) {
-				continue
-			}
-			t.Run(name, func(t *testing.T) {
-				want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 3, 0))
-				want(t, post())
-				wantIdle(false, false) // nobody has taken the completion
-				wantCompletion(t, active.Request, 2, udat.DTOSuccess)
-				wantIdle(false, true)
-			})
-		}
-		want(t, passive.PostSend(one(passive.Segment(t, 0, 8)), 4, 0))
-		wantCompletion(t, active.Recv, 1, udat.DTOSuccess)
-		wantIdle(true, true)
-	})
-}
-
 // Segments of no bytes stand for nothing, wherever they are.
 func TestEmptySegments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -303,49 +263,5 @@ func TestReadIntoManySegments(t *testing.T) {
 				t.Errorf("byte %d is %d", i, got)
 			}
 		}
-	})
-}
-
-// An RDMA read that could never complete is refused.
-func TestReadWithoutDepth(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		attr := udattest.DefaultAttr(t, ia)
-		attr.MaxRDMAReadOut = udat.NoRDMAReads
-		active, passive := udattest.Pair(t, ia, &attr)
-		remote, err := passive.Memory.RMRTriplet(0, 8)
-		want(t, err)
-		want(t, active.PostRDMARead(one(active.Segment(t, 0, 8)), 1, remote, 0), udat.ErrInvalidParameter)
-		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 8)), 2, remote, 0))
-		wantCompletion(t, active.Request, 2, udat.DTOSuccess)
-	})
-}
-
-// A post that meets a call which waits for the library waits, too, and then is posted, also
-// if the call ends in the moment in which the post begins to wait.
-func TestPostBesidePauses(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		const posts = 1000
-		attr := udattest.DefaultAttr(t, ia)
-		attr.MaxRecvDTOs = posts
-		e := udattest.Options{Attr: &attr, QueueLength: attr.MaxRecvDTOs}.NewEndpoint(t, ia)
-		over, paused := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(paused)
-			for {
-				select {
-				case <-over:
-					return
-				default:
-					udat.PauseAndResumePosts(e.EP)
-				}
-			}
-		}()
-		batch := []udat.Post{{Operation: udat.DTOReceive, Segments: one(e.Segment(t, 0, 8))}}
-		for range posts / 2 {
-			want(t, e.PostRecv(batch[0].Segments, 0, 0))
-			want(t, second(e.PostBatch(batch)))
-		}
-		close(over)
-		<-paused
 	})
 }

@@ -219,18 +219,13 @@ func TestResizeOfFirstEndpoint(t *testing.T) {
 		},
 		"CreateEP beside Resize": func(t *testing.T, ia *udat.IA) (*udattest.Endpoint, *udat.EVD) {
 			e := udattest.NewEndpoint(t, ia, attr)
-			evd := createEVD(t, ia, 8, udat.EVDDTO) // younger than the zone, whose gate comes first
-			release := udat.HoldZone(e.PZ)
-			made := make(chan error)
-			go func() {
-				ep, err := udat.CreateEP(ia, e.PZ, evd, e.Request, e.Connect, attr)
-				e.EP = ep
-				made <- err
-			}()
-			await(t, "a longer queue", func() bool { return udat.NativeLength(evd) >= receives })
-			want(t, evd.Resize(8))
-			release()
-			want(t, receive(t, made))
+			evd := createEVD(t, ia, 8, udat.EVDDTO)
+			var err error
+			together(
+				func() { e.EP, err = udat.CreateEP(ia, e.PZ, evd, e.Request, e.Connect, attr) },
+				func() { want(t, evd.Resize(8)) },
+			)
+			want(t, err)
 			t.Cleanup(func() { want(t, e.EP.Free()) })
 			return e, evd
 		},

@@ -10,9 +10,9 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A notification object is told of an event that the agent has reported only to the
-// goroutine on a seat, which was woken for another event.
-func TestEventBesideThatOfSeat(t *testing.T) {
+// A notification object is told of an event that comes together with one which a goroutine
+// waits for.
+func TestEventBesideThatOfWaiter(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
 		woken := waitAsleep(t, evd)
@@ -20,7 +20,6 @@ func TestEventBesideThatOfSeat(t *testing.T) {
 		told := make(chan *udat.EVD, 1)
 		go func() { told <- waitCNO(t, cno) }()
 		udat.AwaitCNOWaiters(cno, 1)
-		udat.WakeWaiter(evd)
 		want(t, evd.PostSE(1))
 		want(t, evd.PostSE(2))
 		receive(t, woken)
@@ -52,31 +51,6 @@ func TestSeatOfEVDLeftBehind(t *testing.T) {
 	})
 }
 
-// A goroutine that waits alone for a connection request or a connection event takes it from the library itself. When its
-// wait has ended, others get theirs from the notifier's goroutine.
-func TestSeatEmptiesQueues(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		useTwoProcessors(t)
-		listener := udattest.Listen(t, ia)
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-
-		requested := waitAsleep(t, listener.Requests)
-		resume := udat.StallNotifications(ia)
-		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		request := receive(t, requested)
-		resume()
-
-		established := waitAsleep(t, passive.Connect)
-		resume = udat.StallNotifications(ia)
-		want(t, request.CR().Accept(passive.EP, nil))
-		if got := receive(t, established).Number; got != udat.EventConnectionEstablished {
-			t.Errorf("got %v", got)
-		}
-		resume()
-		udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-	})
-}
-
 // sleepInVain waits on the EVD with a goroutine that sleeps when sleepInVain returns, until end is called.
 func sleepInVain(t *testing.T, evd *udat.EVD) (end func()) {
 	t.Helper()
@@ -89,25 +63,6 @@ func sleepInVain(t *testing.T, evd *udat.EVD) (end func()) {
 		cancel()
 		want(t, receive(t, ended), context.Canceled)
 	}
-}
-
-// A goroutine on a seat brings the connection events of other endpoints to those that wait for them.
-func TestSeatServesOthers(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		useTwoProcessors(t)
-		active, passive := udattest.Pair(t, ia, nil)
-		bystander := udattest.NewEndpoint(t, ia, nil)
-		first := waitAsleep(t, active.Connect)
-		endWait := sleepInVain(t, bystander.Connect)
-		resume := udat.StallNotifications(ia)
-		want(t, passive.EP.Disconnect(udat.CloseGraceful))
-		if got := receive(t, first).Number; got != udat.EventConnectionDisconnected {
-			t.Errorf("got %v", got)
-		}
-		resume()
-		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
-		endWait()
-	})
 }
 
 // A wait for connection events that ends without one leaves the queue to the notifier's goroutine.

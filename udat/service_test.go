@@ -2,7 +2,6 @@ package udat_test
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,7 +137,7 @@ func TestRequestsBeyondQueue(t *testing.T) {
 		for range room {
 			connect()
 		}
-		waitUntilFull(t, evd)
+		awaitQueued(t, evd, room)
 		for range clients - room {
 			if n := udattest.Wait(t, connect().Connect).Number; n != udat.EventConnectionPeerRejected && n != udat.EventConnectionNonPeerRejected {
 				t.Errorf("a client beyond the queue got %v", n)
@@ -193,13 +192,13 @@ func TestRequestsAmongCompletions(t *testing.T) {
 			wantCompletion(t, active.Request, 9, udat.DTOSuccess)
 		}
 		receiveOne()
-		await(t, "the message", func() bool { udat.Reap(evd); return udat.Queued(evd) == 1 })
+		awaitQueued(t, evd, 1)
 		for range 2 {
 			connect()
 		}
-		await(t, "the requests", func() bool { return udat.Queued(evd) == 3 })
+		awaitQueued(t, evd, 3)
 		receiveOne()
-		await(t, "another message", func() bool { udat.Reap(evd); return udat.Queued(evd) == 4 })
+		awaitQueued(t, evd, 4)
 
 		room := qlen(t, evd) - 4
 		for i := range room {
@@ -221,18 +220,6 @@ func TestRequestsAmongCompletions(t *testing.T) {
 		wantNoOverflow(t, ia)
 		want(t, evd.Free())
 	})
-}
-
-// waitUntilFull returns once as many requests as fit are queued.
-func waitUntilFull(t *testing.T, evd *udat.EVD) {
-	t.Helper()
-	ctx := udattest.Context(t)
-	for !udat.IsFull(evd) {
-		if err := ctx.Err(); err != nil {
-			t.Fatal(err)
-		}
-		runtime.Gosched()
-	}
 }
 
 // The native queue has room for the requests of many peers while the binding

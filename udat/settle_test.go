@@ -220,6 +220,12 @@ func await(t *testing.T, what string, done func() bool) {
 	}
 }
 
+// awaitQueued waits until the binding has taken n events of the EVD from the library.
+func awaitQueued(t *testing.T, evd *udat.EVD, n int) {
+	t.Helper()
+	await(t, "the events", func() bool { udat.Reap(evd); return udat.Queued(evd) >= n })
+}
+
 // While a connection is there, too, suppressed sends that have arrived keep neither
 // the endpoint from being idle nor their memory, and those that have not do. What
 // the binding does to find out is not to be seen.

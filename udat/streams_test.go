@@ -9,65 +9,6 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// All streams on an EVD have the same completion flags.
-func TestCompletionFlagsPerEVD(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		create := func(recv, request *udat.EVD, recvFlags, requestFlags udat.CompletionFlags) error {
-			attr := udattest.DefaultAttr(t, ia)
-			attr.RecvCompletionFlags, attr.RequestCompletionFlags = recvFlags, requestFlags
-			ep, err := udat.CreateEP(ia, e.PZ, recv, request, e.Connect, &attr)
-			if err == nil {
-				want(t, ep.Free())
-			}
-			return err
-		}
-		const (
-			standard    = udat.CompletionEVDThreshold
-			solicited   = udat.CompletionSolicitedWait
-			unsignalled = udat.CompletionUnsignalled
-		)
-		mismatch := []error{udat.ErrInvalidParameter, udat.InvalidArg6}
-		want(t, create(e.Recv, e.Request, standard, standard))
-		want(t, create(e.Recv, e.Request, 0, 0))
-		want(t, create(e.Recv, e.Request, solicited, standard), mismatch...)
-		want(t, create(e.Recv, e.Request, standard, unsignalled), mismatch...)
-		want(t, create(e.Request, e.Recv, unsignalled, standard), mismatch...)
-
-		alone, err := udat.CreateEVD(ia, 64, udat.EVDDTO)
-		want(t, err)
-		want(t, create(alone, alone, unsignalled, unsignalled))
-		want(t, create(alone, alone, solicited, standard), mismatch...)
-		want(t, create(alone, alone, solicited, solicited), mismatch...)
-		want(t, create(alone, e.Request, solicited, standard))
-		want(t, create(alone, e.Request, solicited|standard, standard), mismatch...)
-
-		// An EVD that takes other events too allows only the usual flags.
-		for _, other := range []udat.EVDFlags{udat.EVDSoftware, udat.EVDCR} {
-			mixed, err := udat.CreateEVD(ia, 64, udat.EVDDTO|other)
-			want(t, err)
-			want(t, create(mixed, mixed, standard, 0))
-			want(t, create(mixed, mixed, unsignalled, unsignalled), mismatch...)
-			want(t, create(mixed, e.Request, solicited, standard), mismatch...)
-			want(t, create(e.Recv, mixed, standard, unsignalled), mismatch...)
-			want(t, mixed.Free())
-		}
-
-		// Modify keeps to it, and changes nothing when it cannot.
-		modify := func(flags udat.CompletionFlags) error {
-			return e.EP.Modify(udat.EPFieldRecvCompletionFlags, &udat.EPParam{Attr: udat.EPAttr{RecvCompletionFlags: flags}})
-		}
-		want(t, modify(unsignalled))
-		want(t, create(e.Recv, e.Request, standard, standard), mismatch...)
-		want(t, create(e.Recv, e.Request, unsignalled, standard))
-		want(t, e.EP.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: e.Request}), mismatch...)
-		want(t, create(e.Recv, e.Request, unsignalled, standard))
-		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
-		want(t, modify(standard), udat.ErrInvalidState)
-		want(t, alone.Free())
-	})
-}
-
 // Nobody else gets the room of what is outstanding on an endpoint that is replaced
 // meanwhile.
 func TestModifyKeepsRoom(t *testing.T) {

@@ -8,37 +8,6 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A goroutine that spins lets others run before Go's runtime takes its processor
-// away. Of calls that took one short message each, only every eighth reads the clock for that.
-// If it polls many event dispatchers, it does so only once for all whose turns are over.
-func TestTurn(t *testing.T) {
-	const (
-		long, short      = 6 * time.Millisecond, -time.Hour
-		longAgo, justNow = time.Hour, -time.Hour
-	)
-	one := []udat.Event{{Length: 4096}}
-	for _, test := range []struct {
-		had   time.Duration
-		since time.Duration
-		calls int
-		taken []udat.Event
-		ends  bool
-	}{
-		{long, longAgo, 1, nil, true},
-		{long, justNow, 1, nil, false},
-		{long, longAgo, 7, one, false},
-		{long, longAgo, 8, one, true},
-		{long, longAgo, 1, []udat.Event{{}, {}}, true},
-		{long, longAgo, 1, []udat.Event{{Length: 4097}}, true},
-		{short, longAgo, 8, nil, false},
-		{short, longAgo, 16, one, false},
-	} {
-		if ends := udat.TurnEnds(test.had, test.since, test.calls, test.taken); ends != test.ends {
-			t.Errorf("after %v, %v since the last turn, and %d calls that take %d events: let others run %v, want %v", test.had, test.since, test.calls, len(test.taken), ends, test.ends)
-		}
-	}
-}
-
 // SpinPoll lets others run when it has found something, too.
 func TestSpinPollTakesTurns(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

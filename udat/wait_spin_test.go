@@ -3,7 +3,6 @@ package udat_test
 import (
 	"context"
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 
@@ -29,7 +28,7 @@ func spinningWait(t *testing.T, ia *udat.IA, ctx context.Context) (*udat.EVD, <-
 		_, err := evd.Wait(ctx)
 		done <- err
 	}()
-	udat.AwaitSpinner()
+	await(t, "a goroutine that spins", func() bool { return udat.Spinners() > 0 })
 	return evd, done
 }
 
@@ -103,52 +102,4 @@ func TestSetWaitSpin(t *testing.T) {
 		want(t, evd.SetWaitSpin(0), udat.ErrClosed)
 		want(t, (*udat.EVD)(nil).SetWaitSpin(0), udat.ErrInvalidHandle)
 	})
-}
-
-// Spinning that is in vain becomes rare, and one success makes it usual again.
-func TestWaitSpinsWhileItPays(t *testing.T) {
-	useTwoProcessors(t)
-	count := func(spun []bool) (n int) {
-		for _, s := range spun {
-			if s {
-				n++
-			}
-		}
-		return n
-	}
-	const waits = 640
-	if n := count(udat.Spins(waits, false)); n != waits/64 {
-		t.Errorf("%d of %d waits spin in vain", n, waits)
-	}
-	if n := count(udat.Spins(waits, true)); n != waits {
-		t.Errorf("%d of %d waits spin though each pays", n, waits)
-	}
-	runtime.GOMAXPROCS(1)
-	defer runtime.GOMAXPROCS(2)
-	if n := count(udat.Spins(waits, true)); n != 0 {
-		t.Errorf("%d of %d waits spin on the only processor", n, waits)
-	}
-}
-
-// How long waking takes follows what it has lately taken, and neither a machine
-// that stood still nor the first moment makes it unreasonable.
-func TestEstimatedWake(t *testing.T) {
-	slow, fast := slices.Repeat([]time.Duration{200 * time.Microsecond}, 50), slices.Repeat([]time.Duration{time.Microsecond}, 50)
-	for _, c := range []struct {
-		name        string
-		ages        []time.Duration
-		least, most time.Duration
-	}{
-		{"nothing known", nil, 20 * time.Microsecond, 20 * time.Microsecond},
-		{"one", []time.Duration{100 * time.Microsecond}, 200 * time.Microsecond, 200 * time.Microsecond},
-		{"always slow", slow, 399 * time.Microsecond, 400 * time.Microsecond},
-		{"always fast", fast, 20 * time.Microsecond, 20 * time.Microsecond},
-		{"slow, then fast", slices.Concat(slow, fast), 20 * time.Microsecond, 30 * time.Microsecond},
-		{"fast, then slow", slices.Concat(fast, slow), 385 * time.Microsecond, 400 * time.Microsecond},
-		{"stood still once", append(fast, time.Hour), 100 * time.Microsecond, 150 * time.Microsecond},
-	} {
-		if got := udat.EstimatedWake(c.ages...); got < c.least || got > c.most {
-			t.Errorf("%s: waking is thought to take %v, want %v to %v", c.name, got, c.least, c.most)
-		}
-	}
 }
