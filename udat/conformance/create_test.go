@@ -473,6 +473,7 @@ func createInvalidHandles(t *trial) {
 
 func createInvalidAttributes(t *trial) {
 	e := t.endpoint()
+	recv, request := t.evd(64, udat.EVDDTO), t.evd(64, udat.EVDDTO) // of nobody who has other completion flags
 	most, _, err := t.ia.Query()
 	t.must(err)
 	good := t.query(e).Attr
@@ -508,7 +509,7 @@ func createInvalidAttributes(t *trial) {
 	} {
 		attr := good
 		change(&attr)
-		ep, err := udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, &attr)
+		ep, err := udat.CreateEP(t.ia, e.PZ, recv, request, e.Connect, &attr)
 		if ep != nil || !errors.Is(err, udat.ErrInvalidParameter) {
 			t.Errorf("wrong %s: the call returns %v, %v", name, ep, err)
 		}
