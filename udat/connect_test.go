@@ -371,7 +371,9 @@ func TestConnectArguments(t *testing.T) {
 		want(t, err)
 		long := make([]byte, provider.MaxPrivateDataSize+1)
 		want(t, e.EP.Connect(netip.Addr{}, 1, time.Second, nil), udat.ErrInvalidAddress)
-		want(t, e.EP.Connect(netip.IPv6Loopback(), 1, time.Second, nil), udat.ErrInvalidAddress, udat.InvalidAddressUnsupported)
+		for _, unsupported := range []netip.Addr{netip.IPv6Loopback(), netip.MustParseAddr("224.0.0.5")} {
+			want(t, e.EP.Connect(unsupported, 1, time.Second, nil), udat.ErrInvalidAddress, udat.InvalidAddressUnsupported)
+		}
 		want(t, e.EP.Connect(address, 0, time.Second, nil), udat.ErrInvalidParameter, udat.InvalidArg3)
 		want(t, e.EP.Connect(address, 1, 0, nil), udat.ErrInvalidParameter, udat.InvalidArg4)
 		want(t, e.EP.Connect(address, 1, time.Second, long), udat.ErrInvalidParameter, udat.InvalidArg5)
