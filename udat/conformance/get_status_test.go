@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -219,6 +220,7 @@ func statusConcurrently(t *trial) {
 					failures <- err
 					return
 				}
+				runtime.Gosched() // the messages need the processor, too
 			}
 		}()
 	}
