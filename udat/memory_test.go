@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -464,6 +465,7 @@ func TestGarbageCollection(t *testing.T) {
 					return
 				default:
 					kept[i%len(kept)] = bytes.Clone(garbage[:1+rand.IntN(len(garbage))])
+					runtime.Gosched() // the messages need the processor, too
 				}
 			}
 		}()
