@@ -64,8 +64,8 @@ func SRQQuery(srq SRQHandle, mask SRQParamMask, param *SRQParam) Return {
 	return Return(C.goudat_srq_query(C.goudat_handle(srq), C.DAT_SRQ_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
 
-// SRQResize asks for another depth. The providers report success and change
-// nothing.
+// SRQResize changes how many receives may be outstanding, or fails and changes
+// nothing. Soft-iWARP cannot.
 //
 // Implements:
 //
@@ -76,7 +76,8 @@ func SRQResize(srq SRQHandle, maxRecvDTOs int32) Return {
 }
 
 // SRQSetLW sets the number of posted receives below which an asynchronous event
-// tells. The providers do not implement it.
+// tells, once for each call. The event has the number of an internal error of the
+// provider, and the reason SRQLowWatermarkEvent. 0 ends it.
 //
 // Implements:
 //

@@ -12,6 +12,10 @@ const (
 // SRQLWDefault is the low watermark that asks for no events.
 const SRQLWDefault = 0 // DAT_SRQ_LW_DEFAULT
 
+// SRQLowWatermarkEvent is the AsyncErrorEventData.Reason of an event that says that
+// a queue has fewer receives than its low watermark.
+const SRQLowWatermarkEvent = 2 // DAT_SRQ_LOW_WATERMARK_EVENT
+
 // SRQAttr holds the attributes of a shared receive queue, laid out as DAT_SRQ_ATTR.
 type SRQAttr struct {
 	MaxRecvDTOs  int32 // max_recv_dtos
@@ -20,8 +24,8 @@ type SRQAttr struct {
 }
 
 // SRQParam holds the parameters of a shared receive queue, laid out as
-// DAT_SRQ_PARAM. Unpatched providers return
-// ValueUnknown as AvailableDTOCount.
+// DAT_SRQ_PARAM. AvailableDTOCount, the receives that no endpoint has taken, is
+// ValueUnknown unless none are outstanding.
 type SRQParam struct {
 	IAHandle            IAHandle // ia_handle
 	SRQState            SRQState // srq_state

@@ -30,6 +30,7 @@ type Event struct {
 type moreOfEvent struct {
 	cr          *CR
 	evd         *EVD
+	lowSRQ      *SRQ
 	privateData []byte
 }
 
@@ -90,7 +91,7 @@ func (e Event) Err() error {
 		return e.Status
 	case connection.Failure():
 		return connection
-	case async.Failure():
+	case async.Failure() && e.LowSRQ() == nil:
 		return async
 	}
 	return nil
@@ -117,7 +118,11 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event, queued bool) bool {
 		}
 		return true
 	default:
-		*event = Event{Number: n, native: evd.ia.endpoints.withHandle(cgo.EPHandle(raw.AsyncError().Handle))}
+		data := raw.AsyncError()
+		*event = Event{Number: n, native: evd.ia.endpoints.withHandle(cgo.EPHandle(data.Handle))}
+		if srq := evd.ia.srqWithHandle(cgo.SRQHandle(data.Handle)); srq != nil && data.Reason == cgo.SRQLowWatermarkEvent {
+			event.more = &moreOfEvent{lowSRQ: srq}
+		}
 		if n == EventAsyncErrorEPBroken && event.native != nil {
 			event.native.broken()
 		}

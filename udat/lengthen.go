@@ -37,7 +37,7 @@ func (p *epParts) lengthenExpecting(op string, ia *IA) {
 		requests = min(cmp.Or(p.attr.MaxRequestDTOs, usualDTOs), mostAhead)
 	}
 	if p.srq != nil {
-		receives = p.srq.attr.MaxRecvDTOs
+		receives = p.srq.limit()
 	}
 	if p.recv == p.request {
 		p.recv.lengthen(op, ia, receives+requests)

@@ -20,6 +20,7 @@ type SRQ struct {
 	// mu is taken after the locks of EVDs.
 	mu       lockorder.Mutex[srqRank]
 	handle   cgo.SRQHandle // 0 once freed
+	most     int           // receives that may be outstanding; attr.MaxRecvDTOs is more while Resize makes room for them
 	slots    []sharedSlot
 	unused   []uint32 // slots that hold no receive
 	tracker  sharedreceives.Tracker
@@ -56,7 +57,8 @@ func (srq *SRQ) object() *object {
 type SRQAttr struct {
 	MaxRecvDTOs int // receives outstanding, 1 to IAAttr.MaxDTOPerEP
 	MaxRecvIOV  int // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO
-	// LowWatermark must be 0: no provider reports that few receives are left.
+	// LowWatermark is that of SetLowWatermark. The queue has no receives at first, so
+	// that any but 0 is reported at once.
 	LowWatermark int
 }
 
@@ -83,8 +85,8 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, make it 1 to %d", attr.MaxRecvDTOs, ia.attr.MaxDTOPerEP)
 	case attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > ia.attr.MaxIOVSegmentsPerDTO:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, make it 1 to %d", attr.MaxRecvIOV, ia.attr.MaxIOVSegmentsPerDTO)
-	case attr.LowWatermark != 0:
-		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the low watermark is %d, no provider has one: leave it 0", attr.LowWatermark)
+	case attr.LowWatermark < 0 || attr.LowWatermark > attr.MaxRecvDTOs:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "LowWatermark is %d, make it 0 to MaxRecvDTOs, %d", attr.LowWatermark, attr.MaxRecvDTOs)
 	}
 	handle, r := createNativeSRQ(ia, pz, &attr)
 	if err := checkMade(op, r); err != nil {
@@ -97,11 +99,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, refuse(op, ErrInsufficientResources, ResourceSRQ, "the adapter has as many shared receive queues as can be told apart: free some, or open another adapter")
 	}
 	srq.number = number
-	srq.slots = make([]sharedSlot, attr.MaxRecvDTOs)
-	srq.unused = make([]uint32, attr.MaxRecvDTOs)
-	for i := range srq.unused {
-		srq.unused[i] = uint32(i)
-	}
+	srq.allow(attr.MaxRecvDTOs)
 	srq.gathering = gathering{
 		pz:      pz,
 		owner:   srq,
@@ -111,6 +109,12 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		iwarp: ia.iwarp,
 	}
 	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
+	if attr.LowWatermark > 0 { // now that its event finds the queue
+		if err := srq.SetLowWatermark(attr.LowWatermark); err != nil {
+			_ = srq.Free()
+			return nil, err
+		}
+	}
 	return srq, nil
 }
 
@@ -124,7 +128,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 // each of those that are shorter than what their endpoints may have outstanding,
 // it takes room: see CreateEVD.
 //
-// A post is accepted while fewer than MaxRecvDTOs receives are outstanding.
+// A post is accepted while fewer than MaxRecvDTOs receives are outstanding: see Resize.
 //
 // A receive that was taken for a message completes with DTOErrFlushed if the
 // connection ends before the whole message has come. Soft-RoCE forgets such a
@@ -172,8 +176,8 @@ func (srq *SRQ) post(op string, iov []Segment, cookie uint64) (full *EVD, err er
 		return nil, errNotReady
 	case len(iov) > srq.attr.MaxRecvIOV:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d: post several receives, or raise SRQAttr.MaxRecvIOV", len(iov), srq.attr.MaxRecvIOV)
-	case len(srq.unused) == 0:
-		return nil, refuse(op, ErrInsufficientResources, ResourceMemory, "all %d receives of the queue are outstanding: take completions, or raise SRQAttr.MaxRecvDTOs", srq.attr.MaxRecvDTOs)
+	case srq.outstanding() >= srq.most:
+		return nil, refuse(op, ErrInsufficientResources, ResourceMemory, "all %d receives of the queue are outstanding: take completions, or call Resize", srq.most)
 	}
 	k := &kinds[opSharedReceive]
 	srq.iov = srq.iov[:0]
@@ -232,6 +236,7 @@ func (srq *SRQ) forget(index uint32) {
 
 // attach notes an endpoint that is not connected yet.
 func (srq *SRQ) attach(n *nativeEP) {
+	defer n.parts.recv.setSharedLimit(srq) // Resize may not have known it
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
 	evd := n.parts.recv
@@ -303,31 +308,6 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	}
 	// The native queue has places for lost receives, and counts those as outstanding.
 	return SRQParam{IA: srq.ia, PZ: srq.pz, Attr: srq.attr, Outstanding: int(native.OutstandingDTOCount) - srq.everLost}, nil
-}
-
-// Resize fails with ErrNotImplemented: the providers say yes and change nothing.
-//
-// Stands in for:
-//
-//	DAT_RETURN dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle,
-//	                          IN DAT_COUNT srq_max_recv_dto)
-func (srq *SRQ) Resize(maxRecvDTOs int) error {
-	return srq.unsupported("dat_srq_resize", "no provider can resize a shared receive queue: make another one")
-}
-
-// SetLowWatermark fails with ErrNotImplemented: no provider reports that few
-// receives are left.
-//
-// Stands in for:
-//
-//	DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle,
-//	                          IN DAT_COUNT low_watermark)
-func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
-	return srq.unsupported("dat_srq_set_lw", "no provider has low watermarks: count what Query says is outstanding")
-}
-
-func (srq *SRQ) unsupported(op, why string) error {
-	return srq.object().refused(op, InvalidHandleSRQ, refuse(op, ErrNotImplemented, NoSubtype, "%s", why))
 }
 
 // Free frees the queue with the receives that are posted to it, which do not

@@ -10,12 +10,17 @@ const placesForLost = 256
 // has not as many.
 func createNativeSRQ(ia *IA, pz *PZ, attr *SRQAttr) (cgo.SRQHandle, cgo.Return) {
 	native := cgo.SRQAttr{MaxRecvIOV: int32(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
-	native.MaxRecvDTOs = int32(min(attr.MaxRecvDTOs+placesForLost, ia.attr.MaxDTOPerEP))
+	native.MaxRecvDTOs = nativeReceives(ia, attr.MaxRecvDTOs)
 	if handle, r := cgo.SRQCreate(ia.handle, pz.handle, &native); r.OK() {
 		return handle, r
 	}
 	native.MaxRecvDTOs = int32(attr.MaxRecvDTOs)
 	return cgo.SRQCreate(ia.handle, pz.handle, &native)
+}
+
+// nativeReceives returns how many receives the library's queue takes, so that it has places for those that are lost.
+func nativeReceives(ia *IA, maxRecvDTOs int) int32 {
+	return int32(min(maxRecvDTOs+placesForLost, ia.attr.MaxDTOPerEP))
 }
 
 // lookForLost frees the slots of receives that are lost: see package

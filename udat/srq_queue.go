@@ -10,12 +10,13 @@ import "github.com/goudat/goudat/cgo"
 
 // newReceiveEVD makes a queue whose completions go to the program's EVD.
 func newReceiveEVD(op string, srq *SRQ, recv *EVD) (*EVD, error) {
-	if srq.attr.MaxRecvDTOs > srq.ia.attr.MaxEVDQLen {
+	length := srq.limit()
+	if length > srq.ia.attr.MaxEVDQLen {
 		return nil, recv.errNoRoom(op)
 	}
 	evd := newOwnEVD(srq.ia, EVDDTO)
 	evd.selfEmptying, evd.onto = true, recv
-	if err := evd.createNative(op, srq.attr.MaxRecvDTOs); err != nil {
+	if err := evd.createNative(op, length); err != nil {
 		return nil, err
 	}
 	evd.obj.born("queue of shared receives", NoSubtype, evd.Free)

@@ -173,7 +173,9 @@ func TestSRQRefuses(t *testing.T) {
 		want(t, create(ia, s.PZ, udat.SRQAttr{MaxRecvIOV: 1}), udat.ErrInvalidParameter, udat.InvalidArg3)
 		want(t, create(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 1}), udat.ErrInvalidParameter, udat.InvalidArg3)
 		want(t, create(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 1 << 30, MaxRecvIOV: 1}), udat.ErrInvalidParameter, udat.InvalidArg3)
-		want(t, create(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1, LowWatermark: 1}), udat.ErrModelNotSupported)
+		for _, watermark := range []int{-1, 2} {
+			want(t, create(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1, LowWatermark: watermark}), udat.ErrInvalidParameter, udat.InvalidArg3)
+		}
 		want(t, create(ia, nil, udat.SRQAttr{}), udat.ErrInvalidHandle, udat.InvalidHandlePZ)
 		want(t, create(nil, s.PZ, udat.SRQAttr{}), udat.ErrInvalidHandle, udat.InvalidHandleIA)
 		other := udattest.NewEndpoint(t, udattest.Open(t, ia.Name()), nil)
@@ -199,8 +201,16 @@ func TestSRQRefuses(t *testing.T) {
 		}
 		want(t, s.srq.PostRecv([]udat.Segment{{}, {}, {}}, 1), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, s.srq.PostRecv(one(other.Segment(t, 0, 8)), 1), udat.ErrProtectionViolation)
-		want(t, s.srq.Resize(100), udat.ErrNotImplemented)
-		want(t, s.srq.SetLowWatermark(1), udat.ErrNotImplemented)
+		for _, length := range []int{-1, 0, 1 << 30} {
+			want(t, s.srq.Resize(length), udat.ErrInvalidParameter, udat.InvalidArg2)
+		}
+		for _, watermark := range []int{-1, 5} {
+			want(t, s.srq.SetLowWatermark(watermark), udat.ErrInvalidParameter, udat.InvalidArg2)
+		}
+		for _, srq := range []*udat.SRQ{nil, {}} {
+			want(t, srq.Resize(1), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
+			want(t, srq.SetLowWatermark(1), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
+		}
 		want(t, (*udat.SRQ)(nil).PostRecv(nil, 1), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
 		want(t, (&udat.SRQ{}).PostRecv(nil, 1), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
 		want(t, (&udat.SRQ{}).Free(), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)

@@ -34,7 +34,7 @@ func (n *nativeEP) addStreams(op string, former *nativeEP) error {
 	p, a := &n.parts, n.parts.attr
 	recv, request := stream{a.RecvCompletionFlags, a.MaxRecvDTOs, nil}, stream{a.RequestCompletionFlags, a.MaxRequestDTOs, nil}
 	if p.srq != nil {
-		recv.limit, recv.srq = p.srq.attr.MaxRecvDTOs, p.srq
+		recv.limit, recv.srq = p.srq.limit(), p.srq
 	}
 	if err := p.recv.addStream(op, &n.recv, recv, former); err != nil {
 		return err

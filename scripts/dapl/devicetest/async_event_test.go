@@ -229,7 +229,7 @@ func eventsOfVerbs(t *testing.T, name string) {
 	p := newPort(t)
 	a := openAdapter(t, name)
 	ep := a.newEndpoint(t)
-	srq := a.newSRQ(t, ep.pz)
+	srq := a.newSRQ(t, ep.pz).SRQHandle
 	for _, test := range []struct {
 		event string
 		ibv   int

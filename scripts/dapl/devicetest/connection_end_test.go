@@ -180,7 +180,7 @@ func TestSharedReceiveFails(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		var srq cgo.SRQHandle
 		passive := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			srq = a.newSRQ(t, e.pz)
+			srq = a.newSRQ(t, e.pz).SRQHandle
 			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
 		})
 		bare, r := cgo.EPCreate(a.IAHandle, 0, passive.recv.EVDHandle, passive.request.EVDHandle, passive.connect.EVDHandle, endpointAttr())

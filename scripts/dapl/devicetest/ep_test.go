@@ -234,7 +234,7 @@ func TestRefusedPost(t *testing.T) {
 
 			"IBPostRDMAWriteImmed": cgo.IBPostRDMAWriteImmed(active.EPHandle, segments, 1, &remote, 0, cgo.CompletionDefault),
 			"IBPostRecvUD":         cgo.IBPostRecvUD(active.EPHandle, segments, 1, cgo.CompletionDefault),
-			"SRQPostRecv":          cgo.SRQPostRecv(a.newSRQ(t, active.pz), segments, 1),
+			"SRQPostRecv":          cgo.SRQPostRecv(a.newSRQ(t, active.pz).SRQHandle, segments, 1),
 		} {
 			if r.OK() {
 				t.Errorf("%s of %d segments has succeeded", call, len(segments))

@@ -121,7 +121,7 @@ func testDeviceGoneForAll(t *testing.T, name string) {
 	wantRefused(t, "EPPostRecv", cgo.EPPostRecv(waiting.EPHandle, waiting.memory.tooMany(), 2, cgo.CompletionDefault))
 
 	shared := first.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-		srq := first.newSRQ(t, e.pz)
+		srq := first.newSRQ(t, e.pz).SRQHandle
 		return cgo.EPCreateWithSRQ(first.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
 	})
 	peer := first.newEndpoint(t)
