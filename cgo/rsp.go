@@ -14,8 +14,7 @@ import "unsafe"
 
 // RSPCreate listens for one connection request on a connection qualifier, for
 // an endpoint that it reserves. The request is to be accepted without an
-// endpoint. Called again for the same qualifier, the library returns the same
-// service point another endpoint, and the first stays reserved.
+// endpoint.
 //
 // Implements:
 //
@@ -42,6 +41,7 @@ func RSPQuery(rsp RSPHandle, mask RSPParamMask, param *RSPParam) Return {
 }
 
 // RSPFree stops listening, and leaves the endpoint unconnected if no request came.
+// A request that came is still to be answered.
 //
 // Implements:
 //
