@@ -192,7 +192,11 @@ func PrepareAsyncErrors(ia *IA) (provoke, release func() error, err error) {
 		if r := cgo.EVDPostSE(evd.handle, cgo.EventSoftware, 0); r.Type() != cgo.QueueFull {
 			return check("dat_evd_post_se", r)
 		}
-		return nil
+		// The library reports the next overflow once there was room again.
+		if r := cgo.EVDDequeue(evd.handle, new(cgo.Event)); !r.OK() {
+			return check("dat_evd_dequeue", r)
+		}
+		return check("dat_evd_post_se", cgo.EVDPostSE(evd.handle, cgo.EventSoftware, 0))
 	}, evd.Free, nil
 }
 

@@ -111,3 +111,25 @@ func TestFreedEndpointLeavesNoEvents(t *testing.T) {
 		}
 	})
 }
+
+// That an EVD is full is reported once until there is room again, and names it: otherwise a peer's requests could fill
+// the queue of the reports, which is dead then.
+func TestFullQueueIsReportedOnce(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		q, async := a.newQueue(t, cgo.EVDSoftware), queue{EVDHandle: a.async}
+		for range 3 {
+			for i := range uint64(queueLength) {
+				success(t, "EVDPostSE", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, i))
+			}
+			for range 100 {
+				outcome(t, "EVDPostSE to a full queue", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, 1), cgo.QueueFull, cgo.NoSubtype)
+			}
+			event := async.expect(t, cgo.EventAsyncErrorEVDOverflow)
+			if of := event.AsyncError().Handle; of != uintptr(q.EVDHandle) {
+				t.Errorf("the queue %#x is full, want %#x", of, q.EVDHandle)
+			}
+			async.empty(t)
+			q.drain(t)
+		}
+	})
+}

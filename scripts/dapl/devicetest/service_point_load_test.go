@@ -173,6 +173,13 @@ func servicePointsUnderLoad(t *testing.T, room int32) {
 			}
 		}
 		requests.empty(t)
+		if room == 1 { // the queue was full, which was not reported so often that the report's queue is full, too
+			event := queue{EVDHandle: a.async}.expect(t, cgo.EventAsyncErrorEVDOverflow)
+			if of := event.AsyncError().Handle; of != uintptr(evd) {
+				t.Errorf("the queue %#x is full, want %#x", of, evd)
+			}
+			queue{EVDHandle: a.async}.drain(t)
+		}
 		t.Logf("%d service points, %d connections", points, established.Load())
 		a.connectedPair(t)
 	})
