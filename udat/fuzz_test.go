@@ -240,11 +240,11 @@ func (s *sequence) step() {
 // unsupported are calls that no provider of the distributions supports, so that
 // they always fail.
 var unsupported = map[string]bool{
-	"CR.HandOff": true, "CreateRMR": true, "EP.FreeUDAH": true, "EP.FreeUDCM": true,
+	"CR.HandOff": true, "EP.FreeUDAH": true, "EP.FreeUDCM": true,
 	"EP.PostRecvUD": true, "EP.PostSendUD": true,
 	"EP.QueryCounters": true, "EP.RecvQuery": true, "EP.SetWatermark": true, "EVD.QueryCounters": true,
-	"IA.PrintCounters": true, "IA.QueryCounters": true, "IA.StartCounter": true, "IA.StopCounter": true, "RMR.Bind": true,
-	"RMR.Free": true, "RMR.Query": true, "SRQ.Resize": true, "SRQ.SetLowWatermark": true,
+	"IA.PrintCounters": true, "IA.QueryCounters": true, "IA.StartCounter": true, "IA.StopCounter": true,
+	"SRQ.Resize": true, "SRQ.SetLowWatermark": true,
 }
 
 // open opens an adapter with a cluster of its own.
