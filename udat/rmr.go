@@ -110,28 +110,35 @@ const (
 //	                        IN DAT_COMPLETION_FLAGS completion_flags,
 //	                        OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
-	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
-		return RMRTriplet{}, err
-	}
-	defer rmr.obj.leave()
-	if ep == nil {
-		return RMRTriplet{}, ep.object().enter(bindOp, InvalidHandleEP)
-	}
-	if err := checkBindPrivileges(segment, privileges); err != nil {
-		return RMRTriplet{}, err
-	}
 	for {
-		d := ep.direction(opBind)
-		if d == nil {
-			return RMRTriplet{}, ep.explain(bindOp, errNotReady)
-		}
-		d.mu.Lock()
-		triplet, err := d.bind(rmr, segment, privileges, cookie, flags)
-		d.mu.Unlock()
+		d, triplet, err := rmr.post(segment, privileges, ep, cookie, flags)
 		if err != errPaused || !d.awaitPosts() {
 			return triplet, ep.explain(bindOp, err)
 		}
 	}
+}
+
+// post posts a bind to the direction that it returns. It does not take the endpoint's gate,
+// which may come before that of the region.
+func (rmr *RMR) post(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (*direction, RMRTriplet, error) {
+	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
+		return nil, RMRTriplet{}, err
+	}
+	defer rmr.obj.leave()
+	if ep == nil {
+		return nil, RMRTriplet{}, ep.object().enter(bindOp, InvalidHandleEP)
+	}
+	if err := checkBindPrivileges(segment, privileges); err != nil {
+		return nil, RMRTriplet{}, err
+	}
+	d := ep.direction(opBind)
+	if d == nil {
+		return nil, RMRTriplet{}, errNotReady
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	triplet, err := d.bind(rmr, segment, privileges, cookie, flags)
+	return d, triplet, err
 }
 
 func checkBindPrivileges(segment Segment, privileges MemPriv) error {
