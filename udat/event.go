@@ -22,7 +22,7 @@ type Event struct {
 	Immediate uint32
 
 	native *nativeEP
-	more   *moreOfEvent // nil for a completion
+	more   *moreOfEvent // nil for the completion of a data transfer operation
 }
 
 // moreOfEvent is what only rare events have. It is apart so that a completion, which is

@@ -296,6 +296,15 @@ func (b *bindTable) take(native uint64) *RMR {
 	return rmr
 }
 
+// forget removes the bind of a region that is freed, which has ended without a completion.
+func (b *bindTable) forget(rmr *RMR) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rmrs[rmr.native] == rmr { // another endpoint may have the cookie by now
+		delete(b.rmrs, rmr.native)
+	}
+}
+
 // complete makes the event of an operation that of a bind, and ends the bind.
 func (b *bindTable) complete(native uint64, event *Event) {
 	event.Number = EventRMRBindCompletion
@@ -374,7 +383,7 @@ func (rmr *RMR) Free() error {
 		if err := check(op, r); err != nil {
 			return err
 		}
-		rmr.pz.ia.binds.take(rmr.native)
+		rmr.pz.ia.binds.forget(rmr)
 		rmr.settle(nil)
 		return nil
 	})
