@@ -14,8 +14,8 @@ import "C"
 
 import "unsafe"
 
-// RMRCreate creates a remote memory region. No provider has any: each reports
-// insufficient resources.
+// RMRCreate creates a remote memory region. A device without memory windows
+// reports that the model is not supported.
 //
 // Implements:
 //
@@ -27,7 +27,8 @@ func RMRCreate(pz PZHandle) (RMRHandle, Return) {
 	return RMRHandle(rmr), Return(r)
 }
 
-// RMRQuery fills the parameters of a remote memory region.
+// RMRQuery fills the parameters of a remote memory region. All of them are filled,
+// and one that is not bound must not be asked for its triplet.
 //
 // Implements:
 //
@@ -39,7 +40,8 @@ func RMRQuery(rmr RMRHandle, mask RMRParamMask, param *RMRParam) Return {
 }
 
 // RMRBind posts the binding of a region to a piece of local memory, and returns
-// the context by which peers name it then. A piece of length 0 unbinds.
+// the context by which peers name it then. A piece of length 0 unbinds. While a
+// bind has not completed, the region takes no other and cannot be freed.
 //
 // Implements:
 //

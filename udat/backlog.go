@@ -104,7 +104,7 @@ func (evd *EVD) noteTaken(event *Event) {
 // direction returns the direction that has the record of a completion's operation. It
 // returns nil for any other event, and for the completion of a shared receive.
 func (event *Event) direction() *direction {
-	if event.Number != EventDTOCompletion || event.native == nil {
+	if !event.isCompletion() || event.native == nil {
 		return nil
 	}
 	switch event.Operation {

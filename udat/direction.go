@@ -207,7 +207,11 @@ func (d *direction) flush() (events []Event) {
 			continue
 		}
 		d.order.failed = true
-		events = append(events, d.failed(s.op, s.cookie, DTOErrFlushed))
+		event := d.failed(s.op, s.cookie, DTOErrFlushed)
+		if s.op == opBind {
+			d.n.ep.ia.binds.complete(d.tag|uint64(opBind)<<operationShift|sequence&sequenceMask, &event)
+		}
+		events = append(events, event)
 	}
 	if d.counting {
 		d.evd.room.Release(int(d.outstanding()))

@@ -10,8 +10,8 @@ type Event struct {
 
 	// Operation, Status, Length and Cookie describe the completion of a data
 	// transfer operation, EventDTOCompletion. Length is the number of bytes
-	// transferred, 0 unless Status is DTOSuccess. An EventSoftware has Cookie,
-	// as PostSE was given it.
+	// transferred, 0 unless Status is DTOSuccess. An EventRMRBindCompletion has
+	// Status and Cookie. An EventSoftware has Cookie, as PostSE was given it.
 	Operation DTO
 	Status    DTOStatus
 	Length    uint32
@@ -22,7 +22,7 @@ type Event struct {
 	Immediate uint32
 
 	native *nativeEP
-	more   *moreOfEvent // nil for a completion
+	more   *moreOfEvent // nil for the completion of a data transfer operation
 }
 
 // moreOfEvent is what only rare events have. It is apart so that a completion, which is
@@ -31,6 +31,7 @@ type moreOfEvent struct {
 	cr          *CR
 	evd         *EVD
 	lowSRQ      *SRQ
+	rmr         *RMR
 	privateData []byte
 }
 
@@ -71,6 +72,15 @@ func (e Event) EVD() *EVD {
 	return e.more.evd
 }
 
+// RMR returns the region that an EventRMRBindCompletion is about, nil for any other
+// event.
+func (e Event) RMR() *RMR {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.rmr
+}
+
 // PrivateData returns what the peer sent along with a connection event. The
 // providers pad it: a program that needs the exact length sends it along. It is
 // empty for an EventConnectionRequest, whose private data CR.Query returns.
@@ -87,7 +97,7 @@ func (e Event) PrivateData() []byte {
 // EventConnectionDisconnected is no error.
 func (e Event) Err() error {
 	switch connection, async := ConnectionEvent(e.Number), AsyncEvent(e.Number); {
-	case e.Number == EventDTOCompletion && e.Status != DTOSuccess:
+	case e.isCompletion() && e.Status != DTOSuccess:
 		return e.Status
 	case connection.Failure():
 		return connection
@@ -97,13 +107,18 @@ func (e Event) Err() error {
 	return nil
 }
 
+// isCompletion reports whether the event is that of a posted operation, which has Status.
+func (e *Event) isCompletion() bool {
+	return e.Number == EventDTOCompletion || e.Number == EventRMRBindCompletion
+}
+
 // decode makes an Event of what the library gave, and brings the records of the
 // endpoint up to date. It reports false for an event that the program must not
 // see, of a freed endpoint for example. queued says that the event goes to the
 // backlog. The caller holds mu.
 func (evd *EVD) decode(raw *cgo.Event, event *Event, queued bool) bool {
 	switch n := EventNumber(raw.Number); {
-	case n == EventDTOCompletion || raw.Number == cgo.EventIBExtensionRangeBase:
+	case n == EventDTOCompletion || raw.Number == cgo.EventIBExtensionRangeBase || n == EventRMRBindCompletion:
 		return evd.decodeDTO(raw, event, queued)
 	case n == EventConnectionRequest:
 		evd.ia.services.dispatch(raw.CRArrival())
@@ -138,6 +153,9 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 	number, op, sequence := uint32(native>>numberShift), operation(native>>operationShift&operationMask), native&sequenceMask
 	status := DTOStatus(dto.Status)
 	*event = Event{Number: EventDTOCompletion, Operation: op.dto(), Status: status}
+	if op == opBind {
+		evd.ia.binds.complete(native, event)
+	}
 	if op == opSharedReceive {
 		if evd.onto != nil {
 			evd.onto.adopt(raw)
@@ -203,7 +221,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
 
 // setLength completes the event of an operation that has succeeded.
 func (event *Event) setLength(raw *cgo.Event) {
-	if event.Status == DTOSuccess {
+	if event.Status == DTOSuccess && event.Number == EventDTOCompletion {
 		event.Length = raw.DTO().TransferredLength
 		if raw.Number == cgo.EventIBExtensionRangeBase && event.Operation == DTOReceive {
 			event.decodeImmediate(raw)

@@ -14,7 +14,7 @@ func (evd *EVD) Expect(ctx context.Context, number EventNumber) (Event, error) {
 	switch {
 	case err != nil:
 		return Event{}, fmt.Errorf("waiting for %v: %w", number, err)
-	case event.Number != number || number == EventDTOCompletion && event.Status != DTOSuccess:
+	case event.Number != number || event.isCompletion() && event.Status != DTOSuccess:
 		return event, &EventError{Want: number, Event: event}
 	}
 	return event, nil
@@ -33,9 +33,9 @@ type EventError struct {
 func (e *EventError) Error() string {
 	got := e.Event.Number.String()
 	switch e.Event.Number {
-	case EventDTOCompletion:
+	case EventDTOCompletion, EventRMRBindCompletion:
 		got = fmt.Sprintf("%v of %v, cookie %d: %v", e.Event.Number, e.Event.Operation, e.Event.Cookie, e.Event.Status)
-		if e.Want == EventDTOCompletion {
+		if e.Want == e.Event.Number {
 			return "udat: " + got
 		}
 	case EventConnectionRequest:
@@ -49,7 +49,7 @@ func (e *EventError) Unwrap() error {
 	switch number := e.Event.Number; {
 	case number >= EventConnectionEstablished && number <= EventConnectionUnreachable:
 		return ConnectionEvent(number)
-	case number == EventDTOCompletion && e.Event.Status == DTOSuccess:
+	case e.Event.isCompletion() && e.Event.Status == DTOSuccess:
 		return nil
 	}
 	return e.Event.Err()

@@ -240,7 +240,7 @@ func (s *sequence) step() {
 // unsupported are calls that no provider of the distributions supports, so that
 // they always fail.
 var unsupported = map[string]bool{
-	"CR.HandOff": true, "CreateRMR": true, "EP.FreeUDAH": true, "EP.FreeUDCM": true,
+	"CR.HandOff": true, "EP.FreeUDAH": true, "EP.FreeUDCM": true,
 	"EP.PostRecvUD": true, "EP.PostSendUD": true,
 	"EP.RecvQuery": true, "EP.SetWatermark": true, "RMR.Bind": true, "RMR.Free": true, "RMR.Query": true,
 	"SRQ.Resize": true, "SRQ.SetLowWatermark": true,

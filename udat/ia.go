@@ -31,6 +31,7 @@ type IA struct {
 	endpoints endpointTable
 	srqs      numbers.Table[SRQ]
 	services  services
+	binds     bindTable
 
 	connections connectionQueues
 	busy        busyEVDs

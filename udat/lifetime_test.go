@@ -187,9 +187,9 @@ var (
 		"CreateEVDWithCNO": {2},
 		"EVD.ModifyCNO":    {1},
 	}
-	// The one parameter that is an object is the last that there can be.
+	// The other objects are looked at only after the first.
 	looksAtFirstOnly = map[string]string{
-		"RMR.Bind": "is not implemented",
+		"RMR.Bind": "needs a region, which not every device has",
 	}
 )
 

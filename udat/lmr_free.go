@@ -9,8 +9,9 @@ import (
 )
 
 // Free ends the registration and the pinning. It fails with ErrInvalidState while
-// operations that use the memory are not over, as far as the adapter has told:
-// the error names the endpoints, and says what to do about each kind of operation.
+// an RMR is bound to the memory, or operations that use it are not over, as far as the
+// adapter has told: the error names the endpoints and regions, and says what to do
+// about each kind of use.
 // An operation is over when its completion is there, whether or not the program
 // has taken it. Whether suppressed requests are over Free finds out itself, and
 // waits for them for up to a quarter of a second. A peer that still has the
@@ -52,6 +53,7 @@ const (
 	usedBySharedReceives
 	usedByRequests
 	usedBySuppressed // requests that end without a completion
+	usedByWindows
 )
 
 // regionUses has the kinds of use, and what ends each.
@@ -61,6 +63,7 @@ var regionUses = []struct {
 }{
 	{usedByReceives, "receives", "receives are over when messages have come for them or the connection has ended; EP.Reset or EP.Free take them back"},
 	{usedBySharedReceives, "shared receives", "shared receives are over when messages have come for them; SRQ.Free takes them back"},
+	{usedByWindows, "a window", "windows end with the completion of a bind to other memory or to an empty Segment, or with RMR.Free"},
 	{usedByRequests, "requests", "requests are over when their completions are there: wait for these, or disconnect the endpoint"},
 	{usedBySuppressed, "suppressed requests", "suppressed requests were not over within %v: the peer has not taken them yet, wait for a sign of it, or disconnect the endpoint"},
 }
@@ -81,7 +84,7 @@ func (lmr *LMR) refusePosted(op string) error {
 	if all == 0 {
 		return nil
 	}
-	detail := "operations on the memory are outstanding on: " + strings.Join(names, ", ")
+	detail := "the memory is in use by: " + strings.Join(names, ", ")
 	for _, u := range regionUses {
 		switch {
 		case all&u.use == 0:
@@ -125,6 +128,8 @@ func (lmr *LMR) settleUsers(op string) {
 			}
 		case *SRQ:
 			user.reap(op, lmr)
+		case *RMR:
+			user.reap(op)
 		}
 	}
 }

@@ -13,6 +13,7 @@ const (
 	opFetchAndAdd
 	opCmpAndSwap
 	opSharedReceive
+	opBind
 	opReport // the binding's own, which the program never sees: see report
 )
 
@@ -38,6 +39,7 @@ type sizeLimit uint8
 const (
 	asMessage sizeLimit = iota
 	asRDMA
+	asMemory // without a limit
 )
 
 const (
@@ -55,6 +57,7 @@ var kinds = [...]kind{
 	opFetchAndAdd:    {"dat_ib_post_fetch_and_add", DTOIBFetchAdd, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true, asMessage},
 	opCmpAndSwap:     {"dat_ib_post_cmp_and_swap", DTOIBCmpSwap, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true, asMessage},
 	opSharedReceive:  {call: "dat_srq_post_recv", dto: DTOReceive, needs: MemPrivLocalWrite},
+	opBind:           {bindOp, DTOBindMW, knownPrivileges, 0, InvalidArg8, false, asMemory},
 	opReport:         {dto: DTORDMAWrite},
 }
 

@@ -2,6 +2,7 @@ package udat
 
 import (
 	"errors"
+	"math"
 	"runtime"
 
 	"github.com/goudat/goudat/cgo"
@@ -106,8 +107,11 @@ func (d *direction) examine(op operation, k *kind, iov []Segment, flags Completi
 
 // mostBytes returns how many bytes an operation may have.
 func (d *direction) mostBytes(k *kind) uint32 {
-	if k.sized == asRDMA {
+	switch k.sized {
+	case asRDMA:
 		return d.maxRDMASize
+	case asMemory:
+		return math.MaxUint32
 	}
 	return d.maxMessageSize
 }

@@ -11,7 +11,7 @@ import (
 // An endpoint or shared receive queue and a memory region know of each other from the first post that names the region,
 // until either is freed. So freeing the region looks at those that may use it, and not at every endpoint of the adapter.
 
-// regionUser is a *nativeEP or an *SRQ.
+// regionUser is a *nativeEP, an *SRQ, or an *RMR that is bound to the region.
 type regionUser interface {
 	named() *object // the object that errors name
 	// uses tells what operations that are outstanding do with the region.

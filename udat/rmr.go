@@ -1,11 +1,37 @@
 package udat
 
-// RMR is a remote memory region: a window that is bound to different pieces of
-// registered memory in turn. No provider implements them, on any hardware, so
-// that CreateRMR fails and there is none. Give a peer access to memory with
-// LMR.RMRTriplet instead, and take it back with LMR.Free.
+import (
+	"sync/atomic"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
+)
+
+// RMR is a remote memory region: a window that is bound to a piece of registered
+// memory, and later to another one. A peer reaches the memory through it from the
+// completion of the bind to that of the next, or to Free, with the privileges of
+// the bind, whatever those of the memory are. That takes a message to the adapter,
+// and not a call of the kernel as RegisterMemory and LMR.Free.
+//
+// A window is of a protection zone: all peers whose endpoints are in the zone reach
+// it, over any connection, and it stays bound when the connection ends. Its contexts
+// come again after 256 binds.
+//
+// The driver of the kernel's soft-RoCE lets a peer reach the whole LMR through a
+// window that is bound to a piece of it.
+//
+// Its methods may be called from any goroutine.
 type RMR struct {
-	obj object
+	obj    object
+	pz     *PZ
+	handle cgo.RMRHandle
+	evd    atomic.Pointer[EVD] // that the completion of the latest bind comes to
+
+	mu      lockorder.Mutex[lockorder.Last]
+	bound   *LMR   // nil for none
+	next    *LMR   // of the bind that is outstanding
+	binding bool   // a bind is outstanding
+	native  uint64 // its cookie
 }
 
 func (rmr *RMR) object() *object {
@@ -15,31 +41,64 @@ func (rmr *RMR) object() *object {
 	return &rmr.obj
 }
 
-// RMRParam holds the parameters of a remote memory region.
-type RMRParam struct {
-	IA         *IA
-	PZ         *PZ
-	LMR        *LMR
-	Privileges MemPriv
-	RMRContext uint32
-}
-
-const noRMR = "no provider implements remote memory regions: register memory with remote privileges instead"
-
-// CreateRMR fails with ErrModelNotSupported: see RMR.
+// CreateRMR creates a region in a protection zone, which is bound to nothing yet. It
+// fails with ErrModelNotSupported if the device has no memory windows, so that
+// IAAttr.MaxRMRs is 0, as over soft-iWARP: there, register the piece of memory with
+// remote privileges.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_rmr_create(IN DAT_PZ_HANDLE pz_handle,
 //	                          OUT DAT_RMR_HANDLE *rmr_handle)
 func CreateRMR(pz *PZ) (*RMR, error) {
 	const op = "dat_rmr_create"
-	return nil, pz.object().refused(op, InvalidHandlePZ, refuse(op, ErrModelNotSupported, NoSubtype, noRMR))
+	if pz == nil {
+		return nil, pz.object().enter(op, InvalidHandlePZ)
+	}
+	leave, err := enterAll(op, argument{pz.ia.object(), InvalidHandlePZ}, argument{&pz.obj, InvalidHandlePZ})
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	handle, r := cgo.RMRCreate(pz.handle)
+	if ReturnType(r.Type()) == ErrModelNotSupported {
+		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no memory windows: register memory with remote privileges instead", pz.ia.attr.AdapterName)
+	}
+	if err := checkMade(op, r); err != nil {
+		return nil, err
+	}
+	rmr := &RMR{pz: pz, handle: handle}
+	rmr.obj.born("remote memory region", NoSubtype, rmr.Free, &pz.obj, &pz.ia.obj)
+	return rmr, nil
 }
 
-// Bind fails: there is no region to bind.
+const (
+	bindOp             = "dat_rmr_bind"
+	remotePrivileges   = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
+	changingPrivileges = MemPrivRemoteWrite | MemPrivIBRemoteAtomic
+)
+
+// Bind posts the binding of the region to the memory of a segment, in place of what
+// it is bound to. Its completion comes to the request EVD of the endpoint, as an
+// EventRMRBindCompletion with the cookie. The RMRTriplet that Bind returns is for the
+// peer, which reaches the memory once the bind has completed; a message that is sent
+// on the endpoint behind the bind finds it there. A Segment of no bytes ends the
+// binding: the privileges do not matter then, and the triplet is empty.
 //
-// Stands in for:
+// privileges are those of peers: MemPrivRemoteRead, MemPrivRemoteWrite,
+// MemPrivIBRemoteAtomic, and any local ones. The memory need not have them, but
+// needs MemPrivLocalWrite if peers may change it. It cannot be freed while the
+// region is bound to it. flags must be CompletionDefault.
+//
+// When a bind fails, the region is bound to nothing.
+//
+// It fails with ErrInvalidState unless the endpoint is connected, while another bind
+// of the region is outstanding, and for the end of no binding; with
+// ErrProtectionViolation unless the region, the endpoint and the memory are in one
+// protection zone; with ErrPrivilegesViolation, ErrInvalidParameter, and, for want
+// of room, as PostSend. Nothing is posted then.
+//
+// Implements:
 //
 //	DAT_RETURN dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle,
 //	                        IN DAT_LMR_HANDLE lmr_handle,
@@ -51,25 +110,281 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 //	                        IN DAT_COMPLETION_FLAGS completion_flags,
 //	                        OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
-	return RMRTriplet{}, rmr.object().enter("dat_rmr_bind", InvalidHandleRMR)
+	for {
+		d, triplet, err := rmr.post(segment, privileges, ep, cookie, flags)
+		if err != errPaused || !d.awaitPosts() {
+			return triplet, ep.explain(bindOp, err)
+		}
+	}
 }
 
-// Query fails: there is no region to ask.
+// post posts a bind to the direction that it returns. It does not take the endpoint's gate,
+// which may come before that of the region.
+func (rmr *RMR) post(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (*direction, RMRTriplet, error) {
+	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
+		return nil, RMRTriplet{}, err
+	}
+	defer rmr.obj.leave()
+	if ep == nil {
+		return nil, RMRTriplet{}, ep.object().enter(bindOp, InvalidHandleEP)
+	}
+	if err := checkBindPrivileges(segment, privileges); err != nil {
+		return nil, RMRTriplet{}, err
+	}
+	d := ep.direction(opBind)
+	if d == nil {
+		return nil, RMRTriplet{}, errNotReady
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	triplet, err := d.bind(rmr, segment, privileges, cookie, flags)
+	return d, triplet, err
+}
+
+func checkBindPrivileges(segment Segment, privileges MemPriv) error {
+	switch {
+	case segment.Len() == 0:
+		return nil
+	case privileges&remotePrivileges == 0 || privileges&^knownPrivileges != 0:
+		return refuse(bindOp, ErrInvalidParameter, InvalidArg4, "the privileges are %v, they must have some of %v", privileges, remotePrivileges)
+	case privileges&changingPrivileges != 0 && segment.lmr.privileges&MemPrivLocalWrite == 0:
+		return refuse(bindOp, ErrPrivilegesViolation, PrivilegesWrite, "the memory has the privileges %v, and peers are to change it: register it with MemPrivLocalWrite", segment.lmr.privileges)
+	}
+	return nil
+}
+
+// bind posts a bind. The caller holds mu.
+func (d *direction) bind(rmr *RMR, segment Segment, privileges MemPriv, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
+	iov := []Segment{segment}
+	if segment.Len() == 0 {
+		segment, iov, privileges = Segment{}, nil, 0
+	}
+	d.iov = d.iov[:0]
+	if err := d.examine(opBind, &kinds[opBind], iov, flags, nil); err != nil {
+		return RMRTriplet{}, err
+	}
+	if err := d.checkBind(rmr); err != nil {
+		d.giveRoom()
+		return RMRTriplet{}, err
+	}
+	rmr.evd.Store(d.evd)
+	native := d.record(opBind, cookie)
+	d.suppressed = 0
+	if err := rmr.begin(segment.lmr, native); err != nil {
+		d.withdraw()
+		return RMRTriplet{}, err
+	}
+	d.n.ep.ia.binds.add(native, rmr)
+	var lmr cgo.LMRHandle
+	if segment.lmr != nil {
+		lmr = segment.lmr.handle
+	}
+	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, d.handle, native, cgo.CompletionFlags(flags))
+	if !r.OK() {
+		d.n.ep.ia.binds.take(native)
+		rmr.withdraw()
+		d.withdraw()
+		return RMRTriplet{}, d.refusedByLibrary(bindOp, r)
+	}
+	if segment.lmr == nil {
+		return RMRTriplet{}, nil
+	}
+	return RMRTriplet{VirtualAddress: segment.triplet.VirtualAddress, SegmentLength: segment.triplet.SegmentLength, RMRContext: context}, nil
+}
+
+// checkBind checks what only binds need. The caller holds mu.
+func (d *direction) checkBind(rmr *RMR) error {
+	switch {
+	case d.n.connection.Phase().Ending():
+		return errNotReady
+	case rmr.pz != d.pz:
+		return refuse(bindOp, ErrProtectionViolation, NoSubtype, "the region is not in the endpoint's protection zone: create it there")
+	}
+	return nil
+}
+
+// begin notes that a bind is posted. The new memory knows of the region from now on.
+func (rmr *RMR) begin(lmr *LMR, native uint64) error {
+	rmr.mu.Lock()
+	binding, bound := rmr.binding, rmr.bound
+	unbound := !binding && bound == nil && lmr == nil
+	if !binding && !unbound {
+		rmr.binding, rmr.next, rmr.native = true, lmr, native
+	}
+	rmr.mu.Unlock()
+	switch {
+	case binding:
+		return refuse(bindOp, ErrInvalidState, NoSubtype, "a bind of the region is outstanding: take its completion first")
+	case unbound:
+		return refuse(bindOp, ErrInvalidState, NoSubtype, "the region is bound to nothing: give a Segment with bytes to bind it")
+	case lmr != nil:
+		// A Free that comes before that finds the operation.
+		lmr.users.add(rmr)
+	}
+	return nil
+}
+
+// withdraw notes that the bind is not posted.
+func (rmr *RMR) withdraw() { rmr.settle(rmr.bound) }
+
+// end notes the outcome of the bind.
+func (rmr *RMR) end(succeeded bool) {
+	if succeeded {
+		rmr.settle(rmr.next)
+	} else {
+		rmr.settle(nil)
+	}
+}
+
+// settle ends the bind that is outstanding, after which the region is bound to the memory.
+// Nobody else changes bound and next until then.
+func (rmr *RMR) settle(bound *LMR) {
+	for _, lmr := range []*LMR{rmr.bound, rmr.next} {
+		if lmr != nil && lmr != bound {
+			lmr.users.remove(rmr)
+		}
+	}
+	rmr.mu.Lock()
+	defer rmr.mu.Unlock()
+	rmr.bound, rmr.next, rmr.binding = bound, nil, false
+}
+
+// A memory region knows of those that are bound to it.
+
+func (rmr *RMR) named() *object { return &rmr.obj }
+
+func (rmr *RMR) uses(lmr *LMR) regionUse {
+	rmr.mu.Lock()
+	defer rmr.mu.Unlock()
+	if lmr == rmr.bound || lmr == rmr.next {
+		return usedByWindows
+	}
+	return 0
+}
+
+func (rmr *RMR) forgetRegion(*LMR) {}
+
+// reap takes the completion of the latest bind, if it is there.
+func (rmr *RMR) reap(op string) {
+	if evd := rmr.evd.Load(); evd != nil && evd.obj.enter(op, InvalidHandleEVDRequest) == nil {
+		evd.reap()
+		evd.obj.leave()
+	}
+}
+
+// bindTable has the regions of the binds that are outstanding, by their native cookies.
+type bindTable struct {
+	mu   lockorder.Mutex[lockorder.Last]
+	rmrs map[uint64]*RMR
+}
+
+func (b *bindTable) add(native uint64, rmr *RMR) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rmrs == nil {
+		b.rmrs = make(map[uint64]*RMR)
+	}
+	b.rmrs[native] = rmr
+}
+
+// take removes a bind, and returns nil if there is none.
+func (b *bindTable) take(native uint64) *RMR {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rmr := b.rmrs[native]
+	delete(b.rmrs, native)
+	return rmr
+}
+
+// forget removes the bind of a region that is freed, which has ended without a completion.
+func (b *bindTable) forget(rmr *RMR) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rmrs[rmr.native] == rmr { // another endpoint may have the cookie by now
+		delete(b.rmrs, rmr.native)
+	}
+}
+
+// complete makes the event of an operation that of a bind, and ends the bind.
+func (b *bindTable) complete(native uint64, event *Event) {
+	event.Number = EventRMRBindCompletion
+	if rmr := b.take(native); rmr != nil {
+		rmr.end(event.Status == DTOSuccess)
+		event.more = &moreOfEvent{rmr: rmr}
+	}
+}
+
+// RMRParam holds the parameters of a remote memory region. LMR, Address and Length
+// say what it is bound to: nil and 0 for nothing.
+type RMRParam struct {
+	IA         *IA
+	PZ         *PZ
+	LMR        *LMR
+	Address    uint64 // virtual address of the first byte
+	Length     int
+	Privileges MemPriv
+	RMRContext uint32 // as in the RMRTriplet for a peer
+}
+
+// Query returns the parameters of the region. While a bind is outstanding, they are
+// those that the region has when it succeeds.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
 //	                         IN DAT_RMR_PARAM_MASK rmr_param_mask,
 //	                         OUT DAT_RMR_PARAM *rmr_param)
 func (rmr *RMR) Query() (RMRParam, error) {
-	return RMRParam{}, rmr.object().enter("dat_rmr_query", InvalidHandleRMR)
+	const op = "dat_rmr_query"
+	if err := rmr.object().enter(op, InvalidHandleRMR); err != nil {
+		return RMRParam{}, err
+	}
+	defer rmr.obj.leave()
+	rmr.mu.Lock()
+	defer rmr.mu.Unlock()
+	// The library gives all fields, and refuses to be asked for the triplet of nothing.
+	var param cgo.RMRParam
+	if err := check(op, cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param)); err != nil {
+		return RMRParam{}, err
+	}
+	p := RMRParam{
+		IA:         rmr.pz.ia,
+		PZ:         rmr.pz,
+		Address:    param.LMRTriplet.VirtualAddress,
+		Length:     int(param.LMRTriplet.SegmentLength),
+		Privileges: MemPriv(param.MemPriv),
+		RMRContext: param.RMRContext,
+	}
+	for _, lmr := range []*LMR{rmr.bound, rmr.next} {
+		if p.Length > 0 && lmr != nil && lmr.lmrContext == param.LMRTriplet.LMRContext {
+			p.LMR = lmr
+		}
+	}
+	return p, nil
 }
 
-// Free fails: there is no region to free.
+// Free frees the region. What it is bound to, peers cannot reach through it any more.
+// It fails with ErrInvalidState while a bind is outstanding whose completion has not
+// come, and with ErrClosed the second time.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle)
 func (rmr *RMR) Free() error {
-	return rmr.object().enter("dat_rmr_free", InvalidHandleRMR)
+	const op = "dat_rmr_free"
+	if rmr != nil {
+		rmr.reap(op)
+	}
+	return rmr.object().seal(op, InvalidHandleRMR, func() error {
+		r := cgo.RMRFree(rmr.handle)
+		if ReturnType(r.Type()) == ErrInvalidState {
+			return refuse(op, ErrInvalidState, NoSubtype, "a bind of the region is outstanding: wait for its completion, or disconnect the endpoint")
+		}
+		if err := check(op, r); err != nil {
+			return err
+		}
+		rmr.pz.ia.binds.forget(rmr)
+		rmr.settle(nil)
+		return nil
+	})
 }

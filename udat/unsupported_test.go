@@ -13,7 +13,7 @@ import (
 func TestUnsupported(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		ep, pz := active.EP, active.PZ
+		ep := active.EP
 		iov := one(active.Segment(t, 0, 8))
 		second := func(_ any, err error) error { return err }
 		for name, err := range map[string]error{
@@ -25,22 +25,12 @@ func TestUnsupported(t *testing.T) {
 			}
 		}
 		for name, err := range map[string]error{
-			"CreateRMR":     second(udat.CreateRMR(pz)),
 			"EP.PostSendUD": ep.PostSendUD(iov, udat.IBAddrHandle{}, 1, 0),
 			"EP.PostRecvUD": ep.PostRecvUD(iov, 1, 0),
 			"EP.FreeUDCM":   ep.FreeUDCM(1),
 			"EP.FreeUDAH":   ep.FreeUDAH(udat.IBAddrHandle{}),
 		} {
 			if !errors.Is(err, udat.ErrModelNotSupported) || !errors.Is(err, errors.ErrUnsupported) {
-				t.Errorf("%s gives %v", name, err)
-			}
-		}
-		for name, err := range map[string]error{
-			"RMR.Bind":  second(new(udat.RMR).Bind(iov[0], udat.MemPrivAll, ep, 1, 0)),
-			"RMR.Query": second(new(udat.RMR).Query()),
-			"RMR.Free":  new(udat.RMR).Free(),
-		} {
-			if !errors.Is(err, udat.ErrInvalidHandle) {
 				t.Errorf("%s gives %v", name, err)
 			}
 		}

@@ -247,14 +247,31 @@ func requestsComplete(t *trial) {
 }
 
 func bindsComplete(t *trial) {
-	pz, _ := t.zone()
-	rmr, err := udat.CreateRMR(pz)
-	t.refused(err, errors.ErrUnsupported)
-	if rmr != nil {
-		t.Error("a failed call returns an RMR")
+	attr, _, err := t.ia.Query()
+	t.must(err)
+	if attr.MaxRMRs == 0 {
+		pz, _ := t.zone()
+		rmr, err := udat.CreateRMR(pz)
+		t.refused(err, errors.ErrUnsupported)
+		if rmr != nil {
+			t.Error("a failed call returns an RMR")
+		}
+		t.notShown("the device has no memory windows, so there is no RMR to bind: CreateRMR says so", "a device with memory windows")
+		return
 	}
-	t.notShown("no provider has memory windows, so there is no RMR to bind: CreateRMR says so",
-		"a provider whose dat_rmr_create and dat_rmr_bind work")
+	a, b := t.pair()
+	rmr, err := udat.CreateRMR(a.PZ)
+	t.must(err)
+	t.cleanup(rmr)
+	triplet, err := rmr.Bind(a.Segment(t, 0, message), udat.MemPrivRemoteWrite, a.EP, 5, 0)
+	t.must(err)
+	if event := udattest.Expect(t, a.Request, udat.EventRMRBindCompletion); event.EP() != a.EP || event.RMR() != rmr || event.Cookie != 5 {
+		t.Errorf("the bind completes as %+v", event)
+	}
+	udattest.NoEvent(t, a.Recv)
+	udattest.NoEvent(t, a.Connect)
+	t.must(b.PostRDMAWrite([]udat.Segment{b.Segment(t, 0, message)}, 6, triplet, 0))
+	udattest.Completion(t, b.Request, 6)
 }
 
 func connectionEvents(t *trial) {

@@ -38,10 +38,7 @@ var probes = map[string]func(*probe) string{
 	"C-08": (*probe).inlineSend,
 	"C-10": (*probe).transfers,
 	"C-11": (*probe).transfers,
-	"C-12": func(p *probe) string {
-		_, r := cgo.RMRCreate(p.zone())
-		return "no RMR can be made: " + name(r)
-	},
+	"C-12": (*probe).binds,
 	"C-13": (*probe).connects,
 	"C-14": (*probe).connects,
 	"C-16": (*probe).connects,
@@ -268,6 +265,21 @@ func (p *probe) transfers() string {
 	return p.asRequired(sent.DTO().UserCookie == 2 && received.DTO().UserCookie == 1)
 }
 
+// binds reports whether the bind of an RMR completes where it must.
+func (p *probe) binds() string {
+	a, _ := p.pair()
+	rmr, r := cgo.RMRCreate(a.pz)
+	if !r.OK() {
+		return "no RMR can be made: " + name(r)
+	}
+	defer cgo.RMRFree(rmr)
+	local := a.local()
+	_, r = cgo.RMRBind(rmr, a.lmr, &local[0], cgo.MemPrivRemoteRead, cgo.VATypeVA, a.ep, 2, 0)
+	p.success(r)
+	event := p.next(a.request)
+	return p.asRequired(event.Number == cgo.EventRMRBindCompletion && event.RMRBind().UserCookie == 2 && event.RMRBind().Status == cgo.DTOSuccess)
+}
+
 // connects reports whether a connection is established, with its events.
 func (p *probe) connects() string {
 	a, b := p.pair()
@@ -438,6 +450,7 @@ func (p *probe) expect(evd cgo.EVDHandle, want cgo.EventNumber) cgo.Event {
 
 // region is registered memory outside the Go heap.
 type region struct {
+	lmr        cgo.LMRHandle
 	address    uintptr
 	lmrContext uint32
 }
@@ -454,7 +467,7 @@ func (p *probe) memory(pz cgo.PZHandle) region {
 	lmr, context, _, _, r := cgo.LMRCreateVirtual(p.ia, address, regionSize, pz, cgo.MemPrivAll, cgo.VATypeVA)
 	p.success(r)
 	p.cleanup(func() cgo.Return { return cgo.LMRFree(lmr) })
-	return region{address, context}
+	return region{lmr, address, context}
 }
 
 func (m region) local(length uint32) []cgo.LMRTriplet {

@@ -90,14 +90,28 @@ func TestLMRSync(t *testing.T) {
 	})
 }
 
+// A device without memory windows has no remote memory regions. Null handles are refused everywhere.
 func TestRMR(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		e := a.newEndpoint(t)
-		rmr, r := cgo.RMRCreate(e.pz)
-		outcome(t, "RMRCreate", r, cgo.InsufficientResources, cgo.ResourceMemoryRegion)
-		if rmr != 0 {
-			t.Errorf("RMRCreate gave the handle %#x though it failed", rmr)
+		if a.hasWindows(t) == a.iwarp {
+			t.Errorf("the device has windows: %v", a.hasWindows(t))
 		}
+		var provider cgo.ProviderAttr
+		_, r := cgo.IAQuery(a.IAHandle, cgo.IAFieldNone, nil, cgo.ProviderFieldAll, &provider)
+		success(t, "IAQuery", r)
+		if provider.RMRScopeSupported != cgo.RMRScopePZ {
+			t.Errorf("the scope is %v", provider.RMRScopeSupported)
+		}
+		if !a.hasWindows(t) {
+			rmr, r := cgo.RMRCreate(e.pz)
+			outcome(t, "RMRCreate", r, cgo.ModelNotSupported, cgo.NoSubtype)
+			if rmr != 0 {
+				t.Errorf("RMRCreate gave the handle %#x though it failed", rmr)
+			}
+		}
+		_, r = cgo.RMRCreate(0)
+		outcome(t, "RMRCreate", r, cgo.InvalidHandle, cgo.InvalidHandlePZ)
 		var param cgo.RMRParam
 		outcome(t, "RMRQuery", cgo.RMRQuery(0, cgo.RMRFieldAll, &param), cgo.InvalidHandle, cgo.InvalidHandleRMR)
 		segment := e.memory.local(0, 16)

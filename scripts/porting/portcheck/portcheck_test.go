@@ -101,7 +101,7 @@ func TestNames(t *testing.T) {
 		{two, "private_data_size", "len of Event.PrivateData"},
 		{two, "ep_handle", "Event.EP"},
 		{two, "as_64", "the value itself"},
-		{one, "dat_rmr_bind", "fails"},
+		{one, "dat_rmr_bind", "RMR.Bind("},
 		{one, "DAT_EP_FIELD_NOTHING", "not a name of uDAPL 2.0"},
 		{one, "target_address", "virtual_address"},
 	} {

@@ -53,7 +53,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	for name, missing := range map[string]bool{"dat_rmr_bind": true, "dat_csp_create": true, "dat_ep_create": false} {
+	for name, missing := range map[string]bool{"dat_rmr_create_for_ep": true, "dat_csp_create": true, "dat_ep_create": false} {
 		if g.Entries[name].Missing() != missing {
 			t.Errorf("%s: Missing is not %v: %q", name, missing, g.Entries[name].Go)
 		}

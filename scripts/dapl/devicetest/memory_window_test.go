@@ -1,0 +1,454 @@
+package devicetest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// hasWindows reports whether the device has memory windows. Soft-iWARP has none.
+func (a *adapter) hasWindows(t testing.TB) bool {
+	t.Helper()
+	var attr cgo.IAAttr
+	_, r := cgo.IAQuery(a.IAHandle, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
+	success(t, "IAQuery", r)
+	return attr.MaxRMRs > 0
+}
+
+// forEachWithWindows runs a test on the adapters of devices with memory windows.
+func forEachWithWindows(t *testing.T, test func(t *testing.T, a *adapter)) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		if !a.hasWindows(t) {
+			t.Log("not tested: the device has no memory windows")
+			return
+		}
+		test(t, a)
+	})
+}
+
+func newWindow(t testing.TB, pz cgo.PZHandle) cgo.RMRHandle {
+	t.Helper()
+	rmr, r := cgo.RMRCreate(pz)
+	success(t, "RMRCreate", r)
+	return rmr
+}
+
+func bind(rmr cgo.RMRHandle, e *endpoint, m *memory, segment cgo.LMRTriplet, privileges cgo.MemPriv) (uint32, cgo.Return) {
+	return cgo.RMRBind(rmr, m.LMRHandle, &segment, privileges, cgo.VATypeVA, e.EPHandle, 9, cgo.CompletionDefault)
+}
+
+// bound binds a window to memory, a piece of length 0 unbinds it, and returns its context.
+func bound(t testing.TB, rmr cgo.RMRHandle, e *endpoint, m *memory, segment cgo.LMRTriplet, privileges cgo.MemPriv) uint32 {
+	t.Helper()
+	context, r := bind(rmr, e, m, segment, privileges)
+	success(t, "RMRBind", r)
+	event := e.request.completion(t, cgo.EventRMRBindCompletion, 9)
+	if got := event.RMRBind().RMRHandle; got != rmr {
+		t.Errorf("the completion is of the window %#x, want %#x", got, rmr)
+	}
+	return context
+}
+
+// windowPair is an endpoint whose memory a peer reaches, and the peer.
+type windowPair struct {
+	a           *adapter
+	l           *listener
+	owner, peer *endpoint
+}
+
+func (a *adapter) newWindowPair(t testing.TB) *windowPair {
+	t.Helper()
+	p := &windowPair{a: a, l: a.listen(t), owner: a.newEndpoint(t), peer: a.newEndpoint(t)}
+	a.connect(t, p.l, p.peer, p.owner, nil)
+	return p
+}
+
+// tries has the peer read memory, or write it, and returns the outcome.
+func (p *windowPair) tries(t testing.TB, remote cgo.RMRTriplet, write bool) cgo.DTOStatus {
+	t.Helper()
+	post := cgo.EPPostRDMARead
+	if write {
+		post = cgo.EPPostRDMAWrite
+	}
+	local := []cgo.LMRTriplet{p.peer.memory.local(0, int(remote.SegmentLength))}
+	success(t, "posting", post(p.peer.EPHandle, local, 5, &remote, cgo.CompletionDefault))
+	event := p.peer.request.expect(t, cgo.EventDTOCompletion)
+	return event.DTO().Status
+}
+
+// reaches expects the peer to read and, if it may, to write what the window has.
+func (p *windowPair) reaches(t testing.TB, context uint32, m *memory, offset int, write bool) {
+	t.Helper()
+	remote := m.remote(offset, 64)
+	remote.RMRContext = context
+	fill := func(b []byte, with byte) []byte {
+		for i := range b {
+			b[i] = with
+		}
+		return b
+	}
+	want := fill(m.bytes[offset:offset+64], byte(context))
+	fill(p.peer.memory.bytes[:64], 0)
+	if status := p.tries(t, remote, false); status != cgo.DTOSuccess || !bytes.Equal(p.peer.memory.bytes[:64], want) {
+		t.Fatalf("the peer reads %x (%v), want %x", p.peer.memory.bytes[:64], status, want)
+	}
+	if !write {
+		return
+	}
+	sent := fill(p.peer.memory.bytes[:64], ^byte(context))
+	if status := p.tries(t, remote, true); status != cgo.DTOSuccess || !bytes.Equal(m.bytes[offset:offset+64], sent) {
+		t.Fatalf("the peer writes %x (%v), want %x", m.bytes[offset:offset+64], status, sent)
+	}
+}
+
+// refused expects the peer not to reach memory, and connects the endpoints once more.
+func (p *windowPair) refused(t testing.TB, context uint32, m *memory, offset int, write bool) {
+	t.Helper()
+	remote := m.remote(offset, 64)
+	remote.RMRContext = context
+	before := bytes.Clone(m.bytes)
+	if status := p.tries(t, remote, write); status != cgo.DTOErrRemoteAccess {
+		t.Fatalf("the peer's operation ends with %v, want %v", status, cgo.DTOErrRemoteAccess)
+	}
+	if !bytes.Equal(m.bytes, before) {
+		t.Fatal("the peer has changed the memory")
+	}
+	p.reconnect(t)
+}
+
+// reconnect connects the endpoints again, whose connection has broken for one of them.
+func (p *windowPair) reconnect(t testing.TB) {
+	t.Helper()
+	for _, e := range []*endpoint{p.peer, p.owner} {
+		if event := e.connect.next(t); event.Number != cgo.EventConnectionBroken && event.Number != cgo.EventConnectionDisconnected {
+			t.Fatalf("got the event %v, want the end of the connection", event.Number)
+		}
+		success(t, "EPReset", cgo.EPReset(e.EPHandle))
+	}
+	p.a.connect(t, p.l, p.peer, p.owner, nil)
+}
+
+// A peer reaches a window from its bind to the next bind or the unbind, with the privileges of the bind, also over
+// another connection.
+func TestMemoryWindow(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		p := a.newWindowPair(t)
+		m := p.owner.memory
+		rmr := newWindow(t, p.owner.pz)
+		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
+		var param cgo.RMRParam
+		outcome(t, "RMRQuery of a triplet", cgo.RMRQuery(rmr, cgo.RMRFieldAll, &param), cgo.InvalidParameter, cgo.InvalidArg2)
+		success(t, "RMRQuery", cgo.RMRQuery(rmr, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param))
+		if want := (cgo.RMRParam{IAHandle: a.IAHandle, PZHandle: p.owner.pz, RMRContext: param.RMRContext, RMRScope: cgo.RMRScopePZ, VAType: cgo.VATypeVA}); param != want {
+			t.Errorf("got the parameters\n%+v, want\n%+v", param, want)
+		}
+		p.refused(t, param.RMRContext, m, 256, false)
+
+		// What a peer expects to be the next context is none before the bind.
+		next := param.RMRContext&^0xff | (param.RMRContext+1)&0xff
+		p.refused(t, next, m, 256, false)
+		first := bound(t, rmr, p.owner, m, m.local(256, 256), cgo.MemPrivRemoteRead|cgo.MemPrivRemoteWrite)
+		if first != next {
+			t.Errorf("the context is %#x, want %#x", first, next)
+		}
+		p.reaches(t, first, m, 256, true)
+		p.reaches(t, first, m, 448, true)
+		success(t, "RMRQuery", cgo.RMRQuery(rmr, cgo.RMRFieldAll, &param))
+		if want := m.local(256, 256); param.LMRTriplet != want || param.RMRContext != first || param.MemPriv != cgo.MemPrivRemoteRead|cgo.MemPrivRemoteWrite {
+			t.Errorf("got the parameters %+v, want those of %+v", param, want)
+		}
+		p.refused(t, param.RMRContext, m, memorySize-32, false)
+
+		second := bound(t, rmr, p.owner, m, m.local(1024, 256), cgo.MemPrivRemoteRead)
+		p.refused(t, first, m, 256, false)
+		p.reaches(t, second, m, 1024, false)
+		p.refused(t, second, m, 1024, true)
+		p.reaches(t, second, m, 1024, false)
+
+		outcome(t, "LMRFree of a bound region", cgo.LMRFree(m.LMRHandle), cgo.InvalidState, cgo.InvalidStateLMRInUse)
+		none := bound(t, rmr, p.owner, m, cgo.LMRTriplet{}, 0)
+		p.refused(t, second, m, 1024, false)
+		p.refused(t, none, m, 1024, false)
+		_, r := bind(rmr, p.owner, m, cgo.LMRTriplet{}, 0)
+		outcome(t, "RMRBind of what is not bound", r, cgo.InvalidState, cgo.NoSubtype)
+	})
+}
+
+// The end of a window ends what peers reach through it. Until then the memory cannot be freed.
+func TestMemoryWindowFree(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		p := a.newWindowPair(t)
+		m := p.owner.memory
+		for range 2 {
+			rmr := newWindow(t, p.owner.pz)
+			outcome(t, "PZFree", cgo.PZFree(p.owner.pz), cgo.InvalidState, cgo.InvalidStatePZInUse)
+			context := bound(t, rmr, p.owner, m, m.local(0, 256), cgo.MemPrivRemoteRead|cgo.MemPrivRemoteWrite)
+			p.reaches(t, context, m, 0, true)
+			outcome(t, "LMRFree of a bound region", cgo.LMRFree(m.LMRHandle), cgo.InvalidState, cgo.InvalidStateLMRInUse)
+			success(t, "RMRFree", cgo.RMRFree(rmr))
+			p.refused(t, context, m, 0, false)
+		}
+	})
+}
+
+// A window takes the place of another memory region, which can be freed then. The endpoint that has bound it may go.
+func TestMemoryWindowMoves(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		p := a.newWindowPair(t)
+		rmr := newWindow(t, p.owner.pz)
+		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
+		other := a.newMemory(t, p.owner.pz)
+		bound(t, rmr, p.owner, other, other.local(0, 64), cgo.MemPrivRemoteRead)
+		outcome(t, "LMRFree of a bound region", cgo.LMRFree(other.LMRHandle), cgo.InvalidState, cgo.InvalidStateLMRInUse)
+		context := bound(t, rmr, p.owner, p.owner.memory, p.owner.memory.local(0, 64), cgo.MemPrivAll)
+
+		further := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			return cgo.EPCreate(a.IAHandle, p.owner.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
+		})
+		disconnect(t, p.peer, p.owner)
+		success(t, "EPReset", cgo.EPReset(p.peer.EPHandle))
+		a.connect(t, p.l, p.peer, further, nil)
+		p.reaches(t, context, p.owner.memory, 0, true)
+		bound(t, rmr, further, p.owner.memory, cgo.LMRTriplet{}, 0)
+	})
+}
+
+// A bind is refused that the adapter could not carry out.
+func TestMemoryWindowRefuses(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		p := a.newWindowPair(t)
+		m := p.owner.memory
+		rmr := newWindow(t, p.owner.pz)
+		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
+		page, address := newPage(t)
+		readable := &memory{bytes: page, address: address}
+		var r cgo.Return
+		readable.LMRHandle, readable.lmrContext, _, _, r = cgo.LMRCreateVirtual(a.IAHandle, address, memorySize, p.owner.pz, cgo.MemPrivLocalRead, cgo.VATypeVA)
+		success(t, "LMRCreateVirtual", r)
+		t.Cleanup(func() { success(t, "LMRFree", cgo.LMRFree(readable.LMRHandle)) })
+		unconnected := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			return cgo.EPCreate(a.IAHandle, p.owner.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
+		})
+		whole := m.local(0, memorySize)
+		tooLong, below, wrapping := whole, whole, whole
+		tooLong.SegmentLength++
+		below.VirtualAddress--
+		wrapping.VirtualAddress, wrapping.SegmentLength = ^uint64(0)-7, 64
+		for _, test := range []struct {
+			name       string
+			lmr        cgo.LMRHandle
+			segment    *cgo.LMRTriplet
+			privileges cgo.MemPriv
+			va         cgo.VAType
+			ep         cgo.EPHandle
+			flags      cgo.CompletionFlags
+			want       cgo.ReturnType
+			subtype    cgo.ReturnSubtype
+		}{
+			{"unconnected", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, unconnected.EPHandle, 0, cgo.InvalidState, cgo.InvalidStateEPUnconnected},
+			{"null endpoint", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, 0, 0, cgo.InvalidHandle, cgo.InvalidHandleEP},
+			{"null LMR", 0, &whole, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidHandle, cgo.InvalidHandleLMR},
+			{"no segment", m.LMRHandle, nil, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidParameter, cgo.InvalidArg3},
+			{"too long", m.LMRHandle, &tooLong, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidParameter, cgo.InvalidArg3},
+			{"below", m.LMRHandle, &below, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidParameter, cgo.InvalidArg3},
+			{"wrapping", m.LMRHandle, &wrapping, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidParameter, cgo.InvalidArg3},
+			{"zero-based", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeZB, p.owner.EPHandle, 0, cgo.ModelNotSupported, cgo.NoSubtype},
+			{"suppressed", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, cgo.CompletionSuppress, cgo.InvalidParameter, cgo.InvalidArg8},
+			{"endpoint's zone", p.peer.memory.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, p.peer.EPHandle, 0, cgo.ProtectionViolation, cgo.NoSubtype},
+			{"region's zone", p.peer.memory.LMRHandle, ptr(p.peer.memory.local(0, 8)), cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.ProtectionViolation, cgo.NoSubtype},
+			{"write", readable.LMRHandle, ptr(readable.local(0, 8)), cgo.MemPrivRemoteWrite, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
+			{"atomic", readable.LMRHandle, ptr(readable.local(0, 8)), cgo.MemPrivIBRemoteAtomic, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				_, r := cgo.RMRBind(rmr, test.lmr, test.segment, test.privileges, test.va, test.ep, 1, test.flags)
+				outcome(t, "RMRBind", r, test.want, test.subtype)
+			})
+		}
+		// A window gives a privilege that the region does not have.
+		context := bound(t, rmr, p.owner, readable, readable.local(0, 64), cgo.MemPrivRemoteRead)
+		p.reaches(t, context, readable, 0, false)
+		bound(t, rmr, p.owner, m, cgo.LMRTriplet{}, 0)
+	})
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// While a bind has not completed, its window can neither be bound again nor freed. The end of the endpoint completes it.
+func TestMemoryWindowPending(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		evd := a.newEVD(t, 0, cgo.EVDDTO) // nobody looks at it but the test
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		owner := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, evd, e.connect.EVDHandle, endpointAttr())
+		})
+		l, peer := a.listen(t), a.newEndpoint(t)
+		a.connect(t, l, peer, owner, nil)
+		rmr := newWindow(t, owner.pz)
+		piece := owner.memory.local(0, 64)
+		for range 2 {
+			_, r := bind(rmr, owner, owner.memory, piece, cgo.MemPrivRemoteRead)
+			success(t, "RMRBind", r)
+			_, r = bind(rmr, owner, owner.memory, piece, cgo.MemPrivRemoteRead)
+			outcome(t, "RMRBind again", r, cgo.InvalidState, cgo.NoSubtype)
+			outcome(t, "RMRFree", cgo.RMRFree(rmr), cgo.InvalidState, cgo.NoSubtype)
+			outcome(t, "LMRFree", cgo.LMRFree(owner.memory.LMRHandle), cgo.InvalidState, cgo.InvalidStateLMRInUse)
+			var event cgo.Event
+			eventually(t, "the bind completes", func() bool { return cgo.EVDDequeue(evd, &event).OK() })
+			if bind := event.RMRBind(); event.Number != cgo.EventRMRBindCompletion || bind.RMRHandle != rmr || bind.Status != cgo.DTOSuccess {
+				t.Fatalf("got the event %v: %+v", event.Number, bind)
+			}
+		}
+		// The reset of the endpoint ends a bind whose completion nobody has taken.
+		_, r := bind(rmr, owner, owner.memory, cgo.LMRTriplet{}, 0)
+		success(t, "RMRBind", r)
+		disconnect(t, peer, owner)
+		success(t, "EPReset", cgo.EPReset(owner.EPHandle))
+		success(t, "EPReset", cgo.EPReset(peer.EPHandle))
+		success(t, "RMRFree", cgo.RMRFree(rmr))
+		var event cgo.Event
+		success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+		if event.Number != cgo.EventRMRBindCompletion {
+			t.Errorf("got the event %v", event.Number)
+		}
+		a.connect(t, l, peer, owner, nil)
+	})
+}
+
+// An adapter that is closed abruptly takes its windows along, bound or about to be.
+func TestMemoryWindowAbruptClose(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, _ *adapter) {
+		name := t.Name()[len("TestMemoryWindowAbruptClose/"):]
+		ia, _, r := cgo.IAOpen(name, 64)
+		success(t, "IAOpen", r)
+		var attr cgo.IAAttr
+		_, r = cgo.IAQuery(ia, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
+		success(t, "IAQuery", r)
+		pz, r := cgo.PZCreate(ia)
+		success(t, "PZCreate", r)
+		_, address := newPage(t)
+		lmr, lmrContext, _, _, r := cgo.LMRCreateVirtual(ia, address, memorySize, pz, memoryPrivileges, cgo.VATypeVA)
+		success(t, "LMRCreateVirtual", r)
+		evd, r := cgo.EVDCreate(ia, queueLength, 0, cgo.EVDConnection|cgo.EVDCR)
+		success(t, "EVDCreate", r)
+		done, r := cgo.EVDCreate(ia, queueLength, 0, cgo.EVDDTO|cgo.EVDRMRBind)
+		success(t, "EVDCreate", r)
+		_, qual, r := cgo.PSPCreateAny(ia, evd, cgo.PSPConsumer)
+		success(t, "PSPCreateAny", r)
+		var eps [2]cgo.EPHandle
+		for i := range eps {
+			eps[i], r = cgo.EPCreate(ia, pz, done, done, evd, endpointAttr())
+			success(t, "EPCreate", r)
+		}
+		remote := cgo.SockAddrAt(attr.IAAddressPtr)
+		success(t, "EPConnect", cgo.EPConnect(eps[0], &remote, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+		for established := 0; established < 2; {
+			var event cgo.Event
+			eventually(t, "an event", func() bool { return cgo.EVDDequeue(evd, &event).OK() })
+			switch event.Number {
+			case cgo.EventConnectionRequest:
+				success(t, "CRAccept", cgo.CRAccept(event.CRArrival().CRHandle, eps[1], nil))
+			case cgo.EventConnectionEstablished:
+				established++
+			}
+		}
+		for range 2 {
+			rmr, r := cgo.RMRCreate(pz)
+			success(t, "RMRCreate", r)
+			piece := cgo.LMRTriplet{VirtualAddress: uint64(address), SegmentLength: 64, LMRContext: lmrContext}
+			_, r = cgo.RMRBind(rmr, lmr, &piece, cgo.MemPrivRemoteRead, cgo.VATypeVA, eps[0], 1, cgo.CompletionDefault)
+			success(t, "RMRBind", r)
+		}
+		outcome(t, "IAClose", cgo.IAClose(ia, cgo.CloseGraceful), cgo.InvalidState, cgo.InvalidStateIAInUse)
+		success(t, "IAClose", cgo.IAClose(ia, cgo.CloseAbrupt))
+	})
+}
+
+// noBinding makes memory regions that no window can be bound to, while a file exists.
+const noBinding = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#undef ibv_reg_mr
+void *ibv_reg_mr(void *pd, void *address, size_t length, int rights);
+void *ibv_reg_mr(void *pd, void *address, size_t length, int rights)
+{
+	void *(*reg)(void *, void *, size_t, int) = (void *(*)(void *, void *, size_t, int))dlsym(RTLD_NEXT, "ibv_reg_mr");
+	const char *file = getenv("DEVICETEST_REFUSE");
+
+	if (file && access(file, F_OK) == 0)
+		rights &= ~(1 << 4);
+	return reg(pd, address, length, rights);
+}
+`
+
+// A bind that fails ends the connection and what the window was bound to. The window can be bound again.
+func TestMemoryWindowBindFails(t *testing.T) {
+	file := os.Getenv(refuseVariable)
+	if file == "" {
+		library := buildPreload(t, noBinding)
+		for _, name := range udattest.Names(t) {
+			t.Run(name, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "refuse")
+				runWith(t, library, "^TestMemoryWindowBindFails$", refuseVariable+"="+file, "UDAT_TEST_IA="+name)
+			})
+		}
+		return
+	}
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		p := a.newWindowPair(t)
+		m := p.owner.memory
+		rmr := newWindow(t, p.owner.pz)
+		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		useless := a.newMemory(t, p.owner.pz)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		first := bound(t, rmr, p.owner, m, m.local(0, 64), cgo.MemPrivRemoteRead)
+		second, r := bind(rmr, p.owner, useless, useless.local(0, 64), cgo.MemPrivRemoteRead)
+		success(t, "RMRBind", r)
+		event := p.owner.request.expect(t, cgo.EventRMRBindCompletion)
+		switch status := event.RMRBind().Status; status {
+		case cgo.RMROperationFailed:
+		case cgo.DTOErrFlushed: // soft-RoCE takes the failure for the end of the queue pair
+			success(t, "EPDisconnect", cgo.EPDisconnect(p.owner.EPHandle, cgo.CloseAbrupt))
+		default:
+			t.Errorf("the bind completes with %v", status)
+		}
+		p.reconnect(t)
+		p.refused(t, first, m, 0, false)
+		p.refused(t, second, useless, 0, false)
+		context := bound(t, rmr, p.owner, m, m.local(64, 64), cgo.MemPrivRemoteRead)
+		p.reaches(t, context, m, 64, false)
+	})
+}
+
+// Not all devices check that a peer stays within a window, and not only within the memory region.
+func TestMemoryWindowBounds(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		p := a.newWindowPair(t)
+		m := p.owner.memory
+		rmr := newWindow(t, p.owner.pz)
+		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
+		remote := m.remote(128, 64)
+		remote.RMRContext = bound(t, rmr, p.owner, m, m.local(0, 64), cgo.MemPrivRemoteRead)
+		switch status := p.tries(t, remote, false); status {
+		case cgo.DTOSuccess:
+			t.Logf("%s lets a peer reach the whole region through a window", a.device)
+		case cgo.DTOErrRemoteAccess:
+			p.reconnect(t)
+		default:
+			t.Errorf("the peer's read ends with %v", status)
+		}
+	})
+}

@@ -1,0 +1,319 @@
+package udat_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// windowPair is an endpoint whose memory a peer reaches, and the peer.
+type windowPair struct {
+	ia          *udat.IA
+	listener    *udattest.Listener
+	owner, peer *udattest.Endpoint
+}
+
+// forEachWithWindows runs a test on the adapters of devices with memory windows, with two connected endpoints.
+func forEachWithWindows(t *testing.T, test func(t *testing.T, p *windowPair)) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr, _, err := ia.Query()
+		want(t, err)
+		if attr.MaxRMRs == 0 {
+			t.Log("not tested: the device has no memory windows")
+			return
+		}
+		p := &windowPair{ia: ia, listener: udattest.Listen(t, ia)}
+		p.owner, p.peer = udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		udattest.ConnectPair(t, p.listener, p.peer, p.owner)
+		test(t, p)
+	})
+}
+
+func (p *windowPair) newRMR(t *testing.T) *udat.RMR {
+	t.Helper()
+	rmr, err := udat.CreateRMR(p.owner.PZ)
+	want(t, err)
+	t.Cleanup(func() {
+		if err := rmr.Free(); !errors.Is(err, udat.ErrClosed) {
+			want(t, err)
+		}
+	})
+	return rmr
+}
+
+// bind binds a region and takes the completion.
+func (p *windowPair) bind(t *testing.T, rmr *udat.RMR, segment udat.Segment, privileges udat.MemPriv) udat.RMRTriplet {
+	t.Helper()
+	triplet, err := rmr.Bind(segment, privileges, p.owner.EP, 7, 0)
+	want(t, err)
+	event := udattest.Expect(t, p.owner.Request, udat.EventRMRBindCompletion)
+	want(t, event.Err())
+	if event.RMR() != rmr || event.EP() != p.owner.EP || event.Cookie != 7 || event.Length != 0 || event.Operation != udat.DTOBindMW {
+		t.Errorf("got the event %+v of %p on %p", event, event.RMR(), event.EP())
+	}
+	return triplet
+}
+
+// tries has the peer read memory, or write it.
+func (p *windowPair) tries(t *testing.T, remote udat.RMRTriplet, write bool) error {
+	t.Helper()
+	post := p.peer.PostRDMARead
+	if write {
+		post = p.peer.PostRDMAWrite
+	}
+	want(t, post(one(p.peer.Segment(t, 0, int(remote.SegmentLength))), 5, remote, 0))
+	event := udattest.Wait(t, p.peer.Request)
+	if event.Number != udat.EventDTOCompletion || event.Cookie != 5 {
+		t.Fatalf("got the event %+v", event)
+	}
+	return event.Err()
+}
+
+// reaches expects the peer to read the memory.
+func (p *windowPair) reaches(t *testing.T, remote udat.RMRTriplet, memory []byte) {
+	t.Helper()
+	for i := range memory {
+		memory[i] = byte(i) ^ byte(remote.RMRContext)
+	}
+	got := p.peer.Memory.Bytes()[:len(memory)]
+	clear(got)
+	want(t, p.tries(t, remote, false))
+	if !bytes.Equal(got, memory) {
+		t.Fatalf("the peer reads %x, want %x", got, memory)
+	}
+}
+
+// refused expects the peer not to reach the memory, and connects the endpoints once more.
+func (p *windowPair) refused(t *testing.T, remote udat.RMRTriplet, write bool) {
+	t.Helper()
+	before := bytes.Clone(p.owner.Memory.Bytes())
+	want(t, p.tries(t, remote, write), udat.DTOErrRemoteAccess)
+	if !bytes.Equal(p.owner.Memory.Bytes(), before) {
+		t.Fatal("the peer has changed the memory")
+	}
+	p.reconnect(t)
+}
+
+// reconnect connects the endpoints once more, whose connection has ended.
+func (p *windowPair) reconnect(t *testing.T) {
+	t.Helper()
+	for _, e := range []*udattest.Endpoint{p.peer, p.owner} {
+		if event := udattest.Wait(t, e.Connect); event.Number != udat.EventConnectionBroken && event.Number != udat.EventConnectionDisconnected {
+			t.Fatalf("got the event %v, want the end of the connection", event.Number)
+		}
+		want(t, e.EP.Reset())
+	}
+	udattest.ConnectPair(t, p.listener, p.peer, p.owner)
+}
+
+// A peer reaches the memory from the completion of the bind to the next, with the privileges of the bind.
+func TestRMR(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
+		rmr := p.newRMR(t)
+		memory, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)
+		want(t, err)
+		segment, err := memory.Segment(64, 32)
+		want(t, err)
+		param, err := rmr.Query()
+		want(t, err)
+		if want := (udat.RMRParam{IA: p.ia, PZ: p.owner.PZ, RMRContext: param.RMRContext}); param != want {
+			t.Errorf("got the parameters %+v, want %+v", param, want)
+		}
+		own, err := memory.RMRTriplet(64, 32)
+		want(t, err)
+		p.refused(t, own, false) // the memory has no remote privileges
+		p.refused(t, udat.RMRTriplet{VirtualAddress: own.VirtualAddress, SegmentLength: 32, RMRContext: param.RMRContext}, false)
+
+		first := p.bind(t, rmr, segment, udat.MemPrivRemoteRead|udat.MemPrivRemoteWrite)
+		p.reaches(t, first, memory.Bytes()[64:96])
+		want(t, p.tries(t, first, true))
+		if !bytes.Equal(memory.Bytes()[64:96], p.peer.Memory.Bytes()[:32]) {
+			t.Error("the peer's bytes did not arrive")
+		}
+		param, err = rmr.Query()
+		want(t, err)
+		if want := (udat.RMRParam{
+			IA: p.ia, PZ: p.owner.PZ, LMR: memory, Address: first.VirtualAddress, Length: 32,
+			Privileges: udat.MemPrivRemoteRead | udat.MemPrivRemoteWrite, RMRContext: first.RMRContext,
+		}); param != want {
+			t.Errorf("got the parameters %+v, want %+v", param, want)
+		}
+
+		second := p.bind(t, rmr, p.owner.Segment(t, 0, 64), udat.MemPrivRemoteRead)
+		want(t, memory.Free()) // nothing is bound to it any more
+		p.refused(t, first, false)
+		p.reaches(t, second, p.owner.Memory.Bytes()[:64])
+		p.refused(t, second, true)
+		p.reaches(t, second, p.owner.Memory.Bytes()[:64])
+
+		wantInUse(t, p.owner.Memory, "remote memory region", "rmr_test.go:", "(a window)", "RMR.Free")
+		if none := p.bind(t, rmr, udat.Segment{}, 0); none != (udat.RMRTriplet{}) {
+			t.Errorf("the end of the binding gives %+v", none)
+		}
+		p.refused(t, second, false)
+		param, err = rmr.Query()
+		want(t, err)
+		if param.LMR != nil || param.Length != 0 || param.Privileges != 0 {
+			t.Errorf("got the parameters %+v of a region that is bound to nothing", param)
+		}
+		_, err = rmr.Bind(udat.Segment{}, 0, p.owner.EP, 7, 0)
+		want(t, err, udat.ErrInvalidState)
+		wantDetail(t, err)
+	})
+}
+
+// A region that is freed is no way to the memory any more, which can be freed then.
+func TestRMRFree(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
+		rmr := p.newRMR(t)
+		err := p.owner.PZ.Free()
+		want(t, err, udat.ErrInvalidState, udat.InvalidStatePZInUse)
+		if !strings.Contains(err.Error(), "remote memory region") {
+			t.Errorf("the error does not name the region: %v", err)
+		}
+		memory, segment := mustAlloc(t, p.owner.PZ)
+		triplet := p.bind(t, rmr, segment, udat.MemPrivRemoteRead)
+		p.reaches(t, triplet, memory.Bytes()[:8])
+		wantInUse(t, memory, "(a window)")
+		want(t, rmr.Free())
+		p.refused(t, triplet, false)
+		want(t, memory.Free())
+		want(t, rmr.Free(), udat.ErrClosed)
+		_, err = rmr.Query()
+		want(t, err, udat.ErrClosed)
+	})
+}
+
+// A bind is refused that cannot be carried out, and takes no room.
+func TestRMRBindRefuses(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
+		rmr := p.newRMR(t)
+		readable, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead)
+		want(t, err)
+		unwritable, err := readable.Segment(0, 8)
+		want(t, err)
+		unconnected := udattest.NewEndpoint(t, p.ia, nil)
+		segment := p.owner.Segment(t, 0, 8)
+		const read = udat.MemPrivRemoteRead
+		for range 2 * max(p.owner.Attr(t).MaxRequestDTOs, 8) {
+			for _, test := range []struct {
+				name       string
+				segment    udat.Segment
+				privileges udat.MemPriv
+				ep         *udat.EP
+				flags      udat.CompletionFlags
+				want       []error
+			}{
+				{"no endpoint", segment, read, nil, 0, []error{udat.ErrInvalidHandle, udat.InvalidHandleEP}},
+				{"unconnected", segment, read, unconnected.EP, 0, []error{udat.ErrProtectionViolation}},
+				{"endpoint's zone", p.peer.Segment(t, 0, 8), read, p.peer.EP, 0, []error{udat.ErrProtectionViolation}},
+				{"memory's zone", p.peer.Segment(t, 0, 8), read, p.owner.EP, 0, []error{udat.ErrProtectionViolation}},
+				{"no privileges", segment, 0, p.owner.EP, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
+				{"local privileges", segment, udat.MemPrivLocalRead, p.owner.EP, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
+				{"unknown privileges", segment, read | 1<<20, p.owner.EP, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
+				{"write", unwritable, udat.MemPrivRemoteWrite, p.owner.EP, 0, []error{udat.ErrPrivilegesViolation, udat.PrivilegesWrite}},
+				{"suppressed", segment, read, p.owner.EP, udat.CompletionSuppress, []error{udat.ErrInvalidParameter, udat.InvalidArg8}},
+				{"end of nothing", udat.Segment{}, 0, p.owner.EP, 0, []error{udat.ErrInvalidState}},
+			} {
+				if test.name == "unconnected" {
+					test.segment = unconnected.Segment(t, 0, 8)
+				}
+				_, err := rmr.Bind(test.segment, test.privileges, test.ep, 1, test.flags)
+				for _, target := range test.want {
+					if !errors.Is(err, target) {
+						t.Fatalf("%s: got %v, want %v", test.name, err, target)
+					}
+				}
+				wantDetail(t, err)
+			}
+		}
+		// The memory lacks the privilege that the window gives.
+		want(t, p.tries(t, p.bind(t, rmr, unwritable, read), false))
+
+		other, err := udat.CreateRMR(unconnected.PZ)
+		want(t, err)
+		_, err = other.Bind(unconnected.Segment(t, 0, 8), read, unconnected.EP, 1, 0)
+		want(t, err, udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
+		want(t, other.Free())
+		want(t, p.owner.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, p.owner.Connect, udat.EventConnectionDisconnected)
+		_, err = rmr.Bind(segment, read, p.owner.EP, 1, 0)
+		want(t, err, udat.ErrInvalidState)
+		want(t, rmr.Free())
+		want(t, readable.Free())
+	})
+}
+
+// The completion of a bind need not be taken for the region to be bound again, or freed. The endpoint may have gone.
+func TestRMRBindNotTaken(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
+		first, last := p.newRMR(t), p.newRMR(t)
+		memory, segment := mustAlloc(t, p.owner.PZ)
+		for _, rmr := range []*udat.RMR{first, last} {
+			_, err := rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 1, 0)
+			want(t, err)
+			wantInUse(t, memory, "remote memory region")
+		}
+		await(t, "the region cannot be freed", func() bool { return first.Free() == nil })
+		want(t, p.owner.Disconnect(udat.CloseAbrupt))
+		want(t, p.owner.EP.Free())
+		want(t, last.Free())
+		want(t, memory.Free())
+	})
+}
+
+// An adapter that is closed abruptly takes its regions along.
+func TestRMRClose(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			ia, err := udat.Open(name)
+			want(t, err)
+			p := &windowPair{ia: ia}
+			p.peer, p.owner = udattest.Pair(t, ia, nil)
+			rmr, err := udat.CreateRMR(p.owner.PZ)
+			if err == nil {
+				_, err = rmr.Bind(p.owner.Segment(t, 0, 8), udat.MemPrivRemoteRead, p.owner.EP, 1, 0)
+				want(t, err)
+			} else {
+				want(t, err, udat.ErrModelNotSupported, errors.ErrUnsupported)
+				if !strings.Contains(err.Error(), "register memory with remote privileges instead") {
+					t.Errorf("the error does not say what to do: %v", err)
+				}
+			}
+			want(t, ia.Close(udat.CloseGraceful), udat.ErrInvalidState)
+			want(t, ia.Close(udat.CloseAbrupt))
+			if rmr != nil {
+				want(t, rmr.Free(), udat.ErrClosed)
+			}
+		})
+	}
+}
+
+// Binds complete in order with what is posted beside them, and a message behind one finds it carried out.
+func TestRMRBindBehindMessage(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
+		rmr := p.newRMR(t)
+		message := make([]byte, 0, udat.RMRTripletSize)
+		for round := range 300 { // the contexts come again
+			want(t, p.peer.PostRecv(one(p.peer.Segment(t, 1024, udat.RMRTripletSize)), 3, 0))
+			triplet, err := rmr.Bind(p.owner.Segment(t, 64*(round%8), 64), udat.MemPrivRemoteRead, p.owner.EP, 1, 0)
+			want(t, err)
+			message, err = triplet.AppendBinary(message[:0])
+			want(t, err)
+			copy(p.owner.Memory.Bytes()[2048:], message)
+			want(t, p.owner.PostSend(one(p.owner.Segment(t, 2048, len(message))), 2, 0))
+			udattest.Completion(t, p.peer.Recv, 3)
+			var got udat.RMRTriplet
+			want(t, got.UnmarshalBinary(p.peer.Memory.Bytes()[1024:1024+udat.RMRTripletSize]))
+			p.reaches(t, got, p.owner.Memory.Bytes()[64*(round%8):64*(round%8)+64])
+			if event := udattest.Expect(t, p.owner.Request, udat.EventRMRBindCompletion); event.Cookie != 1 {
+				t.Fatalf("got the event %+v", event)
+			}
+			udattest.Completion(t, p.owner.Request, 2)
+		}
+	})
+}
