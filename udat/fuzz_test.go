@@ -242,8 +242,7 @@ func (s *sequence) step() {
 var unsupported = map[string]bool{
 	"CR.HandOff": true, "EP.FreeUDAH": true, "EP.FreeUDCM": true,
 	"EP.PostRecvUD": true, "EP.PostSendUD": true,
-	"EP.RecvQuery": true, "EP.SetWatermark": true, "RMR.Bind": true, "RMR.Free": true, "RMR.Query": true,
-	"SRQ.Resize": true, "SRQ.SetLowWatermark": true,
+	"EP.RecvQuery": true, "EP.SetWatermark": true,
 }
 
 // open opens an adapter with a cluster of its own.

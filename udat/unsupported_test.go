@@ -15,7 +15,6 @@ func TestUnsupported(t *testing.T) {
 		active, passive := udattest.Pair(t, ia, nil)
 		ep := active.EP
 		iov := one(active.Segment(t, 0, 8))
-		second := func(_ any, err error) error { return err }
 		for name, err := range map[string]error{
 			"EP.RecvQuery":    func() error { _, _, err := ep.RecvQuery(); return err }(),
 			"EP.SetWatermark": ep.SetWatermark(1, 2),
