@@ -53,6 +53,8 @@ func TestNativeFails(t *testing.T) {
 		{"neither source nor system", nil, []string{"--rdma-core", "mine"}, 1, []string{"source or system"}},
 		{"another architecture over the system", nil, []string{"--rdma-core", "system", "--arch", "arm64"}, 1, []string{"--arch needs rdma-core from source"}},
 		{"a package with a prefix", nil, []string{"--deb", "--prefix", "/usr"}, 1, []string{"--deb makes a package"}},
+		{"one file over the system", nil, []string{"--rdma-core", "system", "--static"}, 1, []string{"--static goes with"}},
+		{"one file without patches", nil, []string{"--unpatched", "--static"}, 1, []string{"--static goes with"}},
 		{"two variants", nil, []string{"--debug", "--sanitize"}, 1, []string{"choose one"}},
 		{"no network", append(offline, mirror), nil, 2, []string{"fetching", "from http://mirror.example/debian (", "curl: (6) Could not resolve host)", "--archives"}},
 		{"no mirror", append(offline, "GOUDAT_DEBIAN_MIRROR="), nil, 2, []string{"no mirror", "--mirror", "GOUDAT_DEBIAN_MIRROR", "--archives"}},
