@@ -112,13 +112,7 @@ func TestStaticInterop(t *testing.T) {
 // static runs a command in the checkout, with the environment of the build that --static has extended.
 func static(t *testing.T, folder, command string) {
 	t.Helper()
-	cmd := exec.Command("bash", "-euc", `program=test checkout=$PWD
-. scripts/setup.bash
-build=$(native_build release)
+	shell(t, `build=$(native_build release)
 [[ ! -e $build/env ]] || . "$build/env"
-`+command, "bash", folder)
-	cmd.Dir = ".."
-	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", command, err, output)
-	}
+`+command, folder)
 }
