@@ -4,7 +4,9 @@ package cgo
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../include
-#cgo pkg-config: goudat
+#cgo !goudat_static pkg-config: goudat
+#cgo goudat_static pkg-config: goudat-static
+#cgo goudat_static CFLAGS: -DGOUDAT_STATIC
 #include "goudat/native.h"
 */
 import "C"

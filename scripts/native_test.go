@@ -53,6 +53,8 @@ func TestNativeFails(t *testing.T) {
 		{"neither source nor system", nil, []string{"--rdma-core", "mine"}, 1, []string{"source or system"}},
 		{"another architecture over the system", nil, []string{"--rdma-core", "system", "--arch", "arm64"}, 1, []string{"--arch needs rdma-core from source"}},
 		{"a package with a prefix", nil, []string{"--deb", "--prefix", "/usr"}, 1, []string{"--deb makes a package"}},
+		{"one file over the system", nil, []string{"--rdma-core", "system", "--static"}, 1, []string{"--static goes with"}},
+		{"one file without patches", nil, []string{"--unpatched", "--static"}, 1, []string{"--static goes with"}},
 		{"two variants", nil, []string{"--debug", "--sanitize"}, 1, []string{"choose one"}},
 		{"no network", append(offline, mirror), nil, 2, []string{"fetching", "from http://mirror.example/debian (", "curl: (6) Could not resolve host)", "--archives"}},
 		{"no mirror", append(offline, "GOUDAT_DEBIAN_MIRROR="), nil, 2, []string{"no mirror", "--mirror", "GOUDAT_DEBIAN_MIRROR", "--archives"}},
@@ -285,56 +287,6 @@ func TestNativeOverSystem(t *testing.T) {
 	comesFrom(t, loadedFrom(t, folder), map[string]string{
 		"libdat2.so": folder, "libdaplofa.so": folder, "libdaploscm.so": folder, "libibverbs.so": "/usr/lib", "librdmacm.so": "/usr/lib", "-rdmav": "/usr/lib",
 	})
-}
-
-// The package can be installed on a bare Debian. There it takes the place of the distribution's packages, and pkg-config finds
-// it with nothing set.
-func TestNativePackage(t *testing.T) {
-	if os.Getenv("GOUDAT_TEST_LONG") == "" {
-		t.Skip("may build dapl, and installs two systems, for minutes: set GOUDAT_TEST_LONG=1")
-	}
-	if _, err := exec.LookPath("mmdebstrap"); err != nil || os.Getuid() != 0 {
-		t.Skip("needs root and mmdebstrap")
-	}
-	folder := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-	defer cancel()
-	output, err := exec.CommandContext(ctx, "./native", "--deb").CombinedOutput()
-	made := regexp.MustCompile(`(\S+\.deb) is made`).FindSubmatch(output)
-	if err != nil || made == nil {
-		t.Fatalf("%v:\n%s", err, output)
-	}
-	mirror := os.Getenv("GOUDAT_DEBIAN_MIRROR") // none: mmdebstrap knows one
-	script := filepath.Join(folder, "install")
-	write(t, script, `set -eu
-export DEBIAN_FRONTEND=noninteractive
-apt-get install -qy --no-install-recommends /tmp/package.deb gcc libc6-dev pkg-config libibverbs-dev
-gcc -o /tmp/program -x c - -x none $(pkg-config --cflags --libs goudat) <<END
-#include <dat2/udat.h>
-#include <dlfcn.h>
-#include <stdio.h>
-int main(void) {
-	DAT_COUNT n = 0;
-	dat_registry_list_providers(0, &n, NULL);
-	puts(dlopen("libdaplofa.so.2", RTLD_NOW) && dlopen("libdaploscm.so.2", RTLD_NOW) ? "both providers" : dlerror());
-}
-END
-/tmp/program
-dpkg --verify goudat-dapl
-dpkg-query -W -f '${Package} ${db:Status-Status}\n' 'libdapl*' 'dapl2*' || true
-`)
-	for suite, included := range map[string]string{"bookworm": "libdapl-dev,dapl2-utils", "trixie": "libc6"} {
-		arguments := []string{"--quiet", "--variant=apt", "--format=null", "--include=" + included,
-			"--customize-hook=cp '" + string(made[1]) + "' \"$1\"/tmp/package.deb && cp '" + script + "' \"$1\"/tmp/install && chroot \"$1\" sh /tmp/install",
-			suite, "/dev/null"}
-		if mirror != "" {
-			arguments = append(arguments, "deb "+mirror+" "+suite+" main")
-		}
-		output, err := exec.CommandContext(ctx, "mmdebstrap", arguments...).CombinedOutput()
-		if text := string(output); err != nil || !strings.Contains(text, "both providers\n") || strings.Contains(text, "dapl2 installed") {
-			t.Errorf("on %s, %v:\n%s", suite, err, text)
-		}
-	}
 }
 
 // loadedFrom builds a C program with the native stack in a folder, as pkg-config says, and returns the files that the

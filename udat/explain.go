@@ -189,7 +189,7 @@ func explainEntry(entries []configEntry) error {
 		return reason
 	}
 	_, message := cgo.DLOpen(entries[0].library)
-	return fmt.Errorf("%w: that of the entry %q in %s cannot be loaded: %s", ProblemNoLibrary, entries[0].name, configFile(), message)
+	return fmt.Errorf("%w: that of the entry %q in %s cannot be loaded: %s", ProblemNoLibrary, entries[0].name, configFile(), loadFailure(entries[0].library, message))
 }
 
 // explainDevice explains why a provider did not open its device.

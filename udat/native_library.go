@@ -2,7 +2,9 @@ package udat
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,11 +22,13 @@ const (
 	revisionSymbol         = "dat_revision"
 	providerRevisionSymbol = "dapl_revision"
 	versionSymbol          = "dat_version"
+	// In a program that has the libraries inside, for that of libibverbs and librdmacm.
+	staticPrefix = "dat_static_"
 )
 
 // NativeFile is a native library that the process uses.
 type NativeFile struct {
-	Path    string
+	Path    string // of the program, if it has the library inside
 	Version string // "" if the library does not say it
 }
 
@@ -65,15 +69,18 @@ func NativeLibrary() (NativeStack, error) {
 	s := NativeStack{
 		NativeFile: NativeFile{cgo.FileOf(0, "dat_ia_openv"), cgo.Text(0, versionSymbol)},
 		Revision:   cgo.Number(0, revisionSymbol),
-		Verbs:      loadedFile("libibverbs.so."),
-		RDMACM:     loadedFile("librdmacm.so."),
+		Verbs:      usedFile("ibverbs"),
+		RDMACM:     usedFile("rdmacm"),
 	}
 	return s, checkLibrary(op)
 }
 
-// loadedFile returns the library in the process whose name begins so, with the version
-// that follows.
-func loadedFile(prefix string) NativeFile {
+// usedFile returns the library of rdma-core with this name that the process uses.
+func usedFile(name string) NativeFile {
+	if version := cgo.Text(0, staticPrefix+name); version != "" {
+		return NativeFile{cgo.FileOf(0, staticPrefix+name), version}
+	}
+	prefix := "lib" + name + ".so."
 	for _, path := range loadedFiles(prefix) {
 		return NativeFile{path, strings.TrimPrefix(filepath.Base(path), prefix)}
 	}
@@ -114,7 +121,11 @@ func needRevision(op string) error {
 // checkLibrary fails if libdat2 is not one that this package works with. It looks anew
 // each time: a second copy of the library can come at any time.
 func checkLibrary(op string) error {
-	if copies := loadedFiles("libdat2."); len(copies) > 1 {
+	copies := loadedFiles("libdat2.")
+	if cgo.Text(0, staticPrefix+"ibverbs") != "" {
+		copies = append(copies, cgo.FileOf(0, "dat_ia_openv"))
+	}
+	if len(copies) > 1 {
 		return wrongLibrary(op, "the process has two copies of libdat2, %s and %s: have all that it loads use one", copies[0], copies[1])
 	}
 	revision := cgo.Number(0, revisionSymbol)
@@ -132,6 +143,29 @@ func checkProviderLibrary(op string, library cgo.Library) error {
 		return nil
 	}
 	return wrongLibrary(op, "the provider is %s, which %s, and %s has revision %d", cgo.FileOf(library, "dat_provider_init"), having(revision), cgo.FileOf(0, revisionSymbol), needed)
+}
+
+// loadFailure returns why a library was not loaded. Of one for another processor the
+// loader says that there is no such file.
+func loadFailure(path, message string) string {
+	const ident = 20 // class, order of bytes and processor are in the first bytes of an ELF file
+	var library, program [ident]byte
+	if !strings.Contains(path, "/") || readStart(path, library[:]) != nil || readStart("/proc/self/exe", program[:]) != nil ||
+		!bytes.HasPrefix(library[:], program[:4]) || slices.Equal(library[4:6], program[4:6]) && slices.Equal(library[18:], program[18:]) {
+		return message
+	}
+	return path + ": it is for another processor than this program"
+}
+
+// readStart fills the buffer with the first bytes of a file.
+func readStart(path string, buffer []byte) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = io.ReadFull(file, buffer)
+	return err
 }
 
 func having(revision int) string {

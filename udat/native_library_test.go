@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,19 @@ func TestWrongProvider(t *testing.T) {
 	}
 }
 
+// Of a provider for another processor the loader says that the file does not exist.
+func TestProviderForOtherProcessor(t *testing.T) {
+	library := copyOf(t, nativeFile(t, cma), func(content []byte) { content[18] ^= 0xff })
+	config := "x u2.0 nonthreadsafe default " + library + ` dapl.2.0 "lo 0" ""` + "\n"
+	r := child{task: childTask{Native: []string{"x"}, Provider: library}, config: &config}.run(t)
+	for _, o := range r.Opened {
+		wantProblem(t, o, udat.ProblemNoLibrary, library, "another processor")
+	}
+	if len(r.Opened) < 2 {
+		t.Errorf("the child has tried %d things", len(r.Opened))
+	}
+}
+
 // With two copies of libdat2 a provider would register itself with one of them, and the
 // program ask the other.
 func TestTwoLibraries(t *testing.T) {
@@ -93,32 +107,36 @@ func nativeFile(t *testing.T, name string) string {
 	return filepath.Join(filepath.Dir(s.Path), name)
 }
 
-// withRevision copies a library, with another revision, or with none if that is 0. The copy
-// has the name of the library, in a folder of its own.
+// withRevision copies a library, with another revision, or with none if that is 0.
 func withRevision(t *testing.T, path, symbol string, revision int) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	want(t, err)
-	file, err := elf.NewFile(bytes.NewReader(content))
-	want(t, err)
-	symbols, err := file.DynamicSymbols()
-	want(t, err)
-	for _, s := range symbols {
-		if s.Name != symbol {
-			continue
+	return copyOf(t, path, func(content []byte) {
+		file, err := elf.NewFile(bytes.NewReader(content))
+		want(t, err)
+		symbols, err := file.DynamicSymbols()
+		want(t, err)
+		i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == symbol })
+		if i < 0 {
+			t.Fatalf("%s does not export %s", path, symbol)
 		}
+		section := file.Sections[symbols[i].Section]
+		binary.NativeEndian.PutUint32(content[symbols[i].Value-section.Addr+section.Offset:], uint32(revision))
 		if revision == 0 {
 			content[bytes.Index(content, []byte("\x00"+symbol+"\x00"))+1] = 'x'
 		}
-		section := file.Sections[s.Section]
-		binary.NativeEndian.PutUint32(content[s.Value-section.Addr+section.Offset:], uint32(revision))
-		folder, err := os.MkdirTemp("", "library-") // any user may read it
-		want(t, err)
-		t.Cleanup(func() { os.RemoveAll(folder) })
-		copied := filepath.Join(folder, filepath.Base(path))
-		want(t, os.WriteFile(copied, content, 0o644))
-		return copied
-	}
-	t.Fatalf("%s does not export %s", path, symbol)
-	return ""
+	})
+}
+
+// copyOf copies a library with a change. The copy has its name, in a folder of its own.
+func copyOf(t *testing.T, path string, change func(content []byte)) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	want(t, err)
+	change(content)
+	folder, err := os.MkdirTemp("", "library-") // any user may read it
+	want(t, err)
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	copied := filepath.Join(folder, filepath.Base(path))
+	want(t, os.WriteFile(copied, content, 0o644))
+	return copied
 }

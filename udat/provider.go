@@ -120,7 +120,7 @@ func addProvider(op, name, library, instanceData string) (*provider, error) {
 	}
 	loaded, message := cgo.DLOpen(library)
 	if loaded == 0 {
-		return nil, failed("the provider's library cannot be loaded: %s", message)
+		return nil, failed("the provider's library cannot be loaded: %s", loadFailure(library, message))
 	}
 	if !cgo.IsProvider(loaded) {
 		cgo.DLClose(loaded)
