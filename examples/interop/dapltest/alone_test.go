@@ -83,7 +83,12 @@ var differences = map[string]struct{ own, native string }{
 // hasWindows reports whether the device of an adapter has memory windows, which remote memory regions are.
 func hasWindows(t *testing.T, provider string) bool {
 	t.Helper()
-	attr, _, err := udat.QueryAdapter(provider)
+	ia, err := udat.Open(provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ia.Close(udat.CloseGraceful)
+	attr, _, err := ia.Query()
 	if err != nil {
 		t.Fatal(err)
 	}
