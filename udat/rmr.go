@@ -73,9 +73,8 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 }
 
 const (
-	bindOp             = "dat_rmr_bind"
-	remotePrivileges   = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
-	changingPrivileges = MemPrivRemoteWrite | MemPrivIBRemoteAtomic
+	bindOp           = "dat_rmr_bind"
+	remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
 )
 
 // Bind posts the binding of the region to the memory of a segment, in place of what
@@ -87,8 +86,8 @@ const (
 //
 // privileges are those of peers: MemPrivRemoteRead, MemPrivRemoteWrite,
 // MemPrivIBRemoteAtomic, and any local ones. The memory need not have them, but
-// needs MemPrivLocalWrite if peers may change it. It cannot be freed while the
-// region is bound to it. flags must be CompletionDefault.
+// needs MemPrivLocalWrite. It cannot be freed while the region is bound to it.
+// flags must be CompletionDefault.
 //
 // When a bind fails, the region is bound to nothing.
 //
@@ -147,8 +146,8 @@ func checkBindPrivileges(segment Segment, privileges MemPriv) error {
 		return nil
 	case privileges&remotePrivileges == 0 || privileges&^knownPrivileges != 0:
 		return refuse(bindOp, ErrInvalidParameter, InvalidArg4, "the privileges are %v, they must have some of %v", privileges, remotePrivileges)
-	case privileges&changingPrivileges != 0 && segment.lmr.privileges&MemPrivLocalWrite == 0:
-		return refuse(bindOp, ErrPrivilegesViolation, PrivilegesWrite, "the memory has the privileges %v, and peers are to change it: register it with MemPrivLocalWrite", segment.lmr.privileges)
+	case segment.lmr.privileges&MemPrivLocalWrite == 0:
+		return refuse(bindOp, ErrPrivilegesViolation, PrivilegesWrite, "the memory has the privileges %v: register it with MemPrivLocalWrite, which windows need", segment.lmr.privileges)
 	}
 	return nil
 }

@@ -215,6 +215,7 @@ func TestRMRBindRefuses(t *testing.T) {
 				{"no privileges", segment, 0, p.owner.EP, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
 				{"local privileges", segment, udat.MemPrivLocalRead, p.owner.EP, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
 				{"unknown privileges", segment, read | 1<<20, p.owner.EP, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
+				{"read", unwritable, read, p.owner.EP, 0, []error{udat.ErrPrivilegesViolation, udat.PrivilegesWrite}},
 				{"write", unwritable, udat.MemPrivRemoteWrite, p.owner.EP, 0, []error{udat.ErrPrivilegesViolation, udat.PrivilegesWrite}},
 				{"suppressed", segment, read, p.owner.EP, udat.CompletionSuppress, []error{udat.ErrInvalidParameter, udat.InvalidArg8}},
 				{"end of nothing", udat.Segment{}, 0, p.owner.EP, 0, []error{udat.ErrInvalidState}},
@@ -232,7 +233,11 @@ func TestRMRBindRefuses(t *testing.T) {
 			}
 		}
 		// The memory lacks the privilege that the window gives.
-		want(t, p.tries(t, p.bind(t, rmr, unwritable, read), false))
+		local, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)
+		want(t, err)
+		piece, err := local.Segment(0, 8)
+		want(t, err)
+		want(t, p.tries(t, p.bind(t, rmr, piece, read), false))
 
 		other, err := udat.CreateRMR(unconnected.PZ)
 		want(t, err)
@@ -244,6 +249,7 @@ func TestRMRBindRefuses(t *testing.T) {
 		_, err = rmr.Bind(segment, read, p.owner.EP, 1, 0)
 		want(t, err, udat.ErrInvalidState)
 		want(t, rmr.Free())
+		want(t, local.Free())
 		want(t, readable.Free())
 	})
 }

@@ -261,6 +261,7 @@ func TestMemoryWindowRefuses(t *testing.T) {
 			{"suppressed", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, cgo.CompletionSuppress, cgo.InvalidParameter, cgo.InvalidArg8},
 			{"endpoint's zone", p.peer.memory.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, p.peer.EPHandle, 0, cgo.ProtectionViolation, cgo.NoSubtype},
 			{"region's zone", p.peer.memory.LMRHandle, ptr(p.peer.memory.local(0, 8)), cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.ProtectionViolation, cgo.NoSubtype},
+			{"read", readable.LMRHandle, ptr(readable.local(0, 8)), cgo.MemPrivRemoteRead, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
 			{"write", readable.LMRHandle, ptr(readable.local(0, 8)), cgo.MemPrivRemoteWrite, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
 			{"atomic", readable.LMRHandle, ptr(readable.local(0, 8)), cgo.MemPrivIBRemoteAtomic, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
 		} {
@@ -269,10 +270,23 @@ func TestMemoryWindowRefuses(t *testing.T) {
 				outcome(t, "RMRBind", r, test.want, test.subtype)
 			})
 		}
-		// A window gives a privilege that the region does not have.
-		context := bound(t, rmr, p.owner, readable, readable.local(0, 64), cgo.MemPrivRemoteRead)
-		p.reaches(t, context, readable, 0, false)
-		bound(t, rmr, p.owner, m, cgo.LMRTriplet{}, 0)
+	})
+}
+
+// A window gives a privilege that its region does not have.
+func TestMemoryWindowPrivileges(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		p := a.newWindowPair(t)
+		page, address := newPage(t)
+		local := &memory{bytes: page, address: address}
+		var r cgo.Return
+		local.LMRHandle, local.lmrContext, _, _, r = cgo.LMRCreateVirtual(a.IAHandle, address, memorySize, p.owner.pz, cgo.MemPrivLocalRead|cgo.MemPrivLocalWrite, cgo.VATypeVA)
+		success(t, "LMRCreateVirtual", r)
+		rmr := newWindow(t, p.owner.pz)
+		context := bound(t, rmr, p.owner, local, local.local(0, 64), cgo.MemPrivRemoteRead)
+		p.reaches(t, context, local, 0, false)
+		success(t, "RMRFree", cgo.RMRFree(rmr))
+		success(t, "LMRFree", cgo.LMRFree(local.LMRHandle))
 	})
 }
 
