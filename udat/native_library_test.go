@@ -35,7 +35,7 @@ func TestNativeLibrary(t *testing.T) {
 // A libdat2 without revision, as that of the distributions, and one of an older revision
 // are refused by what uses the library first. NativeLibrary still describes them.
 func TestWrongLibrary(t *testing.T) {
-	for name, revision := range map[string]int{"none": 0, "older": udat.NeededRevision - 2} {
+	for name, revision := range map[string]int{"none": 0, "older": udat.NeededRevision - 1} {
 		t.Run(name, func(t *testing.T) {
 			library := withRevision(t, nativeFile(t, "libdat2.so.2"), "dat_revision", revision)
 			r := child{task: childTask{Native: []string{"cma:lo"}}, env: []string{"LD_LIBRARY_PATH=" + filepath.Dir(library)}}.run(t)
