@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // Programs with the same port and qualifier cannot run at the same time.
 func TestGoWithGo(t *testing.T) {
 	self := ownProgram(t)
-	pairEach(t, self, self, "", "-b20", "-pv -b 70000")
+	pairEach(t, self, self, "", "-b20", "-v -b 70000")
 }
 
 // A run with the C program takes six seconds: the C program sleeps.
@@ -38,7 +38,7 @@ func TestGoClientWithCServer(t *testing.T) {
 
 func TestCClientWithGoServer(t *testing.T) {
 	if native := nativeProgram(t); native != nil {
-		pairEach(t, ownProgram(t), native, "-pv")
+		pairEach(t, ownProgram(t), native, "-v")
 	}
 }
 
