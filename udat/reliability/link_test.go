@@ -91,6 +91,7 @@ func TestLinkCutForGood(t *testing.T) {
 func TestDisconnectUnanswered(t *testing.T) {
 	play(t, "the link is cut, then a side disconnects gracefully", func(s *scene) {
 		e := s.connect()
+		s.meet("") // the other side may learn of the connection later
 		if s.near() {
 			s.do(control.Cut(background, s.peer))
 			start := time.Now()
