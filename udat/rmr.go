@@ -215,7 +215,7 @@ func (rmr *RMR) begin(lmr *LMR, native uint64) error {
 	case binding:
 		return refuse(bindOp, ErrInvalidState, NoSubtype, "a bind of the region is outstanding: take its completion first")
 	case unbound:
-		return refuse(bindOp, ErrInvalidState, NoSubtype, "the region is bound to nothing: give a Segment with bytes to bind it")
+		return refuse(bindOp, ErrInvalidState, NoSubtype, "the region is bound to nothing: pass a Segment with bytes to bind it")
 	case lmr != nil:
 		// A Free that comes before that finds the operation.
 		lmr.users.add(rmr)
@@ -341,7 +341,8 @@ func (rmr *RMR) Query() (RMRParam, error) {
 	defer rmr.obj.leave()
 	rmr.mu.Lock()
 	defer rmr.mu.Unlock()
-	// The library gives all fields, and refuses to be asked for the triplet of nothing.
+	// The library fills all fields, and refuses a mask with the triplet while the region is
+	// bound to nothing.
 	var param cgo.RMRParam
 	if err := check(op, cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param)); err != nil {
 		return RMRParam{}, err

@@ -152,7 +152,7 @@ func TestRMR(t *testing.T) {
 
 		wantInUse(t, p.owner.Memory, "remote memory region", "rmr_test.go:", "(a window)", "RMR.Free")
 		if none := p.bind(t, rmr, udat.Segment{}, 0); none != (udat.RMRTriplet{}) {
-			t.Errorf("the end of the binding gives %+v", none)
+			t.Errorf("the end of the binding returns %+v", none)
 		}
 		p.refused(t, second, false)
 		param, err = rmr.Query()
@@ -232,7 +232,7 @@ func TestRMRBindRefuses(t *testing.T) {
 				wantDetail(t, err)
 			}
 		}
-		// The memory lacks the privilege that the window gives.
+		// The memory lacks the privilege that the window grants.
 		local, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)
 		want(t, err)
 		piece, err := local.Segment(0, 8)

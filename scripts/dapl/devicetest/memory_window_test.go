@@ -273,7 +273,7 @@ func TestMemoryWindowRefuses(t *testing.T) {
 	})
 }
 
-// A window gives a privilege that its region does not have.
+// A window can grant a privilege that its region lacks.
 func TestMemoryWindowPrivileges(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, a *adapter) {
 		p := a.newWindowPair(t)

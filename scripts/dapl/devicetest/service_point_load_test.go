@@ -66,7 +66,7 @@ func (e *endpoint) connectEvent(t *testing.T) cgo.EventNumber {
 	return 0
 }
 
-// untilFree tries until the qualifier is free: the kernel may take a moment to give the port back.
+// untilFree tries until the qualifier is free: the kernel may take a moment to release the port.
 func untilFree(t *testing.T, call string, create func() cgo.Return) {
 	t.Helper()
 	eventually(t, call, func() bool {
