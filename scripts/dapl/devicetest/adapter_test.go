@@ -199,9 +199,11 @@ const (
 )
 
 // newPage returns memory that does not move, and its address.
-func newPage(t testing.TB) ([]byte, uintptr) {
+func newPage(t testing.TB) ([]byte, uintptr) { return newPages(t, memorySize) }
+
+func newPages(t testing.TB, size int) ([]byte, uintptr) {
 	t.Helper()
-	page, err := syscall.Mmap(-1, 0, memorySize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
+	page, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,15 +217,20 @@ func newPage(t testing.TB) ([]byte, uintptr) {
 
 func (a *adapter) newMemory(t testing.TB, pz cgo.PZHandle) *memory {
 	t.Helper()
+	return a.newLongMemory(t, pz, memorySize)
+}
+
+func (a *adapter) newLongMemory(t testing.TB, pz cgo.PZHandle, length int) *memory {
+	t.Helper()
 	m := &memory{}
-	m.bytes, m.address = newPage(t)
+	m.bytes, m.address = newPages(t, length)
 	var size uint64
 	var r cgo.Return
-	m.LMRHandle, m.lmrContext, m.rmrContext, size, r = cgo.LMRCreateVirtual(a.IAHandle, m.address, memorySize, pz, memoryPrivileges, cgo.VATypeVA)
+	m.LMRHandle, m.lmrContext, m.rmrContext, size, r = cgo.LMRCreateVirtual(a.IAHandle, m.address, uint64(length), pz, memoryPrivileges, cgo.VATypeVA)
 	success(t, "LMRCreateVirtual", r)
 	t.Cleanup(func() { success(t, "LMRFree", cgo.LMRFree(m.LMRHandle)) })
-	if size != memorySize {
-		t.Errorf("registered %d bytes, want %d", size, memorySize)
+	if size != uint64(length) {
+		t.Errorf("registered %d bytes, want %d", size, length)
 	}
 	return m
 }
