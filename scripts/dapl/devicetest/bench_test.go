@@ -56,3 +56,31 @@ func BenchmarkGetStatus(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPostRecv measures what a post costs more on an EVD that counts its room, as another endpoint could have more
+// receives outstanding than it holds. The post is refused, for too many segments, so that the device takes no part.
+func BenchmarkPostRecv(b *testing.B) {
+	for name, endpoints := range map[string]int{"room for all": 1, "room is counted": 2} {
+		b.Run(name, func(b *testing.B) {
+			for _, adapterName := range udattest.Names(b) {
+				b.Run(adapterName, func(b *testing.B) {
+					e := openAdapter(b, adapterName).newEndpoint(b)
+					attr := endpointAttr()
+					attr.MaxRecvDTOs = e.recv.length(b)
+					for range endpoints - 1 {
+						other, r := cgo.EPCreate(e.query(b).IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, attr)
+						success(b, "EPCreate", r)
+						b.Cleanup(func() { success(b, "EPFree", cgo.EPFree(other)) })
+					}
+					piece := e.memory.local(0, 64)
+					segments := []cgo.LMRTriplet{piece, piece, piece}
+					for b.Loop() {
+						if cgo.EPPostRecv(e.EPHandle, segments, 1, cgo.CompletionDefault).OK() {
+							b.Fatal("the post succeeds")
+						}
+					}
+				})
+			}
+		})
+	}
+}

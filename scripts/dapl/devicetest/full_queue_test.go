@@ -6,21 +6,41 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// smallPair returns a connected pair whose passive end has a short receive EVD without a CNO.
+// smallPair returns a connected pair whose passive end has a short receive EVD without a CNO. The EVD is full of
+// software events, and has room for the completions of all receives besides.
 func (a *adapter) smallPair(t *testing.T) (active, passive *endpoint) {
 	t.Helper()
-	evd, r := cgo.EVDCreate(a.IAHandle, 8, 0, cgo.EVDDTO)
+	evd, r := cgo.EVDCreate(a.IAHandle, 8, 0, cgo.EVDDTO|cgo.EVDSoftware)
 	success(t, "EVDCreate", r)
 	t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
 	active = a.newEndpoint(t)
 	passive = a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
 		e.recv.EVDHandle = evd
 		attr := endpointAttr()
-		attr.MaxRecvDTOs = 200
+		attr.MaxRecvDTOs = e.recv.length(t)
 		return cgo.EPCreate(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, attr)
 	})
 	a.connect(t, a.listen(t), active, passive, nil)
+	for i := range passive.recv.length(t) {
+		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, uint64(i)))
+	}
 	return active, passive
+}
+
+// waitSoftware waits until the EVD is full, and takes the software events.
+func (q queue) waitSoftware(t *testing.T, length int32) {
+	t.Helper()
+	var event cgo.Event
+	_, r := cgo.EVDWait(q.EVDHandle, cgo.TimeoutInfinite, length, &event)
+	success(t, "EVDWait", r)
+	for i := range length {
+		if i > 0 {
+			success(t, "EVDDequeue", cgo.EVDDequeue(q.EVDHandle, &event))
+		}
+		if event.Number != cgo.EventSoftware || event.Data[0] != uint64(i) {
+			t.Fatalf("got the event %v, want software event %d", event.Number, i)
+		}
+	}
 }
 
 // receive has the passive end receive messages with cookies from first on.
@@ -38,15 +58,13 @@ func TestFullQueueKeepsCompletions(t *testing.T) {
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.smallPair(t)
-		evd, length := passive.recv.EVDHandle, passive.recv.length(t)
+		length := passive.recv.length(t)
 		receive(t, active, passive, 0, uint64(length))
-		waitFull(t, evd, length, 0)
-		receive(t, active, passive, uint64(length), uint64(length))
-		waitFull(t, evd, length, 1)
-		for cookie := uint64(2); cookie < 2*uint64(length)-1; cookie++ {
-			dequeueCookie(t, evd, cookie)
+		passive.recv.waitSoftware(t, length)
+		waitFull(t, passive.recv.EVDHandle, length, 0) // iWARP may complete the last one after its send
+		for cookie := uint64(1); cookie < uint64(length); cookie++ {
+			dequeueCookie(t, passive.recv.EVDHandle, cookie)
 		}
-		waitFull(t, evd, 1, 2*uint64(length)-1) // iWARP may complete it after the send
 		passive.recv.empty(t)
 	})
 }
@@ -56,19 +74,16 @@ func TestFullQueueKeepsFlushed(t *testing.T) {
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.smallPair(t)
-		evd, length := passive.recv.EVDHandle, passive.recv.length(t)
-		receive(t, active, passive, 0, uint64(length))
-		waitFull(t, evd, length, 0)
+		length := passive.recv.length(t)
 		const posted = 5
-		for cookie := uint64(100); cookie < 100+posted; cookie++ {
+		for cookie := range uint64(posted) {
 			passive.postRecv(t, cookie)
 		}
 		disconnect(t, passive, active)
-		for cookie := uint64(1); cookie < uint64(length); cookie++ {
-			dequeueCookie(t, evd, cookie)
-		}
-		for cookie := uint64(100); cookie < 100+posted; cookie++ {
-			if event := dequeueCookie(t, evd, cookie); event.DTO().Status != cgo.DTOErrFlushed {
+		success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+		passive.recv.waitSoftware(t, length)
+		for cookie := range uint64(posted) {
+			if event := dequeueCookie(t, passive.recv.EVDHandle, cookie); event.DTO().Status != cgo.DTOErrFlushed {
 				t.Errorf("receive %d completed with %v", cookie, event.DTO().Status)
 			}
 		}
