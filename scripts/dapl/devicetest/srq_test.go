@@ -73,8 +73,8 @@ func TestSRQTransfer(t *testing.T) {
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 6)}, 3, cgo.CompletionDefault))
 		active.request.completion(t, cgo.EventDTOCompletion, 3)
 		received := passive.recv.completion(t, cgo.EventDTOCompletion, 2)
-		if dto := received.DTO(); uintptr(dto.EPHandle) != uintptr(srq.SRQHandle) || string(passive.memory.bytes[:dto.TransferredLength]) != "shared" {
-			t.Errorf("received %q on %#x, want it on the queue, %#x", passive.memory.bytes[:dto.TransferredLength], dto.EPHandle, srq.SRQHandle)
+		if dto := received.DTO(); dto.EPHandle != passive.EPHandle || string(passive.memory.bytes[:dto.TransferredLength]) != "shared" {
+			t.Errorf("received %q on %#x, want it on the endpoint, %#x", passive.memory.bytes[:dto.TransferredLength], dto.EPHandle, passive.EPHandle)
 		}
 	})
 }
@@ -86,6 +86,117 @@ func TestEPCreateWithSRQRefused(t *testing.T) {
 		outcome(t, "EPCreateWithSRQ", r, cgo.InvalidHandle, cgo.InvalidHandleSRQ)
 		if ep != 0 {
 			t.Errorf("EPCreateWithSRQ gave the handle %#x though it failed", ep)
+		}
+	})
+}
+
+// The completion of a shared receive names the endpoint that has received, also if endpoints share the EVD. What an
+// endpoint has received is dropped with it, and gives its place in the queue back.
+func TestSharedReceiveNamesEndpoint(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		kept, shared := a.newSharing(t)
+		srq := shared.SRQHandle
+		l := a.listen(t)
+		keptPeer := a.newEndpoint(t)
+		a.connect(t, l, keptPeer, kept, nil)
+		for range 10 {
+			other, peer := *kept, a.newEndpoint(t)
+			var r cgo.Return
+			other.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq, endpointAttr())
+			success(t, "EPCreateWithSRQ", r)
+			peer.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
+			success(t, "CRAccept", cgo.CRAccept(l.request(t), other.EPHandle, nil))
+			peer.connect.expect(t, cgo.EventConnectionEstablished)
+			kept.connect.expect(t, cgo.EventConnectionEstablished)
+
+			ends, peers := []*endpoint{kept, &other}, []*endpoint{keptPeer, peer}
+			send := func(i, cookie uint64) {
+				success(t, "SRQPostRecv", cgo.SRQPostRecv(srq, []cgo.LMRTriplet{kept.memory.local(0, 64)}, cookie))
+				success(t, "EPPostSend", cgo.EPPostSend(peers[i].EPHandle, []cgo.LMRTriplet{peers[i].memory.local(0, 8)}, cookie, cgo.CompletionDefault))
+				peers[i].request.completion(t, cgo.EventDTOCompletion, cookie)
+			}
+			for cookie := range uint64(8) {
+				send(cookie%2, cookie)
+				if event := kept.recv.completion(t, cgo.EventDTOCompletion, cookie); event.DTO().EPHandle != ends[cookie%2].EPHandle {
+					t.Fatalf("receive %d completes for %#x, want %#x", cookie, event.DTO().EPHandle, ends[cookie%2].EPHandle)
+				}
+			}
+
+			send(1, 20)
+			send(0, 21)
+			send(1, 22)
+			var event cgo.Event
+			more, r := cgo.EVDWait(kept.recv.EVDHandle, cgo.TimeoutInfinite, 3, &event)
+			success(t, "EVDWait", r)
+			if more != 2 {
+				t.Fatalf("there are %d more completions, want 2", more)
+			}
+			success(t, "EPDisconnect", cgo.EPDisconnect(other.EPHandle, cgo.CloseAbrupt))
+			peer.connect.expect(t, cgo.EventConnectionDisconnected)
+			success(t, "EPFree", cgo.EPFree(other.EPHandle))
+			if event.DTO().EPHandle == other.EPHandle {
+				event = kept.recv.completion(t, cgo.EventDTOCompletion, 21)
+			}
+			if event.DTO().EPHandle != kept.EPHandle || event.DTO().UserCookie != 21 {
+				t.Errorf("receive %d completes for %#x, want receive 21 for %#x", event.DTO().UserCookie, event.DTO().EPHandle, kept.EPHandle)
+			}
+			kept.recv.empty(t)
+			if got := shared.query(t).OutstandingDTOCount; got != 0 {
+				t.Fatalf("the queue has %d receives outstanding, want none", got)
+			}
+			kept.connect.drain(t)
+		}
+	})
+}
+
+// A receive that the adapter forgets, as its endpoint ends within a message, gives its place in the queue back, and the
+// room on the EVD. Soft-RoCE forgets it since Linux 6.3.
+func TestLostSharedReceives(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		const receives, size = 2, 4 << 20
+		var srq cgo.SRQHandle
+		kept := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			var r cgo.Return
+			srq, r = cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 1})
+			success(t, "SRQCreate", r)
+			t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
+			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
+		})
+		m := a.newLongMemory(t, kept.pz, size)
+		fill := func() {
+			for {
+				r := cgo.SRQPostRecv(srq, []cgo.LMRTriplet{m.local(0, size)}, 1)
+				if !r.OK() {
+					outcome(t, "SRQPostRecv", r, cgo.InsufficientResources, cgo.ResourceMemory)
+					return
+				}
+			}
+		}
+		l := a.listen(t)
+		steady := a.newEndpoint(t)
+		a.connect(t, l, steady, kept, nil)
+		for range 8 {
+			fill()
+			other, peer := *kept, a.newEndpoint(t)
+			var r cgo.Return
+			other.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq, endpointAttr())
+			success(t, "EPCreateWithSRQ", r)
+			peer.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
+			success(t, "CRAccept", cgo.CRAccept(l.request(t), other.EPHandle, nil))
+			peer.connect.expect(t, cgo.EventConnectionEstablished)
+			kept.connect.expect(t, cgo.EventConnectionEstablished)
+			long := a.newLongMemory(t, peer.pz, size)
+			success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{long.local(0, size)}, 1, cgo.CompletionDefault))
+			disconnect(t, peer, &other)
+			success(t, "EPFree", cgo.EPFree(other.EPHandle))
+			kept.recv.drain(t)
+
+			fill()
+			success(t, "EPPostSend", cgo.EPPostSend(steady.EPHandle, []cgo.LMRTriplet{steady.memory.local(0, 8)}, 2, cgo.CompletionDefault))
+			steady.request.completion(t, cgo.EventDTOCompletion, 2)
+			kept.recv.completion(t, cgo.EventDTOCompletion, 1)
 		}
 	})
 }
