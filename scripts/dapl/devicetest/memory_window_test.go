@@ -466,3 +466,78 @@ func TestMemoryWindowBounds(t *testing.T) {
 		}
 	})
 }
+
+// A bind is a request: it takes room on its EVD, and keeps its place among the others.
+func TestMemoryWindowTakesRoom(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		evd, shared, peers := a.sharing(t, 6, 1)
+		e, length := shared[0], int(evd.length(t))
+		windows := make([]cgo.RMRHandle, length+1)
+		for i := range windows {
+			windows[i] = newWindow(t, e.pz)
+			defer func() { success(t, "RMRFree", cgo.RMRFree(windows[i])) }()
+		}
+		for range 10 {
+			for i := range length {
+				if i%2 == 0 {
+					remote := peers[0].memory.remote(0, 8)
+					success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, 9, &remote, cgo.CompletionDefault))
+					continue
+				}
+				_, r := bind(windows[i], e, e.memory, e.memory.local(i, 8), cgo.MemPrivRemoteRead)
+				success(t, "RMRBind", r)
+			}
+			_, r := bind(windows[length], e, e.memory, e.memory.local(0, 8), cgo.MemPrivRemoteRead)
+			wantNoRoom(t, "RMRBind", r)
+			for i, event := range evd.take(t, length) {
+				want := cgo.EventDTOCompletion
+				if i%2 == 1 {
+					want = cgo.EventRMRBindCompletion
+				}
+				if event.Number != want {
+					t.Fatalf("completion %d is %v, want %v", i, event.Number, want)
+				}
+			}
+		}
+	})
+}
+
+// The event of the end comes after the completion of a bind, and a graceful disconnect lets it succeed.
+func TestMemoryWindowBeforeEnd(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		for i := range 10 {
+			p := a.newWindowPair(t)
+			e := p.owner
+			rmr := newWindow(t, e.pz)
+			remote := p.peer.memory.remote(0, 8)
+			suppressed := func() {
+				for cookie := range uint64(2) {
+					success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, cookie, &remote, cgo.CompletionSuppress))
+				}
+			}
+			suppressed()
+			_, r := bind(rmr, e, e.memory, e.memory.local(0, 64), cgo.MemPrivRemoteRead)
+			success(t, "RMRBind", r)
+			suppressed()
+			graceful := i%2 == 0
+			if graceful {
+				success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseGraceful))
+			} else {
+				success(t, "EPDisconnect", cgo.EPDisconnect(p.peer.EPHandle, cgo.CloseAbrupt))
+			}
+			e.connect.expect(t, cgo.EventConnectionDisconnected)
+			p.peer.connect.expect(t, cgo.EventConnectionDisconnected)
+			var event cgo.Event
+			success(t, "EVDDequeue", cgo.EVDDequeue(e.request.EVDHandle, &event))
+			for !graceful && event.Number == cgo.EventDTOCompletion { // a suppressed one that was flushed
+				success(t, "EVDDequeue", cgo.EVDDequeue(e.request.EVDHandle, &event))
+			}
+			if event.Number != cgo.EventRMRBindCompletion || graceful && event.RMRBind().Status != cgo.DTOSuccess {
+				t.Fatalf("got the event %v with the status %v", event.Number, event.RMRBind().Status)
+			}
+			success(t, "RMRFree", cgo.RMRFree(rmr))
+			e.request.drain(t)
+			p.peer.request.drain(t)
+		}
+	})
+}

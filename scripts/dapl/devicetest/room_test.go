@@ -205,6 +205,49 @@ func TestRoomOfSharedReceives(t *testing.T) {
 	})
 }
 
+// A queue that grows has the room on its EVDs counted before it takes more receives.
+func TestRoomOfResizedSharedQueue(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		if a.iwarp {
+			t.Skip("soft-iWARP resizes no queue")
+		}
+		evd, r := cgo.EVDCreate(a.IAHandle, 20, 0, cgo.EVDDTO)
+		success(t, "EVDCreate", r)
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		q := queue{EVDHandle: evd}
+		var srq sharedQueue
+		e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			srq = a.newSRQ(t, e.pz)
+			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle, endpointAttr())
+		})
+		peer := a.newEndpoint(t)
+		a.connect(t, a.listen(t), peer, e, nil)
+		posted := uint64(0)
+		post := func() cgo.Return {
+			posted++
+			return cgo.SRQPostRecv(srq.SRQHandle, []cgo.LMRTriplet{e.memory.local(0, 64)}, posted)
+		}
+		for range 5 {
+			srq.fill(t, e.memory, 0)
+			length := int(q.length(t))
+			srq.resize(t, a, int32(length)+40)
+			for range length - 8 {
+				success(t, "SRQPostRecv", post())
+			}
+			wantNoRoom(t, "SRQPostRecv", post())
+			srq.resize(t, a, int32(length))
+			outcome(t, "SRQPostRecv to a full queue", post(), cgo.InsufficientResources, cgo.ResourceMemory)
+			for i := range uint64(length) {
+				success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, i, cgo.CompletionDefault))
+				peer.request.completion(t, cgo.EventDTOCompletion, i)
+			}
+			q.take(t, length)
+			srq.resize(t, a, 8)
+		}
+	})
+}
+
 // A resize leaves room for what is outstanding and for what was not taken.
 func TestResizeKeepsRoom(t *testing.T) {
 	watch(t)
