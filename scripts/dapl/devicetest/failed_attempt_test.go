@@ -11,13 +11,13 @@ import (
 
 // What an attempt to connect, or an accept, that has failed leaves behind: an endpoint that can be used again.
 
-// wantFlushed expects that a receive has been flushed already.
+// wantFlushed expects that an operation has been flushed already.
 func (q queue) wantFlushed(t *testing.T, cookie uint64) {
 	t.Helper()
 	var event cgo.Event
 	success(t, "EVDDequeue", cgo.EVDDequeue(q.EVDHandle, &event))
 	if dto := event.DTO(); dto.UserCookie != cookie || dto.Status != cgo.DTOErrFlushed {
-		t.Fatalf("receive %d completed with %v, want %d and %v", dto.UserCookie, dto.Status, cookie, cgo.DTOErrFlushed)
+		t.Fatalf("operation %d completed with %v, want %d and %v", dto.UserCookie, dto.Status, cookie, cgo.DTOErrFlushed)
 	}
 }
 
@@ -30,15 +30,45 @@ func (e *endpoint) wantFailed(t *testing.T) {
 	e.postRecv(t, 3)
 	e.recv.wantFlushed(t, 3)
 	segments, remote := []cgo.LMRTriplet{e.memory.local(0, 8)}, e.memory.remote(0, 8)
-	outcome(t, "EPPostSend", cgo.EPPostSend(e.EPHandle, segments, 4, cgo.CompletionDefault), cgo.InvalidState, cgo.InvalidStateEPDisconnected)
-	outcome(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, 4, &remote, cgo.CompletionDefault),
-		cgo.InvalidState, cgo.InvalidStateEPDisconnected)
+	success(t, "EPPostSend", cgo.EPPostSend(e.EPHandle, segments, 4, cgo.CompletionSuppress))
+	success(t, "EPPostRDMARead", cgo.EPPostRDMARead(e.EPHandle, segments, 5, &remote, cgo.CompletionDefault))
+	extended := cgo.IBPostRDMAWriteImmed(e.EPHandle, segments, 6, &remote, 0, cgo.CompletionDefault)
+	if extended.Type() == cgo.NotImplemented { // by the device
+		extended = cgo.EPPostRDMAWrite(e.EPHandle, segments, 6, &remote, cgo.CompletionDefault)
+	}
+	success(t, "posting a write", extended)
+	for cookie := uint64(4); cookie <= 6; cookie++ {
+		e.request.wantFlushed(t, cookie)
+	}
+	e.wantIdle(t, true, true)
+	e.request.wantBoundedPosts(t, func(cookie uint64) cgo.Return {
+		return cgo.EPPostSend(e.EPHandle, segments, cookie, cgo.CompletionDefault)
+	})
+	e.recv.wantBoundedPosts(t, func(cookie uint64) cgo.Return {
+		return cgo.EPPostRecv(e.EPHandle, segments, cookie, cgo.CompletionDefault)
+	})
 	success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt))
 	success(t, "EPReset", cgo.EPReset(e.EPHandle))
 	e.wantState(t, cgo.EPStateUnconnected)
 	e.recv.empty(t)
 	e.request.empty(t)
 	e.connect.empty(t)
+}
+
+// wantBoundedPosts expects that what is posted is flushed, as far as the completions find room.
+func (q queue) wantBoundedPosts(t *testing.T, post func(cookie uint64) cgo.Return) {
+	t.Helper()
+	length := uint64(q.length(t))
+	for cookie := range length {
+		success(t, "posting", post(cookie))
+	}
+	wantNoRoom(t, "posting beyond the room", post(length))
+	q.wantFlushed(t, 0)
+	success(t, "posting where there is room again", post(length))
+	for cookie := range length {
+		q.wantFlushed(t, cookie+1)
+	}
+	q.empty(t)
 }
 
 // However an attempt fails, its receives are flushed before the event, and its endpoint connects and accepts again.

@@ -247,3 +247,41 @@ func TestEPModifyFails(t *testing.T) {
 		exchange(t, active, passive, active.memory, passive.memory, active.request, passive.recv, 4)
 	})
 }
+
+// Receives with memory that another protection zone does not have fail at once. The others stay.
+func TestEPModifyZone(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l, active, e := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
+		zone := a.newPZ(t)
+		inside := a.newMemory(t, zone)
+		post := func(cookie uint64, segments ...cgo.LMRTriplet) {
+			success(t, "EPPostRecv", cgo.EPPostRecv(e.EPHandle, segments, cookie, cgo.CompletionDefault))
+		}
+		e.postPieces(t, inside, 0)
+		post(10, e.memory.local(0, 8))
+		post(11, inside.local(0, 8), e.memory.local(0, 8))
+		e.postPieces(t, inside, 1)
+		post(12, e.memory.local(0, 8), inside.local(0, 8))
+		e.postPieces(t, inside, 2)
+		t.Cleanup(func() { // before the zone is freed
+			success(t, "EPModify", cgo.EPModify(e.EPHandle, cgo.EPFieldPZHandle, &cgo.EPParam{PZHandle: e.pz}))
+		})
+		e.modify(t, cgo.EPFieldPZHandle|cgo.EPFieldMaxRecvDTOs, func(p *cgo.EPParam) { p.PZHandle, p.EPAttr.MaxRecvDTOs = zone, 30 })
+		for cookie := uint64(10); cookie <= 12; cookie++ {
+			event := e.recv.expect(t, cgo.EventDTOCompletion)
+			if dto := event.DTO(); dto.EPHandle != e.EPHandle || dto.UserCookie != cookie || dto.Status != cgo.DTOErrLocalProtection {
+				t.Errorf("receive %d completed with %+v", cookie, dto)
+			}
+			wantOperation(t, event, cgo.DTOReceive, 0)
+		}
+		e.recv.empty(t)
+		e.wantState(t, cgo.EPStateUnconnected)
+		e.wantIdle(t, false, true)
+		a.connect(t, l, active, e, nil)
+		exchange(t, active, e, active.memory, inside, active.request, e.recv, 3)
+		e.wantIdle(t, true, true)
+		disconnect(t, active, e)
+		success(t, "EPReset", cgo.EPReset(e.EPHandle))
+	})
+}

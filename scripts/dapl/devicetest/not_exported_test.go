@@ -7,14 +7,10 @@ import (
 )
 
 func TestNotExported(t *testing.T) {
-	_, _, cnoFD := cgo.CNOFDCreate(0)
-	_, cnoTrigger := cgo.CNOTrigger(0)
 	_, cspCreate := cgo.CSPCreate(0, nil, nil, 0)
 	_, rmrCreate := cgo.RMRCreateForEP(0)
 	_, related := cgo.RegistryProvidersRelated("", "")
 	for call, r := range map[string]cgo.Return{
-		"CNOFDCreate":              cnoFD,
-		"CNOTrigger":               cnoTrigger,
 		"CSPCreate":                cspCreate,
 		"CSPQuery":                 cgo.CSPQuery(0, cgo.CSPFieldAll, nil),
 		"CSPFree":                  cgo.CSPFree(0),

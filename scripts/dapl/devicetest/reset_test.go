@@ -80,8 +80,14 @@ func TestResetFails(t *testing.T) {
 		a.connect(t, l, active, passive, nil)
 		disconnect(t, active, passive)
 
+		ready := a.newEndpoint(t)
+		ready.postPieces(t, ready.memory, 0)
+
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
+		}
+		if r := cgo.EPReset(ready.EPHandle); r.OK() {
+			t.Error("a reset without room takes receives back")
 		}
 		for _, e := range []*endpoint{active, passive, active} {
 			if r := cgo.EPReset(e.EPHandle); r.OK() {
@@ -102,7 +108,8 @@ func TestResetFails(t *testing.T) {
 
 		success(t, "EPReset", cgo.EPReset(active.EPHandle))
 		active.wantState(t, cgo.EPStateUnconnected)
-		a.connect(t, l, active, a.newEndpoint(t), nil)
+		a.connect(t, l, active, ready, nil) // which has what it had
+		exchange(t, active, ready, active.memory, ready.memory, active.request, ready.recv, 1)
 	})
 }
 
@@ -120,5 +127,50 @@ func TestResetFlushes(t *testing.T) {
 			e.recv.expectFlushed(t, cookie)
 		}
 		a.connect(t, l, e, a.newEndpoint(t), nil)
+	})
+}
+
+// A reset takes receives back from an endpoint that has not connected, in their order, also if their queue is full. Without
+// any it does nothing.
+func TestResetTakesReceivesBack(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		recv := a.newQueue(t, cgo.EVDDTO|cgo.EVDSoftware)
+		l, active, e := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
+		e.modify(t, cgo.EPFieldRecvEVDHandle, func(p *cgo.EPParam) { p.RecvEVDHandle = recv.EVDHandle })
+		e.recv = recv
+		reset := func() {
+			t.Helper()
+			success(t, "EPReset", cgo.EPReset(e.EPHandle))
+			e.wantState(t, cgo.EPStateUnconnected)
+			e.wantIdle(t, true, true)
+		}
+		for range 2 {
+			posted := uint64(0)
+			for cgo.EPPostRecv(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, posted, cgo.CompletionDefault).OK() {
+				posted++
+			}
+			if posted < 2 {
+				t.Fatalf("%d receives were posted", posted)
+			}
+			length := recv.length(t)
+			for i := range length {
+				success(t, "EVDPostSE", cgo.EVDPostSE(recv.EVDHandle, cgo.EventSoftware, uint64(i)))
+			}
+			reset()
+			recv.waitSoftware(t, length)
+			for cookie := range posted {
+				event := e.recv.expect(t, cgo.EventDTOCompletion)
+				if dto := event.DTO(); dto.EPHandle != e.EPHandle || dto.UserCookie != cookie || dto.Status != cgo.DTOErrFlushed {
+					t.Errorf("receive %d completed with %+v", cookie, dto)
+				}
+				wantOperation(t, event, cgo.DTOReceive, 0)
+			}
+			reset()
+			e.recv.empty(t)
+		}
+		e.postPieces(t, e.memory, 0)
+		a.connect(t, l, active, e, nil)
+		exchange(t, active, e, active.memory, e.memory, active.request, e.recv, 1)
 	})
 }

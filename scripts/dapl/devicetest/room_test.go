@@ -202,6 +202,37 @@ func TestRoomOfSharedReceives(t *testing.T) {
 			wantNoRoom(t, "EPCreateWithSRQ", r)
 			wantNoRoom(t, "SRQPostRecv", post())
 		}
+		for i := range uint64(length) {
+			success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, i, cgo.CompletionDefault))
+			peer.request.completion(t, cgo.EventDTOCompletion, i)
+		}
+		q.take(t, length)
+		ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
+		success(t, "EPCreateWithSRQ", r)
+		success(t, "EPFree", cgo.EPFree(ep))
+	})
+}
+
+// An EVD as long as a shared queue has room for all of its receives, whether they are posted before endpoints are made or
+// later. The dtestsrq of the dapl package is made so.
+func TestRoomForWholeSharedQueue(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		const receives, endpoints = 40, 4
+		e := a.newEndpoint(t)
+		srq, r := cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 1})
+		success(t, "SRQCreate", r)
+		t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
+		evd, r := cgo.EVDCreate(a.IAHandle, receives, 0, cgo.EVDDTO)
+		success(t, "EVDCreate", r)
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		for range endpoints {
+			ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
+			success(t, "EPCreateWithSRQ", r)
+			t.Cleanup(func() { success(t, "EPFree", cgo.EPFree(ep)) })
+			for range receives / endpoints {
+				success(t, "SRQPostRecv", cgo.SRQPostRecv(srq, []cgo.LMRTriplet{e.memory.local(0, 64)}, 1))
+			}
+		}
 	})
 }
 
@@ -266,5 +297,60 @@ func TestResizeKeepsRoom(t *testing.T) {
 		wantNoRoom(t, "EPPostRecv", cgo.EPPostRecv(shared[1].EPHandle, []cgo.LMRTriplet{shared[1].memory.local(0, 8)}, 9, cgo.CompletionDefault))
 		success(t, "EVDResize", cgo.EVDResize(evd.EVDHandle, 18))
 		shared[1].postRecv(t, 9)
+	})
+}
+
+// A request that finds no room while its connection ends is refused, or completes once like the others.
+func TestPostWithoutRoomAtTheEnd(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		const rounds, beyond = 20, 1000
+		l := a.listen(t)
+		for _, flags := range []cgo.CompletionFlags{cgo.CompletionDefault, cgo.CompletionSuppress} {
+			handle, r := cgo.EVDCreate(a.IAHandle, 500, 0, cgo.EVDDTO)
+			success(t, "EVDCreate", r)
+			t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(handle)) })
+			evd, peer := queue{EVDHandle: handle}, a.newEndpoint(t)
+			e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+				attr := endpointAttr()
+				attr.MaxRequestDTOs = 2 * evd.length(t)
+				return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, handle, e.connect.EVDHandle, attr)
+			})
+			a.connect(t, l, peer, e, nil)
+			remote := peer.memory.remote(0, 8)
+			for range rounds {
+				ended := make(chan cgo.Return, 1)
+				go func() { ended <- cgo.EPDisconnect(peer.EPHandle, cgo.CloseAbrupt) }()
+				posted := map[uint64]bool{}
+				for cookie, refused := uint64(0), 0; refused < beyond; cookie++ {
+					r := cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, cookie, &remote, flags)
+					if r.OK() {
+						posted[cookie] = true
+						continue
+					}
+					if state, _, _, _ := cgo.EPGetStatus(e.EPHandle); state == cgo.EPStateDisconnected {
+						refused++
+					}
+				}
+				success(t, "EPDisconnect", <-ended)
+				e.connect.next(t) // the connection may have broken, too
+				peer.connect.next(t)
+				e.idleSoon(t)
+				completed := 0
+				for event := (cgo.Event{}); cgo.EVDDequeue(evd.EVDHandle, &event).OK(); completed++ {
+					dto := event.DTO()
+					if !posted[dto.UserCookie] {
+						t.Fatalf("request %d, which was refused or has completed, completes with %v", dto.UserCookie, dto.Status)
+					}
+					delete(posted, dto.UserCookie)
+				}
+				if flags == cgo.CompletionDefault && len(posted) != 0 {
+					t.Fatalf("%d requests have completed, %d have not", completed, len(posted))
+				}
+				success(t, "EPReset", cgo.EPReset(e.EPHandle))
+				success(t, "EPReset", cgo.EPReset(peer.EPHandle))
+				a.connect(t, l, peer, e, nil)
+			}
+		}
 	})
 }

@@ -46,6 +46,25 @@ func TestFreeRejectsUntakenRequests(t *testing.T) {
 	})
 }
 
+// Freeing a reserved service point, too: its endpoint is free again.
+func TestFreeRejectsUntakenReservedRequest(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		active, reserved := a.newEndpoint(t), a.newEndpoint(t)
+		rsp, l := a.reserve(t, reserved)
+		a.request(t, active, l.qual)
+		l.requests.awaitTriggered(t)
+		reserved.wantState(t, cgo.EPStatePassiveConnectionPending)
+		success(t, "RSPFree", cgo.RSPFree(rsp))
+		active.connect.expect(t, cgo.EventConnectionPeerRejected)
+		l.requests.empty(t)
+		reserved.wantState(t, cgo.EPStateUnconnected)
+		success(t, "EPReset", cgo.EPReset(active.EPHandle))
+		a.connect(t, a.listen(t), active, reserved, nil)
+		disconnect(t, active, reserved)
+	})
+}
+
 // request has an endpoint ask for a connection.
 func (a *adapter) request(t *testing.T, e *endpoint, qual uint64) {
 	t.Helper()

@@ -1,0 +1,149 @@
+package devicetest
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// waitOutcome is how a wait has ended.
+type waitOutcome struct {
+	event cgo.Event
+	more  int32
+	cgo.Return
+}
+
+// startWait has another thread wait on an EVD without events, and returns when it does: nothing else can be taken then.
+func startWait(t *testing.T, evd cgo.EVDHandle, timeout uint32, threshold int32) <-chan waitOutcome {
+	t.Helper()
+	ended := make(chan waitOutcome, 1)
+	go func() {
+		var o waitOutcome
+		o.more, o.Return = cgo.EVDWait(evd, timeout, threshold, &o.event)
+		ended <- o
+	}()
+	deadline := time.Now().Add(udattest.Patience)
+	for cgo.EVDDequeue(evd, new(cgo.Event)).Type() == cgo.QueueEmpty {
+		if time.Now().After(deadline) {
+			t.Fatal("the wait does not begin")
+		}
+		runtime.Gosched()
+	}
+	return ended
+}
+
+func waitEnd(t *testing.T, ended <-chan waitOutcome) waitOutcome {
+	t.Helper()
+	select {
+	case o := <-ended:
+		return o
+	case <-time.After(udattest.Patience):
+		t.Fatal("the wait does not end")
+		panic("not reached")
+	}
+}
+
+// Events that a wait leaves trigger the CNO when it ends, in whatever way. Those that it takes do not, and a look leaves the
+// CNO alone.
+func TestCNOAfterWait(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		cno := a.newCNO(t)
+		const timeout = 100 * 1000 // us
+		for _, flags := range []cgo.EVDFlags{cgo.EVDSoftware, cgo.EVDSoftware | cgo.EVDDTO} {
+			evd := a.newEVD(t, cno, flags)
+			t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+			post := func(cookies ...uint64) {
+				for _, cookie := range cookies {
+					success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, cookie))
+				}
+			}
+			take := func(cookie uint64) {
+				t.Helper()
+				var event cgo.Event
+				success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+				if event.Data[0] != cookie {
+					t.Errorf("got the event %d, want %d", event.Data[0], cookie)
+				}
+			}
+			for range 3 {
+				ended := startWait(t, evd, timeout, 2)
+				post(1)
+				outcome(t, "EVDWait", waitEnd(t, ended).Return, cgo.TimeoutExpired, cgo.NoSubtype)
+				a.wantTriggered(t, cno, evd)
+				take(1)
+
+				ended = startWait(t, evd, cgo.TimeoutInfinite, 2)
+				post(2)
+				success(t, "EVDSetUnwaitable", cgo.EVDSetUnwaitable(evd))
+				outcome(t, "EVDWait", waitEnd(t, ended).Return, cgo.InvalidState, cgo.InvalidStateEVDUnwaitable)
+				success(t, "EVDClearUnwaitable", cgo.EVDClearUnwaitable(evd))
+				a.wantTriggered(t, cno, evd)
+				take(2)
+
+				post(2) // there before the wait, and taken by nobody meanwhile
+				a.wantTriggered(t, cno, evd)
+				var event cgo.Event
+				_, r := cgo.EVDWait(evd, timeout, 2, &event)
+				outcome(t, "EVDWait", r, cgo.TimeoutExpired, cgo.NoSubtype)
+				a.wantTriggered(t, cno, evd)
+				take(2)
+
+				ended = startWait(t, evd, cgo.TimeoutInfinite, 2)
+				post(3, 4)
+				o := waitEnd(t, ended)
+				success(t, "EVDWait", o.Return)
+				if o.event.Data[0] != 3 || o.more != 1 {
+					t.Errorf("got the event %d and %d more, want 3 and 1", o.event.Data[0], o.more)
+				}
+				a.wantTriggered(t, cno, evd)
+				_, r = cgo.EVDWait(evd, 0, 2, &o.event) // a look
+				outcome(t, "EVDWait", r, cgo.TimeoutExpired, cgo.NoSubtype)
+				a.wantTriggered(t, cno)
+				take(4)
+
+				ended = startWait(t, evd, cgo.TimeoutInfinite, 1)
+				post(5)
+				success(t, "EVDWait", waitEnd(t, ended).Return)
+				a.wantTriggered(t, cno)
+			}
+		}
+	})
+}
+
+// So do completions, and those that come later, of which the wait's own request for a notification tells nobody.
+func TestCNOAfterWaitForCompletions(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		active, passive := a.connectedPair(t)
+		evd, cno := passive.recv.EVDHandle, passive.recv.cno
+		cookie := uint64(0)
+		send := func() {
+			t.Helper()
+			cookie++
+			passive.postRecv(t, cookie)
+			success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
+			active.request.completion(t, cgo.EventDTOCompletion, cookie)
+		}
+		const timeout = 200 * 1000 // us
+		for range 5 {
+			ended := startWait(t, evd, cgo.TimeoutInfinite, 1)
+			send()
+			success(t, "EVDWait", waitEnd(t, ended).Return)
+			send()
+			a.wantTriggered(t, cno, evd)
+			dequeueCookie(t, evd, cookie)
+
+			ended = startWait(t, evd, timeout, 2)
+			send()
+			outcome(t, "EVDWait", waitEnd(t, ended).Return, cgo.TimeoutExpired, cgo.NoSubtype)
+			a.wantTriggered(t, cno, evd)
+			dequeueCookie(t, evd, cookie)
+			send()
+			a.wantTriggered(t, cno, evd)
+			dequeueCookie(t, evd, cookie)
+		}
+	})
+}
