@@ -8,6 +8,9 @@ package cgo
 #cgo noescape goudat_cno_create
 #cgo noescape goudat_cno_query
 #cgo noescape goudat_cno_wait
+#cgo noescape goudat_cno_fd_create
+#cgo noescape goudat_cno_trigger
+#cgo nocallback goudat_cno_trigger
 */
 import "C"
 
@@ -15,7 +18,8 @@ import "unsafe"
 
 // CNOCreate creates a notification object with a wait-proxy agent, a C function
 // and its instance data, both 0 for none. The agent is called for one
-// notification only, and must not enter Go: see AgentFunc.
+// notification only, and must not enter Go: calls that take events or post to an
+// EVD are marked as nocallback, and may call it.
 //
 // Implements:
 //
@@ -70,5 +74,35 @@ func CNOQuery(cno CNOHandle, mask CNOParamMask, param *CNOParam) Return {
 func CNOWait(cno CNOHandle, timeout uint32) (EVDHandle, Return) {
 	var evd C.goudat_handle
 	r := C.goudat_cno_wait(C.goudat_handle(cno), C.DAT_TIMEOUT(timeout), &evd)
+	return EVDHandle(evd), Return(r)
+}
+
+// CNOFDCreate creates a notification object with a file descriptor, which is
+// readable while EVDs have triggered the object. CNOFree closes the descriptor. It
+// returns ModelNotSupported with the unpatched library.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia_handle,
+//	                             OUT DAT_FD *file_descriptor,
+//	                             OUT DAT_CNO_HANDLE *cno_handle)
+func CNOFDCreate(ia IAHandle) (cno CNOHandle, fd int, ret Return) {
+	var handle C.goudat_handle
+	descriptor := C.DAT_FD(-1)
+	r := C.goudat_cno_fd_create(C.goudat_handle(ia), &descriptor, &handle)
+	return CNOHandle(handle), int(descriptor), Return(r)
+}
+
+// CNOTrigger takes the EVD that has triggered a notification object before others,
+// or returns QueueEmpty. The EVD is 0 if the object was triggered without one. It
+// returns ModelNotSupported with the unpatched library.
+//
+// Implements:
+//
+//	DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
+//	                           OUT DAT_EVD_HANDLE *evd_handle)
+func CNOTrigger(cno CNOHandle) (EVDHandle, Return) {
+	var evd C.goudat_handle
+	r := C.goudat_cno_trigger(C.goudat_handle(cno), &evd)
 	return EVDHandle(evd), Return(r)
 }

@@ -16,6 +16,9 @@ package cgo
 #cgo nocallback goudat_evd_spin
 #cgo nocallback goudat_evd_post_se
 #cgo noescape goudat_evd_wait
+#cgo nocallback goudat_evd_wait
+#cgo noescape goudat_evd_wait_batch
+#cgo nocallback goudat_evd_wait_batch
 */
 import "C"
 
@@ -146,6 +149,19 @@ func EVDWait(evd EVDHandle, timeout uint32, threshold int32, event *Event) (more
 	ret := C.goudat_evd_wait(C.goudat_handle(evd), C.DAT_TIMEOUT(timeout), C.DAT_COUNT(threshold),
 		(*C.goudat_event)(unsafe.Pointer(event)), &n)
 	return int32(n), Return(ret)
+}
+
+// EVDWaitBatch is EVDWait that takes up to len(events) of the events that are there
+// then, in the same crossing. events must have room for threshold of them.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_wait(...), see EVDWait
+func EVDWaitBatch(evd EVDHandle, timeout uint32, threshold int32, events []Event) (int, Return) {
+	var n C.int
+	r := C.goudat_evd_wait_batch(C.goudat_handle(evd), C.DAT_TIMEOUT(timeout), C.DAT_COUNT(threshold),
+		(*C.goudat_event)(unsafe.Pointer(unsafe.SliceData(events))), C.int(len(events)), &n)
+	return int(n), Return(r)
 }
 
 // EVDDequeue takes one event, or returns QueueEmpty.

@@ -4,31 +4,6 @@ package cgo
 // that a program that calls them cannot be linked. Here they exist, and return
 // NotImplemented without calling anything.
 
-// CNOFDCreate would create a notification object with a file descriptor that is
-// readable when it is triggered. The unpatched library does not export it: the
-// call returns NotImplemented.
-//
-// Implements:
-//
-//	DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia_handle,
-//	                             OUT DAT_FD *file_descriptor,
-//	                             OUT DAT_CNO_HANDLE *cno_handle)
-func CNOFDCreate(IAHandle) (cno CNOHandle, fd int, ret Return) {
-	return 0, -1, NotImplemented.Return()
-}
-
-// CNOTrigger would take the EVD that triggered a notification object with a
-// file descriptor. The unpatched library does not export it: the call returns
-// NotImplemented.
-//
-// Implements:
-//
-//	DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
-//	                           OUT DAT_EVD_HANDLE *evd_handle)
-func CNOTrigger(CNOHandle) (EVDHandle, Return) {
-	return 0, NotImplemented.Return()
-}
-
 // CSPCreate would listen for connection requests at a socket address. The
 // library does not export it: the call returns NotImplemented.
 //

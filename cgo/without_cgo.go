@@ -9,37 +9,6 @@ import (
 	"time"
 )
 
-// AgentQueue collects the notifications of many CNOs behind one eventfd; it
-// lives in C memory. See include/goudat/agent.h for how the parts play together.
-type AgentQueue uintptr
-
-// Agent is the wait-proxy agent of one CNO; it lives in C memory.
-type Agent uintptr
-
-func NewAgentQueue(eventfd int) (_ AgentQueue) { return }
-
-func (q AgentQueue) Free() {}
-
-func (q AgentQueue) Take(ids []uint64) (_ int, _ time.Duration) { return }
-
-func (q AgentQueue) NewAgent(id uint64) (_ Agent) { return }
-
-func (a Agent) Free() {}
-
-func AgentFunc() (_ uintptr) { return }
-
-func (a Agent) Disarm() {}
-
-func EVDArm(evd EVDHandle, cno CNOHandle, agent Agent, seat Seat, events []Event) (_ int, _ bool, ret Return) {
-	ret = withoutLibrary
-	return
-}
-
-func EVDLeaveSeat(evd EVDHandle, agent Agent, events []Event) (_ int, _ time.Duration, ret Return) {
-	ret = withoutLibrary
-	return
-}
-
 func CNOCreate(ia IAHandle, agentInstance, agentFunc uintptr) (_ CNOHandle, ret Return) {
 	ret = withoutLibrary
 	return
@@ -61,6 +30,16 @@ func CNOQuery(cno CNOHandle, mask CNOParamMask, param *CNOParam) (ret Return) {
 }
 
 func CNOWait(cno CNOHandle, timeout uint32) (_ EVDHandle, ret Return) {
+	ret = withoutLibrary
+	return
+}
+
+func CNOFDCreate(ia IAHandle) (_ CNOHandle, _ int, ret Return) {
+	ret = withoutLibrary
+	return
+}
+
+func CNOTrigger(cno CNOHandle) (_ EVDHandle, ret Return) {
 	ret = withoutLibrary
 	return
 }
@@ -226,6 +205,11 @@ func EVDPostSE(evd EVDHandle, number EventNumber, pointer uint64) (ret Return) {
 }
 
 func EVDWait(evd EVDHandle, timeout uint32, threshold int32, event *Event) (_ int32, ret Return) {
+	ret = withoutLibrary
+	return
+}
+
+func EVDWaitBatch(evd EVDHandle, timeout uint32, threshold int32, events []Event) (_ int, ret Return) {
 	ret = withoutLibrary
 	return
 }

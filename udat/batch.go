@@ -42,23 +42,15 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 				"Operation of post %d of the batch is %v, it must be %v, %v, %v or %v: set it, and post others with the method of their own", accepted, batch[accepted].Operation,
 				DTOSend, DTOReceive, DTORDMARead, DTORDMAWrite))
 		}
-		call = kinds[op].call
 		d := ep.direction(op)
-		if d == nil {
-			err = errNotReady
-			break
-		}
 		var n int
 		d.mu.Lock()
 		n, call, err = d.postSome(batch[accepted:])
 		d.mu.Unlock()
-		if d.longPosts && turnOver() {
+		if d == &ep.request && ep.ia != nil && ep.ia.software && turnOver() {
 			runtime.Gosched()
 		}
 		accepted += n
-		if err == errPaused && d.awaitPosts() {
-			err = nil
-		}
 	}
 	return accepted, ep.explain(call, err)
 }
@@ -87,51 +79,36 @@ func batchedOperation(o DTO) (operation, bool) {
 // those that were accepted, and call its call. The caller holds mu.
 func (d *direction) postSome(batch []Post) (accepted int, call string, err error) {
 	call, err = d.prepareSome(batch)
-	if err == errFlushed {
-		return 1, call, nil
-	}
 	if len(d.posts) == 0 {
 		return 0, call, err
 	}
 	accepted, r := cgo.EPPostBatch(d.handle, d.posts, d.iov)
-	if refused := d.posts[accepted:]; len(refused) > 0 {
+	if accepted < len(d.posts) {
 		op, _ := batchedOperation(batch[accepted].Operation)
 		call = kinds[op].call
-		if d.refusedAtEnd(r) {
-			accepted++
-		} else {
-			err = d.refusedByLibrary(call, r)
-		}
-		for range d.posts[accepted:] {
-			d.withdraw()
-		}
+		err = d.refused(call, r)
 	}
-	if d.shadow != nil || d.n.early.noting {
+	if d.ep.shadow != nil {
 		for i := range batch[:accepted] {
-			d.notePosted(&batch[i])
+			op, _ := batchedOperation(batch[i].Operation)
+			d.ep.shadow.posted(d, kinds[op].call)
 		}
 	}
 	return accepted, call, err
 }
 
-// notePosted tells those who want to know of an operation of a batch that was posted.
-func (d *direction) notePosted(p *Post) {
-	op, _ := batchedOperation(p.Operation)
-	if op == opReceive && d.n.early.noting {
-		d.n.early.note(p.Segments, p.Cookie, p.Flags)
-	}
-	d.shadow.posted(d, kinds[op].call)
-}
-
 // prepareSome fills d.posts from the batch. The error is that of the operation behind those
-// in d.posts. It is errFlushed if the first operation of the batch needs no posting;
-// d.posts is empty then. The caller holds mu.
+// in d.posts. The caller holds mu.
 func (d *direction) prepareSome(batch []Post) (call string, err error) {
 	d.posts, d.iov = d.posts[:0], d.iov[:0]
+	if d.handle == 0 { // it may have no endpoint either
+		op, _ := batchedOperation(batch[0].Operation)
+		return kinds[op].call, errNotReady
+	}
 	for len(d.posts) < min(len(batch), mostAtOnce) {
 		p := &batch[len(d.posts)]
 		op, ok := batchedOperation(p.Operation)
-		if !ok || d != d.n.direction(op) {
+		if !ok || d != d.ep.direction(op) {
 			break
 		}
 		k := &kinds[op]
@@ -144,11 +121,6 @@ func (d *direction) prepareSome(batch []Post) (call string, err error) {
 		if err := d.examine(op, k, p.Segments, p.Flags, remote); err != nil {
 			d.iov = d.iov[:before]
 			return call, err
-		}
-		if len(d.posts) == 0 { // an operation behind another must not overtake it
-			if err := d.flushIfEnding(op, p.Cookie); err != nil {
-				return call, err
-			}
 		}
 		d.posts = append(d.posts, cgo.Post{})
 		d.prepare(&d.posts[len(d.posts)-1], op, k, len(d.iov)-before, p.Cookie, p.Flags, remote)

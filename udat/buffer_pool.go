@@ -169,9 +169,7 @@ func (p *BufferPool) explain(err error) error {
 }
 
 // Trim ends registrations in which no buffer is in use, as long as at least keep
-// unused buffers stay registered. It returns how many buffers went. It fails with
-// ErrInvalidState, and has done what it could, when operations on a released
-// buffer are outstanding still.
+// unused buffers stay registered. It returns how many buffers went.
 func (p *BufferPool) Trim(keep int) (freed int, err error) {
 	slabs, err := p.pool()
 	if err != nil {
@@ -192,9 +190,8 @@ func (p *BufferPool) Stats() BufferPoolStats {
 }
 
 // Free ends all registrations. It fails with ErrInvalidState while buffers are in
-// use, or operations on them outstanding, and with ErrClosed the second time. A
-// protection zone cannot be freed before its pools; an adapter can be closed
-// before, with CloseAbrupt.
+// use, and with ErrClosed the second time. A protection zone cannot be freed before
+// its pools; an adapter can be closed before, with CloseAbrupt.
 func (p *BufferPool) Free() error {
 	slabs, err := p.pool()
 	if err != nil {

@@ -217,26 +217,6 @@ func TestBufferPoolArguments(t *testing.T) {
 	})
 }
 
-// A slab in which operations are outstanding is not freed, although its buffers were released.
-func TestReleasedTooEarly(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		p, err := udat.CreateBufferPool(passive.PZ, udat.BufferPoolConfig{BufferSize: 10, MaxBuffers: 4})
-		want(t, err)
-		b, err := p.Get()
-		want(t, err)
-		segment, err := b.Segment(0, 10)
-		want(t, err)
-		want(t, passive.PostRecv(one(segment), 1, 0))
-		want(t, b.Release())
-		want(t, second(p.Trim(0)), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
-		want(t, p.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
-		want(t, active.PostSend(nil, 0, 0))
-		wantCompletion(t, passive.Recv, 1, udat.DTOSuccess)
-		want(t, p.Free())
-	})
-}
-
 func TestBufferPoolBeside(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		pz, err := udat.CreatePZ(ia)

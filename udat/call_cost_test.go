@@ -261,7 +261,7 @@ func newExchange(b *testing.B, ia *udat.IA) *exchange {
 func (x *exchange) postInC(n int) error {
 	x.waiting += n
 	segment := udat.NativeSegment(x.iov[0])
-	return failed(cloop.EPPostRecv(udat.NativeEP(x.e.EP), &segment, udat.NobodysCookie, n))
+	return failed(cloop.EPPostRecv(udat.NativeEP(x.e.EP), &segment, 0, n))
 }
 
 func (x *exchange) postBatch(n int) error {
@@ -321,7 +321,7 @@ func (x *exchange) postRecvCall() call {
 			x.waiting += n
 			segments := []cgo.LMRTriplet{udat.NativeSegment(x.iov[0])}
 			return repeat(func() error {
-				return failed(cgo.EPPostRecv(udat.NativeEP(x.e.EP), segments, udat.NobodysCookie, 0))
+				return failed(cgo.EPPostRecv(udat.NativeEP(x.e.EP), segments, 0, 0))
 			})(n)
 		},
 		udat: func(n int) error {

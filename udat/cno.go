@@ -3,7 +3,7 @@ package udat
 import (
 	"context"
 	"errors"
-	"time"
+	"weak"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/fifo"
@@ -12,31 +12,16 @@ import (
 
 // CNO is a consumer notification object: it tells waiters and an agent which of its EVDs have
 // events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs. Its methods may be called from any
-// goroutine.
-//
-// The library's own CNO reports only the first of several EVDs, and breaks EVDs
-// that are attached later. This one uses the notifications by which udat waits
-// on each EVD.
-//
-// There is no file descriptor to poll: the library lacks dat_cno_fd_create. A
-// goroutine in Wait holds no thread.
+// goroutine. A goroutine in Wait holds no thread.
 type CNO struct {
-	obj     object
-	ia      *IA
-	closing chan struct{} // closed when the CNO is freed
+	obj    object
+	ia     *IA
+	handle cgo.CNOHandle
+	watch  *watch
 
-	mu      lockorder.Mutex[lockorder.Last]
-	ready   fifo.Queue[*attachment] // may have events; the others are armed
+	mu      lockorder.Mutex[waitersRank]
 	waiters fifo.Queue[*waiter]
 	agent   *agentCall // nil when there is none, or it was called
-}
-
-// attachment is an EVD that is, or was, attached to a CNO.
-type attachment struct {
-	evd   *EVD
-	cno   *CNO
-	place fifo.Link[*attachment]
-	over  bool // guarded by the CNO's mu, as is place
 }
 
 // agentCall is an agent that is to be called.
@@ -55,6 +40,12 @@ func (cno *CNO) object() *object {
 // CreateCNO creates a notification object with an agent, which may be nil: see
 // ModifyAgent.
 //
+// Implements:
+//
+//	DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia_handle,
+//	                             OUT DAT_FD *file_descriptor,
+//	                             OUT DAT_CNO_HANDLE *cno_handle)
+//
 // Stands in for:
 //
 //	DAT_RETURN dat_cno_create(IN DAT_IA_HANDLE ia_handle,
@@ -66,7 +57,17 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 		return nil, err
 	}
 	defer ia.obj.leave()
-	cno := &CNO{ia: ia, closing: make(chan struct{})}
+	cno := &CNO{ia: ia}
+	forgettable := weak.Make(cno) // the goroutine that watches is no reason to keep it
+	var err error
+	cno.handle, cno.watch, err = createWatchedCNO(op, ia.handle, func(cgo.CNOHandle) {
+		if cno := forgettable.Value(); cno != nil {
+			cno.wakeOne()
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
 	cno.obj.born("notification object", InvalidStateCNOInUse, cno.Free, &ia.obj)
 	cno.setAgent(agent)
 	return cno, nil
@@ -80,16 +81,21 @@ type CNOParam struct {
 
 // Query returns the parameters of the notification object.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
 //	                         IN DAT_CNO_PARAM_MASK cno_param_mask,
 //	                         OUT DAT_CNO_PARAM *cno_param)
 func (cno *CNO) Query() (CNOParam, error) {
-	if err := cno.object().enter("dat_cno_query", InvalidHandleCNO); err != nil {
+	const op = "dat_cno_query"
+	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
 		return CNOParam{}, err
 	}
 	defer cno.obj.leave()
+	var native cgo.CNOParam // which has the adapter and the descriptor
+	if err := check(op, cgo.CNOQuery(cno.handle, cgo.CNOFieldAll, &native)); err != nil {
+		return CNOParam{}, err
+	}
 	param := CNOParam{IA: cno.ia}
 	cno.mu.Lock()
 	if cno.agent != nil {
@@ -103,13 +109,20 @@ func (cno *CNO) Query() (CNOParam, error) {
 // not called any more. It fails with ErrInvalidState, and names them, while EVDs
 // are attached, and with ErrClosed the second time.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
 func (cno *CNO) Free() error {
-	return cno.object().seal("dat_cno_free", InvalidHandleCNO, func() error {
+	const op = "dat_cno_free"
+	return cno.object().seal(op, InvalidHandleCNO, func() error {
+		if err := check(op, cgo.CNOFree(cno.handle)); err != nil {
+			return err
+		}
 		cno.setAgent(nil)
-		close(cno.closing)
+		cno.mu.Lock()
+		wakeAll(&cno.waiters)
+		cno.mu.Unlock()
+		cno.watch.close()
 		return nil
 	})
 }
@@ -157,15 +170,8 @@ func (cno *CNO) callAgent(c *agentCall) {
 		return // without a wait for others that come and go as fast
 	}
 	evd, err := cno.wait(c.stop)
-	for ; err != nil; evd, err = cno.wait(c.stop) {
-		if err == errStopped || errors.Is(err, ErrClosed) {
-			return
-		}
-		select { // the library cannot notify of events now
-		case <-time.After(armAgainAfter):
-		case <-c.stop:
-		case <-cno.closing:
-		}
+	if err != nil {
+		return
 	}
 	cno.mu.Lock()
 	mine, agent := cno.agent == c, c.agent
@@ -180,29 +186,29 @@ func (cno *CNO) callAgent(c *agentCall) {
 
 const cnoWaitOp = "dat_cno_wait"
 
-// Wait returns an attached EVD that has events. It blocks until there is one or
+// Wait returns an attached EVD that has got events. It blocks until there is one or
 // ctx ends; then the error matches the context's error and its cause. If an EVD
-// has events already, and the provider's thread has reported them, Wait returns it
-// even if ctx has ended.
+// has triggered the CNO already, Wait returns it even if ctx has ended.
 //
-// Wait returns EVDs with events in turn, each again while it has events, so
-// that none is missed and none starves. Several goroutines may get the same
-// EVD, and find that its events are gone. Wait does not return a disabled EVD.
-// If the library cannot notify of an EVD's events, Wait returns its error, and
-// the next Wait looks at that EVD again.
+// Wait returns the EVDs in the order in which they have got events, each once
+// until then: take all events of an EVD, with Poll, before the next Wait. An EVD that is
+// attached with events counts as one that has just got them, and so does one that has
+// events left when no goroutine waits on it itself any more. Events that come before that,
+// or to a disabled EVD, do not count.
 //
 // Stands in for:
 //
 //	DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle,
 //	                        IN DAT_TIMEOUT timeout,
 //	                        OUT DAT_EVD_HANDLE *evd_handle)
+//
+// Implements:
+//
+//	DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
+//	                           OUT DAT_EVD_HANDLE *evd_handle)
 func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
-	if err := cno.object().enter(cnoWaitOp, InvalidHandleCNO); err != nil {
-		return nil, err
-	}
-	cno.obj.leave()
 	if err := checkContext(cnoWaitOp, ctx); err != nil {
-		return nil, err
+		return nil, cno.object().refused(cnoWaitOp, InvalidHandleCNO, err)
 	}
 	evd, err := cno.wait(ctx.Done())
 	if err == errStopped {
@@ -211,133 +217,88 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	return evd, err
 }
 
-// wait returns an EVD that has events, errStopped when stop is closed, and
+// errStopped says that a wait's stop channel was closed.
+var errStopped = errors.New("wait stopped")
+
+// wait returns an EVD that has triggered the CNO, errStopped when stop is closed, and
 // ErrClosed when the CNO is freed.
 func (cno *CNO) wait(stop <-chan struct{}) (*EVD, error) {
-	for stopped := false; ; {
-		a := cno.next()
-		if a == nil {
-			if stopped {
-				return nil, errStopped
-			}
-			if err := cno.block(stop); err == errStopped {
-				// Look again: a notification of what is there may be on its way,
-				// or be one that has woken this waiter and no other.
-				stopped = true
-				cno.ia.notifier.dispatch()
-			} else if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if has, err := a.evd.hasEvents(); err != nil {
-			// It is not armed: whoever waits next has to look at it again.
-			if !cno.offer(a) {
-				cno.handOn()
-			}
-			return nil, err
-		} else if has && cno.offer(a) {
-			return a.evd, nil
-		}
-	}
-}
-
-// next returns the EVD that is to be looked at next, nil when there is none.
-func (cno *CNO) next() *attachment {
-	cno.mu.Lock()
-	defer cno.mu.Unlock()
-	if place := cno.ready.Pop(); place != nil {
-		return place.Member
-	}
-	return nil
-}
-
-// block returns nil when there may be an EVD to look at.
-func (cno *CNO) block(stop <-chan struct{}) (err error) {
 	w := newWaiter(1)
 	defer w.release()
-	cno.mu.Lock()
-	if cno.ready.Len() > 0 {
+	for {
+		evd, err := cno.take(w)
+		if evd != nil || err != nil {
+			return evd, err
+		}
+		select {
+		case <-w.wake:
+		case <-stop:
+		}
+		cno.mu.Lock()
+		woken := !cno.waiters.Remove(&w.place)
 		cno.mu.Unlock()
-		return nil
+		if isClosed(stop) {
+			if woken {
+				cno.wakeOne()
+			}
+			return nil, errStopped
+		}
 	}
-	cno.waiters.Push(&w.place)
-	cno.mu.Unlock()
-	select {
-	case <-w.wake:
-		return nil
-	case <-stop:
-		err = errStopped
-	case <-cno.closing:
-		err = cno.obj.freed(cnoWaitOp, InvalidHandleCNO)
-	}
-	cno.mu.Lock()
-	cno.waiters.Remove(&w.place)
-	cno.mu.Unlock()
-	return err
 }
 
-// offer queues an EVD that has events, or is not armed, behind the others, for
-// whoever asks next.
-// It reports false when the EVD was detached meanwhile, or disabled: its events
-// may be such as came only then.
-func (cno *CNO) offer(a *attachment) bool {
+// take takes an EVD that has triggered the CNO, and wakes another waiter if there may be
+// more. If there is none, it adds the waiter.
+func (cno *CNO) take(w *waiter) (*EVD, error) {
+	if err := cno.object().enter(cnoWaitOp, InvalidHandleCNO); err != nil {
+		return nil, err
+	}
+	defer cno.obj.leave()
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
-	if a.over || a.evd.disabled.Load() {
+	for {
+		handle, r := cgo.CNOTrigger(cno.handle)
+		if r.Type() == cgo.QueueEmpty {
+			w.forgetWake()
+			cno.waiters.Push(&w.place)
+			return nil, nil
+		}
+		if !r.OK() {
+			return nil, check(cnoWaitOp, r)
+		}
+		if evd := cno.ia.notifier.find(handle); evd != nil {
+			cno.wakeFirst()
+			return evd, nil
+		}
+	}
+}
+
+func (cno *CNO) wakeOne() {
+	cno.mu.Lock()
+	defer cno.mu.Unlock()
+	cno.wakeFirst()
+}
+
+// wakeFirst is wakeOne for a caller that holds mu.
+func (cno *CNO) wakeFirst() {
+	if place := cno.waiters.Pop(); place != nil {
+		place.Member.wake <- struct{}{}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
 		return false
 	}
-	if !a.place.Queued() {
-		cno.ready.Push(&a.place)
-	}
-	wakeFirst(&cno.waiters)
-	return true
-}
-
-// handOn wakes another goroutine for the EVDs that one leaves that was woken.
-func (cno *CNO) handOn() {
-	cno.mu.Lock()
-	defer cno.mu.Unlock()
-	if cno.ready.Len() > 0 {
-		wakeFirst(&cno.waiters)
-	}
-}
-
-// announce tells the CNO that the EVD may have events.
-func (evd *EVD) announce() {
-	a := evd.attachment.Load()
-	if a == nil || evd.disabled.Load() {
-		return
-	}
-	cno := a.cno
-	cno.mu.Lock()
-	defer cno.mu.Unlock()
-	if !a.over && !a.place.Queued() {
-		cno.ready.Push(&a.place)
-		wakeFirst(&cno.waiters)
-	}
-}
-
-// hasEvents reports whether the EVD has events. When not, it is armed, and
-// announced when that changes, unless there is an error.
-func (evd *EVD) hasEvents() (bool, error) {
-	if evd.obj.enter(cnoWaitOp, NoSubtype) != nil {
-		return false, nil // freed, and so detached
-	}
-	defer evd.obj.leave()
-	evd.mu.Lock()
-	defer evd.unlock()
-	if err := evd.arm(cnoWaitOp, cgo.SameSeat); evd.backlog.len() == 0 {
-		return false, err
-	}
-	return true, nil
 }
 
 // ModifyCNO attaches the event dispatcher to a CNO of the same adapter, and
 // detaches it from the one before; nil only detaches it. Events that are queued
 // already count. Free detaches an event dispatcher.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_evd_modify_cno(IN DAT_EVD_HANDLE evd_handle,
 //	                              IN DAT_CNO_HANDLE cno_handle)
@@ -355,69 +316,69 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 	if cno != nil && cno.ia != evd.ia {
 		return refuse(op, ErrInvalidHandle, InvalidHandleCNO, "the notification object belongs to another adapter: create one on this")
 	}
-	evd.mu.Lock()
-	defer evd.unlock()
-	evd.detach()
-	evd.attach(cno)
-	evd.announce()
+	return evd.modifyCNO(op, cno)
+}
+
+// modifyCNO is ModifyCNO for a caller that has opened the gates.
+func (evd *EVD) modifyCNO(op string, cno *CNO) error {
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.armed { // disarm does it otherwise
+		native := evd.ia.notifier.cno
+		if cno != nil {
+			native = cno.handle
+		} else {
+			cgo.EVDDisable(evd.handle)
+		}
+		if err := check(op, cgo.EVDModifyCNO(evd.handle, native)); err != nil {
+			return err
+		}
+		if cno != nil && !l.disabled {
+			if err := check(op, cgo.EVDEnable(evd.handle)); err != nil {
+				return err
+			}
+		}
+	}
+	if cno != nil {
+		cno.obj.addUser(&evd.obj)
+	}
+	if l.cno != nil && l.cno != cno {
+		l.cno.obj.removeUser(&evd.obj)
+	}
+	l.cno = cno
 	return nil
-}
-
-// attach begins the attachment to a CNO, unless that is nil. The caller holds mu,
-// unless the EVD is new, and announces it.
-func (evd *EVD) attach(cno *CNO) {
-	if cno == nil {
-		return
-	}
-	a := &attachment{evd: evd, cno: cno}
-	a.place.Member = a
-	cno.obj.addUser(&evd.obj)
-	evd.attachment.Store(a)
-}
-
-// detach ends the attachment to a CNO. The caller holds mu, or the gate for writing.
-func (evd *EVD) detach() {
-	a := evd.attachment.Swap(nil)
-	if a == nil {
-		return
-	}
-	a.cno.mu.Lock()
-	a.over = true
-	a.cno.ready.Remove(&a.place)
-	a.cno.mu.Unlock()
-	a.cno.obj.removeUser(&evd.obj)
 }
 
 // Enable lets the events of the dispatcher trigger its CNO, those that are there
 // already included. That is how an EVD begins.
 //
-// Enable and Disable are udat's own: it uses those of the library for all
-// waiting.
-//
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
-func (evd *EVD) Enable() error {
-	if err := evd.object().enter("dat_evd_enable", NoSubtype); err != nil {
-		return err
-	}
-	defer evd.obj.leave()
-	evd.disabled.Store(false)
-	evd.announce()
-	return nil
-}
+func (evd *EVD) Enable() error { return evd.setDisabled("dat_evd_enable", false, cgo.EVDEnable) }
 
 // Disable keeps the events of the dispatcher from triggering its CNO. It changes
 // nothing for Wait, Poll and the others that take events.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
-func (evd *EVD) Disable() error {
-	if err := evd.object().enter("dat_evd_disable", NoSubtype); err != nil {
+func (evd *EVD) Disable() error { return evd.setDisabled("dat_evd_disable", true, cgo.EVDDisable) }
+
+func (evd *EVD) setDisabled(op string, disabled bool, native func(cgo.EVDHandle) cgo.Return) error {
+	if err := evd.object().enter(op, NoSubtype); err != nil {
 		return err
 	}
 	defer evd.obj.leave()
-	evd.disabled.Store(true)
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cno != nil && !l.armed { // otherwise it is enabled while goroutines wait
+		if err := check(op, native(evd.handle)); err != nil {
+			return err
+		}
+	}
+	l.disabled = disabled
 	return nil
 }

@@ -2,8 +2,6 @@ package udat
 
 import (
 	"fmt"
-	"net/netip"
-	"sync"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -29,8 +27,10 @@ func (q ConnQual) check(op string, argument ReturnSubtype) error {
 	return refuse(op, ErrInvalidParameter, argument, "the connection qualifier is 0: any other number will do, and CreatePSPAny chooses one that is free")
 }
 
-// anyConnQual asks for a qualifier that is free.
-const anyConnQual ConnQual = 0
+const (
+	// anyConnQual asks for a qualifier that is free.
+	anyConnQual ConnQual = 0
+)
 
 const (
 	// tcpOffset is what the socket CM provider adds to a connection qualifier for
@@ -42,66 +42,30 @@ const (
 	firstFoldedPort = 65535 - foldedPorts
 )
 
-// port is a number that a provider listens on and calls.
-type port uint16
-
-func portOnTCP(q ConnQual) port { return port(q + tcpOffset) }
-
-func portOnCMA(q ConnQual) port {
+// place says where a service point for the qualifier listens.
+func (ia *IA) place(q ConnQual) string {
+	if ia.overTCP {
+		return fmt.Sprintf("TCP port %d", uint16(q+tcpOffset))
+	}
 	if q > 65535 {
-		return port(q%foldedPorts + firstFoldedPort)
+		q = q%foldedPorts + firstFoldedPort
 	}
-	return port(q)
-}
-
-// place is where a service point listens: what no two can have.
-type place struct {
-	overTCP bool
-	address netip.Addr
-	port    port
-}
-
-func (p place) String() string {
-	if p.overTCP {
-		return fmt.Sprintf("TCP port %d", p.port)
-	}
-	return fmt.Sprintf("port %d of the RDMA connection manager", p.port)
-}
-
-// listening has the native service points of this process, by their place. It
-// tells a program of several adapters which of its own service points is in the
-// way of another.
-var listening sync.Map // place: the qualifier of its owner
-
-// inUse makes the error for a qualifier whose place a service point of this
-// program has.
-func (p place) inUse(op string, wanted, owner ConnQual) error {
-	if owner == wanted {
-		return refuse(op, ErrConnQualInUse, NoSubtype, "a service point of this program listens on %d: free that, or choose another qualifier", wanted)
-	}
-	return refuse(op, ErrConnQualInUse, NoSubtype, "%d is %v, where a service point of this program listens for %d: free that, or choose another qualifier",
-		wanted, p, owner)
+	return fmt.Sprintf("port %d of the RDMA connection manager", q)
 }
 
 // cannotListen makes the error for a native service point that was not made.
-func (p place) cannotListen(op string, ia *IA, qual ConnQual, r cgo.Return) error {
-	value, own := listening.Load(p)
-	owner, _ := value.(ConnQual)
-	switch t := r.Type(); {
-	case t == cgo.ConnQualInUse && own:
-		return p.inUse(op, qual, owner)
-	}
+func (ia *IA) cannotListen(op string, qual ConnQual, r cgo.Return) error {
 	if err := ia.addressGone(op); err != nil { // the library says that the port is in use, or invalid
 		return err
 	}
 	switch t := r.Type(); {
-	case t == cgo.ConnQualInUse:
-		return refuse(op, ErrConnQualInUse, NoSubtype, "something else has %v, to which the qualifier %d leads: choose another, "+
-			"best outside of net.ipv4.ip_local_port_range, from which connections and open adapters take their ports", p, qual)
-	case t == cgo.InvalidParameter && p.overTCP && p.port < firstFreePort:
+	case t == cgo.ConnQualInUse && qual != anyConnQual:
+		return refuse(op, ErrConnQualInUse, NoSubtype, "a service point of this program, or something else, has %v, to which the qualifier %d leads: choose another, "+
+			"best outside of net.ipv4.ip_local_port_range, from which connections and open adapters take their ports", ia.place(qual), qual)
+	case t == cgo.InvalidParameter && ia.overTCP && uint16(qual+tcpOffset) < firstFreePort:
 		// The library says only that a bind has failed, and not why.
 		return refuse(op, ErrInvalidParameter, InvalidArg2,
-			"the qualifier %d leads to %v, and ports below %d take the capability CAP_NET_BIND_SERVICE: choose another qualifier", qual, p, firstFreePort)
+			"the qualifier %d leads to %v, and ports below %d take the capability CAP_NET_BIND_SERVICE: choose another qualifier", qual, ia.place(qual), firstFreePort)
 	}
 	return check(op, r)
 }

@@ -49,12 +49,6 @@ func TestWideQualifiers(t *testing.T) {
 					t.Errorf("%v has the qualifier %d", established.Number, established.ConnQual())
 				}
 				udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
-				if param, err := active.Query(); err != nil || param.RemotePortQual != uint64(qual) {
-					t.Errorf("the client says %+v, %v", param, err)
-				}
-				if param, err := passive.Query(); err != nil || param.LocalPortQual != uint64(qual) {
-					t.Errorf("the server says %+v, %v", param, err)
-				}
 				twin := udattest.NewEndpoint(t, ia, nil)
 				want(t, twin.EP.DupConnect(active.EP, udattest.Patience, nil))
 				second := udattest.Expect(t, requests, udat.EventConnectionRequest)
@@ -98,13 +92,16 @@ func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {
 	return qual - first + 7*folded
 }
 
-// Two qualifiers that the provider maps to the same port are one: the error has both,
+// Two qualifiers that the provider maps to the same port are one: the error has the port,
 // whichever adapter of the program listens.
 func TestQualifiersThatMeet(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		// That synonym needs one this high, which is still below the test bed's ports for connections.
 		qual := udattest.ConnQual()%10000 + 34000
-		other := synonym(t, ia, qual)
+		port, other := qual, synonym(t, ia, qual)
+		if strings.Contains(ia.Name(), "scm") {
+			port += 1000
+		}
 		requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
 		want(t, err)
 		defer func() { want(t, requests.Free()) }()
@@ -123,8 +120,8 @@ func TestQualifiersThatMeet(t *testing.T) {
 		} {
 			err := create()
 			want(t, err, udat.ErrConnQualInUse)
-			if text := fmt.Sprint(err); !strings.Contains(text, fmt.Sprint(qual)) || !strings.Contains(text, fmt.Sprint(other)) {
-				t.Errorf("%s: the error names not both of %d and %d: %v", name, qual, other, err)
+			if text := fmt.Sprint(err); !strings.Contains(text, fmt.Sprint("port ", port)) || !strings.Contains(text, fmt.Sprint(other)) {
+				t.Errorf("%s: the error names not both port %d and %d: %v", name, port, other, err)
 			}
 		}
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
 // TimeoutInfinite is a time-out that never ends.
@@ -18,7 +17,19 @@ const TimeoutInfinite time.Duration = math.MaxInt64
 // AcceptTimeout is how long an accepted connection may take to be established.
 const AcceptTimeout = 60 * time.Second
 
-var acceptTimeout = AcceptTimeout // shorter in tests
+// longestTimeout is the longest time that the library counts.
+const longestTimeout = (math.MaxUint32 - 1) * time.Microsecond
+
+// microseconds returns a time-out as the library has it, rounded up.
+func microseconds(timeout time.Duration) uint32 {
+	switch {
+	case timeout == TimeoutInfinite:
+		return cgo.TimeoutInfinite
+	case timeout > longestTimeout:
+		timeout = longestTimeout
+	}
+	return uint32((timeout + time.Microsecond - 1) / time.Microsecond)
+}
 
 // Connect asks the service that listens on qual at the adapter with the given
 // address for a connection, and sends privateData along. The outcome is an
@@ -46,26 +57,36 @@ var acceptTimeout = AcceptTimeout // shorter in tests
 //	                          IN DAT_CONNECT_FLAGS connect_flags)
 func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_connect"
-	service := remoteService{remote.Unmap(), qual}
+	remote = remote.Unmap()
 	switch {
 	case ep == nil:
 		return ep.object().enter(op, InvalidHandleEP)
-	case !service.address.IsValid() || service.address.IsUnspecified():
+	case !remote.IsValid() || remote.IsUnspecified():
 		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: use that of the peer's adapter, see IAAttr.Address", remote)
-	case !service.address.Is4() || service.address.IsMulticast():
+	case !remote.Is4() || remote.IsMulticast():
 		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, it must be an IPv4 unicast address", remote)
 	}
 	if err := qual.check(op, InvalidArg3); err != nil {
 		return err
 	}
-	return ep.connect(op, service, timeout, privateData, connectArguments{callConnect, InvalidArg4, InvalidArg5})
+	address := cgo.NewSockAddr(remote)
+	arguments := connectArguments{op, callConnect, InvalidArg4, InvalidArg5}
+	return explainAddress(op, remote, ep.connect(arguments, timeout, privateData, func() cgo.Return {
+		return cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
+	}))
 }
 
-func (ep *EP) connect(op string, service remoteService, timeout time.Duration, privateData []byte, arguments connectArguments) error {
-	switch {
-	case ep == nil:
-		return ep.object().enter(op, InvalidHandleEP)
-	case timeout <= 0:
+// connectArguments is what differs between Connect and DupConnect: the call, and
+// the subtypes by which errors name the arguments.
+type connectArguments struct {
+	op                   string
+	call                 epCall
+	timeout, privateData ReturnSubtype
+}
+
+func (ep *EP) connect(arguments connectArguments, timeout time.Duration, privateData []byte, native func() cgo.Return) (err error) {
+	op := arguments.op
+	if timeout <= 0 {
 		return refuse(op, ErrInvalidParameter, arguments.timeout, "the time-out is %v, it must be positive: TimeoutInfinite waits forever", timeout)
 	}
 	if err := ep.takeControl(op); err != nil {
@@ -78,16 +99,13 @@ func (ep *EP) connect(op string, service remoteService, timeout time.Duration, p
 	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
 		return err
 	}
-	err := ep.connectNative(op, service, timeout, privateData, arguments)
-	if err != nil {
-		return explainAddress(op, err, service.address)
-	}
-	return nil
+	defer ep.shadow.begin(arguments.call).end(&err)
+	return check(op, native())
 }
 
 // explainAddress adds to the error of a connect that the library refused for its address what the kernel says of that.
 // With CMA, which refuses only while the interface of the adapter is down, the outcome is an event otherwise.
-func explainAddress(op string, err error, address netip.Addr) error {
+func explainAddress(op string, address netip.Addr, err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Return.Type() != ErrInvalidAddress {
 		return err
@@ -105,34 +123,9 @@ func explainAddress(op string, err error, address netip.Addr) error {
 	return &Error{Op: op, Return: classError | Return(ErrInvalidAddress) | Return(subtype), Detail: detail, Err: refusal}
 }
 
-func (ep *EP) connectNative(op string, service remoteService, timeout time.Duration, privateData []byte, arguments connectArguments) (err error) {
-	defer ep.shadow.begin(arguments.call).end(&err)
-	n := ep.native.Load()
-	address := cgo.NewSockAddr(service.address)
-	return n.attempt(op, partner{service: &service}, timeout, EventConnectionTimedOut, func() cgo.Return {
-		return cgo.EPConnect(n.handle, &address, uint64(service.qual), cgo.TimeoutInfinite, privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
-	})
-}
-
-// attempt calls native, which has the library begin to connect or accept. If there is no
-// outcome within the time-out, the attempt ends with the given event.
-func (n *nativeEP) attempt(op string, with partner, timeout time.Duration, event EventNumber, native func() cgo.Return) error {
-	n.partner.Store(&with)
-	n.connection.Do(connphase.Begin)
-	if err := check(op, native()); err != nil {
-		n.connection.Do(connphase.Withdraw)
-		return err
-	}
-	n.stopNoting()
-	if timeout != TimeoutInfinite {
-		n.connection.Limit(connphase.Attempting, timeout, func() { n.expire(event) })
-	}
-	return nil
-}
-
 // requireConnectable refuses an endpoint that cannot connect from the given state.
 func (ep *EP) requireConnectable(op string, from EPState) error {
-	if ep.native.Load().parts.connect == nil {
+	if ep.parts.Load().connect == nil {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher: give it one with CreateEP or Modify")
 	}
 	return ep.requireState(op, from)
@@ -143,7 +136,7 @@ func (ep *EP) requireConnectable(op string, from EPState) error {
 // connection: the provider does not know what service one belongs to that was
 // accepted.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_ep_dup_connect(IN DAT_EP_HANDLE ep_handle,
 //	                              IN DAT_EP_HANDLE ep_dup_handle,
@@ -153,41 +146,40 @@ func (ep *EP) requireConnectable(op string, from EPState) error {
 //	                              IN DAT_QOS quality_of_service)
 func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_dup_connect"
-	leave, err := enterAll(op, argument{ep.object(), InvalidHandleEP}, argument{from.object(), InvalidHandleEP})
-	if err != nil {
-		return err
+	if ep == nil {
+		return ep.object().enter(op, InvalidHandleEP)
 	}
-	if from.ia != ep.ia {
-		leave()
-		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the other endpoint belongs to another adapter: use Connect")
+	if err := from.requireConnected(op, ep.ia); err != nil {
+		return ep.obj.refused(op, InvalidHandleEP, err)
 	}
-	err = from.requireState(op, EPStateConnected)
-	var service *remoteService
-	if with := from.native.Load().partner.Load(); with != nil {
-		service = with.service
-	}
-	leave()
-	switch {
-	case err != nil:
-		return err
-	case service == nil:
+	arguments := connectArguments{op, callDupConnect, InvalidArg3, InvalidArg4}
+	var gone error
+	err := ep.connect(arguments, timeout, privateData, func() cgo.Return {
+		if gone = from.obj.enter(op, InvalidHandleEP); gone != nil {
+			return cgo.ClassError | cgo.InvalidHandle.Return()
+		}
+		defer from.obj.leave()
+		return cgo.EPDupConnect(ep.handle, from.handle, microseconds(timeout), privateData, cgo.QOSBestEffort)
+	})
+	switch e, isError := err.(*Error); {
+	case gone != nil:
+		return gone
+	case isError && e.Detail == "" && e.Return.Type() == ErrInvalidParameter:
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the connection of the other endpoint was accepted: it is not known where its peer listens: use Connect")
 	}
-	return ep.connect(op, *service, timeout, privateData, connectArguments{callDupConnect, InvalidArg3, InvalidArg4})
+	return err
 }
 
-// connectArguments is what differs between Connect and DupConnect: the call, and
-// the subtypes by which errors name the arguments.
-type connectArguments struct {
-	call                 epCall
-	timeout, privateData ReturnSubtype
-}
-
-// stopNoting ends the noting of receives for Modify, since a connection begins.
-func (n *nativeEP) stopNoting() {
-	n.recv.mu.Lock()
-	defer n.recv.mu.Unlock()
-	n.early.stop()
+// requireConnected refuses an endpoint that is not connected, or is another adapter's.
+func (ep *EP) requireConnected(op string, ia *IA) error {
+	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
+		return err
+	}
+	defer ep.obj.leave()
+	if ep.ia != ia {
+		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the other endpoint belongs to another adapter: use Connect")
+	}
+	return ep.requireState(op, EPStateConnected)
 }
 
 func (ep *EP) requireState(op string, want EPState) error {
@@ -251,32 +243,16 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 		return false, err
 	}
 	defer ep.control.Unlock()
-	answered, err = ep.acceptNative(op, cr, privateData)
-	if answered && err != nil {
-		err = ep.renewAfterFailedAccept(op, cr.giveUp(op, err))
-	}
-	return answered, err
-}
-
-func (ep *EP) acceptNative(op string, cr *CR, privateData []byte) (answered bool, err error) {
-	if ep.ia != cr.service.ia {
+	if ep.ia != cr.ia {
 		return false, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter than the request: accept on one of the same")
 	}
-	from, call := EPStateUnconnected, callAccept
-	rsp := cr.service.rsp
-	if rsp != nil {
-		from, call = EPStatePassiveConnectionPending, callAcceptReserved
+	from, call, handle := EPStateUnconnected, callAccept, ep.handle
+	if cr.param.RSP != nil {
+		from, call, handle = EPStatePassiveConnectionPending, callAcceptReserved, 0 // the library knows it
 	}
 	if err := ep.requireConnectable(op, from); err != nil {
 		return false, err
 	}
 	defer ep.shadow.begin(call).end(&err)
-	if rsp != nil {
-		defer ep.reserved.CompareAndSwap(rsp, nil)
-	}
-	n := ep.native.Load()
-	n.stopNoting() // even if it fails: messages may have arrived
-	return true, n.attempt(op, partner{called: cr.param.ConnQual}, acceptTimeout, EventConnectionAcceptCompletionError, func() cgo.Return {
-		return cgo.CRAccept(cr.handle, n.handle, privateData)
-	})
+	return true, check(op, cgo.CRAccept(cr.handle, handle, privateData))
 }

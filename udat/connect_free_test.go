@@ -34,7 +34,6 @@ func TestFreeWhileAnswered(t *testing.T) {
 // Freeing endpoints whose attempts nobody answers does not wait for each in turn.
 func TestFreeManyWhileConnecting(t *testing.T) {
 	const within = 10 * time.Second // far longer than it takes to free one, on a busy machine too
-	defer udat.SetSettleWithin(within)()
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		if udattest.IWARP(t, ia) {
 			t.Log("the kernel waits for the answer")
@@ -57,66 +56,10 @@ func TestFreeManyWhileConnecting(t *testing.T) {
 	})
 }
 
-// Freeing an endpoint that is connecting takes its time, which no other call has
-// to spend with it.
-func TestFreeWhileConnectingWaitsAlone(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		if !udattest.IWARP(t, ia) {
-			t.Log("the library needs no time")
-			return
-		}
-		listener := udattest.Listen(t, ia)
-		within := 2 * time.Second
-		for !callsDuringFree(t, ia, listener, within) {
-			// They were slow, or had to wait.
-			if within *= 3; within > udattest.Patience {
-				t.Fatal("no call returns before the endpoint is freed")
-			}
-		}
-	})
-}
-
-// callsDuringFree frees an endpoint that is connecting, for which the library has
-// the given time, and reports whether other calls returned within that.
-func callsDuringFree(t *testing.T, ia *udat.IA, listener *udattest.Listener, within time.Duration) bool {
-	t.Helper()
-	defer udat.SetSettleWithin(within)()
-	e, other := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-	want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-	udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-	start := time.Now()
-	freed := make(chan error, 1)
-	go func() { freed <- e.EP.Free() }()
-	s, err := e.GetStatus()
-	for err == nil && s.State != udat.EPStateDisconnected {
-		s, err = e.GetStatus()
-	}
-	posted := e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0)
-	want(t, other.Memory.Free())
-	early := false
-	select {
-	case err := <-freed:
-		early = true
-		want(t, err)
-	default:
-		defer func() { want(t, receive(t, freed)) }()
-	}
-	inTime := time.Since(start) < within
-	if inTime {
-		want(t, err)
-		want(t, posted)
-		if early {
-			t.Error("the endpoint was freed before the library was done with its attempt")
-		}
-	}
-	return inTime
-}
-
 // An abrupt close waits once for all the connections that are being made.
 func TestCloseWhileConnecting(t *testing.T) {
 	// So long that the rest of closing is short beside it, on a busy machine too.
 	const attempts, wait = 40, 2 * time.Second
-	defer udat.SetSettleWithin(wait)()
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			ia, err := udat.Open(name)

@@ -212,129 +212,6 @@ func TestConnectTimeout(t *testing.T) {
 	})
 }
 
-// attemptEnds are the ways in which an attempt ends before its outcome.
-var attemptEnds = []struct {
-	name  string
-	end   func(*udat.EP) error
-	event udat.EventNumber
-}{
-	{"time-out", func(ep *udat.EP) error { udat.LateTimeout(ep)(); return nil }, udat.EventConnectionTimedOut},
-	{"Disconnect", func(ep *udat.EP) error { return ep.Disconnect(udat.CloseAbrupt) }, udat.EventConnectionDisconnected},
-}
-
-// The library may establish a connection whose attempt is being aborted. Neither a state
-// nor an event shows that.
-func TestEstablishedDuringAbort(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for _, test := range attemptEnds {
-			t.Run(test.name, func(t *testing.T) {
-				listener := udattest.Listen(t, ia)
-				active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-				want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udat.TimeoutInfinite, nil))
-				cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-
-				release := sync.OnceFunc(udat.HoldPosts(active.EP))
-				defer release()
-				ended := make(chan error, 1)
-				go func() { ended <- test.end(active.EP) }()
-				udat.AwaitAbort(active.EP)
-				want(t, cr.Accept(passive.EP, nil))
-				udat.AwaitConnected(active.EP)
-				wantState(t, active.EP, udat.EPStateDisconnected)
-				udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
-				wantNoEvent(t, active.Connect)
-				wantState(t, active.EP, udat.EPStateDisconnected)
-				release()
-
-				want(t, <-ended)
-				udattest.Expect(t, active.Connect, test.event)
-				wantState(t, active.EP, udat.EPStateDisconnected)
-				wantNoEvent(t, active.Connect)
-				udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
-			})
-		}
-	})
-}
-
-// An event that is taken between the look at the attempt and the decision to abort it does
-// not show the connection either.
-func TestEstablishedDuringDecision(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		for range 5 {
-			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-			want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udat.TimeoutInfinite, nil))
-			cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-			decide := udat.BeginAbort(active.EP)
-			ctx, cancel := context.WithCancel(udattest.Context(t))
-			taken := make(chan error, 1)
-			go func() { taken <- second(active.Connect.Wait(ctx)) }()
-			want(t, cr.Accept(passive.EP, nil))
-			udat.AwaitSettled(active.EP)
-			decide()
-			cancel()
-			want(t, receive(t, taken), context.Canceled)
-			wantState(t, active.EP, udat.EPStateDisconnected)
-		}
-	})
-}
-
-// establishedBefore returns two endpoints. The first was connecting when the call that ends
-// its attempt was made, and was connected before the call could end it.
-func establishedBefore(t *testing.T, ia *udat.IA, end func(*udat.EP) error) (active, passive *udattest.Endpoint) {
-	t.Helper()
-	listener := udattest.Listen(t, ia)
-	active, passive = udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-	want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udat.TimeoutInfinite, nil))
-	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-	release := sync.OnceFunc(udat.HoldOutcome(active.EP))
-	defer release()
-
-	ended := make(chan error, 1)
-	go func() { ended <- end(active.EP) }()
-	udat.AwaitControl(active.EP)
-	want(t, cr.Accept(passive.EP, nil))
-	udat.AwaitConnected(active.EP)
-	// The end that may follow must not overtake the establishment.
-	udat.AwaitConnected(passive.EP)
-	release()
-	want(t, <-ended)
-	return active, passive
-}
-
-// A connection that is established in the moment in which its attempt would be
-// aborted stays, or ends as a connection does.
-func TestEstablishedBeforeAbort(t *testing.T) {
-	reports := watch(t)
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for _, test := range attemptEnds {
-			t.Run(test.name, func(t *testing.T) {
-				active, _ := establishedBefore(t, ia, test.end)
-				udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-				if test.event != udat.EventConnectionTimedOut {
-					udattest.Expect(t, active.Connect, test.event)
-					wantNoReport(t, reports)
-					return
-				}
-				wantState(t, active.EP, udat.EPStateConnected)
-				wantNoEvent(t, active.Connect)
-				wantNoReport(t, reports)
-			})
-		}
-	})
-}
-
-// So does one that is established in the moment in which its endpoint is freed.
-func TestEstablishedBeforeFree(t *testing.T) {
-	reports := watch(t)
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		_, passive := establishedBefore(t, ia, (*udat.EP).Free)
-		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
-		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
-		wantNoReport(t, reports)
-	})
-}
-
 // A connect that socket CM refuses for the address says what the kernel says.
 func TestConnectRefusedAddress(t *testing.T) {
 	if !udattest.InTestbed(t) {
@@ -424,11 +301,7 @@ func TestFreePSPRejectsRequests(t *testing.T) {
 // waitForRequest returns once an event is queued, and leaves it there.
 func waitForRequest(t *testing.T, evd *udat.EVD) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), udattest.Patience)
-	defer cancel()
-	if err := udat.AwaitEvent(ctx, evd); err != nil {
-		t.Fatal(err)
-	}
+	awaitQueued(t, evd, 1)
 }
 
 // DupConnect calls the service that another endpoint has connected to.
@@ -478,7 +351,7 @@ func TestFailedAttempt(t *testing.T) {
 			{"rejected", func(_ *udattest.Endpoint, cr *udat.CR) error { return cr.Reject(nil) }, udat.EventConnectionPeerRejected},
 			{"broken off", func(e *udattest.Endpoint, _ *udat.CR) error { return e.Disconnect(udat.CloseAbrupt) }, udat.EventConnectionDisconnected},
 			{"broken off gracefully", func(e *udattest.Endpoint, _ *udat.CR) error { return e.Disconnect(udat.CloseGraceful) }, udat.EventConnectionDisconnected},
-			{"timed out", func(e *udattest.Endpoint, _ *udat.CR) error { udat.LateTimeout(e.EP)(); return nil }, udat.EventConnectionTimedOut},
+			{"timed out", func(*udattest.Endpoint, *udat.CR) error { return nil }, udat.EventConnectionTimedOut},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				listener := udattest.Listen(t, ia)
@@ -490,7 +363,11 @@ func TestFailedAttempt(t *testing.T) {
 				if c.end == nil {
 					qual = udattest.ConnQual()
 				}
-				want(t, e.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+				timeout := udattest.Patience
+				if c.event == udat.EventConnectionTimedOut {
+					timeout = 3 * time.Second // in which the request comes
+				}
+				want(t, e.EP.Connect(udattest.Address(t, ia), qual, timeout, nil))
 				var cr *udat.CR
 				if c.end != nil {
 					cr = udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
@@ -536,10 +413,7 @@ func wantFlushed(t *testing.T, evd *udat.EVD, cookie uint64) {
 // or in an event.
 func wantNoConnection(t *testing.T, cr *udat.CR, e *udattest.Endpoint) {
 	t.Helper()
-	restore := udat.SetAcceptTimeout(300 * time.Millisecond) // not for connections that are to be
-	err := cr.Accept(e.EP, nil)
-	restore()
-	if err != nil {
+	if err := cr.Accept(e.EP, nil); err != nil {
 		wantState(t, e.EP, udat.EPStateUnconnected)
 		return
 	}
@@ -591,62 +465,6 @@ func TestDisconnectBeforeEstablished(t *testing.T) {
 			}
 			wantCompletion(t, passive.Recv, 1, udat.DTOErrFlushed)
 		}
-	})
-}
-
-// An accept ends even if the library never reports its outcome.
-func TestAcceptTimeout(t *testing.T) {
-	const timeout = 300 * time.Millisecond
-	defer udat.SetAcceptTimeout(timeout)()
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-		udat.DisconnectNatively(e.EP)
-		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
-		begin := time.Now()
-		want(t, cr.Accept(peer.EP, nil))
-		event := udattest.Wait(t, peer.Connect)
-		// The socket CM provider as it was published takes the connection for established. With the patches the peer's
-		// end is closed.
-		switch n := event.Number; n {
-		case udat.EventConnectionAcceptCompletionError:
-			want(t, event.Err(), udat.ConnectionAcceptCompletionError)
-			if d := time.Since(begin); d < timeout {
-				t.Errorf("the accept timed out after %v", d)
-			}
-			wantState(t, peer.EP, udat.EPStateDisconnected)
-			want(t, peer.Reset())
-		case udat.EventConnectionEstablished, udat.EventConnectionNonPeerRejected:
-		default:
-			t.Errorf("got the event %v", n)
-		}
-		want(t, e.Free())
-	})
-}
-
-// The time-out of an attempt that has ended disturbs none that comes later.
-func TestTimeoutEndsWithAttempt(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		connect := func() *udat.CR {
-			want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-			return udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-		}
-		former := connect()
-		expire := udat.LateTimeout(e.EP)
-		want(t, former.Reject(nil))
-		udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
-		want(t, e.Reset())
-		cr := connect()
-		expire()
-		wantState(t, e.EP, udat.EPStateActiveConnectionPending)
-		wantNoEvent(t, e.Connect)
-		want(t, cr.Accept(peer.EP, nil))
-		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
-		udattest.Expect(t, peer.Connect, udat.EventConnectionEstablished)
 	})
 }
 
@@ -765,13 +583,12 @@ func TestQueryWhileConnecting(t *testing.T) {
 	})
 }
 
-// Endpoints that are reset again and again lose no event although nobody takes
-// any, and the event dispatcher's room is shared among its endpoints.
+// Endpoints that are reset again and again lose no event although nobody takes any, as long as there is room.
 func TestConnectionEventsKept(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		address, qual := udattest.Address(t, ia), udattest.ConnQual()
-		const attempts = 20
+		attempts := qlen(t, e.Connect)
 		for range attempts {
 			want(t, e.EP.Connect(address, qual, udattest.Patience, nil))
 			awaitState(t, e.EP, udat.EPStateDisconnected)
@@ -785,34 +602,60 @@ func TestConnectionEventsKept(t *testing.T) {
 	})
 }
 
-// One event dispatcher of 8 keeps the connection events of any number of endpoints.
-func TestConnectionEventsOfMany(t *testing.T) {
+// A connection whose event has no room ends on both sides, and the overflow is reported once until an event is taken.
+func TestConnectionEventWithoutRoom(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		endpoints := fewerOnSIW(t, ia, 300, 40)
-		pz, err := udat.CreatePZ(ia)
+		listener, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
+		e := udattest.NewEndpoint(t, ia, nil)
+		full := createEVD(t, ia, 4, udat.EVDConnection|udat.EVDSoftware)
+		ep, err := udat.CreateEP(ia, e.PZ, e.Recv, e.Request, full, nil)
 		want(t, err)
-		connect := createEVD(t, ia, 8, udat.EVDConnection)
-		address, qual := udattest.Address(t, ia), udattest.ConnQual()
-		eps := make(map[*udat.EP]bool)
-		for range endpoints {
-			ep, err := udat.CreateEP(ia, pz, nil, nil, connect, nil)
-			want(t, err)
-			eps[ep] = true
-			want(t, ep.Connect(address, qual, udattest.Patience, nil))
+		room := qlen(t, full)
+		for range room {
+			post(t, full, 1)
 		}
-		await(t, "the events", func() bool { return udat.Queued(connect) == endpoints })
-		for range endpoints {
-			event := udattest.Expect(t, connect, udat.EventConnectionNonPeerRejected)
-			if !eps[event.EP()] {
-				t.Errorf("the event is of another endpoint: %+v", event)
-			}
-			delete(eps, event.EP())
-			want(t, event.EP().Free())
+		want(t, ep.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+		want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(peer.EP, nil))
+		if overflow := udattest.Expect(t, ia.AsyncEVD(), udat.EventAsyncErrorEVDOverflow); overflow.EVD() != full {
+			t.Errorf("the overflow names %v", overflow.EVD())
 		}
-		wantNoEvent(t, connect)
+		awaitState(t, ep, udat.EPStateDisconnected)
+		event := udattest.Wait(t, peer.Connect)
+		if event.Number == udat.EventConnectionEstablished {
+			event = udattest.Wait(t, peer.Connect)
+		}
+		if event.Number != udat.EventConnectionDisconnected && event.Err() == nil {
+			t.Errorf("the peer gets %v", event.Number)
+		}
+		for range room {
+			udattest.Expect(t, full, udat.EventSoftware)
+		}
+		wantNoEvent(t, full)
 		wantNoEvent(t, ia.AsyncEVD())
-		want(t, pz.Free())
+
+		// With room it connects.
+		e.EP, e.Connect = ep, full
+		want(t, e.Reset())
+		want(t, peer.Reset())
+		udattest.ConnectPair(t, listener, e, peer)
+		want(t, ep.Free())
 	})
+}
+
+// await returns once done reports true.
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for ctx := udattest.Context(t); !done(); runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatalf("%s: that does not happen", what)
+		}
+	}
+}
+
+// awaitQueued returns once n events are queued, and leaves them there.
+func awaitQueued(t *testing.T, evd *udat.EVD, n int) {
+	t.Helper()
+	await(t, "the events", func() bool { return udat.Queued(evd) >= n })
 }
 
 // awaitState returns once the endpoint is in the state.

@@ -61,20 +61,15 @@ func GetHandleType(o Object) (HandleType, error) {
 	var handle cgo.Handle
 	switch o := o.(type) {
 	case *CNO:
-		return HandleTypeCNO, nil // which is not a native one
+		handle = cgo.Handle(o.handle)
 	case *RSP:
-		return HandleTypeRSP, nil // which stands on a native PSP
+		handle = cgo.Handle(o.service.handle)
 	case *PSP:
-		var kind cgo.HandleType
-		err := o.service.onPoint(op, InvalidHandlePSP, func(handle cgo.PSPHandle) (r cgo.Return) {
-			kind, r = cgo.GetHandleType(cgo.Handle(handle))
-			return r
-		})
-		return HandleType(kind), err
+		handle = cgo.Handle(o.service.handle)
 	case *CR:
 		handle = cgo.Handle(o.handle)
 	case *EP:
-		handle = cgo.Handle(o.native.Load().handle)
+		handle = cgo.Handle(o.handle)
 	case *EVD:
 		handle = cgo.Handle(o.handle)
 	case *IA:

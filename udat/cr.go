@@ -12,11 +12,11 @@ import (
 // answers it, once; later calls fail with ErrClosed. Its methods may be called
 // from any goroutine.
 type CR struct {
-	obj     object
-	service *service
-	handle  cgo.CRHandle
-	param   CRParam
-	asked   error // the outcome of dat_cr_query
+	obj    object
+	ia     *IA
+	handle cgo.CRHandle
+	param  CRParam
+	asked  error // the outcome of asking the library for the parameters
 }
 
 func (cr *CR) object() *object {
@@ -31,8 +31,7 @@ type CRParam struct {
 	// PSP or RSP is the service point that the request came to; the other is nil.
 	PSP *PSP
 	RSP *RSP
-	// ConnQual is the qualifier of the service point, as that was given it. The
-	// peer may have used another that means the same.
+	// ConnQual is the qualifier of the service point.
 	ConnQual ConnQual
 	// LocalEP is the endpoint that an RSP has reserved, nil for a PSP.
 	LocalEP       *EP
@@ -44,7 +43,7 @@ type CRParam struct {
 
 // newCR asks the library about the request: it forgets it with the answer.
 func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
-	cr := &CR{service: s, handle: data.CRHandle, param: CRParam{PSP: s.psp, RSP: s.rsp, ConnQual: s.qual}}
+	cr := &CR{ia: s.ia, handle: data.CRHandle, param: CRParam{PSP: s.psp, RSP: s.rsp, ConnQual: s.qual}}
 	if s.rsp != nil {
 		cr.param.LocalEP = s.rsp.ep
 	}
@@ -70,7 +69,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 //	                        IN DAT_CR_PARAM_MASK cr_param_mask,
 //	                        OUT DAT_CR_PARAM *cr_param)
 func (cr *CR) Query() (CRParam, error) {
-	if cr == nil || cr.service == nil {
+	if cr == nil || cr.ia == nil {
 		return CRParam{}, refuse(queryCROp, ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package: take it from Event.CR")
 	}
 	return cr.param, cr.asked
@@ -111,12 +110,19 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 	if ep == nil {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint is nil: give one, or Reject the request")
 	}
-	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) { return ep.accept(op, cr, privateData) })
+	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) {
+		answered, err := ep.accept(op, cr, privateData)
+		if answered && err != nil {
+			err = cr.giveUp(err)
+		}
+		return answered, err
+	})
 }
 
 // giveUp ends the request when the library has failed to accept it with err. The library
 // keeps it until it is rejected, and names it as invalid if the peer has gone.
-func (cr *CR) giveUp(op string, err error) error {
+func (cr *CR) giveUp(err error) error {
+	const op = "dat_cr_accept"
 	_ = cgo.CRReject(cr.handle, nil)
 	if errors.Is(err, InvalidHandleCR) {
 		return refuse(op, ErrInvalidHandle, InvalidHandleCR, "the peer has gone, and the request with it: wait for the next one")
@@ -151,10 +157,12 @@ func (cr *CR) HandOff(qual ConnQual) error {
 func (cr *CR) Reject(privateData []byte) error {
 	const op = "dat_cr_reject"
 	return cr.answer(op, privateData, InvalidArg2, func() (bool, error) {
-		if rsp := cr.service.rsp; rsp != nil {
-			defer rsp.release(callReject)
+		var err error
+		if ep := cr.param.LocalEP; ep != nil {
+			defer ep.shadow.begin(callReject).end(&err)
 		}
-		return true, check(op, cgo.CRReject(cr.handle, privateData))
+		err = check(op, cgo.CRReject(cr.handle, privateData))
+		return true, err
 	})
 }
 
@@ -163,7 +171,7 @@ func (cr *CR) Reject(privateData []byte) error {
 func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native func() (answered bool, err error)) error {
 	var outcome error
 	err := cr.object().seal(op, InvalidHandleCR, func() error {
-		if err := cr.service.ia.checkPrivateData(op, privateData, arg); err != nil {
+		if err := cr.ia.checkPrivateData(op, privateData, arg); err != nil {
 			return err
 		}
 		answered, err := native()

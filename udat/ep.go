@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -11,31 +12,29 @@ import (
 
 // EP is an endpoint, one end of a connection. Its methods may be called from
 // any goroutine. Posts in one direction take turns. A post waits while the
-// endpoint is disconnected, modified or reset. It may also wait for a moment while
-// another call, such as LMR.Free, looks at what is outstanding, and, if its EVD is
-// full, while another call takes completions from that.
+// endpoint is modified or reset.
 type EP struct {
-	obj object
-	ia  *IA
-	srq *SRQ // nil for an endpoint with receives of its own
+	obj    object
+	ia     *IA
+	srq    *SRQ // nil for an endpoint with receives of its own
+	handle cgo.EPHandle
+	parts  atomic.Pointer[epParts] // replaced by Modify, with control held
 
-	// control is held by the call, timer or goroutine that is changing the endpoint, which
-	// may wait for the library meanwhile.
+	// control is held by the call that is changing the endpoint, which may wait for the
+	// library meanwhile.
 	control lockorder.Mutex[controlRank]
 
-	// native changes only while the gate is held for writing.
-	native atomic.Pointer[nativeEP]
+	recv, request direction
 
 	shadow *shadow // nil without assertions
-
-	// reserved is the reserved service point that waits for a request, or an
-	// answer, on behalf of the endpoint. It is set under control.
-	reserved atomic.Pointer[RSP]
 }
 
 // takeControl takes control of the endpoint. It fails if the endpoint is freed. The
 // endpoint stays alive as long as the caller has control, since freeing it takes control.
 func (ep *EP) takeControl(op string) error {
+	if ep == nil {
+		return ep.object().enter(op, InvalidHandleEP)
+	}
 	ep.control.Lock()
 	err := ep.obj.enter(op, InvalidHandleEP)
 	if err != nil {
@@ -127,11 +126,11 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 
 // CreateEPWithSRQ creates an endpoint that takes its receives from a shared receive
 // queue: they are posted there, and PostRecv fails. Completions of those receives
-// come to recv. If recv is shorter than all that may be posted to srq, they take room
-// on it, once for all endpoints that share both. If receives that are posted to srq
-// already have no room on recv, which other endpoints use, those of the endpoint take
-// none: completions beyond its length are kept in memory. All event dispatchers are
-// needed.
+// come to recv. If recv is shorter than all that may be outstanding there, they take
+// room on it, once for all endpoints that share both: see CreateEVD. CreateEPWithSRQ
+// fails with ErrInsufficientResources, subtype ResourceTEVD, if recv has none for the
+// receives that are posted to srq already. A recv as long as SRQAttr.MaxRecvDTOs, for
+// endpoints of srq alone, always has room. All event dispatchers are needed.
 //
 // Implements:
 //
@@ -160,44 +159,48 @@ func CreateEPWithSRQ(ia *IA, pz *PZ, recv, request, connect *EVD, srq *SRQ, attr
 
 func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	if attr != nil {
-		a := *attr
-		p.attr = &a
+		p.attr = *attr
 	}
-	defer p.lengthenQueues(op, ia)()
-	ep := &EP{ia: ia, srq: p.srq}
-	ep.shadow = newShadow(ep)
 	leave, err := enterAll(op, p.arguments(ia)...)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	n, err := ep.newNative(op, p, nil)
-	if err != nil {
+	p.setDefaults(ia)
+	if err := p.check(op, ia); err != nil {
 		return nil, err
 	}
-	n.publish()
-	ep.obj.born(endpointKind, NoSubtype, func() error {
-		_, err := ep.free()
-		return err
-	}, p.parents(ia)...)
+	ep := &EP{ia: ia, srq: p.srq}
+	ep.shadow = newShadow(ep)
+	evds := p.evds()
+	defer lockAll(evds)()
+	if err := p.checkStreams(op, ep); err != nil {
+		return nil, err
+	}
+	handle, r := p.create(ia)
+	if err := p.checkMade(op, ia, r); err != nil {
+		return nil, err
+	}
+	ep.handle = handle
+	ep.parts.Store(&p)
+	ep.recv.init(ep, &p)
+	ep.request.init(ep, &p)
+	for _, evd := range evds {
+		evd.addEndpoint(handle, ep)
+	}
+	ia.setNamed(cgo.Handle(handle), ep)
+	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
+	lockorder.Number(&ep.request.mu, 2*ep.obj.serial)
+	lockorder.Number(&ep.recv.mu, 2*ep.obj.serial+1)
 	return ep, nil
 }
 
-// epParts is what a native endpoint is made from.
+// epParts is what an endpoint is made from.
 type epParts struct {
 	pz                     *PZ
-	recv, request, connect *EVD             // nil for none
-	queue                  *connectionQueue // of connection events, nil until created
-	separateRecv           *EVD             // where shared receives complete in the library, nil if that is recv
-	srq                    *SRQ             // nil for none
-	attr                   *EPAttr          // completed by setDefaults
-}
-
-// copyParts returns a copy of the parts, to make another native endpoint of.
-func (n *nativeEP) copyParts() epParts {
-	p, attr := n.parts, *n.parts.attr
-	p.attr = &attr
-	return p
+	recv, request, connect *EVD // nil for none
+	srq                    *SRQ // nil for none
+	attr                   EPAttr
 }
 
 // arguments lists the parts, without those that are left out.
@@ -225,47 +228,31 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 	return parents
 }
 
-// leaveQueues lets go of the queues of a native endpoint that is freed, or was
-// never made.
-func (p *epParts) leaveQueues(ia *IA) {
-	p.queue.leave()
-	if p.separateRecv != nil {
-		ia.busy.add(p.separateRecv)
-		_ = ia.busy.free()
+// evds returns the event dispatchers, each once, in the order in which they are locked.
+func (p *epParts) evds() []*EVD {
+	evds := slices.DeleteFunc([]*EVD{p.recv, p.request, p.connect}, func(evd *EVD) bool { return evd == nil })
+	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.serial, b.obj.serial) })
+	return slices.Compact(evds)
+}
+
+// lockAll keeps others from taking events, and so from using what they name.
+func lockAll(evds []*EVD) (unlock func()) {
+	for _, evd := range evds {
+		evd.lock()
+	}
+	return func() {
+		for _, evd := range evds {
+			evd.mu.Unlock()
+		}
 	}
 }
 
-// leaveBehind takes note of a native endpoint that the library has failed to free.
-// A second try would end the process: the first has taken the endpoint from the
-// adapter's list. What it was made of may not go any more, and the native adapter
-// stays open.
-func (p *epParts) leaveBehind(ia *IA) {
-	p.markStuck(ia)
-	ia.orphans.Store(true)
-}
-
-// markStuck notes that a queue pair of the parts may be lost.
-func (p *epParts) markStuck(ia *IA) {
-	for _, o := range p.parents(ia) {
-		o.stuck.Store(true)
-	}
-}
-
-func (p *epParts) createNative(op string, ia *IA, attr *cgo.EPAttr) (cgo.EPHandle, error) {
-	recv, request := p.recv.nativeHandle(), p.request.nativeHandle()
-	if p.separateRecv != nil {
-		recv = p.separateRecv.handle
-	}
-	var connect cgo.EVDHandle
-	if p.queue != nil {
-		connect = p.queue.evd.handle
-	}
+func (p *epParts) create(ia *IA) (cgo.EPHandle, cgo.Return) {
+	recv, request, connect, attr := p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle(), p.attr.native()
 	if p.srq != nil {
-		handle, r := cgo.EPCreateWithSRQ(ia.handle, p.pz.handle, recv, request, connect, p.srq.handle, attr)
-		return handle, p.checkMade(op, ia, r)
+		return cgo.EPCreateWithSRQ(ia.handle, p.pz.handle, recv, request, connect, p.srq.handle, attr)
 	}
-	handle, r := cgo.EPCreate(ia.handle, p.pz.handle, recv, request, connect, attr)
-	return handle, p.checkMade(op, ia, r)
+	return cgo.EPCreate(ia.handle, p.pz.handle, recv, request, connect, attr)
 }
 
 func (evd *EVD) nativeHandle() cgo.EVDHandle {
@@ -299,7 +286,7 @@ var (
 )
 
 func (p *epParts) checkAttr(op string, most *IAAttr) error {
-	a := p.attr
+	a := &p.attr
 	switch {
 	case a.ServiceType != ServiceTypeRC:
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC)
@@ -340,6 +327,38 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 	return nil
 }
 
+// checkStreams refuses streams of completions with other flags than those that come to their
+// EVDs already. The caller holds the locks of the EVDs.
+func (p *epParts) checkStreams(op string, ep *EP) error {
+	for _, evd := range p.evds() {
+		flags := p.streams(evd)
+		for _, other := range evd.endpoints {
+			if other != ep {
+				flags = append(flags, other.parts.Load().streams(evd)...)
+				break // they agree among themselves
+			}
+		}
+		for _, f := range flags {
+			if f != flags[0] {
+				return refuse(op, ErrInvalidParameter, InvalidArg6,
+					"the completion flags are %v, but those of another stream on the event dispatcher %v: leave CompletionDefault everywhere, or use another event dispatcher", flags[0], f)
+			}
+		}
+	}
+	return nil
+}
+
+// streams returns the flags of the streams of completions that come to an EVD.
+func (p *epParts) streams(evd *EVD) (flags []CompletionFlags) {
+	if p.recv == evd {
+		flags = append(flags, p.attr.RecvCompletionFlags)
+	}
+	if p.request == evd {
+		flags = append(flags, p.attr.RequestCompletionFlags)
+	}
+	return flags
+}
+
 // takesMore reports whether an EVD for completions is fed by other streams too.
 func (evd *EVD) takesMore() bool { return evd != nil && evd.flags&^(EVDDTO|EVDRMRBind) != 0 }
 
@@ -351,21 +370,17 @@ func byThreshold(flags CompletionFlags) bool {
 type EPStatus struct {
 	State EPState
 	// RecvIdle is true when no receive is outstanding, RequestIdle when no
-	// send, RDMA read or RDMA write is. An operation is outstanding until its
-	// completion has been taken from the EVD, a suppressed one that succeeds
-	// until the binding has learned so.
+	// send, RDMA read or RDMA write is. An operation is outstanding until the library
+	// has learned that it is over, at the latest when its completion is taken.
 	RecvIdle    bool
 	RequestIdle bool
 }
 
-// GetStatus returns a snapshot of the endpoint. It does not allocate. It waits neither
-// for the peer nor for operations, only while Modify, Reset, Free or the end of a failed
-// attempt replaces the native endpoint.
+// GetStatus returns a snapshot of the endpoint. It does not allocate.
 //
-// The library does not report that a suppressed request has succeeded. GetStatus
-// makes udat ask, so that a later call reports RequestIdle soon after the last
-// request has succeeded. After the end of a connection it is true as soon as the
-// program has taken the completions, which all come before the event of the end.
+// The adapter does not report that a suppressed request has succeeded. GetStatus
+// makes the library ask, so that a later call reports RequestIdle soon after the last
+// request has succeeded.
 //
 // Implements:
 //
@@ -379,14 +394,25 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 		return EPStatus{}, err
 	}
 	defer ep.obj.leave()
-	n := ep.native.Load()
-	n.notice()
-	state, err := ep.state(op)
-	return EPStatus{
-		State:       state,
-		RecvIdle:    n.recv.idleForProgram(),
-		RequestIdle: n.request.idleForProgram(),
-	}, err
+	if _, err := ep.state(op); err != nil {
+		return EPStatus{}, err
+	}
+	state, recvIdle, requestIdle, r := cgo.EPGetStatus(ep.handle)
+	return EPStatus{EPState(state), recvIdle != 0, requestIdle != 0}, check(op, r)
+}
+
+// state returns the state of the endpoint, and has the shadow, if there is one, check
+// it. The caller holds the gate or control.
+func (ep *EP) state(op string) (EPState, error) {
+	if ep.shadow != nil {
+		return ep.shadow.observe(op)
+	}
+	return ep.libraryState(op)
+}
+
+func (ep *EP) libraryState(op string) (EPState, error) {
+	state, _, _, r := cgo.EPGetStatus(ep.handle)
+	return EPState(state), check(op, r)
 }
 
 // EPParam holds the parameters of an endpoint. State and addresses can only be
@@ -395,9 +421,9 @@ type EPParam struct {
 	IA             *IA
 	State          EPState
 	LocalAddress   netip.Addr
-	LocalPortQual  uint64     // 0 unless connected or connecting
+	LocalPortQual  uint64     // 0 unless connected or connecting, and with the socket CM provider
 	RemoteAddress  netip.Addr // zero unless connected or connecting
-	RemotePortQual uint64     // 0 unless connected or connecting
+	RemotePortQual uint64     // the same
 	PZ             *PZ
 	RecvEVD        *EVD
 	RequestEVD     *EVD
@@ -406,10 +432,7 @@ type EPParam struct {
 	Attr           EPAttr
 }
 
-// Query returns the parameters of the endpoint. The port qualifier of the side
-// that listens is its connection qualifier, as the program gave it to Connect or
-// to the service point. The other one is what the provider knows: 0 with the
-// socket CM provider.
+// Query returns the parameters of the endpoint.
 //
 // Implements:
 //
@@ -427,18 +450,12 @@ func (ep *EP) Query() (EPParam, error) {
 		return EPParam{}, err
 	}
 	var native cgo.EPParam
-	n := ep.native.Load()
-	if r := cgo.EPQuery(n.handle, cgo.EPFieldAll, &native); !r.OK() {
+	p := ep.parts.Load()
+	if r := cgo.EPQuery(ep.handle, cgo.EPFieldAll, &native); !r.OK() {
 		return EPParam{}, check(op, r)
 	}
-	switch with := n.partner.Load(); {
-	case !hasConnection(state) || with == nil:
-		// That of the native endpoint, which Modify and Reset replace.
-		native.LocalPortQual, native.RemotePortQual = 0, 0
-	case with.service != nil: // the CMA provider knows the port
-		native.RemotePortQual = uint64(with.service.qual)
-	default:
-		native.LocalPortQual = uint64(with.called)
+	if !inAttempt(state) && state != EPStateConnected && state != EPStateDisconnectPending {
+		native.LocalPortQual, native.RemotePortQual = 0, 0 // what the endpoint would use, or has used
 	}
 	return EPParam{
 		IA:             ep.ia,
@@ -447,26 +464,17 @@ func (ep *EP) Query() (EPParam, error) {
 		LocalPortQual:  native.LocalPortQual,
 		RemoteAddress:  cgo.SockAddrAt(native.RemoteIAAddressPtr).Addr(),
 		RemotePortQual: native.RemotePortQual,
-		PZ:             n.parts.pz,
-		RecvEVD:        n.parts.recv,
-		RequestEVD:     n.parts.request,
-		ConnectEVD:     n.parts.connect,
+		PZ:             p.pz,
+		RecvEVD:        p.recv,
+		RequestEVD:     p.request,
+		ConnectEVD:     p.connect,
 		SRQ:            ep.srq,
-		Attr:           *n.parts.attr,
+		Attr:           p.attr,
 	}, nil
 }
 
-// hasConnection reports whether a connection, or the making of one, is under way.
-func hasConnection(state EPState) bool {
-	switch state {
-	case EPStateActiveConnectionPending, EPStateCompletionPending, EPStateConnected, EPStateDisconnectPending:
-		return true
-	}
-	return false
-}
-
 // RecvQuery fails with ErrNotImplemented: no provider reports how many receive buffers are in use. GetStatus reports
-// whether there are any, as far as that is known.
+// whether there are any.
 //
 // Implements:
 //
@@ -479,7 +487,7 @@ func (ep *EP) RecvQuery() (allocated, span int, err error) {
 		return 0, 0, err
 	}
 	defer ep.obj.leave()
-	a, s, r := cgo.EPRecvQuery(ep.native.Load().handle)
+	a, s, r := cgo.EPRecvQuery(ep.handle)
 	return int(a), int(s), check(op, r)
 }
 
@@ -497,60 +505,55 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 		return err
 	}
 	defer ep.obj.leave()
-	return check(op, cgo.EPSetWatermark(ep.native.Load().handle, int32(soft), int32(hard)))
+	return check(op, cgo.EPSetWatermark(ep.handle, int32(soft), int32(hard)))
 }
 
 // Free frees the endpoint. It breaks off a connection, and aborts one that is
-// being made. Completions that were not taken may still come. It fails with ErrInvalidState while a reserved service
-// point holds the endpoint, and with ErrClosed the second time.
-//
-// If the library fails to free the native endpoint, Free returns its error, but
-// the endpoint is gone. The native adapter then stays open until the process
-// ends.
+// being made. Events of the endpoint that were not taken do not come any more. It fails
+// with ErrInvalidState while a reserved service point holds the endpoint, and with
+// ErrClosed the second time.
 //
 // Implements:
 //
 //	DAT_RETURN dat_ep_free(IN DAT_EP_HANDLE ep_handle)
-func (ep *EP) Free() error {
-	failure, err := ep.free()
+func (ep *EP) Free() (err error) {
+	const op = "dat_ep_free"
+	if err := ep.takeControl(op); err != nil {
+		return err
+	}
+	defer ep.control.Unlock()
+	state, err := ep.state(op)
 	if err != nil {
 		return err
 	}
-	return failure
-}
-
-// free frees the endpoint. failure is why the native one is left behind.
-func (ep *EP) free() (failure, err error) {
-	const op = "dat_ep_free"
-	if ep == nil {
-		return nil, ep.object().enter(op, InvalidHandleEP)
-	}
-	if err := ep.takeControl(op); err != nil {
-		return nil, err
-	}
-	defer ep.control.Unlock()
-	n := ep.native.Load()
-	if rsp := ep.reserved.Load(); rsp != nil {
-		return nil, refuse(op, ErrInvalidState, stateSubtype(rsp.state()), "a reserved service point holds the endpoint: free that first")
-	}
-	n.endAttempt(op)
-	n.pausePosts()
-	if n.inUse() {
-		call := ep.shadow.begin(callFreeConnection)
-		n.disconnectBeforeFree()
-		call.end(&err)
+	if state == EPStateReserved || state == EPStatePassiveConnectionPending || state == EPStateTentativeConnectionPending {
+		return refuse(op, ErrInvalidState, stateSubtype(state), "a reserved service point holds the endpoint: free that first")
 	}
 	defer ep.shadow.begin(callFree).end(&err)
-	err = ep.obj.seal(op, InvalidHandleEP, func() error {
-		if event, ofConnection, _ := n.connection.TakeKept(); ofConnection {
-			event.Number = n.endedBy(event.Number)
-			n.deliver(event)
+	return ep.obj.seal(op, InvalidHandleEP, func() error {
+		ep.lockDirections()
+		defer ep.unlockDirections()
+		evds := ep.parts.Load().evds()
+		defer lockAll(evds)()
+		if err := check(op, cgo.EPFree(ep.handle)); err != nil {
+			return err
 		}
-		failure = n.free(op, dropped)
-		n.forgetRegions()
+		for _, evd := range evds {
+			evd.removeEndpoint(ep.handle)
+		}
+		ep.ia.forgetNamed(cgo.Handle(ep.handle), ep)
+		ep.recv.handle, ep.request.handle = 0, 0
 		return nil
 	})
-	n.resumePosts()
-	n.removeStreams()
-	return failure, err
+}
+
+// lockDirections keeps posts away.
+func (ep *EP) lockDirections() {
+	ep.request.mu.Lock()
+	ep.recv.mu.Lock()
+}
+
+func (ep *EP) unlockDirections() {
+	ep.recv.mu.Unlock()
+	ep.request.mu.Unlock()
 }

@@ -53,9 +53,6 @@ func (ia *IA) DefaultEPAttr() EPAttr {
 // setDefaults completes the attributes. A direction without an event dispatcher
 // has no operations.
 func (p *epParts) setDefaults(ia *IA) {
-	if p.attr == nil {
-		p.attr = &EPAttr{}
-	}
 	defaults := ia.DefaultEPAttr()
 	if p.recv == nil {
 		defaults.MaxRecvDTOs = 0
@@ -63,7 +60,7 @@ func (p *epParts) setDefaults(ia *IA) {
 	if p.request == nil {
 		defaults.MaxRequestDTOs, defaults.MaxRequestIOV = 0, 0
 	}
-	attr, values := reflect.ValueOf(p.attr).Elem(), reflect.ValueOf(defaults)
+	attr, values := reflect.ValueOf(&p.attr).Elem(), reflect.ValueOf(defaults)
 	for i := range attr.NumField() {
 		if attr.Field(i).IsZero() {
 			attr.Field(i).Set(values.Field(i))

@@ -157,15 +157,6 @@ func check(op string, r cgo.Return) error {
 	return &Error{Op: op, Return: Return(r)}
 }
 
-// checkArmed is check for arming an EVD, whose failure must not pass for an empty
-// queue or for a time-out.
-func checkArmed(op string, r cgo.Return) error {
-	if t := r.Type(); t == cgo.QueueEmpty || t == cgo.TimeoutExpired {
-		r = cgo.ClassError | cgo.InternalError.Return()
-	}
-	return check(op, r)
-}
-
 // refuse makes the error of a call that the binding did not pass on. Without the
 // native library that is what is wrong with each call: no object is there.
 func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any) error {

@@ -1,57 +1,35 @@
 package udat
 
 import (
-	"sync/atomic"
+	"errors"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
-	"github.com/goudat/goudat/udat/internal/room"
 )
 
 // EVD is an event dispatcher: the queue of the events of the streams that feed
 // it. Its methods may be called from any goroutine; each event goes to one of
 // those that ask.
 type EVD struct {
-	obj object
-	ia  *IA
-	nativeEVD
-	flags        EVDFlags
-	selfEmptying bool // whoever is notified empties it: see keepEmpty
-	onto         *EVD // where the completions go that come here, nil for nowhere else
+	obj   object
+	ia    *IA
+	flags EVDFlags
 
-	streams       streams
-	room          room.Room
-	unreported    []*direction // directions that have a report to retry, see deferReport; guarded by mu
-	hasUnreported atomic.Bool  // unreported is not empty
-	singles       atomic.Int64 // see reserveSingle
+	// mu is held by whoever takes events, also while it waits for them in the library: see
+	// lock. What the events name is freed with mu held.
+	mu        lockorder.Mutex[dispatcherRank]
+	handle    cgo.EVDHandle // 0 once freed
+	endpoints map[cgo.EPHandle]*EP
+	latest    struct { // of endpoints, that of the latest event
+		handle cgo.EPHandle
+		ep     *EP
+	}
+	services map[uintptr]*service // by the handle of the service point
+	turn     turn                 // of the goroutine that spins
+	raw      []cgo.Event          // see scratch
 
-	// mu serialises the taking of events, so that completions retire in order.
-	// It is released by unlock.
-	mu       lockorder.Mutex[dispatcherRank]
-	open     bool // events can be taken: see seal
-	backlog  backlog
-	duties   uint8       // see countRoom
-	arrivals arrivals    // since mu was taken
-	requests int         // connection requests among the singles
-	full     bool        // an event was lost because there was no room, and none was taken since
-	turn     turn        // of the goroutine that spins
-	dropped  uint64      // asynchronous errors that nobody took in time
-	raw      []cgo.Event // see scratch
-
-	waiters waiterList
-	closing chan struct{} // closed when the EVD is freed
-
-	attachment atomic.Pointer[attachment] // to a CNO, written under mu
-	disabled   atomic.Bool                // does not trigger it
-}
-
-// nativeEVD is what the library has of an EVD, with the notification object and
-// the agent by which the binding waits on it.
-type nativeEVD struct {
-	handle  cgo.EVDHandle
-	cno     cgo.CNOHandle
-	agent   cgo.Agent
-	agentID uint64
+	waiters waiters
 }
 
 func (evd *EVD) object() *object {
@@ -70,11 +48,15 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 // supports that. Any endpoint can use it, whatever its length and the endpoint's attributes. If the attributes allow
 // more operations to be outstanding than the EVD holds, each operation takes room when it is posted, and frees it
 // when its completion is taken. A post without room fails with ErrInsufficientResources, subtype ResourceTEVD, and
-// changes nothing: take completions and post again, or see Resize. A suppressed operation keeps its room until udat
-// learns that it is done. A receive of a shared queue has room on each receive EVD of the queue's endpoints.
+// changes nothing: take completions and post again, or see Resize.
 //
-// Connection events are kept in memory, however many come. Connection requests
-// beyond the length are rejected.
+// A receive of a shared queue takes room on each receive EVD of the queue's endpoints, since it may complete on any.
+// So the shortest of these bounds how many may be outstanding, and an endpoint is not made on an EVD that has no room
+// for the receives that are posted to its queue.
+//
+// A connection event without room ends its connection, and connection requests without room are
+// rejected: the length should be that of all that the program does not take at once. The adapter's
+// AsyncEVD then reports EventAsyncErrorEVDOverflow.
 //
 // CreateEVDWithCNO attaches the EVD to a CNO from the start, ModifyCNO later.
 //
@@ -114,126 +96,43 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	case flags&EVDDTO != 0 && flags&EVDConnection != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, but no provider has completions and connection events on one event dispatcher: create another for the connection events", flags)
 	}
-	evd := &EVD{ia: ia, flags: flags, closing: make(chan struct{})}
-	if flags&(EVDDTO|EVDSoftware) != 0 { // spinning in C finds nothing of what is queued in Go
-		evd.waiters.setSpin(DefaultWaitSpin)
+	native := ia.notifier.cno // one without any could never get one
+	if cno != nil {
+		native = cno.handle
 	}
-	if err := evd.createNative(op, minQLen); err != nil {
+	handle, r := cgo.EVDCreate(ia.handle, int32(minQLen), native, cgo.EVDFlags(flags))
+	if err := checkMade(op, r); err != nil {
 		return nil, err
 	}
-	evd.attach(cno) // first: a close of the adapter frees what is born
+	evd := newEVD(ia, handle, flags)
+	if cno == nil {
+		cgo.EVDDisable(handle) // until somebody waits
+	} else {
+		evd.waiters.cno = cno
+	}
 	evd.obj.born("event dispatcher", InvalidStateEVDInUse, evd.Free, &ia.obj)
-	evd.announce()
+	lockorder.Number(&evd.mu, evd.obj.serial)
+	if cno != nil {
+		cno.obj.addUser(&evd.obj)
+	}
 	return evd, nil
 }
 
-// createNative makes the native EVD, armed.
-func (evd *EVD) createNative(op string, minQLen int) error {
-	if err := evd.createCNO(op); err != nil {
-		return err
-	}
-	handle, r := cgo.EVDCreate(evd.ia.handle, int32(minQLen), evd.cno, cgo.EVDFlags(evd.flags))
-	if err := checkMade(op, r); err != nil {
-		evd.freeCNO(evd.ia)
-		return err
-	}
-	evd.handle = handle
-	if err := evd.complete(op); err != nil {
-		evd.discard()
-		return err
-	}
-	return nil
-}
-
-// newOwnEVD returns an EVD for a queue of the binding's own.
-func newOwnEVD(ia *IA, flags EVDFlags) *EVD {
-	evd := &EVD{ia: ia, flags: flags, closing: make(chan struct{})}
-	lockorder.As[queueGateRank](&evd.obj.gate)
-	lockorder.As[queueRank](&evd.mu)
+func newEVD(ia *IA, handle cgo.EVDHandle, flags EVDFlags) *EVD {
+	evd := &EVD{ia: ia, handle: handle, flags: flags}
+	evd.waiters.eagerness.most = DefaultWaitSpin
+	ia.notifier.add(evd)
 	return evd
 }
 
-// discard gives up the native part of the EVD, which nobody uses. It is freed later.
-func (evd *EVD) discard() {
-	unused := newOwnEVD(evd.ia, evd.flags)
-	unused.nativeEVD = evd.nativeEVD
-	unused.obj.born("unused event dispatcher", NoSubtype, unused.Free)
-	evd.ia.busy.add(unused)
-}
-
-// newAsyncEVD wraps the EVD that comes with the adapter. It is the one EVD that
-// gets its CNO after it was made, which breaks only those for completions.
-func newAsyncEVD(ia *IA, handle cgo.EVDHandle) (*EVD, error) {
-	const op = "dat_ia_open"
-	evd := &EVD{ia: ia, flags: EVDAsync, selfEmptying: true, duties: boundBacklog, closing: make(chan struct{})}
-	lockorder.Number(&evd.mu, 1)
-	evd.handle = handle
-	if err := evd.createCNO(op); err != nil {
+// newAsyncEVD wraps the EVD that comes with the adapter.
+func newAsyncEVD(op string, ia *IA, handle cgo.EVDHandle) (*EVD, error) {
+	cgo.EVDDisable(handle)
+	if err := check(op, cgo.EVDModifyCNO(handle, ia.notifier.cno)); err != nil {
 		return nil, err
 	}
-	r := cgo.EVDModifyCNO(handle, evd.cno)
-	if err := check(op, r); err != nil {
-		evd.freeCNO(evd.ia)
-		return nil, err
-	}
-	if err := evd.complete(op); err != nil {
-		cgo.EVDModifyCNO(handle, 0)
-		evd.freeCNO(evd.ia)
-		return nil, err
-	}
-	return evd, nil
+	return newEVD(ia, handle, EVDAsync), nil
 }
-
-// createCNO makes the notification object of this EVD alone: a shared one
-// reports only the first of several EVDs.
-func (evd *EVD) createCNO(op string) error {
-	evd.agent, evd.agentID = evd.ia.notifier.register(evd)
-	if evd.agent == 0 {
-		return refuse(op, ErrInsufficientResources, ResourceMemory, "no memory for the wait-proxy agent: free other objects first")
-	}
-	cno, r := cgo.CNOCreate(evd.ia.handle, uintptr(evd.agent), cgo.AgentFunc())
-	if err := check(op, r); err != nil {
-		evd.ia.notifier.unregister(evd.agent, evd.agentID)
-		return err
-	}
-	evd.cno = cno
-	return nil
-}
-
-// freeCNO frees the notification object with its agent, or leaves both behind.
-func (n *nativeEVD) freeCNO(ia *IA) {
-	if cgo.CNOFree(n.cno).OK() {
-		ia.notifier.unregister(n.agent, n.agentID)
-		return
-	}
-	ia.orphans.Store(true)
-	n.silence(ia)
-}
-
-// silence has the agent, which may still be called, wake nobody.
-func (n *nativeEVD) silence(ia *IA) {
-	n.agent.Disarm()
-	ia.notifier.forget(n.agentID)
-}
-
-// complete reads the queue length that the library chose, and arms the EVD.
-func (evd *EVD) complete(op string) error {
-	var param cgo.EVDParam
-	if r := cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &param); !r.OK() {
-		return check(op, r)
-	}
-	evd.room.SetNative(int(param.QLen))
-	evd.room.SetLength(int(param.QLen))
-	if r := cgo.EVDEnable(evd.handle); !r.OK() {
-		return check(op, r)
-	}
-	evd.open = true
-	return nil
-}
-
-// length returns how many events the EVD holds, which Resize may be changing.
-// It does not wait for mu, which a goroutine that spins holds for long.
-func (evd *EVD) length() int { return evd.room.Length() }
 
 // EVDParam holds the parameters of an event dispatcher.
 type EVDParam struct {
@@ -242,9 +141,6 @@ type EVDParam struct {
 	State EVDState // EVDStateEnabled or Disabled, and EVDStateWaitable or Unwaitable
 	CNO   *CNO     // nil when it is attached to none
 	Flags EVDFlags
-	// Dropped is how many asynchronous errors were dropped because nobody took
-	// them: see IA.AsyncEVD. It is 0 for any other EVD.
-	Dropped uint64
 }
 
 // Query returns the parameters of the event dispatcher.
@@ -261,21 +157,57 @@ func (evd *EVD) Query() (EVDParam, error) {
 	}
 	defer evd.obj.leave()
 	var native cgo.EVDParam
-	if err := check(op, cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &native)); err != nil {
-		return EVDParam{}, err
+	if r := cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &native); !r.OK() {
+		return EVDParam{}, check(op, r)
 	}
-	param := EVDParam{IA: evd.ia, QLen: evd.length(), State: EVDState(native.State), Flags: EVDFlags(native.Flags)}
-	param.State = param.State&^EVDStateDisabled | EVDStateEnabled // natively it is armed or not: see createCNO
-	if evd.disabled.Load() {
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// What the binding does with both states is not the program's.
+	param := EVDParam{IA: evd.ia, QLen: int(native.QLen), State: EVDStateEnabled | EVDStateWaitable, CNO: l.cno, Flags: EVDFlags(native.Flags)}
+	if l.disabled {
 		param.State ^= EVDStateEnabled | EVDStateDisabled
 	}
-	if a := evd.attachment.Load(); a != nil {
-		param.CNO = a.cno
+	if l.unwaitable {
+		param.State ^= EVDStateWaitable | EVDStateUnwaitable
 	}
-	evd.mu.Lock()
-	param.Dropped = evd.dropped
-	evd.mu.Unlock()
 	return param, nil
+}
+
+// Resize changes the length of the queue to at least minQLen events. Events,
+// waiters and users of the EVD stay.
+//
+// It fails with ErrInvalidState if there are more events, or completions to
+// come, than it would hold, and with ErrModelNotSupported for completions on a device
+// that cannot resize its queues, as those of soft-iWARP.
+//
+// Implements:
+//
+//	DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle,
+//	                          IN DAT_COUNT evd_min_qlen)
+func (evd *EVD) Resize(minQLen int) error {
+	const op = "dat_evd_resize"
+	if err := evd.object().enter(op, NoSubtype); err != nil {
+		return err
+	}
+	defer evd.obj.leave()
+	if most := evd.ia.attr.MaxEVDQLen; minQLen < 1 || minQLen > most {
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most)
+	}
+	evd.lock() // the library does not resize a queue that a goroutine waits for
+	err := check(op, cgo.EVDResize(evd.handle, int32(minQLen)))
+	l := &evd.waiters
+	l.mu.Lock()
+	wakeAll(&l.parked) // those who wait for more than the queue holds now
+	l.mu.Unlock()
+	evd.mu.Unlock()
+	if errors.Is(err, ErrModelNotSupported) {
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the device cannot resize queues of completions: create another event dispatcher")
+	}
+	if errors.Is(err, ErrInvalidState) {
+		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the queue length is %d, but there are more events, or completions to come: take some first", minQLen)
+	}
+	return err
 }
 
 // Free frees the event dispatcher with the events in it. Waiters get ErrClosed.
@@ -286,76 +218,66 @@ func (evd *EVD) Query() (EVDParam, error) {
 //
 //	DAT_RETURN dat_evd_free(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Free() error {
+	const op = "dat_evd_free"
 	if evd != nil && evd.flags&EVDAsync != 0 {
-		return refuse(freeEVDOp, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher belongs to its adapter: close the adapter")
+		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher belongs to its adapter: close the adapter")
 	}
-	return whileBusy(evd.tryFree)
-}
-
-const freeEVDOp = "dat_evd_free"
-
-// tryFree is Free, but it does not try again if the EVD is busy.
-func (evd *EVD) tryFree() error {
-	const op = freeEVDOp
-	return evd.seal(op, NoSubtype, func() error {
-		evd.reap() // the library throws away what it has queued, whether or not it succeeds
-		left, err := evd.obj.orphan(evd.ia, check(op, cgo.EVDFree(evd.handle)))
-		switch {
-		case err != nil:
-			evd.survived()
-			return err
-		case left:
-			evd.silence(evd.ia)
-		default:
-			evd.freeCNO(evd.ia)
-		}
-		evd.end()
-		return nil
+	return whileBusy(func() error {
+		return evd.object().seal(op, NoSubtype, func() error { return evd.release(op, cgo.EVDFree) })
 	})
 }
 
-// seal is that of the object, and ends the taking of events, which does not enter the gate.
-func (evd *EVD) seal(op string, invalid ReturnSubtype, release func() error) error {
-	return evd.object().seal(op, invalid, func() error {
-		evd.setOpen(false)
-		err := release()
-		if err != nil {
-			evd.setOpen(true)
+// release frees the native EVD, and ends all waits. The caller holds the gate for writing.
+func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
+	evd.lock()
+	defer evd.mu.Unlock()
+	handle := evd.handle
+	err := check(op, free(handle))
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		if l.armed || l.cno != nil && !l.disabled { // the library has disabled it
+			cgo.EVDEnable(handle)
 		}
 		return err
-	})
+	}
+	evd.ia.notifier.remove(handle)
+	evd.handle = 0
+	if l.stopWatch != nil {
+		l.stopWatch()
+	}
+	if l.cno != nil {
+		l.cno.obj.removeUser(&evd.obj)
+		l.cno = nil
+	}
+	wakeAll(&l.parked)
+	return nil
 }
 
-func (evd *EVD) setOpen(open bool) {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	evd.open = open
-}
+// busyWithin is far longer than the kernel takes for a command, also when the
+// command's thread does not run for a while.
+var busyWithin = time.Second // shorter in tests
 
-// survived is called if the native part of the EVD could not be freed. It wakes a
-// waiter, which arms the EVD again. The caller holds the gate for writing.
-func (evd *EVD) survived() {
-	evd.agent.Disarm()
-	evd.waiters.notify()
-	evd.announce()
-}
+const (
+	firstBusyPause   = time.Millisecond
+	longestBusyPause = 64 * time.Millisecond
+)
 
-// abandon ends the asynchronous EVD, which the adapter frees when it closes. It
-// takes away the CNO: closing an adapter with one alive aborts the process.
-func (evd *EVD) abandon(op string) error {
-	return evd.seal(op, InvalidHandleEVDAsync, func() error {
-		if err := check(op, cgo.EVDModifyCNO(evd.handle, 0)); err != nil {
+// whileBusy calls free, which frees a native EVD, and calls it again for up to busyWithin
+// while it returns an internal error. The kernel refuses, with EBUSY, to destroy a
+// completion queue while another command for it is in progress, such as that by which a
+// thread of the library asks to be notified of the next completion. The library then
+// leaves the EVD as it was, but disabled. The caller must not hold a lock that others may
+// need meanwhile.
+func whileBusy(free func() error) error {
+	start := time.Now()
+	for pause := firstBusyPause; ; pause = min(2*pause, longestBusyPause) {
+		err := free()
+		if !errors.Is(err, ErrInternalError) || time.Since(start) >= busyWithin {
 			return err
 		}
-		evd.freeCNO(evd.ia)
-		evd.end()
-		return nil
-	})
-}
-
-// end ends all waits on the EVD. The caller holds the gate for writing.
-func (evd *EVD) end() {
-	evd.detach()
-	close(evd.closing)
-	evd.waiters.end()
+		mayWait()
+		time.Sleep(pause)
+	}
 }

@@ -21,8 +21,8 @@ type Event struct {
 	// Length is that of the peer's RDMA write, and DTOIBRecvMsgImmed.
 	Immediate uint32
 
-	native *nativeEP
-	more   *moreOfEvent // nil for the completion of a data transfer operation
+	ep   *EP
+	more *moreOfEvent // nil for a completion
 }
 
 // moreOfEvent is what only rare events have. It is apart so that a completion, which is
@@ -36,14 +36,8 @@ type moreOfEvent struct {
 }
 
 // EP returns the endpoint of a completion, of a connection event, or of an asynchronous error that concerns one; nil
-// for any other. A receive of an SRQ names its endpoint only when that has its receive EVD for itself: the library does
-// not say which of several it was.
-func (e Event) EP() *EP {
-	if e.native == nil {
-		return nil
-	}
-	return e.native.ep
-}
+// for any other, and for a shared receive that soft-RoCE has lost: see SRQ.PostRecv.
+func (e Event) EP() *EP { return e.ep }
 
 // CR returns the connection request of an EventConnectionRequest, nil for any
 // other. It must be accepted or rejected.
@@ -81,6 +75,16 @@ func (e Event) RMR() *RMR {
 	return e.more.rmr
 }
 
+// LowSRQ returns the shared receive queue of an EventAsyncErrorProviderInternalError that says that it has fewer
+// receives than its low watermark, see SRQ.SetLowWatermark; nil for any other event. DAT has no number of its own for
+// this event. It is no error: Err returns nil.
+func (e Event) LowSRQ() *SRQ {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.lowSRQ
+}
+
 // PrivateData returns what the peer sent along with a connection event. The
 // providers pad it: a program that needs the exact length sends it along. It is
 // empty for an EventConnectionRequest, whose private data CR.Query returns.
@@ -112,146 +116,130 @@ func (e *Event) isCompletion() bool {
 	return e.Number == EventDTOCompletion || e.Number == EventRMRBindCompletion
 }
 
-// decode makes an Event of what the library gave, and brings the records of the
-// endpoint up to date. It reports false for an event that the program must not
-// see, of a freed endpoint for example. queued says that the event goes to the
-// backlog. The caller holds mu.
-func (evd *EVD) decode(raw *cgo.Event, event *Event, queued bool) bool {
-	switch n := EventNumber(raw.Number); {
-	case n == EventDTOCompletion || raw.Number == cgo.EventIBExtensionRangeBase || n == EventRMRBindCompletion:
-		return evd.decodeDTO(raw, event, queued)
+// decode makes an Event of what the library gave. It reports false for an event that the
+// program must not see, of a freed endpoint for example. The caller holds mu.
+func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
+	n := EventNumber(raw.Number)
+	switch {
+	case n == EventDTOCompletion || raw.Number == cgo.EventIBExtensionRangeBase:
+		return evd.decodeDTO(raw, event)
 	case n == EventConnectionRequest:
-		evd.ia.services.dispatch(raw.CRArrival())
-		return false
+		return evd.decodeRequest(raw.CRArrival(), event)
 	case n >= EventConnectionEstablished && n <= EventConnectionUnreachable:
-		evd.decodeConnection(n, raw.Connection())
-		return false
+		return evd.decodeConnection(n, raw.Connection(), event)
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
-		if !queued && evd.duties&countRoom != 0 {
-			evd.room.Release(1)
-		}
-		return true
+	case n == EventAsyncErrorEVDOverflow:
+		*event = Event{Number: n, more: &moreOfEvent{evd: evd.ia.notifier.find(cgo.EVDHandle(raw.AsyncError().Handle))}}
+	case n == EventRMRBindCompletion:
+		evd.decodeBind(raw.RMRBind(), event)
 	default:
-		data := raw.AsyncError()
-		*event = Event{Number: n, native: evd.ia.endpoints.withHandle(cgo.EPHandle(data.Handle))}
-		if srq := evd.ia.srqWithHandle(cgo.SRQHandle(data.Handle)); srq != nil && data.Reason == cgo.SRQLowWatermarkEvent {
-			event.more = &moreOfEvent{lowSRQ: srq}
-		}
-		if n == EventAsyncErrorEPBroken && event.native != nil {
-			event.native.broken()
-		}
-		return true
+		evd.decodeError(n, raw.AsyncError(), event)
 	}
-}
-
-// decodeDTO takes everything but status and length from our own record: the
-// library leaves the operation unwritten and may name an endpoint that is gone.
-func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event, queued bool) bool {
-	dto := raw.DTO()
-	native := dto.UserCookie
-	number, op, sequence := uint32(native>>numberShift), operation(native>>operationShift&operationMask), native&sequenceMask
-	status := DTOStatus(dto.Status)
-	*event = Event{Number: EventDTOCompletion, Operation: op.dto(), Status: status}
-	if op == opBind {
-		evd.ia.binds.complete(native, event)
-	}
-	if op == opSharedReceive {
-		if evd.onto != nil {
-			evd.onto.adopt(raw)
-			return false
-		}
-		srq := evd.ia.srqs.Numbered(number)
-		if srq == nil {
-			return false
-		}
-		var lost int
-		event.Cookie, event.native, lost = srq.retire(sequence, evd)
-		if queued && evd.duties&countRoom != 0 {
-			evd.room.Force(1)
-		}
-		for range lost {
-			if flushed, ok := srq.takeLost(); ok {
-				evd.enqueue(flushed)
-			}
-		}
-	} else {
-		n := evd.ia.endpoints.Numbered(number)
-		if n == nil {
-			return false
-		}
-		d := n.direction(op)
-		hidden := native&hiddenBit != 0
-		own := hidden && status == DTOSuccess || op == opReport // the program does not see it
-		event.native = n
-		ordered := d.order.early == nil
-		if ordered {
-			if evd.duties&countRoom != 0 {
-				given := d.retires(sequence)
-				if queued && !own {
-					given--
-				}
-				evd.room.Release(given)
-			}
-			if queued && !own {
-				d.inBacklog.Add(1) // before it retires: see idleForProgram
-			}
-			event.Cookie = d.retire(sequence)
-		}
-		evd.arrivals |= recordedArrivals
-		n.ep.shadow.completion()
-		if status != DTOSuccess {
-			n.operationFailed(status)
-		}
-		if hidden {
-			d.hidden.Add(-1)
-		}
-		if d.order.early != nil {
-			event.setLength(raw)
-			d.retireInOrder(evd, sequence, *event, own)
-			return false
-		}
-		if own {
-			return false
-		}
-	}
-	event.setLength(raw)
 	return true
 }
 
-// setLength completes the event of an operation that has succeeded.
-func (event *Event) setLength(raw *cgo.Event) {
-	if event.Status == DTOSuccess && event.Number == EventDTOCompletion {
-		event.Length = raw.DTO().TransferredLength
-		if raw.Number == cgo.EventIBExtensionRangeBase && event.Operation == DTOReceive {
-			event.decodeImmediate(raw)
+func (evd *EVD) decodeBind(data *cgo.RMRBindCompletionEventData, event *Event) {
+	*event = Event{Number: EventRMRBindCompletion, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie}
+	if rmr, known := evd.ia.withName(cgo.Handle(data.RMRHandle)).(*RMR); known {
+		event.more = &moreOfEvent{rmr: rmr}
+		event.ep = rmr.ep.Load()
+	}
+}
+
+func (evd *EVD) decodeError(number EventNumber, data *cgo.AsyncErrorEventData, event *Event) {
+	*event = Event{Number: number}
+	switch o := evd.ia.withName(cgo.Handle(data.Handle)).(type) {
+	case *EP:
+		event.ep = o
+	case *SRQ:
+		if data.Reason == cgo.SRQLowWatermarkEvent {
+			event.more = &moreOfEvent{lowSRQ: o}
 		}
 	}
 }
 
-// decodeImmediate completes the event of a receive that came with an immediate
-// value: only for those does the library use an extended event and tell the
-// operation.
-func (event *Event) decodeImmediate(raw *cgo.Event) {
-	event.Operation = DTOIBRecvImmed
-	if raw.DTO().Operation == cgo.DTOIBRecvMsgImmed {
-		event.Operation = DTOIBRecvMsgImmed
+func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
+	dto := raw.DTO()
+	ep := evd.endpoint(dto.EPHandle)
+	if ep == nil && dto.EPHandle != 0 {
+		return false
 	}
-	event.Immediate = littleEndian(raw.IBExtension().ImmedData)
+	*event = Event{
+		Number:    EventDTOCompletion,
+		Operation: DTO(dto.Operation) + 1, // see DTO
+		Status:    DTOStatus(dto.Status),
+		Cookie:    dto.UserCookie,
+		ep:        ep,
+	}
+	if event.Status == DTOSuccess {
+		event.Length = dto.TransferredLength
+		if event.Operation == DTOIBRecvImmed || event.Operation == DTOIBRecvMsgImmed {
+			event.Immediate = littleEndian(raw.IBExtension().ImmedData)
+		}
+	}
+	if ep != nil { // it is nil for a shared receive that soft-RoCE has lost
+		ep.shadow.completion()
+	}
+	return true
 }
 
-// decodeConnection delivers a connection event to the connect EVD of its endpoint. Freeing
-// the endpoint waits for mu, which the caller holds.
-func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventData) {
-	n, privateData := evd.ia.endpoints.connecting(data, evd)
-	if n == nil {
-		return
+// decodeConnection copies the private data, which lies in the endpoint's memory.
+func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventData, event *Event) bool {
+	ep := evd.endpoint(data.EPHandle)
+	if ep == nil {
+		return false
 	}
-	event := Event{Number: number, native: n}
-	if privateData != nil {
-		event.more = &moreOfEvent{privateData: privateData}
+	*event = Event{Number: number, ep: ep}
+	if data.PrivateData != 0 && data.PrivateDataSize > 0 {
+		event.more = &moreOfEvent{privateData: make([]byte, data.PrivateDataSize)}
+		cgo.CopyOut(event.more.privateData, data.PrivateData)
 	}
-	if n.handleEvent(&event) {
-		n.deliver(event)
+	ep.shadow.event(number)
+	return true
+}
+
+// decodeRequest makes the connection request. One that came to a service point that has been
+// freed since is rejected.
+func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
+	s := evd.services[data.SPHandle]
+	if s == nil {
+		cgo.CRReject(data.CRHandle, nil)
+		return false
+	}
+	*event = Event{Number: EventConnectionRequest, more: &moreOfEvent{cr: newCR(s, data)}}
+	if s.rsp != nil {
+		s.rsp.ep.shadow.event(EventConnectionRequest)
+	}
+	return true
+}
+
+// endpoint returns the endpoint that an event of this EVD is about, nil if it is freed. The
+// caller holds mu.
+func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
+	if handle == evd.latest.handle {
+		return evd.latest.ep
+	}
+	ep := evd.endpoints[handle]
+	if ep != nil {
+		evd.latest.handle, evd.latest.ep = handle, ep
+	}
+	return ep
+}
+
+// addEndpoint has events that name the handle belong to the endpoint. The caller holds mu.
+func (evd *EVD) addEndpoint(handle cgo.EPHandle, ep *EP) {
+	if evd.endpoints == nil {
+		evd.endpoints = make(map[cgo.EPHandle]*EP)
+	}
+	evd.endpoints[handle] = ep
+}
+
+// removeEndpoint drops an endpoint that is about to be freed, or uses the EVD no more. The
+// caller holds mu.
+func (evd *EVD) removeEndpoint(handle cgo.EPHandle) {
+	delete(evd.endpoints, handle)
+	if evd.latest.handle == handle {
+		evd.latest.handle, evd.latest.ep = 0, nil
 	}
 }

@@ -62,14 +62,14 @@ var consumeOnce = map[string]func(*stream, context.Context, []udat.Event) (int, 
 		return n, nil
 	},
 	"CNO": func(s *stream, ctx context.Context, events []udat.Event) (int, error) {
+		if n, err := s.evd.Poll(events); n > 0 || err != nil {
+			return n, err
+		}
 		evd, err := s.cno.Wait(ctx)
 		if err != nil {
 			return 0, err
 		}
 		return evd.Poll(events)
-	},
-	"AwaitEvent": func(s *stream, ctx context.Context, events []udat.Event) (int, error) {
-		return 0, udat.AwaitEvent(ctx, s.evd) // moves events to the backlog
 	},
 }
 
@@ -199,10 +199,8 @@ func TestExactlyOnce(t *testing.T) {
 	mixed := [][]string{all}
 	crews := map[string][][]string{"one of all ways": mixed, "many of all ways": {all, all, all, all, all, all}}
 	for way := range consumeOnce {
-		if way != "AwaitEvent" {
-			crews["one by "+way] = [][]string{{way}}
-			crews["many by "+way] = [][]string{{way}, {way}, {way}, {way}}
-		}
+		crews["one by "+way] = [][]string{{way}}
+		crews["many by "+way] = [][]string{{way}, {way}, {way}, {way}}
 	}
 	crews["one of each way"] = nil
 	for way := range consumeOnce {

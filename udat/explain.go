@@ -77,7 +77,7 @@ func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 // checkProvider refuses the socket CM provider on iWARP: it opens, and connects the
 // queue pairs in a way that only InfiniBand and RoCE have.
 func (ia *IA) checkProvider(op string) error {
-	if !ia.iwarp || !ia.services.overTCP {
+	if !ia.iwarp || !ia.overTCP {
 		return nil
 	}
 	return explained(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",

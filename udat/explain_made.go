@@ -79,7 +79,7 @@ func noRoom() error {
 
 // checkMade is checkMade for endpoints.
 func (p *epParts) checkMade(op string, ia *IA, r cgo.Return) error {
-	switch a := p.attr; r.Type() {
+	switch a := &p.attr; r.Type() {
 	case cgo.InvalidAddress: // the connection manager could not bind the endpoint to the adapter's address
 		if err := ia.addressGone(op); err != nil {
 			return err
@@ -91,7 +91,19 @@ func (p *epParts) checkMade(op string, ia *IA, r cgo.Return) error {
 			"ask for less; does DAPL_MAX_INLINE ask for more than the device has? Or have all processes together its %d endpoints, MaxEPs (rdma resource show)?",
 			ProblemRefusedAttributes, a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, ia.attr.MaxEPs))
 	}
+	if err := p.checkRoom(op, r); err != nil {
+		return err
+	}
 	return checkMade(op, r)
+}
+
+// checkRoom explains that a shared queue has more receives than the EVD has room for.
+func (p *epParts) checkRoom(op string, r cgo.Return) error {
+	if r.Type() != cgo.InsufficientResources || r.Subtype() != cgo.ResourceTEVD {
+		return nil
+	}
+	return refuse(op, ErrInsufficientResources, ResourceTEVD, "the receives that are posted to the shared queue have no room on the receive event dispatcher: "+
+		"make it longer with Resize, or take completions")
 }
 
 // addressGone is the error of a call that fails because the address of the adapter has gone.
@@ -116,7 +128,7 @@ func (ia *IA) checkOpened(op string) error {
 	if err := ia.addressGone(op); err != nil {
 		return err
 	}
-	if ia.services.overTCP {
+	if ia.overTCP {
 		return nil
 	}
 	if err := credentialsProblem(connectionManagerNode); err != nil {

@@ -1,67 +1,34 @@
 package udat
 
 import (
-	"context"
 	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/connphase"
 )
-
-// AwaitEvent waits until an event is queued, without taking it.
-func AwaitEvent(ctx context.Context, evd *EVD) error {
-	w := newWaiter(1)
-	defer w.release()
-	for {
-		ready, err := armed(evd, 1)
-		if ready || err != nil {
-			return err
-		}
-		if err := evd.sleep(waitOp, w, nil, ctx.Done(), nil); err != nil {
-			return err
-		}
-	}
-}
-
-// armed arms the EVD, and reports whether it has n events.
-func armed(evd *EVD, n int) (ready bool, err error) {
-	if err := evd.obj.enter(waitOp, NoSubtype); err != nil {
-		return false, err
-	}
-	defer evd.obj.leave()
-	evd.mu.Lock()
-	defer evd.unlock()
-	err = evd.arm(waitOp, cgo.SameSeat)
-	return evd.backlog.len() >= n, err
-}
 
 // AwaitWaiter returns once a goroutine waits on the EVD.
 func AwaitWaiter(evd *EVD) { AwaitWaiters(evd, 1) }
 
 // AwaitWaiters returns once n goroutines wait on the EVD.
 func AwaitWaiters(evd *EVD, n int) {
+	await(func() bool { return waitersOf(evd) >= n })
+}
+
+// AwaitNoWaiter returns once nobody waits on the EVD.
+func AwaitNoWaiter(evd *EVD) { await(func() bool { return waitersOf(evd) == 0 }) }
+
+func waitersOf(evd *EVD) int {
 	l := &evd.waiters
-	await(func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.singles.Len()+l.batches.Len()+l.observers.Len() >= n
-	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leading {
+		return l.parked.Len() + 1
+	}
+	return l.parked.Len()
 }
-
-// HasSleeper reports whether the agent of the EVD has a seat to write to, and takes the
-// seat away.
-func HasSleeper(evd *EVD) bool {
-	evd.mu.Lock()
-	defer evd.unlock()
-	_, age, _ := cgo.EVDLeaveSeat(evd.handle, evd.agent, evd.scratch(1))
-	return age == 0
-}
-
-// MarkStuck notes that the library may have lost a queue pair that uses the EVD.
-func MarkStuck(evd *EVD) { evd.obj.stuck.Store(true) }
 
 // hold takes a lock on a goroutine of its own, since the test takes other locks in any
 // order meanwhile. release releases it.
@@ -80,18 +47,6 @@ func hold(lock, unlock func()) (release func()) {
 		close(over)
 		<-released
 	}
-}
-
-// StallNotifications keeps the notifications of an adapter's EVDs from the goroutines that
-// wait for them until resume is called.
-func StallNotifications(ia *IA) (resume func()) {
-	return hold(ia.notifier.dispatching.Lock, ia.notifier.dispatching.Unlock)
-}
-
-// StallRequests keeps the connection requests of an adapter with a service point
-// from their service points until resume is called.
-func StallRequests(ia *IA) (resume func()) {
-	return hold(ia.services.mu.Lock, ia.services.mu.Unlock)
 }
 
 // AwaitCNOWaiters returns once n goroutines wait on the CNO, agents included.
@@ -114,46 +69,6 @@ func CNOWaiters(cno *CNO) int {
 	return cno.waiters.Len()
 }
 
-// CountsRoom reports whether posts need room on the EVD.
-func CountsRoom(evd *EVD) bool {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	return evd.duties&countRoom != 0
-}
-
-// Queued is how many events lie in the backlog of the EVD.
-func Queued(evd *EVD) int {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	return evd.backlog.len()
-}
-
-// Reap moves what the library has queued to the backlog.
-func Reap(evd *EVD) { evd.tidy() }
-
-// AwaitRest returns once a call has paused posts, to wait for the library.
-func AwaitRest(ep *EP) {
-	n := ep.native.Load()
-	await(func() bool {
-		n.lock()
-		defer n.unlock()
-		return n.paused != nil
-	})
-}
-
-// Settle has the requests of an endpoint that rests over, whose completions were
-// lost.
-func Settle(ep *EP) {
-	d := &ep.native.Load().request
-	d.flush()
-	d.evd.waiters.tellObservers()
-}
-
-// AwaitEmpty returns once no room of the EVD is taken.
-func AwaitEmpty(evd *EVD) {
-	await(func() bool { return evd.singles.Load() == 0 })
-}
-
 // Forged returns the segment with a key that belongs to no region, which the
 // checks before a post cannot see.
 func Forged(s Segment) Segment {
@@ -161,8 +76,7 @@ func Forged(s Segment) Segment {
 	return s
 }
 
-// ProvokeAsyncErrors makes the library report n errors on the asynchronous EVD,
-// by overflows of an EVD whose room is not accounted for.
+// ProvokeAsyncErrors makes the library report n errors on the asynchronous EVD, by overflows of another.
 func ProvokeAsyncErrors(ia *IA, n int) error {
 	provoke, release, err := PrepareAsyncErrors(ia)
 	if err != nil {
@@ -183,14 +97,22 @@ func PrepareAsyncErrors(ia *IA) (provoke, release func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for range evd.length() {
-		if r := cgo.EVDPostSE(evd.handle, cgo.EventSoftware, 0); !r.OK() {
-			return nil, nil, errors.Join(check("dat_evd_post_se", r), evd.Free())
-		}
+	param, err := evd.Query()
+	for range param.QLen {
+		err = errors.Join(err, evd.PostSE(0))
 	}
-	return func() error {
-		if r := cgo.EVDPostSE(evd.handle, cgo.EventSoftware, 0); r.Type() != cgo.QueueFull {
-			return check("dat_evd_post_se", r)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func() error { // a full EVD is reported once until an event was taken
+		if _, err := evd.Dequeue(); err != nil {
+			return err
+		}
+		if err := evd.PostSE(0); err != nil {
+			return err
+		}
+		if err := evd.PostSE(0); !errors.Is(err, ErrQueueFull) {
+			return err
 		}
 		// The library reports the next overflow once there was room again.
 		if r := cgo.EVDDequeue(evd.handle, new(cgo.Event)); !r.OK() {
@@ -217,91 +139,14 @@ func ConfigEntries(name string) (entries []string) {
 	return entries
 }
 
-// EventsSeen returns how many events lie in the backlog or were dropped from it.
-func EventsSeen(evd *EVD) int {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	return evd.backlog.len() + int(evd.dropped)
-}
-
 // RawIA returns the adapter's native handle.
 func RawIA(ia *IA) cgo.IAHandle { return ia.handle }
-
-// SetAcceptTimeout replaces AcceptTimeout until restore is called.
-func SetAcceptTimeout(d time.Duration) (restore func()) {
-	old := acceptTimeout
-	acceptTimeout = d
-	return func() { acceptTimeout = old }
-}
-
-// LateTimeout returns a time-out of the attempt in progress, as one that is already
-// on its way when the attempt ends.
-func LateTimeout(ep *EP) (expire func()) {
-	n := ep.native.Load()
-	return func() { n.expire(EventConnectionTimedOut) }
-}
-
-// HoldPosts keeps the endpoint from posting and from disconnecting until release
-// is called.
-func HoldPosts(ep *EP) (release func()) {
-	n := ep.native.Load()
-	return hold(n.lock, n.unlock)
-}
 
 // HoldRequests keeps the endpoint from posting requests, and from disconnecting,
 // until release is called. Receives can be posted.
 func HoldRequests(ep *EP) (release func()) {
-	d := &ep.native.Load().request
+	d := &ep.request
 	return hold(d.mu.Lock, d.mu.Unlock)
-}
-
-// HoldOutcome keeps an attempt from being aborted until release is called.
-func HoldOutcome(ep *EP) (release func()) { return decideOnAbort(ep, false) }
-
-// decideOnAbort begins to decide whether the attempt in progress is aborted. decide makes
-// the decision, which is abort.
-func decideOnAbort(ep *EP, abort bool) (decide func()) {
-	began, decided, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		ep.native.Load().connection.DoAndKeep(connphase.Abort, Event{}, func() bool {
-			close(began)
-			<-decided
-			return abort
-		})
-	}()
-	<-began
-	return func() {
-		close(decided)
-		<-done
-	}
-}
-
-// BeginAbort begins to decide that the attempt in progress is aborted, which
-// decide ends.
-func BeginAbort(ep *EP) (decide func()) {
-	unwatch(ep) // there is no call that aborts it
-	return decideOnAbort(ep, true)
-}
-
-// AwaitsAnswer reports whether a disconnect that the peer does not answer will end.
-func AwaitsAnswer(ep *EP) bool { return ep.native.Load().connection.Limited() }
-
-// AwaitSettled waits until an event of the attempt in progress is being taken.
-func AwaitSettled(ep *EP) {
-	queue := ep.native.Load().parts.queue.evd
-	await(func() bool {
-		free := queue.mu.TryLock()
-		if free {
-			queue.unlock()
-		}
-		return !free
-	})
-}
-
-// AwaitAbort waits until it is decided that the attempt in progress is aborted.
-func AwaitAbort(ep *EP) {
-	await(func() bool { return ep.native.Load().connection.Phase() == connphase.Aborted })
 }
 
 // AwaitControl waits until a call, or a time-out, has the endpoint to itself.
@@ -318,59 +163,9 @@ func AwaitControl(ep *EP) {
 // AwaitConnected waits until the library has established the connection.
 func AwaitConnected(ep *EP) {
 	await(func() bool {
-		state, _, _, _ := cgo.EPGetStatus(ep.native.Load().handle)
+		state, _, _, _ := cgo.EPGetStatus(ep.handle)
 		return EPState(state) == EPStateConnected
 	})
-}
-
-// HoldConnectionEvents keeps the connection events of an endpoint's adapter in the
-// library until resume is called. next has the binding take one, if there is one.
-func HoldConnectionEvents(ep *EP) (next func() bool, resume func()) {
-	q := ep.native.Load().parts.queue.evd
-	asked, held, taken := make(chan struct{}), make(chan struct{}), make(chan bool)
-	go func() {
-		defer close(taken)
-		q.mu.Lock()
-		defer q.unlock()
-		close(held)
-		raw := make([]cgo.Event, 1)
-		for range asked {
-			n, _ := cgo.EVDDequeueBatch(q.handle, raw)
-			if n > 0 {
-				q.decode(&raw[0], &Event{}, true)
-			}
-			taken <- n > 0
-		}
-	}()
-	<-held
-	next = func() bool { asked <- struct{}{}; return <-taken }
-	resume = func() { close(asked); <-taken }
-	return next, resume
-}
-
-// SetSettleWithin replaces the time that the library has for an attempt that was
-// aborted, until restore is called.
-func SetSettleWithin(d time.Duration) (restore func()) {
-	old := settleWithin
-	settleWithin = d
-	return func() { settleWithin = old }
-}
-
-// LoseCompletions has the completions of the endpoint's operations lost from now on.
-func LoseCompletions(ep *EP) {
-	ep.ia.endpoints.Hide(ep.native.Load().number)
-}
-
-// WithholdEnd withholds the event of the end of a connection until deliver is called.
-func WithholdEnd(ep *EP) (deliver func()) {
-	ep.ia.endpoints.removeHandle(ep.native.Load().handle)
-	n := ep.native.Load()
-	return func() {
-		event := Event{Number: EventConnectionDisconnected, native: n}
-		if n.handleEvent(&event) {
-			n.deliver(event)
-		}
-	}
 }
 
 // SetBusyWithin replaces the time for which the freeing of a busy EVD is tried again,
@@ -381,37 +176,10 @@ func SetBusyWithin(d time.Duration) (restore func()) {
 	return func() { busyWithin = old }
 }
 
-// SetEndWithin replaces the time that the library has from the end of a connection
-// to its event, until restore is called.
-func SetEndWithin(d time.Duration) (restore func()) {
-	old := endWithin
-	endWithin = d
-	return func() { endWithin = old }
-}
-
-// DisconnectNatively breaks off an attempt in a way that its peer does not hear of.
-func DisconnectNatively(ep *EP) {
-	ep.control.Lock()
-	defer ep.control.Unlock()
-	n := ep.native.Load()
-	n.connection.Do(connphase.Observe) // what follows is the end of a connection, not a failure
-	unwatch(ep)
-	cgo.EPDisconnect(n.handle, cgo.CloseAbrupt)
-}
-
-// unwatch ends the watching of an endpoint that a test leads astray.
-func unwatch(ep *EP) {
-	if ep.shadow != nil {
-		ep.shadow.mu.Lock()
-		defer ep.shadow.mu.Unlock()
-		ep.shadow.beliefs = nil
-	}
-}
-
 // AllowSegments lets sends of the endpoint have more segments than it was made
 // for, which the library refuses.
 func AllowSegments(ep *EP, n int) {
-	d := &ep.native.Load().request
+	d := &ep.request
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.maxIOV = n
@@ -421,7 +189,7 @@ func AllowSegments(ep *EP, n int) {
 func AllowSharedSegments(srq *SRQ, n int) {
 	srq.mu.Lock()
 	defer srq.mu.Unlock()
-	srq.attr.MaxRecvIOV = n
+	srq.maxIOV = n
 }
 
 // HasShadow reports whether assertions watch the endpoint.
@@ -435,7 +203,7 @@ func ForceShadow(ep *EP, state EPState) {
 }
 
 // ResetNative resets the native endpoint behind the binding's back.
-func ResetNative(ep *EP) error { return check("dat_ep_reset", cgo.EPReset(ep.native.Load().handle)) }
+func ResetNative(ep *EP) error { return check("dat_ep_reset", cgo.EPReset(ep.handle)) }
 
 // StepsKept is how many steps the history of an endpoint has.
 const StepsKept = stepsKept
@@ -456,20 +224,6 @@ func fakeLeak() *ledger { return &ledger{records: map[uint64]record{0: {}}} }
 // that it was dropped, which it is.
 func LeakFake() { runtime.AddCleanup(new([64]byte), (*ledger).dropped, fakeLeak()) }
 
-// LeftBehind reports whether the adapter was closed in Go alone, since the
-// library had lost objects of it: its goroutines and descriptors stay.
-func LeftBehind(ia *IA) bool { return ia.orphans.Load() }
-
-// SetLatency replaces what the binding believes that notifications of the adapter
-// take, of which waits spin a multiple.
-func SetLatency(ia *IA, d time.Duration) { ia.notifier.latency.average.Store(int64(d)) }
-
-// SpinFor has the next wait on the EVD spin for so long, beyond MaxSpin too.
-func SpinFor(evd *EVD, d time.Duration) {
-	SetLatency(evd.ia, d)
-	evd.waiters.setSpin(d)
-}
-
 // Spinners returns how many goroutines of the process spin in a wait.
 func Spinners() int { return int(spinners.Load()) }
 
@@ -482,29 +236,8 @@ func SpendTurn() { lastTurn.Store(int64(time.Since(turnEpoch) - 2*longestTurn)) 
 // TurnHasEnded reports whether a turn has ended since SpendTurn.
 func TurnHasEnded() bool { return time.Since(turnEpoch)-time.Duration(lastTurn.Load()) < longestTurn }
 
-// Number returns the number by which completions name the endpoint.
-func Number(ep *EP) uint32 { return ep.native.Load().number }
-
 // MappingProblem says why pages of memory cannot be registered, nil if they can.
 var MappingProblem = mappingProblem
-
-// BreakQueuePair has the adapter report an error of the endpoint's queue pair, which
-// soft-RoCE of older kernels does not.
-func BreakQueuePair(ep *EP) {
-	async := ep.ia.async
-	async.mu.Lock()
-	defer async.unlock()
-	ep.native.Load().broken()
-}
-
-// Breaking reports whether the connection of the endpoint is about to be ended since
-// the adapter has reported an error of its queue pair.
-func Breaking(ep *EP) bool {
-	async := ep.ia.async
-	async.mu.Lock()
-	defer async.unlock()
-	return ep.native.Load().breaking
-}
 
 // CountUnmapped counts the regions whose memory goes back to the system.
 func CountUnmapped() (unmapped func() int, restore func()) {
@@ -545,4 +278,28 @@ func LoadLibrary(path string) error {
 		return errors.New(message)
 	}
 	return nil
+}
+
+// Queued is how many events are in the queue of the EVD, which nobody waits on.
+func Queued(evd *EVD) int {
+	evd.lock()
+	defer evd.mu.Unlock()
+	var param cgo.EVDParam
+	cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &param)
+	var event cgo.Event
+	more, r := cgo.EVDWait(evd.handle, 0, param.QLen, &event)
+	if r.OK() {
+		panic("the queue is full, and has one event less now")
+	}
+	return int(more)
+}
+
+// BlockedIn returns how many goroutines wait in the library.
+func BlockedIn(ia *IA) int { return int(ia.notifier.blocked.Load()) }
+
+// Armed reports whether the notifier is told of events.
+func Armed(evd *EVD) bool {
+	evd.waiters.mu.Lock()
+	defer evd.waiters.mu.Unlock()
+	return evd.waiters.armed
 }

@@ -35,27 +35,18 @@ const failingCallsVariable = "UDAT_TEST_FAILING_CALLS"
 type failingCall struct {
 	fail   atomic.Int32
 	code   atomic.Uint32
-	late   atomic.Int32
 	failed atomic.Int32
 }
 
 // failingCalls are the calls that can fail, in the order of testdata/failing_calls.c.
 type failingCalls struct {
-	cnoModifyAgent, cnoWait, cnoFree, evdEnable, evdFree, epFree, epPostRDMAWrite failingCall
+	evdEnable, evdFree, epFree failingCall
 }
 
 // next has the next n calls fail with the code, and do nothing.
 func (c *failingCall) next(n int32, code udat.Return) {
 	c.code.Store(uint32(code))
-	c.late.Store(0)
 	c.failed.Store(0)
-	c.fail.Store(n)
-}
-
-// nextLate is next for calls that fail after they have done what they should.
-func (c *failingCall) nextLate(n int32, code udat.Return) {
-	c.next(0, code)
-	c.late.Store(1)
 	c.fail.Store(n)
 }
 

@@ -309,23 +309,3 @@ func wantCompletion(t *testing.T, evd *udat.EVD, cookie uint64, statuses ...udat
 	}
 	return event
 }
-
-// An endpoint whose queue pair the adapter has reported broken ends its connection,
-// though neither side disconnects.
-func TestQueuePairBroken(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
-		udat.BreakQueuePair(passive.EP)
-		wantCompletion(t, passive.Recv, 1, udat.DTOErrFlushed)
-		event := udattest.Expect(t, passive.Connect, udat.EventConnectionBroken)
-		want(t, event.Err(), udat.ConnectionBroken)
-		wantState(t, passive.EP, udat.EPStateDisconnected)
-		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-		wantState(t, active.EP, udat.EPStateDisconnected)
-		for _, e := range []*udattest.Endpoint{active, passive} {
-			want(t, e.Reset())
-			wantNoEvent(t, e.Connect)
-		}
-	})
-}

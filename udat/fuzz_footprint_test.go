@@ -52,12 +52,6 @@ func measured(t *testing.T) footprint {
 	return footprint{entries(t, "/proc/self/fd"), entries(t, "/proc/self/task"), mappings(t)}
 }
 
-// startAgain takes what the process has from now on as what it may have.
-func (p *footprints) startAgain() {
-	p.LeftBehind++
-	p.First = footprint{}
-}
-
 func entries(t *testing.T, folder string) int {
 	list, err := os.ReadDir(folder)
 	want(t, err)

@@ -2,4 +2,7 @@
 
 package udat_test
 
-const seedsAtOnce = 60
+const (
+	seedsAtOnce   = 60
+	waitersAtOnce = 10_000
+)

@@ -207,10 +207,6 @@ func (s *sequence) run() {
 	s.close() // what calls beside the sequence have opened
 	_ = udat.UnregisterProvider(registeredName)
 	s.checkClosed()
-	if s.leftBehind() {
-		s.log.startAgain()
-		return
-	}
 	s.checkGoroutines(before)
 }
 
@@ -579,15 +575,6 @@ func (s *sequence) checkClosed() {
 			s.fail("%s lives on without its adapter: %v", s.word(o), err)
 		}
 	}
-}
-
-// leftBehind reports whether the library has lost something, and an adapter stays
-// with it.
-func (s *sequence) leftBehind() bool {
-	return slices.ContainsFunc(s.all(), func(o udat.Object) bool {
-		ia, ok := o.(*udat.IA)
-		return ok && udat.LeftBehind(ia)
-	})
 }
 
 // checkGoroutines checks that no goroutine is left. Those that are told to end

@@ -3,13 +3,12 @@ package udat
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
-	"github.com/goudat/goudat/udat/internal/numbers"
 )
 
 // IA is an open interface adapter: a device under a provider. Everything else
@@ -27,16 +26,10 @@ type IA struct {
 	lacks        operationSet // the operations of the extension that the device does not have
 	iwarp        bool
 	software     bool // the device is a program of the kernel
+	overTCP      bool // the provider connects over TCP
 
-	endpoints endpointTable
-	srqs      numbers.Table[SRQ]
-	services  services
-	binds     bindTable
-
-	connections connectionQueues
-	busy        busyEVDs
-
-	orphans atomic.Bool // native objects are left behind: see object.orphan
+	mu    lockorder.Mutex[lockorder.Last]
+	named map[cgo.Handle]any // endpoints, shared receive queues and remote memory regions, which events name
 
 	closing lockorder.Mutex[closingRank] // held by Close, so that a second one comes after it
 }
@@ -50,8 +43,7 @@ func (ia *IA) object() *object {
 	return &ia.obj
 }
 
-// asyncQLen is room enough for the errors that come before the binding looks: a
-// full asynchronous EVD is dead for good.
+// asyncQLen is how many errors are kept for a program that does not look.
 const asyncQLen = 4096
 
 // Open opens the adapter that name means, which is the first of these that fits:
@@ -99,31 +91,23 @@ func Open(name string) (*IA, error) {
 	if err := checkName(op, name); err != nil {
 		return nil, err
 	}
-	notifier, err := newNotifier()
-	if err != nil {
-		return nil, explained(op, classError|Return(ErrInsufficientResources), cmp.Or(filesProblem(), err))
-	}
 	handle, asyncHandle, provider, library, err := openNative(op, name)
 	if err != nil {
-		notifier.close()
 		return nil, err
 	}
-	ia := &IA{name: name, handle: handle, provider: provider, notifier: notifier}
-	ia.services.overTCP = isSCM(library)
-	if err := ia.complete(asyncHandle); err != nil {
+	ia := &IA{name: name, handle: handle, provider: provider, overTCP: isSCM(library), named: make(map[cgo.Handle]any)}
+	if err := ia.complete(op, asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)
-		notifier.close()
 		return nil, err
 	}
 	openLedger(ia)
 	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	ia.async.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, ia.async.Free) // after the adapter, whose Close frees it
-	ia.async.keepEmpty(cgo.SameSeat)                                                        // takes what came before it had a CNO
 	return ia, nil
 }
 
-// complete reads the attributes, and makes the notification of the asynchronous EVD.
-func (ia *IA) complete(asyncHandle cgo.EVDHandle) error {
+// complete reads the attributes, and makes what brings notifications.
+func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	var err error
 	if ia.attr, ia.providerAttr, err = ia.query(); err != nil {
 		return err
@@ -131,10 +115,16 @@ func (ia *IA) complete(asyncHandle cgo.EVDHandle) error {
 	ia.lacks = lackedOperations(ia.providerAttr.ProviderSpecificAttr)
 	ia.iwarp = transportOf(ia.attr.AdapterName) == TransportIWARP
 	ia.software = isSoftware(ia.attr.AdapterName)
-	const op = "dat_ia_open"
-	err = cmp.Or(ia.checkProvider(op), ia.checkOpened(op))
-	if err == nil {
-		ia.async, err = newAsyncEVD(ia, asyncHandle)
+	if err := cmp.Or(ia.checkProvider(op), ia.checkOpened(op)); err != nil {
+		return err
+	}
+	notifier, err := newNotifier(op, ia.handle)
+	if err != nil {
+		return err
+	}
+	ia.notifier = notifier
+	if ia.async, err = newAsyncEVD(op, ia, asyncHandle); err != nil {
+		_ = notifier.close(op)
 	}
 	return err
 }
@@ -149,8 +139,7 @@ func (ia *IA) Name() string {
 
 // AsyncEVD returns the EVD on which the adapter reports asynchronous errors. It
 // lives as long as the adapter and cannot be freed. A program can ignore it: if
-// nobody takes the errors, all but the latest thousands are dropped, and
-// EVDParam.Dropped counts them.
+// nobody takes the errors, all but the first thousands are dropped.
 //
 // EventAsyncErrorIACatastrophic says that the device was removed: close the
 // adapter. The other errors concern one object, and the end of a connection is
@@ -379,12 +368,8 @@ func (ia *IA) query() (IAAttr, ProviderAttr, error) {
 // create objects fail with ErrClosed from the moment at which CloseAbrupt
 // begins. A second Close waits for the first and returns ErrClosed.
 //
-// Requests that arrive meanwhile are rejected. A close ends listening first, and
-// lets the library finish with what is on its way.
-//
-// With the CMA provider a peer that gives up while its request is accepted can
-// cost a queue pair, which the library loses. The native adapter then stays open
-// until the process ends, and rejects what arrives on its service points.
+// If the library fails to close the adapter, Close returns its error, and the native
+// adapter stays open until the process ends.
 //
 // Implements:
 //
@@ -407,104 +392,90 @@ func (ia *IA) Close(flags CloseFlags) error {
 	if flags == CloseAbrupt {
 		_ = ia.async.ModifyCNO(nil)
 		ia.abortAttempts()
-		ia.freeServices()
 		ia.freeChildren()
-	}
-	if err := ia.clear(op); err != nil {
-		return err
 	}
 	return ia.seal(op)
 }
 
-// clear ends what the binding has on the adapter for itself. It fails if the program still
-// has objects there. It waits for the library, and closes no gate meanwhile.
-func (ia *IA) clear(op string) error {
-	if err := ia.obj.refuseInUse(op); err != nil {
-		return err
-	}
-	ia.services.rejectArrived() // what has come just before the last service point was freed
-	if ia.orphans.Load() {
+// seal closes the gate for good, and closes the native adapter, on which the program has
+// nothing left.
+func (ia *IA) seal(op string) error {
+	var failure error
+	err := ia.obj.sealFrom(lifeClosing, op, InvalidHandleIA, func() error {
+		failure = ia.release(op)
 		return nil
-	}
-	return whileBusy(func() error {
-		if err := ia.connections.free(); err != nil {
-			return err
-		}
-		return ia.busy.free()
 	})
+	return cmp.Or(err, failure)
 }
 
-// seal closes the gate for good, and closes the native adapter.
-func (ia *IA) seal(op string) error {
-	err := ia.obj.sealFrom(lifeClosing, op, InvalidHandleIA, func() error { return ia.release(op) })
-	if err == nil && !ia.orphans.Load() {
-		ia.notifier.close()
+func (ia *IA) release(op string) error {
+	err := ia.async.object().seal(op, InvalidHandleEVDAsync, func() error {
+		return ia.async.release(op, func(handle cgo.EVDHandle) cgo.Return { return cgo.EVDModifyCNO(handle, 0) })
+	})
+	if err == nil {
+		err = ia.notifier.close(op)
+	}
+	if err == nil {
+		err = check(op, closeNative(ia.handle, ia.provider, cgo.CloseGraceful))
 	}
 	return err
-}
-
-// release closes the native adapter, on which the program has nothing left.
-func (ia *IA) release(op string) error {
-	if ia.orphans.Load() {
-		return ia.leaveBehind(op)
-	}
-	remains, err := ia.services.stop(op)
-	if err != nil {
-		return err
-	}
-	if !ia.async.obj.isFreed() { // a close that has failed later may have done that
-		if err := ia.async.abandon(op); err != nil {
-			return err
-		}
-	}
-	if ia.orphans.Load() { // these two have left something behind
-		return nil
-	}
-	native := cgo.CloseGraceful
-	if remains {
-		native = cgo.CloseAbrupt
-	}
-	return check(op, closeNative(ia.handle, ia.provider, native))
-}
-
-// leaveBehind takes a native adapter out of the program's sight that cannot be
-// closed: with orphans the library ends the process. It rejects all connection
-// requests until the process ends.
-func (ia *IA) leaveBehind(op string) error {
-	return ia.async.seal(op, InvalidHandleEVDAsync, func() error {
-		ia.async.end()
-		return nil
-	})
 }
 
 // abortAttempts aborts all connections that are being made, so that the waiting
 // for the library, which freeing the endpoints takes, is over for all at once.
 func (ia *IA) abortAttempts() {
-	for _, n := range ia.endpoints.All() {
-		if n.connection.InLibrary() {
-			_ = n.ep.Disconnect(CloseAbrupt)
+	ia.mu.Lock()
+	named := slices.Collect(maps.Values(ia.named))
+	ia.mu.Unlock()
+	for _, o := range named {
+		ep, isEP := o.(*EP)
+		if !isEP {
+			continue
+		}
+		if status, err := ep.GetStatus(); err == nil && inAttempt(status.State) {
+			_ = ep.Disconnect(CloseAbrupt)
 		}
 	}
 }
 
-// freeServices frees the service points, so that no more requests are made of what
-// arrives.
-func (ia *IA) freeServices() {
-	for _, owner := range ia.services.owners() {
-		_ = owner.obj.free() // it may fail if another goroutine has freed the object
+func inAttempt(state EPState) bool {
+	return state == EPStateActiveConnectionPending || state == EPStateCompletionPending
+}
+
+// setNamed has events that name the handle be about an object. The caller has just made it.
+func (ia *IA) setNamed(handle cgo.Handle, object any) {
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	ia.named[handle] = object
+}
+
+// forgetNamed drops an object that is freed. The library may have given its handle to another
+// one meanwhile.
+func (ia *IA) forgetNamed(handle cgo.Handle, object any) {
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	if ia.named[handle] == object {
+		delete(ia.named, handle)
 	}
 }
 
-// freeChildren frees what is alive on the adapter, users before what they use,
-// and endpoints after the requests of others, which are answered with that.
+// withName returns the object that a handle is of, nil for none.
+func (ia *IA) withName(handle cgo.Handle) any {
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	return ia.named[handle]
+}
+
+// freeChildren frees what is alive on the adapter, endpoints after the requests of others,
+// which are answered with that. What is in use still is freed in the next round. A service
+// point need not wait for its requests, of which others may take more.
 // The errors do not matter: another goroutine may have freed a child meanwhile, and a
 // child that cannot be freed makes the close fail.
 func (ia *IA) freeChildren() {
 	for children := ia.obj.living(); len(children) > 0; children = ia.obj.living() {
-		leaves := slices.DeleteFunc(children, func(o *object) bool { return len(o.living()) > 0 })
-		slices.SortStableFunc(leaves, endpointsLast)
+		slices.SortStableFunc(children, endpointsLast)
 		freed := false
-		for _, o := range leaves {
+		for _, o := range children {
 			_ = o.free() // a request is answered even if that fails
 			freed = freed || o.isFreed()
 		}

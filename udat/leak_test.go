@@ -232,7 +232,7 @@ func TestLiving(t *testing.T) {
 		want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil))
 		udattest.Expect(t, l.Requests, udat.EventConnectionRequest)
 		request := udat.Living()[len(before)+len(adapter)+len(made):]
-		if len(request) != 1 || request[0].String() != "connection request" || request[0].Adapter != ia.Name() {
+		if len(request) != 1 || !strings.HasPrefix(request[0].String(), "connection request (made at leak_test.go:") || request[0].Adapter != ia.Name() {
 			t.Errorf("a connection request is listed as %+v", request)
 		}
 		want(t, e.EP.Free())

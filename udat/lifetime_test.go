@@ -354,7 +354,6 @@ func TestFreeInUse(t *testing.T) {
 			{e.PZ, udat.InvalidStatePZInUse, []string{"endpoint", "memory region"}},
 			{srqZone, udat.InvalidStatePZInUse, []string{"shared receive queue"}},
 			{srq, udat.InvalidStateSRQInUse, []string{"endpoint"}},
-			{e.Memory, udat.InvalidStateLMRInUse, []string{"endpoint"}},
 			{e.Recv, udat.InvalidStateEVDInUse, []string{"endpoint"}},
 			{listener.Requests, udat.InvalidStateEVDInUse, []string{"public service point"}},
 			{requests, udat.InvalidStateEVDInUse, []string{"reserved service point"}},
@@ -363,8 +362,8 @@ func TestFreeInUse(t *testing.T) {
 			{reserved.EP, udat.InvalidStateEPReserved, nil},
 			{ia, udat.InvalidStateIAInUse, []string{"endpoint", "more"}},
 		}
-		// Nothing uses these, and freeing a service point rejects its requests.
-		tested := []reflect.Type{reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CR](), reflect.TypeFor[*udat.RMR]()}
+		// Nothing uses these, or needs them; freeing a service point rejects its requests.
+		tested := []reflect.Type{reflect.TypeFor[*udat.LMR](), reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CR](), reflect.TypeFor[*udat.RMR]()}
 		for _, c := range inUse {
 			tested = append(tested, reflect.TypeOf(c.o))
 			err := freeOf(c.o)

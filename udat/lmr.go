@@ -23,7 +23,6 @@ type LMR struct {
 	pages      atomic.Pointer[mappedPages]
 	gone       atomic.Bool  // freed, for posts, which do not open the gate
 	turnBegun  atomic.Int64 // when the goroutines that spin on a PeerByte last let others run, after turnEpoch
-	users      regionUsers
 }
 
 func (lmr *LMR) object() *object {
@@ -171,3 +170,30 @@ func (lmr *LMR) Query() (LMRParam, error) {
 }
 
 func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
+
+// Free ends the registration and the pinning. Operations that are outstanding and use the
+// memory fail with DTOErrLocalProtection from then on, and end their connection, as in C:
+// wait for their completions first. The memory is unpinned only after the adapter has let go
+// of it. It fails with ErrInvalidState while an RMR is bound to the memory. A peer that still has the RMRTriplet gets DTOErrRemoteAccess.
+//
+// Implements:
+//
+//	DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
+func (lmr *LMR) Free() error {
+	const op = "dat_lmr_free"
+	return lmr.object().seal(op, InvalidHandleLMR, func() error {
+		lmr.gone.Store(true)
+		r := cgo.LMRFree(lmr.handle)
+		if !r.OK() {
+			lmr.gone.Store(false)
+		}
+		if r.Type() == cgo.InvalidState {
+			return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "a remote memory region is bound to the memory, or a bind of one is outstanding: bind that to something else, or free it")
+		}
+		if err := check(op, r); err != nil {
+			return err
+		}
+		lmr.release()
+		return nil
+	})
+}

@@ -1,8 +1,12 @@
 package udat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/goudat/goudat/cgo"
 )
 
 // fixedEPFields cannot be modified in any state.
@@ -24,37 +28,78 @@ const unsupportedEPFields = EPFieldComm | EPFieldSRQHandle | EPFieldSRQSoftHW |
 // and values that no provider supports, the ErrInvalidParameter matches
 // errors.ErrUnsupported too.
 //
-// The native endpoint is replaced: the library's own call destroys the queue
-// pair of a live endpoint.
-//
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
 //	                         IN DAT_EP_PARAM_MASK ep_param_mask,
 //	                         IN const DAT_EP_PARAM *ep_param)
 func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	const op = "dat_ep_modify"
-	if ep == nil {
-		return ep.object().enter(op, InvalidHandleEP)
-	}
 	if err := checkMask(op, mask, param); err != nil {
-		return ep.obj.refused(op, InvalidHandleEP, err)
+		return ep.object().refused(op, InvalidHandleEP, err)
 	}
-	ep.control.Lock()
+	if err := ep.takeControl(op); err != nil {
+		return err
+	}
 	defer ep.control.Unlock()
-	p, err := ep.merge(op, mask, param)
-	if err != nil || mask == 0 {
+	if err := ep.requireModifiable(op, mask); err != nil || mask == 0 {
 		return err
 	}
-	if err := ep.claim(op, &p); err != nil {
+	old := ep.parts.Load()
+	p := *old
+	if err := p.assign(op, mask, param); err != nil {
 		return err
 	}
-	defer p.lengthenQueues(op, ep.ia)()
+	leave, err := enterAll(op, p.arguments(ep.ia)...)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	p.setDefaults(ep.ia)
+	if err := p.check(op, ep.ia); err != nil {
+		return err
+	}
 	defer ep.shadow.begin(modifyCall(mask)).end(&err)
-	if err = ep.renew(op, p, EPStateUnconnected, reposted); err != nil {
-		ep.obj.setParents(ep.obj.parents, p.parents(ep.ia))
+	return ep.modify(op, mask, old, &p)
+}
+
+// modify is Modify for a caller that has control, and has opened the gates of the parts.
+func (ep *EP) modify(op string, mask EPParamMask, old, p *epParts) error {
+	ep.lockDirections()
+	defer ep.unlockDirections()
+	both := epParts{recv: p.recv, request: p.request, connect: p.connect}
+	evds := append(both.evds(), old.evds()...)
+	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.serial, b.obj.serial) })
+	evds = slices.Compact(evds)
+	defer lockAll(evds)()
+	if err := p.checkStreams(op, ep); err != nil {
+		return err
 	}
-	return err
+	native := cgo.EPParam{
+		PZHandle:         p.pz.handle,
+		RecvEVDHandle:    p.recv.nativeHandle(),
+		RequestEVDHandle: p.request.nativeHandle(),
+		ConnectEVDHandle: p.connect.nativeHandle(),
+		EPAttr:           *p.attr.native(),
+	}
+	r := cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
+	if err := cmp.Or(p.checkRoom(op, r), check(op, r)); err != nil {
+		return err
+	}
+	for _, evd := range evds {
+		evd.removeEndpoint(ep.handle)
+	}
+	for _, evd := range p.evds() {
+		evd.addEndpoint(ep.handle, ep)
+	}
+	ep.recv.init(ep, p)
+	ep.request.init(ep, p)
+	for _, o := range p.parents(ep.ia) {
+		o.addUser(&ep.obj)
+	}
+	ep.obj.setParents(p.parents(ep.ia), ep.obj.parents)
+	ep.parts.Store(p)
+	return nil
 }
 
 // checkMask refuses fields that no endpoint can change.
@@ -72,35 +117,13 @@ func checkMask(op string, mask EPParamMask, param *EPParam) error {
 	return nil
 }
 
-// claim makes the endpoint a user of the new parts beside its present ones, so that nobody
-// frees the new ones before they are in use.
-func (ep *EP) claim(op string, p *epParts) error {
-	leave, err := enterAll(op, p.arguments(ep.ia)...)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	for _, o := range p.parents(ep.ia) {
-		o.addUser(&ep.obj)
-	}
-	return nil
-}
-
-// merge returns the parts of the endpoint with those of param that mask names.
-func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error) {
-	if err := ep.obj.enter(op, InvalidHandleEP); err != nil {
-		return epParts{}, err
-	}
-	defer ep.obj.leave()
-	if err := ep.requireModifiable(op, mask); err != nil {
-		return epParts{}, err
-	}
-	p := ep.native.Load().copyParts()
+// assign takes over the fields of param that mask names.
+func (p *epParts) assign(op string, mask EPParamMask, param *EPParam) error {
 	assign(&p.pz, param.PZ, mask&EPFieldPZHandle)
 	assign(&p.recv, param.RecvEVD, mask&EPFieldRecvEVDHandle)
 	assign(&p.request, param.RequestEVD, mask&EPFieldRequestEVDHandle)
 	assign(&p.connect, param.ConnectEVD, mask&EPFieldConnectEVDHandle)
-	a, b := p.attr, &param.Attr
+	a, b := &p.attr, &param.Attr
 	assign(&a.ServiceType, b.ServiceType, mask&EPFieldServiceType)
 	assign(&a.MaxMessageSize, b.MaxMessageSize, mask&EPFieldMaxMessageSize)
 	assign(&a.MaxRDMASize, b.MaxRDMASize, mask&EPFieldMaxRDMASize)
@@ -118,27 +141,9 @@ func (ep *EP) merge(op string, mask EPParamMask, param *EPParam) (epParts, error
 
 	switch {
 	case a.ServiceType != ServiceTypeRC:
-		return p, refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC))
+		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC))
 	case a.QOS != QOSBestEffort:
-		return p, refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort))
-	}
-	return p, nil
-}
-
-// checkPosted refuses attributes with which the receives that are posted cannot stay
-// posted. The caller has paused posts.
-func (n *nativeEP) checkPosted(op string, a *EPAttr) error {
-	posted, longest := int(n.recv.outstanding()), 0
-	for _, e := range n.early.list {
-		longest = max(longest, len(e.iov))
-	}
-	switch {
-	case posted > 0 && a.RecvCompletionFlags != n.parts.attr.RecvCompletionFlags:
-		return refuse(op, ErrInvalidState, NoSubtype, "RecvCompletionFlags cannot change while %d receives are posted: Reset takes them back", posted)
-	case posted > a.MaxRecvDTOs:
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, but %d receives are posted: make it at least that, or Reset takes them back", a.MaxRecvDTOs, posted)
-	case longest > a.MaxRecvIOV:
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, but a receive with %d segments is posted: make it at least that, or Reset takes the receives back", a.MaxRecvIOV, longest)
+		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort))
 	}
 	return nil
 }

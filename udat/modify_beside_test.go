@@ -56,7 +56,7 @@ func TestModifyBesidePostRecv(t *testing.T) {
 	})
 }
 
-// What an endpoint keeps through a Modify cannot be freed beside it, nor can the memory of receives that stay posted.
+// What an endpoint keeps through a Modify cannot be freed beside it.
 func TestModifyBesideFree(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
@@ -69,7 +69,6 @@ func TestModifyBesideFree(t *testing.T) {
 			modified.Store(true)
 		}, func() {
 			for !modified.Load() && !t.Failed() {
-				want(t, e.Memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
 				want(t, e.Recv.Free(), udat.ErrInvalidState, udat.InvalidStateEVDInUse)
 			}
 		})
@@ -83,6 +82,9 @@ func TestModifyBesideFree(t *testing.T) {
 // An EVD is made longer or shorter beside a Modify that has an endpoint use it.
 func TestModifyBesideResize(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if !canResize(t, ia) {
+			return
+		}
 		listener := udattest.Listen(t, ia)
 		e, other, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 		want(t, other.EP.Free())

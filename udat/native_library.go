@@ -15,7 +15,7 @@ import (
 
 // neededRevision is the least revision of the native library that this package works
 // with: DAT_REVISION of dat_registry.h, which a patch raises.
-const neededRevision = 2
+const neededRevision = 3
 
 // What the libraries export to say their revision.
 const (

@@ -2,6 +2,8 @@ package udat
 
 import (
 	"os"
+	"runtime"
+	"sync/atomic"
 	"syscall"
 	"weak"
 
@@ -9,118 +11,122 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// notifier brings the notifications of an adapter's EVDs from the library's
-// threads to the goroutines that wait. One goroutine reads one eventfd through
-// Go's poller, however many EVDs there are, so that no waiter holds a thread.
+// notifier wakes the goroutines that wait on an adapter's event dispatchers and hold no
+// thread meanwhile. It has a CNO of its own, whose descriptor one goroutine watches,
+// however many EVDs there are.
 type notifier struct {
-	file  *os.File
-	queue cgo.AgentQueue
-	done  chan struct{} // closed when the goroutine has ended
+	cno   cgo.CNOHandle
+	watch *watch
 
-	dispatching lockorder.Mutex[dispatchRank] // guards the queue's end and ids
-	closed      bool
-	ids         [64]uint64 // scratch
-
-	seats   seats
-	latency latency
+	// blocked is how many goroutines wait in dat_evd_wait: see EVD.lead.
+	blocked atomic.Int32
 
 	mu   lockorder.Mutex[lockorder.Last]
-	next uint64
-	evds map[uint64]weak.Pointer[EVD] // no reason to keep an adapter that the program has dropped
+	evds map[cgo.EVDHandle]weak.Pointer[EVD] // no reason to keep an adapter that the program has dropped
 }
 
-func newNotifier() (*notifier, error) {
-	file, fd, err := newEventFD(false)
-	if err != nil {
-		return nil, err
-	}
-	n := &notifier{
-		file: file,
-		done: make(chan struct{}),
-		evds: make(map[uint64]weak.Pointer[EVD]),
-	}
-	if n.queue = cgo.NewAgentQueue(fd); n.queue == 0 {
-		n.file.Close()
-		return nil, syscall.ENOMEM
-	}
-	go n.run()
-	return n, nil
+func newNotifier(op string, ia cgo.IAHandle) (*notifier, error) {
+	n := &notifier{evds: make(map[cgo.EVDHandle]weak.Pointer[EVD])}
+	var err error
+	n.cno, n.watch, err = createWatchedCNO(op, ia, n.dispatch)
+	return n, err
 }
 
-// close ends the goroutine. No agent of the queue may be left.
-func (n *notifier) close() {
-	n.file.Close()
-	n.seats.close()
-	<-n.done
-	n.dispatching.Lock()
-	defer n.dispatching.Unlock()
-	n.closed = true
-	n.queue.Free()
+// close ends the goroutine, and frees the CNO, which no EVD may use any more.
+func (n *notifier) close(op string) error {
+	n.watch.close() // first: it uses the CNO
+	return check(op, cgo.CNOFree(n.cno))
 }
 
-func (n *notifier) run() {
-	defer close(n.done)
-	conn, err := n.file.SyscallConn()
+// dispatch tells the EVDs that have triggered the CNO.
+func (n *notifier) dispatch(cno cgo.CNOHandle) {
+	for {
+		handle, r := cgo.CNOTrigger(cno)
+		if !r.OK() {
+			return
+		}
+		if evd := n.find(handle); evd != nil {
+			evd.passOn(true)
+		}
+	}
+}
+
+func (n *notifier) add(evd *EVD) {
+	n.mu.Lock()
+	n.evds[evd.handle] = weak.Make(evd)
+	n.mu.Unlock()
+}
+
+func (n *notifier) remove(handle cgo.EVDHandle) {
+	n.mu.Lock()
+	delete(n.evds, handle)
+	n.mu.Unlock()
+}
+
+// find returns the EVD with the handle, nil if it is freed.
+func (n *notifier) find(handle cgo.EVDHandle) *EVD {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.evds[handle].Value()
+}
+
+// mostBlocked bounds how many goroutines of an adapter wait in the library, each of which
+// holds a thread. Others wait for the notifier.
+const mostBlocked = 8
+
+// beginBlocking reports whether a goroutine may wait in the library. endBlocking must
+// follow. Where one processor runs all goroutines, the wait would keep it from the others
+// until the runtime notices.
+func (n *notifier) beginBlocking() bool {
+	if n.blocked.Add(1) <= mostBlocked && runtime.GOMAXPROCS(0) > 1 {
+		return true
+	}
+	n.endBlocking()
+	return false
+}
+
+func (n *notifier) endBlocking() { n.blocked.Add(-1) }
+
+// watch calls a function when the descriptor of a CNO becomes readable, on a goroutine that
+// holds no thread.
+type watch struct {
+	file *os.File
+	done chan struct{} // closed when the goroutine has ended
+}
+
+// createWatchedCNO creates a CNO that calls triggered each time it is triggered after it
+// was not, and once at the beginning, which may be before createWatchedCNO returns.
+func createWatchedCNO(op string, ia cgo.IAHandle, triggered func(cgo.CNOHandle)) (cgo.CNOHandle, *watch, error) {
+	cno, fd, r := cgo.CNOFDCreate(ia)
+	if err := checkMade(op, r); err != nil {
+		return 0, nil, err
+	}
+	// The library closes its descriptor, and the runtime the other.
+	own, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
+	if errno != 0 {
+		cgo.CNOFree(cno)
+		return 0, nil, explained(op, classError|Return(ErrInsufficientResources), errno)
+	}
+	w := &watch{os.NewFile(own, "notification object"), make(chan struct{})}
+	go w.run(func() { triggered(cno) })
+	return cno, w, nil
+}
+
+func (w *watch) run(triggered func()) {
+	defer close(w.done)
+	conn, err := w.file.SyscallConn()
 	if err != nil {
 		return // it was closed already
 	}
-	// Nobody reads the eventfd: Go's poller, which looks for edges, reports each write to
-	// it anyway. A read would be an edge as well, since there is room to write then, and
-	// would wake a thread for nothing. The only error is that of the closed file.
+	// Nobody reads here: Go's poller, which looks for edges, reports each trigger. The only
+	// error is that of the closed file.
 	_ = conn.Read(func(uintptr) bool {
-		n.dispatch()
+		triggered()
 		return false
 	})
 }
 
-// dispatch passes the pending notifications to their EVDs. When it returns they have
-// arrived, even if another call has passed them.
-func (n *notifier) dispatch() {
-	n.dispatching.Lock()
-	defer n.dispatching.Unlock()
-	for !n.closed {
-		count, age := n.queue.Take(n.ids[:])
-		if count > 0 {
-			n.latency.note(age)
-		}
-		for _, id := range n.ids[:count] {
-			if evd := n.find(id); evd != nil {
-				evd.notified()
-			}
-		}
-		if count < len(n.ids) {
-			return
-		}
-	}
-}
-
-func (n *notifier) find(id uint64) *EVD {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.evds[id].Value()
-}
-
-// register makes the agent for an EVD, 0 when there is no memory.
-func (n *notifier) register(evd *EVD) (agent cgo.Agent, id uint64) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.next++
-	agent = n.queue.NewAgent(n.next)
-	if agent != 0 {
-		n.evds[n.next] = weak.Make(evd)
-	}
-	return agent, n.next
-}
-
-// unregister frees the agent, whose CNO must be freed.
-func (n *notifier) unregister(agent cgo.Agent, id uint64) {
-	n.forget(id)
-	agent.Free()
-}
-
-// forget drops the EVD of an agent, which may still be called.
-func (n *notifier) forget(id uint64) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.evds, id)
+func (w *watch) close() {
+	w.file.Close()
+	<-w.done
 }

@@ -27,10 +27,6 @@ type object struct {
 	gate  lockorder.RWMutex[gateRank]
 	state lifeState // guarded by gate
 
-	// stuck is set when the library may have lost a queue pair that uses the
-	// native object, which nobody can free then.
-	stuck atomic.Bool
-
 	mu      lockorder.Mutex[lockorder.Last]
 	parents []*object
 	users   map[*object]struct{}
@@ -242,16 +238,6 @@ func (o *object) isFreed() bool {
 	o.gate.RLock()
 	defer o.gate.RUnlock()
 	return o.state == lifeFreed
-}
-
-// orphan takes the outcome of freeing the native object. One that is stuck is
-// left behind, and has gone for the program.
-func (o *object) orphan(ia *IA, err error) (left bool, _ error) {
-	if err == nil || !o.stuck.Load() {
-		return false, err
-	}
-	ia.orphans.Store(true)
-	return true, nil
 }
 
 func (o *object) refuseInUse(op string) error {

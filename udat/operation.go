@@ -1,7 +1,6 @@
 package udat
 
-// operation says what a post does. Native cookies carry it, since the library does not
-// write the operation of most completions.
+// operation says what a post does.
 type operation uint8
 
 const (
@@ -14,7 +13,6 @@ const (
 	opCmpAndSwap
 	opSharedReceive
 	opBind
-	opReport // the binding's own, which the program never sees: see report
 )
 
 // operationSet is a set of operations, a bit each.
@@ -58,7 +56,6 @@ var kinds = [...]kind{
 	opCmpAndSwap:     {"dat_ib_post_cmp_and_swap", DTOIBCmpSwap, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true, asMessage},
 	opSharedReceive:  {call: "dat_srq_post_recv", dto: DTOReceive, needs: MemPrivLocalWrite},
 	opBind:           {bindOp, DTOBindMW, knownPrivileges, 0, InvalidArg8, false, asMemory},
-	opReport:         {dto: DTORDMAWrite},
 }
 
 func (op operation) dto() DTO { return kinds[op].dto }

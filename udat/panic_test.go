@@ -44,7 +44,7 @@ func (c panicContext) Value(key any) any {
 
 // A context that panics leaves everything that can be waited on usable.
 func TestPanicInContext(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+	forEachIABothWays(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
 		cno := createCNO(t, ia, nil, evd)
 		over, cancel := context.WithCancel(context.Background())

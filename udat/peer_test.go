@@ -115,7 +115,7 @@ func TestPeerKilled(t *testing.T) {
 		}
 		// One message arrives; the next ones have nobody to receive them, which ends a
 		// connection of iWARP at once.
-		sends := []udat.CompletionFlags{signalled, suppressed, signalled, suppressed}
+		sends := []udat.CompletionFlags{0, udat.CompletionSuppress, 0, udat.CompletionSuppress}
 		if udattest.IWARP(t, ia) {
 			sends = sends[:1]
 		}

@@ -77,33 +77,29 @@ func (evd *EVD) refuseEmptySlice() error {
 
 // poll takes what is there.
 func (evd *EVD) poll(events []Event) (int, error) {
-	if err := evd.beginTaking(); err != nil {
+	taking, err := evd.beginTaking()
+	if !taking || err != nil {
 		return 0, err
 	}
-	defer evd.unlock()
-	return evd.fill(dequeueOp, events)
+	defer evd.mu.Unlock()
+	return evd.fill(events)
 }
 
-// beginTaking takes mu for a call that takes events without waiting. Such a call does not
-// enter the gate: seal waits for mu, too.
-func (evd *EVD) beginTaking() error {
+// beginTaking takes mu for a call that takes events, and reports false if another goroutine
+// waits in the library, which gets the events that come. It does not enter the gate: Free
+// needs mu, too.
+func (evd *EVD) beginTaking() (taking bool, err error) {
 	if evd == nil {
-		return evd.object().enter(dequeueOp, NoSubtype)
+		return false, evd.object().enter(dequeueOp, NoSubtype)
 	}
-	if evd.flags&EVDConnection != 0 {
-		evd.ia.connections.reap()
+	if !evd.lockToTake() {
+		return false, nil
 	}
-	for {
-		evd.mu.Lock()
-		if evd.open {
-			return nil
-		}
-		evd.mu.Unlock()
-		if err := evd.obj.enter(dequeueOp, NoSubtype); err != nil {
-			return err
-		}
-		evd.obj.leave() // freeing it has failed meanwhile
+	if evd.handle != 0 {
+		return true, nil
 	}
+	evd.mu.Unlock()
+	return false, evd.object().refused(dequeueOp, NoSubtype, evd.obj.freed(dequeueOp, NoSubtype))
 }
 
 // spinFor is poll, but while nothing is there it looks again until the time is over. It
@@ -118,64 +114,38 @@ func (evd *EVD) spinFor(events []Event, time time.Duration) (int, error) {
 
 // spinInTurn is spinFor, but it returns whether other goroutines should run now.
 func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool, err error) {
-	if err := evd.beginTaking(); err != nil {
-		return 0, false, err
+	taking, err := evd.beginTaking()
+	if !taking || err != nil {
+		return 0, err == nil, err
 	}
-	defer evd.unlock()
-	if time <= 0 || evd.backlog.len() > 0 {
-		n, err = evd.fill(dequeueOp, events)
+	defer evd.mu.Unlock()
+	if time <= 0 {
+		n, err = evd.fill(events)
 	} else {
 		raw := evd.scratch(len(events))
 		got, r := cgo.EVDSpin(evd.handle, raw, time)
-		n, r = evd.takeDecoded(events, raw, got, r)
-		err = checkDequeue(dequeueOp, r)
+		n, err = evd.decodeAll(events, raw[:got]), checkDequeue(r)
 	}
 	return n, err == nil && evd.turn.over(events[:n]), err
 }
 
-// fill takes events from the backlog and then from the library, until events is
-// full or no more are there. The caller holds mu.
-func (evd *EVD) fill(op string, events []Event) (int, error) {
-	n := 0
-	if evd.backlog.len() > 0 { // usually false, which saves a call
-		n = evd.popAll(events)
-	}
+// fill takes events until events is full or no more are there. The caller holds mu.
+func (evd *EVD) fill(events []Event) (n int, err error) {
 	for n < len(events) {
 		raw := evd.scratch(len(events) - n)
 		got, r := cgo.EVDDequeueBatch(evd.handle, raw)
-		got, r = evd.takeDecoded(events[n:], raw, got, r)
-		n += got
+		n += evd.decodeAll(events[n:], raw[:got])
 		if !r.OK() {
-			return n, checkDequeue(op, r)
+			return n, checkDequeue(r)
 		}
 	}
 	return n, nil
 }
 
-// popAll takes events from the backlog, until events is full or no more are there.
-func (evd *EVD) popAll(events []Event) (n int) {
-	for n < len(events) && evd.pop(&events[n]) {
-		n++
-	}
-	return n
-}
-
-// takeDecoded takes what the library has given, n events with the return r. On
-// iWARP that goes through the backlog: see completionOrder. It returns how many
-// events the program may see, and what the library returned last.
-func (evd *EVD) takeDecoded(events []Event, raw []cgo.Event, n int, r cgo.Return) (int, cgo.Return) {
-	if !evd.ia.iwarp {
-		return evd.decodeAll(events, raw[:n]), r
-	}
-	r = evd.drainFrom(raw, n, r)
-	return evd.popAll(events), r
-}
-
-// decodeAll returns how many of the events the program may see.
+// decodeAll returns how many of the events the program may see. The caller holds mu.
 func (evd *EVD) decodeAll(events []Event, raw []cgo.Event) (n int) {
 	for i := range raw {
-		if evd.decode(&raw[i], &events[n], false) {
-			evd.taken(&events[n])
+		if evd.decode(&raw[i], &events[n]) {
 			n++
 		}
 	}
@@ -183,31 +153,18 @@ func (evd *EVD) decodeAll(events []Event, raw []cgo.Event) (n int) {
 }
 
 // checkDequeue is check for calls that end when the queue is empty.
-func checkDequeue(op string, r cgo.Return) error {
+func checkDequeue(r cgo.Return) error {
 	if r.Type() == cgo.QueueEmpty {
 		return nil
 	}
-	return check(op, r)
+	return check(dequeueOp, r)
 }
 
-// scratch returns room for up to n events of the library, at least one. More than
-// the queue holds are never there. The caller holds mu.
+// scratch returns room for up to n events of the library, at least one. The caller holds mu.
 func (evd *EVD) scratch(n int) []cgo.Event {
-	const least = 16 // a crossing adds 2 ns to each of so many
-	if n > len(evd.raw) && len(evd.raw) < max(evd.length(), least) {
-		evd.raw = make([]cgo.Event, max(min(n, evd.length()), least))
+	const least, most = 16, 1024 // a crossing adds 2 ns to each of 16
+	if n > len(evd.raw) && len(evd.raw) < most {
+		evd.raw = make([]cgo.Event, min(max(n, least), most))
 	}
 	return evd.raw[:min(n, len(evd.raw))]
-}
-
-// taken frees the place of a software event or a connection request that leaves the queue.
-func (evd *EVD) taken(event *Event) {
-	switch event.Number {
-	case EventSoftware:
-		evd.releaseSingle()
-	case EventConnectionRequest:
-		evd.releaseSingle()
-		evd.requests--
-		evd.full = false
-	}
 }

@@ -16,11 +16,15 @@ package udat
 // succeeded, once EventConnectionDisconnected or EventConnectionBroken was taken
 // and the endpoint is idle.
 //
-// It fails with ErrInvalidState unless connected, ErrInsufficientResources when
-// EPAttr.MaxRequestDTOs are outstanding, or with the subtype ResourceTEVD when the
-// request EVD has no room, see CreateEVD; ErrProtectionViolation for memory of
-// another protection zone, ErrPrivilegesViolation for memory without
-// MemPrivLocalRead, and ErrInvalidParameter; nothing is posted then.
+// In DISCONNECTED, after a connection or an attempt, a send completes with
+// DTOErrFlushed, suppressed or not.
+//
+// It fails with ErrInvalidState before a connection and in DISCONNECT_PENDING,
+// ErrInsufficientResources when EPAttr.MaxRequestDTOs are outstanding, or with the
+// subtype ResourceTEVD when the request EVD has no room, see CreateEVD;
+// ErrProtectionViolation for memory of another protection zone,
+// ErrPrivilegesViolation for memory without MemPrivLocalRead, and
+// ErrInvalidParameter; nothing is posted then.
 //
 // Implements:
 //

@@ -6,7 +6,6 @@ import (
 	"runtime"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/connphase"
 )
 
 // post posts an operation of any kind. remote is nil for one without remote memory,
@@ -16,37 +15,22 @@ func (ep *EP) post(op operation, iov []Segment, cookie uint64, flags CompletionF
 	if ep == nil {
 		return ep.object().enter(k.call, InvalidHandleEP)
 	}
-	for {
-		d := ep.direction(op)
-		if d == nil {
-			return ep.explain(k.call, errNotReady)
-		}
-		d.mu.Lock()
-		err := d.post(op, k, iov, cookie, flags, remote, operands)
-		d.mu.Unlock() // without a defer: see shadow.posted
-		if d.longPosts && turnOver() {
-			runtime.Gosched()
-		}
-		switch {
-		case err == nil || err == errFlushed:
-			return nil
-		case err != errPaused || !d.awaitPosts():
-			return ep.explain(k.call, err)
-		}
+	d := ep.direction(op)
+	d.mu.Lock()
+	err := d.post(op, k, iov, cookie, flags, remote, operands)
+	d.mu.Unlock() // without a defer: see shadow.posted
+	if d == &ep.request && ep.ia != nil && ep.ia.software && turnOver() {
+		runtime.Gosched()
 	}
+	return ep.explain(k.call, err)
 }
 
-// direction returns the queue that an operation is posted to, nil for an endpoint
-// that was not made by this package.
+// direction returns the queue that an operation is posted to.
 func (ep *EP) direction(op operation) *direction {
-	n := ep.native.Load()
-	switch {
-	case n == nil:
-		return nil
-	case op == opReceive:
-		return &n.recv
+	if op == opReceive {
+		return &ep.recv
 	}
-	return &n.request
+	return &ep.request
 }
 
 // post posts one operation. The caller holds mu.
@@ -55,54 +39,46 @@ func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, fl
 	if err := d.examine(op, k, iov, flags, remote); err != nil {
 		return err
 	}
-	if err := d.flushIfEnding(op, cookie); err != nil {
-		return err
+	d.posts = append(d.posts[:0], cgo.Post{})
+	d.prepare(&d.posts[0], op, k, len(d.iov), cookie, flags, remote)
+	if r := cgo.EPPost(d.handle, &d.posts[0], d.iov, operands); !r.OK() {
+		return d.refused(k.call, r)
 	}
-	d.prepare(&d.single, op, k, len(d.iov), cookie, flags, remote)
-	if r := cgo.EPPost(d.handle, &d.single, d.iov, operands); !r.OK() && !d.refusedAtEnd(r) {
-		d.withdraw()
-		return d.refusedByLibrary(k.call, r)
-	}
-	if op == opReceive && d.n.early.noting {
-		d.n.early.note(iov, cookie, flags)
-	}
-	if d.shadow != nil {
-		d.shadow.posted(d, k.call)
+	if d.ep.shadow != nil {
+		d.ep.shadow.posted(d, k.call)
 	}
 	return nil
 }
 
-// examine checks an operation, takes its room, and adds its native segments to d.iov. The
-// caller holds mu.
+// examine checks an operation, and adds its native segments to d.iov. The caller holds mu.
 func (d *direction) examine(op operation, k *kind, iov []Segment, flags CompletionFlags, remote *RMRTriplet) error {
 	switch {
 	case d.handle == 0:
-		return errPaused
+		return errNotReady
 	case flags&^k.flags != 0:
 		return refuse(k.call, ErrInvalidParameter, k.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, k.flags)
-	case d.shared:
+	case op == opReceive && d.ep.srq != nil:
 		return refuse(k.call, ErrInvalidState, InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post to that")
-	case d.limit == 0:
+	case d.idle:
 		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: give it one with CreateEP or Modify")
-	case d.closed:
-		return refuse(k.call, ErrInvalidState, InvalidStateEPDiscPending, "the endpoint is being disconnected: wait for EventConnectionDisconnected, Reset it and connect it again")
 	case len(iov) > d.maxIOV:
 		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", len(iov), d.maxIOV)
-	case d.outstanding() >= d.uncountedLimit && !d.admit():
-		return d.errFull(k.call)
 	}
 	before := len(d.iov)
-	total, err := d.gather(k.call, iov, k.needs)
-	if most := d.mostBytes(k); err == nil && total > uint64(most) {
-		err = refuse(k.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, most)
-	}
-	if err == nil && remote != nil {
-		err = d.checkRemote(op, k, len(d.iov)-before, total, remote)
-	}
+	iwarp := d.ep.ia.iwarp
+	var err error
+	var total uint64
+	d.iov, total, err = gather(k.call, d.iov, iov, d.pz, k.needs, iwarp)
 	if err != nil {
-		d.giveRoom()
+		return err
 	}
-	return err
+	if most := d.mostBytes(k); total > uint64(most) {
+		return refuse(k.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, most)
+	}
+	if remote != nil {
+		return d.checkRemote(op, k, len(d.iov)-before, total, remote)
+	}
+	return nil
 }
 
 // mostBytes returns how many bytes an operation may have.
@@ -119,7 +95,7 @@ func (d *direction) mostBytes(k *kind) uint32 {
 // checkRemote checks the remote memory of an operation, and what else only operations with
 // remote memory need.
 func (d *direction) checkRemote(op operation, k *kind, segments int, total uint64, remote *RMRTriplet) error {
-	ia := d.n.ep.ia
+	ia := d.ep.ia
 	switch {
 	case total > uint64(remote.SegmentLength):
 		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
@@ -128,129 +104,66 @@ func (d *direction) checkRemote(op operation, k *kind, segments int, total uint6
 		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, ia.attr.MaxIOVSegmentsPerRead)
 	case op == opRDMARead && d.misread(total, remote):
 		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation reads %d bytes across two pages of the peer's memory, and soft-iWARP returns wrong bytes for such a read of at most %d: read each page's part by itself, or read more", total, mostMisread)
-	case d.lacks.has(op):
+	case ia.lacks.has(op):
 		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
-	case op == opRDMARead && readsOf(d.n.parts.attr.MaxRDMAReadOut) == 0:
+	case op == opRDMARead && d.noReads:
 		return refuse(k.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
 	}
 	return nil
 }
 
-// prepare records an operation that was examined, and fills in its native form. The caller
-// holds mu.
+// prepare fills in the native form of an operation that was examined.
 func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, cookie uint64, flags CompletionFlags, remote *RMRTriplet) {
-	native := d.record(op, cookie)
-	if op == opRDMARead {
-		flags = d.readFlags(flags)
-	}
-	if op != opReceive {
-		native, flags = d.suppress(native, flags, d.iov[len(d.iov)-segments:])
+	if op == opRDMARead && d.ep.ia.iwarp {
+		flags &^= CompletionBarrierFence // reads are done in order there, and soft-iWARP takes a fenced one for an error
 	}
 	to.Operation, to.Segments = k.dto.native(), uint32(segments)
-	to.Cookie, to.Flags = native, cgo.CompletionFlags(flags)
+	to.Cookie, to.Flags = cookie, cgo.CompletionFlags(flags)
 	if remote != nil {
 		to.Remote = cgo.RMRTriplet(*remote)
 	}
 }
 
-// flushIfEnding returns nil for an operation that is to be posted. While a connection ends,
-// others complete without that: the error is errFlushed, or says that the completion has no
-// room.
-func (d *direction) flushIfEnding(op operation, cookie uint64) error {
-	switch {
-	case !d.n.connection.Phase().Ending():
-		return nil
-	case d.flushes(op):
-		return d.flushPost(op, cookie)
-	case d.completesAtEnd(op, cookie):
-		return errFlushed
+// refused returns the error of an operation that the library has refused.
+func (d *direction) refused(op string, r cgo.Return) error {
+	if r.Type() != cgo.InsufficientResources {
+		return check(op, r)
 	}
-	return nil
-}
-
-// flushes reports whether an operation completes at once instead of being posted.
-func (d *direction) flushes(op operation) bool {
-	phase := d.n.connection.Phase()
-	return phase.Empty() || phase.Ending() && (op == opReceive || d.iwarp || phase.Failed()) && d.idle()
-}
-
-// awaitsConnection reports whether requests cannot be posted because there is only an
-// attempt to connect, which may have failed.
-func (d *direction) awaitsConnection() bool {
-	phase := d.n.connection.Phase()
-	return d == &d.n.request && (phase == connphase.Attempting || phase.Failed())
-}
-
-// errFlushed says that an operation needs no posting: it has completed already, or
-// does so with the end of the connection.
-var errFlushed = errors.New("operation flushed")
-
-// flushPost completes an operation on an endpoint whose connection, or attempt, has ended.
-// The library does not complete it, or leaves that to the adapter; but soft-RoCE ignores
-// receives that are posted after the end, and iWARP ignores requests. After an attempt that
-// has failed, the socket CM provider refuses requests, and the adapter completes them even
-// so, when the library has forgotten them. Completions that nobody takes fill the event
-// dispatcher, as they would in the library.
-func (d *direction) flushPost(op operation, cookie uint64) error {
-	event := d.failed(op, cookie, DTOErrFlushed)
-	switch {
-	case d.counting:
-		d.giveRoom() // to the event
-		d.evd.add(event)
-	case !d.evd.addWithin(event):
-		return d.evd.errNoRoom(kinds[op].call)
+	if r.Subtype() == cgo.ResourceTEVD {
+		return errNoRoom(op)
 	}
-	return errFlushed
+	return refuse(op, ErrInsufficientResources, ResourceMemory, "as many operations of the endpoint are outstanding as may be: take completions, or raise EPAttr.MaxRecvDTOs or MaxRequestDTOs")
 }
 
-// refusedByLibrary returns the error of an operation that the library has refused.
-func (d *direction) refusedByLibrary(op string, r cgo.Return) error {
-	if r.Type() != cgo.InvalidState && d.awaitsConnection() {
-		return errNotReady // the attempt is failing: the library shows that before it posts the event
-	}
-	return check(op, r)
+// errNoRoom is the error of an operation that has no room on an EVD.
+func errNoRoom(op string) error {
+	return refuse(op, ErrInsufficientResources, ResourceTEVD, "outstanding operations and completions that were not taken fill the event dispatcher: take completions, or make it longer with Resize")
 }
 
-// gathering collects the native segments of operations.
-type gathering struct {
-	pz      *PZ
-	owner   regionUser
-	iov     []cgo.LMRTriplet
-	regions []*LMR // of the latest operation
-	known   knownRegions
-
-	reposting bool // receives that were outstanding are posted again: a Free of their memory that is under way will be refused
-
-	iwarp bool // the device misreads segments of no bytes: see gather
-}
-
-// gather checks the segments of an operation, and adds their native form to iov.
-func (g *gathering) gather(op string, iov []Segment, needs MemPriv) (total uint64, err error) {
-	g.regions = g.regions[:0]
+// gather checks the segments of an operation, and adds their native form to to.
+func gather(op string, to []cgo.LMRTriplet, iov []Segment, pz *PZ, needs MemPriv, iwarp bool) (_ []cgo.LMRTriplet, total uint64, err error) {
 	for i := range iov {
 		s := &iov[i]
 		if s.lmr != nil {
-			g.known.meet(s.lmr, g.owner)
-			if s.lmr.gone.Load() && !g.reposting {
-				return 0, s.lmr.obj.freed(op, InvalidHandleLMR)
+			if s.lmr.gone.Load() {
+				return to, 0, s.lmr.obj.freed(op, InvalidHandleLMR)
 			}
-			if s.lmr.pz != g.pz || s.lmr.privileges&needs == 0 {
-				return 0, s.refusal(op, i, g.pz, needs)
+			if s.lmr.pz != pz || s.lmr.privileges&needs == 0 {
+				return to, 0, s.refusal(op, i, pz, needs)
 			}
-			g.regions = append(g.regions, s.lmr)
 		}
-		if s.triplet.SegmentLength == 0 && g.iwarp {
+		if s.triplet.SegmentLength == 0 && iwarp {
 			continue // the kernel's soft-iWARP takes it for the end of the list
 		}
 		total += uint64(s.triplet.SegmentLength)
-		g.iov = append(g.iov, s.triplet)
+		to = append(to, s.triplet)
 	}
 	// Soft-iWARP refuses a receive without segments. For an RDMA read without segments it
 	// uses the segment of an earlier operation.
-	if g.iwarp && needs == MemPrivLocalWrite && total == 0 {
-		g.iov = append(g.iov, cgo.LMRTriplet{})
+	if iwarp && needs == MemPrivLocalWrite && total == 0 {
+		to = append(to, cgo.LMRTriplet{})
 	}
-	return total, nil
+	return to, total, nil
 }
 
 // refusal returns the error of segment i, which the operation may not use.
@@ -275,11 +188,7 @@ func privilegesSubtype(needs MemPriv) ReturnSubtype {
 	return PrivilegesRead
 }
 
-// errPaused says that the direction takes no posts at the moment, or never again: see
-// awaitPosts.
-var errPaused = errors.New("posts paused")
-
-// errNotReady says that there is no native endpoint, or that it is not connected. explain
+// errNotReady says that the endpoint, or the queue, is freed, or was not made by this package. explain
 // finds out more once the direction's lock is released.
 var errNotReady = errors.New("endpoint not ready")
 
@@ -290,7 +199,7 @@ func (ep *EP) explain(op string, err error) error {
 		return nil
 	}
 	e, isError := err.(*Error)
-	if err != errNotReady && err != errPaused && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {
+	if err != errNotReady && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {
 		return err
 	}
 	if gone := ep.obj.enter(op, InvalidHandleEP); gone != nil {

@@ -21,6 +21,7 @@ type shape struct {
 	grow      int  // length after half of the endpoints were made and used
 	notified  bool // waits with a CNO
 	idleToo   bool // receives stay posted on all endpoints
+	shared    int  // length of the shared queue for receives, 0 for none
 }
 
 var shapes = []shape{
@@ -33,6 +34,7 @@ var shapes = []shape{
 	{name: "NetPIPE", length: 1024, apart: true, events: 8, endpoints: 1, attr: depths(8000, 8000), receives: 100, writes: 20, notified: true},
 	{name: "HTX", length: 32, apart: true, events: 8, endpoints: 2, attr: depths(256, 256), receives: 10, writes: 8, notified: true},
 	{name: "srdma", length: 10, events: 10, endpoints: 6, attr: depths(33, 37), receives: 3, writes: 3},
+	{name: "dtestsrq", length: 4 * 20, apart: true, events: 8, endpoints: 4, attr: depths(20, 20), receives: 20, writes: 10, shared: 4 * 20, idleToo: true},
 }
 
 func depths(receives, requests int) func(*udat.EPAttr) {
@@ -58,7 +60,7 @@ func (s *shape) run(t *testing.T, ia *udat.IA) {
 	listener := udattest.Listen(t, ia)
 	endpoints := fewerOnSIW(t, ia, s.endpoints, 4)
 	for i := range endpoints {
-		if s.grow > 0 && i == endpoints/2 {
+		if s.grow > 0 && i == endpoints/2 && canResize(t, ia) {
 			for _, c := range sides {
 				want(t, c.evd.Resize(s.grow))
 			}
@@ -100,6 +102,12 @@ func (s *shape) side(t *testing.T, ia *udat.IA) *crowd {
 		c.request = createEVD(t, ia, s.length, udat.EVDDTO)
 	}
 	want(t, c.events.Resize(s.events))
+	if s.shared > 0 {
+		var err error
+		c.srq, err = udat.CreateSRQ(ia, c.pz, udat.SRQAttr{MaxRecvDTOs: s.shared, MaxRecvIOV: 1})
+		want(t, err)
+		t.Cleanup(func() { want(t, c.srq.Free()) })
+	}
 	if s.notified {
 		c.cno = createCNO(t, ia, nil, c.evd, c.requests())
 	}
@@ -138,6 +146,9 @@ func (s *shape) exchange(t *testing.T, from, to *crowd, index int) {
 // receive posts a receive.
 func (c *crowd) receive(t *testing.T, ep *udat.EP) (cookie uint64, err error) {
 	cookie = c.begin(outstanding{})
+	if c.srq != nil {
+		return cookie, c.srq.PostRecv(c.segment(t), cookie)
+	}
 	return cookie, ep.PostRecv(c.segment(t), cookie, 0)
 }
 

@@ -43,7 +43,9 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	default:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be %v", flags, PSPConsumer)
 	}
-	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2))
+	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2), func(s *service) (cgo.PSPHandle, cgo.Return) {
+		return cgo.PSPCreate(ia.handle, uint64(qual), evd.handle, cgo.PSPConsumer)
+	})
 }
 
 // CreatePSPAny is CreatePSP on a connection qualifier that nothing listens on
@@ -57,10 +59,14 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 //	                              IN DAT_PSP_FLAGS psp_flags,
 //	                              OUT DAT_PSP_HANDLE *psp_handle)
 func CreatePSPAny(ia *IA, evd *EVD) (*PSP, error) {
-	return createPSP("dat_psp_create_any", ia, evd, anyConnQual, nil)
+	return createPSP("dat_psp_create_any", ia, evd, 0, nil, func(s *service) (cgo.PSPHandle, cgo.Return) {
+		handle, qual, r := cgo.PSPCreateAny(ia.handle, evd.handle, cgo.PSPConsumer)
+		s.qual = ConnQual(qual)
+		return handle, r
+	})
 }
 
-func createPSP(op string, ia *IA, evd *EVD, qual ConnQual, refused error) (*PSP, error) {
+func createPSP(op string, ia *IA, evd *EVD, qual ConnQual, refused error, create func(*service) (cgo.PSPHandle, cgo.Return)) (*PSP, error) {
 	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{evd.object(), InvalidHandleEVDCR})
 	if err != nil {
 		return nil, err
@@ -71,7 +77,11 @@ func createPSP(op string, ia *IA, evd *EVD, qual ConnQual, refused error) (*PSP,
 	}
 	psp := &PSP{service{ia: ia, evd: evd, qual: qual}}
 	psp.service.psp = psp
-	if err := psp.service.listen(op, "public service point", psp.Free); err != nil {
+	err = psp.service.listen(op, "public service point", psp.Free, func() (uintptr, cgo.Return) {
+		handle, r := create(&psp.service)
+		return uintptr(handle), r
+	})
+	if err != nil {
 		return nil, err
 	}
 	return psp, nil
@@ -100,9 +110,7 @@ func (psp *PSP) Query() (PSPParam, error) {
 	s := &psp.service
 	defer s.obj.leave()
 	var native cgo.PSPParam
-	if err := s.onPoint(op, InvalidHandlePSP, func(handle cgo.PSPHandle) cgo.Return {
-		return cgo.PSPQuery(handle, cgo.PSPFieldAll, &native)
-	}); err != nil {
+	if err := check(op, cgo.PSPQuery(cgo.PSPHandle(s.handle), cgo.PSPFieldAll, &native)); err != nil {
 		return PSPParam{}, err
 	}
 	return PSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, Flags: PSPFlags(native.PSPFlags)}, nil
@@ -110,12 +118,6 @@ func (psp *PSP) Query() (PSPParam, error) {
 
 // Free stops taking requests. Those that were not answered are rejected, and
 // those not yet dequeued disappear. Connections that were accepted live on.
-//
-// The port is free for others with the build of the native library that
-// scripts/native makes. With the distributions' the native service point stays
-// until the adapter closes, and rejects what arrives, since freeing it while a
-// request arrives ends the process: no other process, and no other adapter, can
-// listen on the qualifier before that.
 //
 // Implements:
 //
@@ -125,5 +127,5 @@ func (psp *PSP) Free() error {
 	if psp == nil {
 		return psp.object().enter(op, InvalidHandlePSP)
 	}
-	return psp.service.free(op, InvalidHandlePSP, func() {})
+	return psp.service.free(op, InvalidHandlePSP, func(handle uintptr) cgo.Return { return cgo.PSPFree(cgo.PSPHandle(handle)) })
 }

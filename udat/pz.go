@@ -72,7 +72,6 @@ func (pz *PZ) Query() (PZParam, error) {
 func (pz *PZ) Free() error {
 	const op = "dat_pz_free"
 	return pz.object().seal(op, InvalidHandlePZ, func() error {
-		_, err := pz.obj.orphan(pz.ia, check(op, cgo.PZFree(pz.handle)))
-		return err
+		return check(op, cgo.PZFree(pz.handle))
 	})
 }

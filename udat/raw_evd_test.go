@@ -73,23 +73,3 @@ func TestRawEVD(t *testing.T) {
 		wantReturn(cgo.EVDResize(evd, param.QLen), success)
 	})
 }
-
-func TestRawCNOQuery(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		cno, r := cgo.CNOCreate(udat.RawIA(ia), 1, cgo.AgentFunc())
-		if !r.OK() {
-			t.Fatal(r)
-		}
-		var param cgo.CNOParam
-		if r := cgo.CNOQuery(cno, cgo.CNOFieldAll, &param); !r.OK() {
-			t.Fatal(r)
-		}
-		want := cgo.CNOParam{IAHandle: udat.RawIA(ia), ProxyType: cgo.ProxyTypeAgent, Proxy: [2]uintptr{1, cgo.AgentFunc()}}
-		if param != want {
-			t.Errorf("the parameters are %+v, want %+v", param, want)
-		}
-		if r := cgo.CNOFree(cno); !r.OK() {
-			t.Error(r)
-		}
-	})
-}

@@ -176,7 +176,7 @@ func (l RegistrationCacheLimits) describe() string {
 // Forget ends the idle registrations that have a byte of the memory: for memory that
 // goes back to where it came from, and for what peers are to reach no more. It
 // fails with ErrInvalidState when registrations of the memory are in use, which
-// are ended when they are released, or when operations on it are outstanding.
+// are ended when they are released.
 func (c *RegistrationCache) Forget(memory []byte) error {
 	cache, err := c.registrations()
 	if err != nil {
@@ -188,9 +188,7 @@ func (c *RegistrationCache) Forget(memory []byte) error {
 	return c.explain(oneError(cache.Forget(memory)))
 }
 
-// Flush ends all idle registrations, and returns how many those were. It fails with
-// ErrInvalidState, and has done what it could, when operations on memory that was
-// released are outstanding still.
+// Flush ends all idle registrations, and returns how many those were.
 func (c *RegistrationCache) Flush() (freed int, err error) {
 	cache, err := c.registrations()
 	if err != nil {
@@ -210,8 +208,7 @@ func (c *RegistrationCache) Stats() RegistrationCacheStats {
 }
 
 // Free ends all registrations. It fails with ErrInvalidState while some are in use,
-// or operations on their memory outstanding, and with ErrClosed the second time.
-// A protection zone cannot be freed before its caches; an adapter can be closed
+// and with ErrClosed the second time. A protection zone cannot be freed before its caches; an adapter can be closed
 // before, with CloseAbrupt.
 func (c *RegistrationCache) Free() error {
 	cache, err := c.registrations()
@@ -252,9 +249,9 @@ func (r *Registration) RMRTriplet(offset, length int) (RMRTriplet, error) {
 	return segment.rmrTriplet(), err
 }
 
-// Release says that the memory is no longer used. The operations on it must be over: the cache may end the registration
-// at any time, which does not happen while operations of this process are outstanding, but breaks those of the peer. It
-// fails with ErrClosed the second time.
+// Release says that the memory is no longer used. The operations on it, those of the peer included, must be over: the
+// cache may end the registration at any time, which ends the connections of operations that use it. It fails with
+// ErrClosed the second time.
 func (r *Registration) Release() error {
 	const op = "dat_lmr_free"
 	switch {

@@ -240,33 +240,6 @@ func TestRegistrationCacheArguments(t *testing.T) {
 	})
 }
 
-// A registration that was released while operations use it is not ended under them.
-func TestRegistrationReleasedTooEarly(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		cache, err := udat.CreateRegistrationCache(passive.PZ, udat.RegistrationCacheLimits{IdleRegions: -1})
-		want(t, err)
-		memory := make([]byte, 100)
-		r, err := cache.Register(memory, udat.MemPrivLocalWrite)
-		want(t, err)
-		segment, err := r.Segment(0, 100)
-		want(t, err)
-		want(t, passive.PostRecv(one(segment), 1, 0))
-		want(t, r.Release())
-		want(t, second(cache.Flush()), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
-		want(t, cache.Forget(memory), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
-		want(t, cache.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
-		fill(active.Memory.Bytes()[:100], 9)
-		want(t, active.PostSend(one(active.Segment(t, 0, 100)), 0, 0))
-		wantCompletion(t, passive.Recv, 1, udat.DTOSuccess)
-		if !bytes.Equal(memory, active.Memory.Bytes()[:100]) {
-			t.Error("the message arrived changed")
-		}
-		want(t, cache.Forget(memory))
-		want(t, cache.Free())
-	})
-}
-
 // When there is no room for a registration, the cache gives up what is idle.
 func TestRegistrationCacheMakesRoom(t *testing.T) {
 	if !udattest.InTestbed(t) {

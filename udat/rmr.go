@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // RMR is a remote memory region: a window that is bound to a piece of registered
@@ -25,13 +24,8 @@ type RMR struct {
 	obj    object
 	pz     *PZ
 	handle cgo.RMRHandle
-	evd    atomic.Pointer[EVD] // that the completion of the latest bind comes to
-
-	mu      lockorder.Mutex[lockorder.Last]
-	bound   *LMR   // nil for none
-	next    *LMR   // of the bind that is outstanding
-	binding bool   // a bind is outstanding
-	native  uint64 // its cookie
+	lmr    atomic.Pointer[LMR] // of the latest bind
+	ep     atomic.Pointer[EP]  // that it was posted to
 }
 
 func (rmr *RMR) object() *object {
@@ -68,6 +62,7 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 		return nil, err
 	}
 	rmr := &RMR{pz: pz, handle: handle}
+	pz.ia.setNamed(cgo.Handle(handle), rmr)
 	rmr.obj.born("remote memory region", NoSubtype, rmr.Free, &pz.obj, &pz.ia.obj)
 	return rmr, nil
 }
@@ -91,8 +86,8 @@ const (
 //
 // When a bind fails, the region is bound to nothing.
 //
-// It fails with ErrInvalidState unless the endpoint is connected, while another bind
-// of the region is outstanding, and for the end of no binding; with
+// It fails with ErrInvalidState unless the endpoint is connected, until the completion of
+// another bind of the region is taken, and for the end of no binding; with
 // ErrProtectionViolation unless the region, the endpoint and the memory are in one
 // protection zone; with ErrPrivilegesViolation, ErrInvalidParameter, and, for want
 // of room, as PostSend. Nothing is posted then.
@@ -109,35 +104,12 @@ const (
 //	                        IN DAT_COMPLETION_FLAGS completion_flags,
 //	                        OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
-	for {
-		d, triplet, err := rmr.post(segment, privileges, ep, cookie, flags)
-		if err != errPaused || !d.awaitPosts() {
-			return triplet, ep.explain(bindOp, err)
-		}
-	}
-}
-
-// post posts a bind to the direction that it returns. It does not take the endpoint's gate,
-// which may come before that of the region.
-func (rmr *RMR) post(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (*direction, RMRTriplet, error) {
 	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
-		return nil, RMRTriplet{}, err
+		return RMRTriplet{}, err
 	}
-	defer rmr.obj.leave()
-	if ep == nil {
-		return nil, RMRTriplet{}, ep.object().enter(bindOp, InvalidHandleEP)
-	}
-	if err := checkBindPrivileges(segment, privileges); err != nil {
-		return nil, RMRTriplet{}, err
-	}
-	d := ep.direction(opBind)
-	if d == nil {
-		return nil, RMRTriplet{}, errNotReady
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	triplet, err := d.bind(rmr, segment, privileges, cookie, flags)
-	return d, triplet, err
+	triplet, err := rmr.bind(segment, privileges, ep, cookie, flags)
+	rmr.obj.leave() // first: the gate of the endpoint may come before it
+	return triplet, ep.explain(bindOp, err)
 }
 
 func checkBindPrivileges(segment Segment, privileges MemPriv) error {
@@ -152,165 +124,43 @@ func checkBindPrivileges(segment Segment, privileges MemPriv) error {
 	return nil
 }
 
-// bind posts a bind. The caller holds mu.
-func (d *direction) bind(rmr *RMR, segment Segment, privileges MemPriv, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
+// bind is Bind for a caller that has opened the gate.
+func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
+	if ep == nil {
+		return RMRTriplet{}, ep.object().enter(bindOp, InvalidHandleEP)
+	}
+	if err := checkBindPrivileges(segment, privileges); err != nil {
+		return RMRTriplet{}, err
+	}
 	iov := []Segment{segment}
 	if segment.Len() == 0 {
 		segment, iov, privileges = Segment{}, nil, 0
 	}
+	d := &ep.request
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.iov = d.iov[:0]
 	if err := d.examine(opBind, &kinds[opBind], iov, flags, nil); err != nil {
 		return RMRTriplet{}, err
 	}
-	if err := d.checkBind(rmr); err != nil {
-		d.giveRoom()
-		return RMRTriplet{}, err
+	if rmr.pz != d.pz {
+		return RMRTriplet{}, refuse(bindOp, ErrProtectionViolation, NoSubtype, "the region is not in the endpoint's protection zone: create it there")
 	}
-	rmr.evd.Store(d.evd)
-	native := d.record(opBind, cookie)
-	d.suppressed = 0
-	if err := rmr.begin(segment.lmr, native); err != nil {
-		d.withdraw()
-		return RMRTriplet{}, err
-	}
-	d.n.ep.ia.binds.add(native, rmr)
 	var lmr cgo.LMRHandle
 	if segment.lmr != nil {
 		lmr = segment.lmr.handle
 	}
-	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, d.handle, native, cgo.CompletionFlags(flags))
+	former := rmr.lmr.Swap(segment.lmr)
+	rmr.ep.Store(ep)
+	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, d.handle, cookie, cgo.CompletionFlags(flags))
 	if !r.OK() {
-		d.n.ep.ia.binds.take(native)
-		rmr.withdraw()
-		d.withdraw()
-		return RMRTriplet{}, d.refusedByLibrary(bindOp, r)
+		rmr.lmr.Store(former)
+		return RMRTriplet{}, d.refused(bindOp, r)
 	}
 	if segment.lmr == nil {
 		return RMRTriplet{}, nil
 	}
 	return RMRTriplet{VirtualAddress: segment.triplet.VirtualAddress, SegmentLength: segment.triplet.SegmentLength, RMRContext: context}, nil
-}
-
-// checkBind checks what only binds need. The caller holds mu.
-func (d *direction) checkBind(rmr *RMR) error {
-	switch {
-	case d.n.connection.Phase().Ending():
-		return errNotReady
-	case rmr.pz != d.pz:
-		return refuse(bindOp, ErrProtectionViolation, NoSubtype, "the region is not in the endpoint's protection zone: create it there")
-	}
-	return nil
-}
-
-// begin notes that a bind is posted. The new memory knows of the region from now on.
-func (rmr *RMR) begin(lmr *LMR, native uint64) error {
-	rmr.mu.Lock()
-	binding, bound := rmr.binding, rmr.bound
-	unbound := !binding && bound == nil && lmr == nil
-	if !binding && !unbound {
-		rmr.binding, rmr.next, rmr.native = true, lmr, native
-	}
-	rmr.mu.Unlock()
-	switch {
-	case binding:
-		return refuse(bindOp, ErrInvalidState, NoSubtype, "a bind of the region is outstanding: take its completion first")
-	case unbound:
-		return refuse(bindOp, ErrInvalidState, NoSubtype, "the region is bound to nothing: pass a Segment with bytes to bind it")
-	case lmr != nil:
-		// A Free that comes before that finds the operation.
-		lmr.users.add(rmr)
-	}
-	return nil
-}
-
-// withdraw notes that the bind is not posted.
-func (rmr *RMR) withdraw() { rmr.settle(rmr.bound) }
-
-// end notes the outcome of the bind.
-func (rmr *RMR) end(succeeded bool) {
-	if succeeded {
-		rmr.settle(rmr.next)
-	} else {
-		rmr.settle(nil)
-	}
-}
-
-// settle ends the bind that is outstanding, after which the region is bound to the memory.
-// Nobody else changes bound and next until then.
-func (rmr *RMR) settle(bound *LMR) {
-	for _, lmr := range []*LMR{rmr.bound, rmr.next} {
-		if lmr != nil && lmr != bound {
-			lmr.users.remove(rmr)
-		}
-	}
-	rmr.mu.Lock()
-	defer rmr.mu.Unlock()
-	rmr.bound, rmr.next, rmr.binding = bound, nil, false
-}
-
-// A memory region knows of those that are bound to it.
-
-func (rmr *RMR) named() *object { return &rmr.obj }
-
-func (rmr *RMR) uses(lmr *LMR) regionUse {
-	rmr.mu.Lock()
-	defer rmr.mu.Unlock()
-	if lmr == rmr.bound || lmr == rmr.next {
-		return usedByWindows
-	}
-	return 0
-}
-
-func (rmr *RMR) forgetRegion(*LMR) {}
-
-// reap takes the completion of the latest bind, if it is there.
-func (rmr *RMR) reap(op string) {
-	if evd := rmr.evd.Load(); evd != nil && evd.obj.enter(op, InvalidHandleEVDRequest) == nil {
-		evd.reap()
-		evd.obj.leave()
-	}
-}
-
-// bindTable has the regions of the binds that are outstanding, by their native cookies.
-type bindTable struct {
-	mu   lockorder.Mutex[lockorder.Last]
-	rmrs map[uint64]*RMR
-}
-
-func (b *bindTable) add(native uint64, rmr *RMR) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rmrs == nil {
-		b.rmrs = make(map[uint64]*RMR)
-	}
-	b.rmrs[native] = rmr
-}
-
-// take removes a bind, and returns nil if there is none.
-func (b *bindTable) take(native uint64) *RMR {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rmr := b.rmrs[native]
-	delete(b.rmrs, native)
-	return rmr
-}
-
-// forget removes the bind of a region that is freed, which has ended without a completion.
-func (b *bindTable) forget(rmr *RMR) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rmrs[rmr.native] == rmr { // another endpoint may have the cookie by now
-		delete(b.rmrs, rmr.native)
-	}
-}
-
-// complete makes the event of an operation that of a bind, and ends the bind.
-func (b *bindTable) complete(native uint64, event *Event) {
-	event.Number = EventRMRBindCompletion
-	if rmr := b.take(native); rmr != nil {
-		rmr.end(event.Status == DTOSuccess)
-		event.more = &moreOfEvent{rmr: rmr}
-	}
 }
 
 // RMRParam holds the parameters of a remote memory region. LMR, Address and Length
@@ -339,8 +189,6 @@ func (rmr *RMR) Query() (RMRParam, error) {
 		return RMRParam{}, err
 	}
 	defer rmr.obj.leave()
-	rmr.mu.Lock()
-	defer rmr.mu.Unlock()
 	// The library fills all fields, and refuses a mask with the triplet while the region is
 	// bound to nothing.
 	var param cgo.RMRParam
@@ -355,36 +203,30 @@ func (rmr *RMR) Query() (RMRParam, error) {
 		Privileges: MemPriv(param.MemPriv),
 		RMRContext: param.RMRContext,
 	}
-	for _, lmr := range []*LMR{rmr.bound, rmr.next} {
-		if p.Length > 0 && lmr != nil && lmr.lmrContext == param.LMRTriplet.LMRContext {
-			p.LMR = lmr
-		}
+	if lmr := rmr.lmr.Load(); p.Length > 0 && lmr != nil && lmr.lmrContext == param.LMRTriplet.LMRContext {
+		p.LMR = lmr
 	}
 	return p, nil
 }
 
 // Free frees the region. What it is bound to, peers cannot reach through it any more.
-// It fails with ErrInvalidState while a bind is outstanding whose completion has not
-// come, and with ErrClosed the second time.
+// It fails with ErrInvalidState while a bind is outstanding whose completion was not
+// taken, unless its endpoint was freed or reset, and with ErrClosed the second time.
 //
 // Implements:
 //
 //	DAT_RETURN dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle)
 func (rmr *RMR) Free() error {
 	const op = "dat_rmr_free"
-	if rmr != nil {
-		rmr.reap(op)
-	}
 	return rmr.object().seal(op, InvalidHandleRMR, func() error {
 		r := cgo.RMRFree(rmr.handle)
 		if ReturnType(r.Type()) == ErrInvalidState {
-			return refuse(op, ErrInvalidState, NoSubtype, "a bind of the region is outstanding: wait for its completion, or disconnect the endpoint")
+			return refuse(op, ErrInvalidState, NoSubtype, "a bind of the region is outstanding: take its completion, or free or reset the endpoint")
 		}
 		if err := check(op, r); err != nil {
 			return err
 		}
-		rmr.pz.ia.binds.forget(rmr)
-		rmr.settle(nil)
+		rmr.pz.ia.forgetNamed(cgo.Handle(rmr.handle), rmr)
 		return nil
 	})
 }

@@ -150,7 +150,7 @@ func TestRMR(t *testing.T) {
 		p.refused(t, second, true)
 		p.reaches(t, second, p.owner.Memory.Bytes()[:64])
 
-		wantInUse(t, p.owner.Memory, "remote memory region", "rmr_test.go:", "(a window)", "RMR.Free")
+		want(t, p.owner.Memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
 		if none := p.bind(t, rmr, udat.Segment{}, 0); none != (udat.RMRTriplet{}) {
 			t.Errorf("the end of the binding returns %+v", none)
 		}
@@ -178,7 +178,7 @@ func TestRMRFree(t *testing.T) {
 		memory, segment := mustAlloc(t, p.owner.PZ)
 		triplet := p.bind(t, rmr, segment, udat.MemPrivRemoteRead)
 		p.reaches(t, triplet, memory.Bytes()[:8])
-		wantInUse(t, memory, "(a window)")
+		want(t, memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
 		want(t, rmr.Free())
 		p.refused(t, triplet, false)
 		want(t, memory.Free())
@@ -254,7 +254,7 @@ func TestRMRBindRefuses(t *testing.T) {
 	})
 }
 
-// The completion of a bind need not be taken for the region to be bound again, or freed. The endpoint may have gone.
+// Until the completion of a bind is taken, or the endpoint has gone, the region can neither be bound nor freed.
 func TestRMRBindNotTaken(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		first, last := p.newRMR(t), p.newRMR(t)
@@ -262,9 +262,13 @@ func TestRMRBindNotTaken(t *testing.T) {
 		for _, rmr := range []*udat.RMR{first, last} {
 			_, err := rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 1, 0)
 			want(t, err)
-			wantInUse(t, memory, "remote memory region")
+			want(t, memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
+			_, err = rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 2, 0)
+			want(t, err, udat.ErrInvalidState)
+			want(t, rmr.Free(), udat.ErrInvalidState)
 		}
-		await(t, "the region cannot be freed", func() bool { return first.Free() == nil })
+		want(t, udattest.Expect(t, p.owner.Request, udat.EventRMRBindCompletion).Err())
+		want(t, first.Free())
 		want(t, p.owner.Disconnect(udat.CloseAbrupt))
 		want(t, p.owner.EP.Free())
 		want(t, last.Free())
@@ -322,4 +326,13 @@ func TestRMRBindBehindMessage(t *testing.T) {
 			udattest.Completion(t, p.owner.Request, 2)
 		}
 	})
+}
+
+func mustAlloc(t *testing.T, pz *udat.PZ) (*udat.LMR, udat.Segment) {
+	t.Helper()
+	lmr, err := udat.AllocMemory(pz, 4096, udat.MemPrivAll)
+	want(t, err)
+	segment, err := lmr.Segment(0, 8)
+	want(t, err)
+	return lmr, segment
 }

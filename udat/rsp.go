@@ -1,21 +1,12 @@
 package udat
 
-import (
-	"errors"
-	"sync/atomic"
-)
+import "github.com/goudat/goudat/cgo"
 
 // RSP is a reserved service point: it takes one connection request, for an
 // endpoint that is chosen beforehand. Its methods may be called from any goroutine.
-//
-// It stands on a native public service point: the library's reserved ones end
-// the process when their request is rejected and the endpoint freed, and lose
-// endpoints when a qualifier is used twice.
 type RSP struct {
 	service service
 	ep      *EP
-	// requested is set once the one request has arrived.
-	requested atomic.Bool
 }
 
 func (rsp *RSP) object() *object {
@@ -34,7 +25,7 @@ func (rsp *RSP) object() *object {
 // the request is rejected, or the service point freed before the request was
 // accepted.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_rsp_create(IN DAT_IA_HANDLE ia_handle,
 //	                          IN DAT_CONN_QUAL conn_qual,
@@ -46,7 +37,7 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	if ep == nil {
 		return nil, ep.object().enter(op, InvalidHandleEP)
 	}
-	ep.control.Lock()
+	ep.control.Lock() // first: the gate of the endpoint comes behind it
 	defer ep.control.Unlock()
 	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{&ep.obj, InvalidHandleEP}, argument{evd.object(), InvalidHandleEVDCR})
 	if err != nil {
@@ -65,31 +56,15 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	rsp := &RSP{service: service{ia: ia, evd: evd, qual: qual}, ep: ep}
 	rsp.service.rsp = rsp
 	defer ep.shadow.begin(callRSPCreate).end(&err)
-	if err := rsp.service.listen(op, "reserved service point", rsp.Free); err != nil {
+	err = rsp.service.listen(op, "reserved service point", rsp.Free, func() (uintptr, cgo.Return) {
+		handle, r := cgo.RSPCreate(ia.handle, uint64(qual), ep.handle, evd.handle)
+		return uintptr(handle), r
+	})
+	if err != nil {
 		return nil, err
 	}
 	return rsp, nil
 }
-
-// state returns the state of the endpoint, which the library believes UNCONNECTED.
-func (rsp *RSP) state() EPState {
-	if rsp.requested.Load() {
-		return EPStatePassiveConnectionPending
-	}
-	return EPStateReserved
-}
-
-// release lets go of the endpoint, if that has not happened before.
-func (rsp *RSP) release(because epCall) {
-	var err error
-	defer rsp.ep.shadow.begin(because).end(&err)
-	if !rsp.ep.reserved.CompareAndSwap(rsp, nil) {
-		err = errNotReserved
-	}
-}
-
-// errNotReserved says that a service point holds its endpoint no more.
-var errNotReserved = errors.New("endpoint not reserved")
 
 // RSPParam holds the parameters of a reserved service point.
 type RSPParam struct {
@@ -101,25 +76,29 @@ type RSPParam struct {
 
 // Query returns the parameters of the service point.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_rsp_query(IN DAT_RSP_HANDLE rsp_handle,
 //	                         IN DAT_RSP_PARAM_MASK rsp_param_mask,
 //	                         OUT DAT_RSP_PARAM *rsp_param)
 func (rsp *RSP) Query() (RSPParam, error) {
-	if err := rsp.object().enter("dat_rsp_query", InvalidHandleRSP); err != nil {
+	const op = "dat_rsp_query"
+	if err := rsp.object().enter(op, InvalidHandleRSP); err != nil {
 		return RSPParam{}, err
 	}
 	s := &rsp.service
 	defer s.obj.leave()
-	return RSPParam{IA: s.ia, ConnQual: s.qual, EVD: s.evd, EP: rsp.ep}, nil
+	var native cgo.RSPParam
+	if err := check(op, cgo.RSPQuery(cgo.RSPHandle(s.handle), cgo.RSPFieldAll, &native)); err != nil {
+		return RSPParam{}, err
+	}
+	return RSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, EP: rsp.ep}, nil
 }
 
 // Free ends the reservation. A request that was not answered is rejected; a
-// connection that was accepted lives on. What PSP.Free says of the qualifier
-// holds here too.
+// connection that was accepted lives on.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle)
 func (rsp *RSP) Free() error {
@@ -127,5 +106,11 @@ func (rsp *RSP) Free() error {
 	if rsp == nil {
 		return rsp.object().enter(op, InvalidHandleRSP)
 	}
-	return rsp.service.free(op, InvalidHandleRSP, func() { rsp.release(callRSPFree) })
+	return rsp.service.free(op, InvalidHandleRSP, func(handle uintptr) cgo.Return {
+		var err error
+		defer rsp.ep.shadow.begin(callRSPFree).end(&err)
+		r := cgo.RSPFree(cgo.RSPHandle(handle))
+		err = check(op, r)
+		return r
+	})
 }

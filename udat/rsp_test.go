@@ -1,8 +1,6 @@
 package udat_test
 
 import (
-	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -78,26 +76,6 @@ func TestRSP(t *testing.T) {
 		want(t, rsp.Free(), udat.ErrClosed)
 		wantState(t, e.EP, udat.EPStateConnected)
 		want(t, e.EP.Free())
-	})
-}
-
-// An endpoint is not seen reserved while a service point is made that is refused.
-func TestRSPRefusedUnseen(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		reports := watch(t)
-		listener, e := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
-		resume := sync.OnceFunc(udat.StallRequests(ia))
-		defer resume()
-		made := make(chan error, 1)
-		go func() { made <- second(udat.CreateRSP(ia, listener.ConnQual, e.EP, listener.Requests)) }()
-		udat.AwaitControl(e.EP)
-		for n := 0; n < 1000 && !t.Failed(); n++ {
-			wantState(t, e.EP, udat.EPStateUnconnected)
-			runtime.Gosched()
-		}
-		resume()
-		want(t, receive(t, made), udat.ErrConnQualInUse)
-		wantNoReport(t, reports)
 	})
 }
 

@@ -41,8 +41,8 @@ const (
 )
 
 const (
-	// maxOwedEvents is for a connection that is established and ends.
-	maxOwedEvents = 3
+	// maxOwedEvents is for a few connections, since events outlast a reset.
+	maxOwedEvents = 8
 	// maxShadowCalls is for one that changes the endpoint, and for the answer to
 	// the request of a reserved service point beside its Free.
 	maxShadowCalls = 3
@@ -102,16 +102,6 @@ func (c shadowCall) end(err *error) {
 	})
 }
 
-// withdraw notes that the call was not made after all.
-func (c shadowCall) withdraw() {
-	if c.shadow == nil {
-		return
-	}
-	c.conclude("not made", nil, func(possible []belief) []belief {
-		return withProgress(possible, c.slot, notYet)
-	})
-}
-
 func (c shadowCall) conclude(how string, err error, explain func(possible []belief) []belief) {
 	s := c.shadow
 	s.mu.Lock()
@@ -161,8 +151,12 @@ func (s *shadow) event(n EventNumber) {
 	s.mu.Lock()
 	difference := s.take(s.step(n.String()), n.String(), func(possible []belief) (after []belief) {
 		for _, b := range possible {
-			if b.owed[0] == n {
-				copy(b.owed[:], b.owed[1:])
+			// Requests have an event dispatcher of their own.
+			i := slices.IndexFunc(b.owed[:], func(owed EventNumber) bool {
+				return (owed == EventConnectionRequest) == (n == EventConnectionRequest)
+			})
+			if i >= 0 && b.owed[i] == n {
+				copy(b.owed[i:], b.owed[i+1:])
 				b.owed[maxOwedEvents-1] = 0
 				after = append(after, b)
 			}
@@ -340,12 +334,21 @@ func (s *shadow) possible() []belief {
 func (b belief) after(m move) belief {
 	b.state = m.to
 	switch {
-	case m.to == EPStateUnconnected || m.to == stateNone:
-		b.owed = [maxOwedEvents]EventNumber{} // what is not reported by then is dropped
-	case m.reports != 0:
-		if i := slices.Index(b.owed[:], 0); i >= 0 {
-			b.owed[i] = m.reports
+	case m.to == stateNone:
+		b.owed = [maxOwedEvents]EventNumber{} // freeing an endpoint drops its events
+	case m.to == EPStateUnconnected:
+		if i := slices.Index(b.owed[:], EventConnectionRequest); i >= 0 {
+			// Its service point is freed: it was rejected.
+			copy(b.owed[i:], b.owed[i+1:])
+			b.owed[maxOwedEvents-1] = 0
 		}
+	case m.reports != 0:
+		i := slices.Index(b.owed[:], 0)
+		if i < 0 {
+			b.state = stateNone // the program takes no events: nothing can be said of them
+			break
+		}
+		b.owed[i] = m.reports
 	}
 	return b
 }

@@ -115,7 +115,7 @@ func TestAssertionFindsImpossible(t *testing.T) {
 			impossible bool
 			provoke    func(t *testing.T, active, passive *udattest.Endpoint)
 		}{
-			"call": {"dat_ep_free", true, func(t *testing.T, active, passive *udattest.Endpoint) {
+			"call": {"dat_ep_free", false, func(t *testing.T, active, passive *udattest.Endpoint) {
 				want(t, active.EP.Free())
 			}},
 			"event": {"DAT_CONNECTION_EVENT_DISCONNECTED", true, func(t *testing.T, active, passive *udattest.Endpoint) {
@@ -353,6 +353,78 @@ func TestAssertionsBesideFailingCalls(t *testing.T) {
 			wantNoConnection(t, cr, e)
 		}
 		want(t, receive(t, stop()))
+		wantNoReport(t, reports)
+	})
+}
+
+// Events that were not taken before a Reset come after it.
+func TestAssertionsOnLateEvents(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports := watch(t)
+		listener := udattest.Listen(t, ia)
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		udattest.ConnectPair(t, listener, active, passive)
+		want(t, active.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
+		want(t, active.Reset())
+		want(t, passive.Reset())
+		wantState(t, active.EP, udat.EPStateUnconnected)
+		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+		want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(passive.EP, nil))
+		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
+		wantNoReport(t, reports)
+	})
+}
+
+// The request of a reserved service point that is freed is rejected, and never comes.
+func TestAssertionsOnLostRequest(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports := watch(t)
+		listener := udattest.Listen(t, ia)
+		reserved, active := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		qual := udattest.ConnQual()
+		requests, err := udat.CreateEVD(ia, 8, udat.EVDCR)
+		want(t, err)
+		defer requests.Free()
+		rsp, err := udat.CreateRSP(ia, qual, reserved.EP, requests)
+		want(t, err)
+		want(t, active.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+		for start := time.Now(); ; {
+			status, err := reserved.GetStatus()
+			want(t, err)
+			if status.State == udat.EPStatePassiveConnectionPending {
+				break
+			}
+			if time.Since(start) > udattest.Patience {
+				t.Fatalf("the request does not arrive: %v", status.State)
+			}
+			runtime.Gosched()
+		}
+		want(t, rsp.Free())
+		udattest.ConnectPair(t, listener, reserved, udattest.NewEndpoint(t, ia, nil))
+		wantNoReport(t, reports)
+	})
+}
+
+// A request may be taken before earlier events of the connection.
+func TestAssertionsOnEventsOfTwoQueues(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports := watch(t)
+		reserved, peer := udattest.Pair(t, ia, nil)
+		want(t, reserved.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, peer.Connect, udat.EventConnectionDisconnected)
+		want(t, reserved.Reset())
+		want(t, peer.Reset())
+		qual := udattest.ConnQual()
+		requests := createEVD(t, ia, 8, udat.EVDCR)
+		rsp, err := udat.CreateRSP(ia, qual, reserved.EP, requests)
+		want(t, err)
+		want(t, peer.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+		want(t, udattest.Expect(t, requests, udat.EventConnectionRequest).CR().Accept(nil, nil))
+		udattest.Expect(t, reserved.Connect, udat.EventConnectionDisconnected)
+		udattest.Expect(t, reserved.Connect, udat.EventConnectionEstablished)
+		want(t, rsp.Free())
 		wantNoReport(t, reports)
 	})
 }

@@ -2,20 +2,21 @@ package udat
 
 import (
 	"context"
-	"errors"
 	"runtime"
-	"time"
 
 	"github.com/goudat/goudat/cgo"
 )
 
 // Wait takes one event, and waits for it as long as ctx allows. A goroutine that
-// sleeps holds no thread, except for up to 8 on an adapter, each of which waits
-// alone on an event dispatcher that is not the asynchronous one. Before it
-// sleeps it looks for the event a while, see SetWaitSpin. When ctx ends first, the error matches that of the context and its
-// cause, and no event is lost; an event that is there already is returned even when
-// ctx has ended. Wait allocates no more than Dequeue while waits use the same context:
-// the first sleep with another one allocates what watches for its end.
+// sleeps holds no thread, except for up to 8 on an adapter, each of which is the
+// only one that waits on its event dispatcher. Before it sleeps it looks for the
+// event a while, see SetWaitSpin. When ctx ends first, the error matches that of the
+// context and its cause, and no event is lost; an event that is there already is
+// returned even when ctx has ended. Wait allocates no more than Dequeue while waits use
+// the same context: the first sleep with another one allocates what watches for its end.
+//
+// While a goroutine waits, the events are its own: they do not trigger a CNO, and Poll
+// and Dequeue may find nothing. Those that the last one leaves trigger the CNO when its wait ends.
 //
 // In a bubble of testing/synctest a wait that has to end by time never ends: the
 // bubble's clock stands still while a goroutine waits for something outside.
@@ -24,7 +25,7 @@ import (
 // EVD is freed. If the library cannot notify of events, Wait returns its error
 // instead of sleeping, and the next Wait tries again.
 //
-// Stands in for:
+// Implements:
 //
 //	DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle,
 //	                        IN DAT_TIMEOUT timeout,
@@ -44,29 +45,20 @@ func (evd *EVD) Wait(ctx context.Context) (Event, error) {
 // than the queue holds. When ctx ends first, no event is taken. Otherwise it is
 // Wait, and calls the same C function.
 func (evd *EVD) WaitBatch(ctx context.Context, events []Event, threshold int) (int, error) {
-	if err := evd.checkThreshold(events, threshold); err != nil {
+	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
 		return 0, err
+	}
+	evd.obj.leave()
+	switch {
+	case len(events) == 0:
+		return 0, refuse(waitOp, ErrInvalidParameter, InvalidArg3, "the slice has no room for an event: make it longer")
+	case threshold < 1 || threshold > len(events):
+		return 0, refuse(waitOp, ErrInvalidParameter, InvalidArg3, "the threshold is %d, make it 1 to %d, since the slice has room for so many events", threshold, len(events))
 	}
 	return evd.wait(ctx, events, threshold)
 }
 
 const waitOp = "dat_evd_wait"
-
-func (evd *EVD) checkThreshold(events []Event, threshold int) error {
-	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
-		return err
-	}
-	defer evd.obj.leave()
-	if len(events) == 0 {
-		return refuse(waitOp, ErrInvalidParameter, InvalidArg3, "the slice has no room for an event: make it longer")
-	}
-	length := evd.length()
-	if most := min(len(events), length); threshold < 1 || threshold > most {
-		return refuse(waitOp, ErrInvalidParameter, InvalidArg3,
-			"the threshold is %d, make it 1 to %d, since the slice has room for %d events and the queue for %d", threshold, most, len(events), length)
-	}
-	return nil
-}
 
 // wait waits until at least need events are there, and takes them.
 func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error) {
@@ -76,135 +68,191 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 	if evd == nil {
 		return 0, evd.object().enter(waitOp, NoSubtype)
 	}
-	if evd.waiters.unwaitable.Load() {
-		return 0, evd.obj.refused(waitOp, NoSubtype, errUnwaitable)
+	ended, err := evd.waiters.begin()
+	if err != nil {
+		return 0, evd.obj.refused(waitOp, NoSubtype, err)
 	}
-	n, err := evd.takeIf(events, need)
-	switch {
-	case n > 0:
+	if n, err := evd.takeAtOnce(events, need); n > 0 || err != nil {
 		return n, err
-	case err != nil:
-		evd.waiters.notify() // the next waiter meets the error itself, and tries to arm the EVD
+	}
+	if need == 1 {
+		if n, err := evd.spinBriefly(ctx, events); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	w := newWaiter(need)
+	defer w.release()
+	w.ended = ended
+	for {
+		n, led, err := evd.lead(ctx, w, events)
+		if !led {
+			n, err = evd.sleep(ctx, w, events)
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// spinBriefly looks for events as long as it may: see SetWaitSpin.
+func (evd *EVD) spinBriefly(ctx context.Context, events []Event) (n int, err error) {
+	most := evd.waiters.beginSpin()
+	if most == 0 {
+		return 0, nil
+	}
+	defer func() { evd.waiters.endSpin(n > 0) }() // also if the context panics
+	for ; n == 0 && err == nil && most > 0 && ctx.Err() == nil; most -= spinSlice {
+		n, err = evd.spinFor(events, min(most, spinSlice))
+	}
+	return n, err
+}
+
+// takeAtOnce takes events if at least need of them are there.
+func (evd *EVD) takeAtOnce(events []Event, need int) (int, error) {
+	taking, err := evd.beginTaking()
+	if !taking || err != nil {
 		return 0, err
 	}
-	return evd.waitForMore(ctx, events, need)
+	defer evd.mu.Unlock()
+	return evd.take(events, need)
 }
 
-// waitForMore is wait after a first look that has found too few events.
-func (evd *EVD) waitForMore(ctx context.Context, events []Event, need int) (int, error) {
-	w := newWaiter(need)
-	defer evd.dismiss(w)
-	var revoked <-chan struct{}
-	for {
-		if need == 1 {
-			if most := evd.waiters.beginSpin(); most > 0 {
-				n, err := evd.spin(ctx, events, most)
-				evd.waiters.endSpin(n > 0)
-				if n > 0 {
-					return n, err
-				}
-			}
-		}
-		if revoked == nil {
-			revoked = evd.waiters.revocation()
-		}
-		if need == 1 && w.seat == nil && evd.hasSeats() {
-			w.seat = evd.ia.notifier.seats.take(ctx)
-		}
-		if w.seat != nil {
-			evd.takeQueues(w)
-		}
-		stopped := false
-		switch err := evd.sleep(waitOp, w, nil, ctx.Done(), revoked); err {
-		case nil:
-		case errStopped:
-			stopped = true // look again: the notification of an event may still be on its way
-		default:
-			return 0, err
-		}
-		w.leaveQueues() // first: what was in the queues may be for this waiter
-		n, err := evd.takeAwake(w, events)
-		switch {
-		case n > 0:
-			return n, err
-		case err != nil:
-			evd.waiters.notify()
-			return 0, err
-		case stopped:
-			return 0, interrupted(waitOp, ctx)
-		}
+// take is takeAtOnce for a caller that holds mu.
+func (evd *EVD) take(events []Event, need int) (int, error) {
+	if need == 1 {
+		return evd.fill(events)
 	}
+	raw := evd.scratch(1)
+	_, r := cgo.EVDWait(evd.handle, 0, int32(need), &raw[0])
+	switch r.Type() {
+	case cgo.Success:
+		n := evd.decodeAll(events, raw[:1])
+		rest, err := evd.fill(events[n:])
+		return n + rest, err
+	case cgo.TimeoutExpired:
+		return 0, nil
+	case cgo.InvalidParameter:
+		return 0, errThreshold
+	case cgo.InvalidState:
+		return 0, errUnwaitable
+	}
+	return 0, check(waitOp, r)
 }
 
-// hasSeats reports whether a goroutine that begins to wait may sleep on a seat: no other
-// goroutine waits, and no CNO has to be told of the events. The asynchronous EVD has no
-// seats, since the notifier's goroutine empties it in any case. Where one processor runs all
-// goroutines, the sleep would keep it from the others until the runtime notices.
-func (evd *EVD) hasSeats() bool {
-	return evd.flags&EVDAsync == 0 && evd.attachment.Load() == nil && evd.waiters.alone() && runtime.GOMAXPROCS(0) > 1
+// errThreshold is the error of waits for more events than the queue holds.
+var errThreshold = refuse(waitOp, ErrInvalidParameter, InvalidArg3, "the threshold is more than the queue holds: lower it, or see Resize")
+
+// lead waits in the library, unless another goroutine waits on the EVD. It holds a thread.
+// A short sleep then leaves Go's scheduler alone: in Go's poller, each sleep that left the
+// process idle stopped and started the runtime's monitor thread, and a round trip took twice
+// as long. It returns no event, and no error, when it is time to look anew. It has not led if
+// the caller is to park.
+func (evd *EVD) lead(ctx context.Context, w *waiter, events []Event) (n int, led bool, err error) {
+	mayWait() // others have the leader return when they need the lock that it holds
+	if !evd.ia.notifier.beginBlocking() {
+		return 0, false, nil
+	}
+	defer evd.ia.notifier.endBlocking()
+	taking, err := evd.beginTaking()
+	if !taking || err != nil {
+		return 0, err != nil, err
+	}
+	defer evd.mu.Unlock()
+	if !evd.waiters.beginLeading(w) {
+		return 0, false, nil
+	}
+	leads := true
+	defer func() {
+		if leads { // the context has panicked
+			evd.endLeading()
+		}
+	}()
+	evd.follow(ctx)
+	raw := evd.scratch(len(events))
+	got, r := 0, cgo.TimeoutExpired.Return()
+	if ctx.Err() == nil {
+		if evd.turn.over(nil) {
+			runtime.Gosched()
+		}
+		got, r = cgo.EVDWaitBatch(evd.handle, cgo.TimeoutInfinite, int32(w.need), raw)
+	}
+	evd.endLeading()
+	leads = false
+	n = evd.decodeAll(events, raw[:got])
+	switch {
+	case n > 0:
+		return n, true, nil
+	case r.Subtype() == cgo.InvalidStateEVDUnwaitable || ctx.Err() != nil: // it was told to return
+		if n, err = evd.take(events, w.need); n == 0 && err == nil {
+			err = evd.ended(ctx, w)
+		}
+		return n, n > 0 || err != nil || w.need == 1, err
+	case r.Type() == cgo.QueueEmpty:
+		return 0, true, nil
+	case r.Type() == cgo.InvalidParameter:
+		return 0, true, errThreshold
+	}
+	return 0, true, check(waitOp, r)
 }
 
-// dismiss releases a waiter whose wait has ended.
-func (evd *EVD) dismiss(w *waiter) {
-	if w.seatArmed && evd.obj.enter(waitOp, NoSubtype) == nil {
-		evd.mu.Lock()
-		_, _ = evd.leaveSeat(w, nil) // whoever takes events next gets the error, too
-		evd.unlock()
-		evd.obj.leave()
-		evd.waiters.notify() // the agent may have told nobody else of an event, and another must arm the EVD
+// sleep waits until the notifier, or a leader, wakes the waiter, and looks for events. If others
+// were told of some before, it looks before it waits, too.
+func (evd *EVD) sleep(ctx context.Context, w *waiter, events []Event) (int, error) {
+	ended := ctx.Done() // a context may panic, but not while the waiter is parked
+	if err := evd.obj.enter(waitOp, NoSubtype); err != nil {
+		return 0, err
 	}
-	w.leaveQueues()
-	if w.seat != nil {
-		evd.ia.notifier.seats.put(w.seat)
+	told, err := evd.park(waitOp, w)
+	evd.obj.leave()
+	if err != nil {
+		return 0, err
 	}
-	w.release()
-}
-
-// takeQueues has the goroutine on the waiter's seat, instead of the notifier's, empty the
-// queues of the binding's own from which the EVD's events come. The agents of these queues
-// then write to this seat alone, and forget that of any other waiter.
-func (evd *EVD) takeQueues(w *waiter) {
-	if evd.flags&EVDConnection != 0 {
-		w.queues[0] = evd.ia.connections.only()
+	n := 0
+	if told {
+		n, err = evd.takeAtOnce(events, w.need)
 	}
-	if evd.flags&EVDCR != 0 {
-		w.queues[1] = evd.ia.services.requests()
-	}
-	for _, queue := range w.queues {
-		if queue != nil {
-			queue.keepEmpty(w.seat.fd)
+	if n == 0 && err == nil {
+		mayWait()
+		select {
+		case <-w.wake:
+		case <-ended:
 		}
 	}
+	woken := !evd.waiters.unpark(w)
+	if n == 0 && err == nil {
+		n, err = evd.takeAtOnce(events, w.need)
+	}
+	if n == 0 && err == nil {
+		err = evd.ended(ctx, w)
+	}
+	if woken && n == len(events) || err != nil {
+		evd.passOn(woken)
+	}
+	return n, err
 }
 
-// leaveQueues empties the queues once more, and leaves them to the notifier's goroutine.
-func (w *waiter) leaveQueues() {
-	for i, queue := range w.queues {
-		if queue != nil {
-			queue.keepEmpty(cgo.NoSeat)
-			w.queues[i] = nil
-		}
+// begin returns how often waits were ended before, and an error if none may begin.
+func (l *waiters) begin() (ended int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unwaitable {
+		return 0, errUnwaitable
 	}
+	return l.ended, nil
 }
 
-// leaveSeat ends the agent's use of the waiter's seat, and takes what the library has
-// queued: into events if the backlog is empty, or else into the backlog. It returns how
-// many events it has put into events, also from the backlog. The caller holds the gate
-// and mu.
-func (evd *EVD) leaveSeat(w *waiter, events []Event) (n int, err error) {
-	w.seatArmed = false
-	raw := evd.scratch(max(len(events), 1))
-	got, age, r := cgo.EVDLeaveSeat(evd.handle, evd.agent, raw)
-	if age > 0 {
-		evd.ia.notifier.latency.note(age)
-		evd.announce() // the agent has told nobody else of its events
+// ended returns why the wait is to end, nil if it is not.
+func (evd *EVD) ended(ctx context.Context, w *waiter) error {
+	if ctx.Err() != nil {
+		return interrupted(waitOp, ctx)
 	}
-	if len(events) > 0 && evd.backlog.len() == 0 {
-		n, r = evd.takeDecoded(events, raw, got, r)
-		return n, checkDequeue(waitOp, r)
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended != w.ended {
+		return errUnwaitable
 	}
-	err = checkDequeue(waitOp, evd.drainFrom(raw, got, r))
-	return evd.popAll(events), err
+	return nil
 }
 
 func checkContext(op string, ctx context.Context) error {
@@ -214,169 +262,8 @@ func checkContext(op string, ctx context.Context) error {
 	return nil
 }
 
-// takeIf takes events if at least need of them are there. If other goroutines wait, it
-// arms the EVD, and wakes those that can use the events that are left. If arming fails,
-// takeIf fails only if there is nothing to take.
-func (evd *EVD) takeIf(events []Event, need int) (int, error) {
-	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
-		return 0, err
-	}
-	defer evd.obj.leave()
-	if evd.flags&EVDConnection != 0 {
-		evd.ia.connections.reap()
-	}
-	evd.mu.Lock()
-	defer evd.unlock()
-	var unarmed error
-	if need > 1 || evd.waiters.takers() {
-		unarmed = evd.arm(waitOp, cgo.SameSeat)
-	}
-	if need > 1 && evd.backlog.len() < need {
-		if need > evd.length() {
-			return 0, errShortened
-		}
-		return 0, unarmed
-	}
-	n, err := evd.fill(waitOp, events)
-	if unarmed != nil {
-		err = evd.leaveUnarmed(n, err, unarmed)
-	}
-	return n, err
-}
-
-// takeAwake is takeIf for a waiter that has slept.
-func (evd *EVD) takeAwake(w *waiter, events []Event) (int, error) {
-	if !w.seatArmed {
-		return evd.takeIf(events, w.need)
-	}
-	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
-		return 0, err
-	}
-	defer evd.obj.leave()
-	evd.mu.Lock()
-	defer evd.unlock()
-	n, err := evd.leaveSeat(w, events)
-	if evd.waiters.takers() {
-		if unarmed := evd.arm(waitOp, cgo.SameSeat); unarmed != nil {
-			err = evd.leaveUnarmed(n, err, unarmed)
-		}
-	}
-	return n, err
-}
-
-// leaveUnarmed returns the error of a waiter that has taken n events, and could not arm
-// the EVD for the others. It wakes them if n > 0, since they have to arm it themselves.
-func (evd *EVD) leaveUnarmed(n int, err, unarmed error) error {
-	if n > 0 {
-		evd.waiters.notify()
-	} else if err == nil {
-		err = unarmed
-	}
-	return err
-}
-
-// errShortened is the error of waits for more events than the queue holds since Resize
-// has made it shorter.
-var errShortened = refuse(waitOp, ErrInvalidState, NoSubtype, "the event dispatcher was made shorter than the threshold: lower the threshold")
-
-// errStopped says that a wait's stop channel was closed.
-var errStopped = &Error{Op: waitOp, Return: classError | Return(ErrInterruptedCall)}
-
 // errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
 var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")
-
-// sleep returns nil when it is time to look for events again, errStopped when stop is
-// closed, errUnwaitable when revoked is closed, and ErrClosed when the EVD is freed. It
-// does not wait if done, which may be nil, returns true. The caller must not hold the
-// gate: Free waits for that.
-func (evd *EVD) sleep(op string, w *waiter, done func() bool, stop, revoked <-chan struct{}) error {
-	ready, err := evd.enlist(op, w)
-	if ready || err != nil {
-		return err
-	}
-	over := done != nil && done()
-	if !over {
-		mayWait()
-		w.sleep(stop, revoked, evd.closing)
-	}
-	if !evd.waiters.remove(w) || over {
-		return nil // it was woken, and must look, since no other waiter was, whatever else has happened
-	}
-	if w.seat != nil {
-		evd.notified() // the agent may have told nobody else of an event
-	}
-	switch {
-	case isClosed(stop):
-		return errStopped
-	case isClosed(revoked):
-		return errUnwaitable
-	case isClosed(evd.closing):
-		return evd.obj.freed(op, NoSubtype)
-	}
-	return nil
-}
-
-// enlist adds the waiter to the list of waiters, and arms the EVD. It returns true, and
-// takes the waiter off the list, if there are as many events as the waiter needs, or, for
-// an observer, whose need is 0, any that it has not seen.
-func (evd *EVD) enlist(op string, w *waiter) (ready bool, err error) {
-	if err := evd.object().enter(op, NoSubtype); err != nil {
-		return false, err
-	}
-	defer evd.obj.leave()
-	evd.mu.Lock()
-	defer evd.unlock()
-	evd.waiters.add(w)
-	seat := cgo.SameSeat
-	if w.seat != nil {
-		seat, w.seatArmed = w.seat.fd, true
-	}
-	err = evd.arm(op, seat)
-	if w.need == 0 {
-		ready = evd.arrivals > 0
-	} else {
-		ready = evd.backlog.len() >= w.need
-	}
-	if (ready || err != nil) && !evd.waiters.remove(w) {
-		ready = true // it was woken
-	}
-	if ready {
-		err = nil
-	}
-	return ready, err
-}
-
-// await is sleep for the binding itself. It returns nil when completions were recorded,
-// whichever goroutine has taken them from the library. What done looks at must change in
-// no other way. If the library cannot notify of completions, await returns nil from time
-// to time, since the binding has to finish what it has begun even so. Its errors say that
-// the wait was stopped or the EVD was freed.
-func (evd *EVD) await(op string, done func() bool, stop <-chan struct{}) error {
-	w := newWaiter(0)
-	defer w.release()
-	err := evd.sleep(op, w, done, stop, nil)
-	if err == nil || err == errStopped || errors.Is(err, ErrClosed) {
-		return err
-	}
-	select {
-	case <-time.After(armAgainAfter):
-	case <-stop:
-		return errStopped
-	case <-evd.closing:
-		return evd.obj.freed(op, NoSubtype)
-	}
-	return nil
-}
-
-// notified is called when the library has events after the EVD was armed: by the
-// notifier's goroutine, or by a goroutine that was woken on its seat.
-func (evd *EVD) notified() {
-	if evd.selfEmptying {
-		evd.keepEmpty(cgo.SameSeat)
-	}
-	evd.waiters.notify()
-	evd.announce()
-}
 
 // SetUnwaitable ends the waits on the event dispatcher with ErrInvalidState, subtype InvalidStateEVDUnwaitable, and
 // lets no more begin until ClearUnwaitable. Events arrive as before, and Dequeue, Poll, SpinPoll and the CNO return
@@ -391,10 +278,16 @@ func (evd *EVD) SetUnwaitable() error {
 		return err
 	}
 	defer evd.obj.leave()
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if err := check(op, cgo.EVDSetUnwaitable(evd.handle)); err != nil {
 		return err
 	}
-	evd.waiters.revoke()
+	l.unwaitable = true
+	l.ended++
+	l.kicked = l.kicked || l.leading // so that ClearUnwaitable lets the leader return first
+	wakeAll(&l.parked)
 	return nil
 }
 
@@ -409,9 +302,12 @@ func (evd *EVD) ClearUnwaitable() error {
 		return err
 	}
 	defer evd.obj.leave()
-	if err := check(op, cgo.EVDClearUnwaitable(evd.handle)); err != nil {
-		return err
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unwaitable = false
+	if l.kicked { // the leader does it when it leaves
+		return nil
 	}
-	evd.waiters.restore()
-	return nil
+	return check(op, cgo.EVDClearUnwaitable(evd.handle))
 }

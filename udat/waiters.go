@@ -1,24 +1,55 @@
 package udat
 
 import (
+	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
+	"weak"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/fifo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
+// waiters has the goroutines that wait on an EVD. Up to one of them leads: it waits in the
+// library. The others are parked until the notifier, or the leader when it leaves, wakes
+// them.
+//
+// One event wakes one waiter. So a waiter that was woken looks for events, and tells
+// others if it may leave any, even if its wait has ended meanwhile: see passOn.
+type waiters struct {
+	mu     lockorder.Mutex[waitersRank]
+	parked fifo.Queue[*waiter]
+
+	leading    bool
+	leaderNeed int  // events that the leader waits for
+	kicked     bool // the leader was told to return
+	passing    int  // goroutines that want EVD.mu, which the leader holds
+	unwaitable bool
+	ended      int // how often SetUnwaitable has ended the waits
+
+	// armed says that the EVD triggers the notifier's CNO.
+	armed    bool
+	cno      *CNO // the program's, which the EVD triggers while it is not armed; nil for none
+	disabled bool // it does not trigger that either
+
+	// watched is the channel of the context whose end kicks the leader, nil for none. It
+	// stays when the wait has ended, so that waiting again with the same context costs
+	// nothing.
+	watched   <-chan struct{}
+	stopWatch func() bool
+
+	eagerness eagerness
+}
+
 // waiter is one goroutine that waits.
 type waiter struct {
 	wake  chan struct{} // holds one wake-up, so that none is missed before the waiter blocks
-	need  int           // events that it waits for; 0 for an observer
+	need  int           // events that it waits for
+	ended int           // waiters.ended when the wait began
 	place fifo.Link[*waiter]
-
-	seat      *seat // on which it sleeps, nil if it waits for wake
-	seatArmed bool  // the EVD's agent may write to the seat
-
-	// queues are those of the binding's own whose agents may do so, too, nil for none.
-	queues [2]*EVD
 }
 
 var waiterPool = sync.Pool{New: func() any {
@@ -34,10 +65,9 @@ func newWaiter(need int) *waiter {
 	return w
 }
 
-// release returns a waiter, which must be in no list, to the pool.
+// release returns a waiter, which is not parked, to the pool.
 func (w *waiter) release() {
 	w.forgetWake()
-	w.seat, w.seatArmed, w.queues = nil, false, [2]*EVD{}
 	waiterPool.Put(w)
 }
 
@@ -49,202 +79,274 @@ func (w *waiter) forgetWake() {
 	}
 }
 
-// sleep blocks until the waiter is woken, or one of the channels is closed. On a seat it
-// may also return for no reason.
-func (w *waiter) sleep(stop, revoked, closing <-chan struct{}) {
-	if w.seat == nil {
-		select {
-		case <-w.wake:
-		case <-stop:
-		case <-revoked:
-		case <-closing:
+// wakeSome wakes whoever may use new events: one waiter for a single event, and all
+// for several. The caller holds mu.
+func (l *waiters) wakeSome() {
+	single := false
+	for place := l.parked.First(); place != nil; {
+		next := place.Next()
+		if w := place.Member; w.need > 1 || !single {
+			single = single || w.need == 1
+			l.parked.Remove(place)
+			w.wake <- struct{}{}
 		}
-	} else if !isClosed(stop) && !isClosed(revoked) && !isClosed(closing) {
-		w.seat.sleep()
+		place = next
 	}
 }
 
-// waiterList holds the goroutines that wait on an EVD. A waiter that is woken leaves the
-// list.
-//
-// One event wakes one waiter. So a waiter that was woken must look for events, and wake
-// others for those that it leaves, even if its wait has ended meanwhile.
-type waiterList struct {
-	mu      lockorder.Mutex[lockorder.Last]
-	singles fifo.Queue[*waiter] // wait for one event
-	batches fifo.Queue[*waiter] // wait for several events
-
-	// observers belong to the binding: they wait for completions to be recorded, and take
-	// no events.
-	observers fifo.Queue[*waiter]
-	observed  atomic.Bool // there are observers; written under mu
-
-	eagerness eagerness
-
-	unwaitable atomic.Bool   // written under mu
-	revoked    chan struct{} // closed when the EVD becomes unwaitable
-}
-
-func (l *waiterList) list(w *waiter) *fifo.Queue[*waiter] {
-	switch w.need {
-	case 0:
-		return &l.observers
-	case 1:
-		return &l.singles
+// wakeAll has all of the waiters decide anew how to wait. The caller holds the lock of the queue.
+func wakeAll(parked *fifo.Queue[*waiter]) {
+	for place := parked.Pop(); place != nil; place = parked.Pop() {
+		place.Member.wake <- struct{}{}
 	}
-	return &l.batches
 }
 
-func (l *waiterList) add(w *waiter) {
-	w.forgetWake()
-	l.mu.Lock()
-	l.list(w).Push(&w.place)
-	l.observed.Store(l.observers.Len() > 0)
-	l.mu.Unlock()
+// kick has the leader return from the library. The caller holds mu.
+func (l *waiters) kick(evd cgo.EVDHandle) {
+	if l.leading && !l.kicked {
+		l.kicked = true
+		cgo.EVDSetUnwaitable(evd)
+	}
 }
 
-// remove takes the waiter off the list. It returns false if the waiter was woken before.
-func (l *waiterList) remove(w *waiter) bool {
+// beginLeading makes the caller, which holds the EVD's mu, the leader unless others wait
+// already or want that lock.
+func (l *waiters) beginLeading(w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	removed := l.list(w).Remove(&w.place)
-	l.observed.Store(l.observers.Len() > 0)
-	return removed
-}
-
-// takers reports whether anybody waits for events to take.
-func (l *waiterList) takers() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.singles.Len()+l.batches.Len() > 0
-}
-
-// tellObservers wakes the observers. It costs nothing when there are none.
-func (l *waiterList) tellObservers() {
-	if l.observed.Load() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.wakeObservers()
-	}
-}
-
-func (l *waiterList) wakeObservers() {
-	wakeAll(&l.observers)
-	l.observed.Store(false)
-}
-
-// notify wakes the observers, and one waiter, which looks for events and wakes the others
-// if it leaves any.
-func (l *waiterList) notify() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.wakeObservers()
-	if !wakeFirst(&l.singles) {
-		wakeFirst(&l.batches)
-	}
-}
-
-// wakeFor wakes the waiters that can use events. news is how many have come, and left is
-// how many there are in all.
-func (l *waiterList) wakeFor(news, left int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.wakeObservers()
-	for n := min(news, left); n > 0 && wakeFirst(&l.singles); n-- {
-	}
-	for w := l.batches.First(); w != nil; {
-		next := w.Next()
-		if w.Member.need <= left {
-			l.batches.Remove(w)
-			w.Member.signal()
-		}
-		w = next
-	}
-}
-
-// wakeBatches has the waiters for several events look whether the queue can still hold so
-// many.
-func (l *waiterList) wakeBatches() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	wakeAll(&l.batches)
-}
-
-// revocation returns a channel that is closed when a wait that has begun must end.
-func (l *waiterList) revocation() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.revocationLocked()
-}
-
-func (l *waiterList) revocationLocked() chan struct{} {
-	if l.revoked == nil {
-		l.revoked = make(chan struct{})
-	}
-	return l.revoked
-}
-
-// revoke ends the waits in progress and allows no more of them.
-func (l *waiterList) revoke() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.unwaitable.Swap(true) {
-		return
-	}
-	close(l.revocationLocked())
-	l.pokeSeats()
-}
-
-// end wakes the goroutines that sleep on a seat when the EVD is freed.
-func (l *waiterList) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pokeSeats()
-}
-
-// pokeSeats wakes the goroutines that sleep on a seat. They stay in the list.
-func (l *waiterList) pokeSeats() {
-	for place := l.singles.First(); place != nil; place = place.Next() {
-		if seat := place.Member.seat; seat != nil {
-			seat.poke()
-		}
-	}
-}
-
-// alone reports whether nobody waits.
-func (l *waiterList) alone() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.singles.Len()+l.batches.Len()+l.observers.Len() == 0
-}
-
-// restore allows waits again.
-func (l *waiterList) restore() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.unwaitable.Swap(false) {
-		l.revoked = nil
-	}
-}
-
-func (w *waiter) signal() {
-	if w.seat != nil {
-		w.seat.poke()
-	} else {
-		w.wake <- struct{}{}
-	}
-}
-
-func wakeFirst(list *fifo.Queue[*waiter]) bool {
-	w := list.Pop()
-	if w == nil {
+	if l.leading || l.ended != w.ended || l.passing > 0 || l.parked.Len() > 0 {
 		return false
 	}
-	w.Member.signal()
+	l.leading, l.leaderNeed = true, w.need
 	return true
 }
 
-func wakeAll(list *fifo.Queue[*waiter]) {
-	for wakeFirst(list) {
+// endLeading tells others of the events that the leader has left. The waiter that it wakes may
+// wait for nothing more: those who stay parked are told of events from then on.
+func (evd *EVD) endLeading() {
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kicked && !l.unwaitable {
+		cgo.EVDClearUnwaitable(evd.handle)
 	}
+	l.leading, l.kicked = false, false
+	evd.handOn() // those who have looked meanwhile have found nothing
+	if l.parked.Len() > 0 && evd.arm(waitOp) != nil {
+		wakeAll(&l.parked) // each finds the error
+	}
+}
+
+// follow has the end of the context kick the leader, which is the caller.
+func (evd *EVD) follow(ctx context.Context) {
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.watched == ctx.Done() {
+		return
+	}
+	if l.stopWatch != nil {
+		l.stopWatch()
+	}
+	l.watched, l.stopWatch = nil, nil
+	ended := ctx.Done()
+	if ended != nil {
+		forgettable := weak.Make(evd) // the context is no reason to keep it
+		l.stopWatch = context.AfterFunc(ctx, func() {
+			if evd := forgettable.Value(); evd != nil {
+				evd.waiters.mu.Lock()
+				defer evd.waiters.mu.Unlock()
+				evd.waiters.kick(evd.handle)
+			}
+		})
+	}
+	l.watched = ended
+}
+
+// lock takes mu, for which the leader has to return from the library.
+func (evd *EVD) lock() { evd.lockBeside(true) }
+
+// lockToTake takes mu unless a goroutine waits in the library, which gets the events that
+// come.
+func (evd *EVD) lockToTake() bool { return evd.lockBeside(false) }
+
+func (evd *EVD) lockBeside(kick bool) bool {
+	if evd.mu.TryLock() {
+		return true
+	}
+	l := &evd.waiters
+	l.mu.Lock()
+	if l.leading && !kick {
+		l.mu.Unlock()
+		return false
+	}
+	l.kick(evd.handle)
+	l.passing++
+	l.mu.Unlock()
+	evd.mu.Lock()
+	l.mu.Lock()
+	l.passing--
+	l.mu.Unlock()
+	return true
+}
+
+// park adds a waiter, and has the EVD tell the notifier of events unless there is a leader. It
+// reports whether others may have been told of events that are there, so that nobody is told
+// again.
+func (evd *EVD) park(op string, w *waiter) (told bool, err error) {
+	l := &evd.waiters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended != w.ended {
+		return false, errUnwaitable
+	}
+	w.forgetWake()
+	l.parked.Push(&w.place)
+	told = l.armed
+	switch {
+	case l.leading && l.leaderNeed > 1:
+		l.kick(evd.handle) // it leaves events that are enough for this one
+	case !l.leading:
+		if err = evd.arm(op); err != nil {
+			l.parked.Remove(&w.place)
+		}
+	}
+	return told, err
+}
+
+// unpark takes the waiter off the list. It returns false if the waiter was woken before.
+func (l *waiters) unpark(w *waiter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.parked.Remove(&w.place)
+}
+
+// arm has the EVD trigger the notifier's CNO, at once if events are there, until disarm. Its
+// events do not trigger the program's CNO meanwhile. The caller holds waiters.mu.
+func (evd *EVD) arm(op string) error {
+	l := &evd.waiters
+	if l.armed {
+		return nil
+	}
+	if l.cno != nil {
+		if err := check(op, cgo.EVDModifyCNO(evd.handle, evd.ia.notifier.cno)); err != nil {
+			return err
+		}
+	}
+	l.armed = true
+	if r := cgo.EVDEnable(evd.handle); !r.OK() {
+		evd.disarm()
+		return check(op, r)
+	}
+	return nil
+}
+
+// disarm undoes arm. The caller holds waiters.mu.
+func (evd *EVD) disarm() {
+	l := &evd.waiters
+	l.armed = false
+	cgo.EVDDisable(evd.handle)
+	if l.cno != nil {
+		cgo.EVDModifyCNO(evd.handle, l.cno.handle)
+		if !l.disabled {
+			cgo.EVDEnable(evd.handle)
+		}
+	}
+}
+
+// passOn is called by the notifier when the EVD has triggered its CNO, and by a waiter that
+// leaves events, perhaps: woken says whether it was told of them. The last one always tells others.
+func (evd *EVD) passOn(woken bool) {
+	if evd.obj.enter(waitOp, NoSubtype) != nil {
+		return
+	}
+	defer evd.obj.leave()
+	evd.waiters.mu.Lock()
+	defer evd.waiters.mu.Unlock()
+	if woken || evd.waiters.parked.Len() == 0 {
+		evd.handOn()
+	}
+}
+
+// handOn tells those who wait on the EVD, or else on the program's CNO, of events that may be
+// there. The notifier is told no more if nobody is parked: those who poll need no
+// notifications. The caller holds waiters.mu.
+func (evd *EVD) handOn() {
+	l := &evd.waiters
+	switch {
+	case l.parked.Len() > 0:
+		l.wakeSome()
+	case l.armed:
+		evd.disarm()
+	case l.cno != nil && !l.disabled:
+		cgo.EVDEnable(evd.handle) // again: it triggers the CNO if there are events
+	}
+}
+
+// DefaultWaitSpin is how long Wait looks for an event before it sleeps, unless
+// SetWaitSpin sets another time.
+const DefaultWaitSpin = 50 * time.Microsecond
+
+// SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, looks
+// for an event in C before it sleeps, from 0 for never to MaxSpin.
+//
+// Sleeping costs at least two context switches. Wait backs off when spinning does not
+// help, down to one spin in 64 waits, until a spin finds an event. It does not spin while
+// another goroutine waits on the event dispatcher, while all processors but one
+// spin in waits, or when GOMAXPROCS is 1.
+func (evd *EVD) SetWaitSpin(most time.Duration) error {
+	if err := evd.object().enter(waitOp, NoSubtype); err != nil {
+		return err
+	}
+	defer evd.obj.leave()
+	if most < 0 || most > MaxSpin {
+		return refuse(waitOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", most, MaxSpin)
+	}
+	evd.waiters.mu.Lock()
+	defer evd.waiters.mu.Unlock()
+	evd.waiters.eagerness.most = most
+	return nil
+}
+
+// eagerness decides which waits spin. It is guarded by the lock of the waiters.
+type eagerness struct {
+	most   time.Duration
+	pause  int // how many waits sleep at once after a spin in vain
+	sleeps int // how many of these are still to come
+}
+
+// mostPause keeps the cost of spinning low where it never finds an event.
+const mostPause = 63
+
+// spinners counts the goroutines of the process that spin in a wait.
+var spinners atomic.Int32
+
+// beginSpin returns how long a wait may spin at most, 0 if it must not. If it may, the
+// caller must call endSpin.
+func (l *waiters) beginSpin() (most time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &l.eagerness
+	switch {
+	case e.most == 0 || l.leading || l.parked.Len() > 0:
+		return 0
+	case e.sleeps > 0:
+		e.sleeps--
+		return 0
+	case int(spinners.Add(1)) < runtime.GOMAXPROCS(0):
+		return e.most
+	}
+	spinners.Add(-1)
+	return 0
+}
+
+func (l *waiters) endSpin(found bool) {
+	spinners.Add(-1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &l.eagerness
+	if e.pause = min(2*e.pause+1, mostPause); found {
+		e.pause = 0
+	}
+	e.sleeps = e.pause
 }

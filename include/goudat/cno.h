@@ -4,6 +4,10 @@
 
 #include "native.h"
 
+/* The unpatched library lacks these two. */
+#pragma weak dat_cno_fd_create
+#pragma weak dat_cno_trigger
+
 static inline DAT_OS_WAIT_PROXY_AGENT goudat_wait_proxy_agent(uintptr_t instance, uintptr_t func)
 {
 	DAT_OS_WAIT_PROXY_AGENT agent = {
@@ -47,6 +51,28 @@ static inline DAT_RETURN goudat_cno_wait(goudat_handle cno, DAT_TIMEOUT timeout,
 	DAT_EVD_HANDLE handle = DAT_HANDLE_NULL;
 	DAT_RETURN ret = dat_cno_wait((DAT_CNO_HANDLE)cno, timeout, &handle);
 
+	*evd = (goudat_handle)handle;
+	return ret;
+}
+
+static inline DAT_RETURN goudat_cno_fd_create(goudat_handle ia, DAT_FD *fd, goudat_handle *cno)
+{
+	DAT_CNO_HANDLE handle = DAT_HANDLE_NULL;
+	DAT_RETURN ret = DAT_CLASS_ERROR | DAT_MODEL_NOT_SUPPORTED;
+
+	if (dat_cno_fd_create != NULL)
+		ret = dat_cno_fd_create((DAT_IA_HANDLE)ia, fd, &handle);
+	*cno = (goudat_handle)handle;
+	return ret;
+}
+
+static inline DAT_RETURN goudat_cno_trigger(goudat_handle cno, goudat_handle *evd)
+{
+	DAT_EVD_HANDLE handle = DAT_HANDLE_NULL;
+	DAT_RETURN ret = DAT_CLASS_ERROR | DAT_MODEL_NOT_SUPPORTED;
+
+	if (dat_cno_trigger != NULL)
+		ret = dat_cno_trigger((DAT_CNO_HANDLE)cno, &handle);
 	*evd = (goudat_handle)handle;
 	return ret;
 }

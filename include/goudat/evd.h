@@ -109,6 +109,28 @@ static inline DAT_RETURN goudat_evd_take(goudat_handle evd, goudat_event *events
 	return ret;
 }
 
+/*
+ * Waits until threshold events are there, and takes up to max events, at least threshold, in one crossing. The return
+ * value is that of the wait, if that fails.
+ */
+static inline DAT_RETURN goudat_evd_wait_batch(goudat_handle evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+					       goudat_event *events, int max, int *count)
+{
+	DAT_COUNT more;
+	DAT_RETURN ret = goudat_evd_wait(evd, timeout, threshold, events, &more);
+	int rest = 0;
+
+	*count = 0;
+	if (ret != DAT_SUCCESS)
+		return ret;
+	if (max > 1) {
+		memset(&events[1], 0, sizeof(events[1]));
+		ret = goudat_evd_take(evd, &events[1], max - 1, &rest);
+	}
+	*count = 1 + rest;
+	return ret;
+}
+
 /* Takes up to max events, at least 1, in one crossing. */
 static inline DAT_RETURN goudat_evd_dequeue_batch(goudat_handle evd, goudat_event *events, int max,
 						  int *count)

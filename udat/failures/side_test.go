@@ -3,6 +3,7 @@
 package failures
 
 import (
+	"errors"
 	"maps"
 	"strings"
 
@@ -50,7 +51,7 @@ func (a *adapter) newSide(name string, srq *udat.SRQ) (*side, bool) {
 	} {
 		length := queue
 		if !made(p, evd.at, name+"'s EVD for "+evd.what, func() (*udat.EVD, error) { return udat.CreateEVD(a.ia, length/2, evd.flags) }) ||
-			!p.ok("resizing the "+name+"'s EVD for "+evd.what, (*evd.at).Resize(length)) {
+			!p.resized("resizing the "+name+"'s EVD for "+evd.what, *evd.at, length) {
 			return s, false
 		}
 		p.watch(*evd.at, evd.handle, (*evd.at).Wait)
@@ -63,6 +64,12 @@ func (a *adapter) newSide(name string, srq *udat.SRQ) (*side, bool) {
 		attr.MaxRecvDTOs = queue / 2
 		return udat.CreateEP(a.ia, a.pz, s.recv, s.reqs, s.conn, attr)
 	})
+}
+
+// resized makes an EVD longer. It is not done where the device cannot.
+func (p *pass) resized(what string, evd *udat.EVD, length int) bool {
+	err := evd.Resize(length)
+	return errors.Is(err, udat.ErrModelNotSupported) || p.ok(what, err)
 }
 
 // newSides makes two. The server has the shared receive queue. Free both in any case.

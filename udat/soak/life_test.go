@@ -38,6 +38,8 @@ type life struct {
 	// Requests: posted, completed, succeeded, and the first failure.
 	requested, completed, acknowledged int
 	failure                            error
+	made                               atomic.Int64 // requested, for whoever disconnects
+	inTime                             int          // those that were posted before that, if it is this end
 
 	// Receives: the same; the messages are those of the peer's requests up to next.
 	receives, taken, messages, next int
@@ -224,6 +226,7 @@ func (l *life) request() error {
 				return err
 			}
 			l.requested++
+			l.made.Store(int64(l.requested))
 		}
 		if l.requested == l.completed {
 			if !l.wantsMore() {
@@ -428,8 +431,8 @@ func (l *life) compare() error {
 			}
 		}
 	}
-	if l.plan.alone(l) == gracefully && l.acknowledged < l.requested {
-		return fmt.Errorf("of %d requests %d have succeeded before a graceful disconnect, then came %w", l.requested, l.acknowledged, l.failure)
+	if l.plan.alone(l) == gracefully && l.acknowledged < l.inTime {
+		return fmt.Errorf("of %d requests %d have succeeded before a graceful disconnect, then came %w", l.inTime, l.acknowledged, l.failure)
 	}
 	got := l.peer.messages
 	if got > sends || got < acknowledged && !l.peer.freeing.Load() {

@@ -213,6 +213,7 @@ func (l *life) do(how way) (err error) {
 	case abruptly:
 		err = l.ep.Disconnect(udat.CloseAbrupt)
 	case gracefully:
+		l.inTime = int(l.made.Load()) // those that are posted later may be flushed
 		err = l.ep.Disconnect(udat.CloseGraceful)
 	case gracefullyThenAbruptly:
 		err = l.ep.Disconnect(udat.CloseGraceful)

@@ -14,11 +14,10 @@
 struct call {
 	int32_t fail;    /* how many of the next calls */
 	uint32_t code;   /* what they return */
-	int32_t late;    /* they do what they should all the same */
 	int32_t failed;  /* how many have */
 };
 
-enum { CNO_MODIFY_AGENT, CNO_WAIT, CNO_FREE, EVD_ENABLE, EVD_FREE, EP_FREE, EP_POST_RDMA_WRITE, CALLS };
+enum { EVD_ENABLE, EVD_FREE, EP_FREE, CALLS };
 
 static struct call *calls;
 
@@ -55,39 +54,13 @@ static int fails(int which)
 		uint32_t(*real) type = (uint32_t(*) type)dlsym(RTLD_NEXT, name); \
 		if (!fails(which))                                       \
 			return real(__VA_ARGS__);                        \
-		if (calls[which].late)                                   \
-			real(__VA_ARGS__);                               \
 		return calls[which].code;                                \
 	} while (0)
 
-struct agent {
-	void *instance_data;
-	void *function;
-};
-
-uint32_t dat_cno_modify_agent(void *cno, struct agent agent);
-uint32_t dat_cno_wait(void *cno, uint32_t timeout, void **evd);
-uint32_t dat_cno_free(void *cno);
 uint32_t dat_evd_enable(void *evd);
 uint32_t dat_evd_disable(void *evd);
 uint32_t dat_evd_free(void *evd);
 uint32_t dat_ep_free(void *ep);
-uint32_t dat_ep_post_rdma_write(void *ep, int32_t segments, void *iov, uint64_t cookie, const void *remote, int flags);
-
-uint32_t dat_cno_modify_agent(void *cno, struct agent agent)
-{
-	CALL(CNO_MODIFY_AGENT, "dat_cno_modify_agent", (void *, struct agent), cno, agent);
-}
-
-uint32_t dat_cno_wait(void *cno, uint32_t timeout, void **evd)
-{
-	CALL(CNO_WAIT, "dat_cno_wait", (void *, uint32_t, void **), cno, timeout, evd);
-}
-
-uint32_t dat_cno_free(void *cno)
-{
-	CALL(CNO_FREE, "dat_cno_free", (void *), cno);
-}
 
 uint32_t dat_evd_enable(void *evd)
 {
@@ -104,10 +77,4 @@ uint32_t dat_evd_free(void *evd)
 uint32_t dat_ep_free(void *ep)
 {
 	CALL(EP_FREE, "dat_ep_free", (void *), ep);
-}
-
-uint32_t dat_ep_post_rdma_write(void *ep, int32_t segments, void *iov, uint64_t cookie, const void *remote, int flags)
-{
-	CALL(EP_POST_RDMA_WRITE, "dat_ep_post_rdma_write", (void *, int32_t, void *, uint64_t, const void *, int), ep,
-	     segments, iov, cookie, remote, flags);
 }
