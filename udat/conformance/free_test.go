@@ -138,7 +138,6 @@ func operationsGoAlong(t *trial) {
 	t.postRecv(a, series(0, 8)...)
 	t.stick(a, b, 9)
 	t.postRead(a, b, 10)
-	t.refused(a.Memory.Free(), udat.ErrInvalidState) // the operations use it
 	t.free(a)
 	t.must(a.Memory.Free())
 	t.disconnected(b)

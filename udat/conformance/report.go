@@ -32,8 +32,10 @@ type Result struct {
 	Needs  string `json:",omitempty"`
 	// Remark is a note on a clause that is shown.
 	Remark string `json:",omitempty"`
-	// Library is what the native library does by itself, or "" if that was not tried.
-	Library string `json:",omitempty"`
+	// Published is what the native library does as it was published, and Cured what that of scripts/native does, without
+	// package udat. They are "" where that was not tried.
+	Published string `json:",omitempty"`
+	Cured     string `json:",omitempty"`
 }
 
 // Complete reports whether there is a result for each clause on each adapter.
@@ -65,9 +67,9 @@ suite on another provider. Do not edit.
 
 * **shown**: the suite has tried the clause, and seen what it requires. A number refers to a remark.
 * **not shown**: the clause cannot be tried on this provider. A number refers to the reason, and to what would be needed.
-* **the library by itself**: what the native library does without ` + "`udat`" + `, as tried by the suite; *untried* is what it
-  is known to do that would end the process, hang it or leave it damaged. [native-library.md](../scripts/dapl/native-library.md) has more.
-* **cured in**: where ` + "`udat`" + ` cures a difference.
+* **C, as published** and **C, cured**: what the native library does without ` + "`udat`" + `, as it was published, and with the
+  patches of [scripts/dapl](../scripts/dapl/README.md). Where the adapters differ, their names come first. ` + "`udat`" + ` checks
+  arguments and handles, which C leaves to its callers.
 
 The early states are ` + Early + `.
 `
@@ -128,7 +130,7 @@ func (p *page) clauses(manual Page) {
 	for _, a := range p.report.Adapters {
 		head = append(head, "`"+a.Name+"`")
 	}
-	p.head(append(head, "the library by itself", "cured in")...)
+	p.head(append(head, "C, as published", "C, cured")...)
 	for _, c := range Clauses {
 		if c.ID[0] != manual.Letter {
 			continue
@@ -137,7 +139,7 @@ func (p *page) clauses(manual Page) {
 		for _, a := range p.report.Adapters {
 			row = append(row, p.outcome(c.ID, a.Name))
 		}
-		p.row(append(row, p.library(c), places(c.Protection))...)
+		p.row(append(row, p.library(c.ID, func(r Result) string { return r.Published }), p.library(c.ID, func(r Result) string { return r.Cured }))...)
 	}
 }
 
@@ -200,52 +202,23 @@ func (p *page) footnotes() {
 	}
 }
 
-// library returns what the library does by itself, once if the adapters agree.
-func (p *page) library(c Clause) string {
+// library returns what the library does, once if the adapters agree.
+func (p *page) library(id string, text func(Result) string) string {
 	seenOn := make(map[string][]string)
 	var seen []string
 	for _, a := range p.report.Adapters {
-		if result, ok := p.result(c.ID, a.Name); ok && result.Library != "" {
-			if seenOn[result.Library] == nil {
-				seen = append(seen, result.Library)
+		result, _ := p.result(id, a.Name)
+		if did := text(result); did != "" {
+			if seenOn[did] == nil {
+				seen = append(seen, did)
 			}
-			seenOn[result.Library] = append(seenOn[result.Library], "`"+a.Name+"`")
+			seenOn[did] = append(seenOn[did], "`"+a.Name+"`")
 		}
 	}
-	var parts []string
-	for _, text := range seen {
-		if len(seenOn[text]) < len(p.report.Adapters) {
-			text = strings.Join(seenOn[text], ", ") + ": " + text
-		}
-		parts = append(parts, text)
-	}
-	if c.Untried != "" {
-		parts = append(parts, "*untried:* "+c.Untried)
-	}
-	return strings.Join(parts, "; ")
-}
-
-// Place is a file of the module, and the functions in it that cure a difference.
-type Place struct {
-	File      string
-	Functions []string
-}
-
-// Places parses the Protection of a clause.
-func Places(protection string) (list []Place) {
-	for _, part := range strings.Split(protection, ";") {
-		file, functions, _ := strings.Cut(strings.TrimSpace(part), ":")
-		if file != "" {
-			list = append(list, Place{file, strings.Split(strings.TrimSpace(functions), ", ")})
+	for i, did := range seen {
+		if len(seenOn[did]) < len(p.report.Adapters) {
+			seen[i] = strings.Join(seenOn[did], ", ") + ": " + did
 		}
 	}
-	return list
-}
-
-func places(protection string) string {
-	var parts []string
-	for _, place := range Places(protection) {
-		parts = append(parts, fmt.Sprintf("[%s](../%s): `%s`", place.File[strings.LastIndexByte(place.File, '/')+1:], place.File, strings.Join(place.Functions, "`, `")))
-	}
-	return strings.Join(parts, "; ")
+	return strings.Join(seen, "; ")
 }

@@ -15,10 +15,10 @@ func sample() *Report {
 	return &Report{
 		Adapters: []Adapter{{Name: "one", Device: "dev0", Provider: "version 1.0"}, {Name: "two", Device: "dev0", Provider: "version 2.0"}},
 		Results: []Result{
-			{Clause: "G-01", Adapter: "one", Outcome: Shown, Library: "this"},
-			{Clause: "G-01", Adapter: "two", Outcome: Shown, Library: "this", Remark: "all but one"},
-			{Clause: "G-02", Adapter: "one", Outcome: NotShown, Reason: "there is none", Needs: "one", Library: "this | that"},
-			{Clause: "G-02", Adapter: "two", Outcome: Violated, Reason: "it is\nwrong", Library: "that"},
+			{Clause: "G-01", Adapter: "one", Outcome: Shown, Published: "this", Cured: "it"},
+			{Clause: "G-01", Adapter: "two", Outcome: Shown, Published: "this", Remark: "all but one"},
+			{Clause: "G-02", Adapter: "one", Outcome: NotShown, Reason: "there is none", Needs: "one", Cured: "this | that"},
+			{Clause: "G-02", Adapter: "two", Outcome: Violated, Reason: "it is\nwrong", Cured: "that"},
 			{Clause: "G-03", Adapter: "one", Outcome: Shown, Remark: "all but one"},
 		},
 	}
@@ -33,9 +33,9 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"| `one` | dev0 | version 1.0 | 2 | 1 | 0 |\n",
 		"| `two` | dev0 | version 2.0 | 1 | 0 | 1 |\n",
-		" | shown | shown [1](#notes) | this; *untried:* ",
-		" | **not shown** [2](#notes) | **violated** [3](#notes) | `one`: this \\| that; `two`: that; *untried:* ",
-		" | shown [1](#notes) | not run | *untried:* ",
+		" | shown | shown [1](#notes) | this | `one`: it |\n",
+		" | **not shown** [2](#notes) | **violated** [3](#notes) |  | `one`: this \\| that; `two`: that |\n",
+		" | shown [1](#notes) | not run |  |  |\n",
 		" | not run | not run | ",
 		"\n1. All but one.\n2. There is none. Needed: one.\n3. It is wrong.\n",
 	} {

@@ -3,11 +3,11 @@ package conformance
 import (
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"syscall"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -125,12 +125,8 @@ func (t *trial) disconnecting() (e, peer *udattest.Endpoint) {
 func (t *trial) completing(n int) []*udattest.Endpoint {
 	t.Helper()
 	listener := udattest.Listen(t, t.ia)
-	cmd := exec.CommandContext(udattest.Context(t), os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d %d", peerVariable, t.ia.Name(), t.address(), listener.ConnQual, n))
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
+	cmd, stdin, err := startPeer(t.ia.Name(), uint64(listener.ConnQual), n)
 	t.must(err)
-	t.must(cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = stdin.Close()
@@ -140,13 +136,7 @@ func (t *trial) completing(n int) []*udattest.Endpoint {
 	for range n {
 		requests = append(requests, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR())
 	}
-	t.must(cmd.Process.Signal(syscall.SIGSTOP))
-	var status syscall.WaitStatus
-	_, err = syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
-	t.must(err)
-	if !status.Stopped() {
-		t.Fatalf("the peer has ended: %v", status)
-	}
+	t.must(stop(cmd.Process))
 	var endpoints []*udattest.Endpoint
 	for _, cr := range requests {
 		e := t.endpoint()
@@ -157,56 +147,49 @@ func (t *trial) completing(n int) []*udattest.Endpoint {
 	return endpoints
 }
 
-// peerVariable makes this test program the peer of a trial. It has the adapter, the address and the qualifier to
-// connect to, and the number of endpoints.
+// peerVariable makes this test program the peer of an endpoint. It has the adapter, the qualifier to connect to on the same
+// adapter, and the number of endpoints.
 const peerVariable = "UDAT_CONFORMANCE_PEER"
 
-func init() {
-	task := os.Getenv(peerVariable)
-	if task == "" {
-		return
+// startPeer starts a process that connects, and ends when its standard input is closed.
+func startPeer(adapter string, qual uint64, n int) (*exec.Cmd, io.Closer, error) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), probeVariable+"=", fmt.Sprintf("%s=%s %d %d", peerVariable, adapter, qual, n))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := bePeer(task); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	return cmd, stdin, cmd.Start()
 }
 
-// bePeer connects and waits for the end of its standard input.
-func bePeer(task string) error {
-	var name, to string
-	var qual udat.ConnQual
+// stop stops a child process, and returns when it has stopped.
+func stop(process *os.Process) error {
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(process.Pid, &status, syscall.WUNTRACED, nil); err != nil {
+		return err
+	}
+	if !status.Stopped() {
+		return fmt.Errorf("the process has ended: %v", status)
+	}
+	return nil
+}
+
+func init() {
+	var adapter string
+	var qual uint64
 	var n int
-	if _, err := fmt.Sscan(task, &name, &to, &qual, &n); err != nil {
-		return err
+	if read, _ := fmt.Sscan(os.Getenv(peerVariable), &adapter, &qual, &n); read != 3 {
+		return
 	}
-	address, err := netip.ParseAddr(to)
-	if err != nil {
-		return err
-	}
-	ia, err := udat.Open(name)
-	if err != nil {
-		return err
-	}
-	defer ia.Close(udat.CloseAbrupt)
-	pz, err := udat.CreatePZ(ia)
-	if err != nil {
-		return err
-	}
-	evd, err := udat.CreateEVD(ia, 16, udat.EVDConnection)
-	if err != nil {
-		return err
-	}
+	p := &probe{}
+	p.open(adapter)
 	for range n {
-		ep, err := udat.CreateEP(ia, pz, nil, nil, evd, nil)
-		if err != nil {
-			return err
-		}
-		if err := ep.Connect(address, qual, udat.TimeoutInfinite, nil); err != nil {
-			return err
-		}
+		p.success(cgo.EPConnect(p.endpoint().ep, p.address, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
 	}
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
 }

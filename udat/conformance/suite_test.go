@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // TestClauses runs the trial of each clause on each adapter and reports the results. It fails when a clause is
 // violated, or the page in docs is out of date.
 func TestClauses(t *testing.T) {
-	report := &Report{}
+	report, published := &Report{}, readPublished(t)
 	for _, name := range udattest.Names(t) {
 		report.Adapters = append(report.Adapters, describe(t, name))
 	}
@@ -50,7 +50,8 @@ func TestClauses(t *testing.T) {
 				if !passed {
 					tr.result.Outcome = Violated
 				}
-				tr.result.Library = observe(t, c.ID, a.Name)
+				tr.result.Published = published[a.Name][c.ID]
+				tr.result.Cured = observe(t, c.ID, a.Name)
 				report.Results = append(report.Results, tr.result)
 			}
 			// A clause that ends the process leaves the results of the clauses before it.
@@ -170,19 +171,14 @@ func try(page map[string]func(*trial)) bool {
 	return true
 }
 
-func TestEachClauseHasTrial(t *testing.T) {
+func TestEachClauseIsTried(t *testing.T) {
 	for _, c := range Clauses {
-		if trials[c.ID] == nil {
-			t.Errorf("%s has no trial", c.ID)
+		if trials[c.ID] == nil || probes[c.ID] == nil {
+			t.Errorf("%s has no trial, or no probe", c.ID)
 		}
 	}
-	if len(trials) != len(Clauses) {
-		t.Errorf("there are %d trials for %d clauses", len(trials), len(Clauses))
-	}
-	for id := range probes {
-		if trials[id] == nil {
-			t.Errorf("there is a probe of %s, which is not a clause", id)
-		}
+	if len(trials) != len(Clauses) || len(probes) != len(Clauses) {
+		t.Errorf("there are %d trials and %d probes for %d clauses", len(trials), len(probes), len(Clauses))
 	}
 }
 
