@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -12,247 +14,252 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Conn is a net.Conn over an endpoint. It has one goroutine, which takes the completions (pump). Read and Write copy
-// between the program's memory and that of the connection, and never touch the former when they have returned.
+const (
+	handshakeTimeout = 30 * time.Second // until the connection is open
+	linger           = 5 * time.Second  // until what was written before Close has arrived
+)
+
+// keepAlive is how often a connection asks whether the peer's adapter is there. If it has not answered until the next
+// time, the peer is gone.
+var keepAlive = 15 * time.Second
+
+// Conn is a net.Conn over an endpoint. It has one goroutine, which takes the completions (run). Read and Write copy
+// between the program's memory and that of the connection, and do not touch the former when they have returned.
 type Conn struct {
 	network       *Network
 	ep            *udat.EP
-	evd           *udat.EVD
-	memory        *udat.LMR // what the peer cannot reach, see layout
-	ring          *udat.LMR // what the peer writes
+	evd           *udat.EVD // completions
+	memory        *udat.LMR // all buffers, which the peer cannot reach
+	ring          *udat.LMR // what the peer writes, and reads to find out whether this side is there
 	peerRing      udat.RMRTriplet
+	greeting      []byte // private data for the peer
 	local, remote Addr
 
-	established chan struct{}
-	private     []byte // from the peer, once established
-	greeted     chan struct{}
-	ended       chan struct{} // the connection, for the reason cause
-	cause       error
-	cancel      context.CancelFunc // of pump, when ended
-	pumped      chan struct{}      // pump has returned
-	closed      chan struct{}
-	delivered   chan struct{} // after Close: all that was written is at the peer
+	established chan []byte     // the peer's private data
+	over        context.Context // ended by cancel, with the reason why nothing can come or go any more
+	cancel      context.CancelCauseFunc
 
-	readDeadline, writeDeadline deadline
-	readable, writable          chan struct{} // wake the call that waits
+	mu            sync.Mutex // guards what follows, and the order of posts
+	changed       sync.Cond  // calls in progress look again
+	reads, writes calls
+	timer         *time.Timer // for check
+	checkAt       time.Time   // when nothing may be without an answer
+	unanswered    int         // questions to the peer, see ask
+	isOpen        bool        // this side may send
+	closed        bool        // by Close
+	ended         bool        // this side writes no more
+	peerEnded     bool
+	allArrived    bool // that ever will
 
-	reading, writing sync.Mutex // one Read and one Write at a time
+	sending
+	receiving
+}
 
-	mu          sync.Mutex // guards what follows, and the order of posts
-	err         error      // why nothing can come or go any more
-	isOpen      bool       // this side may send
-	isClosed    bool
-	probe       *time.Timer
-	probing     bool
-	endDue      bool // the end is to be sent
-	endSent     bool
-	lastPosted  bool // the read behind everything, after Close
-	peerEnded   bool
-	controlBusy [controls]bool
+// calls is what the Reads of a connection have, and the Writes. One of them is in progress at a time.
+type calls struct {
+	inProgress sync.Mutex // taken before Conn.mu
+	deadline   time.Time  // zero for none
+	timer      *time.Timer
+}
 
-	sending   sending
-	receiving receiving
+func (c *calls) expired() bool { return !c.deadline.IsZero() && !time.Now().Before(c.deadline) }
+
+func (c *calls) setDeadline(t time.Time, wake func()) {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.deadline = t
+	if !t.IsZero() {
+		c.timer = time.AfterFunc(time.Until(t), wake)
+	}
 }
 
 // newConn makes a connection with its receives posted.
-func (n *Network) newConn() (c *Conn, err error) {
-	c = &Conn{
-		network:       n,
-		established:   make(chan struct{}),
-		greeted:       make(chan struct{}),
-		ended:         make(chan struct{}),
-		pumped:        make(chan struct{}),
-		closed:        make(chan struct{}),
-		delivered:     make(chan struct{}),
-		readDeadline:  newDeadline(),
-		writeDeadline: newDeadline(),
-		readable:      make(chan struct{}, 1),
-		writable:      make(chan struct{}, 1),
-	}
+func (n *Network) newConn() (_ *Conn, err error) {
+	c := &Conn{network: n, established: make(chan []byte, 1)}
+	c.over, c.cancel = context.WithCancelCause(context.Background())
+	c.unanswered, c.timer = 1, time.AfterFunc(handshakeTimeout, c.check) // the first question is whether the peer connects
+	c.changed.L = &c.mu
 	defer func() {
 		if err != nil {
 			c.free()
 		}
 	}()
-	private := udat.MemPrivLocalRead | udat.MemPrivLocalWrite
-	if c.memory, err = udat.RegisterMemory(n.pz, make([]byte, memorySize), private); err != nil {
+	const othersAt = ringSize + receives*bufferSize
+	memory := make([]byte, othersAt+3*headerSize)
+	c.staging = memory[:ringSize]
+	c.buffers = slices.Collect(slices.Chunk(memory[ringSize:othersAt], bufferSize))
+	others := slices.Collect(slices.Chunk(memory[othersAt:], headerSize))
+	c.credit, c.ending, c.word = others[0], others[1], others[2]
+	local := udat.MemPrivLocalRead | udat.MemPrivLocalWrite
+	if c.memory, err = udat.RegisterMemory(n.pz, memory, local); err != nil {
 		return nil, err
 	}
-	// The peer reads from the ring to find out whether this side is there.
-	if c.ring, err = udat.RegisterMemory(n.pz, make([]byte, ringSize), private|udat.MemPrivRemoteWrite|udat.MemPrivRemoteRead); err != nil {
+	if c.ring, err = udat.RegisterMemory(n.pz, make([]byte, ringSize), local|udat.MemPrivRemoteRead|udat.MemPrivRemoteWrite); err != nil {
 		return nil, err
 	}
-	attr := &udat.EPAttr{MaxRecvDTOs: receives, MaxRequestDTOs: 2*slots + controls + 2}
-	if c.evd, err = udat.CreateEVD(n.ia, attr.MaxRecvDTOs+attr.MaxRequestDTOs, udat.EVDDTO); err != nil {
+	ring, err := c.ring.RMRTriplet(0, ringSize)
+	if err != nil {
 		return nil, err
 	}
-	if c.ep, err = udat.CreateEP(n.ia, n.pz, c.evd, c.evd, n.connections, attr); err != nil {
+	c.greeting, _ = ring.AppendBinary([]byte(magic)) // never an error
+	if c.evd, err = udat.CreateEVD(n.ia, receives+requests, udat.EVDDTO); err != nil {
 		return nil, err
 	}
-	for slot := range receives {
-		if err := c.postReceive(slot); err != nil {
-			return nil, err
-		}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
-	if err := n.add(c); err != nil {
-		cancel()
+	if c.ep, err = udat.CreateEP(n.ia, n.pz, c.evd, c.evd, n.connections, &udat.EPAttr{MaxRecvDTOs: receives, MaxRequestDTOs: requests}); err != nil {
 		return nil, err
 	}
-	go c.pump(ctx)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed.Err() != nil {
+		return nil, net.ErrClosed
+	}
+	n.conns[c.ep] = c
+	n.alive.Add(1)
+	for buffer := range receives {
+		c.postReceive(buffer)
+	}
+	go c.run()
 	return c, nil
 }
 
 // free frees what newConn has made.
 func (c *Conn) free() {
-	if c.ep != nil {
-		_ = c.ep.Free()
-	}
-	if c.evd != nil {
-		_ = c.evd.Free()
-	}
-	for _, lmr := range []*udat.LMR{c.memory, c.ring} {
-		if lmr != nil {
-			_ = lmr.Free()
+	c.timer.Stop()
+	_ = errors.Join(c.ep.Free(), c.evd.Free(), c.memory.Free(), c.ring.Free())
+}
+
+// establish waits until the endpoint is connected, and returns the peer's private data.
+func (c *Conn) establish(ctx context.Context) ([]byte, error) {
+	select {
+	case private := <-c.established:
+		return private, nil
+	case <-c.over.Done():
+		return nil, context.Cause(c.over)
+	case <-ctx.Done():
+		if ctx.Err() == context.DeadlineExceeded {
+			return nil, os.ErrDeadlineExceeded
 		}
+		return nil, ctx.Err()
 	}
 }
 
-func (c *Conn) greeting() ([]byte, error) {
-	ring, err := c.ring.RMRTriplet(0, ringSize)
-	if err != nil {
-		return nil, err
-	}
-	return greeting(ring)
-}
-
-// open begins the stream. The side that connects greets: a message without data.
-func (c *Conn) open(local, remote Addr, greet bool) error {
+// open begins the stream: from now on the connection is the program's.
+func (c *Conn) open(local, remote Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.local, c.remote = local, remote
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.isOpen = true
-	if greet && !c.sendControl(kindCredit) {
-		return syscall.ECONNRESET
-	}
-	c.probe = time.AfterFunc(keepAlive, c.keepAlive)
-	return nil
+	c.unanswered--
+	c.timer.Reset(keepAlive)
 }
 
-// pump takes completions until the connection has ended. What had arrived before counts: the completions of receives
-// are there when the event of the end comes.
-func (c *Conn) pump(ctx context.Context) {
-	defer close(c.pumped)
+// ask reads a word of the peer's ring. The answer says that the peer's adapter is there, and that everything that was
+// posted before has arrived, over iWARP, too.
+func (c *Conn) ask(within time.Duration) {
+	c.unanswered++
+	c.checkAt = time.Now().Add(within)
+	c.timer.Reset(within)
+	c.post(c.word, udat.Post{Operation: udat.DTORDMARead, Remote: c.peerRing, Cookie: cookieRead})
+}
+
+// check is called when nothing may be without an answer.
+func (c *Conn) check() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.over.Err() != nil || time.Now().Before(c.checkAt): // Close has asked meanwhile
+	case c.unanswered > 0:
+		c.cancel(syscall.ETIMEDOUT)
+	default:
+		c.ask(keepAlive)
+	}
+}
+
+// run takes completions until the connection is over, and frees what the adapter needs. The program can still read.
+func (c *Conn) run() {
 	events := make([]udat.Event, 32)
-	for {
-		n, err := c.evd.WaitBatch(ctx, events, 1)
+	for c.over.Err() == nil {
+		n, err := c.evd.WaitBatch(c.over, events, 1)
 		if err != nil {
-			break
+			c.broken(err)
 		}
 		c.take(events[:n])
 	}
-	for {
-		n, err := c.evd.Poll(events)
-		if n == 0 || err != nil {
-			break
-		}
+	_ = c.ep.Disconnect(udat.CloseAbrupt)
+	for n := 1; n > 0; { // what had arrived before counts
+		n, _ = c.evd.Poll(events)
 		c.take(events[:n])
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fail(c.cause)
+	c.isOpen, c.allArrived = false, true
+	c.changed.Broadcast()
+	c.mu.Unlock()
+	c.network.mu.Lock()
+	delete(c.network.conns, c.ep)
+	c.network.mu.Unlock()
+	c.free()
+	c.network.alive.Done()
 }
 
-// Cookies have a kind and a number.
+// Cookies of receives are the numbers of their buffers.
 const (
-	cookieReceive = iota << 32
-	cookieWrite
-	cookieMessage
-	cookieControl
-	cookieProbe
-	cookieLast
+	cookieWrite = receives + iota
+	cookieCredit
+	cookieEnd
+	cookieRead
+	cookieMessage // and the slots that it takes
 )
 
+// take handles completions.
 func (c *Conn) take(events []udat.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range events {
-		event := &events[i]
-		if err := event.Err(); err != nil {
-			// What is flushed tells nothing: the event of the end has the reason.
-			if !errors.Is(err, udat.DTOErrFlushed) {
-				c.fail(failure{syscall.ECONNRESET, err})
+	for _, event := range events {
+		err := event.Err()
+		switch {
+		case err != nil:
+		case event.Cookie < receives:
+			err = c.arrived(int(event.Cookie), int(event.Length))
+		case event.Cookie > cookieMessage:
+			c.completed += uint32(event.Cookie - cookieMessage)
+		case event.Cookie == cookieCredit:
+			c.reporting = false
+		case event.Cookie == cookieRead:
+			c.unanswered--
+			if c.closed && c.unanswered == 0 {
+				c.cancel(net.ErrClosed)
 			}
-			c.abort()
-			continue
 		}
-		switch number := int(uint32(event.Cookie)); event.Cookie &^ (1<<32 - 1) {
-		case cookieReceive:
-			if err := c.arrived(number, int(event.Length)); err != nil {
-				c.fail(failure{syscall.ECONNRESET, err})
-				c.abort()
-			}
-		case cookieMessage:
-			c.sending.done(number)
-		case cookieControl:
-			c.controlBusy[number] = false
-		case cookieProbe:
-			c.probing = false
-		case cookieLast:
-			close(c.delivered)
+		if err != nil && !errors.Is(err, udat.DTOErrFlushed) { // then the event of the end says why
+			c.broken(err)
 		}
 	}
-	c.sendDue()
-	wake(c.readable)
-	wake(c.writable)
+	c.report()
+	c.changed.Broadcast()
 }
 
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// fail ends the stream. The first reason counts. What has arrived can still be read.
-func (c *Conn) fail(err error) {
-	if c.err == nil {
-		c.err = err
-	}
-	wake(c.readable)
-	wake(c.writable)
-}
-
-// abort breaks the connection. Its end comes as an event.
-func (c *Conn) abort() { go c.ep.Disconnect(udat.CloseAbrupt) }
-
-// end is called with the event of the end, which is the last.
-func (c *Conn) end(cause error) {
-	if isClosed(c.ended) {
-		return
-	}
-	c.cause = cause
-	close(c.ended)
-	c.cancel()
-}
+// broken ends the connection, unless it is over.
+func (c *Conn) broken(cause error) { c.cancel(failure{syscall.ECONNRESET, cause}) }
 
 // Close ends the connection. What was written before still arrives, unless the peer takes longer than a few seconds.
 // Calls in flight return net.ErrClosed.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isClosed {
+	if c.closed {
 		return c.opError("close", net.ErrClosed)
 	}
-	c.isClosed = true
-	close(c.closed)
-	if c.probe != nil {
-		c.probe.Stop()
+	c.closed = true
+	c.reads.setDeadline(time.Time{}, nil)
+	c.writes.setDeadline(time.Time{}, nil)
+	c.changed.Broadcast()
+	if c.isOpen {
+		c.end()
+		c.ask(linger)
+	} else {
+		c.cancel(net.ErrClosed)
 	}
-	c.endDue = !c.endSent
-	c.sendDue()
-	go c.shutdown()
 	return nil
 }
 
@@ -261,74 +268,47 @@ func (c *Conn) Close() error {
 func (c *Conn) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.mayWrite(); err != nil {
-		return c.opError("close", err)
+	err := c.mayWrite()
+	if err == nil {
+		c.end()
 	}
-	c.endDue = true
-	c.sendDue()
-	wake(c.writable)
-	return nil
-}
-
-// shutdown ends the connection after Close and frees what it had.
-func (c *Conn) shutdown() {
-	ctx, cancel := context.WithTimeout(context.Background(), linger)
-	defer cancel()
-	if c.mayDeliver() {
-		select {
-		case <-c.delivered:
-		case <-c.ended:
-		case <-ctx.Done():
-		}
-	}
-	if c.ep.Disconnect(udat.CloseAbrupt) == nil {
-		select {
-		case <-c.ended:
-		case <-ctx.Done():
-		}
-	}
-	c.cancel()
-	<-c.pumped
-	ep := c.ep
-	c.free()
-	c.network.mu.Lock()
-	delete(c.network.conns, ep)
-	c.network.mu.Unlock()
-	c.network.alive.Done()
-}
-
-func (c *Conn) mayDeliver() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.isOpen && c.err == nil
+	return c.opError("close", err)
 }
 
 // mayRead returns why a Read cannot go on, or nil if it may read or wait.
 func (c *Conn) mayRead() error {
 	switch {
-	case c.isClosed:
+	case c.closed:
 		return net.ErrClosed
-	case isClosed(c.readDeadline.wait()):
-		return errTimeout
-	case c.receiving.count > 0:
+	case c.reads.expired():
+		return os.ErrDeadlineExceeded
+	case c.received != c.read || !c.peerEnded && !c.allArrived:
 		return nil
 	case c.peerEnded:
 		return io.EOF
 	}
-	return c.err
+	return context.Cause(c.over)
 }
 
 // mayWrite returns why a Write cannot go on, or nil if it may write or wait.
 func (c *Conn) mayWrite() error {
 	switch {
-	case c.isClosed:
+	case c.closed:
 		return net.ErrClosed
-	case isClosed(c.writeDeadline.wait()):
-		return errTimeout
-	case c.endDue || c.endSent:
+	case c.writes.expired():
+		return os.ErrDeadlineExceeded
+	case c.ended:
 		return syscall.EPIPE
 	}
-	return c.err
+	return context.Cause(c.over)
+}
+
+// opError is the error of a call on a connection. io.EOF stays as it is: programs compare it.
+func (c *Conn) opError(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: err}
 }
 
 // LocalAddr returns the address of this side, an Addr.
@@ -338,24 +318,30 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline sets both deadlines.
-func (c *Conn) SetDeadline(t time.Time) error {
-	return c.setDeadlines(t, &c.readDeadline, &c.writeDeadline)
-}
+func (c *Conn) SetDeadline(t time.Time) error { return c.setDeadlines(t, &c.reads, &c.writes) }
 
-// SetReadDeadline sets the time at which a Read returns an error that matches os.ErrDeadlineExceeded, one that waits
-// already included.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, &c.readDeadline) }
+// SetReadDeadline sets the time at which Read, also one that waits, returns an error that matches os.ErrDeadlineExceeded.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, &c.reads) }
 
 // SetWriteDeadline is SetReadDeadline for Write. A Write that ends by it may have written a part, whose length it
 // returns; the stream goes on behind that.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, &c.writeDeadline) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, &c.writes) }
 
-func (c *Conn) setDeadlines(t time.Time, deadlines ...*deadline) error {
-	if isClosed(c.closed) {
+func (c *Conn) setDeadlines(t time.Time, of ...*calls) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
 		return c.opError("set", net.ErrClosed)
 	}
-	for _, d := range deadlines {
-		d.set(t)
+	for _, calls := range of {
+		calls.setDeadline(t, c.wake)
 	}
+	c.changed.Broadcast()
 	return nil
+}
+
+func (c *Conn) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed.Broadcast()
 }

@@ -1,18 +1,29 @@
+// Package stream carries streams of bytes over RDMA: a net.Conn and a net.Listener over package udat, for net/http, gRPC
+// and other programs that take connections as Go has them. The README says how it works and what its limits are.
 package stream
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/netip"
 	"sync"
-	"time"
+	"syscall"
 
 	"github.com/goudat/goudat/udat"
 )
 
 const (
-	handshakeTimeout = 15 * time.Second // of a connection until its first message
-	linger           = 5 * time.Second  // for what was written before Close to arrive
+	network   = "rdma" // the name in addresses and errors
+	eventRoom = 1024   // connection events that dispatch has not taken yet
 )
+
+// Addr is the address of an adapter with the connection qualifier of a service as its port. The socket CM provider does
+// not know the port of the side that connects: it is 0 then.
+type Addr struct{ netip.AddrPort }
+
+// Network returns "rdma".
+func (Addr) Network() string { return network }
 
 // Network is an open adapter, on which connections are made. Its methods may be called from any goroutine.
 type Network struct {
@@ -20,14 +31,12 @@ type Network struct {
 	pz          *udat.PZ
 	connections *udat.EVD // connection events of all endpoints
 	address     netip.Addr
+	closed      context.Context // ended by stop
 	stop        context.CancelFunc
-	dispatched  chan struct{}
 
-	mu        sync.Mutex
-	closed    bool
-	conns     map[*udat.EP]*Conn
-	listeners map[*Listener]struct{}
-	alive     sync.WaitGroup // connections whose resources are not freed
+	mu    sync.Mutex // taken before Conn.mu
+	conns map[*udat.EP]*Conn
+	alive sync.WaitGroup // that have not freed what they have
 }
 
 // Open opens an adapter by any name that udat.Open takes: "eth0", for example, or an entry of dat.conf.
@@ -36,90 +45,129 @@ func Open(adapter string) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{ia: ia, dispatched: make(chan struct{}), conns: map[*udat.EP]*Conn{}, listeners: map[*Listener]struct{}{}}
-	if err := n.prepare(); err != nil {
+	attr, _, err := ia.Query()
+	pz, err1 := udat.CreatePZ(ia)
+	connections, err2 := udat.CreateEVD(ia, eventRoom, udat.EVDConnection)
+	if err := errors.Join(err, err1, err2); err != nil {
 		_ = ia.Close(udat.CloseAbrupt)
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	n.stop = stop
-	go n.dispatch(ctx)
+	n := &Network{ia: ia, pz: pz, connections: connections, address: attr.Address, conns: map[*udat.EP]*Conn{}}
+	n.closed, n.stop = context.WithCancel(context.Background())
+	go n.dispatch()
 	return n, nil
 }
 
-func (n *Network) prepare() error {
-	attr, _, err := n.ia.Query()
-	if err != nil {
-		return err
-	}
-	n.address = attr.Address
-	if n.pz, err = udat.CreatePZ(n.ia); err != nil {
-		return err
-	}
-	n.connections, err = udat.CreateEVD(n.ia, 64, udat.EVDConnection)
-	return err
-}
-
-// dispatch tells the connections what happens to them.
-func (n *Network) dispatch(ctx context.Context) {
-	defer close(n.dispatched)
-	for event, err := range n.connections.Events(ctx) {
+// dispatch tells the connections what happens to them, until the adapter is closed.
+func (n *Network) dispatch() {
+	for event, err := range n.connections.Events(context.Background()) {
 		if err != nil {
 			return
 		}
 		n.mu.Lock()
 		c := n.conns[event.EP()]
 		n.mu.Unlock()
-		if c == nil {
-			continue // freed meanwhile
+		switch {
+		case c == nil: // freed meanwhile
+		case event.Number == udat.EventConnectionEstablished:
+			c.established <- event.PrivateData()
+		default:
+			c.cancel(connectionError(udat.ConnectionEvent(event.Number)))
 		}
-		if event.Number == udat.EventConnectionEstablished {
-			c.private = event.PrivateData()
-			close(c.established)
-			continue
-		}
-		c.end(connectionError(udat.ConnectionEvent(event.Number)))
 	}
 }
 
-// add makes a connection known, so that it gets its events and Close waits for it.
-func (n *Network) add(c *Conn) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		return udat.ErrClosed
+// failure is what a program looks for in an error, with what the adapter said.
+type failure struct {
+	syscall.Errno
+	cause error
+}
+
+func (f failure) Error() string   { return f.Errno.Error() + ": " + f.cause.Error() }
+func (f failure) Unwrap() []error { return []error{f.Errno, f.cause} }
+
+// connectionError says what the end of a connection, or of an attempt to connect, means.
+func connectionError(event udat.ConnectionEvent) error {
+	meaning := syscall.ECONNRESET
+	switch event {
+	case udat.ConnectionPeerRejected, udat.ConnectionNonPeerRejected:
+		meaning = syscall.ECONNREFUSED
+	case udat.ConnectionUnreachable:
+		meaning = syscall.EHOSTUNREACH
+	case udat.ConnectionTimedOut:
+		meaning = syscall.ETIMEDOUT
 	}
-	n.conns[c.ep] = c
-	n.alive.Add(1)
-	return nil
+	return failure{meaning, event}
 }
 
 // Close closes the listeners and connections, waits until what was written has arrived, for a few seconds at most, and
 // closes the adapter.
 func (n *Network) Close() error {
 	n.mu.Lock()
-	if n.closed {
-		n.mu.Unlock()
-		return udat.ErrClosed
-	}
-	n.closed = true
-	var listeners []*Listener
-	for l := range n.listeners {
-		listeners = append(listeners, l)
-	}
-	var conns []*Conn
+	n.stop()
 	for _, c := range n.conns {
-		conns = append(conns, c)
-	}
-	n.mu.Unlock()
-	for _, l := range listeners {
-		_ = l.Close()
-	}
-	for _, c := range conns {
 		_ = c.Close()
 	}
+	n.mu.Unlock()
 	n.alive.Wait()
-	n.stop()
-	<-n.dispatched
-	return n.ia.Close(udat.CloseAbrupt)
+	return n.ia.Close(udat.CloseAbrupt) // and frees what listeners have
+}
+
+// Dial is DialContext without a context.
+func (n *Network) Dial(address string) (net.Conn, error) {
+	return n.DialContext(context.Background(), network, address)
+}
+
+// DialContext connects to the listener at "host:port". It has the form that http.Transport and others ask for; the
+// network that they name means nothing here.
+func (n *Network) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	to, err := n.resolve(ctx, address)
+	if err == nil {
+		var c *Conn
+		if c, err = n.newConn(); err == nil {
+			if err = c.connect(ctx, to); err == nil {
+				return c, nil
+			}
+			_ = c.Close()
+		}
+	}
+	return nil, &net.OpError{Op: "dial", Net: network, Addr: Addr{to}, Err: err}
+}
+
+// resolve returns what "host:port" means. No host is this one.
+func (n *Network) resolve(ctx context.Context, address string) (to netip.AddrPort, err error) {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return to, err
+	}
+	port, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
+	if err != nil {
+		return to, err
+	}
+	if host == "" {
+		return netip.AddrPortFrom(n.address, uint16(port)), nil
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
+	if err != nil {
+		return to, err
+	}
+	return netip.AddrPortFrom(addresses[0].Unmap(), uint16(port)), nil
+}
+
+// connect connects to a listener.
+func (c *Conn) connect(ctx context.Context, to netip.AddrPort) error {
+	if err := c.ep.Connect(to.Addr(), udat.ConnQual(to.Port()), handshakeTimeout, c.greeting); err != nil {
+		return err
+	}
+	private, err := c.establish(ctx)
+	if err != nil {
+		return err
+	}
+	if c.peerRing, err = parseGreeting(private); err != nil {
+		return err
+	}
+	param, _ := c.ep.Query() // without ports if the connection is over
+	c.open(Addr{netip.AddrPortFrom(c.network.address, uint16(param.LocalPortQual))}, Addr{to})
+	_, err = c.Write([]byte{0}) // ahead of the stream: on iWARP the other side must not send before
+	return err
 }

@@ -49,12 +49,11 @@ func connectStranger(t *testing.T, name string) (*stranger, *Conn) {
 		t.Fatal(err)
 	}
 	ring.SegmentLength = ringSize
-	private, _ := greeting(ring)
-	if err := s.EP.Connect(l.address.Addr(), udat.ConnQual(l.address.Port()), udattest.Patience, private); err != nil {
+	if err := s.EP.Connect(l.address.Addr(), udat.ConnQual(l.address.Port()), udattest.Patience, greeting(ring)); err != nil {
 		t.Fatal(err)
 	}
 	udattest.Expect(t, s.Connect, udat.EventConnectionEstablished)
-	s.send(t, message(header{kind: kindCredit}, 0))
+	s.send(t, message(header{kind: kindData, length: 1}, 1))
 	c, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -70,8 +69,8 @@ func message(h header, follow int) []byte {
 }
 
 func TestNonsense(t *testing.T) {
-	short := message(header{kind: kindShort, length: 1}, 1)
-	long := message(header{kind: kindLong, length: chunk}, 0)
+	short := message(header{kind: kindData, length: 1}, 1)
+	long := message(header{kind: kindData, length: chunk}, 0)
 	end := message(header{kind: kindEnd}, 0)
 	repeat := func(m []byte, times int) (all [][]byte) {
 		for range times {
@@ -80,20 +79,21 @@ func TestNonsense(t *testing.T) {
 		return all
 	}
 	for what, messages := range map[string][][]byte{
-		"nothing":                     {{}},
-		"half a header":               {make([]byte, headerSize-1)},
-		"zeros":                       {make([]byte, 100)},
-		"an unknown kind":             {message(header{kind: 99}, 0)},
-		"a wrong length":              {message(header{kind: kindShort, length: 100}, 1)},
-		"a length of nothing":         {message(header{kind: kindShort}, 0)},
-		"a chunk that is too long":    {message(header{kind: kindLong, length: ringSize}, 0)},
-		"credit with data":            {message(header{kind: kindCredit, length: 1}, 1)},
-		"more than the ring holds":    repeat(long, ringSize/chunk+1),
-		"more than there is room for": repeat(short, slots+1),
-		"data after the end":          {end, short},
-		"two ends":                    {end, end},
-		"credit for messages":         {message(header{kind: kindCredit, messages: 1}, 0)},
-		"credit for bytes":            {message(header{kind: kindCredit, bytes: 1 << 31}, 0)},
+		"nothing":                      {{}},
+		"half a header":                {make([]byte, headerSize-1)},
+		"zeros":                        {make([]byte, 100)},
+		"an unknown kind":              {message(header{kind: 99}, 0)},
+		"a wrong length":               {message(header{kind: kindData, length: 100}, 1)},
+		"no length":                    {message(header{kind: kindData}, 1)},
+		"a chunk that is too long":     {message(header{kind: kindData, length: ringSize}, 0)},
+		"long data behind the header":  {message(header{kind: kindData, length: mostShort + 1}, 1)},
+		"an end with data":             {message(header{kind: kindEnd, length: 1}, 1)},
+		"more than the ring holds":     repeat(long, ringSize/chunk+1),
+		"more than there is room for":  repeat(short, slots+1),
+		"data after the end":           {end, short},
+		"two ends":                     {end, end},
+		"credit for what was not sent": {message(header{kind: kindData, read: 1}, 0)},
+		"less credit than before":      {message(header{kind: kindData, read: 1<<32 - 1}, 0)},
 	} {
 		for _, name := range udattest.Names(t) {
 			t.Run(fmt.Sprintf("%s/%s", name, what), func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestNonsense(t *testing.T) {
 					s.send(t, m)
 				}
 				udattest.Expect(t, s.Connect, udat.EventConnectionDisconnected)
-				<-c.pumped
+				<-c.over.Done()
 				var err error
 				for err == nil {
 					_, err = c.Read(make([]byte, ringSize))
@@ -143,7 +143,7 @@ func TestStrangers(t *testing.T) {
 			udattest.Expect(t, other.Connect, udat.EventConnectionPeerRejected)
 
 			silent := udattest.NewEndpoint(t, ia, nil)
-			private, _ := greeting(udat.RMRTriplet{SegmentLength: ringSize})
+			private := greeting(udat.RMRTriplet{SegmentLength: ringSize})
 			if err := silent.EP.Connect(l.address.Addr(), qual, udattest.Patience, private); err != nil {
 				t.Fatal(err)
 			}
@@ -158,4 +158,9 @@ func TestStrangers(t *testing.T) {
 			_ = c.Close()
 		})
 	}
+}
+
+func greeting(ring udat.RMRTriplet) []byte {
+	private, _ := ring.AppendBinary([]byte(magic))
+	return private
 }

@@ -8,51 +8,46 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// The sizes are part of the protocol: change the version in magic with them.
+// The sizes are part of the protocol. Change the version in magic with them.
 const (
-	slots    = 32        // messages with data that the peer has not read yet, at most
-	slotSize = 8 << 10   // bytes of a message with its header
-	ringSize = 512 << 10 // bytes of long data that the peer has not read yet, at most; a power of two
-	chunk    = 64 << 10  // bytes of one RDMA write, at most
+	slots    = 32                  // of the ring, a power of two
+	slotSize = headerSize + 16<<10 // so that full slots have room for the header before the data
+	ringSize = slots * slotSize
+	chunk    = 64 << 10 // bytes of data of one message, at most
 
-	headerSize = 16
-	mostShort  = slotSize - headerSize
+	headerSize = 16      // of which 4 align the data
+	bufferSize = 8 << 10 // a message with the data behind its header, at most
+	mostShort  = bufferSize - headerSize
 
-	// spare receives are for messages that need no credit. At most two reports of messages and two of ring bytes can
-	// be on their way, see Conn.report. Then there are the greeting and the end.
-	spare    = 6
-	receives = slots + spare
-	controls = 4 // buffers for messages without data
+	// receives are for messages with data, and for those that take no slot: at most two reports can be on their way, see
+	// report, and the end.
+	receives = slots + 3
 
-	magic        = "goudstr1"
-	greetingSize = len(magic) + udat.RMRTripletSize
+	magic = "goudstr2"
 )
 
 var errNonsense = errors.New("the peer does not keep to the protocol")
 
-type kind uint8
-
 const (
-	kindCredit kind = iota + 1 // nothing but the counters
-	kindShort                  // length bytes follow the header
-	kindLong                   // length bytes were written to the ring
-	kindEnd                    // the peer writes no more
+	kindData = iota + 1 // length bytes, which may be none: then the message only reports what was read
+	kindEnd             // the sender writes no more
 )
 
-// A header begins each message. Its counters are totals that wrap: what its sender has read of what it received.
+// A header begins each message. Data of up to mostShort bytes follows it. More was written to the ring before. A message
+// with data takes slots of the ring, one behind the other, in either case.
 type header struct {
-	kind     kind
-	length   uint32
-	messages uint32 // short and long ones
-	bytes    uint32 // of the ring
+	kind   uint32
+	length uint32 // of the data
+	read   uint32 // slots that the sender's program has read; a total that wraps
 }
 
+// slotsFor returns how many slots a message with data takes.
+func slotsFor(length uint32) uint32 { return (headerSize + length + slotSize - 1) / slotSize }
+
 func (h header) put(b []byte) {
-	clear(b[:headerSize])
-	b[0] = byte(h.kind)
+	binary.BigEndian.PutUint32(b, h.kind)
 	binary.BigEndian.PutUint32(b[4:], h.length)
-	binary.BigEndian.PutUint32(b[8:], h.messages)
-	binary.BigEndian.PutUint32(b[12:], h.bytes)
+	binary.BigEndian.PutUint32(b[8:], h.read)
 }
 
 // parseHeader checks everything that does not depend on what came before.
@@ -60,39 +55,25 @@ func parseHeader(message []byte) (header, error) {
 	if len(message) < headerSize {
 		return header{}, errNonsense
 	}
-	h := header{
-		kind:     kind(message[0]),
-		length:   binary.BigEndian.Uint32(message[4:]),
-		messages: binary.BigEndian.Uint32(message[8:]),
-		bytes:    binary.BigEndian.Uint32(message[12:]),
+	h := header{binary.BigEndian.Uint32(message), binary.BigEndian.Uint32(message[4:]), binary.BigEndian.Uint32(message[8:])}
+	follow := h.length
+	if h.length > mostShort {
+		follow = 0
 	}
-	follow := uint32(len(message) - headerSize)
-	ok := false
-	switch h.kind {
-	case kindCredit, kindEnd:
-		ok = h.length == 0 && follow == 0
-	case kindShort:
-		ok = h.length > 0 && h.length == follow
-	case kindLong:
-		ok = h.length > 0 && h.length <= chunk && follow == 0
-	}
-	if !ok {
+	if h.kind != kindData && (h.kind != kindEnd || h.length > 0) || h.length > chunk || len(message) != headerSize+int(follow) {
 		return header{}, errNonsense
 	}
 	return h, nil
 }
 
-// greeting is the private data of both sides: the version, and the ring that the peer may write.
-func greeting(ring udat.RMRTriplet) ([]byte, error) {
-	return ring.AppendBinary([]byte(magic))
-}
-
-// parseGreeting ignores what follows: providers pad private data.
+// parseGreeting takes apart the private data of a side: the version, and the ring that the peer may write. It ignores what
+// follows, since providers pad private data.
 func parseGreeting(private []byte) (ring udat.RMRTriplet, err error) {
-	if len(private) < greetingSize || !bytes.HasPrefix(private, []byte(magic)) {
+	rest, ok := bytes.CutPrefix(private, []byte(magic))
+	if !ok || len(rest) < udat.RMRTripletSize {
 		return ring, errNonsense
 	}
-	if err := ring.UnmarshalBinary(private[len(magic):greetingSize]); err != nil || ring.SegmentLength != ringSize {
+	if err := ring.UnmarshalBinary(rest[:udat.RMRTripletSize]); err != nil || ring.SegmentLength != ringSize {
 		return ring, errNonsense
 	}
 	return ring, nil
