@@ -5,12 +5,26 @@ import (
 	"strings"
 )
 
-// standIns are the methods that stand in for a C function and still call it, on another object or for another purpose.
-// Each has its reason.
+// standIns has the C functions that methods stand in for, and why.
 var standIns = map[string]string{
-	"CreateCNO": "the binding waits on each EVD with a native CNO of its own",
-	"CNO.Free":  "the same",
+	"dat_cno_create":               "A notification object of `dat_cno_fd_create` has the descriptor by which goroutines wait without a thread each.",
+	"dat_cno_modify_agent":         "The library calls an agent, which is a C function, on a thread of its own. A goroutine calls the agents of Go programs.",
+	"dat_cno_wait":                 "It holds a thread, and no context ends it. `dat_cno_trigger` takes what the descriptor has announced.",
+	"dat_get_consumer_context":     numbersOnly,
+	"dat_ib_post_recv_ud":          noDatagrams,
+	"dat_ib_post_send_ud":          noDatagrams,
+	"dat_ib_ud_ah_free":            noDatagrams,
+	"dat_ib_ud_cm_free":            noDatagrams,
+	"dat_registry_add_provider":    providersOwn,
+	"dat_registry_remove_provider": providersOwn,
+	"dat_set_consumer_context":     numbersOnly,
 }
+
+const (
+	numbersOnly  = "The library keeps a number, which must not be the address of a Go value. The object keeps the value itself."
+	noDatagrams  = "No provider connects an endpoint for datagrams over RoCE or iWARP. So there is none to call it on, and the method says so."
+	providersOwn = "A provider's library calls it, with a table of C functions. The method loads or unloads that library."
+)
 
 // asksBefore are the methods that return what another function of udat has got by their C function.
 var asksBefore = map[string]string{
@@ -48,9 +62,9 @@ func (m *module) calls(packages []*goPackage) (map[string][]string, error) {
 	return callers, nil
 }
 
-// judgeCalls complains about methods that claim to implement a C function and do not call it, and about methods that
-// claim to stand in for one and call it without a reason.
-func (s *status) judgeCalls(callers map[string][]string, reasons map[string]string) {
+// judgeCalls complains about methods that claim to implement a C function and do not call it, about methods that claim to
+// stand in for one and call it, or do so without a reason, and about reasons that nothing needs.
+func (s *status) judgeCalls(callers map[string][]string) {
 	needed := map[string]bool{}
 	for _, r := range s.rows {
 		for _, method := range r.methods {
@@ -63,14 +77,17 @@ func (s *status) judgeCalls(callers map[string][]string, reasons map[string]stri
 			switch {
 			case !called && !method.standsIn:
 				s.complain("%v: it does not call %s: write \"Stands in for:\"", method, r.name)
-			case called && method.standsIn && reasons[method.name] == "":
-				s.complain("%v: it calls %s: write \"Implements:\"", method, r.name)
 			case called && method.standsIn:
-				needed[method.name] = true
+				s.complain("%v: it calls %s: write \"Implements:\"", method, r.name)
+			case method.standsIn && standIns[r.name] == "":
+				s.complain("%v: scripts/apistatus/calls.go has no reason why it stands in for %s", method, r.name)
+			}
+			if method.standsIn {
+				needed[r.name] = true
 			}
 		}
 	}
-	for _, name := range sortedKeys(reasons) {
+	for _, name := range sortedKeys(standIns) {
 		if !needed[name] {
 			s.complain("scripts/apistatus/calls.go: the reason for %s is not needed: take it out", name)
 		}

@@ -9,9 +9,9 @@
 // CGO_CFLAGS and CGO_LDFLAGS.
 //
 // A Go function or method wraps the C functions whose prototypes are in the block "Implements:" at the end of its
-// comment. In package cgo it is the raw wrapper, in package udat the method. A method of udat that does the work itself
-// has the block "Stands in for:" instead. The type checker verifies which of the two is right: whether the method's
-// declaration names the raw wrapper, directly or through other declarations. The types in a prototype must be those of
+// comment. In package cgo it is the raw wrapper, in package udat the method. The functions whose work a method of udat does
+// itself are in the block "Stands in for:", and calls.go says why. The type checker verifies which of the two is right:
+// whether the method's declaration names the raw wrapper, directly or through other declarations. The types in a prototype must be those of
 // the header; parameters may have other names. A second wrapper of a function may write "(...), see First" instead.
 //
 // A test uses a wrapper if the test names it, directly or through functions of the tests, of udattest or of an example.
@@ -23,7 +23,7 @@
 //
 // These are problems: a function without a raw wrapper, or without a test of its method; an exported function without a
 // method, or a method of a function that is not exported; a prototype that differs from the header's; a method that
-// does not call the C function that it implements, or calls the one that it stands in for, unless calls.go says why; a
+// does not call the C function that it implements, calls the one that it stands in for, or stands in without a reason; a
 // type, member or constant without a Go name and without an answer; an answer that is not needed, or names something
 // that does not exist; a step of a ported program that one side or the page lacks; a page that differs from what
 // apistatus would write.
@@ -133,7 +133,6 @@ func (m *module) counterparts() (*counterparts, error) {
 type module struct {
 	root, path string
 	toolchain  toolchain
-	standIns   map[string]string // see calls.go
 }
 
 func findModule() (*module, error) {
@@ -144,7 +143,7 @@ func findModule() (*module, error) {
 	if filepath.Base(values[0]) != "go.mod" {
 		return nil, errors.New("run it in goudat's folder")
 	}
-	m := &module{root: filepath.Dir(values[0]), standIns: standIns}
+	m := &module{root: filepath.Dir(values[0])}
 	m.toolchain = toolchain{
 		cc:      strings.Fields(values[1]),
 		cflags:  strings.Fields(values[2]),
@@ -213,6 +212,6 @@ func (m *module) examine() (*status, error) {
 		return nil, err
 	}
 	s := newStatus(api, raw, methods, uses)
-	s.judgeCalls(callers, m.standIns)
+	s.judgeCalls(callers)
 	return s, nil
 }

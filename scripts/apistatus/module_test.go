@@ -20,9 +20,8 @@ extern DAT_RETURN DAT_API dat_x_create(IN DAT_IA_HANDLE, OUT DAT_X_HANDLE *);
 extern DAT_RETURN DAT_API dat_x_free(IN DAT_X_HANDLE);
 extern DAT_RETURN DAT_API dat_x_query(IN DAT_X_HANDLE, OUT DAT_X_PARAM *);
 extern DAT_RETURN DAT_API dat_x_wait(IN DAT_X_HANDLE);
+extern DAT_RETURN DAT_API dat_x_modify(IN DAT_X_HANDLE);
 extern DAT_RETURN DAT_API dat_x_lost(IN DAT_X_HANDLE);
-extern DAT_RETURN DAT_API dat_cno_fd_create(IN DAT_IA_HANDLE);
-extern DAT_RETURN DAT_API dat_cno_trigger(IN DAT_CNO_HANDLE);
 extern DAT_RETURN DAT_API dat_x_openv(IN DAT_NAME_PTR, IN DAT_COUNT);
 #define dat_ia_open(name) dat_x_openv((name), 3)
 `,
@@ -38,10 +37,9 @@ int dat_x_create, other;
 void dat_x_free(void) {}
 void dat_x_query(void) {}
 void dat_x_wait(void) {}
+void dat_x_modify(void) {}
 void dat_x_openv(void) {}
 void dats_get_ia_handle(void) {}
-void dat_cno_fd_create(void) {}
-void dat_cno_trigger(void) {}
 static void dat_static(void) {}
 void *use(void) { return dat_static; }
 `,
@@ -77,6 +75,13 @@ func XQuery() {}
 //	DAT_RETURN dat_x_wait(IN DAT_X_HANDLE x)
 func XWait() {}
 
+// XModify modifies.
+//
+// Implements:
+//
+//	DAT_RETURN dat_x_modify(IN DAT_X_HANDLE x)
+func XModify() {}
+
 // Open opens.
 //
 // Implements:
@@ -91,8 +96,6 @@ func Open() {}
 //
 //	DAT_RETURN dat_strerror_extension(IN DAT_IB_RETURN value)
 //	DAT_RETURN dats_get_ia_handle(IN DAT_IA_HANDLE ia)
-//	DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia)
-//	DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno)
 //	DAT_RETURN dat_no_such(IN DAT_IA_HANDLE ia)
 func Strerror() {}
 `,
@@ -127,6 +130,13 @@ var free = cgo.XFree
 //	DAT_RETURN dat_x_wait(IN DAT_X_HANDLE x)
 func (*X) Wait() { cgo.XWait() }
 
+// Modify modifies by itself.
+//
+// Stands in for:
+//
+//	DAT_RETURN dat_x_modify(IN DAT_X_HANDLE x)
+func (*X) Modify() {}
+
 // Open opens.
 //
 // Implements:
@@ -159,6 +169,7 @@ func TestXFar(t *testing.T)   { udattest.Make().Free() }
 func TestZFree(t *testing.T)  { new(udat.X).Free() }
 func TestTable(t *testing.T)  { table[0]() }
 func TestOpen(t *testing.T)   { udat.OpenForTest() }
+func TestModify(t *testing.T) { new(udat.X).Modify() }
 func TestWait(t *testing.T)   { wait(udattest.Make().X) }
 func TestMain(m *testing.M)   { udat.Open() }
 func Testify(t *testing.T)    { cgo.XQuery() }
@@ -200,6 +211,9 @@ func makeModule(t *testing.T, change map[string]string) *module {
 	t.Setenv("GOFLAGS", "-mod=mod")
 	t.Setenv("GOWORK", "off")
 	keepExemptions(t)
+	all := standIns
+	t.Cleanup(func() { standIns = all })
+	standIns = map[string]string{"dat_x_gone": "It was needed once.", "dat_x_wait": "It waits without a thread."}
 	return m
 }
 
@@ -236,14 +250,16 @@ func TestProblems(t *testing.T) {
 	s := makeModule(t, nil).mustExamine(t)
 	want := []string{
 		"cgo/x.go:23: XQuery: dat_x_query: has 1 parameters, the header has 2",
-		"cgo/x.go:49: Strerror: dat_no_such is in no header and not in the library",
+		"cgo/x.go:54: Strerror: dat_no_such is in no header and not in the library",
 		"dat_x_create: the library does not export it, but udat has Create",
 		"dat_x_lost: no function of cgo implements it",
 		"dat_x_query: nothing in udat implements it",
 		"dat_x_query: no test uses cgo's XQuery",
 		"dat_x_wait: no test uses udat's X.Wait",
-		`udat/x.go:37: Open: it does not call dat_ia_open: write "Stands in for:"`,
+		`udat/x.go:44: Open: it does not call dat_ia_open: write "Stands in for:"`,
+		"udat/x.go:37: X.Modify: scripts/apistatus/calls.go has no reason why it stands in for dat_x_modify",
 		`udat/x.go:30: X.Wait: it calls dat_x_wait: write "Implements:"`,
+		"scripts/apistatus/calls.go: the reason for dat_x_gone is not needed: take it out",
 	}
 	if diff := cmp.Diff(want, s.problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -254,8 +270,8 @@ func TestPage(t *testing.T) {
 	s := makeModule(t, nil).mustExamine(t)
 	page := string(s.page())
 	for _, line := range []string{
-		"12 functions: 7 exported, 2 declared but not exported, 2 macros, 1 inline. 11 have a raw wrapper, 6 a method, which stands in",
-		"for 1 of them, 9 a test. 1 more are left out, see the end.",
+		"11 functions: 6 exported, 2 declared but not exported, 2 macros, 1 inline. 10 have a raw wrapper, 7 a method, which stands in",
+		"for 2 of them, 8 a test. 1 more are left out, see the end.",
 		"| `dat_ia_open` | macro | [Open](../cgo/x.go) | [Open](../udat/x.go) | [TestOpen](../udat/x_test.go) |",
 		"| `dat_ib_x_other_name` | macro | [XFree](../cgo/x.go) | as `dat_x_free` | [TestZFree](../udat/x_test.go), [TestXFar](../udat/x_test.go) |",
 		"| `dat_strerror_extension` | inline | [Strerror](../cgo/x.go) | - | [TestTable](../udat/x_test.go) |",
@@ -266,6 +282,7 @@ func TestPage(t *testing.T) {
 		"| `dat_x_query` | yes | [XQuery](../cgo/x.go) | **none** | **none** |",
 		"| `dat_x_wait` | yes | [XWait](../cgo/x.go) | [X.Wait](../udat/x.go) stands in | **none** |",
 		"| `dats_get_ia_handle` | yes | [Strerror](../cgo/x.go) | - | [TestTable](../udat/x_test.go) |",
+		"- `dat_x_wait`: It waits without a thread.",
 		"- All of `dat_ib_collective_*`, 1 functions: ",
 		"- A method for `dat_strerror_extension`: ",
 	} {

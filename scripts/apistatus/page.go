@@ -23,8 +23,8 @@ symbols of libdat2 and the Go sources; its comment says how. Do not edit.
 - **exported**: "no" means that the headers declare the function but the library lacks it, so that C programs cannot be
   linked with it either. Macros and inline functions are only in the headers.
 - **raw wrapper**: in package cgo. **method**: in package udat; "-" for a function that is not exported. A method that
-  stands in does the work itself, and does not call the function: its comment says why. **tests**: one or two that use
-  the method, or the raw wrapper if there is no method.
+  [stands in](#stand-ins) does the work itself, and does not call the function. **tests**: one or two that use the
+  method, or the raw wrapper if there is no method.
 
 | C function | exported | raw wrapper | method | tests |
 | --- | --- | --- | --- | --- |
@@ -34,6 +34,16 @@ symbols of libdat2 and the Go sources; its comment says how. Do not edit.
 			continue
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.name, r.kind(), links(r.raw), r.methodCell(), r.testCell())
+	}
+	b.WriteString("\n## Stand-ins\n\n")
+	byReason := map[string][]string{}
+	for _, name := range sortedKeys(standIns) {
+		byReason[standIns[name]] = append(byReason[standIns[name]], "`"+name+"`")
+	}
+	for _, name := range sortedKeys(standIns) {
+		if names := byReason[standIns[name]]; names[0] == "`"+name+"`" {
+			fmt.Fprintf(&b, "- %s: %s\n", strings.Join(names, ", "), standIns[name])
+		}
 	}
 	b.WriteString("\n## Left out\n\n")
 	for i := range exemptions {

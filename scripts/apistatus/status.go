@@ -21,8 +21,6 @@ func (e exemption) covers(name string) bool {
 var exemptions = []exemption{
 	{"dat_ib_collective_*", true, "No provider is built with the collective operations, and not all of their macros compile."},
 	{"dat_strerror_ext*", false, "The methods of the error types return these texts."},
-	{"dat_cno_fd_create", false, "The patched library alone has it. A program waits with CNO.Wait, beside other goroutines."},
-	{"dat_cno_trigger", false, "The patched library alone has it. CNO.Wait returns the event dispatcher."},
 	{"dat_ib_print_counters", false, "No provider is built with counters."},
 	{"dat_ib_query_counters", false, "No provider is built with counters."},
 	{"dat_ib_start_counter", false, "No provider is built with counters."},

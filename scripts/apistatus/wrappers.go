@@ -29,7 +29,7 @@ func (w *wrapper) String() string { return fmt.Sprintf("%s:%d: %s", w.file, w.li
 // wrappers reads the exported wrappers of the package in a folder, in the order of files and lines.
 func (m *module) wrappers(folder string) (found []*wrapper, err error) {
 	err = m.eachDeclaration(folder, func(decl ast.Decl, file string, line int) {
-		if w := wrapperOf(decl, m.path+"/"+folder); w != nil {
+		for _, w := range wrappersOf(decl, m.path+"/"+folder) {
 			w.file, w.line = file, line
 			found = append(found, w)
 		}
@@ -61,26 +61,29 @@ func (m *module) eachDeclaration(folder string, visit func(decl ast.Decl, file s
 	return nil
 }
 
-// wrapperOf returns nil for a declaration that is not exported, or has no block "Implements:" or "Stands in for:".
-func wrapperOf(decl ast.Decl, pkg string) *wrapper {
+// wrappersOf returns one wrapper for each block "Implements:" or "Stands in for:". There is none for a declaration that is
+// not exported.
+func wrappersOf(decl ast.Decl, pkg string) (found []*wrapper) {
 	f, ok := decl.(*ast.FuncDecl)
-	if !ok {
+	if !ok || nameOf(f) == "" {
 		return nil
 	}
-	block, standsIn, ok := implements(f.Doc.Text())
-	name := nameOf(f)
-	if !ok || name == "" {
-		return nil
-	}
-	w := &wrapper{name: name, id: pkg + "." + name, doc: f.Doc.Text(), signature: signature(f), prototypes: parsePrototypes(block), standsIn: standsIn}
+	name, doc := nameOf(f), f.Doc.Text()
+	id := pkg + "." + name
 	if typ, method, ok := strings.Cut(name, "."); ok {
 		star := ""
 		if _, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
 			star = "*"
 		}
-		w.id = "(" + star + pkg + "." + typ + ")." + method
+		id = "(" + star + pkg + "." + typ + ")." + method
 	}
-	return w
+	for _, heading := range []string{"Implements:", "Stands in for:"} {
+		if block, ok := blockOf(doc, heading); ok {
+			found = append(found, &wrapper{name: name, id: id, doc: doc, signature: signature(f),
+				prototypes: parsePrototypes(block), standsIn: heading != "Implements:"})
+		}
+	}
+	return found
 }
 
 // nameOf returns Func or Type.Method, or "" if it is not exported.
@@ -111,18 +114,17 @@ func signature(f *ast.FuncDecl) string {
 	return strings.Join(strings.Fields(strings.TrimPrefix(b.String(), "func")), " ")
 }
 
-// implements returns the indented text after the line "Implements:" or "Stands in
-// for:".
-func implements(comment string) (block string, standsIn, ok bool) {
+// blockOf returns the indented text after a line.
+func blockOf(comment, heading string) (block string, ok bool) {
 	for _, line := range strings.Split(comment, "\n") {
 		switch {
-		case line == "Implements:" || line == "Stands in for:":
-			ok, standsIn = true, line != "Implements:"
+		case line == heading:
+			ok = true
 		case ok && strings.HasPrefix(line, "\t"):
 			block += line + "\n"
 		case ok && line != "":
-			return block, standsIn, ok
+			return block, true
 		}
 	}
-	return block, standsIn, ok
+	return block, ok
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWrapperOf(t *testing.T) {
+func TestWrappersOf(t *testing.T) {
 	const source = `package udat
 
 // Free frees.
@@ -27,6 +27,17 @@ func (x *X) Free() error { return nil }
 //
 //	DAT_RETURN dat_x_two(IN DAT_X_HANDLE x)
 func Both() {}
+
+// Part does the one and leaves the other.
+//
+// Stands in for:
+//
+//	DAT_RETURN dat_x_three(IN DAT_X_HANDLE x)
+//
+// Implements:
+//
+//	DAT_RETURN dat_x_four(IN DAT_X_HANDLE x)
+func Part() {}
 
 // Value is a method of a value.
 //
@@ -65,12 +76,13 @@ func (h *hiding) Method() {}
 	}
 	type summary struct {
 		Name, ID string
+		StandsIn bool
 		Wraps    []string
 	}
 	var got []summary
 	for _, decl := range file.Decls {
-		if w := wrapperOf(decl, "m/udat"); w != nil {
-			s := summary{Name: w.name, ID: w.id}
+		for _, w := range wrappersOf(decl, "m/udat") {
+			s := summary{Name: w.name, ID: w.id, StandsIn: w.standsIn}
 			for _, p := range w.prototypes {
 				s.Wraps = append(s.Wraps, p.name)
 			}
@@ -78,10 +90,12 @@ func (h *hiding) Method() {}
 		}
 	}
 	want := []summary{
-		{"X.Free", "(*m/udat.X).Free", []string{"dat_x_free"}},
-		{"Both", "m/udat.Both", []string{"dat_x_one", "dat_x_two"}},
-		{"V.Value", "(m/udat.V).Value", []string{"dat_v"}},
-		{"Empty", "m/udat.Empty", nil},
+		{"X.Free", "(*m/udat.X).Free", false, []string{"dat_x_free"}},
+		{"Both", "m/udat.Both", false, []string{"dat_x_one", "dat_x_two"}},
+		{"Part", "m/udat.Part", false, []string{"dat_x_four"}},
+		{"Part", "m/udat.Part", true, []string{"dat_x_three"}},
+		{"V.Value", "(m/udat.V).Value", false, []string{"dat_v"}},
+		{"Empty", "m/udat.Empty", false, nil},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wrappers (-want +got):\n%s", diff)
