@@ -13,6 +13,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/cgo/cloop"
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -170,7 +171,7 @@ func calls(b *testing.B, ia *udat.IA) []call {
 // lookCall looks at a byte that no peer writes.
 func lookCall(b *testing.B, lmr *udat.LMR) call {
 	const nobodys = 77
-	last, err := lmr.PeerByte(63)
+	last, err := mem.PeerByteAt(lmr, 63)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -193,7 +194,8 @@ func lookCall(b *testing.B, lmr *udat.LMR) call {
 			return nil
 		},
 		batch: func(n int) error {
-			for ; n > 0; n -= udat.LooksAtOnce {
+			const looksAtOnce = 1024 // of SpinUntil without a budget
+			for ; n > 0; n -= looksAtOnce {
 				if arrived, err := last.SpinUntil(nobodys, 0); arrived || err != nil {
 					return errors.Join(err, found(arrived))
 				}

@@ -249,19 +249,6 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
 }
 
-// LooksAtOnce is how often PeerByte.SpinUntil looks without a budget.
-const LooksAtOnce = looksAtOnce
-
-// TurnBegun returns when the goroutines that spin on a byte of the region last let others run.
-func TurnBegun(lmr *LMR) time.Duration { return time.Duration(lmr.turnBegun.Load()) }
-
-// EndTurn makes the turn of those who spin on the EVD last too long.
-func EndTurn(evd *EVD) {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	evd.turn.begun = time.Since(turnEpoch) - longestTurn
-}
-
 // InTurn reports whether the turn of those who spin on the EVD has begun since EndTurn.
 func InTurn(evd *EVD, since time.Time) bool {
 	evd.mu.Lock()
@@ -302,4 +289,11 @@ func Armed(evd *EVD) bool {
 	evd.waiters.mu.Lock()
 	defer evd.waiters.mu.Unlock()
 	return evd.waiters.armed
+}
+
+// EndTurn makes the turn of those who spin on the EVD last too long.
+func EndTurn(evd *EVD) {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	evd.turn.begun = time.Since(turnEpoch) - longestTurn
 }

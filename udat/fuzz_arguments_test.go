@@ -88,12 +88,6 @@ var makers = map[reflect.Type]func(p parameter) any{
 	reflect.TypeFor[udat.EPParamMask]():  func(p parameter) any { return p.epMask() },
 	reflect.TypeFor[*udat.EPParam]():     func(p parameter) any { return p.epParam() },
 	reflect.TypeFor[udat.SRQAttr]():      func(p parameter) any { return p.srqAttr() },
-	reflect.TypeFor[udat.BufferPoolConfig](): func(p parameter) any {
-		return udat.BufferPoolConfig{BufferSize: p.int(), MaxBuffers: p.int(), SlabBuffers: p.int(), Privileges: p.privileges()}
-	},
-	reflect.TypeFor[udat.RegistrationCacheLimits](): func(p parameter) any {
-		return udat.RegistrationCacheLimits{IdleRegions: p.int(), Bytes: int64(p.int())}
-	},
 }
 
 // object chooses an object of a kind: one of the focus, of any cluster, one that

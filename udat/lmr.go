@@ -20,9 +20,8 @@ type LMR struct {
 	memory     []byte
 	pin        *runtime.Pinner // of memory that Go manages
 	mapping    []byte          // whole pages of memory outside the Go heap
-	pages      atomic.Pointer[mappedPages]
-	gone       atomic.Bool  // freed, for posts, which do not open the gate
-	turnBegun  atomic.Int64 // when the goroutines that spin on a PeerByte last let others run, after turnEpoch
+	gone       atomic.Bool     // freed, for posts, which do not open the gate
+	looked     atomic.Bool     // Pages was called
 }
 
 func (lmr *LMR) object() *object {

@@ -129,7 +129,26 @@ func (lmr *LMR) release() {
 		lmr.pin.Unpin()
 		pins.Delete(lmr.pin)
 	}
-	if lmr.mapping != nil {
-		lmr.unmap()
+	switch {
+	case lmr.mapping == nil:
+	case lmr.looked.Load():
+		runtime.AddCleanup(lmr, giveBack, lmr.mapping)
+	default:
+		giveBack(lmr.mapping)
 	}
+}
+
+var giveBack = unmapMemory // counted in tests
+
+// Pages returns the pages that the memory of AllocMemory or AllocHugeMemory lies in. They
+// stay mapped as long as the region can be reached, also after Free: for those that look
+// at memory which may be freed meanwhile. It returns nil for other memory, and for a
+// region that is freed.
+func (lmr *LMR) Pages() []byte {
+	if lmr.object().enter(pieceOp, InvalidHandleLMR) != nil {
+		return nil
+	}
+	defer lmr.obj.leave()
+	lmr.looked.Store(true)
+	return lmr.mapping
 }

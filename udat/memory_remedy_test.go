@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -35,8 +36,8 @@ func TestMemoryErrorsNameTheRemedy(t *testing.T) {
 			{second(udat.AllocMemory(pz, 0, udat.MemPrivAll)), "must be positive"},
 			{second(udat.AllocMemory(pz, math.MaxInt, udat.MemPrivAll)), "ask for less, or look at its limits"},
 			{second(lmr.SegmentOf(memory)), "take a slice of LMR.Bytes, and note that append moves"},
-			{second(lmr.PeerByte(0)), "as that of AllocMemory does"},
-			{second(lmr.PeerWords(0, 1)), "begin and end at multiples of 8"},
+			{second(mem.PeerByteAt(lmr, 0)), "as that of AllocMemory does"},
+			{second(mem.PeerWordsAt(lmr, 0, 1)), "begin and end at multiples of 8"},
 			{active.PostSend(one(passive.Segment(t, 0, 1)), 0, 0), "register its memory there"},
 			{active.PostSend(one(segment), 0, 0), "register its memory with that"},
 			{active.PostRDMAWrite(one(active.Segment(t, 0, 11)), 0, remote, 0), "shorten the segments, or have the peer give more"},

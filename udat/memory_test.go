@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -549,4 +550,54 @@ func (s *slice) exchange(t *testing.T, active, passive *udattest.Endpoint) {
 	if !bytes.Equal(s.lmr.Bytes(), original) {
 		t.Fatal("a message arrived changed in a registered slice")
 	}
+}
+
+// One may look at memory outside the Go heap although the region is freed meanwhile: the pages stay until nobody can
+// reach the region, and no longer.
+func TestPages(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		pz, err := udat.CreatePZ(ia)
+		want(t, err)
+		defer pz.Free()
+		unmapped, restore := udat.CountUnmapped()
+		defer restore()
+		const size = 1 << 16
+		alloc := func() *udat.LMR {
+			lmr, err := udat.AllocMemory(pz, size-5, udat.MemPrivAll)
+			want(t, err)
+			return lmr
+		}
+		unseen := alloc()
+		want(t, unseen.Free())
+		if unmapped() != 1 || unseen.Pages() != nil {
+			t.Errorf("%d regions of memory that nobody looks at went back to the system, and the first has %d bytes of pages", unmapped(), len(unseen.Pages()))
+		}
+
+		lmr := alloc()
+		pages := lmr.Pages()
+		if len(pages) != size || &pages[0] != &lmr.Bytes()[0] {
+			t.Fatalf("there are %d bytes of pages at %p, and memory at %p", len(pages), &pages[0], &lmr.Bytes()[0])
+		}
+		pages[size-1] = 1
+		want(t, lmr.Free())
+		runtime.GC()
+		if unmapped() != 1 || pages[size-1] != 1 {
+			t.Error("memory that can be reached went back to the system")
+		}
+		runtime.KeepAlive(lmr)
+		lmr = nil
+		for begin := time.Now(); unmapped() == 1 && time.Since(begin) < udattest.Patience; {
+			runtime.GC()
+		}
+		if unmapped() != 2 {
+			t.Error("the memory did not go back to the system")
+		}
+
+		registered, err := udat.RegisterMemory(pz, make([]byte, 64), udat.MemPrivAll)
+		want(t, err)
+		if registered.Pages() != nil || (*udat.LMR)(nil).Pages() != nil {
+			t.Error("memory of Go has pages of its own")
+		}
+		want(t, registered.Free())
+	})
 }

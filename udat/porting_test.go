@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -63,7 +64,7 @@ func (w *slotWriter) post(offset, length, behind int, number byte, flags udat.Co
 // slotReader reads what the peer writes to a slot.
 type slotReader struct {
 	slot    []byte
-	last    udat.PeerByte // of the slot
+	last    mem.PeerByte // of the slot
 	connect *udat.EVD
 }
 
@@ -93,7 +94,7 @@ func TestPortingSlot(t *testing.T) {
 		slot := passive.Memory.Bytes()[slotSize : 2*slotSize]
 		place, err := passive.Memory.RMRTripletOf(slot)
 		want(t, err)
-		last, err := passive.Memory.PeerByte(2*slotSize - 1)
+		last, err := mem.PeerByteAt(passive.Memory, 2*slotSize-1)
 		want(t, err)
 		r := &slotReader{slot, last, passive.Connect}
 		w := &slotWriter{active.EP, active.Memory, place}
@@ -120,16 +121,16 @@ func TestPortingSlot(t *testing.T) {
 // layer is the part of a message layer that has to do with memory.
 type layer struct {
 	ep      *udat.EP
-	buffers *udat.BufferPool
-	cache   *udat.RegistrationCache
+	buffers *mem.BufferPool
+	cache   *mem.RegistrationCache
 }
 
 func newLayer(pz *udat.PZ, ep *udat.EP) (*layer, error) {
-	buffers, err := udat.CreateBufferPool(pz, udat.BufferPoolConfig{BufferSize: 8192, MaxBuffers: 256})
+	buffers, err := mem.CreateBufferPool(pz, mem.BufferPoolConfig{BufferSize: 8192, MaxBuffers: 256})
 	if err != nil {
 		return nil, err
 	}
-	cache, err := udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{IdleBytes: 64 << 20})
+	cache, err := mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{IdleBytes: 64 << 20})
 	return &layer{ep, buffers, cache}, err
 }
 
@@ -161,7 +162,7 @@ func (l *layer) received(event udat.Event, handle func(message []byte)) error {
 
 // offer lets the peer read a long message where it is. The registration is to be
 // released when the peer has said that it is done.
-func (l *layer) offer(message []byte) (*udat.Registration, udat.RMRTriplet, error) {
+func (l *layer) offer(message []byte) (*mem.Registration, udat.RMRTriplet, error) {
 	registration, err := l.cache.Register(message, udat.MemPrivLocalRead|udat.MemPrivRemoteRead)
 	if err != nil {
 		return nil, udat.RMRTriplet{}, err

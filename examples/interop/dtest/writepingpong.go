@@ -11,6 +11,7 @@ import (
 
 	"github.com/goudat/goudat/examples/interop/internal/pause"
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 )
 
 // writePingPong makes the sides write in turn. Only the last byte, which counts the writes, shows a side that the other
@@ -56,7 +57,7 @@ func (n *node) writesInTurn(ctx context.Context, size int) error {
 		return err
 	}
 	in, out := n.in.Bytes()[:size], n.out.Bytes()[:size]
-	last, err := n.in.PeerByte(size - 1)
+	last, err := mem.PeerByteAt(n.in, size-1)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func whole(isWhole func() bool) bool {
 const restWithin = 100 * time.Millisecond
 
 // awaitWrite polls the byte that the peer writes last. In between, it checks whether the connection has ended.
-func (n *node) awaitWrite(ctx context.Context, last udat.PeerByte, want byte) error {
+func (n *node) awaitWrite(ctx context.Context, last mem.PeerByte, want byte) error {
 	const atOnce = 50 * time.Microsecond
 	for {
 		if written, err := last.SpinUntil(want, atOnce); written || err != nil {

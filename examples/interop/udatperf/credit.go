@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 )
 
 // Over iWARP a message that comes before its receive ends the connection, and the completion of a send only means that
@@ -25,7 +26,7 @@ func (n *node) counts(s step) bool {
 // withinReceives returns a poster that waits until the server has a receive for the
 // message. A step begins with a count of 0.
 func (c *client) withinReceives(ctx context.Context, post poster) (poster, error) {
-	count, err := c.memory.PeerByte(c.area)
+	count, err := mem.PeerByteAt(c.memory, c.area)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"github.com/goudat/goudat/udat/mem"
 	"time"
 )
 
@@ -98,7 +99,7 @@ func (n *node) message(ctx context.Context, s step, i int) error {
 // written spins until the last byte of an RDMA write is there, which no event reports. Meanwhile it takes the
 // completion of this side's previous write, and notices the end of the connection.
 func (n *node) written(ctx context.Context, size int, number byte) error {
-	last, err := n.memory.PeerByte(n.area + size - 1)
+	last, err := mem.PeerByteAt(n.memory, n.area+size-1)
 	if err != nil {
 		return err
 	}

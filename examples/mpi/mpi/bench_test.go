@@ -10,6 +10,7 @@ import (
 
 	"github.com/goudat/goudat/examples/mpi/pmi"
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -183,7 +184,7 @@ func writeRoundTrip(b *testing.B, adapter string, size int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		last, err := pair[to].Memory.PeerByte(2*size - 1)
+		last, err := mem.PeerByteAt(pair[to].Memory, 2*size-1)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 )
 
 // Registered memory is allocated in blocks, because each registration costs resources of the adapter and the system.
@@ -11,9 +12,9 @@ import (
 // peer's ring, which is longer than the adapter needs them.
 type area struct {
 	block  *udat.LMR
-	offset int            // of the peer's half; this rank's half follows
-	half   int            // size of each
-	words  udat.PeerWords // of the peer's half
+	offset int           // of the peer's half; this rank's half follows
+	half   int           // size of each
+	words  mem.PeerWords // of the peer's half
 }
 
 func areaHalf(ranks int) int { return lineSpace + ringSize(ranks) }
@@ -47,7 +48,7 @@ func (s *areas) get(pz *udat.PZ, half, ranks int) (area, error) {
 		}
 		for i := range n {
 			a := area{block: block, offset: 2 * i * half, half: half}
-			if a.words, err = block.PeerWords(a.offset, half); err != nil {
+			if a.words, err = mem.PeerWordsAt(block, a.offset, half); err != nil {
 				return area{}, err
 			}
 			s.free = append(s.free, a)
@@ -66,9 +67,9 @@ const eagerLimit = 8192
 const slotSize = eagerLimit + headerSize
 
 // slots are buffers for eager messages.
-type slots []udat.Buffer
+type slots []mem.Buffer
 
-func newSlots(pool *udat.BufferPool, n int) (slots, error) {
+func newSlots(pool *mem.BufferPool, n int) (slots, error) {
 	var s slots
 	for range n {
 		b, err := pool.Get()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 )
 
 // receives is the memory that eager messages of all peers arrive in, posted to one shared receive queue. Each peer is
@@ -12,7 +13,7 @@ import (
 // offered.
 type receives struct {
 	srq   *udat.SRQ
-	pool  *udat.BufferPool
+	pool  *mem.BufferPool
 	slots slots
 	first int // what a new connection is granted
 	most  int // receives

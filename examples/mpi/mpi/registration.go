@@ -1,10 +1,13 @@
 package mpi
 
-import "github.com/goudat/goudat/udat"
+import (
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
+)
 
 // registration is memory of the program that is registered for a long message.
 type registration struct {
-	*udat.Registration
+	*mem.Registration
 	length int
 }
 
@@ -12,8 +15,8 @@ type registration struct {
 // collector cannot free this memory until other memory replaces it.
 const keptRegistered = 64 << 20
 
-func newRegistrations(pz *udat.PZ) (*udat.RegistrationCache, error) {
-	return udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{IdleBytes: keptRegistered})
+func newRegistrations(pz *udat.PZ) (*mem.RegistrationCache, error) {
+	return mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{IdleBytes: keptRegistered})
 }
 
 // register registers memory to send a message from or to receive one in, unless it still is registered.

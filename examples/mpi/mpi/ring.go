@@ -85,7 +85,7 @@ type inRing struct {
 	reported uint32 // how much of that the sender was told
 }
 
-// words is a udat.PeerWords, or memory in tests without a device.
+// words is a mem.PeerWords, or memory in tests without a device.
 type words interface{ Load(i int) uint64 }
 
 // next returns the next message, or nil if it is not there yet. It loads the first word of the head once, which has

@@ -1,6 +1,6 @@
 package mpi
 
-import "github.com/goudat/goudat/udat"
+import "github.com/goudat/goudat/udat/mem"
 
 // staging is the memory that eager messages are copied to and sent from. Each slot is free again when its send is
 // complete.
@@ -12,7 +12,7 @@ type staging struct {
 // stagingSlots is how many eager messages of this rank can be under way.
 const stagingSlots = 32
 
-func newStaging(pool *udat.BufferPool) (staging, error) {
+func newStaging(pool *mem.BufferPool) (staging, error) {
 	memory, err := newSlots(pool, stagingSlots)
 	s := staging{slots: memory}
 	for i := range stagingSlots {

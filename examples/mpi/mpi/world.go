@@ -15,6 +15,7 @@ import (
 	"github.com/goudat/goudat/examples/mpi/launch"
 	"github.com/goudat/goudat/examples/mpi/pmi"
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 )
 
 // Options say how a process becomes a rank. The zero value is ready to use.
@@ -52,7 +53,7 @@ type World struct {
 
 	ia            *udat.IA
 	pz            *udat.PZ
-	registrations *udat.RegistrationCache
+	registrations *mem.RegistrationCache
 	cno           *udat.CNO
 	calls         *udat.EVD // connection requests
 	received      *udat.EVD // eager messages
@@ -270,7 +271,7 @@ func (w *World) open(name string) error {
 	if w.received, err = w.dispatcher(w.receives.most+receivesAtOnce, udat.EVDDTO); err != nil {
 		return err
 	}
-	w.receives.pool, err = udat.CreateBufferPool(w.pz, udat.BufferPoolConfig{
+	w.receives.pool, err = mem.CreateBufferPool(w.pz, mem.BufferPoolConfig{
 		BufferSize: slotSize, MaxBuffers: w.receives.most + receivesAtOnce + stagingSlots, SlabBuffers: receivesAtOnce,
 	})
 	if err != nil {

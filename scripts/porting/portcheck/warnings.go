@@ -297,7 +297,7 @@ func (c *checker) warnOfCast(n *node) {
 		c.say(t, "cookie", "other memory as cookie, %s: if it is a pointer, use an index", clip(n.text))
 	}
 	if hasQualifier(t, "volatile") && strings.Contains(t.text, "*") {
-		c.say(n, "polling", "memory that something else writes: if it is the peer, use LMR.PeerByte or LMR.PeerWords; there is no volatile in Go")
+		c.say(n, "polling", "memory that something else writes: if it is the peer, use mem.PeerByteAt or mem.PeerWordsAt; there is no volatile in Go")
 	}
 }
 
@@ -311,7 +311,7 @@ func (c *checker) warnOfVolatile(n *node) {
 			continue
 		}
 		if name, pointer, function := unwrap(declarator); name != nil && !function && (pointer || n.kind == "field_declaration") {
-			c.say(name, "polling", "volatile: if the peer writes it, use LMR.PeerByte or LMR.PeerWords; if a thread does, sync/atomic")
+			c.say(name, "polling", "volatile: if the peer writes it, use mem.PeerByteAt or mem.PeerWordsAt; if a thread does, sync/atomic")
 		}
 	}
 }

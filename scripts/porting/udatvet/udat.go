@@ -39,7 +39,7 @@ type function struct {
 	body *ast.BlockStmt
 }
 
-// named returns the name of the type of udat that a type is, or points to, "" if it is none.
+// named returns the name of the type of udat or mem that a type is, or points to, "" if it is none.
 func named(t types.Type) string {
 	if t == nil {
 		return ""
@@ -47,7 +47,7 @@ func named(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == udatPath {
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && (n.Obj().Pkg().Path() == udatPath || n.Obj().Pkg().Path() == udatPath+"/mem") {
 		return n.Obj().Name()
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 )
 
 // postReceives posts receives into the second half of the memory.
@@ -173,8 +174,8 @@ func mean(times []time.Duration) float64 {
 }
 
 // lastByte returns the byte that counts the peer's writes.
-func (n *node) lastByte(bytes int) (udat.PeerByte, error) {
-	return n.memory.PeerByte(mostBytes + bytes - 1)
+func (n *node) lastByte(bytes int) (mem.PeerByte, error) {
+	return mem.PeerByteAt(n.memory, mostBytes+bytes-1)
 }
 
 func (n *node) expectWrites(bytes int) error {
@@ -242,7 +243,7 @@ func (n *node) measureMemoryRoundTrip(bytes, count int) (float64, error) {
 	return float64(times[count/2]), nil
 }
 
-func awaitWrite(last udat.PeerByte, number byte) error {
+func awaitWrite(last mem.PeerByte, number byte) error {
 	for {
 		if arrived, err := last.SpinUntil(number, time.Millisecond); arrived || err != nil {
 			return err

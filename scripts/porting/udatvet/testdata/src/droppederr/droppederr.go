@@ -1,12 +1,15 @@
 package droppederr
 
-import "github.com/goudat/goudat/udat"
+import (
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
+)
 
 type own struct{ *udat.EP }
 
 func (own) PostMortem() error { return nil }
 
-func bad(ep *udat.EP, ia *udat.IA, lmr *udat.LMR, r *udat.Registration, embedded own) {
+func bad(ep *udat.EP, ia *udat.IA, lmr *udat.LMR, r *mem.Registration, embedded own) {
 	ep.PostSend(nil, 1, 0)       // want `the error of EP.PostSend is dropped`
 	go ep.PostBatch(nil)         // want `the error of EP.PostBatch is dropped`
 	lmr.Free()                   // want `the error of LMR.Free is dropped`

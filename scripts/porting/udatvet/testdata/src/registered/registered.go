@@ -1,13 +1,16 @@
 package registered
 
-import "github.com/goudat/goudat/udat"
+import (
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
+)
 
 type peer struct {
 	buffer []byte
 	lmr    *udat.LMR
 }
 
-func bad(pz *udat.PZ, cache *udat.RegistrationCache, p *peer, n int) (err error) {
+func bad(pz *udat.PZ, cache *mem.RegistrationCache, p *peer, n int) (err error) {
 	memory := make([]byte, 100)
 	lmr, err := udat.RegisterMemory(pz, memory, 0)
 	memory = append(memory, 1, 2) // want `memory is registered: append may move it`

@@ -7,20 +7,18 @@ import (
 )
 
 type (
-	IA                struct{}
-	PZ                struct{}
-	EP                struct{}
-	EVD               struct{}
-	CR                struct{}
-	LMR               struct{}
-	RegistrationCache struct{}
-	Registration      struct{}
-	Segment           struct{}
-	MemPriv           uint32
-	CloseFlags        uint32
-	CompletionFlags   uint32
-	EventNumber       uint32
-	DTOStatus         uint32
+	IA              struct{}
+	PZ              struct{}
+	EP              struct{}
+	EVD             struct{}
+	CR              struct{}
+	LMR             struct{}
+	Segment         struct{}
+	MemPriv         uint32
+	CloseFlags      uint32
+	CompletionFlags uint32
+	EventNumber     uint32
+	DTOStatus       uint32
 )
 
 type Event struct {
@@ -50,11 +48,6 @@ func (*PZ) Free() error                  { return nil }
 func (*LMR) Free() error                                 { return nil }
 func (*LMR) Bytes() []byte                               { return nil }
 func (*LMR) Segment(offset, length int) (Segment, error) { return Segment{}, nil }
-
-func (*RegistrationCache) Register(memory []byte, privileges MemPriv) (*Registration, error) {
-	return nil, nil
-}
-func (*Registration) Release() error { return nil }
 
 func (*EP) Free() error                                                        { return nil }
 func (*EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) error { return nil }

@@ -1,4 +1,4 @@
-package udat_test
+package mem_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 )
 
 // The cookie of an operation leads back to its buffer.
@@ -15,7 +16,7 @@ func ExampleBufferPool() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	pool := must(udat.CreateBufferPool(l.pz, udat.BufferPoolConfig{BufferSize: 4096, MaxBuffers: 64}))
+	pool := must(mem.CreateBufferPool(l.pz, mem.BufferPoolConfig{BufferSize: 4096, MaxBuffers: 64}))
 	empty, message := must(pool.Get()), must(pool.Get())
 	room := must(empty.Segment(0, len(empty.Bytes())))
 	check(l.server.PostRecv([]udat.Segment{room}, empty.Cookie(), udat.CompletionDefault))
@@ -46,7 +47,7 @@ func ExampleRegistrationCache() {
 	pz := must(udat.CreatePZ(ia))
 	defer pz.Free()
 
-	cache := must(udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{IdleBytes: 64 << 20}))
+	cache := must(mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{IdleBytes: 64 << 20}))
 	message := make([]byte, 1<<20)
 	for range 3 {
 		registration := must(cache.Register(message, udat.MemPrivLocalRead|udat.MemPrivRemoteRead))

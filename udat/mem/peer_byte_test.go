@@ -1,4 +1,4 @@
-package udat_test
+package mem_test
 
 import (
 	"bytes"
@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
 // awaitByte spins until the peer has written the value.
-func awaitByte(t *testing.T, b udat.PeerByte, value byte) {
+func awaitByte(t *testing.T, b mem.PeerByte, value byte) {
 	t.Helper()
 	for begin := time.Now(); time.Since(begin) < udattest.Patience; {
 		arrived, err := b.SpinUntil(value, 100*time.Microsecond)
@@ -59,7 +60,7 @@ func TestPeerByte(t *testing.T) {
 					fill(source[:length], value+1)
 					source[length-1] = value
 					end := offset + length - 1
-					last, err := target.PeerByte(end)
+					last, err := mem.PeerByteAt(target, end)
 					want(t, err)
 					last.Store(value - 1)
 					if memory[end] != value-1 || last.Load() != value-1 {
@@ -70,7 +71,7 @@ func TestPeerByte(t *testing.T) {
 					if !bytes.Equal(memory[offset:offset+length], source[:length]) {
 						t.Fatalf("the last of %d bytes at %d has come before the others", length, offset)
 					}
-					wantCompletion(t, active.Request, 1, udat.DTOSuccess)
+					wantSuccess(t, active.Request, 1)
 				}
 			}
 			if arrived, err := mustByte(t, target, 0).SpinUntil(value+100, 2*time.Millisecond); arrived || err != nil {
@@ -81,9 +82,9 @@ func TestPeerByte(t *testing.T) {
 	})
 }
 
-func mustByte(t *testing.T, lmr *udat.LMR, offset int) udat.PeerByte {
+func mustByte(t *testing.T, lmr *udat.LMR, offset int) mem.PeerByte {
 	t.Helper()
-	b, err := lmr.PeerByte(offset)
+	b, err := mem.PeerByteAt(lmr, offset)
 	want(t, err)
 	return b
 }
@@ -141,7 +142,7 @@ func TestPeerByteArguments(t *testing.T) {
 		odd, err := udat.RegisterMemory(pz, memory[1:62], udat.MemPrivAll)
 		want(t, err)
 		for offset, refused := range map[int]bool{0: true, 2: true, 3: false, 58: false, 59: true, 60: true, 61: true, -1: true} {
-			if _, err := odd.PeerByte(offset); refused {
+			if _, err := mem.PeerByteAt(odd, offset); refused {
 				want(t, err, udat.ErrInvalidParameter, udat.InvalidArg2)
 			} else {
 				want(t, err)
@@ -162,9 +163,9 @@ func TestPeerByteArguments(t *testing.T) {
 			t.Errorf("a byte that is not there, without a budget: %v, %v", arrived, err)
 		}
 		want(t, short.Free())
-		want(t, second(short.PeerByte(4)), udat.ErrClosed)
+		want(t, second(mem.PeerByteAt(short, 4)), udat.ErrClosed)
 		want(t, second(b.SpinUntil(0, time.Millisecond)), udat.ErrClosed, udat.InvalidHandleLMR)
-		var none udat.PeerByte
+		var none mem.PeerByte
 		none.Store(1)
 		if none.Load() != 0 {
 			t.Error("a byte of nothing was set")
@@ -198,8 +199,8 @@ func TestPeerByteTurns(t *testing.T) {
 				runtime.Gosched()
 			}
 		}()
-		before, turned := udat.TurnBegun(lmr), false
-		for begin := time.Now(); !turned && time.Since(begin) < udattest.Patience; turned = udat.TurnBegun(lmr) != before {
+		before, turned := mem.TurnBegun(), false
+		for begin := time.Now(); !turned && time.Since(begin) < udattest.Patience; turned = mem.TurnBegun() != before {
 			value := wanted.Add(1)
 			arrived, err := b.SpinUntil(byte(value), udat.MaxSpin)
 			want(t, err)
@@ -211,54 +212,6 @@ func TestPeerByteTurns(t *testing.T) {
 		writing.Wait()
 		if !turned {
 			t.Error("the goroutine that spins never lets others run")
-		}
-	})
-}
-
-// One may look at memory outside the Go heap although the region is freed meanwhile: the pages stay until nobody looks,
-// and no longer.
-func TestPeerByteOfFreedMemory(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
-		defer pz.Free()
-		const regions = 8
-		unmapped, restore := udat.CountUnmapped()
-		defer restore()
-		for range regions {
-			lmr, err := udat.AllocMemory(pz, 1<<16, udat.MemPrivAll)
-			want(t, err)
-			var looking sync.WaitGroup
-			for i := range 3 {
-				b := mustByte(t, lmr, i<<12)
-				looking.Add(1)
-				go func() {
-					defer looking.Done()
-					var err error
-					for err == nil {
-						_, err = b.SpinUntil(1, 10*time.Microsecond)
-						b.Load()
-					}
-					want(t, err, udat.ErrClosed)
-					for range 100 {
-						b.Store(b.Load())
-					}
-				}()
-			}
-			want(t, lmr.Free())
-			looking.Wait()
-		}
-		for begin := time.Now(); unmapped() < regions && time.Since(begin) < udattest.Patience; {
-			runtime.GC()
-		}
-		if n := unmapped(); n != regions {
-			t.Errorf("the memory of %d regions of %d went back to the system", n, regions)
-		}
-		lmr, err := udat.AllocMemory(pz, 1<<16, udat.MemPrivAll)
-		want(t, err)
-		want(t, lmr.Free())
-		if n := unmapped(); n != regions+1 {
-			t.Error("memory that nobody looks at did not go back to the system at once")
 		}
 	})
 }

@@ -93,6 +93,11 @@ type Region[R any] struct {
 	place fifo.Link[*Region[R]] // among those that nobody uses
 }
 
+// Offset returns where memory that the region has lies in it.
+func (r *Region[R]) Offset(memory []byte) int {
+	return int(uintptr(unsafe.Pointer(unsafe.SliceData(memory))) - r.start)
+}
+
 func (r *Region[R]) size() int64 { return int64(r.end - r.start) }
 
 // pending is memory that is being registered. Whoever wants a part of it waits.

@@ -1,13 +1,15 @@
-package udat
+package mem
 
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/goudat/goudat/udat"
 )
 
 // PeerWords are words of eight bytes of registered memory that a peer writes by
 // RDMA, to be polled. They are for messages that come to changing places, as in a
-// ring; for a byte in a fixed place PeerByte is simpler. LMR.PeerWords makes
+// ring; for a byte in a fixed place PeerByte is simpler. PeerWordsAt makes
 // them. Their methods may be called from any goroutine; none crosses into C, nor
 // allocates.
 //
@@ -20,41 +22,41 @@ import (
 // should cover the word that is polled, too.
 type PeerWords struct {
 	words []uint64
-	pages *mappedPages // that the words are in, for memory outside the Go heap
+	lmr   *udat.LMR // which keeps the pages of the words mapped, see udat.LMR.Pages
 }
 
 // peerWordSize is the number of bytes of a word, and what their addresses are
 // multiples of.
 const peerWordSize = 8
 
-// PeerWords returns the words of length bytes at offset. It fails with
+// PeerWordsAt returns the words of length bytes at offset of a region. It fails with
 // ErrInvalidParameter if these are not inside the region, or if their address or
-// length is not a multiple of 8. The address of memory from AllocMemory is one.
+// length is not a multiple of 8. The address of memory from udat.AllocMemory is one.
 //
 // PeerWords can be used for as long as the program likes. Those of a region that
-// was freed do not change any more. The memory of a region from AllocMemory goes
+// was freed do not change any more. The memory of a region from udat.AllocMemory goes
 // back to the system when no PeerWords of it can be reached any more, if it has
 // any.
-func (lmr *LMR) PeerWords(offset, length int) (PeerWords, error) {
-	piece, err := lmr.Segment(offset, length)
+func PeerWordsAt(lmr *udat.LMR, offset, length int) (PeerWords, error) {
+	if _, err := lmr.Segment(offset, length); err != nil {
+		return PeerWords{}, err
+	}
+	memory, err := watched(lmr)
 	if err != nil {
 		return PeerWords{}, err
 	}
-	if err := lmr.object().enter(pieceOp, InvalidHandleLMR); err != nil {
-		return PeerWords{}, err
-	}
-	defer lmr.obj.leave()
-	address := piece.triplet.VirtualAddress
+	start := unsafe.Pointer(unsafe.SliceData(memory[offset:]))
+	address := uintptr(start)
 	if address%peerWordSize != 0 || length%peerWordSize != 0 {
-		return PeerWords{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,
+		return PeerWords{}, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2,
 			"the %d bytes at 0x%x are no whole words: begin and end at multiples of %d, in memory from AllocMemory for example", length, address, peerWordSize)
 	}
 	if length == 0 {
 		return PeerWords{}, nil
 	}
 	return PeerWords{
-		words: unsafe.Slice((*uint64)(unsafe.Pointer(&lmr.memory[offset])), length/peerWordSize),
-		pages: lmr.keepPages(),
+		words: unsafe.Slice((*uint64)(start), length/peerWordSize),
+		lmr:   lmr,
 	}, nil
 }
 

@@ -1,10 +1,12 @@
-package udat
+package mem
 
 import (
 	"errors"
 	"math"
+	"unsafe"
 
-	"github.com/goudat/goudat/udat/internal/bufferpool"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem/internal/bufferpool"
 )
 
 // BufferPool is a pool of registered buffers, all of one size: for messages that
@@ -15,7 +17,7 @@ import (
 // program keeps beyond Buffer.Release, or the life of the pool, is no danger to
 // the process.
 type BufferPool struct {
-	pz     *PZ
+	pz     *udat.PZ
 	config BufferPoolConfig
 	stride int
 	slabs  *bufferpool.Pool[*slab] // nil in a zero BufferPool
@@ -23,17 +25,18 @@ type BufferPool struct {
 
 // slab is a region that several buffers are in.
 type slab struct {
-	lmr  *LMR
-	base int // of the first buffer, from the begin of the region
+	lmr    *udat.LMR
+	base   int // of the first buffer, from the beginning of the region
+	memory []byte
 }
 
 // BufferPoolConfig says what a pool has. A zero field stands for a default, except
 // for BufferSize and MaxBuffers, which must be positive.
 type BufferPoolConfig struct {
-	BufferSize  int     // bytes of each buffer
-	MaxBuffers  int     // how many there may be
-	SlabBuffers int     // how many are registered at once; default: as many as have 256 KiB
-	Privileges  MemPriv // default: MemPrivLocalRead and MemPrivLocalWrite
+	BufferSize  int          // bytes of each buffer
+	MaxBuffers  int          // how many there may be
+	SlabBuffers int          // how many are registered at once; default: as many as have 256 KiB
+	Privileges  udat.MemPriv // default: MemPrivLocalRead and MemPrivLocalWrite
 }
 
 // BufferPoolStats are the counters of a pool.
@@ -54,25 +57,23 @@ const (
 )
 
 // CreateBufferPool makes a pool in a protection zone. Nothing is registered yet.
-func CreateBufferPool(pz *PZ, config BufferPoolConfig) (*BufferPool, error) {
-	const op = registerOp
-	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
+func CreateBufferPool(pz *udat.PZ, config BufferPoolConfig) (*BufferPool, error) {
+	if _, err := pz.Query(); err != nil {
 		return nil, err
 	}
-	defer pz.obj.leave()
 	if config.Privileges == 0 {
-		config.Privileges = MemPrivLocalRead | MemPrivLocalWrite
+		config.Privileges = udat.MemPrivLocalRead | udat.MemPrivLocalWrite
 	}
 	const mostBytes = math.MaxUint32 & math.MaxInt // that a segment can have
 	switch {
 	case config.BufferSize <= 0 || config.BufferSize > mostBytes:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "BufferSize is %d, it must be 1 to %d", config.BufferSize, mostBytes)
+		return nil, refuse(registerOp, udat.ErrInvalidParameter, udat.InvalidArg4, "BufferSize is %d, it must be 1 to %d", config.BufferSize, mostBytes)
 	case config.MaxBuffers <= 0 || config.MaxBuffers > mostBuffers:
-		return nil, refuse(op, ErrInvalidParameter, NoSubtype, "MaxBuffers is %d, it must be 1 to %d", config.MaxBuffers, mostBuffers)
+		return nil, refuse(registerOp, udat.ErrInvalidParameter, udat.NoSubtype, "MaxBuffers is %d, it must be 1 to %d", config.MaxBuffers, mostBuffers)
 	case config.SlabBuffers < 0:
-		return nil, refuse(op, ErrInvalidParameter, NoSubtype, "SlabBuffers is %d, it must be positive, or 0 for the default", config.SlabBuffers)
+		return nil, refuse(registerOp, udat.ErrInvalidParameter, udat.NoSubtype, "SlabBuffers is %d, it must be positive, or 0 for the default", config.SlabBuffers)
 	}
-	if err := checkPrivileges(op, config.Privileges); err != nil {
+	if err := checkPrivileges(config.Privileges); err != nil {
 		return nil, err
 	}
 	p := &BufferPool{pz: pz, stride: (config.BufferSize + bufferAlignment - 1) / bufferAlignment * bufferAlignment}
@@ -81,7 +82,7 @@ func CreateBufferPool(pz *PZ, config BufferPoolConfig) (*BufferPool, error) {
 	}
 	config.SlabBuffers = min(config.SlabBuffers, config.MaxBuffers)
 	if config.SlabBuffers > mostBytes/p.stride {
-		return nil, refuse(op, ErrInvalidParameter, NoSubtype, "SlabBuffers is %d, of %d bytes each no more than %d can be registered at once", config.SlabBuffers, p.stride, mostBytes/p.stride)
+		return nil, refuse(registerOp, udat.ErrInvalidParameter, udat.NoSubtype, "SlabBuffers is %d, of %d bytes each no more than %d can be registered at once", config.SlabBuffers, p.stride, mostBytes/p.stride)
 	}
 	p.config = config
 	p.slabs = bufferpool.New(config.MaxBuffers, config.SlabBuffers, bufferpool.Backend[*slab]{Make: p.makeSlab, Free: freeSlab})
@@ -90,19 +91,19 @@ func CreateBufferPool(pz *PZ, config BufferPoolConfig) (*BufferPool, error) {
 
 func (p *BufferPool) makeSlab(buffers int) (*slab, error) {
 	memory := make([]byte, buffers*p.stride+bufferAlignment-1)
-	base := int(-addressOf(memory) % bufferAlignment)
-	lmr, err := RegisterMemory(p.pz, memory, p.config.Privileges)
+	base := int(-uintptr(unsafe.Pointer(&memory[0])) % bufferAlignment)
+	lmr, err := udat.RegisterMemory(p.pz, memory, p.config.Privileges)
 	if err != nil {
 		return nil, err
 	}
-	return &slab{lmr, base}, nil
+	return &slab{lmr, base, memory}, nil
 }
 
 // freeSlab succeeds for memory that went with its adapter.
 func freeSlab(s *slab) error { return freeUnlessGone(s.lmr) }
 
-func freeUnlessGone(lmr *LMR) error {
-	if err := lmr.Free(); !errors.Is(err, ErrClosed) {
+func freeUnlessGone(lmr *udat.LMR) error {
+	if err := lmr.Free(); !errors.Is(err, udat.ErrClosed) {
 		return err
 	}
 	return nil
@@ -111,7 +112,7 @@ func freeUnlessGone(lmr *LMR) error {
 // pool returns what the pool consists of.
 func (p *BufferPool) pool() (*bufferpool.Pool[*slab], error) {
 	if p == nil || p.slabs == nil {
-		return nil, refuse(registerOp, ErrInvalidHandle, NoSubtype, "the pool was not made by CreateBufferPool")
+		return nil, refuse(registerOp, udat.ErrInvalidHandle, udat.NoSubtype, "the pool was not made by CreateBufferPool")
 	}
 	return p.slabs, nil
 }
@@ -119,7 +120,7 @@ func (p *BufferPool) pool() (*bufferpool.Pool[*slab], error) {
 // Get takes a buffer out of the pool. What is in it is left from its last use. It
 // registers memory when all buffers are in use, which takes time, and does not
 // allocate otherwise. It fails with ErrInsufficientResources when
-// BufferPoolConfig.MaxBuffers are in use, and with the errors of RegisterMemory.
+// BufferPoolConfig.MaxBuffers are in use, and with the errors of udat.RegisterMemory.
 func (p *BufferPool) Get() (Buffer, error) {
 	slabs, err := p.pool()
 	if err != nil {
@@ -130,9 +131,10 @@ func (p *BufferPool) Get() (Buffer, error) {
 		return Buffer{}, p.explain(err)
 	}
 	b := Buffer{p, handle}
-	if s, _ := handle.Slab(); s.lmr.gone.Load() {
+	if s, _ := handle.Slab(); s.lmr.Bytes() == nil { // it went with its adapter
 		b.Release()
-		return Buffer{}, s.lmr.obj.freed(registerOp, InvalidHandleLMR)
+		_, err := s.lmr.Query()
+		return Buffer{}, err
 	}
 	return b, nil
 }
@@ -153,17 +155,16 @@ func (p *BufferPool) Find(cookie uint64) (Buffer, error) {
 
 // explain makes an error of the binding of one of the pool.
 func (p *BufferPool) explain(err error) error {
-	const op = registerOp
 	switch {
 	case err == bufferpool.ErrClosed:
-		return closedError(op, NoSubtype, "the pool is already freed")
+		return closedError(registerOp, udat.NoSubtype, "the pool is already freed")
 	case err == bufferpool.ErrStale:
-		return closedError(op, NoSubtype, "the buffer is already released, or was never one of this pool")
+		return closedError(registerOp, udat.NoSubtype, "the buffer is already released, or was never one of this pool")
 	case err == bufferpool.ErrAllOut:
-		return refuse(op, ErrInsufficientResources, ResourceMemory,
+		return refuse(registerOp, udat.ErrInsufficientResources, udat.ResourceMemory,
 			"all %d buffers of the pool are in use: release some, or make a pool with a larger MaxBuffers", p.config.MaxBuffers)
 	case err == bufferpool.ErrInUse:
-		return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "%d buffers of the pool are in use: release them first", p.slabs.Stats().InUse)
+		return refuse(registerOp, udat.ErrInvalidState, udat.InvalidStateLMRInUse, "%d buffers of the pool are in use: release them first", p.slabs.Stats().InUse)
 	}
 	return err
 }
@@ -218,9 +219,9 @@ type Buffer struct {
 }
 
 // place returns where the buffer is.
-func (b Buffer) place() (lmr *LMR, offset int, err error) {
+func (b Buffer) place() (lmr *udat.LMR, offset int, err error) {
 	if !b.handle.Valid() {
-		return nil, 0, closedError(pieceOp, NoSubtype, "the buffer is already released")
+		return nil, 0, closedError(pieceOp, udat.NoSubtype, "the buffer is already released")
 	}
 	s, number := b.handle.Slab()
 	return s.lmr, s.base + number*b.pool.stride, nil
@@ -228,31 +229,32 @@ func (b Buffer) place() (lmr *LMR, offset int, err error) {
 
 // Bytes returns the memory of the buffer. It is nil once the buffer is released.
 func (b Buffer) Bytes() []byte {
-	lmr, offset, err := b.place()
-	if err != nil {
+	if !b.handle.Valid() {
 		return nil
 	}
-	end := offset + b.pool.config.BufferSize
-	return lmr.memory[offset:end:end]
+	s, number := b.handle.Slab()
+	start := s.base + number*b.pool.stride
+	end := start + b.pool.config.BufferSize
+	return s.memory[start:end:end]
 }
 
 // inside checks a piece of the buffer and returns where it is in the region.
-func (b Buffer) inside(offset, length int) (lmr *LMR, begin int, err error) {
+func (b Buffer) inside(offset, length int) (lmr *udat.LMR, begin int, err error) {
 	lmr, base, err := b.place()
 	if err != nil {
 		return nil, 0, err
 	}
 	if size := b.pool.config.BufferSize; offset < 0 || length < 0 || offset > size || length > size-offset {
-		return nil, 0, refuse(pieceOp, ErrInvalidParameter, InvalidArg2, "the piece of %d bytes at offset %d is not inside the buffer of %d bytes", length, offset, size)
+		return nil, 0, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2, "the piece of %d bytes at offset %d is not inside the buffer of %d bytes", length, offset, size)
 	}
 	return lmr, base + offset, nil
 }
 
 // Segment returns the piece of length bytes that starts at offset.
-func (b Buffer) Segment(offset, length int) (Segment, error) {
+func (b Buffer) Segment(offset, length int) (udat.Segment, error) {
 	lmr, begin, err := b.inside(offset, length)
 	if err != nil {
-		return Segment{}, err
+		return udat.Segment{}, err
 	}
 	return lmr.Segment(begin, length)
 }
@@ -260,29 +262,32 @@ func (b Buffer) Segment(offset, length int) (Segment, error) {
 // RMRTriplet names the piece of length bytes that starts at offset, for a peer. The
 // pool must have been made with the remote privileges for that. The peer can reach
 // the memory as long as the pool lives, whoever uses the buffer.
-func (b Buffer) RMRTriplet(offset, length int) (RMRTriplet, error) {
-	segment, err := b.Segment(offset, length)
-	return segment.rmrTriplet(), err
+func (b Buffer) RMRTriplet(offset, length int) (udat.RMRTriplet, error) {
+	lmr, begin, err := b.inside(offset, length)
+	if err != nil {
+		return udat.RMRTriplet{}, err
+	}
+	return lmr.RMRTriplet(begin, length)
 }
 
 // PeerByte returns the byte at offset, for a program that polls it: see
-// LMR.PeerByte.
+// PeerByteAt.
 func (b Buffer) PeerByte(offset int) (PeerByte, error) {
 	lmr, begin, err := b.inside(offset, 1)
 	if err != nil {
 		return PeerByte{}, err
 	}
-	return lmr.PeerByte(begin)
+	return PeerByteAt(lmr, begin)
 }
 
 // PeerWords returns the words of length bytes at offset, for a program that polls
-// them: see LMR.PeerWords.
+// them: see PeerWordsAt.
 func (b Buffer) PeerWords(offset, length int) (PeerWords, error) {
 	lmr, begin, err := b.inside(offset, length)
 	if err != nil {
 		return PeerWords{}, err
 	}
-	return lmr.PeerWords(begin, length)
+	return PeerWordsAt(lmr, begin, length)
 }
 
 // Cookie returns a number for BufferPool.Find, with which an operation on the buffer
@@ -300,7 +305,7 @@ func (b Buffer) Cookie() uint64 {
 // memory. It fails with ErrClosed the second time.
 func (b Buffer) Release() error {
 	if b == (Buffer{}) {
-		return closedError(registerOp, NoSubtype, "the buffer is already released")
+		return closedError(registerOp, udat.NoSubtype, "the buffer is already released")
 	}
 	return b.pool.explain(b.pool.slabs.Put(b.handle))
 }

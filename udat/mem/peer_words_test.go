@@ -1,4 +1,4 @@
-package udat_test
+package mem_test
 
 import (
 	"encoding/binary"
@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -20,7 +21,7 @@ func TestPeerWords(t *testing.T) {
 		want(t, err)
 		for _, target := range []*udat.LMR{passive.Memory, registered} {
 			const offset = 16
-			words, err := target.PeerWords(offset, 8*20)
+			words, err := mem.PeerWordsAt(target, offset, 8*20)
 			want(t, err)
 			if words.Len() != 20 {
 				t.Fatalf("there are %d words", words.Len())
@@ -39,7 +40,7 @@ func TestPeerWords(t *testing.T) {
 					}
 					runtime.Gosched()
 				}
-				wantCompletion(t, active.Request, 1, udat.DTOSuccess)
+				wantSuccess(t, active.Request, 1)
 			}
 		}
 		want(t, registered.Free())
@@ -54,14 +55,14 @@ func TestPeerWordsArguments(t *testing.T) {
 		lmr, err := udat.AllocMemory(pz, 64, udat.MemPrivAll)
 		want(t, err)
 		for _, piece := range [][2]int{{-8, 8}, {0, -8}, {0, 72}, {64, 8}, {72, 0}, {4, 8}, {8, 12}, {1, 0}} {
-			want(t, second(lmr.PeerWords(piece[0], piece[1])), udat.ErrInvalidParameter, udat.InvalidArg2)
+			want(t, second(mem.PeerWordsAt(lmr, piece[0], piece[1])), udat.ErrInvalidParameter, udat.InvalidArg2)
 		}
-		none, err := lmr.PeerWords(64, 0)
+		none, err := mem.PeerWordsAt(lmr, 64, 0)
 		want(t, err)
-		if none.Len() != 0 || (udat.PeerWords{}).Len() != 0 {
+		if none.Len() != 0 || (mem.PeerWords{}).Len() != 0 {
 			t.Error("nothing has words")
 		}
-		words, err := lmr.PeerWords(0, 64)
+		words, err := mem.PeerWordsAt(lmr, 0, 64)
 		want(t, err)
 		func() {
 			defer func() {
@@ -72,35 +73,6 @@ func TestPeerWordsArguments(t *testing.T) {
 			words.Load(8)
 		}()
 		want(t, lmr.Free())
-		want(t, second(lmr.PeerWords(0, 64)), udat.ErrClosed)
-	})
-}
-
-// The pages of a region that was freed stay until nobody can read its words, and no longer.
-func TestPeerWordsOfFreedMemory(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
-		defer pz.Free()
-		unmapped, restore := udat.CountUnmapped()
-		defer restore()
-		lmr, err := udat.AllocMemory(pz, 1<<16, udat.MemPrivAll)
-		want(t, err)
-		lmr.Bytes()[0] = 1
-		words, err := lmr.PeerWords(0, 1<<16)
-		want(t, err)
-		want(t, lmr.Free())
-		runtime.GC()
-		if unmapped() != 0 || words.Load(0) == 0 || words.Load(words.Len()-1) != 0 {
-			t.Error("memory that is read went back to the system")
-		}
-		runtime.KeepAlive(&words)
-		words = udat.PeerWords{}
-		for begin := time.Now(); unmapped() == 0 && time.Since(begin) < udattest.Patience; {
-			runtime.GC()
-		}
-		if unmapped() != 1 {
-			t.Error("the memory did not go back to the system")
-		}
+		want(t, second(mem.PeerWordsAt(lmr, 0, 64)), udat.ErrClosed)
 	})
 }

@@ -1,11 +1,10 @@
 //go:build linux
 
-package udat_test
+package mem_test
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
@@ -16,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -24,11 +24,10 @@ import (
 func TestRegistrationCache(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(2))
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pins := udat.Pins()
 		active, passive := udattest.Pair(t, ia, nil)
-		cache, err := udat.CreateRegistrationCache(passive.PZ, udat.RegistrationCacheLimits{IdleBytes: 200_000, IdleRegions: 12})
+		cache, err := mem.CreateRegistrationCache(passive.PZ, mem.RegistrationCacheLimits{IdleBytes: 200_000, IdleRegions: 12})
 		want(t, err)
-		readers, err := udat.CreateRegistrationCache(active.PZ, udat.RegistrationCacheLimits{IdleRegions: 3})
+		readers, err := mem.CreateRegistrationCache(active.PZ, mem.RegistrationCacheLimits{IdleRegions: 3})
 		want(t, err)
 		messages := make([][]byte, 6)
 		for round := range 150 {
@@ -38,7 +37,7 @@ func TestRegistrationCache(t *testing.T) {
 			}
 			message := messages[i][rand.IntN(len(messages[i])):]
 			message = message[:1+rand.IntN(len(message))]
-			fillRandom(message, uint64(round))
+			fill(message, byte(round))
 			registration, err := cache.Register(message, udat.MemPrivLocalRead|udat.MemPrivRemoteRead)
 			want(t, err)
 			remote, err := registration.RMRTriplet(0, len(message))
@@ -50,7 +49,7 @@ func TestRegistrationCache(t *testing.T) {
 			segment, err := local.Segment(0, len(copied))
 			want(t, err)
 			want(t, active.PostRDMARead(one(segment), uint64(round), remote, 0))
-			wantCompletion(t, active.Request, uint64(round), udat.DTOSuccess)
+			wantSuccess(t, active.Request, uint64(round))
 			if !bytes.Equal(copied, message) {
 				t.Fatalf("the peer has read something else in round %d", round)
 			}
@@ -68,9 +67,6 @@ func TestRegistrationCache(t *testing.T) {
 		}
 		want(t, cache.Free())
 		want(t, readers.Free())
-		if now := udat.Pins(); now != pins {
-			t.Errorf("%d slices are pinned, %d were before", now, pins)
-		}
 	})
 }
 
@@ -80,7 +76,7 @@ func TestRegistrationCacheHits(t *testing.T) {
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
 		defer pz.Free()
-		cache, err := udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{})
+		cache, err := mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{})
 		want(t, err)
 		memory := make([]byte, 1000)
 		const read, both = udat.MemPrivLocalRead, udat.MemPrivLocalRead | udat.MemPrivLocalWrite
@@ -142,10 +138,10 @@ func TestRegistrationCacheLimits(t *testing.T) {
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
 		defer pz.Free()
-		cache, err := udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{Bytes: 1000, Regions: 3})
+		cache, err := mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{Bytes: 1000, Regions: 3})
 		want(t, err)
 		memory := make([]byte, 5000)
-		var held []*udat.Registration
+		var held []*mem.Registration
 		hold := func(from, to int) error {
 			r, err := cache.Register(memory[from:to], udat.MemPrivLocalRead)
 			if err == nil {
@@ -177,7 +173,7 @@ func TestRegistrationCacheLimits(t *testing.T) {
 		want(t, cache.Free())
 
 		// None stays that nobody uses.
-		cache, err = udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{IdleRegions: -1})
+		cache, err = mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{IdleRegions: -1})
 		want(t, err)
 		held = nil
 		want(t, hold(0, 5000))
@@ -193,25 +189,25 @@ func TestRegistrationCacheArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
-		for _, limits := range []udat.RegistrationCacheLimits{{Bytes: -1}, {Regions: -1}} {
-			want(t, second(udat.CreateRegistrationCache(pz, limits)), udat.ErrInvalidParameter)
+		for _, limits := range []mem.RegistrationCacheLimits{{Bytes: -1}, {Regions: -1}} {
+			want(t, second(mem.CreateRegistrationCache(pz, limits)), udat.ErrInvalidParameter)
 		}
 		memory := make([]byte, 10)
-		for _, c := range []*udat.RegistrationCache{nil, {}} {
+		for _, c := range []*mem.RegistrationCache{nil, {}} {
 			want(t, second(c.Register(memory, udat.MemPrivAll)), udat.ErrInvalidHandle)
 			want(t, c.Forget(memory), udat.ErrInvalidHandle)
 			want(t, second(c.Flush()), udat.ErrInvalidHandle)
 			want(t, c.Free(), udat.ErrInvalidHandle)
-			if c.Stats() != (udat.RegistrationCacheStats{}) {
+			if c.Stats() != (mem.RegistrationCacheStats{}) {
 				t.Error("a cache that is none has counters")
 			}
 		}
-		for _, r := range []*udat.Registration{nil, {}} {
+		for _, r := range []*mem.Registration{nil, {}} {
 			want(t, second(r.Segment(0, 0)), udat.ErrInvalidHandle)
 			want(t, second(r.RMRTriplet(0, 0)), udat.ErrInvalidHandle)
 			want(t, r.Release(), udat.ErrInvalidHandle)
 		}
-		cache, err := udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{})
+		cache, err := mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{})
 		want(t, err)
 		want(t, second(cache.Register(nil, udat.MemPrivAll)), udat.ErrInvalidParameter, udat.InvalidArg4)
 		want(t, second(cache.Register(memory, 0)), udat.ErrInvalidParameter, udat.InvalidArg6)
@@ -240,64 +236,12 @@ func TestRegistrationCacheArguments(t *testing.T) {
 	})
 }
 
-// When there is no room for a registration, the cache gives up what is idle.
-func TestRegistrationCacheMakesRoom(t *testing.T) {
-	if !udattest.InTestbed(t) {
-		return
-	}
-	task := childTask{Open: udattest.Names(t), Cache: 1 << 20, MaxLock: 4 << 20}
-	for _, o := range (child{task: task, nobody: true}).run(t).Opened {
-		if o.Text != "" {
-			t.Error(o.Text)
-		}
-	}
-}
-
-// fillCache registers memory again and again, with a limit on locked memory that has room for some of it.
-func fillCache(pz *udat.PZ, size int) error {
-	cache, err := udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{})
-	if err != nil {
-		return err
-	}
-	for range 20 {
-		r, err := cache.Register(make([]byte, size), udat.MemPrivAll)
-		if err != nil {
-			return err
-		}
-		if err := r.Release(); err != nil {
-			return err
-		}
-	}
-	if s := cache.Stats(); s.Evictions == 0 || s.Misses != 20 {
-		return fmt.Errorf("without room the counters are %+v", s)
-	}
-	var registrations []*udat.Registration
-	for {
-		r, err := cache.Register(make([]byte, size), udat.MemPrivAll)
-		if errors.Is(err, udat.ErrInsufficientResources) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		registrations = append(registrations, r)
-	}
-	if len(registrations) == 0 {
-		return errors.New("there is no room for any memory")
-	}
-	var errs []error
-	for _, r := range registrations {
-		errs = append(errs, r.Release())
-	}
-	return errors.Join(append(errs, cache.Free())...)
-}
-
 func TestRegistrationCacheBeside(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
 		defer pz.Free()
-		cache, err := udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{IdleRegions: 4, Regions: 20})
+		cache, err := mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{IdleRegions: 4, Regions: 20})
 		want(t, err)
 		memory := make([]byte, 10000)
 		var goroutines sync.WaitGroup
@@ -340,7 +284,7 @@ func BenchmarkRegistrationCache(b *testing.B) {
 		}
 		memory := make([]byte, 1<<20)
 		b.Run(name+"/in=cache", func(b *testing.B) {
-			cache, err := udat.CreateRegistrationCache(pz, udat.RegistrationCacheLimits{})
+			cache, err := mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{})
 			if err != nil {
 				b.Fatal(err)
 			}

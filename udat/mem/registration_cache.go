@@ -1,4 +1,4 @@
-package udat
+package mem
 
 import (
 	"cmp"
@@ -7,7 +7,8 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/goudat/goudat/udat/internal/regcache"
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem/internal/regcache"
 )
 
 // RegistrationCache keeps registrations of the program's memory for the next
@@ -41,18 +42,18 @@ import (
 // Memory from syscall.Mmap or from C, which Go does not manage, can be registered
 // too. The program must call Forget before it unmaps or frees it: what is mapped
 // there next would be taken for the same memory, and adapters would read and
-// write pages that are gone. Memory from AllocMemory and BufferPool is registered
+// write pages that are gone. Memory from udat.AllocMemory and BufferPool is registered
 // already.
 //
 // # What peers can reach
 //
 // An idle registration is still a registration: a peer that was given an
 // RMRTriplet can use it until the memory is evicted. Where that matters, use
-// RegisterMemory and LMR.Free, or Forget.
+// udat.RegisterMemory and LMR.Free, or Forget.
 type RegistrationCache struct {
-	pz     *PZ
+	pz     *udat.PZ
 	limits RegistrationCacheLimits
-	cache  *regcache.Cache[*LMR] // nil in a zero RegistrationCache
+	cache  *regcache.Cache[*udat.LMR] // nil in a zero RegistrationCache
 }
 
 // RegistrationCacheLimits bound what a cache holds. A registration is idle when
@@ -82,14 +83,12 @@ const (
 )
 
 // CreateRegistrationCache makes a cache for memory in a protection zone.
-func CreateRegistrationCache(pz *PZ, limits RegistrationCacheLimits) (*RegistrationCache, error) {
-	const op = registerOp
-	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
+func CreateRegistrationCache(pz *udat.PZ, limits RegistrationCacheLimits) (*RegistrationCache, error) {
+	if _, err := pz.Query(); err != nil {
 		return nil, err
 	}
-	defer pz.obj.leave()
 	if limits.Bytes < 0 || limits.Regions < 0 {
-		return nil, refuse(op, ErrInvalidParameter, NoSubtype, "the limits are %d bytes and %d regions, they must be positive, or 0 for none", limits.Bytes, limits.Regions)
+		return nil, refuse(registerOp, udat.ErrInvalidParameter, udat.NoSubtype, "the limits are %d bytes and %d regions, they must be positive, or 0 for none", limits.Bytes, limits.Regions)
 	}
 	c := &RegistrationCache{pz: pz, limits: limits}
 	c.cache = regcache.New(regcache.Limits{
@@ -97,20 +96,20 @@ func CreateRegistrationCache(pz *PZ, limits RegistrationCacheLimits) (*Registrat
 		IdleRegions: max(cmp.Or(limits.IdleRegions, defaultIdleRegions), 0),
 		Bytes:       cmp.Or(limits.Bytes, math.MaxInt64),
 		Regions:     cmp.Or(limits.Regions, math.MaxInt),
-	}, regcache.Backend[*LMR]{Register: c.register, Free: freeUnlessGone, Scarce: isScarce})
+	}, regcache.Backend[*udat.LMR]{Register: c.register, Free: freeUnlessGone, Scarce: isScarce})
 	return c, nil
 }
 
-func (c *RegistrationCache) register(memory []byte, privileges uint32) (*LMR, error) {
-	return RegisterMemory(c.pz, memory, MemPriv(privileges))
+func (c *RegistrationCache) register(memory []byte, privileges uint32) (*udat.LMR, error) {
+	return udat.RegisterMemory(c.pz, memory, udat.MemPriv(privileges))
 }
 
-func isScarce(err error) bool { return errors.Is(err, ErrInsufficientResources) }
+func isScarce(err error) bool { return errors.Is(err, udat.ErrInsufficientResources) }
 
 // registrations returns what the cache consists of.
-func (c *RegistrationCache) registrations() (*regcache.Cache[*LMR], error) {
+func (c *RegistrationCache) registrations() (*regcache.Cache[*udat.LMR], error) {
 	if c == nil || c.cache == nil {
-		return nil, refuse(registerOp, ErrInvalidHandle, NoSubtype, "the cache was not made by CreateRegistrationCache")
+		return nil, refuse(registerOp, udat.ErrInvalidHandle, udat.NoSubtype, "the cache was not made by CreateRegistrationCache")
 	}
 	return c.cache, nil
 }
@@ -121,42 +120,40 @@ func (c *RegistrationCache) registrations() (*regcache.Cache[*LMR], error) {
 //
 // What is idle makes room for a new one, if the limits or the adapter have none.
 // When what is in use leaves none, it fails with ErrInsufficientResources;
-// otherwise with the errors of RegisterMemory.
-func (c *RegistrationCache) Register(memory []byte, privileges MemPriv) (*Registration, error) {
-	const op = registerOp
+// otherwise with the errors of udat.RegisterMemory.
+func (c *RegistrationCache) Register(memory []byte, privileges udat.MemPriv) (*Registration, error) {
 	cache, err := c.registrations()
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMemory(op, memory); err != nil {
+	if err := checkMemory(memory); err != nil {
 		return nil, err
 	}
-	if err := checkPrivileges(op, privileges); err != nil {
+	if err := checkPrivileges(privileges); err != nil {
 		return nil, err
 	}
 	region, err := cache.Acquire(memory, uint32(privileges))
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	lmr := region.Value
-	if lmr.gone.Load() {
+	if region.Value.Bytes() == nil { // it went with its adapter
 		cache.Release(region)
-		return nil, lmr.obj.freed(op, InvalidHandleLMR)
+		_, err := region.Value.Query()
+		return nil, err
 	}
-	return &Registration{cache: cache, region: region, offset: int(addressOf(memory) - lmr.address()), length: len(memory)}, nil
+	return &Registration{cache: cache, region: region, offset: region.Offset(memory), length: len(memory)}, nil
 }
 
 // explain makes an error of the binding of one of the cache.
 func (c *RegistrationCache) explain(err error) error {
-	const op = registerOp
 	var limit *regcache.LimitError
 	switch {
 	case err == regcache.ErrClosed:
-		return closedError(op, NoSubtype, "the cache is already freed")
+		return closedError(registerOp, udat.NoSubtype, "the cache is already freed")
 	case err == regcache.ErrInUse:
-		return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "registrations of the cache are in use: release them first")
+		return refuse(registerOp, udat.ErrInvalidState, udat.InvalidStateLMRInUse, "registrations of the cache are in use: release them first")
 	case errors.As(err, &limit):
-		return refuse(op, ErrInsufficientResources, ResourceMemoryRegion,
+		return refuse(registerOp, udat.ErrInsufficientResources, udat.ResourceMemoryRegion,
 			"%d bytes do not fit beside the %d bytes in %d regions that are in use: release registrations, or raise the limits of %s",
 			limit.Size, limit.Stats.Bytes-limit.Stats.IdleBytes, limit.Stats.Regions-limit.Stats.IdleRegions, c.limits.describe())
 	}
@@ -182,7 +179,7 @@ func (c *RegistrationCache) Forget(memory []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := checkMemory(registerOp, memory); err != nil {
+	if err := checkMemory(memory); err != nil {
 		return err
 	}
 	return c.explain(oneError(cache.Forget(memory)))
@@ -220,33 +217,35 @@ func (c *RegistrationCache) Free() error {
 
 // Registration is memory that is registered from RegistrationCache.Register until
 // Release. Its methods may be called from any goroutine. Offsets count from the
-// begin of the slice that was registered.
+// beginning of the slice that was registered.
 type Registration struct {
-	cache          *regcache.Cache[*LMR]
-	region         *regcache.Region[*LMR]
+	cache          *regcache.Cache[*udat.LMR]
+	region         *regcache.Region[*udat.LMR]
 	offset, length int // in the region
 	released       atomic.Bool
 }
 
 // Segment returns the piece of length bytes that starts at offset. It can be used
 // until Release: a post after that may fail with ErrClosed.
-func (r *Registration) Segment(offset, length int) (Segment, error) {
+func (r *Registration) Segment(offset, length int) (udat.Segment, error) {
 	switch {
 	case r == nil || r.region == nil:
-		return Segment{}, refuse(pieceOp, ErrInvalidHandle, InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
+		return udat.Segment{}, refuse(pieceOp, udat.ErrInvalidHandle, udat.InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
 	case r.released.Load():
-		return Segment{}, closedError(pieceOp, InvalidHandleLMR, "the registration is already released")
+		return udat.Segment{}, closedError(pieceOp, udat.InvalidHandleLMR, "the registration is already released")
 	case offset < 0 || length < 0 || offset > r.length || length > r.length-offset:
-		return Segment{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2, "the piece of %d bytes at offset %d is not inside the registered %d bytes", length, offset, r.length)
+		return udat.Segment{}, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2, "the piece of %d bytes at offset %d is not inside the registered %d bytes", length, offset, r.length)
 	}
 	return r.region.Value.Segment(r.offset+offset, length)
 }
 
 // RMRTriplet names the piece of length bytes that starts at offset, for a peer that
 // is to read or write it. The peer must be done when Release is called.
-func (r *Registration) RMRTriplet(offset, length int) (RMRTriplet, error) {
-	segment, err := r.Segment(offset, length)
-	return segment.rmrTriplet(), err
+func (r *Registration) RMRTriplet(offset, length int) (udat.RMRTriplet, error) {
+	if _, err := r.Segment(offset, length); err != nil {
+		return udat.RMRTriplet{}, err
+	}
+	return r.region.Value.RMRTriplet(r.offset+offset, length)
 }
 
 // Release says that the memory is no longer used. The operations on it, those of the peer included, must be over: the
@@ -256,9 +255,9 @@ func (r *Registration) Release() error {
 	const op = "dat_lmr_free"
 	switch {
 	case r == nil || r.region == nil:
-		return refuse(op, ErrInvalidHandle, InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
+		return refuse(op, udat.ErrInvalidHandle, udat.InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
 	case r.released.Swap(true):
-		return closedError(op, InvalidHandleLMR, "the registration is already released")
+		return closedError(op, udat.InvalidHandleLMR, "the registration is already released")
 	}
 	r.cache.Release(r.region)
 	return nil

@@ -1,4 +1,4 @@
-package udat_test
+package mem_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -20,10 +21,10 @@ func TestBufferPool(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
 		const size = 1000
-		config := udat.BufferPoolConfig{BufferSize: size, MaxBuffers: 24, SlabBuffers: 5}
-		from, err := udat.CreateBufferPool(active.PZ, config)
+		config := mem.BufferPoolConfig{BufferSize: size, MaxBuffers: 24, SlabBuffers: 5}
+		from, err := mem.CreateBufferPool(active.PZ, config)
 		want(t, err)
-		into, err := udat.CreateBufferPool(passive.PZ, config)
+		into, err := mem.CreateBufferPool(passive.PZ, config)
 		want(t, err)
 		var kept [][]byte
 		for round := range 40 {
@@ -69,7 +70,7 @@ func TestBufferPool(t *testing.T) {
 			case round == 37:
 				// The kept slices are memory still, whatever became of it.
 				want(t, into.Free())
-				into, err = udat.CreateBufferPool(passive.PZ, config)
+				into, err = mem.CreateBufferPool(passive.PZ, config)
 				want(t, err)
 			}
 		}
@@ -89,9 +90,9 @@ func TestBufferPoolLimits(t *testing.T) {
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
 		defer pz.Free()
-		p, err := udat.CreateBufferPool(pz, udat.BufferPoolConfig{BufferSize: 100, MaxBuffers: 7, SlabBuffers: 3, Privileges: udat.MemPrivAll})
+		p, err := mem.CreateBufferPool(pz, mem.BufferPoolConfig{BufferSize: 100, MaxBuffers: 7, SlabBuffers: 3, Privileges: udat.MemPrivAll})
 		want(t, err)
-		var out []udat.Buffer
+		var out []mem.Buffer
 		seen := map[*byte]bool{}
 		for range 7 {
 			b, err := p.Get()
@@ -116,7 +117,7 @@ func TestBufferPoolLimits(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "release some, or make a pool with a larger MaxBuffers") {
 			t.Errorf("the error does not say what to do: %v", err)
 		}
-		if expected := (udat.BufferPoolStats{Gets: 7, Refusals: 1, InUse: 7, MostInUse: 7, Buffers: 7, Regions: 3}); p.Stats() != expected {
+		if expected := (mem.BufferPoolStats{Gets: 7, Refusals: 1, InUse: 7, MostInUse: 7, Buffers: 7, Regions: 3}); p.Stats() != expected {
 			t.Errorf("the counters are %+v, want %+v", p.Stats(), expected)
 		}
 		b := out[0]
@@ -157,7 +158,7 @@ func TestBufferPoolLimits(t *testing.T) {
 			t.Error("a released buffer has memory")
 		}
 		// The same buffer in other hands is not the old one.
-		var again []udat.Buffer
+		var again []mem.Buffer
 		for range 7 {
 			b, err := p.Get()
 			want(t, err)
@@ -181,30 +182,30 @@ func TestBufferPoolArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
-		for _, config := range []udat.BufferPoolConfig{
+		for _, config := range []mem.BufferPoolConfig{
 			{}, {BufferSize: 1}, {MaxBuffers: 1}, {BufferSize: -1, MaxBuffers: 1}, {BufferSize: 1, MaxBuffers: -1}, {BufferSize: 1 << 32, MaxBuffers: 1},
 			{BufferSize: 1, MaxBuffers: 1, SlabBuffers: -1}, {BufferSize: 1 << 31, MaxBuffers: 2, SlabBuffers: 2},
 			{BufferSize: 1, MaxBuffers: 1, Privileges: 1 << 20}, {BufferSize: 1, MaxBuffers: 1, Privileges: udat.MemPrivRemoteWrite},
 		} {
-			want(t, second(udat.CreateBufferPool(pz, config)), udat.ErrInvalidParameter)
+			want(t, second(mem.CreateBufferPool(pz, config)), udat.ErrInvalidParameter)
 		}
-		for _, p := range []*udat.BufferPool{nil, {}} {
+		for _, p := range []*mem.BufferPool{nil, {}} {
 			want(t, second(p.Get()), udat.ErrInvalidHandle)
 			want(t, second(p.Find(1)), udat.ErrInvalidHandle)
 			want(t, second(p.Trim(0)), udat.ErrInvalidHandle)
 			want(t, p.Free(), udat.ErrInvalidHandle)
-			if p.Stats() != (udat.BufferPoolStats{}) {
+			if p.Stats() != (mem.BufferPoolStats{}) {
 				t.Error("a pool that is none has counters")
 			}
 		}
-		var none udat.Buffer
+		var none mem.Buffer
 		want(t, none.Release(), udat.ErrClosed)
 		want(t, second(none.Segment(0, 0)), udat.ErrClosed)
 		if none.Bytes() != nil || none.Cookie() != 0 {
 			t.Error("a zero buffer has content")
 		}
 		// An adapter takes along what is registered on it.
-		p, err := udat.CreateBufferPool(pz, udat.BufferPoolConfig{BufferSize: 10, MaxBuffers: 100})
+		p, err := mem.CreateBufferPool(pz, mem.BufferPoolConfig{BufferSize: 10, MaxBuffers: 100})
 		want(t, err)
 		b, err := p.Get()
 		want(t, err)
@@ -222,7 +223,7 @@ func TestBufferPoolBeside(t *testing.T) {
 		pz, err := udat.CreatePZ(ia)
 		want(t, err)
 		defer pz.Free()
-		p, err := udat.CreateBufferPool(pz, udat.BufferPoolConfig{BufferSize: 64, MaxBuffers: 20, SlabBuffers: 3})
+		p, err := mem.CreateBufferPool(pz, mem.BufferPoolConfig{BufferSize: 64, MaxBuffers: 20, SlabBuffers: 3})
 		want(t, err)
 		var goroutines sync.WaitGroup
 		for g := range 6 {
@@ -261,7 +262,7 @@ func BenchmarkBufferPool(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			p, err := udat.CreateBufferPool(pz, udat.BufferPoolConfig{BufferSize: 4096, MaxBuffers: 64})
+			p, err := mem.CreateBufferPool(pz, mem.BufferPoolConfig{BufferSize: 4096, MaxBuffers: 64})
 			if err != nil {
 				b.Fatal(err)
 			}

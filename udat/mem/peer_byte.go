@@ -1,4 +1,4 @@
-package udat
+package mem
 
 import (
 	"encoding/binary"
@@ -6,10 +6,12 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/goudat/goudat/udat"
 )
 
 // PeerByte is a byte of registered memory that a peer writes by RDMA, to be
-// polled: the fastest way to learn that the peer has written. LMR.PeerByte makes
+// polled: the fastest way to learn that the peer has written. PeerByteAt makes
 // it. Its methods may be called from any goroutine; none crosses into C, nor
 // allocates.
 //
@@ -22,7 +24,7 @@ import (
 // # What the peer must do
 //
 // The byte must be the last that the peer writes, by an RDMA write of its own
-// behind the others on the same connection: see EP.PostBatch. Each time it must
+// behind the others on the same connection: see udat.EP.PostBatch. Each time it must
 // get another value than it had, as a count does.
 //
 // Adapters, and soft-RoCE, put one write after the other into memory. That is no
@@ -36,49 +38,55 @@ import (
 // (FSRM), Linux 6.4 and later copies backwards now and then. Who polls such a byte
 // must be able to tell that the rest has come, by a checksum for example.
 type PeerByte struct {
-	word  *uint32 // that has the byte
-	shift uint8   // that makes it the lowest of the word
-	lmr   *LMR
-	pages *mappedPages // that the word is in, for memory outside the Go heap
+	word  *uint32   // that has the byte
+	shift uint8     // that makes it the lowest of the word
+	lmr   *udat.LMR // which keeps the pages of the word mapped, see udat.LMR.Pages
 }
 
-// PeerByte returns the byte at offset. The four bytes around it whose address is
+// PeerByteAt returns the byte at offset of a region. The four bytes around it whose address is
 // a multiple of 4 are read with it. They must be in the region: it fails with
 // ErrInvalidParameter where they are not, which cannot be in a region from
-// AllocMemory. They may be part of what the peer writes; a goroutine that writes
+// udat.AllocMemory. They may be part of what the peer writes; a goroutine that writes
 // to them has a data race with those that poll.
 //
 // A PeerByte can be used for as long as the program likes. That of a region that
-// was freed does not change any more. The memory of a region from AllocMemory
+// was freed does not change any more. The memory of a region from udat.AllocMemory
 // goes back to the system when no PeerByte of it can be reached any more, if it
 // has any.
-func (lmr *LMR) PeerByte(offset int) (PeerByte, error) {
-	piece, err := lmr.Segment(offset, 1)
+func PeerByteAt(lmr *udat.LMR, offset int) (PeerByte, error) {
+	if _, err := lmr.Segment(offset, 1); err != nil {
+		return PeerByte{}, err
+	}
+	memory, err := watched(lmr)
 	if err != nil {
 		return PeerByte{}, err
 	}
-	if err := lmr.object().enter(pieceOp, InvalidHandleLMR); err != nil {
-		return PeerByte{}, err
-	}
-	defer lmr.obj.leave()
 	const wordSize = 4
-	memory := lmr.memory
-	if lmr.mapping != nil {
-		memory = lmr.mapping
-	}
-	position := int(piece.triplet.VirtualAddress % wordSize)
+	position := int(uintptr(unsafe.Pointer(&memory[offset])) % wordSize)
 	start := offset - position
 	if start < 0 || start > len(memory)-wordSize {
-		return PeerByte{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,
-			"the four bytes around the one at offset %d are not inside the region of %d bytes at 0x%x: register memory that begins and ends at multiples of 4, as that of AllocMemory does",
-			offset, len(lmr.memory), lmr.address())
+		return PeerByte{}, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2,
+			"the four bytes around the one at offset %d are not inside the region of %d bytes at %p: register memory that begins and ends at multiples of 4, as that of AllocMemory does",
+			offset, len(memory), &memory[0])
 	}
 	return PeerByte{
 		word:  (*uint32)(unsafe.Pointer(&memory[start])),
 		shift: byteShift(position),
 		lmr:   lmr,
-		pages: lmr.keepPages(),
 	}, nil
+}
+
+// watched returns the memory of a region for those that look at it while it may be freed.
+func watched(lmr *udat.LMR) ([]byte, error) {
+	memory := lmr.Pages()
+	if memory == nil {
+		memory = lmr.Bytes()
+	}
+	if memory == nil {
+		_, err := lmr.Query()
+		return nil, err
+	}
+	return memory, nil
 }
 
 // byteShift returns how far a byte of a word must be shifted to be its lowest.
@@ -121,14 +129,11 @@ func (b PeerByte) Store(value byte) {
 // a millisecond for example, look whether the connection has ended, and whether
 // the program is to end. It fails with ErrClosed once the region is freed.
 func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
-	if budget < 0 || budget > MaxSpin {
-		return false, refuse(pieceOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin)
-	}
-	if b.lmr == nil {
-		return false, b.lmr.object().enter(pieceOp, InvalidHandleLMR)
+	if budget < 0 || budget > udat.MaxSpin {
+		return false, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, udat.MaxSpin)
 	}
 	begin := time.Duration(-1)
-	for !b.lmr.gone.Load() {
+	for b.lmr.Bytes() != nil {
 		if b.look(value) {
 			return true, nil
 		}
@@ -136,20 +141,30 @@ func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
 			runtime.Gosched()
 			return b.Load() == value, nil
 		}
-		now := time.Since(turnEpoch)
+		now := time.Since(epoch)
 		if begin < 0 {
 			begin = now
 		}
-		if over := now-begin >= budget; over || now-time.Duration(b.lmr.turnBegun.Load()) >= longestTurn {
-			b.lmr.turnBegun.Store(int64(now))
+		if over := now-begin >= budget; over || now-time.Duration(turnBegun.Load()) >= longestTurn {
+			turnBegun.Store(int64(now))
 			runtime.Gosched()
 			if over {
 				return b.Load() == value, nil
 			}
 		}
 	}
-	return false, b.lmr.obj.freed(pieceOp, InvalidHandleLMR)
+	_, err := b.lmr.Query()
+	return false, err
 }
+
+// longestTurn is how long goroutines that spin keep their processors from others: half of the
+// 10 ms after which Go's runtime takes a processor away.
+const longestTurn = 5 * time.Millisecond
+
+var (
+	epoch     = time.Now()
+	turnBegun atomic.Int64 // when a goroutine that spins last let others run, after epoch
+)
 
 // looksAtOnce is how often a loop looks before it reads the clock. A look takes
 // 0.5 ns, and the clock 28.
@@ -167,33 +182,3 @@ func (b PeerByte) look(value byte) bool {
 	}
 	return false
 }
-
-// mappedPages stands for the pages of a region outside the Go heap. They stay
-// mapped while it can be reached.
-type mappedPages struct{ memory []byte }
-
-// keepPages returns what keeps the pages of the region mapped, nil for memory that
-// Go manages. The caller holds the gate.
-func (lmr *LMR) keepPages() *mappedPages {
-	if lmr.mapping == nil {
-		return nil
-	}
-	for {
-		if pages := lmr.pages.Load(); pages != nil {
-			return pages
-		}
-		lmr.pages.CompareAndSwap(nil, &mappedPages{lmr.mapping})
-	}
-}
-
-// unmap returns the pages of the region to the system, at once if no PeerByte
-// or PeerWords looks at them.
-func (lmr *LMR) unmap() {
-	if pages := lmr.pages.Swap(nil); pages != nil {
-		runtime.AddCleanup(pages, giveBack, pages.memory)
-		return
-	}
-	giveBack(lmr.mapping)
-}
-
-var giveBack = unmapMemory // counted in tests
