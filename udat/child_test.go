@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // The library reads its registry and its environment when the program starts, so
@@ -80,7 +81,7 @@ type childResult struct {
 // childOutcome is the outcome of one adapter: an error or what Query returns.
 type childOutcome struct {
 	Return       udat.Return
-	Problem      udat.Problem
+	Problem      device.Problem
 	NoPermission bool // the error matches fs.ErrPermission
 	Text         string
 	Provider     string
@@ -167,7 +168,7 @@ func (task childTask) run() error {
 		}
 	}
 	if task.Problems {
-		devices, err := udat.Devices()
+		devices, err := device.List()
 		if err != nil {
 			return err
 		}

@@ -10,17 +10,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/goudat/goudat/udat"
+
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
 // The entries that WriteConfig writes for the devices of this machine open.
 func TestWriteConfig(t *testing.T) {
 	p := testPlace(t)
-	devices, err := udat.Devices()
+	devices, err := device.List()
 	want(t, err)
 	var config strings.Builder
-	want(t, udat.WriteConfig(&config, devices))
+	want(t, device.WriteConfig(&config, devices))
 	text := config.String()
 	task := childTask{Open: []string{"ofa-v2-cma-" + p.netInterface}, List: true}
 	if p.bySCM() != "" {
@@ -40,11 +41,11 @@ func TestWriteConfig(t *testing.T) {
 }
 
 func TestWriteConfigOfDevices(t *testing.T) {
-	devices := []udat.Device{
-		{Name: "mlx5_0", Ports: []udat.Port{{Number: 1, Interfaces: []string{"eth0", "eth0.7"}}, {Number: 2}}},
-		{Name: "siw0", Transport: udat.TransportIWARP, Ports: []udat.Port{{Number: 1, Interfaces: []string{"eth1"}}}},
+	devices := []device.Device{
+		{Name: "mlx5_0", Ports: []device.Port{{Number: 1, Interfaces: []string{"eth0", "eth0.7"}}, {Number: 2}}},
+		{Name: "siw0", Transport: device.TransportIWARP, Ports: []device.Port{{Number: 1, Interfaces: []string{"eth1"}}}},
 		{Name: "broken", Err: errors.New("no\nuse")},
-		{Name: "odd", Ports: []udat.Port{{Number: 1, Interfaces: []string{`a"b\c`, "#d"}}}},
+		{Name: "odd", Ports: []device.Port{{Number: 1, Interfaces: []string{`a"b\c`, "#d"}}}},
 	}
 	const text = `ofa-v2-cma-eth0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "eth0 0" ""
 ofa-v2-cma-eth0.7 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "eth0.7 0" ""
@@ -57,12 +58,12 @@ ofa-v2-cma-eth1 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "eth1 0" ""
 ofa-v2-scm-odd-1 u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "odd 1" ""
 `
 	var got bytes.Buffer
-	want(t, udat.WriteConfig(&got, devices))
+	want(t, device.WriteConfig(&got, devices))
 	if diff := cmp.Diff(text, got.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	failure := errors.New("disk full")
-	want(t, udat.WriteConfig(failingWriter{failure}, devices), failure)
+	want(t, device.WriteConfig(failingWriter{failure}, devices), failure)
 
 	// The library reads back the names.
 	udattest.Names(t)
@@ -99,12 +100,12 @@ last u2.0 nonthreadsafe default libx.so dapl.2.0 "eth0 0" ""`
 	list := child{task: childTask{List: true}, config: &config}.run(t).Providers
 	t.Setenv("DAT_OVERRIDE", writeConfigFile(t, text))
 	for _, name := range []string{"plain", "tabs", "with blank", `quo"te\`, "bare", "trailing", "hidden", "short", "threads", "last", "#", "none"} {
-		read, listed := udat.ConfigEntries(name), slices.Contains(list, name)
+		read, listed := device.LibrariesOf(name), slices.Contains(list, name)
 		if (len(read) > 0) != listed {
 			t.Errorf("of %q the binding reads %q, and the library lists it: %v", name, read, listed)
 		}
 	}
-	if got := udat.ConfigEntries("plain"); !slices.Equal(got, []string{"libx.so eth0 0", "liby.so eth1 0"}) {
+	if got := device.LibrariesOf("plain"); !slices.Equal(got, []string{"libx.so", "liby.so"}) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -15,13 +15,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-func findDevice(t *testing.T, name string) udat.Device {
+func findDevice(t *testing.T, name string) device.Device {
 	t.Helper()
-	devices, err := udat.Devices()
+	devices, err := device.List()
 	want(t, err)
 	for _, d := range devices {
 		if d.Name == name {
@@ -29,14 +31,14 @@ func findDevice(t *testing.T, name string) udat.Device {
 		}
 	}
 	t.Fatalf("there is no device %s in %+v", name, devices)
-	return udat.Device{}
+	return device.Device{}
 }
 
 // place is where the adapters of the tests are: the device, the port and the
 // interface.
 type place struct {
-	device       udat.Device
-	port         udat.Port
+	device       device.Device
+	port         device.Port
 	netInterface string
 }
 
@@ -52,7 +54,7 @@ func testPlace(t *testing.T) place {
 				return place{d, port, gid.Interface}
 			}
 		}
-		if port.State == udat.PortActive && len(port.Interfaces) > 0 {
+		if port.State == device.PortActive && len(port.Interfaces) > 0 {
 			return place{d, port, port.Interfaces[0]}
 		}
 	}
@@ -65,7 +67,7 @@ func testPlace(t *testing.T) place {
 func (p place) byCMA() string { return "cma:" + p.netInterface }
 
 func (p place) bySCM() string {
-	if p.device.Transport == udat.TransportIWARP {
+	if p.device.Transport == device.TransportIWARP {
 		return ""
 	}
 	return fmt.Sprintf("scm:%s/%d", p.device.Name, p.port.Number)
@@ -85,7 +87,7 @@ func sysLine(t *testing.T, elements ...string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// What Devices says is what the kernel says.
+// What List says is what the kernel says.
 func TestDevices(t *testing.T) {
 	p := testPlace(t)
 	d := p.device
@@ -143,33 +145,33 @@ func TestDevicesInTestbed(t *testing.T) {
 		return
 	}
 	udattest.Names(t)
-	device := testPlace(t).device.Name
-	got := findDevice(t, device)
-	want := udat.Device{
-		Name:      device,
-		Transport: udat.TransportInfiniBand,
-		NodeGUID:  udat.GUID{0, 0, 0x0a, 0xff, 0xfe, 0x4d, 0, 1},
+	name := testPlace(t).device.Name
+	got := findDevice(t, name)
+	want := device.Device{
+		Name:      name,
+		Transport: device.TransportInfiniBand,
+		NodeGUID:  device.GUID{0, 0, 0x0a, 0xff, 0xfe, 0x4d, 0, 1},
 		Firmware:  got.Firmware,
 		Node:      "/dev/infiniband/uverbs0",
 		Software:  true,
-		Ports: []udat.Port{{
+		Ports: []device.Port{{
 			Number:    1,
-			State:     udat.PortActive,
-			PhysState: udat.PhysLinkUp,
-			LinkLayer: udat.LinkLayerEthernet,
+			State:     device.PortActive,
+			PhysState: device.PhysLinkUp,
+			LinkLayer: device.LinkLayerEthernet,
 			ActiveMTU: 4096,
 			MaxMTU:    4096,
-			GIDs: []udat.GID{
-				{Index: 0, Addr: netip.MustParseAddr("fe80::aff:fe4d:1"), Type: udat.GIDTypeRoCEv2, Interface: "dummy0"},
-				{Index: 1, Addr: netip.MustParseAddr("::ffff:10.77.0.1"), Type: udat.GIDTypeRoCEv2, Interface: "dummy0"},
+			GIDs: []device.GID{
+				{Index: 0, Addr: netip.MustParseAddr("fe80::aff:fe4d:1"), Type: device.GIDTypeRoCEv2, Interface: "dummy0"},
+				{Index: 1, Addr: netip.MustParseAddr("::ffff:10.77.0.1"), Type: device.GIDTypeRoCEv2, Interface: "dummy0"},
 			},
 			Interfaces: []string{"dummy0"},
 		}},
 	}
-	if device == "siw0" {
-		want.Transport = udat.TransportIWARP
+	if name == "siw0" {
+		want.Transport = device.TransportIWARP
 		// The GID is the hardware address.
-		want.Ports[0].GIDs = []udat.GID{{Addr: netip.MustParseAddr("200:a4d:1::"), Type: udat.GIDTypeIB, Interface: "dummy0"}}
+		want.Ports[0].GIDs = []device.GID{{Addr: netip.MustParseAddr("200:a4d:1::"), Type: device.GIDTypeIB, Interface: "dummy0"}}
 		want.Ports[0].MaxMTU = 256 // of the dummy interface, which has no limit
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
@@ -188,12 +190,12 @@ func TestDeviceProblems(t *testing.T) {
 	}
 	udattest.Names(t)
 	s := addSpare(t)
-	wantProblems := func(problems ...udat.Problem) {
+	wantProblems := func(problems ...device.Problem) {
 		t.Helper()
 		d := findDevice(t, s.device)
-		var got []udat.Problem
+		var got []device.Problem
 		for _, err := range d.Problems() {
-			var p udat.Problem
+			var p device.Problem
 			errors.As(err, &p)
 			got = append(got, p)
 		}
@@ -204,13 +206,13 @@ func TestDeviceProblems(t *testing.T) {
 			t.Errorf("the interfaces are %v, want %s", d.Ports[0].Interfaces, s.netInterface)
 		}
 	}
-	wantProblems(udat.ProblemPortDown, udat.ProblemNoAddress)
+	wantProblems(device.ProblemPortDown, device.ProblemNoAddress)
 	command(t, "ip address add 10.79.0.1/24 dev "+s.netInterface)
-	wantProblems(udat.ProblemPortDown)
+	wantProblems(device.ProblemPortDown)
 	command(t, "ip link set "+s.netInterface+" up")
 	wantProblems()
 	command(t, "ip link set "+s.netInterface+" down")
-	wantProblems(udat.ProblemPortDown)
+	wantProblems(device.ProblemPortDown)
 }
 
 func TestQueryAttributes(t *testing.T) {

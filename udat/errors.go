@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // ErrClosed matches the error of a call on an object that was freed or closed.
@@ -150,7 +151,7 @@ func check(op string, r cgo.Return) error {
 		return withoutLibrary(op)
 	}
 	if r.Type() == cgo.PrivilegesViolation {
-		if err := credentialsProblem(nodesFolder); err != nil {
+		if err := device.Credentials(); err != nil {
 			return explained(op, Return(r), err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 )

@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 func ExampleOpen() {
@@ -29,7 +30,7 @@ func ExampleOpen() {
 
 // A device or a network interface needs no entry in dat.conf.
 func ExampleOpen_device() {
-	devices, err := udat.Devices()
+	devices, err := device.List()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,9 +54,9 @@ func ExampleOpen_device() {
 func ExampleOpen_problem() {
 	_, err := udat.Open("no-such-name")
 	switch {
-	case errors.Is(err, udat.ProblemNoEntry):
+	case errors.Is(err, device.ProblemNoEntry):
 		fmt.Println("neither an entry in dat.conf, nor a device, nor an interface")
-	case errors.Is(err, udat.ProblemNoPermission):
+	case errors.Is(err, device.ProblemNoPermission):
 		fmt.Println("ask for access to /dev/infiniband")
 	}
 	// Output: neither an entry in dat.conf, nor a device, nor an interface

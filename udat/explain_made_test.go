@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -16,18 +17,18 @@ func TestExplainGroupLimit(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return
 	}
-	device := testPlace(t).device.Name
+	rdma := testPlace(t).device.Name
 	for _, name := range udattest.Names(t) {
-		task := childTask{Open: []string{name}, Group: device + " hca_object=60", Make: []string{"endpoint", "event dispatcher", "zone", "shared queue", "memory"}}
+		task := childTask{Open: []string{name}, Group: rdma + " hca_object=60", Make: []string{"endpoint", "event dispatcher", "zone", "shared queue", "memory"}}
 		for _, o := range (child{task: task}).run(t).Opened {
-			wantProblem(t, o, udat.ProblemGroupLimit, "rdma.max")
+			wantProblem(t, o, device.ProblemGroupLimit, "rdma.max")
 			if o.Return.Type() != udat.ErrInsufficientResources {
 				t.Errorf("the code is %v", o.Return)
 			}
 		}
-		task = childTask{Open: []string{name}, Group: device + " hca_handle=0"}
+		task = childTask{Open: []string{name}, Group: rdma + " hca_handle=0"}
 		o := child{task: task}.run(t).Opened[0]
-		wantProblem(t, o, udat.ProblemGroupLimit, "rdma.max")
+		wantProblem(t, o, device.ProblemGroupLimit, "rdma.max")
 	}
 }
 
@@ -42,7 +43,7 @@ func TestExplainNoRoom(t *testing.T) {
 		}
 		task := childTask{Open: []string{ia.Name()}, MoreSpace: 160 << 20, Make: []string{"large endpoint"}}
 		o := child{task: task}.run(t).Opened[0]
-		wantProblem(t, o, udat.ProblemNoRoom, "shorter queues", "rdma resource show", "ulimit -v")
+		wantProblem(t, o, device.ProblemNoRoom, "shorter queues", "rdma resource show", "ulimit -v")
 		if o.Return.Type() != udat.ErrInsufficientResources {
 			t.Errorf("the code is %v", o.Return)
 		}
@@ -59,7 +60,7 @@ func TestExplainRefusedAttributes(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		task := childTask{Open: []string{name}, Make: []string{"endpoint"}}
 		o := child{task: task, env: []string{"DAPL_MAX_INLINE=1000000"}}.run(t).Opened[0]
-		wantProblem(t, o, udat.ProblemRefusedAttributes, "MaxRequestIOV", "DAPL_MAX_INLINE", "MaxEPs")
+		wantProblem(t, o, device.ProblemRefusedAttributes, "MaxRequestIOV", "DAPL_MAX_INLINE", "MaxEPs")
 	}
 }
 
@@ -75,7 +76,7 @@ func TestExplainNoPorts(t *testing.T) {
 	want(t, os.WriteFile(setting, []byte("40000 40021"), 0o644))
 	t.Cleanup(func() { want(t, os.WriteFile(setting, before, 0o644)) })
 	o := child{task: childTask{Open: []string{p.byCMA()}, Make: []string{"endpoint"}}}.run(t).Opened[0]
-	wantProblem(t, o, udat.ProblemNoPorts, "ip_local_port_range")
+	wantProblem(t, o, device.ProblemNoPorts, "ip_local_port_range")
 }
 
 // An adapter whose address has gone makes nothing that listens or connects from there, and
@@ -103,7 +104,7 @@ func TestExplainAddressGone(t *testing.T) {
 			Again: true,
 		}
 		for _, o := range (child{task: task, env: []string{"DAPL_SCM_NETDEV=" + s.netInterface}}).run(t).Opened {
-			wantProblem(t, o, udat.ProblemAddressGone, address, "ip address add", c.name, "close")
+			wantProblem(t, o, device.ProblemAddressGone, address, "ip address add", c.name, "close")
 			if o.Return.Type() != udat.ErrInvalidAddress {
 				t.Errorf("the code is %v", o.Return)
 			}
@@ -123,19 +124,19 @@ func TestExplainChangedCredentials(t *testing.T) {
 	kinds := []string{"endpoint", "service point", "chosen service point"}
 	o := child{task: childTask{Open: []string{p.byCMA()}, Drop: true, Make: kinds, Again: true}}.run(t).Opened
 	for _, o := range o {
-		wantProblem(t, o, udat.ProblemCredentials, "setuid", "before")
+		wantProblem(t, o, device.ProblemCredentials, "setuid", "before")
 	}
 	if len(o) != len(kinds)+1 {
 		t.Errorf("%d outcomes, want %d", len(o), len(kinds)+1)
 	}
 	task := childTask{Open: []string{p.byCMA()}, Drop: true, Make: []string{"event dispatcher", "zone", "shared queue", "memory"}}
 	for _, o := range (child{task: task}).run(t).Opened {
-		if o.Text != "" && (p.bySCM() != "" || o.Problem != udat.ProblemCredentials) {
+		if o.Text != "" && (p.bySCM() != "" || o.Problem != device.ProblemCredentials) {
 			t.Errorf("this needs no connection manager: %v", o.Text)
 		}
 	}
 	// Another adapter of the provider has the connection manager from the first.
 	second := childTask{Open: slices.Concat([]string{p.byCMA()}, udattest.Names(t)[:1]), Drop: true, Make: []string{"zone"}}
 	opened := child{task: second}.run(t).Opened
-	wantProblem(t, opened[len(opened)-1], udat.ProblemCredentials, "setuid")
+	wantProblem(t, opened[len(opened)-1], device.ProblemCredentials, "setuid")
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -34,7 +34,7 @@ func TestExplainNetworkNamespace(t *testing.T) {
 		}
 		result := child{task: task, netns: true}.run(t)
 		for _, o := range result.Opened {
-			wantProblem(t, o, udat.ProblemWrongInterface, "another network namespace", p.netInterface, p.device.Name)
+			wantProblem(t, o, device.ProblemWrongInterface, "another network namespace", p.netInterface, p.device.Name)
 		}
 		if len(result.Problems) != 1 || !strings.Contains(result.Problems[0], "another network namespace") {
 			t.Errorf("after %q the problems are %q", commands, result.Problems)
@@ -58,11 +58,11 @@ func TestExplainDeviceOfOtherNamespace(t *testing.T) {
 	task := childTask{Open: p.names()}
 	task.First = []string{"mount --make-rprivate /", "mount -t sysfs sysfs /sys"} // as in a container
 	for _, o := range (child{task: task, netns: true}).run(t).Opened {
-		wantProblem(t, o, udat.ProblemNoDevice, "another network namespace")
+		wantProblem(t, o, device.ProblemNoDevice, "another network namespace")
 	}
 	// A /sys that was mounted in the namespace of the device still has it.
 	task = childTask{Open: p.names()[1:]}
 	for _, o := range (child{task: task, netns: true}).run(t).Opened {
-		wantProblem(t, o, udat.ProblemNoDriver, "another network namespace")
+		wantProblem(t, o, device.ProblemNoDriver, "another network namespace")
 	}
 }

@@ -12,14 +12,15 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
 // wantProblem fails the test unless the adapter did not open for the reason, and
 // the error says each of the words.
-func wantProblem(t *testing.T, o childOutcome, problem udat.Problem, words ...string) {
+func wantProblem(t *testing.T, o childOutcome, problem device.Problem, words ...string) {
 	t.Helper()
-	if o.Problem != problem || o.Text == "" || o.NoPermission != (problem == udat.ProblemNoPermission) {
+	if o.Problem != problem || o.Text == "" || o.NoPermission != (problem == device.ProblemNoPermission) {
 		t.Errorf("it is %+v, want the problem: %v", o, problem)
 	}
 	if strings.Contains(o.Text, "\n") {
@@ -38,27 +39,27 @@ func TestExplainEntries(t *testing.T) {
 	for _, c := range []struct {
 		line    string // the entry "x"
 		r       udat.ReturnType
-		problem udat.Problem
+		problem device.Problem
 		words   []string
 	}{
-		{`y u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoEntry, []string{"dat.conf", "y", p.device.Name}},
-		{`x u2.0 nonthreadsafe default libdaplnone.so.2 dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoLibrary, []string{"libdaplnone.so.2", "No such file"}},
-		{`x u2.0 nonthreadsafe default libc.so.6 dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoLibrary, []string{"libc.so.6", "provider"}},
-		{`x u2.0 threadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemBadEntry, []string{"nonthreadsafe"}},
-		{`x u1.2 nonthreadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemBadEntry, []string{"u2.0"}},
-		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "NET" ""`, udat.ErrProviderNotFound, udat.ProblemBadEntry, []string{"NET", "port"}},
-		{`x u2.0 nonthreadsafe nondefault ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoEntry, []string{"no valid entry"}},
-		{"# a comment\n\n" + `x u2.0 nonthreadsafe default ` + cma + ` "NET 0" ""`, udat.ErrProviderNotFound, udat.ProblemNoEntry, []string{"line 3", "eight fields", "x u2.0"}},
-		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "none7 0" ""`, udat.ErrInvalidAddress, udat.ProblemWrongInterface, []string{"none7", "NET", "dat.conf"}},
-		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "192.0.2.1 0" ""`, udat.ErrInvalidAddress, udat.ProblemWrongInterface, []string{"192.0.2.1", "NET"}},
-		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "lo 0" ""`, udat.ErrInvalidAddress, udat.ProblemWrongInterface, []string{"lo", "NET of DEVICE"}},
-		{`x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "none7 1" ""`, udat.ErrInternalError, udat.ProblemNoDevice, []string{"none7", "DEVICE"}},
-		{`x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "NET 1" ""`, udat.ErrInternalError, udat.ProblemNoDevice, []string{"DEVICE 1"}},
-		{`x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 77" ""`, udat.ErrInternalError, udat.ProblemNoPort, []string{"77"}},
-		{`x u2.0 nonthreadsafe default libdaploucm.so.2 dapl.2.0 "none7 1" ""`, udat.ErrProviderNotFound, udat.ProblemNoDevice, []string{"none7", "DEVICE"}},
+		{`y u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, device.ProblemNoEntry, []string{"dat.conf", "y", p.device.Name}},
+		{`x u2.0 nonthreadsafe default libdaplnone.so.2 dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, device.ProblemNoLibrary, []string{"libdaplnone.so.2", "No such file"}},
+		{`x u2.0 nonthreadsafe default libc.so.6 dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, device.ProblemNoLibrary, []string{"libc.so.6", "provider"}},
+		{`x u2.0 threadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, device.ProblemBadEntry, []string{"nonthreadsafe"}},
+		{`x u1.2 nonthreadsafe default ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, device.ProblemBadEntry, []string{"u2.0"}},
+		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "NET" ""`, udat.ErrProviderNotFound, device.ProblemBadEntry, []string{"NET", "port"}},
+		{`x u2.0 nonthreadsafe nondefault ` + cma + ` dapl.2.0 "NET 0" ""`, udat.ErrProviderNotFound, device.ProblemNoEntry, []string{"no valid entry"}},
+		{"# a comment\n\n" + `x u2.0 nonthreadsafe default ` + cma + ` "NET 0" ""`, udat.ErrProviderNotFound, device.ProblemNoEntry, []string{"line 3", "eight fields", "x u2.0"}},
+		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "none7 0" ""`, udat.ErrInvalidAddress, device.ProblemWrongInterface, []string{"none7", "NET", "dat.conf"}},
+		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "192.0.2.1 0" ""`, udat.ErrInvalidAddress, device.ProblemWrongInterface, []string{"192.0.2.1", "NET"}},
+		{`x u2.0 nonthreadsafe default ` + cma + ` dapl.2.0 "lo 0" ""`, udat.ErrInvalidAddress, device.ProblemWrongInterface, []string{"lo", "NET of DEVICE"}},
+		{`x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "none7 1" ""`, udat.ErrInternalError, device.ProblemNoDevice, []string{"none7", "DEVICE"}},
+		{`x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "NET 1" ""`, udat.ErrInternalError, device.ProblemNoDevice, []string{"DEVICE 1"}},
+		{`x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 77" ""`, udat.ErrInternalError, device.ProblemNoPort, []string{"77"}},
+		{`x u2.0 nonthreadsafe default libdaploucm.so.2 dapl.2.0 "none7 1" ""`, udat.ErrProviderNotFound, device.ProblemNoDevice, []string{"none7", "DEVICE"}},
 		// The first whose library loads is the one that the library takes.
 		{`x u2.0 nonthreadsafe default libdaplnone.so.2 dapl.2.0 "NET 0" ""
-x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 77" ""`, udat.ErrInternalError, udat.ProblemNoPort, nil},
+x u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 77" ""`, udat.ErrInternalError, device.ProblemNoPort, nil},
 	} {
 		replace := strings.NewReplacer("NET", p.netInterface, "DEVICE", p.device.Name)
 		config := replace.Replace(c.line) + "\n"
@@ -77,7 +78,7 @@ func TestExplainMissingFile(t *testing.T) {
 	udattest.Names(t)
 	const file = "/nonexistent/dat.conf"
 	for _, o := range (child{task: childTask{Open: []string{"x"}}, env: []string{"DAT_OVERRIDE=" + file}}).run(t).Opened {
-		wantProblem(t, o, udat.ProblemNoEntry, file, "no such file")
+		wantProblem(t, o, device.ProblemNoEntry, file, "no such file")
 	}
 }
 
@@ -88,7 +89,7 @@ func TestExplainSocketAddress(t *testing.T) {
 	name := "scm:" + p.device.Name
 	task := childTask{Add: []string{"mine"}, AddFor: p.device.Name + " 1", Open: []string{name, name, "mine", "mine"}}
 	for _, o := range (child{task: task, env: []string{"DAPL_SCM_NETDEV=none7"}}).run(t).Opened {
-		wantProblem(t, o, udat.ProblemNoAddress, "DAPL_SCM_NETDEV", "none7")
+		wantProblem(t, o, device.ProblemNoAddress, "DAPL_SCM_NETDEV", "none7")
 	}
 }
 
@@ -99,7 +100,7 @@ func TestExplainNoAddress(t *testing.T) {
 	udattest.Names(t)
 	s := addSpare(t)
 	o := child{task: childTask{Open: []string{"cma:" + s.netInterface}}}.run(t).Opened[0]
-	wantProblem(t, o, udat.ProblemNoAddress, s.netInterface, "ip address add")
+	wantProblem(t, o, device.ProblemNoAddress, s.netInterface, "ip address add")
 }
 
 // A user who may not use a device file learns which.
@@ -116,7 +117,7 @@ func TestExplainNoPermission(t *testing.T) {
 	}
 	forbid(t, p.device.Node)
 	for _, o := range (child{task: task, nobody: true}).run(t).Opened {
-		wantProblem(t, o, udat.ProblemNoPermission, p.device.Node)
+		wantProblem(t, o, device.ProblemNoPermission, p.device.Node)
 	}
 }
 
@@ -129,7 +130,7 @@ func TestExplainNoPermissionForCMA(t *testing.T) {
 	forbid(t, node)
 	task := childTask{Open: p.names()}
 	opened := child{task: task, nobody: true}.run(t).Opened
-	wantProblem(t, opened[0], udat.ProblemNoPermission, node)
+	wantProblem(t, opened[0], device.ProblemNoPermission, node)
 	for _, o := range opened[1:] {
 		if o.Text != "" {
 			t.Errorf("the socket provider needs no %s, and gives %+v", node, o)
@@ -152,7 +153,7 @@ func TestExplainNoNode(t *testing.T) {
 	const node = "/dev/infiniband/rdma_cm"
 	moveAway(t, node, node+".away")
 	o := child{task: childTask{Open: []string{"cma:" + p.netInterface}}}.run(t).Opened[0]
-	wantProblem(t, o, udat.ProblemNoNode, node, "rdma_ucm")
+	wantProblem(t, o, device.ProblemNoNode, node, "rdma_ucm")
 }
 
 func moveAway(t *testing.T, from, to string) {
@@ -176,7 +177,7 @@ func TestExplainNoDriver(t *testing.T) {
 	moveAway(t, driver, "/etc/"+kind+".driver") // every file in the folder counts
 	task := childTask{Open: []string{"scm:" + p.device.Name, "cma:" + p.netInterface, p.device.Name}}
 	for _, o := range (child{task: task}).run(t).Opened {
-		wantProblem(t, o, udat.ProblemNoDriver, p.device.Name, "ibverbs-providers")
+		wantProblem(t, o, device.ProblemNoDriver, p.device.Name, "ibverbs-providers")
 	}
 }
 
@@ -220,7 +221,7 @@ func TestExplainMemlockLimit(t *testing.T) {
 				}
 				continue
 			}
-			wantProblem(t, o, udat.ProblemMemlockLimit, "65536 bytes", "ulimit -l")
+			wantProblem(t, o, device.ProblemMemlockLimit, "65536 bytes", "ulimit -l")
 			if o.Return.Type() != udat.ErrInsufficientResources {
 				t.Errorf("the code is %v", o.Return)
 			}
@@ -239,7 +240,7 @@ func TestExplainFileLimit(t *testing.T) {
 			if limit > 64 {
 				t.Errorf("no adapter opens with a limit of %d files: %v", limit, o.Text)
 			}
-			wantProblem(t, o, udat.ProblemFileLimit, "ulimit -n")
+			wantProblem(t, o, device.ProblemFileLimit, "ulimit -n")
 		}
 	}
 }
@@ -258,7 +259,7 @@ func TestExplainThreadLimit(t *testing.T) {
 			task := childTask{Open: []string{name, name, name}, Threads: []int{room, 0, -1}}
 			opened := child{task: task, nobody: true}.run(t).Opened
 			for _, o := range opened[:2] {
-				wantProblem(t, o, udat.ProblemThreadLimit, "ulimit -u", "pids.max")
+				wantProblem(t, o, device.ProblemThreadLimit, "ulimit -u", "pids.max")
 				if o.Return.Type() != udat.ErrInsufficientResources {
 					t.Errorf("%s: the code is %v", name, o.Return)
 				}
@@ -271,8 +272,8 @@ func TestExplainThreadLimit(t *testing.T) {
 }
 
 func TestProblemMatches(t *testing.T) {
-	want(t, udat.ProblemNoPermission, fs.ErrPermission)
-	if errors.Is(udat.ProblemNoNode, fs.ErrPermission) || errors.Is(udat.ProblemNoPermission, fs.ErrNotExist) {
+	want(t, device.ProblemNoPermission, fs.ErrPermission)
+	if errors.Is(device.ProblemNoNode, fs.ErrPermission) || errors.Is(device.ProblemNoPermission, fs.ErrNotExist) {
 		t.Error("a problem matches an error of another kind")
 	}
 }

@@ -131,14 +131,6 @@ func Pins() (n int) {
 	return n
 }
 
-// ConfigEntries returns library and parameters of each entry of a name in dat.conf.
-func ConfigEntries(name string) (entries []string) {
-	for _, e := range findConfigEntries(name) {
-		entries = append(entries, e.library+" "+e.parameters)
-	}
-	return entries
-}
-
 // RawIA returns the adapter's native handle.
 func RawIA(ia *IA) cgo.IAHandle { return ia.handle }
 
@@ -235,9 +227,6 @@ func SpendTurn() { lastTurn.Store(int64(time.Since(turnEpoch) - 2*longestTurn)) 
 
 // TurnHasEnded reports whether a turn has ended since SpendTurn.
 func TurnHasEnded() bool { return time.Since(turnEpoch)-time.Duration(lastTurn.Load()) < longestTurn }
-
-// MappingProblem says why pages of memory cannot be registered, nil if they can.
-var MappingProblem = mappingProblem
 
 // CountUnmapped counts the regions whose memory goes back to the system.
 func CountUnmapped() (unmapped func() int, restore func()) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // arguments chooses the arguments of a call: most fit together, some do not.
@@ -54,7 +55,7 @@ var makers = map[reflect.Type]func(p parameter) any{
 	reflect.TypeFor[uint64]():          func(p parameter) any { return choose[uint64](&p.s.script, 0, 1, 7, 1<<32, math.MaxUint64) },
 	reflect.TypeFor[string]():          func(p parameter) any { return p.string() },
 	reflect.TypeFor[io.Writer]():       func(p parameter) any { return io.Discard },
-	reflect.TypeFor[[]udat.Device]():   func(p parameter) any { devices, _ := udat.Devices(); return devices },
+	reflect.TypeFor[[]device.Device](): func(p parameter) any { devices, _ := device.List(); return devices },
 	reflect.TypeFor[[]byte]():          func(p parameter) any { return p.bytes() },
 	reflect.TypeFor[context.Context](): func(p parameter) any { return p.context() },
 	reflect.TypeFor[time.Duration]():   func(p parameter) any { return p.duration() },

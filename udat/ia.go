@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
@@ -53,7 +54,7 @@ const asyncQLen = 4096
 //     that with an IPv4 address.
 //   - "scm:mlx5_0/1", the socket CM provider (libdaploscm) on a device and a
 //     port; without "/1", on the first active port.
-//   - "mlx5_0", a device, see Devices. It is that of the CMA provider on an
+//   - "mlx5_0", a device, see device.List. It is that of the CMA provider on an
 //     interface of the device that has an IPv4 address, since that provider
 //     drives every kind of device and connects over the device itself. Where
 //     there is no such interface, it is that of the socket CM provider, which
@@ -69,7 +70,7 @@ const asyncQLen = 4096
 // already opens with the address that it had at first: if no interface has that
 // any more, Open fails with ErrInvalidAddress. The CMA provider opens no further
 // adapter in a process that has changed its credentials since the first:
-// ErrPrivilegesViolation. Open fails with ErrProviderNotFound and ProblemWrongLibrary
+// ErrPrivilegesViolation. Open fails with ErrProviderNotFound and device.ProblemWrongLibrary
 // if libdat2 or the provider is not one that udat works with, which scripts/native
 // builds: see NativeLibrary. The error's Detail says what a user can do, and it
 // matches a Problem.
@@ -95,7 +96,7 @@ func Open(name string) (*IA, error) {
 	if err != nil {
 		return nil, err
 	}
-	ia := &IA{name: name, handle: handle, provider: provider, overTCP: isSCM(library), named: make(map[cgo.Handle]any)}
+	ia := &IA{name: name, handle: handle, provider: provider, overTCP: device.IsSCM(library), named: make(map[cgo.Handle]any)}
 	if err := ia.complete(op, asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)
 		return nil, err
@@ -113,8 +114,8 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 		return err
 	}
 	ia.lacks = lackedOperations(ia.providerAttr.ProviderSpecificAttr)
-	ia.iwarp = transportOf(ia.attr.AdapterName) == TransportIWARP
-	ia.software = isSoftware(ia.attr.AdapterName)
+	ia.iwarp = device.TransportOf(ia.attr.AdapterName) == device.TransportIWARP
+	ia.software = device.IsSoftware(ia.attr.AdapterName)
 	if err := cmp.Or(ia.checkProvider(op), ia.checkOpened(op)); err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (ia *IA) AsyncEVD() *EVD {
 // IAAttr holds the attributes of an adapter: what it is, and the most that it
 // has of each thing.
 type IAAttr struct {
-	AdapterName            string // the device's, see Devices
+	AdapterName            string // the device's, see device.List
 	VendorName             string
 	HardwareVersionMajor   uint32
 	HardwareVersionMinor   uint32

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // LMR is a local memory region: memory that is registered with the adapter and
@@ -108,7 +109,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 
 	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, cgo.MemPriv(privileges), cgo.VATypeVA)
 	if r.Type() == cgo.InsufficientResources {
-		return explained(op, Return(r), explainPinning(lmr.address(), uint64(len(lmr.memory)), privileges))
+		return explained(op, Return(r), device.WhyNotPinned(lmr.address(), uint64(len(lmr.memory)), privileges.writing()))
 	}
 	if err := check(op, r); err != nil {
 		return err
@@ -117,6 +118,14 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	lmr.lmrContext, lmr.rmrContext = lmrContext, rmrContext
 	lmr.obj.born("memory region", InvalidStateLMRInUse, lmr.Free, &pz.obj, &pz.ia.obj)
 	return nil
+}
+
+// writing names the privileges that let adapters write, "" for none.
+func (p MemPriv) writing() string {
+	if p &= MemPrivLocalWrite | MemPrivRemoteWrite | MemPrivIBRemoteAtomic; p != 0 {
+		return p.String()
+	}
+	return ""
 }
 
 // Bytes returns the registered memory, or nil once the region is freed.

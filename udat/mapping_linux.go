@@ -30,13 +30,5 @@ func mapPages(size, pageSize, flags int) ([]byte, error) {
 	return syscall.Mmap(-1, 0, pages*pageSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|flags)
 }
 
-// faults reports whether some of whole, mapped pages cannot be read, before Linux 5.14
-// never.
-func faults(address, size uint64) bool {
-	const populateRead = 22 // MADV_POPULATE_READ
-	_, _, errno := syscall.Syscall(syscall.SYS_MADVISE, uintptr(address), uintptr(size), populateRead)
-	return errno == syscall.EFAULT
-}
-
 // unmapMemory unmaps all that mapMemory or mapHugePages has returned: that cannot fail.
 func unmapMemory(mapping []byte) { _ = syscall.Munmap(mapping) }

@@ -4,7 +4,6 @@ package udat_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,7 +19,9 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -87,7 +88,7 @@ func TestMappedMemory(t *testing.T) {
 		defer syscall.Munmap(memory)
 		_, err = udat.RegisterMemory(passive.PZ, memory, udat.MemPrivAll)
 		want(t, err, udat.ErrInsufficientResources)
-		want(t, err, udat.ProblemReadOnlyMemory)
+		want(t, err, device.ProblemReadOnlyMemory)
 		if err == nil || !strings.Contains(err.Error(), "written") {
 			t.Errorf("the error does not explain itself: %v", err)
 		}
@@ -131,18 +132,18 @@ func TestMemoryOfUnfitPages(t *testing.T) {
 			name       string
 			memory     []byte
 			privileges udat.MemPriv
-			problem    udat.Problem
+			problem    device.Problem
 			words      string
 		}{
-			{"a string, all", constant, udat.MemPrivAll, udat.ProblemReadOnlyMemory, "DAT_MEM_PRIV_LOCAL_WRITE_FLAG"},
-			{"a string, write", constant, udat.MemPrivLocalWrite, udat.ProblemReadOnlyMemory, "from byte 0 on"},
+			{"a string, all", constant, udat.MemPrivAll, device.ProblemReadOnlyMemory, "DAT_MEM_PRIV_LOCAL_WRITE_FLAG"},
+			{"a string, write", constant, udat.MemPrivLocalWrite, device.ProblemReadOnlyMemory, "from byte 0 on"},
 			{"a string, read", constant, udat.MemPrivLocalRead | udat.MemPrivRemoteRead, 0, ""},
-			{"read-only page", mapping(t, read), udat.MemPrivAll, udat.ProblemReadOnlyMemory, "cannot be written"},
-			{"read-only page in the middle", half[100:], udat.MemPrivLocalRead | udat.MemPrivLocalWrite, udat.ProblemReadOnlyMemory, fmt.Sprintf("from byte %d on", 2*page-100)},
-			{"read-only page at the end", half[:2*page+1], udat.MemPrivAll, udat.ProblemReadOnlyMemory, "cannot be written"},
+			{"read-only page", mapping(t, read), udat.MemPrivAll, device.ProblemReadOnlyMemory, "cannot be written"},
+			{"read-only page in the middle", half[100:], udat.MemPrivLocalRead | udat.MemPrivLocalWrite, device.ProblemReadOnlyMemory, fmt.Sprintf("from byte %d on", 2*page-100)},
+			{"read-only page at the end", half[:2*page+1], udat.MemPrivAll, device.ProblemReadOnlyMemory, "cannot be written"},
 			{"writable pages before", half[:2*page], udat.MemPrivAll, 0, ""},
-			{"atomic operations", mapping(t, read), udat.MemPrivRemoteRead | udat.MemPrivIBRemoteAtomic, udat.ProblemReadOnlyMemory, "ATOMIC"},
-			{"no access", mapping(t, both, none), udat.MemPrivAll, udat.ProblemUnreadableMemory, "cannot be read"},
+			{"atomic operations", mapping(t, read), udat.MemPrivRemoteRead | udat.MemPrivIBRemoteAtomic, device.ProblemReadOnlyMemory, "ATOMIC"},
+			{"no access", mapping(t, both, none), udat.MemPrivAll, device.ProblemUnreadableMemory, "cannot be read"},
 		} {
 			lmr, err := udat.RegisterMemory(pz, c.memory, c.privileges)
 			if c.problem == 0 {
@@ -154,7 +155,7 @@ func TestMemoryOfUnfitPages(t *testing.T) {
 				continue
 			}
 			want(t, err, c.problem, udat.ErrInsufficientResources)
-			if err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), udat.ProblemUnknown.Error()) {
+			if err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), device.ProblemUnknown.Error()) {
 				t.Errorf("%s: the error does not explain itself: %v", c.name, err)
 			}
 		}
@@ -198,18 +199,18 @@ func TestMemoryOfFiles(t *testing.T) {
 		name       string
 		memory     []byte
 		privileges udat.MemPriv
-		problem    udat.Problem
+		problem    device.Problem
 		words      []string
 	}
 	atEnd := []string{"behind the end of its file", fmt.Sprintf("from byte %d on", 3*page-100), short.Name()}
 	cases := []memoryCase{
 		{"whole pages", shared[:2*page], udat.MemPrivAll, 0, nil},
 		{"the last page of the file", shared[:3*page], udat.MemPrivAll, 0, nil},
-		{"shared", shared[100:], udat.MemPrivAll, udat.ProblemFileEnd, atEnd},
-		{"for reading", shared[100:], udat.MemPrivLocalRead, udat.ProblemFileEnd, atEnd},
-		{"private", private[100:], udat.MemPrivAll, udat.ProblemFileEnd, atEnd},
-		{"the last byte", shared[3*page:][:1], udat.MemPrivAll, udat.ProblemFileEnd, []string{"from byte 0 on"}},
-		{"removed file", unnamed, udat.MemPrivAll, udat.ProblemFileEnd, []string{"from byte 0 on", "(deleted)"}},
+		{"shared", shared[100:], udat.MemPrivAll, device.ProblemFileEnd, atEnd},
+		{"for reading", shared[100:], udat.MemPrivLocalRead, device.ProblemFileEnd, atEnd},
+		{"private", private[100:], udat.MemPrivAll, device.ProblemFileEnd, atEnd},
+		{"the last byte", shared[3*page:][:1], udat.MemPrivAll, device.ProblemFileEnd, []string{"from byte 0 on"}},
+		{"removed file", unnamed, udat.MemPrivAll, device.ProblemFileEnd, []string{"from byte 0 on", "(deleted)"}},
 	}
 	if udattest.InTestbed(t) {
 		// The program lies on a file system of the host, which writes pages back.
@@ -218,7 +219,7 @@ func TestMemoryOfFiles(t *testing.T) {
 		onDisk := file(t, filepath.Dir(program))
 		memory := mapping(t, onDisk, syscall.MAP_SHARED)
 		cases = append(cases,
-			memoryCase{"file system, write", memory, udat.MemPrivAll, udat.ProblemUnpinnableFile, []string{onDisk.Name(), "/dev/shm", "AllocMemory"}},
+			memoryCase{"file system, write", memory, udat.MemPrivAll, device.ProblemUnpinnableFile, []string{onDisk.Name(), "/dev/shm", "AllocMemory"}},
 			memoryCase{"file system, read", memory, udat.MemPrivLocalRead, 0, nil},
 			memoryCase{"file system, private", mapping(t, onDisk, syscall.MAP_PRIVATE), udat.MemPrivAll, 0, nil})
 	}
@@ -237,7 +238,7 @@ func TestMemoryOfFiles(t *testing.T) {
 				}
 				continue
 			}
-			if err == nil && c.problem == udat.ProblemUnpinnableFile {
+			if err == nil && c.problem == device.ProblemUnpinnableFile {
 				t.Logf("not tested: this kernel pins files of the file system for writing, as before Linux 6.5")
 				continue
 			}
@@ -249,45 +250,6 @@ func TestMemoryOfFiles(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestMappingProblem(t *testing.T) {
-	const maps = `10000-12000 r--p 00000000 08:01 131 /usr/bin/program
-12000-14000 rw-p 00002000 08:01 131 /usr/bin/program
-14000-15000 ---p 00000000 00:00 0
-20000-30000 rw-p 00000000 00:00 0 [heap]
-ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]
-`
-	const read, write = udat.MemPrivLocalRead, udat.MemPrivLocalWrite
-	for _, c := range []struct {
-		address, size uint64
-		privileges    udat.MemPriv
-		want          error
-		words         string
-	}{
-		{0x10000, 0x2000, read | udat.MemPrivRemoteRead, nil, ""},
-		{0x10000, 0x4000, read, nil, ""},
-		{0x12000, 0x2000, udat.MemPrivAll, nil, ""},
-		{0x20001, 0xffff, udat.MemPrivAll, nil, ""},
-		{0x10010, 1, write, udat.ProblemReadOnlyMemory, "from byte 0 on"},
-		{0x11000, 0x2000, udat.MemPrivRemoteWrite, udat.ProblemReadOnlyMemory, "0x11000"},
-		{0x12000, 0x2001, read, udat.ProblemUnreadableMemory, "from byte 8192 on"},
-		{0x15000, 1, read, udat.ProblemUnmappedMemory, "0x15000"},
-		{0x20000, 0x10001, read, udat.ProblemUnmappedMemory, "byte 65536 "},
-		{0x1000, 0x10000, read, udat.ProblemUnmappedMemory, "0x1000,"},
-		{0xffffffffffff0000, 0x1000, read, udat.ProblemUnmappedMemory, "0xffffffffffff0000"},
-	} {
-		err := udat.MappingProblem(maps, c.address, c.size, c.privileges)
-		switch {
-		case c.want == nil && err != nil, c.want != nil && !errors.Is(err, c.want):
-			t.Errorf("%d bytes at 0x%x for %v: %v, want %v", c.size, c.address, c.privileges, err, c.want)
-		case err != nil && !strings.Contains(err.Error(), c.words):
-			t.Errorf("%d bytes at 0x%x for %v: %q does not say %q", c.size, c.address, c.privileges, err, c.words)
-		}
-	}
-	for _, maps := range []string{"", "nonsense\n", "x-y rw-p\n"} {
-		want(t, udat.MappingProblem(maps, 0x10000, 1, read)) // nothing is known
-	}
 }
 
 const hugePage = 2 << 20

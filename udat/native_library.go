@@ -2,15 +2,14 @@ package udat
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // neededRevision is the least revision of the native library that this package works
@@ -60,7 +59,7 @@ type named struct {
 func (n named) String() string { return n.name + " " + n.Version + " at " + n.Path }
 
 // NativeLibrary returns what native libraries the process uses, and the error that
-// Open would fail with because of them: see ProblemWrongLibrary.
+// Open would fail with because of them: see device.ProblemWrongLibrary.
 func NativeLibrary() (NativeStack, error) {
 	const op = "dat_ia_open"
 	if err := needLibrary(op); err != nil {
@@ -145,29 +144,6 @@ func checkProviderLibrary(op string, library cgo.Library) error {
 	return wrongLibrary(op, "the provider is %s, which %s, and %s has revision %d", cgo.FileOf(library, "dat_provider_init"), having(revision), cgo.FileOf(0, revisionSymbol), needed)
 }
 
-// loadFailure returns why a library was not loaded. Of one for another processor the
-// loader says that there is no such file.
-func loadFailure(path, message string) string {
-	const ident = 20 // class, order of bytes and processor are in the first bytes of an ELF file
-	var library, program [ident]byte
-	if !strings.Contains(path, "/") || readStart(path, library[:]) != nil || readStart("/proc/self/exe", program[:]) != nil ||
-		!bytes.HasPrefix(library[:], program[:4]) || slices.Equal(library[4:6], program[4:6]) && slices.Equal(library[18:], program[18:]) {
-		return message
-	}
-	return path + ": it is for another processor than this program"
-}
-
-// readStart fills the buffer with the first bytes of a file.
-func readStart(path string, buffer []byte) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	_, err = io.ReadFull(file, buffer)
-	return err
-}
-
 func having(revision int) string {
 	if revision == 0 {
 		return "has no revision, as dapl without goudat's patches"
@@ -177,5 +153,5 @@ func having(revision int) string {
 
 func wrongLibrary(op, format string, args ...any) error {
 	return explained(op, classError|Return(ErrProviderNotFound), fmt.Errorf("%w: %s; goudat's scripts/native builds the right ones, and says how to use them",
-		ProblemWrongLibrary, fmt.Sprintf(format, args...)))
+		device.ProblemWrongLibrary, fmt.Sprintf(format, args...)))
 }

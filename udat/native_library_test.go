@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 func TestNativeLibrary(t *testing.T) {
@@ -66,7 +67,7 @@ func TestProviderForOtherProcessor(t *testing.T) {
 	config := "x u2.0 nonthreadsafe default " + library + ` dapl.2.0 "lo 0" ""` + "\n"
 	r := child{task: childTask{Native: []string{"x"}, Provider: library}, config: &config}.run(t)
 	for _, o := range r.Opened {
-		wantProblem(t, o, udat.ProblemNoLibrary, library, "another processor")
+		wantProblem(t, o, device.ProblemNoLibrary, library, "another processor")
 	}
 	if len(r.Opened) < 2 {
 		t.Errorf("the child has tried %d things", len(r.Opened))
@@ -91,7 +92,7 @@ func wantWrongLibrary(t *testing.T, r childResult, words ...string) {
 		t.Error("the child has tried nothing")
 	}
 	for _, o := range r.Opened {
-		wantProblem(t, o, udat.ProblemWrongLibrary, append(words, "scripts/native")...)
+		wantProblem(t, o, device.ProblemWrongLibrary, append(words, "scripts/native")...)
 		if o.Return.Type() != udat.ErrProviderNotFound {
 			t.Errorf("the code is %v", o.Return)
 		}

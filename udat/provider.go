@@ -2,12 +2,11 @@ package udat
 
 import (
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // provider is an entry of the library's dynamic registry: a provider library that
@@ -48,11 +47,11 @@ func RegisterProvider(name, library, instanceData string) error {
 	if err := checkName(op, name); err != nil {
 		return err
 	}
-	device, port := splitInstance(instanceData)
+	named, port, _ := strings.Cut(instanceData, " ")
 	switch {
 	case library == "" || strings.IndexByte(library, 0) >= 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the library %q must be a file name or a path", library)
-	case device == "" || port == "" || strings.IndexByte(instanceData, 0) >= 0:
+	case named == "" || port == "" || strings.IndexByte(instanceData, 0) >= 0:
 		// The provider would keep an entry without a device, which crashes a later Open.
 		return refuse(op, ErrInvalidParameter, InvalidArg3, `the instance data %q must be a device, a blank and a port, like "eth0 0"`, instanceData)
 	}
@@ -116,11 +115,11 @@ func isInConfig(name string) (bool, error) {
 // addProvider makes an entry, whose name is in neither registry.
 func addProvider(op, name, library, instanceData string) (*provider, error) {
 	failed := func(format string, args ...any) error {
-		return &Error{Op: op, Return: classError | Return(ErrProviderNotFound), Detail: fmt.Sprintf(format, args...), Err: ProblemNoLibrary}
+		return &Error{Op: op, Return: classError | Return(ErrProviderNotFound), Detail: fmt.Sprintf(format, args...), Err: device.ProblemNoLibrary}
 	}
 	loaded, message := cgo.DLOpen(library)
 	if loaded == 0 {
-		return nil, failed("the provider's library cannot be loaded: %s", loadFailure(library, message))
+		return nil, failed("the provider's library cannot be loaded: %s", device.LoadFailure(library, message))
 	}
 	if !cgo.IsProvider(loaded) {
 		cgo.DLClose(loaded)
@@ -174,9 +173,10 @@ func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provi
 	}
 	entry := name
 	if p != nil {
-		if err := p.checkPort(op); err != nil {
+		// The socket CM provider would leave a device without the port open.
+		if err := device.MissingPort(p.libraryName, p.instanceData); err != nil {
 			p.opened(false)
-			return 0, 0, nil, "", err
+			return 0, 0, nil, "", explained(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
 		}
 		entry, library = p.name, p.libraryName
 	} else if library, err = libraryOfEntry(op, name); err != nil {
@@ -195,14 +195,14 @@ func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provi
 // libraryOfEntry returns the library that an entry of dat.conf opens with. It fails if that
 // is not one that this package works with. If none loads, libdat2 fails, too.
 func libraryOfEntry(op, name string) (string, error) {
-	for _, e := range findConfigEntries(name) {
-		library, _ := cgo.DLOpen(e.library)
+	for _, file := range device.LibrariesOf(name) {
+		library, _ := cgo.DLOpen(file)
 		if library == 0 {
 			continue
 		}
 		defer cgo.DLClose(library)
 		if cgo.IsProvider(library) {
-			return e.library, checkProviderLibrary(op, library)
+			return file, checkProviderLibrary(op, library)
 		}
 	}
 	return "", nil
@@ -236,153 +236,15 @@ func providerOf(op, name string) (*provider, error) {
 	if p := providers[name]; p != nil {
 		return p, nil
 	}
-	a, err := parseAdapter(op, name)
-	if err != nil || a == nil {
-		return nil, err
-	}
-	if p := providers[a.name()]; p != nil {
-		return p, nil
-	}
-	return addProvider(op, a.name(), a.library, a.instanceData())
-}
-
-// adapter is what the name of a device means: the device for a provider.
-type adapter struct {
-	library string
-	device  string // a network interface for the CMA provider
-	port    int    // 0 for the CMA provider
-}
-
-func (a adapter) name() string {
-	if a.library == cmaLibrary {
-		return "cma:" + a.device
-	}
-	return fmt.Sprintf("scm:%s/%d", a.device, a.port)
-}
-
-func (a adapter) instanceData() string {
-	if a.library == cmaLibrary {
-		return cmaInstance(a.device)
-	}
-	return scmInstance(a.device, a.port)
-}
-
-// checkPort refuses a port that the device does not have: the socket CM provider
-// would leave the device open.
-func (p *provider) checkPort(op string) error {
-	if !isSCM(p.libraryName) {
-		return nil
-	}
-	device, port := splitInstance(p.instanceData)
-	devices, _ := Devices() // without them the provider will fail, too
-	d := findDevice(devices, device)
-	if d == nil || d.Err != nil || d.portOf(port) != nil {
-		return nil
-	}
-	return explained(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), portMissing(d, port))
-}
-
-// portOf finds the port that instance data name.
-func (d *Device) portOf(port string) *Port {
-	number, err := strconv.ParseInt(port, 0, 32)
-	if err != nil || number < 1 || number > int64(len(d.Ports)) {
-		return nil
-	}
-	return &d.Ports[number-1]
-}
-
-// parseAdapter reads the name of a device. It is nil for a name that is none.
-func parseAdapter(op, name string) (*adapter, error) {
-	kind, rest, found := strings.Cut(name, ":")
-	switch {
-	case found && kind == "cma":
-		if rest == "" || strings.ContainsAny(rest, " \t\n/") {
-			return nil, refuse(op, ErrInvalidParameter, InvalidArg1, "the name %q must be cma: and a network interface, like cma:eth0", name)
-		}
-		return &adapter{library: cmaLibrary, device: rest}, nil
-	case found && kind == "scm":
-		device, port, found := strings.Cut(rest, "/")
-		number := 0
-		if found {
-			number, _ = strconv.Atoi(port)
-		}
-		if device == "" || strings.ContainsAny(device, " \t\n") || found && (number < 1 || number > maxPort) {
-			return nil, refuse(op, ErrInvalidParameter, InvalidArg1, "the name %q must be scm: and a device, with or without a port, like scm:mlx5_0/1", name)
-		}
-		if !found {
-			number = activePort(device)
-		}
-		return &adapter{library: scmLibrary, device: device, port: number}, nil
-	}
-	return findAdapter(name)
-}
-
-const maxPort = 255
-
-// activePort returns the first active port of a device, or else its first.
-func activePort(device string) int {
-	devices, _ := Devices()
-	if d := findDevice(devices, device); d != nil {
-		return d.activePort()
-	}
-	return 1
-}
-
-func (d *Device) activePort() int {
-	for _, port := range d.Ports {
-		if port.State == PortActive {
-			return port.Number
-		}
-	}
-	return 1
-}
-
-// findAdapter chooses a provider for a device or a network interface: CMA where
-// it can be used.
-func findAdapter(name string) (*adapter, error) {
-	devices, err := Devices()
+	a, err := device.FindAdapter(name)
 	if err != nil {
-		return nil, nil // without devices the name is that of an entry
+		return nil, &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg1), Detail: err.Error()}
 	}
-	for _, d := range devices {
-		if d.Name == name {
-			return d.adapter(), nil
-		}
-	}
-	if _, err := net.InterfaceByName(name); err != nil {
+	if a == nil {
 		return nil, nil
 	}
-	if d, port := portOfInterface(devices, name); d != nil && d.Transport != TransportIWARP && !ipv4(name).IsValid() {
-		return &adapter{library: scmLibrary, device: d.Name, port: port.Number}, nil
+	if p := providers[a.Name]; p != nil {
+		return p, nil
 	}
-	return &adapter{library: cmaLibrary, device: name}, nil
-}
-
-// adapter chooses a provider for the device.
-func (d *Device) adapter() *adapter {
-	for _, active := range []bool{true, false} {
-		for _, port := range d.Ports {
-			for _, name := range port.Interfaces {
-				if (port.State == PortActive) == active && ipv4(name).IsValid() {
-					return &adapter{library: cmaLibrary, device: name}
-				}
-			}
-		}
-	}
-	if d.Transport == TransportIWARP && len(d.Ports) > 0 && len(d.Ports[0].Interfaces) > 0 {
-		return &adapter{library: cmaLibrary, device: d.Ports[0].Interfaces[0]}
-	}
-	return &adapter{library: scmLibrary, device: d.Name, port: d.activePort()}
-}
-
-// portOfInterface finds the device and the port that a network interface belongs to.
-func portOfInterface(devices []Device, name string) (*Device, *Port) {
-	for i := range devices {
-		for j := range devices[i].Ports {
-			if port := &devices[i].Ports[j]; slices.Contains(port.Interfaces, name) {
-				return &devices[i], port
-			}
-		}
-	}
-	return nil, nil
+	return addProvider(op, a.Name, a.Library, a.InstanceData)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -51,12 +52,12 @@ func TestOpenByDevice(t *testing.T) {
 // The socket CM provider opens over iWARP, and would never connect.
 func TestOpenSocketProviderOnIWARP(t *testing.T) {
 	p := testPlace(t)
-	if p.device.Transport != udat.TransportIWARP {
+	if p.device.Transport != device.TransportIWARP {
 		t.Log("not tested: the device does not speak iWARP")
 		return
 	}
 	_, err := udat.Open("scm:" + p.device.Name)
-	want(t, err, udat.ErrModelNotSupported, udat.ProblemWrongProvider)
+	want(t, err, udat.ErrModelNotSupported, device.ProblemWrongProvider)
 	wantDetail(t, err)
 	udattest.Pair(t, udattest.Open(t, p.byCMA()), nil)
 }
@@ -167,7 +168,7 @@ func TestOpenByDeviceConcurrently(t *testing.T) {
 					t.Errorf("%s has no named attributes", name)
 				}
 				want(t, ia.Close(udat.CloseGraceful))
-				_, err = udat.Devices()
+				_, err = device.List()
 				want(t, err)
 			}
 		}()
@@ -187,7 +188,7 @@ cma:NET u2.0 nonthreadsafe default ` + scm + ` dapl.2.0 "DEVICE 1" ""
 	opened := child{task: childTask{Open: names}, config: &config}.run(t).Opened
 	for i, o := range opened[:2] {
 		if p.bySCM() == "" { // the entry opens an adapter that would not connect
-			wantProblem(t, o, udat.ProblemWrongProvider)
+			wantProblem(t, o, device.ProblemWrongProvider)
 		} else if o.Provider != names[i] || o.PrivateData != 68 {
 			t.Errorf("%s is opened as %+v, want the entry for the socket provider", names[i], o)
 		}
@@ -233,7 +234,7 @@ func TestRegisterProvider(t *testing.T) {
 			t.Errorf("%q is still listed", name)
 		}
 		_, err = udat.Open(name)
-		want(t, err, udat.ErrProviderNotFound, udat.ProblemNoEntry)
+		want(t, err, udat.ErrProviderNotFound, device.ProblemNoEntry)
 
 		want(t, udat.RegisterProvider(name, library, instance))
 		ia, err = udat.Open(name)
@@ -293,8 +294,8 @@ func TestRegisterProviderRefuses(t *testing.T) {
 		{"n", cma, "eth0 ", []error{udat.ErrInvalidParameter, udat.InvalidArg3}},
 		{"n", cma, " 0", []error{udat.ErrInvalidParameter, udat.InvalidArg3}},
 		{"n", cma, "eth0 0\x00", []error{udat.ErrInvalidParameter, udat.InvalidArg3}},
-		{"n", "libdaplnone.so.2", "eth0 0", []error{udat.ErrProviderNotFound, udat.ProblemNoLibrary}},
-		{"n", "libc.so.6", "eth0 0", []error{udat.ErrProviderNotFound, udat.ProblemNoLibrary}},
+		{"n", "libdaplnone.so.2", "eth0 0", []error{udat.ErrProviderNotFound, device.ProblemNoLibrary}},
+		{"n", "libc.so.6", "eth0 0", []error{udat.ErrProviderNotFound, device.ProblemNoLibrary}},
 		{udattest.Names(t)[0], cma, p.netInterface + " 0", []error{udat.ErrProviderAlreadyRegistered}},
 	} {
 		err := udat.RegisterProvider(c.name, c.library, c.instance)
@@ -319,10 +320,10 @@ func TestOpenFailsAgain(t *testing.T) {
 			name   string
 			errors []error
 		}{
-			{name, []error{udat.ErrInvalidParameter, udat.InvalidArg1, udat.ProblemNoPort}},
-			{"scm:" + p.device.Name + "/99", []error{udat.ErrInvalidParameter, udat.InvalidArg1, udat.ProblemNoPort}},
-			{"scm:none/1", []error{udat.ErrInternalError, udat.ProblemNoDevice}},
-			{"cma:none", []error{udat.ErrInvalidAddress, udat.ProblemWrongInterface}},
+			{name, []error{udat.ErrInvalidParameter, udat.InvalidArg1, device.ProblemNoPort}},
+			{"scm:" + p.device.Name + "/99", []error{udat.ErrInvalidParameter, udat.InvalidArg1, device.ProblemNoPort}},
+			{"scm:none/1", []error{udat.ErrInternalError, device.ProblemNoDevice}},
+			{"cma:none", []error{udat.ErrInvalidAddress, device.ProblemWrongInterface}},
 		} {
 			_, err := udat.Open(c.name)
 			want(t, err, c.errors...)
@@ -349,6 +350,6 @@ func TestOpenRefusesNames(t *testing.T) {
 	}
 	for _, name := range []string{"none", "ucm:rxe0/1", "cma"} {
 		_, err := udat.Open(name)
-		want(t, err, udat.ErrProviderNotFound, udat.ProblemNoEntry)
+		want(t, err, udat.ErrProviderNotFound, device.ProblemNoEntry)
 	}
 }

@@ -36,7 +36,6 @@ var functions = map[string]any{
 	"CreateRMR":          udat.CreateRMR,
 	"CreateRSP":          udat.CreateRSP,
 	"CreateSRQ":          udat.CreateSRQ,
-	"Devices":            udat.Devices,
 	"GetConsumerContext": udat.GetConsumerContext,
 	"GetHandleType":      udat.GetHandleType,
 	"Open":               udat.Open,
@@ -46,7 +45,6 @@ var functions = map[string]any{
 	"SetConsumerContext": udat.SetConsumerContext,
 	"Strerror":           udat.Strerror,
 	"UnregisterProvider": udat.UnregisterProvider,
-	"WriteConfig":        udat.WriteConfig,
 }
 
 // forTheProcess are the functions that set or tell something for the whole

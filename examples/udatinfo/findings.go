@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // finding is one problem, in one line.
@@ -28,7 +29,7 @@ func (f *findings) add(err error) {
 	f.addText(problemOf(err), text)
 }
 
-func (f *findings) addText(problem udat.Problem, text string) {
+func (f *findings) addText(problem device.Problem, text string) {
 	found := finding{problem.Error(), strings.Join(strings.Fields(text), " ")}
 	if !slices.Contains(f.list, found) {
 		f.list = append(f.list, found)
@@ -39,9 +40,9 @@ func (f *findings) addText(problem udat.Problem, text string) {
 const withoutDevice = "without hardware, \"modprobe rdma_rxe\" and \"rdma link add rxe0 type rxe netdev eth0\" make one of a network interface, " +
 	"and scripts/testbed of goudat runs a program in a virtual machine that has one"
 
-func (f *findings) addDevices(devices []udat.Device) {
+func (f *findings) addDevices(devices []device.Device) {
 	if len(devices) == 0 {
-		f.addText(udat.ProblemNoDevice, "no RDMA device: this machine has none, or its driver is not loaded; "+withoutDevice)
+		f.addText(device.ProblemNoDevice, "no RDMA device: this machine has none, or its driver is not loaded; "+withoutDevice)
 	}
 	for _, d := range devices {
 		for _, err := range d.Problems() {
@@ -51,12 +52,12 @@ func (f *findings) addDevices(devices []udat.Device) {
 }
 
 // elsewhere are the problems of entries for other machines, like most in the library's default file.
-var elsewhere = []udat.Problem{udat.ProblemNoDevice, udat.ProblemWrongInterface, udat.ProblemNoLibrary}
+var elsewhere = []device.Problem{device.ProblemNoDevice, device.ProblemWrongInterface, device.ProblemNoLibrary}
 
 // addAdapters adds why adapters did not open. Many entries for other machines become one finding for each problem.
 func (f *findings) addAdapters(adapters []adapter, everything bool) {
 	const few = 3
-	failed := map[udat.Problem][]adapter{}
+	failed := map[device.Problem][]adapter{}
 	entries, opened := 0, 0
 	for _, a := range adapters {
 		switch {
@@ -70,7 +71,7 @@ func (f *findings) addAdapters(adapters []adapter, everything bool) {
 			f.add(a.err)
 		}
 	}
-	for problem := udat.ProblemUnknown; problem <= udat.ProblemFileLimit; problem++ {
+	for problem := device.ProblemUnknown; problem <= device.ProblemFileLimit; problem++ {
 		of := failed[problem]
 		if len(of) > few && slices.Contains(elsewhere, problem) {
 			f.addText(problem, fmt.Sprintf("%v: that of %d entries in dat.conf: %s", problem, len(of), names(of)))
@@ -82,7 +83,7 @@ func (f *findings) addAdapters(adapters []adapter, everything bool) {
 	}
 	if everything && opened == 0 {
 		text := "%v: none of the %d in dat.conf opens: udatinfo -config prints entries for the devices that are here, for /etc/dat.conf or a file that DAT_OVERRIDE names"
-		f.addText(udat.ProblemNoEntry, fmt.Sprintf(text, udat.ProblemNoEntry, entries))
+		f.addText(device.ProblemNoEntry, fmt.Sprintf(text, device.ProblemNoEntry, entries))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 const usage = `Usage: udatinfo [flags] [NAME...]
@@ -117,11 +117,11 @@ func show(out io.Writer, config, asJSON bool, names []string, register int) erro
 }
 
 func showConfig(out io.Writer) error {
-	devices, err := udat.Devices()
+	devices, err := device.List()
 	if err != nil {
 		return err
 	}
-	if err := udat.WriteConfig(out, devices); err != nil {
+	if err := device.WriteConfig(out, devices); err != nil {
 		return err
 	}
 	for _, d := range devices {

@@ -8,15 +8,16 @@ import (
 	"syscall"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // report is all that udatinfo prints. Its JSON is the output of -json.
 type report struct {
-	Devices  []device  `json:"devices"`
-	Adapters []adapter `json:"adapters"`
-	Native   []native  `json:"native"`
-	Limits   limits    `json:"limits"`
-	Findings []finding `json:"findings"`
+	Devices  []rdmaDevice `json:"devices"`
+	Adapters []adapter    `json:"adapters"`
+	Native   []native     `json:"native"`
+	Limits   limits       `json:"limits"`
+	Findings []finding    `json:"findings"`
 }
 
 // native is a native library that udatinfo uses.
@@ -27,7 +28,7 @@ type native struct {
 	Path     string `json:"path"`
 }
 
-type device struct {
+type rdmaDevice struct {
 	Name      string `json:"name"`
 	Transport string `json:"transport"`
 	NodeGUID  string `json:"nodeGUID"`
@@ -85,7 +86,7 @@ type limits struct {
 }
 
 func newReport(names []string, register int) (*report, error) {
-	devices, err := udat.Devices()
+	devices, err := device.List()
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func newReport(names []string, register int) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Devices: []device{}, Adapters: []adapter{}, Findings: []finding{}, Limits: currentLimits()}
+	r := &report{Devices: []rdmaDevice{}, Adapters: []adapter{}, Findings: []finding{}, Limits: currentLimits()}
 	for _, d := range devices {
 		r.Devices = append(r.Devices, newDevice(d))
 	}
@@ -127,7 +128,7 @@ func newReport(names []string, register int) (*report, error) {
 }
 
 // adapterNames returns the entries of the registry, and the names by which each device opens without an entry.
-func adapterNames(entries []udat.ProviderInfo, devices []udat.Device) (names []string) {
+func adapterNames(entries []udat.ProviderInfo, devices []device.Device) (names []string) {
 	seen := map[string]bool{}
 	add := func(name string) {
 		if !seen[name] {
@@ -147,7 +148,7 @@ func adapterNames(entries []udat.ProviderInfo, devices []udat.Device) (names []s
 			for _, name := range p.Interfaces {
 				add("cma:" + name)
 			}
-			if d.Transport != udat.TransportIWARP {
+			if d.Transport != device.TransportIWARP {
 				add(fmt.Sprintf("scm:%s/%d", d.Name, p.Number))
 			}
 		}
@@ -197,8 +198,8 @@ func registerMemory(ia *udat.IA, size int) error {
 	return err
 }
 
-func problemOf(err error) udat.Problem {
-	var p udat.Problem
+func problemOf(err error) device.Problem {
+	var p device.Problem
 	errors.As(err, &p)
 	return p
 }
@@ -219,8 +220,8 @@ func fields(attributes any) map[string]any {
 	return values
 }
 
-func newDevice(d udat.Device) device {
-	out := device{Name: d.Name, Transport: d.Transport.String(), NodeGUID: d.NodeGUID.String(), Firmware: d.Firmware, Node: d.Node, Ports: []port{}}
+func newDevice(d device.Device) rdmaDevice {
+	out := rdmaDevice{Name: d.Name, Transport: d.Transport.String(), NodeGUID: d.NodeGUID.String(), Firmware: d.Firmware, Node: d.Node, Ports: []port{}}
 	if d.Err != nil {
 		out.Error = d.Err.Error()
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -131,11 +132,11 @@ func TestEverything(t *testing.T) {
 		if a.IA["MaxEVDQLen"].(float64) < 1 || a.Provider["ProviderName"] != name {
 			t.Errorf("%s has the attributes %v %v", name, a.IA, a.Provider)
 		}
-		of := slices.IndexFunc(r.Devices, func(d device) bool { return d.Name == a.IA["AdapterName"] && len(d.Ports) > 0 })
+		of := slices.IndexFunc(r.Devices, func(d rdmaDevice) bool { return d.Name == a.IA["AdapterName"] && len(d.Ports) > 0 })
 		if of < 0 {
 			t.Fatalf("the device of %s is not among %+v", name, r.Devices)
 		}
-		iwarp := r.Devices[of].Transport == udat.TransportIWARP.String()
+		iwarp := r.Devices[of].Transport == device.TransportIWARP.String()
 		if has := a.IA["ExtensionSupported"] == udat.ExtensionIB.String(); has == iwarp {
 			t.Errorf("%s has the extension %v", name, a.IA["ExtensionSupported"])
 		}
@@ -178,7 +179,7 @@ func TestConfig(t *testing.T) {
 			opened[a.Provider["ProviderName"].(string)[:len("ofa-v2-cma")]] = true
 		}
 	}
-	iwarp := slices.ContainsFunc(r.Devices, func(d device) bool { return d.Transport == udat.TransportIWARP.String() })
+	iwarp := slices.ContainsFunc(r.Devices, func(d rdmaDevice) bool { return d.Transport == device.TransportIWARP.String() })
 	if !opened["ofa-v2-cma"] || opened["ofa-v2-scm"] == iwarp {
 		t.Errorf("with the file\n%sthe adapters are %+v", out.stdout, r.Adapters)
 	}
@@ -213,10 +214,10 @@ func wantFinding(t *testing.T, out result, code int, words ...string) {
 func TestFindingsOfEntries(t *testing.T) {
 	udattest.Names(t)
 	for config, words := range map[string][]string{
-		"# none\n": {udat.ProblemNoEntry.Error(), "-config"},
-		"x u2.0 nonthreadsafe default libdaplnone.so.2 dapl.2.0 \"eth0 0\" \"\"\n":   {udat.ProblemNoLibrary.Error(), "libdaplnone.so.2"},
-		"x u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"none7 0\" \"\"\n":   {udat.ProblemWrongInterface.Error(), "none7"},
-		"x u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 \"none_7 1\" \"\"\n": {udat.ProblemNoDevice.Error(), "none_7"},
+		"# none\n": {device.ProblemNoEntry.Error(), "-config"},
+		"x u2.0 nonthreadsafe default libdaplnone.so.2 dapl.2.0 \"eth0 0\" \"\"\n":   {device.ProblemNoLibrary.Error(), "libdaplnone.so.2"},
+		"x u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"none7 0\" \"\"\n":   {device.ProblemWrongInterface.Error(), "none7"},
+		"x u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 \"none_7 1\" \"\"\n": {device.ProblemNoDevice.Error(), "none_7"},
 	} {
 		wantFinding(t, process{config: &config}.run(t), 0, words...)
 		wantFinding(t, process{config: &config, args: []string{"x"}}.run(t), 1, words[0])
@@ -232,7 +233,7 @@ func TestFindingsAreFew(t *testing.T) {
 	}
 	text := config.String()
 	out := process{config: &text}.run(t)
-	wantFinding(t, out, 0, udat.ProblemNoDevice.Error(), "30 entries")
+	wantFinding(t, out, 0, device.ProblemNoDevice.Error(), "30 entries")
 	if n := len(out.findings()); n != 2 {
 		t.Errorf("there are %d findings: %q", n, out.findings())
 	}
@@ -274,7 +275,7 @@ func TestFindingNoPermission(t *testing.T) {
 		if node == "/dev/infiniband/rdma_cm" {
 			code = withoutConnections()
 		}
-		wantFinding(t, out, code, udat.ProblemNoPermission.Error(), node)
+		wantFinding(t, out, code, device.ProblemNoPermission.Error(), node)
 		if n := len(out.findings()); n > 2 { // with none of the entries opening
 			t.Errorf("it is listed more than once: %q", out.findings())
 		}
@@ -290,7 +291,7 @@ func TestFindingMemlockLimit(t *testing.T) {
 	}
 	const limit = 256 << 10
 	out := process{nobody: true, memlock: strconv.Itoa(limit)}.run(t)
-	wantFinding(t, out, 0, udat.ProblemMemlockLimit.Error(), strconv.Itoa(limit), "ulimit -l")
+	wantFinding(t, out, 0, device.ProblemMemlockLimit.Error(), strconv.Itoa(limit), "ulimit -l")
 	if !strings.Contains(out.stdout, strconv.Itoa(limit)+" bytes") {
 		t.Errorf("the limit is not shown:\n%s", out.stdout)
 	}
@@ -309,7 +310,7 @@ func TestFindingPortDown(t *testing.T) {
 	command(t, "ip address add 10.79.0.1/24 dev dummytest")
 	command(t, "rdma link add rdmatest type "+testbedDevice()+" netdev dummytest")
 	t.Cleanup(func() { command(t, "rdma link delete rdmatest") })
-	wantFinding(t, process{}.run(t), 0, udat.ProblemPortDown.Error(), "rdmatest", "ip link set dummytest up")
+	wantFinding(t, process{}.run(t), 0, device.ProblemPortDown.Error(), "rdmatest", "ip link set dummytest up")
 	command(t, "ip link set dummytest up")
 	// The device gets its addresses a moment later.
 	for deadline := time.Now().Add(udattest.Patience); ; {

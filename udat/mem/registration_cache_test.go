@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -215,7 +216,7 @@ func TestRegistrationCacheArguments(t *testing.T) {
 		want(t, cache.Forget(nil), udat.ErrInvalidParameter, udat.InvalidArg4)
 		readOnly, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 		want(t, err)
-		want(t, second(cache.Register(readOnly, udat.MemPrivAll)), udat.ProblemReadOnlyMemory)
+		want(t, second(cache.Register(readOnly, udat.MemPrivAll)), device.ProblemReadOnlyMemory)
 		if s := cache.Stats(); s.Regions != 0 || s.Bytes != 0 {
 			t.Errorf("the counters are %+v", s)
 		}

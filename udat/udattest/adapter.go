@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // Patience bounds every wait of this package. The default allows for an emulated device on a busy machine. TestMain may
@@ -124,13 +125,13 @@ func IWARP(t testing.TB, ia *udat.IA) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	devices, err := udat.Devices()
+	devices, err := device.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range devices {
 		if d.Name == attr.AdapterName {
-			return d.Transport == udat.TransportIWARP
+			return d.Transport == device.TransportIWARP
 		}
 	}
 	t.Fatalf("there is no device %s", attr.AdapterName)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // Open opens the adapter with a name. Without a name, it opens the first registered one that opens.
@@ -55,23 +56,23 @@ func Names(list string) ([]string, error) {
 // IWARP reports whether a device speaks iWARP: there a message that comes before
 // its receive ends the connection, and the completion of a send or an RDMA write
 // does not say that it has arrived.
-func IWARP(device string) (bool, error) {
-	d, err := Device(device)
-	return d.Transport == udat.TransportIWARP, err
+func IWARP(name string) (bool, error) {
+	d, err := Device(name)
+	return d.Transport == device.TransportIWARP, err
 }
 
 // Device describes the RDMA device with a name. The result is empty if there is none.
-func Device(name string) (udat.Device, error) {
-	devices, err := udat.Devices()
+func Device(name string) (device.Device, error) {
+	devices, err := device.List()
 	if err != nil {
-		return udat.Device{}, err
+		return device.Device{}, err
 	}
 	for _, d := range devices {
 		if d.Name == name {
 			return d, nil
 		}
 	}
-	return udat.Device{}, nil
+	return device.Device{}, nil
 }
 
 func noneOpens(registered int) error {

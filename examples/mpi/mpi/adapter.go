@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // openAdapter opens the adapter of that name. Without a name it opens the first that works: first those of the
@@ -25,12 +26,12 @@ func openAdapter(name string) (*udat.IA, error) {
 		}
 		tried, last = tried+1, err
 	}
-	devices, err := udat.Devices()
+	devices, err := device.List()
 	if err != nil {
 		return nil, err
 	}
-	for _, device := range devices {
-		ia, err := udat.Open(device.Name)
+	for _, d := range devices {
+		ia, err := udat.Open(d.Name)
 		if err == nil {
 			return ia, nil
 		}

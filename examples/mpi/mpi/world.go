@@ -15,6 +15,7 @@ import (
 	"github.com/goudat/goudat/examples/mpi/launch"
 	"github.com/goudat/goudat/examples/mpi/pmi"
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/mem"
 )
 
@@ -248,12 +249,12 @@ func (w *World) open(name string) error {
 	if err != nil {
 		return err
 	}
-	device, err := adapter.Device(attr.AdapterName)
+	rdma, err := adapter.Device(attr.AdapterName)
 	if err != nil {
 		return err
 	}
-	w.iwarp = device.Transport == udat.TransportIWARP
-	if w.readsAtOnce = mostReads; device.Software {
+	w.iwarp = rdma.Transport == device.TransportIWARP
+	if w.readsAtOnce = mostReads; rdma.Software {
 		w.readsAtOnce = softwareReads
 	}
 	ranks := len(w.peers)

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -55,14 +55,14 @@ func openAdapter(t testing.TB, name string) *adapter {
 
 func speaksIWARP(t testing.TB, attr cgo.IAAttr) bool {
 	t.Helper()
-	devices, err := udat.Devices()
+	devices, err := device.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	name, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
 	for _, d := range devices {
 		if d.Name == string(name) {
-			return d.Transport == udat.TransportIWARP
+			return d.Transport == device.TransportIWARP
 		}
 	}
 	t.Fatalf("there is no device %s", name)

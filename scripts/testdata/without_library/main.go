@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // functions are those that take no object, with arguments that are right, and
@@ -24,7 +25,6 @@ var functions = map[string]func() error{
 	"CreatePSPAny":       func() error { return second(udat.CreatePSPAny(nil, nil)) },
 	"CreatePZ":           func() error { return second(udat.CreatePZ(new(udat.IA))) },
 	"CreateSRQ":          func() error { return second(udat.CreateSRQ(nil, nil, udat.SRQAttr{})) },
-	"Devices":            func() error { return second(udat.Devices()) },
 	"GetHandleType":      func() error { return second(udat.GetHandleType(new(udat.EP))) },
 	"Open":               func() error { return second(udat.Open("ofa-v2-cma-eth0")) },
 	"Open of nothing":    func() error { return second(udat.Open("")) },
@@ -67,6 +67,10 @@ func main() {
 	if major, _, err := udat.Strerror(udat.Return(udat.ErrQueueEmpty)); err != nil || major != "DAT_QUEUE_EMPTY" {
 		wrong++
 		fmt.Printf("Strerror gives: %q, %v\n", major, err)
+	}
+	if _, err := device.List(); !errors.Is(err, udat.ErrNoNativeLibrary) {
+		wrong++
+		fmt.Printf("the list of devices gives: %v\n", err)
 	}
 	if living := udat.Living(); len(living) > 0 {
 		wrong++

@@ -1,10 +1,11 @@
-package udat
+// Package device lists the RDMA devices of this machine, writes entries of dat.conf for them, and says
+// what is in the way of using them.
+package device
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -16,7 +17,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-//go:generate env GOWORK=off go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=PhysState,Problem
+//go:generate env GOWORK=off go tool -modfile=../../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=PhysState,Problem
 
 // Transport is the transport of an RDMA device. RoCE devices have
 // TransportInfiniBand, on ports of LinkLayerEthernet.
@@ -148,12 +149,12 @@ const (
 	connectionManagerNode = nodesFolder + "/rdma_cm"
 )
 
-// Devices lists the RDMA devices of this machine by name, whether the registry
+// List lists the RDMA devices of this machine by name, whether the registry
 // has an entry for them or not. One that cannot be used is in the list with the
 // reason. Without any, the list is empty and err nil.
-func Devices() (devices []Device, err error) {
-	if err := needLibrary("ibv_get_device_list"); err != nil {
-		return nil, err
+func List() (devices []Device, err error) {
+	if !cgo.Available {
+		return nil, ErrNoNativeLibrary
 	}
 	list, count, errno := cgo.IBVGetDeviceList()
 	switch errno {
@@ -180,8 +181,8 @@ func Devices() (devices []Device, err error) {
 	return devices, nil
 }
 
-// transportOf returns the transport of a device, which it does not open.
-func transportOf(name string) Transport {
+// TransportOf returns the transport of a device, which it does not open.
+func TransportOf(name string) Transport {
 	list, count, errno := cgo.IBVGetDeviceList()
 	if errno != 0 {
 		return TransportUnknown
@@ -195,8 +196,8 @@ func transportOf(name string) Transport {
 	return TransportUnknown
 }
 
-// isSoftware reports whether a device is a program of the kernel, without hardware.
-func isSoftware(name string) bool {
+// IsSoftware reports whether a device is a program of the kernel, without hardware.
+func IsSoftware(name string) bool {
 	_, err := os.Stat(filepath.Join(sysDevices, name, "device"))
 	return errors.Is(err, os.ErrNotExist)
 }
@@ -211,13 +212,13 @@ func findDevice(devices []Device, name string) *Device {
 
 func describeDevice(list cgo.IBVDeviceList, i int) Device {
 	raw := list.Device(i)
-	d := Device{Name: raw.Name, Transport: Transport(raw.TransportType), NodeGUID: raw.GUID, Node: filepath.Join(nodesFolder, raw.DevName), Software: isSoftware(raw.Name)}
+	d := Device{Name: raw.Name, Transport: Transport(raw.TransportType), NodeGUID: raw.GUID, Node: filepath.Join(nodesFolder, raw.DevName), Software: IsSoftware(raw.Name)}
 	context, errno := cgo.IBVOpenDevice(list, i)
 	if errno != 0 {
 		// The library returns ENOENT if the node may not be opened.
 		d.Err = nodeProblem(d.Node)
 		if d.Err == nil && errno == syscall.EAGAIN {
-			d.Err = groupLimit()
+			d.Err = GroupLimit()
 		}
 		if d.Err == nil {
 			d.Err = fmt.Errorf("%w: the device %s: %w", ProblemUnknown, d.Name, os.NewSyscallError("ibv_open_device", errno))
@@ -328,21 +329,6 @@ func readLine(path string) string {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
-}
-
-// nodeProblem says why a device file cannot be used, nil if it can.
-func nodeProblem(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	switch {
-	case err == nil:
-		file.Close()
-		return nil
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: you may not read and write %s: change its mode or its group, or be root", ProblemNoPermission, path)
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: there is no %s: load the kernel modules ib_uverbs and rdma_ucm; a container must be given %s", ProblemNoNode, path, nodesFolder)
-	}
-	return fmt.Errorf("%w: %w", ProblemUnknown, err)
 }
 
 // ipv4 returns the first IPv4 address of a network interface, the zero Addr if it

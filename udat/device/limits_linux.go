@@ -1,6 +1,6 @@
 //go:build !(386 || arm || mips || mipsle)
 
-package udat
+package device
 
 import (
 	"fmt"
@@ -42,4 +42,12 @@ func filesProblem() error {
 		files = append(files, fd)
 	}
 	return nil
+}
+
+// faults reports whether some of whole, mapped pages cannot be read, before Linux 5.14
+// never.
+func faults(address, size uint64) bool {
+	const populateRead = 22 // MADV_POPULATE_READ
+	_, _, errno := syscall.Syscall(syscall.SYS_MADVISE, uintptr(address), uintptr(size), populateRead)
+	return errno == syscall.EFAULT
 }

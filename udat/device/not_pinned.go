@@ -1,4 +1,4 @@
-package udat
+package device
 
 import (
 	"cmp"
@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// explainPinning explains why memory could not be registered.
-func explainPinning(address, size uint64, privileges MemPriv) error {
+// WhyNotPinned says why memory could not be registered. writing names the privileges that let
+// adapters write there, "" for none.
+func WhyNotPinned(address, size uint64, writing string) error {
 	maps, _ := os.ReadFile("/proc/self/maps")
-	if err := mappingProblem(string(maps), address, size, privileges); err != nil {
+	if err := mappingProblem(string(maps), address, size, writing); err != nil {
 		return err
 	}
 	if limit := lockableMemory(); size > limit || lockedMemory() > limit-size {
@@ -20,12 +21,9 @@ func explainPinning(address, size uint64, privileges MemPriv) error {
 	return cmp.Or(groupProblem(), fileProblem(string(maps), address, size), fmt.Errorf("%w: the kernel did not pin the memory: is there a limit on that of the control group (memory.max), or has the device no room for it?", ProblemUnknown))
 }
 
-// writePrivileges let the adapter write, so that the pages must be writable.
-const writePrivileges = MemPrivLocalWrite | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
-
-// mappingProblem finds pages that do not allow what the privileges ask for. maps
+// mappingProblem finds pages that cannot be read, or written if they must. maps
 // is what the kernel says of the process's memory, in the order of addresses.
-func mappingProblem(maps string, address, size uint64, privileges MemPriv) error {
+func mappingProblem(maps string, address, size uint64, writing string) error {
 	next, end := address, address+size // the part before next is right
 	for line := range strings.Lines(maps) {
 		m, ok := parseMapping(line)
@@ -41,9 +39,9 @@ func mappingProblem(maps string, address, size uint64, privileges MemPriv) error
 			return fmt.Errorf("%w: nothing is mapped at 0x%x, byte %d of the memory", ProblemUnmappedMemory, next, next-address)
 		case access[0] != 'r':
 			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be read", ProblemUnreadableMemory, next-address, next, access)
-		case access[1] != 'w' && privileges&writePrivileges != 0:
-			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be written, which the privileges %v ask for: leave out %v",
-				ProblemReadOnlyMemory, next-address, next, access, privileges, privileges&writePrivileges)
+		case access[1] != 'w' && writing != "":
+			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be written: leave out the privileges %s",
+				ProblemReadOnlyMemory, next-address, next, access, writing)
 		}
 		if next = m.stop; next >= end {
 			return nil

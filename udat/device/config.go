@@ -1,4 +1,4 @@
-package udat
+package device
 
 import (
 	"fmt"
@@ -15,15 +15,15 @@ const (
 	scmLibrary = "libdaploscm.so.2"
 )
 
-// isCMA and isSCM tell which provider a library has, whatever its folder and its
+// isCMA and IsSCM tell which provider a library has, whatever its folder and its
 // version.
 func isCMA(library string) bool { return strings.HasPrefix(filepath.Base(library), "libdaplofa.") }
-func isSCM(library string) bool { return strings.HasPrefix(filepath.Base(library), "libdaploscm.") }
+func IsSCM(library string) bool { return strings.HasPrefix(filepath.Base(library), "libdaploscm.") }
 
 // WriteConfig writes entries for the devices in the format of dat.conf: one of
 // the CMA provider for each network interface, "ofa-v2-cma-eth0", and one of the
 // socket CM provider for each port, "ofa-v2-scm-mlx5_0-1". What comes from
-// Devices makes a file that DAT_OVERRIDE can name, or lines for /etc/dat.conf.
+// List makes a file that DAT_OVERRIDE can name, or lines for /etc/dat.conf.
 //
 // Devices with an Err have no ports and get a comment that says why. The socket
 // CM provider cannot drive iWARP devices, which get no entry for it.
@@ -96,6 +96,15 @@ func configFile() string {
 		return file
 	}
 	return "/etc/dat.conf"
+}
+
+// LibrariesOf lists the libraries of the entries that the registry's file has for a name. The first
+// that loads counts.
+func LibrariesOf(name string) (libraries []string) {
+	for _, e := range findConfigEntries(name) {
+		libraries = append(libraries, e.library)
+	}
+	return libraries
 }
 
 // findConfigEntries reads the entries of a name from the registry's file, to
