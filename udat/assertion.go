@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // assertVariable is the environment variable that turns assertions on.
@@ -138,26 +140,39 @@ func either(states []EPState) string {
 	return strings.Join(names, " or ")
 }
 
-// stepsKept is how much of its history an endpoint remembers.
-const stepsKept = 64
-
-// stepHistory has the last calls and events of an endpoint.
-type stepHistory []AssertionStep
-
-// add notes a step. One that repeats the last is counted with it: a program that
-// polls would fill the history with nothing else.
-func (h *stepHistory) add(s AssertionStep) {
-	s.Time, s.Count = time.Now(), 1
-	if n := len(*h); n > 0 {
-		last := &(*h)[n-1]
-		if last.What == s.What && last.State == s.State && last.HasState == s.HasState && last.Err == nil && s.Err == nil {
-			last.Time = s.Time
-			last.Count++
-			return
-		}
-		if n == stepsKept {
-			*h = slices.Delete(*h, 0, 1)
-		}
+// watch returns a shadow that follows a new endpoint, nil unless assertions are on.
+func (ep *EP) watch() *shadow.Shadow {
+	report := assertions.Load()
+	if report == nil {
+		return nil
 	}
-	*h = append(*h, s)
+	return shadow.New(watched{ep}, func(d shadow.Difference) {
+		e := &AssertionError{Endpoint: ep.obj.String(), At: d.At, Impossible: d.Impossible, Got: EPState(d.Got)}
+		for _, s := range d.Allowed {
+			e.Allowed = append(e.Allowed, EPState(s))
+		}
+		for _, s := range d.History {
+			e.History = append(e.History, AssertionStep{s.What, s.Time, s.Count, EPState(s.State), s.HasState, s.Err})
+		}
+		(*report)(e)
+	})
+}
+
+// watched is an endpoint as its shadow sees it.
+type watched struct{ ep *EP }
+
+func (w watched) LibraryState(op string) (cgo.EPState, error) { return w.ep.libraryState(op) }
+
+// Glance does not wait for the gate.
+func (w watched) Glance(op string) (cgo.EPState, bool) {
+	o := &w.ep.obj
+	if !o.gate.TryRLock() {
+		return 0, false
+	}
+	defer o.gate.RUnlock()
+	if o.state != lifeAlive {
+		return 0, false
+	}
+	state, err := w.ep.libraryState(op)
+	return state, err == nil
 }

@@ -91,7 +91,7 @@ func (d *direction) postSome(batch []Post) (accepted int, call string, err error
 	if d.ep.shadow != nil {
 		for i := range batch[:accepted] {
 			op, _ := batchedOperation(batch[i].Operation)
-			d.ep.shadow.posted(d, kinds[op].call)
+			d.assertPosted(kinds[op].call)
 		}
 	}
 	return accepted, call, err

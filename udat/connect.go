@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // TimeoutInfinite is a time-out that never ends.
@@ -70,7 +71,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 		return err
 	}
 	address := cgo.NewSockAddr(remote)
-	arguments := connectArguments{op, callConnect, InvalidArg4, InvalidArg5}
+	arguments := connectArguments{op, shadow.Connect, InvalidArg4, InvalidArg5}
 	return explainAddress(op, remote, ep.connect(arguments, timeout, privateData, func() cgo.Return {
 		return cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
 	}))
@@ -80,7 +81,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 // the subtypes by which errors name the arguments.
 type connectArguments struct {
 	op                   string
-	call                 epCall
+	call                 shadow.Call
 	timeout, privateData ReturnSubtype
 }
 
@@ -99,7 +100,7 @@ func (ep *EP) connect(arguments connectArguments, timeout time.Duration, private
 	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
 		return err
 	}
-	defer ep.shadow.begin(arguments.call).end(&err)
+	defer ep.shadow.Begin(arguments.call).End(&err)
 	return check(op, native())
 }
 
@@ -152,7 +153,7 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 	if err := from.requireConnected(op, ep.ia); err != nil {
 		return ep.obj.refused(op, InvalidHandleEP, err)
 	}
-	arguments := connectArguments{op, callDupConnect, InvalidArg3, InvalidArg4}
+	arguments := connectArguments{op, shadow.DupConnect, InvalidArg3, InvalidArg4}
 	var gone error
 	err := ep.connect(arguments, timeout, privateData, func() cgo.Return {
 		if gone = from.obj.enter(op, InvalidHandleEP); gone != nil {
@@ -246,13 +247,13 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	if ep.ia != cr.ia {
 		return false, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter than the request: accept on one of the same")
 	}
-	from, call, handle := EPStateUnconnected, callAccept, ep.handle
+	from, call, handle := EPStateUnconnected, shadow.Accept, ep.handle
 	if cr.param.RSP != nil {
-		from, call, handle = EPStatePassiveConnectionPending, callAcceptReserved, 0 // the library knows it
+		from, call, handle = EPStatePassiveConnectionPending, shadow.AcceptReserved, 0 // the library knows it
 	}
 	if err := ep.requireConnectable(op, from); err != nil {
 		return false, err
 	}
-	defer ep.shadow.begin(call).end(&err)
+	defer ep.shadow.Begin(call).End(&err)
 	return true, check(op, cgo.CRAccept(cr.handle, handle, privateData))
 }

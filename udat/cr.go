@@ -6,6 +6,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // CR is a connection request that arrived on a service point. Accept or Reject
@@ -159,7 +160,7 @@ func (cr *CR) Reject(privateData []byte) error {
 	return cr.answer(op, privateData, InvalidArg2, func() (bool, error) {
 		var err error
 		if ep := cr.param.LocalEP; ep != nil {
-			defer ep.shadow.begin(callReject).end(&err)
+			defer ep.shadow.Begin(shadow.Reject).End(&err)
 		}
 		err = check(op, cgo.CRReject(cr.handle, privateData))
 		return true, err

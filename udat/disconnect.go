@@ -2,6 +2,7 @@ package udat
 
 import (
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // Disconnect ends the connection, or its establishment. When that is done, both
@@ -41,7 +42,11 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	case EPStateUnconnected, EPStateReserved, EPStatePassiveConnectionPending, EPStateTentativeConnectionPending:
 		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it has no connection: there is nothing to disconnect", state)
 	}
-	defer ep.shadow.begin(disconnectCall(flags)).end(&err)
+	call := shadow.DisconnectAbrupt
+	if flags == CloseGraceful {
+		call = shadow.DisconnectGraceful
+	}
+	defer ep.shadow.Begin(call).End(&err)
 	return check(op, cgo.EPDisconnect(ep.handle, cgo.CloseFlags(flags)))
 }
 
@@ -69,7 +74,7 @@ func (ep *EP) Reset() (err error) {
 	if state != EPStateDisconnected && state != EPStateUnconnected {
 		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v or %v: %s", state, EPStateDisconnected, EPStateUnconnected, wayTo(EPStateUnconnected, state))
 	}
-	defer ep.shadow.begin(callReset).end(&err)
+	defer ep.shadow.Begin(shadow.Reset).End(&err)
 	ep.lockDirections()
 	defer ep.unlockDirections()
 	return check(op, cgo.EPReset(ep.handle))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // EP is an endpoint, one end of a connection. Its methods may be called from
@@ -26,7 +27,7 @@ type EP struct {
 
 	recv, request direction
 
-	shadow *shadow // nil without assertions
+	shadow *shadow.Shadow // nil without assertions
 }
 
 // takeControl takes control of the endpoint. It fails if the endpoint is freed. The
@@ -171,7 +172,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	ep := &EP{ia: ia, srq: p.srq}
-	ep.shadow = newShadow(ep)
+	ep.shadow = ep.watch()
 	evds := p.evds()
 	defer lockAll(evds)()
 	if err := p.checkStreams(op, ep); err != nil {
@@ -404,15 +405,17 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 // state returns the state of the endpoint, and has the shadow, if there is one, check
 // it. The caller holds the gate or control.
 func (ep *EP) state(op string) (EPState, error) {
+	look := ep.libraryState
 	if ep.shadow != nil {
-		return ep.shadow.observe(op)
+		look = ep.shadow.Observe
 	}
-	return ep.libraryState(op)
+	state, err := look(op)
+	return EPState(state), err
 }
 
-func (ep *EP) libraryState(op string) (EPState, error) {
+func (ep *EP) libraryState(op string) (cgo.EPState, error) {
 	state, _, _, r := cgo.EPGetStatus(ep.handle)
-	return EPState(state), check(op, r)
+	return state, check(op, r)
 }
 
 // EPParam holds the parameters of an endpoint. State and addresses can only be
@@ -529,7 +532,7 @@ func (ep *EP) Free() (err error) {
 	if state == EPStateReserved || state == EPStatePassiveConnectionPending || state == EPStateTentativeConnectionPending {
 		return refuse(op, ErrInvalidState, stateSubtype(state), "a reserved service point holds the endpoint: free that first")
 	}
-	defer ep.shadow.begin(callFree).end(&err)
+	defer ep.shadow.Begin(shadow.Free).End(&err)
 	return ep.obj.seal(op, InvalidHandleEP, func() error {
 		ep.lockDirections()
 		defer ep.unlockDirections()

@@ -1,6 +1,8 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"github.com/goudat/goudat/cgo"
+)
 
 // Event is one event, copied out of the library whole: nothing in it changes
 // or dangles when the objects that it names are freed.
@@ -179,7 +181,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		}
 	}
 	if ep != nil { // it is nil for a shared receive that soft-RoCE has lost
-		ep.shadow.completion()
+		ep.shadow.Completion()
 	}
 	return true
 }
@@ -195,7 +197,7 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 		event.more = &moreOfEvent{privateData: make([]byte, data.PrivateDataSize)}
 		cgo.CopyOut(event.more.privateData, data.PrivateData)
 	}
-	ep.shadow.event(number)
+	ep.shadow.Event(cgo.EventNumber(number))
 	return true
 }
 
@@ -209,7 +211,7 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 	}
 	*event = Event{Number: EventConnectionRequest, more: &moreOfEvent{cr: newCR(s, data)}}
 	if s.rsp != nil {
-		s.rsp.ep.shadow.event(EventConnectionRequest)
+		s.rsp.ep.shadow.Event(cgo.EventConnectionRequest)
 	}
 	return true
 }

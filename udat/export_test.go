@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // AwaitWaiter returns once a goroutine waits on the EVD.
@@ -189,16 +190,14 @@ func HasShadow(ep *EP) bool { return ep.shadow != nil }
 
 // ForceShadow makes the shadow of the endpoint believe in a state.
 func ForceShadow(ep *EP, state EPState) {
-	ep.shadow.mu.Lock()
-	defer ep.shadow.mu.Unlock()
-	ep.shadow.beliefs = []belief{{state: state}}
+	ep.shadow.Believe(cgo.EPState(state))
 }
 
 // ResetNative resets the native endpoint behind the binding's back.
 func ResetNative(ep *EP) error { return check("dat_ep_reset", cgo.EPReset(ep.handle)) }
 
 // StepsKept is how many steps the history of an endpoint has.
-const StepsKept = stepsKept
+const StepsKept = shadow.StepsKept
 
 // LeakText is what PrintLeak prints.
 var LeakText = leakText

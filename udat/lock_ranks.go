@@ -17,7 +17,6 @@ type (
 	directionRank  struct{} // the two queues of an endpoint, requests first, by birth
 	dispatcherRank struct{} // event dispatchers, by birth
 	srqRank        struct{} // shared receive queues
-	shadowRank     struct{} // what an endpoint's assertions know
 	ledgersRank    struct{} // the list of the adapters' ledgers
 	waitersRank    struct{} // who waits on an event dispatcher or a CNO
 )
@@ -29,8 +28,7 @@ func (gateRank) Place() (int, string)       { return 4, "a gate" }
 func (registryRank) Place() (int, string)   { return 5, "the registry" }
 func (directionRank) Place() (int, string)  { return 6, "a direction" }
 func (dispatcherRank) Place() (int, string) { return 7, "an event dispatcher" }
-func (srqRank) Place() (int, string)        { return 8, "a shared receive queue" }
-func (shadowRank) Place() (int, string)     { return 9, "a shadow" }
+func (srqRank) Place() (int, string)        { return 8, "a shared receive queue" } // 9 is a shadow
 func (ledgersRank) Place() (int, string)    { return 10, "the ledgers" }
 func (waitersRank) Place() (int, string)    { return 11, "the waiters" }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // fixedEPFields cannot be modified in any state.
@@ -59,7 +60,11 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	if err := p.check(op, ep.ia); err != nil {
 		return err
 	}
-	defer ep.shadow.begin(modifyCall(mask)).end(&err)
+	call := shadow.Modify
+	if mask&EPFieldPZHandle != 0 {
+		call = shadow.ModifyPZ
+	}
+	defer ep.shadow.Begin(call).End(&err)
 	return ep.modify(op, mask, old, &p)
 }
 

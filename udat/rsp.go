@@ -1,6 +1,9 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/shadow"
+)
 
 // RSP is a reserved service point: it takes one connection request, for an
 // endpoint that is chosen beforehand. Its methods may be called from any goroutine.
@@ -55,7 +58,7 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	}
 	rsp := &RSP{service: service{ia: ia, evd: evd, qual: qual}, ep: ep}
 	rsp.service.rsp = rsp
-	defer ep.shadow.begin(callRSPCreate).end(&err)
+	defer ep.shadow.Begin(shadow.RSPCreate).End(&err)
 	err = rsp.service.listen(op, "reserved service point", rsp.Free, func() (uintptr, cgo.Return) {
 		handle, r := cgo.RSPCreate(ia.handle, uint64(qual), ep.handle, evd.handle)
 		return uintptr(handle), r
@@ -108,7 +111,7 @@ func (rsp *RSP) Free() error {
 	}
 	return rsp.service.free(op, InvalidHandleRSP, func(handle uintptr) cgo.Return {
 		var err error
-		defer rsp.ep.shadow.begin(callRSPFree).end(&err)
+		defer rsp.ep.shadow.Begin(shadow.RSPFree).End(&err)
 		r := cgo.RSPFree(cgo.RSPHandle(handle))
 		err = check(op, r)
 		return r

@@ -1,17 +1,19 @@
-package udat
+package shadow
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goudat/goudat/cgo"
 )
 
 // known reports whether the table may name the state.
-func known(s EPState) bool { return s == stateNone || slices.Contains(epStates, s) }
+func known(s State) bool { return s == stateNone || slices.Contains(epStates, s) }
 
 func TestShadowTableIsComplete(t *testing.T) {
-	for c := range epCalls {
-		if strings.HasPrefix(c.String(), "epCall(") {
+	for c := range callCount {
+		if strings.HasPrefix(c.String(), "Call(") {
 			t.Errorf("the call %d has no name", c)
 		}
 		if !slices.ContainsFunc(callRules, func(r callRule) bool { return slices.Contains(r.calls, c) }) {
@@ -39,7 +41,7 @@ func TestShadowTableIsComplete(t *testing.T) {
 			}
 		}
 	}
-	for n := EventConnectionRequest; n <= EventConnectionUnreachable; n++ {
+	for n := cgo.EventConnectionRequest; n <= cgo.EventConnectionUnreachable; n++ {
 		if strings.HasPrefix(n.String(), "EventNumber(") {
 			continue
 		}
@@ -58,11 +60,11 @@ func TestShadowTableIsComplete(t *testing.T) {
 
 // Every state can be reached, and left for good.
 func TestShadowTableIsConnected(t *testing.T) {
-	walk := func(from EPState) []EPState {
+	walk := func(from State) []State {
 		seen := states(from)
 		for i := 0; i < len(seen); i++ {
 			next := slices.Clone(silentMoves(seen[i]))
-			for c := range epCalls {
+			for c := range callCount {
 				next = append(next, c.moves(seen[i])...)
 			}
 			for _, m := range next {
@@ -87,24 +89,24 @@ func TestShadowTableIsConnected(t *testing.T) {
 // What the manual pages say of calls, state by state: where the call leads, "="
 // for nowhere, "-" when it is disallowed.
 func TestShadowTableAgreesWithManual(t *testing.T) {
-	letters := map[EPState]string{
-		EPStateUnconnected: "U", EPStateReserved: "R", EPStatePassiveConnectionPending: "P",
-		EPStateActiveConnectionPending: "A", EPStateTentativeConnectionPending: "T", EPStateCompletionPending: "C",
-		EPStateConnected: "N", EPStateDisconnectPending: "G", EPStateDisconnected: "D", stateNone: ".",
+	letters := map[State]string{
+		cgo.EPStateUnconnected: "U", cgo.EPStateReserved: "R", cgo.EPStatePassiveConnectionPending: "P",
+		cgo.EPStateActiveConnectionPending: "A", cgo.EPStateTentativeConnectionPending: "T", cgo.EPStateCompletionPending: "C",
+		cgo.EPStateConnected: "N", cgo.EPStateDisconnectPending: "G", cgo.EPStateDisconnected: "D", stateNone: ".",
 	}
-	for c, want := range map[epCall]string{
+	for c, want := range map[Call]string{
 		//                     URPATCNGD
-		callModify:             "===-=----",
-		callModifyPZ:           "=---=----",
-		callDisconnectAbrupt:   "---D-DG==",
-		callDisconnectGraceful: "---D-DG==",
-		callFree:               ".--.-....",
-		callGetStatus:          "=========",
-		callConnect:            "A--------",
-		callRSPCreate:          "R--------",
-		callReset:              "=-------U",
-		callPostRecv:           "=========",
-		callPostSend:           "------=-=",
+		Modify:             "===-=----",
+		ModifyPZ:           "=---=----",
+		DisconnectAbrupt:   "---D-DG==",
+		DisconnectGraceful: "---D-DG==",
+		Free:               ".--.-....",
+		callGetStatus:      "=========",
+		Connect:            "A--------",
+		RSPCreate:          "R--------",
+		Reset:              "=-------U",
+		callPostRecv:       "=========",
+		callPostSend:       "------=-=",
 	} {
 		got := ""
 		for _, from := range epStates {

@@ -1,0 +1,188 @@
+package shadow
+
+import "github.com/goudat/goudat/cgo"
+
+//go:generate env GOWORK=off go tool -modfile=../../../scripts/tools/go.mod stringer -linecomment -output=call_string.go -type=Call
+
+// A Call is a call that concerns the state of an endpoint.
+type Call uint8
+
+const (
+	callCreate             Call = iota // dat_ep_create
+	Modify                             // dat_ep_modify
+	ModifyPZ                           // dat_ep_modify of the protection zone
+	Connect                            // dat_ep_connect
+	DupConnect                         // dat_ep_dup_connect
+	Accept                             // dat_cr_accept
+	AcceptReserved                     // dat_cr_accept of the request that the endpoint is reserved for
+	Reject                             // dat_cr_reject of the request that the endpoint is reserved for
+	RSPCreate                          // dat_rsp_create
+	RSPFree                            // dat_rsp_free
+	DisconnectAbrupt                   // dat_ep_disconnect, abrupt
+	DisconnectGraceful                 // dat_ep_disconnect, graceful
+	Reset                              // dat_ep_reset
+	Free                               // dat_ep_free
+	callFreeConnection                 // dat_ep_free
+	callGetStatus                      // dat_ep_get_status
+	callPostRecv                       // dat_ep_post_recv
+	callPostSend                       // dat_ep_post_send
+	callPostRDMARead                   // dat_ep_post_rdma_read
+	callPostRDMAWrite                  // dat_ep_post_rdma_write
+	callPostRDMAWriteImmed             // dat_ib_post_rdma_write_immed
+	callPostFetchAndAdd                // dat_ib_post_fetch_and_add
+	callPostCmpAndSwap                 // dat_ib_post_cmp_and_swap
+
+	callCount // how many there are
+)
+
+// stateNone is that of an endpoint which does not exist: not yet, or no more.
+const stateNone State = 1 << 31
+
+// epStates are the states that the specification names.
+var epStates = states(cgo.EPStateUnconnected, cgo.EPStateReserved, cgo.EPStatePassiveConnectionPending,
+	cgo.EPStateActiveConnectionPending, cgo.EPStateTentativeConnectionPending, cgo.EPStateCompletionPending, cgo.EPStateConnected,
+	cgo.EPStateDisconnectPending, cgo.EPStateDisconnected)
+
+func states(s ...State) []State { return s }
+
+// A callRule says what calls do in some states.
+type callRule struct {
+	calls []Call
+	from  []State
+	// to is the state afterwards; stay says that it does not change.
+	to   State
+	stay bool
+	// reports is the event that reports the new state, 0 for none.
+	reports Event
+	// failed marks a rule for a call that is allowed, but that the library fails to do. A
+	// call without such a rule changes nothing when it fails.
+	failed bool
+}
+
+// callRules and eventRules are what the specification says of the states of an
+// endpoint. A call is refused in the states that its rules leave out.
+//
+// They have the state TENTATIVE_CONNECTION_PENDING, too, although no provider makes
+// endpoints in that state that can be used.
+var callRules = []callRule{
+	{calls: calls(callCreate), from: states(stateNone), to: cgo.EPStateUnconnected},
+	{calls: calls(callGetStatus, callPostRecv), from: epStates, stay: true},
+
+	{calls: calls(Modify), from: states(cgo.EPStateUnconnected, cgo.EPStateReserved, cgo.EPStatePassiveConnectionPending,
+		cgo.EPStateTentativeConnectionPending), stay: true},
+	{calls: calls(ModifyPZ), from: states(cgo.EPStateUnconnected, cgo.EPStateTentativeConnectionPending), stay: true},
+
+	{calls: calls(Connect, DupConnect), from: states(cgo.EPStateUnconnected), to: cgo.EPStateActiveConnectionPending},
+	{calls: calls(Accept), from: states(cgo.EPStateUnconnected, cgo.EPStateTentativeConnectionPending), to: cgo.EPStateCompletionPending},
+	{calls: calls(Accept), from: states(cgo.EPStateUnconnected, cgo.EPStateTentativeConnectionPending), to: cgo.EPStateUnconnected, failed: true},
+
+	{calls: calls(RSPCreate), from: states(cgo.EPStateUnconnected), to: cgo.EPStateReserved},
+	{calls: calls(AcceptReserved), from: states(cgo.EPStatePassiveConnectionPending), to: cgo.EPStateCompletionPending},
+	{calls: calls(AcceptReserved), from: states(cgo.EPStatePassiveConnectionPending), to: cgo.EPStateUnconnected, failed: true},
+	{calls: calls(Reject), from: states(cgo.EPStatePassiveConnectionPending), to: cgo.EPStateUnconnected},
+	{calls: calls(Reject), from: states(cgo.EPStateTentativeConnectionPending), to: stateNone},
+	{calls: calls(RSPFree), from: states(cgo.EPStateReserved, cgo.EPStatePassiveConnectionPending), to: cgo.EPStateUnconnected},
+	// The service point holds the endpoint no more.
+	{calls: calls(RSPFree), from: states(cgo.EPStateUnconnected, cgo.EPStateActiveConnectionPending,
+		cgo.EPStateTentativeConnectionPending, cgo.EPStateCompletionPending, cgo.EPStateConnected, cgo.EPStateDisconnectPending,
+		cgo.EPStateDisconnected), stay: true},
+
+	// In DISCONNECTED a post may be refused as well. What is not refused is flushed.
+	{calls: requestPosts, from: states(cgo.EPStateConnected, cgo.EPStateDisconnected), stay: true},
+
+	{calls: breakOffs, from: states(cgo.EPStateActiveConnectionPending, cgo.EPStateCompletionPending), to: cgo.EPStateDisconnected,
+		reports: cgo.EventConnectionDisconnected},
+	{calls: breakOffs, from: states(cgo.EPStateConnected, cgo.EPStateDisconnectPending), to: cgo.EPStateDisconnectPending},
+	{calls: breakOffs, from: states(cgo.EPStateDisconnected), stay: true},
+	{calls: calls(Reset), from: states(cgo.EPStateUnconnected, cgo.EPStateDisconnected), to: cgo.EPStateUnconnected},
+	{calls: calls(Free), from: states(cgo.EPStateUnconnected, cgo.EPStateActiveConnectionPending, cgo.EPStateCompletionPending,
+		cgo.EPStateConnected, cgo.EPStateDisconnectPending, cgo.EPStateDisconnected), to: stateNone},
+}
+
+func calls(c ...Call) []Call { return c }
+
+var (
+	// breakOffs are the calls that end a connection, which the first half of a Free does, too.
+	breakOffs    = calls(DisconnectAbrupt, DisconnectGraceful, callFreeConnection)
+	requestPosts = calls(callPostSend, callPostRDMARead, callPostRDMAWrite, callPostRDMAWriteImmed, callPostFetchAndAdd, callPostCmpAndSwap)
+)
+
+// An eventRule says what the library does by itself. The endpoint is in its new
+// state as soon as that happens, which the program learns from the event later.
+type eventRule struct {
+	event Event
+	from  []State
+	to    State
+}
+
+var eventRules = []eventRule{
+	{cgo.EventConnectionRequest, states(cgo.EPStateReserved), cgo.EPStatePassiveConnectionPending},
+	{cgo.EventConnectionRequest, states(stateNone), cgo.EPStateTentativeConnectionPending},
+	{cgo.EventConnectionEstablished, states(cgo.EPStateActiveConnectionPending, cgo.EPStateCompletionPending), cgo.EPStateConnected},
+	{cgo.EventConnectionPeerRejected, states(cgo.EPStateActiveConnectionPending), cgo.EPStateDisconnected},
+	{cgo.EventConnectionNonPeerRejected, states(cgo.EPStateActiveConnectionPending, cgo.EPStateCompletionPending), cgo.EPStateDisconnected},
+	{cgo.EventConnectionAcceptCompletionError, states(cgo.EPStateCompletionPending), cgo.EPStateDisconnected},
+	{cgo.EventConnectionTimedOut, states(cgo.EPStateActiveConnectionPending), cgo.EPStateDisconnected},
+	{cgo.EventConnectionUnreachable, states(cgo.EPStateActiveConnectionPending, cgo.EPStateCompletionPending), cgo.EPStateDisconnected},
+	{cgo.EventConnectionDisconnected, states(cgo.EPStateConnected, cgo.EPStateDisconnectPending), cgo.EPStateDisconnected},
+	{cgo.EventConnectionBroken, states(cgo.EPStateActiveConnectionPending, cgo.EPStateCompletionPending, cgo.EPStateConnected,
+		cgo.EPStateDisconnectPending), cgo.EPStateDisconnected},
+}
+
+// A move is what a rule makes of a state.
+type move struct {
+	to      State
+	reports Event
+	failed  bool
+}
+
+// A provisional call shows the state to which it leads while it may still fail, and
+// is taken back then. That is the library's way, not the specification's.
+type provisional struct{ shown, back State }
+
+var provisionalCalls = map[Call]provisional{
+	Connect:        {cgo.EPStateActiveConnectionPending, cgo.EPStateUnconnected},
+	DupConnect:     {cgo.EPStateActiveConnectionPending, cgo.EPStateUnconnected},
+	Accept:         {cgo.EPStateCompletionPending, cgo.EPStateUnconnected},
+	AcceptReserved: {cgo.EPStateCompletionPending, cgo.EPStatePassiveConnectionPending},
+}
+
+// moves returns what the call may do in a state: nothing where it is refused.
+func (c Call) moves(from State) []move { return callMoves[c][from] }
+
+// silentMoves returns what the library may do with an endpoint in a state.
+func silentMoves(from State) []move { return eventMoves[from] }
+
+// callMoves and eventMoves are the rules by call and state.
+var (
+	callMoves  = indexCallRules()
+	eventMoves = indexEventRules()
+)
+
+func indexCallRules() (index [callCount]map[State][]move) {
+	for c := range index {
+		index[c] = make(map[State][]move)
+	}
+	for _, r := range callRules {
+		for _, c := range r.calls {
+			for _, from := range r.from {
+				m := move{to: r.to, reports: r.reports, failed: r.failed}
+				if r.stay {
+					m.to = from
+				}
+				index[c][from] = append(index[c][from], m)
+			}
+		}
+	}
+	return index
+}
+
+func indexEventRules() map[State][]move {
+	index := make(map[State][]move)
+	for _, r := range eventRules {
+		for _, from := range r.from {
+			index[from] = append(index[from], move{to: r.to, reports: r.event})
+		}
+	}
+	return index
+}

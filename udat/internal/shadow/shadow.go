@@ -1,0 +1,383 @@
+// Package shadow compares what endpoints do with the rules of the specification. It decides nothing.
+package shadow
+
+import (
+	"slices"
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
+)
+
+type (
+	// State is a state of an endpoint.
+	State = cgo.EPState
+	// Event is the number of a connection event.
+	Event = cgo.EventNumber
+)
+
+// Endpoint is what a Shadow follows.
+type Endpoint interface {
+	// LibraryState returns the state that the library reports.
+	LibraryState(op string) (State, error)
+	// Glance is LibraryState for a caller that may hold the lock of an event dispatcher. It
+	// reports false if the endpoint is being freed.
+	Glance(op string) (State, bool)
+}
+
+// Difference is one between an endpoint and the specification.
+type Difference struct {
+	At         string // the call or the event
+	Impossible bool   // At could not have happened; otherwise the state is wrong
+	Allowed    []State
+	Got        State // unless Impossible
+	History    []Step
+}
+
+// Step is a call or an event in the life of an endpoint.
+type Step struct {
+	What     string // the name of the call, with a word for one that was begun or is done, or of the event
+	Time     time.Time
+	Count    int // of steps that are the same, of which Time is that of the last
+	State    State
+	HasState bool
+	Err      error
+}
+
+// A Shadow follows an endpoint through the rules of the specification, call by call and event
+// by event, and compares. All methods of a nil Shadow do nothing.
+//
+// The library moves by itself, and the program learns of it later; calls overlap.
+// So a shadow has beliefs: every explanation of what was seen so far. Nothing is
+// reported while there is one.
+type Shadow struct {
+	endpoint Endpoint
+	report   func(Difference)
+
+	mu      lockorder.Mutex[rank]
+	beliefs []belief // none once a difference was reported, or the endpoint is freed
+	calls   [maxCalls]Call
+	busy    [maxCalls]bool
+	history history
+}
+
+// rank is the place of a shadow's lock among those of package udat.
+type rank struct{}
+
+func (rank) Place() (int, string) { return 9, "a shadow" }
+
+// A belief is one explanation. It is a value that can be compared.
+type belief struct {
+	state State
+	// owed are the events of what happened already, in their order; 0 for none.
+	owed [maxOwedEvents]Event
+	// done says of each call in progress how far it is.
+	done [maxCalls]progress
+}
+
+type progress uint8
+
+const (
+	notYet    progress = iota
+	succeeded          // has taken effect
+	failed             // has failed, with the effect that goes with it
+)
+
+const (
+	// maxOwedEvents is for a few connections, since events outlast a reset.
+	maxOwedEvents = 8
+	// maxCalls is for one that changes the endpoint, and for the answer to
+	// the request of a reserved service point beside its Free.
+	maxCalls = 3
+)
+
+// New follows an endpoint that is being created. report gets its first difference.
+func New(endpoint Endpoint, report func(Difference)) *Shadow {
+	s := &Shadow{endpoint: endpoint, report: report}
+	s.Believe(cgo.EPStateUnconnected)
+	s.history.add(Step{What: callCreate.String(), State: cgo.EPStateUnconnected, HasState: true})
+	return s
+}
+
+// Believe makes the shadow believe in a state.
+func (s *Shadow) Believe(state State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beliefs = []belief{{state: state}}
+}
+
+// CallInProgress is a call that has begun. The zero value does nothing.
+type CallInProgress struct {
+	shadow *Shadow
+	slot   int
+}
+
+// Begin notes a call that is about to have its effect on the endpoint, which it
+// may have at any time until End.
+func (s *Shadow) Begin(c Call) CallInProgress {
+	if s == nil {
+		return CallInProgress{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history.add(Step{What: c.String() + " begun"})
+	if len(s.beliefs) == 0 {
+		return CallInProgress{}
+	}
+	slot := slices.Index(s.busy[:], false)
+	if slot < 0 {
+		s.beliefs = nil // more at a time than can be followed
+		return CallInProgress{}
+	}
+	s.calls[slot], s.busy[slot] = c, true
+	return CallInProgress{s, slot}
+}
+
+// End notes that the call has returned *err. A defer needs the address.
+func (c CallInProgress) End(err *error) {
+	if c.shadow == nil {
+		return
+	}
+	c.conclude("done", *err, func(possible []belief) []belief {
+		if *err == nil {
+			return withProgress(possible, c.slot, succeeded)
+		}
+		if after := withProgress(possible, c.slot, failed); len(after) > 0 {
+			return after
+		}
+		return withProgress(possible, c.slot, notYet)
+	})
+}
+
+func (c CallInProgress) conclude(how string, err error, explain func(possible []belief) []belief) {
+	s := c.shadow
+	s.mu.Lock()
+	call := s.calls[c.slot].String()
+	step := s.step(call + " " + how)
+	step.Err = err
+	difference := s.take(step, call, func(possible []belief) []belief {
+		s.busy[c.slot] = false
+		return explain(possible)
+	})
+	s.busy[c.slot] = false
+	s.mu.Unlock()
+	s.raise(difference)
+}
+
+// withProgress returns the beliefs in which a call that has returned was so far,
+// without the call.
+func withProgress(possible []belief, slot int, p progress) (after []belief) {
+	for _, b := range possible {
+		if b.done[slot] == p {
+			b.done[slot] = notYet
+			after = append(after, b)
+		}
+	}
+	return after
+}
+
+// Observe returns the state of the endpoint, and compares it. The endpoint is alive meanwhile.
+func (s *Shadow) Observe(op string) (State, error) {
+	s.mu.Lock()
+	state, err := s.endpoint.LibraryState(op)
+	difference := s.take(Step{What: op, State: state, HasState: err == nil, Err: err}, op, unchanged)
+	s.mu.Unlock()
+	s.raise(difference)
+	return state, err
+}
+
+func unchanged(possible []belief) []belief { return possible }
+
+// Event notes an event of the connection. It is called in the order in which the
+// library has queued the events, by a caller who may hold the lock of an EVD.
+func (s *Shadow) Event(n Event) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	difference := s.take(s.step(n.String()), n.String(), func(possible []belief) (after []belief) {
+		for _, b := range possible {
+			// Requests and other events come to EVDs of their own.
+			first := slices.IndexFunc(b.owed[:], func(e Event) bool {
+				return e != 0 && (e == cgo.EventConnectionRequest) == (n == cgo.EventConnectionRequest)
+			})
+			if first >= 0 && b.owed[first] == n {
+				copy(b.owed[first:], b.owed[first+1:])
+				b.owed[maxOwedEvents-1] = 0
+				after = append(after, b)
+			}
+		}
+		return after
+	})
+	s.mu.Unlock()
+	s.raise(difference)
+}
+
+// Completion notes the completion of an operation, with the lock of an EVD held.
+func (s *Shadow) Completion() {
+	if s != nil { // without assertions, as mostly, nothing is called
+		s.completed()
+	}
+}
+
+func (s *Shadow) completed() {
+	const event = cgo.EventDTOCompletion
+	s.mu.Lock()
+	difference := s.take(s.step(event.String()), event.String(), unchanged)
+	s.mu.Unlock()
+	s.raise(difference)
+}
+
+// Posted notes an operation that the library has accepted, by the name of its call. If the
+// result is not nil, the caller calls it, without the locks under which it has posted.
+func (s *Shadow) Posted(call string) (raise func()) {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, err := s.endpoint.LibraryState(call)
+	difference := s.take(Step{What: call, State: state, HasState: err == nil}, call, func(possible []belief) []belief {
+		if slices.ContainsFunc(possible, func(b belief) bool { return len(postCalls[call].moves(b.state)) > 0 }) {
+			return possible
+		}
+		return nil
+	})
+	if difference == nil {
+		return nil
+	}
+	return func() { s.raise(difference) }
+}
+
+// postCalls finds a post by its name.
+var postCalls = func() map[string]Call {
+	m := map[string]Call{callPostRecv.String(): callPostRecv}
+	for _, c := range requestPosts {
+		m[c.String()] = c
+	}
+	return m
+}()
+
+// step makes a step with the state of the endpoint, if that can be read. The caller may hold an
+// EVD's lock.
+func (s *Shadow) step(what string) Step {
+	state, ok := s.endpoint.Glance(what)
+	return Step{What: what, State: state, HasState: ok}
+}
+
+// take goes on by one step. explain returns those of the possible beliefs that fit what
+// has happened. The caller holds mu.
+func (s *Shadow) take(step Step, at string, explain func(possible []belief) []belief) *Difference {
+	s.history.add(step)
+	if len(s.beliefs) == 0 {
+		return nil
+	}
+	possible := s.possible()
+	after := explain(possible)
+	if len(after) == 0 {
+		return s.difference(Difference{At: at, Impossible: true}, possible)
+	}
+	s.beliefs = after
+	if !slices.ContainsFunc(after, func(b belief) bool { return b.state != stateNone }) {
+		s.beliefs = nil
+		return nil
+	}
+	if !step.HasState {
+		return nil
+	}
+	possible = s.possible()
+	after = nil
+	for _, b := range possible {
+		if b.state == step.State {
+			after = append(after, b)
+		}
+	}
+	if len(after) == 0 {
+		return s.difference(Difference{At: at, Got: step.State}, possible)
+	}
+	s.beliefs = after
+	return nil
+}
+
+// difference ends the following of the endpoint: what comes after is no news.
+func (s *Shadow) difference(e Difference, possible []belief) *Difference {
+	for _, b := range possible {
+		if b.state != stateNone && !slices.Contains(e.Allowed, b.state) {
+			e.Allowed = append(e.Allowed, b.state)
+		}
+	}
+	e.History = s.history
+	s.beliefs = nil
+	return &e
+}
+
+func (s *Shadow) raise(e *Difference) {
+	if e != nil {
+		s.report(*e)
+	}
+}
+
+// possible adds to the beliefs all that the library may have done since, and
+// that the calls in progress may have.
+func (s *Shadow) possible() []belief {
+	all := slices.Clone(s.beliefs)
+	add := func(b belief) {
+		if !slices.Contains(all, b) {
+			all = append(all, b)
+		}
+	}
+	for i := 0; i < len(all); i++ {
+		b := all[i]
+		if b.state == stateNone {
+			continue
+		}
+		for _, m := range silentMoves(b.state) {
+			add(b.after(m))
+		}
+		for slot, call := range s.calls {
+			if !s.busy[slot] || b.done[slot] == failed {
+				continue
+			}
+			if b.done[slot] == succeeded {
+				if p, ok := provisionalCalls[call]; ok && b.state == p.shown {
+					b := b
+					b.state, b.done[slot] = p.back, notYet
+					add(b)
+				}
+				continue
+			}
+			for _, m := range call.moves(b.state) {
+				next := b.after(m)
+				next.done[slot] = succeeded
+				if m.failed {
+					next.done[slot] = failed
+				}
+				add(next)
+			}
+		}
+	}
+	return all
+}
+
+// after returns the belief after a move.
+func (b belief) after(m move) belief {
+	b.state = m.to
+	switch {
+	case m.to == stateNone:
+		b.owed = [maxOwedEvents]Event{} // freeing an endpoint drops its events
+	case m.to == cgo.EPStateUnconnected:
+		if i := slices.Index(b.owed[:], cgo.EventConnectionRequest); i >= 0 {
+			// Its service point is freed: it was rejected.
+			copy(b.owed[i:], b.owed[i+1:])
+			b.owed[maxOwedEvents-1] = 0
+		}
+	case m.reports != 0:
+		i := slices.Index(b.owed[:], 0)
+		if i < 0 {
+			b.state = stateNone // the program takes no events: nothing can be said of them
+			break
+		}
+		b.owed[i] = m.reports
+	}
+	return b
+}
