@@ -171,3 +171,23 @@ const QOSBestEffort QOS = QOS(cgo.QOSBestEffort) // DAT_QOS_BEST_EFFORT
 //
 //constants:doc The fields of EPParam.
 type EPParamMask uint64
+
+// Extension names a set of extensions of the API.
+//
+//constants:doc The extensions.
+type Extension uint32
+
+// IOVOwnership says who may touch the list of segments after a post.
+//
+//constants:doc The owners of a list of segments.
+type IOVOwnership uint32
+
+// EPCreatorForPSP says when a service point makes the endpoint for a request.
+//
+//constants:doc When a service point makes endpoints.
+type EPCreatorForPSP uint32
+
+// PZSupport says whether processes can share a protection zone.
+//
+//constants:doc Whether processes can share a protection zone.
+type PZSupport uint32

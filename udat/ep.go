@@ -2,11 +2,13 @@ package udat
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
@@ -45,8 +47,6 @@ func (ep *EP) takeControl(op string) error {
 	ep.obj.leave()
 	return nil
 }
-
-const endpointKind = "endpoint"
 
 func (ep *EP) object() *object {
 	if ep == nil {
@@ -559,4 +559,33 @@ func (ep *EP) lockDirections() {
 func (ep *EP) unlockDirections() {
 	ep.recv.mu.Unlock()
 	ep.request.mu.Unlock()
+}
+
+// checkMade is checkMade for endpoints.
+func (p *epParts) checkMade(op string, ia *IA, r cgo.Return) error {
+	switch a := &p.attr; r.Type() {
+	case cgo.InvalidAddress: // the connection manager could not bind the endpoint to the adapter's address
+		if err := ia.addressGone(op); err != nil {
+			return err
+		}
+		return explained(op, classError|Return(ErrInsufficientResources), fmt.Errorf("%w: each endpoint of the CMA provider takes one of net.ipv4.ip_local_port_range, "+
+			"and all of %v seem to be taken: widen the range, or free endpoints, also in other processes", device.ProblemNoPorts, ia.attr.Address))
+	case cgo.InvalidParameter:
+		return explained(op, Return(r), fmt.Errorf("%w: each alone is within the limits, together MaxRecvDTOs %d, MaxRequestDTOs %d, MaxRecvIOV %d and MaxRequestIOV %d may be too much: "+
+			"ask for less; does DAPL_MAX_INLINE ask for more than the device has? Or have all processes together its %d endpoints, MaxEPs (rdma resource show)?",
+			device.ProblemRefusedAttributes, a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, ia.attr.MaxEPs))
+	}
+	if err := p.checkRoom(op, r); err != nil {
+		return err
+	}
+	return checkMade(op, r)
+}
+
+// checkRoom explains that a shared queue has more receives than the EVD has room for.
+func (p *epParts) checkRoom(op string, r cgo.Return) error {
+	if r.Type() != cgo.InsufficientResources || r.Subtype() != cgo.ResourceTEVD {
+		return nil
+	}
+	return refuse(op, ErrInsufficientResources, ResourceTEVD, "the receives that are posted to the shared queue have no room on the receive event dispatcher: "+
+		"make it longer with Resize, or take completions")
 }

@@ -190,3 +190,20 @@ func interrupted(op string, ctx context.Context) error {
 	}
 	return &Error{Op: op, Return: classError | Return(t), Err: err}
 }
+
+// explained makes an error with a reason that has a Problem in it.
+func explained(op string, r Return, reason error) error {
+	return &Error{Op: op, Return: r, Detail: reason.Error(), Err: reason}
+}
+
+// checkMade is check for calls that make an object. What the kernel refuses
+// because of a limit of a control group comes as an empty queue.
+func checkMade(op string, r cgo.Return) error {
+	switch r.Type() {
+	case cgo.QueueEmpty:
+		return explained(op, classError|Return(ErrInsufficientResources), device.GroupLimit())
+	case cgo.InsufficientResources:
+		return explained(op, Return(r), device.NoRoom())
+	}
+	return check(op, r)
+}

@@ -1,6 +1,8 @@
 package udat
 
 import (
+	"encoding/binary"
+
 	"github.com/goudat/goudat/cgo"
 )
 
@@ -244,4 +246,13 @@ func (evd *EVD) removeEndpoint(handle cgo.EPHandle) {
 	if evd.latest.handle == handle {
 		evd.latest.handle, evd.latest.ep = 0, nil
 	}
+}
+
+// littleEndian returns a value whose bytes in memory are little-endian. The
+// library puts an immediate value on the wire as it lies in memory, and the C
+// programs that a peer may be are mostly of that order.
+func littleEndian(v uint32) uint32 {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], v)
+	return binary.NativeEndian.Uint32(b[:])
 }

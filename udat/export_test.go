@@ -269,6 +269,13 @@ func Queued(evd *EVD) int {
 	return int(more)
 }
 
+// EndTurn makes the turn of those who spin on the EVD last too long.
+func EndTurn(evd *EVD) {
+	evd.mu.Lock()
+	defer evd.mu.Unlock()
+	evd.turn.begun = time.Since(turnEpoch) - longestTurn
+}
+
 // BlockedIn returns how many goroutines wait in the library.
 func BlockedIn(ia *IA) int { return int(ia.notifier.blocked.Load()) }
 
@@ -277,11 +284,4 @@ func Armed(evd *EVD) bool {
 	evd.waiters.mu.Lock()
 	defer evd.waiters.mu.Unlock()
 	return evd.waiters.armed
-}
-
-// EndTurn makes the turn of those who spin on the EVD last too long.
-func EndTurn(evd *EVD) {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	evd.turn.begun = time.Since(turnEpoch) - longestTurn
 }

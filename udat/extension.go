@@ -1,39 +1,5 @@
 package udat
 
-import "encoding/binary"
-
-// extensionAttributes has the provider's names for the extension's operations: attributes
-// of a device that are TRUE or FALSE.
-var extensionAttributes = map[string]operation{
-	"DAT_IB_IMMED_DATA":    opRDMAWriteImmed,
-	"DAT_IB_FETCH_AND_ADD": opFetchAndAdd,
-	"DAT_IB_CMP_AND_SWAP":  opCmpAndSwap,
-}
-
-// lackedOperations are those that the attributes deny. The adapters' libraries
-// refuse them only when they are posted, if at all.
-func lackedOperations(attributes []NamedAttr) (lacked operationSet) {
-	for _, a := range attributes {
-		if op, known := extensionAttributes[a.Name]; known && a.Value == "FALSE" {
-			lacked |= 1 << op
-		}
-	}
-	return lacked
-}
-
-// Supports reports whether the adapter's device has an operation. It may lack those
-// of the InfiniBand extension, DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap,
-// and does on iWARP. Posting one that it lacks fails with ErrNotImplemented.
-func (a ProviderAttr) Supports(op DTO) bool {
-	lacked := lackedOperations(a.ProviderSpecificAttr)
-	for _, extended := range extensionAttributes {
-		if extended.dto() == op {
-			return !lacked.has(extended)
-		}
-	}
-	return true
-}
-
 // atomicSize is the number of bytes that an atomic operation is about.
 const atomicSize = 8
 
@@ -107,13 +73,4 @@ func (ep *EP) postAtomic(op operation, local Segment, cookie uint64, remote *RMR
 		return refuse(call, ErrInvalidParameter, InvalidArg5, "the remote address is 0x%x, it must be a multiple of %d: have the peer align its memory", remote.VirtualAddress, atomicSize)
 	}
 	return ep.post(op, []Segment{local}, cookie, flags, remote, operands)
-}
-
-// littleEndian returns a value whose bytes in memory are little-endian. The
-// library puts an immediate value on the wire as it lies in memory, and the C
-// programs that a peer may be are mostly of that order.
-func littleEndian(v uint32) uint32 {
-	var b [4]byte
-	binary.LittleEndian.PutUint32(b[:], v)
-	return binary.NativeEndian.Uint32(b[:])
 }

@@ -1,10 +1,12 @@
 package udat
 
 import (
-	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
+	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 
 	"github.com/goudat/goudat/cgo"
@@ -35,17 +37,12 @@ type IA struct {
 	closing lockorder.Mutex[closingRank] // held by Close, so that a second one comes after it
 }
 
-const adapterKind = "interface adapter"
-
 func (ia *IA) object() *object {
 	if ia == nil {
 		return nil
 	}
 	return &ia.obj
 }
-
-// asyncQLen is how many errors are kept for a program that does not look.
-const asyncQLen = 4096
 
 // Open opens the adapter that name means, which is the first of these that fits:
 //
@@ -101,7 +98,8 @@ func Open(name string) (*IA, error) {
 		closeNative(handle, provider, cgo.CloseAbrupt)
 		return nil, err
 	}
-	openLedger(ia)
+	ia.obj.ledger = openLedger(name)
+	runtime.AddCleanup(ia, (*ledger).dropped, ia.obj.ledger)
 	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	ia.async.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, ia.async.Free) // after the adapter, whose Close frees it
 	return ia, nil
@@ -228,26 +226,6 @@ type NamedAttr struct {
 	Name, Value string
 }
 
-// Extension names a set of extensions of the API.
-//
-//constants:doc The extensions.
-type Extension uint32
-
-// IOVOwnership says who may touch the list of segments after a post.
-//
-//constants:doc The owners of a list of segments.
-type IOVOwnership uint32
-
-// EPCreatorForPSP says when a service point makes the endpoint for a request.
-//
-//constants:doc When a service point makes endpoints.
-type EPCreatorForPSP uint32
-
-// PZSupport says whether processes can share a protection zone.
-//
-//constants:doc Whether processes can share a protection zone.
-type PZSupport uint32
-
 func newIAAttr(a *cgo.IAAttr) IAAttr {
 	return IAAttr{
 		AdapterName:                   cString(a.AdapterName[:]),
@@ -322,13 +300,6 @@ func newProviderAttr(a *cgo.ProviderAttr) ProviderAttr {
 		}
 	}
 	return attr
-}
-
-func cString(b []byte) string {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
-	}
-	return string(b)
 }
 
 // Query returns the attributes of the adapter and of its provider. It fails with
@@ -494,4 +465,58 @@ func endpointsLast(a, b *object) int {
 		return 1
 	}
 	return -1
+}
+
+// checkProvider refuses the socket CM provider on iWARP: it opens, and connects the
+// queue pairs in a way that only InfiniBand and RoCE have.
+func (ia *IA) checkProvider(op string) error {
+	if !ia.iwarp || !ia.overTCP {
+		return nil
+	}
+	return explained(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
+		device.ProblemWrongProvider, ia.attr.AdapterName))
+}
+
+// addressGone is the error of a call that fails because the address of the adapter has gone.
+// The library reads the address when it opens the device, and keeps both for all adapters of
+// a name.
+func (ia *IA) addressGone(op string) error {
+	address := ia.attr.Address
+	addresses, err := net.InterfaceAddrs()
+	if err != nil || !address.Is4() || slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		prefix, err := netip.ParsePrefix(a.String())
+		return err != nil || prefix.Addr() == address
+	}) {
+		return nil
+	}
+	return explained(op, classError|Return(ErrInvalidAddress), fmt.Errorf("%w: the adapter uses %v, its address when it was first opened, and no network interface has that any more: add it again (ip address add), "+
+		"or close all adapters of this program whose provider is %q, and open again", device.ProblemAddressGone, address, ia.providerAttr.ProviderName))
+}
+
+// checkOpened refuses an adapter that opens and can neither listen nor connect, since the
+// library has opened its device before.
+func (ia *IA) checkOpened(op string) error {
+	if err := ia.addressGone(op); err != nil {
+		return err
+	}
+	if ia.overTCP {
+		return nil
+	}
+	if err := device.ConnectionManager(); err != nil {
+		return explained(op, classError|Return(ErrPrivilegesViolation), err)
+	}
+	return nil
+}
+
+// Supports reports whether the adapter's device has an operation. It may lack those
+// of the InfiniBand extension, DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap,
+// and does on iWARP. Posting one that it lacks fails with ErrNotImplemented.
+func (a ProviderAttr) Supports(op DTO) bool {
+	lacked := lackedOperations(a.ProviderSpecificAttr)
+	for _, extended := range extensionAttributes {
+		if extended.dto() == op {
+			return !lacked.has(extended)
+		}
+	}
+	return true
 }

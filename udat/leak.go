@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -118,14 +117,14 @@ var ledgers = struct {
 	open map[*ledger]struct{}
 }{open: make(map[*ledger]struct{})}
 
-// openLedger begins the ledger of an adapter that is about to be born.
-func openLedger(ia *IA) {
-	l := &ledger{adapter: ia.name, records: make(map[uint64]record)}
-	ia.obj.ledger = l
+// openLedger begins the ledger of an adapter that is about to be born. Its dropped is to run when
+// the adapter is out of the program's reach.
+func openLedger(adapter string) *ledger {
+	l := &ledger{adapter: adapter, records: make(map[uint64]record)}
 	ledgers.mu.Lock()
 	ledgers.open[l] = struct{}{}
 	ledgers.mu.Unlock()
-	runtime.AddCleanup(ia, (*ledger).dropped, l)
+	return l
 }
 
 func (l *ledger) add(r record) {

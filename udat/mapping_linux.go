@@ -23,7 +23,7 @@ func mapHugePages(size, pageSize int) ([]byte, error) {
 }
 
 func mapPages(size, pageSize, flags int) ([]byte, error) {
-	pages := pagesFor(size, pageSize)
+	pages := (size-1)/pageSize + 1
 	if pages > math.MaxInt/pageSize {
 		return nil, syscall.ENOMEM
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
-	"syscall"
 	"weak"
 
 	"github.com/goudat/goudat/cgo"
@@ -102,10 +101,10 @@ func createWatchedCNO(op string, ia cgo.IAHandle, triggered func(cgo.CNOHandle))
 		return 0, nil, err
 	}
 	// The library closes its descriptor, and the runtime the other.
-	own, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
-	if errno != 0 {
+	own, err := duplicate(fd)
+	if err != nil {
 		cgo.CNOFree(cno)
-		return 0, nil, explained(op, classError|Return(ErrInsufficientResources), errno)
+		return 0, nil, explained(op, classError|Return(ErrInsufficientResources), err)
 	}
 	w := &watch{os.NewFile(own, "notification object"), make(chan struct{})}
 	go w.run(func() { triggered(cno) })

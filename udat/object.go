@@ -312,3 +312,7 @@ func isProgramFrame(f runtime.Frame) bool {
 	return strings.HasSuffix(f.File, "_test.go") ||
 		!strings.HasPrefix(f.Function, ownPath) && !strings.HasPrefix(f.Function, "runtime.")
 }
+
+const adapterKind = "interface adapter"
+
+const endpointKind = "endpoint"

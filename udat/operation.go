@@ -31,6 +31,8 @@ type kind struct {
 	sized    sizeLimit
 }
 
+const bindOp = "dat_rmr_bind"
+
 // sizeLimit says which of an endpoint's limits bounds the bytes of an operation.
 type sizeLimit uint8
 
@@ -59,3 +61,22 @@ var kinds = [...]kind{
 }
 
 func (op operation) dto() DTO { return kinds[op].dto }
+
+// extensionAttributes has the provider's names for the extension's operations: attributes
+// of a device that are TRUE or FALSE.
+var extensionAttributes = map[string]operation{
+	"DAT_IB_IMMED_DATA":    opRDMAWriteImmed,
+	"DAT_IB_FETCH_AND_ADD": opFetchAndAdd,
+	"DAT_IB_CMP_AND_SWAP":  opCmpAndSwap,
+}
+
+// lackedOperations are those that the attributes deny. The adapters' libraries
+// refuse them only when they are posted, if at all.
+func lackedOperations(attributes []NamedAttr) (lacked operationSet) {
+	for _, a := range attributes {
+		if op, known := extensionAttributes[a.Name]; known && a.Value == "FALSE" {
+			lacked |= 1 << op
+		}
+	}
+	return lacked
+}

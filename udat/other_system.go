@@ -2,16 +2,13 @@
 
 package udat
 
-import (
-	"net/netip"
-	"os"
-)
+import "net/netip"
 
 // What the package needs of 64-bit Linux. Elsewhere there is no native library, so
 // that nothing of this is called.
 
-func newEventFD(bool) (*os.File, int, error) { return nil, 0, ErrNoNativeLibrary }
-func mapMemory(int) ([]byte, error)          { return nil, ErrNoNativeLibrary }
-func mapHugePages(int, int) ([]byte, error)  { return nil, ErrNoNativeLibrary }
-func unmapMemory([]byte)                     {}
-func tryAddress(netip.Addr) error            { return ErrNoNativeLibrary }
+func duplicate(int) (uintptr, error)        { return 0, ErrNoNativeLibrary }
+func mapMemory(int) ([]byte, error)         { return nil, ErrNoNativeLibrary }
+func mapHugePages(int, int) ([]byte, error) { return nil, ErrNoNativeLibrary }
+func unmapMemory([]byte)                    {}
+func tryAddress(netip.Addr) error           { return ErrNoNativeLibrary }

@@ -6,7 +6,37 @@ import (
 	"runtime"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
+
+// A direction is one of the two queues of an endpoint, receives or requests. Its lock is
+// the one that the library does not take when it posts.
+type direction struct {
+	ep *EP
+	mu lockorder.Mutex[directionRank]
+
+	handle                      cgo.EPHandle // 0 once the endpoint is freed
+	idle                        bool         // it has no EVD, so that nothing can be posted
+	pz                          *PZ
+	maxIOV                      int
+	maxMessageSize, maxRDMASize uint32
+	noReads                     bool
+
+	iov   []cgo.LMRTriplet // scratch
+	posts []cgo.Post       // scratch
+}
+
+// init sets up a direction for new attributes. The caller holds mu, unless the endpoint is
+// new.
+func (d *direction) init(ep *EP, p *epParts) {
+	evd, maxIOV := p.recv, p.attr.MaxRecvIOV
+	if d == &ep.request {
+		evd, maxIOV = p.request, p.attr.MaxRequestIOV
+	}
+	d.ep, d.handle, d.idle, d.pz, d.maxIOV = ep, ep.handle, evd == nil, p.pz, maxIOV
+	d.maxMessageSize, d.maxRDMASize = p.attr.MaxMessageSize, p.attr.MaxRDMASize
+	d.noReads = readsOf(p.attr.MaxRDMAReadOut) == 0
+}
 
 // post posts an operation of any kind. remote is nil for one without remote memory,
 // operands are those of the extension's operations: see cgo.EPPost.
@@ -221,3 +251,13 @@ func (ep *EP) explain(op string, err error) error {
 	}
 	return refuse(op, ErrInvalidState, NoSubtype, "the endpoint was not connected when the operation was posted: wait for EventConnectionEstablished first")
 }
+
+// misread reports whether the kernel's soft-iWARP returns wrong bytes for an RDMA read. If
+// few bytes are on two pages of the peer's memory, it copies as many from the first page
+// as are on the second (siw_try_1seg).
+func (d *direction) misread(total uint64, remote *RMRTriplet) bool {
+	const page = 4096 // the peer's are not smaller
+	return d.ep.ia.iwarp && d.ep.ia.software && total <= mostMisread && remote.VirtualAddress%page+total > page
+}
+
+const mostMisread = 32

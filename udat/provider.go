@@ -248,3 +248,29 @@ func providerOf(op, name string) (*provider, error) {
 	}
 	return addProvider(op, a.Name, a.Library, a.InstanceData)
 }
+
+// explainOpenFailure makes the error of a dat_ia_open that failed: the code, and
+// what a user can do. The caller holds registry.
+func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
+	if p != nil {
+		return explained(op, Return(r), device.WhyNotOpened(p.libraryName, p.instanceData))
+	}
+	infos, err := configProviders()
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, i := range infos {
+		known = append(known, i.IAName)
+	}
+	usable := slices.ContainsFunc(infos, func(i ProviderInfo) bool { return i.IAName == name && i.opens() })
+	return explained(op, Return(r), device.WhyEntryNotOpened(name, known, usable))
+}
+
+// opens reports whether dat_ia_open takes the entry.
+func (i ProviderInfo) opens() bool {
+	return i.VersionMajor == cgo.VersionMajor && i.VersionMinor == cgo.VersionMinor && !i.ThreadSafe
+}
+
+// asyncQLen is how many errors are kept for a program that does not look.
+const asyncQLen = 4096

@@ -1,3 +1,5 @@
+//go:build linux
+
 package udat_test
 
 import (

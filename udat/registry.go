@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -75,4 +76,11 @@ func newProviderInfo(p *cgo.ProviderInfo) ProviderInfo {
 		VersionMinor: p.DaplVersionMinor,
 		ThreadSafe:   p.IsThreadSafe != 0,
 	}
+}
+
+func cString(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
 }

@@ -68,7 +68,6 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 }
 
 const (
-	bindOp           = "dat_rmr_bind"
 	remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
 )
 

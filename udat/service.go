@@ -1,6 +1,8 @@
 package udat
 
 import (
+	"fmt"
+
 	"github.com/goudat/goudat/cgo"
 )
 
@@ -59,3 +61,70 @@ func (s *service) free(op string, invalid ReturnSubtype, native func(uintptr) cg
 	}
 	return s.obj.seal(op, invalid, func() error { return check(op, native(s.handle)) })
 }
+
+// ConnQual is a connection qualifier: the number on which a service listens. Any
+// but 0 will do.
+//
+// A provider makes a port of it, as in C, so that several qualifiers mean the
+// same service:
+//
+//   - The CMA provider takes a qualifier up to 65535 as it is, and makes
+//     q % 32001 + 33534 of a larger one. It is a port of the RDMA connection
+//     manager, not one of TCP.
+//   - The socket CM provider takes the low 16 bits of q + 1000 as a TCP port.
+//     Ports below 1024, to which 64537 for example leads, take a privilege to
+//     listen on. Where the 16 bits are 0 nobody can listen.
+type ConnQual uint64
+
+func (q ConnQual) check(op string, argument ReturnSubtype) error {
+	if q != anyConnQual {
+		return nil
+	}
+	return refuse(op, ErrInvalidParameter, argument, "the connection qualifier is 0: any other number will do, and CreatePSPAny chooses one that is free")
+}
+
+const (
+	// anyConnQual asks for a qualifier that is free.
+	anyConnQual ConnQual = 0
+)
+
+const (
+	// tcpOffset is what the socket CM provider adds to a connection qualifier for
+	// the TCP port to listen on.
+	tcpOffset = 1000
+	// foldedPorts and firstFoldedPort are how the CMA provider makes a port of a
+	// qualifier that is none.
+	foldedPorts     = 32001
+	firstFoldedPort = 65535 - foldedPorts
+)
+
+// place says where a service point for the qualifier listens.
+func (ia *IA) place(q ConnQual) string {
+	if ia.overTCP {
+		return fmt.Sprintf("TCP port %d", uint16(q+tcpOffset))
+	}
+	if q > 65535 {
+		q = q%foldedPorts + firstFoldedPort
+	}
+	return fmt.Sprintf("port %d of the RDMA connection manager", q)
+}
+
+// cannotListen makes the error for a native service point that was not made.
+func (ia *IA) cannotListen(op string, qual ConnQual, r cgo.Return) error {
+	if err := ia.addressGone(op); err != nil { // the library says that the port is in use, or invalid
+		return err
+	}
+	switch t := r.Type(); {
+	case t == cgo.ConnQualInUse && qual != anyConnQual:
+		return refuse(op, ErrConnQualInUse, NoSubtype, "a service point of this program, or something else, has %v, to which the qualifier %d leads: choose another, "+
+			"best outside of net.ipv4.ip_local_port_range, from which connections and open adapters take their ports", ia.place(qual), qual)
+	case t == cgo.InvalidParameter && ia.overTCP && uint16(qual+tcpOffset) < firstFreePort:
+		// The library says only that a bind has failed, and not why.
+		return refuse(op, ErrInvalidParameter, InvalidArg2,
+			"the qualifier %d leads to %v, and ports below %d take the capability CAP_NET_BIND_SERVICE: choose another qualifier", qual, ia.place(qual), firstFreePort)
+	}
+	return check(op, r)
+}
+
+// firstFreePort is the first TCP port that anybody may listen on.
+const firstFreePort = 1024
