@@ -100,13 +100,27 @@ chroot "$root" /udatinfo "cma:$UDAT_TEST_ADDR"
 	}
 }
 
-// The Go dtest with the native stack inside talks to the C program, in both roles.
+// The Go dtest as one file, in a root with nothing else but dat.conf, the devices and what the kernel shows, talks to the C
+// program in both roles.
 func TestStaticInterop(t *testing.T) {
 	if os.Getenv("GOUDAT_TEST_LONG") == "" {
 		t.Skip("takes minutes: set GOUDAT_TEST_LONG=1")
 	}
-	static(t, "", "scripts/native --static")
-	static(t, "", `GOFLAGS=-tags=goudat_static go test -C examples/interop -count=1 -exec "$PWD/scripts/with-device" -run '^Test(GoClientWithCServer|CClientWithGoServer)$' ./dtest`)
+	folder := t.TempDir()
+	static(t, folder, "scripts/native --static")
+	write(t, filepath.Join(folder, "script"), `set -eu
+root=$(mktemp -d)
+export PAIRING_ROOT=$root
+trap 'umount -l "$root/dev" "$root/sys"' EXIT
+mkdir "$root/dev" "$root/sys"
+mount --rbind /dev "$root/dev"
+mount --rbind /sys "$root/sys"
+cp --parents "$DAT_OVERRIDE" "$root"
+cp "$1" "$root/program"
+"$@"
+`)
+	static(t, folder, `GOFLAGS=-tags=goudat_static,netgo,osusergo go test -C examples/interop -count=1 -ldflags '-linkmode=external -extldflags=-static' `+
+		`-exec "$PWD/scripts/with-device bash $1/script" -v -run '^Test(GoClientWithCServer|CClientWithGoServer)$' ./dtest`)
 }
 
 // static runs a command in the checkout, with the environment of the build that --static has extended.
