@@ -26,12 +26,12 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The page on troubleshooting has each Problem of udat, with its text.
+// The page on troubleshooting has each Problem of udat/device, with its text.
 func TestTroubleshootingHasEachProblem(t *testing.T) {
 	page := readFile(t, "docs/troubleshooting.md")
-	problems := regexp.MustCompile(`(?m)^\t(Problem[A-Z]\w+) .*// (.*)$`).FindAllStringSubmatch(readFile(t, "udat/explain.go"), -1)
+	problems := regexp.MustCompile(`(?m)^\t(Problem[A-Z]\w+) .*// (.*)$`).FindAllStringSubmatch(readFile(t, "udat/device/problem.go"), -1)
 	if len(problems) == 0 {
-		t.Fatal("no problems were found in udat/explain.go")
+		t.Fatal("no problems were found in udat/device/problem.go")
 	}
 	for _, p := range problems {
 		if row := "\n| `" + p[1] + "`: `" + p[2] + "` |"; !strings.Contains(page, row) {
