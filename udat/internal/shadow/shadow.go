@@ -86,6 +86,9 @@ const (
 const (
 	// maxOwedEvents is for a few connections, since events outlast a reset.
 	maxOwedEvents = 8
+	// maxBeliefs is far more than a program leads to that takes its events. Each attempt of one
+	// that does not has several outcomes.
+	maxBeliefs = 256
 	// maxCalls is for one that changes the endpoint, and for the answer to
 	// the request of a reserved service point beside its Free.
 	maxCalls = 3
@@ -273,6 +276,10 @@ func (s *Shadow) take(step Step, at string, explain func(possible []belief) []be
 		return nil
 	}
 	possible := s.possible()
+	if possible == nil {
+		s.beliefs = nil
+		return nil
+	}
 	after := explain(possible)
 	if len(after) == 0 {
 		return s.difference(Difference{At: at, Impossible: true}, possible)
@@ -285,7 +292,10 @@ func (s *Shadow) take(step Step, at string, explain func(possible []belief) []be
 	if !step.HasState {
 		return nil
 	}
-	possible = s.possible()
+	if possible = s.possible(); possible == nil {
+		s.beliefs = nil
+		return nil
+	}
 	after = nil
 	for _, b := range possible {
 		if b.state == step.State {
@@ -318,15 +328,20 @@ func (s *Shadow) raise(e *Difference) {
 }
 
 // possible adds to the beliefs all that the library may have done since, and
-// that the calls in progress may have.
+// that the calls in progress may have. It returns nil if these are more than can be followed.
 func (s *Shadow) possible() []belief {
 	all := slices.Clone(s.beliefs)
-	add := func(b belief) {
+	followed := true
+	add := func(b belief, ok bool) {
+		followed = followed && ok
 		if !slices.Contains(all, b) {
 			all = append(all, b)
 		}
 	}
 	for i := 0; i < len(all); i++ {
+		if !followed || len(all) > maxBeliefs {
+			return nil
+		}
 		b := all[i]
 		if b.state == stateNone {
 			continue
@@ -342,25 +357,26 @@ func (s *Shadow) possible() []belief {
 				if p, ok := provisionalCalls[call]; ok && b.state == p.shown {
 					b := b
 					b.state, b.done[slot] = p.back, notYet
-					add(b)
+					add(b, true)
 				}
 				continue
 			}
 			for _, m := range call.moves(b.state) {
-				next := b.after(m)
+				next, ok := b.after(m)
 				next.done[slot] = succeeded
 				if m.failed {
 					next.done[slot] = failed
 				}
-				add(next)
+				add(next, ok)
 			}
 		}
 	}
 	return all
 }
 
-// after returns the belief after a move.
-func (b belief) after(m move) belief {
+// after returns the belief after a move. It reports false if the program has not taken so many
+// events that another cannot be followed.
+func (b belief) after(m move) (belief, bool) {
 	b.state = m.to
 	switch {
 	case m.to == stateNone:
@@ -374,10 +390,9 @@ func (b belief) after(m move) belief {
 	case m.reports != 0:
 		i := slices.Index(b.owed[:], 0)
 		if i < 0 {
-			b.state = stateNone // the program takes no events: nothing can be said of them
-			break
+			return b, false
 		}
 		b.owed[i] = m.reports
 	}
-	return b
+	return b, true
 }
