@@ -38,10 +38,11 @@ func readPublished(t *testing.T) (seen map[string]map[string]string) {
 	return seen
 }
 
-// TestPublished runs the probes with the published library.
+// TestPublished runs the probes with the published library, if -published names one.
 func TestPublished(t *testing.T) {
 	if *publishedLibraries == "" {
-		t.Skip("-published names no libraries")
+		t.Log("not tried: -published names no libraries")
+		return
 	}
 	library, err := os.ReadFile(filepath.Join(*publishedLibraries, "libdat2.so.2"))
 	if err != nil {
