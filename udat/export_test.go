@@ -153,14 +153,6 @@ func AwaitControl(ep *EP) {
 	})
 }
 
-// AwaitConnected waits until the library has established the connection.
-func AwaitConnected(ep *EP) {
-	await(func() bool {
-		state, _, _, _ := cgo.EPGetStatus(ep.handle)
-		return EPState(state) == EPStateConnected
-	})
-}
-
 // SetBusyWithin replaces the time for which the freeing of a busy EVD is tried again,
 // until restore is called.
 func SetBusyWithin(d time.Duration) (restore func()) {
@@ -214,9 +206,6 @@ func fakeLeak() *ledger { return &ledger{records: map[uint64]record{0: {}}} }
 // LeakFake has an object that is no adapter reported as one when the garbage collector finds
 // that it was dropped, which it is.
 func LeakFake() { runtime.AddCleanup(new([64]byte), (*ledger).dropped, fakeLeak()) }
-
-// Spinners returns how many goroutines of the process spin in a wait.
-func Spinners() int { return int(spinners.Load()) }
 
 // HasLongPosts reports whether posting a request to the adapter takes long.
 func HasLongPosts(ia *IA) bool { return ia.software }

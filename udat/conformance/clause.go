@@ -25,7 +25,7 @@ type Clause struct {
 // Clauses are all that the five pages require, in their order.
 var Clauses = []Clause{
 	{ID: "C-01", Text: "A new endpoint is in UNCONNECTED."},
-	{ID: "C-02", Text: "A call that fails gives no endpoint."},
+	{ID: "C-02", Text: "A call that fails makes no endpoint."},
 	{ID: "C-03", Text: "The receive EVD may be left out: nobody wants receive completions."},
 	{ID: "C-04", Text: "The request EVD may be left out: nobody wants request completions."},
 	{ID: "C-05", Text: "The connect EVD may be left out for the time being."},

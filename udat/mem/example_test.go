@@ -1,41 +1,48 @@
 package mem_test
 
 import (
-	"context"
 	"fmt"
-	"time"
+	"os"
+	"strings"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/mem"
 )
 
+// adapter is the name of the adapter that the examples run on.
+var adapter, _, _ = strings.Cut(os.Getenv("UDAT_TEST_IA"), ",")
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
 // The cookie of an operation leads back to its buffer.
 func ExampleBufferPool() {
-	l := newLine() // two connected endpoints
-	defer l.close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	ia := must(udat.Open(adapter))
+	defer ia.Close(udat.CloseGraceful)
+	pz := must(udat.CreatePZ(ia))
+	defer pz.Free()
 
-	pool := must(mem.CreateBufferPool(l.pz, mem.BufferPoolConfig{BufferSize: 4096, MaxBuffers: 64}))
-	empty, message := must(pool.Get()), must(pool.Get())
-	room := must(empty.Segment(0, len(empty.Bytes())))
-	check(l.server.PostRecv([]udat.Segment{room}, empty.Cookie(), udat.CompletionDefault))
-	text := must(message.Segment(0, copy(message.Bytes(), "from a buffer into another")))
-	check(l.client.PostSend([]udat.Segment{text}, message.Cookie(), udat.CompletionDefault))
+	pool := must(mem.CreateBufferPool(pz, mem.BufferPoolConfig{BufferSize: 4096, MaxBuffers: 64}))
+	message := must(pool.Get())
+	text := must(message.Segment(0, copy(message.Bytes(), "in a registered buffer")))
+	post := udat.Post{Operation: udat.DTOSend, Segments: []udat.Segment{text}, Cookie: message.Cookie()} // for EP.PostBatch
 
-	for _, evd := range []*udat.EVD{l.received, l.sent} {
-		event := must(evd.Wait(ctx))
-		check(event.Err())
-		buffer := must(pool.Find(event.Cookie))
-		if evd == l.received {
-			fmt.Printf("%s\n", buffer.Bytes()[:event.Length])
-		}
-		check(buffer.Release()) // Get may return it again
-	}
+	// The completion has the cookie.
+	buffer := must(pool.Find(post.Cookie))
+	fmt.Printf("%s\n", buffer.Bytes()[:text.Len()])
+	check(buffer.Release()) // Get may return it again
 	fmt.Println(pool.Stats().InUse, "buffers in use")
 	check(pool.Free())
 	// Output:
-	// from a buffer into another
+	// in a registered buffer
 	// 0 buffers in use
 }
 

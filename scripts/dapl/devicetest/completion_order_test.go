@@ -10,7 +10,7 @@ import (
 const long = 1 << 20
 
 // Requests complete in the order of posting. Soft-iWARP completes an RDMA read after requests that were posted later:
-// the published library then gives the record of the read to another request.
+// the published library then uses the record of the read for another request.
 func TestLateReadKeepsOrder(t *testing.T) {
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {

@@ -140,7 +140,7 @@ func TestRoomCountsWhatIsOutstanding(t *testing.T) {
 			if posted != length-16 {
 				t.Errorf("there is room for %d more receives, want %d", posted, length-16)
 			}
-			success(t, "EPFree", cgo.EPFree(other)) // gives their room back
+			success(t, "EPFree", cgo.EPFree(other)) // frees their room
 		}
 		success(t, "EPPostRDMAWrite", func() cgo.Return {
 			remote := peers[0].memory.remote(0, 8)

@@ -93,7 +93,7 @@ func TestEPCreateWithSRQRefused(t *testing.T) {
 }
 
 // The completion of a shared receive names the endpoint that has received, also if endpoints share the EVD. What an
-// endpoint has received is dropped with it, and gives its place in the queue back.
+// endpoint has received is dropped with it, and its place in the queue is free again.
 func TestSharedReceiveNamesEndpoint(t *testing.T) {
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
