@@ -99,10 +99,7 @@ func (ep *EP) modify(op string, mask EPParamMask, old, p *epParts) error {
 	}
 	ep.recv.init(ep, p)
 	ep.request.init(ep, p)
-	for _, o := range p.parents(ep.ia) {
-		o.addUser(&ep.obj)
-	}
-	ep.obj.setParents(p.parents(ep.ia), ep.obj.parents)
+	ep.obj.setParents(p.parents(ep.ia))
 	ep.parts.Store(p)
 	return nil
 }

@@ -3,6 +3,7 @@ package udat
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sort"
@@ -19,18 +20,17 @@ import (
 type object struct {
 	record
 	inUseSubtype ReturnSubtype // subtype of the error for freeing it too early
-	free         func() error  // the object's own Free
-	ledger       *ledger       // that of the adapter, nil for what the binding has made for itself
+	free         func() error  // the object's own Free, nil for what comes with its adapter
+	ledger       *ledger       // that of the adapter
 
 	// gate is held for reading by a call that uses the native object and for
 	// writing by one that frees or replaces it.
 	gate  lockorder.RWMutex[gateRank]
 	state lifeState // guarded by gate
 
-	mu      lockorder.Mutex[lockorder.Last]
-	parents []*object
-	users   map[*object]struct{}
-	context any // the program's own
+	parents []*object            // guarded by the ledger's mu
+	users   map[*object]struct{} // the same
+	context atomic.Pointer[any]  // the program's own
 }
 
 type lifeState uint8
@@ -65,25 +65,7 @@ func (o *object) born(kind string, inUseSubtype ReturnSubtype, free func() error
 	for _, p := range parents {
 		o.ledger = p.ledger
 	}
-	o.ledger.add(o.record)
-	for _, p := range parents {
-		p.addUser(o)
-	}
-}
-
-func (o *object) addUser(user *object) {
-	o.mu.Lock()
-	if o.users == nil {
-		o.users = make(map[*object]struct{})
-	}
-	o.users[user] = struct{}{}
-	o.mu.Unlock()
-}
-
-func (o *object) removeUser(user *object) {
-	o.mu.Lock()
-	delete(o.users, user)
-	o.mu.Unlock()
+	o.ledger.enter(o)
 }
 
 // enter opens the gate for a call; the caller leaves when it no longer needs
@@ -227,10 +209,7 @@ func (o *object) sealFrom(state lifeState, op string, invalid ReturnSubtype, rel
 		return err
 	}
 	o.state = lifeFreed
-	o.ledger.remove(o.serial)
-	for _, p := range o.parents {
-		p.removeUser(o)
-	}
+	o.ledger.strike(o)
 	return nil
 }
 
@@ -263,25 +242,11 @@ func (o *object) refuseInUse(op string) error {
 	return refuse(op, ErrInvalidState, o.inUseSubtype, "the %s is still used by: %s; %s", o.kind, strings.Join(names, ", "), remedy)
 }
 
+// living lists the users.
 func (o *object) living() []*object {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	users := make([]*object, 0, len(o.users))
-	for u := range o.users {
-		users = append(users, u)
-	}
-	return users
-}
-
-// setParents sets the parents that the object uses. It is a user of all of them already,
-// and ceases to be a user of those of others that are not among them.
-func (o *object) setParents(parents, others []*object) {
-	for _, p := range others {
-		if !slices.Contains(parents, p) { // one that stays is in use all the time
-			p.removeUser(o)
-		}
-	}
-	o.parents = parents
+	o.ledger.mu.Lock()
+	defer o.ledger.mu.Unlock()
+	return slices.Collect(maps.Keys(o.users))
 }
 
 // String names the object by its kind and the line of the program that made it.
