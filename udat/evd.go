@@ -116,13 +116,13 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	}
 	evd.obj.born("event dispatcher", InvalidStateEVDInUse, evd.Free, parents...)
 	lockorder.Number(&evd.mu, evd.obj.serial)
+	ia.notifier.add(evd)
 	return evd, nil
 }
 
 func newEVD(ia *IA, handle cgo.EVDHandle, flags EVDFlags) *EVD {
 	evd := &EVD{ia: ia, handle: handle, flags: flags}
 	evd.waiters.eagerness.most = DefaultWaitSpin
-	ia.notifier.add(evd)
 	return evd
 }
 

@@ -103,6 +103,7 @@ func Open(name string) (*IA, error) {
 	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	ia.async.obj.ledger = ia.obj.ledger
 	ia.async.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, nil) // after the adapter, whose Close frees it
+	ia.notifier.add(ia.async)
 	return ia, nil
 }
 

@@ -129,13 +129,13 @@ func openLedger(adapter string) *ledger {
 }
 
 // enter lists an object that the program has made, and makes any a user of its parents.
-func (l *ledger) enter(o *object) {
+func (l *ledger) enter(o *object, parents []*object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o.free != nil {
 		l.records[o.serial] = o.record
 	}
-	o.use(o.parents)
+	o.use(parents)
 }
 
 // strike strikes out an object that is freed, and ends its use of its parents. The adapter is
