@@ -22,7 +22,6 @@ import (
 type EP struct {
 	obj    object // the gate is the lock of recv
 	ia     *IA
-	srq    *SRQ // nil for an endpoint with receives of its own
 	handle cgo.EPHandle
 	parts  *epParts // replaced with both locks held, and those of its event dispatchers
 
@@ -168,7 +167,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	if err := p.check(op, ia); err != nil {
 		return nil, err
 	}
-	ep := &EP{ia: ia, srq: p.srq}
+	ep := &EP{ia: ia}
 	ep.shadow = ep.watch()
 	evds := p.evds()
 	defer lockAll(evds)()
@@ -470,7 +469,7 @@ func (ep *EP) Query() (EPParam, error) {
 		RecvEVD:        p.recv,
 		RequestEVD:     p.request,
 		ConnectEVD:     p.connect,
-		SRQ:            ep.srq,
+		SRQ:            p.srq,
 		Attr:           p.attr,
 	}, nil
 }
@@ -529,7 +528,7 @@ func (ep *EP) Free() (err error) {
 		return err
 	}
 	if state == EPStateReserved || state == EPStatePassiveConnectionPending || state == EPStateTentativeConnectionPending {
-		return refuse(op, ErrInvalidState, stateSubtype(state), "a reserved service point holds the endpoint: free that first")
+		return refuse(op, ErrInvalidState, stateSubtypes[state], "a reserved service point holds the endpoint: free that first")
 	}
 	defer ep.shadow.Begin(shadow.Free).End(&err)
 	evds := ep.parts.evds()
