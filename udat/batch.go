@@ -70,11 +70,7 @@ func (q *workQueue) postSome(receives bool, batch []Post) (accepted int, op *ope
 			break
 		}
 		op = next
-		var remote *RMRTriplet
-		if op.limit == asRDMA {
-			remote = &p.Remote
-		}
-		if err = q.add(op, p.Segments, p.Cookie, p.Flags, remote); err != nil {
+		if err = q.add(op, p); err != nil {
 			q.posts = q.posts[:i] // the check of its remote memory comes last
 			break
 		}

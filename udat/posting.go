@@ -65,16 +65,16 @@ func (q *workQueue) makeRoom(n int) {
 	}
 }
 
-// post posts an operation of any kind. remote is nil for one without remote memory,
-// operands are those of the extension's operations: see cgo.EPPost.
-func (ep *EP) post(op *operation, segments []Segment, cookie uint64, flags CompletionFlags, remote *RMRTriplet, operands *[2]uint64) error {
+// post posts an operation of any kind. operands are those of the extension's operations: see
+// cgo.EPPost.
+func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 	if ep == nil {
 		return ep.object().unusable(op.call, InvalidHandleEP)
 	}
 	q := ep.queue(op)
 	q.mu.Lock()
 	q.makeRoom(1)
-	err := q.add(op, segments, cookie, flags, remote)
+	err := q.add(op, p)
 	if err == nil {
 		if r := cgo.EPPost(cgo.EPHandle(q.handle), &q.posts[0], q.iov, operands); !r.OK() {
 			err = refused(op.call, r)
@@ -112,16 +112,16 @@ func (q *workQueue) assertPosted(call string) {
 
 // add checks an operation, and adds its native form to q.posts and q.iov. The caller holds mu, and
 // has made room.
-func (q *workQueue) add(op *operation, segments []Segment, cookie uint64, flags CompletionFlags, remote *RMRTriplet) error {
-	if q.handle == 0 || flags&^op.flags != 0 || len(segments) > q.maxIOV || cap(q.iov)-len(q.iov) <= len(segments) {
-		if err := q.admit(op, len(segments), flags); err != nil {
+func (q *workQueue) add(op *operation, p *Post) error {
+	if q.handle == 0 || p.Flags&^op.flags != 0 || len(p.Segments) > q.maxIOV || cap(q.iov)-len(q.iov) <= len(p.Segments) {
+		if err := q.admit(op, len(p.Segments), p.Flags); err != nil {
 			return err
 		}
 	}
 	iov, n := q.iov[:cap(q.iov)], len(q.iov)
 	total := uint64(0)
-	for i := range segments {
-		s := &segments[i]
+	for i := range p.Segments {
+		s := &p.Segments[i]
 		if s.lmr != nil {
 			if s.lmr.pz != q.pz || s.lmr.usable.Load()&uint32(op.needs) == 0 {
 				return s.refuse(op, i, q.pz)
@@ -146,16 +146,16 @@ func (q *workQueue) add(op *operation, segments []Segment, cookie uint64, flags 
 	q.posts = q.posts[:len(q.posts)+1]
 	post := &q.posts[len(q.posts)-1]
 	post.Operation, post.Segments = op.dto.native(), uint32(n-len(q.iov))
-	post.Cookie, post.Flags = cookie, cgo.CompletionFlags(flags)
+	post.Cookie, post.Flags = p.Cookie, cgo.CompletionFlags(p.Flags)
 	q.iov = q.iov[:n]
-	if remote == nil {
+	if !op.remote {
 		return nil
 	}
 	if op == &opRDMARead && q.iwarp {
 		post.Flags &^= cgo.CompletionBarrierFence // reads are done in order there, and soft-iWARP takes a fenced one for an error
 	}
-	post.Remote = cgo.RMRTriplet(*remote)
-	return q.checkRemote(op, int(post.Segments), total, remote)
+	post.Remote = cgo.RMRTriplet(p.Remote)
+	return q.checkRemote(op, int(post.Segments), total, &p.Remote)
 }
 
 // admit makes room for the segments of an operation, and one more. It returns an error if the

@@ -135,7 +135,7 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 		segment, iov, privileges = Segment{}, nil, 0
 	}
 	q.makeRoom(1)
-	if err := q.add(&opBind, iov, cookie, flags, nil); err != nil {
+	if err := q.add(&opBind, &Post{Segments: iov, Cookie: cookie, Flags: flags}); err != nil {
 		return RMRTriplet{}, err
 	}
 	if rmr.pz != q.pz {

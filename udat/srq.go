@@ -112,7 +112,7 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	q := &srq.queue
 	q.mu.Lock()
 	q.makeRoom(1)
-	err := q.add(&opSharedReceive, iov, cookie, 0, nil)
+	err := q.add(&opSharedReceive, &Post{Segments: iov, Cookie: cookie})
 	if err == nil {
 		if r := cgo.SRQPostRecv(srq.handle, q.iov, cookie); !r.OK() {
 			err = refused(op, r)
