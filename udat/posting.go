@@ -113,18 +113,19 @@ func (q *workQueue) assertPosted(call string) {
 // add checks an operation, and adds its native form to q.posts and q.iov. The caller holds mu, and
 // has made room.
 func (q *workQueue) add(op *operation, p *Post) error {
-	if q.handle == 0 || p.Flags&^op.flags != 0 || len(p.Segments) > q.maxIOV || cap(q.iov)-len(q.iov) <= len(p.Segments) {
-		if err := q.admit(op, len(p.Segments), p.Flags); err != nil {
+	segments := p.Segments // once: a program that changes it meanwhile must not break more than its post
+	if q.handle == 0 || p.Flags&^op.flags != 0 || len(segments) > q.maxIOV || cap(q.iov)-len(q.iov) <= len(segments) {
+		if err := q.admit(op, len(segments), p.Flags); err != nil {
 			return err
 		}
 	}
 	iov, n := q.iov[:cap(q.iov)], len(q.iov)
 	total := uint64(0)
-	for i := range p.Segments {
-		s := &p.Segments[i]
-		if s.lmr != nil {
-			if s.lmr.pz != q.pz || s.lmr.usable.Load()&uint32(op.needs) == 0 {
-				return s.refuse(op, i, q.pz)
+	for i := range segments {
+		s := &segments[i]
+		if lmr := s.lmr; lmr != nil {
+			if lmr.pz != q.pz || lmr.usable.Load()&uint32(op.needs) == 0 {
+				return lmr.refuse(op, i, q.pz)
 			}
 		}
 		if s.triplet.SegmentLength == 0 && q.iwarp {
@@ -219,19 +220,19 @@ func refused(op string, r cgo.Return) error {
 	return refuse(op, ErrInsufficientResources, ResourceMemory, "as many operations of the endpoint are outstanding as may be: take completions, or raise EPAttr.MaxRecvDTOs or MaxRequestDTOs")
 }
 
-// refuse returns the error of segment i, which the operation may not use.
-func (s *Segment) refuse(op *operation, i int, pz *PZ) error {
+// refuse returns the error of segment i, whose memory the operation may not use.
+func (lmr *LMR) refuse(op *operation, i int, pz *PZ) error {
 	protection, privileges := ProtectionRead, PrivilegesRead
 	if op.needs == MemPrivLocalWrite {
 		protection, privileges = ProtectionWrite, PrivilegesWrite
 	}
 	switch {
-	case s.lmr.usable.Load() == 0:
-		return s.lmr.obj.freed(op.call, InvalidHandleLMR)
-	case s.lmr.pz != pz:
+	case lmr.usable.Load() == 0:
+		return lmr.obj.freed(op.call, InvalidHandleLMR)
+	case lmr.pz != pz:
 		return refuse(op.call, ErrProtectionViolation, protection, "segment %d is not in the endpoint's protection zone: register its memory there", i)
 	}
-	return refuse(op.call, ErrPrivilegesViolation, privileges, "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, s.lmr.privileges, op.needs)
+	return refuse(op.call, ErrPrivilegesViolation, privileges, "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, lmr.privileges, op.needs)
 }
 
 // errNotReady says that the endpoint, or the shared receive queue, is freed, or was not made by this package. explain
