@@ -6,16 +6,6 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Post is one operation of a batch: what PostSend, PostRecv, PostRDMARead or
-// PostRDMAWrite takes.
-type Post struct {
-	Operation DTO // DTOSend, DTOReceive, DTORDMARead or DTORDMAWrite; the zero value is none of them, and refused
-	Segments  []Segment
-	Cookie    uint64
-	Remote    RMRTriplet // of RDMA reads and writes
-	Flags     CompletionFlags
-}
-
 // PostBatch posts operations in order, and returns how many of them were
 // accepted. If one is refused, the error says why, and neither it nor the
 // operations behind it are posted. Each operation is checked, and completes, as

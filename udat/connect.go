@@ -61,7 +61,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 	remote = remote.Unmap()
 	switch {
 	case ep == nil:
-		return ep.object().enter(op, InvalidHandleEP)
+		return ep.object().unusable(op, InvalidHandleEP)
 	case !remote.IsValid() || remote.IsUnspecified():
 		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: use that of the peer's adapter, see IAAttr.Address", remote)
 	case !remote.Is4() || remote.IsMulticast():
@@ -148,7 +148,7 @@ func (ep *EP) requireConnectable(op string, from EPState) error {
 func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_dup_connect"
 	if ep == nil {
-		return ep.object().enter(op, InvalidHandleEP)
+		return ep.object().unusable(op, InvalidHandleEP)
 	}
 	if err := from.requireConnected(op, ep.ia); err != nil {
 		return ep.obj.refused(op, InvalidHandleEP, err)

@@ -2,6 +2,16 @@ package udat
 
 import "slices"
 
+// Post is one operation of a batch: what PostSend, PostRecv, PostRDMARead or
+// PostRDMAWrite takes.
+type Post struct {
+	Operation DTO // DTOSend, DTOReceive, DTORDMARead or DTORDMAWrite; the zero value is none of them, and refused
+	Segments  []Segment
+	Cookie    uint64
+	Remote    RMRTriplet // of RDMA reads and writes
+	Flags     CompletionFlags
+}
+
 // operation describes operations of one kind.
 type operation struct {
 	call      string
