@@ -193,6 +193,20 @@ var (
 	}
 )
 
+// An endpoint that was posted to takes no post once it is freed.
+func TestPostAfterFree(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		receive := udat.Post{Operation: udat.DTOReceive, Segments: one(e.Segment(t, 0, 8))}
+		batch := []udat.Post{receive, receive}
+		want(t, e.PostRecv(receive.Segments, 1, 0))
+		want(t, second(e.PostBatch(batch)))
+		want(t, e.EP.Free())
+		want(t, e.PostRecv(receive.Segments, 1, 0), udat.ErrClosed)
+		want(t, second(e.PostBatch(batch)), udat.ErrClosed)
+	})
+}
+
 // Every call on a freed object, or with one, is an error that says so.
 func TestUseAfterFree(t *testing.T) {
 	for _, name := range udattest.Names(t) {
