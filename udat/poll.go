@@ -1,8 +1,10 @@
 package udat
 
 import (
+	"cmp"
 	"runtime"
 	"time"
+	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -17,20 +19,26 @@ const dequeueOp = "dat_evd_dequeue"
 //
 //	DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle,
 //	                           OUT DAT_EVENT *event)
-func (evd *EVD) Dequeue() (Event, error) {
-	var events [1]Event
-	n, err := evd.poll(events[:])
-	if n > 0 {
-		return events[0], nil
+func (evd *EVD) Dequeue() (event Event, err error) {
+	taking, err := evd.beginTaking()
+	if !taking {
+		return Event{}, cmp.Or(err, errQueueEmpty)
 	}
-	if err == nil {
-		err = errQueueEmpty
+	events := (*[1]Event)(unsafe.Pointer(&event))[:] // in place: a copy costs as much as the lock
+	raw := evd.scratch(1)
+	r := cgo.EVDDequeue(evd.handle, &raw[0])
+	for r == 0 && evd.decode(events, raw) == 0 {
+		r = cgo.EVDDequeue(evd.handle, &raw[0])
 	}
-	return Event{}, err
+	evd.mu.Unlock() // without a defer: see assert
+	if r != 0 {
+		return Event{}, cmp.Or(checkDequeue(r), errQueueEmpty)
+	}
+	return event, nil
 }
 
 // errQueueEmpty is shared: an empty queue is no news, and polling must not allocate.
-var errQueueEmpty = &Error{Op: dequeueOp, Return: classError | Return(ErrQueueEmpty)}
+var errQueueEmpty error = &Error{Op: dequeueOp, Return: classError | Return(ErrQueueEmpty)}
 
 // Poll takes as many events as there are, up to len(events), without waiting,
 // and returns their number, 0 if there are none. It calls dat_evd_dequeue in C
@@ -77,12 +85,12 @@ func (evd *EVD) refuseEmptySlice() error {
 
 // poll takes what is there.
 func (evd *EVD) poll(events []Event) (int, error) {
-	taking, err := evd.beginTaking()
-	if !taking || err != nil {
+	if taking, err := evd.beginTaking(); !taking {
 		return 0, err
 	}
-	defer evd.mu.Unlock()
-	return evd.fill(events)
+	n, err := evd.fill(events)
+	evd.mu.Unlock() // without a defer: see assert
+	return n, err
 }
 
 // beginTaking takes mu for a call that takes events, and reports false if another goroutine
@@ -92,14 +100,19 @@ func (evd *EVD) beginTaking() (taking bool, err error) {
 	if evd == nil {
 		return false, evd.object().enter(dequeueOp, NoSubtype)
 	}
-	if !evd.lockToTake() {
+	if !evd.mu.TryLock() && !evd.lockToTake() {
 		return false, nil
 	}
-	if evd.handle != 0 {
-		return true, nil
+	if evd.handle == 0 {
+		return false, evd.unlockFreed()
 	}
+	return true, nil
+}
+
+// unlockFreed returns the error of a call that has taken the lock of a freed EVD.
+func (evd *EVD) unlockFreed() error {
 	evd.mu.Unlock()
-	return false, evd.object().refused(dequeueOp, NoSubtype, evd.obj.freed(dequeueOp, NoSubtype))
+	return evd.object().refused(dequeueOp, NoSubtype, evd.obj.freed(dequeueOp, NoSubtype))
 }
 
 // spinFor is poll, but while nothing is there it looks again until the time is over. It
@@ -118,15 +131,16 @@ func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool
 	if !taking || err != nil {
 		return 0, err == nil, err
 	}
-	defer evd.mu.Unlock()
 	if time <= 0 {
 		n, err = evd.fill(events)
 	} else {
 		raw := evd.scratch(len(events))
 		got, r := cgo.EVDSpin(evd.handle, raw, time)
-		n, err = evd.decodeAll(events, raw[:got]), checkDequeue(r)
+		n, err = evd.decode(events, raw[:got]), checkDequeue(r)
 	}
-	return n, err == nil && evd.turn.over(events[:n]), err
+	over = err == nil && evd.turn.over(events[:n])
+	evd.mu.Unlock()
+	return n, over, err
 }
 
 // fill takes events until events is full or no more are there. The caller holds mu.
@@ -134,22 +148,12 @@ func (evd *EVD) fill(events []Event) (n int, err error) {
 	for n < len(events) {
 		raw := evd.scratch(len(events) - n)
 		got, r := cgo.EVDDequeueBatch(evd.handle, raw)
-		n += evd.decodeAll(events[n:], raw[:got])
-		if !r.OK() {
+		n += evd.decode(events[n:], raw[:got])
+		if r != 0 {
 			return n, checkDequeue(r)
 		}
 	}
 	return n, nil
-}
-
-// decodeAll returns how many of the events the program may see. The caller holds mu.
-func (evd *EVD) decodeAll(events []Event, raw []cgo.Event) (n int) {
-	for i := range raw {
-		if evd.decode(&raw[i], &events[n]) {
-			n++
-		}
-	}
-	return n
 }
 
 // checkDequeue is check for calls that end when the queue is empty.
@@ -162,9 +166,15 @@ func checkDequeue(r cgo.Return) error {
 
 // scratch returns room for up to n events of the library, at least one. The caller holds mu.
 func (evd *EVD) scratch(n int) []cgo.Event {
-	const least, most = 16, 1024 // a crossing adds 2 ns to each of 16
-	if n > len(evd.raw) && len(evd.raw) < most {
-		evd.raw = make([]cgo.Event, min(max(n, least), most))
+	if n > len(evd.raw) {
+		evd.lengthenScratch(n)
 	}
 	return evd.raw[:min(n, len(evd.raw))]
+}
+
+func (evd *EVD) lengthenScratch(n int) {
+	const least, most = 16, 1024 // a crossing adds 2 ns to each of 16
+	if len(evd.raw) < most {
+		evd.raw = make([]cgo.Event, min(max(n, least), most))
+	}
 }

@@ -113,8 +113,9 @@ func (evd *EVD) takeAtOnce(events []Event, need int) (int, error) {
 	if !taking || err != nil {
 		return 0, err
 	}
-	defer evd.mu.Unlock()
-	return evd.take(events, need)
+	n, err := evd.take(events, need)
+	evd.mu.Unlock()
+	return n, err
 }
 
 // take is takeAtOnce for a caller that holds mu.
@@ -126,7 +127,7 @@ func (evd *EVD) take(events []Event, need int) (int, error) {
 	_, r := cgo.EVDWait(evd.handle, 0, int32(need), &raw[0])
 	switch r.Type() {
 	case cgo.Success:
-		n := evd.decodeAll(events, raw[:1])
+		n := evd.decode(events, raw[:1])
 		rest, err := evd.fill(events[n:])
 		return n + rest, err
 	case cgo.TimeoutExpired:
@@ -157,14 +158,15 @@ func (evd *EVD) lead(ctx context.Context, w *waiter, events []Event) (n int, led
 	if !taking || err != nil {
 		return 0, err != nil, err
 	}
-	defer evd.mu.Unlock()
 	if !evd.waiters.beginLeading(w) {
+		evd.mu.Unlock()
 		return 0, false, nil
 	}
 	leads := true
 	defer func() {
 		if leads { // the context has panicked
 			evd.endLeading()
+			evd.mu.Unlock()
 		}
 	}()
 	evd.follow(ctx)
@@ -176,17 +178,19 @@ func (evd *EVD) lead(ctx context.Context, w *waiter, events []Event) (n int, led
 		}
 		got, r = cgo.EVDWaitBatch(evd.handle, cgo.TimeoutInfinite, int32(w.need), raw)
 	}
-	evd.endLeading()
+	told := r.Subtype() == cgo.InvalidStateEVDUnwaitable || ctx.Err() != nil // to return
 	leads = false
-	n = evd.decodeAll(events, raw[:got])
+	evd.endLeading()
+	if n = evd.decode(events, raw[:got]); n == 0 && told {
+		n, err = evd.take(events, w.need)
+	}
+	evd.mu.Unlock()
 	switch {
-	case n > 0:
-		return n, true, nil
-	case r.Subtype() == cgo.InvalidStateEVDUnwaitable || ctx.Err() != nil: // it was told to return
-		if n, err = evd.take(events, w.need); n == 0 && err == nil {
-			err = evd.ended(ctx, w)
-		}
-		return n, n > 0 || err != nil || w.need == 1, err
+	case n > 0 || err != nil:
+		return n, true, err
+	case told:
+		err = evd.ended(ctx, w)
+		return 0, err != nil || w.need == 1, err
 	case r.Type() == cgo.QueueEmpty:
 		return 0, true, nil
 	case r.Type() == cgo.InvalidParameter:
