@@ -165,12 +165,12 @@ func (w watched) LibraryState(op string) (cgo.EPState, error) { return w.ep.libr
 
 // Glance does not wait for the gate.
 func (w watched) Glance(op string) (cgo.EPState, bool) {
-	o := &w.ep.obj
-	if !o.gate.TryRLock() {
+	q := &w.ep.recv
+	if !q.mu.TryLock() {
 		return 0, false
 	}
-	defer o.gate.RUnlock()
-	if o.state != lifeAlive {
+	defer q.mu.Unlock()
+	if q.handle == 0 {
 		return 0, false
 	}
 	state, err := w.ep.libraryState(op)

@@ -42,12 +42,12 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 				"Operation of post %d of the batch is %v, it must be %v, %v, %v or %v: set it, and post others with the method of their own", accepted, batch[accepted].Operation,
 				DTOSend, DTOReceive, DTORDMARead, DTORDMAWrite))
 		}
-		d := ep.direction(op)
+		q := ep.queue(op)
 		var n int
-		d.mu.Lock()
-		n, call, err = d.postSome(batch[accepted:])
-		d.mu.Unlock()
-		if d == &ep.request && ep.ia != nil && ep.ia.software && turnOver() {
+		q.mu.Lock()
+		n, call, err = q.postSome(batch[accepted:])
+		q.mu.Unlock()
+		if q == &ep.request && ep.ia != nil && ep.ia.software && turnOver() {
 			runtime.Gosched()
 		}
 		accepted += n
@@ -77,38 +77,38 @@ func batchedOperation(o DTO) (operation, bool) {
 // postSome posts the operations at the start of the batch that belong to the
 // direction, up to mostAtOnce of them. The error is that of the operation behind
 // those that were accepted, and call its call. The caller holds mu.
-func (d *direction) postSome(batch []Post) (accepted int, call string, err error) {
-	call, err = d.prepareSome(batch)
-	if len(d.posts) == 0 {
+func (q *workQueue) postSome(batch []Post) (accepted int, call string, err error) {
+	call, err = q.prepareSome(batch)
+	if len(q.posts) == 0 {
 		return 0, call, err
 	}
-	accepted, r := cgo.EPPostBatch(d.handle, d.posts, d.iov)
-	if accepted < len(d.posts) {
+	accepted, r := cgo.EPPostBatch(q.handle, q.posts, q.iov)
+	if accepted < len(q.posts) {
 		op, _ := batchedOperation(batch[accepted].Operation)
 		call = kinds[op].call
-		err = d.refused(call, r)
+		err = q.refused(call, r)
 	}
-	if d.ep.shadow != nil {
+	if q.ep.shadow != nil {
 		for i := range batch[:accepted] {
 			op, _ := batchedOperation(batch[i].Operation)
-			d.assertPosted(kinds[op].call)
+			q.assertPosted(kinds[op].call)
 		}
 	}
 	return accepted, call, err
 }
 
-// prepareSome fills d.posts from the batch. The error is that of the operation behind those
-// in d.posts. The caller holds mu.
-func (d *direction) prepareSome(batch []Post) (call string, err error) {
-	d.posts, d.iov = d.posts[:0], d.iov[:0]
-	if d.handle == 0 { // it may have no endpoint either
+// prepareSome fills q.posts from the batch. The error is that of the operation behind those
+// in q.posts. The caller holds mu.
+func (q *workQueue) prepareSome(batch []Post) (call string, err error) {
+	q.posts, q.iov = q.posts[:0], q.iov[:0]
+	if q.handle == 0 { // it may have no endpoint either
 		op, _ := batchedOperation(batch[0].Operation)
 		return kinds[op].call, errNotReady
 	}
-	for len(d.posts) < min(len(batch), mostAtOnce) {
-		p := &batch[len(d.posts)]
+	for len(q.posts) < min(len(batch), mostAtOnce) {
+		p := &batch[len(q.posts)]
 		op, ok := batchedOperation(p.Operation)
-		if !ok || d != d.ep.direction(op) {
+		if !ok || q != q.ep.queue(op) {
 			break
 		}
 		k := &kinds[op]
@@ -117,13 +117,13 @@ func (d *direction) prepareSome(batch []Post) (call string, err error) {
 		if k.remote {
 			remote = &p.Remote
 		}
-		before := len(d.iov)
-		if err := d.examine(op, k, p.Segments, p.Flags, remote); err != nil {
-			d.iov = d.iov[:before]
+		before := len(q.iov)
+		if err := q.examine(op, k, p.Segments, p.Flags, remote); err != nil {
+			q.iov = q.iov[:before]
 			return call, err
 		}
-		d.posts = append(d.posts, cgo.Post{})
-		d.prepare(&d.posts[len(d.posts)-1], op, k, len(d.iov)-before, p.Cookie, p.Flags, remote)
+		q.posts = append(q.posts, cgo.Post{})
+		q.prepare(&q.posts[len(q.posts)-1], op, k, len(q.iov)-before, p.Cookie, p.Flags, remote)
 	}
 	return call, nil
 }

@@ -340,12 +340,7 @@ func (evd *EVD) modifyCNO(op string, cno *CNO) error {
 			}
 		}
 	}
-	if cno != nil {
-		cno.obj.addUser(&evd.obj)
-	}
-	if l.cno != nil && l.cno != cno {
-		l.cno.obj.removeUser(&evd.obj)
-	}
+	evd.obj.replaceParent(l.cno.object(), cno.object())
 	l.cno = cno
 	return nil
 }

@@ -93,7 +93,7 @@ func (ep *EP) connect(arguments connectArguments, timeout time.Duration, private
 	if err := ep.takeControl(op); err != nil {
 		return err
 	}
-	defer ep.control.Unlock()
+	defer ep.request.mu.Unlock()
 	if err := ep.ia.checkPrivateData(op, privateData, arguments.privateData); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func explainAddress(op string, address netip.Addr, err error) error {
 
 // requireConnectable refuses an endpoint that cannot connect from the given state.
 func (ep *EP) requireConnectable(op string, from EPState) error {
-	if ep.parts.Load().connect == nil {
+	if ep.parts.connect == nil {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher: give it one with CreateEP or Modify")
 	}
 	return ep.requireState(op, from)
@@ -243,7 +243,7 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	if err := ep.takeControl(op); err != nil {
 		return false, err
 	}
-	defer ep.control.Unlock()
+	defer ep.request.mu.Unlock()
 	if ep.ia != cr.ia {
 		return false, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter than the request: accept on one of the same")
 	}

@@ -22,9 +22,7 @@ func SetConsumerContext(o Object, context any) error {
 		return err
 	}
 	defer obj.leave()
-	obj.mu.Lock()
-	defer obj.mu.Unlock()
-	obj.context = context
+	obj.context.Store(&context)
 	return nil
 }
 
@@ -40,9 +38,10 @@ func GetConsumerContext(o Object) (any, error) {
 		return nil, err
 	}
 	defer obj.leave()
-	obj.mu.Lock()
-	defer obj.mu.Unlock()
-	return obj.context, nil
+	if context := obj.context.Load(); context != nil {
+		return *context, nil
+	}
+	return nil, nil
 }
 
 // GetHandleType tells what kind an object is of.

@@ -57,7 +57,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 			cgo.CopyOut(cr.param.PrivateData, param.PrivateData)
 		}
 	}
-	lockorder.As[answerRank](&cr.obj.gate)
+	cr.obj.gate = new(lockorder.RWMutex[answerRank])
 	cr.obj.born("connection request", NoSubtype, func() error { return cr.Reject(nil) }, &s.obj, &s.ia.obj)
 	return cr
 }

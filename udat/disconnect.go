@@ -30,7 +30,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	if err := ep.takeControl(op); err != nil {
 		return err
 	}
-	defer ep.control.Unlock()
+	defer ep.request.mu.Unlock()
 	if flags != CloseAbrupt && flags != CloseGraceful {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be %v or %v", flags, CloseAbrupt, CloseGraceful)
 	}
@@ -66,7 +66,7 @@ func (ep *EP) Reset() (err error) {
 	if err := ep.takeControl(op); err != nil {
 		return err
 	}
-	defer ep.control.Unlock()
+	defer ep.request.mu.Unlock()
 	state, err := ep.state(op)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (ep *EP) Reset() (err error) {
 		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v or %v: %s", state, EPStateDisconnected, EPStateUnconnected, wayTo(EPStateUnconnected, state))
 	}
 	defer ep.shadow.Begin(shadow.Reset).End(&err)
-	ep.lockDirections()
-	defer ep.unlockDirections()
+	ep.recv.mu.Lock()
+	defer ep.recv.mu.Unlock()
 	return check(op, cgo.EPReset(ep.handle))
 }

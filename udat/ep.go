@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
@@ -14,38 +13,36 @@ import (
 )
 
 // EP is an endpoint, one end of a connection. Its methods may be called from
-// any goroutine. Posts in one direction take turns. A post waits while the
-// endpoint is modified or reset.
+// any goroutine. Posts in one direction take turns. A receive waits while the endpoint is
+// modified, reset or freed, a request also while it connects, accepts or disconnects.
+//
+// Its two locks are those of its queues. The call that is changing the endpoint holds that of
+// the requests, and may wait for the library meanwhile. One that only looks at it holds
+// that of the receives. It is freed with both held.
 type EP struct {
-	obj    object
+	obj    object // the gate is the lock of recv
 	ia     *IA
 	srq    *SRQ // nil for an endpoint with receives of its own
 	handle cgo.EPHandle
-	parts  atomic.Pointer[epParts] // replaced by Modify, with control held
+	parts  *epParts // replaced with both locks held, and those of its event dispatchers
 
-	// control is held by the call that is changing the endpoint, which may wait for the
-	// library meanwhile.
-	control lockorder.Mutex[controlRank]
-
-	recv, request direction
+	recv, request workQueue
 
 	shadow *shadow.Shadow // nil without assertions
 }
 
-// takeControl takes control of the endpoint. It fails if the endpoint is freed. The
-// endpoint stays alive as long as the caller has control, since freeing it takes control.
+// takeControl takes the lock of the requests for a call that changes the endpoint. It fails if the
+// endpoint is freed.
 func (ep *EP) takeControl(op string) error {
 	if ep == nil {
-		return ep.object().enter(op, InvalidHandleEP)
+		return ep.object().unusable(op, InvalidHandleEP)
 	}
-	ep.control.Lock()
-	err := ep.obj.enter(op, InvalidHandleEP)
-	if err != nil {
-		ep.control.Unlock()
-		return err
+	ep.request.mu.Lock()
+	if ep.request.handle != 0 {
+		return nil
 	}
-	ep.obj.leave()
-	return nil
+	defer ep.request.mu.Unlock()
+	return ep.obj.unusable(op, InvalidHandleEP)
 }
 
 func (ep *EP) object() *object {
@@ -182,17 +179,16 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	if err := p.checkMade(op, ia, r); err != nil {
 		return nil, err
 	}
-	ep.handle = handle
-	ep.parts.Store(&p)
+	ep.handle, ep.parts = handle, &p
 	ep.recv.init(ep, &p)
 	ep.request.init(ep, &p)
+	lockorder.As[receivesRank](&ep.recv.mu)
+	ep.obj.gate = exclusive{&ep.recv.mu}
+	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
 	for _, evd := range evds {
 		evd.addEndpoint(handle, ep)
 	}
 	ia.setNamed(cgo.Handle(handle), ep)
-	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
-	lockorder.Number(&ep.request.mu, 2*ep.obj.serial)
-	lockorder.Number(&ep.recv.mu, 2*ep.obj.serial+1)
 	return ep, nil
 }
 
@@ -231,7 +227,10 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 
 // evds returns the event dispatchers, each once, in the order in which they are locked.
 func (p *epParts) evds() []*EVD {
-	evds := slices.DeleteFunc([]*EVD{p.recv, p.request, p.connect}, func(evd *EVD) bool { return evd == nil })
+	return sortEVDs(slices.DeleteFunc([]*EVD{p.recv, p.request, p.connect}, func(evd *EVD) bool { return evd == nil }))
+}
+
+func sortEVDs(evds []*EVD) []*EVD {
 	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.serial, b.obj.serial) })
 	return slices.Compact(evds)
 }
@@ -335,7 +334,7 @@ func (p *epParts) checkStreams(op string, ep *EP) error {
 		flags := p.streams(evd)
 		for _, other := range evd.endpoints {
 			if other != ep {
-				flags = append(flags, other.parts.Load().streams(evd)...)
+				flags = append(flags, other.parts.streams(evd)...)
 				break // they agree among themselves
 			}
 		}
@@ -403,7 +402,7 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 }
 
 // state returns the state of the endpoint, and has the shadow, if there is one, check
-// it. The caller holds the gate or control.
+// it. The caller holds the lock of a queue.
 func (ep *EP) state(op string) (EPState, error) {
 	look := ep.libraryState
 	if ep.shadow != nil {
@@ -453,7 +452,7 @@ func (ep *EP) Query() (EPParam, error) {
 		return EPParam{}, err
 	}
 	var native cgo.EPParam
-	p := ep.parts.Load()
+	p := ep.parts
 	if r := cgo.EPQuery(ep.handle, cgo.EPFieldAll, &native); !r.OK() {
 		return EPParam{}, check(op, r)
 	}
@@ -524,7 +523,7 @@ func (ep *EP) Free() (err error) {
 	if err := ep.takeControl(op); err != nil {
 		return err
 	}
-	defer ep.control.Unlock()
+	defer ep.request.mu.Unlock()
 	state, err := ep.state(op)
 	if err != nil {
 		return err
@@ -533,11 +532,9 @@ func (ep *EP) Free() (err error) {
 		return refuse(op, ErrInvalidState, stateSubtype(state), "a reserved service point holds the endpoint: free that first")
 	}
 	defer ep.shadow.Begin(shadow.Free).End(&err)
+	evds := ep.parts.evds()
+	defer lockAll(evds)()
 	return ep.obj.seal(op, InvalidHandleEP, func() error {
-		ep.lockDirections()
-		defer ep.unlockDirections()
-		evds := ep.parts.Load().evds()
-		defer lockAll(evds)()
 		if err := check(op, cgo.EPFree(ep.handle)); err != nil {
 			return err
 		}
@@ -548,17 +545,6 @@ func (ep *EP) Free() (err error) {
 		ep.recv.handle, ep.request.handle = 0, 0
 		return nil
 	})
-}
-
-// lockDirections keeps posts away.
-func (ep *EP) lockDirections() {
-	ep.request.mu.Lock()
-	ep.recv.mu.Lock()
-}
-
-func (ep *EP) unlockDirections() {
-	ep.recv.mu.Unlock()
-	ep.request.mu.Unlock()
 }
 
 // checkMade is checkMade for endpoints.

@@ -6,7 +6,7 @@ import "github.com/goudat/goudat/cgo"
 // of ep, without attributes.
 func NativeDefaults(ep *EP) (EPAttr, error) {
 	const op = "dat_ep_create"
-	p := ep.parts.Load()
+	p := ep.parts
 	handle, r := cgo.EPCreate(ep.ia.handle, p.pz.handle, p.recv.handle, p.request.handle, 0, nil)
 	if err := check(op, r); err != nil {
 		return EPAttr{}, err

@@ -110,18 +110,19 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	} else {
 		evd.waiters.cno = cno
 	}
-	evd.obj.born("event dispatcher", InvalidStateEVDInUse, evd.Free, &ia.obj)
-	lockorder.Number(&evd.mu, evd.obj.serial)
+	parents := []*object{&ia.obj}
 	if cno != nil {
-		cno.obj.addUser(&evd.obj)
+		parents = append(parents, &cno.obj)
 	}
+	evd.obj.born("event dispatcher", InvalidStateEVDInUse, evd.Free, parents...)
+	lockorder.Number(&evd.mu, evd.obj.serial)
+	ia.notifier.add(evd)
 	return evd, nil
 }
 
 func newEVD(ia *IA, handle cgo.EVDHandle, flags EVDFlags) *EVD {
 	evd := &EVD{ia: ia, handle: handle, flags: flags}
 	evd.waiters.eagerness.most = DefaultWaitSpin
-	ia.notifier.add(evd)
 	return evd
 }
 
@@ -247,10 +248,7 @@ func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
 	if l.stopWatch != nil {
 		l.stopWatch()
 	}
-	if l.cno != nil {
-		l.cno.obj.removeUser(&evd.obj)
-		l.cno = nil
-	}
+	l.cno = nil
 	wakeAll(&l.parked)
 	return nil
 }

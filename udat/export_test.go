@@ -135,19 +135,19 @@ func Pins() (n int) {
 // RawIA returns the adapter's native handle.
 func RawIA(ia *IA) cgo.IAHandle { return ia.handle }
 
-// HoldRequests keeps the endpoint from posting requests, and from disconnecting,
-// until release is called. Receives can be posted.
-func HoldRequests(ep *EP) (release func()) {
-	d := &ep.request
-	return hold(d.mu.Lock, d.mu.Unlock)
+// HoldReceives keeps the endpoint from posting receives, and from being freed, until release
+// is called.
+func HoldReceives(ep *EP) (release func()) {
+	q := &ep.recv
+	return hold(q.mu.Lock, q.mu.Unlock)
 }
 
 // AwaitControl waits until a call, or a time-out, has the endpoint to itself.
 func AwaitControl(ep *EP) {
 	await(func() bool {
-		free := ep.control.TryLock()
+		free := ep.request.mu.TryLock()
 		if free {
-			ep.control.Unlock()
+			ep.request.mu.Unlock()
 		}
 		return !free
 	})
@@ -164,10 +164,10 @@ func SetBusyWithin(d time.Duration) (restore func()) {
 // AllowSegments lets sends of the endpoint have more segments than it was made
 // for, which the library refuses.
 func AllowSegments(ep *EP, n int) {
-	d := &ep.request
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.maxIOV = n
+	q := &ep.request
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.maxIOV = n
 }
 
 // AllowSharedSegments is AllowSegments for the receives of a shared queue.

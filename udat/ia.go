@@ -101,7 +101,9 @@ func Open(name string) (*IA, error) {
 	ia.obj.ledger = openLedger(name)
 	runtime.AddCleanup(ia, (*ledger).dropped, ia.obj.ledger)
 	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
-	ia.async.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, ia.async.Free) // after the adapter, whose Close frees it
+	ia.async.obj.ledger = ia.obj.ledger
+	ia.async.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, nil) // after the adapter, whose Close frees it
+	ia.notifier.add(ia.async)
 	return ia, nil
 }
 

@@ -103,7 +103,8 @@ func leakText(leaked []Origin) string {
 }
 
 // ledger lists what is alive on an adapter, the adapter included. It refers to
-// none of it, so that it is still there when the program has dropped everything.
+// none of it, so that it is still there when the program has dropped everything. Its lock
+// guards who uses whom, too.
 type ledger struct {
 	adapter string
 
@@ -127,22 +128,22 @@ func openLedger(adapter string) *ledger {
 	return l
 }
 
-func (l *ledger) add(r record) {
-	if l == nil {
-		return
-	}
+// enter lists an object that the program has made, and makes any a user of its parents.
+func (l *ledger) enter(o *object, parents []*object) {
 	l.mu.Lock()
-	l.records[r.serial] = r
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	if o.free != nil {
+		l.records[o.serial] = o.record
+	}
+	o.use(parents)
 }
 
-// remove strikes out an object that is freed. The adapter is the last to go.
-func (l *ledger) remove(serial uint64) {
-	if l == nil {
-		return
-	}
+// strike strikes out an object that is freed, and ends its use of its parents. The adapter is
+// the last to go.
+func (l *ledger) strike(o *object) {
 	l.mu.Lock()
-	delete(l.records, serial)
+	o.use(nil)
+	delete(l.records, o.serial)
 	empty := len(l.records) == 0
 	l.mu.Unlock()
 	if empty {
@@ -150,6 +151,38 @@ func (l *ledger) remove(serial uint64) {
 		delete(ledgers.open, l)
 		ledgers.mu.Unlock()
 	}
+}
+
+// setParents has the object use others than before.
+func (o *object) setParents(parents []*object) {
+	o.ledger.mu.Lock()
+	defer o.ledger.mu.Unlock()
+	o.use(parents)
+}
+
+// replaceParent has the object use one other parent, nil for none, in place of one, nil for none.
+func (o *object) replaceParent(former, parent *object) {
+	o.ledger.mu.Lock()
+	defer o.ledger.mu.Unlock()
+	parents := slices.DeleteFunc(slices.Clone(o.parents), func(p *object) bool { return p == former })
+	if parent != nil {
+		parents = append(parents, parent)
+	}
+	o.use(parents)
+}
+
+// use sets the parents. The caller holds the ledger's mu.
+func (o *object) use(parents []*object) {
+	for _, p := range o.parents {
+		delete(p.users, o)
+	}
+	for _, p := range parents {
+		if p.users == nil {
+			p.users = make(map[*object]struct{})
+		}
+		p.users[o] = struct{}{}
+	}
+	o.parents = parents
 }
 
 func (l *ledger) origins() []Origin {

@@ -6,29 +6,27 @@ import "github.com/goudat/goudat/udat/internal/lockorder"
 // built with -tags lockorder check it. A lock without a rank here has lockorder.Last: no
 // other lock is taken under it.
 //
-// While a goroutine holds a lock up to controlRank, it may wait for the library or for
-// another goroutine. While it holds a lock behind that, it may not.
+// While a goroutine holds a lock up to controlRank, it may wait for another goroutine. While
+// it holds a lock behind that, it may not.
 type (
 	closingRank    struct{} // IA.Close
 	answerRank     struct{} // the gates of connection requests
-	controlRank    struct{} // EP.control
-	gateRank       struct{} // the gates of other objects, by birth
+	controlRank    struct{} // the requests of an endpoint, and with that changing it
+	gateRank       struct{} // the gates of objects without a lock of their kind, by birth
 	registryRank   struct{} // libdat2's registry, and adapters that open and close
-	directionRank  struct{} // the two queues of an endpoint, requests first, by birth
 	dispatcherRank struct{} // event dispatchers, by birth
-	srqRank        struct{} // shared receive queues
+	receivesRank   struct{} // the receives of an endpoint, and shared receive queues
 	ledgersRank    struct{} // the list of the adapters' ledgers
 	waitersRank    struct{} // who waits on an event dispatcher or a CNO
 )
 
 func (closingRank) Place() (int, string)    { return 1, "an adapter's closing" }
 func (answerRank) Place() (int, string)     { return 2, "a connection request" }
-func (controlRank) Place() (int, string)    { return 3, "an endpoint's control" }
+func (controlRank) Place() (int, string)    { return 3, "an endpoint's requests" }
 func (gateRank) Place() (int, string)       { return 4, "a gate" }
 func (registryRank) Place() (int, string)   { return 5, "the registry" }
-func (directionRank) Place() (int, string)  { return 6, "a direction" }
-func (dispatcherRank) Place() (int, string) { return 7, "an event dispatcher" }
-func (srqRank) Place() (int, string)        { return 8, "a shared receive queue" } // 9 is a shadow
+func (dispatcherRank) Place() (int, string) { return 6, "an event dispatcher" }
+func (receivesRank) Place() (int, string)   { return 7, "a queue of receives" } // 9 is a shadow
 func (ledgersRank) Place() (int, string)    { return 10, "the ledgers" }
 func (waitersRank) Place() (int, string)    { return 11, "the waiters" }
 

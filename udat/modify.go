@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/shadow"
@@ -42,16 +41,15 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	if err := ep.takeControl(op); err != nil {
 		return err
 	}
-	defer ep.control.Unlock()
+	defer ep.request.mu.Unlock()
 	if err := ep.requireModifiable(op, mask); err != nil || mask == 0 {
 		return err
 	}
-	old := ep.parts.Load()
-	p := *old
+	p := *ep.parts
 	if err := p.assign(op, mask, param); err != nil {
 		return err
 	}
-	leave, err := enterAll(op, p.arguments(ep.ia)...)
+	leave, err := enterAll(op, append(p.arguments(ep.ia), ep.parts.arguments(ep.ia)...)...)
 	if err != nil {
 		return err
 	}
@@ -65,18 +63,16 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 		call = shadow.ModifyPZ
 	}
 	defer ep.shadow.Begin(call).End(&err)
-	return ep.modify(op, mask, old, &p)
+	return ep.modify(op, mask, &p)
 }
 
-// modify is Modify for a caller that has control, and has opened the gates of the parts.
-func (ep *EP) modify(op string, mask EPParamMask, old, p *epParts) error {
-	ep.lockDirections()
-	defer ep.unlockDirections()
-	both := epParts{recv: p.recv, request: p.request, connect: p.connect}
-	evds := append(both.evds(), old.evds()...)
-	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.serial, b.obj.serial) })
-	evds = slices.Compact(evds)
-	defer lockAll(evds)()
+// modify is Modify for a caller that has control, and has opened the gates of the parts, those
+// of before included.
+func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
+	old := ep.parts.evds()
+	defer lockAll(sortEVDs(append(p.evds(), old...)))()
+	ep.recv.mu.Lock()
+	defer ep.recv.mu.Unlock()
 	if err := p.checkStreams(op, ep); err != nil {
 		return err
 	}
@@ -91,7 +87,7 @@ func (ep *EP) modify(op string, mask EPParamMask, old, p *epParts) error {
 	if err := cmp.Or(p.checkRoom(op, r), check(op, r)); err != nil {
 		return err
 	}
-	for _, evd := range evds {
+	for _, evd := range old {
 		evd.removeEndpoint(ep.handle)
 	}
 	for _, evd := range p.evds() {
@@ -99,11 +95,8 @@ func (ep *EP) modify(op string, mask EPParamMask, old, p *epParts) error {
 	}
 	ep.recv.init(ep, p)
 	ep.request.init(ep, p)
-	for _, o := range p.parents(ep.ia) {
-		o.addUser(&ep.obj)
-	}
-	ep.obj.setParents(p.parents(ep.ia), ep.obj.parents)
-	ep.parts.Store(p)
+	ep.obj.setParents(p.parents(ep.ia))
+	ep.parts = p
 	return nil
 }
 

@@ -3,10 +3,12 @@ package udat
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/udat/internal/lockorder"
@@ -14,31 +16,43 @@ import (
 
 // object is what every kind of handle has in common: a gate, which keeps the
 // native object alive while a call uses it, and the record of which object uses which,
-// because the library crashes if a parent is freed before its children. The parents of
-// an object cannot be freed while its own gate is open.
+// because the library crashes if a parent is freed before its children.
 type object struct {
 	record
 	inUseSubtype ReturnSubtype // subtype of the error for freeing it too early
-	free         func() error  // the object's own Free
-	ledger       *ledger       // that of the adapter, nil for what the binding has made for itself
+	free         func() error  // the object's own Free, nil for what comes with its adapter
+	ledger       *ledger       // that of the adapter
 
-	// gate is held for reading by a call that uses the native object and for
-	// writing by one that frees or replaces it.
-	gate  lockorder.RWMutex[gateRank]
-	state lifeState // guarded by gate
+	gate  gate      // nil for a zero value that the program made itself
+	state lifeState // guarded by the gate
 
-	mu      lockorder.Mutex[lockorder.Last]
-	parents []*object
-	users   map[*object]struct{}
-	context any // the program's own
+	parents []*object            // guarded by the ledger's lock
+	users   map[*object]struct{} // the same
+	context atomic.Pointer[any]  // the program's own
 }
+
+// gate is held for reading by a call that uses the native object, and for writing by one that
+// frees it. A kind that has locks of its own makes one of them the gate: see exclusive.
+type gate interface {
+	sync.Locker
+	RLock()
+	RUnlock()
+}
+
+// sharedGate is the gate of an object whose kind has no such lock.
+type sharedGate = lockorder.RWMutex[gateRank]
+
+// exclusive makes a gate of a lock for one goroutine at a time.
+type exclusive struct{ sync.Locker }
+
+func (e exclusive) RLock()   { e.Lock() }
+func (e exclusive) RUnlock() { e.Unlock() }
 
 type lifeState uint8
 
 const (
-	lifeUnborn lifeState = iota // a zero value that the program made itself
-	lifeAlive
-	lifeClosing // an adapter only: what is on it lives, and nothing new is made
+	lifeAlive   lifeState = iota
+	lifeClosing           // an adapter only: what is on it lives, and nothing new is made
 	lifeFreed
 )
 
@@ -51,54 +65,36 @@ type record struct {
 
 var births atomic.Uint64
 
-// born completes the object once its native counterpart exists and records it
-// as a user of its parents, whose gates the caller holds. From the first record
-// on a close finds the object: it cannot free it before the last.
+// born completes the object once its native counterpart exists, and records it
+// as a user of its parents, whose gates the caller holds. Nobody else knows the object yet.
+// It gets a gate unless its kind has set one.
 func (o *object) born(kind string, inUseSubtype ReturnSubtype, free func() error, parents ...*object) {
 	stack := make([]uintptr, 16)
-	o.gate.TryLock() // nobody else has it yet
-	defer o.gate.Unlock()
 	o.record = record{births.Add(1), kind, stack[:runtime.Callers(2, stack)]}
-	lockorder.Number(&o.gate, o.serial)
-	o.inUseSubtype, o.free, o.parents = inUseSubtype, free, parents
-	o.state = lifeAlive
+	if o.gate == nil {
+		shared := new(sharedGate)
+		lockorder.Number(shared, o.serial)
+		o.gate = shared
+	}
+	o.inUseSubtype, o.free = inUseSubtype, free
 	for _, p := range parents {
 		o.ledger = p.ledger
 	}
-	o.ledger.add(o.record)
-	for _, p := range parents {
-		p.addUser(o)
-	}
-}
-
-func (o *object) addUser(user *object) {
-	o.mu.Lock()
-	if o.users == nil {
-		o.users = make(map[*object]struct{})
-	}
-	o.users[user] = struct{}{}
-	o.mu.Unlock()
-}
-
-func (o *object) removeUser(user *object) {
-	o.mu.Lock()
-	delete(o.users, user)
-	o.mu.Unlock()
+	o.ledger.enter(o, parents)
 }
 
 // enter opens the gate for a call; the caller leaves when it no longer needs
 // the native object. A nil object is that of a nil pointer.
 func (o *object) enter(op string, invalid ReturnSubtype) error {
-	if o == nil {
-		return refuse(op, ErrInvalidHandle, invalid, "the object is nil: give one that was made")
+	if o == nil || o.gate == nil {
+		return o.unusable(op, invalid)
 	}
 	o.gate.RLock()
 	if o.state == lifeAlive {
 		return nil
 	}
-	err := o.unusable(op, invalid)
-	o.gate.RUnlock()
-	return err
+	defer o.gate.RUnlock()
+	return o.unusable(op, invalid)
 }
 
 func (o *object) leave() { o.gate.RUnlock() }
@@ -119,11 +115,10 @@ type argument struct {
 	invalid ReturnSubtype
 }
 
-// enterAll opens the gates of several objects, each once and in the order of
-// birth: a goroutine that held one while it waits for another could otherwise
-// meet its mirror image.
+// enterAll opens the gates of several objects, each once and in their order: a goroutine that
+// held one while it waits for another could otherwise meet its mirror image.
 func enterAll(op string, arguments ...argument) (leave func(), err error) {
-	slices.SortFunc(arguments, func(a, b argument) int { return cmp.Compare(a.serial(), b.serial()) })
+	slices.SortFunc(arguments, argument.compare)
 	arguments = slices.CompactFunc(arguments, func(a, b argument) bool { return a.object == b.object && a.object != nil })
 	for i, a := range arguments {
 		if err := a.object.enter(op, a.invalid); err != nil {
@@ -134,11 +129,21 @@ func enterAll(op string, arguments ...argument) (leave func(), err error) {
 	return func() { leaveAll(arguments) }, nil
 }
 
-func (a argument) serial() uint64 {
+// compare orders gates: shared ones by birth, then others by birth.
+func (a argument) compare(b argument) int {
+	kind, serial := a.order()
+	otherKind, otherSerial := b.order()
+	return cmp.Or(cmp.Compare(kind, otherKind), cmp.Compare(serial, otherSerial))
+}
+
+func (a argument) order() (kind int, serial uint64) {
 	if a.object == nil {
-		return 0
+		return 0, 0
 	}
-	return a.object.serial
+	if _, shared := a.object.gate.(*sharedGate); shared {
+		return 1, a.object.serial
+	}
+	return 2, a.object.serial
 }
 
 func leaveAll(arguments []argument) {
@@ -147,12 +152,14 @@ func leaveAll(arguments []argument) {
 	}
 }
 
-// unusable says why the object is not alive. The caller holds the gate.
+// unusable says why the object is not alive. The caller holds the gate, if there is one.
 func (o *object) unusable(op string, invalid ReturnSubtype) error {
-	switch o.state {
-	case lifeUnborn:
+	switch {
+	case o == nil:
+		return refuse(op, ErrInvalidHandle, invalid, "the object is nil: give one that was made")
+	case o.gate == nil:
 		return refuse(op, ErrInvalidHandle, invalid, "the object was not made by this package's functions, such as CreateEP: give one that was")
-	case lifeClosing:
+	case o.state == lifeClosing:
 		return o.closed(op, invalid, "is being closed")
 	}
 	return o.freed(op, invalid)
@@ -162,16 +169,12 @@ func (o *object) freed(op string, invalid ReturnSubtype) error {
 	return o.closed(op, invalid, "is already freed")
 }
 
+// closed makes the error of a call on an object that is freed, or will be.
 func (o *object) closed(op string, invalid ReturnSubtype, how string) error {
-	return closedError(op, invalid, "the "+o.kind+" "+how)
-}
-
-// closedError makes the error of a call on what was freed.
-func closedError(op string, invalid ReturnSubtype, detail string) error {
 	return &Error{
 		Op:     op,
 		Return: classError | Return(ErrInvalidHandle) | Return(invalid),
-		Detail: detail,
+		Detail: "the " + o.kind + " " + how,
 		Err:    ErrClosed,
 	}
 }
@@ -183,10 +186,34 @@ func (o *object) seal(op string, invalid ReturnSubtype, release func() error) er
 	return o.sealFrom(lifeAlive, op, invalid, release)
 }
 
+// sealFrom is seal for an object in the given state.
+func (o *object) sealFrom(state lifeState, op string, invalid ReturnSubtype, release func() error) error {
+	if o == nil || o.gate == nil {
+		return o.unusable(op, invalid)
+	}
+	o.gate.Lock()
+	defer o.gate.Unlock()
+	if o.state != state {
+		return o.unusable(op, invalid)
+	}
+	if err := o.refuseInUse(op); err != nil {
+		return err
+	}
+	if err := release(); err != nil {
+		return err
+	}
+	o.state = lifeFreed
+	o.ledger.strike(o)
+	return nil
+}
+
 // beginClosing ends the making of objects on an adapter, and waits for the calls
 // in flight. sealFrom or stopClosing must follow. With CloseGraceful it fails while the
 // adapter has users.
 func (o *object) beginClosing(op string, invalid ReturnSubtype, flags CloseFlags) error {
+	if o.gate == nil {
+		return o.unusable(op, invalid)
+	}
 	o.gate.Lock()
 	defer o.gate.Unlock()
 	if o.state != lifeAlive {
@@ -208,30 +235,6 @@ func (o *object) stopClosing() {
 	if o.state == lifeClosing {
 		o.state = lifeAlive
 	}
-}
-
-// sealFrom is seal for an object in the given state.
-func (o *object) sealFrom(state lifeState, op string, invalid ReturnSubtype, release func() error) error {
-	if o == nil {
-		return refuse(op, ErrInvalidHandle, invalid, "the object is nil: give one that was made")
-	}
-	o.gate.Lock()
-	defer o.gate.Unlock()
-	if o.state != state {
-		return o.unusable(op, invalid)
-	}
-	if err := o.refuseInUse(op); err != nil {
-		return err
-	}
-	if err := release(); err != nil {
-		return err
-	}
-	o.state = lifeFreed
-	o.ledger.remove(o.serial)
-	for _, p := range o.parents {
-		p.removeUser(o)
-	}
-	return nil
 }
 
 func (o *object) isFreed() bool {
@@ -263,25 +266,11 @@ func (o *object) refuseInUse(op string) error {
 	return refuse(op, ErrInvalidState, o.inUseSubtype, "the %s is still used by: %s; %s", o.kind, strings.Join(names, ", "), remedy)
 }
 
+// living lists the users.
 func (o *object) living() []*object {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	users := make([]*object, 0, len(o.users))
-	for u := range o.users {
-		users = append(users, u)
-	}
-	return users
-}
-
-// setParents sets the parents that the object uses. It is a user of all of them already,
-// and ceases to be a user of those of others that are not among them.
-func (o *object) setParents(parents, others []*object) {
-	for _, p := range others {
-		if !slices.Contains(parents, p) { // one that stays is in use all the time
-			p.removeUser(o)
-		}
-	}
-	o.parents = parents
+	o.ledger.mu.Lock()
+	defer o.ledger.mu.Unlock()
+	return slices.Collect(maps.Keys(o.users))
 }
 
 // String names the object by its kind and the line of the program that made it.

@@ -11,9 +11,9 @@ import (
 
 // A direction is one of the two queues of an endpoint, receives or requests. Its lock is
 // the one that the library does not take when it posts.
-type direction struct {
+type workQueue struct {
 	ep *EP
-	mu lockorder.Mutex[directionRank]
+	mu lockorder.Mutex[controlRank]
 
 	handle                      cgo.EPHandle // 0 once the endpoint is freed
 	idle                        bool         // it has no EVD, so that nothing can be posted
@@ -28,14 +28,14 @@ type direction struct {
 
 // init sets up a direction for new attributes. The caller holds mu, unless the endpoint is
 // new.
-func (d *direction) init(ep *EP, p *epParts) {
+func (q *workQueue) init(ep *EP, p *epParts) {
 	evd, maxIOV := p.recv, p.attr.MaxRecvIOV
-	if d == &ep.request {
+	if q == &ep.request {
 		evd, maxIOV = p.request, p.attr.MaxRequestIOV
 	}
-	d.ep, d.handle, d.idle, d.pz, d.maxIOV = ep, ep.handle, evd == nil, p.pz, maxIOV
-	d.maxMessageSize, d.maxRDMASize = p.attr.MaxMessageSize, p.attr.MaxRDMASize
-	d.noReads = readsOf(p.attr.MaxRDMAReadOut) == 0
+	q.ep, q.handle, q.idle, q.pz, q.maxIOV = ep, ep.handle, evd == nil, p.pz, maxIOV
+	q.maxMessageSize, q.maxRDMASize = p.attr.MaxMessageSize, p.attr.MaxRDMASize
+	q.noReads = readsOf(p.attr.MaxRDMAReadOut) == 0
 }
 
 // post posts an operation of any kind. remote is nil for one without remote memory,
@@ -45,18 +45,18 @@ func (ep *EP) post(op operation, iov []Segment, cookie uint64, flags CompletionF
 	if ep == nil {
 		return ep.object().enter(k.call, InvalidHandleEP)
 	}
-	d := ep.direction(op)
-	d.mu.Lock()
-	err := d.post(op, k, iov, cookie, flags, remote, operands)
-	d.mu.Unlock() // without a defer: see assertPosted
-	if d == &ep.request && ep.ia != nil && ep.ia.software && turnOver() {
+	q := ep.queue(op)
+	q.mu.Lock()
+	err := q.post(op, k, iov, cookie, flags, remote, operands)
+	q.mu.Unlock() // without a defer: see assertPosted
+	if q == &ep.request && ep.ia != nil && ep.ia.software && turnOver() {
 		runtime.Gosched()
 	}
 	return ep.explain(k.call, err)
 }
 
-// direction returns the queue that an operation is posted to.
-func (ep *EP) direction(op operation) *direction {
+// queue returns the queue that an operation is posted to.
+func (ep *EP) queue(op operation) *workQueue {
 	if op == opReceive {
 		return &ep.recv
 	}
@@ -64,97 +64,97 @@ func (ep *EP) direction(op operation) *direction {
 }
 
 // post posts one operation. The caller holds mu.
-func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, flags CompletionFlags, remote *RMRTriplet, operands *[2]uint64) error {
-	d.iov = d.iov[:0]
-	if err := d.examine(op, k, iov, flags, remote); err != nil {
+func (q *workQueue) post(op operation, k *kind, iov []Segment, cookie uint64, flags CompletionFlags, remote *RMRTriplet, operands *[2]uint64) error {
+	q.iov = q.iov[:0]
+	if err := q.examine(op, k, iov, flags, remote); err != nil {
 		return err
 	}
-	d.posts = append(d.posts[:0], cgo.Post{})
-	d.prepare(&d.posts[0], op, k, len(d.iov), cookie, flags, remote)
-	if r := cgo.EPPost(d.handle, &d.posts[0], d.iov, operands); !r.OK() {
-		return d.refused(k.call, r)
+	q.posts = append(q.posts[:0], cgo.Post{})
+	q.prepare(&q.posts[0], op, k, len(q.iov), cookie, flags, remote)
+	if r := cgo.EPPost(q.handle, &q.posts[0], q.iov, operands); !r.OK() {
+		return q.refused(k.call, r)
 	}
-	if d.ep.shadow != nil {
-		d.assertPosted(k.call)
+	if q.ep.shadow != nil {
+		q.assertPosted(k.call)
 	}
 	return nil
 }
 
 // assertPosted has the shadow check a post. A difference is reported without mu: a post does
 // not release it by a defer. The caller holds mu.
-func (d *direction) assertPosted(call string) {
-	if report := d.ep.shadow.Posted(call); report != nil {
-		d.mu.Unlock()
+func (q *workQueue) assertPosted(call string) {
+	if report := q.ep.shadow.Posted(call); report != nil {
+		q.mu.Unlock()
 		report()
-		d.mu.Lock()
+		q.mu.Lock()
 	}
 }
 
-// examine checks an operation, and adds its native segments to d.iov. The caller holds mu.
-func (d *direction) examine(op operation, k *kind, iov []Segment, flags CompletionFlags, remote *RMRTriplet) error {
+// examine checks an operation, and adds its native segments to q.iov. The caller holds mu.
+func (q *workQueue) examine(op operation, k *kind, iov []Segment, flags CompletionFlags, remote *RMRTriplet) error {
 	switch {
-	case d.handle == 0:
+	case q.handle == 0:
 		return errNotReady
 	case flags&^k.flags != 0:
 		return refuse(k.call, ErrInvalidParameter, k.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, k.flags)
-	case op == opReceive && d.ep.srq != nil:
+	case op == opReceive && q.ep.srq != nil:
 		return refuse(k.call, ErrInvalidState, InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post to that")
-	case d.idle:
+	case q.idle:
 		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: give it one with CreateEP or Modify")
-	case len(iov) > d.maxIOV:
-		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", len(iov), d.maxIOV)
+	case len(iov) > q.maxIOV:
+		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", len(iov), q.maxIOV)
 	}
-	before := len(d.iov)
-	iwarp := d.ep.ia.iwarp
+	before := len(q.iov)
+	iwarp := q.ep.ia.iwarp
 	var err error
 	var total uint64
-	d.iov, total, err = gather(k.call, d.iov, iov, d.pz, k.needs, iwarp)
+	q.iov, total, err = gather(k.call, q.iov, iov, q.pz, k.needs, iwarp)
 	if err != nil {
 		return err
 	}
-	if most := d.mostBytes(k); total > uint64(most) {
+	if most := q.mostBytes(k); total > uint64(most) {
 		return refuse(k.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, most)
 	}
 	if remote != nil {
-		return d.checkRemote(op, k, len(d.iov)-before, total, remote)
+		return q.checkRemote(op, k, len(q.iov)-before, total, remote)
 	}
 	return nil
 }
 
 // mostBytes returns how many bytes an operation may have.
-func (d *direction) mostBytes(k *kind) uint32 {
+func (q *workQueue) mostBytes(k *kind) uint32 {
 	switch k.sized {
 	case asRDMA:
-		return d.maxRDMASize
+		return q.maxRDMASize
 	case asMemory:
 		return math.MaxUint32
 	}
-	return d.maxMessageSize
+	return q.maxMessageSize
 }
 
 // checkRemote checks the remote memory of an operation, and what else only operations with
 // remote memory need.
-func (d *direction) checkRemote(op operation, k *kind, segments int, total uint64, remote *RMRTriplet) error {
-	ia := d.ep.ia
+func (q *workQueue) checkRemote(op operation, k *kind, segments int, total uint64, remote *RMRTriplet) error {
+	ia := q.ep.ia
 	switch {
 	case total > uint64(remote.SegmentLength):
 		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
 	case op == opRDMARead && segments > ia.attr.MaxIOVSegmentsPerRead:
 		// The library takes them, and soft-iWARP then reads into the first segment alone.
 		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, ia.attr.MaxIOVSegmentsPerRead)
-	case op == opRDMARead && d.misread(total, remote):
+	case op == opRDMARead && q.misread(total, remote):
 		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation reads %d bytes across two pages of the peer's memory, and soft-iWARP returns wrong bytes for such a read of at most %d: read each page's part by itself, or read more", total, mostMisread)
 	case ia.lacks.has(op):
 		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
-	case op == opRDMARead && d.noReads:
+	case op == opRDMARead && q.noReads:
 		return refuse(k.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
 	}
 	return nil
 }
 
 // prepare fills in the native form of an operation that was examined.
-func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, cookie uint64, flags CompletionFlags, remote *RMRTriplet) {
-	if op == opRDMARead && d.ep.ia.iwarp {
+func (q *workQueue) prepare(to *cgo.Post, op operation, k *kind, segments int, cookie uint64, flags CompletionFlags, remote *RMRTriplet) {
+	if op == opRDMARead && q.ep.ia.iwarp {
 		flags &^= CompletionBarrierFence // reads are done in order there, and soft-iWARP takes a fenced one for an error
 	}
 	to.Operation, to.Segments = k.dto.native(), uint32(segments)
@@ -165,7 +165,7 @@ func (d *direction) prepare(to *cgo.Post, op operation, k *kind, segments int, c
 }
 
 // refused returns the error of an operation that the library has refused.
-func (d *direction) refused(op string, r cgo.Return) error {
+func (q *workQueue) refused(op string, r cgo.Return) error {
 	if r.Type() != cgo.InsufficientResources {
 		return check(op, r)
 	}
@@ -255,9 +255,9 @@ func (ep *EP) explain(op string, err error) error {
 // misread reports whether the kernel's soft-iWARP returns wrong bytes for an RDMA read. If
 // few bytes are on two pages of the peer's memory, it copies as many from the first page
 // as are on the second (siw_try_1seg).
-func (d *direction) misread(total uint64, remote *RMRTriplet) bool {
+func (q *workQueue) misread(total uint64, remote *RMRTriplet) bool {
 	const page = 4096 // the peer's are not smaller
-	return d.ep.ia.iwarp && d.ep.ia.software && total <= mostMisread && remote.VirtualAddress%page+total > page
+	return q.ep.ia.iwarp && q.ep.ia.software && total <= mostMisread && remote.VirtualAddress%page+total > page
 }
 
 const mostMisread = 32

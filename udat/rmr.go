@@ -62,8 +62,8 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 		return nil, err
 	}
 	rmr := &RMR{pz: pz, handle: handle}
-	pz.ia.setNamed(cgo.Handle(handle), rmr)
 	rmr.obj.born("remote memory region", NoSubtype, rmr.Free, &pz.obj, &pz.ia.obj)
+	pz.ia.setNamed(cgo.Handle(handle), rmr)
 	return rmr, nil
 }
 
@@ -103,11 +103,10 @@ const (
 //	                        IN DAT_COMPLETION_FLAGS completion_flags,
 //	                        OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
-	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
-		return RMRTriplet{}, err
+	if ep == nil {
+		return RMRTriplet{}, rmr.object().refused(bindOp, InvalidHandleRMR, ep.object().unusable(bindOp, InvalidHandleEP))
 	}
 	triplet, err := rmr.bind(segment, privileges, ep, cookie, flags)
-	rmr.obj.leave() // first: the gate of the endpoint may come before it
 	return triplet, ep.explain(bindOp, err)
 }
 
@@ -123,11 +122,14 @@ func checkBindPrivileges(segment Segment, privileges MemPriv) error {
 	return nil
 }
 
-// bind is Bind for a caller that has opened the gate.
 func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
-	if ep == nil {
-		return RMRTriplet{}, ep.object().enter(bindOp, InvalidHandleEP)
+	q := &ep.request
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
+		return RMRTriplet{}, err
 	}
+	defer rmr.obj.leave()
 	if err := checkBindPrivileges(segment, privileges); err != nil {
 		return RMRTriplet{}, err
 	}
@@ -135,14 +137,11 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	if segment.Len() == 0 {
 		segment, iov, privileges = Segment{}, nil, 0
 	}
-	d := &ep.request
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.iov = d.iov[:0]
-	if err := d.examine(opBind, &kinds[opBind], iov, flags, nil); err != nil {
+	q.iov = q.iov[:0]
+	if err := q.examine(opBind, &kinds[opBind], iov, flags, nil); err != nil {
 		return RMRTriplet{}, err
 	}
-	if rmr.pz != d.pz {
+	if rmr.pz != q.pz {
 		return RMRTriplet{}, refuse(bindOp, ErrProtectionViolation, NoSubtype, "the region is not in the endpoint's protection zone: create it there")
 	}
 	var lmr cgo.LMRHandle
@@ -151,10 +150,10 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	}
 	former := rmr.lmr.Swap(segment.lmr)
 	rmr.ep.Store(ep)
-	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, d.handle, cookie, cgo.CompletionFlags(flags))
+	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, q.handle, cookie, cgo.CompletionFlags(flags))
 	if !r.OK() {
 		rmr.lmr.Store(former)
-		return RMRTriplet{}, d.refused(bindOp, r)
+		return RMRTriplet{}, q.refused(bindOp, r)
 	}
 	if segment.lmr == nil {
 		return RMRTriplet{}, nil

@@ -37,12 +37,11 @@ func (rsp *RSP) object() *object {
 //	                          OUT DAT_RSP_HANDLE *rsp_handle)
 func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	const op = "dat_rsp_create"
-	if ep == nil {
-		return nil, ep.object().enter(op, InvalidHandleEP)
+	if err := ep.takeControl(op); err != nil {
+		return nil, err
 	}
-	ep.control.Lock() // first: the gate of the endpoint comes behind it
-	defer ep.control.Unlock()
-	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{&ep.obj, InvalidHandleEP}, argument{evd.object(), InvalidHandleEVDCR})
+	defer ep.request.mu.Unlock()
+	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{evd.object(), InvalidHandleEVDCR})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ type SRQ struct {
 	pz     *PZ
 	maxIOV int
 
-	mu     lockorder.Mutex[srqRank]
+	mu     lockorder.Mutex[receivesRank]
 	handle cgo.SRQHandle    // 0 once freed
 	iov    []cgo.LMRTriplet // scratch
 }
@@ -66,8 +66,8 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, err
 	}
 	srq := &SRQ{ia: ia, pz: pz, maxIOV: attr.MaxRecvIOV, handle: handle}
-	ia.setNamed(cgo.Handle(handle), srq)
 	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
+	ia.setNamed(cgo.Handle(handle), srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue
 		if err := srq.SetLowWatermark(attr.LowWatermark); err != nil {
 			_ = srq.Free()
