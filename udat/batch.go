@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 // Post is one operation of a batch: what PostSend, PostRecv, PostRDMARead or
@@ -47,7 +48,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		q.mu.Lock()
 		n, call, err = q.postSome(batch[accepted:])
 		q.mu.Unlock()
-		if q == &ep.request && ep.ia != nil && ep.ia.software && turnOver() {
+		if q == &ep.request && ep.ia != nil && ep.ia.software && notify.SliceOver() {
 			runtime.Gosched()
 		}
 		accepted += n

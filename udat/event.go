@@ -121,7 +121,7 @@ func (e *Event) isCompletion() bool {
 }
 
 // decode makes events of what the library gave, and returns how many the program may see:
-// not those of a freed endpoint, for example. The caller holds mu. See assert for panics.
+// not those of a freed endpoint, for example. The caller has locked the queue. See assert for panics.
 //
 // It sets the fields of a completion one by one: a copy of an Event waits for the stores that
 // have made it.
@@ -160,13 +160,13 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 	return n
 }
 
-// assert calls a function that reports differences to the program. If that panics, mu is
-// released: whoever takes events saves the defer.
+// assert calls a function that reports differences to the program. If that panics, the queue is
+// unlocked: whoever takes events saves the defer.
 func (evd *EVD) assert(look func()) {
 	panics := true
 	defer func() {
 		if panics {
-			evd.mu.Unlock()
+			evd.queue.Unlock()
 		}
 	}()
 	look()
@@ -184,7 +184,8 @@ func (evd *EVD) decodeOther(raw *cgo.Event, event *Event) bool {
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
 	case n == EventAsyncErrorEVDOverflow:
-		*event = Event{Number: n, more: &moreOfEvent{evd: evd.ia.notifier.find(cgo.EVDHandle(raw.AsyncError().Handle))}}
+		about, _ := evd.ia.withName(cgo.Handle(raw.AsyncError().Handle)).(*EVD)
+		*event = Event{Number: n, more: &moreOfEvent{evd: about}}
 	case n == EventRMRBindCompletion:
 		evd.decodeBind(raw.RMRBind(), event)
 	default:
@@ -254,7 +255,7 @@ func immediate(raw *cgo.Event, operation DTO) uint32 {
 }
 
 // endpoint returns the endpoint that an event of this EVD is about, nil if it is freed. The
-// caller holds mu.
+// caller has locked the queue.
 func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 	ep := evd.endpoints[handle]
 	if ep != nil {
@@ -263,7 +264,7 @@ func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 	return ep
 }
 
-// addEndpoint has events that name the handle belong to the endpoint. The caller holds mu.
+// addEndpoint has events that name the handle belong to the endpoint. The caller has locked the queue.
 func (evd *EVD) addEndpoint(handle cgo.EPHandle, ep *EP) {
 	if evd.endpoints == nil {
 		evd.endpoints = make(map[cgo.EPHandle]*EP)
@@ -272,7 +273,7 @@ func (evd *EVD) addEndpoint(handle cgo.EPHandle, ep *EP) {
 }
 
 // removeEndpoint drops an endpoint that is about to be freed, or uses the EVD no more. The
-// caller holds mu.
+// caller has locked the queue.
 func (evd *EVD) removeEndpoint(handle cgo.EPHandle) {
 	delete(evd.endpoints, handle)
 	if evd.latest.handle == handle {

@@ -2,11 +2,11 @@ package udat
 
 import (
 	"cmp"
-	"runtime"
 	"time"
 	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 const dequeueOp = "dat_evd_dequeue"
@@ -20,19 +20,18 @@ const dequeueOp = "dat_evd_dequeue"
 //	DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle,
 //	                           OUT DAT_EVENT *event)
 func (evd *EVD) Dequeue() (event Event, err error) {
-	taking, err := evd.beginTaking()
-	if !taking {
-		return Event{}, cmp.Or(err, errQueueEmpty)
+	if evd == nil || !evd.queue.Begin() {
+		return Event{}, cmp.Or(evd.notTaken(), errQueueEmpty)
 	}
 	events := (*[1]Event)(unsafe.Pointer(&event))[:] // in place: a copy costs as much as the lock
-	raw := evd.scratch(1)
-	r := cgo.EVDDequeue(evd.handle, &raw[0])
+	raw := evd.queue.Scratch(1)
+	r := cgo.EVDDequeue(evd.queue.Handle(), &raw[0])
 	for r == 0 && evd.decode(events, raw) == 0 {
-		r = cgo.EVDDequeue(evd.handle, &raw[0])
+		r = cgo.EVDDequeue(evd.queue.Handle(), &raw[0])
 	}
-	evd.mu.Unlock() // without a defer: see assert
+	evd.queue.Unlock() // without a defer: see assert
 	if r != 0 {
-		return Event{}, cmp.Or(checkDequeue(r), errQueueEmpty)
+		return Event{}, cmp.Or(evd.taken(r), errQueueEmpty)
 	}
 	return event, nil
 }
@@ -53,28 +52,28 @@ func (evd *EVD) Poll(events []Event) (int, error) {
 // MaxSpin is the longest time that SpinPoll spins.
 const MaxSpin = time.Second
 
-// spinSlice is how long one crossing spins. The lock of the EVD is held
-// meanwhile, which the binding's own work on it and Free wait for, and nobody sees
-// that a wait is to end. A crossing in vain takes 84 ns in all, 0.2 % of that; a
-// slice of a millisecond made Go's monitor thread look as often.
-const spinSlice = 50 * time.Microsecond
-
 // SpinPoll is Poll that looks again and again for up to budget, 0 to MaxSpin,
 // while there is no event. It spins in C, up to 50 µs in one call, and keeps a
 // processor busy with that.
 func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	switch {
+	case evd == nil:
+		return 0, evd.notTaken()
 	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
 	case budget < 0 || budget > MaxSpin:
 		return 0, evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin))
 	}
-	for {
-		slice := min(budget, spinSlice)
+	for n := 0; ; {
+		slice := min(budget, notify.MostSpin)
 		budget -= slice
-		n, err := evd.spinFor(events, slice)
-		if n > 0 || err != nil || budget == 0 {
-			return n, err
+		raw, r := evd.queue.Spin(len(events), slice)
+		if len(raw) > 0 {
+			n = evd.decode(events, raw)
+			evd.queue.Unlock()
+		}
+		if n > 0 || !r.OK() || budget == 0 {
+			return n, evd.taken(r)
 		}
 	}
 }
@@ -85,96 +84,41 @@ func (evd *EVD) refuseEmptySlice() error {
 
 // poll takes what is there.
 func (evd *EVD) poll(events []Event) (int, error) {
-	if taking, err := evd.beginTaking(); !taking {
-		return 0, err
+	if evd == nil || !evd.queue.Begin() {
+		return 0, evd.notTaken()
 	}
-	n, err := evd.fill(events)
-	evd.mu.Unlock() // without a defer: see assert
-	return n, err
+	n, r := evd.take(events)
+	evd.queue.Unlock() // without a defer: see assert
+	if n > 0 || r == 0 {
+		return n, nil
+	}
+	return 0, evd.taken(r)
 }
 
-// beginTaking takes mu for a call that takes events, and reports false if another goroutine
-// waits in the library, which gets the events that come. It does not enter the gate: Free
-// needs mu, too.
-func (evd *EVD) beginTaking() (taking bool, err error) {
+// notTaken returns the error of a call that has not begun to take events: none if a goroutine that
+// waits in the library gets them.
+func (evd *EVD) notTaken() error {
 	if evd == nil {
-		return false, evd.object().enter(dequeueOp, NoSubtype)
+		return evd.object().enter(dequeueOp, NoSubtype)
 	}
-	if !evd.mu.TryLock() && !evd.lockToTake() {
-		return false, nil
-	}
-	if evd.handle == 0 {
-		return false, evd.unlockFreed()
-	}
-	return true, nil
+	return nil
 }
 
-// unlockFreed returns the error of a call that has taken the lock of a freed EVD.
-func (evd *EVD) unlockFreed() error {
-	evd.mu.Unlock()
-	return evd.object().refused(dequeueOp, NoSubtype, evd.obj.freed(dequeueOp, NoSubtype))
-}
-
-// spinFor is poll, but while nothing is there it looks again until the time is over. It
-// lets other goroutines run if this one has spun for long.
-func (evd *EVD) spinFor(events []Event, time time.Duration) (int, error) {
-	n, over, err := evd.spinInTurn(events, time)
-	if over {
-		runtime.Gosched()
-	}
-	return n, err
-}
-
-// spinInTurn is spinFor, but it returns whether other goroutines should run now.
-func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool, err error) {
-	taking, err := evd.beginTaking()
-	if !taking || err != nil {
-		return 0, err == nil, err
-	}
-	if time <= 0 {
-		n, err = evd.fill(events)
-	} else {
-		raw := evd.scratch(len(events))
-		got, r := cgo.EVDSpin(evd.handle, raw, time)
-		n, err = evd.decode(events, raw[:got]), checkDequeue(r)
-	}
-	over = err == nil && evd.turn.over(events[:n])
-	evd.mu.Unlock()
-	return n, over, err
-}
-
-// fill takes events until events is full or no more are there. The caller holds mu.
-func (evd *EVD) fill(events []Event) (n int, err error) {
-	for n < len(events) {
-		raw := evd.scratch(len(events) - n)
-		got, r := cgo.EVDDequeueBatch(evd.handle, raw)
+// take takes events until events is full or no more are there. The caller has locked the queue.
+func (evd *EVD) take(events []Event) (n int, r cgo.Return) {
+	for n < len(events) && r == 0 {
+		raw := evd.queue.Scratch(len(events) - n)
+		got := 0
+		got, r = cgo.EVDDequeueBatch(evd.queue.Handle(), raw)
 		n += evd.decode(events[n:], raw[:got])
-		if r != 0 {
-			return n, checkDequeue(r)
-		}
 	}
-	return n, nil
+	return n, r
 }
 
-// checkDequeue is check for calls that end when the queue is empty.
-func checkDequeue(r cgo.Return) error {
-	if r.Type() == cgo.QueueEmpty {
+// taken is check for what ends the taking of events.
+func (evd *EVD) taken(r cgo.Return) error {
+	if r.OK() || r.Type() == cgo.QueueEmpty {
 		return nil
 	}
-	return check(dequeueOp, r)
-}
-
-// scratch returns room for up to n events of the library, at least one. The caller holds mu.
-func (evd *EVD) scratch(n int) []cgo.Event {
-	if n > len(evd.raw) {
-		evd.lengthenScratch(n)
-	}
-	return evd.raw[:min(n, len(evd.raw))]
-}
-
-func (evd *EVD) lengthenScratch(n int) {
-	const least, most = 16, 1024 // a crossing adds 2 ns to each of 16
-	if len(evd.raw) < most {
-		evd.raw = make([]cgo.Event, min(max(n, least), most))
-	}
+	return evd.object().refused(dequeueOp, NoSubtype, check(dequeueOp, r))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 // A direction is one of the two queues of an endpoint, receives or requests. Its lock is
@@ -49,7 +50,7 @@ func (ep *EP) post(op operation, iov []Segment, cookie uint64, flags CompletionF
 	q.mu.Lock()
 	err := q.post(op, k, iov, cookie, flags, remote, operands)
 	q.mu.Unlock() // without a defer: see assertPosted
-	if q == &ep.request && ep.ia != nil && ep.ia.software && turnOver() {
+	if q == &ep.request && ep.ia != nil && ep.ia.software && notify.SliceOver() {
 		runtime.Gosched()
 	}
 	return ep.explain(k.call, err)
