@@ -18,7 +18,7 @@ var floors = [][]string{
 	{"include/goudat"},
 	{"cgo"},
 	{"udat/internal/lockorder", "udat/internal/fifo", "udat/device"},
-	{"udat/internal/shadow"},
+	{"udat/internal/shadow", "udat/internal/notify"},
 	{"udat"},
 	{"udat/mem/internal/bufferpool", "udat/mem/internal/regcache"},
 	{"udat/mem", "udat/udattest"},

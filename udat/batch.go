@@ -4,7 +4,6 @@ import (
 	"runtime"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 // Post is one operation of a batch: what PostSend, PostRecv, PostRDMARead or
@@ -32,99 +31,62 @@ type Post struct {
 // PostBatch does not keep the slice. The memory of the segments belongs to the
 // adapter until the completion.
 func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
-	call := kinds[opSend].call
+	op := &opSend
 	if len(batch) == 0 || ep == nil {
-		return 0, ep.object().refused(call, InvalidHandleEP, nil)
+		return 0, ep.object().refused(op.call, InvalidHandleEP, nil)
 	}
 	for accepted < len(batch) && err == nil {
-		op, ok := batchedOperation(batch[accepted].Operation)
-		if !ok {
-			return accepted, ep.obj.refused(call, InvalidHandleEP, refuse(call, ErrInvalidParameter, NoSubtype,
+		first := batchedOperation(batch[accepted].Operation)
+		if first == nil {
+			return accepted, ep.obj.refused(op.call, InvalidHandleEP, refuse(op.call, ErrInvalidParameter, NoSubtype,
 				"Operation of post %d of the batch is %v, it must be %v, %v, %v or %v: set it, and post others with the method of their own", accepted, batch[accepted].Operation,
 				DTOSend, DTOReceive, DTORDMARead, DTORDMAWrite))
 		}
-		q := ep.queue(op)
+		q := ep.queue(first)
 		var n int
 		q.mu.Lock()
-		n, call, err = q.postSome(batch[accepted:])
+		n, op, err = q.postSome(first == &opReceive, batch[accepted:min(len(batch), accepted+mostAtOnce)])
 		q.mu.Unlock()
-		if q == &ep.request && ep.ia != nil && ep.ia.software && notify.SliceOver() {
+		if q == &ep.request && q.takesLong() {
 			runtime.Gosched()
 		}
 		accepted += n
 	}
-	return accepted, ep.explain(call, err)
+	return accepted, ep.explain(op.call, err)
 }
 
 // mostAtOnce is how many operations one crossing posts. The lock of the
-// direction is held meanwhile. A crossing takes 29 ns, half a nanosecond for each.
+// queue is held meanwhile. A crossing takes 29 ns, half a nanosecond for each.
 const mostAtOnce = 64
 
-// batchedOperation reports false for an operation that is not posted in a batch.
-func batchedOperation(o DTO) (operation, bool) {
-	switch o {
-	case DTOSend:
-		return opSend, true
-	case DTOReceive:
-		return opReceive, true
-	case DTORDMARead:
-		return opRDMARead, true
-	case DTORDMAWrite:
-		return opRDMAWrite, true
+// postSome posts the operations at the start of the batch that belong to the queue, which takes
+// receives or requests. The error is that of the operation behind those that were accepted, which op describes. The caller holds mu.
+func (q *workQueue) postSome(receives bool, batch []Post) (accepted int, op *operation, err error) {
+	q.makeRoom(len(batch))
+	for i := range batch {
+		p := &batch[i]
+		next := batchedOperation(p.Operation)
+		if next == nil || (next == &opReceive) != receives {
+			break
+		}
+		op = next
+		if err = q.add(op, p); err != nil {
+			q.posts = q.posts[:i] // the check of its remote memory comes last
+			break
+		}
 	}
-	return 0, false
-}
-
-// postSome posts the operations at the start of the batch that belong to the
-// direction, up to mostAtOnce of them. The error is that of the operation behind
-// those that were accepted, and call its call. The caller holds mu.
-func (q *workQueue) postSome(batch []Post) (accepted int, call string, err error) {
-	call, err = q.prepareSome(batch)
 	if len(q.posts) == 0 {
-		return 0, call, err
+		return 0, op, err
 	}
-	accepted, r := cgo.EPPostBatch(q.handle, q.posts, q.iov)
+	accepted, r := cgo.EPPostBatch(cgo.EPHandle(q.handle), q.posts, q.iov)
 	if accepted < len(q.posts) {
-		op, _ := batchedOperation(batch[accepted].Operation)
-		call = kinds[op].call
-		err = q.refused(call, r)
+		op = batchedOperation(batch[accepted].Operation)
+		err = refused(op.call, r)
 	}
 	if q.ep.shadow != nil {
 		for i := range batch[:accepted] {
-			op, _ := batchedOperation(batch[i].Operation)
-			q.assertPosted(kinds[op].call)
+			q.assertPosted(batchedOperation(batch[i].Operation).call)
 		}
 	}
-	return accepted, call, err
-}
-
-// prepareSome fills q.posts from the batch. The error is that of the operation behind those
-// in q.posts. The caller holds mu.
-func (q *workQueue) prepareSome(batch []Post) (call string, err error) {
-	q.posts, q.iov = q.posts[:0], q.iov[:0]
-	if q.handle == 0 { // it may have no endpoint either
-		op, _ := batchedOperation(batch[0].Operation)
-		return kinds[op].call, errNotReady
-	}
-	for len(q.posts) < min(len(batch), mostAtOnce) {
-		p := &batch[len(q.posts)]
-		op, ok := batchedOperation(p.Operation)
-		if !ok || q != q.ep.queue(op) {
-			break
-		}
-		k := &kinds[op]
-		call = k.call
-		var remote *RMRTriplet
-		if k.remote {
-			remote = &p.Remote
-		}
-		before := len(q.iov)
-		if err := q.examine(op, k, p.Segments, p.Flags, remote); err != nil {
-			q.iov = q.iov[:before]
-			return call, err
-		}
-		q.posts = append(q.posts, cgo.Post{})
-		q.prepare(&q.posts[len(q.posts)-1], op, k, len(q.iov)-before, p.Cookie, p.Flags, remote)
-	}
-	return call, nil
+	return accepted, op, err
 }

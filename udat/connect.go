@@ -188,7 +188,7 @@ func (ep *EP) requireState(op string, want EPState) error {
 	if err != nil || state == want {
 		return err
 	}
-	return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v: %s", state, want, wayTo(want, state))
+	return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it must be in %v: %s", state, want, wayTo(want, state))
 }
 
 // wayTo says how an endpoint comes from a state to the wanted one.
@@ -212,29 +212,17 @@ func wayTo(want, state EPState) string {
 	return "Disconnect it, wait for EventConnectionDisconnected, and Reset it"
 }
 
-// stateSubtype returns the subtype by which an ErrInvalidState names a state.
-func stateSubtype(state EPState) ReturnSubtype {
-	switch state {
-	case EPStateUnconnected:
-		return InvalidStateEPUnconnected
-	case EPStateReserved:
-		return InvalidStateEPReserved
-	case EPStatePassiveConnectionPending:
-		return InvalidStateEPPassConnPending
-	case EPStateActiveConnectionPending:
-		return InvalidStateEPActConnPending
-	case EPStateTentativeConnectionPending:
-		return InvalidStateEPTentConnPending
-	case EPStateConnected:
-		return InvalidStateEPConnected
-	case EPStateDisconnectPending:
-		return InvalidStateEPDiscPending
-	case EPStateDisconnected:
-		return InvalidStateEPDisconnected
-	case EPStateCompletionPending:
-		return InvalidStateEPComplPending
-	}
-	return NoSubtype
+// stateSubtypes has the subtypes by which an ErrInvalidState names a state.
+var stateSubtypes = map[EPState]ReturnSubtype{
+	EPStateUnconnected:                InvalidStateEPUnconnected,
+	EPStateReserved:                   InvalidStateEPReserved,
+	EPStatePassiveConnectionPending:   InvalidStateEPPassConnPending,
+	EPStateActiveConnectionPending:    InvalidStateEPActConnPending,
+	EPStateTentativeConnectionPending: InvalidStateEPTentConnPending,
+	EPStateConnected:                  InvalidStateEPConnected,
+	EPStateDisconnectPending:          InvalidStateEPDiscPending,
+	EPStateDisconnected:               InvalidStateEPDisconnected,
+	EPStateCompletionPending:          InvalidStateEPComplPending,
 }
 
 // accept is the endpoint's part of CR.Accept. It reports whether the library

@@ -40,7 +40,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	}
 	switch state {
 	case EPStateUnconnected, EPStateReserved, EPStatePassiveConnectionPending, EPStateTentativeConnectionPending:
-		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it has no connection: there is nothing to disconnect", state)
+		return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it has no connection: there is nothing to disconnect", state)
 	}
 	call := shadow.DisconnectAbrupt
 	if flags == CloseGraceful {
@@ -72,7 +72,7 @@ func (ep *EP) Reset() (err error) {
 		return err
 	}
 	if state != EPStateDisconnected && state != EPStateUnconnected {
-		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it must be in %v or %v: %s", state, EPStateDisconnected, EPStateUnconnected, wayTo(EPStateUnconnected, state))
+		return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it must be in %v or %v: %s", state, EPStateDisconnected, EPStateUnconnected, wayTo(EPStateUnconnected, state))
 	}
 	defer ep.shadow.Begin(shadow.Reset).End(&err)
 	ep.recv.mu.Lock()

@@ -22,7 +22,6 @@ import (
 type EP struct {
 	obj    object // the gate is the lock of recv
 	ia     *IA
-	srq    *SRQ // nil for an endpoint with receives of its own
 	handle cgo.EPHandle
 	parts  *epParts // replaced with both locks held, and those of its event dispatchers
 
@@ -50,52 +49,6 @@ func (ep *EP) object() *object {
 		return nil
 	}
 	return &ep.obj
-}
-
-// EPAttr holds the attributes of an endpoint. A zero field stands for the
-// provider's default: see IA.DefaultEPAttr. A program that posts many receives
-// needs no more than &EPAttr{MaxRecvDTOs: 64}. Query returns the actual values.
-//
-// All streams of completions that come to the same EVD must have the same
-// completion flags; CompletionDefault stands for CompletionEVDThreshold. On an
-// EVD that takes other events too, the flags must be CompletionEVDThreshold.
-// The provider may ignore flags that suppress wake-ups.
-type EPAttr struct {
-	ServiceType            ServiceType     // ServiceTypeRC
-	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
-	MaxRDMASize            uint32          // bytes of an RDMA read or write, at most IAAttr.MaxRDMASize
-	QOS                    QOS             // QOSBestEffort
-	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
-	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
-	MaxRecvDTOs            int             // receives outstanding, at most IAAttr.MaxDTOPerEP; 0 without a receive EVD
-	MaxRequestDTOs         int             // requests outstanding, at most IAAttr.MaxDTOPerEP; 0 without a request EVD
-	MaxRecvIOV             int             // segments of a receive, at most IAAttr.MaxIOVSegmentsPerDTO
-	MaxRequestIOV          int             // segments of a request, at most IAAttr.MaxIOVSegmentsPerDTO
-	MaxRDMAReadIn          int             // RDMA reads that the peer may have in progress, or NoRDMAReads
-	MaxRDMAReadOut         int             // RDMA reads in progress; with NoRDMAReads none can be posted
-	SRQSoftHW              int
-	MaxRDMAReadIOV         int
-	MaxRDMAWriteIOV        int
-}
-
-func (a *EPAttr) native() *cgo.EPAttr {
-	return &cgo.EPAttr{
-		ServiceType:            cgo.ServiceType(a.ServiceType),
-		MaxMessageSize:         a.MaxMessageSize,
-		MaxRDMASize:            a.MaxRDMASize,
-		QOS:                    cgo.QOS(a.QOS),
-		RecvCompletionFlags:    cgo.CompletionFlags(a.RecvCompletionFlags),
-		RequestCompletionFlags: cgo.CompletionFlags(a.RequestCompletionFlags),
-		MaxRecvDTOs:            int32(a.MaxRecvDTOs),
-		MaxRequestDTOs:         int32(a.MaxRequestDTOs),
-		MaxRecvIOV:             int32(a.MaxRecvIOV),
-		MaxRequestIOV:          int32(a.MaxRequestIOV),
-		MaxRDMAReadIn:          int32(readsOf(a.MaxRDMAReadIn)),
-		MaxRDMAReadOut:         int32(readsOf(a.MaxRDMAReadOut)),
-		SRQSoftHW:              int32(a.SRQSoftHW),
-		MaxRDMAReadIOV:         int32(a.MaxRDMAReadIOV),
-		MaxRDMAWriteIOV:        int32(a.MaxRDMAWriteIOV),
-	}
 }
 
 // CreateEP creates an endpoint in the state UNCONNECTED.
@@ -168,7 +121,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	if err := p.check(op, ia); err != nil {
 		return nil, err
 	}
-	ep := &EP{ia: ia, srq: p.srq}
+	ep := &EP{ia: ia}
 	ep.shadow = ep.watch()
 	if err := p.checkStreams(op, ep); err != nil {
 		return nil, err
@@ -274,54 +227,6 @@ func (p *epParts) check(op string, ia *IA) error {
 	return p.checkAttr(op, &ia.attr)
 }
 
-// The completion flags that an endpoint's streams may have.
-var (
-	recvFlags    = []CompletionFlags{CompletionDefault, CompletionEVDThreshold, CompletionSolicitedWait, CompletionUnsignalled}
-	requestFlags = []CompletionFlags{CompletionDefault, CompletionEVDThreshold, CompletionUnsignalled}
-)
-
-func (p *epParts) checkAttr(op string, most *IAAttr) error {
-	a := &p.attr
-	switch {
-	case a.ServiceType != ServiceTypeRC:
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC)
-	case a.QOS != QOSBestEffort:
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort)
-	case !slices.Contains(recvFlags, a.RecvCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be one of %v: leave CompletionDefault", a.RecvCompletionFlags, recvFlags)
-	case !slices.Contains(requestFlags, a.RequestCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be one of %v: leave CompletionDefault", a.RequestCompletionFlags, requestFlags)
-	case p.recv.takesMore() && !byThreshold(a.RecvCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RecvCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too: leave CompletionDefault, or use one of EVDDTO alone", a.RecvCompletionFlags, CompletionEVDThreshold)
-	case p.request.takesMore() && !byThreshold(a.RequestCompletionFlags):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "RequestCompletionFlags is %v, it must be %v with an event dispatcher that takes other events too: leave CompletionDefault, or use one of EVDDTO alone", a.RequestCompletionFlags, CompletionEVDThreshold)
-	case p.recv == nil && a.MaxRecvDTOs != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRecvDTOs is %d, but the endpoint has no receive event dispatcher: leave it 0", a.MaxRecvDTOs)
-	case p.request == nil && (a.MaxRequestDTOs != 0 || a.MaxRequestIOV != 0):
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRequestDTOs is %d and MaxRequestIOV %d, but the endpoint has no request event dispatcher: leave both 0", a.MaxRequestDTOs, a.MaxRequestIOV)
-	}
-	for _, f := range []struct {
-		name        string
-		value, most int
-	}{
-		{"MaxMessageSize", int(a.MaxMessageSize), int(most.MaxMessageSize)},
-		{"MaxRDMASize", int(a.MaxRDMASize), int(most.MaxRDMASize)},
-		{"MaxRecvDTOs", a.MaxRecvDTOs, most.MaxDTOPerEP},
-		{"MaxRequestDTOs", a.MaxRequestDTOs, most.MaxDTOPerEP},
-		{"MaxRecvIOV", a.MaxRecvIOV, most.MaxIOVSegmentsPerDTO},
-		{"MaxRequestIOV", a.MaxRequestIOV, most.MaxIOVSegmentsPerDTO},
-		{"MaxRDMAReadIn", readsOf(a.MaxRDMAReadIn), most.MaxRDMAReadPerEPIn},
-		{"MaxRDMAReadOut", readsOf(a.MaxRDMAReadOut), most.MaxRDMAReadPerEPOut},
-		{"MaxRDMAReadIOV", a.MaxRDMAReadIOV, most.MaxIOVSegmentsPerRead},
-		{"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
-	} {
-		if f.value < 0 || f.value > f.most {
-			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %d, it must be 1 to %d, or 0 for the default", f.name, f.value, f.most)
-		}
-	}
-	return nil
-}
-
 // checkStreams refuses streams of completions with other flags than those that come to their
 // EVDs already. The caller holds the locks of the EVDs.
 func (p *epParts) checkStreams(op string, ep *EP) error {
@@ -356,10 +261,6 @@ func (p *epParts) streams(evd *EVD) (flags []CompletionFlags) {
 
 // takesMore reports whether an EVD for completions is fed by other streams too.
 func (evd *EVD) takesMore() bool { return evd != nil && evd.flags&^(EVDDTO|EVDRMRBind) != 0 }
-
-func byThreshold(flags CompletionFlags) bool {
-	return flags == CompletionDefault || flags == CompletionEVDThreshold
-}
 
 // EPStatus is a snapshot of an endpoint.
 type EPStatus struct {
@@ -465,7 +366,7 @@ func (ep *EP) Query() (EPParam, error) {
 		RecvEVD:        p.recv,
 		RequestEVD:     p.request,
 		ConnectEVD:     p.connect,
-		SRQ:            ep.srq,
+		SRQ:            p.srq,
 		Attr:           p.attr,
 	}, nil
 }
@@ -524,7 +425,7 @@ func (ep *EP) Free() (err error) {
 		return err
 	}
 	if state == EPStateReserved || state == EPStatePassiveConnectionPending || state == EPStateTentativeConnectionPending {
-		return refuse(op, ErrInvalidState, stateSubtype(state), "a reserved service point holds the endpoint: free that first")
+		return refuse(op, ErrInvalidState, stateSubtypes[state], "a reserved service point holds the endpoint: free that first")
 	}
 	defer ep.shadow.Begin(shadow.Free).End(&err)
 	evds := ep.parts.evds()

@@ -163,9 +163,9 @@ func AllowSegments(ep *EP, n int) {
 
 // AllowSharedSegments is AllowSegments for the receives of a shared queue.
 func AllowSharedSegments(srq *SRQ, n int) {
-	srq.mu.Lock()
-	defer srq.mu.Unlock()
-	srq.maxIOV = n
+	srq.queue.mu.Lock()
+	defer srq.queue.mu.Unlock()
+	srq.queue.maxIOV = n
 }
 
 // HasShadow reports whether assertions watch the endpoint.

@@ -21,7 +21,7 @@ const atomicSize = 8
 //	                                        IN DAT_UINT32 idata,
 //	                                        IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet, immediate uint32, flags CompletionFlags) error {
-	return ep.post(opRDMAWriteImmed, iov, cookie, flags, &remote, &[2]uint64{uint64(littleEndian(immediate))})
+	return ep.post(&opRDMAWriteImmed, &Post{Segments: iov, Cookie: cookie, Remote: remote, Flags: flags}, &[2]uint64{uint64(littleEndian(immediate))})
 }
 
 // PostFetchAndAdd adds a number to 8 bytes of remote memory, atomically with
@@ -40,7 +40,7 @@ func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet
 //	                                     IN DAT_RMR_TRIPLET *rbuf,
 //	                                     IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
-	return ep.postAtomic(opFetchAndAdd, local, cookie, &remote, flags, &[2]uint64{add})
+	return ep.postAtomic(&opFetchAndAdd, &Post{Segments: []Segment{local}, Cookie: cookie, Remote: remote, Flags: flags}, &[2]uint64{add})
 }
 
 // PostCmpAndSwap replaces 8 bytes of remote memory by swap if they equal
@@ -57,20 +57,19 @@ func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote R
 //	                                    IN DAT_RMR_TRIPLET *rbuf,
 //	                                    IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostCmpAndSwap(compare, swap uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
-	return ep.postAtomic(opCmpAndSwap, local, cookie, &remote, flags, &[2]uint64{compare, swap})
+	return ep.postAtomic(&opCmpAndSwap, &Post{Segments: []Segment{local}, Cookie: cookie, Remote: remote, Flags: flags}, &[2]uint64{compare, swap})
 }
 
-func (ep *EP) postAtomic(op operation, local Segment, cookie uint64, remote *RMRTriplet, flags CompletionFlags, operands *[2]uint64) error {
-	call := kinds[op].call
+func (ep *EP) postAtomic(op *operation, p *Post, operands *[2]uint64) error {
 	switch {
 	case ep == nil:
-		return ep.object().enter(call, InvalidHandleEP)
-	case local.Len() != atomicSize:
-		return refuse(call, ErrInvalidParameter, InvalidArg3, "the local segment has %d bytes, make it %d bytes long", local.Len(), atomicSize)
-	case remote.SegmentLength < atomicSize:
-		return refuse(call, ErrInvalidParameter, InvalidArg5, "the remote memory has %d bytes, make it %d bytes long", remote.SegmentLength, atomicSize)
-	case remote.VirtualAddress%atomicSize != 0:
-		return refuse(call, ErrInvalidParameter, InvalidArg5, "the remote address is 0x%x, it must be a multiple of %d: have the peer align its memory", remote.VirtualAddress, atomicSize)
+		return ep.object().unusable(op.call, InvalidHandleEP)
+	case p.Segments[0].Len() != atomicSize:
+		return refuse(op.call, ErrInvalidParameter, InvalidArg3, "the local segment has %d bytes, make it %d bytes long", p.Segments[0].Len(), atomicSize)
+	case p.Remote.SegmentLength < atomicSize:
+		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the remote memory has %d bytes, make it %d bytes long", p.Remote.SegmentLength, atomicSize)
+	case p.Remote.VirtualAddress%atomicSize != 0:
+		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the remote address is 0x%x, it must be a multiple of %d: have the peer align its memory", p.Remote.VirtualAddress, atomicSize)
 	}
-	return ep.post(op, []Segment{local}, cookie, flags, remote, operands)
+	return ep.post(op, p, operands)
 }

@@ -27,7 +27,7 @@ type IA struct {
 
 	attr         IAAttr
 	providerAttr ProviderAttr
-	lacks        operationSet // the operations of the extension that the device does not have
+	lacks        []*operation // those of the extension that the device does not have
 	iwarp        bool
 	software     bool // the device is a program of the kernel
 	overTCP      bool // the provider connects over TCP
@@ -113,7 +113,11 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	if ia.attr, ia.providerAttr, err = ia.query(); err != nil {
 		return err
 	}
-	ia.lacks = lackedOperations(ia.providerAttr.ProviderSpecificAttr)
+	for _, op := range extensionOperations {
+		if op.lackedBy(ia.providerAttr.ProviderSpecificAttr) {
+			ia.lacks = append(ia.lacks, op)
+		}
+	}
 	ia.iwarp = device.TransportOf(ia.attr.AdapterName) == device.TransportIWARP
 	ia.software = device.IsSoftware(ia.attr.AdapterName)
 	if err := cmp.Or(ia.checkProvider(op), ia.checkOpened(op)); err != nil {
@@ -514,11 +518,7 @@ func (ia *IA) checkOpened(op string) error {
 // of the InfiniBand extension, DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap,
 // and does on iWARP. Posting one that it lacks fails with ErrNotImplemented.
 func (a ProviderAttr) Supports(op DTO) bool {
-	lacked := lackedOperations(a.ProviderSpecificAttr)
-	for _, extended := range extensionAttributes {
-		if extended.dto() == op {
-			return !lacked.has(extended)
-		}
-	}
-	return true
+	return !slices.ContainsFunc(extensionOperations, func(o *operation) bool {
+		return o.dto == op && o.lackedBy(a.ProviderSpecificAttr)
+	})
 }

@@ -12,16 +12,16 @@ import (
 // pinned, so that it can be sent from, received into and, with the privileges
 // for it, reached by the peer. Its methods may be called from any goroutine.
 type LMR struct {
-	obj        object
 	pz         *PZ
+	usable     atomic.Uint32 // the privileges, 0 once freed, for posts, which do not open the gate
+	privileges MemPriv
+	obj        object
 	handle     cgo.LMRHandle
 	lmrContext uint32
 	rmrContext uint32
-	privileges MemPriv
 	memory     []byte
 	pin        *runtime.Pinner // of memory that Go manages
 	mapping    []byte          // whole pages of memory outside the Go heap
-	gone       atomic.Bool     // freed, for posts, which do not open the gate
 	looked     atomic.Bool     // Pages was called
 }
 
@@ -98,10 +98,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	if err := checkPrivileges(op, privileges); err != nil {
 		return err
 	}
-	if pz == nil {
-		return pz.object().enter(op, InvalidHandlePZ)
-	}
-	leave, err := enterAll(op, argument{pz.ia.object(), InvalidHandlePZ}, argument{&pz.obj, InvalidHandlePZ})
+	leave, err := enterAll(op, pz.arguments()...)
 	if err != nil {
 		return err
 	}
@@ -115,6 +112,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 		return err
 	}
 	lmr.pz, lmr.handle, lmr.privileges = pz, handle, privileges
+	lmr.usable.Store(uint32(privileges))
 	lmr.lmrContext, lmr.rmrContext = lmrContext, rmrContext
 	lmr.obj.born("memory region", InvalidStateLMRInUse, lmr.Free, &pz.obj, &pz.ia.obj)
 	return nil
@@ -190,10 +188,10 @@ func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
 func (lmr *LMR) Free() error {
 	const op = "dat_lmr_free"
 	return lmr.object().seal(op, InvalidHandleLMR, func() error {
-		lmr.gone.Store(true)
+		lmr.usable.Store(0)
 		r := cgo.LMRFree(lmr.handle)
 		if !r.OK() {
-			lmr.gone.Store(false)
+			lmr.usable.Store(uint32(lmr.privileges))
 		}
 		if r.Type() == cgo.InvalidState {
 			return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "a remote memory region is bound to the memory, or a bind of one is outstanding: bind that to something else, or free it")

@@ -169,9 +169,9 @@ func (ep *EP) requireModifiable(op string, mask EPParamMask) error {
 		if mask&EPFieldPZHandle == 0 {
 			return nil
 		}
-		return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, the protection zone can change in %v only: %s", state, EPStateUnconnected, wayTo(EPStateUnconnected, state))
+		return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, the protection zone can change in %v only: %s", state, EPStateUnconnected, wayTo(EPStateUnconnected, state))
 	}
-	return refuse(op, ErrInvalidState, stateSubtype(state), "the endpoint is in the state %v, it can be modified in %v, %v and %v: %s",
+	return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it can be modified in %v, %v and %v: %s",
 		state, EPStateUnconnected, EPStateReserved, EPStatePassiveConnectionPending, wayTo(EPStateUnconnected, state))
 }
 

@@ -34,7 +34,7 @@ package udat
 //	                            IN DAT_DTO_COOKIE user_cookie,
 //	                            IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) error {
-	return ep.post(opSend, iov, cookie, flags, nil, nil)
+	return ep.post(&opSend, &Post{Segments: iov, Cookie: cookie, Flags: flags}, nil)
 }
 
 // PostRecv makes the memory of the segments ready for one message, in order of
@@ -57,7 +57,7 @@ func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) erro
 //	                            IN DAT_DTO_COOKIE user_cookie,
 //	                            IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) error {
-	return ep.post(opReceive, iov, cookie, flags, nil, nil)
+	return ep.post(&opReceive, &Post{Segments: iov, Cookie: cookie, Flags: flags}, nil)
 }
 
 // PostRDMARead reads the remote memory into the segments, in order. The peer
@@ -75,7 +75,7 @@ func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) erro
 //	                                 IN const DAT_RMR_TRIPLET *remote_buffer,
 //	                                 IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
-	return ep.post(opRDMARead, iov, cookie, flags, &remote, nil)
+	return ep.post(&opRDMARead, &Post{Segments: iov, Cookie: cookie, Remote: remote, Flags: flags}, nil)
 }
 
 // PostRDMAWrite writes the bytes of the segments, in order, to the remote
@@ -92,5 +92,5 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 //	                                  IN const DAT_RMR_TRIPLET *remote_buffer,
 //	                                  IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
-	return ep.post(opRDMAWrite, iov, cookie, flags, &remote, nil)
+	return ep.post(&opRDMAWrite, &Post{Segments: iov, Cookie: cookie, Remote: remote, Flags: flags}, nil)
 }

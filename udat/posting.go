@@ -4,81 +4,101 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
-// A direction is one of the two queues of an endpoint, receives or requests. Its lock is
-// the one that the library does not take when it posts.
+// A workQueue is a queue of the library that takes operations: the receives or the requests of an
+// endpoint, or a shared receive queue. Its lock is the one that the library does not take
+// when it posts.
 type workQueue struct {
-	ep *EP
-	mu lockorder.Mutex[controlRank]
-
-	handle                      cgo.EPHandle // 0 once the endpoint is freed
-	idle                        bool         // it has no EVD, so that nothing can be posted
-	pz                          *PZ
-	maxIOV                      int
-	maxMessageSize, maxRDMASize uint32
-	noReads                     bool
+	mu      lockorder.Mutex[controlRank]
+	handle  cgo.Handle // 0 once the endpoint, or the shared receive queue, is freed
+	ep      *EP        // nil for a shared receive queue
+	pz      *PZ
+	maxIOV  int                  // -1 if nothing can be posted
+	most    [asMemory + 1]uint32 // bytes, by sizeLimit
+	iwarp   bool
+	noReads bool
+	closed  *refusal // why nothing can be posted
 
 	iov   []cgo.LMRTriplet // scratch
-	posts []cgo.Post       // scratch
+	posts []cgo.Post       // scratch, with room for as many as are posted at once
 }
 
-// init sets up a direction for new attributes. The caller holds mu, unless the endpoint is
+// refusal is an ErrInvalidState that does not depend on the operation.
+type refusal struct {
+	subtype ReturnSubtype
+	detail  string
+}
+
+var (
+	refuseForSRQ = &refusal{InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post to that"}
+	refuseForEVD = &refusal{InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: give it one with CreateEP or Modify"}
+)
+
+// init sets up a queue for new attributes. The caller holds mu, unless the endpoint is
 // new.
 func (q *workQueue) init(ep *EP, p *epParts) {
-	evd, maxIOV := p.recv, p.attr.MaxRecvIOV
+	evd := p.recv
+	q.maxIOV, q.closed = p.attr.MaxRecvIOV, nil
 	if q == &ep.request {
-		evd, maxIOV = p.request, p.attr.MaxRequestIOV
+		evd, q.maxIOV = p.request, p.attr.MaxRequestIOV
+	} else if p.srq != nil {
+		q.maxIOV, q.closed = -1, refuseForSRQ
 	}
-	q.ep, q.handle, q.idle, q.pz, q.maxIOV = ep, ep.handle, evd == nil, p.pz, maxIOV
-	q.maxMessageSize, q.maxRDMASize = p.attr.MaxMessageSize, p.attr.MaxRDMASize
+	if evd == nil {
+		q.maxIOV, q.closed = -1, refuseForEVD
+	}
+	q.ep, q.handle, q.pz, q.iwarp = ep, cgo.Handle(ep.handle), p.pz, ep.ia.iwarp
+	q.most = [...]uint32{asMessage: p.attr.MaxMessageSize, asRDMA: p.attr.MaxRDMASize, asMemory: math.MaxUint32}
 	q.noReads = readsOf(p.attr.MaxRDMAReadOut) == 0
+	q.makeRoom(1)
 }
 
-// post posts an operation of any kind. remote is nil for one without remote memory,
-// operands are those of the extension's operations: see cgo.EPPost.
-func (ep *EP) post(op operation, iov []Segment, cookie uint64, flags CompletionFlags, remote *RMRTriplet, operands *[2]uint64) error {
-	k := &kinds[op]
+// makeRoom empties the queue's lists, and makes room for n operations.
+func (q *workQueue) makeRoom(n int) {
+	if q.posts, q.iov = q.posts[:0], q.iov[:0]; cap(q.posts) < n {
+		q.posts = make([]cgo.Post, 0, n)
+	}
+}
+
+// post posts an operation of any kind. operands are those of the extension's operations: see
+// cgo.EPPost.
+func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 	if ep == nil {
-		return ep.object().enter(k.call, InvalidHandleEP)
+		return ep.object().unusable(op.call, InvalidHandleEP)
 	}
 	q := ep.queue(op)
 	q.mu.Lock()
-	err := q.post(op, k, iov, cookie, flags, remote, operands)
+	q.makeRoom(1)
+	err := q.add(op, p)
+	if err == nil {
+		if r := cgo.EPPost(cgo.EPHandle(q.handle), &q.posts[0], q.iov, operands); !r.OK() {
+			err = refused(op.call, r)
+		} else if ep.shadow != nil {
+			q.assertPosted(op.call)
+		}
+	}
 	q.mu.Unlock() // without a defer: see assertPosted
-	if q == &ep.request && ep.ia != nil && ep.ia.software && notify.SliceOver() {
+	if q == &ep.request && q.takesLong() {
 		runtime.Gosched()
 	}
-	return ep.explain(k.call, err)
+	if err == nil {
+		return nil
+	}
+	return ep.explain(op.call, err)
 }
 
 // queue returns the queue that an operation is posted to.
-func (ep *EP) queue(op operation) *workQueue {
-	if op == opReceive {
+func (ep *EP) queue(op *operation) *workQueue {
+	if op == &opReceive {
 		return &ep.recv
 	}
 	return &ep.request
-}
-
-// post posts one operation. The caller holds mu.
-func (q *workQueue) post(op operation, k *kind, iov []Segment, cookie uint64, flags CompletionFlags, remote *RMRTriplet, operands *[2]uint64) error {
-	q.iov = q.iov[:0]
-	if err := q.examine(op, k, iov, flags, remote); err != nil {
-		return err
-	}
-	q.posts = append(q.posts[:0], cgo.Post{})
-	q.prepare(&q.posts[0], op, k, len(q.iov), cookie, flags, remote)
-	if r := cgo.EPPost(q.handle, &q.posts[0], q.iov, operands); !r.OK() {
-		return q.refused(k.call, r)
-	}
-	if q.ep.shadow != nil {
-		q.assertPosted(k.call)
-	}
-	return nil
 }
 
 // assertPosted has the shadow check a post. A difference is reported without mu: a post does
@@ -91,146 +111,132 @@ func (q *workQueue) assertPosted(call string) {
 	}
 }
 
-// examine checks an operation, and adds its native segments to q.iov. The caller holds mu.
-func (q *workQueue) examine(op operation, k *kind, iov []Segment, flags CompletionFlags, remote *RMRTriplet) error {
+// add checks an operation, and adds its native form to q.posts and q.iov. The caller holds mu, and
+// has made room.
+func (q *workQueue) add(op *operation, p *Post) error {
+	if q.handle == 0 || p.Flags&^op.flags != 0 || len(p.Segments) > q.maxIOV || cap(q.iov)-len(q.iov) <= len(p.Segments) {
+		if err := q.admit(op, len(p.Segments), p.Flags); err != nil {
+			return err
+		}
+	}
+	iov, n := q.iov[:cap(q.iov)], len(q.iov)
+	total := uint64(0)
+	for i := range p.Segments {
+		s := &p.Segments[i]
+		if s.lmr != nil {
+			if s.lmr.pz != q.pz || s.lmr.usable.Load()&uint32(op.needs) == 0 {
+				return s.refuse(op, i, q.pz)
+			}
+		}
+		if s.triplet.SegmentLength == 0 && q.iwarp {
+			continue // the kernel's soft-iWARP takes it for the end of the list
+		}
+		total += uint64(s.triplet.SegmentLength)
+		iov[n] = s.triplet
+		n++
+	}
+	if total == 0 && q.iwarp && op.needs == MemPrivLocalWrite {
+		// Soft-iWARP refuses a receive without segments. For an RDMA read without segments it
+		// uses the segment of an earlier operation.
+		iov[n] = cgo.LMRTriplet{}
+		n++
+	}
+	if total > uint64(q.most[op.limit]) {
+		return q.refuseSize(op, total)
+	}
+	q.posts = q.posts[:len(q.posts)+1]
+	post := &q.posts[len(q.posts)-1]
+	post.Operation, post.Segments = op.dto.native(), uint32(n-len(q.iov))
+	post.Cookie, post.Flags = p.Cookie, cgo.CompletionFlags(p.Flags)
+	q.iov = q.iov[:n]
+	if !op.remote {
+		return nil
+	}
+	if op == &opRDMARead && q.iwarp {
+		post.Flags &^= cgo.CompletionBarrierFence // reads are done in order there, and soft-iWARP takes a fenced one for an error
+	}
+	post.Remote = cgo.RMRTriplet(p.Remote)
+	return q.checkRemote(op, int(post.Segments), total, &p.Remote)
+}
+
+// admit makes room for the segments of an operation, and one more. It returns an error if the
+// operation does not suit the queue.
+func (q *workQueue) admit(op *operation, segments int, flags CompletionFlags) error {
 	switch {
 	case q.handle == 0:
 		return errNotReady
-	case flags&^k.flags != 0:
-		return refuse(k.call, ErrInvalidParameter, k.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, k.flags)
-	case op == opReceive && q.ep.srq != nil:
-		return refuse(k.call, ErrInvalidState, InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post to that")
-	case q.idle:
-		return refuse(k.call, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: give it one with CreateEP or Modify")
-	case len(iov) > q.maxIOV:
-		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", len(iov), q.maxIOV)
+	case flags&^op.flags != 0:
+		return refuse(op.call, ErrInvalidParameter, op.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, op.flags)
+	case q.closed != nil:
+		return refuse(op.call, ErrInvalidState, q.closed.subtype, "%s", q.closed.detail)
+	case segments <= q.maxIOV:
+		q.iov = slices.Grow(q.iov, segments+1)
+		return nil
+	case op == &opSharedReceive:
+		return refuse(op.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d: post several receives, or raise SRQAttr.MaxRecvIOV", segments, q.maxIOV)
 	}
-	before := len(q.iov)
-	iwarp := q.ep.ia.iwarp
-	var err error
-	var total uint64
-	q.iov, total, err = gather(k.call, q.iov, iov, q.pz, k.needs, iwarp)
-	if err != nil {
-		return err
-	}
-	if most := q.mostBytes(k); total > uint64(most) {
-		return refuse(k.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, most)
-	}
-	if remote != nil {
-		return q.checkRemote(op, k, len(q.iov)-before, total, remote)
-	}
-	return nil
+	return refuse(op.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", segments, q.maxIOV)
 }
 
-// mostBytes returns how many bytes an operation may have.
-func (q *workQueue) mostBytes(k *kind) uint32 {
-	switch k.sized {
-	case asRDMA:
-		return q.maxRDMASize
-	case asMemory:
-		return math.MaxUint32
-	}
-	return q.maxMessageSize
+func (q *workQueue) refuseSize(op *operation, total uint64) error {
+	return refuse(op.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, q.most[op.limit])
 }
 
 // checkRemote checks the remote memory of an operation, and what else only operations with
 // remote memory need.
-func (q *workQueue) checkRemote(op operation, k *kind, segments int, total uint64, remote *RMRTriplet) error {
+func (q *workQueue) checkRemote(op *operation, segments int, total uint64, remote *RMRTriplet) error {
 	ia := q.ep.ia
 	switch {
 	case total > uint64(remote.SegmentLength):
-		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
-	case op == opRDMARead && segments > ia.attr.MaxIOVSegmentsPerRead:
+		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
+	case op.attribute != "" && slices.Contains(ia.lacks, op):
+		return refuse(op.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
+	case op != &opRDMARead:
+		return nil
+	case segments > ia.attr.MaxIOVSegmentsPerRead:
 		// The library takes them, and soft-iWARP then reads into the first segment alone.
-		return refuse(k.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, ia.attr.MaxIOVSegmentsPerRead)
-	case op == opRDMARead && q.misread(total, remote):
-		return refuse(k.call, ErrInvalidParameter, InvalidArg5, "the operation reads %d bytes across two pages of the peer's memory, and soft-iWARP returns wrong bytes for such a read of at most %d: read each page's part by itself, or read more", total, mostMisread)
-	case ia.lacks.has(op):
-		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
-	case op == opRDMARead && q.noReads:
-		return refuse(k.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
+		return refuse(op.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, ia.attr.MaxIOVSegmentsPerRead)
+	case q.misread(total, remote):
+		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation reads %d bytes across two pages of the peer's memory, and soft-iWARP returns wrong bytes for such a read of at most %d: read each page's part by itself, or read more", total, mostMisread)
+	case q.noReads:
+		return refuse(op.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
 	}
 	return nil
 }
 
-// prepare fills in the native form of an operation that was examined.
-func (q *workQueue) prepare(to *cgo.Post, op operation, k *kind, segments int, cookie uint64, flags CompletionFlags, remote *RMRTriplet) {
-	if op == opRDMARead && q.ep.ia.iwarp {
-		flags &^= CompletionBarrierFence // reads are done in order there, and soft-iWARP takes a fenced one for an error
-	}
-	to.Operation, to.Segments = k.dto.native(), uint32(segments)
-	to.Cookie, to.Flags = cookie, cgo.CompletionFlags(flags)
-	if remote != nil {
-		to.Remote = cgo.RMRTriplet(*remote)
-	}
-}
+// takesLong reports whether other goroutines should run, after requests were posted.
+func (q *workQueue) takesLong() bool { return q.ep != nil && q.ep.ia.software && notify.SliceOver() }
 
 // refused returns the error of an operation that the library has refused.
-func (q *workQueue) refused(op string, r cgo.Return) error {
-	if r.Type() != cgo.InsufficientResources {
+func refused(op string, r cgo.Return) error {
+	switch {
+	case r.Type() != cgo.InsufficientResources:
 		return check(op, r)
-	}
-	if r.Subtype() == cgo.ResourceTEVD {
-		return errNoRoom(op)
+	case r.Subtype() == cgo.ResourceTEVD:
+		return refuse(op, ErrInsufficientResources, ResourceTEVD, "outstanding operations and completions that were not taken fill the event dispatcher: take completions, or make it longer with Resize")
+	case op == opSharedReceive.call:
+		return refuse(op, ErrInsufficientResources, ResourceMemory, "as many receives of the queue are outstanding as may be: take completions, or see Resize")
 	}
 	return refuse(op, ErrInsufficientResources, ResourceMemory, "as many operations of the endpoint are outstanding as may be: take completions, or raise EPAttr.MaxRecvDTOs or MaxRequestDTOs")
 }
 
-// errNoRoom is the error of an operation that has no room on an EVD.
-func errNoRoom(op string) error {
-	return refuse(op, ErrInsufficientResources, ResourceTEVD, "outstanding operations and completions that were not taken fill the event dispatcher: take completions, or make it longer with Resize")
+// refuse returns the error of segment i, which the operation may not use.
+func (s *Segment) refuse(op *operation, i int, pz *PZ) error {
+	protection, privileges := ProtectionRead, PrivilegesRead
+	if op.needs == MemPrivLocalWrite {
+		protection, privileges = ProtectionWrite, PrivilegesWrite
+	}
+	switch {
+	case s.lmr.usable.Load() == 0:
+		return s.lmr.obj.freed(op.call, InvalidHandleLMR)
+	case s.lmr.pz != pz:
+		return refuse(op.call, ErrProtectionViolation, protection, "segment %d is not in the endpoint's protection zone: register its memory there", i)
+	}
+	return refuse(op.call, ErrPrivilegesViolation, privileges, "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, s.lmr.privileges, op.needs)
 }
 
-// gather checks the segments of an operation, and adds their native form to to.
-func gather(op string, to []cgo.LMRTriplet, iov []Segment, pz *PZ, needs MemPriv, iwarp bool) (_ []cgo.LMRTriplet, total uint64, err error) {
-	for i := range iov {
-		s := &iov[i]
-		if s.lmr != nil {
-			if s.lmr.gone.Load() {
-				return to, 0, s.lmr.obj.freed(op, InvalidHandleLMR)
-			}
-			if s.lmr.pz != pz || s.lmr.privileges&needs == 0 {
-				return to, 0, s.refusal(op, i, pz, needs)
-			}
-		}
-		if s.triplet.SegmentLength == 0 && iwarp {
-			continue // the kernel's soft-iWARP takes it for the end of the list
-		}
-		total += uint64(s.triplet.SegmentLength)
-		to = append(to, s.triplet)
-	}
-	// Soft-iWARP refuses a receive without segments. For an RDMA read without segments it
-	// uses the segment of an earlier operation.
-	if iwarp && needs == MemPrivLocalWrite && total == 0 {
-		to = append(to, cgo.LMRTriplet{})
-	}
-	return to, total, nil
-}
-
-// refusal returns the error of segment i, which the operation may not use.
-func (s *Segment) refusal(op string, i int, pz *PZ, needs MemPriv) error {
-	if s.lmr.pz != pz {
-		return refuse(op, ErrProtectionViolation, protectionSubtype(needs), "segment %d is not in the endpoint's protection zone: register its memory there", i)
-	}
-	return refuse(op, ErrPrivilegesViolation, privilegesSubtype(needs), "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, s.lmr.privileges, needs)
-}
-
-func protectionSubtype(needs MemPriv) ReturnSubtype {
-	if needs == MemPrivLocalWrite {
-		return ProtectionWrite
-	}
-	return ProtectionRead
-}
-
-func privilegesSubtype(needs MemPriv) ReturnSubtype {
-	if needs == MemPrivLocalWrite {
-		return PrivilegesWrite
-	}
-	return PrivilegesRead
-}
-
-// errNotReady says that the endpoint, or the queue, is freed, or was not made by this package. explain
-// finds out more once the direction's lock is released.
+// errNotReady says that the endpoint, or the shared receive queue, is freed, or was not made by this package. explain
+// finds out more once the queue's lock is released.
 var errNotReady = errors.New("endpoint not ready")
 
 // explain adds the endpoint's state to the error of a post, which takes the gate: the
@@ -258,7 +264,7 @@ func (ep *EP) explain(op string, err error) error {
 // as are on the second (siw_try_1seg).
 func (q *workQueue) misread(total uint64, remote *RMRTriplet) bool {
 	const page = 4096 // the peer's are not smaller
-	return q.ep.ia.iwarp && q.ep.ia.software && total <= mostMisread && remote.VirtualAddress%page+total > page
+	return q.iwarp && q.ep.ia.software && total <= mostMisread && remote.VirtualAddress%page+total > page
 }
 
 const mostMisread = 32

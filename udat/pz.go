@@ -17,6 +17,14 @@ func (pz *PZ) object() *object {
 	return &pz.obj
 }
 
+// arguments are the zone and its adapter, for a call that makes something of the zone.
+func (pz *PZ) arguments() []argument {
+	if pz == nil {
+		return []argument{{nil, InvalidHandlePZ}}
+	}
+	return []argument{{pz.ia.object(), InvalidHandlePZ}, {&pz.obj, InvalidHandlePZ}}
+}
+
 // CreatePZ creates a protection zone on an adapter.
 //
 // Implements:

@@ -46,10 +46,7 @@ func (rmr *RMR) object() *object {
 //	                          OUT DAT_RMR_HANDLE *rmr_handle)
 func CreateRMR(pz *PZ) (*RMR, error) {
 	const op = "dat_rmr_create"
-	if pz == nil {
-		return nil, pz.object().enter(op, InvalidHandlePZ)
-	}
-	leave, err := enterAll(op, argument{pz.ia.object(), InvalidHandlePZ}, argument{&pz.obj, InvalidHandlePZ})
+	leave, err := enterAll(op, pz.arguments()...)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +134,8 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	if segment.Len() == 0 {
 		segment, iov, privileges = Segment{}, nil, 0
 	}
-	q.iov = q.iov[:0]
-	if err := q.examine(opBind, &kinds[opBind], iov, flags, nil); err != nil {
+	q.makeRoom(1)
+	if err := q.add(&opBind, &Post{Segments: iov, Cookie: cookie, Flags: flags}); err != nil {
 		return RMRTriplet{}, err
 	}
 	if rmr.pz != q.pz {
@@ -150,10 +147,10 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	}
 	former := rmr.lmr.Swap(segment.lmr)
 	rmr.ep.Store(ep)
-	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, q.handle, cookie, cgo.CompletionFlags(flags))
+	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, ep.handle, cookie, cgo.CompletionFlags(flags))
 	if !r.OK() {
 		rmr.lmr.Store(former)
-		return RMRTriplet{}, q.refused(bindOp, r)
+		return RMRTriplet{}, refused(bindOp, r)
 	}
 	if segment.lmr == nil {
 		return RMRTriplet{}, nil

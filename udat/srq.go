@@ -1,6 +1,8 @@
 package udat
 
 import (
+	"math"
+
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
@@ -10,12 +12,8 @@ import (
 type SRQ struct {
 	obj    object
 	ia     *IA
-	pz     *PZ
-	maxIOV int
-
-	mu     lockorder.Mutex[receivesRank]
-	handle cgo.SRQHandle    // 0 once freed
-	iov    []cgo.LMRTriplet // scratch
+	handle cgo.SRQHandle
+	queue  workQueue
 }
 
 func (srq *SRQ) object() *object {
@@ -65,7 +63,10 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	if err := checkMade(op, r); err != nil {
 		return nil, err
 	}
-	srq := &SRQ{ia: ia, pz: pz, maxIOV: attr.MaxRecvIOV, handle: handle}
+	srq := &SRQ{ia: ia, handle: handle}
+	q := &srq.queue
+	q.handle, q.pz, q.maxIOV, q.most[asMemory], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
+	lockorder.As[receivesRank](&q.mu)
 	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
 	ia.setNamed(cgo.Handle(handle), srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue
@@ -106,37 +107,22 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	const op = "dat_srq_post_recv"
 	if srq == nil {
-		return srq.object().enter(op, InvalidHandleSRQ)
+		return srq.object().unusable(op, InvalidHandleSRQ)
 	}
-	err := srq.postRecv(op, iov, cookie)
+	q := &srq.queue
+	q.mu.Lock()
+	q.makeRoom(1)
+	err := q.add(&opSharedReceive, &Post{Segments: iov, Cookie: cookie})
+	if err == nil {
+		if r := cgo.SRQPostRecv(srq.handle, q.iov, cookie); !r.OK() {
+			err = refused(op, r)
+		}
+	}
+	q.mu.Unlock()
 	if err == errNotReady {
 		return srq.obj.refused(op, InvalidHandleSRQ, srq.obj.freed(op, InvalidHandleSRQ))
 	}
 	return err
-}
-
-func (srq *SRQ) postRecv(op string, iov []Segment, cookie uint64) error {
-	srq.mu.Lock()
-	defer srq.mu.Unlock()
-	switch {
-	case srq.handle == 0: // it is freed, or was never made
-		return errNotReady
-	case len(iov) > srq.maxIOV:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d: post several receives, or raise SRQAttr.MaxRecvIOV", len(iov), srq.maxIOV)
-	}
-	var err error
-	srq.iov, _, err = gather(op, srq.iov[:0], iov, srq.pz, kinds[opSharedReceive].needs, srq.ia.iwarp)
-	if err != nil {
-		return err
-	}
-	r := cgo.SRQPostRecv(srq.handle, srq.iov, cookie)
-	switch {
-	case r.Type() != cgo.InsufficientResources:
-		return check(op, r)
-	case r.Subtype() == cgo.ResourceTEVD:
-		return errNoRoom(op)
-	}
-	return refuse(op, ErrInsufficientResources, ResourceMemory, "as many receives of the queue are outstanding as may be: take completions, or see Resize")
 }
 
 // SRQParam holds the parameters of a shared receive queue.
@@ -164,8 +150,8 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	if r := cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, &native); !r.OK() {
 		return SRQParam{}, check(op, r)
 	}
-	attr := SRQAttr{MaxRecvDTOs: int(native.MaxRecvDTOs), MaxRecvIOV: srq.maxIOV, LowWatermark: max(int(native.LowWatermark), 0)}
-	return SRQParam{IA: srq.ia, PZ: srq.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, nil
+	attr := SRQAttr{MaxRecvDTOs: int(native.MaxRecvDTOs), MaxRecvIOV: srq.queue.maxIOV, LowWatermark: max(int(native.LowWatermark), 0)}
+	return SRQParam{IA: srq.ia, PZ: srq.queue.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, nil
 }
 
 // Resize changes how many receives may be outstanding: 1 to IAAttr.MaxDTOPerEP. None is lost. It may be called at
@@ -188,8 +174,8 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 	if most := srq.ia.attr.MaxDTOPerEP; maxRecvDTOs < 1 || maxRecvDTOs > most {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue is to take %d receives, make it 1 to %d", maxRecvDTOs, most)
 	}
-	srq.mu.Lock()
-	defer srq.mu.Unlock()
+	srq.queue.mu.Lock()
+	defer srq.queue.mu.Unlock()
 	switch r := cgo.SRQResize(srq.handle, int32(maxRecvDTOs)); r.Type() {
 	case cgo.ModelNotSupported:
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the device cannot resize shared receive queues: create another")
@@ -214,8 +200,8 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 		return err
 	}
 	defer srq.obj.leave()
-	srq.mu.Lock()
-	defer srq.mu.Unlock()
+	srq.queue.mu.Lock()
+	defer srq.queue.mu.Unlock()
 	r := cgo.SRQSetLW(srq.handle, int32(lowWatermark))
 	if r.Type() == cgo.InvalidParameter {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the low watermark is %d, make it 0 to MaxRecvDTOs", lowWatermark)
@@ -233,12 +219,12 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 func (srq *SRQ) Free() error {
 	const op = "dat_srq_free"
 	return srq.object().seal(op, InvalidHandleSRQ, func() error {
-		srq.mu.Lock()
-		defer srq.mu.Unlock()
+		srq.queue.mu.Lock()
+		defer srq.queue.mu.Unlock()
 		err := check(op, cgo.SRQFree(srq.handle))
 		if err == nil {
 			srq.ia.forgetNamed(cgo.Handle(srq.handle), srq)
-			srq.handle = 0
+			srq.queue.handle = 0
 		}
 		return err
 	})

@@ -1,0 +1,169 @@
+package udat
+
+import (
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+// EPAttr holds the attributes of an endpoint. A zero field stands for the
+// provider's default: see IA.DefaultEPAttr. A program that posts many receives
+// needs no more than &EPAttr{MaxRecvDTOs: 64}. Query returns the actual values.
+//
+// All streams of completions that come to the same EVD must have the same
+// completion flags; CompletionDefault stands for CompletionEVDThreshold. On an
+// EVD that takes other events too, the flags must be CompletionEVDThreshold.
+// The provider may ignore flags that suppress wake-ups.
+type EPAttr struct {
+	ServiceType            ServiceType     // ServiceTypeRC
+	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
+	MaxRDMASize            uint32          // bytes of an RDMA read or write, at most IAAttr.MaxRDMASize
+	QOS                    QOS             // QOSBestEffort
+	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
+	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
+	MaxRecvDTOs            int             // receives outstanding, at most IAAttr.MaxDTOPerEP; 0 without a receive EVD
+	MaxRequestDTOs         int             // requests outstanding, at most IAAttr.MaxDTOPerEP; 0 without a request EVD
+	MaxRecvIOV             int             // segments of a receive, at most IAAttr.MaxIOVSegmentsPerDTO
+	MaxRequestIOV          int             // segments of a request, at most IAAttr.MaxIOVSegmentsPerDTO
+	MaxRDMAReadIn          int             // RDMA reads that the peer may have in progress, or NoRDMAReads
+	MaxRDMAReadOut         int             // RDMA reads in progress; with NoRDMAReads none can be posted
+	SRQSoftHW              int
+	MaxRDMAReadIOV         int
+	MaxRDMAWriteIOV        int
+}
+
+func (a *EPAttr) native() *cgo.EPAttr {
+	return &cgo.EPAttr{
+		ServiceType:            cgo.ServiceType(a.ServiceType),
+		MaxMessageSize:         a.MaxMessageSize,
+		MaxRDMASize:            a.MaxRDMASize,
+		QOS:                    cgo.QOS(a.QOS),
+		RecvCompletionFlags:    cgo.CompletionFlags(a.RecvCompletionFlags),
+		RequestCompletionFlags: cgo.CompletionFlags(a.RequestCompletionFlags),
+		MaxRecvDTOs:            int32(a.MaxRecvDTOs),
+		MaxRequestDTOs:         int32(a.MaxRequestDTOs),
+		MaxRecvIOV:             int32(a.MaxRecvIOV),
+		MaxRequestIOV:          int32(a.MaxRequestIOV),
+		MaxRDMAReadIn:          int32(readsOf(a.MaxRDMAReadIn)),
+		MaxRDMAReadOut:         int32(readsOf(a.MaxRDMAReadOut)),
+		SRQSoftHW:              int32(a.SRQSoftHW),
+		MaxRDMAReadIOV:         int32(a.MaxRDMAReadIOV),
+		MaxRDMAWriteIOV:        int32(a.MaxRDMAWriteIOV),
+	}
+}
+
+// NoRDMAReads in EPAttr.MaxRDMAReadIn or MaxRDMAReadOut says that there are none
+// in that direction, since 0 asks for the default. No arithmetic leads to it.
+const NoRDMAReads = math.MinInt32
+
+// readsOf returns the number that MaxRDMAReadIn or MaxRDMAReadOut means.
+func readsOf(n int) int {
+	if n == NoRDMAReads {
+		return 0
+	}
+	return n
+}
+
+// The defaults of the native library, whatever the provider. It bounds them by
+// what the adapter has.
+const (
+	defaultDTOs      = 16
+	defaultIOV       = 4
+	defaultRDMAReads = 4
+	defaultSize      = 1 << 31
+)
+
+// DefaultEPAttr returns the attributes that endpoints of the adapter have by
+// default, for which a zero field of EPAttr and a nil *EPAttr stand. The zero
+// value, which it returns for a nil adapter, stands for them all.
+func (ia *IA) DefaultEPAttr() EPAttr {
+	if ia == nil {
+		return EPAttr{}
+	}
+	most := &ia.attr
+	return EPAttr{
+		ServiceType:            ServiceTypeRC,
+		MaxMessageSize:         min(defaultSize, most.MaxMessageSize),
+		MaxRDMASize:            min(defaultSize, most.MaxRDMASize),
+		QOS:                    QOSBestEffort,
+		RecvCompletionFlags:    CompletionEVDThreshold,
+		RequestCompletionFlags: CompletionEVDThreshold,
+		MaxRecvDTOs:            min(defaultDTOs, most.MaxDTOPerEP),
+		MaxRequestDTOs:         min(defaultDTOs, most.MaxDTOPerEP),
+		MaxRecvIOV:             min(defaultIOV, most.MaxIOVSegmentsPerDTO),
+		MaxRequestIOV:          min(defaultIOV, most.MaxIOVSegmentsPerDTO),
+		MaxRDMAReadIn:          min(defaultRDMAReads, most.MaxRDMAReadPerEPIn),
+		MaxRDMAReadOut:         min(defaultRDMAReads, most.MaxRDMAReadPerEPOut),
+	}
+}
+
+// setDefaults completes the attributes. A direction without an event dispatcher
+// has no operations.
+func (p *epParts) setDefaults(ia *IA) {
+	defaults := ia.DefaultEPAttr()
+	if p.recv == nil {
+		defaults.MaxRecvDTOs = 0
+	}
+	if p.request == nil {
+		defaults.MaxRequestDTOs, defaults.MaxRequestIOV = 0, 0
+	}
+	attr, values := reflect.ValueOf(&p.attr).Elem(), reflect.ValueOf(defaults)
+	for i := range attr.NumField() {
+		if attr.Field(i).IsZero() {
+			attr.Field(i).Set(values.Field(i))
+		}
+	}
+}
+
+// checkAttr refuses what the library would accept and break on.
+func (p *epParts) checkAttr(op string, most *IAAttr) error {
+	a := &p.attr
+	for _, stream := range []struct {
+		name    string
+		evd     *EVD
+		is      CompletionFlags
+		allowed []CompletionFlags
+	}{
+		{"RecvCompletionFlags", p.recv, a.RecvCompletionFlags, []CompletionFlags{CompletionDefault, CompletionEVDThreshold, CompletionSolicitedWait, CompletionUnsignalled}},
+		{"RequestCompletionFlags", p.request, a.RequestCompletionFlags, []CompletionFlags{CompletionDefault, CompletionEVDThreshold, CompletionUnsignalled}},
+	} {
+		switch {
+		case !slices.Contains(stream.allowed, stream.is):
+			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %v, it must be one of %v: leave CompletionDefault", stream.name, stream.is, stream.allowed)
+		case stream.evd.takesMore() && stream.is != CompletionDefault && stream.is != CompletionEVDThreshold:
+			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %v, it must be %v with an event dispatcher that takes other events too: leave CompletionDefault, or use one of EVDDTO alone", stream.name, stream.is, CompletionEVDThreshold)
+		}
+	}
+	switch {
+	case a.ServiceType != ServiceTypeRC:
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC)
+	case a.QOS != QOSBestEffort:
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort)
+	case p.recv == nil && a.MaxRecvDTOs != 0:
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRecvDTOs is %d, but the endpoint has no receive event dispatcher: leave it 0", a.MaxRecvDTOs)
+	case p.request == nil && (a.MaxRequestDTOs != 0 || a.MaxRequestIOV != 0):
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRequestDTOs is %d and MaxRequestIOV %d, but the endpoint has no request event dispatcher: leave both 0", a.MaxRequestDTOs, a.MaxRequestIOV)
+	}
+	for _, f := range []struct {
+		name        string
+		value, most int
+	}{
+		{"MaxMessageSize", int(a.MaxMessageSize), int(most.MaxMessageSize)},
+		{"MaxRDMASize", int(a.MaxRDMASize), int(most.MaxRDMASize)},
+		{"MaxRecvDTOs", a.MaxRecvDTOs, most.MaxDTOPerEP},
+		{"MaxRequestDTOs", a.MaxRequestDTOs, most.MaxDTOPerEP},
+		{"MaxRecvIOV", a.MaxRecvIOV, most.MaxIOVSegmentsPerDTO},
+		{"MaxRequestIOV", a.MaxRequestIOV, most.MaxIOVSegmentsPerDTO},
+		{"MaxRDMAReadIn", readsOf(a.MaxRDMAReadIn), most.MaxRDMAReadPerEPIn},
+		{"MaxRDMAReadOut", readsOf(a.MaxRDMAReadOut), most.MaxRDMAReadPerEPOut},
+		{"MaxRDMAReadIOV", a.MaxRDMAReadIOV, most.MaxIOVSegmentsPerRead},
+		{"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
+	} {
+		if f.value < 0 || f.value > f.most {
+			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %d, it must be 1 to %d, or 0 for the default", f.name, f.value, f.most)
+		}
+	}
+	return nil
+}
