@@ -3,25 +3,22 @@ package udat
 import (
 	"context"
 	"errors"
-	"weak"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/fifo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 // CNO is a consumer notification object: it tells waiters and an agent which of its EVDs have
 // events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs. Its methods may be called from any
 // goroutine. A goroutine in Wait holds no thread.
 type CNO struct {
-	obj    object
-	ia     *IA
-	handle cgo.CNOHandle
-	watch  *watch
+	obj     object
+	ia      *IA
+	waiting *notify.CNO
 
-	mu      lockorder.Mutex[waitersRank]
-	waiters fifo.Queue[*waiter]
-	agent   *agentCall // nil when there is none, or it was called
+	mu    lockorder.Mutex[lockorder.Last]
+	agent *agentCall // nil when there is none, or it was called
 }
 
 // agentCall is an agent that is to be called.
@@ -58,19 +55,22 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	}
 	defer ia.obj.leave()
 	cno := &CNO{ia: ia}
-	forgettable := weak.Make(cno) // the goroutine that watches is no reason to keep it
+	var r cgo.Return
 	var err error
-	cno.handle, cno.watch, err = createWatchedCNO(op, ia.handle, func(cgo.CNOHandle) {
-		if cno := forgettable.Value(); cno != nil {
-			cno.wakeOne()
-		}
-	})
-	if err != nil {
-		return nil, err
+	if cno.waiting, r, err = notify.CreateCNO(ia.handle); err != nil || !r.OK() {
+		return nil, cannotNotify(op, r, err)
 	}
 	cno.obj.born("notification object", InvalidStateCNOInUse, cno.Free, &ia.obj)
 	cno.setAgent(agent)
 	return cno, nil
+}
+
+// cannotNotify returns why there is no CNO: the library says so, or there was no descriptor.
+func cannotNotify(op string, r cgo.Return, err error) error {
+	if err != nil {
+		return explained(op, classError|Return(ErrInsufficientResources), err)
+	}
+	return checkMade(op, r)
 }
 
 // CNOParam holds the parameters of a notification object.
@@ -93,7 +93,7 @@ func (cno *CNO) Query() (CNOParam, error) {
 	}
 	defer cno.obj.leave()
 	var native cgo.CNOParam // which has the adapter and the descriptor
-	if err := check(op, cgo.CNOQuery(cno.handle, cgo.CNOFieldAll, &native)); err != nil {
+	if err := check(op, cgo.CNOQuery(cno.waiting.Handle(), cgo.CNOFieldAll, &native)); err != nil {
 		return CNOParam{}, err
 	}
 	param := CNOParam{IA: cno.ia}
@@ -115,15 +115,11 @@ func (cno *CNO) Query() (CNOParam, error) {
 func (cno *CNO) Free() error {
 	const op = "dat_cno_free"
 	return cno.object().seal(op, InvalidHandleCNO, func() error {
-		if err := check(op, cgo.CNOFree(cno.handle)); err != nil {
-			return err
+		err := check(op, cno.waiting.Free())
+		if err == nil {
+			cno.setAgent(nil)
 		}
-		cno.setAgent(nil)
-		cno.mu.Lock()
-		wakeAll(&cno.waiters)
-		cno.mu.Unlock()
-		cno.watch.close()
-		return nil
+		return err
 	})
 }
 
@@ -210,6 +206,9 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	if err := checkContext(cnoWaitOp, ctx); err != nil {
 		return nil, cno.object().refused(cnoWaitOp, InvalidHandleCNO, err)
 	}
+	if cno == nil || cno.waiting == nil {
+		return nil, cno.object().enter(cnoWaitOp, InvalidHandleCNO)
+	}
 	evd, err := cno.wait(ctx.Done())
 	if err == errStopped {
 		err = interrupted(cnoWaitOp, ctx)
@@ -223,65 +222,17 @@ var errStopped = errors.New("wait stopped")
 // wait returns an EVD that has triggered the CNO, errStopped when stop is closed, and
 // ErrClosed when the CNO is freed.
 func (cno *CNO) wait(stop <-chan struct{}) (*EVD, error) {
-	w := newWaiter(1)
-	defer w.release()
 	for {
-		evd, err := cno.take(w)
-		if evd != nil || err != nil {
-			return evd, err
-		}
-		select {
-		case <-w.wake:
-		case <-stop:
-		}
-		cno.mu.Lock()
-		woken := !cno.waiters.Remove(&w.place)
-		cno.mu.Unlock()
-		if isClosed(stop) {
-			if woken {
-				cno.wakeOne()
-			}
+		handle, r := cno.waiting.Wait(stop)
+		switch {
+		case r.Type() == cgo.TimeoutExpired:
 			return nil, errStopped
+		case !r.OK():
+			return nil, cno.obj.refused(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
 		}
-	}
-}
-
-// take takes an EVD that has triggered the CNO, and wakes another waiter if there may be
-// more. If there is none, it adds the waiter.
-func (cno *CNO) take(w *waiter) (*EVD, error) {
-	if err := cno.object().enter(cnoWaitOp, InvalidHandleCNO); err != nil {
-		return nil, err
-	}
-	defer cno.obj.leave()
-	cno.mu.Lock()
-	defer cno.mu.Unlock()
-	for {
-		handle, r := cgo.CNOTrigger(cno.handle)
-		if r.Type() == cgo.QueueEmpty {
-			w.forgetWake()
-			cno.waiters.Push(&w.place)
-			return nil, nil
-		}
-		if !r.OK() {
-			return nil, check(cnoWaitOp, r)
-		}
-		if evd := cno.ia.notifier.find(handle); evd != nil {
-			cno.wakeFirst()
+		if evd, alive := cno.ia.withName(cgo.Handle(handle)).(*EVD); alive {
 			return evd, nil
 		}
-	}
-}
-
-func (cno *CNO) wakeOne() {
-	cno.mu.Lock()
-	defer cno.mu.Unlock()
-	cno.wakeFirst()
-}
-
-// wakeFirst is wakeOne for a caller that holds mu.
-func (cno *CNO) wakeFirst() {
-	if place := cno.waiters.Pop(); place != nil {
-		place.Member.wake <- struct{}{}
 	}
 }
 
@@ -321,27 +272,17 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 
 // modifyCNO is ModifyCNO for a caller that has opened the gates.
 func (evd *EVD) modifyCNO(op string, cno *CNO) error {
-	l := &evd.waiters
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.armed { // disarm does it otherwise
-		native := evd.ia.notifier.cno
-		if cno != nil {
-			native = cno.handle
-		} else {
-			cgo.EVDDisable(evd.handle)
-		}
-		if err := check(op, cgo.EVDModifyCNO(evd.handle, native)); err != nil {
-			return err
-		}
-		if cno != nil && !l.disabled {
-			if err := check(op, cgo.EVDEnable(evd.handle)); err != nil {
-				return err
-			}
-		}
+	var native cgo.CNOHandle
+	if cno != nil {
+		native = cno.waiting.Handle()
 	}
-	evd.obj.replaceParent(l.cno.object(), cno.object())
-	l.cno = cno
+	evd.queue.Enter()
+	defer evd.queue.Leave()
+	if err := check(op, evd.queue.Attach(native)); err != nil {
+		return err
+	}
+	evd.obj.replaceParent(evd.cno.object(), cno.object())
+	evd.cno = cno
 	return nil
 }
 
@@ -351,7 +292,7 @@ func (evd *EVD) modifyCNO(op string, cno *CNO) error {
 // Implements:
 //
 //	DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
-func (evd *EVD) Enable() error { return evd.setDisabled("dat_evd_enable", false, cgo.EVDEnable) }
+func (evd *EVD) Enable() error { return evd.setDisabled("dat_evd_enable", false) }
 
 // Disable keeps the events of the dispatcher from triggering its CNO. It changes
 // nothing for Wait, Poll and the others that take events.
@@ -359,21 +300,12 @@ func (evd *EVD) Enable() error { return evd.setDisabled("dat_evd_enable", false,
 // Implements:
 //
 //	DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
-func (evd *EVD) Disable() error { return evd.setDisabled("dat_evd_disable", true, cgo.EVDDisable) }
+func (evd *EVD) Disable() error { return evd.setDisabled("dat_evd_disable", true) }
 
-func (evd *EVD) setDisabled(op string, disabled bool, native func(cgo.EVDHandle) cgo.Return) error {
-	if err := evd.object().enter(op, NoSubtype); err != nil {
+func (evd *EVD) setDisabled(op string, disabled bool) error {
+	if err := evd.enter(op); err != nil {
 		return err
 	}
-	defer evd.obj.leave()
-	l := &evd.waiters
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cno != nil && !l.armed { // otherwise it is enabled while goroutines wait
-		if err := check(op, native(evd.handle)); err != nil {
-			return err
-		}
-	}
-	l.disabled = disabled
-	return nil
+	defer evd.queue.Leave()
+	return check(op, evd.queue.SetDisabled(disabled))
 }

@@ -60,7 +60,7 @@ func GetHandleType(o Object) (HandleType, error) {
 	var handle cgo.Handle
 	switch o := o.(type) {
 	case *CNO:
-		handle = cgo.Handle(o.handle)
+		handle = cgo.Handle(o.waiting.Handle())
 	case *RSP:
 		handle = cgo.Handle(o.service.handle)
 	case *PSP:
@@ -70,7 +70,7 @@ func GetHandleType(o Object) (HandleType, error) {
 	case *EP:
 		handle = cgo.Handle(o.handle)
 	case *EVD:
-		handle = cgo.Handle(o.handle)
+		handle = cgo.Handle(o.queue.Handle())
 	case *IA:
 		handle = cgo.Handle(o.handle)
 	case *LMR:

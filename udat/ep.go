@@ -123,8 +123,6 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	}
 	ep := &EP{ia: ia}
 	ep.shadow = ep.watch()
-	evds := p.evds()
-	defer lockAll(evds)()
 	if err := p.checkStreams(op, ep); err != nil {
 		return nil, err
 	}
@@ -138,7 +136,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	lockorder.As[receivesRank](&ep.recv.mu)
 	ep.obj.gate = exclusive{&ep.recv.mu}
 	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
-	for _, evd := range evds {
+	for _, evd := range p.evds() {
 		evd.addEndpoint(handle, ep)
 	}
 	ia.setNamed(cgo.Handle(handle), ep)
@@ -180,10 +178,7 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 
 // evds returns the event dispatchers, each once, in the order in which they are locked.
 func (p *epParts) evds() []*EVD {
-	return sortEVDs(slices.DeleteFunc([]*EVD{p.recv, p.request, p.connect}, func(evd *EVD) bool { return evd == nil }))
-}
-
-func sortEVDs(evds []*EVD) []*EVD {
+	evds := slices.DeleteFunc([]*EVD{p.recv, p.request, p.connect}, func(evd *EVD) bool { return evd == nil })
 	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.serial, b.obj.serial) })
 	return slices.Compact(evds)
 }
@@ -191,11 +186,11 @@ func sortEVDs(evds []*EVD) []*EVD {
 // lockAll keeps others from taking events, and so from using what they name.
 func lockAll(evds []*EVD) (unlock func()) {
 	for _, evd := range evds {
-		evd.lock()
+		evd.queue.Lock()
 	}
 	return func() {
 		for _, evd := range evds {
-			evd.mu.Unlock()
+			evd.queue.Unlock()
 		}
 	}
 }
@@ -212,7 +207,7 @@ func (evd *EVD) nativeHandle() cgo.EVDHandle {
 	if evd == nil {
 		return 0
 	}
-	return evd.handle
+	return evd.queue.Handle()
 }
 
 // check refuses what the library would accept and break on.

@@ -7,7 +7,7 @@ import "github.com/goudat/goudat/cgo"
 func NativeDefaults(ep *EP) (EPAttr, error) {
 	const op = "dat_ep_create"
 	p := ep.parts
-	handle, r := cgo.EPCreate(ep.ia.handle, p.pz.handle, p.recv.handle, p.request.handle, 0, nil)
+	handle, r := cgo.EPCreate(ep.ia.handle, p.pz.handle, p.recv.nativeHandle(), p.request.nativeHandle(), 0, nil)
 	if err := check(op, r); err != nil {
 		return EPAttr{}, err
 	}

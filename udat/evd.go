@@ -5,31 +5,27 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 // EVD is an event dispatcher: the queue of the events of the streams that feed
 // it. Its methods may be called from any goroutine; each event goes to one of
 // those that ask.
 type EVD struct {
-	obj   object
+	obj   object // the gate is the lock of queue
 	ia    *IA
 	flags EVDFlags
+	queue notify.Queue
 
-	// mu is held by whoever takes events, also while it waits for them in the library: see
-	// lock. What the events name is freed with mu held.
-	mu        lockorder.Mutex[dispatcherRank]
-	handle    cgo.EVDHandle // 0 once freed
+	// Whoever takes events has the lock of the queue. What the events name is freed with that.
 	endpoints map[cgo.EPHandle]*EP
 	latest    struct { // of endpoints, that of the latest event
 		handle cgo.EPHandle
 		ep     *EP
 	}
 	services map[uintptr]*service // by the handle of the service point
-	turn     turn                 // of the goroutine that spins
-	raw      []cgo.Event          // see scratch
 
-	waiters waiters
+	cno *CNO // the program's, nil for none; guarded by enter
 }
 
 func (evd *EVD) object() *object {
@@ -37,6 +33,15 @@ func (evd *EVD) object() *object {
 		return nil
 	}
 	return &evd.obj
+}
+
+// enter keeps the EVD alive until the caller leaves. Unlike the gate, it leaves a goroutine alone
+// that waits in the library.
+func (evd *EVD) enter(op string) error {
+	if evd != nil && evd.queue.Enter() {
+		return nil
+	}
+	return evd.object().refused(op, NoSubtype, nil)
 }
 
 const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
@@ -96,43 +101,38 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	case flags&EVDDTO != 0 && flags&EVDConnection != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, but no provider has completions and connection events on one event dispatcher: create another for the connection events", flags)
 	}
-	native := ia.notifier.cno // one without any could never get one
+	native, attached, parents := ia.notifier.CNO(), cgo.CNOHandle(0), []*object{&ia.obj}
 	if cno != nil {
-		native = cno.handle
+		native, attached, parents = cno.waiting.Handle(), cno.waiting.Handle(), append(parents, &cno.obj)
 	}
-	handle, r := cgo.EVDCreate(ia.handle, int32(minQLen), native, cgo.EVDFlags(flags))
+	handle, r := cgo.EVDCreate(ia.handle, int32(minQLen), native, cgo.EVDFlags(flags)) // one without any could never get one
 	if err := checkMade(op, r); err != nil {
 		return nil, err
 	}
-	evd := newEVD(ia, handle, flags)
-	if cno == nil {
-		cgo.EVDDisable(handle) // until somebody waits
-	} else {
-		evd.waiters.cno = cno
-	}
-	parents := []*object{&ia.obj}
-	if cno != nil {
-		parents = append(parents, &cno.obj)
-	}
-	evd.obj.born("event dispatcher", InvalidStateEVDInUse, evd.Free, parents...)
-	lockorder.Number(&evd.mu, evd.obj.serial)
-	ia.notifier.add(evd)
+	evd := newEVD(ia, handle, attached, flags)
+	evd.cno = cno
+	evd.born("event dispatcher", evd.Free, parents...)
 	return evd, nil
 }
 
-func newEVD(ia *IA, handle cgo.EVDHandle, flags EVDFlags) *EVD {
-	evd := &EVD{ia: ia, handle: handle, flags: flags}
-	evd.waiters.eagerness.most = DefaultWaitSpin
+func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EVD {
+	evd := &EVD{ia: ia, flags: flags}
+	evd.queue.SetSpin(DefaultWaitSpin)
+	evd.queue.Init(ia.notifier, handle, cno)
+	evd.obj.gate = exclusive{&evd.queue}
 	return evd
 }
 
 // newAsyncEVD wraps the EVD that comes with the adapter.
 func newAsyncEVD(op string, ia *IA, handle cgo.EVDHandle) (*EVD, error) {
-	cgo.EVDDisable(handle)
-	if err := check(op, cgo.EVDModifyCNO(handle, ia.notifier.cno)); err != nil {
-		return nil, err
-	}
-	return newEVD(ia, handle, EVDAsync), nil
+	evd := newEVD(ia, handle, 0, EVDAsync)
+	return evd, check(op, cgo.EVDModifyCNO(handle, ia.notifier.CNO()))
+}
+
+func (evd *EVD) born(kind string, free func() error, parents ...*object) {
+	evd.obj.born(kind, InvalidStateEVDInUse, free, parents...)
+	evd.queue.SetSerial(evd.obj.serial)
+	evd.ia.setNamed(cgo.Handle(evd.queue.Handle()), evd)
 }
 
 // EVDParam holds the parameters of an event dispatcher.
@@ -153,23 +153,20 @@ type EVDParam struct {
 //	                         OUT DAT_EVD_PARAM *evd_param)
 func (evd *EVD) Query() (EVDParam, error) {
 	const op = "dat_evd_query"
-	if err := evd.object().enter(op, NoSubtype); err != nil {
+	if err := evd.enter(op); err != nil {
 		return EVDParam{}, err
 	}
-	defer evd.obj.leave()
+	defer evd.queue.Leave()
 	var native cgo.EVDParam
-	if r := cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &native); !r.OK() {
+	if r := cgo.EVDQuery(evd.queue.Handle(), cgo.EVDFieldAll, &native); !r.OK() {
 		return EVDParam{}, check(op, r)
 	}
-	l := &evd.waiters
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	// What the binding does with both states is not the program's.
-	param := EVDParam{IA: evd.ia, QLen: int(native.QLen), State: EVDStateEnabled | EVDStateWaitable, CNO: l.cno, Flags: EVDFlags(native.Flags)}
-	if l.disabled {
+	param := EVDParam{IA: evd.ia, QLen: int(native.QLen), State: EVDStateEnabled | EVDStateWaitable, CNO: evd.cno, Flags: EVDFlags(native.Flags)}
+	if evd.queue.Disabled() {
 		param.State ^= EVDStateEnabled | EVDStateDisabled
 	}
-	if l.unwaitable {
+	if evd.queue.Unwaitable() {
 		param.State ^= EVDStateWaitable | EVDStateUnwaitable
 	}
 	return param, nil
@@ -195,13 +192,7 @@ func (evd *EVD) Resize(minQLen int) error {
 	if most := evd.ia.attr.MaxEVDQLen; minQLen < 1 || minQLen > most {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most)
 	}
-	evd.lock() // the library does not resize a queue that a goroutine waits for
-	err := check(op, cgo.EVDResize(evd.handle, int32(minQLen)))
-	l := &evd.waiters
-	l.mu.Lock()
-	wakeAll(&l.parked) // those who wait for more than the queue holds now
-	l.mu.Unlock()
-	evd.mu.Unlock()
+	err := check(op, evd.queue.Resize(int32(minQLen)))
 	if errors.Is(err, ErrModelNotSupported) {
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the device cannot resize queues of completions: create another event dispatcher")
 	}
@@ -230,27 +221,12 @@ func (evd *EVD) Free() error {
 
 // release frees the native EVD, and ends all waits. The caller holds the gate for writing.
 func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
-	evd.lock()
-	defer evd.mu.Unlock()
-	handle := evd.handle
-	err := check(op, free(handle))
-	l := &evd.waiters
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil {
-		if l.armed || l.cno != nil && !l.disabled { // the library has disabled it
-			cgo.EVDEnable(handle)
-		}
-		return err
+	handle := evd.queue.Handle()
+	err := check(op, evd.queue.Free(free))
+	if err == nil {
+		evd.ia.forgetNamed(cgo.Handle(handle), evd)
 	}
-	evd.ia.notifier.remove(handle)
-	evd.handle = 0
-	if l.stopWatch != nil {
-		l.stopWatch()
-	}
-	l.cno = nil
-	wakeAll(&l.parked)
-	return nil
+	return err
 }
 
 // busyWithin is far longer than the kernel takes for a command, also when the

@@ -120,13 +120,63 @@ func (e *Event) isCompletion() bool {
 	return e.Number == EventDTOCompletion || e.Number == EventRMRBindCompletion
 }
 
-// decode makes an Event of what the library gave. It reports false for an event that the
-// program must not see, of a freed endpoint for example. The caller holds mu.
-func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
+// decode makes events of what the library gave, and returns how many the program may see:
+// not those of a freed endpoint, for example. The caller has locked the queue. See assert for panics.
+//
+// It sets the fields of a completion one by one: a copy of an Event waits for the stores that
+// have made it.
+func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
+	for i := range raws {
+		raw, event := &raws[i], &events[n]
+		if raw.Number != cgo.EventDTOCompletion && raw.Number != cgo.EventIBDTO {
+			if evd.decodeOther(raw, event) {
+				n++
+			}
+			continue
+		}
+		dto, ep := raw.DTO(), evd.latest.ep
+		if dto.EPHandle != evd.latest.handle {
+			if ep = evd.endpoint(dto.EPHandle); ep == nil && dto.EPHandle != 0 {
+				continue
+			}
+		}
+		event.Number = EventDTOCompletion
+		event.Operation = DTO(dto.Operation) + 1 // see DTO
+		event.Status = DTOStatus(dto.Status)
+		event.Cookie = dto.UserCookie
+		event.Length, event.Immediate = 0, 0
+		event.ep, event.more = ep, nil
+		if event.Status == DTOSuccess {
+			event.Length = dto.TransferredLength
+			if event.Operation >= DTOIBRecvImmed {
+				event.Immediate = immediate(raw, event.Operation)
+			}
+		}
+		if ep != nil && ep.shadow != nil { // it is nil for a shared receive that soft-RoCE has lost
+			evd.assert(ep.shadow.Completion)
+		}
+		n++
+	}
+	return n
+}
+
+// assert calls a function that reports differences to the program. If that panics, the queue is
+// unlocked: whoever takes events saves the defer.
+func (evd *EVD) assert(look func()) {
+	panics := true
+	defer func() {
+		if panics {
+			evd.queue.Unlock()
+		}
+	}()
+	look()
+	panics = false
+}
+
+// decodeOther is decode for an event that is no completion of a DTO.
+func (evd *EVD) decodeOther(raw *cgo.Event, event *Event) bool {
 	n := EventNumber(raw.Number)
 	switch {
-	case n == EventDTOCompletion || raw.Number == cgo.EventIBExtensionRangeBase:
-		return evd.decodeDTO(raw, event)
 	case n == EventConnectionRequest:
 		return evd.decodeRequest(raw.CRArrival(), event)
 	case n >= EventConnectionEstablished && n <= EventConnectionUnreachable:
@@ -134,7 +184,8 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
 	case n == EventAsyncErrorEVDOverflow:
-		*event = Event{Number: n, more: &moreOfEvent{evd: evd.ia.notifier.find(cgo.EVDHandle(raw.AsyncError().Handle))}}
+		about, _ := evd.ia.withName(cgo.Handle(raw.AsyncError().Handle)).(*EVD)
+		*event = Event{Number: n, more: &moreOfEvent{evd: about}}
 	case n == EventRMRBindCompletion:
 		evd.decodeBind(raw.RMRBind(), event)
 	default:
@@ -163,34 +214,9 @@ func (evd *EVD) decodeError(number EventNumber, data *cgo.AsyncErrorEventData, e
 	}
 }
 
-func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
-	dto := raw.DTO()
-	ep := evd.endpoint(dto.EPHandle)
-	if ep == nil && dto.EPHandle != 0 {
-		return false
-	}
-	*event = Event{
-		Number:    EventDTOCompletion,
-		Operation: DTO(dto.Operation) + 1, // see DTO
-		Status:    DTOStatus(dto.Status),
-		Cookie:    dto.UserCookie,
-		ep:        ep,
-	}
-	if event.Status == DTOSuccess {
-		event.Length = dto.TransferredLength
-		if event.Operation == DTOIBRecvImmed || event.Operation == DTOIBRecvMsgImmed {
-			event.Immediate = littleEndian(raw.IBExtension().ImmedData)
-		}
-	}
-	if ep != nil { // it is nil for a shared receive that soft-RoCE has lost
-		ep.shadow.Completion()
-	}
-	return true
-}
-
 // decodeConnection copies the private data, which lies in the endpoint's memory.
 func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventData, event *Event) bool {
-	ep := evd.endpoint(data.EPHandle)
+	ep := evd.endpoints[data.EPHandle]
 	if ep == nil {
 		return false
 	}
@@ -199,7 +225,9 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 		event.more = &moreOfEvent{privateData: make([]byte, data.PrivateDataSize)}
 		cgo.CopyOut(event.more.privateData, data.PrivateData)
 	}
-	ep.shadow.Event(cgo.EventNumber(number))
+	if ep.shadow != nil {
+		evd.assert(func() { ep.shadow.Event(cgo.EventNumber(number)) })
+	}
 	return true
 }
 
@@ -212,18 +240,23 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 		return false
 	}
 	*event = Event{Number: EventConnectionRequest, more: &moreOfEvent{cr: newCR(s, data)}}
-	if s.rsp != nil {
-		s.rsp.ep.shadow.Event(cgo.EventConnectionRequest)
+	if s.rsp != nil && s.rsp.ep.shadow != nil {
+		evd.assert(func() { s.rsp.ep.shadow.Event(cgo.EventConnectionRequest) })
 	}
 	return true
 }
 
-// endpoint returns the endpoint that an event of this EVD is about, nil if it is freed. The
-// caller holds mu.
-func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
-	if handle == evd.latest.handle {
-		return evd.latest.ep
+// immediate returns the value that came with an operation, if there is one.
+func immediate(raw *cgo.Event, operation DTO) uint32 {
+	if operation != DTOIBRecvImmed && operation != DTOIBRecvMsgImmed {
+		return 0
 	}
+	return littleEndian(raw.IBExtension().ImmedData)
+}
+
+// endpoint returns the endpoint that an event of this EVD is about, nil if it is freed. The
+// caller has locked the queue.
+func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 	ep := evd.endpoints[handle]
 	if ep != nil {
 		evd.latest.handle, evd.latest.ep = handle, ep
@@ -231,7 +264,7 @@ func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 	return ep
 }
 
-// addEndpoint has events that name the handle belong to the endpoint. The caller holds mu.
+// addEndpoint has events that name the handle belong to the endpoint. The caller has locked the queue.
 func (evd *EVD) addEndpoint(handle cgo.EPHandle, ep *EP) {
 	if evd.endpoints == nil {
 		evd.endpoints = make(map[cgo.EPHandle]*EP)
@@ -240,7 +273,7 @@ func (evd *EVD) addEndpoint(handle cgo.EPHandle, ep *EP) {
 }
 
 // removeEndpoint drops an endpoint that is about to be freed, or uses the EVD no more. The
-// caller holds mu.
+// caller has locked the queue.
 func (evd *EVD) removeEndpoint(handle cgo.EPHandle) {
 	delete(evd.endpoints, handle)
 	if evd.latest.handle == handle {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/notify"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
@@ -22,13 +23,7 @@ func AwaitWaiters(evd *EVD, n int) {
 func AwaitNoWaiter(evd *EVD) { await(func() bool { return waitersOf(evd) == 0 }) }
 
 func waitersOf(evd *EVD) int {
-	l := &evd.waiters
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.leading {
-		return l.parked.Len() + 1
-	}
-	return l.parked.Len()
+	return evd.queue.Waiters()
 }
 
 // hold takes a lock on a goroutine of its own, since the test takes other locks in any
@@ -64,11 +59,7 @@ func await(done func() bool) {
 }
 
 // CNOWaiters returns how many goroutines wait on the CNO, agents included.
-func CNOWaiters(cno *CNO) int {
-	cno.mu.Lock()
-	defer cno.mu.Unlock()
-	return cno.waiters.Len()
-}
+func CNOWaiters(cno *CNO) int { return cno.waiting.Waiters() }
 
 // Forged returns the segment with a key that belongs to no region, which the
 // checks before a post cannot see.
@@ -116,10 +107,10 @@ func PrepareAsyncErrors(ia *IA) (provoke, release func() error, err error) {
 			return err
 		}
 		// The library reports the next overflow once there was room again.
-		if r := cgo.EVDDequeue(evd.handle, new(cgo.Event)); !r.OK() {
+		if r := cgo.EVDDequeue(evd.queue.Handle(), new(cgo.Event)); !r.OK() {
 			return check("dat_evd_dequeue", r)
 		}
-		return check("dat_evd_post_se", cgo.EVDPostSE(evd.handle, cgo.EventSoftware, 0))
+		return check("dat_evd_post_se", cgo.EVDPostSE(evd.queue.Handle(), cgo.EventSoftware, 0))
 	}, evd.Free, nil
 }
 
@@ -210,11 +201,11 @@ func LeakFake() { runtime.AddCleanup(new([64]byte), (*ledger).dropped, fakeLeak(
 // HasLongPosts reports whether posting a request to the adapter takes long.
 func HasLongPosts(ia *IA) bool { return ia.software }
 
-// SpendTurn makes the last turn of the process one that ended long ago.
-func SpendTurn() { lastTurn.Store(int64(time.Since(turnEpoch) - 2*longestTurn)) }
+// SpendSlice makes the latest timeslice of the process one that ended long ago.
+func SpendSlice() { notify.SpendSlice() }
 
-// TurnHasEnded reports whether a turn has ended since SpendTurn.
-func TurnHasEnded() bool { return time.Since(turnEpoch)-time.Duration(lastTurn.Load()) < longestTurn }
+// SliceEnded reports whether a timeslice has ended since SpendSlice.
+func SliceEnded() bool { return notify.SliceEnded() }
 
 // CountUnmapped counts the regions whose memory goes back to the system.
 func CountUnmapped() (unmapped func() int, restore func()) {
@@ -224,13 +215,6 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 		unmapMemory(mapping)
 	}
 	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
-}
-
-// InTurn reports whether the turn of those who spin on the EVD has begun since EndTurn.
-func InTurn(evd *EVD, since time.Time) bool {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	return evd.turn.begun >= since.Sub(turnEpoch)
 }
 
 // NeededRevision is the least revision of the native library.
@@ -246,31 +230,20 @@ func LoadLibrary(path string) error {
 
 // Queued is how many events are in the queue of the EVD, which nobody waits on.
 func Queued(evd *EVD) int {
-	evd.lock()
-	defer evd.mu.Unlock()
+	evd.queue.Lock()
+	defer evd.queue.Unlock()
 	var param cgo.EVDParam
-	cgo.EVDQuery(evd.handle, cgo.EVDFieldAll, &param)
+	cgo.EVDQuery(evd.queue.Handle(), cgo.EVDFieldAll, &param)
 	var event cgo.Event
-	more, r := cgo.EVDWait(evd.handle, 0, param.QLen, &event)
+	more, r := cgo.EVDWait(evd.queue.Handle(), 0, param.QLen, &event)
 	if r.OK() {
 		panic("the queue is full, and has one event less now")
 	}
 	return int(more)
 }
 
-// EndTurn makes the turn of those who spin on the EVD last too long.
-func EndTurn(evd *EVD) {
-	evd.mu.Lock()
-	defer evd.mu.Unlock()
-	evd.turn.begun = time.Since(turnEpoch) - longestTurn
-}
-
 // BlockedIn returns how many goroutines wait in the library.
-func BlockedIn(ia *IA) int { return int(ia.notifier.blocked.Load()) }
+func BlockedIn(ia *IA) int { return ia.notifier.Blocking() }
 
 // Armed reports whether the notifier is told of events.
-func Armed(evd *EVD) bool {
-	evd.waiters.mu.Lock()
-	defer evd.waiters.mu.Unlock()
-	return evd.waiters.armed
-}
+func Armed(evd *EVD) bool { return evd.queue.Notifies() }

@@ -12,6 +12,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 // IA is an open interface adapter: a device under a provider. Everything else
@@ -22,7 +23,7 @@ type IA struct {
 	handle   cgo.IAHandle
 	provider *provider // nil for an entry of dat.conf
 	async    *EVD
-	notifier *notifier
+	notifier *notify.Notifier
 
 	attr         IAAttr
 	providerAttr ProviderAttr
@@ -102,8 +103,7 @@ func Open(name string) (*IA, error) {
 	runtime.AddCleanup(ia, (*ledger).dropped, ia.obj.ledger)
 	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	ia.async.obj.ledger = ia.obj.ledger
-	ia.async.obj.born("asynchronous event dispatcher", InvalidStateEVDInUse, nil) // after the adapter, whose Close frees it
-	ia.notifier.add(ia.async)
+	ia.async.born("asynchronous event dispatcher", nil) // after the adapter, whose Close frees it
 	return ia, nil
 }
 
@@ -123,13 +123,13 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	if err := cmp.Or(ia.checkProvider(op), ia.checkOpened(op)); err != nil {
 		return err
 	}
-	notifier, err := newNotifier(op, ia.handle)
-	if err != nil {
-		return err
+	notifier, r, err := notify.NewNotifier(ia.handle)
+	if err != nil || !r.OK() {
+		return cannotNotify(op, r, err)
 	}
 	ia.notifier = notifier
 	if ia.async, err = newAsyncEVD(op, ia, asyncHandle); err != nil {
-		_ = notifier.close(op)
+		notifier.Close()
 	}
 	return err
 }
@@ -391,7 +391,7 @@ func (ia *IA) release(op string) error {
 		return ia.async.release(op, func(handle cgo.EVDHandle) cgo.Return { return cgo.EVDModifyCNO(handle, 0) })
 	})
 	if err == nil {
-		err = ia.notifier.close(op)
+		err = check(op, ia.notifier.Close())
 	}
 	if err == nil {
 		err = check(op, closeNative(ia.handle, ia.provider, cgo.CloseGraceful))

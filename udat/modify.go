@@ -70,7 +70,6 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 // of before included.
 func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	old := ep.parts.evds()
-	defer lockAll(sortEVDs(append(p.evds(), old...)))()
 	ep.recv.mu.Lock()
 	defer ep.recv.mu.Unlock()
 	if err := p.checkStreams(op, ep); err != nil {

@@ -7,7 +7,6 @@ import "net/netip"
 // What the package needs of 64-bit Linux. Elsewhere there is no native library, so
 // that nothing of this is called.
 
-func duplicate(int) (uintptr, error)        { return 0, ErrNoNativeLibrary }
 func mapMemory(int) ([]byte, error)         { return nil, ErrNoNativeLibrary }
 func mapHugePages(int, int) ([]byte, error) { return nil, ErrNoNativeLibrary }
 func unmapMemory([]byte)                    {}

@@ -1,10 +1,12 @@
 package udat
 
 import (
-	"runtime"
+	"cmp"
 	"time"
+	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 const dequeueOp = "dat_evd_dequeue"
@@ -17,20 +19,25 @@ const dequeueOp = "dat_evd_dequeue"
 //
 //	DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle,
 //	                           OUT DAT_EVENT *event)
-func (evd *EVD) Dequeue() (Event, error) {
-	var events [1]Event
-	n, err := evd.poll(events[:])
-	if n > 0 {
-		return events[0], nil
+func (evd *EVD) Dequeue() (event Event, err error) {
+	if evd == nil || !evd.queue.Begin() {
+		return Event{}, cmp.Or(evd.notTaken(), errQueueEmpty)
 	}
-	if err == nil {
-		err = errQueueEmpty
+	events := (*[1]Event)(unsafe.Pointer(&event))[:] // in place: a copy costs as much as the lock
+	raw := evd.queue.Scratch(1)
+	r := cgo.EVDDequeue(evd.queue.Handle(), &raw[0])
+	for r == 0 && evd.decode(events, raw) == 0 {
+		r = cgo.EVDDequeue(evd.queue.Handle(), &raw[0])
 	}
-	return Event{}, err
+	evd.queue.Unlock() // without a defer: see assert
+	if r != 0 {
+		return Event{}, cmp.Or(evd.taken(r), errQueueEmpty)
+	}
+	return event, nil
 }
 
 // errQueueEmpty is shared: an empty queue is no news, and polling must not allocate.
-var errQueueEmpty = &Error{Op: dequeueOp, Return: classError | Return(ErrQueueEmpty)}
+var errQueueEmpty error = &Error{Op: dequeueOp, Return: classError | Return(ErrQueueEmpty)}
 
 // Poll takes as many events as there are, up to len(events), without waiting,
 // and returns their number, 0 if there are none. It calls dat_evd_dequeue in C
@@ -45,28 +52,28 @@ func (evd *EVD) Poll(events []Event) (int, error) {
 // MaxSpin is the longest time that SpinPoll spins.
 const MaxSpin = time.Second
 
-// spinSlice is how long one crossing spins. The lock of the EVD is held
-// meanwhile, which the binding's own work on it and Free wait for, and nobody sees
-// that a wait is to end. A crossing in vain takes 84 ns in all, 0.2 % of that; a
-// slice of a millisecond made Go's monitor thread look as often.
-const spinSlice = 50 * time.Microsecond
-
 // SpinPoll is Poll that looks again and again for up to budget, 0 to MaxSpin,
 // while there is no event. It spins in C, up to 50 µs in one call, and keeps a
 // processor busy with that.
 func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	switch {
+	case evd == nil:
+		return 0, evd.notTaken()
 	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
 	case budget < 0 || budget > MaxSpin:
 		return 0, evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin))
 	}
-	for {
-		slice := min(budget, spinSlice)
+	for n := 0; ; {
+		slice := min(budget, notify.MostSpin)
 		budget -= slice
-		n, err := evd.spinFor(events, slice)
-		if n > 0 || err != nil || budget == 0 {
-			return n, err
+		raw, r := evd.queue.Spin(len(events), slice)
+		if len(raw) > 0 {
+			n = evd.decode(events, raw)
+			evd.queue.Unlock()
+		}
+		if n > 0 || !r.OK() || budget == 0 {
+			return n, evd.taken(r)
 		}
 	}
 }
@@ -77,94 +84,41 @@ func (evd *EVD) refuseEmptySlice() error {
 
 // poll takes what is there.
 func (evd *EVD) poll(events []Event) (int, error) {
-	taking, err := evd.beginTaking()
-	if !taking || err != nil {
-		return 0, err
+	if evd == nil || !evd.queue.Begin() {
+		return 0, evd.notTaken()
 	}
-	defer evd.mu.Unlock()
-	return evd.fill(events)
+	n, r := evd.take(events)
+	evd.queue.Unlock() // without a defer: see assert
+	if n > 0 || r == 0 {
+		return n, nil
+	}
+	return 0, evd.taken(r)
 }
 
-// beginTaking takes mu for a call that takes events, and reports false if another goroutine
-// waits in the library, which gets the events that come. It does not enter the gate: Free
-// needs mu, too.
-func (evd *EVD) beginTaking() (taking bool, err error) {
+// notTaken returns the error of a call that has not begun to take events: none if a goroutine that
+// waits in the library gets them.
+func (evd *EVD) notTaken() error {
 	if evd == nil {
-		return false, evd.object().enter(dequeueOp, NoSubtype)
+		return evd.object().enter(dequeueOp, NoSubtype)
 	}
-	if !evd.lockToTake() {
-		return false, nil
-	}
-	if evd.handle != 0 {
-		return true, nil
-	}
-	evd.mu.Unlock()
-	return false, evd.object().refused(dequeueOp, NoSubtype, evd.obj.freed(dequeueOp, NoSubtype))
+	return nil
 }
 
-// spinFor is poll, but while nothing is there it looks again until the time is over. It
-// lets other goroutines run if this one has spun for long.
-func (evd *EVD) spinFor(events []Event, time time.Duration) (int, error) {
-	n, over, err := evd.spinInTurn(events, time)
-	if over {
-		runtime.Gosched()
+// take takes events until events is full or no more are there. The caller has locked the queue.
+func (evd *EVD) take(events []Event) (n int, r cgo.Return) {
+	for n < len(events) && r == 0 {
+		raw := evd.queue.Scratch(len(events) - n)
+		got := 0
+		got, r = cgo.EVDDequeueBatch(evd.queue.Handle(), raw)
+		n += evd.decode(events[n:], raw[:got])
 	}
-	return n, err
+	return n, r
 }
 
-// spinInTurn is spinFor, but it returns whether other goroutines should run now.
-func (evd *EVD) spinInTurn(events []Event, time time.Duration) (n int, over bool, err error) {
-	taking, err := evd.beginTaking()
-	if !taking || err != nil {
-		return 0, err == nil, err
-	}
-	defer evd.mu.Unlock()
-	if time <= 0 {
-		n, err = evd.fill(events)
-	} else {
-		raw := evd.scratch(len(events))
-		got, r := cgo.EVDSpin(evd.handle, raw, time)
-		n, err = evd.decodeAll(events, raw[:got]), checkDequeue(r)
-	}
-	return n, err == nil && evd.turn.over(events[:n]), err
-}
-
-// fill takes events until events is full or no more are there. The caller holds mu.
-func (evd *EVD) fill(events []Event) (n int, err error) {
-	for n < len(events) {
-		raw := evd.scratch(len(events) - n)
-		got, r := cgo.EVDDequeueBatch(evd.handle, raw)
-		n += evd.decodeAll(events[n:], raw[:got])
-		if !r.OK() {
-			return n, checkDequeue(r)
-		}
-	}
-	return n, nil
-}
-
-// decodeAll returns how many of the events the program may see. The caller holds mu.
-func (evd *EVD) decodeAll(events []Event, raw []cgo.Event) (n int) {
-	for i := range raw {
-		if evd.decode(&raw[i], &events[n]) {
-			n++
-		}
-	}
-	return n
-}
-
-// checkDequeue is check for calls that end when the queue is empty.
-func checkDequeue(r cgo.Return) error {
-	if r.Type() == cgo.QueueEmpty {
+// taken is check for what ends the taking of events.
+func (evd *EVD) taken(r cgo.Return) error {
+	if r.OK() || r.Type() == cgo.QueueEmpty {
 		return nil
 	}
-	return check(dequeueOp, r)
-}
-
-// scratch returns room for up to n events of the library, at least one. The caller holds mu.
-func (evd *EVD) scratch(n int) []cgo.Event {
-	const least, most = 16, 1024 // a crossing adds 2 ns to each of 16
-	if n > len(evd.raw) && len(evd.raw) < most {
-		evd.raw = make([]cgo.Event, min(max(n, least), most))
-	}
-	return evd.raw[:min(n, len(evd.raw))]
+	return evd.object().refused(dequeueOp, NoSubtype, check(dequeueOp, r))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 // A workQueue is a queue of the library that takes operations: the receives or the requests of an
@@ -205,7 +206,7 @@ func (q *workQueue) checkRemote(op *operation, segments int, total uint64, remot
 }
 
 // takesLong reports whether other goroutines should run, after requests were posted.
-func (q *workQueue) takesLong() bool { return q.ep != nil && q.ep.ia.software && turnOver() }
+func (q *workQueue) takesLong() bool { return q.ep != nil && q.ep.ia.software && notify.SliceOver() }
 
 // refused returns the error of an operation that the library has refused.
 func refused(op string, r cgo.Return) error {

@@ -44,7 +44,7 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be %v", flags, PSPConsumer)
 	}
 	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2), func(s *service) (cgo.PSPHandle, cgo.Return) {
-		return cgo.PSPCreate(ia.handle, uint64(qual), evd.handle, cgo.PSPConsumer)
+		return cgo.PSPCreate(ia.handle, uint64(qual), evd.queue.Handle(), cgo.PSPConsumer)
 	})
 }
 
@@ -60,7 +60,7 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 //	                              OUT DAT_PSP_HANDLE *psp_handle)
 func CreatePSPAny(ia *IA, evd *EVD) (*PSP, error) {
 	return createPSP("dat_psp_create_any", ia, evd, 0, nil, func(s *service) (cgo.PSPHandle, cgo.Return) {
-		handle, qual, r := cgo.PSPCreateAny(ia.handle, evd.handle, cgo.PSPConsumer)
+		handle, qual, r := cgo.PSPCreateAny(ia.handle, evd.queue.Handle(), cgo.PSPConsumer)
 		s.qual = ConnQual(qual)
 		return handle, r
 	})

@@ -59,7 +59,7 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	rsp.service.rsp = rsp
 	defer ep.shadow.Begin(shadow.RSPCreate).End(&err)
 	err = rsp.service.listen(op, "reserved service point", rsp.Free, func() (uintptr, cgo.Return) {
-		handle, r := cgo.RSPCreate(ia.handle, uint64(qual), ep.handle, evd.handle)
+		handle, r := cgo.RSPCreate(ia.handle, uint64(qual), ep.handle, evd.queue.Handle())
 		return uintptr(handle), r
 	})
 	if err != nil {

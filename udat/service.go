@@ -31,8 +31,6 @@ func (s *service) listen(op, kind string, free func() error, create func() (uint
 		// The library would listen on a port that the system chooses.
 		return refuse(op, ErrConnQualUnavailable, NoSubtype, "the qualifier %d leads to %v, which does not exist: choose another", s.qual, s.ia.place(s.qual))
 	}
-	s.evd.lock()
-	defer s.evd.mu.Unlock()
 	handle, r := create()
 	if !r.OK() {
 		return s.ia.cannotListen(op, s.qual, r)
@@ -52,9 +50,9 @@ func (s *service) free(op string, invalid ReturnSubtype, native func(uintptr) cg
 	if err := s.obj.enter(op, invalid); err != nil {
 		return err
 	}
-	s.evd.lock()
+	s.evd.queue.Lock()
 	delete(s.evd.services, s.handle) // what comes from here on is rejected
-	s.evd.mu.Unlock()
+	s.evd.queue.Unlock()
 	s.obj.leave()
 	for _, cr := range s.obj.living() {
 		_ = cr.free() // it may fail if another call has answered it

@@ -16,14 +16,14 @@ import "github.com/goudat/goudat/cgo"
 //	                           IN const DAT_EVENT *event)
 func (evd *EVD) PostSE(cookie uint64) error {
 	const op = "dat_evd_post_se"
-	if err := evd.object().enter(op, NoSubtype); err != nil {
+	if err := evd.enter(op); err != nil {
 		return err
 	}
-	defer evd.obj.leave()
+	defer evd.queue.Leave()
 	if evd.flags&EVDSoftware == 0 {
 		return refuse(op, ErrInvalidParameter, InvalidArg1, "the event dispatcher was made for %v: create it with %v", evd.flags, EVDSoftware)
 	}
-	r := cgo.EVDPostSE(evd.handle, cgo.EventNumber(EventSoftware), cookie)
+	r := cgo.EVDPostSE(evd.queue.Handle(), cgo.EventNumber(EventSoftware), cookie)
 	if r.Type() == cgo.QueueFull {
 		return errQueueFull
 	}

@@ -94,8 +94,8 @@ static inline DAT_RETURN goudat_evd_wait(goudat_handle evd, DAT_TIMEOUT timeout,
 }
 
 /*
- * Takes up to max events. The first is zeroed before, and stays zero if there is none. The return value is that of the
- * last call.
+ * Takes up to max events. Of each, the library writes what its kind has, and nothing else is defined. The return value
+ * is that of the last call.
  */
 static inline DAT_RETURN goudat_evd_take(goudat_handle evd, goudat_event *events, int max, int *count)
 {
@@ -103,8 +103,7 @@ static inline DAT_RETURN goudat_evd_take(goudat_handle evd, goudat_event *events
 	int n = 0;
 
 	while (n < max && (ret = dat_evd_dequeue((DAT_EVD_HANDLE)evd, (DAT_EVENT *)&events[n])) == DAT_SUCCESS)
-		if (++n < max)
-			memset(&events[n], 0, sizeof(events[n]));
+		n++;
 	*count = n;
 	return ret;
 }
@@ -123,10 +122,8 @@ static inline DAT_RETURN goudat_evd_wait_batch(goudat_handle evd, DAT_TIMEOUT ti
 	*count = 0;
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if (max > 1) {
-		memset(&events[1], 0, sizeof(events[1]));
+	if (max > 1)
 		ret = goudat_evd_take(evd, &events[1], max - 1, &rest);
-	}
 	*count = 1 + rest;
 	return ret;
 }
@@ -135,7 +132,6 @@ static inline DAT_RETURN goudat_evd_wait_batch(goudat_handle evd, DAT_TIMEOUT ti
 static inline DAT_RETURN goudat_evd_dequeue_batch(goudat_handle evd, goudat_event *events, int max,
 						  int *count)
 {
-	memset(events, 0, sizeof(*events));
 	return goudat_evd_take(evd, events, max, count);
 }
 
@@ -171,7 +167,6 @@ static inline DAT_RETURN goudat_evd_spin(goudat_handle evd, goudat_event *events
 	const int most_looks = 512;
 	uint64_t begin = 0;
 
-	memset(events, 0, sizeof(*events));
 	for (int looks = 32;; looks = looks < most_looks ? 2 * looks : most_looks) {
 		uint64_t now;
 		DAT_RETURN ret;

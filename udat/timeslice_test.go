@@ -2,34 +2,13 @@ package udat_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// SpinPoll lets others run when it has found something, too.
-func TestSpinPollTakesTurns(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		evd := createEVD(t, ia, 4, udat.EVDSoftware)
-		patience := udattest.Context(t)
-		for began := time.Now(); !udat.InTurn(evd, began); {
-			if patience.Err() != nil {
-				t.Fatal("the goroutine that spins does not let others run")
-			}
-			want(t, evd.PostSE(1))
-			want(t, evd.PostSE(2))
-			udat.EndTurn(evd) // goes on, if another goroutine has just ended its turn
-			events := make([]udat.Event, 2)
-			if n, err := evd.SpinPoll(events, time.Millisecond); n != 2 || err != nil {
-				t.Fatalf("got %d events, %v", n, err)
-			}
-		}
-	})
-}
-
 // Posting lets others run, too, where it takes long.
-func TestPostsTakeTurns(t *testing.T) {
+func TestPostsLetOthersRun(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		if !udat.HasLongPosts(ia) {
 			t.Skip("needs a software device: on others, posting takes no time")
@@ -49,9 +28,9 @@ func TestPostsTakeTurns(t *testing.T) {
 				if patience.Err() != nil {
 					t.Fatalf("%s: a goroutine that posts does not let others run", name)
 				}
-				udat.SpendTurn()
+				udat.SpendSlice()
 				post()
-				ended = udat.TurnHasEnded() // before the wait, which may end a turn, too
+				ended = udat.SliceEnded() // before the wait, which may end a timeslice, too
 				udattest.Expect(t, active.Request, udat.EventDTOCompletion)
 			}
 		}

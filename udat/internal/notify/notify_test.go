@@ -1,0 +1,436 @@
+package notify
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+const (
+	evd         cgo.EVDHandle = 1
+	notifierCNO cgo.CNOHandle = 2
+	programCNO  cgo.CNOHandle = 3
+	longest                   = 64 // events of the queue
+	patience                  = 10 * time.Second
+)
+
+// fake is an EVD that behaves as that of the library.
+type fake struct {
+	t *testing.T
+	q Queue
+
+	mu        sync.Mutex
+	changed   *sync.Cond
+	events    int
+	waitable  bool
+	enabled   bool
+	attached  cgo.CNOHandle
+	triggered int        // how often the program's CNO was
+	refusal   cgo.Return // of enable
+}
+
+func newFake(t *testing.T, cno cgo.CNOHandle) *fake {
+	f := &fake{t: t, waitable: true, enabled: true, attached: notifierCNO}
+	f.changed = sync.NewCond(&f.mu)
+	if cno != 0 {
+		f.attached = cno
+	}
+	f.q.init(f, &Notifier{cno: notifierCNO, queues: map[cgo.EVDHandle]weak.Pointer[Queue]{}}, evd, cno)
+	return f
+}
+
+func (f *fake) post(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events += n
+	f.changed.Broadcast()
+	f.trigger()
+}
+
+// trigger is called with mu held.
+func (f *fake) trigger() {
+	switch {
+	case !f.enabled || f.events == 0:
+	case f.attached == notifierCNO:
+		go f.q.wakeAfter(true)
+	default:
+		f.triggered++
+	}
+}
+
+func (f *fake) take(_ cgo.EVDHandle, events []cgo.Event) (int, cgo.Return) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := min(f.events, len(events))
+	f.events -= n
+	if n < len(events) {
+		return n, cgo.QueueEmpty.Return()
+	}
+	return n, cgo.Success.Return()
+}
+
+func (f *fake) spin(evd cgo.EVDHandle, events []cgo.Event, _ time.Duration) (int, cgo.Return) {
+	return f.take(evd, events)
+}
+
+func (f *fake) wait(evd cgo.EVDHandle, timeout uint32, threshold int, events []cgo.Event) (int, cgo.Return) {
+	f.mu.Lock()
+	for f.waitable && f.events < threshold && timeout > 0 {
+		f.changed.Wait()
+	}
+	waitable, enough := f.waitable, f.events >= threshold
+	f.mu.Unlock()
+	switch {
+	case threshold > longest:
+		return 0, cgo.InvalidParameter.Return()
+	case !waitable:
+		return 0, unwaitable
+	case !enough:
+		return 0, cgo.TimeoutExpired.Return()
+	}
+	return f.take(evd, events)
+}
+
+// set changes the EVD.
+func (f *fake) set(change func()) cgo.Return {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+	f.changed.Broadcast()
+	return cgo.Success.Return()
+}
+
+func (f *fake) setUnwaitable(cgo.EVDHandle) cgo.Return {
+	return f.set(func() { f.waitable = false })
+}
+
+func (f *fake) clearUnwaitable(cgo.EVDHandle) cgo.Return {
+	return f.set(func() { f.waitable = true })
+}
+
+func (f *fake) enable(cgo.EVDHandle) cgo.Return {
+	if !f.refusal.OK() {
+		return f.refusal
+	}
+	return f.set(func() { f.enabled = true; f.trigger() })
+}
+
+func (f *fake) disable(cgo.EVDHandle) cgo.Return { return f.set(func() { f.enabled = false }) }
+
+func (f *fake) attach(_ cgo.EVDHandle, cno cgo.CNOHandle) cgo.Return {
+	return f.set(func() { f.attached = cno })
+}
+
+func (f *fake) resize(cgo.EVDHandle, int32) cgo.Return { return cgo.Success.Return() }
+
+// result is what a wait has returned.
+type result struct {
+	events int
+	r      cgo.Return
+}
+
+// wait begins a wait for up to most events, and returns once the queue has so many waiters.
+func (f *fake) begin(ctx context.Context, most, need, waiters int) chan result {
+	results := make(chan result, 1)
+	go func() {
+		raw, r := f.q.Wait(ctx, most, need)
+		if len(raw) > 0 {
+			f.q.Unlock()
+		}
+		results <- result{len(raw), r}
+	}()
+	f.await(func() bool { return f.q.Waiters() == waiters })
+	return results
+}
+
+func (f *fake) await(done func() bool) {
+	f.t.Helper()
+	for began := time.Now(); !done(); runtime.Gosched() {
+		if time.Since(began) > patience {
+			f.t.Fatal("what the test waits for does not happen")
+		}
+	}
+}
+
+func (f *fake) want(results chan result, events int, t cgo.ReturnType) {
+	f.t.Helper()
+	select {
+	case got := <-results:
+		if got.events != events || got.r.Type() != t {
+			f.t.Errorf("got %d events, %v, instead of %d, %v", got.events, got.r, events, t)
+		}
+	case <-time.After(patience):
+		f.t.Fatalf("%d events, %v: the wait does not end", events, t)
+	}
+}
+
+// ways calls a test with one waiter that blocks, and with one that is parked behind another. The latter waits for more events
+// than come.
+func ways(t *testing.T, test func(t *testing.T, f *fake, wait func(ctx context.Context, most, need int) chan result)) {
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+	t.Run("blocks", func(t *testing.T) {
+		f := newFake(t, 0)
+		test(t, f, func(ctx context.Context, most, need int) chan result { return f.begin(ctx, most, need, 1) })
+	})
+	t.Run("parks", func(t *testing.T) {
+		f := newFake(t, 0)
+		for range mostBlocking {
+			f.q.notifier.beginBlocking()
+		}
+		test(t, f, func(ctx context.Context, most, need int) chan result { return f.begin(ctx, most, need, 1) })
+	})
+}
+
+func TestEvent(t *testing.T) {
+	ways(t, func(t *testing.T, f *fake, wait func(context.Context, int, int) chan result) {
+		waited := wait(t.Context(), 4, 1)
+		f.post(1)
+		f.want(waited, 1, cgo.Success)
+		waited = wait(t.Context(), 4, 2)
+		f.post(1)
+		f.post(1)
+		f.want(waited, 2, cgo.Success)
+		f.await(func() bool { return f.q.Waiters() == 0 })
+	})
+}
+
+func TestEndOfContext(t *testing.T) {
+	ways(t, func(t *testing.T, f *fake, wait func(context.Context, int, int) chan result) {
+		ctx, cancel := context.WithCancel(t.Context())
+		waited := wait(ctx, 1, 1)
+		cancel()
+		f.want(waited, 0, cgo.TimeoutExpired)
+		f.post(1)
+		if raw, r := f.q.Wait(ctx, 1, 1); len(raw) != 1 {
+			t.Errorf("an event that is there is not taken: %v", r)
+		} else {
+			f.q.Unlock()
+		}
+	})
+}
+
+func TestFree(t *testing.T) {
+	ways(t, func(t *testing.T, f *fake, wait func(context.Context, int, int) chan result) {
+		waited := wait(t.Context(), 1, 1)
+		f.q.Lock()
+		refused := f.q.Free(func(cgo.EVDHandle) cgo.Return { return cgo.InternalError.Return() })
+		f.q.Unlock()
+		if refused.Type() != cgo.InternalError || !f.q.Enter() {
+			t.Fatalf("an EVD that is not freed: %v", refused)
+		}
+		f.q.Leave()
+		f.q.Lock()
+		freed := f.q.Free(func(cgo.EVDHandle) cgo.Return { return cgo.Success.Return() })
+		f.q.Unlock()
+		if !freed.OK() || f.q.Enter() {
+			t.Errorf("a freed EVD can be entered: %v", freed)
+		}
+		f.want(waited, 0, cgo.InvalidHandle)
+		f.q.wakeAfter(true)
+		if f.q.notifier.queues[evd].Value() != nil {
+			t.Error("the notifier knows a freed EVD")
+		}
+	})
+}
+
+func TestUnwaitable(t *testing.T) {
+	ways(t, func(t *testing.T, f *fake, wait func(context.Context, int, int) chan result) {
+		waited := wait(t.Context(), 1, 1)
+		set := func(unwaitable bool) {
+			f.q.Enter()
+			f.q.SetUnwaitable(unwaitable)
+			f.q.Leave()
+		}
+		set(true)
+		f.want(waited, 0, cgo.InvalidState)
+		if _, r := f.q.Wait(t.Context(), 1, 1); r != unwaitable {
+			t.Errorf("a wait begins: %v", r)
+		}
+		set(false)
+		waited = wait(t.Context(), 1, 1)
+		f.post(1)
+		f.want(waited, 1, cgo.Success)
+	})
+}
+
+func TestThresholdBeyondQueue(t *testing.T) {
+	f := newFake(t, 0)
+	if _, r := f.q.Wait(t.Context(), longest+1, longest+1); r.Type() != cgo.InvalidParameter && r.Type() != cgo.Success {
+		t.Errorf("got %v", r)
+	}
+}
+
+// Whoever wants the lock interrupts the one that blocks, which waits on.
+func TestLockBesideWait(t *testing.T) {
+	ways(t, func(t *testing.T, f *fake, wait func(context.Context, int, int) chan result) {
+		waited := wait(t.Context(), 1, 1)
+		for range 100 {
+			f.q.Lock()
+			f.q.Unlock()
+		}
+		f.await(func() bool { return f.q.Waiters() == 1 })
+		f.post(1)
+		f.want(waited, 1, cgo.Success)
+	})
+}
+
+// A poll leaves the events to the one that blocks.
+func TestPollBesideWait(t *testing.T) {
+	f := newFake(t, 0)
+	waited := f.begin(t.Context(), 1, 1, 1)
+	f.await(func() bool { return f.q.notifier.Blocking() == 1 })
+	if f.q.Begin() {
+		t.Error("a poll gets the lock")
+		f.q.Unlock()
+	}
+	f.post(1)
+	f.want(waited, 1, cgo.Success)
+}
+
+// Each event wakes one of many, and none is left when the last wake-up is over, though the waiters
+// come and go in any order.
+func TestManyWaiters(t *testing.T) {
+	f := newFake(t, 0)
+	var all []chan result
+	for i := range 10 {
+		all = append(all, f.begin(t.Context(), 1, 1, i+1))
+	}
+	f.post(4)
+	for range 6 {
+		f.post(1)
+	}
+	for _, waited := range all {
+		f.want(waited, 1, cgo.Success)
+	}
+	f.await(func() bool { return !f.q.Notifies() || f.q.Waiters() == 0 })
+}
+
+// One that blocks for many events makes way for one that waits for a single event.
+func TestBatchMakesWay(t *testing.T) {
+	f := newFake(t, 0)
+	batch := f.begin(t.Context(), 8, 8, 1)
+	single := f.begin(t.Context(), 1, 1, 2)
+	f.post(1)
+	f.want(single, 1, cgo.Success)
+	f.post(8)
+	f.want(batch, 8, cgo.Success)
+}
+
+// A waiter whose wait has ended passes on the wake-up that it got.
+func TestEndedWaitPassesOn(t *testing.T) {
+	f := newFake(t, 0)
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		blocked := f.begin(t.Context(), 1, 1, 1)
+		first := f.begin(ctx, 1, 1, 2)
+		second := f.begin(t.Context(), 1, 1, 3)
+		go cancel()
+		f.post(1)
+		f.post(1)
+		if got := <-first; got.events == 1 {
+			f.post(1)
+		}
+		f.want(blocked, 1, cgo.Success)
+		f.want(second, 1, cgo.Success)
+	}
+}
+
+// The library refuses to notify: the wait ends, and the next tries again.
+func TestRefusedNotification(t *testing.T) {
+	f := newFake(t, programCNO)
+	for range mostBlocking {
+		f.q.notifier.beginBlocking()
+	}
+	f.refusal = cgo.InternalError.Return()
+	if _, r := f.q.Wait(t.Context(), 1, 1); r.Type() != cgo.InternalError {
+		t.Errorf("got %v", r)
+	}
+	if f.q.Waiters() != 0 || f.attached != programCNO {
+		t.Errorf("%d waiters, attached to %v", f.q.Waiters(), f.attached)
+	}
+	f.refusal = 0
+	waited := f.begin(t.Context(), 1, 1, 1)
+	f.post(1)
+	f.want(waited, 1, cgo.Success)
+}
+
+// The program's CNO is told of no event while goroutines wait, and of those that they leave.
+func TestCNOOfTheProgram(t *testing.T) {
+	f := newFake(t, programCNO)
+	waited := f.begin(t.Context(), 1, 1, 1)
+	parked := f.begin(t.Context(), 1, 1, 2)
+	f.q.Enter()
+	f.q.SetDisabled(true)
+	f.q.Attach(0)
+	f.q.Attach(programCNO)
+	f.q.SetDisabled(false)
+	f.q.Leave()
+	f.post(3)
+	f.want(waited, 1, cgo.Success)
+	f.want(parked, 1, cgo.Success)
+	f.await(func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.triggered > 0 && f.enabled && f.attached == programCNO
+	})
+}
+
+func TestSpinLetsOthersRun(t *testing.T) {
+	f := newFake(t, 0)
+	f.await(func() bool { // others end timeslices, too
+		f.post(2)
+		f.q.slice = timeslice{begun: time.Since(processBegun) - longestSlice}
+		SpendSlice()
+		if raw, r := f.q.Spin(2, 0); len(raw) != 2 {
+			t.Fatalf("got %d events, %v", len(raw), r)
+		}
+		f.q.Unlock()
+		return SliceEnded()
+	})
+}
+
+// The clock is read again after few short messages, and after anything else at once.
+func TestTimeslice(t *testing.T) {
+	short := make([]cgo.Event, 1)
+	long := make([]cgo.Event, 1)
+	long[0].DTO().TransferredLength = briefLength + 1
+	for _, c := range []struct {
+		taken []cgo.Event
+		times int
+		over  bool
+	}{
+		{short, 0, true}, {short, 1, false}, {short, briefAtOnce - 1, false}, {short, briefAtOnce, true},
+		{long, 1, true}, {nil, 1, true}, {make([]cgo.Event, 2), 1, true},
+	} {
+		slice := timeslice{begun: time.Since(processBegun) - longestSlice}
+		SpendSlice()
+		for range c.times {
+			slice.count(c.taken)
+		}
+		if over := slice.over(); over != c.over {
+			t.Errorf("after %d times %d events: over %v", c.times, len(c.taken), over)
+		}
+	}
+}
+
+// Spins in vain become rare.
+func TestSpinning(t *testing.T) {
+	w := &waiters{spinning: spinning{most: time.Second}}
+	for spins, waits := 0, 0; ; waits++ {
+		if waits == 1000 {
+			if spins < 10 || spins > 25 {
+				t.Errorf("%d of %d waits spin", spins, waits)
+			}
+			return
+		}
+		if w.beginSpin() > 0 {
+			spins++
+			w.endSpin(false)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+// Package notify has the goroutines that wait for events, and what wakes them.
+//
+// A goroutine that waits looks for events, spins for a moment, and then blocks or parks. One that
+// blocks is in dat_evd_wait, with its thread and the lock of the queue. A queue has at most one. All
+// others park: they wait in Go.
+//
+// There are three ways to end that:
+//
+//   - Those who are parked are woken, to look for events.
+//   - The one that blocks is interrupted: it returns from the library.
+//   - A queue notifies while goroutines are parked and nobody blocks: it triggers the CNO of the
+//     Notifier, which wakes one of them.
+//
+// Functions return what the C functions return that they take the place of. The package takes
+// events as the library gives them, and knows of no objects but EVDs and CNOs.
+package notify
+
+import (
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
+)
+
+// Queue is an event dispatcher as those see it who take its events. They hold its lock, see
+// Begin, or do so by Wait and Spin. Others hold it to keep events from being taken, and so what they
+// name from being used. Whoever does neither enters.
+type Queue struct {
+	mu     lockorder.Mutex[queueRank]
+	handle cgo.EVDHandle // 0 once freed; it changes with mu and that of the waiters held
+	raw    []cgo.Event
+	slice  timeslice // of the goroutine that spins
+
+	library  library
+	notifier *Notifier
+
+	waiters waiters
+}
+
+type (
+	queueRank   struct{} // by birth of their EVDs
+	waitersRank struct{}
+)
+
+func (queueRank) Place() (int, string)   { return 6, "an event dispatcher" }
+func (waitersRank) Place() (int, string) { return 11, "the waiters" }
+
+// Init sets up the queue of a new EVD, which is attached to the CNO, or to that of the notifier if
+// cno is 0.
+func (q *Queue) Init(n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandle) {
+	q.init(native{}, n, evd, cno)
+}
+
+func (q *Queue) init(l library, n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandle) {
+	q.library, q.notifier, q.handle, q.waiters.cno = l, n, evd, cno
+	if cno == 0 {
+		l.disable(evd) // until somebody waits
+	}
+	n.add(q)
+}
+
+// SetSerial sets the place of the queue among those that one goroutine locks.
+func (q *Queue) SetSerial(n uint64) { lockorder.Number(&q.mu, n) }
+
+// Begin locks the queue to take events. It reports false if a goroutine blocks, which gets the
+// events that come. Unlock must follow otherwise.
+func (q *Queue) Begin() bool { return q.mu.TryLock() || q.lockBeside(false) }
+
+// Lock locks the queue. It interrupts the goroutine that blocks.
+func (q *Queue) Lock() {
+	if !q.mu.TryLock() {
+		q.lockBeside(true)
+	}
+}
+
+// Unlock unlocks the queue.
+func (q *Queue) Unlock() { q.mu.Unlock() }
+
+func (q *Queue) lockBeside(interrupt bool) bool {
+	w := &q.waiters
+	w.mu.Lock()
+	if w.blocks && !interrupt {
+		w.mu.Unlock()
+		return false
+	}
+	q.interrupt()
+	w.lockers++
+	w.mu.Unlock()
+	q.mu.Lock()
+	w.mu.Lock()
+	w.lockers--
+	w.mu.Unlock()
+	return true
+}
+
+// Handle returns the EVD, 0 if it is freed. The caller has locked the queue, or entered it.
+func (q *Queue) Handle() cgo.EVDHandle { return q.handle }
+
+// Scratch returns room for up to n events, at least one. The caller has locked the queue.
+func (q *Queue) Scratch(n int) []cgo.Event {
+	if n > len(q.raw) {
+		q.lengthen(n)
+	}
+	return q.raw[:min(n, len(q.raw))]
+}
+
+func (q *Queue) lengthen(n int) {
+	const least, most = 16, 1024 // a crossing adds 2 ns to each of 16
+	if len(q.raw) < most {
+		q.raw = make([]cgo.Event, min(max(n, least), most))
+	}
+}
+
+// Enter keeps the EVD alive until Leave, beside those who take events. It reports false if
+// the EVD is freed. The caller does not wait meanwhile.
+func (q *Queue) Enter() bool {
+	q.waiters.mu.Lock()
+	if q.handle == 0 {
+		q.waiters.mu.Unlock()
+		return false
+	}
+	return true
+}
+
+// Leave ends what Enter has begun.
+func (q *Queue) Leave() { q.waiters.mu.Unlock() }
+
+// Free calls free, and ends all waits. The caller has locked the queue.
+func (q *Queue) Free(free func(cgo.EVDHandle) cgo.Return) cgo.Return {
+	w := &q.waiters
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := free(q.handle); !r.OK() {
+		if w.notifies || w.cno != 0 && !w.disabled { // the library has disabled it
+			q.library.enable(q.handle)
+		}
+		return r
+	}
+	q.notifier.remove(q)
+	q.handle = 0
+	if w.stopWatch != nil {
+		w.stopWatch()
+	}
+	w.wakeAll()
+	return cgo.Success.Return()
+}
+
+// Resize changes the length, see dat_evd_resize. The caller has locked the queue.
+func (q *Queue) Resize(least int32) cgo.Return {
+	r := q.library.resize(q.handle, least)
+	q.waiters.mu.Lock()
+	q.waiters.wakeAll() // those who wait for more than the queue holds now
+	q.waiters.mu.Unlock()
+	return r
+}
+
+// Attach attaches the EVD to a CNO of the program, 0 for none. The caller has entered, as for all
+// that follows.
+func (q *Queue) Attach(cno cgo.CNOHandle) cgo.Return {
+	w := &q.waiters
+	if !w.notifies { // stopNotifying does it otherwise
+		native := cno
+		if cno == 0 {
+			q.library.disable(q.handle)
+			native = q.notifier.cno
+		}
+		r := q.library.attach(q.handle, native)
+		if r.OK() && cno != 0 && !w.disabled {
+			r = q.library.enable(q.handle)
+		}
+		if !r.OK() {
+			return r
+		}
+	}
+	w.cno = cno
+	return cgo.Success.Return()
+}
+
+// SetDisabled says whether events do not trigger the program's CNO.
+func (q *Queue) SetDisabled(disabled bool) cgo.Return {
+	w := &q.waiters
+	if w.cno != 0 && !w.notifies { // otherwise it is enabled while goroutines wait
+		set := q.library.enable
+		if disabled {
+			set = q.library.disable
+		}
+		if r := set(q.handle); !r.OK() {
+			return r
+		}
+	}
+	w.disabled = disabled
+	return cgo.Success.Return()
+}
+
+// SetUnwaitable ends all waits, and lets none begin, or allows them again.
+func (q *Queue) SetUnwaitable(unwaitable bool) cgo.Return {
+	w := &q.waiters
+	if !unwaitable {
+		w.unwaitable = false
+		if w.interrupted { // who is interrupted does it, and returns first
+			return cgo.Success.Return()
+		}
+		return q.library.clearUnwaitable(q.handle)
+	}
+	if r := q.library.setUnwaitable(q.handle); !r.OK() {
+		return r
+	}
+	w.unwaitable = true
+	w.endings++
+	w.interrupted = w.interrupted || w.blocks
+	w.wakeAll()
+	return cgo.Success.Return()
+}
+
+// Disabled reports what SetDisabled has set last.
+func (q *Queue) Disabled() bool { return q.waiters.disabled }
+
+// Unwaitable reports what SetUnwaitable has set last.
+func (q *Queue) Unwaitable() bool { return q.waiters.unwaitable }

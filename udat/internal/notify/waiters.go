@@ -1,0 +1,306 @@
+package notify
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/fifo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
+)
+
+// waiters has the goroutines that wait on a queue.
+//
+// One event wakes one waiter. So a waiter that was woken looks for events, and wakes
+// another if it may leave any, even if its wait has ended meanwhile: see wakeAfter.
+type waiters struct {
+	mu     lockorder.Mutex[waitersRank]
+	parked parked
+
+	blocks      bool // a goroutine does
+	blockedNeed int  // events that it waits for
+	interrupted bool
+	lockers     int // goroutines that wait for the lock of the queue
+	unwaitable  bool
+	endings     int // how often SetUnwaitable has ended the waits
+
+	notifies bool          // the EVD triggers the notifier's CNO, and not the program's
+	cno      cgo.CNOHandle // the program's, 0 for none
+	disabled bool          // it does not trigger that
+
+	// watched is the channel of the context whose end interrupts, nil for none. It stays when
+	// the wait has ended, so that waiting again with the same context costs nothing.
+	watched   <-chan struct{}
+	stopWatch func() bool
+
+	spinning spinning
+}
+
+// waiter is one goroutine that waits.
+type waiter struct {
+	wake    chan struct{} // holds one wake-up, so that none is missed before the waiter parks
+	need    int           // events that it waits for
+	endings int           // waiters.endings when the wait began
+	place   fifo.Link[*waiter]
+}
+
+var waiterPool = sync.Pool{New: func() any {
+	w := &waiter{wake: make(chan struct{}, 1)}
+	w.place.Member = w
+	return w
+}}
+
+// newWaiter returns a waiter, which the caller must release.
+func newWaiter(need int) *waiter {
+	w := waiterPool.Get().(*waiter)
+	w.need = need
+	return w
+}
+
+// release returns a waiter, which is not parked, to the pool.
+func (w *waiter) release() {
+	w.forgetWake()
+	waiterPool.Put(w)
+}
+
+// forgetWake drops a wake-up that has come too late for the last time.
+func (w *waiter) forgetWake() {
+	select {
+	case <-w.wake:
+	default:
+	}
+}
+
+// parked are waiters, in the order in which they have come. Their owner has a lock for them.
+type parked struct{ fifo.Queue[*waiter] }
+
+// wakeOne wakes the first waiter.
+func (p *parked) wakeOne() {
+	if place := p.Pop(); place != nil {
+		place.Member.wake <- struct{}{}
+	}
+}
+
+// wakeSome wakes whoever may use new events: one waiter for a single event, and all for several.
+func (p *parked) wakeSome() {
+	single := false
+	for place := p.First(); place != nil; {
+		next := place.Next()
+		if w := place.Member; w.need > 1 || !single {
+			single = single || w.need == 1
+			p.Remove(place)
+			w.wake <- struct{}{}
+		}
+		place = next
+	}
+}
+
+func (p *parked) wakeAll() {
+	for p.Len() > 0 {
+		p.wakeOne()
+	}
+}
+
+func (w *waiters) wakeAll() { w.parked.wakeAll() }
+
+// begin returns how often waits were ended before, and an error if none may begin.
+func (w *waiters) begin() (endings int, r cgo.Return) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unwaitable {
+		r = unwaitable
+	}
+	return w.endings, r
+}
+
+// ended returns why the wait is to end, success if it is not.
+func (w *waiters) ended(ctx context.Context, waiter *waiter) cgo.Return {
+	if ctx.Err() != nil {
+		return cgo.TimeoutExpired.Return()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.endings != waiter.endings {
+		return unwaitable
+	}
+	return cgo.Success.Return()
+}
+
+// interrupt has the goroutine that blocks return from the library. The caller has entered.
+func (q *Queue) interrupt() {
+	if w := &q.waiters; w.blocks && !w.interrupted {
+		w.interrupted = true
+		q.library.setUnwaitable(q.handle)
+	}
+}
+
+// beginBlocking reports whether the caller, which has locked the queue, is to block: not if others
+// wait already, or want that lock.
+func (w *waiters) beginBlocking(waiter *waiter) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.blocks || w.endings != waiter.endings || w.lockers > 0 || w.parked.Len() > 0 {
+		return false
+	}
+	w.blocks, w.blockedNeed = true, waiter.need
+	return true
+}
+
+// endBlocking wakes others for the events that the caller leaves. Whom it wakes may
+// wait for nothing more: the queue notifies those who stay parked.
+func (q *Queue) endBlocking() {
+	w := &q.waiters
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.interrupted && !w.unwaitable {
+		q.library.clearUnwaitable(q.handle)
+	}
+	w.blocks, w.interrupted = false, false
+	q.wake() // those who have looked meanwhile have found nothing
+	if w.parked.Len() > 0 && !q.startNotifying().OK() {
+		w.wakeAll() // each finds the error
+	}
+}
+
+// beginParking adds a waiter, and has the queue notify unless a goroutine blocks. It is late if
+// the queue did so already.
+func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
+	w := &q.waiters
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case q.handle == 0:
+		return false, freed
+	case w.endings != waiter.endings:
+		return false, unwaitable
+	}
+	waiter.forgetWake()
+	w.parked.Push(&waiter.place)
+	late = w.notifies
+	switch {
+	case w.blocks && w.blockedNeed > 1:
+		q.interrupt() // it leaves events that are enough for this one
+	case !w.blocks:
+		if r = q.startNotifying(); !r.OK() {
+			w.parked.Remove(&waiter.place)
+		}
+	}
+	return late, r
+}
+
+// endParking removes the waiter. It returns false if the waiter was woken before.
+func (w *waiters) endParking(waiter *waiter) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.parked.Remove(&waiter.place)
+}
+
+// startNotifying has the EVD trigger the notifier's CNO, at once if events are there. Its
+// events do not trigger the program's CNO meanwhile. The caller has entered.
+func (q *Queue) startNotifying() cgo.Return {
+	w := &q.waiters
+	if w.notifies {
+		return cgo.Success.Return()
+	}
+	if w.cno != 0 {
+		if r := q.library.attach(q.handle, q.notifier.cno); !r.OK() {
+			return r
+		}
+	}
+	w.notifies = true
+	r := q.library.enable(q.handle)
+	if !r.OK() {
+		q.stopNotifying()
+	}
+	return r
+}
+
+// stopNotifying undoes startNotifying. The caller has entered.
+func (q *Queue) stopNotifying() {
+	w := &q.waiters
+	w.notifies = false
+	q.library.disable(q.handle)
+	if w.cno != 0 {
+		q.library.attach(q.handle, w.cno)
+		if !w.disabled {
+			q.library.enable(q.handle)
+		}
+	}
+}
+
+// wakeAfter is called by the notifier when the queue has notified, and by a waiter that leaves
+// events, perhaps: woken says whether it was woken for them. The last one always wakes others.
+func (q *Queue) wakeAfter(woken bool) {
+	if !q.Enter() {
+		return
+	}
+	defer q.Leave()
+	if woken || q.waiters.parked.Len() == 0 {
+		q.wake()
+	}
+}
+
+// wake wakes those who wait on the queue, or else on the program's CNO, for events that may be
+// there. The queue stops notifying if nobody is parked: those who poll need no notifications. The
+// caller has entered.
+func (q *Queue) wake() {
+	switch w := &q.waiters; {
+	case w.parked.Len() > 0:
+		w.parked.wakeSome()
+	case w.notifies:
+		q.stopNotifying()
+	case w.cno != 0 && !w.disabled:
+		q.library.enable(q.handle) // again: it triggers the CNO if there are events
+	}
+}
+
+// SetSpin sets how long a wait spins at most. It backs off while that does not help, down to one
+// spin in 64 waits. It does not spin while others wait on the queue, while all processors but one
+// spin in waits, or when GOMAXPROCS is 1. The caller has entered.
+func (q *Queue) SetSpin(most time.Duration) { q.waiters.spinning.most = most }
+
+// spinning decides which waits spin.
+type spinning struct {
+	most  time.Duration
+	pause int // how many waits do not, after a spin in vain
+	left  int // how many of these are still to come
+}
+
+// mostPause keeps the cost of spinning low where it never finds an event.
+const mostPause = 63
+
+// spinners counts the goroutines of the process that spin in a wait.
+var spinners atomic.Int32
+
+// beginSpin returns how long a wait may spin at most, 0 if it must not. If it may, the
+// caller must call endSpin.
+func (w *waiters) beginSpin() (most time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &w.spinning
+	switch {
+	case s.most == 0 || w.blocks || w.parked.Len() > 0:
+		return 0
+	case s.left > 0:
+		s.left--
+		return 0
+	case int(spinners.Add(1)) < runtime.GOMAXPROCS(0):
+		return s.most
+	}
+	spinners.Add(-1)
+	return 0
+}
+
+func (w *waiters) endSpin(found bool) {
+	spinners.Add(-1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &w.spinning
+	if s.pause = min(2*s.pause+1, mostPause); found {
+		s.pause = 0
+	}
+	s.left = s.pause
+}
