@@ -40,17 +40,10 @@ func (cno *CNO) object() *object {
 // CreateCNO creates a notification object with an agent, which may be nil: see
 // ModifyAgent.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia_handle,
-//	                             OUT DAT_FD *file_descriptor,
-//	                             OUT DAT_CNO_HANDLE *cno_handle)
-//
-// Stands in for:
-//
-//	DAT_RETURN dat_cno_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_OS_WAIT_PROXY_AGENT agent,
-//	                          OUT DAT_CNO_HANDLE *cno_handle)
+//	Implements: DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia_handle,
+//	    OUT DAT_FD *file_descriptor, OUT DAT_CNO_HANDLE *cno_handle)
+//	Stands in for: DAT_RETURN dat_cno_create(IN DAT_IA_HANDLE ia_handle,
+//	    IN DAT_OS_WAIT_PROXY_AGENT agent, OUT DAT_CNO_HANDLE *cno_handle)
 func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	const op = "dat_cno_create"
 	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
@@ -81,11 +74,8 @@ type CNOParam struct {
 
 // Query returns the parameters of the notification object.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
-//	                         IN DAT_CNO_PARAM_MASK cno_param_mask,
-//	                         OUT DAT_CNO_PARAM *cno_param)
+//	Implements: DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
+//	    IN DAT_CNO_PARAM_MASK cno_param_mask, OUT DAT_CNO_PARAM *cno_param)
 func (cno *CNO) Query() (CNOParam, error) {
 	const op = "dat_cno_query"
 	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
@@ -109,9 +99,7 @@ func (cno *CNO) Query() (CNOParam, error) {
 // not called any more. It fails with ErrInvalidState, and names them, while EVDs
 // are attached, and with ErrClosed the second time.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
+//	Implements: DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
 func (cno *CNO) Free() error {
 	const op = "dat_cno_free"
 	return cno.object().seal(op, InvalidHandleCNO, func() error {
@@ -133,10 +121,8 @@ func (cno *CNO) Free() error {
 // nil means none. After ModifyAgent the former agent is not called any more,
 // though a call that has begun goes on.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
-//	                                IN DAT_OS_WAIT_PROXY_AGENT agent)
+//	Stands in for: DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
+//	    IN DAT_OS_WAIT_PROXY_AGENT agent)
 func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 	if err := cno.object().enter("dat_cno_modify_agent", InvalidHandleCNO); err != nil {
 		return err
@@ -196,16 +182,10 @@ const cnoWaitOp = "dat_cno_wait"
 // events left when no goroutine waits on it itself any more. Events that come before that,
 // or to a disabled EVD, do not count.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle,
-//	                        IN DAT_TIMEOUT timeout,
-//	                        OUT DAT_EVD_HANDLE *evd_handle)
-//
-// Implements:
-//
-//	DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
-//	                           OUT DAT_EVD_HANDLE *evd_handle)
+//	Stands in for: DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle, IN DAT_TIMEOUT timeout,
+//	    OUT DAT_EVD_HANDLE *evd_handle)
+//	Implements: DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
+//	    OUT DAT_EVD_HANDLE *evd_handle)
 func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	if err := checkContext(cnoWaitOp, ctx); err != nil {
 		return nil, cno.object().refused(cnoWaitOp, InvalidHandleCNO, err)
@@ -298,10 +278,8 @@ func isClosed(c <-chan struct{}) bool {
 // detaches it from the one before; nil only detaches it. Events that are queued
 // already count. Free detaches an event dispatcher.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_modify_cno(IN DAT_EVD_HANDLE evd_handle,
-//	                              IN DAT_CNO_HANDLE cno_handle)
+//	Implements: DAT_RETURN dat_evd_modify_cno(IN DAT_EVD_HANDLE evd_handle,
+//	    IN DAT_CNO_HANDLE cno_handle)
 func (evd *EVD) ModifyCNO(cno *CNO) error {
 	const op = "dat_evd_modify_cno"
 	arguments := []argument{{evd.object(), NoSubtype}}
@@ -353,17 +331,13 @@ func (evd *EVD) modifyCNO(op string, cno *CNO) error {
 // Enable lets the events of the dispatcher trigger its CNO, those that are there
 // already included. That is how an EVD begins.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Enable() error { return evd.setDisabled("dat_evd_enable", false, cgo.EVDEnable) }
 
 // Disable keeps the events of the dispatcher from triggering its CNO. It changes
 // nothing for Wait, Poll and the others that take events.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Disable() error { return evd.setDisabled("dat_evd_disable", true, cgo.EVDDisable) }
 
 func (evd *EVD) setDisabled(op string, disabled bool, native func(cgo.EVDHandle) cgo.Return) error {

@@ -64,11 +64,8 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 
 // Query returns the parameters of the request, also after the answer.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
-//	                        IN DAT_CR_PARAM_MASK cr_param_mask,
-//	                        OUT DAT_CR_PARAM *cr_param)
+//	Implements: DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
+//	    IN DAT_CR_PARAM_MASK cr_param_mask, OUT DAT_CR_PARAM *cr_param)
 func (cr *CR) Query() (CRParam, error) {
 	if cr == nil || cr.ia == nil {
 		return CRParam{}, refuse(queryCROp, ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package: take it from Event.CR")
@@ -94,12 +91,8 @@ const queryCROp = "dat_cr_query"
 // Whatever Accept returns, apart from a refusal of its arguments, the request
 // is answered.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cr_accept(IN DAT_CR_HANDLE cr_handle,
-//	                         IN DAT_EP_HANDLE ep_handle,
-//	                         IN DAT_COUNT private_data_size,
-//	                         IN const DAT_PVOID private_data)
+//	Implements: DAT_RETURN dat_cr_accept(IN DAT_CR_HANDLE cr_handle, IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)
 func (cr *CR) Accept(ep *EP, privateData []byte) error {
 	const op = "dat_cr_accept"
 	if cr != nil && cr.param.LocalEP != nil {
@@ -131,30 +124,11 @@ func (cr *CR) giveUp(err error) error {
 	return err
 }
 
-// HandOff fails with ErrNotImplemented: no provider can hand a request to another
-// qualifier. The request still waits for its answer.
-//
-// Implements:
-//
-//	DAT_RETURN dat_cr_handoff(IN DAT_CR_HANDLE cr_handle,
-//	                          IN DAT_CONN_QUAL handoff)
-func (cr *CR) HandOff(qual ConnQual) error {
-	const op = "dat_cr_handoff"
-	if err := cr.object().enter(op, InvalidHandleCR); err != nil {
-		return err
-	}
-	defer cr.obj.leave()
-	return check(op, cgo.CRHandoff(cr.handle, uint64(qual)))
-}
-
 // Reject rejects the request. The peer gets EventConnectionPeerRejected with
 // privateData. If the peer has given up meanwhile, Reject does nothing.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cr_reject(IN DAT_CR_HANDLE cr_handle,
-//	                         IN DAT_COUNT private_data_size,
-//	                         IN const DAT_PVOID private_data)
+//	Implements: DAT_RETURN dat_cr_reject(IN DAT_CR_HANDLE cr_handle,
+//	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)
 func (cr *CR) Reject(privateData []byte) error {
 	const op = "dat_cr_reject"
 	return cr.answer(op, privateData, InvalidArg2, func() (bool, error) {

@@ -21,10 +21,8 @@ import (
 // It does nothing in DISCONNECTED, and fails with ErrInvalidState in
 // UNCONNECTED and in the other states before a connection.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle,
-//	                             IN DAT_CLOSE_FLAGS disconnect_flags)
+//	Implements: DAT_RETURN dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_CLOSE_FLAGS disconnect_flags)
 func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	const op = "dat_ep_disconnect"
 	if err := ep.takeControl(op); err != nil {
@@ -58,9 +56,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 // In UNCONNECTED it takes back the receives that were posted there, which complete
 // with DTOErrFlushed. It fails with ErrInvalidState in any other state.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
+//	Implements: DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Reset() (err error) {
 	const op = "dat_ep_reset"
 	if err := ep.takeControl(op); err != nil {

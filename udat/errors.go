@@ -77,11 +77,8 @@ func text(r Return) string {
 // subtype. It fails with ErrInvalidParameter when the headers have no such type
 // or no such subtype.
 //
-// Implements:
-//
-//	DAT_RETURN dat_strerror(IN DAT_RETURN value,
-//	                        OUT const char **major_message,
-//	                        OUT const char **minor_message)
+//	Implements: DAT_RETURN dat_strerror(IN DAT_RETURN value, OUT const char **major_message,
+//	    OUT const char **minor_message)
 func Strerror(value Return) (major, minor string, err error) {
 	major, minor, r := cgo.Strerror(cgo.Return(value))
 	if r.OK() && minor != misspelt {

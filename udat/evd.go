@@ -60,13 +60,9 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 //
 // CreateEVDWithCNO attaches the EVD to a CNO from the start, ModifyCNO later.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_COUNT evd_min_qlen,
-//	                          IN DAT_CNO_HANDLE cno_handle,
-//	                          IN DAT_EVD_FLAGS evd_flags,
-//	                          OUT DAT_EVD_HANDLE *evd_handle)
+//	Implements: DAT_RETURN dat_evd_create(IN DAT_IA_HANDLE ia_handle, IN DAT_COUNT evd_min_qlen,
+//	    IN DAT_CNO_HANDLE cno_handle, IN DAT_EVD_FLAGS evd_flags,
+//	    OUT DAT_EVD_HANDLE *evd_handle)
 func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error) {
 	return CreateEVDWithCNO(ia, minQLen, nil, flags)
 }
@@ -145,11 +141,8 @@ type EVDParam struct {
 
 // Query returns the parameters of the event dispatcher.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_query(IN DAT_EVD_HANDLE evd_handle,
-//	                         IN DAT_EVD_PARAM_MASK evd_param_mask,
-//	                         OUT DAT_EVD_PARAM *evd_param)
+//	Implements: DAT_RETURN dat_evd_query(IN DAT_EVD_HANDLE evd_handle,
+//	    IN DAT_EVD_PARAM_MASK evd_param_mask, OUT DAT_EVD_PARAM *evd_param)
 func (evd *EVD) Query() (EVDParam, error) {
 	const op = "dat_evd_query"
 	if err := evd.object().enter(op, NoSubtype); err != nil {
@@ -181,10 +174,8 @@ func (evd *EVD) Query() (EVDParam, error) {
 // come, than it would hold, and with ErrModelNotSupported for completions on a device
 // that cannot resize its queues, as those of soft-iWARP.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle,
-//	                          IN DAT_COUNT evd_min_qlen)
+//	Implements: DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle,
+//	    IN DAT_COUNT evd_min_qlen)
 func (evd *EVD) Resize(minQLen int) error {
 	const op = "dat_evd_resize"
 	if err := evd.object().enter(op, NoSubtype); err != nil {
@@ -214,9 +205,7 @@ func (evd *EVD) Resize(minQLen int) error {
 // It fails with ErrInvalidState, and names them, while endpoints or service
 // points use it, and with ErrClosed the second time.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_free(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_free(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Free() error {
 	const op = "dat_evd_free"
 	if evd != nil && evd.flags&EVDAsync != 0 {

@@ -11,15 +11,9 @@ const atomicSize = 8
 //
 // The value arrives as it was given, whatever the byte orders of the hosts.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep,
-//	                                        IN DAT_COUNT size,
-//	                                        IN DAT_LMR_TRIPLET *lbuf,
-//	                                        IN DAT_DTO_COOKIE cookie,
-//	                                        IN DAT_RMR_TRIPLET *rbuf,
-//	                                        IN DAT_UINT32 idata,
-//	                                        IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep, IN DAT_COUNT size,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_UINT32 idata, IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet, immediate uint32, flags CompletionFlags) error {
 	return ep.post(opRDMAWriteImmed, iov, cookie, flags, &remote, &[2]uint64{uint64(littleEndian(immediate))})
 }
@@ -31,14 +25,9 @@ func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet
 // local must have 8 bytes. For completion, flags and errors see PostRDMARead.
 // It is an InfiniBand extension: see PostRDMAWriteImmed.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep,
-//	                                     IN DAT_UINT64 add_val,
-//	                                     IN DAT_LMR_TRIPLET *lbuf,
-//	                                     IN DAT_DTO_COOKIE cookie,
-//	                                     IN DAT_RMR_TRIPLET *rbuf,
-//	                                     IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep, IN DAT_UINT64 add_val,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	return ep.postAtomic(opFetchAndAdd, local, cookie, &remote, flags, &[2]uint64{add})
 }
@@ -47,15 +36,9 @@ func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote R
 // compare. local gets the bytes' old value either way. For the rest see
 // PostFetchAndAdd.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep,
-//	                                    IN DAT_UINT64 cmp_value,
-//	                                    IN DAT_UINT64 swap_value,
-//	                                    IN DAT_LMR_TRIPLET *lbuf,
-//	                                    IN DAT_DTO_COOKIE cookie,
-//	                                    IN DAT_RMR_TRIPLET *rbuf,
-//	                                    IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep,
+//	    IN DAT_UINT64 cmp_value, IN DAT_UINT64 swap_value, IN DAT_LMR_TRIPLET *lbuf,
+//	    IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf, IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostCmpAndSwap(compare, swap uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	return ep.postAtomic(opCmpAndSwap, local, cookie, &remote, flags, &[2]uint64{compare, swap})
 }

@@ -84,11 +84,10 @@ var makers = map[reflect.Type]func(p parameter) any{
 	reflect.TypeFor[udat.Return](): func(p parameter) any {
 		return choose[udat.Return](&p.s.script, 0, 0x80070068, 0x0007ffff, 0x80050011, math.MaxUint32)
 	},
-	reflect.TypeFor[udat.IBAddrHandle](): func(p parameter) any { return udat.IBAddrHandle{} },
-	reflect.TypeFor[*udat.EPAttr]():      func(p parameter) any { return p.epAttr() },
-	reflect.TypeFor[udat.EPParamMask]():  func(p parameter) any { return p.epMask() },
-	reflect.TypeFor[*udat.EPParam]():     func(p parameter) any { return p.epParam() },
-	reflect.TypeFor[udat.SRQAttr]():      func(p parameter) any { return p.srqAttr() },
+	reflect.TypeFor[*udat.EPAttr]():     func(p parameter) any { return p.epAttr() },
+	reflect.TypeFor[udat.EPParamMask](): func(p parameter) any { return p.epMask() },
+	reflect.TypeFor[*udat.EPParam]():    func(p parameter) any { return p.epParam() },
+	reflect.TypeFor[udat.SRQAttr]():     func(p parameter) any { return p.srqAttr() },
 }
 
 // object chooses an object of a kind: one of the focus, of any cluster, one that

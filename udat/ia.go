@@ -72,12 +72,9 @@ func (ia *IA) object() *object {
 // builds: see NativeLibrary. The error's Detail says what a user can do, and it
 // matches a Problem.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_open(IN const DAT_NAME_PTR ia_name,
-//	                       IN DAT_COUNT async_evd_min_qlen,
-//	                       INOUT DAT_EVD_HANDLE *async_evd_handle,
-//	                       OUT DAT_IA_HANDLE *ia_handle)
+//	Implements: DAT_RETURN dat_ia_open(IN const DAT_NAME_PTR ia_name,
+//	    IN DAT_COUNT async_evd_min_qlen, INOUT DAT_EVD_HANDLE *async_evd_handle,
+//	    OUT DAT_IA_HANDLE *ia_handle)
 func Open(name string) (*IA, error) {
 	const op = "dat_ia_open"
 	if err := needRevision(op); err != nil {
@@ -305,14 +302,10 @@ func newProviderAttr(a *cgo.ProviderAttr) ProviderAttr {
 // Query returns the attributes of the adapter and of its provider. It fails with
 // ErrInternalError if the device has gone.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
-//	                        OUT DAT_EVD_HANDLE *async_evd_handle,
-//	                        IN DAT_IA_ATTR_MASK ia_attr_mask,
-//	                        OUT DAT_IA_ATTR *ia_attr,
-//	                        IN DAT_PROVIDER_ATTR_MASK provider_attr_mask,
-//	                        OUT DAT_PROVIDER_ATTR *provider_attr)
+//	Implements: DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
+//	    OUT DAT_EVD_HANDLE *async_evd_handle, IN DAT_IA_ATTR_MASK ia_attr_mask,
+//	    OUT DAT_IA_ATTR *ia_attr, IN DAT_PROVIDER_ATTR_MASK provider_attr_mask,
+//	    OUT DAT_PROVIDER_ATTR *provider_attr)
 func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
 	if err := ia.object().enter(queryIAOp, InvalidHandleIA); err != nil {
 		return IAAttr{}, ProviderAttr{}, err
@@ -343,10 +336,7 @@ func (ia *IA) query() (IAAttr, ProviderAttr, error) {
 // If the library fails to close the adapter, Close returns its error, and the native
 // adapter stays open until the process ends.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_close(IN DAT_IA_HANDLE ia_handle,
-//	                        IN DAT_CLOSE_FLAGS ia_flags)
+//	Implements: DAT_RETURN dat_ia_close(IN DAT_IA_HANDLE ia_handle, IN DAT_CLOSE_FLAGS ia_flags)
 func (ia *IA) Close(flags CloseFlags) error {
 	const op = "dat_ia_close"
 	switch {

@@ -42,20 +42,12 @@ func (lmr *LMR) object() *object {
 // can be registered for reading only. If the memory cannot be registered, the
 // error matches the Problem that was found.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_MEM_TYPE mem_type,
-//	                          IN DAT_REGION_DESCRIPTION region_description,
-//	                          IN DAT_VLEN length,
-//	                          IN DAT_PZ_HANDLE pz_handle,
-//	                          IN DAT_MEM_PRIV_FLAGS mem_privileges,
-//	                          IN DAT_VA_TYPE va_type,
-//	                          OUT DAT_LMR_HANDLE *lmr_handle,
-//	                          OUT DAT_LMR_CONTEXT *lmr_context,
-//	                          OUT DAT_RMR_CONTEXT *rmr_context,
-//	                          OUT DAT_VLEN *registered_size,
-//	                          OUT DAT_VADDR *registered_address)
+//	Implements: DAT_RETURN dat_lmr_create(IN DAT_IA_HANDLE ia_handle, IN DAT_MEM_TYPE mem_type,
+//	    IN DAT_REGION_DESCRIPTION region_description, IN DAT_VLEN length,
+//	    IN DAT_PZ_HANDLE pz_handle, IN DAT_MEM_PRIV_FLAGS mem_privileges,
+//	    IN DAT_VA_TYPE va_type, OUT DAT_LMR_HANDLE *lmr_handle,
+//	    OUT DAT_LMR_CONTEXT *lmr_context, OUT DAT_RMR_CONTEXT *rmr_context,
+//	    OUT DAT_VLEN *registered_size, OUT DAT_VADDR *registered_address)
 func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) {
 	lmr := &LMR{memory: memory[:len(memory):len(memory)]}
 	if len(memory) > 0 {
@@ -151,11 +143,8 @@ type LMRParam struct {
 // Query returns the parameters of the region. Its memory is virtual memory, and
 // operations address it by virtual address, not by offset.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
-//	                         IN DAT_LMR_PARAM_MASK lmr_param_mask,
-//	                         OUT DAT_LMR_PARAM *lmr_param)
+//	Implements: DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
+//	    IN DAT_LMR_PARAM_MASK lmr_param_mask, OUT DAT_LMR_PARAM *lmr_param)
 func (lmr *LMR) Query() (LMRParam, error) {
 	const op = "dat_lmr_query"
 	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
@@ -184,9 +173,7 @@ func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
 // wait for their completions first. The memory is unpinned only after the adapter has let go
 // of it. It fails with ErrInvalidState while an RMR is bound to the memory. A peer that still has the RMRTriplet gets DTOErrRemoteAccess.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
+//	Implements: DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 func (lmr *LMR) Free() error {
 	const op = "dat_lmr_free"
 	return lmr.object().seal(op, InvalidHandleLMR, func() error {

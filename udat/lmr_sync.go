@@ -6,11 +6,8 @@ import "github.com/goudat/goudat/cgo"
 // visible to peers that read it. On the machines that providers run on nothing
 // needs to be done for that.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_sync_rdma_read(IN DAT_IA_HANDLE ia_handle,
-//	                                  IN const DAT_LMR_TRIPLET *local_segments,
-//	                                  IN DAT_VLEN num_segments)
+//	Implements: DAT_RETURN dat_lmr_sync_rdma_read(IN DAT_IA_HANDLE ia_handle,
+//	    IN const DAT_LMR_TRIPLET *local_segments, IN DAT_VLEN num_segments)
 func (ia *IA) SyncRDMARead(segments []Segment) error {
 	return ia.sync("dat_lmr_sync_rdma_read", segments, cgo.LMRSyncRDMARead)
 }
@@ -18,11 +15,8 @@ func (ia *IA) SyncRDMARead(segments []Segment) error {
 // SyncRDMAWrite makes what peers have written to the memory of the segments
 // visible to the program: see SyncRDMARead.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_sync_rdma_write(IN DAT_IA_HANDLE ia_handle,
-//	                                   IN const DAT_LMR_TRIPLET *local_segments,
-//	                                   IN DAT_VLEN num_segments)
+//	Implements: DAT_RETURN dat_lmr_sync_rdma_write(IN DAT_IA_HANDLE ia_handle,
+//	    IN const DAT_LMR_TRIPLET *local_segments, IN DAT_VLEN num_segments)
 func (ia *IA) SyncRDMAWrite(segments []Segment) error {
 	return ia.sync("dat_lmr_sync_rdma_write", segments, cgo.LMRSyncRDMAWrite)
 }

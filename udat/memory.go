@@ -17,9 +17,7 @@ import (
 // Go heap and registers it. Free returns the memory to the system: do not touch
 // the slice that Bytes returned after that.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_create(...), see RegisterMemory
+//	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 	const op = "dat_lmr_create"
 	if err := needLibrary(op); err != nil {
@@ -44,9 +42,7 @@ func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 // if not enough huge pages are free: reserve them, in /proc/sys/vm/nr_hugepages
 // for example.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_create(...), see RegisterMemory
+//	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocHugeMemory(pz *PZ, size, pageSize int, privileges MemPriv) (*LMR, error) {
 	const op = "dat_lmr_create"
 	if err := needLibrary(op); err != nil {

@@ -29,11 +29,8 @@ const unsupportedEPFields = EPFieldComm | EPFieldSRQHandle | EPFieldSRQSoftHW |
 // and values that no provider supports, the ErrInvalidParameter matches
 // errors.ErrUnsupported too.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
-//	                         IN DAT_EP_PARAM_MASK ep_param_mask,
-//	                         IN const DAT_EP_PARAM *ep_param)
+//	Implements: DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_EP_PARAM_MASK ep_param_mask, IN const DAT_EP_PARAM *ep_param)
 func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	const op = "dat_ep_modify"
 	if err := checkMask(op, mask, param); err != nil {

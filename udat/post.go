@@ -26,13 +26,9 @@ package udat
 // ErrPrivilegesViolation for memory without MemPrivLocalRead, and
 // ErrInvalidParameter; nothing is posted then.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
-//	                            IN DAT_COUNT num_segments,
-//	                            IN DAT_LMR_TRIPLET *local_iov,
-//	                            IN DAT_DTO_COOKIE user_cookie,
-//	                            IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) error {
 	return ep.post(opSend, iov, cookie, flags, nil, nil)
 }
@@ -49,13 +45,9 @@ func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) erro
 // ErrPrivilegesViolation for memory without MemPrivLocalWrite, and
 // ErrInvalidParameter; nothing is posted then.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle,
-//	                            IN DAT_COUNT num_segments,
-//	                            IN DAT_LMR_TRIPLET *local_iov,
-//	                            IN DAT_DTO_COOKIE user_cookie,
-//	                            IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) error {
 	return ep.post(opReceive, iov, cookie, flags, nil, nil)
 }
@@ -66,14 +58,9 @@ func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) erro
 // segments need MemPrivLocalWrite, and may be IAAttr.MaxIOVSegmentsPerRead, which
 // is 1 on iWARP.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle,
-//	                                 IN DAT_COUNT num_segments,
-//	                                 IN DAT_LMR_TRIPLET *local_iov,
-//	                                 IN DAT_DTO_COOKIE user_cookie,
-//	                                 IN const DAT_RMR_TRIPLET *remote_buffer,
-//	                                 IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN const DAT_RMR_TRIPLET *remote_buffer, IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	return ep.post(opRDMARead, iov, cookie, flags, &remote, nil)
 }
@@ -83,14 +70,9 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 // the memory MemPrivRemoteWrite. The completion comes to the request EVD. For
 // flags and errors see PostSend.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
-//	                                  IN DAT_COUNT num_segments,
-//	                                  IN DAT_LMR_TRIPLET *local_iov,
-//	                                  IN DAT_DTO_COOKIE user_cookie,
-//	                                  IN const DAT_RMR_TRIPLET *remote_buffer,
-//	                                  IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN const DAT_RMR_TRIPLET *remote_buffer, IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	return ep.post(opRDMAWrite, iov, cookie, flags, &remote, nil)
 }

@@ -35,10 +35,8 @@ var providers = map[string]*provider{}
 // be loaded or is no provider. The library then stays in memory: its threads
 // may still run when the last adapter is closed.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_registry_add_provider(IN const DAT_PROVIDER *provider,
-//	                                     IN const DAT_PROVIDER_INFO *provider_info)
+//	Stands in for: DAT_RETURN dat_registry_add_provider(IN const DAT_PROVIDER *provider,
+//	    IN const DAT_PROVIDER_INFO *provider_info)
 func RegisterProvider(name, library, instanceData string) error {
 	const op = "dat_registry_add_provider"
 	if err := needRevision(op); err != nil {
@@ -76,10 +74,8 @@ func RegisterProvider(name, library, instanceData string) error {
 // while adapters of that name are open, and with ErrProviderNotFound for a name
 // that RegisterProvider did not register; the entries of dat.conf stay.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_registry_remove_provider(IN const DAT_PROVIDER *provider,
-//	                                        IN const DAT_PROVIDER_INFO *provider_info)
+//	Stands in for: DAT_RETURN dat_registry_remove_provider(IN const DAT_PROVIDER *provider,
+//	    IN const DAT_PROVIDER_INFO *provider_info)
 func UnregisterProvider(name string) error {
 	const op = "dat_registry_remove_provider"
 	registry.Lock()

@@ -26,11 +26,8 @@ type ProviderInfo struct {
 // when the program started; after them come those of RegisterProvider. An entry
 // says nothing about whether its device exists.
 //
-// Implements:
-//
-//	DAT_RETURN dat_registry_list_providers(IN DAT_COUNT max_to_return,
-//	                                       OUT DAT_COUNT *entries_returned,
-//	                                       OUT DAT_PROVIDER_INFO *(dat_provider_list[]))
+//	Implements: DAT_RETURN dat_registry_list_providers(IN DAT_COUNT max_to_return,
+//	    OUT DAT_COUNT *entries_returned, OUT DAT_PROVIDER_INFO *(dat_provider_list[]))
 func Providers() ([]ProviderInfo, error) {
 	if err := needRevision("dat_registry_list_providers"); err != nil {
 		return nil, err

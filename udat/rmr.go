@@ -40,10 +40,8 @@ func (rmr *RMR) object() *object {
 // IAAttr.MaxRMRs is 0, as over soft-iWARP: there, register the piece of memory with
 // remote privileges.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rmr_create(IN DAT_PZ_HANDLE pz_handle,
-//	                          OUT DAT_RMR_HANDLE *rmr_handle)
+//	Implements: DAT_RETURN dat_rmr_create(IN DAT_PZ_HANDLE pz_handle,
+//	    OUT DAT_RMR_HANDLE *rmr_handle)
 func CreateRMR(pz *PZ) (*RMR, error) {
 	const op = "dat_rmr_create"
 	if pz == nil {
@@ -91,17 +89,11 @@ const (
 // protection zone; with ErrPrivilegesViolation, ErrInvalidParameter, and, for want
 // of room, as PostSend. Nothing is posted then.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle,
-//	                        IN DAT_LMR_HANDLE lmr_handle,
-//	                        IN const DAT_LMR_TRIPLET *lmr_triplet,
-//	                        IN DAT_MEM_PRIV_FLAGS mem_priv,
-//	                        IN DAT_VA_TYPE va_type,
-//	                        IN DAT_EP_HANDLE ep_handle,
-//	                        IN DAT_RMR_COOKIE user_cookie,
-//	                        IN DAT_COMPLETION_FLAGS completion_flags,
-//	                        OUT DAT_RMR_CONTEXT *context)
+//	Implements: DAT_RETURN dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle,
+//	    IN DAT_LMR_HANDLE lmr_handle, IN const DAT_LMR_TRIPLET *lmr_triplet,
+//	    IN DAT_MEM_PRIV_FLAGS mem_priv, IN DAT_VA_TYPE va_type, IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_RMR_COOKIE user_cookie, IN DAT_COMPLETION_FLAGS completion_flags,
+//	    OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
 	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
 		return RMRTriplet{}, err
@@ -177,11 +169,8 @@ type RMRParam struct {
 // Query returns the parameters of the region. While a bind is outstanding, they are
 // those that the region has when it succeeds.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
-//	                         IN DAT_RMR_PARAM_MASK rmr_param_mask,
-//	                         OUT DAT_RMR_PARAM *rmr_param)
+//	Implements: DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
+//	    IN DAT_RMR_PARAM_MASK rmr_param_mask, OUT DAT_RMR_PARAM *rmr_param)
 func (rmr *RMR) Query() (RMRParam, error) {
 	const op = "dat_rmr_query"
 	if err := rmr.object().enter(op, InvalidHandleRMR); err != nil {
@@ -212,9 +201,7 @@ func (rmr *RMR) Query() (RMRParam, error) {
 // It fails with ErrInvalidState while a bind is outstanding whose completion was not
 // taken, unless its endpoint was freed or reset, and with ErrClosed the second time.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle)
+//	Implements: DAT_RETURN dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle)
 func (rmr *RMR) Free() error {
 	const op = "dat_rmr_free"
 	return rmr.object().seal(op, InvalidHandleRMR, func() error {

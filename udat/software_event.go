@@ -10,10 +10,8 @@ import "github.com/goudat/goudat/cgo"
 // outstanding. The adapter's AsyncEVD then reports
 // EventAsyncErrorEVDOverflow, once until an event is taken.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_post_se(IN DAT_EVD_HANDLE evd_handle,
-//	                           IN const DAT_EVENT *event)
+//	Implements: DAT_RETURN dat_evd_post_se(IN DAT_EVD_HANDLE evd_handle,
+//	    IN const DAT_EVENT *event)
 func (evd *EVD) PostSE(cookie uint64) error {
 	const op = "dat_evd_post_se"
 	if err := evd.object().enter(op, NoSubtype); err != nil {

@@ -37,12 +37,8 @@ type SRQAttr struct {
 // CreateSRQ creates a shared receive queue in a protection zone. Only memory of
 // that zone can be posted, whatever the zone of the endpoints.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_PZ_HANDLE pz_handle,
-//	                          IN DAT_SRQ_ATTR *srq_attr,
-//	                          OUT DAT_SRQ_HANDLE *srq_handle)
+//	Implements: DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle,
+//	    IN DAT_PZ_HANDLE pz_handle, IN DAT_SRQ_ATTR *srq_attr, OUT DAT_SRQ_HANDLE *srq_handle)
 func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	const op = "dat_srq_create"
 	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{pz.object(), InvalidHandlePZ})
@@ -97,12 +93,8 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 // has completed a later receive itself. If all receives are forgotten, none is found:
 // free the queue and create another.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_post_recv(IN DAT_SRQ_HANDLE srq_handle,
-//	                             IN DAT_COUNT num_segments,
-//	                             IN DAT_LMR_TRIPLET *local_iov,
-//	                             IN DAT_DTO_COOKIE user_cookie)
+//	Implements: DAT_RETURN dat_srq_post_recv(IN DAT_SRQ_HANDLE srq_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie)
 func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	const op = "dat_srq_post_recv"
 	if srq == nil {
@@ -149,11 +141,8 @@ type SRQParam struct {
 
 // Query returns the parameters of the queue.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_query(IN DAT_SRQ_HANDLE srq_handle,
-//	                         IN DAT_SRQ_PARAM_MASK srq_param_mask,
-//	                         OUT DAT_SRQ_PARAM *srq_param)
+//	Implements: DAT_RETURN dat_srq_query(IN DAT_SRQ_HANDLE srq_handle,
+//	    IN DAT_SRQ_PARAM_MASK srq_param_mask, OUT DAT_SRQ_PARAM *srq_param)
 func (srq *SRQ) Query() (SRQParam, error) {
 	const op = "dat_srq_query"
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
@@ -175,10 +164,8 @@ func (srq *SRQ) Query() (SRQParam, error) {
 // completions were not taken, or if the low watermark is higher; with ErrModelNotSupported if the device cannot do it,
 // as soft-iWARP.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle,
-//	                          IN DAT_COUNT srq_max_recv_dto)
+//	Implements: DAT_RETURN dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle,
+//	    IN DAT_COUNT srq_max_recv_dto)
 func (srq *SRQ) Resize(maxRecvDTOs int) error {
 	const op = "dat_srq_resize"
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
@@ -204,10 +191,8 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 // MaxRecvDTOs, 0 for none. It comes to the adapter's AsyncEVD, where Event.LowSRQ returns the queue: at once, when an
 // endpoint takes a receive, or when completions that were taken show it. For another one call SetLowWatermark again.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle,
-//	                          IN DAT_COUNT low_watermark)
+//	Implements: DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle,
+//	    IN DAT_COUNT low_watermark)
 func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	const op = "dat_srq_set_lw"
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
@@ -227,9 +212,7 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 // complete. It fails with ErrInvalidState, and names them, while endpoints use
 // the queue, and with ErrClosed the second time.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_free(IN DAT_SRQ_HANDLE srq_handle)
+//	Implements: DAT_RETURN dat_srq_free(IN DAT_SRQ_HANDLE srq_handle)
 func (srq *SRQ) Free() error {
 	const op = "dat_srq_free"
 	return srq.object().seal(op, InvalidHandleSRQ, func() error {

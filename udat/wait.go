@@ -25,13 +25,8 @@ import (
 // EVD is freed. If the library cannot notify of events, Wait returns its error
 // instead of sleeping, and the next Wait tries again.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle,
-//	                        IN DAT_TIMEOUT timeout,
-//	                        IN DAT_COUNT threshold,
-//	                        OUT DAT_EVENT *event,
-//	                        OUT DAT_COUNT *n_more)
+//	Implements: DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle, IN DAT_TIMEOUT timeout,
+//	    IN DAT_COUNT threshold, OUT DAT_EVENT *event, OUT DAT_COUNT *n_more)
 func (evd *EVD) Wait(ctx context.Context) (Event, error) {
 	var events [1]Event
 	if n, err := evd.wait(ctx, events[:], 1); n == 0 {
@@ -269,9 +264,7 @@ var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "
 // lets no more begin until ClearUnwaitable. Events arrive as before, and Dequeue, Poll, SpinPoll and the CNO return
 // them.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) SetUnwaitable() error {
 	const op = "dat_evd_set_unwaitable"
 	if err := evd.object().enter(op, NoSubtype); err != nil {
@@ -293,9 +286,7 @@ func (evd *EVD) SetUnwaitable() error {
 
 // ClearUnwaitable allows waits again.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) ClearUnwaitable() error {
 	const op = "dat_evd_clear_unwaitable"
 	if err := evd.object().enter(op, NoSubtype); err != nil {

@@ -145,7 +145,7 @@ var answers = []answer{
 	{"DAT_IB_RDMA_WRITE_IMMED_DATA", "[[DTOIBRecvImmed]]"},
 	{"DAT_IB_RECV_IMMED_DATA", "[[DTOIBRecvMsgImmed]]"},
 	{"DAT_IB_STATUS DAT_OP_SUCCESS DAT_IB_OP_ERR", "[[DTOStatus]]: [[DTOSuccess]], or why it failed"},
-	{"DAT_IB_DTO_*_UD* DAT_IB_UD_* DAT_IB_ADDR_HANDLE.* DAT_IB_SERVICE_TYPE*",
+	{"DAT_IB_DTO_*_UD* DAT_IB_UD_* DAT_IB_ADDR_HANDLE* DAT_IB_SERVICE_TYPE*",
 		"none: no provider has endpoints for unreliable datagrams over RoCE"},
 	{"DAT_IB_DTOS", "[[DTO]]"},
 	{"DAT_IB_MEM_PRIV_FLAGS", "[[MemPriv]]"},
