@@ -55,52 +55,6 @@ func (ep *EP) object() *object {
 	return &ep.obj
 }
 
-// EPAttr holds the attributes of an endpoint. A zero field stands for the
-// provider's default: see IA.DefaultEPAttr. A program that posts many receives
-// needs no more than &EPAttr{MaxRecvDTOs: 64}. Query returns the actual values.
-//
-// All streams of completions that come to the same EVD must have the same
-// completion flags; CompletionDefault stands for CompletionEVDThreshold. On an
-// EVD that takes other events too, the flags must be CompletionEVDThreshold.
-// The provider may ignore flags that suppress wake-ups.
-type EPAttr struct {
-	ServiceType            ServiceType     // ServiceTypeRC
-	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
-	MaxRDMASize            uint32          // bytes of an RDMA read or write, at most IAAttr.MaxRDMASize
-	QOS                    QOS             // QOSBestEffort
-	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
-	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
-	MaxRecvDTOs            int             // receives outstanding, at most IAAttr.MaxDTOPerEP; 0 without a receive EVD
-	MaxRequestDTOs         int             // requests outstanding, at most IAAttr.MaxDTOPerEP; 0 without a request EVD
-	MaxRecvIOV             int             // segments of a receive, at most IAAttr.MaxIOVSegmentsPerDTO
-	MaxRequestIOV          int             // segments of a request, at most IAAttr.MaxIOVSegmentsPerDTO
-	MaxRDMAReadIn          int             // RDMA reads that the peer may have in progress, or NoRDMAReads
-	MaxRDMAReadOut         int             // RDMA reads in progress; with NoRDMAReads none can be posted
-	SRQSoftHW              int
-	MaxRDMAReadIOV         int
-	MaxRDMAWriteIOV        int
-}
-
-func (a *EPAttr) native() *cgo.EPAttr {
-	return &cgo.EPAttr{
-		ServiceType:            cgo.ServiceType(a.ServiceType),
-		MaxMessageSize:         a.MaxMessageSize,
-		MaxRDMASize:            a.MaxRDMASize,
-		QOS:                    cgo.QOS(a.QOS),
-		RecvCompletionFlags:    cgo.CompletionFlags(a.RecvCompletionFlags),
-		RequestCompletionFlags: cgo.CompletionFlags(a.RequestCompletionFlags),
-		MaxRecvDTOs:            int32(a.MaxRecvDTOs),
-		MaxRequestDTOs:         int32(a.MaxRequestDTOs),
-		MaxRecvIOV:             int32(a.MaxRecvIOV),
-		MaxRequestIOV:          int32(a.MaxRequestIOV),
-		MaxRDMAReadIn:          int32(readsOf(a.MaxRDMAReadIn)),
-		MaxRDMAReadOut:         int32(readsOf(a.MaxRDMAReadOut)),
-		SRQSoftHW:              int32(a.SRQSoftHW),
-		MaxRDMAReadIOV:         int32(a.MaxRDMAReadIOV),
-		MaxRDMAWriteIOV:        int32(a.MaxRDMAWriteIOV),
-	}
-}
-
 // CreateEP creates an endpoint in the state UNCONNECTED.
 //
 // Receive completions come to recv, those of sends and RDMA operations to
@@ -306,8 +260,8 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		{"MaxRequestDTOs", a.MaxRequestDTOs, most.MaxDTOPerEP},
 		{"MaxRecvIOV", a.MaxRecvIOV, most.MaxIOVSegmentsPerDTO},
 		{"MaxRequestIOV", a.MaxRequestIOV, most.MaxIOVSegmentsPerDTO},
-		{"MaxRDMAReadIn", readsOf(a.MaxRDMAReadIn), most.MaxRDMAReadPerEPIn},
-		{"MaxRDMAReadOut", readsOf(a.MaxRDMAReadOut), most.MaxRDMAReadPerEPOut},
+		{"MaxRDMAReadIn", a.MaxRDMAReadIn, most.MaxRDMAReadPerEPIn},
+		{"MaxRDMAReadOut", a.MaxRDMAReadOut, most.MaxRDMAReadPerEPOut},
 		{"MaxRDMAReadIOV", a.MaxRDMAReadIOV, most.MaxIOVSegmentsPerRead},
 		{"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
 	} {

@@ -360,9 +360,9 @@ func (p parameter) changeAttr(a *udat.EPAttr) {
 		case 3:
 			a.MaxRequestIOV = choose(s, 1, 8, 32, 0, 33)
 		case 4:
-			a.MaxRDMAReadIn = choose(s, 0, 1, 128, 129, -1)
+			a.MaxRDMAReadIn, a.NoRDMAReadIn = choose(s, 0, 1, 128, 129, -1), s.percent(10)
 		case 5:
-			a.MaxRDMAReadOut = choose(s, 0, 1, 128, 129, -1)
+			a.MaxRDMAReadOut, a.NoRDMAReadOut = choose(s, 0, 1, 128, 129, -1), s.percent(10)
 		case 6:
 			a.MaxMessageSize = choose[uint32](s, 1, 64, 4096, 0, math.MaxUint32)
 		case 7:

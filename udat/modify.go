@@ -138,6 +138,8 @@ func (p *epParts) assign(op string, mask EPParamMask, param *EPParam) error {
 	assign(&a.MaxRequestIOV, b.MaxRequestIOV, mask&EPFieldMaxRequestIOV)
 	assign(&a.MaxRDMAReadIn, b.MaxRDMAReadIn, mask&EPFieldMaxRDMAReadIn)
 	assign(&a.MaxRDMAReadOut, b.MaxRDMAReadOut, mask&EPFieldMaxRDMAReadOut)
+	assign(&a.NoRDMAReadIn, b.NoRDMAReadIn, mask&EPFieldMaxRDMAReadIn)
+	assign(&a.NoRDMAReadOut, b.NoRDMAReadOut, mask&EPFieldMaxRDMAReadOut)
 	assign(&a.MaxRDMAReadIOV, b.MaxRDMAReadIOV, mask&EPFieldMaxRDMAReadIOV)
 	assign(&a.MaxRDMAWriteIOV, b.MaxRDMAWriteIOV, mask&EPFieldMaxRDMAWriteIOV)
 

@@ -35,7 +35,7 @@ func (d *direction) init(ep *EP, p *epParts) {
 	}
 	d.ep, d.handle, d.idle, d.pz, d.maxIOV = ep, ep.handle, evd == nil, p.pz, maxIOV
 	d.maxMessageSize, d.maxRDMASize = p.attr.MaxMessageSize, p.attr.MaxRDMASize
-	d.noReads = readsOf(p.attr.MaxRDMAReadOut) == 0
+	d.noReads = p.attr.MaxRDMAReadOut == 0
 }
 
 // post posts an operation of any kind. remote is nil for one without remote memory,
@@ -147,7 +147,7 @@ func (d *direction) checkRemote(op operation, k *kind, segments int, total uint6
 	case ia.lacks.has(op):
 		return refuse(k.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
 	case op == opRDMARead && d.noReads:
-		return refuse(k.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
+		return refuse(k.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.NoRDMAReadOut false")
 	}
 	return nil
 }

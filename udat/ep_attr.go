@@ -1,0 +1,112 @@
+package udat
+
+import (
+	"reflect"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+// EPAttr holds the attributes of an endpoint. A zero field stands for the
+// provider's default: see IA.DefaultEPAttr. A program that posts many receives
+// needs no more than &EPAttr{MaxRecvDTOs: 64}. EP.Query returns the actual values.
+//
+// All streams of completions that come to the same EVD must have the same
+// completion flags; CompletionDefault stands for CompletionEVDThreshold. On an
+// EVD that takes other events too, the flags must be CompletionEVDThreshold.
+// The provider may ignore flags that suppress wake-ups.
+type EPAttr struct {
+	ServiceType            ServiceType     // ServiceTypeRC
+	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
+	MaxRDMASize            uint32          // bytes of an RDMA read or write, at most IAAttr.MaxRDMASize
+	QOS                    QOS             // QOSBestEffort
+	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
+	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
+	MaxRecvDTOs            int             // receives outstanding, at most IAAttr.MaxDTOPerEP; 0 without a receive EVD
+	MaxRequestDTOs         int             // requests outstanding, at most IAAttr.MaxDTOPerEP; 0 without a request EVD
+	MaxRecvIOV             int             // segments of a receive, at most IAAttr.MaxIOVSegmentsPerDTO
+	MaxRequestIOV          int             // segments of a request, at most IAAttr.MaxIOVSegmentsPerDTO
+	MaxRDMAReadIn          int             // RDMA reads of the peer in progress, at most IAAttr.MaxRDMAReadPerEPIn
+	MaxRDMAReadOut         int             // RDMA reads in progress, at most IAAttr.MaxRDMAReadPerEPOut
+	NoRDMAReadIn           bool            // the peer can read nothing, whatever MaxRDMAReadIn is
+	NoRDMAReadOut          bool            // no RDMA read can be posted, whatever MaxRDMAReadOut is
+	SRQSoftHW              int
+	MaxRDMAReadIOV         int
+	MaxRDMAWriteIOV        int
+}
+
+func (a *EPAttr) native() *cgo.EPAttr {
+	return &cgo.EPAttr{
+		ServiceType:            cgo.ServiceType(a.ServiceType),
+		MaxMessageSize:         a.MaxMessageSize,
+		MaxRDMASize:            a.MaxRDMASize,
+		QOS:                    cgo.QOS(a.QOS),
+		RecvCompletionFlags:    cgo.CompletionFlags(a.RecvCompletionFlags),
+		RequestCompletionFlags: cgo.CompletionFlags(a.RequestCompletionFlags),
+		MaxRecvDTOs:            int32(a.MaxRecvDTOs),
+		MaxRequestDTOs:         int32(a.MaxRequestDTOs),
+		MaxRecvIOV:             int32(a.MaxRecvIOV),
+		MaxRequestIOV:          int32(a.MaxRequestIOV),
+		MaxRDMAReadIn:          int32(a.MaxRDMAReadIn),
+		MaxRDMAReadOut:         int32(a.MaxRDMAReadOut),
+		SRQSoftHW:              int32(a.SRQSoftHW),
+		MaxRDMAReadIOV:         int32(a.MaxRDMAReadIOV),
+		MaxRDMAWriteIOV:        int32(a.MaxRDMAWriteIOV),
+	}
+}
+
+// The defaults of the native library, whatever the provider. It bounds them by
+// what the adapter has.
+const (
+	defaultDTOs      = 16
+	defaultIOV       = 4
+	defaultRDMAReads = 4
+	defaultSize      = 1 << 31
+)
+
+// DefaultEPAttr returns the attributes that endpoints of the adapter have by
+// default, for which a zero field of EPAttr and a nil *EPAttr stand. The zero
+// value, which it returns for a nil adapter, stands for them all.
+func (ia *IA) DefaultEPAttr() EPAttr {
+	if ia == nil {
+		return EPAttr{}
+	}
+	most := &ia.attr
+	return EPAttr{
+		ServiceType:            ServiceTypeRC,
+		MaxMessageSize:         min(defaultSize, most.MaxMessageSize),
+		MaxRDMASize:            min(defaultSize, most.MaxRDMASize),
+		QOS:                    QOSBestEffort,
+		RecvCompletionFlags:    CompletionEVDThreshold,
+		RequestCompletionFlags: CompletionEVDThreshold,
+		MaxRecvDTOs:            min(defaultDTOs, most.MaxDTOPerEP),
+		MaxRequestDTOs:         min(defaultDTOs, most.MaxDTOPerEP),
+		MaxRecvIOV:             min(defaultIOV, most.MaxIOVSegmentsPerDTO),
+		MaxRequestIOV:          min(defaultIOV, most.MaxIOVSegmentsPerDTO),
+		MaxRDMAReadIn:          min(defaultRDMAReads, most.MaxRDMAReadPerEPIn),
+		MaxRDMAReadOut:         min(defaultRDMAReads, most.MaxRDMAReadPerEPOut),
+	}
+}
+
+// setDefaults completes the attributes. A direction without an event dispatcher
+// has no operations.
+func (p *epParts) setDefaults(ia *IA) {
+	defaults := ia.DefaultEPAttr()
+	if p.recv == nil {
+		defaults.MaxRecvDTOs = 0
+	}
+	if p.request == nil {
+		defaults.MaxRequestDTOs, defaults.MaxRequestIOV = 0, 0
+	}
+	attr, values := reflect.ValueOf(&p.attr).Elem(), reflect.ValueOf(defaults)
+	for i := range attr.NumField() {
+		if attr.Field(i).IsZero() {
+			attr.Field(i).Set(values.Field(i))
+		}
+	}
+	if p.attr.NoRDMAReadIn {
+		p.attr.MaxRDMAReadIn = 0
+	}
+	if p.attr.NoRDMAReadOut {
+		p.attr.MaxRDMAReadOut = 0
+	}
+}
