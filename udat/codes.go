@@ -23,10 +23,6 @@ func (r Return) Subtype() ReturnSubtype { return ReturnSubtype(cgo.Return(r).Sub
 // OK reports whether the call succeeded.
 func (r Return) OK() bool { return cgo.Return(r).OK() }
 
-// IB returns the code without its class, for comparison with those that the
-// InfiniBand extensions have added to the type ErrExtensionBase.
-func (r Return) IB() IBReturn { return IBReturn(cgo.Return(r).IB()) }
-
 // String returns the C names of type and subtype.
 func (r Return) String() string { return cgo.Return(r).String() }
 
@@ -35,10 +31,8 @@ func (r Return) String() string { return cgo.Return(r).String() }
 // leave the class out of many codes: ClassError matches those as well.
 type ReturnClass uint32
 
-// String returns the C name.
 func (v ReturnClass) String() string { return cgo.ReturnClass(v).String() }
 
-// Error returns the C name.
 func (v ReturnClass) Error() string { return v.String() }
 
 // The classes.
@@ -49,11 +43,10 @@ const (
 )
 
 // ReturnType is the type part of a DAT_RETURN. Each value is an error that
-// matches, with errors.Is, any Error of that type whatever its subtype.
+// matches, with errors.Is, any Error of that type whatever its subtype. Those that no
+// call returns have no constant.
 //
-//constants:doc The errors by type. What the extensions of all transports have added is of the
-//constants:doc type ErrExtensionBase; IBReturn tells more.
-//constants:without Success
+//constants:without Success Abort ReservedLMR PortInUse CommNotSupported ExtensionBase
 //constants:prefix Err
 //constants:error
 type ReturnType uint32
@@ -62,25 +55,19 @@ type ReturnType uint32
 func (v ReturnType) Return() Return { return Return(v) }
 
 // ReturnSubtype is the subtype part of a DAT_RETURN. Each value but NoSubtype
-// is an error that matches, with errors.Is, any Error of that subtype. Those of
-// the type ErrExtensionBase have none.
+// is an error that matches, with errors.Is, any Error of that subtype. Those that
+// no call returns have no constant.
 //
-//constants:doc The errors by subtype.
+//constants:without SubInterrupted ResourceDevice ResourceProtectionDomain ResourceErrorHandler ResourceCredits
+//constants:without ResourceSRQ InvalidHandleCSP InvalidHandle1 InvalidHandle2 InvalidHandle3
+//constants:without InvalidHandle4 InvalidHandle5 InvalidHandle6 InvalidHandle7 InvalidHandle8
+//constants:without InvalidHandle9 InvalidHandle10 InvalidArg9 InvalidArg10 InvalidStateEPProviderControl
+//constants:without InvalidStateEPRecvWatermark InvalidStateEPPZ InvalidStateEPEVDRequest InvalidStateEPEVDRecv InvalidStateEPEVDConnect
+//constants:without InvalidStateEPUnconfigured InvalidStateEPUnconfReserved InvalidStateEPUnconfPassive InvalidStateEPUnconfTentative InvalidStateCNODead
+//constants:without InvalidStateEVDOpen InvalidStateEVDEnabled InvalidStateEVDDisabled InvalidStateEVDWaitable InvalidStateEVDConfigNotify
+//constants:without InvalidStateEVDConfigSolicited InvalidStateEVDConfigThreshold InvalidStateEVDWaiter InvalidStateEVDAsync InvalidStateLMRFree
+//constants:without InvalidStatePZFree InvalidStateSRQOperational InvalidStateSRQError InvalidStateSRQShutdown PrivilegesRDMARead
+//constants:without PrivilegesRDMAWrite ProtectionRDMARead ProtectionRDMAWrite MajorNotFound MinorNotFound
+//constants:without ThreadSafetyNotFound
 //constants:error
 type ReturnSubtype uint32
-
-// IBReturn is a code of the InfiniBand extensions. Each value is an error that
-// matches, with errors.Is, an Error with exactly that code.
-type IBReturn uint32
-
-// String returns the C name.
-func (v IBReturn) String() string { return cgo.IBReturn(v).String() }
-
-// Error returns the C name.
-func (v IBReturn) Error() string { return v.String() }
-
-// The errors of the InfiniBand extensions.
-const (
-	ErrIB           IBReturn = IBReturn(cgo.IBErr)           // DAT_IB_ERR
-	ErrIBCollective IBReturn = IBReturn(cgo.IBCollectiveErr) // DAT_IB_COLLECTIVE_ERR
-)

@@ -13,15 +13,14 @@ import (
 
 // EPState is the state of an endpoint.
 //
-//constants:doc The states of an endpoint.
 //constants:without EPStateConnectedSinglePath EPStateConnectedMultiPath
 type EPState uint32
 
 // EventNumber names the kind of an event. ConnectionEvent and AsyncEvent are the
 // parts of it that can be errors.
 //
-//constants:doc The kinds of events.
 //constants:without EventExtension EventIBDTO EventIBExtensionRangeBase EventIBUDConnectionRequest EventIBUDConnectionEstablished EventIBUDConnectionReject EventIBUDConnectionError EventIWExtensionRangeBase
+//constants:without EventAsyncErrorTimedOut EventHADownTo1 EventHAUpToMultiPath
 type EventNumber uint32
 
 // ConnectionEvent is what happened to a connection: the EventNumber of a connection
@@ -29,7 +28,6 @@ type EventNumber uint32
 // errors.Is. Event.Err returns them. ConnectionTimedOut matches
 // os.ErrDeadlineExceeded and context.DeadlineExceeded too.
 //
-//constants:doc What happens to connections.
 //constants:error
 type ConnectionEvent uint32
 
@@ -52,16 +50,15 @@ func (v ConnectionEvent) Is(target error) bool {
 // of an asynchronous event as a type of its own. The failures, see Failure, are
 // errors to match with errors.Is. Event.Err returns them.
 //
-//constants:doc What happens on adapters.
+//constants:without AsyncErrorTimedOut HADownTo1 HAUpToMultiPath
 //constants:error
 type AsyncEvent uint32
 
-// Failure reports whether the event is an error. Events about the number of
-// paths are not.
+// Failure reports whether the value is one of the constants.
 func (v AsyncEvent) Failure() bool {
 	switch v {
 	case AsyncErrorEVDOverflow, AsyncErrorIACatastrophic, AsyncErrorEPBroken,
-		AsyncErrorTimedOut, AsyncErrorProviderInternalError:
+		AsyncErrorProviderInternalError:
 		return true
 	}
 	return false
@@ -70,7 +67,6 @@ func (v AsyncEvent) Failure() bool {
 // DTO names a data transfer operation. The zero DTO names none, so that one that was
 // forgotten is noticed: the values are greater by one than those of C.
 //
-//constants:doc The data transfer operations.
 //constants:plus 1
 //constants:without DTOReceiveWithInvalidate DTOLMRFMR DTOLMRInvalidate DTOExtensionBase DTOIBSendUD DTOIBRecvUD DTOIBRecvUDImmed
 type DTO uint32
@@ -92,48 +88,43 @@ func (v DTO) native() cgo.DTO { return cgo.DTO(v - 1) }
 // DTOStatus is the outcome of a data transfer operation. Every value but
 // DTOSuccess is an error to be matched with errors.Is.
 //
-//constants:doc The outcomes of data transfer operations.
+//constants:without DTOErrPartialPacket DTOErrLocalMMError
 //constants:error
 type DTOStatus uint32
 
 // CompletionFlags say how an operation completes. They are bits.
 //
-//constants:doc The completion flags.
 //constants:without CompletionLMRInvalidateFence
 type CompletionFlags uint32
 
-// CloseFlags say how a connection or an adapter is closed.
+// CloseFlags say how a connection or an adapter is closed. CloseAbrupt is the default.
 //
-//constants:doc The close flags. CloseAbrupt is the default.
+//constants:all
 type CloseFlags uint32
 
 // EVDFlags name the event streams that may feed an EVD. They are bits.
 //
-//constants:doc The event streams.
 //constants:without EVDDefault EVDExtensionBase EVDIBExtension
 type EVDFlags uint32
 
 // PSPFlags say who makes the endpoint for a connection request. They are bits.
 //
-//constants:doc The flags of a public service point.
+//constants:all
 type PSPFlags uint32
 
 // HandleType names a kind of object.
 //
-//constants:doc The kinds of objects.
-//constants:without HandleTypeIBExt HandleTypeExtensionBase
+//constants:without HandleTypeCSP HandleTypeIBExt HandleTypeExtensionBase
 type HandleType uint32
 
 // EVDState is the state of an event dispatcher, in independent parts. They are bits.
 //
-//constants:doc The parts of an event dispatcher's state.
 //constants:without EVDStateConfigNotify EVDStateConfigSolicited EVDStateConfigThreshold
 type EVDState uint32
 
 // MemPriv holds memory privileges. They are bits.
 type MemPriv uint32
 
-// String returns the C name.
 func (v MemPriv) String() string { return cgo.MemPriv(v).String() }
 
 // The memory privileges.
@@ -152,7 +143,6 @@ const (
 // ServiceType is the transport service of an endpoint.
 type ServiceType uint32
 
-// String returns the C name.
 func (v ServiceType) String() string { return cgo.ServiceType(v).String() }
 
 // ServiceTypeRC is the reliable connection, the only service.
@@ -161,7 +151,6 @@ const ServiceTypeRC ServiceType = ServiceType(cgo.ServiceTypeRC) // DAT_SERVICE_
 // QOS is a quality of service.
 type QOS uint32
 
-// String returns the C name.
 func (v QOS) String() string { return cgo.QOS(v).String() }
 
 // QOSBestEffort is the only quality of service that a provider knows.
@@ -169,25 +158,25 @@ const QOSBestEffort QOS = QOS(cgo.QOSBestEffort) // DAT_QOS_BEST_EFFORT
 
 // EPParamMask names the fields of EPParam that EP.Modify is to change. They are bits.
 //
-//constants:doc The fields of EPParam.
+//constants:all
 type EPParamMask uint64
 
 // Extension names a set of extensions of the API.
 //
-//constants:doc The extensions.
+//constants:all
 type Extension uint32
 
 // IOVOwnership says who may touch the list of segments after a post.
 //
-//constants:doc The owners of a list of segments.
+//constants:all
 type IOVOwnership uint32
 
 // EPCreatorForPSP says when a service point makes the endpoint for a request.
 //
-//constants:doc When a service point makes endpoints.
+//constants:all
 type EPCreatorForPSP uint32
 
 // PZSupport says whether processes can share a protection zone.
 //
-//constants:doc Whether processes can share a protection zone.
+//constants:all
 type PZSupport uint32

@@ -24,9 +24,8 @@ func (closed) Is(target error) bool { return target == net.ErrClosed }
 // Error is the error of every failed call.
 //
 // errors.Is matches it by type (ErrInvalidState), whatever the subtype, by
-// subtype (InvalidStateEPConnected), by class (ClassError, ClassWarning) and by
-// the codes of an extension (ErrIB). Where they mean the same, the standard
-// errors match too:
+// subtype (InvalidStateEPConnected) and by class (ClassError). Where they mean
+// the same, the standard errors match too:
 //
 //   - os.ErrDeadlineExceeded and context.DeadlineExceeded: ErrTimeoutExpired
 //   - errors.ErrUnsupported: ErrNotImplemented and ErrModelNotSupported
@@ -84,8 +83,8 @@ func Strerror(value Return) (major, minor string, err error) {
 	if r.OK() && minor != misspelt {
 		return major, minor, nil
 	}
-	if value.Type() == ErrExtensionBase {
-		major, minor = value.IB().String(), ""
+	if code := cgo.Return(value); code.Type() == cgo.ExtensionBase {
+		major, minor = code.IB().String(), ""
 	} else {
 		major, minor = value.Type().String(), ""
 		if value.Subtype() != NoSubtype {
@@ -115,9 +114,7 @@ func (e *Error) Is(target error) bool {
 	case ReturnType:
 		return e.Return.Type() == t
 	case ReturnSubtype:
-		return t != NoSubtype && e.Return.Type() != ErrExtensionBase && e.Return.Subtype() == t
-	case IBReturn:
-		return e.Return.IB() == t
+		return t != NoSubtype && e.Return.Subtype() == t
 	}
 	switch target {
 	case os.ErrDeadlineExceeded, context.DeadlineExceeded:

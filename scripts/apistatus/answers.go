@@ -57,6 +57,15 @@ var answers = []answer{
 		"[[Error]] has the subtype; `errors.Is(err, udat.InvalidStateEPConnected)` compares it"},
 	{"DAT_IS_WARNING", "`errors.Is(err, udat.ClassWarning)`; whatever is not success is an error"},
 
+	{"DAT_IB_RETURN DAT_IB_ERR DAT_IB_COLLECTIVE_ERR DAT_ABORT DAT_RESERVED_LMR DAT_PORT_IN_USE DAT_COMM_NOT_SUPPORTED " +
+		"DAT_EXTENSION_BASE DAT_SUB_INTERRUPTED DAT_RESOURCE_* DAT_INVALID_HANDLE_CSP DAT_INVALID_HANDLE1* DAT_INVALID_HANDLE2 DAT_INVALID_HANDLE3 " +
+		"DAT_INVALID_HANDLE4 DAT_INVALID_HANDLE5 DAT_INVALID_HANDLE6 DAT_INVALID_HANDLE7 DAT_INVALID_HANDLE8 DAT_INVALID_HANDLE9 " +
+		"DAT_INVALID_ARG9 DAT_INVALID_ARG10 DAT_INVALID_STATE_* DAT_PRIVILEGES_RDMA_* DAT_PROTECTION_RDMA_* DAT_MAJOR_NOT_FOUND " +
+		"DAT_MINOR_NOT_FOUND DAT_THREAD_SAFETY_NOT_FOUND", "none: no call returns it"},
+	{"DAT_ASYNC_ERROR_TIMED_OUT DAT_HA_DOWN_TO_1 DAT_HA_UP_TO_MULTI_PATH DAT_DTO_ERR_PARTIAL_PACKET DAT_DTO_ERR_LOCAL_MM_ERROR",
+		"none: no provider reports it"},
+	{"DAT_HANDLE_TYPE_CSP", "none: the library has no common service points"},
+
 	// Adapters and providers.
 	{"DAT_HA_LB* DAT_PROVIDER_ATTR.ha_*", "none: no provider has more than one path"},
 	{"DAT_PROVIDER_ATTR.num_provider_specific_attr DAT_IA_ATTR.num_*", "`len` of the slice"},
