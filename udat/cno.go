@@ -10,9 +10,9 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// CNO is a consumer notification object: it tells waiters and an agent which of its EVDs have
-// events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs. Its methods may be called from any
-// goroutine. A goroutine in Wait holds no thread.
+// CNO is a consumer notification object: it tells waiters and an agent which of its
+// EVDs have events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs. A goroutine in Wait
+// holds no thread.
 type CNO struct {
 	obj    object
 	ia     *IA
@@ -95,9 +95,8 @@ func (cno *CNO) Query() (CNOParam, error) {
 	return param, nil
 }
 
-// Free frees the notification object. Waiters get ErrClosed, and the agent is
-// not called any more. It fails with ErrInvalidState, and names them, while EVDs
-// are attached, and with ErrClosed the second time.
+// Free frees the notification object. Waiters get ErrClosed, and the agent is not
+// called any more. It fails with ErrInvalidState while EVDs are attached.
 //
 //	Implements: DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
 func (cno *CNO) Free() error {

@@ -75,12 +75,11 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 }
 
 // CreateEPWithSRQ creates an endpoint that takes its receives from a shared receive
-// queue: they are posted there, and PostRecv fails. Completions of those receives
-// come to recv. If recv is shorter than all that may be outstanding there, they take
-// room on it, once for all endpoints that share both: see CreateEVD. CreateEPWithSRQ
-// fails with ErrInsufficientResources, subtype ResourceTEVD, if recv has none for the
-// receives that are posted to srq already. A recv as long as SRQAttr.MaxRecvDTOs, for
-// endpoints of srq alone, always has room. All event dispatchers are needed.
+// queue: they are posted there, and PostRecv fails. Their completions come to recv. If
+// recv is shorter than all that may be outstanding there, they take room on it, once
+// for all endpoints that share both: see CreateEVD. It fails with the subtype
+// ResourceTEVD if recv has none for the receives that are posted already. All event
+// dispatchers are needed.
 //
 //	Implements: DAT_RETURN dat_ep_create_with_srq(IN DAT_IA_HANDLE ia_handle,
 //	    IN DAT_PZ_HANDLE pz_handle, IN DAT_EVD_HANDLE recv_evd_handle,
@@ -311,14 +310,12 @@ func byThreshold(flags CompletionFlags) bool {
 	return flags == CompletionDefault || flags == CompletionEVDThreshold
 }
 
-// EPStatus is a snapshot of an endpoint.
+// EPStatus is a snapshot of an endpoint. An operation is outstanding until the library has
+// learned that it is over, at the latest when its completion is taken.
 type EPStatus struct {
-	State EPState
-	// RecvIdle is true when no receive is outstanding, RequestIdle when no
-	// send, RDMA read or RDMA write is. An operation is outstanding until the library
-	// has learned that it is over, at the latest when its completion is taken.
-	RecvIdle    bool
-	RequestIdle bool
+	State       EPState
+	RecvIdle    bool // no receive is outstanding
+	RequestIdle bool // no send, RDMA read or RDMA write is outstanding
 }
 
 // GetStatus returns a snapshot of the endpoint. It does not allocate.
@@ -415,8 +412,7 @@ func (ep *EP) Query() (EPParam, error) {
 
 // Free frees the endpoint. It breaks off a connection, and aborts one that is
 // being made. Events of the endpoint that were not taken do not come any more. It fails
-// with ErrInvalidState while a reserved service point holds the endpoint, and with
-// ErrClosed the second time.
+// with ErrInvalidState while a reserved service point holds the endpoint.
 //
 //	Implements: DAT_RETURN dat_ep_free(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Free() (err error) {

@@ -33,20 +33,13 @@ func (closed) Is(target error) bool { return target == net.ErrClosed }
 //   - the error of the context that ended a wait, and its cause: see context.Cause.
 //     It is a time-out if the context's error is context.DeadlineExceeded.
 type Error struct {
-	// Op is the C name of the call, dat_ep_connect for example.
-	Op string
-	// Return is the code, from the library or, where the binding refused the
-	// call before the library saw it, the one that the specification asks for.
-	Return Return
-	// Detail says what was wrong and what may be, in words. It may be empty.
-	Detail string
-	// Err is the cause where there is one beside the library: ErrClosed,
-	// ErrNoNativeLibrary, the error of a context and its cause.
-	Err error
+	Op     string // the C name of the call, dat_ep_connect for example
+	Return Return // the library's code or, where udat refused the call, that of the specification
+	Detail string // what is wrong and what to do, for people; may be empty
+	Err    error  // the cause, if it is not the library: ErrClosed, the error of a context, a Problem
 }
 
-// Error names the call, the texts of Strerror for the code and, where that
-// knows none, the code itself, and then Detail or else the cause. It is for
+// Error returns the names of the call and of the code, and Detail or else the cause. It is for
 // people to read, and may change: programs match with errors.Is.
 func (e *Error) Error() string {
 	s := "udat: " + e.Op + ": " + text(e.Return)
@@ -70,11 +63,9 @@ func text(r Return) string {
 	return major + " " + minor
 }
 
-// Strerror returns the library's texts for the type and the subtype of a code,
-// which are their C names. Where the library has none, or a misspelled one, it
-// returns the names in the headers. minor is empty for a code without a
-// subtype. It fails with ErrInvalidParameter when the headers have no such type
-// or no such subtype.
+// Strerror returns the C names of the type and the subtype of a code. minor is empty
+// for a code without a subtype. It fails with ErrInvalidParameter when the headers
+// have no such type or subtype.
 //
 //	Implements: DAT_RETURN dat_strerror(IN DAT_RETURN value, OUT const char **major_message,
 //	    OUT const char **minor_message)

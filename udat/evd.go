@@ -201,9 +201,8 @@ func (evd *EVD) Resize(minQLen int) error {
 	return err
 }
 
-// Free frees the event dispatcher with the events in it. Waiters get ErrClosed.
-// It fails with ErrInvalidState, and names them, while endpoints or service
-// points use it, and with ErrClosed the second time.
+// Free frees the event dispatcher with the events in it. Waiters get ErrClosed. It
+// fails with ErrInvalidState while endpoints or service points use it.
 //
 //	Implements: DAT_RETURN dat_evd_free(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Free() error {

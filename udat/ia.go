@@ -14,8 +14,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// IA is an open interface adapter: a device under a provider. Everything else
-// is made on one. Its methods may be called from any goroutine.
+// IA is an open interface adapter: a device under a provider. Everything else is made
+// on one.
 type IA struct {
 	obj      object
 	name     string

@@ -8,9 +8,9 @@ import (
 	"github.com/goudat/goudat/udat/device"
 )
 
-// LMR is a local memory region: memory that is registered with the adapter and
-// pinned, so that it can be sent from, received into and, with the privileges
-// for it, reached by the peer. Its methods may be called from any goroutine.
+// LMR is a local memory region: memory that is registered with the adapter and pinned,
+// so that it can be sent from, received into and, with the privileges for it, reached
+// by the peer.
 type LMR struct {
 	obj        object
 	pz         *PZ

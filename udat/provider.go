@@ -23,17 +23,15 @@ type provider struct {
 
 var providers = map[string]*provider{}
 
-// RegisterProvider adds an entry to the registry of this process, for Open: it
-// loads a provider's library, libdaplofa.so.2 for example, which registers
-// itself under the name. The instance data are what the entry of dat.conf would
-// have as its parameters: "eth0 0" for the CMA provider, "mlx5_0 1" for the
-// socket CM provider. Open finds out whether the device exists.
+// RegisterProvider adds an entry to the registry of this process, for Open: it loads a
+// provider's library, libdaplofa.so.2 for example, which registers itself under the
+// name. The instance data are the parameters of an entry in dat.conf: "eth0 0" for the
+// CMA provider, "mlx5_0 1" for the socket CM provider. Open finds out whether the
+// device exists.
 //
-// Providers use the C function for that, which takes a table of C functions. It
-// fails with ErrProviderAlreadyRegistered for a name that the registry has, and
-// with ErrProviderNotFound, and the loader's message, when the library cannot
-// be loaded or is no provider. The library then stays in memory: its threads
-// may still run when the last adapter is closed.
+// It fails with ErrProviderAlreadyRegistered for a name that the registry has, and with
+// ErrProviderNotFound, and the loader's message, when the library cannot be loaded or
+// is no provider. The library then stays in memory.
 //
 //	Stands in for: DAT_RETURN dat_registry_add_provider(IN const DAT_PROVIDER *provider,
 //	    IN const DAT_PROVIDER_INFO *provider_info)

@@ -2,8 +2,7 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// PSP is a public service point: it listens for connection requests. Its
-// methods may be called from any goroutine.
+// PSP is a public service point: it listens for connection requests.
 type PSP struct {
 	service service
 }

@@ -2,8 +2,8 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// PZ is a protection zone: endpoints of a zone reach only memory that is
-// registered in the same zone. Its methods may be called from any goroutine.
+// PZ is a protection zone: endpoints of a zone reach only memory that is registered in
+// the same zone.
 type PZ struct {
 	obj    object
 	ia     *IA
@@ -58,8 +58,8 @@ func (pz *PZ) Query() (PZParam, error) {
 	return PZParam{IA: pz.ia}, nil
 }
 
-// Free frees the zone. It fails with ErrInvalidState, and names them, while
-// endpoints or memory regions are in it, and with ErrClosed the second time.
+// Free frees the zone. It fails with ErrInvalidState while endpoints or memory regions
+// are in it.
 //
 //	Implements: DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle)
 func (pz *PZ) Free() error {

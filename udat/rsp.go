@@ -5,8 +5,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// RSP is a reserved service point: it takes one connection request, for an
-// endpoint that is chosen beforehand. Its methods may be called from any goroutine.
+// RSP is a reserved service point: it takes one connection request, for an endpoint
+// that is chosen beforehand.
 type RSP struct {
 	service service
 	ep      *EP

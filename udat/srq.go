@@ -5,8 +5,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// SRQ is a shared receive queue: receives that are posted there serve whichever
-// of its endpoints a message comes to. Its methods may be called from any goroutine.
+// SRQ is a shared receive queue: receives that are posted there serve whichever of its
+// endpoints a message comes to.
 type SRQ struct {
 	obj    object
 	ia     *IA
@@ -27,11 +27,9 @@ func (srq *SRQ) object() *object {
 
 // SRQAttr holds the attributes of a shared receive queue.
 type SRQAttr struct {
-	MaxRecvDTOs int // receives outstanding, 1 to IAAttr.MaxDTOPerEP
-	MaxRecvIOV  int // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO
-	// LowWatermark is that of SetLowWatermark. The queue has no receives at first, so
-	// that any but 0 is reported at once.
-	LowWatermark int
+	MaxRecvDTOs  int // receives outstanding, 1 to IAAttr.MaxDTOPerEP
+	MaxRecvIOV   int // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO
+	LowWatermark int // see SetLowWatermark; any but 0 is reported at once, as there are no receives yet
 }
 
 // CreateSRQ creates a shared receive queue in a protection zone. Only memory of
@@ -73,25 +71,21 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	return srq, nil
 }
 
-// PostRecv makes the memory of the segments ready for one message to any of the
-// queue's endpoints. The memory belongs to the adapter until the completion,
-// which carries cookie and comes to the receive EVD of the endpoint that the
-// message came to. Receives are taken in the order of posting, and complete in
-// any order. For errors see EP.PostRecv. A post does not allocate.
+// PostRecv makes the memory of the segments ready for one message to any of the queue's
+// endpoints. The memory belongs to the adapter until the completion, which carries
+// cookie and comes to the receive EVD of the endpoint that the message came to.
+// Receives are taken in the order of posting, and complete in any order. MaxRecvDTOs of
+// them may be outstanding. They take room on each receive EVD of the queue's endpoints
+// that is shorter than what its endpoints may have outstanding, see CreateEVD. For
+// errors see EP.PostRecv. A post does not allocate.
 //
-// A receive may complete on the receive EVD of any of the queue's endpoints. It
-// takes room on each of those that are shorter than what their endpoints may have
-// outstanding, and fails with the subtype ResourceTEVD if one has none: see CreateEVD.
-//
-// A post is accepted while fewer than MaxRecvDTOs receives are outstanding.
-//
-// A receive that was taken for a message completes with DTOErrFlushed if the
-// connection ends before the whole message has come. Take it before EP.Free, which
-// drops the completions of the endpoint. Soft-RoCE forgets such a receive since Linux
-// 6.3. The library then completes it without an endpoint, as soon as a later receive
-// has completed and no endpoint can have it: each was made, reset or freed since, or
-// has completed a later receive itself. If all receives are forgotten, none is found:
-// free the queue and create another.
+// A receive that was taken for a message completes with DTOErrFlushed if the connection
+// ends before the whole message has come. Take it before EP.Free, which drops the
+// completions of the endpoint. Soft-RoCE forgets such a receive since Linux 6.3. The
+// library then completes it without an endpoint, as soon as a later receive has
+// completed and no endpoint can have it: each was made, reset or freed since, or has
+// completed a later receive itself. If all receives are forgotten, none is found: free
+// the queue and create another.
 //
 //	Implements: DAT_RETURN dat_srq_post_recv(IN DAT_SRQ_HANDLE srq_handle,
 //	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie)
@@ -208,9 +202,8 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	return check(op, r)
 }
 
-// Free frees the queue with the receives that are posted to it, which do not
-// complete. It fails with ErrInvalidState, and names them, while endpoints use
-// the queue, and with ErrClosed the second time.
+// Free frees the queue with the receives that are posted to it, which do not complete.
+// It fails with ErrInvalidState while endpoints use the queue.
 //
 //	Implements: DAT_RETURN dat_srq_free(IN DAT_SRQ_HANDLE srq_handle)
 func (srq *SRQ) Free() error {
