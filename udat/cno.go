@@ -114,11 +114,10 @@ func (cno *CNO) Free() error {
 	})
 }
 
-// ModifyAgent replaces the agent: a function that is called once, on a goroutine
-// of udat, with an EVD that has events, and then forgotten. An agent that
-// is to be called again calls ModifyAgent, best when it has taken the events.
-// nil means none. After ModifyAgent the former agent is not called any more,
-// though a call that has begun goes on.
+// ModifyAgent replaces the agent: a function that is called once, on a goroutine of its
+// own, with an EVD that has events, and then forgotten. An agent that is to be called
+// again calls ModifyAgent, best when it has taken the events. nil means none. After
+// ModifyAgent the former agent is not called, though a call that has begun goes on.
 //
 //	Stands in for: DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
 //	    IN DAT_OS_WAIT_PROXY_AGENT agent)
@@ -171,15 +170,15 @@ func (cno *CNO) callAgent(c *agentCall) {
 
 const cnoWaitOp = "dat_cno_wait"
 
-// Wait returns an attached EVD that has got events. It blocks until there is one or
-// ctx ends; then the error matches the context's error and its cause. If an EVD
-// has triggered the CNO already, Wait returns it even if ctx has ended.
+// Wait returns an attached EVD that has got events. It blocks until there is one or ctx
+// ends; then the error matches the context's error and its cause. If an EVD has
+// triggered the CNO already, Wait returns it even if ctx has ended.
 //
-// Wait returns the EVDs in the order in which they have got events, each once
-// until then: take all events of an EVD, with Poll, before the next Wait. An EVD that is
-// attached with events counts as one that has just got them, and so does one that has
-// events left when no goroutine waits on it itself any more. Events that come before that,
-// or to a disabled EVD, do not count.
+// Wait returns the EVDs in the order in which they have got events, each once until
+// then: take all events of an EVD, with Poll, before the next Wait. An EVD that is
+// attached with events counts as one that has just got them, and so does one with
+// events left when the last goroutine that waited on it has gone. Events that come
+// before that, or to a disabled EVD, do not count.
 //
 //	Stands in for: DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle, IN DAT_TIMEOUT timeout,
 //	    OUT DAT_EVD_HANDLE *evd_handle)

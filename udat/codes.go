@@ -35,7 +35,6 @@ func (v ReturnClass) String() string { return cgo.ReturnClass(v).String() }
 
 func (v ReturnClass) Error() string { return v.String() }
 
-// The classes.
 const (
 	ClassSuccess ReturnClass = ReturnClass(cgo.ReturnClassSuccess) // DAT_CLASS_SUCCESS
 	ClassWarning ReturnClass = ReturnClass(cgo.ReturnClassWarning) // DAT_CLASS_WARNING

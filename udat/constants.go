@@ -24,9 +24,8 @@ type EPState uint32
 type EventNumber uint32
 
 // ConnectionEvent is what happened to a connection: the EventNumber of a connection
-// event as a type of its own. The failures, see Failure, are errors to match with
-// errors.Is. Event.Err returns them. ConnectionTimedOut matches
-// os.ErrDeadlineExceeded and context.DeadlineExceeded too.
+// event as a type of its own. Event.Err returns the failures, see Failure, as errors.
+// ConnectionTimedOut matches os.ErrDeadlineExceeded and context.DeadlineExceeded too.
 //
 //constants:error
 type ConnectionEvent uint32
@@ -47,8 +46,7 @@ func (v ConnectionEvent) Is(target error) bool {
 }
 
 // AsyncEvent is what happened on an adapter outside any call: the EventNumber
-// of an asynchronous event as a type of its own. The failures, see Failure, are
-// errors to match with errors.Is. Event.Err returns them.
+// of an asynchronous event as a type of its own. Event.Err returns it as an error.
 //
 //constants:without AsyncErrorTimedOut HADownTo1 HAUpToMultiPath
 //constants:error
@@ -122,21 +120,18 @@ type HandleType uint32
 //constants:without EVDStateConfigNotify EVDStateConfigSolicited EVDStateConfigThreshold
 type EVDState uint32
 
-// MemPriv holds memory privileges. They are bits.
+// MemPriv holds memory privileges. They are bits. MemPrivIBRemoteAtomic is not part of MemPrivAll.
 type MemPriv uint32
 
 func (v MemPriv) String() string { return cgo.MemPriv(v).String() }
 
-// The memory privileges.
 const (
-	MemPrivNone        MemPriv = MemPriv(cgo.MemPrivNone)        // DAT_MEM_PRIV_NONE_FLAG
-	MemPrivLocalRead   MemPriv = MemPriv(cgo.MemPrivLocalRead)   // DAT_MEM_PRIV_LOCAL_READ_FLAG
-	MemPrivRemoteRead  MemPriv = MemPriv(cgo.MemPrivRemoteRead)  // DAT_MEM_PRIV_REMOTE_READ_FLAG
-	MemPrivLocalWrite  MemPriv = MemPriv(cgo.MemPrivLocalWrite)  // DAT_MEM_PRIV_LOCAL_WRITE_FLAG
-	MemPrivRemoteWrite MemPriv = MemPriv(cgo.MemPrivRemoteWrite) // DAT_MEM_PRIV_REMOTE_WRITE_FLAG
-	MemPrivAll         MemPriv = MemPriv(cgo.MemPrivAll)         // DAT_MEM_PRIV_ALL_FLAG
-
-	// MemPrivIBRemoteAtomic is not part of MemPrivAll.
+	MemPrivNone           MemPriv = MemPriv(cgo.MemPrivNone)           // DAT_MEM_PRIV_NONE_FLAG
+	MemPrivLocalRead      MemPriv = MemPriv(cgo.MemPrivLocalRead)      // DAT_MEM_PRIV_LOCAL_READ_FLAG
+	MemPrivRemoteRead     MemPriv = MemPriv(cgo.MemPrivRemoteRead)     // DAT_MEM_PRIV_REMOTE_READ_FLAG
+	MemPrivLocalWrite     MemPriv = MemPriv(cgo.MemPrivLocalWrite)     // DAT_MEM_PRIV_LOCAL_WRITE_FLAG
+	MemPrivRemoteWrite    MemPriv = MemPriv(cgo.MemPrivRemoteWrite)    // DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+	MemPrivAll            MemPriv = MemPriv(cgo.MemPrivAll)            // DAT_MEM_PRIV_ALL_FLAG
 	MemPrivIBRemoteAtomic MemPriv = MemPriv(cgo.MemPrivIBRemoteAtomic) // DAT_IB_MEM_PRIV_REMOTE_ATOMIC
 )
 

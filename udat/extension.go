@@ -3,13 +3,10 @@ package udat
 // atomicSize is the number of bytes that an atomic operation is about.
 const atomicSize = 8
 
-// PostRDMAWriteImmed is PostRDMAWrite that also completes the peer's next
-// receive, with Event.Immediate, and Operation DTOIBRecvImmed. The peer must
-// have posted one; its memory is not touched. It is an InfiniBand extension:
-// it fails with ErrNotImplemented on a device that does not have it, as those of
-// iWARP.
-//
-// The value arrives as it was given, whatever the byte orders of the hosts.
+// PostRDMAWriteImmed is PostRDMAWrite that also completes the peer's next receive, with
+// Event.Immediate as it was given here, and Operation DTOIBRecvImmed. The peer must
+// have posted one; its memory is not touched. It is an InfiniBand extension: it fails
+// with ErrNotImplemented on a device that does not have it, as those of iWARP.
 //
 //	Implements: DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep, IN DAT_COUNT size,
 //	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,

@@ -151,12 +151,12 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	return SRQParam{IA: srq.ia, PZ: srq.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, nil
 }
 
-// Resize changes how many receives may be outstanding: 1 to IAAttr.MaxDTOPerEP. None is lost. It may be called at
-// any time, also while endpoints use the queue and receives are posted and complete.
+// Resize changes how many receives may be outstanding: 1 to IAAttr.MaxDTOPerEP. None is
+// lost. It may be called at any time.
 //
-// It fails with ErrInvalidState, and changes nothing, if more receives are outstanding, those included whose
-// completions were not taken, or if the low watermark is higher; with ErrModelNotSupported if the device cannot do it,
-// as soft-iWARP.
+// It fails with ErrInvalidState, and changes nothing, if more receives are outstanding,
+// those included whose completions were not taken, or if the low watermark is higher;
+// with ErrModelNotSupported if the device cannot do it, as soft-iWARP.
 //
 //	Implements: DAT_RETURN dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle,
 //	    IN DAT_COUNT srq_max_recv_dto)
