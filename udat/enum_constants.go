@@ -5,93 +5,6 @@ package udat
 import "github.com/goudat/goudat/cgo"
 
 const (
-	ErrConnQualInUse             ReturnType = ReturnType(cgo.ConnQualInUse)             // DAT_CONN_QUAL_IN_USE
-	ErrInsufficientResources     ReturnType = ReturnType(cgo.InsufficientResources)     // DAT_INSUFFICIENT_RESOURCES
-	ErrInternalError             ReturnType = ReturnType(cgo.InternalError)             // DAT_INTERNAL_ERROR
-	ErrInvalidHandle             ReturnType = ReturnType(cgo.InvalidHandle)             // DAT_INVALID_HANDLE
-	ErrInvalidParameter          ReturnType = ReturnType(cgo.InvalidParameter)          // DAT_INVALID_PARAMETER
-	ErrInvalidState              ReturnType = ReturnType(cgo.InvalidState)              // DAT_INVALID_STATE
-	ErrLengthError               ReturnType = ReturnType(cgo.LengthError)               // DAT_LENGTH_ERROR
-	ErrModelNotSupported         ReturnType = ReturnType(cgo.ModelNotSupported)         // DAT_MODEL_NOT_SUPPORTED
-	ErrProviderNotFound          ReturnType = ReturnType(cgo.ProviderNotFound)          // DAT_PROVIDER_NOT_FOUND
-	ErrPrivilegesViolation       ReturnType = ReturnType(cgo.PrivilegesViolation)       // DAT_PRIVILEGES_VIOLATION
-	ErrProtectionViolation       ReturnType = ReturnType(cgo.ProtectionViolation)       // DAT_PROTECTION_VIOLATION
-	ErrQueueEmpty                ReturnType = ReturnType(cgo.QueueEmpty)                // DAT_QUEUE_EMPTY
-	ErrQueueFull                 ReturnType = ReturnType(cgo.QueueFull)                 // DAT_QUEUE_FULL
-	ErrTimeoutExpired            ReturnType = ReturnType(cgo.TimeoutExpired)            // DAT_TIMEOUT_EXPIRED
-	ErrProviderAlreadyRegistered ReturnType = ReturnType(cgo.ProviderAlreadyRegistered) // DAT_PROVIDER_ALREADY_REGISTERED
-	ErrProviderInUse             ReturnType = ReturnType(cgo.ProviderInUse)             // DAT_PROVIDER_IN_USE
-	ErrInvalidAddress            ReturnType = ReturnType(cgo.InvalidAddress)            // DAT_INVALID_ADDRESS
-	ErrInterruptedCall           ReturnType = ReturnType(cgo.InterruptedCall)           // DAT_INTERRUPTED_CALL
-	ErrConnQualUnavailable       ReturnType = ReturnType(cgo.ConnQualUnavailable)       // DAT_CONN_QUAL_UNAVAILABLE
-	ErrNotImplemented            ReturnType = ReturnType(cgo.NotImplemented)            // DAT_NOT_IMPLEMENTED
-)
-
-func (v ReturnType) String() string { return cgo.ReturnType(v).String() }
-
-func (v ReturnType) Error() string { return v.String() }
-
-const (
-	NoSubtype                     ReturnSubtype = ReturnSubtype(cgo.NoSubtype)                     // DAT_NO_SUBTYPE
-	ResourceMemory                ReturnSubtype = ReturnSubtype(cgo.ResourceMemory)                // DAT_RESOURCE_MEMORY
-	ResourceTEP                   ReturnSubtype = ReturnSubtype(cgo.ResourceTEP)                   // DAT_RESOURCE_TEP
-	ResourceTEVD                  ReturnSubtype = ReturnSubtype(cgo.ResourceTEVD)                  // DAT_RESOURCE_TEVD
-	ResourceMemoryRegion          ReturnSubtype = ReturnSubtype(cgo.ResourceMemoryRegion)          // DAT_RESOURCE_MEMORY_REGION
-	InvalidHandleIA               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleIA)               // DAT_INVALID_HANDLE_IA
-	InvalidHandleEP               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEP)               // DAT_INVALID_HANDLE_EP
-	InvalidHandleLMR              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleLMR)              // DAT_INVALID_HANDLE_LMR
-	InvalidHandleRMR              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleRMR)              // DAT_INVALID_HANDLE_RMR
-	InvalidHandlePZ               ReturnSubtype = ReturnSubtype(cgo.InvalidHandlePZ)               // DAT_INVALID_HANDLE_PZ
-	InvalidHandlePSP              ReturnSubtype = ReturnSubtype(cgo.InvalidHandlePSP)              // DAT_INVALID_HANDLE_PSP
-	InvalidHandleRSP              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleRSP)              // DAT_INVALID_HANDLE_RSP
-	InvalidHandleCR               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleCR)               // DAT_INVALID_HANDLE_CR
-	InvalidHandleCNO              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleCNO)              // DAT_INVALID_HANDLE_CNO
-	InvalidHandleEVDCR            ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDCR)            // DAT_INVALID_HANDLE_EVD_CR
-	InvalidHandleEVDRequest       ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDRequest)       // DAT_INVALID_HANDLE_EVD_REQUEST
-	InvalidHandleEVDRecv          ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDRecv)          // DAT_INVALID_HANDLE_EVD_RECV
-	InvalidHandleEVDConn          ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDConn)          // DAT_INVALID_HANDLE_EVD_CONN
-	InvalidHandleEVDAsync         ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDAsync)         // DAT_INVALID_HANDLE_EVD_ASYNC
-	InvalidHandleSRQ              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleSRQ)              // DAT_INVALID_HANDLE_SRQ
-	InvalidArg1                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg1)                   // DAT_INVALID_ARG1
-	InvalidArg2                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg2)                   // DAT_INVALID_ARG2
-	InvalidArg3                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg3)                   // DAT_INVALID_ARG3
-	InvalidArg4                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg4)                   // DAT_INVALID_ARG4
-	InvalidArg5                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg5)                   // DAT_INVALID_ARG5
-	InvalidArg6                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg6)                   // DAT_INVALID_ARG6
-	InvalidArg7                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg7)                   // DAT_INVALID_ARG7
-	InvalidArg8                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg8)                   // DAT_INVALID_ARG8
-	InvalidStateEPUnconnected     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPUnconnected)     // DAT_INVALID_STATE_EP_UNCONNECTED
-	InvalidStateEPActConnPending  ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPActConnPending)  // DAT_INVALID_STATE_EP_ACTCONNPENDING
-	InvalidStateEPPassConnPending ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPPassConnPending) // DAT_INVALID_STATE_EP_PASSCONNPENDING
-	InvalidStateEPTentConnPending ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPTentConnPending) // DAT_INVALID_STATE_EP_TENTCONNPENDING
-	InvalidStateEPConnected       ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPConnected)       // DAT_INVALID_STATE_EP_CONNECTED
-	InvalidStateEPDisconnected    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPDisconnected)    // DAT_INVALID_STATE_EP_DISCONNECTED
-	InvalidStateEPReserved        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPReserved)        // DAT_INVALID_STATE_EP_RESERVED
-	InvalidStateEPComplPending    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPComplPending)    // DAT_INVALID_STATE_EP_COMPLPENDING
-	InvalidStateEPDiscPending     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPDiscPending)     // DAT_INVALID_STATE_EP_DISCPENDING
-	InvalidStateEPNotReady        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPNotReady)        // DAT_INVALID_STATE_EP_NOTREADY
-	InvalidStateCNOInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateCNOInUse)          // DAT_INVALID_STATE_CNO_IN_USE
-	InvalidStateEVDUnwaitable     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDUnwaitable)     // DAT_INVALID_STATE_EVD_UNWAITABLE
-	InvalidStateEVDInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDInUse)          // DAT_INVALID_STATE_EVD_IN_USE
-	InvalidStateIAInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStateIAInUse)           // DAT_INVALID_STATE_IA_IN_USE
-	InvalidStateLMRInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateLMRInUse)          // DAT_INVALID_STATE_LMR_IN_USE
-	InvalidStatePZInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStatePZInUse)           // DAT_INVALID_STATE_PZ_IN_USE
-	InvalidStateSRQInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateSRQInUse)          // DAT_INVALID_STATE_SRQ_IN_USE
-	PrivilegesRead                ReturnSubtype = ReturnSubtype(cgo.PrivilegesRead)                // DAT_PRIVILEGES_READ
-	PrivilegesWrite               ReturnSubtype = ReturnSubtype(cgo.PrivilegesWrite)               // DAT_PRIVILEGES_WRITE
-	ProtectionRead                ReturnSubtype = ReturnSubtype(cgo.ProtectionRead)                // DAT_PROTECTION_READ
-	ProtectionWrite               ReturnSubtype = ReturnSubtype(cgo.ProtectionWrite)               // DAT_PROTECTION_WRITE
-	InvalidAddressUnsupported     ReturnSubtype = ReturnSubtype(cgo.InvalidAddressUnsupported)     // DAT_INVALID_ADDRESS_UNSUPPORTED
-	InvalidAddressUnreachable     ReturnSubtype = ReturnSubtype(cgo.InvalidAddressUnreachable)     // DAT_INVALID_ADDRESS_UNREACHABLE
-	InvalidAddressMalformed       ReturnSubtype = ReturnSubtype(cgo.InvalidAddressMalformed)       // DAT_INVALID_ADDRESS_MALFORMED
-	NameNotRegistered             ReturnSubtype = ReturnSubtype(cgo.NameNotRegistered)             // DAT_NAME_NOT_REGISTERED
-)
-
-func (v ReturnSubtype) String() string { return cgo.ReturnSubtype(v).String() }
-
-func (v ReturnSubtype) Error() string { return v.String() }
-
-const (
 	EPStateUnconnected                EPState = EPState(cgo.EPStateUnconnected)                // DAT_EP_STATE_UNCONNECTED
 	EPStateUnconfiguredUnconnected    EPState = EPState(cgo.EPStateUnconfiguredUnconnected)    // DAT_EP_STATE_UNCONFIGURED_UNCONNECTED
 	EPStateReserved                   EPState = EPState(cgo.EPStateReserved)                   // DAT_EP_STATE_RESERVED
@@ -314,3 +227,90 @@ const (
 )
 
 func (v PZSupport) String() string { return cgo.PZSupport(v).String() }
+
+const (
+	ErrConnQualInUse             ReturnType = ReturnType(cgo.ConnQualInUse)             // DAT_CONN_QUAL_IN_USE
+	ErrInsufficientResources     ReturnType = ReturnType(cgo.InsufficientResources)     // DAT_INSUFFICIENT_RESOURCES
+	ErrInternalError             ReturnType = ReturnType(cgo.InternalError)             // DAT_INTERNAL_ERROR
+	ErrInvalidHandle             ReturnType = ReturnType(cgo.InvalidHandle)             // DAT_INVALID_HANDLE
+	ErrInvalidParameter          ReturnType = ReturnType(cgo.InvalidParameter)          // DAT_INVALID_PARAMETER
+	ErrInvalidState              ReturnType = ReturnType(cgo.InvalidState)              // DAT_INVALID_STATE
+	ErrLengthError               ReturnType = ReturnType(cgo.LengthError)               // DAT_LENGTH_ERROR
+	ErrModelNotSupported         ReturnType = ReturnType(cgo.ModelNotSupported)         // DAT_MODEL_NOT_SUPPORTED
+	ErrProviderNotFound          ReturnType = ReturnType(cgo.ProviderNotFound)          // DAT_PROVIDER_NOT_FOUND
+	ErrPrivilegesViolation       ReturnType = ReturnType(cgo.PrivilegesViolation)       // DAT_PRIVILEGES_VIOLATION
+	ErrProtectionViolation       ReturnType = ReturnType(cgo.ProtectionViolation)       // DAT_PROTECTION_VIOLATION
+	ErrQueueEmpty                ReturnType = ReturnType(cgo.QueueEmpty)                // DAT_QUEUE_EMPTY
+	ErrQueueFull                 ReturnType = ReturnType(cgo.QueueFull)                 // DAT_QUEUE_FULL
+	ErrTimeoutExpired            ReturnType = ReturnType(cgo.TimeoutExpired)            // DAT_TIMEOUT_EXPIRED
+	ErrProviderAlreadyRegistered ReturnType = ReturnType(cgo.ProviderAlreadyRegistered) // DAT_PROVIDER_ALREADY_REGISTERED
+	ErrProviderInUse             ReturnType = ReturnType(cgo.ProviderInUse)             // DAT_PROVIDER_IN_USE
+	ErrInvalidAddress            ReturnType = ReturnType(cgo.InvalidAddress)            // DAT_INVALID_ADDRESS
+	ErrInterruptedCall           ReturnType = ReturnType(cgo.InterruptedCall)           // DAT_INTERRUPTED_CALL
+	ErrConnQualUnavailable       ReturnType = ReturnType(cgo.ConnQualUnavailable)       // DAT_CONN_QUAL_UNAVAILABLE
+	ErrNotImplemented            ReturnType = ReturnType(cgo.NotImplemented)            // DAT_NOT_IMPLEMENTED
+)
+
+func (v ReturnType) String() string { return cgo.ReturnType(v).String() }
+
+func (v ReturnType) Error() string { return v.String() }
+
+const (
+	NoSubtype                     ReturnSubtype = ReturnSubtype(cgo.NoSubtype)                     // DAT_NO_SUBTYPE
+	ResourceMemory                ReturnSubtype = ReturnSubtype(cgo.ResourceMemory)                // DAT_RESOURCE_MEMORY
+	ResourceTEP                   ReturnSubtype = ReturnSubtype(cgo.ResourceTEP)                   // DAT_RESOURCE_TEP
+	ResourceTEVD                  ReturnSubtype = ReturnSubtype(cgo.ResourceTEVD)                  // DAT_RESOURCE_TEVD
+	ResourceMemoryRegion          ReturnSubtype = ReturnSubtype(cgo.ResourceMemoryRegion)          // DAT_RESOURCE_MEMORY_REGION
+	InvalidHandleIA               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleIA)               // DAT_INVALID_HANDLE_IA
+	InvalidHandleEP               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEP)               // DAT_INVALID_HANDLE_EP
+	InvalidHandleLMR              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleLMR)              // DAT_INVALID_HANDLE_LMR
+	InvalidHandleRMR              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleRMR)              // DAT_INVALID_HANDLE_RMR
+	InvalidHandlePZ               ReturnSubtype = ReturnSubtype(cgo.InvalidHandlePZ)               // DAT_INVALID_HANDLE_PZ
+	InvalidHandlePSP              ReturnSubtype = ReturnSubtype(cgo.InvalidHandlePSP)              // DAT_INVALID_HANDLE_PSP
+	InvalidHandleRSP              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleRSP)              // DAT_INVALID_HANDLE_RSP
+	InvalidHandleCR               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleCR)               // DAT_INVALID_HANDLE_CR
+	InvalidHandleCNO              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleCNO)              // DAT_INVALID_HANDLE_CNO
+	InvalidHandleEVDCR            ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDCR)            // DAT_INVALID_HANDLE_EVD_CR
+	InvalidHandleEVDRequest       ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDRequest)       // DAT_INVALID_HANDLE_EVD_REQUEST
+	InvalidHandleEVDRecv          ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDRecv)          // DAT_INVALID_HANDLE_EVD_RECV
+	InvalidHandleEVDConn          ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDConn)          // DAT_INVALID_HANDLE_EVD_CONN
+	InvalidHandleEVDAsync         ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDAsync)         // DAT_INVALID_HANDLE_EVD_ASYNC
+	InvalidHandleSRQ              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleSRQ)              // DAT_INVALID_HANDLE_SRQ
+	InvalidArg1                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg1)                   // DAT_INVALID_ARG1
+	InvalidArg2                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg2)                   // DAT_INVALID_ARG2
+	InvalidArg3                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg3)                   // DAT_INVALID_ARG3
+	InvalidArg4                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg4)                   // DAT_INVALID_ARG4
+	InvalidArg5                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg5)                   // DAT_INVALID_ARG5
+	InvalidArg6                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg6)                   // DAT_INVALID_ARG6
+	InvalidArg7                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg7)                   // DAT_INVALID_ARG7
+	InvalidArg8                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg8)                   // DAT_INVALID_ARG8
+	InvalidStateEPUnconnected     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPUnconnected)     // DAT_INVALID_STATE_EP_UNCONNECTED
+	InvalidStateEPActConnPending  ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPActConnPending)  // DAT_INVALID_STATE_EP_ACTCONNPENDING
+	InvalidStateEPPassConnPending ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPPassConnPending) // DAT_INVALID_STATE_EP_PASSCONNPENDING
+	InvalidStateEPTentConnPending ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPTentConnPending) // DAT_INVALID_STATE_EP_TENTCONNPENDING
+	InvalidStateEPConnected       ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPConnected)       // DAT_INVALID_STATE_EP_CONNECTED
+	InvalidStateEPDisconnected    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPDisconnected)    // DAT_INVALID_STATE_EP_DISCONNECTED
+	InvalidStateEPReserved        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPReserved)        // DAT_INVALID_STATE_EP_RESERVED
+	InvalidStateEPComplPending    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPComplPending)    // DAT_INVALID_STATE_EP_COMPLPENDING
+	InvalidStateEPDiscPending     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPDiscPending)     // DAT_INVALID_STATE_EP_DISCPENDING
+	InvalidStateEPNotReady        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPNotReady)        // DAT_INVALID_STATE_EP_NOTREADY
+	InvalidStateCNOInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateCNOInUse)          // DAT_INVALID_STATE_CNO_IN_USE
+	InvalidStateEVDUnwaitable     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDUnwaitable)     // DAT_INVALID_STATE_EVD_UNWAITABLE
+	InvalidStateEVDInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDInUse)          // DAT_INVALID_STATE_EVD_IN_USE
+	InvalidStateIAInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStateIAInUse)           // DAT_INVALID_STATE_IA_IN_USE
+	InvalidStateLMRInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateLMRInUse)          // DAT_INVALID_STATE_LMR_IN_USE
+	InvalidStatePZInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStatePZInUse)           // DAT_INVALID_STATE_PZ_IN_USE
+	InvalidStateSRQInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateSRQInUse)          // DAT_INVALID_STATE_SRQ_IN_USE
+	PrivilegesRead                ReturnSubtype = ReturnSubtype(cgo.PrivilegesRead)                // DAT_PRIVILEGES_READ
+	PrivilegesWrite               ReturnSubtype = ReturnSubtype(cgo.PrivilegesWrite)               // DAT_PRIVILEGES_WRITE
+	ProtectionRead                ReturnSubtype = ReturnSubtype(cgo.ProtectionRead)                // DAT_PROTECTION_READ
+	ProtectionWrite               ReturnSubtype = ReturnSubtype(cgo.ProtectionWrite)               // DAT_PROTECTION_WRITE
+	InvalidAddressUnsupported     ReturnSubtype = ReturnSubtype(cgo.InvalidAddressUnsupported)     // DAT_INVALID_ADDRESS_UNSUPPORTED
+	InvalidAddressUnreachable     ReturnSubtype = ReturnSubtype(cgo.InvalidAddressUnreachable)     // DAT_INVALID_ADDRESS_UNREACHABLE
+	InvalidAddressMalformed       ReturnSubtype = ReturnSubtype(cgo.InvalidAddressMalformed)       // DAT_INVALID_ADDRESS_MALFORMED
+	NameNotRegistered             ReturnSubtype = ReturnSubtype(cgo.NameNotRegistered)             // DAT_NAME_NOT_REGISTERED
+)
+
+func (v ReturnSubtype) String() string { return cgo.ReturnSubtype(v).String() }
+
+func (v ReturnSubtype) Error() string { return v.String() }
