@@ -127,9 +127,8 @@ func (ep *EP) requireConnectable(op string, from EPState) error {
 }
 
 // DupConnect is Connect to the service that another endpoint of the adapter has
-// connected to. That endpoint, from, must be CONNECTED, and must have begun the
-// connection: the provider does not know what service one belongs to that was
-// accepted.
+// connected to. That one must be CONNECTED, and must have begun the connection: the
+// provider does not know what service an accepted one belongs to.
 //
 //	Implements: DAT_RETURN dat_ep_dup_connect(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_EP_HANDLE ep_dup_handle, IN DAT_TIMEOUT timeout, IN DAT_COUNT private_data_size,

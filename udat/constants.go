@@ -152,8 +152,11 @@ func (v QOS) String() string { return cgo.QOS(v).String() }
 const QOSBestEffort QOS = QOS(cgo.QOSBestEffort) // DAT_QOS_BEST_EFFORT
 
 // EPParamMask names the fields of EPParam that EP.Modify is to change. They are bits.
+// Those that it cannot change have no constant.
 //
-//constants:all
+//constants:without EPFieldIAHandle EPFieldEPState EPFieldComm EPFieldLocalIAAddressPtr EPFieldLocalPortQual
+//constants:without EPFieldRemoteIAAddressPtr EPFieldRemotePortQual EPFieldSRQHandle EPFieldSRQSoftHW EPFieldNumTransportAttr
+//constants:without EPFieldTransportSpecificAttr EPFieldNumProviderAttr EPFieldProviderSpecificAttr EPFieldEPAttrAll EPFieldAll
 type EPParamMask uint64
 
 // Extension names a set of extensions of the API.

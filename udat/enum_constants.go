@@ -162,18 +162,10 @@ const (
 func (v EVDState) String() string { return cgo.EVDState(v).String() }
 
 const (
-	EPFieldIAHandle               EPParamMask = EPParamMask(cgo.EPFieldIAHandle)               // DAT_EP_FIELD_IA_HANDLE
-	EPFieldEPState                EPParamMask = EPParamMask(cgo.EPFieldEPState)                // DAT_EP_FIELD_EP_STATE
-	EPFieldComm                   EPParamMask = EPParamMask(cgo.EPFieldComm)                   // DAT_EP_FIELD_COMM
-	EPFieldLocalIAAddressPtr      EPParamMask = EPParamMask(cgo.EPFieldLocalIAAddressPtr)      // DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR
-	EPFieldLocalPortQual          EPParamMask = EPParamMask(cgo.EPFieldLocalPortQual)          // DAT_EP_FIELD_LOCAL_PORT_QUAL
-	EPFieldRemoteIAAddressPtr     EPParamMask = EPParamMask(cgo.EPFieldRemoteIAAddressPtr)     // DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR
-	EPFieldRemotePortQual         EPParamMask = EPParamMask(cgo.EPFieldRemotePortQual)         // DAT_EP_FIELD_REMOTE_PORT_QUAL
 	EPFieldPZHandle               EPParamMask = EPParamMask(cgo.EPFieldPZHandle)               // DAT_EP_FIELD_PZ_HANDLE
 	EPFieldRecvEVDHandle          EPParamMask = EPParamMask(cgo.EPFieldRecvEVDHandle)          // DAT_EP_FIELD_RECV_EVD_HANDLE
 	EPFieldRequestEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldRequestEVDHandle)       // DAT_EP_FIELD_REQUEST_EVD_HANDLE
 	EPFieldConnectEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldConnectEVDHandle)       // DAT_EP_FIELD_CONNECT_EVD_HANDLE
-	EPFieldSRQHandle              EPParamMask = EPParamMask(cgo.EPFieldSRQHandle)              // DAT_EP_FIELD_SRQ_HANDLE
 	EPFieldServiceType            EPParamMask = EPParamMask(cgo.EPFieldServiceType)            // DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE
 	EPFieldMaxMessageSize         EPParamMask = EPParamMask(cgo.EPFieldMaxMessageSize)         // DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE
 	EPFieldMaxRDMASize            EPParamMask = EPParamMask(cgo.EPFieldMaxRDMASize)            // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE
@@ -186,15 +178,8 @@ const (
 	EPFieldMaxRequestIOV          EPParamMask = EPParamMask(cgo.EPFieldMaxRequestIOV)          // DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV
 	EPFieldMaxRDMAReadIn          EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIn)          // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN
 	EPFieldMaxRDMAReadOut         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadOut)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT
-	EPFieldSRQSoftHW              EPParamMask = EPParamMask(cgo.EPFieldSRQSoftHW)              // DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW
 	EPFieldMaxRDMAReadIOV         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIOV)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV
 	EPFieldMaxRDMAWriteIOV        EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAWriteIOV)        // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV
-	EPFieldNumTransportAttr       EPParamMask = EPParamMask(cgo.EPFieldNumTransportAttr)       // DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR
-	EPFieldTransportSpecificAttr  EPParamMask = EPParamMask(cgo.EPFieldTransportSpecificAttr)  // DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR
-	EPFieldNumProviderAttr        EPParamMask = EPParamMask(cgo.EPFieldNumProviderAttr)        // DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR
-	EPFieldProviderSpecificAttr   EPParamMask = EPParamMask(cgo.EPFieldProviderSpecificAttr)   // DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR
-	EPFieldEPAttrAll              EPParamMask = EPParamMask(cgo.EPFieldEPAttrAll)              // DAT_EP_FIELD_EP_ATTR_ALL
-	EPFieldAll                    EPParamMask = EPParamMask(cgo.EPFieldAll)                    // DAT_EP_FIELD_ALL
 )
 
 const (

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
 )
@@ -385,7 +386,7 @@ func (p parameter) epMask() udat.EPParamMask {
 	s := &p.s.script
 	mask := choose(s, udat.EPFieldMaxRecvDTOs, udat.EPFieldMaxRequestDTOs, udat.EPFieldMaxMessageSize, udat.EPFieldRequestEVDHandle,
 		udat.EPFieldPZHandle, udat.EPFieldConnectEVDHandle, udat.EPFieldRecvEVDHandle, udat.EPFieldMaxRequestIOV, udat.EPFieldRecvCompletionFlags,
-		udat.EPFieldMaxRDMAReadOut, udat.EPFieldEPState, udat.EPFieldSRQHandle, udat.EPFieldAll, 1<<40, 0)
+		udat.EPFieldMaxRDMAReadOut, udat.EPParamMask(cgo.EPFieldEPState), udat.EPParamMask(cgo.EPFieldSRQHandle), udat.EPParamMask(cgo.EPFieldAll), 1<<40, 0)
 	if s.percent(50) {
 		mask |= 1 << s.below(32)
 	}

@@ -22,6 +22,7 @@ var answers = []answer{
 	{"DAT_OPTIMAL_ALIGNMENT", "[[ProviderAttr.OptimalBufferAlignment]]"},
 
 	// Masks.
+	{"DAT_EP_FIELD_*", "none: [[EP.Modify]] cannot change it, and [[EP.Query]] returns all fields"},
 	{"DAT_*_PARAM_MASK DAT_*_ATTR_MASK DAT_*_FIELD_* DAT_IA_ALL", "none: `Query` returns all fields"},
 
 	// Plain types.
