@@ -25,13 +25,9 @@ import "unsafe"
 
 // EPPostSend posts a send of the gathered segments.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
-//	                            IN DAT_COUNT num_segments,
-//	                            IN DAT_LMR_TRIPLET *local_iov,
-//	                            IN DAT_DTO_COOKIE user_cookie,
-//	                            IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags)
 func EPPostSend(ep EPHandle, iov []LMRTriplet, cookie uint64, flags CompletionFlags) Return {
 	return Return(C.goudat_ep_post_send(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
 		C.uint64_t(cookie), C.DAT_COMPLETION_FLAGS(flags)))
@@ -39,13 +35,9 @@ func EPPostSend(ep EPHandle, iov []LMRTriplet, cookie uint64, flags CompletionFl
 
 // EPPostRecv posts a receive into the scattered segments.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle,
-//	                            IN DAT_COUNT num_segments,
-//	                            IN DAT_LMR_TRIPLET *local_iov,
-//	                            IN DAT_DTO_COOKIE user_cookie,
-//	                            IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags)
 func EPPostRecv(ep EPHandle, iov []LMRTriplet, cookie uint64, flags CompletionFlags) Return {
 	return Return(C.goudat_ep_post_recv(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
 		C.uint64_t(cookie), C.DAT_COMPLETION_FLAGS(flags)))
@@ -53,14 +45,9 @@ func EPPostRecv(ep EPHandle, iov []LMRTriplet, cookie uint64, flags CompletionFl
 
 // EPPostRDMARead posts a read of remote memory into the scattered segments.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle,
-//	                                 IN DAT_COUNT num_segments,
-//	                                 IN DAT_LMR_TRIPLET *local_iov,
-//	                                 IN DAT_DTO_COOKIE user_cookie,
-//	                                 IN const DAT_RMR_TRIPLET *remote_buffer,
-//	                                 IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN const DAT_RMR_TRIPLET *remote_buffer, IN DAT_COMPLETION_FLAGS completion_flags)
 func EPPostRDMARead(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTriplet, flags CompletionFlags) Return {
 	return Return(C.goudat_ep_post_rdma_read(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
 		C.uint64_t(cookie), (*C.DAT_RMR_TRIPLET)(unsafe.Pointer(remote)), C.DAT_COMPLETION_FLAGS(flags)))
@@ -68,14 +55,9 @@ func EPPostRDMARead(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTri
 
 // EPPostRDMAWrite posts a write of the gathered segments to remote memory.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
-//	                                  IN DAT_COUNT num_segments,
-//	                                  IN DAT_LMR_TRIPLET *local_iov,
-//	                                  IN DAT_DTO_COOKIE user_cookie,
-//	                                  IN const DAT_RMR_TRIPLET *remote_buffer,
-//	                                  IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN const DAT_RMR_TRIPLET *remote_buffer, IN DAT_COMPLETION_FLAGS completion_flags)
 func EPPostRDMAWrite(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTriplet, flags CompletionFlags) Return {
 	return Return(C.goudat_ep_post_rdma_write(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
 		C.uint64_t(cookie), (*C.DAT_RMR_TRIPLET)(unsafe.Pointer(remote)), C.DAT_COMPLETION_FLAGS(flags)))
@@ -86,56 +68,27 @@ func EPPostRDMAWrite(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTr
 // to compare and to swap. For the extension's operations EPPost checks that the endpoint
 // is connected, which the library does not.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
-//	                            IN DAT_COUNT num_segments,
-//	                            IN DAT_LMR_TRIPLET *local_iov,
-//	                            IN DAT_DTO_COOKIE user_cookie,
-//	                            IN DAT_COMPLETION_FLAGS completion_flags)
-//
-//	DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle,
-//	                            IN DAT_COUNT num_segments,
-//	                            IN DAT_LMR_TRIPLET *local_iov,
-//	                            IN DAT_DTO_COOKIE user_cookie,
-//	                            IN DAT_COMPLETION_FLAGS completion_flags)
-//
-//	DAT_RETURN dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle,
-//	                                 IN DAT_COUNT num_segments,
-//	                                 IN DAT_LMR_TRIPLET *local_iov,
-//	                                 IN DAT_DTO_COOKIE user_cookie,
-//	                                 IN const DAT_RMR_TRIPLET *remote_buffer,
-//	                                 IN DAT_COMPLETION_FLAGS completion_flags)
-//
-//	DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
-//	                                  IN DAT_COUNT num_segments,
-//	                                  IN DAT_LMR_TRIPLET *local_iov,
-//	                                  IN DAT_DTO_COOKIE user_cookie,
-//	                                  IN const DAT_RMR_TRIPLET *remote_buffer,
-//	                                  IN DAT_COMPLETION_FLAGS completion_flags)
-//
-//	DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep,
-//	                                        IN DAT_COUNT size,
-//	                                        IN DAT_LMR_TRIPLET *lbuf,
-//	                                        IN DAT_DTO_COOKIE cookie,
-//	                                        IN DAT_RMR_TRIPLET *rbuf,
-//	                                        IN DAT_UINT32 idata,
-//	                                        IN DAT_COMPLETION_FLAGS flgs)
-//
-//	DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep,
-//	                                     IN DAT_UINT64 add_val,
-//	                                     IN DAT_LMR_TRIPLET *lbuf,
-//	                                     IN DAT_DTO_COOKIE cookie,
-//	                                     IN DAT_RMR_TRIPLET *rbuf,
-//	                                     IN DAT_COMPLETION_FLAGS flgs)
-//
-//	DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep,
-//	                                    IN DAT_UINT64 cmp_val,
-//	                                    IN DAT_UINT64 swap_val,
-//	                                    IN DAT_LMR_TRIPLET *lbuf,
-//	                                    IN DAT_DTO_COOKIE cookie,
-//	                                    IN DAT_RMR_TRIPLET *rbuf,
-//	                                    IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN const DAT_RMR_TRIPLET *remote_buffer, IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN const DAT_RMR_TRIPLET *remote_buffer, IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep, IN DAT_COUNT size,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_UINT32 idata, IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep, IN DAT_UINT64 add_val,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep, IN DAT_UINT64 cmp_val,
+//	    IN DAT_UINT64 swap_val, IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie,
+//	    IN DAT_RMR_TRIPLET *rbuf, IN DAT_COMPLETION_FLAGS flgs)
 func EPPost(ep EPHandle, post *Post, iov []LMRTriplet, operands *[2]uint64) Return {
 	return Return(C.goudat_ep_post(C.goudat_handle(ep), (*C.goudat_post)(unsafe.Pointer(post)), localIOV(iov),
 		(*C.uint64_t)(unsafe.Pointer(operands))))

@@ -17,15 +17,10 @@ import "unsafe"
 // asyncEVD is 0 for a new asynchronous error EVD of at least minQLen events.
 // On failure the handles are 0.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_openv(IN const DAT_NAME_PTR ia_name,
-//	                        IN DAT_COUNT async_evd_min_qlen,
-//	                        INOUT DAT_EVD_HANDLE *async_evd_handle,
-//	                        OUT DAT_IA_HANDLE *ia_handle,
-//	                        IN DAT_UINT32 dat_major_version,
-//	                        IN DAT_UINT32 dat_minor_version,
-//	                        IN DAT_BOOLEAN thread_safety)
+//	Implements: DAT_RETURN dat_ia_openv(IN const DAT_NAME_PTR ia_name,
+//	    IN DAT_COUNT async_evd_min_qlen, INOUT DAT_EVD_HANDLE *async_evd_handle,
+//	    OUT DAT_IA_HANDLE *ia_handle, IN DAT_UINT32 dat_major_version,
+//	    IN DAT_UINT32 dat_minor_version, IN DAT_BOOLEAN thread_safety)
 func IAOpenV(name string, minQLen int32, asyncEVD EVDHandle, major, minor uint32, threadSafe bool) (IAHandle, EVDHandle, Return) {
 	cName := append([]byte(name), 0)
 	evd := C.goudat_handle(asyncEVD)
@@ -41,12 +36,9 @@ func IAOpenV(name string, minQLen int32, asyncEVD EVDHandle, major, minor uint32
 // IAOpen is the macro that opens an adapter with the version of the headers and
 // a new asynchronous error EVD.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_open(IN const DAT_NAME_PTR ia_name,
-//	                       IN DAT_COUNT async_evd_min_qlen,
-//	                       INOUT DAT_EVD_HANDLE *async_evd_handle,
-//	                       OUT DAT_IA_HANDLE *ia_handle)
+//	Implements: DAT_RETURN dat_ia_open(IN const DAT_NAME_PTR ia_name,
+//	    IN DAT_COUNT async_evd_min_qlen, INOUT DAT_EVD_HANDLE *async_evd_handle,
+//	    OUT DAT_IA_HANDLE *ia_handle)
 func IAOpen(name string, minQLen int32) (IAHandle, EVDHandle, Return) {
 	return IAOpenV(name, minQLen, 0, VersionMajor, VersionMinor, ThreadSafe != 0)
 }
@@ -55,14 +47,10 @@ func IAOpen(name string, minQLen int32) (IAHandle, EVDHandle, Return) {
 // the masks ask for, and returns the asynchronous error EVD. Pointers in the
 // attributes point into the library's memory.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
-//	                        OUT DAT_EVD_HANDLE *async_evd_handle,
-//	                        IN DAT_IA_ATTR_MASK ia_attr_mask,
-//	                        OUT DAT_IA_ATTR *ia_attr,
-//	                        IN DAT_PROVIDER_ATTR_MASK provider_attr_mask,
-//	                        OUT DAT_PROVIDER_ATTR *provider_attr)
+//	Implements: DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
+//	    OUT DAT_EVD_HANDLE *async_evd_handle, IN DAT_IA_ATTR_MASK ia_attr_mask,
+//	    OUT DAT_IA_ATTR *ia_attr, IN DAT_PROVIDER_ATTR_MASK provider_attr_mask,
+//	    OUT DAT_PROVIDER_ATTR *provider_attr)
 func IAQuery(ia IAHandle, iaMask IAAttrMask, iaAttr *IAAttr, providerMask ProviderAttrMask, providerAttr *ProviderAttr) (EVDHandle, Return) {
 	var evd C.goudat_handle
 	r := C.goudat_ia_query(C.goudat_handle(ia), &evd,
@@ -92,10 +80,7 @@ func NamedAttrs(address uintptr, count int32) []NamedAttr {
 // IAClose closes the adapter. CloseAbrupt frees what is alive on it first,
 // CloseGraceful refuses then.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_close(IN DAT_IA_HANDLE ia_handle,
-//	                        IN DAT_CLOSE_FLAGS ia_flags)
+//	Implements: DAT_RETURN dat_ia_close(IN DAT_IA_HANDLE ia_handle, IN DAT_CLOSE_FLAGS ia_flags)
 func IAClose(ia IAHandle, flags CloseFlags) Return {
 	return Return(C.goudat_ia_close(C.goudat_handle(ia), C.DAT_CLOSE_FLAGS(flags)))
 }

@@ -28,11 +28,8 @@ import "unsafe"
 // ExtensionOp calls an extended operation that takes no arguments. Each of
 // those that do has a function of its own here.
 //
-// Implements:
-//
-//	DAT_RETURN dat_extension_op(IN DAT_HANDLE handle,
-//	                            IN DAT_EXTENDED_OP operation,
-//	                            IN ...)
+//	Implements: DAT_RETURN dat_extension_op(IN DAT_HANDLE handle, IN DAT_EXTENDED_OP operation,
+//	    IN ...)
 func ExtensionOp(handle Handle, op IBOp) Return {
 	return Return(C.goudat_extension_op(C.goudat_handle(handle), C.DAT_EXTENDED_OP(op)))
 }
@@ -42,15 +39,9 @@ func ExtensionOp(handle Handle, op IBOp) Return {
 // look at the endpoint's state. Between hosts of unlike byte order the value
 // arrives with its bytes in reverse.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep,
-//	                                        IN DAT_COUNT size,
-//	                                        IN DAT_LMR_TRIPLET *lbuf,
-//	                                        IN DAT_DTO_COOKIE cookie,
-//	                                        IN DAT_RMR_TRIPLET *rbuf,
-//	                                        IN DAT_UINT32 idata,
-//	                                        IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep, IN DAT_COUNT size,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_UINT32 idata, IN DAT_COMPLETION_FLAGS flgs)
 func IBPostRDMAWriteImmed(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTriplet, immediate uint32, flags CompletionFlags) Return {
 	return Return(C.goudat_ib_post_rdma_write_immed(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
 		C.uint64_t(cookie), (*C.DAT_RMR_TRIPLET)(unsafe.Pointer(remote)), C.DAT_UINT32(immediate),
@@ -61,14 +52,9 @@ func IBPostRDMAWriteImmed(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *
 // value lands in the local segment. A local length other than 8 is accepted
 // and wedges the send queue.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep,
-//	                                     IN DAT_UINT64 add_val,
-//	                                     IN DAT_LMR_TRIPLET *lbuf,
-//	                                     IN DAT_DTO_COOKIE cookie,
-//	                                     IN DAT_RMR_TRIPLET *rbuf,
-//	                                     IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep, IN DAT_UINT64 add_val,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_COMPLETION_FLAGS flgs)
 func IBPostFetchAndAdd(ep EPHandle, add uint64, local *LMRTriplet, cookie uint64, remote *RMRTriplet, flags CompletionFlags) Return {
 	return Return(C.goudat_ib_post_fetch_and_add(C.goudat_handle(ep), C.DAT_UINT64(add),
 		(*C.DAT_LMR_TRIPLET)(unsafe.Pointer(local)), C.uint64_t(cookie),
@@ -79,15 +65,9 @@ func IBPostFetchAndAdd(ep EPHandle, add uint64, local *LMRTriplet, cookie uint64
 // they equal compare. Their old value lands in the local segment either way. A
 // local length other than 8 is accepted and wedges the send queue.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep,
-//	                                    IN DAT_UINT64 cmp_val,
-//	                                    IN DAT_UINT64 swap_val,
-//	                                    IN DAT_LMR_TRIPLET *lbuf,
-//	                                    IN DAT_DTO_COOKIE cookie,
-//	                                    IN DAT_RMR_TRIPLET *rbuf,
-//	                                    IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep, IN DAT_UINT64 cmp_val,
+//	    IN DAT_UINT64 swap_val, IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie,
+//	    IN DAT_RMR_TRIPLET *rbuf, IN DAT_COMPLETION_FLAGS flgs)
 func IBPostCmpAndSwap(ep EPHandle, compare, swap uint64, local *LMRTriplet, cookie uint64, remote *RMRTriplet, flags CompletionFlags) Return {
 	return Return(C.goudat_ib_post_cmp_and_swap(C.goudat_handle(ep), C.DAT_UINT64(compare), C.DAT_UINT64(swap),
 		(*C.DAT_LMR_TRIPLET)(unsafe.Pointer(local)), C.uint64_t(cookie),
@@ -97,14 +77,9 @@ func IBPostCmpAndSwap(ep EPHandle, compare, swap uint64, local *LMRTriplet, cook
 // IBPostSendUD posts an unreliable datagram to the peer that ah names, on an
 // endpoint of type ServiceTypeIBUD.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_send_ud(IN DAT_EP_HANDLE ep,
-//	                               IN DAT_COUNT segments,
-//	                               IN DAT_LMR_TRIPLET *lbuf,
-//	                               IN DAT_IB_ADDR_HANDLE *ah_ptr,
-//	                               IN DAT_DTO_COOKIE cookie,
-//	                               IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_send_ud(IN DAT_EP_HANDLE ep, IN DAT_COUNT segments,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_IB_ADDR_HANDLE *ah_ptr, IN DAT_DTO_COOKIE cookie,
+//	    IN DAT_COMPLETION_FLAGS flgs)
 func IBPostSendUD(ep EPHandle, iov []LMRTriplet, ah *IBAddrHandle, cookie uint64, flags CompletionFlags) Return {
 	return Return(C.goudat_ib_post_send_ud(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
 		unsafe.Pointer(ah), C.uint64_t(cookie), C.DAT_COMPLETION_FLAGS(flags)))
@@ -112,13 +87,9 @@ func IBPostSendUD(ep EPHandle, iov []LMRTriplet, ah *IBAddrHandle, cookie uint64
 
 // IBPostRecvUD is another name of EPPostRecv.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_recv_ud(IN DAT_EP_HANDLE ep_handle,
-//	                               IN DAT_COUNT num_segments,
-//	                               IN DAT_LMR_TRIPLET *local_iov,
-//	                               IN DAT_DTO_COOKIE user_cookie,
-//	                               IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ib_post_recv_ud(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags)
 func IBPostRecvUD(ep EPHandle, iov []LMRTriplet, cookie uint64, flags CompletionFlags) Return {
 	return Return(C.goudat_ib_post_recv_ud(C.goudat_handle(ep), C.DAT_COUNT(len(iov)), localIOV(iov),
 		C.uint64_t(cookie), C.DAT_COMPLETION_FLAGS(flags)))
@@ -127,10 +98,7 @@ func IBPostRecvUD(ep EPHandle, iov []LMRTriplet, cookie uint64, flags Completion
 // IBUDCMFree frees the connection object that an event gave as its context. The
 // CMA and the socket CM provider do not implement it.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_ud_cm_free(IN DAT_EP_HANDLE ep,
-//	                             IN DAT_CONTEXT cm)
+//	Implements: DAT_RETURN dat_ib_ud_cm_free(IN DAT_EP_HANDLE ep, IN DAT_CONTEXT cm)
 func IBUDCMFree(ep EPHandle, cm uint64) Return {
 	return Return(C.goudat_ib_ud_cm_free(C.goudat_handle(ep), C.DAT_UINT64(cm)))
 }
@@ -138,10 +106,7 @@ func IBUDCMFree(ep EPHandle, cm uint64) Return {
 // IBUDAHFree frees an address handle. The endpoint must be of type
 // ServiceTypeIBUD: the library reads what others do not have.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_ud_ah_free(IN DAT_EP_HANDLE ep,
-//	                             IN DAT_IB_ADDR_HANDLE *ah)
+//	Implements: DAT_RETURN dat_ib_ud_ah_free(IN DAT_EP_HANDLE ep, IN DAT_IB_ADDR_HANDLE *ah)
 func IBUDAHFree(ep EPHandle, ah *IBAddrHandle) Return {
 	return Return(C.goudat_ib_ud_ah_free(C.goudat_handle(ep), unsafe.Pointer(ah)))
 }
@@ -151,12 +116,8 @@ func IBUDAHFree(ep EPHandle, ah *IBAddrHandle) Return {
 // the last of each, which stands for all of them, values must have room for
 // that many. Without counters in the provider, it is not implemented.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_query_counters(IN DAT_HANDLE dat_handle,
-//	                                 IN int cntr,
-//	                                 IN DAT_UINT64 *p_cntrs_out,
-//	                                 IN int reset)
+//	Implements: DAT_RETURN dat_ib_query_counters(IN DAT_HANDLE dat_handle, IN int cntr,
+//	    IN DAT_UINT64 *p_cntrs_out, IN int reset)
 func IBQueryCounters(handle Handle, counter int32, values []uint64, reset bool) Return {
 	return Return(C.goudat_ib_query_counters(C.goudat_handle(handle), C.int(counter),
 		(*C.DAT_UINT64)(unsafe.Pointer(unsafe.SliceData(values))), C.int(boolean(reset))))
@@ -164,11 +125,8 @@ func IBQueryCounters(handle Handle, counter int32, values []uint64, reset bool) 
 
 // IBPrintCounters prints counters to the standard output; see IBQueryCounters.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_print_counters(IN DAT_HANDLE dat_handle,
-//	                                 IN int cntr,
-//	                                 IN int reset)
+//	Implements: DAT_RETURN dat_ib_print_counters(IN DAT_HANDLE dat_handle, IN int cntr,
+//	    IN int reset)
 func IBPrintCounters(handle Handle, counter int32, reset bool) Return {
 	return Return(C.goudat_ib_print_counters(C.goudat_handle(handle), C.int(counter), C.int(boolean(reset))))
 }
@@ -176,20 +134,16 @@ func IBPrintCounters(handle Handle, counter int32, reset bool) Return {
 // IBStartCounter starts the sampling of a set of the adapter's counters. Without
 // counters in the provider, it is not implemented.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_start_counter(IN DAT_HANDLE dat_handle,
-//	                                IN DAT_COUNTER_TYPE type)
+//	Implements: DAT_RETURN dat_ib_start_counter(IN DAT_HANDLE dat_handle,
+//	    IN DAT_COUNTER_TYPE type)
 func IBStartCounter(ia IAHandle, counters IACounterType) Return {
 	return Return(C.goudat_ib_start_counter(C.goudat_handle(ia), C.DAT_IA_COUNTER_TYPE(counters)))
 }
 
 // IBStopCounter stops what IBStartCounter started.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_stop_counter(IN DAT_HANDLE dat_handle,
-//	                               IN DAT_COUNTER_TYPE type)
+//	Implements: DAT_RETURN dat_ib_stop_counter(IN DAT_HANDLE dat_handle,
+//	    IN DAT_COUNTER_TYPE type)
 func IBStopCounter(ia IAHandle, counters IACounterType) Return {
 	return Return(C.goudat_ib_stop_counter(C.goudat_handle(ia), C.DAT_IA_COUNTER_TYPE(counters)))
 }
@@ -201,14 +155,9 @@ type IBQueryHandle uintptr
 // IBOpenQuery fills attributes as IAQuery does, of an adapter that may be
 // closed. An adapter that is opened before IBCloseQuery can make no EVDs.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_open_query(IN const DAT_NAME_PTR name,
-//	                             OUT DAT_HANDLE *ia_handle,
-//	                             IN DAT_IA_ATTR_MASK ia_mask,
-//	                             OUT DAT_IA_ATTR *ia_attr,
-//	                             IN DAT_PROVIDER_ATTR_MASK prov_mask,
-//	                             OUT DAT_PROVIDER_ATTR *prov_attr)
+//	Implements: DAT_RETURN dat_ib_open_query(IN const DAT_NAME_PTR name,
+//	    OUT DAT_HANDLE *ia_handle, IN DAT_IA_ATTR_MASK ia_mask, OUT DAT_IA_ATTR *ia_attr,
+//	    IN DAT_PROVIDER_ATTR_MASK prov_mask, OUT DAT_PROVIDER_ATTR *prov_attr)
 func IBOpenQuery(name string, iaMask IAAttrMask, iaAttr *IAAttr, providerMask ProviderAttrMask, providerAttr *ProviderAttr) (IBQueryHandle, Return) {
 	cName := append([]byte(name), 0)
 	var query C.goudat_handle
@@ -220,9 +169,7 @@ func IBOpenQuery(name string, iaMask IAAttrMask, iaAttr *IAAttr, providerMask Pr
 
 // IBCloseQuery ends what IBOpenQuery began.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_close_query(IN DAT_HANDLE ia_handle)
+//	Implements: DAT_RETURN dat_ib_close_query(IN DAT_HANDLE ia_handle)
 func IBCloseQuery(query IBQueryHandle) Return {
 	return Return(C.goudat_ib_close_query(C.goudat_handle(query)))
 }
@@ -230,10 +177,8 @@ func IBCloseQuery(query IBQueryHandle) Return {
 // StrerrorExtension returns the name of an extension's error code; for any
 // other code, Strerror's text for its type.
 //
-// Implements:
-//
-//	DAT_RETURN dat_strerror_extension(IN DAT_IB_RETURN value,
-//	                                  OUT const char **message)
+//	Implements: DAT_RETURN dat_strerror_extension(IN DAT_IB_RETURN value,
+//	    OUT const char **message)
 func StrerrorExtension(value Return) (string, Return) {
 	var message *C.char
 	r := C.goudat_strerror_extension(C.DAT_IB_RETURN(value), &message)
@@ -242,10 +187,8 @@ func StrerrorExtension(value Return) (string, Return) {
 
 // StrerrorExtStatus returns the name of an extended operation's status.
 //
-// Implements:
-//
-//	DAT_RETURN dat_strerror_ext_status(IN DAT_IB_STATUS value,
-//	                                   OUT const char **message)
+//	Implements: DAT_RETURN dat_strerror_ext_status(IN DAT_IB_STATUS value,
+//	    OUT const char **message)
 func StrerrorExtStatus(value IBStatus) (string, Return) {
 	var message *C.char
 	r := C.goudat_strerror_ext_status(C.DAT_IB_STATUS(value), &message)

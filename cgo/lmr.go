@@ -24,20 +24,12 @@ import "unsafe"
 // The providers register MemTypeVirtual alone. They do not implement MemTypeLMR,
 // and report insufficient resources for MemTypeSharedVirtual.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_MEM_TYPE mem_type,
-//	                          IN DAT_REGION_DESCRIPTION region_description,
-//	                          IN DAT_VLEN length,
-//	                          IN DAT_PZ_HANDLE pz_handle,
-//	                          IN DAT_MEM_PRIV_FLAGS mem_privileges,
-//	                          IN DAT_VA_TYPE va_type,
-//	                          OUT DAT_LMR_HANDLE *lmr_handle,
-//	                          OUT DAT_LMR_CONTEXT *lmr_context,
-//	                          OUT DAT_RMR_CONTEXT *rmr_context,
-//	                          OUT DAT_VLEN *registered_size,
-//	                          OUT DAT_VADDR *registered_address)
+//	Implements: DAT_RETURN dat_lmr_create(IN DAT_IA_HANDLE ia_handle, IN DAT_MEM_TYPE mem_type,
+//	    IN DAT_REGION_DESCRIPTION region_description, IN DAT_VLEN length,
+//	    IN DAT_PZ_HANDLE pz_handle, IN DAT_MEM_PRIV_FLAGS mem_privileges,
+//	    IN DAT_VA_TYPE va_type, OUT DAT_LMR_HANDLE *lmr_handle,
+//	    OUT DAT_LMR_CONTEXT *lmr_context, OUT DAT_RMR_CONTEXT *rmr_context,
+//	    OUT DAT_VLEN *registered_size, OUT DAT_VADDR *registered_address)
 func LMRCreate(ia IAHandle, memType MemType, region RegionDescription, length uint64, pz PZHandle, privileges MemPriv, vaType VAType) (lmr LMRHandle, lmrContext, rmrContext uint32, registeredSize, registeredAddress uint64, ret Return) {
 	var result C.goudat_lmr_result
 	r := C.goudat_lmr_create(C.goudat_handle(ia), C.DAT_MEM_TYPE(memType), C.uintptr_t(region.Address),
@@ -49,9 +41,7 @@ func LMRCreate(ia IAHandle, memType MemType, region RegionDescription, length ui
 
 // LMRCreateVirtual is LMRCreate for MemTypeVirtual, memory of the process at address.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_create(...), see LMRCreate
+//	Implements: DAT_RETURN dat_lmr_create(...), see LMRCreate
 func LMRCreateVirtual(ia IAHandle, address uintptr, length uint64, pz PZHandle, privileges MemPriv, vaType VAType) (lmr LMRHandle, lmrContext, rmrContext uint32, registeredSize uint64, ret Return) {
 	lmr, lmrContext, rmrContext, registeredSize, _, ret = LMRCreate(ia, MemTypeVirtual, RegionDescription{Address: address},
 		length, pz, privileges, vaType)
@@ -60,20 +50,15 @@ func LMRCreateVirtual(ia IAHandle, address uintptr, length uint64, pz PZHandle, 
 
 // LMRFree ends a registration.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
+//	Implements: DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 func LMRFree(lmr LMRHandle) Return {
 	return Return(C.goudat_lmr_free(C.goudat_handle(lmr)))
 }
 
 // LMRQuery fills the parameters of a registration.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
-//	                         IN DAT_LMR_PARAM_MASK lmr_param_mask,
-//	                         OUT DAT_LMR_PARAM *lmr_param)
+//	Implements: DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
+//	    IN DAT_LMR_PARAM_MASK lmr_param_mask, OUT DAT_LMR_PARAM *lmr_param)
 func LMRQuery(lmr LMRHandle, mask LMRParamMask, param *LMRParam) Return {
 	return Return(C.goudat_lmr_query(C.goudat_handle(lmr), C.DAT_LMR_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
@@ -81,11 +66,8 @@ func LMRQuery(lmr LMRHandle, mask LMRParamMask, param *LMRParam) Return {
 // LMRSyncRDMARead makes what the process wrote visible to reads by a peer,
 // where memory is not coherent. The providers have nothing to do for it.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_sync_rdma_read(IN DAT_IA_HANDLE ia_handle,
-//	                                  IN const DAT_LMR_TRIPLET *local_segments,
-//	                                  IN DAT_VLEN num_segments)
+//	Implements: DAT_RETURN dat_lmr_sync_rdma_read(IN DAT_IA_HANDLE ia_handle,
+//	    IN const DAT_LMR_TRIPLET *local_segments, IN DAT_VLEN num_segments)
 func LMRSyncRDMARead(ia IAHandle, segments []LMRTriplet) Return {
 	return Return(C.goudat_lmr_sync_rdma_read(C.goudat_handle(ia), localIOV(segments), C.DAT_VLEN(len(segments))))
 }
@@ -93,11 +75,8 @@ func LMRSyncRDMARead(ia IAHandle, segments []LMRTriplet) Return {
 // LMRSyncRDMAWrite makes what a peer wrote visible to the process, where memory
 // is not coherent. The providers have nothing to do for it.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_sync_rdma_write(IN DAT_IA_HANDLE ia_handle,
-//	                                   IN const DAT_LMR_TRIPLET *local_segments,
-//	                                   IN DAT_VLEN num_segments)
+//	Implements: DAT_RETURN dat_lmr_sync_rdma_write(IN DAT_IA_HANDLE ia_handle,
+//	    IN const DAT_LMR_TRIPLET *local_segments, IN DAT_VLEN num_segments)
 func LMRSyncRDMAWrite(ia IAHandle, segments []LMRTriplet) Return {
 	return Return(C.goudat_lmr_sync_rdma_write(C.goudat_handle(ia), localIOV(segments), C.DAT_VLEN(len(segments))))
 }

@@ -15,10 +15,8 @@ import "unsafe"
 
 // PZCreate creates a protection zone.
 //
-// Implements:
-//
-//	DAT_RETURN dat_pz_create(IN DAT_IA_HANDLE ia_handle,
-//	                         OUT DAT_PZ_HANDLE *pz_handle)
+//	Implements: DAT_RETURN dat_pz_create(IN DAT_IA_HANDLE ia_handle,
+//	    OUT DAT_PZ_HANDLE *pz_handle)
 func PZCreate(ia IAHandle) (PZHandle, Return) {
 	var pz C.goudat_handle
 	r := C.goudat_pz_create(C.goudat_handle(ia), &pz)
@@ -27,20 +25,15 @@ func PZCreate(ia IAHandle) (PZHandle, Return) {
 
 // PZQuery fills the parameters of a protection zone.
 //
-// Implements:
-//
-//	DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
-//	                        IN DAT_PZ_PARAM_MASK pz_param_mask,
-//	                        OUT DAT_PZ_PARAM *pz_param)
+//	Implements: DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
+//	    IN DAT_PZ_PARAM_MASK pz_param_mask, OUT DAT_PZ_PARAM *pz_param)
 func PZQuery(pz PZHandle, mask PZParamMask, param *PZParam) Return {
 	return Return(C.goudat_pz_query(C.goudat_handle(pz), C.DAT_PZ_PARAM_MASK(mask), unsafe.Pointer(param)))
 }
 
 // PZFree frees a protection zone that nothing uses.
 //
-// Implements:
-//
-//	DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle)
+//	Implements: DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle)
 func PZFree(pz PZHandle) Return {
 	return Return(C.goudat_pz_free(C.goudat_handle(pz)))
 }

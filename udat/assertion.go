@@ -34,18 +34,12 @@ func takeAssertVariable(value string) error {
 	return nil
 }
 
-// SetAssertions sets whether endpoints that are created from now on are
-// checked. At each call and event of such an endpoint, the state that
-// dat_ep_get_status returns is compared with what the specification says.
-// report gets the first difference of an endpoint; PanicOnAssertion and
-// LogAssertion are such functions. Nil turns the checks off. SetAssertions
-// returns the previous function.
-//
-// The environment variable UDAT_ASSERT, which may be panic or log, does the same
-// from the start of the program.
-//
-// report is called in the middle of a call, by any goroutine, with locks held:
-// it must not call this package.
+// SetAssertions has the endpoints that are created from now on checked: at each call
+// and event, the state that dat_ep_get_status returns is compared with the
+// specification. report gets the first difference of an endpoint, PanicOnAssertion and
+// LogAssertion for example; nil turns the checks off. SetAssertions returns the
+// previous function. Any goroutine may call report, in the middle of a call and with
+// locks held: it must not call this package.
 func SetAssertions(report func(*AssertionError)) (previous func(*AssertionError)) {
 	var now *func(*AssertionError)
 	if report != nil {
@@ -60,45 +54,28 @@ func SetAssertions(report func(*AssertionError)) (previous func(*AssertionError)
 // PanicOnAssertion panics. It is for SetAssertions.
 func PanicOnAssertion(e *AssertionError) { panic(e) }
 
-// LogAssertion writes the difference and its history with the package log. It is
+// LogAssertion writes the difference and its history with package log. It is
 // for SetAssertions.
 func LogAssertion(e *AssertionError) { log.Print(e) }
 
-// AssertionError is a difference between the state of an endpoint and what the
-// specification says of it. It is a fault of the native library, or of this
-// package.
+// AssertionError is a difference between an endpoint's state and the specification.
 type AssertionError struct {
-	// Endpoint names the endpoint by the line of the program that made it.
-	Endpoint string
-	// At is the C name of the call, or the event, at which the difference showed.
-	At string
-	// Impossible is true when At itself could not have happened, an event or the
-	// success of a call. Otherwise the state of the endpoint is wrong.
-	Impossible bool
-	// Allowed has the states in which the endpoint may be by the specification.
-	// There is more than one when the library may have done something that the program
-	// has had no event of yet, and while other calls are in progress.
-	Allowed []EPState
-	// Got is the state that the library reports. It has no meaning when
-	// Impossible is true.
-	Got EPState
-	// History has the last calls and events of the endpoint, At at its end.
-	History []AssertionStep
+	Endpoint   string          // with the line of the program that made it
+	At         string          // the C name of the call, or the event, at which the difference showed
+	Impossible bool            // At, an event or a success, could not have happened; otherwise the state is wrong
+	Allowed    []EPState       // by the specification; several while calls and events may be on their way
+	Got        EPState         // what the library reports, unless Impossible
+	History    []AssertionStep // the last calls and events, At at the end
 }
 
 // AssertionStep is a call or an event in the life of an endpoint.
 type AssertionStep struct {
-	// What is the C name of the call, with a word for one that was begun or is
-	// done, or the name of the event.
-	What string
-	// Time is when it happened, for the last time if Count is more than 1.
-	Time  time.Time
-	Count int
-	// State is what the library reported then, if HasState is true.
-	State    EPState
+	What     string    // the C name of the call, and whether it was begun or is done; or the event
+	Time     time.Time // of the last time
+	Count    int       // how often it happened
+	State    EPState   // what the library reported then, if HasState
 	HasState bool
-	// Err is the error of a call that failed.
-	Err error
+	Err      error // of a call that failed
 }
 
 // Error tells the difference in one line and then the history, a line each.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -125,7 +126,7 @@ func TestClosedBeforeArguments(t *testing.T) {
 		want(t, err, udat.ErrClosed)
 		want(t, e.PostSend(nil, 0, 1<<30), udat.ErrClosed)
 		want(t, e.PostRecv(nil, 0, 1<<30), udat.ErrClosed)
-		want(t, e.Modify(udat.EPFieldAll, nil), udat.ErrClosed)
+		want(t, e.Modify(udat.EPParamMask(cgo.EPFieldAll), nil), udat.ErrClosed)
 		for _, nobody := range []*udat.EVD{nil, {}} {
 			_, err = nobody.SpinPoll(make([]udat.Event, 1), -1)
 			want(t, err, udat.ErrInvalidHandle)

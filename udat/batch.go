@@ -6,20 +6,15 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// PostBatch posts operations in order, and returns how many of them were
-// accepted. If one is refused, the error says why, and neither it nor the
-// operations behind it are posted. Each operation is checked, and completes, as
-// if it were posted alone: see PostSend, PostRecv, PostRDMARead and
-// PostRDMAWrite. A post without an Operation, such as the zero Post, fails with
-// ErrInvalidParameter.
+// PostBatch posts operations in order, and returns how many of them were accepted. If
+// one is refused, the error says why, and neither it nor the operations behind it are
+// posted. Each is checked, and completes, as if it were posted alone: see PostSend,
+// PostRecv, PostRDMARead and PostRDMAWrite.
 //
-// A post alone costs a crossing into C. A batch costs one for up to 64
-// operations that follow each other in the same direction, which are receives or
-// requests. It does not allocate, but for the first time on an endpoint. Another
-// batch or post in the same direction may come between two such parts.
-//
-// PostBatch does not keep the slice. The memory of the segments belongs to the
-// adapter until the completion.
+// A batch crosses into C once for up to 64 operations that follow each other in the
+// same direction, receives or requests. Another batch or post in the same direction may
+// come between two such parts. PostBatch does not keep the slice, and allocates only
+// the first time on an endpoint.
 func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 	op := &opSend
 	if len(batch) == 0 || ep == nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
-// CNO is a consumer notification object: it tells waiters and an agent which of its EVDs have
-// events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs. Its methods may be called from any
-// goroutine. A goroutine in Wait holds no thread.
+// CNO is a consumer notification object: it tells waiters and an agent which of its
+// EVDs have events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs. A goroutine in Wait
+// holds no thread.
 type CNO struct {
 	obj     object
 	ia      *IA
@@ -37,17 +37,10 @@ func (cno *CNO) object() *object {
 // CreateCNO creates a notification object with an agent, which may be nil: see
 // ModifyAgent.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia_handle,
-//	                             OUT DAT_FD *file_descriptor,
-//	                             OUT DAT_CNO_HANDLE *cno_handle)
-//
-// Stands in for:
-//
-//	DAT_RETURN dat_cno_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_OS_WAIT_PROXY_AGENT agent,
-//	                          OUT DAT_CNO_HANDLE *cno_handle)
+//	Implements: DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia_handle,
+//	    OUT DAT_FD *file_descriptor, OUT DAT_CNO_HANDLE *cno_handle)
+//	Stands in for: DAT_RETURN dat_cno_create(IN DAT_IA_HANDLE ia_handle,
+//	    IN DAT_OS_WAIT_PROXY_AGENT agent, OUT DAT_CNO_HANDLE *cno_handle)
 func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	const op = "dat_cno_create"
 	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
@@ -81,11 +74,8 @@ type CNOParam struct {
 
 // Query returns the parameters of the notification object.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
-//	                         IN DAT_CNO_PARAM_MASK cno_param_mask,
-//	                         OUT DAT_CNO_PARAM *cno_param)
+//	Implements: DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
+//	    IN DAT_CNO_PARAM_MASK cno_param_mask, OUT DAT_CNO_PARAM *cno_param)
 func (cno *CNO) Query() (CNOParam, error) {
 	const op = "dat_cno_query"
 	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
@@ -105,13 +95,10 @@ func (cno *CNO) Query() (CNOParam, error) {
 	return param, nil
 }
 
-// Free frees the notification object. Waiters get ErrClosed, and the agent is
-// not called any more. It fails with ErrInvalidState, and names them, while EVDs
-// are attached, and with ErrClosed the second time.
+// Free frees the notification object. Waiters get ErrClosed, and the agent is not
+// called any more. It fails with ErrInvalidState while EVDs are attached.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
+//	Implements: DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
 func (cno *CNO) Free() error {
 	const op = "dat_cno_free"
 	return cno.object().seal(op, InvalidHandleCNO, func() error {
@@ -123,16 +110,13 @@ func (cno *CNO) Free() error {
 	})
 }
 
-// ModifyAgent replaces the agent: a function that is called once, on a goroutine
-// of udat, with an EVD that has events, and then forgotten. An agent that
-// is to be called again calls ModifyAgent, best when it has taken the events.
-// nil means none. After ModifyAgent the former agent is not called any more,
-// though a call that has begun goes on.
+// ModifyAgent replaces the agent: a function that is called once, on a goroutine of its
+// own, with an EVD that has events, and then forgotten. An agent that is to be called
+// again calls ModifyAgent, best when it has taken the events. nil means none. After
+// ModifyAgent the former agent is not called, though a call that has begun goes on.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
-//	                                IN DAT_OS_WAIT_PROXY_AGENT agent)
+//	Stands in for: DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
+//	    IN DAT_OS_WAIT_PROXY_AGENT agent)
 func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 	if err := cno.object().enter("dat_cno_modify_agent", InvalidHandleCNO); err != nil {
 		return err
@@ -182,26 +166,20 @@ func (cno *CNO) callAgent(c *agentCall) {
 
 const cnoWaitOp = "dat_cno_wait"
 
-// Wait returns an attached EVD that has got events. It blocks until there is one or
-// ctx ends; then the error matches the context's error and its cause. If an EVD
-// has triggered the CNO already, Wait returns it even if ctx has ended.
+// Wait returns an attached EVD that has got events. It blocks until there is one or ctx
+// ends; then the error matches the context's error and its cause. If an EVD has
+// triggered the CNO already, Wait returns it even if ctx has ended.
 //
-// Wait returns the EVDs in the order in which they have got events, each once
-// until then: take all events of an EVD, with Poll, before the next Wait. An EVD that is
-// attached with events counts as one that has just got them, and so does one that has
-// events left when no goroutine waits on it itself any more. Events that come before that,
-// or to a disabled EVD, do not count.
+// Wait returns the EVDs in the order in which they have got events, each once until
+// then: take all events of an EVD, with Poll, before the next Wait. An EVD that is
+// attached with events counts as one that has just got them, and so does one with
+// events left when the last goroutine that waited on it has gone. Events that come
+// before that, or to a disabled EVD, do not count.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle,
-//	                        IN DAT_TIMEOUT timeout,
-//	                        OUT DAT_EVD_HANDLE *evd_handle)
-//
-// Implements:
-//
-//	DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
-//	                           OUT DAT_EVD_HANDLE *evd_handle)
+//	Stands in for: DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle, IN DAT_TIMEOUT timeout,
+//	    OUT DAT_EVD_HANDLE *evd_handle)
+//	Implements: DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
+//	    OUT DAT_EVD_HANDLE *evd_handle)
 func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	if err := checkContext(cnoWaitOp, ctx); err != nil {
 		return nil, cno.object().refused(cnoWaitOp, InvalidHandleCNO, err)
@@ -249,10 +227,8 @@ func isClosed(c <-chan struct{}) bool {
 // detaches it from the one before; nil only detaches it. Events that are queued
 // already count. Free detaches an event dispatcher.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_modify_cno(IN DAT_EVD_HANDLE evd_handle,
-//	                              IN DAT_CNO_HANDLE cno_handle)
+//	Implements: DAT_RETURN dat_evd_modify_cno(IN DAT_EVD_HANDLE evd_handle,
+//	    IN DAT_CNO_HANDLE cno_handle)
 func (evd *EVD) ModifyCNO(cno *CNO) error {
 	const op = "dat_evd_modify_cno"
 	arguments := []argument{{evd.object(), NoSubtype}}
@@ -289,17 +265,13 @@ func (evd *EVD) modifyCNO(op string, cno *CNO) error {
 // Enable lets the events of the dispatcher trigger its CNO, those that are there
 // already included. That is how an EVD begins.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Enable() error { return evd.setDisabled("dat_evd_enable", false) }
 
 // Disable keeps the events of the dispatcher from triggering its CNO. It changes
 // nothing for Wait, Poll and the others that take events.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Disable() error { return evd.setDisabled("dat_evd_disable", true) }
 
 func (evd *EVD) setDisabled(op string, disabled bool) error {

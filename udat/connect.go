@@ -46,16 +46,10 @@ func microseconds(timeout time.Duration) uint32 {
 // a peer on the CMA provider gets it padded to that. The quality of service and
 // the connect flags of the C call have a single value that providers accept.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_connect(IN DAT_EP_HANDLE ep_handle,
-//	                          IN DAT_IA_ADDRESS_PTR remote_ia_address,
-//	                          IN DAT_CONN_QUAL remote_conn_qual,
-//	                          IN DAT_TIMEOUT timeout,
-//	                          IN DAT_COUNT private_data_size,
-//	                          IN const DAT_PVOID private_data,
-//	                          IN DAT_QOS quality_of_service,
-//	                          IN DAT_CONNECT_FLAGS connect_flags)
+//	Implements: DAT_RETURN dat_ep_connect(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_IA_ADDRESS_PTR remote_ia_address, IN DAT_CONN_QUAL remote_conn_qual,
+//	    IN DAT_TIMEOUT timeout, IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data,
+//	    IN DAT_QOS quality_of_service, IN DAT_CONNECT_FLAGS connect_flags)
 func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_connect"
 	remote = remote.Unmap()
@@ -133,18 +127,12 @@ func (ep *EP) requireConnectable(op string, from EPState) error {
 }
 
 // DupConnect is Connect to the service that another endpoint of the adapter has
-// connected to. That endpoint, from, must be CONNECTED, and must have begun the
-// connection: the provider does not know what service one belongs to that was
-// accepted.
+// connected to. That one must be CONNECTED, and must have begun the connection: the
+// provider does not know what service an accepted one belongs to.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_dup_connect(IN DAT_EP_HANDLE ep_handle,
-//	                              IN DAT_EP_HANDLE ep_dup_handle,
-//	                              IN DAT_TIMEOUT timeout,
-//	                              IN DAT_COUNT private_data_size,
-//	                              IN const DAT_PVOID private_data,
-//	                              IN DAT_QOS quality_of_service)
+//	Implements: DAT_RETURN dat_ep_dup_connect(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_EP_HANDLE ep_dup_handle, IN DAT_TIMEOUT timeout, IN DAT_COUNT private_data_size,
+//	    IN const DAT_PVOID private_data, IN DAT_QOS quality_of_service)
 func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_dup_connect"
 	if ep == nil {

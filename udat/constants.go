@@ -13,23 +13,20 @@ import (
 
 // EPState is the state of an endpoint.
 //
-//constants:doc The states of an endpoint.
 //constants:without EPStateConnectedSinglePath EPStateConnectedMultiPath
 type EPState uint32
 
 // EventNumber names the kind of an event. ConnectionEvent and AsyncEvent are the
 // parts of it that can be errors.
 //
-//constants:doc The kinds of events.
 //constants:without EventExtension EventIBDTO EventIBExtensionRangeBase EventIBUDConnectionRequest EventIBUDConnectionEstablished EventIBUDConnectionReject EventIBUDConnectionError EventIWExtensionRangeBase
+//constants:without EventAsyncErrorTimedOut EventHADownTo1 EventHAUpToMultiPath
 type EventNumber uint32
 
 // ConnectionEvent is what happened to a connection: the EventNumber of a connection
-// event as a type of its own. The failures, see Failure, are errors to match with
-// errors.Is. Event.Err returns them. ConnectionTimedOut matches
-// os.ErrDeadlineExceeded and context.DeadlineExceeded too.
+// event as a type of its own. Event.Err returns the failures, see Failure, as errors.
+// ConnectionTimedOut matches os.ErrDeadlineExceeded and context.DeadlineExceeded too.
 //
-//constants:doc What happens to connections.
 //constants:error
 type ConnectionEvent uint32
 
@@ -49,19 +46,17 @@ func (v ConnectionEvent) Is(target error) bool {
 }
 
 // AsyncEvent is what happened on an adapter outside any call: the EventNumber
-// of an asynchronous event as a type of its own. The failures, see Failure, are
-// errors to match with errors.Is. Event.Err returns them.
+// of an asynchronous event as a type of its own. Event.Err returns it as an error.
 //
-//constants:doc What happens on adapters.
+//constants:without AsyncErrorTimedOut HADownTo1 HAUpToMultiPath
 //constants:error
 type AsyncEvent uint32
 
-// Failure reports whether the event is an error. Events about the number of
-// paths are not.
+// Failure reports whether the value is one of the constants.
 func (v AsyncEvent) Failure() bool {
 	switch v {
 	case AsyncErrorEVDOverflow, AsyncErrorIACatastrophic, AsyncErrorEPBroken,
-		AsyncErrorTimedOut, AsyncErrorProviderInternalError:
+		AsyncErrorProviderInternalError:
 		return true
 	}
 	return false
@@ -70,7 +65,6 @@ func (v AsyncEvent) Failure() bool {
 // DTO names a data transfer operation. The zero DTO names none, so that one that was
 // forgotten is noticed: the values are greater by one than those of C.
 //
-//constants:doc The data transfer operations.
 //constants:plus 1
 //constants:without DTOReceiveWithInvalidate DTOLMRFMR DTOLMRInvalidate DTOExtensionBase DTOIBSendUD DTOIBRecvUD DTOIBRecvUDImmed
 type DTO uint32
@@ -92,67 +86,58 @@ func (v DTO) native() cgo.DTO { return cgo.DTO(v - 1) }
 // DTOStatus is the outcome of a data transfer operation. Every value but
 // DTOSuccess is an error to be matched with errors.Is.
 //
-//constants:doc The outcomes of data transfer operations.
+//constants:without DTOErrPartialPacket DTOErrLocalMMError
 //constants:error
 type DTOStatus uint32
 
 // CompletionFlags say how an operation completes. They are bits.
 //
-//constants:doc The completion flags.
 //constants:without CompletionLMRInvalidateFence
 type CompletionFlags uint32
 
-// CloseFlags say how a connection or an adapter is closed.
+// CloseFlags say how a connection or an adapter is closed. CloseAbrupt is the default.
 //
-//constants:doc The close flags. CloseAbrupt is the default.
+//constants:all
 type CloseFlags uint32
 
 // EVDFlags name the event streams that may feed an EVD. They are bits.
 //
-//constants:doc The event streams.
 //constants:without EVDDefault EVDExtensionBase EVDIBExtension
 type EVDFlags uint32
 
 // PSPFlags say who makes the endpoint for a connection request. They are bits.
 //
-//constants:doc The flags of a public service point.
+//constants:all
 type PSPFlags uint32
 
 // HandleType names a kind of object.
 //
-//constants:doc The kinds of objects.
-//constants:without HandleTypeIBExt HandleTypeExtensionBase
+//constants:without HandleTypeCSP HandleTypeIBExt HandleTypeExtensionBase
 type HandleType uint32
 
 // EVDState is the state of an event dispatcher, in independent parts. They are bits.
 //
-//constants:doc The parts of an event dispatcher's state.
 //constants:without EVDStateConfigNotify EVDStateConfigSolicited EVDStateConfigThreshold
 type EVDState uint32
 
-// MemPriv holds memory privileges. They are bits.
+// MemPriv holds memory privileges. They are bits. MemPrivIBRemoteAtomic is not part of MemPrivAll.
 type MemPriv uint32
 
-// String returns the C name.
 func (v MemPriv) String() string { return cgo.MemPriv(v).String() }
 
-// The memory privileges.
 const (
-	MemPrivNone        MemPriv = MemPriv(cgo.MemPrivNone)        // DAT_MEM_PRIV_NONE_FLAG
-	MemPrivLocalRead   MemPriv = MemPriv(cgo.MemPrivLocalRead)   // DAT_MEM_PRIV_LOCAL_READ_FLAG
-	MemPrivRemoteRead  MemPriv = MemPriv(cgo.MemPrivRemoteRead)  // DAT_MEM_PRIV_REMOTE_READ_FLAG
-	MemPrivLocalWrite  MemPriv = MemPriv(cgo.MemPrivLocalWrite)  // DAT_MEM_PRIV_LOCAL_WRITE_FLAG
-	MemPrivRemoteWrite MemPriv = MemPriv(cgo.MemPrivRemoteWrite) // DAT_MEM_PRIV_REMOTE_WRITE_FLAG
-	MemPrivAll         MemPriv = MemPriv(cgo.MemPrivAll)         // DAT_MEM_PRIV_ALL_FLAG
-
-	// MemPrivIBRemoteAtomic is not part of MemPrivAll.
+	MemPrivNone           MemPriv = MemPriv(cgo.MemPrivNone)           // DAT_MEM_PRIV_NONE_FLAG
+	MemPrivLocalRead      MemPriv = MemPriv(cgo.MemPrivLocalRead)      // DAT_MEM_PRIV_LOCAL_READ_FLAG
+	MemPrivRemoteRead     MemPriv = MemPriv(cgo.MemPrivRemoteRead)     // DAT_MEM_PRIV_REMOTE_READ_FLAG
+	MemPrivLocalWrite     MemPriv = MemPriv(cgo.MemPrivLocalWrite)     // DAT_MEM_PRIV_LOCAL_WRITE_FLAG
+	MemPrivRemoteWrite    MemPriv = MemPriv(cgo.MemPrivRemoteWrite)    // DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+	MemPrivAll            MemPriv = MemPriv(cgo.MemPrivAll)            // DAT_MEM_PRIV_ALL_FLAG
 	MemPrivIBRemoteAtomic MemPriv = MemPriv(cgo.MemPrivIBRemoteAtomic) // DAT_IB_MEM_PRIV_REMOTE_ATOMIC
 )
 
 // ServiceType is the transport service of an endpoint.
 type ServiceType uint32
 
-// String returns the C name.
 func (v ServiceType) String() string { return cgo.ServiceType(v).String() }
 
 // ServiceTypeRC is the reliable connection, the only service.
@@ -161,33 +146,104 @@ const ServiceTypeRC ServiceType = ServiceType(cgo.ServiceTypeRC) // DAT_SERVICE_
 // QOS is a quality of service.
 type QOS uint32
 
-// String returns the C name.
 func (v QOS) String() string { return cgo.QOS(v).String() }
 
 // QOSBestEffort is the only quality of service that a provider knows.
 const QOSBestEffort QOS = QOS(cgo.QOSBestEffort) // DAT_QOS_BEST_EFFORT
 
 // EPParamMask names the fields of EPParam that EP.Modify is to change. They are bits.
+// Those that it cannot change have no constant.
 //
-//constants:doc The fields of EPParam.
+//constants:without EPFieldIAHandle EPFieldEPState EPFieldComm EPFieldLocalIAAddressPtr EPFieldLocalPortQual
+//constants:without EPFieldRemoteIAAddressPtr EPFieldRemotePortQual EPFieldSRQHandle EPFieldSRQSoftHW EPFieldNumTransportAttr
+//constants:without EPFieldTransportSpecificAttr EPFieldNumProviderAttr EPFieldProviderSpecificAttr EPFieldEPAttrAll EPFieldAll
 type EPParamMask uint64
 
 // Extension names a set of extensions of the API.
 //
-//constants:doc The extensions.
+//constants:all
 type Extension uint32
 
 // IOVOwnership says who may touch the list of segments after a post.
 //
-//constants:doc The owners of a list of segments.
+//constants:all
 type IOVOwnership uint32
 
 // EPCreatorForPSP says when a service point makes the endpoint for a request.
 //
-//constants:doc When a service point makes endpoints.
+//constants:all
 type EPCreatorForPSP uint32
 
 // PZSupport says whether processes can share a protection zone.
 //
-//constants:doc Whether processes can share a protection zone.
+//constants:all
 type PZSupport uint32
+
+// Return is a DAT_RETURN: class, type and subtype in one number. OK reports
+// whether it is a success, which the class does not: the providers leave it out
+// of many codes.
+type Return uint32
+
+// classError is the class of the codes that the binding makes.
+const classError = Return(cgo.ClassError)
+
+// Class returns the class part as it stands, ClassSuccess where the provider has
+// left it out.
+func (r Return) Class() ReturnClass { return ReturnClass(cgo.Return(r).Class()) }
+
+// Type returns the type part.
+func (r Return) Type() ReturnType { return ReturnType(cgo.Return(r).Type()) }
+
+// Subtype returns the subtype part, NoSubtype where there is none.
+func (r Return) Subtype() ReturnSubtype { return ReturnSubtype(cgo.Return(r).Subtype()) }
+
+// OK reports whether the call succeeded.
+func (r Return) OK() bool { return cgo.Return(r).OK() }
+
+// String returns the C names of type and subtype.
+func (r Return) String() string { return cgo.Return(r).String() }
+
+// ReturnClass is the class part of a DAT_RETURN. Each value but ClassSuccess is
+// an error that matches, with errors.Is, any Error of that class. The providers
+// leave the class out of many codes: ClassError matches those as well.
+type ReturnClass uint32
+
+func (v ReturnClass) String() string { return cgo.ReturnClass(v).String() }
+
+func (v ReturnClass) Error() string { return v.String() }
+
+const (
+	ClassSuccess ReturnClass = ReturnClass(cgo.ReturnClassSuccess) // DAT_CLASS_SUCCESS
+	ClassWarning ReturnClass = ReturnClass(cgo.ReturnClassWarning) // DAT_CLASS_WARNING
+	ClassError   ReturnClass = ReturnClass(cgo.ReturnClassError)   // DAT_CLASS_ERROR
+)
+
+// ReturnType is the type part of a DAT_RETURN. Each value is an error that
+// matches, with errors.Is, any Error of that type whatever its subtype. Those that no
+// call returns have no constant.
+//
+//constants:without Success Abort ReservedLMR PortInUse CommNotSupported ExtensionBase
+//constants:prefix Err
+//constants:error
+type ReturnType uint32
+
+// Return returns the code that has the type and nothing else.
+func (v ReturnType) Return() Return { return Return(v) }
+
+// ReturnSubtype is the subtype part of a DAT_RETURN. Each value but NoSubtype
+// is an error that matches, with errors.Is, any Error of that subtype. Those that
+// no call returns have no constant.
+//
+//constants:without SubInterrupted ResourceDevice ResourceProtectionDomain ResourceErrorHandler ResourceCredits
+//constants:without ResourceSRQ InvalidHandleCSP InvalidHandle1 InvalidHandle2 InvalidHandle3
+//constants:without InvalidHandle4 InvalidHandle5 InvalidHandle6 InvalidHandle7 InvalidHandle8
+//constants:without InvalidHandle9 InvalidHandle10 InvalidArg9 InvalidArg10 InvalidStateEPProviderControl
+//constants:without InvalidStateEPRecvWatermark InvalidStateEPPZ InvalidStateEPEVDRequest InvalidStateEPEVDRecv InvalidStateEPEVDConnect
+//constants:without InvalidStateEPUnconfigured InvalidStateEPUnconfReserved InvalidStateEPUnconfPassive InvalidStateEPUnconfTentative InvalidStateCNODead
+//constants:without InvalidStateEVDOpen InvalidStateEVDEnabled InvalidStateEVDDisabled InvalidStateEVDWaitable InvalidStateEVDConfigNotify
+//constants:without InvalidStateEVDConfigSolicited InvalidStateEVDConfigThreshold InvalidStateEVDWaiter InvalidStateEVDAsync InvalidStateLMRFree
+//constants:without InvalidStatePZFree InvalidStateSRQOperational InvalidStateSRQError InvalidStateSRQShutdown PrivilegesRDMARead
+//constants:without PrivilegesRDMAWrite ProtectionRDMARead ProtectionRDMAWrite MajorNotFound MinorNotFound
+//constants:without ThreadSafetyNotFound
+//constants:error
+type ReturnSubtype uint32

@@ -12,10 +12,8 @@ type Object interface {
 // The library keeps a number for some kinds of object only, so udat does it for
 // all.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_set_consumer_context(IN DAT_HANDLE dat_handle,
-//	                                    IN DAT_CONTEXT context)
+//	Stands in for: DAT_RETURN dat_set_consumer_context(IN DAT_HANDLE dat_handle,
+//	    IN DAT_CONTEXT context)
 func SetConsumerContext(o Object, context any) error {
 	obj, err := entered("dat_set_consumer_context", o)
 	if err != nil {
@@ -28,10 +26,8 @@ func SetConsumerContext(o Object, context any) error {
 
 // GetConsumerContext returns the value that SetConsumerContext set, or nil.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_get_consumer_context(IN DAT_HANDLE dat_handle,
-//	                                    OUT DAT_CONTEXT *context)
+//	Stands in for: DAT_RETURN dat_get_consumer_context(IN DAT_HANDLE dat_handle,
+//	    OUT DAT_CONTEXT *context)
 func GetConsumerContext(o Object) (any, error) {
 	obj, err := entered("dat_get_consumer_context", o)
 	if err != nil {
@@ -46,10 +42,8 @@ func GetConsumerContext(o Object) (any, error) {
 
 // GetHandleType tells what kind an object is of.
 //
-// Implements:
-//
-//	DAT_RETURN dat_get_handle_type(IN DAT_HANDLE dat_handle,
-//	                               OUT DAT_HANDLE_TYPE *handle_type)
+//	Implements: DAT_RETURN dat_get_handle_type(IN DAT_HANDLE dat_handle,
+//	    OUT DAT_HANDLE_TYPE *handle_type)
 func GetHandleType(o Object) (HandleType, error) {
 	const op = "dat_get_handle_type"
 	obj, err := entered(op, o)

@@ -9,9 +9,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// CR is a connection request that arrived on a service point. Accept or Reject
-// answers it, once; later calls fail with ErrClosed. Its methods may be called
-// from any goroutine.
+// CR is a connection request that arrived on a service point. Accept or Reject answers
+// it, once; later calls fail with ErrClosed.
 type CR struct {
 	obj    object
 	ia     *IA
@@ -29,17 +28,12 @@ func (cr *CR) object() *object {
 
 // CRParam holds the parameters of a connection request.
 type CRParam struct {
-	// PSP or RSP is the service point that the request came to; the other is nil.
-	PSP *PSP
-	RSP *RSP
-	// ConnQual is the qualifier of the service point.
-	ConnQual ConnQual
-	// LocalEP is the endpoint that an RSP has reserved, nil for a PSP.
-	LocalEP       *EP
+	PSP           *PSP     // that the request came to, or nil
+	RSP           *RSP     // the same
+	ConnQual      ConnQual // of the service point
+	LocalEP       *EP      // that the RSP has reserved, nil for a PSP
 	RemoteAddress netip.Addr
-	// PrivateData is what the peer gave to Connect. The CMA provider pads it
-	// with zeros to its limit: a program that needs the exact length sends it along.
-	PrivateData []byte
+	PrivateData   []byte // that the peer gave to Connect; CMA pads it with zeros to its limit
 }
 
 // newCR asks the library about the request: it forgets it with the answer.
@@ -64,11 +58,8 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 
 // Query returns the parameters of the request, also after the answer.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
-//	                        IN DAT_CR_PARAM_MASK cr_param_mask,
-//	                        OUT DAT_CR_PARAM *cr_param)
+//	Implements: DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
+//	    IN DAT_CR_PARAM_MASK cr_param_mask, OUT DAT_CR_PARAM *cr_param)
 func (cr *CR) Query() (CRParam, error) {
 	if cr == nil || cr.ia == nil {
 		return CRParam{}, refuse(queryCROp, ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package: take it from Event.CR")
@@ -78,28 +69,22 @@ func (cr *CR) Query() (CRParam, error) {
 
 const queryCROp = "dat_cr_query"
 
-// Accept accepts the request on an unconnected endpoint of the same adapter and
-// sends privateData along. ep is nil for a request that came to an RSP, which is
-// accepted on the endpoint that is reserved. The outcome is an event on the endpoint's connect
-// EVD: EventConnectionEstablished, or a failure.
+// Accept accepts the request on an unconnected endpoint of the same adapter and sends
+// privateData along. ep is nil for a request that came to an RSP, which has reserved
+// the endpoint. The outcome is an event on the endpoint's connect EVD:
+// EventConnectionEstablished, or a failure.
 //
-// If the peer has gone meanwhile, Accept fails with InvalidHandleCR, and leaves
-// the endpoint as it was; or, if the library learns of it too late, the outcome
-// is EventConnectionAcceptCompletionError, at the latest after AcceptTimeout.
-// Either way there is nothing to do but to take the next request.
+// If the peer has gone meanwhile, Accept fails with InvalidHandleCR, and leaves the
+// endpoint as it was; or, if the library learns of it too late, the outcome is
+// EventConnectionAcceptCompletionError, at the latest after AcceptTimeout. Either way
+// take the next request. Whatever Accept returns, unless it refuses its arguments, the
+// request is answered.
 //
-// On iWARP the endpoint may send, write or read only once something from the peer
-// has arrived, though not all adapters insist on it: docs/native.md.
+// On iWARP the endpoint may send, write or read only once something from the peer has
+// arrived, though not all adapters insist on it: docs/native.md.
 //
-// Whatever Accept returns, apart from a refusal of its arguments, the request
-// is answered.
-//
-// Implements:
-//
-//	DAT_RETURN dat_cr_accept(IN DAT_CR_HANDLE cr_handle,
-//	                         IN DAT_EP_HANDLE ep_handle,
-//	                         IN DAT_COUNT private_data_size,
-//	                         IN const DAT_PVOID private_data)
+//	Implements: DAT_RETURN dat_cr_accept(IN DAT_CR_HANDLE cr_handle, IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)
 func (cr *CR) Accept(ep *EP, privateData []byte) error {
 	const op = "dat_cr_accept"
 	if cr != nil && cr.param.LocalEP != nil {
@@ -131,30 +116,11 @@ func (cr *CR) giveUp(err error) error {
 	return err
 }
 
-// HandOff fails with ErrNotImplemented: no provider can hand a request to another
-// qualifier. The request still waits for its answer.
-//
-// Implements:
-//
-//	DAT_RETURN dat_cr_handoff(IN DAT_CR_HANDLE cr_handle,
-//	                          IN DAT_CONN_QUAL handoff)
-func (cr *CR) HandOff(qual ConnQual) error {
-	const op = "dat_cr_handoff"
-	if err := cr.object().enter(op, InvalidHandleCR); err != nil {
-		return err
-	}
-	defer cr.obj.leave()
-	return check(op, cgo.CRHandoff(cr.handle, uint64(qual)))
-}
-
 // Reject rejects the request. The peer gets EventConnectionPeerRejected with
 // privateData. If the peer has given up meanwhile, Reject does nothing.
 //
-// Implements:
-//
-//	DAT_RETURN dat_cr_reject(IN DAT_CR_HANDLE cr_handle,
-//	                         IN DAT_COUNT private_data_size,
-//	                         IN const DAT_PVOID private_data)
+//	Implements: DAT_RETURN dat_cr_reject(IN DAT_CR_HANDLE cr_handle,
+//	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)
 func (cr *CR) Reject(privateData []byte) error {
 	const op = "dat_cr_reject"
 	return cr.answer(op, privateData, InvalidArg2, func() (bool, error) {

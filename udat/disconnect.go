@@ -5,26 +5,22 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// Disconnect ends the connection, or its establishment. When that is done, both
-// sides get EventConnectionDisconnected on their connect EVDs.
+// Disconnect ends the connection, or its establishment. When that is done, both sides
+// get EventConnectionDisconnected on their connect EVDs. Disconnect does not wait for
+// that.
 //
-// CloseAbrupt fails what is outstanding with DTOErrFlushed. CloseGraceful lets
-// the requests that are outstanding complete first; meanwhile the endpoint is
-// in DISCONNECT_PENDING and takes no more of them, and CloseAbrupt ends the
-// waiting. Neither blocks until the connection has ended.
+// CloseAbrupt fails what is outstanding with DTOErrFlushed. CloseGraceful lets the
+// requests that are outstanding complete first; meanwhile the endpoint is in
+// DISCONNECT_PENDING and takes no more of them, and CloseAbrupt ends the waiting.
 //
-// Whichever side ends the connection, the event comes once the requests have
-// completed, for which it waits up to a quarter of a second. A suppressed request
-// completes if it has failed, or was flushed, and not if it has succeeded. From
-// then on no completion of a request is to come.
+// The event comes once the requests have completed, on either side, for which it waits
+// up to a quarter of a second. After it no more completions of requests come.
 //
-// It does nothing in DISCONNECTED, and fails with ErrInvalidState in
-// UNCONNECTED and in the other states before a connection.
+// It does nothing in DISCONNECTED, and fails with ErrInvalidState in UNCONNECTED and in
+// the other states before a connection.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle,
-//	                             IN DAT_CLOSE_FLAGS disconnect_flags)
+//	Implements: DAT_RETURN dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_CLOSE_FLAGS disconnect_flags)
 func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	const op = "dat_ep_disconnect"
 	if err := ep.takeControl(op); err != nil {
@@ -50,17 +46,13 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	return check(op, cgo.EPDisconnect(ep.handle, cgo.CloseFlags(flags)))
 }
 
-// Reset makes a disconnected endpoint unconnected again, with the same
-// attributes, so that it can connect or accept once more. Receives that are
-// still posted complete with DTOErrFlushed. Events of the connection that were not
-// taken stay in their EVDs.
+// Reset makes a disconnected endpoint unconnected again, with the same attributes, so
+// that it can connect or accept once more. In UNCONNECTED it takes back receives. In
+// both cases those that are still posted complete with DTOErrFlushed. Events of the
+// connection that were not taken stay in their EVDs. It fails with ErrInvalidState in
+// any other state.
 //
-// In UNCONNECTED it takes back the receives that were posted there, which complete
-// with DTOErrFlushed. It fails with ErrInvalidState in any other state.
-//
-// Implements:
-//
-//	DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
+//	Implements: DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Reset() (err error) {
 	const op = "dat_ep_reset"
 	if err := ep.takeControl(op); err != nil {

@@ -18,14 +18,12 @@
 // connection request (CR) and accepts it on an endpoint. A notification object (CNO) says which of several event
 // dispatchers have events.
 //
-// Each object has one Free, an adapter has Close. An object that others use
-// cannot be freed; the error names them. A call on an object that is freed,
-// nil, or a zero value is an error, ErrInvalidHandle, and never reaches the
-// library.
-//
-// The garbage collector frees none of them. Living lists those that are alive,
-// with the lines of the program that made them; an adapter that the program has
-// dropped is reported, see OnLeak.
+// Each object has one Free, an adapter has Close. While others use an object,
+// Free fails with ErrInvalidState and names them; the second time it fails with
+// ErrClosed. Any call on an object that is freed, nil, or a zero value is an error,
+// ErrInvalidHandle, and never reaches the library. The garbage collector frees no
+// object: Living lists those that are alive, and OnLeak reports an adapter that the
+// program has dropped.
 //
 // # Errors and events
 //
@@ -43,12 +41,10 @@
 //
 // # Assertions
 //
-// With the environment variable UDAT_ASSERT set to panic or log, or after
-// SetAssertions, the state of each endpoint is compared at its calls and events
-// with what the specification says it must be. A difference, which is a fault of
-// the native library or of this package, is an AssertionError: it tells what led
-// there. That is for tests: it costs time at each operation. Otherwise it costs
-// nothing but a look at a pointer.
+// For tests, UDAT_ASSERT=panic or UDAT_ASSERT=log in the environment, or
+// SetAssertions, has the state of each endpoint compared at its calls and events
+// with the specification. A difference, which is a fault of the native library or of
+// this package, is an AssertionError, which tells what led there.
 //
 // # The native library
 //

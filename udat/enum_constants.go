@@ -4,10 +4,216 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// The errors by type. What the extensions of all transports have added is of the
-// type ErrExtensionBase; IBReturn tells more.
 const (
-	ErrAbort                     ReturnType = ReturnType(cgo.Abort)                     // DAT_ABORT
+	EPStateUnconnected                EPState = EPState(cgo.EPStateUnconnected)                // DAT_EP_STATE_UNCONNECTED
+	EPStateUnconfiguredUnconnected    EPState = EPState(cgo.EPStateUnconfiguredUnconnected)    // DAT_EP_STATE_UNCONFIGURED_UNCONNECTED
+	EPStateReserved                   EPState = EPState(cgo.EPStateReserved)                   // DAT_EP_STATE_RESERVED
+	EPStateUnconfiguredReserved       EPState = EPState(cgo.EPStateUnconfiguredReserved)       // DAT_EP_STATE_UNCONFIGURED_RESERVED
+	EPStatePassiveConnectionPending   EPState = EPState(cgo.EPStatePassiveConnectionPending)   // DAT_EP_STATE_PASSIVE_CONNECTION_PENDING
+	EPStateUnconfiguredPassive        EPState = EPState(cgo.EPStateUnconfiguredPassive)        // DAT_EP_STATE_UNCONFIGURED_PASSIVE
+	EPStateActiveConnectionPending    EPState = EPState(cgo.EPStateActiveConnectionPending)    // DAT_EP_STATE_ACTIVE_CONNECTION_PENDING
+	EPStateTentativeConnectionPending EPState = EPState(cgo.EPStateTentativeConnectionPending) // DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING
+	EPStateUnconfiguredTentative      EPState = EPState(cgo.EPStateUnconfiguredTentative)      // DAT_EP_STATE_UNCONFIGURED_TENTATIVE
+	EPStateConnected                  EPState = EPState(cgo.EPStateConnected)                  // DAT_EP_STATE_CONNECTED
+	EPStateDisconnectPending          EPState = EPState(cgo.EPStateDisconnectPending)          // DAT_EP_STATE_DISCONNECT_PENDING
+	EPStateDisconnected               EPState = EPState(cgo.EPStateDisconnected)               // DAT_EP_STATE_DISCONNECTED
+	EPStateCompletionPending          EPState = EPState(cgo.EPStateCompletionPending)          // DAT_EP_STATE_COMPLETION_PENDING
+)
+
+func (v EPState) String() string { return cgo.EPState(v).String() }
+
+const (
+	EventDTOCompletion                   EventNumber = EventNumber(cgo.EventDTOCompletion)                   // DAT_DTO_COMPLETION_EVENT
+	EventRMRBindCompletion               EventNumber = EventNumber(cgo.EventRMRBindCompletion)               // DAT_RMR_BIND_COMPLETION_EVENT
+	EventConnectionRequest               EventNumber = EventNumber(cgo.EventConnectionRequest)               // DAT_CONNECTION_REQUEST_EVENT
+	EventConnectionEstablished           EventNumber = EventNumber(cgo.EventConnectionEstablished)           // DAT_CONNECTION_EVENT_ESTABLISHED
+	EventConnectionPeerRejected          EventNumber = EventNumber(cgo.EventConnectionPeerRejected)          // DAT_CONNECTION_EVENT_PEER_REJECTED
+	EventConnectionNonPeerRejected       EventNumber = EventNumber(cgo.EventConnectionNonPeerRejected)       // DAT_CONNECTION_EVENT_NON_PEER_REJECTED
+	EventConnectionAcceptCompletionError EventNumber = EventNumber(cgo.EventConnectionAcceptCompletionError) // DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR
+	EventConnectionDisconnected          EventNumber = EventNumber(cgo.EventConnectionDisconnected)          // DAT_CONNECTION_EVENT_DISCONNECTED
+	EventConnectionBroken                EventNumber = EventNumber(cgo.EventConnectionBroken)                // DAT_CONNECTION_EVENT_BROKEN
+	EventConnectionTimedOut              EventNumber = EventNumber(cgo.EventConnectionTimedOut)              // DAT_CONNECTION_EVENT_TIMED_OUT
+	EventConnectionUnreachable           EventNumber = EventNumber(cgo.EventConnectionUnreachable)           // DAT_CONNECTION_EVENT_UNREACHABLE
+	EventAsyncErrorEVDOverflow           EventNumber = EventNumber(cgo.EventAsyncErrorEVDOverflow)           // DAT_ASYNC_ERROR_EVD_OVERFLOW
+	EventAsyncErrorIACatastrophic        EventNumber = EventNumber(cgo.EventAsyncErrorIACatastrophic)        // DAT_ASYNC_ERROR_IA_CATASTROPHIC
+	EventAsyncErrorEPBroken              EventNumber = EventNumber(cgo.EventAsyncErrorEPBroken)              // DAT_ASYNC_ERROR_EP_BROKEN
+	EventAsyncErrorProviderInternalError EventNumber = EventNumber(cgo.EventAsyncErrorProviderInternalError) // DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
+	EventSoftware                        EventNumber = EventNumber(cgo.EventSoftware)                        // DAT_SOFTWARE_EVENT
+)
+
+func (v EventNumber) String() string { return cgo.EventNumber(v).String() }
+
+const (
+	ConnectionEstablished           ConnectionEvent = ConnectionEvent(cgo.ConnectionEstablished)           // DAT_CONNECTION_EVENT_ESTABLISHED
+	ConnectionPeerRejected          ConnectionEvent = ConnectionEvent(cgo.ConnectionPeerRejected)          // DAT_CONNECTION_EVENT_PEER_REJECTED
+	ConnectionNonPeerRejected       ConnectionEvent = ConnectionEvent(cgo.ConnectionNonPeerRejected)       // DAT_CONNECTION_EVENT_NON_PEER_REJECTED
+	ConnectionAcceptCompletionError ConnectionEvent = ConnectionEvent(cgo.ConnectionAcceptCompletionError) // DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR
+	ConnectionDisconnected          ConnectionEvent = ConnectionEvent(cgo.ConnectionDisconnected)          // DAT_CONNECTION_EVENT_DISCONNECTED
+	ConnectionBroken                ConnectionEvent = ConnectionEvent(cgo.ConnectionBroken)                // DAT_CONNECTION_EVENT_BROKEN
+	ConnectionTimedOut              ConnectionEvent = ConnectionEvent(cgo.ConnectionTimedOut)              // DAT_CONNECTION_EVENT_TIMED_OUT
+	ConnectionUnreachable           ConnectionEvent = ConnectionEvent(cgo.ConnectionUnreachable)           // DAT_CONNECTION_EVENT_UNREACHABLE
+)
+
+func (v ConnectionEvent) String() string { return cgo.ConnectionEvent(v).String() }
+
+func (v ConnectionEvent) Error() string { return v.String() }
+
+const (
+	AsyncErrorEVDOverflow           AsyncEvent = AsyncEvent(cgo.AsyncErrorEVDOverflow)           // DAT_ASYNC_ERROR_EVD_OVERFLOW
+	AsyncErrorIACatastrophic        AsyncEvent = AsyncEvent(cgo.AsyncErrorIACatastrophic)        // DAT_ASYNC_ERROR_IA_CATASTROPHIC
+	AsyncErrorEPBroken              AsyncEvent = AsyncEvent(cgo.AsyncErrorEPBroken)              // DAT_ASYNC_ERROR_EP_BROKEN
+	AsyncErrorProviderInternalError AsyncEvent = AsyncEvent(cgo.AsyncErrorProviderInternalError) // DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
+)
+
+func (v AsyncEvent) String() string { return cgo.AsyncEvent(v).String() }
+
+func (v AsyncEvent) Error() string { return v.String() }
+
+const (
+	DTOSend             DTO = DTO(cgo.DTOSend) + 1             // DAT_DTO_SEND
+	DTORDMAWrite        DTO = DTO(cgo.DTORDMAWrite) + 1        // DAT_DTO_RDMA_WRITE
+	DTORDMARead         DTO = DTO(cgo.DTORDMARead) + 1         // DAT_DTO_RDMA_READ
+	DTOReceive          DTO = DTO(cgo.DTOReceive) + 1          // DAT_DTO_RECEIVE
+	DTOBindMW           DTO = DTO(cgo.DTOBindMW) + 1           // DAT_DTO_BIND_MW
+	DTOIBRDMAWriteImmed DTO = DTO(cgo.DTOIBRDMAWriteImmed) + 1 // DAT_IB_DTO_RDMA_WRITE_IMMED
+	DTOIBRecvImmed      DTO = DTO(cgo.DTOIBRecvImmed) + 1      // DAT_IB_DTO_RECV_IMMED
+	DTOIBFetchAdd       DTO = DTO(cgo.DTOIBFetchAdd) + 1       // DAT_IB_DTO_FETCH_ADD
+	DTOIBCmpSwap        DTO = DTO(cgo.DTOIBCmpSwap) + 1        // DAT_IB_DTO_CMP_SWAP
+	DTOIBRecvMsgImmed   DTO = DTO(cgo.DTOIBRecvMsgImmed) + 1   // DAT_IB_DTO_RECV_MSG_IMMED
+)
+
+const (
+	DTOSuccess             DTOStatus = DTOStatus(cgo.DTOSuccess)             // DAT_DTO_SUCCESS
+	DTOErrFlushed          DTOStatus = DTOStatus(cgo.DTOErrFlushed)          // DAT_DTO_ERR_FLUSHED
+	DTOErrLocalLength      DTOStatus = DTOStatus(cgo.DTOErrLocalLength)      // DAT_DTO_ERR_LOCAL_LENGTH
+	DTOErrLocalEP          DTOStatus = DTOStatus(cgo.DTOErrLocalEP)          // DAT_DTO_ERR_LOCAL_EP
+	DTOErrLocalProtection  DTOStatus = DTOStatus(cgo.DTOErrLocalProtection)  // DAT_DTO_ERR_LOCAL_PROTECTION
+	DTOErrBadResponse      DTOStatus = DTOStatus(cgo.DTOErrBadResponse)      // DAT_DTO_ERR_BAD_RESPONSE
+	DTOErrRemoteAccess     DTOStatus = DTOStatus(cgo.DTOErrRemoteAccess)     // DAT_DTO_ERR_REMOTE_ACCESS
+	DTOErrRemoteResponder  DTOStatus = DTOStatus(cgo.DTOErrRemoteResponder)  // DAT_DTO_ERR_REMOTE_RESPONDER
+	DTOErrTransport        DTOStatus = DTOStatus(cgo.DTOErrTransport)        // DAT_DTO_ERR_TRANSPORT
+	DTOErrReceiverNotReady DTOStatus = DTOStatus(cgo.DTOErrReceiverNotReady) // DAT_DTO_ERR_RECEIVER_NOT_READY
+	RMROperationFailed     DTOStatus = DTOStatus(cgo.RMROperationFailed)     // DAT_RMR_OPERATION_FAILED
+)
+
+func (v DTOStatus) String() string { return cgo.DTOStatus(v).String() }
+
+func (v DTOStatus) Error() string { return v.String() }
+
+const (
+	CompletionDefault       CompletionFlags = CompletionFlags(cgo.CompletionDefault)       // DAT_COMPLETION_DEFAULT_FLAG
+	CompletionSuppress      CompletionFlags = CompletionFlags(cgo.CompletionSuppress)      // DAT_COMPLETION_SUPPRESS_FLAG
+	CompletionSolicitedWait CompletionFlags = CompletionFlags(cgo.CompletionSolicitedWait) // DAT_COMPLETION_SOLICITED_WAIT_FLAG
+	CompletionUnsignalled   CompletionFlags = CompletionFlags(cgo.CompletionUnsignalled)   // DAT_COMPLETION_UNSIGNALLED_FLAG
+	CompletionBarrierFence  CompletionFlags = CompletionFlags(cgo.CompletionBarrierFence)  // DAT_COMPLETION_BARRIER_FENCE_FLAG
+	CompletionEVDThreshold  CompletionFlags = CompletionFlags(cgo.CompletionEVDThreshold)  // DAT_COMPLETION_EVD_THRESHOLD_FLAG
+)
+
+func (v CompletionFlags) String() string { return cgo.CompletionFlags(v).String() }
+
+const (
+	CloseAbrupt   CloseFlags = CloseFlags(cgo.CloseAbrupt)   // DAT_CLOSE_ABRUPT_FLAG
+	CloseGraceful CloseFlags = CloseFlags(cgo.CloseGraceful) // DAT_CLOSE_GRACEFUL_FLAG
+)
+
+func (v CloseFlags) String() string { return cgo.CloseFlags(v).String() }
+
+const (
+	EVDSoftware   EVDFlags = EVDFlags(cgo.EVDSoftware)   // DAT_EVD_SOFTWARE_FLAG
+	EVDCR         EVDFlags = EVDFlags(cgo.EVDCR)         // DAT_EVD_CR_FLAG
+	EVDDTO        EVDFlags = EVDFlags(cgo.EVDDTO)        // DAT_EVD_DTO_FLAG
+	EVDConnection EVDFlags = EVDFlags(cgo.EVDConnection) // DAT_EVD_CONNECTION_FLAG
+	EVDRMRBind    EVDFlags = EVDFlags(cgo.EVDRMRBind)    // DAT_EVD_RMR_BIND_FLAG
+	EVDAsync      EVDFlags = EVDFlags(cgo.EVDAsync)      // DAT_EVD_ASYNC_FLAG
+)
+
+func (v EVDFlags) String() string { return cgo.EVDFlags(v).String() }
+
+const (
+	PSPConsumer PSPFlags = PSPFlags(cgo.PSPConsumer) // DAT_PSP_CONSUMER_FLAG
+	PSPProvider PSPFlags = PSPFlags(cgo.PSPProvider) // DAT_PSP_PROVIDER_FLAG
+)
+
+func (v PSPFlags) String() string { return cgo.PSPFlags(v).String() }
+
+const (
+	HandleTypeCR  HandleType = HandleType(cgo.HandleTypeCR)  // DAT_HANDLE_TYPE_CR
+	HandleTypeEP  HandleType = HandleType(cgo.HandleTypeEP)  // DAT_HANDLE_TYPE_EP
+	HandleTypeEVD HandleType = HandleType(cgo.HandleTypeEVD) // DAT_HANDLE_TYPE_EVD
+	HandleTypeIA  HandleType = HandleType(cgo.HandleTypeIA)  // DAT_HANDLE_TYPE_IA
+	HandleTypeLMR HandleType = HandleType(cgo.HandleTypeLMR) // DAT_HANDLE_TYPE_LMR
+	HandleTypePSP HandleType = HandleType(cgo.HandleTypePSP) // DAT_HANDLE_TYPE_PSP
+	HandleTypePZ  HandleType = HandleType(cgo.HandleTypePZ)  // DAT_HANDLE_TYPE_PZ
+	HandleTypeRMR HandleType = HandleType(cgo.HandleTypeRMR) // DAT_HANDLE_TYPE_RMR
+	HandleTypeRSP HandleType = HandleType(cgo.HandleTypeRSP) // DAT_HANDLE_TYPE_RSP
+	HandleTypeCNO HandleType = HandleType(cgo.HandleTypeCNO) // DAT_HANDLE_TYPE_CNO
+	HandleTypeSRQ HandleType = HandleType(cgo.HandleTypeSRQ) // DAT_HANDLE_TYPE_SRQ
+)
+
+func (v HandleType) String() string { return cgo.HandleType(v).String() }
+
+const (
+	EVDStateEnabled    EVDState = EVDState(cgo.EVDStateEnabled)    // DAT_EVD_STATE_ENABLED
+	EVDStateDisabled   EVDState = EVDState(cgo.EVDStateDisabled)   // DAT_EVD_STATE_DISABLED
+	EVDStateWaitable   EVDState = EVDState(cgo.EVDStateWaitable)   // DAT_EVD_STATE_WAITABLE
+	EVDStateUnwaitable EVDState = EVDState(cgo.EVDStateUnwaitable) // DAT_EVD_STATE_UNWAITABLE
+)
+
+func (v EVDState) String() string { return cgo.EVDState(v).String() }
+
+const (
+	EPFieldPZHandle               EPParamMask = EPParamMask(cgo.EPFieldPZHandle)               // DAT_EP_FIELD_PZ_HANDLE
+	EPFieldRecvEVDHandle          EPParamMask = EPParamMask(cgo.EPFieldRecvEVDHandle)          // DAT_EP_FIELD_RECV_EVD_HANDLE
+	EPFieldRequestEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldRequestEVDHandle)       // DAT_EP_FIELD_REQUEST_EVD_HANDLE
+	EPFieldConnectEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldConnectEVDHandle)       // DAT_EP_FIELD_CONNECT_EVD_HANDLE
+	EPFieldServiceType            EPParamMask = EPParamMask(cgo.EPFieldServiceType)            // DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE
+	EPFieldMaxMessageSize         EPParamMask = EPParamMask(cgo.EPFieldMaxMessageSize)         // DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE
+	EPFieldMaxRDMASize            EPParamMask = EPParamMask(cgo.EPFieldMaxRDMASize)            // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE
+	EPFieldQOS                    EPParamMask = EPParamMask(cgo.EPFieldQOS)                    // DAT_EP_FIELD_EP_ATTR_QOS
+	EPFieldRecvCompletionFlags    EPParamMask = EPParamMask(cgo.EPFieldRecvCompletionFlags)    // DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS
+	EPFieldRequestCompletionFlags EPParamMask = EPParamMask(cgo.EPFieldRequestCompletionFlags) // DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS
+	EPFieldMaxRecvDTOs            EPParamMask = EPParamMask(cgo.EPFieldMaxRecvDTOs)            // DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS
+	EPFieldMaxRequestDTOs         EPParamMask = EPParamMask(cgo.EPFieldMaxRequestDTOs)         // DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS
+	EPFieldMaxRecvIOV             EPParamMask = EPParamMask(cgo.EPFieldMaxRecvIOV)             // DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV
+	EPFieldMaxRequestIOV          EPParamMask = EPParamMask(cgo.EPFieldMaxRequestIOV)          // DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV
+	EPFieldMaxRDMAReadIn          EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIn)          // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN
+	EPFieldMaxRDMAReadOut         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadOut)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT
+	EPFieldMaxRDMAReadIOV         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIOV)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV
+	EPFieldMaxRDMAWriteIOV        EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAWriteIOV)        // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV
+)
+
+const (
+	ExtensionNone Extension = Extension(cgo.ExtensionNone) // DAT_EXTENSION_NONE
+	ExtensionIB   Extension = Extension(cgo.ExtensionIB)   // DAT_EXTENSION_IB
+	ExtensionIW   Extension = Extension(cgo.ExtensionIW)   // DAT_EXTENSION_IW
+)
+
+func (v Extension) String() string { return cgo.Extension(v).String() }
+
+const (
+	IOVConsumer      IOVOwnership = IOVOwnership(cgo.IOVConsumer)      // DAT_IOV_CONSUMER
+	IOVProviderNomod IOVOwnership = IOVOwnership(cgo.IOVProviderNomod) // DAT_IOV_PROVIDER_NOMOD
+	IOVProviderMod   IOVOwnership = IOVOwnership(cgo.IOVProviderMod)   // DAT_IOV_PROVIDER_MOD
+)
+
+func (v IOVOwnership) String() string { return cgo.IOVOwnership(v).String() }
+
+const (
+	PSPCreatesEPNever   EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPNever)   // DAT_PSP_CREATES_EP_NEVER
+	PSPCreatesEPIfasked EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPIfasked) // DAT_PSP_CREATES_EP_IFASKED
+	PSPCreatesEPAlways  EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPAlways)  // DAT_PSP_CREATES_EP_ALWAYS
+)
+
+func (v EPCreatorForPSP) String() string { return cgo.EPCreatorForPSP(v).String() }
+
+const (
+	PZUnique    PZSupport = PZSupport(cgo.PZUnique)    // DAT_PZ_UNIQUE
+	PZShareable PZSupport = PZSupport(cgo.PZShareable) // DAT_PZ_SHAREABLE
+)
+
+func (v PZSupport) String() string { return cgo.PZSupport(v).String() }
+
+const (
 	ErrConnQualInUse             ReturnType = ReturnType(cgo.ConnQualInUse)             // DAT_CONN_QUAL_IN_USE
 	ErrInsufficientResources     ReturnType = ReturnType(cgo.InsufficientResources)     // DAT_INSUFFICIENT_RESOURCES
 	ErrInternalError             ReturnType = ReturnType(cgo.InternalError)             // DAT_INTERNAL_ERROR
@@ -27,397 +233,69 @@ const (
 	ErrInvalidAddress            ReturnType = ReturnType(cgo.InvalidAddress)            // DAT_INVALID_ADDRESS
 	ErrInterruptedCall           ReturnType = ReturnType(cgo.InterruptedCall)           // DAT_INTERRUPTED_CALL
 	ErrConnQualUnavailable       ReturnType = ReturnType(cgo.ConnQualUnavailable)       // DAT_CONN_QUAL_UNAVAILABLE
-	ErrReservedLMR               ReturnType = ReturnType(cgo.ReservedLMR)               // DAT_RESERVED_LMR
-	ErrPortInUse                 ReturnType = ReturnType(cgo.PortInUse)                 // DAT_PORT_IN_USE
-	ErrCommNotSupported          ReturnType = ReturnType(cgo.CommNotSupported)          // DAT_COMM_NOT_SUPPORTED
-	ErrExtensionBase             ReturnType = ReturnType(cgo.ExtensionBase)             // DAT_EXTENSION_BASE
 	ErrNotImplemented            ReturnType = ReturnType(cgo.NotImplemented)            // DAT_NOT_IMPLEMENTED
 )
 
-// String returns the C name.
 func (v ReturnType) String() string { return cgo.ReturnType(v).String() }
 
-// Error returns the C name.
 func (v ReturnType) Error() string { return v.String() }
 
-// The errors by subtype.
 const (
-	NoSubtype                      ReturnSubtype = ReturnSubtype(cgo.NoSubtype)                      // DAT_NO_SUBTYPE
-	SubInterrupted                 ReturnSubtype = ReturnSubtype(cgo.SubInterrupted)                 // DAT_SUB_INTERRUPTED
-	ResourceMemory                 ReturnSubtype = ReturnSubtype(cgo.ResourceMemory)                 // DAT_RESOURCE_MEMORY
-	ResourceDevice                 ReturnSubtype = ReturnSubtype(cgo.ResourceDevice)                 // DAT_RESOURCE_DEVICE
-	ResourceTEP                    ReturnSubtype = ReturnSubtype(cgo.ResourceTEP)                    // DAT_RESOURCE_TEP
-	ResourceTEVD                   ReturnSubtype = ReturnSubtype(cgo.ResourceTEVD)                   // DAT_RESOURCE_TEVD
-	ResourceProtectionDomain       ReturnSubtype = ReturnSubtype(cgo.ResourceProtectionDomain)       // DAT_RESOURCE_PROTECTION_DOMAIN
-	ResourceMemoryRegion           ReturnSubtype = ReturnSubtype(cgo.ResourceMemoryRegion)           // DAT_RESOURCE_MEMORY_REGION
-	ResourceErrorHandler           ReturnSubtype = ReturnSubtype(cgo.ResourceErrorHandler)           // DAT_RESOURCE_ERROR_HANDLER
-	ResourceCredits                ReturnSubtype = ReturnSubtype(cgo.ResourceCredits)                // DAT_RESOURCE_CREDITS
-	ResourceSRQ                    ReturnSubtype = ReturnSubtype(cgo.ResourceSRQ)                    // DAT_RESOURCE_SRQ
-	InvalidHandleIA                ReturnSubtype = ReturnSubtype(cgo.InvalidHandleIA)                // DAT_INVALID_HANDLE_IA
-	InvalidHandleEP                ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEP)                // DAT_INVALID_HANDLE_EP
-	InvalidHandleLMR               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleLMR)               // DAT_INVALID_HANDLE_LMR
-	InvalidHandleRMR               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleRMR)               // DAT_INVALID_HANDLE_RMR
-	InvalidHandlePZ                ReturnSubtype = ReturnSubtype(cgo.InvalidHandlePZ)                // DAT_INVALID_HANDLE_PZ
-	InvalidHandlePSP               ReturnSubtype = ReturnSubtype(cgo.InvalidHandlePSP)               // DAT_INVALID_HANDLE_PSP
-	InvalidHandleRSP               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleRSP)               // DAT_INVALID_HANDLE_RSP
-	InvalidHandleCR                ReturnSubtype = ReturnSubtype(cgo.InvalidHandleCR)                // DAT_INVALID_HANDLE_CR
-	InvalidHandleCNO               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleCNO)               // DAT_INVALID_HANDLE_CNO
-	InvalidHandleEVDCR             ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDCR)             // DAT_INVALID_HANDLE_EVD_CR
-	InvalidHandleEVDRequest        ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDRequest)        // DAT_INVALID_HANDLE_EVD_REQUEST
-	InvalidHandleEVDRecv           ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDRecv)           // DAT_INVALID_HANDLE_EVD_RECV
-	InvalidHandleEVDConn           ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDConn)           // DAT_INVALID_HANDLE_EVD_CONN
-	InvalidHandleEVDAsync          ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDAsync)          // DAT_INVALID_HANDLE_EVD_ASYNC
-	InvalidHandleSRQ               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleSRQ)               // DAT_INVALID_HANDLE_SRQ
-	InvalidHandleCSP               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleCSP)               // DAT_INVALID_HANDLE_CSP
-	InvalidHandle1                 ReturnSubtype = ReturnSubtype(cgo.InvalidHandle1)                 // DAT_INVALID_HANDLE1
-	InvalidHandle2                 ReturnSubtype = ReturnSubtype(cgo.InvalidHandle2)                 // DAT_INVALID_HANDLE2
-	InvalidHandle3                 ReturnSubtype = ReturnSubtype(cgo.InvalidHandle3)                 // DAT_INVALID_HANDLE3
-	InvalidHandle4                 ReturnSubtype = ReturnSubtype(cgo.InvalidHandle4)                 // DAT_INVALID_HANDLE4
-	InvalidHandle5                 ReturnSubtype = ReturnSubtype(cgo.InvalidHandle5)                 // DAT_INVALID_HANDLE5
-	InvalidHandle6                 ReturnSubtype = ReturnSubtype(cgo.InvalidHandle6)                 // DAT_INVALID_HANDLE6
-	InvalidHandle7                 ReturnSubtype = ReturnSubtype(cgo.InvalidHandle7)                 // DAT_INVALID_HANDLE7
-	InvalidHandle8                 ReturnSubtype = ReturnSubtype(cgo.InvalidHandle8)                 // DAT_INVALID_HANDLE8
-	InvalidHandle9                 ReturnSubtype = ReturnSubtype(cgo.InvalidHandle9)                 // DAT_INVALID_HANDLE9
-	InvalidHandle10                ReturnSubtype = ReturnSubtype(cgo.InvalidHandle10)                // DAT_INVALID_HANDLE10
-	InvalidArg1                    ReturnSubtype = ReturnSubtype(cgo.InvalidArg1)                    // DAT_INVALID_ARG1
-	InvalidArg2                    ReturnSubtype = ReturnSubtype(cgo.InvalidArg2)                    // DAT_INVALID_ARG2
-	InvalidArg3                    ReturnSubtype = ReturnSubtype(cgo.InvalidArg3)                    // DAT_INVALID_ARG3
-	InvalidArg4                    ReturnSubtype = ReturnSubtype(cgo.InvalidArg4)                    // DAT_INVALID_ARG4
-	InvalidArg5                    ReturnSubtype = ReturnSubtype(cgo.InvalidArg5)                    // DAT_INVALID_ARG5
-	InvalidArg6                    ReturnSubtype = ReturnSubtype(cgo.InvalidArg6)                    // DAT_INVALID_ARG6
-	InvalidArg7                    ReturnSubtype = ReturnSubtype(cgo.InvalidArg7)                    // DAT_INVALID_ARG7
-	InvalidArg8                    ReturnSubtype = ReturnSubtype(cgo.InvalidArg8)                    // DAT_INVALID_ARG8
-	InvalidArg9                    ReturnSubtype = ReturnSubtype(cgo.InvalidArg9)                    // DAT_INVALID_ARG9
-	InvalidArg10                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg10)                   // DAT_INVALID_ARG10
-	InvalidStateEPUnconnected      ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPUnconnected)      // DAT_INVALID_STATE_EP_UNCONNECTED
-	InvalidStateEPActConnPending   ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPActConnPending)   // DAT_INVALID_STATE_EP_ACTCONNPENDING
-	InvalidStateEPPassConnPending  ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPPassConnPending)  // DAT_INVALID_STATE_EP_PASSCONNPENDING
-	InvalidStateEPTentConnPending  ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPTentConnPending)  // DAT_INVALID_STATE_EP_TENTCONNPENDING
-	InvalidStateEPConnected        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPConnected)        // DAT_INVALID_STATE_EP_CONNECTED
-	InvalidStateEPDisconnected     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPDisconnected)     // DAT_INVALID_STATE_EP_DISCONNECTED
-	InvalidStateEPReserved         ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPReserved)         // DAT_INVALID_STATE_EP_RESERVED
-	InvalidStateEPComplPending     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPComplPending)     // DAT_INVALID_STATE_EP_COMPLPENDING
-	InvalidStateEPDiscPending      ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPDiscPending)      // DAT_INVALID_STATE_EP_DISCPENDING
-	InvalidStateEPProviderControl  ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPProviderControl)  // DAT_INVALID_STATE_EP_PROVIDERCONTROL
-	InvalidStateEPNotReady         ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPNotReady)         // DAT_INVALID_STATE_EP_NOTREADY
-	InvalidStateEPRecvWatermark    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPRecvWatermark)    // DAT_INVALID_STATE_EP_RECV_WATERMARK
-	InvalidStateEPPZ               ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPPZ)               // DAT_INVALID_STATE_EP_PZ
-	InvalidStateEPEVDRequest       ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPEVDRequest)       // DAT_INVALID_STATE_EP_EVD_REQUEST
-	InvalidStateEPEVDRecv          ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPEVDRecv)          // DAT_INVALID_STATE_EP_EVD_RECV
-	InvalidStateEPEVDConnect       ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPEVDConnect)       // DAT_INVALID_STATE_EP_EVD_CONNECT
-	InvalidStateEPUnconfigured     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPUnconfigured)     // DAT_INVALID_STATE_EP_UNCONFIGURED
-	InvalidStateEPUnconfReserved   ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPUnconfReserved)   // DAT_INVALID_STATE_EP_UNCONFRESERVED
-	InvalidStateEPUnconfPassive    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPUnconfPassive)    // DAT_INVALID_STATE_EP_UNCONFPASSIVE
-	InvalidStateEPUnconfTentative  ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPUnconfTentative)  // DAT_INVALID_STATE_EP_UNCONFTENTATIVE
-	InvalidStateCNOInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStateCNOInUse)           // DAT_INVALID_STATE_CNO_IN_USE
-	InvalidStateCNODead            ReturnSubtype = ReturnSubtype(cgo.InvalidStateCNODead)            // DAT_INVALID_STATE_CNO_DEAD
-	InvalidStateEVDOpen            ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDOpen)            // DAT_INVALID_STATE_EVD_OPEN
-	InvalidStateEVDEnabled         ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDEnabled)         // DAT_INVALID_STATE_EVD_ENABLED
-	InvalidStateEVDDisabled        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDDisabled)        // DAT_INVALID_STATE_EVD_DISABLED
-	InvalidStateEVDWaitable        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDWaitable)        // DAT_INVALID_STATE_EVD_WAITABLE
-	InvalidStateEVDUnwaitable      ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDUnwaitable)      // DAT_INVALID_STATE_EVD_UNWAITABLE
-	InvalidStateEVDInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDInUse)           // DAT_INVALID_STATE_EVD_IN_USE
-	InvalidStateEVDConfigNotify    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDConfigNotify)    // DAT_INVALID_STATE_EVD_CONFIG_NOTIFY
-	InvalidStateEVDConfigSolicited ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDConfigSolicited) // DAT_INVALID_STATE_EVD_CONFIG_SOLICITED
-	InvalidStateEVDConfigThreshold ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDConfigThreshold) // DAT_INVALID_STATE_EVD_CONFIG_THRESHOLD
-	InvalidStateEVDWaiter          ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDWaiter)          // DAT_INVALID_STATE_EVD_WAITER
-	InvalidStateEVDAsync           ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDAsync)           // DAT_INVALID_STATE_EVD_ASYNC
-	InvalidStateIAInUse            ReturnSubtype = ReturnSubtype(cgo.InvalidStateIAInUse)            // DAT_INVALID_STATE_IA_IN_USE
-	InvalidStateLMRInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStateLMRInUse)           // DAT_INVALID_STATE_LMR_IN_USE
-	InvalidStateLMRFree            ReturnSubtype = ReturnSubtype(cgo.InvalidStateLMRFree)            // DAT_INVALID_STATE_LMR_FREE
-	InvalidStatePZInUse            ReturnSubtype = ReturnSubtype(cgo.InvalidStatePZInUse)            // DAT_INVALID_STATE_PZ_IN_USE
-	InvalidStatePZFree             ReturnSubtype = ReturnSubtype(cgo.InvalidStatePZFree)             // DAT_INVALID_STATE_PZ_FREE
-	InvalidStateSRQOperational     ReturnSubtype = ReturnSubtype(cgo.InvalidStateSRQOperational)     // DAT_INVALID_STATE_SRQ_OPERATIONAL
-	InvalidStateSRQError           ReturnSubtype = ReturnSubtype(cgo.InvalidStateSRQError)           // DAT_INVALID_STATE_SRQ_ERROR
-	InvalidStateSRQInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStateSRQInUse)           // DAT_INVALID_STATE_SRQ_IN_USE
-	InvalidStateSRQShutdown        ReturnSubtype = ReturnSubtype(cgo.InvalidStateSRQShutdown)        // DAT_INVALID_STATE_SRQ_SHUTDOWN
-	PrivilegesRead                 ReturnSubtype = ReturnSubtype(cgo.PrivilegesRead)                 // DAT_PRIVILEGES_READ
-	PrivilegesWrite                ReturnSubtype = ReturnSubtype(cgo.PrivilegesWrite)                // DAT_PRIVILEGES_WRITE
-	PrivilegesRDMARead             ReturnSubtype = ReturnSubtype(cgo.PrivilegesRDMARead)             // DAT_PRIVILEGES_RDMA_READ
-	PrivilegesRDMAWrite            ReturnSubtype = ReturnSubtype(cgo.PrivilegesRDMAWrite)            // DAT_PRIVILEGES_RDMA_WRITE
-	ProtectionRead                 ReturnSubtype = ReturnSubtype(cgo.ProtectionRead)                 // DAT_PROTECTION_READ
-	ProtectionWrite                ReturnSubtype = ReturnSubtype(cgo.ProtectionWrite)                // DAT_PROTECTION_WRITE
-	ProtectionRDMARead             ReturnSubtype = ReturnSubtype(cgo.ProtectionRDMARead)             // DAT_PROTECTION_RDMA_READ
-	ProtectionRDMAWrite            ReturnSubtype = ReturnSubtype(cgo.ProtectionRDMAWrite)            // DAT_PROTECTION_RDMA_WRITE
-	InvalidAddressUnsupported      ReturnSubtype = ReturnSubtype(cgo.InvalidAddressUnsupported)      // DAT_INVALID_ADDRESS_UNSUPPORTED
-	InvalidAddressUnreachable      ReturnSubtype = ReturnSubtype(cgo.InvalidAddressUnreachable)      // DAT_INVALID_ADDRESS_UNREACHABLE
-	InvalidAddressMalformed        ReturnSubtype = ReturnSubtype(cgo.InvalidAddressMalformed)        // DAT_INVALID_ADDRESS_MALFORMED
-	NameNotRegistered              ReturnSubtype = ReturnSubtype(cgo.NameNotRegistered)              // DAT_NAME_NOT_REGISTERED
-	MajorNotFound                  ReturnSubtype = ReturnSubtype(cgo.MajorNotFound)                  // DAT_MAJOR_NOT_FOUND
-	MinorNotFound                  ReturnSubtype = ReturnSubtype(cgo.MinorNotFound)                  // DAT_MINOR_NOT_FOUND
-	ThreadSafetyNotFound           ReturnSubtype = ReturnSubtype(cgo.ThreadSafetyNotFound)           // DAT_THREAD_SAFETY_NOT_FOUND
+	NoSubtype                     ReturnSubtype = ReturnSubtype(cgo.NoSubtype)                     // DAT_NO_SUBTYPE
+	ResourceMemory                ReturnSubtype = ReturnSubtype(cgo.ResourceMemory)                // DAT_RESOURCE_MEMORY
+	ResourceTEP                   ReturnSubtype = ReturnSubtype(cgo.ResourceTEP)                   // DAT_RESOURCE_TEP
+	ResourceTEVD                  ReturnSubtype = ReturnSubtype(cgo.ResourceTEVD)                  // DAT_RESOURCE_TEVD
+	ResourceMemoryRegion          ReturnSubtype = ReturnSubtype(cgo.ResourceMemoryRegion)          // DAT_RESOURCE_MEMORY_REGION
+	InvalidHandleIA               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleIA)               // DAT_INVALID_HANDLE_IA
+	InvalidHandleEP               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEP)               // DAT_INVALID_HANDLE_EP
+	InvalidHandleLMR              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleLMR)              // DAT_INVALID_HANDLE_LMR
+	InvalidHandleRMR              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleRMR)              // DAT_INVALID_HANDLE_RMR
+	InvalidHandlePZ               ReturnSubtype = ReturnSubtype(cgo.InvalidHandlePZ)               // DAT_INVALID_HANDLE_PZ
+	InvalidHandlePSP              ReturnSubtype = ReturnSubtype(cgo.InvalidHandlePSP)              // DAT_INVALID_HANDLE_PSP
+	InvalidHandleRSP              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleRSP)              // DAT_INVALID_HANDLE_RSP
+	InvalidHandleCR               ReturnSubtype = ReturnSubtype(cgo.InvalidHandleCR)               // DAT_INVALID_HANDLE_CR
+	InvalidHandleCNO              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleCNO)              // DAT_INVALID_HANDLE_CNO
+	InvalidHandleEVDCR            ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDCR)            // DAT_INVALID_HANDLE_EVD_CR
+	InvalidHandleEVDRequest       ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDRequest)       // DAT_INVALID_HANDLE_EVD_REQUEST
+	InvalidHandleEVDRecv          ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDRecv)          // DAT_INVALID_HANDLE_EVD_RECV
+	InvalidHandleEVDConn          ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDConn)          // DAT_INVALID_HANDLE_EVD_CONN
+	InvalidHandleEVDAsync         ReturnSubtype = ReturnSubtype(cgo.InvalidHandleEVDAsync)         // DAT_INVALID_HANDLE_EVD_ASYNC
+	InvalidHandleSRQ              ReturnSubtype = ReturnSubtype(cgo.InvalidHandleSRQ)              // DAT_INVALID_HANDLE_SRQ
+	InvalidArg1                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg1)                   // DAT_INVALID_ARG1
+	InvalidArg2                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg2)                   // DAT_INVALID_ARG2
+	InvalidArg3                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg3)                   // DAT_INVALID_ARG3
+	InvalidArg4                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg4)                   // DAT_INVALID_ARG4
+	InvalidArg5                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg5)                   // DAT_INVALID_ARG5
+	InvalidArg6                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg6)                   // DAT_INVALID_ARG6
+	InvalidArg7                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg7)                   // DAT_INVALID_ARG7
+	InvalidArg8                   ReturnSubtype = ReturnSubtype(cgo.InvalidArg8)                   // DAT_INVALID_ARG8
+	InvalidStateEPUnconnected     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPUnconnected)     // DAT_INVALID_STATE_EP_UNCONNECTED
+	InvalidStateEPActConnPending  ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPActConnPending)  // DAT_INVALID_STATE_EP_ACTCONNPENDING
+	InvalidStateEPPassConnPending ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPPassConnPending) // DAT_INVALID_STATE_EP_PASSCONNPENDING
+	InvalidStateEPTentConnPending ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPTentConnPending) // DAT_INVALID_STATE_EP_TENTCONNPENDING
+	InvalidStateEPConnected       ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPConnected)       // DAT_INVALID_STATE_EP_CONNECTED
+	InvalidStateEPDisconnected    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPDisconnected)    // DAT_INVALID_STATE_EP_DISCONNECTED
+	InvalidStateEPReserved        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPReserved)        // DAT_INVALID_STATE_EP_RESERVED
+	InvalidStateEPComplPending    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPComplPending)    // DAT_INVALID_STATE_EP_COMPLPENDING
+	InvalidStateEPDiscPending     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPDiscPending)     // DAT_INVALID_STATE_EP_DISCPENDING
+	InvalidStateEPNotReady        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPNotReady)        // DAT_INVALID_STATE_EP_NOTREADY
+	InvalidStateCNOInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateCNOInUse)          // DAT_INVALID_STATE_CNO_IN_USE
+	InvalidStateEVDUnwaitable     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDUnwaitable)     // DAT_INVALID_STATE_EVD_UNWAITABLE
+	InvalidStateEVDInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateEVDInUse)          // DAT_INVALID_STATE_EVD_IN_USE
+	InvalidStateIAInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStateIAInUse)           // DAT_INVALID_STATE_IA_IN_USE
+	InvalidStateLMRInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateLMRInUse)          // DAT_INVALID_STATE_LMR_IN_USE
+	InvalidStatePZInUse           ReturnSubtype = ReturnSubtype(cgo.InvalidStatePZInUse)           // DAT_INVALID_STATE_PZ_IN_USE
+	InvalidStateSRQInUse          ReturnSubtype = ReturnSubtype(cgo.InvalidStateSRQInUse)          // DAT_INVALID_STATE_SRQ_IN_USE
+	PrivilegesRead                ReturnSubtype = ReturnSubtype(cgo.PrivilegesRead)                // DAT_PRIVILEGES_READ
+	PrivilegesWrite               ReturnSubtype = ReturnSubtype(cgo.PrivilegesWrite)               // DAT_PRIVILEGES_WRITE
+	ProtectionRead                ReturnSubtype = ReturnSubtype(cgo.ProtectionRead)                // DAT_PROTECTION_READ
+	ProtectionWrite               ReturnSubtype = ReturnSubtype(cgo.ProtectionWrite)               // DAT_PROTECTION_WRITE
+	InvalidAddressUnsupported     ReturnSubtype = ReturnSubtype(cgo.InvalidAddressUnsupported)     // DAT_INVALID_ADDRESS_UNSUPPORTED
+	InvalidAddressUnreachable     ReturnSubtype = ReturnSubtype(cgo.InvalidAddressUnreachable)     // DAT_INVALID_ADDRESS_UNREACHABLE
+	InvalidAddressMalformed       ReturnSubtype = ReturnSubtype(cgo.InvalidAddressMalformed)       // DAT_INVALID_ADDRESS_MALFORMED
+	NameNotRegistered             ReturnSubtype = ReturnSubtype(cgo.NameNotRegistered)             // DAT_NAME_NOT_REGISTERED
 )
 
-// String returns the C name.
 func (v ReturnSubtype) String() string { return cgo.ReturnSubtype(v).String() }
 
-// Error returns the C name.
 func (v ReturnSubtype) Error() string { return v.String() }
-
-// The states of an endpoint.
-const (
-	EPStateUnconnected                EPState = EPState(cgo.EPStateUnconnected)                // DAT_EP_STATE_UNCONNECTED
-	EPStateUnconfiguredUnconnected    EPState = EPState(cgo.EPStateUnconfiguredUnconnected)    // DAT_EP_STATE_UNCONFIGURED_UNCONNECTED
-	EPStateReserved                   EPState = EPState(cgo.EPStateReserved)                   // DAT_EP_STATE_RESERVED
-	EPStateUnconfiguredReserved       EPState = EPState(cgo.EPStateUnconfiguredReserved)       // DAT_EP_STATE_UNCONFIGURED_RESERVED
-	EPStatePassiveConnectionPending   EPState = EPState(cgo.EPStatePassiveConnectionPending)   // DAT_EP_STATE_PASSIVE_CONNECTION_PENDING
-	EPStateUnconfiguredPassive        EPState = EPState(cgo.EPStateUnconfiguredPassive)        // DAT_EP_STATE_UNCONFIGURED_PASSIVE
-	EPStateActiveConnectionPending    EPState = EPState(cgo.EPStateActiveConnectionPending)    // DAT_EP_STATE_ACTIVE_CONNECTION_PENDING
-	EPStateTentativeConnectionPending EPState = EPState(cgo.EPStateTentativeConnectionPending) // DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING
-	EPStateUnconfiguredTentative      EPState = EPState(cgo.EPStateUnconfiguredTentative)      // DAT_EP_STATE_UNCONFIGURED_TENTATIVE
-	EPStateConnected                  EPState = EPState(cgo.EPStateConnected)                  // DAT_EP_STATE_CONNECTED
-	EPStateDisconnectPending          EPState = EPState(cgo.EPStateDisconnectPending)          // DAT_EP_STATE_DISCONNECT_PENDING
-	EPStateDisconnected               EPState = EPState(cgo.EPStateDisconnected)               // DAT_EP_STATE_DISCONNECTED
-	EPStateCompletionPending          EPState = EPState(cgo.EPStateCompletionPending)          // DAT_EP_STATE_COMPLETION_PENDING
-)
-
-// String returns the C name.
-func (v EPState) String() string { return cgo.EPState(v).String() }
-
-// The kinds of events.
-const (
-	EventDTOCompletion                   EventNumber = EventNumber(cgo.EventDTOCompletion)                   // DAT_DTO_COMPLETION_EVENT
-	EventRMRBindCompletion               EventNumber = EventNumber(cgo.EventRMRBindCompletion)               // DAT_RMR_BIND_COMPLETION_EVENT
-	EventConnectionRequest               EventNumber = EventNumber(cgo.EventConnectionRequest)               // DAT_CONNECTION_REQUEST_EVENT
-	EventConnectionEstablished           EventNumber = EventNumber(cgo.EventConnectionEstablished)           // DAT_CONNECTION_EVENT_ESTABLISHED
-	EventConnectionPeerRejected          EventNumber = EventNumber(cgo.EventConnectionPeerRejected)          // DAT_CONNECTION_EVENT_PEER_REJECTED
-	EventConnectionNonPeerRejected       EventNumber = EventNumber(cgo.EventConnectionNonPeerRejected)       // DAT_CONNECTION_EVENT_NON_PEER_REJECTED
-	EventConnectionAcceptCompletionError EventNumber = EventNumber(cgo.EventConnectionAcceptCompletionError) // DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR
-	EventConnectionDisconnected          EventNumber = EventNumber(cgo.EventConnectionDisconnected)          // DAT_CONNECTION_EVENT_DISCONNECTED
-	EventConnectionBroken                EventNumber = EventNumber(cgo.EventConnectionBroken)                // DAT_CONNECTION_EVENT_BROKEN
-	EventConnectionTimedOut              EventNumber = EventNumber(cgo.EventConnectionTimedOut)              // DAT_CONNECTION_EVENT_TIMED_OUT
-	EventConnectionUnreachable           EventNumber = EventNumber(cgo.EventConnectionUnreachable)           // DAT_CONNECTION_EVENT_UNREACHABLE
-	EventAsyncErrorEVDOverflow           EventNumber = EventNumber(cgo.EventAsyncErrorEVDOverflow)           // DAT_ASYNC_ERROR_EVD_OVERFLOW
-	EventAsyncErrorIACatastrophic        EventNumber = EventNumber(cgo.EventAsyncErrorIACatastrophic)        // DAT_ASYNC_ERROR_IA_CATASTROPHIC
-	EventAsyncErrorEPBroken              EventNumber = EventNumber(cgo.EventAsyncErrorEPBroken)              // DAT_ASYNC_ERROR_EP_BROKEN
-	EventAsyncErrorTimedOut              EventNumber = EventNumber(cgo.EventAsyncErrorTimedOut)              // DAT_ASYNC_ERROR_TIMED_OUT
-	EventAsyncErrorProviderInternalError EventNumber = EventNumber(cgo.EventAsyncErrorProviderInternalError) // DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
-	EventHADownTo1                       EventNumber = EventNumber(cgo.EventHADownTo1)                       // DAT_HA_DOWN_TO_1
-	EventHAUpToMultiPath                 EventNumber = EventNumber(cgo.EventHAUpToMultiPath)                 // DAT_HA_UP_TO_MULTI_PATH
-	EventSoftware                        EventNumber = EventNumber(cgo.EventSoftware)                        // DAT_SOFTWARE_EVENT
-)
-
-// String returns the C name.
-func (v EventNumber) String() string { return cgo.EventNumber(v).String() }
-
-// What happens to connections.
-const (
-	ConnectionEstablished           ConnectionEvent = ConnectionEvent(cgo.ConnectionEstablished)           // DAT_CONNECTION_EVENT_ESTABLISHED
-	ConnectionPeerRejected          ConnectionEvent = ConnectionEvent(cgo.ConnectionPeerRejected)          // DAT_CONNECTION_EVENT_PEER_REJECTED
-	ConnectionNonPeerRejected       ConnectionEvent = ConnectionEvent(cgo.ConnectionNonPeerRejected)       // DAT_CONNECTION_EVENT_NON_PEER_REJECTED
-	ConnectionAcceptCompletionError ConnectionEvent = ConnectionEvent(cgo.ConnectionAcceptCompletionError) // DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR
-	ConnectionDisconnected          ConnectionEvent = ConnectionEvent(cgo.ConnectionDisconnected)          // DAT_CONNECTION_EVENT_DISCONNECTED
-	ConnectionBroken                ConnectionEvent = ConnectionEvent(cgo.ConnectionBroken)                // DAT_CONNECTION_EVENT_BROKEN
-	ConnectionTimedOut              ConnectionEvent = ConnectionEvent(cgo.ConnectionTimedOut)              // DAT_CONNECTION_EVENT_TIMED_OUT
-	ConnectionUnreachable           ConnectionEvent = ConnectionEvent(cgo.ConnectionUnreachable)           // DAT_CONNECTION_EVENT_UNREACHABLE
-)
-
-// String returns the C name.
-func (v ConnectionEvent) String() string { return cgo.ConnectionEvent(v).String() }
-
-// Error returns the C name.
-func (v ConnectionEvent) Error() string { return v.String() }
-
-// What happens on adapters.
-const (
-	AsyncErrorEVDOverflow           AsyncEvent = AsyncEvent(cgo.AsyncErrorEVDOverflow)           // DAT_ASYNC_ERROR_EVD_OVERFLOW
-	AsyncErrorIACatastrophic        AsyncEvent = AsyncEvent(cgo.AsyncErrorIACatastrophic)        // DAT_ASYNC_ERROR_IA_CATASTROPHIC
-	AsyncErrorEPBroken              AsyncEvent = AsyncEvent(cgo.AsyncErrorEPBroken)              // DAT_ASYNC_ERROR_EP_BROKEN
-	AsyncErrorTimedOut              AsyncEvent = AsyncEvent(cgo.AsyncErrorTimedOut)              // DAT_ASYNC_ERROR_TIMED_OUT
-	AsyncErrorProviderInternalError AsyncEvent = AsyncEvent(cgo.AsyncErrorProviderInternalError) // DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
-	HADownTo1                       AsyncEvent = AsyncEvent(cgo.HADownTo1)                       // DAT_HA_DOWN_TO_1
-	HAUpToMultiPath                 AsyncEvent = AsyncEvent(cgo.HAUpToMultiPath)                 // DAT_HA_UP_TO_MULTI_PATH
-)
-
-// String returns the C name.
-func (v AsyncEvent) String() string { return cgo.AsyncEvent(v).String() }
-
-// Error returns the C name.
-func (v AsyncEvent) Error() string { return v.String() }
-
-// The data transfer operations.
-const (
-	DTOSend             DTO = DTO(cgo.DTOSend) + 1             // DAT_DTO_SEND
-	DTORDMAWrite        DTO = DTO(cgo.DTORDMAWrite) + 1        // DAT_DTO_RDMA_WRITE
-	DTORDMARead         DTO = DTO(cgo.DTORDMARead) + 1         // DAT_DTO_RDMA_READ
-	DTOReceive          DTO = DTO(cgo.DTOReceive) + 1          // DAT_DTO_RECEIVE
-	DTOBindMW           DTO = DTO(cgo.DTOBindMW) + 1           // DAT_DTO_BIND_MW
-	DTOIBRDMAWriteImmed DTO = DTO(cgo.DTOIBRDMAWriteImmed) + 1 // DAT_IB_DTO_RDMA_WRITE_IMMED
-	DTOIBRecvImmed      DTO = DTO(cgo.DTOIBRecvImmed) + 1      // DAT_IB_DTO_RECV_IMMED
-	DTOIBFetchAdd       DTO = DTO(cgo.DTOIBFetchAdd) + 1       // DAT_IB_DTO_FETCH_ADD
-	DTOIBCmpSwap        DTO = DTO(cgo.DTOIBCmpSwap) + 1        // DAT_IB_DTO_CMP_SWAP
-	DTOIBRecvMsgImmed   DTO = DTO(cgo.DTOIBRecvMsgImmed) + 1   // DAT_IB_DTO_RECV_MSG_IMMED
-)
-
-// The outcomes of data transfer operations.
-const (
-	DTOSuccess             DTOStatus = DTOStatus(cgo.DTOSuccess)             // DAT_DTO_SUCCESS
-	DTOErrFlushed          DTOStatus = DTOStatus(cgo.DTOErrFlushed)          // DAT_DTO_ERR_FLUSHED
-	DTOErrLocalLength      DTOStatus = DTOStatus(cgo.DTOErrLocalLength)      // DAT_DTO_ERR_LOCAL_LENGTH
-	DTOErrLocalEP          DTOStatus = DTOStatus(cgo.DTOErrLocalEP)          // DAT_DTO_ERR_LOCAL_EP
-	DTOErrLocalProtection  DTOStatus = DTOStatus(cgo.DTOErrLocalProtection)  // DAT_DTO_ERR_LOCAL_PROTECTION
-	DTOErrBadResponse      DTOStatus = DTOStatus(cgo.DTOErrBadResponse)      // DAT_DTO_ERR_BAD_RESPONSE
-	DTOErrRemoteAccess     DTOStatus = DTOStatus(cgo.DTOErrRemoteAccess)     // DAT_DTO_ERR_REMOTE_ACCESS
-	DTOErrRemoteResponder  DTOStatus = DTOStatus(cgo.DTOErrRemoteResponder)  // DAT_DTO_ERR_REMOTE_RESPONDER
-	DTOErrTransport        DTOStatus = DTOStatus(cgo.DTOErrTransport)        // DAT_DTO_ERR_TRANSPORT
-	DTOErrReceiverNotReady DTOStatus = DTOStatus(cgo.DTOErrReceiverNotReady) // DAT_DTO_ERR_RECEIVER_NOT_READY
-	DTOErrPartialPacket    DTOStatus = DTOStatus(cgo.DTOErrPartialPacket)    // DAT_DTO_ERR_PARTIAL_PACKET
-	RMROperationFailed     DTOStatus = DTOStatus(cgo.RMROperationFailed)     // DAT_RMR_OPERATION_FAILED
-	DTOErrLocalMMError     DTOStatus = DTOStatus(cgo.DTOErrLocalMMError)     // DAT_DTO_ERR_LOCAL_MM_ERROR
-)
-
-// String returns the C name.
-func (v DTOStatus) String() string { return cgo.DTOStatus(v).String() }
-
-// Error returns the C name.
-func (v DTOStatus) Error() string { return v.String() }
-
-// The completion flags.
-const (
-	CompletionDefault       CompletionFlags = CompletionFlags(cgo.CompletionDefault)       // DAT_COMPLETION_DEFAULT_FLAG
-	CompletionSuppress      CompletionFlags = CompletionFlags(cgo.CompletionSuppress)      // DAT_COMPLETION_SUPPRESS_FLAG
-	CompletionSolicitedWait CompletionFlags = CompletionFlags(cgo.CompletionSolicitedWait) // DAT_COMPLETION_SOLICITED_WAIT_FLAG
-	CompletionUnsignalled   CompletionFlags = CompletionFlags(cgo.CompletionUnsignalled)   // DAT_COMPLETION_UNSIGNALLED_FLAG
-	CompletionBarrierFence  CompletionFlags = CompletionFlags(cgo.CompletionBarrierFence)  // DAT_COMPLETION_BARRIER_FENCE_FLAG
-	CompletionEVDThreshold  CompletionFlags = CompletionFlags(cgo.CompletionEVDThreshold)  // DAT_COMPLETION_EVD_THRESHOLD_FLAG
-)
-
-// String returns the C name.
-func (v CompletionFlags) String() string { return cgo.CompletionFlags(v).String() }
-
-// The close flags. CloseAbrupt is the default.
-const (
-	CloseAbrupt   CloseFlags = CloseFlags(cgo.CloseAbrupt)   // DAT_CLOSE_ABRUPT_FLAG
-	CloseGraceful CloseFlags = CloseFlags(cgo.CloseGraceful) // DAT_CLOSE_GRACEFUL_FLAG
-)
-
-// String returns the C name.
-func (v CloseFlags) String() string { return cgo.CloseFlags(v).String() }
-
-// The event streams.
-const (
-	EVDSoftware   EVDFlags = EVDFlags(cgo.EVDSoftware)   // DAT_EVD_SOFTWARE_FLAG
-	EVDCR         EVDFlags = EVDFlags(cgo.EVDCR)         // DAT_EVD_CR_FLAG
-	EVDDTO        EVDFlags = EVDFlags(cgo.EVDDTO)        // DAT_EVD_DTO_FLAG
-	EVDConnection EVDFlags = EVDFlags(cgo.EVDConnection) // DAT_EVD_CONNECTION_FLAG
-	EVDRMRBind    EVDFlags = EVDFlags(cgo.EVDRMRBind)    // DAT_EVD_RMR_BIND_FLAG
-	EVDAsync      EVDFlags = EVDFlags(cgo.EVDAsync)      // DAT_EVD_ASYNC_FLAG
-)
-
-// String returns the C name.
-func (v EVDFlags) String() string { return cgo.EVDFlags(v).String() }
-
-// The flags of a public service point.
-const (
-	PSPConsumer PSPFlags = PSPFlags(cgo.PSPConsumer) // DAT_PSP_CONSUMER_FLAG
-	PSPProvider PSPFlags = PSPFlags(cgo.PSPProvider) // DAT_PSP_PROVIDER_FLAG
-)
-
-// String returns the C name.
-func (v PSPFlags) String() string { return cgo.PSPFlags(v).String() }
-
-// The kinds of objects.
-const (
-	HandleTypeCR  HandleType = HandleType(cgo.HandleTypeCR)  // DAT_HANDLE_TYPE_CR
-	HandleTypeEP  HandleType = HandleType(cgo.HandleTypeEP)  // DAT_HANDLE_TYPE_EP
-	HandleTypeEVD HandleType = HandleType(cgo.HandleTypeEVD) // DAT_HANDLE_TYPE_EVD
-	HandleTypeIA  HandleType = HandleType(cgo.HandleTypeIA)  // DAT_HANDLE_TYPE_IA
-	HandleTypeLMR HandleType = HandleType(cgo.HandleTypeLMR) // DAT_HANDLE_TYPE_LMR
-	HandleTypePSP HandleType = HandleType(cgo.HandleTypePSP) // DAT_HANDLE_TYPE_PSP
-	HandleTypePZ  HandleType = HandleType(cgo.HandleTypePZ)  // DAT_HANDLE_TYPE_PZ
-	HandleTypeRMR HandleType = HandleType(cgo.HandleTypeRMR) // DAT_HANDLE_TYPE_RMR
-	HandleTypeRSP HandleType = HandleType(cgo.HandleTypeRSP) // DAT_HANDLE_TYPE_RSP
-	HandleTypeCNO HandleType = HandleType(cgo.HandleTypeCNO) // DAT_HANDLE_TYPE_CNO
-	HandleTypeSRQ HandleType = HandleType(cgo.HandleTypeSRQ) // DAT_HANDLE_TYPE_SRQ
-	HandleTypeCSP HandleType = HandleType(cgo.HandleTypeCSP) // DAT_HANDLE_TYPE_CSP
-)
-
-// String returns the C name.
-func (v HandleType) String() string { return cgo.HandleType(v).String() }
-
-// The parts of an event dispatcher's state.
-const (
-	EVDStateEnabled    EVDState = EVDState(cgo.EVDStateEnabled)    // DAT_EVD_STATE_ENABLED
-	EVDStateDisabled   EVDState = EVDState(cgo.EVDStateDisabled)   // DAT_EVD_STATE_DISABLED
-	EVDStateWaitable   EVDState = EVDState(cgo.EVDStateWaitable)   // DAT_EVD_STATE_WAITABLE
-	EVDStateUnwaitable EVDState = EVDState(cgo.EVDStateUnwaitable) // DAT_EVD_STATE_UNWAITABLE
-)
-
-// String returns the C name.
-func (v EVDState) String() string { return cgo.EVDState(v).String() }
-
-// The fields of EPParam.
-const (
-	EPFieldIAHandle               EPParamMask = EPParamMask(cgo.EPFieldIAHandle)               // DAT_EP_FIELD_IA_HANDLE
-	EPFieldEPState                EPParamMask = EPParamMask(cgo.EPFieldEPState)                // DAT_EP_FIELD_EP_STATE
-	EPFieldComm                   EPParamMask = EPParamMask(cgo.EPFieldComm)                   // DAT_EP_FIELD_COMM
-	EPFieldLocalIAAddressPtr      EPParamMask = EPParamMask(cgo.EPFieldLocalIAAddressPtr)      // DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR
-	EPFieldLocalPortQual          EPParamMask = EPParamMask(cgo.EPFieldLocalPortQual)          // DAT_EP_FIELD_LOCAL_PORT_QUAL
-	EPFieldRemoteIAAddressPtr     EPParamMask = EPParamMask(cgo.EPFieldRemoteIAAddressPtr)     // DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR
-	EPFieldRemotePortQual         EPParamMask = EPParamMask(cgo.EPFieldRemotePortQual)         // DAT_EP_FIELD_REMOTE_PORT_QUAL
-	EPFieldPZHandle               EPParamMask = EPParamMask(cgo.EPFieldPZHandle)               // DAT_EP_FIELD_PZ_HANDLE
-	EPFieldRecvEVDHandle          EPParamMask = EPParamMask(cgo.EPFieldRecvEVDHandle)          // DAT_EP_FIELD_RECV_EVD_HANDLE
-	EPFieldRequestEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldRequestEVDHandle)       // DAT_EP_FIELD_REQUEST_EVD_HANDLE
-	EPFieldConnectEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldConnectEVDHandle)       // DAT_EP_FIELD_CONNECT_EVD_HANDLE
-	EPFieldSRQHandle              EPParamMask = EPParamMask(cgo.EPFieldSRQHandle)              // DAT_EP_FIELD_SRQ_HANDLE
-	EPFieldServiceType            EPParamMask = EPParamMask(cgo.EPFieldServiceType)            // DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE
-	EPFieldMaxMessageSize         EPParamMask = EPParamMask(cgo.EPFieldMaxMessageSize)         // DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE
-	EPFieldMaxRDMASize            EPParamMask = EPParamMask(cgo.EPFieldMaxRDMASize)            // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE
-	EPFieldQOS                    EPParamMask = EPParamMask(cgo.EPFieldQOS)                    // DAT_EP_FIELD_EP_ATTR_QOS
-	EPFieldRecvCompletionFlags    EPParamMask = EPParamMask(cgo.EPFieldRecvCompletionFlags)    // DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS
-	EPFieldRequestCompletionFlags EPParamMask = EPParamMask(cgo.EPFieldRequestCompletionFlags) // DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS
-	EPFieldMaxRecvDTOs            EPParamMask = EPParamMask(cgo.EPFieldMaxRecvDTOs)            // DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS
-	EPFieldMaxRequestDTOs         EPParamMask = EPParamMask(cgo.EPFieldMaxRequestDTOs)         // DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS
-	EPFieldMaxRecvIOV             EPParamMask = EPParamMask(cgo.EPFieldMaxRecvIOV)             // DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV
-	EPFieldMaxRequestIOV          EPParamMask = EPParamMask(cgo.EPFieldMaxRequestIOV)          // DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV
-	EPFieldMaxRDMAReadIn          EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIn)          // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN
-	EPFieldMaxRDMAReadOut         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadOut)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT
-	EPFieldSRQSoftHW              EPParamMask = EPParamMask(cgo.EPFieldSRQSoftHW)              // DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW
-	EPFieldMaxRDMAReadIOV         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIOV)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV
-	EPFieldMaxRDMAWriteIOV        EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAWriteIOV)        // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV
-	EPFieldNumTransportAttr       EPParamMask = EPParamMask(cgo.EPFieldNumTransportAttr)       // DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR
-	EPFieldTransportSpecificAttr  EPParamMask = EPParamMask(cgo.EPFieldTransportSpecificAttr)  // DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR
-	EPFieldNumProviderAttr        EPParamMask = EPParamMask(cgo.EPFieldNumProviderAttr)        // DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR
-	EPFieldProviderSpecificAttr   EPParamMask = EPParamMask(cgo.EPFieldProviderSpecificAttr)   // DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR
-	EPFieldEPAttrAll              EPParamMask = EPParamMask(cgo.EPFieldEPAttrAll)              // DAT_EP_FIELD_EP_ATTR_ALL
-	EPFieldAll                    EPParamMask = EPParamMask(cgo.EPFieldAll)                    // DAT_EP_FIELD_ALL
-)
-
-// The extensions.
-const (
-	ExtensionNone Extension = Extension(cgo.ExtensionNone) // DAT_EXTENSION_NONE
-	ExtensionIB   Extension = Extension(cgo.ExtensionIB)   // DAT_EXTENSION_IB
-	ExtensionIW   Extension = Extension(cgo.ExtensionIW)   // DAT_EXTENSION_IW
-)
-
-// String returns the C name.
-func (v Extension) String() string { return cgo.Extension(v).String() }
-
-// The owners of a list of segments.
-const (
-	IOVConsumer      IOVOwnership = IOVOwnership(cgo.IOVConsumer)      // DAT_IOV_CONSUMER
-	IOVProviderNomod IOVOwnership = IOVOwnership(cgo.IOVProviderNomod) // DAT_IOV_PROVIDER_NOMOD
-	IOVProviderMod   IOVOwnership = IOVOwnership(cgo.IOVProviderMod)   // DAT_IOV_PROVIDER_MOD
-)
-
-// String returns the C name.
-func (v IOVOwnership) String() string { return cgo.IOVOwnership(v).String() }
-
-// When a service point makes endpoints.
-const (
-	PSPCreatesEPNever   EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPNever)   // DAT_PSP_CREATES_EP_NEVER
-	PSPCreatesEPIfasked EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPIfasked) // DAT_PSP_CREATES_EP_IFASKED
-	PSPCreatesEPAlways  EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPAlways)  // DAT_PSP_CREATES_EP_ALWAYS
-)
-
-// String returns the C name.
-func (v EPCreatorForPSP) String() string { return cgo.EPCreatorForPSP(v).String() }
-
-// Whether processes can share a protection zone.
-const (
-	PZUnique    PZSupport = PZSupport(cgo.PZUnique)    // DAT_PZ_UNIQUE
-	PZShareable PZSupport = PZSupport(cgo.PZShareable) // DAT_PZ_SHAREABLE
-)
-
-// String returns the C name.
-func (v PZSupport) String() string { return cgo.PZSupport(v).String() }

@@ -62,37 +62,26 @@ func (ep *EP) object() *object {
 // IA.DefaultEPAttr. The EVDs may be shorter than the operations that attr
 // allows to be outstanding: then a post needs room on its EVD, see CreateEVD.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_create(IN DAT_IA_HANDLE ia_handle,
-//	                         IN DAT_PZ_HANDLE pz_handle,
-//	                         IN DAT_EVD_HANDLE recv_evd_handle,
-//	                         IN DAT_EVD_HANDLE request_evd_handle,
-//	                         IN DAT_EVD_HANDLE connect_evd_handle,
-//	                         IN const DAT_EP_ATTR *ep_attributes,
-//	                         OUT DAT_EP_HANDLE *ep_handle)
+//	Implements: DAT_RETURN dat_ep_create(IN DAT_IA_HANDLE ia_handle, IN DAT_PZ_HANDLE pz_handle,
+//	    IN DAT_EVD_HANDLE recv_evd_handle, IN DAT_EVD_HANDLE request_evd_handle,
+//	    IN DAT_EVD_HANDLE connect_evd_handle, IN const DAT_EP_ATTR *ep_attributes,
+//	    OUT DAT_EP_HANDLE *ep_handle)
 func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, error) {
 	return createEP("dat_ep_create", ia, epParts{pz: pz, recv: recv, request: request, connect: connect}, attr)
 }
 
 // CreateEPWithSRQ creates an endpoint that takes its receives from a shared receive
-// queue: they are posted there, and PostRecv fails. Completions of those receives
-// come to recv. If recv is shorter than all that may be outstanding there, they take
-// room on it, once for all endpoints that share both: see CreateEVD. CreateEPWithSRQ
-// fails with ErrInsufficientResources, subtype ResourceTEVD, if recv has none for the
-// receives that are posted to srq already. A recv as long as SRQAttr.MaxRecvDTOs, for
-// endpoints of srq alone, always has room. All event dispatchers are needed.
+// queue: they are posted there, and PostRecv fails. Their completions come to recv. If
+// recv is shorter than all that may be outstanding there, they take room on it, once
+// for all endpoints that share both: see CreateEVD. It fails with the subtype
+// ResourceTEVD if recv has none for the receives that are posted already. All event
+// dispatchers are needed.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_create_with_srq(IN DAT_IA_HANDLE ia_handle,
-//	                                  IN DAT_PZ_HANDLE pz_handle,
-//	                                  IN DAT_EVD_HANDLE recv_evd_handle,
-//	                                  IN DAT_EVD_HANDLE request_evd_handle,
-//	                                  IN DAT_EVD_HANDLE connect_evd_handle,
-//	                                  IN DAT_SRQ_HANDLE srq_handle,
-//	                                  IN const DAT_EP_ATTR *ep_attributes,
-//	                                  OUT DAT_EP_HANDLE *ep_handle)
+//	Implements: DAT_RETURN dat_ep_create_with_srq(IN DAT_IA_HANDLE ia_handle,
+//	    IN DAT_PZ_HANDLE pz_handle, IN DAT_EVD_HANDLE recv_evd_handle,
+//	    IN DAT_EVD_HANDLE request_evd_handle, IN DAT_EVD_HANDLE connect_evd_handle,
+//	    IN DAT_SRQ_HANDLE srq_handle, IN const DAT_EP_ATTR *ep_attributes,
+//	    OUT DAT_EP_HANDLE *ep_handle)
 func CreateEPWithSRQ(ia *IA, pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAttr) (*EP, error) {
 	const op = "dat_ep_create_with_srq"
 	switch {
@@ -262,14 +251,12 @@ func (p *epParts) streams(evd *EVD) (flags []CompletionFlags) {
 // takesMore reports whether an EVD for completions is fed by other streams too.
 func (evd *EVD) takesMore() bool { return evd != nil && evd.flags&^(EVDDTO|EVDRMRBind) != 0 }
 
-// EPStatus is a snapshot of an endpoint.
+// EPStatus is a snapshot of an endpoint. An operation is outstanding until the library has
+// learned that it is over, at the latest when its completion is taken.
 type EPStatus struct {
-	State EPState
-	// RecvIdle is true when no receive is outstanding, RequestIdle when no
-	// send, RDMA read or RDMA write is. An operation is outstanding until the library
-	// has learned that it is over, at the latest when its completion is taken.
-	RecvIdle    bool
-	RequestIdle bool
+	State       EPState
+	RecvIdle    bool // no receive is outstanding
+	RequestIdle bool // no send, RDMA read or RDMA write is outstanding
 }
 
 // GetStatus returns a snapshot of the endpoint. It does not allocate.
@@ -278,12 +265,8 @@ type EPStatus struct {
 // makes the library ask, so that a later call reports RequestIdle soon after the last
 // request has succeeded.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_get_status(IN DAT_EP_HANDLE ep_handle,
-//	                             OUT DAT_EP_STATE *ep_state,
-//	                             OUT DAT_BOOLEAN *recv_idle,
-//	                             OUT DAT_BOOLEAN *request_idle)
+//	Implements: DAT_RETURN dat_ep_get_status(IN DAT_EP_HANDLE ep_handle,
+//	    OUT DAT_EP_STATE *ep_state, OUT DAT_BOOLEAN *recv_idle, OUT DAT_BOOLEAN *request_idle)
 func (ep *EP) GetStatus() (EPStatus, error) {
 	const op = "dat_ep_get_status"
 	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
@@ -332,11 +315,8 @@ type EPParam struct {
 
 // Query returns the parameters of the endpoint.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_query(IN DAT_EP_HANDLE ep_handle,
-//	                        IN DAT_EP_PARAM_MASK ep_param_mask,
-//	                        OUT DAT_EP_PARAM *ep_param)
+//	Implements: DAT_RETURN dat_ep_query(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_EP_PARAM_MASK ep_param_mask, OUT DAT_EP_PARAM *ep_param)
 func (ep *EP) Query() (EPParam, error) {
 	const op = "dat_ep_query"
 	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
@@ -371,49 +351,11 @@ func (ep *EP) Query() (EPParam, error) {
 	}, nil
 }
 
-// RecvQuery fails with ErrNotImplemented: no provider reports how many receive buffers are in use. GetStatus reports
-// whether there are any.
-//
-// Implements:
-//
-//	DAT_RETURN dat_ep_recv_query(IN DAT_EP_HANDLE ep_handle,
-//	                             OUT DAT_COUNT *nbufs_allocated,
-//	                             OUT DAT_COUNT *bufs_alloc_span)
-func (ep *EP) RecvQuery() (allocated, span int, err error) {
-	const op = "dat_ep_recv_query"
-	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
-		return 0, 0, err
-	}
-	defer ep.obj.leave()
-	a, s, r := cgo.EPRecvQuery(ep.handle)
-	return int(a), int(s), check(op, r)
-}
-
-// SetWatermark fails with ErrNotImplemented: no provider limits the receives
-// that an endpoint takes from a shared receive queue.
-//
-// Implements:
-//
-//	DAT_RETURN dat_ep_set_watermark(IN DAT_EP_HANDLE ep_handle,
-//	                                IN DAT_COUNT soft_high_watermark,
-//	                                IN DAT_COUNT hard_high_watermark)
-func (ep *EP) SetWatermark(soft, hard int) error {
-	const op = "dat_ep_set_watermark"
-	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
-		return err
-	}
-	defer ep.obj.leave()
-	return check(op, cgo.EPSetWatermark(ep.handle, int32(soft), int32(hard)))
-}
-
 // Free frees the endpoint. It breaks off a connection, and aborts one that is
 // being made. Events of the endpoint that were not taken do not come any more. It fails
-// with ErrInvalidState while a reserved service point holds the endpoint, and with
-// ErrClosed the second time.
+// with ErrInvalidState while a reserved service point holds the endpoint.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_free(IN DAT_EP_HANDLE ep_handle)
+//	Implements: DAT_RETURN dat_ep_free(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Free() (err error) {
 	const op = "dat_ep_free"
 	if err := ep.takeControl(op); err != nil {

@@ -1,7 +1,6 @@
 package udat
 
 import (
-	"math"
 	"reflect"
 	"slices"
 
@@ -10,7 +9,7 @@ import (
 
 // EPAttr holds the attributes of an endpoint. A zero field stands for the
 // provider's default: see IA.DefaultEPAttr. A program that posts many receives
-// needs no more than &EPAttr{MaxRecvDTOs: 64}. Query returns the actual values.
+// needs no more than &EPAttr{MaxRecvDTOs: 64}. EP.Query returns the actual values.
 //
 // All streams of completions that come to the same EVD must have the same
 // completion flags; CompletionDefault stands for CompletionEVDThreshold. On an
@@ -27,8 +26,10 @@ type EPAttr struct {
 	MaxRequestDTOs         int             // requests outstanding, at most IAAttr.MaxDTOPerEP; 0 without a request EVD
 	MaxRecvIOV             int             // segments of a receive, at most IAAttr.MaxIOVSegmentsPerDTO
 	MaxRequestIOV          int             // segments of a request, at most IAAttr.MaxIOVSegmentsPerDTO
-	MaxRDMAReadIn          int             // RDMA reads that the peer may have in progress, or NoRDMAReads
-	MaxRDMAReadOut         int             // RDMA reads in progress; with NoRDMAReads none can be posted
+	MaxRDMAReadIn          int             // RDMA reads of the peer in progress, at most IAAttr.MaxRDMAReadPerEPIn
+	MaxRDMAReadOut         int             // RDMA reads in progress, at most IAAttr.MaxRDMAReadPerEPOut
+	NoRDMAReadIn           bool            // the peer can read nothing, whatever MaxRDMAReadIn is
+	NoRDMAReadOut          bool            // no RDMA read can be posted, whatever MaxRDMAReadOut is
 	SRQSoftHW              int
 	MaxRDMAReadIOV         int
 	MaxRDMAWriteIOV        int
@@ -46,24 +47,12 @@ func (a *EPAttr) native() *cgo.EPAttr {
 		MaxRequestDTOs:         int32(a.MaxRequestDTOs),
 		MaxRecvIOV:             int32(a.MaxRecvIOV),
 		MaxRequestIOV:          int32(a.MaxRequestIOV),
-		MaxRDMAReadIn:          int32(readsOf(a.MaxRDMAReadIn)),
-		MaxRDMAReadOut:         int32(readsOf(a.MaxRDMAReadOut)),
+		MaxRDMAReadIn:          int32(a.MaxRDMAReadIn),
+		MaxRDMAReadOut:         int32(a.MaxRDMAReadOut),
 		SRQSoftHW:              int32(a.SRQSoftHW),
 		MaxRDMAReadIOV:         int32(a.MaxRDMAReadIOV),
 		MaxRDMAWriteIOV:        int32(a.MaxRDMAWriteIOV),
 	}
-}
-
-// NoRDMAReads in EPAttr.MaxRDMAReadIn or MaxRDMAReadOut says that there are none
-// in that direction, since 0 asks for the default. No arithmetic leads to it.
-const NoRDMAReads = math.MinInt32
-
-// readsOf returns the number that MaxRDMAReadIn or MaxRDMAReadOut means.
-func readsOf(n int) int {
-	if n == NoRDMAReads {
-		return 0
-	}
-	return n
 }
 
 // The defaults of the native library, whatever the provider. It bounds them by
@@ -115,6 +104,12 @@ func (p *epParts) setDefaults(ia *IA) {
 			attr.Field(i).Set(values.Field(i))
 		}
 	}
+	if p.attr.NoRDMAReadIn {
+		p.attr.MaxRDMAReadIn = 0
+	}
+	if p.attr.NoRDMAReadOut {
+		p.attr.MaxRDMAReadOut = 0
+	}
 }
 
 // checkAttr refuses what the library would accept and break on.
@@ -156,8 +151,8 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		{"MaxRequestDTOs", a.MaxRequestDTOs, most.MaxDTOPerEP},
 		{"MaxRecvIOV", a.MaxRecvIOV, most.MaxIOVSegmentsPerDTO},
 		{"MaxRequestIOV", a.MaxRequestIOV, most.MaxIOVSegmentsPerDTO},
-		{"MaxRDMAReadIn", readsOf(a.MaxRDMAReadIn), most.MaxRDMAReadPerEPIn},
-		{"MaxRDMAReadOut", readsOf(a.MaxRDMAReadOut), most.MaxRDMAReadPerEPOut},
+		{"MaxRDMAReadIn", a.MaxRDMAReadIn, most.MaxRDMAReadPerEPIn},
+		{"MaxRDMAReadOut", a.MaxRDMAReadOut, most.MaxRDMAReadPerEPOut},
 		{"MaxRDMAReadIOV", a.MaxRDMAReadIOV, most.MaxIOVSegmentsPerRead},
 		{"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
 	} {

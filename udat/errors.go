@@ -24,9 +24,8 @@ func (closed) Is(target error) bool { return target == net.ErrClosed }
 // Error is the error of every failed call.
 //
 // errors.Is matches it by type (ErrInvalidState), whatever the subtype, by
-// subtype (InvalidStateEPConnected), by class (ClassError, ClassWarning) and by
-// the codes of an extension (ErrIB). Where they mean the same, the standard
-// errors match too:
+// subtype (InvalidStateEPConnected) and by class (ClassError). Where they mean
+// the same, the standard errors match too:
 //
 //   - os.ErrDeadlineExceeded and context.DeadlineExceeded: ErrTimeoutExpired
 //   - errors.ErrUnsupported: ErrNotImplemented and ErrModelNotSupported
@@ -34,20 +33,13 @@ func (closed) Is(target error) bool { return target == net.ErrClosed }
 //   - the error of the context that ended a wait, and its cause: see context.Cause.
 //     It is a time-out if the context's error is context.DeadlineExceeded.
 type Error struct {
-	// Op is the C name of the call, dat_ep_connect for example.
-	Op string
-	// Return is the code, from the library or, where the binding refused the
-	// call before the library saw it, the one that the specification asks for.
-	Return Return
-	// Detail says what was wrong and what may be, in words. It may be empty.
-	Detail string
-	// Err is the cause where there is one beside the library: ErrClosed,
-	// ErrNoNativeLibrary, the error of a context and its cause.
-	Err error
+	Op     string // the C name of the call, dat_ep_connect for example
+	Return Return // the library's code or, where udat refused the call, that of the specification
+	Detail string // what is wrong and what to do, for people; may be empty
+	Err    error  // the cause, if it is not the library: ErrClosed, the error of a context, a Problem
 }
 
-// Error names the call, the texts of Strerror for the code and, where that
-// knows none, the code itself, and then Detail or else the cause. It is for
+// Error returns the names of the call and of the code, and Detail or else the cause. It is for
 // people to read, and may change: programs match with errors.Is.
 func (e *Error) Error() string {
 	s := "udat: " + e.Op + ": " + text(e.Return)
@@ -71,24 +63,19 @@ func text(r Return) string {
 	return major + " " + minor
 }
 
-// Strerror returns the library's texts for the type and the subtype of a code,
-// which are their C names. Where the library has none, or a misspelled one, it
-// returns the names in the headers. minor is empty for a code without a
-// subtype. It fails with ErrInvalidParameter when the headers have no such type
-// or no such subtype.
+// Strerror returns the C names of the type and the subtype of a code. minor is empty
+// for a code without a subtype. It fails with ErrInvalidParameter when the headers
+// have no such type or subtype.
 //
-// Implements:
-//
-//	DAT_RETURN dat_strerror(IN DAT_RETURN value,
-//	                        OUT const char **major_message,
-//	                        OUT const char **minor_message)
+//	Implements: DAT_RETURN dat_strerror(IN DAT_RETURN value, OUT const char **major_message,
+//	    OUT const char **minor_message)
 func Strerror(value Return) (major, minor string, err error) {
 	major, minor, r := cgo.Strerror(cgo.Return(value))
 	if r.OK() && minor != misspelt {
 		return major, minor, nil
 	}
-	if value.Type() == ErrExtensionBase {
-		major, minor = value.IB().String(), ""
+	if code := cgo.Return(value); code.Type() == cgo.ExtensionBase {
+		major, minor = code.IB().String(), ""
 	} else {
 		major, minor = value.Type().String(), ""
 		if value.Subtype() != NoSubtype {
@@ -118,9 +105,7 @@ func (e *Error) Is(target error) bool {
 	case ReturnType:
 		return e.Return.Type() == t
 	case ReturnSubtype:
-		return t != NoSubtype && e.Return.Type() != ErrExtensionBase && e.Return.Subtype() == t
-	case IBReturn:
-		return e.Return.IB() == t
+		return t != NoSubtype && e.Return.Subtype() == t
 	}
 	switch target {
 	case os.ErrDeadlineExceeded, context.DeadlineExceeded:

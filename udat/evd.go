@@ -46,32 +46,25 @@ func (evd *EVD) enter(op string) error {
 
 const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 
-// CreateEVD creates an event dispatcher that holds at least minQLen events and
-// is fed by the streams in flags.
+// CreateEVD creates an event dispatcher that holds at least minQLen events and is fed
+// by the streams in flags. One for completions can take software events and connection
+// requests too, but not connection events: no provider supports that.
 //
-// An EVD for completions can take software events and connection requests too, but not connection events: no provider
-// supports that. Any endpoint can use it, whatever its length and the endpoint's attributes. If the attributes allow
-// more operations to be outstanding than the EVD holds, each operation takes room when it is posted, and frees it
-// when its completion is taken. A post without room fails with ErrInsufficientResources, subtype ResourceTEVD, and
-// changes nothing: take completions and post again, or see Resize.
+// Any endpoint can use it, whatever its length. If the attributes of the endpoints
+// allow more operations to be outstanding than the EVD holds, each operation takes room
+// when it is posted, and frees it when its completion is taken. A post without room
+// fails with ErrInsufficientResources, subtype ResourceTEVD, and changes nothing: take
+// completions and post again, or see Resize. A receive of a shared queue may complete
+// on the receive EVD of any of the queue's endpoints, and takes room on each: the
+// shortest bounds how many may be outstanding.
 //
-// A receive of a shared queue takes room on each receive EVD of the queue's endpoints, since it may complete on any.
-// So the shortest of these bounds how many may be outstanding, and an endpoint is not made on an EVD that has no room
-// for the receives that are posted to its queue.
+// A connection event without room ends its connection, and connection requests without
+// room are rejected: the length should be that of all that the program does not take at
+// once. The adapter's AsyncEVD then reports EventAsyncErrorEVDOverflow.
 //
-// A connection event without room ends its connection, and connection requests without room are
-// rejected: the length should be that of all that the program does not take at once. The adapter's
-// AsyncEVD then reports EventAsyncErrorEVDOverflow.
-//
-// CreateEVDWithCNO attaches the EVD to a CNO from the start, ModifyCNO later.
-//
-// Implements:
-//
-//	DAT_RETURN dat_evd_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_COUNT evd_min_qlen,
-//	                          IN DAT_CNO_HANDLE cno_handle,
-//	                          IN DAT_EVD_FLAGS evd_flags,
-//	                          OUT DAT_EVD_HANDLE *evd_handle)
+//	Implements: DAT_RETURN dat_evd_create(IN DAT_IA_HANDLE ia_handle, IN DAT_COUNT evd_min_qlen,
+//	    IN DAT_CNO_HANDLE cno_handle, IN DAT_EVD_FLAGS evd_flags,
+//	    OUT DAT_EVD_HANDLE *evd_handle)
 func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error) {
 	return CreateEVDWithCNO(ia, minQLen, nil, flags)
 }
@@ -146,11 +139,8 @@ type EVDParam struct {
 
 // Query returns the parameters of the event dispatcher.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_query(IN DAT_EVD_HANDLE evd_handle,
-//	                         IN DAT_EVD_PARAM_MASK evd_param_mask,
-//	                         OUT DAT_EVD_PARAM *evd_param)
+//	Implements: DAT_RETURN dat_evd_query(IN DAT_EVD_HANDLE evd_handle,
+//	    IN DAT_EVD_PARAM_MASK evd_param_mask, OUT DAT_EVD_PARAM *evd_param)
 func (evd *EVD) Query() (EVDParam, error) {
 	const op = "dat_evd_query"
 	if err := evd.enter(op); err != nil {
@@ -179,10 +169,8 @@ func (evd *EVD) Query() (EVDParam, error) {
 // come, than it would hold, and with ErrModelNotSupported for completions on a device
 // that cannot resize its queues, as those of soft-iWARP.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle,
-//	                          IN DAT_COUNT evd_min_qlen)
+//	Implements: DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle,
+//	    IN DAT_COUNT evd_min_qlen)
 func (evd *EVD) Resize(minQLen int) error {
 	const op = "dat_evd_resize"
 	if err := evd.object().enter(op, NoSubtype); err != nil {
@@ -202,13 +190,10 @@ func (evd *EVD) Resize(minQLen int) error {
 	return err
 }
 
-// Free frees the event dispatcher with the events in it. Waiters get ErrClosed.
-// It fails with ErrInvalidState, and names them, while endpoints or service
-// points use it, and with ErrClosed the second time.
+// Free frees the event dispatcher with the events in it. Waiters get ErrClosed. It
+// fails with ErrInvalidState while endpoints or service points use it.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_free(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_free(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Free() error {
 	const op = "dat_evd_free"
 	if evd != nil && evd.flags&EVDAsync != 0 {

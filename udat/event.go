@@ -12,10 +12,9 @@ type Event struct {
 	// Number says what happened, and which of the other fields have a meaning.
 	Number EventNumber
 
-	// Operation, Status, Length and Cookie describe the completion of a data
-	// transfer operation, EventDTOCompletion. Length is the number of bytes
-	// transferred, 0 unless Status is DTOSuccess. An EventRMRBindCompletion has
-	// Status and Cookie. An EventSoftware has Cookie, as PostSE was given it.
+	// Of an EventDTOCompletion. Length is the number of bytes transferred, 0 unless
+	// Status is DTOSuccess. An EventRMRBindCompletion has Status and Cookie, an
+	// EventSoftware the Cookie that PostSE was given.
 	Operation DTO
 	Status    DTOStatus
 	Length    uint32

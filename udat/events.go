@@ -2,6 +2,7 @@ package udat
 
 import (
 	"context"
+	"fmt"
 	"iter"
 )
 
@@ -17,4 +18,54 @@ func (evd *EVD) Events(ctx context.Context) iter.Seq2[Event, error] {
 			}
 		}
 	}
+}
+
+// Expect waits for an event of the given number, as Wait does, and returns it.
+// If it is another event, or a completion that failed, Expect returns the event
+// with an *EventError. The program still has to answer a connection request. If
+// no event comes, the error is that of Wait.
+func (evd *EVD) Expect(ctx context.Context, number EventNumber) (Event, error) {
+	event, err := evd.Wait(ctx)
+	switch {
+	case err != nil:
+		return Event{}, fmt.Errorf("waiting for %v: %w", number, err)
+	case event.Number != number || event.isCompletion() && event.Status != DTOSuccess:
+		return event, &EventError{Want: number, Event: event}
+	}
+	return event, nil
+}
+
+// EventError is the error of EVD.Expect: an event that was not the one that the
+// program wanted. It matches the ConnectionEvent or the AsyncEvent that the event
+// is, and the DTOStatus of a completion that failed.
+type EventError struct {
+	Want  EventNumber
+	Event Event
+}
+
+// Error names both events. Of a completion it tells the operation, the cookie and
+// the status, of a connection request the qualifier.
+func (e *EventError) Error() string {
+	got := e.Event.Number.String()
+	switch e.Event.Number {
+	case EventDTOCompletion, EventRMRBindCompletion:
+		got = fmt.Sprintf("%v of %v, cookie %d: %v", e.Event.Number, e.Event.Operation, e.Event.Cookie, e.Event.Status)
+		if e.Want == e.Event.Number {
+			return "udat: " + got
+		}
+	case EventConnectionRequest:
+		got = fmt.Sprintf("%v for the qualifier %d", e.Event.Number, e.Event.ConnQual())
+	}
+	return fmt.Sprintf("udat: got %s instead of %v", got, e.Want)
+}
+
+// Unwrap returns what the event is as an error, nil if it cannot be one.
+func (e *EventError) Unwrap() error {
+	switch number := e.Event.Number; {
+	case number >= EventConnectionEstablished && number <= EventConnectionUnreachable:
+		return ConnectionEvent(number)
+	case e.Event.isCompletion() && e.Event.Status == DTOSuccess:
+		return nil
+	}
+	return e.Event.Err()
 }

@@ -3,23 +3,14 @@ package udat
 // atomicSize is the number of bytes that an atomic operation is about.
 const atomicSize = 8
 
-// PostRDMAWriteImmed is PostRDMAWrite that also completes the peer's next
-// receive, with Event.Immediate, and Operation DTOIBRecvImmed. The peer must
-// have posted one; its memory is not touched. It is an InfiniBand extension:
-// it fails with ErrNotImplemented on a device that does not have it, as those of
-// iWARP.
+// PostRDMAWriteImmed is PostRDMAWrite that also completes the peer's next receive, with
+// Event.Immediate as it was given here, and Operation DTOIBRecvImmed. The peer must
+// have posted one; its memory is not touched. It is an InfiniBand extension: it fails
+// with ErrNotImplemented on a device that does not have it, as those of iWARP.
 //
-// The value arrives as it was given, whatever the byte orders of the hosts.
-//
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep,
-//	                                        IN DAT_COUNT size,
-//	                                        IN DAT_LMR_TRIPLET *lbuf,
-//	                                        IN DAT_DTO_COOKIE cookie,
-//	                                        IN DAT_RMR_TRIPLET *rbuf,
-//	                                        IN DAT_UINT32 idata,
-//	                                        IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep, IN DAT_COUNT size,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_UINT32 idata, IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet, immediate uint32, flags CompletionFlags) error {
 	return ep.post(&opRDMAWriteImmed, &Post{Segments: iov, Cookie: cookie, Remote: remote, Flags: flags}, &[2]uint64{uint64(littleEndian(immediate))})
 }
@@ -31,14 +22,9 @@ func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet
 // local must have 8 bytes. For completion, flags and errors see PostRDMARead.
 // It is an InfiniBand extension: see PostRDMAWriteImmed.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep,
-//	                                     IN DAT_UINT64 add_val,
-//	                                     IN DAT_LMR_TRIPLET *lbuf,
-//	                                     IN DAT_DTO_COOKIE cookie,
-//	                                     IN DAT_RMR_TRIPLET *rbuf,
-//	                                     IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep, IN DAT_UINT64 add_val,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	return ep.postAtomic(&opFetchAndAdd, &Post{Segments: []Segment{local}, Cookie: cookie, Remote: remote, Flags: flags}, &[2]uint64{add})
 }
@@ -47,15 +33,9 @@ func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote R
 // compare. local gets the bytes' old value either way. For the rest see
 // PostFetchAndAdd.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep,
-//	                                    IN DAT_UINT64 cmp_value,
-//	                                    IN DAT_UINT64 swap_value,
-//	                                    IN DAT_LMR_TRIPLET *lbuf,
-//	                                    IN DAT_DTO_COOKIE cookie,
-//	                                    IN DAT_RMR_TRIPLET *rbuf,
-//	                                    IN DAT_COMPLETION_FLAGS flgs)
+//	Implements: DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep,
+//	    IN DAT_UINT64 cmp_value, IN DAT_UINT64 swap_value, IN DAT_LMR_TRIPLET *lbuf,
+//	    IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf, IN DAT_COMPLETION_FLAGS flgs)
 func (ep *EP) PostCmpAndSwap(compare, swap uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	return ep.postAtomic(&opCmpAndSwap, &Post{Segments: []Segment{local}, Cookie: cookie, Remote: remote, Flags: flags}, &[2]uint64{compare, swap})
 }

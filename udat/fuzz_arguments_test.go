@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
 )
@@ -84,11 +85,10 @@ var makers = map[reflect.Type]func(p parameter) any{
 	reflect.TypeFor[udat.Return](): func(p parameter) any {
 		return choose[udat.Return](&p.s.script, 0, 0x80070068, 0x0007ffff, 0x80050011, math.MaxUint32)
 	},
-	reflect.TypeFor[udat.IBAddrHandle](): func(p parameter) any { return udat.IBAddrHandle{} },
-	reflect.TypeFor[*udat.EPAttr]():      func(p parameter) any { return p.epAttr() },
-	reflect.TypeFor[udat.EPParamMask]():  func(p parameter) any { return p.epMask() },
-	reflect.TypeFor[*udat.EPParam]():     func(p parameter) any { return p.epParam() },
-	reflect.TypeFor[udat.SRQAttr]():      func(p parameter) any { return p.srqAttr() },
+	reflect.TypeFor[*udat.EPAttr]():     func(p parameter) any { return p.epAttr() },
+	reflect.TypeFor[udat.EPParamMask](): func(p parameter) any { return p.epMask() },
+	reflect.TypeFor[*udat.EPParam]():    func(p parameter) any { return p.epParam() },
+	reflect.TypeFor[udat.SRQAttr]():     func(p parameter) any { return p.srqAttr() },
 }
 
 // object chooses an object of a kind: one of the focus, of any cluster, one that
@@ -361,9 +361,9 @@ func (p parameter) changeAttr(a *udat.EPAttr) {
 		case 3:
 			a.MaxRequestIOV = choose(s, 1, 8, 32, 0, 33)
 		case 4:
-			a.MaxRDMAReadIn = choose(s, 0, 1, 128, 129, -1)
+			a.MaxRDMAReadIn, a.NoRDMAReadIn = choose(s, 0, 1, 128, 129, -1), s.percent(10)
 		case 5:
-			a.MaxRDMAReadOut = choose(s, 0, 1, 128, 129, -1)
+			a.MaxRDMAReadOut, a.NoRDMAReadOut = choose(s, 0, 1, 128, 129, -1), s.percent(10)
 		case 6:
 			a.MaxMessageSize = choose[uint32](s, 1, 64, 4096, 0, math.MaxUint32)
 		case 7:
@@ -386,7 +386,7 @@ func (p parameter) epMask() udat.EPParamMask {
 	s := &p.s.script
 	mask := choose(s, udat.EPFieldMaxRecvDTOs, udat.EPFieldMaxRequestDTOs, udat.EPFieldMaxMessageSize, udat.EPFieldRequestEVDHandle,
 		udat.EPFieldPZHandle, udat.EPFieldConnectEVDHandle, udat.EPFieldRecvEVDHandle, udat.EPFieldMaxRequestIOV, udat.EPFieldRecvCompletionFlags,
-		udat.EPFieldMaxRDMAReadOut, udat.EPFieldEPState, udat.EPFieldSRQHandle, udat.EPFieldAll, 1<<40, 0)
+		udat.EPFieldMaxRDMAReadOut, udat.EPParamMask(cgo.EPFieldEPState), udat.EPParamMask(cgo.EPFieldSRQHandle), udat.EPParamMask(cgo.EPFieldAll), 1<<40, 0)
 	if s.percent(50) {
 		mask |= 1 << s.below(32)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
-// IA is an open interface adapter: a device under a provider. Everything else
-// is made on one. Its methods may be called from any goroutine.
+// IA is an open interface adapter: a device under a provider. Everything else is made
+// on one.
 type IA struct {
 	obj      object
 	name     string
@@ -73,12 +73,9 @@ func (ia *IA) object() *object {
 // builds: see NativeLibrary. The error's Detail says what a user can do, and it
 // matches a Problem.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_open(IN const DAT_NAME_PTR ia_name,
-//	                       IN DAT_COUNT async_evd_min_qlen,
-//	                       INOUT DAT_EVD_HANDLE *async_evd_handle,
-//	                       OUT DAT_IA_HANDLE *ia_handle)
+//	Implements: DAT_RETURN dat_ia_open(IN const DAT_NAME_PTR ia_name,
+//	    IN DAT_COUNT async_evd_min_qlen, INOUT DAT_EVD_HANDLE *async_evd_handle,
+//	    OUT DAT_IA_HANDLE *ia_handle)
 func Open(name string) (*IA, error) {
 	const op = "dat_ia_open"
 	if err := needRevision(op); err != nil {
@@ -160,40 +157,37 @@ func (ia *IA) AsyncEVD() *EVD {
 // IAAttr holds the attributes of an adapter: what it is, and the most that it
 // has of each thing.
 type IAAttr struct {
-	AdapterName            string // the device's, see device.List
-	VendorName             string
-	HardwareVersionMajor   uint32
-	HardwareVersionMinor   uint32
-	FirmwareVersionMajor   uint32 // 0: a Device has the version of the firmware
-	FirmwareVersionMinor   uint32
-	Address                netip.Addr // the address that peers connect to
-	MaxEPs                 int
-	MaxDTOPerEP            int
-	MaxRDMAReadPerEPIn     int
-	MaxRDMAReadPerEPOut    int
-	MaxEVDs                int
-	MaxEVDQLen             int
-	MaxIOVSegmentsPerDTO   int
-	MaxLMRs                int
-	MaxLMRBlockSize        uint32 // bytes; 4 GiB - 1 stands for more
-	MaxLMRVirtualAddress   uint64
-	MaxPZs                 int
-	MaxMessageSize         uint32 // bytes
-	MaxRDMASize            uint32 // bytes
-	MaxRMRs                int
-	MaxRMRTargetAddress    uint64
-	MaxSRQs                int // 0 also with providers that have shared receive queues
-	MaxEPPerSRQ            int // the same
-	MaxRecvPerSRQ          int // the same
-	MaxIOVSegmentsPerRead  int
-	MaxIOVSegmentsPerWrite int
-	MaxRDMAReadIn          int // of the adapter
-	MaxRDMAReadOut         int // of the adapter
-	// MaxRDMAReadPerEPInGuaranteed says that MaxRDMAReadPerEPIn does not depend on
-	// what other endpoints use; MaxRDMAReadPerEPOutGuaranteed says the same of
-	// MaxRDMAReadPerEPOut.
-	MaxRDMAReadPerEPInGuaranteed  bool
-	MaxRDMAReadPerEPOutGuaranteed bool
+	AdapterName                   string // the device's, see device.List
+	VendorName                    string
+	HardwareVersionMajor          uint32
+	HardwareVersionMinor          uint32
+	FirmwareVersionMajor          uint32 // 0: a Device has the version of the firmware
+	FirmwareVersionMinor          uint32
+	Address                       netip.Addr // the address that peers connect to
+	MaxEPs                        int
+	MaxDTOPerEP                   int
+	MaxRDMAReadPerEPIn            int
+	MaxRDMAReadPerEPOut           int
+	MaxEVDs                       int
+	MaxEVDQLen                    int
+	MaxIOVSegmentsPerDTO          int
+	MaxLMRs                       int
+	MaxLMRBlockSize               uint32 // bytes; 4 GiB - 1 stands for more
+	MaxLMRVirtualAddress          uint64
+	MaxPZs                        int
+	MaxMessageSize                uint32 // bytes
+	MaxRDMASize                   uint32 // bytes
+	MaxRMRs                       int
+	MaxRMRTargetAddress           uint64
+	MaxSRQs                       int // 0 also with providers that have shared receive queues
+	MaxEPPerSRQ                   int // the same
+	MaxRecvPerSRQ                 int // the same
+	MaxIOVSegmentsPerRead         int
+	MaxIOVSegmentsPerWrite        int
+	MaxRDMAReadIn                 int       // of the adapter
+	MaxRDMAReadOut                int       // of the adapter
+	MaxRDMAReadPerEPInGuaranteed  bool      // MaxRDMAReadPerEPIn does not depend on other endpoints
+	MaxRDMAReadPerEPOutGuaranteed bool      // the same of MaxRDMAReadPerEPOut
 	ZBSupported                   bool      // regions whose addresses count from 0
 	ExtensionSupported            Extension // ExtensionIB; a device may lack some of its operations: see ProviderAttr.Supports
 	ExtensionVersion              int
@@ -203,27 +197,24 @@ type IAAttr struct {
 
 // ProviderAttr holds the attributes of the provider of an adapter.
 type ProviderAttr struct {
-	ProviderName             string // the adapter's name in the registry
-	ProviderVersionMajor     uint32
-	ProviderVersionMinor     uint32
-	DaplVersionMajor         uint32
-	DaplVersionMinor         uint32
-	IOVOwnershipOnReturn     IOVOwnership
-	QOSSupported             QOS
-	CompletionFlagsSupported CompletionFlags
-	IsThreadSafe             bool // of the provider; this package is, whatever it says
-	MaxPrivateDataSize       int  // bytes that Connect, Accept and Reject can carry
-	SupportsMultipath        bool
-	EPCreator                EPCreatorForPSP
-	PZSupport                PZSupport
-	OptimalBufferAlignment   int // bytes
-	// EVDStreamMergingSupported tells which two event streams may feed one EVD. The
-	// indices are those of the bits in EVDFlags.
-	EVDStreamMergingSupported [6][6]bool
-	SRQSupported              bool // false also with providers that have shared receive queues
-	// ProviderSpecificAttr names what else there is to know: the GUID and a GID of
-	// the device, its port's MTU and state when the adapter was opened, which of the
-	// extension's operations work.
+	ProviderName              string // the adapter's name in the registry
+	ProviderVersionMajor      uint32
+	ProviderVersionMinor      uint32
+	DaplVersionMajor          uint32
+	DaplVersionMinor          uint32
+	IOVOwnershipOnReturn      IOVOwnership
+	QOSSupported              QOS
+	CompletionFlagsSupported  CompletionFlags
+	IsThreadSafe              bool // of the provider; this package is, whatever it says
+	MaxPrivateDataSize        int  // bytes that Connect, Accept and Reject can carry
+	SupportsMultipath         bool
+	EPCreator                 EPCreatorForPSP
+	PZSupport                 PZSupport
+	OptimalBufferAlignment    int        // bytes
+	EVDStreamMergingSupported [6][6]bool // which two streams may feed one EVD, by their bits in EVDFlags
+	SRQSupported              bool       // false also with providers that have shared receive queues
+	// ProviderSpecificAttr has the GUID and a GID of the device, the MTU and the state of its
+	// port when the adapter was opened, and which of the extension's operations work.
 	ProviderSpecificAttr []NamedAttr
 }
 
@@ -311,14 +302,10 @@ func newProviderAttr(a *cgo.ProviderAttr) ProviderAttr {
 // Query returns the attributes of the adapter and of its provider. It fails with
 // ErrInternalError if the device has gone.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
-//	                        OUT DAT_EVD_HANDLE *async_evd_handle,
-//	                        IN DAT_IA_ATTR_MASK ia_attr_mask,
-//	                        OUT DAT_IA_ATTR *ia_attr,
-//	                        IN DAT_PROVIDER_ATTR_MASK provider_attr_mask,
-//	                        OUT DAT_PROVIDER_ATTR *provider_attr)
+//	Implements: DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
+//	    OUT DAT_EVD_HANDLE *async_evd_handle, IN DAT_IA_ATTR_MASK ia_attr_mask,
+//	    OUT DAT_IA_ATTR *ia_attr, IN DAT_PROVIDER_ATTR_MASK provider_attr_mask,
+//	    OUT DAT_PROVIDER_ATTR *provider_attr)
 func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
 	if err := ia.object().enter(queryIAOp, InvalidHandleIA); err != nil {
 		return IAAttr{}, ProviderAttr{}, err
@@ -340,19 +327,15 @@ func (ia *IA) query() (IAAttr, ProviderAttr, error) {
 	return newIAAttr(&attr), newProviderAttr(&providerAttr), nil
 }
 
-// Close closes the adapter. While objects are alive on it, CloseGraceful fails
-// with ErrInvalidState, names them, and changes nothing. CloseAbrupt frees them
-// first, in the right order; their methods then return ErrClosed. Calls that
-// create objects fail with ErrClosed from the moment at which CloseAbrupt
-// begins. A second Close waits for the first and returns ErrClosed.
+// Close closes the adapter. While objects are alive on it, CloseGraceful fails with
+// ErrInvalidState, names them, and changes nothing. CloseAbrupt frees them first, in
+// the right order; from its begin on, calls that create objects fail with ErrClosed. A
+// second Close waits for the first and returns ErrClosed.
 //
 // If the library fails to close the adapter, Close returns its error, and the native
 // adapter stays open until the process ends.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_close(IN DAT_IA_HANDLE ia_handle,
-//	                        IN DAT_CLOSE_FLAGS ia_flags)
+//	Implements: DAT_RETURN dat_ia_close(IN DAT_IA_HANDLE ia_handle, IN DAT_CLOSE_FLAGS ia_flags)
 func (ia *IA) Close(flags CloseFlags) error {
 	const op = "dat_ia_close"
 	switch {

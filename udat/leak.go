@@ -14,13 +14,10 @@ import (
 
 // Origin tells what an object is, and which line of the program made it.
 type Origin struct {
-	Serial  uint64 // order of making, over all objects of the process
-	Kind    string // "endpoint" for example
-	Adapter string // the name that the adapter was opened by
-
-	// The call that made it. For a connection request, which no call made, they
-	// are empty.
-	Function string
+	Serial   uint64 // order of making, over all objects of the process
+	Kind     string // "endpoint" for example
+	Adapter  string // the name that the adapter was opened by
+	Function string // the caller that made it; as File and Line, empty for a connection request
 	File     string
 	Line     int
 }
@@ -50,23 +47,20 @@ func sortOrigins(origins []Origin) {
 	slices.SortFunc(origins, func(a, b Origin) int { return cmp.Compare(a.Serial, b.Serial) })
 }
 
-// OnLeak sets the function that is called when the garbage collector finds that
-// the program has dropped an adapter, with everything on it, and has not closed
-// it. It gets the adapter and what is alive on it, in the order of creation.
-// The default, nil, does nothing. PrintLeak is such a function; the environment
-// variable UDAT_LEAKS=print sets it from the start of the program.
+// OnLeak sets the function that is called when the garbage collector finds that the
+// program has dropped an adapter, with everything on it, and has not closed it. It gets
+// the adapter and what is alive on it, in the order of creation, on a goroutine of its
+// own. The default, nil, does nothing. UDAT_LEAKS=print in the environment sets
+// PrintLeak from the start of the program.
 //
-// The native objects live on, with the memory that they use: only the program
-// frees objects. An adapter counts as in use, and is not found, while a goroutine
-// waits on it, while it has a service point, and while a CNO on it has an agent.
-// Living lists it even then.
-//
-// The function is called on a goroutine of its own for each adapter.
+// The native objects live on, with their memory. An adapter counts as in use, and is
+// not found, while a goroutine waits on it, while it has a service point, and while a
+// CNO on it has an agent.
 func OnLeak(report func(leaked []Origin)) { leakReport.Store(&report) }
 
 var leakReport atomic.Pointer[func([]Origin)]
 
-// PrintLeak writes the objects to the standard error. It is for OnLeak.
+// PrintLeak writes the objects to standard error. It is for OnLeak.
 func PrintLeak(leaked []Origin) { os.Stderr.WriteString(leakText(leaked)) }
 
 // leaksVariable is the environment variable that has leaks printed.

@@ -118,7 +118,7 @@ func (l *live) argument(t *testing.T, c *surfaceCall, i int) reflect.Value {
 		[]udat.Post{{Operation: udat.DTOSend, Segments: []udat.Segment{l.segment}}},
 		l.segment, l.remote, 1, uint32(1), uint64(1), false, "no-such-adapter", udat.MemPrivAll, udat.EVDDTO, udat.PSPConsumer, udat.CloseAbrupt,
 		udat.CompletionDefault, udat.EPFieldMaxRecvDTOs, &udat.EPParam{}, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1},
-		udat.IBAddrHandle{}, udat.Return(0), udat.EventSoftware,
+		udat.Return(0), udat.EventSoftware,
 	} {
 		if reflect.TypeOf(v).AssignableTo(typ) && typ.Kind() != reflect.Interface || typ == reflect.TypeFor[context.Context]() {
 			return reflect.ValueOf(v)

@@ -8,9 +8,9 @@ import (
 	"github.com/goudat/goudat/udat/device"
 )
 
-// LMR is a local memory region: memory that is registered with the adapter and
-// pinned, so that it can be sent from, received into and, with the privileges
-// for it, reached by the peer. Its methods may be called from any goroutine.
+// LMR is a local memory region: memory that is registered with the adapter and pinned,
+// so that it can be sent from, received into and, with the privileges for it, reached
+// by the peer.
 type LMR struct {
 	pz         *PZ
 	usable     atomic.Uint32 // the privileges, 0 once freed, for posts, which do not open the gate
@@ -42,20 +42,12 @@ func (lmr *LMR) object() *object {
 // can be registered for reading only. If the memory cannot be registered, the
 // error matches the Problem that was found.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_MEM_TYPE mem_type,
-//	                          IN DAT_REGION_DESCRIPTION region_description,
-//	                          IN DAT_VLEN length,
-//	                          IN DAT_PZ_HANDLE pz_handle,
-//	                          IN DAT_MEM_PRIV_FLAGS mem_privileges,
-//	                          IN DAT_VA_TYPE va_type,
-//	                          OUT DAT_LMR_HANDLE *lmr_handle,
-//	                          OUT DAT_LMR_CONTEXT *lmr_context,
-//	                          OUT DAT_RMR_CONTEXT *rmr_context,
-//	                          OUT DAT_VLEN *registered_size,
-//	                          OUT DAT_VADDR *registered_address)
+//	Implements: DAT_RETURN dat_lmr_create(IN DAT_IA_HANDLE ia_handle, IN DAT_MEM_TYPE mem_type,
+//	    IN DAT_REGION_DESCRIPTION region_description, IN DAT_VLEN length,
+//	    IN DAT_PZ_HANDLE pz_handle, IN DAT_MEM_PRIV_FLAGS mem_privileges,
+//	    IN DAT_VA_TYPE va_type, OUT DAT_LMR_HANDLE *lmr_handle,
+//	    OUT DAT_LMR_CONTEXT *lmr_context, OUT DAT_RMR_CONTEXT *rmr_context,
+//	    OUT DAT_VLEN *registered_size, OUT DAT_VADDR *registered_address)
 func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) {
 	lmr := &LMR{memory: memory[:len(memory):len(memory)]}
 	if len(memory) > 0 {
@@ -149,11 +141,8 @@ type LMRParam struct {
 // Query returns the parameters of the region. Its memory is virtual memory, and
 // operations address it by virtual address, not by offset.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
-//	                         IN DAT_LMR_PARAM_MASK lmr_param_mask,
-//	                         OUT DAT_LMR_PARAM *lmr_param)
+//	Implements: DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
+//	    IN DAT_LMR_PARAM_MASK lmr_param_mask, OUT DAT_LMR_PARAM *lmr_param)
 func (lmr *LMR) Query() (LMRParam, error) {
 	const op = "dat_lmr_query"
 	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
@@ -182,9 +171,7 @@ func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
 // wait for their completions first. The memory is unpinned only after the adapter has let go
 // of it. It fails with ErrInvalidState while an RMR is bound to the memory. A peer that still has the RMRTriplet gets DTOErrRemoteAccess.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
+//	Implements: DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 func (lmr *LMR) Free() error {
 	const op = "dat_lmr_free"
 	return lmr.object().seal(op, InvalidHandleLMR, func() error {
@@ -202,4 +189,48 @@ func (lmr *LMR) Free() error {
 		lmr.release()
 		return nil
 	})
+}
+
+// SyncRDMARead makes what the program has written to the memory of the segments
+// visible to peers that read it. On the machines that providers run on nothing
+// needs to be done for that.
+//
+//	Implements: DAT_RETURN dat_lmr_sync_rdma_read(IN DAT_IA_HANDLE ia_handle,
+//	    IN const DAT_LMR_TRIPLET *local_segments, IN DAT_VLEN num_segments)
+func (ia *IA) SyncRDMARead(segments []Segment) error {
+	return ia.sync("dat_lmr_sync_rdma_read", segments, cgo.LMRSyncRDMARead)
+}
+
+// SyncRDMAWrite makes what peers have written to the memory of the segments
+// visible to the program: see SyncRDMARead.
+//
+//	Implements: DAT_RETURN dat_lmr_sync_rdma_write(IN DAT_IA_HANDLE ia_handle,
+//	    IN const DAT_LMR_TRIPLET *local_segments, IN DAT_VLEN num_segments)
+func (ia *IA) SyncRDMAWrite(segments []Segment) error {
+	return ia.sync("dat_lmr_sync_rdma_write", segments, cgo.LMRSyncRDMAWrite)
+}
+
+func (ia *IA) sync(op string, segments []Segment, native func(cgo.IAHandle, []cgo.LMRTriplet) cgo.Return) error {
+	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
+		return err
+	}
+	ia.obj.leave()
+	arguments := []argument{{&ia.obj, InvalidHandleIA}}
+	triplets := make([]cgo.LMRTriplet, len(segments))
+	for i, s := range segments {
+		triplets[i] = s.triplet
+		if s.lmr == nil {
+			continue
+		}
+		if s.lmr.pz.ia != ia {
+			return refuse(op, ErrInvalidParameter, InvalidArg2, "segment %d belongs to another adapter: synchronize it there", i)
+		}
+		arguments = append(arguments, argument{&s.lmr.obj, InvalidHandleLMR})
+	}
+	leave, err := enterAll(op, arguments...)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return check(op, native(ia.handle, triplets))
 }

@@ -17,9 +17,7 @@ import (
 // Go heap and registers it. Free returns the memory to the system: do not touch
 // the slice that Bytes returned after that.
 //
-// Implements:
-//
-//	DAT_RETURN dat_lmr_create(...), see RegisterMemory
+//	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 	const op = "dat_lmr_create"
 	if err := needLibrary(op); err != nil {
@@ -35,18 +33,14 @@ func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 	return registerMapping(pz, mapping, size, privileges)
 }
 
-// AllocHugeMemory is AllocMemory in huge pages of pageSize bytes, 2 MiB (1<<21)
-// or 1 GiB (1<<30) for example, so that the adapter has fewer pages to keep
-// track of. Pages are taken whole: size should be a multiple of pageSize.
+// AllocHugeMemory is AllocMemory in huge pages of pageSize bytes, 2 MiB (1<<21) or 1
+// GiB (1<<30) for example, so that the adapter has fewer pages to keep track of. Pages
+// are taken whole: size should be a multiple of pageSize. It fails with
+// ErrInvalidParameter if the kernel has no pages of that size, and with
+// ErrInsufficientResources if not enough are free: reserve them, in
+// /proc/sys/vm/nr_hugepages for example.
 //
-// It fails with ErrInvalidParameter if the kernel has no pages of that size;
-// the error names the sizes that it has. It fails with ErrInsufficientResources
-// if not enough huge pages are free: reserve them, in /proc/sys/vm/nr_hugepages
-// for example.
-//
-// Implements:
-//
-//	DAT_RETURN dat_lmr_create(...), see RegisterMemory
+//	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocHugeMemory(pz *PZ, size, pageSize int, privileges MemPriv) (*LMR, error) {
 	const op = "dat_lmr_create"
 	if err := needLibrary(op); err != nil {

@@ -10,29 +10,23 @@ import (
 )
 
 // fixedEPFields cannot be modified in any state.
-const fixedEPFields = EPFieldIAHandle | EPFieldEPState | EPFieldLocalIAAddressPtr | EPFieldLocalPortQual |
-	EPFieldRemoteIAAddressPtr | EPFieldRemotePortQual
+const fixedEPFields = EPParamMask(cgo.EPFieldIAHandle | cgo.EPFieldEPState | cgo.EPFieldLocalIAAddressPtr | cgo.EPFieldLocalPortQual |
+	cgo.EPFieldRemoteIAAddressPtr | cgo.EPFieldRemotePortQual)
 
 // unsupportedEPFields could be modified, but no provider knows what they are for.
-const unsupportedEPFields = EPFieldComm | EPFieldSRQHandle | EPFieldSRQSoftHW |
-	EPFieldNumTransportAttr | EPFieldTransportSpecificAttr | EPFieldNumProviderAttr | EPFieldProviderSpecificAttr
+const unsupportedEPFields = EPParamMask(cgo.EPFieldComm | cgo.EPFieldSRQHandle | cgo.EPFieldSRQSoftHW |
+	cgo.EPFieldNumTransportAttr | cgo.EPFieldTransportSpecificAttr | cgo.EPFieldNumProviderAttr | cgo.EPFieldProviderSpecificAttr)
 
-// Modify changes the parameters that mask names to those in param, all of them
-// or, when it fails, none. The endpoint must be UNCONNECTED, or, except for the
-// protection zone, RESERVED or PASSIVE_CONNECTION_PENDING. Receives that are
-// posted stay so. Receives whose memory is not in a new protection zone
-// complete with DTOErrLocalProtection.
-//
-// It fails with ErrInvalidParameter for fields that cannot change and for values
-// that are out of range, and with ErrInvalidState in any other state. For fields
-// and values that no provider supports, the ErrInvalidParameter matches
+// Modify changes the parameters that mask names to those in param, all of them or, when
+// it fails, none. The endpoint must be UNCONNECTED, or, except for the protection zone,
+// RESERVED or PASSIVE_CONNECTION_PENDING; otherwise it fails with ErrInvalidState.
+// Receives that are posted stay so; those whose memory is not in a new protection zone
+// complete with DTOErrLocalProtection. For values out of range it fails with
+// ErrInvalidParameter, which for those that no provider supports matches
 // errors.ErrUnsupported too.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
-//	                         IN DAT_EP_PARAM_MASK ep_param_mask,
-//	                         IN const DAT_EP_PARAM *ep_param)
+//	Implements: DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_EP_PARAM_MASK ep_param_mask, IN const DAT_EP_PARAM *ep_param)
 func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	const op = "dat_ep_modify"
 	if err := checkMask(op, mask, param); err != nil {
@@ -104,8 +98,8 @@ func checkMask(op string, mask EPParamMask, param *EPParam) error {
 	switch {
 	case param == nil:
 		return refuse(op, ErrInvalidParameter, InvalidArg3, "the parameters are nil: give an EPParam with the fields that the mask names")
-	case mask&^EPFieldAll != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the mask has the unknown bits 0x%x: take them out", uint64(mask&^EPFieldAll))
+	case mask&^EPParamMask(cgo.EPFieldAll) != 0:
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the mask has the unknown bits 0x%x: take them out", uint64(mask&^EPParamMask(cgo.EPFieldAll)))
 	case mask&fixedEPFields != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "adapter, state, addresses and port qualifiers cannot be modified: take their bits out of the mask")
 	case mask&unsupportedEPFields != 0:
@@ -133,6 +127,8 @@ func (p *epParts) assign(op string, mask EPParamMask, param *EPParam) error {
 	assign(&a.MaxRequestIOV, b.MaxRequestIOV, mask&EPFieldMaxRequestIOV)
 	assign(&a.MaxRDMAReadIn, b.MaxRDMAReadIn, mask&EPFieldMaxRDMAReadIn)
 	assign(&a.MaxRDMAReadOut, b.MaxRDMAReadOut, mask&EPFieldMaxRDMAReadOut)
+	assign(&a.NoRDMAReadIn, b.NoRDMAReadIn, mask&EPFieldMaxRDMAReadIn)
+	assign(&a.NoRDMAReadOut, b.NoRDMAReadOut, mask&EPFieldMaxRDMAReadOut)
 	assign(&a.MaxRDMAReadIOV, b.MaxRDMAReadIOV, mask&EPFieldMaxRDMAReadIOV)
 	assign(&a.MaxRDMAWriteIOV, b.MaxRDMAWriteIOV, mask&EPFieldMaxRDMAWriteIOV)
 

@@ -15,10 +15,7 @@ const dequeueOp = "dat_evd_dequeue"
 // there is none. It does not allocate, except for a connection request and for
 // a connection event with private data.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle,
-//	                           OUT DAT_EVENT *event)
+//	Implements: DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle, OUT DAT_EVENT *event)
 func (evd *EVD) Dequeue() (event Event, err error) {
 	if evd == nil || !evd.queue.Begin() {
 		return Event{}, cmp.Or(evd.notTaken(), errQueueEmpty)

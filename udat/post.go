@@ -1,61 +1,43 @@
 package udat
 
-// PostSend sends the bytes of the segments, in order, as one message. The
-// memory must not change until the completion, which carries cookie and comes
-// to the request EVD. A post does not allocate.
+// PostSend sends the bytes of the segments, in order, as one message. The memory must
+// not change until the completion, which carries cookie and comes to the request EVD. A
+// post does not allocate.
 //
 // flags may have CompletionSuppress for no completion when the send succeeds,
 // CompletionSolicitedWait and CompletionBarrierFence. Suppressed sends that have
-// succeeded count as outstanding until udat has learned so, but never fill
-// the queue: see EP.GetStatus.
+// succeeded count as outstanding until udat has learned so, but never fill the queue:
+// see EP.GetStatus.
 //
-// A completion with a failure, of a suppressed send or any other, means that the
-// send is not known to have succeeded. DTOErrFlushed is what the adapter says of
-// what it had not seen acknowledged when the connection ended: the message may
-// have arrived even so. No completion of a suppressed send means that it has
-// succeeded, once EventConnectionDisconnected or EventConnectionBroken was taken
-// and the endpoint is idle.
-//
-// In DISCONNECTED, after a connection or an attempt, a send completes with
-// DTOErrFlushed, suppressed or not.
+// A completion with a failure means that the send is not known to have succeeded: with
+// DTOErrFlushed the adapter had not seen it acknowledged when the connection ended, but
+// the message may have arrived. A suppressed send without a completion has succeeded,
+// once EventConnectionDisconnected or EventConnectionBroken was taken and the endpoint
+// is idle. In DISCONNECTED, any send completes with DTOErrFlushed.
 //
 // It fails with ErrInvalidState before a connection and in DISCONNECT_PENDING,
 // ErrInsufficientResources when EPAttr.MaxRequestDTOs are outstanding, or with the
 // subtype ResourceTEVD when the request EVD has no room, see CreateEVD;
-// ErrProtectionViolation for memory of another protection zone,
-// ErrPrivilegesViolation for memory without MemPrivLocalRead, and
-// ErrInvalidParameter; nothing is posted then.
+// ErrProtectionViolation for memory of another protection zone, ErrPrivilegesViolation
+// for memory without MemPrivLocalRead, and ErrInvalidParameter. Nothing is posted then.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
-//	                            IN DAT_COUNT num_segments,
-//	                            IN DAT_LMR_TRIPLET *local_iov,
-//	                            IN DAT_DTO_COOKIE user_cookie,
-//	                            IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) error {
 	return ep.post(&opSend, &Post{Segments: iov, Cookie: cookie, Flags: flags}, nil)
 }
 
-// PostRecv makes the memory of the segments ready for one message, in order of
-// posting. The memory belongs to the adapter until the completion, which
-// carries cookie and the length of the message and comes to the receive EVD. A
-// message that is longer breaks the connection. Receives can be posted in any
-// state, and should be before the connection is established.
+// PostRecv makes the memory of the segments ready for one message, in order of posting.
+// The memory belongs to the adapter until the completion, which carries cookie and the
+// length of the message and comes to the receive EVD. A longer message breaks the
+// connection. Receives can be posted in any state, and should be before the connection
+// is established. The segments need MemPrivLocalWrite, and EPAttr.MaxRecvDTOs bounds
+// the receives outstanding; for other errors see PostSend.
 //
-// It fails with ErrInsufficientResources when EPAttr.MaxRecvDTOs are outstanding,
-// or with the subtype ResourceTEVD when the receive EVD has no room, see CreateEVD;
-// ErrProtectionViolation for memory of another protection zone,
-// ErrPrivilegesViolation for memory without MemPrivLocalWrite, and
-// ErrInvalidParameter; nothing is posted then.
-//
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle,
-//	                            IN DAT_COUNT num_segments,
-//	                            IN DAT_LMR_TRIPLET *local_iov,
-//	                            IN DAT_DTO_COOKIE user_cookie,
-//	                            IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) error {
 	return ep.post(&opReceive, &Post{Segments: iov, Cookie: cookie, Flags: flags}, nil)
 }
@@ -66,14 +48,9 @@ func (ep *EP) PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) erro
 // segments need MemPrivLocalWrite, and may be IAAttr.MaxIOVSegmentsPerRead, which
 // is 1 on iWARP.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle,
-//	                                 IN DAT_COUNT num_segments,
-//	                                 IN DAT_LMR_TRIPLET *local_iov,
-//	                                 IN DAT_DTO_COOKIE user_cookie,
-//	                                 IN const DAT_RMR_TRIPLET *remote_buffer,
-//	                                 IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN const DAT_RMR_TRIPLET *remote_buffer, IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	return ep.post(&opRDMARead, &Post{Segments: iov, Cookie: cookie, Remote: remote, Flags: flags}, nil)
 }
@@ -83,14 +60,9 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 // the memory MemPrivRemoteWrite. The completion comes to the request EVD. For
 // flags and errors see PostSend.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
-//	                                  IN DAT_COUNT num_segments,
-//	                                  IN DAT_LMR_TRIPLET *local_iov,
-//	                                  IN DAT_DTO_COOKIE user_cookie,
-//	                                  IN const DAT_RMR_TRIPLET *remote_buffer,
-//	                                  IN DAT_COMPLETION_FLAGS completion_flags)
+//	Implements: DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
+//	    IN const DAT_RMR_TRIPLET *remote_buffer, IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	return ep.post(&opRDMAWrite, &Post{Segments: iov, Cookie: cookie, Remote: remote, Flags: flags}, nil)
 }

@@ -55,7 +55,7 @@ func (q *workQueue) init(ep *EP, p *epParts) {
 	}
 	q.ep, q.handle, q.pz, q.iwarp = ep, cgo.Handle(ep.handle), p.pz, ep.ia.iwarp
 	q.most = [...]uint32{asMessage: p.attr.MaxMessageSize, asRDMA: p.attr.MaxRDMASize, asMemory: math.MaxUint32}
-	q.noReads = readsOf(p.attr.MaxRDMAReadOut) == 0
+	q.noReads = p.attr.MaxRDMAReadOut == 0
 	q.makeRoom(1)
 }
 
@@ -200,7 +200,7 @@ func (q *workQueue) checkRemote(op *operation, segments int, total uint64, remot
 	case q.misread(total, remote):
 		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation reads %d bytes across two pages of the peer's memory, and soft-iWARP returns wrong bytes for such a read of at most %d: read each page's part by itself, or read more", total, mostMisread)
 	case q.noReads:
-		return refuse(op.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.MaxRDMAReadOut 0 for the default, or give it a number")
+		return refuse(op.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.NoRDMAReadOut false")
 	}
 	return nil
 }

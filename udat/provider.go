@@ -1,12 +1,15 @@
 package udat
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // provider is an entry of the library's dynamic registry: a provider library that
@@ -23,22 +26,18 @@ type provider struct {
 
 var providers = map[string]*provider{}
 
-// RegisterProvider adds an entry to the registry of this process, for Open: it
-// loads a provider's library, libdaplofa.so.2 for example, which registers
-// itself under the name. The instance data are what the entry of dat.conf would
-// have as its parameters: "eth0 0" for the CMA provider, "mlx5_0 1" for the
-// socket CM provider. Open finds out whether the device exists.
+// RegisterProvider adds an entry to the registry of this process, for Open: it loads a
+// provider's library, libdaplofa.so.2 for example, which registers itself under the
+// name. The instance data are the parameters of an entry in dat.conf: "eth0 0" for the
+// CMA provider, "mlx5_0 1" for the socket CM provider. Open finds out whether the
+// device exists.
 //
-// Providers use the C function for that, which takes a table of C functions. It
-// fails with ErrProviderAlreadyRegistered for a name that the registry has, and
-// with ErrProviderNotFound, and the loader's message, when the library cannot
-// be loaded or is no provider. The library then stays in memory: its threads
-// may still run when the last adapter is closed.
+// It fails with ErrProviderAlreadyRegistered for a name that the registry has, and with
+// ErrProviderNotFound, and the loader's message, when the library cannot be loaded or
+// is no provider. The library then stays in memory.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_registry_add_provider(IN const DAT_PROVIDER *provider,
-//	                                     IN const DAT_PROVIDER_INFO *provider_info)
+//	Stands in for: DAT_RETURN dat_registry_add_provider(IN const DAT_PROVIDER *provider,
+//	    IN const DAT_PROVIDER_INFO *provider_info)
 func RegisterProvider(name, library, instanceData string) error {
 	const op = "dat_registry_add_provider"
 	if err := needRevision(op); err != nil {
@@ -76,10 +75,8 @@ func RegisterProvider(name, library, instanceData string) error {
 // while adapters of that name are open, and with ErrProviderNotFound for a name
 // that RegisterProvider did not register; the entries of dat.conf stay.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_registry_remove_provider(IN const DAT_PROVIDER *provider,
-//	                                        IN const DAT_PROVIDER_INFO *provider_info)
+//	Stands in for: DAT_RETURN dat_registry_remove_provider(IN const DAT_PROVIDER *provider,
+//	    IN const DAT_PROVIDER_INFO *provider_info)
 func UnregisterProvider(name string) error {
 	const op = "dat_registry_remove_provider"
 	registry.Lock()
@@ -274,3 +271,76 @@ func (i ProviderInfo) opens() bool {
 
 // asyncQLen is how many errors are kept for a program that does not look.
 const asyncQLen = 4096
+
+// registry serialises opening and closing, which load and unload the libraries
+// of the providers, and guards providers.
+var registry lockorder.Mutex[registryRank]
+
+// ProviderInfo describes an entry of the registry: an adapter that Open may open.
+type ProviderInfo struct {
+	IAName       string
+	VersionMajor uint32
+	VersionMinor uint32
+	ThreadSafe   bool
+}
+
+// Providers lists the registry's entries. They come from the file that the
+// environment variable DAT_OVERRIDE names, else from /etc/dat.conf, as it was
+// when the program started; after them come those of RegisterProvider. An entry
+// says nothing about whether its device exists.
+//
+//	Implements: DAT_RETURN dat_registry_list_providers(IN DAT_COUNT max_to_return,
+//	    OUT DAT_COUNT *entries_returned, OUT DAT_PROVIDER_INFO *(dat_provider_list[]))
+func Providers() ([]ProviderInfo, error) {
+	if err := needRevision("dat_registry_list_providers"); err != nil {
+		return nil, err
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	infos, err := configProviders()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		if p := providers[name]; p.asked {
+			infos = append(infos, newProviderInfo(p.info()))
+		}
+	}
+	return infos, nil
+}
+
+// configProviders lists the entries of dat.conf. The caller holds registry.
+func configProviders() ([]ProviderInfo, error) {
+	const op = "dat_registry_list_providers"
+	// With room for none, the library says how many there are.
+	count, _ := cgo.RegistryListProviders(nil)
+	if count == 0 {
+		return nil, nil
+	}
+	raw := make([]cgo.ProviderInfo, count)
+	count, r := cgo.RegistryListProviders(raw)
+	if err := check(op, r); err != nil {
+		return nil, err
+	}
+	infos := make([]ProviderInfo, count)
+	for i := range infos {
+		infos[i] = newProviderInfo(&raw[i])
+	}
+	return infos, nil
+}
+
+func newProviderInfo(p *cgo.ProviderInfo) ProviderInfo {
+	return ProviderInfo{
+		IAName:       cString(p.IAName[:]),
+		VersionMajor: p.DaplVersionMajor,
+		VersionMinor: p.DaplVersionMinor,
+		ThreadSafe:   p.IsThreadSafe != 0,
+	}
+}
+
+func cString(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
+}

@@ -2,8 +2,7 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// PSP is a public service point: it listens for connection requests. Its
-// methods may be called from any goroutine.
+// PSP is a public service point: it listens for connection requests.
 type PSP struct {
 	service service
 }
@@ -27,13 +26,9 @@ func (psp *PSP) object() *object {
 // It fails with ErrConnQualInUse when something listens there already, by that
 // number or by another that means the same: see ConnQual.
 //
-// Implements:
-//
-//	DAT_RETURN dat_psp_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_CONN_QUAL conn_qual,
-//	                          IN DAT_EVD_HANDLE evd_handle,
-//	                          IN DAT_PSP_FLAGS psp_flags,
-//	                          OUT DAT_PSP_HANDLE *psp_handle)
+//	Implements: DAT_RETURN dat_psp_create(IN DAT_IA_HANDLE ia_handle,
+//	    IN DAT_CONN_QUAL conn_qual, IN DAT_EVD_HANDLE evd_handle, IN DAT_PSP_FLAGS psp_flags,
+//	    OUT DAT_PSP_HANDLE *psp_handle)
 func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	const op = "dat_psp_create"
 	switch flags {
@@ -51,13 +46,9 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 // CreatePSPAny is CreatePSP on a connection qualifier that nothing listens on
 // yet. Query returns which one.
 //
-// Implements:
-//
-//	DAT_RETURN dat_psp_create_any(IN DAT_IA_HANDLE ia_handle,
-//	                              OUT DAT_CONN_QUAL *conn_qual,
-//	                              IN DAT_EVD_HANDLE evd_handle,
-//	                              IN DAT_PSP_FLAGS psp_flags,
-//	                              OUT DAT_PSP_HANDLE *psp_handle)
+//	Implements: DAT_RETURN dat_psp_create_any(IN DAT_IA_HANDLE ia_handle,
+//	    OUT DAT_CONN_QUAL *conn_qual, IN DAT_EVD_HANDLE evd_handle, IN DAT_PSP_FLAGS psp_flags,
+//	    OUT DAT_PSP_HANDLE *psp_handle)
 func CreatePSPAny(ia *IA, evd *EVD) (*PSP, error) {
 	return createPSP("dat_psp_create_any", ia, evd, 0, nil, func(s *service) (cgo.PSPHandle, cgo.Return) {
 		handle, qual, r := cgo.PSPCreateAny(ia.handle, evd.queue.Handle(), cgo.PSPConsumer)
@@ -97,11 +88,8 @@ type PSPParam struct {
 
 // Query returns the parameters of the service point.
 //
-// Implements:
-//
-//	DAT_RETURN dat_psp_query(IN DAT_PSP_HANDLE psp_handle,
-//	                         IN DAT_PSP_PARAM_MASK psp_param_mask,
-//	                         OUT DAT_PSP_PARAM *psp_param)
+//	Implements: DAT_RETURN dat_psp_query(IN DAT_PSP_HANDLE psp_handle,
+//	    IN DAT_PSP_PARAM_MASK psp_param_mask, OUT DAT_PSP_PARAM *psp_param)
 func (psp *PSP) Query() (PSPParam, error) {
 	const op = "dat_psp_query"
 	if err := psp.object().enter(op, InvalidHandlePSP); err != nil {
@@ -119,9 +107,7 @@ func (psp *PSP) Query() (PSPParam, error) {
 // Free stops taking requests. Those that were not answered are rejected, and
 // those not yet dequeued disappear. Connections that were accepted live on.
 //
-// Implements:
-//
-//	DAT_RETURN dat_psp_free(IN DAT_PSP_HANDLE psp_handle)
+//	Implements: DAT_RETURN dat_psp_free(IN DAT_PSP_HANDLE psp_handle)
 func (psp *PSP) Free() error {
 	const op = "dat_psp_free"
 	if psp == nil {

@@ -2,8 +2,8 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// PZ is a protection zone: endpoints of a zone reach only memory that is
-// registered in the same zone. Its methods may be called from any goroutine.
+// PZ is a protection zone: endpoints of a zone reach only memory that is registered in
+// the same zone.
 type PZ struct {
 	obj    object
 	ia     *IA
@@ -27,10 +27,8 @@ func (pz *PZ) arguments() []argument {
 
 // CreatePZ creates a protection zone on an adapter.
 //
-// Implements:
-//
-//	DAT_RETURN dat_pz_create(IN DAT_IA_HANDLE ia_handle,
-//	                         OUT DAT_PZ_HANDLE *pz_handle)
+//	Implements: DAT_RETURN dat_pz_create(IN DAT_IA_HANDLE ia_handle,
+//	    OUT DAT_PZ_HANDLE *pz_handle)
 func CreatePZ(ia *IA) (*PZ, error) {
 	const op = "dat_pz_create"
 	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
@@ -53,11 +51,8 @@ type PZParam struct {
 
 // Query returns the parameters of the zone.
 //
-// Implements:
-//
-//	DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
-//	                        IN DAT_PZ_PARAM_MASK pz_param_mask,
-//	                        OUT DAT_PZ_PARAM *pz_param)
+//	Implements: DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
+//	    IN DAT_PZ_PARAM_MASK pz_param_mask, OUT DAT_PZ_PARAM *pz_param)
 func (pz *PZ) Query() (PZParam, error) {
 	const op = "dat_pz_query"
 	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
@@ -71,12 +66,10 @@ func (pz *PZ) Query() (PZParam, error) {
 	return PZParam{IA: pz.ia}, nil
 }
 
-// Free frees the zone. It fails with ErrInvalidState, and names them, while
-// endpoints or memory regions are in it, and with ErrClosed the second time.
+// Free frees the zone. It fails with ErrInvalidState while endpoints or memory regions
+// are in it.
 //
-// Implements:
-//
-//	DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle)
+//	Implements: DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle)
 func (pz *PZ) Free() error {
 	const op = "dat_pz_free"
 	return pz.object().seal(op, InvalidHandlePZ, func() error {

@@ -8,18 +8,13 @@ import (
 
 // RMR is a remote memory region: a window that is bound to a piece of registered
 // memory, and later to another one. A peer reaches the memory through it from the
-// completion of the bind to that of the next, or to Free, with the privileges of
-// the bind, whatever those of the memory are. That takes a message to the adapter,
-// and not a call of the kernel as RegisterMemory and LMR.Free.
+// completion of the bind to that of the next, or to Free, with the privileges of the
+// bind, whatever those of the memory are. That takes a message to the adapter, where
+// RegisterMemory and LMR.Free take a call of the kernel.
 //
-// A window is of a protection zone: all peers whose endpoints are in the zone reach
-// it, over any connection, and it stays bound when the connection ends. Its contexts
-// come again after 256 binds.
-//
-// The driver of the kernel's soft-RoCE lets a peer reach the whole LMR through a
-// window that is bound to a piece of it.
-//
-// Its methods may be called from any goroutine.
+// All peers whose endpoints are in the window's protection zone reach it, over any
+// connection, and it stays bound when the connection ends. Its contexts come again
+// after 256 binds. Over soft-RoCE a peer reaches the whole LMR through it.
 type RMR struct {
 	obj    object
 	pz     *PZ
@@ -40,10 +35,8 @@ func (rmr *RMR) object() *object {
 // IAAttr.MaxRMRs is 0, as over soft-iWARP: there, register the piece of memory with
 // remote privileges.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rmr_create(IN DAT_PZ_HANDLE pz_handle,
-//	                          OUT DAT_RMR_HANDLE *rmr_handle)
+//	Implements: DAT_RETURN dat_rmr_create(IN DAT_PZ_HANDLE pz_handle,
+//	    OUT DAT_RMR_HANDLE *rmr_handle)
 func CreateRMR(pz *PZ) (*RMR, error) {
 	const op = "dat_rmr_create"
 	leave, err := enterAll(op, pz.arguments()...)
@@ -68,37 +61,29 @@ const (
 	remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
 )
 
-// Bind posts the binding of the region to the memory of a segment, in place of what
-// it is bound to. Its completion comes to the request EVD of the endpoint, as an
-// EventRMRBindCompletion with the cookie. The RMRTriplet that Bind returns is for the
-// peer, which reaches the memory once the bind has completed; a message that is sent
-// on the endpoint behind the bind finds it there. A Segment of no bytes ends the
-// binding: the privileges do not matter then, and the triplet is empty.
+// Bind posts the binding of the region to the memory of a segment, in place of what it
+// is bound to. Its completion, an EventRMRBindCompletion with the cookie, comes to the
+// request EVD of the endpoint. The peer that gets the RMRTriplet reaches the memory
+// once the bind has completed; a message that is sent on the endpoint behind the bind
+// finds it there. A Segment of no bytes ends the binding: the triplet is empty then,
+// and the privileges do not matter.
 //
 // privileges are those of peers: MemPrivRemoteRead, MemPrivRemoteWrite,
-// MemPrivIBRemoteAtomic, and any local ones. The memory need not have them, but
-// needs MemPrivLocalWrite. It cannot be freed while the region is bound to it.
-// flags must be CompletionDefault.
-//
+// MemPrivIBRemoteAtomic, and any local ones. The memory needs MemPrivLocalWrite only.
+// It cannot be freed while the region is bound to it. flags must be CompletionDefault.
 // When a bind fails, the region is bound to nothing.
 //
-// It fails with ErrInvalidState unless the endpoint is connected, until the completion of
-// another bind of the region is taken, and for the end of no binding; with
+// It fails with ErrInvalidState unless the endpoint is connected, until the completion
+// of another bind of the region is taken, and for the end of no binding; with
 // ErrProtectionViolation unless the region, the endpoint and the memory are in one
-// protection zone; with ErrPrivilegesViolation, ErrInvalidParameter, and, for want
-// of room, as PostSend. Nothing is posted then.
+// protection zone; with ErrPrivilegesViolation, ErrInvalidParameter, and, for want of
+// room, as PostSend. Nothing is posted then.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle,
-//	                        IN DAT_LMR_HANDLE lmr_handle,
-//	                        IN const DAT_LMR_TRIPLET *lmr_triplet,
-//	                        IN DAT_MEM_PRIV_FLAGS mem_priv,
-//	                        IN DAT_VA_TYPE va_type,
-//	                        IN DAT_EP_HANDLE ep_handle,
-//	                        IN DAT_RMR_COOKIE user_cookie,
-//	                        IN DAT_COMPLETION_FLAGS completion_flags,
-//	                        OUT DAT_RMR_CONTEXT *context)
+//	Implements: DAT_RETURN dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle,
+//	    IN DAT_LMR_HANDLE lmr_handle, IN const DAT_LMR_TRIPLET *lmr_triplet,
+//	    IN DAT_MEM_PRIV_FLAGS mem_priv, IN DAT_VA_TYPE va_type, IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_RMR_COOKIE user_cookie, IN DAT_COMPLETION_FLAGS completion_flags,
+//	    OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
 	if ep == nil {
 		return RMRTriplet{}, rmr.object().refused(bindOp, InvalidHandleRMR, ep.object().unusable(bindOp, InvalidHandleEP))
@@ -173,11 +158,8 @@ type RMRParam struct {
 // Query returns the parameters of the region. While a bind is outstanding, they are
 // those that the region has when it succeeds.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
-//	                         IN DAT_RMR_PARAM_MASK rmr_param_mask,
-//	                         OUT DAT_RMR_PARAM *rmr_param)
+//	Implements: DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
+//	    IN DAT_RMR_PARAM_MASK rmr_param_mask, OUT DAT_RMR_PARAM *rmr_param)
 func (rmr *RMR) Query() (RMRParam, error) {
 	const op = "dat_rmr_query"
 	if err := rmr.object().enter(op, InvalidHandleRMR); err != nil {
@@ -206,11 +188,9 @@ func (rmr *RMR) Query() (RMRParam, error) {
 
 // Free frees the region. What it is bound to, peers cannot reach through it any more.
 // It fails with ErrInvalidState while a bind is outstanding whose completion was not
-// taken, unless its endpoint was freed or reset, and with ErrClosed the second time.
+// taken, unless its endpoint was freed or reset.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle)
+//	Implements: DAT_RETURN dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle)
 func (rmr *RMR) Free() error {
 	const op = "dat_rmr_free"
 	return rmr.object().seal(op, InvalidHandleRMR, func() error {

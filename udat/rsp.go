@@ -5,8 +5,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// RSP is a reserved service point: it takes one connection request, for an
-// endpoint that is chosen beforehand. Its methods may be called from any goroutine.
+// RSP is a reserved service point: it takes one connection request, for an endpoint
+// that is chosen beforehand.
 type RSP struct {
 	service service
 	ep      *EP
@@ -28,13 +28,9 @@ func (rsp *RSP) object() *object {
 // the request is rejected, or the service point freed before the request was
 // accepted.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rsp_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_CONN_QUAL conn_qual,
-//	                          IN DAT_EP_HANDLE ep_handle,
-//	                          IN DAT_EVD_HANDLE evd_handle,
-//	                          OUT DAT_RSP_HANDLE *rsp_handle)
+//	Implements: DAT_RETURN dat_rsp_create(IN DAT_IA_HANDLE ia_handle,
+//	    IN DAT_CONN_QUAL conn_qual, IN DAT_EP_HANDLE ep_handle, IN DAT_EVD_HANDLE evd_handle,
+//	    OUT DAT_RSP_HANDLE *rsp_handle)
 func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	const op = "dat_rsp_create"
 	if err := ep.takeControl(op); err != nil {
@@ -78,11 +74,8 @@ type RSPParam struct {
 
 // Query returns the parameters of the service point.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rsp_query(IN DAT_RSP_HANDLE rsp_handle,
-//	                         IN DAT_RSP_PARAM_MASK rsp_param_mask,
-//	                         OUT DAT_RSP_PARAM *rsp_param)
+//	Implements: DAT_RETURN dat_rsp_query(IN DAT_RSP_HANDLE rsp_handle,
+//	    IN DAT_RSP_PARAM_MASK rsp_param_mask, OUT DAT_RSP_PARAM *rsp_param)
 func (rsp *RSP) Query() (RSPParam, error) {
 	const op = "dat_rsp_query"
 	if err := rsp.object().enter(op, InvalidHandleRSP); err != nil {
@@ -100,9 +93,7 @@ func (rsp *RSP) Query() (RSPParam, error) {
 // Free ends the reservation. A request that was not answered is rejected; a
 // connection that was accepted lives on.
 //
-// Implements:
-//
-//	DAT_RETURN dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle)
+//	Implements: DAT_RETURN dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle)
 func (rsp *RSP) Free() error {
 	const op = "dat_rsp_free"
 	if rsp == nil {

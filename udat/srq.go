@@ -7,8 +7,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// SRQ is a shared receive queue: receives that are posted there serve whichever
-// of its endpoints a message comes to. Its methods may be called from any goroutine.
+// SRQ is a shared receive queue: receives that are posted there serve whichever of its
+// endpoints a message comes to.
 type SRQ struct {
 	obj    object
 	ia     *IA
@@ -25,22 +25,16 @@ func (srq *SRQ) object() *object {
 
 // SRQAttr holds the attributes of a shared receive queue.
 type SRQAttr struct {
-	MaxRecvDTOs int // receives outstanding, 1 to IAAttr.MaxDTOPerEP
-	MaxRecvIOV  int // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO
-	// LowWatermark is that of SetLowWatermark. The queue has no receives at first, so
-	// that any but 0 is reported at once.
-	LowWatermark int
+	MaxRecvDTOs  int // receives outstanding, 1 to IAAttr.MaxDTOPerEP
+	MaxRecvIOV   int // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO
+	LowWatermark int // see SetLowWatermark; any but 0 is reported at once, as there are no receives yet
 }
 
 // CreateSRQ creates a shared receive queue in a protection zone. Only memory of
 // that zone can be posted, whatever the zone of the endpoints.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle,
-//	                          IN DAT_PZ_HANDLE pz_handle,
-//	                          IN DAT_SRQ_ATTR *srq_attr,
-//	                          OUT DAT_SRQ_HANDLE *srq_handle)
+//	Implements: DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle,
+//	    IN DAT_PZ_HANDLE pz_handle, IN DAT_SRQ_ATTR *srq_attr, OUT DAT_SRQ_HANDLE *srq_handle)
 func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	const op = "dat_srq_create"
 	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{pz.object(), InvalidHandlePZ})
@@ -78,32 +72,24 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	return srq, nil
 }
 
-// PostRecv makes the memory of the segments ready for one message to any of the
-// queue's endpoints. The memory belongs to the adapter until the completion,
-// which carries cookie and comes to the receive EVD of the endpoint that the
-// message came to. Receives are taken in the order of posting, and complete in
-// any order. For errors see EP.PostRecv. A post does not allocate.
+// PostRecv makes the memory of the segments ready for one message to any of the queue's
+// endpoints. The memory belongs to the adapter until the completion, which carries
+// cookie and comes to the receive EVD of the endpoint that the message came to.
+// Receives are taken in the order of posting, and complete in any order. MaxRecvDTOs of
+// them may be outstanding. They take room on each receive EVD of the queue's endpoints
+// that is shorter than what its endpoints may have outstanding, see CreateEVD. For
+// errors see EP.PostRecv. A post does not allocate.
 //
-// A receive may complete on the receive EVD of any of the queue's endpoints. It
-// takes room on each of those that are shorter than what their endpoints may have
-// outstanding, and fails with the subtype ResourceTEVD if one has none: see CreateEVD.
+// A receive that was taken for a message completes with DTOErrFlushed if the connection
+// ends before the whole message has come. Take it before EP.Free, which drops the
+// completions of the endpoint. Soft-RoCE forgets such a receive since Linux 6.3. The
+// library then completes it without an endpoint, as soon as a later receive has
+// completed and no endpoint can have it: each was made, reset or freed since, or has
+// completed a later receive itself. If all receives are forgotten, none is found: free
+// the queue and create another.
 //
-// A post is accepted while fewer than MaxRecvDTOs receives are outstanding.
-//
-// A receive that was taken for a message completes with DTOErrFlushed if the
-// connection ends before the whole message has come. Take it before EP.Free, which
-// drops the completions of the endpoint. Soft-RoCE forgets such a receive since Linux
-// 6.3. The library then completes it without an endpoint, as soon as a later receive
-// has completed and no endpoint can have it: each was made, reset or freed since, or
-// has completed a later receive itself. If all receives are forgotten, none is found:
-// free the queue and create another.
-//
-// Implements:
-//
-//	DAT_RETURN dat_srq_post_recv(IN DAT_SRQ_HANDLE srq_handle,
-//	                             IN DAT_COUNT num_segments,
-//	                             IN DAT_LMR_TRIPLET *local_iov,
-//	                             IN DAT_DTO_COOKIE user_cookie)
+//	Implements: DAT_RETURN dat_srq_post_recv(IN DAT_SRQ_HANDLE srq_handle,
+//	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie)
 func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	const op = "dat_srq_post_recv"
 	if srq == nil {
@@ -135,11 +121,8 @@ type SRQParam struct {
 
 // Query returns the parameters of the queue.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_query(IN DAT_SRQ_HANDLE srq_handle,
-//	                         IN DAT_SRQ_PARAM_MASK srq_param_mask,
-//	                         OUT DAT_SRQ_PARAM *srq_param)
+//	Implements: DAT_RETURN dat_srq_query(IN DAT_SRQ_HANDLE srq_handle,
+//	    IN DAT_SRQ_PARAM_MASK srq_param_mask, OUT DAT_SRQ_PARAM *srq_param)
 func (srq *SRQ) Query() (SRQParam, error) {
 	const op = "dat_srq_query"
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
@@ -154,17 +137,15 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	return SRQParam{IA: srq.ia, PZ: srq.queue.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, nil
 }
 
-// Resize changes how many receives may be outstanding: 1 to IAAttr.MaxDTOPerEP. None is lost. It may be called at
-// any time, also while endpoints use the queue and receives are posted and complete.
+// Resize changes how many receives may be outstanding: 1 to IAAttr.MaxDTOPerEP. None is
+// lost. It may be called at any time.
 //
-// It fails with ErrInvalidState, and changes nothing, if more receives are outstanding, those included whose
-// completions were not taken, or if the low watermark is higher; with ErrModelNotSupported if the device cannot do it,
-// as soft-iWARP.
+// It fails with ErrInvalidState, and changes nothing, if more receives are outstanding,
+// those included whose completions were not taken, or if the low watermark is higher;
+// with ErrModelNotSupported if the device cannot do it, as soft-iWARP.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle,
-//	                          IN DAT_COUNT srq_max_recv_dto)
+//	Implements: DAT_RETURN dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle,
+//	    IN DAT_COUNT srq_max_recv_dto)
 func (srq *SRQ) Resize(maxRecvDTOs int) error {
 	const op = "dat_srq_resize"
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
@@ -190,10 +171,8 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 // MaxRecvDTOs, 0 for none. It comes to the adapter's AsyncEVD, where Event.LowSRQ returns the queue: at once, when an
 // endpoint takes a receive, or when completions that were taken show it. For another one call SetLowWatermark again.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle,
-//	                          IN DAT_COUNT low_watermark)
+//	Implements: DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle,
+//	    IN DAT_COUNT low_watermark)
 func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	const op = "dat_srq_set_lw"
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
@@ -209,13 +188,10 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	return check(op, r)
 }
 
-// Free frees the queue with the receives that are posted to it, which do not
-// complete. It fails with ErrInvalidState, and names them, while endpoints use
-// the queue, and with ErrClosed the second time.
+// Free frees the queue with the receives that are posted to it, which do not complete.
+// It fails with ErrInvalidState while endpoints use the queue.
 //
-// Implements:
-//
-//	DAT_RETURN dat_srq_free(IN DAT_SRQ_HANDLE srq_handle)
+//	Implements: DAT_RETURN dat_srq_free(IN DAT_SRQ_HANDLE srq_handle)
 func (srq *SRQ) Free() error {
 	const op = "dat_srq_free"
 	return srq.object().seal(op, InvalidHandleSRQ, func() error {

@@ -7,31 +7,25 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Wait takes one event, and waits for it as long as ctx allows. A goroutine that
-// sleeps holds no thread, except for up to 8 on an adapter, each of which is the
-// only one that waits on its event dispatcher. Before it sleeps it looks for the
-// event a while, see SetWaitSpin. When ctx ends first, the error matches that of the
-// context and its cause, and no event is lost; an event that is there already is
-// returned even when ctx has ended. Wait allocates no more than Dequeue while waits use
-// the same context: the first sleep with another one allocates what watches for its end.
+// Wait takes one event, and waits for it as long as ctx allows: an event that is there
+// already is returned even when ctx has ended. When ctx ends first, the error matches
+// that of the context and its cause, and no event is lost. Before it sleeps, Wait looks
+// for the event a while, see SetWaitSpin. A goroutine that sleeps holds no thread,
+// except for up to 8 on an adapter, each of which is the only one that waits on its
+// EVD. Wait allocates no more than Dequeue while waits use the same context: the first
+// sleep with another one allocates what watches for its end.
 //
 // While a goroutine waits, the events are its own: they do not trigger a CNO, and Poll
-// and Dequeue may find nothing. Those that the last one leaves trigger the CNO when its wait ends.
+// and Dequeue may find nothing. Those that the last one leaves trigger the CNO when its
+// wait ends.
 //
-// In a bubble of testing/synctest a wait that has to end by time never ends: the
-// bubble's clock stands still while a goroutine waits for something outside.
+// It fails with ErrInvalidState after SetUnwaitable, and with ErrClosed when the EVD is
+// freed. If the library cannot notify of events, Wait returns its error instead of
+// sleeping, and the next Wait tries again. In a bubble of testing/synctest no time-out
+// ends a wait: the bubble's clock stands still meanwhile.
 //
-// It fails with ErrInvalidState after SetUnwaitable, and with ErrClosed when the
-// EVD is freed. If the library cannot notify of events, Wait returns its error
-// instead of sleeping, and the next Wait tries again.
-//
-// Implements:
-//
-//	DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle,
-//	                        IN DAT_TIMEOUT timeout,
-//	                        IN DAT_COUNT threshold,
-//	                        OUT DAT_EVENT *event,
-//	                        OUT DAT_COUNT *n_more)
+//	Implements: DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle, IN DAT_TIMEOUT timeout,
+//	    IN DAT_COUNT threshold, OUT DAT_EVENT *event, OUT DAT_COUNT *n_more)
 func (evd *EVD) Wait(ctx context.Context) (Event, error) {
 	var events [1]Event
 	if n, err := evd.wait(ctx, events[:], 1); n == 0 {
@@ -112,22 +106,18 @@ func checkContext(op string, ctx context.Context) error {
 // errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
 var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")
 
-// SetUnwaitable ends the waits on the event dispatcher with ErrInvalidState, subtype InvalidStateEVDUnwaitable, and
-// lets no more begin until ClearUnwaitable. Events arrive as before, and Dequeue, Poll, SpinPoll and the CNO return
-// them.
+// SetUnwaitable ends the waits on the event dispatcher with ErrInvalidState, subtype
+// InvalidStateEVDUnwaitable, and lets no more begin until ClearUnwaitable. Events
+// arrive, and others take them, as before.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) SetUnwaitable() error {
 	return evd.setUnwaitable("dat_evd_set_unwaitable", true)
 }
 
 // ClearUnwaitable allows waits again.
 //
-// Implements:
-//
-//	DAT_RETURN dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle)
+//	Implements: DAT_RETURN dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) ClearUnwaitable() error {
 	return evd.setUnwaitable("dat_evd_clear_unwaitable", false)
 }

@@ -22,6 +22,7 @@ var answers = []answer{
 	{"DAT_OPTIMAL_ALIGNMENT", "[[ProviderAttr.OptimalBufferAlignment]]"},
 
 	// Masks.
+	{"DAT_EP_FIELD_*", "none: [[EP.Modify]] cannot change it, and [[EP.Query]] returns all fields"},
 	{"DAT_*_PARAM_MASK DAT_*_ATTR_MASK DAT_*_FIELD_* DAT_IA_ALL", "none: `Query` returns all fields"},
 
 	// Plain types.
@@ -56,6 +57,15 @@ var answers = []answer{
 	{"DAT_SUBTYPE_MASK DAT_GET_SUBTYPE",
 		"[[Error]] has the subtype; `errors.Is(err, udat.InvalidStateEPConnected)` compares it"},
 	{"DAT_IS_WARNING", "`errors.Is(err, udat.ClassWarning)`; whatever is not success is an error"},
+
+	{"DAT_IB_RETURN DAT_IB_ERR DAT_IB_COLLECTIVE_ERR DAT_ABORT DAT_RESERVED_LMR DAT_PORT_IN_USE DAT_COMM_NOT_SUPPORTED " +
+		"DAT_EXTENSION_BASE DAT_SUB_INTERRUPTED DAT_RESOURCE_* DAT_INVALID_HANDLE_CSP DAT_INVALID_HANDLE1* DAT_INVALID_HANDLE2 DAT_INVALID_HANDLE3 " +
+		"DAT_INVALID_HANDLE4 DAT_INVALID_HANDLE5 DAT_INVALID_HANDLE6 DAT_INVALID_HANDLE7 DAT_INVALID_HANDLE8 DAT_INVALID_HANDLE9 " +
+		"DAT_INVALID_ARG9 DAT_INVALID_ARG10 DAT_INVALID_STATE_* DAT_PRIVILEGES_RDMA_* DAT_PROTECTION_RDMA_* DAT_MAJOR_NOT_FOUND " +
+		"DAT_MINOR_NOT_FOUND DAT_THREAD_SAFETY_NOT_FOUND", "none: no call returns it"},
+	{"DAT_ASYNC_ERROR_TIMED_OUT DAT_HA_DOWN_TO_1 DAT_HA_UP_TO_MULTI_PATH DAT_DTO_ERR_PARTIAL_PACKET DAT_DTO_ERR_LOCAL_MM_ERROR",
+		"none: no provider reports it"},
+	{"DAT_HANDLE_TYPE_CSP", "none: the library has no common service points"},
 
 	// Adapters and providers.
 	{"DAT_HA_LB* DAT_PROVIDER_ATTR.ha_*", "none: no provider has more than one path"},
@@ -145,7 +155,7 @@ var answers = []answer{
 	{"DAT_IB_RDMA_WRITE_IMMED_DATA", "[[DTOIBRecvImmed]]"},
 	{"DAT_IB_RECV_IMMED_DATA", "[[DTOIBRecvMsgImmed]]"},
 	{"DAT_IB_STATUS DAT_OP_SUCCESS DAT_IB_OP_ERR", "[[DTOStatus]]: [[DTOSuccess]], or why it failed"},
-	{"DAT_IB_DTO_*_UD* DAT_IB_UD_* DAT_IB_ADDR_HANDLE.* DAT_IB_SERVICE_TYPE*",
+	{"DAT_IB_DTO_*_UD* DAT_IB_UD_* DAT_IB_ADDR_HANDLE* DAT_IB_SERVICE_TYPE*",
 		"none: no provider has endpoints for unreliable datagrams over RoCE"},
 	{"DAT_IB_DTOS", "[[DTO]]"},
 	{"DAT_IB_MEM_PRIV_FLAGS", "[[MemPriv]]"},

@@ -11,10 +11,6 @@ var standIns = map[string]string{
 	"dat_cno_modify_agent":         "The library calls an agent, which is a C function, on a thread of its own. A goroutine calls the agents of Go programs.",
 	"dat_cno_wait":                 "It holds a thread, and no context ends it. `dat_cno_trigger` takes what the descriptor has announced.",
 	"dat_get_consumer_context":     numbersOnly,
-	"dat_ib_post_recv_ud":          noDatagrams,
-	"dat_ib_post_send_ud":          noDatagrams,
-	"dat_ib_ud_ah_free":            noDatagrams,
-	"dat_ib_ud_cm_free":            noDatagrams,
 	"dat_registry_add_provider":    providersOwn,
 	"dat_registry_remove_provider": providersOwn,
 	"dat_set_consumer_context":     numbersOnly,
@@ -22,7 +18,6 @@ var standIns = map[string]string{
 
 const (
 	numbersOnly  = "The library keeps a number, which must not be the address of a Go value. The object keeps the value itself."
-	noDatagrams  = "No provider connects an endpoint for datagrams over RoCE or iWARP. So there is none to call it on, and the method says so."
 	providersOwn = "A provider's library calls it, with a table of C functions. The method loads or unloads that library."
 )
 

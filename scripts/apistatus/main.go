@@ -8,9 +8,9 @@
 // dat_ib_*) and the dynamic symbol table of libdat2. apistatus uses the same headers and library as cgo, with CC,
 // CGO_CFLAGS and CGO_LDFLAGS.
 //
-// A Go function or method wraps the C functions whose prototypes are in the block "Implements:" at the end of its
-// comment. In package cgo it is the raw wrapper, in package udat the method. The functions whose work a method of udat does
-// itself are in the block "Stands in for:", and calls.go says why. The type checker verifies which of the two is right:
+// A Go function or method wraps the C functions whose prototypes are behind "Implements:" in an indented block at the end of
+// its comment. In package cgo it is the raw wrapper, in package udat the method. The functions whose work a method of udat
+// does itself are behind "Stands in for:", and calls.go says why. The type checker verifies which of the two is right:
 // whether the method's declaration names the raw wrapper, directly or through other declarations. The types in a prototype must be those of
 // the header; parameters may have other names. A second wrapper of a function may write "(...), see First" instead.
 //

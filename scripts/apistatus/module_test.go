@@ -48,55 +48,41 @@ void *use(void) { return dat_static; }
 
 // XCreate creates.
 //
-// Implements:
-//
-//	DAT_RETURN dat_x_create(IN DAT_IA_HANDLE ia, OUT DAT_X_HANDLE *x)
+//	Implements: DAT_RETURN dat_x_create(IN DAT_IA_HANDLE ia, OUT DAT_X_HANDLE *x)
 func XCreate() {}
 
 // XFree frees.
 //
-// Implements:
-//
-//	DAT_RETURN dat_x_free(IN DAT_X_HANDLE x)
-//	DAT_RETURN dat_ib_x_other_name(IN DAT_X_HANDLE x)
+//	Implements: DAT_RETURN dat_x_free(IN DAT_X_HANDLE x)
+//	Implements: DAT_RETURN dat_ib_x_other_name(IN DAT_X_HANDLE x)
 func XFree() {}
 
 // XQuery queries.
 //
-// Implements:
-//
-//	DAT_RETURN dat_x_query(IN DAT_X_HANDLE x)
+//	Implements: DAT_RETURN dat_x_query(IN DAT_X_HANDLE x)
 func XQuery() {}
 
 // XWait waits.
 //
-// Implements:
-//
-//	DAT_RETURN dat_x_wait(IN DAT_X_HANDLE x)
+//	Implements: DAT_RETURN dat_x_wait(IN DAT_X_HANDLE x)
 func XWait() {}
 
 // XModify modifies.
 //
-// Implements:
-//
-//	DAT_RETURN dat_x_modify(IN DAT_X_HANDLE x)
+//	Implements: DAT_RETURN dat_x_modify(IN DAT_X_HANDLE x)
 func XModify() {}
 
 // Open opens.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_open(IN DAT_NAME_PTR name)
-//	DAT_RETURN dat_x_openv(IN DAT_NAME_PTR name, IN DAT_COUNT n)
+//	Implements: DAT_RETURN dat_ia_open(IN DAT_NAME_PTR name)
+//	Implements: DAT_RETURN dat_x_openv(IN DAT_NAME_PTR name, IN DAT_COUNT n)
 func Open() {}
 
 // Strerror and more.
 //
-// Implements:
-//
-//	DAT_RETURN dat_strerror_extension(IN DAT_IB_RETURN value)
-//	DAT_RETURN dats_get_ia_handle(IN DAT_IA_HANDLE ia)
-//	DAT_RETURN dat_no_such(IN DAT_IA_HANDLE ia)
+//	Implements: DAT_RETURN dat_strerror_extension(IN DAT_IB_RETURN value)
+//	Implements: DAT_RETURN dats_get_ia_handle(IN DAT_IA_HANDLE ia)
+//	Implements: DAT_RETURN dat_no_such(IN DAT_IA_HANDLE ia)
 func Strerror() {}
 `,
 	"udat/x.go": `package udat
@@ -107,16 +93,12 @@ type X struct{}
 
 // Create creates.
 //
-// Implements:
-//
-//	DAT_RETURN dat_x_create(IN DAT_IA_HANDLE ia, OUT DAT_X_HANDLE *x)
+//	Implements: DAT_RETURN dat_x_create(IN DAT_IA_HANDLE ia, OUT DAT_X_HANDLE *x)
 func Create[T any](T) *X { cgo.XCreate(); return nil }
 
 // Free frees.
 //
-// Implements:
-//
-//	DAT_RETURN dat_x_free(IN DAT_X_HANDLE x)
+//	Implements: DAT_RETURN dat_x_free(IN DAT_X_HANDLE x)
 func (*X) Free() { release() }
 
 func release() { free() }
@@ -125,23 +107,17 @@ var free = cgo.XFree
 
 // Wait waits. Only through an interface does a test call it.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_x_wait(IN DAT_X_HANDLE x)
+//	Stands in for: DAT_RETURN dat_x_wait(IN DAT_X_HANDLE x)
 func (*X) Wait() { cgo.XWait() }
 
 // Modify modifies by itself.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_x_modify(IN DAT_X_HANDLE x)
+//	Stands in for: DAT_RETURN dat_x_modify(IN DAT_X_HANDLE x)
 func (*X) Modify() {}
 
 // Open opens.
 //
-// Implements:
-//
-//	DAT_RETURN dat_ia_open(IN DAT_NAME_PTR name)
+//	Implements: DAT_RETURN dat_ia_open(IN DAT_NAME_PTR name)
 func Open() {}
 `,
 	"udat/export_test.go": `package udat
@@ -249,16 +225,16 @@ func (m *module) mustExamine(t *testing.T) *status {
 func TestProblems(t *testing.T) {
 	s := makeModule(t, nil).mustExamine(t)
 	want := []string{
-		"cgo/x.go:23: XQuery: dat_x_query: has 1 parameters, the header has 2",
-		"cgo/x.go:54: Strerror: dat_no_such is in no header and not in the library",
+		"cgo/x.go:17: XQuery: dat_x_query: has 1 parameters, the header has 2",
+		"cgo/x.go:40: Strerror: dat_no_such is in no header and not in the library",
 		"dat_x_create: the library does not export it, but udat has Create",
 		"dat_x_lost: no function of cgo implements it",
 		"dat_x_query: nothing in udat implements it",
 		"dat_x_query: no test uses cgo's XQuery",
 		"dat_x_wait: no test uses udat's X.Wait",
-		`udat/x.go:44: Open: it does not call dat_ia_open: write "Stands in for:"`,
-		"udat/x.go:37: X.Modify: scripts/apistatus/calls.go has no reason why it stands in for dat_x_modify",
-		`udat/x.go:30: X.Wait: it calls dat_x_wait: write "Implements:"`,
+		`udat/x.go:34: Open: it does not call dat_ia_open: write "Stands in for:"`,
+		"udat/x.go:29: X.Modify: scripts/apistatus/calls.go has no reason why it stands in for dat_x_modify",
+		`udat/x.go:24: X.Wait: it calls dat_x_wait: write "Implements:"`,
 		"scripts/apistatus/calls.go: the reason for dat_x_gone is not needed: take it out",
 	}
 	if diff := cmp.Diff(want, s.problems); diff != "" {

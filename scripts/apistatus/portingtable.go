@@ -155,7 +155,7 @@ func (t *portingTable) functionRows(section int) (rows []tableRow) {
 func (r *row) goCell() string {
 	var cells []string
 	for _, w := range r.allMethods() {
-		cells = append(cells, fmt.Sprintf("[%s](../%s)`%s`", w.name, w.file, w.signature)+w.failure())
+		cells = append(cells, fmt.Sprintf("[%s](../%s)`%s`", w.name, w.file, w.signature))
 	}
 	switch {
 	case len(r.via) > 1:
@@ -168,21 +168,6 @@ func (r *row) goCell() string {
 		return none
 	}
 	return strings.Join(cells, "<br>")
-}
-
-// failure returns how a function always fails, if its comment begins with that.
-func (w *wrapper) failure() string {
-	name := w.name[strings.LastIndexByte(w.name, '.')+1:]
-	rest, ok := strings.CutPrefix(w.doc, name+" fails")
-	if !ok {
-		return ""
-	}
-	sentence, _, _ := strings.Cut(strings.Join(strings.Fields(rest), " "), ".")
-	sentence, _, _ = strings.Cut(sentence, ": see ")
-	if sentence != "" && sentence[0] != ':' {
-		sentence = " " + sentence
-	}
-	return "<br>fails" + sentence
 }
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -9,9 +9,9 @@ import (
 )
 
 func TestPortingTable(t *testing.T) {
-	create := &wrapper{name: "CreatePZ", file: "udat/pz.go", signature: "(ia *IA) (*PZ, error)", doc: "CreatePZ creates. It fails with ErrX.\n"}
-	bind := &wrapper{name: "RMR.Bind", file: "udat/rmr.go", signature: "() error", doc: "Bind fails: there is no\nregion to bind.\n"}
-	list := &wrapper{name: "RMR.Free", file: "udat/rmr.go", signature: "() error", doc: "Free fails with ErrX: see RMR. More.\n"}
+	create := &wrapper{name: "CreatePZ", file: "udat/pz.go", signature: "(ia *IA) (*PZ, error)"}
+	bind := &wrapper{name: "RMR.Bind", file: "udat/rmr.go", signature: "() error"}
+	list := &wrapper{name: "RMR.Free", file: "udat/rmr.go", signature: "() error"}
 	op := &row{function: &function{prototype: prototype{name: "dat_extension_op"}, exported: true}}
 	macros := []*row{{methods: []*wrapper{create}}, {methods: []*wrapper{bind}}}
 	op.via = macros
@@ -40,8 +40,8 @@ func TestPortingTable(t *testing.T) {
 	page, problems := s.portingTable(c)
 	for _, line := range []string{
 		"| `dat_pz_create` | [CreatePZ](../udat/pz.go)`(ia *IA) (*PZ, error)` |",
-		"| `dat_rmr_bind` | [RMR.Bind](../udat/rmr.go)`() error`<br>fails: there is no region to bind |",
-		"| `dat_rmr_free` | [RMR.Free](../udat/rmr.go)`() error`<br>fails with ErrX |",
+		"| `dat_rmr_bind` | [RMR.Bind](../udat/rmr.go)`() error` |",
+		"| `dat_rmr_free` | [RMR.Free](../udat/rmr.go)`() error` |",
 		"| `dat_rmr_missing` | none: the library does not export it |",
 		"| `dats_get` | none: it does nothing |",
 		"| `dat_pz_lost` | **none** |",

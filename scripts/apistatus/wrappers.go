@@ -18,7 +18,6 @@ type wrapper struct {
 	id         string // as go/types writes it in full
 	file       string // below the module's folder
 	line       int
-	doc        string
 	signature  string // parameters and results
 	prototypes []prototype
 	standsIn   bool // the method does its work without these C functions
@@ -61,14 +60,14 @@ func (m *module) eachDeclaration(folder string, visit func(decl ast.Decl, file s
 	return nil
 }
 
-// wrappersOf returns one wrapper for each block "Implements:" or "Stands in for:". There is none for a declaration that is
+// wrappersOf returns one wrapper for "Implements:" and one for "Stands in for:". There is none for a declaration that is
 // not exported.
 func wrappersOf(decl ast.Decl, pkg string) (found []*wrapper) {
 	f, ok := decl.(*ast.FuncDecl)
 	if !ok || nameOf(f) == "" {
 		return nil
 	}
-	name, doc := nameOf(f), f.Doc.Text()
+	name := nameOf(f)
 	id := pkg + "." + name
 	if typ, method, ok := strings.Cut(name, "."); ok {
 		star := ""
@@ -78,8 +77,8 @@ func wrappersOf(decl ast.Decl, pkg string) (found []*wrapper) {
 		id = "(" + star + pkg + "." + typ + ")." + method
 	}
 	for _, heading := range []string{"Implements:", "Stands in for:"} {
-		if block, ok := blockOf(doc, heading); ok {
-			found = append(found, &wrapper{name: name, id: id, doc: doc, signature: signature(f),
+		if block, ok := blockOf(f.Doc.Text(), heading); ok {
+			found = append(found, &wrapper{name: name, id: id, signature: signature(f),
 				prototypes: parsePrototypes(block), standsIn: heading != "Implements:"})
 		}
 	}
@@ -114,17 +113,16 @@ func signature(f *ast.FuncDecl) string {
 	return strings.Join(strings.Fields(strings.TrimPrefix(b.String(), "func")), " ")
 }
 
-// blockOf returns the indented text after a line.
+// blockOf returns the indented lines that begin with a heading, each with those after it that are indented further.
 func blockOf(comment, heading string) (block string, ok bool) {
+	inside := false
 	for _, line := range strings.Split(comment, "\n") {
-		switch {
-		case line == heading:
-			ok = true
-		case ok && strings.HasPrefix(line, "\t"):
-			block += line + "\n"
-		case ok && line != "":
-			return block, true
+		rest, begins := strings.CutPrefix(line, "\t"+heading)
+		inside = begins || inside && strings.HasPrefix(line, "\t ")
+		if inside {
+			block += rest + "\n"
 		}
+		ok = ok || begins
 	}
 	return block, ok
 }

@@ -13,44 +13,31 @@ func TestWrappersOf(t *testing.T) {
 
 // Free frees.
 //
-// Implements:
-//
-//	DAT_RETURN dat_x_free(IN DAT_X_HANDLE x)
+//	Implements: DAT_RETURN dat_x_free(IN DAT_X_HANDLE x)
 func (x *X) Free() error { return nil }
 
 // Both does two things.
 //
-// Implements:
-//
-//	DAT_RETURN dat_x_one(IN DAT_X_HANDLE x,
-//	                     OUT DAT_COUNT *n)
-//
-//	DAT_RETURN dat_x_two(IN DAT_X_HANDLE x)
+//	Implements: DAT_RETURN dat_x_one(IN DAT_X_HANDLE x, OUT DAT_COUNT *n)
+//	Implements: DAT_RETURN dat_x_two(IN DAT_X_HANDLE x)
 func Both() {}
 
 // Part does the one and leaves the other.
 //
-// Stands in for:
-//
-//	DAT_RETURN dat_x_three(IN DAT_X_HANDLE x)
-//
-// Implements:
-//
-//	DAT_RETURN dat_x_four(IN DAT_X_HANDLE x)
+//	Stands in for: DAT_RETURN dat_x_three(IN DAT_X_HANDLE x)
+//	Implements: DAT_RETURN dat_x_four(IN DAT_X_HANDLE x)
 func Part() {}
 
 // Value is a method of a value.
 //
-// Implements:
-//
-//	DAT_RETURN dat_v(IN DAT_V v)
+//	Implements: DAT_RETURN dat_v(IN DAT_V v)
 //
 // What follows, DAT_RETURN dat_w(IN DAT_W w), is not a part of it.
 func (V) Value() {}
 
 // Empty says nothing.
 //
-// Implements:
+//	Implements:
 func Empty() {}
 
 // Plain implements: DAT_RETURN dat_p(IN DAT_P p)
@@ -58,16 +45,12 @@ func Plain() {}
 
 // hidden is not exported.
 //
-// Implements:
-//
-//	DAT_RETURN dat_h(IN DAT_H h)
+//	Implements: DAT_RETURN dat_h(IN DAT_H h)
 func hidden() {}
 
 // Method has a receiver that is not exported.
 //
-// Implements:
-//
-//	DAT_RETURN dat_h(IN DAT_H h)
+//	Implements: DAT_RETURN dat_h(IN DAT_H h)
 func (h *hiding) Method() {}
 `
 	file, err := parser.ParseFile(token.NewFileSet(), "x.go", source, parser.ParseComments)

@@ -1,8 +1,8 @@
 // Command constants writes the file enum_constants.go of package udat in the current folder. It has the constants and the
 // methods of the types that mirror one of package cgo. These have directives in their comments:
 //
-//	//constants:doc TEXT         the comment of the constants; may be repeated for further lines
-//	//constants:without NAME...  the constants of cgo's type that udat does not have
+//	//constants:all              nothing else; for a type without other directives
+//	//constants:without NAME...  the constants of cgo's type that udat does not have; may be repeated
 //	//constants:prefix PREFIX    what udat's names have before those of cgo
 //	//constants:error            the type is an error
 //	//constants:plus NUMBER      what udat's values are greater by than those of cgo; there is no String method then
@@ -110,17 +110,17 @@ func parse(folder string) (declarations []ast.Decl, err error) {
 
 // write writes what a type has if its comment has directives.
 func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error {
-	var doc, without []string
+	var without []string
 	var prefix, plus string
-	var isError bool
+	var mirrors, isError bool
 	for _, comment := range d.Doc.List {
 		directive, ok := strings.CutPrefix(comment.Text, "//constants:")
 		if !ok {
 			continue
 		}
+		mirrors = true
 		switch key, value, _ := strings.Cut(directive, " "); key {
-		case "doc":
-			doc = append(doc, value)
+		case "all":
 		case "without":
 			without = append(without, strings.Fields(value)...)
 		case "prefix":
@@ -133,12 +133,12 @@ func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error
 			return fmt.Errorf("there is no directive %s", comment.Text)
 		}
 	}
-	if doc == nil {
+	if !mirrors {
 		return nil
 	}
 	t := d.Specs[0].(*ast.TypeSpec).Name.Name
 	o := originals[t]
-	fmt.Fprintf(b, "\n// %s\nconst (\n", strings.Join(doc, "\n// "))
+	fmt.Fprint(b, "\nconst (\n")
 	for _, c := range o.constants {
 		name := c.Names[0].Name
 		if i := slices.Index(without, name); i >= 0 {
@@ -152,10 +152,10 @@ func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error
 		return fmt.Errorf("cgo.%s has no constants %v", t, without)
 	}
 	if o.hasString && plus == "" {
-		fmt.Fprintf(b, "\n// String returns the C name.\nfunc (v %s) String() string { return cgo.%s(v).String() }\n", t, t)
+		fmt.Fprintf(b, "\nfunc (v %s) String() string { return cgo.%s(v).String() }\n", t, t)
 	}
 	if isError {
-		fmt.Fprintf(b, "\n// Error returns the C name.\nfunc (v %s) Error() string { return v.String() }\n", t)
+		fmt.Fprintf(b, "\nfunc (v %s) Error() string { return v.String() }\n", t)
 	}
 	return nil
 }

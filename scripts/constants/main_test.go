@@ -38,7 +38,7 @@ func (c Color) String() string { return "" }
 }
 
 func TestGenerate(t *testing.T) {
-	got, err := generateFrom(t, "//constants:doc The colors that\n//constants:doc there are.\n//constants:without Green\n//constants:prefix Err\n//constants:error\n")
+	got, err := generateFrom(t, "//constants:without Green\n//constants:prefix Err\n//constants:error\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,17 +48,13 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// The colors that
-// there are.
 const (
 	ErrRed  Color = Color(cgo.Red)  // DAT_RED
 	ErrBlue Color = Color(cgo.Blue) // DAT_BLUE
 )
 
-// String returns the C name.
 func (v Color) String() string { return cgo.Color(v).String() }
 
-// Error returns the C name.
 func (v Color) Error() string { return v.String() }
 `
 	if got != want {
@@ -67,7 +63,7 @@ func (v Color) Error() string { return v.String() }
 }
 
 func TestGeneratePlus(t *testing.T) {
-	got, err := generateFrom(t, "//constants:doc The colors.\n//constants:plus 1\n")
+	got, err := generateFrom(t, "//constants:plus 1\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +74,8 @@ func TestGeneratePlus(t *testing.T) {
 
 func TestGenerateRefuses(t *testing.T) {
 	for _, c := range []struct{ text, problem string }{
-		{"//constants:doc The colors.\n//constants:without Yellow\n", "no constants [Yellow]"},
-		{"//constants:docs The colors.\n", "no directive //constants:docs"},
+		{"//constants:without Yellow\n", "no constants [Yellow]"},
+		{"//constants:doc The colors.\n", "no directive //constants:doc"},
 	} {
 		if _, err := generateFrom(t, c.text); err == nil || !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("the error is %v, want %q, for\n%s", err, c.problem, c.text)

@@ -199,8 +199,6 @@ func useAfterFree(t *trial) {
 		"swap":        ep.PostCmpAndSwap(1, 1, s[0], 1, remote, 0),
 		"rsp_create":  func() error { _, err := udat.CreateRSP(t.ia, udattest.ConnQual(), ep, requests); return err }(),
 		"cr_accept":   cr.Accept(ep, nil),
-		"recv_query":  func() error { _, _, err := ep.RecvQuery(); return err }(),
-		"watermark":   ep.SetWatermark(1, 2),
 	} {
 		if !errors.Is(err, udat.ErrInvalidHandle) || !errors.Is(err, udat.ErrClosed) {
 			t.Errorf("%s: the error is %v", name, err)

@@ -14,12 +14,12 @@ import (
 )
 
 var _ = try(map[string]func(*trial){
-	"M-01": neverModified(udat.EPFieldIAHandle),
-	"M-02": neverModified(udat.EPFieldEPState),
-	"M-03": neverModified(udat.EPFieldLocalIAAddressPtr),
-	"M-04": neverModified(udat.EPFieldLocalPortQual),
-	"M-05": neverModified(udat.EPFieldRemoteIAAddressPtr),
-	"M-06": neverModified(udat.EPFieldRemotePortQual),
+	"M-01": neverModified(udat.EPParamMask(cgo.EPFieldIAHandle)),
+	"M-02": neverModified(udat.EPParamMask(cgo.EPFieldEPState)),
+	"M-03": neverModified(udat.EPParamMask(cgo.EPFieldLocalIAAddressPtr)),
+	"M-04": neverModified(udat.EPParamMask(cgo.EPFieldLocalPortQual)),
+	"M-05": neverModified(udat.EPParamMask(cgo.EPFieldRemoteIAAddressPtr)),
+	"M-06": neverModified(udat.EPParamMask(cgo.EPFieldRemotePortQual)),
 	"M-07": zoneModified,
 	"M-08": receivesOutsideZone,
 	"M-09": modifiedEarly("M-09"),
@@ -37,8 +37,8 @@ var _ = try(map[string]func(*trial){
 	"M-21": modifiedEarly("M-21"),
 	"M-22": modifiedEarly("M-22"),
 	"M-23": modifiedEarly("M-23"),
-	"M-24": specificAttributes(udat.EPFieldNumTransportAttr, udat.EPFieldTransportSpecificAttr, "transport"),
-	"M-25": specificAttributes(udat.EPFieldNumProviderAttr, udat.EPFieldProviderSpecificAttr, "provider"),
+	"M-24": specificAttributes(udat.EPParamMask(cgo.EPFieldNumTransportAttr), udat.EPParamMask(cgo.EPFieldTransportSpecificAttr), "transport"),
+	"M-25": specificAttributes(udat.EPParamMask(cgo.EPFieldNumProviderAttr), udat.EPParamMask(cgo.EPFieldProviderSpecificAttr), "provider"),
 	"M-26": outsideItsStates,
 	"M-27": invalidValues,
 	"M-28": modifyInvalidHandle,
@@ -341,13 +341,13 @@ func invalidValues(t *trial) {
 		invalid(mask, udat.EPParam{Attr: a}, udat.ErrInvalidParameter)
 	}
 	for bit := range 64 {
-		if mask := udat.EPParamMask(1) << bit; mask&udat.EPFieldAll == 0 {
+		if mask := udat.EPParamMask(1) << bit; mask&udat.EPParamMask(cgo.EPFieldAll) == 0 {
 			invalid(mask, udat.EPParam{}, udat.ErrInvalidParameter)
 			invalid(mask|udat.EPFieldMaxRecvDTOs, udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 3}}, udat.ErrInvalidParameter)
 		}
 	}
 	t.refusedUnchanged(e, udat.EPFieldMaxRecvDTOs, nil, udat.ErrInvalidParameter)
-	for _, fixed := range []udat.EPParamMask{udat.EPFieldIAHandle, udat.EPFieldEPState, udat.EPFieldSRQHandle, udat.EPFieldNumProviderAttr} {
+	for _, fixed := range []udat.EPParamMask{udat.EPParamMask(cgo.EPFieldIAHandle), udat.EPParamMask(cgo.EPFieldEPState), udat.EPParamMask(cgo.EPFieldSRQHandle), udat.EPParamMask(cgo.EPFieldNumProviderAttr)} {
 		invalid(fixed|udat.EPFieldMaxRecvDTOs, udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 3}}, udat.ErrInvalidParameter)
 	}
 	attr(udat.EPFieldServiceType, udat.EPAttr{ServiceType: 77})
@@ -454,7 +454,7 @@ func togetherOrNot(t *trial) {
 		err    error
 	}{
 		"unknown bit":    {1 << 40, func(*udat.EPParam) {}, udat.ErrInvalidParameter},
-		"fixed field":    {udat.EPFieldEPState, func(*udat.EPParam) {}, udat.ErrInvalidParameter},
+		"fixed field":    {udat.EPParamMask(cgo.EPFieldEPState), func(*udat.EPParam) {}, udat.ErrInvalidParameter},
 		"invalid value":  {udat.EPFieldMaxRecvIOV, func(p *udat.EPParam) { p.Attr.MaxRecvIOV = -1 }, udat.ErrInvalidParameter},
 		"invalid object": {udat.EPFieldPZHandle, func(p *udat.EPParam) { p.PZ = nil }, udat.ErrInvalidHandle},
 		"beyond limits":  {udat.EPFieldMaxRecvDTOs, func(p *udat.EPParam) { p.Attr.MaxRecvDTOs = 1 << 30 }, udat.ErrInvalidParameter},

@@ -17,7 +17,7 @@ type place struct {
 	golang   string   // what Go has for it
 	call     bool     // a call of a function
 	kind     string   // one of the guide's
-	missing  bool     // Go has nothing, or something that always fails
+	missing  bool     // Go has nothing
 	unknown  bool     // it has the form of a name of uDAPL, and is none of 2.0
 	recipes  []string // rows of the guide
 	warnings []warning

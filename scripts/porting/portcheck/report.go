@@ -87,7 +87,7 @@ func (r *report) summary() {
 		}
 	}
 	for _, kind := range []string{guide.Function, guide.Type, guide.Constant, guide.Member} {
-		r.names("Without a counterpart in Go, or with one that always fails: each "+kind, r.missing[kind])
+		r.names("Without a counterpart in Go: each "+kind, r.missing[kind])
 	}
 	r.names("Unknown to uDAPL 2.0:", r.unknown)
 	if len(r.gaps) > 0 {

@@ -38,7 +38,7 @@ func TestZeroFieldsAreDefaults(t *testing.T) {
 			"segments":       func(a *udat.EPAttr) { a.MaxRecvIOV, a.MaxRequestIOV = 1, 2 },
 			"sizes":          func(a *udat.EPAttr) { a.MaxMessageSize, a.MaxRDMASize = 100, 200 },
 			"reads in":       func(a *udat.EPAttr) { a.MaxRDMAReadIn = 1 },
-			"no reads":       func(a *udat.EPAttr) { a.MaxRDMAReadIn, a.MaxRDMAReadOut = udat.NoRDMAReads, udat.NoRDMAReads },
+			"no reads":       func(a *udat.EPAttr) { a.NoRDMAReadIn, a.NoRDMAReadOut = true, true },
 			"receive flags":  func(a *udat.EPAttr) { a.RecvCompletionFlags = udat.CompletionSolicitedWait },
 			"request flags":  func(a *udat.EPAttr) { a.RequestCompletionFlags = udat.CompletionUnsignalled },
 			"write segments": func(a *udat.EPAttr) { a.MaxRDMAWriteIOV = 2 },
@@ -48,6 +48,9 @@ func TestZeroFieldsAreDefaults(t *testing.T) {
 				expected := ia.DefaultEPAttr()
 				change(&attr)
 				change(&expected)
+				if expected.NoRDMAReadIn {
+					expected.MaxRDMAReadIn, expected.MaxRDMAReadOut = 0, 0
+				}
 				given := attr
 				e := udattest.NewEndpoint(t, ia, &attr)
 				if diff := cmp.Diff(expected, e.Attr(t)); diff != "" {
@@ -69,7 +72,7 @@ func TestZeroFieldsAreDefaults(t *testing.T) {
 func TestModifyToDefaults(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, &udat.EPAttr{
-			MaxMessageSize: 100, MaxRecvDTOs: 3, MaxRequestIOV: 1, MaxRDMAReadIn: udat.NoRDMAReads, MaxRDMAReadOut: udat.NoRDMAReads,
+			MaxMessageSize: 100, MaxRecvDTOs: 3, MaxRequestIOV: 1, NoRDMAReadIn: true, NoRDMAReadOut: true,
 		})
 		want(t, e.Modify(udat.EPFieldMaxMessageSize|udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestIOV|udat.EPFieldMaxRDMAReadIn|udat.EPFieldMaxRDMAReadOut,
 			&udat.EPParam{}))
@@ -108,7 +111,7 @@ func TestDefaultsWithoutEVDs(t *testing.T) {
 // Without RDMA reads none can be posted. A negative number does not ask for none.
 func TestNoRDMAReads(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		attr := udat.EPAttr{MaxRDMAReadIn: udat.NoRDMAReads, MaxRDMAReadOut: udat.NoRDMAReads}
+		attr := udat.EPAttr{NoRDMAReadIn: true, NoRDMAReadOut: true}
 		e, peer := udattest.NewEndpoint(t, ia, &attr), udattest.NewEndpoint(t, ia, nil)
 		udattest.ConnectPair(t, udattest.Listen(t, ia), e, peer)
 		remote, err := peer.Memory.RMRTriplet(0, 8)

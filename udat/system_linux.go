@@ -5,9 +5,21 @@ package udat
 import (
 	"math"
 	"math/bits"
+	"net/netip"
 	"os"
 	"syscall"
 )
+
+// tryAddress returns why the kernel would send nothing to an address. It sends nothing either.
+func tryAddress(address netip.Addr) error {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	const anyPort = 1
+	return syscall.Connect(fd, &syscall.SockaddrInet4{Port: anyPort, Addr: address.As4()})
+}
 
 // mapMemory returns whole pages.
 func mapMemory(size int) ([]byte, error) { return mapPages(size, os.Getpagesize(), 0) }
