@@ -31,25 +31,6 @@ func waitersOf(evd *EVD) int {
 	return l.parked.Len()
 }
 
-// hold takes a lock on a goroutine of its own, since the test takes other locks in any
-// order meanwhile. release releases it.
-func hold(lock, unlock func()) (release func()) {
-	over := make(chan struct{})
-	taken, released := make(chan struct{}), make(chan struct{})
-	go func() {
-		lock()
-		close(taken)
-		<-over
-		unlock()
-		close(released)
-	}()
-	<-taken
-	return func() {
-		close(over)
-		<-released
-	}
-}
-
 // AwaitCNOWaiters returns once n goroutines wait on the CNO, agents included.
 func AwaitCNOWaiters(cno *CNO, n int) {
 	await(func() bool { return CNOWaiters(cno) >= n })
@@ -130,27 +111,6 @@ func Pins() (n int) {
 		return true
 	})
 	return n
-}
-
-// RawIA returns the adapter's native handle.
-func RawIA(ia *IA) cgo.IAHandle { return ia.handle }
-
-// HoldRequests keeps the endpoint from posting requests, and from disconnecting,
-// until release is called. Receives can be posted.
-func HoldRequests(ep *EP) (release func()) {
-	d := &ep.request
-	return hold(d.mu.Lock, d.mu.Unlock)
-}
-
-// AwaitControl waits until a call, or a time-out, has the endpoint to itself.
-func AwaitControl(ep *EP) {
-	await(func() bool {
-		free := ep.control.TryLock()
-		if free {
-			ep.control.Unlock()
-		}
-		return !free
-	})
 }
 
 // SetBusyWithin replaces the time for which the freeing of a busy EVD is tried again,

@@ -261,39 +261,6 @@ func TestTransferFailure(t *testing.T) {
 	})
 }
 
-// A disconnect flushes what is outstanding on both sides, in order.
-func TestFlushed(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		remote, err := passive.Memory.RMRTriplet(0, 64)
-		want(t, err)
-		held := hold(t, active, passive, 1)
-		want(t, active.PostRDMARead(one(active.Segment(t, 0, 64)), 2, remote, 0))
-		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 64)), 3, remote, 0))
-		want(t, active.PostRecv(one(active.Segment(t, 64, 64)), 4, 0))
-		want(t, active.PostRecv(nil, 5, 0))
-		want(t, active.Disconnect(udat.CloseAbrupt))
-		for cookie := range uint64(3) {
-			wantCompletion(t, active.Request, 1+cookie, udat.DTOErrFlushed)
-		}
-		for cookie := range uint64(2) {
-			wantCompletion(t, active.Recv, 4+cookie, udat.DTOErrFlushed)
-		}
-		held.restore()
-		for _, e := range []*udattest.Endpoint{active, passive} {
-			// The other side's adapter may have an answer to a read left, which fails.
-			event := udattest.Wait(t, e.Connect)
-			if event.Number != udat.EventConnectionDisconnected && (e != passive || held.operation != udat.DTORDMARead) {
-				t.Errorf("the connection ended with %v", event.Number)
-			}
-			want(t, e.PostSend(nil, 6, 0)) // too late, and flushed too
-			wantCompletion(t, e.Request, 6, udat.DTOErrFlushed)
-			want(t, e.PostRecv(nil, 7, 0))
-			wantFlushed(t, e.Recv, 7)
-		}
-	})
-}
-
 // wantCompletion takes the next completion, which must be that of cookie.
 func wantCompletion(t *testing.T, evd *udat.EVD, cookie uint64, statuses ...udat.DTOStatus) udat.Event {
 	t.Helper()

@@ -105,63 +105,6 @@ func TestMappedMemory(t *testing.T) {
 	})
 }
 
-// Memory whose pages do not allow what the privileges ask for.
-func TestMemoryOfUnfitPages(t *testing.T) {
-	page := os.Getpagesize()
-	mapping := func(t *testing.T, protections ...int) []byte {
-		t.Helper()
-		memory, err := syscall.Mmap(-1, 0, len(protections)*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { want(t, syscall.Munmap(memory)) })
-		for i, p := range protections {
-			want(t, syscall.Mprotect(memory[i*page:(i+1)*page], p))
-		}
-		return memory
-	}
-	const none, read, both = syscall.PROT_NONE, syscall.PROT_READ, syscall.PROT_READ | syscall.PROT_WRITE
-	const text = "a string that the linker has put among the constants of the program"
-	constant := unsafe.Slice(unsafe.StringData(text), len(text))
-	half := mapping(t, both, both, read, both)
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
-		defer pz.Free()
-		for _, c := range []struct {
-			name       string
-			memory     []byte
-			privileges udat.MemPriv
-			problem    device.Problem
-			words      string
-		}{
-			{"a string, all", constant, udat.MemPrivAll, device.ProblemReadOnlyMemory, "DAT_MEM_PRIV_LOCAL_WRITE_FLAG"},
-			{"a string, write", constant, udat.MemPrivLocalWrite, device.ProblemReadOnlyMemory, "from byte 0 on"},
-			{"a string, read", constant, udat.MemPrivLocalRead | udat.MemPrivRemoteRead, 0, ""},
-			{"read-only page", mapping(t, read), udat.MemPrivAll, device.ProblemReadOnlyMemory, "cannot be written"},
-			{"read-only page in the middle", half[100:], udat.MemPrivLocalRead | udat.MemPrivLocalWrite, device.ProblemReadOnlyMemory, fmt.Sprintf("from byte %d on", 2*page-100)},
-			{"read-only page at the end", half[:2*page+1], udat.MemPrivAll, device.ProblemReadOnlyMemory, "cannot be written"},
-			{"writable pages before", half[:2*page], udat.MemPrivAll, 0, ""},
-			{"atomic operations", mapping(t, read), udat.MemPrivRemoteRead | udat.MemPrivIBRemoteAtomic, device.ProblemReadOnlyMemory, "ATOMIC"},
-			{"no access", mapping(t, both, none), udat.MemPrivAll, device.ProblemUnreadableMemory, "cannot be read"},
-		} {
-			lmr, err := udat.RegisterMemory(pz, c.memory, c.privileges)
-			if c.problem == 0 {
-				if err != nil {
-					t.Errorf("%s: %v", c.name, err)
-					continue
-				}
-				want(t, lmr.Free())
-				continue
-			}
-			want(t, err, c.problem, udat.ErrInsufficientResources)
-			if err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), device.ProblemUnknown.Error()) {
-				t.Errorf("%s: the error does not explain itself: %v", c.name, err)
-			}
-		}
-	})
-}
-
 // Memory of files: whose end lies before that of the mapping, and of a file system whose
 // pages the kernel does not pin.
 func TestMemoryOfFiles(t *testing.T) {

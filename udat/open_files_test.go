@@ -3,12 +3,8 @@
 package udat_test
 
 import (
-	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 // countFiles returns how many files the process has open.
@@ -23,18 +19,4 @@ func openFiles(t *testing.T) int {
 	n, err := countFiles()
 	want(t, err)
 	return n
-}
-
-// awaitFiles waits until at most that many files are open. Some are closed late: seats, and the sockets of requests,
-// which the library closes in a thread of its own some time after their adapter.
-func awaitFiles(most int) error {
-	for deadline := time.Now().Add(udattest.Patience); ; time.Sleep(10 * time.Millisecond) {
-		n, err := countFiles()
-		switch {
-		case err != nil || n <= most:
-			return err
-		case time.Now().After(deadline):
-			return fmt.Errorf("%d files stay open, want %d at most", n, most)
-		}
-	}
 }
