@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
 )
@@ -200,8 +201,8 @@ func (task childTask) run() error {
 // useNative returns an outcome of each use of the native library.
 func (task childTask) useNative() (outcomes []childOutcome, stack udat.NativeStack, err error) {
 	if task.Load != "" {
-		if err := udat.LoadLibrary(task.Load); err != nil {
-			return nil, stack, err
+		if library, message := cgo.DLOpen(task.Load); library == 0 {
+			return nil, stack, errors.New(message)
 		}
 	}
 	add := func(err error) {

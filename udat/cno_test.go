@@ -97,7 +97,7 @@ func TestCNOStreams(t *testing.T) {
 		expect(active.Request, passive.Recv)
 		post(t, software, 3)
 		expect(software)
-		want(t, udat.ProvokeAsyncErrors(ia, 1))
+		provokeAsyncError(t, ia)
 		expect(ia.AsyncEVD())
 		wantSilent(t, cno)
 	})

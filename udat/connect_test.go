@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -383,10 +384,17 @@ func await(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// awaitQueued returns once n events are queued, and leaves them there.
+// awaitQueued returns once n events are in the queue of the EVD, which nobody waits on, and leaves them there.
 func awaitQueued(t *testing.T, evd *udat.EVD, n int) {
 	t.Helper()
-	await(t, "the events", func() bool { return udat.Queued(evd) >= n })
+	length := int32(qlen(t, evd))
+	await(t, "the events", func() bool {
+		more, r := cgo.EVDWait(cgo.EVDHandle(udat.NativeHandle(evd)), 0, length, new(cgo.Event))
+		if r.OK() {
+			t.Fatal("the queue was full, and has one event less now")
+		}
+		return int(more) >= n
+	})
 }
 
 // awaitState returns once the endpoint is in the state.

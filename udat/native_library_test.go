@@ -13,12 +13,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
 )
 
 func TestNativeLibrary(t *testing.T) {
-	want(t, udat.LoadLibrary(cma)) // which brings librdmacm
+	if library, message := cgo.DLOpen(cma); library == 0 { // which brings librdmacm
+		t.Fatal(message)
+	}
 	s, err := udat.NativeLibrary()
 	want(t, err)
 	if filepath.Base(s.Path) != "libdat2.so.2" || s.Version == "" || s.Revision < udat.NeededRevision {

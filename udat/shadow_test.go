@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -52,7 +53,7 @@ func TestAssertionFindsWrongState(t *testing.T) {
 		wantState(t, active.EP, udat.EPStateDisconnected)
 		wantNoReport(t, reports)
 
-		want(t, udat.ResetNative(active.EP))
+		want(t, failed(cgo.EPReset(cgo.EPHandle(udat.NativeHandle(active.EP)))))
 		wantState(t, active.EP, udat.EPStateUnconnected)
 		wantState(t, active.EP, udat.EPStateUnconnected) // reported once
 		e := reportedOne(t, reports)

@@ -87,7 +87,7 @@ func TestWaitOnEachStream(t *testing.T) {
 			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
 		}, active.Request, passive.Recv)
 		expect(func() { post(t, software, 1) }, software)
-		expect(func() { want(t, udat.ProvokeAsyncErrors(ia, 1)) }, ia.AsyncEVD())
+		expect(func() { provokeAsyncError(t, ia) }, ia.AsyncEVD())
 		expect(func() { want(t, active.Disconnect(udat.CloseAbrupt)) }, active.Connect, passive.Connect)
 	})
 }
