@@ -20,73 +20,29 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// The errors of this package, in the order in which the headers have them.
+// The codes of this package, in the order in which the headers have them.
 var (
-	returnTypes = []udat.ReturnType{
-		udat.ErrAbort, udat.ErrConnQualInUse, udat.ErrInsufficientResources, udat.ErrInternalError,
-		udat.ErrInvalidHandle, udat.ErrInvalidParameter, udat.ErrInvalidState, udat.ErrLengthError,
-		udat.ErrModelNotSupported, udat.ErrProviderNotFound, udat.ErrPrivilegesViolation,
-		udat.ErrProtectionViolation, udat.ErrQueueEmpty, udat.ErrQueueFull, udat.ErrTimeoutExpired,
-		udat.ErrProviderAlreadyRegistered, udat.ErrProviderInUse, udat.ErrInvalidAddress,
-		udat.ErrInterruptedCall, udat.ErrConnQualUnavailable, udat.ErrReservedLMR, udat.ErrPortInUse,
-		udat.ErrCommNotSupported, udat.ErrExtensionBase, udat.ErrNotImplemented,
-	}
-	returnSubtypes = []udat.ReturnSubtype{
-		udat.NoSubtype, udat.SubInterrupted,
-		udat.ResourceMemory, udat.ResourceDevice, udat.ResourceTEP, udat.ResourceTEVD,
-		udat.ResourceProtectionDomain, udat.ResourceMemoryRegion, udat.ResourceErrorHandler,
-		udat.ResourceCredits, udat.ResourceSRQ,
-		udat.InvalidHandleIA, udat.InvalidHandleEP, udat.InvalidHandleLMR, udat.InvalidHandleRMR,
-		udat.InvalidHandlePZ, udat.InvalidHandlePSP, udat.InvalidHandleRSP, udat.InvalidHandleCR,
-		udat.InvalidHandleCNO, udat.InvalidHandleEVDCR, udat.InvalidHandleEVDRequest,
-		udat.InvalidHandleEVDRecv, udat.InvalidHandleEVDConn, udat.InvalidHandleEVDAsync,
-		udat.InvalidHandleSRQ, udat.InvalidHandleCSP,
-		udat.InvalidHandle1, udat.InvalidHandle2, udat.InvalidHandle3, udat.InvalidHandle4,
-		udat.InvalidHandle5, udat.InvalidHandle6, udat.InvalidHandle7, udat.InvalidHandle8,
-		udat.InvalidHandle9, udat.InvalidHandle10,
-		udat.InvalidArg1, udat.InvalidArg2, udat.InvalidArg3, udat.InvalidArg4, udat.InvalidArg5,
-		udat.InvalidArg6, udat.InvalidArg7, udat.InvalidArg8, udat.InvalidArg9, udat.InvalidArg10,
-		udat.InvalidStateEPUnconnected, udat.InvalidStateEPActConnPending,
-		udat.InvalidStateEPPassConnPending, udat.InvalidStateEPTentConnPending,
-		udat.InvalidStateEPConnected, udat.InvalidStateEPDisconnected, udat.InvalidStateEPReserved,
-		udat.InvalidStateEPComplPending, udat.InvalidStateEPDiscPending,
-		udat.InvalidStateEPProviderControl, udat.InvalidStateEPNotReady,
-		udat.InvalidStateEPRecvWatermark, udat.InvalidStateEPPZ, udat.InvalidStateEPEVDRequest,
-		udat.InvalidStateEPEVDRecv, udat.InvalidStateEPEVDConnect, udat.InvalidStateEPUnconfigured,
-		udat.InvalidStateEPUnconfReserved, udat.InvalidStateEPUnconfPassive,
-		udat.InvalidStateEPUnconfTentative,
-		udat.InvalidStateCNOInUse, udat.InvalidStateCNODead,
-		udat.InvalidStateEVDOpen, udat.InvalidStateEVDEnabled, udat.InvalidStateEVDDisabled,
-		udat.InvalidStateEVDWaitable, udat.InvalidStateEVDUnwaitable, udat.InvalidStateEVDInUse,
-		udat.InvalidStateEVDConfigNotify, udat.InvalidStateEVDConfigSolicited,
-		udat.InvalidStateEVDConfigThreshold, udat.InvalidStateEVDWaiter, udat.InvalidStateEVDAsync,
-		udat.InvalidStateIAInUse, udat.InvalidStateLMRInUse, udat.InvalidStateLMRFree,
-		udat.InvalidStatePZInUse, udat.InvalidStatePZFree,
-		udat.InvalidStateSRQOperational, udat.InvalidStateSRQError, udat.InvalidStateSRQInUse,
-		udat.InvalidStateSRQShutdown,
-		udat.PrivilegesRead, udat.PrivilegesWrite, udat.PrivilegesRDMARead, udat.PrivilegesRDMAWrite,
-		udat.ProtectionRead, udat.ProtectionWrite, udat.ProtectionRDMARead, udat.ProtectionRDMAWrite,
-		udat.InvalidAddressUnsupported, udat.InvalidAddressUnreachable, udat.InvalidAddressMalformed,
-		udat.NameNotRegistered, udat.MajorNotFound, udat.MinorNotFound, udat.ThreadSafetyNotFound,
-	}
-	ibReturns     = []udat.IBReturn{udat.ErrIB, udat.ErrIBCollective}
-	returnClasses = []udat.ReturnClass{udat.ClassSuccess, udat.ClassWarning, udat.ClassError}
-	dtoStatuses   = []udat.DTOStatus{
-		udat.DTOSuccess, udat.DTOErrFlushed, udat.DTOErrLocalLength, udat.DTOErrLocalEP,
-		udat.DTOErrLocalProtection, udat.DTOErrBadResponse, udat.DTOErrRemoteAccess,
-		udat.DTOErrRemoteResponder, udat.DTOErrTransport, udat.DTOErrReceiverNotReady,
-		udat.DTOErrPartialPacket, udat.RMROperationFailed, udat.DTOErrLocalMMError,
-	}
-	connectionEvents = []udat.ConnectionEvent{
-		udat.ConnectionEstablished, udat.ConnectionPeerRejected, udat.ConnectionNonPeerRejected,
-		udat.ConnectionAcceptCompletionError, udat.ConnectionDisconnected, udat.ConnectionBroken,
-		udat.ConnectionTimedOut, udat.ConnectionUnreachable,
-	}
-	asyncEvents = []udat.AsyncEvent{
-		udat.AsyncErrorEVDOverflow, udat.AsyncErrorIACatastrophic, udat.AsyncErrorEPBroken,
-		udat.AsyncErrorTimedOut, udat.AsyncErrorProviderInternalError, udat.HADownTo1, udat.HAUpToMultiPath,
-	}
+	returnTypes      = append(known[udat.ReturnType](1<<16, 1<<16, 64), udat.ErrExtensionBase, udat.ErrNotImplemented)
+	returnSubtypes   = known[udat.ReturnSubtype](0, 1, 256)
+	ibReturns        = known[udat.IBReturn](uint32(udat.ErrIB), 1, 16)
+	returnClasses    = []udat.ReturnClass{udat.ClassSuccess, udat.ClassWarning, udat.ClassError}
+	dtoStatuses      = known[udat.DTOStatus](0, 1, 64)
+	connectionEvents = known[udat.ConnectionEvent](uint32(udat.ConnectionEstablished), 1, 64)
+	asyncEvents      = slices.Concat(known[udat.AsyncEvent](uint32(udat.AsyncErrorEVDOverflow), 1, 64), known[udat.AsyncEvent](uint32(udat.HADownTo1), 1, 64))
 )
+
+// known returns the n values from first on, in steps, that have a name.
+func known[T interface {
+	~uint32
+	fmt.Stringer
+}](first, step, n uint32) (values []T) {
+	for i := range n {
+		if v := T(first + i*step); strings.HasPrefix(v.String(), "DAT_") {
+			values = append(values, v)
+		}
+	}
+	return values
+}
 
 // headers returns the native headers, as the preprocessor leaves them.
 func headers(t *testing.T) string {

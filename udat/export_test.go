@@ -113,9 +113,6 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
 }
 
-// NeededRevision is the least revision of the native library.
-const NeededRevision = neededRevision
-
 // BlockedIn returns how many goroutines wait in the library.
 func BlockedIn(ia *IA) int { return int(ia.notifier.blocked.Load()) }
 

@@ -269,13 +269,3 @@ func TestNoLeakReport(t *testing.T) {
 		t.Errorf("%v is reported", <-reported)
 	}
 }
-
-// A value of the environment variable that means nothing is refused.
-func TestLeaksVariable(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		result := child{task: childTask{Open: []string{name}}, env: []string{"UDAT_LEAKS=sometimes"}}.run(t)
-		if o := result.Opened[0]; o.Return.Type() != udat.ErrInvalidParameter || !strings.Contains(o.Text, `UDAT_LEAKS is "sometimes": set it to print`) {
-			t.Errorf("with a bad UDAT_LEAKS opening gives %+v", o)
-		}
-	}
-}

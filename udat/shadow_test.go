@@ -3,9 +3,6 @@
 package udat_test
 
 import (
-	"bytes"
-	"errors"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -176,36 +173,6 @@ func TestAssertionPanics(t *testing.T) {
 			want(t, active.EP.Free())
 		}
 	})
-}
-
-// The environment variable is read when the program starts: the test starts
-// this program as a child that makes an endpoint in a wrong state.
-func TestAssertVariable(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		for value, test := range map[string]struct {
-			dies   bool
-			output string
-		}{
-			"":      {false, ""},
-			"log":   {false, "udat: assertion: endpoint (made at child_test.go:"},
-			"panic": {true, "udat: assertion: endpoint (made at child_test.go:"},
-		} {
-			cmd := childTask{WrongState: name}.command(t)
-			cmd.Env = append(cmd.Env, "UDAT_ASSERT="+value)
-			output, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if died := errors.As(err, &exit); died != test.dies || err != nil && !died {
-				t.Errorf("with UDAT_ASSERT=%s the child ends with %v: %s", value, err, output)
-			}
-			if reported := bytes.Contains(output, []byte("assertion")); !strings.Contains(string(output), test.output) || reported != (test.output != "") {
-				t.Errorf("with UDAT_ASSERT=%s the child says %s", value, output)
-			}
-		}
-		result := child{task: childTask{Open: []string{name}}, env: []string{"UDAT_ASSERT=sometimes"}}.run(t)
-		if o := result.Opened[0]; o.Return.Type() != udat.ErrInvalidParameter || !strings.Contains(o.Text, `UDAT_ASSERT is "sometimes": set it to panic or log`) {
-			t.Errorf("with a bad UDAT_ASSERT opening gives %+v", o)
-		}
-	}
 }
 
 // Calls on other goroutines, which see the endpoint while it changes, are no

@@ -1,10 +1,12 @@
 package udat_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -24,7 +26,11 @@ func TestCallsTakeTurns(t *testing.T) {
 				}
 			},
 		}
-		if attr, _, err := ia.Query(); err == nil && findDevice(t, attr.AdapterName).Software {
+		attr, _, err := ia.Query()
+		want(t, err)
+		devices, err := device.List()
+		want(t, err)
+		if slices.ContainsFunc(devices, func(d device.Device) bool { return d.Name == attr.AdapterName && d.Software }) {
 			calls["PostRDMAWrite"] = func() { want(t, active.EP.PostRDMAWrite(segment, 1, remote, 0)) }
 			calls["PostBatch"] = func() {
 				postAll(t, active.EP, []udat.Post{{Operation: udat.DTORDMAWrite, Segments: segment, Cookie: 1, Remote: remote}})
