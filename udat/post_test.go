@@ -95,7 +95,13 @@ func TestPostRefusals(t *testing.T) {
 		unconnected := udattest.NewEndpoint(t, ia, nil)
 		want(t, unconnected.PostSend(one(unconnected.Segment(t, 0, 1)), 0, 0), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
 
-		active, passive := udattest.Pair(t, ia, nil)
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxMessageSize, attr.MaxRDMASize = 200, 300
+		active, passive := udattest.Pair(t, ia, &attr)
+		whole, err := passive.Memory.RMRTriplet(0, 1000)
+		want(t, err)
+		want(t, active.PostSend(one(active.Segment(t, 0, 201)), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg3)
+		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 301)), 0, whole, 0), udat.ErrInvalidParameter, udat.InvalidArg3)
 		remote, err := passive.Memory.RMRTriplet(0, 100)
 		want(t, err)
 		want(t, active.PostSend(one(passive.Segment(t, 0, 1)), 0, 0), udat.ErrProtectionViolation)
@@ -103,6 +109,12 @@ func TestPostRefusals(t *testing.T) {
 		want(t, active.PostSend(make([]udat.Segment, 100), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
 		want(t, active.PostRDMARead(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
+		freed, err := udat.AllocMemory(active.PZ, 8, udat.MemPrivAll)
+		want(t, err)
+		segment, err := freed.Segment(0, 8)
+		want(t, err)
+		want(t, freed.Free())
+		want(t, active.PostSend(one(segment), 0, 0), udat.ErrClosed, udat.InvalidHandleLMR)
 		if s := status(t, active.EP); !s.RequestIdle {
 			t.Errorf("after refusals the status is %+v", s)
 		}
