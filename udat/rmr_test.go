@@ -232,6 +232,28 @@ func TestRMRBindRefuses(t *testing.T) {
 	})
 }
 
+// Until the completion of a bind is taken, or the endpoint has gone, the region can neither be bound nor freed.
+func TestRMRBindNotTaken(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
+		first, last := p.newRMR(t), p.newRMR(t)
+		memory, segment := mustAlloc(t, p.owner.PZ)
+		for _, rmr := range []*udat.RMR{first, last} {
+			_, err := rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 1, 0)
+			want(t, err)
+			want(t, memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
+			_, err = rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 2, 0)
+			want(t, err, udat.ErrInvalidState)
+			want(t, rmr.Free(), udat.ErrInvalidState)
+		}
+		want(t, udattest.Expect(t, p.owner.Request, udat.EventRMRBindCompletion).Err())
+		want(t, first.Free())
+		want(t, p.owner.Disconnect(udat.CloseAbrupt))
+		want(t, p.owner.EP.Free())
+		want(t, last.Free())
+		want(t, memory.Free())
+	})
+}
+
 // An adapter that is closed abruptly takes its regions along.
 func TestRMRClose(t *testing.T) {
 	for _, name := range udattest.Names(t) {
@@ -257,4 +279,13 @@ func TestRMRClose(t *testing.T) {
 			}
 		})
 	}
+}
+
+func mustAlloc(t *testing.T, pz *udat.PZ) (*udat.LMR, udat.Segment) {
+	t.Helper()
+	lmr, err := udat.AllocMemory(pz, 4096, udat.MemPrivAll)
+	want(t, err)
+	segment, err := lmr.Segment(0, 8)
+	want(t, err)
+	return lmr, segment
 }
