@@ -138,6 +138,24 @@ func TestSRQPostFailsInLibrary(t *testing.T) {
 	})
 }
 
+// Receives of a shared queue take room on each receive EVD of its endpoints.
+func TestSRQWithoutRoom(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		s := newShared(t, ia, 100, 0)
+		short, shorter := createEVD(t, ia, 32, udat.EVDDTO), createEVD(t, ia, 1, udat.EVDDTO)
+		ep, err := udat.CreateEPWithSRQ(ia, s.PZ, short, s.Request, s.Connect, s.srq, nil)
+		want(t, err)
+		for i := range qlen(t, short) {
+			want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), uint64(i)))
+		}
+		want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), 99), noRoom...)
+		_, err = udat.CreateEPWithSRQ(ia, s.PZ, shorter, s.Request, s.Connect, s.srq, nil)
+		want(t, err, noRoom...)
+		wantDetail(t, err)
+		want(t, ep.Free())
+	})
+}
+
 func TestSRQRefuses(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		s := newShared(t, ia, 4, 1)
