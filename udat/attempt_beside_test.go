@@ -2,65 +2,12 @@ package udat_test
 
 import (
 	"context"
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
-
-// Posts beside an attempt to connect that fails are refused for the endpoint's state, or complete.
-func TestPostBesideFailingAttempt(t *testing.T) {
-	endings := map[string]func(t *testing.T, e *udattest.Endpoint, listener *udattest.Listener){
-		"rejected": func(t *testing.T, e *udattest.Endpoint, listener *udattest.Listener) {
-			want(t, e.EP.Connect(udattest.Address(t, e.IA), listener.ConnQual, udattest.Patience, nil))
-			want(t, udattest.Wait(t, listener.Requests).CR().Reject(nil))
-		},
-		"disconnected": func(t *testing.T, e *udattest.Endpoint, listener *udattest.Listener) {
-			want(t, e.EP.Connect(udattest.Address(t, e.IA), listener.ConnQual, udattest.Patience, nil))
-			request := udattest.Wait(t, listener.Requests)
-			want(t, e.Disconnect(udat.CloseAbrupt))
-			want(t, request.CR().Reject(nil))
-		},
-		"timed out": func(t *testing.T, e *udattest.Endpoint, listener *udattest.Listener) {
-			want(t, e.EP.Connect(udattest.Address(t, e.IA), listener.ConnQual, 5*time.Millisecond, nil)) // the request may not arrive
-		},
-		"nobody listens": func(t *testing.T, e *udattest.Endpoint, _ *udattest.Listener) {
-			want(t, e.EP.Connect(udattest.Address(t, e.IA), udattest.ConnQual(), udattest.Patience, nil))
-		},
-	}
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for name, end := range endings {
-			t.Run(name, func(t *testing.T) {
-				listener := udattest.Listen(t, ia)
-				for range 4 {
-					e := udattest.NewEndpoint(t, ia, nil)
-					iov := one(e.Segment(t, 0, 8))
-					alone := true
-					stop := beside(func() (err error) {
-						if alone = !alone; alone {
-							err = e.PostSend(iov, 1, 0)
-						} else {
-							_, err = e.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: iov}, {Operation: udat.DTOSend, Segments: iov}})
-						}
-						if errors.Is(err, udat.ErrInvalidState) || errors.Is(err, udat.ErrInsufficientResources) {
-							err = nil
-						}
-						_, _ = e.Request.Dequeue()
-						time.Sleep(20 * time.Microsecond) // lets the others go on with a single processor
-						return err
-					})
-					end(t, e, listener)
-					udattest.Wait(t, e.Connect)
-					want(t, <-stop())
-					want(t, e.EP.Free())
-				}
-			})
-		}
-	})
-}
 
 // A request can be rejected whose client has gone.
 func TestRejectAfterClientHasGone(t *testing.T) {

@@ -208,29 +208,6 @@ func TestPostBatchStates(t *testing.T) {
 	})
 }
 
-// Receives of a batch live on when the endpoint is modified before it is connected, as others do.
-func TestPostBatchBeforeModify(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		postAll(t, passive.EP, []udat.Post{
-			{Operation: udat.DTOReceive, Segments: one(passive.Segment(t, 0, 8)), Cookie: 1},
-			{Operation: udat.DTOReceive, Segments: one(passive.Segment(t, 8, 8)), Cookie: 2},
-		})
-		param := udat.EPParam{Attr: passive.Attr(t)}
-		param.Attr.MaxRecvDTOs--
-		want(t, passive.Modify(udat.EPFieldMaxRecvDTOs, &param))
-		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
-		batch := make([]udat.Post, 2)
-		for i := range batch {
-			batch[i] = udat.Post{Operation: udat.DTOSend, Segments: one(active.Segment(t, 0, 8))}
-		}
-		postAll(t, active.EP, batch)
-		for cookie := range uint64(2) {
-			want(t, udattest.Completion(t, passive.Recv, cookie+1).Err())
-		}
-	})
-}
-
 // tooManySegments returns more than an adapter takes, and has the binding let them
 // through. They have bytes: soft-iWARP takes any number of those that have none.
 func tooManySegments(t *testing.T, e *udattest.Endpoint) []udat.Segment {

@@ -23,15 +23,11 @@ func beside(f func() error) (stop func() <-chan error) {
 	}
 }
 
-// together calls the functions on goroutines of their own, and returns when all have returned.
-func together(functions ...func()) {
-	var calls sync.WaitGroup
-	for _, f := range functions {
-		calls.Add(1)
-		go func() {
-			defer calls.Done()
-			f()
-		}()
-	}
-	calls.Wait()
+// spawn calls f on a goroutine of the group.
+func spawn(group *sync.WaitGroup, f func()) {
+	group.Add(1)
+	go func() {
+		defer group.Done()
+		f()
+	}()
 }

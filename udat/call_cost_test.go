@@ -100,17 +100,13 @@ func repeat(one func() error) func(n int) error {
 	}
 }
 
-// failed returns an error for a return that is none of success.
-func failed(r cgo.Return) error {
-	if !r.OK() {
-		return fmt.Errorf("the library returned %v", r)
-	}
-	return nil
-}
+func nativeEP(ep *udat.EP) cgo.EPHandle { return cgo.EPHandle(udat.NativeHandle(ep)) }
+
+func nativeEVD(evd *udat.EVD) cgo.EVDHandle { return cgo.EVDHandle(udat.NativeHandle(evd)) }
 
 func calls(b *testing.B, ia *udat.IA) []call {
 	e := udattest.NewEndpoint(b, ia, nil)
-	ep, evd, lmr := udat.NativeEP(e.EP), udat.NativeEVD(e.Recv), udat.NativeLMR(e.Memory)
+	ep, evd, lmr := nativeEP(e.EP), nativeEVD(e.Recv), cgo.LMRHandle(udat.NativeHandle(e.Memory))
 	events := make([]udat.Event, 64)
 	list := []call{
 		{
@@ -212,7 +208,7 @@ func softwareEventCall(b *testing.B, ia *udat.IA, events []udat.Event) call {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { evd.Free() })
-	native := udat.NativeEVD(evd)
+	native := nativeEVD(evd)
 	return call{
 		name: "dat_evd_post_se+dat_evd_dequeue",
 		c:    func(n int) error { return failed(cloop.SoftwareEvent(native, n)) },
@@ -237,6 +233,7 @@ func softwareEventCall(b *testing.B, ia *udat.IA, events []udat.Event) call {
 type exchange struct {
 	e, peer *udattest.Endpoint
 	iov     []udat.Segment // of a receive
+	native  cgo.LMRTriplet // the same
 	receive []udat.Post
 	send    []udat.Post
 	waiting int // receives without a message
@@ -255,6 +252,11 @@ func newExchange(b *testing.B, ia *udat.IA) *exchange {
 	x := &exchange{e: options.NewEndpoint(b, ia), peer: options.NewEndpoint(b, ia)}
 	udattest.ConnectPair(b, udattest.Listen(b, ia), x.peer, x.e)
 	x.iov = one(x.e.Segment(b, 0, 8))
+	memory, err := x.e.Memory.Query()
+	if err != nil {
+		b.Fatal(err)
+	}
+	x.native = cgo.LMRTriplet{VirtualAddress: memory.Address, SegmentLength: 8, LMRContext: memory.LMRContext}
 	x.receive = slices.Repeat([]udat.Post{{Operation: udat.DTOReceive, Segments: x.iov}}, atOnce)
 	x.send = slices.Repeat([]udat.Post{{Operation: udat.DTOSend, Segments: one(x.peer.Segment(b, 0, 8))}}, atOnce)
 	return x
@@ -262,8 +264,7 @@ func newExchange(b *testing.B, ia *udat.IA) *exchange {
 
 func (x *exchange) postInC(n int) error {
 	x.waiting += n
-	segment := udat.NativeSegment(x.iov[0])
-	return failed(cloop.EPPostRecv(udat.NativeEP(x.e.EP), &segment, 0, n))
+	return failed(cloop.EPPostRecv(nativeEP(x.e.EP), &x.native, 0, n))
 }
 
 func (x *exchange) postBatch(n int) error {
@@ -321,9 +322,9 @@ func (x *exchange) postRecvCall() call {
 		c:     x.postInC,
 		cgo: func(n int) error {
 			x.waiting += n
-			segments := []cgo.LMRTriplet{udat.NativeSegment(x.iov[0])}
+			segments := []cgo.LMRTriplet{x.native}
 			return repeat(func() error {
-				return failed(cgo.EPPostRecv(udat.NativeEP(x.e.EP), segments, 0, 0))
+				return failed(cgo.EPPostRecv(nativeEP(x.e.EP), segments, 0, 0))
 			})(n)
 		},
 		udat: func(n int) error {
@@ -336,7 +337,7 @@ func (x *exchange) postRecvCall() call {
 
 // completionCall takes the completions of receives.
 func (x *exchange) completionCall(events []udat.Event) call {
-	evd := udat.NativeEVD(x.e.Recv)
+	evd := nativeEVD(x.e.Recv)
 	return call{
 		name: "dat_evd_dequeue",
 		most: mostReceives,

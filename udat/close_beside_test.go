@@ -126,28 +126,6 @@ func TestCloseBesideCreators(t *testing.T) {
 	}
 }
 
-// Of several goroutines that close an adapter one does, whatever its flags.
-func TestCloseTwiceAtOnce(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			for range 20 {
-				ia := openUnchecked(t, name)
-				for range 4 {
-					pz, err := udat.CreatePZ(ia)
-					want(t, err)
-					_, err = udat.AllocMemory(pz, 4096, udat.MemPrivLocalRead)
-					want(t, err)
-				}
-				oneSucceeds(t, func() error { return ia.Close(udat.CloseAbrupt) }, 3)
-			}
-			for range 10 {
-				ia := openUnchecked(t, name)
-				oneSucceeds(t, func() error { return ia.Close(udat.CloseGraceful) }, 3)
-			}
-		})
-	}
-}
-
 // oneSucceeds makes the call n times at once: one succeeds, and the others get
 // ErrClosed.
 func oneSucceeds(t *testing.T, call func() error, n int) {
@@ -219,37 +197,6 @@ func TestFreeTwiceAtOnce(t *testing.T) {
 			}
 		}
 	})
-}
-
-// An abrupt close beside goroutines that free the same objects succeeds. They
-// free them or get ErrClosed, as long as they free users before what they use.
-func TestCloseBesideFree(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			for range 15 {
-				ia := openUnchecked(t, name)
-				frees := everything(t, ia)
-				var calls sync.WaitGroup
-				start := make(chan struct{})
-				for range 2 {
-					calls.Add(1)
-					go func() {
-						defer calls.Done()
-						<-start
-						for i, free := range frees {
-							if err := free(); err != nil && !errors.Is(err, udat.ErrClosed) {
-								t.Errorf("object %d beside the close: %v", i, err)
-							}
-						}
-					}()
-				}
-				close(start)
-				want(t, ia.Close(udat.CloseAbrupt))
-				calls.Wait()
-				want(t, ia.Close(udat.CloseAbrupt), udat.ErrClosed)
-			}
-		})
-	}
 }
 
 // A graceful close that is refused leaves the adapter as it was.

@@ -97,7 +97,7 @@ func TestCNOStreams(t *testing.T) {
 		expect(active.Request, passive.Recv)
 		post(t, software, 3)
 		expect(software)
-		want(t, udat.ProvokeAsyncErrors(ia, 1))
+		provokeAsyncError(t, ia)
 		expect(ia.AsyncEVD())
 		wantSilent(t, cno)
 	})
@@ -109,46 +109,6 @@ func expectCR(t *testing.T, event udat.Event) *udat.CR {
 		t.Fatalf("got %+v, want a connection request", event)
 	}
 	return event.CR()
-}
-
-// EVDs are given in the order in which they have got events, each once until it gets more.
-func TestCNOGivesEachOnce(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		const n, rounds = 5, 4
-		evds := make([]*udat.EVD, n)
-		for i := range evds {
-			evds[i] = createEVD(t, ia, 2*rounds, udat.EVDSoftware)
-		}
-		cno := createCNO(t, ia, nil, evds...)
-		wantSilent(t, cno)
-		wantInOrder := func() {
-			t.Helper()
-			for i := range evds {
-				if evd := waitCNO(t, cno); evd != evds[i] {
-					t.Errorf("another event dispatcher than number %d is given", i)
-				}
-			}
-			wantSilent(t, cno)
-		}
-		for range rounds {
-			for _, evd := range evds {
-				post(t, evd, 1)
-			}
-		}
-		wantInOrder()
-		for _, evd := range evds { // which have events still
-			post(t, evd, 1)
-		}
-		wantInOrder()
-		// One that gets events again and again keeps no other waiting.
-		post(t, evds[0], 1)
-		post(t, evds[1], 1)
-		waitCNO(t, cno)
-		post(t, evds[0], 1)
-		if waitCNO(t, cno) != evds[1] {
-			t.Error("the second event dispatcher starves")
-		}
-	})
 }
 
 // An EVD is given although another goroutine has taken its events meanwhile. Waits on an EVD leave its CNO as it is.
@@ -237,37 +197,6 @@ func TestCNOWaitHonoursContext(t *testing.T) {
 		post(t, evd, 1)
 		if given, err := cno.Wait(ctx); err != nil || given != evd {
 			t.Errorf("an event that is there is not given: %v", err)
-		}
-	})
-}
-
-// An event reaches one waiter although others leave at the same time.
-func TestCNOWaitLosesNothing(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		evd := createEVD(t, ia, 8, udat.EVDSoftware)
-		cno := createCNO(t, ia, nil, evd)
-		for i := range uint64(200) {
-			patience := udattest.Context(t)
-			given := make(chan error)
-			go func() { given <- second(cno.Wait(patience)) }()
-			short, cancel := context.WithCancel(patience)
-			left := make(chan error)
-			for range 3 {
-				go func() { left <- second(cno.Wait(short)) }()
-			}
-			udat.AwaitCNOWaiters(cno, 4)
-			go cancel()
-			post(t, evd, i)
-			for range 3 {
-				if err := receive(t, left); err == nil {
-					wantCookies(t, evd, i)
-					post(t, evd, i) // for the one who stays
-				} else {
-					want(t, err, context.Canceled)
-				}
-			}
-			want(t, receive(t, given))
-			wantCookies(t, evd, i)
 		}
 	})
 }
@@ -417,40 +346,6 @@ func TestCNOAgent(t *testing.T) {
 		waitCNO(t, cno)
 		wantCookies(t, evd, 4)
 
-		// An agent that asks to be called again drains as a program in C would.
-		const events = 500
-		var drain func(*udat.EVD)
-		drained := make(chan uint64, events)
-		drain = func(evd *udat.EVD) {
-			for {
-				event, err := evd.Dequeue()
-				if err != nil {
-					want(t, err, udat.ErrQueueEmpty)
-					break
-				}
-				drained <- event.Cookie
-				if event.Cookie == events-1 {
-					return
-				}
-			}
-			want(t, cno.ModifyAgent(drain))
-		}
-		want(t, cno.ModifyAgent(drain))
-		for i := range uint64(events) {
-			for {
-				err := evd.PostSE(i)
-				if err == nil {
-					break
-				}
-				want(t, err, udat.ErrQueueFull)
-				runtime.Gosched()
-			}
-		}
-		for i := range uint64(events) {
-			if cookie := receive(t, drained); cookie != i {
-				t.Fatalf("got the cookie %d, want %d", cookie, i)
-			}
-		}
 		forget(cno) // the last agent may have taken an event before it was told of it
 		want(t, cno.ModifyAgent(agent))
 		udat.AwaitCNOWaiters(cno, 1)

@@ -59,27 +59,6 @@ func TestWideQualifiers(t *testing.T) {
 	})
 }
 
-// A reserved service point has any qualifier too.
-func TestWideQualifierReserved(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		const qual = 1<<35 + 24
-		requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-		want(t, err)
-		defer func() { want(t, requests.Free()) }()
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		rsp, err := udat.CreateRSP(ia, qual, passive.EP, requests)
-		want(t, err)
-		defer func() { want(t, rsp.Free()) }()
-		want(t, active.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
-		request := udattest.Expect(t, requests, udat.EventConnectionRequest)
-		if request.ConnQual() != qual {
-			t.Errorf("the request came to %d", request.ConnQual())
-		}
-		want(t, request.CR().Accept(nil, nil))
-		udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-	})
-}
-
 // synonym returns another qualifier that the provider maps to the same port.
 func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {
 	if strings.Contains(ia.Name(), "scm") {

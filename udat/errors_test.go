@@ -18,51 +18,31 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// The errors of this package, in the order in which the headers have them.
+// The codes of this package, in the order in which the headers have them.
 var (
-	returnTypes = []udat.ReturnType{
-		udat.ErrConnQualInUse, udat.ErrInsufficientResources, udat.ErrInternalError, udat.ErrInvalidHandle,
-		udat.ErrInvalidParameter, udat.ErrInvalidState, udat.ErrLengthError, udat.ErrModelNotSupported,
-		udat.ErrProviderNotFound, udat.ErrPrivilegesViolation, udat.ErrProtectionViolation,
-		udat.ErrQueueEmpty, udat.ErrQueueFull, udat.ErrTimeoutExpired, udat.ErrProviderAlreadyRegistered,
-		udat.ErrProviderInUse, udat.ErrInvalidAddress, udat.ErrInterruptedCall, udat.ErrConnQualUnavailable,
-		udat.ErrNotImplemented,
-	}
-	returnSubtypes = []udat.ReturnSubtype{
-		udat.NoSubtype, udat.ResourceMemory, udat.ResourceTEP, udat.ResourceTEVD, udat.ResourceMemoryRegion,
-		udat.InvalidHandleIA, udat.InvalidHandleEP, udat.InvalidHandleLMR, udat.InvalidHandleRMR,
-		udat.InvalidHandlePZ, udat.InvalidHandlePSP, udat.InvalidHandleRSP, udat.InvalidHandleCR,
-		udat.InvalidHandleCNO, udat.InvalidHandleEVDCR, udat.InvalidHandleEVDRequest,
-		udat.InvalidHandleEVDRecv, udat.InvalidHandleEVDConn, udat.InvalidHandleEVDAsync,
-		udat.InvalidHandleSRQ, udat.InvalidArg1, udat.InvalidArg2, udat.InvalidArg3, udat.InvalidArg4,
-		udat.InvalidArg5, udat.InvalidArg6, udat.InvalidArg7, udat.InvalidArg8,
-		udat.InvalidStateEPUnconnected, udat.InvalidStateEPActConnPending,
-		udat.InvalidStateEPPassConnPending, udat.InvalidStateEPTentConnPending,
-		udat.InvalidStateEPConnected, udat.InvalidStateEPDisconnected, udat.InvalidStateEPReserved,
-		udat.InvalidStateEPComplPending, udat.InvalidStateEPDiscPending, udat.InvalidStateEPNotReady,
-		udat.InvalidStateCNOInUse, udat.InvalidStateEVDUnwaitable, udat.InvalidStateEVDInUse,
-		udat.InvalidStateIAInUse, udat.InvalidStateLMRInUse, udat.InvalidStatePZInUse,
-		udat.InvalidStateSRQInUse, udat.PrivilegesRead, udat.PrivilegesWrite, udat.ProtectionRead,
-		udat.ProtectionWrite, udat.InvalidAddressUnsupported, udat.InvalidAddressUnreachable,
-		udat.InvalidAddressMalformed, udat.NameNotRegistered,
-	}
-	returnClasses = []udat.ReturnClass{udat.ClassSuccess, udat.ClassWarning, udat.ClassError}
-	dtoStatuses   = []udat.DTOStatus{
-		udat.DTOSuccess, udat.DTOErrFlushed, udat.DTOErrLocalLength, udat.DTOErrLocalEP,
-		udat.DTOErrLocalProtection, udat.DTOErrBadResponse, udat.DTOErrRemoteAccess,
-		udat.DTOErrRemoteResponder, udat.DTOErrTransport, udat.DTOErrReceiverNotReady,
-		udat.RMROperationFailed,
-	}
-	connectionEvents = []udat.ConnectionEvent{
-		udat.ConnectionEstablished, udat.ConnectionPeerRejected, udat.ConnectionNonPeerRejected,
-		udat.ConnectionAcceptCompletionError, udat.ConnectionDisconnected, udat.ConnectionBroken,
-		udat.ConnectionTimedOut, udat.ConnectionUnreachable,
-	}
-	asyncEvents = []udat.AsyncEvent{
+	returnTypes      = append(known[udat.ReturnType](1<<16, 1<<16, 64), udat.ErrNotImplemented)
+	returnSubtypes   = known[udat.ReturnSubtype](0, 1, 256)
+	returnClasses    = []udat.ReturnClass{udat.ClassSuccess, udat.ClassWarning, udat.ClassError}
+	dtoStatuses      = known[udat.DTOStatus](0, 1, 64)
+	connectionEvents = known[udat.ConnectionEvent](uint32(udat.ConnectionEstablished), 1, 64)
+	asyncEvents      = []udat.AsyncEvent{
 		udat.AsyncErrorEVDOverflow, udat.AsyncErrorIACatastrophic, udat.AsyncErrorEPBroken,
 		udat.AsyncErrorProviderInternalError,
 	}
 )
+
+// known returns the n values from first on, in steps, that have a name.
+func known[T interface {
+	~uint32
+	fmt.Stringer
+}](first, step, n uint32) (values []T) {
+	for i := range n {
+		if v := T(first + i*step); strings.HasPrefix(v.String(), "DAT_") {
+			values = append(values, v)
+		}
+	}
+	return values
+}
 
 // headers returns the native headers, as the preprocessor leaves them.
 func headers(t *testing.T) string {

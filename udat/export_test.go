@@ -1,14 +1,12 @@
 package udat
 
 import (
-	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/notify"
-	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // AwaitWaiter returns once a goroutine waits on the EVD.
@@ -24,25 +22,6 @@ func AwaitNoWaiter(evd *EVD) { await(func() bool { return waitersOf(evd) == 0 })
 
 func waitersOf(evd *EVD) int {
 	return evd.queue.Waiters()
-}
-
-// hold takes a lock on a goroutine of its own, since the test takes other locks in any
-// order meanwhile. release releases it.
-func hold(lock, unlock func()) (release func()) {
-	over := make(chan struct{})
-	taken, released := make(chan struct{}), make(chan struct{})
-	go func() {
-		lock()
-		close(taken)
-		<-over
-		unlock()
-		close(released)
-	}()
-	<-taken
-	return func() {
-		close(over)
-		<-released
-	}
 }
 
 // AwaitCNOWaiters returns once n goroutines wait on the CNO, agents included.
@@ -68,52 +47,6 @@ func Forged(s Segment) Segment {
 	return s
 }
 
-// ProvokeAsyncErrors makes the library report n errors on the asynchronous EVD, by overflows of another.
-func ProvokeAsyncErrors(ia *IA, n int) error {
-	provoke, release, err := PrepareAsyncErrors(ia)
-	if err != nil {
-		return err
-	}
-	defer release()
-	for range n {
-		if err := provoke(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// PrepareAsyncErrors makes what provokes one asynchronous error each time.
-func PrepareAsyncErrors(ia *IA) (provoke, release func() error, err error) {
-	evd, err := CreateEVD(ia, 1, EVDSoftware)
-	if err != nil {
-		return nil, nil, err
-	}
-	param, err := evd.Query()
-	for range param.QLen {
-		err = errors.Join(err, evd.PostSE(0))
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return func() error { // a full EVD is reported once until an event was taken
-		if _, err := evd.Dequeue(); err != nil {
-			return err
-		}
-		if err := evd.PostSE(0); err != nil {
-			return err
-		}
-		if err := evd.PostSE(0); !errors.Is(err, ErrQueueFull) {
-			return err
-		}
-		// The library reports the next overflow once there was room again.
-		if r := cgo.EVDDequeue(evd.queue.Handle(), new(cgo.Event)); !r.OK() {
-			return check("dat_evd_dequeue", r)
-		}
-		return check("dat_evd_post_se", cgo.EVDPostSE(evd.queue.Handle(), cgo.EventSoftware, 0))
-	}, evd.Free, nil
-}
-
 // Pins returns the number of pieces of Go memory that are pinned.
 func Pins() (n int) {
 	pins.Range(func(any, any) bool {
@@ -121,27 +54,6 @@ func Pins() (n int) {
 		return true
 	})
 	return n
-}
-
-// RawIA returns the adapter's native handle.
-func RawIA(ia *IA) cgo.IAHandle { return ia.handle }
-
-// HoldReceives keeps the endpoint from posting receives, and from being freed, until release
-// is called.
-func HoldReceives(ep *EP) (release func()) {
-	q := &ep.recv
-	return hold(q.mu.Lock, q.mu.Unlock)
-}
-
-// AwaitControl waits until a call, or a time-out, has the endpoint to itself.
-func AwaitControl(ep *EP) {
-	await(func() bool {
-		free := ep.request.mu.TryLock()
-		if free {
-			ep.request.mu.Unlock()
-		}
-		return !free
-	})
 }
 
 // SetBusyWithin replaces the time for which the freeing of a busy EVD is tried again,
@@ -176,31 +88,6 @@ func ForceShadow(ep *EP, state EPState) {
 	ep.shadow.Believe(cgo.EPState(state))
 }
 
-// ResetNative resets the native endpoint behind the binding's back.
-func ResetNative(ep *EP) error { return check("dat_ep_reset", cgo.EPReset(ep.handle)) }
-
-// StepsKept is how many steps the history of an endpoint has.
-const StepsKept = shadow.StepsKept
-
-// LeakText is what PrintLeak prints.
-var LeakText = leakText
-
-// ReportLeak reports the leak of an adapter that is none.
-func ReportLeak() {
-	if report := fakeLeak().leak(); report != nil {
-		report()
-	}
-}
-
-func fakeLeak() *ledger { return &ledger{records: map[uint64]record{0: {}}} }
-
-// LeakFake has an object that is no adapter reported as one when the garbage collector finds
-// that it was dropped, which it is.
-func LeakFake() { runtime.AddCleanup(new([64]byte), (*ledger).dropped, fakeLeak()) }
-
-// HasLongPosts reports whether posting a request to the adapter takes long.
-func HasLongPosts(ia *IA) bool { return ia.software }
-
 // SpendSlice makes the latest timeslice of the process one that ended long ago.
 func SpendSlice() { notify.SpendSlice() }
 
@@ -217,33 +104,26 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
 }
 
-// NeededRevision is the least revision of the native library.
-const NeededRevision = neededRevision
-
-// LoadLibrary loads a library for the life of the process.
-func LoadLibrary(path string) error {
-	if library, message := cgo.DLOpen(path); library == 0 {
-		return errors.New(message)
-	}
-	return nil
-}
-
-// Queued is how many events are in the queue of the EVD, which nobody waits on.
-func Queued(evd *EVD) int {
-	evd.queue.Lock()
-	defer evd.queue.Unlock()
-	var param cgo.EVDParam
-	cgo.EVDQuery(evd.queue.Handle(), cgo.EVDFieldAll, &param)
-	var event cgo.Event
-	more, r := cgo.EVDWait(evd.queue.Handle(), 0, param.QLen, &event)
-	if r.OK() {
-		panic("the queue is full, and has one event less now")
-	}
-	return int(more)
-}
-
 // BlockedIn returns how many goroutines wait in the library.
 func BlockedIn(ia *IA) int { return ia.notifier.Blocking() }
 
 // Armed reports whether the notifier is told of events.
 func Armed(evd *EVD) bool { return evd.queue.Notifies() }
+
+// NativeHandle returns the handle that the library has for an endpoint, an event dispatcher,
+// a region, or a protection zone, or for an adapter.
+func NativeHandle(o Object) cgo.Handle {
+	switch o := o.(type) {
+	case *IA:
+		return cgo.Handle(o.handle)
+	case *PZ:
+		return cgo.Handle(o.handle)
+	case *EP:
+		return cgo.Handle(o.handle)
+	case *EVD:
+		return cgo.Handle(o.queue.Handle())
+	case *LMR:
+		return cgo.Handle(o.handle)
+	}
+	panic("what is that?")
+}

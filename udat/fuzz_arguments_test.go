@@ -443,31 +443,10 @@ func (s *sequence) word(v any) string {
 			return name
 		}
 		return "zero value"
-	case context.Context:
-		if deadline, ok := v.Deadline(); ok {
-			return fmt.Sprintf("context of %v", time.Until(deadline).Round(time.Millisecond))
-		}
-		return fmt.Sprintf("context (%v)", v.Err())
-	case func(*udat.EVD):
-		return fmt.Sprintf("agent %t", v != nil)
 	case []byte:
 		return fmt.Sprintf("%d bytes", len(v))
 	case []udat.Event:
 		return fmt.Sprintf("%d events", len(v))
-	case udat.Segment:
-		return fmt.Sprintf("segment of %d", v.Len())
-	case []udat.Segment:
-		words := make([]string, len(v))
-		for i := range v {
-			words[i] = fmt.Sprint(v[i].Len())
-		}
-		return "segments of [" + strings.Join(words, " ") + "]"
-	case []udat.Post:
-		words := make([]string, len(v))
-		for i := range v {
-			words[i] = v[i].Operation.String()
-		}
-		return "batch of [" + strings.Join(words, " ") + "]"
 	case *udat.EPAttr:
 		if v != nil {
 			return fmt.Sprintf("%+v", *v)
@@ -477,8 +456,8 @@ func (s *sequence) word(v any) string {
 			return fmt.Sprintf("%s %s %s %s %+v", s.word(v.PZ), s.word(v.RecvEVD), s.word(v.RequestEVD), s.word(v.ConnectEVD), v.Attr)
 		}
 	}
-	const most = 60
-	text := fmt.Sprint(v)
+	const most = 100
+	text := fmt.Sprintf("%+v", v)
 	if len(text) > most {
 		text = text[:most] + "..."
 	}

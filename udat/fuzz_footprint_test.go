@@ -10,9 +10,8 @@ import (
 // footprints compares what the process has of the system's resources with what
 // it had when the first sequences had run.
 type footprints struct {
-	sequences  int
-	LeftBehind int // sequences after which an adapter stays: see LeftBehind
-	First, Now footprint
+	measures   int
+	first, now footprint
 }
 
 type footprint struct{ Descriptors, Threads, Mappings int }
@@ -27,25 +26,25 @@ const (
 )
 
 func (p *footprints) check(t *testing.T) {
-	p.sequences++
-	if p.sequences < settledAfter || p.sequences%measuredEvery != 0 {
+	p.measures++
+	if p.measures < settledAfter || p.measures%measuredEvery != 0 {
 		return
 	}
-	p.Now = measured(t)
-	if p.First == (footprint{}) {
-		p.First = p.Now
+	p.now = measured(t)
+	if p.first == (footprint{}) {
+		p.first = p.now
 	}
 	// The library's threads release some of it after the close.
-	for deadline := time.Now().Add(within().settle); p.isTooMuch() && time.Now().Before(deadline); p.Now = measured(t) {
+	for deadline := time.Now().Add(within().settle); p.isTooMuch() && time.Now().Before(deadline); p.now = measured(t) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if p.isTooMuch() {
-		t.Errorf("after %d sequences the process has %+v, early on it had %+v", p.sequences, p.Now, p.First)
+		t.Errorf("after %d sequences the process has %+v, early on it had %+v", p.measures, p.now, p.first)
 	}
 }
 
 func (p *footprints) isTooMuch() bool {
-	return p.Now.Descriptors > p.First.Descriptors+moreDescriptors || p.Now.Threads > p.First.Threads+moreThreads || p.Now.Mappings > p.First.Mappings+moreMappings
+	return p.now.Descriptors > p.first.Descriptors+moreDescriptors || p.now.Threads > p.first.Threads+moreThreads || p.now.Mappings > p.first.Mappings+moreMappings
 }
 
 func measured(t *testing.T) footprint {

@@ -25,13 +25,12 @@ import (
 // end everything is closed, and nothing may be left of it.
 //
 // Without -fuzz it runs fixed sequences; those of a failure are
-// FuzzCalls/seed#N. With -fuzz, a failure prints the input and the calls that
-// the sequence made up to then: see fuzzLog.
+// FuzzCalls/seed#N. A failure, and a sequence that hangs, prints the calls that were made up
+// to then.
 func FuzzCalls(f *testing.F) {
 	names := udattest.Names(f)
 	deep := deepCalls
 	for _, name := range names {
-		// The CMA provider leaks two descriptors each time that its last adapter closes.
 		if ia := udattest.Open(f, name); !udattest.IWARP(f, ia) {
 			deep = slices.Concat(deepCalls, extensionCalls)
 		}
@@ -44,16 +43,15 @@ func FuzzCalls(f *testing.F) {
 		}
 		f.Add(script)
 	}
-	log := openFuzzLog(f)
+	log := &fuzzLog{counts: map[string]int{}}
 	f.Fuzz(func(t *testing.T, script []byte) {
-		log.begin(script)
-		s := newSequence(t, names, script, log)
+		s := newSequence(t, names, script)
 		previous := udat.SetAssertions(func(e *udat.AssertionError) { s.fail("%v", e) })
 		defer func() { udat.SetAssertions(previous) }()
 		s.run()
 		log.end(t, s)
 	})
-	log.report(deep)
+	log.report(f, deep)
 }
 
 // seeds is the number of fixed sequences. They take part of the time for -fuzz.
@@ -107,8 +105,6 @@ type sequence struct {
 	calls map[string]*surfaceCall
 	order []string // their names, sorted
 	start time.Time
-	pulse *pulse
-	log   *fuzzLog
 
 	// focus is the cluster that arguments are most likely from.
 	focus    *cluster
@@ -168,14 +164,13 @@ type cluster struct {
 	qual                   udat.ConnQual
 }
 
-func newSequence(t *testing.T, names []string, input []byte, log *fuzzLog) *sequence {
+func newSequence(t *testing.T, names []string, input []byte) *sequence {
 	s := &sequence{
 		script: script{input},
 		t:      t,
 		names:  names,
 		calls:  surface(),
 		start:  time.Now(),
-		log:    log,
 		slots:  make(chan struct{}, maxBeside),
 		known:  map[udat.Object]string{},
 		flags:  map[*udat.EVD]udat.EVDFlags{},
@@ -188,8 +183,6 @@ func newSequence(t *testing.T, names []string, input []byte, log *fuzzLog) *sequ
 }
 
 func (s *sequence) run() {
-	s.pulse = startPulse()
-	defer s.pulse.end()
 	watchdog := time.AfterFunc(within().hang, s.hang)
 	defer watchdog.Stop()
 	before := runtime.NumGoroutine()
@@ -430,13 +423,7 @@ func (s *sequence) hang() {
 	s.mu.Lock()
 	history := strings.Join(s.history, "\n")
 	s.mu.Unlock()
-	tell := func(report string) {
-		s.log.write(report)
-		fmt.Fprint(os.Stderr, report)
-	}
-	tell(fmt.Sprintf("FuzzCalls hangs, after %v, in which a ticker was late by %v at most:\n%s\n\n%s\n", time.Since(s.start), s.pulse.latest(),
-		history, stacks))
-	tell(threadsInKernel()) // the fuzzing engine may not leave the time for it
+	fmt.Fprintf(os.Stderr, "FuzzCalls hangs, after %v:\n%s\n\n%s\n", time.Since(s.start), history, stacks)
 	os.Exit(2)
 }
 
@@ -582,7 +569,6 @@ func (s *sequence) note(format string, args ...any) (line int) {
 	defer s.mu.Unlock()
 	text := fmt.Sprintf(format, args...)
 	s.history = append(s.history, text)
-	s.log.write(text + "\n")
 	return len(s.history) - 1
 }
 
@@ -602,5 +588,4 @@ func (s *sequence) outcome(line int, err error) {
 		s.counts[name+" failed"]++
 	}
 	s.history[line] = call + ": " + text
-	s.log.write(fmt.Sprintf("  %d: %s\n", line, text))
 }

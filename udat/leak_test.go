@@ -25,22 +25,16 @@ import (
 // cannot get rid of it again.
 const leakVariable = "UDAT_TEST_LEAK"
 
-// reportALeak, in its place, has this test program report a leak that it has not.
-const reportALeak = "report"
-
 func init() {
-	switch name := os.Getenv(leakVariable); name {
-	case "":
-	case reportALeak:
-		udat.ReportLeak()
-		os.Exit(0)
-	default:
-		if err := leak(name); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	name := os.Getenv(leakVariable)
+	if name == "" {
+		return
 	}
+	if err := leak(name); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // An adapter that the program drops is reported, with all that is on it. Memory
@@ -245,7 +239,7 @@ func TestLiving(t *testing.T) {
 	})
 }
 
-// An adapter that is closed is no leak, and a report that is switched off is none.
+// An adapter that is closed is no leak.
 func TestNoLeakReport(t *testing.T) {
 	reported := make(chan []udat.Origin, 10)
 	udat.OnLeak(func(leaked []udat.Origin) { reported <- leaked })
@@ -273,69 +267,5 @@ func TestNoLeakReport(t *testing.T) {
 	}
 	if len(reported) > 0 {
 		t.Errorf("%v is reported", <-reported)
-	}
-	udat.OnLeak(nil)
-	udat.ReportLeak()
-	udat.OnLeak(func(leaked []udat.Origin) { reported <- leaked })
-	udat.ReportLeak()
-	if len(reported) != 1 {
-		t.Errorf("%d leaks are reported, not the one", len(reported))
-	}
-}
-
-// A function that does not return, or ends its goroutine as t.Fatal does, keeps no other leak
-// from being reported.
-func TestLeakReportThatNeverReturns(t *testing.T) {
-	block := make(chan struct{})
-	defer close(block)
-	defer udat.OnLeak(nil)
-	for name, end := range map[string]func(){"blocks": func() { <-block }, "Goexit": runtime.Goexit} {
-		reported := make(chan struct{}, 10)
-		udat.OnLeak(func([]udat.Origin) {
-			reported <- struct{}{}
-			end()
-		})
-		for range 3 {
-			udat.LeakFake()
-			ctx := udattest.Context(t)
-			for done := false; !done; {
-				runtime.GC()
-				select {
-				case <-reported:
-					done = true
-				case <-time.After(10 * time.Millisecond): // cleanups run some time after the collection
-				case <-ctx.Done():
-					t.Fatalf("%s: a leak is not reported", name)
-				}
-			}
-		}
-	}
-}
-
-// Nothing is printed unless the environment asks for it.
-func TestLeaksVariable(t *testing.T) {
-	for value, output := range map[string]string{"": "", "print": "udat: the program has dropped an adapter"} {
-		cmd := exec.CommandContext(udattest.Context(t), os.Args[0])
-		cmd.Env = append(os.Environ(), leakVariable+"="+reportALeak, "UDAT_LEAKS="+value)
-		got, err := cmd.CombinedOutput()
-		if err != nil || !strings.HasPrefix(string(got), output) || output == "" && len(got) > 0 {
-			t.Errorf("with UDAT_LEAKS=%s the child says %q, %v", value, got, err)
-		}
-	}
-	for _, name := range udattest.Names(t) {
-		result := child{task: childTask{Open: []string{name}}, env: []string{"UDAT_LEAKS=sometimes"}}.run(t)
-		if o := result.Opened[0]; o.Return.Type() != udat.ErrInvalidParameter || !strings.Contains(o.Text, `UDAT_LEAKS is "sometimes": set it to print`) {
-			t.Errorf("with a bad UDAT_LEAKS opening gives %+v", o)
-		}
-	}
-}
-
-func TestLeakTextIsShort(t *testing.T) {
-	text := udat.LeakText(make([]udat.Origin, 23))
-	if lines := strings.Split(text, "\n"); len(lines) != 23 || lines[21] != "\t3 more" || lines[22] != "" {
-		t.Errorf("a leak of 23 objects is printed as %q", text)
-	}
-	if s := (udat.Origin{Kind: "connection request"}).String(); s != "connection request" {
-		t.Errorf("an object of unknown origin is printed as %q", s)
 	}
 }

@@ -416,30 +416,6 @@ func freeOf(o udat.Object) error {
 	return o.(interface{ Free() error }).Free()
 }
 
-// A panic in the body of a loop over events leaves the event dispatcher usable.
-func TestPanicAmongEvents(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		evd, err := udat.CreateEVD(ia, 8, udat.EVDSoftware)
-		want(t, err)
-		want(t, evd.PostSE(1))
-		want(t, evd.PostSE(2))
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("there was no panic")
-				}
-			}()
-			for range evd.Events(udattest.Context(t)) {
-				panic("in the middle")
-			}
-		}()
-		if event := udattest.Expect(t, evd, udat.EventSoftware); event.Cookie != 2 {
-			t.Errorf("the event after the panic has the cookie %d", event.Cookie)
-		}
-		want(t, evd.Free())
-	})
-}
-
 // An abrupt close takes everything along, in whatever state it is.
 func TestCloseAbrupt(t *testing.T) {
 	for _, name := range udattest.Names(t) {
@@ -516,33 +492,6 @@ func TestConcurrentFree(t *testing.T) {
 			close(start)
 			calls.Wait()
 			want(t, active.Free(), udat.ErrClosed)
-		}
-	})
-}
-
-// Requests that are outstanding when their endpoint is freed complete in memory
-// that the library has freed, unless it is kept from that.
-func TestFreeWithRequestsOutstanding(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for range fewerOnSIW(t, ia, 20, 8) {
-			active, passive := udattest.Pair(t, ia, nil)
-			held := hold(t, active, passive)
-			for i := range uint64(active.Attr(t).MaxRequestDTOs) {
-				held.one(i, 0)
-			}
-			want(t, active.EP.Free())
-			held.restore()
-			want(t, passive.EP.Free())
-			for i := uint64(0); ; i++ {
-				event, err := active.Request.Dequeue()
-				if errors.Is(err, udat.ErrQueueEmpty) {
-					break
-				}
-				want(t, err)
-				if event.Cookie != i || event.Status != udat.DTOErrFlushed {
-					t.Errorf("completion %d is %+v", i, event)
-				}
-			}
 		}
 	})
 }

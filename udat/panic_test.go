@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -110,77 +109,5 @@ func TestPanicInAgent(t *testing.T) {
 		}
 		want(t, evd.Free())
 		want(t, cno.Free())
-	})
-}
-
-// A program that panics in the middle of its work can free everything, whatever
-// is in progress.
-func TestPanicInTheMiddle(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		var listener *udattest.Listener
-		connect := func(e *udattest.Endpoint) udat.Event {
-			want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-			return udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-		}
-		send := func(e *udattest.Endpoint) {
-			for i := range uint64(4) {
-				want(t, e.PostSend(one(e.Segment(t, 0, 8)), i, 0))
-			}
-		}
-		for name, work := range map[string]func(a, b *udattest.Endpoint){
-			"with receives posted":   func(a, _ *udattest.Endpoint) { want(t, a.PostRecv(one(a.Segment(t, 0, 8)), 1, 0)) },
-			"with a request pending": func(a, _ *udattest.Endpoint) { connect(a) },
-			"with an accept pending": func(a, b *udattest.Endpoint) {
-				request := connect(a)
-				want(t, request.CR().Accept(b.EP, nil))
-			},
-			"with sends outstanding": func(a, b *udattest.Endpoint) {
-				udattest.ConnectPair(t, listener, a, b)
-				send(a)
-			},
-			"with a disconnect in progress": func(a, b *udattest.Endpoint) {
-				udattest.ConnectPair(t, listener, a, b)
-				send(a)
-				want(t, a.Disconnect(udat.CloseGraceful))
-			},
-			"with events not taken": func(a, b *udattest.Endpoint) {
-				udattest.ConnectPair(t, listener, a, b)
-				want(t, b.PostRecv(one(b.Segment(t, 0, 8)), 1, 0))
-				want(t, a.PostSend(one(a.Segment(t, 0, 8)), 1, 0))
-				want(t, a.Disconnect(udat.CloseGraceful))
-			},
-		} {
-			t.Run(name, func(t *testing.T) {
-				udattest.CheckLeaks(t)
-				listener = udattest.Listen(t, ia)
-				a, b := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-				// A goroutine that the panic leaves behind.
-				waited := make(chan error)
-				go func() {
-					_, err := a.Recv.WaitBatch(context.Background(), make([]udat.Event, 100), 100)
-					waited <- err
-				}()
-				udat.AwaitWaiter(a.Recv)
-				panics(t, func() {
-					work(a, b)
-					panic("in the middle")
-				})
-				want(t, listener.PSP.Free())
-				for _, e := range []*udattest.Endpoint{b, a} {
-					want(t, e.EP.Free())
-					want(t, e.Memory.Free())
-					want(t, e.Connect.Free())
-					want(t, e.Request.Free())
-					want(t, e.Recv.Free())
-					want(t, e.PZ.Free())
-				}
-				select {
-				case err := <-waited:
-					want(t, err, udat.ErrClosed)
-				case <-time.After(udattest.Patience):
-					t.Error("a goroutine still waits")
-				}
-			})
-		}
 	})
 }

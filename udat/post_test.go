@@ -95,7 +95,13 @@ func TestPostRefusals(t *testing.T) {
 		unconnected := udattest.NewEndpoint(t, ia, nil)
 		want(t, unconnected.PostSend(one(unconnected.Segment(t, 0, 1)), 0, 0), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
 
-		active, passive := udattest.Pair(t, ia, nil)
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxMessageSize, attr.MaxRDMASize = 200, 300
+		active, passive := udattest.Pair(t, ia, &attr)
+		whole, err := passive.Memory.RMRTriplet(0, 1000)
+		want(t, err)
+		want(t, active.PostSend(one(active.Segment(t, 0, 201)), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg3)
+		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 301)), 0, whole, 0), udat.ErrInvalidParameter, udat.InvalidArg3)
 		remote, err := passive.Memory.RMRTriplet(0, 100)
 		want(t, err)
 		want(t, active.PostSend(one(passive.Segment(t, 0, 1)), 0, 0), udat.ErrProtectionViolation)
@@ -103,27 +109,29 @@ func TestPostRefusals(t *testing.T) {
 		want(t, active.PostSend(make([]udat.Segment, 100), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
 		want(t, active.PostRDMARead(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
+		freed, err := udat.AllocMemory(active.PZ, 8, udat.MemPrivAll)
+		want(t, err)
+		segment, err := freed.Segment(0, 8)
+		want(t, err)
+		want(t, freed.Free())
+		want(t, active.PostSend(one(segment), 0, 0), udat.ErrClosed, udat.InvalidHandleLMR)
 		if s := status(t, active.EP); !s.RequestIdle {
 			t.Errorf("after refusals the status is %+v", s)
 		}
-		most := active.Attr(t).MaxRequestDTOs
-		held := hold(t, active, passive)
+		// Receives without a message stay outstanding.
+		most := passive.Attr(t).MaxRecvDTOs
 		for i := range most {
-			held.one(uint64(i), 0)
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 1)), uint64(i), 0))
 		}
-		want(t, active.PostSend(one(active.Segment(t, 0, 1)), 0, 0), udat.ErrInsufficientResources)
-		// The refusal has not disturbed those that are outstanding.
-		held.release()
-		for i := range most {
-			event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
-			if event.Err() != nil || event.Cookie != uint64(i) {
-				t.Errorf("completion %d is %+v", i, event)
-			}
+		err = passive.PostRecv(one(passive.Segment(t, 0, 1)), 99, 0)
+		want(t, err, udat.ErrInsufficientResources, udat.ResourceMemory)
+		wantDetail(t, err)
+		// The refusal has not disturbed the others.
+		for i := range uint64(most) {
+			want(t, active.PostSend(one(active.Segment(t, 0, 1)), i, 0))
+			wantCompletion(t, active.Request, i, udat.DTOSuccess)
+			wantCompletion(t, passive.Recv, i, udat.DTOSuccess)
 		}
-		held.received()
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 1)), 0, 0))
-		want(t, active.PostSend(one(active.Segment(t, 0, 1)), 99, 0))
-		wantCompletion(t, active.Request, 99, udat.DTOSuccess)
 	})
 }
 
@@ -160,36 +168,6 @@ func TestConcurrentPosts(t *testing.T) {
 				}
 			}
 		}
-	})
-}
-
-// A post that fails inside the library is an error, and leaves the completions of those
-// before it and behind it as they are.
-func TestPostFailsInLibrary(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		for i := range uint64(3) {
-			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 0, 0))
-			want(t, active.PostSend(one(active.Segment(t, 0, 8)), i, 0))
-		}
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 0, 0))
-		if err := active.PostSend(tooManySegments(t, active), 4, 0); err == nil {
-			t.Error("a post of a thousand segments has succeeded")
-		}
-		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 3, 0))
-		for i := range uint64(4) {
-			wantCompletion(t, active.Request, i, udat.DTOSuccess)
-		}
-		want(t, active.Disconnect(udat.CloseAbrupt))
-		for _, e := range []*udattest.Endpoint{active, passive} {
-			udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
-			want(t, e.Reset())
-		}
-		wantNoEvent(t, active.Request)
-		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 0, 0))
-		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 5, 0))
-		wantCompletion(t, active.Request, 5, udat.DTOSuccess)
 	})
 }
 

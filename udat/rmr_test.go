@@ -166,28 +166,6 @@ func TestRMR(t *testing.T) {
 	})
 }
 
-// A region that is freed is no way to the memory any more, which can be freed then.
-func TestRMRFree(t *testing.T) {
-	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
-		rmr := p.newRMR(t)
-		err := p.owner.PZ.Free()
-		want(t, err, udat.ErrInvalidState, udat.InvalidStatePZInUse)
-		if !strings.Contains(err.Error(), "remote memory region") {
-			t.Errorf("the error does not name the region: %v", err)
-		}
-		memory, segment := mustAlloc(t, p.owner.PZ)
-		triplet := p.bind(t, rmr, segment, udat.MemPrivRemoteRead)
-		p.reaches(t, triplet, memory.Bytes()[:8])
-		want(t, memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
-		want(t, rmr.Free())
-		p.refused(t, triplet, false)
-		want(t, memory.Free())
-		want(t, rmr.Free(), udat.ErrClosed)
-		_, err = rmr.Query()
-		want(t, err, udat.ErrClosed)
-	})
-}
-
 // A bind is refused that cannot be carried out, and takes no room.
 func TestRMRBindRefuses(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
@@ -301,31 +279,6 @@ func TestRMRClose(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Binds complete in order with what is posted beside them, and a message behind one finds it carried out.
-func TestRMRBindBehindMessage(t *testing.T) {
-	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
-		rmr := p.newRMR(t)
-		message := make([]byte, 0, udat.RMRTripletSize)
-		for round := range 300 { // the contexts come again
-			want(t, p.peer.PostRecv(one(p.peer.Segment(t, 1024, udat.RMRTripletSize)), 3, 0))
-			triplet, err := rmr.Bind(p.owner.Segment(t, 64*(round%8), 64), udat.MemPrivRemoteRead, p.owner.EP, 1, 0)
-			want(t, err)
-			message, err = triplet.AppendBinary(message[:0])
-			want(t, err)
-			copy(p.owner.Memory.Bytes()[2048:], message)
-			want(t, p.owner.PostSend(one(p.owner.Segment(t, 2048, len(message))), 2, 0))
-			udattest.Completion(t, p.peer.Recv, 3)
-			var got udat.RMRTriplet
-			want(t, got.UnmarshalBinary(p.peer.Memory.Bytes()[1024:1024+udat.RMRTripletSize]))
-			p.reaches(t, got, p.owner.Memory.Bytes()[64*(round%8):64*(round%8)+64])
-			if event := udattest.Expect(t, p.owner.Request, udat.EventRMRBindCompletion); event.Cookie != 1 {
-				t.Fatalf("got the event %+v", event)
-			}
-			udattest.Completion(t, p.owner.Request, 2)
-		}
-	})
 }
 
 func mustAlloc(t *testing.T, pz *udat.PZ) (*udat.LMR, udat.Segment) {

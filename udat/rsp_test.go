@@ -99,34 +99,3 @@ func TestFreeRSP(t *testing.T) {
 		udattest.ConnectPair(t, udattest.Listen(t, ia), e, pending)
 	})
 }
-
-// Closing abruptly copes with endpoints that are reserved.
-func TestCloseWithRSP(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			other := udattest.Open(t, name)
-			client := udattest.NewEndpoint(t, other, nil)
-			ia, err := udat.Open(name)
-			want(t, err)
-			reserve := func() (*udat.EP, *udat.EVD, udat.ConnQual) {
-				evd, err := udat.CreateEVD(ia, 4, udat.EVDCR|udat.EVDConnection)
-				want(t, err)
-				pz, err := udat.CreatePZ(ia)
-				want(t, err)
-				ep, err := udat.CreateEP(ia, pz, nil, nil, evd, nil)
-				want(t, err)
-				qual := udattest.ConnQual()
-				_, err = udat.CreateRSP(ia, qual, ep, evd)
-				want(t, err)
-				return ep, evd, qual
-			}
-			reserve()
-			_, evd, qual := reserve()
-			want(t, client.EP.Connect(udattest.Address(t, other), qual, udattest.Patience, nil))
-			udattest.Expect(t, evd, udat.EventConnectionRequest)
-			want(t, ia.Close(udat.CloseGraceful), udat.ErrInvalidState, udat.InvalidStateIAInUse)
-			want(t, ia.Close(udat.CloseAbrupt))
-			udattest.Expect(t, client.Connect, udat.EventConnectionPeerRejected)
-		})
-	}
-}

@@ -38,7 +38,7 @@ func TestPiecesOfSlices(t *testing.T) {
 				want(t, err)
 				expected, err := lmr.Segment(offset, length)
 				want(t, err)
-				if udat.NativeSegment(segment) != udat.NativeSegment(expected) || segment.Len() != length {
+				if segment != expected || segment.Len() != length {
 					t.Fatalf("the segment of %d bytes at %d is %+v, want %+v", length, offset, segment, expected)
 				}
 				remote, err := lmr.RMRTripletOf(slice)

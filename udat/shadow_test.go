@@ -3,10 +3,6 @@
 package udat_test
 
 import (
-	"bytes"
-	"errors"
-	"net/netip"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -53,7 +50,7 @@ func TestAssertionFindsWrongState(t *testing.T) {
 		wantState(t, active.EP, udat.EPStateDisconnected)
 		wantNoReport(t, reports)
 
-		want(t, udat.ResetNative(active.EP))
+		want(t, failed(cgo.EPReset(cgo.EPHandle(udat.NativeHandle(active.EP)))))
 		wantState(t, active.EP, udat.EPStateUnconnected)
 		wantState(t, active.EP, udat.EPStateUnconnected) // reported once
 		e := reportedOne(t, reports)
@@ -178,96 +175,6 @@ func TestAssertionPanics(t *testing.T) {
 	})
 }
 
-// The history has the last steps, and counts what repeats itself.
-func TestAssertionHistoryIsBounded(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		reports := watch(t)
-		e := udattest.NewEndpoint(t, ia, nil)
-		for range 2 * udat.StepsKept {
-			want(t, e.Modify(udat.EPFieldQOS, &udat.EPParam{}))
-		}
-		for range 10 {
-			wantState(t, e.EP, udat.EPStateUnconnected)
-		}
-		udat.ForceShadow(e.EP, udat.EPStateReserved)
-		_, err := e.Query()
-		want(t, err)
-		history := reportedOne(t, reports).History
-		if len(history) != udat.StepsKept {
-			t.Errorf("the history has %d steps", len(history))
-		}
-		if s := history[len(history)-1]; s.What != "dat_ep_query" || s.Count != 1 {
-			t.Errorf("the last step is %v", s)
-		}
-		if s := history[len(history)-2]; s.What != "dat_ep_get_status" || s.Count != 10 {
-			t.Errorf("the last step but one is %v", s)
-		}
-		for i, s := range history[1:] {
-			if s.Time.Before(history[i].Time) {
-				t.Errorf("a step is out of order: %v", s)
-			}
-		}
-	})
-}
-
-// The environment variable is read when the program starts: the test starts
-// this program as a child that makes an endpoint in a wrong state.
-func TestAssertVariable(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		for value, test := range map[string]struct {
-			dies   bool
-			output string
-		}{
-			"":      {false, ""},
-			"log":   {false, "udat: assertion: endpoint (made at child_test.go:"},
-			"panic": {true, "udat: assertion: endpoint (made at child_test.go:"},
-		} {
-			cmd := childTask{WrongState: name}.command(t)
-			cmd.Env = append(cmd.Env, "UDAT_ASSERT="+value)
-			output, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if died := errors.As(err, &exit); died != test.dies || err != nil && !died {
-				t.Errorf("with UDAT_ASSERT=%s the child ends with %v: %s", value, err, output)
-			}
-			if reported := bytes.Contains(output, []byte("assertion")); !strings.Contains(string(output), test.output) || reported != (test.output != "") {
-				t.Errorf("with UDAT_ASSERT=%s the child says %s", value, output)
-			}
-		}
-		result := child{task: childTask{Open: []string{name}}, env: []string{"UDAT_ASSERT=sometimes"}}.run(t)
-		if o := result.Opened[0]; o.Return.Type() != udat.ErrInvalidParameter || !strings.Contains(o.Text, `UDAT_ASSERT is "sometimes": set it to panic or log`) {
-			t.Errorf("with a bad UDAT_ASSERT opening gives %+v", o)
-		}
-	}
-}
-
-// A receive that is posted while the endpoint is freed, and is accepted or comes too late, does
-// not see that its graceful disconnect is given up.
-func TestAssertionsFreeInDisconnect(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		reports := watch(t)
-		listener := udattest.Listen(t, ia)
-		for range 5 {
-			a, b := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-			udattest.ConnectPair(t, listener, a, b)
-			want(t, a.PostSend(one(a.Segment(t, 0, 8)), 1, 0)) // which nobody receives
-			want(t, a.Disconnect(udat.CloseGraceful))
-			release := udat.HoldReceives(a.EP)
-			freed, posted := make(chan error, 1), make(chan error, 1)
-			go func() { posted <- a.PostRecv(one(a.Segment(t, 0, 8)), 1, 0) }()
-			go func() { freed <- a.EP.Free() }()
-			udat.AwaitControl(a.EP)
-			release()
-			want(t, <-freed)
-			if err := <-posted; !errors.Is(err, udat.ErrClosed) {
-				want(t, err)
-			}
-			udattest.Expect(t, b.Connect, udat.EventConnectionDisconnected)
-			want(t, b.EP.Free())
-		}
-		wantNoReport(t, reports)
-	})
-}
-
 // Calls on other goroutines, which see the endpoint while it changes, are no
 // difference, and neither is the state that they see.
 func TestAssertionsBesideCalls(t *testing.T) {
@@ -332,34 +239,6 @@ func TestAssertionsBesideCalls(t *testing.T) {
 	})
 }
 
-// Neither is what they see of a call that fails: the library moves the endpoint
-// first, and then back.
-func TestAssertionsBesideFailingCalls(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		reports := watch(t)
-		listener := udattest.Listen(t, ia)
-		e := udattest.NewEndpoint(t, ia, nil)
-		stop := beside(func() error { return second(e.GetStatus()) })
-		for range 20 {
-			if e.EP.Connect(netip.MustParseAddr("203.0.113.9"), 1, udattest.Patience, nil) == nil {
-				want(t, e.Disconnect(udat.CloseAbrupt)) // the provider tells by an event
-				udattest.Wait(t, e.Connect)
-				want(t, e.Reset())
-				break
-			}
-		}
-		for range 3 {
-			leaver := udattest.NewEndpoint(t, ia, nil)
-			want(t, leaver.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-			cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-			want(t, leaver.EP.Free())
-			wantNoConnection(t, cr, e)
-		}
-		want(t, receive(t, stop()))
-		wantNoReport(t, reports)
-	})
-}
-
 // Events that were not taken before a Reset come after it.
 func TestAssertionsOnLateEvents(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -376,58 +255,6 @@ func TestAssertionsOnLateEvents(t *testing.T) {
 		want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(passive.EP, nil))
 		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
 		udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-		wantNoReport(t, reports)
-	})
-}
-
-// The request of a reserved service point that is freed is rejected, and never comes.
-func TestAssertionsOnLostRequest(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		reports := watch(t)
-		listener := udattest.Listen(t, ia)
-		reserved, active := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		qual := udattest.ConnQual()
-		requests, err := udat.CreateEVD(ia, 8, udat.EVDCR)
-		want(t, err)
-		defer requests.Free()
-		rsp, err := udat.CreateRSP(ia, qual, reserved.EP, requests)
-		want(t, err)
-		want(t, active.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
-		for start := time.Now(); ; {
-			status, err := reserved.GetStatus()
-			want(t, err)
-			if status.State == udat.EPStatePassiveConnectionPending {
-				break
-			}
-			if time.Since(start) > udattest.Patience {
-				t.Fatalf("the request does not arrive: %v", status.State)
-			}
-			runtime.Gosched()
-		}
-		want(t, rsp.Free())
-		udattest.ConnectPair(t, listener, reserved, udattest.NewEndpoint(t, ia, nil))
-		wantNoReport(t, reports)
-	})
-}
-
-// A request may be taken before earlier events of the connection.
-func TestAssertionsOnEventsOfTwoQueues(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		reports := watch(t)
-		reserved, peer := udattest.Pair(t, ia, nil)
-		want(t, reserved.Disconnect(udat.CloseAbrupt))
-		udattest.Expect(t, peer.Connect, udat.EventConnectionDisconnected)
-		want(t, reserved.Reset())
-		want(t, peer.Reset())
-		qual := udattest.ConnQual()
-		requests := createEVD(t, ia, 8, udat.EVDCR)
-		rsp, err := udat.CreateRSP(ia, qual, reserved.EP, requests)
-		want(t, err)
-		want(t, peer.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
-		want(t, udattest.Expect(t, requests, udat.EventConnectionRequest).CR().Accept(nil, nil))
-		udattest.Expect(t, reserved.Connect, udat.EventConnectionDisconnected)
-		udattest.Expect(t, reserved.Connect, udat.EventConnectionEstablished)
-		want(t, rsp.Free())
 		wantNoReport(t, reports)
 	})
 }

@@ -153,3 +153,13 @@ func TestSoftwareEventsAmongCompletions(t *testing.T) {
 }
 
 func failure(event udat.Event) error { return event.Err() }
+
+// provokeAsyncError has the library report an overflow on the asynchronous EVD.
+func provokeAsyncError(t *testing.T, ia *udat.IA) {
+	t.Helper()
+	evd := createEVD(t, ia, 1, udat.EVDSoftware)
+	for range qlen(t, evd) {
+		post(t, evd, 0)
+	}
+	want(t, evd.PostSE(0), udat.ErrQueueFull)
+}

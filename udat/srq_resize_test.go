@@ -2,7 +2,6 @@ package udat_test
 
 import (
 	"errors"
-	"sync"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -59,80 +58,6 @@ func TestSRQResize(t *testing.T) {
 			}
 		}
 		s.receive(t, sender, 8)
-	})
-}
-
-// A queue that grows beyond the EVD of its endpoints loses no completion: its receives take room there then.
-func TestSRQResizeBeyondRoom(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		s := newShared(t, ia, 8, 1)
-		sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
-		param, err := s.Recv.Query()
-		want(t, err)
-		length := param.QLen + 50
-		if err := s.srq.Resize(length); err != nil {
-			want(t, err, udat.ErrModelNotSupported)
-			return
-		}
-		posted := s.post(t, 0)
-		if posted < 8 || posted >= uint64(length) {
-			t.Errorf("%d receives are posted, want as many as the event dispatcher has room for", posted)
-		}
-		for range posted {
-			want(t, sender.PostSend(one(sender.Segment(t, 0, 8)), 1, 0))
-			want(t, udattest.Expect(t, sender.Request, udat.EventDTOCompletion).Err())
-		}
-		for cookie := range posted {
-			wantCompletion(t, s.Recv, cookie, udat.DTOSuccess)
-		}
-	})
-}
-
-// A queue is resized while receives are posted and complete, and endpoints come and go.
-func TestSRQResizeConcurrently(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		const receives = 8
-		s := newShared(t, ia, receives, 1)
-		sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
-		s.post(t, 0)
-		ended := make(chan struct{})
-		var others sync.WaitGroup
-		repeat := func(f func(i int) error) {
-			others.Add(1)
-			go func() {
-				defer others.Done()
-				for i := 0; ; i++ {
-					select {
-					case <-ended:
-						return
-					default:
-					}
-					if err := f(i); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			}()
-		}
-		repeat(func(i int) error {
-			if err := s.srq.Resize(receives + i*23%100); !errors.Is(err, udat.ErrModelNotSupported) {
-				return err
-			}
-			return nil
-		})
-		repeat(func(int) error {
-			ep, err := udat.CreateEPWithSRQ(ia, s.PZ, s.Recv, s.Request, s.Connect, s.srq, nil)
-			if err != nil {
-				return err
-			}
-			return ep.Free()
-		})
-		for range 300 {
-			s.receive(t, sender, 1)
-			want(t, s.srq.PostRecv(one(s.Segment(t, 0, 64)), 1))
-		}
-		close(ended)
-		others.Wait()
 	})
 }
 

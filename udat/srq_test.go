@@ -119,29 +119,6 @@ func TestSRQ(t *testing.T) {
 	})
 }
 
-// An endpoint of a shared queue can be disconnected, reset and used again.
-func TestSRQEndpointReset(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		s := newShared(t, ia, 4, 1)
-		listener := udattest.Listen(t, ia)
-		ep := s.eps[0]
-		for i := range uint64(4) {
-			want(t, s.srq.PostRecv(one(s.Segment(t, int(i)*64, 64)), i))
-		}
-		for range 3 {
-			client := s.client(t, listener, ep)
-			want(t, client.PostSend(one(client.Segment(t, 0, 8)), 1, 0))
-			event := udattest.Expect(t, s.Recv, udat.EventDTOCompletion)
-			want(t, event.Err())
-			want(t, s.srq.PostRecv(one(s.Segment(t, int(event.Cookie)*64, 64)), event.Cookie))
-			want(t, client.EP.Disconnect(udat.CloseAbrupt))
-			udattest.Expect(t, s.Connect, udat.EventConnectionDisconnected)
-			want(t, ep.Reset())
-		}
-		wantNoEvent(t, s.Recv)
-	})
-}
-
 // A post that fails in the library changes nothing: what was posted before and what is
 // posted after it completes as it should.
 func TestSRQPostFailsInLibrary(t *testing.T) {
@@ -158,6 +135,24 @@ func TestSRQPostFailsInLibrary(t *testing.T) {
 			want(t, sender.PostSend(one(sender.Segment(t, 0, 8)), 4, 0))
 			wantCompletion(t, s.Recv, cookie, udat.DTOSuccess)
 		}
+	})
+}
+
+// Receives of a shared queue take room on each receive EVD of its endpoints.
+func TestSRQWithoutRoom(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		s := newShared(t, ia, 100, 0)
+		short, shorter := createEVD(t, ia, 32, udat.EVDDTO), createEVD(t, ia, 1, udat.EVDDTO)
+		ep, err := udat.CreateEPWithSRQ(ia, s.PZ, short, s.Request, s.Connect, s.srq, nil)
+		want(t, err)
+		for i := range qlen(t, short) {
+			want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), uint64(i)))
+		}
+		want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), 99), noRoom...)
+		_, err = udat.CreateEPWithSRQ(ia, s.PZ, shorter, s.Request, s.Connect, s.srq, nil)
+		want(t, err, noRoom...)
+		wantDetail(t, err)
+		want(t, ep.Free())
 	})
 }
 
@@ -213,19 +208,5 @@ func TestSRQRefuses(t *testing.T) {
 		want(t, (*udat.SRQ)(nil).PostRecv(nil, 1), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
 		want(t, (&udat.SRQ{}).PostRecv(nil, 1), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
 		want(t, (&udat.SRQ{}).Free(), udat.ErrInvalidHandle, udat.InvalidHandleSRQ)
-	})
-}
-
-// A shared receive queue alone keeps its protection zone: the library would
-// spoil the zone for good.
-func TestSRQKeepsZone(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
-		srq, err := udat.CreateSRQ(ia, pz, udat.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})
-		want(t, err)
-		want(t, pz.Free(), udat.ErrInvalidState, udat.InvalidStatePZInUse)
-		want(t, srq.Free())
-		want(t, pz.Free())
 	})
 }

@@ -2,11 +2,7 @@ package udat_test
 
 import (
 	"context"
-	"errors"
 	"os"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,24 +41,6 @@ func TestWaitHonoursContext(t *testing.T) {
 
 			var none context.Context
 			want(t, second(evd.Wait(none)), udat.ErrInvalidParameter)
-		}
-	})
-}
-
-// An event that is there is given although the context has ended.
-func TestWaitPrefersEvent(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
-		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
-		udattest.Expect(t, passive.Recv, udat.EventDTOCompletion)
-		waitForRequest(t, active.Request)
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		event, err := active.Request.Wait(ctx)
-		want(t, err)
-		if event.Cookie != 2 {
-			t.Errorf("got %+v", event)
 		}
 	})
 }
@@ -109,82 +87,8 @@ func TestWaitOnEachStream(t *testing.T) {
 			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
 		}, active.Request, passive.Recv)
 		expect(func() { post(t, software, 1) }, software)
-		expect(func() { want(t, udat.ProvokeAsyncErrors(ia, 1)) }, ia.AsyncEVD())
+		expect(func() { provokeAsyncError(t, ia) }, ia.AsyncEVD())
 		expect(func() { want(t, active.Disconnect(udat.CloseAbrupt)) }, active.Connect, passive.Connect)
-	})
-}
-
-// Waits that are canceled while their event comes lose none, and several
-// waiters on one EVD get each event once.
-func TestWaitLosesNothing(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		const messages = 200
-		ctx := udattest.Context(t)
-		seen := make(chan uint64, messages)
-		var waiters sync.WaitGroup
-		var ends [3]atomic.Pointer[context.CancelFunc]
-		for i := range ends {
-			waiters.Add(1)
-			go func() {
-				defer waiters.Done()
-				for ctx.Err() == nil {
-					canceled, cancel := context.WithCancel(ctx)
-					ends[i].Store(&cancel)
-					event, err := passive.Recv.Wait(canceled)
-					cancel()
-					switch {
-					case errors.Is(err, context.Canceled):
-						continue
-					case err != nil:
-						if !errors.Is(err, udat.ErrClosed) {
-							t.Error(err)
-						}
-						return
-					case event.Cookie == messages:
-						return // the mark that ends one waiter
-					}
-					seen <- event.Cookie
-				}
-			}()
-		}
-		count := map[uint64]int{}
-		take := func() {
-			select {
-			case cookie := <-seen:
-				count[cookie]++
-			case <-ctx.Done():
-				t.Fatalf("only %d of %d events came", len(count), messages)
-			}
-		}
-		const window = 8
-		for i := range uint64(messages) {
-			if i >= window {
-				take()
-			}
-			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), i, 0))
-			want(t, active.PostSend(one(active.Segment(t, 0, 8)), i, 0))
-			for j := range ends {
-				if end := ends[j].Load(); end != nil {
-					(*end)()
-				}
-			}
-			event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
-			want(t, event.Err())
-		}
-		for range window {
-			take()
-		}
-		for cookie, n := range count {
-			if n != 1 {
-				t.Errorf("event %d came %d times", cookie, n)
-			}
-		}
-		for range ends {
-			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), messages, 0))
-			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 0, 0))
-		}
-		waiters.Wait()
 	})
 }
 
@@ -270,29 +174,6 @@ func TestFreeDuringWait(t *testing.T) {
 			}
 			_, err = evd.Dequeue()
 			want(t, err, udat.ErrClosed)
-		}
-	})
-}
-
-// Cancelling ends a wait at once.
-func TestCancelIsPrompt(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		evd := createEVD(t, ia, 8, udat.EVDSoftware)
-		var spent [40]time.Duration
-		for i := range spent {
-			ctx, cancel := context.WithCancel(context.Background())
-			done := make(chan error)
-			go func() { done <- second(evd.Wait(ctx)) }()
-			udat.AwaitWaiter(evd)
-			begin := time.Now()
-			cancel()
-			want(t, receive(t, done), context.Canceled)
-			spent[i] = time.Since(begin)
-		}
-		// A machine that has much else to do may delay most of them.
-		slices.Sort(spent[:])
-		if fast := spent[len(spent)/4]; fast > 100*time.Millisecond {
-			t.Errorf("a quarter of the waits ended within %v of being cancelled, want 100ms", fast)
 		}
 	})
 }
@@ -533,32 +414,6 @@ func TestEVDArguments(t *testing.T) {
 		want(t, err)
 		if param.QLen < 8 || param.IA != ia || param.Flags != udat.EVDDTO {
 			t.Errorf("query gives %+v", param)
-		}
-	})
-}
-
-// A wait that ended because its event dispatcher was freed takes nothing from a later wait.
-func TestWaitBatchAfterFree(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for range 20 {
-			freed := createEVD(t, ia, 16, udat.EVDSoftware)
-			done := make(chan error, 1)
-			go func() {
-				_, err := freed.Wait(udattest.Context(t))
-				done <- err
-			}()
-			udat.AwaitWaiter(freed)
-			want(t, freed.Free())
-			want(t, receive(t, done), udat.ErrClosed)
-
-			evd := createEVD(t, ia, 16, udat.EVDSoftware)
-			post(t, evd, 1, 2, 3)
-			short, cancel := context.WithTimeout(udattest.Context(t), time.Second)
-			n, err := evd.WaitBatch(short, make([]udat.Event, 8), 3)
-			cancel()
-			if n != 3 || err != nil {
-				t.Fatalf("got %d events and %v, want 3", n, err)
-			}
 		}
 	})
 }

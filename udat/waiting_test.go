@@ -412,7 +412,7 @@ func TestPolledEVDNotifiesNobody(t *testing.T) {
 		startWaits(udattest.Context(t), other, 2)
 		isDisabled := func() bool {
 			var param cgo.EVDParam
-			if r := cgo.EVDQuery(udat.NativeEVD(evd), cgo.EVDFieldAll, &param); !r.OK() {
+			if r := cgo.EVDQuery(cgo.EVDHandle(udat.NativeHandle(evd)), cgo.EVDFieldAll, &param); !r.OK() {
 				t.Fatal(r)
 			}
 			return param.State&cgo.EVDStateDisabled != 0

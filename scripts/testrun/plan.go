@@ -74,12 +74,12 @@ const (
 	// specification, so one run is enough. TestCWithC tests only the native stack, as the reference for programs in Go.
 	plainSkip = `^FuzzCalls$|^TestCWithC$`
 	// These pair each program with the C programs, or repeat many times what other tests do.
-	quickSkip = plainSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ManyEndpointsOnShortEVDs|ProgramShapes|SRQExchange|ReplaceWhenFreeFails|ExplainFileLimit)$`
+	quickSkip = plainSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ExplainFileLimit)$`
 	// These start processes, for adapters that do not open or for values of a variable, which takes long and has nothing
 	// to watch.
-	childSkip = `^Test(Explain|WriteConfig|AssertVariable|LeaksVariable)`
+	childSkip = `^Test(Explain|WriteConfig|Variables)`
 	// Also these, which repeat many times what other tests do.
-	asanSkipMore = childSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|ExactlyOnce|NilAndZeroArguments)$`
+	asanSkipMore = childSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|NilAndZeroArguments)$`
 )
 
 // The race detector and the address sanitizer watch the binding, which is the same over both providers. Each runs over

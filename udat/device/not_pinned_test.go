@@ -1,9 +1,15 @@
+//go:build linux
+
 package device
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"unsafe"
 )
 
 func TestMappingProblem(t *testing.T) {
@@ -43,6 +49,58 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]
 	for _, maps := range []string{"", "nonsense\n", "x-y rw-p\n"} {
 		if err := mappingProblem(maps, 0x10000, 1, read); err != nil { // nothing is known
 			t.Errorf("of %q: %v", maps, err)
+		}
+	}
+}
+
+// Memory of files whose end lies before that of the mapping, and of a shared mapping that the kernel does not pin.
+func TestMemoryOfFiles(t *testing.T) {
+	page := os.Getpagesize()
+	name := t.TempDir() + "/memory of a file"
+	file, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	truncate := func(size int) {
+		t.Helper()
+		if err := file.Truncate(int64(size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mapping := func(flags int) []byte {
+		t.Helper()
+		memory, err := syscall.Mmap(int(file.Fd()), 0, 10*page, syscall.PROT_READ|syscall.PROT_WRITE, flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = syscall.Munmap(memory) })
+		return memory
+	}
+	truncate(10 * page)
+	shared, private := mapping(syscall.MAP_SHARED), mapping(syscall.MAP_PRIVATE)
+	truncate(2*page + 1)
+	atEnd := fmt.Sprintf("from byte %d on", 3*page-100)
+	for _, c := range []struct {
+		name   string
+		memory []byte
+		want   error
+		words  string
+	}{
+		{"the last page of the file", private[:3*page], nil, ""},
+		{"whole pages of a shared mapping", shared[:2*page], ProblemUnpinnableFile, name},
+		{"shared", shared[100:], ProblemFileEnd, atEnd},
+		{"private", private[100:], ProblemFileEnd, atEnd},
+		{"the last byte", shared[3*page:][:1], ProblemFileEnd, "from byte 0 on"},
+		{"no file", make([]byte, page), nil, ""},
+	} {
+		maps, err := os.ReadFile("/proc/self/maps")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = fileProblem(string(maps), uint64(uintptr(unsafe.Pointer(&c.memory[0]))), uint64(len(c.memory)))
+		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s: got %v, want %v and %q", c.name, err, c.want, c.words)
 		}
 	}
 }

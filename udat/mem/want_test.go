@@ -1,14 +1,26 @@
 package mem_test
 
 import (
+	"cmp"
 	"errors"
+	"flag"
+	"os"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-func TestMain(m *testing.M) { udattest.Main(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if os.Getenv("UDAT_TEST_IA") == "" { // examples need a device as well, and cannot skip
+		skip := flag.Lookup("test.skip").Value
+		if err := skip.Set("^Example|" + cmp.Or(skip.String(), "^Example")); err != nil {
+			panic(err)
+		}
+	}
+	udattest.Main(m)
+}
 
 // want demands an error that matches each of the targets, or none without targets.
 func want(t *testing.T, err error, targets ...error) {

@@ -1,17 +1,12 @@
 //go:build linux
 
-package udat_test
+package device_test
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,67 +71,6 @@ func (p place) bySCM() string {
 // names returns those of both providers.
 func (p place) names() []string {
 	return slices.DeleteFunc([]string{p.byCMA(), p.bySCM()}, func(name string) bool { return name == "" })
-}
-
-func sysLine(t *testing.T, elements ...string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(append([]string{"/sys/class/infiniband"}, elements...)...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(text))
-}
-
-// What List says is what the kernel says.
-func TestDevices(t *testing.T) {
-	p := testPlace(t)
-	d := p.device
-	want(t, d.Err)
-	if guid := sysLine(t, d.Name, "node_guid"); d.NodeGUID.String() != guid {
-		t.Errorf("the GUID is %v, want %s", d.NodeGUID, guid)
-	}
-	if firmware := sysLine(t, d.Name, "fw_ver"); firmware != "" && strings.TrimSpace(d.Firmware) != firmware || d.Firmware == "" {
-		t.Errorf("the firmware is %q, want %q", d.Firmware, firmware)
-	}
-	if _, err := os.Stat(d.Node); err != nil {
-		t.Error(err)
-	}
-	// The kernel lists devices without hardware as virtual ones.
-	link, err := os.Readlink(filepath.Join("/sys/class/infiniband", d.Name))
-	if virtual := strings.Contains(link, "/virtual/"); err != nil || d.Software != virtual {
-		t.Errorf("the device is software: %v, but it is at %s, %v", d.Software, link, err)
-	}
-	ports, err := os.ReadDir(filepath.Join("/sys/class/infiniband", d.Name, "ports"))
-	want(t, err)
-	if len(d.Ports) != len(ports) {
-		t.Errorf("there are %d ports, want %d", len(d.Ports), len(ports))
-	}
-	for i, port := range d.Ports {
-		if port.Number != i+1 {
-			t.Errorf("port %d has the number %d", i+1, port.Number)
-		}
-		folder := []string{d.Name, "ports", fmt.Sprint(port.Number)}
-		line := func(elements ...string) string { return sysLine(t, append(folder, elements...)...) }
-		if got := fmt.Sprintf("%d: %s", port.State, strings.TrimPrefix(port.State.String(), "IBV_PORT_")); got != line("state") {
-			t.Errorf("the state is %q, want %q", got, line("state"))
-		}
-		if got := fmt.Sprintf("%d: %v", port.PhysState, port.PhysState); got != line("phys_state") {
-			t.Errorf("the physical state is %q, want %q", got, line("phys_state"))
-		}
-		if got := strings.TrimPrefix(port.LinkLayer.String(), "IBV_LINK_LAYER_"); !strings.EqualFold(got, line("link_layer")) {
-			t.Errorf("the link layer is %q, want %q", got, line("link_layer"))
-		}
-		if got := fmt.Sprintf("0x%x", port.LID); got != line("lid") {
-			t.Errorf("the LID is %q, want %q", got, line("lid"))
-		}
-		for _, gid := range port.GIDs {
-			index := fmt.Sprint(gid.Index)
-			raw := gid.Addr.As16()
-			if got := hex.EncodeToString(raw[:]); got != strings.ReplaceAll(line("gids", index), ":", "") {
-				t.Errorf("the GID %s is %s, want %s", index, got, line("gids", index))
-			}
-		}
-	}
 }
 
 // The test bed's device is known in every detail.
@@ -241,27 +175,6 @@ func TestQueryAttributes(t *testing.T) {
 		if named["DAT_IB_DEVICE_NAME"] != attr.AdapterName || named["DAT_IB_NODE_GUID"] != d.NodeGUID.String() {
 			t.Errorf("the named attributes are %v", named)
 		}
-	})
-}
-
-// Goroutines that query the adapters of a device at the same time get the same.
-func TestQueryBeside(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		attr, provider, err := ia.Query()
-		want(t, err)
-		query := func(ia *udat.IA) func() {
-			return func() {
-				for range 200 {
-					a, p, err := ia.Query()
-					if err != nil || !reflect.DeepEqual(a, attr) || !reflect.DeepEqual(p, provider) {
-						t.Errorf("the adapter is %+v, its provider %+v, %v", a, p, err)
-						return
-					}
-				}
-			}
-		}
-		another := udattest.Open(t, ia.Name())
-		together(query(ia), query(ia), query(another), query(another))
 	})
 }
 

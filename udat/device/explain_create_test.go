@@ -1,6 +1,6 @@
 //go:build linux
 
-package udat_test
+package device_test
 
 import (
 	"os"

@@ -1,6 +1,6 @@
 //go:build linux
 
-package udat_test
+package device_test
 
 import (
 	"errors"
@@ -112,43 +112,6 @@ func TestOpenByDeviceAgain(t *testing.T) {
 	}
 }
 
-// For endpoints without event dispatchers for completions the library makes a queue,
-// which goes with the last adapter.
-func TestOpenByDeviceWithoutQueues(t *testing.T) {
-	p := testPlace(t)
-	for _, name := range p.names() {
-		for range 3 {
-			ia, err := udat.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			pz, err := udat.CreatePZ(ia)
-			want(t, err)
-			ep, err := udat.CreateEP(ia, pz, nil, nil, nil, nil)
-			want(t, err)
-			want(t, ep.Free())
-			want(t, pz.Free())
-			want(t, ia.Close(udat.CloseGraceful))
-		}
-	}
-}
-
-// An abrupt close works as for other adapters.
-func TestOpenByDeviceCloseAbrupt(t *testing.T) {
-	p := testPlace(t)
-	for _, name := range p.names() {
-		ia, err := udat.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
-		want(t, ia.Close(udat.CloseGraceful), udat.InvalidStateIAInUse)
-		want(t, ia.Close(udat.CloseAbrupt))
-		want(t, pz.Free(), udat.ErrClosed)
-	}
-}
-
 // Goroutines open, query and close adapters of all names at once.
 func TestOpenByDeviceConcurrently(t *testing.T) {
 	p := testPlace(t)
@@ -241,15 +204,6 @@ func TestRegisterProvider(t *testing.T) {
 		want(t, err)
 		want(t, ia.Close(udat.CloseGraceful))
 		want(t, udat.UnregisterProvider(name))
-	}
-}
-
-// The library stays in memory when nothing uses it: loaded again, it would forget files
-// that it has open.
-func TestRegisterProviderAgain(t *testing.T) {
-	p := testPlace(t)
-	if more := (child{task: childTask{Cycles: []string{p.netInterface + " 0"}}}).run(t).MoreFiles[0]; more != 0 {
-		t.Errorf("registering again leaves %d files open", more)
 	}
 }
 

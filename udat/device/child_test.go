@@ -1,15 +1,13 @@
 //go:build linux
 
-package udat_test
+package device_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
 )
@@ -41,15 +40,6 @@ type childTask struct {
 	Threads  []int    // open Open[i] with room for Threads[i] more threads, -1 for any
 	List     bool     // the registry
 	Loaded   bool     // tell which provider libraries are in memory after that
-	Cycles   []string // instance data of a CMA provider to register, open, close and unregister several times
-	// WrongState names an adapter to make an endpoint on whose shadow is led astray.
-	WrongState string
-	// Connect names an adapter to connect Endpoints on, to Qualifier at Address.
-	// Then the child waits for the end of its standard input.
-	Connect   string
-	Endpoints int
-	Address   netip.Addr
-	Qualifier udat.ConnQual
 	// Make names kinds of objects to make on each adapter of Open until that fails, most of
 	// them a hundred. Each kind has an outcome of its own.
 	Make []string
@@ -74,7 +64,6 @@ type childResult struct {
 	Providers []string
 	Problems  []string
 	Stack     udat.NativeStack
-	MoreFiles []int // for each of Cycles: open after the last round, and not after the first
 	Loaded    []string
 }
 
@@ -157,16 +146,6 @@ func (task childTask) run() error {
 			}
 		}
 	}
-	if task.WrongState != "" {
-		if err := makeWrongState(task.WrongState); err != nil {
-			return err
-		}
-	}
-	if task.Connect != "" {
-		if err := task.connect(); err != nil {
-			return err
-		}
-	}
 	if task.Problems {
 		devices, err := device.List()
 		if err != nil {
@@ -187,21 +166,14 @@ func (task childTask) run() error {
 			result.Providers = append(result.Providers, info.IAName)
 		}
 	}
-	for _, instance := range task.Cycles {
-		more, err := cycle(instance)
-		if err != nil {
-			return err
-		}
-		result.MoreFiles = append(result.MoreFiles, more)
-	}
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
 // useNative returns an outcome of each use of the native library.
 func (task childTask) useNative() (outcomes []childOutcome, stack udat.NativeStack, err error) {
 	if task.Load != "" {
-		if err := udat.LoadLibrary(task.Load); err != nil {
-			return nil, stack, err
+		if library, message := cgo.DLOpen(task.Load); library == 0 {
+			return nil, stack, errors.New(message)
 		}
 	}
 	add := func(err error) {
@@ -276,80 +248,6 @@ func haveIdleThreads() error {
 	err := syscall.Close(pipe[1])
 	group.Wait()
 	return errors.Join(err, syscall.Close(pipe[0]))
-}
-
-func cycle(instance string) (moreFiles int, err error) {
-	const name = "cycle"
-	first := 0
-	for round := range 4 {
-		if err := udat.RegisterProvider(name, cma, instance); err != nil {
-			return 0, err
-		}
-		ia, err := udat.Open(name)
-		if err != nil {
-			return 0, err
-		}
-		if err := errors.Join(ia.Close(udat.CloseGraceful), udat.UnregisterProvider(name)); err != nil {
-			return 0, err
-		}
-		files, err := countFiles()
-		if err != nil {
-			return 0, err
-		}
-		if round == 0 {
-			first = files
-		}
-		moreFiles = files - first
-	}
-	return moreFiles, nil
-}
-
-func (task childTask) connect() error {
-	ia, err := udat.Open(task.Connect)
-	if err != nil {
-		return err
-	}
-	defer ia.Close(udat.CloseAbrupt)
-	pz, err := udat.CreatePZ(ia)
-	if err != nil {
-		return err
-	}
-	evd, err := udat.CreateEVD(ia, 16, udat.EVDConnection)
-	if err != nil {
-		return err
-	}
-	for range task.Endpoints {
-		ep, err := udat.CreateEP(ia, pz, nil, nil, evd, nil)
-		if err != nil {
-			return err
-		}
-		if err := ep.Connect(task.Address, task.Qualifier, udat.TimeoutInfinite, nil); err != nil {
-			return err
-		}
-	}
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
-}
-
-func makeWrongState(name string) error {
-	ia, err := udat.Open(name)
-	if err != nil {
-		return err
-	}
-	defer ia.Close(udat.CloseAbrupt)
-	pz, err := udat.CreatePZ(ia)
-	if err != nil {
-		return err
-	}
-	ep, err := udat.CreateEP(ia, pz, nil, nil, nil, nil)
-	if err != nil {
-		return err
-	}
-	if udat.HasShadow(ep) {
-		udat.ForceShadow(ep, udat.EPStateConnected)
-	}
-	_, err = ep.GetStatus()
-	return err
 }
 
 func (task childTask) open(name string) (outcome childOutcome) {

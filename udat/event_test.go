@@ -1,0 +1,24 @@
+package udat
+
+import "testing"
+
+// Events name the endpoint that has the handle now, also if it was that of another one before.
+func TestEndpointOfHandle(t *testing.T) {
+	const handle = 7
+	evd, first, next := &EVD{}, &EP{}, &EP{}
+	named := func(ep *EP) {
+		t.Helper()
+		for range 2 { // the second time as that of the latest event
+			if got := evd.endpoint(handle); got != ep {
+				t.Errorf("the handle is that of %p, want %p", got, ep)
+			}
+		}
+	}
+	named(nil)
+	evd.addEndpoint(handle, first)
+	named(first)
+	evd.removeEndpoint(handle)
+	named(nil)
+	evd.addEndpoint(handle, next)
+	named(next)
+}

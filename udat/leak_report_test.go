@@ -1,0 +1,66 @@
+package udat
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// dropFake has an object that is no adapter reported as one when the garbage collector finds that it was dropped,
+// which it is.
+func dropFake() { runtime.AddCleanup(new([64]byte), (*ledger).dropped, fakeLeak()) }
+
+func fakeLeak() *ledger { return &ledger{records: map[uint64]record{0: {}}} }
+
+// A function that does not return, or ends its goroutine as t.Fatal does, keeps no other leak from being reported.
+func TestLeakReportThatNeverReturns(t *testing.T) {
+	block := make(chan struct{})
+	defer close(block)
+	defer OnLeak(nil)
+	for name, end := range map[string]func(){"blocks": func() { <-block }, "Goexit": runtime.Goexit} {
+		reported := make(chan struct{}, 3)
+		OnLeak(func([]Origin) {
+			reported <- struct{}{}
+			end()
+		})
+		for range cap(reported) {
+			dropFake()
+			deadline := time.After(time.Minute)
+			for done := false; !done; {
+				runtime.GC()
+				select {
+				case <-reported:
+					done = true
+				case <-time.After(10 * time.Millisecond): // cleanups run some time after the collection
+				case <-deadline:
+					t.Fatalf("%s: a leak is not reported", name)
+				}
+			}
+		}
+	}
+}
+
+// Nothing is reported unless the environment, or the program, asks for it.
+func TestTakeLeaksVariable(t *testing.T) {
+	defer OnLeak(nil)
+	for value, reports := range map[string]bool{"print": true, "": false} {
+		if err := takeLeaksVariable(value); err != nil || (fakeLeak().leak() != nil) != reports {
+			t.Errorf("%s=%s: %v, or a leak is reported: %v", leaksVariable, value, err, !reports)
+		}
+	}
+	OnLeak(PrintLeak)
+	if (&ledger{}).leak() != nil {
+		t.Error("an adapter that was closed is a leak")
+	}
+}
+
+func TestLeakTextIsShort(t *testing.T) {
+	text := leakText(make([]Origin, 23))
+	if lines := strings.Split(text, "\n"); len(lines) != 23 || lines[21] != "\t3 more" || lines[22] != "" {
+		t.Errorf("a leak of 23 objects is printed as %q", text)
+	}
+	if s := (Origin{Kind: "connection request"}).String(); s != "connection request" {
+		t.Errorf("an object of unknown origin is printed as %q", s)
+	}
+}

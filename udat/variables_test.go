@@ -1,0 +1,77 @@
+package udat_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// wrongStateVariable names the adapter on which this test program is to make an endpoint whose shadow is led astray.
+const wrongStateVariable = "UDAT_TEST_WRONG_STATE"
+
+func init() {
+	name := os.Getenv(wrongStateVariable)
+	if name == "" {
+		return
+	}
+	if err := makeWrongState(name); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func makeWrongState(name string) error {
+	ia, err := udat.Open(name)
+	if err != nil {
+		return err
+	}
+	defer ia.Close(udat.CloseAbrupt)
+	pz, err := udat.CreatePZ(ia)
+	if err != nil {
+		return err
+	}
+	ep, err := udat.CreateEP(ia, pz, nil, nil, nil, nil)
+	if err != nil {
+		return err
+	}
+	if udat.HasShadow(ep) {
+		udat.ForceShadow(ep, udat.EPStateConnected)
+	}
+	_, err = ep.GetStatus()
+	return err
+}
+
+// The environment variables are read when the program starts.
+func TestVariables(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		for _, test := range []struct {
+			variable string
+			dies     bool
+			output   string
+		}{
+			{"UDAT_ASSERT=", false, ""},
+			{"UDAT_ASSERT=log", false, "udat: assertion: endpoint (made at variables_test.go:"},
+			{"UDAT_ASSERT=panic", true, "udat: assertion: endpoint (made at variables_test.go:"},
+			{"UDAT_ASSERT=sometimes", true, `DAT_INVALID_PARAMETER: the environment variable UDAT_ASSERT is "sometimes": set it to panic or log`},
+			{"UDAT_LEAKS=sometimes", true, `DAT_INVALID_PARAMETER: the environment variable UDAT_LEAKS is "sometimes": set it to print`},
+		} {
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = append(os.Environ(), wrongStateVariable+"="+name, "UDAT_ASSERT=", test.variable)
+			output, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if died := errors.As(err, &exit); died != test.dies || err != nil && !died {
+				t.Errorf("with %s the child ends with %v: %s", test.variable, err, output)
+			}
+			if !strings.Contains(string(output), test.output) || test.output == "" && len(output) > 0 {
+				t.Errorf("with %s the child says %s", test.variable, output)
+			}
+		}
+	}
+}
