@@ -42,7 +42,7 @@ func TestReadmeProgram(t *testing.T) {
 
 // The README's numbers of functions are those that scripts/apistatus counts.
 func TestReadmeCounts(t *testing.T) {
-	status, err := os.ReadFile("../docs/api-status.md")
+	status, err := os.ReadFile("../docs/reference/api-status.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestReadmeCounts(t *testing.T) {
 	said := regexp.MustCompile(`wraps (\d+) functions .*?has methods for (\d+).*?\s(\d+) stand in`).FindStringSubmatch(
 		strings.ReplaceAll(string(text), "\n", " "))
 	if counted == nil || said == nil || !slices.Equal(counted[1:], said[1:]) {
-		t.Errorf("docs/api-status.md has the numbers %q, the README %q", counted, said)
+		t.Errorf("docs/reference/api-status.md has the numbers %q, the README %q", counted, said)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Command apistatus compares the native API with its Go wrappers. It writes docs/api-status.md, docs/porting-table.md,
+// Command apistatus compares the native API with its Go wrappers. It writes docs/reference/api-status.md, docs/reference/porting-table.md,
 // and the excerpts of programs in docs/porting.md.
 //
 //	go run ./scripts/apistatus          writes the pages
@@ -41,7 +41,7 @@ import (
 	"strings"
 )
 
-const pageFile = "docs/api-status.md"
+const pageFile = "docs/reference/api-status.md"
 
 func main() {
 	check := flag.Bool("check", false, "write nothing; print a line for each problem and fail if there is one")
