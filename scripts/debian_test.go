@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The ways to deploy of docs/deploy.md, and the README's lines for Debian, in bare systems. Programs run over the device of the
+// The ways to deploy of docs/native.md, and the README's lines for Debian, in bare systems. Programs run over the device of the
 // test bed. The program of one file is that of TestStaticPrograms.
 func TestDebian(t *testing.T) {
 	if os.Getenv("GOUDAT_TEST_LONG") == "" {
@@ -31,17 +31,17 @@ go build -buildvcs=false -o "$1/program" ./examples/pingpong`, folder)
 		t.Fatalf("no package is made:\n%s", output)
 	}
 	shell(t, `go build -buildvcs=false -o "$1/program-of-folder" ./examples/pingpong`, folder)
-	page, err := os.ReadFile("../docs/deploy.md")
+	page, err := os.ReadFile("../docs/native.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	inImage := regexp.MustCompile(`(?m)^    RUN (.*)$`).FindSubmatch(page)
 	if inImage == nil {
-		t.Fatal("docs/deploy.md has no RUN")
+		t.Fatal("docs/native.md has no RUN")
 	}
 	const missing = "error while loading shared libraries: libdat2.so.2"
 	if !strings.Contains(string(page), missing) {
-		t.Errorf("docs/deploy.md does not have %q", missing)
+		t.Errorf("docs/native.md does not have %q", missing)
 	}
 	lines := strings.Split(strings.TrimSpace(readme(t, "bash")[0]), "\n")
 	if len(lines) != 3 || lines[1] != "goudat/scripts/native --deb" {
