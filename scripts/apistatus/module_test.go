@@ -307,8 +307,10 @@ func TestUselessExemption(t *testing.T) {
 func TestStalePage(t *testing.T) {
 	m := makeModule(t, nil)
 	file := filepath.Join(m.root, pageFile)
-	if err := os.Mkdir(filepath.Dir(file), 0o777); err != nil {
-		t.Fatal(err)
+	for _, page := range []string{pageFile, guideFile} {
+		if err := os.MkdirAll(filepath.Join(m.root, filepath.Dir(page)), 0o777); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Chdir(m.root)
 	t.Setenv("CGO_CFLAGS", m.toolchain.cflags[0])
