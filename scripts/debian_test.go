@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The ways to deploy of docs/deploy.md, and the README's lines for Debian, in bare systems. Programs run over the device of the
+// The ways to deploy of docs/native.md, and the README's lines for Debian, in bare systems. Programs run over the device of the
 // test bed. The program of one file is that of TestStaticPrograms.
 func TestDebian(t *testing.T) {
 	if os.Getenv("GOUDAT_TEST_LONG") == "" {
@@ -31,17 +31,13 @@ go build -buildvcs=false -o "$1/program" ./examples/pingpong`, folder)
 		t.Fatalf("no package is made:\n%s", output)
 	}
 	shell(t, `go build -buildvcs=false -o "$1/program-of-folder" ./examples/pingpong`, folder)
-	page, err := os.ReadFile("../docs/deploy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	inImage := regexp.MustCompile(`(?m)^    RUN (.*)$`).FindSubmatch(page)
+	inImage := regexp.MustCompile(`(?m)^    RUN (.*)$`).FindStringSubmatch(readFile(t, "docs/native.md"))
 	if inImage == nil {
-		t.Fatal("docs/deploy.md has no RUN")
+		t.Fatal("docs/native.md has no RUN")
 	}
 	const missing = "error while loading shared libraries: libdat2.so.2"
-	if !strings.Contains(string(page), missing) {
-		t.Errorf("docs/deploy.md does not have %q", missing)
+	if !strings.Contains(readFile(t, "docs/troubleshooting.md"), missing) {
+		t.Errorf("docs/troubleshooting.md does not have %q", missing)
 	}
 	lines := strings.Split(strings.TrimSpace(readme(t, "bash")[0]), "\n")
 	if len(lines) != 3 || lines[1] != "goudat/scripts/native --deb" {
@@ -61,7 +57,7 @@ cp "$4/program" "$4/program-of-folder" "$2"`, suite, root, made[1], folder)
 				}
 			}
 			// The package.
-			inRoot(t, root, "env", string(inImage[1]))
+			inRoot(t, root, "env", inImage[1])
 			runs("/program")
 			inRoot(t, root, "env", "apt-get purge -qy goudat-dapl")
 			if text := inRoot(t, root, "env", "/program 2>&1 || true"); !strings.Contains(text, missing) {

@@ -70,3 +70,38 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 		}
 	}
 }
+
+// The written pages stay few and short, and none repeats another. What tools write, docs/reference, is apart.
+func TestPagesAreFewAndShort(t *testing.T) {
+	const mostPages, mostWords, mostOfReadme = 8, 20000, 2000
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = append(pages, "../README.md", "../CONTRIBUTING.md")
+	if len(pages) > mostPages {
+		t.Errorf("there are %d pages, at most %d may be: %v", len(pages), mostPages, pages)
+	}
+	words, sentences := 0, map[string]string{}
+	for _, page := range pages {
+		text := readFile(t, strings.TrimPrefix(page, "../"))
+		n := len(strings.Fields(text))
+		words += n
+		if page == "../README.md" && n > mostOfReadme {
+			t.Errorf("the README has %d words, at most %d may be", n, mostOfReadme)
+		}
+		for _, sentence := range regexp.MustCompile(`[.:|]\s|\n\n`).Split(pageCode.ReplaceAllString(text, "code"), -1) {
+			sentence = strings.Join(strings.Fields(sentence), " ")
+			if len(strings.Fields(sentence)) < 7 {
+				continue
+			}
+			if first, again := sentences[sentence]; again {
+				t.Errorf("%s and %s have the same sentence: %s", first, page, sentence)
+			}
+			sentences[sentence] = page
+		}
+	}
+	if words > mostWords {
+		t.Errorf("the pages have %d words, at most %d may be", words, mostWords)
+	}
+}

@@ -10,13 +10,9 @@ import (
 	"testing"
 )
 
-var (
-	excerpt = regexp.MustCompile(`(?s)<!-- step: .*?<!-- end -->`)
-	goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
-)
+var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// Each Go snippet of the porting guide, other than the excerpts that scripts/apistatus inserts, is part of a test, line
-// by line.
+// Each Go snippet of the porting guide is part of a test, line by line.
 func TestPortingSnippets(t *testing.T) {
 	guide, err := os.ReadFile("../docs/porting.md")
 	if err != nil {
@@ -34,7 +30,7 @@ func TestPortingSnippets(t *testing.T) {
 		}
 		program = append(program, source...)
 	}
-	blocks := goBlock.FindAllSubmatch(excerpt.ReplaceAll(guide, nil), -1)
+	blocks := goBlock.FindAllSubmatch(guide, -1)
 	if len(blocks) == 0 {
 		t.Fatal("the guide has no snippets")
 	}

@@ -29,20 +29,21 @@ func readme(t *testing.T, language string) (blocks []string) {
 	return blocks
 }
 
-// The program in the README is that of examples/hellotest.
+// The program in the README is examples/hello, and short. Its own test runs it.
 func TestReadmeProgram(t *testing.T) {
-	program, err := os.ReadFile("../examples/hellotest/hello_test.go")
-	if err != nil {
-		t.Fatal(err)
+	program := readFile(t, "examples/hello/main.go")
+	if got := readme(t, "go"); len(got) != 1 || got[0] != program {
+		t.Error("the program in the README is not examples/hello/main.go")
 	}
-	if got := readme(t, "go"); len(got) != 1 || got[0] != string(program) {
-		t.Error("the program in the README is not that of examples/hellotest/hello_test.go")
+	code := regexp.MustCompile(`(?m)^\s*[^\s/]`).FindAllString(program, -1)
+	if len(code) < 20 || len(code) > 40 {
+		t.Errorf("examples/hello/main.go has %d lines of code, 40 are enough", len(code))
 	}
 }
 
 // The README's numbers of functions are those that scripts/apistatus counts.
 func TestReadmeCounts(t *testing.T) {
-	status, err := os.ReadFile("../docs/api-status.md")
+	status, err := os.ReadFile("../docs/reference/api-status.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestReadmeCounts(t *testing.T) {
 	said := regexp.MustCompile(`wraps (\d+) functions .*?has methods for (\d+).*?\s(\d+) stand in`).FindStringSubmatch(
 		strings.ReplaceAll(string(text), "\n", " "))
 	if counted == nil || said == nil || !slices.Equal(counted[1:], said[1:]) {
-		t.Errorf("docs/api-status.md has the numbers %q, the README %q", counted, said)
+		t.Errorf("docs/reference/api-status.md has the numbers %q, the README %q", counted, said)
 	}
 }
 
@@ -69,13 +70,12 @@ func TestReadmeCommands(t *testing.T) {
 		t.Skip("only root can install packages")
 	}
 	folder := t.TempDir()
-	write(t, filepath.Join(folder, "hello_test.go"), readme(t, "go")[0])
+	write(t, filepath.Join(folder, "main.go"), readme(t, "go")[0])
 	var script strings.Builder
 	script.WriteString("set -e\ncd \"$README_FOLDER\"\nmkdir work\ncd work\n")
 	for _, block := range readme(t, "sh") {
-		switch {
-		case strings.HasPrefix(block, "go test "):
-			script.WriteString("cp \"$README_FOLDER/hello_test.go\" .\n")
+		if strings.HasPrefix(block, "go run ") {
+			script.WriteString("cp \"$README_FOLDER/main.go\" .\n")
 		}
 		script.WriteString("set -x\n" + block + "{ set +x; } 2>/dev/null\n")
 	}
@@ -133,7 +133,9 @@ func (u *user) runsInTestbed(t *testing.T, environment string) {
 	if os.Getenv("UDAT_TESTBED") != "" { // there are no virtual machines in the test bed
 		return
 	}
-	write(t, filepath.Join(u.folder, "hello_test.go"), strings.Replace(readme(t, "go")[0], "package hellotest", "package main", 1))
+	program := filepath.Join(u.folder, "main.go")
+	write(t, program, readme(t, "go")[0])
+	defer write(t, program, shortProgram)
 	u.run(t, "go", "get", "-tool", testBedModule+"/testbed@"+moduleVersion)
 	u.run(t, "go", "mod", "vendor")
 	// The programs of the test bed are built from vendored packages, too.
@@ -141,7 +143,7 @@ func (u *user) runsInTestbed(t *testing.T, environment string) {
 		t.Errorf("the test bed printed\n%s", output)
 	}
 	for _, command := range readme(t, "sh") {
-		if !strings.HasPrefix(command, "go test") {
+		if !strings.HasPrefix(command, "go run ") {
 			continue
 		}
 		// The machine has a registry of its own.

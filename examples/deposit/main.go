@@ -1,5 +1,5 @@
 // Deposit is the port of a C program, c/deposit.c, and talks to it: a client writes bytes into the memory of a server
-// by RDMA, and the server returns the sum of the bytes. docs/porting.md explains both, step by step.
+// by RDMA, and the server returns the sum of the bytes. side-by-side.md explains both, step by step.
 package main
 
 import (

@@ -1,63 +1,50 @@
-// Hello connects two endpoints of one adapter and sends a message between them.
+// Hello connects two endpoints of one adapter, and sends a message from one to the other.
 package main
 
 import (
 	"context"
-	"fmt"
-	"os"
+	"flag"
+	"log"
 	"time"
 
 	"github.com/goudat/goudat/udat"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: hello NAME, the name of an entry in dat.conf")
-		os.Exit(2)
-	}
+	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 
-	ia := must(udat.Open(os.Args[1])) // the name of an entry in dat.conf
-	defer ia.Close(udat.CloseAbrupt)  // frees what is left on it, too
-	attr, _, _ := ia.Query()
-	pz := must(udat.CreatePZ(ia))
-	events := must(udat.CreateEVD(ia, 64, udat.EVDConnection))
-	done := must(udat.CreateEVD(ia, 64, udat.EVDDTO))
-	a := must(udat.CreateEP(ia, pz, done, done, events, nil))
-	b := must(udat.CreateEP(ia, pz, done, done, events, nil))
-
-	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
-	must(udat.CreatePSP(ia, 5000, requests, udat.PSPConsumer))
-	check(a.Connect(attr.Address, 5000, 10*time.Second, nil))
-	request := must(requests.Wait(ctx))
-	check(request.CR().Accept(b, nil))
-	for range 2 { // one event for each side
-		event := must(events.Wait(ctx))
-		check(event.Err())
-	}
-
+	ia := must(udat.Open(flag.Arg(0))) // the adapter
+	defer ia.Close(udat.CloseAbrupt)   // frees all objects that were created on it
+	attr, _, err := ia.Query()
+	check(err)
+	pz := must(udat.CreatePZ(ia))                                        // endpoints reach only memory of their zone
+	events := must(udat.CreateEVD(ia, 8, udat.EVDConnection|udat.EVDCR)) // a queue of connection events
+	sent, received := must(udat.CreateEVD(ia, 8, udat.EVDDTO)), must(udat.CreateEVD(ia, 8, udat.EVDDTO))
+	client := must(udat.CreateEP(ia, pz, received, sent, events, nil))
+	server := must(udat.CreateEP(ia, pz, received, sent, events, nil))
 	memory := must(udat.AllocMemory(pz, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite))
-	out, in := must(memory.Segment(0, 5)), must(memory.Segment(2048, 2048))
-	copy(memory.Bytes(), "hello")
-	check(b.PostRecv([]udat.Segment{in}, 1, 0))
-	check(a.PostSend([]udat.Segment{out}, 2, 0))
-	for range 2 {
-		event := must(done.Wait(ctx))
-		check(event.Err())
-		fmt.Println(event.Operation, "of", event.Length, "bytes, cookie", event.Cookie)
-	}
-	fmt.Printf("received %q\n", memory.Bytes()[2048:2053])
+
+	// A receive must be posted before the message arrives. Its completion has the cookie 1.
+	check(server.PostRecv([]udat.Segment{must(memory.Segment(2048, 2048))}, 1, 0))
+	must(udat.CreatePSP(ia, 5000, events, udat.PSPConsumer)) // listens
+	check(client.Connect(attr.Address, 5000, 10*time.Second, nil))
+	check(must(events.Expect(ctx, udat.EventConnectionRequest)).CR().Accept(server, nil))
+	must(events.Expect(ctx, udat.EventConnectionEstablished)) // one event for each side
+	must(events.Expect(ctx, udat.EventConnectionEstablished))
+
+	n := copy(memory.Bytes(), "hello")
+	check(client.PostSend([]udat.Segment{must(memory.Segment(0, n))}, 2, 0))
+	event := must(received.Expect(ctx, udat.EventDTOCompletion))
+	log.Printf("received %q, cookie %d", memory.Bytes()[2048:2048+event.Length], event.Cookie)
 }
+
+func check(err error) { must(0, err) }
 
 func must[T any](value T, err error) T {
-	check(err)
-	return value
-}
-
-func check(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "hello:", err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
+	return value
 }

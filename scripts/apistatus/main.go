@@ -1,5 +1,5 @@
-// Command apistatus compares the native API with its Go wrappers. It writes docs/api-status.md, docs/porting-table.md,
-// and the excerpts of programs in docs/porting.md.
+// Command apistatus compares the native API with its Go wrappers. It writes docs/reference/api-status.md, docs/reference/porting-table.md,
+// and the excerpts of programs in examples/deposit/side-by-side.md.
 //
 //	go run ./scripts/apistatus          writes the pages
 //	go run ./scripts/apistatus -check   prints a line for each problem, and fails if there is one
@@ -41,7 +41,7 @@ import (
 	"strings"
 )
 
-const pageFile = "docs/api-status.md"
+const pageFile = "docs/reference/api-status.md"
 
 func main() {
 	check := flag.Bool("check", false, "write nothing; print a line for each problem and fail if there is one")

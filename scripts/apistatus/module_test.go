@@ -248,16 +248,16 @@ func TestPage(t *testing.T) {
 	for _, line := range []string{
 		"11 functions: 6 exported, 2 declared but not exported, 2 macros, 1 inline. 10 have a raw wrapper, 7 a method, which stands in",
 		"for 2 of them, 8 a test. 1 more are left out, see the end.",
-		"| `dat_ia_open` | macro | [Open](../cgo/x.go) | [Open](../udat/x.go) | [TestOpen](../udat/x_test.go) |",
-		"| `dat_ib_x_other_name` | macro | [XFree](../cgo/x.go) | as `dat_x_free` | [TestZFree](../udat/x_test.go), [TestXFar](../udat/x_test.go) |",
-		"| `dat_strerror_extension` | inline | [Strerror](../cgo/x.go) | - | [TestTable](../udat/x_test.go) |",
-		"| `dat_x_create` | **no** | [XCreate](../cgo/x.go) | [Create](../udat/x.go) | [TestXNear](../udat/x_test.go), [TestWait](../udat/x_test.go) |",
-		"| `dat_x_free` | yes | [XFree](../cgo/x.go) | [X.Free](../udat/x.go) | [TestZFree](../udat/x_test.go), [TestXFar](../udat/x_test.go) |",
+		"| `dat_ia_open` | macro | [Open](../../cgo/x.go) | [Open](../../udat/x.go) | [TestOpen](../../udat/x_test.go) |",
+		"| `dat_ib_x_other_name` | macro | [XFree](../../cgo/x.go) | as `dat_x_free` | [TestZFree](../../udat/x_test.go), [TestXFar](../../udat/x_test.go) |",
+		"| `dat_strerror_extension` | inline | [Strerror](../../cgo/x.go) | - | [TestTable](../../udat/x_test.go) |",
+		"| `dat_x_create` | **no** | [XCreate](../../cgo/x.go) | [Create](../../udat/x.go) | [TestXNear](../../udat/x_test.go), [TestWait](../../udat/x_test.go) |",
+		"| `dat_x_free` | yes | [XFree](../../cgo/x.go) | [X.Free](../../udat/x.go) | [TestZFree](../../udat/x_test.go), [TestXFar](../../udat/x_test.go) |",
 		"| `dat_x_lost` | **no** | **none** | - | **none** |",
-		"| `dat_x_openv` | yes | [Open](../cgo/x.go) | as `dat_ia_open` | [TestOpen](../udat/x_test.go) |",
-		"| `dat_x_query` | yes | [XQuery](../cgo/x.go) | **none** | **none** |",
-		"| `dat_x_wait` | yes | [XWait](../cgo/x.go) | [X.Wait](../udat/x.go) stands in | **none** |",
-		"| `dats_get_ia_handle` | yes | [Strerror](../cgo/x.go) | - | [TestTable](../udat/x_test.go) |",
+		"| `dat_x_openv` | yes | [Open](../../cgo/x.go) | as `dat_ia_open` | [TestOpen](../../udat/x_test.go) |",
+		"| `dat_x_query` | yes | [XQuery](../../cgo/x.go) | **none** | **none** |",
+		"| `dat_x_wait` | yes | [XWait](../../cgo/x.go) | [X.Wait](../../udat/x.go) stands in | **none** |",
+		"| `dats_get_ia_handle` | yes | [Strerror](../../cgo/x.go) | - | [TestTable](../../udat/x_test.go) |",
 		"- `dat_x_wait`: It waits without a thread.",
 		"- All of `dat_ib_collective_*`, 1 functions: ",
 		"- A method for `dat_strerror_extension`: ",
@@ -283,8 +283,10 @@ func TestUselessExemption(t *testing.T) {
 func TestStalePage(t *testing.T) {
 	m := makeModule(t, nil)
 	file := filepath.Join(m.root, pageFile)
-	if err := os.Mkdir(filepath.Dir(file), 0o777); err != nil {
-		t.Fatal(err)
+	for _, page := range []string{pageFile, guideFile} {
+		if err := os.MkdirAll(filepath.Join(m.root, filepath.Dir(page)), 0o777); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Chdir(m.root)
 	t.Setenv("CGO_CFLAGS", m.toolchain.cflags[0])

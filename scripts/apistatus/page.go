@@ -135,7 +135,7 @@ func links(wrappers []*wrapper) string {
 }
 
 // link returns a link from the page's folder to a file of the module.
-func link(text, file string) string { return fmt.Sprintf("[%s](../%s)", text, file) }
+func link(text, file string) string { return fmt.Sprintf("[%s](../../%s)", text, file) }
 
 func list(cells []string) string {
 	if len(cells) == 0 {

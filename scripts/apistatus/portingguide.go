@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	guideFile = "docs/porting.md"
+	guideFile = "examples/deposit/side-by-side.md"
 	cFolder   = "examples/deposit/c"
 	goFolder  = "examples/deposit"
 )

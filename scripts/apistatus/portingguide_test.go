@@ -89,9 +89,9 @@ func TestGuideProblems(t *testing.T) {
 	golang := madeProgram("go", "// step: open\nvar open int\n// step: close\nvar end int\n")
 	_, problems := fillGuide([]byte("<!-- step: open -->\n<!-- end -->\n<!-- step: opne -->\n<!-- end -->\n"), c, golang)
 	want := []string{
-		`docs/porting.md: no program has the step "opne"`,
+		`examples/deposit/side-by-side.md: no program has the step "opne"`,
 		`the c program has the step "open" twice`,
-		`docs/porting.md: the step "close" of the go program is missing`,
+		`examples/deposit/side-by-side.md: the step "close" of the go program is missing`,
 	}
 	if diff := cmp.Diff(want, problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-const tableFile = "docs/porting-table.md"
+const tableFile = "docs/reference/porting-table.md"
 
 // section is a part of the table, for one kind of object. A name belongs to the section with the longest pattern that
 // matches it. A constant of an enum belongs to the section of its type.
@@ -88,7 +88,7 @@ func (t *portingTable) page() []byte {
 	fmt.Fprintf(&b, `# Porting table
 
 What Go has for each function, type, structure member and constant of uDAPL: %d functions, %d types, %d members, %d constants.
-[porting.md](porting.md) says how the two differ beyond names, and ports a program.
+[porting.md](../porting.md) says how the two differ beyond names, and ports a program.
 
 scripts/apistatus writes this page from the installed headers, the symbols of libdat2 and the Go sources. Do not edit.
 
@@ -155,7 +155,7 @@ func (t *portingTable) functionRows(section int) (rows []tableRow) {
 func (r *row) goCell() string {
 	var cells []string
 	for _, w := range r.allMethods() {
-		cells = append(cells, fmt.Sprintf("[%s](../%s)`%s`", w.name, w.file, w.signature))
+		cells = append(cells, fmt.Sprintf("[%s](../../%s)`%s`", w.name, w.file, w.signature))
 	}
 	switch {
 	case len(r.via) > 1:

@@ -39,9 +39,9 @@ func TestPortingTable(t *testing.T) {
 	}
 	page, problems := s.portingTable(c)
 	for _, line := range []string{
-		"| `dat_pz_create` | [CreatePZ](../udat/pz.go)`(ia *IA) (*PZ, error)` |",
-		"| `dat_rmr_bind` | [RMR.Bind](../udat/rmr.go)`() error` |",
-		"| `dat_rmr_free` | [RMR.Free](../udat/rmr.go)`() error` |",
+		"| `dat_pz_create` | [CreatePZ](../../udat/pz.go)`(ia *IA) (*PZ, error)` |",
+		"| `dat_rmr_bind` | [RMR.Bind](../../udat/rmr.go)`() error` |",
+		"| `dat_rmr_free` | [RMR.Free](../../udat/rmr.go)`() error` |",
 		"| `dat_rmr_missing` | none: the library does not export it |",
 		"| `dats_get` | none: it does nothing |",
 		"| `dat_pz_lost` | **none** |",

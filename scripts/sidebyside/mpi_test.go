@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -106,9 +107,17 @@ func shell(script string) mpiMeasurer {
 
 // The launcher of a run that does not end is asked to end its ranks, and what they have printed is part of the error.
 func TestMPIRunEnds(t *testing.T) {
-	m := shell(`trap 'kill $!; echo ended; exit 3' TERM; echo latency,8,20,us; sleep 60 & wait`)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	begun := filepath.Join(t.TempDir(), "begun")
+	if err := syscall.Mkfifo(begun, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := shell(`sleep 60 & trap 'kill $!; echo ended; exit 3' TERM; echo latency,8,20,us; : >'` + begun + `'; wait`)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	go func() {
+		os.ReadFile(begun) // returns when the script has its trap
+		cancel()
+	}()
 	if rows, err := m.run(ctx, 2); err == nil || !strings.Contains(err.Error(), "latency,8,20,us\nended\n") {
 		t.Errorf("got %v, %v", rows, err)
 	}

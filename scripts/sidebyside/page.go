@@ -112,7 +112,7 @@ else, so that sleeping and waking can be compared.
 
 const explanation = `## What is measured
 
-Both twins, [scripts/sidebyside/ctwin](../scripts/sidebyside/ctwin) and [scripts/sidebyside/gotwin](../scripts/sidebyside/gotwin),
+Both twins, [scripts/sidebyside/ctwin](../../scripts/sidebyside/ctwin) and [scripts/sidebyside/gotwin](../../scripts/sidebyside/gotwin),
 are two processes each, a server and a client. Both twins make the same calls in the same order. The Go twin uses
 package ` + "`" + `udat` + "`" + ` as any program can: ` + "`" + `PostBatch` + "`" + `, ` + "`" + `Poll` + "`" + ` and ` + "`" + `SpinPoll` + "`" + ` do many operations in one crossing into C. While one
 twin works, the other waits for its turn and uses no processor. Client and server are each pinned to one processor. The

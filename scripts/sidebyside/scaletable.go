@@ -102,7 +102,7 @@ new run of the programs.
 
 `
 
-const scaleExplanation = `[scripts/sidebyside/cscale](../scripts/sidebyside/cscale) and [scripts/sidebyside/goscale](../scripts/sidebyside/goscale) connect
+const scaleExplanation = `[scripts/sidebyside/cscale](../../scripts/sidebyside/cscale) and [scripts/sidebyside/goscale](../../scripts/sidebyside/goscale) connect
 all endpoints of a client to as many of one server. Both do the same in the same order. The numbers are the client's.
 
 * **create**: an endpoint for 4 requests and 2 receives. With *event dispatchers of its own*, it includes one for completions and one

@@ -15,7 +15,7 @@
 // A probe tries what the native library does for a clause without udat, through package cgo. That is part of the report
 // and not of the verdict. Each probe runs in a process of its own, and may end it or hang.
 //
-// The suite compares the page of the test bed's adapters with docs/conformance.md, and fails when they differ. A machine has
+// The suite compares the page of the test bed's adapters with docs/reference/conformance.md, and fails when they differ. A machine has
 // the adapters over soft-RoCE, or the one over soft-iWARP. testdata has the report of the latter, and what the
 // published library does, which does not change. To renew all of them:
 //
@@ -25,5 +25,5 @@
 //		TESTBED_DEVICE=$device suite -run TestPublished -published ~/.local/share/goudat/release-unpatched/lib
 //	done
 //	TESTBED_DEVICE=siw suite -report testdata/siw.json
-//	TESTBED_DEVICE=rxe suite -report "$PWD/docs/conformance.md"
+//	TESTBED_DEVICE=rxe suite -report "$PWD/docs/reference/conformance.md"
 package conformance

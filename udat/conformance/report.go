@@ -68,7 +68,7 @@ suite on another provider. Do not edit.
 * **shown**: the suite has tried the clause, and seen what it requires. A number refers to a remark.
 * **not shown**: the clause cannot be tried on this provider. A number refers to the reason, and to what would be needed.
 * **C, as published** and **C, cured**: what the native library does without ` + "`udat`" + `, as it was published, and with the
-  patches of [scripts/dapl](../scripts/dapl/README.md). Where the adapters differ, their names come first. ` + "`udat`" + ` checks
+  patches of [scripts/dapl](../../scripts/dapl/README.md). Where the adapters differ, their names come first. ` + "`udat`" + ` checks
   arguments and handles, which C leaves to its callers.
 
 The early states are ` + Early + `.

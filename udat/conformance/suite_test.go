@@ -108,7 +108,7 @@ var (
 )
 
 const (
-	pageFile = "../../docs/conformance.md"
+	pageFile = "../../docs/reference/conformance.md"
 	keptFile = "testdata/siw.json"
 )
 
@@ -140,7 +140,7 @@ func comparePage(t *testing.T, report *Report) {
 	case report.isOf(keptAdapters):
 		file, write = keptFile, report.WriteJSON
 	case !report.isOf(pageAdapters):
-		t.Logf("docs/conformance.md is about %s: it is not compared", strings.Join(slices.Concat(pageAdapters, keptAdapters), ", "))
+		t.Logf("docs/reference/conformance.md is about %s: it is not compared", strings.Join(slices.Concat(pageAdapters, keptAdapters), ", "))
 		return
 	}
 	if !report.Complete() {

@@ -22,7 +22,7 @@ func page(t *testing.T, name string) string {
 }
 
 func TestFresh(t *testing.T) {
-	want, err := FromPages(page(t, "porting-table.md"), page(t, "porting.md"))
+	want, err := FromPages(page(t, "reference/porting-table.md"), page(t, "porting.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

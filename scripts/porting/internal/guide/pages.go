@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FromPages makes the table of this package from docs/porting-table.md and docs/porting.md. Each line is a kind and its
+// FromPages makes the table of this package from docs/reference/porting-table.md and docs/porting.md. Each line is a kind and its
 // cells, separated by tabs.
 func FromPages(table, guide string) (string, error) {
 	var lines []string

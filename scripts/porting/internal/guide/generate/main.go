@@ -10,7 +10,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	table, err := os.ReadFile("../../../../docs/porting-table.md")
+	table, err := os.ReadFile("../../../../docs/reference/porting-table.md")
 	if err != nil {
 		log.Fatal(err)
 	}
