@@ -83,6 +83,7 @@ func (d *direction) postSome(batch []Post) (accepted int, call string, err error
 		return 0, call, err
 	}
 	accepted, r := cgo.EPPostBatch(d.handle, d.posts, d.iov)
+	d.ep.ia.counters.Load().posted(accepted)
 	if accepted < len(d.posts) {
 		op, _ := batchedOperation(batch[accepted].Operation)
 		call = kinds[op].call

@@ -3,6 +3,7 @@ package udat
 import (
 	"context"
 	"errors"
+	"runtime/trace"
 	"weak"
 
 	"github.com/goudat/goudat/cgo"
@@ -210,6 +211,7 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	if err := checkContext(cnoWaitOp, ctx); err != nil {
 		return nil, cno.object().refused(cnoWaitOp, InvalidHandleCNO, err)
 	}
+	defer trace.StartRegion(ctx, cnoWaitOp).End()
 	evd, err := cno.wait(ctx.Done())
 	if err == errStopped {
 		err = interrupted(cnoWaitOp, ctx)

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
@@ -28,6 +29,8 @@ type EP struct {
 	control lockorder.Mutex[controlRank]
 
 	recv, request direction
+
+	began atomic.Pointer[time.Time] // when an attempt to connect has begun, for counters
 
 	shadow *shadow.Shadow // nil without assertions
 }

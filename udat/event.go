@@ -144,6 +144,7 @@ func (evd *EVD) decode(raw *cgo.Event, event *Event) bool {
 }
 
 func (evd *EVD) decodeBind(data *cgo.RMRBindCompletionEventData, event *Event) {
+	evd.ia.counters.Load().completed(DTOStatus(data.Status))
 	*event = Event{Number: EventRMRBindCompletion, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie}
 	if rmr, known := evd.ia.withName(cgo.Handle(data.RMRHandle)).(*RMR); known {
 		event.more = &moreOfEvent{rmr: rmr}
@@ -176,6 +177,7 @@ func (evd *EVD) decodeDTO(raw *cgo.Event, event *Event) bool {
 		Cookie:    dto.UserCookie,
 		ep:        ep,
 	}
+	evd.ia.counters.Load().completed(event.Status)
 	if event.Status == DTOSuccess {
 		event.Length = dto.TransferredLength
 		if event.Operation == DTOIBRecvImmed || event.Operation == DTOIBRecvMsgImmed {
@@ -200,6 +202,8 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 		cgo.CopyOut(event.more.privateData, data.PrivateData)
 	}
 	ep.shadow.Event(cgo.EventNumber(number))
+	evd.ia.counters.Load().connection(number, ep)
+	logConnection(number, evd.ia.name, ep.obj.record)
 	return true
 }
 
@@ -212,6 +216,8 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 		return false
 	}
 	*event = Event{Number: EventConnectionRequest, more: &moreOfEvent{cr: newCR(s, data)}}
+	evd.ia.counters.Load().connection(EventConnectionRequest, nil)
+	logConnection(EventConnectionRequest, evd.ia.name, s.obj.record)
 	if s.rsp != nil {
 		s.rsp.ep.shadow.Event(cgo.EventConnectionRequest)
 	}

@@ -168,12 +168,12 @@ func (o *object) closed(op string, invalid ReturnSubtype, how string) error {
 
 // closedError makes the error of a call on what was freed.
 func closedError(op string, invalid ReturnSubtype, detail string) error {
-	return &Error{
+	return logged(&Error{
 		Op:     op,
 		Return: classError | Return(ErrInvalidHandle) | Return(invalid),
 		Detail: detail,
 		Err:    ErrClosed,
-	}
+	})
 }
 
 // seal closes the gate for good around release, which frees the native object.

@@ -74,6 +74,7 @@ func (d *direction) post(op operation, k *kind, iov []Segment, cookie uint64, fl
 	if r := cgo.EPPost(d.handle, &d.posts[0], d.iov, operands); !r.OK() {
 		return d.refused(k.call, r)
 	}
+	d.ep.ia.counters.Load().posted(1)
 	if d.ep.shadow != nil {
 		d.assertPosted(k.call)
 	}
@@ -237,6 +238,9 @@ var errNotReady = errors.New("endpoint not ready")
 func (ep *EP) explain(op string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if ep != nil && ep.ia != nil {
+		ep.ia.counters.Load().refusedPost()
 	}
 	e, isError := err.(*Error)
 	if err != errNotReady && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {

@@ -109,6 +109,9 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 		return srq.object().enter(op, InvalidHandleSRQ)
 	}
 	err := srq.postRecv(op, iov, cookie)
+	if srq.ia != nil {
+		srq.ia.counters.Load().receivePosted(err)
+	}
 	if err == errNotReady {
 		return srq.obj.refused(op, InvalidHandleSRQ, srq.obj.freed(op, InvalidHandleSRQ))
 	}

@@ -3,6 +3,7 @@ package udat
 import (
 	"context"
 	"runtime"
+	"runtime/trace"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -80,6 +81,8 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 			return n, err
 		}
 	}
+	evd.ia.counters.Load().sleeps()
+	defer trace.StartRegion(ctx, waitOp).End()
 	w := newWaiter(need)
 	defer w.release()
 	w.ended = ended
