@@ -35,6 +35,9 @@ func newRepository(t *testing.T) *repository {
 	}
 	r.write(t, "scripts/test", "#!/bin/sh\n[ ! -e fails ]\n")
 	r.write(t, "go.mod", "module github.com/goudat/goudat\n\ngo 1.24\n")
+	r.write(t, "go.work", "go 1.24\n\nuse (\n\t.\n\t./scripts/vm\n\t./examples/some\n)\n")
+	r.write(t, "scripts/vm/go.mod", "module github.com/goudat/goudat/scripts/vm\n\ngo 1.24\n")
+	r.write(t, "examples/some/go.mod", "module example.com/some\n\ngo 1.24\n\nrequire github.com/goudat/goudat v0.0.0\n")
 	r.write(t, "udat/udat.go", oldAPI)
 	r.write(t, "CHANGELOG.md", strings.Replace(emptyChangelog, "[Unreleased]\n\n[", "[Unreleased]\n\n"+added+"\n[", 1))
 	r.git(t, "init", "--quiet", "--initial-branch=main")
