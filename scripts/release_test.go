@@ -174,3 +174,20 @@ func TestAPIChanges(t *testing.T) {
 		}
 	}
 }
+
+// The bill of a program has what it links.
+func TestSBOM(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "hello")
+	output, err := exec.Command("bash", "-euc", `cd .. && go build -buildvcs=false -o "$1" ./examples/hello && scripts/sbom "$1"`, "bash", program).Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	for _, want := range []string{"SPDXVersion: SPDX-2.3\n", "PackageName: github.com/goudat/goudat\n", "PackageName: Go\n", "PackageName: dapl\n", "PackageName: rdma-core\n", "PackageName: glibc\n"} {
+		if !strings.Contains(string(output), want) {
+			t.Errorf("the bill lacks %q:\n%s", want, output)
+		}
+	}
+	if strings.Contains(string(output), "PackageName: github.com/google/go-cmp\n") {
+		t.Error("the bill has what only tests use")
+	}
+}

@@ -90,6 +90,9 @@ func logged(e *Error) error {
 	return e
 }
 
+// LogValue finds the line of the program when the handler asks for it.
+func (r record) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
 // logConnection logs a connection event of an endpoint, or a request to a service point.
 func logConnection(number EventNumber, adapter string, object record) {
 	l := logging.Load()
@@ -100,5 +103,5 @@ func logConnection(number EventNumber, adapter string, object record) {
 	if ConnectionEvent(number).Failure() {
 		level = slog.LevelWarn
 	}
-	l.add(level, "udat: connection event", slog.String("event", number.String()), slog.String("adapter", adapter), slog.String("object", object.String()))
+	l.add(level, "udat: connection event", slog.String("event", number.String()), slog.String("adapter", adapter), slog.Any("object", object))
 }

@@ -63,7 +63,7 @@ func (r *report) print(out io.Writer) error {
 	section("COUNTERS", "ALIVE", "REFUSED POSTS", "SLEEPING WAITS")
 	for _, a := range r.Adapters {
 		if a.Opens {
-			row(a.Name, strings.Trim(fmt.Sprint(a.Stats.Living), "map[]"), a.Stats.RefusedPosts, a.Stats.SleepingWaits)
+			row(a.Name, strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(a.Stats.Living), "map["), "]"), a.Stats.RefusedPosts, a.Stats.SleepingWaits)
 		}
 	}
 	section("LIBRARY", "VERSION", "FILE")
