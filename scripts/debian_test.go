@@ -30,7 +30,13 @@ go build -buildvcs=false -o "$1/program" ./examples/pingpong`, folder)
 	if made == nil || prefix == nil {
 		t.Fatalf("no package is made:\n%s", output)
 	}
-	shell(t, `go build -buildvcs=false -o "$1/program-of-folder" ./examples/pingpong`, folder)
+	shell(t, `need_native_stack
+go build -buildvcs=false -o "$1/program-of-folder" ./examples/pingpong
+realpath -- "$(pkg-config --variable=prefix goudat)" >"$1/native"`, folder)
+	native, err := os.ReadFile(filepath.Join(folder, "native"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	inImage := regexp.MustCompile(`(?m)^    RUN (.*)$`).FindStringSubmatch(readFile(t, "docs/native.md"))
 	if inImage == nil {
 		t.Fatal("docs/native.md has no RUN")
@@ -71,12 +77,12 @@ cp "$4/program" "$4/program-of-folder" "$2"`, suite, root, made[1], folder)
 			inRoot(t, root, "env", "apt-get purge -qy ibverbs-providers libibverbs1 librdmacm1; apt-get install -qy libnl-3-200 libnl-route-3-200")
 			shell(t, `rm "$1"/usr/local/lib/*.so*
 mkdir -p "$1$2"
-cp -a "$2/." "$1$2"`, root, nativePrefix(t))
+cp -a "$2/." "$1$2"`, root, strings.TrimSpace(string(native)))
 			runs("/program-of-folder")
 			// The README.
 			shell(t, `rm -r "$1$2"
 mkdir -p "$1/root/.local/share/goudat"
-cp "$3" "$1/root/.local/share/goudat"`, root, nativePrefix(t), made[1])
+cp "$3" "$1/root/.local/share/goudat"`, root, strings.TrimSpace(string(native)), made[1])
 			text := inRoot(t, root, "env", "apt-get update -q; apt-get install -qy --no-install-recommends libc6 "+packages+"\nyes | "+lines[0]+"\nyes | "+lines[2]+`
 gcc -o /native -x c - -x none $(pkg-config --cflags --libs goudat) <<END
 #include <dat2/udat.h>

@@ -35,6 +35,9 @@ func newRepository(t *testing.T) *repository {
 	}
 	r.write(t, "scripts/test", "#!/bin/sh\n[ ! -e fails ]\n")
 	r.write(t, "go.mod", "module github.com/goudat/goudat\n\ngo 1.24\n")
+	r.write(t, "go.work", "go 1.24\n\nuse (\n\t.\n\t./scripts/vm\n\t./examples/some\n)\n")
+	r.write(t, "scripts/vm/go.mod", "module github.com/goudat/goudat/scripts/vm\n\ngo 1.24\n")
+	r.write(t, "examples/some/go.mod", "module example.com/some\n\ngo 1.24\n\nrequire github.com/goudat/goudat v0.0.0\n")
 	r.write(t, "udat/udat.go", oldAPI)
 	r.write(t, "CHANGELOG.md", strings.Replace(emptyChangelog, "[Unreleased]\n\n[", "[Unreleased]\n\n"+added+"\n[", 1))
 	r.git(t, "init", "--quiet", "--initial-branch=main")
@@ -169,5 +172,22 @@ func TestAPIChanges(t *testing.T) {
 				t.Errorf("%v: got %v and %q, want %q", s.args, err, output, s.want)
 			}
 		}
+	}
+}
+
+// The bill of a program has what it links.
+func TestSBOM(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "hello")
+	output, err := exec.Command("bash", "-euc", `cd .. && go build -buildvcs=false -o "$1" ./examples/hello && scripts/sbom "$1"`, "bash", program).Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	for _, want := range []string{"SPDXVersion: SPDX-2.3\n", "PackageName: github.com/goudat/goudat\n", "PackageName: Go\n", "PackageName: dapl\n", "PackageName: rdma-core\n", "PackageName: glibc\n"} {
+		if !strings.Contains(string(output), want) {
+			t.Errorf("the bill lacks %q:\n%s", want, output)
+		}
+	}
+	if strings.Contains(string(output), "PackageName: github.com/google/go-cmp\n") {
+		t.Error("the bill has what only tests use")
 	}
 }

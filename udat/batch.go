@@ -64,6 +64,7 @@ func (q *workQueue) postSome(receives bool, batch []Post) (accepted int, op *ope
 		return 0, op, err
 	}
 	accepted, r := cgo.EPPostBatch(cgo.EPHandle(q.handle), q.posts, q.iov)
+	q.ep.ia.counters.Load().posted(accepted)
 	if accepted < len(q.posts) {
 		op = batchedOperation(batch[accepted].Operation)
 		err = refused(op.call, r)

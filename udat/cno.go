@@ -3,6 +3,7 @@ package udat
 import (
 	"context"
 	"errors"
+	"runtime/trace"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
@@ -187,6 +188,7 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	if cno == nil || cno.waiting == nil {
 		return nil, cno.object().enter(cnoWaitOp, InvalidHandleCNO)
 	}
+	defer trace.StartRegion(ctx, cnoWaitOp).End()
 	evd, err := cno.wait(ctx.Done())
 	if err == errStopped {
 		err = interrupted(cnoWaitOp, ctx)

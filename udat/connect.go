@@ -95,7 +95,7 @@ func (ep *EP) connect(arguments connectArguments, timeout time.Duration, private
 		return err
 	}
 	defer ep.shadow.Begin(arguments.call).End(&err)
-	return check(op, native())
+	return check(op, ep.ia.counters.Load().attempt(ep, native))
 }
 
 // explainAddress adds to the error of a connect that the library refused for its address what the kernel says of that.
@@ -115,7 +115,7 @@ func explainAddress(op string, address netip.Addr, err error) error {
 	case refusal != nil:
 		detail = fmt.Sprintf("the kernel cannot send to %v (%v): is it the address of the peer's adapter? ip route get %[1]v shows the route", address, refusal)
 	}
-	return &Error{Op: op, Return: classError | Return(ErrInvalidAddress) | Return(subtype), Detail: detail, Err: refusal}
+	return logged(&Error{Op: op, Return: classError | Return(ErrInvalidAddress) | Return(subtype), Detail: detail, Err: refusal})
 }
 
 // requireConnectable refuses an endpoint that cannot connect from the given state.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
@@ -26,6 +28,8 @@ type EP struct {
 	parts  *epParts // replaced with both locks held, and those of its event dispatchers
 
 	recv, request workQueue
+
+	began atomic.Pointer[time.Time] // when an attempt to connect has begun, for counters
 
 	shadow *shadow.Shadow // nil without assertions
 }

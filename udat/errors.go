@@ -140,7 +140,7 @@ func check(op string, r cgo.Return) error {
 			return explained(op, Return(r), err)
 		}
 	}
-	return &Error{Op: op, Return: Return(r)}
+	return logged(&Error{Op: op, Return: Return(r)})
 }
 
 // refuse makes the error of a call that the binding did not pass on. Without the
@@ -149,7 +149,7 @@ func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any
 	if !cgo.Available {
 		return withoutLibrary(op)
 	}
-	return &Error{Op: op, Return: classError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)}
+	return logged(&Error{Op: op, Return: classError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)})
 }
 
 // invalid makes the error of a call that needs no library, and is wrong without
@@ -178,7 +178,7 @@ func interrupted(op string, ctx context.Context) error {
 
 // explained makes an error with a reason that has a Problem in it.
 func explained(op string, r Return, reason error) error {
-	return &Error{Op: op, Return: r, Detail: reason.Error(), Err: reason}
+	return logged(&Error{Op: op, Return: r, Detail: reason.Error(), Err: reason})
 }
 
 // checkMade is check for calls that make an object. What the kernel refuses

@@ -125,6 +125,7 @@ func (e *Event) isCompletion() bool {
 // It sets the fields of a completion one by one: a copy of an Event waits for the stores that
 // have made it.
 func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
+	counters := evd.ia.counters.Load()
 	for i := range raws {
 		raw, event := &raws[i], &events[n]
 		if raw.Number != cgo.EventDTOCompletion && raw.Number != cgo.EventIBDTO {
@@ -142,6 +143,7 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 		event.Number = EventDTOCompletion
 		event.Operation = DTO(dto.Operation) + 1 // see DTO
 		event.Status = DTOStatus(dto.Status)
+		counters.completed(event.Status)
 		event.Cookie = dto.UserCookie
 		event.Length, event.Immediate = 0, 0
 		event.ep, event.more = ep, nil
@@ -194,6 +196,7 @@ func (evd *EVD) decodeOther(raw *cgo.Event, event *Event) bool {
 }
 
 func (evd *EVD) decodeBind(data *cgo.RMRBindCompletionEventData, event *Event) {
+	evd.ia.counters.Load().completed(DTOStatus(data.Status))
 	*event = Event{Number: EventRMRBindCompletion, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie}
 	if rmr, known := evd.ia.withName(cgo.Handle(data.RMRHandle)).(*RMR); known {
 		event.more = &moreOfEvent{rmr: rmr}
@@ -227,6 +230,8 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 	if ep.shadow != nil {
 		evd.assert(func() { ep.shadow.Event(cgo.EventNumber(number)) })
 	}
+	evd.ia.counters.Load().connection(number, ep)
+	logConnection(number, evd.ia.name, ep.obj.record)
 	return true
 }
 
@@ -239,6 +244,8 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 		return false
 	}
 	*event = Event{Number: EventConnectionRequest, more: &moreOfEvent{cr: newCR(s, data)}}
+	evd.ia.counters.Load().connection(EventConnectionRequest, nil)
+	logConnection(EventConnectionRequest, evd.ia.name, s.obj.record)
 	if s.rsp != nil && s.rsp.ep.shadow != nil {
 		evd.assert(func() { s.rsp.ep.shadow.Event(cgo.EventConnectionRequest) })
 	}

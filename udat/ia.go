@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
@@ -31,6 +32,8 @@ type IA struct {
 	iwarp        bool
 	software     bool // the device is a program of the kernel
 	overTCP      bool // the provider connects over TCP
+
+	counters atomic.Pointer[counters] // nil until Stats is called
 
 	mu    lockorder.Mutex[lockorder.Last]
 	named map[cgo.Handle]any // endpoints, shared receive queues and remote memory regions, which events name

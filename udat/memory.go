@@ -72,7 +72,7 @@ func checkSize(op string, size int) error {
 }
 
 func noMemory(op string, cause error, detail string) error {
-	return &Error{Op: op, Return: classError | Return(ErrInsufficientResources) | Return(ResourceMemory), Detail: detail, Err: cause}
+	return logged(&Error{Op: op, Return: classError | Return(ErrInsufficientResources) | Return(ResourceMemory), Detail: detail, Err: cause})
 }
 
 // registerMapping registers the first size bytes of a mapping and makes it the region's own.

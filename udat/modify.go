@@ -144,12 +144,12 @@ func (p *epParts) assign(op string, mask EPParamMask, param *EPParam) error {
 // refuseUnsupported makes the error for what no provider supports, which
 // dat_ep_modify, unlike dat_ep_create, counts among the invalid parameters.
 func refuseUnsupported(op string, arg ReturnSubtype, detail string) error {
-	return &Error{
+	return logged(&Error{
 		Op:     op,
 		Return: classError | Return(ErrInvalidParameter) | Return(arg),
 		Detail: detail,
 		Err:    errors.ErrUnsupported,
-	}
+	})
 }
 
 // requireModifiable refuses fields that cannot change in the endpoint's state.

@@ -171,12 +171,12 @@ func (o *object) freed(op string, invalid ReturnSubtype) error {
 
 // closed makes the error of a call on an object that is freed, or will be.
 func (o *object) closed(op string, invalid ReturnSubtype, how string) error {
-	return &Error{
+	return logged(&Error{
 		Op:     op,
 		Return: classError | Return(ErrInvalidHandle) | Return(invalid),
 		Detail: "the " + o.kind + " " + how,
 		Err:    ErrClosed,
-	}
+	})
 }
 
 // seal closes the gate for good around release, which frees the native object.

@@ -79,8 +79,11 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 	if err == nil {
 		if r := cgo.EPPost(cgo.EPHandle(q.handle), &q.posts[0], q.iov, operands); !r.OK() {
 			err = refused(op.call, r)
-		} else if ep.shadow != nil {
-			q.assertPosted(op.call)
+		} else {
+			ep.ia.counters.Load().posted(1)
+			if ep.shadow != nil {
+				q.assertPosted(op.call)
+			}
 		}
 	}
 	q.mu.Unlock() // without a defer: see assertPosted
@@ -245,6 +248,9 @@ var errNotReady = errors.New("endpoint not ready")
 func (ep *EP) explain(op string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if ep != nil && ep.ia != nil {
+		ep.ia.counters.Load().refusedPost()
 	}
 	e, isError := err.(*Error)
 	if err != errNotReady && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {

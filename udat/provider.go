@@ -112,7 +112,7 @@ func isInConfig(name string) (bool, error) {
 // addProvider makes an entry, whose name is in neither registry.
 func addProvider(op, name, library, instanceData string) (*provider, error) {
 	failed := func(format string, args ...any) error {
-		return &Error{Op: op, Return: classError | Return(ErrProviderNotFound), Detail: fmt.Sprintf(format, args...), Err: device.ProblemNoLibrary}
+		return logged(&Error{Op: op, Return: classError | Return(ErrProviderNotFound), Detail: fmt.Sprintf(format, args...), Err: device.ProblemNoLibrary})
 	}
 	loaded, message := cgo.DLOpen(library)
 	if loaded == 0 {
@@ -235,7 +235,7 @@ func providerOf(op, name string) (*provider, error) {
 	}
 	a, err := device.FindAdapter(name)
 	if err != nil {
-		return nil, &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg1), Detail: err.Error()}
+		return nil, logged(&Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg1), Detail: err.Error()})
 	}
 	if a == nil {
 		return nil, nil

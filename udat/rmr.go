@@ -137,6 +137,7 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 		rmr.lmr.Store(former)
 		return RMRTriplet{}, refused(bindOp, r)
 	}
+	ep.ia.counters.Load().posted(1)
 	if segment.lmr == nil {
 		return RMRTriplet{}, nil
 	}

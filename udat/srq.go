@@ -105,6 +105,9 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 		}
 	}
 	q.mu.Unlock()
+	if srq.ia != nil {
+		srq.ia.counters.Load().receivePosted(err)
+	}
 	if err == errNotReady {
 		return srq.obj.refused(op, InvalidHandleSRQ, srq.obj.freed(op, InvalidHandleSRQ))
 	}

@@ -49,7 +49,7 @@ var functions = map[string]any{
 
 // forTheProcess are the functions that set or tell something for the whole
 // process. They have tests of their own.
-var forTheProcess = []string{"Living", "LogAssertion", "NativeLibrary", "OnLeak", "PanicOnAssertion", "PrintLeak", "SetAssertions"}
+var forTheProcess = []string{"Living", "LogAssertion", "NativeLibrary", "OnLeak", "PanicOnAssertion", "PrintLeak", "SetAssertions", "SetLogHandler"}
 
 // surfaceCall is an exported function, or a method of an object, whose receiver
 // is the first argument.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goudat/goudat/examples/stream/rsocket"
 	"github.com/goudat/goudat/udat/udattest"
 	"github.com/goudat/goudat/udat/udattest/control"
 )
@@ -85,10 +86,13 @@ func benchThroughput(b *testing.B, dial func() (net.Conn, error), length int) {
 	want(b, err)
 }
 
+const rsocketPort = 7471
+
 // served is whether the serving machine has done its part. Package testing calls a benchmark without parts several times.
 var served bool
 
-// BenchmarkMachines measures from one machine to another, over each adapter and over TCP on the same network interface.
+// BenchmarkMachines measures from one machine to another, over each adapter, and over TCP and librdmacm's rsocket
+// on the same network interface.
 func BenchmarkMachines(b *testing.B) {
 	rank, err := control.Rank()
 	if err != nil {
@@ -111,7 +115,10 @@ func BenchmarkMachines(b *testing.B) {
 		want(b, err)
 		defer func() { _ = tcp.Close() }()
 		go serveBench(tcp)
-		addresses := []string{tcp.Addr().String()}
+		addresses := []string{tcp.Addr().String(), netip.AddrPortFrom(peers[1], rsocketPort).String()}
+		sockets, err := rsocket.Listen(netip.MustParseAddrPort(addresses[1]))
+		want(b, err)
+		go serveBench(sockets)
 		for _, name := range names {
 			l := listen(b, open(b, name))
 			go serveBench(l)
@@ -122,12 +129,15 @@ func BenchmarkMachines(b *testing.B) {
 		return
 	}
 	addresses := strings.Fields(meet(udattest.Context(b), "listening", ""))
-	dials := map[string]func() (net.Conn, error){"tcp": func() (net.Conn, error) { return net.DialTimeout("tcp", addresses[0], udattest.Patience) }}
+	dials := map[string]func() (net.Conn, error){
+		"tcp":     func() (net.Conn, error) { return net.DialTimeout("tcp", addresses[0], udattest.Patience) },
+		"rsocket": func() (net.Conn, error) { return rsocket.Dial(netip.MustParseAddrPort(addresses[1])) },
+	}
 	for i, name := range names {
 		n := open(b, name)
-		dials[name] = func() (net.Conn, error) { return n.Dial(addresses[i+1]) }
+		dials[name] = func() (net.Conn, error) { return n.Dial(addresses[i+2]) }
 	}
-	for _, name := range append([]string{"tcp"}, names...) {
+	for _, name := range append([]string{"tcp", "rsocket"}, names...) {
 		for _, length := range []int{1, 4 << 10, 64 << 10} {
 			b.Run(fmt.Sprintf("%s/RoundTrip/%d", name, length), func(b *testing.B) { benchRoundTrip(b, dials[name], length) })
 		}

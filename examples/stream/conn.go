@@ -68,9 +68,9 @@ func (c *calls) setDeadline(t time.Time, wake func()) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	c.deadline = t
-	if !t.IsZero() {
-		c.timer = time.AfterFunc(time.Until(t), wake)
+	if c.deadline = t; !t.IsZero() {
+		c.deadline = time.Now().Add(time.Until(t)) // by the clock of the timer, which wakes a call only once
+		c.timer = time.AfterFunc(time.Until(c.deadline), wake)
 	}
 }
 

@@ -68,6 +68,9 @@ type adapter struct {
 	Provider map[string]any `json:"provider,omitempty"`
 	Named    []named        `json:"named,omitempty"`
 
+	// Stats has the counters of the attempt, when the memory was registered.
+	Stats *udat.Stats `json:"stats,omitempty"`
+
 	// Operations says which operations of the InfiniBand extensions the device has.
 	Operations map[string]bool `json:"operations,omitempty"`
 
@@ -163,6 +166,7 @@ func tryAdapter(name string, register int, f *findings) adapter {
 		return failedAdapter(name, err)
 	}
 	defer ia.Close(udat.CloseAbrupt)
+	ia.Stats() // counts from here on
 	attr, provider, err := ia.Query()
 	if err != nil {
 		return failedAdapter(name, err)
@@ -182,6 +186,8 @@ func tryAdapter(name string, register int, f *findings) adapter {
 			f.add(err)
 		}
 	}
+	stats := ia.Stats()
+	a.Stats = &stats
 	return a
 }
 

@@ -60,6 +60,12 @@ func (r *report) print(out io.Writer) error {
 	}
 	t.Flush()
 	r.printAttributes(out)
+	section("COUNTERS", "ALIVE", "REFUSED POSTS", "SLEEPING WAITS")
+	for _, a := range r.Adapters {
+		if a.Opens {
+			row(a.Name, strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(a.Stats.Living), "map["), "]"), a.Stats.RefusedPosts, a.Stats.SleepingWaits)
+		}
+	}
 	section("LIBRARY", "VERSION", "FILE")
 	for _, n := range r.Native {
 		version := n.Version

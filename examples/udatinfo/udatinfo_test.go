@@ -112,7 +112,7 @@ func TestEverything(t *testing.T) {
 	if text.code != 0 {
 		t.Fatalf("exit code %d\n%s%s", text.code, text.stdout, text.stderr)
 	}
-	for _, word := range append(names, "MaxPrivateDataSize", "DAT_IB_NODE_GUID", "locked memory", "open files", "ACTIVE") {
+	for _, word := range append(names, "MaxPrivateDataSize", "DAT_IB_NODE_GUID", "locked memory", "open files", "ACTIVE", " memory region:1") {
 		if !strings.Contains(text.stdout, word) {
 			t.Errorf("it does not print %q:\n%s", word, text.stdout)
 		}

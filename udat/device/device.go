@@ -174,7 +174,7 @@ func List() (devices []Device, err error) {
 		name := entry.Name()
 		if findDevice(devices, name) == nil {
 			devices = append(devices, Device{Name: name, Transport: TransportUnknown, Err: fmt.Errorf(
-				"%w of the device %s: install the package ibverbs-providers, or the vendor's library for libibverbs; or the device belongs to another network namespace", ProblemNoDriver, name)})
+				"%w of the device %s: install the package ibverbs-providers, or the vendor's library for libibverbs; a program of one file uses no driver but those inside it: build it without the tag goudat_static; or the device belongs to another network namespace", ProblemNoDriver, name)})
 		}
 	}
 	slices.SortFunc(devices, func(a, b Device) int { return strings.Compare(a.Name, b.Name) })

@@ -39,7 +39,9 @@ func Open(t testing.TB, name string) *udat.IA {
 	t.Cleanup(func() {
 		if err := ia.Close(udat.CloseGraceful); err != nil && !errors.Is(err, udat.ErrClosed) {
 			t.Errorf("closing %s: %v", name, err)
-			ia.Close(udat.CloseAbrupt)
+			if err := ia.Close(udat.CloseAbrupt); err != nil {
+				t.Errorf("closing %s with all that is on it: %v", name, err)
+			}
 		}
 	})
 	return ia

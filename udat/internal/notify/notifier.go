@@ -17,6 +17,7 @@ type Notifier struct {
 	watch *watch
 
 	blocking atomic.Int32 // goroutines
+	sleeps   atomic.Uint64
 
 	mu     lockorder.Mutex[lockorder.Last]
 	queues map[cgo.EVDHandle]weak.Pointer[Queue] // no reason to keep an adapter that the program has dropped
@@ -34,6 +35,14 @@ func NewNotifier(ia cgo.IAHandle) (*Notifier, cgo.Return, error) {
 
 // CNO returns the CNO, to which EVDs are attached that are not attached to one of the program's.
 func (n *Notifier) CNO() cgo.CNOHandle { return n.cno }
+
+// Sleeps returns how many waits have found no event before they blocked or parked.
+func (n *Notifier) Sleeps() uint64 {
+	if n == nil {
+		return 0
+	}
+	return n.sleeps.Load()
+}
 
 // Close ends the goroutine, and frees the CNO, which no EVD may use any more.
 func (n *Notifier) Close() cgo.Return {

@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"runtime"
+	"runtime/trace"
 	"time"
 	"weak"
 
@@ -30,6 +31,8 @@ func (q *Queue) Wait(ctx context.Context, most, need int) ([]cgo.Event, cgo.Retu
 	if len(raw) > 0 || !r.OK() {
 		return raw, r
 	}
+	q.notifier.sleeps.Add(1)
+	defer trace.StartRegion(ctx, "dat_evd_wait").End()
 	w := newWaiter(need)
 	defer w.release()
 	w.endings = endings

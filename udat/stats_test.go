@@ -1,0 +1,194 @@
+package udat_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+func TestStats(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if s := ia.Stats(); s.Posts != 0 || s.Living["interface adapter"] != 1 {
+			t.Errorf("a new adapter has the counters %+v", s)
+		}
+		client, server := udattest.Pair(t, ia, nil)
+		segment := []udat.Segment{client.Segment(t, 0, 8)}
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(server.PostRecv([]udat.Segment{server.Segment(t, 0, 8)}, 1, 0))
+		_, err := client.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: segment, Cookie: 2}})
+		must(err)
+		udattest.Completion(t, server.Recv, 1)
+		udattest.Completion(t, client.Request, 2)
+		if err := client.PostSend(segment, 3, udat.CompletionUnsignalled|1<<30); !errors.Is(err, udat.ErrInvalidParameter) {
+			t.Errorf("a send with wrong flags returns %v", err)
+		}
+		must(client.PostRecv(segment, 4, 0))
+		must(client.Disconnect(udat.CloseAbrupt)) // flushes the receive
+		udattest.Expect(t, client.Connect, udat.EventConnectionDisconnected)
+		udattest.Expect(t, server.Connect, udat.EventConnectionDisconnected)
+		if event := udattest.Wait(t, client.Recv); event.Status != udat.DTOErrFlushed {
+			t.Errorf("the receive ends with %v", event.Status)
+		}
+		ctx, cancel := context.WithTimeout(udattest.Context(t), time.Millisecond)
+		defer cancel()
+		if _, err := client.Recv.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a wait for nothing returns %v", err)
+		}
+
+		s := ia.Stats()
+		if s.SleepingWaits == 0 || s.ConnectTime <= 0 || s.ConnectTime > udattest.Patience {
+			t.Errorf("%d waits slept, connecting took %v", s.SleepingWaits, s.ConnectTime)
+		}
+		s.SleepingWaits, s.ConnectTime = 0, 0
+		want := udat.Stats{
+			Living:       map[string]int{},
+			Posts:        3,
+			RefusedPosts: 1,
+			Completions:  map[string]uint64{"DAT_DTO_SUCCESS": 2, "DAT_DTO_ERR_FLUSHED": 1},
+			ConnectionEvents: map[string]uint64{
+				"DAT_CONNECTION_REQUEST_EVENT": 1, "DAT_CONNECTION_EVENT_ESTABLISHED": 2, "DAT_CONNECTION_EVENT_DISCONNECTED": 2,
+			},
+			Connects: 1,
+			Outcomes: 1,
+		}
+		for _, o := range udat.Living() {
+			if o.Adapter == ia.Name() {
+				want.Living[o.Kind]++
+			}
+		}
+		if diff := cmp.Diff(want, s); diff != "" {
+			t.Error(diff)
+		}
+		if text, err := json.Marshal(s); err != nil || !strings.Contains(string(text), `"DAT_DTO_SUCCESS":2`) {
+			t.Errorf("as JSON the counters are %s, %v", text, err)
+		}
+	})
+}
+
+func TestStatsOfNothing(t *testing.T) {
+	for _, ia := range []*udat.IA{nil, {}} {
+		if s := ia.Stats(); s.Posts != 0 || len(s.Living) != 0 {
+			t.Errorf("the counters are %+v", s)
+		}
+	}
+}
+
+// A wait that finds nothing is a region of its goroutine in the trace.
+func TestWaitIsRegion(t *testing.T) {
+	var buffer bytes.Buffer
+	if err := trace.Start(&buffer); err != nil {
+		t.Fatal(err)
+	}
+	defer trace.Stop()
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		ctx, cancel := context.WithTimeout(udattest.Context(t), time.Millisecond)
+		defer cancel()
+		_, _ = ia.AsyncEVD().Wait(ctx)
+	})
+	trace.Stop()
+	if !bytes.Contains(buffer.Bytes(), []byte("dat_evd_wait")) {
+		t.Error("the trace has no region dat_evd_wait")
+	}
+}
+
+// lines collects what a handler writes.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func TestSetLogHandler(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		var log lines
+		udat.SetLogHandler(slog.NewTextHandler(&log, nil))
+		defer udat.SetLogHandler(nil)
+		client, _ := udattest.Pair(t, ia, nil)
+		_ = client.Reset()
+		udat.SetLogHandler(nil)
+		_ = client.Modify(0, nil) // not logged any more
+		for _, want := range []string{
+			`level=INFO msg="udat: connection event" event=DAT_CONNECTION_REQUEST_EVENT adapter=` + ia.Name() + ` object="public service point (made at `,
+			`event=DAT_CONNECTION_EVENT_ESTABLISHED adapter=` + ia.Name() + ` object="endpoint (made at stats_test.go:`,
+			`level=WARN msg="udat: call refused" call=dat_ep_reset code="DAT_INVALID_STATE`,
+		} {
+			if !strings.Contains(log.text.String(), want) {
+				t.Errorf("the log lacks %q:\n%s", want, log.text.String())
+			}
+		}
+		if strings.Contains(log.text.String(), "dat_ep_modify") {
+			t.Errorf("a call is logged without a handler:\n%s", log.text.String())
+		}
+	})
+}
+
+// slowHandler calls udat, and blocks, once.
+type slowHandler struct {
+	slog.Handler
+	once        sync.Once
+	began, goOn chan struct{}
+	omitted     int64
+}
+
+func (h *slowHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *slowHandler) Handle(_ context.Context, r slog.Record) error {
+	h.once.Do(func() {
+		_, _, _ = (*udat.IA)(nil).Query()
+		close(h.began)
+		<-h.goOn
+	})
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "omitted" {
+			h.omitted += a.Value.Int64()
+		}
+		return true
+	})
+	return nil
+}
+
+// A slow handler delays no call, and learns how much it has missed.
+func TestSlowLogHandler(t *testing.T) {
+	h := &slowHandler{began: make(chan struct{}), goOn: make(chan struct{})}
+	udat.SetLogHandler(h)
+	defer udat.SetLogHandler(nil)
+	refuse := func(times int) {
+		for range times {
+			_, _, _ = (*udat.IA)(nil).Query()
+		}
+	}
+	refuse(1)
+	select {
+	case <-h.began:
+	case <-udattest.Context(t).Done():
+		t.Fatal("the handler gets no record")
+	}
+	refuse(1023 + 2000) // the handler's own call is there already
+	close(h.goOn)
+	udat.SetLogHandler(nil)
+	if h.omitted != 2000 {
+		t.Errorf("%d records were omitted, want 2000", h.omitted)
+	}
+}
