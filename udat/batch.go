@@ -37,6 +37,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		}
 		accepted += n
 	}
+	runtime.KeepAlive(batch) // its memory may be freed meanwhile: see postsRequests
 	return accepted, ep.explain(op.call, err)
 }
 

@@ -125,7 +125,6 @@ func (e *Event) isCompletion() bool {
 // It sets the fields of a completion one by one: a copy of an Event waits for the stores that
 // have made it.
 func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
-	counters := evd.ia.counters.Load()
 	for i := range raws {
 		raw, event := &raws[i], &events[n]
 		if raw.Number != cgo.EventDTOCompletion && raw.Number != cgo.EventIBDTO {
@@ -143,7 +142,7 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 		event.Number = EventDTOCompletion
 		event.Operation = DTO(dto.Operation) + 1 // see DTO
 		event.Status = DTOStatus(dto.Status)
-		counters.completed(event.Status)
+		evd.ia.counters.Load().completed(event.Status)
 		event.Cookie = dto.UserCookie
 		event.Length, event.Immediate = 0, 0
 		event.ep, event.more = ep, nil

@@ -125,7 +125,7 @@ func (lmr *LMR) release() {
 	}
 	switch {
 	case lmr.mapping == nil:
-	case lmr.looked.Load():
+	case lmr.looked.Load() || lmr.pz != nil && lmr.pz.ia.postsRequests():
 		runtime.AddCleanup(lmr, giveBack, lmr.mapping)
 	default:
 		giveBack(lmr.mapping)

@@ -86,7 +86,8 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 			}
 		}
 	}
-	q.mu.Unlock() // without a defer: see assertPosted
+	q.mu.Unlock()        // without a defer: see assertPosted
+	runtime.KeepAlive(p) // its memory may be freed meanwhile: see postsRequests
 	if q == &ep.request && q.takesLong() {
 		runtime.Gosched()
 	}
@@ -94,6 +95,23 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 		return nil
 	}
 	return ep.explain(op.call, err)
+}
+
+// postsRequests reports whether a request may be in the library just now that was let in before a region
+// was marked as freed. The library copies the bytes of short requests, so the region's pages must
+// stay mapped until then.
+func (ia *IA) postsRequests() bool {
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	for _, o := range ia.named {
+		if ep, isEP := o.(*EP); isEP {
+			if !ep.request.mu.TryLock() {
+				return true
+			}
+			ep.request.mu.Unlock()
+		}
+	}
+	return false
 }
 
 // queue returns the queue that an operation is posted to.
