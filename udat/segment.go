@@ -28,7 +28,7 @@ func (lmr *LMR) Segment(offset, length int) (Segment, error) {
 	defer lmr.obj.leave()
 	if size := len(lmr.memory); offset < 0 || length < 0 || offset > size || length > size-offset {
 		return Segment{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,
-			"the piece of %d bytes at offset %d is not inside the region of %d bytes", length, offset, size)
+			"the piece of %d bytes at offset %d is not inside the region of %d bytes: choose one that is", length, offset, size)
 	}
 	return lmr.segment(lmr.address()+uint64(offset), length)
 }
