@@ -67,7 +67,7 @@ func TestCirclesOfUdat(t *testing.T) {
 		"(*EVD).Wait":    {53, 14},
 		"(*EP).Connect":  {30, 11},
 		"(*EP).Free":     {35, 9},
-		"(*LMR).Free":    {25, 8},
+		"(*LMR).Free":    {25, 9},
 	} {
 		reached, in := g.Functions.From(from), map[string]bool{}
 		for _, f := range reached {
