@@ -121,7 +121,7 @@ func explainAddress(op string, address netip.Addr, err error) error {
 // requireConnectable refuses an endpoint that cannot connect from the given state.
 func (ep *EP) requireConnectable(op string, from EPState) error {
 	if ep.parts.connect == nil {
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher: give it one with CreateEP or Modify")
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher: set one with CreateEP or Modify")
 	}
 	return ep.requireState(op, from)
 }

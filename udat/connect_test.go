@@ -86,7 +86,7 @@ func TestConnectionStates(t *testing.T) {
 			p, err := e.EP.Query()
 			want(t, err)
 			if p.RemoteAddress != udattest.Address(t, ia) || p.PZ != e.PZ || p.State != udat.EPStateConnected {
-				t.Errorf("query gives %+v", p)
+				t.Errorf("query returns %+v", p)
 			}
 		}
 		want(t, active.Disconnect(udat.CloseAbrupt))
@@ -335,7 +335,7 @@ func TestQueryWhileConnecting(t *testing.T) {
 			return func() error {
 				p, err := e.EP.Query()
 				if p.RemoteAddress.IsValid() && p.RemoteAddress != address {
-					return fmt.Errorf("query gives %v", p.RemoteAddress)
+					return fmt.Errorf("query returns %v", p.RemoteAddress)
 				}
 				return err
 			}

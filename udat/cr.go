@@ -94,7 +94,7 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 		ep = cr.param.LocalEP
 	}
 	if ep == nil {
-		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint is nil: give one, or Reject the request")
+		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint is nil: pass one, or Reject the request")
 	}
 	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) {
 		answered, err := ep.accept(op, cr, privateData)

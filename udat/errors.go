@@ -83,7 +83,7 @@ func Strerror(value Return) (major, minor string, err error) {
 		}
 	}
 	if !isCName(major) || minor != "" && !isCName(minor) {
-		return "", "", refuse("dat_strerror", ErrInvalidParameter, InvalidArg1, "no header has the code 0x%08x: give one that a call has returned", uint32(value))
+		return "", "", refuse("dat_strerror", ErrInvalidParameter, InvalidArg1, "no header has the code 0x%08x: pass one that a call has returned", uint32(value))
 	}
 	return major, minor, nil
 }

@@ -27,7 +27,7 @@ func ExampleSetLogHandler() {
 	udat.SetLogHandler(text)
 	_, _ = udat.CreatePZ(nil)
 	udat.SetLogHandler(nil) // writes what is left
-	// Output: level=WARN msg="udat: call refused" call=dat_pz_create code="DAT_INVALID_HANDLE DAT_INVALID_HANDLE_IA" detail="the object is nil: give one that was made"
+	// Output: level=WARN msg="udat: call refused" call=dat_pz_create code="DAT_INVALID_HANDLE DAT_INVALID_HANDLE_IA" detail="the object is nil: pass one that was made"
 }
 
 func withoutTime(_ []string, a slog.Attr) slog.Attr {

@@ -40,7 +40,7 @@ func TestMemoryErrorsNameTheRemedy(t *testing.T) {
 			{second(mem.PeerWordsAt(lmr, 0, 1)), "begin and end at multiples of 8"},
 			{active.PostSend(one(passive.Segment(t, 0, 1)), 0, 0), "register its memory there"},
 			{active.PostSend(one(segment), 0, 0), "register its memory with that"},
-			{active.PostRDMAWrite(one(active.Segment(t, 0, 11)), 0, remote, 0), "shorten the segments, or have the peer give more"},
+			{active.PostRDMAWrite(one(active.Segment(t, 0, 11)), 0, remote, 0), "shorten the segments, or ask the peer for more"},
 			{new(udat.RMRTriplet).UnmarshalBinary(make([]byte, 56)), "cut off what is behind it"},
 		} {
 			if c.err == nil || !strings.Contains(c.err.Error(), c.remedy) {

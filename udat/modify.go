@@ -97,7 +97,7 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 func checkMask(op string, mask EPParamMask, param *EPParam) error {
 	switch {
 	case param == nil:
-		return refuse(op, ErrInvalidParameter, InvalidArg3, "the parameters are nil: give an EPParam with the fields that the mask names")
+		return refuse(op, ErrInvalidParameter, InvalidArg3, "the parameters are nil: pass an EPParam with the fields that the mask names")
 	case mask&^EPParamMask(cgo.EPFieldAll) != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the mask has the unknown bits 0x%x: take them out", uint64(mask&^EPParamMask(cgo.EPFieldAll)))
 	case mask&fixedEPFields != 0:

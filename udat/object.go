@@ -156,9 +156,9 @@ func leaveAll(arguments []argument) {
 func (o *object) unusable(op string, invalid ReturnSubtype) error {
 	switch {
 	case o == nil:
-		return refuse(op, ErrInvalidHandle, invalid, "the object is nil: give one that was made")
+		return refuse(op, ErrInvalidHandle, invalid, "the object is nil: pass one that was made")
 	case o.gate == nil:
-		return refuse(op, ErrInvalidHandle, invalid, "the object was not made by this package's functions, such as CreateEP: give one that was")
+		return refuse(op, ErrInvalidHandle, invalid, "the object was not made by this package's functions, such as CreateEP: pass one that was")
 	case o.state == lifeClosing:
 		return o.closed(op, invalid, "is being closed")
 	}

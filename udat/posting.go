@@ -37,7 +37,7 @@ type refusal struct {
 
 var (
 	refuseForSRQ = &refusal{InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post to that"}
-	refuseForEVD = &refusal{InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: give it one with CreateEP or Modify"}
+	refuseForEVD = &refusal{InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: set one with CreateEP or Modify"}
 )
 
 // init sets up a queue for new attributes. The caller holds mu, unless the endpoint is
@@ -210,7 +210,7 @@ func (q *workQueue) checkRemote(op *operation, segments int, total uint64, remot
 	ia := q.ep.ia
 	switch {
 	case total > uint64(remote.SegmentLength):
-		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or have the peer give more of its memory", total, remote.SegmentLength)
+		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or ask the peer for more of its memory", total, remote.SegmentLength)
 	case op.attribute != "" && slices.Contains(ia.lacks, op):
 		return refuse(op.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
 	case op != &opRDMARead:

@@ -84,7 +84,7 @@ func UnregisterProvider(name string) error {
 	p, ok := providers[name]
 	switch {
 	case !ok || !p.asked:
-		return refuse(op, ErrProviderNotFound, NameNotRegistered, "no RegisterProvider added %q, and entries of dat.conf stay: give the name of one that was registered", name)
+		return refuse(op, ErrProviderNotFound, NameNotRegistered, "no RegisterProvider added %q, and entries of dat.conf stay: pass the name of one that was registered", name)
 	case p.open > 0:
 		return refuse(op, ErrProviderInUse, NoSubtype, "adapters of %q are still open: %d, close them first", name, p.open)
 	}

@@ -413,7 +413,7 @@ func TestEVDArguments(t *testing.T) {
 		param, err := evd.Query()
 		want(t, err)
 		if param.QLen < 8 || param.IA != ia || param.Flags != udat.EVDDTO {
-			t.Errorf("query gives %+v", param)
+			t.Errorf("query returns %+v", param)
 		}
 	})
 }

@@ -104,7 +104,7 @@ func nodeProblem(path string) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: you may not read and write %s: change its mode or its group, or be root", ProblemNoPermission, path)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: there is no %s: load the kernel modules ib_uverbs and rdma_ucm; a container must be given %s", ProblemNoNode, path, nodesFolder)
+		return fmt.Errorf("%w: there is no %s: load the kernel modules ib_uverbs and rdma_ucm; pass %s into a container", ProblemNoNode, path, nodesFolder)
 	}
 	return fmt.Errorf("%w: %w", ProblemUnknown, err)
 }

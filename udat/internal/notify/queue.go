@@ -11,8 +11,8 @@
 //   - A queue notifies while goroutines are parked and nobody blocks: it triggers the CNO of the
 //     Notifier, which wakes one of them.
 //
-// Functions return what the C functions return that they take the place of. The package takes
-// events as the library gives them, and knows of no objects but EVDs and CNOs.
+// A function that stands for one of C returns what that does. Events are the library's own, not
+// decoded. The package knows of no objects but EVDs and CNOs.
 package notify
 
 import (
@@ -20,9 +20,9 @@ import (
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
-// Queue is an event dispatcher as those see it who take its events. They hold its lock, see
-// Begin, or do so by Wait and Spin. Others hold it to keep events from being taken, and so what they
-// name from being used. Whoever does neither enters.
+// Queue is the queue of an event dispatcher. Whoever takes its events holds its lock: see Begin, Wait
+// and Spin. Others hold it so that no events are taken, and no object that those name is used,
+// meanwhile. Calls that only need the EVD to stay alive use Enter.
 type Queue struct {
 	mu     lockorder.Mutex[queueRank]
 	handle cgo.EVDHandle // 0 once freed; it changes with mu and that of the waiters held
