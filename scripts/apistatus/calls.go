@@ -26,13 +26,14 @@ var asksBefore = map[string]string{
 	"CR.Query": "newCR", // the library forgets a request when it is answered
 }
 
-// calls finds which functions of the module the functions of udat call, directly or through others. The result maps the
-// full name of each called function to those of its callers.
+// calls finds which functions of the module the functions of udat call, directly or through others, also those of its
+// internal packages. The result maps the full name of each called function to those of its callers.
 func (m *module) calls(packages []*goPackage) (map[string][]string, error) {
 	exports := exportsOf(packages)
 	g := &references{module: m, names: map[string][]string{}, wrapped: true}
 	for _, p := range packages {
-		if p.ImportPath == m.path+"/udat" {
+		internal := strings.HasPrefix(p.ImportPath, m.path+"/udat/internal/") && p.ForTest == "" && p.Name != "main"
+		if internal || p.ImportPath == m.path+"/udat" {
 			if err := g.add(p, exports); err != nil {
 				return nil, err
 			}

@@ -127,8 +127,12 @@ func (g *references) add(p *goPackage, exports map[string]string) error {
 		return os.Open(exports[path])
 	}
 	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", lookup), FakeImportC: true}
-	if _, err := conf.Check(p.path(), fset, files, &info); err != nil {
+	checked, err := conf.Check(p.path(), fset, files, &info)
+	if err != nil {
 		return fmt.Errorf("type checking %s: %w", p.ImportPath, err)
+	}
+	if g.wrapped {
+		g.implement(checked.Scope())
 	}
 	wrapped := p.path() == g.module.path+"/cgo" || p.path() == g.module.path+"/udat"
 	for _, file := range files {
@@ -146,6 +150,29 @@ func (g *references) add(p *goPackage, exports map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// implement has the methods of each interface lead to those of the types beside it that implement it.
+func (g *references) implement(scope *types.Scope) {
+	for _, name := range scope.Names() {
+		for _, other := range scope.Names() {
+			of, isType := scope.Lookup(name).(*types.TypeName)
+			by, alsoType := scope.Lookup(other).(*types.TypeName)
+			if !isType || !alsoType || !types.IsInterface(of.Type()) || types.IsInterface(by.Type()) {
+				continue
+			}
+			wanted, isInterface := of.Type().Underlying().(*types.Interface)
+			if !isInterface || !types.Implements(by.Type(), wanted) {
+				continue
+			}
+			for i := range wanted.NumMethods() {
+				method := wanted.Method(i)
+				implementation, _, _ := types.LookupFieldOrMethod(by.Type(), true, method.Pkg(), method.Name())
+				id := fullName(method)
+				g.names[id] = append(g.names[id], fullName(implementation))
+			}
+		}
+	}
 }
 
 func (g *references) declare(decl ast.Decl, info *types.Info, file string, inTest bool) {

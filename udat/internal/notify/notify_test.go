@@ -271,6 +271,9 @@ func TestLockBesideWait(t *testing.T) {
 		waited := wait(t.Context(), 1, 1)
 		for range 100 {
 			f.q.Lock()
+			if f.q.Handle() == 0 {
+				t.Error("the queue is freed")
+			}
 			f.q.Unlock()
 		}
 		f.await(func() bool { return f.q.Waiters() == 1 })

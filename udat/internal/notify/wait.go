@@ -62,7 +62,8 @@ func (q *Queue) takeIf(most, need int) ([]cgo.Event, cgo.Return) {
 		return nil, freed
 	}
 	raw := q.Scratch(most)
-	n, r := 0, cgo.Success.Return()
+	var n int
+	var r cgo.Return
 	if need == 1 {
 		n, r = q.library.take(q.handle, raw)
 	} else {
