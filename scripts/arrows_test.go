@@ -12,8 +12,8 @@ import (
 var floors = [][]string{
 	{"include/goudat"},
 	{"cgo"},
-	{"udat/internal/lockorder", "udat/internal/fifo", "udat/device"},
-	{"udat/internal/shadow", "udat/internal/notify"},
+	{"udat/internal/lockorder", "udat/device"},
+	{"udat/internal/life", "udat/internal/shadow", "udat/internal/notify"},
 	{"udat"},
 	{"udat/mem/internal/bufferpool", "udat/mem/internal/regcache"},
 	{"udat/mem", "udat/udattest"},

@@ -18,7 +18,7 @@ type CNO struct {
 	ia      *IA
 	waiting *notify.CNO
 
-	mu    lockorder.Mutex[lockorder.Last]
+	mu    lockorder.Mutex
 	agent *agentCall // nil when there is none, or it was called
 }
 
@@ -259,8 +259,8 @@ func (evd *EVD) modifyCNO(op string, cno *CNO) error {
 	if err := check(op, evd.queue.Attach(native)); err != nil {
 		return err
 	}
-	evd.obj.replaceParent(evd.cno.object(), cno.object())
 	evd.cno = cno
+	evd.obj.SetParents(lives(evd.parents()))
 	return nil
 }
 

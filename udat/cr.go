@@ -51,7 +51,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 			cgo.CopyOut(cr.param.PrivateData, param.PrivateData)
 		}
 	}
-	cr.obj.gate = new(lockorder.RWMutex[answerRank])
+	cr.obj.SetGate(lockorder.NewMutex(lockorder.Answer))
 	cr.obj.born("connection request", NoSubtype, func() error { return cr.Reject(nil) }, &s.obj, &s.ia.obj)
 	return cr
 }

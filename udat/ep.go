@@ -126,8 +126,9 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	ep.handle, ep.parts = handle, &p
 	ep.recv.init(ep, &p)
 	ep.request.init(ep, &p)
-	lockorder.As[receivesRank](&ep.recv.mu)
-	ep.obj.gate = exclusive{&ep.recv.mu}
+	lockorder.Place(&ep.recv.mu, lockorder.Receives, 0)
+	lockorder.Place(&ep.request.mu, lockorder.Control, 0)
+	ep.obj.SetGate(&ep.recv.mu)
 	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
 	for _, evd := range p.evds() {
 		evd.addEndpoint(handle, ep)
@@ -172,7 +173,7 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 // evds returns the event dispatchers, each once, in the order in which they are locked.
 func (p *epParts) evds() []*EVD {
 	evds := slices.DeleteFunc([]*EVD{p.recv, p.request, p.connect}, func(evd *EVD) bool { return evd == nil })
-	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.serial, b.obj.serial) })
+	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.Serial(), b.obj.Serial()) })
 	return slices.Compact(evds)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
@@ -94,9 +95,9 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	case flags&EVDDTO != 0 && flags&EVDConnection != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, but no provider has completions and connection events on one event dispatcher: create another for the connection events", flags)
 	}
-	native, attached, parents := ia.notifier.CNO(), cgo.CNOHandle(0), []*object{&ia.obj}
+	native, attached := ia.notifier.CNO(), cgo.CNOHandle(0)
 	if cno != nil {
-		native, attached, parents = cno.waiting.Handle(), cno.waiting.Handle(), append(parents, &cno.obj)
+		native, attached = cno.waiting.Handle(), cno.waiting.Handle()
 	}
 	handle, r := cgo.EVDCreate(ia.handle, int32(minQLen), native, cgo.EVDFlags(flags)) // one without any could never get one
 	if err := checkMade(op, r); err != nil {
@@ -104,7 +105,7 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	}
 	evd := newEVD(ia, handle, attached, flags)
 	evd.cno = cno
-	evd.born("event dispatcher", evd.Free, parents...)
+	evd.born("event dispatcher", evd.Free)
 	return evd, nil
 }
 
@@ -112,7 +113,7 @@ func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EV
 	evd := &EVD{ia: ia, flags: flags}
 	evd.queue.SetSpin(DefaultWaitSpin)
 	evd.queue.Init(ia.notifier, handle, cno)
-	evd.obj.gate = exclusive{&evd.queue}
+	evd.obj.SetGate(&evd.queue)
 	return evd
 }
 
@@ -122,10 +123,21 @@ func newAsyncEVD(op string, ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 	return evd, check(op, cgo.EVDModifyCNO(handle, ia.notifier.CNO()))
 }
 
-func (evd *EVD) born(kind string, free func() error, parents ...*object) {
-	evd.obj.born(kind, InvalidStateEVDInUse, free, parents...)
-	evd.queue.SetSerial(evd.obj.serial)
+func (evd *EVD) born(kind string, free func() error) {
+	evd.obj.born(kind, InvalidStateEVDInUse, free, evd.parents()...)
+	evd.queue.SetSerial(evd.obj.Serial())
 	evd.ia.setNamed(cgo.Handle(evd.queue.Handle()), evd)
+}
+
+// parents are what the EVD uses. That of the adapter comes with it.
+func (evd *EVD) parents() (parents []*object) {
+	if evd.flags&EVDAsync == 0 {
+		parents = append(parents, &evd.ia.obj)
+	}
+	if evd.cno != nil {
+		parents = append(parents, &evd.cno.obj)
+	}
+	return parents
 }
 
 // EVDParam holds the parameters of an event dispatcher.
@@ -236,7 +248,7 @@ func whileBusy(free func() error) error {
 		if !errors.Is(err, ErrInternalError) || time.Since(start) >= busyWithin {
 			return err
 		}
-		mayWait()
+		lockorder.MayWait()
 		time.Sleep(pause)
 	}
 }

@@ -230,7 +230,7 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 		evd.assert(func() { ep.shadow.Event(cgo.EventNumber(number)) })
 	}
 	evd.ia.counters.Load().connection(number, ep)
-	logConnection(number, evd.ia.name, ep.obj.record)
+	logConnection(number, evd.ia.name, ep.obj.Record)
 	return true
 }
 
@@ -244,7 +244,7 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 	}
 	*event = Event{Number: EventConnectionRequest, more: &moreOfEvent{cr: newCR(s, data)}}
 	evd.ia.counters.Load().connection(EventConnectionRequest, nil)
-	logConnection(EventConnectionRequest, evd.ia.name, s.obj.record)
+	logConnection(EventConnectionRequest, evd.ia.name, s.obj.Record)
 	if s.rsp != nil && s.rsp.ep.shadow != nil {
 		evd.assert(func() { s.rsp.ep.shadow.Event(cgo.EventConnectionRequest) })
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/life"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
@@ -35,10 +36,10 @@ type IA struct {
 
 	counters atomic.Pointer[counters] // nil until Stats is called
 
-	mu    lockorder.Mutex[lockorder.Last]
+	mu    lockorder.Mutex
 	named map[cgo.Handle]any // endpoints, shared receive queues and remote memory regions, which events name
 
-	closing lockorder.Mutex[closingRank] // held by Close, so that a second one comes after it
+	closing lockorder.Mutex // held by Close, so that a second one comes after it
 }
 
 func (ia *IA) object() *object {
@@ -95,14 +96,15 @@ func Open(name string) (*IA, error) {
 		return nil, err
 	}
 	ia := &IA{name: name, handle: handle, provider: provider, overTCP: device.IsSCM(library), named: make(map[cgo.Handle]any)}
+	lockorder.Place(&ia.closing, lockorder.Closing, 0)
 	if err := ia.complete(op, asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)
 		return nil, err
 	}
-	ia.obj.ledger = openLedger(name)
-	runtime.AddCleanup(ia, (*ledger).dropped, ia.obj.ledger)
+	ia.obj.Ledger = life.OpenLedger(name)
+	runtime.AddCleanup(ia, dropped, ia.obj.Ledger)
 	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
-	ia.async.obj.ledger = ia.obj.ledger
+	ia.async.obj.Ledger = ia.obj.Ledger
 	ia.async.born("asynchronous event dispatcher", nil) // after the adapter, whose Close frees it
 	return ia, nil
 }
@@ -349,10 +351,10 @@ func (ia *IA) Close(flags CloseFlags) error {
 	}
 	ia.closing.Lock()
 	defer ia.closing.Unlock()
-	if err := ia.obj.beginClosing(op, InvalidHandleIA, flags); err != nil {
-		return err
+	if err := ia.obj.BeginClosing(flags == CloseAbrupt); err != nil {
+		return ia.obj.notSealed(op, InvalidHandleIA, err)
 	}
-	defer ia.obj.stopClosing()
+	defer ia.obj.StopClosing()
 	if flags == CloseAbrupt {
 		_ = ia.async.ModifyCNO(nil)
 		ia.abortAttempts()
@@ -365,11 +367,11 @@ func (ia *IA) Close(flags CloseFlags) error {
 // nothing left.
 func (ia *IA) seal(op string) error {
 	var failure error
-	err := ia.obj.sealFrom(lifeClosing, op, InvalidHandleIA, func() error {
+	err := ia.obj.SealClosing(func() error {
 		failure = ia.release(op)
 		return nil
 	})
-	return cmp.Or(err, failure)
+	return cmp.Or(ia.obj.notSealed(op, InvalidHandleIA, err), failure)
 }
 
 func (ia *IA) release(op string) error {
@@ -436,12 +438,12 @@ func (ia *IA) withName(handle cgo.Handle) any {
 // The errors do not matter: another goroutine may have freed a child meanwhile, and a
 // child that cannot be freed makes the close fail.
 func (ia *IA) freeChildren() {
-	for children := ia.obj.living(); len(children) > 0; children = ia.obj.living() {
+	for children := ia.obj.Users(); len(children) > 0; children = ia.obj.Users() {
 		slices.SortStableFunc(children, endpointsLast)
 		freed := false
 		for _, o := range children {
-			_ = o.free() // a request is answered even if that fails
-			freed = freed || o.isFreed()
+			_ = o.Free() // a request is answered even if that fails
+			freed = freed || o.State() == life.Freed
 		}
 		if !freed {
 			return
@@ -449,8 +451,8 @@ func (ia *IA) freeChildren() {
 	}
 }
 
-func endpointsLast(a, b *object) int {
-	switch isEP, otherIsEP := a.kind == endpointKind, b.kind == endpointKind; {
+func endpointsLast(a, b *life.Object) int {
+	switch isEP, otherIsEP := a.Kind() == endpointKind, b.Kind() == endpointKind; {
 	case isEP == otherIsEP:
 		return 0
 	case isEP:

@@ -5,13 +5,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/goudat/goudat/udat/internal/life"
 )
 
 // dropFake has an object that is no adapter reported as one when the garbage collector finds that it was dropped,
 // which it is.
-func dropFake() { runtime.AddCleanup(new([64]byte), (*ledger).dropped, fakeLeak()) }
-
-func fakeLeak() *ledger { return &ledger{records: map[uint64]record{0: {}}} }
+func dropFake(t *testing.T) {
+	var dead life.Object
+	dead.Ledger = life.OpenLedger("")
+	dead.Born("adapter", func() error { return nil })
+	t.Cleanup(func() { _ = dead.Seal(func() error { return nil }) })
+	runtime.AddCleanup(new([64]byte), dropped, dead.Ledger)
+}
 
 // A function that does not return, or ends its goroutine as t.Fatal does, keeps no other leak from being reported.
 func TestLeakReportThatNeverReturns(t *testing.T) {
@@ -25,7 +31,7 @@ func TestLeakReportThatNeverReturns(t *testing.T) {
 			end()
 		})
 		for range cap(reported) {
-			dropFake()
+			dropFake(t)
 			deadline := time.After(time.Minute)
 			for done := false; !done; {
 				runtime.GC()
@@ -45,12 +51,12 @@ func TestLeakReportThatNeverReturns(t *testing.T) {
 func TestTakeLeaksVariable(t *testing.T) {
 	defer OnLeak(nil)
 	for value, reports := range map[string]bool{"print": true, "": false} {
-		if err := takeLeaksVariable(value); err != nil || (fakeLeak().leak() != nil) != reports {
+		if err := takeLeaksVariable(value); err != nil || (leak(make([]life.Origin, 1)) != nil) != reports {
 			t.Errorf("%s=%s: %v, or a leak is reported: %v", leaksVariable, value, err, !reports)
 		}
 	}
 	OnLeak(PrintLeak)
-	if (&ledger{}).leak() != nil {
+	if leak(nil) != nil {
 		t.Error("an adapter that was closed is a leak")
 	}
 }

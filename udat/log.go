@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/goudat/goudat/udat/internal/life"
 )
 
 // SetLogHandler has handler get a record of each call that is refused, with the
@@ -90,11 +92,8 @@ func logged(e *Error) error {
 	return e
 }
 
-// LogValue finds the line of the program when the handler asks for it.
-func (r record) LogValue() slog.Value { return slog.StringValue(r.String()) }
-
 // logConnection logs a connection event of an endpoint, or a request to a service point.
-func logConnection(number EventNumber, adapter string, object record) {
+func logConnection(number EventNumber, adapter string, object life.Record) {
 	l := logging.Load()
 	if l == nil {
 		return

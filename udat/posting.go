@@ -15,7 +15,7 @@ import (
 // endpoint, or a shared receive queue. Its lock is the one that the library does not take
 // when it posts.
 type workQueue struct {
-	mu      lockorder.Mutex[controlRank]
+	mu      lockorder.Mutex
 	handle  cgo.Handle // 0 once the endpoint, or the shared receive queue, is freed
 	ep      *EP        // nil for a shared receive queue
 	pz      *PZ

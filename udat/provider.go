@@ -274,7 +274,7 @@ const asyncQLen = 4096
 
 // registry serialises opening and closing, which load and unload the libraries
 // of the providers, and guards providers.
-var registry lockorder.Mutex[registryRank]
+var registry = lockorder.NewMutex(lockorder.Registry)
 
 // ProviderInfo describes an entry of the registry: an adapter that Open may open.
 type ProviderInfo struct {

@@ -54,8 +54,8 @@ func (s *service) free(op string, invalid ReturnSubtype, native func(uintptr) cg
 	delete(s.evd.services, s.handle) // what comes from here on is rejected
 	s.evd.queue.Unlock()
 	s.obj.leave()
-	for _, cr := range s.obj.living() {
-		_ = cr.free() // it may fail if another call has answered it
+	for _, cr := range s.obj.Users() {
+		_ = cr.Free() // it may fail if another call has answered it
 	}
 	return s.obj.seal(op, invalid, func() error { return check(op, native(s.handle)) })
 }

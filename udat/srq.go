@@ -60,7 +60,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	srq := &SRQ{ia: ia, handle: handle}
 	q := &srq.queue
 	q.handle, q.pz, q.maxIOV, q.most[asMemory], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
-	lockorder.As[receivesRank](&q.mu)
+	lockorder.Place(&q.mu, lockorder.Receives, 0)
 	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
 	ia.setNamed(cgo.Handle(handle), srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue

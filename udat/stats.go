@@ -33,7 +33,7 @@ func (ia *IA) Stats() Stats {
 		ia.counters.CompareAndSwap(nil, &counters{connectionEvents: map[EventNumber]uint64{}})
 	}
 	c := ia.counters.Load()
-	s.Living = ia.obj.ledger.kinds()
+	s.Living = ia.obj.Ledger.Kinds()
 	s.Posts, s.RefusedPosts, s.SleepingWaits = c.posts.Load(), c.refusedPosts.Load(), ia.notifier.Sleeps()
 	for status := range c.completions {
 		if n := c.completions[status].Load(); n > 0 {
@@ -49,26 +49,12 @@ func (ia *IA) Stats() Stats {
 	return s
 }
 
-// kinds counts what is alive.
-func (l *ledger) kinds() map[string]int {
-	kinds := map[string]int{}
-	if l == nil {
-		return kinds
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.records {
-		kinds[r.kind]++
-	}
-	return kinds
-}
-
 // counters are those of an adapter. Nil ones count nothing.
 type counters struct {
 	posts, refusedPosts atomic.Uint64
 	completions         [cgo.DTOErrLocalMMError + 1]atomic.Uint64
 
-	mu                 lockorder.Mutex[lockorder.Last]
+	mu                 lockorder.Mutex
 	connectionEvents   map[EventNumber]uint64
 	connects, outcomes uint64
 	connectTime        time.Duration

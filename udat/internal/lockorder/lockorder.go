@@ -1,21 +1,32 @@
-// Package lockorder has locks that must be taken in order. Each lock has a rank, which is
-// a type. A goroutine may take a lock only if it holds no lock of the same rank or of a
-// later one. In a program that is built with -tags lockorder, taking a lock out of order
-// panics with the names of both locks. In any other program the locks are those of
-// package sync, at no extra cost.
+// Package lockorder has locks that a goroutine must take in the order of their ranks. In a program that is built with
+// -tags lockorder, taking a lock out of order panics with the ranks of both locks. In any other program the locks are
+// those of package sync.
 //
-// The race detector does not check the order. The checks would order all goroutines, and
-// so hide races.
+// The race detector does not check the order. The checks would order all goroutines, and so hide races.
 package lockorder
 
-// A Rank is a place in the order of locks.
-type Rank interface {
-	// Place returns the position in the order, and the name of the locks of this rank.
-	Place() (position int, name string)
+// Rank is a place in the order of locks. A lock that was never placed is a leaf: no other lock is taken under it.
+type Rank uint8
+
+// The ranks, in the order in which a goroutine takes locks. While it holds one up to Control, it may wait for another
+// goroutine. While it holds a later one, it may not.
+const (
+	Leaf     Rank = iota // comes last
+	Closing              // the closing of an adapter
+	Answer               // the gates of connection requests
+	Control              // the requests of an endpoint, and with that changing it
+	Gate                 // the gates of objects without a lock of their kind, by birth
+	Registry             // libdat2's registry, and adapters that open and close
+	Events               // event dispatchers, by birth
+	Receives             // the receives of an endpoint, and shared receive queues
+	Shadow               // shadows
+	Ledgers              // the list of ledgers
+	Waiters              // those who wait on event dispatchers and CNOs
+)
+
+// NewMutex returns a lock of a rank.
+func NewMutex(rank Rank) *Mutex {
+	m := new(Mutex)
+	Place(m, rank, 0)
+	return m
 }
-
-// Last is the last rank. A goroutine that holds a lock of it takes no other lock.
-type Last struct{}
-
-// Place implements Rank.
-func (Last) Place() (int, string) { return 1 << 30, "a leaf" }

@@ -8,14 +8,6 @@ import (
 	"testing"
 )
 
-type (
-	outer struct{}
-	inner struct{}
-)
-
-func (outer) Place() (int, string) { return 1, "outer locks" }
-func (inner) Place() (int, string) { return 2, "inner locks" }
-
 // panics reports whether f panics with a message that contains the text.
 func panics(f func(), text string) (is bool) {
 	defer func() {
@@ -27,20 +19,20 @@ func panics(f func(), text string) (is bool) {
 }
 
 func TestOrder(t *testing.T) {
-	var a Mutex[outer]
-	var b, c RWMutex[inner]
-	Number(&b, 1)
-	Number(&c, 2)
+	a := NewMutex(Control)
+	var b, c, leaf RWMutex
+	Place(&b, Gate, 1)
+	Place(&c, Gate, 2)
 	a.Lock()
 	b.RLock()
 	c.Lock()
 	b.RUnlock()
 	c.Unlock()
 	a.Unlock()
-	if !panics(func() { b.RLock(); defer b.RUnlock(); a.Lock() }, "outer locks (0) is taken after that of inner locks (1)") {
+	if !panics(func() { b.RLock(); defer b.RUnlock(); a.Lock() }, "rank 3 (0) is taken after one of rank 4 (1)") {
 		t.Error("an outer lock was taken after an inner one")
 	}
-	if !panics(func() { c.Lock(); defer c.Unlock(); b.Lock() }, "(1) is taken after that of inner locks (2)") {
+	if !panics(func() { c.Lock(); defer c.Unlock(); b.Lock() }, "(1) is taken after one of rank 4 (2)") {
 		t.Error("locks of one rank were taken in the wrong order")
 	}
 	if !panics(func() { b.RLock(); defer b.RUnlock(); b.RLock() }, "is taken after") {
@@ -52,12 +44,7 @@ func TestOrder(t *testing.T) {
 	if panics(func() { b.Lock(); defer b.Unlock(); a.TryLock(); a.Unlock() }, "") {
 		t.Error("TryLock panics out of order")
 	}
-	As[outer](&c)
-	if !panics(func() { b.Lock(); defer b.Unlock(); c.Lock() }, "outer locks (2) is taken after that of inner locks (1)") {
-		t.Error("a lock with a rank of its own was taken with the rank of its type")
-	}
-	var last Mutex[Last]
-	if !panics(func() { last.Lock(); defer last.Unlock(); b.Lock() }, "is taken after that of a leaf") {
+	if !panics(func() { leaf.Lock(); defer leaf.Unlock(); b.Lock() }, "is taken after one of rank 0") {
 		t.Error("a lock was taken under a leaf")
 	}
 	if len(held) != 0 {
@@ -66,8 +53,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestOtherGoroutinesHaveTheirOwn(t *testing.T) {
-	var a Mutex[outer]
-	var b Mutex[inner]
+	a, b := NewMutex(Control), NewMutex(Gate)
 	b.Lock()
 	var done sync.WaitGroup
 	done.Add(1)
@@ -84,16 +70,15 @@ func TestOtherGoroutinesHaveTheirOwn(t *testing.T) {
 }
 
 func TestMayWait(t *testing.T) {
-	var a Mutex[outer]
-	var b Mutex[inner]
+	a, b := NewMutex(Control), NewMutex(Gate)
 	a.Lock()
 	defer a.Unlock()
-	if panics(MayWait[outer], "a wait") {
+	if panics(MayWait, "a wait") {
 		t.Error("MayWait panics with an outer lock")
 	}
 	b.Lock()
 	defer b.Unlock()
-	if !panics(MayWait[outer], "a wait with the lock of inner locks held") {
+	if !panics(MayWait, "a wait with a lock of rank 4 held") {
 		t.Error("MayWait allows a wait with an inner lock")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // CNO is a CNO of the program, with the goroutines that wait on it.
 type CNO struct {
-	mu     lockorder.Mutex[waitersRank]
+	mu     lockorder.Mutex
 	handle cgo.CNOHandle // 0 once freed
 	parked parked
 	watch  *watch
@@ -18,6 +18,7 @@ type CNO struct {
 // CreateCNO creates a CNO. It fails as NewNotifier does.
 func CreateCNO(ia cgo.IAHandle) (*CNO, cgo.Return, error) {
 	c := &CNO{}
+	lockorder.Place(&c.mu, lockorder.Waiters, 0)
 	forgettable := weak.Make(c) // the goroutine that watches is no reason to keep it
 	var r cgo.Return
 	var err error
@@ -63,7 +64,7 @@ func (c *CNO) Wait(stop <-chan struct{}) (cgo.EVDHandle, cgo.Return) {
 			stopped = true
 		}
 		c.mu.Lock()
-		woken := !c.parked.Remove(&w.place)
+		woken := !c.parked.remove(w)
 		c.mu.Unlock()
 		if stopped {
 			if woken {
@@ -86,7 +87,7 @@ func (c *CNO) take(w *waiter) (cgo.EVDHandle, cgo.Return) {
 	switch {
 	case r.Type() == cgo.QueueEmpty:
 		w.forgetWake()
-		c.parked.Push(&w.place)
+		c.parked.add(w)
 	case r.OK():
 		c.parked.wakeOne()
 	}

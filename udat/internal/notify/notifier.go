@@ -19,7 +19,7 @@ type Notifier struct {
 	blocking atomic.Int32 // goroutines
 	sleeps   atomic.Uint64
 
-	mu     lockorder.Mutex[lockorder.Last]
+	mu     lockorder.Mutex
 	queues map[cgo.EVDHandle]weak.Pointer[Queue] // no reason to keep an adapter that the program has dropped
 }
 

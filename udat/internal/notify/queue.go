@@ -24,7 +24,7 @@ import (
 // and Spin. Others hold it so that no events are taken, and no object that those name is used,
 // meanwhile. Calls that only need the EVD to stay alive use Enter.
 type Queue struct {
-	mu     lockorder.Mutex[queueRank]
+	mu     lockorder.Mutex
 	handle cgo.EVDHandle // 0 once freed; it changes with mu and that of the waiters held
 	raw    []cgo.Event
 	slice  timeslice // of the goroutine that spins
@@ -34,14 +34,6 @@ type Queue struct {
 
 	waiters waiters
 }
-
-type (
-	queueRank   struct{} // by birth of their EVDs
-	waitersRank struct{}
-)
-
-func (queueRank) Place() (int, string)   { return 6, "an event dispatcher" }
-func (waitersRank) Place() (int, string) { return 11, "the waiters" }
 
 // Init sets up the queue of a new EVD, which is attached to the CNO, or to that of the notifier if
 // cno is 0.
@@ -54,11 +46,12 @@ func (q *Queue) init(l library, n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandl
 	if cno == 0 {
 		l.disable(evd) // until somebody waits
 	}
+	lockorder.Place(&q.waiters.mu, lockorder.Waiters, 0)
 	n.add(q)
 }
 
 // SetSerial sets the place of the queue among those that one goroutine locks.
-func (q *Queue) SetSerial(n uint64) { lockorder.Number(&q.mu, n) }
+func (q *Queue) SetSerial(n uint64) { lockorder.Place(&q.mu, lockorder.Events, n) }
 
 // Begin locks the queue to take events. It reports false if a goroutine blocks, which gets the
 // events that come. Unlock must follow otherwise.
@@ -139,7 +132,7 @@ func (q *Queue) Free(free func(cgo.EVDHandle) cgo.Return) cgo.Return {
 	if w.stopWatch != nil {
 		w.stopWatch()
 	}
-	w.wakeAll()
+	w.parked.wakeAll()
 	return cgo.Success.Return()
 }
 
@@ -147,7 +140,7 @@ func (q *Queue) Free(free func(cgo.EVDHandle) cgo.Return) cgo.Return {
 func (q *Queue) Resize(least int32) cgo.Return {
 	r := q.library.resize(q.handle, least)
 	q.waiters.mu.Lock()
-	q.waiters.wakeAll() // those who wait for more than the queue holds now
+	q.waiters.parked.wakeAll() // those who wait for more than the queue holds now
 	q.waiters.mu.Unlock()
 	return r
 }
@@ -206,7 +199,7 @@ func (q *Queue) SetUnwaitable(unwaitable bool) cgo.Return {
 	w.unwaitable = true
 	w.endings++
 	w.interrupted = w.interrupted || w.blocks
-	w.wakeAll()
+	w.parked.wakeAll()
 	return cgo.Success.Return()
 }
 

@@ -10,9 +10,9 @@ func (q *Queue) Waiters() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.blocks {
-		return w.parked.Len() + 1
+		return len(w.parked) + 1
 	}
-	return w.parked.Len()
+	return len(w.parked)
 }
 
 // Notifies reports whether events trigger the notifier's CNO.
@@ -26,7 +26,7 @@ func (q *Queue) Notifies() bool {
 func (c *CNO) Waiters() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.parked.Len()
+	return len(c.parked)
 }
 
 // Blocking returns how many goroutines block.

@@ -3,12 +3,12 @@ package notify
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/fifo"
 	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
@@ -17,7 +17,7 @@ import (
 // One event wakes one waiter. So a waiter that was woken looks for events, and wakes
 // another if it may leave any, even if its wait has ended meanwhile: see wakeAfter.
 type waiters struct {
-	mu     lockorder.Mutex[waitersRank]
+	mu     lockorder.Mutex
 	parked parked
 
 	blocks      bool // a goroutine does
@@ -44,14 +44,9 @@ type waiter struct {
 	wake    chan struct{} // holds one wake-up, so that none is missed before the waiter parks
 	need    int           // events that it waits for
 	endings int           // waiters.endings when the wait began
-	place   fifo.Link[*waiter]
 }
 
-var waiterPool = sync.Pool{New: func() any {
-	w := &waiter{wake: make(chan struct{}, 1)}
-	w.place.Member = w
-	return w
-}}
+var waiterPool = sync.Pool{New: func() any { return &waiter{wake: make(chan struct{}, 1)} }}
 
 // newWaiter returns a waiter, which the caller must release.
 func newWaiter(need int) *waiter {
@@ -75,36 +70,46 @@ func (w *waiter) forgetWake() {
 }
 
 // parked are waiters, in the order in which they have come. Their owner has a lock for them.
-type parked struct{ fifo.Queue[*waiter] }
+type parked []*waiter
+
+func (p *parked) add(w *waiter) { *p = append(*p, w) }
+
+// remove returns false if the waiter was woken before.
+func (p *parked) remove(w *waiter) bool {
+	i := slices.Index(*p, w)
+	if i >= 0 {
+		*p = slices.Delete(*p, i, i+1)
+	}
+	return i >= 0
+}
 
 // wakeOne wakes the first waiter.
 func (p *parked) wakeOne() {
-	if place := p.Pop(); place != nil {
-		place.Member.wake <- struct{}{}
+	if len(*p) > 0 {
+		(*p)[0].wake <- struct{}{}
+		*p = slices.Delete(*p, 0, 1)
 	}
 }
 
 // wakeSome wakes whoever may use new events: one waiter for a single event, and all for several.
 func (p *parked) wakeSome() {
 	single := false
-	for place := p.First(); place != nil; {
-		next := place.Next()
-		if w := place.Member; w.need > 1 || !single {
-			single = single || w.need == 1
-			p.Remove(place)
-			w.wake <- struct{}{}
+	*p = slices.DeleteFunc(*p, func(w *waiter) bool {
+		if w.need == 1 && single {
+			return false
 		}
-		place = next
-	}
+		single = single || w.need == 1
+		w.wake <- struct{}{}
+		return true
+	})
 }
 
 func (p *parked) wakeAll() {
-	for p.Len() > 0 {
-		p.wakeOne()
+	for _, w := range *p {
+		w.wake <- struct{}{}
 	}
+	*p = slices.Delete(*p, 0, len(*p))
 }
-
-func (w *waiters) wakeAll() { w.parked.wakeAll() }
 
 // begin returns how often waits were ended before, and an error if none may begin.
 func (w *waiters) begin() (endings int, r cgo.Return) {
@@ -142,7 +147,7 @@ func (q *Queue) interrupt() {
 func (w *waiters) beginBlocking(waiter *waiter) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.blocks || w.endings != waiter.endings || w.lockers > 0 || w.parked.Len() > 0 {
+	if w.blocks || w.endings != waiter.endings || w.lockers > 0 || len(w.parked) > 0 {
 		return false
 	}
 	w.blocks, w.blockedNeed = true, waiter.need
@@ -160,8 +165,8 @@ func (q *Queue) endBlocking() {
 	}
 	w.blocks, w.interrupted = false, false
 	q.wake() // those who have looked meanwhile have found nothing
-	if w.parked.Len() > 0 && !q.startNotifying().OK() {
-		w.wakeAll() // each finds the error
+	if len(w.parked) > 0 && !q.startNotifying().OK() {
+		w.parked.wakeAll() // each finds the error
 	}
 }
 
@@ -178,14 +183,14 @@ func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
 		return false, unwaitable
 	}
 	waiter.forgetWake()
-	w.parked.Push(&waiter.place)
+	w.parked.add(waiter)
 	late = w.notifies
 	switch {
 	case w.blocks && w.blockedNeed > 1:
 		q.interrupt() // it leaves events that are enough for this one
 	case !w.blocks:
 		if r = q.startNotifying(); !r.OK() {
-			w.parked.Remove(&waiter.place)
+			w.parked.remove(waiter)
 		}
 	}
 	return late, r
@@ -195,7 +200,7 @@ func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
 func (w *waiters) endParking(waiter *waiter) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.parked.Remove(&waiter.place)
+	return w.parked.remove(waiter)
 }
 
 // startNotifying has the EVD trigger the notifier's CNO, at once if events are there. Its
@@ -238,7 +243,7 @@ func (q *Queue) wakeAfter(woken bool) {
 		return
 	}
 	defer q.Leave()
-	if woken || q.waiters.parked.Len() == 0 {
+	if woken || len(q.waiters.parked) == 0 {
 		q.wake()
 	}
 }
@@ -248,7 +253,7 @@ func (q *Queue) wakeAfter(woken bool) {
 // caller has entered.
 func (q *Queue) wake() {
 	switch w := &q.waiters; {
-	case w.parked.Len() > 0:
+	case len(w.parked) > 0:
 		w.parked.wakeSome()
 	case w.notifies:
 		q.stopNotifying()
@@ -282,7 +287,7 @@ func (w *waiters) beginSpin() (most time.Duration) {
 	defer w.mu.Unlock()
 	s := &w.spinning
 	switch {
-	case s.most == 0 || w.blocks || w.parked.Len() > 0:
+	case s.most == 0 || w.blocks || len(w.parked) > 0:
 		return 0
 	case s.left > 0:
 		s.left--

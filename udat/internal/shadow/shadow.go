@@ -54,17 +54,12 @@ type Shadow struct {
 	endpoint Endpoint
 	report   func(Difference)
 
-	mu      lockorder.Mutex[rank]
+	mu      lockorder.Mutex
 	beliefs []belief // none once a difference was reported, or the endpoint is freed
 	calls   [maxCalls]Call
 	busy    [maxCalls]bool
 	history history
 }
-
-// rank is the place of a shadow's lock among those of package udat.
-type rank struct{}
-
-func (rank) Place() (int, string) { return 9, "a shadow" }
 
 // A belief is one explanation. It is a value that can be compared.
 type belief struct {
@@ -97,6 +92,7 @@ const (
 // New follows an endpoint that is being created. report gets its first difference.
 func New(endpoint Endpoint, report func(Difference)) *Shadow {
 	s := &Shadow{endpoint: endpoint, report: report}
+	lockorder.Place(&s.mu, lockorder.Shadow, 0)
 	s.Believe(cgo.EPStateUnconnected)
 	s.history.add(Step{What: callCreate.String(), State: cgo.EPStateUnconnected, HasState: true})
 	return s

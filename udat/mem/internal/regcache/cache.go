@@ -6,13 +6,12 @@
 package regcache
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"unsafe"
-
-	"github.com/goudat/goudat/udat/internal/fifo"
 )
 
 // Limits bound what a cache holds.
@@ -67,7 +66,7 @@ type Cache[R any] struct {
 	mu      sync.Mutex
 	closed  bool
 	classes []class[R]              // regions that Acquire can find
-	idle    fifo.Queue[*Region[R]]  // regions that Acquire can find and nobody uses, in the order in which they were last used
+	idle    list.List               // regions that Acquire can find and nobody uses, in the order in which they were last used
 	hidden  map[*Region[R]]struct{} // regions that Acquire no longer finds: in use, or impossible to free
 	pending []*pending
 	leaving int        // regions that are being freed
@@ -90,7 +89,7 @@ type Region[R any] struct {
 	// Guarded by the lock of the cache.
 	users int
 	found bool
-	place fifo.Link[*Region[R]] // among those that nobody uses
+	place *list.Element // among those that nobody uses
 }
 
 // Offset returns where memory that the region has lies in it.
@@ -194,7 +193,7 @@ func (c *Cache[R]) use(region *Region[R]) {
 
 // rouse removes a region from those that nobody uses.
 func (c *Cache[R]) rouse(region *Region[R]) {
-	c.idle.Remove(&region.place)
+	c.idle.Remove(region.place)
 	c.stats.IdleRegions--
 	c.stats.IdleBytes -= region.size()
 }
@@ -232,7 +231,7 @@ func (c *Cache[R]) strays() (strays []*Region[R]) {
 
 // evict removes the region that was unused for the longest time.
 func (c *Cache[R]) evict() *Region[R] {
-	region := c.idle.First().Member
+	region := c.idle.Front().Value.(*Region[R])
 	c.rouse(region)
 	c.class(region.privileges).remove(region)
 	region.found = false
@@ -269,7 +268,6 @@ func (c *Cache[R]) free(regions []*Region[R]) (errs []error) {
 func (c *Cache[R]) register(memory []byte, privileges uint32) (*Region[R], error) {
 	region := &Region[R]{privileges: privileges, users: 1}
 	region.start, region.end = rangeOf(memory)
-	region.place.Member = region
 	p := &pending{start: region.start, end: region.end, privileges: privileges, done: make(chan struct{})}
 	c.pending = append(c.pending, p)
 	c.stats.Regions++
@@ -355,7 +353,7 @@ func (c *Cache[R]) Release(region *Region[R]) {
 		c.free([]*Region[R]{region})
 		return
 	}
-	c.idle.Push(&region.place)
+	region.place = c.idle.PushBack(region)
 	c.stats.IdleRegions++
 	c.stats.IdleBytes += region.size()
 	var victims []*Region[R]

@@ -1,0 +1,96 @@
+package life
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/goudat/goudat/udat/internal/lockorder"
+)
+
+// Ledger lists what is alive on an adapter, the adapter included. It refers to none of it, so that it is still there
+// when the program has dropped everything. Its lock guards who uses whom, too.
+type Ledger struct {
+	adapter string
+
+	mu      lockorder.Mutex
+	records map[uint64]Record // by serial number
+}
+
+// ledgers has the ledgers of all adapters that are open.
+var (
+	ledgersLock = lockorder.NewMutex(lockorder.Ledgers)
+	ledgers     = make(map[*Ledger]struct{})
+)
+
+// OpenLedger begins the ledger of an adapter that is about to be born.
+func OpenLedger(adapter string) *Ledger {
+	l := &Ledger{adapter: adapter, records: make(map[uint64]Record)}
+	ledgersLock.Lock()
+	ledgers[l] = struct{}{}
+	ledgersLock.Unlock()
+	return l
+}
+
+// enter lists an object that the program has made, and makes any a user of its parents.
+func (l *Ledger) enter(o *Object, parents []*Object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o.free != nil {
+		l.records[o.serial] = o.Record
+	}
+	o.use(parents)
+}
+
+// strike strikes out an object that is freed, and ends its use of its parents. The adapter is the last to go.
+func (l *Ledger) strike(o *Object) {
+	l.mu.Lock()
+	o.use(nil)
+	delete(l.records, o.serial)
+	empty := len(l.records) == 0
+	l.mu.Unlock()
+	if empty {
+		ledgersLock.Lock()
+		delete(ledgers, l)
+		ledgersLock.Unlock()
+	}
+}
+
+// Kinds counts what is alive. A nil ledger has nothing.
+func (l *Ledger) Kinds() map[string]int {
+	kinds := map[string]int{}
+	if l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, r := range l.records {
+			kinds[r.kind]++
+		}
+	}
+	return kinds
+}
+
+// Origins lists what is alive, in the order of birth.
+func (l *Ledger) Origins() []Origin { return inOrder(l.origins()) }
+
+// Living lists what is alive on all adapters, in the order of birth.
+func Living() (living []Origin) {
+	ledgersLock.Lock()
+	defer ledgersLock.Unlock()
+	for l := range ledgers {
+		living = append(living, l.origins()...)
+	}
+	return inOrder(living)
+}
+
+func (l *Ledger) origins() (origins []Origin) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.records {
+		origins = append(origins, r.origin(l.adapter))
+	}
+	return origins
+}
+
+func inOrder(origins []Origin) []Origin {
+	slices.SortFunc(origins, func(a, b Origin) int { return cmp.Compare(a.Serial, b.Serial) })
+	return origins
+}
