@@ -65,7 +65,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 		return err
 	}
 	address := cgo.NewSockAddr(remote)
-	arguments := connectArguments{op, shadow.Connect, InvalidArg4, InvalidArg5}
+	arguments := connectArguments{op, InvalidArg4, InvalidArg5}
 	return explainAddress(op, remote, ep.connect(arguments, timeout, privateData, func() cgo.Return {
 		return cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
 	}))
@@ -75,7 +75,6 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 // the subtypes by which errors name the arguments.
 type connectArguments struct {
 	op                   string
-	call                 shadow.Call
 	timeout, privateData ReturnSubtype
 }
 
@@ -94,7 +93,7 @@ func (ep *EP) connect(arguments connectArguments, timeout time.Duration, private
 	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
 		return err
 	}
-	defer ep.shadow.Begin(arguments.call).End(&err)
+	defer ep.shadow.Begin(shadow.Call(op)).End(&err)
 	return check(op, ep.ia.counters.Load().attempt(ep, native))
 }
 
@@ -141,7 +140,7 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 	if err := from.requireConnected(op, ep.ia); err != nil {
 		return ep.obj.refused(op, InvalidHandleEP, err)
 	}
-	arguments := connectArguments{op, shadow.DupConnect, InvalidArg3, InvalidArg4}
+	arguments := connectArguments{op, InvalidArg3, InvalidArg4}
 	var gone error
 	err := ep.connect(arguments, timeout, privateData, func() cgo.Return {
 		if gone = from.obj.enter(op, InvalidHandleEP); gone != nil {

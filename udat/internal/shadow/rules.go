@@ -1,38 +1,38 @@
 package shadow
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"slices"
 
-//go:generate env GOWORK=off go tool -modfile=../../../scripts/tools/go.mod stringer -linecomment -output=call_string.go -type=Call
+	"github.com/goudat/goudat/cgo"
+)
 
-// A Call is a call that concerns the state of an endpoint.
-type Call uint8
+// A Call is a call that concerns the state of an endpoint, by its C name.
+type Call string
 
+// The calls.
 const (
-	callCreate             Call = iota // dat_ep_create
-	Modify                             // dat_ep_modify
-	ModifyPZ                           // dat_ep_modify of the protection zone
-	Connect                            // dat_ep_connect
-	DupConnect                         // dat_ep_dup_connect
-	Accept                             // dat_cr_accept
-	AcceptReserved                     // dat_cr_accept of the request that the endpoint is reserved for
-	Reject                             // dat_cr_reject of the request that the endpoint is reserved for
-	RSPCreate                          // dat_rsp_create
-	RSPFree                            // dat_rsp_free
-	DisconnectAbrupt                   // dat_ep_disconnect, abrupt
-	DisconnectGraceful                 // dat_ep_disconnect, graceful
-	Reset                              // dat_ep_reset
-	Free                               // dat_ep_free
-	callFreeConnection                 // dat_ep_free
-	callGetStatus                      // dat_ep_get_status
-	callPostRecv                       // dat_ep_post_recv
-	callPostSend                       // dat_ep_post_send
-	callPostRDMARead                   // dat_ep_post_rdma_read
-	callPostRDMAWrite                  // dat_ep_post_rdma_write
-	callPostRDMAWriteImmed             // dat_ib_post_rdma_write_immed
-	callPostFetchAndAdd                // dat_ib_post_fetch_and_add
-	callPostCmpAndSwap                 // dat_ib_post_cmp_and_swap
-
-	callCount // how many there are
+	callCreate             Call = "dat_ep_create"
+	Modify                 Call = "dat_ep_modify"
+	ModifyPZ               Call = "dat_ep_modify of the protection zone"
+	Connect                Call = "dat_ep_connect"
+	DupConnect             Call = "dat_ep_dup_connect"
+	Accept                 Call = "dat_cr_accept"
+	AcceptReserved         Call = "dat_cr_accept of the request that the endpoint is reserved for"
+	Reject                 Call = "dat_cr_reject of the request that the endpoint is reserved for"
+	RSPCreate              Call = "dat_rsp_create"
+	RSPFree                Call = "dat_rsp_free"
+	DisconnectAbrupt       Call = "dat_ep_disconnect, abrupt"
+	DisconnectGraceful     Call = "dat_ep_disconnect, graceful"
+	Reset                  Call = "dat_ep_reset"
+	Free                   Call = "dat_ep_free"
+	callGetStatus          Call = "dat_ep_get_status"
+	callPostRecv           Call = "dat_ep_post_recv"
+	callPostSend           Call = "dat_ep_post_send"
+	callPostRDMARead       Call = "dat_ep_post_rdma_read"
+	callPostRDMAWrite      Call = "dat_ep_post_rdma_write"
+	callPostRDMAWriteImmed Call = "dat_ib_post_rdma_write_immed"
+	callPostFetchAndAdd    Call = "dat_ib_post_fetch_and_add"
+	callPostCmpAndSwap     Call = "dat_ib_post_cmp_and_swap"
 )
 
 // stateNone is that of an endpoint which does not exist: not yet, or no more.
@@ -102,8 +102,7 @@ var callRules = []callRule{
 func calls(c ...Call) []Call { return c }
 
 var (
-	// breakOffs are the calls that end a connection, which the first half of a Free does, too.
-	breakOffs    = calls(DisconnectAbrupt, DisconnectGraceful, callFreeConnection)
+	breakOffs    = calls(DisconnectAbrupt, DisconnectGraceful)
 	requestPosts = calls(callPostSend, callPostRDMARead, callPostRDMAWrite, callPostRDMAWriteImmed, callPostFetchAndAdd, callPostCmpAndSwap)
 )
 
@@ -148,41 +147,26 @@ var provisionalCalls = map[Call]provisional{
 }
 
 // moves returns what the call may do in a state: nothing where it is refused.
-func (c Call) moves(from State) []move { return callMoves[c][from] }
-
-// silentMoves returns what the library may do with an endpoint in a state.
-func silentMoves(from State) []move { return eventMoves[from] }
-
-// callMoves and eventMoves are the rules by call and state.
-var (
-	callMoves  = indexCallRules()
-	eventMoves = indexEventRules()
-)
-
-func indexCallRules() (index [callCount]map[State][]move) {
-	for c := range index {
-		index[c] = make(map[State][]move)
-	}
+func (c Call) moves(from State) (moves []move) {
 	for _, r := range callRules {
-		for _, c := range r.calls {
-			for _, from := range r.from {
-				m := move{to: r.to, reports: r.reports, failed: r.failed}
-				if r.stay {
-					m.to = from
-				}
-				index[c][from] = append(index[c][from], m)
-			}
+		if !slices.Contains(r.calls, c) || !slices.Contains(r.from, from) {
+			continue
 		}
+		m := move{to: r.to, reports: r.reports, failed: r.failed}
+		if r.stay {
+			m.to = from
+		}
+		moves = append(moves, m)
 	}
-	return index
+	return moves
 }
 
-func indexEventRules() map[State][]move {
-	index := make(map[State][]move)
+// silentMoves returns what the library may do with an endpoint in a state.
+func silentMoves(from State) (moves []move) {
 	for _, r := range eventRules {
-		for _, from := range r.from {
-			index[from] = append(index[from], move{to: r.to, reports: r.event})
+		if slices.Contains(r.from, from) {
+			moves = append(moves, move{to: r.to, reports: r.event})
 		}
 	}
-	return index
+	return moves
 }

@@ -56,8 +56,7 @@ type Shadow struct {
 
 	mu      lockorder.Mutex
 	beliefs []belief // none once a difference was reported, or the endpoint is freed
-	calls   [maxCalls]Call
-	busy    [maxCalls]bool
+	calls   [maxCalls]Call // in progress, "" for none
 	history history
 }
 
@@ -94,7 +93,7 @@ func New(endpoint Endpoint, report func(Difference)) *Shadow {
 	s := &Shadow{endpoint: endpoint, report: report}
 	lockorder.Place(&s.mu, lockorder.Shadow, 0)
 	s.Believe(cgo.EPStateUnconnected)
-	s.history.add(Step{What: callCreate.String(), State: cgo.EPStateUnconnected, HasState: true})
+	s.history.add(Step{What: string(callCreate), State: cgo.EPStateUnconnected, HasState: true})
 	return s
 }
 
@@ -119,16 +118,16 @@ func (s *Shadow) Begin(c Call) CallInProgress {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.history.add(Step{What: c.String() + " begun"})
+	s.history.add(Step{What: string(c) + " begun"})
 	if len(s.beliefs) == 0 {
 		return CallInProgress{}
 	}
-	slot := slices.Index(s.busy[:], false)
+	slot := slices.Index(s.calls[:], "")
 	if slot < 0 {
 		s.beliefs = nil // more at a time than can be followed
 		return CallInProgress{}
 	}
-	s.calls[slot], s.busy[slot] = c, true
+	s.calls[slot] = c
 	return CallInProgress{s, slot}
 }
 
@@ -137,7 +136,13 @@ func (c CallInProgress) End(err *error) {
 	if c.shadow == nil {
 		return
 	}
-	c.conclude("done", *err, func(possible []belief) []belief {
+	s := c.shadow
+	s.mu.Lock()
+	call := string(s.calls[c.slot])
+	step := s.step(call + " done")
+	step.Err = *err
+	difference := s.take(step, call, func(possible []belief) []belief {
+		s.calls[c.slot] = ""
 		if *err == nil {
 			return withProgress(possible, c.slot, succeeded)
 		}
@@ -146,19 +151,7 @@ func (c CallInProgress) End(err *error) {
 		}
 		return withProgress(possible, c.slot, notYet)
 	})
-}
-
-func (c CallInProgress) conclude(how string, err error, explain func(possible []belief) []belief) {
-	s := c.shadow
-	s.mu.Lock()
-	call := s.calls[c.slot].String()
-	step := s.step(call + " " + how)
-	step.Err = err
-	difference := s.take(step, call, func(possible []belief) []belief {
-		s.busy[c.slot] = false
-		return explain(possible)
-	})
-	s.busy[c.slot] = false
+	s.calls[c.slot] = ""
 	s.mu.Unlock()
 	s.raise(difference)
 }
@@ -214,12 +207,6 @@ func (s *Shadow) Event(n Event) {
 
 // Completion notes the completion of an operation, with the lock of an EVD held.
 func (s *Shadow) Completion() {
-	if s != nil { // without assertions, as mostly, nothing is called
-		s.completed()
-	}
-}
-
-func (s *Shadow) completed() {
 	const event = cgo.EventDTOCompletion
 	s.mu.Lock()
 	difference := s.take(s.step(event.String()), event.String(), unchanged)
@@ -237,7 +224,7 @@ func (s *Shadow) Posted(call string) (raise func()) {
 	defer s.mu.Unlock()
 	state, err := s.endpoint.LibraryState(call)
 	difference := s.take(Step{What: call, State: state, HasState: err == nil}, call, func(possible []belief) []belief {
-		if slices.ContainsFunc(possible, func(b belief) bool { return len(postCalls[call].moves(b.state)) > 0 }) {
+		if slices.ContainsFunc(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 }) {
 			return possible
 		}
 		return nil
@@ -247,15 +234,6 @@ func (s *Shadow) Posted(call string) (raise func()) {
 	}
 	return func() { s.raise(difference) }
 }
-
-// postCalls finds a post by its name.
-var postCalls = func() map[string]Call {
-	m := map[string]Call{callPostRecv.String(): callPostRecv}
-	for _, c := range requestPosts {
-		m[c.String()] = c
-	}
-	return m
-}()
 
 // step makes a step with the state of the endpoint, if that can be read. The caller may hold an
 // EVD's lock.
@@ -346,7 +324,7 @@ func (s *Shadow) possible() []belief {
 			add(b.after(m))
 		}
 		for slot, call := range s.calls {
-			if !s.busy[slot] || b.done[slot] == failed {
+			if call == "" || b.done[slot] == failed {
 				continue
 			}
 			if b.done[slot] == succeeded {
@@ -391,4 +369,28 @@ func (b belief) after(m move) (belief, bool) {
 		b.owed[i] = m.reports
 	}
 	return b, true
+}
+
+// StepsKept is how much of its history an endpoint remembers.
+const StepsKept = 64
+
+// history has the last calls and events of an endpoint.
+type history []Step
+
+// add notes a step. One that repeats the last is counted with it: a program that
+// polls would fill the history with nothing else.
+func (h *history) add(s Step) {
+	s.Time, s.Count = time.Now(), 1
+	if n := len(*h); n > 0 {
+		last := &(*h)[n-1]
+		if last.What == s.What && last.State == s.State && last.HasState == s.HasState && last.Err == nil && s.Err == nil {
+			last.Time = s.Time
+			last.Count++
+			return
+		}
+		if n == StepsKept {
+			*h = slices.Delete(*h, 0, 1)
+		}
+	}
+	*h = append(*h, s)
 }
