@@ -242,9 +242,6 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 		return err
 	}
 	defer leave()
-	if cno != nil && cno.ia != evd.ia {
-		return refuse(op, ErrInvalidHandle, InvalidHandleCNO, "the notification object belongs to another adapter: create one on this")
-	}
 	return evd.modifyCNO(op, cno)
 }
 

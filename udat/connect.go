@@ -137,7 +137,7 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 	if ep == nil {
 		return ep.object().unusable(op, InvalidHandleEP)
 	}
-	if err := from.requireConnected(op, ep.ia); err != nil {
+	if err := from.requireConnected(op, &ep.obj); err != nil {
 		return ep.obj.refused(op, InvalidHandleEP, err)
 	}
 	arguments := connectArguments{op, InvalidArg3, InvalidArg4}
@@ -159,13 +159,13 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 }
 
 // requireConnected refuses an endpoint that is not connected, or is another adapter's.
-func (ep *EP) requireConnected(op string, ia *IA) error {
+func (ep *EP) requireConnected(op string, other *object) error {
 	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
 		return err
 	}
 	defer ep.obj.leave()
-	if ep.ia != ia {
-		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the other endpoint belongs to another adapter: use Connect")
+	if err := ep.obj.requireAdapterOf(other, op, InvalidHandleEP); err != nil {
+		return err
 	}
 	return ep.requireState(op, EPStateConnected)
 }
@@ -219,8 +219,8 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 		return false, err
 	}
 	defer ep.request.mu.Unlock()
-	if ep.ia != cr.ia {
-		return false, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter than the request: accept on one of the same")
+	if err := ep.obj.requireAdapterOf(&cr.obj, op, InvalidHandleEP); err != nil {
+		return false, err
 	}
 	from, call, handle := EPStateUnconnected, shadow.Accept, ep.handle
 	if cr.param.RSP != nil {

@@ -148,17 +148,11 @@ type epParts struct {
 // arguments lists the parts, without those that are left out.
 func (p *epParts) arguments(ia *IA) []argument {
 	arguments := []argument{{ia.object(), InvalidHandleIA}, {p.pz.object(), InvalidHandlePZ}}
-	if p.recv != nil {
-		arguments = append(arguments, argument{&p.recv.obj, InvalidHandleEVDRecv})
-	}
-	if p.request != nil {
-		arguments = append(arguments, argument{&p.request.obj, InvalidHandleEVDRequest})
-	}
-	if p.connect != nil {
-		arguments = append(arguments, argument{&p.connect.obj, InvalidHandleEVDConn})
-	}
-	if p.srq != nil {
-		arguments = append(arguments, argument{&p.srq.obj, InvalidHandleSRQ})
+	for _, a := range []argument{{p.recv.object(), InvalidHandleEVDRecv}, {p.request.object(), InvalidHandleEVDRequest},
+		{p.connect.object(), InvalidHandleEVDConn}, {p.srq.object(), InvalidHandleSRQ}} {
+		if a.object != nil {
+			arguments = append(arguments, a)
+		}
 	}
 	return arguments
 }
@@ -207,16 +201,12 @@ func (evd *EVD) nativeHandle() cgo.EVDHandle {
 // check refuses what the library would accept and break on.
 func (p *epParts) check(op string, ia *IA) error {
 	switch {
-	case p.pz.ia != ia:
-		return refuse(op, ErrInvalidHandle, InvalidHandlePZ, "the protection zone belongs to another adapter: create one on this")
-	case p.srq != nil && p.srq.ia != ia:
-		return refuse(op, ErrInvalidHandle, InvalidHandleSRQ, "the shared receive queue belongs to another adapter: create one on this")
-	case p.recv != nil && (p.recv.ia != ia || p.recv.flags&EVDDTO == 0):
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRecv, "the receive event dispatcher must be one for completions on the same adapter: create it with EVDDTO")
-	case p.request != nil && (p.request.ia != ia || p.request.flags&EVDDTO == 0):
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRequest, "the request event dispatcher must be one for completions on the same adapter: create it with EVDDTO")
-	case p.connect != nil && (p.connect.ia != ia || p.connect.flags&EVDConnection == 0):
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the connect event dispatcher must be one for connection events on the same adapter: create it with EVDConnection")
+	case p.recv != nil && p.recv.flags&EVDDTO == 0:
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRecv, "the receive event dispatcher must be one for completions: create it with EVDDTO")
+	case p.request != nil && p.request.flags&EVDDTO == 0:
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRequest, "the request event dispatcher must be one for completions: create it with EVDDTO")
+	case p.connect != nil && p.connect.flags&EVDConnection == 0:
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the connect event dispatcher must be one for connection events: create it with EVDConnection")
 	}
 	return p.checkAttr(op, &ia.attr)
 }

@@ -83,9 +83,6 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 		return nil, err
 	}
 	defer leave()
-	if cno != nil && cno.ia != ia {
-		return nil, refuse(op, ErrInvalidHandle, InvalidHandleCNO, "the notification object belongs to another adapter: create one on this")
-	}
 	most := ia.attr.MaxEVDQLen
 	switch {
 	case minQLen <= 0 || minQLen > most:

@@ -211,21 +211,13 @@ func (ia *IA) SyncRDMAWrite(segments []Segment) error {
 }
 
 func (ia *IA) sync(op string, segments []Segment, native func(cgo.IAHandle, []cgo.LMRTriplet) cgo.Return) error {
-	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
-		return err
-	}
-	ia.obj.leave()
-	arguments := []argument{{&ia.obj, InvalidHandleIA}}
+	arguments := []argument{{ia.object(), InvalidHandleIA}}
 	triplets := make([]cgo.LMRTriplet, len(segments))
 	for i, s := range segments {
 		triplets[i] = s.triplet
-		if s.lmr == nil {
-			continue
+		if s.lmr != nil {
+			arguments = append(arguments, argument{&s.lmr.obj, InvalidHandleLMR})
 		}
-		if s.lmr.pz.ia != ia {
-			return refuse(op, ErrInvalidParameter, InvalidArg2, "segment %d belongs to another adapter: synchronize it there", i)
-		}
-		arguments = append(arguments, argument{&s.lmr.obj, InvalidHandleLMR})
 	}
 	leave, err := enterAll(op, arguments...)
 	if err != nil {

@@ -55,7 +55,7 @@ func TestSyncRDMA(t *testing.T) {
 				want(t, sync(ia, segments))
 				want(t, sync(ia, nil))
 				want(t, sync(nil, nil), udat.ErrInvalidHandle, udat.InvalidHandleIA)
-				want(t, sync(other.IA, segments), udat.ErrInvalidParameter, udat.InvalidArg2)
+				want(t, sync(other.IA, segments), udat.ErrInvalidHandle, udat.InvalidHandleLMR)
 			})
 		}
 		want(t, e.Memory.Free())

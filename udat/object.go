@@ -1,7 +1,6 @@
 package udat
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/udat/internal/life"
@@ -59,7 +58,7 @@ type argument struct {
 	invalid ReturnSubtype
 }
 
-// enterAll enters several objects.
+// enterAll enters several objects, which must belong to the adapter of the first.
 func enterAll(op string, arguments ...argument) (leave func(), err error) {
 	objects := make([]*life.Object, len(arguments))
 	for i, a := range arguments {
@@ -69,11 +68,26 @@ func enterAll(op string, arguments ...argument) (leave func(), err error) {
 		objects[i] = &a.object.Object
 	}
 	leave, dead := life.EnterAll(objects...)
-	if dead == nil {
-		return leave, nil
+	for _, a := range arguments {
+		if &a.object.Object == dead {
+			return nil, a.object.unusable(op, a.invalid)
+		}
 	}
-	a := arguments[slices.IndexFunc(arguments, func(a argument) bool { return &a.object.Object == dead })]
-	return nil, a.object.unusable(op, a.invalid)
+	for _, a := range arguments {
+		if err := a.object.requireAdapterOf(arguments[0].object, op, a.invalid); err != nil {
+			leave()
+			return nil, err
+		}
+	}
+	return leave, nil
+}
+
+// requireAdapterOf refuses an object of another adapter.
+func (o *object) requireAdapterOf(other *object, op string, invalid ReturnSubtype) error {
+	if o.Ledger == other.Ledger {
+		return nil
+	}
+	return refuse(op, ErrInvalidHandle, invalid, "the %s belongs to another adapter: use one of the same", o.Kind())
 }
 
 // seal frees the object with release: see life.Object.Seal.

@@ -45,8 +45,8 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	if err := qual.check(op, InvalidArg2); err != nil {
 		return nil, err
 	}
-	if ep.ia != ia {
-		return nil, refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint belongs to another adapter: use one of the same")
+	if err := ep.obj.requireAdapterOf(&ia.obj, op, InvalidHandleEP); err != nil {
+		return nil, err
 	}
 	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
 		return nil, err

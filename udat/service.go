@@ -21,10 +21,7 @@ type service struct {
 // listen makes the native service point. Nobody takes its requests before it is complete.
 // The caller holds the gates of the adapter and of the event dispatcher.
 func (s *service) listen(op, kind string, free func() error, create func() (uintptr, cgo.Return)) error {
-	switch {
-	case s.evd.ia != s.ia:
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher belongs to another adapter: create one on this")
-	case s.evd.flags&EVDCR == 0:
+	if s.evd.flags&EVDCR == 0 {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher was made for %v: create it with %v", s.evd.flags, EVDCR)
 	}
 	if s.qual != anyConnQual && s.ia.overTCP && uint16(s.qual+tcpOffset) == 0 {

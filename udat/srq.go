@@ -43,8 +43,6 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	}
 	defer leave()
 	switch {
-	case pz.ia != ia:
-		return nil, refuse(op, ErrInvalidHandle, InvalidHandlePZ, "the protection zone belongs to another adapter: create one on this")
 	case attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > ia.attr.MaxDTOPerEP:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, make it 1 to %d", attr.MaxRecvDTOs, ia.attr.MaxDTOPerEP)
 	case attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > ia.attr.MaxIOVSegmentsPerDTO:

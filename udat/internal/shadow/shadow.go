@@ -55,7 +55,7 @@ type Shadow struct {
 	report   func(Difference)
 
 	mu      lockorder.Mutex
-	beliefs []belief // none once a difference was reported, or the endpoint is freed
+	beliefs []belief       // none once a difference was reported, or the endpoint is freed
 	calls   [maxCalls]Call // in progress, "" for none
 	history history
 }
