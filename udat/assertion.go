@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
@@ -117,14 +116,15 @@ func either(states []EPState) string {
 	return strings.Join(names, " or ")
 }
 
-// watch returns a shadow that follows a new endpoint, nil unless assertions are on.
-func (ep *EP) watch() *shadow.Shadow {
+// watch returns a shadow that follows a new endpoint, nil unless assertions are on. name is called
+// with the first difference.
+func watch(endpoint shadow.Endpoint, name func() string) *shadow.Shadow {
 	report := assertions.Load()
 	if report == nil {
 		return nil
 	}
-	return shadow.New(watched{ep}, func(d shadow.Difference) {
-		e := &AssertionError{Endpoint: ep.obj.String(), At: d.At, Impossible: d.Impossible, Got: EPState(d.Got)}
+	return shadow.New(endpoint, func(d shadow.Difference) {
+		e := &AssertionError{Endpoint: name(), At: d.At, Impossible: d.Impossible, Got: EPState(d.Got)}
 		for _, s := range d.Allowed {
 			e.Allowed = append(e.Allowed, EPState(s))
 		}
@@ -133,23 +133,4 @@ func (ep *EP) watch() *shadow.Shadow {
 		}
 		(*report)(e)
 	})
-}
-
-// watched is an endpoint as its shadow sees it.
-type watched struct{ ep *EP }
-
-func (w watched) LibraryState(op string) (cgo.EPState, error) { return w.ep.libraryState(op) }
-
-// Glance does not wait for the gate.
-func (w watched) Glance(op string) (cgo.EPState, bool) {
-	q := &w.ep.recv
-	if !q.mu.TryLock() {
-		return 0, false
-	}
-	defer q.mu.Unlock()
-	if q.handle == 0 {
-		return 0, false
-	}
-	state, err := w.ep.libraryState(op)
-	return state, err == nil
 }

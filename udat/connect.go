@@ -212,6 +212,11 @@ var stateSubtypes = map[EPState]ReturnSubtype{
 	EPStateCompletionPending:          InvalidStateEPComplPending,
 }
 
+// inAttempt reports whether a connection is being made.
+func inAttempt(state EPState) bool {
+	return state == EPStateActiveConnectionPending || state == EPStateCompletionPending
+}
+
 // accept is the endpoint's part of CR.Accept. It reports whether the library
 // has seen the request.
 func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {

@@ -115,7 +115,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	ep := &EP{ia: ia}
-	ep.shadow = ep.watch()
+	ep.shadow = watch(watched{ep}, ep.obj.String)
 	if err := p.checkStreams(op, ep); err != nil {
 		return nil, err
 	}
@@ -289,6 +289,25 @@ func (ep *EP) state(op string) (EPState, error) {
 func (ep *EP) libraryState(op string) (cgo.EPState, error) {
 	state, _, _, r := cgo.EPGetStatus(ep.handle)
 	return state, check(op, r)
+}
+
+// watched is an endpoint as its shadow sees it.
+type watched struct{ ep *EP }
+
+func (w watched) LibraryState(op string) (cgo.EPState, error) { return w.ep.libraryState(op) }
+
+// Glance does not wait for the gate.
+func (w watched) Glance(op string) (cgo.EPState, bool) {
+	q := &w.ep.recv
+	if !q.mu.TryLock() {
+		return 0, false
+	}
+	defer q.mu.Unlock()
+	if q.handle == 0 {
+		return 0, false
+	}
+	state, err := w.ep.libraryState(op)
+	return state, err == nil
 }
 
 // EPParam holds the parameters of an endpoint. State and addresses can only be

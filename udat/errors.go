@@ -10,6 +10,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/logging"
 )
 
 // ErrClosed matches the error of a call on an object that was freed or closed.
@@ -20,6 +21,15 @@ type closed struct{}
 
 func (closed) Error() string        { return "udat: object is freed" }
 func (closed) Is(target error) bool { return target == net.ErrClosed }
+
+// ErrNoNativeLibrary matches the error of every call in a program that was built
+// without the native library: with CGO_ENABLED=0, which is what Go assumes when it
+// compiles for another machine, or for anything but 64-bit Linux. The error's text
+// says what to do. It also matches ErrNotImplemented and errors.ErrUnsupported.
+//
+// Such a program has no objects. What needs neither objects nor the library works:
+// Strerror for the codes of the headers, device.WriteConfig, the methods of data.
+var ErrNoNativeLibrary = device.ErrNoNativeLibrary
 
 // Error is the error of every failed call.
 //
@@ -127,6 +137,29 @@ func (e *Error) class() ReturnClass {
 // Timeout reports whether a time-out was the reason, as net.Error has it.
 func (e *Error) Timeout() bool { return e.Return.Type() == ErrTimeoutExpired }
 
+// needLibrary fails in a build without the native library. Calls that could do
+// something of their own before they reach it begin with this.
+func needLibrary(op string) error {
+	if !cgo.Available {
+		return withoutLibrary(op)
+	}
+	return nil
+}
+
+func withoutLibrary(op string) error {
+	return &Error{
+		Op:     op,
+		Return: classError | Return(ErrNotImplemented),
+		Err:    ErrNoNativeLibrary,
+	}
+}
+
+// logged logs the error of a call, and returns it.
+func logged(e *Error) error {
+	logging.Refused(e.Op, cgo.Return(e.Return), e.Detail)
+	return e
+}
+
 // check turns what the library returned into an error.
 func check(op string, r cgo.Return) error {
 	if r.OK() {
@@ -179,6 +212,13 @@ func interrupted(op string, ctx context.Context) error {
 // explained makes an error with a reason that has a Problem in it.
 func explained(op string, r Return, reason error) error {
 	return logged(&Error{Op: op, Return: r, Detail: reason.Error(), Err: reason})
+}
+
+func checkContext(op string, ctx context.Context) error {
+	if ctx == nil {
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the context is nil: context.Background is one that never ends")
+	}
+	return nil
 }
 
 // checkMade is check for calls that make an object. What the kernel refuses

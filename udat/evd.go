@@ -108,7 +108,6 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 
 func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EVD {
 	evd := &EVD{ia: ia, flags: flags}
-	evd.queue.SetSpin(DefaultWaitSpin)
 	evd.queue.Init(ia.notifier, handle, cno)
 	evd.obj.SetGate(&evd.queue)
 	return evd

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/logging"
 )
 
 // Event is one event, copied out of the library whole: nothing in it changes
@@ -230,7 +231,7 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 		evd.assert(func() { ep.shadow.Event(cgo.EventNumber(number)) })
 	}
 	evd.ia.counters.Load().connection(number, ep)
-	logConnection(number, evd.ia.name, ep.obj.Record)
+	logging.Connection(cgo.EventNumber(number), evd.ia.name, ep.obj.Record)
 	return true
 }
 
@@ -244,7 +245,7 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 	}
 	*event = Event{Number: EventConnectionRequest, more: &moreOfEvent{cr: newCR(s, data)}}
 	evd.ia.counters.Load().connection(EventConnectionRequest, nil)
-	logConnection(EventConnectionRequest, evd.ia.name, s.obj.Record)
+	logging.Connection(cgo.EventConnectionRequest, evd.ia.name, s.obj.Record)
 	if s.rsp != nil && s.rsp.ep.shadow != nil {
 		evd.assert(func() { s.rsp.ep.shadow.Event(cgo.EventConnectionRequest) })
 	}

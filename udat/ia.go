@@ -404,10 +404,6 @@ func (ia *IA) abortAttempts() {
 	}
 }
 
-func inAttempt(state EPState) bool {
-	return state == EPStateActiveConnectionPending || state == EPStateCompletionPending
-}
-
 // setNamed has events that name the handle be about an object. The caller has just made it.
 func (ia *IA) setNamed(handle cgo.Handle, object any) {
 	ia.mu.Lock()

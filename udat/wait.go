@@ -97,13 +97,6 @@ func (evd *EVD) notWaited(ctx context.Context, r cgo.Return) error {
 // errThreshold is the error of waits for more events than the queue holds.
 var errThreshold = refuse(waitOp, ErrInvalidParameter, InvalidArg3, "the threshold is more than the queue holds: lower it, or see Resize")
 
-func checkContext(op string, ctx context.Context) error {
-	if ctx == nil {
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the context is nil: context.Background is one that never ends")
-	}
-	return nil
-}
-
 // errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
 var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")
 

@@ -46,6 +46,7 @@ func (q *Queue) init(l library, n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandl
 	if cno == 0 {
 		l.disable(evd) // until somebody waits
 	}
+	q.waiters.spinning.most = MostSpin
 	lockorder.Place(&q.waiters.mu, lockorder.Waiters, 0)
 	n.add(q)
 }
