@@ -34,11 +34,10 @@ func takeAssertVariable(value string) error {
 }
 
 // SetAssertions has the endpoints that are created from now on checked: at each call
-// and event, the state that dat_ep_get_status returns is compared with the
-// specification. report gets the first difference of an endpoint, PanicOnAssertion and
-// LogAssertion for example; nil turns the checks off. SetAssertions returns the
-// previous function. Any goroutine may call report, in the middle of a call and with
-// locks held: it must not call this package.
+// and event, the library's state is compared with the specification. report gets the
+// first difference of an endpoint, on any goroutine and with locks held: it must not
+// call this package. It is PanicOnAssertion or LogAssertion for example; nil turns the
+// checks off. SetAssertions returns the previous function.
 func SetAssertions(report func(*AssertionError)) (previous func(*AssertionError)) {
 	var now *func(*AssertionError)
 	if report != nil {

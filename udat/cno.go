@@ -11,8 +11,7 @@ import (
 )
 
 // CNO is a consumer notification object: it tells waiters and an agent which of its
-// EVDs have events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs. A goroutine in Wait
-// holds no thread.
+// EVDs have events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs.
 type CNO struct {
 	obj     object
 	ia      *IA

@@ -39,12 +39,10 @@ func microseconds(timeout time.Duration) uint32 {
 // EventConnectionTimedOut when nothing came within timeout, and
 // EventConnectionBroken when the connection manager of a side failed meanwhile.
 //
-// The endpoint must be UNCONNECTED. remote is an IPv4 address: the providers
-// know no other. If the kernel refuses it at once, Connect with socket CM fails
-// with ErrInvalidAddress and the kernel's reason, for example
-// syscall.ENETUNREACH; with CMA that is an event. privateData is limited by ProviderAttr.MaxPrivateDataSize, and
-// a peer on the CMA provider gets it padded to that. The quality of service and
-// the connect flags of the C call have a single value that providers accept.
+// The endpoint must be UNCONNECTED. remote is an IPv4 address. If the kernel refuses it
+// at once, Connect with socket CM fails with ErrInvalidAddress and the kernel's reason,
+// for example syscall.ENETUNREACH; with CMA that is an event. privateData is limited by
+// ProviderAttr.MaxPrivateDataSize, and a peer on the CMA provider gets it padded to that.
 //
 //	Implements: DAT_RETURN dat_ep_connect(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_IA_ADDRESS_PTR remote_ia_address, IN DAT_CONN_QUAL remote_conn_qual,

@@ -14,10 +14,8 @@ import (
 // DISCONNECT_PENDING and takes no more of them, and CloseAbrupt ends the waiting.
 //
 // The event comes once the requests have completed, on either side, for which it waits
-// up to a quarter of a second. After it no more completions of requests come.
-//
-// It does nothing in DISCONNECTED, and fails with ErrInvalidState in UNCONNECTED and in
-// the other states before a connection.
+// up to a quarter of a second. After it no more completions of requests come. Disconnect
+// does nothing in DISCONNECTED, and fails with ErrInvalidState before a connection.
 //
 //	Implements: DAT_RETURN dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_CLOSE_FLAGS disconnect_flags)
@@ -48,9 +46,8 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 
 // Reset makes a disconnected endpoint unconnected again, with the same attributes, so
 // that it can connect or accept once more. In UNCONNECTED it takes back receives. In
-// both cases those that are still posted complete with DTOErrFlushed. Events of the
-// connection that were not taken stay in their EVDs. It fails with ErrInvalidState in
-// any other state.
+// both cases those that are still posted complete with DTOErrFlushed, and events that
+// were not taken stay. It fails with ErrInvalidState in any other state.
 //
 //	Implements: DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Reset() (err error) {

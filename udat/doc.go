@@ -35,22 +35,18 @@
 // # Goroutines
 //
 // All methods may be called from any goroutine. Posts in one direction on an
-// endpoint take turns, and wait while the endpoint is disconnected, modified or
-// reset. They do not wait for posts on other endpoints. Thousands of goroutines may
-// be in EVD.Wait or CNO.Wait: all but a few of them hold no thread.
+// endpoint take turns, see EP, and do not wait for other endpoints. Thousands of
+// goroutines may be in EVD.Wait or CNO.Wait: all but a few of them hold no thread.
 //
 // # Assertions
 //
-// For tests, UDAT_ASSERT=panic or UDAT_ASSERT=log in the environment, or
-// SetAssertions, has the state of each endpoint compared at its calls and events
-// with the specification. A difference, which is a fault of the native library or of
-// this package, is an AssertionError, which tells what led there.
+// UDAT_ASSERT=panic or UDAT_ASSERT=log in the environment, or SetAssertions, has the
+// states of endpoints compared with the specification. An AssertionError tells what
+// led to a difference, which is a fault of the native library or of this package.
 //
 // # The native library
 //
-// Where the library breaks its own specification, or the process, udat does
-// what the specification promises, or returns an error. The library prints
-// messages of its own: set DAT_DBG_TYPE and DAPL_DBG_TYPE to 0 before the
-// program starts to silence them. A child process that is forked, but does not
-// exec, must not touch an adapter.
+// The library prints messages of its own: DAT_DBG_TYPE=0 and DAPL_DBG_TYPE=0 in the
+// environment silence them. A child process that is forked, but does not exec, must not
+// touch an adapter.
 package udat

@@ -14,14 +14,14 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// EP is an endpoint, one end of a connection. Its methods may be called from
-// any goroutine. Posts in one direction take turns. A receive waits while the endpoint is
-// modified, reset or freed, a request also while it connects, accepts or disconnects.
-//
-// Its two locks are those of its queues. The call that is changing the endpoint holds that of
-// the requests, and may wait for the library meanwhile. One that only looks at it holds
-// that of the receives. It is freed with both held.
+// EP is an endpoint, one end of a connection. Posts in one direction take turns. A
+// receive waits while the endpoint is modified, reset or freed, a request also while it
+// connects, accepts or disconnects.
 type EP struct {
+	// Its two locks are those of its queues. The call that is changing the endpoint holds that of
+	// the requests, and may wait for the library meanwhile. One that only looks at it holds
+	// that of the receives. It is freed with both held.
+
 	obj    object // the gate is the lock of recv
 	ia     *IA
 	handle cgo.EPHandle
@@ -254,11 +254,9 @@ type EPStatus struct {
 	RequestIdle bool // no send, RDMA read or RDMA write is outstanding
 }
 
-// GetStatus returns a snapshot of the endpoint. It does not allocate.
-//
-// The adapter does not report that a suppressed request has succeeded. GetStatus
-// makes the library ask, so that a later call reports RequestIdle soon after the last
-// request has succeeded.
+// GetStatus returns a snapshot of the endpoint. It does not allocate. It makes the
+// library ask the adapter for suppressed requests that have succeeded, so that a later
+// call reports RequestIdle soon after the last one has.
 //
 //	Implements: DAT_RETURN dat_ep_get_status(IN DAT_EP_HANDLE ep_handle,
 //	    OUT DAT_EP_STATE *ep_state, OUT DAT_BOOLEAN *recv_idle, OUT DAT_BOOLEAN *request_idle)

@@ -24,11 +24,9 @@ func (closed) Is(target error) bool { return target == net.ErrClosed }
 
 // ErrNoNativeLibrary matches the error of every call in a program that was built
 // without the native library: with CGO_ENABLED=0, which is what Go assumes when it
-// compiles for another machine, or for anything but 64-bit Linux. The error's text
-// says what to do. It also matches ErrNotImplemented and errors.ErrUnsupported.
-//
-// Such a program has no objects. What needs neither objects nor the library works:
-// Strerror for the codes of the headers, device.WriteConfig, the methods of data.
+// compiles for another machine, or for anything but 64-bit Linux. It also matches
+// ErrNotImplemented and errors.ErrUnsupported. What needs neither objects nor the
+// library works: Strerror, device.WriteConfig, the methods of data.
 var ErrNoNativeLibrary = device.ErrNoNativeLibrary
 
 // Error is the error of every failed call.

@@ -10,8 +10,7 @@ import (
 )
 
 // EVD is an event dispatcher: the queue of the events of the streams that feed
-// it. Its methods may be called from any goroutine; each event goes to one of
-// those that ask.
+// it. Each event goes to one of the goroutines that ask.
 type EVD struct {
 	obj   object // the gate is the lock of queue
 	ia    *IA
@@ -51,17 +50,14 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 // by the streams in flags. One for completions can take software events and connection
 // requests too, but not connection events: no provider supports that.
 //
-// Any endpoint can use it, whatever its length. If the attributes of the endpoints
-// allow more operations to be outstanding than the EVD holds, each operation takes room
-// when it is posted, and frees it when its completion is taken. A post without room
-// fails with ErrInsufficientResources, subtype ResourceTEVD, and changes nothing: take
-// completions and post again, or see Resize. A receive of a shared queue may complete
-// on the receive EVD of any of the queue's endpoints, and takes room on each: the
-// shortest bounds how many may be outstanding.
+// If the attributes of the endpoints that use it allow more operations to be outstanding
+// than the EVD holds, each takes room from its post until its completion is taken. A
+// post without room fails with ErrInsufficientResources, subtype ResourceTEVD, and
+// changes nothing: take completions and post again, or see Resize. A receive of a shared
+// queue takes room on the receive EVD of each of the queue's endpoints.
 //
-// A connection event without room ends its connection, and connection requests without
-// room are rejected: the length should be that of all that the program does not take at
-// once. The adapter's AsyncEVD then reports EventAsyncErrorEVDOverflow.
+// A connection event without room ends its connection, a connection request is
+// rejected, and the adapter's AsyncEVD reports EventAsyncErrorEVDOverflow.
 //
 //	Implements: DAT_RETURN dat_evd_create(IN DAT_IA_HANDLE ia_handle, IN DAT_COUNT evd_min_qlen,
 //	    IN DAT_CNO_HANDLE cno_handle, IN DAT_EVD_FLAGS evd_flags,
@@ -170,12 +166,10 @@ func (evd *EVD) Query() (EVDParam, error) {
 	return param, nil
 }
 
-// Resize changes the length of the queue to at least minQLen events. Events,
-// waiters and users of the EVD stay.
-//
-// It fails with ErrInvalidState if there are more events, or completions to
-// come, than it would hold, and with ErrModelNotSupported for completions on a device
-// that cannot resize its queues, as those of soft-iWARP.
+// Resize changes the length of the queue to at least minQLen events, and nothing else.
+// It fails with ErrInvalidState if there are more events, or completions to come, than
+// it would hold, and with ErrModelNotSupported for completions on a device that cannot
+// resize its queues, as those of soft-iWARP.
 //
 //	Implements: DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle,
 //	    IN DAT_COUNT evd_min_qlen)

@@ -56,26 +56,22 @@ func (ia *IA) object() *object {
 //     that with an IPv4 address.
 //   - "scm:mlx5_0/1", the socket CM provider (libdaploscm) on a device and a
 //     port; without "/1", on the first active port.
-//   - "mlx5_0", a device, see device.List. It is that of the CMA provider on an
-//     interface of the device that has an IPv4 address, since that provider
-//     drives every kind of device and connects over the device itself. Where
-//     there is no such interface, it is that of the socket CM provider, which
+//   - "mlx5_0", a device, see device.List, or "eth0", a network interface: the
+//     CMA provider, which connects over the device itself, if an interface of
+//     the device has an IPv4 address, and else the socket CM provider, which
 //     connects over any other network.
-//   - "eth0", a network interface: the same choice.
 //
-// All but the first need no entry in dat.conf. An adapter's ProviderAttr has the
-// name in full. A peer has to use the same provider.
+// All but the first need no entry in dat.conf. ProviderAttr has the name in
+// full. A peer has to use the same provider.
 //
-// It fails with ErrProviderNotFound when no such entry or no such library
-// exists, with ErrModelNotSupported for the socket CM provider on iWARP, and with
-// the provider's error when the device cannot be used. An adapter that is open
-// already opens with the address that it had at first: if no interface has that
-// any more, Open fails with ErrInvalidAddress. The CMA provider opens no further
-// adapter in a process that has changed its credentials since the first:
-// ErrPrivilegesViolation. Open fails with ErrProviderNotFound and device.ProblemWrongLibrary
-// if libdat2 or the provider is not one that udat works with, which scripts/native
-// builds: see NativeLibrary. The error's Detail says what a user can do, and it
-// matches a Problem.
+// It fails with ErrProviderNotFound for want of the entry or the library, or, with
+// device.ProblemWrongLibrary, if libdat2 or the provider is not that of scripts/native,
+// see NativeLibrary; with ErrModelNotSupported for the socket CM provider on iWARP;
+// with ErrInvalidAddress if the adapter is open already, and no interface has the
+// address any more that it had at first; with ErrPrivilegesViolation for the CMA
+// provider in a process that has changed its credentials since it opened the first
+// adapter; and with the provider's error. The error's Detail says what a user can
+// do, and it matches a Problem.
 //
 //	Implements: DAT_RETURN dat_ia_open(IN const DAT_NAME_PTR ia_name,
 //	    IN DAT_COUNT async_evd_min_qlen, INOUT DAT_EVD_HANDLE *async_evd_handle,
@@ -145,8 +141,7 @@ func (ia *IA) Name() string {
 }
 
 // AsyncEVD returns the EVD on which the adapter reports asynchronous errors. It
-// lives as long as the adapter and cannot be freed. A program can ignore it: if
-// nobody takes the errors, all but the first thousands are dropped.
+// cannot be freed. A program can ignore it: all but the first 4096 are dropped.
 //
 // EventAsyncErrorIACatastrophic says that the device was removed: close the
 // adapter. The other errors concern one object, and the end of a connection is

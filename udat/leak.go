@@ -32,9 +32,8 @@ func Living() []Origin { return origins(life.Living()) }
 // own. The default, nil, does nothing. UDAT_LEAKS=print in the environment sets
 // PrintLeak from the start of the program.
 //
-// The native objects live on, with their memory. An adapter counts as in use, and is
-// not found, while a goroutine waits on it, while it has a service point, and while a
-// CNO on it has an agent.
+// The native objects live on, with their memory. An adapter is not found while a
+// goroutine waits on it, and while it has a service point or a CNO with an agent.
 func OnLeak(report func(leaked []Origin)) { leakReport.Store(&report) }
 
 var leakReport atomic.Pointer[func([]Origin)]

@@ -12,10 +12,9 @@ import (
 // slog.LevelWarn, all else a slog.LevelInfo. Nil, the default, logs nothing. For the
 // log of the program: SetLogHandler(slog.Default().Handler()).
 //
-// The handler runs on a goroutine of its own, and may call udat. It delays no call: while
+// The handler runs on a goroutine of its own, and may call udat, but not SetLogHandler,
+// which returns when the handler before has got all its records. It delays no call: while
 // it is 1024 records behind, further ones are left out, and the next one has their number
-// in the attribute omitted. SetLogHandler returns when the handler before has got all
-// its records; a handler must not call it. Some calls have two records, the library's
-// code and what udat found out about it. Waits that end by their contexts, and queues that
-// are empty or full, have none.
+// in the attribute omitted. Some calls have two records, the library's code and what udat
+// found out. Waits that end by their contexts, and queues that are empty or full, have none.
 func SetLogHandler(handler slog.Handler) { logging.SetHandler(handler) }

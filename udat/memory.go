@@ -35,9 +35,8 @@ func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 
 // AllocHugeMemory is AllocMemory in huge pages of pageSize bytes, 2 MiB (1<<21) or 1
 // GiB (1<<30) for example, so that the adapter has fewer pages to keep track of. Pages
-// are taken whole: size should be a multiple of pageSize. It fails with
-// ErrInvalidParameter if the kernel has no pages of that size, and with
-// ErrInsufficientResources if not enough are free: reserve them, in
+// are taken whole. It fails with ErrInvalidParameter if the kernel has no pages of that
+// size, and with ErrInsufficientResources if not enough are free: reserve them, in
 // /proc/sys/vm/nr_hugepages for example.
 //
 //	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory

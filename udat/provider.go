@@ -284,10 +284,9 @@ type ProviderInfo struct {
 	ThreadSafe   bool
 }
 
-// Providers lists the registry's entries. They come from the file that the
-// environment variable DAT_OVERRIDE names, else from /etc/dat.conf, as it was
-// when the program started; after them come those of RegisterProvider. An entry
-// says nothing about whether its device exists.
+// Providers lists the registry's entries, whether or not their devices exist: those of
+// the file that DAT_OVERRIDE in the environment names, else of /etc/dat.conf, as it was
+// when the program started, and then those of RegisterProvider.
 //
 //	Implements: DAT_RETURN dat_registry_list_providers(IN DAT_COUNT max_to_return,
 //	    OUT DAT_COUNT *entries_returned, OUT DAT_PROVIDER_INFO *(dat_provider_list[]))

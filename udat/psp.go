@@ -16,12 +16,9 @@ func (psp *PSP) object() *object {
 
 // CreatePSP listens on a connection qualifier. Each request that arrives is an
 // EventConnectionRequest on evd, which must have been made for them (EVDCR).
-// While evd is full, requests are rejected, and the adapter's AsyncEVD reports
-// EventAsyncErrorEVDOverflow.
 //
 // flags must be PSPConsumer: the program chooses the endpoint when it accepts.
-// With PSPProvider it fails with ErrModelNotSupported: no provider can accept a
-// request on an endpoint that it has made itself.
+// With PSPProvider it fails with ErrModelNotSupported, as all providers do.
 //
 // It fails with ErrConnQualInUse when something listens there already, by that
 // number or by another that means the same: see ConnQual.

@@ -12,9 +12,9 @@ import (
 // bind, whatever those of the memory are. That takes a message to the adapter, where
 // RegisterMemory and LMR.Free take a call of the kernel.
 //
-// All peers whose endpoints are in the window's protection zone reach it, over any
-// connection, and it stays bound when the connection ends. Its contexts come again
-// after 256 binds. Over soft-RoCE a peer reaches the whole LMR through it.
+// All peers of the window's protection zone reach it, and it stays bound when a
+// connection ends. Its contexts come again after 256 binds. Over soft-RoCE a peer
+// reaches the whole LMR through it.
 type RMR struct {
 	obj    object
 	pz     *PZ

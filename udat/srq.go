@@ -74,9 +74,8 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 // endpoints. The memory belongs to the adapter until the completion, which carries
 // cookie and comes to the receive EVD of the endpoint that the message came to.
 // Receives are taken in the order of posting, and complete in any order. MaxRecvDTOs of
-// them may be outstanding. They take room on each receive EVD of the queue's endpoints
-// that is shorter than what its endpoints may have outstanding, see CreateEVD. For
-// errors see EP.PostRecv. A post does not allocate.
+// them may be outstanding; see CreateEVD for the room that they take. For errors see
+// EP.PostRecv. A post does not allocate.
 //
 // A receive that was taken for a message completes with DTOErrFlushed if the connection
 // ends before the whole message has come. Take it before EP.Free, which drops the

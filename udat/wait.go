@@ -11,19 +11,17 @@ import (
 // Wait takes one event, and waits for it as long as ctx allows: an event that is there
 // already is returned even when ctx has ended. When ctx ends first, the error matches
 // that of the context and its cause, and no event is lost. Before it sleeps, Wait looks
-// for the event a while, see SetWaitSpin. A goroutine that sleeps holds no thread,
-// except for up to 8 on an adapter, each of which is the only one that waits on its
-// EVD. Wait allocates no more than Dequeue while waits use the same context: the first
-// sleep with another one allocates what watches for its end.
+// for the event a while, see SetWaitSpin. Goroutines that sleep hold no thread, except
+// for up to 8 on an adapter, each alone on its EVD. Wait allocates no more than Dequeue,
+// but for the first sleep with another context than before.
 //
 // While a goroutine waits, the events are its own: they do not trigger a CNO, and Poll
 // and Dequeue may find nothing. Those that the last one leaves trigger the CNO when its
 // wait ends.
 //
-// It fails with ErrInvalidState after SetUnwaitable, and with ErrClosed when the EVD is
-// freed. If the library cannot notify of events, Wait returns its error instead of
-// sleeping, and the next Wait tries again. In a bubble of testing/synctest no time-out
-// ends a wait: the bubble's clock stands still meanwhile.
+// It fails with ErrInvalidState after SetUnwaitable, with ErrClosed when the EVD is
+// freed, and with the library's error if that cannot notify of events. In a bubble of
+// testing/synctest no time-out ends a wait: the bubble's clock stands still meanwhile.
 //
 //	Implements: DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle, IN DAT_TIMEOUT timeout,
 //	    IN DAT_COUNT threshold, OUT DAT_EVENT *event, OUT DAT_COUNT *n_more)
@@ -131,10 +129,9 @@ const DefaultWaitSpin = 50 * time.Microsecond
 // SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, looks
 // for an event in C before it sleeps, from 0 for never to MaxSpin.
 //
-// Sleeping costs at least two context switches. Wait backs off when spinning does not
-// help, down to one spin in 64 waits, until a spin finds an event. It does not spin while
-// another goroutine waits on the event dispatcher, while all processors but one
-// spin in waits, or when GOMAXPROCS is 1.
+// Wait backs off when spinning does not help, down to one spin in 64 waits. It does not
+// spin while another goroutine waits on the event dispatcher, while all processors but
+// one spin in waits, or when GOMAXPROCS is 1.
 func (evd *EVD) SetWaitSpin(most time.Duration) error {
 	if err := evd.enter(waitOp); err != nil {
 		return err
