@@ -115,7 +115,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	ep := &EP{ia: ia}
-	ep.shadow = watch(watched{ep}, ep.obj.String)
+	ep.shadow = watch(watched{ep}, func() string { return ep.obj.String() })
 	if err := p.checkStreams(op, ep); err != nil {
 		return nil, err
 	}
