@@ -28,20 +28,12 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	if flags != CloseAbrupt && flags != CloseGraceful {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be %v or %v", flags, CloseAbrupt, CloseGraceful)
 	}
-	state, err := ep.state(op)
-	if err != nil {
-		return err
-	}
-	switch state {
-	case EPStateUnconnected, EPStateReserved, EPStatePassiveConnectionPending, EPStateTentativeConnectionPending:
-		return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it has no connection: there is nothing to disconnect", state)
-	}
 	call := shadow.DisconnectAbrupt
 	if flags == CloseGraceful {
 		call = shadow.DisconnectGraceful
 	}
 	defer ep.shadow.Begin(call).End(&err)
-	return check(op, cgo.EPDisconnect(ep.handle, cgo.CloseFlags(flags)))
+	return checkState(op, cgo.EPDisconnect(ep.handle, cgo.CloseFlags(flags)), "the endpoint has no connection: there is nothing to disconnect")
 }
 
 // Reset makes a disconnected endpoint unconnected again, with the same attributes, so
@@ -56,15 +48,9 @@ func (ep *EP) Reset() (err error) {
 		return err
 	}
 	defer ep.request.mu.Unlock()
-	state, err := ep.state(op)
-	if err != nil {
-		return err
-	}
-	if state != EPStateDisconnected && state != EPStateUnconnected {
-		return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it must be in %v or %v: %s", state, EPStateDisconnected, EPStateUnconnected, wayTo(EPStateUnconnected, state))
-	}
 	defer ep.shadow.Begin(shadow.Reset).End(&err)
 	ep.recv.mu.Lock()
 	defer ep.recv.mu.Unlock()
-	return check(op, cgo.EPReset(ep.handle))
+	return checkState(op, cgo.EPReset(ep.handle), "the endpoint must be disconnected or unconnected: Disconnect it and wait for EventConnectionDisconnected, "+
+		"or free the reserved service point that holds it")
 }

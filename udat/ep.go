@@ -374,18 +374,11 @@ func (ep *EP) Free() (err error) {
 		return err
 	}
 	defer ep.request.mu.Unlock()
-	state, err := ep.state(op)
-	if err != nil {
-		return err
-	}
-	if state == EPStateReserved || state == EPStatePassiveConnectionPending || state == EPStateTentativeConnectionPending {
-		return refuse(op, ErrInvalidState, stateSubtypes[state], "a reserved service point holds the endpoint: free that first")
-	}
 	defer ep.shadow.Begin(shadow.Free).End(&err)
 	evds := ep.parts.evds()
 	defer lockAll(evds)()
 	return ep.obj.seal(op, InvalidHandleEP, func() error {
-		if err := check(op, cgo.EPFree(ep.handle)); err != nil {
+		if err := checkState(op, cgo.EPFree(ep.handle), "a reserved service point holds the endpoint: free that first"); err != nil {
 			return err
 		}
 		for _, evd := range evds {

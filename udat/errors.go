@@ -174,6 +174,14 @@ func check(op string, r cgo.Return) error {
 	return logged(&Error{Op: op, Return: Return(r)})
 }
 
+// checkState is check for a call that the library refuses in some states, which the subtype names.
+func checkState(op string, r cgo.Return, remedy string) error {
+	if r.Type() != cgo.InvalidState {
+		return check(op, r)
+	}
+	return refuse(op, ErrInvalidState, ReturnSubtype(r.Subtype()), "%s", remedy)
+}
+
 // refuse makes the error of a call that the binding did not pass on. Without the
 // native library that is what is wrong with each call: no object is there.
 func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any) error {

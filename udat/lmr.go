@@ -180,10 +180,7 @@ func (lmr *LMR) Free() error {
 		if !r.OK() {
 			lmr.usable.Store(uint32(lmr.privileges))
 		}
-		if r.Type() == cgo.InvalidState {
-			return refuse(op, ErrInvalidState, InvalidStateLMRInUse, "a remote memory region is bound to the memory, or a bind of one is outstanding: bind that to something else, or free it")
-		}
-		if err := check(op, r); err != nil {
+		if err := checkState(op, r, "a remote memory region is bound to the memory, or a bind of one is outstanding: bind that to something else, or free it"); err != nil {
 			return err
 		}
 		lmr.release()

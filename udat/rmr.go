@@ -195,11 +195,8 @@ func (rmr *RMR) Query() (RMRParam, error) {
 func (rmr *RMR) Free() error {
 	const op = "dat_rmr_free"
 	return rmr.object().seal(op, InvalidHandleRMR, func() error {
-		r := cgo.RMRFree(rmr.handle)
-		if ReturnType(r.Type()) == ErrInvalidState {
-			return refuse(op, ErrInvalidState, NoSubtype, "a bind of the region is outstanding: take its completion, or free or reset the endpoint")
-		}
-		if err := check(op, r); err != nil {
+		err := checkState(op, cgo.RMRFree(rmr.handle), "a bind of the region is outstanding: take its completion, or free or reset the endpoint")
+		if err != nil {
 			return err
 		}
 		rmr.pz.ia.forgetNamed(cgo.Handle(rmr.handle), rmr)

@@ -157,14 +157,11 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 	}
 	srq.queue.mu.Lock()
 	defer srq.queue.mu.Unlock()
-	switch r := cgo.SRQResize(srq.handle, int32(maxRecvDTOs)); r.Type() {
-	case cgo.ModelNotSupported:
+	r := cgo.SRQResize(srq.handle, int32(maxRecvDTOs))
+	if r.Type() == cgo.ModelNotSupported {
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the device cannot resize shared receive queues: create another")
-	case cgo.InvalidState:
-		return refuse(op, ErrInvalidState, NoSubtype, "more receives are outstanding than %d, or the low watermark is higher: take completions, or call SetLowWatermark", maxRecvDTOs)
-	default:
-		return check(op, r)
 	}
+	return checkState(op, r, "more receives are outstanding, or the low watermark is higher: take completions, or call SetLowWatermark")
 }
 
 // SetLowWatermark asks for one event when fewer receives than lowWatermark are left that no endpoint has taken: 0 to
