@@ -21,8 +21,7 @@ func (evd *EVD) Events(ctx context.Context) iter.Seq2[Event, error] {
 
 // Expect waits for an event of the given number, as Wait does, and returns it.
 // If it is another event, or a completion that failed, Expect returns the event
-// with an *EventError. The program still has to answer a connection request. If
-// no event comes, the error is that of Wait.
+// with an *EventError. If no event comes, the error is that of Wait.
 func (evd *EVD) Expect(ctx context.Context, number EventNumber) (Event, error) {
 	event, err := evd.Wait(ctx)
 	switch {
