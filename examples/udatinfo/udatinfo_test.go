@@ -67,7 +67,8 @@ func (p process) run(t *testing.T) result {
 	if p.memlock == "" {
 		p.memlock = "unchanged"
 	}
-	cmd.Env = append(os.Environ(), childVariable+"="+p.memlock)
+	// Else libdat2 complains of a missing dat.conf, on standard output, before the program starts.
+	cmd.Env = append(os.Environ(), childVariable+"="+p.memlock, "DAT_DBG_TYPE=0")
 	if p.config != nil {
 		cmd.Env = append(cmd.Env, "DAT_OVERRIDE="+configFile(t, *p.config))
 	}
