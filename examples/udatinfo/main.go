@@ -18,8 +18,8 @@ import (
 const usage = `Usage: udatinfo [flags] [NAME...]
 
 Prints the RDMA devices of this machine with their ports and GIDs, the adapters of uDAPL and whether they open, the
-attributes of those that do, the native libraries, the limits of this process, and findings: one line for each thing that
-is in the way, with what to do about it.
+attributes of those that do, the counters after a message to itself on each, the native libraries, the limits of this
+process, and findings: one line for each thing that is in the way, with what to do about it.
 
 NAME is that of an adapter, as programs open it: an entry of dat.conf, a device (mlx5_0), a network interface (eth0), or
 either with its provider (scm:mlx5_0/1, cma:eth0). Without any, all entries and all devices are tried.
@@ -27,8 +27,8 @@ either with its provider (scm:mlx5_0/1, cma:eth0). Without any, all entries and 
 Flags:
   -json            print the same as JSON
   -config          print entries for dat.conf, for the devices of this machine, and nothing else
-  -register BYTES  memory to register on each adapter that opens, to try the limit on locked memory (default 1048576);
-                   0 to register none
+  -register BYTES  memory to register on each adapter that opens, to try the limit on locked memory, besides what the
+                   message needs (default 1048576)
 
 It exits with 0 when an adapter opens, or -config has found a device, else with 1; with 2 for wrong arguments.
 `

@@ -68,7 +68,10 @@ type adapter struct {
 	Provider map[string]any `json:"provider,omitempty"`
 	Named    []named        `json:"named,omitempty"`
 
-	// Stats has the counters of the attempt, when the memory was registered.
+	// SelfTest says why a message to the adapter itself does not arrive, or that it does.
+	SelfTest string `json:"selfTest,omitempty"`
+
+	// Stats has the counters after that.
 	Stats *udat.Stats `json:"stats,omitempty"`
 
 	// Operations says which operations of the InfiniBand extensions the device has.
@@ -159,7 +162,10 @@ func adapterNames(entries []udat.ProviderInfo, devices []device.Device) (names [
 	return names
 }
 
-// tryAdapter opens an adapter, registers memory on it and closes it.
+// passed is the result of a self-test that has passed.
+const passed = "passed"
+
+// tryAdapter opens an adapter, registers memory on it, sends a message to itself, and closes it.
 func tryAdapter(name string, register int, f *findings) adapter {
 	ia, err := udat.Open(name)
 	if err != nil {
@@ -185,6 +191,11 @@ func tryAdapter(name string, register int, f *findings) adapter {
 		if err := registerMemory(ia, register); err != nil {
 			f.add(err)
 		}
+	}
+	a.SelfTest = passed
+	if err := selfTest(ia, attr.Address); err != nil {
+		a.SelfTest = err.Error()
+		f.addText(problemOf(err), fmt.Sprintf("%s opens, but a message to itself does not arrive: %v", name, err))
 	}
 	stats := ia.Stats()
 	a.Stats = &stats

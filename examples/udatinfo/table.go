@@ -54,18 +54,13 @@ func (r *report) print(out io.Writer) error {
 			from = "dat.conf"
 		}
 		if a.Opens {
-			status = fmt.Sprintf("opens: %s at %s", a.IA["AdapterName"], a.IA["Address"])
+			status = fmt.Sprintf("opens: %s at %s; self-test %s", a.IA["AdapterName"], a.IA["Address"], passedOrFailed(a.SelfTest))
 		}
 		row(a.Name, from, status)
 	}
 	t.Flush()
 	r.printAttributes(out)
-	section("COUNTERS", "ALIVE", "REFUSED POSTS", "SLEEPING WAITS")
-	for _, a := range r.Adapters {
-		if a.Opens {
-			row(a.Name, strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(a.Stats.Living), "map["), "]"), a.Stats.RefusedPosts, a.Stats.SleepingWaits)
-		}
-	}
+	r.printCounters(out)
 	section("LIBRARY", "VERSION", "FILE")
 	for _, n := range r.Native {
 		version := n.Version
@@ -108,33 +103,54 @@ func (r *report) printAttributes(out io.Writer) {
 	if len(columns) == 0 {
 		return
 	}
+	printColumns(out, "ATTRIBUTE", columns,
+		func(a adapter) map[string]any { return a.IA },
+		func(a adapter) map[string]any {
+			provider := maps.Clone(a.Provider)
+			delete(provider, "ProviderName")
+			return provider
+		},
+		namedValues,
+		operations)
+	for _, c := range columns {
+		if others := sharing[c.Name]; others != nil {
+			fmt.Fprintf(out, "%s: as %s\n", strings.Join(others, ", "), c.Name)
+		}
+	}
+}
+
+// printCounters writes a column for each adapter that opens.
+func (r *report) printCounters(out io.Writer) {
+	opened := slices.DeleteFunc(slices.Clone(r.Adapters), func(a adapter) bool { return !a.Opens })
+	printColumns(out, "COUNTER AFTER THE SELF-TEST", opened, counters)
+}
+
+// printColumns writes a column for each adapter, and rows for the values that functions return of it. It writes nothing
+// without adapters.
+func printColumns(out io.Writer, title string, adapters []adapter, values ...func(adapter) map[string]any) {
+	if len(adapters) == 0 {
+		return
+	}
 	fmt.Fprintln(out)
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprint(t, "ATTRIBUTE")
-	for _, c := range columns {
-		fmt.Fprint(t, "\t", c.Name)
+	defer t.Flush()
+	fmt.Fprint(t, title)
+	for _, a := range adapters {
+		fmt.Fprint(t, "\t", a.Name)
 	}
 	fmt.Fprintln(t)
-	for _, of := range []func(adapter) map[string]any{
-		func(a adapter) map[string]any { return a.IA },
-		func(a adapter) map[string]any { return a.Provider },
-		namedValues,
-		operations,
-	} {
+	for _, of := range values {
 		keys := map[string]bool{}
-		for _, c := range columns {
-			for key := range of(c) {
+		for _, a := range adapters {
+			for key := range of(a) {
 				keys[key] = true
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			if key == "ProviderName" {
-				continue
-			}
 			fmt.Fprint(t, key)
-			for _, c := range columns {
+			for _, a := range adapters {
 				value := ""
-				if v, ok := of(c)[key]; ok {
+				if v, ok := of(a)[key]; ok {
 					value = fmt.Sprint(v)
 				}
 				fmt.Fprint(t, "\t", value)
@@ -142,12 +158,31 @@ func (r *report) printAttributes(out io.Writer) {
 			fmt.Fprintln(t)
 		}
 	}
-	t.Flush()
-	for _, c := range columns {
-		if others := sharing[c.Name]; others != nil {
-			fmt.Fprintf(out, "%s: as %s\n", strings.Join(others, ", "), c.Name)
-		}
+}
+
+// counters returns those of udat.Stats, with a row for each kind.
+func counters(a adapter) map[string]any {
+	values := map[string]any{
+		"posts": a.Stats.Posts, "posts refused": a.Stats.RefusedPosts, "waits that slept": a.Stats.SleepingWaits,
+		"connects": a.Stats.Connects, "connects with an outcome": a.Stats.Outcomes, "connects took": a.Stats.ConnectTime,
 	}
+	for kind, n := range a.Stats.Living {
+		values["alive: "+kind] = n
+	}
+	for status, n := range a.Stats.Completions {
+		values["completions: "+status] = n
+	}
+	for number, n := range a.Stats.ConnectionEvents {
+		values["events: "+number] = n
+	}
+	return values
+}
+
+func passedOrFailed(result string) string {
+	if result != passed {
+		return "failed"
+	}
+	return passed
 }
 
 func namedValues(a adapter) map[string]any {

@@ -113,7 +113,7 @@ func TestEverything(t *testing.T) {
 	if text.code != 0 {
 		t.Fatalf("exit code %d\n%s%s", text.code, text.stdout, text.stderr)
 	}
-	for _, word := range append(names, "MaxPrivateDataSize", "DAT_IB_NODE_GUID", "locked memory", "open files", "ACTIVE", " memory region:1") {
+	for _, word := range append(names, "MaxPrivateDataSize", "DAT_IB_NODE_GUID", "locked memory", "open files", "ACTIVE", "self-test passed", "completions: DAT_DTO_SUCCESS ") {
 		if !strings.Contains(text.stdout, word) {
 			t.Errorf("it does not print %q:\n%s", word, text.stdout)
 		}
@@ -132,6 +132,9 @@ func TestEverything(t *testing.T) {
 		a := r.Adapters[i]
 		if a.IA["MaxEVDQLen"].(float64) < 1 || a.Provider["ProviderName"] != name {
 			t.Errorf("%s has the attributes %v %v", name, a.IA, a.Provider)
+		}
+		if a.SelfTest != passed || a.Stats.Posts != 4 || a.Stats.Completions[udat.DTOSuccess.String()] != 4 || a.Stats.Connects != 1 {
+			t.Errorf("the self-test of %s: %s, with the counters %+v", name, a.SelfTest, a.Stats)
 		}
 		of := slices.IndexFunc(r.Devices, func(d rdmaDevice) bool { return d.Name == a.IA["AdapterName"] && len(d.Ports) > 0 })
 		if of < 0 {
@@ -295,6 +298,10 @@ func TestFindingMemlockLimit(t *testing.T) {
 	wantFinding(t, out, 0, device.ProblemMemlockLimit.Error(), strconv.Itoa(limit), "ulimit -l")
 	if !strings.Contains(out.stdout, strconv.Itoa(limit)+" bytes") {
 		t.Errorf("the limit is not shown:\n%s", out.stdout)
+	}
+	out = process{nobody: true, memlock: "0", args: []string{"-register", "0"}}.run(t)
+	if !strings.Contains(out.stdout, "self-test failed") || !strings.Contains(out.stdout, "a message to itself does not arrive: ") {
+		t.Errorf("without any memory: exit code %d\n%s", out.code, out.stdout)
 	}
 	out = process{nobody: true, memlock: strconv.Itoa(limit), args: []string{"-register", "4096"}}.run(t)
 	if out.code != 0 || len(out.findings()) > 0 {
