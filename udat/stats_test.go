@@ -90,8 +90,8 @@ func TestStatsOfNothing(t *testing.T) {
 	}
 }
 
-// A wait that finds nothing is a region of its goroutine in the trace.
-func TestWaitIsRegion(t *testing.T) {
+// Waits that find nothing are regions of their goroutine in the trace.
+func TestWaitsAreRegions(t *testing.T) {
 	var buffer bytes.Buffer
 	if err := trace.Start(&buffer); err != nil {
 		t.Fatal(err)
@@ -101,10 +101,18 @@ func TestWaitIsRegion(t *testing.T) {
 		ctx, cancel := context.WithTimeout(udattest.Context(t), time.Millisecond)
 		defer cancel()
 		_, _ = ia.AsyncEVD().Wait(ctx)
+		cno, err := udat.CreateCNO(ia, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cno.Free()
+		_, _ = cno.Wait(ctx)
 	})
 	trace.Stop()
-	if !bytes.Contains(buffer.Bytes(), []byte("dat_evd_wait")) {
-		t.Error("the trace has no region dat_evd_wait")
+	for _, region := range []string{"dat_evd_wait", "dat_cno_wait"} {
+		if !bytes.Contains(buffer.Bytes(), []byte(region)) {
+			t.Errorf("the trace has no region %s", region)
+		}
 	}
 }
 
