@@ -23,8 +23,8 @@ func main() {
 
 Reads the C source of one program that uses uDAPL 1.x or 2.x. Prints what Go has for each name of uDAPL at its place,
 the recipes of `+guide.File+` at the first place of a name in a file, and warnings of what a port must not repeat.
-Then what has no counterpart, and what was not understood. Of folders, it reads the files *.c and *.h. It needs no
-headers, and looks at all branches of #if.
+Then what has no counterpart, and what was not understood. Of folders, it reads the files of C and C++. It needs no
+headers, and looks at all branches of #if. It reads C++ as C: it meets the names of uDAPL, but not all that is around them.
 
 `)
 		flag.PrintDefaults()
@@ -69,11 +69,14 @@ func run(out io.Writer, paths []string, brief bool) error {
 	return nil
 }
 
+// extensions are those of C, and of C++.
+var extensions = []string{".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp"}
+
 // sourceFiles lists the files, and those of folders.
 func sourceFiles(paths []string) (names []string, err error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() && (name == path || slices.Contains([]string{".c", ".h"}, filepath.Ext(name))) {
+			if err == nil && !entry.IsDir() && (name == path || slices.Contains(extensions, filepath.Ext(name))) {
 				names = append(names, name)
 			}
 			return err

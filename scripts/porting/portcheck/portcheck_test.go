@@ -183,6 +183,33 @@ func TestNothingIsPassedOver(t *testing.T) {
 	}
 }
 
+// C++ is read as C: calls are met, with their warnings, whatever is not understood around them.
+func TestCPlusPlus(t *testing.T) {
+	folder := t.TempDir()
+	text := `namespace dat {
+class ep { public: ep(DAT_IA_HANDLE, const ep &); ~ep(); void query(DAT_EP_PARAM & p = none); private: DAT_EP_HANDLE handle; };
+inline ep::ep(DAT_IA_HANDLE ia, DAT_EP_ATTR & attr) : handle(DAT_HANDLE_NULL) {
+	if (dat_ep_create(ia, 0, 0, 0, 0, &attr, &handle) != DAT_SUCCESS) { throw -1; }
+}
+inline ep::~ep() {
+	dat_ep_free(handle);
+}
+}
+`
+	if err := os.WriteFile(filepath.Join(folder, "ep.cpp"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := run(&out, []string{folder}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"ep.cpp:4:6: dat_ep_create: CreateEP(", "ep.cpp:7:2: dat_ep_free: EP.Free() (err error)", "\twarning: code: ", "ep.cpp:3:10: syntax: "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(&out, []string{"testdata"}, false); err != nil {
