@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,8 +92,47 @@ const rsocketPort = 7471
 // served is whether the serving machine has done its part. Package testing calls a benchmark without parts several times.
 var served bool
 
+// table has the figures in the form of README.md: a column for each way, and a row for each measurement.
+type table struct {
+	columns, rows []string
+	cells         map[[2]string]string // by row and column
+}
+
+func (t *table) set(row, column, cell string) {
+	if !slices.Contains(t.columns, column) {
+		t.columns = append(t.columns, column)
+	}
+	if !slices.Contains(t.rows, row) {
+		t.rows = append(t.rows, row)
+	}
+	t.cells[[2]string{row, column}] = cell
+}
+
+func (t *table) String() string {
+	text := "| | " + strings.Join(t.columns, " | ") + " |\n|" + strings.Repeat("---|", 1+len(t.columns)) + "\n"
+	for _, row := range t.rows {
+		text += "| " + row
+		for _, column := range t.columns {
+			text += " | " + t.cells[[2]string{row, column}]
+		}
+		text += " |\n"
+	}
+	return text
+}
+
+// size writes a length of the benchmarks as people do.
+func size(length int) string {
+	switch {
+	case length >= 1<<20:
+		return fmt.Sprint(length>>20, " MiB")
+	case length >= 1<<10:
+		return fmt.Sprint(length>>10, " KiB")
+	}
+	return fmt.Sprint(length, " byte")
+}
+
 // BenchmarkMachines measures from one machine to another, over each adapter, and over TCP and librdmacm's rsocket
-// on the same network interface.
+// on the same network interface. At the end it prints a table for README.md.
 func BenchmarkMachines(b *testing.B) {
 	rank, err := control.Rank()
 	if err != nil {
@@ -130,20 +170,28 @@ func BenchmarkMachines(b *testing.B) {
 	}
 	addresses := strings.Fields(meet(udattest.Context(b), "listening", ""))
 	dials := map[string]func() (net.Conn, error){
-		"tcp":     func() (net.Conn, error) { return net.DialTimeout("tcp", addresses[0], udattest.Patience) },
+		"TCP":     func() (net.Conn, error) { return net.DialTimeout("tcp", addresses[0], udattest.Patience) },
 		"rsocket": func() (net.Conn, error) { return rsocket.Dial(netip.MustParseAddrPort(addresses[1])) },
 	}
 	for i, name := range names {
 		n := open(b, name)
 		dials[name] = func() (net.Conn, error) { return n.Dial(addresses[i+2]) }
 	}
-	for _, name := range append([]string{"tcp", "rsocket"}, names...) {
+	figures := &table{cells: map[[2]string]string{}}
+	for _, name := range append([]string{"TCP", "rsocket"}, names...) {
 		for _, length := range []int{1, 4 << 10, 64 << 10} {
-			b.Run(fmt.Sprintf("%s/RoundTrip/%d", name, length), func(b *testing.B) { benchRoundTrip(b, dials[name], length) })
+			b.Run(fmt.Sprintf("%s/RoundTrip/%d", name, length), func(b *testing.B) {
+				benchRoundTrip(b, dials[name], length)
+				figures.set("round trip, "+size(length), name, fmt.Sprintf("%.2f ms", b.Elapsed().Seconds()*1e3/float64(b.N)))
+			})
 		}
 		for _, length := range []int{4 << 10, 64 << 10, 1 << 20} {
-			b.Run(fmt.Sprintf("%s/Throughput/%d", name, length), func(b *testing.B) { benchThroughput(b, dials[name], length) })
+			b.Run(fmt.Sprintf("%s/Throughput/%d", name, length), func(b *testing.B) {
+				benchThroughput(b, dials[name], length)
+				figures.set("writes of "+size(length), name, fmt.Sprintf("%.0f MB/s", float64(length)*float64(b.N)/1e6/b.Elapsed().Seconds()))
+			})
 		}
 	}
+	fmt.Printf("\n%s\n", figures)
 	meet(b.Context(), "over", "")
 }

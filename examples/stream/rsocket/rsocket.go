@@ -92,6 +92,7 @@ func Dial(to netip.AddrPort) (*Conn, error) {
 	defer C.free(unsafe.Pointer(host))
 	c := &Conn{fd: C.new_socket()}
 	if r, err := C.connect_to(c.fd, host, C.ushort(to.Port())); r != 0 {
+		_ = c.Close()
 		return nil, fmt.Errorf("rconnect to %v: %w", to, err)
 	}
 	return c, nil
@@ -109,6 +110,7 @@ func Listen(at netip.AddrPort) (*Listener, error) {
 	defer C.free(unsafe.Pointer(host))
 	l := &Listener{fd: C.new_socket()}
 	if r, err := C.listen_at(l.fd, host, C.ushort(at.Port())); r != 0 {
+		C.rclose(l.fd)
 		return nil, fmt.Errorf("rlisten at %v: %w", at, err)
 	}
 	return l, nil
