@@ -40,6 +40,8 @@ func newRepository(t *testing.T) *repository {
 	r.write(t, "examples/some/go.mod", "module example.com/some\n\ngo 1.24\n\nrequire github.com/goudat/goudat v0.0.0\n")
 	r.write(t, "udat/udat.go", oldAPI)
 	r.write(t, "CHANGELOG.md", strings.Replace(emptyChangelog, "[Unreleased]\n\n[", "[Unreleased]\n\n"+added+"\n[", 1))
+	// Without "vulnerable" it finds nothing; else it fails with the file's text.
+	r.write(t, "scripts/govulncheck", "#!/bin/sh\n! cat vulnerable 2>/dev/null\n")
 	r.git(t, "init", "--quiet", "--initial-branch=main")
 	r.commit(t)
 	return r
@@ -87,7 +89,8 @@ func (r *repository) run(name string, args ...string) (string, error) {
 	command := exec.Command(name, args...)
 	command.Dir = r.folder
 	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org",
-		"GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org", "GOFLAGS=")
+		"GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org", "GOFLAGS=",
+		"PATH="+filepath.Join(r.folder, "scripts")+":"+os.Getenv("PATH"))
 	output, err := command.CombinedOutput()
 	return string(output), err
 }
@@ -138,6 +141,12 @@ func TestRelease(t *testing.T) {
 	r.git(t, "checkout", "--quiet", "-b", "side")
 	r.release(t, false, "the branch side", "v0.2.0")
 	r.git(t, "checkout", "--quiet", "main")
+	r.write(t, "vulnerable", "Vulnerability #1: GO-2027-0001\n")
+	r.commit(t)
+	r.release(t, false, "GO-2027-0001\nrelease: govulncheck complains", "v0.2.0")
+	r.write(t, "vulnerable", "govulncheck: fetching vulnerabilities: no such host\n")
+	r.commit(t)
+	r.release(t, true, "\nrelease: known vulnerabilities were not looked for: no such host\nrelease: running", "--dry-run", "v0.2.0")
 	r.write(t, "fails", "")
 	r.commit(t)
 	r.release(t, false, "scripts/test fails", "v0.2.0")
