@@ -44,7 +44,7 @@ func ExampleOpen_device() {
 		}
 		attr, _, err := ia.Query()
 		fmt.Println(attr.AdapterName == device.Name, err)
-		ia.Close(udat.CloseGraceful)
+		check(ia.Close(udat.CloseGraceful))
 		break
 	}
 	// Output: true <nil>

@@ -83,7 +83,9 @@ func ExampleEVD_Wait() {
 	fmt.Println(errors.Is(err, context.DeadlineExceeded))
 
 	check(evd.PostSE(7))
-	fmt.Println(must(evd.Wait(context.Background())).Cookie)
+	ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	fmt.Println(must(evd.Wait(ctx)).Cookie)
 	// Output:
 	// true
 	// 7

@@ -132,7 +132,7 @@ func (p *BufferPool) Get() (Buffer, error) {
 	}
 	b := Buffer{p, handle}
 	if s, _ := handle.Slab(); s.lmr.Bytes() == nil { // it went with its adapter
-		b.Release()
+		_ = b.Release()
 		_, err := s.lmr.Query()
 		return Buffer{}, err
 	}
