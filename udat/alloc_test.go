@@ -5,6 +5,7 @@ package udat_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -187,8 +188,11 @@ func TestSleepDoesNotAllocate(t *testing.T) {
 		defer close(turns)
 		go func() {
 			var err error
+			slept := udat.Sleeps(ia)
 			for range turns {
-				udat.AwaitWaiter(evd)
+				for before := slept; udat.Sleeps(ia) == before; runtime.Gosched() {
+				}
+				slept = udat.Sleeps(ia)
 				if err == nil {
 					err = evd.PostSE(1)
 				}

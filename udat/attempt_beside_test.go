@@ -9,25 +9,6 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A request can be rejected whose client has gone.
-func TestRejectAfterClientHasGone(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		for range 3 {
-			for _, leave := range []func(*udattest.Endpoint) error{
-				func(e *udattest.Endpoint) error { return e.EP.Free() },
-				func(e *udattest.Endpoint) error { return e.Disconnect(udat.CloseAbrupt) },
-			} {
-				client := udattest.NewEndpoint(t, ia, nil)
-				want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-				request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-				want(t, leave(client))
-				want(t, request.CR().Reject(nil))
-			}
-		}
-	})
-}
-
 // An accept says that the client has gone, which is not the fault of an argument. The endpoint and the service point
 // are of use to others.
 func TestAcceptAfterClientHasGone(t *testing.T) {

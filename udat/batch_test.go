@@ -2,8 +2,6 @@ package udat_test
 
 import (
 	"bytes"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -122,31 +120,6 @@ func TestPostBatchRefusals(t *testing.T) {
 	})
 }
 
-// A post of a batch that has no operation is refused, and the error says which it is and what
-// is missing.
-func TestPostWithoutOperation(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
-		for _, bad := range []udat.Post{{}, {Segments: one(active.Segment(t, 0, 8)), Cookie: 9}} {
-			wantAccepted(t, active.EP, []udat.Post{bad}, 0, udat.ErrInvalidParameter)
-		}
-		n, err := active.PostBatch([]udat.Post{{Operation: udat.DTOSend, Cookie: 2}, {}})
-		want(t, err, udat.ErrInvalidParameter)
-		if text := err.Error(); n != 1 || !strings.Contains(text, "Operation of post 1 of the batch is no operation, it must be DAT_DTO_SEND") {
-			t.Errorf("%d posts were accepted: %v", n, err)
-		}
-		_, err = active.PostBatch([]udat.Post{{Operation: 99}})
-		want(t, err, udat.ErrInvalidParameter)
-		if !strings.Contains(err.Error(), "DTO(99)") {
-			t.Errorf("an unknown operation: %v", err)
-		}
-		wantCompletion(t, active.Request, 2, udat.DTOSuccess)
-		wantCompletion(t, passive.Recv, 1, udat.DTOSuccess)
-		wantNoEvent(t, active.Request)
-	})
-}
-
 // A batch that is longer than the queue is accepted as far as there is room, and the rest once completions were taken.
 func TestPostBatchBeyondQueue(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -204,73 +177,6 @@ func TestPostBatchStates(t *testing.T) {
 			if event.Cookie != due.cookie || event.Status != udat.DTOErrFlushed {
 				t.Errorf("after the end of the connection an operation completed as %+v", event)
 			}
-		}
-	})
-}
-
-// tooManySegments returns more than an adapter takes, and has the binding let them
-// through. They have bytes: soft-iWARP takes any number of those that have none.
-func tooManySegments(t *testing.T, e *udattest.Endpoint) []udat.Segment {
-	t.Helper()
-	const n = 1000
-	udat.AllowSegments(e.EP, n)
-	return slices.Repeat(one(e.Segment(t, 0, 1)), n)
-}
-
-// When the library refuses one of a batch, those before it complete, nothing is left of
-// it and of those behind, and the endpoint goes on.
-func TestPostBatchFailsInLibrary(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		for cookie := range uint64(3) {
-			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), cookie, 0))
-		}
-		segments := one(active.Segment(t, 0, 8))
-		batch := []udat.Post{
-			{Operation: udat.DTOSend, Segments: segments, Cookie: 1},
-			{Operation: udat.DTOSend, Segments: segments, Cookie: 2},
-			{Operation: udat.DTOSend, Segments: tooManySegments(t, active), Cookie: 3},
-			{Operation: udat.DTOSend, Segments: segments, Cookie: 4},
-		}
-		if n, err := active.PostBatch(batch); n != 2 || err == nil {
-			t.Errorf("%d operations were accepted: %v", n, err)
-		}
-		for cookie := range uint64(2) {
-			wantCompletion(t, active.Request, cookie+1, udat.DTOSuccess)
-		}
-		if !status(t, active.EP).RequestIdle {
-			t.Error("the endpoint is not idle: a send that was refused counts")
-		}
-		want(t, active.PostSend(segments, 5, 0))
-		wantCompletion(t, active.Request, 5, udat.DTOSuccess)
-	})
-}
-
-// A suppressed post that the binding wants to hear of, and the library refuses,
-// is not waited for.
-func TestSuppressedPostFailsInLibrary(t *testing.T) {
-	posts := map[string]func(*udat.EP, []udat.Segment) error{
-		"alone": func(ep *udat.EP, segments []udat.Segment) error {
-			return ep.PostSend(segments, 1, udat.CompletionSuppress)
-		},
-		"batch": func(ep *udat.EP, segments []udat.Segment) error {
-			_, err := ep.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: segments, Cookie: 1, Flags: udat.CompletionSuppress}})
-			return err
-		},
-	}
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for name, post := range posts {
-			t.Run(name, func(t *testing.T) {
-				attr := udattest.DefaultAttr(t, ia)
-				attr.MaxRequestDTOs = 4 // so that each is reported
-				active, _ := udattest.Pair(t, ia, &attr)
-				if err := post(active.EP, tooManySegments(t, active)); err == nil {
-					t.Error("a post of a thousand segments has succeeded")
-				}
-				if !status(t, active.EP).RequestIdle {
-					t.Error("the endpoint is not idle: a send that was refused counts")
-				}
-			})
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"runtime"
@@ -95,38 +94,6 @@ func TestConnectionStates(t *testing.T) {
 		wantState(t, active.EP, udat.EPStateDisconnected)
 		wantState(t, passive.EP, udat.EPStateDisconnected)
 		want(t, active.Disconnect(udat.CloseAbrupt)) // does nothing
-	})
-}
-
-func TestConnectNobodyListens(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		want(t, e.EP.Connect(udattest.Address(t, ia), udattest.ConnQual(), udattest.Patience, nil))
-		event := udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
-		want(t, event.Err(), udat.ConnectionNonPeerRejected)
-		wantState(t, e.EP, udat.EPStateDisconnected)
-
-		// The endpoint is of use again.
-		want(t, e.Reset())
-		listener := udattest.Listen(t, ia)
-		peer := udattest.NewEndpoint(t, ia, nil)
-		udattest.ConnectPair(t, listener, e, peer)
-	})
-}
-
-func TestConnectRejected(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		e := udattest.NewEndpoint(t, ia, nil)
-		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-		want(t, cr.CR().Reject([]byte("go away")))
-		event := udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
-		if !bytes.HasPrefix(event.PrivateData(), []byte("go away")) {
-			t.Errorf("rejected with %q", event.PrivateData())
-		}
-		want(t, cr.CR().Reject(nil), udat.ErrClosed, udat.ErrInvalidHandle, udat.InvalidHandleCR)
-		want(t, cr.CR().Accept(e.EP, nil), udat.ErrClosed)
 	})
 }
 
@@ -291,91 +258,8 @@ func wantFlushed(t *testing.T, evd *udat.EVD, cookie uint64) {
 	}
 }
 
-// What the peer sent along belongs to the event: neither a later event nor the
-// end of the endpoint changes it.
-func TestPrivateDataIsTheEvents(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		var events []udat.Event
-		const rounds = 8
-		data := func(round int) []byte { return bytes.Repeat([]byte{byte('a' + round)}, 40) }
-		for round := range rounds {
-			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-			want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, data(round)))
-			request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-			want(t, request.CR().Accept(passive.EP, data(round)))
-			udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
-			want(t, passive.Disconnect(udat.CloseAbrupt))
-			event := udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-			udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-			want(t, active.EP.Free())
-			want(t, passive.EP.Free())
-			param, err := request.CR().Query() // answered, and its connection has gone
-			want(t, err)
-			if !bytes.HasPrefix(param.PrivateData, data(round)) || param.RemoteAddress != udattest.Address(t, ia) {
-				t.Errorf("the request has become %+v", param)
-			}
-			events = append(events, event)
-		}
-		for round, event := range events {
-			if !bytes.HasPrefix(event.PrivateData(), data(round)) {
-				t.Errorf("the private data of round %d is %q", round, event.PrivateData())
-			}
-		}
-	})
-}
-
-// Query returns the right addresses, or none, while connections come and go.
-func TestQueryWhileConnecting(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		address := udattest.Address(t, ia)
-		ask := func(e *udattest.Endpoint) func() error {
-			return func() error {
-				p, err := e.EP.Query()
-				if p.RemoteAddress.IsValid() && p.RemoteAddress != address {
-					return fmt.Errorf("query returns %v", p.RemoteAddress)
-				}
-				return err
-			}
-		}
-		stopActive, stopPassive := beside(ask(active)), beside(ask(passive))
-		for range 5 {
-			udattest.ConnectPair(t, listener, active, passive)
-			want(t, active.Disconnect(udat.CloseAbrupt))
-			for _, e := range []*udattest.Endpoint{active, passive} {
-				udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
-				want(t, e.Reset())
-			}
-			active, passive = passive, active
-		}
-		want(t, <-stopActive())
-		want(t, <-stopPassive())
-	})
-}
-
-// Endpoints that are reset again and again lose no event although nobody takes any, as long as there is room.
-func TestConnectionEventsKept(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		address, qual := udattest.Address(t, ia), udattest.ConnQual()
-		attempts := qlen(t, e.Connect)
-		for range attempts {
-			want(t, e.EP.Connect(address, qual, udattest.Patience, nil))
-			awaitState(t, e.EP, udat.EPStateDisconnected)
-			want(t, e.Reset())
-		}
-		for range attempts {
-			udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
-		}
-		wantNoEvent(t, e.Connect)
-		wantNoEvent(t, ia.AsyncEVD())
-	})
-}
-
 // await returns once done reports true.
-func await(t *testing.T, what string, done func() bool) {
+func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for ctx := udattest.Context(t); !done(); runtime.Gosched() {
 		if ctx.Err() != nil {

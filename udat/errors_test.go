@@ -1,16 +1,12 @@
 package udat_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -42,103 +38,6 @@ func known[T interface {
 		}
 	}
 	return values
-}
-
-// headers returns the native headers, as the preprocessor leaves them.
-func headers(t *testing.T) string {
-	t.Helper()
-	cmd := exec.Command("sh", "-c", "exec ${CC:-cc} $CGO_CFLAGS $(pkg-config --cflags goudat) -E -P -dD -x c -")
-	cmd.Stdin = strings.NewReader("#include <dat2/udat.h>\n#include <dat2/dat_ib_extensions.h>\n")
-	var text, complaints bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, &complaints
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("reading the headers: %v\n%s", err, &complaints)
-	}
-	return text.String()
-}
-
-// constant is one that a header has.
-type constant struct {
-	Name  string
-	Value uint32
-}
-
-// enum returns the constants of a C enumeration in which every first one, or every one, has a literal value.
-func enum(t *testing.T, headers, name string) (constants []constant) {
-	t.Helper()
-	body := regexp.MustCompile(`(?s)enum ` + name + `\s*\{(.*?)\}`).FindStringSubmatch(headers)
-	if body == nil {
-		t.Fatalf("the headers have no enum %s", name)
-	}
-	known := map[string]uint32{"DAT_EXTENSION_BASE": uint32(cgo.ExtensionBase)}
-	var next uint32
-	for _, entry := range strings.Split(body[1], ",") {
-		name, value, given := strings.Cut(strings.TrimSpace(entry), "=")
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if name == "" {
-			continue
-		}
-		if v, ok := known[value]; ok {
-			next = v
-		} else if given {
-			v, err := strconv.ParseUint(value, 0, 32)
-			if err != nil {
-				t.Fatal(err)
-			}
-			next = uint32(v)
-		}
-		constants = append(constants, constant{name, next})
-		next++
-	}
-	return constants
-}
-
-func constants[T interface {
-	~uint32
-	fmt.Stringer
-}](values []T) (constants []constant) {
-	for _, v := range values {
-		constants = append(constants, constant{v.String(), uint32(v)})
-	}
-	return constants
-}
-
-// The constants of this package are among those of the installed headers.
-func TestCodesAreTheHeaders(t *testing.T) {
-	text := headers(t)
-	var classes []constant
-	for _, m := range regexp.MustCompile(`(?m)^#define (DAT_CLASS_\w+)\s+(0x\w+)`).FindAllStringSubmatch(text, -1) {
-		v, err := strconv.ParseUint(m[2], 0, 32)
-		want(t, err)
-		classes = append(classes, constant{m[1], uint32(v)})
-	}
-	slices.Reverse(classes)
-	events := enum(t, text, "dat_event_number")
-	part := func(prefixes ...string) (some []constant) {
-		for _, e := range events {
-			if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(e.Name, p) }) {
-				some = append(some, e)
-			}
-		}
-		return some
-	}
-	for _, c := range []struct {
-		name    string
-		go_, in []constant
-	}{
-		{"class", constants(returnClasses), classes},
-		{"type", constants(returnTypes), enum(t, text, "dat_return_type")},
-		{"subtype", constants(returnSubtypes), enum(t, text, "dat_return_subtype")},
-		{"completion status", constants(dtoStatuses), enum(t, text, "dat_dto_completion_status")},
-		{"connection event", constants(connectionEvents), part("DAT_CONNECTION_EVENT_")},
-		{"asynchronous event", constants(asyncEvents), part("DAT_ASYNC_", "DAT_HA_")},
-	} {
-		for _, constant := range c.go_ {
-			if !slices.Contains(c.in, constant) {
-				t.Errorf("%s: the headers have no %+v", c.name, constant)
-			}
-		}
-	}
 }
 
 // Every code that can be made of the headers' classes, types and subtypes

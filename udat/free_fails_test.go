@@ -3,6 +3,7 @@
 package udat_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -49,17 +50,6 @@ func TestEVDFreeWhileBusy(t *testing.T) {
 	})
 }
 
-// On a machine with too little time a command may be under way for long.
-func TestEVDFreeWhileLongBusy(t *testing.T) {
-	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
-		const busy = 300 * time.Millisecond
-		evd := createEVD(t, ia, 8, udat.EVDDTO)
-		calls.evdFree.next(always, udat.Return(udat.ErrInternalError))
-		defer time.AfterFunc(busy, func() { calls.evdFree.stop() }).Stop()
-		want(t, evd.Free())
-	})
-}
-
 // Calls on an EVD do not wait for a Free that tries again.
 func TestCallsWhileEVDIsBusy(t *testing.T) {
 	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
@@ -95,13 +85,13 @@ func TestEVDThatCannotBeFreed(t *testing.T) {
 				udattest.Expect(t, evd, udat.EventSoftware)
 				wantNoEvent(t, evd)
 
-				ended := startWaits(udattest.Context(t), evd, 3)
+				ended := asleep(t, ia, waitsFor(udattest.Context(t), evd, 3)...)
 				calls.evdFree.next(always, returnOf(code))
 				want(t, evd.Free(), code)
 				calls.evdFree.stop()
 				post(t, evd, 2, 2, 2)
 				for range 3 {
-					wantWaited(t, ended)
+					want(t, receive(t, ended))
 				}
 			}
 		})
@@ -111,7 +101,7 @@ func TestEVDThatCannotBeFreed(t *testing.T) {
 // A wait for which the library does not notify of events says so, and the next one works.
 func TestWaitAfterEnableFailed(t *testing.T) {
 	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
-		parkAll(t)
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // it parks
 		for _, cno := range []*udat.CNO{nil, createCNO(t, ia, nil)} {
 			evd, err := udat.CreateEVDWithCNO(ia, 8, cno, udat.EVDSoftware)
 			want(t, err)
@@ -119,9 +109,9 @@ func TestWaitAfterEnableFailed(t *testing.T) {
 			calls.evdEnable.next(1, returnOf(udat.ErrInternalError))
 			want(t, second(evd.Wait(udattest.Context(t))), udat.ErrInternalError)
 			calls.evdEnable.wantFailed(t)
-			ended := startWaits(udattest.Context(t), evd, 1)
+			ended := asleep(t, ia, waitsFor(udattest.Context(t), evd, 1)...)
 			post(t, evd, 3)
-			wantWaited(t, ended)
+			want(t, receive(t, ended))
 			want(t, evd.Free())
 		}
 	})

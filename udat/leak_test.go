@@ -238,34 +238,3 @@ func TestLiving(t *testing.T) {
 		}
 	})
 }
-
-// An adapter that is closed is no leak.
-func TestNoLeakReport(t *testing.T) {
-	reported := make(chan []udat.Origin, 10)
-	udat.OnLeak(func(leaked []udat.Origin) { reported <- leaked })
-	defer udat.OnLeak(nil)
-	for _, name := range udattest.Names(t) {
-		collected := make(chan struct{})
-		func() {
-			ia, err := udat.Open(name)
-			want(t, err)
-			want(t, second(udat.CreatePZ(ia)))
-			want(t, ia.Close(udat.CloseAbrupt))
-			runtime.AddCleanup(ia, func(struct{}) { close(collected) }, struct{}{})
-		}()
-		ctx := udattest.Context(t)
-		for done := false; !done; {
-			runtime.GC()
-			select {
-			case <-collected:
-				done = true
-			case <-time.After(10 * time.Millisecond):
-			case <-ctx.Done():
-				t.Fatal("an adapter that is closed and dropped is not collected")
-			}
-		}
-	}
-	if len(reported) > 0 {
-		t.Errorf("%v is reported", <-reported)
-	}
-}

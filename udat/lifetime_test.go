@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -72,28 +71,19 @@ func makeLive(t *testing.T, name string) *live {
 func (l *live) free(t *testing.T) {
 	t.Helper()
 	for _, o := range l.freeOrder {
-		switch o := o.(type) {
-		case *udat.IA:
-			want(t, o.Close(udat.CloseAbrupt))
-		case *udat.CR:
-			want(t, o.Reject(nil))
-		case interface{ Free() error }:
-			want(t, o.Free())
-		}
+		want(t, end(o))
 	}
 }
 
-// none has no objects but nil ones.
-func none() *live { return &live{objects: map[reflect.Type]udat.Object{}} }
-
-// zeros has objects that the package did not make.
-func zeros() *live {
-	l := none()
-	for _, typ := range objectTypes {
-		l.objects[typ] = reflect.New(typ.Elem()).Interface().(udat.Object)
+// end frees an object of any kind.
+func end(o udat.Object) error {
+	switch o := o.(type) {
+	case *udat.IA:
+		return o.Close(udat.CloseAbrupt)
+	case *udat.CR:
+		return o.Reject(nil)
 	}
-	l.connect, l.requests = &udat.EVD{}, &udat.EVD{}
-	return l
+	return o.(interface{ Free() error }).Free()
 }
 
 // argument returns a valid one for the i-th parameter of a call.
@@ -151,15 +141,6 @@ func (c *surfaceCall) errorOf(args []reflect.Value) error {
 	return err
 }
 
-func (c *surfaceCall) takes(typ reflect.Type) bool {
-	for i := range c.f.Type().NumIn() {
-		if c.f.Type().In(i) == typ {
-			return true
-		}
-	}
-	return false
-}
-
 // objectParameters returns the positions of the objects among the parameters of a
 // call that can fail.
 func (c *surfaceCall) objectParameters() (positions []int) {
@@ -192,20 +173,6 @@ var (
 		"RMR.Bind": "needs a region, which not every device has",
 	}
 )
-
-// An endpoint that was posted to takes no post once it is freed.
-func TestPostAfterFree(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		receive := udat.Post{Operation: udat.DTOReceive, Segments: one(e.Segment(t, 0, 8))}
-		batch := []udat.Post{receive, receive}
-		want(t, e.PostRecv(receive.Segments, 1, 0))
-		want(t, second(e.PostBatch(batch)))
-		want(t, e.EP.Free())
-		want(t, e.PostRecv(receive.Segments, 1, 0), udat.ErrClosed)
-		want(t, second(e.PostBatch(batch)), udat.ErrClosed)
-	})
-}
 
 // Every call on a freed object, or with one, is an error that says so.
 func TestUseAfterFree(t *testing.T) {
@@ -252,35 +219,6 @@ func kindsOf(typ reflect.Type) []reflect.Type {
 	return []reflect.Type{typ}
 }
 
-// Nil pointers and objects that the package did not make are errors too. No
-// device is needed for that.
-func TestNilAndZeroObjects(t *testing.T) {
-	calls := surface()
-	for name, l := range map[string]*live{"nil": none(), "zero": zeros()} {
-		t.Run(name, func(t *testing.T) {
-			for _, call := range sortedKeys(calls) {
-				c := calls[call]
-				if len(c.objectParameters()) == 0 || looksElsewhereFirst[call] != "" {
-					continue
-				}
-				if name == "zero" && c.takes(reflect.TypeFor[udat.Segment]()) {
-					continue // its length is looked at first: see TestNilAndZeroArguments
-				}
-				t.Run(call, func(t *testing.T) {
-					want(t, c.errorOf(l.arguments(t, c)), udat.ErrInvalidHandle)
-				})
-			}
-		})
-	}
-	for name, o := range map[string]*live{"nil": none(), "zero": zeros()} {
-		ia, _ := o.objects[reflect.TypeFor[*udat.IA]()].(*udat.IA)
-		lmr, _ := o.objects[reflect.TypeFor[*udat.LMR]()].(*udat.LMR)
-		if lmr.Bytes() != nil || ia.AsyncEVD() != nil || ia.Name() != "" {
-			t.Errorf("an object that is %s has parts", name)
-		}
-	}
-}
-
 // Nil and zero objects among living ones.
 func TestNilAndZeroArguments(t *testing.T) {
 	for _, name := range udattest.Names(t) {
@@ -309,6 +247,10 @@ func TestNilAndZeroArguments(t *testing.T) {
 			}
 			alive.free(t)
 		})
+	}
+	var ia *udat.IA
+	if (*udat.LMR)(nil).Bytes() != nil || ia.AsyncEVD() != nil || ia.Name() != "" {
+		t.Error("a nil object has parts")
 	}
 }
 
@@ -397,6 +339,7 @@ func TestFreeInUse(t *testing.T) {
 				t.Errorf("what uses a %v is not tested", typ)
 			}
 		}
+		want(t, ia.Close(77), udat.ErrInvalidParameter, udat.InvalidArg2)
 		// All still work.
 		peer := udattest.NewEndpoint(t, ia, nil)
 		udattest.ConnectPair(t, listener, e, peer)
@@ -416,14 +359,14 @@ func freeOf(o udat.Object) error {
 	return o.(interface{ Free() error }).Free()
 }
 
-// An abrupt close takes everything along, in whatever state it is.
+func second[T any](_ T, err error) error { return err }
+
+// An abrupt close takes everything along, in whatever state it is, and ends all waits. What was on the adapter stays
+// closed, although the library gives its handle to the next one.
 func TestCloseAbrupt(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			ia, err := udat.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ia := openUnchecked(t, name)
 			listener := udattest.Listen(t, ia)
 			active, passive := udattest.Pair(t, ia, nil)
 			waiting := udattest.NewEndpoint(t, ia, nil)
@@ -432,96 +375,25 @@ func TestCloseAbrupt(t *testing.T) {
 			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
 			want(t, waiting.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
 			cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-
-			done := make(chan error)
-			go func() {
-				_, err := waiting.Recv.Wait(context.Background())
-				done <- err
-			}()
-			udat.AwaitWaiter(waiting.Recv)
+			idle, err := udat.CreateCNO(ia, func(*udat.EVD) { t.Error("the agent is called") })
+			want(t, err)
 			async := ia.AsyncEVD()
+			want(t, async.ModifyCNO(idle))
+			ended := asleep(t, ia, waitsFor(context.Background(), waiting.Recv, 1)...)
+			given := make(chan error, 1)
+			go func() { given <- second(idle.Wait(context.Background())) }()
+			awaitCNOWaiters(t, 2)
 			want(t, ia.Close(udat.CloseAbrupt))
-			want(t, <-done, udat.ErrClosed)
+			want(t, receive(t, ended), udat.ErrClosed)
+			want(t, receive(t, given), udat.ErrClosed)
+			next := udattest.Open(t, name)
 			for _, err := range []error{
-				ia.Close(udat.CloseAbrupt), active.EP.Free(), cr.CR().Reject(nil),
-				second(passive.GetStatus()), second(async.Dequeue()), second(udat.CreatePZ(ia)),
+				ia.Close(udat.CloseAbrupt), active.EP.Free(), cr.CR().Reject(nil), second(passive.GetStatus()), second(async.Dequeue()),
+				second(udat.CreatePZ(ia)), second(udat.AllocMemory(active.PZ, 8, udat.MemPrivAll)),
 			} {
 				want(t, err, udat.ErrClosed)
 			}
-		})
-	}
-}
-
-// Frees race with every other call on the same objects.
-func TestConcurrentFree(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for range 10 {
-			active, passive := udattest.Pair(t, ia, nil)
-			var calls sync.WaitGroup
-			start := make(chan struct{})
-			run := func(f func()) {
-				calls.Add(1)
-				go func() {
-					defer calls.Done()
-					<-start
-					f()
-				}()
-			}
-			segment := active.Segment(t, 0, 64)
-			for range 2 {
-				run(func() {
-					for i := range uint64(50) {
-						active.PostSend(one(segment), i, 0)
-						active.PostRecv(one(segment), i, 0)
-						active.GetStatus()
-						active.Query()
-					}
-				})
-				run(func() {
-					for range 50 {
-						active.Request.Dequeue()
-						active.Recv.Dequeue()
-						passive.Connect.Dequeue()
-					}
-				})
-				run(func() { active.Disconnect(udat.CloseGraceful) })
-				run(func() { active.Free() })
-				run(func() { passive.Disconnect(udat.CloseAbrupt); passive.Reset() })
-				run(func() { passive.Free() })
-			}
-			close(start)
-			calls.Wait()
-			want(t, active.Free(), udat.ErrClosed)
-		}
-	})
-}
-
-func TestCloseFlags(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		want(t, ia.Close(77), udat.ErrInvalidParameter, udat.InvalidArg2)
-		udattest.Pair(t, ia, nil)
-	})
-}
-
-// An adapter that is closed stays so, although the library gives its handle to
-// the next one.
-func TestClosedAdapterIsNotTheNext(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			closed, err := udat.Open(name)
-			want(t, err)
-			pz, err := udat.CreatePZ(closed)
-			want(t, err)
-			want(t, closed.Close(udat.CloseAbrupt))
-			next := udattest.Open(t, name)
-			want(t, second(udat.CreatePZ(closed)), udat.ErrClosed)
-			want(t, second(udat.CreateEVD(closed, 8, udat.EVDDTO)), udat.ErrClosed)
-			want(t, closed.Close(udat.CloseAbrupt), udat.ErrClosed)
-			want(t, pz.Free(), udat.ErrClosed)
-			want(t, second(udat.AllocMemory(pz, 8, udat.MemPrivAll)), udat.ErrClosed)
 			udattest.Pair(t, next, nil)
 		})
 	}
 }
-
-func second[T any](_ T, err error) error { return err }

@@ -2,7 +2,6 @@ package udat_test
 
 import (
 	"context"
-	"runtime"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -53,60 +52,14 @@ func TestPanicInContext(t *testing.T) {
 			panicContext{over, false, true}, // when the wait is over, its cause is asked for
 		} {
 			panics(t, func() { evd.Wait(ctx) })
-			panics(t, func() { evd.WaitBatch(ctx, make([]udat.Event, 2), 2) })
-			panics(t, func() {
-				for range evd.Events(ctx) {
-				}
-			})
 			panics(t, func() { cno.Wait(ctx) })
 		}
-		waited := make(chan error)
-		go func() {
-			_, err := evd.Wait(udattest.Context(t))
-			waited <- err
-		}()
-		udat.AwaitWaiter(evd)
-		want(t, evd.PostSE(1))
-		want(t, <-waited)
-		want(t, evd.PostSE(2))
-		ready, err := cno.Wait(udattest.Context(t))
-		want(t, err)
-		if ready != evd {
-			t.Error("the notification object gives another event dispatcher")
-		}
-		udattest.Expect(t, evd, udat.EventSoftware)
-		want(t, evd.Free())
-		want(t, cno.Free())
-	})
-}
-
-// An agent that panics, and recovers as it must, or ends its goroutine, leaves
-// the notification object usable.
-func TestPanicInAgent(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		evd := createEVD(t, ia, 8, udat.EVDSoftware)
-		cno := createCNO(t, ia, nil, evd)
-		ctx := udattest.Context(t)
-		for i, end := range []func(){func() { panic("in the agent") }, runtime.Goexit, func() {}} {
-			called := make(chan *udat.EVD, 1)
-			want(t, cno.ModifyAgent(func(evd *udat.EVD) {
-				defer func() {
-					recover()
-					called <- evd
-				}()
-				end()
-			}))
-			want(t, evd.PostSE(uint64(i)))
-			select {
-			case ready := <-called:
-				if ready != evd {
-					t.Errorf("agent %d gets another event dispatcher", i)
-				}
-			case <-ctx.Done():
-				t.Fatalf("agent %d is not called", i)
-			}
-			udattest.Expect(t, evd, udat.EventSoftware)
-		}
+		ended := asleep(t, ia, waitsFor(udattest.Context(t), evd, 1)...)
+		post(t, evd, 1)
+		want(t, receive(t, ended))
+		post(t, evd, 2)
+		wantGiven(t, cno, evd)
+		wantCookies(t, evd, 2)
 		want(t, evd.Free())
 		want(t, cno.Free())
 	})

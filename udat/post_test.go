@@ -1,7 +1,6 @@
 package udat_test
 
 import (
-	"bytes"
 	"slices"
 	"sync"
 	"testing"
@@ -9,56 +8,6 @@ import (
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
-
-func TestRDMA(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		const size = 20000
-		remote, err := passive.Memory.RMRTriplet(100, size)
-		want(t, err)
-		fill(active.Memory.Bytes()[:size], 3)
-		want(t, active.PostRDMAWrite([]udat.Segment{active.Segment(t, 0, 7), active.Segment(t, 7, size-7)}, 1, remote, 0))
-		event := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
-		if event.Err() != nil || event.Cookie != 1 || event.Operation != udat.DTORDMAWrite || event.Length != size {
-			t.Errorf("the write completed as %+v", event)
-		}
-		if !bytes.Equal(passive.Memory.Bytes()[100:100+size], active.Memory.Bytes()[:size]) {
-			t.Error("the write arrived changed")
-		}
-		want(t, active.PostRDMARead(one(active.Segment(t, 30000, size)), 2, remote, 0))
-		event = udattest.Expect(t, active.Request, udat.EventDTOCompletion)
-		if event.Err() != nil || event.Cookie != 2 || event.Operation != udat.DTORDMARead || event.Length != size {
-			t.Errorf("the read completed as %+v", event)
-		}
-		if !bytes.Equal(active.Memory.Bytes()[30000:30000+size], active.Memory.Bytes()[:size]) {
-			t.Error("the read arrived changed")
-		}
-		wantNoEvent(t, passive.Recv)
-	})
-}
-
-// The same with memory of the Go heap.
-func TestRegisteredSlice(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		memory := make([]byte, 5000)
-		lmr, err := udat.RegisterMemory(passive.PZ, memory, udat.MemPrivLocalWrite)
-		want(t, err)
-		segment, err := lmr.Segment(0, len(memory))
-		want(t, err)
-		want(t, passive.PostRecv(one(segment), 1, 0))
-		fill(active.Memory.Bytes()[:len(memory)], 9)
-		want(t, active.PostSend(one(active.Segment(t, 0, len(memory))), 2, 0))
-		event := udattest.Expect(t, passive.Recv, udat.EventDTOCompletion)
-		want(t, event.Err())
-		if !bytes.Equal(memory, active.Memory.Bytes()[:len(memory)]) {
-			t.Error("the message arrived changed")
-		}
-		want(t, passive.PostSend(one(segment), 3, 0), udat.ErrPrivilegesViolation, udat.PrivilegesRead)
-		want(t, lmr.Free())
-		want(t, passive.PostRecv(one(segment), 4, 0), udat.ErrClosed, udat.InvalidHandleLMR)
-	})
-}
 
 func TestMemoryArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

@@ -1,12 +1,10 @@
 package udat_test
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -66,40 +64,6 @@ func TestPiecesOfSlices(t *testing.T) {
 		want(t, registered.Free())
 		want(t, second(registered.SegmentOf(slice)), udat.ErrClosed)
 		want(t, second(registered.RMRTripletOf(slice)), udat.ErrClosed)
-	})
-}
-
-// A message goes through the segments of slices, and a write to a part of the remote memory.
-func TestTransferOfSlices(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		out, in := active.Memory.Bytes()[10:110], passive.Memory.Bytes()[50:150]
-		fill(out, 3)
-		from, err := active.Memory.SegmentOf(out)
-		want(t, err)
-		into, err := passive.Memory.SegmentOf(in)
-		want(t, err)
-		want(t, passive.PostRecv(one(into), 1, 0))
-		want(t, active.PostSend(one(from), 2, 0))
-		wantCompletion(t, passive.Recv, 1, udat.DTOSuccess)
-		wantCompletion(t, active.Request, 2, udat.DTOSuccess)
-		if !bytes.Equal(in, out) {
-			t.Error("the message arrived changed")
-		}
-		remote, err := passive.Memory.RMRTripletOf(in)
-		want(t, err)
-		clear(in)
-		part, err := remote.Slice(20, 30)
-		want(t, err)
-		from, err = active.Memory.SegmentOf(out[20:50])
-		want(t, err)
-		want(t, active.PostRDMAWrite(one(from), 3, part, 0))
-		wantCompletion(t, active.Request, 3, udat.DTOSuccess)
-		expected := make([]byte, 100)
-		copy(expected[20:50], out[20:50])
-		if diff := cmp.Diff(expected, in); diff != "" {
-			t.Errorf("the written memory (-want +got):\n%s", diff)
-		}
 	})
 }
 

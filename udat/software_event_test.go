@@ -2,7 +2,6 @@ package udat_test
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -96,59 +95,6 @@ func TestSoftwareEventArguments(t *testing.T) {
 			want(t, evd.PostSE(1), udat.ErrInvalidParameter, udat.InvalidArg1)
 			wantNoEvent(t, evd)
 		}
-	})
-}
-
-// Software events come among completions, those that were posted before a completion was there first. No completion
-// is lost for them.
-func TestSoftwareEventsAmongCompletions(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		attr := passive.Attr(t)
-		evd := createEVD(t, ia, attr.MaxRecvDTOs+2, udat.EVDDTO|udat.EVDSoftware)
-		want(t, passive.EP.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: evd}))
-		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
-
-		post(t, evd, 1)
-		for i := range uint64(2) {
-			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 10+i, 0))
-			want(t, active.PostSend(one(active.Segment(t, 0, 8)), i, 0))
-			// A send completes when the receive has.
-			want(t, failure(udattest.Wait(t, active.Request)))
-		}
-		post(t, evd, 2)
-		var came []uint64
-		for range 4 {
-			event, err := evd.Dequeue()
-			want(t, err)
-			came = append(came, event.Cookie)
-		}
-		at := func(cookie uint64) int { return slices.Index(came, cookie) }
-		if at(1) != 0 || at(2) < 0 || at(10) < 0 || at(11) < at(10) {
-			t.Errorf("the events come as %d", came)
-		}
-		wantNoEvent(t, evd)
-
-		// Software events leave operations their room, and completions come even if they fill the queue.
-		for i := range uint64(2) {
-			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 12+i, 0))
-		}
-		length := qlen(t, evd)
-		for i := range length {
-			post(t, evd, uint64(100+i))
-		}
-		want(t, evd.PostSE(0), udat.ErrQueueFull)
-		for i := range uint64(2) {
-			want(t, active.PostSend(one(active.Segment(t, 0, 8)), i, 0))
-			want(t, failure(udattest.Wait(t, active.Request)))
-		}
-		for i := range length {
-			wantCookies(t, evd, uint64(100+i))
-		}
-		wantCompletion(t, evd, 12, udat.DTOSuccess)
-		wantCompletion(t, evd, 13, udat.DTOSuccess)
-		wantNoEvent(t, evd)
-		want(t, passive.EP.Free())
 	})
 }
 
