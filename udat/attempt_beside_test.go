@@ -9,7 +9,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// An accept says that the client has gone, which is not the fault of an argument. The endpoint and the service point
+// A request can be rejected whose client has gone. An accept says that the client has gone, which is not the fault of an argument. The endpoint and the service point
 // are of use to others.
 func TestAcceptAfterClientHasGone(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -18,6 +18,11 @@ func TestAcceptAfterClientHasGone(t *testing.T) {
 			client := udattest.NewEndpoint(t, ia, nil)
 			want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
 			request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+			want(t, client.Disconnect(udat.CloseAbrupt))
+			want(t, request.CR().Reject(nil))
+			client = udattest.NewEndpoint(t, ia, nil)
+			want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+			request = udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
 			want(t, client.EP.Free())
 			err := request.CR().Accept(server.EP, nil)
 			if err == nil { // the kernel does not know yet, as with socket CM

@@ -2,7 +2,6 @@ package udat_test
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -11,53 +10,6 @@ import (
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
-
-// wideQualifiers are such as programs use: process ids and ports as they come,
-// and a rank in the high bits.
-var wideQualifiers = []udat.ConnQual{65000, 65535, 65536, 70000, 1<<22 + 321, 1<<35 + 8, 4<<35 + 8, math.MaxUint64}
-
-// A qualifier of any size works, and is what the program gave wherever it is told.
-func TestWideQualifiers(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for _, qual := range wideQualifiers {
-			t.Run(fmt.Sprint(qual), func(t *testing.T) {
-				if strings.Contains(ia.Name(), "scm") && uint16(qual+1000) < 1024 && os.Geteuid() != 0 {
-					t.Skip("the TCP port is below 1024")
-				}
-				requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-				want(t, err)
-				defer func() { want(t, requests.Free()) }()
-				psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { want(t, psp.Free()) }()
-				if param, err := psp.Query(); err != nil || param.ConnQual != qual {
-					t.Errorf("the service point says %+v, %v", param, err)
-				}
-				active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-				want(t, active.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
-				request := udattest.Expect(t, requests, udat.EventConnectionRequest)
-				param, err := request.CR().Query()
-				want(t, err)
-				if request.ConnQual() != qual || param.ConnQual != qual {
-					t.Errorf("the request came to %d and %d", request.ConnQual(), param.ConnQual)
-				}
-				want(t, request.CR().Accept(passive.EP, nil))
-				established := udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-				if established.ConnQual() != 0 {
-					t.Errorf("%v has the qualifier %d", established.Number, established.ConnQual())
-				}
-				udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
-				twin := udattest.NewEndpoint(t, ia, nil)
-				want(t, twin.EP.DupConnect(active.EP, udattest.Patience, nil))
-				second := udattest.Expect(t, requests, udat.EventConnectionRequest)
-				want(t, second.CR().Reject(nil))
-				udattest.Expect(t, twin.Connect, udat.EventConnectionPeerRejected)
-			})
-		}
-	})
-}
 
 // synonym returns another qualifier that the provider maps to the same port.
 func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {

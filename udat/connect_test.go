@@ -56,44 +56,62 @@ func wantDetail(t *testing.T, err error) {
 	}
 }
 
-func TestConnectionStates(t *testing.T) {
+// Attempts fail in three ways, and the endpoint is of use again after each. What an event brings stays as it is.
+func TestFailedConnects(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		wantState(t, active.EP, udat.EPStateUnconnected)
-		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, []byte("hello")))
-		wantState(t, active.EP, udat.EPStateActiveConnectionPending)
+		listener, e, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		address, nobodys := udattest.Address(t, ia), udattest.ConnQual()
+		connect := func(qual udat.ConnQual, timeout time.Duration, said string) {
+			t.Helper()
+			want(t, e.EP.Connect(address, qual, timeout, []byte(said)))
+		}
+		// Nobody listens. No event is lost by a reset before it was taken.
+		attempts := qlen(t, e.Connect)
+		for range attempts {
+			connect(nobodys, udattest.Patience, "")
+			awaitState(t, e.EP, udat.EPStateDisconnected)
+			want(t, e.Reset())
+		}
+		for range attempts {
+			want(t, failure(udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)), udat.ConnectionNonPeerRejected)
+		}
+		wantNoEvent(t, e.Connect)
+		wantNoEvent(t, ia.AsyncEVD())
 
-		request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-		param, err := request.CR().Query()
-		want(t, err)
-		if !bytes.HasPrefix(param.PrivateData, []byte("hello")) {
-			t.Errorf("the request carries %q", param.PrivateData)
-		}
-		if param.RemoteAddress != udattest.Address(t, ia) {
-			t.Errorf("the request comes from %v", param.RemoteAddress)
-		}
-		want(t, request.CR().Accept(passive.EP, []byte("welcome")))
-		event := udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-		if !bytes.HasPrefix(event.PrivateData(), []byte("welcome")) || event.EP() != active.EP {
-			t.Errorf("established with %q on %p", event.PrivateData(), event.EP())
-		}
-		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
-		wantState(t, active.EP, udat.EPStateConnected)
-		wantState(t, passive.EP, udat.EPStateConnected)
-		for _, e := range []*udattest.Endpoint{active, passive} {
+		connect(listener.ConnQual, udattest.Patience, "hello")
+		wantState(t, e.EP, udat.EPStateActiveConnectionPending)
+		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+		want(t, cr.Reject([]byte("go away")))
+		rejected := udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
+		want(t, cr.Reject(nil), udat.ErrClosed, udat.ErrInvalidHandle, udat.InvalidHandleCR)
+		want(t, cr.Accept(e.EP, nil), udat.ErrClosed)
+		want(t, e.Reset())
+
+		connect(listener.ConnQual, 300*time.Millisecond, "anybody there?")
+		// The request may come or not: the library may not even have sent it by then.
+		event := udattest.Expect(t, e.Connect, udat.EventConnectionTimedOut)
+		want(t, event.Err(), udat.ConnectionTimedOut, os.ErrDeadlineExceeded, context.DeadlineExceeded)
+		wantState(t, e.EP, udat.EPStateDisconnected)
+		wantNoEvent(t, e.Connect)
+		want(t, e.Reset())
+
+		udattest.ConnectPair(t, listener, e, peer)
+		want(t, e.Reset(), udat.ErrInvalidState, udat.InvalidStateEPConnected)
+		for _, e := range []*udattest.Endpoint{e, peer} {
 			p, err := e.EP.Query()
 			want(t, err)
-			if p.RemoteAddress != udattest.Address(t, ia) || p.PZ != e.PZ || p.State != udat.EPStateConnected {
+			if p.RemoteAddress != address || p.PZ != e.PZ || p.State != udat.EPStateConnected {
 				t.Errorf("query returns %+v", p)
 			}
 		}
-		want(t, active.Disconnect(udat.CloseAbrupt))
-		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
-		wantState(t, active.EP, udat.EPStateDisconnected)
-		wantState(t, passive.EP, udat.EPStateDisconnected)
-		want(t, active.Disconnect(udat.CloseAbrupt)) // does nothing
+		want(t, e.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+		want(t, e.Disconnect(udat.CloseAbrupt)) // does nothing
+		param, err := cr.Query()
+		want(t, err)
+		if !bytes.HasPrefix(param.PrivateData, []byte("hello")) || param.RemoteAddress != address || !bytes.HasPrefix(rejected.PrivateData(), []byte("go away")) {
+			t.Errorf("the request has become %+v, the answer %q", param, rejected.PrivateData())
+		}
 	})
 }
 
@@ -105,22 +123,6 @@ func wantNoEvent(t *testing.T, evd *udat.EVD) {
 	} else {
 		want(t, err, udat.ErrQueueEmpty)
 	}
-}
-
-// A request that nobody answers ends when the program's time-out does.
-func TestConnectTimeout(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		e := udattest.NewEndpoint(t, ia, nil)
-		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, 300*time.Millisecond, nil))
-		// The request may come or not: the library may not even have sent it by then.
-		event := udattest.Expect(t, e.Connect, udat.EventConnectionTimedOut)
-		want(t, event.Err(), udat.ConnectionTimedOut, os.ErrDeadlineExceeded, context.DeadlineExceeded)
-		wantState(t, e.EP, udat.EPStateDisconnected)
-		wantNoEvent(t, e.Connect)
-		want(t, e.Reset())
-		wantState(t, e.EP, udat.EPStateUnconnected)
-	})
 }
 
 // A connect that socket CM refuses for the address says what the kernel says.
@@ -197,7 +199,7 @@ func TestFreePSPRejectsRequests(t *testing.T) {
 		want(t, taken.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
 		udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
 		want(t, queued.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		waitForRequest(t, listener.Requests)
+		awaitQueued(t, listener.Requests, 1)
 		want(t, listener.PSP.Free())
 		for _, e := range []*udattest.Endpoint{taken, queued} {
 			event := udattest.Wait(t, e.Connect)
@@ -207,12 +209,6 @@ func TestFreePSPRejectsRequests(t *testing.T) {
 		}
 		wantNoEvent(t, listener.Requests)
 	})
-}
-
-// waitForRequest returns once an event is queued, and leaves it there.
-func waitForRequest(t *testing.T, evd *udat.EVD) {
-	t.Helper()
-	awaitQueued(t, evd, 1)
 }
 
 // DupConnect calls the service that another endpoint has connected to.
@@ -234,11 +230,13 @@ func TestDupConnect(t *testing.T) {
 		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
 		param, err := cr.Query()
 		want(t, err)
-		if !bytes.HasPrefix(param.PrivateData, []byte("again")) {
-			t.Errorf("the private data arrived as %q", param.PrivateData)
+		if !bytes.HasPrefix(param.PrivateData, []byte("again")) || param.ConnQual != listener.ConnQual {
+			t.Errorf("the request says %+v", param)
 		}
 		want(t, cr.Accept(other.EP, nil))
-		udattest.Expect(t, second.Connect, udat.EventConnectionEstablished)
+		if event := udattest.Expect(t, second.Connect, udat.EventConnectionEstablished); event.ConnQual() != 0 {
+			t.Errorf("%v has the qualifier %d", event.Number, event.ConnQual())
+		}
 		want(t, first.EP.Disconnect(udat.CloseAbrupt))
 		udattest.Expect(t, first.Connect, udat.EventConnectionDisconnected)
 		want(t, first.EP.Reset())
@@ -246,16 +244,6 @@ func TestDupConnect(t *testing.T) {
 		want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Reject(nil))
 		udattest.Expect(t, first.Connect, udat.EventConnectionPeerRejected)
 	})
-}
-
-// wantFlushed takes the next completion, which must be there already.
-func wantFlushed(t *testing.T, evd *udat.EVD, cookie uint64) {
-	t.Helper()
-	event, err := evd.Dequeue()
-	want(t, err)
-	if event.Cookie != cookie || event.Status != udat.DTOErrFlushed {
-		t.Errorf("got %+v, want operation %d to be flushed", event, cookie)
-	}
 }
 
 // await returns once done reports true.

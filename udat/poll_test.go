@@ -42,7 +42,7 @@ func TestPoll(t *testing.T) {
 				}
 				poll(1, 1, 0)
 				poll(40, 40, 1)
-				waitForRequest(t, evd)
+				awaitQueued(t, evd, 1)
 				wantCookies(t, evd, 41)
 				post(t, evd, 100)
 				poll(20, 20, 42)

@@ -9,36 +9,6 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-func TestMemoryArguments(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
-		defer pz.Free()
-		memory := make([]byte, 100)
-		_, err = udat.RegisterMemory(pz, nil, udat.MemPrivAll)
-		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg4)
-		_, err = udat.RegisterMemory(pz, memory, 0)
-		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
-		_, err = udat.RegisterMemory(pz, memory, 0x1000)
-		want(t, err, udat.ErrInvalidParameter)
-		_, err = udat.RegisterMemory(pz, memory, udat.MemPrivRemoteWrite)
-		want(t, err, udat.ErrInvalidParameter)
-		_, err = udat.RegisterMemory(nil, memory, udat.MemPrivAll)
-		want(t, err, udat.ErrInvalidHandle, udat.InvalidHandlePZ)
-		_, err = udat.AllocMemory(pz, -1, udat.MemPrivAll)
-		want(t, err, udat.ErrInvalidParameter)
-		lmr, err := udat.RegisterMemory(pz, memory, udat.MemPrivAll)
-		want(t, err)
-		defer lmr.Free()
-		for _, piece := range [][2]int{{-1, 1}, {0, -1}, {0, 101}, {100, 1}, {101, 0}, {1 << 62, 1 << 62}} {
-			_, err := lmr.Segment(piece[0], piece[1])
-			want(t, err, udat.ErrInvalidParameter)
-			_, err = lmr.RMRTriplet(piece[0], piece[1])
-			want(t, err, udat.ErrInvalidParameter)
-		}
-	})
-}
-
 func TestPostRefusals(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		unconnected := udattest.NewEndpoint(t, ia, nil)

@@ -98,6 +98,26 @@ func TestSoftwareEventArguments(t *testing.T) {
 	})
 }
 
+// Software events come among completions, those that were posted before a completion was there first.
+func TestSoftwareEventsAmongCompletions(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		evd := createEVD(t, ia, passive.Attr(t).MaxRecvDTOs+2, udat.EVDDTO|udat.EVDSoftware)
+		want(t, passive.EP.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: evd}))
+		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
+		for range 2 {
+			post(t, evd, 1)
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 10, 0))
+			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
+			wantCompletion(t, active.Request, 2, udat.DTOSuccess) // when the receive has completed
+			wantCookies(t, evd, 1)
+			wantCompletion(t, evd, 10, udat.DTOSuccess)
+			wantNoEvent(t, evd)
+		}
+		want(t, passive.EP.Free())
+	})
+}
+
 func failure(event udat.Event) error { return event.Err() }
 
 // provokeAsyncError has the library report an overflow on the asynchronous EVD.
