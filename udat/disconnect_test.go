@@ -1,7 +1,6 @@
 package udat_test
 
 import (
-
 	"github.com/goudat/goudat/udat"
 )
 

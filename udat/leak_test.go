@@ -26,15 +26,10 @@ import (
 const leakVariable = "UDAT_TEST_LEAK"
 
 func init() {
-	name := os.Getenv(leakVariable)
-	if name == "" {
-		return
+	if name := os.Getenv(leakVariable); name != "" {
+		leak(name)
+		os.Exit(0)
 	}
-	if err := leak(name); err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	os.Exit(0)
 }
 
 // An adapter that the program drops is reported, with all that is on it. Memory
@@ -78,7 +73,16 @@ func TestLeakReport(t *testing.T) {
 
 const leakedText = "memory that the adapter reaches"
 
-func leak(name string) error {
+// made is for the processes that tests start.
+func made[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// leak drops an adapter, and has its peer read what was registered on it when it was reported.
+func leak(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), udattest.Patience)
 	defer cancel()
 	reported := make(chan []udat.Origin, 1)
@@ -86,50 +90,34 @@ func leak(name string) error {
 		udat.PrintLeak(leaked)
 		reported <- leaked
 	})
-	keeper, err := newParty(name)
-	if err != nil {
-		return err
-	}
-	remote, err := dropParty(ctx, name, keeper)
-	if err != nil {
-		return err
-	}
+	keeper := newParty(name)
+	remote := dropParty(ctx, name, keeper)
 	for done := false; !done; {
 		runtime.GC()
 		select {
 		case leaked := <-reported:
 			for _, o := range leaked {
 				if o.Adapter != name || !strings.HasSuffix(o.Function, "Party") || o.Line == 0 || !slices.Contains(udat.Living(), o) {
-					return fmt.Errorf("an object is reported as %+v", o)
+					panic(fmt.Sprintf("an object is reported as %+v", o))
 				}
 			}
 			done = true
 		case <-ctx.Done():
-			return ctx.Err()
+			panic(ctx.Err())
 		case <-time.After(10 * time.Millisecond): // cleanups run some time after the collection
 		}
 	}
 	for range 1000 {
-		b := make([]byte, len(leakedText))
-		copy(b, strings.Repeat("x", len(b)))
+		copy(make([]byte, len(leakedText)), strings.Repeat("x", len(leakedText)))
 	}
 	runtime.GC()
-	local, err := keeper.memory.Segment(0, len(leakedText))
-	if err != nil {
-		return err
-	}
-	if err := keeper.ep.PostRDMARead([]udat.Segment{local}, 1, remote, 0); err != nil {
-		return err
-	}
-	event, err := keeper.dto.Wait(ctx)
-	if err != nil || event.Err() != nil {
-		return fmt.Errorf("%v, %v", err, event.Err())
-	}
+	local := made(keeper.memory.Segment(0, len(leakedText)))
+	made(0, keeper.ep.PostRDMARead([]udat.Segment{local}, 1, remote, 0))
+	made(keeper.dto.Expect(ctx, udat.EventDTOCompletion))
 	if got := string(keeper.memory.Bytes()); got != leakedText {
-		return fmt.Errorf("the peer read %q", got)
+		panic("the peer read " + got)
 	}
 	fmt.Println("intact")
-	return nil
 }
 
 // party is an adapter with an endpoint that no test cleans up.
@@ -140,65 +128,30 @@ type party struct {
 	memory       *udat.LMR
 }
 
-func newParty(name string) (*party, error) {
-	p := &party{}
-	var err error
-	if p.ia, err = udat.Open(name); err != nil {
-		return nil, err
-	}
-	pz, err := udat.CreatePZ(p.ia)
-	if err != nil {
-		return nil, err
-	}
-	if p.dto, err = udat.CreateEVD(p.ia, 64, udat.EVDDTO); err != nil {
-		return nil, err
-	}
-	if p.connect, err = udat.CreateEVD(p.ia, 64, udat.EVDConnection); err != nil {
-		return nil, err
-	}
-	if p.ep, err = udat.CreateEP(p.ia, pz, p.dto, p.dto, p.connect, nil); err != nil {
-		return nil, err
-	}
-	p.memory, err = udat.RegisterMemory(pz, []byte(leakedText), udat.MemPrivAll)
-	return p, err
+func newParty(name string) *party {
+	p := &party{ia: made(udat.Open(name))}
+	pz := made(udat.CreatePZ(p.ia))
+	p.dto = made(udat.CreateEVD(p.ia, 64, udat.EVDDTO))
+	p.connect = made(udat.CreateEVD(p.ia, 64, udat.EVDConnection))
+	p.ep = made(udat.CreateEP(p.ia, pz, p.dto, p.dto, p.connect, nil))
+	p.memory = made(udat.RegisterMemory(pz, []byte(leakedText), udat.MemPrivAll))
+	return p
 }
 
 // dropParty connects a second party with the first and forgets it.
 //
 //go:noinline
-func dropParty(ctx context.Context, name string, keeper *party) (udat.RMRTriplet, error) {
-	p, err := newParty(name)
-	if err != nil {
-		return udat.RMRTriplet{}, err
-	}
-	requests, err := udat.CreateEVD(keeper.ia, 8, udat.EVDCR)
-	if err != nil {
-		return udat.RMRTriplet{}, err
-	}
-	qual := udattest.ConnQual()
-	if _, err := udat.CreatePSP(keeper.ia, qual, requests, udat.PSPConsumer); err != nil {
-		return udat.RMRTriplet{}, err
-	}
+func dropParty(ctx context.Context, name string, keeper *party) udat.RMRTriplet {
+	p := newParty(name)
+	requests, qual := made(udat.CreateEVD(keeper.ia, 8, udat.EVDCR)), udattest.ConnQual()
+	made(udat.CreatePSP(keeper.ia, qual, requests, udat.PSPConsumer))
 	attr, _, err := keeper.ia.Query()
-	if err != nil {
-		return udat.RMRTriplet{}, err
-	}
-	if err := p.ep.Connect(attr.Address, qual, udattest.Patience, nil); err != nil {
-		return udat.RMRTriplet{}, err
-	}
-	request, err := requests.Wait(ctx)
-	if err != nil {
-		return udat.RMRTriplet{}, err
-	}
-	if err := request.CR().Accept(keeper.ep, nil); err != nil {
-		return udat.RMRTriplet{}, err
-	}
-	for _, evd := range []*udat.EVD{p.connect, keeper.connect} {
-		if event, err := evd.Wait(ctx); err != nil || event.Number != udat.EventConnectionEstablished {
-			return udat.RMRTriplet{}, fmt.Errorf("%v, %v", event.Number, err)
-		}
-	}
-	return p.memory.RMRTriplet(0, len(leakedText))
+	made(0, err)
+	made(0, p.ep.Connect(attr.Address, qual, udattest.Patience, nil))
+	made(0, made(requests.Wait(ctx)).CR().Accept(keeper.ep, nil))
+	made(p.connect.Expect(ctx, udat.EventConnectionEstablished))
+	made(keeper.connect.Expect(ctx, udat.EventConnectionEstablished))
+	return made(p.memory.RMRTriplet(0, len(leakedText)))
 }
 
 // Living lists what was made, until it is freed.

@@ -241,4 +241,3 @@ func TestRMRBindNotTaken(t *testing.T) {
 		want(t, memory.Free())
 	})
 }
-

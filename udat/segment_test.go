@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
