@@ -58,11 +58,9 @@ func take(ctx context.Context, evd *udat.EVD, events []udat.Event, n int) error 
 func TestTransferDoesNotAllocate(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		target, err := udat.AllocMemory(passive.PZ, 64, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)
-		want(t, err)
+		target := must(udat.AllocMemory(passive.PZ, 64, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic))
 		defer target.Free()
-		remote, err := target.RMRTriplet(0, 8)
-		want(t, err)
+		remote := must(target.RMRTriplet(0, 8))
 		iov, into := one(active.Segment(t, 0, 8)), one(passive.Segment(t, 0, 8))
 		ctx := udattest.Context(t)
 		events := make([]udat.Event, 8)

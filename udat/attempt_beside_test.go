@@ -46,23 +46,18 @@ func TestAcceptAfterClientHasGone(t *testing.T) {
 func TestClosedBeforeArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
-		evd, err := udat.CreateEVD(ia, 8, udat.EVDSoftware)
-		want(t, err)
+		evd := must(udat.CreateEVD(ia, 8, udat.EVDSoftware))
 		want(t, evd.Free())
 		want(t, e.EP.Free())
 		var none context.Context
-		_, err = evd.SpinPoll(make([]udat.Event, 1), -1)
-		want(t, err, udat.ErrClosed)
-		_, err = evd.Wait(none)
-		want(t, err, udat.ErrClosed)
-		_, err = evd.Expect(none, udat.EventSoftware)
-		want(t, err, udat.ErrClosed)
+		want(t, second(evd.SpinPoll(make([]udat.Event, 1), -1)), udat.ErrClosed)
+		want(t, second(evd.Wait(none)), udat.ErrClosed)
+		want(t, second(evd.Expect(none, udat.EventSoftware)), udat.ErrClosed)
 		want(t, e.PostSend(nil, 0, 1<<30), udat.ErrClosed)
 		want(t, e.PostRecv(nil, 0, 1<<30), udat.ErrClosed)
 		want(t, e.Modify(udat.EPParamMask(cgo.EPFieldAll), nil), udat.ErrClosed)
 		for _, nobody := range []*udat.EVD{nil, {}} {
-			_, err = nobody.SpinPoll(make([]udat.Event, 1), -1)
-			want(t, err, udat.ErrInvalidHandle)
+			want(t, second(nobody.SpinPoll(make([]udat.Event, 1), -1)), udat.ErrInvalidHandle)
 			for _, err := range nobody.Events(none) {
 				want(t, err, udat.ErrInvalidHandle)
 			}

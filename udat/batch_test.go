@@ -31,8 +31,7 @@ func TestPostBatch(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
 		const size = 3000
-		remote, err := passive.Memory.RMRTriplet(0, size)
-		want(t, err)
+		remote := must(passive.Memory.RMRTriplet(0, size))
 		written, message := active.Memory.Bytes()[:size], active.Memory.Bytes()[36000:36000+size]
 		fill(written, 5)
 		fill(message, 8)
@@ -81,8 +80,7 @@ func TestPostBatch(t *testing.T) {
 func TestPostBatchRefusals(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		remote, err := passive.Memory.RMRTriplet(0, 100)
-		want(t, err)
+		remote := must(passive.Memory.RMRTriplet(0, 100))
 		good := udat.Post{Operation: udat.DTOSend, Segments: one(active.Segment(t, 0, 8)), Cookie: 1}
 		foreign := udat.Post{Operation: udat.DTOSend, Segments: one(passive.Segment(t, 0, 8))}
 		long := udat.Post{Operation: udat.DTORDMAWrite, Segments: one(active.Segment(t, 0, 101)), Remote: remote}

@@ -39,15 +39,12 @@ func TestCloseUnderRequests(t *testing.T) {
 		}
 		for round := range 12 {
 			server, requests := listenToClose(t, client.Name(), qual)
-			pz, err := udat.CreatePZ(server)
-			want(t, err)
-			connect, err := udat.CreateEVD(server, 64, udat.EVDConnection)
-			want(t, err)
+			pz := must(udat.CreatePZ(server))
+			connect := must(udat.CreateEVD(server, 64, udat.EVDConnection))
 			for range 1 + round%4 {
 				cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
 				if round%2 == 0 { // else it is left unanswered
-					ep, err := udat.CreateEP(server, pz, nil, nil, connect, nil)
-					want(t, err)
+					ep := must(udat.CreateEP(server, pz, nil, nil, connect, nil))
 					want(t, cr.Accept(ep, nil))
 				}
 			}
@@ -62,8 +59,7 @@ func TestCloseUnderRequests(t *testing.T) {
 func listenToClose(t *testing.T, name string, qual udat.ConnQual) (*udat.IA, *udat.EVD) {
 	t.Helper()
 	ia := openUnchecked(t, name)
-	requests, err := udat.CreateEVD(ia, 64, udat.EVDCR)
-	want(t, err)
+	requests := must(udat.CreateEVD(ia, 64, udat.EVDCR))
 	want(t, second(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)))
 	return ia, requests
 }

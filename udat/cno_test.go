@@ -184,9 +184,8 @@ func TestCNOFree(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		cno := createCNO(t, ia, nil, ia.AsyncEVD())
 		// Freeing an EVD detaches it, also one that was given and has events.
-		evd, err := udat.CreateEVDWithCNO(ia, 8, cno, udat.EVDSoftware)
-		want(t, err)
-		err = cno.Free()
+		evd := must(udat.CreateEVDWithCNO(ia, 8, cno, udat.EVDSoftware))
+		err := cno.Free()
 		want(t, err, udat.ErrInvalidState, udat.InvalidStateCNOInUse)
 		for _, name := range []string{"event dispatcher (made at cno_test.go:", "asynchronous event dispatcher"} {
 			if err != nil && !strings.Contains(err.Error(), name) {
@@ -218,8 +217,7 @@ func TestModifyCNO(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for _, flags := range []udat.EVDFlags{udat.EVDSoftware, udat.EVDDTO | udat.EVDSoftware, udat.EVDSoftware | udat.EVDConnection} {
 			a, b := createCNO(t, ia, nil), createCNO(t, ia, nil)
-			evd, err := udat.CreateEVDWithCNO(ia, 8, a, flags)
-			want(t, err)
+			evd := must(udat.CreateEVDWithCNO(ia, 8, a, flags))
 			on := func(cno *udat.CNO) {
 				t.Helper()
 				if param, err := evd.Query(); err != nil || param.CNO != cno {

@@ -33,15 +33,12 @@ func TestQualifiersThatMeet(t *testing.T) {
 		if strings.Contains(ia.Name(), "scm") {
 			port += 1000
 		}
-		requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-		want(t, err)
+		requests := must(udat.CreateEVD(ia, 4, udat.EVDCR))
 		defer func() { want(t, requests.Free()) }()
-		psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
-		want(t, err)
+		psp := must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer))
 
 		another := udattest.Open(t, ia.Name())
-		evd, err := udat.CreateEVD(another, 4, udat.EVDCR)
-		want(t, err)
+		evd := must(udat.CreateEVD(another, 4, udat.EVDCR))
 		defer func() { want(t, evd.Free()) }()
 		spare := udattest.NewEndpoint(t, ia, nil)
 		for name, create := range map[string]func() error{
@@ -68,8 +65,7 @@ func TestQualifiersThatMeet(t *testing.T) {
 
 		// Once it has gone, the other number is free.
 		want(t, psp.Free())
-		psp, err = udat.CreatePSP(ia, other, requests, udat.PSPConsumer)
-		want(t, err)
+		psp = must(udat.CreatePSP(ia, other, requests, udat.PSPConsumer))
 		want(t, e.Reset())
 		want(t, e.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
 		request = udattest.Expect(t, requests, udat.EventConnectionRequest)
@@ -116,8 +112,7 @@ func TestPortOfAdapter(t *testing.T) {
 			want(t, os.WriteFile(file, fmt.Appendf(nil, "%d %d", first, last), 0))
 			defer func() { want(t, os.WriteFile(file, usual, 0)) }()
 			ia := udattest.Open(t, name)
-			requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-			want(t, err)
+			requests := must(udat.CreateEVD(ia, 4, udat.EVDCR))
 			defer func() { want(t, requests.Free()) }()
 			taken := 0
 			for qual := udat.ConnQual(first); qual <= last; qual++ {

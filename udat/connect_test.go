@@ -98,8 +98,7 @@ func TestFailedConnects(t *testing.T) {
 		udattest.ConnectPair(t, listener, e, peer)
 		want(t, e.Reset(), udat.ErrInvalidState, udat.InvalidStateEPConnected)
 		for _, e := range []*udattest.Endpoint{e, peer} {
-			p, err := e.EP.Query()
-			want(t, err)
+			p := must(e.EP.Query())
 			if p.RemoteAddress != address || p.PZ != e.PZ || p.State != udat.EPStateConnected {
 				t.Errorf("query returns %+v", p)
 			}
@@ -107,8 +106,7 @@ func TestFailedConnects(t *testing.T) {
 		want(t, e.Disconnect(udat.CloseAbrupt))
 		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
 		want(t, e.Disconnect(udat.CloseAbrupt)) // does nothing
-		param, err := cr.Query()
-		want(t, err)
+		param := must(cr.Query())
 		if !bytes.HasPrefix(param.PrivateData, []byte("hello")) || param.RemoteAddress != address || !bytes.HasPrefix(rejected.PrivateData(), []byte("go away")) {
 			t.Errorf("the request has become %+v, the answer %q", param, rejected.PrivateData())
 		}
@@ -228,8 +226,7 @@ func TestDupConnect(t *testing.T) {
 
 		want(t, second.EP.DupConnect(first.EP, udattest.Patience, []byte("again")))
 		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-		param, err := cr.Query()
-		want(t, err)
+		param := must(cr.Query())
 		if !bytes.HasPrefix(param.PrivateData, []byte("again")) || param.ConnQual != listener.ConnQual {
 			t.Errorf("the request says %+v", param)
 		}
@@ -285,8 +282,7 @@ func TestAnswerRefused(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener := udattest.Listen(t, ia)
 		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		deaf, err := udat.CreateEP(ia, peer.PZ, nil, nil, nil, nil)
-		want(t, err)
+		deaf := must(udat.CreateEP(ia, peer.PZ, nil, nil, nil, nil))
 		defer deaf.Free()
 		foreign := udattest.NewEndpoint(t, udattest.Open(t, ia.Name()), nil)
 		_, provider, err := ia.Query()

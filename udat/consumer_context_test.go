@@ -15,8 +15,7 @@ func TestConsumerContextAndHandleType(t *testing.T) {
 		reservedEP, rsp, requests, qual := reserve(t, ia)
 		want(t, e.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
 		cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
-		cno, err := udat.CreateCNO(ia, nil)
-		want(t, err)
+		cno := must(udat.CreateCNO(ia, nil))
 		for _, o := range []struct {
 			object udat.Object
 			kind   udat.HandleType
@@ -44,10 +43,8 @@ func TestConsumerContextAndHandleType(t *testing.T) {
 		}
 		want(t, cno.Free())
 		want(t, udat.SetConsumerContext(cno, 1), udat.ErrClosed)
-		_, err = udat.GetConsumerContext(cno)
-		want(t, err, udat.ErrClosed)
-		_, err = udat.GetHandleType(cno)
-		want(t, err, udat.ErrClosed)
+		want(t, second(udat.GetConsumerContext(cno)), udat.ErrClosed)
+		want(t, second(udat.GetHandleType(cno)), udat.ErrClosed)
 		want(t, udat.SetConsumerContext(nil, 1), udat.ErrInvalidHandle)
 		want(t, udat.SetConsumerContext((*udat.EP)(nil), 1), udat.ErrInvalidHandle)
 		want(t, udat.SetConsumerContext(&udat.EP{}, 1), udat.ErrInvalidHandle)

@@ -89,10 +89,8 @@ func TestDefaultsWithoutEVDs(t *testing.T) {
 		expected := ia.DefaultEPAttr()
 		expected.MaxRecvDTOs, expected.MaxRequestDTOs, expected.MaxRequestIOV = 0, 0, 0
 		for _, attr := range []*udat.EPAttr{nil, {}} {
-			ep, err := udat.CreateEP(ia, e.PZ, nil, nil, nil, attr)
-			want(t, err)
-			param, err := ep.Query()
-			want(t, err)
+			ep := must(udat.CreateEP(ia, e.PZ, nil, nil, nil, attr))
+			param := must(ep.Query())
 			if diff := cmp.Diff(expected, param.Attr); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -114,14 +112,12 @@ func TestNoRDMAReads(t *testing.T) {
 		attr := udat.EPAttr{NoRDMAReadIn: true, NoRDMAReadOut: true}
 		e, peer := udattest.NewEndpoint(t, ia, &attr), udattest.NewEndpoint(t, ia, nil)
 		udattest.ConnectPair(t, udattest.Listen(t, ia), e, peer)
-		remote, err := peer.Memory.RMRTriplet(0, 8)
-		want(t, err)
+		remote := must(peer.Memory.RMRTriplet(0, 8))
 		want(t, e.PostRDMARead(one(e.Segment(t, 0, 8)), 1, remote, 0), udat.ErrInvalidParameter)
 		want(t, e.PostRDMAWrite(one(e.Segment(t, 0, 8)), 1, remote, 0))
 		udattest.Completion(t, e.Request, 1)
 		for _, n := range []int{-1, math.MinInt32 + 1, math.MinInt} {
-			_, err := udat.CreateEP(ia, e.PZ, e.Recv, e.Request, nil, &udat.EPAttr{MaxRDMAReadOut: n})
-			want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
+			want(t, second(udat.CreateEP(ia, e.PZ, e.Recv, e.Request, nil, &udat.EPAttr{MaxRDMAReadOut: n})), udat.ErrInvalidParameter, udat.InvalidArg6)
 		}
 	})
 }

@@ -240,9 +240,7 @@ func TestErrorText(t *testing.T) {
 		t.Errorf("%v is no udat.Error of dat_ia_open", err)
 	}
 	for _, name := range []string{"", "nul\x00", strings.Repeat("x", 256), strings.Repeat("x", 300)} {
-		_, err := udat.Open(name)
-		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg1)
+		want(t, second(udat.Open(name)), udat.ErrInvalidParameter, udat.InvalidArg1)
 	}
-	_, err = udat.Open(strings.Repeat("x", 255))
-	want(t, err, udat.ErrProviderNotFound)
+	want(t, second(udat.Open(strings.Repeat("x", 255))), udat.ErrProviderNotFound)
 }

@@ -89,8 +89,7 @@ func TestExpect(t *testing.T) {
 		event, err = l.Requests.Expect(ctx, udat.EventSoftware)
 		wantOther(t, event, err, udat.EventSoftware, "DAT_CONNECTION_REQUEST_EVENT for the qualifier", "DAT_SOFTWARE_EVENT")
 		want(t, event.CR().Reject(nil))
-		_, err = e.Connect.Expect(ctx, udat.EventConnectionPeerRejected)
-		want(t, err)
+		want(t, second(e.Connect.Expect(ctx, udat.EventConnectionPeerRejected)))
 		want(t, e.Reset())
 
 		udattest.ConnectPair(t, l, e, peer)
@@ -121,7 +120,6 @@ func TestExpect(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "waiting for DAT_DTO_COMPLETION_EVENT") {
 			t.Errorf("the error does not say what for: %v", err)
 		}
-		_, err = (*udat.EVD)(nil).Expect(ctx, udat.EventDTOCompletion)
-		want(t, err, udat.ErrInvalidHandle)
+		want(t, second((*udat.EVD)(nil).Expect(ctx, udat.EventDTOCompletion)), udat.ErrInvalidHandle)
 	})
 }

@@ -17,8 +17,7 @@ func lacksExtension(t *testing.T, ia *udat.IA) bool {
 		return false
 	}
 	active, passive := udattest.Pair(t, ia, nil)
-	remote, err := passive.Memory.RMRTriplet(0, 8)
-	want(t, err)
+	remote := must(passive.Memory.RMRTriplet(0, 8))
 	local := active.Segment(t, 0, 8)
 	_, provider, err := ia.Query()
 	want(t, err)
@@ -46,8 +45,7 @@ func TestRDMAWriteImmed(t *testing.T) {
 			return
 		}
 		active, passive := udattest.Pair(t, ia, nil)
-		remote, err := passive.Memory.RMRTriplet(1024, 100)
-		want(t, err)
+		remote := must(passive.Memory.RMRTriplet(1024, 100))
 		const immediate = 0x12345678
 		for i, size := range []int{0, 100} {
 			fill(active.Memory.Bytes()[:size], byte(i))
@@ -87,13 +85,11 @@ func TestAtomics(t *testing.T) {
 			return
 		}
 		active, passive := udattest.Pair(t, ia, nil)
-		lmr, err := udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)
-		want(t, err)
+		lmr := must(udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic))
 		defer func() { want(t, lmr.Free()) }()
 		counter := lmr.Bytes()[64:72]
 		binary.NativeEndian.PutUint64(counter, 1000)
-		remote, err := lmr.RMRTriplet(64, 8)
-		want(t, err)
+		remote := must(lmr.RMRTriplet(64, 8))
 		old := active.Memory.Bytes()[8:16]
 		local := active.Segment(t, 8, 8)
 		expect := func(op udat.DTO, wantOld, wantNew uint64) {
@@ -122,12 +118,9 @@ func TestExtensionsRefuse(t *testing.T) {
 			return
 		}
 		active, passive := udattest.Pair(t, ia, nil)
-		aligned, err := passive.Memory.RMRTriplet(0, 16)
-		want(t, err)
-		odd, err := passive.Memory.RMRTriplet(4, 8)
-		want(t, err)
-		short, err := passive.Memory.RMRTriplet(0, 7)
-		want(t, err)
+		aligned := must(passive.Memory.RMRTriplet(0, 16))
+		odd := must(passive.Memory.RMRTriplet(4, 8))
+		short := must(passive.Memory.RMRTriplet(0, 7))
 		s8, s4 := active.Segment(t, 0, 8), active.Segment(t, 0, 4)
 		want(t, active.PostFetchAndAdd(1, s4, 1, aligned, 0), udat.ErrInvalidParameter, udat.InvalidArg3)
 		want(t, active.PostFetchAndAdd(1, udat.Segment{}, 1, aligned, 0), udat.ErrInvalidParameter, udat.InvalidArg3)

@@ -64,13 +64,11 @@ func TestTransferFailure(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				// The endpoints are those of the case before.
 				udattest.ConnectPair(t, listener, active, passive)
-				region, err := udat.AllocMemory(passive.PZ, 2*failureSize, c.privileges)
-				want(t, err)
+				region := must(udat.AllocMemory(passive.PZ, 2*failureSize, c.privileges))
 				defer region.Free()
 				fill(region.Bytes(), 1)
 				fill(active.Memory.Bytes(), 2)
-				remote, err := region.RMRTriplet(0, failureSize)
-				want(t, err)
+				remote := must(region.RMRTriplet(0, failureSize))
 				remote.VirtualAddress += uint64(c.offset)
 				local, into := active.Segment(t, 0, failureSize), passive.Segment(t, 0, c.receive)
 				if c.forged {

@@ -103,8 +103,7 @@ func TestWaitAfterEnableFailed(t *testing.T) {
 	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // it parks
 		for _, cno := range []*udat.CNO{nil, createCNO(t, ia, nil)} {
-			evd, err := udat.CreateEVDWithCNO(ia, 8, cno, udat.EVDSoftware)
-			want(t, err)
+			evd := must(udat.CreateEVDWithCNO(ia, 8, cno, udat.EVDSoftware))
 			want(t, evd.SetWaitSpin(0))
 			calls.evdEnable.next(1, returnOf(udat.ErrInternalError))
 			want(t, second(evd.Wait(udattest.Context(t))), udat.ErrInternalError)

@@ -73,14 +73,6 @@ func TestLeakReport(t *testing.T) {
 
 const leakedText = "memory that the adapter reaches"
 
-// made is for the processes that tests start.
-func made[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // leak drops an adapter, and has its peer read what was registered on it when it was reported.
 func leak(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), udattest.Patience)
@@ -111,9 +103,9 @@ func leak(name string) {
 		copy(make([]byte, len(leakedText)), strings.Repeat("x", len(leakedText)))
 	}
 	runtime.GC()
-	local := made(keeper.memory.Segment(0, len(leakedText)))
-	made(0, keeper.ep.PostRDMARead([]udat.Segment{local}, 1, remote, 0))
-	made(keeper.dto.Expect(ctx, udat.EventDTOCompletion))
+	local := must(keeper.memory.Segment(0, len(leakedText)))
+	must(0, keeper.ep.PostRDMARead([]udat.Segment{local}, 1, remote, 0))
+	must(keeper.dto.Expect(ctx, udat.EventDTOCompletion))
 	if got := string(keeper.memory.Bytes()); got != leakedText {
 		panic("the peer read " + got)
 	}
@@ -129,12 +121,12 @@ type party struct {
 }
 
 func newParty(name string) *party {
-	p := &party{ia: made(udat.Open(name))}
-	pz := made(udat.CreatePZ(p.ia))
-	p.dto = made(udat.CreateEVD(p.ia, 64, udat.EVDDTO))
-	p.connect = made(udat.CreateEVD(p.ia, 64, udat.EVDConnection))
-	p.ep = made(udat.CreateEP(p.ia, pz, p.dto, p.dto, p.connect, nil))
-	p.memory = made(udat.RegisterMemory(pz, []byte(leakedText), udat.MemPrivAll))
+	p := &party{ia: must(udat.Open(name))}
+	pz := must(udat.CreatePZ(p.ia))
+	p.dto = must(udat.CreateEVD(p.ia, 64, udat.EVDDTO))
+	p.connect = must(udat.CreateEVD(p.ia, 64, udat.EVDConnection))
+	p.ep = must(udat.CreateEP(p.ia, pz, p.dto, p.dto, p.connect, nil))
+	p.memory = must(udat.RegisterMemory(pz, []byte(leakedText), udat.MemPrivAll))
 	return p
 }
 
@@ -143,15 +135,15 @@ func newParty(name string) *party {
 //go:noinline
 func dropParty(ctx context.Context, name string, keeper *party) udat.RMRTriplet {
 	p := newParty(name)
-	requests, qual := made(udat.CreateEVD(keeper.ia, 8, udat.EVDCR)), udattest.ConnQual()
-	made(udat.CreatePSP(keeper.ia, qual, requests, udat.PSPConsumer))
+	requests, qual := must(udat.CreateEVD(keeper.ia, 8, udat.EVDCR)), udattest.ConnQual()
+	must(udat.CreatePSP(keeper.ia, qual, requests, udat.PSPConsumer))
 	attr, _, err := keeper.ia.Query()
-	made(0, err)
-	made(0, p.ep.Connect(attr.Address, qual, udattest.Patience, nil))
-	made(0, made(requests.Wait(ctx)).CR().Accept(keeper.ep, nil))
-	made(p.connect.Expect(ctx, udat.EventConnectionEstablished))
-	made(keeper.connect.Expect(ctx, udat.EventConnectionEstablished))
-	return made(p.memory.RMRTriplet(0, len(leakedText)))
+	must(0, err)
+	must(0, p.ep.Connect(attr.Address, qual, udattest.Patience, nil))
+	must(0, must(requests.Wait(ctx)).CR().Accept(keeper.ep, nil))
+	must(p.connect.Expect(ctx, udat.EventConnectionEstablished))
+	must(keeper.connect.Expect(ctx, udat.EventConnectionEstablished))
+	return must(p.memory.RMRTriplet(0, len(leakedText)))
 }
 
 // Living lists what was made, until it is freed.

@@ -12,10 +12,8 @@ import (
 func TestFreeLMRInUse(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		into, err := udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll)
-		want(t, err)
-		segment, err := into.Segment(0, 8)
-		want(t, err)
+		into := must(udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll))
+		segment := must(into.Segment(0, 8))
 		want(t, passive.PostRecv(one(segment), 1, 0))
 		want(t, into.Free())
 		if into.Bytes() != nil {

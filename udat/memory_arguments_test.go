@@ -19,13 +19,10 @@ func TestMemoryArguments(t *testing.T) {
 		register := func(memory []byte, privileges udat.MemPriv) error {
 			return second(udat.RegisterMemory(pz, memory, privileges))
 		}
-		lmr, err := udat.RegisterMemory(pz, memory[1:], udat.MemPrivRemoteRead)
-		want(t, err)
+		lmr := must(udat.RegisterMemory(pz, memory[1:], udat.MemPrivRemoteRead))
 		defer lmr.Free()
-		segment, err := lmr.Segment(0, 100)
-		want(t, err)
-		remote, err := passive.Memory.RMRTriplet(0, 10)
-		want(t, err)
+		segment := must(lmr.Segment(0, 100))
+		remote := must(passive.Memory.RMRTriplet(0, 10))
 		for _, c := range []struct {
 			err    error
 			is     error

@@ -40,11 +40,9 @@ func TestMappedMemory(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "written") {
 			t.Errorf("the error does not explain itself: %v", err)
 		}
-		lmr, err := udat.RegisterMemory(passive.PZ, memory, udat.MemPrivLocalRead|udat.MemPrivRemoteRead)
-		want(t, err)
+		lmr := must(udat.RegisterMemory(passive.PZ, memory, udat.MemPrivLocalRead|udat.MemPrivRemoteRead))
 		defer lmr.Free()
-		remote, err := lmr.RMRTriplet(0, len(text))
-		want(t, err)
+		remote := must(lmr.RMRTriplet(0, len(text)))
 		want(t, active.PostRDMARead(one(active.Segment(t, 0, len(text))), 1, remote, 0))
 		wantCompletion(t, active.Request, 1, udat.DTOSuccess)
 		if !bytes.Equal(active.Memory.Bytes()[:len(text)], text) {
@@ -57,29 +55,24 @@ const hugePage = 2 << 20
 
 func TestMemoryQuery(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
+		pz := must(udat.CreatePZ(ia))
 		defer pz.Free()
 		if zone, err := pz.Query(); err != nil || zone.IA != ia {
 			t.Errorf("the zone has the parameters %+v, %v", zone, err)
 		}
 		slice := make([]byte, 1000, 5000)
 		const readOnly = udat.MemPrivLocalRead | udat.MemPrivRemoteRead
-		registered, err := udat.RegisterMemory(pz, slice, readOnly)
-		want(t, err)
+		registered := must(udat.RegisterMemory(pz, slice, readOnly))
 		defer registered.Free()
-		allocated, err := udat.AllocMemory(pz, 5000, udat.MemPrivAll)
-		want(t, err)
+		allocated := must(udat.AllocMemory(pz, 5000, udat.MemPrivAll))
 		defer allocated.Free()
 		for _, c := range []struct {
 			lmr        *udat.LMR
 			memory     []byte
 			privileges udat.MemPriv
 		}{{registered, slice, readOnly}, {allocated, allocated.Bytes(), udat.MemPrivAll}} {
-			param, err := c.lmr.Query()
-			want(t, err)
-			remote, err := c.lmr.RMRTriplet(0, 1)
-			want(t, err)
+			param := must(c.lmr.Query())
+			remote := must(c.lmr.RMRTriplet(0, 1))
 			if param.LMRContext == 0 {
 				t.Error("the region has no key")
 			}
@@ -113,8 +106,7 @@ func TestHugeMemory(t *testing.T) {
 		}
 		// A piece over the border of two pages.
 		const offset, length = hugePage - 5000, 20000
-		remote, err := lmr.RMRTriplet(offset, length)
-		want(t, err)
+		remote := must(lmr.RMRTriplet(offset, length))
 		fill(active.Memory.Bytes()[:length], 5)
 		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, length)), 1, remote, 0))
 		wantCompletion(t, active.Request, 1, udat.DTOSuccess)
@@ -134,8 +126,7 @@ func TestHugeMemory(t *testing.T) {
 
 // refuseHugePages asks for more than there are, and for sizes that there are not.
 func refuseHugePages(t *testing.T, ia *udat.IA) {
-	pz, err := udat.CreatePZ(ia)
-	want(t, err)
+	pz := must(udat.CreatePZ(ia))
 	defer pz.Free()
 	for _, c := range []struct {
 		size, page int
@@ -152,7 +143,7 @@ func refuseHugePages(t *testing.T, ia *udat.IA) {
 		if _, err := os.Stat(hugePageFolder); err != nil && c.size > 0 {
 			c.is, c.text = udat.InvalidArg3, "the kernel has no huge pages"
 		}
-		_, err = udat.AllocHugeMemory(pz, c.size, c.page, udat.MemPrivAll)
+		_, err := udat.AllocHugeMemory(pz, c.size, c.page, udat.MemPrivAll)
 		want(t, err, c.is)
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("the error does not say %q: %v", c.text, err)
@@ -167,8 +158,7 @@ func hugePages(t *testing.T, what string) (n int) {
 	t.Helper()
 	text, err := os.ReadFile(hugePageFolder + "/" + what + "_hugepages")
 	want(t, err)
-	_, err = fmt.Sscan(string(text), &n)
-	want(t, err)
+	want(t, second(fmt.Sscan(string(text), &n)))
 	return n
 }
 
@@ -191,8 +181,7 @@ func TestGarbageCollection(t *testing.T) {
 		for i := range 3 * len(regions) {
 			at := i % len(regions)
 			if lmr := regions[at]; lmr != nil {
-				remote, err := lmr.RMRTriplet(0, len(lmr.Bytes()))
-				want(t, err)
+				remote := must(lmr.RMRTriplet(0, len(lmr.Bytes())))
 				want(t, active.PostRDMARead(one(active.Segment(t, 0, len(lmr.Bytes()))), 1, remote, 0))
 				wantCompletion(t, active.Request, 1, udat.DTOSuccess)
 				fillRandom(expected, uint64(at))
@@ -228,15 +217,13 @@ func fillRandom(b []byte, seed uint64) {
 // reach the region, and no longer.
 func TestPages(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
+		pz := must(udat.CreatePZ(ia))
 		defer pz.Free()
 		unmapped, restore := udat.CountUnmapped()
 		defer restore()
 		const size = 1 << 16
 		alloc := func() *udat.LMR {
-			lmr, err := udat.AllocMemory(pz, size-5, udat.MemPrivAll)
-			want(t, err)
+			lmr := must(udat.AllocMemory(pz, size-5, udat.MemPrivAll))
 			return lmr
 		}
 		unseen := alloc()
@@ -260,8 +247,7 @@ func TestPages(t *testing.T) {
 		lmr = nil
 		await(t, "the end of the memory", func() bool { runtime.GC(); return unmapped() == 2 })
 
-		registered, err := udat.RegisterMemory(pz, make([]byte, 64), udat.MemPrivAll)
-		want(t, err)
+		registered := must(udat.RegisterMemory(pz, make([]byte, 64), udat.MemPrivAll))
 		if registered.Pages() != nil || (*udat.LMR)(nil).Pages() != nil {
 			t.Error("memory of Go has pages of its own")
 		}

@@ -12,11 +12,9 @@ import (
 func TestModifyLeavesPort(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
-		before, err := e.Query()
-		want(t, err)
+		before := must(e.Query())
 		want(t, e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 5}}))
-		after, err := e.Query()
-		want(t, err)
+		after := must(e.Query())
 		if before.LocalPortQual != after.LocalPortQual {
 			t.Errorf("the port was %d and is %d", before.LocalPortQual, after.LocalPortQual)
 		}

@@ -17,21 +17,17 @@ func TestPostRefusals(t *testing.T) {
 		attr := udattest.DefaultAttr(t, ia)
 		attr.MaxMessageSize, attr.MaxRDMASize = 200, 300
 		active, passive := udattest.Pair(t, ia, &attr)
-		whole, err := passive.Memory.RMRTriplet(0, 1000)
-		want(t, err)
+		whole := must(passive.Memory.RMRTriplet(0, 1000))
 		want(t, active.PostSend(one(active.Segment(t, 0, 201)), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg3)
 		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 301)), 0, whole, 0), udat.ErrInvalidParameter, udat.InvalidArg3)
-		remote, err := passive.Memory.RMRTriplet(0, 100)
-		want(t, err)
+		remote := must(passive.Memory.RMRTriplet(0, 100))
 		want(t, active.PostSend(one(passive.Segment(t, 0, 1)), 0, 0), udat.ErrProtectionViolation)
 		want(t, active.PostSend(one(active.Segment(t, 0, 1)), 0, 1<<20), udat.ErrInvalidParameter, udat.InvalidArg5)
 		want(t, active.PostSend(make([]udat.Segment, 100), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
 		want(t, active.PostRDMARead(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
-		freed, err := udat.AllocMemory(active.PZ, 8, udat.MemPrivAll)
-		want(t, err)
-		segment, err := freed.Segment(0, 8)
-		want(t, err)
+		freed := must(udat.AllocMemory(active.PZ, 8, udat.MemPrivAll))
+		segment := must(freed.Segment(0, 8))
 		want(t, freed.Free())
 		want(t, active.PostSend(one(segment), 0, 0), udat.ErrClosed, udat.InvalidHandleLMR)
 		if s := status(t, active.EP); !s.RequestIdle {
@@ -42,7 +38,7 @@ func TestPostRefusals(t *testing.T) {
 		for i := range most {
 			want(t, passive.PostRecv(one(passive.Segment(t, 0, 1)), uint64(i), 0))
 		}
-		err = passive.PostRecv(one(passive.Segment(t, 0, 1)), 99, 0)
+		err := passive.PostRecv(one(passive.Segment(t, 0, 1)), 99, 0)
 		want(t, err, udat.ErrInsufficientResources, udat.ResourceMemory)
 		wantDetail(t, err)
 		// The refusal has not disturbed the others.
@@ -94,8 +90,7 @@ func TestConcurrentPosts(t *testing.T) {
 func TestEmptySegments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		remote, err := passive.Memory.RMRTriplet(512, 16)
-		want(t, err)
+		remote := must(passive.Memory.RMRTriplet(512, 16))
 		around := func(e *udattest.Endpoint, offset int) []udat.Segment {
 			return []udat.Segment{e.Segment(t, offset, 0), e.Segment(t, offset, 8), e.Segment(t, offset, 0)}
 		}
@@ -119,8 +114,7 @@ func TestEmptySegments(t *testing.T) {
 		}
 		// Soft-iWARP can answer it only when it has no other answer to send.
 		active, passive = udattest.Pair(t, ia, nil)
-		remote, err = passive.Memory.RMRTriplet(512, 16)
-		want(t, err)
+		remote = must(passive.Memory.RMRTriplet(512, 16))
 		want(t, active.PostRDMARead(one(active.Segment(t, 64, 0)), 5, remote, 0))
 		wantCompletion(t, active.Request, 5, udat.DTOSuccess)
 	})
@@ -133,10 +127,8 @@ func TestReadIntoManySegments(t *testing.T) {
 		attr, _, err := ia.Query()
 		want(t, err)
 		active, passive := udattest.Pair(t, ia, nil)
-		remote, err := passive.Memory.RMRTriplet(0, 64)
-		want(t, err)
-		param, err := active.EP.Query()
-		want(t, err)
+		remote := must(passive.Memory.RMRTriplet(0, 64))
+		param := must(active.EP.Query())
 		most := min(attr.MaxIOVSegmentsPerRead, param.Attr.MaxRequestIOV)
 		segments := slices.Repeat(one(active.Segment(t, 0, 1)), most+1)
 		want(t, active.PostRDMARead(segments, 1, remote, 0), udat.ErrInvalidParameter, udat.InvalidArg2)

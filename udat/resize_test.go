@@ -9,8 +9,7 @@ import (
 
 func qlen(t *testing.T, evd *udat.EVD) int {
 	t.Helper()
-	param, err := evd.Query()
-	want(t, err)
+	param := must(evd.Query())
 	return param.QLen
 }
 

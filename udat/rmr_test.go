@@ -22,8 +22,7 @@ func forEachWithWindows(t *testing.T, test func(t *testing.T, p *windowPair)) {
 		attr, _, err := ia.Query()
 		want(t, err)
 		if attr.MaxRMRs == 0 {
-			pz, err := udat.CreatePZ(ia)
-			want(t, err)
+			pz := must(udat.CreatePZ(ia))
 			err = second(udat.CreateRMR(pz))
 			want(t, err, udat.ErrModelNotSupported, errors.ErrUnsupported)
 			wantDetail(t, err)
@@ -39,8 +38,7 @@ func forEachWithWindows(t *testing.T, test func(t *testing.T, p *windowPair)) {
 
 func (p *windowPair) newRMR(t *testing.T) *udat.RMR {
 	t.Helper()
-	rmr, err := udat.CreateRMR(p.owner.PZ)
-	want(t, err)
+	rmr := must(udat.CreateRMR(p.owner.PZ))
 	t.Cleanup(func() {
 		if err := rmr.Free(); !errors.Is(err, udat.ErrClosed) {
 			want(t, err)
@@ -118,17 +116,13 @@ func (p *windowPair) reconnect(t *testing.T) {
 func TestRMR(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		rmr := p.newRMR(t)
-		memory, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)
-		want(t, err)
-		segment, err := memory.Segment(64, 32)
-		want(t, err)
-		param, err := rmr.Query()
-		want(t, err)
+		memory := must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite))
+		segment := must(memory.Segment(64, 32))
+		param := must(rmr.Query())
 		if want := (udat.RMRParam{IA: p.ia, PZ: p.owner.PZ, RMRContext: param.RMRContext}); param != want {
 			t.Errorf("got the parameters %+v, want %+v", param, want)
 		}
-		own, err := memory.RMRTriplet(64, 32)
-		want(t, err)
+		own := must(memory.RMRTriplet(64, 32))
 		p.refused(t, own, false) // the memory has no remote privileges
 		p.refused(t, udat.RMRTriplet{VirtualAddress: own.VirtualAddress, SegmentLength: 32, RMRContext: param.RMRContext}, false)
 
@@ -138,8 +132,7 @@ func TestRMR(t *testing.T) {
 		if !bytes.Equal(memory.Bytes()[64:96], p.peer.Memory.Bytes()[:32]) {
 			t.Error("the peer's bytes did not arrive")
 		}
-		param, err = rmr.Query()
-		want(t, err)
+		param = must(rmr.Query())
 		if want := (udat.RMRParam{
 			IA: p.ia, PZ: p.owner.PZ, LMR: memory, Address: first.VirtualAddress, Length: 32,
 			Privileges: udat.MemPrivRemoteRead | udat.MemPrivRemoteWrite, RMRContext: first.RMRContext,
@@ -159,8 +152,7 @@ func TestRMR(t *testing.T) {
 			t.Errorf("the end of the binding returns %+v", none)
 		}
 		p.refused(t, second, false)
-		param, err = rmr.Query()
-		want(t, err)
+		param = must(rmr.Query())
 		if param.LMR != nil || param.Length != 0 || param.Privileges != 0 {
 			t.Errorf("got the parameters %+v of a region that is bound to nothing", param)
 		}
@@ -171,11 +163,9 @@ func TestRMR(t *testing.T) {
 func TestRMRBindRefuses(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		rmr := p.newRMR(t)
-		readable, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead)
-		want(t, err)
+		readable := must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead))
 		defer readable.Free()
-		unwritable, err := readable.Segment(0, 8)
-		want(t, err)
+		unwritable := must(readable.Segment(0, 8))
 		unconnected := udattest.NewEndpoint(t, p.ia, nil)
 		segment, owner := p.owner.Segment(t, 0, 8), p.owner.EP
 		const read = udat.MemPrivRemoteRead
@@ -204,10 +194,8 @@ func TestRMRBindRefuses(t *testing.T) {
 				}
 			}
 		}
-		other, err := udat.CreateRMR(unconnected.PZ)
-		want(t, err)
-		_, err = other.Bind(unconnected.Segment(t, 0, 8), read, unconnected.EP, 1, 0)
-		want(t, err, udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
+		other := must(udat.CreateRMR(unconnected.PZ))
+		want(t, second(other.Bind(unconnected.Segment(t, 0, 8), read, unconnected.EP, 1, 0)), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
 		want(t, other.Free())
 	})
 }
@@ -216,18 +204,13 @@ func TestRMRBindRefuses(t *testing.T) {
 func TestRMRBindNotTaken(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		first, last := p.newRMR(t), p.newRMR(t)
-		memory, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivAll)
-		want(t, err)
-		segment, err := memory.Segment(0, 8)
-		want(t, err)
+		memory := must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivAll))
+		segment := must(memory.Segment(0, 8))
 		for _, rmr := range []*udat.RMR{first, last} {
-			_, err := rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 1, 0)
-			want(t, err)
+			want(t, second(rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 1, 0)))
 			want(t, memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
-			_, err = rmr.Bind(p.owner.Segment(t, 0, 8), udat.MemPrivRemoteRead, p.owner.EP, 2, 0)
-			want(t, err, udat.ErrInvalidState)
-			param, err := rmr.Query()
-			want(t, err)
+			want(t, second(rmr.Bind(p.owner.Segment(t, 0, 8), udat.MemPrivRemoteRead, p.owner.EP, 2, 0)), udat.ErrInvalidState)
+			param := must(rmr.Query())
 			if param.LMR != memory {
 				t.Errorf("after a refusal the region says %+v", param)
 			}

@@ -11,11 +11,9 @@ import (
 func reserve(t *testing.T, ia *udat.IA) (*udattest.Endpoint, *udat.RSP, *udat.EVD, udat.ConnQual) {
 	t.Helper()
 	e := udattest.NewEndpoint(t, ia, nil)
-	requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-	want(t, err)
+	requests := must(udat.CreateEVD(ia, 4, udat.EVDCR))
 	qual := udattest.ConnQual()
-	rsp, err := udat.CreateRSP(ia, qual, e.EP, requests)
-	want(t, err)
+	rsp := must(udat.CreateRSP(ia, qual, e.EP, requests))
 	t.Cleanup(func() {
 		_ = rsp.Free()
 		want(t, requests.Free())
@@ -27,23 +25,20 @@ func TestRSP(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e, rsp, requests, qual := reserve(t, ia)
 		wantState(t, e.EP, udat.EPStateReserved)
-		param, err := rsp.Query()
-		want(t, err)
+		param := must(rsp.Query())
 		if param.IA != ia || param.EP != e.EP || param.EVD != requests || param.ConnQual != qual {
 			t.Errorf("the service point says %+v", param)
 		}
 		// There is no second one on the qualifier: the library would replace the first.
 		spare := udattest.NewEndpoint(t, ia, nil)
-		_, err = udat.CreateRSP(ia, qual, spare.EP, requests)
-		want(t, err, udat.ErrConnQualInUse)
+		want(t, second(udat.CreateRSP(ia, qual, spare.EP, requests)), udat.ErrConnQualInUse)
 		wantState(t, spare.EP, udat.EPStateUnconnected)
 
 		client := udattest.NewEndpoint(t, ia, nil)
 		want(t, client.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, []byte("hello")))
 		cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
 		wantState(t, e.EP, udat.EPStatePassiveConnectionPending)
-		crParam, err := cr.Query()
-		want(t, err)
+		crParam := must(cr.Query())
 		if crParam.LocalEP != e.EP || crParam.RSP != rsp || crParam.PSP != nil {
 			t.Errorf("the request says %+v", crParam)
 		}

@@ -12,15 +12,12 @@ import (
 // A slice of the region's memory is the same piece as its offset and length, and everything else is refused.
 func TestPiecesOfSlices(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
+		pz := must(udat.CreatePZ(ia))
 		defer pz.Free()
 		memory := make([]byte, 1000)
-		registered, err := udat.RegisterMemory(pz, memory[100:900], udat.MemPrivAll)
-		want(t, err)
+		registered := must(udat.RegisterMemory(pz, memory[100:900], udat.MemPrivAll))
 		defer registered.Free()
-		allocated, err := udat.AllocMemory(pz, 5000, udat.MemPrivAll)
-		want(t, err)
+		allocated := must(udat.AllocMemory(pz, 5000, udat.MemPrivAll))
 		defer allocated.Free()
 		for _, lmr := range []*udat.LMR{registered, allocated} {
 			b := lmr.Bytes()
@@ -28,17 +25,13 @@ func TestPiecesOfSlices(t *testing.T) {
 				offset := rand.IntN(len(b))
 				length := rand.IntN(len(b) - offset + 1)
 				slice := b[offset : offset+length]
-				segment, err := lmr.SegmentOf(slice)
-				want(t, err)
-				expected, err := lmr.Segment(offset, length)
-				want(t, err)
+				segment := must(lmr.SegmentOf(slice))
+				expected := must(lmr.Segment(offset, length))
 				if segment != expected || segment.Len() != length {
 					t.Fatalf("the segment of %d bytes at %d is %+v, want %+v", length, offset, segment, expected)
 				}
-				remote, err := lmr.RMRTripletOf(slice)
-				want(t, err)
-				same, err := lmr.RMRTriplet(offset, length)
-				want(t, err)
+				remote := must(lmr.RMRTripletOf(slice))
+				same := must(lmr.RMRTriplet(offset, length))
 				if remote != same {
 					t.Fatalf("the triplet of %d bytes at %d is %+v, want %+v", length, offset, remote, same)
 				}
@@ -61,8 +54,7 @@ func TestPiecesOfSlices(t *testing.T) {
 func TestRMRTripletSlice(t *testing.T) {
 	whole := udat.RMRTriplet{VirtualAddress: 1 << 40, SegmentLength: 100, RMRContext: 7}
 	for _, c := range []struct{ offset, length int }{{0, 0}, {0, 100}, {100, 0}, {99, 1}, {20, 30}} {
-		got, err := whole.Slice(c.offset, c.length)
-		want(t, err)
+		got := must(whole.Slice(c.offset, c.length))
 		if expected := (udat.RMRTriplet{VirtualAddress: 1<<40 + uint64(c.offset), SegmentLength: uint32(c.length), RMRContext: 7}); got != expected {
 			t.Errorf("the part of %d bytes at %d is %+v, want %+v", c.length, c.offset, got, expected)
 		}

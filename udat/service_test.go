@@ -24,12 +24,9 @@ func TestCreatePSPRefuses(t *testing.T) {
 
 		// Another adapter on the same device is another program to the library.
 		other := udattest.Open(t, ia.Name())
-		evd, err := udat.CreateEVD(other, 4, udat.EVDCR)
-		want(t, err)
-		_, err = udat.CreatePSP(other, l.ConnQual, evd, udat.PSPConsumer)
-		want(t, err, udat.ErrConnQualInUse)
-		_, err = udat.CreatePSP(ia, udattest.ConnQual(), evd, udat.PSPConsumer)
-		want(t, err, udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
+		evd := must(udat.CreateEVD(other, 4, udat.EVDCR))
+		want(t, second(udat.CreatePSP(other, l.ConnQual, evd, udat.PSPConsumer)), udat.ErrConnQualInUse)
+		want(t, second(udat.CreatePSP(ia, udattest.ConnQual(), evd, udat.PSPConsumer)), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
 		want(t, evd.Free())
 	})
 }
@@ -46,11 +43,9 @@ func TestListenAgain(t *testing.T) {
 		}
 		want(t, e.EP.Reset())
 
-		evd, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-		want(t, err)
+		evd := must(udat.CreateEVD(ia, 4, udat.EVDCR))
 		defer func() { want(t, evd.Free()) }()
-		psp, err := udat.CreatePSP(ia, l.ConnQual, evd, udat.PSPConsumer)
-		want(t, err)
+		psp := must(udat.CreatePSP(ia, l.ConnQual, evd, udat.PSPConsumer))
 		again := &udattest.Listener{PSP: psp, Requests: evd, ConnQual: l.ConnQual}
 		udattest.ConnectPair(t, again, e, peer)
 		want(t, psp.Free())
@@ -67,10 +62,8 @@ func TestCreatePSPAny(t *testing.T) {
 		seen := map[udat.ConnQual]bool{l.ConnQual: true}
 		var last *udat.PSP
 		for range 3 {
-			psp, err := udat.CreatePSPAny(ia, l.Requests)
-			want(t, err)
-			param, err := psp.Query()
-			want(t, err)
+			psp := must(udat.CreatePSPAny(ia, l.Requests))
+			param := must(psp.Query())
 			if seen[param.ConnQual] {
 				t.Errorf("the qualifier %d was given twice", param.ConnQual)
 			}
@@ -78,8 +71,7 @@ func TestCreatePSPAny(t *testing.T) {
 			last = psp
 			defer func() { want(t, psp.Free()) }()
 		}
-		param, err := last.Query()
-		want(t, err)
+		param := must(last.Query())
 		if param.IA != ia || param.EVD != l.Requests || param.Flags != udat.PSPConsumer {
 			t.Errorf("the service point says %+v", param)
 		}

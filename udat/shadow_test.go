@@ -167,11 +167,9 @@ func TestAssertionsBesideCalls(t *testing.T) {
 		}
 		stopA, stopB := beside(look(a)), beside(look(b))
 		for range 5 {
-			requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-			want(t, err)
+			requests := must(udat.CreateEVD(ia, 4, udat.EVDCR))
 			qual := udattest.ConnQual()
-			rsp, err := udat.CreateRSP(ia, qual, b.EP, requests)
-			want(t, err)
+			rsp := must(udat.CreateRSP(ia, qual, b.EP, requests))
 			want(t, a.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
 			want(t, udattest.Expect(t, requests, udat.EventConnectionRequest).CR().Accept(nil, nil))
 			for _, e := range []*udattest.Endpoint{a, b} {

@@ -63,8 +63,7 @@ func TestSoftwareEvents(t *testing.T) {
 func TestSoftwareEventQueueFull(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
-		param, err := evd.Query()
-		want(t, err)
+		param := must(evd.Query())
 		for round := range uint64(3) {
 			for i := range uint64(param.QLen) {
 				want(t, evd.PostSE(round<<32|i))

@@ -45,8 +45,7 @@ func TestSRQResize(t *testing.T) {
 		want(t, s.srq.Resize(8), udat.ErrInvalidState)
 		s.receive(t, sender, 8)
 		want(t, s.srq.Resize(8))
-		param, err := s.srq.Query()
-		want(t, err)
+		param := must(s.srq.Query())
 		if param.Outstanding != 8 || param.Attr.MaxRecvDTOs != 8 {
 			t.Errorf("a queue of length 8 has the parameters %+v", param)
 		}
@@ -71,14 +70,12 @@ func TestSRQLowWatermark(t *testing.T) {
 		wantNoEvent(t, ia.AsyncEVD())
 		s.receive(t, sender, 1)
 		wantLow(s.srq)
-		param, err := s.srq.Query()
-		want(t, err)
+		param := must(s.srq.Query())
 		if param.Attr.LowWatermark != 4 || param.Attr.MaxRecvDTOs != 8 {
 			t.Errorf("the queue says %+v", param)
 		}
 
-		low, err := udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1, LowWatermark: 1})
-		want(t, err)
+		low := must(udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1, LowWatermark: 1}))
 		wantLow(low)
 		want(t, low.Free())
 	})

@@ -18,17 +18,14 @@ type shared struct {
 func newShared(t *testing.T, ia *udat.IA, receives, endpoints int) *shared {
 	t.Helper()
 	s := &shared{Endpoint: udattest.NewEndpoint(t, ia, nil)}
-	var err error
-	s.srq, err = udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 2})
-	want(t, err)
+	s.srq = must(udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 2}))
 	t.Cleanup(func() {
 		if err := s.srq.Free(); !errors.Is(err, udat.ErrClosed) {
 			want(t, err)
 		}
 	})
 	for range endpoints {
-		ep, err := udat.CreateEPWithSRQ(ia, s.PZ, s.Recv, s.Request, s.Connect, s.srq, nil)
-		want(t, err)
+		ep := must(udat.CreateEPWithSRQ(ia, s.PZ, s.Recv, s.Request, s.Connect, s.srq, nil))
 		s.eps = append(s.eps, ep)
 		t.Cleanup(func() {
 			if err := ep.Free(); !errors.Is(err, udat.ErrClosed) {
@@ -54,13 +51,12 @@ func TestSRQWithoutRoom(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		s := newShared(t, ia, 100, 0)
 		short, shorter := createEVD(t, ia, 32, udat.EVDDTO), createEVD(t, ia, 1, udat.EVDDTO)
-		ep, err := udat.CreateEPWithSRQ(ia, s.PZ, short, s.Request, s.Connect, s.srq, nil)
-		want(t, err)
+		ep := must(udat.CreateEPWithSRQ(ia, s.PZ, short, s.Request, s.Connect, s.srq, nil))
 		for i := range qlen(t, short) {
 			want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), uint64(i)))
 		}
 		want(t, s.srq.PostRecv(one(s.Segment(t, 0, 8)), 99), noRoom...)
-		_, err = udat.CreateEPWithSRQ(ia, s.PZ, shorter, s.Request, s.Connect, s.srq, nil)
+		_, err := udat.CreateEPWithSRQ(ia, s.PZ, shorter, s.Request, s.Connect, s.srq, nil)
 		want(t, err, noRoom...)
 		wantDetail(t, err)
 		want(t, ep.Free())
@@ -82,8 +78,7 @@ func TestSRQ(t *testing.T) {
 			want(t, receive(i))
 		}
 		want(t, receive(0), udat.ErrInsufficientResources)
-		param, err := s.srq.Query()
-		want(t, err)
+		param := must(s.srq.Query())
 		if param.Outstanding != receives || param.IA != ia || param.PZ != s.PZ || param.Attr.MaxRecvDTOs != receives {
 			t.Errorf("the queue says %+v", param)
 		}

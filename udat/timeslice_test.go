@@ -16,8 +16,7 @@ func TestPostsEndTimeslices(t *testing.T) {
 	}
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		remote, err := passive.Memory.RMRTriplet(0, 8)
-		want(t, err)
+		remote := must(passive.Memory.RMRTriplet(0, 8))
 		write := udat.Post{Operation: udat.DTORDMAWrite, Segments: one(active.Segment(t, 0, 8)), Cookie: 1, Remote: remote}
 		for name, post := range map[string]func(){
 			"alone":   func() { want(t, active.EP.PostRDMAWrite(write.Segments, 1, remote, 0)) },

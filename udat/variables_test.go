@@ -29,11 +29,11 @@ func makeWrongState(name string) {
 		os.Exit(1)
 	}
 	defer ia.Close(udat.CloseAbrupt)
-	ep := made(udat.CreateEP(ia, made(udat.CreatePZ(ia)), nil, nil, nil, nil))
+	ep := must(udat.CreateEP(ia, must(udat.CreatePZ(ia)), nil, nil, nil, nil))
 	if udat.HasShadow(ep) {
 		udat.ForceShadow(ep, udat.EPStateConnected)
 	}
-	made(ep.GetStatus())
+	must(ep.GetStatus())
 }
 
 // The environment variables are read when the program starts.

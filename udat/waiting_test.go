@@ -74,8 +74,7 @@ func TestCallsBesideWait(t *testing.T) {
 		ended := asleep(t, ia, append(waitsFor(ctx, passive.Recv, 2), waitsFor(ctx, requests, 1)...)...)
 		for range 20 {
 			returns(t, func() error {
-				ep, err := udat.CreateEP(ia, passive.PZ, passive.Recv, passive.Request, passive.Connect, nil)
-				want(t, err)
+				ep := must(udat.CreateEP(ia, passive.PZ, passive.Recv, passive.Request, passive.Connect, nil))
 				return ep.Free()
 			})
 			returns(t, func() error {
