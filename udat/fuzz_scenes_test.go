@@ -3,6 +3,7 @@ package udat_test
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,30 +18,21 @@ type scene struct {
 }
 
 // scenes are in here as often as they are to be played.
-var scenes = []scene{
-	{"endpoint", func(s *sequence) { s.playEndpoint() }},
-	{"pair", func(s *sequence) { s.playPair() }},
-	{"pair", func(s *sequence) { s.playPair() }},
-	{"pair", func(s *sequence) { s.playPair() }},
-	{"traffic", (*sequence).playTraffic},
-	{"traffic", (*sequence).playTraffic},
-	{"traffic", (*sequence).playTraffic},
-	{"traffic", (*sequence).playTraffic},
-	{"disconnect", (*sequence).playDisconnect},
-	{"disconnect", (*sequence).playDisconnect},
-	{"duplicate", (*sequence).playDuplicate},
-	{"modify", (*sequence).playModify},
-	{"flood", (*sequence).playFlood},
-	{"serve", (*sequence).playServe},
-	{"serve", (*sequence).playServe},
-	{"shared receive queue", (*sequence).playSRQ},
-	{"reserved service point", (*sequence).playRSP},
-	{"notification", (*sequence).playNotification},
-	{"storm", (*sequence).playStorm},
-	{"storm", (*sequence).playStorm},
-	{"poll", (*sequence).playPoll},
-	{"free", (*sequence).playFree},
-}
+var scenes = slices.Concat(
+	[]scene{
+		{"endpoint", func(s *sequence) { s.playEndpoint() }},
+		{"duplicate", (*sequence).playDuplicate},
+		{"modify", (*sequence).playModify},
+		{"flood", (*sequence).playFlood},
+		{"shared receive queue", (*sequence).playSRQ},
+		{"reserved service point", (*sequence).playRSP},
+		{"notification", (*sequence).playNotification},
+		{"poll", (*sequence).playPoll},
+		{"free", (*sequence).playFree},
+	},
+	slices.Repeat([]scene{{"disconnect", (*sequence).playDisconnect}, {"serve", (*sequence).playServe}, {"storm", (*sequence).playStorm}}, 2),
+	slices.Repeat([]scene{{"pair", func(s *sequence) { s.playPair() }}, {"traffic", (*sequence).playTraffic}}, 3),
+)
 
 var fuzzQualifiers atomic.Uint64
 
@@ -139,17 +131,7 @@ func (s *sequence) listen(c *cluster) bool {
 
 // next waits for the next event, which may never come.
 func (s *sequence) next(evd *udat.EVD) (udat.Event, bool) {
-	return s.nextWithin(evd, within().patience)
-}
-
-// expected waits for an event that comes unless another call has seen to it that
-// it does not.
-func (s *sequence) expected(evd *udat.EVD) (udat.Event, bool) {
-	return s.nextWithin(evd, within().likely)
-}
-
-func (s *sequence) nextWithin(evd *udat.EVD, limit time.Duration) (udat.Event, bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return outcome[udat.Event](s, "EVD.Wait", evd, ctx)
 }
@@ -178,7 +160,7 @@ func (s *sequence) playPair() (active, passive *cluster) {
 	if _, err := s.do("EP.Connect", active.ep, s.address(passive), passive.qual, timeout, make([]byte, s.below(56))); err != nil {
 		return nil, nil
 	}
-	event, ok := s.expected(passive.requests)
+	event, ok := s.next(passive.requests)
 	if !ok || event.CR() == nil {
 		return nil, nil
 	}
@@ -189,7 +171,7 @@ func (s *sequence) playPair() (active, passive *cluster) {
 		return nil, nil // to be found with the connection half made
 	}
 	for _, c := range []*cluster{active, passive} {
-		if event, ok := s.expected(c.connect); !ok || event.Number != udat.EventConnectionEstablished {
+		if event, ok := s.next(c.connect); !ok || event.Number != udat.EventConnectionEstablished {
 			return nil, nil
 		}
 	}
@@ -296,9 +278,9 @@ func (s *sequence) playDuplicate() {
 	if _, err := s.do("EP.DupConnect", active.ep, c.ep, 10*time.Second, nil); err != nil {
 		return
 	}
-	if event, ok := s.expected(peer.requests); ok && passive != active {
+	if event, ok := s.next(peer.requests); ok && passive != active {
 		s.do("CR.Accept", event.CR(), passive.ep, nil)
-		s.expected(active.connect)
+		s.next(active.connect)
 	}
 }
 
@@ -415,7 +397,7 @@ func (s *sequence) playRSP() {
 	if _, err := s.do("EP.Connect", active.ep, s.address(passive), qual, 10*time.Second, nil); err != nil {
 		return
 	}
-	event, ok := s.expected(requests)
+	event, ok := s.next(requests)
 	if !ok {
 		return
 	}
@@ -424,8 +406,8 @@ func (s *sequence) playRSP() {
 		s.do("CR.Reject", event.CR(), nil)
 	case 1, 2:
 		if _, err := s.do("CR.Accept", event.CR(), nil, nil); err == nil {
-			s.expected(active.connect)
-			s.expected(passive.connect)
+			s.next(active.connect)
+			s.next(passive.connect)
 			active.peer, passive.peer = passive, active
 		}
 	}
@@ -469,47 +451,33 @@ func (s *sequence) playStorm() {
 		return
 	}
 	local, _ := c.memory.Segment(0, 64)
+	end := func() udat.CloseFlags { return choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful) }
 	for range 2 + s.below(4) {
-		switch s.below(9) {
-		case 0:
-			s.beside("EVD.Wait", c.request, context.Background())
-		case 1:
-			s.beside("EVD.Wait", c.connect, context.Background())
-		case 2:
-			s.beside("EVD.WaitBatch", c.recv, context.Background(), make([]udat.Event, 4), 2)
-		case 3:
-			s.beside("EP.PostSend", c.ep, one(local), uint64(1), nil)
-		case 4:
-			s.beside("EP.PostRecv", c.ep, one(local), uint64(1), nil)
-		case 5:
-			s.beside("EP.Disconnect", c.ep, choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful))
-		case 6:
-			s.beside("EP.Free", peer.ep)
-		case 7:
-			s.beside("EP.Query", c.ep)
-		case 8:
-			s.beside("EVD.SpinPoll", c.request, make([]udat.Event, 4), 2*time.Millisecond)
-		}
+		choose(&s.script,
+			func() { s.beside("EVD.Wait", c.request, context.Background()) },
+			func() { s.beside("EVD.Wait", c.connect, context.Background()) },
+			func() { s.beside("EVD.WaitBatch", c.recv, context.Background(), make([]udat.Event, 4), 2) },
+			func() { s.beside("EP.PostSend", c.ep, one(local), uint64(1), nil) },
+			func() { s.beside("EP.PostRecv", c.ep, one(local), uint64(1), nil) },
+			func() { s.beside("EP.Disconnect", c.ep, end()) },
+			func() { s.beside("EP.Free", peer.ep) },
+			func() { s.beside("EP.Query", c.ep) },
+			func() { s.beside("EVD.SpinPoll", c.request, make([]udat.Event, 4), 2*time.Millisecond) },
+		)()
 	}
-	switch s.below(7) {
-	case 0:
-		s.do("EP.Free", c.ep)
-	case 1:
+	switch s.below(5) {
+	case 0, 1:
 		s.do("EP.Free", c.ep)
 		s.do("LMR.Free", c.memory)
 		s.do("EVD.Free", c.request)
 		s.do("EVD.Free", c.connect)
 	case 2:
-		s.do("EP.Disconnect", c.ep, udat.CloseGraceful)
-		s.do("EP.Free", c.ep)
+		s.do("EP.Disconnect", c.ep, end())
+		s.do(choose(&s.script, "EP.Free", "EP.Reset"), c.ep)
 	case 3:
-		s.do("EP.Disconnect", c.ep, udat.CloseAbrupt)
-		s.do("EP.Reset", c.ep)
-	case 4:
 		s.do("IA.Close", c.ia, udat.CloseAbrupt)
-	case 5:
+	case 4:
 		s.do("EVD.SetUnwaitable", c.request)
-	case 6:
 		s.do("EP.Free", peer.ep)
 		s.do("EP.PostSend", c.ep, one(local), uint64(1), nil)
 	}
