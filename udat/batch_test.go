@@ -94,8 +94,8 @@ func TestPostBatchRefusals(t *testing.T) {
 		}{
 			{foreign, []error{udat.ErrProtectionViolation}},
 			{long, []error{udat.ErrInvalidParameter, udat.InvalidArg5}},
+			{udat.Post{}, []error{udat.ErrInvalidParameter}},
 			{udat.Post{Operation: udat.DTOBindMW}, []error{udat.ErrInvalidParameter}},
-			{udat.Post{Operation: 0xffffffff}, []error{udat.ErrInvalidParameter}},
 			{udat.Post{Operation: udat.DTOSend, Flags: 1 << 20}, []error{udat.ErrInvalidParameter, udat.InvalidArg5}},
 			{udat.Post{Operation: udat.DTOSend, Segments: make([]udat.Segment, 100)}, []error{udat.ErrInvalidParameter, udat.InvalidArg2}},
 		} {

@@ -1,15 +1,9 @@
 package udat_test
 
 import (
-	"encoding/binary"
-	"net"
-	"net/netip"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -62,36 +56,4 @@ func listenToClose(t *testing.T, name string, qual udat.ConnQual) (*udat.IA, *ud
 	requests := must(udat.CreateEVD(ia, 64, udat.EVDCR))
 	want(t, second(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)))
 	return ia, requests
-}
-
-// Who connects to the TCP port of a service point and sends nothing holds up no close. A request
-// that comes over such a connection after the close does not find the service point that is gone.
-func TestCloseWithSilentStranger(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		if !strings.Contains(name, "scm") {
-			continue
-		}
-		udattest.Open(t, name) // so that the provider stays loaded, and its threads run
-		qual := udattest.ConnQual()
-		for range 5 {
-			ia, _ := listenToClose(t, name, qual)
-			stranger, err := net.Dial("tcp4", netip.AddrPortFrom(udattest.Address(t, ia), uint16(qual)+1000).String())
-			want(t, err)
-			defer stranger.Close()
-			start := time.Now()
-			want(t, ia.Close(udat.CloseAbrupt))
-			if took := time.Since(start); took > udattest.Patience/6 {
-				t.Errorf("the close took %v", took)
-			}
-			request := make([]byte, messageHeader)
-			binary.BigEndian.PutUint16(request, 8) // the version
-			if _, err := stranger.Write(request); err != nil {
-				continue // the library has closed the connection
-			}
-			want(t, stranger.SetReadDeadline(time.Now().Add(udattest.Patience)))
-			if _, err := stranger.Read(request); os.IsTimeout(err) {
-				t.Error("the library keeps a connection to an adapter that is closed")
-			}
-		}
-	}
 }

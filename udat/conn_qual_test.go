@@ -40,40 +40,32 @@ func TestQualifiersThatMeet(t *testing.T) {
 		another := udattest.Open(t, ia.Name())
 		evd := must(udat.CreateEVD(another, 4, udat.EVDCR))
 		defer func() { want(t, evd.Free()) }()
-		spare := udattest.NewEndpoint(t, ia, nil)
-		for name, create := range map[string]func() error{
-			"PSP":             func() error { _, err := udat.CreatePSP(ia, other, requests, udat.PSPConsumer); return err },
-			"RSP":             func() error { _, err := udat.CreateRSP(ia, other, spare.EP, requests); return err },
-			"another adapter": func() error { _, err := udat.CreatePSP(another, other, evd, udat.PSPConsumer); return err },
+		for name, err := range map[string]error{
+			"PSP":             second(udat.CreatePSP(ia, other, requests, udat.PSPConsumer)),
+			"RSP":             second(udat.CreateRSP(ia, other, udattest.NewEndpoint(t, ia, nil).EP, requests)),
+			"another adapter": second(udat.CreatePSP(another, other, evd, udat.PSPConsumer)),
 		} {
-			err := create()
 			want(t, err, udat.ErrConnQualInUse)
 			if text := fmt.Sprint(err); !strings.Contains(text, fmt.Sprint("port ", port)) || !strings.Contains(text, fmt.Sprint(other)) {
 				t.Errorf("%s: the error names not both port %d and %d: %v", name, port, other, err)
 			}
 		}
 
-		// A peer that uses the other number reaches the service, which hears its own.
+		// A peer that uses the other number reaches the service, which hears its own. Once it has gone, the other number is free.
 		e := udattest.NewEndpoint(t, ia, nil)
-		want(t, e.EP.Connect(udattest.Address(t, ia), other, udattest.Patience, nil))
-		request := udattest.Expect(t, requests, udat.EventConnectionRequest)
-		if request.ConnQual() != qual {
-			t.Errorf("the request came to %d, want %d", request.ConnQual(), qual)
+		for range 2 {
+			want(t, e.EP.Connect(udattest.Address(t, ia), other, udattest.Patience, nil))
+			request := udattest.Expect(t, requests, udat.EventConnectionRequest)
+			if request.ConnQual() != qual {
+				t.Errorf("the request came to %d, want %d", request.ConnQual(), qual)
+			}
+			want(t, request.CR().Reject(nil))
+			udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
+			want(t, e.Reset())
+			want(t, psp.Free())
+			psp = must(udat.CreatePSP(ia, other, requests, udat.PSPConsumer))
+			qual, other = other, qual
 		}
-		want(t, request.CR().Reject(nil))
-		udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
-
-		// Once it has gone, the other number is free.
-		want(t, psp.Free())
-		psp = must(udat.CreatePSP(ia, other, requests, udat.PSPConsumer))
-		want(t, e.Reset())
-		want(t, e.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
-		request = udattest.Expect(t, requests, udat.EventConnectionRequest)
-		if request.ConnQual() != other {
-			t.Errorf("the request came to %d, want %d", request.ConnQual(), other)
-		}
-		want(t, request.CR().Reject(nil))
-		udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
 		want(t, psp.Free())
 	})
 }

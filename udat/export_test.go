@@ -2,7 +2,6 @@ package udat
 
 import (
 	"sync/atomic"
-	"time"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -24,14 +23,6 @@ func Pins() (n int) {
 		return true
 	})
 	return n
-}
-
-// SetBusyWithin replaces the time for which the freeing of a busy EVD is tried again,
-// until restore is called.
-func SetBusyWithin(d time.Duration) (restore func()) {
-	old := busyWithin
-	busyWithin = d
-	return func() { busyWithin = old }
 }
 
 // HasShadow reports whether assertions watch the endpoint.

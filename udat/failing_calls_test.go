@@ -40,7 +40,7 @@ type failingCall struct {
 
 // failingCalls are the calls that can fail, in the order of testdata/failing_calls.c.
 type failingCalls struct {
-	evdEnable, evdFree, epFree failingCall
+	evdFree, epFree failingCall
 }
 
 // next has the next n calls fail with the code, and do nothing.
@@ -58,24 +58,6 @@ func (c *failingCall) stop() (failed int32) {
 
 // always is as often as a call can fail.
 const always = math.MaxInt32
-
-// wantFailed has no more calls fail. The test fails if none has.
-func (c *failingCall) wantFailed(t *testing.T) {
-	t.Helper()
-	if c.stop() == 0 {
-		t.Error("no call has failed")
-	}
-}
-
-// awaitFailed returns once n calls have failed.
-func (c *failingCall) awaitFailed(t *testing.T, n int32) {
-	t.Helper()
-	for deadline := time.Now().Add(udattest.Patience); c.failed.Load() < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d calls have failed, want %d", c.failed.Load(), n)
-		}
-	}
-}
 
 // failingCallsLibrary compiles the C library once: on an emulated processor, that
 // takes longer than most of the tests.

@@ -75,87 +75,43 @@ func (p *windowPair) tries(t *testing.T, remote udat.RMRTriplet, write bool) err
 	return event.Err()
 }
 
-// reaches expects the peer to read the memory.
-func (p *windowPair) reaches(t *testing.T, remote udat.RMRTriplet, memory []byte) {
-	t.Helper()
-	for i := range memory {
-		memory[i] = byte(i) ^ byte(remote.RMRContext)
-	}
-	got := p.peer.Memory.Bytes()[:len(memory)]
-	clear(got)
-	want(t, p.tries(t, remote, false))
-	if !bytes.Equal(got, memory) {
-		t.Fatalf("the peer reads %x, want %x", got, memory)
-	}
-}
-
-// refused expects the peer not to reach the memory, and connects the endpoints once more.
-func (p *windowPair) refused(t *testing.T, remote udat.RMRTriplet, write bool) {
-	t.Helper()
-	before := bytes.Clone(p.owner.Memory.Bytes())
-	want(t, p.tries(t, remote, write), udat.DTOErrRemoteAccess)
-	if !bytes.Equal(p.owner.Memory.Bytes(), before) {
-		t.Fatal("the peer has changed the memory")
-	}
-	p.reconnect(t)
-}
-
-// reconnect connects the endpoints once more, whose connection has ended.
-func (p *windowPair) reconnect(t *testing.T) {
-	t.Helper()
-	for _, e := range []*udattest.Endpoint{p.peer, p.owner} {
-		if event := udattest.Wait(t, e.Connect); event.Number != udat.EventConnectionBroken && event.Number != udat.EventConnectionDisconnected {
-			t.Fatalf("got the event %v, want the end of the connection", event.Number)
-		}
-		want(t, e.EP.Reset())
-	}
-	udattest.ConnectPair(t, p.listener, p.peer, p.owner)
-}
-
 // A peer reaches the memory from the completion of the bind to the next, with the privileges of the bind.
 func TestRMR(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		rmr := p.newRMR(t)
-		memory := must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite))
-		segment := must(memory.Segment(64, 32))
-		param := must(rmr.Query())
-		if want := (udat.RMRParam{IA: p.ia, PZ: p.owner.PZ, RMRContext: param.RMRContext}); param != want {
-			t.Errorf("got the parameters %+v, want %+v", param, want)
+		memory := must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)) // not for peers
+		wantParam := func(wanted udat.RMRParam) {
+			t.Helper()
+			param := must(rmr.Query())
+			wanted.IA, wanted.PZ, wanted.RMRContext = p.ia, p.owner.PZ, param.RMRContext
+			if param != wanted {
+				t.Errorf("got the parameters %+v, want %+v", param, wanted)
+			}
 		}
-		own := must(memory.RMRTriplet(64, 32))
-		p.refused(t, own, false) // the memory has no remote privileges
-		p.refused(t, udat.RMRTriplet{VirtualAddress: own.VirtualAddress, SegmentLength: 32, RMRContext: param.RMRContext}, false)
-
-		first := p.bind(t, rmr, segment, udat.MemPrivRemoteRead|udat.MemPrivRemoteWrite)
-		p.reaches(t, first, memory.Bytes()[64:96])
+		wantParam(udat.RMRParam{})
+		const both = udat.MemPrivRemoteRead | udat.MemPrivRemoteWrite
+		first := p.bind(t, rmr, must(memory.Segment(64, 32)), both)
+		wantParam(udat.RMRParam{LMR: memory, Address: first.VirtualAddress, Length: 32, Privileges: both})
+		fill(p.peer.Memory.Bytes()[:32], 3)
 		want(t, p.tries(t, first, true))
 		if !bytes.Equal(memory.Bytes()[64:96], p.peer.Memory.Bytes()[:32]) {
 			t.Error("the peer's bytes did not arrive")
 		}
-		param = must(rmr.Query())
-		if want := (udat.RMRParam{
-			IA: p.ia, PZ: p.owner.PZ, LMR: memory, Address: first.VirtualAddress, Length: 32,
-			Privileges: udat.MemPrivRemoteRead | udat.MemPrivRemoteWrite, RMRContext: first.RMRContext,
-		}); param != want {
-			t.Errorf("got the parameters %+v, want %+v", param, want)
-		}
 
+		own := p.owner.Memory.Bytes()[:64]
 		second := p.bind(t, rmr, p.owner.Segment(t, 0, 64), udat.MemPrivRemoteRead)
 		want(t, memory.Free()) // nothing is bound to it any more
-		p.refused(t, first, false)
-		p.reaches(t, second, p.owner.Memory.Bytes()[:64])
-		p.refused(t, second, true)
-		p.reaches(t, second, p.owner.Memory.Bytes()[:64])
-
+		fill(own, 4)
+		want(t, p.tries(t, second, false))
+		if !bytes.Equal(p.peer.Memory.Bytes()[:64], own) {
+			t.Error("the peer reads something else")
+		}
 		want(t, p.owner.Memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
 		if none := p.bind(t, rmr, udat.Segment{}, 0); none != (udat.RMRTriplet{}) {
 			t.Errorf("the end of the binding returns %+v", none)
 		}
-		p.refused(t, second, false)
-		param = must(rmr.Query())
-		if param.LMR != nil || param.Length != 0 || param.Privileges != 0 {
-			t.Errorf("got the parameters %+v of a region that is bound to nothing", param)
-		}
+		wantParam(udat.RMRParam{})
+		want(t, p.tries(t, second, false), udat.DTOErrRemoteAccess)
 	})
 }
 

@@ -61,12 +61,6 @@ func TestRSP(t *testing.T) {
 		want(t, cr.Accept(nil, nil))
 		udattest.Expect(t, client.Connect, udat.EventConnectionEstablished)
 		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
-		for i := range 6 {
-			want(t, e.EP.PostRecv(one(e.Segment(t, 0, 8)), uint64(i), 0))
-		}
-		want(t, e.EP.PostRecv(one(e.Segment(t, 0, 8)), 7, 0), udat.ErrInsufficientResources)
-		want(t, client.EP.PostSend(one(client.Segment(t, 0, 8)), 1, 0))
-		udattest.Expect(t, e.Recv, udat.EventDTOCompletion)
 		want(t, rsp.Free())
 		want(t, rsp.Free(), udat.ErrClosed)
 		wantState(t, e.EP, udat.EPStateConnected)

@@ -25,22 +25,15 @@ func TestStats(t *testing.T) {
 		}
 		client, server := udattest.Pair(t, ia, nil)
 		segment := []udat.Segment{client.Segment(t, 0, 8)}
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		must(server.PostRecv([]udat.Segment{server.Segment(t, 0, 8)}, 1, 0))
-		_, err := client.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: segment, Cookie: 2}})
-		must(err)
+		check(server.PostRecv([]udat.Segment{server.Segment(t, 0, 8)}, 1, 0))
+		must(client.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: segment, Cookie: 2}}))
 		udattest.Completion(t, server.Recv, 1)
 		udattest.Completion(t, client.Request, 2)
 		if err := client.PostSend(segment, 3, udat.CompletionUnsignalled|1<<30); !errors.Is(err, udat.ErrInvalidParameter) {
 			t.Errorf("a send with wrong flags returns %v", err)
 		}
-		must(client.PostRecv(segment, 4, 0))
-		must(client.Disconnect(udat.CloseAbrupt)) // flushes the receive
+		check(client.PostRecv(segment, 4, 0))
+		check(client.Disconnect(udat.CloseAbrupt)) // flushes the receive
 		udattest.Expect(t, client.Connect, udat.EventConnectionDisconnected)
 		udattest.Expect(t, server.Connect, udat.EventConnectionDisconnected)
 		if event := udattest.Wait(t, client.Recv); event.Status != udat.DTOErrFlushed {
