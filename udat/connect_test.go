@@ -87,7 +87,7 @@ func TestFailedConnects(t *testing.T) {
 		want(t, cr.Accept(e.EP, nil), udat.ErrClosed)
 		want(t, e.Reset())
 
-		connect(listener.ConnQual, 300*time.Millisecond, "anybody there?")
+		connect(udattest.Listen(t, ia).ConnQual, 300*time.Millisecond, "anybody there?")
 		// The request may come or not: the library may not even have sent it by then.
 		event := udattest.Expect(t, e.Connect, udat.EventConnectionTimedOut)
 		want(t, event.Err(), udat.ConnectionTimedOut, os.ErrDeadlineExceeded, context.DeadlineExceeded)

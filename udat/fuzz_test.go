@@ -229,7 +229,7 @@ func (s *sequence) step() {
 	if s.percent(45) {
 		scene := choose(&s.script, scenes...)
 		s.note("scene %s", scene.name)
-		scene.play(s)
+		scene.run(s)
 		return
 	}
 	c := s.calls[s.order[s.below(len(s.order))]]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -169,7 +170,7 @@ var (
 
 // forEachObject makes each call that takes objects once for each of these, with a replacement in its place that makes it an
 // error. There may be several, by what they are. The adapter is as it was then.
-func forEachObject(t *testing.T, replacements func(name string, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value, targets ...error) {
+func forEachObject(t *testing.T, replacements func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value, targets ...error) {
 	calls := surface()
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +189,7 @@ func forEachObject(t *testing.T, replacements func(name string, c *surfaceCall, 
 						kinds = objectTypes
 					}
 					for _, typ := range kinds {
-						for what, replacement := range replacements(name, c, i, typ) {
+						for what, replacement := range replacements(t, c, i, typ) {
 							args := alive.arguments(t, c)
 							args[i] = replacement
 							t.Run(fmt.Sprintf("%s %d %s %s", call, i, what, typ.Elem().Name()), func(t *testing.T) {
@@ -205,17 +206,16 @@ func forEachObject(t *testing.T, replacements func(name string, c *surfaceCall, 
 
 // Every call on a freed object, or with one, is an error that says so.
 func TestUseAfterFree(t *testing.T) {
-	var freed *live
-	of := ""
-	forEachObject(t, func(name string, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value {
-		if of != name {
-			freed, of = makeLive(t, name), name
-			freed.free(t)
-			if freed.objects[reflect.TypeFor[*udat.LMR]()].(*udat.LMR).Bytes() != nil {
+	freed := map[*testing.T]*live{}
+	forEachObject(t, func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value {
+		if freed[t] == nil {
+			freed[t] = makeLive(t, path.Base(t.Name()))
+			freed[t].free(t)
+			if freed[t].objects[reflect.TypeFor[*udat.LMR]()].(*udat.LMR).Bytes() != nil {
 				t.Error("a freed region still gives its memory")
 			}
 		}
-		if o := freed.objects[typ]; o != nil {
+		if o := freed[t].objects[typ]; o != nil {
 			return map[string]reflect.Value{"freed": reflect.ValueOf(o)}
 		}
 		return nil // there is none of its kind
@@ -224,7 +224,7 @@ func TestUseAfterFree(t *testing.T) {
 
 // Nil pointers and objects that the package did not make are errors too.
 func TestNilAndZeroArguments(t *testing.T) {
-	forEachObject(t, func(name string, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value {
+	forEachObject(t, func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value {
 		none := map[string]reflect.Value{"zero": reflect.New(typ.Elem())}
 		if !slices.Contains(mayBeNil[c.name], i) {
 			none["nil"] = reflect.Zero(typ)
@@ -239,16 +239,16 @@ func TestNilAndZeroArguments(t *testing.T) {
 
 // The objects that a call takes must all be of the same adapter.
 func TestObjectsOfAnotherAdapter(t *testing.T) {
-	var there *live
-	of := ""
-	forEachObject(t, func(name string, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value {
-		if of != name {
-			there, of = makeLive(t, name), name
+	there := map[*testing.T]*live{}
+	forEachObject(t, func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value {
+		if there[t] == nil {
+			there[t] = makeLive(t, path.Base(t.Name()))
+			t.Cleanup(func() { there[t].free(t) }) // it is as it was
 		}
 		if len(c.objectParameters()) < 2 || looksAtFirstOnly[c.name] != "" {
 			return nil
 		}
-		return map[string]reflect.Value{"another's": there.argument(t, c, i)}
+		return map[string]reflect.Value{"another's": there[t].argument(t, c, i)}
 	}, udat.ErrInvalidHandle)
 }
 

@@ -140,7 +140,7 @@ func refuseHugePages(t *testing.T, ia *udat.IA) {
 		{0, hugePage, udat.InvalidArg4, "positive"},
 		{math.MaxInt, hugePage, syscall.ENOMEM, "huge pages of 2097152 bytes are needed, and not as many are free: reserve them in /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"},
 	} {
-		if _, err := os.Stat(hugePageFolder); err != nil && c.size > 0 {
+		if _, err := os.Stat(hugePageFolder); err != nil && c.size == 100 {
 			c.is, c.text = udat.InvalidArg3, "the kernel has no huge pages"
 		}
 		_, err := udat.AllocHugeMemory(pz, c.size, c.page, udat.MemPrivAll)
