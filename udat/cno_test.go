@@ -14,24 +14,17 @@ import (
 
 func createCNO(t testing.TB, ia *udat.IA, agent func(*udat.EVD), evds ...*udat.EVD) *udat.CNO {
 	t.Helper()
-	cno, err := udat.CreateCNO(ia, agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cno := must(udat.CreateCNO(ia, agent))
 	t.Cleanup(func() {
 		for _, evd := range evds {
-			if err := evd.ModifyCNO(nil); err != nil && !errors.Is(err, udat.ErrClosed) {
-				t.Error(err)
-			}
+			_ = evd.ModifyCNO(nil) // unless it is freed
 		}
-		if err := cno.Free(); err != nil && !errors.Is(err, udat.ErrClosed) {
-			t.Error(err)
+		if err := cno.Free(); !errors.Is(err, udat.ErrClosed) {
+			want(t, err)
 		}
 	})
 	for _, evd := range evds {
-		if err := evd.ModifyCNO(cno); err != nil {
-			t.Fatal(err)
-		}
+		want(t, evd.ModifyCNO(cno))
 	}
 	return cno
 }

@@ -17,14 +17,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-func status(t *testing.T, ep *udat.EP) udat.EPStatus {
-	t.Helper()
-	s, err := ep.GetStatus()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+func status(t *testing.T, ep *udat.EP) udat.EPStatus { return must(ep.GetStatus()) }
 
 func wantState(t *testing.T, ep *udat.EP, want udat.EPState) {
 	t.Helper()
@@ -34,7 +27,7 @@ func wantState(t *testing.T, ep *udat.EP, want udat.EPState) {
 }
 
 // want fails the test unless err matches each target.
-func want(t *testing.T, err error, targets ...error) {
+func want(t testing.TB, err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
 		if !errors.Is(err, target) {
@@ -269,11 +262,7 @@ func awaitQueued(t *testing.T, evd *udat.EVD, n int) {
 // awaitState returns once the endpoint is in the state.
 func awaitState(t *testing.T, ep *udat.EP, state udat.EPState) {
 	t.Helper()
-	for ctx := udattest.Context(t); status(t, ep).State != state; runtime.Gosched() {
-		if err := ctx.Err(); err != nil {
-			t.Fatalf("the endpoint does not become %v: %v", state, err)
-		}
-	}
+	await(t, state.String(), func() bool { return status(t, ep).State == state })
 }
 
 // A request that its endpoint cannot take, or that is answered with more than

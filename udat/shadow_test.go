@@ -24,20 +24,6 @@ func reportedOne(t *testing.T, reports func() []*udat.AssertionError) *udat.Asse
 	return list[0]
 }
 
-func TestAssertionsAreOff(t *testing.T) {
-	previous := udat.SetAssertions(nil)
-	defer func() { udat.SetAssertions(previous) }()
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		if udat.HasShadow(udattest.NewEndpoint(t, ia, nil).EP) {
-			t.Error("an endpoint is watched that nobody asked for")
-		}
-		watch(t)
-		if !udat.HasShadow(udattest.NewEndpoint(t, ia, nil).EP) {
-			t.Error("an endpoint is not watched")
-		}
-	})
-}
-
 // The library has moved where no call and no event leads.
 func TestAssertionFindsWrongState(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -188,26 +174,6 @@ func TestAssertionsBesideCalls(t *testing.T) {
 		}
 		want(t, <-stopA())
 		want(t, <-stopB())
-		wantNoReport(t, reports)
-	})
-}
-
-// Events that were not taken before a Reset come after it.
-func TestAssertionsOnLateEvents(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		reports := watch(t)
-		listener := udattest.Listen(t, ia)
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		udattest.ConnectPair(t, listener, active, passive)
-		want(t, active.Disconnect(udat.CloseAbrupt))
-		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
-		want(t, active.Reset())
-		want(t, passive.Reset())
-		wantState(t, active.EP, udat.EPStateUnconnected)
-		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		want(t, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(passive.EP, nil))
-		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-		udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
 		wantNoReport(t, reports)
 	})
 }

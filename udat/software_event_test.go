@@ -10,13 +10,10 @@ import (
 
 func createEVD(t testing.TB, ia *udat.IA, qlen int, flags udat.EVDFlags) *udat.EVD {
 	t.Helper()
-	evd, err := udat.CreateEVD(ia, qlen, flags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evd := must(udat.CreateEVD(ia, qlen, flags))
 	t.Cleanup(func() {
-		if err := evd.Free(); err != nil && !errors.Is(err, udat.ErrClosed) {
-			t.Error(err)
+		if err := evd.Free(); !errors.Is(err, udat.ErrClosed) {
+			want(t, err)
 		}
 	})
 	return evd
@@ -25,9 +22,7 @@ func createEVD(t testing.TB, ia *udat.IA, qlen int, flags udat.EVDFlags) *udat.E
 func post(t testing.TB, evd *udat.EVD, cookies ...uint64) {
 	t.Helper()
 	for _, cookie := range cookies {
-		if err := evd.PostSE(cookie); err != nil {
-			t.Fatal(err)
-		}
+		check(evd.PostSE(cookie))
 	}
 }
 
