@@ -152,29 +152,18 @@ func TestPostBatchStates(t *testing.T) {
 		send := udat.Post{Operation: udat.DTOSend, Segments: one(unconnected.Segment(t, 0, 8)), Cookie: 2}
 		wantAccepted(t, unconnected.EP, []udat.Post{receive, receive, send}, 2, udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
 		want(t, unconnected.EP.Free())
-		wantAccepted(t, unconnected.EP, []udat.Post{receive}, 0, udat.ErrClosed)
-		wantAccepted(t, unconnected.EP, nil, 0, udat.ErrClosed)
-		wantAccepted(t, unconnected.EP, []udat.Post{{Operation: 99}}, 0, udat.ErrClosed)
-		wantAccepted(t, nil, []udat.Post{receive}, 0, udat.ErrInvalidHandle, udat.InvalidHandleEP)
-		wantAccepted(t, &udat.EP{}, []udat.Post{receive}, 0, udat.ErrInvalidHandle)
+		for _, batch := range [][]udat.Post{{receive}, {{Operation: 99}}, nil} {
+			wantAccepted(t, unconnected.EP, batch, 0, udat.ErrClosed)
+		}
+		want(t, unconnected.PostRecv(receive.Segments, 1, 0), udat.ErrClosed)
 
 		active, _ := udattest.Pair(t, ia, nil)
 		want(t, active.Disconnect(udat.CloseAbrupt))
 		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-		after := []udat.Post{
-			{Operation: udat.DTOSend, Segments: one(active.Segment(t, 0, 8)), Cookie: 3},
-			{Operation: udat.DTOSend, Segments: one(active.Segment(t, 0, 8)), Cookie: 4},
-			{Operation: udat.DTOReceive, Segments: one(active.Segment(t, 0, 8)), Cookie: 5},
-		}
-		postAll(t, active.EP, after)
-		for _, due := range []struct {
-			evd    *udat.EVD
-			cookie uint64
-		}{{active.Request, 3}, {active.Request, 4}, {active.Recv, 5}} {
-			event := udattest.Expect(t, due.evd, udat.EventDTOCompletion)
-			if event.Cookie != due.cookie || event.Status != udat.DTOErrFlushed {
-				t.Errorf("after the end of the connection an operation completed as %+v", event)
-			}
-		}
+		receive.Segments, send.Segments = one(active.Segment(t, 0, 8)), one(active.Segment(t, 0, 8))
+		postAll(t, active.EP, []udat.Post{send, send, receive})
+		wantCompletion(t, active.Request, 2, udat.DTOErrFlushed)
+		wantCompletion(t, active.Request, 2, udat.DTOErrFlushed)
+		wantCompletion(t, active.Recv, 1, udat.DTOErrFlushed)
 	})
 }

@@ -61,10 +61,6 @@ func TestResize(t *testing.T) {
 
 			ctx := udattest.Context(t)
 			forget(cno)
-			want(t, evd.Resize(is+1))
-			post(t, evd, 1)
-			wantGiven(t, cno, evd)
-			wantCookies(t, evd, 1)
 			done := asleep(t, ia, waysToWait(ctx, evd)["WaitBatch"])
 			want(t, evd.Resize(is+2))
 			post(t, evd, 1, 2)
