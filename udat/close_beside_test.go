@@ -1,9 +1,8 @@
 package udat_test
 
 import (
+	"cmp"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -19,38 +18,6 @@ func openUnchecked(t *testing.T, name string) *udat.IA {
 	return ia
 }
 
-// creators create objects, some of which use others, on an adapter until they may no more.
-func creators(ia *udat.IA) []func() error {
-	memory := make([]byte, 4096)
-	return []func() error{
-		func() error { return second(udat.CreateEVD(ia, 8, udat.EVDSoftware)) },
-		func() error {
-			pz, err := udat.CreatePZ(ia)
-			if err == nil {
-				err = second(udat.RegisterMemory(pz, memory, udat.MemPrivLocalRead))
-			}
-			if err == nil {
-				err = second(udat.CreateEP(ia, pz, nil, nil, nil, nil))
-			}
-			return err
-		},
-		func() error {
-			cno, err := udat.CreateCNO(ia, nil)
-			if err == nil {
-				err = ia.AsyncEVD().ModifyCNO(cno)
-			}
-			return err
-		},
-		func() error {
-			evd, err := udat.CreateEVD(ia, 8, udat.EVDCR)
-			if err == nil {
-				err = second(udat.CreatePSPAny(ia, evd))
-			}
-			return err
-		},
-	}
-}
-
 // An abrupt close beside goroutines that go on creating succeeds at once, and
 // they get ErrClosed.
 func TestCloseBesideCreators(t *testing.T) {
@@ -58,29 +25,46 @@ func TestCloseBesideCreators(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range 10 {
 				ia := openUnchecked(t, name)
-				var calls sync.WaitGroup
-				var made atomic.Int32
-				enough := make(chan struct{})
-				for _, create := range creators(ia) {
-					spawn(&calls, func() {
-						for {
-							err := create()
-							if errors.Is(err, udat.ErrClosed) {
-								return
-							}
-							if err != nil && !errors.Is(err, udat.ErrInsufficientResources) {
-								t.Errorf("a call that creates beside the close: %v", err)
-								return
-							}
-							if made.Add(1) == 12 {
-								close(enough)
-							}
+				memory := make([]byte, 4096)
+				enough := make(chan struct{}, 12)
+				var stops []func() <-chan error
+				for _, create := range []func(pz *udat.PZ, evd *udat.EVD, cno *udat.CNO) error{
+					func(pz *udat.PZ, _ *udat.EVD, _ *udat.CNO) error {
+						return second(udat.CreateEP(ia, pz, nil, nil, nil, nil))
+					},
+					func(pz *udat.PZ, _ *udat.EVD, _ *udat.CNO) error {
+						return second(udat.RegisterMemory(pz, memory, udat.MemPrivLocalRead))
+					},
+					func(_ *udat.PZ, evd *udat.EVD, _ *udat.CNO) error { return second(udat.CreatePSPAny(ia, evd)) },
+					func(_ *udat.PZ, _ *udat.EVD, cno *udat.CNO) error { return ia.AsyncEVD().ModifyCNO(cno) },
+				} {
+					stops = append(stops, beside(func() error {
+						pz, noZone := udat.CreatePZ(ia)
+						evd, noEVD := udat.CreateEVD(ia, 8, udat.EVDCR)
+						cno, noCNO := udat.CreateCNO(ia, nil)
+						err := cmp.Or(noZone, noEVD, noCNO)
+						if err == nil {
+							err = create(pz, evd, cno)
 						}
-					})
+						if errors.Is(err, udat.ErrInsufficientResources) {
+							return nil
+						}
+						select {
+						case enough <- struct{}{}:
+						default:
+						}
+						return err
+					}))
 				}
-				receive(t, enough)
+				for range cap(enough) {
+					receive(t, enough)
+				}
 				returns(t, func() error { return ia.Close(udat.CloseAbrupt) })
-				calls.Wait()
+				for _, stop := range stops {
+					if err := receive(t, stop()); !errors.Is(err, udat.ErrClosed) {
+						want(t, err)
+					}
+				}
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,15 +68,8 @@ func TestCNOStreams(t *testing.T) {
 			t.Helper()
 			for len(evds) > 0 {
 				evd := waitCNO(t, cno)
-				event, err := evd.Dequeue()
-				want(t, err)
-				for i, e := range evds {
-					if e == evd {
-						evds = append(evds[:i:i], evds[i+1:]...)
-						last = event
-						break
-					}
-				}
+				last = must(evd.Dequeue())
+				evds = slices.DeleteFunc(evds, func(e *udat.EVD) bool { return e == evd })
 			}
 			return last
 		}

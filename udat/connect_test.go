@@ -89,7 +89,10 @@ func TestFailedConnects(t *testing.T) {
 		want(t, e.Reset())
 
 		udattest.ConnectPair(t, listener, e, peer)
-		want(t, e.Reset(), udat.ErrInvalidState, udat.InvalidStateEPConnected)
+		for err, is := range map[error]error{e.Reset(): udat.InvalidStateEPConnected, e.Disconnect(77): udat.InvalidArg2} {
+			want(t, err, is)
+			wantDetail(t, err)
+		}
 		for _, e := range []*udattest.Endpoint{e, peer} {
 			p := must(e.EP.Query())
 			if p.RemoteAddress != address || p.PZ != e.PZ || p.State != udat.EPStateConnected {
@@ -164,11 +167,11 @@ func TestConnectArguments(t *testing.T) {
 		listener, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
 		full := bytes.Repeat([]byte{0xa5}, provider.MaxPrivateDataSize)
 		want(t, e.EP.Connect(address, listener.ConnQual, udattest.Patience, full))
-		want(t, e.EP.Connect(address, listener.ConnQual, udattest.Patience, nil), udat.ErrInvalidState, udat.InvalidStateEPActConnPending)
+		err = e.EP.Connect(address, listener.ConnQual, udattest.Patience, nil)
+		want(t, err, udat.ErrInvalidState, udat.InvalidStateEPActConnPending)
+		wantDetail(t, err)
 		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-		param, err := cr.CR().Query()
-		want(t, err)
-		if !bytes.Equal(param.PrivateData, full) {
+		if param := must(cr.CR().Query()); !bytes.Equal(param.PrivateData, full) {
 			t.Errorf("the private data arrived as %x", param.PrivateData)
 		}
 		want(t, cr.CR().Accept(peer.EP, long), udat.ErrInvalidParameter, udat.InvalidArg3)

@@ -88,6 +88,8 @@ func TestDefaultsWithoutEVDs(t *testing.T) {
 			}
 			want(t, ep.Free())
 		}
+		differ := &udat.EPAttr{RecvCompletionFlags: udat.CompletionSolicitedWait}
+		want(t, second(udat.CreateEP(ia, e.PZ, e.Recv, e.Recv, nil, differ)), udat.ErrInvalidParameter, udat.InvalidArg6)
 		attr := ia.DefaultEPAttr()
 		_, err := udat.CreateEP(ia, e.PZ, nil, e.Request, nil, &attr)
 		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)

@@ -98,6 +98,7 @@ func TestSoftwareEventsAmongCompletions(t *testing.T) {
 		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 		evd := createEVD(t, ia, passive.Attr(t).MaxRecvDTOs+2, udat.EVDDTO|udat.EVDSoftware)
 		want(t, passive.EP.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: evd}))
+		want(t, evd.Free(), udat.InvalidStateEVDInUse)
 		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
 		for range 2 {
 			post(t, evd, 1)
