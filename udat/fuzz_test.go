@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -306,7 +305,7 @@ func (s *sequence) judged(c *surfaceCall, args []reflect.Value, prefix string, i
 	line := s.note("%s%s", prefix, s.describe(c, args))
 	results, err := c.call(args)
 	if c.name == "EVD.Events" {
-		results, err = nil, s.loop(results[0])
+		results, err = nil, takeInLoop(results[0], 2)
 	}
 	s.outcome(line, c, err)
 	if err != nil {
@@ -319,17 +318,6 @@ func (s *sequence) judged(c *surfaceCall, args []reflect.Value, prefix string, i
 	}
 	s.noteResults(args, results, into)
 	return results, err
-}
-
-// loop takes up to two events in a loop.
-func (s *sequence) loop(events reflect.Value) (err error) {
-	left := 2
-	for _, err = range events.Interface().(iter.Seq2[udat.Event, error]) {
-		if left--; left == 0 {
-			break
-		}
-	}
-	return err
 }
 
 // checkError accepts the errors of the package.
@@ -474,9 +462,7 @@ func (s *sequence) close() {
 }
 
 func (s *sequence) isFreed(o udat.Object) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.freed[o]
+	return s.freedAmong([]reflect.Value{reflect.ValueOf(o)}) != ""
 }
 
 // freeAll frees what is there. What is in use is tried again when others are free.

@@ -130,7 +130,15 @@ func (l *live) arguments(t *testing.T, c *surfaceCall) []reflect.Value {
 func (c *surfaceCall) errorOf(args []reflect.Value) error {
 	results, err := c.call(args)
 	if c.name == "EVD.Events" {
-		for _, err = range results[0].Interface().(iter.Seq2[udat.Event, error]) {
+		err = takeInLoop(results[0], 1)
+	}
+	return err
+}
+
+// takeInLoop takes up to n events from what EVD.Events returns.
+func takeInLoop(events reflect.Value, n int) (err error) {
+	for _, err = range events.Interface().(iter.Seq2[udat.Event, error]) {
+		if n--; n == 0 {
 			break
 		}
 	}
@@ -302,7 +310,14 @@ func TestFreeInUse(t *testing.T) {
 			}
 		}
 		want(t, ia.Close(77), udat.ErrInvalidParameter, udat.InvalidArg2)
-		// All still work.
+		// All still work, also while a graceful close is refused.
+		stop := beside(func() error {
+			if err := ia.Close(udat.CloseGraceful); !errors.Is(err, udat.InvalidStateIAInUse) {
+				return fmt.Errorf("the close is not refused: %w", err)
+			}
+			return nil
+		})
+		defer func() { want(t, <-stop()) }()
 		peer := udattest.NewEndpoint(t, ia, nil)
 		udattest.ConnectPair(t, listener, e, peer)
 		for _, o := range []udat.Object{rsp, requests, shared, srq, srqZone} {
