@@ -130,6 +130,12 @@ func TestCNOWhenOthersTake(t *testing.T) {
 			post(t, evd, i)
 			wantGiven(t, cno, evd)
 			wantCookies(t, evd, i)
+			ended = asleep(t, ia, waitsFor(udattest.Context(t), evd, 1)...)
+			post(t, evd, i, i) // one more than is waited for
+			want(t, receive(t, ended))
+			wantGiven(t, cno, evd)
+			wantCookies(t, evd, i)
+			forget(cno) // each event may have triggered it
 		}
 		wantSilent(t, cno)
 	})
