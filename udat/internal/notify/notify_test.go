@@ -134,9 +134,9 @@ func (f *fake) waiters() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.blocks {
-		return w.parked.Len() + 1
+		return len(w.parked) + 1
 	}
-	return w.parked.Len()
+	return len(w.parked)
 }
 
 // notifies reports whether events trigger the notifier's CNO.
