@@ -434,6 +434,27 @@ func TestCNOOfTheProgram(t *testing.T) {
 	}
 }
 
+// One that takes fewer events than it has room for leaves no other asleep for good.
+func TestRoomForMore(t *testing.T) {
+	f := newFake(t, 0)
+	for range 100 {
+		ended := make(chan result, 3)
+		for i, most := range []int{1, 8, 1} {
+			waited := f.begin(t.Context(), most, 1, i+1)
+			go func() { ended <- <-waited }()
+		}
+		f.post(2)
+		left := cap(ended)
+		for taken := 0; taken < 2; left-- {
+			taken += (<-ended).events
+		}
+		for ; left > 0; left-- {
+			f.post(1)
+			f.want(ended, 1, cgo.Success)
+		}
+	}
+}
+
 // One that waits alone blocks, and the notifier is not told.
 func TestLoneWaiterBlocks(t *testing.T) {
 	f := newFake(t, 0)
