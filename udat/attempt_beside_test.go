@@ -9,26 +9,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A request can be rejected whose client has gone.
-func TestRejectAfterClientHasGone(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		for range 3 {
-			for _, leave := range []func(*udattest.Endpoint) error{
-				func(e *udattest.Endpoint) error { return e.EP.Free() },
-				func(e *udattest.Endpoint) error { return e.Disconnect(udat.CloseAbrupt) },
-			} {
-				client := udattest.NewEndpoint(t, ia, nil)
-				want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-				request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-				want(t, leave(client))
-				want(t, request.CR().Reject(nil))
-			}
-		}
-	})
-}
-
-// An accept says that the client has gone, which is not the fault of an argument. The endpoint and the service point
+// A request can be rejected whose client has gone. An accept says that the client has gone, which is not the fault of an argument. The endpoint and the service point
 // are of use to others.
 func TestAcceptAfterClientHasGone(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -37,6 +18,11 @@ func TestAcceptAfterClientHasGone(t *testing.T) {
 			client := udattest.NewEndpoint(t, ia, nil)
 			want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
 			request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+			want(t, client.Disconnect(udat.CloseAbrupt))
+			want(t, request.CR().Reject(nil))
+			client = udattest.NewEndpoint(t, ia, nil)
+			want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
+			request = udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
 			want(t, client.EP.Free())
 			err := request.CR().Accept(server.EP, nil)
 			if err == nil { // the kernel does not know yet, as with socket CM
@@ -60,23 +46,18 @@ func TestAcceptAfterClientHasGone(t *testing.T) {
 func TestClosedBeforeArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
-		evd, err := udat.CreateEVD(ia, 8, udat.EVDSoftware)
-		want(t, err)
+		evd := must(udat.CreateEVD(ia, 8, udat.EVDSoftware))
 		want(t, evd.Free())
 		want(t, e.EP.Free())
 		var none context.Context
-		_, err = evd.SpinPoll(make([]udat.Event, 1), -1)
-		want(t, err, udat.ErrClosed)
-		_, err = evd.Wait(none)
-		want(t, err, udat.ErrClosed)
-		_, err = evd.Expect(none, udat.EventSoftware)
-		want(t, err, udat.ErrClosed)
+		want(t, second(evd.SpinPoll(make([]udat.Event, 1), -1)), udat.ErrClosed)
+		want(t, second(evd.Wait(none)), udat.ErrClosed)
+		want(t, second(evd.Expect(none, udat.EventSoftware)), udat.ErrClosed)
 		want(t, e.PostSend(nil, 0, 1<<30), udat.ErrClosed)
 		want(t, e.PostRecv(nil, 0, 1<<30), udat.ErrClosed)
 		want(t, e.Modify(udat.EPParamMask(cgo.EPFieldAll), nil), udat.ErrClosed)
 		for _, nobody := range []*udat.EVD{nil, {}} {
-			_, err = nobody.SpinPoll(make([]udat.Event, 1), -1)
-			want(t, err, udat.ErrInvalidHandle)
+			want(t, second(nobody.SpinPoll(make([]udat.Event, 1), -1)), udat.ErrInvalidHandle)
 			for _, err := range nobody.Events(none) {
 				want(t, err, udat.ErrInvalidHandle)
 			}

@@ -2,7 +2,6 @@ package udat_test
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -11,53 +10,6 @@ import (
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
-
-// wideQualifiers are such as programs use: process ids and ports as they come,
-// and a rank in the high bits.
-var wideQualifiers = []udat.ConnQual{65000, 65535, 65536, 70000, 1<<22 + 321, 1<<35 + 8, 4<<35 + 8, math.MaxUint64}
-
-// A qualifier of any size works, and is what the program gave wherever it is told.
-func TestWideQualifiers(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for _, qual := range wideQualifiers {
-			t.Run(fmt.Sprint(qual), func(t *testing.T) {
-				if strings.Contains(ia.Name(), "scm") && uint16(qual+1000) < 1024 && os.Geteuid() != 0 {
-					t.Skip("the TCP port is below 1024")
-				}
-				requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-				want(t, err)
-				defer func() { want(t, requests.Free()) }()
-				psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { want(t, psp.Free()) }()
-				if param, err := psp.Query(); err != nil || param.ConnQual != qual {
-					t.Errorf("the service point says %+v, %v", param, err)
-				}
-				active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-				want(t, active.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
-				request := udattest.Expect(t, requests, udat.EventConnectionRequest)
-				param, err := request.CR().Query()
-				want(t, err)
-				if request.ConnQual() != qual || param.ConnQual != qual {
-					t.Errorf("the request came to %d and %d", request.ConnQual(), param.ConnQual)
-				}
-				want(t, request.CR().Accept(passive.EP, nil))
-				established := udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-				if established.ConnQual() != 0 {
-					t.Errorf("%v has the qualifier %d", established.Number, established.ConnQual())
-				}
-				udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
-				twin := udattest.NewEndpoint(t, ia, nil)
-				want(t, twin.EP.DupConnect(active.EP, udattest.Patience, nil))
-				second := udattest.Expect(t, requests, udat.EventConnectionRequest)
-				want(t, second.CR().Reject(nil))
-				udattest.Expect(t, twin.Connect, udat.EventConnectionPeerRejected)
-			})
-		}
-	})
-}
 
 // synonym returns another qualifier that the provider maps to the same port.
 func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {
@@ -81,51 +33,39 @@ func TestQualifiersThatMeet(t *testing.T) {
 		if strings.Contains(ia.Name(), "scm") {
 			port += 1000
 		}
-		requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-		want(t, err)
+		requests := must(udat.CreateEVD(ia, 4, udat.EVDCR))
 		defer func() { want(t, requests.Free()) }()
-		psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
-		want(t, err)
+		psp := must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer))
 
 		another := udattest.Open(t, ia.Name())
-		evd, err := udat.CreateEVD(another, 4, udat.EVDCR)
-		want(t, err)
+		evd := must(udat.CreateEVD(another, 4, udat.EVDCR))
 		defer func() { want(t, evd.Free()) }()
-		spare := udattest.NewEndpoint(t, ia, nil)
-		for name, create := range map[string]func() error{
-			"PSP":             func() error { _, err := udat.CreatePSP(ia, other, requests, udat.PSPConsumer); return err },
-			"RSP":             func() error { _, err := udat.CreateRSP(ia, other, spare.EP, requests); return err },
-			"another adapter": func() error { _, err := udat.CreatePSP(another, other, evd, udat.PSPConsumer); return err },
+		for name, err := range map[string]error{
+			"PSP":             second(udat.CreatePSP(ia, other, requests, udat.PSPConsumer)),
+			"RSP":             second(udat.CreateRSP(ia, other, udattest.NewEndpoint(t, ia, nil).EP, requests)),
+			"another adapter": second(udat.CreatePSP(another, other, evd, udat.PSPConsumer)),
 		} {
-			err := create()
 			want(t, err, udat.ErrConnQualInUse)
 			if text := fmt.Sprint(err); !strings.Contains(text, fmt.Sprint("port ", port)) || !strings.Contains(text, fmt.Sprint(other)) {
 				t.Errorf("%s: the error names not both port %d and %d: %v", name, port, other, err)
 			}
 		}
 
-		// A peer that uses the other number reaches the service, which hears its own.
+		// A peer that uses the other number reaches the service, which hears its own. Once it has gone, the other number is free.
 		e := udattest.NewEndpoint(t, ia, nil)
-		want(t, e.EP.Connect(udattest.Address(t, ia), other, udattest.Patience, nil))
-		request := udattest.Expect(t, requests, udat.EventConnectionRequest)
-		if request.ConnQual() != qual {
-			t.Errorf("the request came to %d, want %d", request.ConnQual(), qual)
+		for range 2 {
+			want(t, e.EP.Connect(udattest.Address(t, ia), other, udattest.Patience, nil))
+			request := udattest.Expect(t, requests, udat.EventConnectionRequest)
+			if request.ConnQual() != qual {
+				t.Errorf("the request came to %d, want %d", request.ConnQual(), qual)
+			}
+			want(t, request.CR().Reject(nil))
+			udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
+			want(t, e.Reset())
+			want(t, psp.Free())
+			psp = must(udat.CreatePSP(ia, other, requests, udat.PSPConsumer))
+			qual, other = other, qual
 		}
-		want(t, request.CR().Reject(nil))
-		udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
-
-		// Once it has gone, the other number is free.
-		want(t, psp.Free())
-		psp, err = udat.CreatePSP(ia, other, requests, udat.PSPConsumer)
-		want(t, err)
-		want(t, e.Reset())
-		want(t, e.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
-		request = udattest.Expect(t, requests, udat.EventConnectionRequest)
-		if request.ConnQual() != other {
-			t.Errorf("the request came to %d, want %d", request.ConnQual(), other)
-		}
-		want(t, request.CR().Reject(nil))
-		udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
 		want(t, psp.Free())
 	})
 }
@@ -164,28 +104,22 @@ func TestPortOfAdapter(t *testing.T) {
 			want(t, os.WriteFile(file, fmt.Appendf(nil, "%d %d", first, last), 0))
 			defer func() { want(t, os.WriteFile(file, usual, 0)) }()
 			ia := udattest.Open(t, name)
-			requests, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-			want(t, err)
+			requests := must(udat.CreateEVD(ia, 4, udat.EVDCR))
 			defer func() { want(t, requests.Free()) }()
 			taken := 0
 			for qual := udat.ConnQual(first); qual <= last; qual++ {
-				psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
-				if err == nil {
+				if psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer); err == nil {
 					want(t, psp.Free())
-					continue
-				}
-				taken++
-				want(t, err, udat.ErrConnQualInUse)
-				if text := fmt.Sprint(err); !strings.Contains(text, "ip_local_port_range") {
-					t.Errorf("the error is %v", err)
+				} else {
+					taken++
+					want(t, err, udat.ErrConnQualInUse)
+					if !strings.Contains(err.Error(), "ip_local_port_range") {
+						t.Errorf("the error is %v", err)
+					}
 				}
 			}
-			expected := 1
-			if strings.Contains(name, "scm") { // it listens on TCP ports
-				expected = 0
-			}
-			if taken != expected {
-				t.Errorf("%d qualifiers are in use, want %d", taken, expected)
+			if scm := strings.Contains(name, "scm"); taken == 0 != scm { // it listens on TCP ports
+				t.Errorf("%d qualifiers are in use", taken)
 			}
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"runtime"
@@ -18,14 +17,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-func status(t *testing.T, ep *udat.EP) udat.EPStatus {
-	t.Helper()
-	s, err := ep.GetStatus()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+func status(t *testing.T, ep *udat.EP) udat.EPStatus { return must(ep.GetStatus()) }
 
 func wantState(t *testing.T, ep *udat.EP, want udat.EPState) {
 	t.Helper()
@@ -35,7 +27,7 @@ func wantState(t *testing.T, ep *udat.EP, want udat.EPState) {
 }
 
 // want fails the test unless err matches each target.
-func want(t *testing.T, err error, targets ...error) {
+func want(t testing.TB, err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
 		if !errors.Is(err, target) {
@@ -57,76 +49,63 @@ func wantDetail(t *testing.T, err error) {
 	}
 }
 
-func TestConnectionStates(t *testing.T) {
+// Attempts fail in three ways, and the endpoint is of use again after each. What an event brings stays as it is.
+func TestFailedConnects(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		wantState(t, active.EP, udat.EPStateUnconnected)
-		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, []byte("hello")))
-		wantState(t, active.EP, udat.EPStateActiveConnectionPending)
+		listener, e, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		address, nobodys := udattest.Address(t, ia), udattest.ConnQual()
+		connect := func(qual udat.ConnQual, timeout time.Duration, said string) {
+			t.Helper()
+			want(t, e.EP.Connect(address, qual, timeout, []byte(said)))
+		}
+		// Nobody listens. No event is lost by a reset before it was taken.
+		attempts := qlen(t, e.Connect)
+		for range attempts {
+			connect(nobodys, udattest.Patience, "")
+			awaitState(t, e.EP, udat.EPStateDisconnected)
+			want(t, e.Reset())
+		}
+		for range attempts {
+			want(t, failure(udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)), udat.ConnectionNonPeerRejected)
+		}
+		wantNoEvent(t, e.Connect)
+		wantNoEvent(t, ia.AsyncEVD())
 
-		request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-		param, err := request.CR().Query()
-		want(t, err)
-		if !bytes.HasPrefix(param.PrivateData, []byte("hello")) {
-			t.Errorf("the request carries %q", param.PrivateData)
+		connect(listener.ConnQual, udattest.Patience, "hello")
+		wantState(t, e.EP, udat.EPStateActiveConnectionPending)
+		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+		want(t, cr.Reject([]byte("go away")))
+		rejected := udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
+		want(t, cr.Reject(nil), udat.ErrClosed, udat.ErrInvalidHandle, udat.InvalidHandleCR)
+		want(t, cr.Accept(e.EP, nil), udat.ErrClosed)
+		want(t, e.Reset())
+
+		connect(udattest.Listen(t, ia).ConnQual, 300*time.Millisecond, "anybody there?")
+		// The request may come or not: the library may not even have sent it by then.
+		event := udattest.Expect(t, e.Connect, udat.EventConnectionTimedOut)
+		want(t, event.Err(), udat.ConnectionTimedOut, os.ErrDeadlineExceeded, context.DeadlineExceeded)
+		wantState(t, e.EP, udat.EPStateDisconnected)
+		wantNoEvent(t, e.Connect)
+		want(t, e.Reset())
+
+		udattest.ConnectPair(t, listener, e, peer)
+		for err, is := range map[error]error{e.Reset(): udat.InvalidStateEPConnected, e.Disconnect(77): udat.InvalidArg2} {
+			want(t, err, is)
+			wantDetail(t, err)
 		}
-		if param.RemoteAddress != udattest.Address(t, ia) {
-			t.Errorf("the request comes from %v", param.RemoteAddress)
-		}
-		want(t, request.CR().Accept(passive.EP, []byte("welcome")))
-		event := udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-		if !bytes.HasPrefix(event.PrivateData(), []byte("welcome")) || event.EP() != active.EP {
-			t.Errorf("established with %q on %p", event.PrivateData(), event.EP())
-		}
-		udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
-		wantState(t, active.EP, udat.EPStateConnected)
-		wantState(t, passive.EP, udat.EPStateConnected)
-		for _, e := range []*udattest.Endpoint{active, passive} {
-			p, err := e.EP.Query()
-			want(t, err)
-			if p.RemoteAddress != udattest.Address(t, ia) || p.PZ != e.PZ || p.State != udat.EPStateConnected {
+		for _, e := range []*udattest.Endpoint{e, peer} {
+			p := must(e.EP.Query())
+			if p.RemoteAddress != address || p.PZ != e.PZ || p.State != udat.EPStateConnected {
 				t.Errorf("query returns %+v", p)
 			}
 		}
-		want(t, active.Disconnect(udat.CloseAbrupt))
-		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-		udattest.Expect(t, passive.Connect, udat.EventConnectionDisconnected)
-		wantState(t, active.EP, udat.EPStateDisconnected)
-		wantState(t, passive.EP, udat.EPStateDisconnected)
-		want(t, active.Disconnect(udat.CloseAbrupt)) // does nothing
-	})
-}
-
-func TestConnectNobodyListens(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		want(t, e.EP.Connect(udattest.Address(t, ia), udattest.ConnQual(), udattest.Patience, nil))
-		event := udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
-		want(t, event.Err(), udat.ConnectionNonPeerRejected)
-		wantState(t, e.EP, udat.EPStateDisconnected)
-
-		// The endpoint is of use again.
-		want(t, e.Reset())
-		listener := udattest.Listen(t, ia)
-		peer := udattest.NewEndpoint(t, ia, nil)
-		udattest.ConnectPair(t, listener, e, peer)
-	})
-}
-
-func TestConnectRejected(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		e := udattest.NewEndpoint(t, ia, nil)
-		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-		want(t, cr.CR().Reject([]byte("go away")))
-		event := udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
-		if !bytes.HasPrefix(event.PrivateData(), []byte("go away")) {
-			t.Errorf("rejected with %q", event.PrivateData())
+		want(t, e.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+		want(t, e.Disconnect(udat.CloseAbrupt)) // does nothing
+		param := must(cr.Query())
+		if !bytes.HasPrefix(param.PrivateData, []byte("hello")) || param.RemoteAddress != address || !bytes.HasPrefix(rejected.PrivateData(), []byte("go away")) {
+			t.Errorf("the request has become %+v, the answer %q", param, rejected.PrivateData())
 		}
-		want(t, cr.CR().Reject(nil), udat.ErrClosed, udat.ErrInvalidHandle, udat.InvalidHandleCR)
-		want(t, cr.CR().Accept(e.EP, nil), udat.ErrClosed)
 	})
 }
 
@@ -138,22 +117,6 @@ func wantNoEvent(t *testing.T, evd *udat.EVD) {
 	} else {
 		want(t, err, udat.ErrQueueEmpty)
 	}
-}
-
-// A request that nobody answers ends when the program's time-out does.
-func TestConnectTimeout(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		e := udattest.NewEndpoint(t, ia, nil)
-		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, 300*time.Millisecond, nil))
-		// The request may come or not: the library may not even have sent it by then.
-		event := udattest.Expect(t, e.Connect, udat.EventConnectionTimedOut)
-		want(t, event.Err(), udat.ConnectionTimedOut, os.ErrDeadlineExceeded, context.DeadlineExceeded)
-		wantState(t, e.EP, udat.EPStateDisconnected)
-		wantNoEvent(t, e.Connect)
-		want(t, e.Reset())
-		wantState(t, e.EP, udat.EPStateUnconnected)
-	})
 }
 
 // A connect that socket CM refuses for the address says what the kernel says.
@@ -204,11 +167,11 @@ func TestConnectArguments(t *testing.T) {
 		listener, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
 		full := bytes.Repeat([]byte{0xa5}, provider.MaxPrivateDataSize)
 		want(t, e.EP.Connect(address, listener.ConnQual, udattest.Patience, full))
-		want(t, e.EP.Connect(address, listener.ConnQual, udattest.Patience, nil), udat.ErrInvalidState, udat.InvalidStateEPActConnPending)
+		err = e.EP.Connect(address, listener.ConnQual, udattest.Patience, nil)
+		want(t, err, udat.ErrInvalidState, udat.InvalidStateEPActConnPending)
+		wantDetail(t, err)
 		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-		param, err := cr.CR().Query()
-		want(t, err)
-		if !bytes.Equal(param.PrivateData, full) {
+		if param := must(cr.CR().Query()); !bytes.Equal(param.PrivateData, full) {
 			t.Errorf("the private data arrived as %x", param.PrivateData)
 		}
 		want(t, cr.CR().Accept(peer.EP, long), udat.ErrInvalidParameter, udat.InvalidArg3)
@@ -230,7 +193,7 @@ func TestFreePSPRejectsRequests(t *testing.T) {
 		want(t, taken.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
 		udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
 		want(t, queued.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		waitForRequest(t, listener.Requests)
+		awaitQueued(t, listener.Requests, 1)
 		want(t, listener.PSP.Free())
 		for _, e := range []*udattest.Endpoint{taken, queued} {
 			event := udattest.Wait(t, e.Connect)
@@ -240,12 +203,6 @@ func TestFreePSPRejectsRequests(t *testing.T) {
 		}
 		wantNoEvent(t, listener.Requests)
 	})
-}
-
-// waitForRequest returns once an event is queued, and leaves it there.
-func waitForRequest(t *testing.T, evd *udat.EVD) {
-	t.Helper()
-	awaitQueued(t, evd, 1)
 }
 
 // DupConnect calls the service that another endpoint has connected to.
@@ -265,13 +222,14 @@ func TestDupConnect(t *testing.T) {
 
 		want(t, second.EP.DupConnect(first.EP, udattest.Patience, []byte("again")))
 		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-		param, err := cr.Query()
-		want(t, err)
-		if !bytes.HasPrefix(param.PrivateData, []byte("again")) {
-			t.Errorf("the private data arrived as %q", param.PrivateData)
+		param := must(cr.Query())
+		if !bytes.HasPrefix(param.PrivateData, []byte("again")) || param.ConnQual != listener.ConnQual {
+			t.Errorf("the request says %+v", param)
 		}
 		want(t, cr.Accept(other.EP, nil))
-		udattest.Expect(t, second.Connect, udat.EventConnectionEstablished)
+		if event := udattest.Expect(t, second.Connect, udat.EventConnectionEstablished); event.ConnQual() != 0 {
+			t.Errorf("%v has the qualifier %d", event.Number, event.ConnQual())
+		}
 		want(t, first.EP.Disconnect(udat.CloseAbrupt))
 		udattest.Expect(t, first.Connect, udat.EventConnectionDisconnected)
 		want(t, first.EP.Reset())
@@ -281,101 +239,8 @@ func TestDupConnect(t *testing.T) {
 	})
 }
 
-// wantFlushed takes the next completion, which must be there already.
-func wantFlushed(t *testing.T, evd *udat.EVD, cookie uint64) {
-	t.Helper()
-	event, err := evd.Dequeue()
-	want(t, err)
-	if event.Cookie != cookie || event.Status != udat.DTOErrFlushed {
-		t.Errorf("got %+v, want operation %d to be flushed", event, cookie)
-	}
-}
-
-// What the peer sent along belongs to the event: neither a later event nor the
-// end of the endpoint changes it.
-func TestPrivateDataIsTheEvents(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		var events []udat.Event
-		const rounds = 8
-		data := func(round int) []byte { return bytes.Repeat([]byte{byte('a' + round)}, 40) }
-		for round := range rounds {
-			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-			want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, data(round)))
-			request := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-			want(t, request.CR().Accept(passive.EP, data(round)))
-			udattest.Expect(t, passive.Connect, udat.EventConnectionEstablished)
-			want(t, passive.Disconnect(udat.CloseAbrupt))
-			event := udattest.Expect(t, active.Connect, udat.EventConnectionEstablished)
-			udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-			want(t, active.EP.Free())
-			want(t, passive.EP.Free())
-			param, err := request.CR().Query() // answered, and its connection has gone
-			want(t, err)
-			if !bytes.HasPrefix(param.PrivateData, data(round)) || param.RemoteAddress != udattest.Address(t, ia) {
-				t.Errorf("the request has become %+v", param)
-			}
-			events = append(events, event)
-		}
-		for round, event := range events {
-			if !bytes.HasPrefix(event.PrivateData(), data(round)) {
-				t.Errorf("the private data of round %d is %q", round, event.PrivateData())
-			}
-		}
-	})
-}
-
-// Query returns the right addresses, or none, while connections come and go.
-func TestQueryWhileConnecting(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener := udattest.Listen(t, ia)
-		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		address := udattest.Address(t, ia)
-		ask := func(e *udattest.Endpoint) func() error {
-			return func() error {
-				p, err := e.EP.Query()
-				if p.RemoteAddress.IsValid() && p.RemoteAddress != address {
-					return fmt.Errorf("query returns %v", p.RemoteAddress)
-				}
-				return err
-			}
-		}
-		stopActive, stopPassive := beside(ask(active)), beside(ask(passive))
-		for range 5 {
-			udattest.ConnectPair(t, listener, active, passive)
-			want(t, active.Disconnect(udat.CloseAbrupt))
-			for _, e := range []*udattest.Endpoint{active, passive} {
-				udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
-				want(t, e.Reset())
-			}
-			active, passive = passive, active
-		}
-		want(t, <-stopActive())
-		want(t, <-stopPassive())
-	})
-}
-
-// Endpoints that are reset again and again lose no event although nobody takes any, as long as there is room.
-func TestConnectionEventsKept(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		address, qual := udattest.Address(t, ia), udattest.ConnQual()
-		attempts := qlen(t, e.Connect)
-		for range attempts {
-			want(t, e.EP.Connect(address, qual, udattest.Patience, nil))
-			awaitState(t, e.EP, udat.EPStateDisconnected)
-			want(t, e.Reset())
-		}
-		for range attempts {
-			udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
-		}
-		wantNoEvent(t, e.Connect)
-		wantNoEvent(t, ia.AsyncEVD())
-	})
-}
-
 // await returns once done reports true.
-func await(t *testing.T, what string, done func() bool) {
+func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for ctx := udattest.Context(t); !done(); runtime.Gosched() {
 		if ctx.Err() != nil {
@@ -400,11 +265,7 @@ func awaitQueued(t *testing.T, evd *udat.EVD, n int) {
 // awaitState returns once the endpoint is in the state.
 func awaitState(t *testing.T, ep *udat.EP, state udat.EPState) {
 	t.Helper()
-	for ctx := udattest.Context(t); status(t, ep).State != state; runtime.Gosched() {
-		if err := ctx.Err(); err != nil {
-			t.Fatalf("the endpoint does not become %v: %v", state, err)
-		}
-	}
+	await(t, state.String(), func() bool { return status(t, ep).State == state })
 }
 
 // A request that its endpoint cannot take, or that is answered with more than
@@ -413,8 +274,7 @@ func TestAnswerRefused(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener := udattest.Listen(t, ia)
 		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		deaf, err := udat.CreateEP(ia, peer.PZ, nil, nil, nil, nil)
-		want(t, err)
+		deaf := must(udat.CreateEP(ia, peer.PZ, nil, nil, nil, nil))
 		defer deaf.Free()
 		foreign := udattest.NewEndpoint(t, udattest.Open(t, ia.Name()), nil)
 		_, provider, err := ia.Query()

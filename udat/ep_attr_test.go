@@ -28,6 +28,11 @@ func TestDefaultEPAttr(t *testing.T) {
 	})
 }
 
+// allEPAttr are the attributes that can be modified.
+const allEPAttr = udat.EPFieldMaxMessageSize | udat.EPFieldMaxRDMASize | udat.EPFieldRecvCompletionFlags | udat.EPFieldRequestCompletionFlags |
+	udat.EPFieldMaxRecvDTOs | udat.EPFieldMaxRequestDTOs | udat.EPFieldMaxRecvIOV | udat.EPFieldMaxRequestIOV | udat.EPFieldMaxRDMAReadIn |
+	udat.EPFieldMaxRDMAReadOut | udat.EPFieldMaxRDMAReadIOV | udat.EPFieldMaxRDMAWriteIOV
+
 // Each field that is left out is a default, alone and beside others.
 func TestZeroFieldsAreDefaults(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -59,25 +64,12 @@ func TestZeroFieldsAreDefaults(t *testing.T) {
 				if attr != given {
 					t.Errorf("the program's attributes were changed to %+v", attr)
 				}
-				// What Query returns makes the same endpoint.
-				if diff := cmp.Diff(expected, udattest.NewEndpoint(t, ia, &expected).Attr(t)); diff != "" {
+				// Modify takes zero fields for the defaults, too.
+				want(t, e.Modify(allEPAttr, &udat.EPParam{}))
+				if diff := cmp.Diff(ia.DefaultEPAttr(), e.Attr(t)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
-		}
-	})
-}
-
-// Modify takes zero fields for the defaults, too.
-func TestModifyToDefaults(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, &udat.EPAttr{
-			MaxMessageSize: 100, MaxRecvDTOs: 3, MaxRequestIOV: 1, NoRDMAReadIn: true, NoRDMAReadOut: true,
-		})
-		want(t, e.Modify(udat.EPFieldMaxMessageSize|udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestIOV|udat.EPFieldMaxRDMAReadIn|udat.EPFieldMaxRDMAReadOut,
-			&udat.EPParam{}))
-		if diff := cmp.Diff(ia.DefaultEPAttr(), e.Attr(t)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }
@@ -89,15 +81,15 @@ func TestDefaultsWithoutEVDs(t *testing.T) {
 		expected := ia.DefaultEPAttr()
 		expected.MaxRecvDTOs, expected.MaxRequestDTOs, expected.MaxRequestIOV = 0, 0, 0
 		for _, attr := range []*udat.EPAttr{nil, {}} {
-			ep, err := udat.CreateEP(ia, e.PZ, nil, nil, nil, attr)
-			want(t, err)
-			param, err := ep.Query()
-			want(t, err)
+			ep := must(udat.CreateEP(ia, e.PZ, nil, nil, nil, attr))
+			param := must(ep.Query())
 			if diff := cmp.Diff(expected, param.Attr); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			want(t, ep.Free())
 		}
+		differ := &udat.EPAttr{RecvCompletionFlags: udat.CompletionSolicitedWait}
+		want(t, second(udat.CreateEP(ia, e.PZ, e.Recv, e.Recv, nil, differ)), udat.ErrInvalidParameter, udat.InvalidArg6)
 		attr := ia.DefaultEPAttr()
 		_, err := udat.CreateEP(ia, e.PZ, nil, e.Request, nil, &attr)
 		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
@@ -114,14 +106,12 @@ func TestNoRDMAReads(t *testing.T) {
 		attr := udat.EPAttr{NoRDMAReadIn: true, NoRDMAReadOut: true}
 		e, peer := udattest.NewEndpoint(t, ia, &attr), udattest.NewEndpoint(t, ia, nil)
 		udattest.ConnectPair(t, udattest.Listen(t, ia), e, peer)
-		remote, err := peer.Memory.RMRTriplet(0, 8)
-		want(t, err)
+		remote := must(peer.Memory.RMRTriplet(0, 8))
 		want(t, e.PostRDMARead(one(e.Segment(t, 0, 8)), 1, remote, 0), udat.ErrInvalidParameter)
 		want(t, e.PostRDMAWrite(one(e.Segment(t, 0, 8)), 1, remote, 0))
 		udattest.Completion(t, e.Request, 1)
 		for _, n := range []int{-1, math.MinInt32 + 1, math.MinInt} {
-			_, err := udat.CreateEP(ia, e.PZ, e.Recv, e.Request, nil, &udat.EPAttr{MaxRDMAReadOut: n})
-			want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
+			want(t, second(udat.CreateEP(ia, e.PZ, e.Recv, e.Request, nil, &udat.EPAttr{MaxRDMAReadOut: n})), udat.ErrInvalidParameter, udat.InvalidArg6)
 		}
 	})
 }

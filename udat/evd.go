@@ -218,7 +218,7 @@ func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
 
 // busyWithin is far longer than the kernel takes for a command, also when the
 // command's thread does not run for a while.
-var busyWithin = time.Second // shorter in tests
+const busyWithin = time.Second
 
 const (
 	firstBusyPause   = time.Millisecond

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -40,7 +39,7 @@ type failingCall struct {
 
 // failingCalls are the calls that can fail, in the order of testdata/failing_calls.c.
 type failingCalls struct {
-	evdEnable, evdFree, epFree failingCall
+	evdFree, epFree failingCall
 }
 
 // next has the next n calls fail with the code, and do nothing.
@@ -59,40 +58,6 @@ func (c *failingCall) stop() (failed int32) {
 // always is as often as a call can fail.
 const always = math.MaxInt32
 
-// wantFailed has no more calls fail. The test fails if none has.
-func (c *failingCall) wantFailed(t *testing.T) {
-	t.Helper()
-	if c.stop() == 0 {
-		t.Error("no call has failed")
-	}
-}
-
-// awaitFailed returns once n calls have failed.
-func (c *failingCall) awaitFailed(t *testing.T, n int32) {
-	t.Helper()
-	for deadline := time.Now().Add(udattest.Patience); c.failed.Load() < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d calls have failed, want %d", c.failed.Load(), n)
-		}
-	}
-}
-
-// failingCallsLibrary compiles the C library once: on an emulated processor, that
-// takes longer than most of the tests.
-var failingCallsLibrary = sync.OnceValues(func() ([]byte, error) {
-	folder, err := os.MkdirTemp("", "failing_calls")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(folder)
-	library := filepath.Join(folder, "failing_calls.so")
-	gcc := exec.Command("gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", library, "testdata/failing_calls.c", "-ldl")
-	if out, err := gcc.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("gcc: %w\n%s", err, out)
-	}
-	return os.ReadFile(library)
-})
-
 // withFailingCalls runs the test in a child process in which calls of the native
 // library can be made to fail.
 func withFailingCalls(t *testing.T, test func(t *testing.T, ia *udat.IA, calls *failingCalls)) {
@@ -107,12 +72,13 @@ func withFailingCalls(t *testing.T, test func(t *testing.T, ia *udat.IA, calls *
 	udattest.Names(t)
 	folder := t.TempDir()
 	library, control := filepath.Join(folder, "failing_calls.so"), filepath.Join(folder, "control")
-	content, err := failingCallsLibrary()
-	want(t, err)
-	want(t, os.WriteFile(library, content, 0o700))
+	gcc := exec.Command("gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", library, "testdata/failing_calls.c", "-ldl")
+	if out, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
 	want(t, os.WriteFile(control, make([]byte, unsafe.Sizeof(failingCalls{})), 0o600))
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$", "-test.skip", flag.Lookup("test.skip").Value.String(),
-		"-test.v="+verbose(), fmt.Sprintf("-test.timeout=%v", childPatience))
+		fmt.Sprintf("-test.v=%v", testing.Verbose()), fmt.Sprintf("-test.timeout=%v", childPatience))
 	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library, failingCallsVariable+"="+control,
 		"ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:"+os.Getenv("ASAN_OPTIONS"))
 	out, err := cmd.CombinedOutput()
@@ -123,24 +89,11 @@ func withFailingCalls(t *testing.T, test func(t *testing.T, ia *udat.IA, calls *
 	}
 }
 
-func verbose() string {
-	if testing.Verbose() {
-		return "true"
-	}
-	return "false"
-}
-
 func mapFailingCalls(t *testing.T, name string) *failingCalls {
 	t.Helper()
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(os.OpenFile(name, os.O_RDWR, 0))
 	defer f.Close()
-	memory, err := syscall.Mmap(int(f.Fd()), 0, int(unsafe.Sizeof(failingCalls{})), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := must(syscall.Mmap(int(f.Fd()), 0, int(unsafe.Sizeof(failingCalls{})), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED))
 	t.Cleanup(func() { want(t, syscall.Munmap(memory)) })
 	return (*failingCalls)(unsafe.Pointer(&memory[0]))
 }

@@ -4,7 +4,6 @@ package udat_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -29,7 +28,7 @@ func TestEPThatCannotBeFreed(t *testing.T) {
 		}
 		calls.epFree.next(always, returnOf(udat.ErrInternalError))
 		want(t, ia.Close(udat.CloseAbrupt), udat.ErrInvalidState, udat.InvalidStateIAInUse)
-		calls.epFree.wantFailed(t)
+		calls.epFree.stop()
 		want(t, ia.Close(udat.CloseAbrupt))
 		want(t, a.EP.Free(), udat.ErrClosed)
 	})
@@ -44,85 +43,9 @@ func TestEVDFreeWhileBusy(t *testing.T) {
 			evd := createEVD(t, ia, 8, flags)
 			calls.evdFree.next(failures, udat.Return(udat.ErrInternalError))
 			want(t, evd.Free())
-			calls.evdFree.awaitFailed(t, failures)
-		}
-	})
-}
-
-// On a machine with too little time a command may be under way for long.
-func TestEVDFreeWhileLongBusy(t *testing.T) {
-	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
-		const busy = 300 * time.Millisecond
-		evd := createEVD(t, ia, 8, udat.EVDDTO)
-		calls.evdFree.next(always, udat.Return(udat.ErrInternalError))
-		defer time.AfterFunc(busy, func() { calls.evdFree.stop() }).Stop()
-		want(t, evd.Free())
-	})
-}
-
-// Calls on an EVD do not wait for a Free that tries again.
-func TestCallsWhileEVDIsBusy(t *testing.T) {
-	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
-		defer udat.SetBusyWithin(2 * udattest.Patience)()
-		evd := createEVD(t, ia, 8, udat.EVDSoftware)
-		calls.evdFree.next(always, udat.Return(udat.ErrInternalError))
-		freed, posted := make(chan error, 1), make(chan error, 1)
-		go func() { freed <- evd.Free() }()
-		calls.evdFree.awaitFailed(t, 8) // the pause is longer after each
-		go func() { posted <- evd.PostSE(1) }()
-		want(t, receive(t, posted))
-		calls.evdFree.stop()
-		want(t, receive(t, freed))
-	})
-}
-
-// An EVD that cannot be freed works as before: it has its events, and wakes those who wait.
-func TestEVDThatCannotBeFreed(t *testing.T) {
-	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
-		defer udat.SetBusyWithin(100 * time.Millisecond)()
-		waitBothWays(t, func(t *testing.T) {
-			evd := createEVD(t, ia, 8, udat.EVDSoftware)
-			want(t, evd.SetWaitSpin(0))
-			for _, code := range []udat.ReturnType{udat.ErrInternalError, udat.ErrInvalidState} {
-				want(t, evd.PostSE(1))
-				calls.evdFree.next(always, returnOf(code))
-				begin := time.Now()
-				want(t, evd.Free(), code)
-				if taken := time.Since(begin); taken > udattest.Patience/2 {
-					t.Errorf("Free took %v", taken)
-				}
-				calls.evdFree.wantFailed(t)
-				udattest.Expect(t, evd, udat.EventSoftware)
-				wantNoEvent(t, evd)
-
-				ended := startWaits(udattest.Context(t), evd, 3)
-				calls.evdFree.next(always, returnOf(code))
-				want(t, evd.Free(), code)
-				calls.evdFree.stop()
-				post(t, evd, 2, 2, 2)
-				for range 3 {
-					wantWaited(t, ended)
-				}
+			if n := calls.evdFree.stop(); n != failures {
+				t.Errorf("%d calls have failed, want %d", n, failures)
 			}
-		})
-	})
-}
-
-// A wait for which the library does not notify of events says so, and the next one works.
-func TestWaitAfterEnableFailed(t *testing.T) {
-	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
-		parkAll(t)
-		for _, cno := range []*udat.CNO{nil, createCNO(t, ia, nil)} {
-			evd, err := udat.CreateEVDWithCNO(ia, 8, cno, udat.EVDSoftware)
-			want(t, err)
-			want(t, evd.SetWaitSpin(0))
-			calls.evdEnable.next(1, returnOf(udat.ErrInternalError))
-			want(t, second(evd.Wait(udattest.Context(t))), udat.ErrInternalError)
-			calls.evdEnable.wantFailed(t)
-			ended := startWaits(udattest.Context(t), evd, 1)
-			post(t, evd, 3)
-			wantWaited(t, ended)
-			want(t, evd.Free())
 		}
 	})
 }

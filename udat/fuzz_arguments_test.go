@@ -434,32 +434,20 @@ func (s *sequence) describe(c *surfaceCall, args []reflect.Value) string {
 func (s *sequence) word(v any) string {
 	switch v := v.(type) {
 	case udat.Object:
-		if reflect.ValueOf(v).IsNil() {
-			return "nil"
-		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if name := s.known[v]; name != "" {
 			return name
 		}
-		return "zero value"
+		return "nil or zero"
 	case []byte:
 		return fmt.Sprintf("%d bytes", len(v))
 	case []udat.Event:
 		return fmt.Sprintf("%d events", len(v))
-	case *udat.EPAttr:
-		if v != nil {
-			return fmt.Sprintf("%+v", *v)
-		}
 	case *udat.EPParam:
 		if v != nil {
 			return fmt.Sprintf("%s %s %s %s %+v", s.word(v.PZ), s.word(v.RecvEVD), s.word(v.RequestEVD), s.word(v.ConnectEVD), v.Attr)
 		}
 	}
-	const most = 100
-	text := fmt.Sprintf("%+v", v)
-	if len(text) > most {
-		text = text[:most] + "..."
-	}
-	return text
+	return fmt.Sprintf("%.100s", fmt.Sprintf("%+v", v))
 }

@@ -3,6 +3,7 @@ package udat_test
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,30 +18,21 @@ type scene struct {
 }
 
 // scenes are in here as often as they are to be played.
-var scenes = []scene{
-	{"endpoint", func(s *sequence) { s.playEndpoint() }},
-	{"pair", func(s *sequence) { s.playPair() }},
-	{"pair", func(s *sequence) { s.playPair() }},
-	{"pair", func(s *sequence) { s.playPair() }},
-	{"traffic", (*sequence).playTraffic},
-	{"traffic", (*sequence).playTraffic},
-	{"traffic", (*sequence).playTraffic},
-	{"traffic", (*sequence).playTraffic},
-	{"disconnect", (*sequence).playDisconnect},
-	{"disconnect", (*sequence).playDisconnect},
-	{"duplicate", (*sequence).playDuplicate},
-	{"modify", (*sequence).playModify},
-	{"flood", (*sequence).playFlood},
-	{"serve", (*sequence).playServe},
-	{"serve", (*sequence).playServe},
-	{"shared receive queue", (*sequence).playSRQ},
-	{"reserved service point", (*sequence).playRSP},
-	{"notification", (*sequence).playNotification},
-	{"storm", (*sequence).playStorm},
-	{"storm", (*sequence).playStorm},
-	{"poll", (*sequence).playPoll},
-	{"free", (*sequence).playFree},
-}
+var scenes = slices.Concat(
+	[]scene{
+		{"endpoint", func(s *sequence) { s.playEndpoint() }},
+		{"duplicate", (*sequence).playDuplicate},
+		{"modify", (*sequence).playModify},
+		{"flood", (*sequence).playFlood},
+		{"shared receive queue", (*sequence).playSRQ},
+		{"reserved service point", (*sequence).playRSP},
+		{"notification", (*sequence).playNotification},
+		{"poll", (*sequence).playPoll},
+		{"free", (*sequence).playFree},
+	},
+	slices.Repeat([]scene{{"disconnect", (*sequence).playDisconnect}, {"serve", (*sequence).playServe}, {"storm", (*sequence).playStorm}}, 2),
+	slices.Repeat([]scene{{"pair", func(s *sequence) { s.playPair() }}, {"traffic", (*sequence).playTraffic}}, 3),
+)
 
 var fuzzQualifiers atomic.Uint64
 
@@ -50,14 +42,34 @@ func fuzzQualifier() udat.ConnQual {
 	return udat.ConnQual(first + fuzzQualifiers.Add(1)%span)
 }
 
-// outcome is do for a call with one result.
-func outcome[T any](s *sequence, name string, args ...any) (o T, ok bool) {
-	results, err := s.do(name, args...)
-	if err != nil {
-		return o, false
-	}
-	return results[0].(T), true
+// sceneEnds ends a scene, some of whose calls cannot be made.
+type sceneEnds struct{}
+
+func (sc scene) run(s *sequence) {
+	defer func() {
+		if r := recover(); r != nil && r != (sceneEnds{}) {
+			panic(r)
+		}
+	}()
+	sc.play(s)
 }
+
+// need ends the scene unless ok.
+func need(ok bool) {
+	if !ok {
+		panic(sceneEnds{})
+	}
+}
+
+// need is do for a call without which the scene ends.
+func (s *sequence) need(name string, args ...any) []any {
+	results, err := s.do(name, args...)
+	need(err == nil)
+	return results
+}
+
+// made is need for a call with one result.
+func made[T any](s *sequence, name string, args ...any) T { return s.need(name, args...)[0].(T) }
 
 // playEndpoint makes an endpoint with all that it needs, in a cluster of its own.
 func (s *sequence) playEndpoint() *cluster {
@@ -68,45 +80,38 @@ func (s *sequence) playEndpoint() *cluster {
 	}
 	c := s.focus
 	length := choose(&s.script, 64, 256, 32)
-	ok := false
-	if c.pz, ok = outcome[*udat.PZ](s, "CreatePZ", ia); !ok {
-		return nil
-	}
-	if c.recv, ok = outcome[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO); !ok {
-		return nil
-	}
+	c.pz = made[*udat.PZ](s, "CreatePZ", ia)
+	c.recv = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO)
 	c.request = c.recv
 	if s.percent(70) {
-		if c.request, ok = outcome[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO|choose(&s.script, 0, udat.EVDSoftware)); !ok {
-			return nil
-		}
+		c.request = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO|choose(&s.script, 0, udat.EVDSoftware))
 	}
-	if c.connect, ok = outcome[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDConnection); !ok {
-		return nil
-	}
-	if c.memory, ok = outcome[*udat.LMR](s, "AllocMemory", c.pz, 16<<10, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic); !ok {
-		return nil
-	}
+	c.connect = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDConnection)
+	c.memory = made[*udat.LMR](s, "AllocMemory", c.pz, 16<<10, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)
 	var attr any
 	if s.percent(30) {
 		changed := defaultEPAttr
 		parameter{s: s}.changeAttr(&changed)
 		attr = &changed
 	}
-	if c.ep, ok = outcome[*udat.EP](s, "CreateEP", ia, c.pz, c.recv, c.request, c.connect, attr); !ok {
-		return nil
-	}
+	c.ep = made[*udat.EP](s, "CreateEP", ia, c.pz, c.recv, c.request, c.connect, attr)
 	return c
+}
+
+// isIn reports whether the cluster has an endpoint in the state.
+func (c *cluster) isIn(state udat.EPState) bool {
+	if c.ep == nil {
+		return false
+	}
+	status, err := c.ep.GetStatus()
+	return err == nil && status.State == state
 }
 
 // unconnected returns a cluster whose endpoint can connect, on the focus' adapter.
 func (s *sequence) unconnected(other *cluster) *cluster {
 	ia := s.focus.ia
 	for _, c := range s.clusters {
-		if c == other || c.ia != ia || c.ep == nil {
-			continue
-		}
-		if status, err := c.ep.GetStatus(); err == nil && status.State == udat.EPStateUnconnected {
+		if c != other && c.ia == ia && c.isIn(udat.EPStateUnconnected) {
 			return c
 		}
 	}
@@ -114,53 +119,46 @@ func (s *sequence) unconnected(other *cluster) *cluster {
 }
 
 // listen makes a service point in the cluster, unless it has one.
-func (s *sequence) listen(c *cluster) bool {
+func (s *sequence) listen(c *cluster) {
 	if c.psp != nil {
 		if _, err := c.psp.Query(); err == nil {
-			return true
+			return
 		}
 	}
-	ok := false
-	if c.requests, ok = outcome[*udat.EVD](s, "CreateEVD", c.ia, choose(&s.script, 4, 16, 64), udat.EVDCR); !ok {
-		return false
-	}
+	c.requests = made[*udat.EVD](s, "CreateEVD", c.ia, choose(&s.script, 4, 16, 64), udat.EVDCR)
 	if s.percent(20) {
-		if c.psp, ok = outcome[*udat.PSP](s, "CreatePSPAny", c.ia, c.requests); !ok {
-			return false
-		}
+		c.psp = made[*udat.PSP](s, "CreatePSPAny", c.ia, c.requests)
 		param, _ := c.psp.Query()
 		c.qual = param.ConnQual
-		return true
+		return
 	}
 	c.qual = fuzzQualifier()
-	c.psp, ok = outcome[*udat.PSP](s, "CreatePSP", c.ia, c.qual, c.requests, udat.PSPConsumer)
-	return ok
+	c.psp = made[*udat.PSP](s, "CreatePSP", c.ia, c.qual, c.requests, udat.PSPConsumer)
 }
 
 // next waits for the next event, which may never come.
-func (s *sequence) next(evd *udat.EVD) (udat.Event, bool) {
-	return s.nextWithin(evd, within().patience)
-}
-
-// expected waits for an event that comes unless another call has seen to it that
-// it does not.
-func (s *sequence) expected(evd *udat.EVD) (udat.Event, bool) {
-	return s.nextWithin(evd, within().likely)
-}
-
-func (s *sequence) nextWithin(evd *udat.EVD, limit time.Duration) (udat.Event, bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+func (s *sequence) next(evd *udat.EVD) (event udat.Event, came bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return outcome[udat.Event](s, "EVD.Wait", evd, ctx)
+	results, err := s.do("EVD.Wait", evd, ctx)
+	if err != nil {
+		return event, false
+	}
+	return results[0].(udat.Event), true
+}
+
+// nextRequest waits for a request, without which the scene ends.
+func (s *sequence) nextRequest(evd *udat.EVD) *udat.CR {
+	event, came := s.next(evd)
+	need(came && event.CR() != nil)
+	return event.CR()
 }
 
 // playPair connects two endpoints, of the same adapter or of another one of the
 // same provider.
 func (s *sequence) playPair() (active, passive *cluster) {
 	passive = s.unconnected(nil)
-	if passive == nil || !s.listen(passive) {
-		return nil, nil
-	}
+	s.listen(passive)
 	if s.percent(20) {
 		s.focus = choose(&s.script, s.clusters...)
 		if s.focus.ia.Name() != passive.ia.Name() {
@@ -168,30 +166,16 @@ func (s *sequence) playPair() (active, passive *cluster) {
 		}
 	}
 	active = s.unconnected(passive)
-	if active == nil {
-		return nil, nil
-	}
 	timeout := choose(&s.script, longTimeouts...)
 	if s.percent(10) {
 		timeout = time.Duration(1+s.below(60)) * time.Millisecond
 	}
-	if _, err := s.do("EP.Connect", active.ep, s.address(passive), passive.qual, timeout, make([]byte, s.below(56))); err != nil {
-		return nil, nil
-	}
-	event, ok := s.expected(passive.requests)
-	if !ok || event.CR() == nil {
-		return nil, nil
-	}
-	if _, err := s.do("CR.Accept", event.CR(), passive.ep, make([]byte, s.below(56))); err != nil {
-		return nil, nil
-	}
-	if s.percent(10) {
-		return nil, nil // to be found with the connection half made
-	}
+	s.need("EP.Connect", active.ep, s.address(passive), passive.qual, timeout, make([]byte, s.below(56)))
+	s.need("CR.Accept", s.nextRequest(passive.requests), passive.ep, make([]byte, s.below(56)))
+	need(!s.percent(10)) // to be found with the connection half made
 	for _, c := range []*cluster{active, passive} {
-		if event, ok := s.expected(c.connect); !ok || event.Number != udat.EventConnectionEstablished {
-			return nil, nil
-		}
+		event, came := s.next(c.connect)
+		need(came && event.Number == udat.EventConnectionEstablished)
 	}
 	active.peer, passive.peer = passive, active
 	return active, passive
@@ -200,10 +184,7 @@ func (s *sequence) playPair() (active, passive *cluster) {
 // connected returns an endpoint that is connected, and its peer.
 func (s *sequence) connected() (c, peer *cluster) {
 	for _, c := range append([]*cluster{s.focus}, s.clusters...) {
-		if c.peer == nil {
-			continue
-		}
-		if status, err := c.ep.GetStatus(); err == nil && status.State == udat.EPStateConnected {
+		if c.peer != nil && c.isIn(udat.EPStateConnected) {
 			return c, c.peer
 		}
 	}
@@ -213,9 +194,6 @@ func (s *sequence) connected() (c, peer *cluster) {
 // playTraffic posts operations of all kinds to a connected endpoint.
 func (s *sequence) playTraffic() {
 	c, peer := s.connected()
-	if c == nil {
-		return
-	}
 	posted := 0
 	for range 1 + s.below(6) {
 		local, _ := c.memory.Segment(8*s.below(64), choose(&s.script, 8, 0, 64, 100, 4096))
@@ -262,9 +240,6 @@ func (s *sequence) playTraffic() {
 // ends with ready for another.
 func (s *sequence) playDisconnect() {
 	c, peer := s.connected()
-	if c == nil {
-		return
-	}
 	s.do("EP.Disconnect", c.ep, choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful))
 	if s.percent(30) {
 		s.do("EP.Disconnect", peer.ep, choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful))
@@ -282,40 +257,27 @@ func (s *sequence) playDisconnect() {
 // playDuplicate connects one more endpoint to the service of another.
 func (s *sequence) playDuplicate() {
 	c, peer := s.connected()
-	if c != nil && peer.psp == nil {
+	if peer.psp == nil {
 		c, peer = peer, c
 	}
-	if c == nil || peer.psp == nil {
-		return
-	}
+	need(peer.psp != nil)
 	s.focus = c
 	active, passive := s.unconnected(c), s.unconnected(peer)
-	if active == nil || passive == nil {
-		return
-	}
-	if _, err := s.do("EP.DupConnect", active.ep, c.ep, 10*time.Second, nil); err != nil {
-		return
-	}
-	if event, ok := s.expected(peer.requests); ok && passive != active {
+	s.need("EP.DupConnect", active.ep, c.ep, 10*time.Second, nil)
+	if event, ok := s.next(peer.requests); ok && passive != active {
 		s.do("CR.Accept", event.CR(), passive.ep, nil)
-		s.expected(active.connect)
+		s.next(active.connect)
 	}
 }
 
 // playModify changes parameters of an endpoint that receives are posted to.
 func (s *sequence) playModify() {
 	c := s.unconnected(nil)
-	if c == nil {
-		return
-	}
 	into, _ := c.memory.Segment(0, 64)
 	for range s.below(3) {
 		s.do("EP.PostRecv", c.ep, one(into), uint64(1), nil)
 	}
-	param, ok := outcome[udat.EPParam](s, "EP.Query", c.ep)
-	if !ok {
-		return
-	}
+	param := made[udat.EPParam](s, "EP.Query", c.ep)
 	parameter{s: s}.changeAttr(&param.Attr)
 	mask := choose(&s.script, udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestDTOs, udat.EPFieldMaxMessageSize|udat.EPFieldMaxRDMASize,
 		udat.EPFieldMaxRecvIOV|udat.EPFieldMaxRequestIOV, udat.EPFieldMaxRDMAReadIn|udat.EPFieldMaxRDMAReadOut, udat.EPFieldPZHandle|udat.EPFieldRecvEVDHandle)
@@ -325,16 +287,11 @@ func (s *sequence) playModify() {
 // playFlood sends a listener more requests than it answers.
 func (s *sequence) playFlood() {
 	server := s.unconnected(nil)
-	if server == nil || !s.listen(server) {
-		return
-	}
+	s.listen(server)
 	for range 2 + s.below(6) {
-		ep, ok := outcome[*udat.EP](s, "CreateEP", server.ia, server.pz, server.recv, server.request, server.connect, &udat.EPAttr{
+		ep := made[*udat.EP](s, "CreateEP", server.ia, server.pz, server.recv, server.request, server.connect, &udat.EPAttr{
 			MaxMessageSize: 4096, MaxRDMASize: 4096, MaxRecvDTOs: 1, MaxRequestDTOs: 1, MaxRecvIOV: 1, MaxRequestIOV: 1,
 		})
-		if !ok {
-			return
-		}
 		s.do("EP.Connect", ep, s.address(server), server.qual, 10*time.Second, nil)
 	}
 	if s.percent(50) {
@@ -353,18 +310,13 @@ func (s *sequence) playServe() {
 // serve answers what has come to a listener, in one way or the other.
 func (s *sequence) serve(c *cluster) {
 	for range 4 {
-		event, ok := outcome[udat.Event](s, "EVD.Dequeue", c.requests)
-		if !ok {
-			return
-		}
+		event := made[udat.Event](s, "EVD.Dequeue", c.requests)
 		switch s.below(4) {
 		case 0:
 			s.do("CR.Reject", event.CR(), make([]byte, s.below(56)))
 		case 1, 2:
 			s.focus = c
-			if server := s.unconnected(nil); server != nil {
-				s.do("CR.Accept", event.CR(), server.ep, nil)
-			}
+			s.do("CR.Accept", event.CR(), s.unconnected(nil).ep, nil)
 		}
 	}
 }
@@ -372,18 +324,8 @@ func (s *sequence) serve(c *cluster) {
 // playSRQ connects an endpoint with a shared receive queue and sends to it.
 func (s *sequence) playSRQ() {
 	c := s.playEndpoint()
-	if c == nil {
-		return
-	}
-	srq, ok := outcome[*udat.SRQ](s, "CreateSRQ", c.ia, c.pz, udat.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 2})
-	if !ok {
-		return
-	}
-	ep, ok := outcome[*udat.EP](s, "CreateEPWithSRQ", c.ia, c.pz, c.recv, c.request, c.connect, srq, nil)
-	if !ok {
-		return
-	}
-	c.ep = ep
+	srq := made[*udat.SRQ](s, "CreateSRQ", c.ia, c.pz, udat.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 2})
+	c.ep = made[*udat.EP](s, "CreateEPWithSRQ", c.ia, c.pz, c.recv, c.request, c.connect, srq, nil)
 	segment, _ := c.memory.Segment(0, 64)
 	for range s.below(6) {
 		s.do("SRQ.PostRecv", srq, one(segment), uint64(s.below(8)))
@@ -397,51 +339,29 @@ func (s *sequence) playSRQ() {
 // playRSP connects to an endpoint that is reserved.
 func (s *sequence) playRSP() {
 	passive := s.unconnected(nil)
-	if passive == nil {
-		return
-	}
-	requests, ok := outcome[*udat.EVD](s, "CreateEVD", passive.ia, 8, udat.EVDCR)
-	if !ok {
-		return
-	}
+	requests := made[*udat.EVD](s, "CreateEVD", passive.ia, 8, udat.EVDCR)
 	qual := fuzzQualifier()
-	if _, err := s.do("CreateRSP", passive.ia, qual, passive.ep, requests); err != nil {
-		return
-	}
+	s.need("CreateRSP", passive.ia, qual, passive.ep, requests)
 	active := s.unconnected(passive)
-	if active == nil || s.percent(20) {
-		return
-	}
-	if _, err := s.do("EP.Connect", active.ep, s.address(passive), qual, 10*time.Second, nil); err != nil {
-		return
-	}
-	event, ok := s.expected(requests)
-	if !ok {
-		return
-	}
+	need(!s.percent(20))
+	s.need("EP.Connect", active.ep, s.address(passive), qual, 10*time.Second, nil)
+	cr := s.nextRequest(requests)
 	switch s.below(4) {
 	case 0:
-		s.do("CR.Reject", event.CR(), nil)
+		s.do("CR.Reject", cr, nil)
 	case 1, 2:
-		if _, err := s.do("CR.Accept", event.CR(), nil, nil); err == nil {
-			s.expected(active.connect)
-			s.expected(passive.connect)
-			active.peer, passive.peer = passive, active
-		}
+		s.need("CR.Accept", cr, nil, nil)
+		s.next(active.connect)
+		s.next(passive.connect)
+		active.peer, passive.peer = passive, active
 	}
 }
 
 // playNotification attaches an event dispatcher to a notification object and
 // has something happen on it.
 func (s *sequence) playNotification() {
-	cno, ok := outcome[*udat.CNO](s, "CreateCNO", s.focus.ia, s.agent(nil))
-	if !ok {
-		return
-	}
-	evd, ok := outcome[*udat.EVD](s, "CreateEVD", s.focus.ia, 8, udat.EVDSoftware)
-	if !ok {
-		return
-	}
+	cno := made[*udat.CNO](s, "CreateCNO", s.focus.ia, s.agent(nil))
+	evd := made[*udat.EVD](s, "CreateEVD", s.focus.ia, 8, udat.EVDSoftware)
 	s.do("EVD.ModifyCNO", evd, cno)
 	for _, other := range []*udat.EVD{s.focus.recv, s.focus.connect} {
 		if other != nil && s.percent(50) {
@@ -465,51 +385,34 @@ func (s *sequence) playNotification() {
 // disconnected or replaced.
 func (s *sequence) playStorm() {
 	c, peer := s.connected()
-	if c == nil {
-		return
-	}
 	local, _ := c.memory.Segment(0, 64)
+	end := func() udat.CloseFlags { return choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful) }
 	for range 2 + s.below(4) {
-		switch s.below(9) {
-		case 0:
-			s.beside("EVD.Wait", c.request, context.Background())
-		case 1:
-			s.beside("EVD.Wait", c.connect, context.Background())
-		case 2:
-			s.beside("EVD.WaitBatch", c.recv, context.Background(), make([]udat.Event, 4), 2)
-		case 3:
-			s.beside("EP.PostSend", c.ep, one(local), uint64(1), nil)
-		case 4:
-			s.beside("EP.PostRecv", c.ep, one(local), uint64(1), nil)
-		case 5:
-			s.beside("EP.Disconnect", c.ep, choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful))
-		case 6:
-			s.beside("EP.Free", peer.ep)
-		case 7:
-			s.beside("EP.Query", c.ep)
-		case 8:
-			s.beside("EVD.SpinPoll", c.request, make([]udat.Event, 4), 2*time.Millisecond)
-		}
+		choose(&s.script,
+			func() { s.beside("EVD.Wait", c.request, context.Background()) },
+			func() { s.beside("EVD.Wait", c.connect, context.Background()) },
+			func() { s.beside("EVD.WaitBatch", c.recv, context.Background(), make([]udat.Event, 4), 2) },
+			func() { s.beside("EP.PostSend", c.ep, one(local), uint64(1), nil) },
+			func() { s.beside("EP.PostRecv", c.ep, one(local), uint64(1), nil) },
+			func() { s.beside("EP.Disconnect", c.ep, end()) },
+			func() { s.beside("EP.Free", peer.ep) },
+			func() { s.beside("EP.Query", c.ep) },
+			func() { s.beside("EVD.SpinPoll", c.request, make([]udat.Event, 4), 2*time.Millisecond) },
+		)()
 	}
-	switch s.below(7) {
-	case 0:
-		s.do("EP.Free", c.ep)
-	case 1:
+	switch s.below(5) {
+	case 0, 1:
 		s.do("EP.Free", c.ep)
 		s.do("LMR.Free", c.memory)
 		s.do("EVD.Free", c.request)
 		s.do("EVD.Free", c.connect)
 	case 2:
-		s.do("EP.Disconnect", c.ep, udat.CloseGraceful)
-		s.do("EP.Free", c.ep)
+		s.do("EP.Disconnect", c.ep, end())
+		s.do(choose(&s.script, "EP.Free", "EP.Reset"), c.ep)
 	case 3:
-		s.do("EP.Disconnect", c.ep, udat.CloseAbrupt)
-		s.do("EP.Reset", c.ep)
-	case 4:
 		s.do("IA.Close", c.ia, udat.CloseAbrupt)
-	case 5:
+	case 4:
 		s.do("EVD.SetUnwaitable", c.request)
-	case 6:
 		s.do("EP.Free", peer.ep)
 		s.do("EP.PostSend", c.ep, one(local), uint64(1), nil)
 	}

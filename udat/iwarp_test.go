@@ -23,40 +23,34 @@ func TestShortOperationsOverPages(t *testing.T) {
 				at := page - first
 				from := one(active.Segment(t, at, length))
 				want(t, passive.PostRecv(one(passive.Segment(t, 3*page, most)), 1, 0))
-				remote, err := passive.Memory.RMRTriplet(at, length)
-				want(t, err)
+				remote := must(passive.Memory.RMRTriplet(at, length))
 				clear(there)
-				// Those behind the first are sent by the adapter, not within the call.
-				accepted, err := active.EP.PostBatch([]udat.Post{
+				postAll(t, active.EP, []udat.Post{ // those behind the first are sent by the adapter, not within the call
 					{Operation: udat.DTORDMAWrite, Segments: from, Cookie: 1, Remote: remote},
 					{Operation: udat.DTORDMAWrite, Segments: from, Cookie: 2, Remote: remote},
 					{Operation: udat.DTOSend, Segments: from, Cookie: 3},
 				})
-				if err != nil {
-					t.Fatalf("after %d posts: %v", accepted, err)
-				}
 				for cookie := range uint64(3) {
 					wantCompletion(t, active.Request, cookie+1, udat.DTOSuccess)
 				}
 				wantCompletion(t, passive.Recv, 1, udat.DTOSuccess)
 				sent := content[at:][:length]
-				if got := there[3*page:][:length]; !bytes.Equal(got, sent) {
-					t.Errorf("of %d bytes, %d on the first page, % x were sent as % x", length, first, sent, got)
+				same := func(what string, got []byte) {
+					if !bytes.Equal(got[:length], sent) {
+						t.Errorf("of %d bytes, %d on the first page, % x were %s as % x", length, first, sent, what, got[:length])
+					}
 				}
-				if got := there[at:][:length]; !bytes.Equal(got, sent) {
-					t.Errorf("of %d bytes, %d on the first page, % x were written as % x", length, first, sent, got)
-				}
+				same("sent", there[3*page:])
+				same("written", there[at:])
 
 				copy(there[at:], sent)
-				err = active.PostRDMARead(one(active.Segment(t, 2*page, length)), 4, remote, 0)
-				if refused := errors.Is(err, udat.ErrInvalidParameter); refused && udattest.IWARP(t, ia) && length <= 32 {
+				err := active.PostRDMARead(one(active.Segment(t, 2*page, length)), 4, remote, 0)
+				if errors.Is(err, udat.ErrInvalidParameter) && udattest.IWARP(t, ia) && length <= 32 {
 					continue
 				}
 				want(t, err)
 				wantCompletion(t, active.Request, 4, udat.DTOSuccess)
-				if got := content[2*page:][:length]; !bytes.Equal(got, sent) {
-					t.Errorf("of %d bytes, %d on the first page, % x were read as % x", length, first, sent, got)
-				}
+				same("read", content[2*page:])
 			}
 		}
 	})

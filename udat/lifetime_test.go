@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,19 +39,14 @@ func makeLive(t *testing.T, name string) *live {
 	})
 	e, reserved := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 	listener := udattest.Listen(t, ia)
-	cno, err := udat.CreateCNO(ia, nil)
-	want(t, err)
-	srq, err := udat.CreateSRQ(ia, e.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1})
-	want(t, err)
-	requests, err := udat.CreateEVD(ia, 8, udat.EVDCR)
-	want(t, err)
-	rsp, err := udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests)
-	want(t, err)
+	cno := must(udat.CreateCNO(ia, nil))
+	srq := must(udat.CreateSRQ(ia, e.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}))
+	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
+	rsp := must(udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests))
 	client := udattest.NewEndpoint(t, ia, nil)
 	want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
 	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-	remote, err := e.Memory.RMRTriplet(0, 8)
-	want(t, err)
+	remote := must(e.Memory.RMRTriplet(0, 8))
 	l := &live{
 		objects:   map[reflect.Type]udat.Object{},
 		connect:   e.Connect,
@@ -72,28 +67,19 @@ func makeLive(t *testing.T, name string) *live {
 func (l *live) free(t *testing.T) {
 	t.Helper()
 	for _, o := range l.freeOrder {
-		switch o := o.(type) {
-		case *udat.IA:
-			want(t, o.Close(udat.CloseAbrupt))
-		case *udat.CR:
-			want(t, o.Reject(nil))
-		case interface{ Free() error }:
-			want(t, o.Free())
-		}
+		want(t, end(o))
 	}
 }
 
-// none has no objects but nil ones.
-func none() *live { return &live{objects: map[reflect.Type]udat.Object{}} }
-
-// zeros has objects that the package did not make.
-func zeros() *live {
-	l := none()
-	for _, typ := range objectTypes {
-		l.objects[typ] = reflect.New(typ.Elem()).Interface().(udat.Object)
+// end frees an object of any kind.
+func end(o udat.Object) error {
+	switch o := o.(type) {
+	case *udat.IA:
+		return o.Close(udat.CloseAbrupt)
+	case *udat.CR:
+		return o.Reject(nil)
 	}
-	l.connect, l.requests = &udat.EVD{}, &udat.EVD{}
-	return l
+	return o.(interface{ Free() error }).Free()
 }
 
 // argument returns a valid one for the i-th parameter of a call.
@@ -144,20 +130,19 @@ func (l *live) arguments(t *testing.T, c *surfaceCall) []reflect.Value {
 func (c *surfaceCall) errorOf(args []reflect.Value) error {
 	results, err := c.call(args)
 	if c.name == "EVD.Events" {
-		for _, err = range results[0].Interface().(iter.Seq2[udat.Event, error]) {
-			break
-		}
+		err = takeInLoop(results[0], 1)
 	}
 	return err
 }
 
-func (c *surfaceCall) takes(typ reflect.Type) bool {
-	for i := range c.f.Type().NumIn() {
-		if c.f.Type().In(i) == typ {
-			return true
+// takeInLoop takes up to n events from what EVD.Events returns.
+func takeInLoop(events reflect.Value, n int) (err error) {
+	for _, err = range events.Interface().(iter.Seq2[udat.Event, error]) {
+		if n--; n == 0 {
+			break
 		}
 	}
-	return false
+	return err
 }
 
 // objectParameters returns the positions of the objects among the parameters of a
@@ -176,10 +161,8 @@ func (c *surfaceCall) objectParameters() (positions []int) {
 
 // What is left out of the tests of all calls, with the reason.
 var (
-	usableAfterFree = map[string]string{
-		"CR.Query": "tells of a request that was answered too",
-	}
-	looksElsewhereFirst = map[string]string{
+	leftOut = map[string]string{
+		"CR.Query":        "tells of a request that was answered too",
 		"AllocHugeMemory": "needs huge pages before it can look at the zone",
 	}
 	mayBeNil = map[string][]int{
@@ -193,115 +176,32 @@ var (
 	}
 )
 
-// An endpoint that was posted to takes no post once it is freed.
-func TestPostAfterFree(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		receive := udat.Post{Operation: udat.DTOReceive, Segments: one(e.Segment(t, 0, 8))}
-		batch := []udat.Post{receive, receive}
-		want(t, e.PostRecv(receive.Segments, 1, 0))
-		want(t, second(e.PostBatch(batch)))
-		want(t, e.EP.Free())
-		want(t, e.PostRecv(receive.Segments, 1, 0), udat.ErrClosed)
-		want(t, second(e.PostBatch(batch)), udat.ErrClosed)
-	})
-}
-
-// Every call on a freed object, or with one, is an error that says so.
-func TestUseAfterFree(t *testing.T) {
+// forEachObject makes each call that takes objects once for each of these, with a replacement in its place that makes it an
+// error. There may be several, by what they are. The adapter is as it was then.
+func forEachObject(t *testing.T, replacements func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value, targets ...error) {
+	calls := surface()
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			freed, alive := makeLive(t, name), makeLive(t, name)
-			freed.free(t)
-			calls := surface()
+			alive := makeLive(t, name)
 			for _, call := range sortedKeys(calls) {
 				c := calls[call]
-				if usableAfterFree[call] != "" || looksElsewhereFirst[call] != "" {
+				if leftOut[call] != "" {
 					continue
 				}
 				for n, i := range c.objectParameters() {
 					if n > 0 && looksAtFirstOnly[call] != "" {
-						continue
+						break
 					}
-					for _, typ := range kindsOf(c.f.Type().In(i)) {
-						o := freed.objects[typ]
-						if o == nil {
-							continue // there is none of its kind
-						}
-						args := alive.arguments(t, c)
-						args[i] = reflect.ValueOf(o)
-						t.Run(fmt.Sprintf("%s %d %s", call, i, typ.Elem().Name()), func(t *testing.T) {
-							want(t, c.errorOf(args), udat.ErrClosed, udat.ErrInvalidHandle)
-						})
+					kinds := []reflect.Type{c.f.Type().In(i)}
+					if kinds[0].Kind() == reflect.Interface {
+						kinds = objectTypes
 					}
-				}
-			}
-			if lmr := freed.objects[reflect.TypeFor[*udat.LMR]()].(*udat.LMR); lmr.Bytes() != nil {
-				t.Error("a freed region still gives its memory")
-			}
-			alive.free(t)
-		})
-	}
-}
-
-// kindsOf returns the kinds of objects that a parameter takes.
-func kindsOf(typ reflect.Type) []reflect.Type {
-	if typ.Kind() == reflect.Interface {
-		return objectTypes
-	}
-	return []reflect.Type{typ}
-}
-
-// Nil pointers and objects that the package did not make are errors too. No
-// device is needed for that.
-func TestNilAndZeroObjects(t *testing.T) {
-	calls := surface()
-	for name, l := range map[string]*live{"nil": none(), "zero": zeros()} {
-		t.Run(name, func(t *testing.T) {
-			for _, call := range sortedKeys(calls) {
-				c := calls[call]
-				if len(c.objectParameters()) == 0 || looksElsewhereFirst[call] != "" {
-					continue
-				}
-				if name == "zero" && c.takes(reflect.TypeFor[udat.Segment]()) {
-					continue // its length is looked at first: see TestNilAndZeroArguments
-				}
-				t.Run(call, func(t *testing.T) {
-					want(t, c.errorOf(l.arguments(t, c)), udat.ErrInvalidHandle)
-				})
-			}
-		})
-	}
-	for name, o := range map[string]*live{"nil": none(), "zero": zeros()} {
-		ia, _ := o.objects[reflect.TypeFor[*udat.IA]()].(*udat.IA)
-		lmr, _ := o.objects[reflect.TypeFor[*udat.LMR]()].(*udat.LMR)
-		if lmr.Bytes() != nil || ia.AsyncEVD() != nil || ia.Name() != "" {
-			t.Errorf("an object that is %s has parts", name)
-		}
-	}
-}
-
-// Nil and zero objects among living ones.
-func TestNilAndZeroArguments(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			alive := makeLive(t, name)
-			calls := surface()
-			for _, call := range sortedKeys(calls) {
-				c := calls[call]
-				if usableAfterFree[call] != "" || looksElsewhereFirst[call] != "" || looksAtFirstOnly[call] != "" {
-					continue
-				}
-				for _, i := range c.objectParameters() {
-					for _, typ := range kindsOf(c.f.Type().In(i)) {
-						for what, o := range map[string]reflect.Value{"nil": reflect.Zero(typ), "zero": reflect.New(typ.Elem())} {
-							if what == "nil" && slices.Contains(mayBeNil[call], i) {
-								continue
-							}
+					for _, typ := range kinds {
+						for what, replacement := range replacements(t, c, i, typ) {
 							args := alive.arguments(t, c)
-							args[i] = o
+							args[i] = replacement
 							t.Run(fmt.Sprintf("%s %d %s %s", call, i, what, typ.Elem().Name()), func(t *testing.T) {
-								want(t, c.errorOf(args), udat.ErrInvalidHandle)
+								want(t, c.errorOf(args), targets...)
 							})
 						}
 					}
@@ -312,31 +212,52 @@ func TestNilAndZeroArguments(t *testing.T) {
 	}
 }
 
+// Every call on a freed object, or with one, is an error that says so.
+func TestUseAfterFree(t *testing.T) {
+	freed := map[*testing.T]*live{}
+	forEachObject(t, func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value {
+		if freed[t] == nil {
+			freed[t] = makeLive(t, path.Base(t.Name()))
+			freed[t].free(t)
+			if freed[t].objects[reflect.TypeFor[*udat.LMR]()].(*udat.LMR).Bytes() != nil {
+				t.Error("a freed region still gives its memory")
+			}
+		}
+		if o := freed[t].objects[typ]; o != nil {
+			return map[string]reflect.Value{"freed": reflect.ValueOf(o)}
+		}
+		return nil // there is none of its kind
+	}, udat.ErrClosed, udat.ErrInvalidHandle)
+}
+
+// Nil pointers and objects that the package did not make are errors too.
+func TestNilAndZeroArguments(t *testing.T) {
+	forEachObject(t, func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value {
+		none := map[string]reflect.Value{"zero": reflect.New(typ.Elem())}
+		if !slices.Contains(mayBeNil[c.name], i) {
+			none["nil"] = reflect.Zero(typ)
+		}
+		return none
+	}, udat.ErrInvalidHandle)
+	var ia *udat.IA
+	if (*udat.LMR)(nil).Bytes() != nil || ia.AsyncEVD() != nil || ia.Name() != "" {
+		t.Error("a nil object has parts")
+	}
+}
+
 // The objects that a call takes must all be of the same adapter.
 func TestObjectsOfAnotherAdapter(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			here, there := makeLive(t, name), makeLive(t, name)
-			calls := surface()
-			for _, call := range sortedKeys(calls) {
-				c := calls[call]
-				positions := c.objectParameters()
-				if len(positions) < 2 || looksAtFirstOnly[call] != "" {
-					continue
-				}
-				for _, i := range positions {
-					args := here.arguments(t, c)
-					args[i] = there.argument(t, c, i)
-					t.Run(fmt.Sprintf("%s %d", call, i), func(t *testing.T) {
-						want(t, c.errorOf(args), udat.ErrInvalidHandle)
-					})
-				}
-			}
-			// All are as they were.
-			here.free(t)
-			there.free(t)
-		})
-	}
+	there := map[*testing.T]*live{}
+	forEachObject(t, func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value {
+		if there[t] == nil {
+			there[t] = makeLive(t, path.Base(t.Name()))
+			t.Cleanup(func() { there[t].free(t) }) // it is as it was
+		}
+		if len(c.objectParameters()) < 2 || looksAtFirstOnly[c.name] != "" {
+			return nil
+		}
+		return map[string]reflect.Value{"another's": there[t].argument(t, c, i)}
+	}, udat.ErrInvalidHandle)
 }
 
 // A parent that is in use refuses to go and names its users.
@@ -344,20 +265,14 @@ func TestFreeInUse(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		listener := udattest.Listen(t, ia)
-		cno, err := udat.CreateCNO(ia, nil)
-		want(t, err)
+		cno := must(udat.CreateCNO(ia, nil))
 		want(t, e.Connect.ModifyCNO(cno))
-		srqZone, err := udat.CreatePZ(ia)
-		want(t, err)
-		srq, err := udat.CreateSRQ(ia, srqZone, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1})
-		want(t, err)
-		shared, err := udat.CreateEPWithSRQ(ia, e.PZ, e.Recv, e.Request, e.Connect, srq, nil)
-		want(t, err)
+		srqZone := must(udat.CreatePZ(ia))
+		srq := must(udat.CreateSRQ(ia, srqZone, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}))
+		shared := must(udat.CreateEPWithSRQ(ia, e.PZ, e.Recv, e.Request, e.Connect, srq, nil))
 		reserved := udattest.NewEndpoint(t, ia, nil)
-		requests, err := udat.CreateEVD(ia, 8, udat.EVDCR)
-		want(t, err)
-		rsp, err := udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests)
-		want(t, err)
+		requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
+		rsp := must(udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests))
 		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
 
 		inUse := []struct {
@@ -388,16 +303,21 @@ func TestFreeInUse(t *testing.T) {
 					t.Errorf("the error does not name the %s: %v", name, err)
 				}
 			}
-			if c.names != nil && !strings.Contains(err.Error(), "lifetime_test.go:") {
-				t.Errorf("the error does not say where it was made: %v", err)
-			}
 		}
 		for _, typ := range objectTypes {
 			if !slices.Contains(tested, typ) {
 				t.Errorf("what uses a %v is not tested", typ)
 			}
 		}
-		// All still work.
+		want(t, ia.Close(77), udat.ErrInvalidParameter, udat.InvalidArg2)
+		// All still work, also while a graceful close is refused.
+		stop := beside(func() error {
+			if err := ia.Close(udat.CloseGraceful); !errors.Is(err, udat.InvalidStateIAInUse) {
+				return fmt.Errorf("the close is not refused: %w", err)
+			}
+			return nil
+		})
+		defer func() { want(t, <-stop()) }()
 		peer := udattest.NewEndpoint(t, ia, nil)
 		udattest.ConnectPair(t, listener, e, peer)
 		for _, o := range []udat.Object{rsp, requests, shared, srq, srqZone} {
@@ -416,14 +336,14 @@ func freeOf(o udat.Object) error {
 	return o.(interface{ Free() error }).Free()
 }
 
-// An abrupt close takes everything along, in whatever state it is.
+func second[T any](_ T, err error) error { return err }
+
+// An abrupt close takes everything along, in whatever state it is, and ends all waits. What was on the adapter stays
+// closed, although the library gives its handle to the next one.
 func TestCloseAbrupt(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			ia, err := udat.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ia := openUnchecked(t, name)
 			listener := udattest.Listen(t, ia)
 			active, passive := udattest.Pair(t, ia, nil)
 			waiting := udattest.NewEndpoint(t, ia, nil)
@@ -432,96 +352,24 @@ func TestCloseAbrupt(t *testing.T) {
 			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
 			want(t, waiting.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
 			cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-
-			done := make(chan error)
-			go func() {
-				_, err := waiting.Recv.Wait(context.Background())
-				done <- err
-			}()
-			udat.AwaitWaiter(waiting.Recv)
+			idle := must(udat.CreateCNO(ia, func(*udat.EVD) { t.Error("the agent is called") }))
 			async := ia.AsyncEVD()
+			want(t, async.ModifyCNO(idle))
+			ended := asleep(t, ia, waitsFor(context.Background(), waiting.Recv, 1)...)
+			given := make(chan error, 1)
+			go func() { given <- second(idle.Wait(context.Background())) }()
+			awaitCNOWaiters(t, 2)
 			want(t, ia.Close(udat.CloseAbrupt))
-			want(t, <-done, udat.ErrClosed)
+			want(t, receive(t, ended), udat.ErrClosed)
+			want(t, receive(t, given), udat.ErrClosed)
+			next := udattest.Open(t, name)
 			for _, err := range []error{
-				ia.Close(udat.CloseAbrupt), active.EP.Free(), cr.CR().Reject(nil),
-				second(passive.GetStatus()), second(async.Dequeue()), second(udat.CreatePZ(ia)),
+				ia.Close(udat.CloseAbrupt), active.EP.Free(), cr.CR().Reject(nil), second(passive.GetStatus()), second(async.Dequeue()),
+				second(udat.CreatePZ(ia)), second(udat.AllocMemory(active.PZ, 8, udat.MemPrivAll)),
 			} {
 				want(t, err, udat.ErrClosed)
 			}
-		})
-	}
-}
-
-// Frees race with every other call on the same objects.
-func TestConcurrentFree(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for range 10 {
-			active, passive := udattest.Pair(t, ia, nil)
-			var calls sync.WaitGroup
-			start := make(chan struct{})
-			run := func(f func()) {
-				calls.Add(1)
-				go func() {
-					defer calls.Done()
-					<-start
-					f()
-				}()
-			}
-			segment := active.Segment(t, 0, 64)
-			for range 2 {
-				run(func() {
-					for i := range uint64(50) {
-						active.PostSend(one(segment), i, 0)
-						active.PostRecv(one(segment), i, 0)
-						active.GetStatus()
-						active.Query()
-					}
-				})
-				run(func() {
-					for range 50 {
-						active.Request.Dequeue()
-						active.Recv.Dequeue()
-						passive.Connect.Dequeue()
-					}
-				})
-				run(func() { active.Disconnect(udat.CloseGraceful) })
-				run(func() { active.Free() })
-				run(func() { passive.Disconnect(udat.CloseAbrupt); passive.Reset() })
-				run(func() { passive.Free() })
-			}
-			close(start)
-			calls.Wait()
-			want(t, active.Free(), udat.ErrClosed)
-		}
-	})
-}
-
-func TestCloseFlags(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		want(t, ia.Close(77), udat.ErrInvalidParameter, udat.InvalidArg2)
-		udattest.Pair(t, ia, nil)
-	})
-}
-
-// An adapter that is closed stays so, although the library gives its handle to
-// the next one.
-func TestClosedAdapterIsNotTheNext(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			closed, err := udat.Open(name)
-			want(t, err)
-			pz, err := udat.CreatePZ(closed)
-			want(t, err)
-			want(t, closed.Close(udat.CloseAbrupt))
-			next := udattest.Open(t, name)
-			want(t, second(udat.CreatePZ(closed)), udat.ErrClosed)
-			want(t, second(udat.CreateEVD(closed, 8, udat.EVDDTO)), udat.ErrClosed)
-			want(t, closed.Close(udat.CloseAbrupt), udat.ErrClosed)
-			want(t, pz.Free(), udat.ErrClosed)
-			want(t, second(udat.AllocMemory(pz, 8, udat.MemPrivAll)), udat.ErrClosed)
 			udattest.Pair(t, next, nil)
 		})
 	}
 }
-
-func second[T any](_ T, err error) error { return err }

@@ -7,39 +7,24 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Memory can be freed that operations use. They fail, and their connection ends; other memory is as
-// before.
+// Memory can be freed that operations use. They fail, and their connection ends.
 func TestFreeLMRInUse(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		into, err := udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll)
-		want(t, err)
-		segment, err := into.Segment(0, 8)
-		want(t, err)
+		into := must(udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll))
+		segment := must(into.Segment(0, 8))
 		want(t, passive.PostRecv(one(segment), 1, 0))
 		want(t, into.Free())
-		if into.Bytes() != nil {
-			t.Error("the memory is still there")
-		}
-		want(t, into.Free(), udat.ErrClosed)
 		want(t, passive.PostRecv(one(segment), 2, 0), udat.ErrClosed)
 		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 3, 0))
 		if event := udattest.Expect(t, passive.Recv, udat.EventDTOCompletion); event.Cookie != 1 || event.Err() == nil {
 			t.Errorf("the receive completes as %+v", event)
 		}
-		if event := udattest.Wait(t, active.Request); event.Cookie != 3 {
-			t.Errorf("the send completes as %+v", event)
-		}
 		for _, e := range []*udattest.Endpoint{active, passive} {
 			if n := udattest.Wait(t, e.Connect).Number; n != udat.EventConnectionDisconnected && n != udat.EventConnectionBroken {
 				t.Errorf("the connection ends with %v", n)
 			}
-			want(t, e.Reset())
 		}
-		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
-		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 4, 0))
-		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 5, 0))
-		udattest.Completion(t, passive.Recv, 4)
 	})
 }
 

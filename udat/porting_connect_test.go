@@ -87,13 +87,10 @@ func drop(ep *udat.EP, memory *udat.LMR) error {
 func TestPortedDrop(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		l, e, gone, goneToo := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		shared, err := udat.CreateEP(ia, e.PZ, e.Recv, e.Request, e.Connect, nil)
-		want(t, err)
+		shared := must(udat.CreateEP(ia, e.PZ, e.Recv, e.Request, e.Connect, nil))
 		udattest.ConnectPair(t, l, &udattest.Endpoint{IA: ia, EP: shared, PZ: e.PZ, Recv: e.Recv, Request: e.Request, Connect: e.Connect}, gone)
-		memory, err := udat.AllocMemory(e.PZ, 64, udat.MemPrivAll)
-		want(t, err)
-		segment, err := memory.Segment(0, 64)
-		want(t, err)
+		memory := must(udat.AllocMemory(e.PZ, 64, udat.MemPrivAll))
+		segment := must(memory.Segment(0, 64))
 		want(t, shared.PostRecv(one(segment), 1, 0))
 		want(t, drop(shared, memory))
 		udattest.ConnectPair(t, l, e, goneToo)
@@ -144,8 +141,7 @@ func TestPortedConnect(t *testing.T) {
 		if event := udattest.Expect(t, e.Recv, udat.EventDTOCompletion); event.Status != udat.DTOErrFlushed {
 			t.Errorf("the receive completes with %v", event.Status)
 		}
-		psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
-		want(t, err)
+		psp := must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer))
 		defer func() { want(t, psp.Free()) }()
 		request, err := requests.Expect(ctx, udat.EventConnectionRequest)
 		want(t, err)
@@ -196,8 +192,7 @@ func TestPrivateDataSizes(t *testing.T) {
 		request := func() *udat.CR {
 			want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, packed(sent)))
 			cr := udattest.Expect(t, l.Requests, udat.EventConnectionRequest).CR()
-			param, err := cr.Query()
-			want(t, err)
+			param := must(cr.Query())
 			check("request", param.PrivateData, sizes.request)
 			return cr
 		}

@@ -92,10 +92,8 @@ func TestPortingSlot(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
 		slot := passive.Memory.Bytes()[slotSize : 2*slotSize]
-		place, err := passive.Memory.RMRTripletOf(slot)
-		want(t, err)
-		last, err := mem.PeerByteAt(passive.Memory, 2*slotSize-1)
-		want(t, err)
+		place := must(passive.Memory.RMRTripletOf(slot))
+		last := must(mem.PeerByteAt(passive.Memory, 2*slotSize-1))
 		r := &slotReader{slot, last, passive.Connect}
 		w := &slotWriter{active.EP, active.Memory, place}
 		ctx := udattest.Context(t)

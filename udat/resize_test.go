@@ -9,8 +9,7 @@ import (
 
 func qlen(t *testing.T, evd *udat.EVD) int {
 	t.Helper()
-	param, err := evd.Query()
-	want(t, err)
+	param := must(evd.Query())
 	return param.QLen
 }
 
@@ -61,18 +60,8 @@ func TestResize(t *testing.T) {
 			}
 
 			ctx := udattest.Context(t)
-			done, given := make(chan error), make(chan *udat.EVD)
 			forget(cno)
-			go func() { given <- waitCNO(t, cno) }()
-			udat.AwaitCNOWaiters(cno, 1)
-			want(t, evd.Resize(is+1))
-			post(t, evd, 1)
-			if receive(t, given) != evd {
-				t.Error("another event dispatcher is given")
-			}
-			wantCookies(t, evd, 1)
-			go func() { done <- second(evd.WaitBatch(ctx, make([]udat.Event, 2), 2)) }()
-			udat.AwaitWaiter(evd)
+			done := asleep(t, ia, waysToWait(ctx, evd)["WaitBatch"])
 			want(t, evd.Resize(is+2))
 			post(t, evd, 1, 2)
 			want(t, receive(t, done))
@@ -85,8 +74,7 @@ func TestResize(t *testing.T) {
 			wantCookies(t, evd, 3, 4, 5)
 			// A wait for more events than there can be any more ends.
 			want(t, evd.Resize(16))
-			go func() { done <- second(evd.WaitBatch(ctx, make([]udat.Event, 10), 10)) }()
-			udat.AwaitWaiter(evd)
+			done = asleep(t, ia, func() error { return second(evd.WaitBatch(ctx, make([]udat.Event, 10), 10)) })
 			want(t, evd.Resize(2))
 			err := receive(t, done)
 			want(t, err, udat.ErrInvalidParameter, udat.InvalidArg3)

@@ -3,7 +3,6 @@ package udat_test
 import (
 	"bytes"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -23,7 +22,11 @@ func forEachWithWindows(t *testing.T, test func(t *testing.T, p *windowPair)) {
 		attr, _, err := ia.Query()
 		want(t, err)
 		if attr.MaxRMRs == 0 {
-			t.Log("not tested: the device has no memory windows")
+			pz := must(udat.CreatePZ(ia))
+			err = second(udat.CreateRMR(pz))
+			want(t, err, udat.ErrModelNotSupported, errors.ErrUnsupported)
+			wantDetail(t, err)
+			want(t, pz.Free())
 			return
 		}
 		p := &windowPair{ia: ia, listener: udattest.Listen(t, ia)}
@@ -35,8 +38,7 @@ func forEachWithWindows(t *testing.T, test func(t *testing.T, p *windowPair)) {
 
 func (p *windowPair) newRMR(t *testing.T) *udat.RMR {
 	t.Helper()
-	rmr, err := udat.CreateRMR(p.owner.PZ)
-	want(t, err)
+	rmr := must(udat.CreateRMR(p.owner.PZ))
 	t.Cleanup(func() {
 		if err := rmr.Free(); !errors.Is(err, udat.ErrClosed) {
 			want(t, err)
@@ -73,96 +75,43 @@ func (p *windowPair) tries(t *testing.T, remote udat.RMRTriplet, write bool) err
 	return event.Err()
 }
 
-// reaches expects the peer to read the memory.
-func (p *windowPair) reaches(t *testing.T, remote udat.RMRTriplet, memory []byte) {
-	t.Helper()
-	for i := range memory {
-		memory[i] = byte(i) ^ byte(remote.RMRContext)
-	}
-	got := p.peer.Memory.Bytes()[:len(memory)]
-	clear(got)
-	want(t, p.tries(t, remote, false))
-	if !bytes.Equal(got, memory) {
-		t.Fatalf("the peer reads %x, want %x", got, memory)
-	}
-}
-
-// refused expects the peer not to reach the memory, and connects the endpoints once more.
-func (p *windowPair) refused(t *testing.T, remote udat.RMRTriplet, write bool) {
-	t.Helper()
-	before := bytes.Clone(p.owner.Memory.Bytes())
-	want(t, p.tries(t, remote, write), udat.DTOErrRemoteAccess)
-	if !bytes.Equal(p.owner.Memory.Bytes(), before) {
-		t.Fatal("the peer has changed the memory")
-	}
-	p.reconnect(t)
-}
-
-// reconnect connects the endpoints once more, whose connection has ended.
-func (p *windowPair) reconnect(t *testing.T) {
-	t.Helper()
-	for _, e := range []*udattest.Endpoint{p.peer, p.owner} {
-		if event := udattest.Wait(t, e.Connect); event.Number != udat.EventConnectionBroken && event.Number != udat.EventConnectionDisconnected {
-			t.Fatalf("got the event %v, want the end of the connection", event.Number)
-		}
-		want(t, e.EP.Reset())
-	}
-	udattest.ConnectPair(t, p.listener, p.peer, p.owner)
-}
-
 // A peer reaches the memory from the completion of the bind to the next, with the privileges of the bind.
 func TestRMR(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		rmr := p.newRMR(t)
-		memory, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)
-		want(t, err)
-		segment, err := memory.Segment(64, 32)
-		want(t, err)
-		param, err := rmr.Query()
-		want(t, err)
-		if want := (udat.RMRParam{IA: p.ia, PZ: p.owner.PZ, RMRContext: param.RMRContext}); param != want {
-			t.Errorf("got the parameters %+v, want %+v", param, want)
+		memory := must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)) // not for peers
+		wantParam := func(wanted udat.RMRParam) {
+			t.Helper()
+			param := must(rmr.Query())
+			wanted.IA, wanted.PZ, wanted.RMRContext = p.ia, p.owner.PZ, param.RMRContext
+			if param != wanted {
+				t.Errorf("got the parameters %+v, want %+v", param, wanted)
+			}
 		}
-		own, err := memory.RMRTriplet(64, 32)
-		want(t, err)
-		p.refused(t, own, false) // the memory has no remote privileges
-		p.refused(t, udat.RMRTriplet{VirtualAddress: own.VirtualAddress, SegmentLength: 32, RMRContext: param.RMRContext}, false)
-
-		first := p.bind(t, rmr, segment, udat.MemPrivRemoteRead|udat.MemPrivRemoteWrite)
-		p.reaches(t, first, memory.Bytes()[64:96])
+		wantParam(udat.RMRParam{})
+		const both = udat.MemPrivRemoteRead | udat.MemPrivRemoteWrite
+		first := p.bind(t, rmr, must(memory.Segment(64, 32)), both)
+		wantParam(udat.RMRParam{LMR: memory, Address: first.VirtualAddress, Length: 32, Privileges: both})
+		fill(p.peer.Memory.Bytes()[:32], 3)
 		want(t, p.tries(t, first, true))
 		if !bytes.Equal(memory.Bytes()[64:96], p.peer.Memory.Bytes()[:32]) {
 			t.Error("the peer's bytes did not arrive")
 		}
-		param, err = rmr.Query()
-		want(t, err)
-		if want := (udat.RMRParam{
-			IA: p.ia, PZ: p.owner.PZ, LMR: memory, Address: first.VirtualAddress, Length: 32,
-			Privileges: udat.MemPrivRemoteRead | udat.MemPrivRemoteWrite, RMRContext: first.RMRContext,
-		}); param != want {
-			t.Errorf("got the parameters %+v, want %+v", param, want)
-		}
 
+		own := p.owner.Memory.Bytes()[:64]
 		second := p.bind(t, rmr, p.owner.Segment(t, 0, 64), udat.MemPrivRemoteRead)
 		want(t, memory.Free()) // nothing is bound to it any more
-		p.refused(t, first, false)
-		p.reaches(t, second, p.owner.Memory.Bytes()[:64])
-		p.refused(t, second, true)
-		p.reaches(t, second, p.owner.Memory.Bytes()[:64])
-
+		fill(own, 4)
+		want(t, p.tries(t, second, false))
+		if !bytes.Equal(p.peer.Memory.Bytes()[:64], own) {
+			t.Error("the peer reads something else")
+		}
 		want(t, p.owner.Memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
 		if none := p.bind(t, rmr, udat.Segment{}, 0); none != (udat.RMRTriplet{}) {
 			t.Errorf("the end of the binding returns %+v", none)
 		}
-		p.refused(t, second, false)
-		param, err = rmr.Query()
-		want(t, err)
-		if param.LMR != nil || param.Length != 0 || param.Privileges != 0 {
-			t.Errorf("got the parameters %+v of a region that is bound to nothing", param)
-		}
-		_, err = rmr.Bind(udat.Segment{}, 0, p.owner.EP, 7, 0)
-		want(t, err, udat.ErrInvalidState)
-		wantDetail(t, err)
+		wantParam(udat.RMRParam{})
+		want(t, p.tries(t, second, false), udat.DTOErrRemoteAccess)
 	})
 }
 
@@ -170,65 +119,40 @@ func TestRMR(t *testing.T) {
 func TestRMRBindRefuses(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		rmr := p.newRMR(t)
-		readable, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead)
-		want(t, err)
-		unwritable, err := readable.Segment(0, 8)
-		want(t, err)
+		readable := must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead))
+		defer readable.Free()
+		unwritable := must(readable.Segment(0, 8))
 		unconnected := udattest.NewEndpoint(t, p.ia, nil)
-		segment := p.owner.Segment(t, 0, 8)
+		segment, owner := p.owner.Segment(t, 0, 8), p.owner.EP
 		const read = udat.MemPrivRemoteRead
 		for range 2 * max(p.owner.Attr(t).MaxRequestDTOs, 8) {
-			for _, test := range []struct {
-				name       string
+			for name, test := range map[string]struct {
 				segment    udat.Segment
 				privileges udat.MemPriv
 				ep         *udat.EP
 				flags      udat.CompletionFlags
 				want       []error
 			}{
-				{"no endpoint", segment, read, nil, 0, []error{udat.ErrInvalidHandle, udat.InvalidHandleEP}},
-				{"unconnected", segment, read, unconnected.EP, 0, []error{udat.ErrProtectionViolation}},
-				{"endpoint's zone", p.peer.Segment(t, 0, 8), read, p.peer.EP, 0, []error{udat.ErrProtectionViolation}},
-				{"memory's zone", p.peer.Segment(t, 0, 8), read, p.owner.EP, 0, []error{udat.ErrProtectionViolation}},
-				{"no privileges", segment, 0, p.owner.EP, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
-				{"local privileges", segment, udat.MemPrivLocalRead, p.owner.EP, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
-				{"unknown privileges", segment, read | 1<<20, p.owner.EP, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
-				{"read", unwritable, read, p.owner.EP, 0, []error{udat.ErrPrivilegesViolation, udat.PrivilegesWrite}},
-				{"write", unwritable, udat.MemPrivRemoteWrite, p.owner.EP, 0, []error{udat.ErrPrivilegesViolation, udat.PrivilegesWrite}},
-				{"suppressed", segment, read, p.owner.EP, udat.CompletionSuppress, []error{udat.ErrInvalidParameter, udat.InvalidArg8}},
-				{"end of nothing", udat.Segment{}, 0, p.owner.EP, 0, []error{udat.ErrInvalidState}},
+				"no endpoint":        {segment, read, nil, 0, []error{udat.ErrInvalidHandle, udat.InvalidHandleEP}},
+				"unconnected":        {unconnected.Segment(t, 0, 8), read, unconnected.EP, 0, []error{udat.ErrProtectionViolation}},
+				"memory's zone":      {p.peer.Segment(t, 0, 8), read, owner, 0, []error{udat.ErrProtectionViolation}},
+				"local privileges":   {segment, udat.MemPrivLocalRead, owner, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
+				"unknown privileges": {segment, read | 1<<20, owner, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
+				"read-only":          {unwritable, read, owner, 0, []error{udat.ErrPrivilegesViolation, udat.PrivilegesWrite}},
+				"suppressed":         {segment, read, owner, udat.CompletionSuppress, []error{udat.ErrInvalidParameter, udat.InvalidArg8}},
+				"end of nothing":     {udat.Segment{}, 0, owner, 0, []error{udat.ErrInvalidState}},
 			} {
-				if test.name == "unconnected" {
-					test.segment = unconnected.Segment(t, 0, 8)
-				}
 				_, err := rmr.Bind(test.segment, test.privileges, test.ep, 1, test.flags)
-				for _, target := range test.want {
-					if !errors.Is(err, target) {
-						t.Fatalf("%s: got %v, want %v", test.name, err, target)
-					}
-				}
+				want(t, err, test.want...)
 				wantDetail(t, err)
+				if t.Failed() {
+					t.Fatalf("that was %q", name)
+				}
 			}
 		}
-		// The memory lacks the privilege that the window grants.
-		local, err := udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite)
-		want(t, err)
-		piece, err := local.Segment(0, 8)
-		want(t, err)
-		want(t, p.tries(t, p.bind(t, rmr, piece, read), false))
-
-		other, err := udat.CreateRMR(unconnected.PZ)
-		want(t, err)
-		_, err = other.Bind(unconnected.Segment(t, 0, 8), read, unconnected.EP, 1, 0)
-		want(t, err, udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
+		other := must(udat.CreateRMR(unconnected.PZ))
+		want(t, second(other.Bind(unconnected.Segment(t, 0, 8), read, unconnected.EP, 1, 0)), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
 		want(t, other.Free())
-		want(t, p.owner.Disconnect(udat.CloseAbrupt))
-		udattest.Expect(t, p.owner.Connect, udat.EventConnectionDisconnected)
-		_, err = rmr.Bind(segment, read, p.owner.EP, 1, 0)
-		want(t, err, udat.ErrInvalidState)
-		want(t, rmr.Free())
-		want(t, local.Free())
-		want(t, readable.Free())
 	})
 }
 
@@ -236,13 +160,16 @@ func TestRMRBindRefuses(t *testing.T) {
 func TestRMRBindNotTaken(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		first, last := p.newRMR(t), p.newRMR(t)
-		memory, segment := mustAlloc(t, p.owner.PZ)
+		memory := must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivAll))
+		segment := must(memory.Segment(0, 8))
 		for _, rmr := range []*udat.RMR{first, last} {
-			_, err := rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 1, 0)
-			want(t, err)
+			want(t, second(rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 1, 0)))
 			want(t, memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
-			_, err = rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 2, 0)
-			want(t, err, udat.ErrInvalidState)
+			want(t, second(rmr.Bind(p.owner.Segment(t, 0, 8), udat.MemPrivRemoteRead, p.owner.EP, 2, 0)), udat.ErrInvalidState)
+			param := must(rmr.Query())
+			if param.LMR != memory {
+				t.Errorf("after a refusal the region says %+v", param)
+			}
 			want(t, rmr.Free(), udat.ErrInvalidState)
 		}
 		want(t, udattest.Expect(t, p.owner.Request, udat.EventRMRBindCompletion).Err())
@@ -252,40 +179,4 @@ func TestRMRBindNotTaken(t *testing.T) {
 		want(t, last.Free())
 		want(t, memory.Free())
 	})
-}
-
-// An adapter that is closed abruptly takes its regions along.
-func TestRMRClose(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			ia, err := udat.Open(name)
-			want(t, err)
-			p := &windowPair{ia: ia}
-			p.peer, p.owner = udattest.Pair(t, ia, nil)
-			rmr, err := udat.CreateRMR(p.owner.PZ)
-			if err == nil {
-				_, err = rmr.Bind(p.owner.Segment(t, 0, 8), udat.MemPrivRemoteRead, p.owner.EP, 1, 0)
-				want(t, err)
-			} else {
-				want(t, err, udat.ErrModelNotSupported, errors.ErrUnsupported)
-				if !strings.Contains(err.Error(), "register memory with remote privileges instead") {
-					t.Errorf("the error does not say what to do: %v", err)
-				}
-			}
-			want(t, ia.Close(udat.CloseGraceful), udat.ErrInvalidState)
-			want(t, ia.Close(udat.CloseAbrupt))
-			if rmr != nil {
-				want(t, rmr.Free(), udat.ErrClosed)
-			}
-		})
-	}
-}
-
-func mustAlloc(t *testing.T, pz *udat.PZ) (*udat.LMR, udat.Segment) {
-	t.Helper()
-	lmr, err := udat.AllocMemory(pz, 4096, udat.MemPrivAll)
-	want(t, err)
-	segment, err := lmr.Segment(0, 8)
-	want(t, err)
-	return lmr, segment
 }

@@ -15,9 +15,7 @@ func TestPostWithoutRoom(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		a, b := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 		short := createEVD(t, ia, 8, udat.EVDDTO)
-		var err error
-		a.EP, err = udat.CreateEP(ia, a.PZ, short, short, a.Connect, nil)
-		want(t, err)
+		a.EP = must(udat.CreateEP(ia, a.PZ, short, short, a.Connect, nil))
 		defer a.EP.Free()
 		udattest.ConnectPair(t, udattest.Listen(t, ia), a, b)
 		iov, room := one(a.Segment(t, 0, 8)), qlen(t, short)

@@ -24,12 +24,9 @@ func TestCreatePSPRefuses(t *testing.T) {
 
 		// Another adapter on the same device is another program to the library.
 		other := udattest.Open(t, ia.Name())
-		evd, err := udat.CreateEVD(other, 4, udat.EVDCR)
-		want(t, err)
-		_, err = udat.CreatePSP(other, l.ConnQual, evd, udat.PSPConsumer)
-		want(t, err, udat.ErrConnQualInUse)
-		_, err = udat.CreatePSP(ia, udattest.ConnQual(), evd, udat.PSPConsumer)
-		want(t, err, udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
+		evd := must(udat.CreateEVD(other, 4, udat.EVDCR))
+		want(t, second(udat.CreatePSP(other, l.ConnQual, evd, udat.PSPConsumer)), udat.ErrConnQualInUse)
+		want(t, second(udat.CreatePSP(ia, udattest.ConnQual(), evd, udat.PSPConsumer)), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
 		want(t, evd.Free())
 	})
 }
@@ -46,11 +43,9 @@ func TestListenAgain(t *testing.T) {
 		}
 		want(t, e.EP.Reset())
 
-		evd, err := udat.CreateEVD(ia, 4, udat.EVDCR)
-		want(t, err)
+		evd := must(udat.CreateEVD(ia, 4, udat.EVDCR))
 		defer func() { want(t, evd.Free()) }()
-		psp, err := udat.CreatePSP(ia, l.ConnQual, evd, udat.PSPConsumer)
-		want(t, err)
+		psp := must(udat.CreatePSP(ia, l.ConnQual, evd, udat.PSPConsumer))
 		again := &udattest.Listener{PSP: psp, Requests: evd, ConnQual: l.ConnQual}
 		udattest.ConnectPair(t, again, e, peer)
 		want(t, psp.Free())
@@ -64,26 +59,13 @@ func TestListenAgain(t *testing.T) {
 func TestCreatePSPAny(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		l := udattest.Listen(t, ia)
-		seen := map[udat.ConnQual]bool{l.ConnQual: true}
-		var last *udat.PSP
-		for range 3 {
-			psp, err := udat.CreatePSPAny(ia, l.Requests)
-			want(t, err)
-			param, err := psp.Query()
-			want(t, err)
-			if seen[param.ConnQual] {
-				t.Errorf("the qualifier %d was given twice", param.ConnQual)
-			}
-			seen[param.ConnQual] = true
-			last = psp
-			defer func() { want(t, psp.Free()) }()
-		}
-		param, err := last.Query()
-		want(t, err)
-		if param.IA != ia || param.EVD != l.Requests || param.Flags != udat.PSPConsumer {
+		psp := must(udat.CreatePSPAny(ia, l.Requests))
+		defer func() { want(t, psp.Free()) }()
+		param := must(psp.Query())
+		if param.IA != ia || param.EVD != l.Requests || param.Flags != udat.PSPConsumer || param.ConnQual == l.ConnQual {
 			t.Errorf("the service point says %+v", param)
 		}
-		any := &udattest.Listener{PSP: last, Requests: l.Requests, ConnQual: param.ConnQual}
+		any := &udattest.Listener{PSP: psp, Requests: l.Requests, ConnQual: param.ConnQual}
 		udattest.ConnectPair(t, any, udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil))
 	})
 }

@@ -35,27 +35,15 @@ func TestSRQResize(t *testing.T) {
 		sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
 		if err := s.srq.Resize(16); err != nil {
 			want(t, err, udat.ErrModelNotSupported) // soft-iWARP
-			if posted := s.post(t, 0); posted != 8 {
-				t.Errorf("the queue takes %d receives after a resize that has failed, want 8", posted)
-			}
-			s.receive(t, sender, 8)
 			return
 		}
-		for _, length := range []int{17, 40, 5, 300, 1, 8} {
-			s.post(t, 0)
-			param, err := s.srq.Query()
-			want(t, err)
-			if param.Outstanding > length {
-				want(t, s.srq.Resize(length), udat.ErrInvalidState)
-				s.receive(t, sender, param.Outstanding-length)
-			}
-			want(t, s.srq.Resize(length))
-			s.post(t, 0)
-			param, err = s.srq.Query()
-			want(t, err)
-			if param.Outstanding != length || param.Attr.MaxRecvDTOs != length {
-				t.Errorf("a queue of length %d has the parameters %+v", length, param)
-			}
+		s.post(t, 0)
+		want(t, s.srq.Resize(8), udat.ErrInvalidState)
+		s.receive(t, sender, 8)
+		want(t, s.srq.Resize(8))
+		param := must(s.srq.Query())
+		if param.Outstanding != 8 || param.Attr.MaxRecvDTOs != 8 {
+			t.Errorf("a queue of length 8 has the parameters %+v", param)
 		}
 		s.receive(t, sender, 8)
 	})
@@ -78,22 +66,12 @@ func TestSRQLowWatermark(t *testing.T) {
 		wantNoEvent(t, ia.AsyncEVD())
 		s.receive(t, sender, 1)
 		wantLow(s.srq)
-		s.receive(t, sender, 1)
-		wantNoEvent(t, ia.AsyncEVD())
-		want(t, s.srq.SetLowWatermark(6))
-		wantLow(s.srq)
-		want(t, s.srq.Resize(5), udat.ErrInvalidState)
-		param, err := s.srq.Query()
-		want(t, err)
-		if param.Attr.LowWatermark != 6 || param.Attr.MaxRecvDTOs != 8 {
+		param := must(s.srq.Query())
+		if param.Attr.LowWatermark != 4 || param.Attr.MaxRecvDTOs != 8 {
 			t.Errorf("the queue says %+v", param)
 		}
-		want(t, s.srq.SetLowWatermark(0))
-		s.receive(t, sender, 2)
-		wantNoEvent(t, ia.AsyncEVD())
 
-		low, err := udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1, LowWatermark: 1})
-		want(t, err)
+		low := must(udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1, LowWatermark: 1}))
 		wantLow(low)
 		want(t, low.Free())
 	})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"runtime/trace"
 	"strings"
@@ -25,39 +24,26 @@ func TestStats(t *testing.T) {
 		}
 		client, server := udattest.Pair(t, ia, nil)
 		segment := []udat.Segment{client.Segment(t, 0, 8)}
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		must(server.PostRecv([]udat.Segment{server.Segment(t, 0, 8)}, 1, 0))
-		_, err := client.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: segment, Cookie: 2}})
-		must(err)
+		check(server.PostRecv([]udat.Segment{server.Segment(t, 0, 8)}, 1, 0))
+		must(client.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: segment, Cookie: 2}}))
 		udattest.Completion(t, server.Recv, 1)
 		udattest.Completion(t, client.Request, 2)
-		if err := client.PostSend(segment, 3, udat.CompletionUnsignalled|1<<30); !errors.Is(err, udat.ErrInvalidParameter) {
-			t.Errorf("a send with wrong flags returns %v", err)
-		}
-		must(client.PostRecv(segment, 4, 0))
-		must(client.Disconnect(udat.CloseAbrupt)) // flushes the receive
+		want(t, client.PostSend(segment, 3, udat.CompletionUnsignalled|1<<30), udat.ErrInvalidParameter)
+		check(client.PostRecv(segment, 4, 0))
+		check(client.Disconnect(udat.CloseAbrupt)) // flushes the receive
 		udattest.Expect(t, client.Connect, udat.EventConnectionDisconnected)
 		udattest.Expect(t, server.Connect, udat.EventConnectionDisconnected)
-		if event := udattest.Wait(t, client.Recv); event.Status != udat.DTOErrFlushed {
-			t.Errorf("the receive ends with %v", event.Status)
-		}
+		wantCompletion(t, client.Recv, 4, udat.DTOErrFlushed)
 		ctx, cancel := context.WithTimeout(udattest.Context(t), time.Millisecond)
 		defer cancel()
-		if _, err := client.Recv.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a wait for nothing returns %v", err)
-		}
+		want(t, second(client.Recv.Wait(ctx)), context.DeadlineExceeded)
 
 		s := ia.Stats()
 		if s.SleepingWaits == 0 || s.ConnectTime <= 0 || s.ConnectTime > udattest.Patience {
 			t.Errorf("%d waits slept, connecting took %v", s.SleepingWaits, s.ConnectTime)
 		}
 		s.SleepingWaits, s.ConnectTime = 0, 0
-		want := udat.Stats{
+		expected := udat.Stats{
 			Living:       map[string]int{},
 			Posts:        3,
 			RefusedPosts: 1,
@@ -70,10 +56,10 @@ func TestStats(t *testing.T) {
 		}
 		for _, o := range udat.Living() {
 			if o.Adapter == ia.Name() {
-				want.Living[o.Kind]++
+				expected.Living[o.Kind]++
 			}
 		}
-		if diff := cmp.Diff(want, s); diff != "" {
+		if diff := cmp.Diff(expected, s); diff != "" {
 			t.Error(diff)
 		}
 		if text, err := json.Marshal(s); err != nil || !strings.Contains(string(text), `"DAT_DTO_SUCCESS":2`) {
@@ -93,9 +79,7 @@ func TestStatsOfNothing(t *testing.T) {
 // Waits that find nothing are regions of their goroutine in the trace.
 func TestWaitsAreRegions(t *testing.T) {
 	var buffer bytes.Buffer
-	if err := trace.Start(&buffer); err != nil {
-		t.Fatal(err)
-	}
+	check(trace.Start(&buffer))
 	defer trace.Stop()
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		ctx, cancel := context.WithTimeout(udattest.Context(t), time.Millisecond)

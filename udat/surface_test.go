@@ -1,15 +1,16 @@
 package udat_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -117,73 +118,48 @@ func (c *surfaceCall) stream(i int) udat.EVDFlags {
 
 func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// The tables above have all that the sources have.
-func TestSurfaceIsComplete(t *testing.T) {
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool {
-		return !strings.HasSuffix(f.Name(), "_test.go")
-	}, 0)
-	want(t, err)
-	calls := surface()
-	found := 0
-	for _, file := range packages["udat"].Files {
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			name := f.Name.Name
-			if f.Recv != nil {
-				receiver := receiverName(f.Recv.List[0].Type)
-				if name == "object" && !slices.ContainsFunc(objectTypes, func(o reflect.Type) bool { return o.Elem().Name() == receiver }) {
-					t.Errorf("objectTypes lacks %s", receiver)
-				}
-				continue
-			}
-			if f.Name.IsExported() && !slices.Contains(forTheProcess, name) {
-				found++
-				if calls[name] == nil {
-					t.Errorf("functions lacks %s", name)
-				}
-			}
+// sources returns the text of the package in a folder, without tests.
+func sources(t *testing.T, folder string) (text string) {
+	t.Helper()
+	for _, file := range must(filepath.Glob(folder + "/*.go")) {
+		if !strings.HasSuffix(file, "_test.go") {
+			text += string(must(os.ReadFile(file)))
 		}
 	}
-	if found != len(functions) {
-		t.Errorf("the sources have %d functions, the table %d", found, len(functions))
-	}
+	return text
 }
 
-func receiverName(e ast.Expr) string {
-	if star, ok := e.(*ast.StarExpr); ok {
-		e = star.X
+// The tables above have all that the sources have.
+func TestSurfaceIsComplete(t *testing.T) {
+	text := sources(t, ".")
+	var kinds, names []string
+	for _, m := range regexp.MustCompile(`(?m)^func \(\w+ \*(\w+)\) object\(\) \*object`).FindAllStringSubmatch(text, -1) {
+		kinds = append(kinds, m[1])
 	}
-	if name, ok := e.(*ast.Ident); ok {
-		return name.Name
+	for _, m := range regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(`).FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(forTheProcess, m[1]) {
+			names = append(names, m[1])
+		}
 	}
-	return ""
+	slices.Sort(names)
+	if diff := cmp.Diff(sortedKeys(functions), names); diff != "" {
+		t.Errorf("functions (-) and sources (+): %s", diff)
+	}
+	for _, typ := range objectTypes {
+		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == typ.Elem().Name() })
+	}
+	if len(kinds) > 0 {
+		t.Errorf("objectTypes lacks %s", kinds)
+	}
 }
 
 // What users read is described in the documentation of this package: its fields and methods are not those of a type of
 // another package, and no message speaks of one.
 func TestTypesAreOwn(t *testing.T) {
-	for _, folder := range []string{".", "../cgo"} {
-		packages, err := parser.ParseDir(token.NewFileSet(), folder, func(f fs.FileInfo) bool {
-			return !strings.HasSuffix(f.Name(), "_test.go")
-		}, 0)
-		want(t, err)
-		for name, p := range packages {
-			ast.Inspect(p, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.TypeSpec:
-					if name == "udat" && n.Assign.IsValid() && n.Name.IsExported() {
-						t.Errorf("%s is another name of a type that its documentation does not show", n.Name)
-					}
-				case *ast.BasicLit:
-					if n.Kind == token.STRING && strings.Contains(n.Value, "cgo:") {
-						t.Errorf("package %s says %s", name, n.Value)
-					}
-				}
-				return true
-			})
-		}
+	for _, m := range regexp.MustCompile(`(?m)^type [A-Z]\w* = .*`).FindAllString(sources(t, "."), -1) {
+		t.Errorf("%s is another name of a type that its documentation does not show", m)
+	}
+	for _, m := range regexp.MustCompile(`"[^"\n]*cgo:[^"\n]*"`).FindAllString(sources(t, ".")+sources(t, "../cgo"), -1) {
+		t.Errorf("a message says %s", m)
 	}
 }

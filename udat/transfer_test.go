@@ -24,21 +24,17 @@ func TestSendReceive(t *testing.T) {
 		for i, size := range []int{0, 1, 64, 65, 4096, 4097, 32 << 10} {
 			cookie := uint64(i) | 0xabcdef<<32
 			fill(active.Memory.Bytes()[:size], byte(i))
-			if err := passive.PostRecv([]udat.Segment{passive.Segment(t, 0, size)}, cookie, 0); err != nil {
-				t.Fatal(err)
-			}
-			if err := active.PostSend([]udat.Segment{active.Segment(t, 0, size)}, cookie+1, 0); err != nil {
-				t.Fatal(err)
-			}
+			want(t, passive.PostRecv(one(passive.Segment(t, 0, size)), cookie, 0))
+			want(t, active.PostSend(one(active.Segment(t, 0, size)), cookie+1, 0))
 			sent := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
 			got := udattest.Expect(t, passive.Recv, udat.EventDTOCompletion)
-			want := fmt.Sprint(udat.DTOSend, cookie+1, udat.DTOSuccess, size)
-			if s := fmt.Sprint(sent.Operation, sent.Cookie, sent.Status, sent.Length); s != want || sent.EP() != active.EP {
-				t.Errorf("send of %d bytes completed as %s, want %s", size, s, want)
+			expected := fmt.Sprint(udat.DTOSend, cookie+1, udat.DTOSuccess, size)
+			if s := fmt.Sprint(sent.Operation, sent.Cookie, sent.Status, sent.Length); s != expected || sent.EP() != active.EP {
+				t.Errorf("send of %d bytes completed as %s, want %s", size, s, expected)
 			}
-			want = fmt.Sprint(udat.DTOReceive, cookie, udat.DTOSuccess, size)
-			if s := fmt.Sprint(got.Operation, got.Cookie, got.Status, got.Length); s != want || got.EP() != passive.EP {
-				t.Errorf("receive of %d bytes completed as %s, want %s", size, s, want)
+			expected = fmt.Sprint(udat.DTOReceive, cookie, udat.DTOSuccess, size)
+			if s := fmt.Sprint(got.Operation, got.Cookie, got.Status, got.Length); s != expected || got.EP() != passive.EP {
+				t.Errorf("receive of %d bytes completed as %s, want %s", size, s, expected)
 			}
 			if !bytes.Equal(active.Memory.Bytes()[:size], passive.Memory.Bytes()[:size]) {
 				t.Errorf("message of %d bytes arrived changed", size)

@@ -16,36 +16,24 @@ import (
 const wrongStateVariable = "UDAT_TEST_WRONG_STATE"
 
 func init() {
-	name := os.Getenv(wrongStateVariable)
-	if name == "" {
-		return
+	if name := os.Getenv(wrongStateVariable); name != "" {
+		makeWrongState(name)
+		os.Exit(0)
 	}
-	if err := makeWrongState(name); err != nil {
+}
+
+func makeWrongState(name string) {
+	ia, err := udat.Open(name)
+	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	os.Exit(0)
-}
-
-func makeWrongState(name string) error {
-	ia, err := udat.Open(name)
-	if err != nil {
-		return err
-	}
 	defer ia.Close(udat.CloseAbrupt)
-	pz, err := udat.CreatePZ(ia)
-	if err != nil {
-		return err
-	}
-	ep, err := udat.CreateEP(ia, pz, nil, nil, nil, nil)
-	if err != nil {
-		return err
-	}
+	ep := must(udat.CreateEP(ia, must(udat.CreatePZ(ia)), nil, nil, nil, nil))
 	if udat.HasShadow(ep) {
 		udat.ForceShadow(ep, udat.EPStateConnected)
 	}
-	_, err = ep.GetStatus()
-	return err
+	must(ep.GetStatus())
 }
 
 // The environment variables are read when the program starts.

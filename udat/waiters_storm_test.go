@@ -3,6 +3,8 @@ package udat_test
 import (
 	"context"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -128,7 +130,7 @@ func TestCNOInStorm(t *testing.T) {
 // threads, and lose no event.
 func TestThousandsOfWaiters(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		leadSome(t)
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 		const n = waitersAtOnce
 		for _, dispatchers := range []int{1, 200} { // of which up to 8 have a goroutine in the library
 			const posts = 1000
@@ -136,7 +138,7 @@ func TestThousandsOfWaiters(t *testing.T) {
 			for i := range evds {
 				evds[i] = createEVD(t, ia, posts, udat.EVDSoftware)
 			}
-			limit := threads(t) + 20
+			before, limit := udat.Sleeps(ia), threads(t)+20
 			ctx, cancel := context.WithCancel(udattest.Context(t))
 			var got atomic.Int64
 			var waits sync.WaitGroup
@@ -150,9 +152,7 @@ func TestThousandsOfWaiters(t *testing.T) {
 					}
 				})
 			}
-			for _, evd := range evds {
-				udat.AwaitWaiters(evd, n/dispatchers)
-			}
+			await(t, "the waits", func() bool { return udat.Sleeps(ia) == before+n })
 			if now := threads(t); now > limit {
 				t.Errorf("%d waits on %d event dispatchers take %d threads more", n, dispatchers, now-limit+20)
 			}
@@ -180,19 +180,8 @@ func TestThousandsOfWaiters(t *testing.T) {
 	})
 }
 
-// A goroutine that waits alone sleeps in the kernel, and nowhere else: the notifier is not told.
-func TestLoneWaiterSleepsInLibrary(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		leadSome(t)
-		evd := createEVD(t, ia, 8, udat.EVDSoftware)
-		want(t, evd.SetWaitSpin(0))
-		for i := range uint64(20) {
-			ended := startWaits(udattest.Context(t), evd, 1)
-			if n, armed := udat.BlockedIn(ia), udat.Armed(evd); n != 1 || armed {
-				t.Errorf("%d waits are in the library; the notifier is told: %v", n, armed)
-			}
-			post(t, evd, i)
-			wantWaited(t, ended)
-		}
-	})
+func threads(t *testing.T) int {
+	list, err := os.ReadDir("/proc/self/task")
+	want(t, err)
+	return len(list)
 }

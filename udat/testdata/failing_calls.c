@@ -17,7 +17,7 @@ struct call {
 	int32_t failed;  /* how many have */
 };
 
-enum { EVD_ENABLE, EVD_FREE, EP_FREE, CALLS };
+enum { EVD_FREE, EP_FREE, CALLS };
 
 static struct call *calls;
 
@@ -57,15 +57,9 @@ static int fails(int which)
 		return calls[which].code;                                \
 	} while (0)
 
-uint32_t dat_evd_enable(void *evd);
 uint32_t dat_evd_disable(void *evd);
 uint32_t dat_evd_free(void *evd);
 uint32_t dat_ep_free(void *ep);
-
-uint32_t dat_evd_enable(void *evd)
-{
-	CALL(EVD_ENABLE, "dat_evd_enable", (void *), evd);
-}
 
 uint32_t dat_evd_free(void *evd)
 {

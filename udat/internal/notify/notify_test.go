@@ -128,6 +128,32 @@ func (f *fake) attach(_ cgo.EVDHandle, cno cgo.CNOHandle) cgo.Return {
 
 func (f *fake) resize(cgo.EVDHandle, int32) cgo.Return { return cgo.Success.Return() }
 
+// waiters returns how many goroutines wait on the queue.
+func (f *fake) waiters() int {
+	w := &f.q.waiters
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.blocks {
+		return len(w.parked) + 1
+	}
+	return len(w.parked)
+}
+
+// notifies reports whether events trigger the notifier's CNO.
+func (f *fake) notifies() bool {
+	f.q.waiters.mu.Lock()
+	defer f.q.waiters.mu.Unlock()
+	return f.q.waiters.notifies
+}
+
+// spendSlice makes the latest timeslice of the process one that ended long ago.
+func spendSlice() { lastSlice.Store(int64(time.Since(processBegun) - 2*longestSlice)) }
+
+// sliceEnded reports whether a timeslice has ended since spendSlice.
+func sliceEnded() bool {
+	return time.Since(processBegun)-time.Duration(lastSlice.Load()) < longestSlice
+}
+
 // result is what a wait has returned.
 type result struct {
 	events int
@@ -144,7 +170,7 @@ func (f *fake) begin(ctx context.Context, most, need, waiters int) chan result {
 		}
 		results <- result{len(raw), r}
 	}()
-	f.await(func() bool { return f.q.Waiters() == waiters })
+	f.await(func() bool { return f.waiters() == waiters })
 	return results
 }
 
@@ -195,7 +221,7 @@ func TestEvent(t *testing.T) {
 		f.post(1)
 		f.post(1)
 		f.want(waited, 2, cgo.Success)
-		f.await(func() bool { return f.q.Waiters() == 0 })
+		f.await(func() bool { return f.waiters() == 0 })
 	})
 }
 
@@ -218,12 +244,18 @@ func TestFree(t *testing.T) {
 	ways(t, func(t *testing.T, f *fake, wait func(context.Context, int, int) chan result) {
 		waited := wait(t.Context(), 1, 1)
 		f.q.Lock()
-		refused := f.q.Free(func(cgo.EVDHandle) cgo.Return { return cgo.InternalError.Return() })
+		refused := f.q.Free(func(evd cgo.EVDHandle) cgo.Return {
+			f.disable(evd) // as the library does before it fails
+			return cgo.InternalError.Return()
+		})
 		f.q.Unlock()
 		if refused.Type() != cgo.InternalError || !f.q.Enter() {
 			t.Fatalf("an EVD that is not freed: %v", refused)
 		}
 		f.q.Leave()
+		f.post(1)
+		f.want(waited, 1, cgo.Success)
+		waited = wait(t.Context(), 1, 1)
 		f.q.Lock()
 		freed := f.q.Free(func(cgo.EVDHandle) cgo.Return { return cgo.Success.Return() })
 		f.q.Unlock()
@@ -276,7 +308,7 @@ func TestLockBesideWait(t *testing.T) {
 			}
 			f.q.Unlock()
 		}
-		f.await(func() bool { return f.q.Waiters() == 1 })
+		f.await(func() bool { return f.waiters() == 1 })
 		f.post(1)
 		f.want(waited, 1, cgo.Success)
 	})
@@ -286,7 +318,7 @@ func TestLockBesideWait(t *testing.T) {
 func TestPollBesideWait(t *testing.T) {
 	f := newFake(t, 0)
 	waited := f.begin(t.Context(), 1, 1, 1)
-	f.await(func() bool { return f.q.notifier.Blocking() == 1 })
+	f.await(func() bool { return f.q.notifier.blocking.Load() == 1 })
 	if f.q.Begin() {
 		t.Error("a poll gets the lock")
 		f.q.Unlock()
@@ -303,6 +335,7 @@ func TestManyWaiters(t *testing.T) {
 	for i := range 10 {
 		all = append(all, f.begin(t.Context(), 1, 1, i+1))
 	}
+	batch := f.begin(t.Context(), 30, 30, 11)
 	f.post(4)
 	for range 6 {
 		f.post(1)
@@ -310,7 +343,13 @@ func TestManyWaiters(t *testing.T) {
 	for _, waited := range all {
 		f.want(waited, 1, cgo.Success)
 	}
-	f.await(func() bool { return !f.q.Notifies() || f.q.Waiters() == 0 })
+	f.post(30)
+	f.want(batch, 30, cgo.Success)
+	f.await(func() bool { // a queue that is polled notifies nobody
+		f.post(1)
+		f.take(evd, make([]cgo.Event, 2))
+		return !f.notifies()
+	})
 }
 
 // One that blocks for many events makes way for one that waits for a single event.
@@ -353,8 +392,8 @@ func TestRefusedNotification(t *testing.T) {
 	if _, r := f.q.Wait(t.Context(), 1, 1); r.Type() != cgo.InternalError {
 		t.Errorf("got %v", r)
 	}
-	if f.q.Waiters() != 0 || f.attached != programCNO {
-		t.Errorf("%d waiters, attached to %v", f.q.Waiters(), f.attached)
+	if f.waiters() != 0 || f.attached != programCNO {
+		t.Errorf("%d waiters, attached to %v", f.waiters(), f.attached)
 	}
 	f.refusal = 0
 	waited := f.begin(t.Context(), 1, 1, 1)
@@ -362,24 +401,105 @@ func TestRefusedNotification(t *testing.T) {
 	f.want(waited, 1, cgo.Success)
 }
 
-// The program's CNO is told of no event while goroutines wait, and of those that they leave.
+// The program's CNO is told of no event while goroutines wait, whatever is done with it meanwhile, and of those that
+// they leave.
 func TestCNOOfTheProgram(t *testing.T) {
 	f := newFake(t, programCNO)
-	waited := f.begin(t.Context(), 1, 1, 1)
-	parked := f.begin(t.Context(), 1, 1, 2)
-	f.q.Enter()
-	f.q.SetDisabled(true)
-	f.q.Attach(0)
-	f.q.Attach(programCNO)
-	f.q.SetDisabled(false)
-	f.q.Leave()
-	f.post(3)
-	f.want(waited, 1, cgo.Success)
-	f.want(parked, 1, cgo.Success)
-	f.await(func() bool {
+	for _, c := range []struct {
+		cno      cgo.CNOHandle
+		disabled bool
+	}{{programCNO, false}, {programCNO, true}, {0, true}, {programCNO, true}, {programCNO, false}, {0, false}, {programCNO, false}} {
+		first := f.begin(t.Context(), 1, 1, 1)
+		last := f.begin(t.Context(), 1, 1, 2)
+		f.q.Enter()
+		f.q.Attach(c.cno)
+		f.q.SetDisabled(c.disabled)
+		f.q.Leave()
 		f.mu.Lock()
-		defer f.mu.Unlock()
-		return f.triggered > 0 && f.enabled && f.attached == programCNO
+		before := f.triggered
+		f.mu.Unlock()
+		f.post(3)
+		f.want(first, 1, cgo.Success)
+		f.want(last, 1, cgo.Success)
+		f.await(func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			told := c.cno != 0 && !c.disabled
+			if f.triggered > before && !told {
+				t.Fatalf("%+v: the program is told", c)
+			}
+			return f.enabled == told && (f.triggered > before) == told && (f.attached == programCNO) == (c.cno != 0)
+		})
+		f.take(evd, make([]cgo.Event, 2))
+	}
+}
+
+// One that takes fewer events than it has room for leaves no other asleep for good.
+func TestRoomForMore(t *testing.T) {
+	f := newFake(t, 0)
+	for range 100 {
+		ended := make(chan result, 3)
+		for i, most := range []int{1, 8, 1} {
+			waited := f.begin(t.Context(), most, 1, i+1)
+			go func() { ended <- <-waited }()
+		}
+		f.post(2)
+		left := cap(ended)
+		for taken := 0; taken < 2; left-- {
+			taken += (<-ended).events
+		}
+		for ; left > 0; left-- {
+			f.post(1)
+			f.want(ended, 1, cgo.Success)
+		}
+	}
+}
+
+// One that waits alone blocks, and the notifier is not told.
+func TestLoneWaiterBlocks(t *testing.T) {
+	f := newFake(t, 0)
+	waited := f.begin(t.Context(), 1, 1, 1)
+	f.await(func() bool { return f.q.notifier.blocking.Load() == 1 })
+	if f.notifies() || f.enabled {
+		t.Error("the notifier is told of events")
+	}
+	f.post(1)
+	f.want(waited, 1, cgo.Success)
+}
+
+// An event that nobody was woken for is taken by a wait that its context ends.
+func TestEndedWaitTakesWhatIsThere(t *testing.T) {
+	ways(t, func(t *testing.T, f *fake, wait func(context.Context, int, int) chan result) {
+		for need := 1; need <= 2; need++ {
+			ctx, cancel := context.WithCancel(t.Context())
+			waited := wait(ctx, 2, need)
+			f.mu.Lock()
+			f.events += need
+			f.mu.Unlock()
+			cancel()
+			f.want(waited, need, cgo.Success)
+		}
+	})
+}
+
+// panics is a context that panics when it is asked for its end.
+type panics struct{ context.Context }
+
+func (panics) Done() <-chan struct{} { panic("Done") }
+
+func TestPanicInContext(t *testing.T) {
+	ways(t, func(t *testing.T, f *fake, wait func(context.Context, int, int) chan result) {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("there was no panic")
+				}
+			}()
+			f.q.Wait(panics{t.Context()}, 1, 1)
+		}()
+		waited := wait(t.Context(), 1, 1)
+		f.post(1)
+		f.want(waited, 1, cgo.Success)
 	})
 }
 
@@ -388,12 +508,12 @@ func TestSpinLetsOthersRun(t *testing.T) {
 	f.await(func() bool { // others end timeslices, too
 		f.post(2)
 		f.q.slice = timeslice{begun: time.Since(processBegun) - longestSlice}
-		SpendSlice()
+		spendSlice()
 		if raw, r := f.q.Spin(2, 0); len(raw) != 2 {
 			t.Fatalf("got %d events, %v", len(raw), r)
 		}
 		f.q.Unlock()
-		return SliceEnded()
+		return sliceEnded()
 	})
 }
 
@@ -411,7 +531,7 @@ func TestTimeslice(t *testing.T) {
 		{long, 1, true}, {nil, 1, true}, {make([]cgo.Event, 2), 1, true},
 	} {
 		slice := timeslice{begun: time.Since(processBegun) - longestSlice}
-		SpendSlice()
+		spendSlice()
 		for range c.times {
 			slice.count(c.taken)
 		}
