@@ -65,8 +65,7 @@ func EPPostRDMAWrite(ep EPHandle, iov []LMRTriplet, cookie uint64, remote *RMRTr
 
 // EPPost posts an operation of any kind. operands are those of the extension's
 // operations, nil for any other: the immediate value, the number to add, or the numbers
-// to compare and to swap. For the extension's operations EPPost checks that the endpoint
-// is connected, which the library does not.
+// to compare and to swap.
 //
 //	Implements: DAT_RETURN dat_ep_post_send(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,

@@ -136,5 +136,13 @@ func TestExtensionsRefuse(t *testing.T) {
 		if s := status(t, active.EP); !s.RequestIdle {
 			t.Errorf("after refusals the status is %+v", s)
 		}
+
+		want(t, active.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
+		want(t, active.PostFetchAndAdd(1, s8, 10, aligned, 0))
+		flushed := udattest.Expect(t, active.Request, udat.EventDTOCompletion)
+		if flushed.Cookie != 10 || flushed.Status != udat.DTOErrFlushed || flushed.Operation != udat.DTOIBFetchAdd {
+			t.Errorf("after the connection an atomic operation completes with %+v", flushed)
+		}
 	})
 }

@@ -24,17 +24,6 @@ _Static_assert(sizeof(goudat_post) == 40 && offsetof(goudat_post, cookie) == 8 &
 	       offsetof(goudat_post, remote) == 16 && offsetof(goudat_post, flags) == 32,
 	       "goudat_post has the layout of Post in Go");
 
-/* For the extension's operations the library does not check whether the endpoint is connected. */
-static inline DAT_RETURN goudat_ep_connected(goudat_handle ep)
-{
-	DAT_EP_STATE state;
-	DAT_RETURN ret = dat_ep_get_status((DAT_EP_HANDLE)ep, &state, NULL, NULL);
-
-	if (ret == DAT_SUCCESS && state != DAT_EP_STATE_CONNECTED)
-		return DAT_CLASS_ERROR | DAT_INVALID_STATE;
-	return ret;
-}
-
 /*
  * operands are those of the extension's operations, NULL for any other: the immediate value, the number to add, or the
  * numbers to compare and to swap.
@@ -45,7 +34,6 @@ static inline DAT_RETURN goudat_ep_post(goudat_handle ep, goudat_post *post, DAT
 	DAT_RMR_TRIPLET *remote = (DAT_RMR_TRIPLET *)post->remote;
 	const DAT_COUNT segments = (DAT_COUNT)post->segments;
 	const DAT_COMPLETION_FLAGS flags = (DAT_COMPLETION_FLAGS)post->flags;
-	DAT_RETURN ret;
 
 	switch (post->operation) {
 	case DAT_DTO_SEND:
@@ -59,9 +47,6 @@ static inline DAT_RETURN goudat_ep_post(goudat_handle ep, goudat_post *post, DAT
 	}
 	if (operands == NULL)
 		return DAT_CLASS_ERROR | DAT_INVALID_PARAMETER;
-	ret = goudat_ep_connected(ep);
-	if (ret != DAT_SUCCESS)
-		return ret;
 	switch (post->operation) {
 	case DAT_IB_DTO_RDMA_WRITE_IMMED:
 		return goudat_ib_post_rdma_write_immed(ep, segments, iov, post->cookie, remote,

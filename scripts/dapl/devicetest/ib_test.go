@@ -44,6 +44,49 @@ func TestIBPostRDMAWriteImmed(t *testing.T) {
 	})
 }
 
+// An extended request is refused before the connection, and flushed after it, as the requests of DAT are.
+func TestIBRequestOutsideOfConnection(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		active, passive := a.connectedPair(t)
+		local, remote := active.memory.local(0, 8), passive.memory.remote(8, 8)
+		posts := []struct {
+			call      string
+			operation cgo.DTO
+			post      func(*endpoint) cgo.Return
+		}{
+			{"IBPostRDMAWriteImmed", cgo.DTOIBRDMAWriteImmed, func(e *endpoint) cgo.Return {
+				return cgo.IBPostRDMAWriteImmed(e.EPHandle, []cgo.LMRTriplet{local}, 3, &remote, 1, cgo.CompletionDefault)
+			}},
+			{"IBPostFetchAndAdd", cgo.DTOIBFetchAdd, func(e *endpoint) cgo.Return {
+				return cgo.IBPostFetchAndAdd(e.EPHandle, 1, &local, 3, &remote, cgo.CompletionDefault)
+			}},
+			{"IBPostCmpAndSwap", cgo.DTOIBCmpSwap, func(e *endpoint) cgo.Return {
+				return cgo.IBPostCmpAndSwap(e.EPHandle, 1, 2, &local, 3, &remote, cgo.CompletionDefault)
+			}},
+		}
+		if a.iwarp {
+			for _, p := range posts {
+				a.extended(t, p.call, p.post(active))
+			}
+			return
+		}
+		for _, p := range posts {
+			outcome(t, p.call, p.post(a.newEndpoint(t)), cgo.InvalidState, cgo.InvalidStateEPUnconnected)
+		}
+		disconnect(t, active, passive)
+		for _, p := range posts {
+			success(t, p.call, p.post(active))
+			event := active.request.next(t)
+			if dto := event.DTO(); dto.UserCookie != 3 || dto.Status != cgo.DTOErrFlushed || dto.Operation != p.operation {
+				t.Errorf("%s after the connection completes as %v with %v, cookie %d", p.call, dto.Operation, dto.Status, dto.UserCookie)
+			}
+			active.wantIdle(t, true, true)
+		}
+		active.request.empty(t)
+	})
+}
+
 func TestIBAtomics(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
