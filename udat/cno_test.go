@@ -105,8 +105,8 @@ func forget(cno *udat.CNO) {
 	}
 }
 
-// wantGiven demands that the CNO gives the EVD.
-func wantGiven(t testing.TB, cno *udat.CNO, evd *udat.EVD) {
+// wantTriggered demands that the EVD has triggered the CNO.
+func wantTriggered(t testing.TB, cno *udat.CNO, evd *udat.EVD) {
 	t.Helper()
 	if waitCNO(t, cno) != evd {
 		t.Error("another event dispatcher is given")
@@ -121,19 +121,19 @@ func TestCNOWhenOthersTake(t *testing.T) {
 		for i := range uint64(20) {
 			post(t, evd, i)
 			wantCookies(t, evd, i)
-			wantGiven(t, cno, evd)
+			wantTriggered(t, cno, evd)
 			ended := asleep(t, ia, waitsFor(udattest.Context(t), evd, 2)...)
 			post(t, evd, i, i)
 			want(t, receive(t, ended))
 			want(t, receive(t, ended))
 			forget(cno) // the events may have come a moment before the waits
 			post(t, evd, i)
-			wantGiven(t, cno, evd)
+			wantTriggered(t, cno, evd)
 			wantCookies(t, evd, i)
 			ended = asleep(t, ia, waitsFor(udattest.Context(t), evd, 1)...)
 			post(t, evd, i, i) // one more than is waited for
 			want(t, receive(t, ended))
-			wantGiven(t, cno, evd)
+			wantTriggered(t, cno, evd)
 			wantCookies(t, evd, i)
 			forget(cno) // each event may have triggered it
 		}
@@ -186,7 +186,7 @@ func TestCNOFree(t *testing.T) {
 			}
 		}
 		post(t, evd, 1)
-		wantGiven(t, cno, evd)
+		wantTriggered(t, cno, evd)
 		post(t, evd, 1)
 		want(t, evd.Free())
 		wantSilent(t, cno)
@@ -218,7 +218,7 @@ func TestModifyCNO(t *testing.T) {
 				}
 				for _, each := range []*udat.CNO{a, b} {
 					if each == cno {
-						wantGiven(t, each, evd)
+						wantTriggered(t, each, evd)
 					} else {
 						wantSilent(t, each)
 					}
@@ -266,7 +266,7 @@ func TestCNOAgent(t *testing.T) {
 		}
 		wantCall()
 		post(t, evd, 2)
-		wantGiven(t, cno, evd) // an agent is called once
+		wantTriggered(t, cno, evd) // an agent is called once
 		wantCookies(t, evd, 2)
 		forget(cno) // the agent may have taken an event before it was told of it
 
@@ -286,7 +286,7 @@ func TestCNOAgent(t *testing.T) {
 		want(t, cno.ModifyAgent(nil))
 		awaitCNOWaiters(t, 0)
 		post(t, evd, 4)
-		wantGiven(t, cno, evd)
+		wantTriggered(t, cno, evd)
 		wantCookies(t, evd, 4)
 		if len(called) > 0 {
 			t.Error("the agent was called more often than asked")

@@ -220,7 +220,7 @@ func TestUseAfterFree(t *testing.T) {
 			freed[t] = makeLive(t, path.Base(t.Name()))
 			freed[t].free(t)
 			if freed[t].objects[reflect.TypeFor[*udat.LMR]()].(*udat.LMR).Bytes() != nil {
-				t.Error("a freed region still gives its memory")
+				t.Error("a freed region still returns its memory")
 			}
 		}
 		if o := freed[t].objects[typ]; o != nil {
@@ -339,7 +339,7 @@ func freeOf(o udat.Object) error {
 func second[T any](_ T, err error) error { return err }
 
 // An abrupt close takes everything along, in whatever state it is, and ends all waits. What was on the adapter stays
-// closed, although the library gives its handle to the next one.
+// closed, although the next one has its handle.
 func TestCloseAbrupt(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ type place struct {
 	number uint64
 }
 
-// Place gives a lock its rank, and its number among the locks of that rank. A goroutine may hold several locks of one
+// Place sets the rank of a lock, and its number among the locks of that rank. A goroutine may hold several locks of one
 // rank if it takes them in the order of their numbers, from 1.
 func Place(lock *RWMutex, rank Rank, number uint64) { lock.place.Store(&place{rank, number}) }
 

@@ -10,7 +10,7 @@ type Mutex = sync.Mutex
 // RWMutex is a sync.RWMutex with a rank. The order holds for readers, too.
 type RWMutex = sync.RWMutex
 
-// Place gives a lock its rank, and its number among the locks of that rank. A goroutine may hold several locks of one
+// Place sets the rank of a lock, and its number among the locks of that rank. A goroutine may hold several locks of one
 // rank if it takes them in the order of their numbers, from 1.
 func Place(lock any, rank Rank, number uint64) {}
 
