@@ -12,7 +12,6 @@ import (
 var floors = [][]string{
 	{"include/goudat"},
 	{"cgo"},
-	{"udat/internal/lockorder", "udat/device"},
 	{"udat/internal/life", "udat/internal/logging", "udat/internal/shadow", "udat/internal/notify"},
 	{"udat"},
 	{"udat/mem/internal/bufferpool", "udat/mem/internal/regcache"},

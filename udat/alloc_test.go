@@ -1,4 +1,4 @@
-//go:build !race && !asan && !lockorder
+//go:build !race && !asan
 
 package udat_test
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"runtime/trace"
+	"sync"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
@@ -17,7 +17,7 @@ type CNO struct {
 	ia      *IA
 	waiting *notify.CNO
 
-	mu    lockorder.Mutex
+	mu    sync.Mutex
 	agent *agentCall // nil when there is none, or it was called
 }
 

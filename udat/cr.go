@@ -3,9 +3,9 @@ package udat
 import (
 	"errors"
 	"net/netip"
+	"sync"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
@@ -51,7 +51,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 			cgo.CopyOut(cr.param.PrivateData, param.PrivateData)
 		}
 	}
-	cr.obj.SetGate(lockorder.NewMutex(lockorder.Answer))
+	cr.obj.SetGate(new(sync.Mutex))
 	cr.obj.born("connection request", NoSubtype, func() error { return cr.Reject(nil) }, &s.obj, &s.ia.obj)
 	return cr
 }

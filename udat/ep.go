@@ -10,7 +10,6 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
@@ -126,8 +125,6 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	ep.handle, ep.parts = handle, &p
 	ep.recv.init(ep, &p)
 	ep.request.init(ep, &p)
-	lockorder.Place(&ep.recv.mu, lockorder.Receives, 0)
-	lockorder.Place(&ep.request.mu, lockorder.Control, 0)
 	ep.obj.SetGate(&ep.recv.mu)
 	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
 	for _, evd := range p.evds() {

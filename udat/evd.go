@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
@@ -117,7 +116,6 @@ func newAsyncEVD(op string, ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 
 func (evd *EVD) born(kind string, free func() error) {
 	evd.obj.born(kind, InvalidStateEVDInUse, free, evd.parents()...)
-	evd.queue.SetSerial(evd.obj.Serial())
 	evd.ia.setNamed(cgo.Handle(evd.queue.Handle()), evd)
 }
 
@@ -238,7 +236,6 @@ func whileBusy(free func() error) error {
 		if !errors.Is(err, ErrInternalError) || time.Since(start) >= busyWithin {
 			return err
 		}
-		lockorder.MayWait()
 		time.Sleep(pause)
 	}
 }

@@ -1,8 +1,8 @@
-//go:build race || lockorder
+//go:build race
 
 package udat_test
 
-// With the race detector, or with checks of the order of locks, calls take much longer.
+// With the race detector, calls take much longer.
 const (
 	seedsAtOnce   = 15
 	waitersAtOnce = 1_000

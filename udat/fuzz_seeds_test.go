@@ -1,4 +1,4 @@
-//go:build !race && !lockorder
+//go:build !race
 
 package udat_test
 

@@ -8,12 +8,12 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/internal/life"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
@@ -36,10 +36,10 @@ type IA struct {
 
 	counters atomic.Pointer[counters] // nil until Stats is called
 
-	mu    lockorder.Mutex
+	mu    sync.Mutex
 	named map[cgo.Handle]any // endpoints, shared receive queues and remote memory regions, which events name
 
-	closing lockorder.Mutex // held by Close, so that a second one comes after it
+	closing sync.Mutex // held by Close, so that a second one comes after it
 }
 
 func (ia *IA) object() *object {
@@ -92,7 +92,6 @@ func Open(name string) (*IA, error) {
 		return nil, err
 	}
 	ia := &IA{name: name, handle: handle, provider: provider, overTCP: device.IsSCM(library), named: make(map[cgo.Handle]any)}
-	lockorder.Place(&ia.closing, lockorder.Closing, 0)
 	if err := ia.complete(op, asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)
 		return nil, err

@@ -5,9 +5,9 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
@@ -15,7 +15,7 @@ import (
 // endpoint, or a shared receive queue. Its lock is the one that the library does not take
 // when it posts.
 type workQueue struct {
-	mu      lockorder.Mutex
+	mu      sync.Mutex
 	handle  cgo.Handle // 0 once the endpoint, or the shared receive queue, is freed
 	ep      *EP        // nil for a shared receive queue
 	pz      *PZ

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // provider is an entry of the library's dynamic registry: a provider library that
@@ -274,7 +274,7 @@ const asyncQLen = 4096
 
 // registry serialises opening and closing, which load and unload the libraries
 // of the providers, and guards providers.
-var registry = lockorder.NewMutex(lockorder.Registry)
+var registry sync.Mutex
 
 // ProviderInfo describes an entry of the registry: an adapter that Open may open.
 type ProviderInfo struct {

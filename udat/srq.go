@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // SRQ is a shared receive queue: receives that are posted there serve whichever of its
@@ -58,7 +57,6 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	srq := &SRQ{ia: ia, handle: handle}
 	q := &srq.queue
 	q.handle, q.pz, q.maxIOV, q.most[asMemory], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
-	lockorder.Place(&q.mu, lockorder.Receives, 0)
 	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
 	ia.setNamed(cgo.Handle(handle), srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue

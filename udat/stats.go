@@ -1,11 +1,11 @@
 package udat
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // Stats are the counters of an adapter. All but Living and SleepingWaits count from the first call of IA.Stats.
@@ -54,7 +54,7 @@ type counters struct {
 	posts, refusedPosts atomic.Uint64
 	completions         [cgo.DTOErrLocalMMError + 1]atomic.Uint64
 
-	mu                 lockorder.Mutex
+	mu                 sync.Mutex
 	connectionEvents   map[EventNumber]uint64
 	connects, outcomes uint64
 	connectTime        time.Duration

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // Wait takes one event, and waits for it as long as ctx allows: an event that is there
@@ -61,7 +60,6 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 	if evd == nil {
 		return 0, evd.object().enter(waitOp, NoSubtype)
 	}
-	lockorder.MayWait()
 	for {
 		raw, r := evd.queue.Wait(ctx, len(events), need)
 		if len(raw) == 0 {

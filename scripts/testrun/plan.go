@@ -60,7 +60,6 @@ var (
 	udatPackage        = packagePattern(`udat$`)
 	mpiPackage         = packagePattern(`examples/mpi/mpi$`)
 	streamPackage      = packagePattern(`examples/stream$`)
-	lockorderPackage   = packagePattern(`udat/internal/lockorder$`)
 )
 
 const (
@@ -68,8 +67,6 @@ const (
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// These test what only maintainers run, or follow each step of a user. They run at night.
 	hostSkip = `^Test(ReadmeCommands|Container|ContainerFiles|AnotherModule|Bench|Release|APIChanges|TestBedIsInstalled)$`
-	// Calls of all kinds, from many goroutines, and on event dispatchers that cannot be freed yet.
-	locksTests = `^FuzzCalls$/^seed#[0-5]$|^Test(CloseUnderRequests|CloseBesideCreators|ConcurrentFree|EVDThatCannotBeFreed|EVDFreeWhileBusy|ManyWaitersFewThreads|NilAndZeroArguments)$`
 	// FuzzCalls makes calls in all states and orders. The run with the race detector also compares the states with the
 	// specification, so one run is enough. TestCWithC tests only the native stack, as the reference for programs in Go.
 	plainSkip = `^FuzzCalls$|^TestCWithC$`
@@ -179,21 +176,7 @@ func (o options) plan(packages []testPackage) []run {
 				race.skipParts, asan.skipParts = socketCMParts, cmaParts
 			}
 		}
-		// These checks order goroutines, and so would hide races from the race detector.
-		locks := run{
-			title:    "testing on the device with checks of the order of locks",
-			packages: of(packages, udatPackage),
-			build:    []string{"-tags=lockorder"},
-			exec:     withDevice,
-			device:   true,
-		}
-		if o.long == 0 {
-			locks.only, locks.skipParts = locksTests, race.skipParts
-		} else {
-			locks.shards = inShards
-		}
-		checksOfLocks := run{title: "testing the checks of the order of locks", packages: of(packages, lockorderPackage), build: locks.build}
-		runs = append(runs, locks, race, asan, checksOfLocks)
+		runs = append(runs, race, asan)
 	}
 	environment := o.small
 	if o.long > 0 {

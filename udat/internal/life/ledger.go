@@ -3,8 +3,7 @@ package life
 import (
 	"cmp"
 	"slices"
-
-	"github.com/goudat/goudat/udat/internal/lockorder"
+	"sync"
 )
 
 // Ledger lists what is alive on an adapter, the adapter included. It refers to none of it, so that it is still there
@@ -12,13 +11,13 @@ import (
 type Ledger struct {
 	adapter string
 
-	mu      lockorder.Mutex
+	mu      sync.Mutex
 	records map[uint64]Record // by serial number
 }
 
 // ledgers has the ledgers of all adapters that are open.
 var (
-	ledgersLock = lockorder.NewMutex(lockorder.Ledgers)
+	ledgersLock sync.Mutex
 	ledgers     = make(map[*Ledger]struct{})
 )
 

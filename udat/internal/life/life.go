@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // Object is what is alive, from Born to Seal. The zero value was never born.
@@ -22,7 +20,7 @@ type Object struct {
 	free   func() error
 	Ledger *Ledger // that of the adapter: Born takes it from a parent
 
-	own   lockorder.RWMutex
+	own   sync.RWMutex
 	gate  Gate // nil until Born, unless SetGate has set it
 	state atomic.Uint32
 
@@ -63,7 +61,6 @@ func (o *Object) Born(kind string, free func() error, parents ...*Object) {
 	o.Record, o.free = newRecord(kind), free
 	if o.gate == nil {
 		o.gate = &o.own
-		lockorder.Place(&o.own, lockorder.Gate, o.serial)
 	}
 	for _, p := range parents {
 		o.Ledger = p.Ledger

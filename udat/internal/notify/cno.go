@@ -1,15 +1,15 @@
 package notify
 
 import (
+	"sync"
 	"weak"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // CNO is a CNO of the program, with the goroutines that wait on it.
 type CNO struct {
-	mu     lockorder.Mutex
+	mu     sync.Mutex
 	handle cgo.CNOHandle // 0 once freed
 	parked parked
 	watch  *watch
@@ -18,7 +18,6 @@ type CNO struct {
 // CreateCNO creates a CNO. It fails as NewNotifier does.
 func CreateCNO(ia cgo.IAHandle) (*CNO, cgo.Return, error) {
 	c := &CNO{}
-	lockorder.Place(&c.mu, lockorder.Waiters, 0)
 	forgettable := weak.Make(c) // the goroutine that watches is no reason to keep it
 	var r cgo.Return
 	var err error

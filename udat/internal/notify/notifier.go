@@ -3,11 +3,11 @@ package notify
 import (
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"weak"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // Notifier wakes the goroutines that are parked on an adapter's queues. It has a CNO of its own,
@@ -19,7 +19,7 @@ type Notifier struct {
 	blocking atomic.Int32 // goroutines
 	sleeps   atomic.Uint64
 
-	mu     lockorder.Mutex
+	mu     sync.Mutex
 	queues map[cgo.EVDHandle]weak.Pointer[Queue] // no reason to keep an adapter that the program has dropped
 }
 

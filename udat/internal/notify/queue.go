@@ -16,15 +16,16 @@
 package notify
 
 import (
+	"sync"
+
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // Queue is the queue of an event dispatcher. Whoever takes its events holds its lock: see Begin, Wait
 // and Spin. Others hold it so that no events are taken, and no object that those name is used,
 // meanwhile. Calls that only need the EVD to stay alive use Enter.
 type Queue struct {
-	mu     lockorder.Mutex
+	mu     sync.Mutex
 	handle cgo.EVDHandle // 0 once freed; it changes with mu and that of the waiters held
 	raw    []cgo.Event
 	slice  timeslice // of the goroutine that spins
@@ -47,12 +48,8 @@ func (q *Queue) init(l library, n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandl
 		l.disable(evd) // until somebody waits
 	}
 	q.waiters.spinning.most = MostSpin
-	lockorder.Place(&q.waiters.mu, lockorder.Waiters, 0)
 	n.add(q)
 }
-
-// SetSerial sets the place of the queue among those that one goroutine locks.
-func (q *Queue) SetSerial(n uint64) { lockorder.Place(&q.mu, lockorder.Events, n) }
 
 // Begin locks the queue to take events. It reports false if a goroutine blocks, which gets the
 // events that come. Unlock must follow otherwise.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 // waiters has the goroutines that wait on a queue.
@@ -17,7 +16,7 @@ import (
 // One event wakes one waiter. So a waiter that was woken looks for events, and wakes
 // another if it may leave any, even if its wait has ended meanwhile: see wakeAfter.
 type waiters struct {
-	mu     lockorder.Mutex
+	mu     sync.Mutex
 	parked parked
 
 	blocks      bool // a goroutine does

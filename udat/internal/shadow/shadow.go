@@ -3,10 +3,10 @@ package shadow
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/lockorder"
 )
 
 type (
@@ -54,7 +54,7 @@ type Shadow struct {
 	endpoint Endpoint
 	report   func(Difference)
 
-	mu      lockorder.Mutex
+	mu      sync.Mutex
 	beliefs []belief       // none once a difference was reported, or the endpoint is freed
 	calls   [maxCalls]Call // in progress, "" for none
 	history history
@@ -91,7 +91,6 @@ const (
 // New follows an endpoint that is being created. report gets its first difference.
 func New(endpoint Endpoint, report func(Difference)) *Shadow {
 	s := &Shadow{endpoint: endpoint, report: report}
-	lockorder.Place(&s.mu, lockorder.Shadow, 0)
 	s.Believe(cgo.EPStateUnconnected)
 	s.history.add(Step{What: string(callCreate), State: cgo.EPStateUnconnected, HasState: true})
 	return s
