@@ -197,16 +197,14 @@ var userModeReasons = []reason{
 	{"RDMA", "soft-RoCE moves the bytes before the call that posts returns, on the program's own processor: 16 posts of 64 KiB take " +
 		"milliseconds. Go's monitor thread shares that processor, and runs more often while single calls into C take that long. An " +
 		"RDMA adapter moves the bytes itself."},
-	{"for a second", "The mean counts pauses, of which Go has more. `SpinPoll` lets other goroutines run every 5 ms. Go's runtime then wakes " +
-		"a thread that looks for work, on the processor of the one that polls, and the monitor thread wakes 100 times a second. Each " +
-		"such wake-up costs several system calls. Letting others run every 8 ms made no difference."},
-	{"connect", "Both twins make the same system calls in the native library. About half of the difference is Go code: in a profile of both " +
-		"sides, Go's threads spend 10 % of their time in it, a third of that to make the endpoint and a quarter to wait. The rest is " +
-		"threads that wake, which costs several system calls each time. The monitor thread wakes twice in five connections, on each " +
-		"side. A goroutine that waits lets others run every 5 ms, and Go's runtime then wakes a thread that looks for work. And a " +
-		"goroutine of the binding wakes for events that come while nobody waits, once in two connections over CMA and three times in " +
-		"two over socket CM. In C these events stay in the library's queue. In a trial in which that goroutine never woke, the " +
-		"ratio was higher by 0.01 over CMA and by 0.03 over socket CM."},
+	{"for a second", "The mean counts pauses, of which Go has more. `SpinPoll` lets other goroutines run every 5 ms; otherwise Go's monitor " +
+		"thread takes the processor after 10 ms. Letting others run wakes a thread that looks for work. Here it must share the " +
+		"processor of the one that polls. By `/proc/PID/task/*/status`, this thread wakes 300 times a second on each side, and the " +
+		"monitor thread 110 times. In C no thread wakes."},
+	{"connect", "The threads that work sleep and wake as often in both twins, by `/proc/PID/task/*/status`. Go has two more, which wake three " +
+		"times in two connections, on each side: the monitor thread, and the one that looks for work whenever a wait lets others run, every " +
+		"5 ms. Each time costs several system calls. If waits let others run every 8 ms, the ratio is the same; if never, the monitor " +
+		"thread wakes six times for each connection, and the ratio is lower by a sixth."},
 }
 
 // emulationReasons are from profiles of the twins in the emulated test bed, and hold only there.
