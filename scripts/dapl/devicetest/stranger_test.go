@@ -108,7 +108,10 @@ int main(int argc, char **argv)
 	struct ibv_pd *pd = NULL;
 	struct ibv_cq *cq = NULL, *short_cq = NULL;
 	struct ibv_srq *srq = NULL;
-	struct ibv_recv_wr recv = { .num_sge = 0 }, *bad_recv;
+	struct ibv_mr *mr = NULL;
+	static char buffer[8];
+	struct ibv_sge sge = { .addr = (uintptr_t)buffer, .length = sizeof(buffer) };
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad_send;
 	struct ibv_wc wc;
 	void *qp_context = (void *)16, *cq_context = (void *)16, *srq_context = (void *)16;
@@ -176,7 +179,9 @@ int main(int argc, char **argv)
 			short_cq = ibv_create_cq(id->verbs, 1, cq_context, NULL, 0);
 			WANT(pd && cq && short_cq);
 			srq = ibv_create_srq(pd, &srq_attr);
-			WANT(srq != NULL);
+			mr = ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
+			WANT(srq && mr);
+			sge.lkey = mr->lkey;
 			for (i = 0; i < 4; i++)
 				WANT(ibv_post_srq_recv(srq, &recv, &bad_recv) == 0);
 		}
@@ -215,6 +220,7 @@ int main(int argc, char **argv)
 	WANT(ibv_destroy_srq(srq) == 0);
 	WANT(ibv_destroy_cq(short_cq) == 0);
 	WANT(ibv_destroy_cq(cq) == 0);
+	WANT(ibv_dereg_mr(mr) == 0);
 	WANT(ibv_dealloc_pd(pd) == 0);
 
 	WANT(dat_srq_free(srq_handle) == DAT_SUCCESS);
