@@ -1,9 +1,7 @@
 package devicetest
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -140,15 +138,7 @@ int main(int argc, char **argv)
 
 // A CNO has a file that is readable while an EVD that has triggered it can be taken.
 func TestCNOFile(t *testing.T) {
-	folder := t.TempDir()
-	source, program := filepath.Join(folder, "cno.c"), filepath.Join(folder, "cno")
-	if err := os.WriteFile(source, []byte(cnoProgram), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	const compile = `exec gcc $CGO_CFLAGS -Wall -Wextra -Werror -o "$1" "$2" $(pkg-config --cflags --libs goudat)`
-	if out, err := exec.Command("sh", "-c", compile, "sh", program, source).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
+	program := buildProgram(t, cnoProgram)
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			if out, err := exec.CommandContext(udattest.Context(t), program, name).CombinedOutput(); err != nil {

@@ -147,3 +147,77 @@ func TestCNOAfterWaitForCompletions(t *testing.T) {
 		}
 	})
 }
+
+// A wait ends when its time is over, however often it is woken before by completions that are not enough.
+func TestWaitLimit(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		for _, withCNO := range []bool{false, true} {
+			active := a.newEndpoint(t)
+			passive := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+				if !withCNO {
+					var r cgo.Return
+					e.recv.EVDHandle, r = cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO)
+					success(t, "EVDCreate", r)
+					evd := e.recv.EVDHandle
+					t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+				}
+				return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
+			})
+			a.connect(t, a.listen(t), active, passive, nil)
+			const messages = 8
+			for cookie := range uint64(messages) {
+				passive.postRecv(t, cookie)
+			}
+			ended := startWait(t, passive.recv.EVDHandle, waitLimit, messages)
+			outcome(t, "EVDWait", endDuring(t, ended, messages-1, func(i uint64) {
+				success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, nil, i, cgo.CompletionDefault))
+				active.request.completion(t, cgo.EventDTOCompletion, i)
+			}), cgo.TimeoutExpired, cgo.NoSubtype)
+			disconnect(t, active, passive)
+		}
+	})
+}
+
+// So does one on a CNO, if another takes what has triggered it.
+func TestCNOWaitLimit(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		cno := a.newCNO(t)
+		evd := a.newEVD(t, cno, cgo.EVDSoftware)
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		ended := make(chan waitOutcome, 1)
+		go func() {
+			for { // the wait may be the first to take it
+				_, r := cgo.CNOWait(cno, waitLimit)
+				if !r.OK() {
+					ended <- waitOutcome{Return: r}
+					return
+				}
+			}
+		}()
+		outcome(t, "CNOWait", endDuring(t, ended, 20, func(i uint64) {
+			success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, i))
+			_, _ = cgo.CNOWait(cno, 0)
+			success(t, "EVDDequeue", cgo.EVDDequeue(evd, new(cgo.Event)))
+		}), cgo.QueueEmpty, cgo.NoSubtype)
+	})
+}
+
+const waitLimit = 500 * 1000 // us
+
+// endDuring returns how a wait has ended that is woken twice in its time, up to a number of times.
+func endDuring(t *testing.T, ended <-chan waitOutcome, times int, wake func(i uint64)) cgo.Return {
+	t.Helper()
+	ticker := time.NewTicker(waitLimit / 2 * time.Microsecond)
+	defer ticker.Stop()
+	for i := range uint64(times) {
+		select {
+		case o := <-ended:
+			return o.Return
+		case <-ticker.C:
+			wake(i)
+		}
+	}
+	t.Error("the wait has not ended in its time")
+	return waitEnd(t, ended).Return
+}
