@@ -46,14 +46,14 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
 		return nil, err
 	}
-	defer ia.obj.leave()
+	defer ia.obj.Leave()
 	cno := &CNO{ia: ia}
 	var r cgo.Return
 	var err error
 	if cno.waiting, r, err = notify.CreateCNO(ia.handle); err != nil || !r.OK() {
 		return nil, cannotNotify(op, r, err)
 	}
-	cno.obj.born("notification object", InvalidStateCNOInUse, cno.Free, &ia.obj)
+	cno.obj.born("notification object", cgo.Handle(cno.waiting.Handle()), InvalidStateCNOInUse, cno.Free, &ia.obj)
 	cno.setAgent(agent)
 	return cno, nil
 }
@@ -81,7 +81,7 @@ func (cno *CNO) Query() (CNOParam, error) {
 	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
 		return CNOParam{}, err
 	}
-	defer cno.obj.leave()
+	defer cno.obj.Leave()
 	var native cgo.CNOParam // which has the adapter and the descriptor
 	if err := check(op, cgo.CNOQuery(cno.waiting.Handle(), cgo.CNOFieldAll, &native)); err != nil {
 		return CNOParam{}, err
@@ -121,7 +121,7 @@ func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 	if err := cno.object().enter("dat_cno_modify_agent", InvalidHandleCNO); err != nil {
 		return err
 	}
-	defer cno.obj.leave()
+	defer cno.obj.Leave()
 	cno.setAgent(agent)
 	return nil
 }

@@ -144,7 +144,7 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 		if gone = from.obj.enter(op, InvalidHandleEP); gone != nil {
 			return cgo.ClassError | cgo.InvalidHandle.Return()
 		}
-		defer from.obj.leave()
+		defer from.obj.Leave()
 		return cgo.EPDupConnect(ep.handle, from.handle, microseconds(timeout), privateData, cgo.QOSBestEffort)
 	})
 	switch e, isError := err.(*Error); {
@@ -161,7 +161,7 @@ func (ep *EP) requireConnected(op string, other *object) error {
 	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
 		return err
 	}
-	defer ep.obj.leave()
+	defer ep.obj.Leave()
 	if err := ep.obj.requireAdapterOf(other, op, InvalidHandleEP); err != nil {
 		return err
 	}

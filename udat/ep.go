@@ -126,7 +126,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	ep.recv.init(ep, &p)
 	ep.request.init(ep, &p)
 	ep.obj.SetGate(&ep.recv.mu)
-	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
+	ep.obj.born(endpointKind, cgo.Handle(handle), NoSubtype, ep.Free, p.parents(ia)...)
 	for _, evd := range p.evds() {
 		evd.addEndpoint(handle, ep)
 	}
@@ -164,7 +164,7 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 // evds returns the event dispatchers, each once, in the order in which they are locked.
 func (p *epParts) evds() []*EVD {
 	evds := slices.DeleteFunc([]*EVD{p.recv, p.request, p.connect}, func(evd *EVD) bool { return evd == nil })
-	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.Serial(), b.obj.Serial()) })
+	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.Serial, b.obj.Serial) })
 	return slices.Compact(evds)
 }
 
@@ -262,7 +262,7 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
 		return EPStatus{}, err
 	}
-	defer ep.obj.leave()
+	defer ep.obj.Leave()
 	if ep.shadow != nil {
 		ep.shadow.Observe(op)
 	}
@@ -331,7 +331,7 @@ func (ep *EP) Query() (EPParam, error) {
 	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
 		return EPParam{}, err
 	}
-	defer ep.obj.leave()
+	defer ep.obj.Leave()
 	state, err := ep.state(op)
 	if err != nil {
 		return EPParam{}, err

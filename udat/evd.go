@@ -115,7 +115,7 @@ func newAsyncEVD(op string, ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 }
 
 func (evd *EVD) born(kind string, free func() error) {
-	evd.obj.born(kind, InvalidStateEVDInUse, free, evd.parents()...)
+	evd.obj.born(kind, cgo.Handle(evd.queue.Handle()), InvalidStateEVDInUse, free, evd.parents()...)
 	evd.ia.setNamed(cgo.Handle(evd.queue.Handle()), evd)
 }
 
@@ -176,7 +176,7 @@ func (evd *EVD) Resize(minQLen int) error {
 	if err := evd.object().enter(op, NoSubtype); err != nil {
 		return err
 	}
-	defer evd.obj.leave()
+	defer evd.obj.Leave()
 	if most := evd.ia.attr.MaxEVDQLen; minQLen < 1 || minQLen > most {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most)
 	}

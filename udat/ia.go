@@ -98,7 +98,7 @@ func Open(name string) (*IA, error) {
 	}
 	ia.obj.Ledger = life.OpenLedger(name)
 	runtime.AddCleanup(ia, dropped, ia.obj.Ledger)
-	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
+	ia.obj.born(adapterKind, cgo.Handle(handle), InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	ia.async.obj.Ledger = ia.obj.Ledger
 	ia.async.born("asynchronous event dispatcher", nil) // after the adapter, whose Close frees it
 	return ia, nil
@@ -309,7 +309,7 @@ func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
 	if err := ia.object().enter(queryIAOp, InvalidHandleIA); err != nil {
 		return IAAttr{}, ProviderAttr{}, err
 	}
-	defer ia.obj.leave()
+	defer ia.obj.Leave()
 	return ia.query()
 }
 
@@ -345,29 +345,23 @@ func (ia *IA) Close(flags CloseFlags) error {
 	}
 	ia.closing.Lock()
 	defer ia.closing.Unlock()
-	if err := ia.obj.BeginClosing(flags == CloseAbrupt); err != nil {
-		return ia.obj.notSealed(op, InvalidHandleIA, err)
-	}
-	defer ia.obj.StopClosing()
+	var empty func()
 	if flags == CloseAbrupt {
-		_ = ia.async.ModifyCNO(nil)
-		ia.abortAttempts()
-		ia.freeChildren()
+		empty = func() {
+			_ = ia.async.ModifyCNO(nil)
+			ia.abortAttempts()
+			ia.freeChildren()
+		}
 	}
-	return ia.seal(op)
-}
-
-// seal closes the gate for good, and closes the native adapter, on which the program has
-// nothing left.
-func (ia *IA) seal(op string) error {
 	var failure error
-	err := ia.obj.SealClosing(func() error {
+	err := ia.obj.Close(empty, func() error {
 		failure = ia.release(op)
 		return nil
 	})
 	return cmp.Or(ia.obj.notSealed(op, InvalidHandleIA, err), failure)
 }
 
+// release closes the native adapter, on which the program has nothing left.
 func (ia *IA) release(op string) error {
 	err := ia.async.object().seal(op, InvalidHandleEVDAsync, func() error {
 		return ia.async.release(op, func(handle cgo.EVDHandle) cgo.Return { return cgo.EVDModifyCNO(handle, 0) })
@@ -442,7 +436,7 @@ func (ia *IA) freeChildren() {
 }
 
 func endpointsLast(a, b *life.Object) int {
-	switch isEP, otherIsEP := a.Kind() == endpointKind, b.Kind() == endpointKind; {
+	switch isEP, otherIsEP := a.Kind == endpointKind, b.Kind == endpointKind; {
 	case isEP == otherIsEP:
 		return 0
 	case isEP:

@@ -51,7 +51,7 @@ func TestLeakReportThatNeverReturns(t *testing.T) {
 func TestTakeLeaksVariable(t *testing.T) {
 	defer OnLeak(nil)
 	for value, reports := range map[string]bool{"print": true, "": false} {
-		if err := takeLeaksVariable(value); err != nil || (leak(make([]life.Origin, 1)) != nil) != reports {
+		if err := takeLeaksVariable(value); err != nil || (leak(make([]life.Record, 1)) != nil) != reports {
 			t.Errorf("%s=%s: %v, or a leak is reported: %v", leaksVariable, value, err, !reports)
 		}
 	}

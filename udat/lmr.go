@@ -106,7 +106,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	lmr.pz, lmr.handle, lmr.privileges = pz, handle, privileges
 	lmr.usable.Store(uint32(privileges))
 	lmr.lmrContext, lmr.rmrContext = lmrContext, rmrContext
-	lmr.obj.born("memory region", InvalidStateLMRInUse, lmr.Free, &pz.obj, &pz.ia.obj)
+	lmr.obj.born("memory region", cgo.Handle(handle), InvalidStateLMRInUse, lmr.Free, &pz.obj, &pz.ia.obj)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (lmr *LMR) Bytes() []byte {
 	if lmr.object().enter("dat_lmr_query", InvalidHandleLMR) != nil {
 		return nil
 	}
-	defer lmr.obj.leave()
+	defer lmr.obj.Leave()
 	return lmr.memory
 }
 
@@ -148,7 +148,7 @@ func (lmr *LMR) Query() (LMRParam, error) {
 	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
 		return LMRParam{}, err
 	}
-	defer lmr.obj.leave()
+	defer lmr.obj.Leave()
 	var native cgo.LMRParam
 	if err := check(op, cgo.LMRQuery(lmr.handle, cgo.LMRFieldAll, &native)); err != nil {
 		return LMRParam{}, err

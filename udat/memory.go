@@ -141,7 +141,7 @@ func (lmr *LMR) Pages() []byte {
 	if lmr.object().enter(pieceOp, InvalidHandleLMR) != nil {
 		return nil
 	}
-	defer lmr.obj.leave()
+	defer lmr.obj.Leave()
 	lmr.looked.Store(true)
 	return lmr.mapping
 }

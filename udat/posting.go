@@ -250,7 +250,7 @@ func (lmr *LMR) refuse(op *operation, i int, pz *PZ) error {
 	}
 	switch {
 	case lmr.usable.Load() == 0:
-		return lmr.obj.freed(op.call, InvalidHandleLMR)
+		return lmr.obj.unusable(op.call, InvalidHandleLMR)
 	case lmr.pz != pz:
 		return refuse(op.call, ErrProtectionViolation, protection, "segment %d is not in the endpoint's protection zone: register its memory there", i)
 	}
@@ -277,7 +277,7 @@ func (ep *EP) explain(op string, err error) error {
 	if gone := ep.obj.enter(op, InvalidHandleEP); gone != nil {
 		return gone
 	}
-	defer ep.obj.leave()
+	defer ep.obj.Leave()
 	if required := ep.requireState(op, EPStateConnected); required != nil {
 		return required
 	}

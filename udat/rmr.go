@@ -52,7 +52,7 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 		return nil, err
 	}
 	rmr := &RMR{pz: pz, handle: handle}
-	rmr.obj.born("remote memory region", NoSubtype, rmr.Free, &pz.obj, &pz.ia.obj)
+	rmr.obj.born("remote memory region", cgo.Handle(handle), NoSubtype, rmr.Free, &pz.obj, &pz.ia.obj)
 	pz.ia.setNamed(cgo.Handle(handle), rmr)
 	return rmr, nil
 }
@@ -111,7 +111,7 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
 		return RMRTriplet{}, err
 	}
-	defer rmr.obj.leave()
+	defer rmr.obj.Leave()
 	if err := checkBindPrivileges(segment, privileges); err != nil {
 		return RMRTriplet{}, err
 	}
@@ -166,7 +166,7 @@ func (rmr *RMR) Query() (RMRParam, error) {
 	if err := rmr.object().enter(op, InvalidHandleRMR); err != nil {
 		return RMRParam{}, err
 	}
-	defer rmr.obj.leave()
+	defer rmr.obj.Leave()
 	// The library fills all fields, and refuses a mask with the triplet while the region is
 	// bound to nothing.
 	var param cgo.RMRParam

@@ -37,7 +37,7 @@ func (s *service) listen(op, kind string, free func() error, create func() (uint
 		s.evd.services = make(map[uintptr]*service)
 	}
 	s.evd.services[handle] = s
-	s.obj.born(kind, NoSubtype, free, &s.ia.obj, &s.evd.obj)
+	s.obj.born(kind, cgo.Handle(handle), NoSubtype, free, &s.ia.obj, &s.evd.obj)
 	return nil
 }
 
@@ -50,7 +50,7 @@ func (s *service) free(op string, invalid ReturnSubtype, native func(uintptr) cg
 	s.evd.queue.Lock()
 	delete(s.evd.services, s.handle) // what comes from here on is rejected
 	s.evd.queue.Unlock()
-	s.obj.leave()
+	s.obj.Leave()
 	for _, cr := range s.obj.Users() {
 		_ = cr.Free() // it may fail if another call has answered it
 	}

@@ -57,7 +57,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	srq := &SRQ{ia: ia, handle: handle}
 	q := &srq.queue
 	q.handle, q.pz, q.maxIOV, q.most[asMemory], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
-	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
+	srq.obj.born("shared receive queue", cgo.Handle(handle), InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
 	ia.setNamed(cgo.Handle(handle), srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue
 		if err := srq.SetLowWatermark(attr.LowWatermark); err != nil {
@@ -104,7 +104,7 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 		srq.ia.counters.Load().receivePosted(err)
 	}
 	if err == errNotReady {
-		return srq.obj.refused(op, InvalidHandleSRQ, srq.obj.freed(op, InvalidHandleSRQ))
+		return srq.obj.unusable(op, InvalidHandleSRQ)
 	}
 	return err
 }
@@ -126,7 +126,7 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
 		return SRQParam{}, err
 	}
-	defer srq.obj.leave()
+	defer srq.obj.Leave()
 	var native cgo.SRQParam
 	if r := cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, &native); !r.OK() {
 		return SRQParam{}, check(op, r)
@@ -149,7 +149,7 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
 		return err
 	}
-	defer srq.obj.leave()
+	defer srq.obj.Leave()
 	if most := srq.ia.attr.MaxDTOPerEP; maxRecvDTOs < 1 || maxRecvDTOs > most {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue is to take %d receives, make it 1 to %d", maxRecvDTOs, most)
 	}
@@ -173,7 +173,7 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
 		return err
 	}
-	defer srq.obj.leave()
+	defer srq.obj.Leave()
 	srq.queue.mu.Lock()
 	defer srq.queue.mu.Unlock()
 	r := cgo.SRQSetLW(srq.handle, int32(lowWatermark))
