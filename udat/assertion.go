@@ -5,6 +5,7 @@ import (
 	"log"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -113,6 +114,19 @@ func either(states []EPState) string {
 		names[i] = s.String()
 	}
 	return strings.Join(names, " or ")
+}
+
+// assert calls a function that may report a difference to the program. If that panics, the lock is
+// unlocked: whoever posts or takes events saves the defer.
+func assert(lock sync.Locker, look func()) {
+	panics := true
+	defer func() {
+		if panics {
+			lock.Unlock()
+		}
+	}()
+	look()
+	panics = false
 }
 
 // watch returns a shadow that follows a new endpoint, nil unless assertions are on. name is called

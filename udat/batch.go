@@ -72,7 +72,7 @@ func (q *workQueue) postSome(receives bool, batch []Post) (accepted int, op *ope
 	}
 	if q.ep.shadow != nil {
 		for i := range batch[:accepted] {
-			q.assertPosted(batchedOperation(batch[i].Operation).call)
+			assert(&q.mu, func() { q.ep.shadow.Posted(batchedOperation(batch[i].Operation).call) })
 		}
 	}
 	return accepted, op, err

@@ -82,11 +82,11 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 		} else {
 			ep.ia.counters.Load().posted(1)
 			if ep.shadow != nil {
-				q.assertPosted(op.call)
+				assert(&q.mu, func() { ep.shadow.Posted(op.call) })
 			}
 		}
 	}
-	q.mu.Unlock()        // without a defer: see assertPosted
+	q.mu.Unlock()        // without a defer: see assert
 	runtime.KeepAlive(p) // its memory may be freed meanwhile: see postsRequests
 	if q == &ep.request && q.takesLong() {
 		runtime.Gosched()
@@ -120,16 +120,6 @@ func (ep *EP) queue(op *operation) *workQueue {
 		return &ep.recv
 	}
 	return &ep.request
-}
-
-// assertPosted has the shadow check a post. A difference is reported without mu: a post does
-// not release it by a defer. The caller holds mu.
-func (q *workQueue) assertPosted(call string) {
-	if report := q.ep.shadow.Posted(call); report != nil {
-		q.mu.Unlock()
-		report()
-		q.mu.Lock()
-	}
 }
 
 // add checks an operation, and adds its native form to q.posts and q.iov. The caller holds mu, and

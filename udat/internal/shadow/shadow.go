@@ -45,7 +45,7 @@ type Step struct {
 }
 
 // A Shadow follows an endpoint through the rules of the specification, call by call and event
-// by event, and compares. All methods of a nil Shadow do nothing.
+// by event, and compares. Begin on a nil Shadow does nothing.
 //
 // The library moves by itself, and the program learns of it later; calls overlap.
 // So a shadow has beliefs: every explanation of what was seen so far. Nothing is
@@ -182,11 +182,7 @@ func unchanged(possible []belief) []belief { return possible }
 // Event notes an event of the connection. It is called in the order in which the
 // library has queued the events, by a caller who may hold the lock of an EVD.
 func (s *Shadow) Event(n Event) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	difference := s.take(s.step(n.String()), n.String(), func(possible []belief) (after []belief) {
+	s.happened(n, func(possible []belief) (after []belief) {
 		for _, b := range possible {
 			// Requests and other events come to EVDs of their own.
 			first := slices.IndexFunc(b.owed[:], func(e Event) bool {
@@ -200,27 +196,21 @@ func (s *Shadow) Event(n Event) {
 		}
 		return after
 	})
-	s.mu.Unlock()
-	s.raise(difference)
 }
 
 // Completion notes the completion of an operation, with the lock of an EVD held.
-func (s *Shadow) Completion() {
-	const event = cgo.EventDTOCompletion
+func (s *Shadow) Completion() { s.happened(cgo.EventDTOCompletion, unchanged) }
+
+func (s *Shadow) happened(event Event, explain func(possible []belief) []belief) {
 	s.mu.Lock()
-	difference := s.take(s.step(event.String()), event.String(), unchanged)
+	difference := s.take(s.step(event.String()), event.String(), explain)
 	s.mu.Unlock()
 	s.raise(difference)
 }
 
-// Posted notes an operation that the library has accepted, by the name of its call. If the
-// result is not nil, the caller calls it, without the locks under which it has posted.
-func (s *Shadow) Posted(call string) (raise func()) {
-	if s == nil {
-		return nil
-	}
+// Posted notes an operation that the library has accepted, by the name of its call.
+func (s *Shadow) Posted(call string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	state, err := s.endpoint.LibraryState(call)
 	difference := s.take(Step{What: call, State: state, HasState: err == nil}, call, func(possible []belief) []belief {
 		if slices.ContainsFunc(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 }) {
@@ -228,10 +218,8 @@ func (s *Shadow) Posted(call string) (raise func()) {
 		}
 		return nil
 	})
-	if difference == nil {
-		return nil
-	}
-	return func() { s.raise(difference) }
+	s.mu.Unlock()
+	s.raise(difference)
 }
 
 // step makes a step with the state of the endpoint, if that can be read. The caller may hold an
