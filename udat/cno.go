@@ -18,13 +18,8 @@ type CNO struct {
 	waiting *notify.CNO
 
 	mu    sync.Mutex
-	agent *agentCall // nil when there is none, or it was called
-}
-
-// agentCall is an agent that is to be called.
-type agentCall struct {
-	agent func(*EVD)    // guarded by the CNO's mu
-	stop  chan struct{} // closed when there is none any more
+	agent func(*EVD)    // nil when there is none, or it was called
+	stop  chan struct{} // closed when the goroutine that waits for the agent's sake is to end; nil without one
 }
 
 func (cno *CNO) object() *object {
@@ -86,13 +81,9 @@ func (cno *CNO) Query() (CNOParam, error) {
 	if err := check(op, cgo.CNOQuery(cno.waiting.Handle(), cgo.CNOFieldAll, &native)); err != nil {
 		return CNOParam{}, err
 	}
-	param := CNOParam{IA: cno.ia}
 	cno.mu.Lock()
-	if cno.agent != nil {
-		param.Agent = cno.agent.agent
-	}
-	cno.mu.Unlock()
-	return param, nil
+	defer cno.mu.Unlock()
+	return CNOParam{IA: cno.ia, Agent: cno.agent}, nil
 }
 
 // Free frees the notification object. Waiters get ErrClosed, and the agent is not
@@ -132,34 +123,37 @@ func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 func (cno *CNO) setAgent(agent func(*EVD)) {
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
-	switch c := cno.agent; {
-	case c != nil && agent != nil:
-		c.agent = agent
-	case c != nil:
-		close(c.stop)
-		cno.agent = nil
-	case agent != nil:
-		cno.agent = &agentCall{agent: agent, stop: make(chan struct{})}
-		go cno.callAgent(cno.agent)
+	cno.agent = agent
+	switch {
+	case agent != nil && cno.stop == nil:
+		cno.stop = make(chan struct{})
+		go cno.callAgent(cno.stop)
+	case agent == nil && cno.stop != nil:
+		close(cno.stop)
+		cno.stop = nil
 	}
 }
 
 // callAgent waits as any program may, and calls the agent that there is then.
-func (cno *CNO) callAgent(c *agentCall) {
-	if isClosed(c.stop) {
+func (cno *CNO) callAgent(stop chan struct{}) {
+	select {
+	case <-stop:
 		return // without a wait for others that come and go as fast
+	default:
 	}
-	evd, err := cno.wait(c.stop)
+	evd, err := cno.wait(stop)
 	if err != nil {
 		return
 	}
 	cno.mu.Lock()
-	mine, agent := cno.agent == c, c.agent
-	if mine {
-		cno.agent = nil
+	agent := cno.agent
+	if cno.stop != stop {
+		agent = nil
+	} else {
+		cno.agent, cno.stop = nil, nil
 	}
 	cno.mu.Unlock()
-	if mine {
+	if agent != nil {
 		agent(evd)
 	}
 }
@@ -212,15 +206,6 @@ func (cno *CNO) wait(stop <-chan struct{}) (*EVD, error) {
 		if evd, alive := cno.ia.withName(cgo.Handle(handle)).(*EVD); alive {
 			return evd, nil
 		}
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -130,7 +130,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	for _, evd := range p.evds() {
 		evd.addEndpoint(handle, ep)
 	}
-	ia.setNamed(cgo.Handle(handle), ep)
+	ia.setNamed(ep)
 	return ep, nil
 }
 
@@ -381,7 +381,7 @@ func (ep *EP) Free() (err error) {
 		for _, evd := range evds {
 			evd.removeEndpoint(ep.handle)
 		}
-		ep.ia.forgetNamed(cgo.Handle(ep.handle), ep)
+		ep.ia.forgetNamed(ep)
 		ep.recv.handle, ep.request.handle = 0, 0
 		return nil
 	})

@@ -113,7 +113,7 @@ func newAsyncEVD(op string, ia *IA, handle cgo.EVDHandle) (*EVD, error) {
 
 func (evd *EVD) born(kind string, free func() error) {
 	evd.obj.born(kind, cgo.Handle(evd.queue.Handle()), InvalidStateEVDInUse, free, evd.parents()...)
-	evd.ia.setNamed(cgo.Handle(evd.queue.Handle()), evd)
+	evd.ia.setNamed(evd)
 }
 
 // parents are what the EVD uses. That of the adapter comes with it.
@@ -201,10 +201,9 @@ func (evd *EVD) Free() error {
 
 // release frees the native EVD, and ends all waits. The caller holds the gate for writing.
 func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
-	handle := evd.queue.Handle()
 	err := check(op, evd.queue.Free(free))
 	if err == nil {
-		evd.ia.forgetNamed(cgo.Handle(handle), evd)
+		evd.ia.forgetNamed(evd)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
@@ -37,7 +38,7 @@ type IA struct {
 	counters atomic.Pointer[counters] // nil until Stats is called
 
 	mu    sync.Mutex
-	named map[cgo.Handle]any // endpoints, shared receive queues and remote memory regions, which events name
+	named map[cgo.Handle]Object // event dispatchers, endpoints, shared receive queues and remote memory regions, which events name
 
 	closing sync.Mutex // held by Close, so that a second one comes after it
 }
@@ -91,7 +92,7 @@ func Open(name string) (*IA, error) {
 	if err != nil {
 		return nil, err
 	}
-	ia := &IA{name: name, handle: handle, provider: provider, overTCP: device.IsSCM(library), named: make(map[cgo.Handle]any)}
+	ia := &IA{name: name, handle: handle, provider: provider, overTCP: device.IsSCM(library), named: make(map[cgo.Handle]Object)}
 	if err := ia.complete(op, asyncHandle); err != nil {
 		closeNative(handle, provider, cgo.CloseAbrupt)
 		return nil, err
@@ -120,7 +121,15 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	if err := cmp.Or(ia.checkProvider(op), ia.checkOpened(op)); err != nil {
 		return err
 	}
-	notifier, r, err := notify.NewNotifier(ia.handle)
+	forgettable := weak.Make(ia) // the notifier is no reason to keep it
+	notifier, r, err := notify.NewNotifier(ia.handle, func(handle cgo.EVDHandle) *notify.Queue {
+		if ia := forgettable.Value(); ia != nil {
+			if evd, isEVD := ia.withName(cgo.Handle(handle)).(*EVD); isEVD {
+				return &evd.queue
+			}
+		}
+		return nil
+	})
 	if err != nil || !r.OK() {
 		return cannotNotify(op, r, err)
 	}
@@ -392,25 +401,25 @@ func (ia *IA) abortAttempts() {
 	}
 }
 
-// setNamed has events that name the handle be about an object. The caller has just made it.
-func (ia *IA) setNamed(handle cgo.Handle, object any) {
+// setNamed has events that name the handle of an object be about it. The caller has just made it.
+func (ia *IA) setNamed(o Object) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	ia.named[handle] = object
+	ia.named[o.object().handle] = o
 }
 
 // forgetNamed drops an object that is freed. The library may have given its handle to another
 // one meanwhile.
-func (ia *IA) forgetNamed(handle cgo.Handle, object any) {
+func (ia *IA) forgetNamed(o Object) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	if ia.named[handle] == object {
+	if handle := o.object().handle; ia.named[handle] == o {
 		delete(ia.named, handle)
 	}
 }
 
 // withName returns the object that a handle is of, nil for none.
-func (ia *IA) withName(handle cgo.Handle) any {
+func (ia *IA) withName(handle cgo.Handle) Object {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
 	return ia.named[handle]

@@ -53,7 +53,7 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 	}
 	rmr := &RMR{pz: pz, handle: handle}
 	rmr.obj.born("remote memory region", cgo.Handle(handle), NoSubtype, rmr.Free, &pz.obj, &pz.ia.obj)
-	pz.ia.setNamed(cgo.Handle(handle), rmr)
+	pz.ia.setNamed(rmr)
 	return rmr, nil
 }
 
@@ -199,7 +199,7 @@ func (rmr *RMR) Free() error {
 		if err != nil {
 			return err
 		}
-		rmr.pz.ia.forgetNamed(cgo.Handle(rmr.handle), rmr)
+		rmr.pz.ia.forgetNamed(rmr)
 		return nil
 	})
 }

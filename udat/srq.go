@@ -58,7 +58,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	q := &srq.queue
 	q.handle, q.pz, q.maxIOV, q.most[asMemory], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
 	srq.obj.born("shared receive queue", cgo.Handle(handle), InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
-	ia.setNamed(cgo.Handle(handle), srq)
+	ia.setNamed(srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue
 		if err := srq.SetLowWatermark(attr.LowWatermark); err != nil {
 			_ = srq.Free()
@@ -194,7 +194,7 @@ func (srq *SRQ) Free() error {
 		defer srq.queue.mu.Unlock()
 		err := check(op, cgo.SRQFree(srq.handle))
 		if err == nil {
-			srq.ia.forgetNamed(cgo.Handle(srq.handle), srq)
+			srq.ia.forgetNamed(srq)
 			srq.queue.handle = 0
 		}
 		return err

@@ -67,7 +67,7 @@ func (q *Queue) takeIf(most, need int) ([]cgo.Event, cgo.Return) {
 	if need == 1 {
 		n, r = q.library.take(q.handle, raw)
 	} else {
-		n, r = q.library.wait(q.handle, 0, need, raw)
+		n, r = q.library.wait(q.handle, 0, int32(need), raw)
 	}
 	if n > 0 || r.Type() == cgo.QueueEmpty || r.Type() == cgo.TimeoutExpired || r == unwaitable {
 		r = cgo.Success.Return()
@@ -155,7 +155,7 @@ func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event
 		if q.slice.over() {
 			runtime.Gosched()
 		}
-		n, r = q.library.wait(q.handle, cgo.TimeoutInfinite, w.need, raw)
+		n, r = q.library.wait(q.handle, cgo.TimeoutInfinite, int32(w.need), raw)
 	}
 	interrupted := r == unwaitable || ctx.Err() != nil
 	blocks = false
