@@ -87,15 +87,8 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 //	    OUT DAT_EP_HANDLE *ep_handle)
 func CreateEPWithSRQ(ia *IA, pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAttr) (*EP, error) {
 	const op = "dat_ep_create_with_srq"
-	switch {
-	case srq == nil:
-		return nil, srq.object().enter(op, InvalidHandleSRQ)
-	case recv == nil:
-		return nil, recv.object().enter(op, InvalidHandleEVDRecv)
-	case request == nil:
-		return nil, request.object().enter(op, InvalidHandleEVDRequest)
-	case connect == nil:
-		return nil, connect.object().enter(op, InvalidHandleEVDConn)
+	if srq == nil {
+		return nil, srq.object().unusable(op, InvalidHandleSRQ)
 	}
 	return createEP(op, ia, epParts{pz: pz, recv: recv, request: request, connect: connect, srq: srq}, attr)
 }
@@ -142,12 +135,12 @@ type epParts struct {
 	attr                   EPAttr
 }
 
-// arguments lists the parts, without those that are left out.
+// arguments lists the parts, without those that are left out, which an endpoint with a shared receive queue needs.
 func (p *epParts) arguments(ia *IA) []argument {
 	arguments := []argument{{ia.object(), InvalidHandleIA}, {p.pz.object(), InvalidHandlePZ}}
 	for _, a := range []argument{{p.recv.object(), InvalidHandleEVDRecv}, {p.request.object(), InvalidHandleEVDRequest},
 		{p.connect.object(), InvalidHandleEVDConn}, {p.srq.object(), InvalidHandleSRQ}} {
-		if a.object != nil {
+		if a.object != nil || p.srq != nil {
 			arguments = append(arguments, a)
 		}
 	}

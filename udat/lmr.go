@@ -65,15 +65,10 @@ const (
 	knownPrivileges = MemPrivAll | MemPrivIBRemoteAtomic
 )
 
-func checkMemory(op string, memory []byte) error {
-	if len(memory) == 0 {
-		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty: it must have at least one byte")
-	}
-	return nil
-}
-
-func checkPrivileges(op string, privileges MemPriv) error {
+func (lmr *LMR) check(op string, privileges MemPriv) error {
 	switch {
+	case len(lmr.memory) == 0:
+		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty: it must have at least one byte")
 	case privileges == 0 || privileges&^knownPrivileges != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "the privileges are %v, they must be some of %v", privileges, knownPrivileges)
 	case privileges&MemPrivRemoteWrite != 0 && privileges&MemPrivLocalWrite == 0:
@@ -84,10 +79,7 @@ func checkPrivileges(op string, privileges MemPriv) error {
 
 func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	const op = registerOp
-	if err := checkMemory(op, lmr.memory); err != nil {
-		return err
-	}
-	if err := checkPrivileges(op, privileges); err != nil {
+	if err := lmr.check(op, privileges); err != nil {
 		return err
 	}
 	leave, err := enterAll(op, pz.arguments()...)

@@ -57,9 +57,7 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 	return rmr, nil
 }
 
-const (
-	remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
-)
+const remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
 
 // Bind posts the binding of the region to the memory of a segment, in place of what it
 // is bound to. Its completion, an EventRMRBindCompletion with the cookie, comes to the

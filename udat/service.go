@@ -81,9 +81,6 @@ func (q ConnQual) check(op string, argument ReturnSubtype) error {
 const (
 	// anyConnQual asks for a qualifier that is free.
 	anyConnQual ConnQual = 0
-)
-
-const (
 	// tcpOffset is what the socket CM provider adds to a connection qualifier for
 	// the TCP port to listen on.
 	tcpOffset = 1000

@@ -88,21 +88,21 @@ func (c *counters) completed(status DTOStatus) {
 }
 
 // attempt begins an attempt to connect.
-func (c *counters) attempt(ep *EP, native func() cgo.Return) cgo.Return {
+func (c *counters) attempt(ep *EP, native func() error) error {
 	if c == nil {
 		return native()
 	}
 	began := time.Now()
 	ep.began.Store(&began) // first: the outcome may come at once
-	r := native()
+	err := native()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.OK() {
+	if err == nil {
 		c.connects++
 	} else {
 		ep.began.Store(nil)
 	}
-	return r
+	return err
 }
 
 // connection counts an event of ep, which may be the outcome of an attempt, or a request.

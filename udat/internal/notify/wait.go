@@ -134,12 +134,8 @@ func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event
 		return nil, r, true
 	}
 	if q.handle == 0 || !q.waiters.beginBlocking(w) {
-		park = q.handle != 0
 		q.mu.Unlock()
-		if !park {
-			r = freed
-		}
-		return nil, r, park
+		return nil, r, true
 	}
 	blocks := true
 	defer func() {

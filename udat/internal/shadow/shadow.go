@@ -150,7 +150,6 @@ func (c CallInProgress) End(err *error) {
 		}
 		return withProgress(possible, c.slot, notYet)
 	})
-	s.calls[c.slot] = ""
 	s.mu.Unlock()
 	s.raise(difference)
 }
@@ -213,7 +212,7 @@ func (s *Shadow) Posted(call string) {
 	s.mu.Lock()
 	state, err := s.endpoint.LibraryState(call)
 	difference := s.take(Step{What: call, State: state, HasState: err == nil}, call, func(possible []belief) []belief {
-		if slices.ContainsFunc(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 }) {
+		if len(those(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 })) > 0 {
 			return possible
 		}
 		return nil
@@ -233,53 +232,49 @@ func (s *Shadow) step(what string) Step {
 // has happened. The caller holds mu.
 func (s *Shadow) take(step Step, at string, explain func(possible []belief) []belief) *Difference {
 	s.history.add(step)
-	if len(s.beliefs) == 0 {
-		return nil
-	}
-	possible := s.possible()
-	if possible == nil {
-		s.beliefs = nil
-		return nil
-	}
-	after := explain(possible)
-	if len(after) == 0 {
-		return s.difference(Difference{At: at, Impossible: true}, possible)
-	}
-	s.beliefs = after
-	if !slices.ContainsFunc(after, func(b belief) bool { return b.state != stateNone }) {
-		s.beliefs = nil
-		return nil
+	if refuted := s.narrow(explain); refuted != nil {
+		return s.difference(Difference{At: at, Impossible: true}, refuted)
 	}
 	if !step.HasState {
 		return nil
 	}
-	if possible = s.possible(); possible == nil {
-		s.beliefs = nil
-		return nil
+	refuted := s.narrow(func(possible []belief) []belief {
+		return those(possible, func(b belief) bool { return b.state == step.State })
+	})
+	if refuted != nil {
+		return s.difference(Difference{At: at, Got: step.State}, refuted)
 	}
-	after = nil
-	for _, b := range possible {
-		if b.state == step.State {
-			after = append(after, b)
-		}
-	}
-	if len(after) == 0 {
-		return s.difference(Difference{At: at, Got: step.State}, possible)
-	}
-	s.beliefs = after
 	return nil
 }
 
-// difference ends the following of the endpoint: what comes after is no news.
-func (s *Shadow) difference(e Difference, possible []belief) *Difference {
-	for _, b := range possible {
-		if b.state != stateNone && !slices.Contains(e.Allowed, b.state) {
-			e.Allowed = append(e.Allowed, b.state)
+// narrow goes on with those of the possible beliefs that fit. If none does, it returns what was
+// possible, and ends the following of the endpoint: what comes after is no news.
+func (s *Shadow) narrow(fitting func(possible []belief) []belief) (refuted []belief) {
+	possible := s.possible()
+	if s.beliefs = fitting(possible); len(s.beliefs) == 0 {
+		return possible
+	}
+	return nil
+}
+
+// those returns the beliefs for which fits returns true.
+func those(beliefs []belief, fits func(belief) bool) (fitting []belief) {
+	for _, b := range beliefs {
+		if fits(b) {
+			fitting = append(fitting, b)
 		}
 	}
-	e.History = s.history
-	s.beliefs = nil
-	return &e
+	return fitting
+}
+
+func (s *Shadow) difference(d Difference, refuted []belief) *Difference {
+	for _, b := range refuted {
+		if b.state != stateNone && !slices.Contains(d.Allowed, b.state) {
+			d.Allowed = append(d.Allowed, b.state)
+		}
+	}
+	d.History = s.history
+	return &d
 }
 
 func (s *Shadow) raise(e *Difference) {
@@ -289,7 +284,7 @@ func (s *Shadow) raise(e *Difference) {
 }
 
 // possible adds to the beliefs all that the library may have done since, and
-// that the calls in progress may have. It returns nil if these are more than can be followed.
+// that the calls in progress may have. It returns nil if there are no beliefs, or more than can be followed.
 func (s *Shadow) possible() []belief {
 	all := slices.Clone(s.beliefs)
 	followed := true
