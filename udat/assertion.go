@@ -129,15 +129,14 @@ func assert(lock sync.Locker, look func()) {
 	panics = false
 }
 
-// watch returns a shadow that follows a new endpoint, nil unless assertions are on. name is called
-// with the first difference.
-func watch(endpoint shadow.Endpoint, name func() string) *shadow.Shadow {
+// watch returns a shadow that follows a new endpoint, nil unless assertions are on.
+func (ep *EP) watch() *shadow.Shadow {
 	report := assertions.Load()
 	if report == nil {
 		return nil
 	}
-	return shadow.New(endpoint, func(d shadow.Difference) {
-		e := &AssertionError{Endpoint: name(), At: d.At, Impossible: d.Impossible, Got: EPState(d.Got)}
+	return shadow.New(shadow.Endpoint{State: ep.libraryState, Glance: ep.glance}, func(d shadow.Difference) {
+		e := &AssertionError{Endpoint: ep.obj.String(), At: d.At, Impossible: d.Impossible, Got: EPState(d.Got)}
 		for _, s := range d.Allowed {
 			e.Allowed = append(e.Allowed, EPState(s))
 		}

@@ -2,7 +2,6 @@ package udat
 
 import (
 	"context"
-	"errors"
 	"runtime/trace"
 	"sync"
 
@@ -48,7 +47,7 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	if cno.waiting, r, err = notify.CreateCNO(ia.handle); err != nil || !r.OK() {
 		return nil, cannotNotify(op, r, err)
 	}
-	cno.obj.born("notification object", cgo.Handle(cno.waiting.Handle()), InvalidStateCNOInUse, cno.Free, &ia.obj)
+	cno.obj.born("notification object", cgo.Handle(cno.waiting.Handle()), InvalidStateCNOInUse, cno.Free, &ia.obj.Object)
 	cno.setAgent(agent)
 	return cno, nil
 }
@@ -141,8 +140,8 @@ func (cno *CNO) callAgent(stop chan struct{}) {
 		return // without a wait for others that come and go as fast
 	default:
 	}
-	evd, err := cno.wait(stop)
-	if err != nil {
+	evd, r := cno.wait(stop)
+	if !r.OK() {
 		return
 	}
 	cno.mu.Lock()
@@ -182,29 +181,23 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 		return nil, cno.object().enter(cnoWaitOp, InvalidHandleCNO)
 	}
 	defer trace.StartRegion(ctx, cnoWaitOp).End()
-	evd, err := cno.wait(ctx.Done())
-	if err == errStopped {
-		err = interrupted(cnoWaitOp, ctx)
+	evd, r := cno.wait(ctx.Done())
+	switch {
+	case r.OK():
+		return evd, nil
+	case r.Type() == cgo.TimeoutExpired:
+		return nil, interrupted(cnoWaitOp, ctx)
 	}
-	return evd, err
+	return nil, cno.obj.refused(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
 }
 
-// errStopped says that a wait's stop channel was closed.
-var errStopped = errors.New("wait stopped")
-
-// wait returns an EVD that has triggered the CNO, errStopped when stop is closed, and
-// ErrClosed when the CNO is freed.
-func (cno *CNO) wait(stop <-chan struct{}) (*EVD, error) {
+// wait returns an EVD that has triggered the CNO: see notify.CNO.Wait.
+func (cno *CNO) wait(stop <-chan struct{}) (*EVD, cgo.Return) {
 	for {
 		handle, r := cno.waiting.Wait(stop)
-		switch {
-		case r.Type() == cgo.TimeoutExpired:
-			return nil, errStopped
-		case !r.OK():
-			return nil, cno.obj.refused(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
-		}
-		if evd, alive := cno.ia.withName(cgo.Handle(handle)).(*EVD); alive {
-			return evd, nil
+		evd := cno.ia.evdWithHandle(handle)
+		if evd != nil || !r.OK() {
+			return evd, r
 		}
 	}
 }
@@ -241,7 +234,7 @@ func (evd *EVD) modifyCNO(op string, cno *CNO) error {
 		return err
 	}
 	evd.cno = cno
-	evd.obj.SetParents(lives(evd.parents()))
+	evd.obj.SetParents(evd.parents())
 	return nil
 }
 

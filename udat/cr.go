@@ -52,7 +52,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 		}
 	}
 	cr.obj.SetGate(new(sync.Mutex))
-	cr.obj.born("connection request", cgo.Handle(cr.handle), NoSubtype, func() error { return cr.Reject(nil) }, &s.obj, &s.ia.obj)
+	cr.obj.born("connection request", cgo.Handle(cr.handle), NoSubtype, func() error { return cr.Reject(nil) }, &s.obj.Object, &s.ia.obj.Object)
 	return cr
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/life"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
@@ -107,7 +108,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	ep := &EP{ia: ia}
-	ep.shadow = watch(watched{ep}, func() string { return ep.obj.String() })
+	ep.shadow = ep.watch()
 	if err := p.checkStreams(op, ep); err != nil {
 		return nil, err
 	}
@@ -147,9 +148,9 @@ func (p *epParts) arguments(ia *IA) []argument {
 	return arguments
 }
 
-func (p *epParts) parents(ia *IA) (parents []*object) {
+func (p *epParts) parents(ia *IA) (parents []*life.Object) {
 	for _, a := range p.arguments(ia) {
-		parents = append(parents, a.object)
+		parents = append(parents, &a.object.Object)
 	}
 	return parents
 }
@@ -279,14 +280,9 @@ func (ep *EP) libraryState(op string) (cgo.EPState, error) {
 	return state, check(op, r)
 }
 
-// watched is an endpoint as its shadow sees it.
-type watched struct{ ep *EP }
-
-func (w watched) LibraryState(op string) (cgo.EPState, error) { return w.ep.libraryState(op) }
-
-// Glance does not wait for the gate.
-func (w watched) Glance(op string) (cgo.EPState, bool) {
-	q := &w.ep.recv
+// glance is libraryState without waiting for the gate. It reports false if it would have to.
+func (ep *EP) glance(op string) (cgo.EPState, bool) {
+	q := &ep.recv
 	if !q.mu.TryLock() {
 		return 0, false
 	}
@@ -294,7 +290,7 @@ func (w watched) Glance(op string) (cgo.EPState, bool) {
 	if q.handle == 0 {
 		return 0, false
 	}
-	state, err := w.ep.libraryState(op)
+	state, err := ep.libraryState(op)
 	return state, err == nil
 }
 

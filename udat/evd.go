@@ -2,6 +2,7 @@ package udat
 
 import (
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/life"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
@@ -105,24 +106,18 @@ func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EV
 	return evd
 }
 
-// newAsyncEVD wraps the EVD that comes with the adapter.
-func newAsyncEVD(op string, ia *IA, handle cgo.EVDHandle) (*EVD, error) {
-	evd := newEVD(ia, handle, 0, EVDAsync)
-	return evd, check(op, cgo.EVDModifyCNO(handle, ia.notifier.CNO()))
-}
-
 func (evd *EVD) born(kind string, free func() error) {
 	evd.obj.born(kind, cgo.Handle(evd.queue.Handle()), InvalidStateEVDInUse, free, evd.parents()...)
 	evd.ia.setNamed(evd)
 }
 
 // parents are what the EVD uses. That of the adapter comes with it.
-func (evd *EVD) parents() (parents []*object) {
+func (evd *EVD) parents() (parents []*life.Object) {
 	if evd.flags&EVDAsync == 0 {
-		parents = append(parents, &evd.ia.obj)
+		parents = append(parents, &evd.ia.obj.Object)
 	}
 	if evd.cno != nil {
-		parents = append(parents, &evd.cno.obj)
+		parents = append(parents, &evd.cno.obj.Object)
 	}
 	return parents
 }

@@ -156,7 +156,7 @@ func (evd *EVD) decodeOther(raw *cgo.Event, event *Event) bool {
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
 	case n == EventAsyncErrorEVDOverflow:
-		about, _ := evd.ia.withName(cgo.Handle(raw.AsyncError().Handle)).(*EVD)
+		about := evd.ia.evdWithHandle(cgo.EVDHandle(raw.AsyncError().Handle))
 		*event = Event{Number: n, rare: &rareParts{evd: about}}
 	case n == EventRMRBindCompletion:
 		evd.decodeBind(raw.RMRBind(), event)

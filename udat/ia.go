@@ -118,13 +118,13 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	}
 	ia.iwarp = device.TransportOf(ia.attr.AdapterName) == device.TransportIWARP
 	ia.software = device.IsSoftware(ia.attr.AdapterName)
-	if err := cmp.Or(ia.checkProvider(op), ia.checkOpened(op)); err != nil {
+	if err := ia.checkOpened(op); err != nil {
 		return err
 	}
 	forgettable := weak.Make(ia) // the notifier is no reason to keep it
 	notifier, r, err := notify.NewNotifier(ia.handle, func(handle cgo.EVDHandle) *notify.Queue {
 		if ia := forgettable.Value(); ia != nil {
-			if evd, isEVD := ia.withName(cgo.Handle(handle)).(*EVD); isEVD {
+			if evd := ia.evdWithHandle(handle); evd != nil {
 				return &evd.queue
 			}
 		}
@@ -134,7 +134,8 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 		return cannotNotify(op, r, err)
 	}
 	ia.notifier = notifier
-	if ia.async, err = newAsyncEVD(op, ia, asyncHandle); err != nil {
+	ia.async = newEVD(ia, asyncHandle, 0, EVDAsync)
+	if err = check(op, cgo.EVDModifyCNO(asyncHandle, notifier.CNO())); err != nil {
 		notifier.Close()
 	}
 	return err
@@ -425,6 +426,11 @@ func (ia *IA) withName(handle cgo.Handle) Object {
 	return ia.named[handle]
 }
 
+func (ia *IA) evdWithHandle(handle cgo.EVDHandle) *EVD {
+	evd, _ := ia.withName(cgo.Handle(handle)).(*EVD)
+	return evd
+}
+
 // freeChildren frees what is alive on the adapter, endpoints after the requests of others,
 // which are answered with that. What is in use still is freed in the next round. A service
 // point need not wait for its requests, of which others may take more.
@@ -432,36 +438,19 @@ func (ia *IA) withName(handle cgo.Handle) Object {
 // child that cannot be freed makes the close fail.
 func (ia *IA) freeChildren() {
 	for children := ia.obj.Users(); len(children) > 0; children = ia.obj.Users() {
-		slices.SortStableFunc(children, endpointsLast)
 		freed := false
-		for _, o := range children {
-			_ = o.Free() // a request is answered even if that fails
-			freed = freed || o.State() == life.Freed
+		for _, endpoints := range []bool{false, true} {
+			for _, o := range children {
+				if (o.Kind == endpointKind) == endpoints {
+					_ = o.Free() // a request is answered even if that fails
+					freed = freed || o.State() == life.Freed
+				}
+			}
 		}
 		if !freed {
 			return
 		}
 	}
-}
-
-func endpointsLast(a, b *life.Object) int {
-	switch isEP, otherIsEP := a.Kind == endpointKind, b.Kind == endpointKind; {
-	case isEP == otherIsEP:
-		return 0
-	case isEP:
-		return 1
-	}
-	return -1
-}
-
-// checkProvider refuses the socket CM provider on iWARP: it opens, and connects the
-// queue pairs in a way that only InfiniBand and RoCE have.
-func (ia *IA) checkProvider(op string) error {
-	if !ia.iwarp || !ia.overTCP {
-		return nil
-	}
-	return explained(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
-		device.ProblemWrongProvider, ia.attr.AdapterName))
 }
 
 // addressGone is the error of a call that fails because the address of the adapter has gone.
@@ -480,14 +469,16 @@ func (ia *IA) addressGone(op string) error {
 		"or close all adapters of this program whose provider is %q, and open again", device.ProblemAddressGone, address, ia.providerAttr.ProviderName))
 }
 
-// checkOpened refuses an adapter that opens and can neither listen nor connect, since the
-// library has opened its device before.
+// checkOpened refuses an adapter that opens and can neither listen nor connect: over iWARP with the
+// socket CM provider, which connects queue pairs in a way that only InfiniBand and RoCE have, or
+// since the library has opened its device before.
 func (ia *IA) checkOpened(op string) error {
-	if err := ia.addressGone(op); err != nil {
-		return err
+	if ia.iwarp && ia.overTCP {
+		return explained(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
+			device.ProblemWrongProvider, ia.attr.AdapterName))
 	}
-	if ia.overTCP {
-		return nil
+	if err := ia.addressGone(op); err != nil || ia.overTCP {
+		return err
 	}
 	if err := device.ConnectionManager(); err != nil {
 		return explained(op, classError|Return(ErrPrivilegesViolation), err)

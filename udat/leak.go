@@ -77,18 +77,11 @@ func leakText(leaked []Origin) string {
 // dropped runs once an adapter is out of the program's reach, on the goroutine of all
 // cleanups of the program, which must go on whatever the program's function does.
 func dropped(l *life.Ledger) {
-	if report := leak(l.Living()); report != nil {
-		go report()
+	report, leaked := *leakReport.Load(), l.Living()
+	if report == nil || len(leaked) == 0 { // the adapter was closed, as it should be
+		return
 	}
-}
-
-// leak returns what reports the leak, nil if there is none or nobody wants to know.
-func leak(leaked []life.Record) (report func()) {
-	onLeak := *leakReport.Load()
-	if len(leaked) == 0 || onLeak == nil {
-		return nil // the adapter was closed, as it should be
-	}
-	return func() { onLeak(origins(leaked)) }
+	go report(origins(leaked))
 }
 
 func origins(list []life.Record) []Origin {

@@ -98,7 +98,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	lmr.pz, lmr.handle, lmr.privileges = pz, handle, privileges
 	lmr.usable.Store(uint32(privileges))
 	lmr.lmrContext, lmr.rmrContext = lmrContext, rmrContext
-	lmr.obj.born("memory region", cgo.Handle(handle), InvalidStateLMRInUse, lmr.Free, &pz.obj, &pz.ia.obj)
+	lmr.obj.born("memory region", cgo.Handle(handle), InvalidStateLMRInUse, lmr.Free, &pz.obj.Object, &pz.ia.obj.Object)
 	return nil
 }
 

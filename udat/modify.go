@@ -87,7 +87,7 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	}
 	ep.recv.init(ep, p)
 	ep.request.init(ep, p)
-	ep.obj.SetParents(lives(p.parents(ep.ia)))
+	ep.obj.SetParents(p.parents(ep.ia))
 	ep.parts = p
 	return nil
 }

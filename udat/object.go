@@ -21,17 +21,9 @@ const (
 )
 
 // born begins the life of an object: see life.Object.Born.
-func (o *object) born(kind string, handle cgo.Handle, inUse ReturnSubtype, free func() error, parents ...*object) {
+func (o *object) born(kind string, handle cgo.Handle, inUse ReturnSubtype, free func() error, parents ...*life.Object) {
 	o.handle, o.inUse = handle, inUse
-	o.Born(kind, free, lives(parents)...)
-}
-
-func lives(objects []*object) []*life.Object {
-	lives := make([]*life.Object, len(objects))
-	for i, o := range objects {
-		lives[i] = &o.Object
-	}
-	return lives
+	o.Born(kind, free, parents...)
 }
 
 // enter keeps the object alive until Leave. A nil object is that of a nil pointer.

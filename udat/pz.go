@@ -40,7 +40,7 @@ func CreatePZ(ia *IA) (*PZ, error) {
 		return nil, err
 	}
 	pz := &PZ{ia: ia, handle: handle}
-	pz.obj.born("protection zone", cgo.Handle(handle), InvalidStatePZInUse, pz.Free, &ia.obj)
+	pz.obj.born("protection zone", cgo.Handle(handle), InvalidStatePZInUse, pz.Free, &ia.obj.Object)
 	return pz, nil
 }
 

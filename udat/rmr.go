@@ -52,7 +52,7 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 		return nil, err
 	}
 	rmr := &RMR{pz: pz, handle: handle}
-	rmr.obj.born("remote memory region", cgo.Handle(handle), NoSubtype, rmr.Free, &pz.obj, &pz.ia.obj)
+	rmr.obj.born("remote memory region", cgo.Handle(handle), NoSubtype, rmr.Free, &pz.obj.Object, &pz.ia.obj.Object)
 	pz.ia.setNamed(rmr)
 	return rmr, nil
 }

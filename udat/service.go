@@ -37,7 +37,7 @@ func (s *service) listen(op, kind string, free func() error, create func() (uint
 		s.evd.services = make(map[uintptr]*service)
 	}
 	s.evd.services[handle] = s
-	s.obj.born(kind, cgo.Handle(handle), NoSubtype, free, &s.ia.obj, &s.evd.obj)
+	s.obj.born(kind, cgo.Handle(handle), NoSubtype, free, &s.ia.obj.Object, &s.evd.obj.Object)
 	return nil
 }
 
@@ -88,6 +88,9 @@ const (
 	// qualifier that is none.
 	foldedPorts     = 32001
 	firstFoldedPort = 65535 - foldedPorts
+
+	// firstFreePort is the first TCP port that anybody may listen on.
+	firstFreePort = 1024
 )
 
 // place says where a service point for the qualifier listens.
@@ -117,6 +120,3 @@ func (ia *IA) cannotListen(op string, qual ConnQual, r cgo.Return) error {
 	}
 	return check(op, r)
 }
-
-// firstFreePort is the first TCP port that anybody may listen on.
-const firstFreePort = 1024

@@ -26,14 +26,16 @@ type Stats struct {
 // counters are read one after the other, while others change.
 func (ia *IA) Stats() Stats {
 	s := Stats{Living: map[string]int{}, Completions: map[string]uint64{}, ConnectionEvents: map[string]uint64{}}
-	if ia == nil {
+	if ia == nil || ia.notifier == nil {
 		return s
 	}
 	if ia.counters.Load() == nil {
 		ia.counters.CompareAndSwap(nil, &counters{connectionEvents: map[EventNumber]uint64{}})
 	}
 	c := ia.counters.Load()
-	s.Living = ia.obj.Ledger.Kinds()
+	for _, r := range ia.obj.Ledger.Living() {
+		s.Living[r.Kind]++
+	}
 	s.Posts, s.RefusedPosts, s.SleepingWaits = c.posts.Load(), c.refusedPosts.Load(), ia.notifier.Sleeps()
 	for status := range c.completions {
 		if n := c.completions[status].Load(); n > 0 {

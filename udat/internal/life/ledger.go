@@ -55,19 +55,6 @@ func (l *Ledger) strike(o *Object) {
 	}
 }
 
-// Kinds counts what is alive. A nil ledger has nothing.
-func (l *Ledger) Kinds() map[string]int {
-	kinds := map[string]int{}
-	if l != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for _, r := range l.records {
-			kinds[r.Kind]++
-		}
-	}
-	return kinds
-}
-
 // Living lists what is alive, in the order of birth.
 func (l *Ledger) Living() []Record {
 	l.mu.Lock()

@@ -35,12 +35,7 @@ func NewNotifier(ia cgo.IAHandle, find func(cgo.EVDHandle) *Queue) (*Notifier, c
 func (n *Notifier) CNO() cgo.CNOHandle { return n.cno }
 
 // Sleeps returns how many waits have found no event before they blocked or parked.
-func (n *Notifier) Sleeps() uint64 {
-	if n == nil {
-		return 0
-	}
-	return n.sleeps.Load()
-}
+func (n *Notifier) Sleeps() uint64 { return n.sleeps.Load() }
 
 // Close ends the goroutine, and frees the CNO, which no EVD may use any more.
 func (n *Notifier) Close() cgo.Return {

@@ -17,12 +17,12 @@ type (
 )
 
 // Endpoint is what a Shadow follows.
-type Endpoint interface {
-	// LibraryState returns the state that the library reports.
-	LibraryState(op string) (State, error)
-	// Glance is LibraryState for a caller that may hold the lock of an event dispatcher. It
-	// reports false if the endpoint is being freed.
-	Glance(op string) (State, bool)
+type Endpoint struct {
+	// State returns the state that the library reports.
+	State func(op string) (State, error)
+	// Glance is State for a caller that may hold the lock of an event dispatcher. It reports false
+	// if the endpoint is being freed.
+	Glance func(op string) (State, bool)
 }
 
 // Difference is one between an endpoint and the specification.
@@ -169,7 +169,7 @@ func withProgress(possible []belief, slot int, p progress) (after []belief) {
 // Observe returns the state of the endpoint, and compares it. The endpoint is alive meanwhile.
 func (s *Shadow) Observe(op string) (State, error) {
 	s.mu.Lock()
-	state, err := s.endpoint.LibraryState(op)
+	state, err := s.endpoint.State(op)
 	difference := s.take(Step{What: op, State: state, HasState: err == nil, Err: err}, op, unchanged)
 	s.mu.Unlock()
 	s.raise(difference)
@@ -210,7 +210,7 @@ func (s *Shadow) happened(event Event, explain func(possible []belief) []belief)
 // Posted notes an operation that the library has accepted, by the name of its call.
 func (s *Shadow) Posted(call string) {
 	s.mu.Lock()
-	state, err := s.endpoint.LibraryState(call)
+	state, err := s.endpoint.State(call)
 	difference := s.take(Step{What: call, State: state, HasState: err == nil}, call, func(possible []belief) []belief {
 		if len(those(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 })) > 0 {
 			return possible
@@ -251,7 +251,12 @@ func (s *Shadow) take(step Step, at string, explain func(possible []belief) []be
 // possible, and ends the following of the endpoint: what comes after is no news.
 func (s *Shadow) narrow(fitting func(possible []belief) []belief) (refuted []belief) {
 	possible := s.possible()
-	if s.beliefs = fitting(possible); len(s.beliefs) == 0 {
+	fits := fitting(possible)
+	s.beliefs = fits
+	if len(those(fits, func(b belief) bool { return b.state != stateNone })) == 0 {
+		s.beliefs = nil // the endpoint is freed
+	}
+	if len(fits) == 0 {
 		return possible
 	}
 	return nil
