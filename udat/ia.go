@@ -88,18 +88,18 @@ func Open(name string) (*IA, error) {
 	if err := checkName(op, name); err != nil {
 		return nil, err
 	}
-	handle, asyncHandle, provider, library, err := openNative(op, name)
+	ia := &IA{name: name, named: make(map[cgo.Handle]Object)}
+	asyncHandle, err := ia.openNative(op)
 	if err != nil {
 		return nil, err
 	}
-	ia := &IA{name: name, handle: handle, provider: provider, overTCP: device.IsSCM(library), named: make(map[cgo.Handle]Object)}
 	if err := ia.complete(op, asyncHandle); err != nil {
-		closeNative(handle, provider, cgo.CloseAbrupt)
+		ia.closeNative(cgo.CloseAbrupt)
 		return nil, err
 	}
 	ia.obj.Ledger = life.OpenLedger(name)
 	runtime.AddCleanup(ia, dropped, ia.obj.Ledger)
-	ia.obj.born(adapterKind, cgo.Handle(handle), InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
+	ia.obj.born(adapterKind, cgo.Handle(ia.handle), InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	ia.async.obj.Ledger = ia.obj.Ledger
 	ia.async.born("asynchronous event dispatcher", nil) // after the adapter, whose Close frees it
 	return ia, nil
@@ -380,7 +380,7 @@ func (ia *IA) release(op string) error {
 		err = check(op, ia.notifier.Close())
 	}
 	if err == nil {
-		err = check(op, closeNative(ia.handle, ia.provider, cgo.CloseGraceful))
+		err = check(op, ia.closeNative(cgo.CloseGraceful))
 	}
 	return err
 }

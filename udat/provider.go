@@ -158,35 +158,34 @@ func (p *provider) opened(ok bool) {
 	}
 }
 
-// openNative opens the adapter with the given name, and returns the library of its
-// provider. If there is no entry in dat.conf, it also returns a provider, which the
-// caller passes to closeNative.
-func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provider, library string, err error) {
+// openNative opens the native adapter by the adapter's name.
+func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
 	registry.Lock()
 	defer registry.Unlock()
-	p, err = providerOf(op, name)
+	p, err := providerOf(op, ia.name)
 	if err != nil {
-		return 0, 0, nil, "", err
+		return 0, err
 	}
-	entry := name
+	entry, library := ia.name, ""
 	if p != nil {
 		// The socket CM provider would leave a device without the port open.
 		if err := device.MissingPort(p.libraryName, p.instanceData); err != nil {
 			p.opened(false)
-			return 0, 0, nil, "", explained(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
+			return 0, explained(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
 		}
 		entry, library = p.name, p.libraryName
-	} else if library, err = libraryOfEntry(op, name); err != nil {
-		return 0, 0, nil, "", err
+	} else if library, err = libraryOfEntry(op, ia.name); err != nil {
+		return 0, err
 	}
-	ia, async, r := cgo.IAOpen(entry, asyncQLen)
-	if !r.OK() {
-		err = explainOpenFailure(op, name, r, p)
-	}
+	handle, async, r := cgo.IAOpen(entry, asyncQLen)
 	if p != nil {
 		p.opened(r.OK())
 	}
-	return ia, async, p, library, err
+	if !r.OK() {
+		return 0, explainOpenFailure(op, ia.name, r, p)
+	}
+	ia.handle, ia.provider, ia.overTCP = handle, p, device.IsSCM(library)
+	return async, nil
 }
 
 // libraryOfEntry returns the library that an entry of dat.conf opens with. It fails if that
@@ -205,12 +204,12 @@ func libraryOfEntry(op, name string) (string, error) {
 	return "", nil
 }
 
-// closeNative closes an adapter that openNative opened.
-func closeNative(ia cgo.IAHandle, p *provider, flags cgo.CloseFlags) cgo.Return {
+// closeNative closes what openNative has opened.
+func (ia *IA) closeNative(flags cgo.CloseFlags) cgo.Return {
 	registry.Lock()
 	defer registry.Unlock()
-	r := cgo.IAClose(ia, flags)
-	if p == nil {
+	r := cgo.IAClose(ia.handle, flags)
+	if ia.provider == nil {
 		return r
 	}
 	// The adapter is closed by then: the library looks for the entry of dat.conf
@@ -219,7 +218,7 @@ func closeNative(ia cgo.IAHandle, p *provider, flags cgo.CloseFlags) cgo.Return 
 		r = cgo.Success.Return()
 	}
 	if r.OK() {
-		p.open--
+		ia.provider.open--
 	}
 	return r
 }
