@@ -5,7 +5,6 @@ import (
 	"log"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -116,27 +115,15 @@ func either(states []EPState) string {
 	return strings.Join(names, " or ")
 }
 
-// assert calls a function that may report a difference to the program. If that panics, the lock is
-// unlocked: whoever posts or takes events saves the defer.
-func assert(lock sync.Locker, look func()) {
-	panics := true
-	defer func() {
-		if panics {
-			lock.Unlock()
-		}
-	}()
-	look()
-	panics = false
-}
-
-// watch returns a shadow that follows a new endpoint, nil unless assertions are on.
-func (ep *EP) watch() *shadow.Shadow {
+// watch returns a shadow that follows a new endpoint, nil unless assertions are on. name is called
+// with the first difference.
+func watch(endpoint shadow.Endpoint, name func() string) *shadow.Shadow {
 	report := assertions.Load()
 	if report == nil {
 		return nil
 	}
-	return shadow.New(shadow.Endpoint{State: ep.libraryState, Glance: ep.glance}, func(d shadow.Difference) {
-		e := &AssertionError{Endpoint: ep.obj.String(), At: d.At, Impossible: d.Impossible, Got: EPState(d.Got)}
+	return shadow.New(endpoint, func(d shadow.Difference) {
+		e := &AssertionError{Endpoint: name(), At: d.At, Impossible: d.Impossible, Got: EPState(d.Got)}
 		for _, s := range d.Allowed {
 			e.Allowed = append(e.Allowed, EPState(s))
 		}

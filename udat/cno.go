@@ -71,10 +71,13 @@ type CNOParam struct {
 //	Implements: DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
 //	    IN DAT_CNO_PARAM_MASK cno_param_mask, OUT DAT_CNO_PARAM *cno_param)
 func (cno *CNO) Query() (CNOParam, error) {
-	_, err := query(cno.object(), "dat_cno_query", InvalidHandleCNO, func(param *cgo.CNOParam) cgo.Return { // it has the adapter and the descriptor
-		return cgo.CNOQuery(cno.waiting.Handle(), cgo.CNOFieldAll, param)
-	})
-	if err != nil {
+	const op = "dat_cno_query"
+	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
+		return CNOParam{}, err
+	}
+	defer cno.obj.Leave()
+	var native cgo.CNOParam // which has the adapter and the descriptor
+	if err := check(op, cgo.CNOQuery(cno.waiting.Handle(), cgo.CNOFieldAll, &native)); err != nil {
 		return CNOParam{}, err
 	}
 	cno.mu.Lock()

@@ -108,7 +108,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	ep := &EP{ia: ia}
-	ep.shadow = ep.watch()
+	ep.shadow = watch(shadow.Endpoint{State: ep.libraryState, Glance: ep.glance}, func() string { return ep.obj.String() })
 	if err := p.checkStreams(op, ep); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/logging"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // Event is one event, copied out of the library whole: nothing in it changes
@@ -105,7 +106,7 @@ func (e *Event) isCompletion() bool {
 }
 
 // decode makes events of what the library gave, and returns how many the program may see:
-// not those of a freed endpoint, for example. The caller has locked the queue. See assert for panics.
+// not those of a freed endpoint, for example. The caller has locked the queue. See shadow.Assert for panics.
 //
 // It sets the fields of a completion one by one: a copy of an Event waits for the stores that
 // have made it.
@@ -138,7 +139,7 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 			}
 		}
 		if ep != nil && ep.shadow != nil { // it is nil for a shared receive that soft-RoCE has lost
-			assert(&evd.queue, ep.shadow.Completion)
+			shadow.Assert(&evd.queue, ep.shadow.Completion)
 		}
 		n++
 	}
@@ -199,7 +200,7 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 		cgo.CopyOut(event.rare.privateData, data.PrivateData)
 	}
 	if ep.shadow != nil {
-		assert(&evd.queue, func() { ep.shadow.Event(cgo.EventNumber(number)) })
+		shadow.Assert(&evd.queue, func() { ep.shadow.Event(cgo.EventNumber(number)) })
 	}
 	evd.ia.counters.Load().connection(number, ep)
 	logging.Connection(cgo.EventNumber(number), evd.ia.name, ep.obj.Record)
@@ -218,7 +219,7 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 	evd.ia.counters.Load().connection(EventConnectionRequest, nil)
 	logging.Connection(cgo.EventConnectionRequest, evd.ia.name, s.obj.Record)
 	if s.rsp != nil && s.rsp.ep.shadow != nil {
-		assert(&evd.queue, func() { s.rsp.ep.shadow.Event(cgo.EventConnectionRequest) })
+		shadow.Assert(&evd.queue, func() { s.rsp.ep.shadow.Event(cgo.EventConnectionRequest) })
 	}
 	return true
 }

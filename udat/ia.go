@@ -105,6 +105,55 @@ func Open(name string) (*IA, error) {
 	return ia, nil
 }
 
+// openNative opens the native adapter by the adapter's name.
+func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
+	registry.Lock()
+	defer registry.Unlock()
+	p, err := providerOf(op, ia.name)
+	if err != nil {
+		return 0, err
+	}
+	entry, library := ia.name, ""
+	if p != nil {
+		// The socket CM provider would leave a device without the port open.
+		if err := device.MissingPort(p.libraryName, p.instanceData); err != nil {
+			p.opened(false)
+			return 0, explained(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
+		}
+		entry, library = p.name, p.libraryName
+	} else if library, err = libraryOfEntry(op, ia.name); err != nil {
+		return 0, err
+	}
+	handle, async, r := cgo.IAOpen(entry, asyncQLen)
+	if p != nil {
+		p.opened(r.OK())
+	}
+	if !r.OK() {
+		return 0, explainOpenFailure(op, ia.name, r, p)
+	}
+	ia.handle, ia.provider, ia.overTCP = handle, p, device.IsSCM(library)
+	return async, nil
+}
+
+// closeNative closes what openNative has opened.
+func (ia *IA) closeNative(flags cgo.CloseFlags) cgo.Return {
+	registry.Lock()
+	defer registry.Unlock()
+	r := cgo.IAClose(ia.handle, flags)
+	if ia.provider == nil {
+		return r
+	}
+	// The adapter is closed by then: the library looks for the entry of dat.conf
+	// to unload the provider, and there is none.
+	if r.Type() == cgo.ProviderNotFound {
+		r = cgo.Success.Return()
+	}
+	if r.OK() {
+		ia.provider.open--
+	}
+	return r
+}
+
 // complete reads the attributes, and makes what brings notifications.
 func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	var err error

@@ -136,10 +136,13 @@ type LMRParam struct {
 //	Implements: DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
 //	    IN DAT_LMR_PARAM_MASK lmr_param_mask, OUT DAT_LMR_PARAM *lmr_param)
 func (lmr *LMR) Query() (LMRParam, error) {
-	native, err := query(lmr.object(), "dat_lmr_query", InvalidHandleLMR, func(param *cgo.LMRParam) cgo.Return {
-		return cgo.LMRQuery(lmr.handle, cgo.LMRFieldAll, param)
-	})
-	if err != nil {
+	const op = "dat_lmr_query"
+	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
+		return LMRParam{}, err
+	}
+	defer lmr.obj.Leave()
+	var native cgo.LMRParam
+	if err := check(op, cgo.LMRQuery(lmr.handle, cgo.LMRFieldAll, &native)); err != nil {
 		return LMRParam{}, err
 	}
 	return LMRParam{

@@ -44,16 +44,6 @@ func (o *object) refused(op string, invalid ReturnSubtype, refusal error) error 
 	return refusal
 }
 
-// query returns what native writes while the object is alive.
-func query[P any](o *object, op string, invalid ReturnSubtype, native func(*P) cgo.Return) (param P, err error) {
-	if err := o.enter(op, invalid); err != nil {
-		return param, err
-	}
-	defer o.Leave()
-	err = check(op, native(&param))
-	return param, err
-}
-
 // argument is an object that a call takes besides its own.
 type argument struct {
 	object  *object

@@ -29,7 +29,7 @@ func (evd *EVD) Dequeue() (event Event, err error) {
 	for r == 0 && evd.decode(events, raw) == 0 {
 		r = cgo.EVDDequeue(evd.queue.Handle(), &raw[0])
 	}
-	evd.queue.Unlock() // without a defer: see assert
+	evd.queue.Unlock() // without a defer: see shadow.Assert
 	if r != 0 {
 		return Event{}, cmp.Or(evd.taken(r), errQueueEmpty)
 	}
@@ -91,7 +91,7 @@ func (evd *EVD) poll(events []Event) (int, error) {
 		return 0, nil
 	}
 	n, r := evd.take(events)
-	evd.queue.Unlock() // without a defer: see assert
+	evd.queue.Unlock() // without a defer: see shadow.Assert
 	if n > 0 || r == 0 {
 		return n, nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/notify"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // A workQueue is a queue of the library that takes operations: the receives or the requests of an
@@ -82,11 +83,11 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 		} else {
 			ep.ia.counters.Load().posted(1)
 			if ep.shadow != nil {
-				assert(&q.mu, func() { ep.shadow.Posted(op.call) })
+				shadow.Assert(&q.mu, func() { ep.shadow.Posted(op.call) })
 			}
 		}
 	}
-	q.mu.Unlock()        // without a defer: see assert
+	q.mu.Unlock()        // without a defer: see shadow.Assert
 	runtime.KeepAlive(p) // its memory may be freed meanwhile: see postsRequests
 	if q == &ep.request && q.takesLong() {
 		runtime.Gosched()

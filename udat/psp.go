@@ -88,13 +88,17 @@ type PSPParam struct {
 //	Implements: DAT_RETURN dat_psp_query(IN DAT_PSP_HANDLE psp_handle,
 //	    IN DAT_PSP_PARAM_MASK psp_param_mask, OUT DAT_PSP_PARAM *psp_param)
 func (psp *PSP) Query() (PSPParam, error) {
-	native, err := query(psp.object(), "dat_psp_query", InvalidHandlePSP, func(param *cgo.PSPParam) cgo.Return {
-		return cgo.PSPQuery(cgo.PSPHandle(psp.service.handle), cgo.PSPFieldAll, param)
-	})
-	if err != nil {
+	const op = "dat_psp_query"
+	if err := psp.object().enter(op, InvalidHandlePSP); err != nil {
 		return PSPParam{}, err
 	}
-	return PSPParam{IA: psp.service.ia, ConnQual: ConnQual(native.ConnQual), EVD: psp.service.evd, Flags: PSPFlags(native.PSPFlags)}, nil
+	s := &psp.service
+	defer s.obj.Leave()
+	var native cgo.PSPParam
+	if err := check(op, cgo.PSPQuery(cgo.PSPHandle(s.handle), cgo.PSPFieldAll, &native)); err != nil {
+		return PSPParam{}, err
+	}
+	return PSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, Flags: PSPFlags(native.PSPFlags)}, nil
 }
 
 // Free stops taking requests. Those that were not answered are rejected, and

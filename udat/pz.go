@@ -54,10 +54,13 @@ type PZParam struct {
 //	Implements: DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
 //	    IN DAT_PZ_PARAM_MASK pz_param_mask, OUT DAT_PZ_PARAM *pz_param)
 func (pz *PZ) Query() (PZParam, error) {
-	_, err := query(pz.object(), "dat_pz_query", InvalidHandlePZ, func(param *cgo.PZParam) cgo.Return {
-		return cgo.PZQuery(pz.handle, cgo.PZFieldAll, param)
-	})
-	if err != nil {
+	const op = "dat_pz_query"
+	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
+		return PZParam{}, err
+	}
+	defer pz.obj.Leave()
+	var native cgo.PZParam
+	if err := check(op, cgo.PZQuery(pz.handle, cgo.PZFieldAll, &native)); err != nil {
 		return PZParam{}, err
 	}
 	return PZParam{IA: pz.ia}, nil

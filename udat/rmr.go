@@ -160,12 +160,15 @@ type RMRParam struct {
 //	Implements: DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
 //	    IN DAT_RMR_PARAM_MASK rmr_param_mask, OUT DAT_RMR_PARAM *rmr_param)
 func (rmr *RMR) Query() (RMRParam, error) {
-	param, err := query(rmr.object(), "dat_rmr_query", InvalidHandleRMR, func(param *cgo.RMRParam) cgo.Return {
-		// The library fills all fields, and refuses a mask with the triplet while the region is
-		// bound to nothing.
-		return cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, param)
-	})
-	if err != nil {
+	const op = "dat_rmr_query"
+	if err := rmr.object().enter(op, InvalidHandleRMR); err != nil {
+		return RMRParam{}, err
+	}
+	defer rmr.obj.Leave()
+	// The library fills all fields, and refuses a mask with the triplet while the region is
+	// bound to nothing.
+	var param cgo.RMRParam
+	if err := check(op, cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param)); err != nil {
 		return RMRParam{}, err
 	}
 	p := RMRParam{

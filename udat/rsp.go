@@ -77,13 +77,17 @@ type RSPParam struct {
 //	Implements: DAT_RETURN dat_rsp_query(IN DAT_RSP_HANDLE rsp_handle,
 //	    IN DAT_RSP_PARAM_MASK rsp_param_mask, OUT DAT_RSP_PARAM *rsp_param)
 func (rsp *RSP) Query() (RSPParam, error) {
-	native, err := query(rsp.object(), "dat_rsp_query", InvalidHandleRSP, func(param *cgo.RSPParam) cgo.Return {
-		return cgo.RSPQuery(cgo.RSPHandle(rsp.service.handle), cgo.RSPFieldAll, param)
-	})
-	if err != nil {
+	const op = "dat_rsp_query"
+	if err := rsp.object().enter(op, InvalidHandleRSP); err != nil {
 		return RSPParam{}, err
 	}
-	return RSPParam{IA: rsp.service.ia, ConnQual: ConnQual(native.ConnQual), EVD: rsp.service.evd, EP: rsp.ep}, nil
+	s := &rsp.service
+	defer s.obj.Leave()
+	var native cgo.RSPParam
+	if err := check(op, cgo.RSPQuery(cgo.RSPHandle(s.handle), cgo.RSPFieldAll, &native)); err != nil {
+		return RSPParam{}, err
+	}
+	return RSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, EP: rsp.ep}, nil
 }
 
 // Free ends the reservation. A request that was not answered is rejected; a

@@ -122,11 +122,14 @@ type SRQParam struct {
 //	Implements: DAT_RETURN dat_srq_query(IN DAT_SRQ_HANDLE srq_handle,
 //	    IN DAT_SRQ_PARAM_MASK srq_param_mask, OUT DAT_SRQ_PARAM *srq_param)
 func (srq *SRQ) Query() (SRQParam, error) {
-	native, err := query(srq.object(), "dat_srq_query", InvalidHandleSRQ, func(param *cgo.SRQParam) cgo.Return {
-		return cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, param)
-	})
-	if err != nil {
+	const op = "dat_srq_query"
+	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
 		return SRQParam{}, err
+	}
+	defer srq.obj.Leave()
+	var native cgo.SRQParam
+	if r := cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, &native); !r.OK() {
+		return SRQParam{}, check(op, r)
 	}
 	attr := SRQAttr{MaxRecvDTOs: int(native.MaxRecvDTOs), MaxRecvIOV: srq.queue.maxIOV, LowWatermark: max(int(native.LowWatermark), 0)}
 	return SRQParam{IA: srq.ia, PZ: srq.queue.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, nil

@@ -221,6 +221,19 @@ func (s *Shadow) Posted(call string) {
 	s.raise(difference)
 }
 
+// Assert calls a function that may report a difference to the program. If that panics, the lock is
+// unlocked: whoever posts or takes events saves the defer.
+func Assert(lock sync.Locker, look func()) {
+	panics := true
+	defer func() {
+		if panics {
+			lock.Unlock()
+		}
+	}()
+	look()
+	panics = false
+}
+
 // step makes a step with the state of the endpoint, if that can be read. The caller may hold an
 // EVD's lock.
 func (s *Shadow) step(what string) Step {
