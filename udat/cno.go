@@ -219,11 +219,6 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 		return err
 	}
 	defer leave()
-	return evd.modifyCNO(op, cno)
-}
-
-// modifyCNO is ModifyCNO for a caller that has opened the gates.
-func (evd *EVD) modifyCNO(op string, cno *CNO) error {
 	var native cgo.CNOHandle
 	if cno != nil {
 		native = cno.waiting.Handle()

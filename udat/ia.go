@@ -3,7 +3,6 @@ package udat
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"runtime"
@@ -437,18 +436,22 @@ func (ia *IA) release(op string) error {
 // abortAttempts aborts all connections that are being made, so that the waiting
 // for the library, which freeing the endpoints takes, is over for all at once.
 func (ia *IA) abortAttempts() {
-	ia.mu.Lock()
-	named := slices.Collect(maps.Values(ia.named))
-	ia.mu.Unlock()
-	for _, o := range named {
-		ep, isEP := o.(*EP)
-		if !isEP {
-			continue
-		}
+	for _, ep := range ia.endpoints() {
 		if status, err := ep.GetStatus(); err == nil && inAttempt(status.State) {
 			_ = ep.Disconnect(CloseAbrupt)
 		}
 	}
+}
+
+func (ia *IA) endpoints() (endpoints []*EP) {
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	for _, o := range ia.named {
+		if ep, isEP := o.(*EP); isEP {
+			endpoints = append(endpoints, ep)
+		}
+	}
+	return endpoints
 }
 
 // setNamed has events that name the handle of an object be about it. The caller has just made it.

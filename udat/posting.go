@@ -102,15 +102,11 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 // was marked as freed. The library copies the bytes of short requests, so the region's pages must
 // stay mapped until then.
 func (ia *IA) postsRequests() bool {
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	for _, o := range ia.named {
-		if ep, isEP := o.(*EP); isEP {
-			if !ep.request.mu.TryLock() {
-				return true
-			}
-			ep.request.mu.Unlock()
+	for _, ep := range ia.endpoints() {
+		if !ep.request.mu.TryLock() {
+			return true
 		}
+		ep.request.mu.Unlock()
 	}
 	return false
 }

@@ -100,8 +100,11 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 		}
 	}
 	q.mu.Unlock()
-	if srq.ia != nil {
-		srq.ia.counters.Load().receivePosted(err)
+	switch {
+	case err == nil:
+		srq.ia.counters.Load().posted(1)
+	case srq.ia != nil:
+		srq.ia.counters.Load().refusedPost()
 	}
 	if err == errNotReady {
 		return srq.obj.unusable(op, InvalidHandleSRQ)

@@ -74,15 +74,6 @@ func (c *counters) refusedPost() {
 	}
 }
 
-// receivePosted counts a post to a shared receive queue.
-func (c *counters) receivePosted(err error) {
-	if err != nil {
-		c.refusedPost()
-	} else {
-		c.posted(1)
-	}
-}
-
 func (c *counters) completed(status DTOStatus) {
 	if c != nil && int(status) < len(c.completions) {
 		c.completions[status].Add(1)

@@ -191,7 +191,9 @@ func (q *Queue) park(ctx context.Context, w *waiter, most int) (raw []cgo.Event,
 		case <-end:
 		}
 	}
-	woken := !q.waiters.endParking(w)
+	q.waiters.mu.Lock()
+	woken := !q.waiters.parked.remove(w)
+	q.waiters.mu.Unlock()
 	if len(raw) == 0 && r.OK() {
 		raw, r = q.look(most, w.need)
 	}

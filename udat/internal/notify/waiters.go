@@ -184,13 +184,6 @@ func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
 	return late, r
 }
 
-// endParking removes the waiter. It returns false if the waiter was woken before.
-func (w *waiters) endParking(waiter *waiter) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.parked.remove(waiter)
-}
-
 // setNotifies says whether the EVD triggers the notifier's CNO, and not the program's. The caller
 // has entered.
 func (q *Queue) setNotifies(notifies bool) cgo.Return {
@@ -228,9 +221,7 @@ func (q *Queue) wake() {
 	}
 }
 
-// SetSpin sets how long a wait spins at most. It backs off while that does not help, down to one
-// spin in 64 waits. It does not spin while others wait on the queue, while all processors but one
-// spin in waits, or when GOMAXPROCS is 1. The caller has entered.
+// SetSpin sets how long a wait spins at most: see udat.EVD.SetWaitSpin. The caller has entered.
 func (q *Queue) SetSpin(most time.Duration) { q.waiters.spinning.most = most }
 
 // spinning decides which waits spin.
