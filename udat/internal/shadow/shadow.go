@@ -212,7 +212,7 @@ func (s *Shadow) Posted(call string) {
 	s.mu.Lock()
 	state, err := s.endpoint.State(call)
 	difference := s.take(Step{What: call, State: state, HasState: err == nil}, call, func(possible []belief) []belief {
-		if len(those(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 })) > 0 {
+		if slices.ContainsFunc(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 }) {
 			return possible
 		}
 		return nil
@@ -251,8 +251,13 @@ func (s *Shadow) take(step Step, at string, explain func(possible []belief) []be
 	if !step.HasState {
 		return nil
 	}
-	refuted := s.narrow(func(possible []belief) []belief {
-		return those(possible, func(b belief) bool { return b.state == step.State })
+	refuted := s.narrow(func(possible []belief) (after []belief) {
+		for _, b := range possible {
+			if b.state == step.State {
+				after = append(after, b)
+			}
+		}
+		return after
 	})
 	if refuted != nil {
 		return s.difference(Difference{At: at, Got: step.State}, refuted)
@@ -266,23 +271,13 @@ func (s *Shadow) narrow(fitting func(possible []belief) []belief) (refuted []bel
 	possible := s.possible()
 	fits := fitting(possible)
 	s.beliefs = fits
-	if len(those(fits, func(b belief) bool { return b.state != stateNone })) == 0 {
+	if !slices.ContainsFunc(fits, func(b belief) bool { return b.state != stateNone }) {
 		s.beliefs = nil // the endpoint is freed
 	}
 	if len(fits) == 0 {
 		return possible
 	}
 	return nil
-}
-
-// those returns the beliefs for which fits returns true.
-func those(beliefs []belief, fits func(belief) bool) (fitting []belief) {
-	for _, b := range beliefs {
-		if fits(b) {
-			fitting = append(fitting, b)
-		}
-	}
-	return fitting
 }
 
 func (s *Shadow) difference(d Difference, refuted []belief) *Difference {
