@@ -12,7 +12,7 @@ import (
 var floors = [][]string{
 	{"include/goudat"},
 	{"cgo"},
-	{"udat/internal/life", "udat/internal/logging", "udat/internal/shadow", "udat/internal/notify"},
+	{"udat/device", "udat/internal/life", "udat/internal/logging", "udat/internal/shadow", "udat/internal/notify"},
 	{"udat"},
 	{"udat/mem/internal/bufferpool", "udat/mem/internal/regcache"},
 	{"udat/mem", "udat/udattest"},

@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // PostBatch posts operations in order, and returns how many of them were accepted. If
@@ -72,7 +73,7 @@ func (q *workQueue) postSome(receives bool, batch []Post) (accepted int, op *ope
 	}
 	if q.ep.shadow != nil {
 		for i := range batch[:accepted] {
-			q.assertPosted(batchedOperation(batch[i].Operation).call)
+			shadow.Assert(&q.mu, func() { q.ep.shadow.Posted(batchedOperation(batch[i].Operation).call) })
 		}
 	}
 	return accepted, op, err

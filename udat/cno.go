@@ -2,7 +2,6 @@ package udat
 
 import (
 	"context"
-	"errors"
 	"runtime/trace"
 	"sync"
 
@@ -18,13 +17,8 @@ type CNO struct {
 	waiting *notify.CNO
 
 	mu    sync.Mutex
-	agent *agentCall // nil when there is none, or it was called
-}
-
-// agentCall is an agent that is to be called.
-type agentCall struct {
-	agent func(*EVD)    // guarded by the CNO's mu
-	stop  chan struct{} // closed when there is none any more
+	agent func(*EVD)    // nil when there is none, or it was called
+	stop  chan struct{} // closed when the goroutine that waits for the agent's sake is to end; nil without one
 }
 
 func (cno *CNO) object() *object {
@@ -46,14 +40,14 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
 		return nil, err
 	}
-	defer ia.obj.leave()
+	defer ia.obj.Leave()
 	cno := &CNO{ia: ia}
 	var r cgo.Return
 	var err error
 	if cno.waiting, r, err = notify.CreateCNO(ia.handle); err != nil || !r.OK() {
 		return nil, cannotNotify(op, r, err)
 	}
-	cno.obj.born("notification object", InvalidStateCNOInUse, cno.Free, &ia.obj)
+	cno.obj.born("notification object", cgo.Handle(cno.waiting.Handle()), InvalidStateCNOInUse, cno.Free, &ia.obj.Object)
 	cno.setAgent(agent)
 	return cno, nil
 }
@@ -81,18 +75,14 @@ func (cno *CNO) Query() (CNOParam, error) {
 	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
 		return CNOParam{}, err
 	}
-	defer cno.obj.leave()
+	defer cno.obj.Leave()
 	var native cgo.CNOParam // which has the adapter and the descriptor
 	if err := check(op, cgo.CNOQuery(cno.waiting.Handle(), cgo.CNOFieldAll, &native)); err != nil {
 		return CNOParam{}, err
 	}
-	param := CNOParam{IA: cno.ia}
 	cno.mu.Lock()
-	if cno.agent != nil {
-		param.Agent = cno.agent.agent
-	}
-	cno.mu.Unlock()
-	return param, nil
+	defer cno.mu.Unlock()
+	return CNOParam{IA: cno.ia, Agent: cno.agent}, nil
 }
 
 // Free frees the notification object. Waiters get ErrClosed, and the agent is not
@@ -121,7 +111,7 @@ func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 	if err := cno.object().enter("dat_cno_modify_agent", InvalidHandleCNO); err != nil {
 		return err
 	}
-	defer cno.obj.leave()
+	defer cno.obj.Leave()
 	cno.setAgent(agent)
 	return nil
 }
@@ -132,34 +122,37 @@ func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 func (cno *CNO) setAgent(agent func(*EVD)) {
 	cno.mu.Lock()
 	defer cno.mu.Unlock()
-	switch c := cno.agent; {
-	case c != nil && agent != nil:
-		c.agent = agent
-	case c != nil:
-		close(c.stop)
-		cno.agent = nil
-	case agent != nil:
-		cno.agent = &agentCall{agent: agent, stop: make(chan struct{})}
-		go cno.callAgent(cno.agent)
+	cno.agent = agent
+	switch {
+	case agent != nil && cno.stop == nil:
+		cno.stop = make(chan struct{})
+		go cno.callAgent(cno.stop)
+	case agent == nil && cno.stop != nil:
+		close(cno.stop)
+		cno.stop = nil
 	}
 }
 
 // callAgent waits as any program may, and calls the agent that there is then.
-func (cno *CNO) callAgent(c *agentCall) {
-	if isClosed(c.stop) {
+func (cno *CNO) callAgent(stop chan struct{}) {
+	select {
+	case <-stop:
 		return // without a wait for others that come and go as fast
+	default:
 	}
-	evd, err := cno.wait(c.stop)
-	if err != nil {
+	evd, r := cno.wait(stop)
+	if !r.OK() {
 		return
 	}
 	cno.mu.Lock()
-	mine, agent := cno.agent == c, c.agent
-	if mine {
-		cno.agent = nil
+	agent := cno.agent
+	if cno.stop != stop {
+		agent = nil
+	} else {
+		cno.agent, cno.stop = nil, nil
 	}
 	cno.mu.Unlock()
-	if mine {
+	if agent != nil {
 		agent(evd)
 	}
 }
@@ -188,39 +181,24 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 		return nil, cno.object().enter(cnoWaitOp, InvalidHandleCNO)
 	}
 	defer trace.StartRegion(ctx, cnoWaitOp).End()
-	evd, err := cno.wait(ctx.Done())
-	if err == errStopped {
-		err = interrupted(cnoWaitOp, ctx)
+	evd, r := cno.wait(ctx.Done())
+	switch {
+	case r.OK():
+		return evd, nil
+	case r.Type() == cgo.TimeoutExpired:
+		return nil, interrupted(cnoWaitOp, ctx)
 	}
-	return evd, err
+	return nil, cno.obj.refused(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
 }
 
-// errStopped says that a wait's stop channel was closed.
-var errStopped = errors.New("wait stopped")
-
-// wait returns an EVD that has triggered the CNO, errStopped when stop is closed, and
-// ErrClosed when the CNO is freed.
-func (cno *CNO) wait(stop <-chan struct{}) (*EVD, error) {
+// wait returns an EVD that has triggered the CNO: see notify.CNO.Wait.
+func (cno *CNO) wait(stop <-chan struct{}) (*EVD, cgo.Return) {
 	for {
 		handle, r := cno.waiting.Wait(stop)
-		switch {
-		case r.Type() == cgo.TimeoutExpired:
-			return nil, errStopped
-		case !r.OK():
-			return nil, cno.obj.refused(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
+		evd := cno.ia.evdWithHandle(handle)
+		if evd != nil || !r.OK() {
+			return evd, r
 		}
-		if evd, alive := cno.ia.withName(cgo.Handle(handle)).(*EVD); alive {
-			return evd, nil
-		}
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -241,11 +219,6 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 		return err
 	}
 	defer leave()
-	return evd.modifyCNO(op, cno)
-}
-
-// modifyCNO is ModifyCNO for a caller that has opened the gates.
-func (evd *EVD) modifyCNO(op string, cno *CNO) error {
 	var native cgo.CNOHandle
 	if cno != nil {
 		native = cno.waiting.Handle()
@@ -256,7 +229,7 @@ func (evd *EVD) modifyCNO(op string, cno *CNO) error {
 		return err
 	}
 	evd.cno = cno
-	evd.obj.SetParents(lives(evd.parents()))
+	evd.obj.SetParents(evd.parents())
 	return nil
 }
 

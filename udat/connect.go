@@ -63,46 +63,38 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 		return err
 	}
 	address := cgo.NewSockAddr(remote)
-	arguments := connectArguments{op, InvalidArg4, InvalidArg5}
-	return explainAddress(op, remote, ep.connect(arguments, timeout, privateData, func() cgo.Return {
-		return cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
-	}))
+	return ep.connect(op, timeout, InvalidArg4, privateData, InvalidArg5, func() error {
+		r := cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
+		if r.Type() == cgo.InvalidAddress {
+			return explainAddress(op, remote, r)
+		}
+		return check(op, r)
+	})
 }
 
-// connectArguments is what differs between Connect and DupConnect: the call, and
-// the subtypes by which errors name the arguments.
-type connectArguments struct {
-	op                   string
-	timeout, privateData ReturnSubtype
-}
-
-func (ep *EP) connect(arguments connectArguments, timeout time.Duration, privateData []byte, native func() cgo.Return) (err error) {
-	op := arguments.op
+// connect is what Connect and DupConnect have in common. Errors name the arguments by the subtypes behind them.
+func (ep *EP) connect(op string, timeout time.Duration, timeoutArg ReturnSubtype, privateData []byte, dataArg ReturnSubtype, native func() error) (err error) {
 	if timeout <= 0 {
-		return refuse(op, ErrInvalidParameter, arguments.timeout, "the time-out is %v, it must be positive: TimeoutInfinite waits forever", timeout)
+		return refuse(op, ErrInvalidParameter, timeoutArg, "the time-out is %v, it must be positive: TimeoutInfinite waits forever", timeout)
 	}
 	if err := ep.takeControl(op); err != nil {
 		return err
 	}
 	defer ep.request.mu.Unlock()
-	if err := ep.ia.checkPrivateData(op, privateData, arguments.privateData); err != nil {
+	if err := ep.ia.checkPrivateData(op, privateData, dataArg); err != nil {
 		return err
 	}
 	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
 		return err
 	}
 	defer ep.shadow.Begin(shadow.Call(op)).End(&err)
-	return check(op, ep.ia.counters.Load().attempt(ep, native))
+	return ep.ia.counters.Load().attempt(ep, native)
 }
 
-// explainAddress adds to the error of a connect that the library refused for its address what the kernel says of that.
+// explainAddress adds to the code of a connect that the library refused for its address what the kernel says of that.
 // With CMA, which refuses only while the interface of the adapter is down, the outcome is an event otherwise.
-func explainAddress(op string, address netip.Addr, err error) error {
-	var e *Error
-	if !errors.As(err, &e) || e.Return.Type() != ErrInvalidAddress {
-		return err
-	}
-	subtype, refusal := e.Return.Subtype(), tryAddress(address)
+func explainAddress(op string, address netip.Addr, r cgo.Return) error {
+	subtype, refusal := ReturnSubtype(r.Subtype()), tryAddress(address)
 	// tryAddress asks for UDP, and a moment later: both may succeed where the connect failed.
 	detail := fmt.Sprintf("the provider could not begin to connect to %v: try again, and look for a network interface that is down, or a packet filter", address)
 	switch {
@@ -132,40 +124,23 @@ func (ep *EP) requireConnectable(op string, from EPState) error {
 //	    IN const DAT_PVOID private_data, IN DAT_QOS quality_of_service)
 func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_dup_connect"
-	if ep == nil {
-		return ep.object().unusable(op, InvalidHandleEP)
-	}
-	if err := from.requireConnected(op, &ep.obj); err != nil {
-		return ep.obj.refused(op, InvalidHandleEP, err)
-	}
-	arguments := connectArguments{op, InvalidArg3, InvalidArg4}
-	var gone error
-	err := ep.connect(arguments, timeout, privateData, func() cgo.Return {
-		if gone = from.obj.enter(op, InvalidHandleEP); gone != nil {
-			return cgo.ClassError | cgo.InvalidHandle.Return()
+	return ep.connect(op, timeout, InvalidArg3, privateData, InvalidArg4, func() error {
+		if err := from.object().enter(op, InvalidHandleEP); err != nil {
+			return err
 		}
-		defer from.obj.leave()
-		return cgo.EPDupConnect(ep.handle, from.handle, microseconds(timeout), privateData, cgo.QOSBestEffort)
+		defer from.obj.Leave()
+		if err := from.obj.requireAdapterOf(&ep.obj, op, InvalidHandleEP); err != nil {
+			return err
+		}
+		if err := from.requireState(op, EPStateConnected); err != nil {
+			return err
+		}
+		r := cgo.EPDupConnect(ep.handle, from.handle, microseconds(timeout), privateData, cgo.QOSBestEffort)
+		if r.Type() == cgo.InvalidParameter {
+			return refuse(op, ErrInvalidParameter, InvalidArg2, "the connection of the other endpoint was accepted: it is not known where its peer listens: use Connect")
+		}
+		return check(op, r)
 	})
-	switch e, isError := err.(*Error); {
-	case gone != nil:
-		return gone
-	case isError && e.Detail == "" && e.Return.Type() == ErrInvalidParameter:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the connection of the other endpoint was accepted: it is not known where its peer listens: use Connect")
-	}
-	return err
-}
-
-// requireConnected refuses an endpoint that is not connected, or is another adapter's.
-func (ep *EP) requireConnected(op string, other *object) error {
-	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
-		return err
-	}
-	defer ep.obj.leave()
-	if err := ep.obj.requireAdapterOf(other, op, InvalidHandleEP); err != nil {
-		return err
-	}
-	return ep.requireState(op, EPStateConnected)
 }
 
 func (ep *EP) requireState(op string, want EPState) error {

@@ -121,19 +121,9 @@ type HandleType uint32
 type EVDState uint32
 
 // MemPriv holds memory privileges. They are bits. MemPrivIBRemoteAtomic is not part of MemPrivAll.
+//
+//constants:without MemPrivExtensionBase
 type MemPriv uint32
-
-func (v MemPriv) String() string { return cgo.MemPriv(v).String() }
-
-const (
-	MemPrivNone           MemPriv = MemPriv(cgo.MemPrivNone)           // DAT_MEM_PRIV_NONE_FLAG
-	MemPrivLocalRead      MemPriv = MemPriv(cgo.MemPrivLocalRead)      // DAT_MEM_PRIV_LOCAL_READ_FLAG
-	MemPrivRemoteRead     MemPriv = MemPriv(cgo.MemPrivRemoteRead)     // DAT_MEM_PRIV_REMOTE_READ_FLAG
-	MemPrivLocalWrite     MemPriv = MemPriv(cgo.MemPrivLocalWrite)     // DAT_MEM_PRIV_LOCAL_WRITE_FLAG
-	MemPrivRemoteWrite    MemPriv = MemPriv(cgo.MemPrivRemoteWrite)    // DAT_MEM_PRIV_REMOTE_WRITE_FLAG
-	MemPrivAll            MemPriv = MemPriv(cgo.MemPrivAll)            // DAT_MEM_PRIV_ALL_FLAG
-	MemPrivIBRemoteAtomic MemPriv = MemPriv(cgo.MemPrivIBRemoteAtomic) // DAT_IB_MEM_PRIV_REMOTE_ATOMIC
-)
 
 // ServiceType is the transport service of an endpoint.
 type ServiceType uint32

@@ -19,7 +19,7 @@ func SetConsumerContext(o Object, context any) error {
 	if err != nil {
 		return err
 	}
-	defer obj.leave()
+	defer obj.Leave()
 	obj.context.Store(&context)
 	return nil
 }
@@ -33,7 +33,7 @@ func GetConsumerContext(o Object) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer obj.leave()
+	defer obj.Leave()
 	if context := obj.context.Load(); context != nil {
 		return *context, nil
 	}
@@ -50,31 +50,8 @@ func GetHandleType(o Object) (HandleType, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer obj.leave()
-	var handle cgo.Handle
-	switch o := o.(type) {
-	case *CNO:
-		handle = cgo.Handle(o.waiting.Handle())
-	case *RSP:
-		handle = cgo.Handle(o.service.handle)
-	case *PSP:
-		handle = cgo.Handle(o.service.handle)
-	case *CR:
-		handle = cgo.Handle(o.handle)
-	case *EP:
-		handle = cgo.Handle(o.handle)
-	case *EVD:
-		handle = cgo.Handle(o.queue.Handle())
-	case *IA:
-		handle = cgo.Handle(o.handle)
-	case *LMR:
-		handle = cgo.Handle(o.handle)
-	case *PZ:
-		handle = cgo.Handle(o.handle)
-	case *SRQ:
-		handle = cgo.Handle(o.handle)
-	}
-	kind, r := cgo.GetHandleType(handle)
+	defer obj.Leave()
+	kind, r := cgo.GetHandleType(obj.handle)
 	return HandleType(kind), check(op, r)
 }
 

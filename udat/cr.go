@@ -52,7 +52,7 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 		}
 	}
 	cr.obj.SetGate(new(sync.Mutex))
-	cr.obj.born("connection request", NoSubtype, func() error { return cr.Reject(nil) }, &s.obj, &s.ia.obj)
+	cr.obj.born("connection request", cgo.Handle(cr.handle), NoSubtype, func() error { return cr.Reject(nil) }, &s.obj.Object, &s.ia.obj.Object)
 	return cr
 }
 
@@ -98,21 +98,13 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) {
 		answered, err := ep.accept(op, cr, privateData)
 		if answered && err != nil {
-			err = cr.giveUp(err)
+			_ = cgo.CRReject(cr.handle, nil) // the library keeps what it fails to accept until then
+			if errors.Is(err, InvalidHandleCR) {
+				err = refuse(op, ErrInvalidHandle, InvalidHandleCR, "the peer has gone, and the request with it: wait for the next one")
+			}
 		}
 		return answered, err
 	})
-}
-
-// giveUp ends the request when the library has failed to accept it with err. The library
-// keeps it until it is rejected, and names it as invalid if the peer has gone.
-func (cr *CR) giveUp(err error) error {
-	const op = "dat_cr_accept"
-	_ = cgo.CRReject(cr.handle, nil)
-	if errors.Is(err, InvalidHandleCR) {
-		return refuse(op, ErrInvalidHandle, InvalidHandleCR, "the peer has gone, and the request with it: wait for the next one")
-	}
-	return err
 }
 
 // Reject rejects the request. The peer gets EventConnectionPeerRejected with

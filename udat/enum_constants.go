@@ -162,6 +162,18 @@ const (
 func (v EVDState) String() string { return cgo.EVDState(v).String() }
 
 const (
+	MemPrivNone           MemPriv = MemPriv(cgo.MemPrivNone)           // DAT_MEM_PRIV_NONE_FLAG
+	MemPrivLocalRead      MemPriv = MemPriv(cgo.MemPrivLocalRead)      // DAT_MEM_PRIV_LOCAL_READ_FLAG
+	MemPrivRemoteRead     MemPriv = MemPriv(cgo.MemPrivRemoteRead)     // DAT_MEM_PRIV_REMOTE_READ_FLAG
+	MemPrivLocalWrite     MemPriv = MemPriv(cgo.MemPrivLocalWrite)     // DAT_MEM_PRIV_LOCAL_WRITE_FLAG
+	MemPrivRemoteWrite    MemPriv = MemPriv(cgo.MemPrivRemoteWrite)    // DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+	MemPrivAll            MemPriv = MemPriv(cgo.MemPrivAll)            // DAT_MEM_PRIV_ALL_FLAG
+	MemPrivIBRemoteAtomic MemPriv = MemPriv(cgo.MemPrivIBRemoteAtomic) // DAT_IB_MEM_PRIV_REMOTE_ATOMIC
+)
+
+func (v MemPriv) String() string { return cgo.MemPriv(v).String() }
+
+const (
 	EPFieldPZHandle               EPParamMask = EPParamMask(cgo.EPFieldPZHandle)               // DAT_EP_FIELD_PZ_HANDLE
 	EPFieldRecvEVDHandle          EPParamMask = EPParamMask(cgo.EPFieldRecvEVDHandle)          // DAT_EP_FIELD_RECV_EVD_HANDLE
 	EPFieldRequestEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldRequestEVDHandle)       // DAT_EP_FIELD_REQUEST_EVD_HANDLE

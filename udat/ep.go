@@ -10,6 +10,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/life"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
@@ -87,15 +88,8 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 //	    OUT DAT_EP_HANDLE *ep_handle)
 func CreateEPWithSRQ(ia *IA, pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAttr) (*EP, error) {
 	const op = "dat_ep_create_with_srq"
-	switch {
-	case srq == nil:
-		return nil, srq.object().enter(op, InvalidHandleSRQ)
-	case recv == nil:
-		return nil, recv.object().enter(op, InvalidHandleEVDRecv)
-	case request == nil:
-		return nil, request.object().enter(op, InvalidHandleEVDRequest)
-	case connect == nil:
-		return nil, connect.object().enter(op, InvalidHandleEVDConn)
+	if srq == nil {
+		return nil, srq.object().unusable(op, InvalidHandleSRQ)
 	}
 	return createEP(op, ia, epParts{pz: pz, recv: recv, request: request, connect: connect, srq: srq}, attr)
 }
@@ -114,7 +108,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	ep := &EP{ia: ia}
-	ep.shadow = watch(watched{ep}, func() string { return ep.obj.String() })
+	ep.shadow = watch(shadow.Endpoint{State: ep.libraryState, Glance: ep.glance}, func() string { return ep.obj.String() })
 	if err := p.checkStreams(op, ep); err != nil {
 		return nil, err
 	}
@@ -126,11 +120,11 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	ep.recv.init(ep, &p)
 	ep.request.init(ep, &p)
 	ep.obj.SetGate(&ep.recv.mu)
-	ep.obj.born(endpointKind, NoSubtype, ep.Free, p.parents(ia)...)
+	ep.obj.born(endpointKind, cgo.Handle(handle), NoSubtype, ep.Free, p.parents(ia)...)
 	for _, evd := range p.evds() {
 		evd.addEndpoint(handle, ep)
 	}
-	ia.setNamed(cgo.Handle(handle), ep)
+	ia.setNamed(ep)
 	return ep, nil
 }
 
@@ -142,21 +136,21 @@ type epParts struct {
 	attr                   EPAttr
 }
 
-// arguments lists the parts, without those that are left out.
+// arguments lists the parts, without those that are left out, which an endpoint with a shared receive queue needs.
 func (p *epParts) arguments(ia *IA) []argument {
 	arguments := []argument{{ia.object(), InvalidHandleIA}, {p.pz.object(), InvalidHandlePZ}}
 	for _, a := range []argument{{p.recv.object(), InvalidHandleEVDRecv}, {p.request.object(), InvalidHandleEVDRequest},
 		{p.connect.object(), InvalidHandleEVDConn}, {p.srq.object(), InvalidHandleSRQ}} {
-		if a.object != nil {
+		if a.object != nil || p.srq != nil {
 			arguments = append(arguments, a)
 		}
 	}
 	return arguments
 }
 
-func (p *epParts) parents(ia *IA) (parents []*object) {
+func (p *epParts) parents(ia *IA) (parents []*life.Object) {
 	for _, a := range p.arguments(ia) {
-		parents = append(parents, a.object)
+		parents = append(parents, &a.object.Object)
 	}
 	return parents
 }
@@ -164,7 +158,7 @@ func (p *epParts) parents(ia *IA) (parents []*object) {
 // evds returns the event dispatchers, each once, in the order in which they are locked.
 func (p *epParts) evds() []*EVD {
 	evds := slices.DeleteFunc([]*EVD{p.recv, p.request, p.connect}, func(evd *EVD) bool { return evd == nil })
-	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.Serial(), b.obj.Serial()) })
+	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.Serial, b.obj.Serial) })
 	return slices.Compact(evds)
 }
 
@@ -262,7 +256,7 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
 		return EPStatus{}, err
 	}
-	defer ep.obj.leave()
+	defer ep.obj.Leave()
 	if ep.shadow != nil {
 		ep.shadow.Observe(op)
 	}
@@ -286,14 +280,9 @@ func (ep *EP) libraryState(op string) (cgo.EPState, error) {
 	return state, check(op, r)
 }
 
-// watched is an endpoint as its shadow sees it.
-type watched struct{ ep *EP }
-
-func (w watched) LibraryState(op string) (cgo.EPState, error) { return w.ep.libraryState(op) }
-
-// Glance does not wait for the gate.
-func (w watched) Glance(op string) (cgo.EPState, bool) {
-	q := &w.ep.recv
+// glance is libraryState without waiting for the gate. It reports false if it would have to.
+func (ep *EP) glance(op string) (cgo.EPState, bool) {
+	q := &ep.recv
 	if !q.mu.TryLock() {
 		return 0, false
 	}
@@ -301,7 +290,7 @@ func (w watched) Glance(op string) (cgo.EPState, bool) {
 	if q.handle == 0 {
 		return 0, false
 	}
-	state, err := w.ep.libraryState(op)
+	state, err := ep.libraryState(op)
 	return state, err == nil
 }
 
@@ -331,7 +320,7 @@ func (ep *EP) Query() (EPParam, error) {
 	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
 		return EPParam{}, err
 	}
-	defer ep.obj.leave()
+	defer ep.obj.Leave()
 	state, err := ep.state(op)
 	if err != nil {
 		return EPParam{}, err
@@ -381,7 +370,7 @@ func (ep *EP) Free() (err error) {
 		for _, evd := range evds {
 			evd.removeEndpoint(ep.handle)
 		}
-		ep.ia.forgetNamed(cgo.Handle(ep.handle), ep)
+		ep.ia.forgetNamed(ep)
 		ep.recv.handle, ep.request.handle = 0, 0
 		return nil
 	})

@@ -138,13 +138,9 @@ func (e *Error) Timeout() bool { return e.Return.Type() == ErrTimeoutExpired }
 // needLibrary fails in a build without the native library. Calls that could do
 // something of their own before they reach it begin with this.
 func needLibrary(op string) error {
-	if !cgo.Available {
-		return withoutLibrary(op)
+	if cgo.Available {
+		return nil
 	}
-	return nil
-}
-
-func withoutLibrary(op string) error {
 	return &Error{
 		Op:     op,
 		Return: classError | Return(ErrNotImplemented),
@@ -163,8 +159,8 @@ func check(op string, r cgo.Return) error {
 	if r.OK() {
 		return nil
 	}
-	if !cgo.Available {
-		return withoutLibrary(op)
+	if err := needLibrary(op); err != nil {
+		return err
 	}
 	if r.Type() == cgo.PrivilegesViolation {
 		if err := device.Credentials(); err != nil {
@@ -185,8 +181,8 @@ func checkState(op string, r cgo.Return, remedy string) error {
 // refuse makes the error of a call that the binding did not pass on. Without the
 // native library that is what is wrong with each call: no object is there.
 func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any) error {
-	if !cgo.Available {
-		return withoutLibrary(op)
+	if err := needLibrary(op); err != nil {
+		return err
 	}
 	return logged(&Error{Op: op, Return: classError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)})
 }

@@ -1,10 +1,8 @@
 package udat
 
 import (
-	"errors"
-	"time"
-
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/life"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
@@ -108,24 +106,18 @@ func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EV
 	return evd
 }
 
-// newAsyncEVD wraps the EVD that comes with the adapter.
-func newAsyncEVD(op string, ia *IA, handle cgo.EVDHandle) (*EVD, error) {
-	evd := newEVD(ia, handle, 0, EVDAsync)
-	return evd, check(op, cgo.EVDModifyCNO(handle, ia.notifier.CNO()))
-}
-
 func (evd *EVD) born(kind string, free func() error) {
-	evd.obj.born(kind, InvalidStateEVDInUse, free, evd.parents()...)
-	evd.ia.setNamed(cgo.Handle(evd.queue.Handle()), evd)
+	evd.obj.born(kind, cgo.Handle(evd.queue.Handle()), InvalidStateEVDInUse, free, evd.parents()...)
+	evd.ia.setNamed(evd)
 }
 
 // parents are what the EVD uses. That of the adapter comes with it.
-func (evd *EVD) parents() (parents []*object) {
+func (evd *EVD) parents() (parents []*life.Object) {
 	if evd.flags&EVDAsync == 0 {
-		parents = append(parents, &evd.ia.obj)
+		parents = append(parents, &evd.ia.obj.Object)
 	}
 	if evd.cno != nil {
-		parents = append(parents, &evd.cno.obj)
+		parents = append(parents, &evd.cno.obj.Object)
 	}
 	return parents
 }
@@ -176,18 +168,18 @@ func (evd *EVD) Resize(minQLen int) error {
 	if err := evd.object().enter(op, NoSubtype); err != nil {
 		return err
 	}
-	defer evd.obj.leave()
+	defer evd.obj.Leave()
 	if most := evd.ia.attr.MaxEVDQLen; minQLen < 1 || minQLen > most {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most)
 	}
-	err := check(op, evd.queue.Resize(int32(minQLen)))
-	if errors.Is(err, ErrModelNotSupported) {
+	switch r := evd.queue.Resize(int32(minQLen)); r.Type() {
+	case cgo.ModelNotSupported:
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the device cannot resize queues of completions: create another event dispatcher")
-	}
-	if errors.Is(err, ErrInvalidState) {
+	case cgo.InvalidState:
 		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the queue length is %d, but there are more events, or completions to come: take some first", minQLen)
+	default:
+		return check(op, r)
 	}
-	return err
 }
 
 // Free frees the event dispatcher with the events in it. Waiters get ErrClosed. It
@@ -199,43 +191,14 @@ func (evd *EVD) Free() error {
 	if evd != nil && evd.flags&EVDAsync != 0 {
 		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher belongs to its adapter: close the adapter")
 	}
-	return whileBusy(func() error {
-		return evd.object().seal(op, NoSubtype, func() error { return evd.release(op, cgo.EVDFree) })
-	})
+	return evd.object().seal(op, NoSubtype, func() error { return evd.release(op, cgo.EVDFree) })
 }
 
 // release frees the native EVD, and ends all waits. The caller holds the gate for writing.
 func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
-	handle := evd.queue.Handle()
 	err := check(op, evd.queue.Free(free))
 	if err == nil {
-		evd.ia.forgetNamed(cgo.Handle(handle), evd)
+		evd.ia.forgetNamed(evd)
 	}
 	return err
-}
-
-// busyWithin is far longer than the kernel takes for a command, also when the
-// command's thread does not run for a while.
-const busyWithin = time.Second
-
-const (
-	firstBusyPause   = time.Millisecond
-	longestBusyPause = 64 * time.Millisecond
-)
-
-// whileBusy calls free, which frees a native EVD, and calls it again for up to busyWithin
-// while it returns an internal error. The kernel refuses, with EBUSY, to destroy a
-// completion queue while another command for it is in progress, such as that by which a
-// thread of the library asks to be notified of the next completion. The library then
-// leaves the EVD as it was, but disabled. The caller must not hold a lock that others may
-// need meanwhile.
-func whileBusy(free func() error) error {
-	start := time.Now()
-	for pause := firstBusyPause; ; pause = min(2*pause, longestBusyPause) {
-		err := free()
-		if !errors.Is(err, ErrInternalError) || time.Since(start) >= busyWithin {
-			return err
-		}
-		time.Sleep(pause)
-	}
 }

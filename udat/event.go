@@ -5,6 +5,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/logging"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // Event is one event, copied out of the library whole: nothing in it changes
@@ -26,17 +27,26 @@ type Event struct {
 	Immediate uint32
 
 	ep   *EP
-	more *moreOfEvent // nil for a completion
+	rare *rareParts // nil for a completion
 }
 
-// moreOfEvent is what only rare events have. It is apart so that a completion, which is
+// rareParts are what only rare events have. They are apart so that a completion, which is
 // copied for each that a program takes, stays small.
-type moreOfEvent struct {
+type rareParts struct {
 	cr          *CR
 	evd         *EVD
 	lowSRQ      *SRQ
 	rmr         *RMR
 	privateData []byte
+}
+
+var noRareParts rareParts
+
+func (e Event) parts() *rareParts {
+	if e.rare == nil {
+		return &noRareParts
+	}
+	return e.rare
 }
 
 // EP returns the endpoint of a completion, of a connection event, or of an asynchronous error that concerns one; nil
@@ -45,12 +55,7 @@ func (e Event) EP() *EP { return e.ep }
 
 // CR returns the connection request of an EventConnectionRequest, nil for any
 // other. It must be accepted or rejected.
-func (e Event) CR() *CR {
-	if e.more == nil {
-		return nil
-	}
-	return e.more.cr
-}
+func (e Event) CR() *CR { return e.parts().cr }
 
 // ConnQual returns the qualifier that the request of an EventConnectionRequest
 // came to, as the service point was given it, 0 for any other event.
@@ -63,41 +68,21 @@ func (e Event) ConnQual() ConnQual {
 
 // EVD returns the event dispatcher that an EventAsyncErrorEVDOverflow is about,
 // nil for any other event.
-func (e Event) EVD() *EVD {
-	if e.more == nil {
-		return nil
-	}
-	return e.more.evd
-}
+func (e Event) EVD() *EVD { return e.parts().evd }
 
 // RMR returns the region that an EventRMRBindCompletion is about, nil for any other
 // event.
-func (e Event) RMR() *RMR {
-	if e.more == nil {
-		return nil
-	}
-	return e.more.rmr
-}
+func (e Event) RMR() *RMR { return e.parts().rmr }
 
 // LowSRQ returns the shared receive queue of an EventAsyncErrorProviderInternalError that says that it has fewer
 // receives than its low watermark, see SRQ.SetLowWatermark; nil for any other event. DAT has no number of its own for
 // this event. It is no error: Err returns nil.
-func (e Event) LowSRQ() *SRQ {
-	if e.more == nil {
-		return nil
-	}
-	return e.more.lowSRQ
-}
+func (e Event) LowSRQ() *SRQ { return e.parts().lowSRQ }
 
 // PrivateData returns what the peer sent along with a connection event. The
 // providers pad it: a program that needs the exact length sends it along. It is
 // empty for an EventConnectionRequest, whose private data CR.Query returns.
-func (e Event) PrivateData() []byte {
-	if e.more == nil {
-		return nil
-	}
-	return e.more.privateData
-}
+func (e Event) PrivateData() []byte { return e.parts().privateData }
 
 // Err returns nil for an event of success, the DTOStatus of a failed
 // completion, the ConnectionEvent of a connection that failed, and the
@@ -121,7 +106,7 @@ func (e *Event) isCompletion() bool {
 }
 
 // decode makes events of what the library gave, and returns how many the program may see:
-// not those of a freed endpoint, for example. The caller has locked the queue. See assert for panics.
+// not those of a freed endpoint, for example. The caller has locked the queue. See shadow.Assert for panics.
 //
 // It sets the fields of a completion one by one: a copy of an Event waits for the stores that
 // have made it.
@@ -146,7 +131,7 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 		evd.ia.counters.Load().completed(event.Status)
 		event.Cookie = dto.UserCookie
 		event.Length, event.Immediate = 0, 0
-		event.ep, event.more = ep, nil
+		event.ep, event.rare = ep, nil
 		if event.Status == DTOSuccess {
 			event.Length = dto.TransferredLength
 			if event.Operation >= DTOIBRecvImmed {
@@ -154,24 +139,11 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 			}
 		}
 		if ep != nil && ep.shadow != nil { // it is nil for a shared receive that soft-RoCE has lost
-			evd.assert(ep.shadow.Completion)
+			shadow.Assert(&evd.queue, ep.shadow.Completion)
 		}
 		n++
 	}
 	return n
-}
-
-// assert calls a function that reports differences to the program. If that panics, the queue is
-// unlocked: whoever takes events saves the defer.
-func (evd *EVD) assert(look func()) {
-	panics := true
-	defer func() {
-		if panics {
-			evd.queue.Unlock()
-		}
-	}()
-	look()
-	panics = false
 }
 
 // decodeOther is decode for an event that is no completion of a DTO.
@@ -185,8 +157,8 @@ func (evd *EVD) decodeOther(raw *cgo.Event, event *Event) bool {
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
 	case n == EventAsyncErrorEVDOverflow:
-		about, _ := evd.ia.withName(cgo.Handle(raw.AsyncError().Handle)).(*EVD)
-		*event = Event{Number: n, more: &moreOfEvent{evd: about}}
+		about := evd.ia.evdWithHandle(cgo.EVDHandle(raw.AsyncError().Handle))
+		*event = Event{Number: n, rare: &rareParts{evd: about}}
 	case n == EventRMRBindCompletion:
 		evd.decodeBind(raw.RMRBind(), event)
 	default:
@@ -199,7 +171,7 @@ func (evd *EVD) decodeBind(data *cgo.RMRBindCompletionEventData, event *Event) {
 	evd.ia.counters.Load().completed(DTOStatus(data.Status))
 	*event = Event{Number: EventRMRBindCompletion, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie}
 	if rmr, known := evd.ia.withName(cgo.Handle(data.RMRHandle)).(*RMR); known {
-		event.more = &moreOfEvent{rmr: rmr}
+		event.rare = &rareParts{rmr: rmr}
 		event.ep = rmr.ep.Load()
 	}
 }
@@ -211,7 +183,7 @@ func (evd *EVD) decodeError(number EventNumber, data *cgo.AsyncErrorEventData, e
 		event.ep = o
 	case *SRQ:
 		if data.Reason == cgo.SRQLowWatermarkEvent {
-			event.more = &moreOfEvent{lowSRQ: o}
+			event.rare = &rareParts{lowSRQ: o}
 		}
 	}
 }
@@ -224,11 +196,11 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 	}
 	*event = Event{Number: number, ep: ep}
 	if data.PrivateData != 0 && data.PrivateDataSize > 0 {
-		event.more = &moreOfEvent{privateData: make([]byte, data.PrivateDataSize)}
-		cgo.CopyOut(event.more.privateData, data.PrivateData)
+		event.rare = &rareParts{privateData: make([]byte, data.PrivateDataSize)}
+		cgo.CopyOut(event.rare.privateData, data.PrivateData)
 	}
 	if ep.shadow != nil {
-		evd.assert(func() { ep.shadow.Event(cgo.EventNumber(number)) })
+		shadow.Assert(&evd.queue, func() { ep.shadow.Event(cgo.EventNumber(number)) })
 	}
 	evd.ia.counters.Load().connection(number, ep)
 	logging.Connection(cgo.EventNumber(number), evd.ia.name, ep.obj.Record)
@@ -243,11 +215,11 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 		cgo.CRReject(data.CRHandle, nil)
 		return false
 	}
-	*event = Event{Number: EventConnectionRequest, more: &moreOfEvent{cr: newCR(s, data)}}
+	*event = Event{Number: EventConnectionRequest, rare: &rareParts{cr: newCR(s, data)}}
 	evd.ia.counters.Load().connection(EventConnectionRequest, nil)
 	logging.Connection(cgo.EventConnectionRequest, evd.ia.name, s.obj.Record)
 	if s.rsp != nil && s.rsp.ep.shadow != nil {
-		evd.assert(func() { s.rsp.ep.shadow.Event(cgo.EventConnectionRequest) })
+		shadow.Assert(&evd.queue, func() { s.rsp.ep.shadow.Event(cgo.EventConnectionRequest) })
 	}
 	return true
 }

@@ -34,18 +34,14 @@ func TestEPThatCannotBeFreed(t *testing.T) {
 	})
 }
 
-// The kernel does not destroy a completion queue while a command for it is in progress,
-// which soon ends.
-func TestEVDFreeWhileBusy(t *testing.T) {
+// An EVD that the library does not free lives on.
+func TestEVDThatCannotBeFreed(t *testing.T) {
 	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
-		const failures = 4
-		for _, flags := range []udat.EVDFlags{udat.EVDDTO, udat.EVDSoftware, udat.EVDConnection} {
-			evd := createEVD(t, ia, 8, flags)
-			calls.evdFree.next(failures, udat.Return(udat.ErrInternalError))
-			want(t, evd.Free())
-			if n := calls.evdFree.stop(); n != failures {
-				t.Errorf("%d calls have failed, want %d", n, failures)
-			}
-		}
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		calls.evdFree.next(1, udat.Return(udat.ErrInternalError))
+		want(t, evd.Free(), udat.ErrInternalError)
+		want(t, evd.PostSE(1))
+		udattest.Expect(t, evd, udat.EventSoftware)
+		want(t, evd.Free())
 	})
 }

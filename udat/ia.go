@@ -3,13 +3,13 @@ package udat
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
@@ -37,7 +37,7 @@ type IA struct {
 	counters atomic.Pointer[counters] // nil until Stats is called
 
 	mu    sync.Mutex
-	named map[cgo.Handle]any // endpoints, shared receive queues and remote memory regions, which events name
+	named map[cgo.Handle]Object // event dispatchers, endpoints, shared receive queues and remote memory regions, which events name
 
 	closing sync.Mutex // held by Close, so that a second one comes after it
 }
@@ -87,21 +87,70 @@ func Open(name string) (*IA, error) {
 	if err := checkName(op, name); err != nil {
 		return nil, err
 	}
-	handle, asyncHandle, provider, library, err := openNative(op, name)
+	ia := &IA{name: name, named: make(map[cgo.Handle]Object)}
+	asyncHandle, err := ia.openNative(op)
 	if err != nil {
 		return nil, err
 	}
-	ia := &IA{name: name, handle: handle, provider: provider, overTCP: device.IsSCM(library), named: make(map[cgo.Handle]any)}
 	if err := ia.complete(op, asyncHandle); err != nil {
-		closeNative(handle, provider, cgo.CloseAbrupt)
+		ia.closeNative(cgo.CloseAbrupt)
 		return nil, err
 	}
 	ia.obj.Ledger = life.OpenLedger(name)
 	runtime.AddCleanup(ia, dropped, ia.obj.Ledger)
-	ia.obj.born(adapterKind, InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
+	ia.obj.born(adapterKind, cgo.Handle(ia.handle), InvalidStateIAInUse, func() error { return ia.Close(CloseAbrupt) })
 	ia.async.obj.Ledger = ia.obj.Ledger
 	ia.async.born("asynchronous event dispatcher", nil) // after the adapter, whose Close frees it
 	return ia, nil
+}
+
+// openNative opens the native adapter by the adapter's name.
+func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
+	registry.Lock()
+	defer registry.Unlock()
+	p, err := providerOf(op, ia.name)
+	if err != nil {
+		return 0, err
+	}
+	entry, library := ia.name, ""
+	if p != nil {
+		// The socket CM provider would leave a device without the port open.
+		if err := device.MissingPort(p.libraryName, p.instanceData); err != nil {
+			p.opened(false)
+			return 0, explained(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
+		}
+		entry, library = p.name, p.libraryName
+	} else if library, err = libraryOfEntry(op, ia.name); err != nil {
+		return 0, err
+	}
+	handle, async, r := cgo.IAOpen(entry, asyncQLen)
+	if p != nil {
+		p.opened(r.OK())
+	}
+	if !r.OK() {
+		return 0, explainOpenFailure(op, ia.name, r, p)
+	}
+	ia.handle, ia.provider, ia.overTCP = handle, p, device.IsSCM(library)
+	return async, nil
+}
+
+// closeNative closes what openNative has opened.
+func (ia *IA) closeNative(flags cgo.CloseFlags) cgo.Return {
+	registry.Lock()
+	defer registry.Unlock()
+	r := cgo.IAClose(ia.handle, flags)
+	if ia.provider == nil {
+		return r
+	}
+	// The adapter is closed by then: the library looks for the entry of dat.conf
+	// to unload the provider, and there is none.
+	if r.Type() == cgo.ProviderNotFound {
+		r = cgo.Success.Return()
+	}
+	if r.OK() {
+		ia.provider.open--
+	}
+	return r
 }
 
 // complete reads the attributes, and makes what brings notifications.
@@ -117,15 +166,24 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	}
 	ia.iwarp = device.TransportOf(ia.attr.AdapterName) == device.TransportIWARP
 	ia.software = device.IsSoftware(ia.attr.AdapterName)
-	if err := cmp.Or(ia.checkProvider(op), ia.checkOpened(op)); err != nil {
+	if err := ia.checkOpened(op); err != nil {
 		return err
 	}
-	notifier, r, err := notify.NewNotifier(ia.handle)
+	forgettable := weak.Make(ia) // the notifier is no reason to keep it
+	notifier, r, err := notify.NewNotifier(ia.handle, func(handle cgo.EVDHandle) *notify.Queue {
+		if ia := forgettable.Value(); ia != nil {
+			if evd := ia.evdWithHandle(handle); evd != nil {
+				return &evd.queue
+			}
+		}
+		return nil
+	})
 	if err != nil || !r.OK() {
 		return cannotNotify(op, r, err)
 	}
 	ia.notifier = notifier
-	if ia.async, err = newAsyncEVD(op, ia, asyncHandle); err != nil {
+	ia.async = newEVD(ia, asyncHandle, 0, EVDAsync)
+	if err = check(op, cgo.EVDModifyCNO(asyncHandle, notifier.CNO())); err != nil {
 		notifier.Close()
 	}
 	return err
@@ -309,7 +367,7 @@ func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
 	if err := ia.object().enter(queryIAOp, InvalidHandleIA); err != nil {
 		return IAAttr{}, ProviderAttr{}, err
 	}
-	defer ia.obj.leave()
+	defer ia.obj.Leave()
 	return ia.query()
 }
 
@@ -345,29 +403,23 @@ func (ia *IA) Close(flags CloseFlags) error {
 	}
 	ia.closing.Lock()
 	defer ia.closing.Unlock()
-	if err := ia.obj.BeginClosing(flags == CloseAbrupt); err != nil {
-		return ia.obj.notSealed(op, InvalidHandleIA, err)
-	}
-	defer ia.obj.StopClosing()
+	var empty func()
 	if flags == CloseAbrupt {
-		_ = ia.async.ModifyCNO(nil)
-		ia.abortAttempts()
-		ia.freeChildren()
+		empty = func() {
+			_ = ia.async.ModifyCNO(nil)
+			ia.abortAttempts()
+			ia.freeChildren()
+		}
 	}
-	return ia.seal(op)
-}
-
-// seal closes the gate for good, and closes the native adapter, on which the program has
-// nothing left.
-func (ia *IA) seal(op string) error {
 	var failure error
-	err := ia.obj.SealClosing(func() error {
+	err := ia.obj.Close(empty, func() error {
 		failure = ia.release(op)
 		return nil
 	})
 	return cmp.Or(ia.obj.notSealed(op, InvalidHandleIA, err), failure)
 }
 
+// release closes the native adapter, on which the program has nothing left.
 func (ia *IA) release(op string) error {
 	err := ia.async.object().seal(op, InvalidHandleEVDAsync, func() error {
 		return ia.async.release(op, func(handle cgo.EVDHandle) cgo.Return { return cgo.EVDModifyCNO(handle, 0) })
@@ -376,7 +428,7 @@ func (ia *IA) release(op string) error {
 		err = check(op, ia.notifier.Close())
 	}
 	if err == nil {
-		err = check(op, closeNative(ia.handle, ia.provider, cgo.CloseGraceful))
+		err = check(op, ia.closeNative(cgo.CloseGraceful))
 	}
 	return err
 }
@@ -384,42 +436,51 @@ func (ia *IA) release(op string) error {
 // abortAttempts aborts all connections that are being made, so that the waiting
 // for the library, which freeing the endpoints takes, is over for all at once.
 func (ia *IA) abortAttempts() {
-	ia.mu.Lock()
-	named := slices.Collect(maps.Values(ia.named))
-	ia.mu.Unlock()
-	for _, o := range named {
-		ep, isEP := o.(*EP)
-		if !isEP {
-			continue
-		}
+	for _, ep := range ia.endpoints() {
 		if status, err := ep.GetStatus(); err == nil && inAttempt(status.State) {
 			_ = ep.Disconnect(CloseAbrupt)
 		}
 	}
 }
 
-// setNamed has events that name the handle be about an object. The caller has just made it.
-func (ia *IA) setNamed(handle cgo.Handle, object any) {
+func (ia *IA) endpoints() (endpoints []*EP) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	ia.named[handle] = object
+	for _, o := range ia.named {
+		if ep, isEP := o.(*EP); isEP {
+			endpoints = append(endpoints, ep)
+		}
+	}
+	return endpoints
+}
+
+// setNamed has events that name the handle of an object be about it. The caller has just made it.
+func (ia *IA) setNamed(o Object) {
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	ia.named[o.object().handle] = o
 }
 
 // forgetNamed drops an object that is freed. The library may have given its handle to another
 // one meanwhile.
-func (ia *IA) forgetNamed(handle cgo.Handle, object any) {
+func (ia *IA) forgetNamed(o Object) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	if ia.named[handle] == object {
+	if handle := o.object().handle; ia.named[handle] == o {
 		delete(ia.named, handle)
 	}
 }
 
 // withName returns the object that a handle is of, nil for none.
-func (ia *IA) withName(handle cgo.Handle) any {
+func (ia *IA) withName(handle cgo.Handle) Object {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
 	return ia.named[handle]
+}
+
+func (ia *IA) evdWithHandle(handle cgo.EVDHandle) *EVD {
+	evd, _ := ia.withName(cgo.Handle(handle)).(*EVD)
+	return evd
 }
 
 // freeChildren frees what is alive on the adapter, endpoints after the requests of others,
@@ -429,36 +490,19 @@ func (ia *IA) withName(handle cgo.Handle) any {
 // child that cannot be freed makes the close fail.
 func (ia *IA) freeChildren() {
 	for children := ia.obj.Users(); len(children) > 0; children = ia.obj.Users() {
-		slices.SortStableFunc(children, endpointsLast)
 		freed := false
-		for _, o := range children {
-			_ = o.Free() // a request is answered even if that fails
-			freed = freed || o.State() == life.Freed
+		for _, endpoints := range []bool{false, true} {
+			for _, o := range children {
+				if (o.Kind == endpointKind) == endpoints {
+					_ = o.Free() // a request is answered even if that fails
+					freed = freed || o.State() == life.Freed
+				}
+			}
 		}
 		if !freed {
 			return
 		}
 	}
-}
-
-func endpointsLast(a, b *life.Object) int {
-	switch isEP, otherIsEP := a.Kind() == endpointKind, b.Kind() == endpointKind; {
-	case isEP == otherIsEP:
-		return 0
-	case isEP:
-		return 1
-	}
-	return -1
-}
-
-// checkProvider refuses the socket CM provider on iWARP: it opens, and connects the
-// queue pairs in a way that only InfiniBand and RoCE have.
-func (ia *IA) checkProvider(op string) error {
-	if !ia.iwarp || !ia.overTCP {
-		return nil
-	}
-	return explained(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
-		device.ProblemWrongProvider, ia.attr.AdapterName))
 }
 
 // addressGone is the error of a call that fails because the address of the adapter has gone.
@@ -477,14 +521,16 @@ func (ia *IA) addressGone(op string) error {
 		"or close all adapters of this program whose provider is %q, and open again", device.ProblemAddressGone, address, ia.providerAttr.ProviderName))
 }
 
-// checkOpened refuses an adapter that opens and can neither listen nor connect, since the
-// library has opened its device before.
+// checkOpened refuses an adapter that opens and can neither listen nor connect: over iWARP with the
+// socket CM provider, which connects queue pairs in a way that only InfiniBand and RoCE have, or
+// since the library has opened its device before.
 func (ia *IA) checkOpened(op string) error {
-	if err := ia.addressGone(op); err != nil {
-		return err
+	if ia.iwarp && ia.overTCP {
+		return explained(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
+			device.ProblemWrongProvider, ia.attr.AdapterName))
 	}
-	if ia.overTCP {
-		return nil
+	if err := ia.addressGone(op); err != nil || ia.overTCP {
+		return err
 	}
 	if err := device.ConnectionManager(); err != nil {
 		return explained(op, classError|Return(ErrPrivilegesViolation), err)

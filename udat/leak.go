@@ -20,7 +20,7 @@ type Origin struct {
 }
 
 // String returns "endpoint (made at server.go:42)" for example.
-func (o Origin) String() string { return life.Origin(o).String() }
+func (o Origin) String() string { return life.Name(o.Kind, o.File, o.Line) }
 
 // Living lists the objects that are alive, made and not freed, in the order in
 // which they were made. What udat has made for itself is not among them.
@@ -77,24 +77,18 @@ func leakText(leaked []Origin) string {
 // dropped runs once an adapter is out of the program's reach, on the goroutine of all
 // cleanups of the program, which must go on whatever the program's function does.
 func dropped(l *life.Ledger) {
-	if report := leak(l.Origins()); report != nil {
-		go report()
+	report, leaked := *leakReport.Load(), l.Living()
+	if report == nil || len(leaked) == 0 { // the adapter was closed, as it should be
+		return
 	}
+	go report(origins(leaked))
 }
 
-// leak returns what reports the leak, nil if there is none or nobody wants to know.
-func leak(leaked []life.Origin) (report func()) {
-	onLeak := *leakReport.Load()
-	if len(leaked) == 0 || onLeak == nil {
-		return nil // the adapter was closed, as it should be
-	}
-	return func() { onLeak(origins(leaked)) }
-}
-
-func origins(list []life.Origin) []Origin {
+func origins(list []life.Record) []Origin {
 	origins := make([]Origin, len(list))
-	for i, o := range list {
-		origins[i] = Origin(o)
+	for i, r := range list {
+		maker := r.Maker()
+		origins[i] = Origin{r.Serial, r.Kind, r.Adapter, maker.Function, maker.File, maker.Line}
 	}
 	return origins
 }

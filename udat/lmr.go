@@ -65,15 +65,10 @@ const (
 	knownPrivileges = MemPrivAll | MemPrivIBRemoteAtomic
 )
 
-func checkMemory(op string, memory []byte) error {
-	if len(memory) == 0 {
-		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty: it must have at least one byte")
-	}
-	return nil
-}
-
-func checkPrivileges(op string, privileges MemPriv) error {
+func (lmr *LMR) check(op string, privileges MemPriv) error {
 	switch {
+	case len(lmr.memory) == 0:
+		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty: it must have at least one byte")
 	case privileges == 0 || privileges&^knownPrivileges != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "the privileges are %v, they must be some of %v", privileges, knownPrivileges)
 	case privileges&MemPrivRemoteWrite != 0 && privileges&MemPrivLocalWrite == 0:
@@ -84,10 +79,7 @@ func checkPrivileges(op string, privileges MemPriv) error {
 
 func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	const op = registerOp
-	if err := checkMemory(op, lmr.memory); err != nil {
-		return err
-	}
-	if err := checkPrivileges(op, privileges); err != nil {
+	if err := lmr.check(op, privileges); err != nil {
 		return err
 	}
 	leave, err := enterAll(op, pz.arguments()...)
@@ -106,7 +98,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
 	lmr.pz, lmr.handle, lmr.privileges = pz, handle, privileges
 	lmr.usable.Store(uint32(privileges))
 	lmr.lmrContext, lmr.rmrContext = lmrContext, rmrContext
-	lmr.obj.born("memory region", InvalidStateLMRInUse, lmr.Free, &pz.obj, &pz.ia.obj)
+	lmr.obj.born("memory region", cgo.Handle(handle), InvalidStateLMRInUse, lmr.Free, &pz.obj.Object, &pz.ia.obj.Object)
 	return nil
 }
 
@@ -123,7 +115,7 @@ func (lmr *LMR) Bytes() []byte {
 	if lmr.object().enter("dat_lmr_query", InvalidHandleLMR) != nil {
 		return nil
 	}
-	defer lmr.obj.leave()
+	defer lmr.obj.Leave()
 	return lmr.memory
 }
 
@@ -148,7 +140,7 @@ func (lmr *LMR) Query() (LMRParam, error) {
 	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
 		return LMRParam{}, err
 	}
-	defer lmr.obj.leave()
+	defer lmr.obj.Leave()
 	var native cgo.LMRParam
 	if err := check(op, cgo.LMRQuery(lmr.handle, cgo.LMRFieldAll, &native)); err != nil {
 		return LMRParam{}, err

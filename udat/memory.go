@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -19,18 +18,13 @@ import (
 //
 //	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
-	const op = "dat_lmr_create"
-	if err := needLibrary(op); err != nil {
-		return nil, err
-	}
-	if err := checkSize(op, size); err != nil {
-		return nil, err
-	}
-	mapping, err := mapMemory(size)
-	if err != nil {
-		return nil, noMemory(op, err, fmt.Sprintf("the system has no %d bytes for the process: ask for less, or look at its limits (ulimit -v) and those of its control group", size))
-	}
-	return registerMapping(pz, mapping, size, privileges)
+	return allocate(pz, size, privileges, func() ([]byte, error) {
+		mapping, err := mapMemory(size)
+		if err != nil {
+			return nil, noMemory(err, "the system has no %d bytes for the process: ask for less, or look at its limits (ulimit -v) and those of its control group", size)
+		}
+		return mapping, nil
+	})
 }
 
 // AllocHugeMemory is AllocMemory in huge pages of pageSize bytes, 2 MiB (1<<21) or 1
@@ -41,41 +35,35 @@ func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 //
 //	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocHugeMemory(pz *PZ, size, pageSize int, privileges MemPriv) (*LMR, error) {
-	const op = "dat_lmr_create"
-	if err := needLibrary(op); err != nil {
-		return nil, err
-	}
-	if err := checkSize(op, size); err != nil {
-		return nil, err
-	}
-	mapping, err := mapHugePages(size, pageSize)
-	if errors.Is(err, syscall.EINVAL) {
-		sizes := hugePageSizes()
-		if len(sizes) == 0 {
-			return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "the size of a page is %d, the kernel has no huge pages", pageSize)
+	return allocate(pz, size, privileges, func() ([]byte, error) {
+		mapping, err := mapHugePages(size, pageSize)
+		switch {
+		case errors.Is(err, syscall.EINVAL):
+			return nil, refusePageSize(pageSize)
+		case err != nil:
+			return nil, noMemory(err, "%d huge pages of %d bytes are needed, and not as many are free: reserve them in %s/nr_hugepages",
+				(size-1)/pageSize+1, pageSize, fmt.Sprintf(hugePageFolder, strconv.Itoa(pageSize>>10)))
 		}
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "the size of a page is %d, the kernel has huge pages of %v bytes", pageSize, sizes)
-	}
-	if err != nil {
-		return nil, noMemory(op, err, fmt.Sprintf("%d huge pages of %d bytes are needed, and not as many are free: reserve them in %s/nr_hugepages",
-			pagesFor(size, pageSize), pageSize, hugePageFolder(pageSize)))
-	}
-	return registerMapping(pz, mapping, size, privileges)
+		return mapping, nil
+	})
 }
 
-func checkSize(op string, size int) error {
+func noMemory(cause error, format string, args ...any) error {
+	return logged(&Error{Op: registerOp, Return: classError | Return(ErrInsufficientResources) | Return(ResourceMemory), Detail: fmt.Sprintf(format, args...), Err: cause})
+}
+
+// allocate registers the first size bytes of a mapping, which becomes the region's own.
+func allocate(pz *PZ, size int, privileges MemPriv, mapPages func() ([]byte, error)) (*LMR, error) {
+	if err := needLibrary(registerOp); err != nil {
+		return nil, err
+	}
 	if size <= 0 {
-		return refuse(op, ErrInvalidParameter, InvalidArg4, "the size is %d, it must be positive", size)
+		return nil, refuse(registerOp, ErrInvalidParameter, InvalidArg4, "the size is %d, it must be positive", size)
 	}
-	return nil
-}
-
-func noMemory(op string, cause error, detail string) error {
-	return logged(&Error{Op: op, Return: classError | Return(ErrInsufficientResources) | Return(ResourceMemory), Detail: detail, Err: cause})
-}
-
-// registerMapping registers the first size bytes of a mapping and makes it the region's own.
-func registerMapping(pz *PZ, mapping []byte, size int, privileges MemPriv) (*LMR, error) {
+	mapping, err := mapPages()
+	if err != nil {
+		return nil, err
+	}
 	lmr := &LMR{memory: mapping[:size:size], mapping: mapping}
 	if err := lmr.register(pz, privileges); err != nil {
 		lmr.release()
@@ -84,25 +72,24 @@ func registerMapping(pz *PZ, mapping []byte, size int, privileges MemPriv) (*LMR
 	return lmr, nil
 }
 
-func pagesFor(size, pageSize int) int { return (size-1)/pageSize + 1 }
+// hugePageFolder has the number of kilobytes, or a * for any.
+const hugePageFolder = "/sys/kernel/mm/hugepages/hugepages-%skB"
 
-const hugePageFolders = "/sys/kernel/mm/hugepages/hugepages-"
-
-func hugePageFolder(pageSize int) string {
-	return fmt.Sprintf("%s%dkB", hugePageFolders, pageSize>>10)
-}
-
-// hugePageSizes returns the sizes that the kernel has, in bytes.
-func hugePageSizes() (sizes []int) {
-	folders, _ := filepath.Glob(hugePageFolders + "*kB")
+// refusePageSize says which sizes the kernel has.
+func refusePageSize(pageSize int) error {
+	var sizes []int
+	folders, _ := filepath.Glob(fmt.Sprintf(hugePageFolder, "*"))
 	for _, folder := range folders {
-		kilobytes := strings.TrimSuffix(strings.TrimPrefix(folder, hugePageFolders), "kB")
-		if n, err := strconv.Atoi(kilobytes); err == nil {
-			sizes = append(sizes, n<<10)
+		var kilobytes int
+		if n, _ := fmt.Sscanf(filepath.Base(folder), "hugepages-%dkB", &kilobytes); n == 1 {
+			sizes = append(sizes, kilobytes<<10)
 		}
 	}
+	if len(sizes) == 0 {
+		return refuse(registerOp, ErrInvalidParameter, InvalidArg3, "the size of a page is %d, the kernel has no huge pages", pageSize)
+	}
 	slices.Sort(sizes)
-	return sizes
+	return refuse(registerOp, ErrInvalidParameter, InvalidArg3, "the size of a page is %d, the kernel has huge pages of %v bytes", pageSize, sizes)
 }
 
 // pins holds the pins of all registered memory. The adapter reaches that until
@@ -141,7 +128,7 @@ func (lmr *LMR) Pages() []byte {
 	if lmr.object().enter(pieceOp, InvalidHandleLMR) != nil {
 		return nil
 	}
-	defer lmr.obj.leave()
+	defer lmr.obj.Leave()
 	lmr.looked.Store(true)
 	return lmr.mapping
 }

@@ -36,9 +36,6 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 		return err
 	}
 	defer ep.request.mu.Unlock()
-	if err := ep.requireModifiable(op, mask); err != nil || mask == 0 {
-		return err
-	}
 	p := *ep.parts
 	if err := p.assign(op, mask, param); err != nil {
 		return err
@@ -77,7 +74,9 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 		EPAttr:           *p.attr.native(),
 	}
 	r := cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
-	if err := cmp.Or(p.checkRoom(op, r), check(op, r)); err != nil {
+	const remedy = "the endpoint must be unconnected or, except for its protection zone, reserved: Disconnect it, wait for EventConnectionDisconnected, and Reset it, " +
+		"or free its reserved service point; and for other completion flags no receives may be posted: Reset takes them back"
+	if err := cmp.Or(p.checkRoom(op, r), checkState(op, r, remedy)); err != nil {
 		return err
 	}
 	for _, evd := range old {
@@ -88,7 +87,7 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	}
 	ep.recv.init(ep, p)
 	ep.request.init(ep, p)
-	ep.obj.SetParents(lives(p.parents(ep.ia)))
+	ep.obj.SetParents(p.parents(ep.ia))
 	ep.parts = p
 	return nil
 }
@@ -150,25 +149,6 @@ func refuseUnsupported(op string, arg ReturnSubtype, detail string) error {
 		Detail: detail,
 		Err:    errors.ErrUnsupported,
 	})
-}
-
-// requireModifiable refuses fields that cannot change in the endpoint's state.
-func (ep *EP) requireModifiable(op string, mask EPParamMask) error {
-	state, err := ep.state(op)
-	if err != nil {
-		return err
-	}
-	switch state {
-	case EPStateUnconnected:
-		return nil
-	case EPStateReserved, EPStatePassiveConnectionPending:
-		if mask&EPFieldPZHandle == 0 {
-			return nil
-		}
-		return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, the protection zone can change in %v only: %s", state, EPStateUnconnected, wayTo(EPStateUnconnected, state))
-	}
-	return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it can be modified in %v, %v and %v: %s",
-		state, EPStateUnconnected, EPStateReserved, EPStatePassiveConnectionPending, wayTo(EPStateUnconnected, state))
 }
 
 func assign[T any](to *T, value T, wanted EPParamMask) {

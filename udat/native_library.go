@@ -42,21 +42,15 @@ type NativeStack struct {
 
 // String returns the versions and the paths on one line.
 func (s NativeStack) String() string {
-	text := fmt.Sprintf("%v of revision %d", named{"libdat2", s.NativeFile}, s.Revision)
-	for _, file := range []named{{"libibverbs", s.Verbs}, {"librdmacm", s.RDMACM}} {
-		if file.Path != "" {
-			text += fmt.Sprintf(", %v", file)
-		}
+	text := fmt.Sprintf("libdat2 %s at %s of revision %d", s.Version, s.Path, s.Revision)
+	if s.Verbs.Path != "" {
+		text += fmt.Sprintf(", libibverbs %s at %s", s.Verbs.Version, s.Verbs.Path)
+	}
+	if s.RDMACM.Path != "" {
+		text += fmt.Sprintf(", librdmacm %s at %s", s.RDMACM.Version, s.RDMACM.Path)
 	}
 	return text
 }
-
-type named struct {
-	name string
-	NativeFile
-}
-
-func (n named) String() string { return n.name + " " + n.Version + " at " + n.Path }
 
 // NativeLibrary returns what native libraries the process uses, and the error that
 // Open would fail with because of them: see device.ProblemWrongLibrary.
@@ -71,7 +65,7 @@ func NativeLibrary() (NativeStack, error) {
 		Verbs:      usedFile("ibverbs"),
 		RDMACM:     usedFile("rdmacm"),
 	}
-	return s, checkLibrary(op)
+	return s, needRevision(op)
 }
 
 // usedFile returns the library of rdma-core with this name that the process uses.
@@ -108,18 +102,12 @@ func loadedFiles(prefix string) (paths []string) {
 	return paths
 }
 
-// needRevision is needLibrary for calls that use libdat2. They fail if it is not one that
-// this package works with.
+// needRevision is needLibrary for calls that use libdat2. It fails if that is not one that this
+// package works with. It looks anew each time: a second copy of the library can come at any time.
 func needRevision(op string) error {
 	if err := needLibrary(op); err != nil {
 		return err
 	}
-	return checkLibrary(op)
-}
-
-// checkLibrary fails if libdat2 is not one that this package works with. It looks anew
-// each time: a second copy of the library can come at any time.
-func checkLibrary(op string) error {
 	copies := loadedFiles("libdat2.")
 	if cgo.Text(0, staticPrefix+"ibverbs") != "" {
 		copies = append(copies, cgo.FileOf(0, "dat_ia_openv"))

@@ -3,12 +3,14 @@ package udat
 import (
 	"sync/atomic"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/life"
 )
 
 // object is what every kind of handle has in common.
 type object struct {
 	life.Object
+	handle  cgo.Handle
 	inUse   ReturnSubtype       // of the error for freeing it too early
 	context atomic.Pointer[any] // the program's own
 }
@@ -19,20 +21,12 @@ const (
 )
 
 // born begins the life of an object: see life.Object.Born.
-func (o *object) born(kind string, inUse ReturnSubtype, free func() error, parents ...*object) {
-	o.inUse = inUse
-	o.Born(kind, free, lives(parents)...)
+func (o *object) born(kind string, handle cgo.Handle, inUse ReturnSubtype, free func() error, parents ...*life.Object) {
+	o.handle, o.inUse = handle, inUse
+	o.Born(kind, free, parents...)
 }
 
-func lives(objects []*object) []*life.Object {
-	lives := make([]*life.Object, len(objects))
-	for i, o := range objects {
-		lives[i] = &o.Object
-	}
-	return lives
-}
-
-// enter keeps the object alive until the caller leaves. A nil object is that of a nil pointer.
+// enter keeps the object alive until Leave. A nil object is that of a nil pointer.
 func (o *object) enter(op string, invalid ReturnSubtype) error {
 	if o != nil && o.Enter() {
 		return nil
@@ -40,15 +34,13 @@ func (o *object) enter(op string, invalid ReturnSubtype) error {
 	return o.unusable(op, invalid)
 }
 
-func (o *object) leave() { o.Leave() }
-
 // refused returns the error of a call that no object takes: the refusal, if this one
 // is alive.
 func (o *object) refused(op string, invalid ReturnSubtype, refusal error) error {
 	if err := o.enter(op, invalid); err != nil {
 		return err
 	}
-	o.leave()
+	o.Leave()
 	return refusal
 }
 
@@ -87,7 +79,7 @@ func (o *object) requireAdapterOf(other *object, op string, invalid ReturnSubtyp
 	if o.Ledger == other.Ledger {
 		return nil
 	}
-	return refuse(op, ErrInvalidHandle, invalid, "the %s belongs to another adapter: use one of the same", o.Kind())
+	return refuse(op, ErrInvalidHandle, invalid, "the %s belongs to another adapter: use one of the same", o.Kind)
 }
 
 // seal frees the object with release: see life.Object.Seal.
@@ -107,35 +99,27 @@ func (o *object) notSealed(op string, invalid ReturnSubtype, err error) error {
 	switch {
 	case !is:
 		return err
-	case o.Kind() == adapterKind:
+	case o.Kind == adapterKind:
 		return refuse(op, ErrInvalidState, o.inUse, "%v; free all of that first, or close with CloseAbrupt", inUse)
 	}
 	return refuse(op, ErrInvalidState, o.inUse, "%v; free all of that first", inUse)
 }
 
-// unusable says why the object is not alive.
+// unusable says why the object is not alive, or will not be in a moment.
 func (o *object) unusable(op string, invalid ReturnSubtype) error {
+	how := "is already freed"
 	switch {
 	case o == nil:
 		return refuse(op, ErrInvalidHandle, invalid, "the object is nil: pass one that was made")
 	case o.State() == life.Unborn:
 		return refuse(op, ErrInvalidHandle, invalid, "the object was not made by this package's functions, such as CreateEP: pass one that was")
-	case o.State() == life.Freed:
-		return o.freed(op, invalid)
+	case o.State() == life.Closing:
+		how = "is being closed"
 	}
-	return o.closed(op, invalid, "is being closed")
-}
-
-func (o *object) freed(op string, invalid ReturnSubtype) error {
-	return o.closed(op, invalid, "is already freed")
-}
-
-// closed makes the error of a call on an object that is freed, or will be.
-func (o *object) closed(op string, invalid ReturnSubtype, how string) error {
 	return logged(&Error{
 		Op:     op,
 		Return: classError | Return(ErrInvalidHandle) | Return(invalid),
-		Detail: "the " + o.Kind() + " " + how,
+		Detail: "the " + o.Kind + " " + how,
 		Err:    ErrClosed,
 	})
 }

@@ -17,8 +17,11 @@ const dequeueOp = "dat_evd_dequeue"
 //
 //	Implements: DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle, OUT DAT_EVENT *event)
 func (evd *EVD) Dequeue() (event Event, err error) {
-	if evd == nil || !evd.queue.Begin() {
-		return Event{}, cmp.Or(evd.notTaken(), errQueueEmpty)
+	switch {
+	case evd == nil:
+		return Event{}, evd.object().unusable(dequeueOp, NoSubtype)
+	case !evd.queue.Begin(): // a goroutine that waits in the library gets what comes
+		return Event{}, errQueueEmpty
 	}
 	events := (*[1]Event)(unsafe.Pointer(&event))[:] // in place: a copy costs as much as the lock
 	raw := evd.queue.Scratch(1)
@@ -26,7 +29,7 @@ func (evd *EVD) Dequeue() (event Event, err error) {
 	for r == 0 && evd.decode(events, raw) == 0 {
 		r = cgo.EVDDequeue(evd.queue.Handle(), &raw[0])
 	}
-	evd.queue.Unlock() // without a defer: see assert
+	evd.queue.Unlock() // without a defer: see shadow.Assert
 	if r != 0 {
 		return Event{}, cmp.Or(evd.taken(r), errQueueEmpty)
 	}
@@ -55,7 +58,7 @@ const MaxSpin = time.Second
 func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	switch {
 	case evd == nil:
-		return 0, evd.notTaken()
+		return 0, evd.object().unusable(dequeueOp, NoSubtype)
 	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
 	case budget < 0 || budget > MaxSpin:
@@ -81,24 +84,18 @@ func (evd *EVD) refuseEmptySlice() error {
 
 // poll takes what is there.
 func (evd *EVD) poll(events []Event) (int, error) {
-	if evd == nil || !evd.queue.Begin() {
-		return 0, evd.notTaken()
+	switch {
+	case evd == nil:
+		return 0, evd.object().unusable(dequeueOp, NoSubtype)
+	case !evd.queue.Begin(): // see Dequeue
+		return 0, nil
 	}
 	n, r := evd.take(events)
-	evd.queue.Unlock() // without a defer: see assert
+	evd.queue.Unlock() // without a defer: see shadow.Assert
 	if n > 0 || r == 0 {
 		return n, nil
 	}
 	return 0, evd.taken(r)
-}
-
-// notTaken returns the error of a call that has not begun to take events: none if a goroutine that
-// waits in the library gets them.
-func (evd *EVD) notTaken() error {
-	if evd == nil {
-		return evd.object().enter(dequeueOp, NoSubtype)
-	}
-	return nil
 }
 
 // take takes events until events is full or no more are there. The caller has locked the queue.

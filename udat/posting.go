@@ -9,6 +9,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/notify"
+	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // A workQueue is a queue of the library that takes operations: the receives or the requests of an
@@ -82,11 +83,11 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 		} else {
 			ep.ia.counters.Load().posted(1)
 			if ep.shadow != nil {
-				q.assertPosted(op.call)
+				shadow.Assert(&q.mu, func() { ep.shadow.Posted(op.call) })
 			}
 		}
 	}
-	q.mu.Unlock()        // without a defer: see assertPosted
+	q.mu.Unlock()        // without a defer: see shadow.Assert
 	runtime.KeepAlive(p) // its memory may be freed meanwhile: see postsRequests
 	if q == &ep.request && q.takesLong() {
 		runtime.Gosched()
@@ -101,15 +102,11 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 // was marked as freed. The library copies the bytes of short requests, so the region's pages must
 // stay mapped until then.
 func (ia *IA) postsRequests() bool {
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	for _, o := range ia.named {
-		if ep, isEP := o.(*EP); isEP {
-			if !ep.request.mu.TryLock() {
-				return true
-			}
-			ep.request.mu.Unlock()
+	for _, ep := range ia.endpoints() {
+		if !ep.request.mu.TryLock() {
+			return true
 		}
+		ep.request.mu.Unlock()
 	}
 	return false
 }
@@ -120,16 +117,6 @@ func (ep *EP) queue(op *operation) *workQueue {
 		return &ep.recv
 	}
 	return &ep.request
-}
-
-// assertPosted has the shadow check a post. A difference is reported without mu: a post does
-// not release it by a defer. The caller holds mu.
-func (q *workQueue) assertPosted(call string) {
-	if report := q.ep.shadow.Posted(call); report != nil {
-		q.mu.Unlock()
-		report()
-		q.mu.Lock()
-	}
 }
 
 // add checks an operation, and adds its native form to q.posts and q.iov. The caller holds mu, and
@@ -250,7 +237,7 @@ func (lmr *LMR) refuse(op *operation, i int, pz *PZ) error {
 	}
 	switch {
 	case lmr.usable.Load() == 0:
-		return lmr.obj.freed(op.call, InvalidHandleLMR)
+		return lmr.obj.unusable(op.call, InvalidHandleLMR)
 	case lmr.pz != pz:
 		return refuse(op.call, ErrProtectionViolation, protection, "segment %d is not in the endpoint's protection zone: register its memory there", i)
 	}
@@ -277,7 +264,7 @@ func (ep *EP) explain(op string, err error) error {
 	if gone := ep.obj.enter(op, InvalidHandleEP); gone != nil {
 		return gone
 	}
-	defer ep.obj.leave()
+	defer ep.obj.Leave()
 	if required := ep.requireState(op, EPStateConnected); required != nil {
 		return required
 	}

@@ -158,37 +158,6 @@ func (p *provider) opened(ok bool) {
 	}
 }
 
-// openNative opens the adapter with the given name, and returns the library of its
-// provider. If there is no entry in dat.conf, it also returns a provider, which the
-// caller passes to closeNative.
-func openNative(op, name string) (ia cgo.IAHandle, async cgo.EVDHandle, p *provider, library string, err error) {
-	registry.Lock()
-	defer registry.Unlock()
-	p, err = providerOf(op, name)
-	if err != nil {
-		return 0, 0, nil, "", err
-	}
-	entry := name
-	if p != nil {
-		// The socket CM provider would leave a device without the port open.
-		if err := device.MissingPort(p.libraryName, p.instanceData); err != nil {
-			p.opened(false)
-			return 0, 0, nil, "", explained(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
-		}
-		entry, library = p.name, p.libraryName
-	} else if library, err = libraryOfEntry(op, name); err != nil {
-		return 0, 0, nil, "", err
-	}
-	ia, async, r := cgo.IAOpen(entry, asyncQLen)
-	if !r.OK() {
-		err = explainOpenFailure(op, name, r, p)
-	}
-	if p != nil {
-		p.opened(r.OK())
-	}
-	return ia, async, p, library, err
-}
-
 // libraryOfEntry returns the library that an entry of dat.conf opens with. It fails if that
 // is not one that this package works with. If none loads, libdat2 fails, too.
 func libraryOfEntry(op, name string) (string, error) {
@@ -203,25 +172,6 @@ func libraryOfEntry(op, name string) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// closeNative closes an adapter that openNative opened.
-func closeNative(ia cgo.IAHandle, p *provider, flags cgo.CloseFlags) cgo.Return {
-	registry.Lock()
-	defer registry.Unlock()
-	r := cgo.IAClose(ia, flags)
-	if p == nil {
-		return r
-	}
-	// The adapter is closed by then: the library looks for the entry of dat.conf
-	// to unload the provider, and there is none.
-	if r.Type() == cgo.ProviderNotFound {
-		r = cgo.Success.Return()
-	}
-	if r.OK() {
-		p.open--
-	}
-	return r
 }
 
 // providerOf finds what a name means, in the order that Open promises: nil is

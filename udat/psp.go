@@ -93,7 +93,7 @@ func (psp *PSP) Query() (PSPParam, error) {
 		return PSPParam{}, err
 	}
 	s := &psp.service
-	defer s.obj.leave()
+	defer s.obj.Leave()
 	var native cgo.PSPParam
 	if err := check(op, cgo.PSPQuery(cgo.PSPHandle(s.handle), cgo.PSPFieldAll, &native)); err != nil {
 		return PSPParam{}, err

@@ -34,13 +34,13 @@ func CreatePZ(ia *IA) (*PZ, error) {
 	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
 		return nil, err
 	}
-	defer ia.obj.leave()
+	defer ia.obj.Leave()
 	handle, r := cgo.PZCreate(ia.handle)
 	if err := checkMade(op, r); err != nil {
 		return nil, err
 	}
 	pz := &PZ{ia: ia, handle: handle}
-	pz.obj.born("protection zone", InvalidStatePZInUse, pz.Free, &ia.obj)
+	pz.obj.born("protection zone", cgo.Handle(handle), InvalidStatePZInUse, pz.Free, &ia.obj.Object)
 	return pz, nil
 }
 
@@ -58,7 +58,7 @@ func (pz *PZ) Query() (PZParam, error) {
 	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
 		return PZParam{}, err
 	}
-	defer pz.obj.leave()
+	defer pz.obj.Leave()
 	var native cgo.PZParam
 	if err := check(op, cgo.PZQuery(pz.handle, cgo.PZFieldAll, &native)); err != nil {
 		return PZParam{}, err

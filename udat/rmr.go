@@ -52,14 +52,12 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 		return nil, err
 	}
 	rmr := &RMR{pz: pz, handle: handle}
-	rmr.obj.born("remote memory region", NoSubtype, rmr.Free, &pz.obj, &pz.ia.obj)
-	pz.ia.setNamed(cgo.Handle(handle), rmr)
+	rmr.obj.born("remote memory region", cgo.Handle(handle), NoSubtype, rmr.Free, &pz.obj.Object, &pz.ia.obj.Object)
+	pz.ia.setNamed(rmr)
 	return rmr, nil
 }
 
-const (
-	remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
-)
+const remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
 
 // Bind posts the binding of the region to the memory of a segment, in place of what it
 // is bound to. Its completion, an EventRMRBindCompletion with the cookie, comes to the
@@ -111,7 +109,7 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
 		return RMRTriplet{}, err
 	}
-	defer rmr.obj.leave()
+	defer rmr.obj.Leave()
 	if err := checkBindPrivileges(segment, privileges); err != nil {
 		return RMRTriplet{}, err
 	}
@@ -166,7 +164,7 @@ func (rmr *RMR) Query() (RMRParam, error) {
 	if err := rmr.object().enter(op, InvalidHandleRMR); err != nil {
 		return RMRParam{}, err
 	}
-	defer rmr.obj.leave()
+	defer rmr.obj.Leave()
 	// The library fills all fields, and refuses a mask with the triplet while the region is
 	// bound to nothing.
 	var param cgo.RMRParam
@@ -199,7 +197,7 @@ func (rmr *RMR) Free() error {
 		if err != nil {
 			return err
 		}
-		rmr.pz.ia.forgetNamed(cgo.Handle(rmr.handle), rmr)
+		rmr.pz.ia.forgetNamed(rmr)
 		return nil
 	})
 }

@@ -82,7 +82,7 @@ func (rsp *RSP) Query() (RSPParam, error) {
 		return RSPParam{}, err
 	}
 	s := &rsp.service
-	defer s.obj.leave()
+	defer s.obj.Leave()
 	var native cgo.RSPParam
 	if err := check(op, cgo.RSPQuery(cgo.RSPHandle(s.handle), cgo.RSPFieldAll, &native)); err != nil {
 		return RSPParam{}, err

@@ -25,7 +25,7 @@ func (lmr *LMR) Segment(offset, length int) (Segment, error) {
 	if err := lmr.object().enter(pieceOp, InvalidHandleLMR); err != nil {
 		return Segment{}, err
 	}
-	defer lmr.obj.leave()
+	defer lmr.obj.Leave()
 	if size := len(lmr.memory); offset < 0 || length < 0 || offset > size || length > size-offset {
 		return Segment{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,
 			"the piece of %d bytes at offset %d is not inside the region of %d bytes: choose one that is", length, offset, size)
@@ -41,7 +41,7 @@ func (lmr *LMR) SegmentOf(slice []byte) (Segment, error) {
 	if err := lmr.object().enter(pieceOp, InvalidHandleLMR); err != nil {
 		return Segment{}, err
 	}
-	defer lmr.obj.leave()
+	defer lmr.obj.Leave()
 	address := addressOf(slice)
 	offset, size := address-lmr.address(), uint64(len(lmr.memory)) // an address before the region wraps around
 	if offset > size || uint64(len(slice)) > size-offset {

@@ -37,7 +37,7 @@ func (s *service) listen(op, kind string, free func() error, create func() (uint
 		s.evd.services = make(map[uintptr]*service)
 	}
 	s.evd.services[handle] = s
-	s.obj.born(kind, NoSubtype, free, &s.ia.obj, &s.evd.obj)
+	s.obj.born(kind, cgo.Handle(handle), NoSubtype, free, &s.ia.obj.Object, &s.evd.obj.Object)
 	return nil
 }
 
@@ -50,7 +50,7 @@ func (s *service) free(op string, invalid ReturnSubtype, native func(uintptr) cg
 	s.evd.queue.Lock()
 	delete(s.evd.services, s.handle) // what comes from here on is rejected
 	s.evd.queue.Unlock()
-	s.obj.leave()
+	s.obj.Leave()
 	for _, cr := range s.obj.Users() {
 		_ = cr.Free() // it may fail if another call has answered it
 	}
@@ -81,9 +81,6 @@ func (q ConnQual) check(op string, argument ReturnSubtype) error {
 const (
 	// anyConnQual asks for a qualifier that is free.
 	anyConnQual ConnQual = 0
-)
-
-const (
 	// tcpOffset is what the socket CM provider adds to a connection qualifier for
 	// the TCP port to listen on.
 	tcpOffset = 1000
@@ -91,6 +88,9 @@ const (
 	// qualifier that is none.
 	foldedPorts     = 32001
 	firstFoldedPort = 65535 - foldedPorts
+
+	// firstFreePort is the first TCP port that anybody may listen on.
+	firstFreePort = 1024
 )
 
 // place says where a service point for the qualifier listens.
@@ -120,6 +120,3 @@ func (ia *IA) cannotListen(op string, qual ConnQual, r cgo.Return) error {
 	}
 	return check(op, r)
 }
-
-// firstFreePort is the first TCP port that anybody may listen on.
-const firstFreePort = 1024

@@ -57,8 +57,8 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	srq := &SRQ{ia: ia, handle: handle}
 	q := &srq.queue
 	q.handle, q.pz, q.maxIOV, q.most[asMemory], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
-	srq.obj.born("shared receive queue", InvalidStateSRQInUse, srq.Free, &ia.obj, &pz.obj)
-	ia.setNamed(cgo.Handle(handle), srq)
+	srq.obj.born("shared receive queue", cgo.Handle(handle), InvalidStateSRQInUse, srq.Free, &ia.obj.Object, &pz.obj.Object)
+	ia.setNamed(srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue
 		if err := srq.SetLowWatermark(attr.LowWatermark); err != nil {
 			_ = srq.Free()
@@ -100,11 +100,14 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 		}
 	}
 	q.mu.Unlock()
-	if srq.ia != nil {
-		srq.ia.counters.Load().receivePosted(err)
+	switch {
+	case err == nil:
+		srq.ia.counters.Load().posted(1)
+	case srq.ia != nil:
+		srq.ia.counters.Load().refusedPost()
 	}
 	if err == errNotReady {
-		return srq.obj.refused(op, InvalidHandleSRQ, srq.obj.freed(op, InvalidHandleSRQ))
+		return srq.obj.unusable(op, InvalidHandleSRQ)
 	}
 	return err
 }
@@ -126,7 +129,7 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
 		return SRQParam{}, err
 	}
-	defer srq.obj.leave()
+	defer srq.obj.Leave()
 	var native cgo.SRQParam
 	if r := cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, &native); !r.OK() {
 		return SRQParam{}, check(op, r)
@@ -149,7 +152,7 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
 		return err
 	}
-	defer srq.obj.leave()
+	defer srq.obj.Leave()
 	if most := srq.ia.attr.MaxDTOPerEP; maxRecvDTOs < 1 || maxRecvDTOs > most {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue is to take %d receives, make it 1 to %d", maxRecvDTOs, most)
 	}
@@ -173,7 +176,7 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
 		return err
 	}
-	defer srq.obj.leave()
+	defer srq.obj.Leave()
 	srq.queue.mu.Lock()
 	defer srq.queue.mu.Unlock()
 	r := cgo.SRQSetLW(srq.handle, int32(lowWatermark))
@@ -194,7 +197,7 @@ func (srq *SRQ) Free() error {
 		defer srq.queue.mu.Unlock()
 		err := check(op, cgo.SRQFree(srq.handle))
 		if err == nil {
-			srq.ia.forgetNamed(cgo.Handle(srq.handle), srq)
+			srq.ia.forgetNamed(srq)
 			srq.queue.handle = 0
 		}
 		return err

@@ -26,14 +26,16 @@ type Stats struct {
 // counters are read one after the other, while others change.
 func (ia *IA) Stats() Stats {
 	s := Stats{Living: map[string]int{}, Completions: map[string]uint64{}, ConnectionEvents: map[string]uint64{}}
-	if ia == nil {
+	if ia == nil || ia.notifier == nil {
 		return s
 	}
 	if ia.counters.Load() == nil {
 		ia.counters.CompareAndSwap(nil, &counters{connectionEvents: map[EventNumber]uint64{}})
 	}
 	c := ia.counters.Load()
-	s.Living = ia.obj.Ledger.Kinds()
+	for _, r := range ia.obj.Ledger.Living() {
+		s.Living[r.Kind]++
+	}
 	s.Posts, s.RefusedPosts, s.SleepingWaits = c.posts.Load(), c.refusedPosts.Load(), ia.notifier.Sleeps()
 	for status := range c.completions {
 		if n := c.completions[status].Load(); n > 0 {
@@ -72,15 +74,6 @@ func (c *counters) refusedPost() {
 	}
 }
 
-// receivePosted counts a post to a shared receive queue.
-func (c *counters) receivePosted(err error) {
-	if err != nil {
-		c.refusedPost()
-	} else {
-		c.posted(1)
-	}
-}
-
 func (c *counters) completed(status DTOStatus) {
 	if c != nil && int(status) < len(c.completions) {
 		c.completions[status].Add(1)
@@ -88,21 +81,21 @@ func (c *counters) completed(status DTOStatus) {
 }
 
 // attempt begins an attempt to connect.
-func (c *counters) attempt(ep *EP, native func() cgo.Return) cgo.Return {
+func (c *counters) attempt(ep *EP, native func() error) error {
 	if c == nil {
 		return native()
 	}
 	began := time.Now()
 	ep.began.Store(&began) // first: the outcome may come at once
-	r := native()
+	err := native()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.OK() {
+	if err == nil {
 		c.connects++
 	} else {
 		ep.began.Store(nil)
 	}
-	return r
+	return err
 }
 
 // connection counts an event of ep, which may be the outcome of an attempt, or a request.

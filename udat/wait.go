@@ -70,7 +70,7 @@ func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error)
 			more, _ := evd.take(events[n:])
 			n += more
 		}
-		evd.queue.Unlock() // without a defer: see assert
+		evd.queue.Unlock() // without a defer: see shadow.Assert
 		if n > 0 {
 			return n, nil
 		}

@@ -2,6 +2,7 @@ package life
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -35,7 +36,7 @@ func (l *Ledger) enter(o *Object, parents []*Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o.free != nil {
-		l.records[o.serial] = o.Record
+		l.records[o.Serial] = o.Record
 	}
 	o.use(parents)
 }
@@ -44,7 +45,7 @@ func (l *Ledger) enter(o *Object, parents []*Object) {
 func (l *Ledger) strike(o *Object) {
 	l.mu.Lock()
 	o.use(nil)
-	delete(l.records, o.serial)
+	delete(l.records, o.Serial)
 	empty := len(l.records) == 0
 	l.mu.Unlock()
 	if empty {
@@ -54,42 +55,20 @@ func (l *Ledger) strike(o *Object) {
 	}
 }
 
-// Kinds counts what is alive. A nil ledger has nothing.
-func (l *Ledger) Kinds() map[string]int {
-	kinds := map[string]int{}
-	if l != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for _, r := range l.records {
-			kinds[r.kind]++
-		}
-	}
-	return kinds
+// Living lists what is alive, in the order of birth.
+func (l *Ledger) Living() []Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.SortedFunc(maps.Values(l.records), func(a, b Record) int { return cmp.Compare(a.Serial, b.Serial) })
 }
 
-// Origins lists what is alive, in the order of birth.
-func (l *Ledger) Origins() []Origin { return inOrder(l.origins()) }
-
 // Living lists what is alive on all adapters, in the order of birth.
-func Living() (living []Origin) {
+func Living() (living []Record) {
 	ledgersLock.Lock()
 	defer ledgersLock.Unlock()
 	for l := range ledgers {
-		living = append(living, l.origins()...)
+		living = append(living, l.Living()...)
 	}
-	return inOrder(living)
-}
-
-func (l *Ledger) origins() (origins []Origin) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.records {
-		origins = append(origins, r.origin(l.adapter))
-	}
-	return origins
-}
-
-func inOrder(origins []Origin) []Origin {
-	slices.SortFunc(origins, func(a, b Origin) int { return cmp.Compare(a.Serial, b.Serial) })
-	return origins
+	slices.SortFunc(living, func(a, b Record) int { return cmp.Compare(a.Serial, b.Serial) })
+	return living
 }

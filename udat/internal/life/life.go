@@ -58,13 +58,14 @@ func (o *Object) SetGate(lock sync.Locker) { o.gate = exclusive{lock} }
 // Born completes an object once its native counterpart exists, and records it as a user of its parents, which the
 // caller has entered. Nobody else knows the object yet. free is the object's own, nil for what comes with its adapter.
 func (o *Object) Born(kind string, free func() error, parents ...*Object) {
-	o.Record, o.free = newRecord(kind), free
+	o.free = free
 	if o.gate == nil {
 		o.gate = &o.own
 	}
 	for _, p := range parents {
 		o.Ledger = p.Ledger
 	}
+	o.Record = newRecord(kind, o.Ledger.adapter)
 	o.state.Store(uint32(Alive))
 	o.Ledger.enter(o, parents)
 }
@@ -110,7 +111,7 @@ func compare(a, b *Object) int {
 	own := a.gate == Gate(&a.own)
 	switch {
 	case own == (b.gate == Gate(&b.own)):
-		return cmp.Compare(a.serial, b.serial)
+		return cmp.Compare(a.Serial, b.Serial)
 	case own:
 		return -1
 	}
@@ -123,10 +124,10 @@ func leaveAll(objects []*Object) {
 	}
 }
 
-// ErrNotAlive is the error of Seal and BeginClosing for an object that is not alive, or closes already.
+// ErrNotAlive is the error of Seal and Close for an object that is not alive, or closes already.
 var ErrNotAlive = errors.New("not alive")
 
-// InUse is the error of Seal and BeginClosing for an object with users.
+// InUse is the error of Seal and Close for an object with users.
 type InUse struct {
 	kind  string
 	users []*Object
@@ -150,8 +151,24 @@ func (e *InUse) Error() string {
 // object has users, or release fails, it lives on.
 func (o *Object) Seal(release func() error) error { return o.seal(Alive, release) }
 
-// SealClosing is Seal after BeginClosing.
-func (o *Object) SealClosing(release func() error) error { return o.seal(Closing, release) }
+// Close is Seal for an adapter, on which nothing new is made meanwhile. It calls empty, if that is not nil, to free the
+// users, before the gate is closed for good.
+func (o *Object) Close(empty func(), release func() error) error {
+	err := o.change(Alive, Closing, func() error {
+		if empty != nil {
+			return nil
+		}
+		return o.unused()
+	})
+	if err != nil {
+		return err
+	}
+	defer o.change(Closing, Alive, func() error { return nil }) // if it is not freed
+	if empty != nil {
+		empty()
+	}
+	return o.seal(Closing, release)
+}
 
 func (o *Object) seal(from State, release func() error) error {
 	return o.change(from, Freed, func() error {
@@ -183,23 +200,9 @@ func (o *Object) change(from, to State, condition func() error) error {
 	return err
 }
 
-// BeginClosing ends the making of objects on an adapter, and waits for the calls in flight. SealClosing or StopClosing
-// must follow. Unless it is abrupt, it fails while the adapter has users.
-func (o *Object) BeginClosing(abrupt bool) error {
-	return o.change(Alive, Closing, func() error {
-		if abrupt {
-			return nil
-		}
-		return o.unused()
-	})
-}
-
-// StopClosing makes an adapter usable again whose closing has failed.
-func (o *Object) StopClosing() { _ = o.change(Closing, Alive, func() error { return nil }) }
-
 func (o *Object) unused() error {
 	if users := o.Users(); len(users) > 0 {
-		return &InUse{o.kind, users}
+		return &InUse{o.Kind, users}
 	}
 	return nil
 }

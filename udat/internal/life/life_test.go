@@ -63,16 +63,13 @@ func TestUsers(t *testing.T) {
 }
 
 func TestLiving(t *testing.T) {
-	adapter, _, _, _ := family(t)
+	family(t)
 	living := Living()
 	if len(living) != 4 || living[0].Kind != "adapter" || living[3].Kind != "memory" || living[3].Adapter != "eth0" ||
-		!strings.HasSuffix(living[3].Function, "life.family") {
+		!strings.HasSuffix(living[3].Maker().Function, "life.family") {
 		t.Errorf("alive are %+v", living)
 	}
-	if kinds := adapter.Ledger.Kinds(); kinds["zone"] != 2 || kinds["memory"] != 1 {
-		t.Errorf("alive are %v", kinds)
-	}
-	if s := (Origin{Kind: "request"}).String(); s != "request" {
+	if s := (Record{Kind: "request"}).String(); s != "request" {
 		t.Errorf("an object of unknown origin is %q", s)
 	}
 }
@@ -80,19 +77,20 @@ func TestLiving(t *testing.T) {
 func TestClosing(t *testing.T) {
 	adapter, zone, _, _ := family(t)
 	var inUse *InUse
-	if err := adapter.BeginClosing(false); !errors.As(err, &inUse) || adapter.State() != Alive {
+	if err := adapter.Close(nil, nothing); !errors.As(err, &inUse) || adapter.State() != Alive {
 		t.Errorf("closing an adapter in use: %v, and the state is %d", err, adapter.State())
 	}
-	if err := adapter.BeginClosing(true); err != nil || adapter.Enter() {
-		t.Errorf("closing an adapter: %v, or objects can be made on it", err)
-	}
-	if leave, dead := EnterAll(zone, adapter); dead != adapter || leave != nil {
-		t.Errorf("entering an adapter that is being closed: %v", dead)
-	}
-	if err := adapter.SealClosing(nothing); !errors.As(err, &inUse) {
+	err := adapter.Close(func() {
+		if adapter.Enter() {
+			t.Error("objects can be made on an adapter that is being closed")
+		}
+		if leave, dead := EnterAll(zone, adapter); dead != adapter || leave != nil {
+			t.Errorf("entering an adapter that is being closed: %v", dead)
+		}
+	}, nothing)
+	if !errors.As(err, &inUse) {
 		t.Errorf("closing an adapter with children: %v", err)
 	}
-	adapter.StopClosing()
 	leave, dead := EnterAll(zone, adapter, zone)
 	if dead != nil {
 		t.Fatal("an adapter that was not closed is dead")

@@ -11,60 +11,46 @@ import (
 
 // Record tells what an object is, and outlives it.
 type Record struct {
-	serial uint64 // order of birth
-	kind   string
-	stack  []uintptr // of the call that made it
+	Serial  uint64 // order of birth, over all objects of the process
+	Kind    string
+	Adapter string
+	stack   []uintptr // of the call that made it
 }
 
 var births atomic.Uint64
 
-func newRecord(kind string) Record {
+func newRecord(kind, adapter string) Record {
 	stack := make([]uintptr, 16)
-	return Record{births.Add(1), kind, stack[:runtime.Callers(3, stack)]}
+	return Record{births.Add(1), kind, adapter, stack[:runtime.Callers(3, stack)]}
 }
 
-// Kind returns what Born was told.
-func (r Record) Kind() string { return r.kind }
-
-// Serial returns the number of the birth, over all objects of the process.
-func (r Record) Serial() uint64 { return r.serial }
-
 // String names the object by its kind and the line of the program that made it.
-func (r Record) String() string { return r.origin("").String() }
+func (r Record) String() string {
+	maker := r.Maker()
+	return Name(r.Kind, maker.File, maker.Line)
+}
 
 // LogValue finds the line of the program when a handler asks for it.
 func (r Record) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
-// Origin is udat.Origin.
-type Origin struct {
-	Serial   uint64
-	Kind     string
-	Adapter  string
-	Function string
-	File     string
-	Line     int
-}
-
-// String returns "endpoint (made at server.go:42)" for example.
-func (o Origin) String() string {
-	if o.File == "" {
-		return o.Kind
+// Name returns "endpoint (made at server.go:42)" for example.
+func Name(kind, file string, line int) string {
+	if file == "" {
+		return kind
 	}
-	return fmt.Sprintf("%s (made at %s:%d)", o.Kind, path.Base(o.File), o.Line)
+	return fmt.Sprintf("%s (made at %s:%d)", kind, path.Base(file), line)
 }
 
-// origin finds the line of the program that made the object.
-func (r Record) origin(adapter string) Origin {
-	o := Origin{Serial: r.serial, Kind: r.kind, Adapter: adapter}
+// Maker finds the line of the program that made the object, a zero Frame if there is none.
+func (r Record) Maker() runtime.Frame {
 	frames := runtime.CallersFrames(r.stack)
 	for {
 		frame, more := frames.Next()
-		if frame.Function != "" && isProgramFrame(frame) {
-			o.Function, o.File, o.Line = frame.Function, frame.File, frame.Line
-			return o
-		}
-		if !more {
-			return o
+		switch {
+		case frame.Function != "" && isProgramFrame(frame):
+			return frame
+		case !more:
+			return runtime.Frame{}
 		}
 	}
 }

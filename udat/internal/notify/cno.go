@@ -88,7 +88,7 @@ func (c *CNO) take(w *waiter) (cgo.EVDHandle, cgo.Return) {
 		w.forgetWake()
 		c.parked.add(w)
 	case r.OK():
-		c.parked.wakeOne()
+		c.parked.wakeSome()
 	}
 	return evd, r
 }
@@ -96,5 +96,5 @@ func (c *CNO) take(w *waiter) (cgo.EVDHandle, cgo.Return) {
 func (c *CNO) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.parked.wakeOne()
+	c.parked.wakeSome()
 }

@@ -3,9 +3,7 @@ package notify
 import (
 	"os"
 	"runtime"
-	"sync"
 	"sync/atomic"
-	"weak"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -19,14 +17,14 @@ type Notifier struct {
 	blocking atomic.Int32 // goroutines
 	sleeps   atomic.Uint64
 
-	mu     sync.Mutex
-	queues map[cgo.EVDHandle]weak.Pointer[Queue] // no reason to keep an adapter that the program has dropped
+	find func(cgo.EVDHandle) *Queue
 }
 
-// NewNotifier makes the notifier of an adapter. It fails with an error if there are no descriptors
-// left, and else with what dat_cno_fd_create returns.
-func NewNotifier(ia cgo.IAHandle) (*Notifier, cgo.Return, error) {
-	n := &Notifier{queues: make(map[cgo.EVDHandle]weak.Pointer[Queue])}
+// NewNotifier makes the notifier of an adapter. find returns the queue of an EVD, nil for one that is
+// freed, and is no reason to keep an adapter that the program has dropped. NewNotifier fails with an error if there are
+// no descriptors left, and else with what dat_cno_fd_create returns.
+func NewNotifier(ia cgo.IAHandle, find func(cgo.EVDHandle) *Queue) (*Notifier, cgo.Return, error) {
+	n := &Notifier{find: find}
 	var r cgo.Return
 	var err error
 	n.cno, n.watch, r, err = createWatchedCNO(ia, n.dispatch)
@@ -37,12 +35,7 @@ func NewNotifier(ia cgo.IAHandle) (*Notifier, cgo.Return, error) {
 func (n *Notifier) CNO() cgo.CNOHandle { return n.cno }
 
 // Sleeps returns how many waits have found no event before they blocked or parked.
-func (n *Notifier) Sleeps() uint64 {
-	if n == nil {
-		return 0
-	}
-	return n.sleeps.Load()
-}
+func (n *Notifier) Sleeps() uint64 { return n.sleeps.Load() }
 
 // Close ends the goroutine, and frees the CNO, which no EVD may use any more.
 func (n *Notifier) Close() cgo.Return {
@@ -57,28 +50,10 @@ func (n *Notifier) dispatch(cno cgo.CNOHandle) {
 		if !r.OK() {
 			return
 		}
-		n.mu.Lock()
-		q := n.queues[evd].Value()
-		n.mu.Unlock()
-		if q != nil {
+		if q := n.find(evd); q != nil {
 			q.wakeAfter(true)
 		}
 	}
-}
-
-func (n *Notifier) add(q *Queue) {
-	n.mu.Lock()
-	n.queues[q.handle] = weak.Make(q)
-	n.mu.Unlock()
-}
-
-// remove forgets a queue. The library may have given its handle to another EVD meanwhile.
-func (n *Notifier) remove(q *Queue) {
-	n.mu.Lock()
-	if n.queues[q.handle] == weak.Make(q) {
-		delete(n.queues, q.handle)
-	}
-	n.mu.Unlock()
 }
 
 // mostBlocking bounds how many goroutines of an adapter block, each of which holds a thread.

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"weak"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -40,7 +39,14 @@ func newFake(t *testing.T, cno cgo.CNOHandle) *fake {
 	if cno != 0 {
 		f.attached = cno
 	}
-	f.q.init(f, &Notifier{cno: notifierCNO, queues: map[cgo.EVDHandle]weak.Pointer[Queue]{}}, evd, cno)
+	f.q.init(&library{
+		take: f.take, spin: f.spin, wait: f.wait,
+		setUnwaitable:   func(cgo.EVDHandle) cgo.Return { return f.set(func() { f.waitable = false }) },
+		clearUnwaitable: func(cgo.EVDHandle) cgo.Return { return f.set(func() { f.waitable = true }) },
+		enable:          f.enable, disable: f.disable,
+		attach: func(_ cgo.EVDHandle, cno cgo.CNOHandle) cgo.Return { return f.set(func() { f.attached = cno }) },
+		resize: func(cgo.EVDHandle, int32) cgo.Return { return cgo.Success.Return() },
+	}, &Notifier{cno: notifierCNO}, evd, cno)
 	return f
 }
 
@@ -78,12 +84,12 @@ func (f *fake) spin(evd cgo.EVDHandle, events []cgo.Event, _ time.Duration) (int
 	return f.take(evd, events)
 }
 
-func (f *fake) wait(evd cgo.EVDHandle, timeout uint32, threshold int, events []cgo.Event) (int, cgo.Return) {
+func (f *fake) wait(evd cgo.EVDHandle, timeout uint32, threshold int32, events []cgo.Event) (int, cgo.Return) {
 	f.mu.Lock()
-	for f.waitable && f.events < threshold && timeout > 0 {
+	for f.waitable && f.events < int(threshold) && timeout > 0 {
 		f.changed.Wait()
 	}
-	waitable, enough := f.waitable, f.events >= threshold
+	waitable, enough := f.waitable, f.events >= int(threshold)
 	f.mu.Unlock()
 	switch {
 	case threshold > longest:
@@ -105,14 +111,6 @@ func (f *fake) set(change func()) cgo.Return {
 	return cgo.Success.Return()
 }
 
-func (f *fake) setUnwaitable(cgo.EVDHandle) cgo.Return {
-	return f.set(func() { f.waitable = false })
-}
-
-func (f *fake) clearUnwaitable(cgo.EVDHandle) cgo.Return {
-	return f.set(func() { f.waitable = true })
-}
-
 func (f *fake) enable(cgo.EVDHandle) cgo.Return {
 	if !f.refusal.OK() {
 		return f.refusal
@@ -122,18 +120,12 @@ func (f *fake) enable(cgo.EVDHandle) cgo.Return {
 
 func (f *fake) disable(cgo.EVDHandle) cgo.Return { return f.set(func() { f.enabled = false }) }
 
-func (f *fake) attach(_ cgo.EVDHandle, cno cgo.CNOHandle) cgo.Return {
-	return f.set(func() { f.attached = cno })
-}
-
-func (f *fake) resize(cgo.EVDHandle, int32) cgo.Return { return cgo.Success.Return() }
-
 // waiters returns how many goroutines wait on the queue.
 func (f *fake) waiters() int {
 	w := &f.q.waiters
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.blocks {
+	if w.blocks != nil {
 		return len(w.parked) + 1
 	}
 	return len(w.parked)
@@ -143,7 +135,7 @@ func (f *fake) waiters() int {
 func (f *fake) notifies() bool {
 	f.q.waiters.mu.Lock()
 	defer f.q.waiters.mu.Unlock()
-	return f.q.waiters.notifies
+	return f.q.waiters.trigger.notifies
 }
 
 // spendSlice makes the latest timeslice of the process one that ended long ago.
@@ -264,9 +256,6 @@ func TestFree(t *testing.T) {
 		}
 		f.want(waited, 0, cgo.InvalidHandle)
 		f.q.wakeAfter(true)
-		if f.q.notifier.queues[evd].Value() != nil {
-			t.Error("the notifier knows a freed EVD")
-		}
 	})
 }
 

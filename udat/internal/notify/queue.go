@@ -30,7 +30,7 @@ type Queue struct {
 	raw    []cgo.Event
 	slice  timeslice // of the goroutine that spins
 
-	library  library
+	library  *library
 	notifier *Notifier
 
 	waiters waiters
@@ -39,16 +39,15 @@ type Queue struct {
 // Init sets up the queue of a new EVD, which is attached to the CNO, or to that of the notifier if
 // cno is 0.
 func (q *Queue) Init(n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandle) {
-	q.init(native{}, n, evd, cno)
+	q.init(native, n, evd, cno)
 }
 
-func (q *Queue) init(l library, n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandle) {
-	q.library, q.notifier, q.handle, q.waiters.cno = l, n, evd, cno
+func (q *Queue) init(l *library, n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandle) {
+	q.library, q.notifier, q.handle, q.waiters.trigger.cno = l, n, evd, cno
 	if cno == 0 {
 		l.disable(evd) // until somebody waits
 	}
 	q.waiters.spinning.most = MostSpin
-	n.add(q)
 }
 
 // Begin locks the queue to take events. It reports false if a goroutine blocks, which gets the
@@ -68,7 +67,7 @@ func (q *Queue) Unlock() { q.mu.Unlock() }
 func (q *Queue) lockBeside(interrupt bool) bool {
 	w := &q.waiters
 	w.mu.Lock()
-	if w.blocks && !interrupt {
+	if w.blocks != nil && !interrupt {
 		w.mu.Unlock()
 		return false
 	}
@@ -120,12 +119,11 @@ func (q *Queue) Free(free func(cgo.EVDHandle) cgo.Return) cgo.Return {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r := free(q.handle); !r.OK() {
-		if w.notifies || w.cno != 0 && !w.disabled { // the library has disabled it
+		if _, enabled := q.target(w.trigger); enabled { // the library has disabled it
 			q.library.enable(q.handle)
 		}
 		return r
 	}
-	q.notifier.remove(q)
 	q.handle = 0
 	if w.stopWatch != nil {
 		w.stopWatch()
@@ -146,39 +144,58 @@ func (q *Queue) Resize(least int32) cgo.Return {
 // Attach attaches the EVD to a CNO of the program, 0 for none. The caller has entered, as for all
 // that follows.
 func (q *Queue) Attach(cno cgo.CNOHandle) cgo.Return {
-	w := &q.waiters
-	if !w.notifies { // stopNotifying does it otherwise
-		native := cno
-		if cno == 0 {
-			q.library.disable(q.handle)
-			native = q.notifier.cno
-		}
-		r := q.library.attach(q.handle, native)
-		if r.OK() && cno != 0 && !w.disabled {
-			r = q.library.enable(q.handle)
-		}
-		if !r.OK() {
-			return r
-		}
-	}
-	w.cno = cno
-	return cgo.Success.Return()
+	to := q.waiters.trigger
+	to.cno = cno
+	return q.setTrigger(to)
 }
 
 // SetDisabled says whether events do not trigger the program's CNO.
 func (q *Queue) SetDisabled(disabled bool) cgo.Return {
-	w := &q.waiters
-	if w.cno != 0 && !w.notifies { // otherwise it is enabled while goroutines wait
-		set := q.library.enable
-		if disabled {
-			set = q.library.disable
-		}
-		if r := set(q.handle); !r.OK() {
-			return r
-		}
+	to := q.waiters.trigger
+	to.disabled = disabled
+	return q.setTrigger(to)
+}
+
+// trigger says which CNO the events of an EVD trigger.
+type trigger struct {
+	cno      cgo.CNOHandle // the program's, 0 for none
+	disabled bool          // they do not trigger that
+	notifies bool          // they trigger the notifier's, whatever the program has set
+}
+
+// target returns the CNO to which the EVD is to be attached, and whether it is to be enabled.
+func (q *Queue) target(t trigger) (cno cgo.CNOHandle, enabled bool) {
+	if t.notifies || t.cno == 0 {
+		return q.notifier.cno, t.notifies
 	}
-	w.disabled = disabled
-	return cgo.Success.Return()
+	return t.cno, !t.disabled
+}
+
+// setTrigger changes the trigger, or nothing if that fails. Events that are there trigger it at once.
+func (q *Queue) setTrigger(to trigger) cgo.Return {
+	from := q.waiters.trigger
+	r := q.direct(from, to)
+	if !r.OK() {
+		q.direct(to, from)
+		return r
+	}
+	q.waiters.trigger = to
+	return r
+}
+
+func (q *Queue) direct(from, to trigger) (r cgo.Return) {
+	before, _ := q.target(from)
+	cno, enabled := q.target(to)
+	if cno != before || !enabled {
+		r = q.library.disable(q.handle)
+	}
+	if r.OK() && cno != before {
+		r = q.library.attach(q.handle, cno)
+	}
+	if r.OK() && enabled {
+		r = q.library.enable(q.handle)
+	}
+	return r
 }
 
 // SetUnwaitable ends all waits, and lets none begin, or allows them again.
@@ -196,13 +213,13 @@ func (q *Queue) SetUnwaitable(unwaitable bool) cgo.Return {
 	}
 	w.unwaitable = true
 	w.endings++
-	w.interrupted = w.interrupted || w.blocks
+	w.interrupted = w.interrupted || w.blocks != nil
 	w.parked.wakeAll()
 	return cgo.Success.Return()
 }
 
 // Disabled reports what SetDisabled has set last.
-func (q *Queue) Disabled() bool { return q.waiters.disabled }
+func (q *Queue) Disabled() bool { return q.waiters.trigger.disabled }
 
 // Unwaitable reports what SetUnwaitable has set last.
 func (q *Queue) Unwaitable() bool { return q.waiters.unwaitable }

@@ -67,7 +67,7 @@ func (q *Queue) takeIf(most, need int) ([]cgo.Event, cgo.Return) {
 	if need == 1 {
 		n, r = q.library.take(q.handle, raw)
 	} else {
-		n, r = q.library.wait(q.handle, 0, need, raw)
+		n, r = q.library.wait(q.handle, 0, int32(need), raw)
 	}
 	if n > 0 || r.Type() == cgo.QueueEmpty || r.Type() == cgo.TimeoutExpired || r == unwaitable {
 		r = cgo.Success.Return()
@@ -134,12 +134,8 @@ func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event
 		return nil, r, true
 	}
 	if q.handle == 0 || !q.waiters.beginBlocking(w) {
-		park = q.handle != 0
 		q.mu.Unlock()
-		if !park {
-			r = freed
-		}
-		return nil, r, park
+		return nil, r, true
 	}
 	blocks := true
 	defer func() {
@@ -155,7 +151,7 @@ func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event
 		if q.slice.over() {
 			runtime.Gosched()
 		}
-		n, r = q.library.wait(q.handle, cgo.TimeoutInfinite, w.need, raw)
+		n, r = q.library.wait(q.handle, cgo.TimeoutInfinite, int32(w.need), raw)
 	}
 	interrupted := r == unwaitable || ctx.Err() != nil
 	blocks = false
@@ -195,7 +191,9 @@ func (q *Queue) park(ctx context.Context, w *waiter, most int) (raw []cgo.Event,
 		case <-end:
 		}
 	}
-	woken := !q.waiters.endParking(w)
+	q.waiters.mu.Lock()
+	woken := !q.waiters.parked.remove(w)
+	q.waiters.mu.Unlock()
 	if len(raw) == 0 && r.OK() {
 		raw, r = q.look(most, w.need)
 	}

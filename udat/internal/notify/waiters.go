@@ -19,16 +19,13 @@ type waiters struct {
 	mu     sync.Mutex
 	parked parked
 
-	blocks      bool // a goroutine does
-	blockedNeed int  // events that it waits for
+	blocks      *waiter // the one that does, nil for none
 	interrupted bool
 	lockers     int // goroutines that wait for the lock of the queue
 	unwaitable  bool
 	endings     int // how often SetUnwaitable has ended the waits
 
-	notifies bool          // the EVD triggers the notifier's CNO, and not the program's
-	cno      cgo.CNOHandle // the program's, 0 for none
-	disabled bool          // it does not trigger that
+	trigger trigger
 
 	// watched is the channel of the context whose end interrupts, nil for none. It stays when
 	// the wait has ended, so that waiting again with the same context costs nothing.
@@ -82,14 +79,6 @@ func (p *parked) remove(w *waiter) bool {
 	return i >= 0
 }
 
-// wakeOne wakes the first waiter.
-func (p *parked) wakeOne() {
-	if len(*p) > 0 {
-		(*p)[0].wake <- struct{}{}
-		*p = slices.Delete(*p, 0, 1)
-	}
-}
-
 // wakeSome wakes whoever may use new events: one waiter for a single event, and all for several.
 func (p *parked) wakeSome() {
 	single := false
@@ -135,7 +124,7 @@ func (w *waiters) ended(ctx context.Context, waiter *waiter) cgo.Return {
 
 // interrupt has the goroutine that blocks return from the library. The caller has entered.
 func (q *Queue) interrupt() {
-	if w := &q.waiters; w.blocks && !w.interrupted {
+	if w := &q.waiters; w.blocks != nil && !w.interrupted {
 		w.interrupted = true
 		q.library.setUnwaitable(q.handle)
 	}
@@ -146,10 +135,10 @@ func (q *Queue) interrupt() {
 func (w *waiters) beginBlocking(waiter *waiter) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.blocks || w.endings != waiter.endings || w.lockers > 0 || len(w.parked) > 0 {
+	if w.blocks != nil || w.endings != waiter.endings || w.lockers > 0 || len(w.parked) > 0 {
 		return false
 	}
-	w.blocks, w.blockedNeed = true, waiter.need
+	w.blocks = waiter
 	return true
 }
 
@@ -162,9 +151,9 @@ func (q *Queue) endBlocking() {
 	if w.interrupted && !w.unwaitable {
 		q.library.clearUnwaitable(q.handle)
 	}
-	w.blocks, w.interrupted = false, false
+	w.blocks, w.interrupted = nil, false
 	q.wake() // those who have looked meanwhile have found nothing
-	if len(w.parked) > 0 && !q.startNotifying().OK() {
+	if len(w.parked) > 0 && !q.setNotifies(true).OK() {
 		w.parked.wakeAll() // each finds the error
 	}
 }
@@ -183,56 +172,27 @@ func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
 	}
 	waiter.forgetWake()
 	w.parked.add(waiter)
-	late = w.notifies
+	late = w.trigger.notifies
 	switch {
-	case w.blocks && w.blockedNeed > 1:
-		q.interrupt() // it leaves events that are enough for this one
-	case !w.blocks:
-		if r = q.startNotifying(); !r.OK() {
+	case w.blocks == nil:
+		if r = q.setNotifies(true); !r.OK() {
 			w.parked.remove(waiter)
 		}
+	case w.blocks.need > 1:
+		q.interrupt() // it leaves events that are enough for this one
 	}
 	return late, r
 }
 
-// endParking removes the waiter. It returns false if the waiter was woken before.
-func (w *waiters) endParking(waiter *waiter) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.parked.remove(waiter)
-}
-
-// startNotifying has the EVD trigger the notifier's CNO, at once if events are there. Its
-// events do not trigger the program's CNO meanwhile. The caller has entered.
-func (q *Queue) startNotifying() cgo.Return {
-	w := &q.waiters
-	if w.notifies {
+// setNotifies says whether the EVD triggers the notifier's CNO, and not the program's. The caller
+// has entered.
+func (q *Queue) setNotifies(notifies bool) cgo.Return {
+	to := q.waiters.trigger
+	if to.notifies == notifies {
 		return cgo.Success.Return()
 	}
-	if w.cno != 0 {
-		if r := q.library.attach(q.handle, q.notifier.cno); !r.OK() {
-			return r
-		}
-	}
-	w.notifies = true
-	r := q.library.enable(q.handle)
-	if !r.OK() {
-		q.stopNotifying()
-	}
-	return r
-}
-
-// stopNotifying undoes startNotifying. The caller has entered.
-func (q *Queue) stopNotifying() {
-	w := &q.waiters
-	w.notifies = false
-	q.library.disable(q.handle)
-	if w.cno != 0 {
-		q.library.attach(q.handle, w.cno)
-		if !w.disabled {
-			q.library.enable(q.handle)
-		}
-	}
+	to.notifies = notifies
+	return q.setTrigger(to)
 }
 
 // wakeAfter is called by the notifier when the queue has notified, and by a waiter that leaves
@@ -254,16 +214,14 @@ func (q *Queue) wake() {
 	switch w := &q.waiters; {
 	case len(w.parked) > 0:
 		w.parked.wakeSome()
-	case w.notifies:
-		q.stopNotifying()
-	case w.cno != 0 && !w.disabled:
+	case w.trigger.notifies:
+		q.setNotifies(false)
+	case w.trigger.cno != 0 && !w.trigger.disabled:
 		q.library.enable(q.handle) // again: it triggers the CNO if there are events
 	}
 }
 
-// SetSpin sets how long a wait spins at most. It backs off while that does not help, down to one
-// spin in 64 waits. It does not spin while others wait on the queue, while all processors but one
-// spin in waits, or when GOMAXPROCS is 1. The caller has entered.
+// SetSpin sets how long a wait spins at most: see udat.EVD.SetWaitSpin. The caller has entered.
 func (q *Queue) SetSpin(most time.Duration) { q.waiters.spinning.most = most }
 
 // spinning decides which waits spin.
@@ -286,7 +244,7 @@ func (w *waiters) beginSpin() (most time.Duration) {
 	defer w.mu.Unlock()
 	s := &w.spinning
 	switch {
-	case s.most == 0 || w.blocks || len(w.parked) > 0:
+	case s.most == 0 || w.blocks != nil || len(w.parked) > 0:
 		return 0
 	case s.left > 0:
 		s.left--

@@ -17,12 +17,12 @@ type (
 )
 
 // Endpoint is what a Shadow follows.
-type Endpoint interface {
-	// LibraryState returns the state that the library reports.
-	LibraryState(op string) (State, error)
-	// Glance is LibraryState for a caller that may hold the lock of an event dispatcher. It
-	// reports false if the endpoint is being freed.
-	Glance(op string) (State, bool)
+type Endpoint struct {
+	// State returns the state that the library reports.
+	State func(op string) (State, error)
+	// Glance is State for a caller that may hold the lock of an event dispatcher. It reports false
+	// if the endpoint is being freed.
+	Glance func(op string) (State, bool)
 }
 
 // Difference is one between an endpoint and the specification.
@@ -45,7 +45,7 @@ type Step struct {
 }
 
 // A Shadow follows an endpoint through the rules of the specification, call by call and event
-// by event, and compares. All methods of a nil Shadow do nothing.
+// by event, and compares. Begin on a nil Shadow does nothing.
 //
 // The library moves by itself, and the program learns of it later; calls overlap.
 // So a shadow has beliefs: every explanation of what was seen so far. Nothing is
@@ -150,7 +150,6 @@ func (c CallInProgress) End(err *error) {
 		}
 		return withProgress(possible, c.slot, notYet)
 	})
-	s.calls[c.slot] = ""
 	s.mu.Unlock()
 	s.raise(difference)
 }
@@ -170,7 +169,7 @@ func withProgress(possible []belief, slot int, p progress) (after []belief) {
 // Observe returns the state of the endpoint, and compares it. The endpoint is alive meanwhile.
 func (s *Shadow) Observe(op string) (State, error) {
 	s.mu.Lock()
-	state, err := s.endpoint.LibraryState(op)
+	state, err := s.endpoint.State(op)
 	difference := s.take(Step{What: op, State: state, HasState: err == nil, Err: err}, op, unchanged)
 	s.mu.Unlock()
 	s.raise(difference)
@@ -182,11 +181,7 @@ func unchanged(possible []belief) []belief { return possible }
 // Event notes an event of the connection. It is called in the order in which the
 // library has queued the events, by a caller who may hold the lock of an EVD.
 func (s *Shadow) Event(n Event) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	difference := s.take(s.step(n.String()), n.String(), func(possible []belief) (after []belief) {
+	s.happened(n, func(possible []belief) (after []belief) {
 		for _, b := range possible {
 			// Requests and other events come to EVDs of their own.
 			first := slices.IndexFunc(b.owed[:], func(e Event) bool {
@@ -200,38 +195,43 @@ func (s *Shadow) Event(n Event) {
 		}
 		return after
 	})
-	s.mu.Unlock()
-	s.raise(difference)
 }
 
 // Completion notes the completion of an operation, with the lock of an EVD held.
-func (s *Shadow) Completion() {
-	const event = cgo.EventDTOCompletion
+func (s *Shadow) Completion() { s.happened(cgo.EventDTOCompletion, unchanged) }
+
+func (s *Shadow) happened(event Event, explain func(possible []belief) []belief) {
 	s.mu.Lock()
-	difference := s.take(s.step(event.String()), event.String(), unchanged)
+	difference := s.take(s.step(event.String()), event.String(), explain)
 	s.mu.Unlock()
 	s.raise(difference)
 }
 
-// Posted notes an operation that the library has accepted, by the name of its call. If the
-// result is not nil, the caller calls it, without the locks under which it has posted.
-func (s *Shadow) Posted(call string) (raise func()) {
-	if s == nil {
-		return nil
-	}
+// Posted notes an operation that the library has accepted, by the name of its call.
+func (s *Shadow) Posted(call string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	state, err := s.endpoint.LibraryState(call)
+	state, err := s.endpoint.State(call)
 	difference := s.take(Step{What: call, State: state, HasState: err == nil}, call, func(possible []belief) []belief {
 		if slices.ContainsFunc(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 }) {
 			return possible
 		}
 		return nil
 	})
-	if difference == nil {
-		return nil
-	}
-	return func() { s.raise(difference) }
+	s.mu.Unlock()
+	s.raise(difference)
+}
+
+// Assert calls a function that may report a difference to the program. If that panics, the lock is
+// unlocked: whoever posts or takes events saves the defer.
+func Assert(lock sync.Locker, look func()) {
+	panics := true
+	defer func() {
+		if panics {
+			lock.Unlock()
+		}
+	}()
+	look()
+	panics = false
 }
 
 // step makes a step with the state of the endpoint, if that can be read. The caller may hold an
@@ -245,53 +245,49 @@ func (s *Shadow) step(what string) Step {
 // has happened. The caller holds mu.
 func (s *Shadow) take(step Step, at string, explain func(possible []belief) []belief) *Difference {
 	s.history.add(step)
-	if len(s.beliefs) == 0 {
-		return nil
-	}
-	possible := s.possible()
-	if possible == nil {
-		s.beliefs = nil
-		return nil
-	}
-	after := explain(possible)
-	if len(after) == 0 {
-		return s.difference(Difference{At: at, Impossible: true}, possible)
-	}
-	s.beliefs = after
-	if !slices.ContainsFunc(after, func(b belief) bool { return b.state != stateNone }) {
-		s.beliefs = nil
-		return nil
+	if refuted := s.narrow(explain); refuted != nil {
+		return s.difference(Difference{At: at, Impossible: true}, refuted)
 	}
 	if !step.HasState {
 		return nil
 	}
-	if possible = s.possible(); possible == nil {
-		s.beliefs = nil
-		return nil
-	}
-	after = nil
-	for _, b := range possible {
-		if b.state == step.State {
-			after = append(after, b)
+	refuted := s.narrow(func(possible []belief) (after []belief) {
+		for _, b := range possible {
+			if b.state == step.State {
+				after = append(after, b)
+			}
 		}
+		return after
+	})
+	if refuted != nil {
+		return s.difference(Difference{At: at, Got: step.State}, refuted)
 	}
-	if len(after) == 0 {
-		return s.difference(Difference{At: at, Got: step.State}, possible)
-	}
-	s.beliefs = after
 	return nil
 }
 
-// difference ends the following of the endpoint: what comes after is no news.
-func (s *Shadow) difference(e Difference, possible []belief) *Difference {
-	for _, b := range possible {
-		if b.state != stateNone && !slices.Contains(e.Allowed, b.state) {
-			e.Allowed = append(e.Allowed, b.state)
+// narrow goes on with those of the possible beliefs that fit. If none does, it returns what was
+// possible, and ends the following of the endpoint: what comes after is no news.
+func (s *Shadow) narrow(fitting func(possible []belief) []belief) (refuted []belief) {
+	possible := s.possible()
+	fits := fitting(possible)
+	s.beliefs = fits
+	if !slices.ContainsFunc(fits, func(b belief) bool { return b.state != stateNone }) {
+		s.beliefs = nil // the endpoint is freed
+	}
+	if len(fits) == 0 {
+		return possible
+	}
+	return nil
+}
+
+func (s *Shadow) difference(d Difference, refuted []belief) *Difference {
+	for _, b := range refuted {
+		if b.state != stateNone && !slices.Contains(d.Allowed, b.state) {
+			d.Allowed = append(d.Allowed, b.state)
 		}
 	}
-	e.History = s.history
-	s.beliefs = nil
-	return &e
+	d.History = s.history
+	return &d
 }
 
 func (s *Shadow) raise(e *Difference) {
@@ -301,7 +297,7 @@ func (s *Shadow) raise(e *Difference) {
 }
 
 // possible adds to the beliefs all that the library may have done since, and
-// that the calls in progress may have. It returns nil if these are more than can be followed.
+// that the calls in progress may have. It returns nil if there are no beliefs, or more than can be followed.
 func (s *Shadow) possible() []belief {
 	all := slices.Clone(s.beliefs)
 	followed := true
