@@ -137,7 +137,7 @@ func TestPortedConnect(t *testing.T) {
 		if event := udattest.Expect(t, e.Recv, udat.EventDTOCompletion); event.Status != udat.DTOErrFlushed {
 			t.Errorf("the receive completes with %v", event.Status)
 		}
-		psp := untilEnd(t, must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)))
+		untilEnd(t, must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)))
 		request, err := requests.Expect(ctx, udat.EventConnectionRequest)
 		want(t, err)
 		want(t, request.CR().Accept(peer.EP, nil))
