@@ -112,9 +112,10 @@ func TestPortedQualifiers(t *testing.T) {
 		}
 		for _, qual := range quals {
 			requests := createEVD(t, ia, 4, udat.EVDCR)
-			psp := untilEnd(t, must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)))
+			psp := must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer))
 			l := &udattest.Listener{PSP: psp, Requests: requests, ConnQual: qual}
 			udattest.ConnectPair(t, l, udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil))
+			want(t, psp.Free()) // several lead to one port
 		}
 	})
 }

@@ -100,7 +100,7 @@ func TestCNOWithManyWaiters(t *testing.T) {
 			evds = append(evds, createEVD(t, ia, 8, udat.EVDSoftware))
 		}
 		cno := createCNO(t, ia, nil, evds...)
-		for range 30 {
+		for range 10 {
 			leaving, staying := make(chan *udat.EVD, n), make(chan *udat.EVD, n)
 			ctx, leave := context.WithCancel(udattest.Context(t))
 			wait := func(ctx context.Context, to chan<- *udat.EVD) {
