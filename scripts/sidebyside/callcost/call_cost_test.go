@@ -280,6 +280,7 @@ func softwareEventCall(t testing.TB, ia *udat.IA, events []udat.Event) call {
 // again, so that their memory is there.
 type exchange struct {
 	e, peer *udattest.Endpoint
+	ep      cgo.EPHandle   // of e
 	iov     []udat.Segment // of a receive
 	native  cgo.LMRTriplet // the same
 	receive []udat.Post
@@ -299,6 +300,7 @@ func newExchange(t testing.TB, ia *udat.IA) *exchange {
 	options := udattest.Options{Attr: &attr, QueueLength: mostReceives}
 	x := &exchange{e: options.NewEndpoint(t, ia), peer: options.NewEndpoint(t, ia)}
 	udattest.ConnectPair(t, udattest.Listen(t, ia), x.peer, x.e)
+	x.ep = nativeEP(x.e.EP)
 	x.iov = []udat.Segment{x.e.Segment(t, 0, 8)}
 	memory, err := x.e.Memory.Query()
 	if err != nil {
@@ -313,7 +315,7 @@ func newExchange(t testing.TB, ia *udat.IA) *exchange {
 func (x *exchange) postInC(n int) error {
 	x.waiting += n
 	segment := x.native // cgo looks for pointers in all of what a pointer leads into
-	return failed(cloop.EPPostRecv(nativeEP(x.e.EP), &segment, 0, n))
+	return failed(cloop.EPPostRecv(x.ep, &segment, 0, n))
 }
 
 func (x *exchange) postBatch(n int) error {
@@ -372,9 +374,7 @@ func (x *exchange) postRecvCall() call {
 		cgo: func(n int) error {
 			x.waiting += n
 			segments := []cgo.LMRTriplet{x.native}
-			return repeat(func() error {
-				return failed(cgo.EPPostRecv(nativeEP(x.e.EP), segments, 0, 0))
-			})(n)
+			return repeat(func() error { return failed(cgo.EPPostRecv(x.ep, segments, 0, 0)) })(n)
 		},
 		udat: func(n int) error {
 			x.waiting += n
