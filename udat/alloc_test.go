@@ -3,6 +3,7 @@
 package udat_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -33,20 +34,18 @@ func wantNoAllocations(t *testing.T, calls map[string]func() error) {
 
 // take waits for n successful completions, in one way or another, after which there is none.
 func take(ctx context.Context, evd *udat.EVD, events []udat.Event, n int) error {
-	for taken := 0; taken < n; {
-		more, err := evd.SpinPoll(events, time.Millisecond)
-		if more == 0 && err == nil {
-			more, err = evd.WaitBatch(ctx, events, 1)
+	for n > 0 {
+		taken, err := evd.SpinPoll(events, time.Millisecond)
+		if taken == 0 && err == nil {
+			taken, err = evd.WaitBatch(ctx, events, 1)
+		}
+		for i := range taken {
+			err = cmp.Or(err, events[i].Err())
 		}
 		if err != nil {
 			return err
 		}
-		for i := range more {
-			if err := events[i].Err(); err != nil {
-				return err
-			}
-		}
-		taken += more
+		n -= taken
 	}
 	if more, err := evd.Poll(events); more > 0 || err != nil {
 		return errors.Join(err, errors.New("there is one more event"))
@@ -58,8 +57,7 @@ func take(ctx context.Context, evd *udat.EVD, events []udat.Event, n int) error 
 func TestTransferDoesNotAllocate(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		target := must(udat.AllocMemory(passive.PZ, 64, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic))
-		defer target.Free()
+		target := untilEnd(t, must(udat.AllocMemory(passive.PZ, 64, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)))
 		remote := must(target.RMRTriplet(0, 8))
 		iov, into := one(active.Segment(t, 0, 8)), one(passive.Segment(t, 0, 8))
 		s := newShared(t, ia, 3, 1)
@@ -71,13 +69,9 @@ func TestTransferDoesNotAllocate(t *testing.T) {
 		call := func(receives int, post func() error) func() error {
 			return func() error {
 				for range receives {
-					if err := passive.PostRecv(into, 0, 0); err != nil {
-						return err
-					}
+					check(passive.PostRecv(into, 0, 0))
 				}
-				if err := post(); err != nil {
-					return err
-				}
+				check(post())
 				return errors.Join(take(ctx, active.Request, events, 1), take(ctx, passive.Recv, events, receives))
 			}
 		}
@@ -94,9 +88,7 @@ func TestTransferDoesNotAllocate(t *testing.T) {
 			"PostRDMAWrite":        call(0, func() error { return active.PostRDMAWrite(iov, 0, remote, 0) }),
 			"PostRDMARead":         call(0, func() error { return active.PostRDMARead(iov, 0, remote, 0) }),
 			"PostBatch": func() error {
-				if err := errors.Join(second(passive.PostBatch(receive)), second(active.PostBatch(batch))); err != nil {
-					return err
-				}
+				check(errors.Join(second(passive.PostBatch(receive)), second(active.PostBatch(batch))))
 				return errors.Join(take(ctx, active.Request, events, len(batch)), take(ctx, passive.Recv, events, len(receive)))
 			},
 			"PostFetchAndAdd":    call(0, func() error { return active.PostFetchAndAdd(1, iov[0], 0, remote, 0) }),
@@ -144,9 +136,7 @@ func TestEventsDoNotAllocate(t *testing.T) {
 		} {
 			calls[name] = func() error {
 				for i := range uint64(n) {
-					if err := evd.PostSE(i); err != nil {
-						return err
-					}
+					check(evd.PostSE(i))
 				}
 				if evd.PostSE(0) == nil {
 					return errors.New("a full queue takes an event")

@@ -3,20 +3,13 @@ package udat_test
 import (
 	"cmp"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
-
-func openUnchecked(t *testing.T, name string) *udat.IA {
-	t.Helper()
-	ia, err := udat.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ia
-}
 
 // An abrupt close beside goroutines that go on creating succeeds at once, and
 // they get ErrClosed.
@@ -24,27 +17,26 @@ func TestCloseBesideCreators(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			for range 10 {
-				ia := openUnchecked(t, name)
+				ia := must(udat.Open(name))
 				memory := make([]byte, 4096)
 				enough := make(chan struct{}, 12)
 				var stops []func() <-chan error
-				for _, create := range []func(pz *udat.PZ, evd *udat.EVD, cno *udat.CNO) error{
-					func(pz *udat.PZ, _ *udat.EVD, _ *udat.CNO) error {
-						return second(udat.CreateEP(ia, pz, nil, nil, nil, nil))
+				for _, create := range []func(pz *udat.PZ) error{
+					func(pz *udat.PZ) error { return second(udat.CreateEP(ia, pz, nil, nil, nil, nil)) },
+					func(pz *udat.PZ) error { return second(udat.RegisterMemory(pz, memory, udat.MemPrivLocalRead)) },
+					func(*udat.PZ) error {
+						evd, err := udat.CreateEVD(ia, 8, udat.EVDCR)
+						return cmp.Or(err, second(udat.CreatePSPAny(ia, evd)))
 					},
-					func(pz *udat.PZ, _ *udat.EVD, _ *udat.CNO) error {
-						return second(udat.RegisterMemory(pz, memory, udat.MemPrivLocalRead))
+					func(*udat.PZ) error {
+						cno, err := udat.CreateCNO(ia, nil)
+						return cmp.Or(err, ia.AsyncEVD().ModifyCNO(cno))
 					},
-					func(_ *udat.PZ, evd *udat.EVD, _ *udat.CNO) error { return second(udat.CreatePSPAny(ia, evd)) },
-					func(_ *udat.PZ, _ *udat.EVD, cno *udat.CNO) error { return ia.AsyncEVD().ModifyCNO(cno) },
 				} {
 					stops = append(stops, beside(func() error {
-						pz, noZone := udat.CreatePZ(ia)
-						evd, noEVD := udat.CreateEVD(ia, 8, udat.EVDCR)
-						cno, noCNO := udat.CreateCNO(ia, nil)
-						err := cmp.Or(noZone, noEVD, noCNO)
+						pz, err := udat.CreatePZ(ia)
 						if err == nil {
-							err = create(pz, evd, cno)
+							err = create(pz)
 						}
 						if errors.Is(err, udat.ErrInsufficientResources) {
 							return nil
@@ -100,4 +92,31 @@ func TestFreeTwiceAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// beside calls f over and over until stop is called, or f fails. The channel that stop
+// returns has the error, or nil.
+func beside(f func() error) (stop func() <-chan error) {
+	var over atomic.Bool
+	stopped := make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil && !over.Load() {
+			err = f()
+		}
+		stopped <- err
+	}()
+	return func() <-chan error {
+		over.Store(true)
+		return stopped
+	}
+}
+
+// spawn calls f on a goroutine of the group.
+func spawn(group *sync.WaitGroup, f func()) {
+	group.Add(1)
+	go func() {
+		defer group.Done()
+		f()
+	}()
 }

@@ -2,7 +2,6 @@ package udat_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,26 +14,17 @@ import (
 
 func createCNO(t testing.TB, ia *udat.IA, agent func(*udat.EVD), evds ...*udat.EVD) *udat.CNO {
 	t.Helper()
-	cno := must(udat.CreateCNO(ia, agent))
-	t.Cleanup(func() {
-		for _, evd := range evds {
-			_ = evd.ModifyCNO(nil) // unless it is freed
-		}
-		if err := cno.Free(); !errors.Is(err, udat.ErrClosed) {
-			want(t, err)
-		}
-	})
+	cno := untilEnd(t, must(udat.CreateCNO(ia, agent)))
 	for _, evd := range evds {
 		want(t, evd.ModifyCNO(cno))
+		t.Cleanup(func() { _ = evd.ModifyCNO(nil) }) // unless it is freed
 	}
 	return cno
 }
 
 func waitCNO(t testing.TB, cno *udat.CNO) *udat.EVD {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), udattest.Patience)
-	defer cancel()
-	evd, err := cno.Wait(ctx)
+	evd, err := cno.Wait(udattest.Context(t))
 	if err != nil {
 		t.Fatalf("waiting for an event dispatcher: %v", err)
 	}
@@ -76,7 +66,7 @@ func TestCNOStreams(t *testing.T) {
 		expect(software)
 		wantSilent(t, cno)
 		want(t, active.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		want(t, expectCR(t, expect(listener.Requests)).Accept(passive.EP, nil))
+		want(t, expect(listener.Requests).CR().Accept(passive.EP, nil))
 		expect(active.Connect, passive.Connect)
 		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
 		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
@@ -87,14 +77,6 @@ func TestCNOStreams(t *testing.T) {
 		expect(ia.AsyncEVD())
 		wantSilent(t, cno)
 	})
-}
-
-func expectCR(t *testing.T, event udat.Event) *udat.CR {
-	t.Helper()
-	if event.CR() == nil {
-		t.Fatalf("got %+v, want a connection request", event)
-	}
-	return event.CR()
 }
 
 // forget takes what has triggered the CNO.

@@ -49,43 +49,59 @@ func wantDetail(t *testing.T, err error) {
 	}
 }
 
+// untilEnd has the test free an object at its end, unless it has done so before.
+func untilEnd[T interface{ Free() error }](t testing.TB, o T) T {
+	t.Cleanup(func() {
+		if err := o.Free(); !errors.Is(err, udat.ErrClosed) {
+			want(t, err)
+		}
+	})
+	return o
+}
+
+func one(s udat.Segment) []udat.Segment { return []udat.Segment{s} }
+
+func second[T any](_ T, err error) error { return err }
+
+// request has an endpoint connect to a service, and returns the request.
+func request(t testing.TB, e *udattest.Endpoint, l *udattest.Listener, privateData ...byte) *udat.CR {
+	t.Helper()
+	want(t, e.EP.Connect(udattest.Address(t, e.IA), l.ConnQual, udattest.Patience, privateData))
+	return udattest.Expect(t, l.Requests, udat.EventConnectionRequest).CR()
+}
+
 // Attempts fail in three ways, and the endpoint is of use again after each. What an event brings stays as it is.
 func TestFailedConnects(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener, e, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 		address, nobodys := udattest.Address(t, ia), udattest.ConnQual()
-		connect := func(qual udat.ConnQual, timeout time.Duration, said string) {
-			t.Helper()
-			want(t, e.EP.Connect(address, qual, timeout, []byte(said)))
-		}
 		// Nobody listens. No event is lost by a reset before it was taken.
 		attempts := qlen(t, e.Connect)
 		for range attempts {
-			connect(nobodys, udattest.Patience, "")
+			want(t, e.EP.Connect(address, nobodys, udattest.Patience, nil))
 			awaitState(t, e.EP, udat.EPStateDisconnected)
 			want(t, e.Reset())
 		}
 		for range attempts {
-			want(t, failure(udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)), udat.ConnectionNonPeerRejected)
+			want(t, udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected).Err(), udat.ConnectionNonPeerRejected)
 		}
-		wantNoEvent(t, e.Connect)
-		wantNoEvent(t, ia.AsyncEVD())
+		udattest.NoEvent(t, e.Connect)
+		udattest.NoEvent(t, ia.AsyncEVD())
 
-		connect(listener.ConnQual, udattest.Patience, "hello")
+		cr := request(t, e, listener, []byte("hello")...)
 		wantState(t, e.EP, udat.EPStateActiveConnectionPending)
-		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
 		want(t, cr.Reject([]byte("go away")))
 		rejected := udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
 		want(t, cr.Reject(nil), udat.ErrClosed, udat.ErrInvalidHandle, udat.InvalidHandleCR)
 		want(t, cr.Accept(e.EP, nil), udat.ErrClosed)
 		want(t, e.Reset())
 
-		connect(udattest.Listen(t, ia).ConnQual, 300*time.Millisecond, "anybody there?")
+		want(t, e.EP.Connect(address, udattest.Listen(t, ia).ConnQual, 300*time.Millisecond, nil))
 		// The request may come or not: the library may not even have sent it by then.
 		event := udattest.Expect(t, e.Connect, udat.EventConnectionTimedOut)
 		want(t, event.Err(), udat.ConnectionTimedOut, os.ErrDeadlineExceeded, context.DeadlineExceeded)
 		wantState(t, e.EP, udat.EPStateDisconnected)
-		wantNoEvent(t, e.Connect)
+		udattest.NoEvent(t, e.Connect)
 		want(t, e.Reset())
 
 		udattest.ConnectPair(t, listener, e, peer)
@@ -109,16 +125,6 @@ func TestFailedConnects(t *testing.T) {
 	})
 }
 
-func wantNoEvent(t *testing.T, evd *udat.EVD) {
-	t.Helper()
-	event, err := evd.Dequeue()
-	if err == nil {
-		t.Errorf("unexpected event %v", event.Number)
-	} else {
-		want(t, err, udat.ErrQueueEmpty)
-	}
-}
-
 // A connect that socket CM refuses for the address says what the kernel says.
 func TestConnectRefusedAddress(t *testing.T) {
 	if !udattest.InTestbed(t) {
@@ -140,7 +146,6 @@ func TestConnectRefusedAddress(t *testing.T) {
 			err := e.EP.Connect(address, udattest.ConnQual(), udattest.Patience, nil)
 			want(t, err, append(because, udat.ErrInvalidAddress, udat.ClassError)...)
 			wantDetail(t, err)
-			t.Log(err)
 		}
 		wantState(t, e.EP, udat.EPStateUnconnected)
 		udattest.ConnectPair(t, udattest.Listen(t, ia), e, udattest.NewEndpoint(t, ia, nil))
@@ -153,31 +158,26 @@ func TestConnectArguments(t *testing.T) {
 		address := udattest.Address(t, ia)
 		_, provider, err := ia.Query()
 		want(t, err)
-		long := make([]byte, provider.MaxPrivateDataSize+1)
 		want(t, e.EP.Connect(netip.Addr{}, 1, time.Second, nil), udat.ErrInvalidAddress)
 		for _, unsupported := range []netip.Addr{netip.IPv6Loopback(), netip.MustParseAddr("224.0.0.5")} {
 			want(t, e.EP.Connect(unsupported, 1, time.Second, nil), udat.ErrInvalidAddress, udat.InvalidAddressUnsupported)
 		}
 		want(t, e.EP.Connect(address, 0, time.Second, nil), udat.ErrInvalidParameter, udat.InvalidArg3)
 		want(t, e.EP.Connect(address, 1, 0, nil), udat.ErrInvalidParameter, udat.InvalidArg4)
-		want(t, e.EP.Connect(address, 1, time.Second, long), udat.ErrInvalidParameter, udat.InvalidArg5)
+		full := bytes.Repeat([]byte{0xa5}, provider.MaxPrivateDataSize)
+		want(t, e.EP.Connect(address, 1, time.Second, append(full, 1)), udat.ErrInvalidParameter, udat.InvalidArg5)
 		wantState(t, e.EP, udat.EPStateUnconnected)
 
 		// The most private data that is allowed arrives, with the request and with the answer.
 		listener, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
-		full := bytes.Repeat([]byte{0xa5}, provider.MaxPrivateDataSize)
-		want(t, e.EP.Connect(address, listener.ConnQual, udattest.Patience, full))
+		cr := request(t, e, listener, full...)
 		err = e.EP.Connect(address, listener.ConnQual, udattest.Patience, nil)
 		want(t, err, udat.ErrInvalidState, udat.InvalidStateEPActConnPending)
 		wantDetail(t, err)
-		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
-		if param := must(cr.CR().Query()); !bytes.Equal(param.PrivateData, full) {
+		if param := must(cr.Query()); !bytes.Equal(param.PrivateData, full) {
 			t.Errorf("the private data arrived as %x", param.PrivateData)
 		}
-		want(t, cr.CR().Accept(peer.EP, long), udat.ErrInvalidParameter, udat.InvalidArg3)
-		want(t, cr.CR().Accept(e.EP, nil), udat.ErrInvalidState)
-		want(t, cr.CR().Accept(nil, nil), udat.ErrInvalidHandle)
-		want(t, cr.CR().Accept(peer.EP, full))
+		want(t, cr.Accept(peer.EP, full))
 		event := udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
 		if !bytes.HasPrefix(event.PrivateData(), full) {
 			t.Errorf("the answer's private data arrived as %x", event.PrivateData())
@@ -185,23 +185,31 @@ func TestConnectArguments(t *testing.T) {
 	})
 }
 
-// Requests that are not answered when the service point goes are rejected.
+// Requests that are not answered when the service point goes are rejected, also those that come at that moment.
 func TestFreePSPRejectsRequests(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener := udattest.Listen(t, ia)
 		taken, queued := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		want(t, taken.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+		request(t, taken, listener)
 		want(t, queued.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
 		awaitQueued(t, listener.Requests, 1)
 		want(t, listener.PSP.Free())
 		for _, e := range []*udattest.Endpoint{taken, queued} {
-			event := udattest.Wait(t, e.Connect)
-			if n := event.Number; n != udat.EventConnectionPeerRejected && n != udat.EventConnectionNonPeerRejected {
+			if n := udattest.Wait(t, e.Connect).Number; n != udat.EventConnectionPeerRejected && n != udat.EventConnectionNonPeerRejected {
 				t.Errorf("the client got %v", n)
 			}
 		}
-		wantNoEvent(t, listener.Requests)
+		udattest.NoEvent(t, listener.Requests)
+		if n := udat.Services(listener.Requests); n > 0 {
+			t.Errorf("the event dispatcher still has %d services", n)
+		}
+
+		last, next := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
+		want(t, next.EP.Connect(udattest.Address(t, ia), last.ConnQual, udattest.Patience, nil))
+		awaitQueued(t, last.Requests, 1)
+		udat.EndService(last.PSP)
+		udattest.NoEvent(t, last.Requests)
+		udattest.Expect(t, next.Connect, udat.EventConnectionPeerRejected)
 	})
 }
 
@@ -274,14 +282,15 @@ func TestAnswerRefused(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener := udattest.Listen(t, ia)
 		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		deaf := must(udat.CreateEP(ia, peer.PZ, nil, nil, nil, nil))
-		defer deaf.Free()
+		deaf := untilEnd(t, must(udat.CreateEP(ia, peer.PZ, nil, nil, nil, nil)))
 		foreign := udattest.NewEndpoint(t, udattest.Open(t, ia.Name()), nil)
 		_, provider, err := ia.Query()
 		want(t, err)
 		long := make([]byte, provider.MaxPrivateDataSize+1)
-		want(t, e.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-		cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+		cr := request(t, e, listener)
+		want(t, cr.Accept(peer.EP, long), udat.ErrInvalidParameter, udat.InvalidArg3)
+		want(t, cr.Accept(e.EP, nil), udat.ErrInvalidState)
+		want(t, cr.Accept(nil, nil), udat.ErrInvalidHandle)
 		want(t, cr.Accept(deaf, nil), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
 		want(t, cr.Accept(foreign.EP, nil), udat.ErrInvalidHandle, udat.InvalidHandleEP)
 		want(t, cr.Accept(&udat.EP{}, nil), udat.ErrInvalidHandle, udat.InvalidHandleEP)
@@ -291,5 +300,39 @@ func TestAnswerRefused(t *testing.T) {
 		if !bytes.HasPrefix(event.PrivateData(), long[1:]) {
 			t.Errorf("the private data arrived as %x", event.PrivateData())
 		}
+	})
+}
+
+// A request can be rejected whose client has gone. An accept says that the client has gone, which is not the fault of an
+// argument. The endpoint and the service point are of use to others.
+func TestAcceptAfterClientHasGone(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener, server := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
+		rounds := 3
+		if udattest.IWARP(t, ia) {
+			rounds = 1 // the end of an attempt takes ten seconds
+		}
+		for range rounds {
+			client, next := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+			cr := request(t, client, listener)
+			want(t, client.Disconnect(udat.CloseAbrupt))
+			want(t, cr.Reject(nil))
+			cr = request(t, next, listener)
+			want(t, next.EP.Free())
+			err := cr.Accept(server.EP, nil)
+			if err == nil { // the kernel does not know yet, as with socket CM
+				if event := udattest.Wait(t, server.Connect); event.Number == udat.EventConnectionEstablished {
+					udattest.Wait(t, server.Connect)
+				}
+				want(t, server.Reset())
+				continue
+			}
+			want(t, err, udat.ErrInvalidHandle, udat.InvalidHandleCR)
+			wantDetail(t, err)
+			wantState(t, server.EP, udat.EPStateUnconnected)
+			want(t, cr.Accept(server.EP, nil), udat.ErrClosed)
+			want(t, cr.Reject(nil), udat.ErrClosed)
+		}
+		udattest.ConnectPair(t, listener, udattest.NewEndpoint(t, ia, nil), server)
 	})
 }

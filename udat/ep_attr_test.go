@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -81,22 +80,20 @@ func TestDefaultsWithoutEVDs(t *testing.T) {
 		expected := ia.DefaultEPAttr()
 		expected.MaxRecvDTOs, expected.MaxRequestDTOs, expected.MaxRequestIOV = 0, 0, 0
 		for _, attr := range []*udat.EPAttr{nil, {}} {
-			ep := must(udat.CreateEP(ia, e.PZ, nil, nil, nil, attr))
-			param := must(ep.Query())
-			if diff := cmp.Diff(expected, param.Attr); diff != "" {
+			ep := untilEnd(t, must(udat.CreateEP(ia, e.PZ, nil, nil, nil, attr)))
+			if diff := cmp.Diff(expected, must(ep.Query()).Attr); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			want(t, ep.Free())
 		}
 		differ := &udat.EPAttr{RecvCompletionFlags: udat.CompletionSolicitedWait}
 		want(t, second(udat.CreateEP(ia, e.PZ, e.Recv, e.Recv, nil, differ)), udat.ErrInvalidParameter, udat.InvalidArg6)
 		attr := ia.DefaultEPAttr()
-		_, err := udat.CreateEP(ia, e.PZ, nil, e.Request, nil, &attr)
-		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
-		wantDetail(t, err)
-		_, err = udat.CreateEP(ia, e.PZ, e.Recv, nil, nil, &attr)
-		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
-		wantDetail(t, err)
+		for _, err := range []error{
+			second(udat.CreateEP(ia, e.PZ, nil, e.Request, nil, &attr)), second(udat.CreateEP(ia, e.PZ, e.Recv, nil, nil, &attr)),
+		} {
+			want(t, err, udat.ErrInvalidParameter, udat.InvalidArg6)
+			wantDetail(t, err)
+		}
 	})
 }
 
@@ -120,11 +117,12 @@ func TestNoRDMAReads(t *testing.T) {
 func nativeDefaults(t *testing.T, e *udattest.Endpoint) udat.EPAttr {
 	t.Helper()
 	evd := func(evd *udat.EVD) cgo.EVDHandle { return cgo.EVDHandle(udat.NativeHandle(evd)) }
-	handle, r := cgo.EPCreate(cgo.IAHandle(udat.NativeHandle(e.IA)), cgo.PZHandle(udat.NativeHandle(e.PZ)), evd(e.Recv), evd(e.Request), 0, nil)
-	want(t, failed(r))
+	handle, made := cgo.EPCreate(cgo.IAHandle(udat.NativeHandle(e.IA)), cgo.PZHandle(udat.NativeHandle(e.PZ)), evd(e.Recv), evd(e.Request), 0, nil)
 	defer cgo.EPFree(handle)
 	var param cgo.EPParam
-	want(t, failed(cgo.EPQuery(handle, cgo.EPFieldAll, &param)))
+	if queried := cgo.EPQuery(handle, cgo.EPFieldAll, &param); !made.OK() || !queried.OK() {
+		t.Fatalf("the library returned %v, %v", made, queried)
+	}
 	a := &param.EPAttr
 	return udat.EPAttr{
 		ServiceType:            udat.ServiceType(a.ServiceType),
@@ -143,4 +141,19 @@ func nativeDefaults(t *testing.T, e *udattest.Endpoint) udat.EPAttr {
 		MaxRDMAReadIOV:         int(a.MaxRDMAReadIOV),
 		MaxRDMAWriteIOV:        int(a.MaxRDMAWriteIOV),
 	}
+}
+
+// Limits are those of the latest Modify. The port of the native endpoint, which Modify replaces, is not shown as long as
+// there is no connection that could have it.
+func TestModify(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		before := must(e.Query())
+		want(t, e.Modify(udat.EPFieldMaxMessageSize|udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxMessageSize: 8, MaxRecvDTOs: 5}}))
+		want(t, e.PostSend(one(e.Segment(t, 0, 9)), 1, 0), udat.InvalidArg3) // it takes effect
+		after := must(e.Query())
+		if before.LocalPortQual != after.LocalPortQual {
+			t.Errorf("the port was %d and is %d", before.LocalPortQual, after.LocalPortQual)
+		}
+	})
 }

@@ -65,19 +65,15 @@ func TestExpect(t *testing.T) {
 		ctx := udattest.Context(t)
 		l := udattest.Listen(t, ia)
 		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		connect := func() { want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil)) }
 
 		// A failure that is not wanted is one to match; one that is wanted is none.
-		connect()
-		request, err := l.Requests.Expect(ctx, udat.EventConnectionRequest)
-		want(t, err)
-		want(t, request.CR().Reject(nil))
+		want(t, request(t, e, l).Reject(nil))
 		event, err := e.Connect.Expect(ctx, udat.EventConnectionEstablished)
 		wantOther(t, event, err, udat.EventConnectionEstablished,
 			"got DAT_CONNECTION_EVENT_PEER_REJECTED instead of DAT_CONNECTION_EVENT_ESTABLISHED")
 		want(t, err, udat.ConnectionPeerRejected)
 		want(t, e.Reset())
-		connect()
+		want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil))
 		// The event that comes instead is not lost: this one needs an answer.
 		event, err = l.Requests.Expect(ctx, udat.EventSoftware)
 		wantOther(t, event, err, udat.EventSoftware, "DAT_CONNECTION_REQUEST_EVENT for the qualifier", "DAT_SOFTWARE_EVENT")

@@ -33,6 +33,27 @@ func ForceShadow(ep *EP, state EPState) {
 	ep.shadow.Believe(cgo.EPState(state))
 }
 
+// Services returns how many service points have their requests on the event dispatcher.
+func Services(evd *EVD) int {
+	evd.queue.Lock()
+	defer evd.queue.Unlock()
+	return len(evd.services)
+}
+
+// EndService does what Free does first: nobody takes the requests to the service point any more.
+func EndService(psp *PSP) {
+	s := &psp.service
+	s.evd.queue.Lock()
+	defer s.evd.queue.Unlock()
+	delete(s.evd.services, s.handle)
+}
+
+// LimitReads makes RDMA reads into more than n segments as impossible as they are over soft-iWARP.
+func LimitReads(ia *IA, n int) { ia.attr.MaxIOVSegmentsPerRead = n }
+
+// RoomAtOnce returns how many requests the endpoint has had room for in one crossing.
+func RoomAtOnce(ep *EP) int { return cap(ep.request.posts) }
+
 // CountUnmapped counts the regions whose memory goes back to the system.
 func CountUnmapped() (unmapped func() int, restore func()) {
 	var n atomic.Int64
@@ -43,8 +64,7 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
 }
 
-// NativeHandle returns the handle that the library has for an endpoint, an event dispatcher,
-// a region, or a protection zone, or for an adapter.
+// NativeHandle returns the handle that the library has for an object, of some kinds.
 func NativeHandle(o Object) cgo.Handle {
 	switch o := o.(type) {
 	case *IA:
@@ -55,8 +75,6 @@ func NativeHandle(o Object) cgo.Handle {
 		return cgo.Handle(o.handle)
 	case *EVD:
 		return cgo.Handle(o.queue.Handle())
-	case *LMR:
-		return cgo.Handle(o.handle)
 	}
 	panic("what is that?")
 }

@@ -11,12 +11,11 @@ import (
 
 // lacksExtension demands, of a device that speaks iWARP, that the operations of the
 // extension are refused and leave nothing behind.
-func lacksExtension(t *testing.T, ia *udat.IA) bool {
+func lacksExtension(t *testing.T, ia *udat.IA, active, passive *udattest.Endpoint) bool {
 	t.Helper()
 	if !udattest.IWARP(t, ia) {
 		return false
 	}
-	active, passive := udattest.Pair(t, ia, nil)
 	remote := must(passive.Memory.RMRTriplet(0, 8))
 	local := active.Segment(t, 0, 8)
 	_, provider, err := ia.Query()
@@ -41,10 +40,10 @@ func lacksExtension(t *testing.T, ia *udat.IA) bool {
 
 func TestRDMAWriteImmed(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		if lacksExtension(t, ia) {
+		active, passive := udattest.Pair(t, ia, nil)
+		if lacksExtension(t, ia, active, passive) {
 			return
 		}
-		active, passive := udattest.Pair(t, ia, nil)
 		remote := must(passive.Memory.RMRTriplet(1024, 100))
 		const immediate = 0x12345678
 		for i, size := range []int{0, 100} {
@@ -81,12 +80,11 @@ func TestRDMAWriteImmed(t *testing.T) {
 
 func TestAtomics(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		if lacksExtension(t, ia) {
+		active, passive := udattest.Pair(t, ia, nil)
+		if lacksExtension(t, ia, active, passive) {
 			return
 		}
-		active, passive := udattest.Pair(t, ia, nil)
-		lmr := must(udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic))
-		defer func() { want(t, lmr.Free()) }()
+		lmr := untilEnd(t, must(udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)))
 		counter := lmr.Bytes()[64:72]
 		binary.NativeEndian.PutUint64(counter, 1000)
 		remote := must(lmr.RMRTriplet(64, 8))
@@ -114,10 +112,10 @@ func TestAtomics(t *testing.T) {
 // What the library would take and never complete is refused.
 func TestExtensionsRefuse(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		if lacksExtension(t, ia) {
+		active, passive := udattest.Pair(t, ia, nil)
+		if lacksExtension(t, ia, active, passive) {
 			return
 		}
-		active, passive := udattest.Pair(t, ia, nil)
 		aligned := must(passive.Memory.RMRTriplet(0, 16))
 		odd := must(passive.Memory.RMRTriplet(4, 8))
 		short := must(passive.Memory.RMRTriplet(0, 7))

@@ -64,8 +64,7 @@ func TestTransferFailure(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				// The endpoints are those of the case before.
 				udattest.ConnectPair(t, listener, active, passive)
-				region := must(udat.AllocMemory(passive.PZ, 2*failureSize, c.privileges))
-				defer region.Free()
+				region := untilEnd(t, must(udat.AllocMemory(passive.PZ, 2*failureSize, c.privileges)))
 				fill(region.Bytes(), 1)
 				fill(active.Memory.Bytes(), 2)
 				remote := must(region.RMRTriplet(0, failureSize))
@@ -133,7 +132,7 @@ func TestTransferFailure(t *testing.T) {
 					wantCompletion(t, e.Recv, 4, udat.DTOErrFlushed)
 					want(t, e.Reset())
 					for _, evd := range []*udat.EVD{e.Recv, e.Request, e.Connect} {
-						wantNoEvent(t, evd)
+						udattest.NoEvent(t, evd)
 					}
 				}
 			})

@@ -4,10 +4,10 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
 )
 
 // A scene is several calls that lead to something which single ones rarely
@@ -34,14 +34,6 @@ var scenes = slices.Concat(
 	slices.Repeat([]scene{{"pair", func(s *sequence) { s.playPair() }}, {"traffic", (*sequence).playTraffic}}, 3),
 )
 
-var fuzzQualifiers atomic.Uint64
-
-// fuzzQualifier returns a connection qualifier that was not used lately.
-func fuzzQualifier() udat.ConnQual {
-	const first, span = 2000, 15000
-	return udat.ConnQual(first + fuzzQualifiers.Add(1)%span)
-}
-
 // sceneEnds ends a scene, some of whose calls cannot be made.
 type sceneEnds struct{}
 
@@ -62,37 +54,36 @@ func need(ok bool) {
 }
 
 // need is do for a call without which the scene ends.
-func (s *sequence) need(name string, args ...any) []any {
+func (s *sequence) need(name string, args ...any) []reflect.Value {
 	results, err := s.do(name, args...)
 	need(err == nil)
 	return results
 }
 
 // made is need for a call with one result.
-func made[T any](s *sequence, name string, args ...any) T { return s.need(name, args...)[0].(T) }
+func made[T any](s *sequence, name string, args ...any) T {
+	return s.need(name, args...)[0].Interface().(T)
+}
 
 // playEndpoint makes an endpoint with all that it needs, in a cluster of its own.
 func (s *sequence) playEndpoint() *cluster {
 	ia := s.focus.ia
 	if len(s.clusters) < maxClusters {
-		s.focus = &cluster{ia: ia, objects: map[reflect.Type][]udat.Object{}}
-		s.clusters = append(s.clusters, s.focus)
+		s.newCluster(ia)
 	}
 	c := s.focus
-	length := choose(&s.script, 64, 256, 32)
+	length := choose(s.script, 64, 256, 32)
 	c.pz = made[*udat.PZ](s, "CreatePZ", ia)
 	c.recv = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO)
 	c.request = c.recv
 	if s.percent(70) {
-		c.request = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO|choose(&s.script, 0, udat.EVDSoftware))
+		c.request = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO|choose(s.script, 0, udat.EVDSoftware))
 	}
 	c.connect = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDConnection)
 	c.memory = made[*udat.LMR](s, "AllocMemory", c.pz, 16<<10, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)
 	var attr any
 	if s.percent(30) {
-		changed := defaultEPAttr
-		parameter{s: s}.changeAttr(&changed)
-		attr = &changed
+		attr = s.changed(defaultEPAttr)
 	}
 	c.ep = made[*udat.EP](s, "CreateEP", ia, c.pz, c.recv, c.request, c.connect, attr)
 	return c
@@ -100,9 +91,6 @@ func (s *sequence) playEndpoint() *cluster {
 
 // isIn reports whether the cluster has an endpoint in the state.
 func (c *cluster) isIn(state udat.EPState) bool {
-	if c.ep == nil {
-		return false
-	}
 	status, err := c.ep.GetStatus()
 	return err == nil && status.State == state
 }
@@ -120,19 +108,17 @@ func (s *sequence) unconnected(other *cluster) *cluster {
 
 // listen makes a service point in the cluster, unless it has one.
 func (s *sequence) listen(c *cluster) {
-	if c.psp != nil {
-		if _, err := c.psp.Query(); err == nil {
-			return
-		}
+	if _, err := c.psp.Query(); err == nil {
+		return
 	}
-	c.requests = made[*udat.EVD](s, "CreateEVD", c.ia, choose(&s.script, 4, 16, 64), udat.EVDCR)
+	c.requests = made[*udat.EVD](s, "CreateEVD", c.ia, choose(s.script, 4, 16, 64), udat.EVDCR)
 	if s.percent(20) {
 		c.psp = made[*udat.PSP](s, "CreatePSPAny", c.ia, c.requests)
 		param, _ := c.psp.Query()
 		c.qual = param.ConnQual
 		return
 	}
-	c.qual = fuzzQualifier()
+	c.qual = udattest.ConnQual()
 	c.psp = made[*udat.PSP](s, "CreatePSP", c.ia, c.qual, c.requests, udat.PSPConsumer)
 }
 
@@ -144,7 +130,7 @@ func (s *sequence) next(evd *udat.EVD) (event udat.Event, came bool) {
 	if err != nil {
 		return event, false
 	}
-	return results[0].(udat.Event), true
+	return results[0].Interface().(udat.Event), true
 }
 
 // nextRequest waits for a request, without which the scene ends.
@@ -160,17 +146,17 @@ func (s *sequence) playPair() (active, passive *cluster) {
 	passive = s.unconnected(nil)
 	s.listen(passive)
 	if s.percent(20) {
-		s.focus = choose(&s.script, s.clusters...)
+		s.focus = choose(s.script, s.clusters...)
 		if s.focus.ia.Name() != passive.ia.Name() {
 			s.focus = passive
 		}
 	}
 	active = s.unconnected(passive)
-	timeout := choose(&s.script, longTimeouts...)
+	timeout := choose(s.script, longTimeouts...)
 	if s.percent(10) {
 		timeout = time.Duration(1+s.below(60)) * time.Millisecond
 	}
-	s.need("EP.Connect", active.ep, s.address(passive), passive.qual, timeout, make([]byte, s.below(56)))
+	s.need("EP.Connect", active.ep, passive.address(), passive.qual, timeout, make([]byte, s.below(56)))
 	s.need("CR.Accept", s.nextRequest(passive.requests), passive.ep, make([]byte, s.below(56)))
 	need(!s.percent(10)) // to be found with the connection half made
 	for _, c := range []*cluster{active, passive} {
@@ -196,11 +182,11 @@ func (s *sequence) playTraffic() {
 	c, peer := s.connected()
 	posted := 0
 	for range 1 + s.below(6) {
-		local, _ := c.memory.Segment(8*s.below(64), choose(&s.script, 8, 0, 64, 100, 4096))
+		local, _ := c.memory.Segment(8*s.below(64), choose(s.script, 8, 0, 64, 100, 4096))
 		eight, _ := c.memory.Segment(8*s.below(64), 8)
-		into, _ := peer.memory.Segment(8*s.below(64), choose(&s.script, 4096, 4096, 4096, 8))
+		into, _ := peer.memory.Segment(8*s.below(64), choose(s.script, 4096, 4096, 4096, 8))
 		remote, _ := peer.memory.RMRTriplet(8*s.below(64), 8192)
-		flags := choose(&s.script, 0, 0, 0, udat.CompletionSuppress, udat.CompletionSolicitedWait, udat.CompletionBarrierFence)
+		flags := choose(s.script, 0, 0, 0, udat.CompletionSuppress, udat.CompletionSolicitedWait, udat.CompletionBarrierFence)
 		cookie := uint64(s.below(256))
 		kind := s.below(7)
 		if kind <= 2 && s.percent(90) {
@@ -208,22 +194,16 @@ func (s *sequence) playTraffic() {
 				return
 			}
 		}
-		var err error
-		switch kind {
-		case 0, 1:
-			_, err = s.do("EP.PostSend", c.ep, []udat.Segment{local, eight}, cookie, flags)
-		case 2:
-			_, err = s.do("EP.PostRDMAWriteImmed", c.ep, one(local), cookie, remote, uint32(7), flags)
-		case 3:
-			_, err = s.do("EP.PostRDMAWrite", c.ep, one(local), cookie, remote, flags)
-		case 4:
-			_, err = s.do("EP.PostRDMARead", c.ep, one(local), cookie, remote, flags)
-		case 5:
-			_, err = s.do("EP.PostFetchAndAdd", c.ep, uint64(1), eight, cookie, remote, flags)
-		case 6:
-			_, err = s.do("EP.PostCmpAndSwap", c.ep, uint64(0), uint64(1), eight, cookie, remote, flags)
-		}
-		if err != nil {
+		post := [][]any{
+			{"EP.PostSend", c.ep, []udat.Segment{local, eight}, cookie, flags},
+			{"EP.PostSend", c.ep, []udat.Segment{local, eight}, cookie, flags},
+			{"EP.PostRDMAWriteImmed", c.ep, one(local), cookie, remote, uint32(7), flags},
+			{"EP.PostRDMAWrite", c.ep, one(local), cookie, remote, flags},
+			{"EP.PostRDMARead", c.ep, one(local), cookie, remote, flags},
+			{"EP.PostFetchAndAdd", c.ep, uint64(1), eight, cookie, remote, flags},
+			{"EP.PostCmpAndSwap", c.ep, uint64(0), uint64(1), eight, cookie, remote, flags},
+		}[kind]
+		if _, err := s.do(post[0].(string), post[1:]...); err != nil {
 			break
 		}
 		posted++
@@ -240,9 +220,9 @@ func (s *sequence) playTraffic() {
 // ends with ready for another.
 func (s *sequence) playDisconnect() {
 	c, peer := s.connected()
-	s.do("EP.Disconnect", c.ep, choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful))
+	s.do("EP.Disconnect", c.ep, choose(s.script, udat.CloseAbrupt, udat.CloseGraceful))
 	if s.percent(30) {
-		s.do("EP.Disconnect", peer.ep, choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful))
+		s.do("EP.Disconnect", peer.ep, choose(s.script, udat.CloseAbrupt, udat.CloseGraceful))
 	}
 	if s.percent(70) {
 		s.next(c.connect)
@@ -278,8 +258,8 @@ func (s *sequence) playModify() {
 		s.do("EP.PostRecv", c.ep, one(into), uint64(1), nil)
 	}
 	param := made[udat.EPParam](s, "EP.Query", c.ep)
-	parameter{s: s}.changeAttr(&param.Attr)
-	mask := choose(&s.script, udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestDTOs, udat.EPFieldMaxMessageSize|udat.EPFieldMaxRDMASize,
+	param.Attr = *s.changed(param.Attr)
+	mask := choose(s.script, udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestDTOs, udat.EPFieldMaxMessageSize|udat.EPFieldMaxRDMASize,
 		udat.EPFieldMaxRecvIOV|udat.EPFieldMaxRequestIOV, udat.EPFieldMaxRDMAReadIn|udat.EPFieldMaxRDMAReadOut, udat.EPFieldPZHandle|udat.EPFieldRecvEVDHandle)
 	s.do("EP.Modify", c.ep, mask, &param)
 }
@@ -292,7 +272,7 @@ func (s *sequence) playFlood() {
 		ep := made[*udat.EP](s, "CreateEP", server.ia, server.pz, server.recv, server.request, server.connect, &udat.EPAttr{
 			MaxMessageSize: 4096, MaxRDMASize: 4096, MaxRecvDTOs: 1, MaxRequestDTOs: 1, MaxRecvIOV: 1, MaxRequestIOV: 1,
 		})
-		s.do("EP.Connect", ep, s.address(server), server.qual, 10*time.Second, nil)
+		s.do("EP.Connect", ep, server.address(), server.qual, 10*time.Second, nil)
 	}
 	if s.percent(50) {
 		s.serve(server)
@@ -340,11 +320,11 @@ func (s *sequence) playSRQ() {
 func (s *sequence) playRSP() {
 	passive := s.unconnected(nil)
 	requests := made[*udat.EVD](s, "CreateEVD", passive.ia, 8, udat.EVDCR)
-	qual := fuzzQualifier()
+	qual := udattest.ConnQual()
 	s.need("CreateRSP", passive.ia, qual, passive.ep, requests)
 	active := s.unconnected(passive)
 	need(!s.percent(20))
-	s.need("EP.Connect", active.ep, s.address(passive), qual, 10*time.Second, nil)
+	s.need("EP.Connect", active.ep, passive.address(), qual, 10*time.Second, nil)
 	cr := s.nextRequest(requests)
 	switch s.below(4) {
 	case 0:
@@ -360,7 +340,7 @@ func (s *sequence) playRSP() {
 // playNotification attaches an event dispatcher to a notification object and
 // has something happen on it.
 func (s *sequence) playNotification() {
-	cno := made[*udat.CNO](s, "CreateCNO", s.focus.ia, s.agent(nil))
+	cno := made[*udat.CNO](s, "CreateCNO", s.focus.ia, parameter{sequence: s, call: surface["CreateCNO"]}.agent())
 	evd := made[*udat.EVD](s, "CreateEVD", s.focus.ia, 8, udat.EVDSoftware)
 	s.do("EVD.ModifyCNO", evd, cno)
 	for _, other := range []*udat.EVD{s.focus.recv, s.focus.connect} {
@@ -386,9 +366,9 @@ func (s *sequence) playNotification() {
 func (s *sequence) playStorm() {
 	c, peer := s.connected()
 	local, _ := c.memory.Segment(0, 64)
-	end := func() udat.CloseFlags { return choose(&s.script, udat.CloseAbrupt, udat.CloseGraceful) }
+	end := func() udat.CloseFlags { return choose(s.script, udat.CloseAbrupt, udat.CloseGraceful) }
 	for range 2 + s.below(4) {
-		choose(&s.script,
+		choose(s.script,
 			func() { s.beside("EVD.Wait", c.request, context.Background()) },
 			func() { s.beside("EVD.Wait", c.connect, context.Background()) },
 			func() { s.beside("EVD.WaitBatch", c.recv, context.Background(), make([]udat.Event, 4), 2) },
@@ -408,7 +388,7 @@ func (s *sequence) playStorm() {
 		s.do("EVD.Free", c.connect)
 	case 2:
 		s.do("EP.Disconnect", c.ep, end())
-		s.do(choose(&s.script, "EP.Free", "EP.Reset"), c.ep)
+		s.do(choose(s.script, "EP.Free", "EP.Reset"), c.ep)
 	case 3:
 		s.do("IA.Close", c.ia, udat.CloseAbrupt)
 	case 4:
@@ -420,14 +400,14 @@ func (s *sequence) playStorm() {
 
 // playPoll takes the events of all that the focus has.
 func (s *sequence) playPoll() {
-	for _, o := range s.objects(s.focus, reflect.TypeFor[*udat.EVD]()) {
-		s.do("EVD.Poll", o, make([]udat.Event, 8))
+	for _, evd := range s.objects(s.focus, reflect.TypeFor[*udat.EVD]()) {
+		s.do("EVD.Poll", evd, make([]udat.Event, 8))
 	}
 }
 
 // playFree frees some of what the focus has, in the order that is right.
 func (s *sequence) playFree() {
-	for _, typ := range []reflect.Type{reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.EP](), reflect.TypeFor[*udat.SRQ](), reflect.TypeFor[*udat.LMR](), reflect.TypeFor[*udat.EVD](), reflect.TypeFor[*udat.CNO](), reflect.TypeFor[*udat.PZ]()} {
+	for _, typ := range slices.Backward(objectTypes) {
 		if s.percent(20) {
 			return
 		}

@@ -5,9 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -35,18 +35,19 @@ func FuzzCalls(f *testing.F) {
 			deep = slices.Concat(deepCalls, extensionCalls)
 		}
 	}
-	random := rand.New(rand.NewPCG(1, 2))
+	random := rand.NewChaCha8([32]byte{1})
 	for range seeds() {
-		script := make([]byte, 100+random.IntN(500))
-		for i := range script {
-			script[i] = byte(random.Uint32())
-		}
-		f.Add(script)
+		input := make([]byte, 100+random.Uint64()%500)
+		random.Read(input)
+		f.Add(input)
 	}
 	sequences, succeeded := 0, map[string]bool{}
-	f.Fuzz(func(t *testing.T, script []byte) {
+	f.Fuzz(func(t *testing.T, input []byte) {
 		sequences++
-		s := newSequence(t, names, script, succeeded)
+		s := &sequence{
+			script: &script{input}, t: t, names: names, start: time.Now(), slots: make(chan struct{}, maxBeside),
+			known: map[udat.Object]string{}, freed: map[udat.Object]bool{}, succeeded: succeeded,
+		}
 		previous := udat.SetAssertions(func(e *udat.AssertionError) { s.fail("%v", e) })
 		defer func() { udat.SetAssertions(previous) }()
 		s.run()
@@ -63,8 +64,7 @@ func FuzzCalls(f *testing.F) {
 
 // fuzzing reports whether the test is run with -fuzz.
 func fuzzing() bool {
-	f := flag.Lookup("test.fuzz")
-	worker := flag.Lookup("test.fuzzworker")
+	f, worker := flag.Lookup("test.fuzz"), flag.Lookup("test.fuzzworker")
 	return f != nil && f.Value.String() != "" || worker != nil && worker.Value.String() == "true"
 }
 
@@ -86,13 +86,11 @@ var (
 	extensionCalls = []string{"EP.PostRDMAWriteImmed", "EP.PostFetchAndAdd", "EP.PostCmpAndSwap"}
 )
 
-const enoughSequences = 60
-
 const (
-	maxSteps = 60
-	// maxBeside is how many calls are made beside the sequence at once.
-	maxBeside   = 6
-	maxClusters = 8
+	enoughSequences = 60
+	maxSteps        = 60
+	maxBeside       = 6 // calls that are made beside the sequence at once
+	maxClusters     = 8
 )
 
 // Bounds in time. Those of steps and frees are counted from the begin of the sequence, and end it early. The
@@ -116,23 +114,19 @@ func within(bound time.Duration) time.Duration {
 
 // sequence is one sequence of calls.
 type sequence struct {
-	script
+	*script
 	t     *testing.T
 	names []string // of the adapters
-	calls map[string]*surfaceCall
-	order []string // their names, sorted
 	start time.Time
 
-	// focus is the cluster that arguments are most likely from.
-	focus    *cluster
+	focus    *cluster // that arguments are most likely from
 	clusters []*cluster
 
 	besides sync.WaitGroup // calls beside the sequence
-	slots   chan struct{}
+	slots   chan struct{}  // as many as there are
 
 	mu      sync.Mutex
 	known   map[udat.Object]string // the objects, and their names
-	flags   map[*udat.EVD]udat.EVDFlags
 	freed   map[udat.Object]bool
 	history []string
 
@@ -181,34 +175,20 @@ type cluster struct {
 	qual                   udat.ConnQual
 }
 
-func newSequence(t *testing.T, names []string, input []byte, succeeded map[string]bool) *sequence {
-	s := &sequence{
-		script:    script{input},
-		t:         t,
-		names:     names,
-		calls:     surface(),
-		start:     time.Now(),
-		slots:     make(chan struct{}, maxBeside),
-		known:     map[udat.Object]string{},
-		flags:     map[*udat.EVD]udat.EVDFlags{},
-		freed:     map[udat.Object]bool{},
-		succeeded: succeeded,
-	}
-	s.order = sortedKeys(s.calls)
-	return s
+// newCluster adds a cluster, which gets the focus.
+func (s *sequence) newCluster(ia *udat.IA) {
+	s.focus = &cluster{ia: ia, objects: map[reflect.Type][]udat.Object{}}
+	s.clusters = append(s.clusters, s.focus)
 }
 
 func (s *sequence) run() {
 	watchdog := time.AfterFunc(within(hangsAfter), s.hang)
 	defer watchdog.Stop()
 	before := runtime.NumGoroutine()
-	for _, i := range choose(&s.script, []int{0, 1}, []int{1, 0}, []int{0}, []int{1}, []int{0, 0}, []int{1, 1}) {
+	for _, i := range choose(s.script, []int{0, 1}, []int{1, 0}, []int{0}, []int{1}, []int{0, 0}, []int{1, 1}) {
 		s.open(s.names[i%len(s.names)])
 	}
-	for range maxSteps {
-		if len(s.rest) == 0 || time.Since(s.start) > within(stepsWithin) {
-			break
-		}
+	for steps := 0; steps < maxSteps && len(s.rest) > 0 && time.Since(s.start) < within(stepsWithin); steps++ {
 		s.step()
 	}
 	s.close()
@@ -224,44 +204,46 @@ func (s *sequence) step() {
 		s.open(s.names[0])
 		return
 	}
-	s.focus = choose(&s.script, s.clusters...)
+	s.focus = choose(s.script, s.clusters...)
 	if s.percent(45) {
-		scene := choose(&s.script, scenes...)
+		scene := choose(s.script, scenes...)
 		s.note("scene %s", scene.name)
 		scene.run(s)
 		return
 	}
-	c := s.calls[s.order[s.below(len(s.order))]]
-	if c.name == "IA.Close" && s.percent(70) { // it ends much
-		return
+	c := surface[choose(s.script, surfaceNames...)]
+	switch {
+	case c.name == "IA.Close" && s.percent(70): // it ends much
+	case s.percent(25):
+		s.goBeside(c, s.arguments(c, true))
+	default:
+		s.judged(c, s.arguments(c, false), "", s.focus)
 	}
-	beside := s.percent(25)
-	s.invoke(c, s.arguments(c, beside), beside)
 }
 
 // open opens an adapter with a cluster of its own.
 func (s *sequence) open(name string) {
-	s.focus = &cluster{objects: map[reflect.Type][]udat.Object{}}
-	s.clusters = append(s.clusters, s.focus)
+	s.newCluster(nil)
 	results, err := s.do("Open", name)
 	if err != nil {
 		s.t.Fatalf("the adapter does not open: %v", err)
 	}
-	s.focus.ia = results[0].(*udat.IA)
+	s.focus.ia = results[0].Interface().(*udat.IA)
 }
 
 // do makes a call whose arguments are given. Those that are nil are zero values.
-func (s *sequence) do(name string, args ...any) ([]any, error) {
-	c := s.calls[name]
-	results, err := s.invoke(c, s.values(c, args), false)
-	out := make([]any, len(results))
-	for i, r := range results {
-		out[i] = r.Interface()
-	}
-	return out, err
+func (s *sequence) do(name string, args ...any) ([]reflect.Value, error) {
+	c := surface[name]
+	return s.judged(c, c.values(args), "", s.focus)
 }
 
-func (s *sequence) values(c *surfaceCall, args []any) []reflect.Value {
+// beside makes such a call beside the sequence.
+func (s *sequence) beside(name string, args ...any) {
+	c := surface[name]
+	s.goBeside(c, c.values(args))
+}
+
+func (c *surfaceCall) values(args []any) []reflect.Value {
 	values := make([]reflect.Value, len(args))
 	for i, a := range args {
 		if values[i] = reflect.ValueOf(a); a == nil {
@@ -271,35 +253,20 @@ func (s *sequence) values(c *surfaceCall, args []any) []reflect.Value {
 	return values
 }
 
-// invoke makes a call, here or beside, and judges its outcome.
-func (s *sequence) invoke(c *surfaceCall, args []reflect.Value, beside bool) ([]reflect.Value, error) {
-	if !beside {
-		return s.judged(c, args, "", s.focus)
-	}
+func (s *sequence) goBeside(c *surfaceCall, args []reflect.Value) {
 	select {
 	case s.slots <- struct{}{}:
 	default:
-		return nil, errBusy
+		return
 	}
 	into := s.focus
-	s.besides.Add(1)
-	go func() {
-		defer s.besides.Done()
-		defer func() { <-s.slots }()
+	spawn(&s.besides, func() {
 		s.judged(c, args, "beside: ", into)
-	}()
-	return nil, errBusy
+		<-s.slots
+	})
 }
 
-// beside makes a call beside the sequence, whose arguments are given.
-func (s *sequence) beside(name string, args ...any) {
-	c := s.calls[name]
-	s.invoke(c, s.values(c, args), true)
-}
-
-// errBusy stands for the outcome of a call that goes on.
-var errBusy = errors.New("the call goes on")
-
+// judged makes a call and judges its outcome. What it makes belongs to a cluster.
 func (s *sequence) judged(c *surfaceCall, args []reflect.Value, prefix string, into *cluster) ([]reflect.Value, error) {
 	freed := s.freedAmong(args)
 	line := s.note("%s%s", prefix, s.describe(c, args))
@@ -307,14 +274,11 @@ func (s *sequence) judged(c *surfaceCall, args []reflect.Value, prefix string, i
 	if c.name == "EVD.Events" {
 		results, err = nil, takeInLoop(results[0], 2)
 	}
-	s.outcome(line, c, err)
+	s.noteOutcome(line, c, args, err)
 	if err != nil {
 		s.checkError(c, err)
 	} else if freed != "" && c.reportsErrors() && c.name != "CR.Query" {
 		s.fail("%s was freed, and %s succeeds", freed, c.name)
-	}
-	if err == nil {
-		s.noteFreed(c, args)
 	}
 	s.noteResults(args, results, into)
 	return results, err
@@ -323,18 +287,15 @@ func (s *sequence) judged(c *surfaceCall, args []reflect.Value, prefix string, i
 // checkError accepts the errors of the package.
 func (s *sequence) checkError(c *surfaceCall, err error) {
 	var other *udat.EventError
-	if c.name == "EVD.Expect" && errors.As(err, &other) {
+	var e *udat.Error
+	switch {
+	case c.name == "EVD.Expect" && errors.As(err, &other):
 		if other.Event.Number == other.Want && other.Event.Status == udat.DTOSuccess {
 			s.fail("%s gives the event as an error: %v", c.name, err)
 		}
-		return
-	}
-	var e *udat.Error
-	if !errors.As(err, &e) {
+	case !errors.As(err, &e):
 		s.fail("%s gives an error that is none of the package's: %T %v", c.name, err, err)
-		return
-	}
-	if e.Op == "" || e.Return.OK() || e.Error() == "" {
+	case e.Op == "" || e.Return.OK() || e.Error() == "":
 		s.fail("%s gives an error without content: %#v", c.name, e)
 	}
 }
@@ -351,25 +312,13 @@ func (s *sequence) freedAmong(args []reflect.Value) string {
 	return ""
 }
 
-// noteFreed notes what the call has freed.
-func (s *sequence) noteFreed(c *surfaceCall, args []reflect.Value) {
-	_, verb, _ := strings.Cut(c.name, ".")
-	switch verb {
-	case "Free", "Close", "Accept", "Reject":
-		s.mu.Lock()
-		s.freed[args[0].Interface().(udat.Object)] = true
-		s.mu.Unlock()
-	}
-}
-
 // noteResults takes new objects among the results, and among the events in the
 // arguments, into the cluster.
 func (s *sequence) noteResults(args, results []reflect.Value, into *cluster) {
 	for _, a := range args {
-		if events, ok := a.Interface().([]udat.Event); ok {
-			for i := range events {
-				s.noteEvent(events[i], into)
-			}
+		events, _ := a.Interface().([]udat.Event)
+		for i := range events {
+			s.noteEvent(events[i], into)
 		}
 	}
 	for _, r := range results {
@@ -391,24 +340,13 @@ func (s *sequence) noteEvent(event udat.Event, into *cluster) {
 }
 
 func (s *sequence) noteObject(o udat.Object, into *cluster) {
-	typ := reflect.TypeOf(o)
-	if reflect.ValueOf(o).IsNil() {
-		return
-	}
-	var flags udat.EVDFlags
-	if evd, ok := o.(*udat.EVD); ok {
-		param, _ := evd.Query()
-		flags = param.Flags
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known[o] != "" {
+	if reflect.ValueOf(o).IsNil() || s.known[o] != "" {
 		return
 	}
+	typ := reflect.TypeOf(o)
 	s.known[o] = fmt.Sprintf("%s%d", strings.ToLower(typ.Elem().Name()), len(s.known)+1)
-	if evd, ok := o.(*udat.EVD); ok {
-		s.flags[evd] = flags
-	}
 	into.objects[typ] = append(into.objects[typ], o)
 }
 
@@ -420,13 +358,9 @@ func (s *sequence) fail(format string, args ...any) {
 
 // hang ends the process, since the sequence cannot be ended.
 func (s *sequence) hang() {
-	stacks := make([]byte, 4<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
 	s.mu.Lock()
-	history := strings.Join(s.history, "\n")
-	s.mu.Unlock()
-	fmt.Fprintf(os.Stderr, "FuzzCalls hangs, after %v:\n%s\n\n%s\n", time.Since(s.start), history, stacks)
-	os.Exit(2)
+	debug.SetTraceback("all")
+	panic(fmt.Sprintf("FuzzCalls hangs, after %v:\n%s", time.Since(s.start), strings.Join(s.history, "\n")))
 }
 
 func (s *sequence) objects(c *cluster, typ reflect.Type) []udat.Object {
@@ -436,13 +370,10 @@ func (s *sequence) objects(c *cluster, typ reflect.Type) []udat.Object {
 }
 
 // all returns the objects that are known.
-func (s *sequence) all() []udat.Object {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var objects []udat.Object
+func (s *sequence) all() (objects []udat.Object) {
 	for _, c := range s.clusters {
 		for _, typ := range objectTypes {
-			objects = append(objects, c.objects[typ]...)
+			objects = append(objects, s.objects(c, typ)...)
 		}
 	}
 	return objects
@@ -468,10 +399,8 @@ func (s *sequence) isFreed(o udat.Object) bool {
 // freeAll frees what is there. What is in use is tried again when others are free.
 func (s *sequence) freeAll() {
 	for range 5 {
-		objects := s.all()
-		rest := s.below(256)
-		rand.New(rand.NewPCG(uint64(rest), 0)).Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
-		left := 0
+		left, objects := 0, s.all()
+		rand.New(rand.NewPCG(uint64(s.below(256)), 0)).Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
 		for _, o := range objects {
 			if time.Since(s.start) > within(freesWithin) {
 				return
@@ -479,7 +408,7 @@ func (s *sequence) freeAll() {
 			if s.isFreed(o) && s.percent(95) {
 				continue
 			}
-			if _, err := s.free(o); err != nil && !errors.Is(err, udat.ErrClosed) {
+			if err := s.free(o); err != nil && !errors.Is(err, udat.ErrClosed) {
 				left++
 			}
 		}
@@ -489,24 +418,25 @@ func (s *sequence) freeAll() {
 	}
 }
 
-// free calls what frees an object of its kind.
-func (s *sequence) free(o udat.Object) ([]any, error) {
+// free calls what frees an object of its kind, but for what goes with its adapter.
+func (s *sequence) free(o udat.Object) error {
 	switch o := o.(type) {
 	case *udat.IA:
-		return nil, nil
+		return nil
 	case *udat.CR:
-		return s.do("CR.Reject", o, nil)
+		_, err := s.do("CR.Reject", o, nil)
+		return err
 	case *udat.EVD:
 		if slices.ContainsFunc(s.clusters, func(c *cluster) bool { return c.ia.AsyncEVD() == o }) {
-			return nil, nil // it goes with its adapter
+			return nil
 		}
 	}
-	results, err := s.do(reflect.TypeOf(o).Elem().Name()+".Free", o)
+	_, err := s.do(reflect.TypeOf(o).Elem().Name()+".Free", o)
 	var e *udat.Error
 	if errors.As(err, &e) && e.Detail == "" {
 		s.fail("the library does not free %s: %v", s.word(o), err)
 	}
-	return results, err
+	return err
 }
 
 func (s *sequence) closeAdapter(ia *udat.IA) {
@@ -516,15 +446,13 @@ func (s *sequence) closeAdapter(ia *udat.IA) {
 		}
 	}
 	// Calls beside may make or free objects meanwhile, which the adapter then refuses to leave alone.
-	for deadline := time.Now().Add(within(closeWithin)); ; {
-		_, err := s.do("IA.Close", ia, udat.CloseAbrupt)
-		if err == nil || errors.Is(err, udat.ErrClosed) {
-			return
-		}
-		if time.Now().After(deadline) || !errors.Is(err, udat.InvalidStateIAInUse) {
-			s.fail("%s cannot be closed: %v", s.word(ia), err)
-			return
-		}
+	deadline := time.Now().Add(within(closeWithin))
+	err := error(udat.InvalidStateIAInUse)
+	for errors.Is(err, udat.InvalidStateIAInUse) && time.Now().Before(deadline) {
+		_, err = s.do("IA.Close", ia, udat.CloseAbrupt)
+	}
+	if err != nil && !errors.Is(err, udat.ErrClosed) {
+		s.fail("%s cannot be closed: %v", s.word(ia), err)
 	}
 }
 
@@ -540,13 +468,12 @@ func (s *sequence) checkClosed() {
 // checkGoroutines checks that no goroutine is left. Those that are told to end
 // need a moment for it.
 func (s *sequence) checkGoroutines(before int) {
-	for deadline := time.Now().Add(within(endWithin)); runtime.NumGoroutine() > before; {
+	for deadline := time.Now().Add(within(endWithin)); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<20)
 			s.fail("there are %d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 			return
 		}
-		runtime.Gosched()
 	}
 }
 
@@ -554,17 +481,21 @@ func (s *sequence) checkGoroutines(before int) {
 func (s *sequence) note(format string, args ...any) (line int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := fmt.Sprintf(format, args...)
-	s.history = append(s.history, text)
+	s.history = append(s.history, fmt.Sprintf(format, args...))
 	return len(s.history) - 1
 }
 
-// outcome completes the line of a call.
-func (s *sequence) outcome(line int, c *surfaceCall, err error) {
+// noteOutcome completes the line of a call, and notes what it has freed.
+func (s *sequence) noteOutcome(line int, c *surfaceCall, args []reflect.Value, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err == nil {
-		s.succeeded[c.name] = true
-	}
 	s.history[line] += fmt.Sprintf(": %v", err)
+	if err != nil {
+		return
+	}
+	s.succeeded[c.name] = true
+	switch _, verb, _ := strings.Cut(c.name, "."); verb {
+	case "Free", "Close", "Accept", "Reject":
+		s.freed[args[0].Interface().(udat.Object)] = true
+	}
 }

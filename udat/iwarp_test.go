@@ -55,3 +55,31 @@ func TestShortOperationsOverPages(t *testing.T) {
 		}
 	})
 }
+
+// An endpoint for which the adapter has no queues is refused, and there are some again when another is freed. Over
+// soft-iWARP, libsiw mistakes the 145th page of an adapter's queues for a failure. An endpoint has two such pages, and an
+// event dispatcher for completions has one for 127 of them.
+func TestQueuesRunOut(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if !udattest.IWARP(t, ia) {
+			t.Log("not tested: only soft-iWARP has few enough")
+			return
+		}
+		pz := untilEnd(t, must(udat.CreatePZ(ia)))
+		var err error
+		var eps []*udat.EP
+		const most = 200
+		for err == nil && len(eps) < most {
+			var ep *udat.EP
+			if ep, err = udat.CreateEP(ia, pz, nil, nil, nil, nil); err == nil {
+				eps = append(eps, ep)
+			}
+		}
+		want(t, err, udat.ErrInsufficientResources)
+		want(t, eps[len(eps)-1].Free())
+		eps[len(eps)-1] = must(udat.CreateEP(ia, pz, nil, nil, nil, nil))
+		for _, ep := range eps {
+			want(t, ep.Free())
+		}
+	})
+}

@@ -62,7 +62,4 @@ func TestLeakTextIsShort(t *testing.T) {
 	if lines := strings.Split(text, "\n"); len(lines) != 23 || lines[21] != "\t3 more" || lines[22] != "" {
 		t.Errorf("a leak of 23 objects is printed as %q", text)
 	}
-	if s := (Origin{Kind: "connection request"}).String(); s != "connection request" {
-		t.Errorf("an object of unknown origin is printed as %q", s)
-	}
 }

@@ -100,7 +100,7 @@ func leak(name string) {
 		}
 	}
 	for range 1000 {
-		copy(make([]byte, len(leakedText)), strings.Repeat("x", len(leakedText)))
+		_ = []byte(strings.Repeat("x", len(leakedText)))
 	}
 	runtime.GC()
 	local := must(keeper.memory.Segment(0, len(leakedText)))
@@ -138,9 +138,9 @@ func dropParty(ctx context.Context, name string, keeper *party) udat.RMRTriplet 
 	requests, qual := must(udat.CreateEVD(keeper.ia, 8, udat.EVDCR)), udattest.ConnQual()
 	must(udat.CreatePSP(keeper.ia, qual, requests, udat.PSPConsumer))
 	attr, _, err := keeper.ia.Query()
-	must(0, err)
-	must(0, p.ep.Connect(attr.Address, qual, udattest.Patience, nil))
-	must(0, must(requests.Wait(ctx)).CR().Accept(keeper.ep, nil))
+	check(err)
+	check(p.ep.Connect(attr.Address, qual, udattest.Patience, nil))
+	check(must(requests.Wait(ctx)).CR().Accept(keeper.ep, nil))
 	must(p.connect.Expect(ctx, udat.EventConnectionEstablished))
 	must(keeper.connect.Expect(ctx, udat.EventConnectionEstablished))
 	return must(p.memory.RMRTriplet(0, len(leakedText)))
@@ -152,8 +152,7 @@ func TestLiving(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		l := udattest.Listen(t, ia)
-		want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil))
-		udattest.Expect(t, l.Requests, udat.EventConnectionRequest)
+		request(t, e, l)
 		var kinds []string
 		for _, o := range udat.Living()[len(before):] {
 			kinds = append(kinds, o.Kind)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -27,32 +28,23 @@ type live struct {
 	freeOrder []udat.Object
 }
 
-// makeLive makes the objects on an adapter of their own.
+// makeLive makes the objects on an adapter of their own. The test must free them.
 func makeLive(t *testing.T, name string) *live {
 	t.Helper()
-	ia, err := udat.Open(name)
-	want(t, err)
-	t.Cleanup(func() {
-		if err := ia.Close(udat.CloseAbrupt); !errors.Is(err, udat.ErrClosed) {
-			want(t, err)
-		}
-	})
+	ia := udattest.Open(t, name)
 	e, reserved := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 	listener := udattest.Listen(t, ia)
 	cno := must(udat.CreateCNO(ia, nil))
 	srq := must(udat.CreateSRQ(ia, e.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}))
 	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
 	rsp := must(udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests))
-	client := udattest.NewEndpoint(t, ia, nil)
-	want(t, client.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-	remote := must(e.Memory.RMRTriplet(0, 8))
+	cr := request(t, udattest.NewEndpoint(t, ia, nil), listener)
 	l := &live{
 		objects:   map[reflect.Type]udat.Object{},
 		connect:   e.Connect,
 		requests:  requests,
 		segment:   e.Segment(t, 0, 8),
-		remote:    remote,
+		remote:    must(e.Memory.RMRTriplet(0, 8)),
 		freeOrder: []udat.Object{cr, listener.PSP, rsp, e.EP, srq, e.Memory, e.PZ, cno, e.Recv, e.Connect, requests, ia},
 	}
 	for _, o := range l.freeOrder {
@@ -179,12 +171,11 @@ var (
 // forEachObject makes each call that takes objects once for each of these, with a replacement in its place that makes it an
 // error. There may be several, by what they are. The adapter is as it was then.
 func forEachObject(t *testing.T, replacements func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value, targets ...error) {
-	calls := surface()
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			alive := makeLive(t, name)
-			for _, call := range sortedKeys(calls) {
-				c := calls[call]
+			for _, call := range surfaceNames {
+				c := surface[call]
 				if leftOut[call] != "" {
 					continue
 				}
@@ -265,14 +256,12 @@ func TestFreeInUse(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		listener := udattest.Listen(t, ia)
-		cno := must(udat.CreateCNO(ia, nil))
-		want(t, e.Connect.ModifyCNO(cno))
+		cno := createCNO(t, ia, nil, e.Connect)
 		srqZone := must(udat.CreatePZ(ia))
 		srq := must(udat.CreateSRQ(ia, srqZone, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}))
 		shared := must(udat.CreateEPWithSRQ(ia, e.PZ, e.Recv, e.Request, e.Connect, srq, nil))
 		reserved := udattest.NewEndpoint(t, ia, nil)
-		requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
-		rsp := must(udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests))
+		rsp, l := reserve(t, reserved)
 		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
 
 		inUse := []struct {
@@ -285,7 +274,7 @@ func TestFreeInUse(t *testing.T) {
 			{srq, udat.InvalidStateSRQInUse, []string{"endpoint"}},
 			{e.Recv, udat.InvalidStateEVDInUse, []string{"endpoint"}},
 			{listener.Requests, udat.InvalidStateEVDInUse, []string{"public service point"}},
-			{requests, udat.InvalidStateEVDInUse, []string{"reserved service point"}},
+			{l.Requests, udat.InvalidStateEVDInUse, []string{"reserved service point"}},
 			{ia.AsyncEVD(), udat.InvalidStateEVDInUse, nil},
 			{cno, udat.InvalidStateCNOInUse, []string{"event dispatcher"}},
 			{reserved.EP, udat.InvalidStateEPReserved, nil},
@@ -320,11 +309,9 @@ func TestFreeInUse(t *testing.T) {
 		defer func() { want(t, <-stop()) }()
 		peer := udattest.NewEndpoint(t, ia, nil)
 		udattest.ConnectPair(t, listener, e, peer)
-		for _, o := range []udat.Object{rsp, requests, shared, srq, srqZone} {
+		for _, o := range []udat.Object{rsp, shared, srq, srqZone} {
 			want(t, freeOf(o))
 		}
-		want(t, e.Connect.ModifyCNO(nil))
-		want(t, cno.Free())
 	})
 }
 
@@ -336,22 +323,19 @@ func freeOf(o udat.Object) error {
 	return o.(interface{ Free() error }).Free()
 }
 
-func second[T any](_ T, err error) error { return err }
-
 // An abrupt close takes everything along, in whatever state it is, and ends all waits. What was on the adapter stays
 // closed, although the next one has its handle.
 func TestCloseAbrupt(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			ia := openUnchecked(t, name)
+			ia := must(udat.Open(name))
 			listener := udattest.Listen(t, ia)
 			active, passive := udattest.Pair(t, ia, nil)
 			waiting := udattest.NewEndpoint(t, ia, nil)
 			want(t, active.PostRecv(one(active.Segment(t, 0, 8)), 1, 0))
 			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 1, 0))
 			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
-			want(t, waiting.EP.Connect(udattest.Address(t, ia), listener.ConnQual, udattest.Patience, nil))
-			cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest)
+			cr := request(t, waiting, listener)
 			idle := must(udat.CreateCNO(ia, func(*udat.EVD) { t.Error("the agent is called") }))
 			async := ia.AsyncEVD()
 			want(t, async.ModifyCNO(idle))
@@ -364,7 +348,7 @@ func TestCloseAbrupt(t *testing.T) {
 			want(t, receive(t, given), udat.ErrClosed)
 			next := udattest.Open(t, name)
 			for _, err := range []error{
-				ia.Close(udat.CloseAbrupt), active.EP.Free(), cr.CR().Reject(nil), second(passive.GetStatus()), second(async.Dequeue()),
+				ia.Close(udat.CloseAbrupt), active.EP.Free(), cr.Reject(nil), second(passive.GetStatus()), second(async.Dequeue()),
 				second(udat.CreatePZ(ia)), second(udat.AllocMemory(active.PZ, 8, udat.MemPrivAll)),
 			} {
 				want(t, err, udat.ErrClosed)
@@ -372,4 +356,50 @@ func TestCloseAbrupt(t *testing.T) {
 			udattest.Pair(t, next, nil)
 		})
 	}
+}
+
+func TestConsumerContextAndHandleType(t *testing.T) {
+	kinds := map[reflect.Type]udat.HandleType{
+		reflect.TypeFor[*udat.IA](): udat.HandleTypeIA, reflect.TypeFor[*udat.PZ](): udat.HandleTypePZ, reflect.TypeFor[*udat.EVD](): udat.HandleTypeEVD,
+		reflect.TypeFor[*udat.EP](): udat.HandleTypeEP, reflect.TypeFor[*udat.LMR](): udat.HandleTypeLMR, reflect.TypeFor[*udat.PSP](): udat.HandleTypePSP,
+		reflect.TypeFor[*udat.RSP](): udat.HandleTypeRSP, reflect.TypeFor[*udat.CR](): udat.HandleTypeCR, reflect.TypeFor[*udat.SRQ](): udat.HandleTypeSRQ,
+		reflect.TypeFor[*udat.CNO](): udat.HandleTypeCNO,
+	}
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			live := makeLive(t, name)
+			for typ, o := range live.objects {
+				kind, before := must(udat.GetHandleType(o)), must(udat.GetConsumerContext(o))
+				want(t, udat.SetConsumerContext(o, typ))
+				if after := must(udat.GetConsumerContext(o)); kind != kinds[typ] || before != nil || after != typ {
+					t.Errorf("%T says that it is a %v, and has the context %v, and then %v", o, kind, before, after)
+				}
+			}
+			live.free(t)
+		})
+	}
+	want(t, udat.SetConsumerContext(nil, 1), udat.ErrInvalidHandle)
+}
+
+// What is wrong with the arguments matters less than that the object is gone.
+func TestClosedBeforeArguments(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		evd := must(udat.CreateEVD(ia, 8, udat.EVDSoftware))
+		want(t, evd.Free())
+		want(t, e.EP.Free())
+		var none context.Context
+		for _, err := range []error{
+			second(evd.SpinPoll(make([]udat.Event, 1), -1)), second(evd.Wait(none)), second(evd.Expect(none, udat.EventSoftware)),
+			e.PostSend(nil, 0, 1<<30), e.PostRecv(nil, 0, 1<<30), e.Modify(udat.EPParamMask(cgo.EPFieldAll), nil),
+		} {
+			want(t, err, udat.ErrClosed)
+		}
+		for _, nobody := range []*udat.EVD{nil, {}} {
+			want(t, second(nobody.SpinPoll(make([]udat.Event, 1), -1)), udat.ErrInvalidHandle)
+			for _, err := range nobody.Events(none) {
+				want(t, err, udat.ErrInvalidHandle)
+			}
+		}
+	})
 }

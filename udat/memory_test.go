@@ -17,6 +17,7 @@ import (
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -28,20 +29,16 @@ func TestMappedMemory(t *testing.T) {
 		text := bytes.Repeat([]byte("read only "), 500)
 		file := t.TempDir() + "/text"
 		want(t, os.WriteFile(file, text, 0o600))
-		f, err := os.Open(file)
-		want(t, err)
+		f := must(os.Open(file))
 		defer f.Close()
-		memory, err := syscall.Mmap(int(f.Fd()), 0, len(text), syscall.PROT_READ, syscall.MAP_PRIVATE)
-		want(t, err)
-		defer syscall.Munmap(memory)
-		_, err = udat.RegisterMemory(passive.PZ, memory, udat.MemPrivAll)
-		want(t, err, udat.ErrInsufficientResources)
-		want(t, err, device.ProblemReadOnlyMemory)
+		memory := must(syscall.Mmap(int(f.Fd()), 0, len(text), syscall.PROT_READ, syscall.MAP_PRIVATE))
+		t.Cleanup(func() { syscall.Munmap(memory) })
+		_, err := udat.RegisterMemory(passive.PZ, memory, udat.MemPrivAll)
+		want(t, err, udat.ErrInsufficientResources, device.ProblemReadOnlyMemory)
 		if err == nil || !strings.Contains(err.Error(), "written") {
 			t.Errorf("the error does not explain itself: %v", err)
 		}
-		lmr := must(udat.RegisterMemory(passive.PZ, memory, udat.MemPrivLocalRead|udat.MemPrivRemoteRead))
-		defer lmr.Free()
+		lmr := untilEnd(t, must(udat.RegisterMemory(passive.PZ, memory, udat.MemPrivLocalRead|udat.MemPrivRemoteRead)))
 		remote := must(lmr.RMRTriplet(0, len(text)))
 		want(t, active.PostRDMARead(one(active.Segment(t, 0, len(text))), 1, remote, 0))
 		wantCompletion(t, active.Request, 1, udat.DTOSuccess)
@@ -55,17 +52,14 @@ const hugePage = 2 << 20
 
 func TestMemoryQuery(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz := must(udat.CreatePZ(ia))
-		defer pz.Free()
+		pz := untilEnd(t, must(udat.CreatePZ(ia)))
 		if zone, err := pz.Query(); err != nil || zone.IA != ia {
 			t.Errorf("the zone has the parameters %+v, %v", zone, err)
 		}
 		slice := make([]byte, 1000, 5000)
 		const readOnly = udat.MemPrivLocalRead | udat.MemPrivRemoteRead
-		registered := must(udat.RegisterMemory(pz, slice, readOnly))
-		defer registered.Free()
-		allocated := must(udat.AllocMemory(pz, 5000, udat.MemPrivAll))
-		defer allocated.Free()
+		registered := untilEnd(t, must(udat.RegisterMemory(pz, slice, readOnly)))
+		allocated := untilEnd(t, must(udat.AllocMemory(pz, 5000, udat.MemPrivAll)))
 		for _, c := range []struct {
 			lmr        *udat.LMR
 			memory     []byte
@@ -100,10 +94,7 @@ func TestHugeMemory(t *testing.T) {
 		active, passive := udattest.Pair(t, ia, nil)
 		const size = pages*hugePage - 1000
 		free := hugePages(t, "free")
-		lmr, err := udat.AllocHugeMemory(passive.PZ, size, hugePage, udat.MemPrivAll)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lmr := must(udat.AllocHugeMemory(passive.PZ, size, hugePage, udat.MemPrivAll))
 		// A piece over the border of two pages.
 		const offset, length = hugePage - 5000, 20000
 		remote := must(lmr.RMRTriplet(offset, length))
@@ -126,8 +117,7 @@ func TestHugeMemory(t *testing.T) {
 
 // refuseHugePages asks for more than there are, and for sizes that there are not.
 func refuseHugePages(t *testing.T, ia *udat.IA) {
-	pz := must(udat.CreatePZ(ia))
-	defer pz.Free()
+	pz := untilEnd(t, must(udat.CreatePZ(ia)))
 	for _, c := range []struct {
 		size, page int
 		is         error
@@ -156,9 +146,7 @@ const hugePageFolder = "/sys/kernel/mm/hugepages/hugepages-2048kB"
 // hugePages returns how many there are, "nr", or how many are "free".
 func hugePages(t *testing.T, what string) (n int) {
 	t.Helper()
-	text, err := os.ReadFile(hugePageFolder + "/" + what + "_hugepages")
-	want(t, err)
-	want(t, second(fmt.Sscan(string(text), &n)))
+	must(fmt.Sscan(string(must(os.ReadFile(hugePageFolder+"/"+what+"_hugepages"))), &n))
 	return n
 }
 
@@ -193,9 +181,7 @@ func TestGarbageCollection(t *testing.T) {
 			memory := make([]byte, 1+rand.IntN(len(expected)))
 			fillRandom(expected, uint64(at))
 			copy(memory, expected)
-			var err error
-			regions[at], err = udat.RegisterMemory(passive.PZ, memory, udat.MemPrivAll)
-			want(t, err)
+			regions[at] = must(udat.RegisterMemory(passive.PZ, memory, udat.MemPrivAll))
 			if pins := udat.Pins() - before; pins != min(i+1, len(regions)) {
 				t.Fatalf("there are %d pins", pins)
 			}
@@ -217,22 +203,16 @@ func fillRandom(b []byte, seed uint64) {
 // reach the region, and no longer.
 func TestPages(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz := must(udat.CreatePZ(ia))
-		defer pz.Free()
+		pz := untilEnd(t, must(udat.CreatePZ(ia)))
 		unmapped, restore := udat.CountUnmapped()
 		defer restore()
 		const size = 1 << 16
-		alloc := func() *udat.LMR {
-			lmr := must(udat.AllocMemory(pz, size-5, udat.MemPrivAll))
-			return lmr
-		}
-		unseen := alloc()
+		unseen, lmr := must(udat.AllocMemory(pz, size-5, udat.MemPrivAll)), must(udat.AllocMemory(pz, size-5, udat.MemPrivAll))
 		want(t, unseen.Free())
 		if unmapped() != 1 || unseen.Pages() != nil {
 			t.Errorf("%d regions that nobody looks at went back to the system, %d bytes are left", unmapped(), len(unseen.Pages()))
 		}
 
-		lmr := alloc()
 		pages := lmr.Pages()
 		if len(pages) != size || &pages[0] != &lmr.Bytes()[0] {
 			t.Fatalf("there are %d bytes of pages at %p, and memory at %p", len(pages), &pages[0], &lmr.Bytes()[0])
@@ -252,5 +232,121 @@ func TestPages(t *testing.T) {
 			t.Error("memory of Go has pages of its own")
 		}
 		want(t, registered.Free())
+	})
+}
+
+// What refuses memory says which argument is wrong, and what to do instead.
+func TestMemoryArguments(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		pz := active.PZ
+		memory := make([]byte, 101)
+		register := func(memory []byte, privileges udat.MemPriv) error {
+			return second(udat.RegisterMemory(pz, memory, privileges))
+		}
+		lmr := untilEnd(t, must(udat.RegisterMemory(pz, memory[1:], udat.MemPrivRemoteRead)))
+		segment := must(lmr.Segment(0, 100))
+		remote := must(passive.Memory.RMRTriplet(0, 10))
+		for _, c := range []struct {
+			err    error
+			is     error
+			remedy string
+		}{
+			{register(nil, udat.MemPrivAll), udat.InvalidArg4, "it must have at least one byte"},
+			{register(memory, 0), udat.InvalidArg6, "they must be some of DAT_MEM_PRIV_LOCAL_READ_FLAG"},
+			{register(memory, 0x1000), udat.InvalidArg6, "they must be some of DAT_MEM_PRIV_LOCAL_READ_FLAG"},
+			{register(memory, udat.MemPrivRemoteWrite), udat.InvalidArg6, "add MemPrivLocalWrite"},
+			{second(udat.AllocMemory(pz, 0, udat.MemPrivAll)), udat.InvalidArg4, "must be positive"},
+			{second(udat.AllocMemory(pz, math.MaxInt, udat.MemPrivAll)), udat.ResourceMemory, "ask for less, or look at its limits"},
+			{second(lmr.SegmentOf(memory)), udat.InvalidArg2, "take a slice of LMR.Bytes, and note that append moves"},
+			{second(mem.PeerByteAt(lmr, 0)), udat.ErrInvalidParameter, "as that of AllocMemory does"},
+			{second(mem.PeerWordsAt(lmr, 0, 1)), udat.ErrInvalidParameter, "begin and end at multiples of 8"},
+			{active.PostSend(one(passive.Segment(t, 0, 1)), 0, 0), udat.ErrProtectionViolation, "register its memory there"},
+			{active.PostSend(one(segment), 0, 0), udat.PrivilegesRead, "register its memory with that"},
+			{active.PostRDMAWrite(one(active.Segment(t, 0, 11)), 0, remote, 0), udat.InvalidArg5, "shorten the segments, or ask the peer for more"},
+			{new(udat.RMRTriplet).UnmarshalBinary(make([]byte, 56)), udat.ErrInvalidParameter, "cut off what is behind it"},
+		} {
+			want(t, c.err, c.is)
+			if c.err == nil || !strings.Contains(c.err.Error(), c.remedy) {
+				t.Errorf("the error does not say %q: %v", c.remedy, c.err)
+			}
+		}
+		for _, piece := range [][2]int{{-1, 1}, {0, -1}, {0, 101}, {100, 1}, {101, 0}, {1 << 62, 1 << 62}} {
+			want(t, second(lmr.Segment(piece[0], piece[1])), udat.ErrInvalidParameter)
+			want(t, second(lmr.RMRTriplet(piece[0], piece[1])), udat.ErrInvalidParameter)
+		}
+	})
+}
+
+// Memory can be freed that operations use. They fail, and their connection ends.
+func TestFreeLMRInUse(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		into := must(udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll))
+		segment := must(into.Segment(0, 8))
+		want(t, passive.PostRecv(one(segment), 1, 0))
+		want(t, into.Free())
+		want(t, passive.PostRecv(one(segment), 2, 0), udat.ErrClosed)
+		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 3, 0))
+		if event := udattest.Expect(t, passive.Recv, udat.EventDTOCompletion); event.Cookie != 1 || event.Err() == nil {
+			t.Errorf("the receive completes as %+v", event)
+		}
+		for _, e := range []*udattest.Endpoint{active, passive} {
+			if n := udattest.Wait(t, e.Connect).Number; n != udat.EventConnectionDisconnected && n != udat.EventConnectionBroken {
+				t.Errorf("the connection ends with %v", n)
+			}
+		}
+	})
+}
+
+func TestSyncRDMA(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		other := udattest.NewEndpoint(t, udattest.Open(t, ia.Name()), nil)
+		segments := []udat.Segment{e.Segment(t, 0, 8), {}, e.Segment(t, 100, 0)}
+		for name, sync := range map[string]func(*udat.IA, []udat.Segment) error{
+			"read": (*udat.IA).SyncRDMARead, "write": (*udat.IA).SyncRDMAWrite,
+		} {
+			t.Run(name, func(t *testing.T) {
+				want(t, sync(ia, segments))
+				want(t, sync(ia, nil))
+				want(t, sync(nil, nil), udat.ErrInvalidHandle, udat.InvalidHandleIA)
+				want(t, sync(other.IA, segments), udat.ErrInvalidHandle, udat.InvalidHandleLMR)
+			})
+		}
+		want(t, e.Memory.Free())
+		want(t, ia.SyncRDMARead(segments), udat.ErrClosed)
+	})
+}
+
+// Memory that is freed while another goroutine posts from it stays where it is until the library, which
+// copies short messages, has returned.
+func TestFreeMemoryWhilePosting(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const length = 64 // the adapters take as much inline
+		active, passive := udattest.Pair(t, ia, nil)
+		remote := must(passive.Memory.RMRTriplet(0, length))
+		for range 2000 {
+			region := must(udat.AllocMemory(active.PZ, length, udat.MemPrivLocalRead))
+			segment := one(must(region.Segment(0, length)))
+			begun, freed := make(chan struct{}), make(chan error, 1)
+			go func() {
+				<-begun
+				freed <- region.Free()
+			}()
+			want(t, active.PostRDMAWrite(segment, 1, remote, 0))
+			close(begun)
+			posted := 1
+			for ; posted < 12; posted++ {
+				if err := active.PostRDMAWrite(segment, 1, remote, 0); err != nil {
+					want(t, err, udat.ErrClosed)
+					break
+				}
+			}
+			want(t, <-freed)
+			for range posted {
+				udattest.Expect(t, active.Request, udat.EventDTOCompletion)
+			}
+		}
 	})
 }

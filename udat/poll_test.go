@@ -8,18 +8,26 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// takers are the calls that take several events without waiting for a context.
-var takers = map[string]func(*udat.EVD, []udat.Event) (int, error){
-	"Poll":     (*udat.EVD).Poll,
-	"SpinPoll": func(evd *udat.EVD, events []udat.Event) (int, error) { return evd.SpinPoll(events, 0) },
-	"SpinPoll for a while": func(evd *udat.EVD, events []udat.Event) (int, error) {
-		return evd.SpinPoll(events, 5*time.Millisecond)
-	},
+// wantEvents demands n events with cookies from first on.
+func wantEvents(t *testing.T, events []udat.Event, n int, first uint64) {
+	t.Helper()
+	if len(events) != n {
+		t.Fatalf("got %d events, want %d", len(events), n)
+	}
+	for i := range events {
+		if events[i].Cookie != first+uint64(i) {
+			t.Errorf("got the cookie %d, want %d", events[i].Cookie, first+uint64(i))
+		}
+	}
 }
 
 func TestPoll(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		for name, take := range takers {
+		for name, take := range map[string]func(*udat.EVD, []udat.Event) (int, error){
+			"Poll":                 (*udat.EVD).Poll,
+			"SpinPoll":             func(evd *udat.EVD, events []udat.Event) (int, error) { return evd.SpinPoll(events, 0) },
+			"SpinPoll for a while": func(evd *udat.EVD, events []udat.Event) (int, error) { return evd.SpinPoll(events, 5*time.Millisecond) },
+		} {
 			t.Run(name, func(t *testing.T) {
 				evd := createEVD(t, ia, 100, udat.EVDSoftware)
 				events := make([]udat.Event, 40)
@@ -27,14 +35,7 @@ func TestPoll(t *testing.T) {
 					t.Helper()
 					got, err := take(evd, events[:most])
 					want(t, err)
-					if got != n {
-						t.Fatalf("got %d events, want %d", got, n)
-					}
-					for i := range uint64(got) {
-						if events[i].Cookie != first+i {
-							t.Errorf("got the cookie %d, want %d", events[i].Cookie, first+i)
-						}
-					}
+					wantEvents(t, events[:got], n, first)
 				}
 				poll(40, 0, 0)
 				for i := range uint64(100) {
@@ -84,7 +85,7 @@ func TestSpinPoll(t *testing.T) {
 		if n != 1 || events[0].Cookie != 7 || events[0].Err() != nil {
 			t.Errorf("got %d events, %+v", n, events[0])
 		}
-		want(t, failure(udattest.Wait(t, active.Request)))
+		want(t, udattest.Wait(t, active.Request).Err())
 
 		// The EVD is freed while it spins, which is not kept from it for the whole time.
 		for range 4 {
@@ -92,10 +93,10 @@ func TestSpinPoll(t *testing.T) {
 			found, done := make(chan int, 1), make(chan error, 1)
 			go func() {
 				var events [4]udat.Event
-				n, _ := evd.SpinPoll(events[:], udat.MaxSpin)
+				n, err := evd.SpinPoll(events[:], udat.MaxSpin)
 				found <- n
-				_, err := evd.SpinPoll(events[:], udat.MaxSpin)
-				for ; err == nil; _, err = evd.SpinPoll(events[:], udat.MaxSpin) {
+				for err == nil {
+					_, err = evd.SpinPoll(events[:], udat.MaxSpin)
 				}
 				done <- err
 			}()

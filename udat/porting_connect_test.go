@@ -112,13 +112,10 @@ func TestPortedQualifiers(t *testing.T) {
 		}
 		for _, qual := range quals {
 			requests := createEVD(t, ia, 4, udat.EVDCR)
-			psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			psp := must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer))
 			l := &udattest.Listener{PSP: psp, Requests: requests, ConnQual: qual}
 			udattest.ConnectPair(t, l, udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil))
-			want(t, psp.Free())
+			want(t, psp.Free()) // several lead to one port
 		}
 	})
 }
@@ -141,8 +138,7 @@ func TestPortedConnect(t *testing.T) {
 		if event := udattest.Expect(t, e.Recv, udat.EventDTOCompletion); event.Status != udat.DTOErrFlushed {
 			t.Errorf("the receive completes with %v", event.Status)
 		}
-		psp := must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer))
-		defer func() { want(t, psp.Free()) }()
+		untilEnd(t, must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)))
 		request, err := requests.Expect(ctx, udat.EventConnectionRequest)
 		want(t, err)
 		want(t, request.CR().Accept(peer.EP, nil))
@@ -152,32 +148,27 @@ func TestPortedConnect(t *testing.T) {
 		if found || err != nil {
 			t.Errorf("there is an event %v, or %v", event.Number, err)
 		}
-		want(t, e.Disconnect(udat.CloseAbrupt))
-		for _, e := range []*udattest.Endpoint{e, peer} {
-			udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
-			want(t, e.Reset())
-		}
-		if _, err := unpacked(nil); err == nil {
-			t.Error("nothing is unpacked")
-		}
 	})
 }
 
 // Private data arrive with the sizes that docs/porting.md tells.
 func TestPrivateDataSizes(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if _, err := unpacked(nil); err == nil {
+			t.Error("nothing is unpacked")
+		}
 		sent := []byte("hello")
-		sizes := struct{ most, request, answer, reject int }{56, 56, 196, 144}
+		most, ofRequest, ofAnswer, ofReject := 56, 56, 196, 144
 		switch exact := len(packed(sent)); {
 		case strings.Contains(ia.Name(), "scm"):
-			sizes = struct{ most, request, answer, reject int }{68, exact, 68, 68}
+			most, ofRequest, ofAnswer, ofReject = 68, exact, 68, 68
 		case udattest.IWARP(t, ia):
-			sizes = struct{ most, request, answer, reject int }{56, exact, exact, exact}
+			most, ofRequest, ofAnswer, ofReject = 56, exact, exact, exact
 		}
 		_, provider, err := ia.Query()
 		want(t, err)
-		if provider.MaxPrivateDataSize != sizes.most {
-			t.Errorf("at most %d bytes can be sent, want %d", provider.MaxPrivateDataSize, sizes.most)
+		if provider.MaxPrivateDataSize != most {
+			t.Errorf("at most %d bytes can be sent, want %d", provider.MaxPrivateDataSize, most)
 		}
 		check := func(what string, arrived []byte, size int) {
 			t.Helper()
@@ -189,20 +180,13 @@ func TestPrivateDataSizes(t *testing.T) {
 			}
 		}
 		l, e, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		request := func() *udat.CR {
-			want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, packed(sent)))
-			cr := udattest.Expect(t, l.Requests, udat.EventConnectionRequest).CR()
-			param := must(cr.Query())
-			check("request", param.PrivateData, sizes.request)
-			return cr
-		}
-		want(t, request().Reject(packed(sent)))
-		rejected := udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
-		check("rejection", rejected.PrivateData(), sizes.reject)
+		cr := request(t, e, l, packed(sent)...)
+		check("request", must(cr.Query()).PrivateData, ofRequest)
+		want(t, cr.Reject(packed(sent)))
+		check("rejection", udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected).PrivateData(), ofReject)
 		want(t, e.Reset())
-		want(t, request().Accept(peer.EP, packed(sent)))
-		established := udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
-		check("answer", established.PrivateData(), sizes.answer)
+		want(t, request(t, e, l, packed(sent)...).Accept(peer.EP, packed(sent)))
+		check("answer", udattest.Expect(t, e.Connect, udat.EventConnectionEstablished).PrivateData(), ofAnswer)
 		udattest.Expect(t, peer.Connect, udat.EventConnectionEstablished)
 	})
 }

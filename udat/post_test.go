@@ -1,11 +1,14 @@
 package udat_test
 
 import (
+	"bytes"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/internal/notify"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -61,14 +64,12 @@ func TestConcurrentPosts(t *testing.T) {
 		for range 3 {
 			var posting sync.WaitGroup
 			for g := range uint64(goroutines) {
-				posting.Add(1)
-				go func() {
-					defer posting.Done()
+				spawn(&posting, func() {
 					for i := range uint64(posts) {
 						want(t, passive.PostRecv(in, g<<32|i, 0))
 						want(t, active.PostSend(out, g<<32|i, 0))
 					}
-				}()
+				})
 			}
 			posting.Wait()
 			for _, evd := range []*udat.EVD{active.Request, passive.Recv} {
@@ -128,27 +129,82 @@ func TestReadIntoManySegments(t *testing.T) {
 		want(t, err)
 		active, passive := udattest.Pair(t, ia, nil)
 		remote := must(passive.Memory.RMRTriplet(0, 64))
-		param := must(active.EP.Query())
-		most := min(attr.MaxIOVSegmentsPerRead, param.Attr.MaxRequestIOV)
-		segments := slices.Repeat(one(active.Segment(t, 0, 1)), most+1)
-		err = active.PostRDMARead(segments, 1, remote, 0)
-		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg2)
-		wantDetail(t, err)
-		read := udat.Post{Operation: udat.DTORDMARead, Segments: segments, Remote: remote}
-		wantAccepted(t, active.EP, []udat.Post{read}, 0, udat.ErrInvalidParameter, udat.InvalidArg2)
-		if !status(t, active.EP).RequestIdle {
-			t.Error("a read that was refused is outstanding")
-		}
-		for i := range most {
-			segments[i] = active.Segment(t, i, 1)
-			passive.Memory.Bytes()[i] = byte(i + 1)
-		}
-		want(t, active.PostRDMARead(segments[:most], 2, remote, 0))
-		wantCompletion(t, active.Request, 2, udat.DTOSuccess)
-		for i := range most {
-			if got := active.Memory.Bytes()[i]; got != byte(i+1) {
-				t.Errorf("byte %d is %d", i, got)
+		fill(passive.Memory.Bytes(), 1)
+		for _, most := range []int{min(attr.MaxIOVSegmentsPerRead, active.Attr(t).MaxRequestIOV), 1} {
+			udat.LimitReads(ia, most)
+			segments := slices.Repeat(one(active.Segment(t, 0, 1)), most+1)
+			err = active.PostRDMARead(segments, 1, remote, 0)
+			want(t, err, udat.ErrInvalidParameter, udat.InvalidArg2)
+			wantDetail(t, err)
+			read := udat.Post{Operation: udat.DTORDMARead, Segments: segments, Remote: remote}
+			wantAccepted(t, active.EP, []udat.Post{read}, 0, udat.ErrInvalidParameter, udat.InvalidArg2)
+			if !status(t, active.EP).RequestIdle {
+				t.Error("a read that was refused is outstanding")
 			}
+			for i := range most {
+				segments[i] = active.Segment(t, i, 1)
+			}
+			want(t, active.PostRDMARead(segments[:most], 2, remote, 0))
+			wantCompletion(t, active.Request, 2, udat.DTOSuccess)
+			if !bytes.Equal(active.Memory.Bytes()[:most], passive.Memory.Bytes()[:most]) {
+				t.Errorf("a read into %d segments brings % x", most, active.Memory.Bytes()[:most])
+			}
+			clear(active.Memory.Bytes())
+		}
+	})
+}
+
+// noRoom are what a post without room on its EVD fails with.
+var noRoom = []error{udat.ErrInsufficientResources, udat.ResourceTEVD}
+
+// A post needs room on its EVD. Without room it has no effect. Taking completions frees room.
+func TestPostWithoutRoom(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		a, b := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		short := createEVD(t, ia, 8, udat.EVDDTO)
+		a.EP = untilEnd(t, must(udat.CreateEP(ia, a.PZ, short, short, a.Connect, nil)))
+		udattest.ConnectPair(t, udattest.Listen(t, ia), a, b)
+		iov, room := one(a.Segment(t, 0, 8)), qlen(t, short)
+		for i := range room {
+			want(t, a.PostRecv(iov, uint64(i), 0))
+		}
+		batch := []udat.Post{{Operation: udat.DTOReceive, Segments: iov, Cookie: 100}, {Operation: udat.DTOReceive, Segments: iov, Cookie: 101}}
+		for range 3 {
+			want(t, a.PostRecv(iov, 99, 0), noRoom...)
+			want(t, a.PostSend(iov, 99, 0), noRoom...)
+			want(t, a.PostSend(iov, 99, udat.CompletionSuppress), noRoom...)
+			wantAccepted(t, a.EP, batch, 0, noRoom...)
+		}
+
+		// One message makes room for one operation, once its completion was taken.
+		want(t, b.PostSend(one(b.Segment(t, 0, 8)), 1, 0))
+		wantCompletion(t, b.Request, 1, udat.DTOSuccess)
+		want(t, a.PostRecv(iov, 99, 0), noRoom...)
+		wantCompletion(t, short, 0, udat.DTOSuccess)
+		wantAccepted(t, a.EP, batch, 1, noRoom...)
+	})
+}
+
+// Posting lets others run where it takes long, as on a device that is a program.
+func TestPostsEndTimeslices(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return // elsewhere the device may be another
+	}
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		active, passive := udattest.Pair(t, ia, nil)
+		remote := must(passive.Memory.RMRTriplet(0, 8))
+		write := udat.Post{Operation: udat.DTORDMAWrite, Segments: one(active.Segment(t, 0, 8)), Cookie: 1, Remote: remote}
+		for name, post := range map[string]func(){
+			"alone":   func() { want(t, active.EP.PostRDMAWrite(write.Segments, 1, remote, 0)) },
+			"a batch": func() { postAll(t, active.EP, []udat.Post{write}) },
+		} {
+			await(t, name+": the end of a timeslice", func() bool {
+				time.Sleep(6 * time.Millisecond) // a timeslice is over
+				post()
+				ended := !notify.SliceOver() // since it is another's
+				wantCompletion(t, active.Request, 1, udat.DTOSuccess)
+				return ended
+			})
 		}
 	})
 }

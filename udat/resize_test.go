@@ -9,8 +9,7 @@ import (
 
 func qlen(t *testing.T, evd *udat.EVD) int {
 	t.Helper()
-	param := must(evd.Query())
-	return param.QLen
+	return must(evd.Query()).QLen
 }
 
 // canResize reports whether the device can resize queues of completions. Soft-iWARP cannot.

@@ -10,11 +10,7 @@ import (
 )
 
 // windowPair is an endpoint whose memory a peer reaches, and the peer.
-type windowPair struct {
-	ia          *udat.IA
-	listener    *udattest.Listener
-	owner, peer *udattest.Endpoint
-}
+type windowPair struct{ owner, peer *udattest.Endpoint }
 
 // forEachWithWindows runs a test on the adapters of devices with memory windows, with two connected endpoints.
 func forEachWithWindows(t *testing.T, test func(t *testing.T, p *windowPair)) {
@@ -22,29 +18,19 @@ func forEachWithWindows(t *testing.T, test func(t *testing.T, p *windowPair)) {
 		attr, _, err := ia.Query()
 		want(t, err)
 		if attr.MaxRMRs == 0 {
-			pz := must(udat.CreatePZ(ia))
-			err = second(udat.CreateRMR(pz))
+			err = second(udat.CreateRMR(untilEnd(t, must(udat.CreatePZ(ia)))))
 			want(t, err, udat.ErrModelNotSupported, errors.ErrUnsupported)
 			wantDetail(t, err)
-			want(t, pz.Free())
 			return
 		}
-		p := &windowPair{ia: ia, listener: udattest.Listen(t, ia)}
-		p.owner, p.peer = udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
-		udattest.ConnectPair(t, p.listener, p.peer, p.owner)
-		test(t, p)
+		owner, peer := udattest.Pair(t, ia, nil)
+		test(t, &windowPair{owner, peer})
 	})
 }
 
 func (p *windowPair) newRMR(t *testing.T) *udat.RMR {
 	t.Helper()
-	rmr := must(udat.CreateRMR(p.owner.PZ))
-	t.Cleanup(func() {
-		if err := rmr.Free(); !errors.Is(err, udat.ErrClosed) {
-			want(t, err)
-		}
-	})
-	return rmr
+	return untilEnd(t, must(udat.CreateRMR(p.owner.PZ)))
 }
 
 // bind binds a region and takes the completion.
@@ -83,7 +69,7 @@ func TestRMR(t *testing.T) {
 		wantParam := func(wanted udat.RMRParam) {
 			t.Helper()
 			param := must(rmr.Query())
-			wanted.IA, wanted.PZ, wanted.RMRContext = p.ia, p.owner.PZ, param.RMRContext
+			wanted.IA, wanted.PZ, wanted.RMRContext = p.owner.IA, p.owner.PZ, param.RMRContext
 			if param != wanted {
 				t.Errorf("got the parameters %+v, want %+v", param, wanted)
 			}
@@ -119,10 +105,9 @@ func TestRMR(t *testing.T) {
 func TestRMRBindRefuses(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		rmr := p.newRMR(t)
-		readable := must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead))
-		defer readable.Free()
+		readable := untilEnd(t, must(udat.AllocMemory(p.owner.PZ, 4096, udat.MemPrivLocalRead)))
 		unwritable := must(readable.Segment(0, 8))
-		unconnected := udattest.NewEndpoint(t, p.ia, nil)
+		unconnected := udattest.NewEndpoint(t, p.owner.IA, nil)
 		segment, owner := p.owner.Segment(t, 0, 8), p.owner.EP
 		const read = udat.MemPrivRemoteRead
 		for range 2 * max(p.owner.Attr(t).MaxRequestDTOs, 8) {
@@ -166,8 +151,7 @@ func TestRMRBindNotTaken(t *testing.T) {
 			want(t, second(rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 1, 0)))
 			want(t, memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
 			want(t, second(rmr.Bind(p.owner.Segment(t, 0, 8), udat.MemPrivRemoteRead, p.owner.EP, 2, 0)), udat.ErrInvalidState)
-			param := must(rmr.Query())
-			if param.LMR != memory {
+			if param := must(rmr.Query()); param.LMR != memory {
 				t.Errorf("after a refusal the region says %+v", param)
 			}
 			want(t, rmr.Free(), udat.ErrInvalidState)

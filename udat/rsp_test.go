@@ -7,36 +7,28 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// reserve makes an endpoint with a reserved service point.
-func reserve(t *testing.T, ia *udat.IA) (*udattest.Endpoint, *udat.RSP, *udat.EVD, udat.ConnQual) {
+// reserve makes a service point for an endpoint, which is freed at the end of the test.
+func reserve(t *testing.T, e *udattest.Endpoint) (*udat.RSP, *udattest.Listener) {
 	t.Helper()
-	e := udattest.NewEndpoint(t, ia, nil)
-	requests := must(udat.CreateEVD(ia, 4, udat.EVDCR))
-	qual := udattest.ConnQual()
-	rsp := must(udat.CreateRSP(ia, qual, e.EP, requests))
-	t.Cleanup(func() {
-		_ = rsp.Free()
-		want(t, requests.Free())
-	})
-	return e, rsp, requests, qual
+	l := &udattest.Listener{Requests: createEVD(t, e.IA, 4, udat.EVDCR), ConnQual: udattest.ConnQual()}
+	return untilEnd(t, must(udat.CreateRSP(e.IA, l.ConnQual, e.EP, l.Requests))), l
 }
 
 func TestRSP(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e, rsp, requests, qual := reserve(t, ia)
+		e := udattest.NewEndpoint(t, ia, nil)
+		rsp, l := reserve(t, e)
 		wantState(t, e.EP, udat.EPStateReserved)
-		param := must(rsp.Query())
-		if param.IA != ia || param.EP != e.EP || param.EVD != requests || param.ConnQual != qual {
+		if param := must(rsp.Query()); param != (udat.RSPParam{IA: ia, ConnQual: l.ConnQual, EVD: l.Requests, EP: e.EP}) {
 			t.Errorf("the service point says %+v", param)
 		}
 		// There is no second one on the qualifier: the library would replace the first.
 		spare := udattest.NewEndpoint(t, ia, nil)
-		want(t, second(udat.CreateRSP(ia, qual, spare.EP, requests)), udat.ErrConnQualInUse)
+		want(t, second(udat.CreateRSP(ia, l.ConnQual, spare.EP, l.Requests)), udat.ErrConnQualInUse)
 		wantState(t, spare.EP, udat.EPStateUnconnected)
 
 		client := udattest.NewEndpoint(t, ia, nil)
-		want(t, client.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, []byte("hello")))
-		cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
+		cr := request(t, client, l)
 		wantState(t, e.EP, udat.EPStatePassiveConnectionPending)
 		crParam := must(cr.Query())
 		if crParam.LocalEP != e.EP || crParam.RSP != rsp || crParam.PSP != nil {
@@ -47,7 +39,7 @@ func TestRSP(t *testing.T) {
 
 		// The reservation is for one.
 		other := udattest.NewEndpoint(t, ia, nil)
-		want(t, other.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+		want(t, other.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil))
 		if event := udattest.Wait(t, other.Connect); event.Err() == nil {
 			t.Errorf("the second client got %v", event.Number)
 		}
@@ -70,14 +62,13 @@ func TestRSP(t *testing.T) {
 // Freeing the service point releases the endpoint, with a request or without.
 func TestFreeRSP(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e, rsp, _, _ := reserve(t, ia)
+		e, pending, client := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		rsp, _ := reserve(t, e)
 		want(t, rsp.Free())
 		wantState(t, e.EP, udat.EPStateUnconnected)
 
-		pending, rsp, requests, qual := reserve(t, ia)
-		client := udattest.NewEndpoint(t, ia, nil)
-		want(t, client.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
-		cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
+		rsp, l := reserve(t, pending)
+		cr := request(t, client, l)
 		want(t, rsp.Free())
 		wantState(t, pending.EP, udat.EPStateUnconnected)
 		want(t, cr.Accept(nil, nil), udat.ErrClosed)

@@ -12,27 +12,20 @@ import (
 // A slice of the region's memory is the same piece as its offset and length, and everything else is refused.
 func TestPiecesOfSlices(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz := must(udat.CreatePZ(ia))
-		defer pz.Free()
+		pz := untilEnd(t, must(udat.CreatePZ(ia)))
 		memory := make([]byte, 1000)
-		registered := must(udat.RegisterMemory(pz, memory[100:900], udat.MemPrivAll))
-		defer registered.Free()
-		allocated := must(udat.AllocMemory(pz, 5000, udat.MemPrivAll))
-		defer allocated.Free()
+		registered := untilEnd(t, must(udat.RegisterMemory(pz, memory[100:900], udat.MemPrivAll)))
+		allocated := untilEnd(t, must(udat.AllocMemory(pz, 5000, udat.MemPrivAll)))
 		for _, lmr := range []*udat.LMR{registered, allocated} {
 			b := lmr.Bytes()
 			for range 200 {
 				offset := rand.IntN(len(b))
 				length := rand.IntN(len(b) - offset + 1)
 				slice := b[offset : offset+length]
-				segment := must(lmr.SegmentOf(slice))
-				expected := must(lmr.Segment(offset, length))
-				if segment != expected || segment.Len() != length {
-					t.Fatalf("the segment of %d bytes at %d is %+v, want %+v", length, offset, segment, expected)
+				if segment, same := must(lmr.SegmentOf(slice)), must(lmr.Segment(offset, length)); segment != same || segment.Len() != length {
+					t.Fatalf("the segment of %d bytes at %d is %+v, want %+v", length, offset, segment, same)
 				}
-				remote := must(lmr.RMRTripletOf(slice))
-				same := must(lmr.RMRTriplet(offset, length))
-				if remote != same {
+				if remote, same := must(lmr.RMRTripletOf(slice)), must(lmr.RMRTriplet(offset, length)); remote != same {
 					t.Fatalf("the triplet of %d bytes at %d is %+v, want %+v", length, offset, remote, same)
 				}
 			}
@@ -62,8 +55,7 @@ func TestRMRTripletSlice(t *testing.T) {
 	for _, c := range []struct{ offset, length int }{{-1, 1}, {0, -1}, {0, 101}, {101, 0}, {100, 1}, {1, math.MaxInt}, {math.MaxInt, 1}, {math.MinInt, math.MinInt}} {
 		want(t, second(whole.Slice(c.offset, c.length)), udat.ErrInvalidParameter)
 	}
-	b, err := whole.AppendBinary([]byte{1, 2})
-	want(t, err)
+	b := must(whole.AppendBinary([]byte{1, 2}))
 	if len(b) != 2+udat.RMRTripletSize {
 		t.Fatalf("a triplet has %d bytes", len(b)-2)
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +36,9 @@ func TestAssertionFindsWrongState(t *testing.T) {
 		wantState(t, active.EP, udat.EPStateDisconnected)
 		wantNoReport(t, reports)
 
-		want(t, failed(cgo.EPReset(cgo.EPHandle(udat.NativeHandle(active.EP)))))
+		if r := cgo.EPReset(cgo.EPHandle(udat.NativeHandle(active.EP))); !r.OK() {
+			t.Fatalf("the library returned %v", r)
+		}
 		wantState(t, active.EP, udat.EPStateUnconnected)
 		wantState(t, active.EP, udat.EPStateUnconnected) // reported once
 		e := reportedOne(t, reports)
@@ -70,37 +73,32 @@ func TestAssertionFindsWrongState(t *testing.T) {
 // none of it.
 func TestAssertionFindsImpossible(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		const completion = "DAT_DTO_COMPLETION_EVENT" // is possible, and shows a wrong state
 		listener := udattest.Listen(t, ia)
-		for name, test := range map[string]struct {
-			at         string
-			impossible bool
-			provoke    func(t *testing.T, active, passive *udattest.Endpoint)
-		}{
-			"call": {"dat_ep_free", true, func(t *testing.T, active, passive *udattest.Endpoint) {
-				want(t, active.EP.Free())
-			}},
-			"event": {"DAT_CONNECTION_EVENT_DISCONNECTED", true, func(t *testing.T, active, passive *udattest.Endpoint) {
+		for at, provoke := range map[string]func(t *testing.T, active, passive *udattest.Endpoint){
+			"dat_ep_free": func(t *testing.T, active, _ *udattest.Endpoint) { want(t, active.EP.Free()) },
+			"DAT_CONNECTION_EVENT_DISCONNECTED": func(t *testing.T, active, passive *udattest.Endpoint) {
 				want(t, passive.Disconnect(udat.CloseAbrupt))
 				udattest.Expect(t, active.Connect, udat.EventConnectionDisconnected)
-			}},
-			"post": {"dat_ep_post_send", true, func(t *testing.T, active, passive *udattest.Endpoint) {
+			},
+			"dat_ep_post_send": func(t *testing.T, active, _ *udattest.Endpoint) {
 				want(t, active.PostSend(one(active.Segment(t, 0, 8)), 1, 0))
 				want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0)) // the report leaves nothing locked
-			}},
-			"completion": {"DAT_DTO_COMPLETION_EVENT", false, func(t *testing.T, active, passive *udattest.Endpoint) {
+			},
+			completion: func(t *testing.T, active, passive *udattest.Endpoint) {
 				want(t, passive.PostSend(one(passive.Segment(t, 0, 8)), 1, 0))
 				udattest.Expect(t, active.Recv, udat.EventDTOCompletion)
-			}},
+			},
 		} {
-			t.Run(name, func(t *testing.T) {
+			t.Run(at, func(t *testing.T) {
 				reports := watch(t)
 				active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 				udattest.ConnectPair(t, listener, active, passive)
 				want(t, active.PostRecv(one(active.Segment(t, 0, 8)), 1, 0))
 				wantNoReport(t, reports)
 				udat.ForceShadow(active.EP, udat.EPStateReserved)
-				test.provoke(t, active, passive)
-				if e := reportedOne(t, reports); e.At != test.at || e.Impossible != test.impossible || !slices.Contains(e.Allowed, udat.EPStateReserved) {
+				provoke(t, active, passive)
+				if e := reportedOne(t, reports); e.At != at || e.Impossible != (at != completion) || !slices.Contains(e.Allowed, udat.EPStateReserved) {
 					t.Errorf("reported is %+v", e)
 				}
 			})
@@ -115,10 +113,7 @@ func TestAssertionPanics(t *testing.T) {
 		defer func() { udat.SetAssertions(previous) }()
 		listener := udattest.Listen(t, ia)
 		for name, provoke := range map[string]func(e *udattest.Endpoint) error{
-			"status": func(e *udattest.Endpoint) error {
-				_, err := e.GetStatus()
-				return err
-			},
+			"status":     func(e *udattest.Endpoint) error { return second(e.GetStatus()) },
 			"disconnect": func(e *udattest.Endpoint) error { return e.Disconnect(udat.CloseAbrupt) },
 			"send":       func(e *udattest.Endpoint) error { return e.PostSend(one(e.Segment(t, 0, 8)), 1, 0) },
 			"receive":    func(e *udattest.Endpoint) error { return e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0) },
@@ -153,11 +148,8 @@ func TestAssertionsBesideCalls(t *testing.T) {
 		}
 		stopA, stopB := beside(look(a)), beside(look(b))
 		for range 5 {
-			requests := must(udat.CreateEVD(ia, 4, udat.EVDCR))
-			qual := udattest.ConnQual()
-			rsp := must(udat.CreateRSP(ia, qual, b.EP, requests))
-			want(t, a.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
-			want(t, udattest.Expect(t, requests, udat.EventConnectionRequest).CR().Accept(nil, nil))
+			rsp, l := reserve(t, b)
+			want(t, request(t, a, l).Accept(nil, nil))
 			for _, e := range []*udattest.Endpoint{a, b} {
 				udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
 			}
@@ -170,10 +162,36 @@ func TestAssertionsBesideCalls(t *testing.T) {
 				want(t, e.Reset())
 			}
 			want(t, rsp.Free())
-			want(t, requests.Free())
 		}
 		want(t, <-stopA())
 		want(t, <-stopB())
 		wantNoReport(t, reports)
 	})
+}
+
+// watch has the endpoints that the test makes from now on checked, and returns what is
+// reported of them.
+func watch(t *testing.T) (reports func() []*udat.AssertionError) {
+	t.Helper()
+	var mu sync.Mutex
+	var list []*udat.AssertionError
+	previous := udat.SetAssertions(func(e *udat.AssertionError) {
+		mu.Lock()
+		defer mu.Unlock()
+		list = append(list, e)
+	})
+	t.Cleanup(func() { udat.SetAssertions(previous) })
+	return func() []*udat.AssertionError {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(list)
+	}
+}
+
+// wantNoReport fails the test when something was reported.
+func wantNoReport(t *testing.T, reports func() []*udat.AssertionError) {
+	t.Helper()
+	for _, e := range reports() {
+		t.Error(e)
+	}
 }

@@ -1,7 +1,6 @@
 package udat_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -10,13 +9,7 @@ import (
 
 func createEVD(t testing.TB, ia *udat.IA, qlen int, flags udat.EVDFlags) *udat.EVD {
 	t.Helper()
-	evd := must(udat.CreateEVD(ia, qlen, flags))
-	t.Cleanup(func() {
-		if err := evd.Free(); !errors.Is(err, udat.ErrClosed) {
-			want(t, err)
-		}
-	})
-	return evd
+	return untilEnd(t, must(udat.CreateEVD(ia, qlen, flags)))
 }
 
 func post(t testing.TB, evd *udat.EVD, cookies ...uint64) {
@@ -42,14 +35,17 @@ func wantCookies(t testing.TB, evd *udat.EVD, cookies ...uint64) {
 
 func TestSoftwareEvents(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		evd, e := createEVD(t, ia, 8, udat.EVDSoftware), udattest.NewEndpoint(t, ia, nil)
 		const most = ^uint64(0)
 		post(t, evd, 1, 2, most, 0)
 		if event := udattest.Wait(t, evd); event.Number != udat.EventSoftware || event.Cookie != 1 {
 			t.Errorf("got %+v", event)
 		}
 		wantCookies(t, evd, 2, most, 0)
-		wantNoEvent(t, evd)
+		for _, others := range []*udat.EVD{e.Recv, e.Connect, ia.AsyncEVD()} {
+			want(t, others.PostSE(1), udat.ErrInvalidParameter, udat.InvalidArg1)
+			udattest.NoEvent(t, others)
+		}
 	})
 }
 
@@ -58,36 +54,26 @@ func TestSoftwareEvents(t *testing.T) {
 func TestSoftwareEventQueueFull(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
-		param := must(evd.Query())
+		room := uint64(qlen(t, evd))
 		for round := range uint64(3) {
-			for i := range uint64(param.QLen) {
-				want(t, evd.PostSE(round<<32|i))
+			for i := range room {
+				post(t, evd, round<<32|i)
 			}
 			want(t, evd.PostSE(0), udat.ErrQueueFull)
 			want(t, evd.PostSE(0), udat.ErrQueueFull)
 			wantCookies(t, evd, round<<32)
-			want(t, evd.PostSE(round<<32|uint64(param.QLen)))
+			post(t, evd, round<<32|room)
 			want(t, evd.PostSE(0), udat.ErrQueueFull)
-			for i := range uint64(param.QLen) {
+			for i := range room {
 				wantCookies(t, evd, round<<32|(i+1))
 			}
-			wantNoEvent(t, evd)
+			udattest.NoEvent(t, evd)
 			for range 2 { // once until an event is taken
 				if overflow := udattest.Expect(t, ia.AsyncEVD(), udat.EventAsyncErrorEVDOverflow); overflow.EVD() != evd {
 					t.Errorf("the overflow names %v", overflow.EVD())
 				}
 			}
-			wantNoEvent(t, ia.AsyncEVD())
-		}
-	})
-}
-
-func TestSoftwareEventArguments(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		e := udattest.NewEndpoint(t, ia, nil)
-		for _, evd := range []*udat.EVD{e.Recv, e.Connect, ia.AsyncEVD()} {
-			want(t, evd.PostSE(1), udat.ErrInvalidParameter, udat.InvalidArg1)
-			wantNoEvent(t, evd)
+			udattest.NoEvent(t, ia.AsyncEVD())
 		}
 	})
 }
@@ -107,13 +93,11 @@ func TestSoftwareEventsAmongCompletions(t *testing.T) {
 			wantCompletion(t, active.Request, 2, udat.DTOSuccess) // when the receive has completed
 			wantCookies(t, evd, 1)
 			wantCompletion(t, evd, 10, udat.DTOSuccess)
-			wantNoEvent(t, evd)
+			udattest.NoEvent(t, evd)
 		}
 		want(t, passive.EP.Free())
 	})
 }
-
-func failure(event udat.Event) error { return event.Err() }
 
 // provokeAsyncError has the library report an overflow on the asynchronous EVD.
 func provokeAsyncError(t *testing.T, ia *udat.IA) {

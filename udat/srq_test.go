@@ -18,20 +18,9 @@ type shared struct {
 func newShared(t *testing.T, ia *udat.IA, receives, endpoints int) *shared {
 	t.Helper()
 	s := &shared{Endpoint: udattest.NewEndpoint(t, ia, nil)}
-	s.srq = must(udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 2}))
-	t.Cleanup(func() {
-		if err := s.srq.Free(); !errors.Is(err, udat.ErrClosed) {
-			want(t, err)
-		}
-	})
+	s.srq = untilEnd(t, must(udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 2})))
 	for range endpoints {
-		ep := must(udat.CreateEPWithSRQ(ia, s.PZ, s.Recv, s.Request, s.Connect, s.srq, nil))
-		s.eps = append(s.eps, ep)
-		t.Cleanup(func() {
-			if err := ep.Free(); !errors.Is(err, udat.ErrClosed) {
-				want(t, err)
-			}
-		})
+		s.eps = append(s.eps, untilEnd(t, must(udat.CreateEPWithSRQ(ia, s.PZ, s.Recv, s.Request, s.Connect, s.srq, nil))))
 	}
 	return s
 }
@@ -78,8 +67,7 @@ func TestSRQ(t *testing.T) {
 			want(t, receive(i))
 		}
 		want(t, receive(0), udat.ErrInsufficientResources)
-		param := must(s.srq.Query())
-		if param.Outstanding != receives || param.IA != ia || param.PZ != s.PZ || param.Attr.MaxRecvDTOs != receives {
+		if param := must(s.srq.Query()); param.Outstanding != receives || param.IA != ia || param.PZ != s.PZ || param.Attr.MaxRecvDTOs != receives {
 			t.Errorf("the queue says %+v", param)
 		}
 		for round := range 5 {
@@ -129,9 +117,7 @@ func TestSRQRefuses(t *testing.T) {
 		want(t, endpoint(s.Recv, s.Request, nil, s.srq), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
 
 		want(t, s.eps[0].PostRecv(one(s.Segment(t, 0, 8)), 1, 0), udat.ErrInvalidState, udat.InvalidStateSRQInUse)
-		param, err := s.eps[0].Query()
-		want(t, err)
-		if param.SRQ != s.srq {
+		if param := must(s.eps[0].Query()); param.SRQ != s.srq {
 			t.Errorf("the endpoint says that its queue is %v", param.SRQ)
 		}
 		other := udattest.NewEndpoint(t, ia, nil)
@@ -143,5 +129,72 @@ func TestSRQRefuses(t *testing.T) {
 		for _, watermark := range []int{-1, 5} {
 			want(t, s.srq.SetLowWatermark(watermark), udat.ErrInvalidParameter, udat.InvalidArg2)
 		}
+	})
+}
+
+// post posts receives with cookies from first on until the queue is full, and returns the next cookie.
+func (s *shared) post(t *testing.T, first uint64) uint64 {
+	t.Helper()
+	for ; ; first++ {
+		err := s.srq.PostRecv(one(s.Segment(t, 0, 64)), first)
+		if errors.Is(err, udat.ErrInsufficientResources) {
+			return first
+		}
+		want(t, err)
+	}
+}
+
+func (s *shared) receive(t *testing.T, sender *udattest.Endpoint, receives int) {
+	t.Helper()
+	for range receives {
+		want(t, sender.PostSend(one(sender.Segment(t, 0, 8)), 1, 0))
+		want(t, udattest.Expect(t, sender.Request, udat.EventDTOCompletion).Err())
+		want(t, udattest.Expect(t, s.Recv, udat.EventDTOCompletion).Err())
+	}
+}
+
+func TestSRQResize(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		s := newShared(t, ia, 8, 1)
+		sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
+		if err := s.srq.Resize(16); err != nil {
+			want(t, err, udat.ErrModelNotSupported) // soft-iWARP
+			return
+		}
+		s.post(t, 0)
+		want(t, s.srq.Resize(8), udat.ErrInvalidState)
+		s.receive(t, sender, 8)
+		want(t, s.srq.Resize(8))
+		if param := must(s.srq.Query()); param.Outstanding != 8 || param.Attr.MaxRecvDTOs != 8 {
+			t.Errorf("a queue of length 8 has the parameters %+v", param)
+		}
+		s.receive(t, sender, 8)
+	})
+}
+
+func TestSRQLowWatermark(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		s := newShared(t, ia, 8, 1)
+		sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
+		wantLow := func(srq *udat.SRQ) {
+			t.Helper()
+			event := udattest.Expect(t, ia.AsyncEVD(), udat.EventAsyncErrorProviderInternalError)
+			if event.LowSRQ() != srq || event.Err() != nil || event.EP() != nil {
+				t.Errorf("got %+v of %v, want that the queue %v is low", event, event.LowSRQ(), srq)
+			}
+		}
+		s.post(t, 0)
+		want(t, s.srq.SetLowWatermark(4))
+		s.receive(t, sender, 4)
+		udattest.NoEvent(t, ia.AsyncEVD())
+		s.receive(t, sender, 1)
+		wantLow(s.srq)
+		if param := must(s.srq.Query()); param.Attr.LowWatermark != 4 || param.Attr.MaxRecvDTOs != 8 {
+			t.Errorf("the queue says %+v", param)
+		}
+
+		low := must(udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1, LowWatermark: 1}))
+		wantLow(low)
+		want(t, low.Free())
 	})
 }

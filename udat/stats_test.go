@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"runtime/trace"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +17,11 @@ import (
 )
 
 func TestStats(t *testing.T) {
+	for _, ia := range []*udat.IA{nil, {}} {
+		if s := ia.Stats(); s.Posts != 0 || len(s.Living) != 0 {
+			t.Errorf("no adapter has the counters %+v", s)
+		}
+	}
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		if s := ia.Stats(); s.Posts != 0 || s.Living["interface adapter"] != 1 {
 			t.Errorf("a new adapter has the counters %+v", s)
@@ -68,14 +72,6 @@ func TestStats(t *testing.T) {
 	})
 }
 
-func TestStatsOfNothing(t *testing.T) {
-	for _, ia := range []*udat.IA{nil, {}} {
-		if s := ia.Stats(); s.Posts != 0 || len(s.Living) != 0 {
-			t.Errorf("the counters are %+v", s)
-		}
-	}
-}
-
 // Waits that find nothing are regions of their goroutine in the trace.
 func TestWaitsAreRegions(t *testing.T) {
 	var buffer bytes.Buffer
@@ -85,12 +81,7 @@ func TestWaitsAreRegions(t *testing.T) {
 		ctx, cancel := context.WithTimeout(udattest.Context(t), time.Millisecond)
 		defer cancel()
 		_, _ = ia.AsyncEVD().Wait(ctx)
-		cno, err := udat.CreateCNO(ia, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cno.Free()
-		_, _ = cno.Wait(ctx)
+		_, _ = createCNO(t, ia, nil).Wait(ctx)
 	})
 	trace.Stop()
 	for _, region := range []string{"dat_evd_wait", "dat_cno_wait"} {
@@ -100,21 +91,9 @@ func TestWaitsAreRegions(t *testing.T) {
 	}
 }
 
-// lines collects what a handler writes.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
 func TestSetLogHandler(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		var log lines
+		var log bytes.Buffer
 		udat.SetLogHandler(slog.NewTextHandler(&log, nil))
 		defer udat.SetLogHandler(nil)
 		client, _ := udattest.Pair(t, ia, nil)
@@ -126,61 +105,12 @@ func TestSetLogHandler(t *testing.T) {
 			`event=DAT_CONNECTION_EVENT_ESTABLISHED adapter=` + ia.Name() + ` object="endpoint (made at stats_test.go:`,
 			`level=WARN msg="udat: call refused" call=dat_ep_reset code="DAT_INVALID_STATE`,
 		} {
-			if !strings.Contains(log.text.String(), want) {
-				t.Errorf("the log lacks %q:\n%s", want, log.text.String())
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log lacks %q:\n%s", want, log.String())
 			}
 		}
-		if strings.Contains(log.text.String(), "dat_ep_modify") {
-			t.Errorf("a call is logged without a handler:\n%s", log.text.String())
+		if strings.Contains(log.String(), "dat_ep_modify") {
+			t.Errorf("a call is logged without a handler:\n%s", log.String())
 		}
 	})
-}
-
-// slowHandler calls udat, and blocks, once.
-type slowHandler struct {
-	slog.Handler
-	once        sync.Once
-	began, goOn chan struct{}
-	omitted     int64
-}
-
-func (h *slowHandler) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h *slowHandler) Handle(_ context.Context, r slog.Record) error {
-	h.once.Do(func() {
-		_, _, _ = (*udat.IA)(nil).Query()
-		close(h.began)
-		<-h.goOn
-	})
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "omitted" {
-			h.omitted += a.Value.Int64()
-		}
-		return true
-	})
-	return nil
-}
-
-// A slow handler delays no call, and learns how much it has missed.
-func TestSlowLogHandler(t *testing.T) {
-	h := &slowHandler{began: make(chan struct{}), goOn: make(chan struct{})}
-	udat.SetLogHandler(h)
-	defer udat.SetLogHandler(nil)
-	refuse := func(times int) {
-		for range times {
-			_, _, _ = (*udat.IA)(nil).Query()
-		}
-	}
-	refuse(1)
-	select {
-	case <-h.began:
-	case <-udattest.Context(t).Done():
-		t.Fatal("the handler gets no record")
-	}
-	refuse(1023 + 2000) // the handler's own call is there already
-	close(h.goOn)
-	udat.SetLogHandler(nil)
-	if h.omitted != 2000 {
-		t.Errorf("%d records were omitted, want 2000", h.omitted)
-	}
 }

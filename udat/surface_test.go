@@ -15,10 +15,10 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// objectTypes are the kinds of objects, as pointers.
+// objectTypes are the kinds of objects, as pointers, each before those that use it.
 var objectTypes = []reflect.Type{
-	reflect.TypeFor[*udat.IA](), reflect.TypeFor[*udat.PZ](), reflect.TypeFor[*udat.LMR](), reflect.TypeFor[*udat.RMR](),
-	reflect.TypeFor[*udat.EVD](), reflect.TypeFor[*udat.CNO](), reflect.TypeFor[*udat.EP](), reflect.TypeFor[*udat.SRQ](),
+	reflect.TypeFor[*udat.IA](), reflect.TypeFor[*udat.PZ](), reflect.TypeFor[*udat.CNO](), reflect.TypeFor[*udat.EVD](),
+	reflect.TypeFor[*udat.LMR](), reflect.TypeFor[*udat.RMR](), reflect.TypeFor[*udat.SRQ](), reflect.TypeFor[*udat.EP](),
 	reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CR](),
 }
 
@@ -55,13 +55,17 @@ var forTheProcess = []string{"Living", "LogAssertion", "NativeLibrary", "OnLeak"
 // surfaceCall is an exported function, or a method of an object, whose receiver
 // is the first argument.
 type surfaceCall struct {
-	name   string // CreateEP, EP.Free
-	f      reflect.Value
-	method bool
+	name string // CreateEP, EP.Free
+	f    reflect.Value
 }
 
-// surface returns all functions, and all methods of objects, by name.
-func surface() map[string]*surfaceCall {
+// surface has all functions, and all methods of objects, by name.
+var (
+	surface      = surfaceCalls()
+	surfaceNames = sortedKeys(surface)
+)
+
+func surfaceCalls() map[string]*surfaceCall {
 	calls := map[string]*surfaceCall{}
 	for name, f := range functions {
 		calls[name] = &surfaceCall{name: name, f: reflect.ValueOf(f)}
@@ -70,7 +74,7 @@ func surface() map[string]*surfaceCall {
 		for i := range typ.NumMethod() {
 			m := typ.Method(i)
 			name := typ.Elem().Name() + "." + m.Name
-			calls[name] = &surfaceCall{name: name, f: m.Func, method: true}
+			calls[name] = &surfaceCall{name: name, f: m.Func}
 		}
 	}
 	return calls

@@ -2,7 +2,6 @@ package udat_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -23,11 +22,7 @@ func init() {
 }
 
 func makeWrongState(name string) {
-	ia, err := udat.Open(name)
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
+	ia := must(udat.Open(name))
 	defer ia.Close(udat.CloseAbrupt)
 	ep := must(udat.CreateEP(ia, must(udat.CreatePZ(ia)), nil, nil, nil, nil))
 	if udat.HasShadow(ep) {

@@ -2,7 +2,11 @@ package udat_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"net"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -61,14 +65,7 @@ func TestWaitBatch(t *testing.T) {
 			t.Helper()
 			n, err := evd.WaitBatch(patience, events, threshold)
 			want(t, err)
-			if n != length {
-				t.Errorf("got %d events, want %d", n, length)
-			}
-			for i := range uint64(n) {
-				if events[i].Cookie != first+i {
-					t.Errorf("got the cookie %d, want %d", events[i].Cookie, first+i)
-				}
-			}
+			wantEvents(t, events[:n], length, first)
 		}
 		post(t, evd, 1, 2)
 		short, cancel := context.WithTimeout(patience, 10*time.Millisecond)
@@ -85,7 +82,7 @@ func TestWaitBatch(t *testing.T) {
 		ended := asleep(t, ia, func() error { wantBatch(4, 10, 4); return nil })
 		post(t, evd, 10, 11, 12, 13)
 		want(t, receive(t, ended))
-		wantNoEvent(t, evd)
+		udattest.NoEvent(t, evd)
 
 		// More than the threshold come along, as many as there is room for.
 		for i := range uint64(10) {
@@ -112,8 +109,7 @@ func TestUnwaitable(t *testing.T) {
 			want(t, receive(t, ended), udat.ErrInvalidState, udat.InvalidStateEVDUnwaitable)
 		}
 		want(t, evd.SetUnwaitable())
-		param := must(evd.Query())
-		if param.State != udat.EVDStateEnabled|udat.EVDStateUnwaitable {
+		if param := must(evd.Query()); param.State != udat.EVDStateEnabled|udat.EVDStateUnwaitable {
 			t.Errorf("the state is %v", param.State)
 		}
 		post(t, evd, 1, 2)
@@ -121,9 +117,7 @@ func TestUnwaitable(t *testing.T) {
 			want(t, wait(), udat.ErrInvalidState, udat.InvalidStateEVDUnwaitable)
 		}
 		// All else works.
-		if waitCNO(t, cno) != evd {
-			t.Error("another event dispatcher is given")
-		}
+		wantTriggered(t, cno, evd)
 		wantCookies(t, evd, 1)
 		want(t, evd.ClearUnwaitable())
 		want(t, evd.ClearUnwaitable())
@@ -158,10 +152,78 @@ func TestEVDArguments(t *testing.T) {
 			want(t, err, udat.ErrInvalidParameter)
 			wantDetail(t, err)
 		}
-		param, err := createEVD(t, ia, 8, udat.EVDDTO).Query()
-		want(t, err)
-		if param.QLen < 8 || param.IA != ia || param.Flags != udat.EVDDTO {
+		if param := must(createEVD(t, ia, 8, udat.EVDDTO).Query()); param.QLen < 8 || param.IA != ia || param.Flags != udat.EVDDTO {
 			t.Errorf("query returns %+v", param)
 		}
+	})
+}
+
+// causeError is a cause that cannot be compared.
+type causeError struct{ why []string }
+
+func (e causeError) Error() string { return fmt.Sprint("because of ", e.why) }
+
+// The error of a wait that its context ended matches the error of the context and
+// its cause, and is a time-out if the context's error is.
+func TestWaitGivesErrorAndCause(t *testing.T) {
+	cause := errors.New("the cause")
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		cno := createCNO(t, ia, nil, evd)
+		var none context.Context
+		want(t, second(evd.Wait(none)), udat.ErrInvalidParameter)
+		want(t, second(cno.Wait(none)), udat.ErrInvalidParameter)
+		for _, c := range []struct {
+			cause   error
+			timeout bool
+			also    error // what the error matches besides
+		}{
+			{nil, true, nil},
+			{cause, true, cause},
+			{context.Canceled, true, context.Canceled},
+			{fmt.Errorf("%w: %w", cause, context.DeadlineExceeded), true, cause},
+			{causeError{[]string{"a"}}, true, nil},
+			{nil, false, nil},
+			{cause, false, cause},
+			{context.DeadlineExceeded, false, context.DeadlineExceeded},
+			{&udat.Error{Op: "dat_evd_wait", Return: udat.Return(udat.ErrTimeoutExpired)}, false, os.ErrDeadlineExceeded},
+			{net.ErrClosed, false, net.ErrClosed},
+		} {
+			ctx, cancel := context.WithTimeoutCause(context.Background(), time.Millisecond, c.cause)
+			matches := []error{context.DeadlineExceeded, os.ErrDeadlineExceeded, udat.ErrTimeoutExpired}
+			if !c.timeout {
+				parent, end := context.WithCancelCause(context.Background())
+				time.AfterFunc(time.Millisecond, func() { end(c.cause) })
+				ctx, cancel = context.WithCancel(parent)
+				matches = []error{context.Canceled, udat.ErrInterruptedCall}
+			}
+			if c.also != nil {
+				matches = append(matches, c.also)
+			}
+			waits := waysToWait(ctx, evd)
+			waits["asynchronous"] = func() error { return second(ia.AsyncEVD().Wait(ctx)) }
+			waits["CNO"] = func() error { return second(cno.Wait(ctx)) }
+			for name, wait := range waits {
+				err := wait()
+				want(t, err, matches...)
+				var e *udat.Error
+				if !errors.As(err, &e) || e.Timeout() != c.timeout {
+					t.Errorf("%s: Timeout() of %v is not %v", name, err, c.timeout)
+				}
+				var incomparable causeError
+				if _, is := c.cause.(causeError); is && !errors.As(err, &incomparable) {
+					t.Errorf("%s: %v does not have its cause", name, err)
+				}
+			}
+			cancel()
+		}
+		// What is there already is given, although the context has ended.
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		post(t, evd, 1)
+		if given, err := cno.Wait(over); err != nil || given != evd {
+			t.Errorf("an event dispatcher with an event is not given: %v", err)
+		}
+		want(t, second(evd.Wait(over)))
 	})
 }

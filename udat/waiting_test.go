@@ -3,8 +3,10 @@ package udat_test
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -14,17 +16,13 @@ import (
 // EVD, and with none: on a single processor all are parked.
 func forEachIABothWays(t *testing.T, test func(t *testing.T, ia *udat.IA)) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		waitBothWays(t, func(t *testing.T) { test(t, ia) })
+		for name, processors := range map[string]int{"in the library": 4, "parked": 1} {
+			t.Run(name, func(t *testing.T) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+				test(t, ia)
+			})
+		}
 	})
-}
-
-func waitBothWays(t *testing.T, test func(t *testing.T)) {
-	for name, processors := range map[string]int{"in the library": 4, "parked": 1} {
-		t.Run(name, func(t *testing.T) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-			test(t)
-		})
-	}
 }
 
 // asleep makes calls beside the test, and returns once they all wait for events of the adapter. The channel
@@ -74,21 +72,14 @@ func TestCallsBesideWait(t *testing.T) {
 		ended := asleep(t, ia, append(waitsFor(ctx, passive.Recv, 2), waitsFor(ctx, requests, 1)...)...)
 		for range 20 {
 			returns(t, func() error {
-				ep := must(udat.CreateEP(ia, passive.PZ, passive.Recv, passive.Request, passive.Connect, nil))
-				return ep.Free()
+				return must(udat.CreateEP(ia, passive.PZ, passive.Recv, passive.Request, passive.Connect, nil)).Free()
 			})
-			returns(t, func() error {
-				return other.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: passive.Recv})
-			})
-			returns(t, func() error { return other.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: other.Recv}) })
+			for _, evd := range []*udat.EVD{passive.Recv, other.Recv} {
+				returns(t, func() error { return other.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: evd}) })
+			}
 			returns(t, func() error { return second(passive.Recv.Query()) })
 		}
-		var psp *udat.PSP
-		returns(t, func() (err error) {
-			psp, err = udat.CreatePSPAny(ia, requests)
-			return err
-		})
-		returns(t, func() error { return psp.Free() })
+		returns(t, func() error { return must(udat.CreatePSPAny(ia, requests)).Free() })
 		for i := range uint64(2) {
 			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), i, 0))
 			want(t, active.PostSend(one(active.Segment(t, 0, 8)), i, 0))
@@ -100,36 +91,42 @@ func TestCallsBesideWait(t *testing.T) {
 	})
 }
 
-// A CNO gives each of its EVDs once for its events, to one of those who wait.
+// A CNO gives each of its EVDs once for its events, to one of those who wait. Those who leave at that moment pass it on.
 func TestCNOWithManyWaiters(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+	forEachIABothWays(t, func(t *testing.T, ia *udat.IA) {
 		const n = 6
 		var evds []*udat.EVD
 		for range n {
 			evds = append(evds, createEVD(t, ia, 8, udat.EVDSoftware))
 		}
 		cno := createCNO(t, ia, nil, evds...)
-		for range 20 {
-			given := make(chan *udat.EVD, n)
+		for range 10 {
+			leaving, staying := make(chan *udat.EVD, n), make(chan *udat.EVD, n)
+			ctx, leave := context.WithCancel(udattest.Context(t))
+			wait := func(ctx context.Context, to chan<- *udat.EVD) {
+				evd, _ := cno.Wait(ctx)
+				to <- evd
+			}
 			for range n {
-				go func() {
-					evd, err := cno.Wait(udattest.Context(t))
-					want(t, err)
-					given <- evd
-				}()
+				go wait(ctx, leaving)
 			}
 			awaitCNOWaiters(t, n)
+			for range n {
+				go wait(udattest.Context(t), staying)
+			}
+			awaitCNOWaiters(t, 2*n)
+			time.AfterFunc(time.Duration(rand.IntN(200))*time.Microsecond, leave)
 			for _, evd := range evds {
 				post(t, evd, 1)
 			}
-			seen := make(map[*udat.EVD]bool)
 			for range n {
-				evd := receive(t, given)
-				if evd == nil || seen[evd] {
-					t.Fatalf("%p is given again, or none", evd)
+				if evd := receive(t, leaving); evd != nil {
+					wantCookies(t, evd, 1)
+					post(t, evd, 1)
 				}
-				seen[evd] = true
-				wantCookies(t, evd, 1)
+			}
+			for range n {
+				wantCookies(t, receive(t, staying), 1)
 			}
 		}
 	})

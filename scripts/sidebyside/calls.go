@@ -90,7 +90,7 @@ const callsIntroduction = callsTitle + `
 
 The same call on the same object, without a network, made in four ways: in a loop in C; by the [thin layer](../lifecycle.md#the-thin-layer), package
 ` + "`" + `cgo` + "`" + `, with one crossing into C for each call; by package ` + "`" + `udat` + "`" + `; and, where ` + "`" + `udat` + "`" + ` can, many calls in one crossing (` + "`" + `PostBatch` + "`" + `,
-` + "`" + `Poll` + "`" + `). The numbers for Go are the cost added to C. They are medians of [BenchmarkCall](../udat/call_cost_test.go), run by
+` + "`" + `Poll` + "`" + `). The numbers for Go are the cost added to C. They are medians of [BenchmarkCall](../../scripts/sidebyside/callcost/call_cost_test.go), run by
 
     %s
 

@@ -8,7 +8,7 @@ import (
 )
 
 // The cost of a crossing into C, without a network: 64 events of one queue are taken with one crossing each, or all in
-// a loop in C. BenchmarkCall in package udat does the same through the API.
+// a loop in C. BenchmarkCall in scripts/sidebyside/callcost does the same through the API.
 func BenchmarkTaking(b *testing.B) {
 	for name, take := range map[string]func(q queue, events []cgo.Event) cgo.Return{
 		"one at a time": func(q queue, events []cgo.Event) (r cgo.Return) {

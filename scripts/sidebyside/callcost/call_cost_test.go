@@ -1,11 +1,12 @@
 //go:build linux && cgo && !(386 || arm || mips || mipsle)
 
-package udat_test
+package callcost
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ type call struct {
 
 // BenchmarkCall is what the binding costs by itself, in a form for benchstat:
 //
-//	go test -run '^$' -bench '^BenchmarkCall$' -count 10 -exec "$PWD/scripts/testbed" ./udat >calls
+//	go test -run '^$' -bench '^BenchmarkCall$' -count 10 -exec "$PWD/scripts/testbed" ./scripts/sidebyside/callcost >calls
 //	benchstat -col /in calls
 //
 // With the flag --accel count of scripts/testbed, its numbers are instructions instead of nanoseconds.
@@ -51,15 +52,21 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
+// way is one way to make a call.
+type way struct {
+	in   string
+	udat bool
+	make func(n int) error
+}
+
+// ways returns those that there are.
+func (c call) ways() []way {
+	return slices.DeleteFunc([]way{{"C", false, c.c}, {"cgo", false, c.cgo}, {"udat", true, c.udat}, {"batch", true, c.batch}},
+		func(w way) bool { return w.make == nil })
+}
+
 func (c call) benchmark(b *testing.B) {
-	for _, way := range []struct {
-		in   string
-		udat bool
-		make func(n int) error
-	}{{"C", false, c.c}, {"cgo", false, c.cgo}, {"udat", true, c.udat}, {"batch", true, c.batch}} {
-		if way.make == nil {
-			continue
-		}
+	for _, way := range c.ways() {
 		b.Run("in="+way.in, func(b *testing.B) {
 			if c.renew == nil {
 				b.ReportAllocs()
@@ -88,6 +95,28 @@ func (c call) benchmark(b *testing.B) {
 	}
 }
 
+// Each way to make a call works.
+func TestCall(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range calls(t, udattest.Open(t, name)) {
+				for _, way := range c.ways() {
+					var err error
+					if c.renew != nil {
+						err = c.renew(way.udat)
+					}
+					if err == nil {
+						err = way.make(callsMeasured)
+					}
+					if err != nil {
+						t.Errorf("%s in %s: %v", c.name, way.in, err)
+					}
+				}
+			}
+		})
+	}
+}
+
 // repeat makes a function of the call in Go out of one of a single call.
 func repeat(one func() error) func(n int) error {
 	return func(n int) error {
@@ -100,13 +129,32 @@ func repeat(one func() error) func(n int) error {
 	}
 }
 
-func nativeEP(ep *udat.EP) cgo.EPHandle { return cgo.EPHandle(udat.NativeHandle(ep)) }
+func second[T any](_ T, err error) error { return err }
 
-func nativeEVD(evd *udat.EVD) cgo.EVDHandle { return cgo.EVDHandle(udat.NativeHandle(evd)) }
+// failed returns an error for a return that is none of success.
+func failed(r cgo.Return) error {
+	if !r.OK() {
+		return fmt.Errorf("the library returned %v", r)
+	}
+	return nil
+}
 
-func calls(b *testing.B, ia *udat.IA) []call {
-	e := udattest.NewEndpoint(b, ia, nil)
-	ep, evd, lmr := nativeEP(e.EP), nativeEVD(e.Recv), cgo.LMRHandle(udat.NativeHandle(e.Memory))
+func nativeEP(ep *udat.EP) cgo.EPHandle { return cgo.EPHandle(handle(ep, "handle")) }
+
+func nativeEVD(evd *udat.EVD) cgo.EVDHandle { return cgo.EVDHandle(handle(evd, "queue", "handle")) }
+
+// handle returns the native handle of an object, which udat keeps to itself, in a field of a field.
+func handle(object any, fields ...string) uintptr {
+	v := reflect.ValueOf(object).Elem()
+	for _, name := range fields {
+		v = v.FieldByName(name)
+	}
+	return uintptr(v.Uint())
+}
+
+func calls(t testing.TB, ia *udat.IA) []call {
+	e := udattest.NewEndpoint(t, ia, nil)
+	ep, evd, lmr := nativeEP(e.EP), nativeEVD(e.Recv), cgo.LMRHandle(handle(e.Memory, "handle"))
 	events := make([]udat.Event, 64)
 	list := []call{
 		{
@@ -160,16 +208,16 @@ func calls(b *testing.B, ia *udat.IA) []call {
 			batch: repeat(func() error { return second(e.Recv.Poll(events)) }),
 		},
 	}
-	x := newExchange(b, ia)
-	return append(list, lookCall(b, e.Memory), softwareEventCall(b, ia, events), x.postRecvCall(), x.completionCall(events))
+	x := newExchange(t, ia)
+	return append(list, lookCall(t, e.Memory), softwareEventCall(t, ia, events), x.postRecvCall(), x.completionCall(events))
 }
 
 // lookCall looks at a byte that no peer writes.
-func lookCall(b *testing.B, lmr *udat.LMR) call {
+func lookCall(t testing.TB, lmr *udat.LMR) call {
 	const nobodys = 77
 	last, err := mem.PeerByteAt(lmr, 63)
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	last.Store(0)
 	found := func(found bool) error {
@@ -202,12 +250,12 @@ func lookCall(b *testing.B, lmr *udat.LMR) call {
 }
 
 // softwareEventCall posts an event and takes it.
-func softwareEventCall(b *testing.B, ia *udat.IA, events []udat.Event) call {
+func softwareEventCall(t testing.TB, ia *udat.IA, events []udat.Event) call {
 	evd, err := udat.CreateEVD(ia, len(events), udat.EVDSoftware)
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	b.Cleanup(func() { evd.Free() })
+	t.Cleanup(func() { evd.Free() })
 	native := nativeEVD(evd)
 	return call{
 		name: "dat_evd_post_se+dat_evd_dequeue",
@@ -232,6 +280,7 @@ func softwareEventCall(b *testing.B, ia *udat.IA, events []udat.Event) call {
 // again, so that their memory is there.
 type exchange struct {
 	e, peer *udattest.Endpoint
+	ep      cgo.EPHandle   // of e
 	iov     []udat.Segment // of a receive
 	native  cgo.LMRTriplet // the same
 	receive []udat.Post
@@ -245,27 +294,28 @@ const (
 	atOnce        = 64   // in a batch
 )
 
-func newExchange(b *testing.B, ia *udat.IA) *exchange {
-	attr := udattest.DefaultAttr(b, ia)
+func newExchange(t testing.TB, ia *udat.IA) *exchange {
+	attr := udattest.DefaultAttr(t, ia)
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = mostReceives, atOnce
 	options := udattest.Options{Attr: &attr, QueueLength: mostReceives}
-	x := &exchange{e: options.NewEndpoint(b, ia), peer: options.NewEndpoint(b, ia)}
-	udattest.ConnectPair(b, udattest.Listen(b, ia), x.peer, x.e)
-	x.iov = one(x.e.Segment(b, 0, 8))
+	x := &exchange{e: options.NewEndpoint(t, ia), peer: options.NewEndpoint(t, ia)}
+	udattest.ConnectPair(t, udattest.Listen(t, ia), x.peer, x.e)
+	x.ep = nativeEP(x.e.EP)
+	x.iov = []udat.Segment{x.e.Segment(t, 0, 8)}
 	memory, err := x.e.Memory.Query()
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	x.native = cgo.LMRTriplet{VirtualAddress: memory.Address, SegmentLength: 8, LMRContext: memory.LMRContext}
 	x.receive = slices.Repeat([]udat.Post{{Operation: udat.DTOReceive, Segments: x.iov}}, atOnce)
-	x.send = slices.Repeat([]udat.Post{{Operation: udat.DTOSend, Segments: one(x.peer.Segment(b, 0, 8))}}, atOnce)
+	x.send = slices.Repeat([]udat.Post{{Operation: udat.DTOSend, Segments: []udat.Segment{x.peer.Segment(t, 0, 8)}}}, atOnce)
 	return x
 }
 
 func (x *exchange) postInC(n int) error {
 	x.waiting += n
 	segment := x.native // cgo looks for pointers in all of what a pointer leads into
-	return failed(cloop.EPPostRecv(nativeEP(x.e.EP), &segment, 0, n))
+	return failed(cloop.EPPostRecv(x.ep, &segment, 0, n))
 }
 
 func (x *exchange) postBatch(n int) error {
@@ -324,9 +374,7 @@ func (x *exchange) postRecvCall() call {
 		cgo: func(n int) error {
 			x.waiting += n
 			segments := []cgo.LMRTriplet{x.native}
-			return repeat(func() error {
-				return failed(cgo.EPPostRecv(nativeEP(x.e.EP), segments, 0, 0))
-			})(n)
+			return repeat(func() error { return failed(cgo.EPPostRecv(x.ep, segments, 0, 0)) })(n)
 		},
 		udat: func(n int) error {
 			x.waiting += n
