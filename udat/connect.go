@@ -124,6 +124,9 @@ func (ep *EP) requireConnectable(op string, from EPState) error {
 //	    IN const DAT_PVOID private_data, IN DAT_QOS quality_of_service)
 func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_dup_connect"
+	if gone := from.object().refused(op, InvalidHandleEP, nil); gone != nil {
+		return ep.object().refused(op, InvalidHandleEP, gone)
+	}
 	return ep.connect(op, timeout, InvalidArg3, privateData, InvalidArg4, func() error {
 		if err := from.object().enter(op, InvalidHandleEP); err != nil {
 			return err

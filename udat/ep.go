@@ -88,10 +88,13 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 //	    OUT DAT_EP_HANDLE *ep_handle)
 func CreateEPWithSRQ(ia *IA, pz *PZ, recv, request, connect *EVD, srq *SRQ, attr *EPAttr) (*EP, error) {
 	const op = "dat_ep_create_with_srq"
-	if srq == nil {
-		return nil, srq.object().unusable(op, InvalidHandleSRQ)
+	p := epParts{pz: pz, recv: recv, request: request, connect: connect, srq: srq}
+	for _, a := range p.optional() {
+		if a.object == nil {
+			return nil, a.object.unusable(op, a.invalid)
+		}
 	}
-	return createEP(op, ia, epParts{pz: pz, recv: recv, request: request, connect: connect, srq: srq}, attr)
+	return createEP(op, ia, p, attr)
 }
 
 func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
@@ -136,12 +139,17 @@ type epParts struct {
 	attr                   EPAttr
 }
 
-// arguments lists the parts, without those that are left out, which an endpoint with a shared receive queue needs.
+// optional lists the parts that may be left out.
+func (p *epParts) optional() []argument {
+	return []argument{{p.recv.object(), InvalidHandleEVDRecv}, {p.request.object(), InvalidHandleEVDRequest},
+		{p.connect.object(), InvalidHandleEVDConn}, {p.srq.object(), InvalidHandleSRQ}}
+}
+
+// arguments lists the parts, without those that are left out.
 func (p *epParts) arguments(ia *IA) []argument {
 	arguments := []argument{{ia.object(), InvalidHandleIA}, {p.pz.object(), InvalidHandlePZ}}
-	for _, a := range []argument{{p.recv.object(), InvalidHandleEVDRecv}, {p.request.object(), InvalidHandleEVDRequest},
-		{p.connect.object(), InvalidHandleEVDConn}, {p.srq.object(), InvalidHandleSRQ}} {
-		if a.object != nil || p.srq != nil {
+	for _, a := range p.optional() {
+		if a.object != nil {
 			arguments = append(arguments, a)
 		}
 	}

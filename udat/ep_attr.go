@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -133,9 +134,9 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 	}
 	switch {
 	case a.ServiceType != ServiceTypeRC:
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC)
+		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC))
 	case a.QOS != QOSBestEffort:
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort)
+		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort))
 	case p.recv == nil && a.MaxRecvDTOs != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRecvDTOs is %d, but the endpoint has no receive event dispatcher: leave it 0", a.MaxRecvDTOs)
 	case p.request == nil && (a.MaxRequestDTOs != 0 || a.MaxRequestIOV != 0):

@@ -53,11 +53,7 @@ func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) {
 	if len(memory) > 0 {
 		lmr.pin = newPin(memory)
 	}
-	if err := lmr.register(pz, privileges); err != nil {
-		lmr.release()
-		return nil, err
-	}
-	return lmr, nil
+	return lmr.register(pz, privileges)
 }
 
 const (
@@ -77,29 +73,35 @@ func (lmr *LMR) check(op string, privileges MemPriv) error {
 	return nil
 }
 
-func (lmr *LMR) register(pz *PZ, privileges MemPriv) error {
+// register completes a new region, or lets go of its memory.
+func (lmr *LMR) register(pz *PZ, privileges MemPriv) (_ *LMR, err error) {
 	const op = registerOp
+	defer func() {
+		if err != nil {
+			lmr.release()
+		}
+	}()
 	if err := lmr.check(op, privileges); err != nil {
-		return err
+		return nil, err
 	}
 	leave, err := enterAll(op, pz.arguments()...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
 
 	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, cgo.MemPriv(privileges), cgo.VATypeVA)
 	if r.Type() == cgo.InsufficientResources {
-		return explained(op, Return(r), device.WhyNotPinned(lmr.address(), uint64(len(lmr.memory)), privileges.writing()))
+		return nil, explained(op, Return(r), device.WhyNotPinned(lmr.address(), uint64(len(lmr.memory)), privileges.writing()))
 	}
 	if err := check(op, r); err != nil {
-		return err
+		return nil, err
 	}
 	lmr.pz, lmr.handle, lmr.privileges = pz, handle, privileges
 	lmr.usable.Store(uint32(privileges))
 	lmr.lmrContext, lmr.rmrContext = lmrContext, rmrContext
 	lmr.obj.born("memory region", cgo.Handle(handle), InvalidStateLMRInUse, lmr.Free, &pz.obj.Object, &pz.ia.obj.Object)
-	return nil
+	return lmr, nil
 }
 
 // writing names the privileges that let adapters write, "" for none.

@@ -65,11 +65,7 @@ func allocate(pz *PZ, size int, privileges MemPriv, mapPages func() ([]byte, err
 		return nil, err
 	}
 	lmr := &LMR{memory: mapping[:size:size], mapping: mapping}
-	if err := lmr.register(pz, privileges); err != nil {
-		lmr.release()
-		return nil, err
-	}
-	return lmr, nil
+	return lmr.register(pz, privileges)
 }
 
 // hugePageFolder has the number of kilobytes, or a * for any.

@@ -3,7 +3,6 @@ package udat
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/shadow"
@@ -17,6 +16,8 @@ const fixedEPFields = EPParamMask(cgo.EPFieldIAHandle | cgo.EPFieldEPState | cgo
 const unsupportedEPFields = EPParamMask(cgo.EPFieldComm | cgo.EPFieldSRQHandle | cgo.EPFieldSRQSoftHW |
 	cgo.EPFieldNumTransportAttr | cgo.EPFieldTransportSpecificAttr | cgo.EPFieldNumProviderAttr | cgo.EPFieldProviderSpecificAttr)
 
+const modifyOp = "dat_ep_modify"
+
 // Modify changes the parameters that mask names to those in param, all of them or, when
 // it fails, none. The endpoint must be UNCONNECTED, or, except for the protection zone,
 // RESERVED or PASSIVE_CONNECTION_PENDING; otherwise it fails with ErrInvalidState.
@@ -28,7 +29,7 @@ const unsupportedEPFields = EPParamMask(cgo.EPFieldComm | cgo.EPFieldSRQHandle |
 //	Implements: DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_EP_PARAM_MASK ep_param_mask, IN const DAT_EP_PARAM *ep_param)
 func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
-	const op = "dat_ep_modify"
+	const op = modifyOp
 	if err := checkMask(op, mask, param); err != nil {
 		return ep.object().refused(op, InvalidHandleEP, err)
 	}
@@ -37,9 +38,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	}
 	defer ep.request.mu.Unlock()
 	p := *ep.parts
-	if err := p.assign(op, mask, param); err != nil {
-		return err
-	}
+	p.assign(mask, param)
 	leave, err := enterAll(op, append(p.arguments(ep.ia), ep.parts.arguments(ep.ia)...)...)
 	if err != nil {
 		return err
@@ -108,7 +107,7 @@ func checkMask(op string, mask EPParamMask, param *EPParam) error {
 }
 
 // assign takes over the fields of param that mask names.
-func (p *epParts) assign(op string, mask EPParamMask, param *EPParam) error {
+func (p *epParts) assign(mask EPParamMask, param *EPParam) {
 	assign(&p.pz, param.PZ, mask&EPFieldPZHandle)
 	assign(&p.recv, param.RecvEVD, mask&EPFieldRecvEVDHandle)
 	assign(&p.request, param.RequestEVD, mask&EPFieldRequestEVDHandle)
@@ -130,19 +129,14 @@ func (p *epParts) assign(op string, mask EPParamMask, param *EPParam) error {
 	assign(&a.NoRDMAReadOut, b.NoRDMAReadOut, mask&EPFieldMaxRDMAReadOut)
 	assign(&a.MaxRDMAReadIOV, b.MaxRDMAReadIOV, mask&EPFieldMaxRDMAReadIOV)
 	assign(&a.MaxRDMAWriteIOV, b.MaxRDMAWriteIOV, mask&EPFieldMaxRDMAWriteIOV)
-
-	switch {
-	case a.ServiceType != ServiceTypeRC:
-		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC))
-	case a.QOS != QOSBestEffort:
-		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort))
-	}
-	return nil
 }
 
 // refuseUnsupported makes the error for what no provider supports, which
 // dat_ep_modify, unlike dat_ep_create, counts among the invalid parameters.
 func refuseUnsupported(op string, arg ReturnSubtype, detail string) error {
+	if op != modifyOp {
+		return refuse(op, ErrModelNotSupported, NoSubtype, "%s", detail)
+	}
 	return logged(&Error{
 		Op:     op,
 		Return: classError | Return(ErrInvalidParameter) | Return(arg),

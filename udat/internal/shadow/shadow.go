@@ -106,6 +106,7 @@ func (s *Shadow) Believe(state State) {
 // CallInProgress is a call that has begun. The zero value does nothing.
 type CallInProgress struct {
 	shadow *Shadow
+	call   string
 	slot   int
 }
 
@@ -127,7 +128,7 @@ func (s *Shadow) Begin(c Call) CallInProgress {
 		return CallInProgress{}
 	}
 	s.calls[slot] = c
-	return CallInProgress{s, slot}
+	return CallInProgress{s, string(c), slot}
 }
 
 // End notes that the call has returned *err. A defer needs the address.
@@ -135,13 +136,13 @@ func (c CallInProgress) End(err *error) {
 	if c.shadow == nil {
 		return
 	}
-	s := c.shadow
-	s.mu.Lock()
-	call := string(s.calls[c.slot])
-	step := s.step(call + " done")
-	step.Err = *err
-	difference := s.take(step, call, func(possible []belief) []belief {
-		s.calls[c.slot] = ""
+	look := func() Step {
+		step := c.shadow.glance(c.call + " done")
+		step.Err = *err
+		return step
+	}
+	c.shadow.take(c.call, look, func(possible []belief) []belief {
+		c.shadow.calls[c.slot] = ""
 		if *err == nil {
 			return withProgress(possible, c.slot, succeeded)
 		}
@@ -150,8 +151,6 @@ func (c CallInProgress) End(err *error) {
 		}
 		return withProgress(possible, c.slot, notYet)
 	})
-	s.mu.Unlock()
-	s.raise(difference)
 }
 
 // withProgress returns the beliefs in which a call that has returned was so far,
@@ -167,12 +166,12 @@ func withProgress(possible []belief, slot int, p progress) (after []belief) {
 }
 
 // Observe returns the state of the endpoint, and compares it. The endpoint is alive meanwhile.
-func (s *Shadow) Observe(op string) (State, error) {
-	s.mu.Lock()
-	state, err := s.endpoint.State(op)
-	difference := s.take(Step{What: op, State: state, HasState: err == nil, Err: err}, op, unchanged)
-	s.mu.Unlock()
-	s.raise(difference)
+func (s *Shadow) Observe(op string) (state State, err error) {
+	look := func() Step {
+		state, err = s.endpoint.State(op)
+		return Step{What: op, State: state, HasState: err == nil, Err: err}
+	}
+	s.take(op, look, unchanged)
 	return state, err
 }
 
@@ -201,24 +200,21 @@ func (s *Shadow) Event(n Event) {
 func (s *Shadow) Completion() { s.happened(cgo.EventDTOCompletion, unchanged) }
 
 func (s *Shadow) happened(event Event, explain func(possible []belief) []belief) {
-	s.mu.Lock()
-	difference := s.take(s.step(event.String()), event.String(), explain)
-	s.mu.Unlock()
-	s.raise(difference)
+	s.take(event.String(), func() Step { return s.glance(event.String()) }, explain)
 }
 
 // Posted notes an operation that the library has accepted, by the name of its call.
 func (s *Shadow) Posted(call string) {
-	s.mu.Lock()
-	state, err := s.endpoint.State(call)
-	difference := s.take(Step{What: call, State: state, HasState: err == nil}, call, func(possible []belief) []belief {
+	look := func() Step {
+		state, err := s.endpoint.State(call)
+		return Step{What: call, State: state, HasState: err == nil}
+	}
+	s.take(call, look, func(possible []belief) []belief {
 		if slices.ContainsFunc(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 }) {
 			return possible
 		}
 		return nil
 	})
-	s.mu.Unlock()
-	s.raise(difference)
 }
 
 // Assert calls a function that may report a difference to the program. If that panics, the lock is
@@ -234,16 +230,25 @@ func Assert(lock sync.Locker, look func()) {
 	panics = false
 }
 
-// step makes a step with the state of the endpoint, if that can be read. The caller may hold an
+// glance makes a step with the state of the endpoint, if that can be read. The caller may hold an
 // EVD's lock.
-func (s *Shadow) step(what string) Step {
+func (s *Shadow) glance(what string) Step {
 	state, ok := s.endpoint.Glance(what)
 	return Step{What: what, State: state, HasState: ok}
 }
 
-// take goes on by one step. explain returns those of the possible beliefs that fit what
-// has happened. The caller holds mu.
-func (s *Shadow) take(step Step, at string, explain func(possible []belief) []belief) *Difference {
+// take goes on by one step, and reports a difference. look makes the step, and explain returns those
+// of the possible beliefs that fit what has happened, both with mu held.
+func (s *Shadow) take(at string, look func() Step, explain func(possible []belief) []belief) {
+	s.mu.Lock()
+	difference := s.compare(at, look(), explain)
+	s.mu.Unlock()
+	if difference != nil {
+		s.report(*difference)
+	}
+}
+
+func (s *Shadow) compare(at string, step Step, explain func(possible []belief) []belief) *Difference {
 	s.history.add(step)
 	if refuted := s.narrow(explain); refuted != nil {
 		return s.difference(Difference{At: at, Impossible: true}, refuted)
@@ -288,12 +293,6 @@ func (s *Shadow) difference(d Difference, refuted []belief) *Difference {
 	}
 	d.History = s.history
 	return &d
-}
-
-func (s *Shadow) raise(e *Difference) {
-	if e != nil {
-		s.report(*e)
-	}
 }
 
 // possible adds to the beliefs all that the library may have done since, and
