@@ -97,12 +97,14 @@ func TestWaitersInStorm(t *testing.T) {
 			cno := createCNO(t, ia, nil)
 			t.Cleanup(func() { want(t, evd.ModifyCNO(nil)) })
 			want(t, evd.SetWaitSpin(0))
+			if c.byCNO {
+				want(t, evd.ModifyCNO(cno))
+			}
 			for range 150 {
 				const n = 3
 				ctx, ended := udattest.Context(t), make(chan error, n)
 				waits := waitsFor(ctx, evd, n)
 				if c.byCNO {
-					want(t, evd.ModifyCNO(cno))
 					waits = []func() error{func() error { return takeAll(ctx, cno, n) }}
 				}
 				for _, wait := range waits {

@@ -26,6 +26,7 @@ type fake struct {
 	mu        sync.Mutex
 	changed   *sync.Cond
 	events    int
+	waiting   bool // in the library
 	waitable  bool
 	enabled   bool
 	attached  cgo.CNOHandle
@@ -58,10 +59,10 @@ func (f *fake) post(n int) {
 	f.trigger()
 }
 
-// trigger is called with mu held.
+// trigger is called with mu held. An event wakes one that waits in the library instead.
 func (f *fake) trigger() {
 	switch {
-	case !f.enabled || f.events == 0:
+	case !f.enabled || f.events == 0 || f.waiting:
 	case f.attached == notifierCNO:
 		go f.q.wakeAfter(true)
 	default:
@@ -87,8 +88,10 @@ func (f *fake) spin(evd cgo.EVDHandle, events []cgo.Event, _ time.Duration) (int
 func (f *fake) wait(evd cgo.EVDHandle, timeout uint32, threshold int32, events []cgo.Event) (int, cgo.Return) {
 	f.mu.Lock()
 	for f.waitable && f.events < int(threshold) && timeout > 0 {
+		f.waiting = true
 		f.changed.Wait()
 	}
+	f.waiting = false
 	waitable, enough := f.waitable, f.events >= int(threshold)
 	f.mu.Unlock()
 	switch {
