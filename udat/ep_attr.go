@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -162,4 +163,20 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		}
 	}
 	return nil
+}
+
+const modifyOp = "dat_ep_modify"
+
+// refuseUnsupported makes the error for what no provider supports, which
+// dat_ep_modify, unlike dat_ep_create, counts among the invalid parameters.
+func refuseUnsupported(op string, arg ReturnSubtype, detail string) error {
+	if op != modifyOp {
+		return refuse(op, ErrModelNotSupported, NoSubtype, "%s", detail)
+	}
+	return logged(&Error{
+		Op:     op,
+		Return: classError | Return(ErrInvalidParameter) | Return(arg),
+		Detail: detail,
+		Err:    errors.ErrUnsupported,
+	})
 }

@@ -2,7 +2,6 @@ package udat
 
 import (
 	"cmp"
-	"errors"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/shadow"
@@ -15,8 +14,6 @@ const fixedEPFields = EPParamMask(cgo.EPFieldIAHandle | cgo.EPFieldEPState | cgo
 // unsupportedEPFields could be modified, but no provider knows what they are for.
 const unsupportedEPFields = EPParamMask(cgo.EPFieldComm | cgo.EPFieldSRQHandle | cgo.EPFieldSRQSoftHW |
 	cgo.EPFieldNumTransportAttr | cgo.EPFieldTransportSpecificAttr | cgo.EPFieldNumProviderAttr | cgo.EPFieldProviderSpecificAttr)
-
-const modifyOp = "dat_ep_modify"
 
 // Modify changes the parameters that mask names to those in param, all of them or, when
 // it fails, none. The endpoint must be UNCONNECTED, or, except for the protection zone,
@@ -129,20 +126,6 @@ func (p *epParts) assign(mask EPParamMask, param *EPParam) {
 	assign(&a.NoRDMAReadOut, b.NoRDMAReadOut, mask&EPFieldMaxRDMAReadOut)
 	assign(&a.MaxRDMAReadIOV, b.MaxRDMAReadIOV, mask&EPFieldMaxRDMAReadIOV)
 	assign(&a.MaxRDMAWriteIOV, b.MaxRDMAWriteIOV, mask&EPFieldMaxRDMAWriteIOV)
-}
-
-// refuseUnsupported makes the error for what no provider supports, which
-// dat_ep_modify, unlike dat_ep_create, counts among the invalid parameters.
-func refuseUnsupported(op string, arg ReturnSubtype, detail string) error {
-	if op != modifyOp {
-		return refuse(op, ErrModelNotSupported, NoSubtype, "%s", detail)
-	}
-	return logged(&Error{
-		Op:     op,
-		Return: classError | Return(ErrInvalidParameter) | Return(arg),
-		Detail: detail,
-		Err:    errors.ErrUnsupported,
-	})
 }
 
 func assign[T any](to *T, value T, wanted EPParamMask) {
