@@ -99,11 +99,13 @@ func Create[T any](T) *X { cgo.XCreate(); return nil }
 // Free frees.
 //
 //	Implements: DAT_RETURN dat_x_free(IN DAT_X_HANDLE x)
-func (*X) Free() { release() }
+func (*X) Free() { release(nil) }
 
-func release() { free() }
+func release(l *library) { l.free() }
 
-var free = cgo.XFree
+type library struct{ free func() }
+
+var native = library{free: cgo.XFree}
 
 // Wait waits. Only through an interface does a test call it.
 //
@@ -232,9 +234,9 @@ func TestProblems(t *testing.T) {
 		"dat_x_query: nothing in udat implements it",
 		"dat_x_query: no test uses cgo's XQuery",
 		"dat_x_wait: no test uses udat's X.Wait",
-		`udat/x.go:34: Open: it does not call dat_ia_open: write "Stands in for:"`,
-		"udat/x.go:29: X.Modify: scripts/apistatus/calls.go has no reason why it stands in for dat_x_modify",
-		`udat/x.go:24: X.Wait: it calls dat_x_wait: write "Implements:"`,
+		`udat/x.go:36: Open: it does not call dat_ia_open: write "Stands in for:"`,
+		"udat/x.go:31: X.Modify: scripts/apistatus/calls.go has no reason why it stands in for dat_x_modify",
+		`udat/x.go:26: X.Wait: it calls dat_x_wait: write "Implements:"`,
 		"scripts/apistatus/calls.go: the reason for dat_x_gone is not needed: take it out",
 	}
 	if diff := cmp.Diff(want, s.problems); diff != "" {

@@ -194,11 +194,16 @@ func (g *references) declare(decl ast.Decl, info *types.Info, file string, inTes
 	}
 }
 
-// note records what a declaration names.
+// note records what a declaration names. A field that holds a function leads to what a literal of its struct sets it to.
 func (g *references) note(id string, node ast.Node, info *types.Info) {
 	ast.Inspect(node, func(n ast.Node) bool {
-		if name, ok := n.(*ast.Ident); ok {
-			if used := fullName(info.Uses[name]); used != "" && used != id && !slices.Contains(g.names[id], used) {
+		switch n := n.(type) {
+		case *ast.KeyValueExpr:
+			if key, ok := n.Key.(*ast.Ident); ok && fullName(info.Uses[key]) != "" {
+				g.note(fullName(info.Uses[key]), n.Value, info)
+			}
+		case *ast.Ident:
+			if used := fullName(info.Uses[n]); used != "" && used != id && !slices.Contains(g.names[id], used) {
 				g.names[id] = append(g.names[id], used)
 			}
 		}
@@ -206,14 +211,20 @@ func (g *references) note(id string, node ast.Node, info *types.Info) {
 	})
 }
 
-// fullName names a function, a method or a variable of a package. It returns "" for anything else.
+// fullName names a function, a method, a variable of a package, or a field that holds a function. It returns "" for
+// anything else.
 func fullName(object types.Object) string {
 	switch object := object.(type) {
 	case *types.Func:
 		return object.Origin().FullName()
 	case *types.Var:
-		if object.Pkg() != nil && object.Parent() == object.Pkg().Scope() {
+		_, isFunc := object.Type().Underlying().(*types.Signature)
+		switch {
+		case object.Pkg() == nil:
+		case object.Parent() == object.Pkg().Scope():
 			return object.Pkg().Path() + "." + object.Name()
+		case object.IsField() && isFunc:
+			return object.Pkg().Path() + " field " + object.Name()
 		}
 	}
 	return ""
