@@ -152,9 +152,11 @@ func (cno *CNO) callAgent(stop chan struct{}) {
 		cno.agent, cno.stop = nil, nil
 	}
 	cno.mu.Unlock()
-	if agent != nil {
-		agent(evd)
+	if agent == nil {
+		_ = evd
+		return
 	}
+	agent(evd)
 }
 
 const cnoWaitOp = "dat_cno_wait"
