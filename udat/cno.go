@@ -152,11 +152,9 @@ func (cno *CNO) callAgent(stop chan struct{}) {
 		cno.agent, cno.stop = nil, nil
 	}
 	cno.mu.Unlock()
-	if agent == nil {
-		_ = evd
-		return
+	if agent != nil {
+		agent(evd)
 	}
-	agent(evd)
 }
 
 const cnoWaitOp = "dat_cno_wait"

@@ -51,7 +51,7 @@ func (n *Notifier) dispatch(cno cgo.CNOHandle) {
 			return
 		}
 		if q := n.find(evd); q != nil {
-			q.WakeAfter(true)
+			q.wakeAfter(true)
 		}
 	}
 }

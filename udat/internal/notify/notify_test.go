@@ -64,7 +64,7 @@ func (f *fake) trigger() {
 	switch {
 	case !f.enabled || f.events == 0 || f.waiting:
 	case f.attached == notifierCNO:
-		go f.q.WakeAfter(true)
+		go f.q.wakeAfter(true)
 	default:
 		f.triggered++
 	}
@@ -258,7 +258,7 @@ func TestFree(t *testing.T) {
 			t.Errorf("a freed EVD can be entered: %v", freed)
 		}
 		f.want(waited, 0, cgo.InvalidHandle)
-		f.q.WakeAfter(true)
+		f.q.wakeAfter(true)
 	})
 }
 

@@ -201,7 +201,7 @@ func (q *Queue) park(ctx context.Context, w *waiter, most int) (raw []cgo.Event,
 		r = q.waiters.ended(ctx, w)
 	}
 	if !r.OK() || woken && len(raw) > 0 && len(raw) == len(q.Scratch(most)) {
-		q.WakeAfter(woken)
+		q.wakeAfter(woken)
 	}
 	return raw, r
 }

@@ -14,7 +14,7 @@ import (
 // waiters has the goroutines that wait on a queue.
 //
 // One event wakes one waiter. So a waiter that was woken looks for events, and wakes
-// another if it may leave any, even if its wait has ended meanwhile: see WakeAfter.
+// another if it may leave any, even if its wait has ended meanwhile: see wakeAfter.
 type waiters struct {
 	mu     sync.Mutex
 	parked parked
@@ -195,9 +195,9 @@ func (q *Queue) setNotifies(notifies bool) cgo.Return {
 	return q.setTrigger(to)
 }
 
-// WakeAfter is called when the queue has triggered a CNO, and by a waiter that leaves events,
-// perhaps: woken says whether it was woken for them. The last one always wakes others.
-func (q *Queue) WakeAfter(woken bool) {
+// wakeAfter is called by the notifier when the queue has notified, and by a waiter that leaves
+// events, perhaps: woken says whether it was woken for them. The last one always wakes others.
+func (q *Queue) wakeAfter(woken bool) {
 	if !q.Enter() {
 		return
 	}
