@@ -37,7 +37,7 @@ func wantSilent(t *testing.T, cno *udat.CNO) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if evd, err := cno.Wait(ctx); err == nil {
-		t.Errorf("the notification object gives %p, which should have no events", evd)
+		t.Errorf("Wait returns %p, which should have no events", evd)
 	} else {
 		want(t, err, context.DeadlineExceeded)
 	}
@@ -91,11 +91,11 @@ func forget(cno *udat.CNO) {
 func wantTriggered(t testing.TB, cno *udat.CNO, evd *udat.EVD) {
 	t.Helper()
 	if waitCNO(t, cno) != evd {
-		t.Error("another event dispatcher is given")
+		t.Error("Wait returns another event dispatcher")
 	}
 }
 
-// An EVD is given although another goroutine has taken its events meanwhile. Waits on an EVD leave its CNO as it is.
+// Wait returns an EVD although another goroutine has taken its events meanwhile. Waits on an EVD leave its CNO as it is.
 func TestCNOWhenOthersTake(t *testing.T) {
 	forEachIABothWays(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
@@ -149,7 +149,7 @@ func TestCNODisabledEVD(t *testing.T) {
 		awaitCNOWaiters(t, 1)
 		want(t, evd.Enable())
 		if receive(t, given) != evd {
-			t.Error("another event dispatcher is given")
+			t.Error("Wait returns another event dispatcher")
 		}
 		wantState(udat.EVDStateEnabled | udat.EVDStateWaitable)
 	})

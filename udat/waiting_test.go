@@ -91,7 +91,7 @@ func TestCallsBesideWait(t *testing.T) {
 	})
 }
 
-// A CNO gives each of its EVDs once for its events, to one of those who wait. Those who leave at that moment pass it on.
+// One of those who wait on a CNO gets each EVD that has triggered it. One who leaves at that moment passes it on.
 func TestCNOWithManyWaiters(t *testing.T) {
 	forEachIABothWays(t, func(t *testing.T, ia *udat.IA) {
 		const n = 6
