@@ -3,7 +3,6 @@ package udat
 import (
 	"context"
 	"runtime/trace"
-	"sync"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/notify"
@@ -14,11 +13,7 @@ import (
 type CNO struct {
 	obj     object
 	ia      *IA
-	waiting *notify.CNO
-
-	mu    sync.Mutex
-	agent func(*EVD)    // nil when there is none, or it was called
-	stop  chan struct{} // closed when the goroutine that waits for the agent's sake is to end; nil without one
+	waiting *notify.CNO[EVD]
 }
 
 func (cno *CNO) object() *object {
@@ -44,11 +39,11 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	cno := &CNO{ia: ia}
 	var r cgo.Return
 	var err error
-	if cno.waiting, r, err = notify.CreateCNO(ia.handle); err != nil || !r.OK() {
+	if cno.waiting, r, err = notify.CreateCNO(ia.handle, ia.evdWithHandle); err != nil || !r.OK() {
 		return nil, cannotNotify(op, r, err)
 	}
 	cno.obj.born("notification object", cgo.Handle(cno.waiting.Handle()), InvalidStateCNOInUse, cno.Free, &ia.obj.Object)
-	cno.setAgent(agent)
+	cno.waiting.SetAgent(agent)
 	return cno, nil
 }
 
@@ -80,9 +75,7 @@ func (cno *CNO) Query() (CNOParam, error) {
 	if err := check(op, cgo.CNOQuery(cno.waiting.Handle(), cgo.CNOFieldAll, &native)); err != nil {
 		return CNOParam{}, err
 	}
-	cno.mu.Lock()
-	defer cno.mu.Unlock()
-	return CNOParam{IA: cno.ia, Agent: cno.agent}, nil
+	return CNOParam{IA: cno.ia, Agent: cno.waiting.Agent()}, nil
 }
 
 // Free frees the notification object. Waiters get ErrClosed, and the agent is not
@@ -91,13 +84,7 @@ func (cno *CNO) Query() (CNOParam, error) {
 //	Implements: DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
 func (cno *CNO) Free() error {
 	const op = "dat_cno_free"
-	return cno.object().seal(op, InvalidHandleCNO, func() error {
-		err := check(op, cno.waiting.Free())
-		if err == nil {
-			cno.setAgent(nil)
-		}
-		return err
-	})
+	return cno.object().seal(op, InvalidHandleCNO, func() error { return check(op, cno.waiting.Free()) })
 }
 
 // ModifyAgent replaces the agent: a function that is called once, on a goroutine of its
@@ -112,49 +99,8 @@ func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 		return err
 	}
 	defer cno.obj.Leave()
-	cno.setAgent(agent)
+	cno.waiting.SetAgent(agent)
 	return nil
-}
-
-// setAgent keeps the goroutine that waits for an agent's sake: were each agent to
-// have its own, a program that replaces agents fast would make them faster than they
-// end.
-func (cno *CNO) setAgent(agent func(*EVD)) {
-	cno.mu.Lock()
-	defer cno.mu.Unlock()
-	cno.agent = agent
-	switch {
-	case agent != nil && cno.stop == nil:
-		cno.stop = make(chan struct{})
-		go cno.callAgent(cno.stop)
-	case agent == nil && cno.stop != nil:
-		close(cno.stop)
-		cno.stop = nil
-	}
-}
-
-// callAgent waits as any program may, and calls the agent that there is then.
-func (cno *CNO) callAgent(stop chan struct{}) {
-	select {
-	case <-stop:
-		return // without a wait for others that come and go as fast
-	default:
-	}
-	evd, r := cno.wait(stop)
-	if !r.OK() {
-		return
-	}
-	cno.mu.Lock()
-	agent := cno.agent
-	if cno.stop != stop {
-		agent = nil
-	} else {
-		cno.agent, cno.stop = nil, nil
-	}
-	cno.mu.Unlock()
-	if agent != nil {
-		agent(evd)
-	}
 }
 
 const cnoWaitOp = "dat_cno_wait"
@@ -181,7 +127,7 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 		return nil, cno.object().enter(cnoWaitOp, InvalidHandleCNO)
 	}
 	defer trace.StartRegion(ctx, cnoWaitOp).End()
-	evd, r := cno.wait(ctx.Done())
+	evd, r := cno.waiting.Wait(ctx.Done())
 	switch {
 	case r.OK():
 		return evd, nil
@@ -189,17 +135,6 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 		return nil, interrupted(cnoWaitOp, ctx)
 	}
 	return nil, cno.obj.refused(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
-}
-
-// wait returns an EVD that has triggered the CNO: see notify.CNO.Wait.
-func (cno *CNO) wait(stop <-chan struct{}) (*EVD, cgo.Return) {
-	for {
-		handle, r := cno.waiting.Wait(stop)
-		evd := cno.ia.evdWithHandle(handle)
-		if evd != nil || !r.OK() {
-			return evd, r
-		}
-	}
 }
 
 // ModifyCNO attaches the event dispatcher to a CNO of the same adapter, and

@@ -2,6 +2,7 @@ package udat_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -272,6 +273,27 @@ func TestCNOAgent(t *testing.T) {
 		wantCookies(t, evd, 4)
 		if len(called) > 0 {
 			t.Error("the agent was called more often than asked")
+		}
+	})
+}
+
+// Either an agent gets an event dispatcher, or those who wait do, also if the agent is taken back just then.
+func TestCNOAgentTakenBack(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		cno := createCNO(t, ia, nil, evd)
+		for i := range uint64(1000) {
+			ctx, called := context.WithCancel(udattest.Context(t))
+			want(t, cno.ModifyAgent(func(*udat.EVD) { called() }))
+			go cno.ModifyAgent(nil)
+			post(t, evd, i)
+			if _, err := cno.Wait(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			called()
+			want(t, cno.ModifyAgent(nil))
+			wantCookies(t, evd, i)
+			forget(cno)
 		}
 	})
 }

@@ -50,7 +50,7 @@ func awaitCNOWaiters(t testing.TB, n int) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
 	await(t, "the waits", func() bool {
-		return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("notify.(*CNO).Wait(")) == n
+		return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("notify.(*CNO[...]).wait(")) == n
 	})
 }
 
