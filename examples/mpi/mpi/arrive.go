@@ -90,9 +90,6 @@ func (p *peer) hear(l line) error {
 		return err
 	}
 	switch l.notice {
-	case noticeGoodbye:
-		// A rank says so only after the launcher knows that all ranks are closing.
-		p.world.left = true
 	case noticeDeath:
 		p.world.fail(&RankError{int(l.rank), ErrDied})
 	case noticeLate:

@@ -43,8 +43,6 @@ func (l line) says() line {
 
 const (
 	_ = iota // no notice
-	// noticeGoodbye says that all ranks are closing their worlds.
-	noticeGoodbye
 	// noticeDeath names a rank that has died.
 	noticeDeath
 	// noticeLate names a rank that another has awaited until the time of that one ended.

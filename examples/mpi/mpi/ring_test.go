@@ -185,7 +185,7 @@ func TestRingGarbage(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	for _, want := range []line{
-		{}, {flow: flow{1, 2}}, {flow: flow{1 << 31, 1<<32 - 1}, full: true}, {notice: noticeDeath, rank: 1 << 31, full: true}, {notice: noticeGoodbye},
+		{}, {flow: flow{1, 2}}, {flow: flow{1 << 31, 1<<32 - 1}, full: true}, {notice: noticeDeath, rank: 1 << 31, full: true}, {notice: noticeLauncher},
 		{flow: flow{consumed: 1}, doze: doze{true, 1<<32 - 1}},
 	} {
 		b := make([]byte, lineSpace)

@@ -341,19 +341,31 @@ func (w *World) leave() error {
 	if err := w.finish(); err != nil || w.line == nil {
 		return err
 	}
-	if err := w.line.Barrier(w.failed); err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.fail(launcherError(err))
-		return w.err
-	}
+	return w.depart()
+}
+
+// depart meets the others in the launcher's barrier twice. After the first time the end of a connection is no failure
+// to this rank. After the second it is none to any rank.
+func (w *World) depart() error {
+	err := w.line.Barrier(w.failed)
 	w.mu.Lock()
-	w.left = true
-	w.part(noticeGoodbye, 0)
+	if err != nil {
+		w.fail(launcherError(err))
+	}
+	w.left = w.err == nil
+	err = w.err
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(w.failed, w.partingTime())
+	if err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(w.failed, w.bound)
 	defer cancel()
-	return launcherError(w.line.Finalize(ctx))
+	if err := w.line.Barrier(bounded); err != nil {
+		return launcherError(err)
+	}
+	brief, cancel := context.WithTimeout(w.failed, w.partingTime())
+	defer cancel()
+	return launcherError(w.line.Finalize(brief))
 }
 
 // finish waits until nothing is under way.
