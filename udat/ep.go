@@ -147,7 +147,7 @@ func (p *epParts) optional() []argument {
 
 // arguments lists the parts, without those that are left out.
 func (p *epParts) arguments(ia *IA) []argument {
-	arguments := []argument{{ia.object(), InvalidHandleIA}, {p.pz.object(), InvalidHandlePZ}}
+	arguments := append(make([]argument, 0, 6), argument{ia.object(), InvalidHandleIA}, argument{p.pz.object(), InvalidHandlePZ})
 	for _, a := range p.optional() {
 		if a.object != nil {
 			arguments = append(arguments, a)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -20,8 +21,8 @@ type Record struct {
 var births atomic.Uint64
 
 func newRecord(kind, adapter string) Record {
-	stack := make([]uintptr, 16)
-	return Record{births.Add(1), kind, adapter, stack[:runtime.Callers(3, stack)]}
+	var stack [16]uintptr
+	return Record{births.Add(1), kind, adapter, slices.Clone(stack[:runtime.Callers(3, stack[:])])}
 }
 
 // String names the object by its kind and the line of the program that made it.
