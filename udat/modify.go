@@ -21,16 +21,18 @@ const unsupportedEPFields = EPParamMask(cgo.EPFieldComm | cgo.EPFieldSRQHandle |
 // Receives that are posted stay so; those whose memory is not in a new protection zone
 // complete with DTOErrLocalProtection. For values out of range it fails with
 // ErrInvalidParameter, which for those that no provider supports matches
-// errors.ErrUnsupported too.
+// errors.ErrUnsupported too. While events of the endpoint wait on an event dispatcher
+// that it would use no more, it fails with ErrInvalidState and the subtype
+// InvalidStateEVDInUse: take them first.
 //
 //	Implements: DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_EP_PARAM_MASK ep_param_mask, IN const DAT_EP_PARAM *ep_param)
 func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	const op = modifyOp
 	if err := checkMask(op, mask, param); err != nil {
-		return ep.object().refused(op, InvalidHandleEP, err)
+		return ep.object().unusableOr(op, InvalidHandleEP, err)
 	}
-	if err := ep.takeControl(op); err != nil {
+	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
 	defer ep.request.mu.Unlock()
@@ -53,7 +55,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	return ep.modify(op, mask, &p)
 }
 
-// modify is Modify for a caller that has control, and has opened the gates of the parts, those
+// modify is Modify for a caller that has locked the requests, and has opened the gates of the parts, those
 // of before included.
 func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	old := ep.parts.evds()
@@ -72,6 +74,9 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	r := cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
 	const remedy = "the endpoint must be unconnected or, except for its protection zone, reserved: Disconnect it, wait for EventConnectionDisconnected, and Reset it, " +
 		"or free its reserved service point; and for other completion flags no receives may be posted: Reset takes them back"
+	if r.Type() == cgo.InvalidState && r.Subtype() == cgo.InvalidStateEVDInUse {
+		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "events of the endpoint wait on an event dispatcher that it would use no more: take them first")
+	}
 	if err := cmp.Or(p.checkRoom(op, r), checkState(op, r, remedy)); err != nil {
 		return err
 	}

@@ -1,8 +1,11 @@
 package devicetest
 
 import (
+	"bytes"
 	"os/exec"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/udattest"
@@ -63,6 +66,60 @@ func TestCNOOfSeveralEVDs(t *testing.T) {
 		success(t, "EVDEnable", cgo.EVDEnable(recv))
 		a.wantTriggered(t, cno, recv)
 		dequeueCookie(t, recv, 3)
+	})
+}
+
+// An EVD that has triggered its CNO triggers the next one, and that alone.
+func TestCNOLeft(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		former, next := a.newCNO(t), a.newCNO(t)
+		evd := a.newEVD(t, former, cgo.EVDSoftware)
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1))
+		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, next))
+		a.wantTriggered(t, former)
+		a.wantTriggered(t, next, evd)
+	})
+}
+
+// Two EVDs wake two threads.
+func TestCNOWaiters(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		cno := a.newCNO(t)
+		evds := []cgo.EVDHandle{a.newEVD(t, cno, cgo.EVDSoftware), a.newEVD(t, cno, cgo.EVDSoftware)}
+		t.Cleanup(func() {
+			for _, evd := range evds {
+				success(t, "EVDFree", cgo.EVDFree(evd))
+			}
+		})
+		for range 50 {
+			woken := make(chan cgo.Return, len(evds))
+			for range evds {
+				go func() {
+					_, r := cgo.CNOWait(cno, cgo.TimeoutInfinite)
+					woken <- r
+				}()
+			}
+			eventually(t, "the waits", func() bool {
+				stacks := make([]byte, 1<<20)
+				return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("cgo.CNOWait(")) == len(evds)
+			})
+			for _, evd := range evds {
+				success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1))
+			}
+			for _, evd := range evds {
+				select {
+				case r := <-woken:
+					success(t, "CNOWait", r)
+				case <-time.After(udattest.Patience):
+					t.Fatal("a thread is not woken")
+				}
+				var event cgo.Event
+				success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+			}
+		}
 	})
 }
 

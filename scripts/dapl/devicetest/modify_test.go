@@ -214,6 +214,27 @@ func TestEPModifyReserved(t *testing.T) {
 	})
 }
 
+// An endpoint stays on the EVDs that have events of it. When these were taken, it may leave.
+func TestEPModifyUntaken(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		other := a.newEndpoint(t)
+		active, passive := a.connectedPair(t)
+		passive.postPieces(t, passive.memory, 0)
+		success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt))
+		eventually(t, "the end of the connection", func() bool { return passive.state(t) == cgo.EPStateDisconnected })
+		success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+		toConnect := func(p *cgo.EPParam) { p.ConnectEVDHandle = other.connect.EVDHandle }
+		toRecv := func(p *cgo.EPParam) { p.RecvEVDHandle = other.recv.EVDHandle }
+		passive.wantNoModify(t, cgo.InvalidState, cgo.EPFieldConnectEVDHandle, toConnect)
+		passive.connect.expect(t, cgo.EventConnectionDisconnected)
+		passive.modify(t, cgo.EPFieldConnectEVDHandle, toConnect)
+		passive.wantNoModify(t, cgo.InvalidState, cgo.EPFieldRecvEVDHandle, toRecv)
+		passive.recv.expect(t, cgo.EventDTOCompletion)
+		passive.modify(t, cgo.EPFieldRecvEVDHandle, toRecv)
+	})
+}
+
 // A change for which the kernel has no queue pair, or does not get it ready, leaves the endpoint and its receives alone.
 func TestEPModifyFails(t *testing.T) {
 	file := os.Getenv(refuseVariable)
