@@ -85,7 +85,7 @@ func CreateBufferPool(pz *udat.PZ, config BufferPoolConfig) (*BufferPool, error)
 		return nil, refuse(registerOp, udat.ErrInvalidParameter, udat.NoSubtype, "SlabBuffers is %d, of %d bytes each no more than %d can be registered at once", config.SlabBuffers, p.stride, mostBytes/p.stride)
 	}
 	p.config = config
-	p.slabs = bufferpool.New(config.MaxBuffers, config.SlabBuffers, bufferpool.Backend[*slab]{Make: p.makeSlab, Free: freeSlab})
+	p.slabs = bufferpool.New(config.MaxBuffers, config.SlabBuffers, bufferpool.Backend[*slab]{Make: p.makeSlab, Free: func(s *slab) error { return freeUnlessGone(s.lmr) }})
 	return p, nil
 }
 
@@ -99,9 +99,7 @@ func (p *BufferPool) makeSlab(buffers int) (*slab, error) {
 	return &slab{lmr, base, memory}, nil
 }
 
-// freeSlab succeeds for memory that went with its adapter.
-func freeSlab(s *slab) error { return freeUnlessGone(s.lmr) }
-
+// freeUnlessGone ignores regions that were freed with their adapter.
 func freeUnlessGone(lmr *udat.LMR) error {
 	if err := lmr.Free(); !errors.Is(err, udat.ErrClosed) {
 		return err
@@ -128,7 +126,7 @@ func (p *BufferPool) Get() (Buffer, error) {
 	}
 	handle, err := slabs.Get()
 	if err != nil {
-		return Buffer{}, p.explain(err)
+		return Buffer{}, p.toError(err)
 	}
 	b := Buffer{p, handle}
 	if s, _ := handle.Slab(); s.lmr.Bytes() == nil { // it went with its adapter
@@ -148,19 +146,19 @@ func (p *BufferPool) Find(cookie uint64) (Buffer, error) {
 	}
 	handle, err := slabs.Find(cookie)
 	if err != nil {
-		return Buffer{}, p.explain(err)
+		return Buffer{}, p.toError(err)
 	}
 	return Buffer{p, handle}, nil
 }
 
-// explain makes an error of the binding of one of the pool.
-func (p *BufferPool) explain(err error) error {
+// toError turns an error of package bufferpool into one of udat.
+func (p *BufferPool) toError(err error) error {
 	switch {
 	case err == bufferpool.ErrClosed:
 		return closedError(registerOp, udat.NoSubtype, "the pool is already freed")
 	case err == bufferpool.ErrStale:
 		return closedError(registerOp, udat.NoSubtype, "the buffer is already released, or was never one of this pool")
-	case err == bufferpool.ErrAllOut:
+	case err == bufferpool.ErrExhausted:
 		return refuse(registerOp, udat.ErrInsufficientResources, udat.ResourceMemory,
 			"all %d buffers of the pool are in use: release some, or make a pool with a larger MaxBuffers", p.config.MaxBuffers)
 	case err == bufferpool.ErrInUse:
@@ -198,7 +196,7 @@ func (p *BufferPool) Free() error {
 	if err != nil {
 		return err
 	}
-	return p.explain(oneError(slabs.Close()))
+	return p.toError(oneError(slabs.Close()))
 }
 
 // oneError returns the first of several errors that were joined, since each says
@@ -307,5 +305,5 @@ func (b Buffer) Release() error {
 	if b == (Buffer{}) {
 		return closedError(registerOp, udat.NoSubtype, "the buffer is already released")
 	}
-	return b.pool.explain(b.pool.slabs.Put(b.handle))
+	return b.pool.toError(b.pool.slabs.Put(b.handle))
 }

@@ -145,8 +145,8 @@ func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
 		if begin < 0 {
 			begin = now
 		}
-		if over := now-begin >= budget; over || now-time.Duration(turnBegun.Load()) >= longestTurn {
-			turnBegun.Store(int64(now))
+		if over := now-begin >= budget; over || now-time.Duration(lastYield.Load()) >= spinSlice {
+			lastYield.Store(int64(now))
 			runtime.Gosched()
 			if over {
 				return b.Load() == value, nil
@@ -157,13 +157,13 @@ func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
 	return false, err
 }
 
-// longestTurn is how long goroutines that spin keep their processors from others: half of the
+// spinSlice is how long goroutines that spin keep their processors from others: half of the
 // 10 ms after which Go's runtime takes a processor away.
-const longestTurn = 5 * time.Millisecond
+const spinSlice = 5 * time.Millisecond
 
 var (
 	epoch     = time.Now()
-	turnBegun atomic.Int64 // when a goroutine that spins last let others run, after epoch
+	lastYield atomic.Int64 // when a spinning goroutine last let others run, after epoch
 )
 
 // looksAtOnce is how often a loop looks before it reads the clock. A look takes

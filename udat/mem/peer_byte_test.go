@@ -199,8 +199,8 @@ func TestPeerByteTurns(t *testing.T) {
 				runtime.Gosched()
 			}
 		}()
-		before, turned := mem.TurnBegun(), false
-		for begin := time.Now(); !turned && time.Since(begin) < udattest.Patience; turned = mem.TurnBegun() != before {
+		before, turned := mem.LastYield(), false
+		for begin := time.Now(); !turned && time.Since(begin) < udattest.Patience; turned = mem.LastYield() != before {
 			value := wanted.Add(1)
 			arrived, err := b.SpinUntil(byte(value), udat.MaxSpin)
 			want(t, err)

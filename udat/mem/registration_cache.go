@@ -96,15 +96,13 @@ func CreateRegistrationCache(pz *udat.PZ, limits RegistrationCacheLimits) (*Regi
 		IdleRegions: max(cmp.Or(limits.IdleRegions, defaultIdleRegions), 0),
 		Bytes:       cmp.Or(limits.Bytes, math.MaxInt64),
 		Regions:     cmp.Or(limits.Regions, math.MaxInt),
-	}, regcache.Backend[*udat.LMR]{Register: c.register, Free: freeUnlessGone, Scarce: isScarce})
+	}, regcache.Backend[*udat.LMR]{Register: c.register, Free: freeUnlessGone, Scarce: func(err error) bool { return errors.Is(err, udat.ErrInsufficientResources) }})
 	return c, nil
 }
 
 func (c *RegistrationCache) register(memory []byte, privileges uint32) (*udat.LMR, error) {
 	return udat.RegisterMemory(c.pz, memory, udat.MemPriv(privileges))
 }
-
-func isScarce(err error) bool { return errors.Is(err, udat.ErrInsufficientResources) }
 
 // registrations returns what the cache consists of.
 func (c *RegistrationCache) registrations() (*regcache.Cache[*udat.LMR], error) {
@@ -134,7 +132,7 @@ func (c *RegistrationCache) Register(memory []byte, privileges udat.MemPriv) (*R
 	}
 	region, err := cache.Acquire(memory, uint32(privileges))
 	if err != nil {
-		return nil, c.explain(err)
+		return nil, c.toError(err)
 	}
 	if region.Value.Bytes() == nil { // it went with its adapter
 		cache.Release(region)
@@ -144,8 +142,8 @@ func (c *RegistrationCache) Register(memory []byte, privileges udat.MemPriv) (*R
 	return &Registration{cache: cache, region: region, offset: region.Offset(memory), length: len(memory)}, nil
 }
 
-// explain makes an error of the binding of one of the cache.
-func (c *RegistrationCache) explain(err error) error {
+// toError turns an error of package regcache into one of udat.
+func (c *RegistrationCache) toError(err error) error {
 	var limit *regcache.LimitError
 	switch {
 	case err == regcache.ErrClosed:
@@ -182,7 +180,7 @@ func (c *RegistrationCache) Forget(memory []byte) error {
 	if err := checkMemory(memory); err != nil {
 		return err
 	}
-	return c.explain(oneError(cache.Forget(memory)))
+	return c.toError(oneError(cache.Forget(memory)))
 }
 
 // Flush ends all idle registrations, and returns how many those were.
@@ -212,7 +210,7 @@ func (c *RegistrationCache) Free() error {
 	if err != nil {
 		return err
 	}
-	return c.explain(oneError(cache.Close()))
+	return c.toError(oneError(cache.Close()))
 }
 
 // Registration is memory that is registered from RegistrationCache.Register until

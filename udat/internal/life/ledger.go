@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Ledger lists what is alive on an adapter, the adapter included. It refers to none of it, so that it is still there
-// when the program has dropped everything. Its lock guards who uses whom, too.
+// Ledger lists the objects that are alive on an adapter, and the adapter itself. It holds no pointers to them, so it
+// outlives them. Its lock also guards who uses whom.
 type Ledger struct {
 	adapter string
 
@@ -31,8 +31,8 @@ func OpenLedger(adapter string) *Ledger {
 	return l
 }
 
-// enter lists an object that the program has made, and makes any a user of its parents.
-func (l *Ledger) enter(o *Object, parents []*Object) {
+// add lists an object that the program has made, and makes any a user of its parents.
+func (l *Ledger) add(o *Object, parents []*Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o.free != nil {
@@ -41,8 +41,8 @@ func (l *Ledger) enter(o *Object, parents []*Object) {
 	o.use(parents)
 }
 
-// strike strikes out an object that is freed, and ends its use of its parents. The adapter is the last to go.
-func (l *Ledger) strike(o *Object) {
+// remove deletes a freed object, which then uses no parents. The adapter is the last to go.
+func (l *Ledger) remove(o *Object) {
 	l.mu.Lock()
 	o.use(nil)
 	delete(l.records, o.Serial)

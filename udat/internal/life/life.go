@@ -67,7 +67,7 @@ func (o *Object) Born(kind string, free func() error, parents ...*Object) {
 	}
 	o.Record = newRecord(kind, o.Ledger.adapter)
 	o.state.Store(uint32(Alive))
-	o.Ledger.enter(o, parents)
+	o.Ledger.add(o, parents)
 }
 
 // State returns the state. It changes while the gate is held for writing.
@@ -178,7 +178,7 @@ func (o *Object) seal(from State, release func() error) error {
 		if err := release(); err != nil {
 			return err
 		}
-		o.Ledger.strike(o)
+		o.Ledger.remove(o)
 		return nil
 	})
 }

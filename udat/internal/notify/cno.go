@@ -132,19 +132,18 @@ func (c *CNO[E]) wait(stop <-chan struct{}, take func(*waiter) (*E, cgo.Return))
 func (c *CNO[E]) take(w *waiter) (*E, cgo.Return) {
 	for c.handle != 0 {
 		handle, r := cgo.CNOTrigger(c.handle)
-		if r.Type() == cgo.QueueEmpty {
+		switch {
+		case r.Type() == cgo.QueueEmpty:
 			w.forgetWake()
 			c.parked.add(w)
 			return nil, r
+		case !r.OK():
+			return nil, r
 		}
-		evd := c.find(handle)
-		if r.OK() && evd == nil {
-			continue
-		}
-		if r.OK() {
+		if evd := c.find(handle); evd != nil {
 			c.parked.wakeSome()
+			return evd, r
 		}
-		return evd, r
 	}
 	return nil, freed
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -59,17 +60,17 @@ func (n *Notifier) dispatch(cno cgo.CNOHandle) {
 // mostBlocking bounds how many goroutines of an adapter block, each of which holds a thread.
 const mostBlocking = 8
 
-// beginBlocking reports whether a goroutine may block. endBlocking must follow. Where one
-// processor runs all goroutines, it would keep that from the others until the runtime notices.
-func (n *Notifier) beginBlocking() bool {
+// acquireThread reports whether a goroutine may block with its thread; releaseThread must follow. With
+// one processor a blocking goroutine would keep it from all others until the runtime notices.
+func (n *Notifier) acquireThread() bool {
 	if n.blocking.Add(1) <= mostBlocking && runtime.GOMAXPROCS(0) > 1 {
 		return true
 	}
-	n.endBlocking()
+	n.releaseThread()
 	return false
 }
 
-func (n *Notifier) endBlocking() { n.blocking.Add(-1) }
+func (n *Notifier) releaseThread() { n.blocking.Add(-1) }
 
 // watch calls a function when the descriptor of a CNO becomes readable, on a goroutine that
 // holds no thread.
@@ -92,6 +93,11 @@ func createWatchedCNO(ia cgo.IAHandle, triggered func(cgo.CNOHandle)) (cgo.CNOHa
 		return 0, nil, r, err
 	}
 	w := &watch{os.NewFile(own, "notification object"), make(chan struct{})}
+	if err := w.file.SetReadDeadline(time.Time{}); err != nil { // the poller did not take it
+		w.file.Close()
+		cgo.CNOFree(cno)
+		return 0, nil, r, err
+	}
 	go w.run(func() { triggered(cno) })
 	return cno, w, r, nil
 }

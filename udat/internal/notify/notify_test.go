@@ -128,7 +128,7 @@ func (f *fake) waiters() int {
 	w := &f.q.waiters
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.blocks != nil {
+	if w.blocker != nil {
 		return len(w.parked) + 1
 	}
 	return len(w.parked)
@@ -201,7 +201,7 @@ func ways(t *testing.T, test func(t *testing.T, f *fake, wait func(ctx context.C
 	t.Run("parks", func(t *testing.T) {
 		f := newFake(t, 0)
 		for range mostBlocking {
-			f.q.notifier.beginBlocking()
+			f.q.notifier.acquireThread()
 		}
 		test(t, f, func(ctx context.Context, most, need int) chan result { return f.begin(ctx, most, need, 1) })
 	})
@@ -311,7 +311,7 @@ func TestPollBesideWait(t *testing.T) {
 	f := newFake(t, 0)
 	waited := f.begin(t.Context(), 1, 1, 1)
 	f.await(func() bool { return f.q.notifier.blocking.Load() == 1 })
-	if f.q.Begin() {
+	if f.q.LockUnlessBlocked() {
 		t.Error("a poll gets the lock")
 		f.q.Unlock()
 	}
@@ -378,7 +378,7 @@ func TestEndedWaitPassesOn(t *testing.T) {
 func TestRefusedNotification(t *testing.T) {
 	f := newFake(t, programCNO)
 	for range mostBlocking {
-		f.q.notifier.beginBlocking()
+		f.q.notifier.acquireThread()
 	}
 	f.refusal = cgo.InternalError.Return()
 	if _, r := f.q.Wait(t.Context(), 1, 1); r.Type() != cgo.InternalError {
@@ -548,4 +548,30 @@ func TestSpinning(t *testing.T) {
 			w.endSpin(false)
 		}
 	}
+}
+
+// A waiter that looks for events while it is parked passes on a wake-up that comes after that.
+func TestWakeAfterLook(t *testing.T) {
+	f := newFake(t, programCNO)
+	for range mostBlocking {
+		f.q.notifier.acquireThread()
+	}
+	f.q.SetSpin(0)
+	waited := f.begin(t.Context(), 8, 1, 1)
+	f.post(1)
+	f.want(waited, 1, cgo.Success) // the queue notifies still
+	f.q.library.take = func(evd cgo.EVDHandle, events []cgo.Event) (int, cgo.Return) {
+		if f.waiters() == 0 {
+			return f.take(evd, events)
+		}
+		f.set(func() { f.events++ })
+		n, r := f.take(evd, events)
+		f.post(1)
+		f.await(func() bool { return f.waiters() == 0 }) // the one that has looked is woken
+		return n, r
+	}
+	if raw, _ := f.q.Wait(t.Context(), 8, 1); len(raw) == 1 {
+		f.q.Unlock()
+	}
+	f.await(func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.triggered > 0 })
 }

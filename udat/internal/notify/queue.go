@@ -50,33 +50,33 @@ func (q *Queue) init(l *library, n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHand
 	q.waiters.spinning.most = MostSpin
 }
 
-// Begin locks the queue to take events. It reports false if a goroutine blocks, which gets the
-// events that come. Unlock must follow otherwise.
-func (q *Queue) Begin() bool { return q.mu.TryLock() || q.lockBeside(false) }
+// LockUnlessBlocked locks the queue to take events. It reports false if a goroutine blocks: that one
+// gets the events.
+func (q *Queue) LockUnlessBlocked() bool { return q.mu.TryLock() || q.lockSlow(false) }
 
 // Lock locks the queue. It interrupts the goroutine that blocks.
 func (q *Queue) Lock() {
 	if !q.mu.TryLock() {
-		q.lockBeside(true)
+		q.lockSlow(true)
 	}
 }
 
 // Unlock unlocks the queue.
 func (q *Queue) Unlock() { q.mu.Unlock() }
 
-func (q *Queue) lockBeside(interrupt bool) bool {
+func (q *Queue) lockSlow(interrupt bool) bool {
 	w := &q.waiters
 	w.mu.Lock()
-	if w.blocks != nil && !interrupt {
+	if w.blocker != nil && !interrupt {
 		w.mu.Unlock()
 		return false
 	}
 	q.interrupt()
-	w.lockers++
+	w.wantLock++
 	w.mu.Unlock()
 	q.mu.Lock()
 	w.mu.Lock()
-	w.lockers--
+	w.wantLock--
 	w.mu.Unlock()
 	return true
 }
@@ -156,11 +156,11 @@ func (q *Queue) SetDisabled(disabled bool) cgo.Return {
 	return q.setTrigger(to)
 }
 
-// trigger says which CNO the events of an EVD trigger.
+// trigger says which CNO the events of an EVD trigger: the notifier's if notifies is set, else the program's.
 type trigger struct {
 	cno      cgo.CNOHandle // the program's, 0 for none
-	disabled bool          // they do not trigger that
-	notifies bool          // they trigger the notifier's, whatever the program has set
+	disabled bool          // the program has called EVD.Disable
+	notifies bool
 }
 
 // target returns the CNO to which the EVD is to be attached, and whether it is to be enabled.
@@ -174,16 +174,16 @@ func (q *Queue) target(t trigger) (cno cgo.CNOHandle, enabled bool) {
 // setTrigger changes the trigger, or nothing if that fails. Events that are there trigger it at once.
 func (q *Queue) setTrigger(to trigger) cgo.Return {
 	from := q.waiters.trigger
-	r := q.direct(from, to)
+	r := q.apply(from, to)
 	if !r.OK() {
-		q.direct(to, from)
+		q.apply(to, from)
 		return r
 	}
 	q.waiters.trigger = to
 	return r
 }
 
-func (q *Queue) direct(from, to trigger) (r cgo.Return) {
+func (q *Queue) apply(from, to trigger) (r cgo.Return) {
 	before, _ := q.target(from)
 	cno, enabled := q.target(to)
 	if cno != before || !enabled {
@@ -212,8 +212,8 @@ func (q *Queue) SetUnwaitable(unwaitable bool) cgo.Return {
 		return r
 	}
 	w.unwaitable = true
-	w.endings++
-	w.interrupted = w.interrupted || w.blocks != nil
+	w.generation++
+	w.interrupted = w.interrupted || w.blocker != nil
 	w.parked.wakeAll()
 	return cgo.Success.Return()
 }

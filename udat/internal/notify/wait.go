@@ -15,16 +15,15 @@ const unwaitable = cgo.Return(cgo.ClassError) | cgo.Return(cgo.InvalidState) | c
 
 const freed = cgo.Return(cgo.ClassError) | cgo.Return(cgo.InvalidHandle)
 
-// Wait waits until need events are there, and returns up to most of them, and at most as many as
-// Scratch has room for. Then the queue is locked. Otherwise it returns why there are none:
-// TimeoutExpired when the context has ended, InvalidHandle when the EVD is freed, and what
-// dat_evd_wait returns.
+// Wait waits until need events are there. It returns up to most of them, as many as Scratch has room
+// for, and leaves the queue locked. Without events it returns the reason: TimeoutExpired if the context
+// has ended, InvalidHandle if the EVD is freed, or what dat_evd_wait returned.
 func (q *Queue) Wait(ctx context.Context, most, need int) ([]cgo.Event, cgo.Return) {
-	endings, r := q.waiters.begin()
+	generation, r := q.waiters.begin()
 	if !r.OK() {
 		return nil, r
 	}
-	raw, r := q.look(most, need)
+	raw, r := q.tryTake(most, need)
 	if len(raw) == 0 && r.OK() && need == 1 {
 		raw, r = q.spinBriefly(ctx, most)
 	}
@@ -35,7 +34,7 @@ func (q *Queue) Wait(ctx context.Context, most, need int) ([]cgo.Event, cgo.Retu
 	defer trace.StartRegion(ctx, "dat_evd_wait").End()
 	w := newWaiter(need)
 	defer w.release()
-	w.endings = endings
+	w.generation = generation
 	for len(raw) == 0 && r.OK() {
 		var again bool
 		if raw, r, again = q.block(ctx, w, most); again {
@@ -45,19 +44,19 @@ func (q *Queue) Wait(ctx context.Context, most, need int) ([]cgo.Event, cgo.Retu
 	return raw, r
 }
 
-// look takes events if need of them are there, and leaves the queue locked then.
-func (q *Queue) look(most, need int) (raw []cgo.Event, r cgo.Return) {
-	if !q.Begin() {
+// tryTake takes events if need of them are there, and then leaves the queue locked.
+func (q *Queue) tryTake(most, need int) (raw []cgo.Event, r cgo.Return) {
+	if !q.LockUnlessBlocked() {
 		return nil, cgo.Success.Return()
 	}
-	if raw, r = q.takeIf(most, need); len(raw) == 0 {
+	if raw, r = q.tryTakeLocked(most, need); len(raw) == 0 {
 		q.mu.Unlock()
 	}
 	return raw, r
 }
 
-// takeIf is look for a caller that has locked the queue. That nothing is there is a success.
-func (q *Queue) takeIf(most, need int) ([]cgo.Event, cgo.Return) {
+// tryTakeLocked is tryTake with the queue locked. Too few events are a success.
+func (q *Queue) tryTakeLocked(most, need int) ([]cgo.Event, cgo.Return) {
 	if q.handle == 0 {
 		return nil, freed
 	}
@@ -84,11 +83,11 @@ const MostSpin = 50 * time.Microsecond
 // up to most of them, and leaves the queue locked then. It lets other goroutines run before, if
 // that is due.
 func (q *Queue) Spin(most int, budget time.Duration) ([]cgo.Event, cgo.Return) {
-	taking := q.Begin()
+	taking := q.LockUnlessBlocked()
 	if taking && q.slice.over() {
 		q.mu.Unlock()
 		runtime.Gosched()
-		taking = q.Begin()
+		taking = q.LockUnlessBlocked()
 	}
 	if !taking {
 		runtime.Gosched()
@@ -121,16 +120,15 @@ func (q *Queue) spinBriefly(ctx context.Context, most int) (raw []cgo.Event, r c
 	return raw, r
 }
 
-// block waits in the library, unless another goroutine does. It holds a thread. A short sleep then
-// leaves Go's scheduler alone: in Go's poller, each sleep that left the process idle stopped and
-// started the runtime's monitor thread, and a round trip took twice as long. It returns no event,
-// and success, when it is time to look anew, and park if the caller is to park.
+// block waits in the library, with its thread, unless another goroutine does. A sleep in Go's poller
+// instead stops and starts the runtime's monitor thread whenever the process is idle, which doubled a
+// round trip. If it returns no events and success, the caller looks again, or parks if park is true.
 func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event, r cgo.Return, park bool) {
-	if !q.notifier.beginBlocking() {
+	if !q.notifier.acquireThread() {
 		return nil, r, true
 	}
-	defer q.notifier.endBlocking()
-	if !q.Begin() {
+	defer q.notifier.releaseThread()
+	if !q.LockUnlessBlocked() {
 		return nil, r, true
 	}
 	if q.handle == 0 || !q.waiters.beginBlocking(w) {
@@ -153,12 +151,12 @@ func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event
 		}
 		n, r = q.library.wait(q.handle, cgo.TimeoutInfinite, int32(w.need), raw)
 	}
-	interrupted := r == unwaitable || ctx.Err() != nil
+	interrupted := n == 0 && (r == unwaitable || ctx.Err() != nil) // a context may panic, and events must not be lost
 	blocks = false
 	q.endBlocking()
 	raw = raw[:n]
-	if n == 0 && interrupted {
-		raw, r = q.takeIf(most, w.need)
+	if interrupted {
+		raw, r = q.tryTakeLocked(most, w.need)
 	}
 	if len(raw) > 0 {
 		return raw, cgo.Success.Return(), false
@@ -174,8 +172,8 @@ func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event
 	return nil, r, false
 }
 
-// park waits until the waiter is woken, and looks for events. If the queue notifies already, others may
-// have been woken for some that are there: then it looks before it waits, too.
+// park waits until the waiter is woken, and then takes events. If the queue notified already, an event
+// may have woken another waiter, so park also looks before it waits.
 func (q *Queue) park(ctx context.Context, w *waiter, most int) (raw []cgo.Event, r cgo.Return) {
 	end := ctx.Done() // a context may panic, but not while the waiter is parked
 	late, r := q.beginParking(w)
@@ -183,8 +181,9 @@ func (q *Queue) park(ctx context.Context, w *waiter, most int) (raw []cgo.Event,
 		return nil, r
 	}
 	if late {
-		raw, r = q.look(most, w.need)
+		raw, r = q.tryTake(most, w.need)
 	}
+	early := len(raw) > 0 // a wake-up that comes after this look is for other events
 	if len(raw) == 0 && r.OK() {
 		select {
 		case <-w.wake:
@@ -195,12 +194,12 @@ func (q *Queue) park(ctx context.Context, w *waiter, most int) (raw []cgo.Event,
 	woken := !q.waiters.parked.remove(w)
 	q.waiters.mu.Unlock()
 	if len(raw) == 0 && r.OK() {
-		raw, r = q.look(most, w.need)
+		raw, r = q.tryTake(most, w.need)
 	}
 	if len(raw) == 0 && r.OK() {
 		r = q.waiters.ended(ctx, w)
 	}
-	if !r.OK() || woken && len(raw) > 0 && len(raw) == len(q.Scratch(most)) {
+	if !r.OK() || woken && (early || len(raw) > 0 && len(raw) == len(q.Scratch(most))) {
 		q.wakeAfter(woken)
 	}
 	return raw, r

@@ -19,11 +19,11 @@ type waiters struct {
 	mu     sync.Mutex
 	parked parked
 
-	blocks      *waiter // the one that does, nil for none
+	blocker     *waiter // nil if nobody blocks
 	interrupted bool
-	lockers     int // goroutines that wait for the lock of the queue
+	wantLock    int // goroutines in lockSlow
 	unwaitable  bool
-	endings     int // how often SetUnwaitable has ended the waits
+	generation  int // SetUnwaitable ends the waits of earlier generations
 
 	trigger trigger
 
@@ -37,9 +37,9 @@ type waiters struct {
 
 // waiter is one goroutine that waits.
 type waiter struct {
-	wake    chan struct{} // holds one wake-up, so that none is missed before the waiter parks
-	need    int           // events that it waits for
-	endings int           // waiters.endings when the wait began
+	wake       chan struct{} // holds one wake-up, so that none is missed before the waiter parks
+	need       int           // events
+	generation int
 }
 
 var waiterPool = sync.Pool{New: func() any { return &waiter{wake: make(chan struct{}, 1)} }}
@@ -57,7 +57,7 @@ func (w *waiter) release() {
 	waiterPool.Put(w)
 }
 
-// forgetWake drops a wake-up that has come too late for the last time.
+// forgetWake drops a wake-up of an earlier wait.
 func (w *waiter) forgetWake() {
 	select {
 	case <-w.wake:
@@ -99,14 +99,14 @@ func (p *parked) wakeAll() {
 	*p = slices.Delete(*p, 0, len(*p))
 }
 
-// begin returns how often waits were ended before, and an error if none may begin.
-func (w *waiters) begin() (endings int, r cgo.Return) {
+// begin returns the generation of a wait, and an error if none may begin.
+func (w *waiters) begin() (generation int, r cgo.Return) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.unwaitable {
 		r = unwaitable
 	}
-	return w.endings, r
+	return w.generation, r
 }
 
 // ended returns why the wait is to end, success if it is not.
@@ -116,7 +116,7 @@ func (w *waiters) ended(ctx context.Context, waiter *waiter) cgo.Return {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.endings != waiter.endings {
+	if w.generation != waiter.generation {
 		return unwaitable
 	}
 	return cgo.Success.Return()
@@ -124,7 +124,7 @@ func (w *waiters) ended(ctx context.Context, waiter *waiter) cgo.Return {
 
 // interrupt has the goroutine that blocks return from the library. The caller has entered.
 func (q *Queue) interrupt() {
-	if w := &q.waiters; w.blocks != nil && !w.interrupted {
+	if w := &q.waiters; w.blocker != nil && !w.interrupted {
 		w.interrupted = true
 		q.library.setUnwaitable(q.handle)
 	}
@@ -135,10 +135,10 @@ func (q *Queue) interrupt() {
 func (w *waiters) beginBlocking(waiter *waiter) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.blocks != nil || w.endings != waiter.endings || w.lockers > 0 || len(w.parked) > 0 {
+	if w.blocker != nil || w.generation != waiter.generation || w.wantLock > 0 || len(w.parked) > 0 {
 		return false
 	}
-	w.blocks = waiter
+	w.blocker = waiter
 	return true
 }
 
@@ -151,7 +151,7 @@ func (q *Queue) endBlocking() {
 	if w.interrupted && !w.unwaitable {
 		q.library.clearUnwaitable(q.handle)
 	}
-	w.blocks, w.interrupted = nil, false
+	w.blocker, w.interrupted = nil, false
 	q.wake() // those who have looked meanwhile have found nothing
 	if len(w.parked) > 0 && !q.setNotifies(true).OK() {
 		w.parked.wakeAll() // each finds the error
@@ -167,18 +167,18 @@ func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
 	switch {
 	case q.handle == 0:
 		return false, freed
-	case w.endings != waiter.endings:
+	case w.generation != waiter.generation:
 		return false, unwaitable
 	}
 	waiter.forgetWake()
 	w.parked.add(waiter)
 	late = w.trigger.notifies
 	switch {
-	case w.blocks == nil:
+	case w.blocker == nil:
 		if r = q.setNotifies(true); !r.OK() {
 			w.parked.remove(waiter)
 		}
-	case w.blocks.need > 1:
+	case w.blocker.need > 1:
 		q.interrupt() // it leaves events that are enough for this one
 	}
 	return late, r
@@ -195,8 +195,8 @@ func (q *Queue) setNotifies(notifies bool) cgo.Return {
 	return q.setTrigger(to)
 }
 
-// wakeAfter is called by the notifier when the queue has notified, and by a waiter that leaves
-// events, perhaps: woken says whether it was woken for them. The last one always wakes others.
+// wakeAfter passes a wake-up on: for the notifier, and for a waiter that may leave events. woken says
+// whether the caller was woken for events. The last waiter passes it on in any case.
 func (q *Queue) wakeAfter(woken bool) {
 	if !q.Enter() {
 		return
@@ -224,15 +224,15 @@ func (q *Queue) wake() {
 // SetSpin sets how long a wait spins at most: see udat.EVD.SetWaitSpin. The caller has entered.
 func (q *Queue) SetSpin(most time.Duration) { q.waiters.spinning.most = most }
 
-// spinning decides which waits spin.
+// spinning decides which waits spin. Each spin that finds nothing doubles the waits that skip it.
 type spinning struct {
-	most  time.Duration
-	pause int // how many waits do not, after a spin in vain
-	left  int // how many of these are still to come
+	most     time.Duration
+	skip     int // waits that skip it after the latest spin
+	skipLeft int // of these, how many are still to come
 }
 
-// mostPause keeps the cost of spinning low where it never finds an event.
-const mostPause = 63
+// mostSkipped keeps the cost of spinning low where it never finds an event.
+const mostSkipped = 63
 
 // spinners counts the goroutines of the process that spin in a wait.
 var spinners atomic.Int32
@@ -244,10 +244,10 @@ func (w *waiters) beginSpin() (most time.Duration) {
 	defer w.mu.Unlock()
 	s := &w.spinning
 	switch {
-	case s.most == 0 || w.blocks != nil || len(w.parked) > 0:
+	case s.most == 0 || w.blocker != nil || len(w.parked) > 0:
 		return 0
-	case s.left > 0:
-		s.left--
+	case s.skipLeft > 0:
+		s.skipLeft--
 		return 0
 	case int(spinners.Add(1)) < runtime.GOMAXPROCS(0):
 		return s.most
@@ -261,8 +261,8 @@ func (w *waiters) endSpin(found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &w.spinning
-	if s.pause = min(2*s.pause+1, mostPause); found {
-		s.pause = 0
+	if s.skip = min(2*s.skip+1, mostSkipped); found {
+		s.skip = 0
 	}
-	s.left = s.pause
+	s.skipLeft = s.skip
 }

@@ -20,9 +20,9 @@ type (
 type Endpoint struct {
 	// State returns the state that the library reports.
 	State func(op string) (State, error)
-	// Glance is State for a caller that may hold the lock of an event dispatcher. It reports false
-	// if the endpoint is being freed.
-	Glance func(op string) (State, bool)
+	// TryState is State for a caller that may hold an EVD's lock. It reports false if it would have
+	// to wait.
+	TryState func(op string) (State, bool)
 }
 
 // Difference is one between an endpoint and the specification.
@@ -48,25 +48,26 @@ type Step struct {
 // by event, and compares. Begin on a nil Shadow does nothing.
 //
 // The library moves by itself, and the program learns of it later; calls overlap.
-// So a shadow has beliefs: every explanation of what was seen so far. Nothing is
-// reported while there is one.
+// So a shadow keeps every explanation of what was seen so far. Nothing is reported while
+// there is one.
 type Shadow struct {
 	endpoint Endpoint
 	report   func(Difference)
 
-	mu      sync.Mutex
-	beliefs []belief       // none once a difference was reported, or the endpoint is freed
-	calls   [maxCalls]Call // in progress, "" for none
-	history history
+	mu           sync.Mutex
+	explanations []explanation  // none once a difference was reported, or the endpoint is freed
+	calls        [maxCalls]Call // in progress, "" for none
+	history      history
 }
 
-// A belief is one explanation. It is a value that can be compared.
-type belief struct {
+// An explanation is one account of what was seen so far. It is comparable.
+type explanation struct {
 	state State
-	// owed are the events of what happened already, in their order; 0 for none.
-	owed [maxOwedEvents]Event
-	// done says of each call in progress how far it is.
-	done [maxCalls]progress
+	// untaken are the events that the library has queued and the program has not taken, in
+	// order; 0 for none.
+	untaken [maxUntaken]Event
+	// progress is that of each call in progress.
+	progress [maxCalls]progress
 }
 
 type progress uint8
@@ -78,11 +79,11 @@ const (
 )
 
 const (
-	// maxOwedEvents is for a few connections, since events outlast a reset.
-	maxOwedEvents = 8
-	// maxBeliefs is far more than a program leads to that takes its events. Each attempt of one
+	// maxUntaken is for a few connections, since events outlast a reset.
+	maxUntaken = 8
+	// maxExplanations is far more than a program leads to that takes its events. Each attempt of one
 	// that does not has several outcomes.
-	maxBeliefs = 256
+	maxExplanations = 256
 	// maxCalls is for one that changes the endpoint, and for the answer to
 	// the request of a reserved service point beside its Free.
 	maxCalls = 3
@@ -91,16 +92,16 @@ const (
 // New follows an endpoint that is being created. report gets its first difference.
 func New(endpoint Endpoint, report func(Difference)) *Shadow {
 	s := &Shadow{endpoint: endpoint, report: report}
-	s.Believe(cgo.EPStateUnconnected)
+	s.SetState(cgo.EPStateUnconnected)
 	s.history.add(Step{What: string(callCreate), State: cgo.EPStateUnconnected, HasState: true})
 	return s
 }
 
-// Believe makes the shadow believe in a state.
-func (s *Shadow) Believe(state State) {
+// SetState makes the state the only explanation.
+func (s *Shadow) SetState(state State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beliefs = []belief{{state: state}}
+	s.explanations = []explanation{{state: state}}
 }
 
 // CallInProgress is a call that has begun. The zero value does nothing.
@@ -119,12 +120,12 @@ func (s *Shadow) Begin(c Call) CallInProgress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history.add(Step{What: string(c) + " begun"})
-	if len(s.beliefs) == 0 {
+	if len(s.explanations) == 0 {
 		return CallInProgress{}
 	}
 	slot := slices.Index(s.calls[:], "")
 	if slot < 0 {
-		s.beliefs = nil // more at a time than can be followed
+		s.explanations = nil // more at a time than can be followed
 		return CallInProgress{}
 	}
 	s.calls[slot] = c
@@ -137,11 +138,11 @@ func (c CallInProgress) End(err *error) {
 		return
 	}
 	look := func() Step {
-		step := c.shadow.glance(c.call + " done")
+		step := c.shadow.tryStep(c.call + " done")
 		step.Err = *err
 		return step
 	}
-	c.shadow.take(c.call, look, func(possible []belief) []belief {
+	c.shadow.take(c.call, look, func(possible []explanation) []explanation {
 		c.shadow.calls[c.slot] = ""
 		if *err == nil {
 			return withProgress(possible, c.slot, succeeded)
@@ -153,12 +154,12 @@ func (c CallInProgress) End(err *error) {
 	})
 }
 
-// withProgress returns the beliefs in which a call that has returned was so far,
+// withProgress returns the explanations in which a call that has returned was so far,
 // without the call.
-func withProgress(possible []belief, slot int, p progress) (after []belief) {
+func withProgress(possible []explanation, slot int, p progress) (after []explanation) {
 	for _, b := range possible {
-		if b.done[slot] == p {
-			b.done[slot] = notYet
+		if b.progress[slot] == p {
+			b.progress[slot] = notYet
 			after = append(after, b)
 		}
 	}
@@ -175,20 +176,20 @@ func (s *Shadow) Observe(op string) (state State, err error) {
 	return state, err
 }
 
-func unchanged(possible []belief) []belief { return possible }
+func unchanged(possible []explanation) []explanation { return possible }
 
 // Event notes an event of the connection. It is called in the order in which the
 // library has queued the events, by a caller who may hold the lock of an EVD.
 func (s *Shadow) Event(n Event) {
-	s.happened(n, func(possible []belief) (after []belief) {
+	s.happened(n, func(possible []explanation) (after []explanation) {
 		for _, b := range possible {
 			// Requests and other events come to EVDs of their own.
-			first := slices.IndexFunc(b.owed[:], func(e Event) bool {
+			first := slices.IndexFunc(b.untaken[:], func(e Event) bool {
 				return e != 0 && (e == cgo.EventConnectionRequest) == (n == cgo.EventConnectionRequest)
 			})
-			if first >= 0 && b.owed[first] == n {
-				copy(b.owed[first:], b.owed[first+1:])
-				b.owed[maxOwedEvents-1] = 0
+			if first >= 0 && b.untaken[first] == n {
+				copy(b.untaken[first:], b.untaken[first+1:])
+				b.untaken[maxUntaken-1] = 0
 				after = append(after, b)
 			}
 		}
@@ -199,8 +200,8 @@ func (s *Shadow) Event(n Event) {
 // Completion notes the completion of an operation, with the lock of an EVD held.
 func (s *Shadow) Completion() { s.happened(cgo.EventDTOCompletion, unchanged) }
 
-func (s *Shadow) happened(event Event, explain func(possible []belief) []belief) {
-	s.take(event.String(), func() Step { return s.glance(event.String()) }, explain)
+func (s *Shadow) happened(event Event, fit func(possible []explanation) []explanation) {
+	s.take(event.String(), func() Step { return s.tryStep(event.String()) }, fit)
 }
 
 // Posted notes an operation that the library has accepted, by the name of its call.
@@ -209,8 +210,8 @@ func (s *Shadow) Posted(call string) {
 		state, err := s.endpoint.State(call)
 		return Step{What: call, State: state, HasState: err == nil}
 	}
-	s.take(call, look, func(possible []belief) []belief {
-		if slices.ContainsFunc(possible, func(b belief) bool { return len(Call(call).moves(b.state)) > 0 }) {
+	s.take(call, look, func(possible []explanation) []explanation {
+		if slices.ContainsFunc(possible, func(b explanation) bool { return len(Call(call).moves(b.state)) > 0 }) {
 			return possible
 		}
 		return nil
@@ -230,33 +231,33 @@ func Assert(lock sync.Locker, look func()) {
 	panics = false
 }
 
-// glance makes a step with the state of the endpoint, if that can be read. The caller may hold an
+// tryStep makes a step with the state of the endpoint, if that can be read. The caller may hold an
 // EVD's lock.
-func (s *Shadow) glance(what string) Step {
-	state, ok := s.endpoint.Glance(what)
+func (s *Shadow) tryStep(what string) Step {
+	state, ok := s.endpoint.TryState(what)
 	return Step{What: what, State: state, HasState: ok}
 }
 
-// take goes on by one step, and reports a difference. look makes the step, and explain returns those
-// of the possible beliefs that fit what has happened, both with mu held.
-func (s *Shadow) take(at string, look func() Step, explain func(possible []belief) []belief) {
+// take goes on by one step, and reports a difference. look makes the step, and fit returns those
+// of the possible explanations that fit what has happened, both with mu held.
+func (s *Shadow) take(at string, look func() Step, fit func(possible []explanation) []explanation) {
 	s.mu.Lock()
-	difference := s.compare(at, look(), explain)
+	difference := s.compare(at, look(), fit)
 	s.mu.Unlock()
 	if difference != nil {
 		s.report(*difference)
 	}
 }
 
-func (s *Shadow) compare(at string, step Step, explain func(possible []belief) []belief) *Difference {
+func (s *Shadow) compare(at string, step Step, fit func(possible []explanation) []explanation) *Difference {
 	s.history.add(step)
-	if refuted := s.narrow(explain); refuted != nil {
+	if refuted := s.narrow(fit); refuted != nil {
 		return s.difference(Difference{At: at, Impossible: true}, refuted)
 	}
 	if !step.HasState {
 		return nil
 	}
-	refuted := s.narrow(func(possible []belief) (after []belief) {
+	refuted := s.narrow(func(possible []explanation) (after []explanation) {
 		for _, b := range possible {
 			if b.state == step.State {
 				after = append(after, b)
@@ -270,14 +271,14 @@ func (s *Shadow) compare(at string, step Step, explain func(possible []belief) [
 	return nil
 }
 
-// narrow goes on with those of the possible beliefs that fit. If none does, it returns what was
+// narrow goes on with those of the possible explanations that fit. If none does, it returns what was
 // possible, and ends the following of the endpoint: what comes after is no news.
-func (s *Shadow) narrow(fitting func(possible []belief) []belief) (refuted []belief) {
+func (s *Shadow) narrow(fitting func(possible []explanation) []explanation) (refuted []explanation) {
 	possible := s.possible()
 	fits := fitting(possible)
-	s.beliefs = fits
-	if !slices.ContainsFunc(fits, func(b belief) bool { return b.state != stateNone }) {
-		s.beliefs = nil // the endpoint is freed
+	s.explanations = fits
+	if !slices.ContainsFunc(fits, func(b explanation) bool { return b.state != stateNone }) {
+		s.explanations = nil // the endpoint is freed
 	}
 	if len(fits) == 0 {
 		return possible
@@ -285,7 +286,7 @@ func (s *Shadow) narrow(fitting func(possible []belief) []belief) (refuted []bel
 	return nil
 }
 
-func (s *Shadow) difference(d Difference, refuted []belief) *Difference {
+func (s *Shadow) difference(d Difference, refuted []explanation) *Difference {
 	for _, b := range refuted {
 		if b.state != stateNone && !slices.Contains(d.Allowed, b.state) {
 			d.Allowed = append(d.Allowed, b.state)
@@ -295,19 +296,19 @@ func (s *Shadow) difference(d Difference, refuted []belief) *Difference {
 	return &d
 }
 
-// possible adds to the beliefs all that the library may have done since, and
-// that the calls in progress may have. It returns nil if there are no beliefs, or more than can be followed.
-func (s *Shadow) possible() []belief {
-	all := slices.Clone(s.beliefs)
+// possible adds to the explanations all that the library may have done since, and
+// that the calls in progress may have. It returns nil if there are no explanations, or more than can be followed.
+func (s *Shadow) possible() []explanation {
+	all := slices.Clone(s.explanations)
 	followed := true
-	add := func(b belief, ok bool) {
+	add := func(b explanation, ok bool) {
 		followed = followed && ok
 		if !slices.Contains(all, b) {
 			all = append(all, b)
 		}
 	}
 	for i := 0; i < len(all); i++ {
-		if !followed || len(all) > maxBeliefs {
+		if !followed || len(all) > maxExplanations {
 			return nil
 		}
 		b := all[i]
@@ -318,22 +319,22 @@ func (s *Shadow) possible() []belief {
 			add(b.after(m))
 		}
 		for slot, call := range s.calls {
-			if call == "" || b.done[slot] == failed {
+			if call == "" || b.progress[slot] == failed {
 				continue
 			}
-			if b.done[slot] == succeeded {
+			if b.progress[slot] == succeeded {
 				if p, ok := provisionalCalls[call]; ok && b.state == p.shown {
 					b := b
-					b.state, b.done[slot] = p.back, notYet
+					b.state, b.progress[slot] = p.back, notYet
 					add(b, true)
 				}
 				continue
 			}
 			for _, m := range call.moves(b.state) {
 				next, ok := b.after(m)
-				next.done[slot] = succeeded
+				next.progress[slot] = succeeded
 				if m.failed {
-					next.done[slot] = failed
+					next.progress[slot] = failed
 				}
 				add(next, ok)
 			}
@@ -342,25 +343,25 @@ func (s *Shadow) possible() []belief {
 	return all
 }
 
-// after returns the belief after a move. It reports false if the program has not taken so many
+// after returns the explanation after a move. It reports false if the program has not taken so many
 // events that another cannot be followed.
-func (b belief) after(m move) (belief, bool) {
+func (b explanation) after(m move) (explanation, bool) {
 	b.state = m.to
 	switch {
 	case m.to == stateNone:
-		b.owed = [maxOwedEvents]Event{} // freeing an endpoint drops its events
+		b.untaken = [maxUntaken]Event{} // freeing an endpoint drops its events
 	case m.to == cgo.EPStateUnconnected:
-		if i := slices.Index(b.owed[:], cgo.EventConnectionRequest); i >= 0 {
+		if i := slices.Index(b.untaken[:], cgo.EventConnectionRequest); i >= 0 {
 			// Its service point is freed: it was rejected.
-			copy(b.owed[i:], b.owed[i+1:])
-			b.owed[maxOwedEvents-1] = 0
+			copy(b.untaken[i:], b.untaken[i+1:])
+			b.untaken[maxUntaken-1] = 0
 		}
 	case m.reports != 0:
-		i := slices.Index(b.owed[:], 0)
+		i := slices.Index(b.untaken[:], 0)
 		if i < 0 {
 			return b, false
 		}
-		b.owed[i] = m.reports
+		b.untaken[i] = m.reports
 	}
 	return b, true
 }

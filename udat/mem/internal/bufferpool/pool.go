@@ -14,10 +14,10 @@ import (
 
 // Errors of a pool. It passes on the errors of its backend.
 var (
-	ErrClosed = errors.New("pool is closed")
-	ErrInUse  = errors.New("buffers are in use")
-	ErrAllOut = errors.New("all buffers are in use")
-	ErrStale  = errors.New("buffer is released")
+	ErrClosed    = errors.New("pool is closed")
+	ErrInUse     = errors.New("buffers are in use")
+	ErrExhausted = errors.New("all buffers are in use")
+	ErrStale     = errors.New("buffer is released")
 )
 
 // Backend makes slabs. Its functions are called without a lock, and Make by one goroutine at a time.
@@ -51,22 +51,22 @@ type Pool[S any] struct {
 // slab is a slab, or the place of a freed one.
 type slab[S any] struct {
 	value  S
-	there  bool
+	live   bool
 	slots  []slot[S]
 	unused []int32 // of the slots
 }
 
 type slot[S any] struct {
-	slab   *slab[S]
-	number int           // in the slab
-	index  uint32        // in the pool
-	life   atomic.Uint64 // counts gets and puts: odd while the buffer is in use
+	slab       *slab[S]
+	number     int           // in the slab
+	index      uint32        // in the pool
+	generation atomic.Uint64 // counts gets and puts: odd while the buffer is in use
 }
 
 // Handle refers to a buffer, from Get until Put. The zero Handle refers to none.
 type Handle[S any] struct {
-	slot *slot[S]
-	life uint64
+	slot       *slot[S]
+	generation uint64
 }
 
 // New makes a pool of at most most buffers, in slabs of atOnce buffers. The last slab may be smaller.
@@ -75,26 +75,28 @@ func New[S any](most, atOnce int, backend Backend[S]) *Pool[S] {
 }
 
 // Valid reports whether the buffer is still in use.
-func (h Handle[S]) Valid() bool { return h.slot != nil && h.slot.life.Load() == h.life }
+func (h Handle[S]) Valid() bool { return h.slot != nil && h.slot.generation.Load() == h.generation }
 
 // Slab returns the slab of a handle, and the buffer's number in it. The handle must not be zero.
 func (h Handle[S]) Slab() (S, int) { return h.slot.slab.value, h.slot.number }
 
-const lifeBits = 32
+const generationBits = 32
 
 // Cookie returns a number with which Find finds the handle. The handle must not be zero.
-func (h Handle[S]) Cookie() uint64 { return uint64(h.slot.index)<<lifeBits | uint64(uint32(h.life)) }
+func (h Handle[S]) Cookie() uint64 {
+	return uint64(h.slot.index)<<generationBits | uint64(uint32(h.generation))
+}
 
 // Find returns the handle that has the cookie.
 func (p *Pool[S]) Find(cookie uint64) (Handle[S], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	place, number := cookie>>lifeBits/uint64(p.atOnce), cookie>>lifeBits%uint64(p.atOnce)
+	place, number := cookie>>generationBits/uint64(p.atOnce), cookie>>generationBits%uint64(p.atOnce)
 	if place < uint64(len(p.slabs)) && number < uint64(len(p.slabs[place].slots)) {
 		s := &p.slabs[place].slots[number]
-		life := s.life.Load()
-		if uint32(life) == uint32(cookie) && life%2 == 1 {
-			return Handle[S]{s, life}, nil
+		generation := s.generation.Load()
+		if uint32(generation) == uint32(cookie) && generation%2 == 1 {
+			return Handle[S]{s, generation}, nil
 		}
 	}
 	return Handle[S]{}, ErrStale
@@ -127,7 +129,7 @@ func (p *Pool[S]) take() (h Handle[S], err error) {
 		}
 		h.slot = &s.slots[s.unused[last]]
 		s.unused = s.unused[:last]
-		h.life = h.slot.life.Add(1)
+		h.generation = h.slot.generation.Add(1)
 		p.stats.Gets++
 		p.stats.InUse++
 		p.stats.MostInUse = max(p.stats.MostInUse, p.stats.InUse)
@@ -167,13 +169,13 @@ func (p *Pool[S]) planSlab() (place, buffers int, err error) {
 			return 0, 0, nil
 		}
 	}
-	place = slices.IndexFunc(p.slabs, func(s *slab[S]) bool { return !s.there })
+	place = slices.IndexFunc(p.slabs, func(s *slab[S]) bool { return !s.live })
 	if place < 0 {
 		place = len(p.slabs)
 	}
 	if buffers = min(p.atOnce, p.most-place*p.atOnce); buffers <= 0 {
 		p.stats.Refusals++
-		return 0, 0, ErrAllOut
+		return 0, 0, ErrExhausted
 	}
 	return place, buffers, nil
 }
@@ -181,7 +183,7 @@ func (p *Pool[S]) planSlab() (place, buffers int, err error) {
 // place adds a slab. Its buffers continue the counters of earlier buffers in that place, so that old handles stay
 // stale.
 func (p *Pool[S]) place(place int, value S, buffers int) {
-	made := &slab[S]{value: value, there: true, slots: make([]slot[S], buffers), unused: make([]int32, buffers)}
+	made := &slab[S]{value: value, live: true, slots: make([]slot[S], buffers), unused: make([]int32, buffers)}
 	for i := range made.slots {
 		s := &made.slots[i]
 		s.slab, s.number, s.index = made, i, uint32(place*p.atOnce+i)
@@ -191,7 +193,7 @@ func (p *Pool[S]) place(place int, value S, buffers int) {
 		p.slabs = append(p.slabs, made)
 	} else {
 		for i := range made.slots {
-			made.slots[i].life.Store(p.slabs[place].slots[i].life.Load())
+			made.slots[i].generation.Store(p.slabs[place].slots[i].generation.Load())
 		}
 		p.slabs[place] = made
 	}
@@ -207,7 +209,7 @@ func (p *Pool[S]) Put(h Handle[S]) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !h.slot.life.CompareAndSwap(h.life, h.life+1) {
+	if !h.slot.generation.CompareAndSwap(h.generation, h.generation+1) {
 		return ErrStale
 	}
 	s := h.slot.slab
@@ -235,9 +237,9 @@ func (p *Pool[S]) trim(keep int) (freed int, err error) {
 	var candidates []candidate
 	for _, s := range slices.Backward(p.slabs) {
 		n := len(s.slots)
-		if s.there && len(s.unused) == n && p.stats.Buffers-p.stats.InUse-n >= keep {
+		if s.live && len(s.unused) == n && p.stats.Buffers-p.stats.InUse-n >= keep {
 			candidates = append(candidates, candidate{s, s.unused})
-			s.there, s.unused = false, nil
+			s.live, s.unused = false, nil
 			p.stats.Buffers -= n
 			p.stats.Slabs--
 		}
@@ -254,7 +256,7 @@ func (p *Pool[S]) trim(keep int) (freed int, err error) {
 			freed += n
 			continue
 		}
-		c.slab.there, c.slab.unused = true, c.unused
+		c.slab.live, c.slab.unused = true, c.unused
 		p.first = min(p.first, int(c.slab.slots[0].index)/p.atOnce)
 		p.stats.Buffers += n
 		p.stats.Slabs++

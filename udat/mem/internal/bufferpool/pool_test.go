@@ -101,7 +101,7 @@ func randomUse(t *testing.T, random *rand.Rand) {
 		switch random.IntN(10) {
 		case 0, 1, 2, 3:
 			h, err := p.Get()
-			if full := len(out) == most; errors.Is(err, ErrAllOut) != full || (err == nil) == full {
+			if full := len(out) == most; errors.Is(err, ErrExhausted) != full || (err == nil) == full {
 				t.Fatalf("with %d of %d buffers out: %v", len(out), most, err)
 			}
 			if err != nil {
@@ -268,7 +268,7 @@ func TestGoroutinesBesideEachOther(t *testing.T) {
 					if err == nil {
 						take(t, h)
 						mine = append(mine, h)
-					} else if !errors.Is(err, ErrAllOut) {
+					} else if !errors.Is(err, ErrExhausted) {
 						t.Error(err)
 					}
 				case len(mine) > 0:

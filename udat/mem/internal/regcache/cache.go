@@ -69,8 +69,8 @@ type Cache[R any] struct {
 	idle    list.List               // regions that Acquire can find and nobody uses, in the order in which they were last used
 	hidden  map[*Region[R]]struct{} // regions that Acquire no longer finds: in use, or impossible to free
 	pending []*pending
-	leaving int        // regions that are being freed
-	left    *sync.Cond // signals that they are freed
+	freeing int        // regions
+	freed   *sync.Cond // signals that freeing has become less
 	stats   Stats
 }
 
@@ -87,9 +87,9 @@ type Region[R any] struct {
 	privileges uint32
 
 	// Guarded by the lock of the cache.
-	users int
-	found bool
-	place *list.Element // among those that nobody uses
+	users   int
+	visible bool          // to Acquire
+	element *list.Element // of Cache.idle
 }
 
 // Offset returns where memory that the region has lies in it.
@@ -110,7 +110,7 @@ type pending struct {
 // New makes a cache.
 func New[R any](limits Limits, backend Backend[R]) *Cache[R] {
 	c := &Cache[R]{limits: limits, backend: backend, hidden: map[*Region[R]]struct{}{}}
-	c.left = sync.NewCond(&c.mu)
+	c.freed = sync.NewCond(&c.mu)
 	return c
 }
 
@@ -154,8 +154,8 @@ func (c *Cache[R]) Acquire(memory []byte, privileges uint32) (*Region[R], error)
 		switch {
 		case len(victims) > 0:
 			c.free(victims)
-		case c.leaving > 0:
-			c.left.Wait()
+		case c.freeing > 0:
+			c.freed.Wait()
 		default:
 			c.stats.Refusals++
 			return nil, &LimitError{Size: size, Limits: c.limits, Stats: c.stats}
@@ -186,14 +186,14 @@ func (c *Cache[R]) registering(start, end uintptr, privileges uint32) *pending {
 
 func (c *Cache[R]) use(region *Region[R]) {
 	if region.users == 0 {
-		c.rouse(region)
+		c.removeIdle(region)
 	}
 	region.users++
 }
 
-// rouse removes a region from those that nobody uses.
-func (c *Cache[R]) rouse(region *Region[R]) {
-	c.idle.Remove(region.place)
+// removeIdle removes a region from those that nobody uses.
+func (c *Cache[R]) removeIdle(region *Region[R]) {
+	c.idle.Remove(region.element)
 	c.stats.IdleRegions--
 	c.stats.IdleBytes -= region.size()
 }
@@ -232,9 +232,9 @@ func (c *Cache[R]) strays() (strays []*Region[R]) {
 // evict removes the region that was unused for the longest time.
 func (c *Cache[R]) evict() *Region[R] {
 	region := c.idle.Front().Value.(*Region[R])
-	c.rouse(region)
+	c.removeIdle(region)
 	c.class(region.privileges).remove(region)
-	region.found = false
+	region.visible = false
 	c.stats.Evictions++
 	return region
 }
@@ -244,15 +244,15 @@ func (c *Cache[R]) free(regions []*Region[R]) (errs []error) {
 	if len(regions) == 0 {
 		return nil
 	}
-	c.leaving += len(regions)
+	c.freeing += len(regions)
 	c.mu.Unlock()
 	errs = make([]error, len(regions))
 	for i, region := range regions {
 		errs[i] = c.backend.Free(region.Value)
 	}
 	c.mu.Lock()
-	c.leaving -= len(regions)
-	c.left.Broadcast()
+	c.freeing -= len(regions)
+	c.freed.Broadcast()
 	for i, region := range regions {
 		if errs[i] != nil {
 			c.hidden[region] = struct{}{}
@@ -294,10 +294,10 @@ func (c *Cache[R]) register(memory []byte, privileges uint32) (*Region[R], error
 func (c *Cache[R]) makeRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	others := c.leaving > 0
+	others := c.freeing > 0
 	freed, _ := c.flush()
-	for c.leaving > 0 {
-		c.left.Wait()
+	for c.freeing > 0 {
+		c.freed.Wait()
 	}
 	return freed > 0 || others
 }
@@ -321,7 +321,7 @@ func (c *Cache[R]) insert(region *Region[R], forgotten bool) (unused []*Region[R
 		c.hidden[region] = struct{}{}
 		return nil
 	}
-	region.found = true
+	region.visible = true
 	for _, other := range k.add(region) {
 		if c.hide(other) {
 			unused = append(unused, other)
@@ -332,12 +332,12 @@ func (c *Cache[R]) insert(region *Region[R], forgotten bool) (unused []*Region[R
 
 // hide records that a region was removed from its class. It reports whether the region is unused and must be freed.
 func (c *Cache[R]) hide(region *Region[R]) (unused bool) {
-	region.found = false
+	region.visible = false
 	if region.users > 0 {
 		c.hidden[region] = struct{}{}
 		return false
 	}
-	c.rouse(region)
+	c.removeIdle(region)
 	return true
 }
 
@@ -348,12 +348,12 @@ func (c *Cache[R]) Release(region *Region[R]) {
 	if region.users--; region.users > 0 {
 		return
 	}
-	if !region.found {
+	if !region.visible {
 		delete(c.hidden, region)
 		c.free([]*Region[R]{region})
 		return
 	}
-	region.place = c.idle.PushBack(region)
+	region.element = c.idle.PushBack(region)
 	c.stats.IdleRegions++
 	c.stats.IdleBytes += region.size()
 	var victims []*Region[R]
@@ -394,8 +394,8 @@ func (c *Cache[R]) Forget(memory []byte) error {
 	if c.closed {
 		return ErrClosed
 	}
-	for c.leaving > 0 { // perhaps a part of it
-		c.left.Wait()
+	for c.freeing > 0 { // perhaps a part of it
+		c.freed.Wait()
 	}
 	var inUse error
 	var victims []*Region[R]
@@ -442,8 +442,8 @@ func (c *Cache[R]) Close() error {
 	if c.closed {
 		return ErrClosed
 	}
-	for c.leaving > 0 {
-		c.left.Wait()
+	for c.freeing > 0 {
+		c.freed.Wait()
 	}
 	if c.stats.Regions > c.stats.IdleRegions+c.strayCount() {
 		return ErrInUse
