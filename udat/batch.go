@@ -19,12 +19,12 @@ import (
 func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 	op := &opSend
 	if len(batch) == 0 || ep == nil {
-		return 0, ep.object().refused(op.call, InvalidHandleEP, nil)
+		return 0, ep.object().unusableOr(op.call, InvalidHandleEP, nil)
 	}
 	for accepted < len(batch) && err == nil {
 		first := batchedOperation(batch[accepted].Operation)
 		if first == nil {
-			return accepted, ep.obj.refused(op.call, InvalidHandleEP, refuse(op.call, ErrInvalidParameter, NoSubtype,
+			return accepted, ep.obj.unusableOr(op.call, InvalidHandleEP, refuse(op.call, ErrInvalidParameter, NoSubtype,
 				"Operation of post %d of the batch is %v, it must be %v, %v, %v or %v: set it, and post others with the method of their own", accepted, batch[accepted].Operation,
 				DTOSend, DTOReceive, DTORDMARead, DTORDMAWrite))
 		}
@@ -33,21 +33,21 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		q.mu.Lock()
 		n, op, err = q.postSome(first == &opReceive, batch[accepted:min(len(batch), accepted+mostAtOnce)])
 		q.mu.Unlock()
-		if q == &ep.request && q.takesLong() {
+		if q == &ep.request && ep.yieldDue() {
 			runtime.Gosched()
 		}
 		accepted += n
 	}
 	runtime.KeepAlive(batch) // its memory may be freed meanwhile: see postsRequests
-	return accepted, ep.explain(op.call, err)
+	return accepted, ep.addState(op.call, err)
 }
 
-// mostAtOnce is how many operations one crossing posts. The lock of the
-// queue is held meanwhile. A crossing takes 29 ns, half a nanosecond for each.
+// mostAtOnce bounds the operations of one crossing, which holds the queue's lock. A crossing
+// takes 29 ns, half a nanosecond for each operation.
 const mostAtOnce = 64
 
-// postSome posts the operations at the start of the batch that belong to the queue, which takes
-// receives or requests. The error is that of the operation behind those that were accepted, which op describes. The caller holds mu.
+// postSome posts the leading operations of batch that are receives, or requests. If one is refused, op
+// describes it. The caller holds mu.
 func (q *workQueue) postSome(receives bool, batch []Post) (accepted int, op *operation, err error) {
 	q.makeRoom(len(batch))
 	for i := range batch {
@@ -69,7 +69,7 @@ func (q *workQueue) postSome(receives bool, batch []Post) (accepted int, op *ope
 	q.ep.ia.counters.Load().posted(accepted)
 	if accepted < len(q.posts) {
 		op = batchedOperation(batch[accepted].Operation)
-		err = refused(op.call, r)
+		err = checkPost(op.call, r)
 	}
 	if q.ep.shadow != nil {
 		for i := range batch[:accepted] {

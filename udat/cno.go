@@ -11,9 +11,9 @@ import (
 // CNO is a consumer notification object: it tells waiters and an agent which of its
 // EVDs have events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs.
 type CNO struct {
-	obj     object
-	ia      *IA
-	waiting *notify.CNO[EVD]
+	obj    object
+	ia     *IA
+	native *notify.CNO[EVD]
 }
 
 func (cno *CNO) object() *object {
@@ -39,20 +39,20 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	cno := &CNO{ia: ia}
 	var r cgo.Return
 	var err error
-	if cno.waiting, r, err = notify.CreateCNO(ia.handle, ia.evdWithHandle); err != nil || !r.OK() {
+	if cno.native, r, err = notify.CreateCNO(ia.handle, ia.evdWithHandle); err != nil || !r.OK() {
 		return nil, cannotNotify(op, r, err)
 	}
-	cno.obj.born("notification object", cgo.Handle(cno.waiting.Handle()), InvalidStateCNOInUse, cno.Free, &ia.obj.Object)
-	cno.waiting.SetAgent(agent)
+	cno.obj.born("notification object", cgo.Handle(cno.native.Handle()), InvalidStateCNOInUse, cno.Free, &ia.obj.Object)
+	cno.native.SetAgent(agent)
 	return cno, nil
 }
 
 // cannotNotify returns why there is no CNO: the library says so, or there was no descriptor.
 func cannotNotify(op string, r cgo.Return, err error) error {
 	if err != nil {
-		return explained(op, classError|Return(ErrInsufficientResources), err)
+		return withProblem(op, classError|Return(ErrInsufficientResources), err)
 	}
-	return checkMade(op, r)
+	return checkCreate(op, r)
 }
 
 // CNOParam holds the parameters of a notification object.
@@ -72,10 +72,10 @@ func (cno *CNO) Query() (CNOParam, error) {
 	}
 	defer cno.obj.Leave()
 	var native cgo.CNOParam // which has the adapter and the descriptor
-	if err := check(op, cgo.CNOQuery(cno.waiting.Handle(), cgo.CNOFieldAll, &native)); err != nil {
+	if err := check(op, cgo.CNOQuery(cno.native.Handle(), cgo.CNOFieldAll, &native)); err != nil {
 		return CNOParam{}, err
 	}
-	return CNOParam{IA: cno.ia, Agent: cno.waiting.Agent()}, nil
+	return CNOParam{IA: cno.ia, Agent: cno.native.Agent()}, nil
 }
 
 // Free frees the notification object. Waiters get ErrClosed, and the agent is not
@@ -84,7 +84,7 @@ func (cno *CNO) Query() (CNOParam, error) {
 //	Implements: DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
 func (cno *CNO) Free() error {
 	const op = "dat_cno_free"
-	return cno.object().seal(op, InvalidHandleCNO, func() error { return check(op, cno.waiting.Free()) })
+	return cno.object().seal(op, InvalidHandleCNO, func() error { return check(op, cno.native.Free()) })
 }
 
 // ModifyAgent replaces the agent: a function that is called once, on a goroutine of its
@@ -99,7 +99,7 @@ func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 		return err
 	}
 	defer cno.obj.Leave()
-	cno.waiting.SetAgent(agent)
+	cno.native.SetAgent(agent)
 	return nil
 }
 
@@ -121,20 +121,20 @@ const cnoWaitOp = "dat_cno_wait"
 //	    OUT DAT_EVD_HANDLE *evd_handle)
 func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	if err := checkContext(cnoWaitOp, ctx); err != nil {
-		return nil, cno.object().refused(cnoWaitOp, InvalidHandleCNO, err)
+		return nil, cno.object().unusableOr(cnoWaitOp, InvalidHandleCNO, err)
 	}
-	if cno == nil || cno.waiting == nil {
+	if cno == nil || cno.native == nil {
 		return nil, cno.object().enter(cnoWaitOp, InvalidHandleCNO)
 	}
 	defer trace.StartRegion(ctx, cnoWaitOp).End()
-	evd, r := cno.waiting.Wait(ctx.Done())
+	evd, r := cno.native.Wait(ctx.Done())
 	switch {
 	case r.OK():
 		return evd, nil
 	case r.Type() == cgo.TimeoutExpired:
 		return nil, interrupted(cnoWaitOp, ctx)
 	}
-	return nil, cno.obj.refused(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
+	return nil, cno.obj.unusableOr(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
 }
 
 // ModifyCNO attaches the event dispatcher to a CNO of the same adapter, and
@@ -156,7 +156,7 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 	defer leave()
 	var native cgo.CNOHandle
 	if cno != nil {
-		native = cno.waiting.Handle()
+		native = cno.native.Handle()
 	}
 	evd.queue.Enter()
 	defer evd.queue.Leave()

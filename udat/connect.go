@@ -77,7 +77,7 @@ func (ep *EP) connect(op string, timeout time.Duration, timeoutArg ReturnSubtype
 	if timeout <= 0 {
 		return refuse(op, ErrInvalidParameter, timeoutArg, "the time-out is %v, it must be positive: TimeoutInfinite waits forever", timeout)
 	}
-	if err := ep.takeControl(op); err != nil {
+	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
 	defer ep.request.mu.Unlock()
@@ -124,8 +124,8 @@ func (ep *EP) requireConnectable(op string, from EPState) error {
 //	    IN const DAT_PVOID private_data, IN DAT_QOS quality_of_service)
 func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_dup_connect"
-	if gone := from.object().refused(op, InvalidHandleEP, nil); gone != nil {
-		return ep.object().refused(op, InvalidHandleEP, gone)
+	if gone := from.object().unusableOr(op, InvalidHandleEP, nil); gone != nil {
+		return ep.object().unusableOr(op, InvalidHandleEP, gone)
 	}
 	return ep.connect(op, timeout, InvalidArg3, privateData, InvalidArg4, func() error {
 		if err := from.object().enter(op, InvalidHandleEP); err != nil {
@@ -146,57 +146,10 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 	})
 }
 
-func (ep *EP) requireState(op string, want EPState) error {
-	state, err := ep.state(op)
-	if err != nil || state == want {
-		return err
-	}
-	return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it must be in %v: %s", state, want, wayTo(want, state))
-}
-
-// wayTo says how an endpoint comes from a state to the wanted one.
-func wayTo(want, state EPState) string {
-	switch {
-	case want == EPStateConnected && inAttempt(state):
-		return "wait for EventConnectionEstablished"
-	case want == EPStateConnected && state == EPStateUnconnected:
-		return "connect it first"
-	case want == EPStateConnected:
-		return "its connection is over, Reset it and connect it again"
-	case state == EPStateDisconnected:
-		return "Reset it first"
-	case state == EPStateDisconnectPending:
-		return "wait for EventConnectionDisconnected, and Reset it"
-	case state == EPStateReserved || state == EPStatePassiveConnectionPending:
-		return "free its reserved service point first"
-	case state == EPStateUnconnected: // wanted as the endpoint of a service point
-		return "its reserved service point holds it no more"
-	}
-	return "Disconnect it, wait for EventConnectionDisconnected, and Reset it"
-}
-
-// stateSubtypes has the subtypes by which an ErrInvalidState names a state.
-var stateSubtypes = map[EPState]ReturnSubtype{
-	EPStateUnconnected:                InvalidStateEPUnconnected,
-	EPStateReserved:                   InvalidStateEPReserved,
-	EPStatePassiveConnectionPending:   InvalidStateEPPassConnPending,
-	EPStateActiveConnectionPending:    InvalidStateEPActConnPending,
-	EPStateTentativeConnectionPending: InvalidStateEPTentConnPending,
-	EPStateConnected:                  InvalidStateEPConnected,
-	EPStateDisconnectPending:          InvalidStateEPDiscPending,
-	EPStateDisconnected:               InvalidStateEPDisconnected,
-	EPStateCompletionPending:          InvalidStateEPComplPending,
-}
-
-// inAttempt reports whether a connection is being made.
-func inAttempt(state EPState) bool {
-	return state == EPStateActiveConnectionPending || state == EPStateCompletionPending
-}
-
 // accept is the endpoint's part of CR.Accept. It reports whether the library
 // has seen the request.
 func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {
-	if err := ep.takeControl(op); err != nil {
+	if err := ep.lockRequests(op); err != nil {
 		return false, err
 	}
 	defer ep.request.mu.Unlock()
@@ -211,5 +164,8 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 		return false, err
 	}
 	defer ep.shadow.Begin(call).End(&err)
-	return true, check(op, cgo.CRAccept(cr.handle, handle, privateData))
+	ep.recv.mu.Lock() // an accept that fails makes the library post the receives again
+	r := cgo.CRAccept(cr.handle, handle, privateData)
+	ep.recv.mu.Unlock()
+	return true, check(op, r)
 }

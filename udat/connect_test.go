@@ -336,3 +336,42 @@ func TestAcceptAfterClientHasGone(t *testing.T) {
 		udattest.ConnectPair(t, listener, udattest.NewEndpoint(t, ia, nil), server)
 	})
 }
+
+// Receives that are posted while an accept fails complete once, as all others.
+func TestReceiveBesideFailedAccept(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		listener, rounds := udattest.Listen(t, ia), 30
+		if udattest.IWARP(t, ia) {
+			rounds = 1 // the end of an attempt takes ten seconds
+		}
+		for range rounds {
+			client, server := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, &udat.EPAttr{MaxRecvDTOs: 64})
+			cr, segment := request(t, client, listener), server.Segment(t, 0, 8)
+			want(t, client.EP.Free())
+			posted := 0
+			stop := beside(func() error {
+				err := server.PostRecv(one(segment), 0, 0)
+				if errors.Is(err, udat.ErrInsufficientResources) {
+					runtime.Gosched()
+					return nil
+				}
+				posted++
+				return err
+			})
+			err := cr.Accept(server.EP, nil)
+			want(t, receive(t, stop()))
+			if err != nil {
+				want(t, err, udat.ErrInvalidHandle, udat.InvalidHandleCR)
+			} else if udattest.Wait(t, server.Connect).Number == udat.EventConnectionEstablished {
+				udattest.Wait(t, server.Connect)
+			}
+			want(t, server.Reset())
+			for range posted {
+				if event := udattest.Wait(t, server.Recv); event.Status != udat.DTOErrFlushed {
+					t.Fatalf("a receive completes with %v", event.Status)
+				}
+			}
+			udattest.NoEvent(t, server.Recv)
+		}
+	})
+}

@@ -13,7 +13,7 @@ import (
 
 // EPState is the state of an endpoint.
 //
-//constants:without EPStateConnectedSinglePath EPStateConnectedMultiPath
+//constants:without EPStateConnectedSinglePath EPStateConnectedMultiPath EPStateUnconfiguredUnconnected EPStateUnconfiguredReserved EPStateUnconfiguredPassive EPStateUnconfiguredTentative
 type EPState uint32
 
 // EventNumber names the kind of an event. ConnectionEvent and AsyncEvent are the

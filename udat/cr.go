@@ -12,11 +12,11 @@ import (
 // CR is a connection request that arrived on a service point. Accept or Reject answers
 // it, once; later calls fail with ErrClosed.
 type CR struct {
-	obj    object
-	ia     *IA
-	handle cgo.CRHandle
-	param  CRParam
-	asked  error // the outcome of asking the library for the parameters
+	obj      object
+	ia       *IA
+	handle   cgo.CRHandle
+	param    CRParam
+	queryErr error
 }
 
 func (cr *CR) object() *object {
@@ -43,8 +43,8 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 		cr.param.LocalEP = s.rsp.ep
 	}
 	var param cgo.CRParam
-	cr.asked = check(queryCROp, cgo.CRQuery(data.CRHandle, cgo.CRFieldAll, &param))
-	if cr.asked == nil {
+	cr.queryErr = check(queryCROp, cgo.CRQuery(data.CRHandle, cgo.CRFieldAll, &param))
+	if cr.queryErr == nil {
 		cr.param.RemoteAddress = cgo.SockAddrAt(param.RemoteIAAddressPtr).Addr()
 		if param.PrivateData != 0 && param.PrivateDataSize > 0 {
 			cr.param.PrivateData = make([]byte, param.PrivateDataSize)
@@ -64,7 +64,7 @@ func (cr *CR) Query() (CRParam, error) {
 	if cr == nil || cr.ia == nil {
 		return CRParam{}, refuse(queryCROp, ErrInvalidHandle, InvalidHandleCR, "the request is nil or was not made by this package: take it from Event.CR")
 	}
-	return cr.param, cr.asked
+	return cr.param, cr.queryErr
 }
 
 const queryCROp = "dat_cr_query"
@@ -114,13 +114,11 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 //	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)
 func (cr *CR) Reject(privateData []byte) error {
 	const op = "dat_cr_reject"
-	return cr.answer(op, privateData, InvalidArg2, func() (bool, error) {
-		var err error
+	return cr.answer(op, privateData, InvalidArg2, func() (answered bool, err error) {
 		if ep := cr.param.LocalEP; ep != nil {
 			defer ep.shadow.Begin(shadow.Reject).End(&err)
 		}
-		err = check(op, cgo.CRReject(cr.handle, privateData))
-		return true, err
+		return true, check(op, cgo.CRReject(cr.handle, privateData))
 	})
 }
 
@@ -143,12 +141,4 @@ func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native fu
 		return err
 	}
 	return outcome
-}
-
-// checkPrivateData refuses what the library would write beyond its buffers for.
-func (ia *IA) checkPrivateData(op string, privateData []byte, arg ReturnSubtype) error {
-	if most := ia.providerAttr.MaxPrivateDataSize; len(privateData) > most {
-		return refuse(op, ErrInvalidParameter, arg, "the private data has %d bytes, this provider carries at most %d: send the rest as a message", len(privateData), most)
-	}
-	return nil
 }

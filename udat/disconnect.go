@@ -21,7 +21,7 @@ import (
 //	    IN DAT_CLOSE_FLAGS disconnect_flags)
 func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	const op = "dat_ep_disconnect"
-	if err := ep.takeControl(op); err != nil {
+	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
 	defer ep.request.mu.Unlock()
@@ -44,7 +44,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 //	Implements: DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Reset() (err error) {
 	const op = "dat_ep_reset"
-	if err := ep.takeControl(op); err != nil {
+	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
 	defer ep.request.mu.Unlock()

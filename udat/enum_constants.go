@@ -6,14 +6,10 @@ import "github.com/goudat/goudat/cgo"
 
 const (
 	EPStateUnconnected                EPState = EPState(cgo.EPStateUnconnected)                // DAT_EP_STATE_UNCONNECTED
-	EPStateUnconfiguredUnconnected    EPState = EPState(cgo.EPStateUnconfiguredUnconnected)    // DAT_EP_STATE_UNCONFIGURED_UNCONNECTED
 	EPStateReserved                   EPState = EPState(cgo.EPStateReserved)                   // DAT_EP_STATE_RESERVED
-	EPStateUnconfiguredReserved       EPState = EPState(cgo.EPStateUnconfiguredReserved)       // DAT_EP_STATE_UNCONFIGURED_RESERVED
 	EPStatePassiveConnectionPending   EPState = EPState(cgo.EPStatePassiveConnectionPending)   // DAT_EP_STATE_PASSIVE_CONNECTION_PENDING
-	EPStateUnconfiguredPassive        EPState = EPState(cgo.EPStateUnconfiguredPassive)        // DAT_EP_STATE_UNCONFIGURED_PASSIVE
 	EPStateActiveConnectionPending    EPState = EPState(cgo.EPStateActiveConnectionPending)    // DAT_EP_STATE_ACTIVE_CONNECTION_PENDING
 	EPStateTentativeConnectionPending EPState = EPState(cgo.EPStateTentativeConnectionPending) // DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING
-	EPStateUnconfiguredTentative      EPState = EPState(cgo.EPStateUnconfiguredTentative)      // DAT_EP_STATE_UNCONFIGURED_TENTATIVE
 	EPStateConnected                  EPState = EPState(cgo.EPStateConnected)                  // DAT_EP_STATE_CONNECTED
 	EPStateDisconnectPending          EPState = EPState(cgo.EPStateDisconnectPending)          // DAT_EP_STATE_DISCONNECT_PENDING
 	EPStateDisconnected               EPState = EPState(cgo.EPStateDisconnected)               // DAT_EP_STATE_DISCONNECTED

@@ -18,9 +18,8 @@ import (
 // receive waits while the endpoint is modified, reset or freed, a request also while it
 // connects, accepts or disconnects.
 type EP struct {
-	// Its two locks are those of its queues. The call that is changing the endpoint holds that of
-	// the requests, and may wait for the library meanwhile. One that only looks at it holds
-	// that of the receives. It is freed with both held.
+	// A call that changes the endpoint holds request.mu, and may wait for the library meanwhile.
+	// A call that only reads it holds recv.mu. Free, Modify, Reset and Accept hold both.
 
 	obj    object // the gate is the lock of recv
 	ia     *IA
@@ -29,14 +28,14 @@ type EP struct {
 
 	recv, request workQueue
 
-	began atomic.Pointer[time.Time] // when an attempt to connect has begun, for counters
+	connectStart atomic.Pointer[time.Time] // for counters; nil unless an attempt is in progress
 
 	shadow *shadow.Shadow // nil without assertions
 }
 
-// takeControl takes the lock of the requests for a call that changes the endpoint. It fails if the
-// endpoint is freed.
-func (ep *EP) takeControl(op string) error {
+// lockRequests locks the requests for a call that changes the endpoint. It fails if the endpoint is
+// freed.
+func (ep *EP) lockRequests(op string) error {
 	if ep == nil {
 		return ep.object().unusable(op, InvalidHandleEP)
 	}
@@ -111,12 +110,12 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	ep := &EP{ia: ia}
-	ep.shadow = watch(shadow.Endpoint{State: ep.libraryState, Glance: ep.glance}, func() string { return ep.obj.String() })
+	ep.shadow = watch(shadow.Endpoint{State: ep.libraryState, TryState: ep.tryState}, func() string { return ep.obj.String() })
 	if err := p.checkStreams(op, ep); err != nil {
 		return nil, err
 	}
 	handle, r := p.create(ia)
-	if err := p.checkMade(op, ia, r); err != nil {
+	if err := p.checkCreate(op, ia, r); err != nil {
 		return nil, err
 	}
 	ep.handle, ep.parts = handle, &p
@@ -127,7 +126,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	for _, evd := range p.evds() {
 		evd.addEndpoint(handle, ep)
 	}
-	ia.setNamed(ep)
+	ia.addObject(ep)
 	return ep, nil
 }
 
@@ -190,13 +189,6 @@ func (p *epParts) create(ia *IA) (cgo.EPHandle, cgo.Return) {
 	return cgo.EPCreate(ia.handle, p.pz.handle, recv, request, connect, attr)
 }
 
-func (evd *EVD) nativeHandle() cgo.EVDHandle {
-	if evd == nil {
-		return 0
-	}
-	return evd.queue.Handle()
-}
-
 // check refuses what the library would accept and break on.
 func (p *epParts) check(op string, ia *IA) error {
 	switch {
@@ -242,9 +234,6 @@ func (p *epParts) streams(evd *EVD) (flags []CompletionFlags) {
 	return flags
 }
 
-// takesMore reports whether an EVD for completions is fed by other streams too.
-func (evd *EVD) takesMore() bool { return evd != nil && evd.flags&^(EVDDTO|EVDRMRBind) != 0 }
-
 // EPStatus is a snapshot of an endpoint. An operation is outstanding until the library has
 // learned that it is over, at the latest when its completion is taken.
 type EPStatus struct {
@@ -288,8 +277,8 @@ func (ep *EP) libraryState(op string) (cgo.EPState, error) {
 	return state, check(op, r)
 }
 
-// glance is libraryState without waiting for the gate. It reports false if it would have to.
-func (ep *EP) glance(op string) (cgo.EPState, bool) {
+// tryState is libraryState without waiting for the gate. It reports false if it would have to.
+func (ep *EP) tryState(op string) (cgo.EPState, bool) {
 	q := &ep.recv
 	if !q.mu.TryLock() {
 		return 0, false
@@ -364,7 +353,7 @@ func (ep *EP) Query() (EPParam, error) {
 //	Implements: DAT_RETURN dat_ep_free(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Free() (err error) {
 	const op = "dat_ep_free"
-	if err := ep.takeControl(op); err != nil {
+	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
 	defer ep.request.mu.Unlock()
@@ -378,30 +367,30 @@ func (ep *EP) Free() (err error) {
 		for _, evd := range evds {
 			evd.removeEndpoint(ep.handle)
 		}
-		ep.ia.forgetNamed(ep)
+		ep.ia.removeObject(ep)
 		ep.recv.handle, ep.request.handle = 0, 0
 		return nil
 	})
 }
 
-// checkMade is checkMade for endpoints.
-func (p *epParts) checkMade(op string, ia *IA, r cgo.Return) error {
+// checkCreate is the function of that name, with the reasons that only endpoints have.
+func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
 	switch a := &p.attr; r.Type() {
 	case cgo.InvalidAddress: // the connection manager could not bind the endpoint to the adapter's address
 		if err := ia.addressGone(op); err != nil {
 			return err
 		}
-		return explained(op, classError|Return(ErrInsufficientResources), fmt.Errorf("%w: each endpoint of the CMA provider takes one of net.ipv4.ip_local_port_range, "+
+		return withProblem(op, classError|Return(ErrInsufficientResources), fmt.Errorf("%w: each endpoint of the CMA provider takes one of net.ipv4.ip_local_port_range, "+
 			"and all of %v seem to be taken: widen the range, or free endpoints, also in other processes", device.ProblemNoPorts, ia.attr.Address))
 	case cgo.InvalidParameter:
-		return explained(op, Return(r), fmt.Errorf("%w: each alone is within the limits, together MaxRecvDTOs %d, MaxRequestDTOs %d, MaxRecvIOV %d and MaxRequestIOV %d may be too much: "+
+		return withProblem(op, Return(r), fmt.Errorf("%w: each alone is within the limits, together MaxRecvDTOs %d, MaxRequestDTOs %d, MaxRecvIOV %d and MaxRequestIOV %d may be too much: "+
 			"ask for less; does DAPL_MAX_INLINE ask for more than the device has? Or have all processes together its %d endpoints, MaxEPs (rdma resource show)?",
 			device.ProblemRefusedAttributes, a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, ia.attr.MaxEPs))
 	}
 	if err := p.checkRoom(op, r); err != nil {
 		return err
 	}
-	return checkMade(op, r)
+	return checkCreate(op, r)
 }
 
 // checkRoom explains that a shared queue has more receives than the EVD has room for.
@@ -411,4 +400,51 @@ func (p *epParts) checkRoom(op string, r cgo.Return) error {
 	}
 	return refuse(op, ErrInsufficientResources, ResourceTEVD, "the receives that are posted to the shared queue have no room on the receive event dispatcher: "+
 		"make it longer with Resize, or take completions")
+}
+
+func (ep *EP) requireState(op string, want EPState) error {
+	state, err := ep.state(op)
+	if err != nil || state == want {
+		return err
+	}
+	return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it must be in %v: %s", state, want, wayTo(want, state))
+}
+
+// wayTo says how an endpoint comes from a state to the wanted one.
+func wayTo(want, state EPState) string {
+	switch {
+	case want == EPStateConnected && inAttempt(state):
+		return "wait for EventConnectionEstablished"
+	case want == EPStateConnected && state == EPStateUnconnected:
+		return "connect it first"
+	case want == EPStateConnected:
+		return "its connection is over, Reset it and connect it again"
+	case state == EPStateDisconnected:
+		return "Reset it first"
+	case state == EPStateDisconnectPending:
+		return "wait for EventConnectionDisconnected, and Reset it"
+	case state == EPStateReserved || state == EPStatePassiveConnectionPending:
+		return "free its reserved service point first"
+	case state == EPStateUnconnected: // wanted as the endpoint of a service point
+		return "its reserved service point holds it no more"
+	}
+	return "Disconnect it, wait for EventConnectionDisconnected, and Reset it"
+}
+
+// stateSubtypes has the subtypes by which an ErrInvalidState names a state.
+var stateSubtypes = map[EPState]ReturnSubtype{
+	EPStateUnconnected:                InvalidStateEPUnconnected,
+	EPStateReserved:                   InvalidStateEPReserved,
+	EPStatePassiveConnectionPending:   InvalidStateEPPassConnPending,
+	EPStateActiveConnectionPending:    InvalidStateEPActConnPending,
+	EPStateTentativeConnectionPending: InvalidStateEPTentConnPending,
+	EPStateConnected:                  InvalidStateEPConnected,
+	EPStateDisconnectPending:          InvalidStateEPDiscPending,
+	EPStateDisconnected:               InvalidStateEPDisconnected,
+	EPStateCompletionPending:          InvalidStateEPComplPending,
+}
+
+// inAttempt reports whether a connection is being made.
+func inAttempt(state EPState) bool {
+	return state == EPStateActiveConnectionPending || state == EPStateCompletionPending
 }

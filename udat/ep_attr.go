@@ -32,7 +32,6 @@ type EPAttr struct {
 	MaxRDMAReadOut         int             // RDMA reads in progress, at most IAAttr.MaxRDMAReadPerEPOut
 	NoRDMAReadIn           bool            // the peer can read nothing, whatever MaxRDMAReadIn is
 	NoRDMAReadOut          bool            // no RDMA read can be posted, whatever MaxRDMAReadOut is
-	SRQSoftHW              int
 	MaxRDMAReadIOV         int
 	MaxRDMAWriteIOV        int
 }
@@ -51,7 +50,6 @@ func (a *EPAttr) native() *cgo.EPAttr {
 		MaxRequestIOV:          int32(a.MaxRequestIOV),
 		MaxRDMAReadIn:          int32(a.MaxRDMAReadIn),
 		MaxRDMAReadOut:         int32(a.MaxRDMAReadOut),
-		SRQSoftHW:              int32(a.SRQSoftHW),
 		MaxRDMAReadIOV:         int32(a.MaxRDMAReadIOV),
 		MaxRDMAWriteIOV:        int32(a.MaxRDMAWriteIOV),
 	}
@@ -129,7 +127,7 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		switch {
 		case !slices.Contains(stream.allowed, stream.is):
 			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %v, it must be one of %v: leave CompletionDefault", stream.name, stream.is, stream.allowed)
-		case stream.evd.takesMore() && stream.is != CompletionDefault && stream.is != CompletionEVDThreshold:
+		case stream.evd != nil && stream.evd.flags&^(EVDDTO|EVDRMRBind) != 0 && stream.is != CompletionDefault && stream.is != CompletionEVDThreshold:
 			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %v, it must be %v with an event dispatcher that takes other events too: leave CompletionDefault, or use one of EVDDTO alone", stream.name, stream.is, CompletionEVDThreshold)
 		}
 	}

@@ -137,7 +137,6 @@ func nativeDefaults(t *testing.T, e *udattest.Endpoint) udat.EPAttr {
 		MaxRequestIOV:          int(a.MaxRequestIOV),
 		MaxRDMAReadIn:          int(a.MaxRDMAReadIn),
 		MaxRDMAReadOut:         int(a.MaxRDMAReadOut),
-		SRQSoftHW:              int(a.SRQSoftHW),
 		MaxRDMAReadIOV:         int(a.MaxRDMAReadIOV),
 		MaxRDMAWriteIOV:        int(a.MaxRDMAWriteIOV),
 	}

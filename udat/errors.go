@@ -164,7 +164,7 @@ func check(op string, r cgo.Return) error {
 	}
 	if r.Type() == cgo.PrivilegesViolation {
 		if err := device.Credentials(); err != nil {
-			return explained(op, Return(r), err)
+			return withProblem(op, Return(r), err)
 		}
 	}
 	return logged(&Error{Op: op, Return: Return(r)})
@@ -178,8 +178,8 @@ func checkState(op string, r cgo.Return, remedy string) error {
 	return refuse(op, ErrInvalidState, ReturnSubtype(r.Subtype()), "%s", remedy)
 }
 
-// refuse makes the error of a call that the binding did not pass on. Without the
-// native library that is what is wrong with each call: no object is there.
+// refuse returns the error of a call that udat does not pass to the library. In a build without the
+// library, every call fails with ErrNoNativeLibrary instead.
 func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any) error {
 	if err := needLibrary(op); err != nil {
 		return err
@@ -212,7 +212,7 @@ func interrupted(op string, ctx context.Context) error {
 }
 
 // explained makes an error with a reason that has a Problem in it.
-func explained(op string, r Return, reason error) error {
+func withProblem(op string, r Return, reason error) error {
 	return logged(&Error{Op: op, Return: r, Detail: reason.Error(), Err: reason})
 }
 
@@ -223,14 +223,14 @@ func checkContext(op string, ctx context.Context) error {
 	return nil
 }
 
-// checkMade is check for calls that make an object. What the kernel refuses
+// checkCreate is check for calls that make an object. What the kernel refuses
 // because of a limit of a control group comes as an empty queue.
-func checkMade(op string, r cgo.Return) error {
+func checkCreate(op string, r cgo.Return) error {
 	switch r.Type() {
 	case cgo.QueueEmpty:
-		return explained(op, classError|Return(ErrInsufficientResources), device.GroupLimit())
+		return withProblem(op, classError|Return(ErrInsufficientResources), device.GroupLimit())
 	case cgo.InsufficientResources:
-		return explained(op, Return(r), device.NoRoom())
+		return withProblem(op, Return(r), device.NoRoom())
 	}
 	return check(op, r)
 }

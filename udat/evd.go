@@ -6,17 +6,17 @@ import (
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
-// EVD is an event dispatcher: the queue of the events of the streams that feed
-// it. Each event goes to one of the goroutines that ask.
+// EVD is an event dispatcher: a queue of the events of the streams that feed it. Each event
+// goes to one of the goroutines that ask.
 type EVD struct {
 	obj   object // the gate is the lock of queue
 	ia    *IA
 	flags EVDFlags
 	queue notify.Queue
 
-	// Whoever takes events has the lock of the queue. What the events name is freed with that.
+	// Guarded by the lock of queue, which is held to free what these name.
 	endpoints map[cgo.EPHandle]*EP
-	latest    struct { // of endpoints, that of the latest event
+	latest    struct { // an entry of endpoints: that of the latest event
 		handle cgo.EPHandle
 		ep     *EP
 	}
@@ -38,7 +38,14 @@ func (evd *EVD) enter(op string) error {
 	if evd != nil && evd.queue.Enter() {
 		return nil
 	}
-	return evd.object().refused(op, NoSubtype, nil)
+	return evd.object().unusableOr(op, NoSubtype, nil)
+}
+
+func (evd *EVD) nativeHandle() cgo.EVDHandle {
+	if evd == nil {
+		return 0
+	}
+	return evd.queue.Handle()
 }
 
 const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
@@ -87,10 +94,10 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	}
 	native, attached := ia.notifier.CNO(), cgo.CNOHandle(0)
 	if cno != nil {
-		native, attached = cno.waiting.Handle(), cno.waiting.Handle()
+		native, attached = cno.native.Handle(), cno.native.Handle()
 	}
 	handle, r := cgo.EVDCreate(ia.handle, int32(minQLen), native, cgo.EVDFlags(flags)) // one without any could never get one
-	if err := checkMade(op, r); err != nil {
+	if err := checkCreate(op, r); err != nil {
 		return nil, err
 	}
 	evd := newEVD(ia, handle, attached, flags)
@@ -108,7 +115,7 @@ func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EV
 
 func (evd *EVD) born(kind string, free func() error) {
 	evd.obj.born(kind, cgo.Handle(evd.queue.Handle()), InvalidStateEVDInUse, free, evd.parents()...)
-	evd.ia.setNamed(evd)
+	evd.ia.addObject(evd)
 }
 
 // parents are what the EVD uses. That of the adapter comes with it.
@@ -145,15 +152,15 @@ func (evd *EVD) Query() (EVDParam, error) {
 	if r := cgo.EVDQuery(evd.queue.Handle(), cgo.EVDFieldAll, &native); !r.OK() {
 		return EVDParam{}, check(op, r)
 	}
-	// What the binding does with both states is not the program's.
-	param := EVDParam{IA: evd.ia, QLen: int(native.QLen), State: EVDStateEnabled | EVDStateWaitable, CNO: evd.cno, Flags: EVDFlags(native.Flags)}
+	// The native states are those of udat's own waits: this is what the program has set.
+	enabled, waitable := EVDStateEnabled, EVDStateWaitable
 	if evd.queue.Disabled() {
-		param.State ^= EVDStateEnabled | EVDStateDisabled
+		enabled = EVDStateDisabled
 	}
 	if evd.queue.Unwaitable() {
-		param.State ^= EVDStateWaitable | EVDStateUnwaitable
+		waitable = EVDStateUnwaitable
 	}
-	return param, nil
+	return EVDParam{IA: evd.ia, QLen: int(native.QLen), State: enabled | waitable, CNO: evd.cno, Flags: EVDFlags(native.Flags)}, nil
 }
 
 // Resize changes the length of the queue to at least minQLen events, and nothing else.
@@ -198,7 +205,7 @@ func (evd *EVD) Free() error {
 func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
 	err := check(op, evd.queue.Free(free))
 	if err == nil {
-		evd.ia.forgetNamed(evd)
+		evd.ia.removeObject(evd)
 	}
 	return err
 }

@@ -30,8 +30,8 @@ type Event struct {
 	rare *rareParts // nil for a completion
 }
 
-// rareParts are what only rare events have. They are apart so that a completion, which is
-// copied for each that a program takes, stays small.
+// rareParts has what only rare events need. The Event of a completion, which is copied often,
+// stays small without it.
 type rareParts struct {
 	cr          *CR
 	evd         *EVD
@@ -105,11 +105,11 @@ func (e *Event) isCompletion() bool {
 	return e.Number == EventDTOCompletion || e.Number == EventRMRBindCompletion
 }
 
-// decode makes events of what the library gave, and returns how many the program may see:
-// not those of a freed endpoint, for example. The caller has locked the queue. See shadow.Assert for panics.
+// decode decodes the library's events, and returns how many there are for the program. It drops those of endpoints and
+// service points that no longer use the EVD. The caller has locked the queue. See shadow.Assert for panics.
 //
-// It sets the fields of a completion one by one: a copy of an Event waits for the stores that
-// have made it.
+// It sets the fields of a completion one by one: copying a whole Event would wait for the stores
+// that made it.
 func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 	for i := range raws {
 		raw, event := &raws[i], &events[n]
@@ -170,7 +170,7 @@ func (evd *EVD) decodeOther(raw *cgo.Event, event *Event) bool {
 func (evd *EVD) decodeBind(data *cgo.RMRBindCompletionEventData, event *Event) {
 	evd.ia.counters.Load().completed(DTOStatus(data.Status))
 	*event = Event{Number: EventRMRBindCompletion, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie}
-	if rmr, known := evd.ia.withName(cgo.Handle(data.RMRHandle)).(*RMR); known {
+	if rmr, known := evd.ia.objectWithHandle(cgo.Handle(data.RMRHandle)).(*RMR); known {
 		event.rare = &rareParts{rmr: rmr}
 		event.ep = rmr.ep.Load()
 	}
@@ -178,7 +178,7 @@ func (evd *EVD) decodeBind(data *cgo.RMRBindCompletionEventData, event *Event) {
 
 func (evd *EVD) decodeError(number EventNumber, data *cgo.AsyncErrorEventData, event *Event) {
 	*event = Event{Number: number}
-	switch o := evd.ia.withName(cgo.Handle(data.Handle)).(type) {
+	switch o := evd.ia.objectWithHandle(cgo.Handle(data.Handle)).(type) {
 	case *EP:
 		event.ep = o
 	case *SRQ:

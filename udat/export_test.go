@@ -30,7 +30,7 @@ func HasShadow(ep *EP) bool { return ep.shadow != nil }
 
 // ForceShadow makes the shadow of the endpoint believe in a state.
 func ForceShadow(ep *EP, state EPState) {
-	ep.shadow.Believe(cgo.EPState(state))
+	ep.shadow.SetState(cgo.EPState(state))
 }
 
 // Services returns how many service points have their requests on the event dispatcher.

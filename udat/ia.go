@@ -29,15 +29,15 @@ type IA struct {
 
 	attr         IAAttr
 	providerAttr ProviderAttr
-	lacks        []*operation // those of the extension that the device does not have
+	unsupported  []*operation // by the device
 	iwarp        bool
 	software     bool // the device is a program of the kernel
 	overTCP      bool // the provider connects over TCP
 
 	counters atomic.Pointer[counters] // nil until Stats is called
 
-	mu    sync.Mutex
-	named map[cgo.Handle]Object // event dispatchers, endpoints, shared receive queues and remote memory regions, which events name
+	mu      sync.Mutex
+	objects map[cgo.Handle]Object // those that events name: EVDs, EPs, SRQs and RMRs
 
 	closing sync.Mutex // held by Close, so that a second one comes after it
 }
@@ -87,7 +87,7 @@ func Open(name string) (*IA, error) {
 	if err := checkName(op, name); err != nil {
 		return nil, err
 	}
-	ia := &IA{name: name, named: make(map[cgo.Handle]Object)}
+	ia := &IA{name: name, objects: make(map[cgo.Handle]Object)}
 	asyncHandle, err := ia.openNative(op)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
 		// The socket CM provider would leave a device without the port open.
 		if err := device.MissingPort(p.libraryName, p.instanceData); err != nil {
 			p.opened(false)
-			return 0, explained(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
+			return 0, withProblem(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
 		}
 		entry, library = p.name, p.libraryName
 	} else if library, err = libraryOfEntry(op, ia.name); err != nil {
@@ -148,7 +148,7 @@ func (ia *IA) closeNative(flags cgo.CloseFlags) cgo.Return {
 		r = cgo.Success.Return()
 	}
 	if r.OK() {
-		ia.provider.open--
+		ia.provider.openAdapters--
 	}
 	return r
 }
@@ -161,7 +161,7 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	}
 	for _, op := range extensionOperations {
 		if op.lackedBy(ia.providerAttr.ProviderSpecificAttr) {
-			ia.lacks = append(ia.lacks, op)
+			ia.unsupported = append(ia.unsupported, op)
 		}
 	}
 	ia.iwarp = device.TransportOf(ia.attr.AdapterName) == device.TransportIWARP
@@ -386,7 +386,7 @@ func (ia *IA) query() (IAAttr, ProviderAttr, error) {
 
 // Close closes the adapter. While objects are alive on it, CloseGraceful fails with
 // ErrInvalidState, names them, and changes nothing. CloseAbrupt frees them first, in
-// the right order; from its begin on, calls that create objects fail with ErrClosed. A
+// the right order; once it has begun, calls that create objects fail with ErrClosed. A
 // second Close waits for the first and returns ErrClosed.
 //
 // If the library fails to close the adapter, Close returns its error, and the native
@@ -446,7 +446,7 @@ func (ia *IA) abortAttempts() {
 func (ia *IA) endpoints() (endpoints []*EP) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	for _, o := range ia.named {
+	for _, o := range ia.objects {
 		if ep, isEP := o.(*EP); isEP {
 			endpoints = append(endpoints, ep)
 		}
@@ -454,32 +454,31 @@ func (ia *IA) endpoints() (endpoints []*EP) {
 	return endpoints
 }
 
-// setNamed has events that name the handle of an object be about it. The caller has just made it.
-func (ia *IA) setNamed(o Object) {
+// addObject makes events that name the object's handle find it.
+func (ia *IA) addObject(o Object) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	ia.named[o.object().handle] = o
+	ia.objects[o.object().handle] = o
 }
 
-// forgetNamed drops an object that is freed. The library may have given its handle to another
-// one meanwhile.
-func (ia *IA) forgetNamed(o Object) {
+// removeObject forgets a freed object. The library may have given its handle to a new one already.
+func (ia *IA) removeObject(o Object) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	if handle := o.object().handle; ia.named[handle] == o {
-		delete(ia.named, handle)
+	if handle := o.object().handle; ia.objects[handle] == o {
+		delete(ia.objects, handle)
 	}
 }
 
-// withName returns the object that a handle is of, nil for none.
-func (ia *IA) withName(handle cgo.Handle) Object {
+// objectWithHandle returns nil if there is none.
+func (ia *IA) objectWithHandle(handle cgo.Handle) Object {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	return ia.named[handle]
+	return ia.objects[handle]
 }
 
 func (ia *IA) evdWithHandle(handle cgo.EVDHandle) *EVD {
-	evd, _ := ia.withName(cgo.Handle(handle)).(*EVD)
+	evd, _ := ia.objectWithHandle(cgo.Handle(handle)).(*EVD)
 	return evd
 }
 
@@ -517,7 +516,7 @@ func (ia *IA) addressGone(op string) error {
 	}) {
 		return nil
 	}
-	return explained(op, classError|Return(ErrInvalidAddress), fmt.Errorf("%w: the adapter uses %v, its address when it was first opened, and no network interface has that any more: add it again (ip address add), "+
+	return withProblem(op, classError|Return(ErrInvalidAddress), fmt.Errorf("%w: the adapter uses %v, its address when it was first opened, and no network interface has that any more: add it again (ip address add), "+
 		"or close all adapters of this program whose provider is %q, and open again", device.ProblemAddressGone, address, ia.providerAttr.ProviderName))
 }
 
@@ -526,14 +525,14 @@ func (ia *IA) addressGone(op string) error {
 // since the library has opened its device before.
 func (ia *IA) checkOpened(op string) error {
 	if ia.iwarp && ia.overTCP {
-		return explained(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
+		return withProblem(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
 			device.ProblemWrongProvider, ia.attr.AdapterName))
 	}
 	if err := ia.addressGone(op); err != nil || ia.overTCP {
 		return err
 	}
 	if err := device.ConnectionManager(); err != nil {
-		return explained(op, classError|Return(ErrPrivilegesViolation), err)
+		return withProblem(op, classError|Return(ErrPrivilegesViolation), err)
 	}
 	return nil
 }
@@ -545,4 +544,12 @@ func (a ProviderAttr) Supports(op DTO) bool {
 	return !slices.ContainsFunc(extensionOperations, func(o *operation) bool {
 		return o.dto == op && o.lackedBy(a.ProviderSpecificAttr)
 	})
+}
+
+// checkPrivateData refuses what the library would write beyond its buffers for.
+func (ia *IA) checkPrivateData(op string, privateData []byte, arg ReturnSubtype) error {
+	if most := ia.providerAttr.MaxPrivateDataSize; len(privateData) > most {
+		return refuse(op, ErrInvalidParameter, arg, "the private data has %d bytes, this provider carries at most %d: send the rest as a message", len(privateData), most)
+	}
+	return nil
 }

@@ -12,17 +12,17 @@ import (
 // so that it can be sent from, received into and, with the privileges for it, reached
 // by the peer.
 type LMR struct {
-	pz         *PZ
-	usable     atomic.Uint32 // the privileges, 0 once freed, for posts, which do not open the gate
-	privileges MemPriv
-	obj        object
-	handle     cgo.LMRHandle
-	lmrContext uint32
-	rmrContext uint32
-	memory     []byte
-	pin        *runtime.Pinner // of memory that Go manages
-	mapping    []byte          // whole pages of memory outside the Go heap
-	looked     atomic.Bool     // Pages was called
+	pz             *PZ
+	postPrivileges atomic.Uint32 // 0 once freed; posts do not enter the gate
+	privileges     MemPriv
+	obj            object
+	handle         cgo.LMRHandle
+	lmrContext     uint32
+	rmrContext     uint32
+	memory         []byte
+	pin            *runtime.Pinner // of memory that Go manages
+	mapping        []byte          // whole pages of memory outside the Go heap
+	pagesTaken     atomic.Bool
 }
 
 func (lmr *LMR) object() *object {
@@ -92,13 +92,13 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) (_ *LMR, err error) {
 
 	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, cgo.MemPriv(privileges), cgo.VATypeVA)
 	if r.Type() == cgo.InsufficientResources {
-		return nil, explained(op, Return(r), device.WhyNotPinned(lmr.address(), uint64(len(lmr.memory)), privileges.writing()))
+		return nil, withProblem(op, Return(r), device.WhyNotPinned(lmr.address(), uint64(len(lmr.memory)), privileges.writing()))
 	}
 	if err := check(op, r); err != nil {
 		return nil, err
 	}
 	lmr.pz, lmr.handle, lmr.privileges = pz, handle, privileges
-	lmr.usable.Store(uint32(privileges))
+	lmr.postPrivileges.Store(uint32(privileges))
 	lmr.lmrContext, lmr.rmrContext = lmrContext, rmrContext
 	lmr.obj.born("memory region", cgo.Handle(handle), InvalidStateLMRInUse, lmr.Free, &pz.obj.Object, &pz.ia.obj.Object)
 	return lmr, nil
@@ -160,19 +160,19 @@ func (lmr *LMR) Query() (LMRParam, error) {
 
 func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
 
-// Free ends the registration and the pinning. Operations that are outstanding and use the
-// memory fail with DTOErrLocalProtection from then on, and end their connection, as in C:
-// wait for their completions first. The memory is unpinned only after the adapter has let go
-// of it. It fails with ErrInvalidState while an RMR is bound to the memory. A peer that still has the RMRTriplet gets DTOErrRemoteAccess.
+// Free deregisters the memory, and then unpins it. Outstanding operations on it fail with
+// DTOErrLocalProtection and end their connection, as in C: wait for their completions first. A peer
+// that still uses the RMRTriplet gets DTOErrRemoteAccess. Free fails with ErrInvalidState while an
+// RMR is bound to the memory.
 //
 //	Implements: DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 func (lmr *LMR) Free() error {
 	const op = "dat_lmr_free"
 	return lmr.object().seal(op, InvalidHandleLMR, func() error {
-		lmr.usable.Store(0)
+		lmr.postPrivileges.Store(0)
 		r := cgo.LMRFree(lmr.handle)
 		if !r.OK() {
-			lmr.usable.Store(uint32(lmr.privileges))
+			lmr.postPrivileges.Store(uint32(lmr.privileges))
 		}
 		if err := checkState(op, r, "a remote memory region is bound to the memory, or a bind of one is outstanding: bind that to something else, or free it"); err != nil {
 			return err

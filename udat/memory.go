@@ -107,7 +107,7 @@ func (lmr *LMR) release() {
 	}
 	switch {
 	case lmr.mapping == nil:
-	case lmr.looked.Load() || lmr.pz != nil && lmr.pz.ia.postsRequests():
+	case lmr.pagesTaken.Load() || lmr.pz != nil && lmr.pz.ia.postsRequests():
 		runtime.AddCleanup(lmr, giveBack, lmr.mapping)
 	default:
 		giveBack(lmr.mapping)
@@ -116,15 +116,14 @@ func (lmr *LMR) release() {
 
 var giveBack = unmapMemory // counted in tests
 
-// Pages returns the pages that the memory of AllocMemory or AllocHugeMemory lies in. They
-// stay mapped as long as the region can be reached, also after Free: for those that look
-// at memory which may be freed meanwhile. It returns nil for other memory, and for a
-// region that is freed.
+// Pages returns the pages of memory from AllocMemory or AllocHugeMemory. They stay mapped while
+// lmr is reachable, even after Free, so that one goroutine can read them while another frees the
+// region. Pages returns nil for other memory and for a freed region.
 func (lmr *LMR) Pages() []byte {
 	if lmr.object().enter(pieceOp, InvalidHandleLMR) != nil {
 		return nil
 	}
 	defer lmr.obj.Leave()
-	lmr.looked.Store(true)
+	lmr.pagesTaken.Store(true)
 	return lmr.mapping
 }

@@ -140,6 +140,6 @@ func having(revision int) string {
 }
 
 func wrongLibrary(op, format string, args ...any) error {
-	return explained(op, classError|Return(ErrProviderNotFound), fmt.Errorf("%w: %s; goudat's scripts/native builds the right ones, and says how to use them",
+	return withProblem(op, classError|Return(ErrProviderNotFound), fmt.Errorf("%w: %s; goudat's scripts/native builds the right ones, and says how to use them",
 		device.ProblemWrongLibrary, fmt.Sprintf(format, args...)))
 }

@@ -11,7 +11,7 @@ import (
 type object struct {
 	life.Object
 	handle  cgo.Handle
-	inUse   ReturnSubtype       // of the error for freeing it too early
+	inUse   ReturnSubtype       // subtype of the error if Free finds users
 	context atomic.Pointer[any] // the program's own
 }
 
@@ -34,14 +34,13 @@ func (o *object) enter(op string, invalid ReturnSubtype) error {
 	return o.unusable(op, invalid)
 }
 
-// refused returns the error of a call that no object takes: the refusal, if this one
-// is alive.
-func (o *object) refused(op string, invalid ReturnSubtype, refusal error) error {
+// unusableOr returns the error of unusable, or err if the object is alive.
+func (o *object) unusableOr(op string, invalid ReturnSubtype, otherwise error) error {
 	if err := o.enter(op, invalid); err != nil {
 		return err
 	}
 	o.Leave()
-	return refusal
+	return otherwise
 }
 
 // argument is an object that a call takes besides its own.

@@ -21,16 +21,16 @@ type operation struct {
 	flagsArg  ReturnSubtype   // by which an error names the flags
 	remote    bool            // it has remote memory
 	limit     sizeLimit
-	attribute string // that of the provider which is FALSE if the device does not have it
+	attribute string // of the provider: FALSE if the device lacks the operation; "" if every device has it
 }
 
 // sizeLimit says which of an endpoint's limits bounds the bytes of an operation.
 type sizeLimit uint8
 
 const (
-	asMessage sizeLimit = iota
-	asRDMA
-	asMemory // without a limit
+	limitMessage sizeLimit = iota
+	limitRDMA
+	limitNone // without a limit
 )
 
 const (
@@ -41,15 +41,15 @@ const (
 const bindOp = "dat_rmr_bind"
 
 var (
-	opSend           = operation{"dat_ep_post_send", DTOSend, MemPrivLocalRead, requestPostFlags, InvalidArg5, false, asMessage, ""}
-	opReceive        = operation{"dat_ep_post_recv", DTOReceive, MemPrivLocalWrite, recvPostFlags, InvalidArg5, false, asMessage, ""}
-	opRDMARead       = operation{"dat_ep_post_rdma_read", DTORDMARead, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true, asRDMA, ""}
-	opRDMAWrite      = operation{"dat_ep_post_rdma_write", DTORDMAWrite, MemPrivLocalRead, requestPostFlags, InvalidArg6, true, asRDMA, ""}
-	opRDMAWriteImmed = operation{"dat_ib_post_rdma_write_immed", DTOIBRDMAWriteImmed, MemPrivLocalRead, requestPostFlags, InvalidArg7, true, asRDMA, "DAT_IB_IMMED_DATA"}
-	opFetchAndAdd    = operation{"dat_ib_post_fetch_and_add", DTOIBFetchAdd, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true, asMessage, "DAT_IB_FETCH_AND_ADD"}
-	opCmpAndSwap     = operation{"dat_ib_post_cmp_and_swap", DTOIBCmpSwap, MemPrivLocalWrite, requestPostFlags, InvalidArg6, true, asMessage, "DAT_IB_CMP_AND_SWAP"}
-	opSharedReceive  = operation{call: "dat_srq_post_recv", dto: DTOReceive, needs: MemPrivLocalWrite, limit: asMemory}
-	opBind           = operation{bindOp, DTOBindMW, knownPrivileges, 0, InvalidArg8, false, asMemory, ""}
+	opSend           = operation{call: "dat_ep_post_send", dto: DTOSend, needs: MemPrivLocalRead, flags: requestPostFlags, flagsArg: InvalidArg5}
+	opReceive        = operation{call: "dat_ep_post_recv", dto: DTOReceive, needs: MemPrivLocalWrite, flags: recvPostFlags, flagsArg: InvalidArg5}
+	opRDMARead       = operation{call: "dat_ep_post_rdma_read", dto: DTORDMARead, needs: MemPrivLocalWrite, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true, limit: limitRDMA}
+	opRDMAWrite      = operation{call: "dat_ep_post_rdma_write", dto: DTORDMAWrite, needs: MemPrivLocalRead, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true, limit: limitRDMA}
+	opRDMAWriteImmed = operation{call: "dat_ib_post_rdma_write_immed", dto: DTOIBRDMAWriteImmed, needs: MemPrivLocalRead, flags: requestPostFlags, flagsArg: InvalidArg7, remote: true, limit: limitRDMA, attribute: "DAT_IB_IMMED_DATA"}
+	opFetchAndAdd    = operation{call: "dat_ib_post_fetch_and_add", dto: DTOIBFetchAdd, needs: MemPrivLocalWrite, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true, attribute: "DAT_IB_FETCH_AND_ADD"}
+	opCmpAndSwap     = operation{call: "dat_ib_post_cmp_and_swap", dto: DTOIBCmpSwap, needs: MemPrivLocalWrite, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true, attribute: "DAT_IB_CMP_AND_SWAP"}
+	opSharedReceive  = operation{call: "dat_srq_post_recv", dto: DTOReceive, needs: MemPrivLocalWrite, limit: limitNone}
+	opBind           = operation{call: bindOp, dto: DTOBindMW, needs: knownPrivileges, flagsArg: InvalidArg8, limit: limitNone}
 )
 
 // batchedOperation returns what a Post does, nil for an operation that is not posted in a batch.

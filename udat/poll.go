@@ -20,7 +20,7 @@ func (evd *EVD) Dequeue() (event Event, err error) {
 	switch {
 	case evd == nil:
 		return Event{}, evd.object().unusable(dequeueOp, NoSubtype)
-	case !evd.queue.Begin(): // a goroutine that waits in the library gets what comes
+	case !evd.queue.LockUnlessBlocked(): // a goroutine that waits in the library gets what comes
 		return Event{}, errQueueEmpty
 	}
 	events := (*[1]Event)(unsafe.Pointer(&event))[:] // in place: a copy costs as much as the lock
@@ -31,30 +31,39 @@ func (evd *EVD) Dequeue() (event Event, err error) {
 	}
 	evd.queue.Unlock() // without a defer: see shadow.Assert
 	if r != 0 {
-		return Event{}, cmp.Or(evd.taken(r), errQueueEmpty)
+		return Event{}, cmp.Or(evd.checkTake(r), errQueueEmpty)
 	}
 	return event, nil
 }
 
-// errQueueEmpty is shared: an empty queue is no news, and polling must not allocate.
+// errQueueEmpty is shared, so that polling does not allocate.
 var errQueueEmpty error = &Error{Op: dequeueOp, Return: classError | Return(ErrQueueEmpty)}
 
 // Poll takes as many events as there are, up to len(events), without waiting,
 // and returns their number, 0 if there are none. It calls dat_evd_dequeue in C
 // as often as it takes, and allocates no more than Dequeue.
 func (evd *EVD) Poll(events []Event) (int, error) {
-	if len(events) == 0 {
+	switch {
+	case evd == nil:
+		return 0, evd.object().unusable(dequeueOp, NoSubtype)
+	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
+	case !evd.queue.LockUnlessBlocked(): // see Dequeue
+		return 0, nil
 	}
-	return evd.poll(events)
+	n, r := evd.take(events)
+	evd.queue.Unlock() // without a defer: see shadow.Assert
+	if n > 0 {
+		return n, nil
+	}
+	return 0, evd.checkTake(r)
 }
 
 // MaxSpin is the longest time that SpinPoll spins.
 const MaxSpin = time.Second
 
-// SpinPoll is Poll that looks again and again for up to budget, 0 to MaxSpin,
-// while there is no event. It spins in C, up to 50 µs in one call, and keeps a
-// processor busy with that.
+// SpinPoll is like Poll, but tries again for up to budget, 0 to MaxSpin, until there is
+// an event. It spins in C, up to 50 µs in one call, and keeps a processor busy.
 func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	switch {
 	case evd == nil:
@@ -62,7 +71,7 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
 	case budget < 0 || budget > MaxSpin:
-		return 0, evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin))
+		return 0, evd.object().unusableOr(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin))
 	}
 	for n := 0; ; {
 		slice := min(budget, notify.MostSpin)
@@ -73,29 +82,13 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 			evd.queue.Unlock()
 		}
 		if n > 0 || !r.OK() || budget == 0 {
-			return n, evd.taken(r)
+			return n, evd.checkTake(r)
 		}
 	}
 }
 
 func (evd *EVD) refuseEmptySlice() error {
-	return evd.object().refused(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event: make it longer"))
-}
-
-// poll takes what is there.
-func (evd *EVD) poll(events []Event) (int, error) {
-	switch {
-	case evd == nil:
-		return 0, evd.object().unusable(dequeueOp, NoSubtype)
-	case !evd.queue.Begin(): // see Dequeue
-		return 0, nil
-	}
-	n, r := evd.take(events)
-	evd.queue.Unlock() // without a defer: see shadow.Assert
-	if n > 0 || r == 0 {
-		return n, nil
-	}
-	return 0, evd.taken(r)
+	return evd.object().unusableOr(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event: make it longer"))
 }
 
 // take takes events until events is full or no more are there. The caller has locked the queue.
@@ -109,10 +102,10 @@ func (evd *EVD) take(events []Event) (n int, r cgo.Return) {
 	return n, r
 }
 
-// taken is check for what ends the taking of events.
-func (evd *EVD) taken(r cgo.Return) error {
+// checkTake is check for a call that takes events: an empty queue is no error.
+func (evd *EVD) checkTake(r cgo.Return) error {
 	if r.OK() || r.Type() == cgo.QueueEmpty {
 		return nil
 	}
-	return evd.object().refused(dequeueOp, NoSubtype, check(dequeueOp, r))
+	return evd.object().unusableOr(dequeueOp, NoSubtype, check(dequeueOp, r))
 }

@@ -6,7 +6,7 @@ package udat
 //
 // flags may have CompletionSuppress for no completion when the send succeeds,
 // CompletionSolicitedWait and CompletionBarrierFence. Suppressed sends that have
-// succeeded count as outstanding until udat has learned so, but never fill the queue:
+// succeeded count as outstanding until the library has learned of it, but never fill the queue:
 // see EP.GetStatus.
 //
 // A completion with a failure means that the send is not known to have succeeded: with

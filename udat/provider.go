@@ -20,8 +20,8 @@ type provider struct {
 	library      cgo.Library
 	libraryName  string
 	instanceData string
-	asked        bool // by RegisterProvider, and not only by the name of a device
-	open         int  // adapters
+	registered   bool // by RegisterProvider, not only because Open was given a device
+	openAdapters int
 }
 
 var providers = map[string]*provider{}
@@ -67,7 +67,7 @@ func RegisterProvider(name, library, instanceData string) error {
 	if err != nil {
 		return err
 	}
-	p.asked = true
+	p.registered = true
 	return nil
 }
 
@@ -83,10 +83,10 @@ func UnregisterProvider(name string) error {
 	defer registry.Unlock()
 	p, ok := providers[name]
 	switch {
-	case !ok || !p.asked:
+	case !ok || !p.registered:
 		return refuse(op, ErrProviderNotFound, NameNotRegistered, "no RegisterProvider added %q, and entries of dat.conf stay: pass the name of one that was registered", name)
-	case p.open > 0:
-		return refuse(op, ErrProviderInUse, NoSubtype, "adapters of %q are still open: %d, close them first", name, p.open)
+	case p.openAdapters > 0:
+		return refuse(op, ErrProviderInUse, NoSubtype, "adapters of %q are still open: %d, close them first", name, p.openAdapters)
 	}
 	p.remove()
 	return nil
@@ -152,8 +152,8 @@ func (p *provider) remove() {
 func (p *provider) opened(ok bool) {
 	switch {
 	case ok:
-		p.open++
-	case p.open == 0 && !p.asked:
+		p.openAdapters++
+	case p.openAdapters == 0 && !p.registered:
 		p.remove()
 	}
 }
@@ -174,8 +174,8 @@ func libraryOfEntry(op, name string) (string, error) {
 	return "", nil
 }
 
-// providerOf finds what a name means, in the order that Open promises: nil is
-// the entry of dat.conf, or nothing.
+// providerOf finds what a name means, in the order that Open promises. It returns nil for an entry
+// of dat.conf, and for an unknown name.
 func providerOf(op, name string) (*provider, error) {
 	if known, err := isInConfig(name); known || err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func providerOf(op, name string) (*provider, error) {
 // what a user can do. The caller holds registry.
 func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 	if p != nil {
-		return explained(op, Return(r), device.WhyNotOpened(p.libraryName, p.instanceData))
+		return withProblem(op, Return(r), device.WhyNotOpened(p.libraryName, p.instanceData))
 	}
 	infos, err := configProviders()
 	if err != nil {
@@ -211,7 +211,7 @@ func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 		known = append(known, i.IAName)
 	}
 	usable := slices.ContainsFunc(infos, func(i ProviderInfo) bool { return i.IAName == name && i.opens() })
-	return explained(op, Return(r), device.WhyEntryNotOpened(name, known, usable))
+	return withProblem(op, Return(r), device.WhyEntryNotOpened(name, known, usable))
 }
 
 // opens reports whether dat_ia_open takes the entry.
@@ -251,7 +251,7 @@ func Providers() ([]ProviderInfo, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(providers)) {
-		if p := providers[name]; p.asked {
+		if p := providers[name]; p.registered {
 			infos = append(infos, newProviderInfo(p.info()))
 		}
 	}

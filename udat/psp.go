@@ -110,5 +110,5 @@ func (psp *PSP) Free() error {
 	if psp == nil {
 		return psp.object().enter(op, InvalidHandlePSP)
 	}
-	return psp.service.free(op, InvalidHandlePSP, func(handle uintptr) cgo.Return { return cgo.PSPFree(cgo.PSPHandle(handle)) })
+	return psp.service.free(op, InvalidHandlePSP, func() error { return check(op, cgo.PSPFree(cgo.PSPHandle(psp.service.handle))) })
 }

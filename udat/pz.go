@@ -36,7 +36,7 @@ func CreatePZ(ia *IA) (*PZ, error) {
 	}
 	defer ia.obj.Leave()
 	handle, r := cgo.PZCreate(ia.handle)
-	if err := checkMade(op, r); err != nil {
+	if err := checkCreate(op, r); err != nil {
 		return nil, err
 	}
 	pz := &PZ{ia: ia, handle: handle}

@@ -48,12 +48,12 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 	if ReturnType(r.Type()) == ErrModelNotSupported {
 		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no memory windows: register memory with remote privileges instead", pz.ia.attr.AdapterName)
 	}
-	if err := checkMade(op, r); err != nil {
+	if err := checkCreate(op, r); err != nil {
 		return nil, err
 	}
 	rmr := &RMR{pz: pz, handle: handle}
 	rmr.obj.born("remote memory region", cgo.Handle(handle), NoSubtype, rmr.Free, &pz.obj.Object, &pz.ia.obj.Object)
-	pz.ia.setNamed(rmr)
+	pz.ia.addObject(rmr)
 	return rmr, nil
 }
 
@@ -84,10 +84,10 @@ const remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemot
 //	    OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
 	if ep == nil {
-		return RMRTriplet{}, rmr.object().refused(bindOp, InvalidHandleRMR, ep.object().unusable(bindOp, InvalidHandleEP))
+		return RMRTriplet{}, rmr.object().unusableOr(bindOp, InvalidHandleRMR, ep.object().unusable(bindOp, InvalidHandleEP))
 	}
 	triplet, err := rmr.bind(segment, privileges, ep, cookie, flags)
-	return triplet, ep.explain(bindOp, err)
+	return triplet, ep.addState(bindOp, err)
 }
 
 func checkBindPrivileges(segment Segment, privileges MemPriv) error {
@@ -126,14 +126,19 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	}
 	var lmr cgo.LMRHandle
 	if segment.lmr != nil {
+		if err := segment.lmr.obj.enter(bindOp, InvalidHandleLMR); err != nil {
+			return RMRTriplet{}, err
+		}
+		defer segment.lmr.obj.Leave()
 		lmr = segment.lmr.handle
 	}
 	former := rmr.lmr.Swap(segment.lmr)
-	rmr.ep.Store(ep)
+	formerEP := rmr.ep.Swap(ep)
 	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, ep.handle, cookie, cgo.CompletionFlags(flags))
 	if !r.OK() {
 		rmr.lmr.Store(former)
-		return RMRTriplet{}, refused(bindOp, r)
+		rmr.ep.Store(formerEP)
+		return RMRTriplet{}, checkPost(bindOp, r)
 	}
 	ep.ia.counters.Load().posted(1)
 	if segment.lmr == nil {
@@ -197,7 +202,7 @@ func (rmr *RMR) Free() error {
 		if err != nil {
 			return err
 		}
-		rmr.pz.ia.forgetNamed(rmr)
+		rmr.pz.ia.removeObject(rmr)
 		return nil
 	})
 }

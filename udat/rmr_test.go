@@ -164,3 +164,26 @@ func TestRMRBindNotTaken(t *testing.T) {
 		want(t, memory.Free())
 	})
 }
+
+// Memory is bound, or freed, if both are tried at once.
+func TestBindBesideFree(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
+		rmr := p.newRMR(t)
+		for range 500 {
+			memory := must(udat.AllocMemory(p.owner.PZ, 64, udat.MemPrivAll))
+			segment, freed := must(memory.Segment(0, 64)), make(chan error, 1)
+			go func() { freed <- memory.Free() }()
+			_, err := rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 7, 0)
+			switch freeErr := receive(t, freed); {
+			case err != nil:
+				want(t, err, udat.ErrClosed)
+				want(t, freeErr)
+			default:
+				want(t, freeErr, udat.ErrInvalidState)
+				udattest.Expect(t, p.owner.Request, udat.EventRMRBindCompletion)
+				p.bind(t, rmr, udat.Segment{}, 0)
+				want(t, memory.Free())
+			}
+		}
+	})
+}

@@ -33,7 +33,7 @@ func (rsp *RSP) object() *object {
 //	    OUT DAT_RSP_HANDLE *rsp_handle)
 func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	const op = "dat_rsp_create"
-	if err := ep.takeControl(op); err != nil {
+	if err := ep.lockRequests(op); err != nil {
 		return nil, err
 	}
 	defer ep.request.mu.Unlock()
@@ -99,11 +99,8 @@ func (rsp *RSP) Free() error {
 	if rsp == nil {
 		return rsp.object().enter(op, InvalidHandleRSP)
 	}
-	return rsp.service.free(op, InvalidHandleRSP, func(handle uintptr) cgo.Return {
-		var err error
+	return rsp.service.free(op, InvalidHandleRSP, func() (err error) {
 		defer rsp.ep.shadow.Begin(shadow.RSPFree).End(&err)
-		r := cgo.RSPFree(cgo.RSPHandle(handle))
-		err = check(op, r)
-		return r
+		return check(op, cgo.RSPFree(cgo.RSPHandle(rsp.service.handle)))
 	})
 }

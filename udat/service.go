@@ -14,8 +14,8 @@ type service struct {
 	qual   ConnQual
 	handle uintptr
 
-	psp *PSP // or
-	rsp *RSP // the one whose part this is
+	psp *PSP // the PSP that this is part of, or nil
+	rsp *RSP // the RSP that this is part of, or nil
 }
 
 // listen makes the native service point. Nobody takes its requests before it is complete.
@@ -43,7 +43,7 @@ func (s *service) listen(op, kind string, free func() error, create func() (uint
 
 // free ends the service: no more requests arrive, and those that were not
 // answered are rejected.
-func (s *service) free(op string, invalid ReturnSubtype, native func(uintptr) cgo.Return) error {
+func (s *service) free(op string, invalid ReturnSubtype, native func() error) error {
 	if err := s.obj.enter(op, invalid); err != nil {
 		return err
 	}
@@ -54,7 +54,14 @@ func (s *service) free(op string, invalid ReturnSubtype, native func(uintptr) cg
 	for _, cr := range s.obj.Users() {
 		_ = cr.Free() // it may fail if another call has answered it
 	}
-	return s.obj.seal(op, invalid, func() error { return check(op, native(s.handle)) })
+	err := s.obj.seal(op, invalid, native)
+	if err != nil && s.obj.Enter() {
+		s.evd.queue.Lock()
+		s.evd.services[s.handle] = s
+		s.evd.queue.Unlock()
+		s.obj.Leave()
+	}
+	return err
 }
 
 // ConnQual is a connection qualifier: the number on which a service listens. Any

@@ -51,14 +51,14 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	}
 	native := cgo.SRQAttr{MaxRecvDTOs: int32(attr.MaxRecvDTOs), MaxRecvIOV: int32(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
 	handle, r := cgo.SRQCreate(ia.handle, pz.handle, &native)
-	if err := checkMade(op, r); err != nil {
+	if err := checkCreate(op, r); err != nil {
 		return nil, err
 	}
 	srq := &SRQ{ia: ia, handle: handle}
 	q := &srq.queue
-	q.handle, q.pz, q.maxIOV, q.most[asMemory], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
+	q.handle, q.pz, q.maxIOV, q.maxBytes[limitNone], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
 	srq.obj.born("shared receive queue", cgo.Handle(handle), InvalidStateSRQInUse, srq.Free, &ia.obj.Object, &pz.obj.Object)
-	ia.setNamed(srq)
+	ia.addObject(srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue
 		if err := srq.SetLowWatermark(attr.LowWatermark); err != nil {
 			_ = srq.Free()
@@ -96,7 +96,7 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	err := q.add(&opSharedReceive, &Post{Segments: iov, Cookie: cookie})
 	if err == nil {
 		if r := cgo.SRQPostRecv(srq.handle, q.iov, cookie); !r.OK() {
-			err = refused(op, r)
+			err = checkPost(op, r)
 		}
 	}
 	q.mu.Unlock()
@@ -197,7 +197,7 @@ func (srq *SRQ) Free() error {
 		defer srq.queue.mu.Unlock()
 		err := check(op, cgo.SRQFree(srq.handle))
 		if err == nil {
-			srq.ia.forgetNamed(srq)
+			srq.ia.removeObject(srq)
 			srq.queue.handle = 0
 		}
 		return err

@@ -13,12 +13,12 @@ type Stats struct {
 	Living           map[string]int    // objects that are alive, by Origin.Kind
 	Posts            uint64            // operations that the library has accepted
 	RefusedPosts     uint64            // calls that have posted nothing, or not all operations of a batch
-	Completions      map[string]uint64 // those that were taken, by DTOStatus
-	ConnectionEvents map[string]uint64 // the same, and requests, by EventNumber
-	Connects         uint64            // attempts to connect that have begun
-	Outcomes         uint64            // of those, whose outcome was taken
-	ConnectTime      time.Duration     // of those in all, from the call until the outcome was taken
-	SleepingWaits    uint64            // waits on EVDs that had nothing to take at once and after spinning
+	Completions      map[string]uint64 // completions taken, by DTOStatus
+	ConnectionEvents map[string]uint64 // connection events and requests taken, by EventNumber
+	Connects         uint64            // attempts to connect
+	Outcomes         uint64            // attempts whose outcome was taken
+	ConnectTime      time.Duration     // of these attempts in total, from the call until the outcome was taken
+	SleepingWaits    uint64            // waits on EVDs that found no event, even by spinning
 }
 
 // Stats returns the counters. The first call has the adapter count: until then a post
@@ -86,14 +86,14 @@ func (c *counters) attempt(ep *EP, native func() error) error {
 		return native()
 	}
 	began := time.Now()
-	ep.began.Store(&began) // first: the outcome may come at once
+	ep.connectStart.Store(&began) // first: the outcome may come at once
 	err := native()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
 		c.connects++
 	} else {
-		ep.began.Store(nil)
+		ep.connectStart.Store(nil)
 	}
 	return err
 }
@@ -109,7 +109,7 @@ func (c *counters) connection(number EventNumber, ep *EP) {
 	if number == EventConnectionRequest {
 		return
 	}
-	if began := ep.began.Swap(nil); began != nil {
+	if began := ep.connectStart.Swap(nil); began != nil {
 		c.outcomes++
 		c.connectTime += time.Since(*began)
 	}

@@ -7,20 +7,19 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Wait takes one event, and waits for it as long as ctx allows: an event that is there
-// already is returned even when ctx has ended. When ctx ends first, the error matches
-// that of the context and its cause, and no event is lost. Before it sleeps, Wait looks
-// for the event a while, see SetWaitSpin. Goroutines that sleep hold no thread, except
-// for up to 8 on an adapter, each alone on its EVD. Wait allocates no more than Dequeue,
-// but for the first sleep with another context than before.
+// Wait takes one event, and waits for it until ctx ends. An event that is already there is
+// returned even if ctx has ended. If ctx ends first, the error matches that of the context
+// and its cause, and no event is lost. Before it sleeps, Wait spins for a moment: see
+// SetWaitSpin. Sleeping goroutines hold no thread, except for up to 8 of an adapter, each
+// alone on its EVD. Wait allocates no more than Dequeue, except for the first sleep with a
+// new context.
 //
-// While a goroutine waits, the events are its own: they do not trigger a CNO, and Poll
-// and Dequeue may find nothing. Those that the last one leaves trigger the CNO when its
-// wait ends.
+// While a goroutine waits, the events are its own: they trigger no CNO, and Poll and Dequeue
+// may find nothing. Events that the last waiter leaves trigger the CNO when its wait ends.
 //
-// It fails with ErrInvalidState after SetUnwaitable, with ErrClosed when the EVD is
-// freed, and with the library's error if that cannot notify of events. In a bubble of
-// testing/synctest no time-out ends a wait: the bubble's clock stands still meanwhile.
+// It fails with ErrInvalidState after SetUnwaitable, with ErrClosed when the EVD is freed,
+// and with the library's error if the library cannot notify of events. In a testing/synctest
+// bubble a time-out does not end a wait: the bubble's clock stands still meanwhile.
 //
 //	Implements: DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle, IN DAT_TIMEOUT timeout,
 //	    IN DAT_COUNT threshold, OUT DAT_EVENT *event, OUT DAT_COUNT *n_more)
@@ -55,7 +54,7 @@ const waitOp = "dat_evd_wait"
 // wait waits until at least need events are there, and takes them.
 func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error) {
 	if err := checkContext(waitOp, ctx); err != nil {
-		return 0, evd.object().refused(waitOp, NoSubtype, err)
+		return 0, evd.object().unusableOr(waitOp, NoSubtype, err)
 	}
 	if evd == nil {
 		return 0, evd.object().enter(waitOp, NoSubtype)
@@ -83,11 +82,11 @@ func (evd *EVD) notWaited(ctx context.Context, r cgo.Return) error {
 	case cgo.TimeoutExpired:
 		return interrupted(waitOp, ctx)
 	case cgo.InvalidState:
-		return evd.obj.refused(waitOp, NoSubtype, errUnwaitable)
+		return evd.obj.unusableOr(waitOp, NoSubtype, errUnwaitable)
 	case cgo.InvalidParameter:
 		return errThreshold
 	}
-	return evd.obj.refused(waitOp, NoSubtype, check(waitOp, r))
+	return evd.obj.unusableOr(waitOp, NoSubtype, check(waitOp, r))
 }
 
 // errThreshold is the error of waits for more events than the queue holds.
@@ -127,7 +126,7 @@ const DefaultWaitSpin = 50 * time.Microsecond
 // SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, looks
 // for an event in C before it sleeps, from 0 for never to MaxSpin.
 //
-// Wait backs off when spinning does not help, down to one spin in 64 waits. It does not
+// Wait backs off when spinning does not help, until only one wait in 64 spins. It does not
 // spin while another goroutine waits on the event dispatcher, while all processors but
 // one spin in waits, or when GOMAXPROCS is 1.
 func (evd *EVD) SetWaitSpin(most time.Duration) error {

@@ -16,18 +16,18 @@ import (
 // endpoint, or a shared receive queue. Its lock is the one that the library does not take
 // when it posts.
 type workQueue struct {
-	mu      sync.Mutex
-	handle  cgo.Handle // 0 once the endpoint, or the shared receive queue, is freed
-	ep      *EP        // nil for a shared receive queue
-	pz      *PZ
-	maxIOV  int                  // -1 if nothing can be posted
-	most    [asMemory + 1]uint32 // bytes, by sizeLimit
-	iwarp   bool
-	noReads bool
-	closed  *refusal // why nothing can be posted
+	mu       sync.Mutex
+	handle   cgo.Handle // 0 once the endpoint, or the shared receive queue, is freed
+	ep       *EP        // nil for a shared receive queue
+	pz       *PZ
+	maxIOV   int // -1 if nothing can be posted
+	maxBytes [limitNone + 1]uint32
+	iwarp    bool
+	noReads  bool
+	refusal  *refusal // nil if operations can be posted
 
 	iov   []cgo.LMRTriplet // scratch
-	posts []cgo.Post       // scratch, with room for as many as are posted at once
+	posts []cgo.Post       // scratch
 }
 
 // refusal is an ErrInvalidState that does not depend on the operation.
@@ -45,17 +45,17 @@ var (
 // new.
 func (q *workQueue) init(ep *EP, p *epParts) {
 	evd := p.recv
-	q.maxIOV, q.closed = p.attr.MaxRecvIOV, nil
+	q.maxIOV, q.refusal = p.attr.MaxRecvIOV, nil
 	if q == &ep.request {
 		evd, q.maxIOV = p.request, p.attr.MaxRequestIOV
 	} else if p.srq != nil {
-		q.maxIOV, q.closed = -1, refuseForSRQ
+		q.maxIOV, q.refusal = -1, refuseForSRQ
 	}
 	if evd == nil {
-		q.maxIOV, q.closed = -1, refuseForEVD
+		q.maxIOV, q.refusal = -1, refuseForEVD
 	}
 	q.ep, q.handle, q.pz, q.iwarp = ep, cgo.Handle(ep.handle), p.pz, ep.ia.iwarp
-	q.most = [...]uint32{asMessage: p.attr.MaxMessageSize, asRDMA: p.attr.MaxRDMASize, asMemory: math.MaxUint32}
+	q.maxBytes = [...]uint32{limitMessage: p.attr.MaxMessageSize, limitRDMA: p.attr.MaxRDMASize, limitNone: math.MaxUint32}
 	q.noReads = p.attr.MaxRDMAReadOut == 0
 	q.makeRoom(1)
 }
@@ -79,7 +79,7 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 	err := q.add(op, p)
 	if err == nil {
 		if r := cgo.EPPost(cgo.EPHandle(q.handle), &q.posts[0], q.iov, operands); !r.OK() {
-			err = refused(op.call, r)
+			err = checkPost(op.call, r)
 		} else {
 			ep.ia.counters.Load().posted(1)
 			if ep.shadow != nil {
@@ -89,13 +89,13 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 	}
 	q.mu.Unlock()        // without a defer: see shadow.Assert
 	runtime.KeepAlive(p) // its memory may be freed meanwhile: see postsRequests
-	if q == &ep.request && q.takesLong() {
+	if q == &ep.request && ep.yieldDue() {
 		runtime.Gosched()
 	}
 	if err == nil {
 		return nil
 	}
-	return ep.explain(op.call, err)
+	return ep.addState(op.call, err)
 }
 
 // postsRequests reports whether a request may be in the library just now that was let in before a region
@@ -133,7 +133,7 @@ func (q *workQueue) add(op *operation, p *Post) error {
 	for i := range segments {
 		s := &segments[i]
 		if lmr := s.lmr; lmr != nil {
-			if lmr.pz != q.pz || lmr.usable.Load()&uint32(op.needs) == 0 {
+			if lmr.pz != q.pz || lmr.postPrivileges.Load()&uint32(op.needs) == 0 {
 				return lmr.refuse(op, i, q.pz)
 			}
 		}
@@ -150,8 +150,8 @@ func (q *workQueue) add(op *operation, p *Post) error {
 		iov[n] = cgo.LMRTriplet{}
 		n++
 	}
-	if total > uint64(q.most[op.limit]) {
-		return q.refuseSize(op, total)
+	if total > uint64(q.maxBytes[op.limit]) {
+		return refuse(op.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, q.maxBytes[op.limit])
 	}
 	q.posts = q.posts[:len(q.posts)+1]
 	post := &q.posts[len(q.posts)-1]
@@ -176,8 +176,8 @@ func (q *workQueue) admit(op *operation, segments int, flags CompletionFlags) er
 		return errNotReady
 	case flags&^op.flags != 0:
 		return refuse(op.call, ErrInvalidParameter, op.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, op.flags)
-	case q.closed != nil:
-		return refuse(op.call, ErrInvalidState, q.closed.subtype, "%s", q.closed.detail)
+	case q.refusal != nil:
+		return refuse(op.call, ErrInvalidState, q.refusal.subtype, "%s", q.refusal.detail)
 	case segments <= q.maxIOV:
 		q.iov = slices.Grow(q.iov, segments+1)
 		return nil
@@ -187,10 +187,6 @@ func (q *workQueue) admit(op *operation, segments int, flags CompletionFlags) er
 	return refuse(op.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", segments, q.maxIOV)
 }
 
-func (q *workQueue) refuseSize(op *operation, total uint64) error {
-	return refuse(op.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, q.most[op.limit])
-}
-
 // checkRemote checks the remote memory of an operation, and what else only operations with
 // remote memory need.
 func (q *workQueue) checkRemote(op *operation, segments int, total uint64, remote *RMRTriplet) error {
@@ -198,7 +194,7 @@ func (q *workQueue) checkRemote(op *operation, segments int, total uint64, remot
 	switch {
 	case total > uint64(remote.SegmentLength):
 		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or ask the peer for more of its memory", total, remote.SegmentLength)
-	case op.attribute != "" && slices.Contains(ia.lacks, op):
+	case op.attribute != "" && slices.Contains(ia.unsupported, op):
 		return refuse(op.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
 	case op != &opRDMARead:
 		return nil
@@ -213,11 +209,11 @@ func (q *workQueue) checkRemote(op *operation, segments int, total uint64, remot
 	return nil
 }
 
-// takesLong reports whether other goroutines should run, after requests were posted.
-func (q *workQueue) takesLong() bool { return q.ep != nil && q.ep.ia.software && notify.SliceOver() }
+// yieldDue reports whether other goroutines should run now that requests were posted.
+func (ep *EP) yieldDue() bool { return ep.ia != nil && ep.ia.software && notify.SliceOver() }
 
-// refused returns the error of an operation that the library has refused.
-func refused(op string, r cgo.Return) error {
+// checkPost is check for the library's refusal of an operation.
+func checkPost(op string, r cgo.Return) error {
 	switch {
 	case r.Type() != cgo.InsufficientResources:
 		return check(op, r)
@@ -236,7 +232,7 @@ func (lmr *LMR) refuse(op *operation, i int, pz *PZ) error {
 		protection, privileges = ProtectionWrite, PrivilegesWrite
 	}
 	switch {
-	case lmr.usable.Load() == 0:
+	case lmr.postPrivileges.Load() == 0:
 		return lmr.obj.unusable(op.call, InvalidHandleLMR)
 	case lmr.pz != pz:
 		return refuse(op.call, ErrProtectionViolation, protection, "segment %d is not in the endpoint's protection zone: register its memory there", i)
@@ -250,7 +246,7 @@ var errNotReady = errors.New("endpoint not ready")
 
 // explain adds the endpoint's state to the error of a post, which takes the gate: the
 // library's error names UNCONNECTED whatever the state is.
-func (ep *EP) explain(op string, err error) error {
+func (ep *EP) addState(op string, err error) error {
 	if err == nil {
 		return nil
 	}
