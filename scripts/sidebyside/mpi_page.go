@@ -8,11 +8,7 @@ import (
 	"strings"
 )
 
-// The sections on message passing, on a real processor and on an emulated one.
-const (
-	mpiTitle          = "## Beside MPICH and Open MPI"
-	mpiEmulationTitle = "## Beside them, under emulation"
-)
+const mpiTitle = "## Beside MPICH and Open MPI"
 
 // mpiPlot is the file with the plot, beside the page.
 const mpiPlot = "beside.svg"
@@ -26,28 +22,24 @@ func makeMPIPage(file, page string) error {
 	if r.MPI == nil {
 		return fmt.Errorf("%s has no message passing", file)
 	}
+	if r.MPI.Machine.emulated() {
+		return errEmulated
+	}
 	former, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
-	text := withSection(string(former), r.MPI.title(), r.MPI.markdown())
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil || r.MPI.Machine.emulated() {
+	text := withSection(string(former), mpiTitle, r.MPI.markdown())
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(filepath.Dir(page), mpiPlot), []byte(r.MPI.plot()), 0o644)
 }
 
-func (m *messagePassing) title() string {
-	if m.Machine.emulated() {
-		return mpiEmulationTitle
-	}
-	return mpiTitle
-}
-
 // markdown is the section.
 func (m *messagePassing) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", m.title())
+	fmt.Fprintf(&b, "%s\n\n", mpiTitle)
 	fmt.Fprintf(&b, "Medians of %d rounds of\n\n    %s\n\nwith all libraries by turns in one machine: %s, %d processors, %s, on %s at a load of %s.\n",
 		m.Rounds, m.Command, m.Machine.Processor, m.Machine.CPUs, m.Machine.Kernel, m.Machine.Host, m.Machine.Load)
 	b.WriteString("MPICH and Open MPI use TCP on the device's interface, and its verbs where they can, without shared memory. " +
@@ -56,9 +48,7 @@ func (m *messagePassing) markdown() string {
 	if len(m.Failed) > 0 {
 		fmt.Fprintf(&b, "These runs failed or did not end, and are missing: %s.\n\n", strings.Join(m.Failed, "; "))
 	}
-	if !m.Machine.emulated() {
-		b.WriteString(image(mpiPlot, "Round trips over the message size"))
-	}
+	b.WriteString(image(mpiPlot, "Round trips over the message size"))
 	b.WriteString(m.goals())
 	names := m.by()
 	for _, ranks := range m.ranks() {

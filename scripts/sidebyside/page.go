@@ -19,6 +19,9 @@ func makePage(file, page string) error {
 	if len(r.Results) == 0 && r.Scale == nil && r.Calls == nil {
 		return fmt.Errorf("%s has no results", file)
 	}
+	if len(r.Results) > 0 && r.Machine.emulated() {
+		return errEmulated
+	}
 	text, err := r.pageFor(page)
 	if err != nil {
 		return err
@@ -29,8 +32,9 @@ func makePage(file, page string) error {
 	return os.WriteFile(page, []byte(text), 0o644)
 }
 
-// pageFor returns the new text of the page. Sections that are not of this run stay as they are. So does the first part,
-// if it is from a real processor and this run had an emulated one.
+var errEmulated = errors.New("the processor was emulated: most of the times are the emulator's, and no page has them")
+
+// pageFor returns the new text of the page. Sections that are not of this run stay as they are.
 func (r report) pageFor(page string) (string, error) {
 	former, err := os.ReadFile(page)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -41,8 +45,6 @@ func (r report) pageFor(page string) (string, error) {
 	case len(r.Results) == 0 && text == "":
 		return "", fmt.Errorf("%s is not there, and this run has only sections for it", page)
 	case len(r.Results) == 0:
-	case r.Machine.emulated() && leadsWithRealProcessor(text):
-		text = withSection(text, emulationTitle, r.emulationSection())
 	default:
 		text = r.markdown()
 	}
@@ -54,16 +56,6 @@ func (r report) pageFor(page string) (string, error) {
 	}
 	return keepSections(page, text)
 }
-
-// leadsWithRealProcessor reports whether the page begins with results of a real processor, from its table of the
-// machine.
-func leadsWithRealProcessor(page string) bool {
-	lead, _, _ := strings.Cut(page, "\n## ")
-	_, seen, found := strings.Cut(lead, processorRow)
-	return found && !(machine{Processor: seen}).emulated()
-}
-
-const processorRow = "| Processor that the programs saw | "
 
 const introduction = `# Performance
 
@@ -79,7 +71,7 @@ rounds lie between them.
 | | |
 |---|---|
 | Machine | %s, load %s at the start |
-` + processorRow + `%s, %d of them |
+| Processor that the programs saw | %s, %d of them |
 | Kernel | %s |
 | Native stack | %s |
 | Compilers | %s; %s |
@@ -88,27 +80,11 @@ rounds lie between them.
 
 const userModeNote = `The kernel was User-Mode Linux (` + "`" + `scripts/testbed --accel uml` + "`" + `). The kernel and the programs are processes of the host, and run
 on its processor without emulation. System calls take several µs there instead of some tenths of one, and the threads
-of a process take turns. Sleeping and waking are therefore *not reliable here*; [Under emulation](#under-emulation) has them, if
-they were measured. Measurements that poll had two processors, all others had one. The programs were in the scheduling class
-*idle*: soft-RoCE moves data in threads of the kernel, which otherwise wait until a program that polls has used up its clock tick
-of 10 ms.
+of a process take turns. Sleeping and waking are therefore *not reliable here*. Measurements that poll had two processors, all
+others had one. The programs were in the scheduling class *idle*: soft-RoCE moves data in threads of the kernel, which otherwise
+wait until a program that polls has used up its clock tick of 10 ms.
 
 `
-
-const (
-	emulationTitle        = "## Under emulation"
-	emulationIntroduction = emulationTitle + `
-
-From a separate run of
-
-    %s
-
-in a virtual machine with an emulated processor (%s, %d of them, on %s, load %s at the start); %s; %s; %s; %s. Cells are as above.
-The emulator determines most of the times, and Go's share of them. But a system call does not take longer than everything
-else, so that sleeping and waking can be compared.
-
-`
-)
 
 const explanation = `## What is measured
 
@@ -140,31 +116,18 @@ func (r report) markdown() string {
 	if m.userMode() {
 		b.WriteString(userModeNote)
 	}
-	if !m.emulated() && r.latencyPlot() != "" {
+	if r.latencyPlot() != "" {
 		b.WriteString(image(latencyPlot, "Round trips over the size of the message, in C and in Go"))
 	}
-	r.writeTables(&b, "##")
+	r.writeTables(&b)
 	r.writeMisses(&b)
-	if m.emulated() {
-		writeReasons(&b, emulationReasons, r.Results)
-	}
 	r.writeReferences(&b)
 	b.WriteString(explanation)
 	return b.String()
 }
 
-// emulationSection returns the part of the page for a run in an emulated machine, below a run on a real processor.
-func (r report) emulationSection() string {
-	var b strings.Builder
-	m := r.Machine
-	fmt.Fprintf(&b, emulationIntroduction, r.Command, m.Processor, m.CPUs, m.Host, m.Load, m.Kernel, m.Stack, m.Compiler, m.Go)
-	r.writeTables(&b, "###")
-	writeReasons(&b, emulationReasons, r.Results)
-	return b.String()
-}
-
-// writeTables writes a table for each adapter, with headings of this level.
-func (r report) writeTables(b *strings.Builder, level string) {
+// writeTables writes a table for each adapter.
+func (r report) writeTables(b *strings.Builder) {
 	adapter := ""
 	for _, result := range r.Results {
 		if result.Bytes != 0 {
@@ -175,7 +138,7 @@ func (r report) writeTables(b *strings.Builder, level string) {
 				b.WriteString("\n")
 			}
 			adapter = result.Adapter
-			fmt.Fprintf(b, "%s %s\n\n| | C | Go | unit | Go/C | goal | |\n|---|---:|---:|---|---:|---|---|\n", level, adapter)
+			fmt.Fprintf(b, "## %s\n\n| | C | Go | unit | Go/C | goal | |\n|---|---:|---:|---|---:|---|---|\n", adapter)
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | **%.3f** (%.3f to %.3f) | %s | %s |\n", result.Measurement, spread(summarize(result.C)),
 			spread(summarize(result.Go)), result.Unit, result.ratio().median, result.ratio().low, result.ratio().high, goalText(result), verdict(result))
@@ -205,25 +168,6 @@ var userModeReasons = []reason{
 		"times in two connections, on each side: the monitor thread, and the one that looks for work whenever a wait lets others run, every " +
 		"5 ms. Each time costs several system calls. If waits let others run every 8 ms, the ratio is the same; if never, the monitor " +
 		"thread wakes six times for each connection, and the ratio is lower by a sixth."},
-}
-
-// emulationReasons are from profiles of the twins in the emulated test bed, and hold only there.
-var emulationReasons = []reason{
-	{"polling", "The post takes longer, in C. Over soft-RoCE `dat_ep_post_send` is a system call that moves the message. On a " +
-		"slower machine it took 36 µs in the C twin and 46 µs in the Go twin, with the clock read in C right before and after " +
-		"the call. Go added 1 µs to that. In a profile, kernel functions with many branches have 1.5 to 1.8 times as many " +
-		"samples; those that are one loop have no more. The C twin did not become slower with more threads, more memory " +
-		"or a timer. It did become slower when other code ran between the posts: with 200 calls of small functions before " +
-		"each post, the post took 44 µs instead of 34; with a loop that took longer than these calls, it took 36 µs. We " +
-		"assume that the program displaces the kernel from the emulator's table of translated code. We have no other " +
-		"machine to confirm it."},
-	{"messages", "Go's monitor thread takes the processor from a goroutine that has been in C for 10 ms, and then runs every 20 µs " +
-		"for a while. Here it has no processor of its own. Since `SpinPoll` lets others run every 5 ms, the thread wakes " +
-		"171 times in 6000 round trips instead of 1864 times, and the message rate is at the ratio in the table instead of " +
-		"at 0.6 of C's. For the rest, see polling."},
-	{"RDMA", "The client polls on the processor on which soft-RoCE moves the bytes. See messages and polling."},
-	{"connect", "Each connection event wakes a goroutine that sleeps, which takes longer than waking a thread of C: see the round trip " +
-		"with sleeping in the table."},
 }
 
 // writeMisses lists the goals that were not met, by how much, and why.

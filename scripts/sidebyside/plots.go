@@ -20,7 +20,7 @@ const (
 // writePlots writes the plots for the report's results.
 func (r report) writePlots(folder string) error {
 	plots := map[string]string{}
-	if text := r.latencyPlot(); text != "" && !r.Machine.emulated() {
+	if text := r.latencyPlot(); text != "" {
 		plots[latencyPlot] = text
 	}
 	if r.Calls != nil {

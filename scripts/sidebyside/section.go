@@ -8,7 +8,7 @@ import (
 )
 
 // keptSections are the titles of the sections that have runs of their own.
-var keptSections = []string{emulationTitle, callsTitle, scaleTitle}
+var keptSections = []string{callsTitle, scaleTitle}
 
 // sectionOf returns the part of a page that begins with a title of the second level, or "" if there is none.
 func sectionOf(page, title string) string {
