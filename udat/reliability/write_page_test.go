@@ -64,7 +64,7 @@ func TestWritePage(t *testing.T) {
 	if !found || !ended {
 		t.Fatalf("%s has no place for the table", *pageFlag)
 	}
-	made := fmt.Sprintf("Seed %d, %d processors a machine.\n\n", *seedFlag, runtime.NumCPU())
+	made := fmt.Sprintf("Seed %d; processors of each machine: %d.\n\n", *seedFlag, runtime.NumCPU())
 	if err := os.WriteFile(*pageFlag, []byte(head+begin+made+page.table()+end+tail), 0o644); err != nil {
 		t.Fatal(err)
 	}
