@@ -2,6 +2,7 @@ package udat_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -154,5 +155,29 @@ func TestModify(t *testing.T) {
 		if before.LocalPortQual != after.LocalPortQual {
 			t.Errorf("the port was %d and is %d", before.LocalPortQual, after.LocalPortQual)
 		}
+	})
+}
+
+// No event of an endpoint is left behind on an event dispatcher that it uses no more.
+func TestModifyUntaken(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, next := udattest.NewEndpoint(t, ia, nil), createEVD(t, ia, 8, udat.EVDDTO)
+		peer := udattest.NewEndpoint(t, ia, nil)
+		udattest.ConnectPair(t, udattest.Listen(t, ia), peer, e)
+		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
+		want(t, e.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+		want(t, e.Reset())
+		param := &udat.EPParam{RecvEVD: next}
+		err := e.Modify(udat.EPFieldRecvEVDHandle, param)
+		want(t, err, udat.ErrInvalidState, udat.InvalidStateEVDInUse)
+		if err != nil && !strings.Contains(err.Error(), "take them first") {
+			t.Errorf("the error does not say what to do: %v", err)
+		}
+		if event := udattest.Wait(t, e.Recv); event.Cookie != 1 || event.EP() != e.EP {
+			t.Errorf("got %+v", event)
+		}
+		want(t, e.Modify(udat.EPFieldRecvEVDHandle, param))
+		want(t, e.EP.Free()) // before the event dispatcher that it uses now
 	})
 }

@@ -55,8 +55,8 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	return ep.modify(op, mask, &p)
 }
 
-// modify is Modify for a caller that has locked the requests, and has opened the gates of the parts, those
-// of before included.
+// modify is Modify for a caller that has locked the requests, and has entered the parts, the former ones
+// included.
 func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	old := ep.parts.evds()
 	ep.recv.mu.Lock()
