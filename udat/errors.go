@@ -211,7 +211,7 @@ func interrupted(op string, ctx context.Context) error {
 	return &Error{Op: op, Return: classError | Return(t), Err: err}
 }
 
-// explained makes an error with a reason that has a Problem in it.
+// withProblem returns the error of a call, for a reason that wraps a Problem.
 func withProblem(op string, r Return, reason error) error {
 	return logged(&Error{Op: op, Return: r, Detail: reason.Error(), Err: reason})
 }

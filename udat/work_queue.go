@@ -12,9 +12,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// A workQueue is a queue of the library that takes operations: the receives or the requests of an
-// endpoint, or a shared receive queue. Its lock is the one that the library does not take
-// when it posts.
+// A workQueue is one of the library's queues of operations: the receives or the requests of an
+// endpoint, or a shared receive queue. The library does not lock posts, so mu does.
 type workQueue struct {
 	mu       sync.Mutex
 	handle   cgo.Handle // 0 once the endpoint, or the shared receive queue, is freed
@@ -240,11 +239,11 @@ func (lmr *LMR) refuse(op *operation, i int, pz *PZ) error {
 	return refuse(op.call, ErrPrivilegesViolation, privileges, "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, lmr.privileges, op.needs)
 }
 
-// errNotReady says that the endpoint, or the shared receive queue, is freed, or was not made by this package. explain
+// errNotReady says that the endpoint, or the shared receive queue, is freed, or was not made by this package. addState
 // finds out more once the queue's lock is released.
 var errNotReady = errors.New("endpoint not ready")
 
-// explain adds the endpoint's state to the error of a post, which takes the gate: the
+// addState adds the endpoint's state to the error of a post, which takes the gate: the
 // library's error names UNCONNECTED whatever the state is.
 func (ep *EP) addState(op string, err error) error {
 	if err == nil {
