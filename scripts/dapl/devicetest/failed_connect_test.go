@@ -3,6 +3,8 @@ package devicetest
 import (
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -101,5 +103,67 @@ func TestConnectAgainFails(t *testing.T) {
 		}
 		a.connect(t, l, e, passive, nil)
 		disconnect(t, e, passive)
+	})
+}
+
+// slowRefusal makes the first connect of a process last until a file exists, and fail then.
+const slowRefusal = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+	int (*next)(int, const struct sockaddr *, socklen_t);
+	const char *file = getenv("DEVICETEST_GO_ON");
+	static int refused;
+	int milliseconds = 20000;
+
+	if (file == NULL || address->sa_family != AF_INET || refused++) {
+		next = (int (*)(int, const struct sockaddr *, socklen_t))dlsym(RTLD_NEXT, "connect");
+		return next(fd, address, size);
+	}
+	while (access(file, F_OK) != 0 && milliseconds-- > 0)
+		usleep(1000);
+	errno = ENETUNREACH;
+	return -1;
+}
+`
+
+// A receive that is posted while an attempt fails at once has its segments when a change of the endpoint posts it again.
+func TestReceiveBesideFailedConnect(t *testing.T) {
+	file := os.Getenv(goOnVariable)
+	if file == "" {
+		library := buildPreload(t, slowRefusal)
+		for _, name := range udattest.Names(t) {
+			t.Run(name, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "go on")
+				runWith(t, library, "^TestReceiveBesideFailedConnect$", goOnVariable+"="+file, "UDAT_TEST_IA="+name)
+			})
+		}
+		return
+	}
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		done := make(chan cgo.Return, 1)
+		go func() {
+			done <- cgo.EPConnect(active.EPHandle, a.address, l.qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault)
+		}()
+		eventually(t, "the endpoint connects", func() bool { return active.state(t) == cgo.EPStateActiveConnectionPending })
+		for cookie := range uint64(2) {
+			active.postPieces(t, active.memory, cookie)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		outcome(t, "EPConnect", <-done, cgo.InvalidAddress, cgo.InvalidAddressUnreachable)
+		active.modify(t, modifyLengths, func(p *cgo.EPParam) { p.EPAttr.MaxRecvDTOs++ })
+		a.connect(t, l, active, passive, nil)
+		exchange(t, passive, active, passive.memory, active.memory, passive.request, active.recv, 2)
+		disconnect(t, active, passive)
 	})
 }
