@@ -49,8 +49,8 @@ func (e Event) parts() *rareParts {
 	return e.rare
 }
 
-// EP returns the endpoint of a completion, of a connection event, or of an asynchronous error that concerns one; nil
-// for any other, and for a shared receive that soft-RoCE has lost: see SRQ.PostRecv.
+// EP returns the endpoint of an EventDTOCompletion, of a connection event, or of an asynchronous error that concerns one;
+// nil for any other, and for a shared receive that soft-RoCE has lost: see SRQ.PostRecv.
 func (e Event) EP() *EP { return e.ep }
 
 // CR returns the connection request of an EventConnectionRequest, nil for any
@@ -172,7 +172,6 @@ func (evd *EVD) decodeBind(data *cgo.RMRBindCompletionEventData, event *Event) {
 	*event = Event{Number: EventRMRBindCompletion, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie}
 	if rmr, known := evd.ia.objectWithHandle(cgo.Handle(data.RMRHandle)).(*RMR); known {
 		event.rare = &rareParts{rmr: rmr}
-		event.ep = rmr.ep.Load()
 	}
 }
 

@@ -20,7 +20,6 @@ type RMR struct {
 	pz     *PZ
 	handle cgo.RMRHandle
 	lmr    atomic.Pointer[LMR] // of the latest bind
-	ep     atomic.Pointer[EP]  // that it was posted to
 }
 
 func (rmr *RMR) object() *object {
@@ -133,11 +132,9 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 		lmr = segment.lmr.handle
 	}
 	former := rmr.lmr.Swap(segment.lmr)
-	formerEP := rmr.ep.Swap(ep)
 	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, ep.handle, cookie, cgo.CompletionFlags(flags))
 	if !r.OK() {
 		rmr.lmr.Store(former)
-		rmr.ep.Store(formerEP)
 		return RMRTriplet{}, checkPost(bindOp, r)
 	}
 	ep.ia.counters.Load().posted(1)

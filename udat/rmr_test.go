@@ -40,7 +40,7 @@ func (p *windowPair) bind(t *testing.T, rmr *udat.RMR, segment udat.Segment, pri
 	want(t, err)
 	event := udattest.Expect(t, p.owner.Request, udat.EventRMRBindCompletion)
 	want(t, event.Err())
-	if event.RMR() != rmr || event.EP() != p.owner.EP || event.Cookie != 7 || event.Length != 0 || event.Operation != udat.DTOBindMW {
+	if event.RMR() != rmr || event.EP() != nil || event.Cookie != 7 || event.Length != 0 || event.Operation != udat.DTOBindMW {
 		t.Errorf("got the event %+v of %p on %p", event, event.RMR(), event.EP())
 	}
 	return triplet
