@@ -28,7 +28,7 @@ func CRQuery(cr CRHandle, mask CRParamMask, param *CRParam) Return {
 //	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)
 func CRAccept(cr CRHandle, ep EPHandle, privateData []byte) Return {
 	return Return(C.goudat_cr_accept(C.goudat_handle(cr), C.goudat_handle(ep), C.DAT_COUNT(len(privateData)),
-		unsafe.Pointer(unsafe.SliceData(privateData))))
+		(*C.uint8_t)(unsafe.SliceData(privateData))))
 }
 
 // CRReject rejects a connection request. It consumes the request, whatever it returns.
@@ -37,7 +37,7 @@ func CRAccept(cr CRHandle, ep EPHandle, privateData []byte) Return {
 //	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)
 func CRReject(cr CRHandle, privateData []byte) Return {
 	return Return(C.goudat_cr_reject(C.goudat_handle(cr), C.DAT_COUNT(len(privateData)),
-		unsafe.Pointer(unsafe.SliceData(privateData))))
+		(*C.uint8_t)(unsafe.SliceData(privateData))))
 }
 
 // CRHandoff passes a connection request on to the service point of another

@@ -89,7 +89,7 @@ func EPGetStatus(ep EPHandle) (state EPState, recvIdle, requestIdle uint32, ret 
 //	    IN DAT_QOS quality_of_service, IN DAT_CONNECT_FLAGS connect_flags)
 func EPConnect(ep EPHandle, remote *SockAddr, remoteQual uint64, timeout uint32, privateData []byte, qos QOS, flags ConnectFlags) Return {
 	return Return(C.goudat_ep_connect(C.goudat_handle(ep), unsafe.Pointer(remote), C.DAT_CONN_QUAL(remoteQual),
-		C.DAT_TIMEOUT(timeout), C.DAT_COUNT(len(privateData)), unsafe.Pointer(unsafe.SliceData(privateData)),
+		C.DAT_TIMEOUT(timeout), C.DAT_COUNT(len(privateData)), (*C.uint8_t)(unsafe.SliceData(privateData)),
 		C.DAT_QOS(qos), C.DAT_CONNECT_FLAGS(flags)))
 }
 
@@ -102,7 +102,7 @@ func EPConnect(ep EPHandle, remote *SockAddr, remoteQual uint64, timeout uint32,
 //	    IN const DAT_PVOID private_data, IN DAT_QOS quality_of_service)
 func EPDupConnect(ep, dup EPHandle, timeout uint32, privateData []byte, qos QOS) Return {
 	return Return(C.goudat_ep_dup_connect(C.goudat_handle(ep), C.goudat_handle(dup), C.DAT_TIMEOUT(timeout),
-		C.DAT_COUNT(len(privateData)), unsafe.Pointer(unsafe.SliceData(privateData)), C.DAT_QOS(qos)))
+		C.DAT_COUNT(len(privateData)), (*C.uint8_t)(unsafe.SliceData(privateData)), C.DAT_QOS(qos)))
 }
 
 // EPDisconnect ends a connection or its establishment. The providers treat

@@ -18,5 +18,5 @@ func CopyOut(destination []byte, source uintptr) {
 	if len(destination) == 0 {
 		return
 	}
-	C.goudat_copy_out(unsafe.Pointer(unsafe.SliceData(destination)), C.uintptr_t(source), C.uint64_t(len(destination)))
+	C.goudat_copy_out((*C.uint8_t)(unsafe.SliceData(destination)), C.uintptr_t(source), C.uint64_t(len(destination)))
 }

@@ -164,7 +164,11 @@ func TestConnectArguments(t *testing.T) {
 		}
 		want(t, e.EP.Connect(address, 0, time.Second, nil), udat.ErrInvalidParameter, udat.InvalidArg3)
 		want(t, e.EP.Connect(address, 1, 0, nil), udat.ErrInvalidParameter, udat.InvalidArg4)
-		full := bytes.Repeat([]byte{0xa5}, provider.MaxPrivateDataSize)
+		message := &struct {
+			next *byte // cgo does not mind it
+			data [1 << 10]byte
+		}{next: new(byte)}
+		full := append(message.data[:0], bytes.Repeat([]byte{0xa5}, provider.MaxPrivateDataSize)...)
 		want(t, e.EP.Connect(address, 1, time.Second, append(full, 1)), udat.ErrInvalidParameter, udat.InvalidArg5)
 		wantState(t, e.EP, udat.EPStateUnconnected)
 

@@ -50,9 +50,10 @@ static inline DAT_RETURN goudat_ep_get_status(goudat_handle ep, DAT_EP_STATE *st
 	return dat_ep_get_status((DAT_EP_HANDLE)ep, state, recv_idle, request_idle);
 }
 
+/* Private data is uint8_t: for void, cgo would refuse bytes that lie beside pointers of Go. */
 static inline DAT_RETURN goudat_ep_connect(goudat_handle ep, void *remote_address,
 					   DAT_CONN_QUAL remote_qual, DAT_TIMEOUT timeout,
-					   DAT_COUNT private_data_size, const void *private_data,
+					   DAT_COUNT private_data_size, const uint8_t *private_data,
 					   DAT_QOS qos, DAT_CONNECT_FLAGS flags)
 {
 	return dat_ep_connect((DAT_EP_HANDLE)ep, (DAT_IA_ADDRESS_PTR)remote_address, remote_qual,
@@ -62,7 +63,7 @@ static inline DAT_RETURN goudat_ep_connect(goudat_handle ep, void *remote_addres
 
 static inline DAT_RETURN goudat_ep_dup_connect(goudat_handle ep, goudat_handle dup,
 					       DAT_TIMEOUT timeout, DAT_COUNT private_data_size,
-					       const void *private_data, DAT_QOS qos)
+					       const uint8_t *private_data, DAT_QOS qos)
 {
 	return dat_ep_dup_connect((DAT_EP_HANDLE)ep, (DAT_EP_HANDLE)dup, timeout, private_data_size,
 				  (DAT_PVOID)(uintptr_t)private_data, qos);

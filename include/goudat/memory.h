@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline void goudat_copy_out(void *destination, uintptr_t source, uint64_t size)
+static inline void goudat_copy_out(uint8_t *destination, uintptr_t source, uint64_t size)
 {
 	memcpy(destination, (const void *)source, size);
 }
