@@ -49,7 +49,8 @@ type PeerByte struct {
 // udat.AllocMemory. They may be part of what the peer writes; a goroutine that writes
 // to them has a data race with those that poll.
 //
-// A PeerByte can be used for as long as the program likes. That of a region that
+// A PeerByte can be used for as long as the program likes, if the memory is Go's or from
+// udat.AllocMemory; other memory must stay mapped. That of a region that
 // was freed does not change any more. The memory of a region from udat.AllocMemory
 // goes back to the system when no PeerByte of it can be reached any more, if it
 // has any.
@@ -102,7 +103,9 @@ func (b PeerByte) Load() byte {
 	if b.word == nil {
 		return 0
 	}
-	return byte(atomic.LoadUint32(b.word) >> (b.shift & 31))
+	word := atomic.LoadUint32(b.word)
+	runtime.KeepAlive(b.lmr)
+	return byte(word >> (b.shift & 31))
 }
 
 // Store sets the byte, to make it another than the peer will write. The peer must
@@ -116,6 +119,7 @@ func (b PeerByte) Store(value byte) {
 		old := atomic.LoadUint32(b.word)
 		word := old&^(0xff<<b.shift) | uint32(value)<<b.shift
 		if atomic.CompareAndSwapUint32(b.word, old, word) {
+			runtime.KeepAlive(b.lmr)
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -33,7 +34,8 @@ const peerWordSize = 8
 // ErrInvalidParameter if these are not inside the region, or if their address or
 // length is not a multiple of 8. The address of memory from udat.AllocMemory is one.
 //
-// PeerWords can be used for as long as the program likes. Those of a region that
+// PeerWords can be used for as long as the program likes, if the memory is Go's or from
+// udat.AllocMemory; other memory must stay mapped. Those of a region that
 // was freed do not change any more. The memory of a region from udat.AllocMemory goes
 // back to the system when no PeerWords of it can be reached any more, if it has
 // any.
@@ -65,4 +67,8 @@ func (w PeerWords) Len() int { return len(w.words) }
 
 // Load returns word i, from 0 on, in the byte order of the processor. As with a
 // slice, it panics if there is no such word.
-func (w PeerWords) Load(i int) uint64 { return atomic.LoadUint64(&w.words[i]) }
+func (w PeerWords) Load(i int) uint64 {
+	word := atomic.LoadUint64(&w.words[i])
+	runtime.KeepAlive(w.lmr)
+	return word
+}
