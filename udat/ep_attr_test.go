@@ -158,6 +158,38 @@ func TestModify(t *testing.T) {
 	})
 }
 
+// An endpoint gets its event dispatchers later, with the defaults for them, and can lose them again.
+func TestModifyEVDs(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		both := *e
+		both.EP = untilEnd(t, must(udat.CreateEP(ia, e.PZ, nil, nil, e.Connect, nil)))
+		without := must(both.Query()).Attr
+		for _, mask := range []udat.EPParamMask{udat.EPFieldRecvEVDHandle, udat.EPFieldRequestEVDHandle} {
+			want(t, both.Modify(mask, &udat.EPParam{RecvEVD: e.Recv, RequestEVD: e.Request}))
+		}
+		if diff := cmp.Diff(ia.DefaultEPAttr(), must(both.Query()).Attr); diff != "" {
+			t.Errorf("with event dispatchers (-want +got):\n%s", diff)
+		}
+		udattest.ConnectPair(t, udattest.Listen(t, ia), &both, peer)
+		segments := []udat.Segment{both.Segment(t, 0, 8), both.Segment(t, 16, 8)}
+		want(t, peer.PostRecv(one(peer.Segment(t, 0, 16)), 1, 0))
+		want(t, both.PostRecv(segments, 2, 0))
+		want(t, both.PostSend(segments, 3, 0))
+		udattest.Completion(t, both.Request, 3)
+		udattest.Completion(t, peer.Recv, 1)
+		want(t, peer.PostSend(one(peer.Segment(t, 0, 16)), 4, 0))
+		udattest.Completion(t, both.Recv, 2)
+		want(t, both.Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, both.Connect, udat.EventConnectionDisconnected)
+		want(t, both.Reset())
+		want(t, both.Modify(udat.EPFieldRecvEVDHandle|udat.EPFieldRequestEVDHandle, &udat.EPParam{}))
+		if diff := cmp.Diff(without, must(both.Query()).Attr); diff != "" {
+			t.Errorf("without event dispatchers (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // No event of an endpoint is left behind on an event dispatcher that it uses no more.
 func TestModifyUntaken(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

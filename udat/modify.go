@@ -38,6 +38,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	defer ep.request.mu.Unlock()
 	p := *ep.parts
 	p.assign(mask, param)
+	mask = p.follow(mask)
 	leave, err := enterAll(op, append(p.arguments(ep.ia), ep.parts.arguments(ep.ia)...)...)
 	if err != nil {
 		return err
@@ -131,6 +132,29 @@ func (p *epParts) assign(mask EPParamMask, param *EPParam) {
 	assign(&a.NoRDMAReadOut, b.NoRDMAReadOut, mask&EPFieldMaxRDMAReadOut)
 	assign(&a.MaxRDMAReadIOV, b.MaxRDMAReadIOV, mask&EPFieldMaxRDMAReadIOV)
 	assign(&a.MaxRDMAWriteIOV, b.MaxRDMAWriteIOV, mask&EPFieldMaxRDMAWriteIOV)
+}
+
+// follow has the attributes of a direction follow its event dispatcher: they are 0 without one, which
+// stands for the defaults with one. It returns the mask with them.
+func (p *epParts) follow(mask EPParamMask) EPParamMask {
+	for _, f := range []struct {
+		of, field EPParamMask
+		evd       *EVD
+		value     *int
+	}{
+		{EPFieldRecvEVDHandle, EPFieldMaxRecvDTOs, p.recv, &p.attr.MaxRecvDTOs},
+		{EPFieldRequestEVDHandle, EPFieldMaxRequestDTOs, p.request, &p.attr.MaxRequestDTOs},
+		{EPFieldRequestEVDHandle, EPFieldMaxRequestIOV, p.request, &p.attr.MaxRequestIOV},
+	} {
+		if mask&f.of == 0 {
+			continue
+		}
+		if f.evd == nil && mask&f.field == 0 {
+			*f.value = 0
+		}
+		mask |= f.field
+	}
+	return mask
 }
 
 func assign[T any](to *T, value T, wanted EPParamMask) {
