@@ -67,8 +67,8 @@ func (lmr *LMR) check(op string, privileges MemPriv) error {
 		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty: it must have at least one byte")
 	case privileges == 0 || privileges&^knownPrivileges != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "the privileges are %v, they must be some of %v", privileges, knownPrivileges)
-	case privileges&MemPrivRemoteWrite != 0 && privileges&MemPrivLocalWrite == 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "remote write needs local write: add MemPrivLocalWrite to the privileges, which are %v", privileges)
+	case privileges&(MemPrivRemoteWrite|MemPrivIBRemoteAtomic) != 0 && privileges&MemPrivLocalWrite == 0:
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "remote writes and atomic operations need local write: add MemPrivLocalWrite to the privileges, which are %v", privileges)
 	}
 	return nil
 }

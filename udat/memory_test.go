@@ -256,6 +256,7 @@ func TestMemoryArguments(t *testing.T) {
 			{register(memory, 0), udat.InvalidArg6, "they must be some of DAT_MEM_PRIV_LOCAL_READ_FLAG"},
 			{register(memory, 0x1000), udat.InvalidArg6, "they must be some of DAT_MEM_PRIV_LOCAL_READ_FLAG"},
 			{register(memory, udat.MemPrivRemoteWrite), udat.InvalidArg6, "add MemPrivLocalWrite"},
+			{register(memory, udat.MemPrivLocalRead|udat.MemPrivIBRemoteAtomic), udat.InvalidArg6, "add MemPrivLocalWrite"},
 			{second(udat.AllocMemory(pz, 0, udat.MemPrivAll)), udat.InvalidArg4, "must be positive"},
 			{second(udat.AllocMemory(pz, math.MaxInt, udat.MemPrivAll)), udat.ResourceMemory, "ask for less, or look at its limits"},
 			{second(lmr.SegmentOf(memory)), udat.InvalidArg2, "take a slice of LMR.Bytes, and note that append moves"},

@@ -39,8 +39,8 @@ func checkPrivileges(privileges udat.MemPriv) error {
 	switch {
 	case privileges == 0 || privileges&^known != 0:
 		return refuse(registerOp, udat.ErrInvalidParameter, udat.InvalidArg6, "the privileges are %v, they must be some of %v", privileges, known)
-	case privileges&udat.MemPrivRemoteWrite != 0 && privileges&udat.MemPrivLocalWrite == 0:
-		return refuse(registerOp, udat.ErrInvalidParameter, udat.InvalidArg6, "remote write needs local write: add MemPrivLocalWrite to the privileges, which are %v", privileges)
+	case privileges&(udat.MemPrivRemoteWrite|udat.MemPrivIBRemoteAtomic) != 0 && privileges&udat.MemPrivLocalWrite == 0:
+		return refuse(registerOp, udat.ErrInvalidParameter, udat.InvalidArg6, "remote writes and atomic operations need local write: add MemPrivLocalWrite to the privileges, which are %v", privileges)
 	}
 	return nil
 }

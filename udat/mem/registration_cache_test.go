@@ -212,7 +212,9 @@ func TestRegistrationCacheArguments(t *testing.T) {
 		want(t, err)
 		want(t, second(cache.Register(nil, udat.MemPrivAll)), udat.ErrInvalidParameter, udat.InvalidArg4)
 		want(t, second(cache.Register(memory, 0)), udat.ErrInvalidParameter, udat.InvalidArg6)
-		want(t, second(cache.Register(memory, udat.MemPrivRemoteWrite)), udat.ErrInvalidParameter, udat.InvalidArg6)
+		for _, privileges := range []udat.MemPriv{udat.MemPrivRemoteWrite, udat.MemPrivIBRemoteAtomic} {
+			want(t, second(cache.Register(memory, privileges)), udat.ErrInvalidParameter, udat.InvalidArg6)
+		}
 		want(t, cache.Forget(nil), udat.ErrInvalidParameter, udat.InvalidArg4)
 		readOnly, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 		want(t, err)
