@@ -179,7 +179,10 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	defer srq.obj.Leave()
 	srq.queue.mu.Lock()
 	defer srq.queue.mu.Unlock()
-	r := cgo.SRQSetLW(srq.handle, int32(lowWatermark))
+	r := cgo.InvalidParameter.Return()
+	if lowWatermark == int(int32(lowWatermark)) {
+		r = cgo.SRQSetLW(srq.handle, int32(lowWatermark))
+	}
 	if r.Type() == cgo.InvalidParameter {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the low watermark is %d, make it 0 to MaxRecvDTOs", lowWatermark)
 	}

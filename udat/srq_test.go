@@ -2,6 +2,7 @@ package udat_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -126,7 +127,7 @@ func TestSRQRefuses(t *testing.T) {
 		for _, length := range []int{-1, 0, 1 << 30} {
 			want(t, s.srq.Resize(length), udat.ErrInvalidParameter, udat.InvalidArg2)
 		}
-		for _, watermark := range []int{-1, 5} {
+		for _, watermark := range []int{-1, 5, math.MinInt} {
 			want(t, s.srq.SetLowWatermark(watermark), udat.ErrInvalidParameter, udat.InvalidArg2)
 		}
 	})
