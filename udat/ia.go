@@ -116,7 +116,7 @@ func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
 	if p != nil {
 		// The socket CM provider would leave a device without the port open.
 		if err := device.MissingPort(p.libraryName, p.instanceData); err != nil {
-			p.opened(false)
+			p.drop()
 			return 0, withProblem(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
 		}
 		entry, library = p.name, p.libraryName
@@ -125,7 +125,10 @@ func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
 	}
 	handle, async, r := cgo.IAOpen(entry, asyncQLen)
 	if p != nil {
-		p.opened(r.OK())
+		if r.OK() {
+			p.openAdapters++
+		}
+		p.drop()
 	}
 	if !r.OK() {
 		return 0, explainOpenFailure(op, ia.name, r, p)
@@ -149,6 +152,7 @@ func (ia *IA) closeNative(flags cgo.CloseFlags) cgo.Return {
 	}
 	if r.OK() {
 		ia.provider.openAdapters--
+		ia.provider.drop()
 	}
 	return r
 }

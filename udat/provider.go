@@ -148,12 +148,9 @@ func (p *provider) remove() {
 	delete(providers, p.name)
 }
 
-// opened is called after an attempt to open an adapter of the provider.
-func (p *provider) opened(ok bool) {
-	switch {
-	case ok:
-		p.openAdapters++
-	case p.openAdapters == 0 && !p.registered:
+// drop removes an entry that Open has made, unless adapters of it are open.
+func (p *provider) drop() {
+	if p.openAdapters == 0 && !p.registered {
 		p.remove()
 	}
 }

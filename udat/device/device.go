@@ -198,8 +198,10 @@ func TransportOf(name string) Transport {
 
 // IsSoftware reports whether a device is a program of the kernel, without hardware.
 func IsSoftware(name string) bool {
-	_, err := os.Stat(filepath.Join(sysDevices, name, "device"))
-	return errors.Is(err, os.ErrNotExist)
+	folder := filepath.Join(sysDevices, name)
+	_, absent := os.Stat(folder)
+	_, err := os.Stat(filepath.Join(folder, "device"))
+	return absent == nil && errors.Is(err, os.ErrNotExist)
 }
 
 func findDevice(devices []Device, name string) *Device {

@@ -207,6 +207,21 @@ func TestRegisterProvider(t *testing.T) {
 	}
 }
 
+// A name that was opened by its device is free again once its adapters are closed.
+func TestRegisterOpenedName(t *testing.T) {
+	p := testPlace(t)
+	name := p.byCMA()
+	instance := p.netInterface + " 0"
+	ia, err := udat.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, udat.RegisterProvider(name, cma, instance), udat.ErrProviderAlreadyRegistered)
+	want(t, ia.Close(udat.CloseGraceful))
+	want(t, udat.RegisterProvider(name, cma, instance))
+	want(t, udat.UnregisterProvider(name))
+}
+
 // A provider's threads may run on for a moment after its last adapter is closed.
 func TestLibraryStaysLoaded(t *testing.T) {
 	result := child{task: childTask{Open: udattest.Names(t), Loaded: true}}.run(t)
