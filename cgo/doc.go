@@ -11,8 +11,8 @@
 // which is safe; this package is for udat and for studying the library.
 //
 // dat_ep_create is EPCreate, dat_evd_dequeue is EVDDequeue, and so on. A
-// function that does not return Success has no other result. The example of
-// package scripts/dapl/devicetest is a whole program.
+// function that does not return Success has no other result, unless its comment
+// says so. The example of package scripts/dapl/devicetest is a whole program.
 //
 // It needs 64-bit Linux and cgo: the structures are laid out as in C there, and
 // have not been compared with those of 32-bit C. Any other build has the same

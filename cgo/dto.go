@@ -103,7 +103,7 @@ func EPPostBatch(ep EPHandle, posts []Post, iov []LMRTriplet) (accepted int, r R
 	return int(n), Return(ret)
 }
 
-// A Post has the layout of a goudat_post, which dto.h asserts too: these do not
+// A Post has the layout of a goudat_post, which post.h asserts too: these do not
 // compile otherwise.
 const (
 	_ = -(unsafe.Sizeof(Post{}) ^ 40)

@@ -115,7 +115,7 @@ type Event struct {
 	Extension [8]uint64 // event_extension_data
 }
 
-// DTO returns the data of an EventDTOCompletion and of an EventIBDTO. The
+// DTO returns the data of an EventDTOCompletion and of an EventIBDTO. Unpatched
 // providers also report plain completions, failed receives above all, under
 // EventIBDTO.
 func (e *Event) DTO() *DTOCompletionEventData {
@@ -154,8 +154,8 @@ func (e *Event) Software() *SoftwareEventData {
 }
 
 // DTOCompletionEventData is laid out as DAT_DTO_COMPLETION_EVENT_DATA. The
-// providers leave Operation and RMRContext unwritten for ordinary operations,
-// and TransferredLength when the status is not DTOSuccess.
+// providers leave RMRContext unwritten for ordinary operations; unpatched ones
+// Operation too, and TransferredLength when the status is not DTOSuccess.
 type DTOCompletionEventData struct {
 	EPHandle          EPHandle  // ep_handle
 	UserCookie        uint64    // user_cookie

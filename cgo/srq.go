@@ -15,8 +15,8 @@ import "C"
 
 import "unsafe"
 
-// SRQCreate creates a shared receive queue. It takes no reference on the
-// protection zone, which must not be freed before the queue.
+// SRQCreate creates a shared receive queue. With unpatched providers it takes no
+// reference on the protection zone, which must not be freed before the queue.
 //
 //	Implements: DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle,
 //	    IN DAT_PZ_HANDLE pz_handle, IN DAT_SRQ_ATTR *srq_attr, OUT DAT_SRQ_HANDLE *srq_handle)

@@ -56,7 +56,8 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 	return cr
 }
 
-// Query returns the parameters of the request, also after the answer.
+// Query returns the parameters of the request, also after the answer. PrivateData is
+// the same memory each time: do not change it.
 //
 //	Implements: DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
 //	    IN DAT_CR_PARAM_MASK cr_param_mask, OUT DAT_CR_PARAM *cr_param)
