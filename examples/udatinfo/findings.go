@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,7 +72,7 @@ func (f *findings) addAdapters(adapters []adapter, everything bool) {
 			f.add(a.err)
 		}
 	}
-	for problem := device.ProblemUnknown; problem <= device.ProblemFileLimit; problem++ {
+	for _, problem := range slices.Sorted(maps.Keys(failed)) {
 		of := failed[problem]
 		if len(of) > few && slices.Contains(elsewhere, problem) {
 			f.addText(problem, fmt.Sprintf("%v: that of %d entries in dat.conf: %s", problem, len(of), names(of)))

@@ -243,6 +243,17 @@ func TestFindingsAreFew(t *testing.T) {
 	}
 }
 
+// No problem of an entry is left out, whichever it is.
+func TestFindingsOfAllProblems(t *testing.T) {
+	for problem := device.ProblemUnknown; problem <= device.ProblemWrongLibrary; problem++ {
+		var f findings
+		f.addAdapters([]adapter{{Name: "x", Entry: true, err: problem}}, false)
+		if want := []finding{{problem.Error(), problem.Error()}}; !slices.Equal(f.list, want) {
+			t.Errorf("the findings are %q, want %q", f.list, want)
+		}
+	}
+}
+
 func command(t *testing.T, line string) {
 	t.Helper()
 	fields := strings.Fields(line)
