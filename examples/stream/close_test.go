@@ -54,6 +54,29 @@ func TestCloseWrite(t *testing.T) {
 	})
 }
 
+// As with TCP, CloseWrite ends the stream also when the deadline of writes has passed, and can be called again.
+func TestCloseWriteAfterDeadline(t *testing.T) {
+	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
+		a, b := testPair(t, n)
+		want(t, a.SetWriteDeadline(time.Now()))
+		if _, err := a.Write([]byte{1}); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the write returned %v", err)
+		}
+		for range 2 {
+			if err := a.CloseWrite(); err != nil {
+				t.Error(err)
+			}
+		}
+		if got, err := io.ReadAll(b); err != nil || len(got) > 0 {
+			t.Errorf("%d bytes have arrived, and the error is %v", len(got), err)
+		}
+		want(t, a.Close())
+		if err := a.CloseWrite(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("CloseWrite after Close returned %v", err)
+		}
+	})
+}
+
 // What was written before Close arrives, even if the peer begins to read long after.
 func TestCloseDelivers(t *testing.T) {
 	forEachNetwork(t, func(t *testing.T, n *stream.Network) {

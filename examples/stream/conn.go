@@ -268,8 +268,10 @@ func (c *Conn) Close() error {
 func (c *Conn) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.mayWrite()
-	if err == nil {
+	err := context.Cause(c.over)
+	if c.closed {
+		err = net.ErrClosed
+	} else if err == nil {
 		c.end()
 	}
 	return c.opError("close", err)

@@ -70,10 +70,7 @@ func parseHeader(message []byte) (header, error) {
 // follows, since providers pad private data.
 func parseGreeting(private []byte) (ring udat.RMRTriplet, err error) {
 	rest, ok := bytes.CutPrefix(private, []byte(magic))
-	if !ok || len(rest) < udat.RMRTripletSize {
-		return ring, errNonsense
-	}
-	if err := ring.UnmarshalBinary(rest[:udat.RMRTripletSize]); err != nil || ring.SegmentLength != ringSize {
+	if !ok || len(rest) < udat.RMRTripletSize || ring.UnmarshalBinary(rest[:udat.RMRTripletSize]) != nil || ring.SegmentLength != ringSize {
 		return ring, errNonsense
 	}
 	return ring, nil
