@@ -16,6 +16,7 @@ import (
 
 const (
 	handshakeTimeout = 30 * time.Second // until the connection is open
+	firstByteTimeout = 5 * time.Second  // from the listener's being connected, which the byte follows at once
 	linger           = 5 * time.Second  // until what was written before Close has arrived
 )
 

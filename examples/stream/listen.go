@@ -10,7 +10,7 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-const backlog = 64 // connections being made, or waiting for Accept; further ones are refused
+const backlog = 64 // connections being made, or waiting for Accept; as many more wait for these, and further ones are refused
 
 // Listener is a net.Listener.
 type Listener struct {
@@ -63,8 +63,8 @@ func (n *Network) Listen(address string) (_ *Listener, err error) {
 	return l, nil
 }
 
-// serve answers one request after the other until the listener is closed. There are many of it, so that a peer that is
-// slow, or says nothing, keeps no other from being accepted.
+// serve answers one request after the other until the listener is closed. There are many of it, so that a few peers that
+// are slow, or say nothing, keep no other from being accepted.
 func (l *Listener) serve() {
 	for event, err := range l.requests.Events(context.Background()) {
 		if err != nil {
@@ -89,11 +89,8 @@ func (l *Listener) serve() {
 }
 
 // accept answers a request, and waits for the byte that the peer sends ahead of the stream.
-func (c *Conn) accept(cr *udat.CR, l *Listener) error {
-	request, err := cr.Query()
-	if err != nil {
-		return err
-	}
+func (c *Conn) accept(cr *udat.CR, l *Listener) (err error) {
+	request, _ := cr.Query() // without a greeting if it fails
 	if c.peerRing, err = parseGreeting(request.PrivateData); err != nil {
 		return err
 	}
@@ -103,6 +100,7 @@ func (c *Conn) accept(cr *udat.CR, l *Listener) error {
 	if _, err := c.establish(l.closed); err != nil {
 		return err
 	}
+	c.timer.Reset(firstByteTimeout)
 	param, _ := c.ep.Query() // without a port if the connection is over
 	if _, err := c.Read(make([]byte, 1)); err != nil {
 		return err
@@ -111,7 +109,7 @@ func (c *Conn) accept(cr *udat.CR, l *Listener) error {
 	return nil
 }
 
-// Accept returns the next connection. What the peers of others do does not delay it.
+// Accept returns the next connection. Other peers that connect and are silent delay it only if they are many: see backlog.
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.accepted:

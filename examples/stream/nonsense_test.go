@@ -121,7 +121,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// A peer that is not of this protocol is refused, and one that says nothing keeps no other from connecting.
+// A peer that is not of this protocol is refused, and one that says nothing keeps no other from connecting, and is given up.
 func TestStrangers(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
@@ -142,12 +142,8 @@ func TestStrangers(t *testing.T) {
 			}
 			udattest.Expect(t, other.Connect, udat.EventConnectionPeerRejected)
 
-			silent := udattest.NewEndpoint(t, ia, nil)
-			private := greeting(udat.RMRTriplet{SegmentLength: ringSize})
-			if err := silent.EP.Connect(l.address.Addr(), qual, udattest.Patience, private); err != nil {
-				t.Fatal(err)
-			}
-			udattest.Expect(t, silent.Connect, udat.EventConnectionEstablished)
+			silent := connectSilent(t, ia, l)
+			began := time.Now()
 			c, err := n.Dial(l.Addr().String())
 			if err != nil {
 				t.Fatal(err)
@@ -156,8 +152,24 @@ func TestStrangers(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = c.Close()
+			udattest.Expect(t, silent.Connect, udat.EventConnectionDisconnected)
+			if took := time.Since(began); took > handshakeTimeout/2 {
+				t.Errorf("a peer that said nothing stayed for %v", took)
+			}
 		})
 	}
+}
+
+// connectSilent connects a peer that knows the greeting and then says nothing.
+func connectSilent(t *testing.T, ia *udat.IA, l *Listener) *udattest.Endpoint {
+	t.Helper()
+	silent := udattest.NewEndpoint(t, ia, nil)
+	private := greeting(udat.RMRTriplet{SegmentLength: ringSize})
+	if err := silent.EP.Connect(l.address.Addr(), udat.ConnQual(l.address.Port()), udattest.Patience, private); err != nil {
+		t.Fatal(err)
+	}
+	udattest.Expect(t, silent.Connect, udat.EventConnectionEstablished)
+	return silent
 }
 
 func greeting(ring udat.RMRTriplet) []byte {
