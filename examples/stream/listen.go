@@ -102,8 +102,9 @@ func (c *Conn) accept(cr *udat.CR, l *Listener) (err error) {
 	}
 	c.timer.Reset(firstByteTimeout)
 	param, _ := c.ep.Query() // without a port if the connection is over
-	if _, err := c.Read(make([]byte, 1)); err != nil {
-		return err
+	stop := context.AfterFunc(l.closed, func() { _ = c.Close() })
+	if _, err := c.Read(make([]byte, 1)); !stop() || err != nil {
+		return errors.Join(err, l.closed.Err())
 	}
 	c.open(l.address, Addr{netip.AddrPortFrom(request.RemoteAddress, uint16(param.RemotePortQual))})
 	return nil

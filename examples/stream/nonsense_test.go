@@ -160,6 +160,47 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// Close of a listener ends the connections that it is making.
+func TestListenerCloseBesideSilent(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			n, err := Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer n.Close()
+			l, err := n.Listen(":0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			silent := connectSilent(t, udattest.Open(t, name), l)
+			c, err := n.Dial(l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			accepted, err := l.Accept() // and so the listener waits for the first byte of the other, which came before
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			udattest.Expect(t, silent.Connect, udat.EventConnectionDisconnected)
+			if took := time.Since(began); took > firstByteTimeout/2 {
+				t.Errorf("a connection without a first byte outlived its listener by %v", took)
+			}
+			_ = c.SetDeadline(time.Now().Add(udattest.Patience))
+			if _, err := accepted.Write([]byte{1}); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // connectSilent connects a peer that knows the greeting and then says nothing.
 func connectSilent(t *testing.T, ia *udat.IA, l *Listener) *udattest.Endpoint {
 	t.Helper()
