@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -33,6 +34,27 @@ func TestDialErrors(t *testing.T) {
 			if _, err := n.Listen(bad); err == nil {
 				t.Errorf("a listener on %q", bad)
 			}
+		}
+	})
+}
+
+// The errors name the address, as far as it is known.
+func TestAddressInErrors(t *testing.T) {
+	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
+		l := listen(t, n)
+		for _, address := range []string{l.Addr().String(), "127.0.0.1:1025"} {
+			_, err := n.Listen(address)
+			if want := "listen rdma " + address + ": "; err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("the error is %q, want %q and the reason", err, want)
+			}
+		}
+		_, err := n.Listen("host")
+		if want := "listen rdma: address host: missing port in address"; err == nil || err.Error() != want {
+			t.Errorf("the error is %q, want %q", err, want)
+		}
+		_, err = n.Dial("host")
+		if want := "dial rdma: address host: missing port in address"; err == nil || err.Error() != want {
+			t.Errorf("the error is %q, want %q", err, want)
 		}
 	})
 }

@@ -26,18 +26,18 @@ type Listener struct {
 // Listen listens on "host:port". The host may be empty, and else must be the address of the adapter. With the port 0 it
 // finds a free one, see Listener.Addr.
 func (n *Network) Listen(address string) (_ *Listener, err error) {
-	l := &Listener{network: n, accepted: make(chan *Conn)}
+	at, err := n.resolve(n.closed, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
+	}
+	l := &Listener{network: n, address: Addr{at}, accepted: make(chan *Conn)}
 	l.closed, l.stop = context.WithCancel(n.closed)
 	defer func() {
 		if err != nil {
 			_ = l.Close()
-			err = &net.OpError{Op: "listen", Net: network, Addr: Addr{netip.AddrPortFrom(n.address, 0)}, Err: err}
+			err = &net.OpError{Op: "listen", Net: network, Addr: l.address, Err: err}
 		}
 	}()
-	at, err := n.resolve(l.closed, address)
-	if err != nil {
-		return nil, err
-	}
 	if at.Addr() != n.address {
 		return nil, fmt.Errorf("the adapter's address is %v", n.address)
 	}

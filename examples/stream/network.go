@@ -122,14 +122,15 @@ func (n *Network) Dial(address string) (net.Conn, error) {
 // network that they name means nothing here.
 func (n *Network) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	to, err := n.resolve(ctx, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	c, err := n.newConn()
 	if err == nil {
-		var c *Conn
-		if c, err = n.newConn(); err == nil {
-			if err = c.connect(ctx, to); err == nil {
-				return c, nil
-			}
-			_ = c.Close()
+		if err = c.connect(ctx, to); err == nil {
+			return c, nil
 		}
+		_ = c.Close()
 	}
 	return nil, &net.OpError{Op: "dial", Net: network, Addr: Addr{to}, Err: err}
 }
