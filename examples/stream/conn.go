@@ -243,8 +243,8 @@ func (c *Conn) take(events []udat.Event) {
 // broken ends the connection, unless it is over.
 func (c *Conn) broken(cause error) { c.cancel(failure{syscall.ECONNRESET, cause}) }
 
-// Close ends the connection. What was written before still arrives, unless the peer takes longer than a few seconds.
-// Calls in flight return net.ErrClosed.
+// Close ends the connection. What was written before still arrives, unless the peer takes longer than a few seconds, or
+// the program ends: call Network.Close first, which waits. Calls in flight return net.ErrClosed.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
