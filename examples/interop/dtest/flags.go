@@ -83,6 +83,9 @@ func parseFlags(args []string) (options, error) {
 	if o.allSizes && !o.writePingPong {
 		return o, errors.New("-a and -i go with -W only")
 	}
+	if o.increment > o.size {
+		return o, errors.New("-i must not be more than -b: no size would be left")
+	}
 	o.signalRate = min(o.signalRate, o.burst)
 	if o.writePingPong && !o.allSizes && !o.checkData && !sized {
 		o.size = 1

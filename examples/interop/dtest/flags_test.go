@@ -39,7 +39,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestWrongFlags(t *testing.T) {
-	for _, line := range []string{"x", "-", "-x", "-b", "-b 0", "-b -1", "-b 4k", "-B 0", "-S 0", "-i 0 -W", "-d -1", "-a", "-i 4", "-h",
+	for _, line := range []string{"x", "-", "-x", "-b", "-b 0", "-b -1", "-b 4k", "-B 0", "-S 0", "-i 0 -W", "-W -i 8192 -b 4096", "-d -1", "-a", "-i 4", "-h",
 		"-P " + strings.Repeat("p", 64), "-b 99999999999999999999", "--help"} {
 		if _, err := parseFlags(strings.Fields(line)); err == nil || errors.Is(err, testprogram.ErrHelp) {
 			t.Errorf("%q gives %v", line, err)
