@@ -86,6 +86,8 @@ func run() error {
 		return usage("-server and -connect exclude each other")
 	case *count < 1 || *count > maxCount:
 		return usage("-count must be 1 to %d", maxCount)
+	case *timeout <= 0:
+		return usage("-timeout must be more than 0")
 	case !slices.Contains([]string{"", "graceful", "abrupt"}, *disconnect):
 		return usage("-disconnect must be graceful or abrupt")
 	}

@@ -61,7 +61,7 @@ func TestNoServer(t *testing.T) {
 
 // An invalid value is a usage error, like an unknown flag.
 func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{{"-count", "0"}, {"-sizes", "x"}, {"-disconnect", "soon"}, {"-server", "-connect", "x"}, {"word"}, {"-none"}} {
+	for _, args := range [][]string{{"-count", "0"}, {"-sizes", "x"}, {"-disconnect", "soon"}, {"-timeout", "0"}, {"-timeout", "-1s", "-connect", "x"}, {"-server", "-connect", "x"}, {"word"}, {"-none"}} {
 		cmd := exec.Command(os.Args[0], args...)
 		cmd.Env = append(os.Environ(), childVariable+"=1")
 		output, err := cmd.CombinedOutput()
