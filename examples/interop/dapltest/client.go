@@ -79,11 +79,7 @@ func (c *client) open() (err error) {
 	if c.pz, err = udat.CreatePZ(c.ia); err != nil {
 		return err
 	}
-	attr, err := defaultEPAttr(c.ia)
-	if err != nil {
-		return err
-	}
-	if c.control, err = newLink(c.ia, c.pz, sameLengths(clientQueue), attr, false); err != nil {
+	if c.control, err = newLink(c.ia, c.pz, sameLengths(clientQueue), c.ia.DefaultEPAttr(), false); err != nil {
 		return err
 	}
 	c.notes, err = newBuffers(c.pz, controlSize, controlBuffers)

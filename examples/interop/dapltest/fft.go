@@ -152,11 +152,7 @@ const benchQueue = 10
 
 // endpoint makes an endpoint in a zone.
 func (b *bench) endpoint(pz *udat.PZ) (*link, error) {
-	attr, err := defaultEPAttr(b.ia)
-	if err != nil {
-		return nil, err
-	}
-	l, err := newLink(b.ia, pz, sameLengths(benchQueue), attr, true)
+	l, err := newLink(b.ia, pz, sameLengths(benchQueue), b.ia.DefaultEPAttr(), true)
 	return made(b, l, err)
 }
 

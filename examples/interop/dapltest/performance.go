@@ -103,10 +103,7 @@ func newPerformance(s side, p performance) (_ *performanceTest, err error) {
 	if t.pz, err = udat.CreatePZ(s.ia); err != nil {
 		return nil, err
 	}
-	attr, err := defaultEPAttr(s.ia)
-	if err != nil {
-		return nil, err
-	}
+	attr := s.ia.DefaultEPAttr()
 	attr.MaxRequestDTOs = p.pipeline
 	attr.MaxRequestIOV = max(attr.MaxRequestIOV, p.operation.segments)
 	length := lengths{recv: testQueue, request: p.pipeline, connection: testQueue}

@@ -93,11 +93,7 @@ func (s *server) open() (err error) {
 	if s.pz, err = udat.CreatePZ(s.ia); err != nil {
 		return err
 	}
-	attr, err := defaultEPAttr(s.ia)
-	if err != nil {
-		return err
-	}
-	if s.control, err = newLink(s.ia, s.pz, sameLengths(serverQueue), attr, true); err != nil {
+	if s.control, err = newLink(s.ia, s.pz, sameLengths(serverQueue), s.ia.DefaultEPAttr(), true); err != nil {
 		return err
 	}
 	if s.notes, err = newBuffers(s.pz, controlSize, controlBuffers); err != nil {

@@ -75,10 +75,7 @@ func newThread(s side, t transaction) (_ *thread, err error) {
 	if th.pz, err = udat.CreatePZ(s.ia); err != nil {
 		return nil, err
 	}
-	attr, err := th.attributes()
-	if err != nil {
-		return nil, err
-	}
+	attr := th.attributes()
 	for i := range t.endpoints {
 		if err := th.addLink(s.port+udat.ConnQual(i), attr); err != nil {
 			return nil, fmt.Errorf("endpoint %d: %w", i, err)
@@ -88,14 +85,14 @@ func newThread(s side, t transaction) (_ *thread, err error) {
 }
 
 // attributes have room for the receives of all operations and notes.
-func (t *thread) attributes() (udat.EPAttr, error) {
-	attr, err := defaultEPAttr(t.ia)
+func (t *thread) attributes() udat.EPAttr {
+	attr := t.ia.DefaultEPAttr()
 	room := len(t.operations) + 3
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = max(attr.MaxRecvDTOs, room), max(attr.MaxRequestDTOs, room)
 	for _, o := range t.operations {
 		attr.MaxRecvIOV, attr.MaxRequestIOV = max(attr.MaxRecvIOV, o.segments), max(attr.MaxRequestIOV, o.segments)
 	}
-	return attr, err
+	return attr
 }
 
 func (t *thread) addLink(port udat.ConnQual, attr udat.EPAttr) (err error) {
