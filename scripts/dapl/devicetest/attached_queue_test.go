@@ -42,6 +42,22 @@ func (a *adapter) wantTriggered(t *testing.T, cno cgo.CNOHandle, evds ...cgo.EVD
 	}
 }
 
+// wantTriggeredAgain expects a CNO to return an EVD that has an event already: once, or twice if the library's thread
+// learns of the completion only now.
+func wantTriggeredAgain(t *testing.T, cno cgo.CNOHandle, want cgo.EVDHandle) {
+	t.Helper()
+	for timeout, least := uint32(udattest.Patience/time.Microsecond), 1; ; timeout, least = 0, least-1 {
+		evd, r := cgo.CNOWait(cno, timeout)
+		if least <= 0 && r.Type() == cgo.QueueEmpty {
+			return
+		}
+		success(t, "CNOWait", r)
+		if evd != want || least < 0 {
+			t.Fatalf("the CNO returned the EVD %#x, want %#x, at most twice", evd, want)
+		}
+	}
+}
+
 // waitFull waits until an EVD is full and takes its first event.
 func waitFull(t *testing.T, evd cgo.EVDHandle, length int32, cookie uint64) {
 	t.Helper()
@@ -86,7 +102,7 @@ func TestEVDModifyCNOOfCompletions(t *testing.T) {
 			cookie++
 			send()
 			success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, other))
-			a.wantTriggered(t, other, evd)
+			wantTriggeredAgain(t, other, evd)
 			waitFull(t, evd, 1, cookie)
 			cookie++
 			success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, passive.recv.cno))
@@ -101,7 +117,7 @@ func TestEVDModifyCNOOfCompletions(t *testing.T) {
 		send()
 		a.wantTriggered(t, other)
 		success(t, "EVDEnable", cgo.EVDEnable(evd))
-		a.wantTriggered(t, other, evd)
+		wantTriggeredAgain(t, other, evd)
 		waitFull(t, evd, 1, cookie)
 		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, passive.recv.cno))
 	})
