@@ -173,8 +173,12 @@ func (c *checker) warnOfCall(n *node, args []*node) {
 			c.say(n, "1.x", "11 arguments: a call of 1.x, which has no DAT_VA_TYPE")
 		}
 	case "dat_rmr_bind":
-		if len(args) == 8 {
-			c.say(n, "1.x", "8 arguments: a call of 1.x, which binds a triplet")
+		if len(args) == 7 {
+			c.say(n, "1.x", "7 arguments: a call of 1.x, which binds a triplet")
+		}
+	case "dat_cr_reject":
+		if len(args) == 1 {
+			c.say(n, "1.x", "1 argument: a call of 1.x, which sends no private data")
 		}
 	case "dat_evd_create":
 		flags := arg(3)
