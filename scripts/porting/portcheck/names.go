@@ -81,6 +81,10 @@ func (c *checker) brokenNode(n *node) bool {
 	if !n.broken || n.within("preproc_include", "preproc_params") != nil || n.within("preproc_arg") != nil && !mentions(n, nameForm) {
 		return true
 	}
+	// What is put around the body to parse it is not in the file.
+	if body := n.within("preproc_arg"); body != nil && n.offset < body.offset {
+		n = body
+	}
 	line := c.file.line(n.offset)
 	if slices.ContainsFunc(c.gaps, func(g gap) bool { return c.file.line(g.offset) == line }) {
 		return true

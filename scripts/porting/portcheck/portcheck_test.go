@@ -165,6 +165,7 @@ func TestNothingIsPassedOver(t *testing.T) {
 		"#error dat_ep_free\n", "#pragma dat_ep_free\n", "x = 1 ? dat_ep_free(", "struct { dat_ep_free", "'\"' dat_ep_free", "\xff\x00dat_ep_free(\xfe)",
 		"int f() { asm(dat_ep_free); }", "#define A(x) \\\n x \\\n dat_ep_free(x) \\\n", "switch (dat_ep_free",
 		"class X : public Y { void f() { dat_ep_free(h); } };", "int f() { [dat_ep_free](x){}; }", "/* dat_ep_free",
+		"#define B do { dat_ep_free(ep);\n",
 	} {
 		c, files := parse(t, map[string]string{"x.c": text}, "x.c")
 		met := false
