@@ -75,9 +75,17 @@ var extensions = []string{".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp"}
 // sourceFiles lists the files, and those of folders.
 func sourceFiles(paths []string) (names []string, err error) {
 	for _, path := range paths {
-		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() && (name == path || slices.Contains(extensions, filepath.Ext(name))) {
-				names = append(names, name)
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			names = append(names, path)
+			continue
+		}
+		// With the slash, a link to a folder is followed.
+		err = filepath.WalkDir(path+"/", func(name string, _ fs.DirEntry, err error) error {
+			if err == nil && slices.Contains(extensions, filepath.Ext(name)) {
+				if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+					names = append(names, name)
+				}
 			}
 			return err
 		})

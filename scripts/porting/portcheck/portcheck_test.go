@@ -239,6 +239,34 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Links are followed, but for those to nothing, which editors leave as locks, and to folders, which may be circles.
+func TestLinks(t *testing.T) {
+	folder := t.TempDir()
+	link := filepath.Join(folder, "link")
+	for name, target := range map[string]string{
+		"real/.#two.c": "user@host.1:2", "real/one.c": "../one.c", "real/folder.c": ".", "link": "real",
+	} {
+		name = filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "one.c"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := sourceFiles([]string{link, filepath.Join(link, "one.c")})
+	want := []string{filepath.Join(link, "one.c"), filepath.Join(link, "one.c")}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	if _, err := sourceFiles([]string{filepath.Join(link, ".#two.c")}); err == nil {
+		t.Error("a link to nothing is read")
+	}
+}
+
 func TestNoFiles(t *testing.T) {
 	for _, path := range []string{t.TempDir(), "testdata/none.c"} {
 		if err := run(&bytes.Buffer{}, []string{path}, false); err == nil || !strings.Contains(err.Error(), path) {
