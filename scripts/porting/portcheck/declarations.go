@@ -16,13 +16,12 @@ type program struct {
 	clashes map[string]bool     // fields that structures declare with different types
 	locals  map[*node]map[string]declared
 	own     map[string]bool // names of functions, macros, types and constants that the program defines
-	macros  map[string]bool // names of macros with parameters
 }
 
 func newProgram(files []*source) *program {
 	p := &program{
 		globals: map[string]declared{}, fields: map[string]declared{}, clashes: map[string]bool{},
-		locals: map[*node]map[string]declared{}, own: map[string]bool{}, macros: map[string]bool{},
+		locals: map[*node]map[string]declared{}, own: map[string]bool{},
 	}
 	for _, s := range files {
 		s.root.walk(func(n *node) bool { p.add(n); return true })
@@ -83,7 +82,6 @@ func (p *program) add(n *node) {
 	case "enumerator", "preproc_def", "preproc_function_def", "struct_specifier", "union_specifier", "enum_specifier":
 		if name := n.child("name"); name != nil && (n.child("body") != nil || n.kind[0] == 'p' || n.kind == "enumerator") {
 			p.own[name.text] = true
-			p.macros[name.text] = n.kind == "preproc_function_def"
 		}
 	}
 }
