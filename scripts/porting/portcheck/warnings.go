@@ -34,7 +34,9 @@ var (
 	oldHeaders = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]dat/`)
 	handleType = regexp.MustCompile(`^DAT_\w*HANDLE$`)
 	zero       = regexp.MustCompile(`^(0|NULL|DAT_HANDLE_NULL)$`)
-	wireSizes  = regexp.MustCompile(`^DAT_[LR]MR_TRIPLET$`)
+	wireSizes  = regexp.MustCompile(`^DAT_RMR_TRIPLET$`)
+	typeOfCode = regexp.MustCompile(`DAT_GET_TYPE|DAT_TYPE_MASK`)
+	integer    = regexp.MustCompile(`^(unsigned|signed|char|short|int|long|size_t|u?int\d+_t|DAT_U?INT\d+|DAT_COUNT)\b`)
 )
 
 func (c *checker) say(n *node, subject, format string, args ...any) {
@@ -69,6 +71,10 @@ func (c *checker) warn(n *node) {
 		c.warnOfCast(n)
 	case "binary_expression":
 		c.warnOfComparison(n)
+	case "case_statement":
+		if around := n.within("switch_statement"); around != nil {
+			c.warnOfCode(n.child("value"), around.child("condition"))
+		}
 	case "while_statement", "for_statement", "do_statement":
 		c.warnOfPolling(n)
 	case "declaration", "parameter_declaration", "field_declaration":
@@ -272,10 +278,11 @@ func (c *checker) consumerContext(field *node) bool { return c.typeOfBase(field)
 func (c *checker) pointer(n *node) bool {
 	for up := n; up != nil && up.kind != ""; {
 		if up.kind == "cast_expression" {
-			if t := up.child("type"); t != nil && (strings.Contains(t.text, "intptr_t") || strings.Contains(t.text, "*")) {
+			t, value := up.child("type"), up.child("value")
+			if t != nil && strings.Contains(t.text, "*") || t != nil && strings.Contains(t.text, "intptr_t") && !c.number(value) {
 				return true
 			}
-			up = up.child("value")
+			up = value
 			continue
 		}
 		if up.kind == "parenthesized_expression" && len(up.children) > 0 {
@@ -287,6 +294,21 @@ func (c *checker) pointer(n *node) bool {
 		}
 		d, _ := c.program.lookUp(up)
 		return d.pointer
+	}
+	return false
+}
+
+// number reports whether an expression is known to be a number.
+func (c *checker) number(n *node) bool {
+	if n = n.stripped(); n == nil {
+		return false
+	}
+	switch n.kind {
+	case "number_literal":
+		return true
+	case "identifier", "field_expression":
+		d, _ := c.program.lookUp(n)
+		return !d.pointer && integer.MatchString(d.typ)
 	}
 	return false
 }
@@ -323,7 +345,7 @@ func (c *checker) warnOfVolatile(n *node) {
 // warnOfPolling looks at loops that do nothing but look at memory.
 func (c *checker) warnOfPolling(n *node) {
 	condition := n.child("condition")
-	if condition == nil || !idle(n.child("body")) || n.child("update") != nil {
+	if condition == nil || !idle(n.child("body"), condition) || n.child("update") != nil {
 		return
 	}
 	reads, calls := false, false
@@ -344,16 +366,20 @@ func (c *checker) warnOfPolling(n *node) {
 	}
 }
 
-// idle reports whether the body of a loop does nothing, or only waits.
-func idle(body *node) bool {
+// idle reports whether the body of a loop does nothing, or only waits or counts.
+func idle(body, condition *node) bool {
 	if body == nil {
 		return false
 	}
 	busy := false
 	body.walk(func(n *node) bool {
 		switch n.kind {
-		case "compound_statement", "expression_statement", "comment":
+		case "compound_statement", "expression_statement", "continue_statement", "comment":
 			return true
+		case "update_expression":
+			if counter := n.child("argument"); counter != nil && counter.kind == "identifier" && !mentions(condition, regexp.MustCompile("^"+regexp.QuoteMeta(counter.text)+"$")) {
+				return false
+			}
 		case "call_expression":
 			if f := n.child("function"); f != nil && waits.MatchString(f.text) {
 				return false
@@ -385,7 +411,7 @@ func (c *checker) warnOfPrivateData(n *node) {
 		switch {
 		case kept || outer.parent.kind == "return_statement":
 			c.say(field, "private data", "a pointer to it is kept: it is freed with the request or the endpoint in C, and a copy in Go")
-		case outer.parent.kind == "field_expression" || outer.parent.kind == "pointer_expression":
+		case outer.parent.kind == "field_expression" || outer.parent.kind == "pointer_expression" || outer.parent.kind == "subscript_expression":
 			c.say(field, "wire", "a structure laid over it: fixed layout and byte order, by encoding/binary or RMRTriplet.UnmarshalBinary")
 		}
 	}
@@ -399,8 +425,7 @@ func (c *checker) warnOfComparison(n *node) {
 	}
 	for _, pair := range [][2]*node{{left, right}, {right, left}} {
 		one, other := pair[0], pair[1]
-		if entry := c.guide.Entries[one.stripped().text]; strings.HasPrefix(entry.Go, "Err") && !strings.Contains(other.text, "DAT_GET_TYPE") {
-			c.say(one.stripped(), "code", "compared with a whole code, whose class the providers often leave out: errors.Is(err, udat.%s)", entry.Go)
+		if c.warnOfCode(one, other) {
 			return
 		}
 		if c.handle(one) && !zero.MatchString(other.stripped().text) {
@@ -408,6 +433,20 @@ func (c *checker) warnOfComparison(n *node) {
 			return
 		}
 	}
+}
+
+// warnOfCode looks at a code, and at what is compared with it.
+func (c *checker) warnOfCode(code, other *node) bool {
+	if code == nil || other == nil || typeOfCode.MatchString(other.text) {
+		return false
+	}
+	code = code.stripped()
+	entry := c.guide.Entries[code.text]
+	if !strings.HasPrefix(entry.Go, "Err") {
+		return false
+	}
+	c.say(code, "code", "compared with a whole code, whose class the providers often leave out: errors.Is(err, udat.%s)", entry.Go)
+	return true
 }
 
 // handle reports whether an expression is a handle.
@@ -436,7 +475,7 @@ func (c *checker) warnOfLocks(function *node) {
 	})
 }
 
-var locks = regexp.MustCompile(`(?i)(^|_)lock$`)
+var locks = regexp.MustCompile(`(?i)(^|_)(rd|wr)?lock$`)
 
 func clip(text string) string {
 	text = strings.Join(strings.Fields(text), " ")

@@ -72,6 +72,21 @@ int events(struct peer *peer, DAT_EVENT *event)
 		return 0;
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
 		return -1;
+	if ((ret & DAT_TYPE_MASK) == DAT_QUEUE_EMPTY)
+		return 0;
+	switch (ret) {
+	case DAT_SUCCESS:
+	case DAT_QUEUE_EMPTY: /* want: code */
+		return 0;
+	}
+	switch (ret & DAT_TYPE_MASK) {
+	case DAT_QUEUE_EMPTY:
+		return 0;
+	}
+	switch (DAT_GET_TYPE(ret)) {
+	case DAT_QUEUE_EMPTY:
+		return 0;
+	}
 	if (peer->ep == DAT_HANDLE_NULL)
 		return -1;
 	if (connected->ep_handle == peer->ep) /* want: handle */
@@ -79,6 +94,8 @@ int events(struct peer *peer, DAT_EVENT *event)
 	if (connected->private_data_size < 4) /* want: private data */
 		return -1;
 	if (((struct greeting *)connected->private_data)->magic != 7) /* want: wire */
+		return -1;
+	if (((int *)connected->private_data)[0] != 7) /* want: wire */
 		return -1;
 	memcpy(&peer->copy, connected->private_data, 4);
 	return dto->status == DAT_DTO_SUCCESS && peer->status == 0;
@@ -94,6 +111,14 @@ void polling(struct peer *peer, unsigned char *last)
 	while (last[7] != 3) { /* want: polling */
 		sched_yield();
 	}
+	while (last[7] != 3) /* want: polling */
+		continue;
+	while (last[7] != 3) /* want: polling */
+		number++;
+	while (last[number] != 3)
+		number++;
+	while (peer->copy != 3)
+		peer->copy++;
 	while (*last++)
 		;
 	while (last[1])
@@ -102,6 +127,25 @@ void polling(struct peer *peer, unsigned char *last)
 	if (dat_evd_dequeue(shared, &peer->event))
 		mark = 0;
 	pthread_mutex_unlock(&peer->lock);
+	pthread_rwlock_wrlock(&peer->lock); /* want: lock */
+	pthread_rwlock_rdlock(&peer->lock); /* want: lock */
+	pthread_rwlock_unlock(&peer->lock);
+}
+
+void send(DAT_LMR_TRIPLET **iov, int n)
+{
+	*iov = malloc(n * sizeof(DAT_LMR_TRIPLET));
+}
+
+void casts(struct peer *peer, DAT_DTO_COOKIE cookie, struct peer **list, int number)
+{
+	cookie.as_64 = (uintptr_t)number;
+	cookie.as_64 = (uintptr_t)(peer->copy);
+	cookie.as_64 = (uintptr_t)9;
+	cookie.as_64 = (uintptr_t)peer->greeting; /* want: cookie */
+	cookie.as_64 = (uintptr_t)peer->ep; /* want: cookie */
+	cookie.as_64 = (uintptr_t)list[number]; /* want: cookie */
+	cookie.as_64 = (uintptr_t)&number; /* want: cookie */
 }
 
 void without_library(struct peer *peer)
