@@ -22,6 +22,8 @@ func TestLookUp(t *testing.T) {
 		"DAT_cno_Param.PROXY.agent": {"DAT_CNO_PARAM.proxy.agent: "},
 		"dat_csp_create":            {"dat_csp_create: none: the library does not export it"},
 		"transfered_length":         {"documentation of Event.Length", "recipe: 1.x: transfered_length of 64 bits"},
+		"dat_timeout":               {"DAT_TIMEOUT: ", "recipe: DAT_TIMEOUT -> context.Context"},
+		"TRANSFERED_LENGTH":         {"recipe: 1.x: transfered_length of 64 bits"},
 		"target_address":            {},
 	} {
 		var out bytes.Buffer

@@ -114,10 +114,11 @@ func (g *Guide) Recipes(name string) (texts []string) {
 // Old returns the rows on names of uDAPL 1.x that name the C name.
 func (g *Guide) Old(name string) []string { return matching(g.old, name) }
 
+// matching compares in either case: no two names differ in that alone.
 func matching(list []recipe, name string) (texts []string) {
 	for _, r := range list {
 		for _, pattern := range r.patterns {
-			if fits, _ := path.Match(pattern, name); fits {
+			if fits, _ := path.Match(strings.ToLower(pattern), strings.ToLower(name)); fits {
 				texts = append(texts, r.text)
 				break
 			}
