@@ -15,22 +15,24 @@ func lookAtRegistered(f *function) {
 	type registration struct {
 		pos, until token.Pos
 		region     string // what frees it
+		bytes      bool   // of Bytes, whose parts LMR.SegmentOf takes
 	}
 	slices := map[string]*registration{}
 	assignments(f.body, func(left, right ast.Expr, at token.Pos) {
 		region, memory := f.key(left), ast.Expr(nil)
-		if name := f.function(right, udatPath); name == "RegisterMemory" {
-			memory = right.(*ast.CallExpr).Args[1]
-		} else if _, typ, name, call := f.method(right); typ == "RegistrationCache" && name == "Register" {
+		switch object, typ, name, call := f.method(right); {
+		case f.function(right, udatPath) == "RegisterMemory" && len(call.Args) > 1:
+			memory = call.Args[1]
+		case typ == "RegistrationCache" && name == "Register":
 			memory = call.Args[0]
-		} else if object, typ, name, _ := f.method(right); (typ == "LMR" || typ == "Buffer") && name == "Bytes" {
+		case (typ == "LMR" || typ == "Buffer") && name == "Bytes":
 			region, memory = f.key(object), left
 		}
 		if memory == nil || named(f.TypesInfo.TypeOf(left)) == "" && memory != left {
 			return
 		}
 		if key := f.key(memory); key != "" {
-			slices[key] = &registration{pos: at, until: f.body.End(), region: region}
+			slices[key] = &registration{pos: at, until: f.body.End(), region: region, bytes: memory == left}
 		}
 	})
 	ast.Inspect(f.body, func(n ast.Node) bool {
@@ -58,12 +60,17 @@ func lookAtRegistered(f *function) {
 		case *ast.CallExpr:
 			if id, ok := ast.Unparen(right.Fun).(*ast.Ident); ok && id.Name == "append" && len(right.Args) > 0 && f.sliceOf(right.Args[0]) == f.key(left) {
 				f.Reportf(at, "%s is registered: append may move it to other memory, which is not", name)
+				return
 			}
 		case *ast.SliceExpr:
-			if f.key(right.X) == f.key(left) && right.Low != nil && !f.zeroConstant(right.Low) {
-				f.Reportf(at, "%s is registered: it no longer begins where the region does, so that offsets differ", name)
+			if f.sliceOf(right) == f.key(left) {
+				if !r.bytes && right.Low != nil && !f.zeroConstant(right.Low) {
+					f.Reportf(at, "%s is registered: it no longer begins where the region does, so that offsets differ", name)
+				}
+				return
 			}
 		}
+		r.until = at // it has other memory
 	})
 }
 

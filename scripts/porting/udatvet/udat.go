@@ -110,17 +110,31 @@ func assignments(n ast.Node, visit func(left, right ast.Expr, at token.Pos)) {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			for i, left := range n.Lhs {
-				visit(left, n.Rhs[min(i, len(n.Rhs)-1)], n.Pos())
+				visit(left, checked(n.Rhs[min(i, len(n.Rhs)-1)]), n.Pos())
 			}
 		case *ast.ValueSpec:
 			for i, name := range n.Names {
 				if len(n.Values) > 0 {
-					visit(name, n.Values[min(i, len(n.Values)-1)], n.Pos())
+					visit(name, checked(n.Values[min(i, len(n.Values)-1)]), n.Pos())
 				}
 			}
 		}
 		return true
 	})
+}
+
+// checked returns what a call of must or check gets, or else the expression.
+func checked(e ast.Expr) ast.Expr {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || len(call.Args) != 1 {
+		return e
+	}
+	name := strings.ToLower(types.ExprString(call.Fun))
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "must", "check":
+		return call.Args[0]
+	}
+	return e
 }
 
 // isError reports whether a type is error.

@@ -6,9 +6,13 @@ import (
 )
 
 type peer struct {
-	buffer []byte
-	lmr    *udat.LMR
+	buffer, first, second []byte
+	lmr                   *udat.LMR
 }
+
+func must[T any](value T, err error) T { return value }
+
+func arguments() (*udat.PZ, []byte, udat.MemPriv) { return nil, nil, 0 }
 
 func bad(pz *udat.PZ, cache *mem.RegistrationCache, p *peer, n int) (err error) {
 	memory := make([]byte, 100)
@@ -24,6 +28,12 @@ func bad(pz *udat.PZ, cache *mem.RegistrationCache, p *peer, n int) (err error) 
 	r, err := cache.Register(message, 0)
 	message = message[1:] // want `message is registered`
 	println(r)
+
+	first, err := (udat.RegisterMemory(pz, p.first, 0))
+	p.first = append(p.first, 5) // want `p.first is registered`
+	second := must(udat.RegisterMemory(pz, p.second, 0))
+	p.second = append(p.second, 5) // want `p.second is registered`
+	println(first, second)
 
 	bytes := p.lmr.Bytes()
 	bytes = append(bytes, 4) // want `bytes is registered`
@@ -49,5 +59,13 @@ func good(pz *udat.PZ, p *peer, n int) error {
 		return err
 	}
 	memory = append(memory, 3)
-	return nil
+
+	lmr, err = udat.RegisterMemory(arguments())
+	rest := lmr.Bytes()
+	rest = rest[copy(rest, memory):] // LMR.SegmentOf takes it
+	lmr, err = udat.RegisterMemory(pz, p.buffer, 0)
+	p.buffer = make([]byte, 3)
+	p.buffer = append(p.buffer, 1)
+	p.buffer = p.buffer[1:]
+	return err
 }
