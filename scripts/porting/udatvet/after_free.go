@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +40,7 @@ func (f *function) lookAfterFree(list []ast.Stmt) {
 			if f.reassigns(later, key) {
 				break
 			}
+			assignments(later, func(left, _ ast.Expr, _ token.Pos) { delete(memory, f.key(left)) })
 			if pos, what := f.use(later, key, memory); pos.IsValid() {
 				f.Reportf(pos, "%s is used after it was freed in line %d", what, f.Fset.Position(statement.Pos()).Line)
 				break
@@ -58,12 +60,7 @@ func (f *function) freedBy(statement ast.Stmt, rest []ast.Stmt) ast.Expr {
 	}
 	switch s := statement.(type) {
 	case *ast.ExprStmt:
-		if object := free(s.X); object != nil {
-			return object
-		}
-		if call, ok := s.X.(*ast.CallExpr); ok && len(call.Args) == 1 {
-			return free(call.Args[0])
-		}
+		return free(checked(s.X))
 	case *ast.IfStmt:
 		if assign, ok := s.Init.(*ast.AssignStmt); ok && len(assign.Rhs) == 1 && failureEnds(s) {
 			return free(assign.Rhs[0])
@@ -120,6 +117,9 @@ func (f *function) reassigns(statement ast.Stmt, key string) (found bool) {
 	return found
 }
 
+// working are the methods of freed objects that work, or only say that it was freed.
+var working = []string{"Free", "Close", "Release", "String", "Name"}
+
 // use finds a call of a method of the object, or of a function of udat that gets it, and any use of its memory.
 func (f *function) use(statement ast.Stmt, key string, memory map[string]bool) (pos token.Pos, what string) {
 	ast.Inspect(statement, func(n ast.Node) bool {
@@ -128,7 +128,7 @@ func (f *function) use(statement ast.Stmt, key string, memory map[string]bool) (
 			return false // it runs at another time
 		case *ast.CallExpr:
 			object, typ, name, _ := f.method(n)
-			if typ != "" && f.key(object) == key && name != "Free" && name != "Close" && name != "Release" && name != "String" {
+			if typ != "" && f.key(object) == key && !slices.Contains(working, name) {
 				pos, what = n.Pos(), types.ExprString(object)
 			}
 			if typ != "" || f.function(n, udatPath) != "" {

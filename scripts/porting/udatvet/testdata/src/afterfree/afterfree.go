@@ -10,26 +10,33 @@ type peer struct{ ep *udat.EP }
 
 func must(err error) {}
 
+func (p *peer) Check(err error) {}
+
+func mustFail(err error) {}
+
 func bad(ia *udat.IA, pz *udat.PZ, evd *udat.EVD, p *peer) error {
 	lmr, err := udat.AllocMemory(pz, 100, 0)
 	memory := lmr.Bytes()
 	if err := lmr.Free(); err != nil {
 		return err
 	}
-	memory[0] = 1 // want `the memory memory is used after it was freed in line 16`
+	memory[0] = 1 // want `the memory memory is used after it was freed in line 20`
 
 	must(p.ep.Free())
 	if p != nil {
-		err = p.ep.PostSend(nil, 1, 0) // want `p.ep is used after it was freed in line 21`
+		err = p.ep.PostSend(nil, 1, 0) // want `p.ep is used after it was freed in line 25`
 	}
 	err = evd.Free()
 	if err != nil {
 		log.Fatal(err)
 	}
-	evd.Dequeue() // want `evd is used after it was freed in line 25`
+	evd.Dequeue() // want `evd is used after it was freed in line 29`
+
+	p.Check(pz.Free())
+	pz.Query() // want `pz is used after it was freed in line 35`
 
 	ia.Close(0)
-	_, err = udat.CreatePZ(ia) // want `ia is used after it was freed in line 31`
+	_, err = udat.CreatePZ(ia) // want `ia is used after it was freed in line 38`
 	return err
 }
 
@@ -57,6 +64,16 @@ func good(ia *udat.IA, pz *udat.PZ, evd *udat.EVD, p *peer) error {
 	memory := lmr.Bytes()
 	must(lmr.Free())
 	memory[0] = 1 // Go's memory stays
+	own, err := udat.AllocMemory(pz, 100, 0)
+	allocated := own.Bytes()
+	must(own.Free())
+	allocated = nil
+	allocated = append(allocated, 1)
+	mustFail(pz.Free())
+	pz.Query()
+	must(ia.Close(0))
+	println(ia.Name())
+	ia = nil
 	defer ia.Close(0)
 	_, err = udat.CreatePZ(ia)
 	return err

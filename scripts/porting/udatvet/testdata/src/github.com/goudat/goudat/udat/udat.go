@@ -43,7 +43,9 @@ func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) { r
 func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error)         { return nil, nil }
 
 func (*IA) Close(flags CloseFlags) error { return nil }
+func (*IA) Name() string                 { return "" }
 func (*PZ) Free() error                  { return nil }
+func (*PZ) Query() error                 { return nil }
 
 func (*LMR) Free() error                                 { return nil }
 func (*LMR) Bytes() []byte                               { return nil }
