@@ -19,7 +19,10 @@ type (
 	CompletionFlags uint32
 	EventNumber     uint32
 	DTOStatus       uint32
+	EVDFlags        uint32
 )
+
+const EVDSoftware EVDFlags = 1
 
 type Event struct {
 	Number EventNumber
@@ -38,6 +41,7 @@ func (e Event) EP() *EP    { return nil }
 func (e Event) CR() *CR    { return nil }
 
 func Open(name string) (*IA, error)                                          { return nil, nil }
+func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error)            { return nil, nil }
 func CreatePZ(ia *IA) (*PZ, error)                                           { return nil, nil }
 func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) { return nil, nil }
 func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error)         { return nil, nil }
