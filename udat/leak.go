@@ -33,7 +33,7 @@ func Living() []Origin { return origins(life.Living()) }
 // PrintLeak from the start of the program.
 //
 // The native objects live on, with their memory. An adapter is not found while a
-// goroutine waits on it, and while it has a service point or a CNO with an agent.
+// goroutine waits on it, and while it has a CNO with an agent.
 func OnLeak(report func(leaked []Origin)) { leakReport.Store(&report) }
 
 var leakReport atomic.Pointer[func([]Origin)]

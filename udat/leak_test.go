@@ -59,6 +59,8 @@ func TestLeakReport(t *testing.T) {
 	event dispatcher (made at leak_test.go)
 	event dispatcher (made at leak_test.go)
 	endpoint (made at leak_test.go)
+	event dispatcher (made at leak_test.go)
+	public service point (made at leak_test.go)
 	memory region (made at leak_test.go)
 `
 			if diff := cmp.Diff(report, lines); diff != "" {
@@ -126,6 +128,8 @@ func newParty(name string) *party {
 	p.dto = must(udat.CreateEVD(p.ia, 64, udat.EVDDTO))
 	p.connect = must(udat.CreateEVD(p.ia, 64, udat.EVDConnection))
 	p.ep = must(udat.CreateEP(p.ia, pz, p.dto, p.dto, p.connect, nil))
+	requests := must(udat.CreateEVD(p.ia, 4, udat.EVDCR))
+	must(udat.CreatePSPAny(p.ia, requests))
 	p.memory = must(udat.RegisterMemory(pz, []byte(leakedText), udat.MemPrivAll))
 	return p
 }
