@@ -1,7 +1,9 @@
 package devicetest
 
 import (
+	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -292,6 +294,9 @@ func TestResetAfterFailedAccept(t *testing.T) {
 			active.connectTo(t, l, gone, "")
 			request := l.request(t)
 			active.end(t, gone)
+			if a.iwarp {
+				eventually(t, "the kernel learns that the peer has gone", func() bool { return !established(t, l.qual) })
+			}
 			if isSocketCM(a) {
 				os.Setenv(closed, "1")
 			}
@@ -310,6 +315,15 @@ func TestResetAfterFailedAccept(t *testing.T) {
 		}
 		t.Errorf("%d requests were accepted whose peers had gone", tries)
 	})
+}
+
+// established reports whether this machine has a TCP connection to one of its ports, as under those of iWARP.
+func established(t *testing.T, port uint64) bool {
+	connections, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(fmt.Sprintf(`(?m)^ *\d+: [0-9A-F]{8}:%04X [0-9A-F:]{13} 01 `, port)).Match(connections)
 }
 
 // The time-out of an attempt that was ended does not end the next one.
