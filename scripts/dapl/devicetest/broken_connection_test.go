@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 // A request that is flushed although nobody ends the connection breaks it for both sides.
@@ -75,14 +74,8 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 
 // An error of the queue pair breaks a connection for both sides, once.
 func TestQueuePairErrorBreaksConnection(t *testing.T) {
-	file := os.Getenv(failVariable)
+	file := withFile(t, brokenQueuePair, failVariable)
 	if file == "" {
-		library := buildPreload(t, brokenQueuePair)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				runWith(t, library, "^TestQueuePairErrorBreaksConnection$", failVariable+"="+t.TempDir()+"/fail", "UDAT_TEST_IA="+name)
-			})
-		}
 		return
 	}
 	watch(t)

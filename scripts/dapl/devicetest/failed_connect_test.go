@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -135,15 +134,8 @@ int connect(int fd, const struct sockaddr *address, socklen_t size)
 
 // A receive that is posted while an attempt fails at once has its segments when a change of the endpoint posts it again.
 func TestReceiveBesideFailedConnect(t *testing.T) {
-	file := os.Getenv(goOnVariable)
+	file := withFile(t, slowRefusal, goOnVariable)
 	if file == "" {
-		library := buildPreload(t, slowRefusal)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "go on")
-				runWith(t, library, "^TestReceiveBesideFailedConnect$", goOnVariable+"="+file, "UDAT_TEST_IA="+name)
-			})
-		}
 		return
 	}
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {

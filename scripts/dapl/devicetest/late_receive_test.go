@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -41,15 +40,8 @@ const goOnVariable = "DEVICETEST_GO_ON"
 // A disconnect does not wait forever for a receive that is posted when the adapter has flushed what there was, as
 // that of socket CM did.
 func TestRecvDuringDisconnect(t *testing.T) {
-	file := os.Getenv(goOnVariable)
+	file := withFile(t, slowEnd, goOnVariable)
 	if file == "" {
-		library := buildPreload(t, slowEnd)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "go on")
-				runWith(t, library, "^TestRecvDuringDisconnect$", goOnVariable+"="+file, "UDAT_TEST_IA="+name)
-			})
-		}
 		return
 	}
 	watch(t)

@@ -3,11 +3,9 @@ package devicetest
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 // hasWindows reports whether the device has memory windows. Soft-iWARP has none.
@@ -405,15 +403,8 @@ void *ibv_reg_mr(void *pd, void *address, size_t length, int rights)
 
 // A bind that fails ends the connection and what the window was bound to. The window can be bound again.
 func TestMemoryWindowBindFails(t *testing.T) {
-	file := os.Getenv(refuseVariable)
+	file := withFile(t, noBinding, refuseVariable)
 	if file == "" {
-		library := buildPreload(t, noBinding)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "refuse")
-				runWith(t, library, "^TestMemoryWindowBindFails$", refuseVariable+"="+file, "UDAT_TEST_IA="+name)
-			})
-		}
 		return
 	}
 	forEachWithWindows(t, func(t *testing.T, a *adapter) {

@@ -3,11 +3,9 @@ package devicetest
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 const (
@@ -237,15 +235,8 @@ func TestEPModifyUntaken(t *testing.T) {
 
 // A change for which the kernel has no queue pair, or does not get it ready, leaves the endpoint and its receives alone.
 func TestEPModifyFails(t *testing.T) {
-	file := os.Getenv(refuseVariable)
+	file := withFile(t, refusingKernel, refuseVariable)
 	if file == "" {
-		library := buildPreload(t, refusingKernel)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "refuse")
-				runWith(t, library, "^TestEPModifyFails$", refuseVariable+"="+file, "UDAT_TEST_IA="+name)
-			})
-		}
 		return
 	}
 	watch(t)

@@ -2,12 +2,10 @@ package devicetest
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 // tooMany are more segments than any adapter takes.
@@ -84,15 +82,8 @@ const failVariable = "DEVICETEST_FAIL"
 
 // A post that has failed does not complete, even if the adapter performs the operation, and the next one completes once.
 func TestRefusedPostCompletesNot(t *testing.T) {
-	file := os.Getenv(failVariable)
+	file := withFile(t, failingCall, failVariable)
 	if file == "" {
-		library := buildPreload(t, failingCall)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "fail")
-				runWith(t, library, "^TestRefusedPostCompletesNot$", failVariable+"="+file, "UDAT_TEST_IA="+name)
-			})
-		}
 		return
 	}
 	watch(t)

@@ -2,11 +2,9 @@ package devicetest
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 // refusingKernel makes the kernel refuse queue pairs, and changes of their state, while a file exists: one of them, if the
@@ -62,15 +60,8 @@ const refuseVariable = "DEVICETEST_REFUSE"
 
 // A reset that finds no room fails. The endpoint can then be freed, or reset when there is room again.
 func TestResetFails(t *testing.T) {
-	file := os.Getenv(refuseVariable)
+	file := withFile(t, refusingKernel, refuseVariable)
 	if file == "" {
-		library := buildPreload(t, refusingKernel)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "refuse")
-				runWith(t, library, "^TestResetFails$", refuseVariable+"="+file, "UDAT_TEST_IA="+name)
-			})
-		}
 		return
 	}
 	watch(t)

@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -72,15 +71,8 @@ int rdma_listen(void *id, int backlog)
 
 // The search for a free qualifier ends with the first error that another qualifier does not cure.
 func TestPSPCreateAnyFails(t *testing.T) {
-	file := os.Getenv(refuseVariable)
+	file := withFile(t, refusingListen, refuseVariable)
 	if file == "" {
-		library := buildPreload(t, refusingListen)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "refuse")
-				runWith(t, library, "^TestPSPCreateAnyFails$", refuseVariable+"="+file, "UDAT_TEST_IA="+name)
-			})
-		}
 		return
 	}
 	watch(t)

@@ -78,6 +78,22 @@ func runWith(t *testing.T, library, tests string, environment ...string) {
 	}
 }
 
+// withFile runs the test in a new process for each adapter, with a preloaded library that looks for a file. It returns
+// the name of the file in such a process, and "" in this one.
+func withFile(t *testing.T, source, variable string) string {
+	t.Helper()
+	if file := os.Getenv(variable); file != "" {
+		return file
+	}
+	library, test := buildPreload(t, source), "^"+t.Name()+"$"
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			runWith(t, library, test, variable+"="+filepath.Join(t.TempDir(), "file"), "UDAT_TEST_IA="+name)
+		})
+	}
+	return ""
+}
+
 // buildPreload builds a library for preloading from C source.
 func buildPreload(t *testing.T, content string, flags ...string) (library string) {
 	t.Helper()
