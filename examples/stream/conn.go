@@ -244,7 +244,7 @@ func (c *Conn) take(events []udat.Event) {
 func (c *Conn) broken(cause error) { c.cancel(failure{syscall.ECONNRESET, cause}) }
 
 // Close ends the connection. What was written before still arrives, unless the peer takes longer than a few seconds, or
-// the program ends: call Network.Close first, which waits. Calls in flight return net.ErrClosed.
+// the program ends: before it does, it must call Network.Close, which waits. Calls in flight return net.ErrClosed.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

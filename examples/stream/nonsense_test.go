@@ -29,15 +29,7 @@ func (s *stranger) send(t testing.TB, message []byte) {
 
 // connectStranger connects a stranger to a listener, and returns the listener's side.
 func connectStranger(t *testing.T, name string) (*stranger, *Conn) {
-	n, err := Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = n.Close() })
-	l, err := n.Listen(":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, l := openListener(t, name)
 	s := &stranger{Endpoint: udattest.NewEndpoint(t, udattest.Open(t, name), &udat.EPAttr{MaxRequestDTOs: 64})}
 	for i := range receives {
 		if err := s.PostRecv([]udat.Segment{s.Segment(t, 0, 16)}, uint64(i), 0); err != nil {
@@ -125,15 +117,7 @@ func TestNonsense(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			n, err := Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer n.Close()
-			l, err := n.Listen(":0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			n, l := openListener(t, name)
 			ia := udattest.Open(t, name)
 			qual := udat.ConnQual(l.address.Port())
 			other := udattest.NewEndpoint(t, ia, nil)
@@ -164,15 +148,7 @@ func TestStrangers(t *testing.T) {
 func TestListenerCloseBesideSilent(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			n, err := Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer n.Close()
-			l, err := n.Listen(":0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			n, l := openListener(t, name)
 			silent := connectSilent(t, udattest.Open(t, name), l)
 			c, err := n.Dial(l.Addr().String())
 			if err != nil {
@@ -199,6 +175,21 @@ func TestListenerCloseBesideSilent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// openListener opens a network with a listener, until the test ends.
+func openListener(t *testing.T, name string) (*Network, *Listener) {
+	t.Helper()
+	n, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	l, err := n.Listen(":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, l
 }
 
 // connectSilent connects a peer that knows the greeting and then says nothing.

@@ -64,7 +64,7 @@ func CreateBufferPool(pz *udat.PZ, config BufferPoolConfig) (*BufferPool, error)
 	if config.Privileges == 0 {
 		config.Privileges = udat.MemPrivLocalRead | udat.MemPrivLocalWrite
 	}
-	const mostBytes = (math.MaxUint32 & math.MaxInt) / bufferAlignment * bufferAlignment // that a segment can have
+	const mostBytes = (math.MaxUint32 & math.MaxInt) / bufferAlignment * bufferAlignment // of the longest segment that is aligned
 	switch {
 	case config.BufferSize <= 0 || config.BufferSize > mostBytes:
 		return nil, refuse(registerOp, udat.ErrInvalidParameter, udat.InvalidArg4, "BufferSize is %d, it must be 1 to %d", config.BufferSize, mostBytes)
