@@ -38,7 +38,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		}
 		accepted += n
 	}
-	runtime.KeepAlive(batch) // its memory may be freed meanwhile: see postsRequests
+	runtime.KeepAlive(batch) // its memory may be freed meanwhile: see LMR.release
 	return accepted, ep.addState(op.call, err)
 }
 

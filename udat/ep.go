@@ -1,7 +1,6 @@
 package udat
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -24,7 +23,7 @@ type EP struct {
 	obj    object // the gate is the lock of recv
 	ia     *IA
 	handle cgo.EPHandle
-	parts  *epParts // replaced with both locks held, and those of its event dispatchers
+	parts  *epParts // replaced with both locks held
 
 	recv, request workQueue
 
@@ -109,23 +108,21 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 	if err := p.check(op, ia); err != nil {
 		return nil, err
 	}
-	ep := &EP{ia: ia}
-	ep.shadow = watch(shadow.Endpoint{State: ep.libraryState, TryState: ep.tryState}, func() string { return ep.obj.String() })
-	if err := p.checkStreams(op, ep); err != nil {
-		return nil, err
-	}
 	handle, r := p.create(ia)
 	if err := p.checkCreate(op, ia, r); err != nil {
 		return nil, err
 	}
-	ep.handle, ep.parts = handle, &p
+	ep := &EP{ia: ia, handle: handle, parts: new(epParts)}
+	ep.shadow = watch(shadow.Endpoint{State: ep.libraryState, TryState: ep.tryState}, func() string { return ep.obj.String() })
+	if err := ep.join(op, &p); err != nil {
+		cgo.EPFree(handle)
+		return nil, err
+	}
+	ep.parts = &p
 	ep.recv.init(ep, &p)
 	ep.request.init(ep, &p)
 	ep.obj.SetGate(&ep.recv.mu)
 	ep.obj.born(endpointKind, cgo.Handle(handle), NoSubtype, ep.Free, p.parents(ia)...)
-	for _, evd := range p.evds() {
-		evd.addEndpoint(handle, ep)
-	}
 	ia.addObject(ep)
 	return ep, nil
 }
@@ -162,21 +159,32 @@ func (p *epParts) parents(ia *IA) (parents []*life.Object) {
 	return parents
 }
 
-// evds returns the event dispatchers, each once, in the order in which they are locked.
-func (p *epParts) evds() []*EVD {
-	evds := slices.DeleteFunc([]*EVD{p.recv, p.request, p.connect}, func(evd *EVD) bool { return evd == nil })
-	slices.SortFunc(evds, func(a, b *EVD) int { return cmp.Compare(a.obj.Serial, b.obj.Serial) })
-	return slices.Compact(evds)
+// evds returns the event dispatchers, each once.
+func (p *epParts) evds() (evds []*EVD) {
+	for _, evd := range []*EVD{p.recv, p.request, p.connect} {
+		if evd != nil && !slices.Contains(evds, evd) {
+			evds = append(evds, evd)
+		}
+	}
+	return evds
 }
 
-// lockAll keeps others from taking events, and so from using what they name.
-func lockAll(evds []*EVD) (unlock func()) {
-	for _, evd := range evds {
-		evd.queue.Lock()
+// join has the event dispatchers of p know the endpoint, as those do that it has.
+func (ep *EP) join(op string, p *epParts) error {
+	for _, evd := range p.evds() {
+		if err := evd.join(op, ep, p.streams(evd)); err != nil {
+			ep.leave(p, ep.parts)
+			return err
+		}
 	}
-	return func() {
-		for _, evd := range evds {
-			evd.queue.Unlock()
+	return nil
+}
+
+// leave has the event dispatchers of p forget the endpoint, except those of kept.
+func (ep *EP) leave(p, kept *epParts) {
+	for _, evd := range p.evds() {
+		if !slices.Contains(kept.evds(), evd) {
+			evd.leave(ep)
 		}
 	}
 }
@@ -200,27 +208,6 @@ func (p *epParts) check(op string, ia *IA) error {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the connect event dispatcher must be one for connection events: create it with EVDConnection")
 	}
 	return p.checkAttr(op, &ia.attr)
-}
-
-// checkStreams refuses streams of completions with other flags than those that come to their
-// EVDs already. The caller holds the locks of the EVDs.
-func (p *epParts) checkStreams(op string, ep *EP) error {
-	for _, evd := range p.evds() {
-		flags := p.streams(evd)
-		for _, other := range evd.endpoints {
-			if other != ep {
-				flags = append(flags, other.parts.streams(evd)...)
-				break // they agree among themselves
-			}
-		}
-		for _, f := range flags {
-			if f != flags[0] {
-				return refuse(op, ErrInvalidParameter, InvalidArg6,
-					"the completion flags are %v, but those of another stream on the event dispatcher %v: leave CompletionDefault everywhere, or use another event dispatcher", flags[0], f)
-			}
-		}
-	}
-	return nil
 }
 
 // streams returns the flags of the streams of completions that come to an EVD.
@@ -358,15 +345,18 @@ func (ep *EP) Free() (err error) {
 	}
 	defer ep.request.mu.Unlock()
 	defer ep.shadow.Begin(shadow.Free).End(&err)
-	evds := ep.parts.evds()
-	defer lockAll(evds)()
 	return ep.obj.seal(op, InvalidHandleEP, func() error {
+		// A connection event refers to private data in the endpoint's memory, so none is taken from here
+		// on. The queues are not locked meanwhile: the library may wait for the peer.
+		parts := ep.parts
+		if parts.connect != nil {
+			parts.connect.leave(ep)
+		}
 		if err := checkState(op, cgo.EPFree(ep.handle), "a reserved service point holds the endpoint: free that first"); err != nil {
+			_ = ep.join(op, parts)
 			return err
 		}
-		for _, evd := range evds {
-			evd.removeEndpoint(ep.handle)
-		}
+		ep.leave(parts, new(epParts))
 		ep.ia.removeObject(ep)
 		ep.recv.handle, ep.request.handle = 0, 0
 		return nil

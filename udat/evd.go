@@ -1,6 +1,8 @@
 package udat
 
 import (
+	"sync"
+
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/life"
 	"github.com/goudat/goudat/udat/internal/notify"
@@ -9,20 +11,18 @@ import (
 // EVD is an event dispatcher: a queue of the events of the streams that feed it. Each event
 // goes to one of the goroutines that ask.
 type EVD struct {
-	obj   object // the gate is the lock of queue
+	obj   object
 	ia    *IA
 	flags EVDFlags
-	queue notify.Queue
+	queue notify.Queue // its lock is held to take events, and for nothing that waits
 
-	// Guarded by the lock of queue, which is held to free what these name.
-	endpoints map[cgo.EPHandle]*EP
-	latest    struct { // an entry of endpoints: that of the latest event
-		handle cgo.EPHandle
-		ep     *EP
-	}
-	services map[uintptr]*service // by the handle of the service point
+	// Guarded by the lock of queue.
+	endpoints   map[cgo.EPHandle]*EP
+	latest      *EP             // of endpoints: that of the latest event, or nil
+	streamFlags CompletionFlags // of the completions that endpoints have here
 
-	cno *CNO // the program's, nil for none; guarded by enter
+	listening sync.Mutex // held while a service point is made
+	cno       *CNO       // the program's, nil for none; guarded by enter
 }
 
 func (evd *EVD) object() *object {
@@ -32,8 +32,7 @@ func (evd *EVD) object() *object {
 	return &evd.obj
 }
 
-// enter keeps the EVD alive until the caller leaves. Unlike the gate, it leaves a goroutine alone
-// that waits in the library.
+// enter keeps the EVD alive until the caller leaves, who does not wait meanwhile.
 func (evd *EVD) enter(op string) error {
 	if evd != nil && evd.queue.Enter() {
 		return nil
@@ -109,8 +108,48 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EVD {
 	evd := &EVD{ia: ia, flags: flags}
 	evd.queue.Init(ia.notifier, handle, cno)
-	evd.obj.SetGate(&evd.queue)
 	return evd
+}
+
+// endpoint returns the endpoint that an event is about, nil if it is freed. The caller has locked the queue.
+func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
+	ep := evd.endpoints[handle]
+	if ep != nil {
+		evd.latest = ep
+	}
+	return ep
+}
+
+// join has the events that name the endpoint's handle be its own. It refuses streams of completions with other flags
+// than those of other endpoints.
+func (evd *EVD) join(op string, ep *EP, streams []CompletionFlags) error {
+	evd.queue.Lock()
+	defer evd.queue.Unlock()
+	flags := evd.streamFlags
+	if len(streams) > 0 && (len(evd.endpoints) == 0 || len(evd.endpoints) == 1 && evd.endpoints[ep.handle] == ep) {
+		flags = streams[0]
+	}
+	for _, f := range streams {
+		if f != flags {
+			return refuse(op, ErrInvalidParameter, InvalidArg6,
+				"the completion flags are %v, but those of another stream on the event dispatcher %v: leave CompletionDefault everywhere, or use another event dispatcher", f, flags)
+		}
+	}
+	if evd.endpoints == nil {
+		evd.endpoints = make(map[cgo.EPHandle]*EP)
+	}
+	evd.endpoints[ep.handle], evd.latest, evd.streamFlags = ep, nil, flags
+	return nil
+}
+
+// leave forgets an endpoint. The library may have given its handle to a new one already.
+func (evd *EVD) leave(ep *EP) {
+	evd.queue.Lock()
+	defer evd.queue.Unlock()
+	if evd.endpoints[ep.handle] == ep {
+		delete(evd.endpoints, ep.handle)
+		evd.latest = nil
+	}
 }
 
 func (evd *EVD) born(kind string, free func() error) {
@@ -179,7 +218,10 @@ func (evd *EVD) Resize(minQLen int) error {
 	if most := evd.ia.attr.MaxEVDQLen; minQLen < 1 || minQLen > most {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most)
 	}
-	switch r := evd.queue.Resize(int32(minQLen)); r.Type() {
+	evd.queue.Lock()
+	r := evd.queue.Resize(int32(minQLen))
+	evd.queue.Unlock()
+	switch r.Type() {
 	case cgo.ModelNotSupported:
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the device cannot resize queues of completions: create another event dispatcher")
 	case cgo.InvalidState:
@@ -203,7 +245,9 @@ func (evd *EVD) Free() error {
 
 // release frees the native EVD, and ends all waits. The caller holds the gate for writing.
 func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
+	evd.queue.Lock()
 	err := check(op, evd.queue.Free(free))
+	evd.queue.Unlock()
 	if err == nil {
 		evd.ia.removeObject(evd)
 	}

@@ -119,8 +119,8 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 			}
 			continue
 		}
-		dto, ep := raw.DTO(), evd.latest.ep
-		if dto.EPHandle != evd.latest.handle {
+		dto, ep := raw.DTO(), evd.latest
+		if ep == nil || ep.handle != dto.EPHandle {
 			if ep = evd.endpoint(dto.EPHandle); ep == nil && dto.EPHandle != 0 {
 				continue
 			}
@@ -209,7 +209,9 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 // decodeRequest makes the connection request. One that came to a service point that has been
 // freed since is rejected.
 func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
-	s := evd.services[data.SPHandle]
+	evd.listening.Lock() // who makes the service point may not have it yet
+	s := evd.ia.serviceWithHandle(cgo.Handle(data.SPHandle))
+	evd.listening.Unlock()
 	if s == nil {
 		cgo.CRReject(data.CRHandle, nil)
 		return false
@@ -229,33 +231,6 @@ func immediate(raw *cgo.Event, operation DTO) uint32 {
 		return 0
 	}
 	return littleEndian(raw.IBExtension().ImmedData)
-}
-
-// endpoint returns the endpoint that an event of this EVD is about, nil if it is freed. The
-// caller has locked the queue.
-func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
-	ep := evd.endpoints[handle]
-	if ep != nil {
-		evd.latest.handle, evd.latest.ep = handle, ep
-	}
-	return ep
-}
-
-// addEndpoint has events that name the handle belong to the endpoint. The caller has locked the queue.
-func (evd *EVD) addEndpoint(handle cgo.EPHandle, ep *EP) {
-	if evd.endpoints == nil {
-		evd.endpoints = make(map[cgo.EPHandle]*EP)
-	}
-	evd.endpoints[handle] = ep
-}
-
-// removeEndpoint drops an endpoint that is about to be freed, or uses the EVD no more. The
-// caller has locked the queue.
-func (evd *EVD) removeEndpoint(handle cgo.EPHandle) {
-	delete(evd.endpoints, handle)
-	if evd.latest.handle == handle {
-		evd.latest.handle, evd.latest.ep = 0, nil
-	}
 }
 
 // littleEndian returns a value whose bytes in memory are little-endian. The

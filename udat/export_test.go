@@ -1,10 +1,6 @@
 package udat
 
-import (
-	"sync/atomic"
-
-	"github.com/goudat/goudat/cgo"
-)
+import "github.com/goudat/goudat/cgo"
 
 // Sleeps returns how many waits for the adapter's events have begun to sleep so far.
 func Sleeps(ia *IA) uint64 { return ia.notifier.Sleeps() }
@@ -33,36 +29,14 @@ func ForceShadow(ep *EP, state EPState) {
 	ep.shadow.SetState(cgo.EPState(state))
 }
 
-// Services returns how many service points have their requests on the event dispatcher.
-func Services(evd *EVD) int {
-	evd.queue.Lock()
-	defer evd.queue.Unlock()
-	return len(evd.services)
-}
-
 // EndService does what Free does first: nobody takes the requests to the service point any more.
-func EndService(psp *PSP) {
-	s := &psp.service
-	s.evd.queue.Lock()
-	defer s.evd.queue.Unlock()
-	delete(s.evd.services, s.handle)
-}
+func EndService(psp *PSP) { psp.service.ia.removeObject(psp) }
 
 // LimitReads makes RDMA reads into more than n segments as impossible as they are over soft-iWARP.
 func LimitReads(ia *IA, n int) { ia.attr.MaxIOVSegmentsPerRead = n }
 
 // RoomAtOnce returns how many requests the endpoint has had room for in one crossing.
 func RoomAtOnce(ep *EP) int { return cap(ep.request.posts) }
-
-// CountUnmapped counts the regions whose memory goes back to the system.
-func CountUnmapped() (unmapped func() int, restore func()) {
-	var n atomic.Int64
-	giveBack = func(mapping []byte) {
-		n.Add(1)
-		unmapMemory(mapping)
-	}
-	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
-}
 
 // NativeHandle returns the handle that the library has for an object, of some kinds.
 func NativeHandle(o Object) cgo.Handle {

@@ -37,7 +37,7 @@ type IA struct {
 	counters atomic.Pointer[counters] // nil until Stats is called
 
 	mu      sync.Mutex
-	objects map[cgo.Handle]Object // those that events name: EVDs, EPs, SRQs and RMRs
+	objects map[cgo.Handle]Object // those that events name: EVDs, EPs, SRQs, RMRs and service points
 
 	closing sync.Mutex // held by Close, so that a second one comes after it
 }
@@ -479,6 +479,16 @@ func (ia *IA) objectWithHandle(handle cgo.Handle) Object {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
 	return ia.objects[handle]
+}
+
+func (ia *IA) serviceWithHandle(handle cgo.Handle) *service {
+	switch o := ia.objectWithHandle(handle).(type) {
+	case *PSP:
+		return &o.service
+	case *RSP:
+		return &o.service
+	}
+	return nil
 }
 
 func (ia *IA) evdWithHandle(handle cgo.EVDHandle) *EVD {

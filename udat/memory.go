@@ -105,16 +105,15 @@ func (lmr *LMR) release() {
 		lmr.pin.Unpin()
 		pins.Delete(lmr.pin)
 	}
-	switch {
-	case lmr.mapping == nil:
-	case lmr.pagesTaken.Load() || lmr.pz != nil && lmr.pz.ia.postsRequests():
-		runtime.AddCleanup(lmr, giveBack, lmr.mapping)
-	default:
-		giveBack(lmr.mapping)
+	if lmr.mapping == nil {
+		return
 	}
+	if !lmr.pagesTaken.Load() {
+		emptyMemory(lmr.mapping)
+	}
+	// The library copies the bytes of short requests: one that was let in before may still be about to.
+	runtime.AddCleanup(lmr, unmapMemory, lmr.mapping)
 }
-
-var giveBack = unmapMemory // counted in tests
 
 // Pages returns the pages of memory from AllocMemory or AllocHugeMemory. They stay mapped while
 // lmr is reachable, even after Free, so that one goroutine can read them while another frees the

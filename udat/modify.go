@@ -59,10 +59,10 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 // modify is Modify for a caller that has locked the requests, and has entered the parts, the former ones
 // included.
 func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
-	old := ep.parts.evds()
+	former := ep.parts
 	ep.recv.mu.Lock()
 	defer ep.recv.mu.Unlock()
-	if err := p.checkStreams(op, ep); err != nil {
+	if err := ep.join(op, p); err != nil {
 		return err
 	}
 	native := cgo.EPParam{
@@ -73,6 +73,10 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 		EPAttr:           *p.attr.native(),
 	}
 	r := cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
+	if !r.OK() {
+		ep.leave(p, former)
+		_ = ep.join(op, former)
+	}
 	const remedy = "the endpoint must be unconnected or, except for its protection zone, reserved: Disconnect it, wait for EventConnectionDisconnected, and Reset it, " +
 		"or free its reserved service point; and for other completion flags no receives may be posted: Reset takes them back"
 	if r.Type() == cgo.InvalidState && r.Subtype() == cgo.InvalidStateEVDInUse {
@@ -81,12 +85,7 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	if err := cmp.Or(p.checkRoom(op, r), checkState(op, r, remedy)); err != nil {
 		return err
 	}
-	for _, evd := range old {
-		evd.removeEndpoint(ep.handle)
-	}
-	for _, evd := range p.evds() {
-		evd.addEndpoint(ep.handle, ep)
-	}
+	ep.leave(former, p)
 	ep.recv.init(ep, p)
 	ep.request.init(ep, p)
 	ep.obj.SetParents(p.parents(ep.ia))

@@ -18,8 +18,8 @@ type service struct {
 	rsp *RSP // the RSP that this is part of, or nil
 }
 
-// listen makes the native service point. Nobody takes its requests before it is complete.
-// The caller holds the gates of the adapter and of the event dispatcher.
+// listen makes the native service point. Who takes one of its requests meanwhile waits until it is
+// complete. The caller has entered the adapter and the event dispatcher.
 func (s *service) listen(op, kind string, free func() error, create func() (uintptr, cgo.Return)) error {
 	if s.evd.flags&EVDCR == 0 {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher was made for %v: create it with %v", s.evd.flags, EVDCR)
@@ -28,17 +28,24 @@ func (s *service) listen(op, kind string, free func() error, create func() (uint
 		// The library would listen on a port that the system chooses.
 		return refuse(op, ErrConnQualUnavailable, NoSubtype, "the qualifier %d leads to %v, which does not exist: choose another", s.qual, s.ia.place(s.qual))
 	}
+	s.evd.listening.Lock()
+	defer s.evd.listening.Unlock()
 	handle, r := create()
 	if !r.OK() {
 		return s.ia.cannotListen(op, s.qual, r)
 	}
 	s.handle = handle
-	if s.evd.services == nil {
-		s.evd.services = make(map[uintptr]*service)
-	}
-	s.evd.services[handle] = s
 	s.obj.born(kind, cgo.Handle(handle), NoSubtype, free, &s.ia.obj.Object, &s.evd.obj.Object)
+	s.ia.addObject(s.point())
 	return nil
+}
+
+// point returns the service point that this is part of.
+func (s *service) point() Object {
+	if s.psp != nil {
+		return s.psp
+	}
+	return s.rsp
 }
 
 // free ends the service: no more requests arrive, and those that were not
@@ -47,18 +54,14 @@ func (s *service) free(op string, invalid ReturnSubtype, native func() error) er
 	if err := s.obj.enter(op, invalid); err != nil {
 		return err
 	}
-	s.evd.queue.Lock()
-	delete(s.evd.services, s.handle) // what comes from here on is rejected
-	s.evd.queue.Unlock()
+	s.ia.removeObject(s.point()) // what comes from here on is rejected
 	s.obj.Leave()
 	for _, cr := range s.obj.Users() {
 		_ = cr.Free() // it may fail if another call has answered it
 	}
 	err := s.obj.seal(op, invalid, native)
 	if err != nil && s.obj.Enter() {
-		s.evd.queue.Lock()
-		s.evd.services[s.handle] = s
-		s.evd.queue.Unlock()
+		s.ia.addObject(s.point())
 		s.obj.Leave()
 	}
 	return err

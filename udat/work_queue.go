@@ -87,7 +87,7 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 		}
 	}
 	q.mu.Unlock()        // without a defer: see shadow.Assert
-	runtime.KeepAlive(p) // its memory may be freed meanwhile: see postsRequests
+	runtime.KeepAlive(p) // its memory may be freed meanwhile: see LMR.release
 	if q == &ep.request && ep.yieldDue() {
 		runtime.Gosched()
 	}
@@ -95,19 +95,6 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 		return nil
 	}
 	return ep.addState(op.call, err)
-}
-
-// postsRequests reports whether a request may be in the library just now that was let in before a region
-// was marked as freed. The library copies the bytes of short requests, so the region's pages must
-// stay mapped until then.
-func (ia *IA) postsRequests() bool {
-	for _, ep := range ia.endpoints() {
-		if !ep.request.mu.TryLock() {
-			return true
-		}
-		ep.request.mu.Unlock()
-	}
-	return false
 }
 
 // queue returns the queue that an operation is posted to.
