@@ -209,7 +209,16 @@ func TestModifyUntaken(t *testing.T) {
 		if event := udattest.Wait(t, e.Recv); event.Cookie != 1 || event.EP() != e.EP {
 			t.Errorf("got %+v", event)
 		}
+		between := must(udat.CreateEVD(ia, 8, udat.EVDDTO))
+		want(t, e.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: between}))
 		want(t, e.Modify(udat.EPFieldRecvEVDHandle, param))
+		if former, now := udat.Endpoints(between), udat.Endpoints(next); former != 0 || now != 1 {
+			t.Errorf("the former event dispatcher has %d endpoints, the new one %d", former, now)
+		}
+		want(t, between.Free())
 		want(t, e.EP.Free()) // before the event dispatcher that it uses now
+		if n := udat.Endpoints(next) + udat.Endpoints(e.Request) + udat.Endpoints(e.Connect); n != 0 {
+			t.Errorf("event dispatchers have the endpoint %d times after its end", n)
+		}
 	})
 }

@@ -130,13 +130,10 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 		event.Status = DTOStatus(dto.Status)
 		evd.ia.counters.Load().completed(event.Status)
 		event.Cookie = dto.UserCookie
-		event.Length, event.Immediate = 0, 0
+		event.Length, event.Immediate = dto.TransferredLength, 0
 		event.ep, event.rare = ep, nil
-		if event.Status == DTOSuccess {
-			event.Length = dto.TransferredLength
-			if event.Operation >= DTOIBRecvImmed {
-				event.Immediate = immediate(raw, event.Operation)
-			}
+		if event.Operation >= DTOIBRecvImmed && event.Status == DTOSuccess {
+			event.Immediate = immediate(raw, event.Operation)
 		}
 		if ep != nil && ep.shadow != nil { // it is nil for a shared receive that soft-RoCE has lost
 			shadow.Assert(&evd.queue, ep.shadow.Completion)

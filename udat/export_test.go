@@ -29,6 +29,13 @@ func ForceShadow(ep *EP, state EPState) {
 	ep.shadow.SetState(cgo.EPState(state))
 }
 
+// Endpoints returns how many endpoints have their events on the event dispatcher.
+func Endpoints(evd *EVD) int {
+	evd.queue.Lock()
+	defer evd.queue.Unlock()
+	return len(evd.endpoints)
+}
+
 // EndService does what Free does first: nobody takes the requests to the service point any more.
 func EndService(psp *PSP) { psp.service.ia.removeObject(psp) }
 

@@ -106,6 +106,11 @@ func TestAtomics(t *testing.T) {
 		expect(udat.DTOIBCmpSwap, 1023, 1023)
 		want(t, active.PostCmpAndSwap(1023, 8, local, 5, remote, 0))
 		expect(udat.DTOIBCmpSwap, 1023, 8)
+		remote.RMRContext ^= 0xff
+		want(t, active.PostFetchAndAdd(23, local, 6, remote, 0))
+		if event := udattest.Wait(t, active.Request); event.Cookie != 6 || event.Err() == nil || event.Length != 0 {
+			t.Errorf("an operation on no memory of the peer completed as %+v", event)
+		}
 	})
 }
 

@@ -272,6 +272,9 @@ func TestUnwaitable(t *testing.T) {
 		}
 		set(true)
 		f.want(waited, 0, cgo.InvalidState)
+		if f.waitable {
+			t.Error("who was interrupted has made the EVD waitable again")
+		}
 		if _, r := f.q.Wait(t.Context(), 1, 1); r != unwaitable {
 			t.Errorf("a wait begins: %v", r)
 		}
