@@ -107,6 +107,45 @@ func TestDisconnectUnanswered(t *testing.T) {
 	})
 }
 
+// The end of an endpoint whose peer is cut off may take the library a quarter of a second. Another endpoint on the same
+// event dispatchers goes on meanwhile.
+func TestFreeBesideCutPeer(t *testing.T) {
+	play(t, "the link is cut, and a side frees the endpoint, beside another one on the same event dispatchers", func(s *scene) {
+		e := s.connect()
+		s.meet("") // the other side may learn of the connection later
+		if s.near() {
+			other, peer := *e, udattest.NewEndpoint(s.T, s.ia, nil)
+			var err error
+			other.EP, err = udat.CreateEP(s.ia, e.PZ, e.Recv, e.Request, e.Connect, nil)
+			s.do(err)
+			udattest.ConnectPair(s.T, udattest.Listen(s.T, s.ia), &other, peer)
+			s.do(control.Cut(background, s.peer))
+			freed, start, n := make(chan error, 1), time.Now(), 0
+			go func() { freed <- e.EP.Free() }()
+			for over := false; !over; {
+				s.do(other.PostRDMAWrite(nil, 1, udat.RMRTriplet{}, 0))
+				s.succeeded(udattest.Wait(s.T, e.Request))
+				select {
+				case err := <-freed:
+					s.do(err)
+					over = true
+				default:
+					n++
+				}
+			}
+			took := time.Since(start)
+			if took > 100*time.Millisecond && n < 3 {
+				s.Errorf("%d writes of another endpoint completed within the %v that Free took", n, took)
+			}
+			s.saw("Free returns after %v; writes of the other one go on meanwhile", rounded(took))
+			s.do(other.EP.Free())
+			s.do(control.Restore(background, s.peer))
+		}
+		s.meet("")
+		s.reconnect()
+	})
+}
+
 // The adapters handle packets that are lost or reordered.
 func TestLoss(t *testing.T) {
 	for _, loss := range []string{"1%", "5%", "10%"} {
