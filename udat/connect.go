@@ -167,5 +167,8 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	ep.recv.mu.Lock() // an accept that fails makes the library post the receives again
 	r := cgo.CRAccept(cr.handle, handle, privateData)
 	ep.recv.mu.Unlock()
+	if !r.OK() {
+		cgo.CRReject(cr.handle, nil) // until then the library keeps what it fails to accept, and reserves the endpoint
+	}
 	return true, check(op, r)
 }

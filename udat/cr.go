@@ -98,11 +98,8 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 	}
 	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) {
 		answered, err := ep.accept(op, cr, privateData)
-		if answered && err != nil {
-			_ = cgo.CRReject(cr.handle, nil) // the library keeps what it fails to accept until then
-			if errors.Is(err, InvalidHandleCR) {
-				err = refuse(op, ErrInvalidHandle, InvalidHandleCR, "the peer has gone, and the request with it: wait for the next one")
-			}
+		if answered && errors.Is(err, InvalidHandleCR) {
+			err = refuse(op, ErrInvalidHandle, InvalidHandleCR, "the peer has gone, and the request with it: wait for the next one")
 		}
 		return answered, err
 	})

@@ -169,6 +169,29 @@ func TestAssertionsBesideCalls(t *testing.T) {
 	})
 }
 
+// An accept that fails releases the endpoint that the request was for.
+func TestAssertionsWhenReservedAcceptFails(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		reports, rounds := watch(t), 3
+		if udattest.IWARP(t, ia) {
+			rounds = 1 // the end of an attempt takes ten seconds
+		}
+		for range rounds {
+			client, e := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+			_, l := reserve(t, e)
+			cr := request(t, client, l)
+			want(t, client.EP.Free())
+			if err := cr.Accept(nil, nil); err == nil { // the kernel does not know yet, as with socket CM
+				udattest.Wait(t, e.Connect)
+			} else {
+				want(t, err, udat.ErrInvalidHandle, udat.InvalidHandleCR)
+				wantState(t, e.EP, udat.EPStateUnconnected)
+			}
+		}
+		wantNoReport(t, reports)
+	})
+}
+
 // watch has the endpoints that the test makes from now on checked, and returns what is
 // reported of them.
 func watch(t *testing.T) (reports func() []*udat.AssertionError) {
