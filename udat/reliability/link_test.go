@@ -5,10 +5,13 @@ package reliability
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 	"github.com/goudat/goudat/udat/udattest/control"
 )
@@ -144,6 +147,77 @@ func TestFreeBesideCutPeer(t *testing.T) {
 		s.meet("")
 		s.reconnect()
 	})
+}
+
+// A connection may not survive that its address is taken away, although it comes back. The adapter can send nothing from
+// it then, with CMA not even that the connection has ended.
+func TestAddressTakenAway(t *testing.T) {
+	play(t, "the sender's address is taken away for a moment", func(s *scene) {
+		if s.iwarp {
+			return // the addresses are those of TCP, which bears it
+		}
+		e := s.connect()
+		s.do(e.PostRecv([]udat.Segment{e.Segment(s.T, 0, 64)}, 1, 0))
+		s.meet("")
+		state := ""
+		if s.near() {
+			s.takeAddressAway()
+			s.do(e.PostSend([]udat.Segment{e.Segment(s.T, 0, 64)}, 1, 0))
+			sent := udattest.Wait(s.T, e.Request)
+			s.saw("the next send ends with %v", sent.Status)
+			if sent.Err() != nil {
+				s.outcome(e)
+			}
+			s.meet("")
+		} else {
+			s.meet("")
+			status, err := e.GetStatus()
+			s.do(err)
+			state = status.State.String()
+		}
+		if peers := s.meet(state); s.near() {
+			s.saw("the other side is in %s", peers)
+		}
+		s.do(e.EP.Free())
+		s.reconnect()
+	})
+}
+
+// takeAddressAway takes the adapter's address from its interface, and gives it back when the device has seen that.
+func (s *scene) takeAddressAway() {
+	s.Helper()
+	attr, _, err := s.ia.Query()
+	s.do(err)
+	change := func(verb, netdev string, there bool) {
+		out, err := exec.Command("ip", "addr", verb, attr.Address.String()+"/24", "dev", netdev).CombinedOutput()
+		if err != nil {
+			s.Fatalf("ip addr %s: %v: %s", verb, err, out)
+		}
+		for deadline := time.Now().Add(bound); (s.interfaceOf(attr.Address) != "") != there; {
+			if time.Now().After(deadline) {
+				s.Fatalf("after ip addr %s, the device has its old addresses", verb)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	netdev := s.interfaceOf(attr.Address)
+	change("del", netdev, false)
+	change("add", netdev, true)
+}
+
+// interfaceOf returns the interface by which a device of this machine has an address, "" if none has it.
+func (s *scene) interfaceOf(address netip.Addr) string {
+	s.Helper()
+	devices, err := device.List()
+	s.do(err)
+	for _, d := range devices {
+		for _, gid := range d.Ports[0].GIDs {
+			if gid.Addr.Unmap() == address {
+				return gid.Interface
+			}
+		}
+	}
+	return ""
 }
 
 // The adapters handle packets that are lost or reordered.
