@@ -100,8 +100,6 @@ func TestRepeatedRequestIsTheSame(t *testing.T) {
 		if !bytes.Equal(requests[0], requests[1]) || !bytes.HasSuffix(requests[0], []byte(question)) {
 			t.Errorf("the requests are % x", requests)
 		}
-		if n := p.e.connect.next(t).Number; n == cgo.EventConnectionEstablished || n == cgo.EventConnectionDisconnected {
-			t.Errorf("the attempt ends with %v", n)
-		}
+		p.e.connect.expect(t, cgo.EventConnectionNonPeerRejected)
 	})
 }
