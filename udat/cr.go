@@ -77,8 +77,9 @@ const queryCROp = "dat_cr_query"
 //
 // If the peer has gone meanwhile, Accept fails with InvalidHandleCR, and leaves the
 // endpoint as it was; or the outcome is EventConnectionAcceptCompletionError, at the
-// latest after AcceptTimeout. Either way take the next request. Whatever Accept
-// returns, unless it refuses its arguments, the request is answered.
+// latest after AcceptTimeout, or on iWARP a connection that ends at once. Either way
+// take the next request. Whatever Accept returns, unless it refuses its arguments, the
+// request is answered.
 //
 // On iWARP the endpoint may send, write or read only once something from the peer has
 // arrived, though not all adapters insist on it: docs/native.md.

@@ -78,6 +78,33 @@ func TestAcceptTimeout(t *testing.T) {
 	})
 }
 
+// An accept whose peer has given up fails, or ends with the event of such an accept.
+func TestAcceptOfGivenUp(t *testing.T) {
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
+		a.startConnect(t, l, active, cgo.TimeoutInfinite)
+		request := l.request(t)
+		active.abort(t)
+		if r := cgo.CRAccept(request, passive.EPHandle, nil); r.OK() {
+			if a.iwarp { // which does not wait for the peer
+				passive.connect.expect(t, cgo.EventConnectionEstablished)
+				passive.connect.next(t)
+			} else {
+				passive.connect.expect(t, cgo.EventConnectionAcceptCompletionError)
+			}
+			passive.wantState(t, cgo.EPStateDisconnected)
+		} else {
+			outcome(t, "CRAccept", r, cgo.InvalidHandle, cgo.InvalidHandleCR)
+			cgo.CRReject(request, nil)
+		}
+		for _, e := range []*endpoint{active, passive} {
+			success(t, "EPReset", cgo.EPReset(e.EPHandle))
+		}
+		a.connect(t, l, active, passive, nil)
+	})
+}
+
 // An attempt ends in time, too, if the peer's host has no answer, or if a stranger takes the connection and says nothing.
 func TestTimeoutOfSilentPeer(t *testing.T) {
 	watch(t)
