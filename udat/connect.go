@@ -35,7 +35,8 @@ func microseconds(timeout time.Duration) uint32 {
 // Connect asks the service that listens on qual at the adapter with the given
 // address for a connection, and sends privateData along. The outcome is an
 // event on the connect EVD: EventConnectionEstablished, or
-// EventConnectionNonPeerRejected when nobody listens, PeerRejected, Unreachable,
+// EventConnectionNonPeerRejected when nobody listens or a queue of requests is
+// full, PeerRejected when the program there rejects it, Unreachable,
 // EventConnectionTimedOut when nothing came within timeout, and
 // EventConnectionBroken when the connection manager of a side failed meanwhile.
 //

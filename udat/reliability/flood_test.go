@@ -93,8 +93,8 @@ func (s *scene) connectOnce(e *udattest.Endpoint, qual udat.ConnQual, r *rand.Ra
 		count.established++
 		e.Disconnect(udat.CloseAbrupt)
 		_, err = e.Connect.Wait(ctx)
-	case event.Number == udat.EventConnectionPeerRejected:
-		count.rejected++ // by the binding, because the server is too slow
+	case event.Number == udat.EventConnectionNonPeerRejected:
+		count.rejected++ // by the library, because the server is too slow
 	case s.iwarp && event.Number == udat.EventConnectionBroken:
 		count.portBusy++
 	case timeout == bound:

@@ -97,7 +97,7 @@ func TestFullRequestQueue(t *testing.T) {
 			success(t, "EPConnect", cgo.EPConnect(eps[i], a.address, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
 		}
 		for range beyond {
-			active.connect.next(t)
+			active.connect.expect(t, cgo.EventConnectionNonPeerRejected)
 		}
 		for answered := 0; answered < int(param.QLen); {
 			var event cgo.Event
@@ -106,7 +106,7 @@ func TestFullRequestQueue(t *testing.T) {
 				continue
 			}
 			success(t, "CRReject", cgo.CRReject(event.CRArrival().CRHandle, nil))
-			active.connect.next(t)
+			active.connect.expect(t, cgo.EventConnectionPeerRejected)
 			answered++
 		}
 		active.end(t, eps...)
