@@ -144,3 +144,37 @@ func wantFlushedReceive(t *testing.T, evd cgo.EVDHandle) {
 		t.Errorf("operation %d completed with %v", dto.UserCookie, dto.Status)
 	}
 }
+
+// missingDevice has librdmacm bind addresses without a device while a variable is set, as when the device has just gone.
+const missingDevice = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <rdma/rdma_cma.h>
+#include <stdlib.h>
+
+int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
+{
+	int (*next)(struct rdma_cm_id *, struct sockaddr *) = (int (*)(struct rdma_cm_id *, struct sockaddr *))dlsym(RTLD_NEXT, "rdma_bind_addr");
+	int ret = next(id, address);
+
+	if (getenv("DEVICETEST_NO_DEVICE"))
+		id->verbs = NULL;
+	return ret;
+}
+`
+
+// An endpoint that is made when the device has gone is refused.
+func TestEndpointWithoutDevice(t *testing.T) {
+	if !isSlow(t, missingDevice) {
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		if isSocketCM(a) {
+			return
+		}
+		e := a.newEndpoint(t)
+		t.Setenv("DEVICETEST_NO_DEVICE", "1")
+		_, r := cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
+		outcome(t, "EPCreate without a device", r, cgo.InvalidParameter, cgo.NoSubtype)
+	})
+}
