@@ -135,13 +135,25 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, ep.handle, cookie, cgo.CompletionFlags(flags))
 	if !r.OK() {
 		rmr.lmr.Store(former)
-		return RMRTriplet{}, checkPost(bindOp, r)
+		return RMRTriplet{}, rmr.checkBind(segment, r)
 	}
 	ep.ia.counters.Load().posted(1)
 	if segment.lmr == nil {
 		return RMRTriplet{}, nil
 	}
 	return RMRTriplet{VirtualAddress: segment.triplet.VirtualAddress, SegmentLength: segment.triplet.SegmentLength, RMRContext: context}, nil
+}
+
+// checkBind is checkPost for a bind. What the library refuses in the state of the region, it refuses without a subtype.
+func (rmr *RMR) checkBind(segment Segment, r cgo.Return) error {
+	if r.Type() != cgo.InvalidState || ReturnSubtype(r.Subtype()) != NoSubtype {
+		return checkPost(bindOp, r)
+	}
+	var param cgo.RMRParam
+	if segment.lmr == nil && cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param).OK() && param.LMRTriplet.SegmentLength == 0 {
+		return refuse(bindOp, ErrInvalidState, NoSubtype, "the region is bound to nothing, or will be: there is no binding to end")
+	}
+	return refuse(bindOp, ErrInvalidState, NoSubtype, "another bind of the region is outstanding: take its completion first")
 }
 
 // RMRParam holds the parameters of a remote memory region. LMR, Address and Length

@@ -3,6 +3,7 @@ package udat_test
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -135,6 +136,9 @@ func TestRMRBindRefuses(t *testing.T) {
 				}
 			}
 		}
+		if err := second(rmr.Bind(udat.Segment{}, 0, owner, 1, 0)); !strings.Contains(err.Error(), "bound to nothing") {
+			t.Errorf("the end of no binding: %v", err)
+		}
 		other := must(udat.CreateRMR(unconnected.PZ))
 		want(t, second(other.Bind(unconnected.Segment(t, 0, 8), read, unconnected.EP, 1, 0)), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
 		want(t, other.Free())
@@ -150,7 +154,13 @@ func TestRMRBindNotTaken(t *testing.T) {
 		for _, rmr := range []*udat.RMR{first, last} {
 			want(t, second(rmr.Bind(segment, udat.MemPrivRemoteRead, p.owner.EP, 1, 0)))
 			want(t, memory.Free(), udat.ErrInvalidState, udat.InvalidStateLMRInUse)
-			want(t, second(rmr.Bind(p.owner.Segment(t, 0, 8), udat.MemPrivRemoteRead, p.owner.EP, 2, 0)), udat.ErrInvalidState)
+			for _, next := range []udat.Segment{p.owner.Segment(t, 0, 8), {}} {
+				err := second(rmr.Bind(next, udat.MemPrivRemoteRead, p.owner.EP, 2, 0))
+				want(t, err, udat.ErrInvalidState)
+				if !strings.Contains(err.Error(), "outstanding") {
+					t.Errorf("beside another bind: %v", err)
+				}
+			}
 			if param := must(rmr.Query()); param.LMR != memory {
 				t.Errorf("after a refusal the region says %+v", param)
 			}
