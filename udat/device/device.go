@@ -3,6 +3,7 @@
 package device
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -106,10 +107,10 @@ func (g GUID) String() string {
 // Device is an RDMA device of this machine.
 type Device struct {
 	Name      string    // the kernel's name, mlx5_0 for example
-	Transport Transport // TransportUnknown where libibverbs has no driver
+	Transport Transport // TransportUnknown where libibverbs has no driver, or cannot see the Node
 	NodeGUID  GUID
 	Firmware  string // version of the firmware
-	Node      string // device file through which programs use it
+	Node      string // device file through which programs use it, "" for none
 	Software  bool   // it is a program of the kernel, such as soft-RoCE or soft-iWARP
 	Ports     []Port
 
@@ -144,6 +145,7 @@ type GID struct {
 
 const (
 	sysDevices  = "/sys/class/infiniband"
+	sysVerbs    = "/sys/class/infiniband_verbs"
 	nodesFolder = "/dev/infiniband"
 	// connectionManagerNode is the device file of the CMA provider's connection manager.
 	connectionManagerNode = nodesFolder + "/rdma_cm"
@@ -168,17 +170,41 @@ func List() (devices []Device, err error) {
 	for i := range count {
 		devices = append(devices, describeDevice(list, i))
 	}
-	// The library leaves out what it has no driver for.
-	entries, _ := os.ReadDir(sysDevices)
+	entries, err := os.ReadDir(sysDevices)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
 	for _, entry := range entries {
-		name := entry.Name()
-		if findDevice(devices, name) == nil {
-			devices = append(devices, Device{Name: name, Transport: TransportUnknown, Err: fmt.Errorf(
-				"%w of the device %s: install the package ibverbs-providers, or the vendor's library for libibverbs; a program of one file uses no driver but those inside it: build it without the tag goudat_static; or the device belongs to another network namespace", ProblemNoDriver, name)})
+		if name := entry.Name(); findDevice(devices, name) == nil {
+			devices = append(devices, leftOut(name))
 		}
 	}
 	slices.SortFunc(devices, func(a, b Device) int { return strings.Compare(a.Name, b.Name) })
 	return devices, nil
+}
+
+// filesOfList is how many files listing the devices takes at a time.
+const filesOfList = 4
+
+// leftOut describes a device that libibverbs leaves out: it lacks the device's file, or a driver.
+func leftOut(name string) Device {
+	d := Device{Name: name, Transport: TransportUnknown}
+	files, _ := filepath.Glob(sysVerbs + "/*/ibdev")
+	for _, file := range files {
+		if readLine(file) == name {
+			d.Node = filepath.Join(nodesFolder, filepath.Base(filepath.Dir(file)))
+		}
+	}
+	if d.Node == "" {
+		d.Err = fmt.Errorf("%w: the kernel has made none for the device %s: load the kernel module ib_uverbs; or the device belongs to another network namespace", ProblemNoNode, name)
+		return d
+	}
+	if _, err := os.Stat(d.Node); err != nil { // libibverbs looks no further, either
+		d.Err = nodeProblem(d.Node)
+	}
+	d.Err = cmp.Or(d.Err, fmt.Errorf("%w of the device %s: install the package ibverbs-providers, or the vendor's library for libibverbs; "+
+		"a program of one file uses no driver but those inside it: build it without the tag goudat_static; or the device belongs to another network namespace", ProblemNoDriver, name))
+	return d
 }
 
 // TransportOf returns the transport of a device, which it does not open.

@@ -156,6 +156,22 @@ func TestExplainNoNode(t *testing.T) {
 	wantProblem(t, o, device.ProblemNoNode, node, "rdma_ucm")
 }
 
+// libibverbs leaves out a device without its file, as in a container that was not given that.
+func TestExplainNoNodeOfDevice(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	p := testPlace(t)
+	task := childTask{Open: append(p.names(), p.device.Name)}
+	moveAway(t, p.device.Node, p.device.Node+".away")
+	for _, o := range (child{task: task}).run(t).Opened {
+		wantProblem(t, o, device.ProblemNoNode, p.device.Node, "container")
+	}
+	if d := findDevice(t, p.device.Name); d.Node != p.device.Node || !errors.Is(d.Err, device.ProblemNoNode) {
+		t.Errorf("the device is %+v", d)
+	}
+}
+
 func moveAway(t *testing.T, from, to string) {
 	t.Helper()
 	want(t, os.Rename(from, to))
