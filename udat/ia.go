@@ -67,7 +67,8 @@ func (ia *IA) object() *object {
 // It fails with ErrProviderNotFound for want of the entry or the library, or, with
 // device.ProblemWrongLibrary, if libdat2 or the provider is not that of scripts/native,
 // see NativeLibrary; with ErrModelNotSupported for the socket CM provider on iWARP;
-// with ErrInvalidAddress if the adapter is open already, and no interface has the
+// with ErrInvalidState if the adapter is open already, and its device was removed
+// since; with ErrInvalidAddress if it is open already, and no interface has the
 // address any more that it had at first; with ErrPrivilegesViolation for the CMA
 // provider in a process that has changed its credentials since it opened the first
 // adapter; and with the provider's error. The error's Detail says what a user can

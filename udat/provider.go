@@ -196,6 +196,12 @@ func providerOf(op, name string) (*provider, error) {
 // explainOpenFailure makes the error of a dat_ia_open that failed: the code, and
 // what a user can do. The caller holds registry.
 func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
+	if r.Subtype() == cgo.InvalidStateIAInUse {
+		if p != nil {
+			name = p.name
+		}
+		return withProblem(op, Return(r), fmt.Errorf("%w: that of %q was removed while adapters of this program had it open: close all of them, and open again", device.ProblemNoDevice, name))
+	}
 	if p != nil {
 		return withProblem(op, Return(r), device.WhyNotOpened(p.libraryName, p.instanceData))
 	}

@@ -113,6 +113,35 @@ func TestExplainAddressGone(t *testing.T) {
 	}
 }
 
+// A device that was removed, and is there again, does not open until all of its adapters are closed.
+func TestExplainRemovedDevice(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	udattest.Names(t)
+	s := addSpare(t)
+	command(t, "ip link set "+s.netInterface+" up")
+	command(t, "ip address add 10.79.0.1/24 dev "+s.netInterface)
+	for name, entry := range map[string]string{"cma:" + s.netInterface: "cma:" + s.netInterface, "scm:" + s.device: "scm:" + s.device + "/1"} {
+		task := childTask{
+			Open:  []string{name, name}, // and when it was closed
+			Then:  []string{"rdma link delete " + s.device, "rdma link add " + s.device + " type rxe netdev " + s.netInterface},
+			Make:  []string{"zone"},
+			Again: true,
+		}
+		opened := child{task: task, env: []string{"DAPL_SCM_NETDEV=" + s.netInterface}}.run(t).Opened
+		if len(opened) != 2*2 {
+			t.Fatalf("the outcomes are %+v", opened)
+		}
+		for _, o := range []childOutcome{opened[1], opened[3]} {
+			wantProblem(t, o, device.ProblemNoDevice, entry, "close")
+			if o.Return.Subtype() != udat.InvalidStateIAInUse {
+				t.Errorf("the code is %v", o.Return)
+			}
+		}
+	}
+}
+
 // The kernel's connection manager refuses the calls of a process that has changed its
 // credentials since it opened an adapter. Calls on the device itself work with drivers that
 // make no old ones, as that of soft-iWARP does.
