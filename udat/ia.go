@@ -234,7 +234,7 @@ type IAAttr struct {
 	MaxEVDQLen                    int
 	MaxIOVSegmentsPerDTO          int
 	MaxLMRs                       int
-	MaxLMRBlockSize               uint32 // bytes; 4 GiB - 1 stands for more
+	MaxLMRBlockSize               uint32 // bytes; 4 GiB - 1 stands for more; soft-RoCE of Linux 7.3 takes 1 GiB
 	MaxLMRVirtualAddress          uint64
 	MaxPZs                        int
 	MaxMessageSize                uint32 // bytes

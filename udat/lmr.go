@@ -92,7 +92,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) (_ *LMR, err error) {
 
 	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, cgo.MemPriv(privileges), cgo.VATypeVA)
 	if r.Type() == cgo.InsufficientResources {
-		return nil, withProblem(op, Return(r), device.WhyNotPinned(lmr.address(), uint64(len(lmr.memory)), privileges.writing()))
+		return nil, withProblem(op, Return(r), device.WhyNotPinned(lmr.address(), uint64(len(lmr.memory)), privileges.writing(), r.Subtype() == cgo.ResourceMemoryRegion))
 	}
 	if err := check(op, r); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package udat_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -35,6 +36,9 @@ func TestMappedMemory(t *testing.T) {
 		t.Cleanup(func() { syscall.Munmap(memory) })
 		_, err := udat.RegisterMemory(passive.PZ, memory, udat.MemPrivAll)
 		want(t, err, udat.ErrInsufficientResources, device.ProblemReadOnlyMemory)
+		if errors.Is(err, udat.ResourceMemoryRegion) {
+			t.Errorf("there is room for the region: %v", err)
+		}
 		if err == nil || !strings.Contains(err.Error(), "written") {
 			t.Errorf("the error does not explain itself: %v", err)
 		}

@@ -238,7 +238,7 @@ func TestExplainMemlockLimit(t *testing.T) {
 				continue
 			}
 			wantProblem(t, o, device.ProblemMemlockLimit, "65536 bytes", "ulimit -l")
-			if o.Return.Type() != udat.ErrInsufficientResources {
+			if o.Return.Type() != udat.ErrInsufficientResources || o.Return.Subtype() != udat.ResourceMemoryRegion {
 				t.Errorf("the code is %v", o.Return)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 // WhyNotPinned says why memory could not be registered. writing names the privileges that let
-// adapters write there, "" for none.
-func WhyNotPinned(address, size uint64, writing string) error {
+// adapters write there, "" for none. noRoom tells that the kernel had no room, whatever the memory.
+func WhyNotPinned(address, size uint64, writing string, noRoom bool) error {
 	maps, _ := os.ReadFile("/proc/self/maps")
 	if err := mappingProblem(string(maps), address, size, writing); err != nil {
 		return err
@@ -18,7 +18,14 @@ func WhyNotPinned(address, size uint64, writing string) error {
 	if limit := lockableMemory(); size > limit || lockedMemory() > limit-size {
 		return lockedTooLittle(limit)
 	}
-	return cmp.Or(groupProblem(), fileProblem(string(maps), address, size), fmt.Errorf("%w: the kernel did not pin the memory: is there a limit on that of the control group (memory.max), or has the device no room for it?", ProblemUnknown))
+	if err := groupProblem(); err != nil {
+		return err
+	}
+	if noRoom {
+		return fmt.Errorf("%w: the kernel has none for this region of %d bytes: register less, or in pieces, since devices have a limit (soft-RoCE of Linux 7.3: 1 GiB); "+
+			"or is there one on the memory of the control group (memory.max)?", ProblemNoRoom, size)
+	}
+	return cmp.Or(fileProblem(string(maps), address, size), fmt.Errorf("%w: the kernel does not pin this memory", ProblemUnknown))
 }
 
 // mappingProblem finds pages that cannot be read, or written if they must. maps

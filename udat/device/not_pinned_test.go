@@ -103,4 +103,11 @@ func TestMemoryOfFiles(t *testing.T) {
 			t.Errorf("%s: got %v, want %v and %q", c.name, err, c.want, c.words)
 		}
 	}
+	// Such memory may be refused for want of room, too.
+	address := uint64(uintptr(unsafe.Pointer(&shared[0])))
+	for noRoom, want := range map[bool]Problem{false: ProblemUnpinnableFile, true: ProblemNoRoom} {
+		if err := WhyNotPinned(address, uint64(page), "", noRoom); !errors.Is(err, want) {
+			t.Errorf("without room: %v: %v, want %v", noRoom, err, want)
+		}
+	}
 }
