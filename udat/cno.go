@@ -47,8 +47,13 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	return cno, nil
 }
 
-// cannotNotify returns why there is no CNO: the library says so, or there was no descriptor.
+// cannotNotify returns why there is no CNO: the library says so, or its descriptor could not be duplicated.
 func cannotNotify(op string, r cgo.Return, err error) error {
+	if err != nil || r.Type() == cgo.InsufficientResources {
+		if err := fileLimit(op, 2); err != nil { // both descriptors
+			return err
+		}
+	}
 	if err != nil {
 		return withProblem(op, classError|Return(ErrInsufficientResources), err)
 	}

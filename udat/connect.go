@@ -69,7 +69,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 		if r.Type() == cgo.InvalidAddress {
 			return explainAddress(op, remote, r)
 		}
-		return check(op, r)
+		return checkFile(op, r, ep.ia.overTCP)
 	})
 }
 
@@ -143,7 +143,7 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 		if r.Type() == cgo.InvalidParameter {
 			return refuse(op, ErrInvalidParameter, InvalidArg2, "the connection of the other endpoint was accepted: it is not known where its peer listens: use Connect")
 		}
-		return check(op, r)
+		return checkFile(op, r, ep.ia.overTCP)
 	})
 }
 

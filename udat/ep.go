@@ -380,8 +380,14 @@ func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
 	if err := p.checkRoom(op, r); err != nil {
 		return err
 	}
+	if err := noFile(op, r, p.lacksEVD()); err != nil {
+		return err
+	}
 	return checkCreate(op, r)
 }
+
+// lacksEVD reports whether the library takes its own queue for a direction that cannot be used, which it makes once.
+func (p *epParts) lacksEVD() bool { return p.recv == nil || p.request == nil }
 
 // checkRoom explains that a shared queue has more receives than the EVD has room for.
 func (p *epParts) checkRoom(op string, r cgo.Return) error {

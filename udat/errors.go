@@ -170,6 +170,30 @@ func check(op string, r cgo.Return) error {
 	return logged(&Error{Op: op, Return: Return(r)})
 }
 
+// fileLimit is the error of a call that takes so many more files, if the process cannot open as many.
+func fileLimit(op string, files int) error {
+	if err := device.FileLimit(files); err != nil {
+		return withProblem(op, classError|Return(ErrInsufficientResources), err)
+	}
+	return nil
+}
+
+// noFile returns the error of a call that takes a file, if it has failed for want of that.
+func noFile(op string, r cgo.Return, takesOne bool) error {
+	if !takesOne || r.Type() != cgo.InsufficientResources {
+		return nil
+	}
+	return fileLimit(op, 1)
+}
+
+// checkFile is check for a call that takes a file if takesOne says so.
+func checkFile(op string, r cgo.Return, takesOne bool) error {
+	if err := noFile(op, r, takesOne); err != nil {
+		return err
+	}
+	return check(op, r)
+}
+
 // checkState is check for a call that the library refuses in some states, which the subtype names.
 func checkState(op string, r cgo.Return, remedy string) error {
 	if r.Type() != cgo.InvalidState {

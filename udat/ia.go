@@ -169,7 +169,14 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 			ia.unsupported = append(ia.unsupported, op)
 		}
 	}
-	ia.iwarp = device.TransportOf(ia.attr.AdapterName) == device.TransportIWARP
+	switch device.TransportOf(ia.attr.AdapterName) {
+	case device.TransportIWARP:
+		ia.iwarp = true
+	case device.TransportUnknown:
+		if err := fileLimit(op, 4); err != nil { // as many as the look takes
+			return err
+		}
+	}
 	ia.software = device.IsSoftware(ia.attr.AdapterName)
 	if err := ia.checkOpened(op); err != nil {
 		return err

@@ -82,6 +82,9 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	if r.Type() == cgo.InvalidState && r.Subtype() == cgo.InvalidStateEVDInUse {
 		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "events of the endpoint wait on an event dispatcher that it would use no more: take them first")
 	}
+	if err := noFile(op, r, p.lacksEVD()); err != nil {
+		return err
+	}
 	if err := cmp.Or(p.checkRoom(op, r), checkState(op, r, remedy)); err != nil {
 		return err
 	}

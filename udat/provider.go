@@ -2,6 +2,7 @@ package udat
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -116,6 +117,9 @@ func addProvider(op, name, library, instanceData string) (*provider, error) {
 	}
 	loaded, message := cgo.DLOpen(library)
 	if loaded == 0 {
+		if err := fileLimit(op, 1); err != nil {
+			return nil, err
+		}
 		return nil, failed("the provider's library cannot be loaded: %s", device.LoadFailure(library, message))
 	}
 	if !cgo.IsProvider(loaded) {
@@ -203,7 +207,7 @@ func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 		return withProblem(op, Return(r), fmt.Errorf("%w: that of %q was removed while adapters of this program had it open: close all of them, and open again", device.ProblemNoDevice, name))
 	}
 	if p != nil {
-		return withProblem(op, Return(r), device.WhyNotOpened(p.libraryName, p.instanceData))
+		return notOpened(op, r, device.WhyNotOpened(p.libraryName, p.instanceData))
 	}
 	infos, err := configProviders()
 	if err != nil {
@@ -214,7 +218,16 @@ func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 		known = append(known, i.IAName)
 	}
 	usable := slices.ContainsFunc(infos, func(i ProviderInfo) bool { return i.IAName == name && i.opens() })
-	return withProblem(op, Return(r), device.WhyEntryNotOpened(name, known, usable))
+	return notOpened(op, r, device.WhyEntryNotOpened(name, known, usable))
+}
+
+// notOpened returns the error of an adapter that did not open. For want of files the libraries
+// say all sorts of things.
+func notOpened(op string, r cgo.Return, reason error) error {
+	if errors.Is(reason, device.ProblemFileLimit) {
+		return withProblem(op, classError|Return(ErrInsufficientResources), reason)
+	}
+	return withProblem(op, Return(r), reason)
 }
 
 // opens reports whether dat_ia_open takes the entry.

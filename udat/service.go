@@ -128,5 +128,5 @@ func (ia *IA) cannotListen(op string, qual ConnQual, r cgo.Return) error {
 		return refuse(op, ErrInvalidParameter, InvalidArg2,
 			"the qualifier %d leads to %v, and ports below %d take the capability CAP_NET_BIND_SERVICE: choose another qualifier", qual, ia.place(qual), firstFreePort)
 	}
-	return check(op, r)
+	return checkFile(op, r, ia.overTCP)
 }

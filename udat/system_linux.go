@@ -11,11 +11,12 @@ import (
 	"unsafe"
 )
 
-// tryAddress returns why the kernel would send nothing to an address. It sends nothing either.
+// tryAddress returns why the kernel would send nothing to an address, nil if that is not known. It
+// sends nothing either.
 func tryAddress(address netip.Addr) error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return nil
 	}
 	defer syscall.Close(fd)
 	const anyPort = 1

@@ -94,6 +94,8 @@ func makeMany(ia *udat.IA, kind string) error {
 			o, err = endpoint(nil)
 		case "large endpoint":
 			o, err = endpoint(&udat.EPAttr{MaxRequestDTOs: min(largeQueue, attr.MaxDTOPerEP), MaxRequestIOV: attr.MaxIOVSegmentsPerDTO})
+		case "notification object":
+			o, err = udat.CreateCNO(ia, nil)
 		case "zone":
 			o, err = udat.CreatePZ(ia)
 		case "event dispatcher":

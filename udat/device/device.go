@@ -158,12 +158,14 @@ func List() (devices []Device, err error) {
 	if !cgo.Available {
 		return nil, ErrNoNativeLibrary
 	}
+	if err := FileLimit(filesOfList); err != nil { // the library says that there is no device
+		return nil, err
+	}
 	list, count, errno := cgo.IBVGetDeviceList()
 	switch errno {
 	case 0:
 		defer cgo.IBVFreeDeviceList(list)
-	case syscall.ENOSYS: // a kernel without RDMA
-		return nil, nil
+	case syscall.ENOSYS: // a kernel without RDMA, or without the devices' files
 	default:
 		return nil, os.NewSyscallError("ibv_get_device_list", errno)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -256,7 +257,41 @@ func TestExplainFileLimit(t *testing.T) {
 			if limit > 64 {
 				t.Errorf("no adapter opens with a limit of %d files: %v", limit, o.Text)
 			}
-			wantProblem(t, o, device.ProblemFileLimit, "ulimit -n")
+			wantProblem(t, o, device.ProblemFileLimit, "ulimit -n", syscall.EMFILE.Error())
+			if o.Return.Type() != udat.ErrInsufficientResources {
+				t.Errorf("the code is %v", o.Return)
+			}
+		}
+	}
+}
+
+// The system's table can be full, too, for all but root.
+func TestExplainSystemFileLimit(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	p := testPlace(t)
+	const setting = "/proc/sys/fs/file-max"
+	before, err := os.ReadFile(setting)
+	want(t, err)
+	counts, err := os.ReadFile("/proc/sys/fs/file-nr") // those of all processes come first
+	want(t, err)
+	want(t, os.WriteFile(setting, []byte(strings.Fields(string(counts))[0]), 0o644))
+	t.Cleanup(func() { want(t, os.WriteFile(setting, before, 0o644)) })
+	for _, name := range p.names() {
+		kinds := []string{"notification object"}
+		if name == p.bySCM() {
+			kinds = append(kinds, "service point", "chosen service point")
+		}
+		opened := child{task: childTask{Open: []string{name}, Drop: true, Make: kinds, Again: true}}.run(t).Opened
+		for _, o := range opened {
+			wantProblem(t, o, device.ProblemFileLimit, "fs.file-max", syscall.ENFILE.Error())
+			if o.Return.Type() != udat.ErrInsufficientResources {
+				t.Errorf("the code is %v", o.Return)
+			}
+		}
+		if len(opened) != len(kinds)+1 {
+			t.Errorf("the outcomes are %+v", opened)
 		}
 	}
 }

@@ -3,43 +3,48 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"syscall"
 )
 
 // lockableMemory returns the most bytes that this process may lock, which is
-// unlimited with the capability for it.
+// unlimited with the capability for it, and if that is not known.
 func lockableMemory() uint64 {
 	const (
 		rlimitMemlock = 8 // RLIMIT_MEMLOCK, which package syscall lacks
 		capIPCLock    = 14
 	)
 	var limit syscall.Rlimit
-	capabilities, _ := strconv.ParseUint(processStatus("CapEff"), 16, 64)
-	if syscall.Getrlimit(rlimitMemlock, &limit) != nil || capabilities&(1<<capIPCLock) != 0 {
+	capabilities, err := strconv.ParseUint(processStatus("CapEff"), 16, 64)
+	if err != nil || syscall.Getrlimit(rlimitMemlock, &limit) != nil || capabilities&(1<<capIPCLock) != 0 {
 		return math.MaxUint64
 	}
 	return limit.Cur
 }
 
-// filesProblem says that hardly a file can be opened any more, nil if they can.
-func filesProblem() error {
-	const enough = 32 // for any adapter
-	files := make([]int, 0, enough)
-	defer func() {
-		for _, fd := range files {
-			syscall.Close(fd)
-		}
-	}()
-	for range enough {
-		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+// FileLimit says that this process cannot open so many more files, nil if it can.
+func FileLimit(more int) error {
+	for range more {
+		fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC) // which needs no file system
 		if err != nil {
-			return fmt.Errorf("%w: an adapter needs room for up to %d files: %w: raise it (ulimit -n), or close files", ProblemFileLimit, enough, err)
+			return fileLimit(err, fmt.Sprintf("%d more cannot be opened", more))
 		}
-		files = append(files, fd)
+		defer syscall.Close(fd)
+	}
+	return nil
+}
+
+// fileLimit tells the errors of a full table of files, the process's or the system's, from others,
+// for which it returns nil.
+func fileLimit(err error, need string) error {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return fmt.Errorf("%w: %s: %w: raise the limit (ulimit -n), or close files", ProblemFileLimit, need, err)
+	case errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("%w: %s: %w: all processes together have as many as the system may: raise the limit (sysctl fs.file-max), or close files", ProblemFileLimit, need, err)
 	}
 	return nil
 }

@@ -16,11 +16,14 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
+// filesOfAdapter is enough files for an adapter, and for an attempt to open one: soft-RoCE takes up to 9.
+const filesOfAdapter = 16
+
 // WhyEntryNotOpened says why the library did not open an entry of the registry, of which known are
 // the names, and usable tells whether the entries of that name are of a version that the library
 // opens. The first thing that is in the way is the one that is named.
 func WhyEntryNotOpened(name string, known []string, usable bool) error {
-	if err := filesProblem(); err != nil { // before what looks into files
+	if err := FileLimit(filesOfAdapter); err != nil { // before what looks into files
 		return err
 	}
 	entries := findConfigEntries(name)
@@ -37,7 +40,7 @@ func WhyEntryNotOpened(name string, known []string, usable bool) error {
 
 // WhyNotOpened says why a provider did not open its device.
 func WhyNotOpened(library, instanceData string) error {
-	if err := filesProblem(); err != nil {
+	if err := FileLimit(filesOfAdapter); err != nil {
 		return err
 	}
 	return explainDevice(instanceData, library)
@@ -138,7 +141,10 @@ func explainEntry(entries []configEntry) error {
 func explainDevice(instanceData, library string) error {
 	target, port := splitInstance(instanceData)
 	devices, err := List()
-	if err != nil {
+	switch {
+	case errors.Is(err, ProblemFileLimit):
+		return err
+	case err != nil:
 		return fmt.Errorf("%w: %w", ProblemUnknown, err)
 	}
 	if len(devices) == 0 {

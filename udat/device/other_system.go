@@ -9,5 +9,6 @@ import "math"
 
 func faults(uint64, uint64) bool      { return false }
 func lockableMemory() uint64          { return math.MaxUint64 }
-func filesProblem() error             { return nil }
+func FileLimit(int) error             { return nil }
+func fileLimit(error, string) error   { return nil }
 func credentialsProblem(string) error { return nil }

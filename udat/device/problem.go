@@ -2,6 +2,7 @@ package device
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -106,7 +107,7 @@ func nodeProblem(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: there is no %s: load the kernel modules ib_uverbs and rdma_ucm; pass %s into a container", ProblemNoNode, path, nodesFolder)
 	}
-	return fmt.Errorf("%w: %w", ProblemUnknown, err)
+	return cmp.Or(fileLimit(err, "it cannot open "+path), fmt.Errorf("%w: %w", ProblemUnknown, err))
 }
 
 // interfaceProblem looks at what the CMA provider needs of a network interface that the
