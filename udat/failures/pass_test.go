@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	bound          = 15 * time.Second // of each wait
-	connectTimeout = 5 * time.Second
+	bound          = 15 * time.Second     // of each wait
+	connectTimeout = udat.TimeoutInfinite // which hides no event that does not come
 )
 
 // pass is one run of the scenario. Calls may fail in it: the pass then leaves out what cannot be done any more, and goes

@@ -248,7 +248,7 @@ func (a *adapter) transfers() {
 			p.steps++
 		}
 	}
-	end(udat.CloseGraceful, client, server)
+	end(udat.CloseGraceful, server, client)
 
 	// A connection that ends while receives and a suppressed request are outstanding.
 	if a.recv(client, nil, clientRecv) && a.establish(client, server, a.qual, server.ep) {
@@ -258,7 +258,7 @@ func (a *adapter) transfers() {
 			p.steps++
 		}
 	}
-	end(udat.CloseAbrupt, server, client)
+	end(udat.CloseAbrupt, client, server)
 }
 
 // exchange transfers in both directions, and waits until it is done.
@@ -341,7 +341,10 @@ func (a *adapter) refusals() {
 	if cr := a.connect(client, a.qual, connectTimeout, "reject me"); cr != nil {
 		client.ending = true // what comes now is as it should be
 		if a.ok("rejecting", cr.Reject([]byte("no"))) {
-			p.until("the rejection", func() bool { return client.phase == idle })
+			p.until("the rejection", func() bool {
+				a.rejectAll() // socket CM asks again if it has lost the answer
+				return client.phase == idle
+			})
 			a.want(client, udat.EventConnectionPeerRejected)
 		}
 	}

@@ -194,7 +194,6 @@ FAILING(SOCKETS, fopen, 0, EMFILE)
 
 FAILING(POLLS, poll, -1, ENOMEM)
 
-FAILING(WAKEUPS, ibv_get_cq_event, -1, EIO)
 FAILING(WAKEUPS, ibv_get_async_event, -1, EIO)
 FAILING(WAKEUPS, rdma_get_cm_event, -1, ENOMEM)
 FAILING(WAKEUPS, read, -1, EIO)
@@ -218,12 +217,43 @@ FAILING_POST(post_srq_recv)
 
 static int failing_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
-	return fails(POLLS, "ibv_poll_cq", __builtin_return_address(0)) ? -1 : device.poll_cq(cq, n, wc);
+	int found = fails(POLLS, "ibv_poll_cq", __builtin_return_address(0)) ? -1 : device.poll_cq(cq, n, wc);
+
+	errno = EIO; /* left for a call that returns its error */
+	return found;
 }
+
+/* The completion queue that could not be armed. An earlier arming does not count any more. */
+static struct ibv_cq *unarmed;
 
 static int failing_req_notify_cq(struct ibv_cq *cq, int solicited)
 {
-	return fails(POSTS, "ibv_req_notify_cq", __builtin_return_address(0)) ? ENOMEM : device.req_notify_cq(cq, solicited);
+	if (fails(POSTS, "ibv_req_notify_cq", __builtin_return_address(0))) {
+		__atomic_store_n(&unarmed, cq, __ATOMIC_SEQ_CST);
+		return ENOMEM;
+	}
+	if (unarmed == cq)
+		__atomic_store_n(&unarmed, NULL, __ATOMIC_SEQ_CST);
+	return device.req_notify_cq(cq, solicited);
+}
+
+long failing_ibv_get_cq_event(SIX) __asm__("ibv_get_cq_event");
+
+long failing_ibv_get_cq_event(SIX)
+{
+	long result;
+
+	if (fails(WAKEUPS, "ibv_get_cq_event", __builtin_return_address(0))) {
+		errno = EIO;
+		return -1;
+	}
+	result = ((call *)next("ibv_get_cq_event"))(a, b, c, d, e, f);
+	if (result == 0 && unarmed != NULL && *(struct ibv_cq **)b == unarmed) {
+		((call *)next("ibv_ack_cq_events"))((long)unarmed, 1, 0, 0, 0, 0);
+		errno = EAGAIN;
+		return -1;
+	}
+	return result;
 }
 
 long failing_ibv_open_device(SIX) __asm__("ibv_open_device");
