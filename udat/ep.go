@@ -389,13 +389,17 @@ func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
 // lacksEVD reports whether the library takes its own queue for a direction that cannot be used, which it makes once.
 func (p *epParts) lacksEVD() bool { return p.recv == nil || p.request == nil }
 
-// checkRoom explains that a shared queue has more receives than the EVD has room for.
+// checkRoom explains that more receives are posted than a receive EVD has room for.
 func (p *epParts) checkRoom(op string, r cgo.Return) error {
 	if r.Type() != cgo.InsufficientResources || r.Subtype() != cgo.ResourceTEVD {
 		return nil
 	}
-	return refuse(op, ErrInsufficientResources, ResourceTEVD, "the receives that are posted to the shared queue have no room on the receive event dispatcher: "+
-		"make it longer with Resize, or take completions")
+	to := "endpoint"
+	if p.srq != nil {
+		to = "shared queue"
+	}
+	return refuse(op, ErrInsufficientResources, ResourceTEVD, "the receives that are posted to the %s have no room on the receive event dispatcher: "+
+		"make it longer with Resize, or take completions", to)
 }
 
 func (ep *EP) requireState(op string, want EPState) error {

@@ -190,6 +190,26 @@ func TestModifyEVDs(t *testing.T) {
 	})
 }
 
+// An endpoint whose receives have no room on another event dispatcher stays on its own, and gives the reason.
+func TestModifyWithoutRoom(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, short := udattest.NewEndpoint(t, ia, nil), createEVD(t, ia, 1, udat.EVDDTO)
+		posted := qlen(t, short) + 1
+		for cookie := range posted {
+			want(t, e.PostRecv(one(e.Segment(t, 0, 8)), uint64(cookie), 0))
+		}
+		err := e.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: short})
+		want(t, err, noRoom...)
+		if err != nil && !strings.Contains(err.Error(), "posted to the endpoint") {
+			t.Errorf("the error does not say which receives have no room: %v", err)
+		}
+		want(t, e.Reset())
+		for cookie := range posted {
+			wantCompletion(t, e.Recv, uint64(cookie), udat.DTOErrFlushed)
+		}
+	})
+}
+
 // No event of an endpoint is left behind on an event dispatcher that it uses no more.
 func TestModifyUntaken(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

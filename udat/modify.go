@@ -23,7 +23,9 @@ const unsupportedEPFields = EPParamMask(cgo.EPFieldComm | cgo.EPFieldSRQHandle |
 // ErrInvalidParameter, which for those that no provider supports matches
 // errors.ErrUnsupported too. While events of the endpoint wait on an event dispatcher
 // that it would use no more, it fails with ErrInvalidState and the subtype
-// InvalidStateEVDInUse: take them first.
+// InvalidStateEVDInUse: take them first. With another receive event dispatcher it fails
+// with ErrInsufficientResources and the subtype ResourceTEVD if that has no room for the
+// receives that are posted: see CreateEVD.
 //
 //	Implements: DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_EP_PARAM_MASK ep_param_mask, IN const DAT_EP_PARAM *ep_param)
