@@ -307,11 +307,7 @@ func TestAnswerRefused(t *testing.T) {
 func TestAcceptAfterClientHasGone(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener, server := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)
-		rounds := 3
-		if udattest.IWARP(t, ia) {
-			rounds = 1 // the end of an attempt takes ten seconds
-		}
-		for range rounds {
+		for range 3 {
 			client, next := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 			cr := request(t, client, listener)
 			want(t, client.Disconnect(udat.CloseAbrupt))
@@ -342,11 +338,8 @@ func TestAcceptAfterClientHasGone(t *testing.T) {
 // Receives that are posted while an accept fails complete once, as all others.
 func TestReceiveBesideFailedAccept(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		listener, rounds := udattest.Listen(t, ia), 30
-		if udattest.IWARP(t, ia) {
-			rounds = 1 // the end of an attempt takes ten seconds
-		}
-		for range rounds {
+		listener := udattest.Listen(t, ia)
+		for range 30 {
 			client, server := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, &udat.EPAttr{MaxRecvDTOs: 64})
 			cr, segment := request(t, client, listener), server.Segment(t, 0, 8)
 			want(t, client.EP.Free())

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -79,3 +80,60 @@ func TestDialCanceled(t *testing.T) {
 }
 
 func portOf(qual udat.ConnQual) string { return strconv.FormatUint(uint64(qual), 10) }
+
+// A dial that is canceled at any moment, and Close beside dials, hold up nobody.
+func TestDialsEndedAnytime(t *testing.T) {
+	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
+		address := listen(t, n).Addr().String()
+		for i := range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*500*time.Microsecond)
+			if c, err := n.DialContext(ctx, "", address); err == nil {
+				want(t, c.Close())
+			}
+			cancel()
+			ctx, cancel = context.WithTimeout(t.Context(), patience)
+			c, err := n.DialContext(ctx, "", address)
+			cancel()
+			if err != nil {
+				t.Fatalf("after %d canceled dials, another one returned %v", i+1, err)
+			}
+			want(t, c.Close())
+		}
+	})
+	for _, name := range udattest.Names(t) {
+		for range 5 {
+			n, err := stream.Open(name)
+			want(t, err)
+			address := listen(t, n).Addr().String()
+			var dials sync.WaitGroup
+			connected := make(chan struct{}, 100)
+			for range 4 {
+				dials.Add(1)
+				go func() {
+					defer dials.Done()
+					for {
+						c, err := n.Dial(address)
+						if err != nil {
+							return // the network is closed
+						}
+						_ = c.Close()
+						select {
+						case connected <- struct{}{}:
+						default:
+						}
+					}
+				}()
+			}
+			<-connected
+			began := time.Now()
+			want(t, n.Close())
+			dials.Wait()
+			if took := time.Since(began); took > patience {
+				t.Errorf("Close beside dials took %v", took)
+			}
+		}
+	}
+}
+
+// patience is far less than the ten seconds for which soft-iWARP lets an attempt wait for its answer.
+const patience = 5 * time.Second

@@ -163,13 +163,45 @@ func TestCallsBesideSilentHost(t *testing.T) {
 		other := a.newEndpoint(t)
 		other.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
 		other.abort(t)
+		success(t, "EPReset", cgo.EPReset(e.EPHandle))
 		if !late.Stop() {
 			t.Fatal("the calls have returned when the host has answered")
 		}
 		answer()
-		success(t, "EPReset", cgo.EPReset(e.EPHandle))
 		a.connect(t, a.listen(t), e, a.newEndpoint(t), nil)
 		other.connect.empty(t)
+	})
+}
+
+// An endpoint whose attempt is ended is freed, or reset, before the attempt has its answer, which the program itself may
+// have to give. Nothing that the adapter still has refers to it.
+func TestEndUnanswered(t *testing.T) {
+	if !isSlow(t, slowThreads, overwriteFreed) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l, freed, reset := a.listen(t), a.newRacer(t, 1), a.newEndpoint(t)
+		ep := freed.newEndpoint(t)
+		freed.connectTo(t, l, ep, "")
+		first := l.request(t)
+		freed.end(t, ep)
+		reset.postRecv(t, 1)
+		reset.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
+		second := l.request(t)
+		reset.abort(t)
+		reset.postRecv(t, 2)
+		success(t, "EPReset", cgo.EPReset(reset.EPHandle))
+		if a.iwarp && !established(t, l.qual) {
+			t.Error("the calls have waited for the kernel to give up")
+		}
+		reset.recv.expectFlushed(t, 1)
+		reset.recv.expectFlushed(t, 2)
+		success(t, "CRReject", cgo.CRReject(first, nil))
+		success(t, "CRReject", cgo.CRReject(second, nil))
+		a.connect(t, l, reset, a.newEndpoint(t), nil)
+		reset.connect.empty(t)
+		freed.drain(t)
 	})
 }
 

@@ -98,10 +98,7 @@ func TestFailedAttempt(t *testing.T) {
 			}},
 		} {
 			t.Run(attempt.event.String(), func(t *testing.T) {
-				e, other, rounds := a.newEndpoint(t), a.newEndpoint(t), 2
-				if a.iwarp {
-					rounds = 1 // the end of an attempt that nobody has answered takes ten seconds
-				}
+				e, other := a.newEndpoint(t), a.newEndpoint(t)
 				fail := func() {
 					e.postRecv(t, 1)
 					e.postRecv(t, 2)
@@ -112,7 +109,7 @@ func TestFailedAttempt(t *testing.T) {
 						attempt.end(t, e, l.request(t))
 					}
 				}
-				for range rounds {
+				for range 2 {
 					fail()
 					e.wantFailed(t)
 				}
@@ -198,7 +195,7 @@ func TestEndpointOfFailedAccept(t *testing.T) {
 		l, active := a.listen(t), a.newRacer(t, 1)
 		tries := 20 // the kernel may learn late that the peer has gone
 		if a.iwarp {
-			tries = 1 // each takes ten seconds
+			tries = 1 // each takes the ten seconds of the kernel
 		}
 		for range tries {
 			gone, passive := active.newEndpoint(t), a.newEndpoint(t)
@@ -206,6 +203,9 @@ func TestEndpointOfFailedAccept(t *testing.T) {
 			active.connectTo(t, l, gone, "")
 			request := l.request(t)
 			active.end(t, gone)
+			if a.iwarp {
+				eventually(t, "the kernel learns that the peer has gone", func() bool { return !established(t, l.qual) })
+			}
 			if isSocketCM(a) {
 				os.Setenv(closed, "1")
 			}
