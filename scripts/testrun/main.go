@@ -29,7 +29,7 @@ func main() {
 	check := flag.String("check", "", "a `command` that checks the code, to run beside the tests")
 	slots := flag.Int("slots", runtime.NumCPU()+2, "how many machines run at once")
 	flag.Parse()
-	o.small = smallMachines()
+	o.small, o.uml = smallMachines(), userModeLinux()
 	o.named = flag.NArg() > 0
 
 	t := &tally{out: os.Stdout, shown: time.Now()}

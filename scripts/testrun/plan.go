@@ -18,6 +18,7 @@ type options struct {
 	ownDevice bool
 	inMachine bool
 	iwarp     bool     // only the CMA provider can use the device
+	uml       bool     // virtual machines are User-Mode Linux, which has soft-iWARP
 	small     []string // the environment for machines that use little of the processors
 }
 
@@ -54,6 +55,7 @@ var (
 	soakPackages    = packagePattern(`udat/soak$`)
 	// These start processes, in which nothing is watched.
 	failuresPackages = packagePattern(`udat/failures$`)
+	iwarpPackages    = packagePattern(`(udat|udat/conformance|udat/failures|examples/stream|scripts/dapl/devicetest)$`)
 	racePackages     = packagePattern(`(udat(/|$)|examples/stream$)`)
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
@@ -63,6 +65,9 @@ var (
 )
 
 const (
+	// Calls in all states, calls that fail, and attempts that end at any moment, a sample of which runs over soft-iWARP, too:
+	// there the kernel waits for peers.
+	iwarpOnly = `^FuzzCalls$/^seed#[0-9]$|^Test(CallsInEachState|Sweep|DialsEndedAnytime|EndUnanswered|CallsBesideSilentHost)$`
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// These test what only maintainers run, or follow each step of a user. They run at night.
@@ -148,6 +153,15 @@ func (o options) plan(packages []testPackage) []run {
 			r.flags = []string{"-reliability.flood=2000", seedFlag("reliability.seed")}
 		}
 		runs = append(runs, r)
+		if !o.quick && o.long == 0 && !o.ownDevice && !o.iwarp && o.uml {
+			runs = append(runs, run{
+				title:    "testing over soft-iWARP what waits for the kernel",
+				packages: of(packages, iwarpPackages),
+				exec:     []string{"scripts/testbed", "--accel", "uml", "--device", "siw"},
+				device:   true,
+				only:     iwarpOnly,
+			})
+		}
 		r.title = "testing message passing on several machines"
 		r.packages, r.flags, r.skip = of(packages, clusterPackages), nil, ""
 		runs = append(runs, r)
@@ -200,6 +214,17 @@ func smallMachines() (environment []string) {
 		}
 	}
 	return environment
+}
+
+// userModeLinux reports whether virtual machines are User-Mode Linux: if the user wants that, or there is no KVM.
+func userModeLinux() bool {
+	accelerator := os.Getenv("TESTBED_ACCEL")
+	if accelerator == "fastest" {
+		kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+		_ = kvm.Close()
+		return err != nil
+	}
+	return accelerator == "uml"
 }
 
 // searches are the runs that look for rare faults.

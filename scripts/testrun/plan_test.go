@@ -57,13 +57,30 @@ func TestPlanLong(t *testing.T) {
 		!strings.Contains(text, "SMALL") {
 		t.Errorf("a plain run is\n%s", text)
 	}
-	if text := titles(options{iwarp: true}); strings.Contains(text, cmaParts) {
+	if text := titles(options{iwarp: true, uml: true}); strings.Contains(text, cmaParts) || strings.Contains(text, "over soft-iWARP") {
 		t.Errorf("a run over iWARP leaves out its only provider\n%s", text)
 	}
 	if text := titles(options{long: time.Minute, small: []string{"SMALL"}}); strings.Contains(text, machinesSkip) || strings.Contains(text, hostSkip) || !strings.Contains(text, "random") ||
 		strings.Contains(text, asanSkipMore) || strings.Contains(text, socketCMParts) || strings.Contains(text, cmaParts) ||
 		strings.Contains(text, "SMALL") {
 		t.Errorf("a long run is\n%s", text)
+	}
+}
+
+// Where virtual machines have soft-iWARP, a plain run tests on that, too.
+func TestPlanIWARP(t *testing.T) {
+	packages, want := everyPackage(t), []string{"examples/stream", "scripts/dapl/devicetest", "udat", "udat/conformance", "udat/failures"}
+	var tested []string
+	for _, r := range (options{uml: true}).plan(packages) {
+		if r.only == iwarpOnly {
+			for _, p := range r.packages {
+				tested = append(tested, short(p.ImportPath))
+			}
+		}
+	}
+	slices.Sort(tested)
+	if !slices.Equal(tested, want) {
+		t.Errorf("tested over soft-iWARP: %v, want %v", tested, want)
 	}
 }
 
