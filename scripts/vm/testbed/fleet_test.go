@@ -139,6 +139,30 @@ func disturb(ctx context.Context) error {
 	return nil
 }
 
+// A machine hears the answer to a request, whatever was sent to it before: the job has the environment, which may not fit into
+// the buffer of a terminal.
+func TestAnswerAfterLongJob(t *testing.T) {
+	needMachine(t)
+	program := copySelf(t, t.TempDir())
+	for _, processors := range []string{"1", "2"} {
+		b := newBed(t, "--cpus", processors, "--memory", "512M", program)
+		b.cmd.Env = append(os.Environ(), roleVariable+"=ask", "LONG="+strings.Repeat("x", 100_000))
+		b.start()
+		b.wait()
+		b.wantExit(0)
+	}
+}
+
+func playAsk() int {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := control.Meet(ctx, "alone", ""); err == nil || !strings.Contains(err.Error(), "--machines") {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
 func TestControlOfMachineAlone(t *testing.T) {
 	var got control.Reply
 	request := func(r control.Request) {

@@ -336,6 +336,8 @@ func playRole(role string) int {
 			return 1
 		}
 		return 0
+	case "ask":
+		return playAsk()
 	case "fleet":
 		return playFleet()
 	case "emulator":
