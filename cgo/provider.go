@@ -71,6 +71,14 @@ func FileOf(library Library, symbol string) string {
 	return filepath.Clean(file)
 }
 
+// RunPath returns the folders in which the loader looks for the libraries of this program before the usual ones, separated
+// by colons.
+//
+// Calls:
+//
+//	int dlinfo(void *handle, int request, void *info)
+func RunPath() string { return C.GoString(C.goudat_run_path()) }
+
 // TryThread begins a thread that ends at once, as a provider that opens an adapter begins threads. It returns 0, or the
 // error number if no more threads may be made.
 func TryThread() syscall.Errno { return syscall.Errno(C.goudat_try_thread()) }

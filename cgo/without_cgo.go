@@ -408,6 +408,8 @@ func Text(library Library, symbol string) (_ string) { return }
 
 func FileOf(library Library, symbol string) (_ string) { return }
 
+func RunPath() (_ string) { return }
+
 func TryThread() (ret syscall.Errno) {
 	ret = syscall.ENOSYS
 	return

@@ -36,11 +36,16 @@ func TestRefusalsNameRemedy(t *testing.T) {
 		if name, ok := call.Fun.(*ast.Ident); !ok || name.Name != "refuse" && name.Name != "refuseUnsupported" {
 			return true
 		}
+		format := false
 		for _, argument := range call.Args[1:] {
+			if name, ok := argument.(*ast.Ident); ok && format && name.IsExported() && name.Name != "MaxSpin" {
+				t.Errorf("%v: the text has the C name of %s: write the Go name", files.Position(call.Pos()), name.Name)
+			}
 			literal, ok := argument.(*ast.BasicLit)
 			if !ok || literal.Kind != token.STRING {
 				continue
 			}
+			format = true
 			text, err := strconv.Unquote(literal.Value)
 			if err != nil {
 				t.Fatal(err)

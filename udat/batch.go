@@ -25,8 +25,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		first := batchedOperation(batch[accepted].Operation)
 		if first == nil {
 			return accepted, ep.obj.unusableOr(op.call, InvalidHandleEP, refuse(op.call, ErrInvalidParameter, NoSubtype,
-				"Operation of post %d of the batch is %v, it must be %v, %v, %v or %v: set it, and post others with the method of their own", accepted, batch[accepted].Operation,
-				DTOSend, DTOReceive, DTORDMARead, DTORDMAWrite))
+				"Operation of post %d of the batch is %v, it must be DTOSend, DTOReceive, DTORDMARead or DTORDMAWrite: set it, and post others with the method of their own", accepted, batch[accepted].Operation))
 		}
 		q := ep.queue(first)
 		var n int

@@ -26,7 +26,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	}
 	defer ep.request.mu.Unlock()
 	if flags != CloseAbrupt && flags != CloseGraceful {
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be %v or %v", flags, CloseAbrupt, CloseGraceful)
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be CloseAbrupt or CloseGraceful", flags)
 	}
 	call := shadow.DisconnectAbrupt
 	if flags == CloseGraceful {

@@ -128,7 +128,7 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		case !slices.Contains(stream.allowed, stream.is):
 			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %v, it must be one of %v: leave CompletionDefault", stream.name, stream.is, stream.allowed)
 		case stream.evd != nil && stream.evd.flags&^(EVDDTO|EVDRMRBind) != 0 && stream.is != CompletionDefault && stream.is != CompletionEVDThreshold:
-			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %v, it must be %v with an event dispatcher that takes other events too: leave CompletionDefault, or use one of EVDDTO alone", stream.name, stream.is, CompletionEVDThreshold)
+			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %v, it must be CompletionEVDThreshold with an event dispatcher that takes other events too: leave CompletionDefault, or use one of EVDDTO alone", stream.name, stream.is)
 		}
 	}
 	switch {

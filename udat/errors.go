@@ -41,7 +41,7 @@ var ErrNoNativeLibrary = device.ErrNoNativeLibrary
 //   - the error of the context that ended a wait, and its cause: see context.Cause.
 //     It is a time-out if the context's error is context.DeadlineExceeded.
 type Error struct {
-	Op     string // the C name of the call, dat_ep_connect for example
+	Op     string // the C name of the call, dat_ep_connect for example, or the Go name of one that C does not have
 	Return Return // the library's code or, where udat refused the call, that of the specification
 	Detail string // what is wrong and what to do, for people; may be empty
 	Err    error  // the cause, if it is not the library: ErrClosed, the error of a context, a Problem

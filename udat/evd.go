@@ -87,7 +87,7 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	case minQLen <= 0 || minQLen > most:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most)
 	case flags == 0 || flags&^knownEVDFlags != 0:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be some of %v", flags, knownEVDFlags)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be some of EVDSoftware, EVDCR, EVDDTO, EVDConnection and EVDRMRBind", flags)
 	case flags&EVDDTO != 0 && flags&EVDConnection != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, but no provider has completions and connection events on one event dispatcher: create another for the connection events", flags)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/internal/life"
+	"github.com/goudat/goudat/udat/internal/logging"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
@@ -56,10 +57,11 @@ func (ia *IA) object() *object {
 //     that with an IPv4 address.
 //   - "scm:mlx5_0/1", the socket CM provider (libdaploscm) on a device and a
 //     port; without "/1", on the first active port.
-//   - "mlx5_0", a device, see device.List, or "eth0", a network interface: the
-//     CMA provider, which connects over the device itself, if an interface of
-//     the device has an IPv4 address, and else the socket CM provider, which
-//     connects over any other network.
+//   - "mlx5_0", a device, see device.List: the CMA provider, which connects over
+//     the device itself, if an interface of the device has an IPv4 address, and
+//     else the socket CM provider, which connects over any other network. See
+//     SetLogHandler for a record of the choice.
+//   - "eth0", a network interface: "cma:eth0".
 //
 // All but the first need no entry in dat.conf. ProviderAttr has the name in
 // full. A peer has to use the same provider.
@@ -409,7 +411,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	const op = "dat_ia_close"
 	switch {
 	case flags != CloseAbrupt && flags != CloseGraceful:
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be %v or %v", flags, CloseAbrupt, CloseGraceful)
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be CloseAbrupt or CloseGraceful", flags)
 	case ia == nil:
 		return ia.object().enter(op, InvalidHandleIA)
 	}
@@ -418,9 +420,11 @@ func (ia *IA) Close(flags CloseFlags) error {
 	var empty func()
 	if flags == CloseAbrupt {
 		empty = func() {
-			_ = ia.async.ModifyCNO(nil)
-			ia.abortAttempts()
-			ia.freeChildren()
+			logging.Quiet(func() {
+				_ = ia.async.ModifyCNO(nil)
+				ia.abortAttempts()
+				ia.freeChildren()
+			})
 		}
 	}
 	var failure error

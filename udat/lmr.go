@@ -66,7 +66,7 @@ func (lmr *LMR) check(op string, privileges MemPriv) error {
 	case len(lmr.memory) == 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty: it must have at least one byte")
 	case privileges == 0 || privileges&^knownPrivileges != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "the privileges are %v, they must be some of %v", privileges, knownPrivileges)
+		return refuse(op, ErrInvalidParameter, InvalidArg6, "the privileges are %v, they must be some of MemPrivLocalRead, MemPrivLocalWrite, MemPrivRemoteRead, MemPrivRemoteWrite and MemPrivIBRemoteAtomic", privileges)
 	case privileges&(MemPrivRemoteWrite|MemPrivIBRemoteAtomic) != 0 && privileges&MemPrivLocalWrite == 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "remote writes and atomic operations need local write: add MemPrivLocalWrite to the privileges, which are %v", privileges)
 	}
@@ -114,7 +114,7 @@ func (p MemPriv) writing() string {
 
 // Bytes returns the registered memory, or nil once the region is freed.
 func (lmr *LMR) Bytes() []byte {
-	if lmr.object().enter("dat_lmr_query", InvalidHandleLMR) != nil {
+	if lmr.object().enter("LMR.Bytes", InvalidHandleLMR) != nil {
 		return nil
 	}
 	defer lmr.obj.Leave()
@@ -206,9 +206,7 @@ func (ia *IA) sync(op string, segments []Segment, native func(cgo.IAHandle, []cg
 	triplets := make([]cgo.LMRTriplet, len(segments))
 	for i, s := range segments {
 		triplets[i] = s.triplet
-		if s.lmr != nil {
-			arguments = append(arguments, argument{&s.lmr.obj, InvalidHandleLMR})
-		}
+		arguments = append(arguments, argument{s.lmr.object(), InvalidHandleLMR})
 	}
 	leave, err := enterAll(op, arguments...)
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 
 // SetLogHandler has handler get a record of each call that is refused, with the
 // attributes call, code and detail, and of each connection event and connection
-// request that is taken, with event, adapter and object. What has failed is a
+// request that is taken, with event, adapter and object. Where Open was given the name
+// of a device, a record has name, the adapter that it chose, and the reason. Calls that
+// udat makes itself, as IA.Close does to free what is on the adapter, have no record. What has failed is a
 // slog.LevelWarn, all else a slog.LevelInfo. Nil, the default, logs nothing. For the
 // log of the program: SetLogHandler(slog.Default().Handler()).
 //

@@ -119,7 +119,7 @@ func (lmr *LMR) release() {
 // lmr is reachable, even after Free, so that one goroutine can read them while another frees the
 // region. Pages returns nil for other memory and for a freed region.
 func (lmr *LMR) Pages() []byte {
-	if lmr.object().enter(pieceOp, InvalidHandleLMR) != nil {
+	if lmr.object().enter("LMR.Pages", InvalidHandleLMR) != nil {
 		return nil
 	}
 	defer lmr.obj.Leave()

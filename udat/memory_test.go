@@ -263,8 +263,8 @@ func TestMemoryArguments(t *testing.T) {
 			remedy string
 		}{
 			{register(nil, udat.MemPrivAll), udat.InvalidArg4, "it must have at least one byte"},
-			{register(memory, 0), udat.InvalidArg6, "they must be some of DAT_MEM_PRIV_LOCAL_READ_FLAG"},
-			{register(memory, 0x1000), udat.InvalidArg6, "they must be some of DAT_MEM_PRIV_LOCAL_READ_FLAG"},
+			{register(memory, 0), udat.InvalidArg6, "they must be some of MemPrivLocalRead"},
+			{register(memory, 0x1000), udat.InvalidArg6, "they must be some of MemPrivLocalRead"},
 			{register(memory, udat.MemPrivRemoteWrite), udat.InvalidArg6, "add MemPrivLocalWrite"},
 			{register(memory, udat.MemPrivLocalRead|udat.MemPrivIBRemoteAtomic), udat.InvalidArg6, "add MemPrivLocalWrite"},
 			{second(udat.AllocMemory(pz, 0, udat.MemPrivAll)), udat.InvalidArg4, "must be positive"},

@@ -119,7 +119,7 @@ func needRevision(op string) error {
 	if revision >= neededRevision {
 		return nil
 	}
-	return wrongLibrary(op, "the loader found %s, which %s, and udat needs revision %d", cgo.FileOf(0, "dat_ia_openv"), having(revision), neededRevision)
+	return wrongLibrary(op, "the loader found %s, which %s, and udat needs revision %d%s", cgo.FileOf(0, "dat_ia_openv"), having(revision), neededRevision, device.PassedOver("libdat2.so.2"))
 }
 
 // checkProviderLibrary fails if a provider's library is not of libdat2's revision, which

@@ -29,6 +29,15 @@ func TestPostRefusals(t *testing.T) {
 		want(t, active.PostSend(make([]udat.Segment, 100), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
 		want(t, active.PostRDMARead(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
+		for _, err := range []error{
+			active.PostSend(one(udat.Segment{}), 0, 0), active.PostRecv(one(udat.Segment{}), 0, 0),
+			active.PostRDMAWrite([]udat.Segment{active.Segment(t, 0, 1), {}}, 0, remote, 0),
+			second(active.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: make([]udat.Segment, 1)}})),
+		} {
+			want(t, err, udat.ErrInvalidParameter, udat.InvalidArg3)
+			wantDetail(t, err)
+		}
+		want(t, ia.SyncRDMARead(make([]udat.Segment, 1)), udat.ErrInvalidHandle, udat.InvalidHandleLMR)
 		freed := must(udat.AllocMemory(active.PZ, 8, udat.MemPrivAll))
 		segment := must(freed.Segment(0, 8))
 		want(t, freed.Free())

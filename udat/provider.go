@@ -11,6 +11,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/logging"
 )
 
 // provider is an entry of the library's dynamic registry: a provider library that
@@ -190,6 +191,9 @@ func providerOf(op, name string) (*provider, error) {
 	}
 	if a == nil {
 		return nil, nil
+	}
+	if a.Reason != "" {
+		logging.Chosen(name, a.Name, a.Reason)
 	}
 	if p := providers[a.Name]; p != nil {
 		return p, nil

@@ -31,9 +31,9 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	switch flags {
 	case PSPConsumer:
 	case PSPProvider:
-		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "no provider can accept a request on an endpoint that it has made itself: use %v", PSPConsumer)
+		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "no provider can accept a request on an endpoint that it has made itself: use PSPConsumer")
 	default:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be %v", flags, PSPConsumer)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be PSPConsumer", flags)
 	}
 	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2), func(s *service) (cgo.PSPHandle, cgo.Return) {
 		return cgo.PSPCreate(ia.handle, uint64(qual), evd.queue.Handle(), cgo.PSPConsumer)

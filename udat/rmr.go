@@ -94,7 +94,7 @@ func checkBindPrivileges(segment Segment, privileges MemPriv) error {
 	case segment.Len() == 0:
 		return nil
 	case privileges&remotePrivileges == 0 || privileges&^knownPrivileges != 0:
-		return refuse(bindOp, ErrInvalidParameter, InvalidArg4, "the privileges are %v, they must have some of %v", privileges, remotePrivileges)
+		return refuse(bindOp, ErrInvalidParameter, InvalidArg4, "the privileges are %v, they must have some of MemPrivRemoteRead, MemPrivRemoteWrite and MemPrivIBRemoteAtomic", privileges)
 	case segment.lmr.privileges&MemPrivLocalWrite == 0:
 		return refuse(bindOp, ErrPrivilegesViolation, PrivilegesWrite, "the memory has the privileges %v: register it with MemPrivLocalWrite, which windows need", segment.lmr.privileges)
 	}

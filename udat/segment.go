@@ -9,7 +9,8 @@ import (
 )
 
 // Segment is a piece of a registered region, for the local side of an
-// operation. The zero Segment is a piece without bytes.
+// operation. The zero Segment is none: it ends the binding of an RMR, and no
+// operation takes it.
 type Segment struct {
 	lmr     *LMR
 	triplet cgo.LMRTriplet
@@ -18,19 +19,18 @@ type Segment struct {
 // Len returns the number of bytes.
 func (s Segment) Len() int { return int(s.triplet.SegmentLength) }
 
-const pieceOp = "dat_lmr_query"
-
 // Segment returns the piece of length bytes that starts at offset.
 func (lmr *LMR) Segment(offset, length int) (Segment, error) {
-	if err := lmr.object().enter(pieceOp, InvalidHandleLMR); err != nil {
+	const op = "LMR.Segment"
+	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
 		return Segment{}, err
 	}
 	defer lmr.obj.Leave()
 	if size := len(lmr.memory); offset < 0 || length < 0 || offset > size || length > size-offset {
-		return Segment{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,
+		return Segment{}, refuse(op, ErrInvalidParameter, InvalidArg2,
 			"the piece of %d bytes at offset %d is not inside the region of %d bytes: choose one that is", length, offset, size)
 	}
-	return lmr.segment(lmr.address()+uint64(offset), length)
+	return lmr.segment(op, lmr.address()+uint64(offset), length)
 }
 
 // SegmentOf returns the piece that a slice of the region's memory is: a slice of
@@ -38,23 +38,24 @@ func (lmr *LMR) Segment(offset, length int) (Segment, error) {
 // ErrInvalidParameter for any other slice, and for one that reaches beyond the
 // region.
 func (lmr *LMR) SegmentOf(slice []byte) (Segment, error) {
-	if err := lmr.object().enter(pieceOp, InvalidHandleLMR); err != nil {
+	const op = "LMR.SegmentOf"
+	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
 		return Segment{}, err
 	}
 	defer lmr.obj.Leave()
 	address := addressOf(slice)
 	offset, size := address-lmr.address(), uint64(len(lmr.memory)) // an address before the region wraps around
 	if offset > size || uint64(len(slice)) > size-offset {
-		return Segment{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2,
+		return Segment{}, refuse(op, ErrInvalidParameter, InvalidArg2,
 			"the slice of %d bytes at 0x%x is not inside the region of %d bytes at 0x%x: take a slice of LMR.Bytes, and note that append moves what outgrows its capacity",
 			len(slice), address, size, lmr.address())
 	}
-	return lmr.segment(address, len(slice))
+	return lmr.segment(op, address, len(slice))
 }
 
-func (lmr *LMR) segment(address uint64, length int) (Segment, error) {
+func (lmr *LMR) segment(op string, address uint64, length int) (Segment, error) {
 	if uint64(length) > math.MaxUint32 {
-		return Segment{}, refuse(pieceOp, ErrInvalidParameter, InvalidArg2, "the piece has %d bytes, at most %d go into one: take several", length, uint32(math.MaxUint32))
+		return Segment{}, refuse(op, ErrInvalidParameter, InvalidArg2, "the piece has %d bytes, at most %d go into one: take several", length, uint32(math.MaxUint32))
 	}
 	return Segment{lmr: lmr, triplet: cgo.LMRTriplet{
 		VirtualAddress: address,
@@ -105,14 +106,12 @@ type RMRTriplet struct {
 // RMRTripletSize is the number of bytes that AppendBinary appends.
 const RMRTripletSize = 16
 
-const rmrTripletOp = "DAT_RMR_TRIPLET"
-
 // Slice names the part of length bytes that starts at offset. It fails with
 // ErrInvalidParameter when the part is not inside.
 func (t RMRTriplet) Slice(offset, length int) (RMRTriplet, error) {
 	size := uint64(t.SegmentLength)
 	if offset < 0 || length < 0 || uint64(offset) > size || uint64(length) > size-uint64(offset) {
-		return RMRTriplet{}, invalid(rmrTripletOp, NoSubtype, "the part of %d bytes at offset %d is not inside the remote memory of %d bytes", length, offset, size)
+		return RMRTriplet{}, invalid("RMRTriplet.Slice", NoSubtype, "the part of %d bytes at offset %d is not inside the remote memory of %d bytes", length, offset, size)
 	}
 	return RMRTriplet{VirtualAddress: t.VirtualAddress + uint64(offset), SegmentLength: uint32(length), RMRContext: t.RMRContext}, nil
 }
@@ -129,7 +128,7 @@ func (t RMRTriplet) AppendBinary(b []byte) ([]byte, error) {
 // ErrInvalidParameter for any other number of bytes.
 func (t *RMRTriplet) UnmarshalBinary(b []byte) error {
 	if len(b) != RMRTripletSize {
-		return invalid(rmrTripletOp, NoSubtype, "there are %d bytes, a triplet has %d: cut off what is behind it, as the padding of private data", len(b), RMRTripletSize)
+		return invalid("RMRTriplet.UnmarshalBinary", NoSubtype, "there are %d bytes, a triplet has %d: cut off what is behind it, as the padding of private data", len(b), RMRTripletSize)
 	}
 	t.VirtualAddress = binary.BigEndian.Uint64(b)
 	t.SegmentLength = binary.BigEndian.Uint32(b[8:])

@@ -1,6 +1,7 @@
 package udat_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -30,6 +31,12 @@ func TestPiecesOfSlices(t *testing.T) {
 				}
 			}
 			want(t, second(lmr.SegmentOf(b[len(b):])))
+			for op, err := range map[string]error{"LMR.Segment": second(lmr.Segment(0, -1)), "LMR.SegmentOf": second(lmr.SegmentOf(memory))} {
+				var e *udat.Error
+				if !errors.As(err, &e) || e.Op != op {
+					t.Errorf("%s fails with %v", op, err)
+				}
+			}
 		}
 		for name, slice := range map[string][]byte{
 			"nil": nil, "before": memory[99:101], "behind": memory[899:901], "around": memory, "grown": append(registered.Bytes(), 1),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/logging"
 )
 
 // service is what a PSP and an RSP have in common.
@@ -22,7 +23,7 @@ type service struct {
 // complete. The caller has entered the adapter and the event dispatcher.
 func (s *service) listen(op, kind string, free func() error, create func() (uintptr, cgo.Return)) error {
 	if s.evd.flags&EVDCR == 0 {
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher was made for %v: create it with %v", s.evd.flags, EVDCR)
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher was made for %v: create it with EVDCR", s.evd.flags)
 	}
 	if s.qual != anyConnQual && s.ia.overTCP && uint16(s.qual+tcpOffset) == 0 {
 		// The library would listen on a port that the system chooses.
@@ -56,9 +57,11 @@ func (s *service) free(op string, invalid ReturnSubtype, native func() error) er
 	}
 	s.ia.removeObject(s.point()) // what comes from here on is rejected
 	s.obj.Leave()
-	for _, cr := range s.obj.Users() {
-		_ = cr.Free() // it may fail if another call has answered it
-	}
+	logging.Quiet(func() {
+		for _, cr := range s.obj.Users() {
+			_ = cr.Free() // it may fail if another call has answered it
+		}
+	})
 	err := s.obj.seal(op, invalid, native)
 	if err != nil && s.obj.Enter() {
 		s.ia.addObject(s.point())

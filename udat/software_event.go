@@ -17,7 +17,7 @@ func (evd *EVD) PostSE(cookie uint64) error {
 	}
 	defer evd.queue.Leave()
 	if evd.flags&EVDSoftware == 0 {
-		return refuse(op, ErrInvalidParameter, InvalidArg1, "the event dispatcher was made for %v: create it with %v", evd.flags, EVDSoftware)
+		return refuse(op, ErrInvalidParameter, InvalidArg1, "the event dispatcher was made for %v: create it with EVDSoftware", evd.flags)
 	}
 	r := cgo.EVDPostSE(evd.queue.Handle(), cgo.EventNumber(EventSoftware), cookie)
 	if r.Type() == cgo.QueueFull {

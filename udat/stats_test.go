@@ -114,3 +114,23 @@ func TestSetLogHandler(t *testing.T) {
 		}
 	})
 }
+
+// What an abrupt close, or the end of a service, calls itself is not logged as refused to the program.
+func TestOwnCallsAreNotLogged(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		var log bytes.Buffer
+		ia := must(udat.Open(name))
+		listener := udattest.Listen(t, ia)
+		waiting := udattest.NewEndpoint(t, ia, nil)
+		cr := request(t, waiting, listener)
+		udattest.Pair(t, ia, nil)
+		udat.SetLogHandler(slog.NewTextHandler(&log, nil))
+		want(t, cr.Reject(nil))
+		want(t, cr.Reject(nil), udat.ErrClosed)
+		want(t, ia.Close(udat.CloseAbrupt))
+		udat.SetLogHandler(nil)
+		if n := strings.Count(log.String(), "call refused"); n != 1 { // the second Reject of the program
+			t.Errorf("%s: %d calls are logged:\n%s", name, n, log.String())
+		}
+	}
+}

@@ -118,10 +118,8 @@ func (q *workQueue) add(op *operation, p *Post) error {
 	total := uint64(0)
 	for i := range segments {
 		s := &segments[i]
-		if lmr := s.lmr; lmr != nil {
-			if lmr.pz != q.pz || lmr.postPrivileges.Load()&uint32(op.needs) == 0 {
-				return lmr.refuse(op, i, q.pz)
-			}
+		if lmr := s.lmr; lmr == nil || lmr.pz != q.pz || lmr.postPrivileges.Load()&uint32(op.needs) == 0 {
+			return lmr.refuse(op, i, q.pz)
 		}
 		if s.triplet.SegmentLength == 0 && q.iwarp {
 			continue // the kernel's soft-iWARP takes it for the end of the list
@@ -213,17 +211,19 @@ func checkPost(op string, r cgo.Return) error {
 
 // refuse returns the error of segment i, whose memory the operation may not use.
 func (lmr *LMR) refuse(op *operation, i int, pz *PZ) error {
-	protection, privileges := ProtectionRead, PrivilegesRead
+	protection, privileges, needed := ProtectionRead, PrivilegesRead, "MemPrivLocalRead"
 	if op.needs == MemPrivLocalWrite {
-		protection, privileges = ProtectionWrite, PrivilegesWrite
+		protection, privileges, needed = ProtectionWrite, PrivilegesWrite, "MemPrivLocalWrite"
 	}
 	switch {
+	case lmr == nil:
+		return refuse(op.call, ErrInvalidParameter, InvalidArg3, "segment %d is the zero Segment: make it with LMR.Segment, or leave it out", i)
 	case lmr.postPrivileges.Load() == 0:
 		return lmr.obj.unusable(op.call, InvalidHandleLMR)
 	case lmr.pz != pz:
 		return refuse(op.call, ErrProtectionViolation, protection, "segment %d is not in the endpoint's protection zone: register its memory there", i)
 	}
-	return refuse(op.call, ErrPrivilegesViolation, privileges, "segment %d has the privileges %v, the operation needs %v: register its memory with that", i, lmr.privileges, op.needs)
+	return refuse(op.call, ErrPrivilegesViolation, privileges, "segment %d has the privileges %v, the operation needs %s: register its memory with that", i, lmr.privileges, needed)
 }
 
 // errNotReady says that the endpoint, or the shared receive queue, is freed, or was not made by this package. addState

@@ -96,9 +96,10 @@ func newReport(names []string, register int) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
+	var f findings
 	entries, err := udat.Providers()
-	if err != nil {
-		return nil, err
+	if err != nil { // each adapter will say the same
+		f.add(err)
 	}
 	r := &report{Devices: []rdmaDevice{}, Adapters: []adapter{}, Findings: []finding{}, Limits: currentLimits()}
 	for _, d := range devices {
@@ -112,18 +113,14 @@ func newReport(names []string, register int) (*report, error) {
 	if everything {
 		names = adapterNames(entries, devices)
 	}
-	var f findings
 	f.addDevices(devices)
 	for _, name := range names {
 		a := tryAdapter(name, register, &f)
 		a.Entry = isEntry[name]
 		r.Adapters = append(r.Adapters, a)
 	}
-	f.addAdapters(r.Adapters, everything)
-	stack, err := udat.NativeLibrary()
-	if err != nil {
-		return nil, err
-	}
+	f.addAdapters(r.Adapters, everything && err == nil)
+	stack, _ := udat.NativeLibrary() // its error is that of Providers
 	r.Native = []native{
 		{"libdat2", stack.Version, stack.Revision, stack.Path},
 		{"libibverbs", stack.Verbs.Version, 0, stack.Verbs.Path},

@@ -39,10 +39,11 @@ func TestMain(m *testing.M) {
 
 // process is how udatinfo is started.
 type process struct {
-	args    []string
-	config  *string // content of its dat.conf; nil: that of this process
-	memlock string  // limit on locked memory
-	nobody  bool    // without any privilege except to read files
+	args      []string
+	config    *string // content of its dat.conf; nil: that of this process
+	libraries string  // a folder in which the loader looks first
+	memlock   string  // limit on locked memory
+	nobody    bool    // without any privilege except to read files
 }
 
 type result struct {
@@ -69,6 +70,9 @@ func (p process) run(t *testing.T) result {
 	}
 	// Else libdat2 complains of a missing dat.conf, on standard output, before the program starts.
 	cmd.Env = append(os.Environ(), childVariable+"="+p.memlock, "DAT_DBG_TYPE=0")
+	if p.libraries != "" {
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+p.libraries)
+	}
 	if p.config != nil {
 		cmd.Env = append(cmd.Env, "DAT_OVERRIDE="+configFile(t, *p.config))
 	}
@@ -272,6 +276,38 @@ func withoutConnections() int {
 		return 1
 	}
 	return 0
+}
+
+// With a native library that the binding refuses, the devices are there all the same.
+func TestFindingWrongLibrary(t *testing.T) {
+	udattest.Names(t)
+	stack, err := udat.NativeLibrary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := os.ReadFile(stack.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	other := bytes.ReplaceAll(library, []byte("\x00dat_revision\x00"), []byte("\x00dat_nothing_\x00"))
+	if err := os.WriteFile(filepath.Join(folder, "libdat2.so.2"), other, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := process{libraries: folder}.run(t)
+	wantFinding(t, out, 1, device.ProblemWrongLibrary.Error(), folder, "scripts/native")
+	if n := len(out.findings()); n != 1 {
+		t.Errorf("there are %d findings: %q", n, out.findings())
+	}
+	devices, err := device.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range devices {
+		if !strings.Contains(out.stdout, d.NodeGUID.String()) {
+			t.Errorf("%s is not listed:\n%s", d.Name, out.stdout)
+		}
+	}
 }
 
 func TestFindingNoPermission(t *testing.T) {

@@ -3,9 +3,10 @@
 #define GOUDAT_PROVIDER_H
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr, dlinfo */
 #endif
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -62,6 +63,26 @@ static inline const char *goudat_file(goudat_handle library, const char *symbol)
 	Dl_info info;
 
 	return address == NULL || dladdr(address, &info) == 0 || info.dli_fname == NULL ? "" : info.dli_fname;
+}
+
+/* The folders in which the loader looks for what this program was linked with, as the linker has kept them. */
+static inline const char *goudat_run_path(void)
+{
+	void *program = dlopen(NULL, RTLD_LAZY);
+	const char *strings = NULL;
+	size_t path = 0; /* in strings, which begin with an empty one */
+	struct link_map *map;
+	const ElfW(Dyn) *entry;
+
+	if (program == NULL || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0)
+		return "";
+	for (entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_STRTAB)
+			strings = (const char *)entry->d_un.d_ptr;
+		if (entry->d_tag == DT_RUNPATH)
+			path = entry->d_un.d_val;
+	}
+	return strings == NULL ? "" : strings + path;
 }
 
 static inline void *goudat_no_work(void *argument)

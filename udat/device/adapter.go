@@ -13,14 +13,15 @@ type Adapter struct {
 	Name         string // of the entry: "cma:eth0" or "scm:mlx5_0/1"
 	Library      string // of the provider
 	InstanceData string // the device, for the provider
+	Reason       string // why it is that provider, "" if the name says which
 }
 
 func cmaAdapter(netInterface string) *Adapter {
-	return &Adapter{"cma:" + netInterface, cmaLibrary, cmaInstance(netInterface)}
+	return &Adapter{Name: "cma:" + netInterface, Library: cmaLibrary, InstanceData: cmaInstance(netInterface)}
 }
 
 func scmAdapter(device string, port int) *Adapter {
-	return &Adapter{fmt.Sprintf("scm:%s/%d", device, port), scmLibrary, scmInstance(device, port)}
+	return &Adapter{Name: fmt.Sprintf("scm:%s/%d", device, port), Library: scmLibrary, InstanceData: scmInstance(device, port)}
 }
 
 // portOf finds the port that instance data name.
@@ -33,8 +34,8 @@ func (d *Device) portOf(port string) *Port {
 }
 
 // FindAdapter reads the name of a device: "cma:" and a network interface, "scm:" and a device with
-// or without a port, or a device or network interface alone, for which it chooses a provider. It
-// returns nil for a name that is none.
+// or without a port, a network interface alone, which is for the CMA provider, or a device alone, for
+// which it chooses one. It returns nil for a name that is none.
 func FindAdapter(name string) (*Adapter, error) {
 	kind, rest, found := strings.Cut(name, ":")
 	switch {
@@ -80,42 +81,38 @@ func (d *Device) activePort() int {
 	return 1
 }
 
-// choose chooses a provider for a device or a network interface: CMA where
-// it can be used.
+// choose finds the adapter of a device or a network interface. The socket CM provider would connect
+// over another network than that of the interface.
 func choose(name string) *Adapter {
-	devices, err := List()
-	if err != nil {
-		return nil // without devices the name is that of an entry
-	}
-	for _, d := range devices {
-		if d.Name == name {
-			return d.adapter()
-		}
+	devices, _ := List() // without them the name may be that of an interface
+	if d := findDevice(devices, name); d != nil {
+		return d.adapter()
 	}
 	if _, err := net.InterfaceByName(name); err != nil {
 		return nil
 	}
-	if d, port := portOfInterface(devices, name); d != nil && d.Transport != TransportIWARP && !ipv4(name).IsValid() {
-		return scmAdapter(d.Name, port.Number)
-	}
 	return cmaAdapter(name)
 }
 
-// adapter chooses a provider for the device.
+// adapter chooses a provider for the device: CMA where it can be used.
 func (d *Device) adapter() *Adapter {
+	chosen := func(a *Adapter, format string, args ...any) *Adapter {
+		a.Reason = fmt.Sprintf(format, args...)
+		return a
+	}
 	for _, active := range []bool{true, false} {
 		for _, port := range d.Ports {
 			for _, name := range port.Interfaces {
 				if (port.State == PortActive) == active && ipv4(name).IsValid() {
-					return cmaAdapter(name)
+					return chosen(cmaAdapter(name), "the network interface %s of the device %s has an IPv4 address", name, d.Name)
 				}
 			}
 		}
 	}
 	if d.Transport == TransportIWARP && len(d.Ports) > 0 && len(d.Ports[0].Interfaces) > 0 {
-		return cmaAdapter(d.Ports[0].Interfaces[0])
+		return chosen(cmaAdapter(d.Ports[0].Interfaces[0]), "the device %s speaks iWARP", d.Name)
 	}
-	return scmAdapter(d.Name, d.activePort())
+	return chosen(scmAdapter(d.Name, d.activePort()), "no network interface of the device %s has an IPv4 address: it connects over another network", d.Name)
 }
 
 // portOfInterface finds the device and the port that a network interface belongs to.

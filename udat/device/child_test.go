@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,6 +66,7 @@ type childResult struct {
 	Problems  []string
 	Stack     udat.NativeStack
 	Loaded    []string
+	Log       string
 }
 
 // childOutcome is the outcome of one adapter: an error or what Query returns.
@@ -112,6 +114,8 @@ func (task childTask) run() error {
 		return err
 	}
 	var result childResult
+	var log strings.Builder
+	udat.SetLogHandler(slog.NewTextHandler(&log, nil))
 	if task.Native != nil {
 		var err error
 		if result.Opened, result.Stack, err = task.useNative(); err != nil {
@@ -166,6 +170,8 @@ func (task childTask) run() error {
 			result.Providers = append(result.Providers, info.IAName)
 		}
 	}
+	udat.SetLogHandler(nil)
+	result.Log = log.String()
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
@@ -314,6 +320,7 @@ type child struct {
 	env    []string
 	nobody bool // without any privilege but to read files
 	netns  bool // in a network namespace of its own, and one of mounts
+	mounts bool // in a namespace of mounts of its own
 }
 
 func (c child) run(t *testing.T) childResult {
@@ -335,6 +342,9 @@ func (c child) run(t *testing.T) childResult {
 	}
 	if c.netns {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}
+	}
+	if c.mounts {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

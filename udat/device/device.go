@@ -309,6 +309,14 @@ func describePort(d Device, context cgo.IBVContext, number int) (Port, error) {
 	if len(p.Interfaces) == 0 {
 		p.Interfaces = interfacesBySys(d, number)
 	}
+	if len(p.Interfaces) == 0 { // there is no /sys/class
+		interfaces, _ := net.Interfaces()
+		for _, i := range interfaces {
+			if slices.ContainsFunc(p.GIDs, gidsOf(&i)) {
+				p.Interfaces = append(p.Interfaces, i.Name)
+			}
+		}
+	}
 	return p, nil
 }
 

@@ -4,6 +4,7 @@ package device_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -238,7 +239,7 @@ func TestExplainMemlockLimit(t *testing.T) {
 				}
 				continue
 			}
-			wantProblem(t, o, device.ProblemMemlockLimit, "65536 bytes", "ulimit -l")
+			wantProblem(t, o, device.ProblemMemlockLimit, "65536 bytes", fmt.Sprint(c.sizes[len(c.sizes)-1], " more were wanted"), "ulimit -l")
 			if o.Return.Type() != udat.ErrInsufficientResources || o.Return.Subtype() != udat.ResourceMemoryRegion {
 				t.Errorf("the code is %v", o.Return)
 			}

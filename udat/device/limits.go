@@ -78,14 +78,15 @@ func threadProblem() error {
 func memlockProblem() error {
 	const little = 1 << 20
 	if limit := lockableMemory(); limit < little || lockedMemory() > limit-little {
-		return lockedTooLittle(limit)
+		return lockedTooLittle(limit, "")
 	}
 	return nil
 }
 
-func lockedTooLittle(limit uint64) error {
-	return fmt.Errorf("%w: this process may lock %d bytes and has locked %d: raise the limit (ulimit -l, memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service)",
-		ProblemMemlockLimit, limit, lockedMemory())
+// lockedTooLittle has what was wanted in wanted, "" if that is not known.
+func lockedTooLittle(limit uint64, wanted string) error {
+	return fmt.Errorf("%w: this process may lock %d bytes and has locked %d%s: raise the limit (ulimit -l, memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service)",
+		ProblemMemlockLimit, limit, lockedMemory(), wanted)
 }
 
 // lockedMemory returns the bytes that are registered with devices.

@@ -71,7 +71,7 @@ func TestProviderForOtherProcessor(t *testing.T) {
 	config := "x u2.0 nonthreadsafe default " + library + ` dapl.2.0 "lo 0" ""` + "\n"
 	r := child{task: childTask{Native: []string{"x"}, Provider: library}, config: &config}.run(t)
 	for _, o := range r.Opened {
-		wantProblem(t, o, device.ProblemNoLibrary, library, "another processor")
+		wantProblem(t, o, device.ProblemNoLibrary, library, "another processor", "deploy the whole folder")
 	}
 	if len(r.Opened) < 2 {
 		t.Errorf("the child has tried %d things", len(r.Opened))

@@ -284,13 +284,14 @@ func portMissing(d *Device, port string) error {
 // LoadFailure returns why a library was not loaded. Of one for another processor the
 // loader says that there is no such file.
 func LoadFailure(path, message string) string {
+	const beside = "goudat's scripts/native builds the providers beside libdat2: deploy the whole folder, or name the file by its path"
 	const ident = 20 // class, order of bytes and processor are in the first bytes of an ELF file
 	var library, program [ident]byte
 	if !strings.Contains(path, "/") || readStart(path, library[:]) != nil || readStart("/proc/self/exe", program[:]) != nil ||
 		!bytes.HasPrefix(library[:], program[:4]) || slices.Equal(library[4:6], program[4:6]) && slices.Equal(library[18:], program[18:]) {
-		return message
+		return message + "; " + beside
 	}
-	return path + ": it is for another processor than this program"
+	return path + ": it is for another processor than this program; " + beside
 }
 
 // readStart fills the buffer with the first bytes of a file.

@@ -16,7 +16,7 @@ func WhyNotPinned(address, size uint64, writing string, noRoom bool) error {
 		return err
 	}
 	if limit := lockableMemory(); size > limit || lockedMemory() > limit-size {
-		return lockedTooLittle(limit)
+		return lockedTooLittle(limit, fmt.Sprintf(", and %d more were wanted", size))
 	}
 	if err := groupProblem(); err != nil {
 		return err

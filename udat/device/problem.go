@@ -118,9 +118,17 @@ func interfaceProblem(d *Device, port *Port, name string) error {
 	case err != nil || !port.owns(i):
 		return interfaceElsewhere(d, name)
 	case !ipv4(name).IsValid():
-		return fmt.Errorf("%w: the network interface %s has none, and the CMA provider needs one: ip address add ADDRESS/BITS dev %[2]s", ProblemNoAddress, name)
+		return fmt.Errorf("%w: the network interface %s has none, and the CMA provider needs one: ip address add ADDRESS/BITS dev %[2]s%s", ProblemNoAddress, name, d.overTCP(port))
 	}
 	return nil
+}
+
+// overTCP names the adapter of a port that needs no address of its own.
+func (d *Device) overTCP(port *Port) string {
+	if d.Transport == TransportIWARP {
+		return ""
+	}
+	return "; or open " + scmAdapter(d.Name, port.Number).Name + ", which connects over another network"
 }
 
 func interfaceElsewhere(d *Device, netInterface string) error {
@@ -130,25 +138,25 @@ func interfaceElsewhere(d *Device, netInterface string) error {
 
 // owns reports whether a network interface is the one that the port's GIDs name. A device
 // can be used in other network namespaces than that of its interface, and they may have
-// another of that name. The kernel makes a GID of the interface's hardware address, or of
-// one of its IP addresses.
+// another of that name.
 func (p *Port) owns(i *net.Interface) bool {
+	named := func(gid GID) bool { return gid.Interface == i.Name }
+	of := gidsOf(i)
+	return len(i.HardwareAddr) != 6 || !slices.ContainsFunc(p.GIDs, named) ||
+		slices.ContainsFunc(p.GIDs, func(gid GID) bool { return named(gid) && of(gid) })
+}
+
+// gidsOf returns whether the kernel may have made a GID for a network interface of Ethernet: of its
+// hardware address, or of one of its IP addresses.
+func gidsOf(i *net.Interface) func(GID) bool {
 	mac := i.HardwareAddr
 	if len(mac) != 6 {
-		return true
+		return func(GID) bool { return false }
 	}
 	id := []byte{mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]} // RFC 4291, appendix A
 	addresses := addressesOf(i)
-	named := false
-	for _, gid := range p.GIDs {
-		if gid.Interface != i.Name {
-			continue
-		}
-		named = true
+	return func(gid GID) bool {
 		raw := gid.Addr.As16()
-		if bytes.HasSuffix(raw[:], id) || bytes.HasPrefix(raw[:], mac) || slices.Contains(addresses, gid.Addr.Unmap()) {
-			return true
-		}
+		return bytes.HasSuffix(raw[:], id) || bytes.HasPrefix(raw[:], mac) || slices.Contains(addresses, gid.Addr.Unmap())
 	}
-	return !named
 }

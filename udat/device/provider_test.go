@@ -62,17 +62,31 @@ func TestOpenSocketProviderOnIWARP(t *testing.T) {
 	udattest.Pair(t, udattest.Open(t, p.byCMA()), nil)
 }
 
-// Without an IPv4 address there is only the socket CM provider.
+// Without an IPv4 address an interface does not open: the socket CM provider would connect over another network. A
+// device opens with that, and says so.
 func TestOpenByDeviceWithoutAddress(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return
 	}
 	udattest.Names(t)
 	s := addSpare(t)
-	names := []string{s.device, s.netInterface}
-	for i, outcome := range (child{task: childTask{Open: names}}).run(t).Opened {
-		if full := "scm:" + s.device + "/1"; outcome.Provider != full {
-			t.Errorf("%s is opened as %+v, want %s", names[i], outcome, full)
+	r := child{task: childTask{Open: []string{s.netInterface, s.device}}}.run(t)
+	wantProblem(t, r.Opened[0], device.ProblemNoAddress, s.netInterface, "ip address add", "scm:"+s.device+"/1")
+	if full := "scm:" + s.device + "/1"; r.Opened[1].Provider != full || !strings.Contains(r.Log, "name="+s.device+" adapter="+full+` reason="no network interface`) {
+		t.Errorf("%s is opened as %+v, want %s; the log: %s", s.device, r.Opened[1], full, r.Log)
+	}
+}
+
+// Without /sys/class, as in some containers, the GIDs tell which interface is the device's.
+func TestOpenByDeviceWithoutSys(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	p := testPlace(t)
+	task := childTask{Open: []string{p.device.Name, p.netInterface}, First: []string{"mount -t tmpfs none /sys/class"}}
+	for _, o := range (child{task: task, mounts: true}).run(t).Opened {
+		if o.Provider != p.byCMA() {
+			t.Errorf("%s is opened as %+v", p.device.Name, o)
 		}
 	}
 }

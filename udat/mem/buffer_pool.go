@@ -219,7 +219,7 @@ type Buffer struct {
 // place returns where the buffer is.
 func (b Buffer) place() (lmr *udat.LMR, offset int, err error) {
 	if !b.handle.Valid() {
-		return nil, 0, closedError(pieceOp, udat.NoSubtype, "the buffer is already released")
+		return nil, 0, closedError("Buffer.Segment", udat.NoSubtype, "the buffer is already released")
 	}
 	s, number := b.handle.Slab()
 	return s.lmr, s.base + number*b.pool.stride, nil
@@ -243,7 +243,7 @@ func (b Buffer) inside(offset, length int) (lmr *udat.LMR, begin int, err error)
 		return nil, 0, err
 	}
 	if size := b.pool.config.BufferSize; offset < 0 || length < 0 || offset > size || length > size-offset {
-		return nil, 0, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2, "the piece of %d bytes at offset %d is not inside the buffer of %d bytes", length, offset, size)
+		return nil, 0, refuse("Buffer.Segment", udat.ErrInvalidParameter, udat.InvalidArg2, "the piece of %d bytes at offset %d is not inside the buffer of %d bytes", length, offset, size)
 	}
 	return lmr, base + offset, nil
 }

@@ -7,11 +7,8 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// The calls that the errors name.
-const (
-	registerOp = "dat_lmr_create"
-	pieceOp    = "dat_lmr_query"
-)
+// registerOp is the call that errors of what registers memory name.
+const registerOp = "dat_lmr_create"
 
 // refuse makes the error of a call that the library does not see.
 func refuse(op string, t udat.ReturnType, s udat.ReturnSubtype, format string, args ...any) *udat.Error {
@@ -38,7 +35,7 @@ func checkPrivileges(privileges udat.MemPriv) error {
 	const known = udat.MemPrivAll | udat.MemPrivIBRemoteAtomic
 	switch {
 	case privileges == 0 || privileges&^known != 0:
-		return refuse(registerOp, udat.ErrInvalidParameter, udat.InvalidArg6, "the privileges are %v, they must be some of %v", privileges, known)
+		return refuse(registerOp, udat.ErrInvalidParameter, udat.InvalidArg6, "the privileges are %v, they must be some of MemPrivLocalRead, MemPrivLocalWrite, MemPrivRemoteRead, MemPrivRemoteWrite and MemPrivIBRemoteAtomic", privileges)
 	case privileges&(udat.MemPrivRemoteWrite|udat.MemPrivIBRemoteAtomic) != 0 && privileges&udat.MemPrivLocalWrite == 0:
 		return refuse(registerOp, udat.ErrInvalidParameter, udat.InvalidArg6, "remote writes and atomic operations need local write: add MemPrivLocalWrite to the privileges, which are %v", privileges)
 	}

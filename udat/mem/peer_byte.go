@@ -66,7 +66,7 @@ func PeerByteAt(lmr *udat.LMR, offset int) (PeerByte, error) {
 	position := int(uintptr(unsafe.Pointer(&memory[offset])) % wordSize)
 	start := offset - position
 	if start < 0 || start > len(memory)-wordSize {
-		return PeerByte{}, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2,
+		return PeerByte{}, refuse("PeerByteAt", udat.ErrInvalidParameter, udat.InvalidArg2,
 			"the four bytes around the one at offset %d are not inside the region of %d bytes at %p: register memory that begins and ends at multiples of 4, as that of AllocMemory does",
 			offset, len(memory), &memory[0])
 	}
@@ -134,7 +134,7 @@ func (b PeerByte) Store(value byte) {
 // the program is to end. It fails with ErrClosed once the region is freed.
 func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
 	if budget < 0 || budget > udat.MaxSpin {
-		return false, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, udat.MaxSpin)
+		return false, refuse("PeerByte.SpinUntil", udat.ErrInvalidParameter, udat.InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, udat.MaxSpin)
 	}
 	begin := time.Duration(-1)
 	for b.lmr.Bytes() != nil {

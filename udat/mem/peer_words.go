@@ -50,7 +50,7 @@ func PeerWordsAt(lmr *udat.LMR, offset, length int) (PeerWords, error) {
 	start := unsafe.Pointer(unsafe.SliceData(memory[offset:]))
 	address := uintptr(start)
 	if address%peerWordSize != 0 || length%peerWordSize != 0 {
-		return PeerWords{}, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2,
+		return PeerWords{}, refuse("PeerWordsAt", udat.ErrInvalidParameter, udat.InvalidArg2,
 			"the %d bytes at 0x%x are no whole words: begin and end at multiples of %d, in memory from AllocMemory for example", length, address, peerWordSize)
 	}
 	if length == 0 {

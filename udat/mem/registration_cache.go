@@ -226,13 +226,14 @@ type Registration struct {
 // Segment returns the piece of length bytes that starts at offset. It can be used
 // until Release: a post after that may fail with ErrClosed.
 func (r *Registration) Segment(offset, length int) (udat.Segment, error) {
+	const op = "Registration.Segment"
 	switch {
 	case r == nil || r.region == nil:
-		return udat.Segment{}, refuse(pieceOp, udat.ErrInvalidHandle, udat.InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
+		return udat.Segment{}, refuse(op, udat.ErrInvalidHandle, udat.InvalidHandleLMR, "the registration was not made by RegistrationCache.Register")
 	case r.released.Load():
-		return udat.Segment{}, closedError(pieceOp, udat.InvalidHandleLMR, "the registration is already released")
+		return udat.Segment{}, closedError(op, udat.InvalidHandleLMR, "the registration is already released")
 	case offset < 0 || length < 0 || offset > r.length || length > r.length-offset:
-		return udat.Segment{}, refuse(pieceOp, udat.ErrInvalidParameter, udat.InvalidArg2, "the piece of %d bytes at offset %d is not inside the registered %d bytes", length, offset, r.length)
+		return udat.Segment{}, refuse(op, udat.ErrInvalidParameter, udat.InvalidArg2, "the piece of %d bytes at offset %d is not inside the registered %d bytes", length, offset, r.length)
 	}
 	return r.region.Value.Segment(r.offset+offset, length)
 }

@@ -4,6 +4,8 @@ package logging
 import (
 	"context"
 	"log/slog"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -72,10 +74,36 @@ func (l *logger) add(level slog.Level, message string, attrs ...slog.Attr) {
 	}
 }
 
+// Quiet runs f, whose calls are not the program's: none that fails is logged.
+func Quiet(f func()) { f() }
+
+// quiet reports whether Quiet is among the callers.
+func quiet() bool {
+	const depth = 32 // from Quiet to what fails
+	var counters [depth]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, "/logging.Quiet") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
 // Refused logs a call that has failed.
 func Refused(call string, code cgo.Return, detail string) {
-	if l := current.Load(); l != nil {
+	if l := current.Load(); l != nil && !quiet() {
 		l.add(slog.LevelWarn, "udat: call refused", slog.String("call", call), slog.String("code", code.String()), slog.String("detail", detail))
+	}
+}
+
+// Chosen logs what the name of a device means.
+func Chosen(name, adapter, reason string) {
+	if l := current.Load(); l != nil {
+		l.add(slog.LevelInfo, "udat: provider chosen", slog.String("name", name), slog.String("adapter", adapter), slog.String("reason", reason))
 	}
 }
 

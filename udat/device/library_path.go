@@ -1,0 +1,46 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goudat/goudat/cgo"
+)
+
+// PassedOver says in which folders the loader looked for a library in vain, before it found it. It returns "" for none.
+func PassedOver(library string) string {
+	var tried []string
+	forbidden := false
+	for _, folder := range libraryFolders() {
+		file, err := os.Open(filepath.Join(folder, library))
+		if err == nil {
+			file.Close()
+			break
+		}
+		forbidden = forbidden || errors.Is(err, fs.ErrPermission)
+		tried = append(tried, fmt.Sprintf("%s (%s)", folder, cause(err)))
+	}
+	if tried == nil {
+		return ""
+	}
+	text := ", after it had looked in " + enumerate(tried, func(s string) string { return s })
+	if forbidden {
+		text += ": have all users read what that is in, or use scripts/native --prefix /usr/local, which all may read"
+	}
+	return text
+}
+
+// libraryFolders are those of the environment and of this program.
+func libraryFolders() (folders []string) {
+	self, _ := os.Executable()
+	for _, path := range []string{os.Getenv("LD_LIBRARY_PATH"), cgo.RunPath()} {
+		for _, folder := range filepath.SplitList(path) {
+			folders = append(folders, strings.ReplaceAll(folder, "$ORIGIN", filepath.Dir(self)))
+		}
+	}
+	return folders
+}

@@ -1,0 +1,45 @@
+//go:build linux
+
+package device_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/goudat/goudat/udat/device"
+)
+
+// Who may not read the library that a program was built with learns why the loader takes another.
+func TestPassedOver(t *testing.T) {
+	const library = "libdat2.so.2"
+	if text := device.PassedOver(library); text != "" {
+		t.Errorf("the loader has passed over the library of this program%s", text)
+	}
+	if os.Getuid() != 0 {
+		t.Log("not tested: another user, which takes root")
+		return
+	}
+	forbidden := t.TempDir() // whose parent only its owner may enter
+	want(t, os.WriteFile(filepath.Join(forbidden, library), nil, 0o644))
+	want(t, os.Chmod(forbidden, 0o700))
+	t.Setenv("LD_LIBRARY_PATH", forbidden+":/none7")
+	outcome := make(chan string)
+	go func() { // on a thread that ends with it
+		runtime.LockOSThread()
+		const nobody = 65534
+		if err := syscall.Setfsuid(nobody); err != nil {
+			t.Error(err)
+		}
+		outcome <- device.PassedOver(library)
+	}()
+	text := <-outcome
+	for _, words := range []string{forbidden + " (permission denied)", "/none7 (no such file", "--prefix /usr/local"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("%q does not say %q", text, words)
+		}
+	}
+}
