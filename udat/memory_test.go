@@ -314,7 +314,7 @@ func TestSyncRDMA(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		other := udattest.NewEndpoint(t, udattest.Open(t, ia.Name()), nil)
-		segments := []udat.Segment{e.Segment(t, 0, 8), {}, e.Segment(t, 100, 0)}
+		segments := []udat.Segment{e.Segment(t, 0, 8), e.Segment(t, 100, 0)}
 		for name, sync := range map[string]func(*udat.IA, []udat.Segment) error{
 			"read": (*udat.IA).SyncRDMARead, "write": (*udat.IA).SyncRDMAWrite,
 		} {
