@@ -12,7 +12,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// quickNeighbours has the kernel look for a neighbour three times in 0.3 seconds instead of 3, and CMA look twice as long.
+// quickNeighbours has the kernel look for a neighbor three times in 0.3 seconds instead of 3, and CMA look twice as long.
 func quickNeighbours(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/sys/net/ipv4/neigh/*/retrans_time_ms")

@@ -9,7 +9,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// changeHardwareAddress has the neighbour table say that the adapter's address has another hardware address. This machine
+// changeHardwareAddress has the neighbor table say that the adapter's address has another hardware address. This machine
 // itself does not look for it there.
 func (a *adapter) changeHardwareAddress(t *testing.T) {
 	t.Helper()
