@@ -29,7 +29,7 @@ func PassedOver(library string) string {
 	}
 	text := ", after it had looked in " + enumerate(tried, func(s string) string { return s })
 	if forbidden {
-		text += ": have all users read what that is in, or use scripts/native --prefix /usr/local, which all may read"
+		text += ": let all users enter and read that folder, or use scripts/native --prefix /usr/local"
 	}
 	return text
 }

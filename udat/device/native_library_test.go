@@ -27,6 +27,10 @@ func TestNativeLibrary(t *testing.T) {
 	if filepath.Base(s.Path) != "libdat2.so.2" || s.Version == "" || s.Revision < 1 {
 		t.Errorf("libdat2 is %+v", s)
 	}
+	folder, path := filepath.Dir(s.Path), filepath.SplitList(cgo.RunPath())
+	if !slices.ContainsFunc(path, func(f string) bool { return filepath.Clean(f) == folder }) {
+		t.Errorf("the program was linked with %s, and its run path is %q", folder, path)
+	}
 	for name, file := range map[string]udat.NativeFile{"libibverbs": s.Verbs, "librdmacm": s.RDMACM} {
 		if filepath.Base(file.Path) != name+".so."+file.Version || file.Version == "" {
 			t.Errorf("%s is %+v", name, file)
