@@ -14,7 +14,6 @@ const (
 	evd         cgo.EVDHandle = 1
 	notifierCNO cgo.CNOHandle = 2
 	programCNO  cgo.CNOHandle = 3
-	longest                   = 64 // events of the queue
 	patience                  = 10 * time.Second
 )
 
@@ -26,7 +25,8 @@ type fake struct {
 	mu        sync.Mutex
 	changed   *sync.Cond
 	events    int
-	waiting   bool // in the library
+	longest   int32 // events of the queue
+	waiting   bool  // in the library
 	waitable  bool
 	enabled   bool
 	attached  cgo.CNOHandle
@@ -35,7 +35,7 @@ type fake struct {
 }
 
 func newFake(t *testing.T, cno cgo.CNOHandle) *fake {
-	f := &fake{t: t, waitable: true, enabled: true, attached: notifierCNO}
+	f := &fake{t: t, longest: 64, waitable: true, enabled: true, attached: notifierCNO}
 	f.changed = sync.NewCond(&f.mu)
 	if cno != 0 {
 		f.attached = cno
@@ -92,7 +92,7 @@ func (f *fake) wait(evd cgo.EVDHandle, timeout uint32, threshold int32, events [
 		f.changed.Wait()
 	}
 	f.waiting = false
-	waitable, enough := f.waitable, f.events >= int(threshold)
+	longest, waitable, enough := f.longest, f.waitable, f.events >= int(threshold)
 	f.mu.Unlock()
 	switch {
 	case threshold > longest:
@@ -287,9 +287,25 @@ func TestUnwaitable(t *testing.T) {
 
 func TestThresholdBeyondQueue(t *testing.T) {
 	f := newFake(t, 0)
-	if _, r := f.q.Wait(t.Context(), longest+1, longest+1); r.Type() != cgo.InvalidParameter && r.Type() != cgo.Success {
+	if _, r := f.q.Wait(t.Context(), 65, 65); r.Type() != cgo.InvalidParameter && r.Type() != cgo.Success {
 		t.Errorf("got %v", r)
 	}
+}
+
+// A waiter makes way for whoever makes the queue shorter, and is parked only after that.
+func TestShorterBeforeParking(t *testing.T) {
+	f := newFake(t, 0)
+	f.q.waiters.wantLock = 1
+	f.q.library.enable = func(evd cgo.EVDHandle) cgo.Return {
+		f.set(func() { f.longest = 2 })
+		return f.enable(evd)
+	}
+	results := make(chan result, 1)
+	go func() {
+		raw, r := f.q.Wait(t.Context(), 10, 10)
+		results <- result{len(raw), r}
+	}()
+	f.want(results, 0, cgo.InvalidParameter)
 }
 
 // Whoever wants the lock interrupts the one that blocks, which waits on.

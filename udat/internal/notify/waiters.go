@@ -159,7 +159,7 @@ func (q *Queue) endBlocking() {
 }
 
 // beginParking adds a waiter, and has the queue notify unless a goroutine blocks. It is late if
-// the queue did so already.
+// the queue did so already, and for several events, which a queue that was resized meanwhile may not hold.
 func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
 	w := &q.waiters
 	w.mu.Lock()
@@ -172,7 +172,7 @@ func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
 	}
 	waiter.forgetWake()
 	w.parked.add(waiter)
-	late = w.trigger.notifies
+	late = w.trigger.notifies || waiter.need > 1
 	switch {
 	case w.blocker == nil:
 		if r = q.setNotifies(true); !r.OK() {
