@@ -1,6 +1,10 @@
 package udat
 
-import "github.com/goudat/goudat/cgo"
+import (
+	"sync/atomic"
+
+	"github.com/goudat/goudat/cgo"
+)
 
 // Sleeps returns how many waits for the adapter's events have begun to sleep so far.
 func Sleeps(ia *IA) uint64 { return ia.notifier.Sleeps() }
@@ -44,6 +48,16 @@ func LimitReads(ia *IA, n int) { ia.attr.MaxIOVSegmentsPerRead = n }
 
 // RoomAtOnce returns how many requests the endpoint has had room for in one crossing.
 func RoomAtOnce(ep *EP) int { return cap(ep.request.posts) }
+
+// CountUnmapped counts the regions whose memory goes back to the system.
+func CountUnmapped() (unmapped func() int, restore func()) {
+	var n atomic.Int64
+	giveBack = func(mapping []byte) {
+		n.Add(1)
+		unmapMemory(mapping)
+	}
+	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
+}
 
 // NativeHandle returns the handle that the library has for an object, of some kinds.
 func NativeHandle(o Object) cgo.Handle {

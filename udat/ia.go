@@ -40,6 +40,8 @@ type IA struct {
 	mu      sync.Mutex
 	objects map[cgo.Handle]Object // those that events name: EVDs, EPs, SRQs, RMRs and service points
 
+	retired retired
+
 	closing sync.Mutex // held by Close, so that a second one comes after it
 }
 
@@ -437,6 +439,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 
 // release closes the native adapter, on which the program has nothing left.
 func (ia *IA) release(op string) error {
+	ia.giveBackRetired()
 	err := ia.async.object().seal(op, InvalidHandleEVDAsync, func() error {
 		return ia.async.release(op, func(handle cgo.EVDHandle) cgo.Return { return cgo.EVDModifyCNO(handle, 0) })
 	})
@@ -468,6 +471,13 @@ func (ia *IA) endpoints() (endpoints []*EP) {
 		}
 	}
 	return endpoints
+}
+
+// countObjects returns how many objects events may name.
+func (ia *IA) countObjects() int {
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	return len(ia.objects)
 }
 
 // addObject makes events that name the object's handle find it.

@@ -14,7 +14,8 @@ import (
 
 // AllocMemory allocates size bytes of zeroed, page-aligned memory outside the
 // Go heap and registers it. Free returns the memory to the system: do not touch
-// the slice that Bytes returned after that.
+// the slice that Bytes returned after that. Where an adapter has thousands of endpoints, it
+// keeps the last of it until later, at most 256 bytes an endpoint.
 //
 //	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
@@ -105,14 +106,60 @@ func (lmr *LMR) release() {
 		lmr.pin.Unpin()
 		pins.Delete(lmr.pin)
 	}
-	if lmr.mapping == nil {
-		return
+	switch {
+	case lmr.mapping == nil:
+	case lmr.pagesTaken.Load():
+		runtime.AddCleanup(lmr, giveBack, lmr.mapping)
+	case lmr.pz == nil: // it was never registered
+		giveBack(lmr.mapping)
+	default:
+		lmr.pz.ia.retire(lmr)
 	}
-	if !lmr.pagesTaken.Load() {
-		emptyMemory(lmr.mapping)
+}
+
+var giveBack = unmapMemory // counted in tests
+
+// retired has freed regions that a request may still be about to read.
+type retired struct {
+	mu      sync.Mutex
+	regions []*LMR
+	bytes   int
+}
+
+// keptPerEndpoint is how many bytes of freed regions an adapter keeps at most for each of its endpoints, so
+// that a free does not take longer for each endpoint that there is.
+const keptPerEndpoint = 256
+
+// retire gives the memory of a freed region back, now or with that of later ones.
+func (ia *IA) retire(lmr *LMR) {
+	most := keptPerEndpoint * ia.countObjects()
+	r := &ia.retired
+	r.mu.Lock()
+	r.regions, r.bytes = append(r.regions, lmr), r.bytes+len(lmr.mapping)
+	enough := r.bytes > most
+	r.mu.Unlock()
+	if enough {
+		ia.giveBackRetired()
 	}
-	// The library copies the bytes of short requests: one that was let in before may still be about to.
-	runtime.AddCleanup(lmr, unmapMemory, lmr.mapping)
+}
+
+// giveBackRetired gives the memory of all freed regions back. The library copies the bytes of short requests: where one is
+// in the library just now that was let in before a region was marked as freed, the memory stays until nobody
+// can reach the region, which the request does.
+func (ia *IA) giveBackRetired() {
+	r := &ia.retired
+	r.mu.Lock()
+	regions := r.regions
+	r.regions, r.bytes = nil, 0
+	r.mu.Unlock()
+	posts := slices.ContainsFunc(ia.endpoints(), (*EP).postsRequest)
+	for _, lmr := range regions {
+		if posts {
+			runtime.AddCleanup(lmr, giveBack, lmr.mapping)
+		} else {
+			giveBack(lmr.mapping)
+		}
+	}
 }
 
 // Pages returns the pages of memory from AllocMemory or AllocHugeMemory. They stay mapped while

@@ -9,6 +9,5 @@ import "net/netip"
 
 func mapMemory(int) ([]byte, error)         { return nil, ErrNoNativeLibrary }
 func mapHugePages(int, int) ([]byte, error) { return nil, ErrNoNativeLibrary }
-func emptyMemory([]byte)                    {}
 func unmapMemory([]byte)                    {}
 func tryAddress(netip.Addr) error           { return ErrNoNativeLibrary }

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"syscall"
-	"unsafe"
 )
 
 // tryAddress returns why the kernel would send nothing to an address, nil if that is not known. It
@@ -42,12 +41,6 @@ func mapPages(size, pageSize, flags int) ([]byte, error) {
 		return nil, syscall.ENOMEM
 	}
 	return syscall.Mmap(-1, 0, pages*pageSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|flags)
-}
-
-// emptyMemory returns the pages to the system, whatever their size. The addresses stay mapped, and read as 0.
-func emptyMemory(mapping []byte) {
-	_, _, _ = syscall.Syscall6(syscall.SYS_MMAP, uintptr(unsafe.Pointer(unsafe.SliceData(mapping))), uintptr(len(mapping)),
-		syscall.PROT_READ, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_FIXED|syscall.MAP_NORESERVE, ^uintptr(0), 0)
 }
 
 // unmapMemory unmaps all that mapMemory or mapHugePages has returned: that cannot fail.
