@@ -169,21 +169,23 @@ func (p *epParts) evds() (evds []*EVD) {
 	return evds
 }
 
-// join has the event dispatchers of p know the endpoint, as those do that it has.
+// join has the event dispatchers of p know the endpoint, beside those that do already, or none of them.
 func (ep *EP) join(op string, p *epParts) error {
 	for _, evd := range p.evds() {
 		if err := evd.join(op, ep, p.streams(evd)); err != nil {
-			ep.leave(p, ep.parts)
+			ep.restore(p)
 			return err
 		}
 	}
 	return nil
 }
 
-// leave has the event dispatchers of p forget the endpoint, except those of kept.
-func (ep *EP) leave(p, kept *epParts) {
+// restore has the event dispatchers of p know the endpoint as its own parts say, or not at all.
+func (ep *EP) restore(p *epParts) {
 	for _, evd := range p.evds() {
-		if !slices.Contains(kept.evds(), evd) {
+		if slices.Contains(ep.parts.evds(), evd) {
+			evd.restore(ep, ep.parts.streams(evd))
+		} else {
 			evd.leave(ep)
 		}
 	}
@@ -346,17 +348,27 @@ func (ep *EP) Free() (err error) {
 	defer ep.request.mu.Unlock()
 	defer ep.shadow.Begin(shadow.Free).End(&err)
 	return ep.obj.seal(op, InvalidHandleEP, func() error {
+		const held = "a reserved service point holds the endpoint: free that first"
+		state, err := ep.libraryState(op)
+		switch {
+		case err != nil:
+			return err
+		case state == cgo.EPStateReserved || state == cgo.EPStatePassiveConnectionPending: // no event may be lost for that
+			return refuse(op, ErrInvalidState, stateSubtypes[EPState(state)], held)
+		}
 		// A connection event refers to private data in the endpoint's memory, so none is taken from here
 		// on. The queues are not locked meanwhile: the library may wait for the peer.
-		parts := ep.parts
-		if parts.connect != nil {
-			parts.connect.leave(ep)
+		p := ep.parts
+		if p.connect != nil {
+			p.connect.leave(ep)
 		}
-		if err := checkState(op, cgo.EPFree(ep.handle), "a reserved service point holds the endpoint: free that first"); err != nil {
-			_ = ep.join(op, parts)
+		if err := checkState(op, cgo.EPFree(ep.handle), held); err != nil {
+			ep.restore(p)
 			return err
 		}
-		ep.leave(parts, new(epParts))
+		for _, evd := range p.evds() {
+			evd.leave(ep)
+		}
 		ep.ia.removeObject(ep)
 		ep.recv.handle, ep.request.handle = 0, 0
 		return nil

@@ -1,6 +1,8 @@
 package udat_test
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -239,6 +241,52 @@ func TestModifyUntaken(t *testing.T) {
 		want(t, e.EP.Free()) // before the event dispatcher that it uses now
 		if n := udat.Endpoints(next) + udat.Endpoints(e.Request) + udat.Endpoints(e.Connect); n != 0 {
 			t.Errorf("event dispatchers have the endpoint %d times after its end", n)
+		}
+	})
+}
+
+// A change that is refused leaves each event dispatcher as it was: which completion flags it takes, and which events come.
+func TestModifyRefusedLeavesEVDs(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e := udattest.NewEndpoint(t, ia, nil)
+		shared := untilEnd(t, must(udat.CreateEP(ia, e.PZ, nil, e.Request, nil, nil)))
+		other := udat.EPAttr{RecvCompletionFlags: udat.CompletionUnsignalled, RequestCompletionFlags: udat.CompletionUnsignalled}
+		mask := udat.EPFieldRecvCompletionFlags | udat.EPFieldRequestCompletionFlags
+		want(t, e.Modify(mask, &udat.EPParam{Attr: other}), udat.ErrInvalidParameter, udat.InvalidArg6)
+		want(t, second(udat.CreateEP(ia, e.PZ, e.Recv, nil, nil, &other)), udat.ErrInvalidParameter, udat.InvalidArg6)
+		want(t, must(udat.CreateEP(ia, e.PZ, e.Recv, nil, nil, nil)).Free())
+		requests := createEVD(t, ia, 4, udat.EVDCR)
+		rsp := must(udat.CreateRSP(ia, udattest.ConnQual(), e.EP, requests))
+		want(t, e.EP.Free(), udat.ErrInvalidState)
+		want(t, rsp.Free())
+		want(t, e.EP.Connect(udattest.Address(t, ia), udattest.ConnQual(), udattest.Patience, nil))
+		if event := udattest.Wait(t, e.Connect); event.EP() != e.EP {
+			t.Errorf("got %+v", event)
+		}
+		want(t, shared.Free())
+		want(t, e.Reset())
+		want(t, e.Modify(mask, &udat.EPParam{Attr: other}))
+	})
+}
+
+// An event that is taken while the endpoint cannot be freed is not lost.
+func TestEventBesideRefusedFree(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, requests := udattest.NewEndpoint(t, ia, nil), createEVD(t, ia, 4, udat.EVDCR)
+		for range 50 {
+			want(t, e.EP.Connect(udattest.Address(t, ia), udattest.ConnQual(), udattest.Patience, nil))
+			awaitState(t, e.EP, udat.EPStateDisconnected)
+			want(t, e.Reset()) // the event waits
+			rsp := must(udat.CreateRSP(ia, udattest.ConnQual(), e.EP, requests))
+			stop := beside(func() error {
+				if err := e.EP.Free(); !errors.Is(err, udat.ErrInvalidState) {
+					return fmt.Errorf("a reserved endpoint is freed: %v", err)
+				}
+				return nil
+			})
+			udattest.Wait(t, e.Connect)
+			want(t, receive(t, stop()))
+			want(t, rsp.Free())
 		}
 	})
 }

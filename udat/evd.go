@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/goudat/goudat/cgo"
@@ -17,9 +18,8 @@ type EVD struct {
 	queue notify.Queue // its lock is held to take events, and for nothing that waits
 
 	// Guarded by the lock of queue.
-	endpoints   map[cgo.EPHandle]*EP
-	latest      *EP             // of endpoints: that of the latest event, or nil
-	streamFlags CompletionFlags // of the completions that endpoints have here
+	endpoints map[cgo.EPHandle]member
+	latest    *EP // of endpoints: that of the latest event, or nil
 
 	listening sync.Mutex // held while a service point is made
 	cno       *CNO       // the program's, nil for none; guarded by enter
@@ -111,9 +111,15 @@ func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EV
 	return evd
 }
 
+// member is an endpoint that has events on an EVD, and the flags of its streams of completions there.
+type member struct {
+	ep      *EP
+	streams []CompletionFlags
+}
+
 // endpoint returns the endpoint that an event is about, nil if it is freed. The caller has locked the queue.
 func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
-	ep := evd.endpoints[handle]
+	ep := evd.endpoints[handle].ep
 	if ep != nil {
 		evd.latest = ep
 	}
@@ -125,28 +131,42 @@ func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 func (evd *EVD) join(op string, ep *EP, streams []CompletionFlags) error {
 	evd.queue.Lock()
 	defer evd.queue.Unlock()
-	flags := evd.streamFlags
-	if len(streams) > 0 && (len(evd.endpoints) == 0 || len(evd.endpoints) == 1 && evd.endpoints[ep.handle] == ep) {
-		flags = streams[0]
-	}
-	for _, f := range streams {
-		if f != flags {
-			return refuse(op, ErrInvalidParameter, InvalidArg6,
-				"the completion flags are %v, but those of another stream on the event dispatcher %v: leave CompletionDefault everywhere, or use another event dispatcher", f, flags)
+	all := streams
+	for _, other := range evd.endpoints {
+		if other.ep != ep {
+			all = slices.Concat(streams, other.streams)
+			break // they agree among themselves
 		}
 	}
-	if evd.endpoints == nil {
-		evd.endpoints = make(map[cgo.EPHandle]*EP)
+	for _, f := range all {
+		if len(streams) > 0 && f != streams[0] {
+			return refuse(op, ErrInvalidParameter, InvalidArg6,
+				"the completion flags are %v, but those of another stream on the event dispatcher %v: leave CompletionDefault everywhere, or use another event dispatcher", streams[0], f)
+		}
 	}
-	evd.endpoints[ep.handle], evd.latest, evd.streamFlags = ep, nil, flags
+	evd.put(ep, streams)
 	return nil
+}
+
+// restore has the EVD know what it knew of the endpoint before.
+func (evd *EVD) restore(ep *EP, streams []CompletionFlags) {
+	evd.queue.Lock()
+	defer evd.queue.Unlock()
+	evd.put(ep, streams)
+}
+
+func (evd *EVD) put(ep *EP, streams []CompletionFlags) {
+	if evd.endpoints == nil {
+		evd.endpoints = make(map[cgo.EPHandle]member)
+	}
+	evd.endpoints[ep.handle], evd.latest = member{ep, streams}, nil
 }
 
 // leave forgets an endpoint. The library may have given its handle to a new one already.
 func (evd *EVD) leave(ep *EP) {
 	evd.queue.Lock()
 	defer evd.queue.Unlock()
-	if evd.endpoints[ep.handle] == ep {
+	if evd.endpoints[ep.handle].ep == ep {
 		delete(evd.endpoints, ep.handle)
 		evd.latest = nil
 	}

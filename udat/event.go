@@ -186,7 +186,7 @@ func (evd *EVD) decodeError(number EventNumber, data *cgo.AsyncErrorEventData, e
 
 // decodeConnection copies the private data, which lies in the endpoint's memory.
 func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventData, event *Event) bool {
-	ep := evd.endpoints[data.EPHandle]
+	ep := evd.endpoints[data.EPHandle].ep
 	if ep == nil {
 		return false
 	}

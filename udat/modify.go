@@ -1,8 +1,6 @@
 package udat
 
 import (
-	"cmp"
-
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
@@ -61,7 +59,6 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 // modify is Modify for a caller that has locked the requests, and has entered the parts, the former ones
 // included.
 func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
-	former := ep.parts
 	ep.recv.mu.Lock()
 	defer ep.recv.mu.Unlock()
 	if err := ep.join(op, p); err != nil {
@@ -76,25 +73,28 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	}
 	r := cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
 	if !r.OK() {
-		ep.leave(p, former)
-		_ = ep.join(op, former)
+		ep.restore(p)
 	}
 	const remedy = "the endpoint must be unconnected or, except for its protection zone, reserved: Disconnect it, wait for EventConnectionDisconnected, and Reset it, " +
 		"or free its reserved service point; and for other completion flags no receives may be posted: Reset takes them back"
 	if r.Type() == cgo.InvalidState && r.Subtype() == cgo.InvalidStateEVDInUse {
 		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "events of the endpoint wait on an event dispatcher that it would use no more: take them first")
 	}
+	if err := p.checkRoom(op, r); err != nil {
+		return err
+	}
 	if err := noFile(op, r, p.lacksEVD()); err != nil {
 		return err
 	}
-	if err := cmp.Or(p.checkRoom(op, r), checkState(op, r, remedy)); err != nil {
+	if err := checkState(op, r, remedy); err != nil {
 		return err
 	}
-	ep.leave(former, p)
+	former := ep.parts
+	ep.parts = p
+	ep.restore(former)
 	ep.recv.init(ep, p)
 	ep.request.init(ep, p)
 	ep.obj.SetParents(p.parents(ep.ia))
-	ep.parts = p
 	return nil
 }
 
