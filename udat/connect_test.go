@@ -212,6 +212,37 @@ func TestFreePSPRejectsRequests(t *testing.T) {
 	})
 }
 
+// Who takes a request just when its reserved service point is freed gets none, or one that the free has rejected.
+func TestFreeRSPBesideTaking(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		client, server := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		requests := createEVD(t, ia, 4, udat.EVDCR)
+		for i := range 200 {
+			qual := udattest.ConnQual()
+			rsp := must(udat.CreateRSP(ia, qual, server.EP, requests))
+			want(t, client.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+			awaitQueued(t, requests, 1)
+			taken, begun := make(chan *udat.CR, 1), make(chan struct{})
+			go func() {
+				close(begun)
+				event, _ := requests.Dequeue()
+				taken <- event.CR()
+			}()
+			<-begun
+			for range i % 50 {
+				runtime.Gosched()
+			}
+			want(t, rsp.Free())
+			if cr := <-taken; cr != nil {
+				want(t, cr.Reject(nil), udat.ErrClosed)
+			}
+			wantState(t, server.EP, udat.EPStateUnconnected)
+			udattest.Wait(t, client.Connect)
+			want(t, client.Reset())
+		}
+	})
+}
+
 // DupConnect calls the service that another endpoint has connected to.
 func TestDupConnect(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

@@ -56,6 +56,8 @@ func (s *service) free(op string, invalid ReturnSubtype, native func() error) er
 		return err
 	}
 	s.ia.removeObject(s.point()) // what comes from here on is rejected
+	s.evd.queue.Lock()           // until who has taken a request before has it among the users
+	s.evd.queue.Unlock()
 	s.obj.Leave()
 	logging.Quiet(func() {
 		for _, cr := range s.obj.Users() {
