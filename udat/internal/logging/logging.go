@@ -4,8 +4,8 @@ package logging
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -77,6 +77,8 @@ func (l *logger) add(level slog.Level, message string, attrs ...slog.Attr) {
 // Quiet runs f, whose calls are not the program's: none that fails is logged.
 func Quiet(f func()) { f() }
 
+var quietName = runtime.FuncForPC(reflect.ValueOf(Quiet).Pointer()).Name()
+
 // quiet reports whether Quiet is among the callers.
 func quiet() bool {
 	const depth = 32 // from Quiet to what fails
@@ -84,7 +86,7 @@ func quiet() bool {
 	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
 	for {
 		frame, more := frames.Next()
-		if strings.HasSuffix(frame.Function, "/logging.Quiet") {
+		if frame.Function == quietName {
 			return true
 		}
 		if !more {
