@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "native.h"
@@ -74,7 +75,7 @@ static inline const char *goudat_run_path(void)
 	struct link_map *map;
 	const ElfW(Dyn) *entry;
 
-	if (program == NULL || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0)
+	if (program == NULL || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0 || map->l_ld == NULL)
 		return "";
 	for (entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
 		if (entry->d_tag == DT_STRTAB)
@@ -82,7 +83,11 @@ static inline const char *goudat_run_path(void)
 		if (entry->d_tag == DT_RUNPATH)
 			path = entry->d_un.d_val;
 	}
-	return strings == NULL ? "" : strings + path;
+	if (strings == NULL)
+		return "";
+	if ((uintptr_t)strings < map->l_addr) /* as in the file: not all loaders have relocated it */
+		strings += map->l_addr;
+	return strings + path;
 }
 
 static inline void *goudat_no_work(void *argument)

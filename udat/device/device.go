@@ -173,7 +173,7 @@ func List() (devices []Device, err error) {
 		devices = append(devices, describeDevice(list, i))
 	}
 	entries, err := os.ReadDir(sysDevices)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := fileLimit(err, "the list of devices needs one more"); err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {

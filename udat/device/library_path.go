@@ -38,8 +38,11 @@ func PassedOver(library string) string {
 func libraryFolders() (folders []string) {
 	self, _ := os.Executable()
 	for _, path := range []string{os.Getenv("LD_LIBRARY_PATH"), cgo.RunPath()} {
-		for _, folder := range filepath.SplitList(path) {
-			folders = append(folders, strings.ReplaceAll(folder, "$ORIGIN", filepath.Dir(self)))
+		for _, folder := range strings.FieldsFunc(path, func(r rune) bool { return r == ':' || r == ';' }) {
+			folder = strings.NewReplacer("$ORIGIN", filepath.Dir(self), "${ORIGIN}", filepath.Dir(self)).Replace(folder)
+			if !strings.Contains(folder, "$") { // the loader has other words, too
+				folders = append(folders, folder)
+			}
 		}
 	}
 	return folders

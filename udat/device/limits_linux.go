@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"syscall"
 )
 
 // lockableMemory returns the most bytes that this process may lock, which is
-// unlimited with the capability for it, and if that is not known.
+// unlimited with the capability for it in the host's user namespace, and if that is not known.
 func lockableMemory() uint64 {
 	const (
 		rlimitMemlock = 8 // RLIMIT_MEMLOCK, which package syscall lacks
@@ -19,10 +20,18 @@ func lockableMemory() uint64 {
 	)
 	var limit syscall.Rlimit
 	capabilities, err := strconv.ParseUint(processStatus("CapEff"), 16, 64)
-	if err != nil || syscall.Getrlimit(rlimitMemlock, &limit) != nil || capabilities&(1<<capIPCLock) != 0 {
+	if err != nil || syscall.Getrlimit(rlimitMemlock, &limit) != nil || capabilities&(1<<capIPCLock) != 0 && inHostUsers() {
 		return math.MaxUint64
 	}
 	return limit.Cur
+}
+
+// inHostUsers reports whether the user namespace is the host's, as far as can be told.
+func inHostUsers() bool {
+	var inside, outside, count uint64
+	text, err := os.ReadFile("/proc/self/uid_map")
+	n, _ := fmt.Sscan(string(text), &inside, &outside, &count)
+	return err != nil || n == 3 && inside == 0 && outside == 0 && count == math.MaxUint32
 }
 
 // FileLimit says that this process cannot open so many more files, nil if it can.

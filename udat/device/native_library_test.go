@@ -28,7 +28,7 @@ func TestNativeLibrary(t *testing.T) {
 		t.Errorf("libdat2 is %+v", s)
 	}
 	folder, path := filepath.Dir(s.Path), filepath.SplitList(cgo.RunPath())
-	if !slices.ContainsFunc(path, func(f string) bool { return filepath.Clean(f) == folder }) {
+	if os.Getenv("LD_LIBRARY_PATH") == "" && !slices.ContainsFunc(path, func(f string) bool { return filepath.Clean(f) == folder }) {
 		t.Errorf("the program was linked with %s, and its run path is %q", folder, path)
 	}
 	for name, file := range map[string]udat.NativeFile{"libibverbs": s.Verbs, "librdmacm": s.RDMACM} {

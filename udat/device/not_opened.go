@@ -23,7 +23,7 @@ const filesOfAdapter = 16
 // the names, and usable tells whether the entries of that name are of a version that the library
 // opens. The first thing that is in the way is the one that is named.
 func WhyEntryNotOpened(name string, known []string, usable bool) error {
-	if err := FileLimit(filesOfAdapter); err != nil { // before what looks into files
+	if err := FileLimit(filesOfList); err != nil { // before what looks into files
 		return err
 	}
 	entries := findConfigEntries(name)
@@ -40,7 +40,7 @@ func WhyEntryNotOpened(name string, known []string, usable bool) error {
 
 // WhyNotOpened says why a provider did not open its device.
 func WhyNotOpened(library, instanceData string) error {
-	if err := FileLimit(filesOfAdapter); err != nil {
+	if err := FileLimit(filesOfList); err != nil {
 		return err
 	}
 	return explainDevice(instanceData, library)
@@ -161,8 +161,8 @@ func explainDevice(instanceData, library string) error {
 	default: // of the same family, the device comes first
 		err = explainPort(devices, target, port)
 	}
-	if err == nil {
-		err = memlockProblem()
+	if err == nil { // it may be enough for the provider: it is a reason only where there is no other
+		err = cmp.Or(FileLimit(filesOfAdapter), memlockProblem())
 	}
 	if err == nil {
 		err = fmt.Errorf("%w: with DAPL_DBG_TYPE=0xffff and DAPL_DBG_DEST=2 the provider's messages go to syslog", ProblemUnknown)
