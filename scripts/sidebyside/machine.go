@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
+
+	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // machine describes the machine of a run.
@@ -37,6 +41,37 @@ func (m machine) userMode() bool { return strings.HasSuffix(m.Processor, "(User-
 
 // patched reports whether the native libraries were built by scripts/native, with its patches.
 func (m machine) patched() bool { return strings.HasSuffix(m.Stack, ", patched") }
+
+// farRank is the machine of the test bed that is cut off, if there are two.
+const farRank = 1
+
+// several reports whether this is one of several machines of the test bed.
+func several() bool {
+	peers, err := control.Peers()
+	return err == nil && len(peers) > farRank
+}
+
+// beFar runs the far sides of the twins until the other machine has measured.
+func (p programs) beFar() error {
+	ctx := context.Background()
+	for i, adapter := range adapters() {
+		for j, program := range []string{p.c, p.golang} {
+			far, err := start(i, program, "far", adapter, strconv.Itoa(firstQual+2*i+j+farBeyond))
+			if err != nil {
+				return err
+			}
+			defer far.kill()
+			if _, err := far.expect("listening"); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := control.Meet(ctx, "far sides", ""); err != nil {
+		return err
+	}
+	_, err := control.Meet(ctx, "measured", "")
+	return err
+}
 
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")

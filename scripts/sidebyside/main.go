@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 func main() {
@@ -86,9 +89,13 @@ func run(args []string) error {
 		}
 		r = former
 	}
+	if rank, err := control.Rank(); err == nil && rank == farRank {
+		return p.beFar()
+	}
 	if p.c != "" {
 		wanted := func(m measurement) bool {
-			return strings.Contains(m.name, *only) && (*sweep || !m.sweep) && (*processors == 0 || m.processors() == *processors)
+			return strings.Contains(m.name, *only) && (*sweep || !m.sweep) && (*processors == 0 || m.processors() == *processors) &&
+				several() == (m.beside == "cut")
 		}
 		if err := r.measure(p, *work, wanted, *goals, *file); err != nil {
 			return err
@@ -128,6 +135,12 @@ func (r *report) measure(p programs, work float64, wanted func(measurement) bool
 		return errors.New("UDAT_TEST_IA names no adapter: run this by scripts/bench")
 	}
 	list := choose(measurements(work), wanted, goals, r.Machine)
+	if several() {
+		if _, err := control.Meet(context.Background(), "far sides", ""); err != nil {
+			return err
+		}
+		defer control.Meet(context.Background(), "measured", "")
+	}
 	for i, adapter := range names {
 		fmt.Fprintln(os.Stderr, "bench: measuring on", adapter)
 		err := compare(p, adapter, firstQual+2*i, list, r.Rounds, r.Machine, func(found result) error {
@@ -153,6 +166,9 @@ func choose(all []measurement, wanted func(measurement) bool, goals bool, where 
 			continue
 		case !goals:
 			m.goal = 0
+			for i := range m.figures {
+				m.figures[i].goal, m.figures[i].limit = 0, 0
+			}
 		}
 		list = append(list, m)
 	}

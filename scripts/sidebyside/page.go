@@ -81,7 +81,7 @@ rounds lie between them.
 const userModeNote = `The kernel was User-Mode Linux (` + "`" + `scripts/testbed --accel uml` + "`" + `). The kernel and the programs are processes of the host, and run
 on its processor without emulation. System calls take several µs there instead of some tenths of one, and the threads
 of a process take turns. Sleeping and waking are therefore *not reliable here*. Measurements that poll had two processors, all
-others had one. The programs were in the scheduling class *idle*: soft-RoCE moves data in threads of the kernel, which otherwise
+others had one. Those at a fixed rate had two. The programs were in the scheduling class *idle*: soft-RoCE moves data in threads of the kernel, which otherwise
 wait until a program that polls has used up its clock tick of 10 ms.
 
 `
@@ -107,6 +107,20 @@ Go programs run with GOMAXPROCS=2: with 1, the default after pinning, Go's runti
 * **RDMA**: bytes written or read per second, with 16 operations of 64 KiB outstanding, or 4 of 1 MiB.
 * **Connect and disconnect**: an endpoint is created, connected, disconnected by the client, and freed.
 * **get_status**: one call on a connected endpoint.
+* **Processor time**: what both sides use for each operation, user and system, by ` + "`" + `getrusage` + "`" + `. Kernels count it in clock ticks,
+  so it is the mean of all rounds. User-Mode Linux counts all of it as the system's.
+* **At 1000/s**: a request is due each millisecond, whether or not the one before it is answered. The number is the time from when it
+  was due until its answer was taken: a program that is stopped for 10 ms answers ten requests late. *Polling* does all in one thread.
+  *Waiting* has a thread that sleeps until a request is due and sends it, and one that waits for the answers; the server waits.
+  * *Beside churn*, another thread of each side makes an endpoint, connects, disconnects and frees it, with a pause of 20 ms, or
+    *unpaced*, without one. It uses the same event dispatchers, or those *of its own*. All threads of a side share
+    its processor. A connection takes 2 to 3 ms of that. So with pauses it is free most of the time, and p90 tells who waits for a
+    lock; unpaced churn tells also of too little processor time.
+  * *Beside a cut-off peer*, an endpoint is freed whose peer is on a machine that was cut off, on the same event dispatchers.
+  * *P90 over that of quiet* compares with as many round trips just before. Its goal is one for Go alone.
+  * *100 endpoints* are connected on the same event dispatchers, else 2.
+  * The Go twin has GOMAXPROCS=4 for this: a goroutine in C keeps its processor of Go's until the monitor thread sees that, which can take
+    10 ms. With 2, a third one that comes back from C meanwhile waits for that.
 `
 
 func (r report) markdown() string {

@@ -28,6 +28,7 @@ type result struct {
 	Unit          string    `json:"unit"`
 	LowerIsBetter bool      `json:"lower_is_better"`
 	Goal          float64   `json:"goal,omitempty"`   // the goal: the worst acceptable ratio of Go to C
+	Limit         float64   `json:"limit,omitempty"`  // the goal for the number of Go alone: the largest acceptable
 	Bytes         int       `json:"bytes,omitempty"`  // one of many sizes, for a plot and not for the tables
 	Marked        bool      `json:"marked,omitempty"` // not reliable on this machine
 	C             []float64 `json:"c"`
@@ -36,6 +37,8 @@ type result struct {
 
 func (r result) met(ratio float64) bool {
 	switch {
+	case r.Limit != 0:
+		return summarize(r.Go).median <= r.Limit
 	case r.Goal == 0:
 		return true
 	case r.LowerIsBetter:
@@ -47,8 +50,10 @@ func (r result) met(ratio float64) bool {
 // sort puts the results into the order of the measurements, adapter by adapter, when some came from another machine.
 func (r *report) sort() {
 	order := map[string]int{}
-	for i, m := range measurements(1) {
-		order[m.name] = i
+	for _, m := range measurements(1) {
+		for _, r := range m.results("", r.Machine, nil, nil) {
+			order[r.Measurement] = len(order)
+		}
 	}
 	slices.SortStableFunc(r.Results, func(a, b result) int {
 		return cmp.Or(strings.Compare(a.Adapter, b.Adapter), cmp.Compare(order[a.Measurement], order[b.Measurement]))

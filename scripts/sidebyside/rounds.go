@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 )
@@ -15,9 +16,15 @@ type programs struct {
 // while after its owner has gone.
 const firstQual = 7600
 
+// farBeyond is added to a twin's qualifier for its far side, on another machine.
+const farBeyond = 100
+
 // compare runs the measurements on an adapter, in C and in Go by turns, and passes on each result. Idle twins wait for
 // their next order and use no processor.
 func compare(p programs, adapter string, qual int, list []measurement, rounds int, where machine, found func(result) error) error {
+	if len(list) == 0 {
+		return nil
+	}
 	inC, err := startTwin(p.c, p.serverBy, adapter, qual)
 	if err != nil {
 		return err
@@ -29,44 +36,26 @@ func compare(p programs, adapter string, qual int, list []measurement, rounds in
 	}
 	defer inGo.kill()
 	for _, m := range list {
-		r := result{
-			Adapter: adapter, Measurement: m.name, Unit: m.unit.name, LowerIsBetter: m.unit.lowerIsBetter,
-			Goal: m.goalOn(where), Marked: m.sleeps && where.userMode(),
-		}
-		if m.sweep {
-			r.Bytes = m.bytes
-		}
-		for round := range rounds {
-			if err := r.measureBoth(inC, inGo, m, round%2 == 1); err != nil {
-				return fmt.Errorf("%s: %w", m.name, err)
+		var samples [2][]figures // in C and in Go
+		for round := range min(rounds, cmp.Or(m.rounds, rounds)) {
+			for turn := range 2 { // they take turns in going first
+				which := (round + turn) % 2
+				one, err := []twin{inC, inGo}[which].measure(m)
+				if err != nil {
+					return fmt.Errorf("%s: %w", m.name, err)
+				}
+				samples[which] = append(samples[which], one)
 			}
 		}
-		fmt.Fprintln(os.Stderr, "bench:  ", line(r))
-		if err := found(r); err != nil {
-			return err
+		for _, r := range m.results(adapter, where, samples[0], samples[1]) {
+			fmt.Fprintln(os.Stderr, "bench:  ", line(r))
+			if err := found(r); err != nil {
+				return err
+			}
 		}
 	}
 	if err := inC.end(); err != nil {
 		return err
 	}
 	return inGo.end()
-}
-
-// measureBoth runs one round. C and Go take turns in going first.
-func (r *result) measureBoth(inC, inGo twin, m measurement, goFirst bool) error {
-	turns := []struct {
-		twin   twin
-		values *[]float64
-	}{{inC, &r.C}, {inGo, &r.Go}}
-	if goFirst {
-		turns[0], turns[1] = turns[1], turns[0]
-	}
-	for _, t := range turns {
-		value, err := t.twin.measure(m)
-		if err != nil {
-			return err
-		}
-		*t.values = append(*t.values, value*m.unit.scale)
-	}
-	return nil
 }

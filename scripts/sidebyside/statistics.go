@@ -23,6 +23,15 @@ func quantile(sorted []float64, fraction float64) float64 {
 	return sorted[below] + (place-float64(below))*(sorted[below+1]-sorted[below])
 }
 
+// mean returns the mean of numbers as their only one, and none of none.
+func mean(values []float64) []float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return slices.Repeat([]float64{sum / float64(len(values))}, min(len(values), 1))
+}
+
 // ratios compares round by round: a disturbance of the machine affects both halves of a round.
 func ratios(goValues, cValues []float64) []float64 {
 	list := make([]float64, len(goValues))

@@ -33,6 +33,8 @@ func number(v float64) string {
 
 func goalText(r result) string {
 	switch {
+	case r.Limit != 0:
+		return fmt.Sprintf("Go at most %.2f", r.Limit)
 	case r.Goal == 0:
 		return ""
 	case r.LowerIsBetter:
@@ -47,10 +49,12 @@ func verdict(r result) string {
 	switch {
 	case r.Marked:
 		return "not reliable here"
-	case r.Goal == 0:
+	case r.Goal == 0 && r.Limit == 0:
 		return ""
 	case r.met(ratio):
 		return "met"
+	case r.Limit != 0:
+		return "missed: " + number(summarize(r.Go).median)
 	}
 	if missed := fmt.Sprintf("%.1f", 100*math.Abs(ratio-r.Goal)); missed != "0.0" {
 		return "missed by " + missed + " %"

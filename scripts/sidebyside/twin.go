@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // patience bounds the wait for a twin's next line. It is long, for a busy emulated machine.
@@ -135,29 +138,56 @@ func startTwin(program, serverBy, adapter string, qual int) (t twin, err error) 
 	return t, nil
 }
 
-// measure returns the client's number.
-func (t twin) measure(m measurement) (float64, error) {
+// measure returns the client's numbers. The processor time is that of both sides.
+func (t twin) measure(m measurement) (figures, error) {
+	if m.beside == "cut" {
+		restore, err := t.cutOff()
+		if err != nil {
+			return nil, err
+		}
+		defer restore()
+	}
 	if err := t.server.order(m.line()); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if _, err := t.server.expect("ready"); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := t.client.order(m.line()); err != nil {
-		return 0, err
+		return nil, err
 	}
-	text, err := t.client.expect("result")
+	client, err := t.client.figures()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if _, err := t.server.expect("result"); err != nil {
-		return 0, err
-	}
-	value, err := strconv.ParseFloat(text, 64)
+	server, err := t.server.figures()
 	if err != nil {
-		return 0, fmt.Errorf("%s gave no number: %w", t.client.name, err)
+		return nil, err
 	}
-	return value, nil
+	client["system"] += server["system"]
+	client["processor"] = client["user"] + server["user"] + client["system"]
+	return client, nil
+}
+
+func (p *process) figures() (figures, error) {
+	text, err := p.expect("result")
+	if err != nil {
+		return nil, err
+	}
+	return readFigures(text)
+}
+
+// cutOff connects the client to another machine of the test bed, and cuts that off.
+func (t twin) cutOff() (restore func(), err error) {
+	ctx := context.Background()
+	peers, err := control.Peers()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := t.measure(measurement{order: "far", how: peers[farRank].String(), count: 1, window: 1, bytes: 8}); err != nil {
+		return nil, err
+	}
+	return func() { control.Restore(ctx, farRank) }, control.Cut(ctx, farRank)
 }
 
 // end tells the client to end the connection, and waits for both.

@@ -1,4 +1,4 @@
-/* The median of times. */
+/* What times have in common. */
 #include <stdlib.h>
 
 #include "twin.h"
@@ -10,8 +10,13 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-uint64_t median(uint64_t *values, size_t count)
+double summarize(struct node *node, uint64_t *times, size_t count)
 {
-	qsort(values, count, sizeof(*values), compare);
-	return values[count / 2];
+	qsort(times, count, sizeof(*times), compare);
+	node->tail = (struct tail){
+		.p90 = (double)times[count * 900 / 1000],
+		.p99 = (double)times[count * 990 / 1000],
+		.p999 = (double)times[count * 999 / 1000],
+	};
+	return (double)times[count * 500 / 1000];
 }

@@ -15,6 +15,21 @@ static DAT_EVD_HANDLE create_evd(const struct node *node, int length, DAT_EVD_FL
 	return evd;
 }
 
+/* Makes the event dispatchers of endpoints. */
+void create_evds(struct node *node)
+{
+	node->requests_done = create_evd(node, MOST_REQUESTS + FEW, DAT_EVD_DTO_FLAG);
+	node->receives_done = create_evd(node, MOST_RECEIVES + FEW, DAT_EVD_DTO_FLAG);
+	node->connections = create_evd(node, 256, DAT_EVD_CONNECTION_FLAG);
+}
+
+void free_evds(const struct node *node)
+{
+	must("dat_evd_free", dat_evd_free(node->requests_done));
+	must("dat_evd_free", dat_evd_free(node->receives_done));
+	must("dat_evd_free", dat_evd_free(node->connections));
+}
+
 /* The provider tells its defaults only of an endpoint that has them. */
 static void read_default_attributes(struct node *node)
 {
@@ -55,9 +70,7 @@ void node_open(struct node *node, const char *ia_name)
 
 	must("dat_ia_open", dat_ia_open((char *)(uintptr_t)ia_name, 64, &async, &node->ia));
 	must("dat_pz_create", dat_pz_create(node->ia, &node->pz));
-	node->requests_done = create_evd(node, MOST_REQUESTS + FEW, DAT_EVD_DTO_FLAG);
-	node->receives_done = create_evd(node, MOST_RECEIVES + FEW, DAT_EVD_DTO_FLAG);
-	node->connections = create_evd(node, 256, DAT_EVD_CONNECTION_FLAG);
+	create_evds(node);
 	read_default_attributes(node);
 	create_memory(node);
 	node->ep = endpoint_create(node, MOST_REQUESTS, MOST_RECEIVES);
@@ -98,7 +111,7 @@ void connection_event(const struct node *node, DAT_EVENT_NUMBER expected, DAT_EV
 		stop("connection event %#x came in place of %#x", event->event_number, expected);
 }
 
-static DAT_CR_HANDLE arrival(const struct node *node)
+DAT_CR_HANDLE arrival(const struct node *node)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -115,9 +128,16 @@ static void accept_request(const struct node *node, DAT_CR_HANDLE cr, DAT_EP_HAN
 	connection_event(node, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 }
 
-void endpoint_accept(const struct node *node, DAT_EP_HANDLE ep)
+bool endpoint_accept(const struct node *node, DAT_EP_HANDLE ep)
 {
-	accept_request(node, arrival(node), ep, 0, NULL);
+	DAT_CR_HANDLE cr = arrival(node);
+	DAT_CR_PARAM param;
+	bool note;
+
+	must("dat_cr_query", dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	note = *(const unsigned char *)param.private_data != 0;
+	accept_request(node, cr, ep, 0, NULL);
+	return note;
 }
 
 static void read_peer(struct node *node, const void *private_data, int size)
@@ -137,17 +157,12 @@ void node_accept(struct node *node)
 	accept_request(node, cr, node->ep, sizeof(node->mine), &node->mine);
 }
 
-static void request_connection(const struct node *node, DAT_EP_HANDLE ep, int size, const void *private_data, DAT_EVENT *event)
+void endpoint_connect(const struct node *node, DAT_EP_HANDLE ep, int size, const void *private_data, DAT_EVENT *event)
 {
 	must("dat_ep_connect", dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)(uintptr_t)&node->address, node->qual,
 					      DAT_TIMEOUT_INFINITE, size, (DAT_PVOID)(uintptr_t)private_data,
 					      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	connection_event(node, DAT_CONNECTION_EVENT_ESTABLISHED, event);
-}
-
-void endpoint_connect(const struct node *node, DAT_EP_HANDLE ep, DAT_EVENT *event)
-{
-	request_connection(node, ep, 0, NULL, event);
 }
 
 void node_connect(struct node *node, const char *address, DAT_CONN_QUAL qual)
@@ -160,27 +175,21 @@ void node_connect(struct node *node, const char *address, DAT_CONN_QUAL qual)
 		stop("%s is not an IPv4 address", address);
 	memcpy(&node->address, &in, sizeof(in));
 	node->qual = qual;
-	request_connection(node, node->ep, sizeof(node->mine), &node->mine, &event);
+	endpoint_connect(node, node->ep, sizeof(node->mine), &node->mine, &event);
 	read_peer(node, data->private_data, data->private_data_size);
 }
 
-/* The client ends the connection, and the server sees it end. */
+/* The client ends the connections, and the server sees them end. */
 void node_close(struct node *node)
 {
-	DAT_EVENT event;
-
-	if (!node->server)
-		must("dat_ep_disconnect", dat_ep_disconnect(node->ep, DAT_CLOSE_GRACEFUL_FLAG));
-	connection_event(node, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
-	must("dat_ep_free", dat_ep_free(node->ep));
+	node->crowd[node->crowd_size++] = node->ep;
+	gather(node, 0);
 	must("dat_lmr_free", dat_lmr_free(node->lmr));
 	if (node->server) {
 		must("dat_psp_free", dat_psp_free(node->psp));
 		must("dat_evd_free", dat_evd_free(node->arrivals));
 	}
-	must("dat_evd_free", dat_evd_free(node->requests_done));
-	must("dat_evd_free", dat_evd_free(node->receives_done));
-	must("dat_evd_free", dat_evd_free(node->connections));
+	free_evds(node);
 	must("dat_pz_free", dat_pz_free(node->pz));
 	must("dat_ia_close", dat_ia_close(node->ia, DAT_CLOSE_ABRUPT_FLAG));
 	free(node->memory);

@@ -3,7 +3,7 @@
 
 #include "twin.h"
 
-static DAT_LMR_TRIPLET segment(const struct node *node, size_t offset, size_t bytes)
+DAT_LMR_TRIPLET segment(const struct node *node, size_t offset, size_t bytes)
 {
 	DAT_LMR_TRIPLET triplet = {
 		.lmr_context = node->lmr_context,
@@ -14,7 +14,7 @@ static DAT_LMR_TRIPLET segment(const struct node *node, size_t offset, size_t by
 	return triplet;
 }
 
-static void post_receives(const struct node *node, size_t bytes, int count)
+void post_receives(const struct node *node, size_t bytes, int count)
 {
 	DAT_LMR_TRIPLET into = segment(node, MOST_BYTES, bytes);
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
@@ -23,7 +23,7 @@ static void post_receives(const struct node *node, size_t bytes, int count)
 		must("dat_ep_post_recv", dat_ep_post_recv(node->ep, 1, &into, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-static inline void check_completion(const DAT_EVENT *event)
+void check_completion(const DAT_EVENT *event)
 {
 	if (event->event_number != DAT_DTO_COMPLETION_EVENT ||
 	    event->event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
@@ -32,7 +32,7 @@ static inline void check_completion(const DAT_EVENT *event)
 }
 
 /* Takes completions until there are none, or as many as given. */
-static int take(DAT_EVD_HANDLE evd, int most)
+int take(DAT_EVD_HANDLE evd, int most)
 {
 	DAT_EVENT event;
 	int taken = 0;
@@ -50,7 +50,7 @@ static int take(DAT_EVD_HANDLE evd, int most)
 }
 
 /* Takes one completion or more, up to as many as given. */
-static int spin(DAT_EVD_HANDLE evd, int most)
+int spin(DAT_EVD_HANDLE evd, int most)
 {
 	int taken;
 
@@ -60,14 +60,21 @@ static int spin(DAT_EVD_HANDLE evd, int most)
 	return taken;
 }
 
-static int sleep_for_one(DAT_EVD_HANDLE evd)
+/* Sleeps for one completion, and takes more, up to as many as given. */
+int sleep_for_some(DAT_EVD_HANDLE evd, int most)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 
 	must("dat_evd_wait", dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
 	check_completion(&event);
-	return 1;
+	return 1 + take(evd, most - 1);
+}
+
+/* Takes one completion or more, up to as many as given. */
+static int some(DAT_EVD_HANDLE evd, int most, bool polling)
+{
+	return polling ? spin(evd, most) : sleep_for_some(evd, most);
 }
 
 void expect_messages(struct node *node, size_t bytes, int count)
@@ -97,7 +104,7 @@ double measure_round_trip(struct node *node, size_t bytes, int count, bool polli
 		uint64_t after;
 
 		if (node->server)
-			polling ? spin(node->receives_done, 1) : sleep_for_one(node->receives_done);
+			some(node->receives_done, 1, polling);
 		must("dat_ep_post_send", dat_ep_post_send(node->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 		if (++outstanding >= BURST)
 			outstanding -= take(node->requests_done, outstanding - 1);
@@ -109,7 +116,7 @@ double measure_round_trip(struct node *node, size_t bytes, int count, bool polli
 			used = 0;
 		}
 		if (!node->server)
-			polling ? spin(node->receives_done, 1) : sleep_for_one(node->receives_done);
+			some(node->receives_done, 1, polling);
 		used++;
 		after = now_ns();
 		times[i] = after - before;
@@ -117,7 +124,9 @@ double measure_round_trip(struct node *node, size_t bytes, int count, bool polli
 	}
 	while (outstanding > 0)
 		outstanding -= spin(node->requests_done, outstanding);
-	result = mean ? (double)(before - begin) / count : (double)median(times, (size_t)count);
+	result = summarize(node, times, (size_t)count);
+	if (mean)
+		result = (double)(before - begin) / count;
 	free(times);
 	return result;
 }
@@ -169,18 +178,18 @@ double measure_memory_round_trip(struct node *node, size_t bytes, int count)
 	}
 	while (outstanding > 0)
 		outstanding -= spin(node->requests_done, outstanding);
-	result = (double)median(times, (size_t)count);
+	result = summarize(node, times, (size_t)count);
 	free(times);
 	return result;
 }
 
 /* The server takes messages, and posts receives in their place. */
-static void sink(struct node *node, size_t bytes, int count)
+static void sink(struct node *node, size_t bytes, int count, bool polling)
 {
 	int posted = count < MOST_RECEIVES ? count : MOST_RECEIVES, used = 0;
 
 	for (int left = count; left > 0;) {
-		int taken = spin(node->receives_done, BURST);
+		int taken = some(node->receives_done, BURST, polling);
 
 		left -= taken;
 		used += taken;
@@ -194,7 +203,7 @@ static void sink(struct node *node, size_t bytes, int count)
 	}
 }
 
-double measure_rate(struct node *node, size_t bytes, int count, int window)
+double measure_rate(struct node *node, size_t bytes, int count, int window, bool polling)
 {
 	DAT_LMR_TRIPLET from = segment(node, 0, bytes);
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
@@ -202,14 +211,14 @@ double measure_rate(struct node *node, size_t bytes, int count, int window)
 	uint64_t begin;
 
 	if (node->server) {
-		sink(node, bytes, count);
+		sink(node, bytes, count, polling);
 		return 0;
 	}
 	begin = now_ns();
 	for (int completed = 0; completed < count;) {
 		for (; posted < count && posted - completed < window; posted++)
 			must("dat_ep_post_send", dat_ep_post_send(node->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG));
-		completed += spin(node->requests_done, BURST);
+		completed += some(node->requests_done, BURST, polling);
 	}
 	return count / ((double)(now_ns() - begin) / 1e9);
 }

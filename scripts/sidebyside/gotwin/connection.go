@@ -12,33 +12,54 @@ import (
 func (n *node) measureConnects(count int) (float64, error) {
 	begin := time.Now()
 	for range count {
-		if err := n.connectOnce(); err != nil {
+		if _, err := n.connectOnce(false); err != nil {
 			return 0, err
 		}
 	}
 	return float64(count) / time.Since(begin).Seconds(), nil
 }
 
-func (n *node) connectOnce() error {
+// connectOnce makes a connection and ends it. The client tells the server whether it is the last one.
+func (n *node) connectOnce(last bool) (bool, error) {
+	ep, last, err := n.join(last)
+	if err != nil {
+		return last, err
+	}
+	return last, n.part(ep)
+}
+
+func (n *node) join(last bool) (*udat.EP, bool, error) {
 	ep, err := n.createEndpoint(few, few)
 	if err != nil {
-		return err
+		return nil, last, err
 	}
-	if n.server {
-		var request *udat.CR
-		if request, err = n.arrival(); err == nil {
-			err = n.accept(request, ep, nil)
+	if !n.server {
+		_, err := n.connectOn(ep, []byte{map[bool]byte{true: 1}[last]})
+		return ep, last, err
+	}
+	request, err := n.arrival()
+	if err != nil {
+		return nil, last, err
+	}
+	param, err := request.Query()
+	if err != nil {
+		return nil, last, err
+	}
+	return ep, param.PrivateData[0] != 0, n.accept(request, ep, nil)
+}
+
+// part ends a connection on the client. The server sees connections end in any order.
+func (n *node) part(ep *udat.EP) error {
+	if !n.server {
+		if err := ep.Disconnect(udat.CloseGraceful); err != nil {
+			return err
 		}
-	} else if _, err = n.connectOn(ep, nil); err == nil {
-		err = ep.Disconnect(udat.CloseGraceful)
 	}
+	event, err := n.connectionEvent(udat.EventConnectionDisconnected)
 	if err != nil {
 		return err
 	}
-	if _, err := n.connectionEvent(udat.EventConnectionDisconnected); err != nil {
-		return err
-	}
-	return ep.Free()
+	return event.EP().Free()
 }
 
 // measureStatus returns the nanoseconds of a call.

@@ -36,6 +36,10 @@ type node struct {
 	peer   udat.RMRTriplet
 	events []udat.Event
 
+	crowd []*udat.EP // idle connections
+	far   *udat.EP   // connected to the machine that is cut off
+	tail  tail       // of the times that were measured last
+
 	receives [burst]udat.Post // all with the same segment
 	iov      [1]udat.Segment
 	ctx      context.Context
@@ -49,13 +53,7 @@ func openNode(adapter string) (n *node, err error) {
 	if n.pz, err = udat.CreatePZ(n.ia); err != nil {
 		return nil, err
 	}
-	if n.requestsDone, err = udat.CreateEVD(n.ia, mostRequests+few, udat.EVDDTO); err != nil {
-		return nil, err
-	}
-	if n.receivesDone, err = udat.CreateEVD(n.ia, mostReceives+few, udat.EVDDTO); err != nil {
-		return nil, err
-	}
-	if n.connections, err = udat.CreateEVD(n.ia, 256, udat.EVDConnection); err != nil {
+	if err := n.createEVDs(); err != nil {
 		return nil, err
 	}
 	if n.memory, err = udat.AllocMemory(n.pz, 2*mostBytes, udat.MemPrivAll); err != nil {
@@ -72,6 +70,22 @@ func openNode(adapter string) (n *node, err error) {
 	return n, err
 }
 
+// createEVDs makes the event dispatchers of endpoints.
+func (n *node) createEVDs() (err error) {
+	if n.requestsDone, err = udat.CreateEVD(n.ia, mostRequests+few, udat.EVDDTO); err != nil {
+		return err
+	}
+	if n.receivesDone, err = udat.CreateEVD(n.ia, mostReceives+few, udat.EVDDTO); err != nil {
+		return err
+	}
+	n.connections, err = udat.CreateEVD(n.ia, 256, udat.EVDConnection)
+	return err
+}
+
+func (n *node) freeEVDs() error {
+	return errors.Join(n.requestsDone.Free(), n.receivesDone.Free(), n.connections.Free())
+}
+
 func (n *node) createEndpoint(requests, receives int) (*udat.EP, error) {
 	return udat.CreateEP(n.ia, n.pz, n.receivesDone, n.requestsDone, n.connections,
 		&udat.EPAttr{MaxRequestDTOs: requests, MaxRecvDTOs: receives})
@@ -79,18 +93,9 @@ func (n *node) createEndpoint(requests, receives int) (*udat.EP, error) {
 
 // serve listens, and accepts the one client.
 func (n *node) serve(out io.Writer) (err error) {
-	n.server = true
-	if n.arrivals, err = udat.CreateEVD(n.ia, 256, udat.EVDCR); err != nil {
+	if err := n.listen(out); err != nil {
 		return err
 	}
-	if n.psp, err = udat.CreatePSP(n.ia, n.qual, n.arrivals, udat.PSPConsumer); err != nil {
-		return err
-	}
-	attr, _, err := n.ia.Query()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "listening", attr.Address)
 	request, err := n.arrival()
 	if err != nil {
 		return err
@@ -103,6 +108,22 @@ func (n *node) serve(out io.Writer) (err error) {
 		return err
 	}
 	return n.readPeer(param.PrivateData)
+}
+
+func (n *node) listen(out io.Writer) (err error) {
+	n.server = true
+	if n.arrivals, err = udat.CreateEVD(n.ia, 256, udat.EVDCR); err != nil {
+		return err
+	}
+	if n.psp, err = udat.CreatePSP(n.ia, n.qual, n.arrivals, udat.PSPConsumer); err != nil {
+		return err
+	}
+	attr, _, err := n.ia.Query()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "listening", attr.Address)
+	return nil
 }
 
 func (n *node) dial() error {
@@ -149,21 +170,13 @@ func (n *node) connectionEvent(expected udat.EventNumber) (udat.Event, error) {
 	return event, err
 }
 
-// close ends the connection on the client, and waits for its end on the server.
+// close ends the connections on the client, and waits for their ends on the server.
 func (n *node) close() error {
-	if !n.server {
-		if err := n.ep.Disconnect(udat.CloseGraceful); err != nil {
-			return err
-		}
-	}
-	if _, err := n.connectionEvent(udat.EventConnectionDisconnected); err != nil {
-		return err
-	}
-	errs := []error{n.ep.Free(), n.memory.Free()}
+	n.crowd = append(n.crowd, n.ep)
+	errs := []error{n.gather(0), n.memory.Free()}
 	if n.server {
 		errs = append(errs, n.psp.Free(), n.arrivals.Free())
 	}
-	errs = append(errs, n.requestsDone.Free(), n.receivesDone.Free(), n.connections.Free(), n.pz.Free(),
-		n.ia.Close(udat.CloseGraceful))
+	errs = append(errs, n.freeEVDs(), n.pz.Free(), n.ia.Close(udat.CloseGraceful))
 	return errors.Join(errs...)
 }

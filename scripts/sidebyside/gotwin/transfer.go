@@ -71,17 +71,22 @@ func (n *node) spinAll(outstanding int) error {
 	return nil
 }
 
-// arrive takes one message, and spins or sleeps until it is there.
-func (n *node) arrive(polling bool) (err error) {
+// some takes at least one completion, and up to a number and a burst. It spins or sleeps until one is there.
+func (n *node) some(evd *udat.EVD, most int, polling bool) (int, error) {
 	if polling {
-		_, err = n.spin(n.receivesDone, 1)
-		return err
+		return n.spin(evd, most)
 	}
-	taken, err := n.receivesDone.WaitBatch(n.ctx, n.events[:1], 1)
+	taken, err := evd.WaitBatch(n.ctx, n.events[:min(most, burst)], 1)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return n.check(taken)
+	return taken, n.check(taken)
+}
+
+// arrive takes one message.
+func (n *node) arrive(polling bool) error {
+	_, err := n.some(n.receivesDone, 1, polling)
+	return err
 }
 
 func (n *node) expectMessages(bytes, count int) error {
@@ -90,15 +95,9 @@ func (n *node) expectMessages(bytes, count int) error {
 
 // roundTrips returns how long each round trip took. The server answers each message. Whatever can wait until a message
 // is on its way is done then: receives are posted, and completions of sends are taken, many at a time. how is "poll",
-// "wait" or "sleep": poll, wait, or wait without spinning first.
+// "wait" or "sleep".
 func (n *node) roundTrips(bytes, count int, how string) ([]time.Duration, error) {
-	polling, spin := how == "poll", udat.DefaultWaitSpin
-	if how == "sleep" {
-		spin = 0
-	}
-	if err := n.receivesDone.SetWaitSpin(spin); err != nil {
-		return nil, err
-	}
+	polling := how == "poll"
 	from, err := n.memory.Segment(0, bytes)
 	if err != nil {
 		return nil, err
@@ -153,15 +152,25 @@ func (n *node) roundTrips(bytes, count int, how string) ([]time.Duration, error)
 	return times, nil
 }
 
-// median is in nanoseconds, like the mean. Both are 0 without samples.
-func median(times []time.Duration) float64 {
+// tail has more of times than their median, in nanoseconds.
+type tail struct {
+	p90, p99, p999 float64
+	over           float64 // p90 divided by that of nothing beside
+}
+
+// summarize returns the median in nanoseconds, and keeps the tail. All are 0 without samples.
+func (n *node) summarize(times []time.Duration) float64 {
+	n.tail = tail{}
 	if len(times) == 0 {
 		return 0
 	}
 	slices.Sort(times)
-	return float64(times[len(times)/2])
+	at := func(thousandths int) float64 { return float64(times[len(times)*thousandths/1000]) }
+	n.tail = tail{p90: at(900), p99: at(990), p999: at(999)}
+	return at(500)
 }
 
+// mean is in nanoseconds, and 0 without samples.
 func mean(times []time.Duration) float64 {
 	if len(times) == 0 {
 		return 0
@@ -239,8 +248,7 @@ func (n *node) measureMemoryRoundTrip(bytes, count int) (float64, error) {
 	if err := n.spinAll(outstanding); err != nil {
 		return 0, err
 	}
-	slices.Sort(times)
-	return float64(times[count/2]), nil
+	return n.summarize(times), nil
 }
 
 func awaitWrite(last mem.PeerByte, number byte) error {
@@ -252,10 +260,10 @@ func awaitWrite(last mem.PeerByte, number byte) error {
 }
 
 // sink takes messages, and posts their receives again.
-func (n *node) sink(bytes, count int) error {
+func (n *node) sink(bytes, count int, polling bool) error {
 	posted, used := min(count, mostReceives), 0
 	for left := count; left > 0; {
-		taken, err := n.spin(n.receivesDone, burst)
+		taken, err := n.some(n.receivesDone, burst, polling)
 		if err != nil {
 			return err
 		}
@@ -273,15 +281,15 @@ func (n *node) sink(bytes, count int) error {
 }
 
 // measureRate returns messages per second.
-func (n *node) measureRate(bytes, count, window int) (float64, error) {
+func (n *node) measureRate(bytes, count, window int, polling bool) (float64, error) {
 	if n.server {
-		return 0, n.sink(bytes, count)
+		return 0, n.sink(bytes, count, polling)
 	}
 	from, err := n.memory.Segment(0, bytes)
 	if err != nil {
 		return 0, err
 	}
-	return n.stream(count, window, udat.Post{Operation: udat.DTOSend, Segments: []udat.Segment{from}})
+	return n.stream(count, window, udat.Post{Operation: udat.DTOSend, Segments: []udat.Segment{from}}, polling)
 }
 
 // measureRDMA returns bytes per second.
@@ -295,12 +303,12 @@ func (n *node) measureRDMA(write bool, bytes, count, window int) (float64, error
 	if write {
 		post.Operation = udat.DTORDMAWrite
 	}
-	perSecond, err := n.stream(count, window, post)
+	perSecond, err := n.stream(count, window, post, true)
 	return perSecond * float64(bytes), err
 }
 
 // stream keeps window requests outstanding, and returns how many completed in a second.
-func (n *node) stream(count, window int, post udat.Post) (float64, error) {
+func (n *node) stream(count, window int, post udat.Post, polling bool) (float64, error) {
 	batch := make([]udat.Post, window)
 	for i := range batch {
 		batch[i] = post
@@ -314,7 +322,7 @@ func (n *node) stream(count, window int, post udat.Post) (float64, error) {
 			}
 			posted += accepted
 		}
-		taken, err := n.spin(n.requestsDone, burst)
+		taken, err := n.some(n.requestsDone, burst, polling)
 		if err != nil {
 			return 0, err
 		}
