@@ -364,6 +364,10 @@ func TestSyncRDMA(t *testing.T) {
 func TestFreeMemoryWhilePosting(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		const length = 64 // the adapters take as much inline
+		if udattest.IWARP(t, ia) {
+			t.Log("not tested: soft-iWARP reads the memory later, and finds it gone")
+			return
+		}
 		active, passive := udattest.Pair(t, ia, nil)
 		remote := must(passive.Memory.RMRTriplet(0, length))
 		for i := range 2000 {
@@ -387,10 +391,12 @@ func TestFreeMemoryWhilePosting(t *testing.T) {
 			}
 			want(t, <-freed)
 			for range posted {
-				udattest.Expect(t, active.Request, udat.EventDTOCompletion)
+				wantCompletion(t, active.Request, 1, udat.DTOSuccess)
 			}
-			if !bytes.Equal(passive.Memory.Bytes()[:length], expected) {
-				t.Fatalf("%d writes beside the free of their memory have left %v, want %v", posted, passive.Memory.Bytes()[:length], expected)
+			want(t, active.PostRDMARead(one(active.Segment(t, 0, length)), 2, remote, 0)) // after the writes
+			wantCompletion(t, active.Request, 2, udat.DTOSuccess)
+			if read := active.Memory.Bytes()[:length]; !bytes.Equal(read, expected) {
+				t.Fatalf("%d writes beside the free of their memory have left %v, want %v", posted, read, expected)
 			}
 		}
 	})
