@@ -119,6 +119,12 @@ const (
 // onPort runs a test in a process for each adapter, whose port it may switch off.
 func onPort(t *testing.T, test func(t *testing.T, name string)) {
 	t.Helper()
+	onPortWith(t, asyncEvents, test)
+}
+
+// onPortWith does so with another preloaded library.
+func onPortWith(t *testing.T, source string, test func(t *testing.T, name string), environment ...string) {
+	t.Helper()
 	if name := os.Getenv(portVariable); name != "" {
 		watch(t)
 		test(t, name)
@@ -139,7 +145,7 @@ func onPort(t *testing.T, test func(t *testing.T, name string)) {
 	if kind == control.RoCE {
 		entries["port-scm"] = `libdaploscm.so.2 dapl.2.0 "` + portDevice + ` 1"`
 	}
-	library := buildPreload(t, asyncEvents)
+	library := buildPreload(t, source)
 	function := t.Name()
 	for name, entry := range entries {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +153,8 @@ func onPort(t *testing.T, test func(t *testing.T, name string)) {
 			if err := os.WriteFile(conf, []byte(name+" u2.0 nonthreadsafe default "+entry+` ""`+"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			runWith(t, library, "^"+function+"$", "DAT_OVERRIDE="+conf, "DAPL_SCM_NETDEV="+portInterface, portVariable+"="+name)
+			runWith(t, library, "^"+function+"$", append(environment,
+				"DAT_OVERRIDE="+conf, "DAPL_SCM_NETDEV="+portInterface, portVariable+"="+name)...)
 		})
 	}
 }
