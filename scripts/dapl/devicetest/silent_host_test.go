@@ -75,6 +75,32 @@ func besideSilent(t *testing.T, connect func(t *testing.T, a *adapter, qual uint
 	})
 }
 
+// Attempts to connect to hosts that do not answer keep nothing else from connecting, ending and being freed, and time out.
+func TestConnectionsBesideSilentHosts(t *testing.T) {
+	const timeout = uint32(time.Second / time.Microsecond)
+	var timed *endpoint
+	var freed *attempt
+	besideSilent(t, func(t *testing.T, a *adapter, qual uint64) int {
+		timed, freed = a.newEndpoint(t), a.newAttempt(t)
+		freed.connectTo(t, a, qual)
+		timed.connectTo(t, a.address, qual, timeout)
+		a.newEndpoint(t).connectTo(t, a.address, qual, cgo.TimeoutInfinite)
+		return 3
+	}, func(t *testing.T, a *adapter) {
+		l, unanswered := a.listen(t), a.newAttempt(t)
+		unanswered.connectTo(t, a, l.qual)
+		request := l.request(t)
+		unanswered.end(t)
+		success(t, "CRReject", cgo.CRReject(request, nil))
+		unanswered.free(t)
+		a.connectedPair(t)
+		timed.connect.expect(t, cgo.EventConnectionTimedOut)
+		timed.wantState(t, cgo.EPStateDisconnected)
+		freed.end(t)
+		t.Cleanup(func() { freed.free(t) })
+	})
+}
+
 // noThreads refuses a thread with a small stack.
 const noThreads = `
 #define _GNU_SOURCE
