@@ -55,8 +55,8 @@ func (s *service) free(op string, invalid ReturnSubtype, native func() error) er
 	if err := s.obj.enter(op, invalid); err != nil {
 		return err
 	}
+	s.evd.queue.Lock()           // who has taken a request has it among the users
 	s.ia.removeObject(s.point()) // what comes from here on is rejected
-	s.evd.queue.Lock()           // until who has taken a request before has it among the users
 	s.evd.queue.Unlock()
 	s.obj.Leave()
 	logging.Quiet(func() {
