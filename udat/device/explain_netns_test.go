@@ -48,13 +48,14 @@ func TestExplainDeviceOfOtherNamespace(t *testing.T) {
 		return
 	}
 	p := testPlace(t)
-	command(t, "rdma system set netns exclusive")
-	t.Cleanup(func() {
+	set := func(mode string) {
 		// The kernel refuses it as long as it takes the children's namespaces down, and nothing tells their end.
 		await(t, "network namespaces still have devices of their own", func() bool {
-			return exec.Command("rdma", "system", "set", "netns", "shared").Run() == nil
+			return exec.Command("rdma", "system", "set", "netns", mode).Run() == nil
 		})
-	})
+	}
+	set("exclusive")
+	t.Cleanup(func() { set("shared") })
 	task := childTask{Open: p.names()}
 	task.First = []string{"mount --make-rprivate /", "mount -t sysfs sysfs /sys"} // as in a container
 	for _, o := range (child{task: task, netns: true}).run(t).Opened {
