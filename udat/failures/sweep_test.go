@@ -28,9 +28,9 @@ var (
 	seedFlag   = flag.Uint64("failures.seed", 1, "decides which calls those are")
 )
 
-// trial is how many releases come first: of the objects by which an open finds out how much the device sends inline. No
-// other thread knows these, so that nothing can be in the way, and the library does not look.
-const trial = 3
+// trial is how many releases come first: of the objects by which an open finds out how much the device sends inline, and
+// whether it has memory windows. No other thread knows these, so that nothing can be in the way, and the library does not look.
+const trial = 4
 
 // childPatience is far longer than a child takes that does not hang.
 const childPatience = 90 * time.Second
