@@ -238,7 +238,7 @@ type IAAttr struct {
 	FirmwareVersionMinor          uint32
 	Address                       netip.Addr // the address that peers connect to
 	MaxEPs                        int
-	MaxDTOPerEP                   int
+	MaxDTOPerEP                   int // some devices, such as mlx5, have room for fewer requests than they report
 	MaxRDMAReadPerEPIn            int
 	MaxRDMAReadPerEPOut           int
 	MaxEVDs                       int
@@ -252,9 +252,9 @@ type IAAttr struct {
 	MaxRDMASize                   uint32 // bytes
 	MaxRMRs                       int
 	MaxRMRTargetAddress           uint64
-	MaxSRQs                       int // 0 also with providers that have shared receive queues
-	MaxEPPerSRQ                   int // the same
-	MaxRecvPerSRQ                 int // the same
+	MaxSRQs                       int // 0: the device has no shared receive queues
+	MaxEPPerSRQ                   int
+	MaxRecvPerSRQ                 int
 	MaxIOVSegmentsPerRead         int
 	MaxIOVSegmentsPerWrite        int
 	MaxRDMAReadIn                 int       // of the adapter
@@ -285,8 +285,8 @@ type ProviderAttr struct {
 	PZSupport                 PZSupport
 	OptimalBufferAlignment    int        // bytes
 	EVDStreamMergingSupported [6][6]bool // which two streams may feed one EVD, by their bits in EVDFlags
-	SRQSupported              bool       // false also with providers that have shared receive queues
-	// ProviderSpecificAttr has the GUID and a GID of the device, the MTU and the state of its
+	SRQSupported              bool       // the device has shared receive queues
+	// ProviderSpecificAttr has the GUID of the device, the GID that connections use, the MTU and the state of its
 	// port when the adapter was opened, and which of the extension's operations work.
 	ProviderSpecificAttr []NamedAttr
 }

@@ -24,13 +24,15 @@ func (srq *SRQ) object() *object {
 
 // SRQAttr holds the attributes of a shared receive queue.
 type SRQAttr struct {
-	MaxRecvDTOs  int // receives outstanding, 1 to IAAttr.MaxDTOPerEP
-	MaxRecvIOV   int // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO
+	MaxRecvDTOs  int // receives outstanding, 1 to IAAttr.MaxRecvPerSRQ
+	MaxRecvIOV   int // segments of a receive, 1 to IAAttr.MaxIOVSegmentsPerDTO; a device may take fewer here
 	LowWatermark int // see SetLowWatermark; any but 0 is reported at once, as there are no receives yet
 }
 
 // CreateSRQ creates a shared receive queue in a protection zone. Only memory of
-// that zone can be posted, whatever the zone of the endpoints.
+// that zone can be posted, whatever the zone of the endpoints. It fails with
+// ErrModelNotSupported if the device has no shared receive queues, so that MaxSRQs
+// of the adapter is 0.
 //
 //	Implements: DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle,
 //	    IN DAT_PZ_HANDLE pz_handle, IN DAT_SRQ_ATTR *srq_attr, OUT DAT_SRQ_HANDLE *srq_handle)
@@ -42,10 +44,12 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	}
 	defer leave()
 	switch {
-	case attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > ia.attr.MaxDTOPerEP:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, make it 1 to %d", attr.MaxRecvDTOs, ia.attr.MaxDTOPerEP)
+	case ia.attr.MaxSRQs == 0:
+		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no shared receive queues: post receives to each endpoint instead", ia.attr.AdapterName)
+	case attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > ia.attr.MaxRecvPerSRQ:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, make it 1 to %d, the limit of %s", attr.MaxRecvDTOs, ia.attr.MaxRecvPerSRQ, ia.attr.AdapterName)
 	case attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > ia.attr.MaxIOVSegmentsPerDTO:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, make it 1 to %d", attr.MaxRecvIOV, ia.attr.MaxIOVSegmentsPerDTO)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, make it 1 to %d, the limit of %s", attr.MaxRecvIOV, ia.attr.MaxIOVSegmentsPerDTO, ia.attr.AdapterName)
 	case attr.LowWatermark < 0 || attr.LowWatermark > attr.MaxRecvDTOs:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "LowWatermark is %d, make it 0 to MaxRecvDTOs, %d", attr.LowWatermark, attr.MaxRecvDTOs)
 	}
@@ -153,14 +157,14 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 		return err
 	}
 	defer srq.obj.Leave()
-	if most := srq.ia.attr.MaxDTOPerEP; maxRecvDTOs < 1 || maxRecvDTOs > most {
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue is to take %d receives, make it 1 to %d", maxRecvDTOs, most)
+	if most := srq.ia.attr.MaxRecvPerSRQ; maxRecvDTOs < 1 || maxRecvDTOs > most {
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue is to take %d receives, make it 1 to %d, the limit of %s", maxRecvDTOs, most, srq.ia.attr.AdapterName)
 	}
 	srq.queue.mu.Lock()
 	defer srq.queue.mu.Unlock()
 	r := cgo.SRQResize(srq.handle, int32(maxRecvDTOs))
 	if r.Type() == cgo.ModelNotSupported {
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the device cannot resize shared receive queues: create another")
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s cannot resize shared receive queues: create another", srq.ia.attr.AdapterName)
 	}
 	return checkState(op, r, "more receives are outstanding, or the low watermark is higher: take completions, or call SetLowWatermark")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -103,11 +104,19 @@ func TestSRQ(t *testing.T) {
 func TestSRQRefuses(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		s := newShared(t, ia, 4, 1)
+		most, _, err := ia.Query()
+		want(t, err)
 		for _, attr := range []udat.SRQAttr{
-			{MaxRecvIOV: 1}, {MaxRecvDTOs: 1}, {MaxRecvDTOs: 1 << 30, MaxRecvIOV: 1}, {MaxRecvDTOs: 1, MaxRecvIOV: 1 << 30},
+			{MaxRecvIOV: 1}, {MaxRecvDTOs: 1}, {MaxRecvDTOs: most.MaxRecvPerSRQ + 1, MaxRecvIOV: 1}, {MaxRecvDTOs: 1, MaxRecvIOV: 1 << 30},
 			{MaxRecvDTOs: 1, MaxRecvIOV: 1, LowWatermark: -1}, {MaxRecvDTOs: 1, MaxRecvIOV: 1, LowWatermark: 2},
 		} {
 			want(t, second(udat.CreateSRQ(ia, s.PZ, attr)), udat.ErrInvalidParameter, udat.InvalidArg3)
+		}
+		// The device may have fewer segments for these queues, and does not say so.
+		if srq, err := udat.CreateSRQ(ia, s.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: most.MaxIOVSegmentsPerDTO}); err == nil {
+			want(t, srq.Free())
+		} else {
+			want(t, err, udat.ErrInvalidParameter, device.ProblemRefusedAttributes)
 		}
 		endpoint := func(recv, request, connect *udat.EVD, srq *udat.SRQ) error {
 			return second(udat.CreateEPWithSRQ(ia, s.PZ, recv, request, connect, srq, nil))
@@ -124,7 +133,7 @@ func TestSRQRefuses(t *testing.T) {
 		other := udattest.NewEndpoint(t, ia, nil)
 		want(t, s.srq.PostRecv([]udat.Segment{{}, {}, {}}, 1), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, s.srq.PostRecv(one(other.Segment(t, 0, 8)), 1), udat.ErrProtectionViolation)
-		for _, length := range []int{-1, 0, 1 << 30} {
+		for _, length := range []int{-1, 0, most.MaxRecvPerSRQ + 1} {
 			want(t, s.srq.Resize(length), udat.ErrInvalidParameter, udat.InvalidArg2)
 		}
 		for _, watermark := range []int{-1, 5, math.MinInt} {
