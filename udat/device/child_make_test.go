@@ -90,7 +90,7 @@ func makeMany(ia *udat.IA, kind string) error {
 	for range 100 {
 		var o freer
 		switch kind {
-		case "endpoint":
+		case "endpoint", "one endpoint":
 			o, err = endpoint(nil)
 		case "large endpoint":
 			o, err = endpoint(&udat.EPAttr{MaxRequestDTOs: min(largeQueue, attr.MaxDTOPerEP), MaxRequestIOV: attr.MaxIOVSegmentsPerDTO})
@@ -102,6 +102,8 @@ func makeMany(ia *udat.IA, kind string) error {
 			o, err = udat.CreateEVD(ia, 100, udat.EVDDTO)
 		case "shared queue":
 			o, err = udat.CreateSRQ(ia, pz, udat.SRQAttr{MaxRecvDTOs: 10, MaxRecvIOV: 1})
+		case "shared queue of many segments":
+			o, err = udat.CreateSRQ(ia, pz, udat.SRQAttr{MaxRecvDTOs: 10, MaxRecvIOV: attr.MaxIOVSegmentsPerDTO})
 		case "memory":
 			o, err = udat.AllocMemory(pz, 5000, udat.MemPrivAll)
 		case "service point":
@@ -115,7 +117,7 @@ func makeMany(ia *udat.IA, kind string) error {
 			break
 		}
 		made = append(made, o)
-		if kind == "chosen service point" {
+		if kind == "chosen service point" || kind == "one endpoint" {
 			break
 		}
 	}

@@ -46,26 +46,27 @@ func _() {
 	_ = x[ProblemWrongInterface-10]
 	_ = x[ProblemWrongProvider-11]
 	_ = x[ProblemNoAddress-12]
-	_ = x[ProblemThreadLimit-13]
-	_ = x[ProblemMemlockLimit-14]
-	_ = x[ProblemFileLimit-15]
-	_ = x[ProblemReadOnlyMemory-16]
-	_ = x[ProblemUnreadableMemory-17]
-	_ = x[ProblemUnmappedMemory-18]
-	_ = x[ProblemFileEnd-19]
-	_ = x[ProblemUnpinnableFile-20]
-	_ = x[ProblemNoRoom-21]
-	_ = x[ProblemGroupLimit-22]
-	_ = x[ProblemRefusedAttributes-23]
-	_ = x[ProblemAddressGone-24]
-	_ = x[ProblemNoPorts-25]
-	_ = x[ProblemCredentials-26]
-	_ = x[ProblemWrongLibrary-27]
+	_ = x[ProblemNoGID-13]
+	_ = x[ProblemThreadLimit-14]
+	_ = x[ProblemMemlockLimit-15]
+	_ = x[ProblemFileLimit-16]
+	_ = x[ProblemReadOnlyMemory-17]
+	_ = x[ProblemUnreadableMemory-18]
+	_ = x[ProblemUnmappedMemory-19]
+	_ = x[ProblemFileEnd-20]
+	_ = x[ProblemUnpinnableFile-21]
+	_ = x[ProblemNoRoom-22]
+	_ = x[ProblemGroupLimit-23]
+	_ = x[ProblemRefusedAttributes-24]
+	_ = x[ProblemAddressGone-25]
+	_ = x[ProblemNoPorts-26]
+	_ = x[ProblemCredentials-27]
+	_ = x[ProblemWrongLibrary-28]
 }
 
-const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfacewrong provider for the deviceno IPv4 addressno more threadslimit on locked memory too lowlimit on open files too lowread-only memoryunreadable memoryunmapped memorymemory behind the end of its filefile that cannot be pinnedno room on the device or in the kernellimit of the control group reachedattributes that the device refusesaddress that no interface has any moreno free portchanged credentials of the processwrong native library"
+const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfacewrong provider for the deviceno IPv4 addressno usable GIDno more threadslimit on locked memory too lowlimit on open files too lowread-only memoryunreadable memoryunmapped memorymemory behind the end of its filefile that cannot be pinnedno room on the device or in the kernellimit of the control group reachedattributes that the device refusesaddress that no interface has any moreno free portchanged credentials of the processwrong native library"
 
-var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 243, 258, 273, 303, 330, 346, 363, 378, 411, 437, 475, 509, 543, 581, 593, 627, 647}
+var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 243, 258, 271, 286, 316, 343, 359, 376, 391, 424, 450, 488, 522, 556, 594, 606, 640, 660}
 
 func (i Problem) String() string {
 	idx := int(i) - 0

@@ -51,17 +51,30 @@ func TestExplainNoRoom(t *testing.T) {
 	})
 }
 
-// A device refuses attributes that each alone are within its limits, or more inline data
-// than it has.
+// A device refuses attributes that each alone are within its limits.
 func TestExplainRefusedAttributes(t *testing.T) {
 	if testPlace(t).bySCM() == "" {
-		t.Log("not tested: soft-iWARP says that it has no room")
+		t.Log("not tested: soft-iWARP takes as many segments in shared queues as elsewhere")
 		return
 	}
 	for _, name := range udattest.Names(t) {
-		task := childTask{Open: []string{name}, Make: []string{"endpoint"}}
-		o := child{task: task, env: []string{"DAPL_MAX_INLINE=1000000"}}.run(t).Opened[0]
-		wantProblem(t, o, device.ProblemRefusedAttributes, "MaxRequestIOV", "DAPL_MAX_INLINE", "MaxEPs")
+		o := child{task: childTask{Open: []string{name}, Make: []string{"shared queue of many segments"}}}.run(t).Opened[0]
+		wantProblem(t, o, device.ProblemRefusedAttributes, "fewer segments")
+		if o.Return.Type() != udat.ErrInvalidParameter {
+			t.Errorf("the code is %v", o.Return)
+		}
+	}
+}
+
+// An endpoint has as much inline data as the device gives, whatever is asked for.
+func TestMoreInlineThanThereIs(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		for _, inline := range []string{"1000000", "-1"} {
+			o := child{task: childTask{Open: []string{name}, Make: []string{"one endpoint"}}, env: []string{"DAPL_MAX_INLINE=" + inline}}.run(t).Opened[0]
+			if o.Text != "" {
+				t.Errorf("%s with DAPL_MAX_INLINE=%s: %s", name, inline, o.Text)
+			}
+		}
 	}
 }
 

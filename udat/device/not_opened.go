@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goudat/goudat/cgo"
@@ -240,6 +241,16 @@ func firstError(devices []Device) error {
 func explainSCM(devices []Device, device, port string) error {
 	err := explainPort(devices, device, port)
 	if err != nil && !errors.Is(err, ProblemPortDown) {
+		return err
+	}
+	d := findDevice(devices, device)
+	p := d.portOf(port)
+	if named, ok := os.LookupEnv("DAPL_SCM_GID_INDEX"); ok {
+		index, _ := strconv.ParseInt(named, 0, 32)
+		if !slices.ContainsFunc(p.GIDs, func(gid GID) bool { return gid.Index == int(index) }) {
+			return fmt.Errorf("%w: DAPL_SCM_GID_INDEX names %s, where port %s of %s has none: name another, or unset it", ProblemNoGID, named, port, device)
+		}
+	} else if err := gidProblem(d, p); err != nil {
 		return err
 	}
 	if name := os.Getenv("DAPL_SCM_NETDEV"); name != "" {

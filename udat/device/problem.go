@@ -33,6 +33,7 @@ const (
 	ProblemWrongInterface                   // wrong network interface
 	ProblemWrongProvider                    // wrong provider for the device
 	ProblemNoAddress                        // no IPv4 address
+	ProblemNoGID                            // no usable GID
 	ProblemThreadLimit                      // no more threads
 	ProblemMemlockLimit                     // limit on locked memory too low
 	ProblemFileLimit                        // limit on open files too low
@@ -67,8 +68,10 @@ func (d Device) Problems() []error {
 	var problems []error
 	for i := range d.Ports {
 		port := &d.Ports[i]
-		if err := portProblem(&d, port, ""); err != nil {
-			problems = append(problems, err)
+		for _, err := range []error{portProblem(&d, port, ""), gidProblem(&d, port)} {
+			if err != nil {
+				problems = append(problems, err)
+			}
 		}
 		switch {
 		case len(port.Interfaces) == 0:
@@ -93,6 +96,15 @@ func portProblem(d *Device, port *Port, netInterface string) error {
 		advice = fmt.Sprintf("is the cable connected? ip link set %s up", netInterface)
 	}
 	return fmt.Errorf("%w: port %d of %s is in the state %v (%v): %s", ProblemPortDown, port.Number, d.Name, port.State, port.PhysState, advice)
+}
+
+// gidProblem says that a port of RoCE has no GID, which is its address there; nil otherwise.
+func gidProblem(d *Device, port *Port) error {
+	if d.Transport != TransportInfiniBand || port.LinkLayer != LinkLayerEthernet || len(port.GIDs) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: the table of port %d of %s is empty: give its network interface an address; in a container, move the interface into it, or use the host's network",
+		ProblemNoGID, port.Number, d.Name)
 }
 
 // nodeProblem says why a device file cannot be used, nil if it can.
