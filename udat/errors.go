@@ -255,8 +255,6 @@ func checkCreate(op string, r cgo.Return) error {
 		return withProblem(op, classError|Return(ErrInsufficientResources), device.GroupLimit())
 	case cgo.InsufficientResources:
 		return withProblem(op, Return(r), device.NoRoom())
-	case cgo.InvalidParameter: // what udat passes on is within the limits
-		return withProblem(op, Return(r), fmt.Errorf("%w: all are within the limits that it reports: ask for shorter queues and fewer segments", device.ProblemRefusedAttributes))
 	}
 	return check(op, r)
 }

@@ -1,10 +1,12 @@
 package udat
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/internal/life"
 	"github.com/goudat/goudat/udat/internal/notify"
 )
@@ -96,6 +98,9 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 		native, attached = cno.native.Handle(), cno.native.Handle()
 	}
 	handle, r := cgo.EVDCreate(ia.handle, int32(minQLen), native, cgo.EVDFlags(flags)) // one without any could never get one
+	if r.Type() == cgo.InvalidParameter {
+		return nil, withProblem(op, Return(r), fmt.Errorf("%w: a queue of %d events, though MaxEVDQLen of %s is %d: make it shorter", device.ProblemRefusedAttributes, minQLen, ia.attr.AdapterName, most))
+	}
 	if err := checkCreate(op, r); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,11 @@
 package udat
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/device"
 )
 
 // SRQ is a shared receive queue: receives that are posted there serve whichever of its
@@ -55,6 +57,10 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	}
 	native := cgo.SRQAttr{MaxRecvDTOs: int32(attr.MaxRecvDTOs), MaxRecvIOV: int32(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
 	handle, r := cgo.SRQCreate(ia.handle, pz.handle, &native)
+	if r.Type() == cgo.InvalidParameter {
+		return nil, withProblem(op, Return(r), fmt.Errorf("%w: MaxRecvDTOs %d and MaxRecvIOV %d, though each is within the limits of %s: ask for fewer segments, or fewer receives",
+			device.ProblemRefusedAttributes, attr.MaxRecvDTOs, attr.MaxRecvIOV, ia.attr.AdapterName))
+	}
 	if err := checkCreate(op, r); err != nil {
 		return nil, err
 	}
