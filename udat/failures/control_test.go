@@ -88,7 +88,7 @@ var failingLibrary = sync.OnceValues(func() (content []byte, err error) {
 	}
 	defer os.RemoveAll(folder)
 	library := filepath.Join(folder, "failing.so")
-	const compile = `exec gcc $CGO_CFLAGS $(pkg-config --cflags goudat) -shared -fPIC -Wall -Wextra -Werror -o "$1" testdata/failing.c -ldl`
+	const compile = `exec gcc $CGO_CFLAGS $(pkg-config --cflags goudat) -shared -fPIC -Wall -Wextra -Werror -o "$1" testdata/failing.c testdata/shape.c -ldl`
 	if out, err := exec.Command("sh", "-c", compile, "sh", library).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("gcc: %w\n%s", err, out)
 	}

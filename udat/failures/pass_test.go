@@ -194,7 +194,7 @@ func (p *pass) posted(op operation, post func(cookie uint64) error) bool {
 func (p *pass) completed(e udat.Event) {
 	op := p.ops[e.Cookie]
 	switch {
-	case e.Number != udat.EventDTOCompletion:
+	case e.Number != udat.EventDTOCompletion && e.Number != udat.EventRMRBindCompletion:
 		p.fault("a %v comes to an EVD for completions", e.Number)
 		return
 	case op == nil:

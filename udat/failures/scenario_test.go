@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -230,6 +231,8 @@ func (a *adapter) transfers() {
 	if !ok {
 		return
 	}
+	window := a.window()
+	defer free(p, "memory window", window)
 	all := true
 	for n := range 4 {
 		all = a.recv(client, nil, clientRecv+n) && a.recv(server, srq, serverRecv+n) && all
@@ -242,6 +245,7 @@ func (a *adapter) transfers() {
 				copy(a.of(s).Bytes()[(serverData+n)*piece:][:piece], bytes.Repeat([]byte{byte(0x20 + n)}, piece))
 			}
 		}
+		a.bind(client, window)
 		a.exchange(client, server)
 		if len(p.noticed) == noticed {
 			a.compare(client, server)
@@ -259,6 +263,26 @@ func (a *adapter) transfers() {
 		}
 	}
 	end(udat.CloseAbrupt, client, server)
+}
+
+// window makes a memory window. It returns nil where the device has none.
+func (a *adapter) window() *udat.RMR {
+	window, err := udat.CreateRMR(a.pz)
+	if !errors.Is(err, udat.ErrModelNotSupported) {
+		a.ok("creating the memory window", err)
+	}
+	return window
+}
+
+// bind binds a window to memory, and waits until that is done.
+func (a *adapter) bind(s *side, window *udat.RMR) {
+	op := operation{what: s.name + "'s bind", side: s}
+	if window != nil && a.posted(op, func(cookie uint64) error {
+		_, err := window.Bind(a.segment(s, landing+3)[0], udat.MemPrivRemoteRead, s.ep, cookie, 0)
+		return err
+	}) {
+		a.until("the completion of a bind", func() bool { return !slices.Contains(a.outstanding(s), op.what) })
+	}
 }
 
 // exchange transfers in both directions, and waits until it is done.

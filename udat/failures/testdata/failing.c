@@ -3,11 +3,10 @@
  * of each kind, and has one of them fail, which does nothing then. The test says which in the file that
  * UDAT_TEST_FAILURE names, and that both have in memory: struct control.
  */
-#define _GNU_SOURCE
+#include "between.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -83,7 +82,7 @@ static int fails(enum kind kind, const char *function, void *caller)
 }
 
 /* The libraries load librdmacm themselves, so that it is not in the list of the program's. */
-static void *next(const char *function)
+void *next(const char *function)
 {
 	static const char *const libraries[] = {"libibverbs.so.1", "librdmacm.so.1"};
 	void *found = dlsym(RTLD_NEXT, function), *library;
@@ -104,8 +103,7 @@ static void *next(const char *function)
  * The calls, and how each fails. All take numbers and pointers, so that one prototype with enough of them does for any,
  * and passes on what there is. The names are those that the linker sees, since the headers declare others.
  */
-#define SIX long a, long b, long c, long d, long e, long f
-typedef long call(SIX);
+__thread void *calling;
 
 #define CALL(kind, name, value, error, count)                                \
 	long failing_##name(SIX) __asm__(#name);                             \
@@ -119,7 +117,8 @@ typedef long call(SIX);
 			return value;                                        \
 		}                                                            \
 		if (real == NULL)                                            \
-			real = (call *)next(#name);                          \
+			real = shaped(#name) ? shaped(#name) : (call *)next(#name); \
+		calling = caller;                                            \
 		result = real(a, b, c, d, e, f);                             \
 		if ((count > 0 && result != 0) || (count < 0 && (int)result == 0)) \
 			count_objects(#name, caller, count);                 \
@@ -139,7 +138,6 @@ static void count_objects(const char *function, void *caller, int n)
 
 FAILING(VERBS, ibv_get_device_list, 0, ENOMEM)
 FAILING(VERBS, ibv_query_device, EIO, EIO)
-FAILING(VERBS, ibv_query_port, EIO, EIO)
 FAILING(VERBS, ibv_query_gid, -1, EIO)
 FAILING(VERBS, ibv_query_pkey, -1, EIO)
 MAKING(ibv_alloc_pd)
@@ -151,6 +149,7 @@ MAKING(ibv_create_qp)
 MAKING(ibv_create_ah)
 FAILING(VERBS, ibv_modify_qp, EINVAL, EINVAL)
 FAILING(VERBS, ibv_modify_srq, EINVAL, EINVAL)
+FAILING(VERBS, ibv_resize_cq, ENOMEM, ENOMEM)
 FAILING(VERBS, ibv_query_qp, EIO, EIO)
 
 RELEASING(ibv_dealloc_pd)
@@ -198,8 +197,8 @@ FAILING(WAKEUPS, ibv_get_async_event, -1, EIO)
 FAILING(WAKEUPS, rdma_get_cm_event, -1, ENOMEM)
 FAILING(WAKEUPS, read, -1, EIO)
 
-/* Calls of the verbs that go through the device's own table. */
-static struct ibv_context_ops device;
+/* Calls of the verbs that go through the device's own tables. */
+static struct below below;
 
 #define FAILING_POST(name)                                                   \
 	static long failing_##name(SIX)                                      \
@@ -208,16 +207,47 @@ static struct ibv_context_ops device;
 			*(long *)c = b; /* the request that is refused */    \
 			return ENOMEM;                                       \
 		}                                                            \
-		return ((call *)(void *)device.name)(a, b, c, d, e, f);              \
+		return ((call *)(void *)below.ops.name)(a, b, c, d, e, f);   \
 	}
 
 FAILING_POST(post_send)
 FAILING_POST(post_recv)
 FAILING_POST(post_srq_recv)
 
+static int failing_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	return fails(POSTS, "ibv_bind_mw", __builtin_return_address(0)) ? ENOMEM : below.ops.bind_mw(qp, mw, bind);
+}
+
+static struct ibv_mw *failing_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	void *caller = __builtin_return_address(0);
+	struct ibv_mw *mw = NULL;
+
+	errno = ENOMEM;
+	if (!fails(VERBS, "ibv_alloc_mw", caller) && (mw = below.ops.alloc_mw(pd, type)) != NULL)
+		count_objects("ibv_alloc_mw", caller, 1);
+	return mw;
+}
+
+static int failing_dealloc_mw(struct ibv_mw *mw)
+{
+	void *caller = __builtin_return_address(0);
+	int error = fails(RELEASES, "ibv_dealloc_mw", caller) ? EBUSY : below.ops.dealloc_mw(mw);
+
+	if (error == 0)
+		count_objects("ibv_dealloc_mw", caller, -1);
+	return error;
+}
+
+static int failing_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
+{
+	return fails(VERBS, "ibv_query_port", __builtin_return_address(0)) ? EIO : below.query_port(context, port, attr, size);
+}
+
 static int failing_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
-	int found = fails(POLLS, "ibv_poll_cq", __builtin_return_address(0)) ? -1 : device.poll_cq(cq, n, wc);
+	int found = fails(POLLS, "ibv_poll_cq", __builtin_return_address(0)) ? -1 : below.ops.poll_cq(cq, n, wc);
 
 	errno = EIO; /* left for a call that returns its error */
 	return found;
@@ -234,7 +264,7 @@ static int failing_req_notify_cq(struct ibv_cq *cq, int solicited)
 	}
 	if (unarmed == cq)
 		__atomic_store_n(&unarmed, NULL, __ATOMIC_SEQ_CST);
-	return device.req_notify_cq(cq, solicited);
+	return below.ops.req_notify_cq(cq, solicited);
 }
 
 long failing_ibv_get_cq_event(SIX) __asm__("ibv_get_cq_event");
@@ -269,7 +299,13 @@ long failing_ibv_open_device(SIX)
 	context = (struct ibv_context *)((call *)next("ibv_open_device"))(a, b, c, d, e, f);
 	if (context == NULL)
 		return 0;
-	device = context->ops; /* all are of one driver */
+	below.ops = context->ops; /* all are of one driver */
+	below.query_port = verbs_get_ctx(context)->query_port;
+	shape_context(context, &below);
+	verbs_get_ctx(context)->query_port = failing_query_port;
+	context->ops.alloc_mw = failing_alloc_mw;
+	context->ops.dealloc_mw = failing_dealloc_mw;
+	context->ops.bind_mw = failing_bind_mw;
 	context->ops.post_send = (void *)failing_post_send;
 	context->ops.post_recv = (void *)failing_post_recv;
 	context->ops.post_srq_recv = (void *)failing_post_srq_recv;
