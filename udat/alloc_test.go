@@ -60,9 +60,6 @@ func TestTransferDoesNotAllocate(t *testing.T) {
 		target := untilEnd(t, must(udat.AllocMemory(passive.PZ, 64, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)))
 		remote := must(target.RMRTriplet(0, 8))
 		iov, into := one(active.Segment(t, 0, 8)), one(passive.Segment(t, 0, 8))
-		s := newShared(t, ia, 3, 1)
-		sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
-		in, out := one(s.Segment(t, 0, 8)), one(sender.Segment(t, 0, 8))
 		ctx := udattest.Context(t)
 		events := make([]udat.Event, 8)
 		// call makes a call that posts a request, and so many receives for it before.
@@ -91,17 +88,23 @@ func TestTransferDoesNotAllocate(t *testing.T) {
 				check(errors.Join(second(passive.PostBatch(receive)), second(active.PostBatch(batch))))
 				return errors.Join(take(ctx, active.Request, events, len(batch)), take(ctx, passive.Recv, events, len(receive)))
 			},
-			"PostFetchAndAdd":    call(0, func() error { return active.PostFetchAndAdd(1, iov[0], 0, remote, 0) }),
-			"PostCmpAndSwap":     call(0, func() error { return active.PostCmpAndSwap(1, 2, iov[0], 0, remote, 0) }),
-			"PostRDMAWriteImmed": call(1, func() error { return active.PostRDMAWriteImmed(iov, 0, remote, 7, 0) }),
-			"SRQ.PostRecv": func() error {
-				return errors.Join(s.srq.PostRecv(in, 1), sender.PostSend(out, 0, 0), take(ctx, sender.Request, events, 1), take(ctx, s.Recv, events, 1))
-			},
 		}
-		if udattest.IWARP(t, ia) {
-			delete(calls, "PostFetchAndAdd")
-			delete(calls, "PostCmpAndSwap")
-			delete(calls, "PostRDMAWriteImmed")
+		for op, extended := range map[udat.DTO]func() error{
+			udat.DTOIBFetchAdd:       call(0, func() error { return active.PostFetchAndAdd(1, iov[0], 0, remote, 0) }),
+			udat.DTOIBCmpSwap:        call(0, func() error { return active.PostCmpAndSwap(1, 2, iov[0], 0, remote, 0) }),
+			udat.DTOIBRDMAWriteImmed: call(1, func() error { return active.PostRDMAWriteImmed(iov, 0, remote, 7, 0) }),
+		} {
+			if !lacksOperation(t, active, passive, op) {
+				calls[op.String()] = extended
+			}
+		}
+		if hasSRQ(t, ia) {
+			s := newShared(t, ia, 3, 1)
+			sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
+			in, out := one(s.Segment(t, 0, 8)), one(sender.Segment(t, 0, 8))
+			calls["SRQ.PostRecv"] = func() error {
+				return errors.Join(s.srq.PostRecv(in, 1), sender.PostSend(out, 0, 0), take(ctx, sender.Request, events, 1), take(ctx, s.Recv, events, 1))
+			}
 		}
 		wantNoAllocations(t, calls)
 	})

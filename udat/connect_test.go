@@ -41,7 +41,7 @@ func want(t testing.TB, err error, targets ...error) {
 
 // wantDetail demands an error that says what was wrong, as those of the library
 // do not.
-func wantDetail(t *testing.T, err error) {
+func wantDetail(t testing.TB, err error) {
 	t.Helper()
 	var e *udat.Error
 	if !errors.As(err, &e) || e.Detail == "" {

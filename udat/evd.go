@@ -248,7 +248,7 @@ func (evd *EVD) Resize(minQLen int) error {
 	evd.queue.Unlock()
 	switch r.Type() {
 	case cgo.ModelNotSupported:
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the device cannot resize queues of completions: create another event dispatcher")
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s cannot resize queues of completions: create another event dispatcher", evd.ia.attr.AdapterName)
 	case cgo.InvalidState:
 		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the queue length is %d, but there are more events, or completions to come: take some first", minQLen)
 	default:

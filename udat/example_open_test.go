@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
@@ -35,12 +36,10 @@ func ExampleOpen_device() {
 		log.Fatal(err)
 	}
 	for _, device := range devices {
-		if len(device.Problems()) > 0 {
-			continue // its port is not active, or this user may not use it
-		}
 		ia, err := udat.Open(device.Name) // or "scm:mlx5_0/1", "eth0", "cma:eth0"
 		if err != nil {
-			log.Fatal(err)
+			fmt.Fprintln(os.Stderr, err) // no port is active, or this user may not use the device: try the next
+			continue
 		}
 		attr, _, err := ia.Query()
 		fmt.Println(attr.AdapterName == device.Name, err)

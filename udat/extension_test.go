@@ -2,46 +2,16 @@ package udat_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// lacksExtension demands, of a device that speaks iWARP, that the operations of the
-// extension are refused and leave nothing behind.
-func lacksExtension(t *testing.T, ia *udat.IA, active, passive *udattest.Endpoint) bool {
-	t.Helper()
-	if !udattest.IWARP(t, ia) {
-		return false
-	}
-	remote := must(passive.Memory.RMRTriplet(0, 8))
-	local := active.Segment(t, 0, 8)
-	_, provider, err := ia.Query()
-	want(t, err)
-	for _, op := range []udat.DTO{udat.DTOIBRDMAWriteImmed, udat.DTOIBFetchAdd, udat.DTOIBCmpSwap} {
-		if provider.Supports(op) {
-			t.Errorf("the adapter says that it has %v", op)
-		}
-	}
-	for name, err := range map[string]error{
-		"PostRDMAWriteImmed": active.PostRDMAWriteImmed(one(local), 1, remote, 1, 0),
-		"PostFetchAndAdd":    active.PostFetchAndAdd(1, local, 1, remote, 0),
-		"PostCmpAndSwap":     active.PostCmpAndSwap(1, 2, local, 1, remote, 0),
-	} {
-		if !errors.Is(err, udat.ErrNotImplemented) || !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("%s gives %v", name, err)
-		}
-		wantDetail(t, err)
-	}
-	return true
-}
-
 func TestRDMAWriteImmed(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		if lacksExtension(t, ia, active, passive) {
+		if lacksOperation(t, active, passive, udat.DTOIBRDMAWriteImmed) {
 			return
 		}
 		remote := must(passive.Memory.RMRTriplet(1024, 100))
@@ -81,7 +51,7 @@ func TestRDMAWriteImmed(t *testing.T) {
 func TestAtomics(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		if lacksExtension(t, ia, active, passive) {
+		if lacksOperation(t, active, passive, udat.DTOIBFetchAdd) {
 			return
 		}
 		lmr := untilEnd(t, must(udat.AllocMemory(passive.PZ, 4096, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)))
@@ -118,7 +88,8 @@ func TestAtomics(t *testing.T) {
 func TestExtensionsRefuse(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
-		if lacksExtension(t, ia, active, passive) {
+		if lacksOperation(t, active, passive, udat.DTOIBFetchAdd) || lacksOperation(t, active, passive, udat.DTOIBCmpSwap) ||
+			lacksOperation(t, active, passive, udat.DTOIBRDMAWriteImmed) {
 			return
 		}
 		aligned := must(passive.Memory.RMRTriplet(0, 16))

@@ -82,7 +82,14 @@ func TestFullFileTable(t *testing.T) {
 			{"Accept", 0, func() error { return request.Accept(asked.EP, nil) }},
 			{"CreateEVD", 0, func() error { return made(udat.CreateEVD(ia, 8, udat.EVDDTO)) }},
 			{"CreatePZ", 0, func() error { return made(udat.CreatePZ(ia)) }},
-			{"CreateSRQ", 0, func() error { return made(udat.CreateSRQ(ia, one.PZ, udat.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})) }},
+			{"CreateSRQ", 0, func() error {
+				srq, err := udat.CreateSRQ(ia, one.PZ, udat.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})
+				if errors.Is(err, udat.ErrModelNotSupported) {
+					t.Log("not tested: the device has no shared receive queues")
+					return nil
+				}
+				return made(srq, err)
+			}},
 			{"AllocMemory", 0, func() error { return made(udat.AllocMemory(one.PZ, 64, udat.MemPrivAll)) }},
 		} {
 			for left := range max(c.files, 1) {

@@ -31,9 +31,7 @@ func FuzzCalls(f *testing.F) {
 	names := udattest.Names(f)
 	deep := deepCalls
 	for _, name := range names {
-		if ia := udattest.Open(f, name); !udattest.IWARP(f, ia) {
-			deep = slices.Concat(deepCalls, extensionCalls)
-		}
+		deep = slices.Concat(deep, optionalCalls(f, udattest.Open(f, name)))
 	}
 	random := rand.NewChaCha8([32]byte{1})
 	for range seeds() {
@@ -77,14 +75,28 @@ func seeds() int {
 }
 
 // deepCalls are calls that succeed only after many others, and do so in any
-// enoughSequences sequences. iWARP does not have those of the extension.
-var (
-	deepCalls = []string{
-		"CR.Accept", "CR.Reject", "EP.Disconnect", "EP.DupConnect", "EP.Modify", "EP.PostSend", "EP.PostRecv", "EP.PostRDMARead", "EP.PostRDMAWrite",
-		"EP.Reset", "SRQ.PostRecv", "CNO.Wait", "EVD.Wait", "EVD.PostSE",
+// enoughSequences sequences.
+var deepCalls = []string{
+	"CR.Accept", "CR.Reject", "EP.Disconnect", "EP.DupConnect", "EP.Modify", "EP.PostSend", "EP.PostRecv", "EP.PostRDMARead", "EP.PostRDMAWrite",
+	"EP.Reset", "CNO.Wait", "EVD.Wait", "EVD.PostSE",
+}
+
+// optionalCalls are those that not every device has, of the adapter's.
+func optionalCalls(t testing.TB, ia *udat.IA) (calls []string) {
+	_, provider, err := ia.Query()
+	want(t, err)
+	for op, name := range map[udat.DTO]string{
+		udat.DTOIBRDMAWriteImmed: "EP.PostRDMAWriteImmed", udat.DTOIBFetchAdd: "EP.PostFetchAndAdd", udat.DTOIBCmpSwap: "EP.PostCmpAndSwap",
+	} {
+		if provider.Supports(op) {
+			calls = append(calls, name)
+		}
 	}
-	extensionCalls = []string{"EP.PostRDMAWriteImmed", "EP.PostFetchAndAdd", "EP.PostCmpAndSwap"}
-)
+	if hasSRQ(t, ia) {
+		calls = append(calls, "SRQ.PostRecv")
+	}
+	return calls
+}
 
 const (
 	enoughSequences = 60

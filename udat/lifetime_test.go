@@ -35,7 +35,6 @@ func makeLive(t *testing.T, name string) *live {
 	e, reserved := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 	listener := udattest.Listen(t, ia)
 	cno := must(udat.CreateCNO(ia, nil))
-	srq := must(udat.CreateSRQ(ia, e.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}))
 	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
 	rsp := must(udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests))
 	cr := request(t, udattest.NewEndpoint(t, ia, nil), listener)
@@ -45,7 +44,10 @@ func makeLive(t *testing.T, name string) *live {
 		requests:  requests,
 		segment:   e.Segment(t, 0, 8),
 		remote:    must(e.Memory.RMRTriplet(0, 8)),
-		freeOrder: []udat.Object{cr, listener.PSP, rsp, e.EP, srq, e.Memory, e.PZ, cno, e.Recv, e.Connect, requests, ia},
+		freeOrder: []udat.Object{cr, listener.PSP, rsp, e.EP, e.Memory, e.PZ, cno, e.Recv, e.Connect, requests, ia},
+	}
+	if hasSRQ(t, ia) {
+		l.freeOrder = slices.Insert(l.freeOrder, 0, udat.Object(must(udat.CreateSRQ(ia, e.PZ, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}))))
 	}
 	for _, o := range l.freeOrder {
 		if typ := reflect.TypeOf(o); l.objects[typ] == nil {
@@ -151,6 +153,12 @@ func (c *surfaceCall) objectParameters() (positions []int) {
 	return positions
 }
 
+// lacksSRQ reports whether the call takes a shared receive queue, and the device has none.
+func (l *live) lacksSRQ(c *surfaceCall) bool {
+	srq := reflect.TypeFor[*udat.SRQ]()
+	return l.objects[srq] == nil && slices.ContainsFunc(c.objectParameters(), func(i int) bool { return c.f.Type().In(i) == srq })
+}
+
 // What is left out of the tests of all calls, with the reason.
 var (
 	leftOut = map[string]string{
@@ -180,7 +188,7 @@ func forEachObject(t *testing.T, replacements func(t *testing.T, c *surfaceCall,
 					continue
 				}
 				for n, i := range c.objectParameters() {
-					if n > 0 && looksAtFirstOnly[call] != "" {
+					if n > 0 && looksAtFirstOnly[call] != "" || alive.lacksSRQ(c) {
 						break
 					}
 					kinds := []reflect.Type{c.f.Type().In(i)}
@@ -257,21 +265,17 @@ func TestFreeInUse(t *testing.T) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		listener := udattest.Listen(t, ia)
 		cno := createCNO(t, ia, nil, e.Connect)
-		srqZone := must(udat.CreatePZ(ia))
-		srq := must(udat.CreateSRQ(ia, srqZone, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}))
-		shared := must(udat.CreateEPWithSRQ(ia, e.PZ, e.Recv, e.Request, e.Connect, srq, nil))
 		reserved := udattest.NewEndpoint(t, ia, nil)
 		rsp, l := reserve(t, reserved)
 		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 1, 0))
 
-		inUse := []struct {
+		type use struct {
 			o     udat.Object
 			sub   udat.ReturnSubtype
 			names []string
-		}{
+		}
+		inUse := []use{
 			{e.PZ, udat.InvalidStatePZInUse, []string{"endpoint", "memory region"}},
-			{srqZone, udat.InvalidStatePZInUse, []string{"shared receive queue"}},
-			{srq, udat.InvalidStateSRQInUse, []string{"endpoint"}},
 			{e.Recv, udat.InvalidStateEVDInUse, []string{"endpoint"}},
 			{listener.Requests, udat.InvalidStateEVDInUse, []string{"public service point"}},
 			{l.Requests, udat.InvalidStateEVDInUse, []string{"reserved service point"}},
@@ -280,8 +284,16 @@ func TestFreeInUse(t *testing.T) {
 			{reserved.EP, udat.InvalidStateEPReserved, nil},
 			{ia, udat.InvalidStateIAInUse, []string{"endpoint", "more"}},
 		}
+		freed := []udat.Object{rsp}
+		if hasSRQ(t, ia) {
+			zone := must(udat.CreatePZ(ia))
+			srq := must(udat.CreateSRQ(ia, zone, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1}))
+			shared := must(udat.CreateEPWithSRQ(ia, e.PZ, e.Recv, e.Request, e.Connect, srq, nil))
+			inUse = append(inUse, use{zone, udat.InvalidStatePZInUse, []string{"shared receive queue"}}, use{srq, udat.InvalidStateSRQInUse, []string{"endpoint"}})
+			freed = append(freed, shared, srq, zone)
+		}
 		// Nothing uses these, or needs them; freeing a service point rejects its requests.
-		tested := []reflect.Type{reflect.TypeFor[*udat.LMR](), reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CR](), reflect.TypeFor[*udat.RMR]()}
+		tested := []reflect.Type{reflect.TypeFor[*udat.LMR](), reflect.TypeFor[*udat.PSP](), reflect.TypeFor[*udat.RSP](), reflect.TypeFor[*udat.CR](), reflect.TypeFor[*udat.RMR](), reflect.TypeFor[*udat.SRQ]()}
 		for _, c := range inUse {
 			tested = append(tested, reflect.TypeOf(c.o))
 			err := freeOf(c.o)
@@ -309,7 +321,7 @@ func TestFreeInUse(t *testing.T) {
 		defer func() { want(t, <-stop()) }()
 		peer := udattest.NewEndpoint(t, ia, nil)
 		udattest.ConnectPair(t, listener, e, peer)
-		for _, o := range []udat.Object{rsp, shared, srq, srqZone} {
+		for _, o := range freed {
 			want(t, freeOf(o))
 		}
 	})

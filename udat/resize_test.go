@@ -1,6 +1,7 @@
 package udat_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -12,21 +13,21 @@ func qlen(t *testing.T, evd *udat.EVD) int {
 	return must(evd.Query()).QLen
 }
 
-// canResize reports whether the device can resize queues of completions. Soft-iWARP cannot.
+// canResize reports whether the device can resize queues of completions.
 func canResize(t *testing.T, ia *udat.IA) bool {
 	t.Helper()
 	evd := createEVD(t, ia, 8, udat.EVDDTO)
 	was := qlen(t, evd)
 	err := evd.Resize(16)
-	if err == nil || !udattest.IWARP(t, ia) {
+	if !errors.Is(err, udat.ErrModelNotSupported) {
 		want(t, err)
 		return true
 	}
-	want(t, err, udat.ErrModelNotSupported)
 	wantDetail(t, err)
 	if is := qlen(t, evd); is != was {
 		t.Errorf("a queue that is not resized has room for %d, want %d", is, was)
 	}
+	t.Log("not tested: the device cannot resize queues of completions")
 	return false
 }
 
@@ -92,7 +93,8 @@ func TestResizeArguments(t *testing.T) {
 				want(t, evd.Resize(n), udat.ErrInvalidParameter, udat.InvalidArg2)
 			}
 		}
-		want(t, listener.Requests.Resize(most.MaxEVDQLen))
-		want(t, ia.AsyncEVD().Resize(most.MaxEVDQLen))
+		long := min(most.MaxEVDQLen, 1<<16) // some devices have longer ones than there is memory for
+		want(t, listener.Requests.Resize(long))
+		want(t, ia.AsyncEVD().Resize(long))
 	})
 }

@@ -144,10 +144,12 @@ func TestUnwaitable(t *testing.T) {
 
 func TestEVDArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		attr, _, err := ia.Query()
+		want(t, err)
 		for _, c := range []struct {
 			qlen  int
 			flags udat.EVDFlags
-		}{{0, udat.EVDDTO}, {-1, udat.EVDDTO}, {1 << 30, udat.EVDDTO}, {8, 0}, {8, 0x1000}, {8, udat.EVDAsync}, {8, udat.EVDDTO | udat.EVDConnection}} {
+		}{{0, udat.EVDDTO}, {-1, udat.EVDDTO}, {attr.MaxEVDQLen + 1, udat.EVDDTO}, {8, 0}, {8, 0x1000}, {8, udat.EVDAsync}, {8, udat.EVDDTO | udat.EVDConnection}} {
 			_, err := udat.CreateEVD(ia, c.qlen, c.flags)
 			want(t, err, udat.ErrInvalidParameter)
 			wantDetail(t, err)

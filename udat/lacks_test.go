@@ -1,0 +1,62 @@
+package udat_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// Not every device has all that there is. A test leaves out what its device lacks, and logs that.
+
+// hasSRQ reports whether the device has shared receive queues.
+func hasSRQ(t testing.TB, ia *udat.IA) bool {
+	t.Helper()
+	pz := must(udat.CreatePZ(ia))
+	defer func() { want(t, pz.Free()) }()
+	srq, err := udat.CreateSRQ(ia, pz, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1})
+	if errors.Is(err, udat.ErrModelNotSupported) {
+		wantDetail(t, err)
+		t.Log("not tested: the device has no shared receive queues")
+		return false
+	}
+	want(t, err)
+	want(t, srq.Free())
+	return true
+}
+
+// forEachIAWithSRQ is udattest.ForEachIA for the devices that have shared receive queues.
+func forEachIAWithSRQ(t *testing.T, test func(t *testing.T, ia *udat.IA)) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if hasSRQ(t, ia) {
+			test(t, ia)
+		}
+	})
+}
+
+// lacksOperation reports whether the device lacks an operation of the extensions. Then posts of it must be refused, and
+// leave nothing behind.
+func lacksOperation(t *testing.T, active, passive *udattest.Endpoint, op udat.DTO) bool {
+	t.Helper()
+	_, provider, err := active.IA.Query()
+	want(t, err)
+	if provider.Supports(op) {
+		return false
+	}
+	remote, local := must(passive.Memory.RMRTriplet(0, 8)), active.Segment(t, 0, 8)
+	switch op {
+	case udat.DTOIBRDMAWriteImmed:
+		err = active.PostRDMAWriteImmed(one(local), 1, remote, 1, 0)
+	case udat.DTOIBFetchAdd:
+		err = active.PostFetchAndAdd(1, local, 1, remote, 0)
+	case udat.DTOIBCmpSwap:
+		err = active.PostCmpAndSwap(1, 2, local, 1, remote, 0)
+	}
+	if !errors.Is(err, udat.ErrNotImplemented) || !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("posting %v gives %v", op, err)
+	}
+	wantDetail(t, err)
+	t.Logf("not tested: the device does not have %v", op)
+	return true
+}
