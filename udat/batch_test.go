@@ -29,6 +29,9 @@ func wantAccepted(t *testing.T, ep *udat.EP, batch []udat.Post, accepted int, ta
 // Operations of all kinds in one batch are done in its order.
 func TestPostBatch(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if !takesSegments(t, ia, 2) {
+			return
+		}
 		active, passive := udattest.Pair(t, ia, nil)
 		const size = 3000
 		remote := must(passive.Memory.RMRTriplet(0, size))

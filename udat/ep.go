@@ -385,7 +385,7 @@ func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
 		return withProblem(op, classError|Return(ErrInsufficientResources), fmt.Errorf("%w: each endpoint of the CMA provider takes one of net.ipv4.ip_local_port_range, "+
 			"and all of %v seem to be taken: widen the range, or free endpoints, also in other processes", device.ProblemNoPorts, ia.attr.Address))
 	case cgo.ModelNotSupported:
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no reliable connections", ia.attr.AdapterName)
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no reliable connections: use another", ia.attr.AdapterName)
 	case cgo.InvalidParameter:
 		return withProblem(op, Return(r), fmt.Errorf("%w: MaxRecvDTOs %d, MaxRequestDTOs %d, MaxRecvIOV %d and MaxRequestIOV %d, though each is within the limits of %s. "+
 			"Together they may be too much, and with some devices MaxDTOPerEP, %d, is so alone: ask for less. Or have all processes together its %d endpoints, MaxEPs (rdma resource show)?",

@@ -157,7 +157,7 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		{"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
 	} {
 		if f.value < 0 || f.value > f.most {
-			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %d, it must be 1 to %d, or 0 for the default", f.name, f.value, f.most)
+			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %d, it must be 1 to %d, the limit of %s, or 0 for the default", f.name, f.value, f.most, most.AdapterName)
 		}
 	}
 	return nil

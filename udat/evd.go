@@ -87,7 +87,7 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	most := ia.attr.MaxEVDQLen
 	switch {
 	case minQLen <= 0 || minQLen > most:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most)
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d, the limit of %s", minQLen, most, ia.attr.AdapterName)
 	case flags == 0 || flags&^knownEVDFlags != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be some of EVDSoftware, EVDCR, EVDDTO, EVDConnection and EVDRMRBind", flags)
 	case flags&EVDDTO != 0 && flags&EVDConnection != 0:
@@ -241,7 +241,7 @@ func (evd *EVD) Resize(minQLen int) error {
 	}
 	defer evd.obj.Leave()
 	if most := evd.ia.attr.MaxEVDQLen; minQLen < 1 || minQLen > most {
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d", minQLen, most)
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d, the limit of %s", minQLen, most, evd.ia.attr.AdapterName)
 	}
 	evd.queue.Lock()
 	r := evd.queue.Resize(int32(minQLen))

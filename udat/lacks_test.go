@@ -2,6 +2,9 @@ package udat_test
 
 import (
 	"errors"
+	"os"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -59,4 +62,37 @@ func lacksOperation(t *testing.T, active, passive *udattest.Endpoint, op udat.DT
 	wantDetail(t, err)
 	t.Logf("not tested: the device does not have %v", op)
 	return true
+}
+
+// takesSegments reports whether an operation may have so many segments.
+func takesSegments(t testing.TB, ia *udat.IA, n int) bool {
+	t.Helper()
+	attr, _, err := ia.Query()
+	want(t, err)
+	if attr.MaxIOVSegmentsPerDTO < n {
+		t.Logf("not tested: the device takes at most %d segments, not %d", attr.MaxIOVSegmentsPerDTO, n)
+		return false
+	}
+	return true
+}
+
+var inlineOfShape = regexp.MustCompile(`max_inline=(\d+)`)
+
+// sendsInline reports whether the adapter copies so many bytes in a post, and so needs the memory no more. No attribute
+// says so: it supposes that all do but soft-iWARP, and devices whose limit udat/shapes has.
+func sendsInline(t *testing.T, ia *udat.IA, length int) bool {
+	t.Helper()
+	most := length
+	if shape, err := os.ReadFile(os.Getenv("UDAT_TEST_SHAPE")); err == nil {
+		if limit := inlineOfShape.FindSubmatch(shape); limit != nil {
+			most = must(strconv.Atoi(string(limit[1])))
+		}
+	}
+	if udattest.IWARP(t, ia) {
+		most = 0
+	}
+	if most < length {
+		t.Logf("not tested: the device copies at most %d bytes in a post, and reads the memory later", most)
+	}
+	return most >= length
 }

@@ -193,7 +193,7 @@ func (q *workQueue) checkRemote(op *operation, segments int, total uint64, remot
 		return nil
 	case segments > ia.attr.MaxIOVSegmentsPerRead:
 		// The library takes them, and soft-iWARP then reads into the first segment alone.
-		return refuse(op.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of the adapter takes at most %d: post several reads", segments, ia.attr.MaxIOVSegmentsPerRead)
+		return refuse(op.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of %s takes at most %d: post several reads", segments, ia.attr.AdapterName, ia.attr.MaxIOVSegmentsPerRead)
 	case q.misread(total, remote):
 		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation reads %d bytes across two pages of the peer's memory, and soft-iWARP returns wrong bytes for such a read of at most %d: read each page's part by itself, or read more", total, mostMisread)
 	case q.noReads:

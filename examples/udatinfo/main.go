@@ -27,6 +27,8 @@ either with its provider (scm:mlx5_0/1, cma:eth0). Without any, all entries and 
 Flags:
   -json            print the same as JSON
   -config          print entries for dat.conf, for the devices of this machine, and nothing else
+  -report          print the limits of each device, for a report to the authors of goudat: a file of the form of
+                   udat/shapes, with all else that udatinfo prints as comments
   -register BYTES  memory to register on each adapter that opens, to try the limit on locked memory, besides what the
                    message needs (default 1048576)
 
@@ -75,6 +77,7 @@ func run(args []string, out io.Writer) error {
 	flags.SetOutput(io.Discard)
 	asJSON := flags.Bool("json", false, "")
 	config := flags.Bool("config", false, "")
+	limits := flags.Bool("report", false, "")
 	register := flags.Int("register", 1<<20, "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -86,16 +89,18 @@ func run(args []string, out io.Writer) error {
 		return fmt.Errorf("%w: -register %d is negative", errUsage, *register)
 	case *config && (*asJSON || flags.NArg() > 0):
 		return fmt.Errorf("%w: -config takes neither -json nor names", errUsage)
+	case *limits && (*config || *asJSON):
+		return fmt.Errorf("%w: -report takes neither -config nor -json", errUsage)
 	}
 	buffered := bufio.NewWriter(out)
-	err := show(buffered, *config, *asJSON, flags.Args(), *register)
+	err := show(buffered, *config, *asJSON, *limits, flags.Args(), *register)
 	if flushErr := buffered.Flush(); flushErr != nil {
 		return flushErr
 	}
 	return err
 }
 
-func show(out io.Writer, config, asJSON bool, names []string, register int) error {
+func show(out io.Writer, config, asJSON, limits bool, names []string, register int) error {
 	if config {
 		return showConfig(out)
 	}
@@ -107,6 +112,8 @@ func show(out io.Writer, config, asJSON bool, names []string, register int) erro
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(r)
+	} else if limits {
+		err = r.printShapes(out)
 	} else {
 		err = r.print(out)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // print writes the report as text.
@@ -80,6 +81,23 @@ func (r *report) print(out io.Writer) error {
 	}
 	for _, f := range r.Findings {
 		fmt.Fprintln(out, "finding:", f.Text)
+	}
+	return nil
+}
+
+// printShapes writes the limits of each device in the form of package udat/shapes, and the report as comments.
+func (r *report) printShapes(out io.Writer) error {
+	for _, d := range r.Devices {
+		fmt.Fprintf(out, "# %s: reported by udatinfo, %s\n%s", d.Name, time.Now().UTC().Format(time.DateOnly), deviceLimits(d.Name))
+	}
+	var text strings.Builder
+	if err := r.print(&text); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintf(out, "# %s", line); err != nil {
+			return err
+		}
 	}
 	return nil
 }

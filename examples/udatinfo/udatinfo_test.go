@@ -193,8 +193,36 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// A report has the limits of the device in words of a shape, and the rest in comments.
+func TestReport(t *testing.T) {
+	udattest.Names(t)
+	out := process{args: []string{"-report"}}.run(t)
+	if out.code != 0 {
+		t.Fatalf("exit code %d\n%s", out.code, out.stderr)
+	}
+	values := map[string]string{}
+	for line := range strings.Lines(out.stdout) {
+		line, _, _ = strings.Cut(line, "#")
+		for _, word := range strings.Fields(line) {
+			key, value, found := strings.Cut(word, "=")
+			if !found || value == "" {
+				t.Errorf("the report has the word %q", word)
+			}
+			values[key] = value
+		}
+	}
+	for _, key := range []string{"max_qp_wr", "max_srq_wr", "active_mtu", "gid.0", "cq_round", "qp_round", "max_inline", "srq_error", "mw_error", "cq_resize_error"} {
+		if values[key] == "" {
+			t.Errorf("the report does not have %s:\n%s", key, out.stdout)
+		}
+	}
+	if !strings.Contains(out.stdout, "# no findings\n") {
+		t.Errorf("the report does not have the rest:\n%s", out.stdout)
+	}
+}
+
 func TestArguments(t *testing.T) {
-	for _, args := range [][]string{{"-none"}, {"-register", "-1"}, {"-config", "-json"}, {"-config", "rxe0"}} {
+	for _, args := range [][]string{{"-none"}, {"-register", "-1"}, {"-config", "-json"}, {"-config", "rxe0"}, {"-report", "-json"}} {
 		if out := (process{args: args}).run(t); out.code != 2 || !strings.Contains(out.stderr, "Usage:") || out.stdout != "" {
 			t.Errorf("with %v: exit code %d\n%s%s", args, out.code, out.stdout, out.stderr)
 		}

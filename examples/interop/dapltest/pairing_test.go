@@ -150,7 +150,7 @@ func TestWrongDataIsFound(t *testing.T) {
 	c := startClient(t, ctx, ownProgram(t), provider, "-T T -i 3 -V client RR 100 2")
 	says := "the data is wrong: client RR 100 2: byte 100 at endpoint 0 is 0x0, want 0x1"
 	if overIWARP(t, provider) {
-		says = "there are 2 segments, an RDMA read of the adapter takes at most 1"
+		says = "there are 2 segments, an RDMA read of siw0 takes at most 1"
 	}
 	fails(t, ctx, c, says)
 	s.Signal(os.Kill)

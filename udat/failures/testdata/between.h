@@ -23,6 +23,9 @@ struct below {
 	int (*query_port)(struct ibv_context *, uint8_t, struct ibv_port_attr *, size_t);
 };
 
+/* Notes that a completion queue has told that it has completions. */
+void shape_announced(struct ibv_cq *cq);
+
 /* Gives a device that was just opened its shape, if there is one. */
 void shape_context(struct ibv_context *context, struct below *below);
 

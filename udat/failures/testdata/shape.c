@@ -420,13 +420,28 @@ static void free_place(const struct ibv_wc *wc)
 			return;
 }
 
-/* Completions that the device has not shown yet: a late one comes at the next poll. A poll may come before any completion. */
+/*
+ * Completions that the device has not shown yet: a late one comes at the next poll, since a poll may come before any
+ * completion. What a queue has announced by an event is there.
+ */
 struct hidden {
 	struct hidden *next;
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
 };
 static struct hidden *hidden;
+enum { ANNOUNCED = 64 };
+static struct ibv_cq *announced[ANNOUNCED];
+
+static struct ibv_cq **announcement(struct ibv_cq *cq)
+{
+	return &announced[(uintptr_t)cq / 64 % ANNOUNCED];
+}
+
+void shape_announced(struct ibv_cq *cq)
+{
+	__atomic_store_n(announcement(cq), cq, __ATOMIC_SEQ_CST);
+}
 
 static int unhide(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
@@ -484,7 +499,9 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	shown = late ? unhide(cq, n, wc) : 0;
 	count = shown < n ? device.ops.poll_cq(cq, n - shown, wc + shown) : 0;
 	if (count > 0)
-		shown += late ? hide(cq, count, wc + shown) : count;
+		shown += late && *announcement(cq) != cq ? hide(cq, count, wc + shown) : count;
+	else if (*announcement(cq) == cq)
+		*announcement(cq) = NULL;
 	for (int i = 0; i < shown; i++) {
 		free_place(wc + i);
 		if (wc[i].status != IBV_WC_SUCCESS && vendor_error)
