@@ -216,7 +216,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("the report does not have %s:\n%s", key, out.stdout)
 		}
 	}
-	if !strings.Contains(out.stdout, "# no findings\n") {
+	if !strings.Contains(out.stdout, "\n# LIBRARY ") {
 		t.Errorf("the report does not have the rest:\n%s", out.stdout)
 	}
 }

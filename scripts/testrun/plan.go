@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -55,8 +57,10 @@ var (
 	soakPackages    = packagePattern(`udat/soak$`)
 	// These start processes, in which nothing is watched.
 	failuresPackages = packagePattern(`udat/failures$`)
-	iwarpPackages    = packagePattern(`(udat|udat/conformance|udat/failures|examples/stream|scripts/dapl/devicetest)$`)
-	racePackages     = packagePattern(`(udat(/|$)|examples/stream$)`)
+	// What runs under the shapes of other adapters: see udat/shapes.
+	shapesPackages = packagePattern(`(udat|udat/conformance|examples/(hello|pingpong|udatinfo)|examples/interop/dtestx?)$`)
+	iwarpPackages  = packagePattern(`(udat|udat/conformance|udat/failures|udat/shapes|examples/stream|scripts/dapl/devicetest)$`)
+	racePackages   = packagePattern(`(udat(/|$)|examples/stream$)`)
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
@@ -67,7 +71,7 @@ var (
 const (
 	// Calls in all states, calls that fail, and attempts that end at any moment, a sample of which runs over soft-iWARP, too:
 	// there the kernel waits for peers.
-	iwarpOnly = `^FuzzCalls$/^seed#[0-9]$|^Test(CallsInEachState|Sweep|DialsEndedAnytime|EndUnanswered|CallsBesideSilentHost)$`
+	iwarpOnly = `^FuzzCalls$/^seed#[0-9]$|^Test(CallsInEachState|Sweep|Shapes|DialsEndedAnytime|EndUnanswered|CallsBesideSilentHost)$`
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// These test what only maintainers run, or follow each step of a user. They run at night.
@@ -80,6 +84,8 @@ const (
 	// These start processes, for adapters that do not open or for values of a variable, which takes long and has nothing
 	// to watch.
 	childSkip = `^Test(Explain|WriteConfig|Variables)`
+	// These compare udatinfo with what sysfs says, which is no part of a shape, and wait long. TestReport has its self-test.
+	shapesSkip = `^Test(Everything|Config|Messages|Finding.*)$|` + plainSkip
 	// Also these, which repeat many times what other tests do.
 	asanSkipMore = childSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|NilAndZeroArguments)$`
 )
@@ -171,6 +177,9 @@ func (o options) plan(packages []testPackage) []run {
 			runs = append(runs, r)
 		}
 	}
+	if !o.quick && !o.ownDevice && !o.inMachine && o.uml {
+		runs = append(runs, o.shapes(packages)...)
+	}
 	if !o.quick {
 		race := run{
 			// All of these slow down the same code, so they share a run. It also compares the endpoints' states with
@@ -241,6 +250,32 @@ func (o options) searches(packages []testPackage) []run {
 	mix.flags = []string{"-mix.for=" + (o.long / 2).String(), "-mix.steps=50", seedFlag("mix.seed")}
 	return []run{calls, load, cycles, mix}
 }
+
+// shapes are the runs under the shapes of other adapters: one of them, another each day, or all. TestShapes tries them all
+// each time.
+func (o options) shapes(packages []testPackage) (runs []run) {
+	files, _ := filepath.Glob("udat/shapes/testdata/*.shape") // without any, TestShapeFiles fails
+	names := slices.DeleteFunc(files, func(file string) bool { return slices.Contains(tooSmall, filepath.Base(file)) })
+	packages = of(packages, shapesPackages)
+	if o.long == 0 && len(names) > 0 {
+		day := int(time.Now().Unix() / (24 * 60 * 60))
+		names, packages = names[day%len(names):][:1], of(packages, udatPackage)
+	}
+	for _, file := range names {
+		name := strings.TrimSuffix(filepath.Base(file), ".shape")
+		runs = append(runs, run{
+			title:    "testing on a device with the shape of " + name,
+			packages: packages,
+			exec:     []string{"scripts/with-shape", name},
+			device:   true,
+			skip:     shapesSkip,
+		})
+	}
+	return runs
+}
+
+// tooSmall are the shapes on which the tests find too little.
+var tooSmall = []string{"least.shape", "efa.shape"}
 
 // cycleTime is about the time of a cycle on an emulated machine, with each provider.
 const cycleTime = 300 * time.Millisecond

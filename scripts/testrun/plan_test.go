@@ -69,7 +69,7 @@ func TestPlanLong(t *testing.T) {
 
 // Where virtual machines have soft-iWARP, a plain run tests on that, too.
 func TestPlanIWARP(t *testing.T) {
-	packages, want := everyPackage(t), []string{"examples/stream", "scripts/dapl/devicetest", "udat", "udat/conformance", "udat/failures"}
+	packages, want := everyPackage(t), []string{"examples/stream", "scripts/dapl/devicetest", "udat", "udat/conformance", "udat/failures", "udat/shapes"}
 	var tested []string
 	for _, r := range (options{uml: true}).plan(packages) {
 		if r.only == iwarpOnly {
@@ -81,6 +81,34 @@ func TestPlanIWARP(t *testing.T) {
 	slices.Sort(tested)
 	if !slices.Equal(tested, want) {
 		t.Errorf("tested over soft-iWARP: %v, want %v", tested, want)
+	}
+}
+
+// A plain run has one shape of another adapter, which is not the same each day, a long one has all but those that are too
+// small, and a machine's own device keeps its own.
+func TestPlanShapes(t *testing.T) {
+	packages := everyPackage(t)
+	shapes := func(o options) (list []string) {
+		for _, r := range o.plan(packages) {
+			if len(r.exec) == 2 && r.exec[0] == "scripts/with-shape" {
+				list = append(list, r.exec[1])
+				if all := o.long > 0; len(r.packages) != map[bool]int{false: 1, true: 7}[all] {
+					t.Errorf("under the shape %s run %d packages", r.exec[1], len(r.packages))
+				}
+			}
+		}
+		return list
+	}
+	if plain := shapes(options{uml: true}); len(plain) != 1 {
+		t.Errorf("a plain run has the shapes %v", plain)
+	}
+	if long := shapes(options{uml: true, long: time.Minute}); len(long) < 20 || !slices.Contains(long, "e810-roce") || slices.Contains(long, "least") {
+		t.Errorf("a long run has the shapes %v", long)
+	}
+	for _, o := range []options{{uml: true, quick: true}, {uml: true, ownDevice: true}, {uml: true, inMachine: true}, {}} {
+		if some := shapes(o); some != nil {
+			t.Errorf("with %+v there are the shapes %v", o, some)
+		}
 	}
 }
 

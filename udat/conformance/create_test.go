@@ -247,11 +247,10 @@ func requestsComplete(t *trial) {
 }
 
 func bindsComplete(t *trial) {
-	attr, _, err := t.ia.Query()
-	t.must(err)
-	if attr.MaxRMRs == 0 {
-		pz, _ := t.zone()
-		rmr, err := udat.CreateRMR(pz)
+	pz, _ := t.zone()
+	if rmr, err := udat.CreateRMR(pz); err == nil {
+		t.must(rmr.Free())
+	} else {
 		t.refused(err, errors.ErrUnsupported)
 		if rmr != nil {
 			t.Error("a failed call returns an RMR")
