@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,7 +64,7 @@ func readShape(file string) shape {
 	s := shape{name: strings.TrimSuffix(filepath.Base(file), ".shape"), title: strings.TrimPrefix(title, "# "), words: map[string]string{}}
 	for line := range strings.Lines(lines) {
 		words, source, _ := strings.Cut(line, "#")
-		if source = strings.TrimSpace(source); source != "" {
+		if source = strings.TrimSpace(source); source != "" && !slices.Contains(s.sources, source) {
 			s.sources = append(s.sources, source)
 		}
 		for _, word := range strings.Fields(words) {
