@@ -58,7 +58,7 @@ const longest = 8192
 func runProbe(name string) error {
 	p := &probe{}
 	err := p.run(name)
-	p.note(probeOpen, err)
+	p.note(probeOpen, err, p.limits()...)
 	return json.NewEncoder(os.Stdout).Encode(p.findings)
 }
 
@@ -81,6 +81,23 @@ func (p *probe) run(name string) (err error) {
 	p.sharedQueues()
 	p.connection()
 	return nil
+}
+
+// limits compares the limits with those of the shape.
+func (p *probe) limits() (faults []string) {
+	if p.pz == nil {
+		return nil
+	}
+	s := readShape(os.Getenv(shapeVariable))
+	for key, is := range map[string]int{
+		"max_qp": p.attr.MaxEPs, "max_qp_wr": p.attr.MaxDTOPerEP, "max_sge": p.attr.MaxIOVSegmentsPerDTO, "max_cq": p.attr.MaxEVDs,
+		"max_cqe": p.attr.MaxEVDQLen, "max_pd": p.attr.MaxPZs, "max_mr": p.attr.MaxLMRs, "max_msg_sz": int(p.attr.MaxMessageSize),
+	} {
+		if want := s.number(key, is); is != want {
+			faults = append(faults, fmt.Sprintf("a limit is %d, and the device's %s is %d", is, key, want))
+		}
+	}
+	return faults
 }
 
 // close closes the adapter. Nothing may be left but what it was opened with.
