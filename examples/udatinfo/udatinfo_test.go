@@ -211,7 +211,7 @@ func TestReport(t *testing.T) {
 			values[key] = value
 		}
 	}
-	for _, key := range []string{"max_qp_wr", "max_srq_wr", "active_mtu", "gid.0", "cq_round", "qp_round", "max_inline", "srq_error", "mw_error", "cq_resize_error"} {
+	for _, key := range []string{"max_qp_wr", "max_srq_wr", "active_mtu", "gid_tbl_len", "cq_round", "qp_round", "max_inline", "srq_error", "mw_error", "cq_resize_error"} {
 		if values[key] == "" {
 			t.Errorf("the report does not have %s:\n%s", key, out.stdout)
 		}
