@@ -430,17 +430,44 @@ struct hidden {
 	struct ibv_wc wc;
 };
 static struct hidden *hidden;
-enum { ANNOUNCED = 64 };
-static struct ibv_cq *announced[ANNOUNCED];
 
-static struct ibv_cq **announcement(struct ibv_cq *cq)
+/* The queues that have announced something, and were not seen empty since. */
+static struct announcement {
+	struct announcement *next;
+	struct ibv_cq *cq;
+} *announcements;
+
+static struct announcement **announced(struct ibv_cq *cq)
 {
-	return &announced[(uintptr_t)cq / 64 % ANNOUNCED];
+	struct announcement **at = &announcements;
+
+	while (*at && (*at)->cq != cq)
+		at = &(*at)->next;
+	return at;
 }
 
 void shape_announced(struct ibv_cq *cq)
 {
-	__atomic_store_n(announcement(cq), cq, __ATOMIC_SEQ_CST);
+	struct announcement **at, *a;
+
+	if (!late)
+		return;
+	pthread_mutex_lock(&mutex);
+	if (*(at = announced(cq)) == NULL) {
+		*at = a = malloc(sizeof(*a));
+		*a = (struct announcement){.cq = cq};
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+static void end_announcement(struct ibv_cq *cq)
+{
+	struct announcement **at = announced(cq), *a = *at;
+
+	if (a) {
+		*at = a->next;
+		free(a);
+	}
 }
 
 static int unhide(struct ibv_cq *cq, int n, struct ibv_wc *wc)
@@ -499,9 +526,9 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	shown = late ? unhide(cq, n, wc) : 0;
 	count = shown < n ? device.ops.poll_cq(cq, n - shown, wc + shown) : 0;
 	if (count > 0)
-		shown += late && *announcement(cq) != cq ? hide(cq, count, wc + shown) : count;
-	else if (*announcement(cq) == cq)
-		*announcement(cq) = NULL;
+		shown += late && !*announced(cq) ? hide(cq, count, wc + shown) : count;
+	else if (late && count == 0 && shown < n)
+		end_announcement(cq);
 	for (int i = 0; i < shown; i++) {
 		free_place(wc + i);
 		if (wc[i].status != IBV_WC_SUCCESS && vendor_error)
@@ -666,8 +693,10 @@ static int shape_ibv_destroy_cq(struct ibv_cq *cq)
 
 	pthread_mutex_lock(&mutex);
 	error = REAL(ibv_destroy_cq, cq);
-	if (!error)
+	if (!error) {
 		forget_hidden(cq, 0);
+		end_announcement(cq);
+	}
 	pthread_mutex_unlock(&mutex);
 	return error;
 }
