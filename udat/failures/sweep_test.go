@@ -30,7 +30,7 @@ var (
 
 // trial is how many releases come first: of the objects by which an open finds out how much the device sends inline, and
 // whether it has memory windows. No other thread knows these, so that nothing can be in the way, and the library does not look.
-const trial = 4
+const trial = 5
 
 // childPatience is far longer than a child takes that does not hang.
 const childPatience = 90 * time.Second
