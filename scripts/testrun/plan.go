@@ -251,18 +251,19 @@ func (o options) searches(packages []testPackage) []run {
 	return []run{calls, load, cycles, mix}
 }
 
-// shapes are the runs under the shapes of other adapters: one of them, another each day, or all. TestShapes tries them all
-// each time.
-func (o options) shapes(packages []testPackage) (runs []run) {
-	files, _ := filepath.Glob("udat/shapes/testdata/*.shape") // without any, TestShapeFiles fails
-	names := slices.DeleteFunc(files, func(file string) bool { return slices.Contains(tooSmall, filepath.Base(file)) })
-	packages = of(packages, shapesPackages)
-	if o.long == 0 && len(names) > 0 {
-		day := int(time.Now().Unix() / (24 * 60 * 60))
-		names, packages = names[day%len(names):][:1], of(packages, udatPackage)
+// shapes are the runs under the shapes of other adapters: of one, or of all. TestShapes tries them all each time.
+func (o options) shapes(all []testPackage) (runs []run) {
+	names, packages := []string{"e810-roce"}, of(all, udatPackage) // it has little of what soft-RoCE has
+	if o.long > 0 {
+		files, _ := filepath.Glob("udat/shapes/testdata/*.shape") // without any, TestShapeFiles fails
+		names, packages = nil, of(all, shapesPackages)
+		for _, file := range files {
+			if name := strings.TrimSuffix(filepath.Base(file), ".shape"); !slices.Contains(tooSmall, name) {
+				names = append(names, name)
+			}
+		}
 	}
-	for _, file := range names {
-		name := strings.TrimSuffix(filepath.Base(file), ".shape")
+	for _, name := range names {
 		runs = append(runs, run{
 			title:    "testing on a device with the shape of " + name,
 			packages: packages,
@@ -275,7 +276,7 @@ func (o options) shapes(packages []testPackage) (runs []run) {
 }
 
 // tooSmall are the shapes on which the tests find too little.
-var tooSmall = []string{"least.shape", "efa.shape", "gid-error.shape"}
+var tooSmall = []string{"least", "efa", "gid-error"}
 
 // cycleTime is about the time of a cycle on an emulated machine, with each provider.
 const cycleTime = 300 * time.Millisecond
