@@ -11,6 +11,7 @@
 //	on                  siw: for soft-iWARP
 //	transport           iwarp, ib or unspecified
 //	gid.N               the entry N of the table of GIDs: K, the device's own entry K; Kv1, the same for RoCE v1; or a GID
+//	gid_index           the index of the one GID that connects
 //	gid_error           the error of each query of a GID
 //	down                the number of a port that is down
 //	cq_min, cq_round    the least completion queue, and how the length is rounded up: pow2, pow2m1 or double

@@ -22,6 +22,7 @@ const probeVariable = "UDAT_SHAPES_PROBE"
 type finding struct {
 	What    string
 	Refused string // what the error says; empty if it was done
+	Lacking bool   // it says that the device does not have this
 	Faults  []string
 }
 
@@ -120,7 +121,7 @@ func (p *probe) note(what string, err error, faults ...string) {
 		f.Refused = err.Error()
 		f.Faults = append(f.Faults, "the error has no type")
 	default:
-		f.Refused = e.Error()
+		f.Refused, f.Lacking = e.Error(), errors.Is(err, errors.ErrUnsupported)
 		if e.Return.Type() == udat.ErrInternalError {
 			f.Faults = append(f.Faults, "the error says nothing")
 		}

@@ -240,6 +240,9 @@ func (s shape) check(t *testing.T, adapter string, findings []finding) {
 		if got := f.Refused != ""; got != expected {
 			t.Errorf("%s: refused is %v, want %v (known: %v): %s", f.What, got, expected, known, f.Refused)
 		}
+		if beyond := f.What == probeQueueMore || f.What == probeMore || f.What == probeSegments || f.What == probeOpen; expected && f.Lacking == beyond {
+			t.Errorf("%s: the error says that the device does not have this: %v: %s", f.What, f.Lacking, f.Refused)
+		}
 	}
 }
 

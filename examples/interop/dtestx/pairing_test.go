@@ -79,8 +79,8 @@ func has(t *testing.T, provider string, op udat.DTO) bool {
 	return attr.Supports(op)
 }
 
-// inStep reports whether the C program stays in step with its peer. Without atomic operations it takes the completion of
-// a receive for the immediate value that it waits for, now and then.
+// inStep reports whether the C program stays in step with its peer. Without atomic operations nothing comes after the
+// writes: the side that is done first disconnects, and the C program may take a flushed receive before its own completion.
 func inStep(t *testing.T) bool {
 	t.Helper()
 	return udattest.IWARP(t, udattest.Open(t, udattest.Names(t)[0])) || has(t, udattest.Names(t)[0], udat.DTOIBCmpSwap)

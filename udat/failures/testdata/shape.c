@@ -775,7 +775,7 @@ static int real_address(struct ibv_context *context, struct ibv_ah_attr *ah)
 		*ah = (struct ibv_ah_attr){.is_global = 1, .grh = {.dgid = gid, .sgid_index = OWN, .hop_limit = 64}, .sl = ah->sl};
 	} else {
 		at = ah->is_global ? gid_real(ah->grh.sgid_index) : -1;
-		if (at < 0)
+		if (at < 0 || ah->grh.sgid_index != number("gid_index", ah->grh.sgid_index))
 			return refused(EINVAL);
 		ah->grh.sgid_index = (uint8_t)at;
 	}
