@@ -182,8 +182,8 @@ var userModeReasons = []reason{
 		"times in two connections, on each side: the monitor thread, and the one that looks for work whenever a wait lets others run, every " +
 		"5 ms. Each time costs several system calls. If waits let others run every 8 ms, the ratio is the same; if never, the monitor " +
 		"thread wakes six times for each connection, and the ratio is lower by a sixth."},
-	{"unpaced churn", "The thread that makes and frees endpoints never pauses, and takes a processor. Whatever a message wakes shares the " +
-		"other one: in C the provider's thread and the program's, in Go also the one that looks for goroutines to run. In C the p90 rises by 1.7 to 2 times."},
+	{"churn", "The thread that makes and frees endpoints shares the processor with whatever a message wakes: in C the provider's thread and the " +
+		"program's, in Go also the one that looks for goroutines to run. In C, too, the p90 rises, by 1.3 to 2 times."},
 }
 
 // writeMisses lists the goals that were not met, by how much, and why.
