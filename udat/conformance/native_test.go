@@ -18,6 +18,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -129,6 +130,7 @@ func adapterOfProbe() string {
 type probe struct {
 	ia       cgo.IAHandle
 	address  *cgo.SockAddr
+	iwarp    bool
 	requests cgo.EVDHandle // of the last service point
 	peer     *os.Process   // nil unless there is one
 	doing    string        // the last step, "" for the whole
@@ -156,6 +158,10 @@ func (p *probe) open(adapter string) {
 	p.success(r)
 	address := cgo.SockAddrAt(attr.IAAddressPtr)
 	p.address = &address
+	devices, _ := device.List()
+	p.iwarp = slices.ContainsFunc(devices, func(d device.Device) bool {
+		return d.Transport == device.TransportIWARP && d.Name == string(bytes.TrimRight(attr.AdapterName[:], "\x00"))
+	})
 }
 
 // step says what the probe does next, in case the library ends the process or hangs.

@@ -471,6 +471,9 @@ var probes = map[string]func(*probe) string{
 		e := p.endpoint()
 		p.posts(e, 2, cgo.EPPostRecv)
 		p.success(cgo.CRAccept(event.CRArrival().CRHandle, e.ep, nil))
+		if p.iwarp { // the peer has no say, and the accept may be over before the connection is there
+			p.expect(e.connect, cgo.EventConnectionEstablished)
+		}
 		if state := p.state(e); state != cgo.EPStateCompletionPending {
 			return fmt.Sprintf("the endpoint is in %v when it has accepted", state)
 		}
