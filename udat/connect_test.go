@@ -243,6 +243,37 @@ func TestFreeRSPBesideTaking(t *testing.T) {
 	})
 }
 
+// A request that arrives while its reserved service point is freed holds the endpoint no longer than the call.
+func TestFreeRSPBesideArrival(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		client, server := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
+		requests := createEVD(t, ia, 4, udat.EVDCR)
+		stop := beside(func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			if event, err := requests.Wait(ctx); err == nil {
+				_ = event.CR().Reject(nil) // unless Free has
+			}
+			return nil
+		})
+		for i := range 200 {
+			qual := udattest.ConnQual()
+			rsp := must(udat.CreateRSP(ia, qual, server.EP, requests))
+			// Over soft-iWARP the rejection may be lost.
+			want(t, client.EP.Connect(udattest.Address(t, ia), qual, 2*time.Second, nil))
+			moment := time.Now().Add(time.Duration(i) * 10 * time.Microsecond) // about when the request arrives
+			for time.Now().Before(moment) {
+				runtime.Gosched()
+			}
+			want(t, rsp.Free())
+			wantState(t, server.EP, udat.EPStateUnconnected)
+			udattest.Wait(t, client.Connect)
+			want(t, client.Reset())
+		}
+		want(t, receive(t, stop()))
+	})
+}
+
 // DupConnect calls the service that another endpoint has connected to.
 func TestDupConnect(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

@@ -101,6 +101,9 @@ func (rsp *RSP) Free() error {
 	}
 	return rsp.service.free(op, InvalidHandleRSP, func() (err error) {
 		defer rsp.ep.shadow.Begin(shadow.RSPFree).End(&err)
-		return check(op, cgo.RSPFree(cgo.RSPHandle(rsp.service.handle)))
+		err = check(op, cgo.RSPFree(cgo.RSPHandle(rsp.service.handle)))
+		rsp.service.evd.queue.Lock() // who has just taken a request rejects it, and the endpoint is free then
+		defer rsp.service.evd.queue.Unlock()
+		return err
 	})
 }
