@@ -37,7 +37,6 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		}
 		accepted += n
 	}
-	runtime.KeepAlive(batch) // its memory may be freed meanwhile: see giveBackRetired
 	return accepted, ep.addState(op.call, err)
 }
 

@@ -81,7 +81,7 @@ func (ep *EP) connect(op string, timeout time.Duration, timeoutArg ReturnSubtype
 	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
-	defer ep.request.mu.Unlock()
+	defer ep.unlockRequests()
 	if err := ep.ia.checkPrivateData(op, privateData, dataArg); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	if err := ep.lockRequests(op); err != nil {
 		return false, err
 	}
-	defer ep.request.mu.Unlock()
+	defer ep.unlockRequests()
 	if err := ep.obj.requireAdapterOf(&cr.obj, op, InvalidHandleEP); err != nil {
 		return false, err
 	}

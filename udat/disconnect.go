@@ -24,7 +24,7 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
-	defer ep.request.mu.Unlock()
+	defer ep.unlockRequests()
 	if flags != CloseAbrupt && flags != CloseGraceful {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be CloseAbrupt or CloseGraceful", flags)
 	}
@@ -47,7 +47,7 @@ func (ep *EP) Reset() (err error) {
 	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
-	defer ep.request.mu.Unlock()
+	defer ep.unlockRequests()
 	defer ep.shadow.Begin(shadow.Reset).End(&err)
 	ep.recv.mu.Lock()
 	defer ep.recv.mu.Unlock()

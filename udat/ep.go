@@ -3,6 +3,7 @@ package udat
 import (
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,7 @@ type EP struct {
 
 	recv, request workQueue
 
+	changing     atomic.Bool               // such a call holds request.mu: see awaitPosts
 	connectStart atomic.Pointer[time.Time] // for counters; nil unless an attempt is in progress
 
 	shadow *shadow.Shadow // nil without assertions
@@ -39,11 +41,34 @@ func (ep *EP) lockRequests(op string) error {
 		return ep.object().unusable(op, InvalidHandleEP)
 	}
 	ep.request.mu.Lock()
+	ep.changing.Store(true)
 	if ep.request.handle != 0 {
 		return nil
 	}
-	defer ep.request.mu.Unlock()
+	defer ep.unlockRequests()
 	return ep.obj.unusable(op, InvalidHandleEP)
+}
+
+func (ep *EP) unlockRequests() {
+	ep.changing.Store(false)
+	ep.request.mu.Unlock()
+}
+
+// awaitPosts waits until no request is in the library that is there now. A call that changes the endpoint posts
+// none, and may take long.
+func (ep *EP) awaitPosts() {
+	const mostTries = 1000
+	for tries := 0; !ep.request.mu.TryLock(); tries++ {
+		if ep.changing.Load() {
+			return
+		}
+		if tries == mostTries {
+			ep.request.mu.Lock() // posts take turns all the time, and so does this
+			break
+		}
+		runtime.Gosched()
+	}
+	ep.request.mu.Unlock()
 }
 
 func (ep *EP) object() *object {
@@ -345,7 +370,7 @@ func (ep *EP) Free() (err error) {
 	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
-	defer ep.request.mu.Unlock()
+	defer ep.unlockRequests()
 	defer ep.shadow.Begin(shadow.Free).End(&err)
 	return ep.obj.seal(op, InvalidHandleEP, func() error {
 		const held = "a reserved service point holds the endpoint: free that first"

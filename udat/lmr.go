@@ -168,18 +168,18 @@ func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
 //	Implements: DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 func (lmr *LMR) Free() error {
 	const op = "dat_lmr_free"
-	return lmr.object().seal(op, InvalidHandleLMR, func() error {
+	err := lmr.object().seal(op, InvalidHandleLMR, func() error {
 		lmr.postPrivileges.Store(0)
 		r := cgo.LMRFree(lmr.handle)
 		if !r.OK() {
 			lmr.postPrivileges.Store(uint32(lmr.privileges))
 		}
-		if err := checkState(op, r, "a remote memory region is bound to the memory, or a bind of one is outstanding: bind that to something else, or free it"); err != nil {
-			return err
-		}
-		lmr.release()
-		return nil
+		return checkState(op, r, "a remote memory region is bound to the memory, or a bind of one is outstanding: bind that to something else, or free it")
 	})
+	if err == nil {
+		lmr.release() // with the gate open: it waits for posts, and a bind may wait for the gate
+	}
+	return err
 }
 
 // SyncRDMARead makes what the program has written to the memory of the segments

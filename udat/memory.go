@@ -108,8 +108,6 @@ func (lmr *LMR) release() {
 	}
 	switch {
 	case lmr.mapping == nil:
-	case lmr.pagesTaken.Load():
-		runtime.AddCleanup(lmr, giveBack, lmr.mapping)
 	case lmr.pz == nil: // it was never registered
 		giveBack(lmr.mapping)
 	default:
@@ -143,18 +141,19 @@ func (ia *IA) retire(lmr *LMR) {
 	}
 }
 
-// giveBackRetired gives the memory of all freed regions back. The library copies the bytes of short requests: where one is
-// in the library just now that was let in before a region was marked as freed, the memory stays until nobody
-// can reach the region, which the request does.
+// giveBackRetired gives the memory of all freed regions back. The library copies the bytes of short requests, of which
+// one may be there that was let in before a region was marked as freed.
 func (ia *IA) giveBackRetired() {
 	r := &ia.retired
 	r.mu.Lock()
 	regions := r.regions
 	r.regions, r.bytes = nil, 0
 	r.mu.Unlock()
-	posts := slices.ContainsFunc(ia.endpoints(), (*EP).postsRequest)
+	for _, ep := range ia.endpoints() {
+		ep.awaitPosts()
+	}
 	for _, lmr := range regions {
-		if posts {
+		if lmr.pagesTaken.Load() {
 			runtime.AddCleanup(lmr, giveBack, lmr.mapping)
 		} else {
 			giveBack(lmr.mapping)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -356,6 +357,34 @@ func TestSyncRDMA(t *testing.T) {
 		}
 		want(t, e.Memory.Free())
 		want(t, ia.SyncRDMARead(segments), udat.ErrClosed)
+	})
+}
+
+// The memory of freed regions goes back while an endpoint posts all the time, and needs no garbage collector for that.
+func TestFreeGivesBackWhilePosting(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		unmapped, restore := udat.CountUnmapped()
+		defer restore()
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		active, passive := udattest.Pair(t, ia, nil)
+		remote := must(passive.Memory.RMRTriplet(0, 8))
+		batch := slices.Repeat([]udat.Post{{Operation: udat.DTORDMAWrite, Segments: one(active.Segment(t, 0, 8)), Remote: remote}}, 16)
+		events := make([]udat.Event, len(batch))
+		stop := beside(func() error {
+			if _, err := active.PostBatch(batch); err != nil && !errors.Is(err, udat.ErrInsufficientResources) {
+				return err
+			}
+			_, err := active.Request.Poll(events)
+			return err
+		})
+		const regions = 200
+		for range regions {
+			want(t, must(udat.AllocMemory(active.PZ, 1<<20, udat.MemPrivLocalRead)).Free())
+		}
+		if n := unmapped(); n != regions {
+			t.Errorf("the memory of %d regions has gone back, want %d", n, regions)
+		}
+		want(t, receive(t, stop()))
 	})
 }
 

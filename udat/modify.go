@@ -35,7 +35,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	if err := ep.lockRequests(op); err != nil {
 		return err
 	}
-	defer ep.request.mu.Unlock()
+	defer ep.unlockRequests()
 	p := *ep.parts
 	p.assign(mask, param)
 	mask = p.follow(mask)

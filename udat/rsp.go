@@ -36,7 +36,7 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	if err := ep.lockRequests(op); err != nil {
 		return nil, err
 	}
-	defer ep.request.mu.Unlock()
+	defer ep.unlockRequests()
 	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{evd.object(), InvalidHandleEVDCR})
 	if err != nil {
 		return nil, err

@@ -86,8 +86,7 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 			}
 		}
 	}
-	q.mu.Unlock()        // without a defer: see shadow.Assert
-	runtime.KeepAlive(p) // its memory may be freed meanwhile: see giveBackRetired
+	q.mu.Unlock() // without a defer: see shadow.Assert
 	if q == &ep.request && ep.yieldDue() {
 		runtime.Gosched()
 	}
@@ -95,15 +94,6 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 		return nil
 	}
 	return ep.addState(op.call, err)
-}
-
-// postsRequest reports whether a request may be in the library just now.
-func (ep *EP) postsRequest() bool {
-	if !ep.request.mu.TryLock() {
-		return true
-	}
-	ep.request.mu.Unlock()
-	return false
 }
 
 // queue returns the queue that an operation is posted to.
