@@ -57,7 +57,7 @@ func lacksOperation(t *testing.T, active, passive *udattest.Endpoint, op udat.DT
 		err = active.PostCmpAndSwap(1, 2, local, 1, remote, 0)
 	}
 	if !errors.Is(err, udat.ErrNotImplemented) || !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("posting %v gives %v", op, err)
+		t.Errorf("posting %v returns %v", op, err)
 	}
 	wantDetail(t, err)
 	t.Logf("not tested: the device does not have %v", op)

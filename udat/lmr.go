@@ -162,8 +162,8 @@ func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
 
 // Free deregisters the memory, and then unpins it. Outstanding operations on it fail with
 // DTOErrLocalProtection and end their connection, as in C: wait for their completions first. A peer
-// that still uses the RMRTriplet gets DTOErrRemoteAccess. Free fails with ErrInvalidState while an
-// RMR is bound to the memory.
+// that still uses the RMRTriplet gets DTOErrRemoteAccess. Free waits for requests that are just being
+// posted, and fails with ErrInvalidState while an RMR is bound to the memory.
 //
 //	Implements: DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 func (lmr *LMR) Free() error {

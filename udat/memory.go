@@ -141,8 +141,8 @@ func (ia *IA) retire(lmr *LMR) {
 	}
 }
 
-// giveBackRetired gives the memory of all freed regions back. The library copies the bytes of short requests, of which
-// one may be there that was let in before a region was marked as freed.
+// giveBackRetired returns the memory of all freed regions to the system. It first waits for the requests that are in
+// the library: they may name a region that was freed since, and the library copies the bytes of short ones.
 func (ia *IA) giveBackRetired() {
 	r := &ia.retired
 	r.mu.Lock()

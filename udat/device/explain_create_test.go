@@ -66,7 +66,7 @@ func TestExplainRefusedAttributes(t *testing.T) {
 	}
 }
 
-// An endpoint has as much inline data as the device gives, whatever is asked for.
+// An endpoint is made with the inline data that the device has, however much is asked for.
 func TestMoreInlineThanThereIs(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		for _, inline := range []string{"1000000", "-1"} {
