@@ -57,14 +57,20 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 		return ep.object().unusable(op, InvalidHandleEP)
 	case !remote.IsValid() || remote.IsUnspecified():
 		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: use that of the peer's adapter, see IAAttr.Address", remote)
-	case !remote.Is4() || remote.IsMulticast():
-		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, it must be an IPv4 unicast address", remote)
+	case remote.IsMulticast() || remote.Is6() && remote.IsLoopback():
+		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, it must be a unicast address", remote)
 	}
 	if err := qual.check(op, InvalidArg3); err != nil {
 		return err
 	}
 	address := cgo.NewSockAddr(remote)
+	if !address.Addr().IsValid() {
+		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: there is no network interface %s", remote, remote.Zone())
+	}
 	return ep.connect(op, timeout, InvalidArg4, privateData, InvalidArg5, func() error {
+		if own := ep.ia.attr.Address; !ep.ia.overTCP && remote.Is4() != own.Is4() {
+			return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, of another family than the adapter's, %v", remote, own)
+		}
 		r := cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
 		if r.Type() == cgo.InvalidAddress {
 			return explainAddress(op, remote, r)

@@ -546,9 +546,9 @@ func (ia *IA) freeChildren() {
 func (ia *IA) addressGone(op string) error {
 	address := ia.attr.Address
 	addresses, err := net.InterfaceAddrs()
-	if err != nil || !address.Is4() || slices.ContainsFunc(addresses, func(a net.Addr) bool {
+	if err != nil || !address.IsValid() || slices.ContainsFunc(addresses, func(a net.Addr) bool {
 		prefix, err := netip.ParsePrefix(a.String())
-		return err != nil || prefix.Addr() == address
+		return err != nil || prefix.Addr() == address.WithZone("")
 	}) {
 		return nil
 	}

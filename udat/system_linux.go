@@ -5,6 +5,7 @@ package udat
 import (
 	"math"
 	"math/bits"
+	"net"
 	"net/netip"
 	"os"
 	"syscall"
@@ -13,13 +14,24 @@ import (
 // tryAddress returns why the kernel would send nothing to an address, nil if that is not known. It
 // sends nothing either.
 func tryAddress(address netip.Addr) error {
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	const anyPort = 1
+	family, to := syscall.AF_INET, syscall.Sockaddr(nil)
+	if address.Is4() {
+		to = &syscall.SockaddrInet4{Port: anyPort, Addr: address.As4()}
+	} else {
+		family = syscall.AF_INET6
+		six := &syscall.SockaddrInet6{Port: anyPort, Addr: address.As16()}
+		if i, err := net.InterfaceByName(address.Zone()); err == nil {
+			six.ZoneId = uint32(i.Index)
+		}
+		to = six
+	}
+	fd, err := syscall.Socket(family, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
 	defer syscall.Close(fd)
-	const anyPort = 1
-	return syscall.Connect(fd, &syscall.SockaddrInet4{Port: anyPort, Addr: address.As4()})
+	return syscall.Connect(fd, to)
 }
 
 // mapMemory returns whole pages.

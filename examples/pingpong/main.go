@@ -144,7 +144,7 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 }
 
 func resolve(host string) (netip.Addr, error) {
-	addresses, err := net.DefaultResolver.LookupNetIP(context.Background(), "ip4", host)
+	addresses, err := net.DefaultResolver.LookupNetIP(context.Background(), "ip", host)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("-connect: %w", err)
 	}

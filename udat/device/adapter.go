@@ -103,7 +103,7 @@ func (d *Device) adapter() *Adapter {
 	for _, active := range []bool{true, false} {
 		for _, port := range d.Ports {
 			for _, name := range port.Interfaces {
-				if (port.State == PortActive) == active && ipv4(name).IsValid() {
+				if (port.State == PortActive) == active && ipAddress(name).IsValid() {
 					return chosen(cmaAdapter(name), "the network interface %s of the device %s has an IPv4 address", name, d.Name)
 				}
 			}

@@ -369,9 +369,9 @@ func readLine(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ipv4 returns the first IPv4 address of a network interface, the zero Addr if it
-// has none.
-func ipv4(name string) netip.Addr {
+// ipAddress returns the first IPv4 address of a network interface, or else an IPv6
+// address, the zero Addr if it has none.
+func ipAddress(name string) netip.Addr {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
 		return netip.Addr{}
@@ -380,6 +380,9 @@ func ipv4(name string) netip.Addr {
 		if a.Is4() {
 			return a
 		}
+	}
+	for _, a := range addressesOf(i) {
+		return a
 	}
 	return netip.Addr{}
 }

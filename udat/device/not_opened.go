@@ -205,7 +205,7 @@ func interfaceWith(address string) *net.Interface {
 	}
 	interfaces, _ := net.Interfaces()
 	for _, i := range interfaces {
-		if slices.Contains(addressesOf(&i), want) {
+		if slices.Contains(addressesOf(&i), want.WithZone("")) {
 			return &i
 		}
 	}
@@ -254,14 +254,14 @@ func explainSCM(devices []Device, device, port string) error {
 		return err
 	}
 	if name := os.Getenv("DAPL_SCM_NETDEV"); name != "" {
-		if !ipv4(name).IsValid() {
+		if !ipAddress(name).IsValid() {
 			return fmt.Errorf("%w: DAPL_SCM_NETDEV names %s, and there is no such network interface with one", ProblemNoAddress, name)
 		}
 		return err
 	}
 	interfaces, _ := net.Interfaces()
 	for _, i := range interfaces {
-		if i.Flags&net.FlagLoopback == 0 && ipv4(i.Name).IsValid() {
+		if i.Flags&net.FlagLoopback == 0 && ipAddress(i.Name).IsValid() {
 			return err
 		}
 	}

@@ -129,7 +129,7 @@ func interfaceProblem(d *Device, port *Port, name string) error {
 	switch {
 	case err != nil || !port.owns(i):
 		return interfaceElsewhere(d, name)
-	case !ipv4(name).IsValid():
+	case !ipAddress(name).IsValid():
 		return fmt.Errorf("%w: the network interface %s has none, and the CMA provider needs one: ip address add ADDRESS/BITS dev %[2]s%s", ProblemNoAddress, name, d.overTCP(port))
 	}
 	return nil
