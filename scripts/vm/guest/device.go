@@ -77,7 +77,11 @@ func setUpInterface(at place) error {
 	if err := setMTU(at.netdev, 9000); err != nil {
 		return err
 	}
-	if err := setAddress(at.netdev, at.address.As4(), [4]byte{255, 255, 255, 0}); err != nil {
+	if at.address.Is4() {
+		if err := setAddress(at.netdev, at.address.As4(), [4]byte{255, 255, 255, 0}); err != nil {
+			return err
+		}
+	} else if err := setIPv6Address(at.netdev, at.address.As16(), 64); err != nil {
 		return err
 	}
 	// Unlike others, a dummy interface does not resolve addresses. If that were turned on while the interface is up,

@@ -100,7 +100,7 @@ func proofKey(config machineConfig) (string, error) {
 
 // proveBoot boots a machine up to the point at which it would run a program.
 func proveBoot(config machineConfig, limit time.Duration) error {
-	m, err := startMachine(config, wire.Job{Nofile: openFilesLimit(), Addresses: addresses(1)}, programOutput{os.Stdout, os.Stderr}, nil)
+	m, err := startMachine(config, wire.Job{Nofile: openFilesLimit(), Addresses: addresses(1, false)}, programOutput{os.Stdout, os.Stderr}, nil)
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ Flags, which go before PROGRAM:
   --plain-rank RANK   no "[rank] " before the output of this machine: "go test" can then parse it
   --device KIND       rxe (soft-RoCE, the default), siw (soft-iWARP: needs --accel uml, as Debian's kernels lack it)
                       or none                                                             [TESTBED_DEVICE]
+  --ipv6              IPv6 addresses alone, fd00:77::1 and so on, in place of 10.77.0.1     [TESTBED_IPV6=1]
   --print-root        print the folder with the files of --arch, for a compiler's --sysroot, and run nothing
   --shell             an interactive shell in the machine instead of a program
   --verbose           show each step and the machine's console                            [TESTBED_VERBOSE=1]
@@ -95,7 +96,8 @@ type options struct {
 	coarse       bool // timers expire at clock ticks
 	device       control.DeviceKind
 	machines     int
-	plainRank    int // the machine whose output has no prefix; -1: none
+	ipv6         bool // no IPv4 addresses
+	plainRank    int  // the machine whose output has no prefix; -1: none
 	shell        bool
 	verbose      bool
 	consoleLogs  string // a folder
@@ -140,6 +142,7 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.StringVar(&device, "device", or(env("TESTBED_DEVICE"), string(control.RoCE)), "")
 	flags.StringVar(&kernel, "kernel", or(env("TESTBED_KERNEL"), env("TESTBED_KERNEL_PACKAGE")), "")
 	flags.IntVar(&o.machines, "machines", 1, "")
+	flags.BoolVar(&o.ipv6, "ipv6", env("TESTBED_IPV6") == "1", "")
 	flags.IntVar(&o.plainRank, "plain-rank", -1, "")
 	flags.StringVar(&arch, "arch", or(env("TESTBED_ARCH"), amd64.name), "")
 	flags.BoolVar(&o.printRoot, "print-root", false, "")

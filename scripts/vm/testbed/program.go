@@ -26,9 +26,13 @@ type program struct {
 }
 
 // addresses are the addresses of the machines, by rank.
-func addresses(machines int) (list []string) {
+func addresses(machines int, ipv6 bool) (list []string) {
+	format := "10.77.0.%d"
+	if ipv6 {
+		format = "fd00:77::%d"
+	}
 	for rank := range machines {
-		list = append(list, fmt.Sprintf("10.77.0.%d", rank+1))
+		list = append(list, fmt.Sprintf(format, rank+1))
 	}
 	return list
 }
@@ -57,11 +61,11 @@ func (e *unusableProgram) Error() string { return fmt.Sprintf("%s: %s", e.name, 
 
 // deviceEnvironment tells programs where the device is; the guest sets up the device to match. It also silences the
 // native library, whose messages would mix with the program's output.
-func deviceEnvironment(device control.DeviceKind) []string {
+func deviceEnvironment(device control.DeviceKind, ipv6 bool) []string {
 	return []string{
 		"DAT_OVERRIDE=/run/goudat/dat.conf",
 		"UDAT_TEST_IA=" + strings.Join(device.Adapters(), ","),
-		"UDAT_TEST_ADDR=10.77.0.1",
+		"UDAT_TEST_ADDR=" + addresses(1, ipv6)[0],
 		"DAT_DBG_TYPE=0",
 		"DAPL_DBG_TYPE=0",
 	}
@@ -91,13 +95,13 @@ func newProgram(o options, root string) (program, error) {
 		job: wire.Job{
 			Path:   path,
 			Args:   command,
-			Env:    environment(os.Environ(), o.device),
+			Env:    environment(os.Environ(), o.device, o.ipv6),
 			Dir:    dir,
 			Umask:  umask(),
 			Nofile: openFilesLimit(),
 			Shares: shares(path, o.shares, os.Getenv("GOCOVERDIR")),
 
-			Addresses: addresses(o.machines),
+			Addresses: addresses(o.machines, o.ipv6),
 			System:    o.arch.foreign,
 			Device:    o.device,
 		},
@@ -159,10 +163,10 @@ func findProgram(name, path, root string) (string, error) {
 }
 
 // environment adds the test bed's variables to the caller's environment.
-func environment(caller []string, device control.DeviceKind) []string {
+func environment(caller []string, device control.DeviceKind, ipv6 bool) []string {
 	env := slices.Clone(caller)
 	if device != control.NoDevice {
-		for _, entry := range deviceEnvironment(device) {
+		for _, entry := range deviceEnvironment(device, ipv6) {
 			name, _, _ := strings.Cut(entry, "=")
 			if !slices.ContainsFunc(caller, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
 				env = append(env, entry)

@@ -80,7 +80,7 @@ func TestCheckRegistry(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	got := environment([]string{"A=1", "UDAT_TEST_IA=mine", "DAT_OVERRIDE=", "UDAT_TESTBED=no"}, control.RoCE)
+	got := environment([]string{"A=1", "UDAT_TEST_IA=mine", "DAT_OVERRIDE=", "UDAT_TESTBED=no"}, control.RoCE, false)
 	for name, want := range map[string]string{"A": "1", "UDAT_TEST_IA": "mine", "DAT_OVERRIDE": "",
 		"UDAT_TEST_ADDR": "10.77.0.1", "UDAT_TESTBED": "1", control.KindVariable: "rxe"} {
 		if value := lookup(got, name); value != want {
@@ -88,11 +88,14 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	for device, want := range map[control.DeviceKind]string{control.RoCE: "ofa-v2-cma-rxe0,ofa-v2-scm-rxe0", control.IWARP: "ofa-v2-cma-siw0"} {
-		if value := lookup(environment(nil, device), "UDAT_TEST_IA"); value != want {
+		if value := lookup(environment(nil, device, false), "UDAT_TEST_IA"); value != want {
 			t.Errorf("UDAT_TEST_IA for %s is %q, want %q", device, value, want)
 		}
 	}
-	if got := environment([]string{"A=1"}, control.NoDevice); !slices.Equal(got, []string{"A=1", "UDAT_TESTBED=1"}) {
+	if got := lookup(environment(nil, control.RoCE, true), "UDAT_TEST_ADDR"); got != "fd00:77::1" {
+		t.Errorf("with IPv6 alone, UDAT_TEST_ADDR is %q", got)
+	}
+	if got := environment([]string{"A=1"}, control.NoDevice, false); !slices.Equal(got, []string{"A=1", "UDAT_TESTBED=1"}) {
 		t.Errorf("without a device: %q", got)
 	}
 }

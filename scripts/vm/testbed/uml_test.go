@@ -26,7 +26,7 @@ func TestUMLArguments(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.config.memory, c.config.initramfs, c.config.kernel = "3G", "/i", "/k"
-			cmd := umlCommand(c.config, wire.Job{Addresses: addresses(c.machines), Env: []string{"SECRET=1"}})
+			cmd := umlCommand(c.config, wire.Job{Addresses: addresses(c.machines, false), Env: []string{"SECRET=1"}})
 			if cmd.Path != "/k" || slices.ContainsFunc(cmd.Env, func(e string) bool { return strings.HasPrefix(e, "SECRET=") }) {
 				t.Errorf("it starts %q with the environment %q", cmd.Path, cmd.Env)
 			}

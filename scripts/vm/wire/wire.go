@@ -65,7 +65,7 @@ type Job struct {
 	Umask  int
 	Nofile uint64 // limit of open files
 
-	// Addresses are the machines' addresses by rank, such as 10.77.0.1. A single machine has no network.
+	// Addresses are the machines' addresses by rank, such as 10.77.0.1 or fd00:77::1. A single machine has no network.
 	Addresses []string
 	Rank      int
 
