@@ -1,7 +1,6 @@
 package devicetest
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -110,10 +109,10 @@ func TestTimeoutOfSilentPeer(t *testing.T) {
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const timeout = uint32(300 * time.Millisecond / time.Microsecond)
-		e, qual, address := a.newEndpoint(t), uint64(udattest.ConnQual()), *a.address
+		e, qual, address := a.newEndpoint(t), uint64(udattest.ConnQual()), a.address
 		switch {
 		case isSocketCM(a):
-			stranger, err := net.Listen("tcp", fmt.Sprintf("%v:%d", net.IP(a.address[4:8]), qual+1000)) // as the provider does
+			stranger, err := net.ListenTCP("tcp", a.tcpAddress(qual))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,10 +120,10 @@ func TestTimeoutOfSilentPeer(t *testing.T) {
 		case a.iwarp:
 			defer blackHole(t, a, qual)()
 		default:
-			address[7] ^= 0xc0 // the test bed has no such host
+			address = a.noHost()
 		}
 		e.postRecv(t, 1)
-		e.connectTo(t, &address, qual, timeout)
+		e.connectTo(t, address, qual, timeout)
 		e.connect.expect(t, cgo.EventConnectionTimedOut)
 		e.recv.wantFlushed(t, 1)
 		if a.iwarp { // a reset would wait for the host

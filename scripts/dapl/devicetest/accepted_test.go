@@ -113,7 +113,10 @@ var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 		passive.connect.expect(t, cgo.EventConnectionDisconnected)
 		return []cgo.Return{post, r}
 	},
-	"an address of IPv6, a multicast or no address": func(t *testing.T, a *adapter) []cgo.Return {
+	"a multicast or no address, over IPv4": func(t *testing.T, a *adapter) []cgo.Return {
+		if a.address.Addr().Is6() {
+			return nil
+		}
 		e := a.newEndpoint(t)
 		r := cgo.EPConnect(e.EPHandle, &cgo.SockAddr{}, 1, uint32(time.Second/time.Microsecond), nil, cgo.QOSBestEffort, cgo.ConnectDefault)
 		e.connect.next(t)

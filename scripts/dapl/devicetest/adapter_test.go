@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"bytes"
+	"net/netip"
 	"syscall"
 	"testing"
 	"time"
@@ -51,6 +52,15 @@ func openAdapter(t testing.TB, name string) *adapter {
 	a.device = string(device)
 	a.iwarp = speaksIWARP(t, attr)
 	return a
+}
+
+// noHost is an address of the adapter's network that no host of the test bed has.
+func (a *adapter) noHost() *cgo.SockAddr {
+	ip := a.address.Addr().AsSlice()
+	ip[len(ip)-1] ^= 0xc0
+	addr, _ := netip.AddrFromSlice(ip)
+	none := cgo.NewSockAddr(addr)
+	return &none
 }
 
 func speaksIWARP(t testing.TB, attr cgo.IAAttr) bool {

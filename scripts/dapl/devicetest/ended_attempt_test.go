@@ -89,9 +89,14 @@ func TestListenAfterFailure(t *testing.T) {
 // refuses them.
 func blackHole(t *testing.T, a *adapter, qual uint64) (answer func()) {
 	t.Helper()
-	at := &syscall.SockaddrInet4{Port: int(qual), Addr: [4]byte(a.address[4:8])}
+	family, at := syscall.AF_INET, syscall.Sockaddr(nil)
+	if addr := a.address.Addr(); addr.Is4() {
+		at = &syscall.SockaddrInet4{Port: int(qual), Addr: addr.As4()}
+	} else {
+		family, at = syscall.AF_INET6, &syscall.SockaddrInet6{Port: int(qual), Addr: addr.As16()}
+	}
 	open := func() int {
-		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
+		fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,19 +127,29 @@ func blackHole(t *testing.T, a *adapter, qual uint64) (answer func()) {
 // asking returns how many TCP connections to an address wait for their answer.
 func asking(t *testing.T, a *adapter, qual uint64) int {
 	t.Helper()
-	text, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const sent = "02" // SYN_SENT
 	n := 0
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(tcpConnections(t)) {
 		fields := strings.Fields(line)
 		if len(fields) > 3 && fields[3] == sent && strings.HasSuffix(fields[2], hexPort(qual)) {
 			n++
 		}
 	}
 	return n
+}
+
+// tcpConnections are the kernel's tables of TCP connections.
+func tcpConnections(t *testing.T) string {
+	t.Helper()
+	ipv4, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ipv6, err := os.ReadFile("/proc/net/tcp6")
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(ipv4) + string(ipv6)
 }
 
 func hexPort(qual uint64) string {
@@ -243,12 +258,11 @@ func TestAbortWhileResolving(t *testing.T) {
 			t.Log("the kernel resolves addresses for TCP")
 			return
 		}
-		absent := *a.address
-		absent[7] ^= 0xc0 // the test bed has no such host
+		absent := a.noHost()
 		first, second := a.newEndpoint(t), a.newEndpoint(t)
-		first.connectTo(t, &absent, 1, cgo.TimeoutInfinite)
+		first.connectTo(t, absent, 1, cgo.TimeoutInfinite)
 		first.abort(t)
-		second.connectTo(t, &absent, 1, cgo.TimeoutInfinite)
+		second.connectTo(t, absent, 1, cgo.TimeoutInfinite)
 		second.connect.next(t)
 		// The first began earlier.
 		first.connect.empty(t)
@@ -351,11 +365,7 @@ func TestResetAfterFailedAccept(t *testing.T) {
 
 // established reports whether this machine has a TCP connection to one of its ports, as under those of iWARP.
 func established(t *testing.T, port uint64) bool {
-	connections, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return regexp.MustCompile(fmt.Sprintf(`(?m)^ *\d+: [0-9A-F]{8}:%04X [0-9A-F:]{13} 01 `, port)).Match(connections)
+	return regexp.MustCompile(fmt.Sprintf(`(?m)^ *\d+: [0-9A-F]+:%04X [0-9A-F]+:[0-9A-F]{4} 01 `, port)).MatchString(tcpConnections(t))
 }
 
 // The time-out of an attempt that was ended does not end the next one.

@@ -121,7 +121,7 @@ int connect(int fd, const struct sockaddr *address, socklen_t size)
 	static int refused;
 	int milliseconds = 20000;
 
-	if (file == NULL || address->sa_family != AF_INET || refused++) {
+	if (file == NULL || address->sa_family == AF_UNIX || refused++) {
 		next = (int (*)(int, const struct sockaddr *, socklen_t))dlsym(RTLD_NEXT, "connect");
 		return next(fd, address, size);
 	}

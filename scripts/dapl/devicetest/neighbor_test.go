@@ -1,7 +1,6 @@
 package devicetest
 
 import (
-	"net"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -19,7 +18,7 @@ func (a *adapter) changeHardwareAddress(t *testing.T) {
 	}
 	for _, d := range devices {
 		if d.Name == a.device {
-			address, netdev := net.IP(a.address[4:8]).String(), d.Ports[0].Interfaces[0]
+			address, netdev := a.address.Addr().String(), d.Ports[0].Interfaces[0]
 			ip(t, "neigh", "replace", address, "lladdr", "02:00:00:00:00:99", "dev", netdev)
 			ip(t, "neigh", "del", address, "dev", netdev)
 		}

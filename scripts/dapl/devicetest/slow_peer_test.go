@@ -18,8 +18,7 @@ import (
 const firstPort = 1000
 
 func (a *adapter) tcpAddress(qual uint64) *net.TCPAddr {
-	addr := netip.AddrFrom4([4]byte(a.address[4:8]))
-	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, uint16(firstPort+qual)))
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.address.Addr(), uint16(firstPort+qual)))
 }
 
 func forEachSocketCM(t *testing.T, test func(t *testing.T, a *adapter)) {

@@ -16,7 +16,7 @@ import (
 // the adapter's objects.
 const strangerProgram = `
 #define _GNU_SOURCE
-#include <arpa/inet.h>
+#include <netdb.h>
 #include <dat2/udat.h>
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 	DAT_SRQ_HANDLE srq_handle;
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1, .low_watermark = 0 };
 	DAT_EVENT event;
-	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct addrinfo *address, numeric = { .ai_flags = AI_NUMERICHOST };
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *listener, *active, *passive = NULL;
 	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
@@ -134,13 +134,13 @@ int main(int argc, char **argv)
 
 	channel = rdma_create_event_channel();
 	WANT(channel != NULL);
-	WANT(inet_aton(argv[2], &address.sin_addr));
+	WANT(getaddrinfo(argv[2], NULL, &numeric, &address) == 0);
 	WANT(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) == 0);
-	WANT(rdma_bind_addr(listener, (struct sockaddr *)&address) == 0);
+	WANT(rdma_bind_addr(listener, address->ai_addr) == 0);
 	WANT(rdma_listen(listener, 1) == 0);
-	address.sin_port = rdma_get_src_port(listener);
+	((struct sockaddr_in *)address->ai_addr)->sin_port = rdma_get_src_port(listener);
 	WANT(rdma_create_id(channel, &active, NULL, RDMA_PS_TCP) == 0);
-	WANT(rdma_resolve_addr(active, NULL, (struct sockaddr *)&address, 2000) == 0);
+	WANT(rdma_resolve_addr(active, NULL, address->ai_addr, 2000) == 0);
 	while (established < 2) {
 		struct rdma_cm_event *e = await(channel);
 		struct rdma_cm_id *id = e->id;

@@ -11,7 +11,7 @@ import (
 func TestClosedAttemptForDatagrams(t *testing.T) {
 	watch(t)
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
-		peer, err := net.Listen("tcp", net.IP(a.address[4:8]).String()+":0")
+		peer, err := net.ListenTCP("tcp", &net.TCPAddr{IP: a.address.Addr().AsSlice()})
 		if err != nil {
 			t.Fatal(err)
 		}

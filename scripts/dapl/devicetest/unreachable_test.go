@@ -15,7 +15,7 @@ import (
 // quickNeighbours has the kernel look for a neighbor three times in 0.3 seconds instead of 3, and CMA look twice as long.
 func quickNeighbours(t *testing.T) {
 	t.Helper()
-	files, err := filepath.Glob("/proc/sys/net/ipv4/neigh/*/retrans_time_ms")
+	files, err := filepath.Glob("/proc/sys/net/ipv[46]/neigh/*/retrans_time_ms")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,15 +42,14 @@ func TestUnreachableHost(t *testing.T) {
 	quickNeighbours(t)
 	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		address := *a.address
-		address[7] ^= 0xc0 // the test bed has no such host
+		address := a.noHost()
 		for range 10 {
 			e := a.newEndpoint(t)
-			e.connectTo(t, &address, 1, uint32(70*time.Millisecond/time.Microsecond))
+			e.connectTo(t, address, 1, uint32(70*time.Millisecond/time.Microsecond))
 			e.connect.expect(t, cgo.EventConnectionTimedOut)
 		}
 		e := a.newEndpoint(t)
-		e.connectTo(t, &address, 1, cgo.TimeoutInfinite)
+		e.connectTo(t, address, 1, cgo.TimeoutInfinite)
 		e.connect.expect(t, cgo.EventConnectionUnreachable)
 		e.wantState(t, cgo.EPStateDisconnected)
 		e.connect.empty(t)
