@@ -1,0 +1,72 @@
+package devicetest
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+const otherGIDAt = 100 // 16 bytes of a message of socket CM, after the addresses of the sender
+
+func gidAt(message []byte, at int) netip.Addr { return netip.AddrFrom16([16]byte(message[at:][:16])) }
+
+// A request has the link-local GID, with which a peer with another dapl connects, and that of the adapter's address beside.
+func TestGIDsOfRequest(t *testing.T) {
+	forEachOddPeer(t, func(t *testing.T, a *adapter, p oddPeer) {
+		_, message := p.request(t)
+		gid, other := gidAt(message, senderGIDAt), gidAt(message, otherGIDAt)
+		if own := a.address.Addr(); !gid.IsLinkLocalUnicast() || other.Unmap() != own {
+			t.Errorf("from %v, the request has the GIDs %v and %v", own, gid, other)
+		}
+		message = message[otherGIDAt+16 : messageHeader]
+		for _, b := range message {
+			if b != 0 {
+				t.Fatalf("behind is % x", message)
+			}
+		}
+	})
+}
+
+// Socket CM connects with a peer that has the GID at index 0, as another dapl has it, in both directions.
+func TestPeerWithFirstGID(t *testing.T) {
+	const child = "DEVICETEST_FIRST_GID"
+	if !udattest.InTestbed(t) {
+		return
+	}
+	if os.Getenv(child) == "" {
+		forEachSocketCM(t, func(t *testing.T, a *adapter) {
+			conf := filepath.Join(t.TempDir(), "dat.conf")
+			var entries []byte
+			for _, name := range []string{"first-scm", "other-scm"} {
+				entries = fmt.Appendf(entries, "%s u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 \"%s 1\" \"\"\n", name, a.device)
+			}
+			if err := os.WriteFile(conf, entries, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			runWith(t, "", "^TestPeerWithFirstGID$", child+"=1", "DAT_OVERRIDE="+conf)
+		})
+		return
+	}
+	watch(t)
+	t.Setenv("DAPL_SCM_GID_INDEX", "0")
+	first := openAdapter(t, "first-scm")
+	if err := os.Unsetenv("DAPL_SCM_GID_INDEX"); err != nil {
+		t.Fatal(err)
+	}
+	other := openAdapter(t, "other-scm")
+	for _, from := range []*adapter{first, other} {
+		to := first
+		if from == first {
+			to = other
+		}
+		l, active, passive := to.listen(t), from.newEndpoint(t), to.newEndpoint(t)
+		from.connect(t, l, active, passive, nil)
+		passive.postPieces(t, passive.memory, 0)
+		exchange(t, active, passive, active.memory, passive.memory, active.request, passive.recv, 1)
+		disconnect(t, active, passive)
+	}
+}
