@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"testing"
 
@@ -97,7 +98,7 @@ func TestDevicesInTestbed(t *testing.T) {
 			MaxMTU:    4096,
 			GIDs: []device.GID{
 				{Index: 0, Addr: netip.MustParseAddr("fe80::aff:fe4d:1"), Type: device.GIDTypeRoCEv2, Interface: "dummy0"},
-				{Index: 1, Addr: netip.MustParseAddr("::ffff:10.77.0.1"), Type: device.GIDTypeRoCEv2, Interface: "dummy0"},
+				{Index: 1, Addr: netip.AddrFrom16(netip.MustParseAddr(os.Getenv("UDAT_TEST_ADDR")).As16()), Type: device.GIDTypeRoCEv2, Interface: "dummy0"},
 			},
 			Interfaces: []string{"dummy0"},
 		}},

@@ -46,7 +46,7 @@ Flags, which go before PROGRAM:
   --plain-rank RANK   no "[rank] " before the output of this machine: "go test" can then parse it
   --device KIND       rxe (soft-RoCE, the default), siw (soft-iWARP: needs --accel uml, as Debian's kernels lack it)
                       or none                                                             [TESTBED_DEVICE]
-  --ipv6              IPv6 addresses alone, fd00:77::1 and so on, in place of 10.77.0.1     [TESTBED_IPV6=1]
+  --ipv6              IPv6 addresses alone: fd00:77::1 for 10.77.0.1, and so on           [TESTBED_IPV6=1]
   --print-root        print the folder with the files of --arch, for a compiler's --sysroot, and run nothing
   --shell             an interactive shell in the machine instead of a program
   --verbose           show each step and the machine's console                            [TESTBED_VERBOSE=1]
@@ -78,10 +78,9 @@ INT, TERM, QUIT and HUP are passed on to the program's process group. The machin
 once with a second signal. At the time limit the program gets QUIT, at which a Go program prints its goroutines. A
 machine that is not up after a minute is booted again, at most twice, with a message on standard error.
 
-The first run with a kernel fetches it (100 MB) and unpacks it into $GOUDAT_CACHE, by default ~/.cache/goudat. Without
---kernel it is this Debian's, or that of TESTBED_KERNEL_PACKAGE, a .deb file. Packages come from apt's mirror, or from
-GOUDAT_DEBIAN_MIRROR; the system's package lists do not change. Only qemu-system-x86 is installed, if it is missing.
-Remove the folder to start again.
+The first run with a kernel fetches it (100 MB) and unpacks it into $GOUDAT_CACHE, by default ~/.cache/goudat, which may
+be removed. Without --kernel it is this Debian's, or that of TESTBED_KERNEL_PACKAGE, a .deb file. Packages come from
+apt's mirror, or from GOUDAT_DEBIAN_MIRROR; the system's lists do not change. Only qemu-system-x86 is installed.
 `
 
 type options struct {

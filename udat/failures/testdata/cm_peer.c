@@ -2,7 +2,7 @@
  * A peer of the CMA provider that does not do as it should. "cm_peer connect ADDRESS PORT" asks for connections in odd
  * ways; "cm_peer listen ADDRESS PORT" answers requests in odd ways, until its input ends.
  */
-#include <arpa/inet.h>
+#include <netdb.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <stdint.h>
@@ -57,7 +57,7 @@ static struct rdma_conn_param odd(int number)
 	};
 }
 
-static void ask(struct sockaddr_in *to, int number)
+static void ask(struct sockaddr *to, int number)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_conn_param param = odd(number);
@@ -66,7 +66,7 @@ static void ask(struct sockaddr_in *to, int number)
 
 	check(channel == NULL, "rdma_create_event_channel");
 	check(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), "rdma_create_id");
-	check(rdma_resolve_addr(id, NULL, (struct sockaddr *)to, patience), "rdma_resolve_addr");
+	check(rdma_resolve_addr(id, NULL, to, patience), "rdma_resolve_addr");
 	expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
 	check(rdma_resolve_route(id, patience), "rdma_resolve_route");
 	expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
@@ -83,7 +83,7 @@ static void ask(struct sockaddr_in *to, int number)
 	rdma_destroy_event_channel(channel);
 }
 
-static void answer(struct sockaddr_in *at)
+static void answer(struct sockaddr *at)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_event *event;
@@ -91,7 +91,7 @@ static void answer(struct sockaddr_in *at)
 
 	check(channel == NULL, "rdma_create_event_channel");
 	check(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
-	check(rdma_bind_addr(listener, (struct sockaddr *)at), "rdma_bind_addr");
+	check(rdma_bind_addr(listener, at), "rdma_bind_addr");
 	check(rdma_listen(listener, 16), "rdma_listen");
 	puts("ready");
 	fflush(stdout);
@@ -130,15 +130,14 @@ static void answer(struct sockaddr_in *at)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET};
+	struct addrinfo *address, numeric = {.ai_flags = AI_NUMERICHOST};
 
-	if (argc != 4 || inet_pton(AF_INET, argv[2], &address.sin_addr) != 1)
+	if (argc != 4 || getaddrinfo(argv[2], argv[3], &numeric, &address) != 0)
 		return 2;
-	address.sin_port = htons((uint16_t)atoi(argv[3]));
 	if (strcmp(argv[1], "listen") == 0)
-		answer(&address);
+		answer(address->ai_addr);
 	else
 		for (int number = 0; number < 20; number++)
-			ask(&address, number);
+			ask(address->ai_addr, number);
 	return 0;
 }
