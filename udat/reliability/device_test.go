@@ -94,7 +94,7 @@ func keepReceiving(s *scene) {
 }
 
 func loseSending(s *scene) {
-	v := s.startVictim(stageSendingUntilLost, fmt.Sprintf("%v:%d", s.peerAddress(), s.tell(0)))
+	v := s.startVictim(stageSendingUntilLost, s.peerService().String())
 	if got := v.says(); got != "sending" {
 		s.Fatalf("the victim says %q", got)
 	}

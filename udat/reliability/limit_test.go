@@ -58,8 +58,8 @@ func TestLimitReached(t *testing.T) {
 					s.serveLimited()
 					return
 				}
-				stream, spare := s.tell(0), s.tell(0)
-				v := s.startVictim(name, fmt.Sprintf("%[1]v:%[2]d %[1]v:%[3]d", s.peerAddress(), stream, spare))
+				stream, spare := s.peerService(), s.peerService()
+				v := s.startVictim(name, fmt.Sprintf("%v %v", stream, spare))
 				s.saw("%s; the existing connections continued", v.says())
 				v.wait()
 				s.meet("")

@@ -4,7 +4,6 @@ package reliability
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -70,7 +69,7 @@ func TestClientProcessKilledBeforeAccept(t *testing.T) {
 				s.outcome(e)
 			}
 		} else {
-			v := s.startVictim(stageConnecting, fmt.Sprintf("%v:%d", s.peerAddress(), s.tell(0)))
+			v := s.startVictim(stageConnecting, s.peerService().String())
 			s.meet("")
 			v.kill()
 			s.meet("")

@@ -171,6 +171,12 @@ func (s *scene) peerAddress() netip.Addr {
 	return peers[s.peer]
 }
 
+// peerService takes the qualifier of one of the peer's service points, and returns the whole of its address.
+func (s *scene) peerService() netip.AddrPort {
+	s.Helper()
+	return netip.AddrPortFrom(s.peerAddress(), uint16(s.tell(0)))
+}
+
 // connect returns this side's end of a new connection. An attempt may fail soon after a link has come back: the kernel
 // looks for the peer's hardware address for one second only. Both sides then know, and try again.
 func (s *scene) connect() *udattest.Endpoint {
