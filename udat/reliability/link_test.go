@@ -188,8 +188,12 @@ func (s *scene) takeAddressAway() {
 	s.Helper()
 	attr, _, err := s.ia.Query()
 	s.do(err)
+	prefix := attr.Address.String() + "/24"
+	if attr.Address.Is6() {
+		prefix = attr.Address.String() + "/64"
+	}
 	change := func(verb, netdev string, there bool) {
-		out, err := exec.Command("ip", "addr", verb, attr.Address.String()+"/24", "dev", netdev).CombinedOutput()
+		out, err := exec.Command("ip", "addr", verb, prefix, "dev", netdev).CombinedOutput()
 		if err != nil {
 			s.Fatalf("ip addr %s: %v: %s", verb, err, out)
 		}
