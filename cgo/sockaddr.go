@@ -9,35 +9,25 @@ import (
 )
 
 // SockAddr holds an adapter's address as the library takes it: a struct
-// sockaddr_in or sockaddr_in6.
-type SockAddr [28]byte
+// sockaddr_in or sockaddr_in6, without a port.
+type SockAddr [sockAddrIn6Size]byte
 
-const sockAddrInSize = 16
+const (
+	sockAddrInSize  = 16
+	sockAddrIn6Size = 28
+)
 
-// NewSockAddr makes the form of an address, without a port; the zero SockAddr
-// for one that is not valid, or has a zone that is none.
-func NewSockAddr(addr netip.Addr) SockAddr {
-	var s SockAddr
+// NewSockAddr makes the form of an address; the zero SockAddr for one that is
+// not valid, or whose zone is no network interface.
+func NewSockAddr(addr netip.Addr) (s SockAddr) {
 	addr = addr.Unmap()
-	switch {
+	switch scope, ok := scopeOf(addr.Zone()); {
 	case addr.Is4():
 		binary.NativeEndian.PutUint16(s[0:], syscall.AF_INET)
-		ip := addr.As4()
-		copy(s[4:], ip[:])
-	case addr.Is6():
-		var scope uint32
-		if zone := addr.Zone(); zone != "" {
-			if i, err := net.InterfaceByName(zone); err == nil {
-				scope = uint32(i.Index)
-			} else if n, err := strconv.ParseUint(zone, 10, 32); err == nil {
-				scope = uint32(n)
-			} else {
-				return s
-			}
-		}
+		copy(s[4:], addr.AsSlice())
+	case addr.Is6() && ok:
 		binary.NativeEndian.PutUint16(s[0:], syscall.AF_INET6)
-		ip := addr.As16()
-		copy(s[8:], ip[:])
+		copy(s[8:], addr.AsSlice())
 		binary.NativeEndian.PutUint32(s[24:], scope)
 	}
 	return s
@@ -49,23 +39,37 @@ func (s SockAddr) Addr() netip.Addr {
 	case syscall.AF_INET:
 		return netip.AddrFrom4([4]byte(s[4:8]))
 	case syscall.AF_INET6:
-		addr := netip.AddrFrom16([16]byte(s[8:24]))
-		if scope := binary.NativeEndian.Uint32(s[24:]); scope != 0 {
-			zone := strconv.FormatUint(uint64(scope), 10)
-			if i, err := net.InterfaceByIndex(int(scope)); err == nil {
-				zone = i.Name
-			}
-			addr = addr.WithZone(zone)
-		}
-		return addr
+		return netip.AddrFrom16([16]byte(s[8:24])).WithZone(zoneOf(binary.NativeEndian.Uint32(s[24:])))
 	}
 	return netip.Addr{}
 }
 
+// scopeOf returns the index of the interface that a zone is: its name, or the number itself.
+func scopeOf(zone string) (scope uint32, ok bool) {
+	if zone == "" {
+		return 0, true
+	}
+	if i, err := net.InterfaceByName(zone); err == nil {
+		return uint32(i.Index), true
+	}
+	n, err := strconv.ParseUint(zone, 10, 32)
+	return uint32(n), err == nil
+}
+
+// zoneOf is the reverse of scopeOf.
+func zoneOf(scope uint32) string {
+	if scope == 0 {
+		return ""
+	}
+	if i, err := net.InterfaceByIndex(int(scope)); err == nil {
+		return i.Name
+	}
+	return strconv.FormatUint(uint64(scope), 10)
+}
+
 // SockAddrAt copies an address that the library handed out and that is still
 // valid; the zero SockAddr for the address 0.
-func SockAddrAt(address uintptr) SockAddr {
-	var s SockAddr
+func SockAddrAt(address uintptr) (s SockAddr) {
 	if address == 0 {
 		return s
 	}

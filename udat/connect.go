@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
@@ -40,9 +41,11 @@ func microseconds(timeout time.Duration) uint32 {
 // EventConnectionTimedOut when nothing came within timeout, and
 // EventConnectionBroken when the connection manager of a side failed meanwhile.
 //
-// The endpoint must be UNCONNECTED. remote is an IPv4 address. If the kernel refuses it
-// at once, Connect with socket CM fails with ErrInvalidAddress and the kernel's reason,
-// for example syscall.ENETUNREACH; with CMA that is an event. privateData is limited by
+// The endpoint must be UNCONNECTED. remote is a unicast address, with CMA of the family of
+// the adapter's own, and not the IPv6 loopback address. A link-local one without a zone is
+// on the network of the adapter. If the kernel refuses the address at once, Connect with
+// socket CM fails with ErrInvalidAddress and the kernel's reason, for example
+// syscall.ENETUNREACH; with CMA that is an event. privateData is limited by
 // ProviderAttr.MaxPrivateDataSize, and a peer on the CMA provider gets it padded to that.
 //
 //	Implements: DAT_RETURN dat_ep_connect(IN DAT_EP_HANDLE ep_handle,
@@ -57,23 +60,20 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 		return ep.object().unusable(op, InvalidHandleEP)
 	case !remote.IsValid() || remote.IsUnspecified():
 		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: use that of the peer's adapter, see IAAttr.Address", remote)
-	case remote.IsMulticast() || remote.Is6() && remote.IsLoopback():
+	case remote.IsMulticast():
 		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, it must be a unicast address", remote)
 	}
 	if err := qual.check(op, InvalidArg3); err != nil {
 		return err
 	}
-	address := cgo.NewSockAddr(remote)
-	if !address.Addr().IsValid() {
-		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: there is no network interface %s", remote, remote.Zone())
-	}
 	return ep.connect(op, timeout, InvalidArg4, privateData, InvalidArg5, func() error {
-		if own := ep.ia.attr.Address; !ep.ia.overTCP && remote.Is4() != own.Is4() {
-			return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, of another family than the adapter's, %v", remote, own)
+		address := cgo.NewSockAddr(remote)
+		if !address.Addr().IsValid() {
+			return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v, and there is no network interface %q: leave the zone out, which means the adapter's network", remote, remote.Zone())
 		}
 		r := cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
 		if r.Type() == cgo.InvalidAddress {
-			return explainAddress(op, remote, r)
+			return ep.ia.explainAddress(op, remote, r)
 		}
 		return checkFile(op, r, ep.ia.overTCP)
 	})
@@ -100,11 +100,17 @@ func (ep *EP) connect(op string, timeout time.Duration, timeoutArg ReturnSubtype
 
 // explainAddress adds to the code of a connect that the library refused for its address what the kernel says of that.
 // With CMA, which refuses only while the interface of the adapter is down, the outcome is an event otherwise.
-func explainAddress(op string, address netip.Addr, r cgo.Return) error {
+func (ia *IA) explainAddress(op string, address netip.Addr, r cgo.Return) error {
+	if own := ia.attr.Address; !ia.overTCP && address.Is4() != own.Is4() {
+		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, and the adapter's %v: use an address of the peer that is of the same family%s", address, own, device.OtherFamily(own))
+	}
 	subtype, refusal := ReturnSubtype(r.Subtype()), tryAddress(address)
 	// tryAddress asks for UDP, and a moment later: both may succeed where the connect failed.
 	detail := fmt.Sprintf("the provider could not begin to connect to %v: try again, and look for a network interface that is down, or a packet filter", address)
 	switch {
+	case address == netip.IPv6Loopback():
+		subtype = InvalidAddressUnsupported
+		detail = fmt.Sprintf("no adapter has the address %v: use IAAttr.Address", address)
 	case errors.Is(refusal, syscall.EACCES):
 		subtype = InvalidAddressUnsupported
 		detail = fmt.Sprintf("%v is a broadcast address (%v): use the address of a peer's adapter", address, refusal)

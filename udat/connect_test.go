@@ -155,6 +155,35 @@ func TestConnectRefusedAddress(t *testing.T) {
 	})
 }
 
+// An address that the adapter cannot use is refused with the remedy, after what is wrong with the endpoint, and the
+// endpoint connects then. A zone that is no interface is one; one of a link-local address may be left out.
+func TestConnectFamilies(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		e, own := udattest.NewEndpoint(t, ia, nil), udattest.Address(t, ia)
+		refused := map[string]udat.ReturnSubtype{"fe80::1%nowhere": udat.InvalidAddressMalformed}
+		if !strings.Contains(ia.Name(), "scm") { // which connects over TCP, and takes either
+			other := "fd00:77::9"
+			if own.Is6() {
+				other = "10.77.0.9"
+			}
+			refused[other] = udat.InvalidAddressUnsupported
+		}
+		freed := udattest.NewEndpoint(t, ia, nil)
+		want(t, freed.EP.Free())
+		for text, subtype := range refused {
+			address := netip.MustParseAddr(text)
+			err := e.EP.Connect(address, udattest.ConnQual(), udattest.Patience, nil)
+			want(t, err, udat.ErrInvalidAddress, subtype)
+			if text := err.Error(); !strings.Contains(text, "zone out") && !(strings.Contains(text, own.String()) && strings.Contains(text, "cma:")) {
+				t.Errorf("the error says no remedy: %v", err)
+			}
+			wantState(t, e.EP, udat.EPStateUnconnected)
+			want(t, freed.EP.Connect(address, udattest.ConnQual(), udattest.Patience, nil), udat.ErrClosed)
+		}
+		udattest.ConnectPair(t, udattest.Listen(t, ia), e, udattest.NewEndpoint(t, ia, nil))
+	})
+}
+
 func TestConnectArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)

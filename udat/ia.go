@@ -56,11 +56,11 @@ func (ia *IA) object() *object {
 //
 //   - an entry of the registry, see Providers. It hides a device of that name.
 //   - "cma:eth0", the CMA provider (libdaplofa) on a network interface, or on
-//     that with an IPv4 address.
+//     that with an address of IPv4 or IPv6.
 //   - "scm:mlx5_0/1", the socket CM provider (libdaploscm) on a device and a
 //     port; without "/1", on the first active port.
 //   - "mlx5_0", a device, see device.List: the CMA provider, which connects over
-//     the device itself, if an interface of the device has an IPv4 address, and
+//     the device itself, if an interface of the device has an address, and
 //     else the socket CM provider, which connects over any other network. See
 //     SetLogHandler for a record of the choice.
 //   - "eth0", a network interface: "cma:eth0".

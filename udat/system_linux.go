@@ -24,6 +24,9 @@ func tryAddress(address netip.Addr) error {
 		if i, err := net.InterfaceByName(address.Zone()); err == nil {
 			six.ZoneId = uint32(i.Index)
 		}
+		if six.ZoneId == 0 && address.IsLinkLocalUnicast() {
+			return nil // the adapter's network, which the kernel does not know
+		}
 		to = six
 	}
 	fd, err := syscall.Socket(family, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)

@@ -12,7 +12,7 @@ import (
 
 // step: connect
 func (n *node) connect(ctx context.Context, host string, qual udat.ConnQual) (place udat.RMRTriplet, err error) {
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return place, err
 	}

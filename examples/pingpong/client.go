@@ -4,22 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
+	"github.com/goudat/goudat/examples/internal/adapter"
 	"github.com/goudat/goudat/udat"
 )
 
 const connectTimeout = 15 * time.Second
 
 // dial runs the client: it connects, exchanges messages, and disconnects.
-func dial(ctx context.Context, s settings, address netip.Addr) (err error) {
+func dial(ctx context.Context, s settings, host string) (err error) {
 	n, err := newNode("client", s)
 	defer func() { err = errors.Join(err, n.close()) }()
 	if err != nil {
 		return err
 	}
 	if err := n.postReceives(); err != nil {
+		return err
+	}
+	address, err := adapter.Resolve(ctx, n.ia, host)
+	if err != nil {
 		return err
 	}
 	n.detail("connecting to %v, qualifier %d", address, s.qual)

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -104,11 +102,7 @@ func run() error {
 		return reason(ctx, within(ctx, 0, func(ctx context.Context) error { return serve(ctx, s) }))
 	case *connect != "":
 		s.provider = names[0]
-		address, err := resolve(*connect)
-		if err != nil {
-			return err
-		}
-		return reason(ctx, within(ctx, s.timeout, func(ctx context.Context) error { return dial(ctx, s, address) }))
+		return reason(ctx, within(ctx, s.timeout, func(ctx context.Context) error { return dial(ctx, s, *connect) }))
 	}
 	modes := []bool{true, false}
 	if *disconnect != "" {
@@ -141,12 +135,4 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 		defer cancel()
 	}
 	return f(ctx)
-}
-
-func resolve(host string) (netip.Addr, error) {
-	addresses, err := net.DefaultResolver.LookupNetIP(context.Background(), "ip", host)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("-connect: %w", err)
-	}
-	return addresses[0].Unmap(), nil
 }

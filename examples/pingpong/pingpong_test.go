@@ -46,11 +46,7 @@ func TestNoServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server, err := resolve(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = dial(udattest.Context(t), s, server)
+		err = dial(udattest.Context(t), s, address)
 		for _, text := range []string{"start the server first", "DAT_CONNECTION_EVENT_NON_PEER_REJECTED"} {
 			if err == nil || !strings.Contains(err.Error(), text) {
 				t.Errorf("got %v, want it to say %s", err, text)

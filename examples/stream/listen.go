@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -23,13 +24,14 @@ type Listener struct {
 	stop     context.CancelFunc
 }
 
-// Listen listens on "host:port". The host may be empty, and else must be the address of the adapter. With the port 0 it
+// Listen listens on "host:port". The host may be empty, "0.0.0.0" or "::", and else must be the address of the adapter. With the port 0 it
 // finds a free one, see Listener.Addr.
 func (n *Network) Listen(address string) (_ *Listener, err error) {
-	at, err := n.resolve(n.closed, address)
+	all, err := n.resolve(n.closed, address)
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
 	}
+	at := all[0]
 	l := &Listener{network: n, address: Addr{at}, accepted: make(chan *Conn)}
 	l.closed, l.stop = context.WithCancel(n.closed)
 	defer func() {
@@ -38,7 +40,7 @@ func (n *Network) Listen(address string) (_ *Listener, err error) {
 			err = &net.OpError{Op: "listen", Net: network, Addr: l.address, Err: err}
 		}
 	}()
-	if at.Addr() != n.address {
+	if !slices.ContainsFunc(all, func(a netip.AddrPort) bool { return a.Addr().IsUnspecified() || a.Addr() == n.address }) {
 		return nil, fmt.Errorf("the adapter's address is %v", n.address)
 	}
 	if l.requests, err = udat.CreateEVD(n.ia, backlog, udat.EVDCR); err != nil {

@@ -121,38 +121,55 @@ func (n *Network) Dial(address string) (net.Conn, error) {
 // DialContext connects to the listener at "host:port". It has the form that http.Transport and others ask for; the
 // network that they name means nothing here.
 func (n *Network) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
-	to, err := n.resolve(ctx, address)
+	all, err := n.resolve(ctx, address)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	c, err := n.newConn()
-	if err == nil {
-		if err = c.connect(ctx, to); err == nil {
-			return c, nil
+	var first error // says most of what is wrong: that of the adapter's own family
+	for _, to := range all {
+		c, err := n.newConn()
+		if err == nil {
+			if err = c.connect(ctx, to); err == nil {
+				return c, nil
+			}
+			_ = c.Close()
 		}
-		_ = c.Close()
+		if first == nil {
+			first = &net.OpError{Op: "dial", Net: network, Addr: Addr{to}, Err: err}
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return nil, &net.OpError{Op: "dial", Net: network, Addr: Addr{to}, Err: err}
+	return nil, first
 }
 
-// resolve returns what "host:port" means. No host is this one.
-func (n *Network) resolve(ctx context.Context, address string) (to netip.AddrPort, err error) {
+// resolve returns what "host:port" means, addresses of the adapter's family first. No host is this one.
+func (n *Network) resolve(ctx context.Context, address string) (all []netip.AddrPort, err error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
-		return to, err
+		return nil, err
 	}
 	port, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
 	if err != nil {
-		return to, err
+		return nil, err
 	}
-	if host == "" {
-		return netip.AddrPortFrom(n.address, uint16(port)), nil
+	addresses := []netip.Addr{n.address}
+	if host != "" {
+		if addresses, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
+			return nil, err
+		}
 	}
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
-	if err != nil {
-		return to, err
+	var others []netip.AddrPort
+	for _, a := range addresses {
+		to := netip.AddrPortFrom(a.Unmap(), uint16(port))
+		if to.Addr().Is4() == n.address.Is4() {
+			all = append(all, to)
+		} else {
+			others = append(others, to)
+		}
 	}
-	return netip.AddrPortFrom(addresses[0].Unmap(), uint16(port)), nil
+	return append(all, others...), nil
 }
 
 // connect connects to a listener.

@@ -103,8 +103,8 @@ func (d *Device) adapter() *Adapter {
 	for _, active := range []bool{true, false} {
 		for _, port := range d.Ports {
 			for _, name := range port.Interfaces {
-				if (port.State == PortActive) == active && ipAddress(name).IsValid() {
-					return chosen(cmaAdapter(name), "the network interface %s of the device %s has an IPv4 address", name, d.Name)
+				if (port.State == PortActive) == active && hasAddress(name) {
+					return chosen(cmaAdapter(name), "the network interface %s of the device %s has an address", name, d.Name)
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func (d *Device) adapter() *Adapter {
 	if d.Transport == TransportIWARP && len(d.Ports) > 0 && len(d.Ports[0].Interfaces) > 0 {
 		return chosen(cmaAdapter(d.Ports[0].Interfaces[0]), "the device %s speaks iWARP", d.Name)
 	}
-	return chosen(scmAdapter(d.Name, d.activePort()), "no network interface of the device %s has an IPv4 address: it connects over another network", d.Name)
+	return chosen(scmAdapter(d.Name, d.activePort()), "no network interface of the device %s has an address: it connects over another network", d.Name)
 }
 
 // portOfInterface finds the device and the port that a network interface belongs to.

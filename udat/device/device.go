@@ -5,6 +5,7 @@ package device
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -369,22 +371,49 @@ func readLine(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ipAddress returns the first IPv4 address of a network interface, or else an IPv6
-// address, the zero Addr if it has none.
-func ipAddress(name string) netip.Addr {
+// hasAddress reports whether a network interface has an address that programs can use.
+func hasAddress(name string) bool {
 	i, err := net.InterfaceByName(name)
-	if err != nil {
-		return netip.Addr{}
+	return err == nil && addressProblem(i, netip.Addr{}) == nil
+}
+
+// addressProblem says why programs cannot use an address of a network interface, or any of its addresses
+// if that is the zero Addr; nil if they can.
+func addressProblem(i *net.Interface, address netip.Addr) error {
+	addresses, unsettled := addressesOf(i), unsettledAddresses(i.Name)
+	if address.IsValid() {
+		addresses = []netip.Addr{address}
 	}
-	for _, a := range addressesOf(i) {
-		if a.Is4() {
-			return a
+	switch {
+	case slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(unsettled, a) }):
+		return nil
+	case len(addresses) > 0 && i.Flags&net.FlagUp == 0:
+		return nil // which is what is wrong with them
+	case len(addresses) == 0:
+		return fmt.Errorf("%w: the network interface %s has none, and the CMA provider needs one: ip address add ADDRESS/BITS dev %[2]s", ProblemNoAddress, i.Name)
+	}
+	return fmt.Errorf("%w: the kernel is looking for another machine that has the address %v of %s, or has found one: try again in some seconds, or see ip -6 address show dev %[3]s",
+		ProblemNoAddress, addresses[0], i.Name)
+}
+
+// unsettledAddresses returns the IPv6 addresses of a network interface of which the kernel is looking for a
+// duplicate, or has found one.
+func unsettledAddresses(name string) (addresses []netip.Addr) {
+	const tentative, duplicate = 0x40, 0x08 // IFA_F_TENTATIVE, IFA_F_DADFAILED
+	list, _ := os.ReadFile("/proc/net/if_inet6")
+	for line := range strings.Lines(string(list)) {
+		// Address, and in hexadecimal index, bits, scope and flags, and the interface.
+		fields := strings.Fields(line)
+		if len(fields) < 6 || fields[5] != name {
+			continue
+		}
+		raw, _ := hex.DecodeString(fields[0])
+		address, ok := netip.AddrFromSlice(raw)
+		if flags, err := strconv.ParseUint(fields[4], 16, 32); ok && err == nil && flags&(tentative|duplicate) != 0 {
+			addresses = append(addresses, address)
 		}
 	}
-	for _, a := range addressesOf(i) {
-		return a
-	}
-	return netip.Addr{}
+	return addresses
 }
 
 // addressesOf returns the addresses of a network interface, as far as they can be read.

@@ -64,9 +64,9 @@ func _() {
 	_ = x[ProblemWrongLibrary-28]
 }
 
-const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfacewrong provider for the deviceno IPv4 addressno usable GIDno more threadslimit on locked memory too lowlimit on open files too lowread-only memoryunreadable memoryunmapped memorymemory behind the end of its filefile that cannot be pinnedno room on the device or in the kernellimit of the control group reachedattributes that the device refusesaddress that no interface has any moreno free portchanged credentials of the processwrong native library"
+const _Problem_name = "unknown problemno entry in the registryunusable entry in the registryno library of the providerno such RDMA deviceno driver in libibverbsno device fileno permissionno such portport not activewrong network interfacewrong provider for the deviceno addressno usable GIDno more threadslimit on locked memory too lowlimit on open files too lowread-only memoryunreadable memoryunmapped memorymemory behind the end of its filefile that cannot be pinnedno room on the device or in the kernellimit of the control group reachedattributes that the device refusesaddress that no interface has any moreno free portchanged credentials of the processwrong native library"
 
-var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 243, 258, 271, 286, 316, 343, 359, 376, 391, 424, 450, 488, 522, 556, 594, 606, 640, 660}
+var _Problem_index = [...]uint16{0, 15, 39, 69, 95, 114, 137, 151, 164, 176, 191, 214, 243, 253, 266, 281, 311, 338, 354, 371, 386, 419, 445, 483, 517, 551, 589, 601, 635, 655}
 
 func (i Problem) String() string {
 	idx := int(i) - 0

@@ -105,6 +105,28 @@ func TestExplainNoAddress(t *testing.T) {
 	wantProblem(t, o, device.ProblemNoAddress, s.netInterface, "ip address add")
 }
 
+// An IPv6 address is of no use while the kernel is looking for a duplicate.
+func TestExplainUnsettledAddress(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	udattest.Names(t)
+	p := testPlace(t)
+	settings := "/proc/sys/net/ipv6/conf/" + p.netInterface
+	for setting, value := range map[string]string{"accept_dad": "1", "dad_transmits": "60"} {
+		file := filepath.Join(settings, setting)
+		before, err := os.ReadFile(file)
+		want(t, err)
+		t.Cleanup(func() { want(t, os.WriteFile(file, before, 0)) })
+		want(t, os.WriteFile(file, []byte(value), 0))
+	}
+	const address = "fd00:79::5"
+	command(t, "ip address add "+address+"/64 dev "+p.netInterface)
+	t.Cleanup(func() { command(t, "ip address delete "+address+"/64 dev "+p.netInterface) })
+	o := child{task: childTask{Open: []string{"cma:" + address}}}.run(t).Opened[0]
+	wantProblem(t, o, device.ProblemNoAddress, address, "looking for", p.netInterface)
+}
+
 // A user who may not use a device file learns which.
 func TestExplainNoPermission(t *testing.T) {
 	if !udattest.InTestbed(t) {

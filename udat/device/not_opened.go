@@ -172,7 +172,7 @@ func explainDevice(instanceData, library string) error {
 }
 
 // explainCMA looks at what the CMA provider needs: the connection manager's
-// device file, an interface with an IPv4 address, and that it is one of an RDMA
+// device file, an interface with an address, and that it is one of an RDMA
 // device.
 func explainCMA(devices []Device, target string) error {
 	if err := cmp.Or(nodeProblem(connectionManagerNode), ConnectionManager()); err != nil {
@@ -194,7 +194,8 @@ func explainCMA(devices []Device, target string) error {
 		}
 		return fmt.Errorf("%w: %s is not the interface of an RDMA device; %s", ProblemWrongInterface, i.Name, interfacesOf(devices))
 	}
-	return cmp.Or(interfaceProblem(d, port, i.Name), portProblem(d, port, i.Name))
+	named, _ := netip.ParseAddr(target) // the zero Addr for the name of an interface
+	return cmp.Or(interfaceProblem(d, port, i.Name), portProblem(d, port, i.Name), addressProblem(i, named.WithZone("").Unmap()))
 }
 
 // interfaceWith finds the interface that has an address.
@@ -205,11 +206,25 @@ func interfaceWith(address string) *net.Interface {
 	}
 	interfaces, _ := net.Interfaces()
 	for _, i := range interfaces {
-		if slices.Contains(addressesOf(&i), want.WithZone("")) {
+		if slices.Contains(addressesOf(&i), want.WithZone("").Unmap()) {
 			return &i
 		}
 	}
 	return nil
+}
+
+// OtherFamily says which adapter of the network interface that has the address own has one of the other family.
+func OtherFamily(own netip.Addr) string {
+	i := interfaceWith(own.String())
+	if i == nil {
+		return ""
+	}
+	for _, a := range addressesOf(i) {
+		if a.Is4() != own.Is4() && !a.IsLinkLocalUnicast() {
+			return fmt.Sprintf(", or open %q", cmaAdapter(a.String()).Name)
+		}
+	}
+	return fmt.Sprintf(", or give %s one of the other family, and open cma: with that", i.Name)
 }
 
 func interfacesOf(devices []Device) string {
@@ -254,14 +269,18 @@ func explainSCM(devices []Device, device, port string) error {
 		return err
 	}
 	if name := os.Getenv("DAPL_SCM_NETDEV"); name != "" {
-		if !ipAddress(name).IsValid() {
-			return fmt.Errorf("%w: DAPL_SCM_NETDEV names %s, and there is no such network interface with one", ProblemNoAddress, name)
+		i, lookup := net.InterfaceByName(name)
+		if lookup != nil {
+			i = interfaceWith(name)
+		}
+		if i == nil || !hasAddress(i.Name) {
+			return fmt.Errorf("%w: DAPL_SCM_NETDEV names %s, which is no network interface with one, and no address of this machine", ProblemNoAddress, name)
 		}
 		return err
 	}
 	interfaces, _ := net.Interfaces()
 	for _, i := range interfaces {
-		if i.Flags&net.FlagLoopback == 0 && ipAddress(i.Name).IsValid() {
+		if i.Flags&net.FlagLoopback == 0 && hasAddress(i.Name) {
 			return err
 		}
 	}

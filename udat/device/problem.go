@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 )
@@ -32,7 +33,7 @@ const (
 	ProblemPortDown                         // port not active
 	ProblemWrongInterface                   // wrong network interface
 	ProblemWrongProvider                    // wrong provider for the device
-	ProblemNoAddress                        // no IPv4 address
+	ProblemNoAddress                        // no address
 	ProblemNoGID                            // no usable GID
 	ProblemThreadLimit                      // no more threads
 	ProblemMemlockLimit                     // limit on locked memory too low
@@ -126,11 +127,11 @@ func nodeProblem(path string) error {
 // device says is its own.
 func interfaceProblem(d *Device, port *Port, name string) error {
 	i, err := net.InterfaceByName(name)
-	switch {
-	case err != nil || !port.owns(i):
+	if err != nil || !port.owns(i) {
 		return interfaceElsewhere(d, name)
-	case !ipAddress(name).IsValid():
-		return fmt.Errorf("%w: the network interface %s has none, and the CMA provider needs one: ip address add ADDRESS/BITS dev %[2]s%s", ProblemNoAddress, name, d.overTCP(port))
+	}
+	if err := addressProblem(i, netip.Addr{}); err != nil {
+		return fmt.Errorf("%w%s", err, d.overTCP(port))
 	}
 	return nil
 }

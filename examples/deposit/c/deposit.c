@@ -275,13 +275,13 @@ static int serve(struct node *n, DAT_CONN_QUAL qual)
 }
 
 /* step: connect */
-static int resolve(const char *host, struct sockaddr_in *address)
+static int resolve(const char *host, DAT_SOCK_ADDR6 *address)
 {
-	struct addrinfo hints = { .ai_family = AF_INET }, *found;
+	struct addrinfo *found;
 
-	if (getaddrinfo(host, NULL, &hints, &found))
+	if (getaddrinfo(host, NULL, NULL, &found))
 		return complain("no such host");
-	memcpy(address, found->ai_addr, sizeof(*address));
+	memcpy(address, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
 	return 0;
 }
@@ -289,7 +289,7 @@ static int resolve(const char *host, struct sockaddr_in *address)
 static int connect_to(struct node *n, const char *host, DAT_CONN_QUAL qual,
 		      DAT_RMR_TRIPLET *remote)
 {
-	struct sockaddr_in address;
+	DAT_SOCK_ADDR6 address;
 	struct request request = { htobe32(MAGIC), htobe32(n->bytes) };
 	struct place place;
 	DAT_EVENT event;

@@ -2,7 +2,10 @@
 package adapter
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"net/netip"
 	"strings"
 
 	"github.com/goudat/goudat/udat"
@@ -51,6 +54,25 @@ func Names(list string) ([]string, error) {
 		return nil, noneOpens(len(infos))
 	}
 	return names, nil
+}
+
+// Resolve returns an address of a host, rather one of the family of the adapter's own: with the CMA provider it
+// connects to no other.
+func Resolve(ctx context.Context, ia *udat.IA, host string) (netip.Addr, error) {
+	attr, _, err := ia.Query()
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, a := range addresses {
+		if a = a.Unmap(); a.Is4() == attr.Address.Is4() {
+			return a, nil
+		}
+	}
+	return addresses[0].Unmap(), nil
 }
 
 // IWARP reports whether a device speaks iWARP: there a message that comes before

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 
+	"github.com/goudat/goudat/examples/internal/adapter"
 	"github.com/goudat/goudat/examples/interop/internal/pause"
 	"github.com/goudat/goudat/udat"
 )
@@ -34,17 +34,16 @@ type side struct {
 
 // request runs the client: it tells a server what to do, and does its part.
 func request(ctx context.Context, c command) (err error) {
-	to, err := resolve(ctx, c.host)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("Server Name: %s \nServer Net Address: %v\n", c.host, to)
 	n, err := openNode(c.adapter, c.trace)
 	if err != nil {
 		return err
 	}
-	cl := &client{command: c, node: n, to: to}
+	cl := &client{command: c, node: n}
 	defer func() { err = errors.Join(err, cl.close()) }()
+	if cl.to, err = adapter.Resolve(ctx, n.ia, c.host); err != nil {
+		return fmt.Errorf("-s: %w", err)
+	}
+	fmt.Printf("Server Name: %s \nServer Net Address: %v\n", c.host, cl.to)
 	if err := cl.open(); err != nil {
 		return err
 	}
@@ -52,7 +51,7 @@ func request(ctx context.Context, c command) (err error) {
 	if err != nil {
 		return fmt.Errorf("the server: %w", err)
 	}
-	s := side{node: n, to: to, port: udat.ConnQual(a.FirstPort), peerIsLittle: a.LittleEndian, trace: c.trace}
+	s := side{node: n, to: cl.to, port: udat.ConnQual(a.FirstPort), peerIsLittle: a.LittleEndian, trace: c.trace}
 	switch c.test {
 	case testTransaction:
 		err = runTransaction(ctx, s, c.transaction)
@@ -65,14 +64,6 @@ func request(ctx context.Context, c command) (err error) {
 	}
 	fmt.Println("DT_cs_Client: ========== End of Work -- Client Exiting")
 	return err
-}
-
-func resolve(ctx context.Context, host string) (netip.Addr, error) {
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("-s: %w", err)
-	}
-	return addresses[0].Unmap(), nil
 }
 
 func (c *client) open() (err error) {

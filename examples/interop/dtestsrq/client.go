@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"time"
 
+	"github.com/goudat/goudat/examples/internal/adapter"
 	"github.com/goudat/goudat/examples/interop/internal/pause"
 	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
@@ -25,28 +25,20 @@ const (
 
 // dial is the client: it connects, transfers, and disconnects.
 func dial(ctx context.Context, o options) (err error) {
-	server, err := resolve(ctx, o.host)
-	if err != nil {
-		return err
-	}
 	n, err := newNode(o)
 	defer func() { err = errors.Join(err, n.close()) }()
 	if err != nil {
 		return err
+	}
+	server, err := adapter.Resolve(ctx, n.ia, o.host)
+	if err != nil {
+		return fmt.Errorf("-h: %w", err)
 	}
 	if err := n.connectTo(ctx, server); err != nil {
 		return err
 	}
 	err = n.transfer(ctx)
 	return errors.Join(err, n.disconnect(ctx))
-}
-
-func resolve(ctx context.Context, host string) (netip.Addr, error) {
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("-h: %w", err)
-	}
-	return addresses[0].Unmap(), nil
 }
 
 // connectTo connects all endpoints: the first one by itself, to see that there is

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"strconv"
@@ -87,9 +86,5 @@ func measureAt(ctx context.Context, s settings, ready io.Reader, p *progress, re
 	if len(text) == 0 {
 		return errNoServer
 	}
-	address, err := netip.ParseAddr(string(text))
-	if err != nil {
-		return err
-	}
-	return measureAll(ctx, s, address, p, report)
+	return measureAll(ctx, s, string(text), p, report)
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"time"
 
+	"github.com/goudat/goudat/examples/internal/adapter"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -21,9 +21,13 @@ type client struct {
 }
 
 // dial connects to a server. The caller closes the client, also when dial fails.
-func dial(ctx context.Context, s settings, address netip.Addr, p *progress) (*client, error) {
+func dial(ctx context.Context, s settings, host string, p *progress) (*client, error) {
 	n, err := openNode(s.adapter)
 	c := &client{node: n, adapter: s.adapter, progress: p}
+	if err != nil {
+		return c, err
+	}
+	address, err := adapter.Resolve(ctx, n.ia, host)
 	if err != nil {
 		return c, err
 	}
@@ -60,8 +64,8 @@ func (c *client) leave(ctx context.Context) error {
 }
 
 // measureAll makes all measurements of the client, and reports each result as soon as it has it.
-func measureAll(ctx context.Context, s settings, address netip.Addr, p *progress, report func(result) error) (err error) {
-	c, err := dial(ctx, s, address, p)
+func measureAll(ctx context.Context, s settings, host string, p *progress, report func(result) error) (err error) {
+	c, err := dial(ctx, s, host, p)
 	defer func() { err = errors.Join(err, c.close()) }()
 	if err != nil {
 		return err

@@ -9,8 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -141,11 +139,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		s.adapter = names[0]
 		return reason(ctx, serve(ctx, s, func(address string) { announce(stderr, s, address) }))
 	}
-	host := netip.Addr{}
 	if *connect != "" {
-		if host, err = resolve(ctx, *connect); err != nil {
-			return err
-		}
 		names = names[:1]
 	}
 	var all []result
@@ -155,8 +149,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 	}
 	for _, s.adapter = range names {
 		err = within(ctx, s.timeout, func(ctx context.Context) error {
-			if host.IsValid() {
-				return measureAll(ctx, s, host, newProgress(stderr), add)
+			if *connect != "" {
+				return measureAll(ctx, s, *connect, newProgress(stderr), add)
 			}
 			return runBoth(ctx, s, newProgress(stderr), add)
 		})
@@ -230,12 +224,4 @@ func parseList[T any, P interface {
 		values = append(values, v)
 	}
 	return values, nil
-}
-
-func resolve(ctx context.Context, host string) (netip.Addr, error) {
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("-connect: %w", err)
-	}
-	return addresses[0].Unmap(), nil
 }

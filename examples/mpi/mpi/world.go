@@ -302,7 +302,8 @@ func (w *World) listen(mine *card) error {
 	if err != nil {
 		return err
 	}
-	mine.Address, mine.Qualifier, mine.Provider = attr.Address, uint64(param.ConnQual), providerName(provider)
+	mine.Address = attr.Address.WithZone("") // a zone means something on this host alone
+	mine.Qualifier, mine.Provider = uint64(param.ConnQual), providerName(provider)
 	return nil
 }
 

@@ -20,7 +20,7 @@ const (
 
 // Parameters are what a side must know about the other side.
 type Parameters struct {
-	Address  netip.Addr // of the adapter, IPv4
+	Address  netip.Addr // of the adapter
 	Provider string     // the adapter's name
 }
 
@@ -30,12 +30,18 @@ func ValidProvider(name string) bool {
 }
 
 // marshal returns the text for TCP. The port's LID, a queue pair's number and the scope come first; they are zero if
-// there is an IP address. The address is printed as a number in the host's byte order: hosts with different byte orders
-// do not understand each other.
+// there is an IP address. An IPv4 address is printed as a number in the host's byte order: hosts with different byte
+// orders do not understand each other. An IPv6 address follows the provider, without a zone, which is of one host.
 func (p Parameters) marshal() []byte {
-	four := p.Address.As4()
+	var four uint32
+	six := ""
+	if p.Address.Is4() {
+		four = binary.NativeEndian.Uint32(p.Address.AsSlice())
+	} else {
+		six = " " + p.Address.WithZone("").String()
+	}
 	b := make([]byte, size)
-	copy(b, fmt.Sprintf("%04x:%08x:%08x:%08x:%s", 0, 0, 0, binary.NativeEndian.Uint32(four[:]), p.Provider))
+	copy(b, fmt.Sprintf("%04x:%08x:%08x:%08x:%s%s", 0, 0, 0, four, p.Provider, six))
 	return b
 }
 
@@ -45,15 +51,27 @@ func parse(b []byte) (Parameters, error) {
 	var p Parameters
 	text, _, _ := bytes.Cut(b, []byte{0})
 	fields := strings.SplitN(string(text), ":", 5)
-	if len(fields) < 5 || !ValidProvider(fields[4]) {
+	if len(fields) < 5 {
 		return p, errNotUnderstood
 	}
-	p.Provider = fields[4]
+	provider, six, hasSix := strings.Cut(fields[4], " ")
+	if !ValidProvider(provider) {
+		return p, errNotUnderstood
+	}
+	p.Provider = provider
 	var numbers [4]uint32
 	for i := range numbers {
 		if _, err := fmt.Sscanf(fields[i], "%x", &numbers[i]); err != nil {
 			return p, errNotUnderstood
 		}
+	}
+	if hasSix {
+		address, err := netip.ParseAddr(six)
+		if err != nil || !address.Is6() || numbers[3] != 0 {
+			return p, errNotUnderstood
+		}
+		p.Address = address
+		return p, nil
 	}
 	if numbers[3] == 0 {
 		return p, fmt.Errorf("its provider %s has no IP address: only the UCM provider does without, which package udat does not serve", p.Provider)

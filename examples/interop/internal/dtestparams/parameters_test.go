@@ -1,6 +1,7 @@
 package dtestparams
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"strings"
@@ -28,9 +29,23 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// An IPv6 address follows the provider. A zone means something on its own host alone.
+func TestLayoutOfIPv6(t *testing.T) {
+	p := Parameters{netip.MustParseAddr("fe80::1%eth0"), "cma:eth0"}
+	text := "0000:00000000:00000000:00000000:cma:eth0 fe80::1"
+	if got := string(bytes.TrimRight(p.marshal(), "\x00")); got != text {
+		t.Errorf("the message is %q, want %q", got, text)
+	}
+	p.Address = p.Address.WithZone("")
+	if got, err := parse(p.marshal()); err != nil || got != p {
+		t.Errorf("%v arrives as %v, %v", p, got, err)
+	}
+}
+
 func TestNotUnderstood(t *testing.T) {
 	for _, text := range []string{"", "GET / HTTP/1.1", "0000:00000000:00000000:01004d0a", "0000:00000000:00000000:01004d0a:",
-		"0000:00000000:00000000:hello:p", "0000:00000000:00000000:01004d0a:two words",
+		"0000:00000000:00000000:hello:p", "0000:00000000:00000000:00000000:p 10.77.0.1", "0000:00000000:00000000:01004d0a:p fe80::1",
+		"0000:00000000:00000000:01004d0a:two words",
 		"0000:00000000:00000000:01004d0a:" + strings.Repeat("p", 90),
 		"0001:00000011:00000000:00000000:ofa-v2-ucm", "0000:00000000:00000000:1ffffffff:p"} {
 		b := make([]byte, size)
