@@ -131,12 +131,9 @@ func TestConnectRefusedAddress(t *testing.T) {
 		return // elsewhere there may be a route
 	}
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		if !strings.Contains(ia.Name(), "scm") {
-			t.Log("nothing to test: the outcome is an event")
+		if !strings.Contains(ia.Name(), "scm") || udattest.Address(t, ia).Is6() {
+			t.Log("nothing to test: the outcome is an event, or there are no broadcast addresses")
 			return
-		}
-		if !udattest.Address(t, ia).Is4() {
-			t.Skip("IPv6 has no broadcast addresses")
 		}
 		broadcast := udattest.Address(t, ia).As4()
 		broadcast[3] = 255

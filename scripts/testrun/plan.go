@@ -60,6 +60,7 @@ var (
 	// What runs under the shapes of other adapters: see udat/shapes.
 	shapesPackages = packagePattern(`(udat|udat/conformance|examples/(hello|pingpong|udatinfo)|examples/interop/dtestx?)$`)
 	iwarpPackages  = packagePattern(`(udat|udat/conformance|udat/failures|udat/shapes|examples/stream|scripts/dapl/devicetest)$`)
+	ipv6Packages   = packagePattern(`(udat|scripts/dapl/devicetest|examples/interop/(dtest|dapltest))$`)
 	racePackages   = packagePattern(`(udat(/|$)|examples/stream$)`)
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
@@ -72,6 +73,9 @@ const (
 	// Calls in all states, calls that fail, and attempts that end at any moment, a sample of which runs over soft-iWARP, too:
 	// there the kernel waits for peers.
 	iwarpOnly = `^FuzzCalls$/^seed#[0-9]$|^Test(CallsInEachState|Sweep|Shapes|DialsEndedAnytime|EndUnanswered|CallsBesideSilentHost)$`
+	// What has to do with addresses, in a plain run on machines with IPv6 alone.
+	ipv6Only = `Address|GID|Connect|Accept|Reject|Listen|Service|Request|Peer|Stranger|Attempt|Timeout|Unreachable|Unanswered|Query|CallsInEachState|CClientWithGoServer`
+	machinesIPv6 = `^Test(DeviceRemoved|AddressTakenAway|FreeBesideCutPeer|ListenerWithoutFiles|ProcessKilledInTransfer)$`
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// These test what only maintainers run, or follow each step of a user. They run at night.
@@ -159,6 +163,15 @@ func (o options) plan(packages []testPackage) []run {
 			r.flags = []string{"-reliability.flood=2000", seedFlag("reliability.seed")}
 		}
 		runs = append(runs, r)
+		if !o.quick && !o.ownDevice && !o.iwarp && o.uml {
+			ipv6 := r
+			ipv6.title = "testing what several machines with IPv6 alone do"
+			ipv6.exec = append(slices.Clone(r.exec), "--ipv6")
+			if o.long == 0 {
+				ipv6.only = machinesIPv6
+			}
+			runs = append(runs, ipv6)
+		}
 		if !o.quick && o.long == 0 && !o.ownDevice && !o.iwarp && o.uml {
 			runs = append(runs, run{
 				title:    "testing over soft-iWARP what waits for the kernel",
@@ -179,6 +192,17 @@ func (o options) plan(packages []testPackage) []run {
 	}
 	if !o.quick && !o.ownDevice && !o.inMachine && o.uml {
 		runs = append(runs, o.shapes(packages)...)
+		ipv6 := run{
+			title:    "testing on machines with IPv6 alone",
+			packages: of(packages, ipv6Packages),
+			exec:     []string{"scripts/testbed", "--accel", "uml", "--ipv6"},
+			device:   true,
+			skip:     plainSkip,
+		}
+		if o.long == 0 {
+			ipv6.only = ipv6Only
+		}
+		runs = append(runs, ipv6)
 	}
 	if !o.quick {
 		race := run{

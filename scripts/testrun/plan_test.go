@@ -112,6 +112,25 @@ func TestPlanShapes(t *testing.T) {
 	}
 }
 
+// Machines with IPv6 alone have a sample of the tests, and all of them in a long run.
+func TestPlanIPv6(t *testing.T) {
+	packages := everyPackage(t)
+	for _, long := range []time.Duration{0, time.Minute} {
+		var tested []string
+		for _, r := range (options{uml: true, long: long}).plan(packages) {
+			if slices.Contains(r.exec, "--ipv6") && (r.only != "") == (long == 0) {
+				for _, p := range r.packages {
+					tested = append(tested, short(p.ImportPath))
+				}
+			}
+		}
+		slices.Sort(tested)
+		if want := []string{"examples/interop/dapltest", "examples/interop/dtest", "scripts/dapl/devicetest", "udat", "udat/reliability"}; !slices.Equal(tested, want) {
+			t.Errorf("in a run of %v with IPv6: %v, want %v", long, tested, want)
+		}
+	}
+}
+
 // A quick run leaves out long tests, but no package that is named.
 func TestPlanQuick(t *testing.T) {
 	packages := everyPackage(t)

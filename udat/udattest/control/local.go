@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,8 +56,8 @@ func AttachDevice(ctx context.Context) error {
 	return nil
 }
 
-// deviceReady reports whether the device has its node, an active port and, for RoCE, a GID for the interface's IPv4
-// address.
+// deviceReady reports whether the device has its node, an active port and, for RoCE, a GID for an address of the
+// interface that is not the link-local one.
 func deviceReady() bool {
 	port := "/sys/class/infiniband/" + Device() + "/ports/1"
 	nodes, _ := filepath.Glob("/dev/infiniband/uverbs*")
@@ -66,9 +67,10 @@ func deviceReady() bool {
 		return false
 	}
 	return kind() != RoCE || slices.ContainsFunc(gids, func(file string) bool {
-		gid, _ := os.ReadFile(file)
+		text, _ := os.ReadFile(file)
+		gid, _ := netip.ParseAddr(string(bytes.TrimSpace(text)))
 		kind, _ := os.ReadFile(port + "/gid_attrs/types/" + filepath.Base(file))
-		return bytes.HasPrefix(gid, []byte("0000:0000:0000:0000:0000:ffff:")) && bytes.HasPrefix(kind, []byte("RoCE v2"))
+		return gid.IsGlobalUnicast() && bytes.HasPrefix(kind, []byte("RoCE v2"))
 	})
 }
 
