@@ -74,7 +74,7 @@ const (
 	// there the kernel waits for peers.
 	iwarpOnly = `^FuzzCalls$/^seed#[0-9]$|^Test(CallsInEachState|Sweep|Shapes|DialsEndedAnytime|EndUnanswered|CallsBesideSilentHost)$`
 	// What has to do with addresses, in a plain run on machines with IPv6 alone.
-	ipv6Only = `Address|GID|Connect|Accept|Reject|Listen|Service|Request|Peer|Stranger|Attempt|Timeout|Unreachable|Unanswered|Query|CallsInEachState|CClientWithGoServer`
+	ipv6Only     = `Address|GID|Connect|Accept|Reject|Listen|Service|Request|Peer|Stranger|Attempt|Timeout|Unreachable|Unanswered|Query|CallsInEachState|CClientWithGoServer`
 	machinesIPv6 = `^Test(DeviceRemoved|AddressTakenAway|FreeBesideCutPeer|ListenerWithoutFiles|ProcessKilledInTransfer)$`
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
