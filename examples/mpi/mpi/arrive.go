@@ -92,8 +92,6 @@ func (p *peer) hear(l line) error {
 	switch l.notice {
 	case noticeDeath:
 		p.world.fail(&RankError{int(l.rank), ErrDied})
-	case noticeLate:
-		p.world.fail(&RankError{int(l.rank), ErrLate})
 	case noticeLauncher:
 		p.world.fail(ErrLauncherGone)
 	}
@@ -219,16 +217,13 @@ func (p *peer) arrived(text []byte) (taken bool, err error) {
 // arrive delivers a message to its receive, or keeps a copy, so that the memory that it arrived in is free. from is
 // nil for a message from this rank itself.
 func (w *World) arrive(from *peer, m message) {
-	if len(w.handlers) > 0 {
-		if handle := w.handlers[m.context]; handle != nil {
-			offer := m
-			handle(&offer)
-			return
-		}
+	if handle := w.handlers[m.context]; handle != nil {
+		offer := m
+		handle(&offer)
+		return
 	}
 	if r := w.matcher.arrive(m.envelope); r != nil {
 		if m.from == nil {
-			m.sender.received()
 			r.fill(m.element, m.length, m.payload, m.source, m.tag)
 			return
 		}
@@ -259,8 +254,14 @@ func (w *World) deliver(r *receive, m *message) {
 		m.from.take(r, m)
 		return
 	}
-	m.sender.received()
 	r.fill(m.element, m.length, m.payload, m.source, m.tag)
+}
+
+// discard lets the sender of a message continue that is not received.
+func (w *World) discard(m *message) {
+	if m.from != nil {
+		m.from.acknowledge(m.offer)
+	}
 }
 
 // release subtracts a message from what is kept for its peer.

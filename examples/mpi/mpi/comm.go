@@ -17,10 +17,11 @@ type Comm struct {
 	rank  int
 	freed atomic.Bool
 
-	// The world's mu guards the fields below.
-	sequence int          // of the next collective operation
-	running  []*schedule  // operations that have begun
-	failed   map[int]bool // failed operations, whose messages are no longer wanted
+	// The world's mu guards the fields below, except scratch.
+	sequence int    // of the next collective operation, or of the one under way
+	running  string // its name, "" if none is under way
+	tag      int    // its tag
+	scratch  []uint64
 }
 
 // Rank returns the number of this process in the communicator.
@@ -54,7 +55,7 @@ const Undefined = -1
 // All ranks of c must call it.
 func (c *Comm) Split(color, key int) (*Comm, error) {
 	if color < Undefined {
-		return nil, c.refuse(badArgument("the color is %d; it must be 0 or more, or Undefined", color)).end()
+		return nil, badArgument("the color is %d; it must be 0 or more, or Undefined", color)
 	}
 	w := c.world
 	w.mu.Lock()
@@ -113,7 +114,9 @@ func (c *Comm) forget() {
 	for _, context := range []uint32{c.userContext(), c.collectiveContext()} {
 		delete(w.handlers, context)
 		for m := range w.matcher.messages(context) {
-			w.drop(m)
+			w.matcher.forget(m)
+			w.release(m)
+			w.discard(m)
 		}
 	}
 }

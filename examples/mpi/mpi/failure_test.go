@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/examples/mpi/launch"
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 // deathBound is how soon a rank must notice that another has died, whatever it is doing. On an idle machine it takes
@@ -21,48 +20,44 @@ const deathBound = time.Minute
 // victim is the rank that is killed.
 const victim = 2
 
-func init() { tasks["death"] = deathTask }
-
 // A rank is killed while the others are in all kinds of operations, with it, with each other, and with any rank. Each
 // of these operations soon fails with an error that names the rank that died, and later operations fail with it, too.
 func TestDeath(t *testing.T) {
-	for _, adapter := range udattest.Names(t) {
-		t.Run(adapter, func(t *testing.T) {
-			const ranks = 5
-			var dying *os.Process
-			out := &output{}
-			ready := 0
-			out.line = func(line string) {
-				if strings.HasSuffix(line, ": ready\n") {
-					if ready++; ready == ranks {
-						_ = dying.Kill()
-					}
+	onAdapters(t, func(t *testing.T, adapter string) {
+		const ranks = 5
+		var dying *os.Process
+		out := &output{}
+		ready := 0
+		out.line = func(line string) {
+			if strings.HasSuffix(line, ": ready\n") {
+				if ready++; ready == ranks {
+					_ = dying.Kill()
 				}
 			}
-			job := taskJob(adapter, ranks, "death", out)
-			job.Started = func(rank int, p *os.Process) {
-				out.mu.Lock()
-				defer out.mu.Unlock()
-				if rank == victim {
-					dying = p
-				}
+		}
+		job := taskJob(adapter, ranks, "death", out)
+		job.Started = func(rank int, p *os.Process) {
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			if rank == victim {
+				dying = p
 			}
-			err := job.Run(context.Background())
-			var exit *launch.ExitError
-			if !errors.As(err, &exit) || exit.Rank != victim || exit.Code != 128+int(syscall.SIGKILL) {
-				t.Errorf("the job ended with %v", err)
+		}
+		err := job.Run(context.Background())
+		var exit *launch.ExitError
+		if !errors.As(err, &exit) || exit.Rank != victim || exit.Code != 128+int(syscall.SIGKILL) {
+			t.Errorf("the job ended with %v", err)
+		}
+		for rank := range ranks {
+			line := fmt.Sprintf("rank %d: heard of it\n", rank)
+			if rank != victim && !strings.Contains(out.text.String(), line) {
+				t.Errorf("rank %d did not end as it should", rank)
 			}
-			for rank := range ranks {
-				line := fmt.Sprintf("rank %d: heard of it\n", rank)
-				if rank != victim && !strings.Contains(out.text.String(), line) {
-					t.Errorf("rank %d did not end as it should", rank)
-				}
-			}
-			if t.Failed() {
-				t.Log(out.text.String())
-			}
-		})
-	}
+		}
+		if t.Failed() {
+			t.Log(out.text.String())
+		}
+	})
 }
 
 // deathTask waits in operations of each kind, some for the victim and some for messages that never come.
@@ -101,7 +96,7 @@ func deathTask(w *World) error {
 	first := <-results
 	bound := time.After(deathBound)
 	for n := 1; ; n++ {
-		if err := namesVictim(first.err); err != nil {
+		if err := namesRank(first.err, victim); err != nil {
 			return fmt.Errorf("%s: %w", first.name, err)
 		}
 		if n == len(pending) {
@@ -113,10 +108,10 @@ func deathTask(w *World) error {
 			return fmt.Errorf("%d operations still wait %v after the first has failed", len(pending)-n, deathBound)
 		}
 	}
-	if err := namesVictim(Send(w.Comm, []int{1}, 0, 0)); err != nil {
+	if err := namesRank(Send(w.Comm, []int{1}, 0, 0), victim); err != nil {
 		return fmt.Errorf("a Send after all that: %w", err)
 	}
-	if err := namesVictim(w.Close()); err != nil {
+	if err := namesRank(w.Close(), victim); err != nil {
 		return fmt.Errorf("Close: %w", err)
 	}
 	fmt.Println("heard of it")
@@ -137,9 +132,9 @@ func deathPrelude(w *World) error {
 	return Allreduce(c, []int{1}, []int{0}, Sum)
 }
 
-func namesVictim(err error) error {
+func namesRank(err error, rank int) error {
 	var e *RankError
-	if !errors.As(err, &e) || e.Rank != victim || !errors.Is(err, ErrDied) {
+	if !errors.As(err, &e) || e.Rank != rank || !errors.Is(err, ErrDied) {
 		return fmt.Errorf("got %v", err)
 	}
 	return nil
@@ -147,68 +142,235 @@ func namesVictim(err error) error {
 
 // When a rank fails and ends, the others fail with an error that names it.
 func TestEarlyEnd(t *testing.T) {
-	for _, adapter := range udattest.Names(t) {
-		t.Run(adapter, func(t *testing.T) {
-			out := &output{}
-			err := taskJob(adapter, 3, "early end", out).Run(context.Background())
-			var exit *launch.ExitError
-			if !errors.As(err, &exit) || exit.Code != 1 {
-				t.Errorf("the job ended with %v", err)
-			}
-			want := (&RankError{victim, ErrDied}).Error()
-			if strings.Count(out.text.String(), want) != 2 || !strings.Contains(out.text.String(), "rank 2: enough") {
-				t.Errorf("got %s", out.text.String())
-			}
-		})
-	}
+	onAdapters(t, func(t *testing.T, adapter string) {
+		out := &output{}
+		err := taskJob(adapter, 3, "early end", out).Run(context.Background())
+		var exit *launch.ExitError
+		if !errors.As(err, &exit) || exit.Code != 1 {
+			t.Errorf("the job ended with %v", err)
+		}
+		want := (&RankError{victim, ErrDied}).Error()
+		if strings.Count(out.text.String(), want) != 2 || !strings.Contains(out.text.String(), "rank 2: enough") {
+			t.Errorf("got %s", out.text.String())
+		}
+	})
 }
 
-func init() {
-	tasks["early end"] = func(w *World) error {
-		if err := Barrier(w.Comm); err != nil {
-			return err
-		}
-		if w.Rank() == victim {
-			return errors.New("enough")
-		}
-		return Barrier(w.Comm)
+func earlyEnd(w *World) error {
+	if err := Barrier(w.Comm); err != nil {
+		return err
 	}
+	if w.Rank() == victim {
+		return errors.New("enough")
+	}
+	return Barrier(w.Comm)
 }
 
-// The end of Init's context ends all operations, also those of other ranks.
-func TestContext(t *testing.T) { runRanks(t, 2, "context") }
+// The end of Init's context ends all operations, also those of other ranks, and says what was awaited.
+func TestLate(t *testing.T) { runRanks(t, 3, "late") }
 
-func init() {
-	tasks["context"] = func(w *World) error {
-		if w.Rank() == 1 {
-			if err := Send(w.Comm, []int{1}, 0, 0); err != nil {
-				return err
-			}
-			_, err := Recv(w.Comm, []int{0}, 0, 0)
-			var e *RankError
-			if !errors.As(err, &e) || e.Rank != 0 {
-				return fmt.Errorf("got %v", err)
-			}
-			os.Exit(0)
+func lateTask(w *World) error {
+	err := Barrier(w.Comm)
+	if w.Rank() > 0 { // rank 0 may have ended its world by now
+		if w.Rank() == victim && err == nil {
+			err = Barrier(w.Comm)
+		} else if err == nil {
+			_, err = Recv(w.Comm, []int{0}, victim, 0)
 		}
-		if _, err := Recv(w.Comm, []int{0}, 1, 0); err != nil { // rank 1 is there
+		if err := namesRank(err, 0); err != nil {
 			return err
-		}
-		stop := errors.New("stop")
-		request := Irecv(w.Comm, []int{0}, 1, 0)
-		w.mu.Lock()
-		w.fail(stop) // as the end of the context does
-		w.mu.Unlock()
-		if _, err := request.Wait(); !errors.Is(err, stop) {
-			return fmt.Errorf("got %v", err)
-		}
-		if err := w.Close(); !errors.Is(err, stop) {
-			return fmt.Errorf("Close returned %v", err)
-		}
-		if err := w.Close(); !errors.Is(err, ErrClosed) {
-			return fmt.Errorf("the second Close returned %v", err)
 		}
 		os.Exit(0)
-		return nil
+	}
+	if err != nil {
+		return err
+	}
+	incoming, outgoing := Irecv(w.Comm, []int{0}, AnySource, 0), Isend(w.Comm, make([]byte, 2*eagerLimit), victim, 0)
+	w.mu.Lock()
+	w.expire(context.DeadlineExceeded) // as the end of the context does
+	w.mu.Unlock()
+	_, received := incoming.Wait()
+	_, sent := outgoing.Wait()
+	for name, err := range map[string]error{"Recv": received, "Send": sent, "Close": w.Close()} {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "this rank awaits any rank (send); rank 2 (receive)") {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := w.Close(); !errors.Is(err, ErrClosed) {
+		return fmt.Errorf("the second Close returned %v", err)
+	}
+	os.Exit(0)
+	return nil
+}
+
+// A rank that closes its world while others are in a collective operation ends the job, with errors that name it.
+func TestEarlyClose(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		out := &output{}
+		_ = taskJob(adapter, 3, "early close", out, boundVariable+"=3s").Run(context.Background()) // fails, as Close does
+		if strings.Count(out.text.String(), ": blames it") != 3 {
+			t.Error(out.text.String())
+		}
+	})
+}
+
+func earlyClose(w *World) error {
+	err := Barrier(w.Comm)
+	if err != nil {
+		return err
+	}
+	if w.Rank() == victim {
+		err = w.Close()
+	} else if err = Bcast(w.Comm, []int{0}, victim); err != nil {
+		_ = w.Close()
+	}
+	if err := namesRank(err, victim); err != nil {
+		return err
+	}
+	fmt.Println("it: blames it")
+	os.Exit(0)
+	return nil
+}
+
+// A rank that is slow to learn that all are closing does not take another for dead that knows it.
+func TestSlowClose(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		made, _ := startWorlds(t, adapter, 2)
+		slow, fast := made[0], made[1]
+		slowEnds, fastEnds := make(chan error, 1), make(chan error, 1)
+		for rank, w := range made {
+			w.mu.Lock()
+			peer := w.peers[1-rank]
+			if err := w.await(func() bool { return peer.link == connected }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fast.peers[0].link = accepting // as if it closed before it knew of the connection
+		fast.mu.Unlock()
+		slow.closed = true
+		go func() { slowEnds <- errors.Join(slow.depart(), slow.free()) }() // needs the lock after it has met the other
+		go func() { fastEnds <- fast.Close() }()
+		for bound := time.Now().Add(time.Second); time.Now().Before(bound) && len(fastEnds) == 0 && slow.err == nil; {
+			slow.look(true, true)
+		}
+		if slow.err != nil {
+			t.Errorf("while the other closes: %v", slow.err)
+		}
+		slow.mu.Unlock()
+		for _, ends := range []chan error{slowEnds, fastEnds} {
+			select {
+			case err := <-ends:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(patience):
+				t.Fatal("a rank does not end")
+			}
+		}
+	})
+}
+
+// When the launcher ends, what every rank waits for fails with ErrLauncherGone, and so do later operations.
+func TestLauncherGone(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		made, server := startWorlds(t, adapter, 3)
+		type result struct {
+			what string
+			err  error
+		}
+		results := make(chan result, 10)
+		for rank, w := range made {
+			request := Irecv(w.Comm, []int{0}, (rank+1)%len(made), 0)
+			go func() {
+				_, err := request.Wait()
+				results <- result{"a receive", err}
+				results <- result{"a later send", Send(w.Comm, []int{1}, 0, 1)}
+				results <- result{"Close", w.Close()}
+			}()
+		}
+		server.Close()
+		bound := time.After(patience)
+		for range 3 * len(made) {
+			select {
+			case r := <-results:
+				if !errors.Is(r.err, ErrLauncherGone) {
+					t.Errorf("%s returns %v", r.what, r.err)
+				}
+			case <-bound:
+				t.Fatal("ranks still wait")
+			}
+		}
+	})
+}
+
+// A rank that knows of the launcher's end tells the others, which may be on other machines and not know yet.
+func TestLauncherGoneIsTold(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		made, _ := startWorlds(t, adapter, 2)
+		first, second := made[0], made[1]
+		greeting := Isend(first.Comm, []int{1}, 1, 0)
+		if _, err := Recv(second.Comm, []int{0}, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := greeting.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		first.mu.Lock()
+		first.fail(ErrLauncherGone) // as hear does
+		first.mu.Unlock()
+		if _, err := Recv(second.Comm, []int{0}, 0, 0); !errors.Is(err, ErrLauncherGone) {
+			t.Errorf("a receive returns %v", err)
+		}
+		for rank, w := range made {
+			if err := w.Close(); !errors.Is(err, ErrLauncherGone) {
+				t.Errorf("rank %d: Close returns %v", rank, err)
+			}
+		}
+	})
+}
+
+// A rank can end the job.
+func TestAbort(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		out := &output{}
+		err := taskJob(adapter, 3, "abort", out).Run(context.Background())
+		var exit *launch.ExitError
+		if !errors.As(err, &exit) || exit.Code != 7 {
+			t.Errorf("the job ended with %v\n%s", err, out.text.String())
+		}
+	})
+}
+
+// A connection that completes nothing for long is lost. The machine of the peer, or its link, may have failed, which no
+// event tells.
+func TestSilence(t *testing.T) {
+	for name, test := range map[string]struct {
+		link     linkState
+		posted   bool // something that the peer should answer
+		answers  bool
+		survives int // how many checks find nothing wrong
+	}{
+		"a silent peer":            {connected, true, false, silence - 1},
+		"a peer that answers":      {connected, true, true, 100},
+		"nothing to answer":        {connected, false, false, 100},
+		"a connection that begins": {dialing, false, false, checks - 1},
+		"no connection":            {idle, false, false, 100},
+	} {
+		w := newWorld(0, 2, Options{})
+		p := w.peers[1]
+		p.link = test.link
+		if test.posted {
+			p.posted = 100
+		}
+		checked := 0
+		for ; checked < 100 && p.check() == nil; checked++ { // the endpoint has no room for anything else
+			if test.answers {
+				p.delivered++
+				p.posted++
+			}
+		}
+		if checked != test.survives {
+			t.Errorf("%s: lost at check %d, want %d", name, checked+1, test.survives+1)
+		}
 	}
 }

@@ -23,8 +23,7 @@ func later(a, b uint32) bool { return int32(a-b) > 0 }
 // where the bytes come in a stream, a part of them may appear first.
 type line struct {
 	flow flow
-	// notice is one of the constants below. rank is the rank that has died, for noticeDeath, or is late, for noticeLate.
-	// Without a notice it is 1 more than the rank that the sender of the line awaits, 0 for none.
+	// notice is one of the constants below. rank is the rank that has died, for noticeDeath.
 	notice uint32
 	rank   uint32
 	// full says that the peer must offer its messages instead of sending them.
@@ -35,9 +34,6 @@ type line struct {
 // says returns the line without what it says about sleep: that the peer sleeps is no reason to stay awake.
 func (l line) says() line {
 	l.doze = doze{}
-	if l.notice == 0 {
-		l.rank = 0
-	}
 	return l
 }
 
@@ -45,8 +41,6 @@ const (
 	_ = iota // no notice
 	// noticeDeath names a rank that has died.
 	noticeDeath
-	// noticeLate names a rank that another has awaited until the time of that one ended.
-	noticeLate
 	// noticeLauncher says that the launcher has gone.
 	noticeLauncher
 )

@@ -9,13 +9,6 @@ import (
 	"time"
 )
 
-func init() {
-	tasks["slow receiver"] = slowReceiver
-	tasks["pressure"] = pressure
-	tasks["ring traffic"] = func(w *World) error { return trafficBy(w, byRings) }
-	tasks["event traffic"] = func(w *World) error { return trafficBy(w, byEvents) }
-}
-
 // All messages can go through the rings, and all can go as events, whatever the machine would choose.
 func TestRingTraffic(t *testing.T)  { runRanks(t, 4, "ring traffic") }
 func TestEventTraffic(t *testing.T) { runRanks(t, 4, "event traffic") }
@@ -25,7 +18,7 @@ func trafficBy(w *World, by ways) error {
 	w.ways = by
 	before := w.stats
 	w.mu.Unlock()
-	if err := tasks["traffic"](w); err != nil {
+	if err := traffic(w); err != nil {
 		return err
 	}
 	after := w.Stats()

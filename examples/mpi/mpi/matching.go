@@ -11,8 +11,6 @@ const (
 	AnySource = -1
 	// AnyTag receives messages of every tag.
 	AnyTag = -1
-	// ProcNull is no rank: messages to it and from it end at once, without numbers.
-	ProcNull = -2
 )
 
 // envelope decides which receive gets a message. In a receive, source and tag may be AnySource and AnyTag.
@@ -33,10 +31,9 @@ func (e envelope) takes(m envelope) bool {
 type message struct {
 	envelope
 	element elementKind
-	length  int      // bytes
-	payload []byte   // nil for an offer
-	keeper  *peer    // the peer whose limit on kept messages it counts against
-	sender  *Request // of an Ssend of this rank to itself; else nil
+	length  int    // bytes
+	payload []byte // nil for an offer
+	keeper  *peer  // the peer whose limit on kept messages it counts against
 
 	from   *peer // the peer that offers it; nil if it is not an offer
 	offer  uint32
@@ -50,9 +47,9 @@ type receive struct {
 	comm *Comm
 	envelope
 	buffer  data
-	part    *schedule // the collective operation that it belongs to; nil for the program's own
 	request Request
 	link    link[receive]
+	waited  bool // it belongs to a collective operation, and waited at guard's last check
 }
 
 // patterns is how many envelopes of receives take a message: with and without AnySource, and with and without AnyTag.

@@ -84,3 +84,76 @@ func newSlots(pool *mem.BufferPool, n int) (slots, error) {
 func (s slots) bytes(i int) []byte { return s[i].Bytes() }
 
 func (s slots) segment(i, length int) (udat.Segment, error) { return s[i].Segment(0, length) }
+
+// staging is the memory that eager messages are copied to and sent from. Each slot is free again when its send is
+// complete.
+type staging struct {
+	slots
+	free []int
+}
+
+// stagingSlots is how many eager messages of this rank can be under way.
+const stagingSlots = 32
+
+func newStaging(pool *mem.BufferPool) (staging, error) {
+	memory, err := newSlots(pool, stagingSlots)
+	s := staging{slots: memory}
+	for i := range stagingSlots {
+		s.free = append(s.free, i)
+	}
+	return s, err
+}
+
+// take returns a slot that was free.
+func (s *staging) take() int {
+	n := len(s.free)
+	slot := s.free[n-1]
+	s.free = s.free[:n-1]
+	return slot
+}
+
+// registration is memory of the program that is registered for a long message.
+type registration struct {
+	*mem.Registration
+	length int
+}
+
+// keptRegistered is how many bytes of the program's memory stay registered for its next messages. The garbage
+// collector cannot free this memory until other memory replaces it.
+const keptRegistered = 64 << 20
+
+func newRegistrations(pz *udat.PZ) (*mem.RegistrationCache, error) {
+	return mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{IdleBytes: keptRegistered})
+}
+
+// register registers memory to send a message from or to receive one in, unless it still is registered.
+func (w *World) register(memory []byte) (*registration, error) {
+	privileges := udat.MemPrivLocalRead | udat.MemPrivLocalWrite | udat.MemPrivRemoteRead
+	if w.iwarp {
+		privileges |= udat.MemPrivRemoteWrite // adapters may require it of memory that is read into
+	}
+	r, err := w.registrations.Register(memory, privileges)
+	if err != nil {
+		return nil, err
+	}
+	return &registration{r, len(memory)}, nil
+}
+
+// triplet describes all of the memory to the peer.
+func (r *registration) triplet() (udat.RMRTriplet, error) {
+	if r == nil {
+		return udat.RMRTriplet{}, nil
+	}
+	return r.RMRTriplet(0, r.length)
+}
+
+// segment returns a piece of the memory.
+func (r *registration) segment(at, length int) (udat.Segment, error) { return r.Segment(at, length) }
+
+// release says that the memory is no longer needed.
+func (r *registration) release() error {
+	if r == nil {
+		return nil
+	}
+	return r.Release()
+}

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 var (
@@ -26,63 +24,25 @@ var (
 const mixVariable = "MPI_TEST_MIX"
 
 // Random programs do everything at once: two goroutines of each rank send messages, reduce and exchange, wait or not,
-// create communicators, and use windows. All numbers that arrive are right. When a program fails, the test looks for a
-// shorter one that does, too.
+// create communicators, and use windows. All numbers that arrive are right. A seed stands for one program; -mix.steps makes
+// it shorter.
 func TestMix(t *testing.T) {
-	for _, adapter := range udattest.Names(t) {
-		t.Run(adapter, func(t *testing.T) {
-			sizes := []int{1, 2, 3, 4, 5, 8}
-			seed, end := *mixSeed, time.Now().Add(*mixFor)
-			for i := 0; i < len(sizes) || time.Now().Before(end); i++ {
-				ranks := sizes[(seed-1)%uint64(len(sizes))] // so that a seed stands for one program
-				if err := mixed(adapter, ranks, seed, *mixSteps); err != nil {
-					t.Log(err)
-					t.Fatal(shortest(adapter, ranks, seed, *mixSteps, err))
-				}
-				seed++
+	onAdapters(t, func(t *testing.T, adapter string) {
+		sizes := []int{1, 2, 3, 4, 5, 8}
+		seed, end := *mixSeed, time.Now().Add(*mixFor)
+		for i := 0; i < len(sizes) || time.Now().Before(end); i++ {
+			ranks := sizes[(seed-1)%uint64(len(sizes))]
+			out := &output{}
+			ctx, cancel := context.WithTimeout(context.Background(), 2**mixBound)
+			err := taskJob(adapter, ranks, "mix", out, fmt.Sprintf("%s=%d %d %v", mixVariable, seed, *mixSteps, *mixBound)).Run(ctx)
+			cancel()
+			if err != nil {
+				t.Fatalf("seed %d, %d ranks, %d steps: %v\n%s", seed, ranks, *mixSteps, err, out.text.String())
 			}
-		})
-	}
-}
-
-// mixed runs a program.
-func mixed(adapter string, ranks int, seed uint64, steps int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2**mixBound)
-	defer cancel()
-	out := &output{}
-	job := taskJob(adapter, ranks, "mix", out)
-	job.Env = append(job.Env, fmt.Sprintf("%s=%d %d %v", mixVariable, seed, steps, *mixBound))
-	if err := job.Run(ctx); err != nil {
-		return fmt.Errorf("seed %d, %d ranks, %d steps: %w\n%s", seed, ranks, steps, err, out.text.String())
-	}
-	return nil
-}
-
-// shortest looks for a program with fewer steps and ranks that fails, and returns the error of the last one that did.
-func shortest(adapter string, ranks int, seed uint64, steps int, failure error) error {
-	const tries = 3 // not every run of a program fails
-	end := time.Now().Add(4 * *mixBound)
-	fails := func(ranks, steps int) bool {
-		for try := 0; try < tries && time.Now().Before(end); try++ {
-			if err := mixed(adapter, ranks, seed, steps); err != nil {
-				failure = err
-				return true
-			}
+			seed++
 		}
-		return false
-	}
-	for steps > 1 && fails(ranks, steps/2) {
-		steps /= 2
-	}
-	for fewer := range ranks - 1 {
-		if fails(fewer+1, steps) {
-			break
-		}
-	}
-	return failure
+	})
 }
-
-func init() { tasks["mix"] = mixTask }
 
 func mixTask(w *World) error {
 	var seed uint64
@@ -130,13 +90,12 @@ type mixer struct {
 
 	window *Window[int64]
 	sum    int64 // what this rank's window has by now
-	turns  int64 // how often a rank has had the lock
 }
 
 func (m *mixer) run(steps int) error {
 	var err error
-	// There is a number for each rank, one for sums, and one for the turns.
-	if m.window, err = CreateWindow(m.comms[0], m.comms[0].Size()+2, Sum[int64]); err != nil {
+	// There is a number for each rank, and one for sums.
+	if m.window, err = CreateWindow[int64](m.comms[0], m.comms[0].Size()+1); err != nil {
 		return err
 	}
 	if err := m.window.Fence(); err != nil {
@@ -148,10 +107,9 @@ func (m *mixer) run(steps int) error {
 			do   func() error
 		}{
 			{"messages", m.messages}, {"messages", m.messages}, {"messages", m.messages},
-			{"collective", func() error { return m.collective(true) }}, {"collective", func() error { return m.collective(true) }},
-			{"nonblocking", m.several}, {"nonblocking", m.several}, {"nonblocking", m.several},
-			{"communicator", m.communicator}, {"window", m.onWindow}, {"lock", m.lock}, {"wait", m.wait}, {"pause", m.pause},
-		}[m.random.IntN(13)]
+			{"collective", m.collective}, {"collective", m.collective}, {"collective", m.collective}, {"collective", m.collective},
+			{"communicator", m.communicator}, {"window", m.onWindow}, {"wait", m.wait}, {"pause", m.pause},
+		}[m.random.IntN(11)]
 		if err := do.do(); err != nil {
 			return fmt.Errorf("step %d, %s: %w", step, do.name, err)
 		}
@@ -226,79 +184,26 @@ func (m *mixer) messages() error {
 	return nil
 }
 
-// several begins some collective operations.
-func (m *mixer) several() error {
-	for range 1 + m.random.IntN(8) {
-		if err := m.collective(false); err != nil {
-			return err
-		}
+// collective makes a collective operation, while messages are under way.
+func (m *mixer) collective() error {
+	c, o, length := m.comm(), operations[m.random.IntN(len(operations))], m.length()
+	root := m.random.IntN(1000) % c.Size()
+	n, got := length, make([]int, length)
+	if o.allSent {
+		n *= c.Size()
+	}
+	if o.allGot {
+		got = make([]int, length*c.Size())
+	}
+	var sent [][]int
+	for rank := range c.Size() {
+		sent = append(sent, inputOf(rank, n))
+	}
+	want := o.serial(c, sent, root)
+	if err := o.do(c, sent[c.Rank()], got, root); err != nil || want != nil && !slices.Equal(got, want) {
+		return fmt.Errorf("%s of %d numbers, root %d: got %v, %w, want %v", o.name, length, root, head(got), err, head(want))
 	}
 	return nil
-}
-
-// collective begins a collective operation, and waits for it if told to.
-func (m *mixer) collective(wait bool) error {
-	c, length, kind, root := m.comm(), m.length(), m.random.IntN(9), m.random.IntN(1000)
-	size := c.Size()
-	root %= size
-	m.tag++
-	value := func(from, to int) int { return m.tag + 100*from + 10_000*to }
-	var all, turned, sum []int64 // from every rank for rank 0; from every rank for this one; sums
-	for rank := range size {
-		numbers := mixedNumbers(value(rank, 0), length)
-		all = append(all, numbers...)
-		turned = append(turned, mixedNumbers(value(rank, c.Rank()), length)...)
-		if sum == nil {
-			sum = make([]int64, length)
-		}
-		combine(sum, sum, numbers, Sum)
-	}
-	own := mixedNumbers(value(c.Rank(), 0), length)
-	ifRoot := func(numbers []int64) []int64 {
-		if c.Rank() != root {
-			return nil
-		}
-		return numbers
-	}
-	result := func(n int) []int64 { return make([]int64, n) }
-	got := result(length)
-	switch kind {
-	case 0:
-		m.expect("Barrier", Ibarrier(c), nil, nil)
-	case 1:
-		copy(got, ifRoot(all))
-		m.expect("Bcast", Ibcast(c, got, root), got, all[:length])
-	case 2:
-		got = ifRoot(got)
-		m.expect("Reduce", Ireduce(c, own, got, Sum, root), got, ifRoot(sum))
-	case 3:
-		m.expect("Allreduce", Iallreduce(c, own, got, Sum), got, sum)
-	case 4:
-		got = ifRoot(result(size * length))
-		m.expect("Gather", Igather(c, own, got, root), got, ifRoot(all))
-	case 5:
-		m.expect("Scatter", Iscatter(c, ifRoot(all), got, root), got, own)
-	case 6:
-		got = result(size * length)
-		m.expect("Allgather", Iallgather(c, own, got), got, all)
-	case 7:
-		got = nil
-		for rank := range size {
-			got = append(got, mixedNumbers(value(c.Rank(), rank), length)...)
-		}
-		m.expect("Alltoall in place", Ialltoall(c, got, got), got, turned)
-	case 8:
-		m.expect("ReduceScatter", IreduceScatter(c, slices.Repeat(own, size), got, slices.Repeat([]int{length}, size), Sum), got, sum)
-	}
-	if !wait {
-		return nil
-	}
-	last := len(m.pending) - 1
-	_, err := m.pending[last].Wait()
-	if err == nil {
-		err = m.checks[last]()
-	}
-	return err
 }
 
 // communicator creates one of all ranks, of some, or with another order.
@@ -326,13 +231,14 @@ func (m *mixer) communicator() error {
 	return oldest.Free()
 }
 
-// onWindow writes to one rank, and accumulates at another.
+// onWindow writes to one rank, and adds at another.
 func (m *mixer) onWindow() error {
 	c, distance, value := m.comms[0], m.random.IntN(1000), m.random.Int64N(1<<40)
 	size := c.Size()
 	to, from := (c.Rank()+distance)%size, ((c.Rank()-distance)%size+size)%size
 	put := []int64{value + int64(c.Rank())}
-	if err := errors.Join(m.window.Put(put, to, c.Rank()), m.window.Accumulate(put, to, size), m.window.Fence()); err != nil {
+	_, added := m.window.FetchAdd(put[0], to, size)
+	if err := errors.Join(added, m.window.Put(put, to, c.Rank()), m.window.Fence()); err != nil {
 		return err
 	}
 	came := value + int64(from)
@@ -343,27 +249,6 @@ func (m *mixer) onWindow() error {
 		err = compared("the window", []int64{m.window.Local[from], m.window.Local[size], got[0], got[1]}, []int64{came, m.sum, put[0], m.sum})
 	}
 	return errors.Join(err, m.window.Fence())
-}
-
-// lock has each rank count its turns with the lock.
-func (m *mixer) lock() error {
-	c := m.comms[0]
-	target := m.random.IntN(1000) % c.Size()
-	m.turns++
-	at := c.Size() + 1
-	var count [1]int64
-	if err := errors.Join(m.window.Lock(target, Exclusive), m.window.Get(count[:], target, at), m.window.Flush(target)); err != nil {
-		return err
-	}
-	count[0]++
-	if err := errors.Join(m.window.Put(count[:], target, at), m.window.Unlock(target), m.window.Fence()); err != nil {
-		return err
-	}
-	turns := []int64{m.window.Local[at]}
-	if err := Allreduce(c, turns, turns, Sum); err != nil {
-		return err
-	}
-	return compared("turns", turns, []int64{m.turns * int64(c.Size())})
 }
 
 // wait waits for everything in an order of this rank's own.

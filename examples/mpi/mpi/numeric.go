@@ -43,16 +43,12 @@ func dataOf[T Number](numbers []T) data {
 }
 
 // count returns how many numbers there are.
-func (d data) count() int { return len(d.bytes) / d.kind.size() }
+func (d data) count() int { return len(d.bytes) / max(d.kind.size(), 1) }
 
 // sizes has the size of each kind of number in bytes.
 var sizes [reflect.UnsafePointer + 1]uint8 // by kind
 
-// valueKind is the kind of encoded values.
-const valueKind = elementKind(reflect.Struct)
-
 func init() {
-	sizes[valueKind] = 1
 	for _, number := range []any{
 		int(0), int8(0), int16(0), int32(0), int64(0),
 		uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0),

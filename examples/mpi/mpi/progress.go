@@ -2,8 +2,10 @@ package mpi
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/goudat/goudat/udat"
@@ -26,8 +28,7 @@ const (
 	patientTurns = 64
 )
 
-// poll looks once for arrivals and events, runs what is then due, and reports whether there was something. The caller
-// holds mu, which poll may unlock.
+// poll looks once for arrivals and events, and reports whether there was something. The caller holds mu.
 func (w *World) poll() bool {
 	w.turn++
 	return w.follow(w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0))
@@ -38,17 +39,17 @@ func (w *World) pollAll() bool {
 	return w.follow(w.look(true, true))
 }
 
-// follow runs what is due, and has the other goroutines that wait look again if there was something: what they wait for
-// may be a completion that ends no request.
+// follow has the other goroutines that wait look again if there was something: what they wait for may be a completion
+// that ends no request.
 func (w *World) follow(found bool) bool {
-	if found = w.run() || found; found {
+	if found {
 		w.stir()
 	}
 	return found
 }
 
 // look looks at the rings, at the event dispatchers whose events are waited for, and, if told to, at those for
-// completions and connections. It runs nothing, and so keeps mu.
+// completions and connections.
 func (w *World) look(completions, connections bool) bool {
 	found := false
 	for _, p := range w.linked {
@@ -191,18 +192,16 @@ func (w *World) await(something func() bool) error {
 	return w.err
 }
 
-// lead drives until something is true, or the world has ended, or an operation of the program ends the goroutine.
+// lead drives until something is true, or the world has ended.
 func (w *World) lead(something func() bool) {
 	w.driven = true
-	defer func() {
-		w.driven = false
-		if w.driverLeft != nil {
-			close(w.driverLeft)
-			w.driverLeft = nil
-		}
-		w.changed.Broadcast()
-	}()
 	w.drive(func() bool { return w.err != nil || something() })
+	w.driven = false
+	if w.driverLeft != nil {
+		close(w.driverLeft)
+		w.driverLeft = nil
+	}
+	w.changed.Broadcast()
 }
 
 // glance looks at everything once, unless a goroutine that waits does so already. The caller holds mu. It calls rest
@@ -309,8 +308,6 @@ const (
 	// share a processor, each nap takes it from the others.
 	shortestNap = time.Millisecond
 	longestNap  = time.Second
-	// longSleep is after which time it is worth a write to say whom this rank awaits.
-	longSleep = 50 * time.Millisecond
 )
 
 // sleep waits for events until something is true, or has arrived. The caller holds mu; it is unlocked while asleep.
@@ -318,7 +315,7 @@ const (
 func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 	began := time.Now()
 	for woken := true; ; {
-		w.doze(time.Since(began) >= longSleep)
+		w.doze()
 		news := w.pollAll() // a peer that took this rank to be awake may have sent something
 		if news && !woken {
 			w.stats.Late++
@@ -384,6 +381,7 @@ func (w *World) awaitDriver() bool {
 
 // tend makes progress while the program computes.
 func (w *World) tend() {
+	defer w.work.Done()
 	const (
 		tick = 2 * time.Millisecond
 		rest = 20 * time.Millisecond
@@ -419,3 +417,86 @@ func (w *World) tend() {
 		}
 	}
 }
+
+// A message in a ring makes no event, and does not wake a rank that sleeps. So a rank that falls asleep says so in
+// its lines, and the peers send it eager messages until they receive from it again. A message may be on its way into
+// the ring at that moment: its sender, which sees that it was not read, sends an eager one after it.
+//
+// One case remains: the sender no longer looks when it is told, because it sleeps or computes itself. That is why
+// naps end by themselves.
+
+// doze is what a line says about the sleep of its rank.
+type doze struct {
+	asleep bool
+	// sent is how many messages the rank had sent to the peer when it fell asleep. Once it has sent one more, it is
+	// awake.
+	sent uint32
+}
+
+// put writes d to a word of a line.
+func (d doze) put(b []byte) {
+	binary.LittleEndian.PutUint32(b, d.sent)
+	if d.asleep {
+		b[4] = 1
+	}
+}
+
+func parseDoze(b []byte) doze { return doze{b[4] != 0, binary.LittleEndian.Uint32(b)} }
+
+// doze tells the peers that this rank falls asleep, unless they know. A peer whose endpoint has no room for that is
+// told at the end of a nap.
+func (w *World) doze() {
+	for _, p := range w.linked {
+		now := doze{asleep: true, sent: p.messagesOut}
+		if p.line.notice != 0 || p.line.doze == now || p.link != connected || p.outstanding() >= w.depth {
+			continue
+		}
+		p.line.doze = now
+		if err := p.tellLine(p.signal()); err != nil {
+			p.lose(err)
+		}
+	}
+}
+
+// goesOut counts a message to the peer, which then takes this rank to be awake. It wakes a goroutine that sleeps
+// here, which tells the peer again.
+func (p *peer) goesOut() {
+	p.messagesOut++
+	p.world.rouse()
+}
+
+// asleep reports whether the peer was asleep according to what it sent last.
+func (p *peer) asleep() bool { return p.doze.asleep && !later(p.messagesIn, p.doze.sent) }
+
+// ways are how short messages are sent. Tests set them.
+type ways int
+
+const (
+	fitting  ways = iota
+	byRings       // through rings, also to peers that sleep
+	byEvents      // as eager messages, also to peers that are awake
+)
+
+// wantsEvent reports whether a message to the peer has to wake it.
+func (p *peer) wantsEvent() bool {
+	switch p.world.ways {
+	case byRings:
+		return false
+	case byEvents:
+		return true
+	}
+	return p.asleep()
+}
+
+// wakeUp wakes a peer that has fallen asleep while a message was on its way into its ring.
+func (p *peer) wakeUp() error {
+	if p.woken || !p.asleep() || p.out.written == p.out.consumed || p.farewell != staying {
+		return nil // nothing is sent to a peer that was asked to disconnect
+	}
+	_, err := p.sendEager(&header{kind: wakeMessage}, nil)
+	return err
+}
+
+// yieldProcessor lets another process run. Go's runtime does not know of the call: moving this thread's work to
+// another thread would cost more than the call.
+func yieldProcessor() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -104,7 +104,7 @@ func (p *peer) acknowledgeAll() error {
 
 // advance sends a message of the queue, or an offer of it.
 func (p *peer) advance(o *outgoing) (bool, error) {
-	if o.region == nil && !o.synchronous && len(o.memory) <= eagerLimit && !p.full && (p.credit != 0 || len(o.memory) <= mostInRing(int(p.out.size))) {
+	if o.region == nil && len(o.memory) <= eagerLimit && !p.full && (p.credit != 0 || len(o.memory) <= mostInRing(int(p.out.size))) {
 		sent, err := p.try(&o.header, o.memory)
 		if sent && err == nil { // after an error, the end of the world completes it
 			o.request.complete(Status{}, nil)

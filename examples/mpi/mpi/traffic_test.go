@@ -11,8 +11,6 @@ import (
 // wildcards. Each arrives once and whole, and none overtakes another that the same receive could have got.
 func TestTraffic(t *testing.T) { runRanks(t, 4, "traffic") }
 
-func init() { tasks["traffic"] = traffic }
-
 // planned is a message of the plan. All ranks compute the same plan.
 type planned struct {
 	number       int // in the plan; messages of a pair are in this order

@@ -7,12 +7,6 @@ import (
 	"testing"
 )
 
-func init() {
-	tasks["sizes"] = sizesTask
-	tasks["pair"] = pairTask
-	tasks["flood"] = floodTask
-}
-
 // Messages of 0 bytes to 8 MiB arrive whole, whether or not they are expected.
 func TestSizes(t *testing.T) { runRanks(t, 2, "sizes") }
 
@@ -194,23 +188,24 @@ func arguments(w *World) error {
 	_, received := Recv(w.Comm, one, 0, -2)
 	_, exchanged := Sendrecv(w.Comm, one, 2, 0, one, 2, 0)
 	for name, err := range map[string]error{
-		"Send to rank 2":        Send(w.Comm, one, 2, 0),
-		"Send to rank -1":       Send(w.Comm, one, AnySource, 0),
-		"Send with tag -1":      Send(w.Comm, one, 0, AnyTag),
-		"Recv with tag -2":      received,
-		"Sendrecv with rank 2":  exchanged,
-		"Probe of rank 2":       probed,
-		"Iprobe of tag -2":      iprobed,
-		"Split with color -2":   split,
-		"Bcast from rank 2":     Bcast(w.Comm, one, 2),
-		"Reduce to rank -1":     Reduce(w.Comm, one, one, Sum, -1),
-		"Reduce to another len": Reduce(w.Comm, one, nil, Sum, w.Rank()),
-		"Allreduce":             Allreduce(w.Comm, one, nil, Sum),
-		"Gather":                Gather(w.Comm, one, one, w.Rank()),
-		"Gather to rank 2":      Gather(w.Comm, one, one, 2),
-		"Scatter":               Scatter(w.Comm, one, one, w.Rank()),
-		"Allgather":             Allgather(w.Comm, one, one),
-		"Alltoall":              Alltoall(w.Comm, one, one),
+		"Send to rank 2":         Send(w.Comm, one, 2, 0),
+		"Send to rank -1":        Send(w.Comm, one, AnySource, 0),
+		"Send with tag -1":       Send(w.Comm, one, 0, AnyTag),
+		"Recv with tag -2":       received,
+		"Sendrecv with rank 2":   exchanged,
+		"Probe of rank 2":        probed,
+		"Iprobe of tag -2":       iprobed,
+		"Split with color -2":    split,
+		"Bcast from rank 2":      Bcast(w.Comm, one, 2),
+		"Reduce to rank -1":      Reduce(w.Comm, one, one, Sum, -1),
+		"Reduce to no numbers":   Reduce(w.Comm, one, nil, Sum, w.Rank()),
+		"Reduce by nothing":      Reduce(w.Comm, one, one, nil, 0),
+		"Allreduce to none":      Allreduce(w.Comm, one, nil, Sum),
+		"Allreduce by nothing":   Allreduce(w.Comm, one, one, nil),
+		"Gather to one number":   Gather(w.Comm, one, one, w.Rank()),
+		"Gather to rank 2":       Gather(w.Comm, one, one, 2),
+		"Allgather to one":       Allgather(w.Comm, one, one),
+		"Alltoall of one number": Alltoall(w.Comm, one, one),
 	} {
 		if !errors.Is(err, ErrArgument) {
 			return fmt.Errorf("%s: got %v", name, err)
@@ -267,6 +262,40 @@ func floodTask(w *World) error {
 		if _, err := Recv(w.Comm, got[:], peer, 0); err != nil || got[0] != i {
 			return fmt.Errorf("message %d one way: got %v, %v", i, got, err)
 		}
+	}
+	return nil
+}
+
+// Memory of long messages is registered once, however many use it. Registrations that have been idle for long make
+// room for others.
+func TestMemoryStaysRegistered(t *testing.T) { runRanks(t, 2, "same memory") }
+
+func sameMemory(w *World) error {
+	const length, rounds = 256 << 10, 20
+	peer := 1 - w.Rank()
+	out, in := numbersFrom(w.Rank(), length), make([]uint8, length)
+	for i := range rounds {
+		// Pieces of the memory count as registered, too.
+		n := length - i*100
+		if _, err := Sendrecv(w.Comm, out[i:n], peer, i, in[:n-i], peer, i); err != nil {
+			return err
+		}
+	}
+	if s := w.Stats(); s.Registered != 2 || s.Found != 2*rounds-2 {
+		return fmt.Errorf("memory was registered %d times, and was registered already %d times", s.Registered, s.Found)
+	}
+	const long = 8 << 20
+	out = make([]uint8, long)
+	for range keptRegistered/long + 2 {
+		if _, err := Sendrecv(w.Comm, out, peer, 0, make([]uint8, long), peer, 0); err != nil {
+			return err
+		}
+		if s := w.registrations.Stats(); s.IdleBytes > keptRegistered {
+			return fmt.Errorf("%d bytes stay registered", s.IdleBytes)
+		}
+	}
+	if s := w.registrations.Stats(); s.Evictions == 0 {
+		return fmt.Errorf("nothing was evicted")
 	}
 	return nil
 }

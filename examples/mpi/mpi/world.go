@@ -61,7 +61,6 @@ type World struct {
 	attr          udat.EPAttr
 	bound         time.Duration
 	keep          int // mostKept, except in tests
-	thresholds    thresholds
 	depth         int // how many operations an endpoint has room for
 	// iwarp says that a send or a write completes when it has been handed to TCP, not when it has arrived.
 	iwarp bool
@@ -80,13 +79,9 @@ type World struct {
 	areas    areas
 	receives receives
 	staging  staging
-	scratch  scratch
 	matcher  matcher
 	comms    map[uint32]*Comm          // by id
-	due      []task                    // that run is to advance
 	handlers map[uint32]func(*message) // by context
-	// spareReceives are for calls that wait until their receive is done.
-	spareReceives []*receive
 
 	driven     bool               // a waiting goroutine makes progress
 	wake       context.CancelFunc // ends the sleep of that goroutine
@@ -154,7 +149,7 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 
 // newWorld returns a world that has no adapter yet.
 func newWorld(rank, size int, options Options) *World {
-	w := &World{rank: rank, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, thresholds: usualThresholds, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
+	w := &World{rank: rank, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)
@@ -195,27 +190,12 @@ func (w *World) join(ctx context.Context, options Options) error {
 
 // begin starts the goroutines that make progress and check connections, and connects the neighbors.
 func (w *World) begin() error {
-	w.keepUp(w.tend)
-	w.keepUp(w.guard)
+	w.work.Add(2)
+	go w.tend()
+	go w.guard()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.watch()
-}
-
-// keepUp does something in a goroutine, and again in another one if an operation of the program has ended the first.
-func (w *World) keepUp(do func()) {
-	w.work.Add(1)
-	go func() {
-		defer w.work.Done()
-		over := false
-		defer func() {
-			if !over {
-				w.keepUp(do)
-			}
-		}()
-		do()
-		over = true
-	}()
 }
 
 // hear notices the end of the launcher.
@@ -372,11 +352,6 @@ func (w *World) depart() error {
 func (w *World) finish() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.comms {
-		for m := range w.matcher.messages(c.collectiveContext()) {
-			c.refuseClosed(m) // it was asked before
-		}
-	}
 	w.flush()
 	return w.await(w.quiet)
 }
@@ -444,7 +419,6 @@ func (w *World) free() error {
 			_ = p.readDone(nil)
 		}
 	}
-	w.run()
 	return err
 }
 
@@ -477,4 +451,72 @@ func (w *World) Adapter() string {
 		return ""
 	}
 	return w.ia.Name()
+}
+
+// openAdapter opens the adapter of that name. Without a name it opens the first that works: first those of the
+// registry, then the devices.
+func openAdapter(name string) (*udat.IA, error) {
+	if name != "" {
+		return udat.Open(name)
+	}
+	infos, err := udat.Providers()
+	if err != nil {
+		return nil, err
+	}
+	tried, last := 0, errors.New("there is no RDMA device")
+	for _, info := range infos {
+		ia, err := udat.Open(info.IAName)
+		if err == nil {
+			return ia, nil
+		}
+		tried, last = tried+1, err
+	}
+	devices, err := device.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range devices {
+		ia, err := udat.Open(d.Name)
+		if err == nil {
+			return ia, nil
+		}
+		tried, last = tried+1, err
+	}
+	return nil, fmt.Errorf("none of %d adapters opens; the last: %w", tried, last)
+}
+
+// providerName returns a name that differs for providers that cannot connect to each other.
+func providerName(attr udat.ProviderAttr) string {
+	for _, a := range attr.ProviderSpecificAttr {
+		if a.Name == "DAT_IB_PROVIDER_NAME" {
+			return a.Value
+		}
+	}
+	return attr.ProviderName
+}
+
+// Stats counts what a rank has done to pass messages since Init.
+type Stats struct {
+	Short      uint64 // messages written into peers' rings, including those of the protocol
+	Eager      uint64 // messages sent to shared receive queues, including those of the protocol
+	Offered    uint64 // messages that were offered for the receiver to read
+	Reports    uint64 // RDMA writes that told peers what they are allowed
+	Parted     uint64 // connections that were ended because there were too many
+	Sleeps     uint64 // times that a goroutine slept because nothing arrived
+	Naps       uint64 // sleeps that ended by themselves
+	Late       uint64 // naps after which there was something that no event had reported
+	Registered uint64 // long messages, and long pieces of windows, whose memory was registered
+	Found      uint64 // those whose memory was registered already
+}
+
+// Stats returns the counters.
+func (w *World) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.stats
+	if w.registrations != nil {
+		c := w.registrations.Stats()
+		s.Registered, s.Found = c.Misses, c.Hits
+	}
+	return s
 }

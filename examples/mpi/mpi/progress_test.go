@@ -1,0 +1,228 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func (w *World) fallAsleep() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.doze()
+}
+
+// Messages to a rank that has said that it sleeps make events, until it has sent something again.
+func TestMessagesToSleeper(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		a, b := pair(t, adapter)
+		deliver(t, b, a)
+		before := a.Stats()
+		deliver(t, a, b)
+		if now := a.Stats(); now.Short != before.Short+1 || now.Eager != before.Eager {
+			t.Errorf("to a rank that is awake: %+v, before %+v", now, before)
+		}
+		b.fallAsleep()
+		until(t, a, a.peers[1].asleep)
+		before = a.Stats()
+		deliver(t, a, b)
+		if now := a.Stats(); now.Short != before.Short || now.Eager != before.Eager+1 {
+			t.Errorf("to a rank that sleeps: %+v, before %+v", now, before)
+		}
+		deliver(t, b, a)
+		before = a.Stats()
+		deliver(t, a, b)
+		if now := a.Stats(); now.Short != before.Short+1 || now.Eager != before.Eager {
+			t.Errorf("to a rank that is awake again: %+v, before %+v", now, before)
+		}
+	})
+}
+
+// A rank that falls asleep while a message is on its way into its ring is woken once.
+func TestMessageCrossesSleep(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		a, b := pair(t, adapter)
+		deliver(t, b, a)
+		before := a.Stats()
+		incoming := Irecv(b.Comm, make([]int, 1), 0, 0)
+		if _, done, err := Isend(a.Comm, []int{1}, 1, 0).Test(); !done || err != nil {
+			t.Fatal(done, err)
+		}
+		if now := a.Stats(); now.Short != before.Short+1 {
+			t.Fatalf("the message did not go into the ring: %+v, before %+v", now, before)
+		}
+		b.fallAsleep()
+		until(t, a, func() bool { return a.stats.Eager > before.Eager })
+		until(t, b, func() bool { return incoming.done })
+		for range 100 {
+			b.fallAsleep()
+			until(t, a, a.peers[1].asleep)
+		}
+		if now := a.Stats(); now.Eager != before.Eager+1 {
+			t.Errorf("it was woken %d times", now.Eager-before.Eager)
+		}
+		// Nothing wakes it while it has read everything.
+		deliver(t, b, a)
+		b.fallAsleep()
+		until(t, a, a.peers[1].asleep)
+		if now := a.Stats(); now.Eager != before.Eager+1 {
+			t.Error("it was woken without a reason")
+		}
+	})
+}
+
+// The peer takes a rank that sends to be awake. So if another of its goroutines sleeps, sending wakes that goroutine.
+func TestSendWakesSleeper(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		a, b := pair(t, adapter)
+		deliver(t, b, a)
+		roused := false
+		a.mu.Lock()
+		a.wake = func() { roused = true }
+		a.mu.Unlock()
+		if _, done, err := Isend(a.Comm, []int{1}, 1, 0).Test(); !done || err != nil {
+			t.Fatal(done, err)
+		}
+		a.mu.Lock()
+		a.wake = nil
+		a.mu.Unlock()
+		if !roused {
+			t.Error("it still sleeps")
+		}
+		if _, _, err := Iprobe(b.Comm, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		until(t, b, func() bool {
+			_, there := b.probe(0, 0)
+			return there
+		})
+	})
+}
+
+// A rank that waits long leaves the processor to others: it sleeps, and wakes to look by itself less and less often. The
+// goroutine that makes progress for a rank that computes does not wake at all.
+func TestLongWait(t *testing.T) { runRanks(t, 2, "long wait") }
+
+func longWait(w *World) error {
+	const (
+		wait       = 2 * time.Second
+		mostSleeps = 40      // a rank needs about 20: each is half as long as all before it together
+		mostTurns  = 100_000 // before it first sleeps
+	)
+	if err := Barrier(w.Comm); err != nil {
+		return err
+	}
+	if w.Rank() == 0 {
+		time.Sleep(wait)
+		return Send(w.Comm, []int{1}, 1, 0)
+	}
+	resting := make(chan error, 1)
+	go func() { resting <- w.awaitRest() }()
+	sleepsBefore, turnsBefore := w.efforts()
+	if _, err := Recv(w.Comm, []int{0}, 0, 0); err != nil {
+		return err
+	}
+	sleeps, turns := w.efforts()
+	sleeps, turns = sleeps-sleepsBefore, turns-turnsBefore
+	if sleeps > mostSleeps || turns > mostTurns {
+		return fmt.Errorf("in a wait of %v the rank has looked %d times, and slept %d times; want at most %d and %d", wait, turns, sleeps, mostTurns, mostSleeps)
+	}
+	return <-resting
+}
+
+// awaitRest waits until the goroutine that makes progress for a rank that computes waits for the one that drives.
+func (w *World) awaitRest() error {
+	for range 100 {
+		w.mu.Lock()
+		resting := w.driverLeft != nil
+		w.mu.Unlock()
+		if resting {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return errors.New("the goroutine for ranks that compute wakes while another one drives")
+}
+
+// efforts returns how many times a rank has slept, and has looked at the rings.
+func (w *World) efforts() (sleeps, turns uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stats.Sleeps, uint64(w.turn)
+}
+
+// A program that calls Test or Iprobe in a loop leaves the processor to the others: more ranks than processors, or a
+// goroutine of the same rank that waits.
+func TestGlancing(t *testing.T) { runRanks(t, 4, "glancing") }
+
+func glancing(w *World) error {
+	const rounds = 60
+	for _, way := range []struct {
+		name   string
+		glance func(r *Request) (bool, error)
+	}{
+		{"Test", func(r *Request) (bool, error) { _, done, err := r.Test(); return done, err }},
+		{"Iprobe", func(r *Request) (bool, error) {
+			if _, _, err := Iprobe(w.Comm, AnySource, 1); err != nil {
+				return false, err
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return r.done, r.err
+		}},
+	} {
+		glances := 0
+		for range rounds {
+			r := Irecv(w.Comm, []int{0}, (w.Rank()+1)%w.Size(), 0)
+			if err := Send(w.Comm, []int{1}, (w.Rank()-1+w.Size())%w.Size(), 0); err != nil {
+				return err
+			}
+			for done := false; !done; glances++ {
+				var err error
+				if done, err = way.glance(r); err != nil {
+					return err
+				}
+			}
+		}
+		if glances > rounds*mostGlances {
+			return fmt.Errorf("%s in a loop: %d calls for %d messages", way.name, glances, rounds)
+		}
+		if err := Barrier(w.Comm); err != nil {
+			return err
+		}
+	}
+	return besideGlances(w, rounds)
+}
+
+// mostGlances is how many calls a message may take on average. It takes up to 200. If they do not let others run, it takes
+// thousands.
+const mostGlances = 1000
+
+// besideGlances has one goroutine in collective operations, and another that glances.
+func besideGlances(w *World, rounds int) error {
+	over := make(chan error, 1)
+	r := Irecv(w.Comm, []int{0}, w.Rank(), 2)
+	var glances atomic.Int64
+	go func() {
+		for ; ; glances.Add(1) {
+			if _, done, err := r.Test(); done || err != nil {
+				over <- err
+				return
+			}
+		}
+	}()
+	for range rounds {
+		if err := Barrier(w.Comm); err != nil {
+			return err
+		}
+	}
+	if n := int(glances.Load()); n > rounds*mostGlances {
+		return fmt.Errorf("beside %d calls of Test: %d barriers", n, rounds)
+	}
+	if err := Send(w.Comm, []int{1}, w.Rank(), 2); err != nil {
+		return err
+	}
+	return <-over
+}
