@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"unsafe"
 )
 
@@ -92,7 +91,7 @@ func (c *Comm) enter(name string, root int, kind elementKind) error {
 	fmt.Fprint(h, name, root, kind)
 	sum := h.Sum32()
 	c.running, c.tag = name, c.sequence<<digestBits|int(sum^sum>>digestBits)&(1<<digestBits-1)&^purposeMask
-	for m := range w.matcher.messages(c.collectiveContext()) { // of ranks that were faster
+	for _, m := range w.matcher.messages(c.collectiveContext()) { // of ranks that were faster
 		if c.stray(m) {
 			return w.err
 		}
@@ -121,7 +120,7 @@ func (c *Comm) stray(m *message) bool {
 	switch ended := behind > 0 && behind < sequences/2; {
 	case running && m.tag&^purposeMask != c.tag:
 		wrong("called another one than " + c.running)
-	case running && purpose == answer && w.matcher.posted.find(envelope{m.context, m.source, c.tag}) != nil:
+	case running && purpose == answer && w.matcher.waiting(envelope{m.context, m.source, c.tag}) != nil:
 		wrong("ended " + c.running + " without a message that this rank needs")
 	case ended && purpose == content:
 		wrong("called another one than this rank, which has ended its own")
@@ -138,7 +137,7 @@ func (c *Comm) stray(m *message) bool {
 // ask has ranks asked for what collective operations have waited for since an earlier call. Those that have not called
 // the operation yet are asked again.
 func (w *World) ask() {
-	for _, r := range slices.Collect(w.matcher.receives()) {
+	for _, r := range w.matcher.receives() {
 		if c := r.comm; r.context == c.collectiveContext() {
 			if r.waited {
 				_, _ = c.begin(r.context, data{}, c.rankOf(r.source), c.tag|question) // as above

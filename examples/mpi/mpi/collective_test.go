@@ -279,8 +279,8 @@ func commsTask(w *World) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.comms) != 1 || w.matcher.unexpected.count != 0 {
-		return fmt.Errorf("%d communicators and %d places of messages stay", len(w.comms), w.matcher.unexpected.count)
+	if len(w.comms) != 1 || len(w.matcher.unexpected) != 0 {
+		return fmt.Errorf("%d communicators and %d places of messages stay", len(w.comms), len(w.matcher.unexpected))
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (c *Comm) forget() {
 	delete(w.comms, c.id)
 	for _, context := range []uint32{c.userContext(), c.collectiveContext()} {
 		delete(w.handlers, context)
-		for m := range w.matcher.messages(context) {
+		for _, m := range w.matcher.messages(context) {
 			w.matcher.forget(m)
 			w.release(m)
 			w.discard(m)

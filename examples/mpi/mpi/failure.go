@@ -105,7 +105,7 @@ func (w *World) fail(err error) {
 		errors.As(err, &dead)
 		w.part(notice, dead.Rank)
 	}
-	for _, r := range slices.Collect(w.matcher.receives()) {
+	for _, r := range w.matcher.receives() {
 		w.matcher.withdraw(r)
 		r.request.complete(Status{}, err)
 	}
@@ -164,7 +164,7 @@ func (w *World) expire(cause error) {
 			texts = append(texts, text)
 		}
 	}
-	for r := range w.matcher.receives() {
+	for _, r := range w.matcher.receives() {
 		switch {
 		case r.context == r.comm.collectiveContext():
 			add("rank %d (%s)", r.source, r.comm.running)

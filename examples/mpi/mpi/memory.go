@@ -122,10 +122,6 @@ type registration struct {
 // collector cannot free this memory until other memory replaces it.
 const keptRegistered = 64 << 20
 
-func newRegistrations(pz *udat.PZ) (*mem.RegistrationCache, error) {
-	return mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{IdleBytes: keptRegistered})
-}
-
 // register registers memory to send a message from or to receive one in, unless it still is registered.
 func (w *World) register(memory []byte) (*registration, error) {
 	privileges := udat.MemPrivLocalRead | udat.MemPrivLocalWrite | udat.MemPrivRemoteRead
@@ -146,9 +142,6 @@ func (r *registration) triplet() (udat.RMRTriplet, error) {
 	}
 	return r.RMRTriplet(0, r.length)
 }
-
-// segment returns a piece of the memory.
-func (r *registration) segment(at, length int) (udat.Segment, error) { return r.Segment(at, length) }
 
 // release says that the memory is no longer needed.
 func (r *registration) release() error {

@@ -314,13 +314,10 @@ const (
 // wake, if not nil, is set to a function that ends a nap.
 func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 	began := time.Now()
-	for woken := true; ; {
+	for {
 		w.doze()
-		news := w.pollAll() // a peer that took this rank to be awake may have sent something
-		if news && !woken {
-			w.stats.Late++
-		}
-		if news || something() || w.running.Err() != nil {
+		// A peer that took this rank to be awake may have sent something.
+		if w.pollAll() || something() || w.running.Err() != nil {
 			return
 		}
 		nap := min(max(shortestNap, time.Since(began)/2), longestNap)
@@ -337,12 +334,8 @@ func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 		if err != nil && ctx.Err() == nil {
 			w.fail(err)
 		}
-		woken = ctx.Err() != context.DeadlineExceeded
 		cancel()
 		w.stats.Sleeps++
-		if !woken {
-			w.stats.Naps++
-		}
 	}
 }
 

@@ -248,7 +248,7 @@ func (p *peer) putPieces(numbers []byte, to udat.RMRTriplet) error {
 			return errors.Join(err, region.release())
 		}
 		n := min(pieceSize, len(numbers)-at)
-		segment, err := region.segment(at, n)
+		segment, err := region.Segment(at, n)
 		if err != nil {
 			return err
 		}
@@ -368,7 +368,7 @@ func (win *window) listen() {
 			}
 		})
 	}
-	for m := range w.matcher.messages(win.comm.userContext()) { // that were faster
+	for _, m := range w.matcher.messages(win.comm.userContext()) { // that were faster
 		w.matcher.forget(m)
 		w.release(m)
 		w.handlers[m.context](m)

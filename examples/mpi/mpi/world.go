@@ -216,7 +216,7 @@ func (w *World) hear() {
 // open creates everything that the connections share.
 func (w *World) open(name string) error {
 	var err error
-	if w.ia, err = openAdapter(name); err != nil {
+	if w.ia, err = adapter.Open(name); err != nil {
 		return err
 	}
 	if w.pz, err = udat.CreatePZ(w.ia); err != nil {
@@ -258,7 +258,7 @@ func (w *World) open(name string) error {
 	if err != nil {
 		return err
 	}
-	if w.registrations, err = newRegistrations(w.pz); err != nil {
+	if w.registrations, err = mem.CreateRegistrationCache(w.pz, mem.RegistrationCacheLimits{IdleBytes: keptRegistered}); err != nil {
 		return err
 	}
 	if w.receives.srq, err = udat.CreateSRQ(w.ia, w.pz, udat.SRQAttr{MaxRecvDTOs: w.receives.most + receivesAtOnce, MaxRecvIOV: 1}); err != nil {
@@ -453,38 +453,6 @@ func (w *World) Adapter() string {
 	return w.ia.Name()
 }
 
-// openAdapter opens the adapter of that name. Without a name it opens the first that works: first those of the
-// registry, then the devices.
-func openAdapter(name string) (*udat.IA, error) {
-	if name != "" {
-		return udat.Open(name)
-	}
-	infos, err := udat.Providers()
-	if err != nil {
-		return nil, err
-	}
-	tried, last := 0, errors.New("there is no RDMA device")
-	for _, info := range infos {
-		ia, err := udat.Open(info.IAName)
-		if err == nil {
-			return ia, nil
-		}
-		tried, last = tried+1, err
-	}
-	devices, err := device.List()
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range devices {
-		ia, err := udat.Open(d.Name)
-		if err == nil {
-			return ia, nil
-		}
-		tried, last = tried+1, err
-	}
-	return nil, fmt.Errorf("none of %d adapters opens; the last: %w", tried, last)
-}
-
 // providerName returns a name that differs for providers that cannot connect to each other.
 func providerName(attr udat.ProviderAttr) string {
 	for _, a := range attr.ProviderSpecificAttr {
@@ -503,8 +471,6 @@ type Stats struct {
 	Reports    uint64 // RDMA writes that told peers what they are allowed
 	Parted     uint64 // connections that were ended because there were too many
 	Sleeps     uint64 // times that a goroutine slept because nothing arrived
-	Naps       uint64 // sleeps that ended by themselves
-	Late       uint64 // naps after which there was something that no event had reported
 	Registered uint64 // long messages, and long pieces of windows, whose memory was registered
 	Found      uint64 // those whose memory was registered already
 }
