@@ -288,7 +288,7 @@ func (r *receive) fill(element elementKind, length int, payload []byte, source, 
 
 // outcome returns what a receive reports about a message that is in its buffer.
 func (r *receive) outcome(element elementKind, length, source, tag int) (Status, error) {
-	status := r.comm.status(element, length, source, tag)
+	status := statusOf(element, length, source, tag)
 	switch {
 	case element != r.buffer.kind:
 		return status, ErrType

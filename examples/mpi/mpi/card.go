@@ -25,7 +25,6 @@ type card struct {
 	Build    string // identifies the build of the program
 	Machine  string // byte order and word size
 	Size     int    // of the job
-	Host     string
 	Nonce    uint64
 
 	Provider  string // of the adapter
@@ -42,10 +41,9 @@ func newCard(size int) card {
 	if one := uint16(1); *(*byte)(unsafe.Pointer(&one)) == 1 {
 		order = "little"
 	}
-	host, _ := os.Hostname() // without a name, all ranks seem to be on one host
 	c := card{
 		Protocol: protocolVersion, Build: buildID(), Machine: order + strconv.Itoa(strconv.IntSize),
-		Size: size, Host: host, Nonce: rand.Uint64(),
+		Size: size, Nonce: rand.Uint64(),
 	}
 	if alterCard != nil {
 		alterCard(&c)

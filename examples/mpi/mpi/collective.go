@@ -113,7 +113,7 @@ func (c *Comm) leave(err error) {
 // stray handles a message of a collective operation for which no receive is posted. It reports whether the message
 // can be discarded. The caller holds mu.
 func (c *Comm) stray(m *message) bool {
-	w, from, purpose := c.world, c.rankOf(m.source), m.tag&purposeMask
+	w, from, purpose := c.world, m.source, m.tag&purposeMask
 	behind := (c.sequence - m.tag>>digestBits + sequences) % sequences
 	running := c.running != "" && behind == 0
 	wrong := func(what string) { w.fail(fmt.Errorf("%w: rank %d has %s", ErrMismatch, from, what)) }
@@ -140,7 +140,7 @@ func (w *World) ask() {
 	for _, r := range w.matcher.receives() {
 		if c := r.comm; r.context == c.collectiveContext() {
 			if r.waited {
-				_, _ = c.begin(r.context, data{}, c.rankOf(r.source), c.tag|question) // as above
+				_, _ = c.begin(r.context, data{}, r.source, c.tag|question) // as above
 			}
 			r.waited = true
 		}
@@ -229,7 +229,7 @@ func Barrier(c *Comm) error {
 		// A rank hears from the one before it, and then knows of as many ranks as the distance is; so it doubles.
 		size, none := c.Size(), dataOf([]byte(nil))
 		for distance := 1; distance < size; distance *= 2 {
-			o.exchange(none, (c.rank+distance)%size, none, (c.rank-distance+size)%size)
+			o.exchange(none, (c.Rank()+distance)%size, none, (c.Rank()-distance+size)%size)
 		}
 	})
 }
@@ -242,7 +242,7 @@ func Bcast[T Number](c *Comm, numbers []T, root int) error {
 // bcast sends along a binomial tree: a rank gets the numbers from the one at its position without the lowest bit.
 func (o *collective) bcast(numbers data, root int) {
 	size, bit := o.comm.Size(), 1
-	position := (o.comm.rank - root + size) % size
+	position := (o.comm.Rank() - root + size) % size
 	for bit < size && position&bit == 0 {
 		bit *= 2
 	}
@@ -276,17 +276,17 @@ func Max[T Real](a, b T) T { return max(a, b) }
 // or ends its goroutine, the world fails on all ranks.
 func Reduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) error {
 	err := cmp.Or(c.checkRoot(root), checkOperation(operation))
-	if err == nil && c.rank == root {
+	if err == nil && c.Rank() == root {
 		err = checkLength("result", len(result), len(send), 1)
 	}
 	return c.collectively("Reduce", root, kindOf[T](), err, func(o *collective) {
 		partial := reduce(o, send, operation)
 		switch {
-		case c.rank == root && root == 0:
+		case c.Rank() == root && root == 0:
 			copy(result, partial)
-		case c.rank == root:
+		case c.Rank() == root:
 			o.receive(dataOf(result), 0)
-		case c.rank == 0:
+		case c.Rank() == 0:
 			o.send(dataOf(partial), root)
 		}
 	})
@@ -300,12 +300,12 @@ func reduce[T Number](o *collective, send []T, operation func(a, b T) T) (partia
 	partial, other := memory[:n], memory[n:]
 	copy(partial, send)
 	for bit := 1; bit < c.Size(); bit *= 2 {
-		if c.rank&bit != 0 {
-			o.send(dataOf(partial), c.rank-bit)
+		if c.Rank()&bit != 0 {
+			o.send(dataOf(partial), c.Rank()-bit)
 			break
 		}
-		if c.rank+bit < c.Size() {
-			if o.receive(dataOf(other), c.rank+bit); o.err != nil {
+		if c.Rank()+bit < c.Size() {
+			if o.receive(dataOf(other), c.Rank()+bit); o.err != nil {
 				break
 			}
 			for i := range partial {
@@ -321,7 +321,7 @@ func Allreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) er
 	err := cmp.Or(checkOperation(operation), checkLength("result", len(result), len(send), 1))
 	return c.collectively("Allreduce", 0, kindOf[T](), err, func(o *collective) {
 		partial := reduce(o, send, operation)
-		if c.rank == 0 {
+		if c.Rank() == 0 {
 			copy(result, partial)
 		}
 		o.bcast(dataOf(result), 0)
@@ -331,11 +331,11 @@ func Allreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) er
 // Gather collects the numbers of all ranks on the root, in the order of the ranks. Other ranks may pass nil for all.
 func Gather[T Number](c *Comm, send, all []T, root int) error {
 	err := c.checkRoot(root)
-	if err == nil && c.rank == root {
+	if err == nil && c.Rank() == root {
 		err = checkLength("all", len(all), len(send), c.Size())
 	}
 	return c.collectively("Gather", root, kindOf[T](), err, func(o *collective) {
-		if c.rank != root {
+		if c.Rank() != root {
 			o.send(dataOf(send), root)
 			return
 		}
@@ -353,9 +353,9 @@ func Allgather[T Number](c *Comm, send, all []T) error {
 	size := c.Size()
 	return c.collectively("Allgather", 0, kindOf[T](), checkLength("all", len(all), len(send), size), func(o *collective) {
 		// The parts go around a ring: each rank sends on what it has received from the rank before it.
-		copy(part(all, c.rank, size), send)
+		copy(part(all, c.Rank(), size), send)
 		for step := range size - 1 {
-			o.exchange(dataOf(part(all, (c.rank-step+size)%size, size)), (c.rank+1)%size, dataOf(part(all, (c.rank-step-1+size)%size, size)), (c.rank-1+size)%size)
+			o.exchange(dataOf(part(all, (c.Rank()-step+size)%size, size)), (c.Rank()+1)%size, dataOf(part(all, (c.Rank()-step-1+size)%size, size)), (c.Rank()-1+size)%size)
 		}
 	})
 }
@@ -370,10 +370,10 @@ func Alltoall[T Number](c *Comm, send, receive []T) error {
 			copy(copied, send)
 			send = copied
 		}
-		copy(part(receive, c.rank, size), part(send, c.rank, size))
+		copy(part(receive, c.Rank(), size), part(send, c.Rank(), size))
 		// One partner at a time: soft-RoCE fails with hundreds of megabytes under way.
 		for distance := 1; distance < size; distance++ {
-			from, to := (c.rank-distance+size)%size, (c.rank+distance)%size
+			from, to := (c.Rank()-distance+size)%size, (c.Rank()+distance)%size
 			o.exchange(dataOf(part(send, to, size)), to, dataOf(part(receive, from, size)), from)
 		}
 	})

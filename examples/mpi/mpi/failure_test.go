@@ -121,15 +121,15 @@ func deathTask(w *World) error {
 
 // deathPrelude connects some ranks with the victim, but not rank 4.
 func deathPrelude(w *World) error {
-	color := 0
 	if w.Rank() == 4 {
-		color = Undefined
+		return nil
 	}
-	c, err := w.Split(color, 0)
-	if err != nil || c == nil {
-		return err
+	for other := range 4 {
+		if _, err := Sendrecv(w.Comm, []int{1}, other, 0, []int{0}, other, 0); err != nil {
+			return err
+		}
 	}
-	return Allreduce(c, []int{1}, []int{0}, Sum)
+	return nil
 }
 
 func namesRank(err error, rank int) error {
@@ -325,18 +325,6 @@ func TestLauncherGoneIsTold(t *testing.T) {
 			if err := w.Close(); !errors.Is(err, ErrLauncherGone) {
 				t.Errorf("rank %d: Close returns %v", rank, err)
 			}
-		}
-	})
-}
-
-// A rank can end the job.
-func TestAbort(t *testing.T) {
-	onAdapters(t, func(t *testing.T, adapter string) {
-		out := &output{}
-		err := taskJob(adapter, 3, "abort", out).Run(context.Background())
-		var exit *launch.ExitError
-		if !errors.As(err, &exit) || exit.Code != 7 {
-			t.Errorf("the job ended with %v\n%s", err, out.text.String())
 		}
 	})
 }

@@ -82,7 +82,7 @@ func mixTask(w *World) error {
 type mixer struct {
 	random *rand.Rand // the same on all ranks
 	own    *rand.Rand
-	comms  []*Comm // this rank has one of each group; the first one has all ranks
+	comms  []*Comm
 	tag    int
 	// pending are operations that have begun, and checks what they must have brought.
 	pending []*Request
@@ -120,7 +120,7 @@ func (m *mixer) run(steps int) error {
 	return m.window.Free()
 }
 
-// comm returns a communicator of this rank. Those of other ranks may have another size.
+// comm returns a communicator.
 func (m *mixer) comm() *Comm { return m.comms[m.random.IntN(len(m.comms))] }
 
 // length returns how many numbers an operation has: mostly few.
@@ -206,19 +206,9 @@ func (m *mixer) collective() error {
 	return nil
 }
 
-// communicator creates one of all ranks, of some, or with another order.
+// communicator creates one, and frees the oldest if there are many.
 func (m *mixer) communicator() error {
-	of, kind := m.comm(), m.random.IntN(3)
-	var c *Comm
-	var err error
-	switch kind {
-	case 0:
-		c, err = of.Dup()
-	case 1:
-		c, err = of.Split(of.Rank()%2, 0)
-	case 2:
-		c, err = of.Split(0, -of.Rank())
-	}
+	c, err := m.comm().Dup()
 	m.comms = append(m.comms, c)
 	if err != nil || len(m.comms) <= 8 {
 		return err

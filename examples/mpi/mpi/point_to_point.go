@@ -14,10 +14,15 @@ const (
 
 // Status describes a message that was received or probed.
 type Status struct {
-	Source int // rank in the communicator
+	Source int // rank
 	Tag    int
 	// Count is how many numbers the message has, even if the buffer was shorter.
 	Count int
+}
+
+// statusOf describes a message to the program.
+func statusOf(element elementKind, length, source, tag int) Status {
+	return Status{Source: source, Tag: tag, Count: length / max(element.size(), 1)}
 }
 
 // Request is a send or a receive that may be under way. The program must not touch its memory until Wait returns. Wait
@@ -178,8 +183,8 @@ func (c *Comm) glance(source, tag int) (Status, bool, error) {
 
 // probe is Iprobe without looking for new messages. The caller holds mu.
 func (c *Comm) probe(source, tag int) (Status, bool) {
-	if m := c.world.matcher.probe(c.envelope(c.userContext(), source, tag)); m != nil {
-		return c.status(m.element, m.length, m.source, m.tag), true
+	if m := c.world.matcher.probe(envelope{c.userContext(), source, tag}); m != nil {
+		return statusOf(m.element, m.length, m.source, m.tag), true
 	}
 	return Status{}, false
 }
@@ -208,14 +213,6 @@ func (c *Comm) checkReceive(source, tag int) error {
 	return nil
 }
 
-// envelope returns the envelope of a receive, with the source as a rank of the world.
-func (c *Comm) envelope(context uint32, source, tag int) envelope {
-	if source >= 0 {
-		source = c.group[source]
-	}
-	return envelope{context, source, tag}
-}
-
 // isend begins a send and returns its request.
 func (c *Comm) isend(context uint32, numbers data, dest, tag int) *Request {
 	w := c.world
@@ -237,14 +234,13 @@ func (c *Comm) begin(context uint32, numbers data, dest, tag int) (*Request, err
 	if w.err != nil {
 		return nil, w.err
 	}
-	to := c.group[dest]
-	if to == w.rank {
+	if dest == w.rank {
 		// A message to this rank itself is kept as a copy, so that the sender does not wait for a receive.
 		w.arrive(nil, message{envelope: envelope{context, w.rank, tag}, element: numbers.kind, length: len(numbers.bytes), payload: numbers.bytes})
 		return nil, nil
 	}
 	h := header{element: numbers.kind, context: context, tag: int32(tag), length: uint32(len(numbers.bytes))}
-	p := w.peers[to]
+	p := w.peers[dest]
 	done, err := p.start(&h, numbers.bytes)
 	if err != nil {
 		p.lose(err)
@@ -264,7 +260,7 @@ func (c *Comm) irecv(context uint32, numbers data, source, tag int) *Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pending++
-	r := &receive{comm: c, envelope: c.envelope(context, source, tag), buffer: numbers, request: Request{world: w}}
+	r := &receive{comm: c, envelope: envelope{context, source, tag}, buffer: numbers, request: Request{world: w}}
 	if w.err != nil {
 		r.request.complete(Status{}, w.err)
 	} else if m := w.matcher.post(r); m != nil {

@@ -184,7 +184,6 @@ func arguments(w *World) error {
 	one := []int{1}
 	_, probed := Probe(w.Comm, 2, 0)
 	_, _, iprobed := Iprobe(w.Comm, 0, -2)
-	_, split := w.Split(-2, 0)
 	_, received := Recv(w.Comm, one, 0, -2)
 	_, exchanged := Sendrecv(w.Comm, one, 2, 0, one, 2, 0)
 	for name, err := range map[string]error{
@@ -195,7 +194,6 @@ func arguments(w *World) error {
 		"Sendrecv with rank 2":   exchanged,
 		"Probe of rank 2":        probed,
 		"Iprobe of tag -2":       iprobed,
-		"Split with color -2":    split,
 		"Bcast from rank 2":      Bcast(w.Comm, one, 2),
 		"Reduce to rank -1":      Reduce(w.Comm, one, one, Sum, -1),
 		"Reduce to no numbers":   Reduce(w.Comm, one, nil, Sum, w.Rank()),

@@ -199,12 +199,12 @@ func (win *window) check(rank, offset, length int) error {
 // nil for this rank itself, and if there is nothing to do.
 func (win *window) reach(rank, offset, length int) (*peer, udat.RMRTriplet, error) {
 	w := win.comm.world
-	if err := win.check(rank, offset, length); err != nil || length == 0 || rank == win.comm.rank {
+	if err := win.check(rank, offset, length); err != nil || length == 0 || rank == win.comm.Rank() {
 		return nil, udat.RMRTriplet{}, err
 	}
 	remote := win.targets[rank].memory
 	remote.VirtualAddress += uint64(offset)
-	p := w.peers[win.comm.group[rank]]
+	p := w.peers[rank]
 	return p, remote, w.await(p.ready)
 }
 
@@ -315,7 +315,7 @@ const (
 
 func (win *window) fetchAdd(number, before []byte, rank, offset int) error {
 	w := win.comm.world
-	if rank == win.comm.rank {
+	if rank == win.comm.Rank() {
 		defer w.rest() // the program may call it in a loop, until other ranks have done so
 	}
 	w.mu.Lock()
@@ -323,7 +323,7 @@ func (win *window) fetchAdd(number, before []byte, rank, offset int) error {
 	if err := win.check(rank, offset, len(number)); err != nil {
 		return err
 	}
-	if rank == win.comm.rank {
+	if rank == win.comm.Rank() {
 		copy(before, win.memory[offset:])
 		win.add(win.memory[offset:], number)
 		w.glance()
@@ -349,7 +349,7 @@ func (win *window) tell(rank, tag int, message []byte) error {
 func (win *window) listen() {
 	w := win.comm.world
 	handle := func(m *message, payload []byte) {
-		if err := win.hear(win.comm.rankOf(m.source), m.tag, payload); err != nil {
+		if err := win.hear(m.source, m.tag, payload); err != nil {
 			w.fail(&RankError{m.source, err})
 		}
 	}
@@ -408,7 +408,7 @@ func (win *window) flush(rank int) error {
 	last := t.begun
 	if t.writing {
 		written, former := t.written, t.former
-		p := w.peers[win.comm.group[rank]]
+		p := w.peers[rank]
 		// The last write may complete without an event, or before it has arrived.
 		if err := w.await(func() bool {
 			if former != p.former || !later(written, p.delivered) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -99,9 +98,9 @@ type World struct {
 	nesting    int
 
 	stats  Stats
-	made   int   // ids of communicators
-	err    error // why the world has ended
-	left   bool  // all ranks are closing their worlds
+	made   uint32 // ids of communicators
+	err    error  // why the world has ended
+	left   bool   // all ranks are closing their worlds
 	closed bool
 }
 
@@ -153,12 +152,10 @@ func newWorld(rank, size int, options Options) *World {
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)
-	group := make([]int, size)
-	for rank := range group {
-		group[rank] = rank
+	for rank := range size {
 		w.peers = append(w.peers, &peer{world: w, rank: rank})
 	}
-	w.Comm = w.comm(0, group)
+	w.Comm = w.comm(0)
 	return w
 }
 
@@ -299,18 +296,6 @@ func (w *World) Close() error {
 		return ErrClosed
 	}
 	return errors.Join(w.leave(), w.free())
-}
-
-// errAborted is why Abort ends the world.
-var errAborted = errors.New("mpi: the program has called Abort")
-
-// Abort ends this process with an exit code, and has the other ranks fail at once. It does not return.
-func (w *World) Abort(code int) {
-	w.mu.Lock()
-	w.fail(errAborted)
-	w.mu.Unlock()
-	w.settle()
-	os.Exit(code)
 }
 
 // partingTime bounds how long the end of a world waits for peers and the launcher.

@@ -42,16 +42,10 @@ func init() {
 		"sizes": sizesTask, "pair": pairTask, "flood": floodTask, "same memory": sameMemory,
 		"traffic": traffic, "ring traffic": func(w *World) error { return trafficBy(w, byRings) }, "event traffic": func(w *World) error { return trafficBy(w, byEvents) },
 		"slow receiver": slowReceiver, "pressure": pressure, "glancing": glancing, "long wait": longWait,
-		"collectives": collectivesTask, "misuse": func(w *World) error { return misuses[os.Getenv(misuseVariable)](w.Comm, w.Rank() == 2) }, "comms": commsTask,
+		"collectives": func(w *World) error { return collectivesOn(w.Comm) }, "misuse": func(w *World) error { return misuses[os.Getenv(misuseVariable)](w.Comm, w.Rank() == 2) }, "comms": commsTask,
 		"window": windowTask, "fetch": fetchTask, "flush": flushTask, "window arguments": windowArguments,
 		"early offer": earlyOffer, "parting": partingTask, "mix": mixTask,
 		"death": deathTask, "early end": earlyEnd, "early close": earlyClose, "late": lateTask,
-		"abort": func(w *World) error {
-			if w.Rank() == 1 {
-				w.Abort(7)
-			}
-			return Barrier(w.Comm)
-		},
 	}
 }
 
@@ -184,7 +178,7 @@ func startWorlds(t testing.TB, adapter string, n int) ([]*World, *pmi.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	server := pmi.NewServer("test", n, nil)
+	server := pmi.NewServer("test", n)
 	t.Cleanup(server.Close)
 	made := make([]*World, n)
 	failures := make(chan error, n)

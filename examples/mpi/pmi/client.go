@@ -210,13 +210,6 @@ func (c *Client) Gone() <-chan struct{} { return c.gone }
 // Name returns the name of the job's set of keys. It is different for each job of a launcher.
 func (c *Client) Name() string { return c.name }
 
-// Abort asks the launcher to end the job, including this process, with an exit code. It does not wait for an answer.
-func (c *Client) Abort(code int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.send(newMessage("abort", "exitcode", strconv.Itoa(code)))
-}
-
 // Close closes the line. Calls that wait return an error. The second call does nothing.
 func (c *Client) Close() (err error) {
 	c.closing.Do(func() {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -44,16 +45,13 @@ func meet() error {
 	}
 	for round := range 3 {
 		key := func(rank int) string { return fmt.Sprintf("round-%d-of-%d", round, rank) }
-		if err := c.Put(ctx, key(c.Rank), fmt.Sprintf("hello;%d,%d", c.Rank, round)); err != nil {
-			return err
-		}
-		if err := c.Barrier(ctx); err != nil {
+		if err := errors.Join(c.Put(ctx, key(c.Rank), fmt.Sprintf("hello;%d,%d", c.Rank, round)), c.Barrier(ctx)); err != nil {
 			return err
 		}
 		for rank := range c.Size {
 			got, err := c.Get(ctx, key(rank))
 			if want := fmt.Sprintf("hello;%d,%d", rank, round); err != nil || got != want {
-				return fmt.Errorf("rank %d has put %q, %v, want %q", rank, got, err, want)
+				return fmt.Errorf("rank %d has put %q, %w, want %q", rank, got, err, want)
 			}
 		}
 	}
@@ -67,101 +65,118 @@ func meet() error {
 	return c.Close()
 }
 
-// member joins a job in this process.
-func member(t *testing.T, s *Server, rank int) *Client {
-	t.Helper()
-	file, environment, err := s.Line(rank, 77)
+// Launchers start the members: this module's over a descriptor, and MPICH's over a descriptor and a port.
+func TestLaunchers(t *testing.T) {
+	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, variable := range environment {
-		name, value, _ := strings.Cut(variable, "=")
-		t.Setenv(name, value)
+	for name, flags := range map[string][]string{"this module's": nil, "Hydra, a descriptor": {"-launcher", "fork"}, "Hydra, a port": {"-pmi-port", "-launcher", "fork"}} {
+		t.Run(name, func(t *testing.T) {
+			const ranks = 3
+			var out strings.Builder
+			var commands []*exec.Cmd
+			if flags == nil {
+				s := NewServer("job", ranks)
+				defer s.Close()
+				for rank := range ranks {
+					file, environment, err := s.Line(rank, 3)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer file.Close()
+					commands = append(commands, exec.CommandContext(limited(t), program))
+					commands[rank].ExtraFiles, commands[rank].Env = []*os.File{file}, environment
+				}
+			} else if hydra, err := exec.LookPath("mpiexec.hydra"); err != nil {
+				t.Skip("no mpiexec.hydra, which Debian's package mpich has")
+			} else {
+				commands = append(commands, exec.CommandContext(limited(t), hydra, append(flags, "-n", fmt.Sprint(ranks), program)...))
+			}
+			reader, writer := io.Pipe()
+			for _, cmd := range commands {
+				cmd.Env = append(append(os.Environ(), cmd.Env...), childVariable+"=1")
+				cmd.Stdout, cmd.Stderr = writer, writer
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			go func() {
+				var err error
+				for _, cmd := range commands {
+					err = errors.Join(err, cmd.Wait())
+				}
+				writer.CloseWithError(err)
+			}()
+			_, err := io.Copy(&out, reader)
+			for rank := range ranks {
+				if !strings.Contains(out.String(), fmt.Sprintf("rank %d of %d has met them\n", rank, ranks)) {
+					t.Errorf("rank %d has not", rank)
+				}
+			}
+			if err != nil || t.Failed() {
+				t.Errorf("%v\n%s", err, out.String())
+			}
+		})
 	}
-	// The test holds a copy, as a process does.
-	fd, err := duplicate(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(fdVariable, strconv.Itoa(fd))
-	c, err := Join(limited(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Rank != rank || c.Size != s.size || c.Name() != "job" {
-		t.Errorf("it is rank %d of %d of %q", c.Rank, c.Size, c.Name())
-	}
-	return c
 }
 
-func TestServerAndClients(t *testing.T) {
-	aborted := make(chan int, 1)
-	s := NewServer("job", 2, func(rank, code int) { aborted <- 100*rank + code })
-	defer s.Close()
-	a, b := member(t, s, 0), member(t, s, 1)
-	ctx := limited(t)
-	for _, err := range []error{a.Put(ctx, "a", "1"), b.Put(ctx, "b", "2;3")} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, bad := range []error{
-		a.Put(ctx, "", "1"), a.Put(ctx, "c", ""), a.Put(ctx, "c", "1 2"), a.Put(ctx, "c=", "1"), a.Put(ctx, "c", "x\n"),
-		a.Put(ctx, strings.Repeat("k", maxKey), "1"), a.Put(ctx, "c", strings.Repeat("v", maxValue)), a.Put(ctx, "b", "again"),
-	} {
-		if bad == nil || errors.Is(bad, ErrGone) {
-			t.Errorf("a Put that is impossible returns %v", bad)
-		}
-	}
-	through := make(chan error)
-	go func() { through <- a.Barrier(ctx) }()
-	select {
-	case err := <-through:
-		t.Fatalf("one of two is through the barrier: %v", err)
-	case <-time.After(20 * time.Millisecond):
-	}
-	if err := errors.Join(b.Barrier(ctx), <-through); err != nil {
+// members returns a server and two members in this process.
+func members(t *testing.T) (s *Server, a, b *Client) {
+	t.Helper()
+	s = NewServer("job", 2)
+	t.Cleanup(s.Close)
+	a, err := s.Join(limited(t), 0)
+	b, err2 := s.Join(limited(t), 1)
+	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
+	}
+	return s, a, b
+}
+
+func TestPut(t *testing.T) {
+	_, a, b := members(t)
+	ctx := limited(t)
+	if err := errors.Join(a.Put(ctx, "a", "1"), b.Put(ctx, "b", "2;3")); err != nil {
+		t.Fatal(err)
+	}
+	for name, word := range map[string][2]string{
+		"no key": {"", "1"}, "no value": {"c", ""}, "a space": {"c", "1 2"}, "an equal sign": {"c=", "1"}, "two lines": {"c", "x\n"},
+		"a long key": {strings.Repeat("k", maxKey), "1"}, "a long value": {"c", strings.Repeat("v", maxValue)}, "a key again": {"b", "again"},
+	} {
+		if err := a.Put(ctx, word[0], word[1]); err == nil || errors.Is(err, ErrGone) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 	if v, err := a.Get(ctx, "b"); v != "2;3" || err != nil {
 		t.Errorf("got %q, %v", v, err)
 	}
-	b.Abort(7)
-	if got := <-aborted; got != 107 {
-		t.Errorf("abort tells %d", got)
-	}
+}
 
-	// When a rank has ended, barriers of the others fail, now and later.
+// When a rank has ended, barriers of the others fail, now and later; not if it has finalized before.
+func TestEnds(t *testing.T) {
+	s, a, b := members(t)
+	ctx, through := limited(t), make(chan error)
 	go func() { through <- a.Barrier(ctx) }()
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-through; !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "rank_1_has_ended") {
-		t.Errorf("a barrier with a rank that has ended returns %v", err)
-	}
-	if err := a.Barrier(ctx); !errors.Is(err, ErrRefused) {
-		t.Errorf("the next barrier returns %v", err)
+	for _, err := range []error{<-through, a.Barrier(ctx)} {
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "rank_1_has_ended") {
+			t.Errorf("a barrier with a rank that has ended returns %v", err)
+		}
 	}
 	s.Close()
 	<-a.Gone()
 	if err := a.Barrier(ctx); !errors.Is(err, ErrGone) {
 		t.Errorf("without a launcher it is %v", err)
 	}
-	if err := a.Close(); err != nil {
-		t.Error(err)
-	}
-}
 
-// A rank that ends after Finalize does not make barriers fail.
-func TestFinalize(t *testing.T) {
-	s := NewServer("job", 2, nil)
-	defer s.Close()
-	a, b := member(t, s, 0), member(t, s, 1)
-	ctx := limited(t)
+	_, a, b = members(t)
 	if err := errors.Join(b.Finalize(ctx), b.Close()); err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond) // nothing comes
 	defer cancel()
 	if err := a.Barrier(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the barrier returns %v", err)
@@ -171,7 +186,7 @@ func TestFinalize(t *testing.T) {
 	}
 }
 
-// Over a port, the launcher reports rank and size.
+// Over a port, the launcher reports rank and size. Slurm's requires this order of the words.
 func TestPort(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -184,22 +199,20 @@ func TestPort(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		for r := bufio.NewReader(conn); ; {
-			m, err := readMessage(r)
-			if err != nil {
+		r := bufio.NewReader(conn)
+		for _, words := range [][2]string{
+			{"cmd=initack pmiid=3\n", "cmd=initack rc=0\ncmd=set size=5\ncmd=set rank=3\ncmd=set debug=0\n"},
+			{"cmd=init pmi_version=1 pmi_subversion=1\n", "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n"},
+			{"cmd=get_maxes\n", "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n"},
+			{"cmd=get_my_kvsname\n", "cmd=my_kvsname rc=0 kvsname=kvs_1\n"},
+		} {
+			if line, err := r.ReadString('\n'); err != nil || line != words[0] {
+				t.Errorf("it says %q, %v, want %q", line, err, words[0])
 				return
 			}
-			switch m.command {
-			case "initack":
-				fmt.Fprintf(conn, "cmd=initack rc=0\ncmd=set size=5\ncmd=set rank=%s\ncmd=set debug=0\n", m.value("pmiid"))
-			case "init":
-				fmt.Fprint(conn, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n")
-			case "get_maxes":
-				fmt.Fprint(conn, "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n")
-			default:
-				fmt.Fprintf(conn, "cmd=my_kvsname rc=0 kvsname=kvs_1\n")
-			}
+			fmt.Fprint(conn, words[1])
 		}
+		_, _ = r.ReadByte() // until it ends
 	}()
 	t.Setenv(fdVariable, "")
 	t.Setenv(portVariable, listener.Addr().String())
@@ -216,64 +229,52 @@ func TestPort(t *testing.T) {
 	}
 }
 
-// Joining something that is not a launcher, or one of another version, returns an error and does not hang.
+// Joining something that is not a launcher, or one of another version, or with variables that are wrong, returns an error
+// and does not hang.
 func TestBadLaunchers(t *testing.T) {
 	for name, test := range map[string]struct {
-		says string
-		want error
+		says       string
+		rank, size string
+		fd         string // "" for a line
+		want       error
 	}{
-		"another protocol": {"HTTP/1.1 400 Bad Request\n", ErrProtocol},
-		"another version":  {"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n", ErrProtocol},
-		"another answer":   {"cmd=barrier_out rc=0\n", ErrProtocol},
-		"a refusal":        {"cmd=response_to_init pmi_version=1 rc=-1 msg=no thanks\n", ErrRefused},
-		"no end of a line": {strings.Repeat("x", 2*maxLine), ErrProtocol},
-		"an early end":     {"cmd=respon", ErrGone},
+		"another protocol": {says: "HTTP/1.1 400 Bad Request\n", rank: "0", size: "1", want: ErrProtocol},
+		"another version":  {says: "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n", rank: "0", size: "1", want: ErrProtocol},
+		"another answer":   {says: "cmd=barrier_out rc=0\n", rank: "0", size: "1", want: ErrProtocol},
+		"a refusal":        {says: "cmd=response_to_init pmi_version=1 rc=-1 msg=no thanks\n", rank: "0", size: "1", want: ErrRefused},
+		"no end of a line": {says: strings.Repeat("x", 2*maxLine), rank: "0", size: "1", want: ErrProtocol},
+		"an early end":     {says: "cmd=respon", rank: "0", size: "1", want: ErrGone},
+		"no rank":          {size: "1", want: ErrEnvironment},
+		"no size":          {rank: "0", want: ErrEnvironment},
+		"rank 2 of 2":      {rank: "2", size: "2", want: ErrEnvironment},
+		"rank -1":          {rank: "-1", size: "2", want: ErrEnvironment},
+		"rank a":           {rank: "a", size: "2", want: ErrEnvironment},
+		"descriptor x":     {fd: "x", rank: "0", size: "1", want: ErrEnvironment},
+		"descriptor -1":    {fd: "-1", rank: "0", size: "1", want: ErrEnvironment},
+		"descriptor 9999":  {fd: "9999", rank: "0", size: "1", want: ErrEnvironment},
+		"no descriptor":    {fd: " ", want: ErrNoLauncher},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := NewServer("job", 1, nil)
-			file, environment, err := s.Line(0, 0)
-			if err != nil {
-				t.Fatal(err)
+			t.Setenv(portVariable, "")
+			t.Setenv(rankVariable, test.rank)
+			t.Setenv(sizeVariable, test.size)
+			t.Setenv(fdVariable, strings.TrimSpace(test.fd))
+			if test.fd == "" {
+				fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Setenv(fdVariable, strconv.Itoa(fds[1]))
+				launcher := os.NewFile(uintptr(fds[0]), "launcher")
+				go func() {
+					_, _ = io.WriteString(launcher, test.says)
+					launcher.Close()
+				}()
 			}
-			file.Close()
-			s.Close()
-			for _, variable := range environment {
-				name, value, _ := strings.Cut(variable, "=")
-				t.Setenv(name, value)
-			}
-			ours, fd := socketPair(t)
-			t.Setenv(fdVariable, strconv.Itoa(fd))
-			go func() {
-				_, _ = io.WriteString(ours, test.says)
-				ours.Close()
-			}()
 			if _, err := Join(limited(t)); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 		})
-	}
-}
-
-func TestBadEnvironment(t *testing.T) {
-	t.Setenv(fdVariable, "")
-	t.Setenv(portVariable, "")
-	if _, err := Join(limited(t)); !errors.Is(err, ErrNoLauncher) || Launched() {
-		t.Errorf("without a launcher: %v", err)
-	}
-	for _, fd := range []string{"x", "-1", "9999"} {
-		t.Setenv(fdVariable, fd)
-		if _, err := Join(limited(t)); !errors.Is(err, ErrEnvironment) {
-			t.Errorf("%s=%s: %v", fdVariable, fd, err)
-		}
-	}
-	for _, numbers := range [][2]string{{"", "1"}, {"0", ""}, {"2", "2"}, {"-1", "2"}, {"a", "2"}} {
-		_, fd := socketPair(t)
-		t.Setenv(fdVariable, strconv.Itoa(fd))
-		t.Setenv(rankVariable, numbers[0])
-		t.Setenv(sizeVariable, numbers[1])
-		if _, err := Join(limited(t)); !errors.Is(err, ErrEnvironment) {
-			t.Errorf("rank %q of %q: %v", numbers[0], numbers[1], err)
-		}
 	}
 }
 
@@ -282,40 +283,9 @@ func TestMessages(t *testing.T) {
 	if err != nil || m.command != "get_result" || m.value("rc") != "0" || m.value("msg") != "all is well" || m.value("value") != "a;b,c" || m.value("x") != "" {
 		t.Errorf("got %q, %v", m, err)
 	}
-	if got := string(newMessage("put", "key", "k", "value", "v").line()); got != "cmd=put key=k value=v\n" {
-		t.Errorf("got %q", got)
-	}
 	for _, bad := range []string{"", " ", "rc=0 cmd=x", "cmd=", "cmd", "hello"} {
 		if _, err := parseMessage(bad); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%q: %v", bad, err)
 		}
-	}
-}
-
-// MPICH's launcher starts the members.
-func TestHydra(t *testing.T) {
-	hydra, err := exec.LookPath("mpiexec.hydra")
-	if err != nil {
-		t.Skip("no mpiexec.hydra, which Debian's package mpich has")
-	}
-	for name, flags := range map[string][]string{"a descriptor": nil, "a port": {"-pmi-port"}} {
-		t.Run(name, func(t *testing.T) {
-			program, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			args := append(flags, "-launcher", "fork", "-n", "3", program)
-			cmd := exec.CommandContext(limited(t), hydra, args...)
-			cmd.Env = append(os.Environ(), childVariable+"=1")
-			out, err := cmd.CombinedOutput()
-			for rank := range 3 {
-				if !strings.Contains(string(out), fmt.Sprintf("rank %d of 3 has met them\n", rank)) {
-					t.Errorf("rank %d has not", rank)
-				}
-			}
-			if err != nil || t.Failed() {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
 	}
 }
