@@ -18,24 +18,24 @@ func (w *World) fallAsleep() {
 func TestMessagesToSleeper(t *testing.T) {
 	onAdapters(t, func(t *testing.T, adapter string) {
 		a, b := pair(t, adapter)
-		deliver(t, b, a)
-		before := a.Stats()
-		deliver(t, a, b)
-		if now := a.Stats(); now.Short != before.Short+1 || now.Eager != before.Eager {
-			t.Errorf("to a rank that is awake: %+v, before %+v", now, before)
-		}
-		b.fallAsleep()
-		until(t, a, a.peers[1].asleep)
-		before = a.Stats()
-		deliver(t, a, b)
-		if now := a.Stats(); now.Short != before.Short || now.Eager != before.Eager+1 {
-			t.Errorf("to a rank that sleeps: %+v, before %+v", now, before)
-		}
-		deliver(t, b, a)
-		before = a.Stats()
-		deliver(t, a, b)
-		if now := a.Stats(); now.Short != before.Short+1 || now.Eager != before.Eager {
-			t.Errorf("to a rank that is awake again: %+v, before %+v", now, before)
+		for _, test := range []struct {
+			name         string
+			before       func()
+			short, eager uint64
+		}{
+			{"awake", func() { deliver(t, b, a) }, 1, 0},
+			{"asleep", func() {
+				b.fallAsleep()
+				until(t, a, a.peers[1].asleep)
+			}, 0, 1},
+			{"awake again", func() { deliver(t, b, a) }, 1, 0},
+		} {
+			test.before()
+			before := a.Stats()
+			deliver(t, a, b)
+			if now := a.Stats(); now.Short != before.Short+test.short || now.Eager != before.Eager+test.eager {
+				t.Errorf("to a rank that is %s: %+v, before %+v", test.name, now, before)
+			}
 		}
 	})
 }
@@ -47,11 +47,8 @@ func TestMessageCrossesSleep(t *testing.T) {
 		deliver(t, b, a)
 		before := a.Stats()
 		incoming := Irecv(b.Comm, make([]int, 1), 0, 0)
-		if _, done, err := Isend(a.Comm, []int{1}, 1, 0).Test(); !done || err != nil {
-			t.Fatal(done, err)
-		}
-		if now := a.Stats(); now.Short != before.Short+1 {
-			t.Fatalf("the message did not go into the ring: %+v, before %+v", now, before)
+		if _, done, err := Isend(a.Comm, []int{1}, 1, 0).Test(); !done || err != nil || a.Stats().Short != before.Short+1 {
+			t.Fatalf("the message did not go into the ring: %v, %v, %+v, before %+v", done, err, a.Stats(), before)
 		}
 		b.fallAsleep()
 		until(t, a, func() bool { return a.stats.Eager > before.Eager })
@@ -60,15 +57,12 @@ func TestMessageCrossesSleep(t *testing.T) {
 			b.fallAsleep()
 			until(t, a, a.peers[1].asleep)
 		}
-		if now := a.Stats(); now.Eager != before.Eager+1 {
-			t.Errorf("it was woken %d times", now.Eager-before.Eager)
-		}
 		// Nothing wakes it while it has read everything.
 		deliver(t, b, a)
 		b.fallAsleep()
 		until(t, a, a.peers[1].asleep)
 		if now := a.Stats(); now.Eager != before.Eager+1 {
-			t.Error("it was woken without a reason")
+			t.Errorf("it was woken %d times", now.Eager-before.Eager)
 		}
 	})
 }
@@ -82,17 +76,12 @@ func TestSendWakesSleeper(t *testing.T) {
 		a.mu.Lock()
 		a.wake = func() { roused = true }
 		a.mu.Unlock()
-		if _, done, err := Isend(a.Comm, []int{1}, 1, 0).Test(); !done || err != nil {
-			t.Fatal(done, err)
-		}
+		_, done, err := Isend(a.Comm, []int{1}, 1, 0).Test()
 		a.mu.Lock()
 		a.wake = nil
 		a.mu.Unlock()
-		if !roused {
-			t.Error("it still sleeps")
-		}
-		if _, _, err := Iprobe(b.Comm, 0, 0); err != nil {
-			t.Fatal(err)
+		if !done || err != nil || !roused {
+			t.Errorf("the send is done: %v, %v; the sleeper is awake: %v", done, err, roused)
 		}
 		until(t, b, func() bool {
 			_, there := b.probe(0, 0)
@@ -115,68 +104,62 @@ func longWait(w *World) error {
 		return err
 	}
 	if w.Rank() == 0 {
-		time.Sleep(wait)
+		time.Sleep(wait) // is what the other waits for
 		return Send(w.Comm, []int{1}, 1, 0)
 	}
 	resting := make(chan error, 1)
-	go func() { resting <- w.awaitRest() }()
-	sleepsBefore, turnsBefore := w.efforts()
+	go func() {
+		resting <- w.awaitState(func() bool { return w.driverLeft != nil })
+	}()
+	efforts := func() (sleeps, turns uint64) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.stats.Sleeps, uint64(w.turn)
+	}
+	sleepsBefore, turnsBefore := efforts()
 	if _, err := Recv(w.Comm, []int{0}, 0, 0); err != nil {
 		return err
 	}
-	sleeps, turns := w.efforts()
-	sleeps, turns = sleeps-sleepsBefore, turns-turnsBefore
-	if sleeps > mostSleeps || turns > mostTurns {
-		return fmt.Errorf("in a wait of %v the rank has looked %d times, and slept %d times; want at most %d and %d", wait, turns, sleeps, mostTurns, mostSleeps)
+	sleeps, turns := efforts()
+	if sleeps -= sleepsBefore; sleeps > mostSleeps || turns-turnsBefore > mostTurns {
+		return fmt.Errorf("in a wait of %v the rank has looked %d times, and slept %d times; want at most %d and %d", wait, turns-turnsBefore, sleeps, mostTurns, mostSleeps)
 	}
-	return <-resting
-}
-
-// awaitRest waits until the goroutine that makes progress for a rank that computes waits for the one that drives.
-func (w *World) awaitRest() error {
-	for range 100 {
-		w.mu.Lock()
-		resting := w.driverLeft != nil
-		w.mu.Unlock()
-		if resting {
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
+	select {
+	case err := <-resting:
+		return err
+	default:
+		return errors.New("the goroutine for ranks that compute wakes while another one drives")
 	}
-	return errors.New("the goroutine for ranks that compute wakes while another one drives")
-}
-
-// efforts returns how many times a rank has slept, and has looked at the rings.
-func (w *World) efforts() (sleeps, turns uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.stats.Sleeps, uint64(w.turn)
 }
 
 // A program that calls Test or Iprobe in a loop leaves the processor to the others: more ranks than processors, or a
 // goroutine of the same rank that waits.
 func TestGlancing(t *testing.T) { runRanks(t, 4, "glancing") }
 
+// mostGlances is how many calls a message may take on average. It takes up to 200. If they do not let others run, it takes
+// thousands.
+const mostGlances = 1000
+
 func glancing(w *World) error {
 	const rounds = 60
+	next, last := (w.Rank()+1)%w.Size(), (w.Rank()-1+w.Size())%w.Size()
+	test := func(r *Request) (bool, error) { _, done, err := r.Test(); return done, err }
 	for _, way := range []struct {
 		name   string
 		glance func(r *Request) (bool, error)
 	}{
-		{"Test", func(r *Request) (bool, error) { _, done, err := r.Test(); return done, err }},
+		{"Test", test},
 		{"Iprobe", func(r *Request) (bool, error) {
-			if _, _, err := Iprobe(w.Comm, AnySource, 1); err != nil {
-				return false, err
-			}
+			_, _, err := Iprobe(w.Comm, AnySource, 1)
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			return r.done, r.err
+			return r.done, err
 		}},
 	} {
 		glances := 0
 		for range rounds {
-			r := Irecv(w.Comm, []int{0}, (w.Rank()+1)%w.Size(), 0)
-			if err := Send(w.Comm, []int{1}, (w.Rank()-1+w.Size())%w.Size(), 0); err != nil {
+			r := Irecv(w.Comm, []int{0}, next, 0)
+			if err := Send(w.Comm, []int{1}, last, 0); err != nil {
 				return err
 			}
 			for done := false; !done; glances++ {
@@ -193,21 +176,13 @@ func glancing(w *World) error {
 			return err
 		}
 	}
-	return besideGlances(w, rounds)
-}
-
-// mostGlances is how many calls a message may take on average. It takes up to 200. If they do not let others run, it takes
-// thousands.
-const mostGlances = 1000
-
-// besideGlances has one goroutine in collective operations, and another that glances.
-func besideGlances(w *World, rounds int) error {
+	// One goroutine in collective operations, and another that glances.
 	over := make(chan error, 1)
 	r := Irecv(w.Comm, []int{0}, w.Rank(), 2)
 	var glances atomic.Int64
 	go func() {
 		for ; ; glances.Add(1) {
-			if _, done, err := r.Test(); done || err != nil {
+			if done, err := test(r); done || err != nil {
 				over <- err
 				return
 			}
@@ -221,8 +196,5 @@ func besideGlances(w *World, rounds int) error {
 	if n := int(glances.Load()); n > rounds*mostGlances {
 		return fmt.Errorf("beside %d calls of Test: %d barriers", n, rounds)
 	}
-	if err := Send(w.Comm, []int{1}, w.Rank(), 2); err != nil {
-		return err
-	}
-	return <-over
+	return errors.Join(Send(w.Comm, []int{1}, w.Rank(), 2), <-over)
 }

@@ -22,15 +22,12 @@ import (
 const (
 	taskVariable    = "MPI_TEST_TASK"
 	adapterVariable = "MPI_TEST_ADAPTER"
-	// misfitVariable has a variable for rank 1 only.
-	misfitVariable = "MPI_TEST_MISFIT"
-	// These variables change the card of a rank.
+	boundVariable   = "MPI_TEST_BOUND"  // Options.Bound
+	misfitVariable  = "MPI_TEST_MISFIT" // a variable for rank 1 only
+	misuseVariable  = "MPI_TEST_MISUSE" // the mistake of TestMisuse
+	// These change the card of a rank.
 	buildVariable    = "MPI_TEST_BUILD"
 	protocolVariable = "MPI_TEST_PROTOCOL"
-	// boundVariable has Options.Bound.
-	boundVariable = "MPI_TEST_BOUND"
-	// misuseVariable has the mistake of TestMisuse.
-	misuseVariable = "MPI_TEST_MISUSE"
 )
 
 // tasks has the tasks of ranks by name.
@@ -38,33 +35,33 @@ var tasks map[string]func(w *World) error
 
 func init() {
 	tasks = map[string]func(w *World) error{
-		"hello": helloTask, "alone": aloneTask, "never": func(*World) error { return errors.New("it began") },
+		"hello": hello, "alone": aloneTask, "never": func(*World) error { return errors.New("it began") },
 		"sizes": sizesTask, "pair": pairTask, "same memory": sameMemory,
-		"traffic": func(w *World) error { return traffic(w, fitting) }, "traffic by rings": func(w *World) error { return traffic(w, byRings) }, "traffic by events": func(w *World) error { return traffic(w, byEvents) },
-		"slow receiver": slowReceiver, "pressure": pressure, "glancing": glancing, "long wait": longWait,
-		"collectives": func(w *World) error { return collectivesOn(w.Comm) }, "misuse": func(w *World) error { return misuses[os.Getenv(misuseVariable)](w.Comm, w.Rank() == 2) }, "comms": commsTask,
-		"window": windowTask, "fetch": fetchTask, "flush": flushTask, "window arguments": windowArguments,
+		"traffic":           func(w *World) error { return traffic(w, fitting) },
+		"traffic by rings":  func(w *World) error { return traffic(w, byRings) },
+		"traffic by events": func(w *World) error { return traffic(w, byEvents) },
+		"slow receiver":     slowReceiver, "pressure": pressure, "glancing": glancing, "long wait": longWait,
+		"collectives": func(w *World) error { return collectivesOn(w.Comm) },
+		"misuse":      func(w *World) error { return misuses[os.Getenv(misuseVariable)](w.Comm, w.Rank() == 2) },
+		"comms":       commsTask, "window": windowTask, "fetch": fetchTask, "flush": flushTask, "window arguments": windowArguments,
 		"early offer": earlyOffer, "parting": partingTask, "mix": mixTask,
 		"death": deathTask, "early end": earlyEnd, "early close": earlyClose, "late": lateTask,
 	}
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv(taskVariable) != "" {
-		if err := runTask(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if os.Getenv(taskVariable) == "" {
+		udattest.Main(m)
 		return
 	}
-	udattest.Main(m)
+	if err := runTask(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // patience bounds how long a job of a test may take. It allows for an emulated device on a busy machine.
 const patience = 4 * time.Minute
-
-// longRun reports whether to run tests that take long.
-func longRun() bool { return os.Getenv("GOUDAT_TEST_LONG") != "" }
 
 func runTask() error {
 	if name, value, found := strings.Cut(os.Getenv(misfitVariable), "="); found && os.Getenv("PMI_RANK") == "1" {
@@ -82,14 +79,8 @@ func runTask() error {
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("the task took too long"))
 	defer cancel()
-	options := Options{Adapter: os.Getenv(adapterVariable)}
-	if text := os.Getenv(boundVariable); text != "" {
-		var err error
-		if options.Bound, err = time.ParseDuration(text); err != nil {
-			return err
-		}
-	}
-	w, err := Init(ctx, options)
+	bound, _ := time.ParseDuration(os.Getenv(boundVariable)) // without the variable, 0
+	w, err := Init(ctx, Options{Adapter: os.Getenv(adapterVariable), Bound: bound})
 	if err != nil {
 		return err
 	}
@@ -141,111 +132,59 @@ func runRanks(t *testing.T, ranks int, task string) {
 	})
 }
 
-func TestHello(t *testing.T) { runRanks(t, 2, "hello") }
-
-func helloTask(w *World) error {
-	if w.Rank() == 0 {
-		return Send(w.Comm, []int32{1, 2, 3}, 1, 7)
-	}
-	got := make([]int32, 5)
-	status, err := Recv(w.Comm, got, 0, 7)
-	if err != nil || status != (Status{0, 7, 3}) || got[2] != 3 {
-		return fmt.Errorf("got %v, %v, %w", status, got, err)
-	}
-	return nil
-}
-
-// worlds starts the ranks of a job in this process, and closes them at the end.
-func worlds(t testing.TB, adapter string, n int) []*World {
-	t.Helper()
-	made, _ := startWorlds(t, adapter, n)
-	failures := make(chan error, n)
-	t.Cleanup(func() {
-		for _, w := range made {
-			go func() { failures <- w.Close() }()
-		}
-		for range n {
-			if err := <-failures; err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	return made
-}
-
-// startWorlds starts the ranks of a job in this process. The server is their launcher.
-func startWorlds(t testing.TB, adapter string, n int) ([]*World, *pmi.Server) {
+// worlds starts the ranks of a job in this process. The server is their launcher.
+func worlds(t *testing.T, adapter string, n int) ([]*World, *pmi.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	server := pmi.NewServer("test", n)
 	t.Cleanup(server.Close)
-	made := make([]*World, n)
-	failures := make(chan error, n)
+	made, failures := make([]*World, n), make([]error, n)
+	var starting sync.WaitGroup
 	for rank := range n {
 		line, err := server.Join(ctx, rank)
 		if err != nil {
 			t.Fatal(err)
 		}
+		starting.Add(1)
 		go func() {
-			var err error
-			made[rank], err = initialize(ctx, line, Options{Adapter: adapter})
-			failures <- err
+			defer starting.Done()
+			made[rank], failures[rank] = initialize(ctx, line, Options{Adapter: adapter})
 		}()
 	}
-	for range n {
-		if err := <-failures; err != nil {
-			t.Fatal(err)
-		}
+	if starting.Wait(); errors.Join(failures...) != nil {
+		t.Fatal(failures)
 	}
 	return made, server
 }
 
-// pair returns two connected ranks. They make progress only in until.
+// pair returns two connected ranks, which are closed at the end. They make progress only in until.
 func pair(t *testing.T, adapter string) (a, b *World) {
 	t.Helper()
-	made := worlds(t, adapter, 2)
-	arrived := make(chan error, 2)
-	for _, w := range made {
-		go func() { arrived <- Barrier(w.Comm) }()
-	}
-	for range made {
-		if err := <-arrived; err != nil {
-			t.Fatal(err)
+	made, _ := worlds(t, adapter, 2)
+	together := func(do func(w *World) error) {
+		failures := make(chan error, len(made))
+		for _, w := range made {
+			go func() { failures <- do(w) }()
+		}
+		if err := errors.Join(<-failures, <-failures); err != nil {
+			t.Error(err)
 		}
 	}
-	for _, w := range made {
-		w.mu.Lock()
-		w.driven = true
-		w.mu.Unlock()
-		t.Cleanup(func() {
+	drive := func(driven bool) {
+		for _, w := range made {
 			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.driven = false
-		})
-	}
-	return made[0], made[1]
-}
-
-// until lets a rank look for arrivals until something is true.
-func until(t *testing.T, w *World, something func() bool) {
-	t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for end := time.Now().Add(patience); !something(); w.pollAll() {
-		if time.Now().After(end) {
-			t.Fatal("the condition does not become true")
+			w.driven = driven
+			w.mu.Unlock()
 		}
 	}
-}
-
-// deliver sends a message for which the receiver waits.
-func deliver(t *testing.T, from, to *World) {
-	t.Helper()
-	incoming := Irecv(to.Comm, make([]int, 1), from.Rank(), 0)
-	outgoing := Isend(from.Comm, []int{1}, to.Rank(), 0)
-	until(t, from, func() bool { return outgoing.done })
-	until(t, to, func() bool { return incoming.done })
+	together(func(w *World) error { return Barrier(w.Comm) })
+	drive(true)
+	t.Cleanup(func() {
+		drive(false)
+		together((*World).Close)
+	})
+	return made[0], made[1]
 }
 
 // deafPair returns two ranks that are not connected. They make progress only in until.
@@ -273,57 +212,74 @@ func deafPair(t *testing.T, adapter string) (a, b *World) {
 	return made[0], made[1]
 }
 
-// hydra runs a task on ranks that MPICH's launcher starts, with additional environment variables.
-func hydra(t *testing.T, ranks int, task string, environment ...string) (string, error) {
+// until lets a rank look for arrivals until something is true.
+func until(t *testing.T, w *World, something func() bool) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mpiexec, err := exec.LookPath("mpiexec.hydra")
-	if err != nil {
-		t.Skip("no mpiexec.hydra, which Debian's package mpich has")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, mpiexec, "-launcher", "fork", "-n", fmt.Sprint(ranks), program)
-	cmd.Env = append(append(os.Environ(), taskVariable+"="+task), environment...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
-	return out.String(), err
-}
-
-// MPICH's launcher starts the ranks, and the environment says on which adapter.
-func TestHydra(t *testing.T) {
-	onAdapters(t, func(t *testing.T, adapter string) {
-		if out, err := hydra(t, 4, "traffic", AdapterVariable+"="+adapter); err != nil {
-			t.Errorf("%v\n%s", err, out)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for end := time.Now().Add(patience); !something(); w.pollAll() {
+		if time.Now().After(end) {
+			t.Fatal("the condition does not become true")
 		}
-	})
-}
-
-// Ranks without a name of an adapter find one.
-func TestFirstAdapter(t *testing.T) {
-	udattest.Names(t)
-	if out, err := hydra(t, 2, "hello"); err != nil {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// A process without a launcher is a single rank, and needs no adapter.
-func TestAlone(t *testing.T) {
+// deliver sends a message for which the receiver waits.
+func deliver(t *testing.T, from, to *World) {
+	t.Helper()
+	incoming := Irecv(to.Comm, make([]int, 1), from.Rank(), 0)
+	outgoing := Isend(from.Comm, []int{1}, to.Rank(), 0)
+	until(t, from, func() bool { return outgoing.done })
+	until(t, to, func() bool { return incoming.done })
+}
+
+// Ranks that MPICH's launcher starts find an adapter: by the environment, or the first. A process without a launcher is a
+// single rank, and needs none.
+func TestStart(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Env = append(os.Environ(), taskVariable+"=alone", "DAT_OVERRIDE=/nonexistent")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	hydra := []string{"mpiexec.hydra", "-launcher", "fork", "-n", "4", program}
+	commands := map[string][]string{"Hydra, the first adapter": hydra, "alone": {program, "DAT_OVERRIDE=/nonexistent"}}
+	for _, adapter := range udattest.Names(t) {
+		commands["Hydra, "+adapter] = append(hydra[:len(hydra):len(hydra)], AdapterVariable+"="+adapter)
 	}
+	for name, command := range commands {
+		t.Run(name, func(t *testing.T) {
+			path, err := exec.LookPath(command[0])
+			if err != nil {
+				t.Skip("no mpiexec.hydra, which Debian's package mpich has")
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, path)
+			task := "hello"
+			if name == "alone" {
+				task = name
+			}
+			cmd.Env = append(os.Environ(), taskVariable+"="+task)
+			for _, word := range command[1:] {
+				if strings.Contains(word, "=") {
+					cmd.Env = append(cmd.Env, word)
+				} else {
+					cmd.Args = append(cmd.Args, word)
+				}
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// hello has each rank tell all others its number.
+func hello(w *World) error {
+	all := make([]int32, w.Size())
+	if err := Allgather(w.Comm, []int32{int32(w.Rank())}, all); err != nil || all[1] != 1 {
+		return fmt.Errorf("got %v, %w", all, err)
+	}
+	return nil
 }
 
 func aloneTask(w *World) error {
@@ -336,26 +292,24 @@ func aloneTask(w *World) error {
 // If one rank does not fit the others, all ranks report which one it is, and why.
 func TestMisfits(t *testing.T) {
 	adapters := udattest.Names(t)
-	for _, test := range []struct {
-		name string
-		// environment of the rank that does not fit
-		misfit string
+	for name, test := range map[string]struct {
+		misfit string // environment of the rank that does not fit
 		want   error
 	}{
-		{"no adapter", adapterVariable + "=nonexistent", ErrAdapter},
-		{"another build", buildVariable + "=another", ErrVersion},
-		{"another number of ranks", "PMI_SIZE=2", ErrSize},
-		{"another protocol", protocolVariable + "=2", ErrVersion},
+		"no adapter":              {adapterVariable + "=nonexistent", ErrAdapter},
+		"another build":           {buildVariable + "=another", ErrVersion},
+		"another number of ranks": {"PMI_SIZE=2", ErrSize},
+		"another protocol":        {protocolVariable + "=2", ErrVersion},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			out := &output{}
 			err := taskJob(adapters[0], 3, "never", out, misfitVariable+"="+test.misfit).Run(context.Background())
 			var exit *launch.ExitError
 			if !errors.As(err, &exit) || exit.Code != 1 {
 				t.Errorf("the job ended with %v", err)
 			}
-			text := out.text.String()
 			// The misfit itself blames another rank, or itself.
+			text := out.text.String()
 			if n := strings.Count(text, test.want.Error()); n < 3 || strings.Count(text, "mpi: rank 1: "+test.want.Error()) < 2 {
 				t.Errorf("%d ranks report it:\n%s", n, text)
 			}
