@@ -134,31 +134,15 @@ func (m *mixer) length() int {
 	return m.random.IntN(200)
 }
 
-// mixedNumbers returns numbers that depend on a value.
-func mixedNumbers(value, length int) []int64 {
-	numbers := make([]int64, length)
-	for i := range numbers {
-		numbers[i] = int64(value*1_000_003 + i*7)
-	}
-	return numbers
-}
-
 // expect waits for an operation later, and then compares.
-func (m *mixer) expect(what string, r *Request, got, want []int64) {
+func (m *mixer) expect(r *Request, got, want []int) {
 	m.pending = append(m.pending, r)
-	m.checks = append(m.checks, func() error { return compared(what, got, want) })
-}
-
-func compared(what string, got, want []int64) error {
-	if slices.Equal(got, want) {
-		return nil
-	}
-	for i := range got {
-		if got[i] != want[i] {
-			return fmt.Errorf("%s of %d: number %d is %d, want %d", what, len(want), i, got[i], want[i])
+	m.checks = append(m.checks, func() error {
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("a message of %d numbers is %v, want %v", len(want), head(got), head(want))
 		}
-	}
-	return fmt.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+		return nil
+	})
 }
 
 // messages sends some between random ranks.
@@ -167,16 +151,16 @@ func (m *mixer) messages() error {
 		c, length, a, b, any := m.comm(), m.length(), m.random.IntN(1000), m.random.IntN(1000), m.random.IntN(4) == 0
 		from, to := a%c.Size(), b%c.Size()
 		m.tag++
-		numbers := mixedNumbers(m.tag+from, length)
+		numbers := inputOf(m.tag+from, length)
 		if c.Rank() == from {
-			m.expect("a message", Isend(c, slices.Clone(numbers), to, m.tag), nil, nil)
+			m.expect(Isend(c, slices.Clone(numbers), to, m.tag), nil, nil)
 		}
 		if c.Rank() == to {
 			if any {
 				from = AnySource
 			}
-			got := make([]int64, length)
-			m.expect("a message", Irecv(c, got, from, m.tag), got, numbers)
+			got := make([]int, length)
+			m.expect(Irecv(c, got, from, m.tag), got, numbers)
 		}
 	}
 	return nil
@@ -232,11 +216,14 @@ func (m *mixer) onWindow() error {
 	came := value + int64(from)
 	m.sum += came
 	got := []int64{0, 0}
-	err := errors.Join(m.window.Get(got[:1], to, c.Rank()), m.window.Get(got[1:], c.Rank(), size), m.window.Flush(to), m.window.Flush(c.Rank()))
-	if err == nil {
-		err = compared("the window", []int64{m.window.Local[from], m.window.Local[size], got[0], got[1]}, []int64{came, m.sum, put[0], m.sum})
+	if err := errors.Join(m.window.Get(got[:1], to, c.Rank()), m.window.Get(got[1:], c.Rank(), size), m.window.Flush(to), m.window.Flush(c.Rank())); err != nil {
+		return err
 	}
-	return errors.Join(err, m.window.Fence())
+	got = append(got, m.window.Local[from], m.window.Local[size])
+	if want := []int64{put[0], m.sum, came, m.sum}; !slices.Equal(got, want) {
+		return fmt.Errorf("the window has %v, want %v", got, want)
+	}
+	return m.window.Fence()
 }
 
 // wait waits for everything in an order of this rank's own.

@@ -229,8 +229,6 @@ func (w *World) rest() {
 const (
 	// spinTime is how long to look in vain before falling asleep. Falling asleep and waking takes a tenth of it.
 	spinTime = time.Millisecond
-	// offerTime is the same for a rank that has offered long messages, which peers take milliseconds to read.
-	offerTime = 4 * time.Millisecond
 	// yieldLooks is after how many looks in vain at a ring to yield the processor and the lock: to other ranks, if
 	// there are more of them than processors, and to kernel threads that act as the adapter. That takes some 15 µs. A
 	// message between two ranks that both look arrives sooner, and yielding can cost as much.
@@ -268,7 +266,7 @@ func (w *World) drive(something func() bool) {
 		}
 		if began.IsZero() {
 			began = time.Now()
-		} else if time.Since(began) >= w.spinTime() {
+		} else if time.Since(began) >= spinTime {
 			w.sleep(&w.wake, something)
 			if something() {
 				return
@@ -276,16 +274,6 @@ func (w *World) drive(something func() bool) {
 			began = time.Time{}
 		}
 	}
-}
-
-// spinTime returns how long to look in vain now.
-func (w *World) spinTime() time.Duration {
-	for _, p := range w.linked {
-		if len(p.offers) > 0 {
-			return offerTime
-		}
-	}
-	return spinTime
 }
 
 // giveWay lets other goroutines run, if it is time for that. It is too expensive to do each time, because Go's

@@ -11,10 +11,9 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// Window is memory of each rank of a communicator. All ranks may read and write all of it, without the help of the
-// rank that has it: Put and Get are RDMA operations. They are complete after Fence on all ranks, or after Flush on the
-// rank that has called it. Between two fences, no two ranks may use the same numbers unless all of them only read, or only
-// call FetchAdd.
+// Window is memory of each rank. All ranks may read and write all of it, without the help of the rank that has it: Put and
+// Get are RDMA operations. They are complete after Fence on all ranks, or after Flush on the rank that has called it.
+// Between two fences, no two ranks may use the same numbers unless all of them only read, or only call FetchAdd.
 //
 // Any goroutine may call the methods, except Fence and Free. All ranks must call these two, in the same order as the
 // communicator's collective operations. Free must not be called beside other methods.
@@ -22,71 +21,13 @@ type Window[T Number] struct {
 	// Local is this rank's memory. It is outside of Go's heap: the program must not touch it after Free, which sets Local to
 	// nil.
 	Local []T
-	core  *window
+	window
 }
 
-// CreateWindow creates a window. This rank's part has the given number of numbers, which are 0. All ranks of c must
-// call it; the number may differ between ranks.
-func CreateWindow[T Number](c *Comm, numbers int) (*Window[T], error) {
-	size := int(unsafe.Sizeof(*new(T)))
-	if numbers < 0 || numbers > math.MaxUint32/size {
-		return nil, badArgument("a window of %d numbers; it must have 0 to %d", numbers, math.MaxUint32/size)
-	}
-	core, err := c.createWindow(numbers*size, kindOf[T](), func(there, given []byte) {
-		*(*T)(unsafe.Pointer(&there[0])) += *(*T)(unsafe.Pointer(&given[0]))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Window[T]{Local: unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(core.memory))), numbers), core: core}, nil
-}
-
-// offsetOf returns the offset of a number in bytes. It is negative for an index that no window has.
-func offsetOf[T Number](index int) int {
-	size := int(unsafe.Sizeof(*new(T)))
-	if index < 0 || index > math.MaxUint32/size {
-		return -size
-	}
-	return index * size
-}
-
-// Put writes numbers to the target's memory, beginning at an index. They must not change until the next Fence, or
-// Flush of the target.
-func (w *Window[T]) Put(numbers []T, target, index int) error {
-	return w.core.put(dataOf(numbers).bytes, target, offsetOf[T](index))
-}
-
-// Get reads numbers from the target's memory, beginning at an index. They have arrived after the next Fence, or Flush of
-// the target.
-func (w *Window[T]) Get(numbers []T, target, index int) error {
-	return w.core.get(dataOf(numbers).bytes, target, offsetOf[T](index))
-}
-
-// FetchAdd adds to one of the target's numbers, and returns what was there before. No other FetchAdd of the target's
-// memory comes between. The target's process does the work while its program waits or computes: atomic operations of
-// adapters are an extension for InfiniBand, which not every adapter has.
-func (w *Window[T]) FetchAdd(number T, target, index int) (before T, err error) {
-	err = w.core.fetchAdd(dataOf([]T{number}).bytes, dataOf(unsafe.Slice(&before, 1)).bytes, target, offsetOf[T](index))
-	return before, err
-}
-
-// Fence waits until all operations of all ranks on the window are complete. All ranks must call it.
-func (w *Window[T]) Fence() error { return w.core.fence() }
-
-// Flush waits until all operations of this rank on the target's memory are complete that have begun before.
-func (w *Window[T]) Flush(target int) error { return w.core.flushOne(target) }
-
-// Free does what Fence does, and frees the window. Later calls fail with ErrFreed.
-func (w *Window[T]) Free() error {
-	err := w.core.free()
-	w.Local = nil
-	return err
-}
-
-// window is a Window of bytes. The world's mu guards it.
+// window is what does not depend on the kind of numbers. The world's mu guards it.
 type window struct {
 	comm    *Comm // used by this window only
-	element elementKind
+	size    int   // of a number, in bytes
 	lmr     *udat.LMR
 	memory  []byte
 	targets []target // by rank
@@ -112,58 +53,56 @@ type fetch struct {
 	came   bool
 }
 
-// windowFailed is the length that a rank reports if it could not create its window.
-const windowFailed = math.MaxUint64
-
-// createWindow allocates the memory, and tells the other ranks about it.
-func (c *Comm) createWindow(length int, element elementKind, add func(there, given []byte)) (*window, error) {
+// CreateWindow creates a window. This rank's part has the given number of numbers, which are 0. All ranks of c must
+// call it; the number may differ between ranks.
+func CreateWindow[T Number](c *Comm, numbers int) (*Window[T], error) {
+	size := int(unsafe.Sizeof(*new(T)))
+	if w := c.world; numbers < 0 || numbers > math.MaxUint32/size || w.ia == nil {
+		return nil, badArgument("a window of %d numbers; it must have 0 to %d, and needs an adapter", numbers, math.MaxUint32/size)
+	}
 	own, err := c.Dup()
 	if err != nil {
 		return nil, err
 	}
-	win := &window{comm: own, element: element, targets: make([]target, c.Size()), add: add}
-	triplet, failed := win.allocate(length)
-	mine := []uint64{uint64(length), uint64(element), 0, 0}
-	if failed != nil {
-		mine[0] = windowFailed
-	}
-	b, _ := triplet.AppendBinary(nil) // has no errors
-	copy(dataOf(mine[2:]).bytes, b)
-	all := make([]uint64, len(mine)*c.Size())
-	win.listen() // another rank may be faster
-	if err := Allgather(own, mine, all); err != nil {
+	win := &Window[T]{window: window{comm: own, size: size, targets: make([]target, c.Size())}}
+	win.add = func(there, given []byte) { *(*T)(unsafe.Pointer(&there[0])) += *(*T)(unsafe.Pointer(&given[0])) }
+	if err := win.exchange(numbers*size, kindOf[T]()); err != nil {
 		return nil, errors.Join(err, win.release())
 	}
-	for rank := range win.targets {
-		theirs, t := part(all, rank, c.Size()), &win.targets[rank]
-		switch {
-		case failed != nil:
-		case theirs[0] == windowFailed:
-			failed = fmt.Errorf("mpi: rank %d could not create its window", rank)
-		case theirs[1] != uint64(element):
-			failed = fmt.Errorf("%w: rank %d has a window of another kind of numbers", ErrMismatch, rank)
-		default:
-			t.length, failed = int(theirs[0]), t.memory.UnmarshalBinary(dataOf(theirs[2:]).bytes)
-		}
-	}
-	if failed != nil {
-		return nil, errors.Join(failed, win.release())
-	}
+	win.Local = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(win.memory))), numbers)
 	return win, nil
 }
 
-// allocate allocates this rank's memory. It is page aligned and outside of Go's heap, because peers write it.
-func (win *window) allocate(length int) (triplet udat.RMRTriplet, err error) {
-	w := win.comm.world
-	if w.ia == nil {
-		win.memory = dataOf(make([]uint64, (length+7)/8)).bytes[:length]
-		return triplet, nil
-	}
-	if win.lmr, err = udat.AllocMemory(w.pz, max(length, 1), udat.MemPrivAll); err != nil {
-		return triplet, err
+// exchange allocates the memory, and tells the other ranks about it.
+func (win *window) exchange(length int, element elementKind) (err error) {
+	// It is page aligned and outside of Go's heap, because peers write it.
+	if win.lmr, err = udat.AllocMemory(win.comm.world.pz, max(length, 1), udat.MemPrivAll); err != nil {
+		return err
 	}
 	win.memory = win.lmr.Bytes()[:length:length]
-	return win.lmr.RMRTriplet(0, max(length, 1))
+	triplet, err := win.lmr.RMRTriplet(0, max(length, 1))
+	if err != nil {
+		return err
+	}
+	mine := []uint64{uint64(length), uint64(element), 0, 0}
+	b, _ := triplet.AppendBinary(nil) // has no errors
+	copy(dataOf(mine[2:]).bytes, b)
+	all := make([]uint64, len(mine)*win.comm.Size())
+	win.listen() // another rank may be faster
+	if err := Allgather(win.comm, mine, all); err != nil {
+		return err
+	}
+	for rank := range win.targets {
+		theirs, t := part(all, rank, win.comm.Size()), &win.targets[rank]
+		if theirs[1] != uint64(element) {
+			return fmt.Errorf("%w: rank %d has a window of another kind of numbers", ErrMismatch, rank)
+		}
+		t.length = int(theirs[0])
+		if err := t.memory.UnmarshalBinary(dataOf(theirs[2:]).bytes); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // release frees the memory.
@@ -179,51 +118,45 @@ func (win *window) release() error {
 	return win.lmr.Free()
 }
 
-// check returns what is wrong with an operation. The caller holds mu.
-func (win *window) check(rank, offset, length int) error {
-	switch w := win.comm.world; {
+// reach checks an operation, and waits until the peer is connected. It returns nil for this rank itself, and if there is
+// nothing to do. The caller holds mu.
+func (win *window) reach(rank, index, length int) (*peer, error) {
+	w := win.comm.world
+	switch {
 	case win.freed:
-		return ErrFreed
+		return nil, ErrFreed
 	case rank < 0 || rank >= len(win.targets):
-		return badArgument("the target is %d; it must be 0 to %d", rank, len(win.targets)-1)
-	case offset < 0 || length > win.targets[rank].length || offset > win.targets[rank].length-length:
-		size := win.element.size()
-		return badArgument("%d numbers from index %d on, but rank %d has %d", length/size, offset/size, rank, win.targets[rank].length/size)
-	case w.err != nil:
-		return w.err
+		return nil, badArgument("the target is %d; it must be 0 to %d", rank, len(win.targets)-1)
+	case index < 0 || length > win.targets[rank].length || index > (win.targets[rank].length-length)/win.size:
+		return nil, badArgument("%d numbers from index %d on, but rank %d has %d", length/win.size, index, rank, win.targets[rank].length/win.size)
+	case w.err != nil || length == 0 || rank == w.rank:
+		return nil, w.err
 	}
-	return nil
+	return w.peers[rank], w.await(w.peers[rank].ready)
 }
 
-// reach checks an operation, waits until the peer is connected, and returns the peer and the remote memory. The peer is
-// nil for this rank itself, and if there is nothing to do.
-func (win *window) reach(rank, offset, length int) (*peer, udat.RMRTriplet, error) {
-	w := win.comm.world
-	if err := win.check(rank, offset, length); err != nil || length == 0 || rank == win.comm.Rank() {
-		return nil, udat.RMRTriplet{}, err
-	}
+// at returns the memory of a rank, beginning at an index.
+func (win *window) at(rank, index int) udat.RMRTriplet {
 	remote := win.targets[rank].memory
-	remote.VirtualAddress += uint64(offset)
-	p := w.peers[rank]
-	return p, remote, w.await(p.ready)
+	remote.VirtualAddress += uint64(index * win.size)
+	return remote
 }
 
-func (win *window) put(numbers []byte, rank, offset int) error {
-	w := win.comm.world
+// Put writes numbers to the target's memory, beginning at an index. They must not change until the next Fence, or
+// Flush of the target.
+func (win *Window[T]) Put(numbers []T, target, index int) error {
+	w, t := win.comm.world, dataOf(numbers).bytes
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, to, err := win.reach(rank, offset, len(numbers))
+	p, err := win.reach(target, index, len(t))
 	if err != nil {
 		return err
 	}
 	if p == nil {
-		copy(win.memory[offset:], numbers)
+		copy(win.Local[min(index, len(win.Local)):], numbers)
 		return nil
 	}
-	t := &win.targets[rank]
-	err = p.putPieces(numbers, to)
-	t.written, t.former, t.writing = p.posted, p.former, true
-	return err
+	return win.put(p, t, target, win.at(target, index))
 }
 
 // windowWrite is an RDMA write into a window.
@@ -232,9 +165,9 @@ type windowWrite struct {
 	region *registration // to be released when it is done; nil for none
 }
 
-// putPieces writes numbers in pieces.
-func (p *peer) putPieces(numbers []byte, to udat.RMRTriplet) error {
-	w := p.world
+// put writes numbers in pieces.
+func (win *window) put(p *peer, numbers []byte, rank int, to udat.RMRTriplet) error {
+	w, t := p.world, &win.targets[rank]
 	region, err := w.register(numbers)
 	if err != nil {
 		return err
@@ -257,6 +190,7 @@ func (p *peer) putPieces(numbers []byte, to udat.RMRTriplet) error {
 			flags, done.region = p.mark(), region
 		}
 		p.writes = append(p.writes, done)
+		t.written, t.former, t.writing = p.posted, p.former, true
 		to.SegmentLength = uint32(n)
 		if err := p.ep.PostRDMAWrite([]udat.Segment{segment}, cookie(p, opWrite, p.posted), to, flags); err != nil {
 			return err
@@ -279,24 +213,26 @@ func (p *peer) written() {
 // mostOpen bounds how many gets are under way, so that one in the middle of a stream of them ends.
 const mostOpen = 64
 
-func (win *window) get(numbers []byte, rank, offset int) error {
-	w := win.comm.world
+// Get reads numbers from the target's memory, beginning at an index. They have arrived after the next Fence, or Flush of
+// the target.
+func (win *Window[T]) Get(numbers []T, target, index int) error {
+	w, memory := win.comm.world, dataOf(numbers).bytes
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, from, err := win.reach(rank, offset, len(numbers))
+	p, err := win.reach(target, index, len(memory))
 	if err != nil {
 		return err
 	}
 	if p == nil {
-		copy(numbers, win.memory[offset:])
+		copy(numbers, win.Local[min(index, len(win.Local)):])
 		return nil
 	}
-	t := &win.targets[rank]
+	t := &win.targets[target]
 	if err := w.await(func() bool { return p.ready() && t.begun-t.settled < mostOpen }); err != nil {
 		return err
 	}
 	t.begun++
-	if err := p.fetch(numbers, from, func(err error) {
+	if err := p.fetch(memory, win.at(target, index), func(err error) {
 		t.settled++
 		t.failed = errors.Join(t.failed, err)
 		w.stir()
@@ -309,33 +245,36 @@ func (win *window) get(numbers []byte, rank, offset int) error {
 
 // Tags of the messages of a window.
 const (
-	fetchTag   = iota // has the offset and the number to add
+	fetchTag   = iota // has the index and the number to add
 	fetchedTag        // has the number that was there before
 )
 
-func (win *window) fetchAdd(number, before []byte, rank, offset int) error {
+// FetchAdd adds to one of the target's numbers, and returns what was there before. No other FetchAdd of the target's
+// memory comes between. The target's process does the work while its program waits or computes: atomic operations of
+// adapters are an extension for InfiniBand, which not every adapter has.
+func (win *Window[T]) FetchAdd(number T, target, index int) (before T, err error) {
 	w := win.comm.world
-	if rank == win.comm.Rank() {
+	if target == w.rank {
 		defer w.rest() // the program may call it in a loop, until other ranks have done so
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := win.check(rank, offset, len(number)); err != nil {
-		return err
+	if _, err := win.reach(target, index, win.size); err != nil {
+		return before, err
 	}
-	if rank == win.comm.Rank() {
-		copy(before, win.memory[offset:])
-		win.add(win.memory[offset:], number)
+	if target == w.rank {
+		before = win.Local[index]
+		win.Local[index] += number
 		w.glance()
-		return nil
+		return before, nil
 	}
-	f, t := &fetch{before: before}, &win.targets[rank]
+	f, t := &fetch{before: dataOf(unsafe.Slice(&before, 1)).bytes}, &win.targets[target]
 	t.fetches = append(t.fetches, f)
-	message := binary.NativeEndian.AppendUint64(nil, uint64(offset))
-	if err := win.tell(rank, fetchTag, append(message, number...)); err != nil {
-		return err
+	message := binary.NativeEndian.AppendUint64(nil, uint64(index))
+	if err := win.tell(target, fetchTag, append(message, dataOf([]T{number}).bytes...)); err != nil {
+		return before, err
 	}
-	return w.await(func() bool { return f.came })
+	return before, w.await(func() bool { return f.came })
 }
 
 // tell sends a message of the window to another rank.
@@ -348,49 +287,50 @@ func (win *window) tell(rank, tag int, message []byte) error {
 // mu locked.
 func (win *window) listen() {
 	w := win.comm.world
-	handle := func(m *message, payload []byte) {
+	hear := func(m *message, payload []byte) {
 		if err := win.hear(m.source, m.tag, payload); err != nil {
 			w.fail(&RankError{m.source, err})
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.handlers[win.comm.userContext()] = func(m *message) {
+	handle := func(m *message) {
 		if m.from == nil {
-			handle(m, m.payload)
+			hear(m, m.payload)
 			return
 		}
 		// The peer had no room to send it, and has offered it.
 		memory := make([]byte, m.length)
 		m.from.fetchOffer(m, memory, func(err error) {
 			if err == nil {
-				handle(m, memory)
+				hear(m, memory)
 			}
 		})
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handlers[win.comm.userContext()] = handle
 	for _, m := range w.matcher.messages(win.comm.userContext()) { // that were faster
 		w.matcher.forget(m)
 		w.release(m)
-		w.handlers[m.context](m)
+		handle(m)
 	}
 }
 
 // hear handles a message of the window.
 func (win *window) hear(from, tag int, message []byte) error {
-	t, size := &win.targets[from], win.element.size()
+	t := &win.targets[from]
 	switch {
-	case tag == fetchTag && len(message) == 8+size:
-		offset := binary.NativeEndian.Uint64(message)
-		if offset%uint64(size) != 0 || offset >= uint64(len(win.memory)) {
-			return fmt.Errorf("%w: a fetch beyond the end", errMalformed)
+	case tag == fetchTag && len(message) == 8+win.size:
+		index := binary.NativeEndian.Uint64(message)
+		if index >= uint64(len(win.memory)/win.size) {
+			return fmt.Errorf("%w: a fetch of number %d", errMalformed, index)
 		}
-		there := win.memory[offset:][:size]
+		there := win.memory[int(index)*win.size:][:win.size]
 		before := append([]byte(nil), there...)
 		given := make([]uint64, 2) // aligned
 		copy(dataOf(given).bytes, message[8:])
 		win.add(there, dataOf(given).bytes)
 		_ = win.tell(from, fetchedTag, before) // it fails at the end of the world
-	case tag == fetchedTag && len(message) == size && len(t.fetches) > 0:
+	case tag == fetchedTag && len(message) == win.size && len(t.fetches) > 0:
 		copy(t.fetches[0].before, message)
 		t.fetches[0].came = true
 		t.fetches = t.fetches[1:]
@@ -401,14 +341,18 @@ func (win *window) hear(from, tag int, message []byte) error {
 	return nil
 }
 
-// flush waits until this rank's operations on another rank's memory are complete that have begun before. The caller
-// holds mu.
-func (win *window) flush(rank int) error {
-	w, t := win.comm.world, &win.targets[rank]
+// Flush waits until all operations of this rank on the target's memory are complete that have begun before.
+func (win *window) Flush(target int) error {
+	w := win.comm.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, err := win.reach(target, 0, 0); err != nil {
+		return err
+	}
+	t := &win.targets[target]
 	last := t.begun
 	if t.writing {
-		written, former := t.written, t.former
-		p := w.peers[rank]
+		written, former, p := t.written, t.former, w.peers[target]
 		// The last write may complete without an event, or before it has arrived.
 		if err := w.await(func() bool {
 			if former != p.former || !later(written, p.delivered) {
@@ -433,21 +377,11 @@ func (win *window) flush(rank int) error {
 	return err
 }
 
-func (win *window) flushOne(rank int) error {
-	w := win.comm.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := win.check(rank, 0, 0); err != nil {
-		return err
-	}
-	return win.flush(rank)
-}
-
-// fence flushes, and waits for the other ranks, which wait for this one even if it has an error to report.
-func (win *window) fence() error {
-	var err error
+// Fence waits until all operations of all ranks on the window are complete. All ranks must call it. Other ranks wait for
+// this one even if it has an error to report.
+func (win *window) Fence() (err error) {
 	for rank := range win.targets {
-		if err = cmp.Or(err, win.flushOne(rank)); errors.Is(err, ErrFreed) {
+		if err = cmp.Or(err, win.Flush(rank)); errors.Is(err, ErrFreed) {
 			return err
 		}
 	}
@@ -455,13 +389,15 @@ func (win *window) fence() error {
 	return cmp.Or(err, failed)
 }
 
-func (win *window) free() error {
-	err := win.fence()
+// Free does what Fence does, and frees the window. Later calls fail with ErrFreed.
+func (win *Window[T]) Free() error {
+	w, err := win.comm.world, win.Fence()
 	if errors.Is(err, ErrFreed) {
 		return err
 	}
-	win.comm.world.mu.Lock()
-	win.freed = true
-	win.comm.world.mu.Unlock()
-	return errors.Join(err, win.release())
+	w.mu.Lock()
+	win.freed, win.Local = true, nil
+	w.mu.Unlock()
+	freed := win.release()
+	return cmp.Or(err, freed)
 }
