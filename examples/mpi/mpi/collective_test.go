@@ -162,9 +162,7 @@ var misuses = map[string]func(c *Comm, wrong bool) error{
 			return Bcast(c, []int{1}, 1)
 		}
 		if c.Rank() == 1 {
-			if err := Gather(c, []int{1}, nil, 3); err != nil {
-				return err
-			}
+			check(Gather(c, []int{1}, nil, 3))
 		}
 		_, err := Recv(c, []int{0}, AnySource, 0)
 		return err
@@ -235,10 +233,7 @@ func commsTask(w *World) error {
 	const threads, rounds = 3, 40
 	failures := make(chan error, threads)
 	for i := range threads {
-		parent, err := w.Dup()
-		if err != nil {
-			return err
-		}
+		parent := must(w.Dup())
 		go func() {
 			var err error
 			for round := 0; round < rounds && err == nil; round++ {
@@ -248,9 +243,7 @@ func commsTask(w *World) error {
 		}()
 	}
 	for range threads {
-		if err := <-failures; err != nil {
-			return err
-		}
+		check(<-failures)
 	}
 	if err := w.Free(); !errors.Is(err, ErrArgument) {
 		return fmt.Errorf("Free of the World's communicator: %v", err)
@@ -264,10 +257,7 @@ func commsTask(w *World) error {
 }
 
 func useComm(parent *Comm, number int) error {
-	c, err := parent.Dup()
-	if err != nil {
-		return err
-	}
+	c := must(parent.Dup())
 	got, size := []int{-1}, c.Size()
 	if _, err := Sendrecv(c, []int{number}, (c.Rank()+1)%size, 0, got, (c.Rank()-1+size)%size, 0); err != nil || got[0] != number {
 		return fmt.Errorf("communicator %d has received %d, %w", number, got[0], err)
@@ -275,9 +265,7 @@ func useComm(parent *Comm, number int) error {
 	if err := Send(c, []int{1}, c.Rank(), 0); err != nil { // nobody receives it
 		return err
 	}
-	if err := c.Free(); err != nil {
-		return err
-	}
+	check(c.Free())
 	_, received := Recv(c, []int{0}, 0, 0)
 	_, copied := c.Dup()
 	for name, err := range map[string]error{"Free": c.Free(), "Send": Send(c, []int{1}, 0, 0), "Recv": received, "Barrier": Barrier(c), "Dup": copied} {

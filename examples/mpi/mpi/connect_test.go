@@ -53,25 +53,17 @@ func earlyOffer(w *World) error {
 		}
 		return Send(w.Comm, numbersFrom(0, length), 2, 0)
 	case 1:
-		if _, err := Sendrecv(w.Comm, []int{0}, 2, 0, []int{0}, 2, 0); err != nil {
-			return err
-		}
-		if _, err := Recv(w.Comm, []int{0}, 2, 1); err != nil {
-			return err
-		}
+		must(Sendrecv(w.Comm, []int{0}, 2, 0, []int{0}, 2, 0))
+		must(Recv(w.Comm, []int{0}, 2, 1))
 		return Send(w.Comm, []int{0}, 0, 0)
 	case 3:
 		return nil
 	}
 	// The connection to rank 1 is there before this rank stops polling for events of connections.
-	if _, err := Sendrecv(w.Comm, []int{0}, 1, 0, []int{0}, 1, 0); err != nil {
-		return err
-	}
+	must(Sendrecv(w.Comm, []int{0}, 1, 0, []int{0}, 1, 0))
 	got := make([]uint8, length)
 	request := Irecv(w.Comm, got, 0, 0)
-	if err := Send(w.Comm, []int{0}, 1, 1); err != nil {
-		return err
-	}
+	check(Send(w.Comm, []int{0}, 1, 1))
 	w.mu.Lock()
 	sender := w.peers[0]
 	for w.err == nil && len(sender.transfers) == 0 && sender.link != connected {
@@ -84,9 +76,7 @@ func earlyOffer(w *World) error {
 	if !deaf {
 		return errors.New("rank 2 has heard of its connection though nothing told it")
 	}
-	if _, err := request.Wait(); err != nil {
-		return err
-	}
+	must(request.Wait())
 	if !slices.Equal(got, numbersFrom(0, length)) {
 		return errors.New("other contents came than were sent")
 	}
@@ -102,10 +92,7 @@ func partingTask(w *World) error {
 	w.mu.Lock()
 	w.mostConnections = bound
 	w.mu.Unlock()
-	win, err := CreateWindow[int](w.Comm, w.Size())
-	if err != nil {
-		return err
-	}
+	win := must(CreateWindow[int](w.Comm, w.Size()))
 	random := rand.New(rand.NewPCG(1, 1)) // the same on all ranks
 	written := make([]int, w.Size())
 	for round := range rounds {
@@ -118,9 +105,7 @@ func partingTask(w *World) error {
 		if err != nil || !slices.Equal(got, numbersFrom(round+other, length)) {
 			return fmt.Errorf("round %d: %d bytes from rank %d have wrong contents, or %w", round, length, other, err)
 		}
-		if err := errors.Join(win.Put([]int{round}, other, w.Rank()), win.Flush(other)); err != nil {
-			return err
-		}
+		check(errors.Join(win.Put([]int{round}, other, w.Rank()), win.Flush(other)))
 		written[other] = round
 	}
 	if err := win.Fence(); err != nil || !slices.Equal(win.Local, written) {
@@ -133,7 +118,7 @@ func partingTask(w *World) error {
 	// When nothing is under way, there are no more connections than allowed. The endpoints end when the adapter says so.
 	if err := w.awaitState(func() bool {
 		w.trim()
-		w.glance()
+		w.pollAll()
 		counted, connections, endpoints := 0, 0, len(w.givenUp)
 		for _, b := range w.banks {
 			counted += b.used - endpointsPerBank + min(endpointsPerBank, 2*len(w.peers)+2)

@@ -54,9 +54,7 @@ func deathTask(w *World) error {
 		if w.Rank() == 4 {
 			break
 		}
-		if _, err := Sendrecv(w.Comm, []int{1}, other, 0, []int{0}, other, 0); err != nil {
-			return err
-		}
+		must(Sendrecv(w.Comm, []int{1}, other, 0, []int{0}, other, 0))
 	}
 	if w.Rank() == victim {
 		fmt.Println("ready")
@@ -149,14 +147,10 @@ func lateTask(w *World) error {
 		} else if err == nil {
 			_, err = Recv(w.Comm, []int{0}, victim, 0)
 		}
-		if err := namesRank(err, 0); err != nil {
-			return err
-		}
+		check(namesRank(err, 0))
 		os.Exit(0)
 	}
-	if err != nil {
-		return err
-	}
+	check(err)
 	incoming, outgoing := Irecv(w.Comm, []int{0}, AnySource, 0), Isend(w.Comm, make([]byte, 2*eagerLimit), victim, 0)
 	w.mu.Lock()
 	w.expire(context.DeadlineExceeded) // as the end of the context does
@@ -188,17 +182,13 @@ func TestEarlyClose(t *testing.T) {
 
 func earlyClose(w *World) error {
 	err := Barrier(w.Comm)
-	if err != nil {
-		return err
-	}
+	check(err)
 	if w.Rank() == victim {
 		err = w.Close()
 	} else if err = Bcast(w.Comm, []int{0}, victim); err != nil {
 		_ = w.Close()
 	}
-	if err := namesRank(err, victim); err != nil {
-		return err
-	}
+	check(namesRank(err, victim))
 	fmt.Println("it: blames it")
 	os.Exit(0)
 	return nil

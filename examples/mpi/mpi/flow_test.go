@@ -23,9 +23,7 @@ func TestSlowReceiver(t *testing.T) { runRanks(t, 4, "slow receiver") }
 
 func slowReceiver(w *World) error {
 	keepLittle(w)
-	if err := Barrier(w.Comm); err != nil {
-		return err
-	}
+	check(Barrier(w.Comm))
 	for _, length := range []int{8, 1000, 8000} {
 		// The sum of what a receiver keeps, what it has granted, and what is in the ring.
 		most := 2*littleKept/(length+keptMessage) + mostGranted + ringSize(4)/ringUnit + 10
@@ -53,9 +51,7 @@ func sendMany(w *World, length, most int) error {
 		done <- err
 	}()
 	// Rank 0 receives none of them before all ranks are stuck with a message that they have offered.
-	if err := w.awaitState(func() bool { return len(w.peers[0].offers) > 0 || int(sent.Load()) > most }); err != nil {
-		return err
-	}
+	check(w.awaitState(func() bool { return len(w.peers[0].offers) > 0 || int(sent.Load()) > most }))
 	if n := int(sent.Load()); n > most {
 		return fmt.Errorf("%d messages were sent to a rank that receives none", n)
 	}
@@ -71,9 +67,7 @@ func receiveLate(w *World, length, most int) error {
 		return err
 	}
 	for range w.Size() - 1 {
-		if _, err := Recv(w.Comm, []int{0}, AnySource, 2); err != nil {
-			return err
-		}
+		must(Recv(w.Comm, []int{0}, AnySource, 2))
 	}
 	kept := 0
 	w.mu.Lock()

@@ -49,20 +49,11 @@ func (r *Request) complete(status Status, err error) {
 
 // Test reports, without waiting, whether the operation is done. If it is, Test returns what Wait does.
 func (r *Request) Test() (status Status, done bool, err error) {
-	if status, done, err = r.glance(); !done {
-		r.world.rest()
-	}
+	done = r.world.glance(func() bool {
+		status, err = r.status, r.err
+		return r.done
+	})
 	return status, done, err
-}
-
-func (r *Request) glance() (status Status, done bool, err error) {
-	w := r.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !r.done {
-		w.glance()
-	}
-	return r.status, r.done, r.err
 }
 
 // Wait waits until the operation is done. A send is done when its memory may be used again, which does not mean that
@@ -162,23 +153,15 @@ func Iprobe(c *Comm, source, tag int) (Status, bool, error) {
 	if err := c.checkReceive(source, tag); err != nil {
 		return Status{}, false, err
 	}
-	status, there, err := c.glance(source, tag)
-	if !there {
-		c.world.rest()
-	}
+	var status Status
+	var there bool
+	var err error
+	c.world.glance(func() bool {
+		status, there = c.probe(source, tag)
+		err = c.world.err
+		return there || err != nil
+	})
 	return status, there, err
-}
-
-func (c *Comm) glance(source, tag int) (Status, bool, error) {
-	w := c.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.glance()
-	if w.err != nil {
-		return Status{}, false, w.err
-	}
-	status, there := c.probe(source, tag)
-	return status, there, nil
 }
 
 // probe is Iprobe without looking for new messages. The caller holds mu.

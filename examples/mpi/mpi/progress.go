@@ -204,26 +204,29 @@ func (w *World) lead(something func() bool) {
 	w.changed.Broadcast()
 }
 
-// glance looks at everything once, unless a goroutine that waits does so already. The caller holds mu. It calls rest
-// without mu if it has not found what it wants.
-func (w *World) glance() {
+// glance reports whether something is true, and looks at everything once if it is not, unless a goroutine that waits does
+// so already. After some glances in vain it lets others have the processor: the program may glance in a loop, and what it
+// wants needs other ranks, or the goroutine that drives.
+func (w *World) glance(something func() bool) (found bool) {
+	w.mu.Lock()
 	w.entries++
-	if !w.driven && w.ia != nil && w.err == nil && w.pollAll() {
-		w.vain.Store(0)
-		return
+	if found = something(); !found && !w.driven && w.ia != nil && w.err == nil {
+		w.pollAll()
+		found = something()
 	}
-	w.vain.Add(1)
-}
-
-// rest lets others have the processor after some glances in vain: the program may glance in a loop, and what it wants
-// needs other ranks, or the goroutine that drives.
-func (w *World) rest() {
-	if w.vain.Load() < vainGlances {
-		return
+	if w.vain++; found {
+		w.vain = 0
 	}
-	w.vain.Store(0)
-	runtime.Gosched()
-	yieldProcessor()
+	rest := w.vain >= vainGlances
+	if rest {
+		w.vain = 0
+	}
+	w.mu.Unlock()
+	if rest {
+		runtime.Gosched()
+		yieldProcessor()
+	}
+	return found
 }
 
 const (

@@ -100,9 +100,7 @@ func longWait(w *World) error {
 		mostSleeps = 40      // a rank needs about 20: each is half as long as all before it together
 		mostTurns  = 100_000 // before it first sleeps
 	)
-	if err := Barrier(w.Comm); err != nil {
-		return err
-	}
+	check(Barrier(w.Comm))
 	if w.Rank() == 0 {
 		time.Sleep(wait) // is what the other waits for
 		return Send(w.Comm, []int{1}, 1, 0)
@@ -117,9 +115,7 @@ func longWait(w *World) error {
 		return w.stats.Sleeps, uint64(w.turn)
 	}
 	sleepsBefore, turnsBefore := efforts()
-	if _, err := Recv(w.Comm, []int{0}, 0, 0); err != nil {
-		return err
-	}
+	must(Recv(w.Comm, []int{0}, 0, 0))
 	sleeps, turns := efforts()
 	if sleeps -= sleepsBefore; sleeps > mostSleeps || turns-turnsBefore > mostTurns {
 		return fmt.Errorf("in a wait of %v the rank has looked %d times, and slept %d times; want at most %d and %d", wait, turns-turnsBefore, sleeps, mostTurns, mostSleeps)
@@ -159,9 +155,7 @@ func glancing(w *World) error {
 		glances := 0
 		for range rounds {
 			r := Irecv(w.Comm, []int{0}, next, 0)
-			if err := Send(w.Comm, []int{1}, last, 0); err != nil {
-				return err
-			}
+			check(Send(w.Comm, []int{1}, last, 0))
 			for done := false; !done; glances++ {
 				var err error
 				if done, err = way.glance(r); err != nil {
@@ -172,9 +166,7 @@ func glancing(w *World) error {
 		if glances > rounds*mostGlances {
 			return fmt.Errorf("%s in a loop: %d calls for %d messages", way.name, glances, rounds)
 		}
-		if err := Barrier(w.Comm); err != nil {
-			return err
-		}
+		check(Barrier(w.Comm))
 	}
 	// One goroutine in collective operations, and another that glances.
 	over := make(chan error, 1)
@@ -189,9 +181,7 @@ func glancing(w *World) error {
 		}
 	}()
 	for range rounds {
-		if err := Barrier(w.Comm); err != nil {
-			return err
-		}
+		check(Barrier(w.Comm))
 	}
 	if n := int(glances.Load()); n > rounds*mostGlances {
 		return fmt.Errorf("beside %d calls of Test: %d barriers", n, rounds)

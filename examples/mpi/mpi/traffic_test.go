@@ -53,10 +53,7 @@ func traffic(w *World, by ways) error {
 	w.ways = by
 	before := w.stats
 	w.mu.Unlock()
-	other, err := w.Dup()
-	if err != nil {
-		return err
-	}
+	other := must(w.Dup())
 	comms := []*Comm{w.Comm, other}
 	// All messages of this rank are sent before any is waited for: a receiver may want the last message first.
 	plan := makePlan(w.Size())
@@ -66,12 +63,8 @@ func traffic(w *World, by ways) error {
 			requests = append(requests, Isend(comms[p.comm], p.contents(), p.dest, p.tag))
 		}
 	}
-	if err := receivePlan(comms, plan); err != nil {
-		return err
-	}
-	if _, err := Waitall(requests...); err != nil {
-		return err
-	}
+	check(receivePlan(comms, plan))
+	must(Waitall(requests...))
 	after := w.Stats()
 	short, eager := after.Short-before.Short, after.Eager-before.Eager
 	if by == byRings && short < eager || by == byEvents && eager < 20 || after.Offered == 0 {
@@ -103,20 +96,14 @@ func receivePlan(comms []*Comm, plan []planned) error {
 		for _, p := range wanted {
 			source, tag, length := p.source, p.tag, 20000
 			if probe {
-				status, err := Probe(comms[p.comm], source, tag)
-				if err != nil {
-					return err
-				}
+				status := must(Probe(comms[p.comm], source, tag))
 				source, tag, length = status.Source, status.Tag, status.Count
 			}
 			buffer := make([]int32, length)
 			buffers, requests = append(buffers, buffer), append(requests, Irecv(comms[p.comm], buffer, source, tag))
 		}
 		for i, p := range wanted {
-			status, err := requests[i].Wait()
-			if err != nil {
-				return err
-			}
+			status := must(requests[i].Wait())
 			// It must be the first message from its source that the receive could get.
 			at := slices.IndexFunc(missing, func(m planned) bool {
 				return m.source == status.Source && m.comm == p.comm && (anyTag || m.tag == p.tag)

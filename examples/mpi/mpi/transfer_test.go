@@ -70,9 +70,7 @@ func pairTask(w *World) error {
 func toOneself(w *World) error {
 	for _, size := range []int{0, 5, 100000} {
 		sent, got := numbersFrom(1, size), make([]uint8, size)
-		if err := Send(w.Comm, sent, w.Rank(), 1); err != nil {
-			return err
-		}
+		check(Send(w.Comm, sent, w.Rank(), 1))
 		clear(sent) // it must have been copied
 		if status, err := Recv(w.Comm, got, AnySource, AnyTag); err != nil || status != (Status{w.Rank(), 1, size}) || !slices.Equal(got, numbersFrom(1, size)) {
 			return fmt.Errorf("%d bytes: got %+v, %w, or wrong contents", size, status, err)
@@ -86,9 +84,7 @@ func misfits(w *World) error {
 	for _, length := range []int{10, 100000} {
 		sent := numbersFrom(0, length)
 		if w.Rank() == 0 {
-			if err := errors.Join(Send(w.Comm, sent, 1, 0), Send(w.Comm, []int64{42}, 1, 0), Send(w.Comm, sent, 1, 0), Send(w.Comm, sent, 1, 0)); err != nil {
-				return err
-			}
+			check(errors.Join(Send(w.Comm, sent, 1, 0), Send(w.Comm, []int64{42}, 1, 0), Send(w.Comm, sent, 1, 0), Send(w.Comm, sent, 1, 0)))
 			continue
 		}
 		short, next := make([]uint8, length/2+1), []int64{7}
@@ -114,14 +110,10 @@ func probes(w *World) error {
 	if _, there, err := Iprobe(w.Comm, AnySource, AnyTag); there || err != nil {
 		return fmt.Errorf("with no message: %v, %w", there, err)
 	}
-	if err := Barrier(w.Comm); err != nil {
-		return err
-	}
+	check(Barrier(w.Comm))
 	peer := 1 - w.Rank()
 	for tag := range 3 {
-		if err := Send(w.Comm, []complex64{complex(float32(tag), 1)}, peer, tag); err != nil {
-			return err
-		}
+		check(Send(w.Comm, []complex64{complex(float32(tag), 1)}, peer, tag))
 	}
 	for _, want := range []struct{ ask, tag int }{{2, 2}, {AnyTag, 0}, {AnyTag, 1}} {
 		probed, err := Probe(w.Comm, AnySource, want.ask)
@@ -178,9 +170,7 @@ func sameMemory(w *World) error {
 	for i := range rounds {
 		// Pieces of the memory count as registered, too.
 		n := length - i*100
-		if _, err := Sendrecv(w.Comm, out[i:n], peer, i, in[:n-i], peer, i); err != nil {
-			return err
-		}
+		must(Sendrecv(w.Comm, out[i:n], peer, i, in[:n-i], peer, i))
 	}
 	if s := w.Stats(); s.Registered != 2 || s.Found != 2*rounds-2 {
 		return fmt.Errorf("memory was registered %d times, and was registered already %d times", s.Registered, s.Found)
@@ -188,9 +178,7 @@ func sameMemory(w *World) error {
 	const long = 8 << 20
 	out = make([]uint8, long)
 	for range keptRegistered/long + 2 {
-		if _, err := Sendrecv(w.Comm, out, peer, 0, make([]uint8, long), peer, 0); err != nil {
-			return err
-		}
+		must(Sendrecv(w.Comm, out, peer, 0, make([]uint8, long), peer, 0))
 		if s := w.registrations.Stats(); s.IdleBytes > keptRegistered {
 			return fmt.Errorf("%d bytes stay registered", s.IdleBytes)
 		}
@@ -207,9 +195,7 @@ func scratchStays(w *World) error {
 	var before, after Stats
 	for range 3 {
 		before = w.Stats()
-		if err := Allreduce(w.Comm, mine, sum, Sum); err != nil {
-			return err
-		}
+		check(Allreduce(w.Comm, mine, sum, Sum))
 		after = w.Stats()
 	}
 	if after.Registered != before.Registered || after.Found == before.Found {

@@ -255,7 +255,8 @@ const (
 func (win *Window[T]) FetchAdd(number T, target, index int) (before T, err error) {
 	w := win.comm.world
 	if target == w.rank {
-		defer w.rest() // the program may call it in a loop, until other ranks have done so
+		// The program may call it in a loop, until other ranks have done so.
+		defer w.glance(func() bool { return false })
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -265,7 +266,6 @@ func (win *Window[T]) FetchAdd(number T, target, index int) (before T, err error
 	if target == w.rank {
 		before = win.Local[index]
 		win.Local[index] += number
-		w.glance()
 		return before, nil
 	}
 	f, t := &fetch{before: dataOf(unsafe.Slice(&before, 1)).bytes}, &win.targets[target]

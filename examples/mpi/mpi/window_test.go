@@ -16,26 +16,17 @@ func windowTask(w *World) error {
 	size, rank := w.Size(), w.Rank()
 	for _, length := range []int{1, 1000, pieceSize/8 + 1, 3*pieceSize/8 + 5} {
 		// Every rank has a part in each rank's memory.
-		win, err := CreateWindow[float64](w.Comm, size*length)
-		if err != nil {
-			return err
-		}
-		if err := win.Fence(); err != nil {
-			return err
-		}
+		win := must(CreateWindow[float64](w.Comm, size*length))
+		check(win.Fence())
 		value := func(from, to, i int) float64 { return float64(from*1000+to) + float64(i)/float64(length) }
 		for to := range size {
 			numbers := make([]float64, length)
 			for i := range numbers {
 				numbers[i] = value(rank, to, i)
 			}
-			if err := win.Put(numbers, to, rank*length); err != nil {
-				return err
-			}
+			check(win.Put(numbers, to, rank*length))
 		}
-		if err := win.Fence(); err != nil {
-			return err
-		}
+		check(win.Fence())
 		for i, got := range win.Local {
 			if want := value(i/length, rank, i%length); got != want {
 				return fmt.Errorf("number %d of %d is %v, want %v", i, size*length, got, want)
@@ -44,29 +35,20 @@ func windowTask(w *World) error {
 		got := make([][]float64, size)
 		for from := range size {
 			got[from] = make([]float64, size*length)
-			if err := win.Get(got[from], from, 0); err != nil {
-				return err
-			}
+			check(win.Get(got[from], from, 0))
 		}
 		for from := range size {
-			if err := win.Flush(from); err != nil {
-				return err
-			}
+			check(win.Flush(from))
 			for i, v := range got[from] {
 				if want := value(i/length, from, i%length); v != want {
 					return fmt.Errorf("number %d of %d at rank %d is %v, want %v", i, size*length, from, v, want)
 				}
 			}
 		}
-		if err := win.Free(); err != nil {
-			return err
-		}
+		check(win.Free())
 	}
 	// One Put that no call waits for before Close.
-	win, err := CreateWindow[int](w.Comm, 1)
-	if err != nil {
-		return err
-	}
+	win := must(CreateWindow[int](w.Comm, 1))
 	return win.Put([]int{rank}, (rank+1)%size, 0)
 }
 
@@ -75,24 +57,17 @@ func TestFetchAdd(t *testing.T) { runRanks(t, 4, "fetch") }
 
 func fetchTask(w *World) error {
 	const rounds = 40
-	win, err := CreateWindow[complex128](w.Comm, 3)
-	if err != nil {
-		return err
-	}
+	win := must(CreateWindow[complex128](w.Comm, 3))
 	drawn := make([]float64, rounds)
 	for i := range drawn {
 		before, err := win.FetchAdd(1, 0, 2)
 		if drawn[i] = real(before); err != nil || i > 0 && drawn[i] <= drawn[i-1] {
 			return fmt.Errorf("%v was drawn, %w", drawn[:i+1], err)
 		}
-		if _, err := win.FetchAdd(1i, (w.Rank()+i)%w.Size(), 1); err != nil {
-			return err
-		}
+		must(win.FetchAdd(1i, (w.Rank()+i)%w.Size(), 1))
 	}
 	all := make([]float64, rounds*w.Size())
-	if err := errors.Join(Allgather(w.Comm, drawn, all), win.Fence()); err != nil {
-		return err
-	}
+	check(errors.Join(Allgather(w.Comm, drawn, all), win.Fence()))
 	slices.Sort(all)
 	for i, number := range all {
 		if int(number) != i {
@@ -109,10 +84,7 @@ func fetchTask(w *World) error {
 func TestFlushBesideOthers(t *testing.T) { runRanks(t, 2, "flush") }
 
 func flushTask(w *World) error {
-	win, err := CreateWindow[int](w.Comm, 4)
-	if err != nil {
-		return err
-	}
+	win := must(CreateWindow[int](w.Comm, 4))
 	if err := win.Fence(); err != nil || w.Rank() > 0 {
 		return errors.Join(err, win.Free())
 	}
@@ -176,10 +148,7 @@ func TestWindowArguments(t *testing.T) { runRanks(t, 2, "window arguments") }
 
 func windowArguments(w *World) error {
 	// Rank 1 has one number more.
-	win, err := CreateWindow[int32](w.Comm, 10+w.Rank())
-	if err != nil {
-		return err
-	}
+	win := must(CreateWindow[int32](w.Comm, 10+w.Rank()))
 	two := []int32{1, 2}
 	_, fetched := win.FetchAdd(1, 0, 10)
 	_, created := CreateWindow[int32](w.Comm, -1)
@@ -198,14 +167,13 @@ func windowArguments(w *World) error {
 			return fmt.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := errors.Join(win.Put(two, 1, 9), win.Put(nil, 0, 10), win.Free()); err != nil {
-		return err
-	}
+	check(errors.Join(win.Put(two, 1, 9), win.Put(nil, 0, 10), win.Free()))
 	for name, err := range map[string]error{"Put": win.Put(two, 0, 0), "Get": win.Get(two, 0, 0), "Flush": win.Flush(0), "Fence": win.Fence(), "Free": win.Free()} {
 		if !errors.Is(err, ErrFreed) || win.Local != nil {
 			return fmt.Errorf("%s after Free: %v", name, err)
 		}
 	}
+	var err error
 	if w.Rank() == 1 {
 		_, err = CreateWindow[int32](w.Comm, 3)
 	} else {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/goudat/goudat/examples/internal/adapter"
@@ -87,13 +86,13 @@ type World struct {
 	driverLeft chan struct{}      // closed when that goroutine has what it waits for; nil if nobody needs to know
 	entries    uint64             // calls that have waited
 	turn       uint
-	vain       atomic.Int32 // glances that have found nothing
-	eagerTurns int          // for how many turns to look for eager messages
-	blocked    bool         // something cannot continue until an operation completes
-	reads      int          // RDMA reads under way
-	pending    int          // requests
-	gaveWay    time.Time    // when this rank last let other goroutines run
-	heard      uint64       // counts arrivals from peers
+	vain       int       // glances that have found nothing
+	eagerTurns int       // for how many turns to look for eager messages
+	blocked    bool      // something cannot continue until an operation completes
+	reads      int       // RDMA reads under way
+	pending    int       // requests
+	gaveWay    time.Time // when this rank last let other goroutines run
+	heard      uint64    // counts arrivals from peers
 	events     [][]udat.Event
 	nesting    int
 

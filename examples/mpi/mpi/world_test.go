@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -63,7 +64,7 @@ func TestMain(m *testing.M) {
 // patience bounds how long a job of a test may take. It allows for an emulated device on a busy machine.
 const patience = 4 * time.Minute
 
-func runTask() error {
+func runTask() (err error) {
 	if name, value, found := strings.Cut(os.Getenv(misfitVariable), "="); found && os.Getenv("PMI_RANK") == "1" {
 		if err := os.Setenv(name, value); err != nil {
 			return err
@@ -84,10 +85,29 @@ func runTask() error {
 	if err != nil {
 		return err
 	}
-	if err := tasks[os.Getenv(taskVariable)](w); err != nil {
-		return errors.Join(err, w.free())
-	}
+	defer func() {
+		switch failed := recover().(type) {
+		case nil:
+		case error:
+			err = errors.Join(fmt.Errorf("%w\n%s", failed, debug.Stack()), w.free())
+		default:
+			panic(failed)
+		}
+	}()
+	check(tasks[os.Getenv(taskVariable)](w))
 	return w.Close()
+}
+
+// check and must end a task with an error.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
 }
 
 // output stores what ranks write, and can call a function at each line.

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Limits that a launcher of this package reports, and that a client assumes if its launcher reports none.
+// Limits of the known launchers.
 const (
 	maxKey   = 64
 	maxValue = 1024

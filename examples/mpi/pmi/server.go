@@ -45,8 +45,7 @@ func (s *Server) Line(rank, fd int) (*os.File, []string, error) {
 	}
 	s.attach(rank, line)
 	return theirs, []string{
-		fdVariable + "=" + strconv.Itoa(fd), portVariable + "=", idVariable + "=",
-		rankVariable + "=" + strconv.Itoa(rank), sizeVariable + "=" + strconv.Itoa(s.size),
+		fdVariable + "=" + strconv.Itoa(fd), rankVariable + "=" + strconv.Itoa(rank), sizeVariable + "=" + strconv.Itoa(s.size),
 	}, nil
 }
 
@@ -113,8 +112,6 @@ func (s *Server) answer(rank int, m message) message {
 			return newMessage("response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "-1", "msg", "only_version_1")
 		}
 		return newMessage("response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "0")
-	case "get_maxes":
-		return newMessage("maxes", "kvsname_max", strconv.Itoa(maxKey), "keylen_max", strconv.Itoa(maxKey), "vallen_max", strconv.Itoa(maxValue), "rc", "0")
 	case "get_my_kvsname":
 		return newMessage("my_kvsname", "kvsname", s.name, "rc", "0")
 	case "put":
