@@ -23,12 +23,13 @@ var (
 // mixVariable has the seed, the number of steps and the bound of a random program.
 const mixVariable = "MPI_TEST_MIX"
 
-// Random programs do everything at once: two goroutines of each rank send messages, reduce and exchange, wait or not,
-// create communicators, and use windows. All numbers that arrive are right. A seed stands for one program; -mix.steps makes
+// Random programs do everything at once: two goroutines of each rank send messages, with and without wildcards, make
+// collective operations and communicators, and use windows. Short messages go through rings, as events, or as the machine
+// chooses. Each message arrives once and whole, and none overtakes another. A seed stands for one program; -mix.steps makes
 // it shorter.
 func TestMix(t *testing.T) {
 	onAdapters(t, func(t *testing.T, adapter string) {
-		sizes := []int{1, 2, 3, 4, 5, 8}
+		sizes := []int{4, 1, 2, 3, 5, 8}
 		seed, end := *mixSeed, time.Now().Add(*mixFor)
 		for i := 0; i < len(sizes) || time.Now().Before(end); i++ {
 			ranks := sizes[(seed-1)%uint64(len(sizes))]
@@ -48,32 +49,21 @@ func mixTask(w *World) error {
 	var seed uint64
 	var steps int
 	var text string
-	if _, err := fmt.Sscan(os.Getenv(mixVariable), &seed, &steps, &text); err != nil {
-		return err
-	}
-	bound, err := time.ParseDuration(text)
-	if err != nil {
-		return err
-	}
-	late := time.AfterFunc(bound, func() {
+	must(fmt.Sscan(os.Getenv(mixVariable), &seed, &steps, &text))
+	defer time.AfterFunc(must(time.ParseDuration(text)), func() {
 		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 		os.Exit(1)
-	})
-	defer late.Stop()
+	}).Stop()
+	w.mu.Lock()
+	w.ways = ways(seed % 3)
+	w.mu.Unlock()
 	const threads = 2
 	failures := make(chan error, threads)
 	for thread := range uint64(threads) {
-		c, err := w.Dup()
-		if err != nil {
-			return err
-		}
-		m := &mixer{random: rand.New(rand.NewPCG(seed, thread)), own: rand.New(rand.NewPCG(seed, uint64(w.Rank()))), comms: []*Comm{c}}
+		m := &mixer{random: rand.New(rand.NewPCG(seed, thread)), own: rand.New(rand.NewPCG(seed, uint64(w.Rank()))), comms: []*Comm{must(w.Dup())}}
 		go func() { failures <- m.run(steps) }()
 	}
-	for range threads {
-		err = errors.Join(err, <-failures)
-	}
-	return err
+	return errors.Join(<-failures, <-failures)
 }
 
 // mixer is a goroutine of a random program.
@@ -81,8 +71,8 @@ type mixer struct {
 	random *rand.Rand // the same on all ranks
 	own    *rand.Rand
 	comms  []*Comm
-	tag    int
-	// pending are operations that have begun, and checks what they must have brought.
+	count  int // of messages
+	// pending are messages under way, and checks what they must have brought.
 	pending []*Request
 	checks  []func() error
 
@@ -90,26 +80,22 @@ type mixer struct {
 	sum    int64 // what this rank's window has by now
 }
 
-func (m *mixer) run(steps int) error {
-	var err error
+func (m *mixer) run(steps int) (err error) {
 	// There is a number for each rank, and one for sums.
 	if m.window, err = CreateWindow[int64](m.comms[0], m.comms[0].Size()+1); err != nil {
 		return err
 	}
-	if err := m.window.Fence(); err != nil {
-		return err
-	}
 	for step := range steps {
-		do := []struct {
-			name string
-			do   func() error
-		}{
-			{"messages", m.messages}, {"messages", m.messages}, {"messages", m.messages},
-			{"collective", m.collective}, {"collective", m.collective}, {"collective", m.collective}, {"collective", m.collective},
-			{"communicator", m.communicator}, {"window", m.onWindow}, {"wait", m.wait}, {"pause", m.pause},
-		}[m.random.IntN(11)]
-		if err := do.do(); err != nil {
-			return fmt.Errorf("step %d, %s: %w", step, do.name, err)
+		do := []func() error{
+			m.messages, m.messages, m.messages, m.messages, m.collective, m.collective, m.collective, m.collective, m.communicator, m.onWindow, m.wait,
+			func() error {
+				time.Sleep(time.Duration(m.own.IntN(4000)) * time.Microsecond) // it computes, and some ranks fall asleep
+				return nil
+			},
+		}
+		which := m.random.IntN(len(do))
+		if err := do[which](); err != nil {
+			return fmt.Errorf("step %d, action %d: %w", step, which, err)
 		}
 	}
 	if err := m.wait(); err != nil {
@@ -118,7 +104,6 @@ func (m *mixer) run(steps int) error {
 	return m.window.Free()
 }
 
-// comm returns a communicator.
 func (m *mixer) comm() *Comm { return m.comms[m.random.IntN(len(m.comms))] }
 
 // length returns how many numbers an operation has: mostly few.
@@ -134,7 +119,33 @@ func (m *mixer) length() int {
 	return m.random.IntN(200)
 }
 
-// expect waits for an operation later, and then compares.
+// messages sends some between random ranks. Those from one rank to another mostly have the same tag. They match in order,
+// also receives with AnyTag. One for AnySource has a tag of its own, so that no other takes its message.
+func (m *mixer) messages() error {
+	c := m.comm()
+	for range 1 + m.random.IntN(12) {
+		from, to, length := m.random.IntN(c.Size()), m.random.IntN(c.Size()), m.length()
+		m.count++
+		numbers, tag := inputOf(m.count, length), 0
+		source, anyTag := from, m.random.IntN(3) == 0
+		if m.random.IntN(4) == 0 {
+			source, tag, anyTag = AnySource, m.count, false
+		}
+		if c.Rank() == from {
+			m.expect(Isend(c, slices.Clone(numbers), to, tag), nil, nil)
+		}
+		if c.Rank() == to {
+			if anyTag {
+				tag = AnyTag
+			}
+			got := make([]int, length)
+			m.expect(Irecv(c, got, source, tag), got, numbers)
+		}
+	}
+	return nil
+}
+
+// expect waits for a message later, and then compares.
 func (m *mixer) expect(r *Request, got, want []int) {
 	m.pending = append(m.pending, r)
 	m.checks = append(m.checks, func() error {
@@ -145,32 +156,22 @@ func (m *mixer) expect(r *Request, got, want []int) {
 	})
 }
 
-// messages sends some between random ranks.
-func (m *mixer) messages() error {
-	for range 1 + m.random.IntN(6) {
-		c, length, a, b, any := m.comm(), m.length(), m.random.IntN(1000), m.random.IntN(1000), m.random.IntN(4) == 0
-		from, to := a%c.Size(), b%c.Size()
-		m.tag++
-		numbers := inputOf(m.tag+from, length)
-		if c.Rank() == from {
-			m.expect(Isend(c, slices.Clone(numbers), to, m.tag), nil, nil)
-		}
-		if c.Rank() == to {
-			if any {
-				from = AnySource
-			}
-			got := make([]int, length)
-			m.expect(Irecv(c, got, from, m.tag), got, numbers)
+// wait waits for all messages, in an order of this rank's own.
+func (m *mixer) wait() error {
+	for _, i := range m.own.Perm(len(m.pending)) {
+		_, err := m.pending[i].Wait()
+		if err = errors.Join(err, m.checks[i]()); err != nil {
+			return err
 		}
 	}
+	m.pending, m.checks = nil, nil
 	return nil
 }
 
 // collective makes a collective operation, while messages are under way.
 func (m *mixer) collective() error {
 	c, o, length := m.comm(), operations[m.random.IntN(len(operations))], m.length()
-	root := m.random.IntN(1000) % c.Size()
-	n, got := length, make([]int, length)
+	root, n, got := m.random.IntN(c.Size()), length, make([]int, length)
 	if o.allSent {
 		n *= c.Size()
 	}
@@ -192,7 +193,7 @@ func (m *mixer) collective() error {
 func (m *mixer) communicator() error {
 	c, err := m.comm().Dup()
 	m.comms = append(m.comms, c)
-	if err != nil || len(m.comms) <= 8 {
+	if err != nil || len(m.comms) <= 4 {
 		return err
 	}
 	if err := m.wait(); err != nil { // for what is under way on it
@@ -213,36 +214,14 @@ func (m *mixer) onWindow() error {
 	if err := errors.Join(added, m.window.Put(put, to, c.Rank()), m.window.Fence()); err != nil {
 		return err
 	}
-	came := value + int64(from)
-	m.sum += came
+	m.sum += value + int64(from)
 	got := []int64{0, 0}
 	if err := errors.Join(m.window.Get(got[:1], to, c.Rank()), m.window.Get(got[1:], c.Rank(), size), m.window.Flush(to), m.window.Flush(c.Rank())); err != nil {
 		return err
 	}
 	got = append(got, m.window.Local[from], m.window.Local[size])
-	if want := []int64{put[0], m.sum, came, m.sum}; !slices.Equal(got, want) {
+	if want := []int64{put[0], m.sum, value + int64(from), m.sum}; !slices.Equal(got, want) {
 		return fmt.Errorf("the window has %v, want %v", got, want)
 	}
 	return m.window.Fence()
-}
-
-// wait waits for everything in an order of this rank's own.
-func (m *mixer) wait() error {
-	for _, i := range m.own.Perm(len(m.pending)) {
-		_, err := m.pending[i].Wait()
-		if err == nil {
-			err = m.checks[i]()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	m.pending, m.checks = nil, nil
-	return nil
-}
-
-// pause computes for a time that differs between ranks, so that some fall asleep.
-func (m *mixer) pause() error {
-	time.Sleep(time.Duration(m.own.IntN(4000)) * time.Microsecond)
-	return nil
 }

@@ -140,31 +140,23 @@ func glancing(w *World) error {
 	const rounds = 60
 	next, last := (w.Rank()+1)%w.Size(), (w.Rank()-1+w.Size())%w.Size()
 	test := func(r *Request) (bool, error) { _, done, err := r.Test(); return done, err }
-	for _, way := range []struct {
-		name   string
-		glance func(r *Request) (bool, error)
-	}{
-		{"Test", test},
-		{"Iprobe", func(r *Request) (bool, error) {
-			_, _, err := Iprobe(w.Comm, AnySource, 1)
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return r.done, err
-		}},
-	} {
+	probe := func(r *Request) (bool, error) {
+		_, _, err := Iprobe(w.Comm, AnySource, 1)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return r.done, err
+	}
+	for name, glance := range []func(r *Request) (bool, error){test, probe} {
 		glances := 0
 		for range rounds {
 			r := Irecv(w.Comm, []int{0}, next, 0)
 			check(Send(w.Comm, []int{1}, last, 0))
-			for done := false; !done; glances++ {
-				var err error
-				if done, err = way.glance(r); err != nil {
-					return err
-				}
+			for !must(glance(r)) {
+				glances++
 			}
 		}
 		if glances > rounds*mostGlances {
-			return fmt.Errorf("%s in a loop: %d calls for %d messages", way.name, glances, rounds)
+			return fmt.Errorf("%s in a loop: %d calls for %d messages", []string{"Test", "Iprobe"}[name], glances, rounds)
 		}
 		check(Barrier(w.Comm))
 	}

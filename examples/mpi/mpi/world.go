@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"time"
 
@@ -179,14 +180,8 @@ func (w *World) join(ctx context.Context, options Options) error {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(w.line.Name())) // has no errors
 	w.job = hash.Sum64() ^ w.cards[0].Nonce
-	w.work.Add(1)
+	w.work.Add(3)
 	go w.hear()
-	return w.begin()
-}
-
-// begin starts the goroutines that make progress and check connections, and connects the neighbors.
-func (w *World) begin() error {
-	w.work.Add(2)
 	go w.tend()
 	go w.guard()
 	w.mu.Lock()
@@ -300,7 +295,9 @@ func (w *World) Close() error {
 // partingTime bounds how long the end of a world waits for peers and the launcher.
 func (w *World) partingTime() time.Duration { return min(w.bound/4, 5*time.Second) }
 
-// leave ends the world in good order: nothing is under way, and no rank needs another.
+// leave ends the world in good order: nothing is under way, and no rank needs another. It meets the others in the
+// launcher's barrier twice. After the first time the end of a connection is no failure to this rank. After the second it is
+// none to any rank.
 func (w *World) leave() error {
 	if err := w.finish(); err != nil || w.line == nil {
 		return err
@@ -308,16 +305,14 @@ func (w *World) leave() error {
 	return w.depart()
 }
 
-// depart meets the others in the launcher's barrier twice. After the first time the end of a connection is no failure
-// to this rank. After the second it is none to any rank.
 func (w *World) depart() error {
-	err := w.line.Barrier(w.failed)
+	met := w.line.Barrier(w.failed)
 	w.mu.Lock()
-	if err != nil {
-		w.fail(launcherError(err))
+	if met != nil {
+		w.fail(launcherError(met))
 	}
 	w.left = w.err == nil
-	err = w.err
+	err := w.err
 	w.mu.Unlock()
 	if err != nil {
 		return err
@@ -332,12 +327,20 @@ func (w *World) depart() error {
 	return launcherError(w.line.Finalize(brief))
 }
 
-// finish waits until nothing is under way.
+// finish waits until nothing is under way, not even writes to windows that no call has waited for.
 func (w *World) finish() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.flush()
-	return w.await(w.quiet)
+	for _, p := range w.linked {
+		if p.link == connected && len(p.writes) > 0 && later(p.posted, p.signaled) {
+			if err := p.confirm(); err != nil {
+				p.lose(err)
+			}
+		}
+	}
+	return w.await(func() bool {
+		return !slices.ContainsFunc(w.linked, func(p *peer) bool { return !p.quiet() })
+	})
 }
 
 // part sends all peers a last notice.
@@ -357,26 +360,6 @@ func (w *World) part(notice uint32, rank int) {
 			p.parting = p.delivered // a peer that does not get it notices the end of the connection
 		}
 	}
-}
-
-// flush makes writes to windows complete that no call has waited for.
-func (w *World) flush() {
-	for _, p := range w.linked {
-		if p.link == connected && len(p.writes) > 0 && later(p.posted, p.signaled) {
-			if err := p.confirm(); err != nil {
-				p.lose(err)
-			}
-		}
-	}
-}
-
-func (w *World) quiet() bool {
-	for _, p := range w.linked {
-		if !p.quiet() {
-			return false
-		}
-	}
-	return true
 }
 
 // free ends what is still under way, and frees everything.
@@ -406,27 +389,19 @@ func (w *World) free() error {
 	return err
 }
 
-// settle waits until the last notices have arrived, for no longer than
-// partingTime.
+// settle waits until the last notices have arrived, for no longer than partingTime.
 func (w *World) settle() {
 	end := time.Now().Add(w.partingTime())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.ia != nil && !w.settled() && time.Now().Before(end) {
+	for w.ia != nil && time.Now().Before(end) && slices.ContainsFunc(w.linked, func(p *peer) bool {
+		return p.link == connected && later(p.parting, p.delivered)
+	}) {
 		w.pollAll()
 		w.mu.Unlock()
-		time.Sleep(100 * time.Microsecond)
+		time.Sleep(100 * time.Microsecond) // others need the lock, and the adapter the processor
 		w.mu.Lock()
 	}
-}
-
-func (w *World) settled() bool {
-	for _, p := range w.linked {
-		if p.link == connected && later(p.parting, p.delivered) {
-			return false
-		}
-	}
-	return true
 }
 
 // Adapter returns the name of the adapter, "" for a process without a launcher.

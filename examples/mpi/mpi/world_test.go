@@ -38,10 +38,7 @@ func init() {
 	tasks = map[string]func(w *World) error{
 		"hello": hello, "alone": aloneTask, "never": func(*World) error { return errors.New("it began") },
 		"sizes": sizesTask, "pair": pairTask, "same memory": sameMemory,
-		"traffic":           func(w *World) error { return traffic(w, fitting) },
-		"traffic by rings":  func(w *World) error { return traffic(w, byRings) },
-		"traffic by events": func(w *World) error { return traffic(w, byEvents) },
-		"slow receiver":     slowReceiver, "pressure": pressure, "glancing": glancing, "long wait": longWait,
+		"slow receiver": slowReceiver, "pressure": pressure, "glancing": glancing, "long wait": longWait,
 		"collectives": func(w *World) error { return collectivesOn(w.Comm) },
 		"misuse":      func(w *World) error { return misuses[os.Getenv(misuseVariable)](w.Comm, w.Rank() == 2) },
 		"comms":       commsTask, "window": windowTask, "fetch": fetchTask, "flush": flushTask, "window arguments": windowArguments,
