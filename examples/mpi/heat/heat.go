@@ -75,12 +75,8 @@ const (
 	tagResult        // the rows of a rank for rank 0
 )
 
-// checkEvery is the number of steps after which the ranks determine the largest change, and progressTime how often a long
-// run reports it.
-const (
-	checkEvery   = 10
-	progressTime = 5 * time.Second
-)
+// checkEvery is the number of steps after which the ranks determine the largest change.
+const checkEvery = 10
 
 // share returns the rows that a rank computes, from first to before end. The first and the last row of the square are
 // not computed.
@@ -100,7 +96,6 @@ func compute(world *mpi.World, s settings, out io.Writer) error {
 	p := newPlate(end-first+2, s.cells)
 	p.warm(first - 1)
 	began := time.Now()
-	told := began
 	var largest [1]float64
 	for step := 1; step <= s.steps; step++ {
 		if err := exchange(world.Comm, p); err != nil {
@@ -112,10 +107,6 @@ func compute(world *mpi.World, s settings, out io.Writer) error {
 		}
 		if err := mpi.Allreduce(world.Comm, []float64{change}, largest[:], mpi.Max); err != nil {
 			return err
-		}
-		if rank == 0 && time.Since(told) >= progressTime {
-			told = time.Now()
-			fmt.Fprintf(out, "step %d of %d, largest change %.6f\n", step, s.steps, largest[0])
 		}
 	}
 	elapsed := time.Since(began)

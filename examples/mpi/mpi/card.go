@@ -10,22 +10,15 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
-	"strconv"
-	"unsafe"
 
 	"github.com/goudat/goudat/examples/mpi/pmi"
 )
 
-// protocolVersion changes when the format of what ranks send each other does.
-const protocolVersion = 1
-
 // card is what a rank tells all others through the launcher: how to reach it, and what must be the same on all ranks.
 type card struct {
-	Protocol int
-	Build    string // identifies the build of the program
-	Machine  string // byte order and word size
-	Size     int    // of the job
-	Nonce    uint64
+	Build string // identifies the build of the program, and with it the protocol and the byte order
+	Size  int    // of the job
+	Nonce uint64
 
 	Provider  string // of the adapter
 	Address   netip.Addr
@@ -37,14 +30,7 @@ type card struct {
 
 // newCard returns the card of a rank that has no adapter yet.
 func newCard(size int) card {
-	order := "big"
-	if one := uint16(1); *(*byte)(unsafe.Pointer(&one)) == 1 {
-		order = "little"
-	}
-	c := card{
-		Protocol: protocolVersion, Build: buildID(), Machine: order + strconv.Itoa(strconv.IntSize),
-		Size: size, Nonce: rand.Uint64(),
-	}
+	c := card{Build: buildID(), Size: size, Nonce: rand.Uint64()}
 	if alterCard != nil {
 		alterCard(&c)
 	}
@@ -94,10 +80,6 @@ func parseCard(text string) (c card, err error) {
 // check returns why this rank cannot work with one that has the other card.
 func (c card) check(other card) error {
 	switch {
-	case other.Protocol != c.Protocol:
-		return fmt.Errorf("%w: its protocol has version %d, and that of this rank %d", ErrVersion, other.Protocol, c.Protocol)
-	case other.Machine != c.Machine:
-		return fmt.Errorf("%w: its numbers are %s, and those of this rank %s", ErrVersion, other.Machine, c.Machine)
 	case other.Build != c.Build:
 		return ErrVersion
 	case other.Size != c.Size:
@@ -110,9 +92,6 @@ func (c card) check(other card) error {
 	return nil
 }
 
-// cardKey is the key under which a rank puts its card.
-func cardKey(rank int) string { return fmt.Sprintf("goudat-card-%d", rank) }
-
 // exchangeCards publishes this rank's card, and returns the cards of all ranks. It fails on all ranks if some cards
 // do not fit together.
 func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, error) {
@@ -120,7 +99,8 @@ func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, 
 	if err != nil {
 		return nil, err
 	}
-	if err := client.Put(ctx, cardKey(client.Rank), text); err != nil {
+	key := func(rank int) string { return fmt.Sprintf("goudat-card-%d", rank) }
+	if err := client.Put(ctx, key(client.Rank), text); err != nil {
 		return nil, launcherError(err)
 	}
 	if err := client.Barrier(ctx); err != nil {
@@ -128,7 +108,7 @@ func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, 
 	}
 	cards := make([]card, client.Size)
 	for rank := range cards {
-		text, err := client.Get(ctx, cardKey(rank))
+		text, err := client.Get(ctx, key(rank))
 		if errors.Is(err, pmi.ErrRefused) {
 			return nil, &RankError{rank, fmt.Errorf("%w: it has not published its address", ErrVersion)}
 		}

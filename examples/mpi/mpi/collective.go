@@ -80,8 +80,6 @@ func (c *Comm) enter(name string, root int, kind elementKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case c.freed.Load():
-		return ErrFreed
 	case w.err != nil:
 		return w.err
 	case c.running != "":

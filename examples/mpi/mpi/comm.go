@@ -1,17 +1,13 @@
 package mpi
 
-import (
-	"math"
-	"sync/atomic"
-)
+import "math"
 
 // Comm is a communicator: all ranks, with messages that are separate from those of all other communicators. All ranks
-// must call Dup, Free and the collective operations in the same order, each from one goroutine at a time. Any goroutine may
+// must call Dup and the collective operations in the same order, each from one goroutine at a time. Any goroutine may
 // make the other calls.
 type Comm struct {
 	world *World
 	id    uint32
-	freed atomic.Bool
 
 	// The world's mu guards the fields below, except scratch.
 	sequence int    // of the next collective operation, or of the one under way
@@ -50,7 +46,7 @@ func (w *World) commID() uint32 {
 	defer w.mu.Unlock()
 	for {
 		if w.made++; w.made > math.MaxUint32/2 { // see userContext
-			w.made = 1 // ids of communicators that were freed
+			w.made = 1 // ids of windows that were freed
 		}
 		if w.comms[w.made] == nil {
 			return w.made
@@ -65,25 +61,11 @@ func (w *World) comm(id uint32) *Comm {
 	return c
 }
 
-// Free frees the communicator. All ranks must call it, and must have received all messages before. Calls on a communicator
-// that was freed fail with ErrFreed. The World's own communicator cannot be freed.
-func (c *Comm) Free() error {
-	if c.id == 0 {
-		return badArgument("the communicator of the World stays")
-	}
-	if err := Barrier(c); err != nil {
-		return err
-	}
-	c.forget()
-	return nil
-}
-
-// forget frees the communicator on this rank.
+// forget frees the communicator of a window.
 func (c *Comm) forget() {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c.freed.Store(true)
 	delete(w.comms, c.id)
 	delete(w.handlers, c.userContext())
 	for _, context := range []uint32{c.userContext(), c.collectiveContext()} {

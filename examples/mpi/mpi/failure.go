@@ -20,8 +20,8 @@ var (
 	ErrArgument = errors.New("mpi: invalid argument")
 	// ErrClosed says that the world is closed.
 	ErrClosed = errors.New("mpi: the world is closed")
-	// ErrFreed says that a communicator or a window was used after Free.
-	ErrFreed = errors.New("mpi: the communicator or window was freed")
+	// ErrFreed says that a window was used after Free.
+	ErrFreed = errors.New("mpi: the window was freed")
 	// ErrDied says that a rank's process has ended, that its world has failed or was closed early, or that it cannot be
 	// reached.
 	ErrDied = errors.New("its process has ended, or its world has failed")

@@ -189,19 +189,14 @@ func (m *mixer) collective() error {
 	return nil
 }
 
-// communicator creates one, and frees the oldest if there are many.
+// communicator creates one, if there are few.
 func (m *mixer) communicator() error {
+	if len(m.comms) == 4 {
+		return nil
+	}
 	c, err := m.comm().Dup()
 	m.comms = append(m.comms, c)
-	if err != nil || len(m.comms) <= 4 {
-		return err
-	}
-	if err := m.wait(); err != nil { // for what is under way on it
-		return err
-	}
-	oldest := m.comms[1]
-	m.comms = slices.Delete(m.comms, 1, 2)
-	return oldest.Free()
+	return err
 }
 
 // onWindow writes to one rank, and adds at another.

@@ -174,8 +174,6 @@ func (c *Comm) probe(source, tag int) (Status, bool) {
 
 func (c *Comm) checkSend(dest, tag int) error {
 	switch {
-	case c.freed.Load():
-		return ErrFreed
 	case dest < 0 || dest >= c.Size():
 		return badArgument("the destination is %d; it must be 0 to %d", dest, c.Size()-1)
 	case tag < 0 || tag > MaxTag:
@@ -186,8 +184,6 @@ func (c *Comm) checkSend(dest, tag int) error {
 
 func (c *Comm) checkReceive(source, tag int) error {
 	switch {
-	case c.freed.Load():
-		return ErrFreed
 	case source != AnySource && (source < 0 || source >= c.Size()):
 		return badArgument("the source is %d; it must be 0 to %d, or AnySource", source, c.Size()-1)
 	case tag != AnyTag && (tag < 0 || tag > MaxTag):

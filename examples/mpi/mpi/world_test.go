@@ -26,9 +26,7 @@ const (
 	boundVariable   = "MPI_TEST_BOUND"  // Options.Bound
 	misfitVariable  = "MPI_TEST_MISFIT" // a variable for rank 1 only
 	misuseVariable  = "MPI_TEST_MISUSE" // the mistake of TestMisuse
-	// These change the card of a rank.
-	buildVariable    = "MPI_TEST_BUILD"
-	protocolVariable = "MPI_TEST_PROTOCOL"
+	buildVariable   = "MPI_TEST_BUILD"  // of the card
 )
 
 // tasks has the tasks of ranks by name.
@@ -70,9 +68,6 @@ func runTask() (err error) {
 	alterCard = func(c *card) {
 		if build := os.Getenv(buildVariable); build != "" {
 			c.Build = build
-		}
-		if os.Getenv(protocolVariable) != "" {
-			c.Protocol++
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("the task took too long"))
@@ -316,7 +311,6 @@ func TestMisfits(t *testing.T) {
 		"no adapter":              {adapterVariable + "=nonexistent", ErrAdapter},
 		"another build":           {buildVariable + "=another", ErrVersion},
 		"another number of ranks": {"PMI_SIZE=2", ErrSize},
-		"another protocol":        {protocolVariable + "=2", ErrVersion},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := &output{}
