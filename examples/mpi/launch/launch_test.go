@@ -112,8 +112,6 @@ func TestRun(t *testing.T) {
 		"a death, of which the others hear":          {ranks: 3, task: "survive", kill: true, after: "joined", ends: failed(1, killed), lines: []string{"rank 0: heard of 1\n", "rank 2: heard of 1\n"}},
 		"ranks that continue after a death too long": {ranks: 2, task: "linger", kill: true, after: "here", grace: time.Millisecond, ends: failed(1, killed)},
 		"the end of the context":                     {ranks: 2, task: "linger", cancel: true, ends: func(err error) bool { return errors.Is(err, enough) && errors.Is(err, context.Canceled) }},
-		"no ranks":                                   {ranks: 0, ends: func(err error) bool { return err != nil }},
-		"too many ranks":                             {ranks: MaxRanks + 1, ends: func(err error) bool { return err != nil }},
 		"a program that is not there":                {ranks: 2, program: "/nonexistent", ends: func(err error) bool { return errors.Is(err, os.ErrNotExist) }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,14 +69,6 @@ func (c card) text() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), err
 }
 
-func parseCard(text string) (c card, err error) {
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err == nil {
-		err = json.Unmarshal(b, &c)
-	}
-	return c, err
-}
-
 // check returns why this rank cannot work with one that has the other card.
 func (c card) check(other card) error {
 	switch {
@@ -115,7 +107,11 @@ func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, 
 		if err != nil {
 			return nil, launcherError(err)
 		}
-		if cards[rank], err = parseCard(text); err != nil {
+		b, err := base64.RawURLEncoding.DecodeString(text)
+		if err == nil {
+			err = json.Unmarshal(b, &cards[rank])
+		}
+		if err != nil {
 			return nil, &RankError{rank, fmt.Errorf("%w: %w", ErrVersion, err)}
 		}
 	}

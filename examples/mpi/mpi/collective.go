@@ -257,9 +257,6 @@ func (o *collective) bcast(numbers data, root int) {
 // Sum is an operation for Reduce.
 func Sum[T Number](a, b T) T { return a + b }
 
-// Prod is an operation for Reduce.
-func Prod[T Number](a, b T) T { return a * b }
-
 // Min is an operation for Reduce.
 func Min[T Real](a, b T) T { return min(a, b) }
 

@@ -115,83 +115,68 @@ func namesRank(err error, rank int) error {
 	return nil
 }
 
-// When a rank fails and ends, the others fail with an error that names it.
-func TestEarlyEnd(t *testing.T) {
-	onAdapters(t, func(t *testing.T, adapter string) {
-		out := &output{}
-		err := taskJob(adapter, 3, "early end", out).Run(context.Background())
-		var exit *launch.ExitError
-		text, want := out.text.String(), (&RankError{victim, ErrDied}).Error()
-		if !errors.As(err, &exit) || exit.Code != 1 || strings.Count(text, want) < 2 || !strings.Contains(text, "rank 2: enough") {
-			t.Errorf("the job ended with %v\n%s", err, text)
-		}
-	})
+// A rank that fails, closes its world while others are in a collective operation, or whose time ends, ends the job, with
+// errors that name it, and in the last case say what was awaited.
+func TestEnds(t *testing.T) {
+	for _, task := range []string{"early end", "early close", "late"} {
+		t.Run(task, func(t *testing.T) {
+			onAdapters(t, func(t *testing.T, adapter string) {
+				out := &output{}
+				_ = taskJob(adapter, 3, task, out, boundVariable+"=3s").Run(context.Background()) // fails, as some ranks do
+				if strings.Count(out.text.String(), ": blames it\n") != 2 {
+					t.Error(out.text.String())
+				}
+			})
+		})
+	}
 }
 
-func earlyEnd(w *World) error {
+// endsBy has ranks wait for a victim, which then does something.
+func endsBy(w *World, do func() error) error {
 	err := Barrier(w.Comm)
 	if w.Rank() == victim {
-		return errors.Join(err, errors.New("enough"))
+		return errors.Join(err, do())
 	}
-	return errors.Join(err, Barrier(w.Comm))
-}
-
-// The end of Init's context ends all operations, also those of other ranks, and says what was awaited.
-func TestLate(t *testing.T) { runRanks(t, 3, "late") }
-
-func lateTask(w *World) error {
-	err := Barrier(w.Comm)
-	if w.Rank() > 0 { // rank 0 may have ended its world by now
-		if w.Rank() == victim && err == nil {
-			err = Barrier(w.Comm)
-		} else if err == nil {
-			_, err = Recv(w.Comm, []int{0}, victim, 0)
-		}
-		check(namesRank(err, 0))
-		os.Exit(0)
-	}
-	check(err)
-	incoming, outgoing := Irecv(w.Comm, []int{0}, AnySource, 0), Isend(w.Comm, make([]byte, 2*eagerLimit), victim, 0)
-	w.mu.Lock()
-	w.expire(context.DeadlineExceeded) // as the end of the context does
-	w.mu.Unlock()
-	_, received := incoming.Wait()
-	_, sent := outgoing.Wait()
-	for name, err := range map[string]error{"Recv": received, "Send": sent, "Close": w.Close()} {
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "this rank awaits any rank (send); rank 2 (receive)") {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	if err := w.Close(); !errors.Is(err, ErrClosed) {
-		return fmt.Errorf("the second Close returned %v", err)
-	}
-	os.Exit(0)
-	return nil
-}
-
-// A rank that closes its world while others are in a collective operation ends the job, with errors that name it.
-func TestEarlyClose(t *testing.T) {
-	onAdapters(t, func(t *testing.T, adapter string) {
-		out := &output{}
-		_ = taskJob(adapter, 3, "early close", out, boundVariable+"=3s").Run(context.Background()) // fails, as Close does
-		if strings.Count(out.text.String(), ": blames it") != 3 {
-			t.Error(out.text.String())
-		}
-	})
-}
-
-func earlyClose(w *World) error {
-	err := Barrier(w.Comm)
-	check(err)
-	if w.Rank() == victim {
-		err = w.Close()
-	} else if err = Bcast(w.Comm, []int{0}, victim); err != nil {
-		_ = w.Close()
+	if err == nil && w.Rank() == 1 {
+		_, err = Recv(w.Comm, []int{0}, victim, 0)
+	} else if err == nil {
+		err = Bcast(w.Comm, []int{0}, victim)
 	}
 	check(namesRank(err, victim))
 	fmt.Println("it: blames it")
 	os.Exit(0)
 	return nil
+}
+
+func earlyEnd(w *World) error { return endsBy(w, func() error { return errors.New("enough") }) }
+
+func earlyClose(w *World) error {
+	return endsBy(w, func() error {
+		check(namesRank(w.Close(), victim))
+		os.Exit(0)
+		return nil
+	})
+}
+
+func lateTask(w *World) error {
+	return endsBy(w, func() error {
+		incoming, outgoing := Irecv(w.Comm, []int{0}, AnySource, 0), Isend(w.Comm, make([]byte, 2*eagerLimit), 0, 0)
+		w.mu.Lock()
+		w.expire(context.DeadlineExceeded) // as the end of the context does
+		w.mu.Unlock()
+		_, received := incoming.Wait()
+		_, sent := outgoing.Wait()
+		for name, err := range map[string]error{"Recv": received, "Send": sent, "Close": w.Close()} {
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "this rank awaits any rank (send); rank 0 (receive)") {
+				fmt.Printf("not this error: blames it\n%s: %v\n", name, err)
+			}
+		}
+		if err := w.Close(); !errors.Is(err, ErrClosed) {
+			fmt.Printf("not this error: blames it\nthe second Close: %v\n", err)
+		}
+		os.Exit(0)
+		return nil
+	})
 }
 
 // A rank that is slow to learn that all are closing does not take another for dead that knows it.

@@ -70,7 +70,10 @@ func (l line) put(b []byte, count uint32) {
 	}
 	le.PutUint32(text[8:], notice)
 	le.PutUint32(text[12:], l.rank)
-	l.doze.put(text[16:])
+	le.PutUint32(text[16:], l.doze.sent)
+	if l.doze.asleep {
+		text[20] = 1
+	}
 	le.PutUint32(text[stampAt+4:], count<<1|1) // so that no stamp is 0
 	le.PutUint32(text[stampAt:], lineSum(&text))
 	for i := range lineSize / 8 {
@@ -100,7 +103,7 @@ func parseLine(words lineWords) (l line, whole bool) {
 	if le.Uint32(text[stampAt:]) != lineSum(&text) {
 		return line{}, false
 	}
-	l.doze = parseDoze(text[16:])
+	l.doze = doze{text[20] != 0, le.Uint32(text[16:])}
 	l.flow = flow{le.Uint32(text[0:]), le.Uint32(text[4:])}
 	l.notice, l.rank = le.Uint32(text[8:]), le.Uint32(text[12:])
 	l.full = l.notice&fullBit != 0

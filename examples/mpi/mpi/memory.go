@@ -81,10 +81,6 @@ func newSlots(pool *mem.BufferPool, n int) (slots, error) {
 	return s, nil
 }
 
-func (s slots) bytes(i int) []byte { return s[i].Bytes() }
-
-func (s slots) segment(i, length int) (udat.Segment, error) { return s[i].Segment(0, length) }
-
 // staging is the memory that eager messages are copied to and sent from. Each slot is free again when its send is
 // complete.
 type staging struct {
@@ -94,15 +90,6 @@ type staging struct {
 
 // stagingSlots is how many eager messages of this rank can be under way.
 const stagingSlots = 32
-
-func newStaging(pool *mem.BufferPool) (staging, error) {
-	memory, err := newSlots(pool, stagingSlots)
-	s := staging{slots: memory}
-	for i := range stagingSlots {
-		s.free = append(s.free, i)
-	}
-	return s, err
-}
 
 // take returns a slot that was free.
 func (s *staging) take() int {

@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"runtime"
 	"syscall"
@@ -416,16 +415,6 @@ type doze struct {
 	// awake.
 	sent uint32
 }
-
-// put writes d to a word of a line.
-func (d doze) put(b []byte) {
-	binary.LittleEndian.PutUint32(b, d.sent)
-	if d.asleep {
-		b[4] = 1
-	}
-}
-
-func parseDoze(b []byte) doze { return doze{b[4] != 0, binary.LittleEndian.Uint32(b)} }
 
 // doze tells the peers that this rank falls asleep, unless they know. A peer whose endpoint has no room for that is
 // told at the end of a nap.

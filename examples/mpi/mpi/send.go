@@ -190,12 +190,12 @@ func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
 		return false, nil
 	}
 	slot := w.staging.take()
-	memory := w.staging.bytes(slot)
+	memory := w.staging.slots[slot].Bytes()
 	h.payload, h.source = uint16(len(payload)), uint32(w.rank)
 	p.tell(h)
 	h.put(memory)
 	copy(memory[headerSize:], payload)
-	segment, err := w.staging.segment(slot, headerSize+len(payload))
+	segment, err := w.staging.slots[slot].Segment(0, headerSize+len(payload))
 	if err != nil {
 		return false, err
 	}

@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-
-	"github.com/goudat/goudat/udat"
 )
 
 // pipe is a ring without a device: the sender's view, the receiver's view, and the writes that are under way.
@@ -240,15 +238,6 @@ func TestHeader(t *testing.T) {
 		if err != nil || got != want || !slices.Equal(payload, b[headerSize:][:want.payload]) {
 			t.Errorf("got %+v, %q, %v, want %+v", got, payload, err, want)
 		}
-	}
-}
-
-func TestOffer(t *testing.T) {
-	memory := udat.RMRTriplet{VirtualAddress: 1 << 40, SegmentLength: 16, RMRContext: 99}
-	var b [offerSize]byte
-	putOffer(b[:], 1<<31+1, memory)
-	if number, got, err := parseOffer(b[:]); err != nil || number != 1<<31+1 || got != memory {
-		t.Errorf("got %d, %+v, %v", number, got, err)
 	}
 }
 

@@ -255,7 +255,10 @@ func (w *World) open(name string) error {
 	if w.receives.srq, err = udat.CreateSRQ(w.ia, w.pz, udat.SRQAttr{MaxRecvDTOs: w.receives.most + receivesAtOnce, MaxRecvIOV: 1}); err != nil {
 		return err
 	}
-	w.staging, err = newStaging(w.receives.pool)
+	w.staging.slots, err = newSlots(w.receives.pool, stagingSlots)
+	for i := range stagingSlots {
+		w.staging.free = append(w.staging.free, i)
+	}
 	return err
 }
 
@@ -289,23 +292,22 @@ func (w *World) Close() error {
 	if again {
 		return ErrClosed
 	}
-	return errors.Join(w.leave(), w.free())
+	err := w.finish()
+	if err == nil {
+		err = w.depart()
+	}
+	return errors.Join(err, w.free())
 }
 
 // partingTime bounds how long the end of a world waits for peers and the launcher.
 func (w *World) partingTime() time.Duration { return min(w.bound/4, 5*time.Second) }
 
-// leave ends the world in good order: nothing is under way, and no rank needs another. It meets the others in the
-// launcher's barrier twice. After the first time the end of a connection is no failure to this rank. After the second it is
-// none to any rank.
-func (w *World) leave() error {
-	if err := w.finish(); err != nil || w.line == nil {
-		return err
-	}
-	return w.depart()
-}
-
+// depart meets the others in the launcher's barrier twice. After the first time the end of a connection is no failure
+// to this rank. After the second it is none to any rank.
 func (w *World) depart() error {
+	if w.line == nil {
+		return nil
+	}
 	met := w.line.Barrier(w.failed)
 	w.mu.Lock()
 	if met != nil {
