@@ -24,10 +24,9 @@ const MaxRanks = 64
 
 // Job says what to start.
 type Job struct {
-	Ranks   int
-	Program string // "" for the program that calls Run
-	Args    []string
-	Env     []string // in addition to the launcher's own
+	Ranks int
+	Args  []string // of the program that calls Run
+	Env   []string // in addition to the launcher's own
 
 	// Stdout and Stderr get the ranks' lines, each after the number of its rank.
 	Stdout, Stderr io.Writer
@@ -68,13 +67,6 @@ const (
 func (j Job) Run(ctx context.Context) error {
 	if j.Ranks < 1 || j.Ranks > MaxRanks {
 		return fmt.Errorf("launch: %d ranks; there must be 1 to %d", j.Ranks, MaxRanks)
-	}
-	if j.Program == "" {
-		program, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		j.Program = program
 	}
 	if j.Grace == 0 {
 		j.Grace = defaultGrace
@@ -122,12 +114,16 @@ func (j Job) Run(ctx context.Context) error {
 
 // start starts a rank, and sends its result to ended, nil for success.
 func (j Job) start(ctx context.Context, server *pmi.Server, rank int, printing *sync.Mutex, ended chan<- *ExitError) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	theirs, environment, err := server.Line(rank, rankFD)
 	if err != nil {
 		return err
 	}
 	defer theirs.Close()
-	cmd := exec.CommandContext(ctx, j.Program, j.Args...)
+	cmd := exec.CommandContext(ctx, program, j.Args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = killDelay
 	cmd.ExtraFiles = []*os.File{theirs} // the first becomes rankFD

@@ -97,31 +97,29 @@ func TestRun(t *testing.T) {
 	}
 	const killed = 128 + int(syscall.SIGKILL)
 	for name, test := range map[string]struct {
-		ranks   int
-		task    string
-		program string
-		kill    bool   // rank 1, when all have started,
-		after   string // and the others have written that
-		grace   time.Duration
-		cancel  bool // the context ends when all ranks have started
-		ends    func(err error) bool
-		lines   []string
+		ranks  int
+		task   string
+		kill   bool   // rank 1, when all have started,
+		after  string // and the others have written that
+		grace  time.Duration
+		cancel bool // the context ends when all ranks have started
+		ends   func(err error) bool
+		lines  []string
 	}{
 		"ranks that get what the others have put":    {ranks: 3, task: "meet", ends: func(err error) bool { return err == nil }, lines: []string{"rank 0: met\n", "rank 1: met\n", "rank 2: met\n"}},
 		"the error is that of the worst exit code":   {ranks: 3, task: "exit", ends: failed(2, 42)},
 		"a death, of which the others hear":          {ranks: 3, task: "survive", kill: true, after: "joined", ends: failed(1, killed), lines: []string{"rank 0: heard of 1\n", "rank 2: heard of 1\n"}},
 		"ranks that continue after a death too long": {ranks: 2, task: "linger", kill: true, after: "here", grace: time.Millisecond, ends: failed(1, killed)},
 		"the end of the context":                     {ranks: 2, task: "linger", cancel: true, ends: func(err error) bool { return errors.Is(err, enough) && errors.Is(err, context.Canceled) }},
-		"a program that is not there":                {ranks: 2, program: "/nonexistent", ends: func(err error) bool { return errors.Is(err, os.ErrNotExist) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limited, stop := context.WithTimeout(context.Background(), time.Minute)
 			defer stop()
 			ctx, cancel := context.WithCancelCause(limited)
 			defer cancel(nil)
-			processes := make([]*os.Process, max(test.ranks, 0))
+			processes := make([]*os.Process, test.ranks)
 			out := &lines{}
-			job := Job{Ranks: test.ranks, Program: test.program, Env: []string{taskVariable + "=" + test.task}, Stdout: out, Stderr: out, Grace: test.grace}
+			job := Job{Ranks: test.ranks, Env: []string{taskVariable + "=" + test.task}, Stdout: out, Stderr: out, Grace: test.grace}
 			out.each = func() {
 				if test.kill && !slices.Contains(processes, nil) && strings.Count(out.text.String(), test.after) == test.ranks-1 {
 					_ = processes[1].Kill()

@@ -87,17 +87,7 @@ func Waitall(requests ...*Request) (statuses []Status, first error) {
 // Send sends the numbers to rank dest. It returns when they may be changed. For short messages that may be before
 // they are received; for long messages it is not.
 func Send[T Number](c *Comm, numbers []T, dest, tag int) error {
-	if err := c.checkSend(dest, tag); err != nil {
-		return err
-	}
-	w := c.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r, err := c.begin(c.userContext(), dataOf(numbers), dest, tag)
-	if r == nil {
-		return err
-	}
-	_, err = r.wait()
+	_, err := Isend(c, numbers, dest, tag).Wait()
 	return err
 }
 

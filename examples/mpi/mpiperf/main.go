@@ -55,64 +55,48 @@ func perf() program.Program {
 	}
 }
 
-// test is something to measure.
-type test struct {
-	name, unit string
-	// sized says that the test is done for each size of messages.
-	sized bool
-	// do runs the test's operation once.
-	do func(c *mpi.Comm, b *buffers) error
-	// value converts the median of the times of an operation to the result.
-	value func(took time.Duration, size int) float64
-}
-
-// buffers are those of a rank: of the size for each rank.
-type buffers struct {
-	out, in []byte
-	size    int
+// tests are what is measured, for each size of messages. The buffers have that size for each rank.
+var tests = []struct {
+	name string
+	do   func(c *mpi.Comm, out, in []byte, size int) error
+}{
+	{"round trip", pingpong}, {"bandwidth", stream},
+	{"barrier", func(c *mpi.Comm, _, _ []byte, _ int) error { return mpi.Barrier(c) }},
+	{"allreduce", func(c *mpi.Comm, out, in []byte, size int) error {
+		return mpi.Allreduce(c, out[:size], in[:size], mpi.Max)
+	}},
+	{"alltoall", func(c *mpi.Comm, out, in []byte, _ int) error { return mpi.Alltoall(c, out, in) }},
 }
 
 // window is how many messages are under way when bandwidth is measured.
 const window = 64
 
-var tests = []test{
-	{"round trip", "us", true, pingpong, microseconds},
-	{"bandwidth", "MB/s", true, stream, func(took time.Duration, size int) float64 { return float64(window*size) / took.Seconds() / 1e6 }},
-	{"barrier", "us", false, func(c *mpi.Comm, _ *buffers) error { return mpi.Barrier(c) }, microseconds},
-	{"allreduce", "us", true, func(c *mpi.Comm, b *buffers) error {
-		return mpi.Allreduce(c, b.out[:b.size], b.in[:b.size], mpi.Max)
-	}, microseconds},
-	{"alltoall", "us", true, func(c *mpi.Comm, b *buffers) error { return mpi.Alltoall(c, b.out, b.in) }, microseconds},
-}
-
-func microseconds(took time.Duration, _ int) float64 { return took.Seconds() * 1e6 }
-
 // pingpong sends a message from rank 0 to rank 1 and back.
-func pingpong(c *mpi.Comm, b *buffers) (err error) {
+func pingpong(c *mpi.Comm, out, in []byte, size int) (err error) {
 	switch c.Rank() {
 	case 0:
-		if err = mpi.Send(c, b.out[:b.size], 1, 0); err == nil {
-			_, err = mpi.Recv(c, b.in[:b.size], 1, 0)
+		if err = mpi.Send(c, out[:size], 1, 0); err == nil {
+			_, err = mpi.Recv(c, in[:size], 1, 0)
 		}
 	case 1:
-		if _, err = mpi.Recv(c, b.in[:b.size], 0, 0); err == nil {
-			err = mpi.Send(c, b.out[:b.size], 0, 0)
+		if _, err = mpi.Recv(c, in[:size], 0, 0); err == nil {
+			err = mpi.Send(c, out[:size], 0, 0)
 		}
 	}
 	return err
 }
 
 // stream sends a window of messages from rank 0 to rank 1, and one back.
-func stream(c *mpi.Comm, b *buffers) error {
+func stream(c *mpi.Comm, out, in []byte, size int) error {
 	if c.Rank() > 1 {
 		return nil
 	}
 	var requests []*mpi.Request
 	for range window {
 		if c.Rank() == 0 {
-			requests = append(requests, mpi.Isend(c, b.out[:b.size], 1, 0))
+			requests = append(requests, mpi.Isend(c, out[:size], 1, 0))
 		} else {
-			requests = append(requests, mpi.Irecv(c, b.in[:b.size], 0, 0))
+			requests = append(requests, mpi.Irecv(c, in[:size], 0, 0))
 		}
 	}
 	if _, err := mpi.Waitall(requests...); err != nil {
@@ -125,24 +109,24 @@ func stream(c *mpi.Comm, b *buffers) error {
 	return err
 }
 
-// measure runs all tests.
+// measure runs all tests, and prints the median of the times on rank 0.
 func (s settings) measure(w *mpi.World, out io.Writer) error {
 	if w.Rank() == 0 {
 		fmt.Fprintf(out, "%d ranks on %s\n%-12s %9s\n", w.Size(), w.Adapter(), "", "bytes")
 	}
 	for _, t := range tests {
-		sizes := s.sizes
-		if !t.sized {
-			sizes = []int{0}
-		}
-		for _, size := range sizes {
-			b := &buffers{make([]byte, size*w.Size()), make([]byte, size*w.Size()), size}
-			took, err := s.repeat(w.Comm, t, b)
+		for _, size := range s.sizes {
+			from, to := make([]byte, size*w.Size()), make([]byte, size*w.Size())
+			took, err := s.repeat(w.Comm, func() error { return t.do(w.Comm, from, to, size) })
 			if err != nil {
 				return err
 			}
+			value, unit := took.Seconds()*1e6, "us"
+			if t.name == "bandwidth" {
+				value, unit = float64(window*size)/took.Seconds()/1e6, "MB/s"
+			}
 			if w.Rank() == 0 {
-				fmt.Fprintf(out, "%-12s %9d %12.4g %s\n", t.name, size, t.value(took, size), t.unit)
+				fmt.Fprintf(out, "%-12s %9d %12.4g %s\n", t.name, size, value, unit)
 			}
 		}
 	}
@@ -150,12 +134,12 @@ func (s settings) measure(w *mpi.World, out io.Writer) error {
 }
 
 // repeat runs a test for long enough, and returns the median of the times on rank 0, which decides how many there are.
-func (s settings) repeat(c *mpi.Comm, t test, b *buffers) (time.Duration, error) {
+func (s settings) repeat(c *mpi.Comm, do func() error) (time.Duration, error) {
 	var took []time.Duration
 	for again, began := []int{1}, time.Now(); again[0] > 0; {
 		for range again[0] {
 			start := time.Now()
-			if err := t.do(c, b); err != nil {
+			if err := do(); err != nil {
 				return 0, err
 			}
 			took = append(took, time.Since(start))

@@ -66,14 +66,13 @@ func (p Program) Main() {
 	os.Exit(code)
 }
 
-// Start runs the program: as a rank if a launcher has started it, else as the launcher of its ranks on this machine,
-// on one adapter after another.
+// Start runs the program: as a rank if a launcher has started it, else as the launcher of its ranks on this machine.
 func (p Program) Start(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller prints errors
 	ranks := flags.Int("n", p.Ranks, fmt.Sprintf("ranks to start, 1 to %d, unless a launcher has started them", launch.MaxRanks))
-	adapters := flags.String("provider", os.Getenv("UDAT_TEST_IA"), "`names` of the adapters to run on, separated by commas; default: $UDAT_TEST_IA, else the first that opens")
-	timeout := flags.Duration("timeout", 10*time.Minute, "time limit of the run on one adapter")
+	adapters := flags.String("provider", os.Getenv("UDAT_TEST_IA"), "`name` of the adapter, or a list with commas, of which it is the first; default: $UDAT_TEST_IA, else the first that opens")
+	timeout := flags.Duration("timeout", 10*time.Minute, "time limit of the run")
 	bound := flags.Duration("bound", 0, "longest time until the program notices that a rank cannot be reached; default 30s")
 	p.Flags(flags)
 	if err := flags.Parse(args); err != nil {
@@ -114,17 +113,12 @@ func (p Program) Start(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *adapters == "" {
-		names = names[:1]
+	job := launch.Job{Ranks: *ranks, Stdout: stdout, Stderr: stderr, Args: append(slices.Clone(args), "-provider", names[0])}
+	if err := job.Run(ctx); err != nil && ctx.Err() == nil {
+		return err
 	}
-	for _, name := range names {
-		job := launch.Job{Ranks: *ranks, Stdout: stdout, Stderr: stderr, Args: append(slices.Clone(args), "-provider", name)}
-		if err := job.Run(ctx); err != nil {
-			if ctx.Err() != nil {
-				return errInterrupted
-			}
-			return err
-		}
+	if ctx.Err() != nil {
+		return errInterrupted
 	}
 	return nil
 }
