@@ -97,7 +97,6 @@ func TestInterrupt(t *testing.T) {
 
 func TestBadArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"-n 0":           "-n must be 1 to 64",
 		"-n 65":          "-n must be 1 to 64",
 		"-n 4 -cells 5":  "4 ranks are more than there are rows to compute, 3",
 		"-cells 2":       "-cells must be 3 to 4096",

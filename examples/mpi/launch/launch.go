@@ -49,9 +49,6 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return fmt.Sprintf("rank %d ended with %v", e.Rank, e.Err) }
 
-// Unwrap returns the error of os/exec.
-func (e *ExitError) Unwrap() error { return e.Err }
-
 const (
 	// rankFD is the descriptor of a rank's line to the launcher.
 	rankFD = 3

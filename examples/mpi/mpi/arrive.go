@@ -233,7 +233,9 @@ func (w *World) arrive(from *peer, m message) {
 	}
 	if m.context%2 == 1 {
 		if c := w.comms[m.context/2]; c != nil && c.stray(&m) {
-			w.discard(&m)
+			if m.from != nil {
+				m.from.acknowledge(m.offer) // its sender continues
+			}
 			return
 		}
 	}
@@ -255,13 +257,6 @@ func (w *World) deliver(r *receive, m *message) {
 		return
 	}
 	r.fill(m.element, m.length, m.payload, m.source, m.tag)
-}
-
-// discard lets the sender of a message continue that is not received.
-func (w *World) discard(m *message) {
-	if m.from != nil {
-		m.from.acknowledge(m.offer)
-	}
 }
 
 // release subtracts a message from what is kept for its peer.

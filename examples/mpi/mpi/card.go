@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 
 	"github.com/goudat/goudat/examples/mpi/pmi"
 )
@@ -138,11 +137,3 @@ func launcherError(err error) error {
 
 // AdapterVariable is the environment variable that names the adapter of ranks whose program names none.
 const AdapterVariable = "GOUDAT_MPI_ADAPTER"
-
-// adapterName returns the name of the adapter to use, or "" for the first that works.
-func (o Options) adapterName() string {
-	if o.Adapter != "" {
-		return o.Adapter
-	}
-	return os.Getenv(AdapterVariable)
-}

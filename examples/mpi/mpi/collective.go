@@ -189,8 +189,8 @@ func checkLength(name string, length, each, ranks int) error {
 	return nil
 }
 
-func checkOperation[T Number](operation func(a, b T) T) error {
-	if operation == nil {
+func checkOperation(missing bool) error {
+	if missing {
 		return badArgument("the operation is nil")
 	}
 	return nil
@@ -254,14 +254,10 @@ func (o *collective) bcast(numbers data, root int) {
 	}
 }
 
-// Sum is an operation for Reduce.
+// Sum, Min and Max are operations for Reduce.
 func Sum[T Number](a, b T) T { return a + b }
-
-// Min is an operation for Reduce.
-func Min[T Real](a, b T) T { return min(a, b) }
-
-// Max is an operation for Reduce.
-func Max[T Real](a, b T) T { return max(a, b) }
+func Min[T Real](a, b T) T   { return min(a, b) }
+func Max[T Real](a, b T) T   { return max(a, b) }
 
 // Reduce combines the first numbers of all ranks, the second numbers, and so on, and stores the results on the root.
 // Other ranks may pass nil for result, but not for send.
@@ -270,7 +266,7 @@ func Max[T Real](a, b T) T { return max(a, b) }
 // ranks, whatever the root is, so that results of floating-point numbers are the same each time. If the operation panics,
 // or ends its goroutine, the world fails on all ranks.
 func Reduce[T Number](c *Comm, send, result []T, operation func(a, b T) T, root int) error {
-	err := cmp.Or(c.checkRoot(root), checkOperation(operation))
+	err := cmp.Or(c.checkRoot(root), checkOperation(operation == nil))
 	if err == nil && c.Rank() == root {
 		err = checkLength("result", len(result), len(send), 1)
 	}
@@ -313,7 +309,7 @@ func reduce[T Number](o *collective, send []T, operation func(a, b T) T) (partia
 
 // Allreduce is a Reduce whose result all ranks get. It is the same on all.
 func Allreduce[T Number](c *Comm, send, result []T, operation func(a, b T) T) error {
-	err := cmp.Or(checkOperation(operation), checkLength("result", len(result), len(send), 1))
+	err := cmp.Or(checkOperation(operation == nil), checkLength("result", len(result), len(send), 1))
 	return c.collectively("Allreduce", 0, kindOf[T](), err, func(o *collective) {
 		partial := reduce(o, send, operation)
 		if c.Rank() == 0 {

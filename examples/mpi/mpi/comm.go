@@ -72,7 +72,9 @@ func (c *Comm) forget() {
 		for _, m := range w.matcher.messages(context) {
 			w.matcher.forget(m)
 			w.release(m)
-			w.discard(m)
+			if m.from != nil {
+				m.from.acknowledge(m.offer)
+			}
 		}
 	}
 }

@@ -46,24 +46,23 @@ func TestEarlyOffer(t *testing.T) { runRanks(t, 4, "early offer") }
 
 func earlyOffer(w *World) error {
 	const length = 2 * eagerLimit
+	zero := []int{0}
 	switch w.Rank() {
 	case 0:
-		if _, err := Recv(w.Comm, []int{0}, 1, 0); err != nil { // rank 2 is ready
-			return err
-		}
+		must(Recv(w.Comm, zero, 1, 0)) // rank 2 is ready
 		return Send(w.Comm, numbersFrom(0, length), 2, 0)
 	case 1:
-		must(Sendrecv(w.Comm, []int{0}, 2, 0, []int{0}, 2, 0))
-		must(Recv(w.Comm, []int{0}, 2, 1))
-		return Send(w.Comm, []int{0}, 0, 0)
+		must(Sendrecv(w.Comm, zero, 2, 0, []int{0}, 2, 0))
+		must(Recv(w.Comm, zero, 2, 1))
+		return Send(w.Comm, zero, 0, 0)
 	case 3:
 		return nil
 	}
 	// The connection to rank 1 is there before this rank stops polling for events of connections.
-	must(Sendrecv(w.Comm, []int{0}, 1, 0, []int{0}, 1, 0))
+	must(Sendrecv(w.Comm, zero, 1, 0, []int{0}, 1, 0))
 	got := make([]uint8, length)
 	request := Irecv(w.Comm, got, 0, 0)
-	check(Send(w.Comm, []int{0}, 1, 1))
+	check(Send(w.Comm, zero, 1, 1))
 	w.mu.Lock()
 	sender := w.peers[0]
 	for w.err == nil && len(sender.transfers) == 0 && sender.link != connected {
@@ -73,12 +72,8 @@ func earlyOffer(w *World) error {
 	}
 	deaf := sender.link == accepting
 	w.mu.Unlock()
-	if !deaf {
-		return errors.New("rank 2 has heard of its connection though nothing told it")
-	}
-	must(request.Wait())
-	if !slices.Equal(got, numbersFrom(0, length)) {
-		return errors.New("other contents came than were sent")
+	if must(request.Wait()); !deaf || !slices.Equal(got, numbersFrom(0, length)) {
+		return fmt.Errorf("rank 2 has not heard of its connection: %v; or other contents came than were sent", deaf)
 	}
 	return nil
 }

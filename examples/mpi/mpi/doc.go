@@ -3,7 +3,4 @@
 //
 // A program calls Init in each process that a launcher has started: mpiexec.hydra, srun, or package launch. It sends
 // and receives slices of any kind of number. Numbers travel in the machine's own byte order.
-//
-// When the process of a rank ends before its World is closed, its connections end, and the ranks that notice tell all
-// others. Every operation on every rank then fails with a RankError within seconds.
 package mpi

@@ -74,10 +74,8 @@ func (p *peer) lose(cause error) {
 	}
 }
 
-// launcherGrace is for a launcher that has ended, and with it a rank that noticed that sooner than this one.
-const launcherGrace = 20 * time.Millisecond
-
-// launcherEnds waits for launcherGrace, and reports whether the launcher has gone.
+// launcherEnds reports whether the launcher has gone. A launcher that has ended may have taken a rank with it that noticed
+// that sooner than this one, so launcherEnds waits a little.
 func (w *World) launcherEnds() bool {
 	if w.line == nil {
 		return false
@@ -85,7 +83,7 @@ func (w *World) launcherEnds() bool {
 	select {
 	case <-w.line.Gone():
 		return true
-	case <-time.After(launcherGrace):
+	case <-time.After(20 * time.Millisecond):
 		return false
 	}
 }
@@ -181,13 +179,10 @@ func (w *World) expire(cause error) {
 	}
 	if len(texts) > 0 {
 		slices.Sort(texts)
-		cause = fmt.Errorf("%w: this rank awaits %s", cause, strings.Join(texts[:min(len(texts), mostListed)], "; "))
+		cause = fmt.Errorf("%w: this rank awaits %s", cause, strings.Join(texts[:min(len(texts), 10)], "; "))
 	}
 	w.fail(cause)
 }
-
-// mostListed is how many of those who are awaited an error lists.
-const mostListed = 10
 
 // When a process ends, its kernel ends its connections. But a machine that loses its power or its link sends nothing,
 // and adapters may try for minutes to reach it. So a goroutine makes each connection complete an operation from time

@@ -70,10 +70,6 @@ func deathTask(w *World) error {
 		"a long Send to another": func() error { return Send(w.Comm, long, (w.Rank()+4)%w.Size(), 5) },
 		"Barrier":                func() error { return Barrier(w.Comm) },
 	}
-	type result struct {
-		name string
-		err  error
-	}
 	results := make(chan result, len(pending))
 	waiting := 0
 	for name, operation := range pending {
@@ -105,6 +101,12 @@ func deathTask(w *World) error {
 	fmt.Println("heard of it")
 	os.Exit(0)
 	return nil
+}
+
+// result is what an operation returns.
+type result struct {
+	name string
+	err  error
 }
 
 func namesRank(err error, rank int) error {
@@ -224,10 +226,6 @@ func TestLauncherGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onAdapters(t, func(t *testing.T, adapter string) {
 				made, server := worlds(t, adapter, 3)
-				type result struct {
-					what string
-					err  error
-				}
 				results := make(chan result, 10)
 				for rank, w := range made {
 					request := Irecv(w.Comm, []int{0}, (rank+1)%len(made), 0)
@@ -251,7 +249,7 @@ func TestLauncherGone(t *testing.T) {
 					select {
 					case r := <-results:
 						if !errors.Is(r.err, ErrLauncherGone) {
-							t.Errorf("%s returns %v", r.what, r.err)
+							t.Errorf("%s returns %v", r.name, r.err)
 						}
 					case <-bound:
 						t.Fatal("ranks still wait")

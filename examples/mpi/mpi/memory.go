@@ -34,10 +34,8 @@ func (a area) triplet() (udat.RMRTriplet, error) { return a.block.RMRTriplet(a.o
 // areasAtOnce is how many areas a block has.
 const areasAtOnce = 8
 
-// areas allocates areas in blocks.
-type areas struct {
-	free []area
-}
+// areas are those that are free. They are allocated in blocks.
+type areas struct{ free []area }
 
 func (s *areas) get(pz *udat.PZ, half, ranks int) (area, error) {
 	if len(s.free) == 0 {

@@ -63,7 +63,13 @@ func mixTask(w *World) error {
 		m := &mixer{random: rand.New(rand.NewPCG(seed, thread)), own: rand.New(rand.NewPCG(seed, uint64(w.Rank()))), comms: []*Comm{must(w.Dup())}}
 		go func() { failures <- m.run(steps) }()
 	}
-	return errors.Join(<-failures, <-failures)
+	check(errors.Join(<-failures, <-failures))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.handlers)+len(w.matcher.posted)+len(w.matcher.unexpected) > 0 {
+		return fmt.Errorf("%d windows, %d receives and %d messages stay", len(w.handlers), len(w.matcher.posted), len(w.matcher.unexpected))
+	}
+	return nil
 }
 
 // mixer is a goroutine of a random program.

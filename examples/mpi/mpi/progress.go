@@ -30,22 +30,11 @@ const (
 // poll looks once for arrivals and events, and reports whether there was something. The caller holds mu.
 func (w *World) poll() bool {
 	w.turn++
-	return w.follow(w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0))
+	return w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0)
 }
 
 // pollAll looks at everything.
-func (w *World) pollAll() bool {
-	return w.follow(w.look(true, true))
-}
-
-// follow has the other goroutines that wait look again if there was something: what they wait for may be a completion
-// that ends no request.
-func (w *World) follow(found bool) bool {
-	if found {
-		w.stir()
-	}
-	return found
-}
+func (w *World) pollAll() bool { return w.look(true, true) }
 
 // look looks at the rings, at the event dispatchers whose events are waited for, and, if told to, at those for
 // completions and connections.
@@ -83,6 +72,9 @@ func (w *World) look(completions, connections bool) bool {
 			found = w.empty(b.connections, (*World).connectionEvent) || found
 		}
 		found = w.empty(w.calls, (*World).callEvent) || found
+	}
+	if found {
+		w.stir() // what other goroutines wait for may be a completion that ends no request
 	}
 	return found
 }

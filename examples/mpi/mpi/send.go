@@ -253,7 +253,6 @@ func (p *peer) tellLine(flags udat.CompletionFlags) error {
 }
 
 func (p *peer) writeLine(flags udat.CompletionFlags) error {
-	p.world.stats.Reports++
 	p.line.flow = p.told
 	p.line.put(p.memory.ours(), p.lines)
 	p.lines++

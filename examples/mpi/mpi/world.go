@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -120,11 +121,8 @@ func Init(ctx context.Context, options Options) (*World, error) {
 
 // initialize is Init with a given line to the launcher, nil for none.
 func initialize(ctx context.Context, line *pmi.Client, options Options) (*World, error) {
-	if options.Bound < 0 {
-		return nil, badArgument("the bound is %v; it must be 0 or more", options.Bound)
-	}
-	if options.Connections < 0 {
-		return nil, badArgument("the limit of connections is %d; it must be 0 or more", options.Connections)
+	if options.Bound < 0 || options.Connections < 0 {
+		return nil, badArgument("the options are %+v; numbers must be 0 or more", options)
 	}
 	rank, size := 0, 1
 	if line != nil {
@@ -162,7 +160,7 @@ func newWorld(rank, size int, options Options) *World {
 // join opens the adapter, and exchanges cards with the other ranks. If it has no adapter, its card tells them.
 func (w *World) join(ctx context.Context, options Options) error {
 	mine := newCard(w.Size())
-	trouble := w.open(options.adapterName())
+	trouble := w.open(cmp.Or(options.Adapter, os.Getenv(AdapterVariable)))
 	if trouble == nil {
 		trouble = w.listen(&mine)
 	}
@@ -429,7 +427,6 @@ type Stats struct {
 	Short      uint64 // messages written into peers' rings, including those of the protocol
 	Eager      uint64 // messages sent to shared receive queues, including those of the protocol
 	Offered    uint64 // messages that were offered for the receiver to read
-	Reports    uint64 // RDMA writes that told peers what they are allowed
 	Parted     uint64 // connections that were ended because there were too many
 	Sleeps     uint64 // times that a goroutine slept because nothing arrived
 	Registered uint64 // long messages, and long pieces of windows, whose memory was registered

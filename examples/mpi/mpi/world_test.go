@@ -39,7 +39,7 @@ func init() {
 		"slow receiver": slowReceiver, "pressure": pressure, "glancing": glancing, "long wait": longWait,
 		"collectives": func(w *World) error { return collectivesOn(w.Comm) },
 		"misuse":      func(w *World) error { return misuses[os.Getenv(misuseVariable)](w.Comm, w.Rank() == 2) },
-		"comms":       commsTask, "window": windowTask, "fetch": fetchTask, "flush": flushTask, "window arguments": windowArguments,
+		"window":      windowTask, "fetch": fetchTask, "flush": flushTask, "window arguments": windowArguments,
 		"early offer": earlyOffer, "parting": partingTask, "mix": mixTask,
 		"death": deathTask, "early end": earlyEnd, "early close": earlyClose, "late": lateTask,
 	}

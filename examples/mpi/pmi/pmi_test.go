@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,109 +13,10 @@ import (
 	"time"
 )
 
-// childVariable makes a process of this test binary a member of a job.
-const childVariable = "PMI_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) == "" {
-		os.Exit(m.Run())
-	}
-	if err := meet(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
 func limited(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// meet is what a member does: it tells the others who it is, and reads who they are.
-func meet() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	c, err := Join(ctx)
-	if err != nil {
-		return err
-	}
-	for round := range 3 {
-		key := func(rank int) string { return fmt.Sprintf("round-%d-of-%d", round, rank) }
-		if err := errors.Join(c.Put(ctx, key(c.Rank), fmt.Sprintf("hello;%d,%d", c.Rank, round)), c.Barrier(ctx)); err != nil {
-			return err
-		}
-		for rank := range c.Size {
-			got, err := c.Get(ctx, key(rank))
-			if want := fmt.Sprintf("hello;%d,%d", rank, round); err != nil || got != want {
-				return fmt.Errorf("rank %d has put %q, %w, want %q", rank, got, err, want)
-			}
-		}
-	}
-	if _, err := c.Get(ctx, "nobody-has-put-this"); !errors.Is(err, ErrRefused) {
-		return fmt.Errorf("a key that is not there: got %v", err)
-	}
-	if err := c.Finalize(ctx); err != nil {
-		return err
-	}
-	fmt.Printf("rank %d of %d has met them\n", c.Rank, c.Size)
-	return c.Close()
-}
-
-// This module's launcher starts the members, and MPICH's.
-func TestLaunchers(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, flags := range map[string][]string{"this module's": nil, "Hydra": {"-launcher", "fork"}} {
-		t.Run(name, func(t *testing.T) {
-			const ranks = 3
-			var out strings.Builder
-			var commands []*exec.Cmd
-			if flags == nil {
-				s := NewServer("job", ranks)
-				defer s.Close()
-				for rank := range ranks {
-					file, environment, err := s.Line(rank, 3)
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer file.Close()
-					commands = append(commands, exec.CommandContext(limited(t), program))
-					commands[rank].ExtraFiles, commands[rank].Env = []*os.File{file}, environment
-				}
-			} else if hydra, err := exec.LookPath("mpiexec.hydra"); err != nil {
-				t.Skip("no mpiexec.hydra, which Debian's package mpich has")
-			} else {
-				commands = append(commands, exec.CommandContext(limited(t), hydra, append(flags, "-n", fmt.Sprint(ranks), program)...))
-			}
-			reader, writer := io.Pipe()
-			for _, cmd := range commands {
-				cmd.Env = append(append(os.Environ(), cmd.Env...), childVariable+"=1")
-				cmd.Stdout, cmd.Stderr = writer, writer
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			go func() {
-				var err error
-				for _, cmd := range commands {
-					err = errors.Join(err, cmd.Wait())
-				}
-				writer.CloseWithError(err)
-			}()
-			_, err := io.Copy(&out, reader)
-			for rank := range ranks {
-				if !strings.Contains(out.String(), fmt.Sprintf("rank %d of %d has met them\n", rank, ranks)) {
-					t.Errorf("rank %d has not", rank)
-				}
-			}
-			if err != nil || t.Failed() {
-				t.Errorf("%v\n%s", err, out.String())
-			}
-		})
-	}
 }
 
 // members returns a server and two members in this process.

@@ -40,10 +40,8 @@ type Program struct {
 // UsageError is a flag or a value that cannot be used.
 type UsageError struct{ error }
 
-// Usage returns a UsageError.
-func Usage(format string, values ...any) error {
-	return &UsageError{fmt.Errorf(format, values...)}
-}
+// Usage returns one.
+func Usage(format string, values ...any) error { return &UsageError{fmt.Errorf(format, values...)} }
 
 // errInterrupted ends a run at Ctrl-C.
 var errInterrupted = errors.New("interrupted")
