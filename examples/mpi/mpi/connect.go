@@ -227,11 +227,7 @@ func (p *peer) speak() error {
 func (p *peer) begin() error {
 	p.world.stir()
 	p.world.trim()
-	if err := p.pump(); err != nil {
-		return err
-	}
-	// The side that accepts may have received offers before the event that it is connected.
-	return p.read()
+	return p.pump() // the side that accepts may have received offers before the event that it is connected
 }
 
 // bank has the event dispatchers that several endpoints share.

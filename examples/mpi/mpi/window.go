@@ -53,8 +53,8 @@ type fetch struct {
 	came   bool
 }
 
-// CreateWindow creates a window. This rank's part has the given number of numbers, which are 0. All ranks of c must
-// call it; the number may differ between ranks.
+// CreateWindow creates a window. This rank's part has the given number of numbers, which are 0. All ranks must call it; the
+// number may differ between ranks. A process without a launcher cannot have one.
 func CreateWindow[T Number](c *Comm, numbers int) (*Window[T], error) {
 	size := int(unsafe.Sizeof(*new(T)))
 	if w := c.world; numbers < 0 || numbers > math.MaxUint32/size || w.ia == nil {
