@@ -88,7 +88,7 @@ func (win *window) exchange(length int, element elementKind) (err error) {
 	b, _ := triplet.AppendBinary(nil) // has no errors
 	copy(dataOf(mine[2:]).bytes, b)
 	all := make([]uint64, len(mine)*win.comm.Size())
-	win.listen() // another rank may be faster
+	win.listen() // once all ranks have told of their memory, they may use this rank's
 	if err := Allgather(win.comm, mine, all); err != nil {
 		return err
 	}
@@ -292,7 +292,9 @@ func (win *window) listen() {
 			w.fail(&RankError{m.source, err})
 		}
 	}
-	handle := func(m *message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handlers[win.comm.userContext()] = func(m *message) {
 		if m.from == nil {
 			hear(m, m.payload)
 			return
@@ -304,14 +306,6 @@ func (win *window) listen() {
 				hear(m, memory)
 			}
 		})
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.handlers[win.comm.userContext()] = handle
-	for _, m := range w.matcher.messages(win.comm.userContext()) { // that were faster
-		w.matcher.forget(m)
-		w.release(m)
-		handle(m)
 	}
 }
 
