@@ -50,12 +50,6 @@ func run(args []string) error {
 	instructions := flags.Bool("instructions", false, "its numbers are instructions; add them to the file")
 	processors := flags.Int("processors", 0, "only measurements that need this many processors under User-Mode Linux; 0: all")
 	more := flags.Bool("more", false, "add the results to those in the file")
-	var mpi mpiPrograms
-	flags.StringVar(&mpi.ours, "mpi", "", "mpiperf; with this and the next three, message passing is measured")
-	flags.StringVar(&mpi.mpich, "mpi-mpich", "", "mpitwin with MPICH")
-	flags.StringVar(&mpi.openmpi, "mpi-openmpi", "", "mpitwin with Open MPI")
-	flags.StringVar(&mpi.udatperf, "mpi-udatperf", "", "udatperf")
-	mpiPage := flags.String("mpi-page", "", "write this page's section on message passing from the file, and measure nothing")
 	file := flags.String("json", "", "file for the results")
 	page := flags.String("page", "", "write this page from the file, and measure nothing")
 	flags.StringVar(&r.Command, "command", "", "the command as the user gave it")
@@ -69,15 +63,10 @@ func run(args []string) error {
 	switch {
 	case *file == "":
 		return errors.New("-json is missing")
-	case *mpiPage != "":
-		return makeMPIPage(*file, *mpiPage)
 	case *page != "":
 		return makePage(*file, *page)
 	case r.Rounds < 1:
 		return errors.New("-rounds must be 1 or more")
-	}
-	if mpi.ours != "" {
-		return r.measureMPI(mpi, mpiSeconds**work, *few, *file)
 	}
 	if *test != "" {
 		return r.measureCalls(*test, *file, *instructions)
@@ -117,9 +106,6 @@ func run(args []string) error {
 	printTable(os.Stdout, r)
 	return r.write(*file)
 }
-
-// mpiSeconds is the minimum time of each measurement of message passing.
-const mpiSeconds = 0.3
 
 // measure runs the selected measurements on each adapter of the test device. If it ends early, the file has the results
 // until then.

@@ -17,8 +17,6 @@ type report struct {
 	References []reference `json:"references"`
 	Scale      *scale      `json:"scale,omitempty"`
 	Calls      *calls      `json:"calls,omitempty"`
-
-	MPI *messagePassing `json:"mpi,omitempty"`
 }
 
 // result is one measurement on one adapter: a number for each round.

@@ -50,8 +50,6 @@ var (
 	hostPackages = packagePattern(`cgo$|scripts(/(apistatus|constants|dapl|porting/.*|sidebyside|testrun|withoutcgo))?$|scripts/vm(/|$)|udat/internal/|examples/internal/messagesizes$|examples/interop/internal/getopt$`)
 	// The same program runs in all machines. Two of them are killed.
 	machinesPackages = packagePattern(`udat/reliability$`)
-	// These start programs on all machines from one.
-	clusterPackages = packagePattern(`examples/mpi/cluster$`)
 	// These mostly boot machines and break them.
 	testBedPackages = packagePattern(`scripts(/vm/testbed)?$`)
 	soakPackages    = packagePattern(`udat/soak$`)
@@ -116,10 +114,10 @@ var longTests = []string{"FuzzCalls"}
 // plan lists the runs, the longest first.
 func (o options) plan(packages []testPackage) []run {
 	if o.quick && !o.named {
-		packages = but(packages, testBedPackages, machinesPackages, clusterPackages, soakPackages, failuresPackages)
+		packages = but(packages, testBedPackages, machinesPackages, soakPackages, failuresPackages)
 	}
 	withDevice := []string{"scripts/with-device"}
-	onDevice := but(packages, hostPackages, machinesPackages, clusterPackages, failuresPackages)
+	onDevice := but(packages, hostPackages, machinesPackages, failuresPackages)
 	plain := run{
 		title:    "testing on the device",
 		packages: onDevice,
@@ -181,12 +179,9 @@ func (o options) plan(packages []testPackage) []run {
 				only:     iwarpOnly,
 			})
 		}
-		r.title = "testing message passing on several machines"
-		r.packages, r.flags, r.skip = of(packages, clusterPackages), nil, ""
-		runs = append(runs, r)
 		if !o.quick {
 			r.title = "testing streams between machines"
-			r.packages, r.only = of(packages, streamPackage), `^TestMachine`
+			r.packages, r.flags, r.skip, r.only = of(packages, streamPackage), nil, "", `^TestMachine`
 			runs = append(runs, r)
 		}
 	}

@@ -16,10 +16,8 @@ func main() { heat().Main() }
 
 // settings say what to compute.
 type settings struct {
-	cells      int // in a row and in a column
-	steps      int
-	checkpoint string // file; "" for none
-	every      int    // steps between checkpoints
+	cells int // in a row and in a column
+	steps int
 }
 
 const (
@@ -34,8 +32,6 @@ func heat() program.Program {
 		Flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.cells, "cells", 128, fmt.Sprintf("cells in a row and in a column of the plate, 3 to %d", maxCells))
 			flags.IntVar(&s.steps, "steps", 500, "steps in time")
-			flags.StringVar(&s.checkpoint, "checkpoint", "", "`file` that rank 0 saves the plate to from time to time; a run that finds it continues from there")
-			flags.IntVar(&s.every, "every", 1000, "steps from one checkpoint to the next")
 		},
 		Check: s.check,
 		Run: func(_ context.Context, w *mpi.World, out io.Writer) error {
@@ -52,8 +48,6 @@ func (s *settings) check(ranks int) error {
 		return program.Usage("%d ranks are more than there are rows to compute, %d", ranks, s.cells-2)
 	case s.steps < 1 || s.steps > maxSteps:
 		return program.Usage("-steps must be 1 to %d", maxSteps)
-	case s.every < 1:
-		return program.Usage("-every must be 1 or more")
 	}
 	return nil
 }

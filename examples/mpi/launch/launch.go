@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,10 +24,9 @@ const MaxRanks = 64
 
 // Job says what to start.
 type Job struct {
-	Ranks   int
-	Program string // "" for the program that calls Run
-	Args    []string
-	Env     []string // in addition to the launcher's own
+	Ranks int
+	Args  []string // of the program that calls Run
+	Env   []string // in addition to the launcher's own
 
 	// Stdout and Stderr get the ranks' lines, each after the number of its rank.
 	Stdout, Stderr io.Writer
@@ -49,18 +49,6 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return fmt.Sprintf("rank %d ended with %v", e.Rank, e.Err) }
 
-// Unwrap returns the error of os/exec.
-func (e *ExitError) Unwrap() error { return e.Err }
-
-// AbortError says that a rank has asked the launcher to end the job.
-type AbortError struct {
-	Rank, Code int
-}
-
-func (e *AbortError) Error() string {
-	return fmt.Sprintf("rank %d has aborted the job with code %d", e.Rank, e.Code)
-}
-
 const (
 	// rankFD is the descriptor of a rank's line to the launcher.
 	rankFD = 3
@@ -72,17 +60,10 @@ const (
 
 // Run starts the ranks and waits until all have ended. When ctx ends, they get SIGTERM, and after some time SIGKILL;
 // Run then returns an error that matches that of ctx and its cause. When ranks fail, Run returns the ExitError with
-// the highest code, and among equal ones the first. When a rank aborts the job, Run returns an AbortError.
+// the highest code, and among equal ones the first.
 func (j Job) Run(ctx context.Context) error {
 	if j.Ranks < 1 || j.Ranks > MaxRanks {
 		return fmt.Errorf("launch: %d ranks; there must be 1 to %d", j.Ranks, MaxRanks)
-	}
-	if j.Program == "" {
-		program, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		j.Program = program
 	}
 	if j.Grace == 0 {
 		j.Grace = defaultGrace
@@ -90,14 +71,7 @@ func (j Job) Run(ctx context.Context) error {
 	running, end := context.WithCancel(ctx)
 	defer end()
 
-	aborted := make(chan *AbortError, 1)
-	server := pmi.NewServer(fmt.Sprintf("goudat_%x", rand.Uint64()), j.Ranks, func(rank, code int) {
-		select {
-		case aborted <- &AbortError{rank, code}:
-			end()
-		default: // another rank has aborted first
-		}
-	})
+	server := pmi.NewServer(fmt.Sprintf("goudat_%x", rand.Uint64()), j.Ranks)
 	defer server.Close()
 	ended := make(chan *ExitError)
 	var printing sync.Mutex
@@ -129,8 +103,6 @@ func (j Job) Run(ctx context.Context) error {
 		return failed
 	case ctx.Err() != nil:
 		return ContextError(ctx)
-	case len(aborted) > 0:
-		return <-aborted
 	case worst != nil:
 		return worst
 	}
@@ -139,12 +111,16 @@ func (j Job) Run(ctx context.Context) error {
 
 // start starts a rank, and sends its result to ended, nil for success.
 func (j Job) start(ctx context.Context, server *pmi.Server, rank int, printing *sync.Mutex, ended chan<- *ExitError) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	theirs, environment, err := server.Line(rank, rankFD)
 	if err != nil {
 		return err
 	}
 	defer theirs.Close()
-	cmd := exec.CommandContext(ctx, j.Program, j.Args...)
+	cmd := exec.CommandContext(ctx, program, j.Args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = killDelay
 	cmd.ExtraFiles = []*os.File{theirs} // the first becomes rankFD
@@ -181,4 +157,57 @@ func exitError(rank int, err error) *ExitError {
 		}
 	}
 	return e
+}
+
+// ContextError returns an error that matches both the error and the cause of a
+// context that has ended.
+func ContextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// prefixer writes whole lines, each after the number of its rank. mu keeps lines of several prefixers from mixing.
+type prefixer struct {
+	to   io.Writer // may be nil
+	rank int
+	mu   *sync.Mutex
+	line []byte // the line that has not ended yet
+}
+
+// longestLine is the length at which a line without an end is broken.
+const longestLine = 64 << 10
+
+func (p *prefixer) Write(b []byte) (int, error) {
+	p.line = append(p.line, b...)
+	for {
+		end := bytes.IndexByte(p.line, '\n')
+		if end < 0 && len(p.line) < longestLine {
+			return len(b), nil
+		}
+		if end < 0 {
+			end = len(p.line)
+		}
+		p.print(p.line[:end])
+		p.line = p.line[min(end+1, len(p.line)):]
+	}
+}
+
+// finish writes the rest that has no end of line.
+func (p *prefixer) finish() {
+	if len(p.line) > 0 {
+		p.print(p.line)
+		p.line = nil
+	}
+}
+
+func (p *prefixer) print(line []byte) {
+	if p.to == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.to, "rank %d: %s\n", p.rank, line)
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,9 +19,40 @@ import (
 // Ranks are processes of this test binary. The variable says what they do.
 const taskVariable = "LAUNCH_TEST_TASK"
 
+// tasks are what ranks do. Without an error, they exit with code 0.
 var tasks = map[string]func(c *pmi.Client) error{
-	"meet": meet, "exit": exitWithRank, "survive": survive, "linger": linger, "abort": abort,
-	"silent": func(*pmi.Client) error { return nil },
+	"meet": func(c *pmi.Client) error {
+		ctx := context.Background()
+		if err := errors.Join(c.Put(ctx, fmt.Sprint("rank-", c.Rank), fmt.Sprint("place-", c.Rank)), c.Barrier(ctx)); err != nil {
+			return err
+		}
+		for rank := range c.Size {
+			if place, err := c.Get(ctx, fmt.Sprint("rank-", rank)); err != nil || place != fmt.Sprint("place-", rank) {
+				return fmt.Errorf("rank %d is said to be at %q, %w", rank, place, err)
+			}
+		}
+		fmt.Print("met") // without an end of the line
+		return errors.Join(c.Finalize(ctx), c.Close())
+	},
+	"exit": func(c *pmi.Client) error {
+		os.Exit(21 * c.Rank)
+		return nil
+	},
+	"survive": func(c *pmi.Client) error {
+		fmt.Println("joined")
+		err := c.Barrier(context.Background())
+		if !errors.Is(err, pmi.ErrRefused) || !strings.Contains(err.Error(), "rank_1_has_ended") {
+			return fmt.Errorf("the barrier returns %w", err)
+		}
+		fmt.Println("heard of 1")
+		return nil
+	},
+	"linger": func(c *pmi.Client) error {
+		if c.Rank != 1 {
+			fmt.Println("here")
+		}
+		select {}
+	},
 }
 
 func TestMain(m *testing.M) {
@@ -29,6 +60,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	c, err := pmi.Join(context.Background())
+	if err == nil && os.Getenv(taskVariable) == "survive" && c.Rank == 1 {
+		err = tasks["linger"](c) // until it is killed
+	}
 	if err == nil {
 		err = tasks[os.Getenv(taskVariable)](c)
 	}
@@ -38,177 +72,77 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// lines stores what ranks write, and calls a function with each line.
+// lines stores what ranks write, and calls a function after each line.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	each func(line string)
+	each func()
 }
 
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.each != nil {
-		l.each(string(b))
-	}
+	defer l.each()
 	return l.text.Write(b)
 }
 
-func taskJob(ranks int, task string, out io.Writer) Job {
-	return Job{Ranks: ranks, Env: []string{taskVariable + "=" + task}, Stdout: out, Stderr: out}
-}
-
-func limited(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// All ranks get what the others have put.
-func TestMeeting(t *testing.T) {
-	out := &lines{}
-	if err := taskJob(3, "meet", out).Run(limited(t)); err != nil {
-		t.Fatalf("%v\n%s", err, out.text.String())
-	}
-	for rank := range 3 {
-		if line := fmt.Sprintf("rank %d: met\n", rank); strings.Count(out.text.String(), line) != 1 {
-			t.Errorf("no %q in %q", line, out.text.String())
-		}
-	}
-}
-
-func meet(c *pmi.Client) error {
-	ctx := context.Background()
-	if err := errors.Join(c.Put(ctx, fmt.Sprint("rank-", c.Rank), fmt.Sprint("place-", c.Rank)), c.Barrier(ctx)); err != nil {
-		return err
-	}
-	for rank := range c.Size {
-		if place, err := c.Get(ctx, fmt.Sprint("rank-", rank)); err != nil || place != fmt.Sprint("place-", rank) {
-			return fmt.Errorf("rank %d is said to be at %q, %w", rank, place, err)
-		}
-	}
-	fmt.Print("met") // without an end of the line
-	return errors.Join(c.Finalize(ctx), c.Close())
-}
-
-// The error is that of the worst exit code.
-func TestWorstExitCode(t *testing.T) {
-	err := taskJob(3, "exit", nil).Run(limited(t))
-	var exit *ExitError
-	if !errors.As(err, &exit) || exit.Rank != 2 || exit.Code != 42 {
-		t.Errorf("got %v", err)
-	}
-}
-
-func exitWithRank(c *pmi.Client) error {
-	os.Exit(21 * c.Rank)
-	return nil
-}
-
-// When a rank is killed, the others learn in their barrier which one it was.
-func TestDeath(t *testing.T) {
-	var processes [3]*os.Process
-	out := &lines{}
-	joined := 0
-	out.each = func(line string) {
-		if strings.HasSuffix(line, "joined\n") {
-			if joined++; joined == len(processes) {
-				_ = processes[1].Kill()
-			}
-		}
-	}
-	job := taskJob(len(processes), "survive", out)
-	job.Started = func(rank int, p *os.Process) {
-		out.mu.Lock()
-		defer out.mu.Unlock()
-		processes[rank] = p
-	}
-	err := job.Run(limited(t))
-	var exit *ExitError
-	if !errors.As(err, &exit) || exit.Rank != 1 || exit.Code != 128+int(syscall.SIGKILL) {
-		t.Errorf("got %v\n%s", err, out.text.String())
-	}
-	for _, line := range []string{"rank 0: heard of 1\n", "rank 2: heard of 1\n"} {
-		if !strings.Contains(out.text.String(), line) {
-			t.Errorf("no %q in %q", line, out.text.String())
-		}
-	}
-}
-
-func survive(c *pmi.Client) error {
-	fmt.Println("joined")
-	if c.Rank == 1 {
-		select {} // until it is killed
-	}
-	err := c.Barrier(context.Background())
-	if !errors.Is(err, pmi.ErrRefused) || !strings.Contains(err.Error(), "rank_1_has_ended") {
-		return fmt.Errorf("the barrier returns %w", err)
-	}
-	fmt.Println("heard of 1")
-	return nil
-}
-
-// A rank can end the job.
-func TestAbort(t *testing.T) {
-	err := taskJob(3, "abort", nil).Run(limited(t))
-	var aborted *AbortError
-	if !errors.As(err, &aborted) || *aborted != (AbortError{1, 7}) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func abort(c *pmi.Client) error {
-	if c.Rank == 1 {
-		c.Abort(7)
-	}
-	return linger(c)
-}
-
-// Ranks that continue after another has failed are ended after some time.
-func TestGrace(t *testing.T) {
-	job := taskJob(2, "linger", nil)
-	job.Grace = time.Millisecond
-	job.Started = func(rank int, p *os.Process) {
-		if rank == 1 {
-			_ = p.Kill()
-		}
-	}
-	var exit *ExitError
-	if err := job.Run(limited(t)); !errors.As(err, &exit) || exit.Rank != 1 {
-		t.Errorf("got %v", err)
-	}
-}
-
-func linger(*pmi.Client) error {
-	time.Sleep(time.Hour)
-	return nil
-}
-
-// When the context ends, all ranks end.
-func TestCancel(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(limited(t))
+// A job ends as its ranks do, and what they write has their numbers.
+func TestRun(t *testing.T) {
 	enough := errors.New("enough")
-	job := taskJob(2, "linger", nil)
-	job.Started = func(rank int, _ *os.Process) {
-		if rank == 1 {
-			cancel(enough)
+	failed := func(rank, code int) func(err error) bool {
+		return func(err error) bool {
+			var exit *ExitError
+			return errors.As(err, &exit) && exit.Rank == rank && exit.Code == code
 		}
 	}
-	if err := job.Run(ctx); !errors.Is(err, enough) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestBadJobs(t *testing.T) {
-	for _, ranks := range []int{0, -1, MaxRanks + 1} {
-		if err := taskJob(ranks, "silent", nil).Run(limited(t)); err == nil {
-			t.Errorf("%d ranks are started", ranks)
-		}
-	}
-	job := taskJob(2, "silent", nil)
-	job.Program = "/nonexistent"
-	if err := job.Run(limited(t)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a program that is not there: %v", err)
+	const killed = 128 + int(syscall.SIGKILL)
+	for name, test := range map[string]struct {
+		ranks  int
+		task   string
+		kill   bool   // rank 1, when all have started,
+		after  string // and the others have written that
+		grace  time.Duration
+		cancel bool // the context ends when all ranks have started
+		ends   func(err error) bool
+		lines  []string
+	}{
+		"ranks that get what the others have put":    {ranks: 3, task: "meet", ends: func(err error) bool { return err == nil }, lines: []string{"rank 0: met\n", "rank 1: met\n", "rank 2: met\n"}},
+		"the error is that of the worst exit code":   {ranks: 3, task: "exit", ends: failed(2, 42)},
+		"a death, of which the others hear":          {ranks: 3, task: "survive", kill: true, after: "joined", ends: failed(1, killed), lines: []string{"rank 0: heard of 1\n", "rank 2: heard of 1\n"}},
+		"ranks that continue after a death too long": {ranks: 2, task: "linger", kill: true, after: "here", grace: time.Millisecond, ends: failed(1, killed)},
+		"the end of the context":                     {ranks: 2, task: "linger", cancel: true, ends: func(err error) bool { return errors.Is(err, enough) && errors.Is(err, context.Canceled) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limited, stop := context.WithTimeout(context.Background(), time.Minute)
+			defer stop()
+			ctx, cancel := context.WithCancelCause(limited)
+			defer cancel(nil)
+			processes := make([]*os.Process, test.ranks)
+			out := &lines{}
+			job := Job{Ranks: test.ranks, Env: []string{taskVariable + "=" + test.task}, Stdout: out, Stderr: out, Grace: test.grace}
+			out.each = func() {
+				if test.kill && !slices.Contains(processes, nil) && strings.Count(out.text.String(), test.after) == test.ranks-1 {
+					_ = processes[1].Kill()
+				}
+			}
+			job.Started = func(rank int, p *os.Process) {
+				out.mu.Lock()
+				defer out.mu.Unlock()
+				processes[rank] = p
+				out.each()
+				if test.cancel && rank == test.ranks-1 {
+					cancel(enough)
+				}
+			}
+			if err := job.Run(ctx); !test.ends(err) {
+				t.Errorf("got %v\n%s", err, out.text.String())
+			}
+			for _, line := range test.lines {
+				if strings.Count(out.text.String(), line) != 1 {
+					t.Errorf("no %q in %q", line, out.text.String())
+				}
+			}
+		})
 	}
 }
 

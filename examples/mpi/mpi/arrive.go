@@ -92,8 +92,6 @@ func (p *peer) hear(l line) error {
 	switch l.notice {
 	case noticeDeath:
 		p.world.fail(&RankError{int(l.rank), ErrDied})
-	case noticeLate:
-		p.world.fail(&RankError{int(l.rank), ErrLate})
 	case noticeLauncher:
 		p.world.fail(ErrLauncherGone)
 	}
@@ -219,16 +217,13 @@ func (p *peer) arrived(text []byte) (taken bool, err error) {
 // arrive delivers a message to its receive, or keeps a copy, so that the memory that it arrived in is free. from is
 // nil for a message from this rank itself.
 func (w *World) arrive(from *peer, m message) {
-	if len(w.handlers) > 0 {
-		if handle := w.handlers[m.context]; handle != nil {
-			offer := m
-			handle(&offer)
-			return
-		}
+	if handle := w.handlers[m.context]; handle != nil {
+		offer := m
+		handle(&offer)
+		return
 	}
 	if r := w.matcher.arrive(m.envelope); r != nil {
 		if m.from == nil {
-			m.sender.received()
 			r.fill(m.element, m.length, m.payload, m.source, m.tag)
 			return
 		}
@@ -238,7 +233,9 @@ func (w *World) arrive(from *peer, m message) {
 	}
 	if m.context%2 == 1 {
 		if c := w.comms[m.context/2]; c != nil && c.stray(&m) {
-			w.discard(&m)
+			if m.from != nil {
+				m.from.acknowledge(m.offer) // its sender continues
+			}
 			return
 		}
 	}
@@ -259,7 +256,6 @@ func (w *World) deliver(r *receive, m *message) {
 		m.from.take(r, m)
 		return
 	}
-	m.sender.received()
 	r.fill(m.element, m.length, m.payload, m.source, m.tag)
 }
 
@@ -287,7 +283,7 @@ func (r *receive) fill(element elementKind, length int, payload []byte, source, 
 
 // outcome returns what a receive reports about a message that is in its buffer.
 func (r *receive) outcome(element elementKind, length, source, tag int) (Status, error) {
-	status := r.comm.status(element, length, source, tag)
+	status := statusOf(element, length, source, tag)
 	switch {
 	case element != r.buffer.kind:
 		return status, ErrType

@@ -9,24 +9,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
-	"strconv"
-	"unsafe"
 
 	"github.com/goudat/goudat/examples/mpi/pmi"
 )
 
-// protocolVersion changes when the format of what ranks send each other does.
-const protocolVersion = 1
-
 // card is what a rank tells all others through the launcher: how to reach it, and what must be the same on all ranks.
 type card struct {
-	Protocol int
-	Build    string // identifies the build of the program
-	Machine  string // byte order and word size
-	Size     int    // of the job
-	Host     string
-	Nonce    uint64
+	Build string // identifies the build of the program, and with it the protocol and the byte order
+	Size  int    // of the job
+	Nonce uint64
 
 	Provider  string // of the adapter
 	Address   netip.Addr
@@ -38,15 +29,7 @@ type card struct {
 
 // newCard returns the card of a rank that has no adapter yet.
 func newCard(size int) card {
-	order := "big"
-	if one := uint16(1); *(*byte)(unsafe.Pointer(&one)) == 1 {
-		order = "little"
-	}
-	host, _ := os.Hostname() // without a name, all ranks seem to be on one host
-	c := card{
-		Protocol: protocolVersion, Build: buildID(), Machine: order + strconv.Itoa(strconv.IntSize),
-		Size: size, Host: host, Nonce: rand.Uint64(),
-	}
+	c := card{Build: buildID(), Size: size, Nonce: rand.Uint64()}
 	if alterCard != nil {
 		alterCard(&c)
 	}
@@ -85,21 +68,9 @@ func (c card) text() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), err
 }
 
-func parseCard(text string) (c card, err error) {
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err == nil {
-		err = json.Unmarshal(b, &c)
-	}
-	return c, err
-}
-
 // check returns why this rank cannot work with one that has the other card.
 func (c card) check(other card) error {
 	switch {
-	case other.Protocol != c.Protocol:
-		return fmt.Errorf("%w: its protocol has version %d, and that of this rank %d", ErrVersion, other.Protocol, c.Protocol)
-	case other.Machine != c.Machine:
-		return fmt.Errorf("%w: its numbers are %s, and those of this rank %s", ErrVersion, other.Machine, c.Machine)
 	case other.Build != c.Build:
 		return ErrVersion
 	case other.Size != c.Size:
@@ -112,9 +83,6 @@ func (c card) check(other card) error {
 	return nil
 }
 
-// cardKey is the key under which a rank puts its card.
-func cardKey(rank int) string { return fmt.Sprintf("goudat-card-%d", rank) }
-
 // exchangeCards publishes this rank's card, and returns the cards of all ranks. It fails on all ranks if some cards
 // do not fit together.
 func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, error) {
@@ -122,7 +90,8 @@ func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, 
 	if err != nil {
 		return nil, err
 	}
-	if err := client.Put(ctx, cardKey(client.Rank), text); err != nil {
+	key := func(rank int) string { return fmt.Sprintf("goudat-card-%d", rank) }
+	if err := client.Put(ctx, key(client.Rank), text); err != nil {
 		return nil, launcherError(err)
 	}
 	if err := client.Barrier(ctx); err != nil {
@@ -130,14 +99,18 @@ func exchangeCards(ctx context.Context, client *pmi.Client, mine card) ([]card, 
 	}
 	cards := make([]card, client.Size)
 	for rank := range cards {
-		text, err := client.Get(ctx, cardKey(rank))
+		text, err := client.Get(ctx, key(rank))
 		if errors.Is(err, pmi.ErrRefused) {
 			return nil, &RankError{rank, fmt.Errorf("%w: it has not published its address", ErrVersion)}
 		}
 		if err != nil {
 			return nil, launcherError(err)
 		}
-		if cards[rank], err = parseCard(text); err != nil {
+		b, err := base64.RawURLEncoding.DecodeString(text)
+		if err == nil {
+			err = json.Unmarshal(b, &cards[rank])
+		}
+		if err != nil {
 			return nil, &RankError{rank, fmt.Errorf("%w: %w", ErrVersion, err)}
 		}
 	}
@@ -164,11 +137,3 @@ func launcherError(err error) error {
 
 // AdapterVariable is the environment variable that names the adapter of ranks whose program names none.
 const AdapterVariable = "GOUDAT_MPI_ADAPTER"
-
-// adapterName returns the name of the adapter to use, or "" for the first that works.
-func (o Options) adapterName() string {
-	if o.Adapter != "" {
-		return o.Adapter
-	}
-	return os.Getenv(AdapterVariable)
-}

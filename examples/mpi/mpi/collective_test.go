@@ -1,371 +1,193 @@
 package mpi
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
-// Every collective operation returns the same as a loop over all ranks' numbers: on 2 to 5 ranks, or to 8 in a long
-// run, with every root if there are few ranks, for short and long slices.
-func TestCollectives(t *testing.T) {
-	ranks := 5
-	if longRun() {
-		ranks = 8
-	}
-	runRanks(t, ranks, "collectives")
+// operations are the collective operations in tests. The slices have the given number of numbers, or as many for each
+// rank. serial computes the result from the numbers of all ranks, in their order; nil is for none on this rank.
+var operations = []struct {
+	name            string
+	allSent, allGot bool // whether there is a part for each rank
+	do              func(c *Comm, send, got []int, root int) error
+	serial          func(c *Comm, sent [][]int, root int) []int
+}{
+	{"Barrier", false, false, func(c *Comm, _, _ []int, _ int) error { return Barrier(c) }, func(*Comm, [][]int, int) []int { return nil }},
+	{"Bcast", false, false, func(c *Comm, send, got []int, root int) error {
+		copy(got, send)
+		return Bcast(c, got, root)
+	}, func(_ *Comm, sent [][]int, root int) []int { return sent[root] }},
+	{"Reduce", true, true, func(c *Comm, send, got []int, root int) error { return Reduce(c, send, got, ordered, root) }, func(c *Comm, sent [][]int, root int) []int {
+		return ifRoot(c, root, reduced(sent))
+	}},
+	{"Allreduce", true, true, func(c *Comm, send, got []int, _ int) error { return Allreduce(c, send, got, ordered) }, func(_ *Comm, sent [][]int, _ int) []int {
+		return reduced(sent)
+	}},
+	{"Gather", false, true, func(c *Comm, send, got []int, root int) error { return Gather(c, send, got, root) }, func(c *Comm, sent [][]int, root int) []int {
+		return ifRoot(c, root, slices.Concat(sent...))
+	}},
+	{"Allgather", false, true, func(c *Comm, send, got []int, _ int) error { return Allgather(c, send, got) }, func(_ *Comm, sent [][]int, _ int) []int {
+		return slices.Concat(sent...)
+	}},
+	{"Alltoall", true, true, func(c *Comm, send, got []int, _ int) error { return Alltoall(c, send, got) }, func(c *Comm, sent [][]int, _ int) (all []int) {
+		for _, theirs := range sent {
+			all = append(all, part(theirs, c.Rank(), c.Size())...)
+		}
+		return all
+	}},
 }
 
-func init() { tasks["collectives"] = collectivesTask }
-
-func collectivesTask(w *World) error {
-	for size := 2; size <= w.Size(); size++ {
-		color := 0
-		if w.Rank() >= size {
-			color = Undefined
-		}
-		// The ranks of the communicator differ from those of the world.
-		c, err := w.Split(color, -w.Rank())
-		if err != nil {
-			return err
-		}
-		if c == nil {
-			continue
-		}
-		if c.Size() != size || c.Rank() != size-1-w.Rank() {
-			return fmt.Errorf("rank %d of %d, want %d of %d", c.Rank(), c.Size(), size-1-w.Rank(), size)
-		}
-		for _, way := range []struct {
-			name string
-			thresholds
-		}{{"as usual", usualThresholds}, {"as if long", thresholds{}}} {
-			if way.thresholds != usualThresholds && size != 3 && size != 4 && size != 7 {
-				continue // a power of two and odd numbers cover all cases
-			}
-			setThresholds(w, way.thresholds)
-			if err := collectivesOn(c); err != nil {
-				return fmt.Errorf("%s, rank %d of %d: %w", way.name, c.Rank(), c.Size(), err)
-			}
-		}
-		setThresholds(w, usualThresholds)
-	}
-	return Barrier(w.Comm)
+// ordered is associative, but not commutative: it keeps the first digit of a and the last of b, and adds the rest.
+func ordered(a, b int) int {
+	return a - a%1_000_000 + (a%1_000_000/10+b%1_000_000/10)*10 + b%10
 }
 
-func setThresholds(w *World, t thresholds) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.thresholds = t
+func reduced(sent [][]int) []int {
+	result := slices.Clone(sent[0])
+	for _, theirs := range sent[1:] {
+		for i := range result {
+			result[i] = ordered(result[i], theirs[i])
+		}
+	}
+	return result
 }
 
-func collectivesOn(c *Comm) error {
-	roots := []int{c.Size() - 1}
-	if c.world.thresholds == usualThresholds {
-		for root := range c.Size() - 1 {
-			if c.Size() <= 5 || root == 3 {
-				roots = append(roots, root)
-			}
-		}
-	}
-	if err := collectivesOf[int32](c, 5, roots); err != nil {
-		return fmt.Errorf("int32: %w", err)
-	}
-	last := roots[:1]
-	if err := collectivesOf[complex128](c, 1, last); err != nil {
-		return fmt.Errorf("complex128: %w", err)
-	}
-	if err := collectivesOf[float32](c, 0, last); err != nil {
-		return fmt.Errorf("no numbers: %w", err)
-	}
-	if c.Size() == 3 {
-		// This goes by RDMA.
-		if err := collectivesOf[float64](c, eagerLimit/8+1, last); err != nil {
-			return fmt.Errorf("float64: %w", err)
-		}
-	}
-	if err := severalAtOnce(c); err != nil {
-		return fmt.Errorf("several at once: %w", err)
-	}
-	return extremes(c)
-}
-
-// inputOf returns a rank's numbers.
-func inputOf[T Number](rank, count int) []T {
-	numbers := make([]T, count)
-	for i := range numbers {
-		for range (rank+3)*(i+1)%101 + 1 {
-			numbers[i]++
-		}
+func ifRoot(c *Comm, root int, numbers []int) []int {
+	if c.Rank() != root {
+		return nil
 	}
 	return numbers
 }
 
-// second is associative but not commutative: the result shows if operands are swapped.
-func second[T Number](a, b T) T { return b }
+// inputOf returns a rank's numbers: the rank is the first digit, and the last.
+func inputOf(rank, count int) []int {
+	numbers := make([]int, count)
+	for i := range numbers {
+		numbers[i] = (rank+1)*1_000_001 + 10*(i%1000)
+	}
+	return numbers
+}
 
-func collectivesOf[T Number](c *Comm, count int, roots []int) error {
+// Every collective operation returns the same as a loop over all ranks' numbers: on any number of ranks, with every root,
+// for short and long slices, which may overlap in any way.
+func TestCollectives(t *testing.T) {
+	for _, ranks := range []int{2, 3, 4, 5} { // TestAlone is for one
+		t.Run(fmt.Sprint(ranks), func(t *testing.T) { runRanks(t, ranks, "collectives") })
+	}
+}
+
+func collectivesOn(c *Comm) error {
 	size := c.Size()
-	mine := inputOf[T](c.Rank(), count)
-	var all []T // in the order of the ranks
-	sum, last := make([]T, count), inputOf[T](size-1, count)
-	for rank := range size {
-		numbers := inputOf[T](rank, count)
-		all = append(all, numbers...)
-		for i := range sum {
-			sum[i] += numbers[i]
-		}
-	}
-	check := func(name string, err error, got, want []T) error {
-		if err == nil && !slices.Equal(got, want) {
-			err = errors.New("the result differs from the serial one")
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return nil
-	}
-	ifRoot := func(root int, numbers []T) []T {
-		if c.Rank() != root {
-			return nil
-		}
-		return numbers
-	}
-	result := func(n int) []T { return make([]T, n) }
-
-	for _, root := range roots {
-		got := slices.Clone(mine)
-		err := Bcast(c, got, root)
-		if err := check("Bcast", err, got, inputOf[T](root, count)); err != nil {
-			return err
-		}
-		got = ifRoot(root, result(count))
-		err = Reduce(c, mine, got, Sum, root)
-		if err := check("Reduce", err, got, ifRoot(root, sum)); err != nil {
-			return err
-		}
-		got = ifRoot(root, result(count))
-		err = Reduce(c, mine, got, second, root)
-		if err := check("Reduce in order", err, got, ifRoot(root, last)); err != nil {
-			return err
-		}
-		got = ifRoot(root, result(count*size))
-		err = Gather(c, mine, got, root)
-		if err := check("Gather", err, got, ifRoot(root, all)); err != nil {
-			return err
-		}
-		got = result(count)
-		err = Scatter(c, ifRoot(root, all), got, root)
-		if err := check("Scatter", err, got, mine); err != nil {
-			return err
-		}
-	}
-	got := result(count)
-	err := Allreduce(c, mine, got, Sum)
-	if err := check("Allreduce", err, got, sum); err != nil {
-		return err
-	}
-	got = result(count * size)
-	err = Allgather(c, mine, got)
-	if err := check("Allgather", err, got, all); err != nil {
-		return err
-	}
-	// Rank i sends to rank j the input of rank i*size+j.
-	var parts, want []T
-	for other := range size {
-		parts = append(parts, inputOf[T](c.Rank()*size+other, count)...)
-		want = append(want, inputOf[T](other*size+c.Rank(), count)...)
-	}
-	got = result(count * size)
-	err = Alltoall(c, parts, got)
-	if err := check("Alltoall", err, got, want); err != nil {
-		return err
-	}
-	if err := Barrier(c); err != nil {
-		return fmt.Errorf("Barrier: %w", err)
-	}
-	return unequalOf[T](c, roots[:1])
-}
-
-// unequalOf tests operations in which ranks have different numbers of values, or none.
-func unequalOf[T Number](c *Comm, roots []int) error {
-	size := c.Size()
-	// The ranks have 0, 1, 2 and 3 numbers, and 0 again. Entry j of row i is how many rank i has for rank j.
-	count := func(from, to int) int { return (from + to) % 4 }
-	row := func(rank int) (counts []int, all []T) {
-		for other := range size {
-			counts = append(counts, count(rank, other))
-			all = append(all, inputOf[T](rank*size+other, count(rank, other))...)
-		}
-		return counts, all
-	}
-	counts, all := row(0)
-	mine := inputOf[T](c.Rank(), count(0, c.Rank()))
-	check := func(name string, err error, got, want []T) error {
-		if err == nil && !slices.Equal(got, want) {
-			err = fmt.Errorf("got %v, want %v", got, want)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return nil
-	}
-	for _, root := range roots {
-		var got, from, want []T
-		var rootCounts []int
-		if c.Rank() == root {
-			got, from, want, rootCounts = make([]T, len(all)), all, all, counts
-		}
-		err := Gatherv(c, mine, got, rootCounts, root)
-		if err := check("Gatherv", err, got, want); err != nil {
-			return err
-		}
-		got = make([]T, len(mine))
-		err = Scatterv(c, from, rootCounts, got, root)
-		if err := check("Scatterv", err, got, mine); err != nil {
-			return err
-		}
-	}
-	got := make([]T, len(all))
-	err := Allgatherv(c, mine, got, counts)
-	if err := check("Allgatherv", err, got, all); err != nil {
-		return err
-	}
-	sendCounts, send := row(c.Rank())
-	var receiveCounts []int
-	var want []T
-	for other := range size {
-		receiveCounts = append(receiveCounts, count(other, c.Rank()))
-		want = append(want, inputOf[T](other*size+c.Rank(), count(other, c.Rank()))...)
-	}
-	got = make([]T, len(want))
-	err = Alltoallv(c, send, sendCounts, got, receiveCounts)
-	if err := check("Alltoallv", err, got, want); err != nil {
-		return err
-	}
-	for _, o := range []struct {
-		name      string
-		operation func(a, b T) T
-	}{{"ReduceScatter", Sum[T]}, {"ReduceScatter in order", second[T]}} {
-		sums := inputOf[T](0, len(all))
-		for rank := 1; rank < size; rank++ {
-			combine(sums, sums, inputOf[T](rank, len(all)), o.operation)
-		}
-		got = make([]T, len(mine))
-		err = ReduceScatter(c, inputOf[T](c.Rank(), len(all)), got, counts, o.operation)
-		if err := check(o.name, err, got, parts(sums, counts)[c.Rank()]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// severalAtOnce starts several operations at the same time, and waits for them in another order.
-func severalAtOnce(c *Comm) error {
-	const operations = 5
-	var requests []*Request
-	sums, roots := make([][1]int, operations), make([][1]int, operations)
-	for i := range operations {
-		roots[i][0] = i
-		if c.Rank() != i%c.Size() {
-			roots[i][0] = -1
-		}
-		requests = append(requests, Iallreduce(c, []int{c.Rank() + i}, sums[i][:], Sum), Ibcast(c, roots[i][:], i%c.Size()), Ibarrier(c))
-	}
-	slices.Reverse(requests)
-	if _, err := Waitall(requests...); err != nil {
-		return err
-	}
-	for i := range operations {
-		if want := c.Size()*(c.Size()-1)/2 + i*c.Size(); sums[i][0] != want || roots[i][0] != i {
-			return fmt.Errorf("operation %d: the sum is %d, want %d, and the root says %d", i, sums[i][0], want, roots[i][0])
-		}
-	}
-	return nil
-}
-
-func extremes(c *Comm) error {
-	mine := []int{c.Rank() + 1, -c.Rank()}
-	got := make([]int, 2)
-	factorial := 1
-	for i := range c.Size() {
-		factorial *= i + 1
-	}
-	for _, o := range []struct {
-		name      string
-		operation func(a, b int) int
-		want      []int
-	}{{"Min", Min[int], []int{1, 1 - c.Size()}}, {"Max", Max[int], []int{c.Size(), 0}}, {"Prod", Prod[int], []int{factorial, 0}}} {
-		if err := Allreduce(c, mine, got, o.operation); err != nil || !slices.Equal(got, o.want) {
-			return fmt.Errorf("%s: got %v, %v, want %v", o.name, got, err, o.want)
-		}
-	}
-	return nil
-}
-
-// A mistake of one rank in a collective operation is an error on all ranks that wait for something. Later operations
-// work.
-func TestMismatch(t *testing.T) { runRanks(t, 4, "mismatch") }
-
-func init() { tasks["mismatch"] = mismatchTask }
-
-func mismatchTask(w *World) error {
-	const wrong = 2
-	is := w.Rank() == wrong
-	long := func(yes bool, n int) []int64 {
-		if yes {
-			return make([]int64, n)
-		}
-		return make([]int64, 4)
-	}
-	for _, test := range []struct {
-		name string
-		do   func(c *Comm) error
-		// some ranks must get the error; others may have their part already
-		least int
-	}{
-		{"a slice that is too short", func(c *Comm) error { return Allreduce(c, make([]int, 4), make([]int, 4-b2i(is)), Sum) }, 4},
-		{"parts that are too short", func(c *Comm) error { return Allgather(c, []int{1}, make([]int, c.Size()-b2i(is))) }, 4},
-		{"a root that does not exist", func(c *Comm) error { return Bcast(c, []int{1}, 5*b2i(is)) }, 1},
-		{"more numbers", func(c *Comm) error { numbers := long(is, 5); return Allreduce(c, numbers, numbers, Sum) }, 4},
-		{"so many that another way is taken", func(c *Comm) error { numbers := long(is, 100_000); return Allreduce(c, numbers, numbers, Sum) }, 4},
-		{"more to distribute", func(c *Comm) error { return Bcast(c, long(is, 5), 0) }, 1},
-		{"another operation", func(c *Comm) error {
-			if is {
-				return Barrier(c)
+	for _, o := range operations {
+		for root := range size {
+			for _, each := range []int{0, 1, 5, eagerLimit/8 + 1} {
+				if each > eagerLimit/8 && (size > 3 || root != size/2) {
+					continue // the others take long
+				}
+				n, m := each, each
+				if o.allSent {
+					n *= size
+				}
+				if o.allGot {
+					m *= size
+				}
+				var sent [][]int
+				for rank := range size {
+					sent = append(sent, inputOf(rank, n))
+				}
+				want := o.serial(c, sent, root)
+				for _, at := range []struct{ send, got int }{{0, 2 * each * size}, {0, 0}, {c.Rank() * each, 0}, {0, c.Rank() * each}, {1, 0}, {0, 1}} {
+					memory := make([]int, 4*each*size+1)
+					send, got := memory[at.send:][:n], memory[at.got:][:m]
+					copy(send, sent[c.Rank()])
+					if err := o.do(c, send, got, root); err != nil || want != nil && !slices.Equal(got, want) {
+						return fmt.Errorf("%s of %d, root %d, slices at %+v: got %v, %w, want %v", o.name, each, root, at, head(got), err, head(want))
+					}
+				}
 			}
-			return Alltoall(c, make([]int, c.Size()), make([]int, c.Size()))
-		}, 4},
-		{"another kind of numbers", func(c *Comm) error {
-			if is {
-				return Allgather(c, []int32{1}, make([]int32, c.Size()))
-			}
-			return Allgather(c, []float32{1}, make([]float32, c.Size()))
-		}, 4},
-		{"another root", func(c *Comm) error { return Reduce(c, []int{1}, []int{0}, Sum, 3*b2i(is)) }, 1},
-	} {
-		c, err := w.Comm.Dup()
-		if err != nil {
-			return err
-		}
-		failure := test.do(c)
-		if failure != nil && !errors.Is(failure, ErrArgument) && !errors.Is(failure, ErrLength) && !errors.Is(failure, ErrMismatch) && !errors.Is(failure, ErrElsewhere) {
-			return fmt.Errorf("%s: got %v", test.name, failure)
-		}
-		failures := []int{0}
-		if err := Allreduce(w.Comm, []int{b2i(failure != nil)}, failures, Sum); err != nil {
-			return fmt.Errorf("after %s: %w", test.name, err)
-		}
-		if failures[0] < test.least {
-			return fmt.Errorf("%s is an error on %d ranks, want %d at least; this rank has %v", test.name, failures[0], test.least, failure)
-		}
-		// The same communicator works once all ranks have left the failed operation.
-		sum := []int{0}
-		if err := Allreduce(c, []int{1}, sum, Sum); err != nil || sum[0] != w.Size() {
-			return fmt.Errorf("after %s, on the same communicator: %v, %w", test.name, sum, err)
 		}
 	}
+	sum, least, most := []int{0}, []int{0}, []int{0}
+	if err := errors.Join(Allreduce(c, []int{c.Rank()}, sum, Sum), Allreduce(c, []int{-c.Rank()}, least, Min), Allreduce(c, []int{c.Rank()}, most, Max)); err != nil || 2*sum[0] != size*(size-1) || least[0] != 1-size || most[0] != size-1 {
+		return fmt.Errorf("Sum: %v, Min: %v, Max: %v, %w", sum, least, most, err)
+	}
 	return nil
+}
+
+func head(numbers []int) []int { return numbers[:min(len(numbers), 10)] }
+
+// misuses are mistakes of rank 2 of 4 in a collective operation.
+var misuses = map[string]func(c *Comm, wrong bool) error{
+	"more numbers": func(c *Comm, wrong bool) error { n := make([]int, 4+b2i(wrong)); return Allreduce(c, n, n, Sum) },
+	"many more numbers": func(c *Comm, wrong bool) error {
+		n := make([]int, 4+100_000*b2i(wrong))
+		return Allreduce(c, n, n, Sum)
+	},
+	"more to distribute": func(c *Comm, wrong bool) error {
+		return errors.Join(Bcast(c, make([]int, 4+b2i(wrong)), 0), Barrier(c))
+	},
+	"another operation": func(c *Comm, wrong bool) error {
+		if wrong {
+			return Barrier(c)
+		}
+		return Alltoall(c, make([]int, 4), make([]int, 4))
+	},
+	"another kind of numbers": func(c *Comm, wrong bool) error {
+		if wrong {
+			return Allgather(c, []int32{1}, make([]int32, 4))
+		}
+		return Allgather(c, []float32{1}, make([]float32, 4))
+	},
+	"another root": func(c *Comm, wrong bool) error {
+		return errors.Join(Reduce(c, []int{1}, []int{0}, Sum, 3*b2i(wrong)), Barrier(c))
+	},
+	// No message shows these.
+	"each waits for the other": func(c *Comm, wrong bool) error { return Bcast(c, []int{1}, 2-2*b2i(wrong)) },
+	"the other has ended": func(c *Comm, wrong bool) error {
+		if wrong {
+			return Bcast(c, []int{1}, 1)
+		}
+		if c.Rank() == 1 {
+			check(Gather(c, []int{1}, nil, 3))
+		}
+		_, err := Recv(c, []int{0}, AnySource, 0)
+		return err
+	},
+	// The operation of rank 2 is called: it combines the numbers of ranks 2 and 3.
+	"a panic": func(c *Comm, wrong bool) (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				_, err = Recv(c, []int{0}, 0, 0) // as all later calls
+			}
+		}()
+		return Allreduce(c, []int{1}, []int{0}, func(a, b int) int {
+			if wrong {
+				panic("a fault of the program")
+			}
+			return a
+		})
+	},
+	"the end of a goroutine": func(c *Comm, wrong bool) error {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = Allreduce(c, []int{1}, []int{0}, func(a, b int) int {
+				if wrong {
+					runtime.Goexit()
+				}
+				return a
+			})
+		}()
+		<-ended
+		_, err := Recv(c, []int{0}, 0, 0)
+		return err
+	},
 }
 
 func b2i(b bool) int {
@@ -373,4 +195,25 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// A mistake of one rank in a collective operation ends the world, with errors that say so.
+func TestMisuse(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		for name := range misuses {
+			t.Run(name, func(t *testing.T) {
+				out := &output{}
+				_ = taskJob(adapter, 4, "misuse", out, misuseVariable+"="+name, boundVariable+"=3s").Run(context.Background())
+				text := out.text.String()
+				panics := name == "a panic" || name == "the end of a goroutine"
+				said := panics && strings.Contains(text, ErrPanicked.Error()) || !panics && (strings.Contains(text, ErrMismatch.Error()) || strings.Contains(text, ErrLength.Error()))
+				for rank := range 4 {
+					said = said && strings.Contains(text, fmt.Sprintf("rank %d: mpi: ", rank))
+				}
+				if !said {
+					t.Error(text)
+				}
+			})
+		}
+	})
 }

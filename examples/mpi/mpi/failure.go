@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goudat/goudat/udat"
@@ -19,12 +20,11 @@ var (
 	ErrArgument = errors.New("mpi: invalid argument")
 	// ErrClosed says that the world is closed.
 	ErrClosed = errors.New("mpi: the world is closed")
-	// ErrFreed says that a communicator or a window was used after Free.
-	ErrFreed = errors.New("mpi: the communicator or window was freed")
-	// ErrDied says that a rank's process has ended, or has closed its world early, or that it cannot be reached.
-	ErrDied = errors.New("its process has ended")
-	// ErrLate says that a rank was awaited by another one until the context of that one ended.
-	ErrLate = errors.New("another rank has awaited it until its time ended")
+	// ErrFreed says that a window was used after Free.
+	ErrFreed = errors.New("mpi: the window was freed")
+	// ErrDied says that a rank's process has ended, that its world has failed or was closed early, or that it cannot be
+	// reached.
+	ErrDied = errors.New("its process has ended, or its world has failed")
 	// ErrAdapter says that a rank has no adapter, or one that cannot connect to those of the others.
 	ErrAdapter = errors.New("no adapter that all ranks can use")
 	// ErrVersion says that a rank runs another build of the program.
@@ -74,10 +74,8 @@ func (p *peer) lose(cause error) {
 	}
 }
 
-// launcherGrace is for a launcher that has ended, and with it a rank that noticed that sooner than this one.
-const launcherGrace = 20 * time.Millisecond
-
-// launcherEnds waits for launcherGrace, and reports whether the launcher has gone.
+// launcherEnds reports whether the launcher has gone. A launcher that has ended may have taken a rank with it that noticed
+// that sooner than this one, so launcherEnds waits a little.
 func (w *World) launcherEnds() bool {
 	if w.line == nil {
 		return false
@@ -85,41 +83,29 @@ func (w *World) launcherEnds() bool {
 	select {
 	case <-w.line.Gone():
 		return true
-	case <-time.After(launcherGrace):
+	case <-time.After(20 * time.Millisecond):
 		return false
 	}
 }
 
 // fail ends all operations, now and later, and tells the other ranks. The caller holds mu.
 func (w *World) fail(err error) {
-	notice, dead := uint32(noticeDeath), &RankError{Rank: w.rank}
-	switch {
-	case errors.Is(err, ErrLauncherGone):
-		notice = noticeLauncher
-	case errors.As(err, &dead) && errors.Is(err, ErrLate):
-		notice = noticeLate
-	}
-	w.failTelling(err, notice, dead.Rank)
-}
-
-// failTelling is fail with a notice for the other ranks.
-func (w *World) failTelling(err error, notice uint32, rank int) {
 	if w.err != nil {
 		return
 	}
 	w.err = err
 	w.end()
 	if !w.left {
-		w.part(notice, rank)
+		notice, dead := uint32(noticeDeath), &RankError{Rank: w.rank}
+		if errors.Is(err, ErrLauncherGone) {
+			notice = noticeLauncher
+		}
+		errors.As(err, &dead)
+		w.part(notice, dead.Rank)
 	}
-	for _, r := range slices.Collect(w.matcher.receives()) {
+	for _, r := range w.matcher.receives() {
 		w.matcher.withdraw(r)
 		r.request.complete(Status{}, err)
-	}
-	for m := range w.matcher.unexpected.items() {
-		if m.sender != nil && !m.sender.done {
-			m.sender.complete(Status{}, err)
-		}
 	}
 	var connections []*udat.EP
 	for _, p := range w.peers {
@@ -128,7 +114,6 @@ func (w *World) failTelling(err error, notice uint32, rank int) {
 			connections = append(connections, p.ep)
 		}
 	}
-	w.run() // ends what is due
 	w.stir()
 	if w.left {
 		return // nothing is under way, and free takes care of the endpoints
@@ -167,4 +152,101 @@ func (o *outgoing) abandon(err error) {
 		err = errors.Join(err, failed)
 	}
 	o.request.complete(Status{}, err)
+}
+
+// expire ends the world when the time of this rank has ended. The error lists what it awaits.
+func (w *World) expire(cause error) {
+	var texts []string
+	add := func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	for _, r := range w.matcher.receives() {
+		switch {
+		case r.context == r.comm.collectiveContext():
+			add("rank %d (%s)", r.source, r.comm.running)
+		case r.source == AnySource:
+			add("any rank (send)")
+		default:
+			add("rank %d (send)", r.source)
+		}
+	}
+	for _, p := range w.linked {
+		if len(p.queue)+len(p.offers) > 0 {
+			add("rank %d (receive)", p.rank)
+		}
+	}
+	if len(texts) > 0 {
+		slices.Sort(texts)
+		cause = fmt.Errorf("%w: this rank awaits %s", cause, strings.Join(texts[:min(len(texts), 10)], "; "))
+	}
+	w.fail(cause)
+}
+
+// When a process ends, its kernel ends its connections. But a machine that loses its power or its link sends nothing,
+// and adapters may try for minutes to reach it. So a goroutine makes each connection complete an operation from time
+// to time, which needs an answer from the peer's adapter, but not from the peer's program.
+
+const (
+	// defaultBound is the default of Options.Bound.
+	defaultBound = 30 * time.Second
+	// checks is how many times within the bound the connections are checked, and silence how many checks in a row may
+	// find that nothing has completed. One check may pass before the first that counts.
+	checks  = 5
+	silence = 3
+)
+
+// guard checks the connections until the world ends.
+func (w *World) guard() {
+	defer w.work.Done()
+	ticks := time.NewTicker(w.bound / checks)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-w.running.Done():
+			return
+		case <-ticks.C:
+		}
+		w.checkAll()
+	}
+}
+
+func (w *World) checkAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.left {
+		return
+	}
+	w.pollAll() // a peer that seemed silent may have sent something
+	w.trim()
+	w.ask()
+	for _, p := range w.linked {
+		if err := p.check(); err != nil {
+			p.lose(err)
+		}
+	}
+}
+
+// check records whether the connection has completed something since the last check, and fails if it has not for too
+// long.
+func (p *peer) check() error {
+	w := p.world
+	switch p.link {
+	case idle, lost:
+		return nil
+	case connected:
+		if p.delivered != p.checked || p.posted == p.delivered {
+			p.checked, p.silent = p.delivered, 0
+		} else if p.silent++; p.silent >= silence {
+			return fmt.Errorf("it has not answered for %v", silence*w.bound/checks)
+		}
+		return p.confirm()
+	default:
+		// The connection is being established, which needs the peer's program.
+		if p.silent++; p.silent >= checks {
+			return fmt.Errorf("no connection to it could be made within %v", w.bound)
+		}
+	}
+	return nil
 }

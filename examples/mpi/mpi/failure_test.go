@@ -11,64 +11,50 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/examples/mpi/launch"
-	"github.com/goudat/goudat/udat/udattest"
 )
-
-// deathBound is how soon a rank must notice that another has died, whatever it is doing. On an idle machine it takes
-// milliseconds.
-const deathBound = time.Minute
 
 // victim is the rank that is killed.
 const victim = 2
 
-func init() { tasks["death"] = deathTask }
-
 // A rank is killed while the others are in all kinds of operations, with it, with each other, and with any rank. Each
 // of these operations soon fails with an error that names the rank that died, and later operations fail with it, too.
 func TestDeath(t *testing.T) {
-	for _, adapter := range udattest.Names(t) {
-		t.Run(adapter, func(t *testing.T) {
-			const ranks = 5
-			var dying *os.Process
-			out := &output{}
-			ready := 0
-			out.line = func(line string) {
-				if strings.HasSuffix(line, ": ready\n") {
-					if ready++; ready == ranks {
-						_ = dying.Kill()
-					}
+	onAdapters(t, func(t *testing.T, adapter string) {
+		const ranks = 5
+		var dying *os.Process
+		out := &output{}
+		ready := 0
+		out.line = func(line string) {
+			if strings.HasSuffix(line, ": ready\n") {
+				if ready++; ready == ranks {
+					_ = dying.Kill()
 				}
 			}
-			job := taskJob(adapter, ranks, "death", out)
-			job.Started = func(rank int, p *os.Process) {
-				out.mu.Lock()
-				defer out.mu.Unlock()
-				if rank == victim {
-					dying = p
-				}
+		}
+		job := taskJob(adapter, ranks, "death", out)
+		job.Started = func(rank int, p *os.Process) {
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			if rank == victim {
+				dying = p
 			}
-			err := job.Run(context.Background())
-			var exit *launch.ExitError
-			if !errors.As(err, &exit) || exit.Rank != victim || exit.Code != 128+int(syscall.SIGKILL) {
-				t.Errorf("the job ended with %v", err)
-			}
-			for rank := range ranks {
-				line := fmt.Sprintf("rank %d: heard of it\n", rank)
-				if rank != victim && !strings.Contains(out.text.String(), line) {
-					t.Errorf("rank %d did not end as it should", rank)
-				}
-			}
-			if t.Failed() {
-				t.Log(out.text.String())
-			}
-		})
-	}
+		}
+		err := job.Run(context.Background())
+		var exit *launch.ExitError
+		if !errors.As(err, &exit) || exit.Rank != victim || exit.Code != 128+int(syscall.SIGKILL) || strings.Count(out.text.String(), ": heard of it\n") != ranks-1 {
+			t.Errorf("the job ended with %v\n%s", err, out.text.String())
+		}
+	})
 }
 
 // deathTask waits in operations of each kind, some for the victim and some for messages that never come.
 func deathTask(w *World) error {
-	if err := deathPrelude(w); err != nil {
-		return err
+	// Rank 4 makes no connection to the victim.
+	for other := range 4 {
+		if w.Rank() == 4 {
+			break
+		}
+		must(Sendrecv(w.Comm, []int{1}, other, 0, []int{0}, other, 0))
 	}
 	if w.Rank() == victim {
 		fmt.Println("ready")
@@ -76,139 +62,234 @@ func deathTask(w *World) error {
 	}
 	long := make([]float64, 1<<20)
 	pending := map[string]func() error{
-		"Recv from it":           func() error { _, err := Recv(w.Comm, []int{0}, victim, 1); return err },
 		"Recv from anyone":       func() error { _, err := Recv(w.Comm, []int{0}, AnySource, 2); return err },
+		"Probe":                  func() error { _, err := Probe(w.Comm, AnySource, 6); return err },
+		"Recv from it":           func() error { _, err := Recv(w.Comm, []int{0}, victim, 1); return err },
 		"Recv from another":      func() error { _, err := Recv(w.Comm, []int{0}, (w.Rank()+1)%w.Size(), 3); return err },
 		"a long Send to it":      func() error { return Send(w.Comm, long, victim, 4) },
 		"a long Send to another": func() error { return Send(w.Comm, long, (w.Rank()+4)%w.Size(), 5) },
-		"Probe":                  func() error { _, err := Probe(w.Comm, AnySource, 6); return err },
 		"Barrier":                func() error { return Barrier(w.Comm) },
 	}
-	type result struct {
-		name string
-		err  error
-	}
 	results := make(chan result, len(pending))
-	if w.Rank() == 4 {
-		// This rank has no connection to the victim, and makes none.
-		pending = map[string]func() error{"Recv from anyone": pending["Recv from anyone"], "Probe": pending["Probe"]}
-	}
+	waiting := 0
 	for name, operation := range pending {
-		go func() { results <- result{name, operation()} }()
+		if w.Rank() < 4 || name == "Recv from anyone" || name == "Probe" {
+			waiting++
+			go func() { results <- result{name, operation()} }()
+		}
 	}
 	fmt.Println("ready")
-	// The victim lives until all ranks are ready.
-	first := <-results
-	bound := time.After(deathBound)
-	for n := 1; ; n++ {
-		if err := namesVictim(first.err); err != nil {
-			return fmt.Errorf("%s: %w", first.name, err)
-		}
-		if n == len(pending) {
-			break
-		}
+	bound := time.After(patience / 2) // on an idle machine it takes milliseconds
+	for range waiting {
 		select {
-		case first = <-results:
+		case r := <-results:
+			if err := namesRank(r.err, victim); err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
 		case <-bound:
-			return fmt.Errorf("%d operations still wait %v after the first has failed", len(pending)-n, deathBound)
+			return errors.New("operations still wait")
 		}
 	}
-	if err := namesVictim(Send(w.Comm, []int{1}, 0, 0)); err != nil {
-		return fmt.Errorf("a Send after all that: %w", err)
+	for name, err := range map[string]error{"a Send after all that": Send(w.Comm, []int{1}, 0, 0), "Close": w.Close()} {
+		if err := namesRank(err, victim); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
-	if err := namesVictim(w.Close()); err != nil {
-		return fmt.Errorf("Close: %w", err)
+	if status, err := os.ReadFile("/proc/self/status"); err != nil || !strings.Contains(string(status), "VmPin:\t       0 kB") {
+		return fmt.Errorf("memory stays pinned, or %w:\n%s", err, status)
 	}
 	fmt.Println("heard of it")
 	os.Exit(0)
 	return nil
 }
 
-// deathPrelude connects some ranks with the victim, but not rank 4.
-func deathPrelude(w *World) error {
-	color := 0
-	if w.Rank() == 4 {
-		color = Undefined
-	}
-	c, err := w.Split(color, 0)
-	if err != nil || c == nil {
-		return err
-	}
-	return Allreduce(c, []int{1}, []int{0}, Sum)
+// result is what an operation returns.
+type result struct {
+	name string
+	err  error
 }
 
-func namesVictim(err error) error {
+func namesRank(err error, rank int) error {
 	var e *RankError
-	if !errors.As(err, &e) || e.Rank != victim || !errors.Is(err, ErrDied) {
-		return fmt.Errorf("got %v", err)
+	if !errors.As(err, &e) || e.Rank != rank || !errors.Is(err, ErrDied) {
+		return fmt.Errorf("got %w", err)
 	}
 	return nil
 }
 
-// When a rank fails and ends, the others fail with an error that names it.
-func TestEarlyEnd(t *testing.T) {
-	for _, adapter := range udattest.Names(t) {
-		t.Run(adapter, func(t *testing.T) {
-			out := &output{}
-			err := taskJob(adapter, 3, "early end", out).Run(context.Background())
-			var exit *launch.ExitError
-			if !errors.As(err, &exit) || exit.Code != 1 {
-				t.Errorf("the job ended with %v", err)
-			}
-			want := (&RankError{victim, ErrDied}).Error()
-			if strings.Count(out.text.String(), want) != 2 || !strings.Contains(out.text.String(), "rank 2: enough") {
-				t.Errorf("got %s", out.text.String())
-			}
+// A rank that fails, closes its world while others are in a collective operation, or whose time ends, ends the job, with
+// errors that name it, and in the last case say what was awaited.
+func TestEnds(t *testing.T) {
+	for _, task := range []string{"early end", "early close", "late"} {
+		t.Run(task, func(t *testing.T) {
+			onAdapters(t, func(t *testing.T, adapter string) {
+				out := &output{}
+				_ = taskJob(adapter, 3, task, out, boundVariable+"=3s").Run(context.Background()) // fails, as some ranks do
+				if strings.Count(out.text.String(), ": blames it\n") != 2 {
+					t.Error(out.text.String())
+				}
+			})
 		})
 	}
 }
 
-func init() {
-	tasks["early end"] = func(w *World) error {
-		if err := Barrier(w.Comm); err != nil {
-			return err
-		}
-		if w.Rank() == victim {
-			return errors.New("enough")
-		}
-		return Barrier(w.Comm)
+// endsBy has ranks wait for a victim, which then does something.
+func endsBy(w *World, do func() error) error {
+	err := Barrier(w.Comm)
+	if w.Rank() == victim {
+		return errors.Join(err, do())
 	}
+	if err == nil && w.Rank() == 1 {
+		_, err = Recv(w.Comm, []int{0}, victim, 0)
+	} else if err == nil {
+		err = Bcast(w.Comm, []int{0}, victim)
+	}
+	check(namesRank(err, victim))
+	fmt.Println("it: blames it")
+	os.Exit(0)
+	return nil
 }
 
-// The end of Init's context ends all operations, also those of other ranks.
-func TestContext(t *testing.T) { runRanks(t, 2, "context") }
+func earlyEnd(w *World) error { return endsBy(w, func() error { return errors.New("enough") }) }
 
-func init() {
-	tasks["context"] = func(w *World) error {
-		if w.Rank() == 1 {
-			if err := Send(w.Comm, []int{1}, 0, 0); err != nil {
-				return err
-			}
-			_, err := Recv(w.Comm, []int{0}, 0, 0)
-			var e *RankError
-			if !errors.As(err, &e) || e.Rank != 0 {
-				return fmt.Errorf("got %v", err)
-			}
-			os.Exit(0)
-		}
-		if _, err := Recv(w.Comm, []int{0}, 1, 0); err != nil { // rank 1 is there
-			return err
-		}
-		stop := errors.New("stop")
-		request := Irecv(w.Comm, []int{0}, 1, 0)
+func earlyClose(w *World) error {
+	return endsBy(w, func() error {
+		check(namesRank(w.Close(), victim))
+		os.Exit(0)
+		return nil
+	})
+}
+
+func lateTask(w *World) error {
+	return endsBy(w, func() error {
+		incoming, outgoing := Irecv(w.Comm, []int{0}, AnySource, 0), Isend(w.Comm, make([]byte, 2*eagerLimit), 0, 0)
 		w.mu.Lock()
-		w.fail(stop) // as the end of the context does
+		w.expire(context.DeadlineExceeded) // as the end of the context does
 		w.mu.Unlock()
-		if _, err := request.Wait(); !errors.Is(err, stop) {
-			return fmt.Errorf("got %v", err)
-		}
-		if err := w.Close(); !errors.Is(err, stop) {
-			return fmt.Errorf("Close returned %v", err)
+		_, received := incoming.Wait()
+		_, sent := outgoing.Wait()
+		for name, err := range map[string]error{"Recv": received, "Send": sent, "Close": w.Close()} {
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "this rank awaits any rank (send); rank 0 (receive)") {
+				fmt.Printf("not this error: blames it\n%s: %v\n", name, err)
+			}
 		}
 		if err := w.Close(); !errors.Is(err, ErrClosed) {
-			return fmt.Errorf("the second Close returned %v", err)
+			fmt.Printf("not this error: blames it\nthe second Close: %v\n", err)
 		}
 		os.Exit(0)
 		return nil
+	})
+}
+
+// A rank that is slow to learn that all are closing does not take another for dead that knows it.
+func TestSlowClose(t *testing.T) {
+	onAdapters(t, func(t *testing.T, adapter string) {
+		made, _ := worlds(t, adapter, 2)
+		slow, fast := made[0], made[1]
+		slowEnds, fastEnds := make(chan error, 1), make(chan error, 1)
+		for rank, w := range made {
+			w.mu.Lock()
+			peer := w.peers[1-rank]
+			if err := w.await(func() bool { return peer.link == connected }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fast.peers[0].link = accepting // as if it closed before it knew of the connection
+		fast.mu.Unlock()
+		slow.closed = true
+		go func() { slowEnds <- errors.Join(slow.depart(), slow.free()) }() // needs the lock after it has met the other
+		go func() { fastEnds <- fast.Close() }()
+		for bound := time.Now().Add(time.Second); time.Now().Before(bound) && len(fastEnds) == 0 && slow.err == nil; {
+			slow.look(true, true)
+		}
+		if slow.err != nil {
+			t.Errorf("while the other closes: %v", slow.err)
+		}
+		slow.mu.Unlock()
+		for _, ends := range []chan error{slowEnds, fastEnds} {
+			select {
+			case err := <-ends:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(patience):
+				t.Fatal("a rank does not end")
+			}
+		}
+	})
+}
+
+// When the launcher ends, what every rank waits for fails with ErrLauncherGone, and so do later operations. A rank that
+// knows of it tells the others, which may be on other machines and not know yet.
+func TestLauncherGone(t *testing.T) {
+	for name, told := range map[string]bool{"all know": false, "one knows": true} {
+		t.Run(name, func(t *testing.T) {
+			onAdapters(t, func(t *testing.T, adapter string) {
+				made, server := worlds(t, adapter, 3)
+				results := make(chan result, 10)
+				for rank, w := range made {
+					request := Irecv(w.Comm, []int{0}, (rank+1)%len(made), 0)
+					go func() {
+						_, err := request.Wait()
+						results <- result{"a receive", err}
+						results <- result{"a later send", Send(w.Comm, []int{1}, 0, 1)}
+						results <- result{"Close", w.Close()}
+					}()
+				}
+				if w := made[0]; told {
+					w.mu.Lock()
+					_ = w.await(func() bool { return w.peers[1].link == connected && w.peers[2].link == connected })
+					w.fail(ErrLauncherGone) // as hear does
+					w.mu.Unlock()
+				} else {
+					server.Close()
+				}
+				bound := time.After(patience)
+				for range 3 * len(made) {
+					select {
+					case r := <-results:
+						if !errors.Is(r.err, ErrLauncherGone) {
+							t.Errorf("%s returns %v", r.name, r.err)
+						}
+					case <-bound:
+						t.Fatal("ranks still wait")
+					}
+				}
+			})
+		})
+	}
+}
+
+// A connection that completes nothing for long is lost. The machine of the peer, or its link, may have failed, which no
+// event tells.
+func TestSilence(t *testing.T) {
+	for name, test := range map[string]struct {
+		link     linkState
+		posted   bool // something that the peer should answer
+		answers  bool
+		survives int // how many checks find nothing wrong
+	}{
+		"a silent peer":            {connected, true, false, silence - 1},
+		"a peer that answers":      {connected, true, true, 100},
+		"nothing to answer":        {connected, false, false, 100},
+		"a connection that begins": {dialing, false, false, checks - 1},
+		"no connection":            {idle, false, false, 100},
+	} {
+		w := newWorld(0, 2, Options{})
+		p := w.peers[1]
+		p.link = test.link
+		if test.posted {
+			p.posted = 100
+		}
+		checked := 0
+		for ; checked < 100 && p.check() == nil; checked++ { // the endpoint has no room for anything else
+			if test.answers {
+				p.delivered++
+				p.posted++
+			}
+		}
+		if checked != test.survives {
+			t.Errorf("%s: lost at check %d, want %d", name, checked+1, test.survives+1)
+		}
 	}
 }

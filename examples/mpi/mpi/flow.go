@@ -23,8 +23,7 @@ func later(a, b uint32) bool { return int32(a-b) > 0 }
 // where the bytes come in a stream, a part of them may appear first.
 type line struct {
 	flow flow
-	// notice is one of the constants below. rank is the rank that has died, for noticeDeath, or is late, for noticeLate.
-	// Without a notice it is 1 more than the rank that the sender of the line awaits, 0 for none.
+	// notice is one of the constants below. rank is the rank that has died, for noticeDeath.
 	notice uint32
 	rank   uint32
 	// full says that the peer must offer its messages instead of sending them.
@@ -35,9 +34,6 @@ type line struct {
 // says returns the line without what it says about sleep: that the peer sleeps is no reason to stay awake.
 func (l line) says() line {
 	l.doze = doze{}
-	if l.notice == 0 {
-		l.rank = 0
-	}
 	return l
 }
 
@@ -45,8 +41,6 @@ const (
 	_ = iota // no notice
 	// noticeDeath names a rank that has died.
 	noticeDeath
-	// noticeLate names a rank that another has awaited until the time of that one ended.
-	noticeLate
 	// noticeLauncher says that the launcher has gone.
 	noticeLauncher
 )
@@ -76,7 +70,10 @@ func (l line) put(b []byte, count uint32) {
 	}
 	le.PutUint32(text[8:], notice)
 	le.PutUint32(text[12:], l.rank)
-	l.doze.put(text[16:])
+	le.PutUint32(text[16:], l.doze.sent)
+	if l.doze.asleep {
+		text[20] = 1
+	}
 	le.PutUint32(text[stampAt+4:], count<<1|1) // so that no stamp is 0
 	le.PutUint32(text[stampAt:], lineSum(&text))
 	for i := range lineSize / 8 {
@@ -106,7 +103,7 @@ func parseLine(words lineWords) (l line, whole bool) {
 	if le.Uint32(text[stampAt:]) != lineSum(&text) {
 		return line{}, false
 	}
-	l.doze = parseDoze(text[16:])
+	l.doze = doze{text[20] != 0, le.Uint32(text[16:])}
 	l.flow = flow{le.Uint32(text[0:]), le.Uint32(text[4:])}
 	l.notice, l.rank = le.Uint32(text[8:]), le.Uint32(text[12:])
 	l.full = l.notice&fullBit != 0

@@ -1,7 +1,7 @@
 package mpi
 
 import (
-	"iter"
+	"container/list"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -11,8 +11,6 @@ const (
 	AnySource = -1
 	// AnyTag receives messages of every tag.
 	AnyTag = -1
-	// ProcNull is no rank: messages to it and from it end at once, without numbers.
-	ProcNull = -2
 )
 
 // envelope decides which receive gets a message. In a receive, source and tag may be AnySource and AnyTag.
@@ -22,27 +20,19 @@ type envelope struct {
 	tag     int
 }
 
-// takes reports whether a receive with envelope e accepts a message with envelope m.
-func (e envelope) takes(m envelope) bool {
-	return e.context == m.context &&
-		(e.source == AnySource || e.source == m.source) &&
-		(e.tag == AnyTag || e.tag == m.tag)
-}
-
 // message is a message that has arrived, or the offer of one.
 type message struct {
 	envelope
 	element elementKind
-	length  int      // bytes
-	payload []byte   // nil for an offer
-	keeper  *peer    // the peer whose limit on kept messages it counts against
-	sender  *Request // of an Ssend of this rank to itself; else nil
+	length  int    // bytes
+	payload []byte // nil for an offer
+	keeper  *peer  // the peer whose limit on kept messages it counts against
 
 	from   *peer // the peer that offers it; nil if it is not an offer
 	offer  uint32
 	memory udat.RMRTriplet
 
-	links *[patterns]link[message] // if it waits for a receive
+	places [patterns]*list.Element // while it waits for a receive
 }
 
 // receive is a posted receive: a buffer that waits for a message.
@@ -50,9 +40,10 @@ type receive struct {
 	comm *Comm
 	envelope
 	buffer  data
-	part    *schedule // the collective operation that it belongs to; nil for the program's own
 	request Request
-	link    link[receive]
+	place   *list.Element // while it waits for a message
+	order   uint64        // of all receives
+	waited  bool          // it belongs to a collective operation, and waited at guard's last check
 }
 
 // patterns is how many envelopes of receives take a message: with and without AnySource, and with and without AnyTag.
@@ -73,11 +64,43 @@ func (e envelope) pattern(i int) envelope {
 // those that accept it, and a receive gets the message that arrived first among those that it accepts. As the
 // messages of a peer arrive in the order in which they were sent, none overtakes another.
 //
-// Both are in hash tables: receives by their envelopes, and messages by those of all receives that would take them.
+// To search lists takes long if thousands wait. So receives are found by their envelopes, and messages by those of all
+// receives that would take them.
 type matcher struct {
-	posted     table[receive]
-	unexpected table[message]
-	wildcards  int // posted receives with AnySource or AnyTag
+	posted     table
+	unexpected table
+	order      uint64 // of the last receive
+	wildcards  int    // posted receives with AnySource or AnyTag
+}
+
+// table has a queue for each envelope, and no empty ones.
+type table map[envelope]*list.List
+
+func (t *table) add(e envelope, item any) *list.Element {
+	if *t == nil {
+		*t = table{}
+	}
+	queue := (*t)[e]
+	if queue == nil {
+		queue = list.New()
+		(*t)[e] = queue
+	}
+	return queue.PushBack(item)
+}
+
+func (t table) remove(e envelope, place *list.Element) {
+	queue := t[e]
+	if queue.Remove(place); queue.Len() == 0 {
+		delete(t, e)
+	}
+}
+
+// first returns the earliest item with an envelope, or nil.
+func (t table) first(e envelope) any {
+	if queue := t[e]; queue != nil {
+		return queue.Front().Value
+	}
+	return nil
 }
 
 // post returns the message for a receive, or keeps the receive and returns nil.
@@ -86,8 +109,9 @@ func (m *matcher) post(r *receive) *message {
 		m.forget(found)
 		return found
 	}
+	m.order++
 	m.wildcards += r.isWild()
-	m.posted.add(&r.link, r.envelope, r)
+	r.order, r.place = m.order, m.posted.add(r.envelope, r)
 	return nil
 }
 
@@ -100,179 +124,66 @@ func (r *receive) isWild() int {
 
 // arrive returns the receive for a message, or nil. The caller then stores the message with keep.
 func (m *matcher) arrive(e envelope) *receive {
-	first := m.posted.find(e)
+	first := m.waiting(e)
 	for i := 1; i < patterns && m.wildcards > 0; i++ {
-		if l := m.posted.find(e.pattern(i)); l != nil && (first == nil || l.order < first.order) {
-			first = l
+		if r := m.waiting(e.pattern(i)); r != nil && (first == nil || r.order < first.order) {
+			first = r
 		}
 	}
-	if first == nil {
-		return nil
+	if first != nil {
+		m.withdraw(first)
 	}
-	found := first.item
-	m.withdraw(found)
-	return found
+	return first
 }
 
-// receives lists the receives that wait for a message, in any order.
-func (m *matcher) receives() iter.Seq[*receive] { return m.posted.items() }
+// waiting returns the earliest receive with exactly that envelope, or nil.
+func (m *matcher) waiting(e envelope) *receive {
+	r, _ := m.posted.first(e).(*receive)
+	return r
+}
 
-// messages lists the messages of a context that wait for receives, the earliest first. They may be forgotten meanwhile.
-func (m *matcher) messages(context uint32) iter.Seq[*message] {
-	all := envelope{context, AnySource, AnyTag}
-	return func(yield func(*message) bool) {
-		for l := m.unexpected.find(all); l != nil; {
-			next := l.following()
-			if !yield(l.item) {
-				return
-			}
-			l = next
+// receives lists the receives that wait for a message.
+func (m *matcher) receives() (all []*receive) {
+	for _, queue := range m.posted {
+		for place := queue.Front(); place != nil; place = place.Next() {
+			all = append(all, place.Value.(*receive))
 		}
 	}
+	return all
 }
 
-// waits reports whether a receive has no message yet.
-func (m *matcher) waits(r *receive) bool { return r.link.item != nil }
-
-// withdraw removes a receive that has no message yet, and reports whether it was there.
-func (m *matcher) withdraw(r *receive) bool {
-	if !m.waits(r) {
-		return false
+// messages lists the messages of a context that wait for receives, the earliest first.
+func (m *matcher) messages(context uint32) (all []*message) {
+	if queue := m.unexpected[envelope{context, AnySource, AnyTag}]; queue != nil {
+		for place := queue.Front(); place != nil; place = place.Next() {
+			all = append(all, place.Value.(*message))
+		}
 	}
+	return all
+}
+
+// withdraw removes a receive that waits for a message.
+func (m *matcher) withdraw(r *receive) {
 	m.wildcards -= r.isWild()
-	m.posted.remove(&r.link)
-	return true
-}
-
-// forget removes a message that was kept.
-func (m *matcher) forget(u *message) {
-	for i := range u.links {
-		m.unexpected.remove(&u.links[i])
-	}
+	m.posted.remove(r.envelope, r.place)
 }
 
 // keep stores a message for which no receive was posted.
 func (m *matcher) keep(u *message) {
-	u.links = new([patterns]link[message])
-	for i := range u.links {
-		m.unexpected.add(&u.links[i], u.pattern(i), u)
+	for i := range u.places {
+		u.places[i] = m.unexpected.add(u.pattern(i), u)
+	}
+}
+
+// forget removes it.
+func (m *matcher) forget(u *message) {
+	for i, place := range u.places {
+		m.unexpected.remove(u.pattern(i), place)
 	}
 }
 
 // probe returns the message that a receive would get, or nil if it would wait.
 func (m *matcher) probe(e envelope) *message {
-	if l := m.unexpected.find(e); l != nil {
-		return l.item
-	}
-	return nil
-}
-
-// table is a hash table of lists: the items with one key are in the order in which they were added. The links are part
-// of the items, so that adding one allocates nothing.
-type table[T any] struct {
-	lists []list[T] // a power of two
-	count int
-	order uint64 // of the last item
-}
-
-type list[T any] struct{ first, last *link[T] }
-
-// link is the place of an item in a table.
-type link[T any] struct {
-	item       *T // nil if it is in none
-	key        envelope
-	order      uint64
-	prev, next *link[T] // of the list, which may have items with other keys
-}
-
-func (t *table[T]) list(e envelope) *list[T] {
-	h := (uint64(e.context)*0x9e3779b97f4a7c15^uint64(uint32(e.source)))*0xbf58476d1ce4e5b9 ^ uint64(uint32(e.tag))
-	h *= 0x94d049bb133111eb
-	return &t.lists[h>>32&uint64(len(t.lists)-1)]
-}
-
-func (t *table[T]) add(l *link[T], key envelope, item *T) {
-	if t.count >= len(t.lists) {
-		t.grow()
-	}
-	t.count++
-	t.order++
-	l.item, l.key, l.order = item, key, t.order
-	t.list(key).append(l)
-}
-
-func (s *list[T]) append(l *link[T]) {
-	l.prev, l.next = s.last, nil
-	if s.last == nil {
-		s.first = l
-	} else {
-		s.last.next = l
-	}
-	s.last = l
-}
-
-// remove removes an item, if it is still there.
-func (t *table[T]) remove(l *link[T]) {
-	if l.item == nil {
-		return
-	}
-	s := t.list(l.key)
-	if l.prev == nil {
-		s.first = l.next
-	} else {
-		l.prev.next = l.next
-	}
-	if l.next == nil {
-		s.last = l.prev
-	} else {
-		l.next.prev = l.prev
-	}
-	t.count--
-	*l = link[T]{}
-}
-
-// find returns the earliest item with a key.
-func (t *table[T]) find(key envelope) *link[T] {
-	if t.count == 0 {
-		return nil
-	}
-	l := t.list(key).first
-	for l != nil && l.key != key {
-		l = l.next
-	}
-	return l
-}
-
-// following returns the next item with the same key.
-func (l *link[T]) following() *link[T] {
-	next := l.next
-	for next != nil && next.key != l.key {
-		next = next.next
-	}
-	return next
-}
-
-// grow doubles the lists. Items with one key stay in order.
-func (t *table[T]) grow() {
-	old := t.lists
-	t.lists = make([]list[T], max(16, 2*len(old)))
-	for _, s := range old {
-		for l := s.first; l != nil; {
-			next := l.next
-			t.list(l.key).append(l)
-			l = next
-		}
-	}
-}
-
-func (t *table[T]) items() iter.Seq[*T] {
-	return func(yield func(*T) bool) {
-		for _, s := range t.lists {
-			for l := s.first; l != nil; l = l.next {
-				if !yield(l.item) {
-					return
-				}
-			}
-		}
-	}
+	u, _ := m.unexpected.first(e).(*message)
+	return u
 }

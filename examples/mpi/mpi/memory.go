@@ -34,10 +34,8 @@ func (a area) triplet() (udat.RMRTriplet, error) { return a.block.RMRTriplet(a.o
 // areasAtOnce is how many areas a block has.
 const areasAtOnce = 8
 
-// areas allocates areas in blocks.
-type areas struct {
-	free []area
-}
+// areas are those that are free. They are allocated in blocks.
+type areas struct{ free []area }
 
 func (s *areas) get(pz *udat.PZ, half, ranks int) (area, error) {
 	if len(s.free) == 0 {
@@ -81,6 +79,59 @@ func newSlots(pool *mem.BufferPool, n int) (slots, error) {
 	return s, nil
 }
 
-func (s slots) bytes(i int) []byte { return s[i].Bytes() }
+// staging is the memory that eager messages are copied to and sent from. Each slot is free again when its send is
+// complete.
+type staging struct {
+	slots
+	free []int
+}
 
-func (s slots) segment(i, length int) (udat.Segment, error) { return s[i].Segment(0, length) }
+// stagingSlots is how many eager messages of this rank can be under way.
+const stagingSlots = 32
+
+// take returns a slot that was free.
+func (s *staging) take() int {
+	n := len(s.free)
+	slot := s.free[n-1]
+	s.free = s.free[:n-1]
+	return slot
+}
+
+// registration is memory of the program that is registered for a long message.
+type registration struct {
+	*mem.Registration
+	length int
+}
+
+// keptRegistered is how many bytes of the program's memory stay registered for its next messages. The garbage
+// collector cannot free this memory until other memory replaces it.
+const keptRegistered = 64 << 20
+
+// register registers memory to send a message from or to receive one in, unless it still is registered.
+func (w *World) register(memory []byte) (*registration, error) {
+	privileges := udat.MemPrivLocalRead | udat.MemPrivLocalWrite | udat.MemPrivRemoteRead
+	if w.iwarp {
+		privileges |= udat.MemPrivRemoteWrite // adapters may require it of memory that is read into
+	}
+	r, err := w.registrations.Register(memory, privileges)
+	if err != nil {
+		return nil, err
+	}
+	return &registration{r, len(memory)}, nil
+}
+
+// triplet describes all of the memory to the peer.
+func (r *registration) triplet() (udat.RMRTriplet, error) {
+	if r == nil {
+		return udat.RMRTriplet{}, nil
+	}
+	return r.RMRTriplet(0, r.length)
+}
+
+// release says that the memory is no longer needed.
+func (r *registration) release() error {
+	if r == nil {
+		return nil
+	}
+	return r.Release()
+}

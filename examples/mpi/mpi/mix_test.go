@@ -11,8 +11,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 var (
@@ -25,135 +23,85 @@ var (
 // mixVariable has the seed, the number of steps and the bound of a random program.
 const mixVariable = "MPI_TEST_MIX"
 
-// Random programs do everything at once: two goroutines of each rank send messages, reduce and exchange, wait or not,
-// create communicators, and use windows. All numbers that arrive are right. When a program fails, the test looks for a
-// shorter one that does, too.
+// Random programs do everything at once: two goroutines of each rank send messages, with and without wildcards, make
+// collective operations and communicators, and use windows. Short messages go through rings, as events, or as the machine
+// chooses. Each message arrives once and whole, and none overtakes another. A seed stands for one program; -mix.steps makes
+// it shorter.
 func TestMix(t *testing.T) {
-	for _, adapter := range udattest.Names(t) {
-		t.Run(adapter, func(t *testing.T) {
-			sizes := []int{1, 2, 3, 4, 5, 8}
-			seed, end := *mixSeed, time.Now().Add(*mixFor)
-			for i := 0; i < len(sizes) || time.Now().Before(end); i++ {
-				ranks := sizes[(seed-1)%uint64(len(sizes))] // so that a seed stands for one program
-				if err := mixed(adapter, ranks, seed, *mixSteps); err != nil {
-					t.Log(err)
-					t.Fatal(shortest(adapter, ranks, seed, *mixSteps, err))
-				}
-				seed++
+	onAdapters(t, func(t *testing.T, adapter string) {
+		sizes := []int{4, 1, 2, 3, 5, 8}
+		seed, end := *mixSeed, time.Now().Add(*mixFor)
+		for i := 0; i < len(sizes) || time.Now().Before(end); i++ {
+			ranks := sizes[(seed-1)%uint64(len(sizes))]
+			out := &output{}
+			ctx, cancel := context.WithTimeout(context.Background(), 2**mixBound)
+			err := taskJob(adapter, ranks, "mix", out, fmt.Sprintf("%s=%d %d %v", mixVariable, seed, *mixSteps, *mixBound)).Run(ctx)
+			cancel()
+			if err != nil {
+				t.Fatalf("seed %d, %d ranks, %d steps: %v\n%s", seed, ranks, *mixSteps, err, out.text.String())
 			}
-		})
-	}
-}
-
-// mixed runs a program.
-func mixed(adapter string, ranks int, seed uint64, steps int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2**mixBound)
-	defer cancel()
-	out := &output{}
-	job := taskJob(adapter, ranks, "mix", out)
-	job.Env = append(job.Env, fmt.Sprintf("%s=%d %d %v", mixVariable, seed, steps, *mixBound))
-	if err := job.Run(ctx); err != nil {
-		return fmt.Errorf("seed %d, %d ranks, %d steps: %w\n%s", seed, ranks, steps, err, out.text.String())
-	}
-	return nil
-}
-
-// shortest looks for a program with fewer steps and ranks that fails, and returns the error of the last one that did.
-func shortest(adapter string, ranks int, seed uint64, steps int, failure error) error {
-	const tries = 3 // not every run of a program fails
-	end := time.Now().Add(4 * *mixBound)
-	fails := func(ranks, steps int) bool {
-		for try := 0; try < tries && time.Now().Before(end); try++ {
-			if err := mixed(adapter, ranks, seed, steps); err != nil {
-				failure = err
-				return true
-			}
+			seed++
 		}
-		return false
-	}
-	for steps > 1 && fails(ranks, steps/2) {
-		steps /= 2
-	}
-	for fewer := range ranks - 1 {
-		if fails(fewer+1, steps) {
-			break
-		}
-	}
-	return failure
+	})
 }
-
-func init() { tasks["mix"] = mixTask }
 
 func mixTask(w *World) error {
 	var seed uint64
 	var steps int
 	var text string
-	if _, err := fmt.Sscan(os.Getenv(mixVariable), &seed, &steps, &text); err != nil {
-		return err
-	}
-	bound, err := time.ParseDuration(text)
-	if err != nil {
-		return err
-	}
-	late := time.AfterFunc(bound, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) // the error is in the log, too
-		w.expire(errors.New("the program does not end"))
-	})
-	defer late.Stop()
+	must(fmt.Sscan(os.Getenv(mixVariable), &seed, &steps, &text))
+	defer time.AfterFunc(must(time.ParseDuration(text)), func() {
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		os.Exit(1)
+	}).Stop()
+	w.mu.Lock()
+	w.ways = ways(seed % 3)
+	w.mu.Unlock()
 	const threads = 2
 	failures := make(chan error, threads)
 	for thread := range uint64(threads) {
-		c, err := w.Dup()
-		if err != nil {
-			return err
-		}
-		m := &mixer{random: rand.New(rand.NewPCG(seed, thread)), own: rand.New(rand.NewPCG(seed, uint64(w.Rank()))), comms: []*Comm{c}}
+		m := &mixer{random: rand.New(rand.NewPCG(seed, thread)), own: rand.New(rand.NewPCG(seed, uint64(w.Rank()))), comms: []*Comm{must(w.Dup())}}
 		go func() { failures <- m.run(steps) }()
 	}
-	for range threads {
-		err = errors.Join(err, <-failures)
+	check(errors.Join(<-failures, <-failures))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.handlers)+len(w.matcher.posted)+len(w.matcher.unexpected) > 0 {
+		return fmt.Errorf("%d windows, %d receives and %d messages stay", len(w.handlers), len(w.matcher.posted), len(w.matcher.unexpected))
 	}
-	return err
+	return nil
 }
 
 // mixer is a goroutine of a random program.
 type mixer struct {
 	random *rand.Rand // the same on all ranks
 	own    *rand.Rand
-	comms  []*Comm // this rank has one of each group; the first one has all ranks
-	tag    int
-	// pending are operations that have begun, and checks what they must have brought.
+	comms  []*Comm
+	count  int // of messages
+	// pending are messages under way, and checks what they must have brought.
 	pending []*Request
 	checks  []func() error
 
 	window *Window[int64]
 	sum    int64 // what this rank's window has by now
-	turns  int64 // how often a rank has had the lock
 }
 
-func (m *mixer) run(steps int) error {
-	var err error
-	// There is a number for each rank, one for sums, and one for the turns.
-	if m.window, err = CreateWindow(m.comms[0], m.comms[0].Size()+2, Sum[int64]); err != nil {
-		return err
-	}
-	if err := m.window.Fence(); err != nil {
+func (m *mixer) run(steps int) (err error) {
+	// There is a number for each rank, and one for sums.
+	if m.window, err = CreateWindow[int64](m.comms[0], m.comms[0].Size()+1); err != nil {
 		return err
 	}
 	for step := range steps {
-		do := []struct {
-			name string
-			do   func() error
-		}{
-			{"messages", m.messages}, {"messages", m.messages}, {"messages", m.messages},
-			{"collective", func() error { return m.collective(true) }}, {"collective", func() error { return m.collective(true) }},
-			{"nonblocking", m.several}, {"nonblocking", m.several}, {"nonblocking", m.several},
-			{"communicator", m.communicator}, {"window", m.onWindow}, {"lock", m.lock}, {"wait", m.wait}, {"pause", m.pause},
-		}[m.random.IntN(13)]
-		if err := do.do(); err != nil {
-			return fmt.Errorf("step %d, %s: %w", step, do.name, err)
+		do := []func() error{
+			m.messages, m.messages, m.messages, m.messages, m.collective, m.collective, m.collective, m.collective, m.communicator, m.onWindow, m.wait,
+			func() error {
+				time.Sleep(time.Duration(m.own.IntN(4000)) * time.Microsecond) // it computes, and some ranks fall asleep
+				return nil
+			},
+		}
+		which := m.random.IntN(len(do))
+		if err := do[which](); err != nil {
+			return fmt.Errorf("step %d, action %d: %w", step, which, err)
 		}
 	}
 	if err := m.wait(); err != nil {
@@ -162,7 +110,6 @@ func (m *mixer) run(steps int) error {
 	return m.window.Free()
 }
 
-// comm returns a communicator of this rank. Those of other ranks may have another size.
 func (m *mixer) comm() *Comm { return m.comms[m.random.IntN(len(m.comms))] }
 
 // length returns how many numbers an operation has: mostly few.
@@ -178,202 +125,48 @@ func (m *mixer) length() int {
 	return m.random.IntN(200)
 }
 
-// mixedNumbers returns numbers that depend on a value.
-func mixedNumbers(value, length int) []int64 {
-	numbers := make([]int64, length)
-	for i := range numbers {
-		numbers[i] = int64(value*1_000_003 + i*7)
-	}
-	return numbers
-}
-
-// expect waits for an operation later, and then compares.
-func (m *mixer) expect(what string, r *Request, got, want []int64) {
-	m.pending = append(m.pending, r)
-	m.checks = append(m.checks, func() error { return compared(what, got, want) })
-}
-
-func compared(what string, got, want []int64) error {
-	if slices.Equal(got, want) {
-		return nil
-	}
-	for i := range got {
-		if got[i] != want[i] {
-			return fmt.Errorf("%s of %d: number %d is %d, want %d", what, len(want), i, got[i], want[i])
-		}
-	}
-	return fmt.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
-}
-
-// messages sends some between random ranks.
+// messages sends some between random ranks. Those from one rank to another mostly have the same tag. They match in order,
+// also receives with AnyTag. One for AnySource has a tag of its own, so that no other takes its message.
 func (m *mixer) messages() error {
-	for range 1 + m.random.IntN(6) {
-		c, length, a, b, any := m.comm(), m.length(), m.random.IntN(1000), m.random.IntN(1000), m.random.IntN(4) == 0
-		from, to := a%c.Size(), b%c.Size()
-		m.tag++
-		numbers := mixedNumbers(m.tag+from, length)
+	c := m.comm()
+	for range 1 + m.random.IntN(12) {
+		from, to, length := m.random.IntN(c.Size()), m.random.IntN(c.Size()), m.length()
+		m.count++
+		numbers, tag := inputOf(m.count, length), 0
+		source, anyTag := from, m.random.IntN(3) == 0
+		if m.random.IntN(4) == 0 {
+			source, tag, anyTag = AnySource, m.count, false
+		}
 		if c.Rank() == from {
-			m.expect("a message", Isend(c, slices.Clone(numbers), to, m.tag), nil, nil)
+			m.expect(Isend(c, slices.Clone(numbers), to, tag), nil, nil)
 		}
 		if c.Rank() == to {
-			if any {
-				from = AnySource
+			if anyTag {
+				tag = AnyTag
 			}
-			got := make([]int64, length)
-			m.expect("a message", Irecv(c, got, from, m.tag), got, numbers)
+			got := make([]int, length)
+			m.expect(Irecv(c, got, source, tag), got, numbers)
 		}
 	}
 	return nil
 }
 
-// several begins some collective operations.
-func (m *mixer) several() error {
-	for range 1 + m.random.IntN(8) {
-		if err := m.collective(false); err != nil {
-			return err
+// expect waits for a message later, and then compares.
+func (m *mixer) expect(r *Request, got, want []int) {
+	m.pending = append(m.pending, r)
+	m.checks = append(m.checks, func() error {
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("a message of %d numbers is %v, want %v", len(want), head(got), head(want))
 		}
-	}
-	return nil
-}
-
-// collective begins a collective operation, and waits for it if told to.
-func (m *mixer) collective(wait bool) error {
-	c, length, kind, root := m.comm(), m.length(), m.random.IntN(9), m.random.IntN(1000)
-	size := c.Size()
-	root %= size
-	m.tag++
-	value := func(from, to int) int { return m.tag + 100*from + 10_000*to }
-	var all, turned, sum []int64 // from every rank for rank 0; from every rank for this one; sums
-	for rank := range size {
-		numbers := mixedNumbers(value(rank, 0), length)
-		all = append(all, numbers...)
-		turned = append(turned, mixedNumbers(value(rank, c.Rank()), length)...)
-		if sum == nil {
-			sum = make([]int64, length)
-		}
-		combine(sum, sum, numbers, Sum)
-	}
-	own := mixedNumbers(value(c.Rank(), 0), length)
-	ifRoot := func(numbers []int64) []int64 {
-		if c.Rank() != root {
-			return nil
-		}
-		return numbers
-	}
-	result := func(n int) []int64 { return make([]int64, n) }
-	got := result(length)
-	switch kind {
-	case 0:
-		m.expect("Barrier", Ibarrier(c), nil, nil)
-	case 1:
-		copy(got, ifRoot(all))
-		m.expect("Bcast", Ibcast(c, got, root), got, all[:length])
-	case 2:
-		got = ifRoot(got)
-		m.expect("Reduce", Ireduce(c, own, got, Sum, root), got, ifRoot(sum))
-	case 3:
-		m.expect("Allreduce", Iallreduce(c, own, got, Sum), got, sum)
-	case 4:
-		got = ifRoot(result(size * length))
-		m.expect("Gather", Igather(c, own, got, root), got, ifRoot(all))
-	case 5:
-		m.expect("Scatter", Iscatter(c, ifRoot(all), got, root), got, own)
-	case 6:
-		got = result(size * length)
-		m.expect("Allgather", Iallgather(c, own, got), got, all)
-	case 7:
-		got = nil
-		for rank := range size {
-			got = append(got, mixedNumbers(value(c.Rank(), rank), length)...)
-		}
-		m.expect("Alltoall in place", Ialltoall(c, got, got), got, turned)
-	case 8:
-		m.expect("ReduceScatter", IreduceScatter(c, slices.Repeat(own, size), got, slices.Repeat([]int{length}, size), Sum), got, sum)
-	}
-	if !wait {
 		return nil
-	}
-	last := len(m.pending) - 1
-	_, err := m.pending[last].Wait()
-	if err == nil {
-		err = m.checks[last]()
-	}
-	return err
+	})
 }
 
-// communicator creates one of all ranks, of some, or with another order.
-func (m *mixer) communicator() error {
-	of, kind := m.comm(), m.random.IntN(3)
-	var c *Comm
-	var err error
-	switch kind {
-	case 0:
-		c, err = of.Dup()
-	case 1:
-		c, err = of.Split(of.Rank()%2, 0)
-	case 2:
-		c, err = of.Split(0, -of.Rank())
-	}
-	m.comms = append(m.comms, c)
-	if err != nil || len(m.comms) <= 8 {
-		return err
-	}
-	if err := m.wait(); err != nil { // for what is under way on it
-		return err
-	}
-	oldest := m.comms[1]
-	m.comms = slices.Delete(m.comms, 1, 2)
-	return oldest.Free()
-}
-
-// onWindow writes to one rank, and accumulates at another.
-func (m *mixer) onWindow() error {
-	c, distance, value := m.comms[0], m.random.IntN(1000), m.random.Int64N(1<<40)
-	size := c.Size()
-	to, from := (c.Rank()+distance)%size, ((c.Rank()-distance)%size+size)%size
-	put := []int64{value + int64(c.Rank())}
-	if err := errors.Join(m.window.Put(put, to, c.Rank()), m.window.Accumulate(put, to, size), m.window.Fence()); err != nil {
-		return err
-	}
-	came := value + int64(from)
-	m.sum += came
-	got := []int64{0, 0}
-	err := errors.Join(m.window.Get(got[:1], to, c.Rank()), m.window.Get(got[1:], c.Rank(), size), m.window.Flush(to), m.window.Flush(c.Rank()))
-	if err == nil {
-		err = compared("the window", []int64{m.window.Local[from], m.window.Local[size], got[0], got[1]}, []int64{came, m.sum, put[0], m.sum})
-	}
-	return errors.Join(err, m.window.Fence())
-}
-
-// lock has each rank count its turns with the lock.
-func (m *mixer) lock() error {
-	c := m.comms[0]
-	target := m.random.IntN(1000) % c.Size()
-	m.turns++
-	at := c.Size() + 1
-	var count [1]int64
-	if err := errors.Join(m.window.Lock(target, Exclusive), m.window.Get(count[:], target, at), m.window.Flush(target)); err != nil {
-		return err
-	}
-	count[0]++
-	if err := errors.Join(m.window.Put(count[:], target, at), m.window.Unlock(target), m.window.Fence()); err != nil {
-		return err
-	}
-	turns := []int64{m.window.Local[at]}
-	if err := Allreduce(c, turns, turns, Sum); err != nil {
-		return err
-	}
-	return compared("turns", turns, []int64{m.turns * int64(c.Size())})
-}
-
-// wait waits for everything in an order of this rank's own.
+// wait waits for all messages, in an order of this rank's own.
 func (m *mixer) wait() error {
 	for _, i := range m.own.Perm(len(m.pending)) {
 		_, err := m.pending[i].Wait()
-		if err == nil {
-			err = m.checks[i]()
-		}
-		if err != nil {
+		if err = errors.Join(err, m.checks[i]()); err != nil {
 			return err
 		}
 	}
@@ -381,8 +174,55 @@ func (m *mixer) wait() error {
 	return nil
 }
 
-// pause computes for a time that differs between ranks, so that some fall asleep.
-func (m *mixer) pause() error {
-	time.Sleep(time.Duration(m.own.IntN(4000)) * time.Microsecond)
+// collective makes a collective operation, while messages are under way.
+func (m *mixer) collective() error {
+	c, o, length := m.comm(), operations[m.random.IntN(len(operations))], m.length()
+	root, n, got := m.random.IntN(c.Size()), length, make([]int, length)
+	if o.allSent {
+		n *= c.Size()
+	}
+	if o.allGot {
+		got = make([]int, length*c.Size())
+	}
+	var sent [][]int
+	for rank := range c.Size() {
+		sent = append(sent, inputOf(rank, n))
+	}
+	want := o.serial(c, sent, root)
+	if err := o.do(c, sent[c.Rank()], got, root); err != nil || want != nil && !slices.Equal(got, want) {
+		return fmt.Errorf("%s of %d numbers, root %d: got %v, %w, want %v", o.name, length, root, head(got), err, head(want))
+	}
 	return nil
+}
+
+// communicator creates one, if there are few.
+func (m *mixer) communicator() error {
+	if len(m.comms) == 4 {
+		return nil
+	}
+	c, err := m.comm().Dup()
+	m.comms = append(m.comms, c)
+	return err
+}
+
+// onWindow writes to one rank, and adds at another.
+func (m *mixer) onWindow() error {
+	c, distance, value := m.comms[0], m.random.IntN(1000), m.random.Int64N(1<<40)
+	size := c.Size()
+	to, from := (c.Rank()+distance)%size, ((c.Rank()-distance)%size+size)%size
+	put := []int64{value + int64(c.Rank())}
+	_, added := m.window.FetchAdd(put[0], to, size)
+	if err := errors.Join(added, m.window.Put(put, to, c.Rank()), m.window.Fence()); err != nil {
+		return err
+	}
+	m.sum += value + int64(from)
+	got := []int64{0, 0}
+	if err := errors.Join(m.window.Get(got[:1], to, c.Rank()), m.window.Get(got[1:], c.Rank(), size), m.window.Flush(to), m.window.Flush(c.Rank())); err != nil {
+		return err
+	}
+	got = append(got, m.window.Local[from], m.window.Local[size])
+	if want := []int64{put[0], m.sum, value + int64(from), m.sum}; !slices.Equal(got, want) {
+		return fmt.Errorf("the window has %v, want %v", got, want)
+	}
+	return m.window.Fence()
 }

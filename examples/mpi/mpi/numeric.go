@@ -22,10 +22,19 @@ type elementKind reflect.Kind
 
 func (k elementKind) String() string { return reflect.Kind(k).String() }
 
-// size returns the size of a number in bytes, 0 if the kind is no kind of number.
+// size returns the size of a number in bytes, 0 if the kind is no kind of number. Words have 64 bits.
 func (k elementKind) size() int {
-	if int(k) < len(sizes) {
-		return int(sizes[k])
+	switch reflect.Kind(k) {
+	case reflect.Int8, reflect.Uint8:
+		return 1
+	case reflect.Int16, reflect.Uint16:
+		return 2
+	case reflect.Int32, reflect.Uint32, reflect.Float32:
+		return 4
+	case reflect.Int, reflect.Uint, reflect.Int64, reflect.Uint64, reflect.Uintptr, reflect.Float64, reflect.Complex64:
+		return 8
+	case reflect.Complex128:
+		return 16
 	}
 	return 0
 }
@@ -43,22 +52,4 @@ func dataOf[T Number](numbers []T) data {
 }
 
 // count returns how many numbers there are.
-func (d data) count() int { return len(d.bytes) / d.kind.size() }
-
-// sizes has the size of each kind of number in bytes.
-var sizes [reflect.UnsafePointer + 1]uint8 // by kind
-
-// valueKind is the kind of encoded values.
-const valueKind = elementKind(reflect.Struct)
-
-func init() {
-	sizes[valueKind] = 1
-	for _, number := range []any{
-		int(0), int8(0), int16(0), int32(0), int64(0),
-		uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0),
-		float32(0), float64(0), complex64(0), complex128(0),
-	} {
-		t := reflect.TypeOf(number)
-		sizes[t.Kind()] = uint8(t.Size())
-	}
-}
+func (d data) count() int { return len(d.bytes) / max(d.kind.size(), 1) }

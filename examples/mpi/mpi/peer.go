@@ -83,13 +83,10 @@ type peer struct {
 
 // outgoing is a message that waits to be sent, or an offer that waits to be taken.
 type outgoing struct {
-	to      *peer
 	header  header
 	memory  []byte
 	request *Request
 	region  *registration // what is offered
-	// synchronous says that the message must be offered, however short it is.
-	synchronous bool
 }
 
 // A cookie identifies the peer, the kind of operation, and a value.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/goudat/goudat/udat"
@@ -26,29 +27,17 @@ const (
 	patientTurns = 64
 )
 
-// poll looks once for arrivals and events, runs what is then due, and reports whether there was something. The caller
-// holds mu, which poll may unlock.
+// poll looks once for arrivals and events, and reports whether there was something. The caller holds mu.
 func (w *World) poll() bool {
 	w.turn++
-	return w.follow(w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0))
+	return w.look(w.turn%dispatchTurns == 0, w.turn%slowTurns == 0)
 }
 
 // pollAll looks at everything.
-func (w *World) pollAll() bool {
-	return w.follow(w.look(true, true))
-}
-
-// follow runs what is due, and has the other goroutines that wait look again if there was something: what they wait for
-// may be a completion that ends no request.
-func (w *World) follow(found bool) bool {
-	if found = w.run() || found; found {
-		w.stir()
-	}
-	return found
-}
+func (w *World) pollAll() bool { return w.look(true, true) }
 
 // look looks at the rings, at the event dispatchers whose events are waited for, and, if told to, at those for
-// completions and connections. It runs nothing, and so keeps mu.
+// completions and connections.
 func (w *World) look(completions, connections bool) bool {
 	found := false
 	for _, p := range w.linked {
@@ -83,6 +72,9 @@ func (w *World) look(completions, connections bool) bool {
 			found = w.empty(b.connections, (*World).connectionEvent) || found
 		}
 		found = w.empty(w.calls, (*World).callEvent) || found
+	}
+	if found {
+		w.stir() // what other goroutines wait for may be a completion that ends no request
 	}
 	return found
 }
@@ -191,47 +183,46 @@ func (w *World) await(something func() bool) error {
 	return w.err
 }
 
-// lead drives until something is true, or the world has ended, or an operation of the program ends the goroutine.
+// lead drives until something is true, or the world has ended.
 func (w *World) lead(something func() bool) {
 	w.driven = true
-	defer func() {
-		w.driven = false
-		if w.driverLeft != nil {
-			close(w.driverLeft)
-			w.driverLeft = nil
-		}
-		w.changed.Broadcast()
-	}()
 	w.drive(func() bool { return w.err != nil || something() })
+	w.driven = false
+	if w.driverLeft != nil {
+		close(w.driverLeft)
+		w.driverLeft = nil
+	}
+	w.changed.Broadcast()
 }
 
-// glance looks at everything once, unless a goroutine that waits does so already. The caller holds mu. It calls rest
-// without mu if it has not found what it wants.
-func (w *World) glance() {
+// glance reports whether something is true, and looks at everything once if it is not, unless a goroutine that waits does
+// so already. After some glances in vain it lets others have the processor: the program may glance in a loop, and what it
+// wants needs other ranks, or the goroutine that drives.
+func (w *World) glance(something func() bool) (found bool) {
+	w.mu.Lock()
 	w.entries++
-	if !w.driven && w.ia != nil && w.err == nil && w.pollAll() {
-		w.vain.Store(0)
-		return
+	if found = something(); !found && !w.driven && w.ia != nil && w.err == nil {
+		w.pollAll()
+		found = something()
 	}
-	w.vain.Add(1)
-}
-
-// rest lets others have the processor after some glances in vain: the program may glance in a loop, and what it wants
-// needs other ranks, or the goroutine that drives.
-func (w *World) rest() {
-	if w.vain.Load() < vainGlances {
-		return
+	if w.vain++; found {
+		w.vain = 0
 	}
-	w.vain.Store(0)
-	runtime.Gosched()
-	yieldProcessor()
+	rest := w.vain >= vainGlances
+	if rest {
+		w.vain = 0
+	}
+	w.mu.Unlock()
+	if rest {
+		runtime.Gosched()
+		yieldProcessor()
+	}
+	return found
 }
 
 const (
 	// spinTime is how long to look in vain before falling asleep. Falling asleep and waking takes a tenth of it.
 	spinTime = time.Millisecond
-	// offerTime is the same for a rank that has offered long messages, which peers take milliseconds to read.
-	offerTime = 4 * time.Millisecond
 	// yieldLooks is after how many looks in vain at a ring to yield the processor and the lock: to other ranks, if
 	// there are more of them than processors, and to kernel threads that act as the adapter. That takes some 15 µs. A
 	// message between two ranks that both look arrives sooner, and yielding can cost as much.
@@ -269,7 +260,7 @@ func (w *World) drive(something func() bool) {
 		}
 		if began.IsZero() {
 			began = time.Now()
-		} else if time.Since(began) >= w.spinTime() {
+		} else if time.Since(began) >= spinTime {
 			w.sleep(&w.wake, something)
 			if something() {
 				return
@@ -277,16 +268,6 @@ func (w *World) drive(something func() bool) {
 			began = time.Time{}
 		}
 	}
-}
-
-// spinTime returns how long to look in vain now.
-func (w *World) spinTime() time.Duration {
-	for _, p := range w.linked {
-		if len(p.offers) > 0 {
-			return offerTime
-		}
-	}
-	return spinTime
 }
 
 // giveWay lets other goroutines run, if it is time for that. It is too expensive to do each time, because Go's
@@ -309,21 +290,16 @@ const (
 	// share a processor, each nap takes it from the others.
 	shortestNap = time.Millisecond
 	longestNap  = time.Second
-	// longSleep is after which time it is worth a write to say whom this rank awaits.
-	longSleep = 50 * time.Millisecond
 )
 
 // sleep waits for events until something is true, or has arrived. The caller holds mu; it is unlocked while asleep.
 // wake, if not nil, is set to a function that ends a nap.
 func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 	began := time.Now()
-	for woken := true; ; {
-		w.doze(time.Since(began) >= longSleep)
-		news := w.pollAll() // a peer that took this rank to be awake may have sent something
-		if news && !woken {
-			w.stats.Late++
-		}
-		if news || something() || w.running.Err() != nil {
+	for {
+		w.doze()
+		// A peer that took this rank to be awake may have sent something.
+		if w.pollAll() || something() || w.running.Err() != nil {
 			return
 		}
 		nap := min(max(shortestNap, time.Since(began)/2), longestNap)
@@ -340,12 +316,8 @@ func (w *World) sleep(wake *context.CancelFunc, something func() bool) {
 		if err != nil && ctx.Err() == nil {
 			w.fail(err)
 		}
-		woken = ctx.Err() != context.DeadlineExceeded
 		cancel()
 		w.stats.Sleeps++
-		if !woken {
-			w.stats.Naps++
-		}
 	}
 }
 
@@ -384,6 +356,7 @@ func (w *World) awaitDriver() bool {
 
 // tend makes progress while the program computes.
 func (w *World) tend() {
+	defer w.work.Done()
 	const (
 		tick = 2 * time.Millisecond
 		rest = 20 * time.Millisecond
@@ -419,3 +392,76 @@ func (w *World) tend() {
 		}
 	}
 }
+
+// A message in a ring makes no event, and does not wake a rank that sleeps. So a rank that falls asleep says so in
+// its lines, and the peers send it eager messages until they receive from it again. A message may be on its way into
+// the ring at that moment: its sender, which sees that it was not read, sends an eager one after it.
+//
+// One case remains: the sender no longer looks when it is told, because it sleeps or computes itself. That is why
+// naps end by themselves.
+
+// doze is what a line says about the sleep of its rank.
+type doze struct {
+	asleep bool
+	// sent is how many messages the rank had sent to the peer when it fell asleep. Once it has sent one more, it is
+	// awake.
+	sent uint32
+}
+
+// doze tells the peers that this rank falls asleep, unless they know. A peer whose endpoint has no room for that is
+// told at the end of a nap.
+func (w *World) doze() {
+	for _, p := range w.linked {
+		now := doze{asleep: true, sent: p.messagesOut}
+		if p.line.notice != 0 || p.line.doze == now || p.link != connected || p.outstanding() >= w.depth {
+			continue
+		}
+		p.line.doze = now
+		if err := p.tellLine(p.signal()); err != nil {
+			p.lose(err)
+		}
+	}
+}
+
+// goesOut counts a message to the peer, which then takes this rank to be awake. It wakes a goroutine that sleeps
+// here, which tells the peer again.
+func (p *peer) goesOut() {
+	p.messagesOut++
+	p.world.rouse()
+}
+
+// asleep reports whether the peer was asleep according to what it sent last.
+func (p *peer) asleep() bool { return p.doze.asleep && !later(p.messagesIn, p.doze.sent) }
+
+// ways are how short messages are sent. Tests set them.
+type ways int
+
+const (
+	fitting  ways = iota
+	byRings       // through rings, also to peers that sleep
+	byEvents      // as eager messages, also to peers that are awake
+)
+
+// wantsEvent reports whether a message to the peer has to wake it.
+func (p *peer) wantsEvent() bool {
+	switch p.world.ways {
+	case byRings:
+		return false
+	case byEvents:
+		return true
+	}
+	return p.asleep()
+}
+
+// wakeUp wakes a peer that has fallen asleep while a message was on its way into its ring.
+func (p *peer) wakeUp() error {
+	if p.woken || !p.asleep() || p.out.written == p.out.consumed || p.farewell != staying {
+		return nil // nothing is sent to a peer that was asked to disconnect
+	}
+	_, err := p.sendEager(&header{kind: wakeMessage}, nil)
+	return err
+}
+
+// yieldProcessor lets another process run. Go's runtime does not know of the call: moving this thread's work to
+// another thread would cost more than the call.
+func yieldProcessor() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -56,7 +56,7 @@ func (r *receives) refill() error {
 }
 
 func (r *receives) post(slot int) error {
-	segment, err := r.slots.segment(slot, slotSize)
+	segment, err := r.slots[slot].Segment(0, slotSize)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *receives) bytes(slot, length int) ([]byte, error) {
 	if slot >= len(r.slots) || length > slotSize {
 		return nil, fmt.Errorf("%w: %d bytes in receive %d", errMalformed, length, slot)
 	}
-	return r.slots.bytes(slot)[:length], nil
+	return r.slots[slot].Bytes()[:length], nil
 }
 
 // grant is what a receiver has granted a peer.

@@ -81,7 +81,7 @@ func (p *peer) read() error {
 		}
 		t := p.transfers[0]
 		n := min(pieceSize, t.length-t.posted)
-		segment, err := t.region.segment(t.posted, n)
+		segment, err := t.region.Segment(t.posted, n)
 		if err != nil {
 			return err
 		}

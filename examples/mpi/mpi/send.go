@@ -104,7 +104,7 @@ func (p *peer) acknowledgeAll() error {
 
 // advance sends a message of the queue, or an offer of it.
 func (p *peer) advance(o *outgoing) (bool, error) {
-	if o.region == nil && !o.synchronous && len(o.memory) <= eagerLimit && !p.full && (p.credit != 0 || len(o.memory) <= mostInRing(int(p.out.size))) {
+	if o.region == nil && len(o.memory) <= eagerLimit && !p.full && (p.credit != 0 || len(o.memory) <= mostInRing(int(p.out.size))) {
 		sent, err := p.try(&o.header, o.memory)
 		if sent && err == nil { // after an error, the end of the world completes it
 			o.request.complete(Status{}, nil)
@@ -190,12 +190,12 @@ func (p *peer) sendEager(h *header, payload []byte) (bool, error) {
 		return false, nil
 	}
 	slot := w.staging.take()
-	memory := w.staging.bytes(slot)
+	memory := w.staging.slots[slot].Bytes()
 	h.payload, h.source = uint16(len(payload)), uint32(w.rank)
 	p.tell(h)
 	h.put(memory)
 	copy(memory[headerSize:], payload)
-	segment, err := w.staging.segment(slot, headerSize+len(payload))
+	segment, err := w.staging.slots[slot].Segment(0, headerSize+len(payload))
 	if err != nil {
 		return false, err
 	}
@@ -253,7 +253,6 @@ func (p *peer) tellLine(flags udat.CompletionFlags) error {
 }
 
 func (p *peer) writeLine(flags udat.CompletionFlags) error {
-	p.world.stats.Reports++
 	p.line.flow = p.told
 	p.line.put(p.memory.ours(), p.lines)
 	p.lines++

@@ -7,15 +7,6 @@ import (
 	"testing"
 )
 
-func init() {
-	tasks["sizes"] = sizesTask
-	tasks["pair"] = pairTask
-	tasks["flood"] = floodTask
-}
-
-// Messages of 0 bytes to 8 MiB arrive whole, whether or not they are expected.
-func TestSizes(t *testing.T) { runRanks(t, 2, "sizes") }
-
 // numbersFrom returns contents in which no piece equals another.
 func numbersFrom(first, count int) []uint8 {
 	numbers := make([]uint8, count)
@@ -25,51 +16,35 @@ func numbersFrom(first, count int) []uint8 {
 	return numbers
 }
 
+// Messages of 0 bytes to 8 MiB arrive whole, whether or not they are expected.
+func TestSizes(t *testing.T) { runRanks(t, 2, "sizes") }
+
 func sizesTask(w *World) error {
+	peer := 1 - w.Rank()
 	for _, reads := range []int{softwareReads, mostReads} {
 		w.mu.Lock()
 		w.readsAtOnce = reads
 		w.mu.Unlock()
-		if err := exchangeSizes(w); err != nil {
-			return fmt.Errorf("%d reads at once: %w", reads, err)
-		}
-	}
-	return nil
-}
-
-func exchangeSizes(w *World) error {
-	peer := 1 - w.Rank()
-	for i, size := range []int{0, 1, 1000, eagerLimit - 1, eagerLimit, eagerLimit + 1, 64 << 10, pieceSize, pieceSize + 1, mostReads*pieceSize + 2*pieceSize} {
-		// Even messages are sent first and received later; odd ones have a receive when they arrive.
-		got := make([]uint8, size+1)
-		sent := numbersFrom(i+w.Rank(), size)
-		var status Status
-		var err error
-		if i%2 == 0 {
-			outgoing := Isend(w.Comm, sent, peer, i)
-			if _, err = Probe(w.Comm, peer, i); err != nil {
-				return err
+		for i, size := range []int{0, 1, 1000, eagerLimit - 1, eagerLimit, eagerLimit + 1, 64 << 10, pieceSize, pieceSize + 1, mostReads*pieceSize + 2*pieceSize, 8 << 20} {
+			// Even messages are sent first and received later; odd ones have a receive when they arrive.
+			sent, got := numbersFrom(i+w.Rank(), size), make([]uint8, size+1)
+			var status Status
+			var err error
+			if i%2 == 0 {
+				outgoing := Isend(w.Comm, sent, peer, i)
+				if _, err = Probe(w.Comm, peer, i); err != nil {
+					return err
+				}
+				status, err = Recv(w.Comm, got, peer, i)
+				_, err2 := outgoing.Wait()
+				err = errors.Join(err, err2)
+			} else {
+				status, err = Sendrecv(w.Comm, sent, peer, i, got, peer, i)
 			}
-			status, err = Recv(w.Comm, got, peer, i)
-			_, err2 := outgoing.Wait()
-			err = errors.Join(err, err2)
-		} else {
-			status, err = Sendrecv(w.Comm, sent, peer, i, got, peer, i)
+			if err != nil || status != (Status{peer, i, size}) || !slices.Equal(got[:size], numbersFrom(i+peer, size)) || got[size] != 0 {
+				return fmt.Errorf("%d bytes, %d reads at once: got %+v, %w, or wrong contents", size, reads, status, err)
+			}
 		}
-		if err != nil {
-			return fmt.Errorf("%d bytes: %w", size, err)
-		}
-		if status != (Status{peer, i, size}) || !slices.Equal(got[:size], numbersFrom(i+peer, size)) || got[size] != 0 {
-			return fmt.Errorf("%d bytes: got %+v, or wrong contents", size, status)
-		}
-	}
-	const longest = 8 << 20
-	if w.Rank() == 0 {
-		return Send(w.Comm, numbersFrom(0, longest), 1, 0)
-	}
-	got := make([]uint8, longest)
-	if _, err := Recv(w.Comm, got, 0, 0); err != nil || !slices.Equal(got, numbersFrom(0, longest)) {
-		return fmt.Errorf("%d bytes: %w, or wrong contents", longest, err)
 	}
 	return nil
 }
@@ -81,10 +56,7 @@ func pairTask(w *World) error {
 	for _, step := range []struct {
 		name string
 		do   func(*World) error
-	}{
-		{"to oneself", toOneself}, {"truncation", truncation}, {"other kinds", otherKinds},
-		{"Iprobe", iprobe}, {"arguments", arguments}, {"wildcards", wildcards},
-	} {
+	}{{"to oneself", toOneself}, {"misfits", misfits}, {"probes", probes}, {"arguments", arguments}} {
 		if err := step.do(w); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
@@ -97,176 +69,133 @@ func pairTask(w *World) error {
 
 func toOneself(w *World) error {
 	for _, size := range []int{0, 5, 100000} {
-		sent := numbersFrom(1, size)
-		if err := Send(w.Comm, sent, w.Rank(), 1); err != nil {
-			return err
-		}
+		sent, got := numbersFrom(1, size), make([]uint8, size)
+		check(Send(w.Comm, sent, w.Rank(), 1))
 		clear(sent) // it must have been copied
-		got := make([]uint8, size)
-		status, err := Recv(w.Comm, got, AnySource, AnyTag)
-		if err != nil {
-			return err
-		}
-		if status != (Status{w.Rank(), 1, size}) || !slices.Equal(got, numbersFrom(1, size)) {
-			return fmt.Errorf("%d bytes: got %+v, or wrong contents", size, status)
+		if status, err := Recv(w.Comm, got, AnySource, AnyTag); err != nil || status != (Status{w.Rank(), 1, size}) || !slices.Equal(got, numbersFrom(1, size)) {
+			return fmt.Errorf("%d bytes: got %+v, %w, or wrong contents", size, status, err)
 		}
 	}
 	return nil
 }
 
-// A message that is too long is one error, and those after it are intact.
-func truncation(w *World) error {
-	lengths := []int{10, 100000}
-	if w.Rank() == 0 {
-		for _, length := range lengths {
-			numbers := numbersFrom(0, length)
-			if err := errors.Join(Send(w.Comm, numbers, 1, 0), Send(w.Comm, []int64{42}, 1, 0), Send(w.Comm, numbers, 1, 0)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, length := range lengths {
-		short := make([]uint8, length/2+1)
-		status, err := Recv(w.Comm, short[:length/2], 0, 0)
-		if !errors.Is(err, ErrTruncated) || status.Count != length {
-			return fmt.Errorf("%d bytes: got %+v and %v", length, status, err)
-		}
-		if !slices.Equal(short[:length/2], numbersFrom(0, length/2)) || short[length/2] != 0 {
-			return fmt.Errorf("%d bytes: the buffer has wrong contents", length)
-		}
-		var next [1]int64
-		if _, err := Recv(w.Comm, next[:], 0, 0); err != nil || next[0] != 42 {
-			return fmt.Errorf("after %d bytes: got %v and %v", length, next, err)
-		}
-		if status, err := Recv[uint8](w.Comm, nil, 0, 0); !errors.Is(err, ErrTruncated) || status.Count != length {
-			return fmt.Errorf("%d bytes for an empty buffer: got %+v and %v", length, status, err)
-		}
-	}
-	return nil
-}
-
-// Numbers are not received as numbers of another kind.
-func otherKinds(w *World) error {
-	for _, count := range []int{3, 5000} {
+// Messages that are too long, or have another kind of number, are one error each, and those after them are intact.
+func misfits(w *World) error {
+	for _, length := range []int{10, 100000} {
+		sent := numbersFrom(0, length)
 		if w.Rank() == 0 {
-			if err := Send(w.Comm, make([]float64, count), 1, 0); err != nil {
-				return err
-			}
+			check(errors.Join(Send(w.Comm, sent, 1, 0), Send(w.Comm, []int64{42}, 1, 0), Send(w.Comm, sent, 1, 0), Send(w.Comm, sent, 1, 0)))
 			continue
 		}
-		got := []int64{7}
-		status, err := Recv(w.Comm, got, 0, 0)
-		if !errors.Is(err, ErrType) || status.Count != count || got[0] != 7 {
-			return fmt.Errorf("%d numbers: got %+v, %v and %v", count, status, got, err)
+		short, next := make([]uint8, length/2+1), []int64{7}
+		status, err := Recv(w.Comm, short[:length/2], 0, 0)
+		if !errors.Is(err, ErrTruncated) || status.Count != length || !slices.Equal(short[:length/2], sent[:length/2]) || short[length/2] != 0 {
+			return fmt.Errorf("%d bytes: got %+v, %w, or wrong contents", length, status, err)
+		}
+		if _, err := Recv(w.Comm, next, 0, 0); err != nil || next[0] != 42 {
+			return fmt.Errorf("after %d bytes: got %v, %w", length, next, err)
+		}
+		if status, err := Recv[uint8](w.Comm, nil, 0, 0); !errors.Is(err, ErrTruncated) || status.Count != length {
+			return fmt.Errorf("%d bytes for an empty buffer: got %+v, %w", length, status, err)
+		}
+		if status, err := Recv(w.Comm, next, 0, 0); !errors.Is(err, ErrType) || status.Count != length || next[0] != 42 {
+			return fmt.Errorf("%d bytes for another kind of number: got %+v, %v, %w", length, status, next, err)
 		}
 	}
 	return nil
 }
 
-func iprobe(w *World) error {
+// Probes and receives with wildcards find any message, and report its source and tag.
+func probes(w *World) error {
 	if _, there, err := Iprobe(w.Comm, AnySource, AnyTag); there || err != nil {
-		return fmt.Errorf("with no message: %v, %v", there, err)
+		return fmt.Errorf("with no message: %v, %w", there, err)
 	}
-	if err := Barrier(w.Comm); err != nil {
-		return err
-	}
+	check(Barrier(w.Comm))
 	peer := 1 - w.Rank()
-	if err := Send(w.Comm, []complex64{1i, 2}, peer, 9); err != nil {
-		return err
+	for tag := range 3 {
+		check(Send(w.Comm, []complex64{complex(float32(tag), 1)}, peer, tag))
 	}
-	if _, err := Probe(w.Comm, peer, 9); err != nil {
-		return err
+	for _, want := range []struct{ ask, tag int }{{2, 2}, {AnyTag, 0}, {AnyTag, 1}} {
+		probed, err := Probe(w.Comm, AnySource, want.ask)
+		found, there, err2 := Iprobe(w.Comm, peer, want.ask)
+		got := []complex64{0}
+		status, err3 := Recv(w.Comm, got, AnySource, want.ask)
+		if s := (Status{peer, want.tag, 1}); probed != s || found != s || status != s || !there || real(got[0]) != float32(want.tag) {
+			return fmt.Errorf("asked for tag %d: got %+v, %+v, %+v and %v, %w", want.ask, probed, found, status, got, errors.Join(err, err2, err3))
+		}
 	}
-	status, there, err := Iprobe(w.Comm, AnySource, AnyTag)
-	if !there || err != nil || status != (Status{peer, 9, 2}) {
-		return fmt.Errorf("with a message: %+v, %v, %v", status, there, err)
-	}
-	_, err = Recv(w.Comm, make([]complex64, 2), peer, 9)
-	return err
+	return nil
 }
 
 func arguments(w *World) error {
-	one := []int{1}
-	_, probed := Probe(w.Comm, 2, 0)
-	_, _, iprobed := Iprobe(w.Comm, 0, -2)
-	_, split := w.Split(-2, 0)
-	_, received := Recv(w.Comm, one, 0, -2)
-	_, exchanged := Sendrecv(w.Comm, one, 2, 0, one, 2, 0)
+	c, one := w.Comm, []int{1}
+	_, probed := Probe(c, 2, 0)
+	_, _, iprobed := Iprobe(c, 0, -2)
+	_, received := Recv(c, one, 0, -2)
+	_, exchanged := Sendrecv(c, one, 2, 0, one, 2, 0)
 	for name, err := range map[string]error{
-		"Send to rank 2":        Send(w.Comm, one, 2, 0),
-		"Send to rank -1":       Send(w.Comm, one, AnySource, 0),
-		"Send with tag -1":      Send(w.Comm, one, 0, AnyTag),
-		"Recv with tag -2":      received,
-		"Sendrecv with rank 2":  exchanged,
-		"Probe of rank 2":       probed,
-		"Iprobe of tag -2":      iprobed,
-		"Split with color -2":   split,
-		"Bcast from rank 2":     Bcast(w.Comm, one, 2),
-		"Reduce to rank -1":     Reduce(w.Comm, one, one, Sum, -1),
-		"Reduce to another len": Reduce(w.Comm, one, nil, Sum, w.Rank()),
-		"Allreduce":             Allreduce(w.Comm, one, nil, Sum),
-		"Gather":                Gather(w.Comm, one, one, w.Rank()),
-		"Gather to rank 2":      Gather(w.Comm, one, one, 2),
-		"Scatter":               Scatter(w.Comm, one, one, w.Rank()),
-		"Allgather":             Allgather(w.Comm, one, one),
-		"Alltoall":              Alltoall(w.Comm, one, one),
+		"Send to rank 2":         Send(c, one, 2, 0),
+		"Send to rank -1":        Send(c, one, AnySource, 0),
+		"Send with tag -1":       Send(c, one, 0, AnyTag),
+		"Recv with tag -2":       received,
+		"Sendrecv with rank 2":   exchanged,
+		"Probe of rank 2":        probed,
+		"Iprobe of tag -2":       iprobed,
+		"Bcast from rank 2":      Bcast(c, one, 2),
+		"Reduce to rank -1":      Reduce(c, one, one, Sum, -1),
+		"Reduce to no numbers":   Reduce(c, one, nil, Sum, w.Rank()),
+		"Reduce by nothing":      Reduce(c, one, one, nil, 0),
+		"Allreduce to none":      Allreduce(c, one, nil, Sum),
+		"Allreduce by nothing":   Allreduce(c, one, one, nil),
+		"Gather to one number":   Gather(c, one, one, w.Rank()),
+		"Gather to rank 2":       Gather(c, one, one, 2),
+		"Allgather to one":       Allgather(c, one, one),
+		"Alltoall of one number": Alltoall(c, one, one),
 	} {
 		if !errors.Is(err, ErrArgument) {
-			return fmt.Errorf("%s: got %v", name, err)
+			return fmt.Errorf("%s: got %w", name, err)
 		}
 	}
 	return nil
 }
 
-// Receives with wildcards get any message, and report its source and tag.
-func wildcards(w *World) error {
-	peer := 1 - w.Rank()
-	for tag := range 3 {
-		if err := Send(w.Comm, []int{tag}, peer, tag); err != nil {
-			return err
-		}
-	}
-	var got [1]int
-	for _, want := range []struct{ ask, tag int }{{2, 2}, {AnyTag, 0}, {AnyTag, 1}} {
-		status, err := Recv(w.Comm, got[:], AnySource, want.ask)
-		if err != nil || status != (Status{peer, want.tag, 1}) || got[0] != want.tag {
-			return fmt.Errorf("asked for tag %d: got %+v, %v and %v", want.ask, status, got, err)
-		}
-	}
-	return nil
-}
+// Memory of long messages is registered once, however many use it. Registrations that have been idle for long make
+// room for others.
+func TestMemoryStaysRegistered(t *testing.T) { runRanks(t, 2, "same memory") }
 
-// A rank that sends many messages before the other receives any runs out of credits many times, in both directions at
-// once.
-func TestFlood(t *testing.T) { runRanks(t, 2, "flood") }
-
-func floodTask(w *World) error {
-	const messages = 160
+func sameMemory(w *World) error {
+	const length, rounds = 256 << 10, 20
 	peer := 1 - w.Rank()
-	for i := range messages {
-		if err := Send(w.Comm, []int{i}, peer, 0); err != nil {
-			return err
+	out, in := numbersFrom(w.Rank(), length), make([]uint8, length)
+	for i := range rounds {
+		// Pieces of the memory count as registered, too.
+		n := length - i*100
+		must(Sendrecv(w.Comm, out[i:n], peer, i, in[:n-i], peer, i))
+	}
+	if s := w.Stats(); s.Registered != 2 || s.Found != 2*rounds-2 {
+		return fmt.Errorf("memory was registered %d times, and was registered already %d times", s.Registered, s.Found)
+	}
+	const long = 8 << 20
+	out = make([]uint8, long)
+	for range keptRegistered/long + 2 {
+		must(Sendrecv(w.Comm, out, peer, 0, make([]uint8, long), peer, 0))
+		if s := w.registrations.Stats(); s.IdleBytes > keptRegistered {
+			return fmt.Errorf("%d bytes stay registered", s.IdleBytes)
 		}
 	}
-	for i := range messages {
-		var got [1]int
-		if _, err := Recv(w.Comm, got[:], peer, 0); err != nil || got[0] != i {
-			return fmt.Errorf("message %d: got %v, %v", i, got, err)
-		}
+	if s := w.registrations.Stats(); s.Evictions == 0 {
+		return fmt.Errorf("nothing was evicted")
 	}
-	// One way only, so that no message carries the credits back.
-	for i := range messages {
-		if w.Rank() == 0 {
-			if err := Send(w.Comm, []int{i}, peer, 0); err != nil {
-				return err
-			}
-			continue
-		}
-		var got [1]int
-		if _, err := Recv(w.Comm, got[:], peer, 0); err != nil || got[0] != i {
-			return fmt.Errorf("message %d one way: got %v, %v", i, got, err)
-		}
+	// Collective operations register their own memory the first time only.
+	mine, sum := make([]int, 4*eagerLimit), make([]int, 4*eagerLimit)
+	var before, after Stats
+	for range 3 {
+		before = w.Stats()
+		check(Allreduce(w.Comm, mine, sum, Sum))
+		after = w.Stats()
+	}
+	if after.Registered != before.Registered || after.Found == before.Found {
+		return fmt.Errorf("Allreduce registers again: %+v after %+v", after, before)
 	}
 	return nil
 }

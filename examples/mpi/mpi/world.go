@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/goudat/goudat/examples/internal/adapter"
@@ -61,7 +61,6 @@ type World struct {
 	attr          udat.EPAttr
 	bound         time.Duration
 	keep          int // mostKept, except in tests
-	thresholds    thresholds
 	depth         int // how many operations an endpoint has room for
 	// iwarp says that a send or a write completes when it has been handed to TCP, not when it has arrived.
 	iwarp bool
@@ -80,33 +79,29 @@ type World struct {
 	areas    areas
 	receives receives
 	staging  staging
-	scratch  scratch
 	matcher  matcher
 	comms    map[uint32]*Comm          // by id
-	due      []task                    // that run is to advance
 	handlers map[uint32]func(*message) // by context
-	// spareReceives are for calls that wait until their receive is done.
-	spareReceives []*receive
 
 	driven     bool               // a waiting goroutine makes progress
 	wake       context.CancelFunc // ends the sleep of that goroutine
 	driverLeft chan struct{}      // closed when that goroutine has what it waits for; nil if nobody needs to know
 	entries    uint64             // calls that have waited
 	turn       uint
-	vain       atomic.Int32 // glances that have found nothing
-	eagerTurns int          // for how many turns to look for eager messages
-	blocked    bool         // something cannot continue until an operation completes
-	reads      int          // RDMA reads under way
-	pending    int          // requests
-	gaveWay    time.Time    // when this rank last let other goroutines run
-	heard      uint64       // counts arrivals from peers
+	vain       int       // glances that have found nothing
+	eagerTurns int       // for how many turns to look for eager messages
+	blocked    bool      // something cannot continue until an operation completes
+	reads      int       // RDMA reads under way
+	pending    int       // requests
+	gaveWay    time.Time // when this rank last let other goroutines run
+	heard      uint64    // counts arrivals from peers
 	events     [][]udat.Event
 	nesting    int
 
 	stats  Stats
-	made   int   // ids of communicators
-	err    error // why the world has ended
-	left   bool  // all ranks are closing their worlds
+	made   uint32 // ids of communicators
+	err    error  // why the world has ended
+	left   bool   // all ranks are closing their worlds
 	closed bool
 }
 
@@ -126,11 +121,8 @@ func Init(ctx context.Context, options Options) (*World, error) {
 
 // initialize is Init with a given line to the launcher, nil for none.
 func initialize(ctx context.Context, line *pmi.Client, options Options) (*World, error) {
-	if options.Bound < 0 {
-		return nil, badArgument("the bound is %v; it must be 0 or more", options.Bound)
-	}
-	if options.Connections < 0 {
-		return nil, badArgument("the limit of connections is %d; it must be 0 or more", options.Connections)
+	if options.Bound < 0 || options.Connections < 0 {
+		return nil, badArgument("the options are %+v; numbers must be 0 or more", options)
 	}
 	rank, size := 0, 1
 	if line != nil {
@@ -154,23 +146,21 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 
 // newWorld returns a world that has no adapter yet.
 func newWorld(rank, size int, options Options) *World {
-	w := &World{rank: rank, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, thresholds: usualThresholds, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
+	w := &World{rank: rank, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)
-	group := make([]int, size)
-	for rank := range group {
-		group[rank] = rank
+	for rank := range size {
 		w.peers = append(w.peers, &peer{world: w, rank: rank})
 	}
-	w.Comm = w.comm(0, group)
+	w.Comm = w.comm(0)
 	return w
 }
 
 // join opens the adapter, and exchanges cards with the other ranks. If it has no adapter, its card tells them.
 func (w *World) join(ctx context.Context, options Options) error {
 	mine := newCard(w.Size())
-	trouble := w.open(options.adapterName())
+	trouble := w.open(cmp.Or(options.Adapter, os.Getenv(AdapterVariable)))
 	if trouble == nil {
 		trouble = w.listen(&mine)
 	}
@@ -188,34 +178,13 @@ func (w *World) join(ctx context.Context, options Options) error {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(w.line.Name())) // has no errors
 	w.job = hash.Sum64() ^ w.cards[0].Nonce
-	w.work.Add(1)
+	w.work.Add(3)
 	go w.hear()
-	return w.begin()
-}
-
-// begin starts the goroutines that make progress and check connections, and connects the neighbors.
-func (w *World) begin() error {
-	w.keepUp(w.tend)
-	w.keepUp(w.guard)
+	go w.tend()
+	go w.guard()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.watch()
-}
-
-// keepUp does something in a goroutine, and again in another one if an operation of the program has ended the first.
-func (w *World) keepUp(do func()) {
-	w.work.Add(1)
-	go func() {
-		defer w.work.Done()
-		over := false
-		defer func() {
-			if !over {
-				w.keepUp(do)
-			}
-		}()
-		do()
-		over = true
-	}()
 }
 
 // hear notices the end of the launcher.
@@ -236,7 +205,7 @@ func (w *World) hear() {
 // open creates everything that the connections share.
 func (w *World) open(name string) error {
 	var err error
-	if w.ia, err = openAdapter(name); err != nil {
+	if w.ia, err = adapter.Open(name); err != nil {
 		return err
 	}
 	if w.pz, err = udat.CreatePZ(w.ia); err != nil {
@@ -278,13 +247,16 @@ func (w *World) open(name string) error {
 	if err != nil {
 		return err
 	}
-	if w.registrations, err = newRegistrations(w.pz); err != nil {
+	if w.registrations, err = mem.CreateRegistrationCache(w.pz, mem.RegistrationCacheLimits{IdleBytes: keptRegistered}); err != nil {
 		return err
 	}
 	if w.receives.srq, err = udat.CreateSRQ(w.ia, w.pz, udat.SRQAttr{MaxRecvDTOs: w.receives.most + receivesAtOnce, MaxRecvIOV: 1}); err != nil {
 		return err
 	}
-	w.staging, err = newStaging(w.receives.pool)
+	w.staging.slots, err = newSlots(w.receives.pool, stagingSlots)
+	for i := range stagingSlots {
+		w.staging.free = append(w.staging.free, i)
+	}
 	return err
 }
 
@@ -319,42 +291,29 @@ func (w *World) Close() error {
 	if again {
 		return ErrClosed
 	}
-	return errors.Join(w.leave(), w.free())
-}
-
-// errAborted is why Abort ends the world.
-var errAborted = errors.New("mpi: the program has called Abort")
-
-// Abort ends this process with an exit code, and has the other ranks fail at once. It does not return.
-func (w *World) Abort(code int) {
-	w.mu.Lock()
-	w.fail(errAborted)
-	w.mu.Unlock()
-	w.settle()
-	os.Exit(code)
+	err := w.finish()
+	if err == nil {
+		err = w.depart()
+	}
+	return errors.Join(err, w.free())
 }
 
 // partingTime bounds how long the end of a world waits for peers and the launcher.
 func (w *World) partingTime() time.Duration { return min(w.bound/4, 5*time.Second) }
 
-// leave ends the world in good order: nothing is under way, and no rank needs another.
-func (w *World) leave() error {
-	if err := w.finish(); err != nil || w.line == nil {
-		return err
-	}
-	return w.depart()
-}
-
 // depart meets the others in the launcher's barrier twice. After the first time the end of a connection is no failure
 // to this rank. After the second it is none to any rank.
 func (w *World) depart() error {
-	err := w.line.Barrier(w.failed)
+	if w.line == nil {
+		return nil
+	}
+	met := w.line.Barrier(w.failed)
 	w.mu.Lock()
-	if err != nil {
-		w.fail(launcherError(err))
+	if met != nil {
+		w.fail(launcherError(met))
 	}
 	w.left = w.err == nil
-	err = w.err
+	err := w.err
 	w.mu.Unlock()
 	if err != nil {
 		return err
@@ -369,17 +328,20 @@ func (w *World) depart() error {
 	return launcherError(w.line.Finalize(brief))
 }
 
-// finish waits until nothing is under way.
+// finish waits until nothing is under way, not even writes to windows that no call has waited for.
 func (w *World) finish() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.comms {
-		for m := range w.matcher.messages(c.collectiveContext()) {
-			c.refuseClosed(m) // it was asked before
+	for _, p := range w.linked {
+		if p.link == connected && len(p.writes) > 0 && later(p.posted, p.signaled) {
+			if err := p.confirm(); err != nil {
+				p.lose(err)
+			}
 		}
 	}
-	w.flush()
-	return w.await(w.quiet)
+	return w.await(func() bool {
+		return !slices.ContainsFunc(w.linked, func(p *peer) bool { return !p.quiet() })
+	})
 }
 
 // part sends all peers a last notice.
@@ -399,26 +361,6 @@ func (w *World) part(notice uint32, rank int) {
 			p.parting = p.delivered // a peer that does not get it notices the end of the connection
 		}
 	}
-}
-
-// flush makes writes to windows complete that no call has waited for.
-func (w *World) flush() {
-	for _, p := range w.linked {
-		if p.link == connected && len(p.writes) > 0 && later(p.posted, p.signaled) {
-			if err := p.confirm(); err != nil {
-				p.lose(err)
-			}
-		}
-	}
-}
-
-func (w *World) quiet() bool {
-	for _, p := range w.linked {
-		if !p.quiet() {
-			return false
-		}
-	}
-	return true
 }
 
 // free ends what is still under way, and frees everything.
@@ -445,31 +387,22 @@ func (w *World) free() error {
 			_ = p.readDone(nil)
 		}
 	}
-	w.run()
 	return err
 }
 
-// settle waits until the last notices have arrived, for no longer than
-// partingTime.
+// settle waits until the last notices have arrived, for no longer than partingTime.
 func (w *World) settle() {
 	end := time.Now().Add(w.partingTime())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.ia != nil && !w.settled() && time.Now().Before(end) {
+	for w.ia != nil && time.Now().Before(end) && slices.ContainsFunc(w.linked, func(p *peer) bool {
+		return p.link == connected && later(p.parting, p.delivered)
+	}) {
 		w.pollAll()
 		w.mu.Unlock()
-		time.Sleep(100 * time.Microsecond)
+		time.Sleep(100 * time.Microsecond) // others need the lock, and the adapter the processor
 		w.mu.Lock()
 	}
-}
-
-func (w *World) settled() bool {
-	for _, p := range w.linked {
-		if p.link == connected && later(p.parting, p.delivered) {
-			return false
-		}
-	}
-	return true
 }
 
 // Adapter returns the name of the adapter, "" for a process without a launcher.
@@ -478,4 +411,37 @@ func (w *World) Adapter() string {
 		return ""
 	}
 	return w.ia.Name()
+}
+
+// providerName returns a name that differs for providers that cannot connect to each other.
+func providerName(attr udat.ProviderAttr) string {
+	for _, a := range attr.ProviderSpecificAttr {
+		if a.Name == "DAT_IB_PROVIDER_NAME" {
+			return a.Value
+		}
+	}
+	return attr.ProviderName
+}
+
+// Stats counts what a rank has done to pass messages since Init.
+type Stats struct {
+	Short      uint64 // messages written into peers' rings, including those of the protocol
+	Eager      uint64 // messages sent to shared receive queues, including those of the protocol
+	Offered    uint64 // messages that were offered for the receiver to read
+	Parted     uint64 // connections that were ended because there were too many
+	Sleeps     uint64 // times that a goroutine slept because nothing arrived
+	Registered uint64 // long messages, and long pieces of windows, whose memory was registered
+	Found      uint64 // those whose memory was registered already
+}
+
+// Stats returns the counters.
+func (w *World) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.stats
+	if w.registrations != nil {
+		c := w.registrations.Stats()
+		s.Registered, s.Found = c.Misses, c.Hits
+	}
+	return s
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -15,9 +14,7 @@ import (
 
 // Variables that a launcher sets in the environment of a process.
 const (
-	fdVariable   = "PMI_FD"   // descriptor of the socket to the launcher
-	portVariable = "PMI_PORT" // host:port of the launcher, instead of a descriptor
-	idVariable   = "PMI_ID"   // identifies the process to the launcher's port
+	fdVariable   = "PMI_FD" // descriptor of the socket to the launcher
 	rankVariable = "PMI_RANK"
 	sizeVariable = "PMI_SIZE"
 )
@@ -38,9 +35,7 @@ var (
 type Client struct {
 	Rank, Size int
 
-	name     string // name of the job's set of keys
-	maxKey   int
-	maxValue int
+	name string // of the job's set of keys
 
 	line    io.ReadWriteCloser
 	answers chan message
@@ -54,36 +49,26 @@ type Client struct {
 
 // Launched reports whether a launcher has started this process.
 func Launched() bool {
-	return os.Getenv(fdVariable) != "" || os.Getenv(portVariable) != ""
+	return os.Getenv(fdVariable) != ""
 }
 
 // Join makes this process a member of its job. It fails with ErrNoLauncher if there is no launcher. A process can
 // join once.
 func Join(ctx context.Context) (*Client, error) {
-	switch {
-	case os.Getenv(fdVariable) != "":
-		line, err := inherited()
-		if err != nil {
-			return nil, err
-		}
-		return newClient(ctx, line, number(os.Getenv(rankVariable)), number(os.Getenv(sizeVariable)))
-	case os.Getenv(portVariable) != "":
-		line, err := new(net.Dialer).DialContext(ctx, "tcp", os.Getenv(portVariable))
-		if err != nil {
-			return nil, err
-		}
-		return newClient(ctx, line, unknown, unknown)
+	if !Launched() {
+		return nil, ErrNoLauncher
 	}
-	return nil, ErrNoLauncher
+	line, err := inherited()
+	if err != nil {
+		return nil, err
+	}
+	return newClient(ctx, line, number(os.Getenv(rankVariable)), number(os.Getenv(sizeVariable)))
 }
-
-// unknown is the rank, and the number of ranks, of a client that has to ask for them.
-const unknown = -2
 
 // newClient joins over a line.
 func newClient(ctx context.Context, line io.ReadWriteCloser, rank, size int) (*Client, error) {
 	c := &Client{
-		Rank: rank, Size: size, maxKey: maxKey, maxValue: maxValue,
+		Rank: rank, Size: size,
 		line: line, answers: make(chan message), gone: make(chan struct{}), closed: make(chan struct{}),
 	}
 	go c.read()
@@ -109,11 +94,6 @@ func inherited() (io.ReadWriteCloser, error) {
 }
 
 func (c *Client) join(ctx context.Context) error {
-	if c.Rank == unknown {
-		if err := c.introduce(ctx); err != nil {
-			return err
-		}
-	}
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size {
 		return fmt.Errorf("%w: the rank is %d of %d", ErrEnvironment, c.Rank, c.Size)
 	}
@@ -125,41 +105,9 @@ func (c *Client) join(ctx context.Context) error {
 	if version := answer.value("pmi_version"); version != "1" {
 		return fmt.Errorf("%w: it speaks version %s of PMI, but this process version 1", ErrProtocol, version)
 	}
-	if answer, err = c.ask(ctx, "maxes", newMessage("get_maxes")); err != nil {
-		return err
-	}
-	if n := number(answer.value("keylen_max")); n > 0 {
-		c.maxKey = n
-	}
-	if n := number(answer.value("vallen_max")); n > 0 {
-		c.maxValue = n
-	}
 	answer, err = c.ask(ctx, "my_kvsname", newMessage("get_my_kvsname"))
 	c.name = answer.value("kvsname")
 	return err
-}
-
-// introduce tells the launcher which process has connected to its port, and receives rank and size.
-func (c *Client) introduce(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.send(newMessage("initack", "pmiid", os.Getenv(idVariable)))
-	if _, err := c.answer(ctx, "initack"); err != nil {
-		return err
-	}
-	for _, word := range []string{"size", "rank", "debug"} {
-		answer, err := c.answer(ctx, "set")
-		if err != nil {
-			return err
-		}
-		switch word {
-		case "size":
-			c.Size = number(answer.value(word))
-		case "rank":
-			c.Rank = number(answer.value(word))
-		}
-	}
-	return nil
 }
 
 // number returns -1 for text that is not a number.
@@ -174,11 +122,11 @@ func number(text string) int {
 // Put stores a value under a key. All ranks can get it after the next barrier. Keys and values are printable ASCII
 // without spaces and equal signs. A key can be put once.
 func (c *Client) Put(ctx context.Context, key, value string) error {
-	if !plain(key) || len(key) >= c.maxKey {
-		return fmt.Errorf("pmi: the key %.100q cannot be sent, or is not shorter than %d", key, c.maxKey)
+	if !plain(key) || len(key) >= maxKey {
+		return fmt.Errorf("pmi: the key %.100q cannot be sent, or is not shorter than %d", key, maxKey)
 	}
-	if !plain(value) || len(value) >= c.maxValue {
-		return fmt.Errorf("pmi: the value %.100q cannot be sent, or is not shorter than %d", value, c.maxValue)
+	if !plain(value) || len(value) >= maxValue {
+		return fmt.Errorf("pmi: the value %.100q cannot be sent, or is not shorter than %d", value, maxValue)
 	}
 	_, err := c.ask(ctx, "put_result", newMessage("put", "kvsname", c.name, "key", key, "value", value))
 	return err
@@ -209,13 +157,6 @@ func (c *Client) Gone() <-chan struct{} { return c.gone }
 
 // Name returns the name of the job's set of keys. It is different for each job of a launcher.
 func (c *Client) Name() string { return c.name }
-
-// Abort asks the launcher to end the job, including this process, with an exit code. It does not wait for an answer.
-func (c *Client) Abort(code int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.send(newMessage("abort", "exitcode", strconv.Itoa(code)))
-}
 
 // Close closes the line. Calls that wait return an error. The second call does nothing.
 func (c *Client) Close() (err error) {

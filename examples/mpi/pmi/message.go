@@ -1,3 +1,9 @@
+// Package pmi speaks PMI-1, the wire protocol between the processes of a message-passing program and their launcher:
+// mpiexec.hydra, srun, flux, or package launch. Each process has a rank. It stores values under keys, waits in a
+// barrier until the others have stored theirs, and reads those.
+//
+// A message is a line of words, each a key, an equal sign and a value. The first word is cmd. The process asks and
+// the launcher answers, one question at a time.
 package pmi
 
 import (
@@ -7,7 +13,7 @@ import (
 	"strings"
 )
 
-// Limits that a launcher of this package reports, and that a client assumes if its launcher reports none.
+// Limits of the known launchers.
 const (
 	maxKey   = 64
 	maxValue = 1024

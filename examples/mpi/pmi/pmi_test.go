@@ -4,29 +4,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
-
-// childVariable makes a process of this test binary a member of a job.
-const childVariable = "PMI_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) == "" {
-		os.Exit(m.Run())
-	}
-	if err := meet(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
 
 func limited(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -34,134 +19,62 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// meet is what a member does: it tells the others who it is, and reads who they are.
-func meet() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	c, err := Join(ctx)
-	if err != nil {
-		return err
-	}
-	for round := range 3 {
-		key := func(rank int) string { return fmt.Sprintf("round-%d-of-%d", round, rank) }
-		if err := c.Put(ctx, key(c.Rank), fmt.Sprintf("hello;%d,%d", c.Rank, round)); err != nil {
-			return err
-		}
-		if err := c.Barrier(ctx); err != nil {
-			return err
-		}
-		for rank := range c.Size {
-			got, err := c.Get(ctx, key(rank))
-			if want := fmt.Sprintf("hello;%d,%d", rank, round); err != nil || got != want {
-				return fmt.Errorf("rank %d has put %q, %v, want %q", rank, got, err, want)
-			}
-		}
-	}
-	if _, err := c.Get(ctx, "nobody-has-put-this"); !errors.Is(err, ErrRefused) {
-		return fmt.Errorf("a key that is not there: got %v", err)
-	}
-	if err := c.Finalize(ctx); err != nil {
-		return err
-	}
-	fmt.Printf("rank %d of %d has met them\n", c.Rank, c.Size)
-	return c.Close()
-}
-
-// member joins a job in this process.
-func member(t *testing.T, s *Server, rank int) *Client {
+// members returns a server and two members in this process.
+func members(t *testing.T) (s *Server, a, b *Client) {
 	t.Helper()
-	file, environment, err := s.Line(rank, 77)
-	if err != nil {
+	s = NewServer("job", 2)
+	t.Cleanup(s.Close)
+	a, err := s.Join(limited(t), 0)
+	b, err2 := s.Join(limited(t), 1)
+	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	for _, variable := range environment {
-		name, value, _ := strings.Cut(variable, "=")
-		t.Setenv(name, value)
-	}
-	// The test holds a copy, as a process does.
-	fd, err := duplicate(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(fdVariable, strconv.Itoa(fd))
-	c, err := Join(limited(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Rank != rank || c.Size != s.size || c.Name() != "job" {
-		t.Errorf("it is rank %d of %d of %q", c.Rank, c.Size, c.Name())
-	}
-	return c
+	return s, a, b
 }
 
-func TestServerAndClients(t *testing.T) {
-	aborted := make(chan int, 1)
-	s := NewServer("job", 2, func(rank, code int) { aborted <- 100*rank + code })
-	defer s.Close()
-	a, b := member(t, s, 0), member(t, s, 1)
+func TestPut(t *testing.T) {
+	_, a, b := members(t)
 	ctx := limited(t)
-	for _, err := range []error{a.Put(ctx, "a", "1"), b.Put(ctx, "b", "2;3")} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, bad := range []error{
-		a.Put(ctx, "", "1"), a.Put(ctx, "c", ""), a.Put(ctx, "c", "1 2"), a.Put(ctx, "c=", "1"), a.Put(ctx, "c", "x\n"),
-		a.Put(ctx, strings.Repeat("k", maxKey), "1"), a.Put(ctx, "c", strings.Repeat("v", maxValue)), a.Put(ctx, "b", "again"),
-	} {
-		if bad == nil || errors.Is(bad, ErrGone) {
-			t.Errorf("a Put that is impossible returns %v", bad)
-		}
-	}
-	through := make(chan error)
-	go func() { through <- a.Barrier(ctx) }()
-	select {
-	case err := <-through:
-		t.Fatalf("one of two is through the barrier: %v", err)
-	case <-time.After(20 * time.Millisecond):
-	}
-	if err := errors.Join(b.Barrier(ctx), <-through); err != nil {
+	if err := errors.Join(a.Put(ctx, "a", "1"), b.Put(ctx, "b", "2;3")); err != nil {
 		t.Fatal(err)
+	}
+	for name, word := range map[string][2]string{
+		"no key": {"", "1"}, "no value": {"c", ""}, "a space": {"c", "1 2"}, "an equal sign": {"c=", "1"}, "two lines": {"c", "x\n"},
+		"a long key": {strings.Repeat("k", maxKey), "1"}, "a long value": {"c", strings.Repeat("v", maxValue)}, "a key again": {"b", "again"},
+	} {
+		if err := a.Put(ctx, word[0], word[1]); err == nil || errors.Is(err, ErrGone) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 	if v, err := a.Get(ctx, "b"); v != "2;3" || err != nil {
 		t.Errorf("got %q, %v", v, err)
 	}
-	b.Abort(7)
-	if got := <-aborted; got != 107 {
-		t.Errorf("abort tells %d", got)
-	}
+}
 
-	// When a rank has ended, barriers of the others fail, now and later.
+// When a rank has ended, barriers of the others fail, now and later; not if it has finalized before.
+func TestEnds(t *testing.T) {
+	s, a, b := members(t)
+	ctx, through := limited(t), make(chan error)
 	go func() { through <- a.Barrier(ctx) }()
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-through; !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "rank_1_has_ended") {
-		t.Errorf("a barrier with a rank that has ended returns %v", err)
-	}
-	if err := a.Barrier(ctx); !errors.Is(err, ErrRefused) {
-		t.Errorf("the next barrier returns %v", err)
+	for _, err := range []error{<-through, a.Barrier(ctx)} {
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "rank_1_has_ended") {
+			t.Errorf("a barrier with a rank that has ended returns %v", err)
+		}
 	}
 	s.Close()
 	<-a.Gone()
 	if err := a.Barrier(ctx); !errors.Is(err, ErrGone) {
 		t.Errorf("without a launcher it is %v", err)
 	}
-	if err := a.Close(); err != nil {
-		t.Error(err)
-	}
-}
 
-// A rank that ends after Finalize does not make barriers fail.
-func TestFinalize(t *testing.T) {
-	s := NewServer("job", 2, nil)
-	defer s.Close()
-	a, b := member(t, s, 0), member(t, s, 1)
-	ctx := limited(t)
+	_, a, b = members(t)
 	if err := errors.Join(b.Finalize(ctx), b.Close()); err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond) // nothing comes
 	defer cancel()
 	if err := a.Barrier(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the barrier returns %v", err)
@@ -171,109 +84,58 @@ func TestFinalize(t *testing.T) {
 	}
 }
 
-// Over a port, the launcher reports rank and size.
-func TestPort(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		for r := bufio.NewReader(conn); ; {
-			m, err := readMessage(r)
-			if err != nil {
-				return
-			}
-			switch m.command {
-			case "initack":
-				fmt.Fprintf(conn, "cmd=initack rc=0\ncmd=set size=5\ncmd=set rank=%s\ncmd=set debug=0\n", m.value("pmiid"))
-			case "init":
-				fmt.Fprint(conn, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n")
-			case "get_maxes":
-				fmt.Fprint(conn, "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n")
-			default:
-				fmt.Fprintf(conn, "cmd=my_kvsname rc=0 kvsname=kvs_1\n")
-			}
-		}
-	}()
-	t.Setenv(fdVariable, "")
-	t.Setenv(portVariable, listener.Addr().String())
-	t.Setenv(idVariable, "3")
-	c, err := Join(limited(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Rank != 3 || c.Size != 5 || c.Name() != "kvs_1" {
-		t.Errorf("it is rank %d of %d of %q", c.Rank, c.Size, c.Name())
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// Joining something that is not a launcher, or one of another version, returns an error and does not hang.
+// Joining something that is not a launcher, or one of another version, or with variables that are wrong, returns an error
+// and does not hang.
 func TestBadLaunchers(t *testing.T) {
 	for name, test := range map[string]struct {
-		says string
-		want error
+		says       string
+		rank, size string
+		fd         string // "" for a line
+		want       error
 	}{
-		"another protocol": {"HTTP/1.1 400 Bad Request\n", ErrProtocol},
-		"another version":  {"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n", ErrProtocol},
-		"another answer":   {"cmd=barrier_out rc=0\n", ErrProtocol},
-		"a refusal":        {"cmd=response_to_init pmi_version=1 rc=-1 msg=no thanks\n", ErrRefused},
-		"no end of a line": {strings.Repeat("x", 2*maxLine), ErrProtocol},
-		"an early end":     {"cmd=respon", ErrGone},
+		"another protocol": {says: "HTTP/1.1 400 Bad Request\n", rank: "0", size: "1", want: ErrProtocol},
+		"another version":  {says: "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n", rank: "0", size: "1", want: ErrProtocol},
+		"another answer":   {says: "cmd=barrier_out rc=0\n", rank: "0", size: "1", want: ErrProtocol},
+		"a refusal":        {says: "cmd=response_to_init pmi_version=1 rc=-1 msg=no thanks\n", rank: "0", size: "1", want: ErrRefused},
+		"no end of a line": {says: strings.Repeat("x", 2*maxLine), rank: "0", size: "1", want: ErrProtocol},
+		"an early end":     {says: "cmd=respon", rank: "0", size: "1", want: ErrGone},
+		"no rank":          {size: "1", want: ErrEnvironment},
+		"no size":          {rank: "0", want: ErrEnvironment},
+		"rank 2 of 2":      {rank: "2", size: "2", want: ErrEnvironment},
+		"rank -1":          {rank: "-1", size: "2", want: ErrEnvironment},
+		"rank a":           {rank: "a", size: "2", want: ErrEnvironment},
+		"descriptor x":     {fd: "x", rank: "0", size: "1", want: ErrEnvironment},
+		"descriptor -1":    {fd: "-1", rank: "0", size: "1", want: ErrEnvironment},
+		"descriptor 9999":  {fd: "9999", rank: "0", size: "1", want: ErrEnvironment},
+		"no descriptor":    {fd: " ", want: ErrNoLauncher},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := NewServer("job", 1, nil)
-			file, environment, err := s.Line(0, 0)
-			if err != nil {
-				t.Fatal(err)
+			t.Setenv(rankVariable, test.rank)
+			t.Setenv(sizeVariable, test.size)
+			t.Setenv(fdVariable, strings.TrimSpace(test.fd))
+			if test.fd == "" {
+				fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Setenv(fdVariable, strconv.Itoa(fds[1]))
+				launcher := os.NewFile(uintptr(fds[0]), "launcher")
+				go func() {
+					defer launcher.Close()
+					_, _ = io.WriteString(launcher, test.says)
+					if test.want == ErrEnvironment {
+						return // it says nothing
+					}
+					// Slurm requires this order of the words.
+					if line, _ := bufio.NewReader(launcher).ReadString('\n'); line != "cmd=init pmi_version=1 pmi_subversion=1\n" {
+						t.Errorf("it says %q", line)
+					}
+				}()
 			}
-			file.Close()
-			s.Close()
-			for _, variable := range environment {
-				name, value, _ := strings.Cut(variable, "=")
-				t.Setenv(name, value)
-			}
-			ours, fd := socketPair(t)
-			t.Setenv(fdVariable, strconv.Itoa(fd))
-			go func() {
-				_, _ = io.WriteString(ours, test.says)
-				ours.Close()
-			}()
 			if _, err := Join(limited(t)); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 		})
-	}
-}
-
-func TestBadEnvironment(t *testing.T) {
-	t.Setenv(fdVariable, "")
-	t.Setenv(portVariable, "")
-	if _, err := Join(limited(t)); !errors.Is(err, ErrNoLauncher) || Launched() {
-		t.Errorf("without a launcher: %v", err)
-	}
-	for _, fd := range []string{"x", "-1", "9999"} {
-		t.Setenv(fdVariable, fd)
-		if _, err := Join(limited(t)); !errors.Is(err, ErrEnvironment) {
-			t.Errorf("%s=%s: %v", fdVariable, fd, err)
-		}
-	}
-	for _, numbers := range [][2]string{{"", "1"}, {"0", ""}, {"2", "2"}, {"-1", "2"}, {"a", "2"}} {
-		_, fd := socketPair(t)
-		t.Setenv(fdVariable, strconv.Itoa(fd))
-		t.Setenv(rankVariable, numbers[0])
-		t.Setenv(sizeVariable, numbers[1])
-		if _, err := Join(limited(t)); !errors.Is(err, ErrEnvironment) {
-			t.Errorf("rank %q of %q: %v", numbers[0], numbers[1], err)
-		}
 	}
 }
 
@@ -282,40 +144,9 @@ func TestMessages(t *testing.T) {
 	if err != nil || m.command != "get_result" || m.value("rc") != "0" || m.value("msg") != "all is well" || m.value("value") != "a;b,c" || m.value("x") != "" {
 		t.Errorf("got %q, %v", m, err)
 	}
-	if got := string(newMessage("put", "key", "k", "value", "v").line()); got != "cmd=put key=k value=v\n" {
-		t.Errorf("got %q", got)
-	}
 	for _, bad := range []string{"", " ", "rc=0 cmd=x", "cmd=", "cmd", "hello"} {
 		if _, err := parseMessage(bad); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%q: %v", bad, err)
 		}
-	}
-}
-
-// MPICH's launcher starts the members.
-func TestHydra(t *testing.T) {
-	hydra, err := exec.LookPath("mpiexec.hydra")
-	if err != nil {
-		t.Skip("no mpiexec.hydra, which Debian's package mpich has")
-	}
-	for name, flags := range map[string][]string{"a descriptor": nil, "a port": {"-pmi-port"}} {
-		t.Run(name, func(t *testing.T) {
-			program, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			args := append(flags, "-launcher", "fork", "-n", "3", program)
-			cmd := exec.CommandContext(limited(t), hydra, args...)
-			cmd.Env = append(os.Environ(), childVariable+"=1")
-			out, err := cmd.CombinedOutput()
-			for rank := range 3 {
-				if !strings.Contains(string(out), fmt.Sprintf("rank %d of 3 has met them\n", rank)) {
-					t.Errorf("rank %d has not", rank)
-				}
-			}
-			if err != nil || t.Failed() {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
 	}
 }

@@ -15,7 +15,6 @@ import (
 type Server struct {
 	name   string
 	size   int
-	abort  func(rank, code int)
 	serves sync.WaitGroup
 
 	mu      sync.Mutex
@@ -25,10 +24,9 @@ type Server struct {
 	ended   int   // the first rank that has ended without finalizing, -1 for none
 }
 
-// NewServer returns the server of a job with size ranks. It calls abort, possibly from several goroutines, when a
-// rank asks it to end the job.
-func NewServer(name string, size int, abort func(rank, code int)) *Server {
-	return &Server{name: name, size: size, abort: abort, lines: make([]net.Conn, size), values: map[string]string{}, ended: -1}
+// NewServer returns the server of a job with size ranks.
+func NewServer(name string, size int) *Server {
+	return &Server{name: name, size: size, lines: make([]net.Conn, size), values: map[string]string{}, ended: -1}
 }
 
 // Line creates the line of a rank. It returns the rank's end, and the environment variables that the rank needs if
@@ -47,8 +45,7 @@ func (s *Server) Line(rank, fd int) (*os.File, []string, error) {
 	}
 	s.attach(rank, line)
 	return theirs, []string{
-		fdVariable + "=" + strconv.Itoa(fd), portVariable + "=", idVariable + "=",
-		rankVariable + "=" + strconv.Itoa(rank), sizeVariable + "=" + strconv.Itoa(s.size),
+		fdVariable + "=" + strconv.Itoa(fd), rankVariable + "=" + strconv.Itoa(rank), sizeVariable + "=" + strconv.Itoa(s.size),
 	}, nil
 }
 
@@ -97,9 +94,6 @@ func (s *Server) serve(rank int, line net.Conn) {
 			// If this fails, the rank is ending.
 			_, _ = line.Write(answer.line())
 		}
-		if m.command == "abort" {
-			s.abort(rank, max(number(m.value("exitcode")), 0))
-		}
 	}
 	line.Close()
 	s.mu.Lock()
@@ -118,12 +112,6 @@ func (s *Server) answer(rank int, m message) message {
 			return newMessage("response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "-1", "msg", "only_version_1")
 		}
 		return newMessage("response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "0")
-	case "get_maxes":
-		return newMessage("maxes", "kvsname_max", strconv.Itoa(maxKey), "keylen_max", strconv.Itoa(maxKey), "vallen_max", strconv.Itoa(maxValue), "rc", "0")
-	case "get_appnum":
-		return newMessage("appnum", "appnum", "0", "rc", "0")
-	case "get_universe_size":
-		return newMessage("universe_size", "size", strconv.Itoa(s.size), "rc", "0")
 	case "get_my_kvsname":
 		return newMessage("my_kvsname", "kvsname", s.name, "rc", "0")
 	case "put":
@@ -145,8 +133,6 @@ func (s *Server) answer(rank int, m message) message {
 		return message{}
 	case "finalize":
 		return newMessage("finalize_ack", "rc", "0")
-	case "abort":
-		return message{}
 	}
 	return newMessage(m.command+"_result", "rc", "-1", "msg", "unknown_command")
 }

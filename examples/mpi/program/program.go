@@ -26,10 +26,10 @@ type Program struct {
 	Name  string
 	Ranks int // default of -n
 
-	// Flags adds the program's own flags. It may be nil. The flags n, provider, timeout and bound exist already.
+	// Flags adds the program's own flags. The flags n, provider, timeout and bound exist already.
 	Flags func(flags *flag.FlagSet)
 
-	// Check returns a UsageError if the flags are wrong for that number of ranks. It may be nil.
+	// Check returns a UsageError if the flags are wrong for that number of ranks.
 	Check func(ranks int) error
 
 	// Run is what each rank does. What it writes to out is printed; if the program has started its ranks itself, each
@@ -40,10 +40,8 @@ type Program struct {
 // UsageError is a flag or a value that cannot be used.
 type UsageError struct{ error }
 
-// Usage returns a UsageError.
-func Usage(format string, values ...any) error {
-	return &UsageError{fmt.Errorf(format, values...)}
-}
+// Usage returns one.
+func Usage(format string, values ...any) error { return &UsageError{fmt.Errorf(format, values...)} }
 
 // errInterrupted ends a run at Ctrl-C.
 var errInterrupted = errors.New("interrupted")
@@ -66,27 +64,15 @@ func (p Program) Main() {
 	os.Exit(code)
 }
 
-// settings are the values of the flags that all programs have.
-type settings struct {
-	ranks    int
-	adapters string
-	timeout  time.Duration
-	bound    time.Duration
-}
-
-// Start runs the program: as a rank if a launcher has started it, else as the launcher of its ranks on this machine,
-// on one adapter after another.
+// Start runs the program: as a rank if a launcher has started it, else as the launcher of its ranks on this machine.
 func (p Program) Start(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller prints errors
-	var s settings
-	flags.IntVar(&s.ranks, "n", p.Ranks, fmt.Sprintf("ranks to start, 1 to %d, unless a launcher has started them", launch.MaxRanks))
-	flags.StringVar(&s.adapters, "provider", os.Getenv("UDAT_TEST_IA"), "`names` of the adapters to run on, separated by commas; default: $UDAT_TEST_IA, else the first that opens")
-	flags.DurationVar(&s.timeout, "timeout", 10*time.Minute, "time limit of the run on one adapter")
-	flags.DurationVar(&s.bound, "bound", 0, "longest time until the program notices that a rank cannot be reached; default 30s")
-	if p.Flags != nil {
-		p.Flags(flags)
-	}
+	ranks := flags.Int("n", p.Ranks, fmt.Sprintf("ranks to start, 1 to %d, unless a launcher has started them", launch.MaxRanks))
+	adapters := flags.String("provider", os.Getenv("UDAT_TEST_IA"), "`name` of the adapter, or a list with commas, of which it is the first; default: $UDAT_TEST_IA, else the first that opens")
+	timeout := flags.Duration("timeout", 10*time.Minute, "time limit of the run")
+	bound := flags.Duration("bound", 0, "longest time until the program notices that a rank cannot be reached; default 30s")
+	p.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintf(stderr, "Usage of %s:\n", p.Name)
@@ -99,64 +85,49 @@ func (p Program) Start(args []string, stdout, stderr io.Writer) error {
 	switch {
 	case flags.NArg() > 0:
 		return Usage("unexpected argument %q", flags.Arg(0))
-	case s.ranks < 1 || s.ranks > launch.MaxRanks:
+	case *ranks < 1 || *ranks > launch.MaxRanks:
 		return Usage("-n must be 1 to %d", launch.MaxRanks)
-	case s.timeout <= 0:
+	case *timeout <= 0:
 		return Usage("-timeout must be more than 0")
-	case s.bound < 0:
+	case *bound < 0:
 		return Usage("-bound must not be less than 0")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if pmi.Launched() {
-		err := p.rank(ctx, s, stdout)
+		name, _, _ := strings.Cut(*adapters, ",")
+		limited, cancel := context.WithTimeoutCause(ctx, *timeout, fmt.Errorf("the run took longer than -timeout %v", *timeout))
+		defer cancel()
+		err := p.rank(limited, mpi.Options{Adapter: name, Bound: *bound}, stdout)
 		if err != nil && ctx.Err() != nil {
 			os.Exit(1) // the launcher says why
 		}
 		return err
 	}
-	if p.Check != nil {
-		if err := p.Check(s.ranks); err != nil {
-			return err
-		}
+	if err := p.Check(*ranks); err != nil {
+		return err
 	}
-	return p.launch(ctx, s, args, stdout, stderr)
-}
-
-// launch starts the ranks.
-func (p Program) launch(ctx context.Context, s settings, args []string, stdout, stderr io.Writer) error {
-	names, err := adapter.Names(s.adapters)
+	names, err := adapter.Names(*adapters)
 	if err != nil {
 		return err
 	}
-	if s.adapters == "" {
-		names = names[:1]
+	job := launch.Job{Ranks: *ranks, Stdout: stdout, Stderr: stderr, Args: append(slices.Clone(args), "-provider", names[0])}
+	if err := job.Run(ctx); err != nil && ctx.Err() == nil {
+		return err
 	}
-	for _, name := range names {
-		job := launch.Job{Ranks: s.ranks, Stdout: stdout, Stderr: stderr, Args: append(slices.Clone(args), "-provider", name)}
-		if err := job.Run(ctx); err != nil {
-			if ctx.Err() != nil {
-				return errInterrupted
-			}
-			return err
-		}
+	if ctx.Err() != nil {
+		return errInterrupted
 	}
 	return nil
 }
 
 // rank runs the program as a rank.
-func (p Program) rank(ctx context.Context, s settings, out io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("the run took longer than -timeout %v", s.timeout))
-	defer cancel()
-	name, _, _ := strings.Cut(s.adapters, ",")
-	w, err := mpi.Init(ctx, mpi.Options{Adapter: name, Bound: s.bound})
+func (p Program) rank(ctx context.Context, options mpi.Options, out io.Writer) error {
+	w, err := mpi.Init(ctx, options)
 	if err != nil {
 		return err
 	}
-	if p.Check != nil {
-		err = p.Check(w.Size())
-	}
-	if err == nil {
+	if err = p.Check(w.Size()); err == nil {
 		err = p.Run(ctx, w, out)
 	}
 	// A world that has failed returns the same error when it is closed.
