@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"io"
 	"log"
 	"os"
 	"strings"
@@ -20,7 +21,7 @@ func TestHello(t *testing.T) {
 	})
 	for _, name := range udattest.Names(t) {
 		var output strings.Builder
-		log.SetOutput(&output)
+		log.SetOutput(io.MultiWriter(&output, os.Stderr)) // which shows why it ends, if it does
 		os.Args = []string{"hello", name}
 		flag.CommandLine = flag.NewFlagSet("hello", flag.ExitOnError)
 		main()

@@ -63,6 +63,7 @@ var (
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
+	dtestPackage       = packagePattern(`examples/interop/dtest$`)
 	mpiPackage         = packagePattern(`examples/mpi/mpi$`)
 	streamPackage      = packagePattern(`examples/stream$`)
 )
@@ -86,8 +87,10 @@ const (
 	// These start processes, for adapters that do not open or for values of a variable, which takes long and has nothing
 	// to watch.
 	childSkip = `^Test(Explain|WriteConfig|Variables)`
-	// These compare udatinfo with what sysfs says, which is no part of a shape, and wait long. TestReport has its self-test.
-	shapesSkip = `^Test(Everything|Config|Messages|Finding.*)$|` + plainSkip
+	// These compare udatinfo with what sysfs says, which is no part of a shape, and wait long.
+	shapesSkip = `^TestFinding.*$|` + plainSkip
+	// Of one shape in each run: not what loads the library for seconds, and has no limits of a device.
+	shapesSkipMore = shapesSkip + `|^Test(WaitersInStorm|Free(MemoryWhile|GivesBackWhile|RSPBeside).*|CloseBesideCreators)$`
 	// Also these, which repeat many times what other tests do.
 	asanSkipMore = childSkip + `|^FuzzCalls$|^Test(CloseUnderRequests|CloseBesideCreators|NilAndZeroArguments)$`
 )
@@ -185,8 +188,10 @@ func (o options) plan(packages []testPackage) []run {
 			runs = append(runs, r)
 		}
 	}
-	if !o.quick && !o.ownDevice && !o.inMachine && o.uml {
+	if !o.quick && !o.ownDevice && !o.inMachine {
 		runs = append(runs, o.shapes(packages)...)
+	}
+	if !o.quick && !o.ownDevice && !o.inMachine && o.uml {
 		ipv6 := run{
 			title:    "testing on machines with IPv6 alone",
 			packages: of(packages, ipv6Packages),
@@ -270,26 +275,26 @@ func (o options) searches(packages []testPackage) []run {
 	return []run{calls, load, cycles, mix}
 }
 
-// shapes are the runs under the shapes of other adapters: of one, or of all. TestShapes tries them all each time.
+// shapes are the runs under the shapes of other adapters: of one, over one provider, or of all. TestShapes tries them all
+// each time.
 func (o options) shapes(all []testPackage) (runs []run) {
-	names, packages := []string{"e810-roce"}, of(all, udatPackage) // it has little of what soft-RoCE has
+	like := run{packages: of(all, shapesPackages), device: true, skip: shapesSkip}
+	files := []string{"e810-roce"} // it has little of what soft-RoCE has
 	if o.long > 0 {
-		files, _ := filepath.Glob("udat/shapes/testdata/*.shape") // without any, TestShapeFiles fails
-		names, packages = nil, of(all, shapesPackages)
-		for _, file := range files {
-			if name := strings.TrimSuffix(filepath.Base(file), ".shape"); !slices.Contains(tooSmall, name) {
-				names = append(names, name)
-			}
-		}
+		files, _ = filepath.Glob("udat/shapes/testdata/*.shape") // without any, TestShapeFiles fails
+	} else {
+		like.packages = but(like.packages, sequentialPackages, dtestPackage)
+		like.skip, like.skipParts = shapesSkipMore, cmaParts
 	}
-	for _, name := range names {
-		runs = append(runs, run{
-			title:    "testing on a device with the shape of " + name,
-			packages: packages,
-			exec:     []string{"scripts/with-shape", name},
-			device:   true,
-			skip:     shapesSkip,
-		})
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".shape")
+		iwarp := strings.HasSuffix(name, "-iwarp") // User-Mode Linux has soft-iWARP, and Debian's kernels do not
+		if slices.Contains(tooSmall, name) || iwarp && !o.uml || !iwarp && o.iwarp {
+			continue
+		}
+		r := like
+		r.title, r.exec = "testing on a device with the shape of "+name, []string{"scripts/with-shape", name}
+		runs = append(runs, r)
 	}
 	return runs
 }

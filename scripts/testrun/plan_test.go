@@ -18,7 +18,7 @@ func everyPackage(t *testing.T) []testPackage {
 	return packages
 }
 
-// Whatever is left out, each package is tested once without tools that slow it down.
+// Whatever is left out, each package is tested once without tools that slow it down, and in no other shape.
 func TestPlanTestsAll(t *testing.T) {
 	packages := everyPackage(t)
 	for _, o := range []options{
@@ -28,7 +28,7 @@ func TestPlanTestsAll(t *testing.T) {
 	} {
 		tested := map[string]int{}
 		for _, r := range o.plan(packages) {
-			if len(r.build) > 0 || r.only != "" || r.fuzz {
+			if len(r.build) > 0 || r.only != "" || r.fuzz || slices.Contains(r.exec, "scripts/with-shape") {
 				continue
 			}
 			for _, p := range r.packages {
@@ -84,28 +84,34 @@ func TestPlanIWARP(t *testing.T) {
 	}
 }
 
-// A plain run has the shape of one other adapter, a long one has all but those that are too small, and a machine's own
-// device keeps its own.
+// A plain run has the shape of one other adapter, a long one has all but those that are too small and those of which the
+// machines have no device. A machine's own device keeps its own.
 func TestPlanShapes(t *testing.T) {
 	packages := everyPackage(t)
 	shapes := func(o options) (list []string) {
 		for _, r := range o.plan(packages) {
 			if len(r.exec) == 2 && r.exec[0] == "scripts/with-shape" {
 				list = append(list, r.exec[1])
-				if all := o.long > 0; len(r.packages) != map[bool]int{false: 1, true: 7}[all] {
+				if all := o.long > 0; len(r.packages) != map[bool]int{false: 5, true: 7}[all] {
 					t.Errorf("under the shape %s run %d packages", r.exec[1], len(r.packages))
 				}
 			}
 		}
 		return list
 	}
-	if plain := shapes(options{uml: true}); !slices.Equal(plain, []string{"e810-roce"}) {
-		t.Errorf("a plain run has the shapes %v", plain)
+	for _, uml := range []bool{false, true} {
+		if plain := shapes(options{uml: uml}); !slices.Equal(plain, []string{"e810-roce"}) {
+			t.Errorf("a plain run has the shapes %v", plain)
+		}
+		long := shapes(options{uml: uml, long: time.Minute})
+		if len(long) < 19 || !slices.Contains(long, "e810-roce") || slices.Contains(long, "least") || slices.Contains(long, "x722-iwarp") != uml {
+			t.Errorf("with uml = %v, a long run has the shapes %v", uml, long)
+		}
 	}
-	if long := shapes(options{uml: true, long: time.Minute}); len(long) < 20 || !slices.Contains(long, "e810-roce") || slices.Contains(long, "least") {
-		t.Errorf("a long run has the shapes %v", long)
+	if iwarp := shapes(options{uml: true, iwarp: true, long: time.Minute}); !slices.Equal(iwarp, []string{"cxgb4-iwarp", "erdma-iwarp", "x722-iwarp"}) {
+		t.Errorf("a long run over iWARP has the shapes %v", iwarp)
 	}
-	for _, o := range []options{{uml: true, quick: true}, {uml: true, ownDevice: true}, {uml: true, inMachine: true}, {}} {
+	for _, o := range []options{{uml: true, quick: true}, {uml: true, ownDevice: true}, {uml: true, inMachine: true}, {uml: true, iwarp: true}} {
 		if some := shapes(o); some != nil {
 			t.Errorf("with %+v there are the shapes %v", o, some)
 		}

@@ -33,8 +33,8 @@ var _ = try(map[string]func(*trial){
 	"M-17": requestFlagsModified,
 	"M-18": modifiedEarly("M-18"),
 	"M-19": modifiedEarly("M-19"),
-	"M-20": modifiedEarly("M-20"),
-	"M-21": modifiedEarly("M-21"),
+	"M-20": segmentsModified("M-20"),
+	"M-21": segmentsModified("M-21"),
 	"M-22": modifiedEarly("M-22"),
 	"M-23": modifiedEarly("M-23"),
 	"M-24": specificAttributes(udat.EPParamMask(cgo.EPFieldNumTransportAttr), udat.EPParamMask(cgo.EPFieldTransportSpecificAttr), "transport"),
@@ -190,6 +190,25 @@ func modifiedEarly(id string) func(*trial) {
 	return func(t *trial) { t.modifiedEarly(fields[id]) }
 }
 
+// segmentsModified is modifiedEarly for the numbers of segments.
+func segmentsModified(id string) func(*trial) {
+	return func(t *trial) {
+		if t.segments(3) < 3 {
+			t.notShown("the device takes too few segments for the number to change", "a device that takes 3")
+			return
+		}
+		t.modifiedEarly(fields[id])
+	}
+}
+
+// segments returns how many segments operations can have, n at most.
+func (t *trial) segments(n int) int {
+	t.Helper()
+	most, _, err := t.ia.Query()
+	t.must(err)
+	return min(n, most.MaxIOVSegmentsPerDTO)
+}
+
 func (t *trial) modifiedEarly(f field) {
 	t.Helper()
 	s := &spares{other: t.endpoint()}
@@ -320,7 +339,7 @@ func outsideItsStates(t *trial) {
 				continue
 			}
 			param := t.query(e)
-			f.set(&param, s, 0)
+			f.set(&param, s, 2) // the values that each device has
 			t.refusedUnchanged(e, f.mask, &param, udat.ErrInvalidState)
 		}
 	})
@@ -401,7 +420,7 @@ func behavesByNewValues(t *trial) {
 	attr := t.query(b).Attr
 	attr.MaxMessageSize, attr.MaxRDMASize = 8192, 16384
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = attr.MaxRecvDTOs+5, attr.MaxRequestDTOs+7
-	attr.MaxRecvIOV, attr.MaxRequestIOV = 2, 3
+	attr.MaxRecvIOV, attr.MaxRequestIOV = t.segments(2), t.segments(3)
 	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = 2, 2
 	var mask udat.EPParamMask
 	for _, f := range fields {
@@ -428,22 +447,24 @@ func behavesByNewValues(t *trial) {
 		udattest.Completion(t, a.Request, i)
 		udattest.Completion(t, b.Recv, i)
 	}
-	t.refused(b.PostRecv([]udat.Segment{s, s, s}, 0, 0), udat.ErrInvalidParameter)
-	t.refused(b.PostSend([]udat.Segment{s, s, s, s}, 0, 0), udat.ErrInvalidParameter)
+	t.refused(b.PostRecv(slices.Repeat(one(s), attr.MaxRecvIOV+1), 0, 0), udat.ErrInvalidParameter)
+	t.refused(b.PostSend(slices.Repeat(one(s), attr.MaxRequestIOV+1), 0, 0), udat.ErrInvalidParameter)
 	t.refused(b.PostSend(one(b.Segment(t, 0, 8193)), 0, 0), udat.ErrInvalidParameter)
 	whole, err := a.Memory.RMRTriplet(0, 20000)
 	t.must(err)
 	t.refused(b.PostRDMAWrite(one(b.Segment(t, 0, 16385)), 0, whole, 0), udat.ErrInvalidParameter)
 	t.must(b.PostRDMAWrite(one(b.Segment(t, 0, 16384)), 9, whole, 0))
 	udattest.Completion(t, b.Request, 9)
-	for i := range attr.MaxRequestDTOs { // which nobody receives
-		t.postSend(b, uint64(i))
+	for i := range attr.MaxRequestDTOs { // whose completions nobody takes
+		t.must(b.PostRDMAWrite(one(s), uint64(i), whole, 0))
 	}
 	t.refused(b.PostSend(one(s), 0, 0), udat.ErrInsufficientResources)
 	t.must(b.EP.Free())
 }
 
 func togetherOrNot(t *trial) {
+	most, _, err := t.ia.Query()
+	t.must(err)
 	e := t.endpoint()
 	attr := t.query(e).Attr
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs, attr.MaxMessageSize = 5, 6, 4096
@@ -457,7 +478,7 @@ func togetherOrNot(t *trial) {
 		"fixed field":    {udat.EPParamMask(cgo.EPFieldEPState), func(*udat.EPParam) {}, udat.ErrInvalidParameter},
 		"invalid value":  {udat.EPFieldMaxRecvIOV, func(p *udat.EPParam) { p.Attr.MaxRecvIOV = -1 }, udat.ErrInvalidParameter},
 		"invalid object": {udat.EPFieldPZHandle, func(p *udat.EPParam) { p.PZ = nil }, udat.ErrInvalidHandle},
-		"beyond limits":  {udat.EPFieldMaxRecvDTOs, func(p *udat.EPParam) { p.Attr.MaxRecvDTOs = 1 << 30 }, udat.ErrInvalidParameter},
+		"beyond limits":  {udat.EPFieldMaxRecvDTOs, func(p *udat.EPParam) { p.Attr.MaxRecvDTOs = most.MaxDTOPerEP + 1 }, udat.ErrInvalidParameter},
 	} {
 		param := t.query(e)
 		param.Attr = attr

@@ -4,6 +4,7 @@ package device_test
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,11 +51,11 @@ func TestGID(t *testing.T) {
 		t.Errorf("the GID at index 0 is %v", got)
 	}
 	want(t, ia.Close(udat.CloseGraceful))
-	for _, none := range []string{"200", "256", "-1"} {
+	for _, none := range []string{"200", "256", "-1", "4294967296", "eth0", "0 1", ""} {
 		t.Setenv("DAPL_SCM_GID_INDEX", none)
 		_, err = udat.Open("scm:" + s.device)
 		want(t, err, udat.ErrInvalidAddress, device.ProblemNoGID)
-		if err != nil && !strings.Contains(err.Error(), "DAPL_SCM_GID_INDEX names "+none) {
+		if err != nil && !strings.Contains(err.Error(), "DAPL_SCM_GID_INDEX names "+strconv.Quote(none)) {
 			t.Errorf("the error is %v", err)
 		}
 	}

@@ -261,9 +261,9 @@ func explainSCM(devices []Device, device, port string) error {
 	d := findDevice(devices, device)
 	p := d.portOf(port)
 	if named, ok := os.LookupEnv("DAPL_SCM_GID_INDEX"); ok {
-		index, _ := strconv.ParseInt(named, 0, 32)
-		if !slices.ContainsFunc(p.GIDs, func(gid GID) bool { return gid.Index == int(index) }) {
-			return fmt.Errorf("%w: DAPL_SCM_GID_INDEX names %s, where port %s of %s has none: name another, or unset it", ProblemNoGID, named, port, device)
+		index, err := strconv.ParseInt(named, 0, 32)
+		if err != nil || !slices.ContainsFunc(p.GIDs, func(gid GID) bool { return gid.Index == int(index) }) {
+			return fmt.Errorf("%w: DAPL_SCM_GID_INDEX names %q, where port %s of %s has none: name another, or unset it", ProblemNoGID, named, port, device)
 		}
 	} else if err := gidProblem(d, p); err != nil {
 		return err

@@ -104,7 +104,7 @@ func gidProblem(d *Device, port *Port) error {
 	if d.Transport != TransportInfiniBand || port.LinkLayer != LinkLayerEthernet || len(port.GIDs) > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: the table of port %d of %s is empty: add an address to its network interface; in a container, move the interface into it, or use the host's network",
+	return fmt.Errorf("%w: the table of port %d of %s has none: add an address to its network interface; in a container, move the interface into it, or use the host's network",
 		ProblemNoGID, port.Number, d.Name)
 }
 

@@ -93,8 +93,13 @@ func (p *probe) limits() (faults []string) {
 	for key, is := range map[string]int{
 		"max_qp": p.attr.MaxEPs, "max_qp_wr": p.attr.MaxDTOPerEP, "max_sge": p.attr.MaxIOVSegmentsPerDTO, "max_cq": p.attr.MaxEVDs,
 		"max_cqe": p.attr.MaxEVDQLen, "max_pd": p.attr.MaxPZs, "max_mr": p.attr.MaxLMRs, "max_msg_sz": int(p.attr.MaxMessageSize),
+		"max_qp_rd_atom": p.attr.MaxRDMAReadPerEPIn, "max_qp_init_rd_atom": p.attr.MaxRDMAReadPerEPOut, "max_sge_rd": p.attr.MaxIOVSegmentsPerRead,
 	} {
-		if want := s.number(key, is); is != want {
+		want := s.number(key, is)
+		if strings.HasSuffix(key, "_rd_atom") {
+			want = min(want, 0xff) // queue pairs have 8 bits for it
+		}
+		if is != want {
 			faults = append(faults, fmt.Sprintf("a limit is %d, and the device's %s is %d", is, key, want))
 		}
 	}

@@ -357,16 +357,23 @@ static void add(struct queue **at, struct queue like)
 	pthread_mutex_unlock(&mutex);
 }
 
-static void delete(struct queue **at)
+/* Nothing is destroyed under the mutex: that waits for who handles an event, and so maybe for the mutex. */
+static struct queue *taken_out(struct queue **at)
 {
 	struct queue *q = *at;
 
-	if (!q)
-		return;
-	*at = q->next;
-	free(q->send.id);
-	free(q->receive.id);
-	free(q);
+	if (q)
+		*at = q->next;
+	return q;
+}
+
+static void delete(struct queue *q)
+{
+	if (q) {
+		free(q->send.id);
+		free(q->receive.id);
+		free(q);
+	}
 }
 
 static uint64_t *place(struct ring *r, int i)
@@ -422,7 +429,8 @@ static void free_place(const struct ibv_wc *wc)
 
 /*
  * Completions that the device has not shown yet: a late one comes at the next poll, since a poll may come before any
- * completion. What a queue has announced by an event is there.
+ * completion. What a queue has announced by an event is there. So is what comes before the next event is asked for, as
+ * no event announces it.
  */
 struct hidden {
 	struct hidden *next;
@@ -431,7 +439,7 @@ struct hidden {
 };
 static struct hidden *hidden;
 
-/* The queues that have announced something, and were not seen empty since. */
+/* The queues that have announced something, or are to, and were not seen empty since. */
 static struct announcement {
 	struct announcement *next;
 	struct ibv_cq *cq;
@@ -458,6 +466,12 @@ void shape_announced(struct ibv_cq *cq)
 		*a = (struct announcement){.cq = cq};
 	}
 	pthread_mutex_unlock(&mutex);
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	shape_announced(cq);
+	return device.ops.req_notify_cq(cq, solicited_only);
 }
 
 static void end_announcement(struct ibv_cq *cq)
@@ -507,7 +521,8 @@ static int hide(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	while (*last)
 		last = &(*last)->next;
 	for (int i = 0; i < count; i++) {
-		if (is_receive(&wc[i]) != late_receives) {
+		/* What is left of a queue pair that is destroyed comes no later. */
+		if (*pair_at(wc[i].qp_num) == NULL || is_receive(&wc[i]) != late_receives) {
 			wc[shown++] = wc[i];
 			continue;
 		}
@@ -538,55 +553,42 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	return count < 0 && !shown ? count : shown;
 }
 
+/* Posts if there is a place. Queues that were not made here have no count of places. */
+#define POST(at, ring, id, post) ({ \
+	struct queue *queue; \
+	int failed = 0; \
+\
+	pthread_mutex_lock(&mutex); \
+	queue = *(at); \
+	if (queue) \
+		failed = take(&queue->ring, id); \
+	if (!failed && (failed = (post)) != 0 && queue) \
+		queue->ring.used--; \
+	pthread_mutex_unlock(&mutex); \
+	failed; \
+})
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	int atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD, error = 0;
-	struct queue *q;
+	int atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 
 	*bad = wr;
 	if ((atomic && !atomics) || (wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM && !writes_immediate) ||
 	    wr->num_sge > (wr->opcode == IBV_WR_RDMA_READ ? read_sges : sges))
 		return refused(EINVAL);
-	pthread_mutex_lock(&mutex);
-	q = *pair_at(qp->qp_num);
-	if (q)
-		error = take(&q->send, wr->wr_id);
-	if (!error && (error = device.ops.post_send(qp, wr, bad)) != 0 && q)
-		q->send.used--;
-	pthread_mutex_unlock(&mutex);
-	return error;
+	return POST(pair_at(qp->qp_num), send, wr->wr_id, device.ops.post_send(qp, wr, bad));
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	struct queue *q;
-	int error = 0;
-
 	*bad = wr;
-	pthread_mutex_lock(&mutex);
-	q = *pair_at(qp->qp_num);
-	if (q)
-		error = take(&q->receive, wr->wr_id);
-	if (!error && (error = device.ops.post_recv(qp, wr, bad)) != 0 && q)
-		q->receive.used--;
-	pthread_mutex_unlock(&mutex);
-	return error;
+	return POST(pair_at(qp->qp_num), receive, wr->wr_id, device.ops.post_recv(qp, wr, bad));
 }
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	struct queue *q;
-	int error = 0;
-
 	*bad = wr;
-	pthread_mutex_lock(&mutex);
-	q = *shared_at(srq);
-	if (q)
-		error = take(&q->receive, wr->wr_id);
-	if (!error && (error = device.ops.post_srq_recv(srq, wr, bad)) != 0 && q)
-		q->receive.used--;
-	pthread_mutex_unlock(&mutex);
-	return error;
+	return POST(shared_at(srq), receive, wr->wr_id, device.ops.post_srq_recv(srq, wr, bad));
 }
 
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
@@ -596,19 +598,7 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	struct queue *q;
-	int error = 0;
-
-	if (bind_error)
-		return refused(bind_error);
-	pthread_mutex_lock(&mutex);
-	q = *pair_at(qp->qp_num);
-	if (q)
-		error = take(&q->send, bind->wr_id);
-	if (!error && (error = device.ops.bind_mw(qp, mw, bind)) != 0 && q)
-		q->send.used--;
-	pthread_mutex_unlock(&mutex);
-	return error;
+	return bind_error ? refused(bind_error) : POST(pair_at(qp->qp_num), send, bind->wr_id, device.ops.bind_mw(qp, mw, bind));
 }
 
 /* Queue pairs and shared receive queues. Each request takes its overhead, and its pieces or its inline data, in blocks of 64 bytes. */
@@ -671,34 +661,35 @@ static struct ibv_qp *shape_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_
 static int shape_ibv_destroy_qp(struct ibv_qp *qp)
 {
 	unsigned number = qp->qp_num;
-	struct queue **at, **of;
+	struct queue *q, **of;
 	int error;
 
 	pthread_mutex_lock(&mutex);
-	error = REAL(ibv_destroy_qp, qp);
-	if (!error && *(at = pair_at(number)) != NULL) {
-		/* Which receives of a shared queue it has used up, and not shown, nobody knows. */
-		if ((*at)->srq && *(of = shared_at((*at)->srq)) != NULL)
-			(*of)->receive.used = 0;
-		delete(at);
-		forget_hidden(NULL, number);
-	}
+	q = taken_out(pair_at(number));
 	pthread_mutex_unlock(&mutex);
+	error = REAL(ibv_destroy_qp, qp);
+	if (error && q) {
+		add(&pairs[number % BUCKETS], *q);
+		free(q);
+	} else if (q) {
+		pthread_mutex_lock(&mutex);
+		/* Which receives of a shared queue it has used up, and not shown, nobody knows. */
+		if (q->srq && *(of = shared_at(q->srq)) != NULL)
+			(*of)->receive.used = 0;
+		forget_hidden(NULL, number);
+		pthread_mutex_unlock(&mutex);
+		delete(q);
+	}
 	return error;
 }
 
 static int shape_ibv_destroy_cq(struct ibv_cq *cq)
 {
-	int error;
-
 	pthread_mutex_lock(&mutex);
-	error = REAL(ibv_destroy_cq, cq);
-	if (!error) {
-		forget_hidden(cq, 0);
-		end_announcement(cq);
-	}
+	forget_hidden(cq, 0);
+	end_announcement(cq);
 	pthread_mutex_unlock(&mutex);
-	return error;
+	return REAL(ibv_destroy_cq, cq);
 }
 
 static struct ibv_srq *shape_ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
@@ -722,13 +713,19 @@ static struct ibv_srq *shape_ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 
 static int shape_ibv_destroy_srq(struct ibv_srq *srq)
 {
+	struct queue *q;
 	int error;
 
 	pthread_mutex_lock(&mutex);
-	error = REAL(ibv_destroy_srq, srq);
-	if (!error)
-		delete(shared_at(srq));
+	q = taken_out(shared_at(srq));
 	pthread_mutex_unlock(&mutex);
+	error = REAL(ibv_destroy_srq, srq);
+	if (error && q) {
+		add(&shared, *q);
+		free(q);
+	} else {
+		delete(q);
+	}
 	return error;
 }
 
@@ -917,6 +914,7 @@ void shape_context(struct ibv_context *context, struct below *below)
 	device = *below;
 	below->query_port = query_port;
 	below->ops.poll_cq = poll_cq;
+	below->ops.req_notify_cq = req_notify_cq;
 	below->ops.post_send = post_send;
 	below->ops.post_recv = post_recv;
 	below->ops.post_srq_recv = post_srq_recv;
