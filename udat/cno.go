@@ -2,7 +2,9 @@ package udat
 
 import (
 	"context"
+	"errors"
 	"runtime/trace"
+	"syscall"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/notify"
@@ -66,12 +68,14 @@ type CNOParam struct {
 	Agent func(*EVD) // nil when there is none, or it was called
 }
 
+const cnoQueryOp = "dat_cno_query"
+
 // Query returns the parameters of the notification object.
 //
 //	Implements: DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
 //	    IN DAT_CNO_PARAM_MASK cno_param_mask, OUT DAT_CNO_PARAM *cno_param)
 func (cno *CNO) Query() (CNOParam, error) {
-	const op = "dat_cno_query"
+	const op = cnoQueryOp
 	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
 		return CNOParam{}, err
 	}
@@ -122,8 +126,6 @@ const cnoWaitOp = "dat_cno_wait"
 //
 //	Stands in for: DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle, IN DAT_TIMEOUT timeout,
 //	    OUT DAT_EVD_HANDLE *evd_handle)
-//	Implements: DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
-//	    OUT DAT_EVD_HANDLE *evd_handle)
 func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	if err := checkContext(cnoWaitOp, ctx); err != nil {
 		return nil, cno.object().unusableOr(cnoWaitOp, InvalidHandleCNO, err)
@@ -141,6 +143,49 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	}
 	return nil, cno.obj.unusableOr(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
 }
+
+// Trigger is Wait without waiting: it returns ErrQueueEmpty if no EVD has triggered the
+// notification object.
+//
+//	Implements: DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
+//	    OUT DAT_EVD_HANDLE *evd_handle)
+func (cno *CNO) Trigger() (*EVD, error) {
+	const op = "dat_cno_trigger"
+	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
+		return nil, err
+	}
+	defer cno.obj.Leave()
+	evd, r := cno.native.Trigger()
+	return evd, check(op, r)
+}
+
+// SyscallConn returns the notification object's descriptor, for event loops: epoll, poll
+// and others. Control passes it on; Read and Write fail with errors.ErrUnsupported.
+//
+// The descriptor is readable while an EVD has triggered the notification object and
+// neither Wait, Trigger nor an agent has taken it. When it is readable, call Trigger
+// until that returns ErrQueueEmpty, and Poll on each EVD until it has no event. That suits
+// loops that look for levels and those that look for edges. Do not read, write or close
+// the descriptor. Free closes it, which takes it out of an epoll set.
+func (cno *CNO) SyscallConn() (syscall.RawConn, error) {
+	if err := cno.object().enter(cnoQueryOp, InvalidHandleCNO); err != nil {
+		return nil, err
+	}
+	defer cno.obj.Leave()
+	return descriptor{cno}, nil
+}
+
+// descriptor is a RawConn without the parts that wait in Go's poller, which waits there already.
+type descriptor struct{ cno *CNO }
+
+func (d descriptor) Control(f func(fd uintptr)) error {
+	if err := d.cno.native.Control(f); err != nil {
+		return d.cno.obj.unusableOr(cnoQueryOp, InvalidHandleCNO, err)
+	}
+	return nil
+}
+func (descriptor) Read(func(uintptr) bool) error  { return errors.ErrUnsupported }
+func (descriptor) Write(func(uintptr) bool) error { return errors.ErrUnsupported }
 
 // ModifyCNO attaches the event dispatcher to a CNO of the same adapter, and
 // detaches it from the one before; nil only detaches it. Events that are queued

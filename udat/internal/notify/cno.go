@@ -130,22 +130,45 @@ func (c *CNO[E]) wait(stop <-chan struct{}, take func(*waiter) (*E, cgo.Return))
 // take takes an EVD that has triggered the CNO, and wakes another waiter, since there may be
 // more. If there is none, it parks the waiter.
 func (c *CNO[E]) take(w *waiter) (*E, cgo.Return) {
+	evd, r := c.trigger()
+	switch {
+	case r.OK():
+		c.parked.wakeSome()
+	case r.Type() == cgo.QueueEmpty:
+		w.forgetWake()
+		c.parked.add(w)
+	}
+	return evd, r
+}
+
+func (c *CNO[E]) trigger() (*E, cgo.Return) {
 	for c.handle != 0 {
 		handle, r := cgo.CNOTrigger(c.handle)
-		switch {
-		case r.Type() == cgo.QueueEmpty:
-			w.forgetWake()
-			c.parked.add(w)
-			return nil, r
-		case !r.OK():
+		if !r.OK() {
 			return nil, r
 		}
 		if evd := c.find(handle); evd != nil {
-			c.parked.wakeSome()
 			return evd, r
 		}
 	}
 	return nil, freed
+}
+
+// Trigger takes an EVD that has triggered the CNO. It returns QueueEmpty if there is none, and
+// InvalidHandle when the CNO is freed.
+func (c *CNO[E]) Trigger() (*E, cgo.Return) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trigger()
+}
+
+// Control calls f with the descriptor, which is open until f returns.
+func (c *CNO[E]) Control(f func(fd uintptr)) error {
+	conn, err := c.watch.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return conn.Control(f)
 }
 
 func (c *CNO[E]) wake() {
