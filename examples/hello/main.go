@@ -19,20 +19,20 @@ func main() {
 	defer ia.Close(udat.CloseAbrupt)   // frees all objects that were created on it
 	attr, _, err := ia.Query()
 	check(err)
-	pz := must(udat.CreatePZ(ia))                                        // endpoints reach only memory of their zone
-	events := must(udat.CreateEVD(ia, 8, udat.EVDConnection|udat.EVDCR)) // a queue of connection events
-	sent, received := must(udat.CreateEVD(ia, 8, udat.EVDDTO)), must(udat.CreateEVD(ia, 8, udat.EVDDTO))
-	client := must(udat.CreateEP(ia, pz, received, sent, events, nil))
-	server := must(udat.CreateEP(ia, pz, received, sent, events, nil))
+	pz := must(udat.CreatePZ(ia))                                                              // endpoints reach only memory of their zone
+	queue := func(flags udat.EVDFlags) *udat.EVD { return must(udat.CreateEVD(ia, 8, flags)) } // of events
+	sent, received, requests := queue(udat.EVDDTO), queue(udat.EVDDTO), queue(udat.EVDCR)
+	client := must(udat.CreateEP(ia, pz, received, sent, queue(udat.EVDConnection), nil))
+	server := must(udat.CreateEP(ia, pz, received, sent, queue(udat.EVDConnection), nil))
 	memory := must(udat.AllocMemory(pz, 4096, udat.MemPrivLocalRead|udat.MemPrivLocalWrite))
 
 	// A receive must be posted before the message arrives. Its completion has the cookie 1.
 	check(server.PostRecv([]udat.Segment{must(memory.Segment(2048, 2048))}, 1, 0))
-	must(udat.CreatePSP(ia, 5000, events, udat.PSPConsumer)) // listens
-	check(client.Connect(attr.Address, 5000, 10*time.Second, nil))
-	check(must(events.Expect(ctx, udat.EventConnectionRequest)).CR().Accept(server, nil))
-	must(events.Expect(ctx, udat.EventConnectionEstablished)) // one event for each side
-	must(events.Expect(ctx, udat.EventConnectionEstablished))
+	must(udat.CreatePSP(ia, 5000, requests, udat.PSPConsumer)) // listens
+	go func() {
+		check(must(requests.Expect(ctx, udat.EventConnectionRequest)).CR().AcceptAndWait(ctx, server, nil))
+	}()
+	must(client.ConnectAndWait(ctx, attr.Address, 5000, nil))
 
 	n := copy(memory.Bytes(), "hello")
 	check(client.PostSend([]udat.Segment{must(memory.Segment(0, n))}, 2, 0))
