@@ -328,17 +328,10 @@ func (w *World) depart() error {
 	return launcherError(w.line.Finalize(brief))
 }
 
-// finish waits until nothing is under way, not even writes to windows that no call has waited for.
+// finish waits until nothing is under way, not even a Put that no call has waited for.
 func (w *World) finish() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, p := range w.linked {
-		if p.link == connected && len(p.writes) > 0 && later(p.posted, p.signaled) {
-			if err := p.confirm(); err != nil {
-				p.lose(err)
-			}
-		}
-	}
 	return w.await(func() bool {
 		return !slices.ContainsFunc(w.linked, func(p *peer) bool { return !p.quiet() })
 	})
