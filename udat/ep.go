@@ -144,8 +144,8 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	ep.parts = &p
-	ep.recv.init(ep, &p)
-	ep.request.init(ep, &p)
+	ep.recv = workQueue{handle: cgo.Handle(handle), ep: ep, pz: p.pz}
+	ep.request = workQueue{handle: cgo.Handle(handle), ep: ep, pz: p.pz}
 	ep.obj.SetGate(&ep.recv.mu)
 	ep.obj.born(endpointKind, cgo.Handle(handle), NoSubtype, ep.Free, p.parents(ia)...)
 	ia.addObject(ep)
@@ -446,13 +446,17 @@ func (ep *EP) requireState(op string, want EPState) error {
 	if err != nil || state == want {
 		return err
 	}
+	return refuseState(op, want, state)
+}
+
+func refuseState(op string, want, state EPState) error {
 	return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it must be in %v: %s", state, want, wayTo(want, state))
 }
 
 // wayTo says how an endpoint comes from a state to the wanted one.
 func wayTo(want, state EPState) string {
 	switch {
-	case want == EPStateConnected && inAttempt(state):
+	case want == EPStateConnected && (inAttempt(state) || state == want): // it has come there meanwhile
 		return "wait for EventConnectionEstablished"
 	case want == EPStateConnected && state == EPStateUnconnected:
 		return "connect it first"

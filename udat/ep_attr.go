@@ -19,8 +19,8 @@ import (
 // The provider may ignore flags that suppress wake-ups.
 type EPAttr struct {
 	ServiceType            ServiceType     // ServiceTypeRC
-	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
-	MaxRDMASize            uint32          // bytes of an RDMA read or write, at most IAAttr.MaxRDMASize
+	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize; posts are held to that alone
+	MaxRDMASize            uint32          // bytes of an RDMA read or write, likewise at most IAAttr.MaxRDMASize
 	QOS                    QOS             // QOSBestEffort
 	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
 	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled

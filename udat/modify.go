@@ -92,8 +92,7 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	former := ep.parts
 	ep.parts = p
 	ep.restore(former)
-	ep.recv.init(ep, p)
-	ep.request.init(ep, p)
+	ep.recv.pz, ep.request.pz = p.pz, p.pz
 	ep.obj.SetParents(p.parents(ep.ia))
 	return nil
 }

@@ -2,7 +2,6 @@ package udat
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
@@ -65,8 +64,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, err
 	}
 	srq := &SRQ{ia: ia, handle: handle}
-	q := &srq.queue
-	q.handle, q.pz, q.maxIOV, q.maxBytes[limitNone], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
+	srq.queue.handle, srq.queue.pz = cgo.Handle(handle), pz
 	srq.obj.born("shared receive queue", cgo.Handle(handle), InvalidStateSRQInUse, srq.Free, &ia.obj.Object, &pz.obj.Object)
 	ia.addObject(srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue
@@ -102,11 +100,11 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	}
 	q := &srq.queue
 	q.mu.Lock()
-	q.makeRoom(1)
-	err := q.add(&opSharedReceive, &Post{Segments: iov, Cookie: cookie})
+	q.posts, q.iov = q.posts[:0], q.iov[:0]
+	err := q.add(&opSharedReceive, &Post{Segments: iov, Cookie: cookie}, argument{&srq.obj, InvalidHandleSRQ})
 	if err == nil {
 		if r := cgo.SRQPostRecv(srq.handle, q.iov, cookie); !r.OK() {
-			err = checkPost(op, r)
+			err = q.refused(&opSharedReceive, len(q.iov), r)
 		}
 	}
 	q.mu.Unlock()
@@ -115,9 +113,6 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 		srq.ia.counters.Load().posted(1)
 	case srq.ia != nil:
 		srq.ia.counters.Load().refusedPost()
-	}
-	if err == errNotReady {
-		return srq.obj.unusable(op, InvalidHandleSRQ)
 	}
 	return err
 }
@@ -144,7 +139,7 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	if r := cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, &native); !r.OK() {
 		return SRQParam{}, check(op, r)
 	}
-	attr := SRQAttr{MaxRecvDTOs: int(native.MaxRecvDTOs), MaxRecvIOV: srq.queue.maxIOV, LowWatermark: max(int(native.LowWatermark), 0)}
+	attr := SRQAttr{MaxRecvDTOs: int(native.MaxRecvDTOs), MaxRecvIOV: int(native.MaxRecvIOV), LowWatermark: max(int(native.LowWatermark), 0)}
 	return SRQParam{IA: srq.ia, PZ: srq.queue.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, nil
 }
 
