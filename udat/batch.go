@@ -32,9 +32,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 		q.mu.Unlock()
 		accepted += n
 	}
-	if err != nil && ep.ia != nil {
-		ep.ia.counters.Load().refusedPost()
-	}
+	ep.ia.refusedPost(err)
 	return accepted, err
 }
 

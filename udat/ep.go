@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -129,7 +130,6 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	defer leave()
-	p.setDefaults(ia)
 	if err := p.check(op, ia); err != nil {
 		return nil, err
 	}
@@ -155,9 +155,9 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 // epParts is what an endpoint is made from.
 type epParts struct {
 	pz                     *PZ
-	recv, request, connect *EVD // nil for none
-	srq                    *SRQ // nil for none
-	attr                   EPAttr
+	recv, request, connect *EVD   // nil for none
+	srq                    *SRQ   // nil for none
+	attr                   EPAttr // as the program has asked for it
 }
 
 // optional lists the parts that may be left out.
@@ -217,7 +217,11 @@ func (ep *EP) restore(p *epParts) {
 }
 
 func (p *epParts) create(ia *IA) (cgo.EPHandle, cgo.Return) {
-	recv, request, connect, attr := p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle(), p.attr.native()
+	defaults, r := ia.defaultAttr()
+	if !r.OK() {
+		return 0, r
+	}
+	recv, request, connect, attr := p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle(), p.native(defaults)
 	if p.srq != nil {
 		return cgo.EPCreateWithSRQ(ia.handle, p.pz.handle, recv, request, connect, p.srq.handle, attr)
 	}
@@ -240,10 +244,10 @@ func (p *epParts) check(op string, ia *IA) error {
 // streams returns the flags of the streams of completions that come to an EVD.
 func (p *epParts) streams(evd *EVD) (flags []CompletionFlags) {
 	if p.recv == evd {
-		flags = append(flags, p.attr.RecvCompletionFlags)
+		flags = append(flags, cmp.Or(p.attr.RecvCompletionFlags, CompletionEVDThreshold))
 	}
 	if p.request == evd {
-		flags = append(flags, p.attr.RequestCompletionFlags)
+		flags = append(flags, cmp.Or(p.attr.RequestCompletionFlags, CompletionEVDThreshold))
 	}
 	return flags
 }
@@ -356,7 +360,7 @@ func (ep *EP) Query() (EPParam, error) {
 		RequestEVD:     p.request,
 		ConnectEVD:     p.connect,
 		SRQ:            p.srq,
-		Attr:           p.attr,
+		Attr:           newEPAttr(&native.EPAttr),
 	}, nil
 }
 

@@ -62,6 +62,9 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
 }
 
+// Entered returns the error of a call on an object.
+func Entered(o Object) error { return o.object().unusableOr("a call", NoSubtype, nil) }
+
 // NativeHandle returns the handle that the library has for an object, of some kinds.
 func NativeHandle(o Object) cgo.Handle {
 	switch o := o.(type) {

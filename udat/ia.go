@@ -33,7 +33,8 @@ type IA struct {
 	iwarp        bool
 	overTCP      bool // the provider connects over TCP
 
-	counters atomic.Pointer[counters] // nil until Stats is called
+	epDefaults atomic.Pointer[cgo.EPAttr] // nil until the library was asked
+	counters   atomic.Pointer[counters]   // nil until Stats is called
 
 	mu      sync.Mutex
 	objects map[cgo.Handle]Object // those that events name: EVDs, EPs, SRQs, RMRs and service points

@@ -44,7 +44,6 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 		return err
 	}
 	defer leave()
-	p.setDefaults(ep.ia)
 	if err := p.check(op, ep.ia); err != nil {
 		return err
 	}
@@ -59,6 +58,10 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 // modify is Modify for a caller that has locked the requests, and has entered the parts, the former ones
 // included.
 func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
+	defaults, r := ep.ia.defaultAttr()
+	if !r.OK() {
+		return check(op, r)
+	}
 	ep.recv.mu.Lock()
 	defer ep.recv.mu.Unlock()
 	if err := ep.join(op, p); err != nil {
@@ -69,9 +72,9 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 		RecvEVDHandle:    p.recv.nativeHandle(),
 		RequestEVDHandle: p.request.nativeHandle(),
 		ConnectEVDHandle: p.connect.nativeHandle(),
-		EPAttr:           *p.attr.native(),
+		EPAttr:           *p.native(defaults),
 	}
-	r := cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
+	r = cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
 	if !r.OK() {
 		ep.restore(p)
 	}
@@ -140,23 +143,17 @@ func (p *epParts) assign(mask EPParamMask, param *EPParam) {
 // follow has the attributes of a direction follow its event dispatcher: they are 0 without one, which
 // stands for the defaults with one. It returns the mask with them.
 func (p *epParts) follow(mask EPParamMask) EPParamMask {
-	for _, f := range []struct {
-		of, field EPParamMask
-		evd       *EVD
-		value     *int
-	}{
-		{EPFieldRecvEVDHandle, EPFieldMaxRecvDTOs, p.recv, &p.attr.MaxRecvDTOs},
-		{EPFieldRequestEVDHandle, EPFieldMaxRequestDTOs, p.request, &p.attr.MaxRequestDTOs},
-		{EPFieldRequestEVDHandle, EPFieldMaxRequestIOV, p.request, &p.attr.MaxRequestIOV},
-	} {
-		if mask&f.of == 0 {
-			continue
+	follow := func(of EPParamMask, evd *EVD, field EPParamMask, value *int) {
+		if mask&of != 0 && mask&field == 0 && evd == nil {
+			*value = 0
 		}
-		if f.evd == nil && mask&f.field == 0 {
-			*f.value = 0
+		if mask&of != 0 {
+			mask |= field
 		}
-		mask |= f.field
 	}
+	follow(EPFieldRecvEVDHandle, p.recv, EPFieldMaxRecvDTOs, &p.attr.MaxRecvDTOs)
+	follow(EPFieldRequestEVDHandle, p.request, EPFieldMaxRequestDTOs, &p.attr.MaxRequestDTOs)
+	follow(EPFieldRequestEVDHandle, p.request, EPFieldMaxRequestIOV, &p.attr.MaxRequestIOV)
 	return mask
 }
 

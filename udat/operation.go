@@ -1,5 +1,7 @@
 package udat
 
+import "math"
+
 // Post is one operation of a batch: what PostSend, PostRecv, PostRDMARead or
 // PostRDMAWrite takes.
 type Post struct {
@@ -9,6 +11,9 @@ type Post struct {
 	Remote    RMRTriplet // of RDMA reads and writes
 	Flags     CompletionFlags
 }
+
+// count returns a number for the library, which refuses one that is out of range.
+func count(n int) int32 { return int32(min(max(n, -1), math.MaxInt32)) }
 
 // operation describes operations of one kind.
 type operation struct {

@@ -82,21 +82,14 @@ const remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemot
 //	    IN DAT_MEM_PRIV_FLAGS mem_priv, IN DAT_VA_TYPE va_type, IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_RMR_COOKIE user_cookie, IN DAT_COMPLETION_FLAGS completion_flags,
 //	    OUT DAT_RMR_CONTEXT *context)
-func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
+func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (triplet RMRTriplet, err error) {
 	if ep == nil {
 		return RMRTriplet{}, rmr.object().unusableOr(bindOp, InvalidHandleRMR, ep.object().unusable(bindOp, InvalidHandleEP))
 	}
-	triplet, err := rmr.bind(segment, privileges, ep, cookie, flags)
-	if err != nil && ep.ia != nil {
-		ep.ia.counters.Load().refusedPost()
-	}
-	return triplet, err
-}
-
-func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
 	q := &ep.request
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	defer func() { ep.ia.refusedPost(err) }()
 	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
 		return RMRTriplet{}, err
 	}

@@ -44,19 +44,18 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, err
 	}
 	defer leave()
-	switch {
-	case ia.attr.MaxSRQs == 0:
-		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no shared receive queues: post receives to each endpoint instead", ia.attr.AdapterName)
-	case attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > ia.attr.MaxRecvPerSRQ:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, make it 1 to %d, the limit of %s", attr.MaxRecvDTOs, ia.attr.MaxRecvPerSRQ, ia.attr.AdapterName)
-	case attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > ia.attr.MaxIOVSegmentsPerDTO:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, make it 1 to %d, the limit of %s", attr.MaxRecvIOV, ia.attr.MaxIOVSegmentsPerDTO, ia.attr.AdapterName)
-	case attr.LowWatermark < 0 || attr.LowWatermark > attr.MaxRecvDTOs:
+	if attr.LowWatermark < 0 || attr.LowWatermark > attr.MaxRecvDTOs {
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "LowWatermark is %d, make it 0 to MaxRecvDTOs, %d", attr.LowWatermark, attr.MaxRecvDTOs)
 	}
-	native := cgo.SRQAttr{MaxRecvDTOs: int32(attr.MaxRecvDTOs), MaxRecvIOV: int32(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
+	native := cgo.SRQAttr{MaxRecvDTOs: count(attr.MaxRecvDTOs), MaxRecvIOV: count(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
 	handle, r := cgo.SRQCreate(ia.handle, pz.handle, &native)
-	if r.Type() == cgo.InvalidParameter {
+	switch most := &ia.attr; {
+	case r.Type() == cgo.ModelNotSupported:
+		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no shared receive queues: post receives to each endpoint instead", most.AdapterName)
+	case r.Type() == cgo.InvalidParameter && r.Subtype() == cgo.InvalidArg3:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, make it 1 to %d, and MaxRecvIOV %d, make it 1 to %d, the limits of %s",
+			attr.MaxRecvDTOs, most.MaxRecvPerSRQ, attr.MaxRecvIOV, most.MaxIOVSegmentsPerDTO, most.AdapterName)
+	case r.Type() == cgo.InvalidParameter:
 		return nil, withProblem(op, Return(r), fmt.Errorf("%w: MaxRecvDTOs %d and MaxRecvIOV %d, though each is within the limits of %s: ask for fewer segments, or fewer receives",
 			device.ProblemRefusedAttributes, attr.MaxRecvDTOs, attr.MaxRecvIOV, ia.attr.AdapterName))
 	}
@@ -108,12 +107,10 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 		}
 	}
 	q.mu.Unlock()
-	switch {
-	case err == nil:
+	if err == nil {
 		srq.ia.counters.Load().posted(1)
-	case srq.ia != nil:
-		srq.ia.counters.Load().refusedPost()
 	}
+	srq.ia.refusedPost(err)
 	return err
 }
 
@@ -158,14 +155,14 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 		return err
 	}
 	defer srq.obj.Leave()
-	if most := srq.ia.attr.MaxRecvPerSRQ; maxRecvDTOs < 1 || maxRecvDTOs > most {
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue is to take %d receives, make it 1 to %d, the limit of %s", maxRecvDTOs, most, srq.ia.attr.AdapterName)
-	}
 	srq.queue.mu.Lock()
 	defer srq.queue.mu.Unlock()
-	r := cgo.SRQResize(srq.handle, int32(maxRecvDTOs))
-	if r.Type() == cgo.ModelNotSupported {
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s cannot resize shared receive queues: create another", srq.ia.attr.AdapterName)
+	r := cgo.SRQResize(srq.handle, count(maxRecvDTOs))
+	switch most := &srq.ia.attr; r.Type() {
+	case cgo.InvalidParameter:
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue is to take %d receives, make it 1 to %d, the limit of %s", maxRecvDTOs, most.MaxRecvPerSRQ, most.AdapterName)
+	case cgo.ModelNotSupported:
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s cannot resize shared receive queues: create another", most.AdapterName)
 	}
 	return checkState(op, r, "more receives are outstanding, or the low watermark is higher: take completions, or call SetLowWatermark")
 }
@@ -184,10 +181,7 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	defer srq.obj.Leave()
 	srq.queue.mu.Lock()
 	defer srq.queue.mu.Unlock()
-	r := cgo.InvalidParameter.Return()
-	if lowWatermark == int(int32(lowWatermark)) {
-		r = cgo.SRQSetLW(srq.handle, int32(lowWatermark))
-	}
+	r := cgo.SRQSetLW(srq.handle, count(lowWatermark))
 	if r.Type() == cgo.InvalidParameter {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the low watermark is %d, make it 0 to MaxRecvDTOs", lowWatermark)
 	}

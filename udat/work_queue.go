@@ -40,9 +40,7 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 		}
 	}
 	q.mu.Unlock() // without a defer: see shadow.Assert
-	if err != nil && ep.ia != nil {
-		ep.ia.counters.Load().refusedPost()
-	}
+	ep.ia.refusedPost(err)
 	return err
 }
 
@@ -86,12 +84,13 @@ func (q *workQueue) add(op *operation, p *Post, owner argument) error {
 func (q *workQueue) refused(op *operation, segments int, r cgo.Return) error {
 	ia, subtype := q.pz.ia, ReturnSubtype(r.Subtype())
 	queue, room, iov, most := "shared receive queue", "see SRQ.Resize", "SRQAttr.MaxRecvIOV", ia.attr.MaxIOVSegmentsPerDTO
+	var p cgo.EPParam
 	if q.ep != nil {
-		p := q.ep.parts
-		evd, attr := p.request, &p.attr
-		queue, room, iov, most = "endpoint", "raise EPAttr.MaxRequestDTOs", "EPAttr.MaxRequestIOV", attr.MaxRequestIOV
+		cgo.EPQuery(q.ep.handle, cgo.EPFieldEPAttrAll, &p)
+		evd := q.ep.parts.request
+		queue, room, iov, most = "endpoint", "raise EPAttr.MaxRequestDTOs", "EPAttr.MaxRequestIOV", int(p.EPAttr.MaxRequestIOV)
 		if op == &opReceive {
-			evd, room, iov, most = p.recv, "raise EPAttr.MaxRecvDTOs", "EPAttr.MaxRecvIOV", attr.MaxRecvIOV
+			evd, room, iov, most = q.ep.parts.recv, "raise EPAttr.MaxRecvDTOs", "EPAttr.MaxRecvIOV", int(p.EPAttr.MaxRecvIOV)
 		}
 		if evd == nil {
 			return refuse(op.call, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: set one with CreateEP or Modify")
@@ -108,7 +107,7 @@ func (q *workQueue) refused(op *operation, segments int, r cgo.Return) error {
 		return refuse(op.call, t, subtype, "there are %d segments, the %s takes at most %d: post several operations, or raise %s", segments, queue, most, iov)
 	case t == ErrInvalidParameter && subtype == InvalidArg3:
 		return refuse(op.call, t, subtype, "the operation has more bytes than %s takes, IAAttr.MaxMessageSize, %d: post several operations", ia.attr.AdapterName, ia.attr.MaxMessageSize)
-	case t == ErrInvalidParameter && op.needs == MemPrivLocalWrite && q.ep != nil && q.ep.parts.attr.MaxRDMAReadOut == 0:
+	case t == ErrInvalidParameter && op.remote && op.needs == MemPrivLocalWrite && p.EPAttr.MaxRDMAReadOut == 0:
 		return refuse(op.call, t, subtype, "the endpoint was made without RDMA reads, which atomic operations need too: leave EPAttr.NoRDMAReadOut false")
 	case t == ErrInvalidState && subtype == InvalidStateSRQInUse:
 		return refuse(op.call, t, subtype, "the endpoint receives through a shared receive queue: post to that")
