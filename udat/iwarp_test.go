@@ -8,7 +8,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Short operations on bytes that are on two pages move these bytes. Soft-iWARP cannot read so few: see docs/native.md.
+// Short operations on bytes that are on two pages move these bytes. Soft-iWARP cannot read so few: see scripts/dapl/native-library.md.
 func TestShortOperationsOverPages(t *testing.T) {
 	const page, most = 4096, 48
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

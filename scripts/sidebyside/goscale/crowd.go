@@ -20,7 +20,7 @@ const (
 	message     = 8   // bytes
 	alive       = 256 // connections between two signs of life
 	burst       = 32  // completions that are taken in one call
-	slice       = 64  // posts that take a software device a millisecond: docs/native.md says what follows from that
+	slice       = 64  // posts that take a software device a millisecond: see EP.PostBatch
 )
 
 // station is an endpoint with its event dispatchers, which may be shared with the others.
