@@ -130,7 +130,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	defer leave()
-	if err := p.check(op, ia); err != nil {
+	if err := p.check(op, ia, EPParamMask(cgo.EPFieldAll)); err != nil {
 		return nil, err
 	}
 	handle, r := p.create(ia)
@@ -157,7 +157,7 @@ type epParts struct {
 	pz                     *PZ
 	recv, request, connect *EVD   // nil for none
 	srq                    *SRQ   // nil for none
-	attr                   EPAttr // as the program has asked for it
+	attr                   EPAttr // as a call has given it; the library has the rest of what Modify leaves
 }
 
 // optional lists the parts that may be left out.
@@ -229,7 +229,7 @@ func (p *epParts) create(ia *IA) (cgo.EPHandle, cgo.Return) {
 }
 
 // check refuses what the library would accept and break on.
-func (p *epParts) check(op string, ia *IA) error {
+func (p *epParts) check(op string, ia *IA, mask EPParamMask) error {
 	switch {
 	case p.recv != nil && p.recv.flags&EVDDTO == 0:
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRecv, "the receive event dispatcher must be one for completions: create it with EVDDTO")
@@ -238,7 +238,7 @@ func (p *epParts) check(op string, ia *IA) error {
 	case p.connect != nil && p.connect.flags&EVDConnection == 0:
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the connect event dispatcher must be one for connection events: create it with EVDConnection")
 	}
-	return p.checkAttr(op, &ia.attr)
+	return p.checkAttr(op, &ia.attr, mask)
 }
 
 // streams returns the flags of the streams of completions that come to an EVD.

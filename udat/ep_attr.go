@@ -128,8 +128,8 @@ func (ia *IA) defaultAttr() (cgo.EPAttr, cgo.Return) {
 	return param.EPAttr, r
 }
 
-// checkAttr refuses what the library would accept and break on.
-func (p *epParts) checkAttr(op string, most *IAAttr) error {
+// checkAttr refuses what the library would accept and break on, of the attributes that mask names.
+func (p *epParts) checkAttr(op string, most *IAAttr, mask EPParamMask) error {
 	a := &p.attr
 	for _, stream := range []struct {
 		name    string
@@ -148,31 +148,32 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		}
 	}
 	switch {
-	case a.ServiceType != ServiceTypeRC:
+	case mask&EPFieldServiceType != 0 && a.ServiceType != ServiceTypeRC:
 		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC))
-	case a.QOS != QOSBestEffort:
+	case mask&EPFieldQOS != 0 && a.QOS != QOSBestEffort:
 		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort))
-	case p.recv == nil && a.MaxRecvDTOs != 0:
+	case p.recv == nil && mask&EPFieldMaxRecvDTOs != 0 && a.MaxRecvDTOs != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRecvDTOs is %d, but the endpoint has no receive event dispatcher: leave it 0", a.MaxRecvDTOs)
-	case p.request == nil && (a.MaxRequestDTOs != 0 || a.MaxRequestIOV != 0):
+	case p.request == nil && (mask&EPFieldMaxRequestDTOs != 0 && a.MaxRequestDTOs != 0 || mask&EPFieldMaxRequestIOV != 0 && a.MaxRequestIOV != 0):
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRequestDTOs is %d and MaxRequestIOV %d, but the endpoint has no request event dispatcher: leave both 0", a.MaxRequestDTOs, a.MaxRequestIOV)
 	}
 	for _, f := range []struct {
 		name        string
+		field       EPParamMask
 		value, most int
 	}{
-		{"MaxMessageSize", int(a.MaxMessageSize), int(most.MaxMessageSize)},
-		{"MaxRDMASize", int(a.MaxRDMASize), int(most.MaxRDMASize)},
-		{"MaxRecvDTOs", a.MaxRecvDTOs, most.MaxDTOPerEP},
-		{"MaxRequestDTOs", a.MaxRequestDTOs, most.MaxDTOPerEP},
-		{"MaxRecvIOV", a.MaxRecvIOV, most.MaxIOVSegmentsPerDTO},
-		{"MaxRequestIOV", a.MaxRequestIOV, most.MaxIOVSegmentsPerDTO},
-		{"MaxRDMAReadIn", a.MaxRDMAReadIn, most.MaxRDMAReadPerEPIn},
-		{"MaxRDMAReadOut", a.MaxRDMAReadOut, most.MaxRDMAReadPerEPOut},
-		{"MaxRDMAReadIOV", a.MaxRDMAReadIOV, most.MaxIOVSegmentsPerRead},
-		{"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
+		{"MaxMessageSize", EPFieldMaxMessageSize, int(a.MaxMessageSize), int(most.MaxMessageSize)},
+		{"MaxRDMASize", EPFieldMaxRDMASize, int(a.MaxRDMASize), int(most.MaxRDMASize)},
+		{"MaxRecvDTOs", EPFieldMaxRecvDTOs, a.MaxRecvDTOs, most.MaxDTOPerEP},
+		{"MaxRequestDTOs", EPFieldMaxRequestDTOs, a.MaxRequestDTOs, most.MaxDTOPerEP},
+		{"MaxRecvIOV", EPFieldMaxRecvIOV, a.MaxRecvIOV, most.MaxIOVSegmentsPerDTO},
+		{"MaxRequestIOV", EPFieldMaxRequestIOV, a.MaxRequestIOV, most.MaxIOVSegmentsPerDTO},
+		{"MaxRDMAReadIn", EPFieldMaxRDMAReadIn, a.MaxRDMAReadIn, most.MaxRDMAReadPerEPIn},
+		{"MaxRDMAReadOut", EPFieldMaxRDMAReadOut, a.MaxRDMAReadOut, most.MaxRDMAReadPerEPOut},
+		{"MaxRDMAReadIOV", EPFieldMaxRDMAReadIOV, a.MaxRDMAReadIOV, most.MaxIOVSegmentsPerRead},
+		{"MaxRDMAWriteIOV", EPFieldMaxRDMAWriteIOV, a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
 	} {
-		if f.value < 0 || f.value > f.most {
+		if mask&f.field != 0 && (f.value < 0 || f.value > f.most) {
 			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %d, it must be 1 to %d, the limit of %s, or 0 for the default", f.name, f.value, f.most, most.AdapterName)
 		}
 	}
