@@ -406,7 +406,7 @@ func (ep *EP) Free() (err error) {
 
 // checkCreate is the function of that name, with the reasons that only endpoints have.
 func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
-	switch a := &p.attr; r.Type() {
+	switch r.Type() {
 	case cgo.InvalidAddress: // the connection manager could not bind the endpoint to the adapter's address
 		if err := ia.addressGone(op); err != nil {
 			return err
@@ -416,6 +416,8 @@ func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
 	case cgo.ModelNotSupported:
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no reliable connections: use another", ia.attr.AdapterName)
 	case cgo.InvalidParameter:
+		defaults, _ := ia.defaultAttr()
+		a := p.native(defaults)
 		return withProblem(op, Return(r), fmt.Errorf("%w: MaxRecvDTOs %d, MaxRequestDTOs %d, MaxRecvIOV %d and MaxRequestIOV %d, though each is within the limits of %s. "+
 			"Together they may be too much, and with some devices MaxDTOPerEP, %d, is so alone: ask for less. Or have all processes together its %d endpoints, MaxEPs (rdma resource show)?",
 			device.ProblemRefusedAttributes, a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, ia.attr.AdapterName, ia.attr.MaxDTOPerEP, ia.attr.MaxEPs))
