@@ -471,7 +471,7 @@ func (s *sequence) closeAdapter(ia *udat.IA) {
 // checkClosed checks that closing the adapters has ended all objects.
 func (s *sequence) checkClosed() {
 	for _, o := range s.all() {
-		if _, err := udat.GetHandleType(o); !errors.Is(err, udat.ErrClosed) {
+		if err := udat.Entered(o); !errors.Is(err, udat.ErrClosed) {
 			s.fail("%s lives on without its adapter: %v", s.word(o), err)
 		}
 	}

@@ -30,12 +30,11 @@ type IA struct {
 
 	attr         IAAttr
 	providerAttr ProviderAttr
-	unsupported  []*operation // by the device
 	iwarp        bool
-	software     bool // the device is a program of the kernel
 	overTCP      bool // the provider connects over TCP
 
-	counters atomic.Pointer[counters] // nil until Stats is called
+	epDefaults atomic.Pointer[cgo.EPAttr] // nil until the library was asked
+	counters   atomic.Pointer[counters]   // nil until Stats is called
 
 	mu      sync.Mutex
 	objects map[cgo.Handle]Object // those that events name: EVDs, EPs, SRQs, RMRs and service points
@@ -168,11 +167,6 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	if ia.attr, ia.providerAttr, err = ia.query(); err != nil {
 		return err
 	}
-	for _, op := range extensionOperations {
-		if op.lackedBy(ia.providerAttr.ProviderSpecificAttr) {
-			ia.unsupported = append(ia.unsupported, op)
-		}
-	}
 	switch device.TransportOf(ia.attr.AdapterName) {
 	case device.TransportIWARP:
 		ia.iwarp = true
@@ -181,7 +175,6 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 			return err
 		}
 	}
-	ia.software = device.IsSoftware(ia.attr.AdapterName)
 	if err := ia.checkOpened(op); err != nil {
 		return err
 	}
@@ -577,9 +570,8 @@ func (ia *IA) checkOpened(op string) error {
 // of the InfiniBand extension, DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap,
 // and does on iWARP. Posting one that it lacks fails with ErrNotImplemented.
 func (a ProviderAttr) Supports(op DTO) bool {
-	return !slices.ContainsFunc(extensionOperations, func(o *operation) bool {
-		return o.dto == op && o.lackedBy(a.ProviderSpecificAttr)
-	})
+	attribute := map[DTO]string{DTOIBRDMAWriteImmed: "DAT_IB_IMMED_DATA", DTOIBFetchAdd: "DAT_IB_FETCH_AND_ADD", DTOIBCmpSwap: "DAT_IB_CMP_AND_SWAP"}[op]
+	return !slices.Contains(a.ProviderSpecificAttr, NamedAttr{attribute, "FALSE"})
 }
 
 // checkPrivateData refuses what the library would write beyond its buffers for.
