@@ -3,6 +3,7 @@
 package device
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/machine"
+	"github.com/goudat/goudat/udat/internal/problem"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=PhysState
@@ -189,14 +191,14 @@ func leftOut(name string) Device {
 		}
 	}
 	if d.Node == "" {
-		d.Err = fmt.Errorf("%w: the kernel has made none for the device %s: load the kernel module ib_uverbs; or the device belongs to another network namespace", ProblemNoNode, name)
+		d.Err = fmt.Errorf("%w: the kernel has made none for the device %s: load the kernel module ib_uverbs; or the device belongs to another network namespace", problem.NoNode, name)
 		return d
 	}
 	if _, err := os.Stat(d.Node); err != nil { // libibverbs looks no further, either
 		d.Err = machine.NodeProblem(d.Node)
 	}
 	d.Err = cmp.Or(d.Err, fmt.Errorf("%w of the device %s: install the package ibverbs-providers, or the vendor's library for libibverbs; "+
-		"a program of one file uses no driver but those inside it: build it without the tag goudat_static; or the device belongs to another network namespace", ProblemNoDriver, name))
+		"a program of one file uses no driver but those inside it: build it without the tag goudat_static; or the device belongs to another network namespace", problem.NoDriver, name))
 	return d
 }
 
@@ -211,21 +213,21 @@ func describeDevice(list cgo.IBVDeviceList, i int) Device {
 			d.Err = machine.GroupLimit()
 		}
 		if d.Err == nil {
-			d.Err = fmt.Errorf("%w: the device %s: %w", ProblemUnknown, d.Name, os.NewSyscallError("ibv_open_device", errno))
+			d.Err = fmt.Errorf("%w: the device %s: %w", problem.Unknown, d.Name, os.NewSyscallError("ibv_open_device", errno))
 		}
 		return d
 	}
 	defer cgo.IBVCloseDevice(context)
 	attr, errno := cgo.IBVQueryDevice(context)
 	if errno != 0 {
-		d.Err = fmt.Errorf("%w: the device %s: %w", ProblemUnknown, d.Name, os.NewSyscallError("ibv_query_device", errno))
+		d.Err = fmt.Errorf("%w: the device %s: %w", problem.Unknown, d.Name, os.NewSyscallError("ibv_query_device", errno))
 		return d
 	}
 	d.Firmware = attr.FirmwareVersion
 	for number := 1; number <= attr.PhysPortCount; number++ {
 		port, err := describePort(d, context, number)
 		if err != nil {
-			d.Err = fmt.Errorf("%w: the port %d of the device %s: %w", ProblemUnknown, number, d.Name, err)
+			d.Err = fmt.Errorf("%w: the port %d of the device %s: %w", problem.Unknown, number, d.Name, err)
 			d.Ports = nil
 			return d
 		}
@@ -278,6 +280,21 @@ func describePort(d Device, context cgo.IBVContext, number int) (Port, error) {
 		}
 	}
 	return p, nil
+}
+
+// gidsOf returns whether the kernel may have made a GID for a network interface of Ethernet: of its
+// hardware address, or of one of its IP addresses.
+func gidsOf(i *net.Interface) func(GID) bool {
+	mac := i.HardwareAddr
+	if len(mac) != 6 {
+		return func(GID) bool { return false }
+	}
+	id := []byte{mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]} // RFC 4291, appendix A
+	addresses := machine.Addresses(i)
+	return func(gid GID) bool {
+		raw := gid.Addr.As16()
+		return bytes.HasSuffix(raw[:], id) || bytes.HasPrefix(raw[:], mac) || slices.Contains(addresses, gid.Addr.Unmap())
+	}
 }
 
 // bytesOfMTU turns an enum ibv_mtu, of which 1 is 256 bytes, into bytes.

@@ -1,7 +1,6 @@
 package device
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/netip"
@@ -124,19 +123,4 @@ func (p *Port) owns(i *net.Interface) bool {
 	of := gidsOf(i)
 	return len(i.HardwareAddr) != 6 || !slices.ContainsFunc(p.GIDs, named) ||
 		slices.ContainsFunc(p.GIDs, func(gid GID) bool { return named(gid) && of(gid) })
-}
-
-// gidsOf returns whether the kernel may have made a GID for a network interface of Ethernet: of its
-// hardware address, or of one of its IP addresses.
-func gidsOf(i *net.Interface) func(GID) bool {
-	mac := i.HardwareAddr
-	if len(mac) != 6 {
-		return func(GID) bool { return false }
-	}
-	id := []byte{mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]} // RFC 4291, appendix A
-	addresses := machine.Addresses(i)
-	return func(gid GID) bool {
-		raw := gid.Addr.As16()
-		return bytes.HasSuffix(raw[:], id) || bytes.HasPrefix(raw[:], mac) || slices.Contains(addresses, gid.Addr.Unmap())
-	}
 }
