@@ -13,9 +13,12 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/datconf"
 	"github.com/goudat/goudat/udat/internal/life"
 	"github.com/goudat/goudat/udat/internal/logging"
+	"github.com/goudat/goudat/udat/internal/machine"
 	"github.com/goudat/goudat/udat/internal/notify"
+	"github.com/goudat/goudat/udat/internal/opening"
 )
 
 // IA is an open interface adapter: a device under a provider. Everything else is made
@@ -119,7 +122,7 @@ func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
 	entry, library := ia.name, ""
 	if p != nil {
 		// The socket CM provider would leave a device without the port open.
-		if err := device.MissingPort(p.libraryName, p.instanceData); err != nil {
+		if err := opening.MissingPort(p.libraryName, p.instanceData); err != nil {
 			p.drop()
 			return 0, withProblem(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
 		}
@@ -137,7 +140,7 @@ func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
 	if !r.OK() {
 		return 0, explainOpenFailure(op, ia.name, r, p)
 	}
-	ia.handle, ia.provider, ia.overTCP = handle, p, device.IsSCM(library)
+	ia.handle, ia.provider, ia.overTCP = handle, p, datconf.IsSCM(library)
 	return async, nil
 }
 
@@ -167,11 +170,11 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	if ia.attr, ia.providerAttr, err = ia.query(); err != nil {
 		return err
 	}
-	switch device.TransportOf(ia.attr.AdapterName) {
-	case device.TransportIWARP:
+	switch machine.TransportOf(ia.attr.AdapterName) {
+	case cgo.IBVTransportIWARP:
 		ia.iwarp = true
-	case device.TransportUnknown:
-		if err := fileLimit(op, 4); err != nil { // as many as the look takes
+	case cgo.IBVTransportUnknown:
+		if err := fileLimit(op, machine.FilesOfList); err != nil {
 			return err
 		}
 	}
@@ -560,7 +563,7 @@ func (ia *IA) checkOpened(op string) error {
 	if err := ia.addressGone(op); err != nil || ia.overTCP {
 		return err
 	}
-	if err := device.ConnectionManager(); err != nil {
+	if err := machine.Credentials(machine.ConnectionManagerNode); err != nil {
 		return withProblem(op, classError|Return(ErrPrivilegesViolation), err)
 	}
 	return nil
