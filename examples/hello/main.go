@@ -30,9 +30,7 @@ func main() {
 	check(server.PostRecv([]udat.Segment{must(memory.Segment(2048, 2048))}, 1, 0))
 	must(udat.CreatePSP(ia, 5000, requests, udat.PSPConsumer)) // listens
 	accepted := make(chan error)
-	go func() {
-		accepted <- must(requests.Expect(ctx, udat.EventConnectionRequest)).CR().AcceptAndWait(ctx, server, nil)
-	}()
+	go func() { accepted <- must(requests.Wait(ctx)).CR().AcceptAndWait(ctx, server, nil) }()
 	must(client.ConnectAndWait(ctx, attr.Address, 5000, nil))
 	check(<-accepted)
 
