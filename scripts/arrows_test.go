@@ -12,7 +12,10 @@ import (
 var floors = [][]string{
 	{"include/goudat"},
 	{"cgo"},
-	{"udat/device", "udat/internal/life", "udat/internal/logging", "udat/internal/shadow", "udat/internal/notify"},
+	{"udat/internal/problem", "udat/internal/datconf"},
+	{"udat/internal/machine"},
+	{"udat/device"},
+	{"udat/internal/opening", "udat/internal/life", "udat/internal/logging", "udat/internal/shadow", "udat/internal/notify"},
 	{"udat"},
 	{"udat/mem/internal/bufferpool", "udat/mem/internal/regcache"},
 	{"udat/mem", "udat/udattest"},

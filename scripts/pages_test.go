@@ -26,9 +26,9 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The page on troubleshooting has each Problem of udat/device, with its text.
+// The page on troubleshooting has each Problem of udat/device, with its text, which is that of the documentation.
 func TestTroubleshootingHasEachProblem(t *testing.T) {
-	page := readFile(t, "docs/troubleshooting.md")
+	page, texts := readFile(t, "docs/troubleshooting.md"), readFile(t, "udat/internal/problem/problem.go")
 	problems := regexp.MustCompile(`(?m)^\t(Problem[A-Z]\w+) .*// (.*)$`).FindAllStringSubmatch(readFile(t, "udat/device/problem.go"), -1)
 	if len(problems) == 0 {
 		t.Fatal("no problems were found in udat/device/problem.go")
@@ -36,6 +36,9 @@ func TestTroubleshootingHasEachProblem(t *testing.T) {
 	for _, p := range problems {
 		if row := "\n| `" + p[1] + "`: `" + p[2] + "` |"; !strings.Contains(page, row) {
 			t.Errorf("the page has no row that begins with %s", row)
+		}
+		if !strings.Contains(texts, "// "+p[2]+"\n") {
+			t.Errorf("no problem has the text %q of %s", p[2], p[1])
 		}
 	}
 }

@@ -2,6 +2,7 @@ package udat_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -101,7 +102,7 @@ func TestPostBatchRefusals(t *testing.T) {
 			{udat.Post{}, []error{udat.ErrInvalidParameter}},
 			{udat.Post{Operation: udat.DTOBindMW}, []error{udat.ErrInvalidParameter}},
 			{udat.Post{Operation: udat.DTOSend, Flags: 1 << 20}, []error{udat.ErrInvalidParameter, udat.InvalidArg5}},
-			{udat.Post{Operation: udat.DTOSend, Segments: make([]udat.Segment, 100)}, []error{udat.ErrInvalidParameter, udat.InvalidArg2}},
+			{udat.Post{Operation: udat.DTOSend, Segments: slices.Repeat(good.Segments, 100)}, []error{udat.ErrInvalidParameter, udat.InvalidArg2}},
 		} {
 			wantAccepted(t, active.EP, []udat.Post{c.bad, good}, 0, c.targets...)
 			wantAccepted(t, active.EP, []udat.Post{good, good, c.bad, good}, 2, c.targets...)
@@ -135,7 +136,7 @@ func TestPostBatchBeyondQueue(t *testing.T) {
 		}
 		postAll(t, passive.EP, receives)
 		wantAccepted(t, active.EP, batch, 100, udat.ErrInsufficientResources)
-		if n := udat.RoomAtOnce(active.EP); n > 64 {
+		if n := udat.PostedAtOnce(active.EP); n > 64 {
 			t.Errorf("one crossing has posted %d operations", n)
 		}
 		for i := range batch {

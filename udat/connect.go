@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/opening"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
@@ -102,7 +102,7 @@ func (ep *EP) connect(op string, timeout time.Duration, timeoutArg ReturnSubtype
 // With CMA, which refuses only while the interface of the adapter is down, the outcome is an event otherwise.
 func (ia *IA) explainAddress(op string, address netip.Addr, r cgo.Return) error {
 	if own := ia.attr.Address; !ia.overTCP && address.Is4() != own.Is4() {
-		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, and the adapter's %v: use an address of the peer that is of the same family%s", address, own, device.OtherFamily(own))
+		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, and the adapter's %v: use an address of the peer that is of the same family%s", address, own, opening.OtherFamily(own))
 	}
 	subtype, refusal := ReturnSubtype(r.Subtype()), tryAddress(address)
 	// tryAddress asks for UDP, and a moment later: both may succeed where the connect failed.

@@ -110,11 +110,6 @@ type EVDFlags uint32
 //constants:all
 type PSPFlags uint32
 
-// HandleType names a kind of object.
-//
-//constants:without HandleTypeCSP HandleTypeIBExt HandleTypeExtensionBase
-type HandleType uint32
-
 // EVDState is the state of an event dispatcher, in independent parts. They are bits.
 //
 //constants:without EVDStateConfigNotify EVDStateConfigSolicited EVDStateConfigThreshold

@@ -133,22 +133,6 @@ const (
 func (v PSPFlags) String() string { return cgo.PSPFlags(v).String() }
 
 const (
-	HandleTypeCR  HandleType = HandleType(cgo.HandleTypeCR)  // DAT_HANDLE_TYPE_CR
-	HandleTypeEP  HandleType = HandleType(cgo.HandleTypeEP)  // DAT_HANDLE_TYPE_EP
-	HandleTypeEVD HandleType = HandleType(cgo.HandleTypeEVD) // DAT_HANDLE_TYPE_EVD
-	HandleTypeIA  HandleType = HandleType(cgo.HandleTypeIA)  // DAT_HANDLE_TYPE_IA
-	HandleTypeLMR HandleType = HandleType(cgo.HandleTypeLMR) // DAT_HANDLE_TYPE_LMR
-	HandleTypePSP HandleType = HandleType(cgo.HandleTypePSP) // DAT_HANDLE_TYPE_PSP
-	HandleTypePZ  HandleType = HandleType(cgo.HandleTypePZ)  // DAT_HANDLE_TYPE_PZ
-	HandleTypeRMR HandleType = HandleType(cgo.HandleTypeRMR) // DAT_HANDLE_TYPE_RMR
-	HandleTypeRSP HandleType = HandleType(cgo.HandleTypeRSP) // DAT_HANDLE_TYPE_RSP
-	HandleTypeCNO HandleType = HandleType(cgo.HandleTypeCNO) // DAT_HANDLE_TYPE_CNO
-	HandleTypeSRQ HandleType = HandleType(cgo.HandleTypeSRQ) // DAT_HANDLE_TYPE_SRQ
-)
-
-func (v HandleType) String() string { return cgo.HandleType(v).String() }
-
-const (
 	EVDStateEnabled    EVDState = EVDState(cgo.EVDStateEnabled)    // DAT_EVD_STATE_ENABLED
 	EVDStateDisabled   EVDState = EVDState(cgo.EVDStateDisabled)   // DAT_EVD_STATE_DISABLED
 	EVDStateWaitable   EVDState = EVDState(cgo.EVDStateWaitable)   // DAT_EVD_STATE_WAITABLE

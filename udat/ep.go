@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -129,8 +130,7 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	defer leave()
-	p.setDefaults(ia)
-	if err := p.check(op, ia); err != nil {
+	if err := p.check(op, ia, EPParamMask(cgo.EPFieldAll)); err != nil {
 		return nil, err
 	}
 	handle, r := p.create(ia)
@@ -144,8 +144,8 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 		return nil, err
 	}
 	ep.parts = &p
-	ep.recv.init(ep, &p)
-	ep.request.init(ep, &p)
+	ep.recv = workQueue{handle: cgo.Handle(handle), ep: ep, pz: p.pz}
+	ep.request = workQueue{handle: cgo.Handle(handle), ep: ep, pz: p.pz}
 	ep.obj.SetGate(&ep.recv.mu)
 	ep.obj.born(endpointKind, cgo.Handle(handle), NoSubtype, ep.Free, p.parents(ia)...)
 	ia.addObject(ep)
@@ -155,9 +155,9 @@ func createEP(op string, ia *IA, p epParts, attr *EPAttr) (*EP, error) {
 // epParts is what an endpoint is made from.
 type epParts struct {
 	pz                     *PZ
-	recv, request, connect *EVD // nil for none
-	srq                    *SRQ // nil for none
-	attr                   EPAttr
+	recv, request, connect *EVD   // nil for none
+	srq                    *SRQ   // nil for none
+	attr                   EPAttr // as a call has given it; the library has the rest of what Modify leaves
 }
 
 // optional lists the parts that may be left out.
@@ -217,7 +217,11 @@ func (ep *EP) restore(p *epParts) {
 }
 
 func (p *epParts) create(ia *IA) (cgo.EPHandle, cgo.Return) {
-	recv, request, connect, attr := p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle(), p.attr.native()
+	defaults, r := ia.defaultAttr()
+	if !r.OK() {
+		return 0, r
+	}
+	recv, request, connect, attr := p.recv.nativeHandle(), p.request.nativeHandle(), p.connect.nativeHandle(), p.native(defaults)
 	if p.srq != nil {
 		return cgo.EPCreateWithSRQ(ia.handle, p.pz.handle, recv, request, connect, p.srq.handle, attr)
 	}
@@ -225,7 +229,7 @@ func (p *epParts) create(ia *IA) (cgo.EPHandle, cgo.Return) {
 }
 
 // check refuses what the library would accept and break on.
-func (p *epParts) check(op string, ia *IA) error {
+func (p *epParts) check(op string, ia *IA, mask EPParamMask) error {
 	switch {
 	case p.recv != nil && p.recv.flags&EVDDTO == 0:
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDRecv, "the receive event dispatcher must be one for completions: create it with EVDDTO")
@@ -234,16 +238,16 @@ func (p *epParts) check(op string, ia *IA) error {
 	case p.connect != nil && p.connect.flags&EVDConnection == 0:
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the connect event dispatcher must be one for connection events: create it with EVDConnection")
 	}
-	return p.checkAttr(op, &ia.attr)
+	return p.checkAttr(op, &ia.attr, mask)
 }
 
 // streams returns the flags of the streams of completions that come to an EVD.
 func (p *epParts) streams(evd *EVD) (flags []CompletionFlags) {
 	if p.recv == evd {
-		flags = append(flags, p.attr.RecvCompletionFlags)
+		flags = append(flags, cmp.Or(p.attr.RecvCompletionFlags, CompletionEVDThreshold))
 	}
 	if p.request == evd {
-		flags = append(flags, p.attr.RequestCompletionFlags)
+		flags = append(flags, cmp.Or(p.attr.RequestCompletionFlags, CompletionEVDThreshold))
 	}
 	return flags
 }
@@ -356,7 +360,7 @@ func (ep *EP) Query() (EPParam, error) {
 		RequestEVD:     p.request,
 		ConnectEVD:     p.connect,
 		SRQ:            p.srq,
-		Attr:           p.attr,
+		Attr:           newEPAttr(&native.EPAttr),
 	}, nil
 }
 
@@ -402,7 +406,7 @@ func (ep *EP) Free() (err error) {
 
 // checkCreate is the function of that name, with the reasons that only endpoints have.
 func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
-	switch a := &p.attr; r.Type() {
+	switch r.Type() {
 	case cgo.InvalidAddress: // the connection manager could not bind the endpoint to the adapter's address
 		if err := ia.addressGone(op); err != nil {
 			return err
@@ -412,6 +416,8 @@ func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
 	case cgo.ModelNotSupported:
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no reliable connections: use another", ia.attr.AdapterName)
 	case cgo.InvalidParameter:
+		defaults, _ := ia.defaultAttr()
+		a := p.native(defaults)
 		return withProblem(op, Return(r), fmt.Errorf("%w: MaxRecvDTOs %d, MaxRequestDTOs %d, MaxRecvIOV %d and MaxRequestIOV %d, though each is within the limits of %s. "+
 			"Together they may be too much, and with some devices MaxDTOPerEP, %d, is so alone: ask for less. Or have all processes together its %d endpoints, MaxEPs (rdma resource show)?",
 			device.ProblemRefusedAttributes, a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, ia.attr.AdapterName, ia.attr.MaxDTOPerEP, ia.attr.MaxEPs))
@@ -446,13 +452,17 @@ func (ep *EP) requireState(op string, want EPState) error {
 	if err != nil || state == want {
 		return err
 	}
+	return refuseState(op, want, state)
+}
+
+func refuseState(op string, want, state EPState) error {
 	return refuse(op, ErrInvalidState, stateSubtypes[state], "the endpoint is in the state %v, it must be in %v: %s", state, want, wayTo(want, state))
 }
 
 // wayTo says how an endpoint comes from a state to the wanted one.
 func wayTo(want, state EPState) string {
 	switch {
-	case want == EPStateConnected && inAttempt(state):
+	case want == EPStateConnected && (inAttempt(state) || state == want): // it has come there meanwhile
 		return "wait for EventConnectionEstablished"
 	case want == EPStateConnected && state == EPStateUnconnected:
 		return "connect it first"

@@ -1,9 +1,9 @@
 package udat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/goudat/goudat/cgo"
@@ -19,8 +19,8 @@ import (
 // The provider may ignore flags that suppress wake-ups.
 type EPAttr struct {
 	ServiceType            ServiceType     // ServiceTypeRC
-	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
-	MaxRDMASize            uint32          // bytes of an RDMA read or write, at most IAAttr.MaxRDMASize
+	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize; posts are held to that alone
+	MaxRDMASize            uint32          // bytes of an RDMA read or write, likewise at most IAAttr.MaxRDMASize
 	QOS                    QOS             // QOSBestEffort
 	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
 	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
@@ -36,84 +36,100 @@ type EPAttr struct {
 	MaxRDMAWriteIOV        int
 }
 
-func (a *EPAttr) native() *cgo.EPAttr {
-	return &cgo.EPAttr{
-		ServiceType:            cgo.ServiceType(a.ServiceType),
+// newEPAttr returns what the library has.
+func newEPAttr(a *cgo.EPAttr) EPAttr {
+	return EPAttr{
+		ServiceType:            ServiceType(a.ServiceType),
 		MaxMessageSize:         a.MaxMessageSize,
 		MaxRDMASize:            a.MaxRDMASize,
-		QOS:                    cgo.QOS(a.QOS),
-		RecvCompletionFlags:    cgo.CompletionFlags(a.RecvCompletionFlags),
-		RequestCompletionFlags: cgo.CompletionFlags(a.RequestCompletionFlags),
-		MaxRecvDTOs:            int32(a.MaxRecvDTOs),
-		MaxRequestDTOs:         int32(a.MaxRequestDTOs),
-		MaxRecvIOV:             int32(a.MaxRecvIOV),
-		MaxRequestIOV:          int32(a.MaxRequestIOV),
-		MaxRDMAReadIn:          int32(a.MaxRDMAReadIn),
-		MaxRDMAReadOut:         int32(a.MaxRDMAReadOut),
-		MaxRDMAReadIOV:         int32(a.MaxRDMAReadIOV),
-		MaxRDMAWriteIOV:        int32(a.MaxRDMAWriteIOV),
+		QOS:                    QOS(a.QOS),
+		RecvCompletionFlags:    CompletionFlags(a.RecvCompletionFlags),
+		RequestCompletionFlags: CompletionFlags(a.RequestCompletionFlags),
+		MaxRecvDTOs:            int(a.MaxRecvDTOs),
+		MaxRequestDTOs:         int(a.MaxRequestDTOs),
+		MaxRecvIOV:             int(a.MaxRecvIOV),
+		MaxRequestIOV:          int(a.MaxRequestIOV),
+		MaxRDMAReadIn:          int(a.MaxRDMAReadIn),
+		MaxRDMAReadOut:         int(a.MaxRDMAReadOut),
+		NoRDMAReadIn:           a.MaxRDMAReadIn == 0,
+		NoRDMAReadOut:          a.MaxRDMAReadOut == 0,
+		MaxRDMAReadIOV:         int(a.MaxRDMAReadIOV),
+		MaxRDMAWriteIOV:        int(a.MaxRDMAWriteIOV),
 	}
 }
 
-// The defaults of the native library, whatever the provider. It bounds them by
-// what the adapter has.
-const (
-	defaultDTOs      = 16
-	defaultIOV       = 4
-	defaultRDMAReads = 4
-	defaultSize      = 1 << 31
-)
+// native returns the attributes for the library, completed with the defaults d. A direction without an event
+// dispatcher has no operations.
+func (p *epParts) native(d cgo.EPAttr) *cgo.EPAttr {
+	a := &p.attr
+	if p.recv == nil {
+		d.MaxRecvDTOs = 0
+	}
+	if p.request == nil {
+		d.MaxRequestDTOs, d.MaxRequestIOV = 0, 0
+	}
+	n := &cgo.EPAttr{
+		ServiceType:            cgo.ServiceType(a.ServiceType),
+		MaxMessageSize:         cmp.Or(a.MaxMessageSize, d.MaxMessageSize),
+		MaxRDMASize:            cmp.Or(a.MaxRDMASize, d.MaxRDMASize),
+		QOS:                    cgo.QOS(a.QOS),
+		RecvCompletionFlags:    cmp.Or(cgo.CompletionFlags(a.RecvCompletionFlags), d.RecvCompletionFlags),
+		RequestCompletionFlags: cmp.Or(cgo.CompletionFlags(a.RequestCompletionFlags), d.RequestCompletionFlags),
+		MaxRecvDTOs:            cmp.Or(int32(a.MaxRecvDTOs), d.MaxRecvDTOs),
+		MaxRequestDTOs:         cmp.Or(int32(a.MaxRequestDTOs), d.MaxRequestDTOs),
+		MaxRecvIOV:             cmp.Or(int32(a.MaxRecvIOV), d.MaxRecvIOV),
+		MaxRequestIOV:          cmp.Or(int32(a.MaxRequestIOV), d.MaxRequestIOV),
+		MaxRDMAReadIn:          cmp.Or(int32(a.MaxRDMAReadIn), d.MaxRDMAReadIn),
+		MaxRDMAReadOut:         cmp.Or(int32(a.MaxRDMAReadOut), d.MaxRDMAReadOut),
+		MaxRDMAReadIOV:         cmp.Or(int32(a.MaxRDMAReadIOV), d.MaxRDMAReadIOV),
+		MaxRDMAWriteIOV:        cmp.Or(int32(a.MaxRDMAWriteIOV), d.MaxRDMAWriteIOV),
+	}
+	if a.NoRDMAReadIn {
+		n.MaxRDMAReadIn = 0
+	}
+	if a.NoRDMAReadOut {
+		n.MaxRDMAReadOut = 0
+	}
+	return n
+}
 
 // DefaultEPAttr returns the attributes that endpoints of the adapter have by
 // default, for which a zero field of EPAttr and a nil *EPAttr stand. The zero
-// value, which it returns for a nil adapter, stands for them all.
+// value, which it returns for an adapter that is nil or closed, stands for them all.
 func (ia *IA) DefaultEPAttr() EPAttr {
-	if ia == nil {
+	if ia == nil || !ia.obj.Enter() {
 		return EPAttr{}
 	}
-	most := &ia.attr
-	return EPAttr{
-		ServiceType:            ServiceTypeRC,
-		MaxMessageSize:         min(defaultSize, most.MaxMessageSize),
-		MaxRDMASize:            min(defaultSize, most.MaxRDMASize),
-		QOS:                    QOSBestEffort,
-		RecvCompletionFlags:    CompletionEVDThreshold,
-		RequestCompletionFlags: CompletionEVDThreshold,
-		MaxRecvDTOs:            min(defaultDTOs, most.MaxDTOPerEP),
-		MaxRequestDTOs:         min(defaultDTOs, most.MaxDTOPerEP),
-		MaxRecvIOV:             min(defaultIOV, most.MaxIOVSegmentsPerDTO),
-		MaxRequestIOV:          min(defaultIOV, most.MaxIOVSegmentsPerDTO),
-		MaxRDMAReadIn:          min(defaultRDMAReads, most.MaxRDMAReadPerEPIn),
-		MaxRDMAReadOut:         min(defaultRDMAReads, most.MaxRDMAReadPerEPOut),
-	}
+	defer ia.obj.Leave()
+	defaults, _ := ia.defaultAttr()
+	return newEPAttr(&defaults)
 }
 
-// setDefaults completes the attributes. A direction without an event dispatcher
-// has no operations.
-func (p *epParts) setDefaults(ia *IA) {
-	defaults := ia.DefaultEPAttr()
-	if p.recv == nil {
-		defaults.MaxRecvDTOs = 0
+// defaultAttr asks the library, the first time. It makes an endpoint without a queue pair for that, and an event
+// dispatcher, without which the endpoint has no operations. The caller has entered the adapter.
+func (ia *IA) defaultAttr() (cgo.EPAttr, cgo.Return) {
+	if known := ia.epDefaults.Load(); known != nil {
+		return *known, cgo.Success.Return()
 	}
-	if p.request == nil {
-		defaults.MaxRequestDTOs, defaults.MaxRequestIOV = 0, 0
+	evd, r := cgo.EVDCreate(ia.handle, 1, ia.notifier.CNO(), cgo.EVDDTO)
+	if !r.OK() {
+		return cgo.EPAttr{}, r
 	}
-	attr, values := reflect.ValueOf(&p.attr).Elem(), reflect.ValueOf(defaults)
-	for i := range attr.NumField() {
-		if attr.Field(i).IsZero() {
-			attr.Field(i).Set(values.Field(i))
-		}
+	defer cgo.EVDFree(evd)
+	ep, r := cgo.EPCreate(ia.handle, 0, evd, evd, 0, nil)
+	if !r.OK() {
+		return cgo.EPAttr{}, r
 	}
-	if p.attr.NoRDMAReadIn {
-		p.attr.MaxRDMAReadIn = 0
+	defer cgo.EPFree(ep)
+	var param cgo.EPParam
+	if r = cgo.EPQuery(ep, cgo.EPFieldAll, &param); r.OK() {
+		ia.epDefaults.Store(&param.EPAttr)
 	}
-	if p.attr.NoRDMAReadOut {
-		p.attr.MaxRDMAReadOut = 0
-	}
+	return param.EPAttr, r
 }
 
-// checkAttr refuses what the library would accept and break on.
-func (p *epParts) checkAttr(op string, most *IAAttr) error {
+// checkAttr refuses what the library would accept and break on, of the attributes that mask names.
+func (p *epParts) checkAttr(op string, most *IAAttr, mask EPParamMask) error {
 	a := &p.attr
 	for _, stream := range []struct {
 		name    string
@@ -132,31 +148,32 @@ func (p *epParts) checkAttr(op string, most *IAAttr) error {
 		}
 	}
 	switch {
-	case a.ServiceType != ServiceTypeRC:
+	case mask&EPFieldServiceType != 0 && a.ServiceType != ServiceTypeRC:
 		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC))
-	case a.QOS != QOSBestEffort:
+	case mask&EPFieldQOS != 0 && a.QOS != QOSBestEffort:
 		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort))
-	case p.recv == nil && a.MaxRecvDTOs != 0:
+	case p.recv == nil && mask&EPFieldMaxRecvDTOs != 0 && a.MaxRecvDTOs != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRecvDTOs is %d, but the endpoint has no receive event dispatcher: leave it 0", a.MaxRecvDTOs)
-	case p.request == nil && (a.MaxRequestDTOs != 0 || a.MaxRequestIOV != 0):
+	case p.request == nil && (mask&EPFieldMaxRequestDTOs != 0 && a.MaxRequestDTOs != 0 || mask&EPFieldMaxRequestIOV != 0 && a.MaxRequestIOV != 0):
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRequestDTOs is %d and MaxRequestIOV %d, but the endpoint has no request event dispatcher: leave both 0", a.MaxRequestDTOs, a.MaxRequestIOV)
 	}
 	for _, f := range []struct {
 		name        string
+		field       EPParamMask
 		value, most int
 	}{
-		{"MaxMessageSize", int(a.MaxMessageSize), int(most.MaxMessageSize)},
-		{"MaxRDMASize", int(a.MaxRDMASize), int(most.MaxRDMASize)},
-		{"MaxRecvDTOs", a.MaxRecvDTOs, most.MaxDTOPerEP},
-		{"MaxRequestDTOs", a.MaxRequestDTOs, most.MaxDTOPerEP},
-		{"MaxRecvIOV", a.MaxRecvIOV, most.MaxIOVSegmentsPerDTO},
-		{"MaxRequestIOV", a.MaxRequestIOV, most.MaxIOVSegmentsPerDTO},
-		{"MaxRDMAReadIn", a.MaxRDMAReadIn, most.MaxRDMAReadPerEPIn},
-		{"MaxRDMAReadOut", a.MaxRDMAReadOut, most.MaxRDMAReadPerEPOut},
-		{"MaxRDMAReadIOV", a.MaxRDMAReadIOV, most.MaxIOVSegmentsPerRead},
-		{"MaxRDMAWriteIOV", a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
+		{"MaxMessageSize", EPFieldMaxMessageSize, int(a.MaxMessageSize), int(most.MaxMessageSize)},
+		{"MaxRDMASize", EPFieldMaxRDMASize, int(a.MaxRDMASize), int(most.MaxRDMASize)},
+		{"MaxRecvDTOs", EPFieldMaxRecvDTOs, a.MaxRecvDTOs, most.MaxDTOPerEP},
+		{"MaxRequestDTOs", EPFieldMaxRequestDTOs, a.MaxRequestDTOs, most.MaxDTOPerEP},
+		{"MaxRecvIOV", EPFieldMaxRecvIOV, a.MaxRecvIOV, most.MaxIOVSegmentsPerDTO},
+		{"MaxRequestIOV", EPFieldMaxRequestIOV, a.MaxRequestIOV, most.MaxIOVSegmentsPerDTO},
+		{"MaxRDMAReadIn", EPFieldMaxRDMAReadIn, a.MaxRDMAReadIn, most.MaxRDMAReadPerEPIn},
+		{"MaxRDMAReadOut", EPFieldMaxRDMAReadOut, a.MaxRDMAReadOut, most.MaxRDMAReadPerEPOut},
+		{"MaxRDMAReadIOV", EPFieldMaxRDMAReadIOV, a.MaxRDMAReadIOV, most.MaxIOVSegmentsPerRead},
+		{"MaxRDMAWriteIOV", EPFieldMaxRDMAWriteIOV, a.MaxRDMAWriteIOV, most.MaxIOVSegmentsPerWrite},
 	} {
-		if f.value < 0 || f.value > f.most {
+		if mask&f.field != 0 && (f.value < 0 || f.value > f.most) {
 			return refuse(op, ErrInvalidParameter, InvalidArg6, "%s is %d, it must be 1 to %d, the limit of %s, or 0 for the default", f.name, f.value, f.most, most.AdapterName)
 		}
 	}

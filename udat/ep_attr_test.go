@@ -156,8 +156,14 @@ func TestModify(t *testing.T) {
 		e := udattest.NewEndpoint(t, ia, nil)
 		before := must(e.Query())
 		want(t, e.Modify(udat.EPFieldMaxMessageSize|udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxMessageSize: 8, MaxRecvDTOs: 5}}))
-		want(t, e.PostSend(one(e.Segment(t, 0, 9)), 1, 0), udat.InvalidArg3) // it takes effect
+		for i := range uint64(5) {
+			want(t, e.PostRecv(one(e.Segment(t, 0, 8)), i, 0))
+		}
+		want(t, e.PostRecv(one(e.Segment(t, 0, 8)), 5, 0), udat.ErrInsufficientResources, udat.ResourceMemory) // it takes effect
 		after := must(e.Query())
+		if a := after.Attr; a.MaxMessageSize != 8 || a.MaxRecvDTOs != 5 {
+			t.Errorf("the attributes are %+v", a)
+		}
 		if before.LocalPortQual != after.LocalPortQual {
 			t.Errorf("the port was %d and is %d", before.LocalPortQual, after.LocalPortQual)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/internal/logging"
+	"github.com/goudat/goudat/udat/internal/machine"
 )
 
 // ErrClosed matches the error of a call on an object that was freed or closed.
@@ -163,7 +164,7 @@ func check(op string, r cgo.Return) error {
 		return err
 	}
 	if r.Type() == cgo.PrivilegesViolation {
-		if err := device.Credentials(); err != nil {
+		if err := machine.Credentials(machine.NodesFolder); err != nil {
 			return withProblem(op, Return(r), err)
 		}
 	}
@@ -172,7 +173,7 @@ func check(op string, r cgo.Return) error {
 
 // fileLimit is the error of a call that takes so many more files, if the process cannot open as many.
 func fileLimit(op string, files int) error {
-	if err := device.FileLimit(files); err != nil {
+	if err := machine.FileLimit(files); err != nil {
 		return withProblem(op, classError|Return(ErrInsufficientResources), err)
 	}
 	return nil
@@ -252,9 +253,9 @@ func checkContext(op string, ctx context.Context) error {
 func checkCreate(op string, r cgo.Return) error {
 	switch r.Type() {
 	case cgo.QueueEmpty:
-		return withProblem(op, classError|Return(ErrInsufficientResources), device.GroupLimit())
+		return withProblem(op, classError|Return(ErrInsufficientResources), machine.GroupLimit())
 	case cgo.InsufficientResources:
-		return withProblem(op, Return(r), device.NoRoom())
+		return withProblem(op, Return(r), machine.NoRoom())
 	}
 	return check(op, r)
 }

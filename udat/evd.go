@@ -86,7 +86,7 @@ func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, erro
 	defer leave()
 	most := ia.attr.MaxEVDQLen
 	switch {
-	case minQLen <= 0 || minQLen > most:
+	case minQLen < 1 || minQLen > most:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d, the limit of %s", minQLen, most, ia.attr.AdapterName)
 	case flags == 0 || flags&^knownEVDFlags != 0:
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be some of EVDSoftware, EVDCR, EVDDTO, EVDConnection and EVDRMRBind", flags)
@@ -240,13 +240,12 @@ func (evd *EVD) Resize(minQLen int) error {
 		return err
 	}
 	defer evd.obj.Leave()
-	if most := evd.ia.attr.MaxEVDQLen; minQLen < 1 || minQLen > most {
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d, the limit of %s", minQLen, most, evd.ia.attr.AdapterName)
-	}
 	evd.queue.Lock()
-	r := evd.queue.Resize(int32(minQLen))
+	r := evd.queue.Resize(count(minQLen))
 	evd.queue.Unlock()
 	switch r.Type() {
+	case cgo.InvalidParameter:
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue length is %d, make it 1 to %d, the limit of %s", minQLen, evd.ia.attr.MaxEVDQLen, evd.ia.attr.AdapterName)
 	case cgo.ModelNotSupported:
 		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s cannot resize queues of completions: create another event dispatcher", evd.ia.attr.AdapterName)
 	case cgo.InvalidState:

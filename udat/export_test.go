@@ -16,6 +16,12 @@ func Forged(s Segment) Segment {
 	return s
 }
 
+// Lengthened returns the segment with a length that its region does not have.
+func Lengthened(s Segment, bytes uint32) Segment {
+	s.triplet.SegmentLength = bytes
+	return s
+}
+
 // Pins returns the number of pieces of Go memory that are pinned.
 func Pins() (n int) {
 	pins.Range(func(any, any) bool {
@@ -43,11 +49,8 @@ func Endpoints(evd *EVD) int {
 // EndService does what Free does first: nobody takes the requests to the service point any more.
 func EndService(psp *PSP) { psp.service.ia.removeObject(psp) }
 
-// LimitReads makes RDMA reads into more than n segments as impossible as they are over soft-iWARP.
-func LimitReads(ia *IA, n int) { ia.attr.MaxIOVSegmentsPerRead = n }
-
-// RoomAtOnce returns how many requests the endpoint has had room for in one crossing.
-func RoomAtOnce(ep *EP) int { return cap(ep.request.posts) }
+// PostedAtOnce returns how many requests the latest crossing for the endpoint was for.
+func PostedAtOnce(ep *EP) int { return len(ep.request.posts) }
 
 // CountUnmapped counts the regions whose memory goes back to the system.
 func CountUnmapped() (unmapped func() int, restore func()) {
@@ -58,6 +61,9 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 	}
 	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
 }
+
+// Entered returns the error of a call on an object.
+func Entered(o Object) error { return o.object().unusableOr("a call", NoSubtype, nil) }
 
 // NativeHandle returns the handle that the library has for an object, of some kinds.
 func NativeHandle(o Object) cgo.Handle {

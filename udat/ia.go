@@ -13,9 +13,12 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/datconf"
 	"github.com/goudat/goudat/udat/internal/life"
 	"github.com/goudat/goudat/udat/internal/logging"
+	"github.com/goudat/goudat/udat/internal/machine"
 	"github.com/goudat/goudat/udat/internal/notify"
+	"github.com/goudat/goudat/udat/internal/opening"
 )
 
 // IA is an open interface adapter: a device under a provider. Everything else is made
@@ -30,12 +33,11 @@ type IA struct {
 
 	attr         IAAttr
 	providerAttr ProviderAttr
-	unsupported  []*operation // by the device
 	iwarp        bool
-	software     bool // the device is a program of the kernel
 	overTCP      bool // the provider connects over TCP
 
-	counters atomic.Pointer[counters] // nil until Stats is called
+	epDefaults atomic.Pointer[cgo.EPAttr] // nil until the library was asked
+	counters   atomic.Pointer[counters]   // nil until Stats is called
 
 	mu      sync.Mutex
 	objects map[cgo.Handle]Object // those that events name: EVDs, EPs, SRQs, RMRs and service points
@@ -120,7 +122,7 @@ func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
 	entry, library := ia.name, ""
 	if p != nil {
 		// The socket CM provider would leave a device without the port open.
-		if err := device.MissingPort(p.libraryName, p.instanceData); err != nil {
+		if err := opening.MissingPort(p.libraryName, p.instanceData); err != nil {
 			p.drop()
 			return 0, withProblem(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
 		}
@@ -138,7 +140,7 @@ func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
 	if !r.OK() {
 		return 0, explainOpenFailure(op, ia.name, r, p)
 	}
-	ia.handle, ia.provider, ia.overTCP = handle, p, device.IsSCM(library)
+	ia.handle, ia.provider, ia.overTCP = handle, p, datconf.IsSCM(library)
 	return async, nil
 }
 
@@ -168,20 +170,14 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	if ia.attr, ia.providerAttr, err = ia.query(); err != nil {
 		return err
 	}
-	for _, op := range extensionOperations {
-		if op.lackedBy(ia.providerAttr.ProviderSpecificAttr) {
-			ia.unsupported = append(ia.unsupported, op)
-		}
-	}
-	switch device.TransportOf(ia.attr.AdapterName) {
-	case device.TransportIWARP:
+	switch machine.TransportOf(ia.attr.AdapterName) {
+	case cgo.IBVTransportIWARP:
 		ia.iwarp = true
-	case device.TransportUnknown:
-		if err := fileLimit(op, 4); err != nil { // as many as the look takes
+	case cgo.IBVTransportUnknown:
+		if err := fileLimit(op, machine.FilesOfList); err != nil {
 			return err
 		}
 	}
-	ia.software = device.IsSoftware(ia.attr.AdapterName)
 	if err := ia.checkOpened(op); err != nil {
 		return err
 	}
@@ -567,7 +563,7 @@ func (ia *IA) checkOpened(op string) error {
 	if err := ia.addressGone(op); err != nil || ia.overTCP {
 		return err
 	}
-	if err := device.ConnectionManager(); err != nil {
+	if err := machine.Credentials(machine.ConnectionManagerNode); err != nil {
 		return withProblem(op, classError|Return(ErrPrivilegesViolation), err)
 	}
 	return nil
@@ -577,9 +573,8 @@ func (ia *IA) checkOpened(op string) error {
 // of the InfiniBand extension, DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap,
 // and does on iWARP. Posting one that it lacks fails with ErrNotImplemented.
 func (a ProviderAttr) Supports(op DTO) bool {
-	return !slices.ContainsFunc(extensionOperations, func(o *operation) bool {
-		return o.dto == op && o.lackedBy(a.ProviderSpecificAttr)
-	})
+	attribute := map[DTO]string{DTOIBRDMAWriteImmed: "DAT_IB_IMMED_DATA", DTOIBFetchAdd: "DAT_IB_FETCH_AND_ADD", DTOIBCmpSwap: "DAT_IB_CMP_AND_SWAP"}[op]
+	return !slices.Contains(a.ProviderSpecificAttr, NamedAttr{attribute, "FALSE"})
 }
 
 // checkPrivateData refuses what the library would write beyond its buffers for.

@@ -2,14 +2,13 @@ package udat_test
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Short operations on bytes that are on two pages move these bytes. Soft-iWARP cannot read so few, which is refused.
+// Short operations on bytes that are on two pages move these bytes. Soft-iWARP cannot read so few: see scripts/dapl/native-library.md.
 func TestShortOperationsOverPages(t *testing.T) {
 	const page, most = 4096, 48
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -43,12 +42,11 @@ func TestShortOperationsOverPages(t *testing.T) {
 				same("sent", there[3*page:])
 				same("written", there[at:])
 
-				copy(there[at:], sent)
-				err := active.PostRDMARead(one(active.Segment(t, 2*page, length)), 4, remote, 0)
-				if errors.Is(err, udat.ErrInvalidParameter) && udattest.IWARP(t, ia) && length <= 32 {
+				if udattest.IWARP(t, ia) && length <= 32 {
 					continue
 				}
-				want(t, err)
+				copy(there[at:], sent)
+				want(t, active.PostRDMARead(one(active.Segment(t, 2*page, length)), 4, remote, 0))
 				wantCompletion(t, active.Request, 4, udat.DTOSuccess)
 				same("read", content[2*page:])
 			}

@@ -370,29 +370,6 @@ func TestCloseAbrupt(t *testing.T) {
 	}
 }
 
-func TestConsumerContextAndHandleType(t *testing.T) {
-	kinds := map[reflect.Type]udat.HandleType{
-		reflect.TypeFor[*udat.IA](): udat.HandleTypeIA, reflect.TypeFor[*udat.PZ](): udat.HandleTypePZ, reflect.TypeFor[*udat.EVD](): udat.HandleTypeEVD,
-		reflect.TypeFor[*udat.EP](): udat.HandleTypeEP, reflect.TypeFor[*udat.LMR](): udat.HandleTypeLMR, reflect.TypeFor[*udat.PSP](): udat.HandleTypePSP,
-		reflect.TypeFor[*udat.RSP](): udat.HandleTypeRSP, reflect.TypeFor[*udat.CR](): udat.HandleTypeCR, reflect.TypeFor[*udat.SRQ](): udat.HandleTypeSRQ,
-		reflect.TypeFor[*udat.CNO](): udat.HandleTypeCNO,
-	}
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			live := makeLive(t, name)
-			for typ, o := range live.objects {
-				kind, before := must(udat.GetHandleType(o)), must(udat.GetConsumerContext(o))
-				want(t, udat.SetConsumerContext(o, typ))
-				if after := must(udat.GetConsumerContext(o)); kind != kinds[typ] || before != nil || after != typ {
-					t.Errorf("%T says that it is a %v, and has the context %v, and then %v", o, kind, before, after)
-				}
-			}
-			live.free(t)
-		})
-	}
-	want(t, udat.SetConsumerContext(nil, 1), udat.ErrInvalidHandle)
-}
-
 // What is wrong with the arguments matters less than that the object is gone.
 func TestClosedBeforeArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/machine"
 )
 
 // LMR is a local memory region: memory that is registered with the adapter and pinned,
@@ -92,7 +92,7 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) (_ *LMR, err error) {
 
 	handle, lmrContext, rmrContext, _, r := cgo.LMRCreateVirtual(pz.ia.handle, uintptr(lmr.address()), uint64(len(lmr.memory)), pz.handle, cgo.MemPriv(privileges), cgo.VATypeVA)
 	if r.Type() == cgo.InsufficientResources {
-		return nil, withProblem(op, Return(r), device.WhyNotPinned(lmr.address(), uint64(len(lmr.memory)), privileges.writing(), r.Subtype() == cgo.ResourceMemoryRegion))
+		return nil, withProblem(op, Return(r), machine.WhyNotPinned(lmr.address(), uint64(len(lmr.memory)), privileges.writing(), r.Subtype() == cgo.ResourceMemoryRegion))
 	}
 	if err := check(op, r); err != nil {
 		return nil, err

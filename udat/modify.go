@@ -36,16 +36,18 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 		return err
 	}
 	defer ep.unlockRequests()
+	var now cgo.EPParam
+	if r := cgo.EPQuery(ep.handle, cgo.EPFieldEPAttrAll, &now); !r.OK() {
+		return check(op, r)
+	}
 	p := *ep.parts
-	p.assign(mask, param)
-	mask = p.follow(mask)
+	mask = p.assign(mask, param, &now.EPAttr)
 	leave, err := enterAll(op, append(p.arguments(ep.ia), ep.parts.arguments(ep.ia)...)...)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	p.setDefaults(ep.ia)
-	if err := p.check(op, ep.ia); err != nil {
+	if err := p.check(op, ep.ia, mask); err != nil {
 		return err
 	}
 	call := shadow.Modify
@@ -59,6 +61,10 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 // modify is Modify for a caller that has locked the requests, and has entered the parts, the former ones
 // included.
 func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
+	defaults, r := ep.ia.defaultAttr()
+	if !r.OK() {
+		return check(op, r)
+	}
 	ep.recv.mu.Lock()
 	defer ep.recv.mu.Unlock()
 	if err := ep.join(op, p); err != nil {
@@ -69,9 +75,9 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 		RecvEVDHandle:    p.recv.nativeHandle(),
 		RequestEVDHandle: p.request.nativeHandle(),
 		ConnectEVDHandle: p.connect.nativeHandle(),
-		EPAttr:           *p.attr.native(),
+		EPAttr:           *p.native(defaults),
 	}
-	r := cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
+	r = cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
 	if !r.OK() {
 		ep.restore(p)
 	}
@@ -92,8 +98,7 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	former := ep.parts
 	ep.parts = p
 	ep.restore(former)
-	ep.recv.init(ep, p)
-	ep.request.init(ep, p)
+	ep.recv.pz, ep.request.pz = p.pz, p.pz
 	ep.obj.SetParents(p.parents(ep.ia))
 	return nil
 }
@@ -113,51 +118,28 @@ func checkMask(op string, mask EPParamMask, param *EPParam) error {
 	return nil
 }
 
-// assign takes over the fields of param that mask names.
-func (p *epParts) assign(mask EPParamMask, param *EPParam) {
+// assign takes over the fields of param that mask names. The library takes no others of the attributes, except
+// those of a direction, which follow its event dispatcher: they are 0 without one. It returns the mask with them.
+func (p *epParts) assign(mask EPParamMask, param *EPParam, now *cgo.EPAttr) EPParamMask {
 	assign(&p.pz, param.PZ, mask&EPFieldPZHandle)
 	assign(&p.recv, param.RecvEVD, mask&EPFieldRecvEVDHandle)
 	assign(&p.request, param.RequestEVD, mask&EPFieldRequestEVDHandle)
 	assign(&p.connect, param.ConnectEVD, mask&EPFieldConnectEVDHandle)
-	a, b := &p.attr, &param.Attr
-	assign(&a.ServiceType, b.ServiceType, mask&EPFieldServiceType)
-	assign(&a.MaxMessageSize, b.MaxMessageSize, mask&EPFieldMaxMessageSize)
-	assign(&a.MaxRDMASize, b.MaxRDMASize, mask&EPFieldMaxRDMASize)
-	assign(&a.QOS, b.QOS, mask&EPFieldQOS)
-	assign(&a.RecvCompletionFlags, b.RecvCompletionFlags, mask&EPFieldRecvCompletionFlags)
-	assign(&a.RequestCompletionFlags, b.RequestCompletionFlags, mask&EPFieldRequestCompletionFlags)
-	assign(&a.MaxRecvDTOs, b.MaxRecvDTOs, mask&EPFieldMaxRecvDTOs)
-	assign(&a.MaxRequestDTOs, b.MaxRequestDTOs, mask&EPFieldMaxRequestDTOs)
-	assign(&a.MaxRecvIOV, b.MaxRecvIOV, mask&EPFieldMaxRecvIOV)
-	assign(&a.MaxRequestIOV, b.MaxRequestIOV, mask&EPFieldMaxRequestIOV)
-	assign(&a.MaxRDMAReadIn, b.MaxRDMAReadIn, mask&EPFieldMaxRDMAReadIn)
-	assign(&a.MaxRDMAReadOut, b.MaxRDMAReadOut, mask&EPFieldMaxRDMAReadOut)
-	assign(&a.NoRDMAReadIn, b.NoRDMAReadIn, mask&EPFieldMaxRDMAReadIn)
-	assign(&a.NoRDMAReadOut, b.NoRDMAReadOut, mask&EPFieldMaxRDMAReadOut)
-	assign(&a.MaxRDMAReadIOV, b.MaxRDMAReadIOV, mask&EPFieldMaxRDMAReadIOV)
-	assign(&a.MaxRDMAWriteIOV, b.MaxRDMAWriteIOV, mask&EPFieldMaxRDMAWriteIOV)
-}
-
-// follow has the attributes of a direction follow its event dispatcher: they are 0 without one, which
-// stands for the defaults with one. It returns the mask with them.
-func (p *epParts) follow(mask EPParamMask) EPParamMask {
-	for _, f := range []struct {
-		of, field EPParamMask
-		evd       *EVD
-		value     *int
-	}{
-		{EPFieldRecvEVDHandle, EPFieldMaxRecvDTOs, p.recv, &p.attr.MaxRecvDTOs},
-		{EPFieldRequestEVDHandle, EPFieldMaxRequestDTOs, p.request, &p.attr.MaxRequestDTOs},
-		{EPFieldRequestEVDHandle, EPFieldMaxRequestIOV, p.request, &p.attr.MaxRequestIOV},
-	} {
-		if mask&f.of == 0 {
-			continue
+	former := p.attr
+	p.attr = param.Attr
+	assign(&p.attr.RecvCompletionFlags, former.RecvCompletionFlags, ^mask&EPFieldRecvCompletionFlags)
+	assign(&p.attr.RequestCompletionFlags, former.RequestCompletionFlags, ^mask&EPFieldRequestCompletionFlags)
+	follow := func(of EPParamMask, evd *EVD, field EPParamMask, value *int, now int32) {
+		if mask&of != 0 && mask&field == 0 {
+			mask |= field
+			if *value = int(now); evd == nil {
+				*value = 0
+			}
 		}
-		if f.evd == nil && mask&f.field == 0 {
-			*f.value = 0
-		}
-		mask |= f.field
 	}
+	follow(EPFieldRecvEVDHandle, p.recv, EPFieldMaxRecvDTOs, &p.attr.MaxRecvDTOs, now.MaxRecvDTOs)
+	follow(EPFieldRequestEVDHandle, p.request, EPFieldMaxRequestDTOs, &p.attr.MaxRequestDTOs, now.MaxRequestDTOs)
+	follow(EPFieldRequestEVDHandle, p.request, EPFieldMaxRequestIOV, &p.attr.MaxRequestIOV, now.MaxRequestIOV)
 	return mask
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/opening"
 )
 
 // neededRevision is the least revision of the native library that this package works
@@ -119,7 +120,7 @@ func needRevision(op string) error {
 	if revision >= neededRevision {
 		return nil
 	}
-	return wrongLibrary(op, "the loader found %s, which %s, and udat needs revision %d%s", cgo.FileOf(0, "dat_ia_openv"), having(revision), neededRevision, device.PassedOver("libdat2.so.2"))
+	return wrongLibrary(op, "the loader found %s, which %s, and udat needs revision %d%s", cgo.FileOf(0, "dat_ia_openv"), having(revision), neededRevision, opening.PassedOver("libdat2.so.2"))
 }
 
 // checkProviderLibrary fails if a provider's library is not of libdat2's revision, which

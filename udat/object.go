@@ -1,8 +1,6 @@
 package udat
 
 import (
-	"sync/atomic"
-
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/life"
 )
@@ -10,9 +8,14 @@ import (
 // object is what every kind of handle has in common.
 type object struct {
 	life.Object
-	handle  cgo.Handle
-	inUse   ReturnSubtype       // subtype of the error if Free finds users
-	context atomic.Pointer[any] // the program's own
+	handle cgo.Handle
+	inUse  ReturnSubtype // subtype of the error if Free finds users
+}
+
+// Object is anything that this package makes: an adapter, an endpoint, an event
+// dispatcher, and so on.
+type Object interface {
+	object() *object
 }
 
 const (

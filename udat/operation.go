@@ -1,6 +1,6 @@
 package udat
 
-import "slices"
+import "math"
 
 // Post is one operation of a batch: what PostSend, PostRecv, PostRDMARead or
 // PostRDMAWrite takes.
@@ -12,26 +12,18 @@ type Post struct {
 	Flags     CompletionFlags
 }
 
+// count returns a number for the library, which refuses one that is out of range.
+func count(n int) int32 { return int32(min(max(n, -1), math.MaxInt32)) }
+
 // operation describes operations of one kind.
 type operation struct {
-	call      string
-	dto       DTO             // its name in events, and for the library
-	needs     MemPriv         // of local memory
-	flags     CompletionFlags // flags that it may have
-	flagsArg  ReturnSubtype   // by which an error names the flags
-	remote    bool            // it has remote memory
-	limit     sizeLimit
-	attribute string // of the provider: FALSE if the device lacks the operation; "" if every device has it
+	call     string
+	dto      DTO             // its name in events, and for the library
+	needs    MemPriv         // of local memory
+	flags    CompletionFlags // flags that it may have
+	flagsArg ReturnSubtype   // by which an error names the flags
+	remote   bool            // it has remote memory
 }
-
-// sizeLimit says which of an endpoint's limits bounds the bytes of an operation.
-type sizeLimit uint8
-
-const (
-	limitMessage sizeLimit = iota
-	limitRDMA
-	limitNone // without a limit
-)
 
 const (
 	requestPostFlags = CompletionSuppress | CompletionSolicitedWait | CompletionUnsignalled | CompletionBarrierFence
@@ -43,13 +35,13 @@ const bindOp = "dat_rmr_bind"
 var (
 	opSend           = operation{call: "dat_ep_post_send", dto: DTOSend, needs: MemPrivLocalRead, flags: requestPostFlags, flagsArg: InvalidArg5}
 	opReceive        = operation{call: "dat_ep_post_recv", dto: DTOReceive, needs: MemPrivLocalWrite, flags: recvPostFlags, flagsArg: InvalidArg5}
-	opRDMARead       = operation{call: "dat_ep_post_rdma_read", dto: DTORDMARead, needs: MemPrivLocalWrite, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true, limit: limitRDMA}
-	opRDMAWrite      = operation{call: "dat_ep_post_rdma_write", dto: DTORDMAWrite, needs: MemPrivLocalRead, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true, limit: limitRDMA}
-	opRDMAWriteImmed = operation{call: "dat_ib_post_rdma_write_immed", dto: DTOIBRDMAWriteImmed, needs: MemPrivLocalRead, flags: requestPostFlags, flagsArg: InvalidArg7, remote: true, limit: limitRDMA, attribute: "DAT_IB_IMMED_DATA"}
-	opFetchAndAdd    = operation{call: "dat_ib_post_fetch_and_add", dto: DTOIBFetchAdd, needs: MemPrivLocalWrite, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true, attribute: "DAT_IB_FETCH_AND_ADD"}
-	opCmpAndSwap     = operation{call: "dat_ib_post_cmp_and_swap", dto: DTOIBCmpSwap, needs: MemPrivLocalWrite, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true, attribute: "DAT_IB_CMP_AND_SWAP"}
-	opSharedReceive  = operation{call: "dat_srq_post_recv", dto: DTOReceive, needs: MemPrivLocalWrite, limit: limitNone}
-	opBind           = operation{call: bindOp, dto: DTOBindMW, needs: knownPrivileges, flagsArg: InvalidArg8, limit: limitNone}
+	opRDMARead       = operation{call: "dat_ep_post_rdma_read", dto: DTORDMARead, needs: MemPrivLocalWrite, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true}
+	opRDMAWrite      = operation{call: "dat_ep_post_rdma_write", dto: DTORDMAWrite, needs: MemPrivLocalRead, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true}
+	opRDMAWriteImmed = operation{call: "dat_ib_post_rdma_write_immed", dto: DTOIBRDMAWriteImmed, needs: MemPrivLocalRead, flags: requestPostFlags, flagsArg: InvalidArg7, remote: true}
+	opFetchAndAdd    = operation{call: "dat_ib_post_fetch_and_add", dto: DTOIBFetchAdd, needs: MemPrivLocalWrite, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true}
+	opCmpAndSwap     = operation{call: "dat_ib_post_cmp_and_swap", dto: DTOIBCmpSwap, needs: MemPrivLocalWrite, flags: requestPostFlags, flagsArg: InvalidArg6, remote: true}
+	opSharedReceive  = operation{call: "dat_srq_post_recv", dto: DTOReceive, needs: MemPrivLocalWrite}
+	opBind           = operation{call: bindOp, dto: DTOBindMW, needs: knownPrivileges, flagsArg: InvalidArg8}
 )
 
 // batchedOperation returns what a Post does, nil for an operation that is not posted in a batch.
@@ -65,12 +57,4 @@ func batchedOperation(o DTO) *operation {
 		return &opRDMAWrite
 	}
 	return nil
-}
-
-var extensionOperations = []*operation{&opRDMAWriteImmed, &opFetchAndAdd, &opCmpAndSwap}
-
-// lackedBy reports whether the attributes deny the operation. The adapters' libraries
-// refuse it only when it is posted, if at all.
-func (op *operation) lackedBy(attributes []NamedAttr) bool {
-	return op.attribute != "" && slices.Contains(attributes, NamedAttr{op.attribute, "FALSE"})
 }

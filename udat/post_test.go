@@ -2,13 +2,12 @@ package udat_test
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/udat"
-	"github.com/goudat/goudat/udat/internal/notify"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -17,16 +16,12 @@ func TestPostRefusals(t *testing.T) {
 		unconnected := udattest.NewEndpoint(t, ia, nil)
 		want(t, unconnected.PostSend(one(unconnected.Segment(t, 0, 1)), 0, 0), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
 
-		attr := udattest.DefaultAttr(t, ia)
-		attr.MaxMessageSize, attr.MaxRDMASize = 200, 300
-		active, passive := udattest.Pair(t, ia, &attr)
-		whole := must(passive.Memory.RMRTriplet(0, 1000))
-		want(t, active.PostSend(one(active.Segment(t, 0, 201)), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg3)
-		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 301)), 0, whole, 0), udat.ErrInvalidParameter, udat.InvalidArg3)
+		active, passive := udattest.Pair(t, ia, nil)
 		remote := must(passive.Memory.RMRTriplet(0, 100))
 		want(t, active.PostSend(one(passive.Segment(t, 0, 1)), 0, 0), udat.ErrProtectionViolation)
 		want(t, active.PostSend(one(active.Segment(t, 0, 1)), 0, 1<<20), udat.ErrInvalidParameter, udat.InvalidArg5)
-		want(t, active.PostSend(make([]udat.Segment, 100), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg2)
+		want(t, active.PostSend(slices.Repeat(one(active.Segment(t, 0, 1)), 100), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg2)
+		want(t, active.PostRecv(slices.Repeat(one(active.Segment(t, 0, 1)), 100), 0, 0), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, active.PostRDMAWrite(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
 		want(t, active.PostRDMARead(one(active.Segment(t, 0, 101)), 0, remote, 0), udat.ErrInvalidParameter)
 		segments := []udat.Segment{active.Segment(t, 0, 1), {}}
@@ -141,32 +136,54 @@ func TestEmptySegments(t *testing.T) {
 // many as it can fills them all.
 func TestReadIntoManySegments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		attr, _, err := ia.Query()
+		limits, _, err := ia.Query()
 		want(t, err)
-		active, passive := udattest.Pair(t, ia, nil)
+		most := limits.MaxIOVSegmentsPerRead
+		attr := udattest.DefaultAttr(t, ia)
+		attr.MaxRequestIOV = min(most+1, limits.MaxIOVSegmentsPerDTO)
+		active, passive := udattest.Pair(t, ia, &attr)
 		remote := must(passive.Memory.RMRTriplet(0, 64))
 		fill(passive.Memory.Bytes(), 1)
-		for _, most := range []int{min(attr.MaxIOVSegmentsPerRead, active.Attr(t).MaxRequestIOV), 1} {
-			udat.LimitReads(ia, most)
-			segments := slices.Repeat(one(active.Segment(t, 0, 1)), most+1)
-			err = active.PostRDMARead(segments, 1, remote, 0)
-			want(t, err, udat.ErrInvalidParameter, udat.InvalidArg2)
-			wantDetail(t, err)
-			read := udat.Post{Operation: udat.DTORDMARead, Segments: segments, Remote: remote}
-			wantAccepted(t, active.EP, []udat.Post{read}, 0, udat.ErrInvalidParameter, udat.InvalidArg2)
-			if !status(t, active.EP).RequestIdle {
-				t.Error("a read that was refused is outstanding")
-			}
-			for i := range most {
-				segments[i] = active.Segment(t, i, 1)
-			}
-			want(t, active.PostRDMARead(segments[:most], 2, remote, 0))
-			wantCompletion(t, active.Request, 2, udat.DTOSuccess)
-			if !bytes.Equal(active.Memory.Bytes()[:most], passive.Memory.Bytes()[:most]) {
-				t.Errorf("a read into %d segments brings % x", most, active.Memory.Bytes()[:most])
-			}
-			clear(active.Memory.Bytes())
+		segments := slices.Repeat(one(active.Segment(t, 0, 1)), most+1)
+		err = active.PostRDMARead(segments, 1, remote, 0)
+		want(t, err, udat.ErrInvalidParameter, udat.InvalidArg2)
+		wantDetail(t, err)
+		read := udat.Post{Operation: udat.DTORDMARead, Segments: segments, Remote: remote}
+		wantAccepted(t, active.EP, []udat.Post{read}, 0, udat.ErrInvalidParameter, udat.InvalidArg2)
+		if !status(t, active.EP).RequestIdle {
+			t.Error("a read that was refused is outstanding")
 		}
+		for i := range most {
+			segments[i] = active.Segment(t, i, 1)
+		}
+		want(t, active.PostRDMARead(segments[:most], 2, remote, 0))
+		wantCompletion(t, active.Request, 2, udat.DTOSuccess)
+		if !bytes.Equal(active.Memory.Bytes()[:most], passive.Memory.Bytes()[:most]) {
+			t.Errorf("a read into %d segments brings % x", most, active.Memory.Bytes()[:most])
+		}
+	})
+}
+
+// A message that is longer than the adapter takes is refused, and does not end the connection.
+func TestLongMessages(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		if !takesSegments(t, ia, 2) {
+			return
+		}
+		active, passive := udattest.Pair(t, ia, nil)
+		long := slices.Repeat(one(udat.Lengthened(active.Segment(t, 0, 1), math.MaxUint32)), 2)
+		all := udat.RMRTriplet{SegmentLength: math.MaxUint32}
+		for _, err := range []error{
+			active.PostSend(long, 1, 0), active.PostRecv(long, 1, 0), second(active.PostBatch([]udat.Post{{Operation: udat.DTOSend, Segments: long}})),
+		} {
+			want(t, err, udat.ErrInvalidParameter, udat.InvalidArg3)
+			wantDetail(t, err)
+		}
+		want(t, active.PostRDMAWrite(long, 1, all, 0), udat.ErrInvalidParameter, udat.InvalidArg5)
+		want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 2, 0))
+		want(t, active.PostSend(one(active.Segment(t, 0, 8)), 1, 0))
+		wantCompletion(t, active.Request, 1, udat.DTOSuccess)
+		wantCompletion(t, passive.Recv, 2, udat.DTOSuccess)
 	})
 }
 
@@ -198,29 +215,5 @@ func TestPostWithoutRoom(t *testing.T) {
 		want(t, a.PostRecv(iov, 99, 0), noRoom...)
 		wantCompletion(t, short, 0, udat.DTOSuccess)
 		wantAccepted(t, a.EP, batch, 1, noRoom...)
-	})
-}
-
-// Posting lets others run where it takes long, as on a device that is a program.
-func TestPostsEndTimeslices(t *testing.T) {
-	if !udattest.InTestbed(t) {
-		return // elsewhere the device may be another
-	}
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		active, passive := udattest.Pair(t, ia, nil)
-		remote := must(passive.Memory.RMRTriplet(0, 8))
-		write := udat.Post{Operation: udat.DTORDMAWrite, Segments: one(active.Segment(t, 0, 8)), Cookie: 1, Remote: remote}
-		for name, post := range map[string]func(){
-			"alone":   func() { want(t, active.EP.PostRDMAWrite(write.Segments, 1, remote, 0)) },
-			"a batch": func() { postAll(t, active.EP, []udat.Post{write}) },
-		} {
-			await(t, name+": the end of a timeslice", func() bool {
-				time.Sleep(6 * time.Millisecond) // a timeslice is over
-				post()
-				ended := !notify.SliceOver() // since it is another's
-				wantCompletion(t, active.Request, 1, udat.DTOSuccess)
-				return ended
-			})
-		}
 	})
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/datconf"
 	"github.com/goudat/goudat/udat/internal/logging"
+	"github.com/goudat/goudat/udat/internal/opening"
 )
 
 // provider is an entry of the library's dynamic registry: a provider library that
@@ -121,7 +123,7 @@ func addProvider(op, name, library, instanceData string) (*provider, error) {
 		if err := fileLimit(op, 1); err != nil {
 			return nil, err
 		}
-		return nil, failed("the provider's library cannot be loaded: %s", device.LoadFailure(library, message))
+		return nil, failed("the provider's library cannot be loaded: %s", opening.LoadFailure(library, message))
 	}
 	if !cgo.IsProvider(loaded) {
 		cgo.DLClose(loaded)
@@ -163,14 +165,14 @@ func (p *provider) drop() {
 // libraryOfEntry returns the library that an entry of dat.conf opens with. It fails if that
 // is not one that this package works with. If none loads, libdat2 fails, too.
 func libraryOfEntry(op, name string) (string, error) {
-	for _, file := range device.LibrariesOf(name) {
-		library, _ := cgo.DLOpen(file)
+	for _, e := range datconf.Find(name) {
+		library, _ := cgo.DLOpen(e.Library)
 		if library == 0 {
 			continue
 		}
 		defer cgo.DLClose(library)
 		if cgo.IsProvider(library) {
-			return file, checkProviderLibrary(op, library)
+			return e.Library, checkProviderLibrary(op, library)
 		}
 	}
 	return "", nil
@@ -185,7 +187,7 @@ func providerOf(op, name string) (*provider, error) {
 	if p := providers[name]; p != nil {
 		return p, nil
 	}
-	a, err := device.FindAdapter(name)
+	a, err := opening.FindAdapter(name)
 	if err != nil {
 		return nil, logged(&Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg1), Detail: err.Error()})
 	}
@@ -211,7 +213,7 @@ func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 		return withProblem(op, Return(r), fmt.Errorf("%w: that of %q was removed while adapters of this program had it open: close all of them, and open again", device.ProblemNoDevice, name))
 	}
 	if p != nil {
-		return notOpened(op, r, device.WhyNotOpened(p.libraryName, p.instanceData))
+		return notOpened(op, r, opening.WhyNotOpened(p.libraryName, p.instanceData))
 	}
 	infos, err := configProviders()
 	if err != nil {
@@ -222,7 +224,7 @@ func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 		known = append(known, i.IAName)
 	}
 	usable := slices.ContainsFunc(infos, func(i ProviderInfo) bool { return i.IAName == name && i.opens() })
-	return notOpened(op, r, device.WhyEntryNotOpened(name, known, usable))
+	return notOpened(op, r, opening.WhyEntryNotOpened(name, known, usable))
 }
 
 // notOpened returns the error of an adapter that did not open. For want of files the libraries

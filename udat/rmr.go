@@ -70,8 +70,9 @@ const remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemot
 // It cannot be freed while the region is bound to it. flags must be CompletionDefault.
 // When a bind fails, the region is bound to nothing.
 //
-// It fails with ErrInvalidState unless the endpoint is connected, until the completion
-// of another bind of the region is taken, and for the end of no binding; with
+// In DISCONNECTED it completes with DTOErrFlushed. It fails with ErrInvalidState before
+// a connection and in DISCONNECT_PENDING, until the completion of another bind of the
+// region is taken, and for the end of no binding; with
 // ErrProtectionViolation unless the region, the endpoint and the memory are in one
 // protection zone; with ErrPrivilegesViolation, ErrInvalidParameter, and, for want of
 // room, as PostSend. Nothing is posted then.
@@ -81,47 +82,27 @@ const remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemot
 //	    IN DAT_MEM_PRIV_FLAGS mem_priv, IN DAT_VA_TYPE va_type, IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_RMR_COOKIE user_cookie, IN DAT_COMPLETION_FLAGS completion_flags,
 //	    OUT DAT_RMR_CONTEXT *context)
-func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
+func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (triplet RMRTriplet, err error) {
 	if ep == nil {
 		return RMRTriplet{}, rmr.object().unusableOr(bindOp, InvalidHandleRMR, ep.object().unusable(bindOp, InvalidHandleEP))
 	}
-	triplet, err := rmr.bind(segment, privileges, ep, cookie, flags)
-	return triplet, ep.addState(bindOp, err)
-}
-
-func checkBindPrivileges(segment Segment, privileges MemPriv) error {
-	switch {
-	case segment.Len() == 0:
-		return nil
-	case privileges&remotePrivileges == 0 || privileges&^knownPrivileges != 0:
-		return refuse(bindOp, ErrInvalidParameter, InvalidArg4, "the privileges are %v, they must have some of MemPrivRemoteRead, MemPrivRemoteWrite and MemPrivIBRemoteAtomic", privileges)
-	case segment.lmr.privileges&MemPrivLocalWrite == 0:
-		return refuse(bindOp, ErrPrivilegesViolation, PrivilegesWrite, "the memory has the privileges %v: register it with MemPrivLocalWrite, which windows need", segment.lmr.privileges)
-	}
-	return nil
-}
-
-func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (RMRTriplet, error) {
 	q := &ep.request
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	defer func() { ep.ia.refusedPost(err) }()
 	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
 		return RMRTriplet{}, err
 	}
 	defer rmr.obj.Leave()
-	if err := checkBindPrivileges(segment, privileges); err != nil {
-		return RMRTriplet{}, err
-	}
 	iov := []Segment{segment}
 	if segment.Len() == 0 {
 		segment, iov, privileges = Segment{}, nil, 0
+	} else if privileges&remotePrivileges == 0 || privileges&^knownPrivileges != 0 {
+		return RMRTriplet{}, refuse(bindOp, ErrInvalidParameter, InvalidArg4, "the privileges are %v, they must have some of MemPrivRemoteRead, MemPrivRemoteWrite and MemPrivIBRemoteAtomic", privileges)
 	}
-	q.makeRoom(1)
-	if err := q.add(&opBind, &Post{Segments: iov, Cookie: cookie, Flags: flags}); err != nil {
+	q.posts, q.iov = q.posts[:0], q.iov[:0]
+	if err := q.add(&opBind, &Post{Segments: iov, Cookie: cookie, Flags: flags}, argument{&ep.obj, InvalidHandleEP}); err != nil {
 		return RMRTriplet{}, err
-	}
-	if rmr.pz != q.pz {
-		return RMRTriplet{}, refuse(bindOp, ErrProtectionViolation, NoSubtype, "the region is not in the endpoint's protection zone: create it there")
 	}
 	var lmr cgo.LMRHandle
 	if segment.lmr != nil {
@@ -135,7 +116,7 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	context, r := cgo.RMRBind(rmr.handle, lmr, &segment.triplet, cgo.MemPriv(privileges), cgo.VATypeVA, ep.handle, cookie, cgo.CompletionFlags(flags))
 	if !r.OK() {
 		rmr.lmr.Store(former)
-		return RMRTriplet{}, rmr.checkBind(segment, r)
+		return RMRTriplet{}, rmr.checkBind(q, segment, r)
 	}
 	ep.ia.counters.Load().posted(1)
 	if segment.lmr == nil {
@@ -144,10 +125,15 @@ func (rmr *RMR) bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	return RMRTriplet{VirtualAddress: segment.triplet.VirtualAddress, SegmentLength: segment.triplet.SegmentLength, RMRContext: context}, nil
 }
 
-// checkBind is checkPost for a bind. What the library refuses in the state of the region, it refuses without a subtype.
-func (rmr *RMR) checkBind(segment Segment, r cgo.Return) error {
-	if r.Type() != cgo.InvalidState || ReturnSubtype(r.Subtype()) != NoSubtype {
-		return checkPost(bindOp, r)
+// checkBind is workQueue.refused for a bind. What the library refuses in the state of the region, it refuses without a subtype.
+func (rmr *RMR) checkBind(q *workQueue, segment Segment, r cgo.Return) error {
+	switch t := ReturnType(r.Type()); {
+	case t == ErrProtectionViolation:
+		return refuse(bindOp, t, NoSubtype, "the region is not in the endpoint's protection zone: create it there")
+	case t == ErrPrivilegesViolation:
+		return refuse(bindOp, t, PrivilegesWrite, "the memory has the privileges %v: register it with MemPrivLocalWrite, which windows need", segment.lmr.privileges)
+	case t != ErrInvalidState || ReturnSubtype(r.Subtype()) != NoSubtype:
+		return q.refused(&opBind, len(q.iov), r)
 	}
 	var param cgo.RMRParam
 	if segment.lmr == nil && cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param).OK() && param.LMRTriplet.SegmentLength == 0 {

@@ -121,7 +121,8 @@ func TestRMRBindRefuses(t *testing.T) {
 				want       []error
 			}{
 				"no endpoint":        {segment, read, nil, 0, []error{udat.ErrInvalidHandle, udat.InvalidHandleEP}},
-				"unconnected":        {unconnected.Segment(t, 0, 8), read, unconnected.EP, 0, []error{udat.ErrProtectionViolation}},
+				"unconnected":        {unconnected.Segment(t, 0, 8), read, unconnected.EP, 0, []error{udat.ErrInvalidState, udat.InvalidStateEPUnconnected}},
+				"region's zone":      {p.peer.Segment(t, 0, 8), read, p.peer.EP, 0, []error{udat.ErrProtectionViolation}},
 				"memory's zone":      {p.peer.Segment(t, 0, 8), read, owner, 0, []error{udat.ErrProtectionViolation}},
 				"local privileges":   {segment, udat.MemPrivLocalRead, owner, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
 				"unknown privileges": {segment, read | 1<<20, owner, 0, []error{udat.ErrInvalidParameter, udat.InvalidArg4}},
@@ -140,9 +141,43 @@ func TestRMRBindRefuses(t *testing.T) {
 		if err := second(rmr.Bind(udat.Segment{}, 0, owner, 1, 0)); !strings.Contains(err.Error(), "bound to nothing") {
 			t.Errorf("the end of no binding: %v", err)
 		}
-		other := must(udat.CreateRMR(unconnected.PZ))
-		want(t, second(other.Bind(unconnected.Segment(t, 0, 8), read, unconnected.EP, 1, 0)), udat.ErrInvalidState, udat.InvalidStateEPUnconnected)
-		want(t, other.Free())
+	})
+}
+
+// In DISCONNECTED a bind is flushed, as other requests are, and leaves the region bound to nothing: behind
+// requests that the adapter flushes, and alone.
+func TestRMRBindFlushed(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
+		rmr, owner, segment := p.newRMR(t), p.owner.EP, p.owner.Segment(t, 0, 8)
+		flushed := func(sends int) {
+			for range sends {
+				wantCompletion(t, p.owner.Request, 1, udat.DTOErrFlushed)
+			}
+			bind := udattest.Expect(t, p.owner.Request, udat.EventRMRBindCompletion)
+			if bind.Cookie != 2 || bind.RMR() != rmr {
+				t.Errorf("the completion is %+v", bind)
+			}
+			want(t, bind.Err(), udat.DTOErrFlushed)
+			if param := must(rmr.Query()); param.LMR != nil || param.Length != 0 {
+				t.Errorf("after a bind that was flushed the region says %+v", param)
+			}
+		}
+		p.bind(t, rmr, segment, udat.MemPrivRemoteRead)
+		const sends = 4
+		for range sends { // the peer has no receives
+			want(t, owner.PostSend(one(segment), 1, 0))
+		}
+		want(t, owner.Disconnect(udat.CloseAbrupt))
+		want(t, second(rmr.Bind(segment, udat.MemPrivRemoteRead, owner, 2, 0)))
+		flushed(sends)
+		udattest.Expect(t, p.owner.Connect, udat.EventConnectionDisconnected)
+		for range 2 {
+			want(t, owner.PostSend(one(segment), 1, 0))
+			want(t, second(rmr.Bind(segment, udat.MemPrivRemoteRead, owner, 2, 0)))
+			flushed(1)
+		}
+		want(t, second(rmr.Bind(udat.Segment{}, 0, owner, 2, 0)), udat.ErrInvalidState)
+		want(t, p.owner.Memory.Free()) // nothing is bound to it
 	})
 }
 

@@ -2,7 +2,6 @@ package udat
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
@@ -45,19 +44,18 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, err
 	}
 	defer leave()
-	switch {
-	case ia.attr.MaxSRQs == 0:
-		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no shared receive queues: post receives to each endpoint instead", ia.attr.AdapterName)
-	case attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > ia.attr.MaxRecvPerSRQ:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, make it 1 to %d, the limit of %s", attr.MaxRecvDTOs, ia.attr.MaxRecvPerSRQ, ia.attr.AdapterName)
-	case attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > ia.attr.MaxIOVSegmentsPerDTO:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvIOV is %d, make it 1 to %d, the limit of %s", attr.MaxRecvIOV, ia.attr.MaxIOVSegmentsPerDTO, ia.attr.AdapterName)
-	case attr.LowWatermark < 0 || attr.LowWatermark > attr.MaxRecvDTOs:
+	if attr.LowWatermark < 0 || attr.LowWatermark > attr.MaxRecvDTOs {
 		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "LowWatermark is %d, make it 0 to MaxRecvDTOs, %d", attr.LowWatermark, attr.MaxRecvDTOs)
 	}
-	native := cgo.SRQAttr{MaxRecvDTOs: int32(attr.MaxRecvDTOs), MaxRecvIOV: int32(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
+	native := cgo.SRQAttr{MaxRecvDTOs: count(attr.MaxRecvDTOs), MaxRecvIOV: count(attr.MaxRecvIOV), LowWatermark: cgo.SRQLWDefault}
 	handle, r := cgo.SRQCreate(ia.handle, pz.handle, &native)
-	if r.Type() == cgo.InvalidParameter {
+	switch most := &ia.attr; {
+	case r.Type() == cgo.ModelNotSupported:
+		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "the device %s has no shared receive queues: post receives to each endpoint instead", most.AdapterName)
+	case r.Type() == cgo.InvalidParameter && r.Subtype() == cgo.InvalidArg3:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg3, "MaxRecvDTOs is %d, make it 1 to %d, and MaxRecvIOV %d, make it 1 to %d, the limits of %s",
+			attr.MaxRecvDTOs, most.MaxRecvPerSRQ, attr.MaxRecvIOV, most.MaxIOVSegmentsPerDTO, most.AdapterName)
+	case r.Type() == cgo.InvalidParameter:
 		return nil, withProblem(op, Return(r), fmt.Errorf("%w: MaxRecvDTOs %d and MaxRecvIOV %d, though each is within the limits of %s: ask for fewer segments, or fewer receives",
 			device.ProblemRefusedAttributes, attr.MaxRecvDTOs, attr.MaxRecvIOV, ia.attr.AdapterName))
 	}
@@ -65,8 +63,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, err
 	}
 	srq := &SRQ{ia: ia, handle: handle}
-	q := &srq.queue
-	q.handle, q.pz, q.maxIOV, q.maxBytes[limitNone], q.iwarp = cgo.Handle(handle), pz, attr.MaxRecvIOV, math.MaxUint32, ia.iwarp
+	srq.queue.handle, srq.queue.pz = cgo.Handle(handle), pz
 	srq.obj.born("shared receive queue", cgo.Handle(handle), InvalidStateSRQInUse, srq.Free, &ia.obj.Object, &pz.obj.Object)
 	ia.addObject(srq)
 	if attr.LowWatermark > 0 { // now that its event finds the queue
@@ -102,23 +99,18 @@ func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	}
 	q := &srq.queue
 	q.mu.Lock()
-	q.makeRoom(1)
-	err := q.add(&opSharedReceive, &Post{Segments: iov, Cookie: cookie})
+	q.posts, q.iov = q.posts[:0], q.iov[:0]
+	err := q.add(&opSharedReceive, &Post{Segments: iov, Cookie: cookie}, argument{&srq.obj, InvalidHandleSRQ})
 	if err == nil {
 		if r := cgo.SRQPostRecv(srq.handle, q.iov, cookie); !r.OK() {
-			err = checkPost(op, r)
+			err = q.refused(&opSharedReceive, len(q.iov), r)
 		}
 	}
 	q.mu.Unlock()
-	switch {
-	case err == nil:
+	if err == nil {
 		srq.ia.counters.Load().posted(1)
-	case srq.ia != nil:
-		srq.ia.counters.Load().refusedPost()
 	}
-	if err == errNotReady {
-		return srq.obj.unusable(op, InvalidHandleSRQ)
-	}
+	srq.ia.refusedPost(err)
 	return err
 }
 
@@ -144,7 +136,7 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	if r := cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, &native); !r.OK() {
 		return SRQParam{}, check(op, r)
 	}
-	attr := SRQAttr{MaxRecvDTOs: int(native.MaxRecvDTOs), MaxRecvIOV: srq.queue.maxIOV, LowWatermark: max(int(native.LowWatermark), 0)}
+	attr := SRQAttr{MaxRecvDTOs: int(native.MaxRecvDTOs), MaxRecvIOV: int(native.MaxRecvIOV), LowWatermark: max(int(native.LowWatermark), 0)}
 	return SRQParam{IA: srq.ia, PZ: srq.queue.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, nil
 }
 
@@ -163,14 +155,14 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 		return err
 	}
 	defer srq.obj.Leave()
-	if most := srq.ia.attr.MaxRecvPerSRQ; maxRecvDTOs < 1 || maxRecvDTOs > most {
-		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue is to take %d receives, make it 1 to %d, the limit of %s", maxRecvDTOs, most, srq.ia.attr.AdapterName)
-	}
 	srq.queue.mu.Lock()
 	defer srq.queue.mu.Unlock()
-	r := cgo.SRQResize(srq.handle, int32(maxRecvDTOs))
-	if r.Type() == cgo.ModelNotSupported {
-		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s cannot resize shared receive queues: create another", srq.ia.attr.AdapterName)
+	r := cgo.SRQResize(srq.handle, count(maxRecvDTOs))
+	switch most := &srq.ia.attr; r.Type() {
+	case cgo.InvalidParameter:
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the queue is to take %d receives, make it 1 to %d, the limit of %s", maxRecvDTOs, most.MaxRecvPerSRQ, most.AdapterName)
+	case cgo.ModelNotSupported:
+		return refuse(op, ErrModelNotSupported, NoSubtype, "the device %s cannot resize shared receive queues: create another", most.AdapterName)
 	}
 	return checkState(op, r, "more receives are outstanding, or the low watermark is higher: take completions, or call SetLowWatermark")
 }
@@ -189,10 +181,7 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	defer srq.obj.Leave()
 	srq.queue.mu.Lock()
 	defer srq.queue.mu.Unlock()
-	r := cgo.InvalidParameter.Return()
-	if lowWatermark == int(int32(lowWatermark)) {
-		r = cgo.SRQSetLW(srq.handle, int32(lowWatermark))
-	}
+	r := cgo.SRQSetLW(srq.handle, count(lowWatermark))
 	if r.Type() == cgo.InvalidParameter {
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the low watermark is %d, make it 0 to MaxRecvDTOs", lowWatermark)
 	}

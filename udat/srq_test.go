@@ -3,6 +3,7 @@ package udat_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -125,7 +126,7 @@ func TestSRQRefuses(t *testing.T) {
 			t.Errorf("the endpoint says that its queue is %v", param.SRQ)
 		}
 		other := udattest.NewEndpoint(t, ia, nil)
-		want(t, s.srq.PostRecv([]udat.Segment{{}, {}, {}}, 1), udat.ErrInvalidParameter, udat.InvalidArg2)
+		want(t, s.srq.PostRecv(slices.Repeat(one(s.Segment(t, 0, 8)), 3), 1), udat.ErrInvalidParameter, udat.InvalidArg2)
 		want(t, s.srq.PostRecv(one(other.Segment(t, 0, 8)), 1), udat.ErrProtectionViolation)
 		for _, length := range []int{-1, 0, most.MaxRecvPerSRQ + 1} {
 			want(t, s.srq.Resize(length), udat.ErrInvalidParameter, udat.InvalidArg2)

@@ -68,8 +68,12 @@ func (c *counters) posted(accepted int) {
 	}
 }
 
-func (c *counters) refusedPost() {
-	if c != nil {
+// refusedPost counts a post that ends with err. The adapter is nil for an object that was not made.
+func (ia *IA) refusedPost(err error) {
+	if err == nil || ia == nil {
+		return
+	}
+	if c := ia.counters.Load(); c != nil {
 		c.refusedPosts.Add(1)
 	}
 }

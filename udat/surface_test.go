@@ -37,13 +37,10 @@ var functions = map[string]any{
 	"CreateRMR":          udat.CreateRMR,
 	"CreateRSP":          udat.CreateRSP,
 	"CreateSRQ":          udat.CreateSRQ,
-	"GetConsumerContext": udat.GetConsumerContext,
-	"GetHandleType":      udat.GetHandleType,
 	"Open":               udat.Open,
 	"Providers":          udat.Providers,
 	"RegisterMemory":     udat.RegisterMemory,
 	"RegisterProvider":   udat.RegisterProvider,
-	"SetConsumerContext": udat.SetConsumerContext,
 	"Strerror":           udat.Strerror,
 	"UnregisterProvider": udat.UnregisterProvider,
 }

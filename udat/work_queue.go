@@ -1,69 +1,22 @@
 package udat
 
 import (
-	"errors"
-	"math"
-	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/notify"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // A workQueue is one of the library's queues of operations: the receives or the requests of an
 // endpoint, or a shared receive queue. The library does not lock posts, so mu does.
 type workQueue struct {
-	mu       sync.Mutex
-	handle   cgo.Handle // 0 once the endpoint, or the shared receive queue, is freed
-	ep       *EP        // nil for a shared receive queue
-	pz       *PZ
-	maxIOV   int // -1 if nothing can be posted
-	maxBytes [limitNone + 1]uint32
-	iwarp    bool
-	noReads  bool
-	refusal  *refusal // nil if operations can be posted
+	mu     sync.Mutex
+	handle cgo.Handle // 0 once the endpoint, or the shared receive queue, is freed
+	ep     *EP        // nil for a shared receive queue
+	pz     *PZ
 
 	iov   []cgo.LMRTriplet // scratch
 	posts []cgo.Post       // scratch
-}
-
-// refusal is an ErrInvalidState that does not depend on the operation.
-type refusal struct {
-	subtype ReturnSubtype
-	detail  string
-}
-
-var (
-	refuseForSRQ = &refusal{InvalidStateSRQInUse, "the endpoint receives through a shared receive queue: post to that"}
-	refuseForEVD = &refusal{InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: set one with CreateEP or Modify"}
-)
-
-// init sets up a queue for new attributes. The caller holds mu, unless the endpoint is
-// new.
-func (q *workQueue) init(ep *EP, p *epParts) {
-	evd := p.recv
-	q.maxIOV, q.refusal = p.attr.MaxRecvIOV, nil
-	if q == &ep.request {
-		evd, q.maxIOV = p.request, p.attr.MaxRequestIOV
-	} else if p.srq != nil {
-		q.maxIOV, q.refusal = -1, refuseForSRQ
-	}
-	if evd == nil {
-		q.maxIOV, q.refusal = -1, refuseForEVD
-	}
-	q.ep, q.handle, q.pz, q.iwarp = ep, cgo.Handle(ep.handle), p.pz, ep.ia.iwarp
-	q.maxBytes = [...]uint32{limitMessage: p.attr.MaxMessageSize, limitRDMA: p.attr.MaxRDMASize, limitNone: math.MaxUint32}
-	q.noReads = p.attr.MaxRDMAReadOut == 0
-	q.makeRoom(1)
-}
-
-// makeRoom empties the queue's lists, and makes room for n operations.
-func (q *workQueue) makeRoom(n int) {
-	if q.posts, q.iov = q.posts[:0], q.iov[:0]; cap(q.posts) < n {
-		q.posts = make([]cgo.Post, 0, n)
-	}
 }
 
 // post posts an operation of any kind. operands are those of the extension's operations: see
@@ -74,11 +27,11 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 	}
 	q := ep.queue(op)
 	q.mu.Lock()
-	q.makeRoom(1)
-	err := q.add(op, p)
+	q.posts, q.iov = q.posts[:0], q.iov[:0]
+	err := q.add(op, p, argument{&ep.obj, InvalidHandleEP})
 	if err == nil {
 		if r := cgo.EPPost(cgo.EPHandle(q.handle), &q.posts[0], q.iov, operands); !r.OK() {
-			err = checkPost(op.call, r)
+			err = q.refused(op, len(q.iov), r)
 		} else {
 			ep.ia.counters.Load().posted(1)
 			if ep.shadow != nil {
@@ -87,13 +40,8 @@ func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 		}
 	}
 	q.mu.Unlock() // without a defer: see shadow.Assert
-	if q == &ep.request && ep.yieldDue() {
-		runtime.Gosched()
-	}
-	if err == nil {
-		return nil
-	}
-	return ep.addState(op.call, err)
+	ep.ia.refusedPost(err)
+	return err
 }
 
 // queue returns the queue that an operation is posted to.
@@ -104,108 +52,75 @@ func (ep *EP) queue(op *operation) *workQueue {
 	return &ep.request
 }
 
-// add checks an operation, and adds its native form to q.posts and q.iov. The caller holds mu, and
-// has made room.
-func (q *workQueue) add(op *operation, p *Post) error {
-	segments := p.Segments // once: a program that changes it meanwhile must not break more than its post
-	if q.handle == 0 || p.Flags&^op.flags != 0 || len(segments) > q.maxIOV || cap(q.iov)-len(q.iov) <= len(segments) {
-		if err := q.admit(op, len(segments), p.Flags); err != nil {
-			return err
-		}
+// add adds the native form of an operation to q.posts and q.iov. It refuses what the library cannot see, or
+// does not look at. The caller holds mu; owner is what the queue belongs to.
+func (q *workQueue) add(op *operation, p *Post, owner argument) error {
+	switch {
+	case q.handle == 0:
+		return owner.object.unusable(op.call, owner.invalid)
+	case p.Flags&^op.flags != 0:
+		return refuse(op.call, ErrInvalidParameter, op.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", p.Flags, op.flags)
 	}
-	iov, n := q.iov[:cap(q.iov)], len(q.iov)
-	total := uint64(0)
+	segments := p.Segments // once: a program that changes it meanwhile must not break more than its post
+	total, iov := uint64(0), q.iov
 	for i := range segments {
 		s := &segments[i]
 		if lmr := s.lmr; lmr == nil || lmr.pz != q.pz || lmr.postPrivileges.Load()&uint32(op.needs) == 0 {
 			return lmr.refuse(op, i, q.pz)
 		}
-		if s.triplet.SegmentLength == 0 && q.iwarp {
-			continue // the kernel's soft-iWARP takes it for the end of the list
-		}
 		total += uint64(s.triplet.SegmentLength)
-		iov[n] = s.triplet
-		n++
+		iov = append(iov, s.triplet)
 	}
-	if total == 0 && q.iwarp && op.needs == MemPrivLocalWrite {
-		// Soft-iWARP refuses a receive without segments. For an RDMA read without segments it
-		// uses the segment of an earlier operation.
-		iov[n] = cgo.LMRTriplet{}
-		n++
+	if op.remote && total > uint64(p.Remote.SegmentLength) {
+		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or ask the peer for more of its memory", total, p.Remote.SegmentLength)
 	}
-	if total > uint64(q.maxBytes[op.limit]) {
-		return refuse(op.call, ErrInvalidParameter, InvalidArg3, "the operation has %d bytes, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxMessageSize and MaxRDMASize", total, q.maxBytes[op.limit])
-	}
-	q.posts = q.posts[:len(q.posts)+1]
-	post := &q.posts[len(q.posts)-1]
-	post.Operation, post.Segments = op.dto.native(), uint32(n-len(q.iov))
-	post.Cookie, post.Flags = p.Cookie, cgo.CompletionFlags(p.Flags)
-	q.iov = q.iov[:n]
-	if !op.remote {
-		return nil
-	}
-	if op == &opRDMARead && q.iwarp {
-		post.Flags &^= cgo.CompletionBarrierFence // reads are done in order there, and soft-iWARP takes a fenced one for an error
-	}
-	post.Remote = cgo.RMRTriplet(p.Remote)
-	return q.checkRemote(op, int(post.Segments), total, &p.Remote)
-}
-
-// admit makes room for the segments of an operation, and one more. It returns an error if the
-// operation does not suit the queue.
-func (q *workQueue) admit(op *operation, segments int, flags CompletionFlags) error {
-	switch {
-	case q.handle == 0:
-		return errNotReady
-	case flags&^op.flags != 0:
-		return refuse(op.call, ErrInvalidParameter, op.flagsArg, "the completion flags are %v, they may have %v: leave CompletionDefault", flags, op.flags)
-	case q.refusal != nil:
-		return refuse(op.call, ErrInvalidState, q.refusal.subtype, "%s", q.refusal.detail)
-	case segments <= q.maxIOV:
-		q.iov = slices.Grow(q.iov, segments+1)
-		return nil
-	case op == &opSharedReceive:
-		return refuse(op.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the queue takes at most %d: post several receives, or raise SRQAttr.MaxRecvIOV", segments, q.maxIOV)
-	}
-	return refuse(op.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, the endpoint takes at most %d: post several operations, or raise EPAttr.MaxRecvIOV and MaxRequestIOV", segments, q.maxIOV)
-}
-
-// checkRemote checks the remote memory of an operation, and what else only operations with
-// remote memory need.
-func (q *workQueue) checkRemote(op *operation, segments int, total uint64, remote *RMRTriplet) error {
-	ia := q.ep.ia
-	switch {
-	case total > uint64(remote.SegmentLength):
-		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation has %d bytes, the remote memory %d: shorten the segments, or ask the peer for more of its memory", total, remote.SegmentLength)
-	case op.attribute != "" && slices.Contains(ia.unsupported, op):
-		return refuse(op.call, ErrNotImplemented, NoSubtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
-	case op != &opRDMARead:
-		return nil
-	case segments > ia.attr.MaxIOVSegmentsPerRead:
-		// The library takes them, and soft-iWARP then reads into the first segment alone.
-		return refuse(op.call, ErrInvalidParameter, InvalidArg2, "there are %d segments, an RDMA read of %s takes at most %d: post several reads", segments, ia.attr.AdapterName, ia.attr.MaxIOVSegmentsPerRead)
-	case q.misread(total, remote):
-		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the operation reads %d bytes across two pages of the peer's memory, and soft-iWARP returns wrong bytes for such a read of at most %d: read each page's part by itself, or read more", total, mostMisread)
-	case q.noReads:
-		return refuse(op.call, ErrInvalidParameter, NoSubtype, "the endpoint was made without RDMA reads: leave EPAttr.NoRDMAReadOut false")
-	}
+	q.posts = append(q.posts, cgo.Post{Operation: op.dto.native(), Segments: uint32(len(segments)), Cookie: p.Cookie,
+		Remote: cgo.RMRTriplet(p.Remote), Flags: cgo.CompletionFlags(p.Flags)})
+	q.iov = iov
 	return nil
 }
 
-// yieldDue reports whether other goroutines should run now that requests were posted.
-func (ep *EP) yieldDue() bool { return ep.ia != nil && ep.ia.software && notify.SliceOver() }
-
-// checkPost is check for the library's refusal of an operation.
-func checkPost(op string, r cgo.Return) error {
-	switch {
-	case r.Type() != cgo.InsufficientResources:
-		return check(op, r)
-	case r.Subtype() == cgo.ResourceTEVD:
-		return refuse(op, ErrInsufficientResources, ResourceTEVD, "outstanding operations and completions that were not taken fill the event dispatcher: take completions, or make it longer with Resize")
-	case op == opSharedReceive.call:
-		return refuse(op, ErrInsufficientResources, ResourceMemory, "as many receives of the queue are outstanding as may be: take completions, or see Resize")
+// refused is check for the library's refusal of an operation with so many segments. The caller holds mu.
+func (q *workQueue) refused(op *operation, segments int, r cgo.Return) error {
+	ia, subtype := q.pz.ia, ReturnSubtype(r.Subtype())
+	queue, room, iov, most := "shared receive queue", "see SRQ.Resize", "SRQAttr.MaxRecvIOV", ia.attr.MaxIOVSegmentsPerDTO
+	var p cgo.EPParam
+	if q.ep != nil {
+		cgo.EPQuery(q.ep.handle, cgo.EPFieldEPAttrAll, &p)
+		evd := q.ep.parts.request
+		queue, room, iov, most = "endpoint", "raise EPAttr.MaxRequestDTOs", "EPAttr.MaxRequestIOV", int(p.EPAttr.MaxRequestIOV)
+		if op == &opReceive {
+			evd, room, iov, most = q.ep.parts.recv, "raise EPAttr.MaxRecvDTOs", "EPAttr.MaxRecvIOV", int(p.EPAttr.MaxRecvIOV)
+		}
+		if evd == nil {
+			return refuse(op.call, ErrInvalidState, InvalidStateEPNotReady, "the endpoint was made without an event dispatcher for the completions: set one with CreateEP or Modify")
+		}
 	}
-	return refuse(op, ErrInsufficientResources, ResourceMemory, "as many operations of the endpoint are outstanding as may be: take completions, or raise EPAttr.MaxRecvDTOs or MaxRequestDTOs")
+	switch t := ReturnType(r.Type()); {
+	case t == ErrInsufficientResources && subtype == ResourceTEVD:
+		return refuse(op.call, t, subtype, "outstanding operations and completions that were not taken fill the event dispatcher: take completions, or make it longer with Resize")
+	case t == ErrInsufficientResources:
+		return refuse(op.call, t, ResourceMemory, "as many operations of the %s are outstanding as may be: take completions, or %s", queue, room)
+	case t == ErrInvalidParameter && subtype == InvalidArg2 && op == &opRDMARead && segments > ia.attr.MaxIOVSegmentsPerRead:
+		return refuse(op.call, t, subtype, "there are %d segments, an RDMA read of %s takes at most %d: post several reads", segments, ia.attr.AdapterName, ia.attr.MaxIOVSegmentsPerRead)
+	case t == ErrInvalidParameter && subtype == InvalidArg2:
+		return refuse(op.call, t, subtype, "there are %d segments, the %s takes at most %d: post several operations, or raise %s", segments, queue, most, iov)
+	case t == ErrInvalidParameter && subtype == InvalidArg3:
+		return refuse(op.call, t, subtype, "the operation has more bytes than %s takes, IAAttr.MaxMessageSize, %d: post several operations", ia.attr.AdapterName, ia.attr.MaxMessageSize)
+	case t == ErrInvalidParameter && op.remote && op.needs == MemPrivLocalWrite && p.EPAttr.MaxRDMAReadOut == 0:
+		return refuse(op.call, t, subtype, "the endpoint was made without RDMA reads, which atomic operations need too: leave EPAttr.NoRDMAReadOut false")
+	case t == ErrInvalidState && subtype == InvalidStateSRQInUse:
+		return refuse(op.call, t, subtype, "the endpoint receives through a shared receive queue: post to that")
+	case t == ErrInvalidState:
+		for state, named := range stateSubtypes {
+			if subtype == named {
+				return refuseState(op.call, EPStateConnected, state)
+			}
+		}
+	case t == ErrNotImplemented:
+		return refuse(op.call, t, subtype, "the device %s does not have the operation: ask ProviderAttr.Supports before you use it", ia.attr.AdapterName)
+	}
+	return check(op.call, r)
 }
 
 // refuse returns the error of segment i, whose memory the operation may not use.
@@ -224,40 +139,3 @@ func (lmr *LMR) refuse(op *operation, i int, pz *PZ) error {
 	}
 	return refuse(op.call, ErrPrivilegesViolation, privileges, "segment %d has the privileges %v, the operation needs %s: register its memory with that", i, lmr.privileges, needed)
 }
-
-// errNotReady says that the endpoint, or the shared receive queue, is freed, or was not made by this package. addState
-// finds out more once the queue's lock is released.
-var errNotReady = errors.New("endpoint not ready")
-
-// addState adds the endpoint's state to the error of a post, which takes the gate: the
-// library's error names UNCONNECTED whatever the state is.
-func (ep *EP) addState(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if ep != nil && ep.ia != nil {
-		ep.ia.counters.Load().refusedPost()
-	}
-	e, isError := err.(*Error)
-	if err != errNotReady && !(isError && e.Detail == "" && e.Return.Type() == ErrInvalidState) {
-		return err
-	}
-	if gone := ep.obj.enter(op, InvalidHandleEP); gone != nil {
-		return gone
-	}
-	defer ep.obj.Leave()
-	if required := ep.requireState(op, EPStateConnected); required != nil {
-		return required
-	}
-	return refuse(op, ErrInvalidState, NoSubtype, "the endpoint was not connected when the operation was posted: wait for EventConnectionEstablished first")
-}
-
-// misread reports whether the kernel's soft-iWARP returns wrong bytes for an RDMA read. If
-// few bytes are on two pages of the peer's memory, it copies as many from the first page
-// as are on the second (siw_try_1seg).
-func (q *workQueue) misread(total uint64, remote *RMRTriplet) bool {
-	const page = 4096 // the peer's are not smaller
-	return q.iwarp && q.ep.ia.software && total <= mostMisread && remote.VirtualAddress%page+total > page
-}
-
-const mostMisread = 32

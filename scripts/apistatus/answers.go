@@ -31,7 +31,7 @@ var answers = []answer{
 	{"DAT_VLEN DAT_COUNT", "`int`; the length of a slice where C has pointer and count"},
 	{"DAT_SEG_LENGTH", "`uint32`, and `int` where it is an argument"},
 	{"DAT_BOOLEAN DAT_TRUE DAT_FALSE", "`bool`, `true`, `false`"},
-	{"DAT_PVOID", "`[]byte` for memory, `any` for a consumer context, `uint64` for a cookie"},
+	{"DAT_PVOID", "`[]byte` for memory, `uint64` for a cookie"},
 	{"DAT_NAME_PTR DAT_NAME_MAX_LENGTH", "`string`"},
 	{"DAT_FD", "`int`"},
 	{"DAT_SOCK_ADDR DAT_SOCK_ADDR6 DAT_IA_ADDRESS_PTR", "`netip.Addr`"},
@@ -67,7 +67,7 @@ var answers = []answer{
 	{"DAT_EP_ATTR.srq_soft_hw", "none: the providers ignore it"},
 	{"DAT_ASYNC_ERROR_TIMED_OUT DAT_HA_DOWN_TO_1 DAT_HA_UP_TO_MULTI_PATH DAT_DTO_ERR_PARTIAL_PACKET DAT_DTO_ERR_LOCAL_MM_ERROR",
 		"none: no provider reports it"},
-	{"DAT_HANDLE_TYPE_CSP", "none: the library has no common service points"},
+	{"DAT_HANDLE_TYPE DAT_HANDLE_TYPE_*", "a type switch on an [[Object]]"},
 
 	// Adapters and providers.
 	{"DAT_HA_LB* DAT_PROVIDER_ATTR.ha_*", "none: no provider has more than one path"},

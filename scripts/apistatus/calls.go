@@ -10,14 +10,11 @@ var standIns = map[string]string{
 	"dat_cno_create":               "A notification object of `dat_cno_fd_create` has the descriptor by which goroutines wait without a thread each.",
 	"dat_cno_modify_agent":         "The library calls an agent, which is a C function, on a thread of its own. A goroutine calls the agents of Go programs.",
 	"dat_cno_wait":                 "It holds a thread, and no context ends it. `dat_cno_trigger` takes what the descriptor has announced.",
-	"dat_get_consumer_context":     numbersOnly,
 	"dat_registry_add_provider":    providersOwn,
 	"dat_registry_remove_provider": providersOwn,
-	"dat_set_consumer_context":     numbersOnly,
 }
 
 const (
-	numbersOnly  = "The library keeps a number, which must not be the address of a Go value. The object keeps the value itself."
 	providersOwn = "A provider's library calls it, with a table of C functions. The method loads or unloads that library."
 )
 

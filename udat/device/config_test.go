@@ -5,6 +5,7 @@ package device_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/datconf"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -100,12 +102,12 @@ last u2.0 nonthreadsafe default libx.so dapl.2.0 "eth0 0" ""`
 	list := child{task: childTask{List: true}, config: &config}.run(t).Providers
 	t.Setenv("DAT_OVERRIDE", writeConfigFile(t, text))
 	for _, name := range []string{"plain", "tabs", "with blank", `quo"te\`, "bare", "trailing", "hidden", "short", "threads", "last", "#", "none"} {
-		read, listed := device.LibrariesOf(name), slices.Contains(list, name)
+		read, listed := datconf.Find(name), slices.Contains(list, name)
 		if (len(read) > 0) != listed {
 			t.Errorf("of %q the binding reads %q, and the library lists it: %v", name, read, listed)
 		}
 	}
-	if got := device.LibrariesOf("plain"); !slices.Equal(got, []string{"libx.so", "liby.so"}) {
-		t.Errorf("got %q", got)
+	if got := fmt.Sprint(datconf.Find("plain")); got != "[{plain libx.so eth0 0} {plain liby.so eth1 0}]" {
+		t.Errorf("got %s", got)
 	}
 }

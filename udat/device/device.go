@@ -3,24 +3,24 @@
 package device
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/machine"
+	"github.com/goudat/goudat/udat/internal/problem"
 )
 
-//go:generate env GOWORK=off go tool -modfile=../../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=PhysState,Problem
+//go:generate env GOWORK=off go tool -modfile=../../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=PhysState
 
 // Transport is the transport of an RDMA device. RoCE devices have
 // TransportInfiniBand, on ports of LinkLayerEthernet.
@@ -145,13 +145,7 @@ type GID struct {
 	Interface string // network interface that it belongs to, where there is one
 }
 
-const (
-	sysDevices  = "/sys/class/infiniband"
-	sysVerbs    = "/sys/class/infiniband_verbs"
-	nodesFolder = "/dev/infiniband"
-	// connectionManagerNode is the device file of the CMA provider's connection manager.
-	connectionManagerNode = nodesFolder + "/rdma_cm"
-)
+const sysVerbs = "/sys/class/infiniband_verbs"
 
 // List lists the RDMA devices of this machine by name, whether the registry
 // has an entry for them or not. One that cannot be used is in the list with the
@@ -160,7 +154,7 @@ func List() (devices []Device, err error) {
 	if !cgo.Available {
 		return nil, ErrNoNativeLibrary
 	}
-	if err := FileLimit(filesOfList); err != nil { // the library says that there is no device
+	if err := machine.FileLimit(machine.FilesOfList); err != nil { // the library says that there is no device
 		return nil, err
 	}
 	list, count, errno := cgo.IBVGetDeviceList()
@@ -174,12 +168,12 @@ func List() (devices []Device, err error) {
 	for i := range count {
 		devices = append(devices, describeDevice(list, i))
 	}
-	entries, err := os.ReadDir(sysDevices)
-	if err := fileLimit(err, "the list of devices needs one more"); err != nil {
+	entries, err := os.ReadDir(machine.SysDevices)
+	if err := machine.TooManyFiles(err, "the list of devices needs one more"); err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
-		if name := entry.Name(); findDevice(devices, name) == nil {
+		if name := entry.Name(); !slices.ContainsFunc(devices, func(d Device) bool { return d.Name == name }) {
 			devices = append(devices, leftOut(name))
 		}
 	}
@@ -187,87 +181,53 @@ func List() (devices []Device, err error) {
 	return devices, nil
 }
 
-// filesOfList is how many files listing the devices takes at a time.
-const filesOfList = 4
-
 // leftOut describes a device that libibverbs leaves out: it lacks the device's file, or a driver.
 func leftOut(name string) Device {
 	d := Device{Name: name, Transport: TransportUnknown}
 	files, _ := filepath.Glob(sysVerbs + "/*/ibdev")
 	for _, file := range files {
 		if readLine(file) == name {
-			d.Node = filepath.Join(nodesFolder, filepath.Base(filepath.Dir(file)))
+			d.Node = filepath.Join(machine.NodesFolder, filepath.Base(filepath.Dir(file)))
 		}
 	}
 	if d.Node == "" {
-		d.Err = fmt.Errorf("%w: the kernel has made none for the device %s: load the kernel module ib_uverbs; or the device belongs to another network namespace", ProblemNoNode, name)
+		d.Err = fmt.Errorf("%w: the kernel has made none for the device %s: load the kernel module ib_uverbs; or the device belongs to another network namespace", problem.NoNode, name)
 		return d
 	}
 	if _, err := os.Stat(d.Node); err != nil { // libibverbs looks no further, either
-		d.Err = nodeProblem(d.Node)
+		d.Err = machine.NodeProblem(d.Node)
 	}
 	d.Err = cmp.Or(d.Err, fmt.Errorf("%w of the device %s: install the package ibverbs-providers, or the vendor's library for libibverbs; "+
-		"a program of one file uses no driver but those inside it: build it without the tag goudat_static; or the device belongs to another network namespace", ProblemNoDriver, name))
+		"a program of one file uses no driver but those inside it: build it without the tag goudat_static; or the device belongs to another network namespace", problem.NoDriver, name))
 	return d
-}
-
-// TransportOf returns the transport of a device, which it does not open.
-func TransportOf(name string) Transport {
-	list, count, errno := cgo.IBVGetDeviceList()
-	if errno != 0 {
-		return TransportUnknown
-	}
-	defer cgo.IBVFreeDeviceList(list)
-	for i := range count {
-		if d := list.Device(i); d.Name == name {
-			return Transport(d.TransportType)
-		}
-	}
-	return TransportUnknown
-}
-
-// IsSoftware reports whether a device is a program of the kernel, without hardware.
-func IsSoftware(name string) bool {
-	folder := filepath.Join(sysDevices, name)
-	_, absent := os.Stat(folder)
-	_, err := os.Stat(filepath.Join(folder, "device"))
-	return absent == nil && errors.Is(err, os.ErrNotExist)
-}
-
-func findDevice(devices []Device, name string) *Device {
-	i := slices.IndexFunc(devices, func(d Device) bool { return d.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &devices[i]
 }
 
 func describeDevice(list cgo.IBVDeviceList, i int) Device {
 	raw := list.Device(i)
-	d := Device{Name: raw.Name, Transport: Transport(raw.TransportType), NodeGUID: raw.GUID, Node: filepath.Join(nodesFolder, raw.DevName), Software: IsSoftware(raw.Name)}
+	d := Device{Name: raw.Name, Transport: Transport(raw.TransportType), NodeGUID: raw.GUID, Node: filepath.Join(machine.NodesFolder, raw.DevName), Software: machine.IsSoftware(raw.Name)}
 	context, errno := cgo.IBVOpenDevice(list, i)
 	if errno != 0 {
 		// The library returns ENOENT if the node may not be opened.
-		d.Err = nodeProblem(d.Node)
+		d.Err = machine.NodeProblem(d.Node)
 		if d.Err == nil && errno == syscall.EAGAIN {
-			d.Err = GroupLimit()
+			d.Err = machine.GroupLimit()
 		}
 		if d.Err == nil {
-			d.Err = fmt.Errorf("%w: the device %s: %w", ProblemUnknown, d.Name, os.NewSyscallError("ibv_open_device", errno))
+			d.Err = fmt.Errorf("%w: the device %s: %w", problem.Unknown, d.Name, os.NewSyscallError("ibv_open_device", errno))
 		}
 		return d
 	}
 	defer cgo.IBVCloseDevice(context)
 	attr, errno := cgo.IBVQueryDevice(context)
 	if errno != 0 {
-		d.Err = fmt.Errorf("%w: the device %s: %w", ProblemUnknown, d.Name, os.NewSyscallError("ibv_query_device", errno))
+		d.Err = fmt.Errorf("%w: the device %s: %w", problem.Unknown, d.Name, os.NewSyscallError("ibv_query_device", errno))
 		return d
 	}
 	d.Firmware = attr.FirmwareVersion
 	for number := 1; number <= attr.PhysPortCount; number++ {
 		port, err := describePort(d, context, number)
 		if err != nil {
-			d.Err = fmt.Errorf("%w: the port %d of the device %s: %w", ProblemUnknown, number, d.Name, err)
+			d.Err = fmt.Errorf("%w: the port %d of the device %s: %w", problem.Unknown, number, d.Name, err)
 			d.Ports = nil
 			return d
 		}
@@ -290,7 +250,7 @@ func describePort(d Device, context cgo.IBVContext, number int) (Port, error) {
 		MaxMTU:    bytesOfMTU(attr.MaxMTU),
 		LID:       attr.LID,
 	}
-	folder := filepath.Join(sysDevices, d.Name, "ports", fmt.Sprint(number), "gid_attrs")
+	folder := filepath.Join(machine.SysDevices, d.Name, "ports", fmt.Sprint(number), "gid_attrs")
 	roce := attr.LinkLayer == cgo.IBVLinkLayerEthernet && d.Transport == TransportInfiniBand
 	for index := range attr.GIDTblLen {
 		raw, errno := cgo.IBVQueryGID(context, uint8(number), index)
@@ -322,6 +282,21 @@ func describePort(d Device, context cgo.IBVContext, number int) (Port, error) {
 	return p, nil
 }
 
+// gidsOf returns whether the kernel may have made a GID for a network interface of Ethernet: of its
+// hardware address, or of one of its IP addresses.
+func gidsOf(i *net.Interface) func(GID) bool {
+	mac := i.HardwareAddr
+	if len(mac) != 6 {
+		return func(GID) bool { return false }
+	}
+	id := []byte{mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]} // RFC 4291, appendix A
+	addresses := machine.Addresses(i)
+	return func(gid GID) bool {
+		raw := gid.Addr.As16()
+		return bytes.HasSuffix(raw[:], id) || bytes.HasPrefix(raw[:], mac) || slices.Contains(addresses, gid.Addr.Unmap())
+	}
+}
+
 // bytesOfMTU turns an enum ibv_mtu, of which 1 is 256 bytes, into bytes.
 func bytesOfMTU(mtu uint32) int {
 	if mtu < 1 || mtu > 5 {
@@ -345,7 +320,7 @@ func gidType(roce bool, text string) GIDType {
 // those of the same hardware (IPoIB, iWARP), or the one that a software device
 // stands on.
 func interfacesBySys(d Device, port int) []string {
-	folder := filepath.Join(sysDevices, d.Name)
+	folder := filepath.Join(machine.SysDevices, d.Name)
 	if parent := readLine(filepath.Join(folder, "parent")); parent != "" {
 		return []string{parent}
 	}
@@ -369,60 +344,4 @@ func readLine(path string) string {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
-}
-
-// hasAddress reports whether a network interface has an address that programs can use.
-func hasAddress(name string) bool {
-	i, err := net.InterfaceByName(name)
-	return err == nil && addressProblem(i, netip.Addr{}) == nil
-}
-
-// addressProblem says why programs cannot use an address of a network interface, or any of its addresses
-// if that is the zero Addr; nil if they can.
-func addressProblem(i *net.Interface, address netip.Addr) error {
-	addresses, unsettled := addressesOf(i), unsettledAddresses(i.Name)
-	if address.IsValid() {
-		addresses = []netip.Addr{address}
-	}
-	switch {
-	case slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(unsettled, a) }):
-		return nil
-	case len(addresses) > 0 && i.Flags&net.FlagUp == 0:
-		return nil // which is what is wrong with them
-	case len(addresses) == 0:
-		return fmt.Errorf("%w: the network interface %s has none, and the CMA provider needs one: ip address add ADDRESS/BITS dev %[2]s", ProblemNoAddress, i.Name)
-	}
-	return fmt.Errorf("%w: the kernel is looking for another machine that has the address %v of %s, or has found one: try again in some seconds, or see ip -6 address show dev %[3]s",
-		ProblemNoAddress, addresses[0], i.Name)
-}
-
-// unsettledAddresses returns the IPv6 addresses of a network interface of which the kernel is looking for a
-// duplicate, or has found one.
-func unsettledAddresses(name string) (addresses []netip.Addr) {
-	const tentative, duplicate = 0x40, 0x08 // IFA_F_TENTATIVE, IFA_F_DADFAILED
-	list, _ := os.ReadFile("/proc/net/if_inet6")
-	for line := range strings.Lines(string(list)) {
-		// Address, and in hexadecimal index, bits, scope and flags, and the interface.
-		fields := strings.Fields(line)
-		if len(fields) < 6 || fields[5] != name {
-			continue
-		}
-		raw, _ := hex.DecodeString(fields[0])
-		address, ok := netip.AddrFromSlice(raw)
-		if flags, err := strconv.ParseUint(fields[4], 16, 32); ok && err == nil && flags&(tentative|duplicate) != 0 {
-			addresses = append(addresses, address)
-		}
-	}
-	return addresses
-}
-
-// addressesOf returns the addresses of a network interface, as far as they can be read.
-func addressesOf(i *net.Interface) (addresses []netip.Addr) {
-	addrs, _ := i.Addrs()
-	for _, a := range addrs {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-			addresses = append(addresses, prefix.Addr())
-		}
-	}
-	return addresses
 }

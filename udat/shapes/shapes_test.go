@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/machine"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -161,7 +161,7 @@ func TestShapes(t *testing.T) {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	ia := udattest.Open(t, names[0])
-	if attr, _, err := ia.Query(); err != nil || !device.IsSoftware(attr.AdapterName) {
+	if attr, _, err := ia.Query(); err != nil || !machine.IsSoftware(attr.AdapterName) {
 		t.Logf("not tested: limits of other adapters may be above those of %s, which is no software: %v", attr.AdapterName, err)
 		return
 	}

@@ -67,7 +67,14 @@ func (p *peer) equip() error {
 	if p.ep, err = udat.CreateEPWithSRQ(w.ia, w.pz, w.received, p.bank.requests, p.bank.connections, w.receives.srq, &w.attr); err != nil {
 		return err
 	}
-	return udat.SetConsumerContext(p.ep, p)
+	w.owners[p.ep] = p
+	return nil
+}
+
+// dismiss frees an endpoint whose events are over.
+func (w *World) dismiss(ep *udat.EP) error {
+	delete(w.owners, ep)
+	return ep.Free()
 }
 
 // A greeting is the private data of a connection request and of its acceptance. It has the job, the rank, how many
@@ -170,7 +177,7 @@ func (p *peer) turn(event udat.Event) error {
 			delete(p.world.givenUp, ep)
 			b.used--
 		}
-		return ep.Free()
+		return p.world.dismiss(ep)
 	}
 	p.conclude()
 	if event.Number != udat.EventConnectionEstablished && p.hasAsked() {
@@ -187,7 +194,7 @@ func (p *peer) turn(event udat.Event) error {
 		ep := p.ep
 		p.ep, p.link = nil, awaited
 		p.bank.used--
-		return ep.Free()
+		return p.world.dismiss(ep)
 	case event.Number != udat.EventConnectionEstablished:
 		return fmt.Errorf("the connection: %w", udat.ConnectionEvent(event.Number))
 	}

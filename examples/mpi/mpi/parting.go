@@ -171,7 +171,7 @@ func (p *peer) separate() error {
 		world: w, rank: p.rank, number: p.number, expected: p.expected, offered: p.offered, offers: p.offers,
 		queue: p.queue, kept: p.kept, heard: p.heard, former: p.former + 1,
 	}
-	return ep.Free()
+	return w.dismiss(ep)
 }
 
 // conclude handles what the peer sent before it ended the connection: that it agrees, or what went wrong.

@@ -156,8 +156,7 @@ func (w *World) pumpAll() {
 }
 
 func (w *World) connectionEvent(event udat.Event) {
-	context, _ := udat.GetConsumerContext(event.EP()) // it fails only if there is none
-	p, _ := context.(*peer)
+	p := w.owners[event.EP()]
 	if p == nil {
 		return
 	}

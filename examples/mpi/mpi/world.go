@@ -75,6 +75,7 @@ type World struct {
 	peers    []*peer    // by rank; the entry of this rank is not used
 	linked   []*peer    // those that have memory for a connection
 	banks    []*bank
+	owners   map[*udat.EP]*peer // of all endpoints
 	givenUp  map[*udat.EP]*bank // endpoints whose request was given up for the peer's own
 	areas    areas
 	receives receives
@@ -146,7 +147,7 @@ func initialize(ctx context.Context, line *pmi.Client, options Options) (*World,
 
 // newWorld returns a world that has no adapter yet.
 func newWorld(rank, size int, options Options) *World {
-	w := &World{rank: rank, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
+	w := &World{rank: rank, bound: cmp.Or(options.Bound, defaultBound), keep: mostKept, mostConnections: options.Connections, owners: map[*udat.EP]*peer{}, givenUp: map[*udat.EP]*bank{}, comms: map[uint32]*Comm{}, handlers: map[uint32]func(*message){}}
 	w.running, w.stop = context.WithCancel(context.Background())
 	w.failed, w.end = context.WithCancel(context.Background())
 	w.changed = sync.NewCond(&w.mu)

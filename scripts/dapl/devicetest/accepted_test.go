@@ -77,14 +77,6 @@ var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 		}
 		return returns
 	},
-	"more segments, or longer operations, than the attributes say": func(t *testing.T, a *adapter) []cgo.Return {
-		active, passive := a.connectedPair(t)
-		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, 0))
-		piece := active.memory.local(0, 1)
-		r := cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{piece, piece, piece}, 1, 0) // the attribute is 2
-		active.request.next(t)
-		return []cgo.Return{r}
-	},
 	"a segment outside its region, of another zone, without the privilege": func(t *testing.T, a *adapter) []cgo.Return {
 		active, passive := a.connectedPair(t)
 		segment, remote := a.newMemory(t, a.newPZ(t)).local(0, 8), passive.memory.remote(0, 8)

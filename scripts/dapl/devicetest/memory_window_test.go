@@ -532,3 +532,45 @@ func TestMemoryWindowBeforeEnd(t *testing.T) {
 		}
 	})
 }
+
+// A bind that is posted in DISCONNECTED is flushed, behind requests that the adapter flushes and alone. The window is
+// bound to nothing then, and the next connection can bind it.
+func TestBindFlushedLate(t *testing.T) {
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		p := a.newWindowPair(t)
+		e, m := p.owner, p.owner.memory
+		rmr := newWindow(t, e.pz)
+		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
+		flushed := func(segment cgo.LMRTriplet, sends int) {
+			t.Helper()
+			_, r := bind(rmr, e, m, segment, cgo.MemPrivRemoteRead)
+			success(t, "RMRBind", r)
+			for range sends {
+				e.request.expect(t, cgo.EventDTOCompletion)
+			}
+			event := e.request.expect(t, cgo.EventRMRBindCompletion)
+			if got := event.RMRBind(); got.RMRHandle != rmr || got.UserCookie != 9 || got.Status != cgo.DTOErrFlushed {
+				t.Errorf("the completion is %+v", got)
+			}
+			var param cgo.RMRParam
+			success(t, "RMRQuery", cgo.RMRQuery(rmr, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param))
+			if param.LMRTriplet.SegmentLength != 0 {
+				t.Errorf("the window has %+v", param.LMRTriplet)
+			}
+		}
+		for _, segment := range []cgo.LMRTriplet{m.local(0, 64), m.local(0, 0)} {
+			bound(t, rmr, e, m, m.local(0, 64), cgo.MemPrivRemoteRead)
+			const sends = 3
+			for range sends { // the peer has no receives
+				success(t, "EPPostSend", cgo.EPPostSend(e.EPHandle, []cgo.LMRTriplet{m.local(0, 8)}, 5, cgo.CompletionDefault))
+			}
+			success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt))
+			flushed(segment, sends)
+			flushed(m.local(0, 64), 0)
+			_, r := bind(rmr, e, m, m.local(0, 0), cgo.MemPrivRemoteRead)
+			outcome(t, "RMRBind of nothing", r, cgo.InvalidState, cgo.NoSubtype)
+			p.reconnect(t)
+		}
+		p.reaches(t, bound(t, rmr, e, m, m.local(0, 64), cgo.MemPrivRemoteRead), m, 0, false)
+	})
+}

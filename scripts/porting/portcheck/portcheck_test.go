@@ -219,7 +219,7 @@ func TestReport(t *testing.T) {
 	report := out.String()
 	for _, want := range []string{
 		"testdata/two.c:61:2: dat_ep_post_recv: EP.PostRecv(iov []Segment, cookie uint64, flags CompletionFlags) error\n\twarning: code: ",
-		"\trecipe: dat_set_consumer_context -> udat.SetConsumerContext, with any Go value\n",
+		"\trecipe: dat_set_consumer_context -> a field beside the object\n",
 		"; see docs/porting.md#cookies\n",
 		"Without a counterpart in Go: each function\n",
 		"\ndat_csp_create: none: the library does not export it (testdata/hard.c:20)\n",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"time"
 
 	"github.com/goudat/goudat/udat"
@@ -19,6 +20,7 @@ const (
 	message     = 8   // bytes
 	alive       = 256 // connections between two signs of life
 	burst       = 32  // completions that are taken in one call
+	slice       = 64  // posts that take a software device a millisecond: see EP.PostBatch
 )
 
 // station is an endpoint with its event dispatchers, which may be shared with the others.
@@ -160,6 +162,9 @@ func (c *crowd) postReceive(i int) error {
 }
 
 func (c *crowd) postSend(i int) error {
+	if i%slice == slice-1 {
+		runtime.Gosched()
+	}
 	return c.stations[i].ep.PostSend(c.from, uint64(i)<<1, 0)
 }
 

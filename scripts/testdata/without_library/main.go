@@ -25,13 +25,11 @@ var functions = map[string]func() error{
 	"CreatePSPAny":       func() error { return second(udat.CreatePSPAny(nil, nil)) },
 	"CreatePZ":           func() error { return second(udat.CreatePZ(new(udat.IA))) },
 	"CreateSRQ":          func() error { return second(udat.CreateSRQ(nil, nil, udat.SRQAttr{})) },
-	"GetHandleType":      func() error { return second(udat.GetHandleType(new(udat.EP))) },
 	"Open":               func() error { return second(udat.Open("ofa-v2-cma-eth0")) },
 	"Open of nothing":    func() error { return second(udat.Open("")) },
 	"Providers":          func() error { return second(udat.Providers()) },
 	"RegisterMemory":     func() error { return second(udat.RegisterMemory(nil, make([]byte, 8), udat.MemPrivLocalRead)) },
 	"RegisterProvider":   func() error { return udat.RegisterProvider("name", "libdaplofa.so.2", "eth0 0") },
-	"SetConsumerContext": func() error { return udat.SetConsumerContext(new(udat.PZ), 1) },
 	"UnregisterProvider": func() error { return udat.UnregisterProvider("name") },
 }
 

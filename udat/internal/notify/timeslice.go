@@ -66,9 +66,3 @@ func endSlice(now, after time.Duration) bool {
 	last := lastSlice.Load()
 	return int64(now)-last >= int64(after) && lastSlice.CompareAndSwap(last, int64(now))
 }
-
-// SliceOver reports whether other goroutines should run now, after requests were posted where
-// that takes long. On a software device a post takes 20 µs and longer, since the kernel moves
-// the bytes during the call. A program that posts to many endpoints, one after the other, can
-// spend more than a timeslice on that.
-func SliceOver() bool { return endSlice(time.Since(processBegun), longestSlice) }

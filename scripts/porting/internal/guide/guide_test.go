@@ -60,7 +60,7 @@ func TestRead(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"DAT_TIMEOUT":              "context.Context",
-		"dat_set_consumer_context": "with any Go value",
+		"dat_set_consumer_context": "a field beside the object",
 		"DAT_CONN_QUAL":            "qualifiers, see docs/porting.md#connection-qualifiers",
 	} {
 		if got := strings.Join(g.Recipes(name), "\n"); got == "" || !strings.Contains(got, want) {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package device
+package machine
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/goudat/goudat/udat/internal/problem"
 )
 
 func TestMappingProblem(t *testing.T) {
@@ -30,13 +32,13 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]
 		{0x10000, 0x4000, read, nil, ""},
 		{0x12000, 0x2000, write, nil, ""},
 		{0x20001, 0xffff, write, nil, ""},
-		{0x10010, 1, write, ProblemReadOnlyMemory, "from byte 0 on"},
-		{0x11000, 0x2000, write, ProblemReadOnlyMemory, "0x11000"},
-		{0x12000, 0x2001, read, ProblemUnreadableMemory, "from byte 8192 on"},
-		{0x15000, 1, read, ProblemUnmappedMemory, "0x15000"},
-		{0x20000, 0x10001, read, ProblemUnmappedMemory, "byte 65536 "},
-		{0x1000, 0x10000, read, ProblemUnmappedMemory, "0x1000,"},
-		{0xffffffffffff0000, 0x1000, read, ProblemUnmappedMemory, "0xffffffffffff0000"},
+		{0x10010, 1, write, problem.ReadOnlyMemory, "from byte 0 on"},
+		{0x11000, 0x2000, write, problem.ReadOnlyMemory, "0x11000"},
+		{0x12000, 0x2001, read, problem.UnreadableMemory, "from byte 8192 on"},
+		{0x15000, 1, read, problem.UnmappedMemory, "0x15000"},
+		{0x20000, 0x10001, read, problem.UnmappedMemory, "byte 65536 "},
+		{0x1000, 0x10000, read, problem.UnmappedMemory, "0x1000,"},
+		{0xffffffffffff0000, 0x1000, read, problem.UnmappedMemory, "0xffffffffffff0000"},
 	} {
 		err := mappingProblem(maps, c.address, c.size, c.writing)
 		switch {
@@ -88,10 +90,10 @@ func TestMemoryOfFiles(t *testing.T) {
 		words  string
 	}{
 		{"the last page of the file", private[:3*page], nil, ""},
-		{"whole pages of a shared mapping", shared[:2*page], ProblemUnpinnableFile, name},
-		{"shared", shared[100:], ProblemFileEnd, atEnd},
-		{"private", private[100:], ProblemFileEnd, atEnd},
-		{"the last byte", shared[3*page:][:1], ProblemFileEnd, "from byte 0 on"},
+		{"whole pages of a shared mapping", shared[:2*page], problem.UnpinnableFile, name},
+		{"shared", shared[100:], problem.FileEnd, atEnd},
+		{"private", private[100:], problem.FileEnd, atEnd},
+		{"the last byte", shared[3*page:][:1], problem.FileEnd, "from byte 0 on"},
 		{"no file", make([]byte, page), nil, ""},
 	} {
 		maps, err := os.ReadFile("/proc/self/maps")
@@ -105,7 +107,7 @@ func TestMemoryOfFiles(t *testing.T) {
 	}
 	// Such memory may be refused for want of room, too.
 	address := uint64(uintptr(unsafe.Pointer(&shared[0])))
-	for noRoom, want := range map[bool]Problem{false: ProblemUnpinnableFile, true: ProblemNoRoom} {
+	for noRoom, want := range map[bool]problem.Problem{false: problem.UnpinnableFile, true: problem.NoRoom} {
 		if err := WhyNotPinned(address, uint64(page), "", noRoom); !errors.Is(err, want) {
 			t.Errorf("without room: %v: %v, want %v", noRoom, err, want)
 		}

@@ -1,8 +1,9 @@
 //go:build linux
 
-package device_test
+package opening_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,14 +11,14 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/opening"
 )
 
 // Who may not read the library that a program was built with learns why the loader takes another.
 func TestPassedOver(t *testing.T) {
 	const library = "libdat2.so.2"
 	t.Setenv("LD_LIBRARY_PATH", "")
-	if text := device.PassedOver(library); text != "" {
+	if text := opening.PassedOver(library); text != "" {
 		t.Errorf("the loader has passed over the library of this program%s", text)
 	}
 	if os.Getuid() != 0 {
@@ -25,8 +26,9 @@ func TestPassedOver(t *testing.T) {
 		return
 	}
 	forbidden := t.TempDir() // whose parent only its owner may enter
-	want(t, os.WriteFile(filepath.Join(forbidden, library), nil, 0o644))
-	want(t, os.Chmod(forbidden, 0o700))
+	if err := errors.Join(os.WriteFile(filepath.Join(forbidden, library), nil, 0o644), os.Chmod(forbidden, 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("LD_LIBRARY_PATH", forbidden+":/none7")
 	outcome := make(chan string)
 	go func() { // on a thread that ends with it
@@ -35,7 +37,7 @@ func TestPassedOver(t *testing.T) {
 		if err := syscall.Setfsuid(nobody); err != nil {
 			t.Error(err)
 		}
-		outcome <- device.PassedOver(library)
+		outcome <- opening.PassedOver(library)
 	}()
 	text := <-outcome
 	for _, words := range []string{forbidden + " (permission denied)", "/none7 (no such file", "--prefix /usr/local"} {

@@ -1,6 +1,6 @@
 //go:build !(386 || arm || mips || mipsle)
 
-package device
+package machine
 
 import (
 	"fmt"
@@ -9,14 +9,16 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/goudat/goudat/udat/internal/problem"
 )
 
-// credentialsProblem reports that the process has changed its credentials since it opened
-// one of the device files whose paths begin with prefix. The kernel then refuses calls on
+// Credentials reports that the process has changed its credentials since it opened
+// one of the device files whose paths begin with prefix, nil if all is well. The kernel then refuses calls on
 // that: all of the CMA provider's, and those of some drivers. The library's codes mostly do
-// not tell. credentialsProblem asks the kernel, with a call that is too short to do
+// not tell. Credentials asks the kernel, with a call that is too short to do
 // anything. A file that is open more than once is right if one call is allowed.
-func credentialsProblem(prefix string) error {
+func Credentials(prefix string) error {
 	const folder = "/proc/self/fd"
 	refused := map[string]bool{}
 	files, _ := os.ReadDir(folder)
@@ -41,7 +43,7 @@ func credentialsProblem(prefix string) error {
 	for path, all := range refused {
 		if all {
 			return fmt.Errorf("%w: its user, group or capabilities are no longer those with which it opened %s, and the kernel refuses calls on that: "+
-				"connections fail, and listeners of the CMA provider hear nothing any more; call setuid and the like before the first Open, or open in a new process", ProblemCredentials, path)
+				"connections fail, and listeners of the CMA provider hear nothing any more; call setuid and the like before the first Open, or open in a new process", problem.Credentials, path)
 		}
 	}
 	return nil

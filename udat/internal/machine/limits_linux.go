@@ -1,9 +1,8 @@
 //go:build !(386 || arm || mips || mipsle)
 
-package device
+package machine
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -39,21 +38,9 @@ func FileLimit(more int) error {
 	for range more {
 		fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC) // which needs no file system
 		if err != nil {
-			return fileLimit(err, fmt.Sprintf("%d more cannot be opened", more))
+			return TooManyFiles(err, fmt.Sprintf("%d more cannot be opened", more))
 		}
 		defer syscall.Close(fd)
-	}
-	return nil
-}
-
-// fileLimit tells the errors of a full table of files, the process's or the system's, from others,
-// for which it returns nil.
-func fileLimit(err error, need string) error {
-	switch {
-	case errors.Is(err, syscall.EMFILE):
-		return fmt.Errorf("%w: %s: %w: raise the limit (ulimit -n), or close files", ProblemFileLimit, need, err)
-	case errors.Is(err, syscall.ENFILE):
-		return fmt.Errorf("%w: %s: %w: all processes together have as many as the system may: raise the limit (sysctl fs.file-max), or close files", ProblemFileLimit, need, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package device
+package machine
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/goudat/goudat/udat/internal/problem"
 )
 
 // WhyNotPinned says why memory could not be registered. writing names the privileges that let
@@ -23,9 +25,9 @@ func WhyNotPinned(address, size uint64, writing string, noRoom bool) error {
 	}
 	if noRoom {
 		return fmt.Errorf("%w: the kernel has none for this region of %d bytes: register less, or in pieces, since devices have a limit (soft-RoCE of Linux 7.3: 1 GiB); "+
-			"or is there one on the memory of the control group (memory.max)?", ProblemNoRoom, size)
+			"or is there one on the memory of the control group (memory.max)?", problem.NoRoom, size)
 	}
-	return cmp.Or(fileProblem(string(maps), address, size), fmt.Errorf("%w: the kernel does not pin this memory", ProblemUnknown))
+	return cmp.Or(fileProblem(string(maps), address, size), fmt.Errorf("%w: the kernel does not pin this memory", problem.Unknown))
 }
 
 // mappingProblem finds pages that cannot be read, or written if they must. maps
@@ -43,12 +45,12 @@ func mappingProblem(maps string, address, size uint64, writing string) error {
 		access := m.access
 		switch {
 		case m.start > next:
-			return fmt.Errorf("%w: nothing is mapped at 0x%x, byte %d of the memory", ProblemUnmappedMemory, next, next-address)
+			return fmt.Errorf("%w: nothing is mapped at 0x%x, byte %d of the memory", problem.UnmappedMemory, next, next-address)
 		case access[0] != 'r':
-			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be read", ProblemUnreadableMemory, next-address, next, access)
+			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be read", problem.UnreadableMemory, next-address, next, access)
 		case access[1] != 'w' && writing != "":
 			return fmt.Errorf("%w: from byte %d on, at 0x%x, the pages (%s) cannot be written: leave out the privileges %s",
-				ProblemReadOnlyMemory, next-address, next, access, writing)
+				problem.ReadOnlyMemory, next-address, next, access, writing)
 		}
 		if next = m.stop; next >= end {
 			return nil
@@ -57,7 +59,7 @@ func mappingProblem(maps string, address, size uint64, writing string) error {
 	if maps == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: nothing is mapped at 0x%x, byte %d of the memory", ProblemUnmappedMemory, next, next-address)
+	return fmt.Errorf("%w: nothing is mapped at 0x%x, byte %d of the memory", problem.UnmappedMemory, next, next-address)
 }
 
 // mapping is a line of /proc/self/maps.
@@ -93,11 +95,11 @@ func fileProblem(maps string, address, size uint64) error {
 		case !ok || m.file == "" || m.stop <= address || m.start >= address+size:
 		case faults && m.start <= fault && fault < m.stop:
 			return fmt.Errorf("%w: from byte %d on, at 0x%x, %q has no bytes for the pages: it was truncated, or never was as long as the mapping: lengthen it, or register what lies before",
-				ProblemFileEnd, fault-address, fault, m.file)
+				problem.FileEnd, fault-address, fault, m.file)
 		case !faults && m.access[3] == 's':
 			return fmt.Errorf("%w: byte %d is in a shared mapping of %q, and the kernel seems not to pin that: Linux 6.5 and later pin files for writing only if they are memory themselves "+
 				"(memfd_create, /dev/shm, hugetlbfs), and none pins a device's memory. Register such a file, or the memory of AllocMemory, and copy; or register for reading only, or map it privately",
-				ProblemUnpinnableFile, max(m.start, address)-address, m.file)
+				problem.UnpinnableFile, max(m.start, address)-address, m.file)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package device
+package machine
 
 import (
 	"cmp"
@@ -9,19 +9,20 @@ import (
 	"strings"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/problem"
 )
 
 // NoRoom looks for the reason why the device or the kernel has no room for an object.
 func NoRoom() error {
-	return cmp.Or(Credentials(), groupProblem(), memlockProblem(), fmt.Errorf(
+	return cmp.Or(Credentials(NodesFolder), groupProblem(), MemlockProblem(), fmt.Errorf(
 		"%w: ask for shorter queues and fewer segments, or free objects, also in other processes (rdma resource show); "+
-			"a limit on memory may be too low (ulimit -v, memory.max of the control group, vm.max_map_count)", ProblemNoRoom))
+			"a limit on memory may be too low (ulimit -v, memory.max of the control group, vm.max_map_count)", problem.NoRoom))
 }
 
 // GroupLimit is the problem behind an EAGAIN of the kernel.
 func GroupLimit() error {
 	return cmp.Or(groupProblem(), fmt.Errorf("%w: a control group of this process (see /proc/self/cgroup) has reached its rdma.max: raise that, "+
-		"or free objects, also in other processes of the group", ProblemGroupLimit))
+		"or free objects, also in other processes of the group", problem.GroupLimit))
 }
 
 // groupProblem reports a control group of the process that has as many objects of an RDMA
@@ -38,7 +39,7 @@ func groupProblem() error {
 			most := groupCounts(filepath.Join(folder, "rdma.max"))
 			for what, n := range groupCounts(filepath.Join(folder, "rdma.current")) {
 				if limit, limited := most[what]; limited && n >= limit {
-					return fmt.Errorf("%w: the processes of the group have %s=%d: raise that in %s/rdma.max, or free objects", ProblemGroupLimit, what, n, folder)
+					return fmt.Errorf("%w: the processes of the group have %s=%d: raise that in %s/rdma.max, or free objects", problem.GroupLimit, what, n, folder)
 				}
 			}
 		}
@@ -62,20 +63,20 @@ func groupCounts(file string) map[string]int {
 	return counts
 }
 
-// threadProblem reports that the provider could begin no thread. It has two threads for the first adapter of its own, one
+// ThreadProblem reports that the provider could begin no thread. It has two threads for the first adapter of its own, one
 // for each other, and one for time-outs.
-func threadProblem() error {
+func ThreadProblem() error {
 	if errno := cgo.TryThread(); errno != 0 {
 		return fmt.Errorf("%w: the provider needs some of its own: %w: raise the limit on the user's processes (ulimit -u) or that of the container or service (pids.max of the cgroup, TasksMax=)",
-			ProblemThreadLimit, errno)
+			problem.ThreadLimit, errno)
 	}
 	return nil
 }
 
-// memlockProblem holds a low limit on locked memory for the reason of a failure
+// MemlockProblem holds a low limit on locked memory for the reason of a failure
 // for which there is no better one: the drivers of many devices lock what they
 // share with them.
-func memlockProblem() error {
+func MemlockProblem() error {
 	const little = 1 << 20
 	if limit := lockableMemory(); limit < little || lockedMemory() > limit-little {
 		return lockedTooLittle(limit, "")
@@ -86,21 +87,11 @@ func memlockProblem() error {
 // lockedTooLittle has what was wanted in wanted, "" if that is not known.
 func lockedTooLittle(limit uint64, wanted string) error {
 	return fmt.Errorf("%w: this process may lock %d bytes and has locked %d%s: raise the limit (ulimit -l, memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service)",
-		ProblemMemlockLimit, limit, lockedMemory(), wanted)
+		problem.MemlockLimit, limit, lockedMemory(), wanted)
 }
 
 // lockedMemory returns the bytes that are registered with devices.
 func lockedMemory() uint64 {
 	kilobytes, _ := strconv.ParseUint(strings.TrimSuffix(processStatus("VmPin"), " kB"), 10, 64)
 	return kilobytes << 10
-}
-
-func processStatus(field string) string {
-	status, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
