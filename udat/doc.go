@@ -29,8 +29,7 @@
 //
 // A call that fails returns an *Error, which matches by type, by subtype and
 // the standard errors of the same meaning. What happens later is an Event, on
-// an EVD; Event.Err says whether something failed: a DTOStatus, a
-// ConnectionEvent or an AsyncEvent.
+// an EVD; Event.Err says whether something failed, with a DTOStatus or an EventNumber.
 //
 // # Goroutines
 //

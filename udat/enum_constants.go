@@ -37,33 +37,7 @@ const (
 	EventSoftware                        EventNumber = EventNumber(cgo.EventSoftware)                        // DAT_SOFTWARE_EVENT
 )
 
-func (v EventNumber) String() string { return cgo.EventNumber(v).String() }
-
-const (
-	ConnectionEstablished           ConnectionEvent = ConnectionEvent(cgo.ConnectionEstablished)           // DAT_CONNECTION_EVENT_ESTABLISHED
-	ConnectionPeerRejected          ConnectionEvent = ConnectionEvent(cgo.ConnectionPeerRejected)          // DAT_CONNECTION_EVENT_PEER_REJECTED
-	ConnectionNonPeerRejected       ConnectionEvent = ConnectionEvent(cgo.ConnectionNonPeerRejected)       // DAT_CONNECTION_EVENT_NON_PEER_REJECTED
-	ConnectionAcceptCompletionError ConnectionEvent = ConnectionEvent(cgo.ConnectionAcceptCompletionError) // DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR
-	ConnectionDisconnected          ConnectionEvent = ConnectionEvent(cgo.ConnectionDisconnected)          // DAT_CONNECTION_EVENT_DISCONNECTED
-	ConnectionBroken                ConnectionEvent = ConnectionEvent(cgo.ConnectionBroken)                // DAT_CONNECTION_EVENT_BROKEN
-	ConnectionTimedOut              ConnectionEvent = ConnectionEvent(cgo.ConnectionTimedOut)              // DAT_CONNECTION_EVENT_TIMED_OUT
-	ConnectionUnreachable           ConnectionEvent = ConnectionEvent(cgo.ConnectionUnreachable)           // DAT_CONNECTION_EVENT_UNREACHABLE
-)
-
-func (v ConnectionEvent) String() string { return cgo.ConnectionEvent(v).String() }
-
-func (v ConnectionEvent) Error() string { return v.String() }
-
-const (
-	AsyncErrorEVDOverflow           AsyncEvent = AsyncEvent(cgo.AsyncErrorEVDOverflow)           // DAT_ASYNC_ERROR_EVD_OVERFLOW
-	AsyncErrorIACatastrophic        AsyncEvent = AsyncEvent(cgo.AsyncErrorIACatastrophic)        // DAT_ASYNC_ERROR_IA_CATASTROPHIC
-	AsyncErrorEPBroken              AsyncEvent = AsyncEvent(cgo.AsyncErrorEPBroken)              // DAT_ASYNC_ERROR_EP_BROKEN
-	AsyncErrorProviderInternalError AsyncEvent = AsyncEvent(cgo.AsyncErrorProviderInternalError) // DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
-)
-
-func (v AsyncEvent) String() string { return cgo.AsyncEvent(v).String() }
-
-func (v AsyncEvent) Error() string { return v.String() }
+func (v EventNumber) Error() string { return v.String() }
 
 const (
 	DTOSend             DTO = DTO(cgo.DTOSend) + 1             // DAT_DTO_SEND
@@ -126,13 +100,6 @@ const (
 func (v EVDFlags) String() string { return cgo.EVDFlags(v).String() }
 
 const (
-	PSPConsumer PSPFlags = PSPFlags(cgo.PSPConsumer) // DAT_PSP_CONSUMER_FLAG
-	PSPProvider PSPFlags = PSPFlags(cgo.PSPProvider) // DAT_PSP_PROVIDER_FLAG
-)
-
-func (v PSPFlags) String() string { return cgo.PSPFlags(v).String() }
-
-const (
 	EVDStateEnabled    EVDState = EVDState(cgo.EVDStateEnabled)    // DAT_EVD_STATE_ENABLED
 	EVDStateDisabled   EVDState = EVDState(cgo.EVDStateDisabled)   // DAT_EVD_STATE_DISABLED
 	EVDStateWaitable   EVDState = EVDState(cgo.EVDStateWaitable)   // DAT_EVD_STATE_WAITABLE
@@ -158,10 +125,8 @@ const (
 	EPFieldRecvEVDHandle          EPParamMask = EPParamMask(cgo.EPFieldRecvEVDHandle)          // DAT_EP_FIELD_RECV_EVD_HANDLE
 	EPFieldRequestEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldRequestEVDHandle)       // DAT_EP_FIELD_REQUEST_EVD_HANDLE
 	EPFieldConnectEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldConnectEVDHandle)       // DAT_EP_FIELD_CONNECT_EVD_HANDLE
-	EPFieldServiceType            EPParamMask = EPParamMask(cgo.EPFieldServiceType)            // DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE
 	EPFieldMaxMessageSize         EPParamMask = EPParamMask(cgo.EPFieldMaxMessageSize)         // DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE
 	EPFieldMaxRDMASize            EPParamMask = EPParamMask(cgo.EPFieldMaxRDMASize)            // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE
-	EPFieldQOS                    EPParamMask = EPParamMask(cgo.EPFieldQOS)                    // DAT_EP_FIELD_EP_ATTR_QOS
 	EPFieldRecvCompletionFlags    EPParamMask = EPParamMask(cgo.EPFieldRecvCompletionFlags)    // DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS
 	EPFieldRequestCompletionFlags EPParamMask = EPParamMask(cgo.EPFieldRequestCompletionFlags) // DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS
 	EPFieldMaxRecvDTOs            EPParamMask = EPParamMask(cgo.EPFieldMaxRecvDTOs)            // DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS
@@ -177,33 +142,9 @@ const (
 const (
 	ExtensionNone Extension = Extension(cgo.ExtensionNone) // DAT_EXTENSION_NONE
 	ExtensionIB   Extension = Extension(cgo.ExtensionIB)   // DAT_EXTENSION_IB
-	ExtensionIW   Extension = Extension(cgo.ExtensionIW)   // DAT_EXTENSION_IW
 )
 
 func (v Extension) String() string { return cgo.Extension(v).String() }
-
-const (
-	IOVConsumer      IOVOwnership = IOVOwnership(cgo.IOVConsumer)      // DAT_IOV_CONSUMER
-	IOVProviderNomod IOVOwnership = IOVOwnership(cgo.IOVProviderNomod) // DAT_IOV_PROVIDER_NOMOD
-	IOVProviderMod   IOVOwnership = IOVOwnership(cgo.IOVProviderMod)   // DAT_IOV_PROVIDER_MOD
-)
-
-func (v IOVOwnership) String() string { return cgo.IOVOwnership(v).String() }
-
-const (
-	PSPCreatesEPNever   EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPNever)   // DAT_PSP_CREATES_EP_NEVER
-	PSPCreatesEPIfasked EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPIfasked) // DAT_PSP_CREATES_EP_IFASKED
-	PSPCreatesEPAlways  EPCreatorForPSP = EPCreatorForPSP(cgo.PSPCreatesEPAlways)  // DAT_PSP_CREATES_EP_ALWAYS
-)
-
-func (v EPCreatorForPSP) String() string { return cgo.EPCreatorForPSP(v).String() }
-
-const (
-	PZUnique    PZSupport = PZSupport(cgo.PZUnique)    // DAT_PZ_UNIQUE
-	PZShareable PZSupport = PZSupport(cgo.PZShareable) // DAT_PZ_SHAREABLE
-)
-
-func (v PZSupport) String() string { return cgo.PZSupport(v).String() }
 
 const (
 	ErrConnQualInUse             ReturnType = ReturnType(cgo.ConnQualInUse)             // DAT_CONN_QUAL_IN_USE

@@ -2,8 +2,6 @@ package udat
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/goudat/goudat/cgo"
@@ -18,10 +16,8 @@ import (
 // EVD that takes other events too, the flags must be CompletionEVDThreshold.
 // The provider may ignore flags that suppress wake-ups.
 type EPAttr struct {
-	ServiceType            ServiceType     // ServiceTypeRC
 	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize; posts are held to that alone
 	MaxRDMASize            uint32          // bytes of an RDMA read or write, likewise at most IAAttr.MaxRDMASize
-	QOS                    QOS             // QOSBestEffort
 	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
 	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
 	MaxRecvDTOs            int             // receives outstanding, at most IAAttr.MaxDTOPerEP; 0 without a receive EVD
@@ -39,10 +35,8 @@ type EPAttr struct {
 // newEPAttr returns what the library has.
 func newEPAttr(a *cgo.EPAttr) EPAttr {
 	return EPAttr{
-		ServiceType:            ServiceType(a.ServiceType),
 		MaxMessageSize:         a.MaxMessageSize,
 		MaxRDMASize:            a.MaxRDMASize,
-		QOS:                    QOS(a.QOS),
 		RecvCompletionFlags:    CompletionFlags(a.RecvCompletionFlags),
 		RequestCompletionFlags: CompletionFlags(a.RequestCompletionFlags),
 		MaxRecvDTOs:            int(a.MaxRecvDTOs),
@@ -69,10 +63,10 @@ func (p *epParts) native(d cgo.EPAttr) *cgo.EPAttr {
 		d.MaxRequestDTOs, d.MaxRequestIOV = 0, 0
 	}
 	n := &cgo.EPAttr{
-		ServiceType:            cgo.ServiceType(a.ServiceType),
+		ServiceType:            d.ServiceType,
 		MaxMessageSize:         cmp.Or(a.MaxMessageSize, d.MaxMessageSize),
 		MaxRDMASize:            cmp.Or(a.MaxRDMASize, d.MaxRDMASize),
-		QOS:                    cgo.QOS(a.QOS),
+		QOS:                    d.QOS,
 		RecvCompletionFlags:    cmp.Or(cgo.CompletionFlags(a.RecvCompletionFlags), d.RecvCompletionFlags),
 		RequestCompletionFlags: cmp.Or(cgo.CompletionFlags(a.RequestCompletionFlags), d.RequestCompletionFlags),
 		MaxRecvDTOs:            cmp.Or(int32(a.MaxRecvDTOs), d.MaxRecvDTOs),
@@ -148,10 +142,6 @@ func (p *epParts) checkAttr(op string, most *IAAttr, mask EPParamMask) error {
 		}
 	}
 	switch {
-	case mask&EPFieldServiceType != 0 && a.ServiceType != ServiceTypeRC:
-		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the service type is %v, only %v is supported: leave it 0", a.ServiceType, ServiceTypeRC))
-	case mask&EPFieldQOS != 0 && a.QOS != QOSBestEffort:
-		return refuseUnsupported(op, InvalidArg3, fmt.Sprintf("the quality of service is %v, only %v is supported: leave it 0", a.QOS, QOSBestEffort))
 	case p.recv == nil && mask&EPFieldMaxRecvDTOs != 0 && a.MaxRecvDTOs != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg6, "MaxRecvDTOs is %d, but the endpoint has no receive event dispatcher: leave it 0", a.MaxRecvDTOs)
 	case p.request == nil && (mask&EPFieldMaxRequestDTOs != 0 && a.MaxRequestDTOs != 0 || mask&EPFieldMaxRequestIOV != 0 && a.MaxRequestIOV != 0):
@@ -178,20 +168,4 @@ func (p *epParts) checkAttr(op string, most *IAAttr, mask EPParamMask) error {
 		}
 	}
 	return nil
-}
-
-const modifyOp = "dat_ep_modify"
-
-// refuseUnsupported makes the error for what no provider supports, which
-// dat_ep_modify, unlike dat_ep_create, counts among the invalid parameters.
-func refuseUnsupported(op string, arg ReturnSubtype, detail string) error {
-	if op != modifyOp {
-		return refuse(op, ErrModelNotSupported, NoSubtype, "%s", detail)
-	}
-	return logged(&Error{
-		Op:     op,
-		Return: classError | Return(ErrInvalidParameter) | Return(arg),
-		Detail: detail,
-		Err:    errors.ErrUnsupported,
-	})
 }

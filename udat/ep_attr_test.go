@@ -132,10 +132,8 @@ func nativeDefaults(t *testing.T, e *udattest.Endpoint) udat.EPAttr {
 	}
 	a := &param.EPAttr
 	return udat.EPAttr{
-		ServiceType:            udat.ServiceType(a.ServiceType),
 		MaxMessageSize:         a.MaxMessageSize,
 		MaxRDMASize:            a.MaxRDMASize,
-		QOS:                    udat.QOS(a.QOS),
 		RecvCompletionFlags:    udat.CompletionFlags(a.RecvCompletionFlags),
 		RequestCompletionFlags: udat.CompletionFlags(a.RequestCompletionFlags),
 		MaxRecvDTOs:            int(a.MaxRecvDTOs),

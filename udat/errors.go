@@ -32,9 +32,9 @@ var ErrNoNativeLibrary = device.ErrNoNativeLibrary
 
 // Error is the error of every failed call.
 //
-// errors.Is matches it by type (ErrInvalidState), whatever the subtype, by
-// subtype (InvalidStateEPConnected) and by class (ClassError). Where they mean
-// the same, the standard errors match too:
+// errors.Is matches it by type (ErrInvalidState), whatever the subtype, and by
+// subtype (InvalidStateEPConnected). Where they mean the same, the standard errors
+// match too:
 //
 //   - os.ErrDeadlineExceeded and context.DeadlineExceeded: ErrTimeoutExpired
 //   - errors.ErrUnsupported: ErrNotImplemented and ErrModelNotSupported
@@ -109,8 +109,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // Is implements the matching that the type's comment describes.
 func (e *Error) Is(target error) bool {
 	switch t := target.(type) {
-	case ReturnClass:
-		return t != ClassSuccess && e.class() == t
 	case ReturnType:
 		return e.Return.Type() == t
 	case ReturnSubtype:
@@ -123,14 +121,6 @@ func (e *Error) Is(target error) bool {
 		return e.Return.Type() == ErrNotImplemented || e.Return.Type() == ErrModelNotSupported
 	}
 	return false
-}
-
-// class returns the class of the code, which the providers leave out of many.
-func (e *Error) class() ReturnClass {
-	if c := e.Return.Class(); c != ClassSuccess {
-		return c
-	}
-	return ClassError
 }
 
 // Timeout reports whether a time-out was the reason, as net.Error has it.

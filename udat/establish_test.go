@@ -17,7 +17,7 @@ func TestConnectAndWait(t *testing.T) {
 		l, active, passive := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 
 		_, err := active.EP.ConnectAndWait(ctx, address, udattest.ConnQual(), nil)
-		want(t, err, udat.ConnectionNonPeerRejected)
+		want(t, err, udat.EventConnectionNonPeerRejected)
 		want(t, active.Reset())
 
 		ended, cancel := context.WithCancel(ctx)

@@ -35,7 +35,7 @@ type Event struct {
 type rareParts struct {
 	cr          *CR
 	evd         *EVD
-	lowSRQ      *SRQ
+	srq         *SRQ
 	rmr         *RMR
 	privateData []byte
 }
@@ -74,10 +74,8 @@ func (e Event) EVD() *EVD { return e.parts().evd }
 // event.
 func (e Event) RMR() *RMR { return e.parts().rmr }
 
-// LowSRQ returns the shared receive queue of an EventAsyncErrorProviderInternalError that says that it has fewer
-// receives than its low watermark, see SRQ.SetLowWatermark; nil for any other event. DAT has no number of its own for
-// this event. It is no error: Err returns nil.
-func (e Event) LowSRQ() *SRQ { return e.parts().lowSRQ }
+// SRQ returns the shared receive queue of an EventSRQLowWatermark, nil for any other event.
+func (e Event) SRQ() *SRQ { return e.parts().srq }
 
 // PrivateData returns what the peer sent along with a connection event. The
 // providers pad it: a program that needs the exact length sends it along. It is
@@ -85,17 +83,14 @@ func (e Event) LowSRQ() *SRQ { return e.parts().lowSRQ }
 func (e Event) PrivateData() []byte { return e.parts().privateData }
 
 // Err returns nil for an event of success, the DTOStatus of a failed
-// completion, the ConnectionEvent of a connection that failed, and the
-// AsyncEvent of an asynchronous error. The peer's orderly
+// completion, and the Number of an event that is a Failure. The peer's orderly
 // EventConnectionDisconnected is no error.
 func (e Event) Err() error {
-	switch connection, async := ConnectionEvent(e.Number), AsyncEvent(e.Number); {
+	switch {
 	case e.isCompletion() && e.Status != DTOSuccess:
 		return e.Status
-	case connection.Failure():
-		return connection
-	case async.Failure() && e.LowSRQ() == nil:
-		return async
+	case e.Number.Failure():
+		return e.Number
 	}
 	return nil
 }
@@ -179,7 +174,7 @@ func (evd *EVD) decodeError(number EventNumber, data *cgo.AsyncErrorEventData, e
 		event.ep = o
 	case *SRQ:
 		if data.Reason == cgo.SRQLowWatermarkEvent {
-			event.rare = &rareParts{lowSRQ: o}
+			*event = Event{Number: EventSRQLowWatermark, rare: &rareParts{srq: o}}
 		}
 	}
 }

@@ -20,7 +20,7 @@ func ExampleEP_Connect() {
 
 	// The passive side.
 	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
-	must(udat.CreatePSP(ia, qualifier, requests, udat.PSPConsumer))
+	must(udat.CreatePSP(ia, qualifier, requests))
 	accept := func(ep *udat.EP) {
 		request := must(requests.Wait(ctx)).CR()
 		parameters := must(request.Query())
@@ -37,7 +37,7 @@ func ExampleEP_Connect() {
 	accept(must(udat.CreateEP(ia, pz, nil, nil, accepted, nil)))
 	check(must(accepted.Wait(ctx)).Err())
 	event := must(connections.Wait(ctx))
-	check(event.Err()) // a ConnectionEvent, if it was rejected or nobody listens
+	check(event.Err()) // an EventNumber, if it was rejected or nobody listens
 	fmt.Printf("answered with %q\n", event.PrivateData()[:len("you may")])
 
 	check(client.Disconnect(udat.CloseGraceful))

@@ -34,7 +34,7 @@ func newLine() *line {
 	l.server = must(udat.CreateEP(l.ia, l.pz, l.received, l.sent, connections, nil))
 	const qualifier = 5010
 	requests := must(udat.CreateEVD(l.ia, 8, udat.EVDCR))
-	must(udat.CreatePSP(l.ia, qualifier, requests, udat.PSPConsumer))
+	must(udat.CreatePSP(l.ia, qualifier, requests))
 	check(l.client.Connect(addressOf(l.ia), qualifier, 30*time.Second, nil))
 	check(must(requests.Wait(ctx)).CR().Accept(l.server, nil))
 	for range 2 { // one event for each side

@@ -32,7 +32,7 @@ func Example() {
 
 	const qualifier = 5000
 	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
-	must(udat.CreatePSP(ia, qualifier, requests, udat.PSPConsumer))
+	must(udat.CreatePSP(ia, qualifier, requests))
 	check(client.Connect(attr.Address, qualifier, 30*time.Second, nil))
 	request := must(requests.Wait(ctx))
 	check(request.CR().Accept(server, nil))

@@ -34,8 +34,8 @@ func (evd *EVD) Expect(ctx context.Context, number EventNumber) (Event, error) {
 }
 
 // EventError is the error of EVD.Expect: an event that was not the one that the
-// program wanted. It matches the ConnectionEvent or the AsyncEvent that the event
-// is, and the DTOStatus of a completion that failed.
+// program wanted. It matches the Number of the event, or the DTOStatus of a completion
+// that failed.
 type EventError struct {
 	Want  EventNumber
 	Event Event
@@ -57,13 +57,10 @@ func (e *EventError) Error() string {
 	return fmt.Sprintf("udat: got %s instead of %v", got, e.Want)
 }
 
-// Unwrap returns what the event is as an error, nil if it cannot be one.
+// Unwrap returns what the event is as an error.
 func (e *EventError) Unwrap() error {
-	switch number := e.Event.Number; {
-	case number >= EventConnectionEstablished && number <= EventConnectionUnreachable:
-		return ConnectionEvent(number)
-	case e.Event.isCompletion() && e.Event.Status == DTOSuccess:
-		return nil
+	if e.Event.isCompletion() && e.Event.Status != DTOSuccess {
+		return e.Event.Status
 	}
-	return e.Event.Err()
+	return e.Event.Number
 }

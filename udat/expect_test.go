@@ -71,7 +71,7 @@ func TestExpect(t *testing.T) {
 		event, err := e.Connect.Expect(ctx, udat.EventConnectionEstablished)
 		wantOther(t, event, err, udat.EventConnectionEstablished,
 			"got DAT_CONNECTION_EVENT_PEER_REJECTED instead of DAT_CONNECTION_EVENT_ESTABLISHED")
-		want(t, err, udat.ConnectionPeerRejected)
+		want(t, err, udat.EventConnectionPeerRejected)
 		want(t, e.Reset())
 		want(t, e.EP.Connect(udattest.Address(t, ia), l.ConnQual, udattest.Patience, nil))
 		// The event that comes instead is not lost: this one needs an answer.

@@ -69,7 +69,7 @@ func TestFullFileTable(t *testing.T) {
 			call  func() error
 		}{
 			{"CreateCNO", 2, func() error { return made(udat.CreateCNO(ia, nil)) }},
-			{"CreatePSP", socket, func() error { return made(udat.CreatePSP(ia, qual+1, requests, udat.PSPConsumer)) }},
+			{"CreatePSP", socket, func() error { return made(udat.CreatePSP(ia, qual+1, requests)) }},
 			{"CreatePSPAny", socket, func() error { return made(udat.CreatePSPAny(ia, requests)) }},
 			{"CreateRSP", socket, func() error { return made(udat.CreateRSP(ia, qual+2, reserved.EP, requests)) }},
 			{"Connect", socket, func() error { return one.EP.Connect(udattest.Address(t, ia), qual+3, udattest.Patience, nil) }},

@@ -60,7 +60,6 @@ var choices = byResult(
 	oneOf(udat.EventSoftware, udat.EventDTOCompletion, udat.EventConnectionRequest, udat.EventConnectionEstablished, 0),
 	oneOf(udat.EVDDTO, udat.EVDDTO|udat.EVDCR, udat.EVDConnection, udat.EVDCR, udat.EVDSoftware, udat.EVDDTO|udat.EVDSoftware,
 		udat.EVDCR|udat.EVDConnection|udat.EVDSoftware, udat.EVDDTO|udat.EVDConnection, udat.EVDAsync, udat.EVDRMRBind, 0, 1<<30),
-	oneOf(udat.PSPConsumer, udat.PSPConsumer, udat.PSPProvider, 0, 7),
 	oneOf(udat.MemPrivAll, udat.MemPrivAll, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic, udat.MemPrivLocalRead,
 		udat.MemPrivLocalRead|udat.MemPrivLocalWrite, udat.MemPrivRemoteWrite, 0, 1<<20),
 	oneOf[udat.Return](0, 0x80070068, 0x0007ffff, 0x80050011, math.MaxUint32),
@@ -323,8 +322,6 @@ func (s *script) changed(a udat.EPAttr) *udat.EPAttr {
 			func() { a.MaxRDMASize = choose[uint32](s, 1, 64, 4096, 0, math.MaxUint32) },
 			func() { a.RecvCompletionFlags = choose(s, 0, unsignalled, solicited, suppress, 1<<20) },
 			func() { a.RequestCompletionFlags = choose(s, 0, unsignalled, solicited, suppress, 1<<20) },
-			func() { a.ServiceType = choose(s, udat.ServiceTypeRC, 7) },
-			func() { a.QOS = choose(s, udat.QOSBestEffort, 8) },
 			func() { a.MaxRDMAReadIOV = choose(s, 0, 1, 4, 9999) },
 		)()
 	}

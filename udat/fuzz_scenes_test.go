@@ -119,7 +119,7 @@ func (s *sequence) listen(c *cluster) {
 		return
 	}
 	c.qual = udattest.ConnQual()
-	c.psp = made[*udat.PSP](s, "CreatePSP", c.ia, c.qual, c.requests, udat.PSPConsumer)
+	c.psp = made[*udat.PSP](s, "CreatePSP", c.ia, c.qual, c.requests)
 }
 
 // next waits for the next event, which may never come.

@@ -230,8 +230,6 @@ type IAAttr struct {
 	VendorName                    string
 	HardwareVersionMajor          uint32
 	HardwareVersionMinor          uint32
-	FirmwareVersionMajor          uint32 // 0: a Device has the version of the firmware
-	FirmwareVersionMinor          uint32
 	Address                       netip.Addr // the address that peers connect to
 	MaxEPs                        int
 	MaxDTOPerEP                   int // some devices, such as mlx5, have room for fewer requests than they report
@@ -257,31 +255,23 @@ type IAAttr struct {
 	MaxRDMAReadOut                int       // of the adapter
 	MaxRDMAReadPerEPInGuaranteed  bool      // MaxRDMAReadPerEPIn does not depend on other endpoints
 	MaxRDMAReadPerEPOutGuaranteed bool      // the same of MaxRDMAReadPerEPOut
-	ZBSupported                   bool      // regions whose addresses count from 0
 	ExtensionSupported            Extension // ExtensionIB; a device may lack some of its operations: see ProviderAttr.Supports
-	ExtensionVersion              int
 	TransportAttr                 []NamedAttr
 	VendorAttr                    []NamedAttr
 }
 
 // ProviderAttr holds the attributes of the provider of an adapter.
 type ProviderAttr struct {
-	ProviderName              string // the adapter's name in the registry
-	ProviderVersionMajor      uint32
-	ProviderVersionMinor      uint32
-	DaplVersionMajor          uint32
-	DaplVersionMinor          uint32
-	IOVOwnershipOnReturn      IOVOwnership
-	QOSSupported              QOS
-	CompletionFlagsSupported  CompletionFlags
-	IsThreadSafe              bool // of the provider; this package is, whatever it says
-	MaxPrivateDataSize        int  // bytes that Connect, Accept and Reject can carry
-	SupportsMultipath         bool
-	EPCreator                 EPCreatorForPSP
-	PZSupport                 PZSupport
-	OptimalBufferAlignment    int        // bytes
-	EVDStreamMergingSupported [6][6]bool // which two streams may feed one EVD, by their bits in EVDFlags
-	SRQSupported              bool       // the device has shared receive queues
+	ProviderName             string // the adapter's name in the registry
+	ProviderVersionMajor     uint32
+	ProviderVersionMinor     uint32
+	DaplVersionMajor         uint32
+	DaplVersionMinor         uint32
+	CompletionFlagsSupported CompletionFlags
+	IsThreadSafe             bool // of the provider; this package is, whatever it says
+	MaxPrivateDataSize       int  // bytes that Connect, Accept and Reject can carry
+	OptimalBufferAlignment   int  // bytes
+	SRQSupported             bool // the device has shared receive queues
 	// ProviderSpecificAttr has the GUID of the device, the GID that connections use, the MTU and the state of its
 	// port when the adapter was opened, and which of the extension's operations work.
 	ProviderSpecificAttr []NamedAttr
@@ -298,8 +288,6 @@ func newIAAttr(a *cgo.IAAttr) IAAttr {
 		VendorName:                    cString(a.VendorName[:]),
 		HardwareVersionMajor:          a.HardwareVersionMajor,
 		HardwareVersionMinor:          a.HardwareVersionMinor,
-		FirmwareVersionMajor:          a.FirmwareVersionMajor,
-		FirmwareVersionMinor:          a.FirmwareVersionMinor,
 		Address:                       cgo.SockAddrAt(a.IAAddressPtr).Addr(),
 		MaxEPs:                        int(a.MaxEPs),
 		MaxDTOPerEP:                   int(a.MaxDTOPerEP),
@@ -325,9 +313,7 @@ func newIAAttr(a *cgo.IAAttr) IAAttr {
 		MaxRDMAReadOut:                int(a.MaxRDMAReadOut),
 		MaxRDMAReadPerEPInGuaranteed:  a.MaxRDMAReadPerEPInGuaranteed != 0,
 		MaxRDMAReadPerEPOutGuaranteed: a.MaxRDMAReadPerEPOutGuaranteed != 0,
-		ZBSupported:                   a.ZBSupported != 0,
 		ExtensionSupported:            Extension(a.ExtensionSupported),
-		ExtensionVersion:              int(a.ExtensionVersion),
 		TransportAttr:                 namedAttrs(a.TransportAttr, a.NumTransportAttr),
 		VendorAttr:                    namedAttrs(a.VendorAttr, a.NumVendorAttr),
 	}
@@ -342,30 +328,19 @@ func namedAttrs(address uintptr, count int32) (attrs []NamedAttr) {
 
 // newProviderAttr leaves out the fields that no provider fills.
 func newProviderAttr(a *cgo.ProviderAttr) ProviderAttr {
-	attr := ProviderAttr{
+	return ProviderAttr{
 		ProviderName:             cString(a.ProviderName[:]),
 		ProviderVersionMajor:     a.ProviderVersionMajor,
 		ProviderVersionMinor:     a.ProviderVersionMinor,
 		DaplVersionMajor:         a.DaplVersionMajor,
 		DaplVersionMinor:         a.DaplVersionMinor,
-		IOVOwnershipOnReturn:     IOVOwnership(a.IOVOwnershipOnReturn),
-		QOSSupported:             QOS(a.DatQOSSupported),
 		CompletionFlagsSupported: CompletionFlags(a.CompletionFlagsSupported),
 		IsThreadSafe:             a.IsThreadSafe != 0,
 		MaxPrivateDataSize:       int(a.MaxPrivateDataSize),
-		SupportsMultipath:        a.SupportsMultipath != 0,
-		EPCreator:                EPCreatorForPSP(a.EPCreator),
-		PZSupport:                PZSupport(a.PZSupport),
 		OptimalBufferAlignment:   int(a.OptimalBufferAlignment),
 		SRQSupported:             a.SRQSupported != 0,
 		ProviderSpecificAttr:     namedAttrs(a.ProviderSpecificAttr, a.NumProviderSpecificAttr),
 	}
-	for i, row := range a.EVDStreamMergingSupported {
-		for j, mergeable := range row {
-			attr.EVDStreamMergingSupported[i][j] = mergeable != 0
-		}
-	}
-	return attr
 }
 
 // Query returns the attributes of the adapter and of its provider. It fails with

@@ -140,7 +140,7 @@ func newParty(name string) *party {
 func dropParty(ctx context.Context, name string, keeper *party) udat.RMRTriplet {
 	p := newParty(name)
 	requests, qual := must(udat.CreateEVD(keeper.ia, 8, udat.EVDCR)), udattest.ConnQual()
-	must(udat.CreatePSP(keeper.ia, qual, requests, udat.PSPConsumer))
+	must(udat.CreatePSP(keeper.ia, qual, requests))
 	attr, _, err := keeper.ia.Query()
 	check(err)
 	check(p.ep.Connect(attr.Address, qual, udattest.Patience, nil))

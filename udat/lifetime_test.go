@@ -96,7 +96,7 @@ func (l *live) argument(t *testing.T, c *surfaceCall, i int) reflect.Value {
 	for _, v := range []any{
 		context.Background(), time.Second, loopback, udat.ConnQual(1), make([]byte, 8), make([]udat.Event, 1), []udat.Segment{l.segment},
 		[]udat.Post{{Operation: udat.DTOSend, Segments: []udat.Segment{l.segment}}},
-		l.segment, l.remote, 1, uint32(1), uint64(1), false, "no-such-adapter", udat.MemPrivAll, udat.EVDDTO, udat.PSPConsumer, udat.CloseAbrupt,
+		l.segment, l.remote, 1, uint32(1), uint64(1), false, "no-such-adapter", udat.MemPrivAll, udat.EVDDTO, udat.CloseAbrupt,
 		udat.CompletionDefault, udat.EPFieldMaxRecvDTOs, &udat.EPParam{}, udat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1},
 		udat.Return(0), udat.EventSoftware,
 	} {

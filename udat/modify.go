@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"errors"
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
@@ -10,7 +11,7 @@ const fixedEPFields = EPParamMask(cgo.EPFieldIAHandle | cgo.EPFieldEPState | cgo
 	cgo.EPFieldRemoteIAAddressPtr | cgo.EPFieldRemotePortQual)
 
 // unsupportedEPFields could be modified, but no provider knows what they are for.
-const unsupportedEPFields = EPParamMask(cgo.EPFieldComm | cgo.EPFieldSRQHandle | cgo.EPFieldSRQSoftHW |
+const unsupportedEPFields = EPParamMask(cgo.EPFieldServiceType | cgo.EPFieldQOS | cgo.EPFieldComm | cgo.EPFieldSRQHandle | cgo.EPFieldSRQSoftHW |
 	cgo.EPFieldNumTransportAttr | cgo.EPFieldTransportSpecificAttr | cgo.EPFieldNumProviderAttr | cgo.EPFieldProviderSpecificAttr)
 
 // Modify changes the parameters that mask names to those in param, all of them or, when
@@ -28,7 +29,7 @@ const unsupportedEPFields = EPParamMask(cgo.EPFieldComm | cgo.EPFieldSRQHandle |
 //	Implements: DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_EP_PARAM_MASK ep_param_mask, IN const DAT_EP_PARAM *ep_param)
 func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
-	const op = modifyOp
+	const op = "dat_ep_modify"
 	if err := checkMask(op, mask, param); err != nil {
 		return ep.object().unusableOr(op, InvalidHandleEP, err)
 	}
@@ -113,7 +114,8 @@ func checkMask(op string, mask EPParamMask, param *EPParam) error {
 	case mask&fixedEPFields != 0:
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "adapter, state, addresses and port qualifiers cannot be modified: take their bits out of the mask")
 	case mask&unsupportedEPFields != 0:
-		return refuseUnsupported(op, InvalidArg2, "communicator, SRQ, watermark and transport or provider specific attributes cannot be modified: take their bits out of the mask")
+		return logged(&Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(InvalidArg2), Err: errors.ErrUnsupported,
+			Detail: "service type, quality of service, communicator, SRQ, watermark and transport or provider specific attributes cannot be modified: take their bits out of the mask"})
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func connectTo(ctx context.Context, ep *udat.EP, events *udat.EVD, server netip.
 			return err
 		}
 		_, err := events.Expect(ctx, udat.EventConnectionEstablished)
-		if !errors.Is(err, udat.ConnectionNonPeerRejected) {
+		if !errors.Is(err, udat.EventConnectionNonPeerRejected) {
 			return err
 		}
 		if err := ep.Reset(); err != nil { // it is DISCONNECTED now
@@ -112,7 +112,7 @@ func TestPortedQualifiers(t *testing.T) {
 		}
 		for _, qual := range quals {
 			requests := createEVD(t, ia, 4, udat.EVDCR)
-			psp := must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer))
+			psp := must(udat.CreatePSP(ia, qual, requests))
 			l := &udattest.Listener{PSP: psp, Requests: requests, ConnQual: qual}
 			udattest.ConnectPair(t, l, udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil))
 			want(t, psp.Free()) // several lead to one port
@@ -138,7 +138,7 @@ func TestPortedConnect(t *testing.T) {
 		if event := udattest.Expect(t, e.Recv, udat.EventDTOCompletion); event.Status != udat.DTOErrFlushed {
 			t.Errorf("the receive completes with %v", event.Status)
 		}
-		untilEnd(t, must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer)))
+		untilEnd(t, must(udat.CreatePSP(ia, qual, requests)))
 		request, err := requests.Expect(ctx, udat.EventConnectionRequest)
 		want(t, err)
 		want(t, request.CR().Accept(peer.EP, nil))

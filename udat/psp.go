@@ -17,24 +17,14 @@ func (psp *PSP) object() *object {
 // CreatePSP listens on a connection qualifier. Each request that arrives is an
 // EventConnectionRequest on evd, which must have been made for them (EVDCR).
 //
-// flags must be PSPConsumer: the program chooses the endpoint when it accepts.
-// With PSPProvider it fails with ErrModelNotSupported, as all providers do.
-//
 // It fails with ErrConnQualInUse when something listens there already, by that
 // number or by another that means the same: see ConnQual.
 //
 //	Implements: DAT_RETURN dat_psp_create(IN DAT_IA_HANDLE ia_handle,
 //	    IN DAT_CONN_QUAL conn_qual, IN DAT_EVD_HANDLE evd_handle, IN DAT_PSP_FLAGS psp_flags,
 //	    OUT DAT_PSP_HANDLE *psp_handle)
-func CreatePSP(ia *IA, qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
+func CreatePSP(ia *IA, qual ConnQual, evd *EVD) (*PSP, error) {
 	const op = "dat_psp_create"
-	switch flags {
-	case PSPConsumer:
-	case PSPProvider:
-		return nil, refuse(op, ErrModelNotSupported, NoSubtype, "no provider can accept a request on an endpoint that it has made itself: use PSPConsumer")
-	default:
-		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the flags are %v, they must be PSPConsumer", flags)
-	}
 	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2), func(s *service) (cgo.PSPHandle, cgo.Return) {
 		return cgo.PSPCreate(ia.handle, uint64(qual), evd.queue.Handle(), cgo.PSPConsumer)
 	})
@@ -80,7 +70,6 @@ type PSPParam struct {
 	IA       *IA
 	ConnQual ConnQual
 	EVD      *EVD
-	Flags    PSPFlags
 }
 
 // Query returns the parameters of the service point.
@@ -98,7 +87,7 @@ func (psp *PSP) Query() (PSPParam, error) {
 	if err := check(op, cgo.PSPQuery(cgo.PSPHandle(s.handle), cgo.PSPFieldAll, &native)); err != nil {
 		return PSPParam{}, err
 	}
-	return PSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, Flags: PSPFlags(native.PSPFlags)}, nil
+	return PSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd}, nil
 }
 
 // Free stops taking requests. Those that were not answered are rejected, and

@@ -15,21 +15,19 @@ func TestCreatePSPRefuses(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		l := udattest.Listen(t, ia)
 		e := udattest.NewEndpoint(t, ia, nil)
-		create := func(qual udat.ConnQual, evd *udat.EVD, flags udat.PSPFlags) error {
-			return second(udat.CreatePSP(ia, qual, evd, flags))
+		create := func(qual udat.ConnQual, evd *udat.EVD) error {
+			return second(udat.CreatePSP(ia, qual, evd))
 		}
-		want(t, create(0, l.Requests, udat.PSPConsumer), udat.ErrInvalidParameter, udat.InvalidArg2)
-		want(t, create(udattest.ConnQual(), e.Connect, udat.PSPConsumer), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
-		want(t, create(udattest.ConnQual(), nil, udat.PSPConsumer), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
-		want(t, create(udattest.ConnQual(), l.Requests, udat.PSPProvider), udat.ErrModelNotSupported)
-		want(t, create(udattest.ConnQual(), l.Requests, 7), udat.ErrInvalidParameter, udat.InvalidArg4)
-		want(t, create(l.ConnQual, l.Requests, udat.PSPConsumer), udat.ErrConnQualInUse)
+		want(t, create(0, l.Requests), udat.ErrInvalidParameter, udat.InvalidArg2)
+		want(t, create(udattest.ConnQual(), e.Connect), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
+		want(t, create(udattest.ConnQual(), nil), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
+		want(t, create(l.ConnQual, l.Requests), udat.ErrConnQualInUse)
 
 		// Another adapter on the same device is another program to the library.
 		other := udattest.Open(t, ia.Name())
 		evd := createEVD(t, other, 4, udat.EVDCR)
-		want(t, second(udat.CreatePSP(other, l.ConnQual, evd, udat.PSPConsumer)), udat.ErrConnQualInUse)
-		want(t, create(udattest.ConnQual(), evd, udat.PSPConsumer), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
+		want(t, second(udat.CreatePSP(other, l.ConnQual, evd)), udat.ErrConnQualInUse)
+		want(t, create(udattest.ConnQual(), evd), udat.ErrInvalidHandle, udat.InvalidHandleEVDCR)
 	})
 }
 
@@ -43,7 +41,7 @@ func TestListenAgain(t *testing.T) {
 		udattest.Expect(t, e.Connect, udat.EventConnectionNonPeerRejected)
 		want(t, e.EP.Reset())
 
-		again := &udattest.Listener{PSP: must(udat.CreatePSP(ia, l.ConnQual, l.Requests, udat.PSPConsumer)), Requests: l.Requests, ConnQual: l.ConnQual}
+		again := &udattest.Listener{PSP: must(udat.CreatePSP(ia, l.ConnQual, l.Requests)), Requests: l.Requests, ConnQual: l.ConnQual}
 		udattest.ConnectPair(t, again, e, peer)
 		want(t, again.PSP.Free())
 		// A connection outlives the service point that it came through.
@@ -58,7 +56,7 @@ func TestCreatePSPAny(t *testing.T) {
 		l := udattest.Listen(t, ia)
 		psp := untilEnd(t, must(udat.CreatePSPAny(ia, l.Requests)))
 		param := must(psp.Query())
-		if param.IA != ia || param.EVD != l.Requests || param.Flags != udat.PSPConsumer || param.ConnQual == l.ConnQual {
+		if param.IA != ia || param.EVD != l.Requests || param.ConnQual == l.ConnQual {
 			t.Errorf("the service point says %+v", param)
 		}
 		l.ConnQual = param.ConnQual
@@ -89,14 +87,14 @@ func TestQualifiersThatMeet(t *testing.T) {
 			port += 1000
 		}
 		requests := createEVD(t, ia, 4, udat.EVDCR)
-		psp := must(udat.CreatePSP(ia, qual, requests, udat.PSPConsumer))
+		psp := must(udat.CreatePSP(ia, qual, requests))
 
 		another := udattest.Open(t, ia.Name())
 		evd := createEVD(t, another, 4, udat.EVDCR)
 		for name, err := range map[string]error{
-			"PSP":             second(udat.CreatePSP(ia, other, requests, udat.PSPConsumer)),
+			"PSP":             second(udat.CreatePSP(ia, other, requests)),
 			"RSP":             second(udat.CreateRSP(ia, other, udattest.NewEndpoint(t, ia, nil).EP, requests)),
-			"another adapter": second(udat.CreatePSP(another, other, evd, udat.PSPConsumer)),
+			"another adapter": second(udat.CreatePSP(another, other, evd)),
 		} {
 			want(t, err, udat.ErrConnQualInUse)
 			if text := fmt.Sprint(err); !strings.Contains(text, fmt.Sprint("port ", port)) || !strings.Contains(text, fmt.Sprint(other)) {
@@ -116,7 +114,7 @@ func TestQualifiersThatMeet(t *testing.T) {
 			udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)
 			want(t, e.Reset())
 			want(t, psp.Free())
-			psp = must(udat.CreatePSP(ia, other, requests, udat.PSPConsumer))
+			psp = must(udat.CreatePSP(ia, other, requests))
 			qual, other = other, qual
 		}
 		want(t, psp.Free())
@@ -131,7 +129,7 @@ func TestQualifierOfNoPort(t *testing.T) {
 		}
 		const none = 64536 + 5<<16
 		l := udattest.Listen(t, ia)
-		_, err := udat.CreatePSP(ia, none, l.Requests, udat.PSPConsumer)
+		_, err := udat.CreatePSP(ia, none, l.Requests)
 		want(t, err, udat.ErrConnQualUnavailable)
 		wantDetail(t, err)
 		e := udattest.NewEndpoint(t, ia, nil)
@@ -159,7 +157,7 @@ func TestPortOfAdapter(t *testing.T) {
 			requests := createEVD(t, ia, 4, udat.EVDCR)
 			taken := 0
 			for qual := udat.ConnQual(first); qual <= last; qual++ {
-				if psp, err := udat.CreatePSP(ia, qual, requests, udat.PSPConsumer); err == nil {
+				if psp, err := udat.CreatePSP(ia, qual, requests); err == nil {
 					want(t, psp.Free())
 				} else {
 					taken++

@@ -168,7 +168,7 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 }
 
 // SetLowWatermark asks for one event when fewer receives than lowWatermark are left that no endpoint has taken: 0 to
-// MaxRecvDTOs, 0 for none. It comes to the adapter's AsyncEVD, where Event.LowSRQ returns the queue: at once, when an
+// MaxRecvDTOs, 0 for none. It comes to the adapter's AsyncEVD, as an EventSRQLowWatermark: at once, when an
 // endpoint takes a receive, or when completions that were taken show it. For another one call SetLowWatermark again.
 //
 //	Implements: DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle,

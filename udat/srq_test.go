@@ -186,8 +186,8 @@ func TestSRQLowWatermark(t *testing.T) {
 		wantLow := func(srq *udat.SRQ) {
 			t.Helper()
 			event := udattest.Expect(t, ia.AsyncEVD(), udat.EventAsyncErrorProviderInternalError)
-			if event.LowSRQ() != srq || event.Err() != nil || event.EP() != nil {
-				t.Errorf("got %+v of %v, want that the queue %v is low", event, event.LowSRQ(), srq)
+			if event.SRQ() != srq || event.Err() != nil || event.EP() != nil {
+				t.Errorf("got %+v of %v, want that the queue %v is low", event, event.SRQ(), srq)
 			}
 		}
 		s.post(t, 0)

@@ -22,7 +22,7 @@ func (n *node) connect(ctx context.Context, host string, qual udat.ConnQual) (pl
 		return place, err
 	}
 	established, err := n.waitConnection(ctx, udat.EventConnectionEstablished)
-	if errors.Is(err, udat.ConnectionNonPeerRejected) {
+	if errors.Is(err, udat.EventConnectionNonPeerRejected) {
 		err = fmt.Errorf("nobody listens there: start the server first (%w)", err)
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ func (n *node) takeRequest(ctx context.Context, qual udat.ConnQual, listening fu
 	if err != nil {
 		return nil, err
 	}
-	if _, err := udat.CreatePSP(n.ia, qual, requests, udat.PSPConsumer); err != nil {
+	if _, err := udat.CreatePSP(n.ia, qual, requests); err != nil {
 		return nil, err
 	}
 	fmt.Printf("deposit: waiting for a client at qualifier %d\n", qual)

@@ -28,7 +28,7 @@ func main() {
 
 	// A receive must be posted before the message arrives. Its completion has the cookie 1.
 	check(server.PostRecv([]udat.Segment{must(memory.Segment(2048, 2048))}, 1, 0))
-	must(udat.CreatePSP(ia, 5000, requests, udat.PSPConsumer)) // listens
+	must(udat.CreatePSP(ia, 5000, requests)) // listens
 	accepted := make(chan error)
 	go func() { accepted <- must(requests.Wait(ctx)).CR().AcceptAndWait(ctx, server, nil) }()
 	must(client.ConnectAndWait(ctx, attr.Address, 5000, nil))

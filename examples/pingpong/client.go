@@ -32,7 +32,7 @@ func dial(ctx context.Context, s settings, host string) (err error) {
 	}
 	n.status("connect")
 	established, err := n.connect.Expect(ctx, udat.EventConnectionEstablished)
-	if errors.Is(err, udat.ConnectionNonPeerRejected) {
+	if errors.Is(err, udat.EventConnectionNonPeerRejected) {
 		return fmt.Errorf("nobody listens at %v, qualifier %d: start the server first (%w)", address, s.qual, err)
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ func serve(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, requests.Free()) }()
-	psp, err := udat.CreatePSP(n.ia, s.qual, requests, udat.PSPConsumer)
+	psp, err := udat.CreatePSP(n.ia, s.qual, requests)
 	if err != nil {
 		return err
 	}

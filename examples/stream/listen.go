@@ -49,7 +49,7 @@ func (n *Network) Listen(address string) (_ *Listener, err error) {
 	if at.Port() == 0 {
 		l.psp, err = udat.CreatePSPAny(n.ia, l.requests)
 	} else {
-		l.psp, err = udat.CreatePSP(n.ia, udat.ConnQual(at.Port()), l.requests, udat.PSPConsumer)
+		l.psp, err = udat.CreatePSP(n.ia, udat.ConnQual(at.Port()), l.requests)
 	}
 	if err != nil {
 		return nil, err

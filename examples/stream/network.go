@@ -72,7 +72,7 @@ func (n *Network) dispatch() {
 		case event.Number == udat.EventConnectionEstablished:
 			c.established <- event.PrivateData()
 		default:
-			c.cancel(connectionError(udat.ConnectionEvent(event.Number)))
+			c.cancel(connectionError(event.Number))
 		}
 	}
 }
@@ -87,14 +87,14 @@ func (f failure) Error() string   { return f.Errno.Error() + ": " + f.cause.Erro
 func (f failure) Unwrap() []error { return []error{f.Errno, f.cause} }
 
 // connectionError says what the end of a connection, or of an attempt to connect, means.
-func connectionError(event udat.ConnectionEvent) error {
+func connectionError(event udat.EventNumber) error {
 	meaning := syscall.ECONNRESET
 	switch event {
-	case udat.ConnectionPeerRejected, udat.ConnectionNonPeerRejected:
+	case udat.EventConnectionPeerRejected, udat.EventConnectionNonPeerRejected:
 		meaning = syscall.ECONNREFUSED
-	case udat.ConnectionUnreachable:
+	case udat.EventConnectionUnreachable:
 		meaning = syscall.EHOSTUNREACH
-	case udat.ConnectionTimedOut:
+	case udat.EventConnectionTimedOut:
 		meaning = syscall.ETIMEDOUT
 	}
 	return failure{meaning, event}

@@ -56,7 +56,7 @@ var answers = []answer{
 	{"DAT_TYPE_MASK DAT_GET_TYPE", "[[Error]] has the type; `errors.Is(err, udat.ErrInvalidState)` compares it"},
 	{"DAT_SUBTYPE_MASK DAT_GET_SUBTYPE",
 		"[[Error]] has the subtype; `errors.Is(err, udat.InvalidStateEPConnected)` compares it"},
-	{"DAT_IS_WARNING", "`errors.Is(err, udat.ClassWarning)`; whatever is not success is an error"},
+	{"DAT_IS_WARNING", "none: whatever is not success is an error"},
 
 	{"DAT_IB_RETURN DAT_IB_ERR DAT_IB_COLLECTIVE_ERR DAT_ABORT DAT_RESERVED_LMR DAT_PORT_IN_USE DAT_COMM_NOT_SUPPORTED " +
 		"DAT_EXTENSION_BASE DAT_SUB_INTERRUPTED DAT_RESOURCE_* DAT_INVALID_HANDLE_CSP DAT_INVALID_HANDLE1* DAT_INVALID_HANDLE2 DAT_INVALID_HANDLE3 " +
@@ -78,8 +78,16 @@ var answers = []answer{
 	{"DAT_IA_ATTR.max_iov_segments_per_rdma_write", "[[IAAttr.MaxIOVSegmentsPerWrite]]"},
 	{"max_rdma_read_per_ep", "[[IAAttr.MaxRDMAReadPerEPIn]]"},
 	{"max_mtu_size", "[[IAAttr.MaxMessageSize]] and [[EPAttr.MaxMessageSize]]"},
-	{"DAT_IB_EXTENSION DAT_IW_EXTENSION", "[[ExtensionIB]] and [[ExtensionIW]]"},
-	{"DAT_IB_EXTENSION_VERSION", "[[IAAttr.ExtensionVersion]]"},
+	{"DAT_IB_EXTENSION DAT_IW_EXTENSION", "[[ExtensionIB]]"},
+	{"DAT_IB_EXTENSION_VERSION DAT_IA_ATTR.extension_version DAT_IA_ATTR.firmware_version_* DAT_IA_ATTR.zb_supported", "none: it is the same in all adapters"},
+	{"DAT_PSP_FLAGS DAT_PSP_*_FLAG DAT_PSP_PARAM.psp_flags DAT_PROVIDER_ATTR.ep_creator DAT_EP_CREATOR_FOR_PSP DAT_PSP_CREATES_EP_*",
+		"none: the program chooses the endpoint when it accepts"},
+	{"DAT_QOS* DAT_EP_ATTR.qos DAT_PROVIDER_ATTR.dat_qos_supported", "none: best effort is the only quality of service"},
+	{"DAT_SERVICE_TYPE* DAT_EP_ATTR.service_type", "none: the reliable connection is the only service"},
+	{"DAT_IOV_* DAT_PROVIDER_ATTR.iov_ownership_on_return", "none: the slice of segments is the program's after a post"},
+	{"DAT_PZ_SUPPORT DAT_PZ_UNIQUE DAT_PZ_SAME DAT_PZ_SHAREABLE DAT_PROVIDER_ATTR.pz_support", "none: processes share no protection zone"},
+	{"DAT_PROVIDER_ATTR.supports_multipath", "none: no provider has more than one path"},
+	{"DAT_PROVIDER_ATTR.evd_stream_merging_supported", "none: [[CreateEVD]] says what an EVD takes together"},
 	{"DAT_IB_ATTR_* DAT_ATTR_COUNTERS", "the string, as [[NamedAttr]].Name in [[ProviderAttr.ProviderSpecificAttr]]"},
 
 	// Memory.
@@ -127,7 +135,7 @@ var answers = []answer{
 	{"DAT_CONNECTION_EVENT_DATA.private_data_size", "`len` of [[Event.PrivateData]]"},
 	{"DAT_CONNECTION_EVENT_DATA.private_data", "[[Event.PrivateData]]"},
 	{"DAT_ASYNCH_ERROR_EVENT_DATA.dat_handle", "[[Event.EP]] or [[Event.EVD]]"},
-	{"DAT_ASYNCH_ERROR_EVENT_DATA.reason", "none: no provider reports a reason; [[AsyncEvent]] says what happened"},
+	{"DAT_ASYNCH_ERROR_EVENT_DATA.reason", "none: no provider reports a reason; [[Event.Number]] says what happened"},
 	{"DAT_SOFTWARE_EVENT_DATA.pointer", "[[Event.Cookie]]"},
 	{"DAT_IB_EXTENSION_EVENT_DATA.type", "[[Event.Operation]]"},
 	{"DAT_IB_EXTENSION_EVENT_DATA.status", "[[Event.Status]]"},
@@ -146,7 +154,7 @@ var answers = []answer{
 	{"DAT_ASYNCH_ERROR_EVENT_DATA", "[[Event.EP]], [[Event.EVD]]"},
 	{"DAT_*_ASYNC_ERROR_REASON DAT_*_OTHER_ERROR DAT_*_TRANSFER_TO_ERROR DAT_IA_CATASTROPHIC_ERROR " +
 		"DAT_EVD_OVERFLOW_ERROR DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT DAT_SRQ_LOW_WATERMARK_EVENT",
-		"none: no provider reports a reason; [[AsyncEvent]] says what happened"},
+		"none: no provider reports a reason; [[Event.Number]] says what happened"},
 	{"DAT_SOFTWARE_EVENT_DATA", "[[Event.Cookie]]"},
 	{"DAT_IB_DTO_EVENT", "[[EventDTOCompletion]]: completions of extended operations are completions like others"},
 	{"DAT_IB_EVENT_NUMBER", "[[EventNumber]]"},

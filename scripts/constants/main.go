@@ -5,9 +5,10 @@
 //	//constants:without NAME...  the constants of cgo's type that udat does not have; may be repeated
 //	//constants:prefix PREFIX    what udat's names have before those of cgo
 //	//constants:error            the type is an error
-//	//constants:plus NUMBER      what udat's values are greater by than those of cgo; there is no String method then
+//	//constants:plus NUMBER      what udat's values are greater by than those of cgo
+//	//constants:string           the type has a String method in the sources
 //
-// The constants have the comments of cgo's. The type has a String method if cgo's has one.
+// The constants have the comments of cgo's. Another type has a String method if cgo's has one.
 package main
 
 import (
@@ -112,7 +113,7 @@ func parse(folder string) (declarations []ast.Decl, err error) {
 func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error {
 	var without []string
 	var prefix, plus string
-	var mirrors, isError bool
+	var mirrors, isError, ownString bool
 	for _, comment := range d.Doc.List {
 		directive, ok := strings.CutPrefix(comment.Text, "//constants:")
 		if !ok {
@@ -127,6 +128,8 @@ func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error
 			prefix = value
 		case "error":
 			isError = true
+		case "string":
+			ownString = true
 		case "plus":
 			plus = " + " + value
 		default:
@@ -151,7 +154,7 @@ func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error
 	if len(without) > 0 {
 		return fmt.Errorf("cgo.%s has no constants %v", t, without)
 	}
-	if o.hasString && plus == "" {
+	if o.hasString && !ownString {
 		fmt.Fprintf(b, "\nfunc (v %s) String() string { return cgo.%s(v).String() }\n", t, t)
 	}
 	if isError {

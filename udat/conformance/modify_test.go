@@ -268,29 +268,13 @@ func receivesOutsideZone(t *trial) {
 	t.must(e.EP.Free()) // before the memory and the zone that it uses now
 }
 
-// oneValue shows what is possible for a field that has only one value.
-func (t *trial) oneValue(mask udat.EPParamMask, wrong udat.EPAttr) {
-	t.Helper()
-	t.walk(func(e *udattest.Endpoint, state udat.EPState) {
-		param := t.query(e)
-		if _, ok := early(state); !ok {
-			t.refusedUnchanged(e, mask, &param, udat.ErrInvalidState)
-			return
-		}
-		t.must(e.Modify(mask, &param))
-		t.refusedUnchanged(e, mask, &udat.EPParam{Attr: wrong}, udat.ErrInvalidParameter, errors.ErrUnsupported)
-	})
-}
-
 func oneServiceType(t *trial) {
-	t.oneValue(udat.EPFieldServiceType, udat.EPAttr{ServiceType: udat.ServiceType(cgo.ServiceTypeIBUD)})
-	t.notShown("reliable connections are the only service type available: it is accepted in the early states and refused in the others, and so is any other type, but nothing can change",
+	t.notShown("reliable connections are the only service type there is",
 		"a provider with a second service type that works")
 }
 
 func oneQuality(t *trial) {
-	t.oneValue(udat.EPFieldQOS, udat.EPAttr{QOS: udat.QOS(cgo.QOSPremium)})
-	t.notShown("best effort is the only quality of service available: it is accepted in the early states and refused in the others, and so is any other quality, but nothing can change",
+	t.notShown("best effort is the only quality of service there is",
 		"a provider with a second quality of service")
 }
 
@@ -369,8 +353,6 @@ func invalidValues(t *trial) {
 	for _, fixed := range []udat.EPParamMask{udat.EPParamMask(cgo.EPFieldIAHandle), udat.EPParamMask(cgo.EPFieldEPState), udat.EPParamMask(cgo.EPFieldSRQHandle), udat.EPParamMask(cgo.EPFieldNumProviderAttr)} {
 		invalid(fixed|udat.EPFieldMaxRecvDTOs, udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 3}}, udat.ErrInvalidParameter)
 	}
-	attr(udat.EPFieldServiceType, udat.EPAttr{ServiceType: 77})
-	attr(udat.EPFieldQOS, udat.EPAttr{QOS: 77})
 	if tooLarge := most.MaxMessageSize + 1; tooLarge > 0 {
 		attr(udat.EPFieldMaxMessageSize, udat.EPAttr{MaxMessageSize: tooLarge})
 	}

@@ -109,7 +109,7 @@ func makeMany(ia *udat.IA, kind string) error {
 		case "service point":
 			o, err = udat.CreatePSPAny(ia, requests)
 		case "chosen service point":
-			o, err = udat.CreatePSP(ia, 4711, requests, udat.PSPConsumer)
+			o, err = udat.CreatePSP(ia, 4711, requests)
 		default:
 			return fmt.Errorf("what is %s?", kind)
 		}

@@ -160,14 +160,6 @@ func TestQueryAttributes(t *testing.T) {
 		if attr.MaxRDMAReadIn < attr.MaxRDMAReadPerEPIn || attr.MaxRDMAReadIn == 0 || attr.MaxLMRVirtualAddress == 0 {
 			t.Errorf("the limits are %+v", attr)
 		}
-		if provider.IOVOwnershipOnReturn != udat.IOVConsumer || provider.PZSupport != udat.PZUnique || provider.EPCreator != udat.PSPCreatesEPNever {
-			t.Errorf("the provider's attributes are %+v", provider)
-		}
-		const dto, connection = 2, 3 // positions of the bits
-		merging := provider.EVDStreamMergingSupported
-		if merging[dto][connection] || !merging[dto][dto] {
-			t.Errorf("streams merge as %v", merging)
-		}
 		named := map[string]string{}
 		for _, a := range provider.ProviderSpecificAttr {
 			named[a.Name] = a.Value

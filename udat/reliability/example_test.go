@@ -33,7 +33,7 @@ func Example() {
 	ep := must(udat.CreateEP(ia, pz, nil, nil, connections, nil))
 	if rank == server {
 		requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
-		must(udat.CreatePSP(ia, qualifier, requests, udat.PSPConsumer))
+		must(udat.CreatePSP(ia, qualifier, requests))
 		must(control.Meet(ctx, "the server listens", "", server, client))
 		check(must(requests.Wait(ctx)).CR().Accept(ep, nil))
 	} else {

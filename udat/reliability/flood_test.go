@@ -115,7 +115,7 @@ func overflows(s *scene) (n int) {
 		if err != nil {
 			return n
 		}
-		if errors.Is(event.Err(), udat.AsyncErrorEVDOverflow) {
+		if errors.Is(event.Err(), udat.EventAsyncErrorEVDOverflow) {
 			n++
 		}
 	}

@@ -131,7 +131,7 @@ type Listener struct {
 func Listen(t testing.TB, ia *udat.IA) *Listener {
 	t.Helper()
 	l := &Listener{Requests: newEVD(t, ia, queueLength, udat.EVDCR), ConnQual: ConnQual()}
-	l.PSP = made(t, func() (*udat.PSP, error) { return udat.CreatePSP(ia, l.ConnQual, l.Requests, udat.PSPConsumer) })
+	l.PSP = made(t, func() (*udat.PSP, error) { return udat.CreatePSP(ia, l.ConnQual, l.Requests) })
 	return l
 }
 

@@ -319,7 +319,7 @@ func (b *bench) public() (*udat.PSP, error) {
 	if evd, err = made(b, evd, err); err != nil {
 		return nil, err
 	}
-	return udat.CreatePSP(b.ia, b.port, evd, udat.PSPConsumer)
+	return udat.CreatePSP(b.ia, b.port, evd)
 }
 
 // queryRequest connects an endpoint to another one, and checks the request.

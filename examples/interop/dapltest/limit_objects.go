@@ -61,7 +61,7 @@ func (t *limitTest) reserved() error {
 func (t *limitTest) public() error {
 	return t.exhaust("dat_psp_create", "PSPs", "created", func(i int) (object, error) {
 		s := t.set(i)
-		return udat.CreatePSP(s.ia, firstLimitQual+udat.ConnQual(i), s.evd, udat.PSPConsumer)
+		return udat.CreatePSP(s.ia, firstLimitQual+udat.ConnQual(i), s.evd)
 	})
 }
 

@@ -85,7 +85,7 @@ func (l *link) connect(ctx context.Context, to service, t trace, post func() err
 			return err
 		}
 		err := l.establish(ctx, end)
-		rejected := errors.Is(err, udat.ConnectionPeerRejected) || errors.Is(err, udat.ConnectionNonPeerRejected)
+		rejected := errors.Is(err, udat.EventConnectionPeerRejected) || errors.Is(err, udat.EventConnectionNonPeerRejected)
 		if !rejected || time.Now().After(deadline) {
 			return err
 		}
@@ -105,7 +105,7 @@ func (l *link) listen(ia *udat.IA, port udat.ConnQual, reserved bool) (object, e
 	if reserved {
 		return udat.CreateRSP(ia, port, l.ep, l.requests)
 	}
-	return udat.CreatePSP(ia, port, l.requests, udat.PSPConsumer)
+	return udat.CreatePSP(ia, port, l.requests)
 }
 
 // nextRequest waits for a request.
@@ -146,7 +146,7 @@ func (l *link) establish(ctx context.Context, end func(error)) error {
 func (l *link) watch(ctx context.Context, end func(error)) {
 	defer close(l.ended)
 	if event, err := l.connection.Wait(ctx); err == nil {
-		end(fmt.Errorf("the connection has ended: %w", udat.ConnectionEvent(event.Number)))
+		end(fmt.Errorf("the connection has ended: %w", event.Number))
 	}
 }
 

@@ -22,7 +22,7 @@ func serve(ctx context.Context, o options) (err error) {
 		return err
 	}
 	// The service point must exist before the client learns the address.
-	psp, err := udat.CreatePSP(n.ia, qualifier, n.requests, udat.PSPConsumer)
+	psp, err := udat.CreatePSP(n.ia, qualifier, n.requests)
 	if err != nil {
 		return err
 	}

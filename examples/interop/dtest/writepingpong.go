@@ -154,7 +154,7 @@ func (n *node) awaitWrite(ctx context.Context, last mem.PeerByte, want byte) err
 		event, err := n.connect.Dequeue()
 		if err == nil {
 			n.connected = false
-			return udat.ConnectionEvent(event.Number)
+			return event.Number
 		}
 		if !errors.Is(err, udat.ErrQueueEmpty) {
 			return err

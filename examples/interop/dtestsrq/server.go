@@ -15,7 +15,7 @@ func serve(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	psp, err := udat.CreatePSP(n.ia, n.o.qualifier, n.requests, udat.PSPConsumer)
+	psp, err := udat.CreatePSP(n.ia, n.o.qualifier, n.requests)
 	if err != nil {
 		return err
 	}

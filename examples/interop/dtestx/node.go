@@ -194,7 +194,7 @@ func (n *node) until(ctx context.Context, what string, look func() (bool, error)
 			if seen, err := look(); seen && err == nil {
 				return nil // the peer has done it and left, all since the last look
 			}
-			return fmt.Errorf("waiting for %s: %w", what, udat.ConnectionEvent(event.Number))
+			return fmt.Errorf("waiting for %s: %w", what, event.Number)
 		}
 		if !errors.Is(err, udat.ErrQueueEmpty) {
 			return err

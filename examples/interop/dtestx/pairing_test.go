@@ -220,7 +220,7 @@ func TestServerListensLate(t *testing.T) {
 		if !c.Await("the server does not listen yet") {
 			t.Fatalf("the client ended with %v and said\n%s", c.Wait(), c.Text())
 		}
-		psp, err := udat.CreatePSP(ia, qualifier, requests, udat.PSPConsumer)
+		psp, err := udat.CreatePSP(ia, qualifier, requests)
 		if err != nil {
 			t.Fatal(err)
 		}

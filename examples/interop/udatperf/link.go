@@ -103,8 +103,8 @@ func (l *link) settle() error {
 func (l *link) established(ctx context.Context) error {
 	_, err := l.connect.Expect(ctx, udat.EventConnectionEstablished)
 	switch {
-	case errors.Is(err, udat.ConnectionNonPeerRejected):
-		return fmt.Errorf("connecting: nobody listens there: start the server first (%w)", udat.ConnectionNonPeerRejected)
+	case errors.Is(err, udat.EventConnectionNonPeerRejected):
+		return fmt.Errorf("connecting: nobody listens there: start the server first (%w)", udat.EventConnectionNonPeerRejected)
 	case err != nil:
 		return fmt.Errorf("connecting: %w", err)
 	}

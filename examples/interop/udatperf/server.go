@@ -20,7 +20,7 @@ func serve(ctx context.Context, s settings, ready func(address string)) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, calls.Free()) }()
-	psp, err := udat.CreatePSP(n.ia, s.qual, calls, udat.PSPConsumer)
+	psp, err := udat.CreatePSP(n.ia, s.qual, calls)
 	if err != nil {
 		return err
 	}

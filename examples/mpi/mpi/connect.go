@@ -196,7 +196,7 @@ func (p *peer) turn(event udat.Event) error {
 		p.bank.used--
 		return p.world.dismiss(ep)
 	case event.Number != udat.EventConnectionEstablished:
-		return fmt.Errorf("the connection: %w", udat.ConnectionEvent(event.Number))
+		return fmt.Errorf("the connection: %w", event.Number)
 	}
 	p.silent = 0
 	p.hears()

@@ -110,7 +110,7 @@ func (c *crowd) listen() (err error) {
 	if c.arrivals, err = udat.CreateEVD(c.ia, leastShared, udat.EVDCR); err != nil {
 		return err
 	}
-	if c.psp, err = udat.CreatePSP(c.ia, c.qual, c.arrivals, udat.PSPConsumer); err != nil {
+	if c.psp, err = udat.CreatePSP(c.ia, c.qual, c.arrivals); err != nil {
 		return err
 	}
 	attr, _, err := c.ia.Query()

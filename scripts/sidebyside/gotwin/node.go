@@ -115,7 +115,7 @@ func (n *node) listen(out io.Writer) (err error) {
 	if n.arrivals, err = udat.CreateEVD(n.ia, 256, udat.EVDCR); err != nil {
 		return err
 	}
-	if n.psp, err = udat.CreatePSP(n.ia, n.qual, n.arrivals, udat.PSPConsumer); err != nil {
+	if n.psp, err = udat.CreatePSP(n.ia, n.qual, n.arrivals); err != nil {
 		return err
 	}
 	attr, _, err := n.ia.Query()
