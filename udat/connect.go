@@ -72,7 +72,8 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 			return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v, and there is no network interface %q: leave the zone out, which means the adapter's network", remote, remote.Zone())
 		}
 		r := cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
-		if r.Type() == cgo.InvalidAddress {
+		// A machine without an address of the family gives the provider the error of one without free ports.
+		if r.Type() == cgo.InvalidAddress || r.Type() == cgo.InsufficientResources && errors.Is(tryAddress(remote), syscall.EADDRNOTAVAIL) {
 			return ep.ia.explainAddress(op, remote, r)
 		}
 		return checkFile(op, r, ep.ia.overTCP)
@@ -114,8 +115,13 @@ func (ia *IA) explainAddress(op string, address netip.Addr, r cgo.Return) error 
 	case errors.Is(refusal, syscall.EACCES):
 		subtype = InvalidAddressUnsupported
 		detail = fmt.Sprintf("%v is a broadcast address (%v): use the address of a peer's adapter", address, refusal)
+	case errors.Is(refusal, syscall.EADDRNOTAVAIL):
+		subtype = InvalidAddressUnreachable
+		detail = fmt.Sprintf("the kernel cannot send to %v (%v): no network interface has an address from which to: ip address add", address, refusal)
+	case address.Zone() != "" && address.Zone() != ia.attr.Address.Zone():
+		detail = fmt.Sprintf("%v is on the network of %s, and the adapter is not: leave the zone out, or open an adapter of that interface", address, address.Zone())
 	case refusal != nil:
-		detail = fmt.Sprintf("the kernel cannot send to %v (%v): is it the address of the peer's adapter? ip route get %[1]v shows the route", address, refusal)
+		detail = fmt.Sprintf("the kernel cannot send to %v (%v): is it the address of the peer's adapter? ip route get %v shows the route", address, refusal, address.WithZone(""))
 	}
 	return logged(&Error{Op: op, Return: classError | Return(ErrInvalidAddress) | Return(subtype), Detail: detail, Err: refusal})
 }

@@ -3,7 +3,6 @@ package udat
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -516,14 +515,19 @@ func (ia *IA) freeChildren() {
 // a name.
 func (ia *IA) addressGone(op string) error {
 	address := ia.attr.Address
-	addresses, err := net.InterfaceAddrs()
-	if err != nil || !address.IsValid() || slices.ContainsFunc(addresses, func(a net.Addr) bool {
-		prefix, err := netip.ParsePrefix(a.String())
-		return err != nil || prefix.Addr() == address.WithZone("")
-	}) {
+	with, err := machine.InterfacesWith(address)
+	if err != nil || !address.IsValid() {
 		return nil
 	}
-	return withProblem(op, classError|Return(ErrInvalidAddress), fmt.Errorf("%w: the adapter uses %v, its address when it was first opened, and no network interface has that any more: add it again (ip address add), "+
+	for _, i := range with {
+		if err = machine.AddressProblem(&i, address.WithZone("")); err == nil {
+			return nil
+		}
+	}
+	if err != nil {
+		return withProblem(op, classError|Return(ErrInvalidAddress), err)
+	}
+	return withProblem(op, classError|Return(ErrInvalidAddress), fmt.Errorf("%w: the adapter uses %v, its address when it was first opened, and no network interface has that any more: set the interface up, or add it again (ip link set, ip address add), "+
 		"or close all adapters of this program whose provider is %q, and open again", device.ProblemAddressGone, address, ia.providerAttr.ProviderName))
 }
 

@@ -40,7 +40,9 @@ func (n *Network) Listen(address string) (_ *Listener, err error) {
 			err = &net.OpError{Op: "listen", Net: network, Addr: l.address, Err: err}
 		}
 	}()
-	if !slices.ContainsFunc(all, func(a netip.AddrPort) bool { return a.Addr().IsUnspecified() || a.Addr() == n.address }) {
+	if !slices.ContainsFunc(all, func(a netip.AddrPort) bool {
+		return a.Addr().IsUnspecified() || a.Addr().WithZone("") == n.address.WithZone("")
+	}) {
 		return nil, fmt.Errorf("the adapter's address is %v", n.address)
 	}
 	if l.requests, err = udat.CreateEVD(n.ia, backlog, udat.EVDCR); err != nil {

@@ -155,7 +155,9 @@ func (n *Network) resolve(ctx context.Context, address string) (all []netip.Addr
 		return nil, err
 	}
 	addresses := []netip.Addr{n.address}
-	if host != "" {
+	if address, err := netip.ParseAddr(host); err == nil {
+		addresses[0] = address // with its zone
+	} else if host != "" {
 		if addresses, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
 			return nil, err
 		}

@@ -127,6 +127,61 @@ func TestExplainUnsettledAddress(t *testing.T) {
 	wantProblem(t, o, device.ProblemNoAddress, address, "looking for", p.netInterface)
 }
 
+// An address that no adapter can have, or that more than one interface has, is named.
+func TestExplainAddresses(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	udattest.Names(t)
+	p, s := testPlace(t), addSpare(t)
+	const local = "fe80::abc:5"
+	for _, name := range []string{p.netInterface, s.netInterface} {
+		command(t, "ip address add "+local+"/64 dev "+name+" nodad")
+	}
+	t.Cleanup(func() { command(t, "ip address delete "+local+"/64 dev "+p.netInterface) })
+	for name, says := range map[string]string{
+		"::1":                          "no adapter has the address ::1",
+		"fd00:79::5%" + p.netInterface: "only a link-local address",
+		local + "%nowhere":             "none with that address",
+	} {
+		o := child{task: childTask{Open: []string{"cma:" + name}}}.run(t).Opened[0]
+		wantProblem(t, o, device.ProblemWrongInterface, says)
+	}
+	// The library takes the first interface that has the address, which may be one without a device.
+	command(t, "ip address add "+local+"/64 dev lo nodad")
+	t.Cleanup(func() { command(t, "ip address delete "+local+"/64 dev lo") })
+	if o := (child{task: childTask{Open: []string{"cma:" + local}}}).run(t).Opened[0]; o.Provider == "" {
+		wantProblem(t, o, device.ProblemWrongInterface, "name its zone", local+"%")
+	}
+	name := "scm:" + p.device.Name
+	for named, says := range map[string]string{"::1": "no adapter has the address", "": "no address of this machine"} {
+		o := child{task: childTask{Open: []string{name}}, env: []string{"DAPL_SCM_NETDEV=" + named}}.run(t).Opened[0]
+		if o.Problem != device.ProblemWrongInterface && o.Problem != device.ProblemNoAddress || !strings.Contains(o.Text, says) {
+			t.Errorf("with DAPL_SCM_NETDEV=%q %s says %+v", named, name, o)
+		}
+	}
+}
+
+// The address of an adapter has gone although another interface has it.
+func TestAddressGoneFromInterface(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	udattest.Names(t)
+	p, s := testPlace(t), addSpare(t)
+	const local = "fe80::abc:6"
+	for _, name := range []string{p.netInterface, s.netInterface} {
+		command(t, "ip address add "+local+"/64 dev "+name+" nodad")
+	}
+	ia := udattest.Open(t, "cma:"+local+"%"+p.netInterface)
+	command(t, "ip address delete "+local+"/64 dev "+p.netInterface)
+	evd, err := udat.CreateEVD(ia, 8, udat.EVDCR)
+	want(t, err)
+	t.Cleanup(func() { want(t, evd.Free()) })
+	_, err = udat.CreatePSP(ia, udattest.ConnQual(), evd, udat.PSPConsumer)
+	want(t, err, udat.ErrInvalidAddress, device.ProblemAddressGone)
+}
+
 // A user who may not use a device file learns which.
 func TestExplainNoPermission(t *testing.T) {
 	if !udattest.InTestbed(t) {

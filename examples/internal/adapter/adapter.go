@@ -59,6 +59,9 @@ func Names(list string) ([]string, error) {
 // Resolve returns an address of a host, rather one of the family of the adapter's own: with the CMA provider it
 // connects to no other.
 func Resolve(ctx context.Context, ia *udat.IA, host string) (netip.Addr, error) {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.Unmap(), nil
+	}
 	attr, _, err := ia.Query()
 	if err != nil {
 		return netip.Addr{}, err

@@ -19,7 +19,12 @@ func TestGIDsOfRequest(t *testing.T) {
 	forEachOddPeer(t, func(t *testing.T, a *adapter, p oddPeer) {
 		_, message := p.request(t)
 		gid, other := gidAt(message, senderGIDAt), gidAt(message, otherGIDAt)
-		if own := a.address.Addr(); !gid.IsLinkLocalUnicast() || other.Unmap() != own {
+		own := a.address.Addr()
+		if own.IsLinkLocalUnicast() {
+			if gid != own.WithZone("") || !other.IsUnspecified() {
+				t.Errorf("from %v, the request has the GIDs %v and %v", own, gid, other)
+			}
+		} else if !gid.IsLinkLocalUnicast() || other.Unmap() != own {
 			t.Errorf("from %v, the request has the GIDs %v and %v", own, gid, other)
 		}
 		message = message[otherGIDAt+16 : messageHeader]
@@ -28,6 +33,19 @@ func TestGIDsOfRequest(t *testing.T) {
 				t.Fatalf("behind is % x", message)
 			}
 		}
+	})
+}
+
+// A link-local address has that GID alone: the peer may have no route to a global one of the interface.
+func TestGIDsOfLinkLocalAddress(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		i := a.netInterface(t)
+		addAddress(t, i, "fd00:78::5/64", "nodad")
+		local := linkLocal(t, i).String()
+		reopened(t, a, local, "^TestGIDsOfRequest$", "DAPL_SCM_NETDEV="+local)
 	})
 }
 

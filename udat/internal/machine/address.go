@@ -36,7 +36,7 @@ func AddressProblem(i *net.Interface, address netip.Addr) error {
 // duplicate, or has found one.
 func unsettledAddresses(name string) (addresses []netip.Addr) {
 	const tentative, duplicate = 0x40, 0x08 // IFA_F_TENTATIVE, IFA_F_DADFAILED
-	list, _ := os.ReadFile("/proc/net/if_inet6")
+	list, _ := os.ReadFile("/proc/thread-self/net/if_inet6")
 	for line := range strings.Lines(string(list)) {
 		// Address, and in hexadecimal index, bits, scope and flags, and the interface.
 		fields := strings.Fields(line)
@@ -50,6 +50,18 @@ func unsettledAddresses(name string) (addresses []netip.Addr) {
 		}
 	}
 	return addresses
+}
+
+// InterfacesWith returns the network interfaces that have an address: those of its zone, if it has one.
+func InterfacesWith(address netip.Addr) (with []net.Interface, err error) {
+	interfaces, err := net.Interfaces()
+	for _, i := range interfaces {
+		inZone := address.Zone() == "" || address.Zone() == i.Name || address.Zone() == strconv.Itoa(i.Index)
+		if inZone && slices.Contains(Addresses(&i), address.WithZone("").Unmap()) {
+			with = append(with, i)
+		}
+	}
+	return with, err
 }
 
 // Addresses returns the addresses of a network interface, as far as they can be read.

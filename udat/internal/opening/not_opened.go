@@ -147,14 +147,10 @@ func explainCMA(devices []device.Device, target string) error {
 	if err := cmp.Or(machine.NodeProblem(machine.ConnectionManagerNode), machine.Credentials(machine.ConnectionManagerNode)); err != nil {
 		return err
 	}
-	i, err := net.InterfaceByName(target)
-	if err != nil {
-		if err := interfaceProblem(devices, target); err != nil {
-			return err
-		}
-		if i = interfaceWith(target); i == nil {
-			return fmt.Errorf("%w: there is no network interface %q; %s", device.ProblemWrongInterface, target, interfacesOf(devices))
-		}
+	i, unusable := interfaceOf(target)
+	if i == nil {
+		return cmp.Or(unusable, interfaceProblem(devices, target),
+			fmt.Errorf("%w: there is no network interface %q, and none with that address; %s", device.ProblemWrongInterface, target, interfacesOf(devices)))
 	}
 	if d, _ := portOfInterface(devices, i.Name); d == nil {
 		if i := slices.IndexFunc(devices, func(d device.Device) bool { return d.Err != nil }); i >= 0 {
@@ -162,37 +158,47 @@ func explainCMA(devices []device.Device, target string) error {
 		}
 		return fmt.Errorf("%w: %s is not the interface of an RDMA device; %s", device.ProblemWrongInterface, i.Name, interfacesOf(devices))
 	}
-	named, _ := netip.ParseAddr(target) // the zero Addr for the name of an interface
-	return cmp.Or(interfaceProblem(devices, i.Name), machine.AddressProblem(i, named.WithZone("").Unmap()))
+	return cmp.Or(unusable, interfaceProblem(devices, i.Name))
 }
 
-// interfaceWith finds the interface that has an address.
-func interfaceWith(address string) *net.Interface {
-	want, err := netip.ParseAddr(address)
-	if err != nil {
-		return nil
+// interfaceOf returns the network interface that a name or an address means, nil for none, and why the address cannot
+// be that of an adapter.
+func interfaceOf(named string) (*net.Interface, error) {
+	if i, err := net.InterfaceByName(named); err == nil {
+		return i, nil
 	}
-	interfaces, _ := net.Interfaces()
-	for _, i := range interfaces {
-		if slices.Contains(machine.Addresses(&i), want.WithZone("").Unmap()) {
-			return &i
-		}
+	address, err := netip.ParseAddr(named)
+	switch {
+	case err != nil:
+		return nil, nil
+	case address.Zone() != "" && !address.IsLinkLocalUnicast():
+		return nil, fmt.Errorf("%w: %v has a zone, which only a link-local address may have: name %v", device.ProblemWrongInterface, address, address.WithZone("").Unmap())
+	case address.Is6() && !address.IsLinkLocalUnicast() && !address.IsGlobalUnicast():
+		return nil, fmt.Errorf("%w: no adapter has the address %v: name that of its interface", device.ProblemWrongInterface, address)
 	}
-	return nil
+	with, _ := machine.InterfacesWith(address)
+	switch len(with) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &with[0], machine.AddressProblem(&with[0], address.WithZone("").Unmap())
+	}
+	return nil, fmt.Errorf("%w: %s have the address %v: name its zone, as in %[3]v%%%s", device.ProblemWrongInterface,
+		enumerate(with, func(i net.Interface) string { return i.Name }), address, with[0].Name)
 }
 
 // OtherFamily says which adapter of the network interface that has the address own has one of the other family.
 func OtherFamily(own netip.Addr) string {
-	i := interfaceWith(own.String())
-	if i == nil {
+	with, _ := machine.InterfacesWith(own)
+	if len(with) == 0 {
 		return ""
 	}
-	for _, a := range machine.Addresses(i) {
-		if a.Is4() != own.Is4() && !a.IsLinkLocalUnicast() {
+	for _, a := range machine.Addresses(&with[0]) {
+		if a.Is4() != own.Is4() && !a.IsLinkLocalUnicast() && machine.AddressProblem(&with[0], a) == nil {
 			return fmt.Sprintf(", or open %q", datconf.CMA(a.String()).Name)
 		}
 	}
-	return fmt.Sprintf(", or give %s one of the other family, and open cma: with that", i.Name)
+	return fmt.Sprintf(", or give %s one of the other family, and open cma: with that", with[0].Name)
 }
 
 func interfacesOf(devices []device.Device) string {
@@ -227,13 +233,13 @@ func explainSCM(devices []device.Device, name, port string) error {
 	} else if err := problemOf(d, *p, device.ProblemNoGID); err != nil {
 		return err
 	}
-	if named := os.Getenv("DAPL_SCM_NETDEV"); named != "" {
-		i, lookup := net.InterfaceByName(named)
-		if lookup != nil {
-			i = interfaceWith(named)
+	if named, ok := os.LookupEnv("DAPL_SCM_NETDEV"); ok {
+		i, unusable := interfaceOf(named)
+		if unusable != nil {
+			return fmt.Errorf("%w (DAPL_SCM_NETDEV names it)", unusable)
 		}
 		if i == nil || !hasAddress(i.Name) {
-			return fmt.Errorf("%w: DAPL_SCM_NETDEV names %s, which is no network interface with one, and no address of this machine", device.ProblemNoAddress, named)
+			return fmt.Errorf("%w: DAPL_SCM_NETDEV names %q, which is no network interface with one, and no address of this machine", device.ProblemNoAddress, named)
 		}
 		return err
 	}

@@ -32,7 +32,7 @@ func ValidProvider(name string) bool {
 // marshal returns the text for TCP. The port's LID, a queue pair's number and the scope come first; they are zero if
 // there is an IP address. An IPv4 address is printed as a number in the host's byte order: hosts with different byte
 // orders do not understand each other. An IPv6 address follows the provider, without a zone, which is of one host.
-func (p Parameters) marshal() []byte {
+func (p Parameters) marshal() ([]byte, error) {
 	var four uint32
 	six := ""
 	if p.Address.Is4() {
@@ -40,9 +40,11 @@ func (p Parameters) marshal() []byte {
 	} else {
 		six = " " + p.Address.WithZone("").String()
 	}
-	b := make([]byte, size)
-	copy(b, fmt.Sprintf("%04x:%08x:%08x:%08x:%s%s", 0, 0, 0, four, p.Provider, six))
-	return b
+	text := fmt.Sprintf("%04x:%08x:%08x:%08x:%s%s", 0, 0, 0, four, p.Provider, six)
+	if len(text) >= size {
+		return nil, fmt.Errorf("the provider's name and the address take %d bytes, and there is room for %d: use a provider with a shorter name", len(text), size-1)
+	}
+	return append([]byte(text), make([]byte, size-len(text))...), nil
 }
 
 var errNotUnderstood = errors.New("its message is not understood: it is another program")

@@ -1,7 +1,6 @@
 package dtestparams
 
 import (
-	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"strings"
@@ -9,6 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
+
+func marshaled(t *testing.T, p Parameters) string {
+	t.Helper()
+	b, err := p.marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
 
 func TestLayout(t *testing.T) {
 	p := Parameters{netip.MustParseAddr("10.77.0.1"), "ofa-v2-cma-rxe0"}
@@ -18,11 +26,11 @@ func TestLayout(t *testing.T) {
 	}
 	text := "0000:00000000:00000000:" + address + ":ofa-v2-cma-rxe0"
 	want := text + strings.Repeat("\x00", 128-len(text))
-	if diff := cmp.Diff(want, string(p.marshal())); diff != "" {
+	if diff := cmp.Diff(want, marshaled(t, p)); diff != "" {
 		t.Errorf("layout (-want +got):\n%s", diff)
 	}
 	for _, p.Provider = range []string{"cma:eth0", strings.Repeat("p", maxProvider)} {
-		got, err := parse(p.marshal())
+		got, err := parse([]byte(marshaled(t, p)))
 		if err != nil || got != p {
 			t.Errorf("%v arrives as %v, %v", p, got, err)
 		}
@@ -33,11 +41,15 @@ func TestLayout(t *testing.T) {
 func TestLayoutOfIPv6(t *testing.T) {
 	p := Parameters{netip.MustParseAddr("fe80::1%eth0"), "cma:eth0"}
 	text := "0000:00000000:00000000:00000000:cma:eth0 fe80::1"
-	if got := string(bytes.TrimRight(p.marshal(), "\x00")); got != text {
+	if got := strings.TrimRight(marshaled(t, p), "\x00"); got != text {
 		t.Errorf("the message is %q, want %q", got, text)
 	}
+	long := Parameters{netip.MustParseAddr("fd00:1111:2222:3333:4444:5555:6666:7777"), strings.Repeat("p", maxProvider)}
+	if b, err := long.marshal(); err == nil {
+		t.Errorf("what does not fit is sent as %q", b)
+	}
 	p.Address = p.Address.WithZone("")
-	if got, err := parse(p.marshal()); err != nil || got != p {
+	if got, err := parse([]byte(marshaled(t, p))); err != nil || got != p {
 		t.Errorf("%v arrives as %v, %v", p, got, err)
 	}
 }

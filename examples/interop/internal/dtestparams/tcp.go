@@ -87,7 +87,11 @@ func newConn(ctx context.Context, conn net.Conn) *Conn {
 
 // Send tells the peer the parameters of this side.
 func (c *Conn) Send(p Parameters) error {
-	if _, err := c.conn.Write(p.marshal()); err != nil {
+	b, err := p.marshal()
+	if err != nil {
+		return err
+	}
+	if _, err := c.conn.Write(b); err != nil {
 		return errors.Join(c.ctx.Err(), err)
 	}
 	return nil
