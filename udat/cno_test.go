@@ -128,15 +128,15 @@ func TestCNODisabledEVD(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
 		cno := createCNO(t, ia, nil, evd)
-		wantState := func(s udat.EVDState) {
+		wantDisabled := func(disabled bool) {
 			t.Helper()
-			if param, err := evd.Query(); err != nil || param.State != s || param.CNO != cno {
-				t.Errorf("the parameters are %+v, %v, want %v", param, err, s)
+			if param, err := evd.Query(); err != nil || param.Disabled != disabled || param.Unwaitable || param.CNO != cno {
+				t.Errorf("the parameters are %+v, %v, want Disabled %t", param, err, disabled)
 			}
 		}
-		wantState(udat.EVDStateEnabled | udat.EVDStateWaitable)
+		wantDisabled(false)
 		want(t, evd.Disable())
-		wantState(udat.EVDStateDisabled | udat.EVDStateWaitable)
+		wantDisabled(true)
 		post(t, evd, 1, 2)
 		want(t, evd.ModifyCNO(cno)) // it stays disabled
 		wantSilent(t, cno)
@@ -152,7 +152,7 @@ func TestCNODisabledEVD(t *testing.T) {
 		if receive(t, given) != evd {
 			t.Error("Wait returns another event dispatcher")
 		}
-		wantState(udat.EVDStateEnabled | udat.EVDStateWaitable)
+		wantDisabled(false)
 	})
 }
 

@@ -13,11 +13,11 @@ import (
 
 // EPState is the state of an endpoint.
 //
-//constants:without EPStateConnectedSinglePath EPStateConnectedMultiPath EPStateUnconfiguredUnconnected EPStateUnconfiguredReserved EPStateUnconfiguredPassive EPStateUnconfiguredTentative
+//constants:without EPStateTentativeConnectionPending EPStateConnectedSinglePath EPStateConnectedMultiPath EPStateUnconfiguredUnconnected EPStateUnconfiguredReserved EPStateUnconfiguredPassive EPStateUnconfiguredTentative
 type EPState uint32
 
-// EventNumber names the kind of an event. Those that are failures are the errors that
-// Event.Err returns. EventConnectionTimedOut matches os.ErrDeadlineExceeded and
+// EventNumber names the kind of an event. Those of failures are the errors that Event.Err
+// returns. EventConnectionTimedOut matches os.ErrDeadlineExceeded and
 // context.DeadlineExceeded, too.
 //
 //constants:without EventExtension EventIBDTO EventIBExtensionRangeBase EventIBUDConnectionRequest EventIBUDConnectionEstablished EventIBUDConnectionReject EventIBUDConnectionError EventIWExtensionRangeBase
@@ -38,9 +38,9 @@ func (v EventNumber) String() string {
 	return cgo.EventNumber(v).String()
 }
 
-// Failure reports whether a connection was not established, or broke, or an adapter or an
+// failure reports whether a connection was not established, or broke, or an adapter or an
 // object of it has an asynchronous error.
-func (v EventNumber) Failure() bool {
+func (v EventNumber) failure() bool {
 	switch v {
 	case EventConnectionPeerRejected, EventConnectionNonPeerRejected, EventConnectionAcceptCompletionError,
 		EventConnectionBroken, EventConnectionTimedOut, EventConnectionUnreachable,
@@ -99,28 +99,34 @@ type CloseFlags uint32
 //constants:without EVDDefault EVDExtensionBase EVDIBExtension
 type EVDFlags uint32
 
-// EVDState is the state of an event dispatcher, in independent parts. They are bits.
-//
-//constants:without EVDStateConfigNotify EVDStateConfigSolicited EVDStateConfigThreshold
-type EVDState uint32
-
 // MemPriv holds memory privileges. They are bits. MemPrivIBRemoteAtomic is not part of MemPrivAll.
 //
-//constants:without MemPrivExtensionBase
+//constants:without MemPrivNone MemPrivExtensionBase
 type MemPriv uint32
 
 // EPParamMask names the fields of EPParam that EP.Modify is to change. They are bits.
 // Those that it cannot change have no constant.
-//
-//constants:without EPFieldServiceType EPFieldQOS EPFieldIAHandle EPFieldEPState EPFieldComm EPFieldLocalIAAddressPtr EPFieldLocalPortQual
-//constants:without EPFieldRemoteIAAddressPtr EPFieldRemotePortQual EPFieldSRQHandle EPFieldSRQSoftHW EPFieldNumTransportAttr
-//constants:without EPFieldTransportSpecificAttr EPFieldNumProviderAttr EPFieldProviderSpecificAttr EPFieldEPAttrAll EPFieldAll
 type EPParamMask uint64
 
-// Extension names a set of extensions of the API.
-//
-//constants:without ExtensionIW
-type Extension uint32
+// The fields that Modify can change.
+const (
+	EPFieldPZ                     EPParamMask = EPParamMask(cgo.EPFieldPZHandle)               // DAT_EP_FIELD_PZ_HANDLE
+	EPFieldRecvEVD                EPParamMask = EPParamMask(cgo.EPFieldRecvEVDHandle)          // DAT_EP_FIELD_RECV_EVD_HANDLE
+	EPFieldRequestEVD             EPParamMask = EPParamMask(cgo.EPFieldRequestEVDHandle)       // DAT_EP_FIELD_REQUEST_EVD_HANDLE
+	EPFieldConnectEVD             EPParamMask = EPParamMask(cgo.EPFieldConnectEVDHandle)       // DAT_EP_FIELD_CONNECT_EVD_HANDLE
+	EPFieldMaxMessageSize         EPParamMask = EPParamMask(cgo.EPFieldMaxMessageSize)         // DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE
+	EPFieldMaxRDMASize            EPParamMask = EPParamMask(cgo.EPFieldMaxRDMASize)            // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE
+	EPFieldRecvCompletionFlags    EPParamMask = EPParamMask(cgo.EPFieldRecvCompletionFlags)    // DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS
+	EPFieldRequestCompletionFlags EPParamMask = EPParamMask(cgo.EPFieldRequestCompletionFlags) // DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS
+	EPFieldMaxRecvDTOs            EPParamMask = EPParamMask(cgo.EPFieldMaxRecvDTOs)            // DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS
+	EPFieldMaxRequestDTOs         EPParamMask = EPParamMask(cgo.EPFieldMaxRequestDTOs)         // DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS
+	EPFieldMaxRecvIOV             EPParamMask = EPParamMask(cgo.EPFieldMaxRecvIOV)             // DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV
+	EPFieldMaxRequestIOV          EPParamMask = EPParamMask(cgo.EPFieldMaxRequestIOV)          // DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV
+	EPFieldMaxRDMAReadIn          EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIn)          // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN
+	EPFieldMaxRDMAReadOut         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadOut)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT
+	EPFieldMaxRDMAReadIOV         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIOV)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV
+	EPFieldMaxRDMAWriteIOV        EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAWriteIOV)        // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV
+)
 
 // Return is a DAT_RETURN: type and subtype in one number, with a class that the providers
 // leave out of many codes. OK reports whether it is a success.
@@ -150,14 +156,11 @@ func (r Return) String() string { return cgo.Return(r).String() }
 //constants:error
 type ReturnType uint32
 
-// Return returns the code that has the type and nothing else.
-func (v ReturnType) Return() Return { return Return(v) }
-
 // ReturnSubtype is the subtype part of a DAT_RETURN. Each value but NoSubtype
 // is an error that matches, with errors.Is, any Error of that subtype. Those that
 // no call returns have no constant.
 //
-//constants:without SubInterrupted ResourceDevice ResourceProtectionDomain ResourceErrorHandler ResourceCredits
+//constants:without InvalidStateEPTentConnPending SubInterrupted ResourceDevice ResourceProtectionDomain ResourceErrorHandler ResourceCredits
 //constants:without ResourceSRQ InvalidHandleCSP InvalidHandle1 InvalidHandle2 InvalidHandle3
 //constants:without InvalidHandle4 InvalidHandle5 InvalidHandle6 InvalidHandle7 InvalidHandle8
 //constants:without InvalidHandle9 InvalidHandle10 InvalidArg9 InvalidArg10 InvalidStateEPProviderControl

@@ -5,15 +5,14 @@ package udat
 import "github.com/goudat/goudat/cgo"
 
 const (
-	EPStateUnconnected                EPState = EPState(cgo.EPStateUnconnected)                // DAT_EP_STATE_UNCONNECTED
-	EPStateReserved                   EPState = EPState(cgo.EPStateReserved)                   // DAT_EP_STATE_RESERVED
-	EPStatePassiveConnectionPending   EPState = EPState(cgo.EPStatePassiveConnectionPending)   // DAT_EP_STATE_PASSIVE_CONNECTION_PENDING
-	EPStateActiveConnectionPending    EPState = EPState(cgo.EPStateActiveConnectionPending)    // DAT_EP_STATE_ACTIVE_CONNECTION_PENDING
-	EPStateTentativeConnectionPending EPState = EPState(cgo.EPStateTentativeConnectionPending) // DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING
-	EPStateConnected                  EPState = EPState(cgo.EPStateConnected)                  // DAT_EP_STATE_CONNECTED
-	EPStateDisconnectPending          EPState = EPState(cgo.EPStateDisconnectPending)          // DAT_EP_STATE_DISCONNECT_PENDING
-	EPStateDisconnected               EPState = EPState(cgo.EPStateDisconnected)               // DAT_EP_STATE_DISCONNECTED
-	EPStateCompletionPending          EPState = EPState(cgo.EPStateCompletionPending)          // DAT_EP_STATE_COMPLETION_PENDING
+	EPStateUnconnected              EPState = EPState(cgo.EPStateUnconnected)              // DAT_EP_STATE_UNCONNECTED
+	EPStateReserved                 EPState = EPState(cgo.EPStateReserved)                 // DAT_EP_STATE_RESERVED
+	EPStatePassiveConnectionPending EPState = EPState(cgo.EPStatePassiveConnectionPending) // DAT_EP_STATE_PASSIVE_CONNECTION_PENDING
+	EPStateActiveConnectionPending  EPState = EPState(cgo.EPStateActiveConnectionPending)  // DAT_EP_STATE_ACTIVE_CONNECTION_PENDING
+	EPStateConnected                EPState = EPState(cgo.EPStateConnected)                // DAT_EP_STATE_CONNECTED
+	EPStateDisconnectPending        EPState = EPState(cgo.EPStateDisconnectPending)        // DAT_EP_STATE_DISCONNECT_PENDING
+	EPStateDisconnected             EPState = EPState(cgo.EPStateDisconnected)             // DAT_EP_STATE_DISCONNECTED
+	EPStateCompletionPending        EPState = EPState(cgo.EPStateCompletionPending)        // DAT_EP_STATE_COMPLETION_PENDING
 )
 
 func (v EPState) String() string { return cgo.EPState(v).String() }
@@ -100,16 +99,6 @@ const (
 func (v EVDFlags) String() string { return cgo.EVDFlags(v).String() }
 
 const (
-	EVDStateEnabled    EVDState = EVDState(cgo.EVDStateEnabled)    // DAT_EVD_STATE_ENABLED
-	EVDStateDisabled   EVDState = EVDState(cgo.EVDStateDisabled)   // DAT_EVD_STATE_DISABLED
-	EVDStateWaitable   EVDState = EVDState(cgo.EVDStateWaitable)   // DAT_EVD_STATE_WAITABLE
-	EVDStateUnwaitable EVDState = EVDState(cgo.EVDStateUnwaitable) // DAT_EVD_STATE_UNWAITABLE
-)
-
-func (v EVDState) String() string { return cgo.EVDState(v).String() }
-
-const (
-	MemPrivNone           MemPriv = MemPriv(cgo.MemPrivNone)           // DAT_MEM_PRIV_NONE_FLAG
 	MemPrivLocalRead      MemPriv = MemPriv(cgo.MemPrivLocalRead)      // DAT_MEM_PRIV_LOCAL_READ_FLAG
 	MemPrivRemoteRead     MemPriv = MemPriv(cgo.MemPrivRemoteRead)     // DAT_MEM_PRIV_REMOTE_READ_FLAG
 	MemPrivLocalWrite     MemPriv = MemPriv(cgo.MemPrivLocalWrite)     // DAT_MEM_PRIV_LOCAL_WRITE_FLAG
@@ -119,32 +108,6 @@ const (
 )
 
 func (v MemPriv) String() string { return cgo.MemPriv(v).String() }
-
-const (
-	EPFieldPZHandle               EPParamMask = EPParamMask(cgo.EPFieldPZHandle)               // DAT_EP_FIELD_PZ_HANDLE
-	EPFieldRecvEVDHandle          EPParamMask = EPParamMask(cgo.EPFieldRecvEVDHandle)          // DAT_EP_FIELD_RECV_EVD_HANDLE
-	EPFieldRequestEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldRequestEVDHandle)       // DAT_EP_FIELD_REQUEST_EVD_HANDLE
-	EPFieldConnectEVDHandle       EPParamMask = EPParamMask(cgo.EPFieldConnectEVDHandle)       // DAT_EP_FIELD_CONNECT_EVD_HANDLE
-	EPFieldMaxMessageSize         EPParamMask = EPParamMask(cgo.EPFieldMaxMessageSize)         // DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE
-	EPFieldMaxRDMASize            EPParamMask = EPParamMask(cgo.EPFieldMaxRDMASize)            // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE
-	EPFieldRecvCompletionFlags    EPParamMask = EPParamMask(cgo.EPFieldRecvCompletionFlags)    // DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS
-	EPFieldRequestCompletionFlags EPParamMask = EPParamMask(cgo.EPFieldRequestCompletionFlags) // DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS
-	EPFieldMaxRecvDTOs            EPParamMask = EPParamMask(cgo.EPFieldMaxRecvDTOs)            // DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS
-	EPFieldMaxRequestDTOs         EPParamMask = EPParamMask(cgo.EPFieldMaxRequestDTOs)         // DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS
-	EPFieldMaxRecvIOV             EPParamMask = EPParamMask(cgo.EPFieldMaxRecvIOV)             // DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV
-	EPFieldMaxRequestIOV          EPParamMask = EPParamMask(cgo.EPFieldMaxRequestIOV)          // DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV
-	EPFieldMaxRDMAReadIn          EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIn)          // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN
-	EPFieldMaxRDMAReadOut         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadOut)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT
-	EPFieldMaxRDMAReadIOV         EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAReadIOV)         // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV
-	EPFieldMaxRDMAWriteIOV        EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAWriteIOV)        // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV
-)
-
-const (
-	ExtensionNone Extension = Extension(cgo.ExtensionNone) // DAT_EXTENSION_NONE
-	ExtensionIB   Extension = Extension(cgo.ExtensionIB)   // DAT_EXTENSION_IB
-)
-
-func (v Extension) String() string { return cgo.Extension(v).String() }
 
 const (
 	ErrConnQualInUse             ReturnType = ReturnType(cgo.ConnQualInUse)             // DAT_CONN_QUAL_IN_USE
@@ -205,7 +168,6 @@ const (
 	InvalidStateEPUnconnected     ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPUnconnected)     // DAT_INVALID_STATE_EP_UNCONNECTED
 	InvalidStateEPActConnPending  ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPActConnPending)  // DAT_INVALID_STATE_EP_ACTCONNPENDING
 	InvalidStateEPPassConnPending ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPPassConnPending) // DAT_INVALID_STATE_EP_PASSCONNPENDING
-	InvalidStateEPTentConnPending ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPTentConnPending) // DAT_INVALID_STATE_EP_TENTCONNPENDING
 	InvalidStateEPConnected       ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPConnected)       // DAT_INVALID_STATE_EP_CONNECTED
 	InvalidStateEPDisconnected    ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPDisconnected)    // DAT_INVALID_STATE_EP_DISCONNECTED
 	InvalidStateEPReserved        ReturnSubtype = ReturnSubtype(cgo.InvalidStateEPReserved)        // DAT_INVALID_STATE_EP_RESERVED

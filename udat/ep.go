@@ -482,15 +482,14 @@ func wayTo(want, state EPState) string {
 
 // stateSubtypes has the subtypes by which an ErrInvalidState names a state.
 var stateSubtypes = map[EPState]ReturnSubtype{
-	EPStateUnconnected:                InvalidStateEPUnconnected,
-	EPStateReserved:                   InvalidStateEPReserved,
-	EPStatePassiveConnectionPending:   InvalidStateEPPassConnPending,
-	EPStateActiveConnectionPending:    InvalidStateEPActConnPending,
-	EPStateTentativeConnectionPending: InvalidStateEPTentConnPending,
-	EPStateConnected:                  InvalidStateEPConnected,
-	EPStateDisconnectPending:          InvalidStateEPDiscPending,
-	EPStateDisconnected:               InvalidStateEPDisconnected,
-	EPStateCompletionPending:          InvalidStateEPComplPending,
+	EPStateUnconnected:              InvalidStateEPUnconnected,
+	EPStateReserved:                 InvalidStateEPReserved,
+	EPStatePassiveConnectionPending: InvalidStateEPPassConnPending,
+	EPStateActiveConnectionPending:  InvalidStateEPActConnPending,
+	EPStateConnected:                InvalidStateEPConnected,
+	EPStateDisconnectPending:        InvalidStateEPDiscPending,
+	EPStateDisconnected:             InvalidStateEPDisconnected,
+	EPStateCompletionPending:        InvalidStateEPComplPending,
 }
 
 // inAttempt reports whether a connection is being made.

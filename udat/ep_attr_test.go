@@ -175,7 +175,7 @@ func TestModifyEVDs(t *testing.T) {
 		both := *e
 		both.EP = untilEnd(t, must(udat.CreateEP(ia, e.PZ, nil, nil, e.Connect, nil)))
 		without := must(both.Query()).Attr
-		for _, mask := range []udat.EPParamMask{udat.EPFieldRecvEVDHandle, udat.EPFieldRequestEVDHandle} {
+		for _, mask := range []udat.EPParamMask{udat.EPFieldRecvEVD, udat.EPFieldRequestEVD} {
 			want(t, both.Modify(mask, &udat.EPParam{RecvEVD: e.Recv, RequestEVD: e.Request}))
 		}
 		if diff := cmp.Diff(ia.DefaultEPAttr(), must(both.Query()).Attr); diff != "" {
@@ -196,7 +196,7 @@ func TestModifyEVDs(t *testing.T) {
 		want(t, both.Disconnect(udat.CloseAbrupt))
 		udattest.Expect(t, both.Connect, udat.EventConnectionDisconnected)
 		want(t, both.Reset())
-		want(t, both.Modify(udat.EPFieldRecvEVDHandle|udat.EPFieldRequestEVDHandle, &udat.EPParam{}))
+		want(t, both.Modify(udat.EPFieldRecvEVD|udat.EPFieldRequestEVD, &udat.EPParam{}))
 		if diff := cmp.Diff(without, must(both.Query()).Attr); diff != "" {
 			t.Errorf("without event dispatchers (-want +got):\n%s", diff)
 		}
@@ -212,7 +212,7 @@ func TestModifyWithoutRoom(t *testing.T) {
 		for cookie := range posted {
 			want(t, e.PostRecv(one(e.Segment(t, 0, 8)), uint64(cookie), 0))
 		}
-		err := e.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: short})
+		err := e.Modify(udat.EPFieldRecvEVD, &udat.EPParam{RecvEVD: short})
 		want(t, err, noRoom...)
 		if err != nil && !strings.Contains(err.Error(), "posted to the endpoint") {
 			t.Errorf("the error does not say which receives have no room: %v", err)
@@ -235,7 +235,7 @@ func TestModifyUntaken(t *testing.T) {
 		udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
 		want(t, e.Reset())
 		param := &udat.EPParam{RecvEVD: next}
-		err := e.Modify(udat.EPFieldRecvEVDHandle, param)
+		err := e.Modify(udat.EPFieldRecvEVD, param)
 		want(t, err, udat.ErrInvalidState, udat.InvalidStateEVDInUse)
 		if err != nil && !strings.Contains(err.Error(), "take them first") {
 			t.Errorf("the error does not say what to do: %v", err)
@@ -244,8 +244,8 @@ func TestModifyUntaken(t *testing.T) {
 			t.Errorf("got %+v", event)
 		}
 		between := must(udat.CreateEVD(ia, 8, udat.EVDDTO))
-		want(t, e.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: between}))
-		want(t, e.Modify(udat.EPFieldRecvEVDHandle, param))
+		want(t, e.Modify(udat.EPFieldRecvEVD, &udat.EPParam{RecvEVD: between}))
+		want(t, e.Modify(udat.EPFieldRecvEVD, param))
 		if former, now := udat.Endpoints(between), udat.Endpoints(next); former != 0 || now != 1 {
 			t.Errorf("the former event dispatcher has %d endpoints, the new one %d", former, now)
 		}

@@ -195,11 +195,11 @@ func (evd *EVD) parents() (parents []*life.Object) {
 
 // EVDParam holds the parameters of an event dispatcher.
 type EVDParam struct {
-	IA    *IA
-	QLen  int      // events that the queue holds, at least as many as were asked for
-	State EVDState // EVDStateEnabled or Disabled, and EVDStateWaitable or Unwaitable
-	CNO   *CNO     // nil when it is attached to none
-	Flags EVDFlags
+	IA                   *IA
+	QLen                 int  // events that the queue holds, at least as many as were asked for
+	Disabled, Unwaitable bool // as the program has set it
+	CNO                  *CNO // nil when it is attached to none
+	Flags                EVDFlags
 }
 
 // Query returns the parameters of the event dispatcher.
@@ -216,15 +216,8 @@ func (evd *EVD) Query() (EVDParam, error) {
 	if r := cgo.EVDQuery(evd.queue.Handle(), cgo.EVDFieldAll, &native); !r.OK() {
 		return EVDParam{}, check(op, r)
 	}
-	// The native states are those of udat's own waits: this is what the program has set.
-	enabled, waitable := EVDStateEnabled, EVDStateWaitable
-	if evd.queue.Disabled() {
-		enabled = EVDStateDisabled
-	}
-	if evd.queue.Unwaitable() {
-		waitable = EVDStateUnwaitable
-	}
-	return EVDParam{IA: evd.ia, QLen: int(native.QLen), State: enabled | waitable, CNO: evd.cno, Flags: EVDFlags(native.Flags)}, nil
+	// The native states are those of udat's own waits.
+	return EVDParam{IA: evd.ia, QLen: int(native.QLen), Disabled: evd.queue.Disabled(), Unwaitable: evd.queue.Unwaitable(), CNO: evd.cno, Flags: EVDFlags(native.Flags)}, nil
 }
 
 // Resize changes the length of the queue to at least minQLen events, and nothing else.

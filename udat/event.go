@@ -83,13 +83,13 @@ func (e Event) SRQ() *SRQ { return e.parts().srq }
 func (e Event) PrivateData() []byte { return e.parts().privateData }
 
 // Err returns nil for an event of success, the DTOStatus of a failed
-// completion, and the Number of an event that is a Failure. The peer's orderly
+// completion, and the Number of an event that is a failure. The peer's orderly
 // EventConnectionDisconnected is no error.
 func (e Event) Err() error {
 	switch {
 	case e.isCompletion() && e.Status != DTOSuccess:
 		return e.Status
-	case e.Number.Failure():
+	case e.Number.failure():
 		return e.Number
 	}
 	return nil

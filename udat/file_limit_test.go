@@ -78,7 +78,7 @@ func TestFullFileTable(t *testing.T) {
 			{"RegisterProvider", 1, func() error { return udat.RegisterProvider("files", "/lib/none.so", "lo 0") }},
 			{"List", 4, func() error { return second(device.List()) }},
 			{"CreateEP", 1, func() error { return made(udat.CreateEP(ia, one.PZ, nil, nil, one.Connect, nil)) }},
-			{"Modify", 1, func() error { return reserved.EP.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{}) }},
+			{"Modify", 1, func() error { return reserved.EP.Modify(udat.EPFieldRecvEVD, &udat.EPParam{}) }},
 			{"Accept", 0, func() error { return request.Accept(asked.EP, nil) }},
 			{"CreateEVD", 0, func() error { return made(udat.CreateEVD(ia, 8, udat.EVDDTO)) }},
 			{"CreatePZ", 0, func() error { return made(udat.CreatePZ(ia)) }},

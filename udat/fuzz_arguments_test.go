@@ -329,8 +329,8 @@ func (s *script) changed(a udat.EPAttr) *udat.EPAttr {
 }
 
 func (p parameter) epMask() udat.EPParamMask {
-	mask := choose(p.script, udat.EPFieldMaxRecvDTOs, udat.EPFieldMaxRequestDTOs, udat.EPFieldMaxMessageSize, udat.EPFieldRequestEVDHandle,
-		udat.EPFieldPZHandle, udat.EPFieldConnectEVDHandle, udat.EPFieldRecvEVDHandle, udat.EPFieldMaxRequestIOV, udat.EPFieldRecvCompletionFlags,
+	mask := choose(p.script, udat.EPFieldMaxRecvDTOs, udat.EPFieldMaxRequestDTOs, udat.EPFieldMaxMessageSize, udat.EPFieldRequestEVD,
+		udat.EPFieldPZ, udat.EPFieldConnectEVD, udat.EPFieldRecvEVD, udat.EPFieldMaxRequestIOV, udat.EPFieldRecvCompletionFlags,
 		udat.EPFieldMaxRDMAReadOut, udat.EPParamMask(cgo.EPFieldEPState), udat.EPParamMask(cgo.EPFieldSRQHandle), udat.EPParamMask(cgo.EPFieldAll), 1<<40, 0)
 	if p.percent(50) {
 		mask |= 1 << p.below(32)

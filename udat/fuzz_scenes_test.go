@@ -260,7 +260,7 @@ func (s *sequence) playModify() {
 	param := made[udat.EPParam](s, "EP.Query", c.ep)
 	param.Attr = *s.changed(param.Attr)
 	mask := choose(s.script, udat.EPFieldMaxRecvDTOs|udat.EPFieldMaxRequestDTOs, udat.EPFieldMaxMessageSize|udat.EPFieldMaxRDMASize,
-		udat.EPFieldMaxRecvIOV|udat.EPFieldMaxRequestIOV, udat.EPFieldMaxRDMAReadIn|udat.EPFieldMaxRDMAReadOut, udat.EPFieldPZHandle|udat.EPFieldRecvEVDHandle)
+		udat.EPFieldMaxRecvIOV|udat.EPFieldMaxRequestIOV, udat.EPFieldMaxRDMAReadIn|udat.EPFieldMaxRDMAReadOut, udat.EPFieldPZ|udat.EPFieldRecvEVD)
 	s.do("EP.Modify", c.ep, mask, &param)
 }
 

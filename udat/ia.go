@@ -250,11 +250,11 @@ type IAAttr struct {
 	MaxRecvPerSRQ                 int
 	MaxIOVSegmentsPerRead         int
 	MaxIOVSegmentsPerWrite        int
-	MaxRDMAReadIn                 int       // of the adapter
-	MaxRDMAReadOut                int       // of the adapter
-	MaxRDMAReadPerEPInGuaranteed  bool      // MaxRDMAReadPerEPIn does not depend on other endpoints
-	MaxRDMAReadPerEPOutGuaranteed bool      // the same of MaxRDMAReadPerEPOut
-	ExtensionSupported            Extension // ExtensionIB; a device may lack some of its operations: see ProviderAttr.Supports
+	MaxRDMAReadIn                 int  // of the adapter
+	MaxRDMAReadOut                int  // of the adapter
+	MaxRDMAReadPerEPInGuaranteed  bool // MaxRDMAReadPerEPIn does not depend on other endpoints
+	MaxRDMAReadPerEPOutGuaranteed bool // the same of MaxRDMAReadPerEPOut
+	ExtensionSupported            bool // the InfiniBand extension; a device may lack some of its operations: see ProviderAttr.Supports
 	TransportAttr                 []NamedAttr
 	VendorAttr                    []NamedAttr
 }
@@ -312,7 +312,7 @@ func newIAAttr(a *cgo.IAAttr) IAAttr {
 		MaxRDMAReadOut:                int(a.MaxRDMAReadOut),
 		MaxRDMAReadPerEPInGuaranteed:  a.MaxRDMAReadPerEPInGuaranteed != 0,
 		MaxRDMAReadPerEPOutGuaranteed: a.MaxRDMAReadPerEPOutGuaranteed != 0,
-		ExtensionSupported:            Extension(a.ExtensionSupported),
+		ExtensionSupported:            a.ExtensionSupported == cgo.ExtensionIB,
 		TransportAttr:                 namedAttrs(a.TransportAttr, a.NumTransportAttr),
 		VendorAttr:                    namedAttrs(a.VendorAttr, a.NumVendorAttr),
 	}

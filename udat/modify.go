@@ -52,7 +52,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 		return err
 	}
 	call := shadow.Modify
-	if mask&EPFieldPZHandle != 0 {
+	if mask&EPFieldPZ != 0 {
 		call = shadow.ModifyPZ
 	}
 	defer ep.shadow.Begin(call).End(&err)
@@ -123,10 +123,10 @@ func checkMask(op string, mask EPParamMask, param *EPParam) error {
 // assign takes over the fields of param that mask names. The library takes no others of the attributes, except
 // those of a direction, which follow its event dispatcher: they are 0 without one. It returns the mask with them.
 func (p *epParts) assign(mask EPParamMask, param *EPParam, now *cgo.EPAttr) EPParamMask {
-	assign(&p.pz, param.PZ, mask&EPFieldPZHandle)
-	assign(&p.recv, param.RecvEVD, mask&EPFieldRecvEVDHandle)
-	assign(&p.request, param.RequestEVD, mask&EPFieldRequestEVDHandle)
-	assign(&p.connect, param.ConnectEVD, mask&EPFieldConnectEVDHandle)
+	assign(&p.pz, param.PZ, mask&EPFieldPZ)
+	assign(&p.recv, param.RecvEVD, mask&EPFieldRecvEVD)
+	assign(&p.request, param.RequestEVD, mask&EPFieldRequestEVD)
+	assign(&p.connect, param.ConnectEVD, mask&EPFieldConnectEVD)
 	former := p.attr
 	p.attr = param.Attr
 	assign(&p.attr.RecvCompletionFlags, former.RecvCompletionFlags, ^mask&EPFieldRecvCompletionFlags)
@@ -139,9 +139,9 @@ func (p *epParts) assign(mask EPParamMask, param *EPParam, now *cgo.EPAttr) EPPa
 			}
 		}
 	}
-	follow(EPFieldRecvEVDHandle, p.recv, EPFieldMaxRecvDTOs, &p.attr.MaxRecvDTOs, now.MaxRecvDTOs)
-	follow(EPFieldRequestEVDHandle, p.request, EPFieldMaxRequestDTOs, &p.attr.MaxRequestDTOs, now.MaxRequestDTOs)
-	follow(EPFieldRequestEVDHandle, p.request, EPFieldMaxRequestIOV, &p.attr.MaxRequestIOV, now.MaxRequestIOV)
+	follow(EPFieldRecvEVD, p.recv, EPFieldMaxRecvDTOs, &p.attr.MaxRecvDTOs, now.MaxRecvDTOs)
+	follow(EPFieldRequestEVD, p.request, EPFieldMaxRequestDTOs, &p.attr.MaxRequestDTOs, now.MaxRequestDTOs)
+	follow(EPFieldRequestEVD, p.request, EPFieldMaxRequestIOV, &p.attr.MaxRequestIOV, now.MaxRequestIOV)
 	return mask
 }
 

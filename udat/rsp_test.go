@@ -45,10 +45,10 @@ func TestRSP(t *testing.T) {
 		}
 		want(t, cr.Accept(other.EP, nil), udat.ErrInvalidHandle, udat.InvalidHandleEP)
 		// A refusal leaves the reservation as it is.
-		want(t, e.EP.Modify(udat.EPFieldConnectEVDHandle, &udat.EPParam{}))
+		want(t, e.EP.Modify(udat.EPFieldConnectEVD, &udat.EPParam{}))
 		want(t, cr.Accept(nil, nil), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
 		wantState(t, e.EP, udat.EPStatePassiveConnectionPending)
-		want(t, e.EP.Modify(udat.EPFieldConnectEVDHandle, &udat.EPParam{ConnectEVD: e.Connect}))
+		want(t, e.EP.Modify(udat.EPFieldConnectEVD, &udat.EPParam{ConnectEVD: e.Connect}))
 		want(t, cr.Accept(nil, nil))
 		udattest.Expect(t, client.Connect, udat.EventConnectionEstablished)
 		udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)

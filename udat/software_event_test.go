@@ -83,7 +83,7 @@ func TestSoftwareEventsAmongCompletions(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 		evd := createEVD(t, ia, passive.Attr(t).MaxRecvDTOs+2, udat.EVDDTO|udat.EVDSoftware)
-		want(t, passive.EP.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: evd}))
+		want(t, passive.EP.Modify(udat.EPFieldRecvEVD, &udat.EPParam{RecvEVD: evd}))
 		want(t, evd.Free(), udat.InvalidStateEVDInUse)
 		udattest.ConnectPair(t, udattest.Listen(t, ia), active, passive)
 		for range 2 {

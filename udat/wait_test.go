@@ -109,8 +109,8 @@ func TestUnwaitable(t *testing.T) {
 			want(t, receive(t, ended), udat.ErrInvalidState, udat.InvalidStateEVDUnwaitable)
 		}
 		want(t, evd.SetUnwaitable())
-		if param := must(evd.Query()); param.State != udat.EVDStateEnabled|udat.EVDStateUnwaitable {
-			t.Errorf("the state is %v", param.State)
+		if param := must(evd.Query()); param.Disabled || !param.Unwaitable {
+			t.Errorf("the state is %v", param)
 		}
 		post(t, evd, 1, 2)
 		for _, wait := range waits {

@@ -75,7 +75,7 @@ func TestCallsBesideWait(t *testing.T) {
 				return must(udat.CreateEP(ia, passive.PZ, passive.Recv, passive.Request, passive.Connect, nil)).Free()
 			})
 			for _, evd := range []*udat.EVD{passive.Recv, other.Recv} {
-				returns(t, func() error { return other.Modify(udat.EPFieldRecvEVDHandle, &udat.EPParam{RecvEVD: evd}) })
+				returns(t, func() error { return other.Modify(udat.EPFieldRecvEVD, &udat.EPParam{RecvEVD: evd}) })
 			}
 			returns(t, func() error { return second(passive.Recv.Query()) })
 		}

@@ -66,7 +66,7 @@ func fill(memory []byte) {
 }
 
 func (n *node) deposit(ctx context.Context, host string, qual udat.ConnQual, bytes int) error {
-	if err := n.allocate(bytes, udat.MemPrivNone); err != nil {
+	if err := n.allocate(bytes, 0); err != nil {
 		return err
 	}
 	if err := n.postReceive(); err != nil {

@@ -135,7 +135,7 @@ func TestPeerDies(t *testing.T) {
 			t.Fatalf("the server does not start: %v\n%s", s.cmd.Wait(), s.text)
 		}
 		err := withNode(provider, func(n *node) error {
-			if err := n.allocate(1, udat.MemPrivNone); err != nil {
+			if err := n.allocate(1, 0); err != nil {
 				return err
 			}
 			_, err := n.connect(ctx, address(t, provider), qual)

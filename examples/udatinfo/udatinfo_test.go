@@ -145,7 +145,7 @@ func TestEverything(t *testing.T) {
 			t.Fatalf("the device of %s is not among %+v", name, r.Devices)
 		}
 		iwarp := r.Devices[of].Transport == device.TransportIWARP.String()
-		if has := a.IA["ExtensionSupported"] == udat.ExtensionIB.String(); has == iwarp {
+		if has := a.IA["ExtensionSupported"] == true; has == iwarp {
 			t.Errorf("%s has the extension %v", name, a.IA["ExtensionSupported"])
 		}
 		for _, op := range []udat.DTO{udat.DTOIBRDMAWriteImmed, udat.DTOIBFetchAdd, udat.DTOIBCmpSwap} {

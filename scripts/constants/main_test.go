@@ -63,7 +63,7 @@ func (v Color) Error() string { return v.String() }
 }
 
 func TestGeneratePlus(t *testing.T) {
-	got, err := generateFrom(t, "//constants:plus 1\n")
+	got, err := generateFrom(t, "//constants:plus 1\n//constants:string\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func withoutConnectEVD(t *trial) {
 	t.postRecv(e, 1)
 	t.refused(e.EP.Connect(t.address(), udattest.ConnQual(), udattest.Patience, nil), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
 	e.Connect = t.evd(16, udat.EVDConnection)
-	t.must(e.Modify(udat.EPFieldConnectEVDHandle, &udat.EPParam{ConnectEVD: e.Connect}))
+	t.must(e.Modify(udat.EPFieldConnectEVD, &udat.EPParam{ConnectEVD: e.Connect}))
 	t.connectTo(e, peer)
 	t.postSend(peer, 2)
 	udattest.Completion(t, e.Recv, 1)

@@ -73,21 +73,21 @@ func number[T int | uint32](mask udat.EPParamMask, at func(*udat.EPAttr) *T, val
 
 var fields = map[string]field{
 	"M-09": {
-		udat.EPFieldRecvEVDHandle,
+		udat.EPFieldRecvEVD,
 		func(p *udat.EPParam, s *spares, round int) {
 			p.RecvEVD = s.evd(round, func(e *udattest.Endpoint) *udat.EVD { return e.Recv })
 		},
 		func(p *udat.EPParam) any { return p.RecvEVD },
 	},
 	"M-10": {
-		udat.EPFieldRequestEVDHandle,
+		udat.EPFieldRequestEVD,
 		func(p *udat.EPParam, s *spares, round int) {
 			p.RequestEVD = s.evd(round, func(e *udattest.Endpoint) *udat.EVD { return e.Request })
 		},
 		func(p *udat.EPParam) any { return p.RequestEVD },
 	},
 	"M-11": {
-		udat.EPFieldConnectEVDHandle,
+		udat.EPFieldConnectEVD,
 		func(p *udat.EPParam, s *spares, round int) {
 			p.ConnectEVD = s.evd(round, func(e *udattest.Endpoint) *udat.EVD { return e.Connect })
 		},
@@ -119,7 +119,7 @@ var (
 		func(p *udat.EPParam) any { return p.Attr.RequestCompletionFlags },
 	}
 	protectionZone = field{
-		udat.EPFieldPZHandle,
+		udat.EPFieldPZ,
 		func(p *udat.EPParam, s *spares, round int) { p.PZ = s.other.PZ },
 		func(p *udat.EPParam) any { return p.PZ },
 	}
@@ -233,7 +233,7 @@ func zoneModified(t *trial) {
 	s := &spares{other: t.endpoint()}
 	t.walk(func(e *udattest.Endpoint, state udat.EPState) {
 		if state != udat.EPStateUnconnected {
-			t.refusedUnchanged(e, udat.EPFieldPZHandle, &udat.EPParam{PZ: s.other.PZ}, udat.ErrInvalidState)
+			t.refusedUnchanged(e, udat.EPFieldPZ, &udat.EPParam{PZ: s.other.PZ}, udat.ErrInvalidState)
 			return
 		}
 		t.modify(e, protectionZone, s, 0)
@@ -250,7 +250,7 @@ func zoneModified(t *trial) {
 func receivesOutsideZone(t *trial) {
 	other, e, peer := t.endpoint(), t.endpoint(), t.endpoint()
 	t.postRecv(e, 1, 2)
-	t.must(e.Modify(udat.EPFieldPZHandle, &udat.EPParam{PZ: other.PZ}))
+	t.must(e.Modify(udat.EPFieldPZ, &udat.EPParam{PZ: other.PZ}))
 	for cookie := uint64(1); cookie <= 2; cookie++ {
 		event := udattest.Expect(t, e.Recv, udat.EventDTOCompletion)
 		if event.Cookie != cookie || event.Status != udat.DTOErrLocalProtection {
@@ -380,11 +380,11 @@ func invalidValues(t *trial) {
 		}
 	}
 	// The error names wrong objects.
-	invalid(udat.EPFieldPZHandle, udat.EPParam{}, udat.ErrInvalidHandle, udat.InvalidHandlePZ)
-	invalid(udat.EPFieldPZHandle, udat.EPParam{PZ: foreign.PZ}, udat.ErrInvalidHandle, udat.InvalidHandlePZ)
-	invalid(udat.EPFieldRecvEVDHandle, udat.EPParam{RecvEVD: e.Connect}, udat.ErrInvalidHandle, udat.InvalidHandleEVDRecv)
-	invalid(udat.EPFieldRequestEVDHandle, udat.EPParam{RequestEVD: foreign.Request}, udat.ErrInvalidHandle, udat.InvalidHandleEVDRequest)
-	invalid(udat.EPFieldConnectEVDHandle, udat.EPParam{ConnectEVD: e.Recv}, udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
+	invalid(udat.EPFieldPZ, udat.EPParam{}, udat.ErrInvalidHandle, udat.InvalidHandlePZ)
+	invalid(udat.EPFieldPZ, udat.EPParam{PZ: foreign.PZ}, udat.ErrInvalidHandle, udat.InvalidHandlePZ)
+	invalid(udat.EPFieldRecvEVD, udat.EPParam{RecvEVD: e.Connect}, udat.ErrInvalidHandle, udat.InvalidHandleEVDRecv)
+	invalid(udat.EPFieldRequestEVD, udat.EPParam{RequestEVD: foreign.Request}, udat.ErrInvalidHandle, udat.InvalidHandleEVDRequest)
+	invalid(udat.EPFieldConnectEVD, udat.EPParam{ConnectEVD: e.Recv}, udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
 	t.remark("an unsuitable object, such as an EVD of another kind, is reported as DAT_INVALID_HANDLE, as at creation")
 }
 
@@ -457,7 +457,7 @@ func togetherOrNot(t *trial) {
 		"unknown bit":    {1 << 40, func(*udat.EPParam) {}, udat.ErrInvalidParameter},
 		"fixed field":    {udat.EPParamMask(cgo.EPFieldEPState), func(*udat.EPParam) {}, udat.ErrInvalidParameter},
 		"invalid value":  {udat.EPFieldMaxRecvIOV, func(p *udat.EPParam) { p.Attr.MaxRecvIOV = -1 }, udat.ErrInvalidParameter},
-		"invalid object": {udat.EPFieldPZHandle, func(p *udat.EPParam) { p.PZ = nil }, udat.ErrInvalidHandle},
+		"invalid object": {udat.EPFieldPZ, func(p *udat.EPParam) { p.PZ = nil }, udat.ErrInvalidHandle},
 		"beyond limits":  {udat.EPFieldMaxRecvDTOs, func(p *udat.EPParam) { p.Attr.MaxRecvDTOs = most.MaxDTOPerEP + 1 }, udat.ErrInvalidParameter},
 	} {
 		param := t.query(e)

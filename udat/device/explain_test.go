@@ -178,7 +178,7 @@ func TestAddressGoneFromInterface(t *testing.T) {
 	evd, err := udat.CreateEVD(ia, 8, udat.EVDCR)
 	want(t, err)
 	t.Cleanup(func() { want(t, evd.Free()) })
-	_, err = udat.CreatePSP(ia, udattest.ConnQual(), evd, udat.PSPConsumer)
+	_, err = udat.CreatePSP(ia, udattest.ConnQual(), evd)
 	want(t, err, udat.ErrInvalidAddress, device.ProblemAddressGone)
 }
 

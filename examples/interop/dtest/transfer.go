@@ -28,7 +28,7 @@ func (n *node) transfer(ctx context.Context) error {
 	switch {
 	case n.o.writePingPong:
 		return n.writePingPong(ctx)
-	case n.o.writeOnly && n.attr.ExtensionSupported == udat.ExtensionIB:
+	case n.o.writeOnly && n.attr.ExtensionSupported:
 		return n.writeImmediate(ctx)
 	}
 	if err := n.writeBurst(ctx); err != nil {

@@ -68,7 +68,7 @@ func (n *node) open() (err error) {
 		return err
 	}
 	say("opened %s: %s at %v", n.ia.Name(), n.attr.AdapterName, n.attr.Address)
-	if n.attr.ExtensionSupported != udat.ExtensionIB {
+	if !n.attr.ExtensionSupported {
 		return errors.New("the provider does not have the InfiniBand extensions")
 	}
 	if n.o.verbose {
