@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/machine"
 	"github.com/goudat/goudat/udat/internal/opening"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
@@ -72,7 +73,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 			return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v, and there is no network interface %q: leave the zone out, which means the adapter's network", remote, remote.Zone())
 		}
 		r := cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
-		// A machine without an address of the family gives the provider the error of one without free ports.
+		// The provider returns the same code when no interface has an address of the family and when no port is free.
 		if r.Type() == cgo.InvalidAddress || r.Type() == cgo.InsufficientResources && errors.Is(tryAddress(remote), syscall.EADDRNOTAVAIL) {
 			return ep.ia.explainAddress(op, remote, r)
 		}
@@ -118,12 +119,18 @@ func (ia *IA) explainAddress(op string, address netip.Addr, r cgo.Return) error 
 	case errors.Is(refusal, syscall.EADDRNOTAVAIL):
 		subtype = InvalidAddressUnreachable
 		detail = fmt.Sprintf("the kernel cannot send to %v (%v): no network interface has an address from which to: ip address add", address, refusal)
-	case address.Zone() != "" && address.Zone() != ia.attr.Address.Zone():
+	case !ia.overTCP && ia.notInZone(address.Zone()):
 		detail = fmt.Sprintf("%v is on the network of %s, and the adapter is not: leave the zone out, or open an adapter of that interface", address, address.Zone())
 	case refusal != nil:
 		detail = fmt.Sprintf("the kernel cannot send to %v (%v): is it the address of the peer's adapter? ip route get %v shows the route", address, refusal, address.WithZone(""))
 	}
 	return logged(&Error{Op: op, Return: classError | Return(ErrInvalidAddress) | Return(subtype), Detail: detail, Err: refusal})
+}
+
+// notInZone reports that the interface of a zone does not have the adapter's address.
+func (ia *IA) notInZone(zone string) bool {
+	with, err := machine.InterfacesWith(ia.attr.Address.WithZone(zone))
+	return zone != "" && err == nil && len(with) == 0
 }
 
 // requireConnectable refuses an endpoint that cannot connect from the given state.

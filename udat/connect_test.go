@@ -164,6 +164,9 @@ func TestConnectFamilies(t *testing.T) {
 				other = "10.77.0.9"
 			}
 			refused[other] = udat.InvalidAddressUnsupported
+			if own.Is6() {
+				refused["fe80::1%lo"] = udat.InvalidAddressUnreachable
+			}
 		}
 		freed := udattest.NewEndpoint(t, ia, nil)
 		want(t, freed.EP.Free())

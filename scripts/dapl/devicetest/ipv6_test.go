@@ -53,7 +53,7 @@ func linkLocal(t *testing.T, i *net.Interface) netip.Addr {
 	return netip.Addr{}
 }
 
-// addAddress gives an interface an address until the test ends.
+// addAddress adds an address to an interface, and removes it when the test ends.
 func addAddress(t *testing.T, i *net.Interface, prefix string, options ...string) {
 	t.Helper()
 	ip(t, append([]string{"address", "add", prefix, "dev", i.Name}, options...)...)
@@ -278,7 +278,7 @@ func TestLengthOfAddress(t *testing.T) {
 	})
 }
 
-// nullAddress gives the list of interfaces one without an address first, as those of tunnels have none.
+// nullAddress puts an interface without an address first in the list of interfaces. Tunnels have none.
 const nullAddress = `
 #define _GNU_SOURCE
 #include <dlfcn.h>

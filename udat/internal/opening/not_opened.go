@@ -198,7 +198,7 @@ func OtherFamily(own netip.Addr) string {
 			return fmt.Sprintf(", or open %q", datconf.CMA(a.String()).Name)
 		}
 	}
-	return fmt.Sprintf(", or give %s one of the other family, and open cma: with that", with[0].Name)
+	return fmt.Sprintf(", or add an address of the other family to %s, and open cma: with that", with[0].Name)
 }
 
 func interfacesOf(devices []device.Device) string {
