@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -70,6 +71,8 @@ func runWith(t *testing.T, library, tests string, environment ...string) {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(udattest.Context(t), self, "-test.v", "-test.run", tests)
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGQUIT) } // so that it tells where it waits
+	c.WaitDelay = udattest.Patience
 	c.Env = append(append(os.Environ(), "LD_PRELOAD="+library), environment...)
 	out, err := c.CombinedOutput()
 	t.Logf("%s", out)
