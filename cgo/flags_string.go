@@ -48,13 +48,6 @@ func (f ConnectFlags) String() string {
 	})
 }
 
-// String returns the C name.
-func (f CloseFlags) String() string {
-	return flagsString(uint64(f), "DAT_CLOSE_ABRUPT_FLAG", []flagName{
-		{uint64(CloseGraceful), "DAT_CLOSE_GRACEFUL_FLAG"},
-	})
-}
-
 // String returns the C names of the set bits.
 func (f EVDFlags) String() string {
 	return flagsString(uint64(f), "0", []flagName{

@@ -59,20 +59,14 @@ func IAQuery(ia IAHandle, iaMask IAAttrMask, iaAttr *IAAttr, providerMask Provid
 	return EVDHandle(evd), Return(r)
 }
 
-// NamedAttr is an attribute by name, a DAT_NAMED_ATTR.
-type NamedAttr struct {
-	Name  string
-	Value string
-}
-
-// NamedAttrs copies the count attributes at an address that IAQuery gave and that
+// NamedAttrs copies the names and values of the count attributes, DAT_NAMED_ATTR, at an address that IAQuery gave and that
 // is still valid: the list is the library's own. With unpatched providers, other
 // adapters' queries write to it.
-func NamedAttrs(address uintptr, count int32) []NamedAttr {
-	var attrs []NamedAttr
+func NamedAttrs(address uintptr, count int32) map[string]string {
+	attrs := make(map[string]string, count)
 	for i := range count {
 		attr := C.goudat_named_attr(C.uintptr_t(address), C.DAT_COUNT(i))
-		attrs = append(attrs, NamedAttr{C.GoString(attr.name), C.GoString(attr.value)})
+		attrs[C.GoString(attr.name)] = C.GoString(attr.value)
 	}
 	return attrs
 }

@@ -264,13 +264,7 @@ func IAQuery(ia IAHandle, iaMask IAAttrMask, iaAttr *IAAttr, providerMask Provid
 	return
 }
 
-// NamedAttr is an attribute by name, a DAT_NAMED_ATTR.
-type NamedAttr struct {
-	Name  string
-	Value string
-}
-
-func NamedAttrs(address uintptr, count int32) (_ []NamedAttr) { return }
+func NamedAttrs(address uintptr, count int32) (_ map[string]string) { return }
 
 func IAClose(ia IAHandle, flags CloseFlags) (ret Return) {
 	ret = withoutLibrary

@@ -25,7 +25,7 @@ func TestCloseBesideCreators(t *testing.T) {
 					func(pz *udat.PZ) error { return second(udat.CreateEP(ia, pz, nil, nil, nil, nil)) },
 					func(pz *udat.PZ) error { return second(udat.RegisterMemory(pz, memory, udat.MemPrivLocalRead)) },
 					func(*udat.PZ) error {
-						evd, err := udat.CreateEVD(ia, 8, udat.EVDCR)
+						evd, err := udat.CreateEVD(ia, 8, nil, udat.EVDCR)
 						return cmp.Or(err, second(udat.CreatePSPAny(ia, evd)))
 					},
 					func(*udat.PZ) error {

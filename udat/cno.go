@@ -11,7 +11,7 @@ import (
 )
 
 // CNO is a consumer notification object: it tells waiters and an agent which of its
-// EVDs have events. CreateEVDWithCNO and EVD.ModifyCNO attach EVDs.
+// EVDs have events. CreateEVD and EVD.ModifyCNO attach EVDs.
 type CNO struct {
 	obj    object
 	ia     *IA

@@ -160,7 +160,7 @@ func TestCNOFree(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		cno := createCNO(t, ia, nil, ia.AsyncEVD())
 		// Freeing an EVD detaches it, also one that was given and has events.
-		evd := must(udat.CreateEVDWithCNO(ia, 8, cno, udat.EVDSoftware))
+		evd := must(udat.CreateEVD(ia, 8, cno, udat.EVDSoftware))
 		err := cno.Free()
 		want(t, err, udat.ErrInvalidState, udat.InvalidStateCNOInUse)
 		for _, name := range []string{"event dispatcher (made at cno_test.go:", "asynchronous event dispatcher"} {
@@ -193,7 +193,7 @@ func TestModifyCNO(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for _, flags := range []udat.EVDFlags{udat.EVDSoftware, udat.EVDDTO | udat.EVDSoftware, udat.EVDSoftware | udat.EVDConnection} {
 			a, b := createCNO(t, ia, nil), createCNO(t, ia, nil)
-			evd := must(udat.CreateEVDWithCNO(ia, 8, a, flags))
+			evd := must(udat.CreateEVD(ia, 8, a, flags))
 			on := func(cno *udat.CNO) {
 				t.Helper()
 				if param, err := evd.Query(); err != nil || param.CNO != cno {
@@ -219,7 +219,7 @@ func TestModifyCNO(t *testing.T) {
 			want(t, evd.ModifyCNO(nil))
 			on(nil)
 			want(t, b.Free())
-			want(t, second(udat.CreateEVDWithCNO(ia, 8, b, flags)), udat.ErrClosed)
+			want(t, second(udat.CreateEVD(ia, 8, b, flags)), udat.ErrClosed)
 			want(t, evd.Free())
 		}
 	})

@@ -17,9 +17,6 @@ import (
 // TimeoutInfinite is a time-out that never ends.
 const TimeoutInfinite time.Duration = math.MaxInt64
 
-// AcceptTimeout is how long an accepted connection may take to be established.
-const AcceptTimeout = 60 * time.Second
-
 // longestTimeout is the longest time that the library counts.
 const longestTimeout = (math.MaxUint32 - 1) * time.Microsecond
 

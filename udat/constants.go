@@ -141,9 +141,6 @@ func (r Return) Type() ReturnType { return ReturnType(cgo.Return(r).Type()) }
 // Subtype returns the subtype part, NoSubtype where there is none.
 func (r Return) Subtype() ReturnSubtype { return ReturnSubtype(cgo.Return(r).Subtype()) }
 
-// OK reports whether the call succeeded.
-func (r Return) OK() bool { return cgo.Return(r).OK() }
-
 // String returns the C names of type and subtype.
 func (r Return) String() string { return cgo.Return(r).String() }
 
@@ -151,7 +148,7 @@ func (r Return) String() string { return cgo.Return(r).String() }
 // matches, with errors.Is, any Error of that type whatever its subtype. Those that no
 // call returns have no constant.
 //
-//constants:without Success Abort ReservedLMR PortInUse CommNotSupported ExtensionBase
+//constants:without LengthError Success Abort ReservedLMR PortInUse CommNotSupported ExtensionBase
 //constants:prefix Err
 //constants:error
 type ReturnType uint32

@@ -77,7 +77,7 @@ const queryCROp = "dat_cr_query"
 //
 // If the peer has gone meanwhile, Accept fails with InvalidHandleCR, and leaves the
 // endpoint as it was; or the outcome is EventConnectionAcceptCompletionError, at the
-// latest after AcceptTimeout, or on iWARP a connection that ends at once. Either way
+// latest after 60 s, or on iWARP a connection that ends at once. Either way
 // take the next request. Whatever Accept returns, unless it refuses its arguments, the
 // request is answered.
 //

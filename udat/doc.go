@@ -22,8 +22,8 @@
 // Free fails with ErrInvalidState and names them; the second time it fails with
 // ErrClosed. Any call on an object that is freed, nil, or a zero value is an error,
 // ErrInvalidHandle, and never reaches the library. The garbage collector frees no
-// object: Living lists those that are alive, and OnLeak reports an adapter that the
-// program has dropped.
+// object: Living lists those that are alive. UDAT_LEAKS=print in the environment prints
+// an adapter that the program has dropped; SetLogHandler's handler gets a record of it.
 //
 // # Errors and events
 //
@@ -40,7 +40,7 @@
 // # Assertions
 //
 // UDAT_ASSERT=panic or UDAT_ASSERT=log in the environment, or SetAssertions, has the
-// states of endpoints compared with the specification. An AssertionError tells what
+// states of endpoints compared with the specification. The error tells what
 // led to a difference, which is a fault of the native library or of this package.
 //
 // # The native library

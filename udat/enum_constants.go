@@ -85,8 +85,6 @@ const (
 	CloseGraceful CloseFlags = CloseFlags(cgo.CloseGraceful) // DAT_CLOSE_GRACEFUL_FLAG
 )
 
-func (v CloseFlags) String() string { return cgo.CloseFlags(v).String() }
-
 const (
 	EVDSoftware   EVDFlags = EVDFlags(cgo.EVDSoftware)   // DAT_EVD_SOFTWARE_FLAG
 	EVDCR         EVDFlags = EVDFlags(cgo.EVDCR)         // DAT_EVD_CR_FLAG
@@ -116,7 +114,6 @@ const (
 	ErrInvalidHandle             ReturnType = ReturnType(cgo.InvalidHandle)             // DAT_INVALID_HANDLE
 	ErrInvalidParameter          ReturnType = ReturnType(cgo.InvalidParameter)          // DAT_INVALID_PARAMETER
 	ErrInvalidState              ReturnType = ReturnType(cgo.InvalidState)              // DAT_INVALID_STATE
-	ErrLengthError               ReturnType = ReturnType(cgo.LengthError)               // DAT_LENGTH_ERROR
 	ErrModelNotSupported         ReturnType = ReturnType(cgo.ModelNotSupported)         // DAT_MODEL_NOT_SUPPORTED
 	ErrProviderNotFound          ReturnType = ReturnType(cgo.ProviderNotFound)          // DAT_PROVIDER_NOT_FOUND
 	ErrPrivilegesViolation       ReturnType = ReturnType(cgo.PrivilegesViolation)       // DAT_PRIVILEGES_VIOLATION

@@ -243,7 +243,7 @@ func TestModifyUntaken(t *testing.T) {
 		if event := udattest.Wait(t, e.Recv); event.Cookie != 1 || event.EP() != e.EP {
 			t.Errorf("got %+v", event)
 		}
-		between := must(udat.CreateEVD(ia, 8, udat.EVDDTO))
+		between := must(udat.CreateEVD(ia, 8, nil, udat.EVDDTO))
 		want(t, e.Modify(udat.EPFieldRecvEVD, &udat.EPParam{RecvEVD: between}))
 		want(t, e.Modify(udat.EPFieldRecvEVD, param))
 		if former, now := udat.Endpoints(between), udat.Endpoints(next); former != 0 || now != 1 {

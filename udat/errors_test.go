@@ -54,8 +54,8 @@ func TestEveryCode(t *testing.T) {
 func testCode(t *testing.T, class udat.Return, typ udat.ReturnType, subtype udat.ReturnSubtype) {
 	t.Helper()
 	code := class | udat.Return(typ) | udat.Return(subtype)
-	if code.OK() || code.Type() != typ || code.Subtype() != subtype {
-		t.Errorf("0x%08x is taken apart into %v %v, OK %t", uint32(code), code.Type(), code.Subtype(), code.OK())
+	if code.Type() != typ || code.Subtype() != subtype {
+		t.Errorf("0x%08x is taken apart into %v %v", uint32(code), code.Type(), code.Subtype())
 	}
 	err := &udat.Error{Op: "dat_test", Return: code}
 	wantIs := func(target error, want bool) {

@@ -52,7 +52,8 @@ func (evd *EVD) nativeHandle() cgo.EVDHandle {
 const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 
 // CreateEVD creates an event dispatcher that holds at least minQLen events and is fed
-// by the streams in flags. One for completions can take software events and connection
+// by the streams in flags. It is attached to a CNO of the same adapter unless cno is nil: see
+// EVD.ModifyCNO. One for completions can take software events and connection
 // requests too, but not connection events: no provider supports that.
 //
 // If the attributes of the endpoints that use it allow more operations to be outstanding
@@ -67,13 +68,7 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 //	Implements: DAT_RETURN dat_evd_create(IN DAT_IA_HANDLE ia_handle, IN DAT_COUNT evd_min_qlen,
 //	    IN DAT_CNO_HANDLE cno_handle, IN DAT_EVD_FLAGS evd_flags,
 //	    OUT DAT_EVD_HANDLE *evd_handle)
-func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error) {
-	return CreateEVDWithCNO(ia, minQLen, nil, flags)
-}
-
-// CreateEVDWithCNO is CreateEVD for an event dispatcher that is attached to a CNO
-// of the same adapter, which may be nil: see EVD.ModifyCNO.
-func CreateEVDWithCNO(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, error) {
+func CreateEVD(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 	const op = "dat_evd_create"
 	arguments := []argument{{ia.object(), InvalidHandleIA}}
 	if cno != nil {

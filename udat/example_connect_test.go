@@ -19,7 +19,7 @@ func ExampleEP_Connect() {
 	const qualifier = 5001
 
 	// The passive side.
-	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
+	requests := must(udat.CreateEVD(ia, 8, nil, udat.EVDCR))
 	must(udat.CreatePSP(ia, qualifier, requests))
 	accept := func(ep *udat.EP) {
 		request := must(requests.Wait(ctx)).CR()
@@ -29,11 +29,11 @@ func ExampleEP_Connect() {
 	}
 
 	// The active side.
-	connections := must(udat.CreateEVD(ia, 8, udat.EVDConnection))
+	connections := must(udat.CreateEVD(ia, 8, nil, udat.EVDConnection))
 	client := must(udat.CreateEP(ia, pz, nil, nil, connections, nil))
 	check(client.Connect(addressOf(ia), qualifier, 30*time.Second, []byte("may I?")))
 
-	accepted := must(udat.CreateEVD(ia, 8, udat.EVDConnection))
+	accepted := must(udat.CreateEVD(ia, 8, nil, udat.EVDConnection))
 	accept(must(udat.CreateEP(ia, pz, nil, nil, accepted, nil)))
 	check(must(accepted.Wait(ctx)).Err())
 	event := must(connections.Wait(ctx))
@@ -54,7 +54,7 @@ func ExampleEVD_Events() {
 	defer cancel()
 	ia := must(udat.Open(adapter))
 	defer ia.Close(udat.CloseAbrupt)
-	evd := must(udat.CreateEVD(ia, 8, udat.EVDSoftware))
+	evd := must(udat.CreateEVD(ia, 8, nil, udat.EVDSoftware))
 	for cookie := range uint64(3) {
 		check(evd.PostSE(cookie))
 	}

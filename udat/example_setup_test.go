@@ -27,13 +27,13 @@ func newLine() *line {
 	defer cancel()
 	l := &line{ia: must(udat.Open(adapter))}
 	l.pz = must(udat.CreatePZ(l.ia))
-	l.sent = must(udat.CreateEVD(l.ia, 64, udat.EVDDTO))
-	l.received = must(udat.CreateEVD(l.ia, 64, udat.EVDDTO))
-	connections := must(udat.CreateEVD(l.ia, 8, udat.EVDConnection))
+	l.sent = must(udat.CreateEVD(l.ia, 64, nil, udat.EVDDTO))
+	l.received = must(udat.CreateEVD(l.ia, 64, nil, udat.EVDDTO))
+	connections := must(udat.CreateEVD(l.ia, 8, nil, udat.EVDConnection))
 	l.client = must(udat.CreateEP(l.ia, l.pz, l.received, l.sent, connections, nil))
 	l.server = must(udat.CreateEP(l.ia, l.pz, l.received, l.sent, connections, nil))
 	const qualifier = 5010
-	requests := must(udat.CreateEVD(l.ia, 8, udat.EVDCR))
+	requests := must(udat.CreateEVD(l.ia, 8, nil, udat.EVDCR))
 	must(udat.CreatePSP(l.ia, qualifier, requests))
 	check(l.client.Connect(addressOf(l.ia), qualifier, 30*time.Second, nil))
 	check(must(requests.Wait(ctx)).CR().Accept(l.server, nil))

@@ -19,9 +19,9 @@ func Example() {
 	attr, _, err := ia.Query()
 	check(err)
 	pz := must(udat.CreatePZ(ia))
-	connections := must(udat.CreateEVD(ia, 8, udat.EVDConnection))
-	sent := must(udat.CreateEVD(ia, 64, udat.EVDDTO))
-	received := must(udat.CreateEVD(ia, 64, udat.EVDDTO))
+	connections := must(udat.CreateEVD(ia, 8, nil, udat.EVDConnection))
+	sent := must(udat.CreateEVD(ia, 64, nil, udat.EVDDTO))
+	received := must(udat.CreateEVD(ia, 64, nil, udat.EVDDTO))
 	client := must(udat.CreateEP(ia, pz, received, sent, connections, nil))
 	server := must(udat.CreateEP(ia, pz, received, sent, connections, nil))
 
@@ -31,7 +31,7 @@ func Example() {
 	check(server.PostRecv([]udat.Segment{room}, 1, udat.CompletionDefault))
 
 	const qualifier = 5000
-	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
+	requests := must(udat.CreateEVD(ia, 8, nil, udat.EVDCR))
 	must(udat.CreatePSP(ia, qualifier, requests))
 	check(client.Connect(attr.Address, qualifier, 30*time.Second, nil))
 	request := must(requests.Wait(ctx))

@@ -75,7 +75,7 @@ func ExampleLMR_RMRTriplet() {
 func ExampleEVD_Wait() {
 	ia := must(udat.Open(adapter))
 	defer ia.Close(udat.CloseAbrupt)
-	evd := must(udat.CreateEVD(ia, 8, udat.EVDSoftware))
+	evd := must(udat.CreateEVD(ia, 8, nil, udat.EVDSoftware))
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()

@@ -31,6 +31,12 @@ func Pins() (n int) {
 	return n
 }
 
+// AssertionError is what SetAssertions' function gets.
+type AssertionError = assertionError
+
+// Object is anything that the package makes.
+type Object = anyObject
+
 // HasShadow reports whether assertions watch the endpoint.
 func HasShadow(ep *EP) bool { return ep.shadow != nil }
 

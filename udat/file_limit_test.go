@@ -80,7 +80,7 @@ func TestFullFileTable(t *testing.T) {
 			{"CreateEP", 1, func() error { return made(udat.CreateEP(ia, one.PZ, nil, nil, one.Connect, nil)) }},
 			{"Modify", 1, func() error { return reserved.EP.Modify(udat.EPFieldRecvEVD, &udat.EPParam{}) }},
 			{"Accept", 0, func() error { return request.Accept(asked.EP, nil) }},
-			{"CreateEVD", 0, func() error { return made(udat.CreateEVD(ia, 8, udat.EVDDTO)) }},
+			{"CreateEVD", 0, func() error { return made(udat.CreateEVD(ia, 8, nil, udat.EVDDTO)) }},
 			{"CreatePZ", 0, func() error { return made(udat.CreatePZ(ia)) }},
 			{"CreateSRQ", 0, func() error {
 				srq, err := udat.CreateSRQ(ia, one.PZ, udat.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})

@@ -193,7 +193,7 @@ var longTimeouts = []time.Duration{10 * time.Second, time.Minute, udat.TimeoutIn
 func (p parameter) duration() time.Duration {
 	switch {
 	case p.call.name == "EVD.SpinPoll":
-		return choose(p.script, 0, time.Microsecond, time.Millisecond, 3*time.Millisecond, -1, udat.MaxSpin+1)
+		return choose(p.script, 0, time.Microsecond, time.Millisecond, 3*time.Millisecond, -1, time.Second+1)
 	case p.percent(70):
 		return choose(p.script, longTimeouts...)
 	}

@@ -34,6 +34,9 @@ var scenes = slices.Concat(
 	slices.Repeat([]scene{{"pair", func(s *sequence) { s.playPair() }}, {"traffic", (*sequence).playTraffic}}, 3),
 )
 
+// noCNO is no notification object, for CreateEVD.
+var noCNO *udat.CNO
+
 // sceneEnds ends a scene, some of whose calls cannot be made.
 type sceneEnds struct{}
 
@@ -74,12 +77,12 @@ func (s *sequence) playEndpoint() *cluster {
 	c := s.focus
 	length := choose(s.script, 64, 256, 32)
 	c.pz = made[*udat.PZ](s, "CreatePZ", ia)
-	c.recv = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO)
+	c.recv = made[*udat.EVD](s, "CreateEVD", ia, length, noCNO, udat.EVDDTO)
 	c.request = c.recv
 	if s.percent(70) {
-		c.request = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDDTO|choose(s.script, 0, udat.EVDSoftware))
+		c.request = made[*udat.EVD](s, "CreateEVD", ia, length, noCNO, udat.EVDDTO|choose(s.script, 0, udat.EVDSoftware))
 	}
-	c.connect = made[*udat.EVD](s, "CreateEVD", ia, length, udat.EVDConnection)
+	c.connect = made[*udat.EVD](s, "CreateEVD", ia, length, noCNO, udat.EVDConnection)
 	c.memory = made[*udat.LMR](s, "AllocMemory", c.pz, 16<<10, udat.MemPrivAll|udat.MemPrivIBRemoteAtomic)
 	var attr any
 	if s.percent(30) {
@@ -111,7 +114,7 @@ func (s *sequence) listen(c *cluster) {
 	if _, err := c.psp.Query(); err == nil {
 		return
 	}
-	c.requests = made[*udat.EVD](s, "CreateEVD", c.ia, choose(s.script, 4, 16, 64), udat.EVDCR)
+	c.requests = made[*udat.EVD](s, "CreateEVD", c.ia, choose(s.script, 4, 16, 64), noCNO, udat.EVDCR)
 	if s.percent(20) {
 		c.psp = made[*udat.PSP](s, "CreatePSPAny", c.ia, c.requests)
 		param, _ := c.psp.Query()
@@ -319,7 +322,7 @@ func (s *sequence) playSRQ() {
 // playRSP connects to an endpoint that is reserved.
 func (s *sequence) playRSP() {
 	passive := s.unconnected(nil)
-	requests := made[*udat.EVD](s, "CreateEVD", passive.ia, 8, udat.EVDCR)
+	requests := made[*udat.EVD](s, "CreateEVD", passive.ia, 8, noCNO, udat.EVDCR)
 	qual := udattest.ConnQual()
 	s.need("CreateRSP", passive.ia, qual, passive.ep, requests)
 	active := s.unconnected(passive)
@@ -341,7 +344,7 @@ func (s *sequence) playRSP() {
 // has something happen on it.
 func (s *sequence) playNotification() {
 	cno := made[*udat.CNO](s, "CreateCNO", s.focus.ia, parameter{sequence: s, call: surface["CreateCNO"]}.agent())
-	evd := made[*udat.EVD](s, "CreateEVD", s.focus.ia, 8, udat.EVDSoftware)
+	evd := made[*udat.EVD](s, "CreateEVD", s.focus.ia, 8, noCNO, udat.EVDSoftware)
 	s.do("EVD.ModifyCNO", evd, cno)
 	for _, other := range []*udat.EVD{s.focus.recv, s.focus.connect} {
 		if other != nil && s.percent(50) {

@@ -46,7 +46,7 @@ func FuzzCalls(f *testing.F) {
 			script: &script{input}, t: t, names: names, start: time.Now(), slots: make(chan struct{}, maxBeside),
 			known: map[udat.Object]string{}, freed: map[udat.Object]bool{}, succeeded: succeeded,
 		}
-		previous := udat.SetAssertions(func(e *udat.AssertionError) { s.fail("%v", e) })
+		previous := udat.SetAssertions(func(err error) { s.fail("%v", err) })
 		defer func() { udat.SetAssertions(previous) }()
 		s.run()
 		if t.Failed() {
@@ -308,7 +308,7 @@ func (s *sequence) checkError(c *surfaceCall, err error) {
 	case strings.HasSuffix(c.name, "AndWait") && errors.As(err, &other): // maybe that of another endpoint
 	case !errors.As(err, &e):
 		s.fail("%s gives an error that is none of the package's: %T %v", c.name, err, err)
-	case e.Op == "" || e.Return.OK() || e.Error() == "":
+	case e.Op == "" || e.Return.Type() == 0 || e.Error() == "":
 		s.fail("%s gives an error without content: %#v", c.name, e)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -39,7 +38,7 @@ type IA struct {
 	counters   atomic.Pointer[counters]   // nil until Stats is called
 
 	mu      sync.Mutex
-	objects map[cgo.Handle]Object // those that events name: EVDs, EPs, SRQs, RMRs and service points
+	objects map[cgo.Handle]anyObject // those that events name: EVDs, EPs, SRQs, RMRs and service points
 
 	retired retired
 
@@ -87,13 +86,11 @@ func Open(name string) (*IA, error) {
 	if err := needRevision(op); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(assertVariableErr, leaksVariableErr); err != nil {
-		return nil, err
-	}
+	complainOnce.Do(complainOfVariables)
 	if err := checkName(op, name); err != nil {
 		return nil, err
 	}
-	ia := &IA{name: name, objects: make(map[cgo.Handle]Object)}
+	ia := &IA{name: name, objects: make(map[cgo.Handle]anyObject)}
 	asyncHandle, err := ia.openNative(op)
 	if err != nil {
 		return nil, err
@@ -208,6 +205,16 @@ func (ia *IA) Name() string {
 	return ia.name
 }
 
+// String returns the name that the adapter was opened by and that of its provider, if it is another.
+func (ia *IA) String() string {
+	switch name := ia.Name(); {
+	case ia == nil || name == ia.providerAttr.ProviderName:
+		return name
+	default:
+		return name + " (" + ia.providerAttr.ProviderName + ")"
+	}
+}
+
 // AsyncEVD returns the EVD on which the adapter reports asynchronous errors. It
 // cannot be freed. A program can ignore it: all but the first 4096 are dropped.
 //
@@ -255,8 +262,8 @@ type IAAttr struct {
 	MaxRDMAReadPerEPInGuaranteed  bool // MaxRDMAReadPerEPIn does not depend on other endpoints
 	MaxRDMAReadPerEPOutGuaranteed bool // the same of MaxRDMAReadPerEPOut
 	ExtensionSupported            bool // the InfiniBand extension; a device may lack some of its operations: see ProviderAttr.Supports
-	TransportAttr                 []NamedAttr
-	VendorAttr                    []NamedAttr
+	TransportAttr                 map[string]string
+	VendorAttr                    map[string]string
 }
 
 // ProviderAttr holds the attributes of the provider of an adapter.
@@ -271,14 +278,9 @@ type ProviderAttr struct {
 	MaxPrivateDataSize       int  // bytes that Connect, Accept and Reject can carry
 	OptimalBufferAlignment   int  // bytes
 	SRQSupported             bool // the device has shared receive queues
-	// ProviderSpecificAttr has the GUID of the device, the GID that connections use, the MTU and the state of its
+	// ProviderSpecificAttr has attributes by name: the GUID of the device, the GID that connections use, the MTU and the state of its
 	// port when the adapter was opened, and which of the extension's operations work.
-	ProviderSpecificAttr []NamedAttr
-}
-
-// NamedAttr is an attribute that has no field of its own.
-type NamedAttr struct {
-	Name, Value string
+	ProviderSpecificAttr map[string]string
 }
 
 func newIAAttr(a *cgo.IAAttr) IAAttr {
@@ -313,16 +315,9 @@ func newIAAttr(a *cgo.IAAttr) IAAttr {
 		MaxRDMAReadPerEPInGuaranteed:  a.MaxRDMAReadPerEPInGuaranteed != 0,
 		MaxRDMAReadPerEPOutGuaranteed: a.MaxRDMAReadPerEPOutGuaranteed != 0,
 		ExtensionSupported:            a.ExtensionSupported == cgo.ExtensionIB,
-		TransportAttr:                 namedAttrs(a.TransportAttr, a.NumTransportAttr),
-		VendorAttr:                    namedAttrs(a.VendorAttr, a.NumVendorAttr),
+		TransportAttr:                 cgo.NamedAttrs(a.TransportAttr, a.NumTransportAttr),
+		VendorAttr:                    cgo.NamedAttrs(a.VendorAttr, a.NumVendorAttr),
 	}
-}
-
-func namedAttrs(address uintptr, count int32) (attrs []NamedAttr) {
-	for _, a := range cgo.NamedAttrs(address, count) {
-		attrs = append(attrs, NamedAttr(a))
-	}
-	return attrs
 }
 
 // newProviderAttr leaves out the fields that no provider fills.
@@ -338,7 +333,7 @@ func newProviderAttr(a *cgo.ProviderAttr) ProviderAttr {
 		MaxPrivateDataSize:       int(a.MaxPrivateDataSize),
 		OptimalBufferAlignment:   int(a.OptimalBufferAlignment),
 		SRQSupported:             a.SRQSupported != 0,
-		ProviderSpecificAttr:     namedAttrs(a.ProviderSpecificAttr, a.NumProviderSpecificAttr),
+		ProviderSpecificAttr:     cgo.NamedAttrs(a.ProviderSpecificAttr, a.NumProviderSpecificAttr),
 	}
 }
 
@@ -451,14 +446,14 @@ func (ia *IA) countObjects() int {
 }
 
 // addObject makes events that name the object's handle find it.
-func (ia *IA) addObject(o Object) {
+func (ia *IA) addObject(o anyObject) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
 	ia.objects[o.object().handle] = o
 }
 
 // removeObject forgets a freed object. The library may have given its handle to a new one already.
-func (ia *IA) removeObject(o Object) {
+func (ia *IA) removeObject(o anyObject) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
 	if handle := o.object().handle; ia.objects[handle] == o {
@@ -467,7 +462,7 @@ func (ia *IA) removeObject(o Object) {
 }
 
 // objectWithHandle returns nil if there is none.
-func (ia *IA) objectWithHandle(handle cgo.Handle) Object {
+func (ia *IA) objectWithHandle(handle cgo.Handle) anyObject {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
 	return ia.objects[handle]
@@ -553,7 +548,7 @@ func (ia *IA) checkOpened(op string) error {
 // and does on iWARP. Posting one that it lacks fails with ErrNotImplemented.
 func (a ProviderAttr) Supports(op DTO) bool {
 	attribute := map[DTO]string{DTOIBRDMAWriteImmed: "DAT_IB_IMMED_DATA", DTOIBFetchAdd: "DAT_IB_FETCH_AND_ADD", DTOIBCmpSwap: "DAT_IB_CMP_AND_SWAP"}[op]
-	return !slices.Contains(a.ProviderSpecificAttr, NamedAttr{attribute, "FALSE"})
+	return a.ProviderSpecificAttr[attribute] != "FALSE"
 }
 
 // checkPrivateData refuses what the library would write beyond its buffers for.

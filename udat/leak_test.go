@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"regexp"
@@ -38,7 +39,7 @@ func TestLeakReport(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(udattest.Context(t), os.Args[0])
-			cmd.Env = append(os.Environ(), leakVariable+"="+name, "LSAN_OPTIONS=detect_leaks=0")
+			cmd.Env = append(os.Environ(), leakVariable+"="+name, "UDAT_LEAKS=print", "LSAN_OPTIONS=detect_leaks=0")
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			if err := cmd.Run(); err != nil {
@@ -73,17 +74,31 @@ func TestLeakReport(t *testing.T) {
 	}
 }
 
+// A dropHandler gets what was alive on adapters that were dropped.
+type dropHandler chan []udat.Origin
+
+func (dropHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h dropHandler) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h dropHandler) WithGroup(string) slog.Handler          { return h }
+
+func (h dropHandler) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if leaked, ok := a.Value.Any().([]udat.Origin); ok && r.Level == slog.LevelError {
+			h <- leaked
+		}
+		return true
+	})
+	return nil
+}
+
 const leakedText = "memory that the adapter reaches"
 
 // leak drops an adapter, and has its peer read what was registered on it when it was reported.
 func leak(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), udattest.Patience)
 	defer cancel()
-	reported := make(chan []udat.Origin, 1)
-	udat.OnLeak(func(leaked []udat.Origin) {
-		udat.PrintLeak(leaked)
-		reported <- leaked
-	})
+	reported := make(dropHandler, 1)
+	udat.SetLogHandler(reported)
 	keeper := newParty(name)
 	remote := dropParty(ctx, name, keeper)
 	for done := false; !done; {
@@ -125,10 +140,10 @@ type party struct {
 func newParty(name string) *party {
 	p := &party{ia: must(udat.Open(name))}
 	pz := must(udat.CreatePZ(p.ia))
-	p.dto = must(udat.CreateEVD(p.ia, 64, udat.EVDDTO))
-	p.connect = must(udat.CreateEVD(p.ia, 64, udat.EVDConnection))
+	p.dto = must(udat.CreateEVD(p.ia, 64, nil, udat.EVDDTO))
+	p.connect = must(udat.CreateEVD(p.ia, 64, nil, udat.EVDConnection))
 	p.ep = must(udat.CreateEP(p.ia, pz, p.dto, p.dto, p.connect, nil))
-	requests := must(udat.CreateEVD(p.ia, 4, udat.EVDCR))
+	requests := must(udat.CreateEVD(p.ia, 4, nil, udat.EVDCR))
 	must(udat.CreatePSPAny(p.ia, requests))
 	p.memory = must(udat.RegisterMemory(pz, []byte(leakedText), udat.MemPrivAll))
 	return p
@@ -139,7 +154,7 @@ func newParty(name string) *party {
 //go:noinline
 func dropParty(ctx context.Context, name string, keeper *party) udat.RMRTriplet {
 	p := newParty(name)
-	requests, qual := must(udat.CreateEVD(keeper.ia, 8, udat.EVDCR)), udattest.ConnQual()
+	requests, qual := must(udat.CreateEVD(keeper.ia, 8, nil, udat.EVDCR)), udattest.ConnQual()
 	must(udat.CreatePSP(keeper.ia, qual, requests))
 	attr, _, err := keeper.ia.Query()
 	check(err)

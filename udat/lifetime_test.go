@@ -35,7 +35,7 @@ func makeLive(t *testing.T, name string) *live {
 	e, reserved := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 	listener := udattest.Listen(t, ia)
 	cno := must(udat.CreateCNO(ia, nil))
-	requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
+	requests := must(udat.CreateEVD(ia, 8, nil, udat.EVDCR))
 	rsp := must(udat.CreateRSP(ia, udattest.ConnQual(), reserved.EP, requests))
 	cr := request(t, udattest.NewEndpoint(t, ia, nil), listener)
 	l := &live{
@@ -166,9 +166,9 @@ var (
 		"AllocHugeMemory": "needs huge pages before it can look at the zone",
 	}
 	mayBeNil = map[string][]int{
-		"CreateEP":         {2, 3, 4},
-		"CreateEVDWithCNO": {2},
-		"EVD.ModifyCNO":    {1},
+		"CreateEP":      {2, 3, 4},
+		"CreateEVD":     {2},
+		"EVD.ModifyCNO": {1},
 	}
 	// The other objects are looked at only after the first.
 	looksAtFirstOnly = map[string]string{
@@ -374,7 +374,7 @@ func TestCloseAbrupt(t *testing.T) {
 func TestClosedBeforeArguments(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
-		evd := must(udat.CreateEVD(ia, 8, udat.EVDSoftware))
+		evd := must(udat.CreateEVD(ia, 8, nil, udat.EVDSoftware))
 		want(t, evd.Free())
 		want(t, e.EP.Free())
 		var none context.Context

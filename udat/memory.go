@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"unsafe"
+
+	"github.com/goudat/goudat/udat/internal/pages"
 )
 
 // AllocMemory allocates size bytes of zeroed, page-aligned memory outside the
@@ -161,11 +163,11 @@ func (ia *IA) giveBackRetired() {
 	}
 }
 
-// Pages returns the pages of memory from AllocMemory or AllocHugeMemory. They stay mapped while
-// lmr is reachable, even after Free, so that one goroutine can read them while another frees the
-// region. Pages returns nil for other memory and for a freed region.
-func (lmr *LMR) Pages() []byte {
-	if lmr.object().enter("LMR.Pages", InvalidHandleLMR) != nil {
+func init() { pages.Of = func(lmr any) []byte { return lmr.(*LMR).pages() } }
+
+// pages is pages.Of.
+func (lmr *LMR) pages() []byte {
+	if lmr.object().enter("LMR.Bytes", InvalidHandleLMR) != nil {
 		return nil
 	}
 	defer lmr.obj.Leave()

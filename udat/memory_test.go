@@ -19,6 +19,7 @@ import (
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/pages"
 	"github.com/goudat/goudat/udat/mem"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -214,18 +215,18 @@ func TestPages(t *testing.T) {
 		const size = 1 << 16
 		unseen, lmr := must(udat.AllocMemory(pz, size-5, udat.MemPrivAll)), must(udat.AllocMemory(pz, size-5, udat.MemPrivAll))
 		want(t, unseen.Free())
-		if unmapped() != 1 || unseen.Pages() != nil {
-			t.Errorf("%d regions that nobody looks at went back to the system, %d bytes are left", unmapped(), len(unseen.Pages()))
+		if unmapped() != 1 || pages.Of(unseen) != nil {
+			t.Errorf("%d regions that nobody looks at went back to the system, %d bytes are left", unmapped(), len(pages.Of(unseen)))
 		}
 
-		pages := lmr.Pages()
-		if len(pages) != size || &pages[0] != &lmr.Bytes()[0] {
-			t.Fatalf("there are %d bytes of pages at %p, and memory at %p", len(pages), &pages[0], &lmr.Bytes()[0])
+		mapped := pages.Of(lmr)
+		if len(mapped) != size || &mapped[0] != &lmr.Bytes()[0] {
+			t.Fatalf("there are %d bytes of pages at %p, and memory at %p", len(mapped), &mapped[0], &lmr.Bytes()[0])
 		}
-		pages[size-1] = 1
+		mapped[size-1] = 1
 		want(t, lmr.Free())
 		runtime.GC()
-		if unmapped() != 1 || pages[size-1] != 1 {
+		if unmapped() != 1 || mapped[size-1] != 1 {
 			t.Error("memory that can be reached went back to the system")
 		}
 		runtime.KeepAlive(lmr)
@@ -233,7 +234,7 @@ func TestPages(t *testing.T) {
 		await(t, "the end of the memory", func() bool { runtime.GC(); return unmapped() == 2 })
 
 		registered := must(udat.RegisterMemory(pz, make([]byte, 64), udat.MemPrivAll))
-		if registered.Pages() != nil || (*udat.LMR)(nil).Pages() != nil {
+		if pages.Of(registered) != nil || pages.Of((*udat.LMR)(nil)) != nil {
 			t.Error("memory of Go has pages of its own")
 		}
 		want(t, registered.Free())

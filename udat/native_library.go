@@ -26,29 +26,23 @@ const (
 	staticPrefix = "dat_static_"
 )
 
-// NativeFile is a native library that the process uses.
-type NativeFile struct {
-	Path    string // of the program, if it has the library inside
-	Version string // "" if the library does not say it
-}
-
-// NativeStack describes the native libraries that the process uses. The version of
-// libibverbs and of librdmacm has that of rdma-core at its end.
+// NativeStack describes the native libraries that the process uses. A path is that of the program, if it has the
+// library inside. The versions of libibverbs and of librdmacm have that of rdma-core at their ends.
 type NativeStack struct {
-	NativeFile            // libdat2
-	Revision   int        // of dapl's source with goudat's patches, 0 without them
-	Verbs      NativeFile // libibverbs
-	RDMACM     NativeFile // librdmacm, empty until the CMA provider is loaded
+	Path, Version             string // of libdat2; Version is "" if the library does not say it
+	Revision                  int    // of dapl's source with goudat's patches, 0 without them
+	VerbsPath, VerbsVersion   string // of libibverbs
+	RDMACMPath, RDMACMVersion string // of librdmacm, empty until the CMA provider is loaded
 }
 
 // String returns the versions and the paths on one line.
 func (s NativeStack) String() string {
 	text := fmt.Sprintf("libdat2 %s at %s of revision %d", s.Version, s.Path, s.Revision)
-	if s.Verbs.Path != "" {
-		text += fmt.Sprintf(", libibverbs %s at %s", s.Verbs.Version, s.Verbs.Path)
+	if s.VerbsPath != "" {
+		text += fmt.Sprintf(", libibverbs %s at %s", s.VerbsVersion, s.VerbsPath)
 	}
-	if s.RDMACM.Path != "" {
-		text += fmt.Sprintf(", librdmacm %s at %s", s.RDMACM.Version, s.RDMACM.Path)
+	if s.RDMACMPath != "" {
+		text += fmt.Sprintf(", librdmacm %s at %s", s.RDMACMVersion, s.RDMACMPath)
 	}
 	return text
 }
@@ -60,25 +54,22 @@ func NativeLibrary() (NativeStack, error) {
 	if err := needLibrary(op); err != nil {
 		return NativeStack{}, err
 	}
-	s := NativeStack{
-		NativeFile: NativeFile{cgo.FileOf(0, "dat_ia_openv"), cgo.Text(0, versionSymbol)},
-		Revision:   cgo.Number(0, revisionSymbol),
-		Verbs:      usedFile("ibverbs"),
-		RDMACM:     usedFile("rdmacm"),
-	}
+	s := NativeStack{Path: cgo.FileOf(0, "dat_ia_openv"), Version: cgo.Text(0, versionSymbol), Revision: cgo.Number(0, revisionSymbol)}
+	s.VerbsPath, s.VerbsVersion = usedFile("ibverbs")
+	s.RDMACMPath, s.RDMACMVersion = usedFile("rdmacm")
 	return s, needRevision(op)
 }
 
 // usedFile returns the library of rdma-core with this name that the process uses.
-func usedFile(name string) NativeFile {
+func usedFile(name string) (path, version string) {
 	if version := cgo.Text(0, staticPrefix+name); version != "" {
-		return NativeFile{cgo.FileOf(0, staticPrefix+name), version}
+		return cgo.FileOf(0, staticPrefix+name), version
 	}
 	prefix := "lib" + name + ".so."
 	for _, path := range loadedFiles(prefix) {
-		return NativeFile{path, strings.TrimPrefix(filepath.Base(path), prefix)}
+		return path, strings.TrimPrefix(filepath.Base(path), prefix)
 	}
-	return NativeFile{}
+	return "", ""
 }
 
 // loadedFiles returns the files in the process that have code, and whose names begin so.

@@ -12,9 +12,9 @@ type object struct {
 	inUse  ReturnSubtype // subtype of the error if Free finds users
 }
 
-// Object is anything that this package makes: an adapter, an endpoint, an event
+// anyObject is anything that this package makes: an adapter, an endpoint, an event
 // dispatcher, and so on.
-type Object interface {
+type anyObject interface {
 	object() *object
 }
 

@@ -59,10 +59,10 @@ func (evd *EVD) Poll(events []Event) (int, error) {
 	return 0, evd.checkTake(r)
 }
 
-// MaxSpin is the longest time that SpinPoll spins.
-const MaxSpin = time.Second
+// maxSpin is the longest time that SpinPoll spins.
+const maxSpin = time.Second
 
-// SpinPoll is like Poll, but tries again for up to budget, 0 to MaxSpin, until there is
+// SpinPoll is like Poll, but tries again for up to budget, 0 to a second, until there is
 // an event. It spins in C, up to 50 µs in one call, and keeps a processor busy.
 func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	switch {
@@ -70,8 +70,8 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 		return 0, evd.object().unusable(dequeueOp, NoSubtype)
 	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
-	case budget < 0 || budget > MaxSpin:
-		return 0, evd.object().unusableOr(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, MaxSpin))
+	case budget < 0 || budget > maxSpin:
+		return 0, evd.object().unusableOr(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, maxSpin))
 	}
 	for n := 0; ; {
 		slice := min(budget, notify.MostSpin)

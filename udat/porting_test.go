@@ -92,7 +92,7 @@ func TestPortingSlot(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
 		slot := passive.Memory.Bytes()[slotSize : 2*slotSize]
-		place := must(passive.Memory.RMRTripletOf(slot))
+		place := must(passive.Memory.RMRTriplet(slotSize, slotSize))
 		last := must(mem.PeerByteAt(passive.Memory, 2*slotSize-1))
 		r := &slotReader{slot, last, passive.Connect}
 		w := &slotWriter{active.EP, active.Memory, place}

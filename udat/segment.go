@@ -72,13 +72,6 @@ func (lmr *LMR) RMRTriplet(offset, length int) (RMRTriplet, error) {
 	return segment.rmrTriplet(), err
 }
 
-// RMRTripletOf is RMRTriplet for the piece that a slice of the region's memory
-// is: see SegmentOf.
-func (lmr *LMR) RMRTripletOf(slice []byte) (RMRTriplet, error) {
-	segment, err := lmr.SegmentOf(slice)
-	return segment.rmrTriplet(), err
-}
-
 func (s Segment) rmrTriplet() RMRTriplet {
 	if s.lmr == nil {
 		return RMRTriplet{}

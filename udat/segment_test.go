@@ -26,9 +26,6 @@ func TestPiecesOfSlices(t *testing.T) {
 				if segment, same := must(lmr.SegmentOf(slice)), must(lmr.Segment(offset, length)); segment != same || segment.Len() != length {
 					t.Fatalf("the segment of %d bytes at %d is %+v, want %+v", length, offset, segment, same)
 				}
-				if remote, same := must(lmr.RMRTripletOf(slice)), must(lmr.RMRTriplet(offset, length)); remote != same {
-					t.Fatalf("the triplet of %d bytes at %d is %+v, want %+v", length, offset, remote, same)
-				}
 			}
 			want(t, second(lmr.SegmentOf(b[len(b):])))
 			for op, err := range map[string]error{"LMR.Segment": second(lmr.Segment(0, -1)), "LMR.SegmentOf": second(lmr.SegmentOf(memory))} {
@@ -43,7 +40,6 @@ func TestPiecesOfSlices(t *testing.T) {
 			"of the other region": allocated.Bytes()[:8],
 		} {
 			want(t, second(registered.SegmentOf(slice)), udat.ErrInvalidParameter, udat.InvalidArg2)
-			want(t, second(registered.RMRTripletOf(slice)), udat.ErrInvalidParameter, udat.InvalidArg2)
 			if t.Failed() {
 				t.Fatalf("that was the slice %s", name)
 			}

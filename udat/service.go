@@ -42,7 +42,7 @@ func (s *service) listen(op, kind string, free func() error, create func() (uint
 }
 
 // point returns the service point that this is part of.
-func (s *service) point() Object {
+func (s *service) point() anyObject {
 	if s.psp != nil {
 		return s.psp
 	}

@@ -42,7 +42,7 @@ func TestAssertionFindsWrongState(t *testing.T) {
 		wantState(t, active.EP, udat.EPStateUnconnected)
 		wantState(t, active.EP, udat.EPStateUnconnected) // reported once
 		e := reportedOne(t, reports)
-		if e.At != "dat_ep_get_status" || e.Impossible || e.Got != udat.EPStateUnconnected || !slices.Equal(e.Allowed, []udat.EPState{udat.EPStateDisconnected}) {
+		if e.At != "dat_ep_get_status" || e.Impossible || e.Got != cgo.EPStateUnconnected || !slices.Equal(e.Allowed, []cgo.EPState{cgo.EPStateDisconnected}) {
 			t.Errorf("reported is %+v", e)
 		}
 		if !strings.Contains(e.Endpoint, "endpoint (made at shadow_test.go:") {
@@ -50,16 +50,17 @@ func TestAssertionFindsWrongState(t *testing.T) {
 		}
 
 		// The history tells how it came to that, in order, and is in the text.
+		text := strings.Split(e.Error(), "\n\t")
 		var last time.Time
 		for i, s := range e.History {
-			if s.Time.Before(last) || s.Count < 1 || !strings.Contains(e.Error(), s.String()) {
-				t.Errorf("a step is out of order, or not in the text: %v:\n%v", s, e)
+			if s.Time.Before(last) || s.Count < 1 || !strings.Contains(text[i+1], s.What) {
+				t.Errorf("a step is out of order, or not in the text: %+v:\n%v", s, e)
 			}
 			last = s.Time
 			if left := len(e.History) - i; left <= 2 { // the status that was right, and the one that was not
-				state := map[int]udat.EPState{2: udat.EPStateDisconnected, 1: udat.EPStateUnconnected}[left]
+				state := map[int]cgo.EPState{2: cgo.EPStateDisconnected, 1: cgo.EPStateUnconnected}[left]
 				if s.What != "dat_ep_get_status" || !s.HasState || s.State != state {
-					t.Errorf("the last step but %d is %v", left-1, s)
+					t.Errorf("the last step but %d is %+v", left-1, s)
 				}
 			}
 		}
@@ -98,7 +99,7 @@ func TestAssertionFindsImpossible(t *testing.T) {
 				wantNoReport(t, reports)
 				udat.ForceShadow(active.EP, udat.EPStateReserved)
 				provoke(t, active, passive)
-				if e := reportedOne(t, reports); e.At != at || e.Impossible != (at != completion) || !slices.Contains(e.Allowed, udat.EPStateReserved) {
+				if e := reportedOne(t, reports); e.At != at || e.Impossible != (at != completion) || !slices.Contains(e.Allowed, cgo.EPStateReserved) {
 					t.Errorf("reported is %+v", e)
 				}
 			})
@@ -109,7 +110,7 @@ func TestAssertionFindsImpossible(t *testing.T) {
 // After a report by a panic that was recovered, the endpoint can be freed.
 func TestAssertionPanics(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		previous := udat.SetAssertions(udat.PanicOnAssertion)
+		previous := udat.SetAssertions(func(err error) { panic(err) })
 		defer func() { udat.SetAssertions(previous) }()
 		listener := udattest.Listen(t, ia)
 		for name, provoke := range map[string]func(e *udattest.Endpoint) error{
@@ -198,10 +199,10 @@ func watch(t *testing.T) (reports func() []*udat.AssertionError) {
 	t.Helper()
 	var mu sync.Mutex
 	var list []*udat.AssertionError
-	previous := udat.SetAssertions(func(e *udat.AssertionError) {
+	previous := udat.SetAssertions(func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		list = append(list, e)
+		list = append(list, err.(*udat.AssertionError))
 	})
 	t.Cleanup(func() { udat.SetAssertions(previous) })
 	return func() []*udat.AssertionError {

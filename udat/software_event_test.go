@@ -9,7 +9,7 @@ import (
 
 func createEVD(t testing.TB, ia *udat.IA, qlen int, flags udat.EVDFlags) *udat.EVD {
 	t.Helper()
-	return untilEnd(t, must(udat.CreateEVD(ia, qlen, flags)))
+	return untilEnd(t, must(udat.CreateEVD(ia, qlen, nil, flags)))
 }
 
 func post(t testing.TB, evd *udat.EVD, cookies ...uint64) {

@@ -185,7 +185,7 @@ func TestSRQLowWatermark(t *testing.T) {
 		sender := s.client(t, udattest.Listen(t, ia), s.eps[0])
 		wantLow := func(srq *udat.SRQ) {
 			t.Helper()
-			event := udattest.Expect(t, ia.AsyncEVD(), udat.EventAsyncErrorProviderInternalError)
+			event := udattest.Expect(t, ia.AsyncEVD(), udat.EventSRQLowWatermark)
 			if event.SRQ() != srq || event.Err() != nil || event.EP() != nil {
 				t.Errorf("got %+v of %v, want that the queue %v is low", event, event.SRQ(), srq)
 			}

@@ -30,7 +30,6 @@ var functions = map[string]any{
 	"CreateEP":           udat.CreateEP,
 	"CreateEPWithSRQ":    udat.CreateEPWithSRQ,
 	"CreateEVD":          udat.CreateEVD,
-	"CreateEVDWithCNO":   udat.CreateEVDWithCNO,
 	"CreatePSP":          udat.CreatePSP,
 	"CreatePSPAny":       udat.CreatePSPAny,
 	"CreatePZ":           udat.CreatePZ,
@@ -47,7 +46,7 @@ var functions = map[string]any{
 
 // forTheProcess are the functions that set or tell something for the whole
 // process. They have tests of their own.
-var forTheProcess = []string{"Living", "LogAssertion", "NativeLibrary", "OnLeak", "PanicOnAssertion", "PrintLeak", "SetAssertions", "SetLogHandler"}
+var forTheProcess = []string{"Living", "NativeLibrary", "SetAssertions", "SetLogHandler"}
 
 // surfaceCall is an exported function, or a method of an object, whose receiver
 // is the first argument.

@@ -119,12 +119,12 @@ func (evd *EVD) setUnwaitable(op string, unwaitable bool) error {
 	return check(op, evd.queue.SetUnwaitable(unwaitable))
 }
 
-// DefaultWaitSpin is how long Wait looks for an event before it sleeps, unless
+// defaultWaitSpin is how long Wait looks for an event before it sleeps, unless
 // SetWaitSpin sets another time.
-const DefaultWaitSpin = 50 * time.Microsecond
+const defaultWaitSpin = 50 * time.Microsecond
 
 // SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, looks
-// for an event in C before it sleeps, from 0 for never to MaxSpin.
+// for an event in C before it sleeps, from 0 for never to a second. It is 50 us at first.
 //
 // Wait backs off when spinning does not help, until only one wait in 64 spins. It does not
 // spin while another goroutine waits on the event dispatcher, while all processors but
@@ -134,8 +134,8 @@ func (evd *EVD) SetWaitSpin(most time.Duration) error {
 		return err
 	}
 	defer evd.queue.Leave()
-	if most < 0 || most > MaxSpin {
-		return refuse(waitOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", most, MaxSpin)
+	if most < 0 || most > maxSpin {
+		return refuse(waitOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", most, maxSpin)
 	}
 	evd.queue.SetSpin(most)
 	return nil

@@ -44,7 +44,7 @@ func waysToWait(ctx context.Context, evd *udat.EVD) map[string]func() error {
 func TestFreeDuringWait(t *testing.T) {
 	forEachIABothWays(t, func(t *testing.T, ia *udat.IA) {
 		for _, flags := range []udat.EVDFlags{udat.EVDDTO, udat.EVDConnection, udat.EVDCR, udat.EVDSoftware, udat.EVDDTO | udat.EVDSoftware} {
-			evd := must(udat.CreateEVD(ia, 8, flags))
+			evd := must(udat.CreateEVD(ia, 8, nil, flags))
 			waits := waysToWait(context.Background(), evd)
 			ended := asleep(t, ia, slices.Collect(maps.Values(waits))...)
 			want(t, evd.Free())
@@ -150,7 +150,7 @@ func TestEVDArguments(t *testing.T) {
 			qlen  int
 			flags udat.EVDFlags
 		}{{0, udat.EVDDTO}, {-1, udat.EVDDTO}, {attr.MaxEVDQLen + 1, udat.EVDDTO}, {8, 0}, {8, 0x1000}, {8, udat.EVDAsync}, {8, udat.EVDDTO | udat.EVDConnection}} {
-			_, err := udat.CreateEVD(ia, c.qlen, c.flags)
+			_, err := udat.CreateEVD(ia, c.qlen, nil, c.flags)
 			want(t, err, udat.ErrInvalidParameter)
 			wantDetail(t, err)
 		}

@@ -53,10 +53,10 @@ func openNode(adapter string) (*node, error) {
 	if n.pz, err = udat.CreatePZ(ia); err != nil {
 		return n, err
 	}
-	if n.connection, err = udat.CreateEVD(ia, 8, udat.EVDConnection); err != nil {
+	if n.connection, err = udat.CreateEVD(ia, 8, nil, udat.EVDConnection); err != nil {
 		return n, err
 	}
-	if n.completions, err = udat.CreateEVD(ia, 64, udat.EVDDTO); err != nil {
+	if n.completions, err = udat.CreateEVD(ia, 64, nil, udat.EVDDTO); err != nil {
 		return n, err
 	}
 	n.ep, err = udat.CreateEP(ia, n.pz, n.completions, n.completions, n.connection, nil)

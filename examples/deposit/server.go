@@ -11,7 +11,7 @@ import (
 
 // step: listen
 func (n *node) takeRequest(ctx context.Context, qual udat.ConnQual, listening func()) (*udat.CR, error) {
-	requests, err := udat.CreateEVD(n.ia, 8, udat.EVDCR)
+	requests, err := udat.CreateEVD(n.ia, 8, nil, udat.EVDCR)
 	if err != nil {
 		return nil, err
 	}

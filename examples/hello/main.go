@@ -19,8 +19,8 @@ func main() {
 	defer ia.Close(udat.CloseAbrupt)   // frees all objects that were created on it
 	attr, _, err := ia.Query()
 	check(err)
-	pz := must(udat.CreatePZ(ia))                                                              // endpoints reach only memory of their zone
-	queue := func(flags udat.EVDFlags) *udat.EVD { return must(udat.CreateEVD(ia, 8, flags)) } // of events
+	pz := must(udat.CreatePZ(ia))                                                                   // endpoints reach only memory of their zone
+	queue := func(flags udat.EVDFlags) *udat.EVD { return must(udat.CreateEVD(ia, 8, nil, flags)) } // of events
 	sent, received, requests := queue(udat.EVDDTO), queue(udat.EVDDTO), queue(udat.EVDCR)
 	client := must(udat.CreateEP(ia, pz, received, sent, queue(udat.EVDConnection), nil))
 	server := must(udat.CreateEP(ia, pz, received, sent, queue(udat.EVDConnection), nil))

@@ -61,7 +61,7 @@ func newNode(who string, s settings) (*node, error) {
 		evd   **udat.EVD
 		flags udat.EVDFlags
 	}{{&n.connect, udat.EVDConnection}, {&n.request, udat.EVDDTO}, {&n.recv, udat.EVDDTO}} {
-		if *e.evd, err = udat.CreateEVD(n.ia, events, e.flags); err != nil {
+		if *e.evd, err = udat.CreateEVD(n.ia, events, nil, e.flags); err != nil {
 			return n, err
 		}
 	}

@@ -17,7 +17,7 @@ func serve(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	requests, err := udat.CreateEVD(n.ia, events, udat.EVDCR)
+	requests, err := udat.CreateEVD(n.ia, events, nil, udat.EVDCR)
 	if err != nil {
 		return err
 	}

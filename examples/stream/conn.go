@@ -104,7 +104,7 @@ func (n *Network) newConn() (_ *Conn, err error) {
 		return nil, err
 	}
 	c.greeting, _ = ring.AppendBinary([]byte(magic)) // never an error
-	if c.evd, err = udat.CreateEVD(n.ia, receives+requests, udat.EVDDTO); err != nil {
+	if c.evd, err = udat.CreateEVD(n.ia, receives+requests, nil, udat.EVDDTO); err != nil {
 		return nil, err
 	}
 	if c.ep, err = udat.CreateEP(n.ia, n.pz, c.evd, c.evd, n.connections, &udat.EPAttr{MaxRecvDTOs: receives, MaxRequestDTOs: requests}); err != nil {

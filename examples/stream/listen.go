@@ -45,7 +45,7 @@ func (n *Network) Listen(address string) (_ *Listener, err error) {
 	}) {
 		return nil, fmt.Errorf("the adapter's address is %v", n.address)
 	}
-	if l.requests, err = udat.CreateEVD(n.ia, backlog, udat.EVDCR); err != nil {
+	if l.requests, err = udat.CreateEVD(n.ia, backlog, nil, udat.EVDCR); err != nil {
 		return nil, err
 	}
 	if at.Port() == 0 {

@@ -47,7 +47,7 @@ func Open(adapter string) (*Network, error) {
 	}
 	attr, _, err := ia.Query()
 	pz, err1 := udat.CreatePZ(ia)
-	connections, err2 := udat.CreateEVD(ia, eventRoom, udat.EVDConnection)
+	connections, err2 := udat.CreateEVD(ia, eventRoom, nil, udat.EVDConnection)
 	if err := errors.Join(err, err1, err2); err != nil {
 		_ = ia.Close(udat.CloseAbrupt)
 		return nil, err

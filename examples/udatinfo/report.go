@@ -66,7 +66,7 @@ type adapter struct {
 	Error    string         `json:"error,omitempty"`
 	IA       map[string]any `json:"ia,omitempty"`
 	Provider map[string]any `json:"provider,omitempty"`
-	Named    []named        `json:"named,omitempty"`
+	Named    map[string]any `json:"named,omitempty"` // texts
 
 	// SelfTest says why a message to the adapter itself does not arrive, or that it does.
 	SelfTest string `json:"selfTest,omitempty"`
@@ -78,11 +78,6 @@ type adapter struct {
 	Operations map[string]bool `json:"operations,omitempty"`
 
 	err error
-}
-
-type named struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
 }
 
 // limits are the limits of this process; null: none.
@@ -123,8 +118,8 @@ func newReport(names []string, register int) (*report, error) {
 	stack, _ := udat.NativeLibrary() // its error is that of Providers
 	r.Native = []native{
 		{"libdat2", stack.Version, stack.Revision, stack.Path},
-		{"libibverbs", stack.Verbs.Version, 0, stack.Verbs.Path},
-		{"librdmacm", stack.RDMACM.Version, 0, stack.RDMACM.Path},
+		{"libibverbs", stack.VerbsVersion, 0, stack.VerbsPath},
+		{"librdmacm", stack.RDMACMVersion, 0, stack.RDMACMPath},
 	}
 	r.Findings = append(r.Findings, f.list...)
 	return r, nil
@@ -174,10 +169,10 @@ func tryAdapter(name string, register int, f *findings) adapter {
 	if err != nil {
 		return failedAdapter(name, err)
 	}
-	a := adapter{Name: name, Opens: true, IA: fields(attr), Provider: fields(provider)}
-	for _, attrs := range [][]udat.NamedAttr{attr.TransportAttr, attr.VendorAttr, provider.ProviderSpecificAttr} {
-		for _, n := range attrs {
-			a.Named = append(a.Named, named(n))
+	a := adapter{Name: name, Opens: true, IA: fields(attr), Provider: fields(provider), Named: map[string]any{}}
+	for _, attrs := range []map[string]string{attr.TransportAttr, attr.VendorAttr, provider.ProviderSpecificAttr} {
+		for name, value := range attrs {
+			a.Named[name] = value
 		}
 	}
 	a.Operations = map[string]bool{}

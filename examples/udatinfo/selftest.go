@@ -28,7 +28,7 @@ func selfTest(ia *udat.IA, address netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	connections, err := udat.CreateEVD(ia, 8, udat.EVDConnection|udat.EVDCR)
+	connections, err := udat.CreateEVD(ia, 8, nil, udat.EVDConnection|udat.EVDCR)
 	if err != nil {
 		return err
 	}
@@ -64,11 +64,11 @@ type end struct {
 
 // newEnd makes an endpoint that waits for one message, which is to arrive at offset in the memory.
 func newEnd(ia *udat.IA, pz *udat.PZ, memory *udat.LMR, connections *udat.EVD, offset, length int) (*end, error) {
-	sent, err := udat.CreateEVD(ia, 8, udat.EVDDTO)
+	sent, err := udat.CreateEVD(ia, 8, nil, udat.EVDDTO)
 	if err != nil {
 		return nil, err
 	}
-	received, err := udat.CreateEVD(ia, 8, udat.EVDDTO)
+	received, err := udat.CreateEVD(ia, 8, nil, udat.EVDDTO)
 	if err != nil {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ func (r *report) printAttributes(out io.Writer) {
 			delete(provider, "ProviderName")
 			return provider
 		},
-		namedValues,
+		func(a adapter) map[string]any { return a.Named },
 		operations)
 	for _, c := range columns {
 		if others := sharing[c.Name]; others != nil {
@@ -203,14 +203,6 @@ func passedOrFailed(result string) string {
 	return passed
 }
 
-func namedValues(a adapter) map[string]any {
-	values := map[string]any{}
-	for _, n := range a.Named {
-		values[n.Name] = n.Value
-	}
-	return values
-}
-
 func operations(a adapter) map[string]any {
 	values := map[string]any{}
 	for op, has := range a.Operations {
@@ -226,7 +218,7 @@ func sameAttributes(a, b adapter) bool {
 	p, q := maps.Clone(a.Provider), maps.Clone(b.Provider)
 	delete(p, "ProviderName")
 	delete(q, "ProviderName")
-	return !differs(a.IA, b.IA) && !differs(p, q) && slices.Equal(a.Named, b.Named)
+	return !differs(a.IA, b.IA) && !differs(p, q) && !differs(a.Named, b.Named)
 }
 
 // short removes the common prefix of an enumeration's names.

@@ -90,7 +90,7 @@ var answers = []answer{
 	{"DAT_PZ_SUPPORT DAT_PZ_UNIQUE DAT_PZ_SAME DAT_PZ_SHAREABLE DAT_PROVIDER_ATTR.pz_support", "none: processes share no protection zone"},
 	{"DAT_PROVIDER_ATTR.supports_multipath", "none: no provider has more than one path"},
 	{"DAT_PROVIDER_ATTR.evd_stream_merging_supported", "none: [[CreateEVD]] says what an EVD takes together"},
-	{"DAT_IB_ATTR_* DAT_ATTR_COUNTERS", "the string, as [[NamedAttr]].Name in [[ProviderAttr.ProviderSpecificAttr]]"},
+	{"DAT_IB_ATTR_* DAT_ATTR_COUNTERS", "the string, as a key of [[ProviderAttr.ProviderSpecificAttr]]"},
 
 	// Memory.
 	{"DAT_MEM_TYPE DAT_MEM_TYPE_VIRTUAL", "none: [[RegisterMemory]] and [[AllocMemory]] register virtual memory"},

@@ -297,7 +297,7 @@ func stateFollows(t *trial) {
 }
 
 func completionsFirst(t *trial) {
-	_, err := udat.CreateEVD(t.ia, 64, udat.EVDDTO|udat.EVDConnection)
+	_, err := udat.CreateEVD(t.ia, 64, nil, udat.EVDDTO|udat.EVDConnection)
 	t.refused(err, udat.ErrInvalidParameter)
 	// With separate EVDs, all completions are there by then.
 	a, b := t.pair()

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	// The states that the clauses pass through are also compared with the specification's table.
-	udat.SetAssertions(udat.PanicOnAssertion)
+	udat.SetAssertions(func(err error) { panic(err) })
 	udattest.Main(m)
 }
 

@@ -59,7 +59,7 @@ func (t *trial) deepPair(n int) (active, passive *udattest.Endpoint) {
 // evd makes an event dispatcher that is freed when the trial ends.
 func (t *trial) evd(length int, flags udat.EVDFlags) *udat.EVD {
 	t.Helper()
-	evd, err := udat.CreateEVD(t.ia, length, flags)
+	evd, err := udat.CreateEVD(t.ia, length, nil, flags)
 	t.must(err)
 	t.cleanup(evd)
 	return evd

@@ -67,15 +67,15 @@ func makeMany(ia *udat.IA, kind string) error {
 	if err != nil {
 		return err
 	}
-	completions, err := udat.CreateEVD(ia, 100, udat.EVDDTO)
+	completions, err := udat.CreateEVD(ia, 100, nil, udat.EVDDTO)
 	if err != nil {
 		return err
 	}
-	connection, err := udat.CreateEVD(ia, 100, udat.EVDConnection)
+	connection, err := udat.CreateEVD(ia, 100, nil, udat.EVDConnection)
 	if err != nil {
 		return err
 	}
-	requests, err := udat.CreateEVD(ia, 100, udat.EVDCR)
+	requests, err := udat.CreateEVD(ia, 100, nil, udat.EVDCR)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func makeMany(ia *udat.IA, kind string) error {
 		case "zone":
 			o, err = udat.CreatePZ(ia)
 		case "event dispatcher":
-			o, err = udat.CreateEVD(ia, 100, udat.EVDDTO)
+			o, err = udat.CreateEVD(ia, 100, nil, udat.EVDDTO)
 		case "shared queue":
 			o, err = udat.CreateSRQ(ia, pz, udat.SRQAttr{MaxRecvDTOs: 10, MaxRecvIOV: 1})
 		case "shared queue of many segments":

@@ -160,10 +160,7 @@ func TestQueryAttributes(t *testing.T) {
 		if attr.MaxRDMAReadIn < attr.MaxRDMAReadPerEPIn || attr.MaxRDMAReadIn == 0 || attr.MaxLMRVirtualAddress == 0 {
 			t.Errorf("the limits are %+v", attr)
 		}
-		named := map[string]string{}
-		for _, a := range provider.ProviderSpecificAttr {
-			named[a.Name] = a.Value
-		}
+		named := provider.ProviderSpecificAttr
 		d := findDevice(t, attr.AdapterName)
 		if named["DAT_IB_DEVICE_NAME"] != attr.AdapterName || named["DAT_IB_NODE_GUID"] != d.NodeGUID.String() {
 			t.Errorf("the named attributes are %v", named)

@@ -175,7 +175,7 @@ func TestAddressGoneFromInterface(t *testing.T) {
 	}
 	ia := udattest.Open(t, "cma:"+local+"%"+p.netInterface)
 	command(t, "ip address delete "+local+"/64 dev "+p.netInterface)
-	evd, err := udat.CreateEVD(ia, 8, udat.EVDCR)
+	evd, err := udat.CreateEVD(ia, 8, nil, udat.EVDCR)
 	want(t, err)
 	t.Cleanup(func() { want(t, evd.Free()) })
 	_, err = udat.CreatePSP(ia, udattest.ConnQual(), evd)

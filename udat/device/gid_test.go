@@ -28,12 +28,7 @@ func TestGID(t *testing.T) {
 	gidOf := func(ia *udat.IA) netip.Addr {
 		_, provider, err := ia.Query()
 		want(t, err)
-		for _, a := range provider.ProviderSpecificAttr {
-			if a.Name == "DAT_IB_GID" {
-				return netip.MustParseAddr(a.Value).Unmap()
-			}
-		}
-		return netip.Addr{}
+		return netip.MustParseAddr(provider.ProviderSpecificAttr["DAT_IB_GID"]).Unmap()
 	}
 	for _, name := range []string{"cma:" + s.netInterface, "scm:" + s.device} {
 		ia := udattest.Open(t, name)

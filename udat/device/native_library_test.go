@@ -31,12 +31,12 @@ func TestNativeLibrary(t *testing.T) {
 	if os.Getenv("LD_LIBRARY_PATH") == "" && !slices.ContainsFunc(path, func(f string) bool { return filepath.Clean(f) == folder }) {
 		t.Errorf("the program was linked with %s, and its run path is %q", folder, path)
 	}
-	for name, file := range map[string]udat.NativeFile{"libibverbs": s.Verbs, "librdmacm": s.RDMACM} {
-		if filepath.Base(file.Path) != name+".so."+file.Version || file.Version == "" {
+	for name, file := range map[string]struct{ path, version string }{"libibverbs": {s.VerbsPath, s.VerbsVersion}, "librdmacm": {s.RDMACMPath, s.RDMACMVersion}} {
+		if filepath.Base(file.path) != name+".so."+file.version || file.version == "" {
 			t.Errorf("%s is %+v", name, file)
 		}
-		if !strings.Contains(s.String(), file.Path) {
-			t.Errorf("%v does not name %s", s, file.Path)
+		if !strings.Contains(s.String(), file.path) {
+			t.Errorf("%v does not name %s", s, file.path)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestWrongLibrary(t *testing.T) {
 			library := withRevision(t, nativeFile(t, "libdat2.so.2"), "dat_revision", revision)
 			r := child{task: childTask{Native: []string{"cma:lo"}}, env: []string{"LD_LIBRARY_PATH=" + filepath.Dir(library)}}.run(t)
 			wantWrongLibrary(t, r, map[string]string{"none": "without goudat's patches", "older": fmt.Sprintf("has revision %d", revision)}[name], library)
-			if r.Stack.Path != library || r.Stack.Revision != revision || r.Stack.Verbs.Path == "" {
+			if r.Stack.Path != library || r.Stack.Revision != revision || r.Stack.VerbsPath == "" {
 				t.Errorf("the libraries are %+v", r.Stack)
 			}
 		})

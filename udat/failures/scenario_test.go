@@ -84,7 +84,7 @@ func (a *adapter) setUp() bool {
 		}) ||
 		!made(p, &a.cno, "CNO", func() (*udat.CNO, error) { return udat.CreateCNO(a.ia, nil) }) ||
 		!made(p, &a.requests, "EVD for connection requests", func() (*udat.EVD, error) {
-			return udat.CreateEVDWithCNO(a.ia, queue, a.cno, udat.EVDCR)
+			return udat.CreateEVD(a.ia, queue, a.cno, udat.EVDCR)
 		}) {
 		return false
 	}

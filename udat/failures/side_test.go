@@ -50,7 +50,7 @@ func (a *adapter) newSide(name string, srq *udat.SRQ) (*side, bool) {
 		{&s.conn, "connections", udat.EVDConnection, s.changed},
 	} {
 		length := queue
-		if !made(p, evd.at, name+"'s EVD for "+evd.what, func() (*udat.EVD, error) { return udat.CreateEVD(a.ia, length/2, evd.flags) }) ||
+		if !made(p, evd.at, name+"'s EVD for "+evd.what, func() (*udat.EVD, error) { return udat.CreateEVD(a.ia, length/2, nil, evd.flags) }) ||
 			!p.resized("resizing the "+name+"'s EVD for "+evd.what, *evd.at, length) {
 			return s, false
 		}

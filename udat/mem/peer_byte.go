@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/internal/pages"
 )
 
 // PeerByte is a byte of registered memory that a peer writes by RDMA, to be
@@ -40,7 +41,7 @@ import (
 type PeerByte struct {
 	word  *uint32   // that has the byte
 	shift uint8     // that makes it the lowest of the word
-	lmr   *udat.LMR // which keeps the pages of the word mapped, see udat.LMR.Pages
+	lmr   *udat.LMR // which keeps the pages of the word mapped, see pages.Of
 }
 
 // PeerByteAt returns the byte at offset of a region. The four bytes around it whose address is
@@ -79,7 +80,7 @@ func PeerByteAt(lmr *udat.LMR, offset int) (PeerByte, error) {
 
 // watched returns the memory of a region for those that look at it while it may be freed.
 func watched(lmr *udat.LMR) ([]byte, error) {
-	memory := lmr.Pages()
+	memory := pages.Of(lmr)
 	if memory == nil {
 		memory = lmr.Bytes()
 	}
@@ -126,15 +127,15 @@ func (b PeerByte) Store(value byte) {
 }
 
 // SpinUntil looks at the byte again and again until it is value, for up to
-// budget, 0 to MaxSpin, and reports whether it is. It keeps a processor busy, and
+// budget, 0 to a second, and reports whether it is. It keeps a processor busy, and
 // lets other goroutines run now and then, and at the end of a budget in vain.
 //
 // A peer that is gone writes no more, and nothing here tells: between budgets, of
 // a millisecond for example, look whether the connection has ended, and whether
 // the program is to end. It fails with ErrClosed once the region is freed.
 func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
-	if budget < 0 || budget > udat.MaxSpin {
-		return false, refuse("PeerByte.SpinUntil", udat.ErrInvalidParameter, udat.InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, udat.MaxSpin)
+	if budget < 0 || budget > time.Second {
+		return false, refuse("PeerByte.SpinUntil", udat.ErrInvalidParameter, udat.InvalidArg2, "the time to spin is %v, it must be 0 to a second", budget)
 	}
 	begin := time.Duration(-1)
 	for b.lmr.Bytes() != nil {

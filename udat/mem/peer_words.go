@@ -23,7 +23,7 @@ import (
 // should cover the word that is polled, too.
 type PeerWords struct {
 	words []uint64
-	lmr   *udat.LMR // which keeps the pages of the words mapped, see udat.LMR.Pages
+	lmr   *udat.LMR // which keeps the pages of the words mapped, see pages.Of
 }
 
 // peerWordSize is the number of bytes of a word, and what their addresses are

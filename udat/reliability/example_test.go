@@ -29,10 +29,10 @@ func Example() {
 	ia := must(udat.Open("ofa-v2-cma-" + control.Device()))
 	defer ia.Close(udat.CloseAbrupt)
 	pz := must(udat.CreatePZ(ia))
-	connections := must(udat.CreateEVD(ia, 8, udat.EVDConnection))
+	connections := must(udat.CreateEVD(ia, 8, nil, udat.EVDConnection))
 	ep := must(udat.CreateEP(ia, pz, nil, nil, connections, nil))
 	if rank == server {
-		requests := must(udat.CreateEVD(ia, 8, udat.EVDCR))
+		requests := must(udat.CreateEVD(ia, 8, nil, udat.EVDCR))
 		must(udat.CreatePSP(ia, qualifier, requests))
 		must(control.Meet(ctx, "the server listens", "", server, client))
 		check(must(requests.Wait(ctx)).CR().Accept(ep, nil))

@@ -153,7 +153,7 @@ func (a *attempts) press() {
 }
 
 func (a *attempts) round() {
-	a.try("an event dispatcher", func() (freer, error) { return udat.CreateEVD(a.s.ia, 64, udat.EVDDTO) })
+	a.try("an event dispatcher", func() (freer, error) { return udat.CreateEVD(a.s.ia, 64, nil, udat.EVDDTO) })
 	a.try("memory", func() (freer, error) { return udat.AllocMemory(a.on.PZ, 64<<10, udat.MemPrivAll) })
 	var ep *udat.EP
 	a.try("an endpoint", func() (_ freer, err error) {

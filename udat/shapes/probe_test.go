@@ -138,7 +138,7 @@ func (p *probe) note(what string, err error, faults ...string) {
 }
 
 func (p *probe) evd(length int, flags udat.EVDFlags) (*udat.EVD, error) {
-	return udat.CreateEVD(p.ia, length, flags)
+	return udat.CreateEVD(p.ia, length, nil, flags)
 }
 
 func (p *probe) queues() {

@@ -32,7 +32,7 @@ func (e *end) open() (err error) {
 		length int
 		flags  udat.EVDFlags
 	}{{&e.recv, posted, udat.EVDDTO}, {&e.reqs, window, udat.EVDDTO}, {&e.conn, 8, udat.EVDConnection}} {
-		if *evd.at, err = udat.CreateEVD(e.ia, evd.length, evd.flags); err != nil {
+		if *evd.at, err = udat.CreateEVD(e.ia, evd.length, nil, evd.flags); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (e *Endpoint) Attr(t testing.TB) udat.EPAttr {
 
 func newEVD(t testing.TB, ia *udat.IA, length int, flags udat.EVDFlags) *udat.EVD {
 	t.Helper()
-	return made(t, func() (*udat.EVD, error) { return udat.CreateEVD(ia, length, flags) })
+	return made(t, func() (*udat.EVD, error) { return udat.CreateEVD(ia, length, nil, flags) })
 }
 
 type object interface{ Free() error }

@@ -298,7 +298,7 @@ var queryCases = []featureCase{
 		if err := b.open(); err != nil {
 			return err
 		}
-		return queriesFreed(udat.CreateEVD(b.ia, benchQueue, udat.EVDDTO))
+		return queriesFreed(udat.CreateEVD(b.ia, benchQueue, nil, udat.EVDDTO))
 	}},
 	{"query a PSP into nothing", noParameter},
 	{"query an invalid PSP", func(b *bench) error { return queriesFreed(b.public()) }},
@@ -315,7 +315,7 @@ func (b *bench) public() (*udat.PSP, error) {
 	if err := b.open(); err != nil {
 		return nil, err
 	}
-	evd, err := udat.CreateEVD(b.ia, benchQueue, udat.EVDCR)
+	evd, err := udat.CreateEVD(b.ia, benchQueue, nil, udat.EVDCR)
 	if evd, err = made(b, evd, err); err != nil {
 		return nil, err
 	}

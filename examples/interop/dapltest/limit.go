@@ -168,7 +168,7 @@ func (s *objectSet) makeEVDs() (err error) {
 		{&s.connections, limitQueue, udat.EVDConnection},
 		{&s.evd, limitCompletions, limitStreams},
 	} {
-		if *evd.evd, err = udat.CreateEVD(s.ia, evd.length, evd.flags); err != nil {
+		if *evd.evd, err = udat.CreateEVD(s.ia, evd.length, nil, evd.flags); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ func (t *limitTest) notifications() error {
 
 func (t *limitTest) dispatchers() error {
 	return t.exhaust("dat_evd_create", "EVDs", "created", func(i int) (object, error) {
-		return udat.CreateEVD(t.set(i).ia, limitQueue, limitStreams)
+		return udat.CreateEVD(t.set(i).ia, limitQueue, nil, limitStreams)
 	})
 }
 

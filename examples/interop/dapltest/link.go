@@ -50,7 +50,7 @@ func newLink(ia *udat.IA, pz *udat.PZ, length lengths, attr udat.EPAttr, listens
 		if !evd.wanted {
 			continue
 		}
-		if *evd.evd, err = udat.CreateEVD(ia, evd.length, evd.flags); err != nil {
+		if *evd.evd, err = udat.CreateEVD(ia, evd.length, nil, evd.flags); err != nil {
 			return l, err
 		}
 	}

@@ -117,20 +117,20 @@ func (n *node) createEVDs() (err error) {
 		}
 	}
 	err = timed(&n.times.evdCreate, func() (err error) {
-		n.requests, err = udat.CreateEVD(n.ia, 10, udat.EVDCR)
+		n.requests, err = udat.CreateEVD(n.ia, 10, nil, udat.EVDCR)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if n.connect, err = udat.CreateEVD(n.ia, 10, udat.EVDConnection); err != nil {
+	if n.connect, err = udat.CreateEVD(n.ia, 10, nil, udat.EVDConnection); err != nil {
 		return err
 	}
 	receives, requests := n.depths()
-	if n.request, err = udat.CreateEVDWithCNO(n.ia, 2*requests, n.cno, udat.EVDDTO); err != nil {
+	if n.request, err = udat.CreateEVD(n.ia, 2*requests, n.cno, udat.EVDDTO); err != nil {
 		return err
 	}
-	n.recv, err = udat.CreateEVDWithCNO(n.ia, 2*receives, n.cno, udat.EVDDTO)
+	n.recv, err = udat.CreateEVD(n.ia, 2*receives, n.cno, udat.EVDDTO)
 	return err
 }
 

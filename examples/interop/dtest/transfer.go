@@ -45,12 +45,7 @@ func (n *node) transfer(ctx context.Context) error {
 }
 
 func (n *node) canRead() bool {
-	for _, attr := range n.provider.ProviderSpecificAttr {
-		if attr.Name == "DAT_IB_RDMA_READ" {
-			return attr.Value == "TRUE"
-		}
-	}
-	return false
+	return n.provider.ProviderSpecificAttr["DAT_IB_RDMA_READ"] == "TRUE"
 }
 
 // putText writes a zero-terminated text, truncated if there is no room.

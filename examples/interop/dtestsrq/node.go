@@ -71,12 +71,11 @@ func (n *node) open() (err error) {
 
 // transportMTU is the size of the messages that fit into a packet.
 func transportMTU(provider udat.ProviderAttr) (int, error) {
-	for _, attr := range provider.ProviderSpecificAttr {
-		if attr.Name == "DAT_IB_TRANSPORT_MTU" {
-			return strconv.Atoi(attr.Value)
-		}
+	mtu, err := strconv.Atoi(provider.ProviderSpecificAttr["DAT_IB_TRANSPORT_MTU"])
+	if err != nil {
+		err = fmt.Errorf("the provider does not say what its MTU is: give -b: %w", err)
 	}
-	return 0, errors.New("the provider does not say what its MTU is: give -b")
+	return mtu, err
 }
 
 func (n *node) register() (err error) {
@@ -100,7 +99,7 @@ func (n *node) createEVDs() (err error) {
 		{&n.request, completions, udat.EVDDTO},
 		{&n.recv, completions, udat.EVDDTO},
 	} {
-		if *evd.evd, err = udat.CreateEVD(n.ia, evd.room, evd.flags); err != nil {
+		if *evd.evd, err = udat.CreateEVD(n.ia, evd.room, nil, evd.flags); err != nil {
 			return err
 		}
 	}

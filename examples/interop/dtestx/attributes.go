@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/goudat/goudat/examples/internal/adapter"
 	"github.com/goudat/goudat/udat"
@@ -22,7 +24,7 @@ func query(provider string) error {
 }
 
 func printAttributes(provider udat.ProviderAttr) {
-	for _, attr := range provider.ProviderSpecificAttr {
-		say("  %s=%s", attr.Name, attr.Value)
+	for _, name := range slices.Sorted(maps.Keys(provider.ProviderSpecificAttr)) {
+		say("  %s=%s", name, provider.ProviderSpecificAttr[name])
 	}
 }

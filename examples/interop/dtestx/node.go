@@ -106,7 +106,7 @@ func (n *node) createEP() (err error) {
 		{&n.recv, udat.EVDDTO},
 	} {
 		const length = 64 // more than there is outstanding
-		if *evd.evd, err = udat.CreateEVD(n.ia, length, evd.flags); err != nil {
+		if *evd.evd, err = udat.CreateEVD(n.ia, length, nil, evd.flags); err != nil {
 			return err
 		}
 	}
@@ -154,12 +154,7 @@ func (n *node) peer() string {
 
 // can looks up what the provider says of an operation.
 func (n *node) can(name string) bool {
-	for _, attr := range n.provider.ProviderSpecificAttr {
-		if attr.Name == name {
-			return attr.Value == "TRUE"
-		}
-	}
-	return false
+	return n.provider.ProviderSpecificAttr[name] == "TRUE"
 }
 
 // collect waits for the next completion. It must be that of the operation that was posted with cookie, with the given

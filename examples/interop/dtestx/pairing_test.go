@@ -198,7 +198,7 @@ func TestServerListensLate(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 		defer cancel()
-		requests, err := udat.CreateEVD(ia, 10, udat.EVDCR)
+		requests, err := udat.CreateEVD(ia, 10, nil, udat.EVDCR)
 		if err != nil {
 			t.Fatal(err)
 		}

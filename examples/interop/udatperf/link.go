@@ -46,7 +46,7 @@ func newLink(ia *udat.IA, pz *udat.PZ, requests, receives int, wait bool) (*link
 		flags  udat.EVDFlags
 	}{{&l.connect, 8, udat.EVDConnection}, {&l.request, requests, udat.EVDDTO}, {&l.recv, receives, udat.EVDDTO}} {
 		var err error
-		if *e.evd, err = udat.CreateEVD(ia, e.length, e.flags); err != nil {
+		if *e.evd, err = udat.CreateEVD(ia, e.length, nil, e.flags); err != nil {
 			return l, err
 		}
 	}

@@ -15,7 +15,7 @@ func serve(ctx context.Context, s settings, ready func(address string)) (err err
 	if err != nil {
 		return err
 	}
-	calls, err := udat.CreateEVD(n.ia, 8, udat.EVDCR)
+	calls, err := udat.CreateEVD(n.ia, 8, nil, udat.EVDCR)
 	if err != nil {
 		return err
 	}

@@ -270,5 +270,5 @@ func (w *World) bank() (*bank, error) {
 
 // dispatcher creates an event dispatcher whose events wake a rank that sleeps.
 func (w *World) dispatcher(length int, flags udat.EVDFlags) (*udat.EVD, error) {
-	return udat.CreateEVDWithCNO(w.ia, length, w.cno, flags)
+	return udat.CreateEVD(w.ia, length, w.cno, flags)
 }

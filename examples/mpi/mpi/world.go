@@ -409,12 +409,7 @@ func (w *World) Adapter() string {
 
 // providerName returns a name that differs for providers that cannot connect to each other.
 func providerName(attr udat.ProviderAttr) string {
-	for _, a := range attr.ProviderSpecificAttr {
-		if a.Name == "DAT_IB_PROVIDER_NAME" {
-			return a.Value
-		}
-	}
-	return attr.ProviderName
+	return cmp.Or(attr.ProviderSpecificAttr["DAT_IB_PROVIDER_NAME"], attr.ProviderName)
 }
 
 // Stats counts what a rank has done to pass messages since Init.

@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -54,7 +53,7 @@ func TestAttributeListKeepsName(t *testing.T) {
 		success(t, "IAQuery", r)
 		*attr = cgo.IAAttr{}
 		list := cgo.NamedAttrs(provider.ProviderSpecificAttr, provider.NumProviderSpecificAttr)
-		if !slices.Contains(list, cgo.NamedAttr{Name: "DAT_IB_DEVICE_NAME", Value: a.device}) {
+		if list["DAT_IB_DEVICE_NAME"] != a.device {
 			t.Errorf("the list of %s is %v", a.device, list)
 		}
 		runtime.KeepAlive(attr)

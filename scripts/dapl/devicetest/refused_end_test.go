@@ -63,7 +63,7 @@ func TestDisconnectWithoutErrorState(t *testing.T) {
 		}
 		const receives = 4
 		for _, flags := range []cgo.CloseFlags{cgo.CloseGraceful, cgo.CloseAbrupt} {
-			t.Run(flags.String(), func(t *testing.T) {
+			t.Run(map[cgo.CloseFlags]string{cgo.CloseGraceful: "graceful", cgo.CloseAbrupt: "abrupt"}[flags], func(t *testing.T) {
 				active, passive := a.connectedPair(t)
 				for cookie := range uint64(receives) {
 					active.postRecv(t, cookie)

@@ -251,7 +251,7 @@ func lookCall(t testing.TB, lmr *udat.LMR) call {
 
 // softwareEventCall posts an event and takes it.
 func softwareEventCall(t testing.TB, ia *udat.IA, events []udat.Event) call {
-	evd, err := udat.CreateEVD(ia, len(events), udat.EVDSoftware)
+	evd, err := udat.CreateEVD(ia, len(events), nil, udat.EVDSoftware)
 	if err != nil {
 		t.Fatal(err)
 	}

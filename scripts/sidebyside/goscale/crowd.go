@@ -76,10 +76,10 @@ func (c *crowd) open(adapter string) (err error) {
 
 // evds makes the event dispatchers of an endpoint, or of all.
 func (c *crowd) evds(done, connections int) (s station, err error) {
-	if s.done, err = udat.CreateEVD(c.ia, done, udat.EVDDTO); err != nil {
+	if s.done, err = udat.CreateEVD(c.ia, done, nil, udat.EVDDTO); err != nil {
 		return s, err
 	}
-	s.connections, err = udat.CreateEVD(c.ia, connections, udat.EVDConnection)
+	s.connections, err = udat.CreateEVD(c.ia, connections, nil, udat.EVDConnection)
 	return s, err
 }
 
@@ -107,7 +107,7 @@ func (c *crowd) create() (err error) {
 }
 
 func (c *crowd) listen() (err error) {
-	if c.arrivals, err = udat.CreateEVD(c.ia, leastShared, udat.EVDCR); err != nil {
+	if c.arrivals, err = udat.CreateEVD(c.ia, leastShared, nil, udat.EVDCR); err != nil {
 		return err
 	}
 	if c.psp, err = udat.CreatePSP(c.ia, c.qual, c.arrivals); err != nil {

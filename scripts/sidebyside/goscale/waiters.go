@@ -22,7 +22,7 @@ func measureWaiters(adapter string, count, evdCount int) error {
 	before := takeStock()
 	length := (count + evdCount - 1) / evdCount
 	for i := range evds {
-		if evds[i], err = udat.CreateEVD(ia, max(length, ownLength), udat.EVDSoftware); err != nil {
+		if evds[i], err = udat.CreateEVD(ia, max(length, ownLength), nil, udat.EVDSoftware); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 )
@@ -131,7 +132,7 @@ func (n *node) expect(o order) error {
 }
 
 func (n *node) measure(o order) (float64, error) {
-	spin := udat.DefaultWaitSpin
+	spin := 50 * time.Microsecond
 	if o.how == "sleep" { // it waits without spinning first
 		spin = 0
 	}

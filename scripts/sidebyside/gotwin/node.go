@@ -59,7 +59,7 @@ func openNode(adapter string) (n *node, err error) {
 	if n.memory, err = udat.AllocMemory(n.pz, 2*mostBytes, udat.MemPrivAll); err != nil {
 		return nil, err
 	}
-	mine, err := n.memory.RMRTripletOf(n.memory.Bytes())
+	mine, err := n.memory.RMRTriplet(0, 2*mostBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +72,13 @@ func openNode(adapter string) (n *node, err error) {
 
 // createEVDs makes the event dispatchers of endpoints.
 func (n *node) createEVDs() (err error) {
-	if n.requestsDone, err = udat.CreateEVD(n.ia, mostRequests+few, udat.EVDDTO); err != nil {
+	if n.requestsDone, err = udat.CreateEVD(n.ia, mostRequests+few, nil, udat.EVDDTO); err != nil {
 		return err
 	}
-	if n.receivesDone, err = udat.CreateEVD(n.ia, mostReceives+few, udat.EVDDTO); err != nil {
+	if n.receivesDone, err = udat.CreateEVD(n.ia, mostReceives+few, nil, udat.EVDDTO); err != nil {
 		return err
 	}
-	n.connections, err = udat.CreateEVD(n.ia, 256, udat.EVDConnection)
+	n.connections, err = udat.CreateEVD(n.ia, 256, nil, udat.EVDConnection)
 	return err
 }
 
@@ -112,7 +112,7 @@ func (n *node) serve(out io.Writer) (err error) {
 
 func (n *node) listen(out io.Writer) (err error) {
 	n.server = true
-	if n.arrivals, err = udat.CreateEVD(n.ia, 256, udat.EVDCR); err != nil {
+	if n.arrivals, err = udat.CreateEVD(n.ia, 256, nil, udat.EVDCR); err != nil {
 		return err
 	}
 	if n.psp, err = udat.CreatePSP(n.ia, n.qual, n.arrivals); err != nil {

@@ -122,3 +122,10 @@ func Connection(event cgo.EventNumber, adapter string, object slog.LogValuer) {
 	}
 	l.add(level, "udat: connection event", slog.String("event", event.String()), slog.String("adapter", adapter), slog.Any("object", object))
 }
+
+// Dropped logs that the program has dropped an adapter without closing it.
+func Dropped(adapter string, objects any) {
+	if l := current.Load(); l != nil {
+		l.add(slog.LevelError, "udat: adapter dropped", slog.String("adapter", adapter), slog.Any("objects", objects))
+	}
+}

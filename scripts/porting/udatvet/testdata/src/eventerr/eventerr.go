@@ -82,7 +82,7 @@ func slices(ctx context.Context, ia *udat.IA, evd *udat.EVD) error {
 		println(e.Cookie)
 	}
 
-	software, err := udat.CreateEVD(ia, 8, udat.EVDSoftware)
+	software, err := udat.CreateEVD(ia, 8, nil, udat.EVDSoftware)
 	posted, err := software.Wait(ctx)
 	println(posted.Cookie)
 	return err
