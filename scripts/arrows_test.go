@@ -15,7 +15,7 @@ var floors = [][]string{
 	{"udat/internal/problem", "udat/internal/datconf"},
 	{"udat/internal/machine"},
 	{"udat/device"},
-	{"udat/internal/opening", "udat/internal/life", "udat/internal/logging", "udat/internal/shadow", "udat/internal/notify"},
+	{"udat/internal/opening", "udat/internal/life", "udat/internal/logging", "udat/internal/shadow", "udat/internal/notify", "udat/internal/pages"},
 	{"udat"},
 	{"udat/mem/internal/bufferpool", "udat/mem/internal/regcache"},
 	{"udat/mem", "udat/udattest"},

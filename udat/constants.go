@@ -38,6 +38,9 @@ func (v EventNumber) String() string {
 	return cgo.EventNumber(v).String()
 }
 
+// MarshalText returns the C name, for Stats as JSON.
+func (v EventNumber) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
 // failure reports whether a connection was not established, or broke, or an adapter or an
 // object of it has an asynchronous error.
 func (v EventNumber) failure() bool {
@@ -83,6 +86,9 @@ func (v DTO) native() cgo.DTO { return cgo.DTO(v - 1) }
 //constants:without DTOErrPartialPacket DTOErrLocalMMError
 //constants:error
 type DTOStatus uint32
+
+// MarshalText returns the C name, for Stats as JSON.
+func (v DTOStatus) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // CompletionFlags say how an operation completes. They are bits.
 //

@@ -57,15 +57,6 @@ func (e Event) EP() *EP { return e.ep }
 // other. It must be accepted or rejected.
 func (e Event) CR() *CR { return e.parts().cr }
 
-// ConnQual returns the qualifier that the request of an EventConnectionRequest
-// came to, as the service point was given it, 0 for any other event.
-func (e Event) ConnQual() ConnQual {
-	if cr := e.CR(); cr != nil {
-		return cr.param.ConnQual
-	}
-	return 0
-}
-
 // EVD returns the event dispatcher that an EventAsyncErrorEVDOverflow is about,
 // nil for any other event.
 func (e Event) EVD() *EVD { return e.parts().evd }

@@ -13,7 +13,7 @@ import (
 func ExampleIA_Stats() {
 	ia := must(udat.Open(adapter))
 	defer ia.Close(udat.CloseAbrupt)
-	ia.Stats() // counts from here on
+	ia.EnableStats()
 	expvar.Publish("udat."+ia.Name(), expvar.Func(func() any { return ia.Stats() }))
 
 	_ = must(udat.CreatePZ(ia))

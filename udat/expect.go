@@ -52,7 +52,9 @@ func (e *EventError) Error() string {
 			return "udat: " + got
 		}
 	case EventConnectionRequest:
-		got = fmt.Sprintf("%v for the qualifier %d", e.Event.Number, e.Event.ConnQual())
+		if cr := e.Event.CR(); cr != nil {
+			got = fmt.Sprintf("%v for the qualifier %d", e.Event.Number, cr.param.ConnQual)
+		}
 	}
 	return fmt.Sprintf("udat: got %s instead of %v", got, e.Want)
 }

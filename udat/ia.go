@@ -35,7 +35,7 @@ type IA struct {
 	overTCP      bool // the provider connects over TCP
 
 	epDefaults atomic.Pointer[cgo.EPAttr] // nil until the library was asked
-	counters   atomic.Pointer[counters]   // nil until Stats is called
+	counters   atomic.Pointer[counters]   // nil until EnableStats is called
 
 	mu      sync.Mutex
 	objects map[cgo.Handle]anyObject // those that events name: EVDs, EPs, SRQs, RMRs and service points

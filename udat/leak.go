@@ -30,7 +30,7 @@ func leakText(leaked []Origin) string {
 	const most = 20
 	var text strings.Builder
 	stack, _ := NativeLibrary()
-	fmt.Fprintf(&text, "udat: the program has dropped an adapter without closing it (%v), and with it:\n", stack)
+	fmt.Fprintf(&text, "udat: the program has dropped an adapter without closing it (libdat2 %s at %s), and with it:\n", stack.Version, stack.Path)
 	for i, o := range leaked {
 		if i == most {
 			fmt.Fprintf(&text, "\t%d more\n", len(leaked)-most)

@@ -35,18 +35,6 @@ type NativeStack struct {
 	RDMACMPath, RDMACMVersion string // of librdmacm, empty until the CMA provider is loaded
 }
 
-// String returns the versions and the paths on one line.
-func (s NativeStack) String() string {
-	text := fmt.Sprintf("libdat2 %s at %s of revision %d", s.Version, s.Path, s.Revision)
-	if s.VerbsPath != "" {
-		text += fmt.Sprintf(", libibverbs %s at %s", s.VerbsVersion, s.VerbsPath)
-	}
-	if s.RDMACMPath != "" {
-		text += fmt.Sprintf(", librdmacm %s at %s", s.RDMACMVersion, s.RDMACMPath)
-	}
-	return text
-}
-
 // NativeLibrary returns what native libraries the process uses, and the error that
 // Open would fail with because of them: see device.ProblemWrongLibrary.
 func NativeLibrary() (NativeStack, error) {

@@ -107,8 +107,8 @@ func TestQualifiersThatMeet(t *testing.T) {
 		for range 2 {
 			want(t, e.EP.Connect(udattest.Address(t, ia), other, udattest.Patience, nil))
 			request := udattest.Expect(t, requests, udat.EventConnectionRequest)
-			if request.ConnQual() != qual {
-				t.Errorf("the request came to %d, want %d", request.ConnQual(), qual)
+			if came := must(request.CR().Query()).ConnQual; came != qual {
+				t.Errorf("the request came to %d, want %d", came, qual)
 			}
 			want(t, request.CR().Reject(nil))
 			udattest.Expect(t, e.Connect, udat.EventConnectionPeerRejected)

@@ -26,6 +26,7 @@ func TestStats(t *testing.T) {
 		if s := ia.Stats(); s.Posts != 0 || s.Living["interface adapter"] != 1 {
 			t.Errorf("a new adapter has the counters %+v", s)
 		}
+		ia.EnableStats()
 		client, server := udattest.Pair(t, ia, nil)
 		segment := []udat.Segment{client.Segment(t, 0, 8)}
 		check(server.PostRecv([]udat.Segment{server.Segment(t, 0, 8)}, 1, 0))
@@ -51,9 +52,9 @@ func TestStats(t *testing.T) {
 			Living:       map[string]int{},
 			Posts:        3,
 			RefusedPosts: 1,
-			Completions:  map[string]uint64{"DAT_DTO_SUCCESS": 2, "DAT_DTO_ERR_FLUSHED": 1},
-			ConnectionEvents: map[string]uint64{
-				"DAT_CONNECTION_REQUEST_EVENT": 1, "DAT_CONNECTION_EVENT_ESTABLISHED": 2, "DAT_CONNECTION_EVENT_DISCONNECTED": 2,
+			Completions:  map[udat.DTOStatus]uint64{udat.DTOSuccess: 2, udat.DTOErrFlushed: 1},
+			ConnectionEvents: map[udat.EventNumber]uint64{
+				udat.EventConnectionRequest: 1, udat.EventConnectionEstablished: 2, udat.EventConnectionDisconnected: 2,
 			},
 			Connects: 1,
 			Outcomes: 1,
@@ -66,7 +67,7 @@ func TestStats(t *testing.T) {
 		if diff := cmp.Diff(expected, s); diff != "" {
 			t.Error(diff)
 		}
-		if text, err := json.Marshal(s); err != nil || !strings.Contains(string(text), `"DAT_DTO_SUCCESS":2`) {
+		if text, err := json.Marshal(s); err != nil || !strings.Contains(string(text), `"DAT_DTO_SUCCESS":2`) || !strings.Contains(string(text), `"DAT_CONNECTION_REQUEST_EVENT":1`) {
 			t.Errorf("as JSON the counters are %s, %v", text, err)
 		}
 	})

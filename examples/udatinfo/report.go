@@ -164,7 +164,7 @@ func tryAdapter(name string, register int, f *findings) adapter {
 		return failedAdapter(name, err)
 	}
 	defer ia.Close(udat.CloseAbrupt)
-	ia.Stats() // counts from here on
+	ia.EnableStats()
 	attr, provider, err := ia.Query()
 	if err != nil {
 		return failedAdapter(name, err)

@@ -188,10 +188,10 @@ func counters(a adapter) map[string]any {
 		values["alive: "+kind] = n
 	}
 	for status, n := range a.Stats.Completions {
-		values["completions: "+status] = n
+		values["completions: "+status.String()] = n
 	}
 	for number, n := range a.Stats.ConnectionEvents {
-		values["events: "+number] = n
+		values["events: "+number.String()] = n
 	}
 	return values
 }

@@ -131,7 +131,7 @@ var answers = []answer{
 	{"DAT_DTO_COMPLETION_EVENT_DATA.rmr_context", "none: the library has no sends that invalidate"},
 	{"DAT_CR_ARRIVAL_EVENT_DATA.sp_handle", "[[CRParam.PSP]] or [[CRParam.RSP]]"},
 	{"DAT_CR_ARRIVAL_EVENT_DATA.local_ia_address_ptr", "[[IAAttr.Address]]"},
-	{"DAT_CR_ARRIVAL_EVENT_DATA.conn_qual", "[[Event.ConnQual]]"},
+	{"DAT_CR_ARRIVAL_EVENT_DATA.conn_qual", "[[CRParam.ConnQual]]"},
 	{"DAT_CR_ARRIVAL_EVENT_DATA.cr_handle", "[[Event.CR]]"},
 	{"DAT_CR_ARRIVAL_EVENT_DATA.truncate_flag", "none: private data is limited so that none is truncated"},
 	{"DAT_CONNECTION_EVENT_DATA.private_data_size", "`len` of [[Event.PrivateData]]"},

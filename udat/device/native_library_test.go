@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -34,9 +33,6 @@ func TestNativeLibrary(t *testing.T) {
 	for name, file := range map[string]struct{ path, version string }{"libibverbs": {s.VerbsPath, s.VerbsVersion}, "librdmacm": {s.RDMACMPath, s.RDMACMVersion}} {
 		if filepath.Base(file.path) != name+".so."+file.version || file.version == "" {
 			t.Errorf("%s is %+v", name, file)
-		}
-		if !strings.Contains(s.String(), file.path) {
-			t.Errorf("%v does not name %s", s, file.path)
 		}
 	}
 }
