@@ -71,8 +71,8 @@ type adapter struct {
 	// SelfTest says why a message to the adapter itself does not arrive, or that it does.
 	SelfTest string `json:"selfTest,omitempty"`
 
-	// Stats has the counters after that.
-	Stats *udat.Stats `json:"stats,omitempty"`
+	// Stats has the counters after that: see counters.
+	Stats map[string]any `json:"stats,omitempty"`
 
 	// Operations says which operations of the InfiniBand extensions the device has.
 	Operations map[string]bool `json:"operations,omitempty"`
@@ -189,8 +189,7 @@ func tryAdapter(name string, register int, f *findings) adapter {
 		a.SelfTest = err.Error()
 		f.addText(problemOf(err), fmt.Sprintf("%s opens, but a message to itself does not arrive: %v", name, err))
 	}
-	stats := ia.Stats()
-	a.Stats = &stats
+	a.Stats = counters(ia.Stats())
 	return a
 }
 
@@ -213,13 +212,13 @@ func problemOf(err error) device.Problem {
 	return p
 }
 
-// fields converts a structure of attributes into values for JSON. Enumerations become their names. It skips lists,
+// fields converts a structure of attributes into values for JSON. Enumerations become their names. It skips named attributes,
 // which are elsewhere.
 func fields(attributes any) map[string]any {
 	values := map[string]any{}
 	for i, field := range reflect.VisibleFields(reflect.TypeOf(attributes)) {
 		switch value := reflect.ValueOf(attributes).Field(i); {
-		case field.Type.Kind() == reflect.Slice || field.Type.Kind() == reflect.Array:
+		case field.Type.Kind() == reflect.Map:
 		case field.Type.Implements(reflect.TypeFor[interface{ String() string }]()):
 			values[field.Name] = value.Interface().(interface{ String() string }).String()
 		default:

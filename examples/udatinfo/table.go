@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"github.com/goudat/goudat/udat"
 	"io"
 	"maps"
 	"slices"
@@ -55,7 +56,11 @@ func (r *report) print(out io.Writer) error {
 			from = "dat.conf"
 		}
 		if a.Opens {
-			status = fmt.Sprintf("opens: %s at %s; self-test %s", a.IA["AdapterName"], a.IA["Address"], passedOrFailed(a.SelfTest))
+			by := ""
+			if provider := a.Provider["ProviderName"]; provider != a.Name { // the name is that of a device
+				by = fmt.Sprintf(" by %s", provider)
+			}
+			status = fmt.Sprintf("opens: %s at %s%s; self-test %s", a.IA["AdapterName"], a.IA["Address"], by, passedOrFailed(a.SelfTest))
 		}
 		row(a.Name, from, status)
 	}
@@ -140,7 +145,7 @@ func (r *report) printAttributes(out io.Writer) {
 // printCounters writes a column for each adapter that opens.
 func (r *report) printCounters(out io.Writer) {
 	opened := slices.DeleteFunc(slices.Clone(r.Adapters), func(a adapter) bool { return !a.Opens })
-	printColumns(out, "COUNTER AFTER THE SELF-TEST", opened, counters)
+	printColumns(out, "COUNTER AFTER THE SELF-TEST", opened, func(a adapter) map[string]any { return a.Stats })
 }
 
 // printColumns writes a column for each adapter, and rows for the values that functions return of it. It writes nothing
@@ -178,19 +183,19 @@ func printColumns(out io.Writer, title string, adapters []adapter, values ...fun
 	}
 }
 
-// counters returns those of udat.Stats, with a row for each kind.
-func counters(a adapter) map[string]any {
+// counters names those of an adapter, each kind of object, completion and event apart.
+func counters(s udat.Stats) map[string]any {
 	values := map[string]any{
-		"posts": a.Stats.Posts, "posts refused": a.Stats.RefusedPosts, "waits that slept": a.Stats.SleepingWaits,
-		"connects": a.Stats.Connects, "connects with an outcome": a.Stats.Outcomes, "connects took": a.Stats.ConnectTime,
+		"posts": s.Posts, "posts refused": s.RefusedPosts, "waits that slept": s.SleepingWaits,
+		"connects": s.Connects, "connects with an outcome": s.Outcomes, "connects took": s.ConnectTime,
 	}
-	for kind, n := range a.Stats.Living {
+	for kind, n := range s.Living {
 		values["alive: "+kind] = n
 	}
-	for status, n := range a.Stats.Completions {
+	for status, n := range s.Completions {
 		values["completions: "+status.String()] = n
 	}
-	for number, n := range a.Stats.ConnectionEvents {
+	for number, n := range s.ConnectionEvents {
 		values["events: "+number.String()] = n
 	}
 	return values

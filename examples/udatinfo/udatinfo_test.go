@@ -137,7 +137,7 @@ func TestEverything(t *testing.T) {
 		if a.IA["MaxEVDQLen"].(float64) < 1 || a.Provider["ProviderName"] != name {
 			t.Errorf("%s has the attributes %v %v", name, a.IA, a.Provider)
 		}
-		if a.SelfTest != passed || a.Stats.Posts != 4 || a.Stats.Completions[udat.DTOSuccess] != 4 || a.Stats.Connects != 1 {
+		if a.SelfTest != passed || a.Stats["posts"] != 4.0 || a.Stats["completions: DAT_DTO_SUCCESS"] != 4.0 || a.Stats["connects"] != 1.0 {
 			t.Errorf("the self-test of %s: %s, with the counters %+v", name, a.SelfTest, a.Stats)
 		}
 		of := slices.IndexFunc(r.Devices, func(d rdmaDevice) bool { return d.Name == a.IA["AdapterName"] && len(d.Ports) > 0 })

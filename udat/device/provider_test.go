@@ -40,6 +40,13 @@ func TestOpenByDevice(t *testing.T) {
 			if ia.Name() != name || providerName(t, ia) != full {
 				t.Errorf("%s is opened as %s, want %s", ia.Name(), providerName(t, ia), full)
 			}
+			text := name
+			if full != name {
+				text += " (" + full + ")"
+			}
+			if ia.String() != text {
+				t.Errorf("the adapter is called %q, want %q", ia, text)
+			}
 			active, passive := udattest.Pair(t, ia, nil)
 			want(t, passive.PostRecv(one(passive.Segment(t, 0, 8)), 1, 0))
 			want(t, active.PostSend(one(active.Segment(t, 0, 8)), 2, 0))
