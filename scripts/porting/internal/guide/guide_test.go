@@ -129,7 +129,7 @@ func declared(t *testing.T) (names map[string]bool, beside map[string]string) {
 
 var (
 	cComment = regexp.MustCompile(`^(DAT|DCNT)_\w+$`)
-	goName   = regexp.MustCompile("^\\*?([A-Z]\\w*(\\.[A-Z]\\w*)?)$")
+	goName   = regexp.MustCompile(`^\*?([A-Z]\w*(\.[A-Z]\w*)?)$`)
 )
 
 // The porting table names what package udat has, and the constants with the C names that they have there.
