@@ -49,7 +49,7 @@ func main() {
 		fmt.Println("test: there are no tests in these packages")
 		return
 	}
-	r, err := newResults(ctx)
+	r, err := newResults()
 	if err != nil {
 		stopWith(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,10 +40,10 @@ type results struct {
 	shown   time.Time         // when a package ended last
 }
 
-func newResults(ctx context.Context) (*results, error) {
+func newResults() (*results, error) {
 	r := &results{running: map[string]string{}, shown: time.Now()}
-	r.printer = exec.CommandContext(ctx, "gotestsum", "--format=pkgname", "--raw-command", "--", "cat")
-	r.printer.Cancel = func() error { return nil } // its input ends
+	r.printer = exec.Command("gotestsum", "--format=pkgname", "--raw-command", "--", "cat")
+	r.printer.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal does not end it
 	r.printer.Stdout, r.printer.Stderr = os.Stdout, os.Stderr
 	input, err := r.printer.StdinPipe()
 	if err != nil {
@@ -154,7 +155,7 @@ func (r *results) pulse(ctx context.Context) {
 			for name, test := range r.running {
 				tests = append(tests, name+" "+test)
 			}
-			fmt.Printf("test: ... %s\n", strings.Join(tests, ", "))
+			fmt.Printf("test: ... %s\n", cmp.Or(strings.Join(tests, ", "), "building"))
 		}
 		r.mu.Unlock()
 	}
