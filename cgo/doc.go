@@ -21,4 +21,4 @@ package cgo
 
 //go:generate go run ../scripts/withoutcgo
 
-//go:generate env GOWORK=off go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=EPState,EventNumber,ConnectionEvent,AsyncEvent,DTOStatus,DTO,ReturnClass,ReturnType,ReturnSubtype,IBReturn,ServiceType,MemType,VAType,RMRScope,Extension,QOS,IOVOwnership,EPCreatorForPSP,PZSupport,HandleType,HARelationship,SRQState,IBOp,IBExtType,IBStatus,IACounter,EPCounter,EVDCounter,IACounterType,ProxyType
+//go:generate env GOWORK=off go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=EPState,EventNumber,ConnectionEvent,AsyncEvent,DTOStatus,DTO,ReturnClass,ReturnType,ReturnSubtype,IBReturn,ServiceType,MemType,VAType,RMRScope,Extension,QOS,IOVOwnership,EPCreatorForPSP,PZSupport,HandleType,SRQState,IBOp,IBExtType,IBStatus,ProxyType

@@ -13,7 +13,7 @@ package cgo
 import "C"
 
 // SetConsumerContext keeps a value with an object. The providers do so for
-// every kind but CSP. To unpatched ones the handles of CNO and SRQ are invalid
+// every kind. To unpatched ones the handles of CNO and SRQ are invalid
 // here, too.
 //
 //	Implements: DAT_RETURN dat_set_consumer_context(IN DAT_HANDLE dat_handle,

@@ -23,8 +23,6 @@ type (
 	PSPHandle uintptr
 	// RSPHandle is a DAT_RSP_HANDLE.
 	RSPHandle uintptr
-	// CSPHandle is a DAT_CSP_HANDLE.
-	CSPHandle uintptr
 	// CRHandle is a DAT_CR_HANDLE.
 	CRHandle uintptr
 	// SRQHandle is a DAT_SRQ_HANDLE.

@@ -16,7 +16,6 @@ package cgo
 #cgo noescape goudat_ib_post_recv_ud
 #cgo nocallback goudat_ib_post_recv_ud
 #cgo noescape goudat_ib_ud_ah_free
-#cgo noescape goudat_ib_query_counters
 #cgo noescape goudat_ib_open_query
 #cgo noescape goudat_strerror_extension
 #cgo noescape goudat_strerror_ext_status
@@ -109,43 +108,6 @@ func IBUDCMFree(ep EPHandle, cm uint64) Return {
 //	Implements: DAT_RETURN dat_ib_ud_ah_free(IN DAT_EP_HANDLE ep, IN DAT_IB_ADDR_HANDLE *ah)
 func IBUDAHFree(ep EPHandle, ah *IBAddrHandle) Return {
 	return Return(C.goudat_ib_ud_ah_free(C.goudat_handle(ep), unsafe.Pointer(ah)))
-}
-
-// IBQueryCounters returns a counter of an IA, an EP or an EVD and sets it to 0
-// if reset is true. The counter is an IACounter, EPCounter or EVDCounter; for
-// the last of each, which stands for all of them, values must have room for
-// that many. Without counters in the provider, it is not implemented.
-//
-//	Implements: DAT_RETURN dat_ib_query_counters(IN DAT_HANDLE dat_handle, IN int cntr,
-//	    IN DAT_UINT64 *p_cntrs_out, IN int reset)
-func IBQueryCounters(handle Handle, counter int32, values []uint64, reset bool) Return {
-	return Return(C.goudat_ib_query_counters(C.goudat_handle(handle), C.int(counter),
-		(*C.DAT_UINT64)(unsafe.Pointer(unsafe.SliceData(values))), C.int(boolean(reset))))
-}
-
-// IBPrintCounters prints counters to the standard output; see IBQueryCounters.
-//
-//	Implements: DAT_RETURN dat_ib_print_counters(IN DAT_HANDLE dat_handle, IN int cntr,
-//	    IN int reset)
-func IBPrintCounters(handle Handle, counter int32, reset bool) Return {
-	return Return(C.goudat_ib_print_counters(C.goudat_handle(handle), C.int(counter), C.int(boolean(reset))))
-}
-
-// IBStartCounter starts the sampling of a set of the adapter's counters. Without
-// counters in the provider, it is not implemented.
-//
-//	Implements: DAT_RETURN dat_ib_start_counter(IN DAT_HANDLE dat_handle,
-//	    IN DAT_COUNTER_TYPE type)
-func IBStartCounter(ia IAHandle, counters IACounterType) Return {
-	return Return(C.goudat_ib_start_counter(C.goudat_handle(ia), C.DAT_IA_COUNTER_TYPE(counters)))
-}
-
-// IBStopCounter stops what IBStartCounter started.
-//
-//	Implements: DAT_RETURN dat_ib_stop_counter(IN DAT_HANDLE dat_handle,
-//	    IN DAT_COUNTER_TYPE type)
-func IBStopCounter(ia IAHandle, counters IACounterType) Return {
-	return Return(C.goudat_ib_stop_counter(C.goudat_handle(ia), C.DAT_IA_COUNTER_TYPE(counters)))
 }
 
 // IBQueryHandle is what IBOpenQuery opens. The header calls it a handle of an

@@ -311,26 +311,6 @@ func IBUDAHFree(ep EPHandle, ah *IBAddrHandle) (ret Return) {
 	return
 }
 
-func IBQueryCounters(handle Handle, counter int32, values []uint64, reset bool) (ret Return) {
-	ret = withoutLibrary
-	return
-}
-
-func IBPrintCounters(handle Handle, counter int32, reset bool) (ret Return) {
-	ret = withoutLibrary
-	return
-}
-
-func IBStartCounter(ia IAHandle, counters IACounterType) (ret Return) {
-	ret = withoutLibrary
-	return
-}
-
-func IBStopCounter(ia IAHandle, counters IACounterType) (ret Return) {
-	ret = withoutLibrary
-	return
-}
-
 // IBQueryHandle is what IBOpenQuery opens. The header calls it a handle of an
 // interface adapter, but no other call takes it.
 type IBQueryHandle uintptr

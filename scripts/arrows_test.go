@@ -1,108 +1,173 @@
+//go:build linux && amd64
+
 package scripts
 
 import (
-	"flag"
+	"encoding/json"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
-
-	"github.com/goudat/goudat/scripts/arrows"
 )
 
-// The rooms of the binding, from the ground up. A package may import those of the lines above its own.
-var floors = [][]string{
-	{"include/goudat"},
-	{"cgo"},
-	{"udat/internal/problem", "udat/internal/datconf"},
-	{"udat/internal/machine"},
-	{"udat/device"},
-	{"udat/internal/opening", "udat/internal/life", "udat/internal/logging", "udat/internal/shadow", "udat/internal/notify", "udat/internal/pages"},
-	{"udat"},
-	{"udat/mem/internal/bufferpool", "udat/mem/internal/regcache"},
-	{"udat/mem", "udat/udattest"},
+// listed is what "go list" says of a package.
+type listed struct {
+	ImportPath, Dir, Export    string
+	GoFiles, CgoFiles, Imports []string
 }
 
-func read(t *testing.T, name string) *arrows.Package {
+// list returns packages by their paths below the module, or in full if they are of another.
+func list(t *testing.T, args ...string) map[string]listed {
 	t.Helper()
-	p, err := arrows.Read("..", name)
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,Export,GoFiles,CgoFiles,Imports"}, args...)...)
+	cmd.Dir, cmd.Stderr = "..", os.Stderr
+	output, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	packages := map[string]listed{}
+	for decoder := json.NewDecoder(strings.NewReader(string(output))); ; {
+		var p listed
+		if err := decoder.Decode(&p); err == io.EOF {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages[strings.TrimPrefix(p.ImportPath, modulePath+"/")] = p
+	}
 }
 
+// Packages of the binding import those of lower floors alone. The page on the architecture has the floors.
 func TestArrowsGoDown(t *testing.T) {
-	floor := map[string]int{}
-	for n, packages := range floors {
-		for _, p := range packages {
-			floor[p] = n
+	page := readFile(t, "docs/architecture.md")
+	_, page, _ = strings.Cut(page, "\n## Rooms\n")
+	page, _, _ = strings.Cut(page, "\n## ")
+	floors := map[string]int{}
+	for n, line := range regexp.MustCompile(`(?m)^\d+\. (?:.*\n)(?:   .*\n)*`).FindAllString(page, -1) {
+		for _, name := range regexp.MustCompile("`((?:include|cgo|udat)[a-z/]*)`").FindAllStringSubmatch(line, -1) {
+			floors[name[1]] = n
 		}
 	}
-	for name, n := range floor {
-		for _, imported := range read(t, name).Imports {
-			if at, known := floor[imported]; !known || at >= n {
-				t.Errorf("%s imports %s, which is not on a lower floor: see floors", name, imported)
+	packages := list(t, "./include/...", "./cgo", "./udat/...")
+	for name, n := range floors {
+		p, ok := packages[name]
+		if !ok {
+			t.Errorf("there is no package %s", name)
+		}
+		for _, imported := range p.Imports {
+			if imported, own := strings.CutPrefix(imported, modulePath+"/"); own {
+				if at, known := floors[imported]; !known || at >= n {
+					t.Errorf("%s imports %s, which is not on a lower floor: see docs/architecture.md", name, imported)
+				}
 			}
 		}
+	}
+	if len(floors) < 10 {
+		t.Errorf("only these packages have floors: %v", floors)
 	}
 }
 
 // Files of udat hold one object each. Types refer to each other, and functions do not call each other in circles.
 func TestCirclesOfUdat(t *testing.T) {
-	const mostFiles = 20
-	g := read(t, "udat")
-	for _, c := range g.Files.Circles() {
+	const mostFiles = 19
+	files, functions, fileOf := uses(t, "udat")
+	for _, c := range circles(files) {
 		if len(c) > mostFiles {
 			t.Errorf("%d files are in a circle, at most %d may be: %v", len(c), mostFiles, c)
 		}
 	}
-	for _, c := range g.Functions.Circles() {
-		files := map[string]bool{}
-		for _, f := range c {
-			files[g.FileOf[f]] = true
-		}
-		if len(files) > 1 {
+	for _, c := range circles(functions) {
+		if slices.ContainsFunc(c, func(f string) bool { return fileOf[f] != fileOf[c[0]] }) {
 			t.Errorf("functions of several files call each other in a circle: %v", c)
-		}
-	}
-	for from, most := range map[string]struct{ functions, files int }{
-		"(*EP).PostSend": {40, 8},
-		"(*EVD).Wait":    {45, 8},
-		"(*EP).Connect":  {30, 8},
-		"(*EP).Free":     {25, 6},
-		"(*LMR).Free":    {20, 6},
-	} {
-		reached, in := g.Functions.From(from), map[string]bool{}
-		for _, f := range reached {
-			if file := g.FileOf[f]; file != "" { // a method of an interface has none
-				in[file] = true
-			}
-		}
-		functions, files := len(reached), len(in)
-		if functions < 2 || functions > most.functions || files > most.files {
-			t.Errorf("%s reaches %d functions in %d files, at most %d in %d may be", from, functions, files, most.functions, most.files)
 		}
 	}
 }
 
-var updateFlag = flag.Bool("update", false, "draw the pictures in "+arrows.Page+" anew")
-
-// The pictures are those of the code.
-func TestPicturesAreFresh(t *testing.T) {
-	file := "../" + arrows.Page
-	text, err := os.ReadFile(file)
+// uses returns which files and which functions of a package use which others, and the files of the functions.
+func uses(t *testing.T, name string) (files, functions map[string][]string, fileOf map[string]string) {
+	t.Helper()
+	packages := list(t, "-export", "-deps", "./"+name)
+	p, set := packages[name], token.NewFileSet()
+	var parsed []*ast.File
+	for _, file := range p.GoFiles {
+		f, err := parser.ParseFile(set, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, f)
+	}
+	exported := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(packages[strings.TrimPrefix(path, modulePath+"/")].Export)
+	})
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	pkg, err := (&types.Config{Importer: exported}).Check(p.ImportPath, set, parsed, info)
 	if err != nil {
 		t.Fatal(err)
 	}
-	drawn, err := arrows.Draw("..", string(text))
-	switch {
-	case err != nil:
-		t.Fatal(err)
-	case drawn == string(text):
-	case *updateFlag:
-		if err := os.WriteFile(file, []byte(drawn), 0o644); err != nil {
-			t.Fatal(err)
+	files, functions, fileOf = map[string][]string{}, map[string][]string{}, map[string]string{}
+	for _, file := range parsed {
+		from := filepath.Base(set.Position(file.Pos()).Filename)
+		for _, declaration := range file.Decls {
+			function := ""
+			if f, ok := declaration.(*ast.FuncDecl); ok {
+				function = info.Defs[f.Name].(*types.Func).FullName()
+				fileOf[function] = from
+			}
+			ast.Inspect(declaration, func(n ast.Node) bool {
+				name, ok := n.(*ast.Ident)
+				if !ok || info.Uses[name] == nil || info.Uses[name].Pkg() != pkg {
+					return true
+				}
+				object := info.Uses[name]
+				if f, ok := object.(*types.Func); ok && function != "" {
+					functions[function] = append(functions[function], f.Origin().FullName())
+				}
+				files[from] = append(files[from], filepath.Base(set.Position(object.Pos()).Filename))
+				return true
+			})
 		}
-	default:
-		t.Errorf("the pictures in %s are stale: run go test ./scripts -run Pictures -update", arrows.Page)
 	}
+	return files, functions, fileOf
+}
+
+// circles returns the sets of more than one name that can all be reached from each other.
+func circles(graph map[string][]string) (all [][]string) {
+	reached := map[string]map[string]bool{}
+	for from := range graph {
+		reached[from] = map[string]bool{}
+		for todo := []string{from}; len(todo) > 0; {
+			last := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			for _, to := range graph[last] {
+				if !reached[from][to] {
+					reached[from][to] = true
+					todo = append(todo, to)
+				}
+			}
+		}
+	}
+	done := map[string]bool{}
+	for from := range graph {
+		var circle []string
+		for to := range reached[from] {
+			if reached[to][from] && !done[to] {
+				circle = append(circle, to)
+				done[to] = true
+			}
+		}
+		if len(circle) > 1 {
+			slices.Sort(circle)
+			all = append(all, circle)
+		}
+	}
+	return all
 }

@@ -80,28 +80,6 @@ static inline DAT_RETURN goudat_ib_ud_ah_free(goudat_handle ep, void *ah)
 	return dat_ib_ud_ah_free((DAT_EP_HANDLE)ep, ah);
 }
 
-static inline DAT_RETURN goudat_ib_query_counters(goudat_handle handle, int counter,
-						  DAT_UINT64 *values, int reset)
-{
-	return dat_ib_query_counters((DAT_HANDLE)handle, counter, values, reset);
-}
-
-static inline DAT_RETURN goudat_ib_print_counters(goudat_handle handle, int counter, int reset)
-{
-	return dat_ib_print_counters((DAT_HANDLE)handle, counter, reset);
-}
-
-/* The macros of these two name a type that no header has. */
-static inline DAT_RETURN goudat_ib_start_counter(goudat_handle ia, DAT_IA_COUNTER_TYPE type)
-{
-	return dat_extension_op((DAT_IA_HANDLE)ia, DAT_IB_START_COUNTERS_OP, (int)type);
-}
-
-static inline DAT_RETURN goudat_ib_stop_counter(goudat_handle ia, DAT_IA_COUNTER_TYPE type)
-{
-	return dat_extension_op((DAT_IA_HANDLE)ia, DAT_IB_STOP_COUNTERS_OP, (int)type);
-}
-
 static inline DAT_RETURN goudat_ib_open_query(const char *name, goudat_handle *query,
 					      DAT_IA_ATTR_MASK ia_mask, void *ia_attr,
 					      DAT_PROVIDER_ATTR_MASK provider_mask,

@@ -1,56 +1,58 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 )
 
-// exemption says why functions need no raw wrapper or no method.
-type exemption struct {
-	name   string // a name with * at its end is a prefix
-	raw    bool   // no raw wrapper is needed, nor a method
+// exception says why a function has no method, or one that does its work without it, or which method does.
+type exception struct {
+	names  string // separated by spaces; * at the end of one is for any
+	noRaw  bool   // cgo does not have it either
 	reason string
 }
 
-func (e exemption) covers(name string) bool {
-	prefix, pattern := strings.CutSuffix(e.name, "*")
-	return name == e.name || pattern && strings.HasPrefix(name, prefix)
+var exceptions = []exception{
+	{"dat_ib_collective_*", true, "none: no provider is built with the collective operations, and not all of their macros compile"},
+	{"dat_ib_print_counters dat_ib_query_counters dat_ib_start_counter dat_ib_stop_counter", true, "none: no provider is built with counters"},
+	{"dat_strerror_ext*", false, "none: the methods of the error types return these texts"},
+	{"dat_ib_open_query", false, "none: it spoils adapters that are opened meanwhile; a program opens the adapter, asks with IA.Query and closes it"},
+	{"dat_ib_close_query", false, "none: it ends what dat_ib_open_query began"},
+	{"dat_cr_handoff", false, "none: no provider can hand a request to another qualifier: listen on the one that the peer should use"},
+	{"dat_ep_recv_query", false, "none: no provider reports how many receives are in use: EP.GetStatus says whether there are any, a program counts them"},
+	{"dat_ep_set_watermark", false, "none: no provider limits the receives that an endpoint takes from a shared receive queue"},
+	{"dat_set_consumer_context dat_get_consumer_context", false, "none: a program keeps what belongs to an object in a struct with it, or in a map by its pointer"},
+	{"dat_get_handle_type", false, "none: a type switch tells what an Object is"},
+	{"dat_ib_post_send_ud dat_ib_ud_ah_free dat_ib_ud_cm_free", false, "none: no provider connects an endpoint for unreliable datagrams over RoCE or iWARP"},
+	{"dat_ib_post_recv_ud", false, "`EP.PostRecv`, as for dat_ep_post_recv"},
+	{"dat_ia_openv", false, "`Open`, as for dat_ia_open"},
+	{"dat_extension_op", false, "a method for each operation, as its macro"},
+	{"dats_get_ia_handle", false, "none: it translates handles between the registry and a provider, and no handle leaves udat"},
+
+	// Methods that stand in.
+	{"dat_cno_create", false, "a notification object of dat_cno_fd_create has the descriptor by which goroutines wait without a thread each"},
+	{"dat_cno_modify_agent", false, "the library calls an agent, which is a C function, on a thread of its own; a goroutine calls the agents of Go programs"},
+	{"dat_cno_wait", false, "it holds a thread, and no context ends it; dat_cno_trigger takes what the descriptor has announced"},
+	{"dat_registry_add_provider dat_registry_remove_provider", false, "a provider's library calls it, with a table of C functions; the method loads or unloads that library"},
 }
 
-var exemptions = []exemption{
-	{"dat_ib_collective_*", true, "No provider is built with the collective operations, and not all of their macros compile."},
-	{"dat_strerror_ext*", false, "The methods of the error types return these texts."},
-	{"dat_ib_print_counters", false, "No provider is built with counters."},
-	{"dat_ib_query_counters", false, "No provider is built with counters."},
-	{"dat_ib_start_counter", false, "No provider is built with counters."},
-	{"dat_ib_stop_counter", false, "No provider is built with counters."},
-	{"dat_ib_open_query", false, "It spoils adapters that are opened meanwhile. A program opens the adapter, asks with IA.Query and closes it."},
-	{"dat_ib_close_query", false, "It ends what dat_ib_open_query began."},
-	{"dat_cr_handoff", false, "No provider can hand a request to another qualifier: listen on the one that the peer should use."},
-	{"dat_ep_recv_query", false, "No provider reports how many receives are in use: EP.GetStatus says whether there are any, a program counts them."},
-	{"dat_ep_set_watermark", false, "No provider limits the receives that an endpoint takes from a shared receive queue."},
-	{"dat_set_consumer_context", false, ownContext},
-	{"dat_get_consumer_context", false, ownContext},
-	{"dat_get_handle_type", false, "A type switch tells what an Object is."},
-	{"dat_ib_post_send_ud", false, noDatagrams},
-	{"dat_ib_ud_ah_free", false, noDatagrams},
-	{"dat_ib_ud_cm_free", false, noDatagrams},
-	{"dats_get_ia_handle", false, "It translates handles between the registry and a provider, and no handle leaves udat."},
+func (e exception) covers(name string) bool {
+	for _, pattern := range strings.Fields(e.names) {
+		prefix, any := strings.CutSuffix(pattern, "*")
+		if name == pattern || any && strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
-
-const (
-	ownContext  = "A program keeps what belongs to an object in a struct with it, or in a map by its pointer."
-	noDatagrams = "No provider connects an endpoint for unreliable datagrams over RoCE or iWARP."
-)
 
 // row is the state of one function.
 type row struct {
 	*function
-	raw, methods []*wrapper // its own
-	via          []*row     // whose methods count for this function
-	tests        []use
-	exemption    *exemption
+	raw, methods []*wrapper
+	exception    *exception
 }
 
 // status is the state of the API.
@@ -59,54 +61,54 @@ type status struct {
 	problems []string // one line each
 }
 
-func newStatus(api []*function, raw, methods []*wrapper, uses map[string][]use) *status {
+func newStatus(api []*function, raw, methods []*wrapper) *status {
 	s := &status{}
 	byName := map[string]*row{}
 	for _, f := range api {
 		r := &row{function: f}
-		for i, e := range exemptions {
+		for i, e := range exceptions {
 			if e.covers(f.name) {
-				r.exemption = &exemptions[i]
+				r.exception = &exceptions[i]
 			}
 		}
 		s.rows = append(s.rows, r)
 		byName[f.name] = r
 	}
-	s.match(raw, byName, func(r *row, w *wrapper) { r.raw = append(r.raw, w) })
-	s.match(methods, byName, func(r *row, w *wrapper) { r.methods = append(r.methods, w) })
+	s.match(raw, byName, func(r *row) *[]*wrapper { return &r.raw })
+	s.match(methods, byName, func(r *row) *[]*wrapper { return &r.methods })
+	needed := map[*exception]bool{}
 	for _, r := range s.rows {
-		// An alias has the methods of its function, and a function those of its macros.
-		if r.alias && len(r.methods) == 0 {
-			r.via = append(r.via, byName[r.callee])
-		}
-		if r.macro && !r.alias && len(r.methods) > 0 && len(byName[r.callee].methods) == 0 {
-			byName[r.callee].via = append(byName[r.callee].via, r)
-		}
-	}
-	for _, r := range s.rows {
-		r.findTests(uses)
 		s.judge(r)
+		needed[r.exception] = needed[r.exception] || len(r.methods) == 0 || r.standsIn()
 	}
-	s.judgeExemptions()
+	for i := range exceptions {
+		if !needed[&exceptions[i]] {
+			s.complain("scripts/apistatus/status.go: the exception for %s is not needed: take it out", exceptions[i].names)
+		}
+	}
 	return s
 }
 
 // match assigns wrappers to the functions that they wrap.
-func (s *status) match(wrappers []*wrapper, byName map[string]*row, add func(*row, *wrapper)) {
+func (s *status) match(wrappers []*wrapper, byName map[string]*row, list func(*row) *[]*wrapper) {
 	for _, w := range wrappers {
 		if len(w.prototypes) == 0 {
 			s.complain("%v: Implements has no prototype", w)
 		}
 		for _, p := range w.prototypes {
 			r := byName[p.name]
-			if r == nil {
+			switch {
+			case r == nil:
 				s.complain("%v: %s is in no header and not in the library", w, p.name)
 				continue
+			case !r.linkable():
+				s.complain("%v: the library does not export %s", w, p.name)
+			case len(r.params) > 0: // the C compiler checks what the shims pass to macros
+				if difference := p.difference(r.prototype); difference != "" {
+					s.complain("%v: %s: %s", w, p.name, difference)
+				}
 			}
-			if difference := p.difference(r.prototype); difference != "" && r.declared {
-				s.complain("%v: %s: %s", w, p.name, difference)
-			}
-			add(r, w)
+			*list(r) = append(*list(r), w)
 		}
 	}
 }
@@ -115,98 +117,112 @@ func (s *status) complain(format string, args ...any) {
 	s.problems = append(s.problems, fmt.Sprintf(format, args...))
 }
 
-// linkable reports whether a C program can call the function. Then udat must have it too.
-func (r *row) linkable() bool { return r.exported || r.macro || r.inline }
-
-// allMethods returns the function's methods, or those of the function that it names.
-func (r *row) allMethods() []*wrapper {
-	if len(r.methods) > 0 {
-		return r.methods
-	}
-	var methods []*wrapper
-	for _, other := range r.via {
-		methods = append(methods, other.methods...)
-	}
-	return methods
-}
-
-// shownTests is how many tests the page names for a function.
-const shownTests = 2
-
-// findTests selects tests of the methods, or of the raw wrapper if there is no method: those with the fewest calls in
-// between, and among these the ones named after it.
-func (r *row) findTests(uses map[string][]use) {
-	wrappers := r.allMethods()
-	if len(wrappers) == 0 {
-		wrappers = r.raw
-	}
-	var candidates []use
-	for _, w := range wrappers {
-		base := w.name[strings.LastIndexByte(w.name, '.')+1:]
-		named := func(u use) bool { return strings.Contains(strings.ToLower(u.test), strings.ToLower(base)) }
-		list := slices.Clone(uses[w.id])
-		slices.SortStableFunc(list, func(a, b use) int {
-			switch {
-			case a.steps != b.steps:
-				return a.steps - b.steps
-			case named(a) == named(b):
-				return 0
-			case named(a):
-				return -1
-			}
-			return 1
-		})
-		candidates = append(candidates, list[:min(len(list), shownTests)]...)
-	}
-	for _, u := range candidates {
-		same := func(shown use) bool { return shown.test == u.test && shown.file == u.file }
-		if len(r.tests) < shownTests && !slices.ContainsFunc(r.tests, same) {
-			r.tests = append(r.tests, u)
+// standsIn reports whether a method does the function's work itself.
+func (r *row) standsIn() bool {
+	for _, w := range r.methods {
+		if w.standsIn {
+			return true
 		}
 	}
+	return false
 }
 
 // judge reports what a function lacks.
 func (s *status) judge(r *row) {
-	if r.exemption != nil && r.exemption.raw {
+	if !r.linkable() {
 		return
 	}
-	if len(r.raw) == 0 {
+	if len(r.raw) == 0 && (r.exception == nil || !r.exception.noRaw) {
 		s.complain("%s: no function of cgo implements it", r.name)
 	}
-	switch methods := r.allMethods(); {
-	case !r.linkable() && len(methods) > 0:
-		s.complain("%s: the library does not export it, but udat has %s", r.name, names(methods))
-	case r.linkable() && len(methods) == 0 && r.exemption == nil:
+	if r.exception == nil && len(r.methods) == 0 {
 		s.complain("%s: nothing in udat implements it", r.name)
 	}
-	if len(r.tests) > 0 {
-		return
-	}
-	if methods := r.allMethods(); len(methods) > 0 {
-		s.complain("%s: no test uses udat's %s", r.name, names(methods))
-	} else if len(r.raw) > 0 {
-		s.complain("%s: no test uses cgo's %s", r.name, names(r.raw))
+	if r.exception == nil && r.standsIn() {
+		s.complain("%v: scripts/apistatus/status.go has no reason why it stands in for %s", r.methods[0], r.name)
 	}
 }
 
-func names(wrappers []*wrapper) string {
-	var list []string
-	for _, w := range wrappers {
-		list = append(list, w.name)
+// judgeCalls compares what methods claim with the raw wrappers that the code of udat, and of what is below it, names.
+func (s *status) judgeCalls(code string) {
+	called := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\bcgo\.(\w+)`).FindAllStringSubmatch(code, -1) {
+		called[m[1]] = true
 	}
-	return strings.Join(list, ", ")
-}
-
-// judgeExemptions complains about exemptions that excuse nothing.
-func (s *status) judgeExemptions() {
-	for i := range exemptions {
-		e := &exemptions[i]
-		needed := slices.ContainsFunc(s.rows, func(r *row) bool {
-			return r.exemption == e && (len(r.allMethods()) == 0 || e.raw && len(r.raw) == 0)
-		})
-		if !needed {
-			s.complain("scripts/apistatus/status.go: the exemption of %s excuses nothing: remove it", e.name)
+	for _, r := range s.rows {
+		calls := false
+		for _, w := range r.raw {
+			calls = calls || called[w.name]
+		}
+		for _, method := range r.methods {
+			switch {
+			case !calls && !method.standsIn:
+				s.complain(`%v: nothing in udat calls %s: write "Stands in for:"`, method, r.name)
+			case calls && method.standsIn:
+				s.complain(`%v: udat calls %s: write "Implements:"`, method, r.name)
+			}
 		}
 	}
 }
+
+// page writes the status as Markdown.
+func (s *status) page() []byte {
+	var b, table bytes.Buffer
+	var raw, methods, standing int
+	for _, r := range s.rows {
+		if len(r.raw) > 0 {
+			raw++
+		}
+		if len(r.methods) > 0 {
+			methods++
+		}
+		if r.standsIn() {
+			standing++
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", r.name, r.methodCell(), r.rawCell())
+	}
+	fmt.Fprintf(&b, `# API status
+
+What Go has for each of the %d functions of the native API: %d have a raw wrapper, %d a method, which stands in for %d of
+them: it does the work itself, and does not call the function.
+
+scripts/apistatus writes this page from the installed headers, the symbols of libdat2 and the Go sources; its comment says
+how. Do not edit. [porting-table.md](porting-table.md) has types, members and constants.
+
+| C function | in package udat | in package cgo |
+| --- | --- | --- |
+`, len(s.rows), raw, methods, standing)
+	b.Write(table.Bytes())
+	return b.Bytes()
+}
+
+func (r *row) methodCell() string {
+	var cells []string
+	for _, w := range r.methods {
+		cell := fmt.Sprintf("%s`%s`", w.link(), w.signature)
+		if w.standsIn && r.exception != nil {
+			cell += " stands in: " + r.exception.reason
+		}
+		cells = append(cells, cell)
+	}
+	switch {
+	case len(cells) > 0:
+		return strings.Join(cells, "<br>")
+	case !r.linkable():
+		return "none: the library does not export it"
+	case r.exception != nil:
+		return r.exception.reason
+	}
+	return "**none**"
+}
+
+func (r *row) rawCell() string {
+	var cells []string
+	for _, w := range r.raw {
+		cells = append(cells, w.link())
+	}
+	return strings.Join(cells, ", ")
+}
+
+// link returns a link from the page's folder to the wrapper's file.
+func (w *wrapper) link() string { return fmt.Sprintf("[%s](../../%s)", w.name, w.file) }

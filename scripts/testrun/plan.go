@@ -12,7 +12,6 @@ import (
 
 // options are the arguments of scripts/test and its findings.
 type options struct {
-	work      string
 	libraries string
 	quick     bool
 	named     bool          // the packages were named: none of them is left out
@@ -24,24 +23,23 @@ type options struct {
 	small     []string // the environment for machines that use little of the processors
 }
 
-// run is a set of packages that are built and tested in one way.
+// run is a set of packages that are tested in one way.
 type run struct {
-	title    string
-	packages []testPackage
+	title    string // what is special about it
+	packages []string
 
-	build       []string // flags of "go test -c"
+	build       []string // flags of "go test"
 	environment []string // of the build and of the tests
 	exec        []string // the command that runs a test binary; none: run it here
 	flags       []string // of the test binaries
-	only        string   // a pattern of tests; the run is then on one machine
-	skip        string   // a pattern of tests
-	skipParts   string   // a pattern of subtests, as "/part"
-	shards      map[string]int
+	only        string   // a pattern of tests
+	skip        string   // a pattern of tests, and of subtests as in "|/part"
+	inShards    bool
 
-	device   bool          // a skipped test is a failure
-	machines int           // that one test binary uses at once
-	fuzz     bool          // makes random calls
-	lasts    time.Duration // may exceed the limit of a test binary
+	device       bool          // a skipped test is a failure
+	manyMachines bool          // one package uses several at once
+	fuzz         bool          // makes random calls
+	lasts        time.Duration // may exceed the limit
 }
 
 // What packages need. All tests except those of these packages get a device. The test bed's own tests boot machines
@@ -78,7 +76,7 @@ const (
 	// These take long, and are like others that are run.
 	machinesSkip = `^TestLinkCutLong$|^TestLinkCutForGood$/^RDMA|^TestLoss$/^(5|10)%$|^TestDeviceRemoved$/^sender$|^TestLimitReached$/^memory$`
 	// These test what only maintainers run, or follow each step of a user. They run at night.
-	hostSkip = `^Test(ReadmeCommands|Container|ContainerFiles|AnotherModule|Bench|Release|APIChanges|TestBedIsInstalled)$`
+	hostSkip = `^Test(ReadmeCommands|Container|AnotherModule|Bench|Release|APIChanges|TestBedIsInstalled)$`
 	// FuzzCalls makes calls in all states and orders. The run with the race detector also compares the states with the
 	// specification, so one run is enough. TestCWithC tests only the native stack, as the reference for programs in Go.
 	plainSkip = `^FuzzCalls$|^TestCWithC$`
@@ -98,65 +96,64 @@ const (
 // The race detector and the address sanitizer watch the binding, which is the same over both providers. Each runs over
 // one provider, so that both providers are covered. A quick run uses one provider, too.
 const (
-	socketCMParts = `/^ofa-v2-scm-`
-	cmaParts      = `/^ofa-v2-cma-`
+	socketCMParts = `|/^ofa-v2-scm-`
+	cmaParts      = `|/^ofa-v2-cma-`
 )
+
+const module = "github.com/goudat/goudat/"
 
 // inShards are the packages whose tests are distributed over several machines.
 var inShards = map[string]int{
 	module + "udat":                   4,
 	module + "udat/conformance":       2,
 	module + "scripts/vm/testbed":     2,
-	module + "examples/interop/dtest": 3,
+	module + "examples/interop/dtest": 2,
 	module + "examples/mpi/mpi":       4,
 }
 
-// longTests count more than others when tests are distributed, so that each is in a different shard.
-var longTests = []string{"FuzzCalls"}
-
 // plan lists the runs, the longest first.
-func (o options) plan(packages []testPackage) []run {
+func (o options) plan(packages []string) []run {
 	if o.quick && !o.named {
 		packages = but(packages, testBedPackages, machinesPackages, soakPackages, failuresPackages)
 	}
 	withDevice := []string{"scripts/with-device"}
 	onDevice := but(packages, hostPackages, machinesPackages, failuresPackages)
 	plain := run{
-		title:    "testing on the device",
+		title:    "device",
 		packages: onDevice,
 		exec:     withDevice,
 		device:   true,
-		shards:   inShards,
+		inShards: true,
 	}
 	switch {
 	case o.quick:
 		plain.skip = quickSkip
 		if !o.named {
-			plain.skipParts = socketCMParts
+			plain.skip += socketCMParts
 		}
 	case o.long == 0:
 		plain.skip = plainSkip
 	}
 	host := run{
-		title:    "testing what needs no device",
+		title:    "",
 		packages: of(packages, hostPackages),
-		shards:   inShards,
+		inShards: true,
 	}
 	if o.long == 0 {
 		host.skip = hostSkip
 	}
 	failures := plain
-	failures.title = "letting calls of the native library fail, and strangers talk to servers"
+	failures.title = "device"
 	failures.packages, failures.flags = of(packages, failuresPackages), []string{seedFlag("failures.seed")}
 	failures.lasts = o.long // all calls take a quarter of an hour
 	runs := []run{host, plain, failures}
 	if !o.inMachine {
 		r := run{
-			title:    "testing what several machines do when they, their processes and their links fail",
-			packages: of(packages, machinesPackages),
-			exec:     []string{"scripts/testbed", "--machines", "4", "--plain-rank", "0", "--memory", "640M"},
-			device:   true,
-			machines: 2, // most of the four sleep at any time
+			title:        "machines",
+			packages:     of(packages, machinesPackages),
+			exec:         []string{"scripts/testbed", "--machines", "4", "--plain-rank", "0", "--memory", "640M"},
+			device:       true,
+			manyMachines: true,
 		}
 		if o.long == 0 {
 			r.skip = machinesSkip
@@ -166,7 +163,7 @@ func (o options) plan(packages []testPackage) []run {
 		runs = append(runs, r)
 		if !o.quick && !o.ownDevice && !o.iwarp && o.uml {
 			ipv6 := r
-			ipv6.title = "testing what several machines with IPv6 alone do"
+			ipv6.title = "machines, IPv6"
 			ipv6.exec = append(slices.Clone(r.exec), "--ipv6")
 			if o.long == 0 {
 				ipv6.only = machinesIPv6
@@ -175,7 +172,7 @@ func (o options) plan(packages []testPackage) []run {
 		}
 		if !o.quick && o.long == 0 && !o.ownDevice && !o.iwarp && o.uml {
 			runs = append(runs, run{
-				title:    "testing over soft-iWARP what waits for the kernel",
+				title:    "soft-iWARP",
 				packages: of(packages, iwarpPackages),
 				exec:     []string{"scripts/testbed", "--accel", "uml", "--device", "siw"},
 				device:   true,
@@ -183,7 +180,7 @@ func (o options) plan(packages []testPackage) []run {
 			})
 		}
 		if !o.quick {
-			r.title = "testing streams between machines"
+			r.title = "machines"
 			r.packages, r.flags, r.skip, r.only = of(packages, streamPackage), nil, "", `^TestMachine`
 			runs = append(runs, r)
 		}
@@ -193,7 +190,7 @@ func (o options) plan(packages []testPackage) []run {
 	}
 	if !o.quick && !o.ownDevice && !o.inMachine && o.uml {
 		ipv6 := run{
-			title:    "testing on machines with IPv6 alone",
+			title:    "IPv6",
 			packages: of(packages, ipv6Packages),
 			exec:     []string{"scripts/testbed", "--accel", "uml", "--ipv6"},
 			device:   true,
@@ -208,19 +205,20 @@ func (o options) plan(packages []testPackage) []run {
 		race := run{
 			// All of these slow down the same code, so they share a run. It also compares the endpoints' states with
 			// the specification.
-			title:       "testing on the device with the race detector and all checks of pointers in C",
+			title:       "race detector, cgocheck2",
 			packages:    but(of(packages, racePackages), hostPackages, machinesPackages, soakPackages, failuresPackages),
 			build:       []string{"-race"},
 			environment: []string{"UDAT_ASSERT=panic", "GOEXPERIMENT=cgocheck2"},
 			exec:        withDevice,
 			device:      true,
-			shards:      inShards,
+			inShards:    true,
 		}
 		asan := o.withAddressSanitizer(of(packages, udatPackage))
 		if o.long == 0 {
 			race.packages, race.skip = but(race.packages, sequentialPackages), childSkip
 			if !o.iwarp {
-				race.skipParts, asan.skipParts = socketCMParts, cmaParts
+				race.skip += socketCMParts
+				asan.skip += cmaParts
 			}
 		}
 		runs = append(runs, race, asan)
@@ -261,30 +259,30 @@ func userModeLinux() bool {
 }
 
 // searches are the runs that look for rare faults.
-func (o options) searches(packages []testPackage) []run {
+func (o options) searches(packages []string) []run {
 	search := run{exec: []string{"scripts/with-device"}, device: true, lasts: o.long}
 	calls, load, cycles, mix := search, search, search, search
-	calls.title, calls.packages, calls.fuzz = "making random calls", of(packages, udatPackage), true
+	calls.title, calls.packages, calls.fuzz = "random calls", of(packages, udatPackage), true
 	// The providers share the time.
-	load.title, load.packages, load.only = "keeping connections busy, and breaking them", of(packages, soakPackages), "^TestLoad$"
+	load.title, load.packages, load.only = "load", of(packages, soakPackages), "^TestLoad$"
 	load.flags = []string{"-soak.load=" + (o.long / 2).String(), seedFlag("soak.seed")}
-	cycles.title, cycles.packages, cycles.only = "making and ending connections", of(packages, soakPackages), "^TestCycles$"
+	cycles.title, cycles.packages, cycles.only = "connections", of(packages, soakPackages), "^TestCycles$"
 	cycles.flags = []string{fmt.Sprintf("-soak.cycles=%d", max(100, int(o.long/cycleTime))), seedFlag("soak.seed")}
-	mix.title, mix.packages, mix.only = "passing messages in random programs", of(packages, mpiPackage), "^TestMix$"
+	mix.title, mix.packages, mix.only = "random programs", of(packages, mpiPackage), "^TestMix$"
 	mix.flags = []string{"-mix.for=" + (o.long / 2).String(), "-mix.steps=50", seedFlag("mix.seed")}
 	return []run{calls, load, cycles, mix}
 }
 
 // shapes are the runs under the shapes of other adapters: of one, over one provider, or of all. TestShapes tries them all
 // each time.
-func (o options) shapes(all []testPackage) (runs []run) {
+func (o options) shapes(all []string) (runs []run) {
 	like := run{packages: of(all, shapesPackages), device: true, skip: shapesSkip}
 	files := []string{"e810-roce"} // it has little of what soft-RoCE has
 	if o.long > 0 {
 		files, _ = filepath.Glob("udat/shapes/testdata/*.shape") // without any, TestShapeFiles fails
 	} else {
 		like.packages = but(like.packages, sequentialPackages, dtestPackage)
-		like.skip, like.skipParts = shapesSkipMore, cmaParts
+		like.skip = shapesSkipMore + cmaParts
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".shape")
@@ -293,7 +291,7 @@ func (o options) shapes(all []testPackage) (runs []run) {
 			continue
 		}
 		r := like
-		r.title, r.exec = "testing on a device with the shape of "+name, []string{"scripts/with-shape", name}
+		r.title, r.exec = "shape of "+name, []string{"scripts/with-shape", name}
 		runs = append(runs, r)
 	}
 	return runs
@@ -311,9 +309,9 @@ func seedFlag(name string) string {
 	return fmt.Sprintf("-%s=%d", name, time.Now().Unix())
 }
 
-func (o options) withAddressSanitizer(packages []testPackage) run {
+func (o options) withAddressSanitizer(packages []string) run {
 	r := run{
-		title:    "testing on the device with the address sanitizer",
+		title:    "address sanitizer",
 		packages: packages,
 		build:    []string{"-asan"},
 		// Show long stacks of allocations: the lower end is in the provider's library, and has no names.
@@ -321,10 +319,10 @@ func (o options) withAddressSanitizer(packages []testPackage) run {
 			"ASAN_OPTIONS=fast_unwind_on_malloc=0:suppressions=" + inCheckout("scripts/asan.supp"),
 			"LSAN_OPTIONS=print_suppressions=0:suppressions=" + inCheckout("scripts/lsan.supp"),
 		},
-		exec:   []string{"scripts/with-device"},
-		device: true,
-		skip:   asanSkipMore,
-		shards: inShards,
+		exec:     []string{"scripts/with-device"},
+		device:   true,
+		skip:     asanSkipMore,
+		inShards: true,
 	}
 	if o.long > 0 {
 		r.skip = childSkip
@@ -338,20 +336,20 @@ func packagePattern(expression string) *regexp.Regexp {
 	return regexp.MustCompile("^" + regexp.QuoteMeta(module) + "(" + expression + ")")
 }
 
-func of(packages []testPackage, pattern *regexp.Regexp) (matching []testPackage) {
+func of(packages []string, pattern *regexp.Regexp) (matching []string) {
 	for _, p := range packages {
-		if pattern.MatchString(p.ImportPath) {
+		if pattern.MatchString(p) {
 			matching = append(matching, p)
 		}
 	}
 	return matching
 }
 
-func but(packages []testPackage, patterns ...*regexp.Regexp) (others []testPackage) {
+func but(packages []string, patterns ...*regexp.Regexp) (others []string) {
 next:
 	for _, p := range packages {
 		for _, pattern := range patterns {
-			if pattern.MatchString(p.ImportPath) {
+			if pattern.MatchString(p) {
 				continue next
 			}
 		}
@@ -369,5 +367,11 @@ func withPackages(runs []run) (some []run) {
 	return some
 }
 
-// short returns a package's folder in the checkout.
-func short(pkg string) string { return strings.TrimPrefix(pkg, module) }
+// inCheckout returns the absolute path of a file of the checkout. The working folder is the checkout.
+func inCheckout(file string) string {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		panic(err) // nothing works without it
+	}
+	return path
+}

@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-func everyPackage(t *testing.T) []testPackage {
+func everyPackage(t *testing.T) []string {
 	t.Helper()
 	t.Chdir("../..") // where scripts/test runs
-	packages, _, err := listPackages(context.Background(), nil)
+	packages, err := listPackages(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,12 +35,12 @@ func TestPlanTestsAll(t *testing.T) {
 				continue
 			}
 			for _, p := range r.packages {
-				tested[p.ImportPath]++
+				tested[p]++
 			}
 		}
 		for _, p := range packages {
-			if tested[p.ImportPath] != 1 {
-				t.Errorf("with %+v %s is tested %d times", o, p.ImportPath, tested[p.ImportPath])
+			if tested[p] != 1 {
+				t.Errorf("with %+v %s is tested %d times", o, p, tested[p])
 			}
 		}
 	}
@@ -48,11 +51,11 @@ func TestPlanLong(t *testing.T) {
 	packages := everyPackage(t)
 	titles := func(o options) (text string) {
 		for _, r := range o.plan(packages) {
-			text += r.title + r.skip + r.skipParts + strings.Join(r.build, "") + strings.Join(r.environment, "") + "\n"
+			text += r.title + r.skip + strings.Join(r.build, "") + strings.Join(r.environment, "") + "\n"
 		}
 		return text
 	}
-	if text := titles(options{small: []string{"SMALL"}}); !strings.Contains(text, machinesSkip) || !strings.Contains(text, hostSkip) || strings.Contains(text, "random") ||
+	if text := titles(options{small: []string{"SMALL"}}); !strings.Contains(text, machinesSkip) || !strings.Contains(text, hostSkip) || strings.Contains(text, "random calls") ||
 		!strings.Contains(text, asanSkipMore) || !strings.Contains(text, childSkip) || !strings.Contains(text, socketCMParts) || !strings.Contains(text, cmaParts) ||
 		!strings.Contains(text, "SMALL") {
 		t.Errorf("a plain run is\n%s", text)
@@ -60,7 +63,7 @@ func TestPlanLong(t *testing.T) {
 	if text := titles(options{iwarp: true, uml: true}); strings.Contains(text, cmaParts) || strings.Contains(text, "over soft-iWARP") {
 		t.Errorf("a run over iWARP leaves out its only provider\n%s", text)
 	}
-	if text := titles(options{long: time.Minute, small: []string{"SMALL"}}); strings.Contains(text, machinesSkip) || strings.Contains(text, hostSkip) || !strings.Contains(text, "random") ||
+	if text := titles(options{long: time.Minute, small: []string{"SMALL"}}); strings.Contains(text, machinesSkip) || strings.Contains(text, hostSkip) || !strings.Contains(text, "random calls") ||
 		strings.Contains(text, asanSkipMore) || strings.Contains(text, socketCMParts) || strings.Contains(text, cmaParts) ||
 		strings.Contains(text, "SMALL") {
 		t.Errorf("a long run is\n%s", text)
@@ -74,7 +77,7 @@ func TestPlanIWARP(t *testing.T) {
 	for _, r := range (options{uml: true}).plan(packages) {
 		if r.only == iwarpOnly {
 			for _, p := range r.packages {
-				tested = append(tested, short(p.ImportPath))
+				tested = append(tested, strings.TrimPrefix(p, module))
 			}
 		}
 	}
@@ -126,7 +129,7 @@ func TestPlanIPv6(t *testing.T) {
 		for _, r := range (options{uml: true, long: long}).plan(packages) {
 			if slices.Contains(r.exec, "--ipv6") && (r.only != "") == (long == 0) {
 				for _, p := range r.packages {
-					tested = append(tested, short(p.ImportPath))
+					tested = append(tested, strings.TrimPrefix(p, module))
 				}
 			}
 		}
@@ -144,14 +147,14 @@ func TestPlanQuick(t *testing.T) {
 	for _, o.named = range []bool{false, true} {
 		var tested []string
 		for _, r := range o.plan(packages) {
-			if len(r.build) > 0 || r.device && r.machines == 0 && r.skip != quickSkip {
+			if len(r.build) > 0 || r.device && !r.manyMachines && !strings.HasPrefix(r.skip, quickSkip) {
 				t.Errorf("a quick run has %+v", r)
 			}
-			if r.device && (r.skipParts != "") == o.named {
-				t.Errorf("with packages named = %v, a quick run leaves out %q", o.named, r.skipParts)
+			if r.device && !r.manyMachines && strings.HasSuffix(r.skip, socketCMParts) == o.named {
+				t.Errorf("with packages named = %v, a quick run leaves out %q", o.named, r.skip)
 			}
 			for _, p := range r.packages {
-				tested = append(tested, short(p.ImportPath))
+				tested = append(tested, strings.TrimPrefix(p, module))
 			}
 		}
 		if slices.Contains(tested, "scripts/vm/testbed") != o.named || !slices.Contains(tested, "udat") {
@@ -160,73 +163,59 @@ func TestPlanQuick(t *testing.T) {
 	}
 }
 
-// Leaving out subtests does not change how the tests are distributed.
-func TestDealParts(t *testing.T) {
-	for _, p := range everyPackage(t) {
-		if p.ImportPath != module+"scripts/testrun" {
-			continue
-		}
-		r := run{skip: "^TestTally$", shards: map[string]int{p.ImportPath: 2}}
-		whole, err := r.deal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.skipParts = socketCMParts
-		parts, err := r.deal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, s := range parts {
-			want := whole[i]
-			want.skip += "|" + socketCMParts
-			if s != want {
-				t.Errorf("without parts a shard is %+v, want %+v", s, want)
-			}
-		}
-	}
-}
-
-// The tests of a package are found by name, in all of its files.
-func TestPackageTests(t *testing.T) {
-	for _, p := range everyPackage(t) {
-		if p.ImportPath != module+"scripts/testrun" {
-			continue
-		}
-		tests, err := p.tests()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"TestPackageTests", "TestTally", "TestDeal"} {
-			if !slices.Contains(tests, name) {
-				t.Errorf("%s is not among %v", name, tests)
-			}
-		}
-		return
-	}
-	t.Error("this package is not found")
-}
-
 // Patterns of folders match packages of all modules.
-func TestImportPaths(t *testing.T) {
-	for pattern, want := range map[string]string{
-		"./udat":                    module + "udat",
-		"./...":                     module + "...",
-		"./scripts/...":             module + "scripts/...",
-		"scripts/vm/":               module + "scripts/vm",
-		module + "scripts/vm/guest": module + "scripts/vm/guest",
-		module + "...":              module + "...",
+func TestListPackages(t *testing.T) {
+	all := everyPackage(t)
+	for pattern, wanted := range map[string][]string{
+		"./udat":                    {"udat"},
+		"./scripts/...":             {"scripts", "scripts/vm/testbed", "scripts/porting/portcheck"},
+		"scripts/vm/guest/":         {"scripts/vm/guest"},
+		module + "examples/mpi/...": {"examples/mpi/mpi"},
 	} {
-		if got := importPaths(pattern); got != want {
-			t.Errorf("%s is %s, want %s", pattern, got, want)
+		found, err := listPackages(context.Background(), []string{pattern})
+		if err != nil || len(found) >= len(all) {
+			t.Fatalf("%s is %d packages: %v", pattern, len(found), err)
+		}
+		for _, want := range wanted {
+			if !slices.Contains(found, module+want) {
+				t.Errorf("%s is not among the packages of %s: %v", want, pattern, found)
+			}
 		}
 	}
-	var found []string
-	for _, p := range everyPackage(t) {
-		found = append(found, short(p.ImportPath))
-	}
-	for _, want := range []string{"udat", "scripts/vm/testbed", "scripts/porting/portcheck"} {
-		if !slices.Contains(found, want) {
-			t.Errorf("%s is not among %q", want, found)
+}
+
+// Each test is in one shard, and each package of a run in all of its shards.
+func TestShards(t *testing.T) {
+	for _, n := range []int{1, 2, 4} {
+		for _, name := range []string{"TestSend", "TestEPFree", "FuzzCalls", "TestIPv6", "Test"} {
+			in := 0
+			for _, pattern := range shards(n) {
+				if regexp.MustCompile(pattern).MatchString(name) {
+					in++
+				}
+			}
+			if in != 1 || len(shards(n)) != n {
+				t.Errorf("%s is in %d of %d shards", name, in, n)
+			}
 		}
+	}
+	jobs := options{}.jobs([]run{
+		{title: "a", packages: []string{module + "udat", module + "udat/mem"}, inShards: true, skip: "X|/y"},
+		{title: "b", packages: []string{module + "udat"}, only: "^TestZ$", exec: []string{"scripts/testbed", "--ipv6"}, flags: []string{"-z"}},
+	})
+	var got []string
+	for _, j := range jobs {
+		got = append(got, j.title+j.shard+" "+strings.Join(j.command[9:], " "))
+	}
+	here := inCheckout("")
+	if diff := cmp.Diff([]string{
+		"a -skip=X|/y " + module + "udat/mem",
+		"b -run=^TestZ$ -exec='" + here + "/scripts/testbed' '--ipv6' " + module + "udat -args -z",
+		"a1/4 -run=[abdo]..$ -skip=X|/y " + module + "udat",
+		"a2/4 -run=[ein]..$ -skip=X|/y " + module + "udat",
+		"a3/4 -run=[lrt]..$ -skip=X|/y " + module + "udat",
+		"a4/4 -run=[^abdoeinlrt]..$ -skip=X|/y " + module + "udat",
+	}, got); diff != "" {
+		t.Errorf("jobs (-want +got):\n%s", diff)
 	}
 }

@@ -137,28 +137,6 @@ func TestIBDatagramsRefused(t *testing.T) {
 	})
 }
 
-func TestIBCounters(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		e := a.newEndpoint(t)
-		for _, object := range []struct {
-			handle cgo.Handle
-			all    int32
-		}{
-			{cgo.Handle(a.IAHandle), int32(cgo.IACounterAll)},
-			{cgo.Handle(e.EPHandle), int32(cgo.EPCounterAll)},
-			{cgo.Handle(e.recv.EVDHandle), int32(cgo.EVDCounterAll)},
-		} {
-			values := make([]uint64, object.all)
-			outcome(t, "IBQueryCounters", cgo.IBQueryCounters(object.handle, object.all, values, true), cgo.NotImplemented, cgo.NoSubtype)
-			outcome(t, "IBPrintCounters", cgo.IBPrintCounters(object.handle, object.all, false), cgo.NotImplemented, cgo.NoSubtype)
-		}
-		for _, counters := range []cgo.IACounterType{cgo.IACounterTypeCM, cgo.IACounterTypeLnk, cgo.IACounterTypeDiag} {
-			outcome(t, "IBStartCounter", cgo.IBStartCounter(a.IAHandle, counters), cgo.NotImplemented, cgo.NoSubtype)
-			outcome(t, "IBStopCounter", cgo.IBStopCounter(a.IAHandle, counters), cgo.NotImplemented, cgo.NoSubtype)
-		}
-	})
-}
-
 func TestExtensionOp(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const unknown cgo.IBOp = 999

@@ -24,7 +24,7 @@ func main() {
 Reads the C source of one program that uses uDAPL 1.x or 2.x. Prints what Go has for each name of uDAPL at its place,
 the recipes of `+guide.File+` at the first place of a name in a file, and warnings of what a port must not repeat.
 Then what has no counterpart, and what was not understood. Of folders, it reads the files of C and C++. It needs no
-headers, and looks at all branches of #if. It reads C++ as C: it meets the names of uDAPL, but not all that is around them.
+headers, and looks at all branches of #if. Run it in goudat's folder, or in a module that requires goudat, which has the pages. It reads C++ as C: it meets the names of uDAPL, but not all that is around them.
 
 `)
 		flag.PrintDefaults()
@@ -43,6 +43,10 @@ headers, and looks at all branches of #if. It reads C++ as C: it meets the names
 }
 
 func run(out io.Writer, paths []string, brief bool) error {
+	g, err := guide.Read()
+	if err != nil {
+		return err
+	}
 	names, err := sourceFiles(paths)
 	if err != nil {
 		return err
@@ -60,7 +64,7 @@ func run(out io.Writer, paths []string, brief bool) error {
 		}
 		files = append(files, p.file(name, text))
 	}
-	c := &checker{guide: guide.Read(), program: newProgram(files)}
+	c := &checker{guide: g, program: newProgram(files)}
 	r := newReport(out, brief)
 	for _, s := range files {
 		r.file(c.check(s))

@@ -35,7 +35,11 @@ func parse(t *testing.T, texts map[string]string, names ...string) (*checker, []
 		}
 		files = append(files, p.file(name, []byte(text)))
 	}
-	return &checker{guide: guide.Read(), program: newProgram(files)}, files
+	g, err := guide.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &checker{guide: g, program: newProgram(files)}, files
 }
 
 var wanted = regexp.MustCompile(`/\* want: (.*) \*/`)

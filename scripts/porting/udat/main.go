@@ -23,7 +23,7 @@ func main() {
 
 Looks up C names of uDAPL, as dat_ep_post_send, DAT_EVENT, user_cookie or DAT_IA_ATTR.max_evds, in either case. Prints
 what Go has, its documentation, and the recipes of `+guide.File+`. Run it in goudat's folder, or in a module that
-requires goudat: go doc finds the documentation there.
+requires goudat, where the pages and the documentation are.
 `)
 	}
 	flag.Parse()
@@ -39,7 +39,10 @@ requires goudat: go doc finds the documentation there.
 
 // lookUp prints what is known of C names. document returns the documentation of a name of package udat.
 func lookUp(out io.Writer, names []string, document func(string) (string, error)) (err error) {
-	g := guide.Read()
+	g, err := guide.Read()
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
 		entries := find(g, name)
 		if len(entries) == 0 {

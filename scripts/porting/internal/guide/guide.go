@@ -1,16 +1,15 @@
-// Package guide has the tables of the porting pages: what Go has for each C name, and the recipes.
+// Package guide reads the porting pages of goudat: what Go has for each C name, and the recipes.
 package guide
 
 import (
-	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"strings"
 )
-
-//go:generate go run ./generate
-
-//go:embed guide.tsv
-var tables string
 
 // File is the porting guide.
 const File = "docs/porting.md"
@@ -21,13 +20,6 @@ const (
 	Type     = "type"
 	Member   = "member" // its name is TYPE.member
 	Constant = "constant"
-)
-
-const (
-	section = "section"
-	idiom   = "idiom"
-	refused = "refused"
-	old     = "1.x"
 )
 
 // Entry is what Go has for a C name.
@@ -57,42 +49,35 @@ type Guide struct {
 	refused  []recipe
 }
 
-// Read returns the guide.
-func Read() *Guide {
+// Read returns the guide. The pages are those of the goudat that the module in the current folder requires, or is.
+func Read() (*Guide, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/goudat/goudat").Output()
+	folder := strings.TrimSpace(string(out))
+	if err != nil || folder == "" {
+		return nil, errors.New("the porting pages are not found: run this in goudat's folder, or in a module that requires goudat")
+	}
 	g := &Guide{Entries: map[string]Entry{}, Members: map[string][]string{}, inner: map[string]bool{}, sections: map[string]bool{}}
-	for _, line := range strings.Split(strings.TrimSuffix(tables, "\n"), "\n") {
-		cells := strings.Split(line, "\t")
-		switch kind := cells[0]; kind {
-		case section:
-			g.sections[cells[1]] = true
-		case idiom:
-			g.idioms = append(g.idioms, newRecipe(cells[1], cells[2]+" -> "+cells[3], cells[4]))
-		case old:
-			g.old = append(g.old, newRecipe(cells[1], "1.x: "+cells[2]+" -> 2.0: "+cells[3], cells[4]))
-		case refused:
-			g.refused = append(g.refused, newRecipe(cells[1], "Go refuses "+cells[2]+": "+cells[3], cells[5]))
-		default:
-			entry := Entry{Kind: kind, C: cells[1], Go: cells[2]}
-			g.Entries[cells[1]] = entry
-			if typ, member, ok := strings.Cut(cells[1], "."); ok {
-				g.inner[typ] = true
-				if union, _, ok := strings.Cut(member, "."); ok {
-					g.inner[typ+"."+union] = true
-				}
-				member = member[strings.LastIndexByte(member, '.')+1:] // of a union inside
-				g.Entries[typ+"."+member] = entry
-				g.Members[member] = append(g.Members[member], typ)
-			}
+	for name, read := range map[string]func(string) error{
+		"docs/reference/api-status.md":    g.addNames,
+		"docs/reference/porting-table.md": g.addNames,
+		File:                              g.addRecipes,
+	} {
+		page, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))
+		if err == nil {
+			err = read(string(page))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return g
+	return g, nil
 }
 
-func newRecipe(patterns, text, note string) recipe {
+func newRecipe(patterns []string, text, note string) recipe {
 	if note != "" {
 		text += "; " + note
 	}
-	return recipe{strings.Fields(patterns), text}
+	return recipe{patterns, text}
 }
 
 // Lacks reports whether the pages have the members of a type, and not this one.

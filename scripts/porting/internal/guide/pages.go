@@ -1,68 +1,85 @@
 package guide
 
 import (
-	"fmt"
+	"errors"
 	"regexp"
 	"strings"
 )
 
-// FromPages makes the table of this package from docs/reference/porting-table.md and docs/porting.md. Each line is a kind and its
-// cells, separated by tabs.
-func FromPages(table, guide string) (string, error) {
-	var lines []string
-	add := func(cells ...string) { lines = append(lines, strings.Join(cells, "\t")) }
+var errForm = errors.New("it has no rows of names, or of recipes: its form has changed")
+
+// addNames takes what Go has for C names from the tables of a page: the names are in the first cell, Go's in the second.
+func (g *Guide) addNames(page string) error {
 	kind := ""
-	for _, line := range strings.Split(table, "\n") {
+	before := len(g.Entries)
+	for line := range strings.SplitSeq(page, "\n") {
+		cells := cellsOf(line)
 		if head := tableHead.FindStringSubmatch(line); head != nil {
 			kind = map[string]string{"function": Function, "type": Type, "member": Member, "constant or macro": Constant}[head[1]]
-			continue
-		}
-		if cells := cellsOf(line); kind != "" && len(cells) > 1 && !strings.HasPrefix(cells[0], "---") {
+		} else if len(cells) > 1 && kind != "" {
 			for _, name := range cName.FindAllStringSubmatch(summary.ReplaceAllString(cells[0], ""), -1) {
-				add(kind, name[1], plain(strings.Join(cells[1:], " | ")))
+				g.add(Entry{Kind: kind, C: name[1], Go: plain(cells[1])})
 			}
-		} else if len(cells) == 0 {
-			kind = ""
 		}
 	}
+	if len(g.Entries) == before {
+		return errForm
+	}
+	return nil
+}
+
+func (g *Guide) add(entry Entry) {
+	g.Entries[entry.C] = entry
+	typ, member, ok := strings.Cut(entry.C, ".")
+	if !ok {
+		return
+	}
+	g.inner[typ] = true
+	if union, _, ok := strings.Cut(member, "."); ok {
+		g.inner[typ+"."+union] = true
+	}
+	member = member[strings.LastIndexByte(member, '.')+1:] // of a union inside
+	g.Entries[typ+"."+member] = entry
+	g.Members[member] = append(g.Members[member], typ)
+}
+
+// addRecipes takes the sections and the rows of three tables from the guide.
+func (g *Guide) addRecipes(page string) error {
 	in := ""
-	for _, line := range strings.Split(guide, "\n") {
+	for line := range strings.SplitSeq(page, "\n") {
 		if title, ok := heading(line); ok {
 			in = title
-			add(section, Anchor(title), title)
+			g.sections[Anchor(title)] = true
 			continue
 		}
 		cells := cellsOf(line)
-		if len(cells) < 3 || strings.HasPrefix(cells[0], "---") || cells[0] == "in C" || cells[0] == "1.x" || cells[0] == "C accepts" {
+		if len(cells) < 3 {
 			continue
 		}
-		var kind string
+		names := code(cells[0])
+		if len(names) == 0 {
+			continue
+		}
+		for i, cell := range cells {
+			cells[i] = plain(cell)
+		}
 		switch in {
 		case "Idioms":
-			kind = idiom
+			g.idioms = append(g.idioms, newRecipe(names, cells[0]+" -> "+cells[1], cells[2]))
 		case "What C accepts and Go refuses":
-			kind = refused
+			g.refused = append(g.refused, newRecipe(names, "Go refuses "+cells[0]+": "+cells[1], cells[3]))
 		case "From uDAPL 1.x":
-			kind = old
-		default:
-			continue
-		}
-		row := []string{kind, strings.Join(code(cells[0]), " ")}
-		for _, cell := range cells {
-			row = append(row, plain(cell))
-		}
-		add(row...)
-	}
-	for _, kind := range []string{Function, Type, Member, Constant, section, idiom, refused, old} {
-		if !strings.Contains("\n"+strings.Join(lines, "\n"), "\n"+kind+"\t") {
-			return "", fmt.Errorf("the pages have no row of the kind %q: their form has changed", kind)
+			g.old = append(g.old, newRecipe(names, "1.x: "+cells[0]+" -> 2.0: "+cells[1], cells[2]))
 		}
 	}
-	return strings.Join(lines, "\n") + "\n", nil
+	if len(g.idioms) == 0 || len(g.refused) == 0 || len(g.old) == 0 {
+		return errForm
+	}
+	return nil
 }
 
 var (
-	tableHead = regexp.MustCompile(`^\| C (function|type|member|constant or macro) \| Go \|$`)
+	tableHead = regexp.MustCompile(`^\| C (function|type|member|constant or macro) \| `)
 	summary   = regexp.MustCompile(`<summary>.*?</summary>`) // the first and the last name of a long list
 	cName     = regexp.MustCompile("(?:`|<code>)([A-Za-z_][\\w.]*)")
 	codeName  = regexp.MustCompile(`[A-Za-z_]\w*\*?`)
