@@ -8,6 +8,7 @@ import (
 
 type (
 	IA              struct{}
+	CNO             struct{}
 	PZ              struct{}
 	EP              struct{}
 	EVD             struct{}
@@ -41,7 +42,7 @@ func (e Event) EP() *EP    { return nil }
 func (e Event) CR() *CR    { return nil }
 
 func Open(name string) (*IA, error)                                          { return nil, nil }
-func CreateEVD(ia *IA, minQLen int, flags EVDFlags) (*EVD, error)            { return nil, nil }
+func CreateEVD(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, error)  { return nil, nil }
 func CreatePZ(ia *IA) (*PZ, error)                                           { return nil, nil }
 func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) { return nil, nil }
 func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error)         { return nil, nil }
