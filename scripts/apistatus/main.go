@@ -1,5 +1,5 @@
-// Command apistatus compares the native API with its Go wrappers. It writes docs/reference/api-status.md, docs/reference/porting-table.md,
-// and the excerpts of programs in examples/deposit/side-by-side.md.
+// Command apistatus compares the native API with its Go wrappers. It writes docs/reference/api-status.md and
+// docs/reference/porting-table.md.
 //
 //	go run ./scripts/apistatus          writes the pages
 //	go run ./scripts/apistatus -check   prints a line for each problem, and fails if there is one
@@ -25,8 +25,7 @@
 // method, or a method of a function that is not exported; a prototype that differs from the header's; a method that
 // does not call the C function that it implements, calls the one that it stands in for, or stands in without a reason; a
 // type, member or constant without a Go name and without an answer; an answer that is not needed, or names something
-// that does not exist; a step of a ported program that one side or the page lacks; a page that differs from what
-// apistatus would write.
+// that does not exist; a page that differs from what apistatus would write.
 package main
 
 import (
@@ -47,7 +46,7 @@ func main() {
 	check := flag.Bool("check", false, "write nothing; print a line for each problem and fail if there is one")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "Usage: go run ./scripts/apistatus [-check]\n\n"+
-			"Compares the native API with its Go wrappers and writes %s, %s and\nthe excerpts in %s.\n\n", pageFile, tableFile, guideFile)
+			"Compares the native API with its Go wrappers and writes %s and\n%s.\n\n", pageFile, tableFile)
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -82,15 +81,11 @@ func run(check bool) (problems []string, err error) {
 		return nil, err
 	}
 	table, tableProblems := s.portingTable(c)
-	guide, guideProblems, err := m.portingGuide()
-	if err != nil {
-		return nil, err
-	}
-	problems = slices.Concat(s.problems, tableProblems, guideProblems)
+	problems = slices.Concat(s.problems, tableProblems)
 	for _, page := range []struct {
 		file string
 		text []byte
-	}{{pageFile, s.page()}, {tableFile, table}, {guideFile, guide}} {
+	}{{pageFile, s.page()}, {tableFile, table}} {
 		file := filepath.Join(m.root, filepath.FromSlash(page.file))
 		if !check {
 			if err := os.WriteFile(file, page.text, 0o644); err != nil {
